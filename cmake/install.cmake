@@ -1,0 +1,34 @@
+# What cmake --install leaves: both programs, libcpuperf with headers and a .pc file, specs,
+# schemas, man pages, completions. Nothing of the developer's tools.
+foreach(program cpuperf cpuperf_print)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+install(TARGETS cpuperf_lib ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# The .pc file finds its prefix by itself, so that the tree may be moved.
+set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_prefix ${pc_dir} ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/cpuperf.pc.in ${CMAKE_BINARY_DIR}/cpuperf.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/cpuperf.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# install_files(DESTINATION PATTERN...): the files that match, relative to the top.
+function(install_files destination)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+  file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  install(FILES ${files} DESTINATION ${destination})
+endfunction()
+
+install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf include/cpuperf/*.h)
+install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/specs specs/*.cpspec)
+install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
+install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
+install_files(${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
+install_files(${CMAKE_INSTALL_DATADIR}/zsh/site-functions doc/completions/_*)
+# bash looks for a completion under the plain name of the program.
+foreach(program cpuperf cpuperf_print)
+  install(FILES ${CMAKE_SOURCE_DIR}/doc/completions/${program}.bash RENAME ${program}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endforeach()
