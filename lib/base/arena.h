@@ -1,0 +1,27 @@
+/*
+ * Memory with one life: many small objects, freed together. With a ceiling.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_chunk;
+struct arena {
+	struct arena_chunk *chunk;
+	size_t used_bytes;
+	size_t max_bytes;
+};
+
+/* The arena takes no memory until the first allocation. max_bytes is the ceiling of all. */
+void arena_init(struct arena *a, size_t max_bytes);
+void arena_fini(struct arena *a);
+
+/* Zeroed, aligned to 16 bytes; NULL beyond the ceiling or without memory. */
+void *arena_alloc(struct arena *a, size_t size);
+void *arena_calloc(struct arena *a, size_t nr, size_t size);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t len);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

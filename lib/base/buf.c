@@ -1,0 +1,240 @@
+/*
+ * The growing buffer, and the few text forms that every machine format needs.
+ */
+#include "base/buf.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+void buf_init(struct buf *b, size_t max_bytes)
+{
+	*b = (struct buf){.max_bytes = max_bytes};
+}
+
+void buf_fini(struct buf *b)
+{
+	mem_free(b->data);
+	*b = (struct buf){.max_bytes = b->max_bytes};
+}
+
+void buf_reset(struct buf *b)
+{
+	b->len = 0;
+	b->error = 0;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+int buf_error(const struct buf *b)
+{
+	return b->error;
+}
+
+const char *buf_str(const struct buf *b)
+{
+	return b->data ? b->data : "";
+}
+
+static int grow(struct buf *b, size_t need) /* bytes in all, with the NUL */
+{
+	size_t cap = b->cap ? b->cap : 256;
+	char *p;
+
+	while (cap < need)
+		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+	p = mem_resize(b->data, cap);
+	if (!p)
+		return -ENOMEM;
+	p[b->len] = '\0'; /* also when nothing follows: a reserve that is not used */
+	b->data = p;
+	b->cap = cap;
+	return 0;
+}
+
+void *buf_reserve(struct buf *b, size_t len)
+{
+	if (b->error)
+		return NULL;
+	if (len > b->max_bytes - b->len || len > SIZE_MAX - 1 - b->len) {
+		b->error = -EFBIG;
+		return NULL;
+	}
+	if (b->len + len + 1 > b->cap)
+		b->error = grow(b, b->len + len + 1);
+	return b->error ? NULL : b->data + b->len;
+}
+
+static void advance(struct buf *b, size_t len)
+{
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void buf_add(struct buf *b, const void *data, size_t len)
+{
+	void *p = buf_reserve(b, len);
+
+	if (!p)
+		return;
+	if (len)
+		memcpy(p, data, len);
+	advance(b, len);
+}
+
+void buf_adds(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_addc(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_fill(struct buf *b, char c, size_t n)
+{
+	void *p = buf_reserve(b, n);
+
+	if (!p)
+		return;
+	memset(p, c, n);
+	advance(b, n);
+}
+
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	int len;
+	char *p;
+
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (len < 0) {
+		b->error = b->error ? b->error : -EINVAL;
+		return;
+	}
+	p = buf_reserve(b, (size_t)len);
+	if (!p)
+		return;
+	vsnprintf(p, (size_t)len + 1, fmt, ap);
+	advance(b, (size_t)len);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(b, fmt, ap);
+	va_end(ap);
+}
+
+static void add_le(struct buf *b, uint64_t v, size_t bytes)
+{
+	unsigned char *p = buf_reserve(b, bytes);
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < bytes; i++)
+		p[i] = (unsigned char)(v >> (8 * i));
+	advance(b, bytes);
+}
+
+void buf_le16(struct buf *b, uint16_t v)
+{
+	add_le(b, v, 2);
+}
+
+void buf_le32(struct buf *b, uint32_t v)
+{
+	add_le(b, v, 4);
+}
+
+void buf_le64(struct buf *b, uint64_t v)
+{
+	add_le(b, v, 8);
+}
+
+static size_t utf8_length(const char *s)
+{
+	unsigned char c = (unsigned char)*s;
+	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+
+	return strnlen(s, len) == len && str_is_utf8(s, len) ? len : 0;
+}
+
+static void json_char(struct buf *b, unsigned char c)
+{
+	static const char letters[] = "btn?fr"; /* 8 to 13 */
+
+	if (c == '"' || c == '\\')
+		buf_printf(b, "\\%c", c);
+	else if (c >= 8 && c <= 13 && c != 11)
+		buf_printf(b, "\\%c", letters[c - 8]);
+	else if (c < 0x20 || c == 0x7f)
+		buf_printf(b, "\\u%04x", c);
+	else
+		buf_addc(b, (char)c);
+}
+
+void buf_json_string(struct buf *b, const char *s)
+{
+	buf_addc(b, '"');
+	while (*s) {
+		size_t len = utf8_length(s);
+
+		if (len == 1)
+			json_char(b, (unsigned char)*s);
+		else if (len)
+			buf_add(b, s, len);
+		else
+			buf_adds(b, "\xef\xbf\xbd");
+		s += len ? len : 1;
+	}
+	buf_addc(b, '"');
+}
+
+void buf_csv_field(struct buf *b, const char *s)
+{
+	if (!s[strcspn(s, ",\"\r\n")]) {
+		buf_adds(b, s);
+		return;
+	}
+	buf_addc(b, '"');
+	for (; *s; s++) {
+		if (*s == '"')
+			buf_addc(b, '"');
+		buf_addc(b, *s);
+	}
+	buf_addc(b, '"');
+}
+
+static void add_digits(struct buf *b, uint64_t v, bool commas)
+{
+	char text[27]; /* 20 digits, 6 commas */
+	size_t at = sizeof(text), digits = 0;
+
+	do {
+		if (commas && digits && digits % 3 == 0)
+			text[--at] = ',';
+		text[--at] = (char)('0' + v % 10);
+		digits++;
+	} while (v /= 10);
+	buf_add(b, text + at, sizeof(text) - at);
+}
+
+void buf_u64_commas(struct buf *b, uint64_t v)
+{
+	add_digits(b, v, true);
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+	add_digits(b, v, false);
+}

@@ -1,0 +1,50 @@
+/*
+ * A growing byte buffer that declares its ceiling. The first failure sticks:
+ * append freely, then ask buf_error once.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	char *data; /* owned; always NUL-terminated once non-NULL; not counted in len */
+	size_t len;
+	size_t cap;
+	size_t max_bytes;
+	int error; /* 0, -ENOMEM or -EFBIG: sticky */
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_fini(struct buf *b);
+/* Forgets the content and the error, keeps the memory. */
+void buf_reset(struct buf *b);
+int buf_error(const struct buf *b);
+/* The text so far, never NULL. */
+const char *buf_str(const struct buf *b);
+
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_adds(struct buf *b, const char *s);
+void buf_addc(struct buf *b, char c);
+void buf_fill(struct buf *b, char c, size_t n);
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+/* Room for len more bytes at data + len without counting them; NULL on failure. */
+void *buf_reserve(struct buf *b, size_t len);
+/* Little-endian, whatever the host. */
+void buf_le16(struct buf *b, uint16_t v);
+void buf_le32(struct buf *b, uint32_t v);
+void buf_le64(struct buf *b, uint64_t v);
+
+/* Text in the machine formats: a JSON string with its quotes (bytes that are not UTF-8 become
+ * U+FFFD), a CSV field quoted where RFC 4180 asks for it. */
+void buf_json_string(struct buf *b, const char *s);
+void buf_csv_field(struct buf *b, const char *s);
+/* A number with thousands commas, whatever the locale. */
+void buf_u64_commas(struct buf *b, uint64_t v);
+/* Decimal, without printf: the tally table prints thousands a second. */
+void buf_u64(struct buf *b, uint64_t v);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * The clocks.
+ */
+#include "base/clock.h"
+
+#include <time.h>
+
+static uint64_t now_ns(clockid_t id)
+{
+	struct timespec t = {0};
+
+	clock_gettime(id, &t); /* cannot fail for these clocks */
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_monotonic_ns(void)
+{
+	return now_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_process_cpu_ns(void)
+{
+	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void clock_triple_now(struct clock_triple *out)
+{
+	out->monotonic_ns = now_ns(CLOCK_MONOTONIC);
+	out->boottime_ns = now_ns(CLOCK_BOOTTIME);
+	out->realtime_ns = now_ns(CLOCK_REALTIME);
+}

@@ -1,0 +1,122 @@
+/*
+ * Errors for people: formatting, first one wins.
+ */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What comes from outside must not act on a terminal: C0 but the newline, DEL, C1 in UTF-8. */
+static void disarm(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p; p++) {
+		if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
+			*p = '?';
+		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			p[0] = p[1] = '?';
+	}
+}
+
+__attribute__((format(printf, 6, 0))) static void set_v(struct err *e, int code, const char *source,
+							unsigned line, unsigned column,
+							const char *fmt, va_list ap)
+{
+	if (!e || e->code) {
+		if (e)
+			e->is_closed = true;
+		return;
+	}
+	err_clear(e);
+	e->code = code;
+	e->line = line;
+	e->column = column;
+	if (source)
+		snprintf(e->source, sizeof(e->source), "%s", source);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	disarm(e->source);
+	disarm(e->msg);
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_v(e, code, NULL, 0, 0, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_set_at(struct err *e, int code, const char *source, unsigned line, unsigned column,
+	       const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_v(e, code, source, line, column, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+void err_hint(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e || !e->code || e->is_closed || e->hint[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
+	va_end(ap);
+	disarm(e->hint);
+}
+
+void err_clear(struct err *e)
+{
+	e->code = 0;
+	e->line = e->column = 0;
+	e->is_closed = false;
+	e->source[0] = e->msg[0] = e->hint[0] = '\0';
+}
+
+void err_format(const struct err *e, char *buf, size_t size)
+{
+	char place[24] = "";
+
+	if (e->line)
+		snprintf(place, sizeof(place), ":%u:%u", e->line, e->column);
+	snprintf(buf, size, "%s%s%serror: %s%s%s", e->source, place, e->source[0] ? ": " : "",
+		 e->msg, e->hint[0] ? "\n  hint: " : "", e->hint);
+}
+
+static bool is_before(const struct err *a, const struct err *b)
+{
+	return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+struct err *err_list_insert(struct err_list *l, const struct err *e)
+{
+	size_t at = l->nr;
+
+	while (at && is_before(e, &l->item[at - 1]))
+		at--;
+	if (l->nr == ERR_LIST_MAX)
+		l->dropped++; /* the last one, or this */
+	else
+		l->nr++;
+	if (at == ERR_LIST_MAX)
+		return NULL;
+	memmove(&l->item[at + 1], &l->item[at], (l->nr - at - 1) * sizeof(*e));
+	l->item[at] = *e;
+	return &l->item[at];
+}
+
+struct err *err_list_add(struct err_list *l)
+{
+	if (l->nr == ERR_LIST_MAX) {
+		l->dropped++;
+		return NULL;
+	}
+	err_clear(&l->item[l->nr]);
+	return &l->item[l->nr++];
+}

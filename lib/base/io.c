@@ -1,0 +1,209 @@
+/*
+ * Whole reads and writes, and files that appear whole or not at all.
+ */
+#include "base/io.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t io_read_full(int fd, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = sys()->read(fd, (char *)buf + done, len - done);
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int io_write_full(int fd, const void *buf, size_t len)
+{
+	const char *p = buf;
+
+	while (len) {
+		ssize_t n = sys()->write(fd, p, len);
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return (int)n;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int io_load(int dirfd, const char *path, struct buf *out)
+{
+	enum { STEP_BYTES = 4096 };
+	IO_AUTO_FD int fd = sys()->openat(dirfd, path, O_RDONLY, 0);
+
+	if (fd < 0)
+		return fd;
+	for (;;) {
+		size_t room = out->max_bytes - out->len;
+		char beyond,
+		    *p = room ? buf_reserve(out, room < STEP_BYTES ? room : STEP_BYTES) : &beyond;
+		ssize_t n;
+
+		if (!p)
+			return buf_error(out);
+		n = io_read_full(fd, p, !room ? 1 : room < STEP_BYTES ? room : STEP_BYTES);
+		if (n <= 0)
+			return (int)n;
+		if (!room)
+			return -EFBIG;
+		out->len += (size_t)n;
+		out->data[out->len] = '\0';
+	}
+}
+
+void io_close(int *fd)
+{
+	if (*fd >= 0)
+		sys()->close(*fd);
+	*fd = -1;
+}
+
+void io_close_cleanup(int *fd)
+{
+	io_close(fd);
+}
+
+int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	char folder[PATH_MAX] = ".";
+	size_t len = (size_t)(base - path);
+	int fd;
+
+	if (!*base)
+		return err_set(e, -EINVAL, "%s: names a folder, not a file", path);
+	if (len >= sizeof(folder) || strlen(base) > NAME_MAX)
+		return err_set(e, -ENAMETOOLONG, "%s: the path is too long", path);
+	if (len)
+		snprintf(folder, sizeof(folder), "%.*s", (int)len, path);
+	fd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0) {
+		err_set(e, fd, "%s: cannot open the folder %s: %s", path, folder, strerror(-fd));
+		err_hint(e, "make the folder first, or choose another place");
+		return fd;
+	}
+	*dirfd = fd;
+	*name = base;
+	return 0;
+}
+
+static int refuse_foreign(const char *path, const struct stat *st, struct err *e)
+{
+	err_set(e, -EPERM, "%s: belongs to another user (uid %u): not overwritten", path,
+		(unsigned)st->st_uid);
+	return -EPERM;
+}
+
+static int refuse_existing(const char *path, struct err *e)
+{
+	err_set(e, -EEXIST, "%s: is there already and was not made by cpuperf: not overwritten",
+		path);
+	return -EEXIST;
+}
+
+static int say_errno(const char *path, int rc, struct err *e)
+{
+	return err_set(e, rc, "%s: cannot be written: %s", path, strerror(-rc));
+}
+
+int io_check_replaceable(int dirfd, const char *name, const char *path,
+			 io_may_replace_fn *may_replace, struct err *e)
+{
+	struct stat st;
+	int rc = sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : say_errno(path, rc, e);
+	if (st.st_uid != geteuid())
+		return refuse_foreign(path, &st, e);
+	if (!S_ISREG(st.st_mode))
+		return refuse_existing(path, e);
+
+	/* O_NONBLOCK: should it have become a FIFO since, do not hang */
+	IO_AUTO_FD int fd = sys()->openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0)
+		return say_errno(path, fd, e);
+	rc = may_replace(fd);
+	if (rc < 0)
+		return say_errno(path, rc, e);
+	return rc ? 0 : refuse_existing(path, e);
+}
+
+static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len)
+{
+	uint64_t random = 0;
+	int rc = sys()->getrandom(&random, sizeof(random));
+
+	if (rc < 0)
+		return rc;
+	snprintf(temporary, NAME_MAX + 1, ".cpuperf-%016llx.tmp", (unsigned long long)random);
+
+	IO_AUTO_FD int fd =
+	    sys()->openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return fd;
+	rc = io_write_full(fd, data, len);
+	if (rc)
+		sys()->unlinkat(dirfd, temporary, 0);
+	return rc;
+}
+
+/* The common case, a new name, costs one rename; only a name that exists is looked into. */
+static int publish(int dirfd, const char *temporary, const char *name, const char *path,
+		   io_may_replace_fn *may_replace, struct err *e)
+{
+	int rc = -EEXIST;
+
+	if (may_replace)
+		rc = sys()->renameat2(dirfd, temporary, dirfd, name, RENAME_NOREPLACE);
+	if (rc != -EEXIST && rc != -EINVAL && rc != -ENOSYS)
+		return rc ? say_errno(path, rc, e) : 0;
+	rc = may_replace ? io_check_replaceable(dirfd, name, path, may_replace, e) : 0;
+	if (rc)
+		return rc;
+	rc = sys()->renameat2(dirfd, temporary, dirfd, name, 0);
+	return rc ? say_errno(path, rc, e) : 0;
+}
+
+int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,
+		    io_may_replace_fn *may_replace, struct err *e)
+{
+	char temporary[NAME_MAX + 1];
+	int rc = write_temporary(dirfd, temporary, data, len);
+
+	if (rc)
+		return say_errno(path, rc, e);
+	rc = publish(dirfd, temporary, name, path, may_replace, e);
+	if (rc)
+		sys()->unlinkat(dirfd, temporary, 0);
+	return rc;
+}

@@ -1,0 +1,66 @@
+/*
+ * The heap behind a table of functions.
+ */
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mem_ops libc_ops = {malloc, realloc, free};
+static const struct mem_ops *ops = &libc_ops;
+
+void mem_set_ops(const struct mem_ops *o)
+{
+	ops = o ? o : &libc_ops;
+}
+
+void *mem_alloc(size_t size)
+{
+	return ops->alloc(size);
+}
+
+void *mem_zalloc(size_t size)
+{
+	void *p = ops->alloc(size);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+void *mem_calloc(size_t nr, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(nr, size, &bytes))
+		return NULL;
+	return mem_zalloc(bytes ? bytes : 1);
+}
+
+void *mem_resize(void *p, size_t size)
+{
+	return ops->resize(p, size);
+}
+
+char *mem_strdup(const char *s)
+{
+	size_t size = strlen(s) + 1;
+	char *p = mem_alloc(size);
+
+	return p ? memcpy(p, s, size) : NULL;
+}
+
+void mem_free(void *p)
+{
+	if (p)
+		ops->release(p);
+}
+
+void mem_cleanup(void *pp)
+{
+	void *p;
+
+	memcpy(&p, pp, sizeof(p)); /* pp is a T **: read it without aliasing */
+	mem_free(p);
+}

@@ -1,0 +1,98 @@
+/*
+ * The options that both programs have.
+ */
+#include "base/opt_std.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { MAX_LEVEL = 100, MAX_HELP_BYTES = 1 << 20, HELP_WIDTH = 80 };
+
+static int set_level(const struct opt_row *row, const char *value, void *target, int sign,
+		     struct err *e)
+{
+	int *level = (int *)((char *)target + row->offset);
+	uint64_t n = 1;
+
+	if (value && (str_parse_u64(value, &n) || n > MAX_LEVEL))
+		return err_set(e, -EINVAL, "--%s=%s: not a number from 0 to %d", row->name, value,
+			       MAX_LEVEL);
+	*level = sign * (int)n;
+	return 0;
+}
+
+int opt_std_set_verbose(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	return set_level(row, value, target, -1, e);
+}
+
+int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	return set_level(row, value, target, 1, e);
+}
+
+void opt_std_prepare(const char *program)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	signal(SIGPIPE, SIG_IGN);
+	log_open(program, LOG_INFO, STDERR_FILENO);
+}
+
+int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e)
+{
+	int fd = STDERR_FILENO;
+
+	if (o->log_file)
+		fd = sys()->openat(AT_FDCWD, o->log_file,
+				   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_set(e, fd, "--log-file=%s: cannot be opened: %s", o->log_file,
+			       strerror(-fd));
+	log_open(program, o->min_level, fd);
+	return 0;
+}
+
+unsigned opt_std_terminal_width(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col
+										     : 0;
+}
+
+int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const char *version)
+{
+	unsigned width = opt_std_terminal_width();
+	struct buf out;
+	int rc;
+
+	if (!o->help && !o->version)
+		return 0;
+	buf_init(&out, MAX_HELP_BYTES);
+	if (o->help)
+		opt_help(t, width ? width : HELP_WIDTH, &out);
+	else
+		buf_printf(&out, "%s %s\n", t->program, version);
+	rc = buf_error(&out);
+	if (rc == 0)
+		rc = io_write_full(STDOUT_FILENO, buf_str(&out), out.len);
+	buf_fini(&out);
+	return rc ? rc : 1;
+}

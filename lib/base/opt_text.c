@@ -1,0 +1,190 @@
+/*
+ * Options from rows: help, man page section, shell completion.
+ */
+#include "base/buf.h"
+#include "base/opt.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { HELP_INDENT = 6, HELP_MIN_WIDTH = 40, HELP_MAX_WIDTH = 100 };
+
+/* Words of text, wrapped at width, each line behind indent spaces. */
+static void add_wrapped(struct buf *out, const char *text, unsigned indent, unsigned width)
+{
+	unsigned column = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column && column + 1 + len > width) {
+			buf_addc(out, '\n');
+			column = 0;
+		}
+		if (column)
+			buf_addc(out, ' ');
+		else
+			buf_fill(out, ' ', indent);
+		column += (column ? 1 : indent) + (unsigned)len;
+		buf_add(out, text, len);
+		text += len + (text[len] == ' ');
+	}
+	buf_addc(out, '\n');
+}
+
+static void add_usage(struct buf *out, const struct opt_row *row)
+{
+	buf_printf(out, "--%s", row->name);
+	if (row->arg == OPT_REQUIRED)
+		buf_printf(out, "=%s", row->metavar);
+	else if (row->arg == OPT_OPTIONAL)
+		buf_printf(out, "[=%s]", row->metavar);
+}
+
+static bool starts_section(const struct opt_table *t, size_t i)
+{
+	return i == 0 || strcmp(t->rows[i].section, t->rows[i - 1].section) != 0;
+}
+
+void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
+{
+	if (width < HELP_MIN_WIDTH)
+		width = HELP_MIN_WIDTH;
+	if (width > HELP_MAX_WIDTH)
+		width = HELP_MAX_WIDTH;
+	buf_printf(out, "%s: %s\n\nUsage:\n%s\n", t->program, t->summary, t->usage);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		if (starts_section(t, i))
+			buf_printf(out, "\n%s:\n", t->rows[i].section);
+		buf_adds(out, "  ");
+		add_usage(out, &t->rows[i]);
+		buf_addc(out, '\n');
+		add_wrapped(out, t->rows[i].help, HELP_INDENT, width);
+	}
+	buf_printf(out, "\n%s\n", t->footer);
+}
+
+/* man(7): a hyphen typed as "\-", a backslash as "\e"; a line must not start with a dot. */
+static void add_man_text(struct buf *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		buf_adds(out, "\\&");
+	for (; *text; text++) {
+		if (*text == '-')
+			buf_adds(out, "\\-");
+		else if (*text == '\\')
+			buf_adds(out, "\\e");
+		else
+			buf_addc(out, *text);
+	}
+}
+
+static void add_man_usage(struct buf *out, const struct opt_row *row)
+{
+	buf_adds(out, ".TP\n\\fB");
+	add_man_text(out, "--");
+	add_man_text(out, row->name);
+	buf_adds(out, "\\fR");
+	if (row->arg == OPT_REQUIRED)
+		buf_printf(out, "=\\fI%s\\fR", row->metavar);
+	else if (row->arg == OPT_OPTIONAL)
+		buf_printf(out, "[=\\fI%s\\fR]", row->metavar);
+	buf_addc(out, '\n');
+}
+
+void opt_man_section(const struct opt_table *t, struct buf *out)
+{
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		if (starts_section(t, i))
+			buf_printf(out, ".SS %s\n", t->rows[i].section);
+		add_man_usage(out, &t->rows[i]);
+		add_man_text(out, t->rows[i].help);
+		buf_addc(out, '\n');
+	}
+}
+
+static void add_bash_case(struct buf *out, const struct opt_row *row)
+{
+	if (row->complete == OPT_COMPLETE_NONE)
+		return;
+	buf_printf(out, "\t--%s)\n\t\t", row->name);
+	if (row->complete == OPT_COMPLETE_WORDS)
+		buf_printf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", row->words);
+	else
+		buf_printf(
+		    out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
+		    row->complete == OPT_COMPLETE_DIR ? 'd' : 'f');
+	buf_adds(out, "\n\t\treturn\n\t\t;;\n");
+}
+
+/* bash hands over "--name=val" as the words "--name" "=" "val": '=' is in COMP_WORDBREAKS. */
+void opt_complete_bash(const struct opt_table *t, struct buf *out)
+{
+	buf_printf(out,
+		   "# bash completion of %s; generated from its option table\n"
+		   "_%s() {\n"
+		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		   "\tCOMPREPLY=()\n"
+		   "\tif [[ $cur == \"=\" ]]; then cur=; elif [[ $prev == \"=\" ]]; then "
+		   "prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+		   "\tcase $prev in\n",
+		   t->program, t->program);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		add_bash_case(out, &t->rows[i]);
+	buf_adds(out, "\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"");
+	for (size_t i = 0; i < t->nr_rows; i++)
+		buf_printf(out, "%s--%s%s", i ? " " : "", t->rows[i].name,
+			   t->rows[i].arg == OPT_REQUIRED ? "=" : "");
+	buf_printf(out,
+		   "\" -- \"$cur\")\n"
+		   "\t[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace\n"
+		   "}\n"
+		   "complete -F _%s %s\n",
+		   t->program, t->program);
+}
+
+/* zsh descriptions stand in brackets and single quotes: neither may occur inside. */
+static void add_zsh_text(struct buf *out, const char *text)
+{
+	size_t len = strcspn(text, ".;");
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\'')
+			buf_adds(out, "'\\''");
+		else if (strchr("[]:\\", text[i]))
+			buf_printf(out, "\\%c", text[i]);
+		else
+			buf_addc(out, text[i]);
+	}
+}
+
+static void add_zsh_argument(struct buf *out, const struct opt_row *row)
+{
+	if (row->arg == OPT_NONE)
+		return;
+	buf_printf(out, "%s:%s:", row->arg == OPT_OPTIONAL ? ":" : "", row->metavar);
+	if (row->complete == OPT_COMPLETE_WORDS)
+		buf_printf(out, "(%s)", row->words);
+	else if (row->complete == OPT_COMPLETE_FILE)
+		buf_adds(out, "_files");
+	else if (row->complete == OPT_COMPLETE_DIR)
+		buf_adds(out, "_files -/");
+}
+
+void opt_complete_zsh(const struct opt_table *t, struct buf *out)
+{
+	buf_printf(out, "#compdef %s\n# generated from its option table\n_arguments", t->program);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		const struct opt_row *row = &t->rows[i];
+
+		buf_printf(out, " \\\n  '--%s%s[", row->name,
+			   row->arg == OPT_REQUIRED   ? "="
+			   : row->arg == OPT_OPTIONAL ? "=-"
+						      : "");
+		add_zsh_text(out, row->help);
+		buf_addc(out, ']');
+		add_zsh_argument(out, row);
+		buf_addc(out, '\'');
+	}
+	buf_addc(out, '\n');
+}

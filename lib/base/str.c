@@ -1,0 +1,223 @@
+/*
+ * Numbers, durations, names: the questions about text that many rooms ask.
+ */
+#include "base/str.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+int str_scan_u64(const char **p, const char *end, uint64_t *out)
+{
+	const char *at = *p;
+	uint64_t v = 0;
+
+	if (at == end || *at < '0' || *at > '9')
+		return -EINVAL;
+	for (; at != end && *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(v, 10u, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*at - '0'), &v))
+			return -ERANGE;
+	*p = at;
+	*out = v;
+	return 0;
+}
+
+int str_parse_u64(const char *s, uint64_t *out)
+{
+	const char *end = s + strlen(s);
+	uint64_t v;
+	int rc = str_scan_u64(&s, end, &v);
+
+	if (rc == 0 && s != end)
+		rc = -EINVAL;
+	if (rc == 0)
+		*out = v;
+	return rc;
+}
+
+static const struct time_unit {
+	const char *name;
+	uint64_t ns;
+} time_units[] = {
+    {"", 1000000000u}, {"s", 1000000000u},  {"ms", 1000000u},      {"us", 1000u},
+    {"ns", 1u},        {"m", 60000000000u}, {"h", 3600000000000u},
+};
+
+static uint64_t unit_ns(const char *name)
+{
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
+		if (strcmp(time_units[i].name, name) == 0)
+			return time_units[i].ns;
+	return 0;
+}
+
+/* Digits behind the point, as nanoseconds of a unit; what is finer than 1 ns is refused. */
+static int scan_fraction(const char **p, const char *end, uint64_t *digits, uint64_t *scale)
+{
+	const char *start = ++*p;
+
+	if (str_scan_u64(p, end, digits) || *p - start > 9)
+		return -EINVAL;
+	for (*scale = 1; start < *p; start++)
+		*scale *= 10;
+	return 0;
+}
+
+int str_parse_duration_ns(const char *s, uint64_t *out)
+{
+	const char *end = s + strlen(s);
+	uint64_t whole, digits = 0, scale = 1, ns, unit;
+	int rc = str_scan_u64(&s, end, &whole);
+
+	if (rc == 0 && *s == '.')
+		rc = scan_fraction(&s, end, &digits, &scale);
+	if (rc)
+		return rc;
+	unit = unit_ns(s);
+	if (!unit || (unsigned __int128)digits * unit % scale)
+		return -EINVAL;
+	if (__builtin_mul_overflow(whole, unit, &ns) ||
+	    __builtin_add_overflow(ns, (uint64_t)((unsigned __int128)digits * unit / scale), &ns))
+		return -ERANGE;
+	*out = ns;
+	return 0;
+}
+
+void str_format_duration(uint64_t ns, char *buf, size_t size)
+{
+	static const struct time_unit steps[] = {
+	    {"s", 1000000000u}, {"ms", 1000000u}, {"us", 1000u}, {"ns", 1u}};
+	size_t i = 0;
+	char fraction[12] = "";
+
+	while (i < 3 && ns && ns < steps[i].ns)
+		i++;
+	if (steps[i].ns > 1 && ns % steps[i].ns) {
+		/* at most three digits of the fraction, without trailing zeros */
+		int len = snprintf(fraction, sizeof(fraction), ".%03u",
+				   (unsigned)(ns % steps[i].ns / (steps[i].ns / 1000)));
+
+		while (len > 1 && fraction[len - 1] == '0')
+			fraction[--len] = '\0';
+		if (len == 1)
+			fraction[0] = '\0';
+	}
+	snprintf(buf, size, "%llu%s %s", (unsigned long long)(ns / steps[i].ns), fraction,
+		 steps[i].name);
+}
+
+enum { NEAREST_MAX_LEN = 64 };
+
+/* Levenshtein, one row; names longer than the row are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NEAREST_MAX_LEN + 1], la = strlen(a), lb = strlen(b);
+
+	if (la > NEAREST_MAX_LEN || lb > NEAREST_MAX_LEN)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t d = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < d)
+				d = row[j] + 1;
+			if (row[j - 1] + 1 < d)
+				d = row[j - 1] + 1;
+			row[j] = d;
+		}
+	}
+	return row[lb];
+}
+
+void str_nearest_offer(const char *s, const char *name, const char **best, size_t *best_distance)
+{
+	size_t len = strlen(s), d = distance(s, name);
+	size_t limit = len < 4 ? 1 : len / 3 + 1;
+
+	/* a name that goes on from what was typed is as good as one slip */
+	if (len >= 3 && strncmp(s, name, len) == 0)
+		d = 1;
+	if (d > limit || (*best && d >= *best_distance))
+		return;
+	*best = name;
+	*best_distance = d;
+}
+
+const char *str_nearest(const char *s, const char *const *names, size_t nr)
+{
+	const char *best = NULL;
+	size_t best_distance = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		str_nearest_offer(s, names[i], &best, &best_distance);
+	return best;
+}
+
+bool str_glob(const char *pattern, const char *s)
+{
+	if (pattern[strcspn(pattern, "*?[")])
+		return fnmatch(pattern, s, FNM_CASEFOLD) == 0;
+	return strcasestr(s, pattern) != NULL;
+}
+
+/* Length of the code point at p, or 0: overlong forms, surrogates and what is beyond U+10FFFF
+ * are not UTF-8 (RFC 3629). */
+static size_t code_point(const unsigned char *p, size_t left)
+{
+	static const struct {
+		unsigned char from, to, second_from, second_to, len;
+	} rows[] = {
+	    {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+	    {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+	    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t len = rows[i].len;
+
+		if (p[0] < rows[i].from || p[0] > rows[i].to)
+			continue;
+		if (len > left ||
+		    (len > 1 && (p[1] < rows[i].second_from || p[1] > rows[i].second_to)))
+			return 0;
+		for (size_t k = 2; k < len; k++)
+			if ((p[k] & 0xc0) != 0x80)
+				return 0;
+		return len;
+	}
+	return 0;
+}
+
+bool str_is_utf8(const char *s, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (len) {
+		size_t n = code_point(p, len);
+
+		if (!n)
+			return false;
+		p += n;
+		len -= n;
+	}
+	return true;
+}
+
+void str_hex16(const uint8_t id[16], char out[33])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < 16; i++) {
+		out[2 * i] = digits[id[i] >> 4];
+		out[2 * i + 1] = digits[id[i] & 15];
+	}
+	out[32] = '\0';
+}

@@ -1,0 +1,92 @@
+/*
+ * The real system calls, with -errno for -1.
+ */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static ssize_t result(ssize_t rc)
+{
+	return rc < 0 ? -errno : rc;
+}
+
+static int kernel_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return (int)result(openat(dirfd, path, flags | O_CLOEXEC, mode));
+}
+
+static ssize_t kernel_read(int fd, void *buf, size_t len)
+{
+	return result(read(fd, buf, len));
+}
+
+static ssize_t kernel_pread(int fd, void *buf, size_t len, off_t at)
+{
+	return result(pread(fd, buf, len, at));
+}
+
+static ssize_t kernel_write(int fd, const void *buf, size_t len)
+{
+	return result(write(fd, buf, len));
+}
+
+static int kernel_close(int fd)
+{
+	return (int)result(close(fd));
+}
+
+static int kernel_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	return (int)result(fstatat(dirfd, path, st, flags));
+}
+
+static int kernel_renameat2(int olddir, const char *old, int newdir, const char *new,
+			    unsigned flags)
+{
+	return (int)result(renameat2(olddir, old, newdir, new, flags));
+}
+
+static int kernel_unlinkat(int dirfd, const char *path, int flags)
+{
+	return (int)result(unlinkat(dirfd, path, flags));
+}
+
+static int kernel_flock(int fd, int op)
+{
+	return (int)result(flock(fd, op));
+}
+
+static int kernel_getrandom(void *buf, size_t len)
+{
+	return (int)result(getrandom(buf, len, 0));
+}
+
+const struct sys_ops sys_kernel_ops = {
+    .openat = kernel_openat,
+    .read = kernel_read,
+    .pread = kernel_pread,
+    .write = kernel_write,
+    .close = kernel_close,
+    .fstatat = kernel_fstatat,
+    .renameat2 = kernel_renameat2,
+    .unlinkat = kernel_unlinkat,
+    .flock = kernel_flock,
+    .getrandom = kernel_getrandom,
+};
+
+static const struct sys_ops *ops = &sys_kernel_ops;
+
+const struct sys_ops *sys(void)
+{
+	return ops;
+}
+
+void sys_set_ops(const struct sys_ops *o)
+{
+	ops = o ? o : &sys_kernel_ops;
+}

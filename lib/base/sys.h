@@ -1,0 +1,34 @@
+/*
+ * The system calls on files, behind a table of functions so that tests can
+ * make every nth one fail. The perf calls have their own table in pmu/.
+ */
+#ifndef BASE_SYS_H
+#define BASE_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Each returns what the call returns, or -errno in place of -1. */
+struct sys_ops {
+	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
+	ssize_t (*read)(int fd, void *buf, size_t len);
+	ssize_t (*pread)(int fd, void *buf, size_t len, off_t at);
+	ssize_t (*write)(int fd, const void *buf, size_t len);
+	int (*close)(int fd);
+	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
+	int (*renameat2)(int olddir, const char *old, int newdir, const char *new, unsigned flags);
+	int (*unlinkat)(int dirfd, const char *path, int flags);
+	int (*flock)(int fd, int op);
+	int (*getrandom)(void *buf, size_t len);
+};
+
+extern const struct sys_ops sys_kernel_ops; /* the real ones */
+
+/* The table in force. */
+const struct sys_ops *sys(void);
+/* Replaces it (tests only, before threads start); NULL restores the real ones. */
+void sys_set_ops(const struct sys_ops *ops);
+
+#endif
