@@ -1,0 +1,224 @@
+/*
+ * The machine, from /proc and sysfs.
+ */
+#include "host/host.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define PMU_FOLDER "/sys/bus/event_source/devices"
+
+enum { MAX_TEXT_BYTES = 4 << 20, MAX_PMUS = 4096 };
+
+/* Bits of CapEff: include/uapi/linux/capability.h */
+enum { CAP_BIT_SYS_ADMIN = 21, CAP_BIT_PERFMON = 38 };
+
+/* The text behind "key<spaces>:" of a /proc file with such lines, up to the line's end. */
+static bool find_field(const char *text, const char *key, char *out, size_t size)
+{
+	size_t key_len = strlen(key), len;
+
+	for (; *text; text += len + (text[len] == '\n')) {
+		const char *p = text + key_len;
+
+		len = strcspn(text, "\n");
+		if (len < key_len || memcmp(text, key, key_len) != 0)
+			continue;
+		p += strspn(p, " \t");
+		if (*p != ':')
+			continue;
+		p++;
+		p += strspn(p, " \t");
+		snprintf(out, size, "%.*s", (int)strcspn(p, "\n"), p);
+		return true;
+	}
+	return false;
+}
+
+/* x86 names the model; ARM gives implementer and part (arch/arm64/kernel/cpuinfo.c). */
+static void load_cpu_model(struct host *h)
+{
+	char implementer[16], part[16];
+	struct buf text;
+
+	buf_init(&text, MAX_TEXT_BYTES);
+	/* what fits is enough: the first CPU stands first, and a file of 8,192 CPUs is long */
+	(void)root_load(&h->root, "/proc/cpuinfo", &text);
+	if (!find_field(buf_str(&text), "model name", h->cpu_model, sizeof(h->cpu_model)) &&
+	    find_field(buf_str(&text), "CPU implementer", implementer, sizeof(implementer)) &&
+	    find_field(buf_str(&text), "CPU part", part, sizeof(part)))
+		snprintf(h->cpu_model, sizeof(h->cpu_model), "ARM implementer %s part %s",
+			 implementer, part);
+	buf_fini(&text);
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "0b51cf67-bd07-4ea9-8ad2-83a1a2b1e4c5" */
+static void load_boot_id(struct host *h)
+{
+	char line[64];
+	size_t nr = 0;
+
+	if (root_load_line(&h->root, "/proc/sys/kernel/random/boot_id", line, sizeof(line)))
+		return;
+	for (const char *p = line; *p && nr < 32; p++) {
+		int digit = hex_digit(*p);
+
+		if (digit < 0)
+			continue;
+		h->boot_id[nr / 2] = (uint8_t)(h->boot_id[nr / 2] << 4 | digit);
+		nr++;
+	}
+}
+
+static void load_identity(struct host *h)
+{
+	struct utsname u;
+
+	if (uname(&u) == 0)
+		snprintf(h->machine, sizeof(h->machine), "%.16s", u.machine);
+	(void)root_load_line(&h->root, "/proc/sys/kernel/hostname", h->node, sizeof(h->node));
+	(void)root_load_line(&h->root, "/proc/sys/kernel/osrelease", h->kernel, sizeof(h->kernel));
+	load_cpu_model(h);
+	load_boot_id(h);
+	h->user_hz = (uint32_t)sysconf(_SC_CLK_TCK);
+	h->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
+static int load_paranoid(const struct host *h)
+{
+	char line[16];
+	uint64_t v;
+	const char *digits = line;
+
+	if (root_load_line(&h->root, "/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)))
+		return INT_MAX;
+	digits += *line == '-';
+	if (str_parse_u64(digits, &v) || v > 1000)
+		return INT_MAX;
+	return *line == '-' ? -(int)v : (int)v;
+}
+
+static bool load_may_perfmon(const struct host *h)
+{
+	char hex[32];
+	struct buf text;
+	uint64_t caps = 0;
+
+	buf_init(&text, MAX_TEXT_BYTES);
+	if (root_load(&h->root, "/proc/self/status", &text) == 0 &&
+	    find_field(buf_str(&text), "CapEff", hex, sizeof(hex)))
+		for (const char *p = hex; hex_digit(*p) >= 0; p++)
+			caps = caps << 4 | (uint64_t)hex_digit(*p);
+	buf_fini(&text);
+	return caps & (1ull << CAP_BIT_SYS_ADMIN | 1ull << CAP_BIT_PERFMON);
+}
+
+static int load_cpuset(const struct root *root, const char *path, struct cpuset *out)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, 65536);
+	rc = root_load(root, path, &text);
+	if (rc == 0)
+		rc = cpuset_parse(buf_str(&text), text.len, out);
+	buf_fini(&text);
+	return rc;
+}
+
+/* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 has one core PMU, named "cpu". */
+static int load_pmu(const char *name, void *arg)
+{
+	struct host *h = arg;
+	struct host_pmu *pmu, *grown;
+	char path[256];
+	uint64_t type;
+
+	if (h->nr_pmus == MAX_PMUS || strlen(name) >= sizeof(pmu->name))
+		return 0;
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/type", name);
+	if (root_load_u64(&h->root, path, &type) || type > UINT32_MAX)
+		return 0;
+	grown = mem_resize(h->pmus, (h->nr_pmus + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	h->pmus = grown;
+	pmu = &grown[h->nr_pmus++];
+	memset(pmu, 0, sizeof(*pmu));
+	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
+	pmu->type = (uint32_t)type;
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpus", name);
+	pmu->is_core = load_cpuset(&h->root, path, &pmu->cpus) == 0 || strcmp(name, "cpu") == 0;
+	return 0;
+}
+
+int host_load(const struct root *root, struct host *out, struct err *e)
+{
+	struct host h = {.root = *root};
+	int rc = load_cpuset(root, "/sys/devices/system/cpu/online", &h.online);
+
+	if (rc)
+		return err_set(e, rc, "%s/sys/devices/system/cpu/online: cannot be read: %s",
+			       root->dir, strerror(-rc));
+	load_identity(&h);
+	h.perf_event_paranoid = load_paranoid(&h);
+	h.may_perfmon = load_may_perfmon(&h);
+	rc = root_each(root, PMU_FOLDER, load_pmu, &h);
+	if (rc == -ENOMEM) {
+		host_fini(&h);
+		return err_set(e, rc, "out of memory");
+	}
+	*out = h;
+	return 0;
+}
+
+void host_fini(struct host *h)
+{
+	mem_free(h->pmus);
+	h->pmus = NULL;
+	h->nr_pmus = 0;
+}
+
+const struct host_pmu *host_find_pmu(const struct host *h, const char *name)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		if (strcmp(h->pmus[i].name, name) == 0)
+			return &h->pmus[i];
+	return NULL;
+}
+
+bool host_has_core_pmu(const struct host *h, int cpu)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++) {
+		const struct host_pmu *p = &h->pmus[i];
+
+		if (p->is_core &&
+		    (cpu < 0 || cpuset_count(&p->cpus) == 0 || cpuset_has(&p->cpus, (unsigned)cpu)))
+			return true;
+	}
+	return false;
+}
+
+bool host_may_measure_cpus(const struct host *h)
+{
+	return h->may_perfmon || h->perf_event_paranoid <= 0;
+}
+
+bool host_may_measure_kernel(const struct host *h)
+{
+	return h->may_perfmon || h->perf_event_paranoid <= 1;
+}
