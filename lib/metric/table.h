@@ -1,0 +1,72 @@
+/*
+ * One iteration as a table: the events are columns, the traces (CPUs) are rows. What the
+ * output formats print, filled by the recorder from live readings and by the reader from traces.
+ * Both fill it through the functions here, so that both print the same of the same session.
+ */
+#ifndef METRIC_TABLE_H
+#define METRIC_TABLE_H
+
+#include "base/clock.h"
+#include "metric/tally.h"
+
+struct table_column {
+	const char *group, *name;
+	const char *label; /* the column's heading: the spec's label, else the name */
+	const char *unit;  /* of the value: "", "B", "ns", "%" */
+	enum event_kind kind;
+	enum event_scope scope;
+	const char *reason; /* why it is not measured; NULL if it is */
+};
+
+/* Owned by whoever made it with table_new; strings are borrowed. */
+struct table {
+	size_t nr_columns, nr_rows; /* nr_rows may be lowered, up to what table_new got */
+	struct table_column *columns;
+	uint32_t *row_trace; /* the trace number of each row: its own, unless traces are missing */
+	uint32_t *row_cpu;   /* the CPU of each row */
+	struct cell *cells;  /* nr_rows × nr_columns, row by row */
+	struct cell *totals; /* nr_columns */
+	uint32_t iteration;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t realtime_ns;      /* of the end; since 1970; 0: not known */
+};
+
+/* All zero but row_trace; NULL without memory. */
+struct table *table_new(size_t nr_columns, size_t nr_rows);
+void table_free(struct table *t);
+struct cell *table_cell(const struct table *t, size_t row, size_t column);
+/*
+ * Makes one cell of its readings. Without an end (NULL, or READING_NONE) it is blank, unless
+ * state (the event's enum reading_state at the start of the session) says why it is not
+ * measured: then it says so in each row, or in row 0 for what is not of each CPU.
+ */
+void table_set(struct table *t, size_t row, size_t column, uint32_t state,
+	       const struct reading *start, const struct reading *end);
+/* Sets the times of the iteration; clocks are the triple that its traces store, the last of
+ * them. */
+void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
+		    const struct clock_triple *clocks);
+/* Fills totals from the cells. */
+void table_total(struct table *t);
+
+/* What the iterations of a session come to, for one column. */
+struct column_summary {
+	struct spread spread;  /* of the column's total per iteration (percent for shares) */
+	unsigned __int128 sum; /* of those totals, exact; shares: 0 */
+	struct cell min, max;  /* the smallest and largest total */
+	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
+	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
+	double min_running;                /* smallest running share seen; 1 if none was below */
+};
+
+struct table_summary {
+	size_t nr_columns;
+	uint64_t nr_iterations;
+	struct column_summary *column;
+};
+struct table_summary *table_summary_new(size_t nr_columns);
+void table_summary_free(struct table_summary *s);
+/* Adds an iteration whose totals are filled. */
+void table_summary_add(struct table_summary *s, const struct table *t);
+
+#endif

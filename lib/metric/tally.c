@@ -1,0 +1,214 @@
+/*
+ * Readings to cells, cells to totals, totals to a spread. Integers as long as they are
+ * integers: a double has 53 bits, a counter 64. What is scaled goes through 128.
+ * Knows nothing of traces, tables or columns.
+ */
+#include "metric/tally.h"
+
+#include <math.h>
+
+typedef unsigned __int128 wide;
+
+static const struct {
+	const char *name;
+	bool has_value;
+} states[CELL_NR_STATES] = {
+    [CELL_NONE] = {"", false},
+    [CELL_OK] = {"ok", true},
+    [CELL_NOT_COUNTED] = {"not counted", false},
+    [CELL_OFFLINE] = {"offline", true},
+    [CELL_NOT_SUPPORTED] = {"not supported", false},
+    [CELL_NO_PERMISSION] = {"no permission", false},
+    [CELL_LIMIT] = {"limit reached", false},
+    [CELL_FAILED] = {"failed", false},
+};
+
+const char *cell_state_name(enum cell_state s)
+{
+	return s < CELL_NR_STATES ? states[s].name : "unknown state";
+}
+
+enum cell_state cell_state_of_reading(uint32_t reading_state)
+{
+	static const enum cell_state of[READING_NR_STATES] = {
+	    [READING_NONE] = CELL_NONE,
+	    [READING_OK] = CELL_OK,
+	    [READING_OFFLINE] = CELL_OFFLINE,
+	    [READING_NOT_SUPPORTED] = CELL_NOT_SUPPORTED,
+	    [READING_NO_PERMISSION] = CELL_NO_PERMISSION,
+	    [READING_LIMIT] = CELL_LIMIT,
+	    [READING_FAILED] = CELL_FAILED,
+	};
+
+	return reading_state < READING_NR_STATES ? of[reading_state] : CELL_FAILED;
+}
+
+bool cell_has_value(const struct cell *c)
+{
+	return c->state < CELL_NR_STATES && states[c->state].has_value;
+}
+
+bool cell_is_partial(const struct cell *c)
+{
+	return cell_has_value(c) && (c->state == CELL_OFFLINE || c->nr_without);
+}
+
+double cell_running_share(const struct cell *c)
+{
+	if (c->running_ns >= c->enabled_ns)
+		return 1;
+	return (double)c->running_ns / (double)c->enabled_ns;
+}
+
+double cell_rate(const struct cell *c)
+{
+	if (!cell_has_value(c) || !c->span_ns)
+		return 0;
+	return (double)c->count * 1e9 / (double)c->span_ns;
+}
+
+/* n / d rounded to nearest; d > 0. */
+static wide divide(wide n, wide d)
+{
+	return (n + d / 2) / d;
+}
+
+/* The number of a count from raw and its times. */
+static enum cell_state scale(struct cell *c)
+{
+	wide n = c->raw;
+
+	if (c->is_perf && !c->running_ns)
+		return CELL_NOT_COUNTED;
+	if (c->running_ns < c->enabled_ns)
+		n = divide(n * c->enabled_ns, c->running_ns);
+	if (n > UINT64_MAX)
+		return CELL_FAILED;
+	c->count = (uint64_t)n;
+	c->value = (double)c->count;
+	return c->state;
+}
+
+static enum cell_state divide_by_base(struct cell *c)
+{
+	if (!c->base)
+		return CELL_NOT_COUNTED;
+	c->value = 100.0 * (double)c->raw / (double)c->base;
+	return c->state;
+}
+
+/* to = b - a; true if the counter went backwards. */
+static bool subtract(uint64_t a, uint64_t b, uint64_t *to)
+{
+	return __builtin_sub_overflow(b, a, to);
+}
+
+static enum cell_state difference(enum event_kind kind, const struct reading *a,
+				  const struct reading *b, struct cell *c)
+{
+	bool backwards = subtract(a->raw, b->raw, &c->raw);
+
+	backwards |= subtract(a->enabled_ns, b->enabled_ns, &c->enabled_ns);
+	backwards |= subtract(a->running_ns, b->running_ns, &c->running_ns);
+	backwards |= subtract(a->base, b->base, &c->base);
+	backwards |= subtract(a->time_ns, b->time_ns, &c->span_ns);
+	if (backwards)
+		return CELL_FAILED;
+	c->is_perf = a->enabled_ns || b->enabled_ns || a->running_ns || b->running_ns;
+	return kind == EVENT_SHARE ? divide_by_base(c) : scale(c);
+}
+
+/* The state before any arithmetic: the end's, or the start's if that one has no number. */
+static enum cell_state state_of(enum event_kind kind, const struct reading *start,
+				const struct reading *end)
+{
+	struct cell at_end = {.state = end ? cell_state_of_reading(end->state) : CELL_NONE};
+	struct cell at_start = {.state = CELL_NONE};
+
+	if (kind == EVENT_VALUE || !cell_has_value(&at_end))
+		return at_end.state;
+	if (start)
+		at_start.state = cell_state_of_reading(start->state);
+	if (at_start.state == CELL_NONE)
+		return CELL_FAILED;
+	return cell_has_value(&at_start) ? at_end.state : at_start.state;
+}
+
+void cell_make(enum event_kind kind, const struct reading *start, const struct reading *end,
+	       struct cell *out)
+{
+	struct cell c = {.state = state_of(kind, start, end)};
+
+	if (cell_has_value(&c) && kind == EVENT_VALUE) {
+		c.raw = c.count = end->raw;
+		c.value = (double)c.count;
+	} else if (cell_has_value(&c)) {
+		c.state = difference(kind, start, end, &c);
+	}
+	if (!cell_has_value(&c)) /* keep no half-made numbers, but how long it was enabled */
+		c = (struct cell){.state = c.state,
+				  .is_perf = c.is_perf,
+				  .enabled_ns = c.state == CELL_NOT_COUNTED ? c.enabled_ns : 0};
+	if (end)
+		c.time_ns = end->time_ns;
+	*out = c;
+}
+
+static void add(uint64_t *to, uint64_t n, bool *overflow)
+{
+	*overflow |= __builtin_add_overflow(*to, n, to);
+}
+
+static void add_numbers(enum event_kind kind, struct cell *total, const struct cell *c)
+{
+	bool overflow = false;
+
+	add(&total->count, c->count, &overflow);
+	add(&total->raw, c->raw, &overflow);
+	add(&total->enabled_ns, c->enabled_ns, &overflow);
+	add(&total->running_ns, c->running_ns, &overflow);
+	add(&total->base, c->base, &overflow);
+	total->is_perf |= c->is_perf;
+	if (c->time_ns > total->time_ns)
+		total->time_ns = c->time_ns;
+	if (c->span_ns > total->span_ns)
+		total->span_ns = c->span_ns;
+	if (c->state == CELL_OFFLINE)
+		total->state = CELL_OFFLINE;
+	if (overflow)
+		total->state = CELL_FAILED;
+	total->value = kind == EVENT_SHARE && total->base
+			   ? 100.0 * (double)total->raw / (double)total->base
+			   : (double)total->count;
+}
+
+void cell_total(enum event_kind kind, struct cell *total, const struct cell *c)
+{
+	if (c->state == CELL_NONE)
+		return;
+	if (!cell_has_value(c)) {
+		if (!total->nr_without++ && !total->nr_with)
+			total->state = c->state;
+		return;
+	}
+	if (total->nr_with++ == 0)
+		total->state = c->state;
+	else if (kind == EVENT_VALUE)
+		total->state = CELL_NONE;
+	if (cell_has_value(total)) /* not after an overflow */
+		add_numbers(kind, total, c);
+}
+
+void spread_add(struct spread *s, double x)
+{
+	double d = x - s->mean;
+
+	s->nr++;
+	s->mean += d / (double)s->nr;
+	s->m2 += d * (x - s->mean);
+}
+
+double spread_deviation(const struct spread *s)
+{
+	return s->nr < 2 ? 0 : sqrt(s->m2 / (double)(s->nr - 1));
+}

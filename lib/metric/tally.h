@@ -1,0 +1,84 @@
+/*
+ * The arithmetic of a tally: from two raw readings to a number, from the numbers of
+ * many iterations to a mean and a deviation. One arithmetic for the live table and
+ * for cpuperf_print. Knows nothing of where readings come from or how they are shown.
+ */
+#ifndef METRIC_TALLY_H
+#define METRIC_TALLY_H
+
+#include "base/reading.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What may be said of one cell. */
+enum cell_state {
+	CELL_NONE = 0, /* blank: this trace has no result for the event */
+	CELL_OK,
+	CELL_NOT_COUNTED, /* it never ran in this span, or the base did not move: no number */
+	CELL_OFFLINE,     /* partial: counted until the CPU went away */
+	CELL_NOT_SUPPORTED,
+	CELL_NO_PERMISSION,
+	CELL_LIMIT,
+	CELL_FAILED,
+	CELL_NR_STATES
+};
+
+/* "", "ok", "not counted", "offline", "not supported", "no permission", "limit reached", "failed"
+ */
+const char *cell_state_name(enum cell_state s);
+/* What a reading's state (enum reading_state, or anything from outside) makes of a cell. */
+enum cell_state cell_state_of_reading(uint32_t reading_state);
+
+/* The numbers hold if cell_has_value; the rest are 0 then. */
+struct cell {
+	enum cell_state state;
+	bool is_perf;   /* enabled_ns and running_ns hold */
+	uint64_t count; /* exact: the count, scaled and rounded, or the value; shares: 0 */
+	double value;   /* count as a double, or the percent */
+	uint64_t raw;   /* difference (count, share) or reading (value) as the kernel gave it */
+	uint64_t enabled_ns, running_ns; /* differences; 0 for what is no perf event */
+	uint64_t base;                   /* difference of the base; 0 where there is none */
+	uint64_t time_ns;                /* when the end was read, CLOCK_MONOTONIC */
+	uint64_t span_ns;    /* between the two readings; 0 for an instantaneous value */
+	uint32_t nr_with;    /* of a total: cells that are in it */
+	uint32_t nr_without; /* of a total: cells that should be in it but have no number */
+};
+
+bool cell_has_value(const struct cell *c); /* CELL_OK or CELL_OFFLINE */
+/* There is a number, but not of all it should hold: a CPU went away, or a total lacks cells. */
+bool cell_is_partial(const struct cell *c);
+/* running / enabled in 0 … 1; 1 where nothing was multiplexed or there is no such time. */
+double cell_running_share(const struct cell *c);
+/* count per second of the real span; 0 if the span is 0 or there is no value. */
+double cell_rate(const struct cell *c);
+
+/*
+ * The cell of one event over one iteration; either reading may be NULL.
+ * - no end: CELL_NONE. No start (but for values): CELL_FAILED, there is nothing to subtract.
+ * - count: Δraw, and if it ran for less than it was enabled, Δraw × Δenabled / Δrunning.
+ *   A perf event (any of the four times is not 0) that did not run in the span is
+ *   CELL_NOT_COUNTED, also when the span is empty; what is no perf event counts 0 then.
+ * - share: 100 × Δraw / Δbase; CELL_NOT_COUNTED if the base did not move.
+ * - what went backwards, or is beyond 64 bits when scaled, has no number: CELL_FAILED.
+ */
+void cell_make(enum event_kind kind, const struct reading *start, const struct reading *end,
+	       struct cell *out);
+/*
+ * Adds a cell into a total over CPUs (all zero at first): counts add up, shares add raw and base,
+ * values do not add: the total of a value is that of its single row, CELL_NONE with several.
+ * Cells without a number enter no sum, but a total of nothing else takes the state of the first.
+ * A sum beyond 64 bits is CELL_FAILED.
+ */
+void cell_total(enum event_kind kind, struct cell *total, const struct cell *c);
+
+/* Mean and deviation over iterations, one pass (Welford). Zero-initialise. */
+struct spread {
+	uint64_t nr;
+	double mean, m2;
+};
+void spread_add(struct spread *s, double x);
+double spread_deviation(const struct spread *s); /* sample standard deviation; 0 below two */
+
+#endif
