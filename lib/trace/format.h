@@ -1,0 +1,80 @@
+/*
+ * The bytes of a trace, as schemas/trace-format.md describes them: sizes, limits and layouts.
+ * All integers are little-endian; every structure is laid out by hand and its size asserted.
+ * Only trace/ and its tests include this; it must not know what the numbers mean.
+ */
+#ifndef TRACE_FORMAT_H
+#define TRACE_FORMAT_H
+
+#include <stdint.h>
+
+#define TRACE_MAGIC                                                                                \
+	"\x89"                                                                                     \
+	"CPUPRF\n" /* 8 bytes; not text, and broken by a text-mode copy */
+
+enum {
+	TRACE_VERSION = 1,
+	TRACE_BYTE_ORDER = 0x01020304,
+	TRACE_HEADER_BYTES = 192,
+	TRACE_FRAME_HEADER_BYTES = 16,
+	TRACE_FRAME_SYNC = 0x4d524623,    /* "#FRM" */
+	TRACE_FRAME_MAX_BYTES = 64 << 20, /* header and padding included */
+	TRACE_HEADER_MAX_BYTES = 4096,    /* a later version may have a longer one */
+	TRACE_READINGS_HEAD_BYTES = 16,
+	TRACE_READING_BYTES = 56,
+	TRACE_EVENTS_HEAD_BYTES = 8,
+	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings; its own length included */
+	TRACE_MAX_EVENTS = 4096,
+	TRACE_MAX_SPEC_BYTES = 4 << 20,
+	TRACE_MAX_ATTR_BYTES = 4096,
+};
+
+/* Bits of the header's two feature words: a reader that does not know an incompatible bit must
+ * refuse the file; unknown compatible bits mean nothing to it. None is defined yet. */
+enum { TRACE_INCOMPATIBLE_KNOWN = 0, TRACE_COMPATIBLE_KNOWN = 0 };
+
+/* On disk; converted field by field. */
+struct trace_header_bytes {
+	uint8_t magic[8];
+	uint32_t byte_order; /* TRACE_BYTE_ORDER: 04 03 02 01 in the file */
+	uint16_t version;
+	uint16_t header_bytes; /* TRACE_HEADER_BYTES; frames start there; the last 4 are the crc */
+	uint32_t incompatible; /* feature bits */
+	uint32_t compatible;
+	uint8_t session_id[16]; /* random; the same in all traces of a session */
+	uint8_t boot_id[16];    /* of the host's boot */
+	uint32_t iteration;     /* from 0 */
+	uint32_t trace;         /* from 0, dense */
+	uint32_t cpu;
+	uint32_t nr_traces;   /* of the session */
+	uint8_t host[64];     /* node name, NUL-padded */
+	uint8_t machine[16];  /* architecture as uname tells, NUL-padded */
+	uint8_t reserved[36]; /* 0 */
+	uint32_t crc;         /* CRC-32C of the bytes before it */
+};
+_Static_assert(sizeof(struct trace_header_bytes) == TRACE_HEADER_BYTES, "trace header");
+
+struct trace_frame_bytes {
+	uint32_t sync; /* TRACE_FRAME_SYNC */
+	uint16_t kind;
+	uint16_t flags;  /* 0; one that is ever used goes with an incompatible feature bit */
+	uint32_t length; /* of the payload; zero bytes up to a multiple of 8 follow it */
+	uint32_t crc;    /* CRC-32C of kind, flags and length (8 bytes), then the payload */
+};
+_Static_assert(sizeof(struct trace_frame_bytes) == TRACE_FRAME_HEADER_BYTES, "trace frame header");
+
+/* One reading of a TRACE_FRAME_READINGS frame. */
+struct trace_reading_bytes {
+	uint32_t event, instance, state;
+	uint32_t reserved; /* 0 */
+	uint64_t time_ns, raw, enabled_ns, running_ns, base;
+};
+_Static_assert(sizeof(struct trace_reading_bytes) == TRACE_READING_BYTES, "trace reading");
+
+/* What a frame takes in the file: header, payload, padding. */
+static inline uint64_t trace_frame_total_bytes(uint32_t length)
+{
+	return TRACE_FRAME_HEADER_BYTES + (((uint64_t)length + 7) & ~(uint64_t)7);
+}
+
+#endif

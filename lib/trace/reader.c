@@ -1,0 +1,464 @@
+/*
+ * Hands out a trace frame by frame. Every frame is checked before it is seen; after damage the
+ * next whole frame is sought by its sync word. Reads with pread into one buffer, not with mmap:
+ * a file that shrinks would raise SIGBUS. Must not know what is in a frame, but for the end.
+ */
+#include "trace/reader.h"
+
+#include "base/crc32c.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "trace/format.h"
+#include "trace/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+	READ_AHEAD_BYTES = 64 << 10,
+	RESYNC_MAX_BYTES = 4 * TRACE_FRAME_MAX_BYTES, /* a sparse file is endless: stop seeking */
+	WASTE_BASE_BYTES = 2 * TRACE_FRAME_MAX_BYTES,
+	WASTE_FACTOR = 4,
+};
+
+struct trace_reader {
+	char *name; /* owned; for messages */
+	int fd;     /* -1: in memory */
+	uint64_t size, at;
+	const uint8_t *window; /* the bytes at hand: window_bytes from window_at */
+	uint64_t window_at;
+	size_t window_bytes;
+	uint8_t *memory; /* owned; of the window of a file */
+	size_t memory_bytes;
+	uint64_t wasted_bytes; /* checksummed for what was no frame */
+	uint64_t nr_frames, nr_readings;
+	bool end_agrees, damaged;
+	struct trace_head head;
+};
+
+static ssize_t pread_full(int fd, uint8_t *p, size_t len, uint64_t at)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = sys()->pread(fd, p + done, len - done, (off_t)(at + done));
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* Moves the window of a file to at, len bytes or more. -ENODATA: the file became shorter. */
+static int load(struct trace_reader *r, uint64_t at, size_t len)
+{
+	uint64_t left = r->size - at;
+	size_t want = len > READ_AHEAD_BYTES ? len : READ_AHEAD_BYTES;
+	ssize_t got;
+
+	if (want > left)
+		want = (size_t)left;
+	r->window_bytes = 0;
+	if (want > r->memory_bytes) {
+		uint8_t *p = mem_resize(r->memory, want);
+
+		if (!p)
+			return -ENOMEM;
+		r->memory = p;
+		r->memory_bytes = want;
+	}
+	got = pread_full(r->fd, r->memory, want, at);
+	if (got < 0)
+		return (int)got;
+	r->window = r->memory;
+	r->window_at = at;
+	r->window_bytes = (size_t)got;
+	if ((size_t)got < want)
+		r->size = at + (uint64_t)got;
+	return (size_t)got < len ? -ENODATA : 0;
+}
+
+/* *out points to len bytes at at, which the file's size must cover; until the next view. */
+static int view(struct trace_reader *r, uint64_t at, size_t len, const uint8_t **out)
+{
+	int rc = 0;
+
+	if (at < r->window_at || at + len > r->window_at + r->window_bytes)
+		rc = load(r, at, len);
+	if (rc == 0)
+		*out = r->window + (at - r->window_at);
+	return rc;
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	while (len && !p[len - 1])
+		len--;
+	return len == 0;
+}
+
+/*
+ * Checksums cost time, and a hostile file may be full of sync words that claim half of it each.
+ * What is spent on false frames stays in proportion to the place reached: reading is linear.
+ */
+static bool waste_is_spent(const struct trace_reader *r, uint64_t at)
+{
+	return r->wasted_bytes > WASTE_BASE_BYTES + WASTE_FACTOR * at;
+}
+
+/* Why a frame with this header cannot stand at at; NULL: it may. */
+static const char *header_fault(const struct trace_reader *r, uint64_t at,
+				const struct trace_frame_bytes *h)
+{
+	uint64_t total = trace_frame_total_bytes(h->length);
+
+	if (h->sync != TRACE_FRAME_SYNC)
+		return "no frame begins there";
+	if (h->flags)
+		return "a frame with unknown flags";
+	if (total > TRACE_FRAME_MAX_BYTES)
+		return "a frame with an impossible length";
+	if (total > r->size - at)
+		return "the file ends inside a frame";
+	return waste_is_spent(r, at) ? "too many false frames before it" : NULL;
+}
+
+static void decode_header(const uint8_t *p, struct trace_frame_bytes *out)
+{
+	struct cursor c;
+
+	cursor_init(&c, p, TRACE_FRAME_HEADER_BYTES);
+	out->sync = cursor_le32(&c);
+	out->kind = cursor_le16(&c);
+	out->flags = cursor_le16(&c);
+	out->length = cursor_le32(&c);
+	out->crc = cursor_le32(&c);
+}
+
+static bool frame_is_intact(const uint8_t *p, const struct trace_frame_bytes *h)
+{
+	const uint8_t *payload = p + TRACE_FRAME_HEADER_BYTES;
+	uint32_t crc = crc32c(0, p + offsetof(struct trace_frame_bytes, kind), 8);
+
+	return crc32c(crc, payload, h->length) == h->crc &&
+	       is_zero(payload + h->length, -h->length % 8);
+}
+
+/* 1: *out is the frame at at; 0: there is none, for the reason *why; -errno. */
+static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *out,
+		       const char **why)
+{
+	struct trace_frame_bytes h;
+	const char *fault;
+	const uint8_t *p;
+	uint64_t total;
+	int rc;
+
+	*why = "the file ends inside a frame";
+	if (r->size - at < TRACE_FRAME_HEADER_BYTES)
+		return 0;
+	*why = "the file became shorter";
+	rc = view(r, at, TRACE_FRAME_HEADER_BYTES, &p);
+	if (rc)
+		return rc == -ENODATA ? 0 : rc;
+	decode_header(p, &h);
+	fault = header_fault(r, at, &h);
+	if (fault) {
+		*why = fault;
+		return 0;
+	}
+	total = trace_frame_total_bytes(h.length);
+	rc = view(r, at, (size_t)total, &p);
+	if (rc)
+		return rc == -ENODATA ? 0 : rc;
+	*why = "checksum or padding is wrong";
+	if (!frame_is_intact(p, &h)) {
+		r->wasted_bytes += total;
+		return 0;
+	}
+	*out = (struct trace_frame){h.kind, at, p + TRACE_FRAME_HEADER_BYTES, h.length};
+	return 1;
+}
+
+static int read_error(const struct trace_reader *r, int rc, struct err *e)
+{
+	return err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", strerror(-rc));
+}
+
+/* Goes on to the next whole frame, or to the end, and says so. */
+static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
+{
+	uint64_t start = r->at, at = start + 8;
+	struct trace_frame f;
+	const char *ignored;
+	int rc = 0;
+
+	for (; at < r->size && at - start < RESYNC_MAX_BYTES; at += 8) {
+		rc = check_frame(r, at, &f, &ignored);
+		if (rc)
+			break;
+	}
+	if (rc < 0)
+		return read_error(r, rc, e);
+	r->at = rc ? at : r->size;
+	r->damaged = true;
+	return err_set_at(e, -EILSEQ, r->name, 0, 0,
+			  "damaged at offset %" PRIu64 ": %s; %" PRIu64 " bytes skipped", start,
+			  why, r->at - start);
+}
+
+static bool end_agrees(const struct trace_reader *r, const struct trace_frame *f)
+{
+	struct trace_totals t;
+
+	return trace_decode_end(f, &t) == 0 && t.nr_frames == r->nr_frames &&
+	       t.nr_readings == r->nr_readings && t.bytes == f->offset;
+}
+
+/* Keeps count, for the end frame to agree with. */
+static void account(struct trace_reader *r, const struct trace_frame *f)
+{
+	enum trace_boundary boundary;
+	size_t nr;
+
+	r->at = f->offset + trace_frame_total_bytes(f->length);
+	r->end_agrees = f->kind == TRACE_FRAME_END && end_agrees(r, f);
+	r->nr_frames++;
+	if (trace_decode_readings(f, &boundary, &nr) == 0)
+		r->nr_readings += nr;
+}
+
+int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e)
+{
+	struct trace_frame f;
+	const char *why;
+	int rc;
+
+	if (r->at >= r->size)
+		return 0;
+	rc = check_frame(r, r->at, &f, &why);
+	if (rc < 0)
+		return read_error(r, rc, e);
+	if (rc == 0)
+		return skip_damage(r, why, e);
+	account(r, &f);
+	*out = f;
+	return 1;
+}
+
+bool trace_reader_is_whole(const struct trace_reader *r)
+{
+	return r->end_agrees && !r->damaged && r->at == r->size;
+}
+
+const struct trace_head *trace_reader_head(const struct trace_reader *r)
+{
+	return &r->head;
+}
+
+static void take_field(struct cursor *c, char *out, size_t size)
+{
+	const uint8_t *p = cursor_bytes(c, size);
+
+	memcpy(out, p, size);
+	out[size] = '\0';
+	trace_text_clean(out, strlen(out));
+}
+
+/* Of bytes whose number and checksum are right. */
+static void decode_head(const uint8_t *p, struct trace_head *out)
+{
+	const struct trace_header_bytes *layout = NULL;
+	struct cursor c;
+
+	cursor_init(&c, p, TRACE_HEADER_BYTES);
+	cursor_skip(&c, offsetof(struct trace_header_bytes, session_id));
+	memcpy(out->session_id, cursor_bytes(&c, 16), 16);
+	memcpy(out->boot_id, cursor_bytes(&c, 16), 16);
+	out->iteration = cursor_le32(&c);
+	out->trace = cursor_le32(&c);
+	out->cpu = cursor_le32(&c);
+	out->nr_traces = cursor_le32(&c);
+	take_field(&c, out->host, sizeof(layout->host));
+	take_field(&c, out->machine, sizeof(layout->machine));
+}
+
+static int damaged_header(const struct trace_reader *r, struct err *e)
+{
+	return err_set_at(e, -EINVAL, r->name, 0, 0, "the header of this trace is damaged");
+}
+
+/* Of a header whose checksum is right: made for this reader? */
+static int check_version(const struct trace_reader *r, const uint8_t *p, struct err *e)
+{
+	uint32_t order, incompatible;
+	uint16_t version;
+	struct cursor c;
+
+	cursor_init(&c, p + 8, TRACE_HEADER_BYTES - 8);
+	order = cursor_le32(&c);
+	version = cursor_le16(&c);
+	cursor_skip(&c, 2);
+	incompatible = cursor_le32(&c);
+	if (order != TRACE_BYTE_ORDER)
+		return damaged_header(r, e);
+	if (version == TRACE_VERSION && !(incompatible & ~(uint32_t)TRACE_INCOMPATIBLE_KNOWN))
+		return 0;
+	err_set_at(e, -EPROTO, r->name, 0, 0,
+		   "made by a newer cpuperf: format version %u, features %#x; this one reads "
+		   "version %u, features %#x",
+		   (unsigned)version, (unsigned)incompatible, TRACE_VERSION,
+		   TRACE_INCOMPATIBLE_KNOWN);
+	err_hint(e, "read it with the cpuperf_print it was recorded with, or with a newer one");
+	return -EPROTO;
+}
+
+/* Is there the header of a trace at all? */
+static int check_magic(struct trace_reader *r, struct err *e)
+{
+	size_t n = r->size < TRACE_HEADER_BYTES ? (size_t)r->size : TRACE_HEADER_BYTES;
+	const uint8_t *p;
+	int rc = n ? view(r, 0, n, &p) : 0;
+
+	if (rc)
+		return read_error(r, rc, e);
+	if (n == 0 || memcmp(p, TRACE_MAGIC, n < 8 ? n : 8) != 0)
+		return err_set_at(e, -EINVAL, r->name, 0, 0, "is not a cpuperf trace");
+	if (n < TRACE_HEADER_BYTES)
+		return err_set_at(e, -EINVAL, r->name, 0, 0,
+				  "the trace was cut: %zu of the %d bytes of its header", n,
+				  TRACE_HEADER_BYTES);
+	return 0;
+}
+
+static size_t header_length(const uint8_t *p)
+{
+	struct cursor c;
+
+	cursor_init(&c, p + offsetof(struct trace_header_bytes, header_bytes), 2);
+	return cursor_le16(&c);
+}
+
+/* Length and checksum; *out points to the header. */
+static int check_header(struct trace_reader *r, const uint8_t **out, struct err *e)
+{
+	struct cursor crc;
+	size_t len;
+	int rc = view(r, 0, TRACE_HEADER_BYTES, out);
+
+	if (rc)
+		return read_error(r, rc, e);
+	len = header_length(*out);
+	if (len < TRACE_HEADER_BYTES || len > TRACE_HEADER_MAX_BYTES || len % 8 || len > r->size)
+		return damaged_header(r, e);
+	rc = view(r, 0, len, out);
+	if (rc)
+		return read_error(r, rc, e);
+	cursor_init(&crc, *out + len - 4, 4);
+	return crc32c(0, *out, len - 4) == cursor_le32(&crc) ? 0 : damaged_header(r, e);
+}
+
+/* Finishes opening: publishes the reader, or closes it. */
+static int start(struct trace_reader *r, struct trace_reader **out, struct err *e)
+{
+	const uint8_t *p;
+	int rc = check_magic(r, e);
+
+	if (rc == 0)
+		rc = check_header(r, &p, e);
+	if (rc == 0)
+		rc = check_version(r, p, e);
+	if (rc) {
+		trace_reader_close(r);
+		return rc;
+	}
+	decode_head(p, &r->head);
+	r->at = header_length(p);
+	*out = r;
+	return 0;
+}
+
+static struct trace_reader *reader_new(const char *name)
+{
+	struct trace_reader *r = mem_zalloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->fd = -1;
+	r->name = mem_strdup(name);
+	if (r->name)
+		return r;
+	mem_free(r);
+	return NULL;
+}
+
+static int no_memory(const char *name, struct err *e)
+{
+	return err_set_at(e, -ENOMEM, name, 0, 0, "no memory to read it");
+}
+
+int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
+			  struct err *e)
+{
+	struct trace_reader *r = reader_new(name);
+
+	if (!r)
+		return no_memory(name, e);
+	r->window = data;
+	r->window_bytes = len;
+	r->size = len;
+	return start(r, out, e);
+}
+
+/* The size of a regular file; anything else could block, or has no end. */
+static int regular_size(const struct trace_reader *r, uint64_t *out, struct err *e)
+{
+	struct stat st;
+	int rc = sys()->fstatat(r->fd, "", &st, AT_EMPTY_PATH);
+
+	if (rc < 0)
+		return read_error(r, rc, e);
+	if (!S_ISREG(st.st_mode))
+		return err_set_at(e, -EINVAL, r->name, 0, 0,
+				  "is not a cpuperf trace: not a regular file");
+	*out = (uint64_t)st.st_size;
+	return 0;
+}
+
+int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, struct err *e)
+{
+	struct trace_reader *r = reader_new(path);
+	int rc;
+
+	if (!r)
+		return no_memory(path, e);
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
+	r->fd = sys()->openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	rc = r->fd < 0 ? read_error(r, r->fd, e) : regular_size(r, &r->size, e);
+	if (rc) {
+		trace_reader_close(r);
+		return rc;
+	}
+	return start(r, out, e);
+}
+
+void trace_reader_close(struct trace_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		sys()->close(r->fd);
+	mem_free(r->memory);
+	mem_free(r->name);
+	mem_free(r);
+}

@@ -1,0 +1,67 @@
+/*
+ * Reads traces, whatever has happened to them: hands out one frame at a time, checked, and says
+ * what was wrong with the rest. Allocates for one frame at a time, with a ceiling.
+ */
+#ifndef TRACE_READER_H
+#define TRACE_READER_H
+
+#include "trace/trace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct trace_reader;
+
+/* One frame, borrowed until the next call. */
+struct trace_frame {
+	uint16_t kind;   /* enum trace_frame_kind or one that is not known */
+	uint64_t offset; /* of the frame's header in the file */
+	const uint8_t *payload;
+	uint32_t length;
+};
+
+/* Opens dirfd/path (links are followed: it only reads) and checks the header. -EINVAL: not a trace
+ * or its header is damaged; -EPROTO: a version or feature of a newer cpuperf; -errno. */
+int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, struct err *e);
+/* The same over bytes in memory (borrowed). */
+int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
+			  struct err *e);
+void trace_reader_close(struct trace_reader *r);
+const struct trace_head *trace_reader_head(const struct trace_reader *r);
+
+/* The next frame: 1; 0 at the end; -EILSEQ with *e where bytes were damaged (name, offset, how many
+ * bytes were skipped): call again, it goes on behind them. Other -errno: the file cannot be read.
+ */
+int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
+/* After 0: whether the end frame was seen and agrees with what was read (else the trace was cut).
+ */
+bool trace_reader_is_whole(const struct trace_reader *r);
+
+/* Decoders of payloads; strings point into an arena-like store of the result that ..._fini frees.
+ * 0, -EINVAL (malformed) or -ENOMEM. */
+struct trace_events {
+	struct trace_event *item;
+	size_t nr;
+	void *store; /* owned */
+};
+int trace_decode_events(const struct trace_frame *f, struct trace_events *out);
+void trace_events_fini(struct trace_events *e);
+struct trace_info_owned {
+	struct trace_info info;
+	void *store; /* owned */
+};
+int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out);
+void trace_info_fini(struct trace_info_owned *i);
+int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
+int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
+/* text points to a NUL-terminated copy inside buf (cut at size). */
+int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
+/* Number of readings in the frame, or -EINVAL; then one at a time, i below it. */
+int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boundary, size_t *nr);
+void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading *out);
+/* Offset in the file of reading i of the frame: what the raw printer prints. */
+uint64_t trace_reading_offset(const struct trace_frame *f, size_t i);
+
+#endif

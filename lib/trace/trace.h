@@ -1,0 +1,77 @@
+/*
+ * What a trace holds, in memory: the same structures for the writer and the reader. The waist of
+ * the project: recording and reporting meet here and nowhere else.
+ */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include "base/clock.h"
+#include "base/reading.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kinds of frames; the numbers are the file's: only append. */
+enum trace_frame_kind {
+	TRACE_FRAME_INFO = 1,     /* what was measured, by what, on what */
+	TRACE_FRAME_EVENTS = 2,   /* the resolved events */
+	TRACE_FRAME_CLOCKS = 3,   /* a clock triple */
+	TRACE_FRAME_READINGS = 4, /* raw readings of one boundary */
+	TRACE_FRAME_NOTE = 5,     /* a warning in words */
+	TRACE_FRAME_END = 6,      /* totals: the trace is whole */
+};
+
+enum trace_boundary { TRACE_START = 0, TRACE_END = 1 };
+
+/* The header's fields, in host form. */
+struct trace_head {
+	uint8_t session_id[16];
+	uint8_t boot_id[16];
+	uint32_t iteration, trace, cpu, nr_traces;
+	char host[65], machine[17];
+};
+
+/* Strings are borrowed; NULL is written as "" and never read back. */
+struct trace_info {
+	const char *tool;      /* "cpuperf 0.1.0" */
+	const char *kernel;    /* release and version */
+	const char *cpu_model; /* as the host tells it */
+	const char *config_name, *model_name;
+	const char *spec_json;   /* the spec as measured, defaults and overrides applied */
+	uint64_t duration_ns;    /* asked for, per iteration */
+	uint64_t num_iterations; /* asked for */
+	uint32_t user_hz;        /* ticks per second of /proc/stat */
+	uint32_t page_bytes;
+};
+
+/* One resolved event. Strings as above. */
+struct trace_event {
+	uint32_t id;    /* group << 11 | number */
+	uint32_t kind;  /* enum event_kind */
+	uint32_t scope; /* enum event_scope */
+	uint32_t flags; /* the spec's flags: os 1, user 2, pc 4, last_branch 8, timebase 16 */
+	uint64_t rate;
+	uint32_t state; /* enum reading_state at the start of the session: READING_OK or why not */
+	uint32_t perf_group; /* which perf_event group on each CPU, from 0; UINT32_MAX: none */
+	const char *group, *name, *label, *unit, *description;
+	const char *source; /* kernel event ("PERF_COUNT_HW_INSTRUCTIONS") or file ("/proc/stat") */
+	const char *reason; /* why it is not measured, in words; "" */
+	const void *attr;   /* the perf_event_attr as opened (its own size field says how long) */
+	uint32_t attr_bytes; /* 0: not a perf event */
+};
+
+struct trace_note {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	const char *text; /* what a person should know of these numbers */
+};
+
+/* The totals of the end frame. */
+struct trace_totals {
+	uint64_t start_ns, end_ns; /* of the iteration, CLOCK_MONOTONIC */
+	uint64_t nr_frames;        /* before the end frame */
+	uint64_t nr_readings;
+	uint64_t lost, throttled; /* records; 0 in tally mode */
+	uint64_t bytes;           /* of the file before the end frame */
+};
+
+#endif

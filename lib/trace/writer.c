@@ -1,0 +1,304 @@
+/*
+ * Gathers a trace in one buffer that is used again and again, and writes it with one write.
+ * What all traces of a session have in common is encoded once and copied. The bytes are those of
+ * format.h. Must not know where the numbers come from, nor any event's meaning.
+ */
+#include "trace/writer.h"
+
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "trace/format.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+struct trace_writer {
+	struct buf common; /* frames of every trace; its error sticks until they are set anew */
+	struct buf bytes;  /* the trace at hand, from its first byte; empty: none begun */
+	uint64_t nr_common_frames;
+	uint64_t nr_frames, nr_readings; /* of the trace at hand */
+};
+
+struct trace_writer *trace_writer_new(void)
+{
+	struct trace_writer *w = mem_zalloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	buf_init(&w->common, TRACE_FRAME_MAX_BYTES);
+	buf_init(&w->bytes, TRACE_FRAME_MAX_BYTES);
+	return w;
+}
+
+void trace_writer_free(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	buf_fini(&w->common);
+	buf_fini(&w->bytes);
+	mem_free(w);
+}
+
+static void fail(struct buf *b, int code)
+{
+	if (!b->error)
+		b->error = code;
+}
+
+static void put_le32(struct buf *b, size_t at, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(b->data + at, &v, sizeof(v));
+}
+
+/* Opens a frame; its offset in b is for frame_end. */
+static size_t frame_begin(struct buf *b, enum trace_frame_kind kind)
+{
+	size_t at = b->len;
+
+	buf_le32(b, TRACE_FRAME_SYNC);
+	buf_le16(b, (uint16_t)kind);
+	buf_le16(b, 0);
+	buf_fill(b, 0, 8); /* length and crc, when they are known */
+	return at;
+}
+
+static void frame_end(struct buf *b, size_t at)
+{
+	size_t length = b->len - at - TRACE_FRAME_HEADER_BYTES;
+	uint32_t crc;
+
+	buf_fill(b, 0, -length % 8);
+	if (buf_error(b))
+		return;
+	put_le32(b, at + offsetof(struct trace_frame_bytes, length), (uint32_t)length);
+	crc = crc32c(0, b->data + at + offsetof(struct trace_frame_bytes, kind), 8);
+	crc = crc32c(crc, b->data + at + TRACE_FRAME_HEADER_BYTES, length);
+	put_le32(b, at + offsetof(struct trace_frame_bytes, crc), crc);
+}
+
+static void add_string16(struct buf *b, const char *s)
+{
+	size_t len = s ? strlen(s) : 0;
+
+	if (len > UINT16_MAX) {
+		fail(b, -EFBIG);
+		return;
+	}
+	buf_le16(b, (uint16_t)len);
+	buf_add(b, s, len);
+}
+
+static void add_strings16(struct buf *b, const char *const *s, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		add_string16(b, s[i]);
+}
+
+static void add_info(struct buf *b, const struct trace_info *info)
+{
+	const char *const strings[] = {info->tool, info->kernel, info->cpu_model, info->config_name,
+				       info->model_name};
+	size_t spec_len = info->spec_json ? strlen(info->spec_json) : 0;
+	size_t at = frame_begin(b, TRACE_FRAME_INFO);
+
+	if (spec_len > TRACE_MAX_SPEC_BYTES)
+		fail(b, -EFBIG);
+	buf_le64(b, info->duration_ns);
+	buf_le64(b, info->num_iterations);
+	buf_le32(b, info->user_hz);
+	buf_le32(b, info->page_bytes);
+	add_strings16(b, strings, sizeof(strings) / sizeof(strings[0]));
+	buf_le32(b, (uint32_t)spec_len);
+	buf_add(b, info->spec_json, spec_len);
+	frame_end(b, at);
+}
+
+static void add_event(struct buf *b, const struct trace_event *v)
+{
+	const char *const strings[] = {v->group,       v->name,   v->label, v->unit,
+				       v->description, v->source, v->reason};
+	size_t at = b->len;
+
+	if (v->attr_bytes > TRACE_MAX_ATTR_BYTES)
+		fail(b, -EFBIG);
+	buf_le32(b, 0); /* the bytes that follow, when they are known */
+	buf_le32(b, v->id);
+	buf_le32(b, v->kind);
+	buf_le32(b, v->scope);
+	buf_le32(b, v->flags);
+	buf_le64(b, v->rate);
+	buf_le32(b, v->state);
+	buf_le32(b, v->perf_group);
+	buf_le32(b, v->attr_bytes);
+	buf_add(b, v->attr, v->attr_bytes);
+	add_strings16(b, strings, sizeof(strings) / sizeof(strings[0]));
+	if (!buf_error(b))
+		put_le32(b, at, (uint32_t)(b->len - at - 4));
+}
+
+static void add_events(struct buf *b, const struct trace_event *events, size_t nr)
+{
+	size_t at = frame_begin(b, TRACE_FRAME_EVENTS);
+
+	if (nr > TRACE_MAX_EVENTS)
+		fail(b, -EFBIG);
+	buf_le32(b, (uint32_t)nr);
+	buf_le32(b, 0);
+	for (size_t i = 0; i < nr && !buf_error(b); i++)
+		add_event(b, &events[i]);
+	frame_end(b, at);
+}
+
+int trace_writer_set_common(struct trace_writer *w, const struct trace_info *info,
+			    const struct trace_event *events, size_t nr_events)
+{
+	buf_reset(&w->common);
+	add_info(&w->common, info);
+	add_events(&w->common, events, nr_events);
+	w->nr_common_frames = 2;
+	return buf_error(&w->common);
+}
+
+/* A field of fixed size: cut or filled with NUL. */
+static void add_field(struct buf *b, const char *s, size_t size)
+{
+	size_t len = strnlen(s, size);
+
+	buf_add(b, s, len);
+	buf_fill(b, 0, size - len);
+}
+
+static void add_header(struct buf *b, const struct trace_head *h)
+{
+	buf_add(b, TRACE_MAGIC, 8);
+	buf_le32(b, TRACE_BYTE_ORDER);
+	buf_le16(b, TRACE_VERSION);
+	buf_le16(b, TRACE_HEADER_BYTES);
+	buf_le32(b, 0); /* features */
+	buf_le32(b, 0);
+	buf_add(b, h->session_id, sizeof(h->session_id));
+	buf_add(b, h->boot_id, sizeof(h->boot_id));
+	buf_le32(b, h->iteration);
+	buf_le32(b, h->trace);
+	buf_le32(b, h->cpu);
+	buf_le32(b, h->nr_traces);
+	add_field(b, h->host, sizeof(((struct trace_header_bytes *)0)->host));
+	add_field(b, h->machine, sizeof(((struct trace_header_bytes *)0)->machine));
+	buf_fill(b, 0, offsetof(struct trace_header_bytes, crc) - b->len);
+	if (!buf_error(b))
+		buf_le32(b, crc32c(0, b->data, b->len));
+}
+
+int trace_writer_begin(struct trace_writer *w, const struct trace_head *head)
+{
+	buf_reset(&w->bytes);
+	w->nr_frames = w->nr_common_frames;
+	w->nr_readings = 0;
+	fail(&w->bytes, buf_error(&w->common));
+	add_header(&w->bytes, head);
+	buf_add(&w->bytes, w->common.data, w->common.len);
+	return buf_error(&w->bytes);
+}
+
+void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *clocks)
+{
+	size_t at = frame_begin(&w->bytes, TRACE_FRAME_CLOCKS);
+
+	buf_le64(&w->bytes, clocks->monotonic_ns);
+	buf_le64(&w->bytes, clocks->boottime_ns);
+	buf_le64(&w->bytes, clocks->realtime_ns);
+	frame_end(&w->bytes, at);
+	w->nr_frames++;
+}
+
+static void add_reading(struct buf *b, const struct reading *r)
+{
+	const struct trace_reading_bytes bytes = {
+	    .event = htole32(r->event),
+	    .instance = htole32(r->instance),
+	    .state = htole32(r->state),
+	    .time_ns = htole64(r->time_ns),
+	    .raw = htole64(r->raw),
+	    .enabled_ns = htole64(r->enabled_ns),
+	    .running_ns = htole64(r->running_ns),
+	    .base = htole64(r->base),
+	};
+
+	buf_add(b, &bytes, sizeof(bytes));
+}
+
+void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
+			   const struct reading *readings, size_t nr)
+{
+	size_t at = frame_begin(&w->bytes, TRACE_FRAME_READINGS);
+
+	buf_le32(&w->bytes, boundary);
+	buf_le32(&w->bytes, TRACE_READING_BYTES);
+	buf_le32(&w->bytes, (uint32_t)nr);
+	buf_le32(&w->bytes, 0);
+	for (size_t i = 0; i < nr && !buf_error(&w->bytes); i++)
+		add_reading(&w->bytes, &readings[i]);
+	frame_end(&w->bytes, at);
+	w->nr_frames++;
+	w->nr_readings += nr;
+}
+
+void trace_writer_note(struct trace_writer *w, const struct trace_note *note)
+{
+	size_t at = frame_begin(&w->bytes, TRACE_FRAME_NOTE);
+
+	buf_le64(&w->bytes, note->time_ns);
+	add_string16(&w->bytes, note->text);
+	frame_end(&w->bytes, at);
+	w->nr_frames++;
+}
+
+static void add_end(struct trace_writer *w, const struct trace_totals *totals)
+{
+	struct buf *b = &w->bytes;
+	uint64_t bytes = b->len;
+	size_t at = frame_begin(b, TRACE_FRAME_END);
+
+	buf_le64(b, totals->start_ns);
+	buf_le64(b, totals->end_ns);
+	buf_le64(b, w->nr_frames);
+	buf_le64(b, w->nr_readings);
+	buf_le64(b, totals->lost);
+	buf_le64(b, totals->throttled);
+	buf_le64(b, bytes);
+	frame_end(b, at);
+}
+
+int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
+			const struct trace_totals *totals, struct err *e)
+{
+	int rc;
+
+	if (!w->bytes.len && !buf_error(&w->bytes))
+		return err_set_at(e, -EINVAL, path, 0, 0, "no trace was begun");
+	add_end(w, totals);
+	rc = buf_error(&w->bytes);
+	if (rc)
+		err_set_at(e, rc, path, 0, 0, "the trace cannot be built: %s", strerror(-rc));
+	else
+		rc = io_write_atomic(dirfd, name, path, w->bytes.data, w->bytes.len, trace_is_trace,
+				     e);
+	buf_reset(&w->bytes);
+	return rc;
+}
+
+int trace_is_trace(int fd)
+{
+	char magic[8];
+	ssize_t n = sys()->pread(fd, magic, sizeof(magic), 0);
+
+	if (n < 0)
+		return (int)n;
+	return n == sizeof(magic) && memcmp(magic, TRACE_MAGIC, sizeof(magic)) == 0;
+}

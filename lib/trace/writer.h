@@ -1,0 +1,42 @@
+/*
+ * Writes traces. A trace is gathered in memory and appears under its name, whole, at commit.
+ * Knows nothing of events but the numbers it is given.
+ */
+#ifndef TRACE_WRITER_H
+#define TRACE_WRITER_H
+
+#include "trace/trace.h"
+
+struct err;
+struct trace_writer;
+
+/* A writer that is used for one trace after another, so that steady state allocates nothing.
+ * NULL without memory. */
+struct trace_writer *trace_writer_new(void);
+void trace_writer_free(struct trace_writer *w);
+
+/* Frames that are the same in every trace of a session, encoded once. Call both before the first
+ * trace_writer_begin (or between traces). 0 or -errno (-EFBIG, -ENOMEM). */
+int trace_writer_set_common(struct trace_writer *w, const struct trace_info *info,
+			    const struct trace_event *events, size_t nr_events);
+
+/* Starts a trace: forgets what was gathered, encodes header and common frames. */
+int trace_writer_begin(struct trace_writer *w, const struct trace_head *head);
+/* Add frames; errors stick and are returned by commit. */
+void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *clocks);
+void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
+			   const struct reading *readings, size_t nr);
+void trace_writer_note(struct trace_writer *w, const struct trace_note *note);
+/*
+ * Adds the end frame and puts the file at dirfd/name (path is for messages): a new file of mode
+ * 0600, links not followed, an existing file replaced only if it is a cpuperf trace. On failure
+ * nothing is left half-written. totals: start_ns, end_ns, lost, throttled are the caller's; the
+ * rest is filled in.
+ */
+int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
+			const struct trace_totals *totals, struct err *e);
+
+/* An io_may_replace_fn: 1 if the file begins as a trace does, else 0 or -errno. */
+int trace_is_trace(int fd);
+
+#endif

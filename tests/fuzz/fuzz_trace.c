@@ -1,0 +1,200 @@
+/*
+ * Fuzzes the trace reader: any bytes, all frames, all decoders. What it asserts holds for every
+ * input. A mutator of its own mends checksums after most mutations, or nothing would ever get
+ * behind them. Must not know more of the format than format.h says.
+ */
+#include "base/crc32c.h"
+#include "base/err.h"
+#include "trace/format.h"
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size); /* of libFuzzer */
+
+static void require(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+/* Text from a trace: nothing that a terminal would act on. */
+static void check_text(const char *s)
+{
+	for (; *s; s++) {
+		require((unsigned char)*s >= 0x20 && *s != 0x7f);
+		require((unsigned char)*s != 0xc2 || (unsigned char)s[1] >= 0xa0);
+	}
+}
+
+static volatile uint32_t touched; /* so that reading is not optimised away */
+
+static void check_events(const struct trace_frame *f)
+{
+	struct trace_events e;
+
+	if (trace_decode_events(f, &e) != 0)
+		return;
+	require(e.nr <= TRACE_MAX_EVENTS);
+	for (size_t i = 0; i < e.nr; i++) {
+		const struct trace_event *v = &e.item[i];
+		const char *const text[] = {v->group,       v->name,   v->label, v->unit,
+					    v->description, v->source, v->reason};
+
+		for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
+			check_text(text[k]);
+		require(!v->attr == !v->attr_bytes);
+		touched ^= crc32c(0, v->attr, v->attr_bytes); /* all of it is there */
+	}
+	trace_events_fini(&e);
+}
+
+static void check_info(const struct trace_frame *f)
+{
+	struct trace_info_owned i;
+
+	if (trace_decode_info(f, &i) != 0)
+		return;
+	check_text(i.info.tool);
+	check_text(i.info.kernel);
+	check_text(i.info.cpu_model);
+	check_text(i.info.config_name);
+	check_text(i.info.model_name);
+	check_text(i.info.spec_json);
+	trace_info_fini(&i);
+}
+
+static void check_note(const struct trace_frame *f)
+{
+	struct trace_note note;
+	char text[40];
+
+	if (trace_decode_note(f, &note, text, sizeof(text)) == 0)
+		check_text(note.text);
+}
+
+static void check_readings(const struct trace_frame *f)
+{
+	uint64_t end = f->offset + TRACE_FRAME_HEADER_BYTES + f->length;
+	enum trace_boundary boundary;
+	struct reading r;
+	size_t nr;
+
+	if (trace_decode_readings(f, &boundary, &nr) != 0)
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		trace_decode_reading(f, i, &r);
+		require(trace_reading_offset(f, i) + TRACE_READING_BYTES <= end);
+	}
+}
+
+static void check_frame(const struct trace_frame *f)
+{
+	struct clock_triple clocks;
+	struct trace_totals totals;
+
+	check_info(f);
+	check_events(f);
+	check_readings(f);
+	check_note(f);
+	if (trace_decode_clocks(f, &clocks) == 0)
+		require(f->kind == TRACE_FRAME_CLOCKS && f->length >= 24);
+	if (trace_decode_end(f, &totals) == 0)
+		require(f->kind == TRACE_FRAME_END && f->length >= 56);
+}
+
+/* Frames come in the order of the file, do not overlap, and lie within it; damages stand between
+ * them, so there are no more of these than frames and one. */
+static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size)
+{
+	uint64_t at = TRACE_HEADER_BYTES;
+	size_t nr_frames = 0, nr_damages = 0;
+	struct trace_frame f;
+	struct err e = {0};
+	int rc;
+
+	while ((rc = trace_reader_next(r, &f, &e)) != 0) {
+		if (rc != 1) {
+			require(rc == -EILSEQ && e.code == rc && e.msg[0]);
+			err_clear(&e);
+			require(++nr_damages <= nr_frames + 1);
+			continue;
+		}
+		nr_frames++;
+		require(f.offset >= at && f.offset % 8 == 0);
+		require(f.payload == data + f.offset + TRACE_FRAME_HEADER_BYTES);
+		at = f.offset + trace_frame_total_bytes(f.length);
+		require(at <= size);
+		check_frame(&f);
+	}
+	require(e.code == 0);
+	require(!trace_reader_is_whole(r) || (at == size && nr_damages == 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct trace_reader *r;
+	struct err e = {0};
+	int rc = trace_reader_open_mem(data, size, "input", &r, &e);
+
+	if (rc) {
+		require((rc == -EINVAL || rc == -EPROTO) && e.code == rc);
+		return 0;
+	}
+	check_text(trace_reader_head(r)->host);
+	check_text(trace_reader_head(r)->machine);
+	read_frames(r, data, size);
+	trace_reader_close(r);
+	return 0;
+}
+
+static void put_le32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static uint32_t get_le32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void mend_header(uint8_t *p)
+{
+	static const uint8_t first[] = TRACE_MAGIC "\x04\x03\x02\x01\x01\0\xc0\0\0\0\0";
+
+	memcpy(p, first, 20); /* up to the incompatible features */
+	put_le32(p + TRACE_HEADER_BYTES - 4, crc32c(0, p, TRACE_HEADER_BYTES - 4));
+}
+
+/* A right frame of what is at p, kind and payload kept; its size. A length that does not fit
+ * becomes one that does. */
+static size_t mend_frame(uint8_t *p, size_t left)
+{
+	uint32_t length = get_le32(p + 8);
+
+	if (trace_frame_total_bytes(length) > left)
+		length = (uint32_t)(left - TRACE_FRAME_HEADER_BYTES) & ~7u;
+	put_le32(p, TRACE_FRAME_SYNC);
+	p[5] = p[6] = p[7] = 0;
+	put_le32(p + 8, length);
+	memset(p + TRACE_FRAME_HEADER_BYTES + length, 0, -length % 8);
+	put_le32(p + 12, crc32c(crc32c(0, p + 4, 8), p + TRACE_FRAME_HEADER_BYTES, length));
+	return trace_frame_total_bytes(length);
+}
+
+/* One time in eight the damage stays. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+	size = LLVMFuzzerMutate(data, size, max_size);
+	if (seed % 8 == 0 || size < TRACE_HEADER_BYTES)
+		return size;
+	mend_header(data);
+	for (size_t at = TRACE_HEADER_BYTES; size - at >= TRACE_FRAME_HEADER_BYTES;)
+		at += mend_frame(data + at, size - at);
+	return size;
+}

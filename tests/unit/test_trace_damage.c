@@ -1,0 +1,524 @@
+/*
+ * Traces that were cut, flipped, made by others or made to hurt: what is whole is read as it was
+ * written, the rest is named, and neither time nor memory is out of proportion to the file.
+ */
+#include "test_trace.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/sys.h"
+
+/* What a reader gave, in order. */
+struct outcome {
+	int open_rc;
+	size_t nr;
+	uint64_t offset[SAMPLE_NR_FRAMES + 1];
+	uint16_t kind[SAMPLE_NR_FRAMES + 1];
+	size_t nr_damages;
+	char msg[512]; /* of the last damage, or of opening */
+	bool whole;
+};
+
+static struct buf sample;
+static struct outcome intact;
+
+static void read_on(struct trace_reader *r, const uint8_t *bytes, struct outcome *o)
+{
+	struct trace_frame f;
+	struct err e = {0};
+	int rc;
+
+	while ((rc = trace_reader_next(r, &f, &e)) != 0) {
+		if (rc < 0) {
+			assert_int_equal(rc, -EILSEQ);
+			assert_int_equal(e.code, -EILSEQ);
+			snprintf(o->msg, sizeof(o->msg), "%s", e.msg);
+			err_clear(&e);
+			o->nr_damages++;
+			continue;
+		}
+		assert_true(o->nr < NR(o->kind));
+		assert_memory_equal(f.payload, bytes + f.offset + 16, f.length);
+		o->offset[o->nr] = f.offset;
+		o->kind[o->nr++] = f.kind;
+	}
+	o->whole = trace_reader_is_whole(r);
+}
+
+static struct outcome read_bytes(const uint8_t *bytes, size_t len)
+{
+	uint8_t *exact = test_malloc(len); /* of this size, so that a read beyond it is seen */
+	struct outcome o = {0};
+	struct trace_reader *r;
+	struct err e = {0};
+
+	memcpy(exact, bytes, len);
+	o.open_rc = trace_reader_open_mem(exact, len, "bytes", &r, &e);
+	if (o.open_rc == 0) {
+		read_on(r, exact, &o);
+		trace_reader_close(r);
+	} else {
+		snprintf(o.msg, sizeof(o.msg), "%s", e.msg);
+	}
+	test_free(exact);
+	return o;
+}
+
+static int make_sample(void **state)
+{
+	(void)state;
+	sample_bytes(&sample);
+	intact = read_bytes((const uint8_t *)sample.data, sample.len);
+	assert_int_equal(intact.nr, SAMPLE_NR_FRAMES);
+	assert_memory_equal(intact.kind, sample_kinds, sizeof(sample_kinds));
+	assert_true(intact.whole);
+	return 0;
+}
+
+static int free_sample(void **state)
+{
+	(void)state;
+	buf_fini(&sample);
+	return 0;
+}
+
+/* The place at which intact frame i ends. */
+static uint64_t frame_end(size_t i)
+{
+	return i + 1 < intact.nr ? intact.offset[i + 1] : sample.len;
+}
+
+static void check_cut(size_t len)
+{
+	struct outcome o = read_bytes((const uint8_t *)sample.data, len);
+	size_t nr = 0;
+
+	while (nr < intact.nr && frame_end(nr) <= len)
+		nr++;
+	assert_int_equal(o.open_rc, len < TRACE_HEADER_BYTES ? -EINVAL : 0);
+	assert_int_equal(o.nr, o.open_rc ? 0 : nr);
+	assert_memory_equal(o.offset, intact.offset, o.nr * sizeof(o.offset[0]));
+	assert_false(o.whole);
+	if (o.open_rc)
+		assert_non_null(strstr(o.msg, len ? "cut" : "not a cpuperf trace"));
+	else if (len > (nr ? frame_end(nr - 1) : TRACE_HEADER_BYTES))
+		assert_non_null(strstr(o.msg, "the file ends inside a frame"));
+	else
+		assert_int_equal(o.nr_damages, 0);
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < sample.len; len++)
+		check_cut(len);
+}
+
+/* One bit is wrong at at: the frame around it is lost and named, and no other. */
+static void check_flipped(const uint8_t *bytes, size_t at)
+{
+	struct outcome o = read_bytes(bytes, sample.len);
+	size_t lost = 0;
+	char place[64];
+
+	if (at < TRACE_HEADER_BYTES) {
+		assert_int_equal(o.open_rc, -EINVAL);
+		return;
+	}
+	while (frame_end(lost) <= at)
+		lost++;
+	snprintf(place, sizeof(place),
+		 "damaged at offset %llu:", (unsigned long long)intact.offset[lost]);
+	assert_int_equal(o.open_rc, 0);
+	assert_int_equal(o.nr_damages, 1);
+	assert_non_null(strstr(o.msg, place));
+	snprintf(place, sizeof(place), "; %llu bytes skipped",
+		 (unsigned long long)(frame_end(lost) - intact.offset[lost]));
+	assert_non_null(strstr(o.msg, place));
+	assert_int_equal(o.nr, SAMPLE_NR_FRAMES - 1);
+	assert_memory_equal(o.offset, intact.offset, lost * sizeof(o.offset[0]));
+	assert_memory_equal(o.offset + lost, intact.offset + lost + 1,
+			    (o.nr - lost) * sizeof(o.offset[0]));
+	assert_false(o.whole);
+}
+
+static void test_flip_every_bit(void **state)
+{
+	uint8_t *bytes = (uint8_t *)sample.data;
+
+	(void)state;
+	for (size_t bit = 0; bit < sample.len * 8; bit++) {
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		check_flipped(bytes, bit / 8);
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+/* Bytes put in or taken out between frames, frames repeated or missing: never "whole". */
+static void test_frames_moved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLE_NR_FRAMES; i++) {
+		struct outcome o;
+		struct buf b;
+		size_t start = intact.offset[i], end = frame_end(i);
+
+		buf_init(&b, 1 << 20);
+		buf_add(&b, sample.data, start);
+		buf_add(&b, sample.data + end, sample.len - end);
+		o = read_bytes((uint8_t *)b.data, b.len);
+		assert_int_equal(o.nr, SAMPLE_NR_FRAMES - 1);
+		assert_int_equal(o.nr_damages, 0);
+		assert_false(o.whole);
+
+		buf_reset(&b);
+		buf_add(&b, sample.data, end);
+		buf_add(&b, sample.data + start, sample.len - start);
+		o = read_bytes((uint8_t *)b.data, b.len);
+		assert_int_equal(o.nr, SAMPLE_NR_FRAMES + 1);
+		assert_false(o.whole);
+
+		buf_reset(&b);
+		buf_add(&b, sample.data, end);
+		buf_fill(&b, 0, 24);
+		buf_add(&b, sample.data + end, sample.len - end);
+		o = read_bytes((uint8_t *)b.data, b.len);
+		assert_int_equal(o.nr, SAMPLE_NR_FRAMES);
+		assert_int_equal(o.nr_damages, 1);
+		assert_non_null(strstr(o.msg, "24 bytes skipped"));
+		assert_false(o.whole);
+		buf_fini(&b);
+	}
+}
+
+static void test_headers(void **state)
+{
+	static const struct {
+		uint16_t version, header_bytes;
+		uint32_t incompatible;
+		int want;
+		const char *msg;
+	} rows[] = {
+	    {1, 192, 0, 0, ""},
+	    {1, 256, 0, 0, ""},
+	    {1, 4096, 0, 0, ""},
+	    {1, 4104, 0, -EINVAL, "header of this trace is damaged"},
+	    {1, 188, 0, -EINVAL, "header of this trace is damaged"},
+	    {1, 196, 0, -EINVAL, "header of this trace is damaged"},
+	    {2, 192, 0, -EPROTO, "made by a newer cpuperf: format version 2"},
+	    {2, 512, 0, -EPROTO, "made by a newer cpuperf: format version 2"},
+	    {1, 192, 4, -EPROTO, "made by a newer cpuperf: format version 1, features 0x4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct outcome o;
+		struct buf b;
+
+		buf_init(&b, 8192);
+		add_header_bytes(&b, rows[i].version, rows[i].incompatible, rows[i].header_bytes);
+		add_frame(&b, 77, 0, "x", 1);
+		o = read_bytes((uint8_t *)b.data, b.len);
+		assert_int_equal(o.open_rc, rows[i].want);
+		assert_non_null(strstr(o.msg, rows[i].msg));
+		assert_int_equal(o.nr, rows[i].want == 0);
+		buf_fini(&b);
+	}
+}
+
+static void test_byte_order(void **state)
+{
+	struct outcome o;
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 4096);
+	add_header_bytes(&b, 1, 0, 192);
+	b.data[8] = 1; /* big-endian, with a right checksum */
+	b.data[11] = 4;
+	b.len = 188;
+	buf_le32(&b, crc32c(0, b.data, 188));
+	o = read_bytes((uint8_t *)b.data, b.len);
+	assert_int_equal(o.open_rc, -EINVAL);
+	buf_fini(&b);
+}
+
+static void test_not_traces(void **state)
+{
+	static const char *const rows[] = {"", "#!/bin/sh\n", "\x89PNG\r\n", "PERFILE2",
+					   "{\"num_traces\":1}"};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct outcome o = read_bytes((const uint8_t *)rows[i], strlen(rows[i]));
+
+		assert_int_equal(o.open_rc, -EINVAL);
+		assert_non_null(strstr(o.msg, "is not a cpuperf trace"));
+	}
+}
+
+/* A flag that this version does not know makes no frame, whatever its checksum says. */
+static void test_unknown_flags(void **state)
+{
+	struct outcome o;
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 4096);
+	add_header_bytes(&b, 1, 0, 192);
+	add_frame(&b, 77, 1, "12345678", 8);
+	add_frame(&b, 78, 0, "12345678", 8);
+	o = read_bytes((uint8_t *)b.data, b.len);
+	assert_int_equal(o.nr, 1);
+	assert_int_equal(o.kind[0], 78);
+	assert_non_null(strstr(o.msg, "unknown flags; 24 bytes skipped"));
+	buf_fini(&b);
+}
+
+/* FIFO, folder, device, link to nowhere: an error at once. Nobody opens the FIFO's other end. */
+static void test_not_files(void **state)
+{
+	static const struct {
+		const char *name;
+		int want;
+		const char *msg;
+	} rows[] = {
+	    {"fifo", -EINVAL, "not a regular file"}, {"folder", -EINVAL, "not a regular file"},
+	    {"zero", -EINVAL, "not a regular file"}, {"nowhere", -ENOENT, "No such file"},
+	    {"loop", -ELOOP, "symbolic links"},
+	};
+	struct folder f;
+
+	(void)state;
+	folder_init(&f);
+	assert_int_equal(mkfifoat(f.fd, "fifo", 0600), 0);
+	assert_int_equal(mkdirat(f.fd, "folder", 0700), 0);
+	assert_int_equal(symlinkat("/dev/zero", f.fd, "zero"), 0);
+	assert_int_equal(symlinkat("loop", f.fd, "loop"), 0);
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_reader *r = NULL;
+		struct err e = {0};
+
+		assert_int_equal(trace_reader_open(f.fd, rows[i].name, &r, &e), rows[i].want);
+		assert_null(r);
+		assert_string_equal(e.source, rows[i].name);
+		assert_non_null(strstr(e.msg, rows[i].msg));
+	}
+	folder_fini(&f);
+}
+
+static uint64_t pread_bytes;
+
+static ssize_t counting_pread(int fd, void *buf, size_t len, off_t at)
+{
+	ssize_t n = sys_kernel_ops.pread(fd, buf, len, at);
+
+	if (n > 0)
+		pread_bytes += (uint64_t)n;
+	return n;
+}
+
+static size_t largest_bytes;
+
+static void *counting_alloc(size_t size)
+{
+	if (size > largest_bytes)
+		largest_bytes = size;
+	return malloc(size);
+}
+
+static void *counting_resize(void *p, size_t size)
+{
+	if (size > largest_bytes)
+		largest_bytes = size;
+	return realloc(p, size);
+}
+
+static void set_size(const struct folder *f, off_t size)
+{
+	int fd = openat(f->fd, "t", O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+/* From the file called t to its end; frames seen. */
+static size_t read_file(const struct folder *f, size_t *nr_damages)
+{
+	struct trace_reader *r;
+	struct trace_frame frame;
+	size_t nr = 0;
+	int rc;
+
+	*nr_damages = 0;
+	assert_int_equal(trace_reader_open(f->fd, "t", &r, NULL), 0);
+	while ((rc = trace_reader_next(r, &frame, NULL)) != 0) {
+		assert_true(rc == 1 || rc == -EILSEQ);
+		*(rc == 1 ? &nr : nr_damages) += 1;
+	}
+	trace_reader_close(r);
+	return nr;
+}
+
+/* A header, then sync words that claim everything up to the end, wherever one can stand. */
+static void make_false_frames(struct buf *b, size_t bytes)
+{
+	buf_init(b, 256 << 20);
+	add_header_bytes(b, 1, 0, 192);
+	for (size_t left = bytes; left >= 16; left -= 16) {
+		buf_le32(b, TRACE_FRAME_SYNC);
+		buf_le32(b, 1);
+		buf_le32(b, (uint32_t)(left - 16 < (60 << 20) ? left - 16 : 60 << 20));
+		buf_le32(b, 0xdead);
+	}
+}
+
+static void test_hostile_time(void **state)
+{
+	const struct sys_ops counting = {.openat = sys_kernel_ops.openat,
+					 .pread = counting_pread,
+					 .close = sys_kernel_ops.close,
+					 .fstatat = sys_kernel_ops.fstatat};
+	const size_t size = 24 << 20;
+	struct folder f;
+	struct buf b;
+	size_t damages;
+	uint64_t start = clock_process_cpu_ns();
+
+	(void)state;
+	folder_init(&f);
+	make_false_frames(&b, size);
+	write_file(&f, "t", b.data, b.len);
+	sys_set_ops(&counting);
+	pread_bytes = 0;
+	assert_int_equal(read_file(&f, &damages), 0);
+	sys_set_ops(NULL);
+	assert_int_equal(damages, 1);
+	/* what the bound allows: the base, the factor, and each byte once for itself */
+	assert_true(pread_bytes < (128u << 20) + 6 * size);
+	assert_true(clock_process_cpu_ns() - start < 20000000000u);
+	buf_fini(&b);
+	folder_fini(&f);
+}
+
+/* The bound does not cost an honest frame behind a page or two of nonsense. */
+static void test_found_behind_false_frames(void **state)
+{
+	struct outcome o;
+	struct buf b;
+
+	(void)state;
+	make_false_frames(&b, 32 << 10);
+	add_frame(&b, 77, 0, "found", 5);
+	o = read_bytes((uint8_t *)b.data, b.len);
+	assert_int_equal(o.nr_damages, 1);
+	assert_int_equal(o.nr, 1);
+	assert_int_equal(o.kind[0], 77);
+	buf_fini(&b);
+}
+
+/* A file that is nearly all hole: the search ends. */
+static void test_endless(void **state)
+{
+	struct folder f;
+	size_t damages;
+
+	(void)state;
+	folder_init(&f);
+	write_file(&f, "t", sample.data, sample.len);
+	set_size(&f, (off_t)1 << 40);
+	assert_int_equal(read_file(&f, &damages), SAMPLE_NR_FRAMES);
+	assert_int_equal(damages, 1);
+	folder_fini(&f);
+}
+
+/* Lengths of up to 4 GiB in a small file take no memory. */
+static void test_memory(void **state)
+{
+	static const uint32_t lengths[] = {1000,      1 << 20,        (64 << 20) - 16, 64 << 20,
+					   INT32_MAX, UINT32_MAX - 7, UINT32_MAX};
+	const struct mem_ops counting = {counting_alloc, counting_resize, free};
+	struct folder f;
+
+	(void)state;
+	folder_init(&f);
+	for (size_t i = 0; i < NR(lengths); i++) {
+		size_t damages;
+		struct buf b;
+
+		buf_init(&b, 4096);
+		add_header_bytes(&b, 1, 0, 192);
+		add_frame(&b, 77, 0, "x", 1);
+		memcpy(b.data + 200, &lengths[i], 4);
+		write_file(&f, "t", b.data, b.len);
+		buf_fini(&b);
+		largest_bytes = 0;
+		mem_set_ops(&counting);
+		assert_int_equal(read_file(&f, &damages), 0);
+		mem_set_ops(NULL);
+		assert_int_equal(damages, 1);
+		assert_in_range(largest_bytes, 1, 1024);
+	}
+	folder_fini(&f);
+}
+
+/* The file becomes shorter under the reader's eyes: what is left is read, and no signal comes. */
+static void test_shrinking(void **state)
+{
+	enum { PAYLOAD = 100 << 10, FRAME = PAYLOAD + 16 };
+	static const uint8_t payload[PAYLOAD];
+	static const struct {
+		off_t left;
+		size_t nr, damages;
+	} rows[] = {
+	    {192 + 3 * FRAME, 3, 0},
+	    {192 + 2 * FRAME, 2, 1},
+	    {192 + 2 * FRAME + 8, 2, 1},
+	    {192 + FRAME + 4096, 1, 1},
+	    {100, 1, 1},
+	};
+	struct folder f;
+
+	(void)state;
+	folder_init(&f);
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_reader *r;
+		struct trace_frame frame;
+		size_t nr = 1, damages = 0;
+		struct buf b;
+		int rc;
+
+		buf_init(&b, 1 << 20);
+		add_header_bytes(&b, 1, 0, 192);
+		for (int k = 0; k < 3; k++)
+			add_frame(&b, 77, 0, payload, PAYLOAD);
+		write_file(&f, "t", b.data, b.len);
+		assert_int_equal(trace_reader_open(f.fd, "t", &r, NULL), 0);
+		assert_int_equal(trace_reader_next(r, &frame, NULL), 1);
+		set_size(&f, rows[i].left);
+		while ((rc = trace_reader_next(r, &frame, NULL)) != 0)
+			*(rc == 1 ? &nr : &damages) += 1;
+		assert_int_equal(nr, rows[i].nr);
+		assert_int_equal(damages, rows[i].damages);
+		assert_false(trace_reader_is_whole(r));
+		trace_reader_close(r);
+		buf_fini(&b);
+	}
+	folder_fini(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_cut),           cmocka_unit_test(test_flip_every_bit),
+	    cmocka_unit_test(test_frames_moved),  cmocka_unit_test(test_headers),
+	    cmocka_unit_test(test_byte_order),    cmocka_unit_test(test_not_traces),
+	    cmocka_unit_test(test_unknown_flags), cmocka_unit_test(test_not_files),
+	    cmocka_unit_test(test_hostile_time),  cmocka_unit_test(test_found_behind_false_frames),
+	    cmocka_unit_test(test_endless),       cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_shrinking),
+	};
+
+	return cmocka_run_group_tests(tests, make_sample, free_sample);
+}

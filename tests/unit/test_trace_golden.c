@@ -1,0 +1,103 @@
+/*
+ * The bytes of the format are a promise: the sample gives the golden trace to the byte, the
+ * golden trace reads as the sample (test_trace_roundtrip says what that is), and the dump in
+ * schemas/trace-format.md is of this very file. It breaks on purpose when the format changes.
+ */
+#include "test_trace.h"
+
+static void load_path(const char *path, struct buf *out)
+{
+	load_file(AT_FDCWD, path, out);
+}
+
+static void test_bytes(void **state)
+{
+	struct buf golden, made;
+
+	(void)state;
+	load_path(TEST_DATA_DIR "/traces/golden.cpuperf", &golden);
+	sample_bytes(&made);
+	for (size_t i = 0; i < golden.len && i < made.len; i++)
+		if (golden.data[i] != made.data[i])
+			fail_msg("the golden trace differs at offset 0x%zx", i);
+	assert_int_equal(made.len, golden.len);
+	buf_fini(&made);
+	buf_fini(&golden);
+}
+
+/* An older golden trace must stay readable even when a later writer makes other bytes. */
+static void test_content(void **state)
+{
+	static const uint64_t raw[2][3] = {{100, 10, 0}, {400, 30, 0}};
+	const char *path = TEST_DATA_DIR "/traces/golden.cpuperf";
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(trace_reader_open(AT_FDCWD, path, &r, &e), 0);
+	assert_string_equal(trace_reader_head(r)->host, "box");
+	assert_int_equal(trace_reader_head(r)->cpu, 5);
+	for (size_t i = 0; i < SAMPLE_NR_FRAMES; i++) {
+		enum trace_boundary boundary;
+		struct reading reading;
+		size_t nr;
+
+		assert_int_equal(trace_reader_next(r, &f, &e), 1);
+		assert_int_equal(f.kind, sample_kinds[i]);
+		if (trace_decode_readings(&f, &boundary, &nr) != 0)
+			continue;
+		assert_int_equal(nr, 3);
+		for (size_t k = 0; k < nr; k++) {
+			trace_decode_reading(&f, k, &reading);
+			assert_int_equal(reading.raw, raw[boundary][k]);
+		}
+	}
+	assert_int_equal(trace_reader_next(r, &f, &e), 0);
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+}
+
+/* "00000010  01 02 …  what it is": compares the bytes; the number of them, 0 if no such line. */
+static size_t check_dump_line(const char *line, const struct buf *golden)
+{
+	char *at;
+	size_t offset = strtoul(line, &at, 16), nr = 0;
+
+	if (at != line + 8 || strncmp(at, "  ", 2) != 0)
+		return 0;
+	for (at += 2; strspn(at, "0123456789abcdef") == 2; at += at[2] == ' ' ? 3 : 2, nr++) {
+		assert_true(offset + nr < golden->len);
+		if ((uint8_t)golden->data[offset + nr] != strtoul(at, NULL, 16))
+			fail_msg("the dump of trace-format.md is wrong at %08zx", offset + nr);
+	}
+	return nr;
+}
+
+static void test_document(void **state)
+{
+	struct buf golden, text;
+	size_t nr = 0;
+
+	(void)state;
+	load_path(TEST_DATA_DIR "/traces/golden.cpuperf", &golden);
+	load_path(SOURCE_DIR "/schemas/trace-format.md", &text);
+	for (char *line = text.data; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		nr += check_dump_line(line, &golden);
+	}
+	assert_int_equal(nr, golden.len); /* all of the file is explained */
+	buf_fini(&text);
+	buf_fini(&golden);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_content),
+	    cmocka_unit_test(test_document),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
