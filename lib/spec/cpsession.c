@@ -1,0 +1,78 @@
+/*
+ * The model of a session's manifest: read, and given back.
+ */
+#include "spec/cpsession.h"
+
+#include "base/buf.h"
+#include "spec/doc.h"
+#include "spec/report.h"
+#include "spec/write.h"
+
+#include <errno.h>
+
+enum { ARENA_BYTES = 1 << 20 };
+
+void cpsession_init(struct cpsession *s)
+{
+	*s = (struct cpsession){.num_iterations = 0};
+	arena_init(&s->arena, ARENA_BYTES);
+	keys_set_defaults(KEY_SESSION, s);
+}
+
+void cpsession_fini(struct cpsession *s)
+{
+	arena_fini(&s->arena);
+	cpsession_init(s);
+}
+
+static int read_text(struct doc *d, const char *text, size_t len, struct cpsession *s)
+{
+	size_t errors = report_count(d->errs);
+	int rc = doc_open(d, text, len, KEY_SESSION);
+
+	if (rc == 0)
+		rc = doc_read(d, d->root, 0, KEY_SESSION, s);
+	doc_close(d);
+	if (rc)
+		return rc;
+	return report_count(d->errs) == errors ? 0 : -EINVAL;
+}
+
+int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,
+		    struct err_list *errs)
+{
+	struct cpsession fresh;
+	struct doc d = {.source = source, .errs = errs, .arena = &fresh.arena};
+	int rc;
+
+	cpsession_init(&fresh);
+	rc = read_text(&d, text, len, &fresh);
+	cpsession_fini(s);
+	if (rc)
+		cpsession_fini(&fresh);
+	else
+		*s = fresh;
+	return rc;
+}
+
+int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, SPEC_MAX_TEXT_BYTES);
+	rc = doc_load(path, &text, errs);
+	if (rc == 0)
+		rc = cpsession_parse(buf_str(&text), text.len, path, s, errs);
+	buf_fini(&text);
+	return rc;
+}
+
+void cpsession_to_json(const struct cpsession *s, struct buf *out)
+{
+	struct writer w;
+
+	writer_init(&w, out, false);
+	write_object(&w, NULL, KEY_SESSION, s);
+	buf_addc(out, '\n');
+}

@@ -1,0 +1,31 @@
+/*
+ * The plain model of a .cpsession, the manifest of a session.
+ */
+#ifndef SPEC_CPSESSION_H
+#define SPEC_CPSESSION_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct buf;
+
+struct cpsession {
+	struct arena arena;
+	const char *config_name, *model_name; /* never NULL; "" is left out when written */
+	uint64_t num_iterations, num_traces;  /* 0: not given */
+	const char *output_path_prefix;       /* never NULL */
+};
+
+void cpsession_init(struct cpsession *s);
+void cpsession_fini(struct cpsession *s);
+/* As spec_parse and spec_load: nothing is required, numbers must be >= 1, unknown keys are errors.
+ */
+int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,
+		    struct err_list *errs);
+int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs);
+/* Compact JSON and a newline, keys in the original's order. */
+void cpsession_to_json(const struct cpsession *s, struct buf *out);
+
+#endif

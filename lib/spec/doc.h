@@ -1,0 +1,40 @@
+/*
+ * One text on its way to a model: the parsed JSON beside the places of its keys and values, and
+ * the reading of objects by the rows of the key table.
+ * Knows nothing of what a spec means; that is in check.c.
+ */
+#ifndef SPEC_DOC_H
+#define SPEC_DOC_H
+
+#include "spec/json.h"
+#include "spec/keys.h"
+#include "spec/scan.h"
+
+struct err_list;
+
+struct doc {
+	const char *source; /* borrowed */
+	struct err_list *errs;
+	struct arena *arena; /* of the model: gets its strings; borrowed */
+	struct scan scan;
+	json_t *root; /* an object; owned */
+};
+
+/* Parses the text; duplicate keys and a root that is no object are reported, but only syntax stops.
+ * 0, -EINVAL or -ENOMEM, reported. level is that of the root. Call doc_close in any case. */
+int doc_open(struct doc *d, const char *text, size_t len, enum key_level level);
+void doc_close(struct doc *d);
+
+/* Reads an object that stands at a node into target, by the rows of level. What is wrong is
+ * reported and its field left alone. 0 or -ENOMEM, reported. */
+int doc_read(struct doc *d, const json_t *object, int node, enum key_level level, void *target);
+/* The items of a KEY_EVENTS row into a struct spec (events.c). */
+int doc_read_events(struct doc *d, const json_t *array, int node, void *target);
+/* Reports "must be …, not …" at the node's value. */
+void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node);
+
+/* Appends a file to *text. 0 or -errno, reported. */
+struct buf;
+int doc_load(const char *path, struct buf *text, struct err_list *errs);
+
+#endif

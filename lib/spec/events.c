@@ -1,0 +1,53 @@
+/*
+ * The array of events into the model. Each event by itself; what they mean together
+ * is in check.c.
+ */
+#include "base/arena.h"
+#include "base/err.h"
+#include "spec/doc.h"
+#include "spec/report.h"
+
+#include <errno.h>
+
+/* One more than allowed, so that the check can name the first that is too many. */
+enum { READ_MAX = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 1 };
+
+static int read_event(struct doc *d, const json_t *value, int node, struct spec_event *event)
+{
+	char is[128];
+
+	*event = (struct spec_event){.pos = scan_node(&d->scan, node)->value_pos};
+	if (json_is_object(value))
+		return doc_read(d, value, node, KEY_EVENT, event);
+	report_value(value, is, sizeof(is));
+	report_at(d->errs, d->source, event->pos, "an event must be an object, not %s", is);
+	return 0;
+}
+
+int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
+{
+	struct spec *s = target;
+	size_t nr = json_array_size(array);
+
+	if (nr == 0)
+		report_at(d->errs, d->source, s->events_pos,
+			  "No events specified: \"events\" is empty");
+	nr = nr < READ_MAX ? nr : READ_MAX;
+	s->events = arena_calloc(d->arena, nr, sizeof(*s->events));
+	if (!s->events)
+		return report_no_memory(d->errs, d->source);
+	for (size_t i = 0; i < nr; i++) {
+		struct spec_event *event = &s->events[s->nr_events];
+		size_t errors = report_count(d->errs);
+		int rc =
+		    read_event(d, json_array_get(array, i), scan_item(&d->scan, node, i), event);
+
+		if (rc)
+			return rc;
+		if (!(event->flags & (SPEC_OS | SPEC_USER)))
+			event->flags |= SPEC_OS | SPEC_USER;
+		/* one with errors stays out of the checks: they would only add to them */
+		s->nr_events += report_count(d->errs) == errors;
+	}
+	return 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * The one table of all keys of a .cpspec and a .cpsession. The reader, the schemas, the man page
+ * section, the override options and the completions are made from it or checked against it.
+ */
+#ifndef SPEC_KEYS_H
+#define SPEC_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+enum key_level { KEY_SPEC, KEY_EVENT, KEY_SESSION };
+enum key_type {
+	KEY_STRING,  /* any text; a const char * in the model */
+	KEY_NAME,    /* text that stands in a table: printable, one line */
+	KEY_INTEGER, /* a uint64_t in the model */
+	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
+	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
+	KEY_EVENTS,  /* the array of events */
+};
+
+enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS */
+
+struct key_row {
+	enum key_level level;
+	const char *name;
+	enum key_type type;
+	bool required;
+	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
+	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
+	const char *const *words; /* KEY_FLAGS: the allowed ones, NULL-terminated */
+	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
+	const char *groups;       /* which groups it is for; NULL: all */
+	const char *modes;        /* "tally", "sampling"; NULL: both */
+	const char *description;  /* one or more sentences */
+	const char *metavar;      /* of the override option; NULL: no such option */
+	size_t offset;            /* of the field in struct spec, spec_event or cpsession */
+	size_t pos_offset;        /* of its struct spec_pos; 0: none */
+};
+
+extern const struct key_row key_rows[];
+extern const size_t nr_key_rows;
+
+/* NULL if there is none of that name at that level. */
+const struct key_row *key_find(enum key_level level, const char *name);
+
+/* Sets the fields of a struct spec (KEY_SPEC) or cpsession (KEY_SESSION) to the defaults of the
+ * table; those without one become "" and 0. Strings are static. */
+void keys_set_defaults(enum key_level level, void *target);
+
+/* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */
+void keys_to_schema(enum key_level root, struct buf *out);
+/* The key list of cpspec(5), in mdoc-free man(7) markup. */
+void keys_to_man(struct buf *out);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * The key list of cpspec(5), made from the key table, in man(7) markup.
+ */
+#include "base/buf.h"
+#include "spec/keys.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Text as troff would print it: no line here begins with a dot or a quote. */
+static void escaped(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\\')
+			buf_adds(out, "\\e");
+		else if (*s == '-')
+			buf_adds(out, "\\-");
+		else
+			buf_addc(out, *s);
+	}
+}
+
+static void bounds(struct buf *out, const struct key_row *row)
+{
+	if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
+		buf_printf(out, ", %" PRIu64 " to %" PRIu64, row->min, row->max);
+	else if (row->type != KEY_FLAGS && row->min)
+		buf_adds(out, ", not empty");
+	if (row->unit)
+		buf_printf(out, ", %s", row->unit);
+}
+
+static void facts(struct buf *out, const struct key_row *row)
+{
+	static const char *const types[] = {
+	    [KEY_STRING] = "string",   [KEY_NAME] = "string",    [KEY_INTEGER] = "integer",
+	    [KEY_SECONDS] = "integer", [KEY_FLAGS] = "array of", [KEY_EVENTS] = "array",
+	};
+
+	buf_adds(out, types[row->type]);
+	for (size_t i = 0; row->words && row->words[i]; i++)
+		buf_printf(out, "%s%s", i ? ", " : " ", row->words[i]);
+	bounds(out, row);
+	if (row->required)
+		buf_adds(out, ", required");
+	if (row->default_text && row->default_text[0]) {
+		const char *quote = row->type == KEY_STRING ? "\"" : "";
+
+		buf_printf(out, ", default %s", quote);
+		escaped(out, row->default_text);
+		buf_adds(out, quote);
+	}
+	if (row->groups)
+		buf_printf(out, "; groups: %s", row->groups);
+	if (row->modes)
+		buf_printf(out, "; %s only", row->modes);
+}
+
+static void level(struct buf *out, enum key_level l, const char *heading)
+{
+	buf_printf(out, ".SS %s\n", heading);
+	for (size_t i = 0; i < nr_key_rows; i++) {
+		if (key_rows[i].level != l)
+			continue;
+		buf_printf(out, ".TP\n.B %s\n(", key_rows[i].name);
+		facts(out, &key_rows[i]);
+		buf_adds(out, ")\n.br\n");
+		escaped(out, key_rows[i].description);
+		buf_addc(out, '\n');
+	}
+}
+
+void keys_to_man(struct buf *out)
+{
+	level(out, KEY_SPEC, "Keys of a spec");
+	level(out, KEY_EVENT, "Keys of an event");
+	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
+}

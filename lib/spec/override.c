@@ -1,0 +1,69 @@
+/*
+ * A scalar key of the spec from an option's text, with the bounds the file has.
+ */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "spec/keys.h"
+#include "spec/report.h"
+#include "spec/spec.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int refuse(const struct key_row *row, const char *value, const char *source, int rc,
+		  struct err *e)
+{
+	char wanted[128];
+
+	report_wanted(row, wanted, sizeof(wanted));
+	err_set_at(e, rc, source, 0, 0, "%s must be %s, not \"%.*s\"", row->name, wanted,
+		   report_cut(value), value);
+	if (row->type == KEY_SECONDS)
+		err_hint(e, "it also takes units: 10s, 0.5s, 10ms, 2m");
+	return rc;
+}
+
+static int set_number(struct spec *s, const struct key_row *row, const char *value,
+		      const char *source, struct err *e)
+{
+	bool is_seconds = row->type == KEY_SECONDS;
+	uint64_t unit = is_seconds ? KEY_NS_PER_S : 1, v;
+	int rc = is_seconds ? str_parse_duration_ns(value, &v) : str_parse_u64(value, &v);
+
+	if (rc == 0 && (v < row->min * unit || v > row->max * unit))
+		rc = -ERANGE;
+	if (rc)
+		return refuse(row, value, source, rc, e);
+	memcpy((char *)s + row->offset, &v, sizeof(v));
+	return 0;
+}
+
+static int set_string(struct spec *s, const struct key_row *row, const char *value,
+		      const char *source, struct err *e)
+{
+	size_t len = strlen(value);
+	const char *copy;
+
+	if (len < row->min || len > row->max)
+		return refuse(row, value, source, -ERANGE, e);
+	if (!str_is_utf8(value, len)) /* the manifest could not name it */
+		return err_set_at(e, -EINVAL, source, 0, 0, "%s must be UTF-8", row->name);
+	copy = arena_strdup(&s->arena, value);
+	if (!copy)
+		return err_set_at(e, -ENOMEM, source, 0, 0, "out of memory");
+	memcpy((char *)s + row->offset, &copy, sizeof(copy));
+	return 0;
+}
+
+int spec_override(struct spec *s, const char *key, const char *value, const char *source,
+		  struct err *e)
+{
+	const struct key_row *row = key_find(KEY_SPEC, key);
+
+	if (!row || !row->metavar)
+		return err_set_at(e, -EINVAL, source, 0, 0, "no option sets the key \"%s\"", key);
+	if (row->type == KEY_STRING)
+		return set_string(s, row, value, source, e);
+	return set_number(s, row, value, source, e);
+}

@@ -1,0 +1,236 @@
+/*
+ * JSON objects into the fields of a model, by the rows of the key table: types,
+ * bounds, unknown and missing keys. Knows no key by its name.
+ */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "spec/doc.h"
+#include "spec/report.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Stores a value that stands at a node into target; 0 or -ENOMEM. */
+typedef int read_fn(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		    void *target);
+
+static void *field(const struct key_row *row, void *target)
+{
+	return (char *)target + row->offset;
+}
+
+static struct spec_pos value_pos(const struct doc *d, int node)
+{
+	return scan_node(&d->scan, node)->value_pos;
+}
+
+void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node)
+{
+	char is[128], wanted[128];
+	struct err *e;
+
+	report_value(value, is, sizeof(is));
+	report_wanted(row, wanted, sizeof(wanted));
+	e = report_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
+		      wanted, is);
+	if (row->type == KEY_SECONDS && json_is_real(value))
+		err_hint(e, "--%s takes 0.5s or 10ms", row->name);
+}
+
+static bool is_printable(const char *s)
+{
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
+		if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
+			return false;
+	return true;
+}
+
+static int read_string(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
+{
+	size_t len = json_string_length(value);
+	const char *s;
+
+	if (!json_is_string(value) || (len < row->min && len) || len > row->max) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	if (len < row->min) {
+		report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name);
+		return 0;
+	}
+	s = arena_strndup(d->arena, json_string_value(value), len);
+	if (!s)
+		return report_no_memory(d->errs, d->source);
+	memcpy(field(row, target), &s, sizeof(s));
+	return 0;
+}
+
+static int read_name(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	if (!json_is_string(value) || is_printable(json_string_value(value)))
+		return read_string(d, row, value, node, target);
+	report_at(d->errs, d->source, value_pos(d, node),
+		  "%s holds a character that cannot be printed", row->name);
+	return 0;
+}
+
+static int read_number(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
+{
+	uint64_t v = (uint64_t)json_integer_value(value); /* negative: beyond any max */
+
+	if (!json_is_integer(value) || v < row->min || v > row->max) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	if (row->type == KEY_SECONDS)
+		v *= KEY_NS_PER_S;
+	memcpy(field(row, target), &v, sizeof(v));
+	return 0;
+}
+
+static void unknown_flag(struct doc *d, const struct key_row *row, const char *word, int node)
+{
+	size_t nr = 0;
+	const char *nearest;
+	struct err *e = report_at(d->errs, d->source, value_pos(d, node), "unknown flag \"%.*s\"",
+				  report_cut(word), word);
+
+	while (row->words[nr])
+		nr++;
+	nearest = str_nearest(word, row->words, nr);
+	if (nearest)
+		err_hint(e, "did you mean \"%s\"?", nearest);
+	else
+		err_hint(e, "the flags are os, user, pc, last_branch and timebase");
+}
+
+/* One flag into *bits. */
+static void read_flag(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		      unsigned *bits)
+{
+	const char *word = json_string_value(value);
+	char is[128];
+	unsigned i = 0;
+
+	if (!word) {
+		report_value(value, is, sizeof(is));
+		report_at(d->errs, d->source, value_pos(d, node), "a flag must be a string, not %s",
+			  is);
+		return;
+	}
+	while (row->words[i] && strcmp(row->words[i], word) != 0)
+		i++;
+	if (!row->words[i])
+		unknown_flag(d, row, word, node);
+	else if (*bits & 1u << i)
+		report_at(d->errs, d->source, value_pos(d, node), "the flag \"%s\" is here twice",
+			  word);
+	else
+		*bits |= 1u << i;
+}
+
+static int read_flags(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		      void *target)
+{
+	unsigned bits = 0;
+
+	if (!json_is_array(value)) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	for (size_t i = 0; i < json_array_size(value); i++)
+		read_flag(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &bits);
+	memcpy(field(row, target), &bits, sizeof(bits));
+	return 0;
+}
+
+static int read_events(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
+{
+	if (json_is_array(value))
+		return doc_read_events(d, value, node, target);
+	doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
+static read_fn *const readers[] = {
+    [KEY_STRING] = read_string,  [KEY_NAME] = read_name,   [KEY_INTEGER] = read_number,
+    [KEY_SECONDS] = read_number, [KEY_FLAGS] = read_flags, [KEY_EVENTS] = read_events,
+};
+
+static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
+{
+	struct spec_pos pos = value_pos(d, node);
+
+	if (row->pos_offset)
+		memcpy((char *)target + row->pos_offset, &pos, sizeof(pos));
+	return readers[row->type](d, row, value, node, target);
+}
+
+static const char *nearest_key(enum key_level level, const char *name)
+{
+	const char *best = NULL;
+	size_t distance = 0;
+
+	for (size_t i = 0; i < nr_key_rows; i++)
+		if (key_rows[i].level == level)
+			str_nearest_offer(name, key_rows[i].name, &best, &distance);
+	return best;
+}
+
+static void unknown_key(struct doc *d, enum key_level level, const char *name, int node)
+{
+	const char *nearest = nearest_key(level, name);
+	struct err *e = report_at(d->errs, d->source, scan_node(&d->scan, node)->key_pos,
+				  "unknown key \"%.*s\"", report_cut(name), name);
+
+	if (nearest)
+		err_hint(e, "did you mean \"%s\"?", nearest);
+	else if (level == KEY_SPEC && key_find(KEY_EVENT, name))
+		err_hint(e, "\"%s\" is a key of an event: put it into an object of \"events\"",
+			 name);
+	else if (level == KEY_EVENT && key_find(KEY_SPEC, name))
+		err_hint(e, "\"%s\" is a key of the whole spec: put it beside \"events\"", name);
+}
+
+static void missing_keys(struct doc *d, const json_t *object, int node, enum key_level level)
+{
+	for (size_t i = 0; i < nr_key_rows; i++) {
+		const struct key_row *row = &key_rows[i];
+
+		if (row->level != level || !row->required || json_object_get(object, row->name))
+			continue;
+		report_at(d->errs, d->source, value_pos(d, node), "%sthe key \"%s\" is missing",
+			  row->type == KEY_EVENTS ? "No events specified: " : "", row->name);
+	}
+}
+
+int doc_read(struct doc *d, const json_t *object, int node, enum key_level level, void *target)
+{
+	json_t *any = (json_t *)object; /* jansson's iterators take no const */
+	const char *name;
+	json_t *value;
+	int rc;
+
+	missing_keys(d, object, node, level);
+	json_object_foreach(any, name, value)
+	{
+		const struct key_row *row = key_find(level, name);
+		int child = scan_member(&d->scan, node, name);
+
+		if (!row) {
+			unknown_key(d, level, name, child);
+			continue;
+		}
+		rc = read_member(d, row, value, child, target);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,131 @@
+/*
+ * The list of errors, kept in the order of the text, and the common phrases.
+ */
+#include "spec/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOWN_BYTES = 48 };
+
+static bool is_before(const struct err *a, const struct err *b)
+{
+	return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+struct err *report_err(struct err_list *errs, const struct err *e)
+{
+	size_t at = errs->nr;
+
+	while (at && is_before(e, &errs->item[at - 1]))
+		at--;
+	if (errs->nr == ERR_LIST_MAX)
+		errs->dropped++; /* the last one, or this */
+	else
+		errs->nr++;
+	if (at == ERR_LIST_MAX)
+		return NULL;
+	memmove(&errs->item[at + 1], &errs->item[at], (errs->nr - at - 1) * sizeof(*e));
+	errs->item[at] = *e;
+	return &errs->item[at];
+}
+
+struct err *report_at(struct err_list *errs, const char *source, struct spec_pos pos,
+		      const char *fmt, ...)
+{
+	struct err e = {.code = 0};
+	char msg[sizeof(e.msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	for (char *p = strchr(msg, '\n'); p; p = strchr(p, '\n'))
+		*p = '?'; /* of a key or value, which must not look like a message of ours */
+	err_set_at(&e, -EINVAL, source, pos.line, pos.column, "%s", msg);
+	return report_err(errs, &e);
+}
+
+int report_no_memory(struct err_list *errs, const char *source)
+{
+	struct err e = {.code = 0};
+
+	err_set_at(&e, -ENOMEM, source, 0, 0, "out of memory");
+	report_err(errs, &e);
+	return -ENOMEM;
+}
+
+size_t report_count(const struct err_list *errs)
+{
+	return errs->nr + errs->dropped;
+}
+
+int report_cut(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (len <= SHOWN_BYTES)
+		return (int)len;
+	len = SHOWN_BYTES;
+	while (len && ((unsigned char)s[len] & 0xc0) == 0x80)
+		len--;
+	return (int)len;
+}
+
+static void show_string(const char *s, char *buf, size_t size)
+{
+	int cut = report_cut(s);
+
+	snprintf(buf, size, "the string \"%.*s%s\"", cut, s, s[cut] ? "…" : "");
+}
+
+void report_value(const json_t *value, char *buf, size_t size)
+{
+	static const char *const names[] = {
+	    [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_TRUE] = "true",
+	    [JSON_FALSE] = "false",      [JSON_NULL] = "null",
+	};
+
+	if (json_is_string(value))
+		show_string(json_string_value(value), buf, size);
+	else if (json_is_integer(value))
+		snprintf(buf, size, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_real(value))
+		snprintf(buf, size, "the decimal number %.15g", json_real_value(value));
+	else
+		snprintf(buf, size, "%s", names[json_typeof(value)]);
+}
+
+static void show_length(const struct key_row *row, char *buf, size_t size)
+{
+	if (row->min)
+		snprintf(buf, size, "a string of %" PRIu64 " to %" PRIu64 " bytes", row->min,
+			 row->max);
+	else
+		snprintf(buf, size, "a string of at most %" PRIu64 " bytes", row->max);
+}
+
+void report_wanted(const struct key_row *row, char *buf, size_t size)
+{
+	switch (row->type) {
+	case KEY_STRING:
+	case KEY_NAME:
+		show_length(row, buf, size);
+		break;
+	case KEY_INTEGER:
+	case KEY_SECONDS:
+		snprintf(buf, size, "an integer from %" PRIu64 " to %" PRIu64 "%s%s", row->min,
+			 row->max, row->unit ? " " : "", row->unit ? row->unit : "");
+		break;
+	case KEY_FLAGS:
+		snprintf(buf, size, "an array of flags");
+		break;
+	case KEY_EVENTS:
+		snprintf(buf, size, "an array of events");
+		break;
+	}
+}

@@ -1,0 +1,125 @@
+/*
+ * The JSON schemas (draft 2020-12), made from the key table. schemas/ holds what this prints.
+ * What a schema can say of the rules of check.c it says; the rest is the reader's alone.
+ */
+#include "base/buf.h"
+#include "spec/keys.h"
+#include "spec/write.h"
+
+#include <string.h>
+
+static void property(struct writer *w, const struct key_row *row);
+
+static void properties(struct writer *w, enum key_level level)
+{
+	write_string(w, "type", "object");
+	write_raw(w, "additionalProperties", "false");
+	if (level != KEY_SESSION) {
+		write_open(w, "required", '[');
+		for (size_t i = 0; i < nr_key_rows; i++)
+			if (key_rows[i].level == level && key_rows[i].required)
+				write_string(w, NULL, key_rows[i].name);
+		write_close(w, ']');
+	}
+	write_open(w, "properties", '{');
+	for (size_t i = 0; i < nr_key_rows; i++)
+		if (key_rows[i].level == level)
+			property(w, &key_rows[i]);
+	write_close(w, '}');
+}
+
+static void text_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "string");
+	if (row->min)
+		write_u64(w, "minLength", row->min);
+	write_u64(w, "maxLength", row->max); /* of characters; the reader counts bytes */
+	if (row->type == KEY_NAME)
+		write_raw(w, "pattern", "\"^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f]*$\"");
+	if (row->default_text)
+		write_string(w, "default", row->default_text);
+}
+
+static void number_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "integer");
+	write_u64(w, "minimum", row->min);
+	write_u64(w, "maximum", row->max);
+	if (row->default_text)
+		write_raw(w, "default", row->default_text);
+}
+
+static void flags_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "array");
+	write_raw(w, "uniqueItems", "true");
+	write_open(w, "items", '{');
+	write_string(w, "type", "string");
+	write_open(w, "enum", '[');
+	for (size_t i = 0; row->words[i]; i++)
+		write_string(w, NULL, row->words[i]);
+	write_close(w, ']');
+	write_close(w, '}');
+}
+
+/* "if" some condition on an event, "then" another. */
+static void implication(struct writer *w, const char *condition, const char *consequence)
+{
+	write_open(w, NULL, '{');
+	write_raw(w, "if", condition);
+	write_raw(w, "then", consequence);
+	write_close(w, '}');
+}
+
+static void events_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "array");
+	write_u64(w, "minItems", row->min);
+	write_u64(w, "maxItems", row->max);
+	write_open(w, "items", '{');
+	properties(w, KEY_EVENT);
+	write_open(w, "allOf", '[');
+	implication(w,
+		    "{\"required\": [\"flags\"], \"properties\": {\"flags\": "
+		    "{\"contains\": {\"enum\": [\"pc\", \"last_branch\", \"timebase\"]}}}}",
+		    "{\"required\": [\"rate\"], \"properties\": {\"rate\": {\"minimum\": 1}}}");
+	implication(w,
+		    "{\"required\": [\"group_name\"], \"properties\": {\"group_name\": "
+		    "{\"const\": \"misc\"}}}",
+		    "{\"properties\": {\"rate\": {\"maximum\": 0}}}");
+	write_close(w, ']');
+	write_close(w, '}');
+}
+
+static void property(struct writer *w, const struct key_row *row)
+{
+	static void (*const bodies[])(struct writer * w, const struct key_row *row) = {
+	    [KEY_STRING] = text_property,    [KEY_NAME] = text_property,
+	    [KEY_INTEGER] = number_property, [KEY_SECONDS] = number_property,
+	    [KEY_FLAGS] = flags_property,    [KEY_EVENTS] = events_property,
+	};
+
+	write_open(w, row->name, '{');
+	write_string(w, "description", row->description);
+	bodies[row->type](w, row);
+	write_close(w, '}');
+}
+
+void keys_to_schema(enum key_level root, struct buf *out)
+{
+	bool is_session = root == KEY_SESSION;
+	struct writer w;
+
+	writer_init(&w, out, true);
+	write_open(&w, NULL, '{');
+	write_string(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	write_string(&w, "title", is_session ? "cpsession" : "cpspec");
+	write_string(&w, "description",
+		     is_session
+			 ? "A session of cpuperf: where its traces are."
+			 : "What cpuperf is to measure. Comments and trailing commas, which "
+			   "cpuperf accepts, are taken out before a validator sees the file.");
+	properties(&w, root);
+	write_close(&w, '}');
+	buf_addc(out, '\n');
+}

@@ -1,0 +1,98 @@
+/*
+ * The model of a spec: made, read from a text or a file, and given back.
+ */
+#include "spec/spec.h"
+
+#include "base/buf.h"
+#include "spec/check.h"
+#include "spec/doc.h"
+#include "spec/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ARENA_BYTES = 16 << 20 };
+
+void spec_init(struct spec *s)
+{
+	*s = (struct spec){.source = ""};
+	arena_init(&s->arena, ARENA_BYTES);
+	keys_set_defaults(KEY_SPEC, s);
+}
+
+void spec_fini(struct spec *s)
+{
+	arena_fini(&s->arena);
+	spec_init(s);
+}
+
+static int read_text(struct doc *d, const char *text, size_t len, struct spec *s)
+{
+	size_t errors = report_count(d->errs);
+	int rc;
+
+	s->source = arena_strdup(&s->arena, d->source);
+	if (!s->source)
+		return report_no_memory(d->errs, d->source);
+	rc = doc_open(d, text, len, KEY_SPEC);
+	if (rc == 0)
+		rc = doc_read(d, d->root, 0, KEY_SPEC, s);
+	doc_close(d);
+	if (rc)
+		return rc;
+	check_events(s, d->errs);
+	return report_count(d->errs) == errors ? 0 : -EINVAL;
+}
+
+int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
+	       struct err_list *errs)
+{
+	struct spec fresh;
+	struct doc d = {.source = source, .errs = errs, .arena = &fresh.arena};
+	int rc;
+
+	spec_init(&fresh);
+	rc = read_text(&d, text, len, &fresh);
+	spec_fini(s);
+	if (rc)
+		spec_fini(&fresh);
+	else
+		*s = fresh;
+	return rc;
+}
+
+int spec_load(const char *path, struct spec *s, struct err_list *errs)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, SPEC_MAX_TEXT_BYTES);
+	rc = doc_load(path, &text, errs);
+	if (rc == 0)
+		rc = spec_parse(buf_str(&text), text.len, path, s, errs);
+	buf_fini(&text);
+	return rc;
+}
+
+bool spec_is_sampling(const struct spec *s)
+{
+	for (size_t i = 0; i < s->nr_events; i++)
+		if (s->events[i].rate || s->events[i].flags & SPEC_TIMEBASE)
+			return true;
+	return false;
+}
+
+const char *spec_flag_name(enum spec_flag f)
+{
+	const struct key_row *row = key_find(KEY_EVENT, "flags");
+
+	for (unsigned i = 0; row->words[i]; i++)
+		if (f == 1u << i)
+			return row->words[i];
+	return "?";
+}
+
+const char *spec_event_column(const struct spec_event *e)
+{
+	return e->label ? e->label : e->event_name;
+}

@@ -1,0 +1,94 @@
+/*
+ * The plain model of a .cpspec: what a person asked to measure, checked against the rules
+ * that need no knowledge of the machine. Knows nothing of events that exist, CPUs or files.
+ */
+#ifndef SPEC_SPEC_H
+#define SPEC_SPEC_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum spec_flag {
+	SPEC_OS = 1u << 0,
+	SPEC_USER = 1u << 1,
+	SPEC_PC = 1u << 2,
+	SPEC_LAST_BRANCH = 1u << 3,
+	SPEC_TIMEBASE = 1u << 4,
+};
+
+/* Where something stands in the text; line 0 if it is not from a text. */
+struct spec_pos {
+	unsigned line, column;
+};
+
+struct spec_event {
+	const char *group_name, *event_name;
+	const char *label; /* NULL: the event's name */
+	uint64_t rate;
+	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
+	struct spec_pos pos;       /* of the event's object */
+	struct spec_pos group_pos; /* of the value of group_name */
+	struct spec_pos name_pos;
+	struct spec_pos rate_pos, flags_pos, label_pos; /* of the values; line 0: not there */
+};
+
+struct spec {
+	struct arena arena;                   /* owns every string and the events */
+	const char *source;                   /* the file's name, for messages */
+	const char *config_name, *model_name; /* never NULL */
+	struct spec_event *events;
+	size_t nr_events;
+	uint64_t buffer_size_in_mb;
+	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
+	uint64_t num_iterations;
+	const char *output_path_prefix;        /* "": save nothing */
+	const char *session_result_spec_path;  /* "": no manifest */
+	struct spec_pos model_pos, events_pos; /* of the values; line 0: not there */
+};
+
+enum { SPEC_MAX_PERF_EVENTS = 32, SPEC_MAX_MISC_EVENTS = 256, SPEC_MAX_TEXT_BYTES = 4 << 20 };
+
+/* All defaults, no events. */
+void spec_init(struct spec *s);
+void spec_fini(struct spec *s);
+
+/*
+ * Reads len bytes of JSON with comments and trailing commas into *s (initialised by spec_init).
+ * A syntax error stops; all other errors are reported together, in the order of the text.
+ * 0, or -EINVAL (or -ENOMEM …) with at least one error in *errs; then *s is as after spec_init.
+ * source names the text in messages. Opens nothing.
+ */
+int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
+	       struct err_list *errs);
+/* spec_parse of a file. */
+int spec_load(const char *path, struct spec *s, struct err_list *errs);
+
+/* Sets the scalar key (as in the file: "duration") from an option's text, with the key's own
+ * bounds. duration also takes units ("10ms"). source names the option in messages.
+ * 0, -EINVAL (also for a key no option sets), -ERANGE or -ENOMEM, with *e set. */
+int spec_override(struct spec *s, const char *key, const char *value, const char *source,
+		  struct err *e);
+
+/* The checks that hold after overrides, over the whole: used by spec_parse and after spec_override.
+ */
+int spec_check(const struct spec *s, struct err_list *errs);
+
+struct buf;
+/* The spec as compact JSON, all defaults spelled out, that spec_parse reads back to the same model.
+ * A duration that is no whole number of seconds (it came from an option) is written exactly, as a
+ * decimal number of seconds: true to what was measured, but no spec file may say so, and spec_parse
+ * names the option to use. Failures stick in *out. */
+void spec_to_json(const struct spec *s, struct buf *out);
+
+/* True if an event has a rate or is a timebase: sampling mode. */
+bool spec_is_sampling(const struct spec *s);
+/* The name of one flag; "?" for what is none. */
+const char *spec_flag_name(enum spec_flag f);
+/* The heading of the event's column: its label, else its name. */
+const char *spec_event_column(const struct spec_event *e);
+
+#endif

@@ -1,0 +1,274 @@
+/*
+ * The corpora of specs and session files: each valid one is accepted and comes back from its own
+ * JSON; each invalid one gives exactly the errors, at the places, that its .expected names.
+ */
+#include "base/buf.h"
+#include "base/io.h"
+#include "spec/cpsession.h"
+#include "spec/spec.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct err_list errs;
+
+/* Reads a text and appends its JSON; one for each kind of file. */
+typedef int reread_fn(const char *path, const char *text, size_t len, struct buf *json);
+
+/* path, or text if path is NULL */
+static int reread_spec(const char *path, const char *text, size_t len, struct buf *json)
+{
+	struct spec s;
+	int rc;
+
+	memset(&errs, 0, sizeof(errs));
+	spec_init(&s);
+	rc = path ? spec_load(path, &s, &errs) : spec_parse(text, len, "again", &s, &errs);
+	if (rc == 0)
+		spec_to_json(&s, json);
+	assert_true(rc == 0 || s.nr_events == 0);
+	spec_fini(&s);
+	return rc;
+}
+
+static int reread_session(const char *path, const char *text, size_t len, struct buf *json)
+{
+	struct cpsession s;
+	int rc;
+
+	memset(&errs, 0, sizeof(errs));
+	cpsession_init(&s);
+	rc =
+	    path ? cpsession_load(path, &s, &errs) : cpsession_parse(text, len, "again", &s, &errs);
+	if (rc == 0)
+		cpsession_to_json(&s, json);
+	cpsession_fini(&s);
+	return rc;
+}
+
+static void print_errors(const char *name)
+{
+	char text[1536];
+
+	for (size_t i = 0; i < errs.nr; i++) {
+		err_format(&errs.item[i], text, sizeof(text));
+		print_error("%s: %s\n", name, text);
+	}
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), tail = strlen(suffix);
+
+	return len > tail && strcmp(name + len - tail, suffix) == 0;
+}
+
+/* Calls check for each file of the folder with that suffix; the number of them. */
+static size_t each(const char *folder, const char *suffix, reread_fn *reread,
+		   void (*check)(const char *path, reread_fn *reread))
+{
+	char path[1024];
+	DIR *dir = opendir(folder);
+	size_t nr = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+		if (!has_suffix(d->d_name, suffix))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, d->d_name);
+		check(path, reread);
+		nr++;
+	}
+	closedir(dir);
+	return nr;
+}
+
+static void check_valid(const char *path, reread_fn *reread)
+{
+	struct buf once, twice;
+
+	buf_init(&once, 1 << 20);
+	buf_init(&twice, 1 << 20);
+	if (reread(path, NULL, 0, &once) != 0) {
+		print_errors(path);
+		fail_msg("%s is refused", path);
+	}
+	assert_int_equal(errs.nr, 0);
+	assert_int_equal(reread(NULL, buf_str(&once), once.len, &twice), 0);
+	assert_string_equal(buf_str(&once), buf_str(&twice));
+	buf_fini(&once);
+	buf_fini(&twice);
+}
+
+/* "LINE:COLUMN: part of the message" against one error. */
+static void check_error(const char *path, const char *line, const struct err *e)
+{
+	char place[32];
+	size_t len;
+
+	snprintf(place, sizeof(place), "%u:%u: ", e->line, e->column);
+	len = strlen(place);
+	if (strncmp(line, place, len) != 0 || !strstr(e->msg, line + len)) {
+		print_errors(path);
+		fail_msg("%s: expected \"%s\"", path, line);
+	}
+	assert_string_equal(e->source, path);
+}
+
+static void check_invalid(const char *path, reread_fn *reread)
+{
+	char expected_path[1024], *line, *rest;
+	struct buf expected, json;
+	size_t nr = 0;
+
+	snprintf(expected_path, sizeof(expected_path), "%.*s.expected",
+		 (int)(strrchr(path, '.') - path), path);
+	buf_init(&expected, 1 << 16);
+	buf_init(&json, 1 << 20);
+	assert_int_equal(io_load(AT_FDCWD, expected_path, &expected), 0);
+	if (reread(path, NULL, 0, &json) != -EINVAL)
+		fail_msg("%s is accepted", path);
+	for (line = strtok_r(expected.data, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		assert_true(nr < errs.nr);
+		check_error(path, line, &errs.item[nr++]);
+	}
+	if (nr != errs.nr)
+		print_errors(path);
+	assert_int_equal(nr, errs.nr);
+	assert_true(nr > 0);
+	buf_fini(&expected);
+	buf_fini(&json);
+}
+
+static void test_valid_specs(void **state)
+{
+	(void)state;
+	assert_true(each(TEST_DATA_DIR "/specs/valid", ".cpspec", reread_spec, check_valid) >= 10);
+	assert_true(each(SOURCE_DIR "/specs", ".cpspec", reread_spec, check_valid) >= 2);
+}
+
+static void test_invalid_specs(void **state)
+{
+	(void)state;
+	assert_true(each(TEST_DATA_DIR "/specs/invalid", ".cpspec", reread_spec, check_invalid) >=
+		    100);
+}
+
+static void test_sessions(void **state)
+{
+	(void)state;
+	assert_true(each(TEST_DATA_DIR "/cpsessions/valid", ".cpsession", reread_session,
+			 check_valid) >= 3);
+	assert_true(each(TEST_DATA_DIR "/cpsessions/invalid", ".cpsession", reread_session,
+			 check_invalid) >= 6);
+}
+
+/* The example of the document, to the letter. */
+static void test_document_example(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	memset(&errs, 0, sizeof(errs));
+	spec_init(&s);
+	assert_int_equal(spec_load(TEST_DATA_DIR "/specs/valid/document.cpspec", &s, &errs), 0);
+	assert_string_equal(s.config_name, "printer-test");
+	assert_string_equal(s.model_name, "default");
+	assert_int_equal(s.nr_events, 6);
+	assert_string_equal(s.events[0].group_name, "fixed");
+	assert_string_equal(s.events[0].event_name, "instructions_retired");
+	assert_int_equal(s.events[0].rate, 10000);
+	assert_int_equal(s.events[0].flags, SPEC_OS | SPEC_USER | SPEC_TIMEBASE);
+	assert_int_equal(s.events[0].rate_pos.line, 8);
+	assert_int_equal(s.events[0].rate_pos.column, 15);
+	assert_string_equal(s.events[5].event_name, "memory_bytes_written");
+	assert_int_equal(s.events[5].flags, SPEC_OS | SPEC_USER);
+	assert_int_equal(s.events[5].rate_pos.line, 0);
+	assert_null(s.events[5].label);
+	assert_string_equal(spec_event_column(&s.events[5]), "memory_bytes_written");
+	assert_int_equal(s.buffer_size_in_mb, 16);
+	assert_int_equal(s.duration_ns, 10000000000);
+	assert_int_equal(s.num_iterations, 1);
+	assert_string_equal(s.output_path_prefix, "/tmp/cpuperf-test");
+	assert_string_equal(s.session_result_spec_path, "/tmp/cpuperf-test.cpsession");
+	assert_true(spec_is_sampling(&s));
+	spec_fini(&s);
+}
+
+static void test_hints(void **state)
+{
+	static const struct {
+		const char *text, *hint;
+	} cases[] = {
+	    {"{ \"event\": [] }", "did you mean \"events\"?"},
+	    {"{ \"rate\": 1 }", "\"rate\" is a key of an event"},
+	    {"{ \"events\": [ { \"duration\": 1 } ] }", "\"duration\" is a key of the whole spec"},
+	    {"{ \"events\": [ { \"flags\": [ \"time_base\" ] } ] }", "did you mean \"timebase\"?"},
+	    {"{ \"events\": [ { \"flags\": [ \"zzzzzzz\" ] } ] }", "the flags are os, user"},
+	    {"{ \"duration\": 0.5 }", "--duration takes 0.5s"},
+	    {"{ \"duration\": 1", "missing at the end"},
+	};
+	struct spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool found = false;
+
+		memset(&errs, 0, sizeof(errs));
+		spec_init(&s);
+		assert_int_equal(spec_parse(cases[i].text, strlen(cases[i].text), "t", &s, &errs),
+				 -EINVAL);
+		for (size_t k = 0; k < errs.nr; k++)
+			found |= strstr(errs.item[k].hint, cases[i].hint) != NULL;
+		if (!found)
+			print_errors(cases[i].text);
+		assert_true(found);
+		spec_fini(&s);
+	}
+}
+
+static void test_files_that_cannot_be_read(void **state)
+{
+	static const struct {
+		const char *path;
+		int rc;
+		const char *part;
+	} cases[] = {
+	    {TEST_DATA_DIR "/specs/valid/no-such-file", -ENOENT, "No such file"},
+	    {TEST_DATA_DIR "/specs", -EISDIR, "Is a directory"},
+	    {"/dev/zero", -EFBIG, "larger than 4 MiB"},
+	};
+	struct spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&errs, 0, sizeof(errs));
+		spec_init(&s);
+		assert_int_equal(spec_load(cases[i].path, &s, &errs), cases[i].rc);
+		assert_int_equal(errs.nr, 1);
+		assert_int_equal(errs.item[0].code, cases[i].rc);
+		assert_non_null(strstr(errs.item[0].msg, cases[i].part));
+		assert_string_equal(errs.item[0].source, cases[i].path);
+		spec_fini(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_valid_specs), cmocka_unit_test(test_invalid_specs),
+	    cmocka_unit_test(test_sessions),    cmocka_unit_test(test_document_example),
+	    cmocka_unit_test(test_hints),       cmocka_unit_test(test_files_that_cannot_be_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

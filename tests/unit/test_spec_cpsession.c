@@ -1,0 +1,81 @@
+/*
+ * The manifest: what is written, to the byte, and that a failed read leaves nothing behind.
+ */
+#include "base/buf.h"
+#include "spec/cpsession.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_written(void **state)
+{
+	static const struct {
+		struct cpsession s;
+		const char *json;
+	} cases[] = {
+	    {{.config_name = "c",
+	      .model_name = "m",
+	      .num_iterations = 3,
+	      .num_traces = 2,
+	      .output_path_prefix = "/tmp/x"},
+	     "{\"config_name\":\"c\",\"model_name\":\"m\",\"num_iterations\":3,\"num_traces\":2,"
+	     "\"output_path_prefix\":\"/tmp/x\"}\n"},
+	    {{.config_name = "", .model_name = "", .num_traces = 1, .output_path_prefix = ""},
+	     "{\"num_traces\":1,\"output_path_prefix\":\"\"}\n"},
+	    {{.config_name = "\"\n", .model_name = "", .output_path_prefix = "\\"},
+	     "{\"config_name\":\"\\\"\\n\",\"output_path_prefix\":\"\\\\\"}\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf json;
+
+		buf_init(&json, 1 << 16);
+		cpsession_to_json(&cases[i].s, &json);
+		assert_string_equal(buf_str(&json), cases[i].json);
+		buf_fini(&json);
+	}
+}
+
+static int parse(const char *text, struct cpsession *s, struct err_list *errs)
+{
+	return cpsession_parse(text, strlen(text), "t", s, errs);
+}
+
+static void test_read(void **state)
+{
+	struct err_list errs = {.nr = 0};
+	struct cpsession s;
+
+	(void)state;
+	cpsession_init(&s);
+	assert_int_equal(
+	    parse("{ \"num_traces\": 4, // comment\n \"config_name\": \"x\", }", &s, &errs), 0);
+	assert_string_equal(s.config_name, "x");
+	assert_string_equal(s.model_name, "");
+	assert_int_equal(s.num_traces, 4);
+	assert_int_equal(s.num_iterations, 0);
+	assert_string_equal(s.output_path_prefix, "");
+
+	/* what was read before is gone, as is what was read until the error */
+	assert_int_equal(parse("{ \"config_name\": \"y\", \"num_traces\": 0 }", &s, &errs),
+			 -EINVAL);
+	assert_int_equal(errs.nr, 1);
+	assert_string_equal(s.config_name, "");
+	assert_int_equal(s.num_traces, 0);
+	cpsession_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_written),
+	    cmocka_unit_test(test_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

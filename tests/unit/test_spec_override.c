@@ -1,0 +1,175 @@
+/*
+ * Scalar keys from options, the checks over the whole spec, and durations that only options give.
+ */
+#include "base/buf.h"
+#include "spec/spec.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char long_text[4096];
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *key, *value;
+		int rc;
+		size_t offset;
+		uint64_t expected;
+	} cases[] = {
+	    {"duration", "10", 0, offsetof(struct spec, duration_ns), 10000000000},
+	    {"duration", "0", 0, offsetof(struct spec, duration_ns), 0},
+	    {"duration", "10ms", 0, offsetof(struct spec, duration_ns), 10000000},
+	    {"duration", "0.5s", 0, offsetof(struct spec, duration_ns), 500000000},
+	    {"duration", "2m", 0, offsetof(struct spec, duration_ns), 120000000000},
+	    {"duration", "31536000", 0, offsetof(struct spec, duration_ns), 31536000000000000},
+	    {"duration", "31536000.001", -ERANGE, 0, 0},
+	    {"duration", "31536001s", -ERANGE, 0, 0},
+	    {"duration", "99999999999999999999", -ERANGE, 0, 0},
+	    {"duration", "-1", -EINVAL, 0, 0},
+	    {"duration", "", -EINVAL, 0, 0},
+	    {"duration", "1 s", -EINVAL, 0, 0},
+	    {"duration", "ten", -EINVAL, 0, 0},
+	    {"num_iterations", "1000000000", 0, offsetof(struct spec, num_iterations), 1000000000},
+	    {"num_iterations", "1000000001", -ERANGE, 0, 0},
+	    {"num_iterations", "0", -ERANGE, 0, 0},
+	    {"num_iterations", "1s", -EINVAL, 0, 0},
+	    {"num_iterations", "+1", -EINVAL, 0, 0},
+	    {"buffer_size_in_mb", "4096", 0, offsetof(struct spec, buffer_size_in_mb), 4096},
+	    {"buffer_size_in_mb", "4097", -ERANGE, 0, 0},
+	    {"events", "1", -EINVAL, 0, 0},
+	    {"rate", "1", -EINVAL, 0, 0},
+	    {"nonsense", "1", -EINVAL, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e = {.code = 0};
+		struct spec s, before;
+		uint64_t v;
+
+		spec_init(&s);
+		before = s;
+		assert_int_equal(spec_override(&s, cases[i].key, cases[i].value, "--option", &e),
+				 cases[i].rc);
+		assert_int_equal(e.code, cases[i].rc);
+		memcpy(&v, (char *)&s + cases[i].offset, sizeof(v));
+		if (cases[i].rc == 0) {
+			assert_int_equal(v, cases[i].expected);
+		} else {
+			assert_memory_equal(&s, &before, sizeof(s));
+			assert_string_equal(e.source, "--option");
+			assert_non_null(strstr(e.msg, cases[i].key));
+		}
+		spec_fini(&s);
+	}
+}
+
+static void test_strings(void **state)
+{
+	static const struct {
+		const char *key, *value;
+		int rc;
+		size_t offset;
+	} cases[] = {
+	    {"config_name", "caf\xc3\xa9", 0, offsetof(struct spec, config_name)},
+	    {"config_name", "", 0, offsetof(struct spec, config_name)},
+	    {"config_name", "\xff", -EINVAL, 0},
+	    {"model_name", "skl", 0, offsetof(struct spec, model_name)},
+	    {"model_name", "", -ERANGE, 0},
+	    {"output_path_prefix", "", 0, offsetof(struct spec, output_path_prefix)},
+	    {"output_path_prefix", long_text, -ERANGE, 0},
+	    {"output_path_prefix", long_text + sizeof(long_text) - 3800, 0,
+	     offsetof(struct spec, output_path_prefix)},
+	    {"session_result_spec_path", "/x", 0, offsetof(struct spec, session_result_spec_path)},
+	};
+
+	(void)state;
+	memset(long_text, 'p', sizeof(long_text) - 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e = {.code = 0};
+		const char *v;
+		struct spec s;
+
+		spec_init(&s);
+		assert_int_equal(spec_override(&s, cases[i].key, cases[i].value, "--option", &e),
+				 cases[i].rc);
+		memcpy(&v, (char *)&s + cases[i].offset, sizeof(v));
+		if (cases[i].rc == 0)
+			assert_string_equal(v, cases[i].value);
+		else
+			assert_non_null(strstr(e.msg, cases[i].key));
+		spec_fini(&s);
+	}
+}
+
+static void test_durations_in_json(void **state)
+{
+	static const struct {
+		const char *value, *json;
+	} cases[] = {
+	    {"10", "\"duration\":10,"},      {"0", "\"duration\":0,"},
+	    {"0.5s", "\"duration\":0.5,"},   {"10ms", "\"duration\":0.01,"},
+	    {"1500ms", "\"duration\":1.5,"}, {"1ns", "\"duration\":0.000000001,"},
+	    {"1000ms", "\"duration\":1,"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf json;
+		struct spec s;
+
+		buf_init(&json, 1 << 16);
+		spec_init(&s);
+		assert_int_equal(spec_override(&s, "duration", cases[i].value, "", NULL), 0);
+		spec_to_json(&s, &json);
+		assert_non_null(strstr(buf_str(&json), cases[i].json));
+		spec_fini(&s);
+		buf_fini(&json);
+	}
+}
+
+static void test_check(void **state)
+{
+	static const char text[] = "{ \"events\": [ { \"group_name\": \"misc\", "
+				   "\"event_name\": \"m\" } ] }";
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_int_equal(spec_check(&s, &errs), -EINVAL);
+	assert_int_equal(errs.nr, 1);
+	assert_string_equal(errs.item[0].msg, "No events specified");
+	errs.nr = 0;
+	assert_int_equal(spec_parse(text, strlen(text), "t", &s, &errs), 0);
+	assert_int_equal(spec_override(&s, "duration", "10ms", "--duration", NULL), 0);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	assert_false(spec_is_sampling(&s));
+	s.events[0].rate = 3;
+	assert_true(spec_is_sampling(&s));
+	assert_int_equal(spec_check(&s, &errs), -EINVAL);
+	assert_non_null(strstr(errs.item[0].msg, "misc:m: a misc event has no rate"));
+	/* a failed parse leaves nothing of what was there */
+	assert_int_equal(spec_parse("{", 1, "t", &s, &errs), -EINVAL);
+	assert_int_equal(s.nr_events, 0);
+	assert_int_equal(s.duration_ns, 10000000000);
+	spec_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_strings),
+	    cmocka_unit_test(test_durations_in_json),
+	    cmocka_unit_test(test_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
