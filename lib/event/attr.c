@@ -1,0 +1,32 @@
+/*
+ * From an event to the kernel's perf_event_attr.
+ */
+#include "base/mem.h"
+#include "event/event.h"
+#include "spec/spec.h"
+
+#include <linux/perf_event.h>
+
+struct perf_event_attr *event_attr_new(const struct event *ev, unsigned flags)
+{
+	unsigned modes = flags & (SPEC_OS | SPEC_USER);
+	struct perf_event_attr *a = mem_zalloc(sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->size = sizeof(*a);
+	a->type = ev->row->perf_type;
+	a->config = ev->row->perf_config;
+	a->read_format =
+	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	a->exclude_kernel = modes == SPEC_USER;
+	a->exclude_user = modes == SPEC_OS;
+	/* the hypervisor's share goes with the kernel's where hardware can tell them apart */
+	a->exclude_hv = a->exclude_kernel;
+	return a;
+}
+
+uint32_t event_attr_bytes(const struct perf_event_attr *attr)
+{
+	return attr->size;
+}

@@ -1,0 +1,131 @@
+/*
+ * Why an event does not work here, in words, and what to do about it.
+ */
+#include "base/root.h"
+#include "base/sys.h"
+#include "event/event.h"
+#include "host/host.h"
+#include "spec/spec.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+static void say(struct event_support *out, enum reading_state state, const char *reason,
+		const char *hint)
+{
+	out->state = state;
+	snprintf(out->reason, sizeof(out->reason), "%s", reason);
+	snprintf(out->hint, sizeof(out->hint), "%s", hint);
+}
+
+static void say_no_permission(const struct host *h, struct event_support *out)
+{
+	if (h->perf_event_paranoid == INT_MAX) {
+		say(out, READING_NOT_SUPPORTED, "this kernel has no perf events",
+		    "use a kernel with CONFIG_PERF_EVENTS");
+		return;
+	}
+	say(out, READING_NO_PERMISSION, "", "");
+	snprintf(out->reason, sizeof(out->reason),
+		 "measuring whole CPUs is not permitted (perf_event_paranoid is %d)",
+		 h->perf_event_paranoid);
+	snprintf(out->hint, sizeof(out->hint),
+		 "run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "
+		 "kernel.perf_event_paranoid to %d",
+		 0);
+}
+
+static void say_no_pmu(struct event_support *out)
+{
+	say(out, READING_NOT_SUPPORTED,
+	    "this machine shows no hardware PMU (a virtual machine without one?)",
+	    "run on hardware or give the VM a virtual PMU; the group software works everywhere");
+}
+
+static bool is_hardware(const struct event *ev)
+{
+	return ev->group->is_perf && ev->row->perf_type != PERF_TYPE_SOFTWARE;
+}
+
+/* True if the event's kernel side is asked for. */
+static bool wants_kernel(unsigned flags)
+{
+	return flags & SPEC_OS || !(flags & SPEC_USER);
+}
+
+static void check_file(const struct host *h, const struct event *ev, struct event_support *out)
+{
+	int fd = root_open(&h->root, ev->row->source);
+
+	if (fd >= 0) {
+		sys()->close(fd);
+		return;
+	}
+	event_support_explain(h, ev, -fd, out);
+}
+
+void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
+			 struct event_support *out)
+{
+	say(out, READING_OK, "", "");
+	if (!ev->group->is_perf)
+		check_file(h, ev, out);
+	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
+		say_no_pmu(out);
+	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))
+		say_no_permission(h, out);
+}
+
+static void explain_file(const struct event *ev, int error, struct event_support *out)
+{
+	bool denied = error == EACCES || error == EPERM;
+
+	say(out, denied ? READING_NO_PERMISSION : READING_NOT_SUPPORTED, "", "");
+	snprintf(out->reason, sizeof(out->reason), "%s cannot be read: %s", ev->row->source,
+		 strerror(error));
+	if (denied)
+		snprintf(out->hint, sizeof(out->hint), "run as a user who may read it");
+}
+
+static void explain_not_supported(const struct host *h, const struct event *ev, int error,
+				  struct event_support *out)
+{
+	if (is_hardware(ev) && !host_has_core_pmu(h, -1)) {
+		say_no_pmu(out);
+		return;
+	}
+	say(out, READING_NOT_SUPPORTED, "",
+	    is_hardware(ev) ? "the CPU has no such event, or its kernel driver does not map it"
+			    : "");
+	snprintf(out->reason, sizeof(out->reason), "the kernel refuses %s here: %s",
+		 ev->row->source, strerror(error));
+}
+
+void event_support_explain(const struct host *h, const struct event *ev, int error,
+			   struct event_support *out)
+{
+	if (!ev->group->is_perf) {
+		explain_file(ev, error, out);
+		return;
+	}
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		say_no_permission(h, out);
+		break;
+	case EMFILE:
+	case ENFILE:
+		say(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
+		    "raise the limit: ulimit -n, or LimitNOFILE= of the service");
+		break;
+	case ENOMEM:
+	case ENOSPC:
+		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
+		break;
+	default:
+		explain_not_supported(h, ev, error, out);
+	}
+}
