@@ -1,0 +1,83 @@
+/*
+ * A perf_event group.
+ */
+#include "pmu/group.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+/* read(2) of a group: nr, time_enabled, time_running, then a value per member
+ * (perf_read_group() in kernel/events/core.c). */
+enum { WORD_NR, WORD_ENABLED, WORD_RUNNING, WORD_VALUES };
+
+void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu)
+{
+	g->ops = ops;
+	g->cpu = cpu;
+	g->nr_members = 0;
+}
+
+void pmu_group_fini(struct pmu_group *g)
+{
+	/* siblings first: closing a leader would make each of them a leader in the kernel */
+	while (g->nr_members)
+		g->ops->close(g->members[--g->nr_members].fd);
+}
+
+int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint32_t event)
+{
+	bool leads = g->nr_members == 0;
+	struct perf_event_attr a = *attr;
+	int fd;
+
+	if (g->nr_members == PMU_GROUP_MAX_MEMBERS)
+		return -ENOSPC;
+	a.disabled = leads;
+	fd = g->ops->open(&a, -1, g->cpu, leads ? -1 : g->members[0].fd, 0);
+	if (fd < 0)
+		return fd;
+	g->members[g->nr_members++] = (struct pmu_member){.event = event, .fd = fd};
+	return 0;
+}
+
+int pmu_group_enable(struct pmu_group *g)
+{
+	return g->nr_members ? g->ops->ioctl(g->members[0].fd, PERF_EVENT_IOC_ENABLE, 0) : 0;
+}
+
+/* Reads fd, which must give exactly nr members. */
+static int read_members(const struct pmu_group *g, int fd, uint32_t nr, struct pmu_count *counts)
+{
+	uint64_t words[WORD_VALUES + PMU_GROUP_MAX_MEMBERS];
+	size_t len = (WORD_VALUES + nr) * sizeof(words[0]);
+	ssize_t n;
+
+	do
+		n = g->ops->read(fd, words, len);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n != len || words[WORD_NR] != nr)
+		return -ENODEV;
+	for (uint32_t i = 0; i < nr; i++)
+		counts[i] = (struct pmu_count){.raw = words[WORD_VALUES + i],
+					       .enabled_ns = words[WORD_ENABLED],
+					       .running_ns = words[WORD_RUNNING]};
+	return 0;
+}
+
+int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts)
+{
+	return g->nr_members ? read_members(g, g->members[0].fd, g->nr_members, counts) : 0;
+}
+
+uint32_t pmu_group_read_detached(const struct pmu_group *g, struct pmu_count *counts)
+{
+	uint32_t got = 0;
+
+	for (uint32_t i = 0; i < g->nr_members; i++)
+		if (read_members(g, g->members[i].fd, 1, &counts[i]) == 0)
+			got |= 1u << i;
+	return got;
+}

@@ -1,0 +1,56 @@
+/*
+ * One perf_event group on one CPU: a leader and its siblings, scheduled together and read with
+ * one system call. Knows nothing of sessions.
+ */
+#ifndef PMU_GROUP_H
+#define PMU_GROUP_H
+
+#include "pmu/ops.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_event_attr;
+
+enum { PMU_GROUP_MAX_MEMBERS = 32 };
+
+struct pmu_member {
+	uint32_t event; /* the caller's index */
+	int fd;
+};
+
+/* The caller's storage; the descriptors are owned. */
+struct pmu_group {
+	const struct pmu_ops *ops;
+	int cpu;
+	uint32_t nr_members;
+	struct pmu_member members[PMU_GROUP_MAX_MEMBERS]; /* the leader first */
+};
+
+/* One member's part of a reading; cumulative. */
+struct pmu_count {
+	uint64_t raw, enabled_ns, running_ns;
+};
+
+void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
+/* Closes what is open; the group is as after init. */
+void pmu_group_fini(struct pmu_group *g);
+
+/* Opens attr as a further member (the first one leads), not yet counting. 0 or -errno; -ENOSPC if
+ * the group has PMU_GROUP_MAX_MEMBERS. With -EINVAL and members already, it may fit elsewhere. */
+int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint32_t event);
+
+/* All members start counting at once; 0 or -errno. */
+int pmu_group_enable(struct pmu_group *g);
+
+/*
+ * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel gave fewer
+ * members or none: the CPU went away (perf_event_exit_cpu), counts are untouched; -errno.
+ */
+int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts);
+
+/* Reads the members one by one, as they are after their CPU went away: detached from one another,
+ * frozen. counts[i] is set where the result's bit i is 1. */
+uint32_t pmu_group_read_detached(const struct pmu_group *g, struct pmu_count *counts);
+
+#endif

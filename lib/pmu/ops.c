@@ -1,0 +1,43 @@
+/*
+ * The real perf system calls.
+ */
+#include "pmu/ops.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+		       unsigned long flags)
+{
+	long fd =
+	    syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static ssize_t kernel_read(int fd, void *buf, size_t len)
+{
+	ssize_t n = read(fd, buf, len);
+
+	return n < 0 ? -errno : n;
+}
+
+static int kernel_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+static int kernel_close(int fd)
+{
+	return close(fd) < 0 ? -errno : 0;
+}
+
+const struct pmu_ops pmu_kernel_ops = {
+    .open = kernel_open,
+    .read = kernel_read,
+    .ioctl = kernel_ioctl,
+    .close = kernel_close,
+};
