@@ -1,0 +1,244 @@
+/*
+ * One measured CPU.
+ */
+#include "session/cpu.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <errno.h>
+
+static const uint32_t NO_GROUP = UINT32_MAX;
+
+int session_cpu_init(struct session_cpu *c, uint32_t cpu, uint32_t trace, size_t nr_events)
+{
+	*c = (struct session_cpu){.cpu = cpu, .trace = trace, .nr_events = nr_events};
+	c->errors = mem_calloc(nr_events, sizeof(*c->errors));
+	c->refused = mem_calloc(nr_events, sizeof(*c->refused));
+	c->group_of = mem_calloc(nr_events, sizeof(*c->group_of));
+	c->start = mem_calloc(nr_events, sizeof(*c->start));
+	c->end = mem_calloc(nr_events, sizeof(*c->end));
+	if (!c->errors || !c->refused || !c->group_of || !c->start || !c->end) {
+		session_cpu_fini(c);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void session_cpu_fini(struct session_cpu *c)
+{
+	session_cpu_close(c);
+	mem_free(c->errors);
+	mem_free(c->refused);
+	mem_free(c->group_of);
+	mem_free(c->start);
+	mem_free(c->end);
+	*c = (struct session_cpu){0};
+}
+
+static int add_group(struct session_cpu *c, const struct pmu_ops *ops)
+{
+	struct pmu_group *g = mem_resize(c->groups, (c->nr_groups + 1) * sizeof(*g));
+
+	if (!g)
+		return -ENOMEM;
+	c->groups = g;
+	pmu_group_init(&g[c->nr_groups++], ops, (int)c->cpu);
+	return 0;
+}
+
+/* An event that leads no group leaves none behind. */
+static void drop_empty_group(struct session_cpu *c)
+{
+	if (c->nr_groups && c->groups[c->nr_groups - 1].nr_members == 0)
+		c->nr_groups--;
+}
+
+static void set_result(struct session_cpu *c, const struct session_probe *p, size_t i, int error)
+{
+	struct event_support why = {.state = READING_NONE};
+
+	if (error)
+		event_support_explain(p->plan->host, &p->plan->events[i].event, error, &why);
+	c->errors[i] = error;
+	c->refused[i] = why.state;
+	c->group_of[i] = error ? NO_GROUP : (uint32_t)c->nr_groups - 1;
+}
+
+/* Opens event i in the last group, or, if it does not fit there, in a new one. */
+static int add_event(struct session_cpu *c, const struct session_probe *p, size_t i, bool alone)
+{
+	int rc =
+	    alone ? -EINVAL : pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[i], (uint32_t)i);
+
+	/* EINVAL from a sibling: validate_group() of the PMU found no room in this group */
+	if ((rc == -EINVAL || rc == -ENOSPC) &&
+	    (alone || c->groups[c->nr_groups - 1].nr_members > 0)) {
+		rc = add_group(c, p->pmu);
+		if (rc)
+			return rc;
+		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[i], (uint32_t)i);
+	}
+	set_result(c, p, i, -rc);
+	return 0;
+}
+
+static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set)
+{
+	int rc = add_group(c, p->pmu);
+
+	for (size_t i = 0; i < p->plan->nr_events && rc == 0; i++)
+		if (p->plan->events[i].set == set)
+			rc = add_event(c, p, i, false);
+	drop_empty_group(c);
+	return rc;
+}
+
+/* A CPU that is offline refuses every event with ENODEV (find_get_context() in the kernel). */
+static bool all_refused(const struct session_cpu *c, const struct session_probe *p)
+{
+	if (p->plan->nr_perf == 0)
+		return false;
+	for (size_t i = 0; i < p->plan->nr_events; i++)
+		if (p->plan->events[i].set != PLAN_NO_SET && c->errors[i] != ENODEV)
+			return false;
+	return true;
+}
+
+int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nr_events; i++) {
+		c->errors[i] = 0;
+		c->refused[i] = READING_NONE;
+		c->group_of[i] = NO_GROUP;
+	}
+	for (int set = 0; set < PLAN_NR_SETS && rc == 0; set++)
+		rc = open_set(c, p, (enum plan_set)set);
+	if (rc == 0 && all_refused(c, p))
+		rc = -ENODEV;
+	if (rc)
+		session_cpu_close(c);
+	else
+		c->is_open = true;
+	return rc;
+}
+
+void session_cpu_close(struct session_cpu *c)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		pmu_group_fini(&c->groups[g]);
+	mem_free(c->groups);
+	c->groups = NULL;
+	c->nr_groups = 0;
+	c->is_open = false;
+}
+
+void session_cpu_enable(struct session_cpu *c)
+{
+	/* a group that cannot be enabled reads as enabled for 0 ns: not counted, which is true */
+	for (size_t g = 0; g < c->nr_groups; g++)
+		(void)pmu_group_enable(&c->groups[g]);
+}
+
+static void set_reading(struct reading *out, const struct pmu_group *g, uint32_t member,
+			enum reading_state state, uint64_t time_ns, const struct pmu_count *count)
+{
+	uint32_t event = g->members[member].event;
+
+	out[event] = (struct reading){.event = event, .state = state, .time_ns = time_ns};
+	if (!count)
+		return;
+	out[event].raw = count->raw;
+	out[event].enabled_ns = count->enabled_ns;
+	out[event].running_ns = count->running_ns;
+}
+
+/* The CPU went away: its counts up to then are frozen in the members. */
+static void read_detached(const struct pmu_group *g, uint64_t time_ns, struct reading *out)
+{
+	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
+	uint32_t got = pmu_group_read_detached(g, counts);
+
+	for (uint32_t i = 0; i < g->nr_members; i++)
+		set_reading(out, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
+			    got >> i & 1 ? &counts[i] : NULL);
+}
+
+/* False if the CPU of the group is gone. */
+static bool read_group(const struct pmu_group *g, struct reading *out)
+{
+	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
+	uint64_t now_ns = clock_monotonic_ns();
+	int rc = pmu_group_read(g, counts);
+
+	if (rc == -ENODEV) {
+		read_detached(g, now_ns, out);
+		return false;
+	}
+	for (uint32_t i = 0; i < g->nr_members; i++)
+		set_reading(out, g, i, rc ? READING_FAILED : READING_OK, now_ns,
+			    rc ? NULL : &counts[i]);
+	return true;
+}
+
+bool session_cpu_read(struct session_cpu *c, struct reading *out)
+{
+	bool here = true;
+
+	for (size_t i = 0; i < c->nr_events; i++)
+		out[i] = (struct reading){.event = (uint32_t)i, .state = c->refused[i]};
+	for (size_t g = 0; g < c->nr_groups; g++)
+		here &= read_group(&c->groups[g], out);
+	if (!here)
+		session_cpu_close(c);
+	return here;
+}
+
+static bool is_stuck(const struct pmu_group *g)
+{
+	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
+
+	return g->nr_members > 1 && pmu_group_read(g, counts) == 0 && counts[0].enabled_ns > 0 &&
+	       counts[0].running_ns == 0;
+}
+
+bool session_cpu_is_stuck(const struct session_cpu *c)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (is_stuck(&c->groups[g]))
+			return true;
+	return false;
+}
+
+static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)
+{
+	struct pmu_group old = c->groups[which];
+	size_t first = c->nr_groups, nr = old.nr_members;
+	uint32_t events[PMU_GROUP_MAX_MEMBERS];
+
+	for (size_t i = 0; i < nr; i++)
+		events[i] = old.members[i].event;
+	pmu_group_fini(&c->groups[which]);
+	for (size_t i = 0; i < nr; i++) {
+		if (add_event(c, p, events[i], true))
+			break;
+		drop_empty_group(c);
+	}
+	for (size_t g = first; g < c->nr_groups; g++) {
+		(void)pmu_group_enable(&c->groups[g]);
+		(void)read_group(&c->groups[g], c->start);
+	}
+	return nr;
+}
+
+size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p)
+{
+	size_t nr = 0, nr_groups = c->nr_groups;
+
+	for (size_t g = 0; g < nr_groups; g++)
+		if (is_stuck(&c->groups[g]))
+			nr += split_group(c, p, g);
+	return nr;
+}

@@ -1,0 +1,58 @@
+/*
+ * One measured CPU: its perf_event groups and what they read at the two boundaries of an
+ * iteration. Hotplug is handled here. Knows nothing of time, files or other CPUs.
+ */
+#ifndef SESSION_CPU_H
+#define SESSION_CPU_H
+
+#include "base/reading.h"
+#include "pmu/group.h"
+#include "session/plan.h"
+
+struct perf_event_attr;
+
+/* What a session measures with; shared by its CPUs. */
+struct session_probe {
+	const struct plan *plan;              /* borrowed */
+	const struct pmu_ops *pmu;            /* borrowed */
+	struct perf_event_attr *const *attrs; /* borrowed; one per event, NULL if not perf */
+};
+
+struct session_cpu {
+	uint32_t cpu, trace;
+	bool is_open;             /* groups are there (or none are needed) */
+	struct pmu_group *groups; /* owned */
+	size_t nr_groups;
+	int *errors;       /* owned; per event: 0 or the errno of its opening */
+	uint32_t *refused; /* owned; per event: the READING_… state that this errno means, or 0 */
+	size_t nr_events;
+	uint32_t *group_of;    /* owned; per event: its group's number, UINT32_MAX: none */
+	struct reading *start; /* owned; per event */
+	struct reading *end;   /* owned; per event */
+};
+
+/* Memory only. 0 or -ENOMEM. */
+int session_cpu_init(struct session_cpu *c, uint32_t cpu, uint32_t trace, size_t nr_events);
+void session_cpu_fini(struct session_cpu *c);
+
+/* Opens the plan's events in groups, not yet counting. What cannot be opened is in errors. 0;
+ * -ENODEV if the CPU is offline; -ENOMEM. */
+int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
+/* Closes the groups. */
+void session_cpu_close(struct session_cpu *c);
+void session_cpu_enable(struct session_cpu *c);
+
+/*
+ * Reads all groups into out[nr_events] (c->start or c->end). Events that are not open become
+ * READING_NONE or why they are not; so do those that are read elsewhere. Returns false if the CPU
+ * went away: what its events had counted is in out as READING_OFFLINE, and the groups are closed.
+ */
+bool session_cpu_read(struct session_cpu *c, struct reading *out);
+
+/* True if a group of several events has been enabled for a while and never ran. */
+bool session_cpu_is_stuck(const struct session_cpu *c);
+/* Opens the events of such groups anew, each by itself, enables them and makes their start reading.
+ * Returns how many events that were. */
+size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * What the parts of a session share: session.c (life and opening), run.c (the loop), record.c
+ * (an iteration into its traces). Nobody else includes this.
+ */
+#ifndef SESSION_INTERNAL_H
+#define SESSION_INTERNAL_H
+
+#include "collect/collect.h"
+#include "session/cpu.h"
+#include "session/output.h"
+#include "session/session.h"
+#include "trace/writer.h"
+
+#include <stdatomic.h>
+
+/* A warning that belongs to a trace; written with its iteration. */
+struct session_note {
+	uint32_t trace;
+	uint64_t time_ns;
+	char text[160];
+};
+
+enum { SESSION_MAX_NOTES = 256 }; /* per iteration; further ones are told, but not stored */
+
+struct session {
+	struct session_config config;
+	const struct plan *plan;
+	struct perf_event_attr **attrs; /* owned; per event, NULL if not perf */
+	struct session_probe probe;
+	struct session_event *events; /* owned */
+	struct session_cpu *cpus;     /* owned; nr_cpus of them */
+	uint32_t nr_cpus;
+	struct session_trace *traces; /* owned; what on_iteration gets */
+	struct event *misc;           /* owned; the misc events, in the plan's order */
+	size_t *misc_index;           /* owned; their place in the plan */
+	size_t nr_misc;
+	struct collect *collect;
+	uint8_t id[16];
+	int stop_fd; /* eventfd: wakes the loop */
+	atomic_bool stop;
+	uint64_t nr_done;
+	char model_name[64]; /* as the spec says, or detected */
+
+	/* while it runs */
+	struct session_output *output;
+	struct trace_writer *writer;
+	struct reading *scratch; /* owned; nr_events */
+	struct session_note notes[SESSION_MAX_NOTES];
+	size_t nr_notes;
+	uint64_t split_due_ns; /* when to look for groups that never ran; 0: done */
+};
+
+/* Tells a warning and keeps it for the trace. */
+void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Files and writer, before the first iteration; and the end of both. */
+int session_record_open(struct session *s, struct err *e);
+void session_record_close(struct session *s);
+/* Writes the traces of an iteration. */
+int session_record(struct session *s, const struct session_iteration *it, struct err *e);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * The files of a session.
+ */
+#include "session/output.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "session/lock.h"
+#include "spec/cpsession.h"
+#include "spec/spec.h"
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+enum { MAX_MANIFEST_BYTES = 65536 };
+
+/* A name in a folder that no other session uses meanwhile. */
+struct place {
+	const char *path, *name; /* as the spec gives it; name is its last part */
+	int dirfd;               /* -1: nothing is saved here */
+	struct lock lock;
+};
+
+struct session_output {
+	struct place traces, manifest;
+	struct cpsession session;
+	uint64_t manifest_says; /* num_iterations as written; 0: not written yet */
+	struct buf text;
+};
+
+static const char traces_hint[] = "--output-path-prefix=PATH (or output_path_prefix in the spec) "
+				  "puts the traces elsewhere; an empty one saves none";
+static const char manifest_hint[] =
+    "--session-result-spec-path=PATH (or session_result_spec_path "
+    "in the spec) puts the manifest elsewhere; an empty one saves none";
+
+static int place_lock(struct place *p, struct err *e)
+{
+	char name[NAME_MAX + 8], path[PATH_MAX + 8];
+
+	if (snprintf(name, sizeof(name), "%s.lock", p->name) > NAME_MAX)
+		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", p->path);
+	snprintf(path, sizeof(path), "%s.lock", p->path);
+	return lock_take(&p->lock, p->dirfd, name, path, e);
+}
+
+static int place_open(struct place *p, const char *path, const char *hint, struct err *e)
+{
+	int rc;
+
+	*p = (struct place){.path = path, .dirfd = -1, .lock = {.fd = -1}};
+	if (!*path)
+		return 0;
+	rc = io_open_folder(path, &p->dirfd, &p->name, e);
+	if (rc == 0)
+		rc = place_lock(p, e);
+	if (rc)
+		err_hint(e, "%s", hint);
+	return rc;
+}
+
+static void place_close(struct place *p)
+{
+	lock_release(&p->lock);
+	io_close(&p->dirfd);
+}
+
+/* An io_may_replace_fn: 1 if the file is a manifest. */
+static int is_manifest(int fd)
+{
+	char text[MAX_MANIFEST_BYTES];
+	struct cpsession s;
+	struct err_list errs = {0};
+	ssize_t n = io_read_full(fd, text, sizeof(text));
+	int rc;
+
+	if (n < 0)
+		return (int)n;
+	cpsession_init(&s);
+	rc = cpsession_parse(text, (size_t)n, "", &s, &errs);
+	cpsession_fini(&s);
+	return rc == -ENOMEM ? rc : rc == 0;
+}
+
+static int trace_name(const struct session_output *o, uint32_t iteration, uint32_t trace,
+		      char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
+{
+	if (snprintf(name, NAME_MAX + 1, "%s.%u.%u.cpuperf", o->traces.name, iteration, trace) >
+		NAME_MAX ||
+	    snprintf(path, PATH_MAX, "%s.%u.%u.cpuperf", o->traces.path, iteration, trace) >=
+		PATH_MAX)
+		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->traces.path);
+	return 0;
+}
+
+/* The first iteration's names, so that most conflicts show before anything is measured. */
+static int check_traces(const struct session_output *o, uint32_t nr_traces, struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = 0;
+
+	for (uint32_t t = 0; t < nr_traces && rc == 0; t++) {
+		rc = trace_name(o, 0, t, name, path, e);
+		if (rc == 0)
+			rc = io_check_replaceable(o->traces.dirfd, name, path, trace_is_trace, e);
+	}
+	if (rc)
+		err_hint(e, "%s", traces_hint);
+	return rc;
+}
+
+static int open_places(struct session_output *o, const struct spec *spec, uint32_t nr_traces,
+		       struct err *e)
+{
+	int rc = place_open(&o->traces, spec->output_path_prefix, traces_hint, e);
+
+	if (rc == 0)
+		rc = place_open(&o->manifest, spec->session_result_spec_path, manifest_hint, e);
+	if (rc == 0 && session_output_has_traces(o))
+		rc = check_traces(o, nr_traces, e);
+	return rc;
+}
+
+int session_output_open(const struct spec *spec, const char *model_name, uint32_t nr_traces,
+			struct session_output **out, struct err *e)
+{
+	struct session_output *o = mem_zalloc(sizeof(*o));
+	int rc;
+
+	if (!o)
+		return err_set(e, -ENOMEM, "out of memory");
+	o->traces = o->manifest = (struct place){.dirfd = -1, .lock = {.fd = -1}};
+	cpsession_init(&o->session);
+	o->session.config_name = spec->config_name;
+	o->session.model_name = model_name;
+	o->session.output_path_prefix = spec->output_path_prefix;
+	o->session.num_traces = nr_traces;
+	buf_init(&o->text, MAX_MANIFEST_BYTES);
+	rc = open_places(o, spec, nr_traces, e);
+	if (rc) {
+		session_output_close(o);
+		return rc;
+	}
+	*out = o;
+	return 0;
+}
+
+void session_output_close(struct session_output *o)
+{
+	if (!o)
+		return;
+	place_close(&o->traces);
+	place_close(&o->manifest);
+	cpsession_fini(&o->session);
+	buf_fini(&o->text);
+	mem_free(o);
+}
+
+bool session_output_has_traces(const struct session_output *o)
+{
+	return o->traces.dirfd >= 0;
+}
+
+int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+{
+	const struct place *p = &o->manifest;
+	int rc;
+
+	if (p->dirfd < 0 || o->manifest_says == num_iterations)
+		return 0;
+	if (num_iterations == 0) {
+		sys()->unlinkat(p->dirfd, p->name, 0);
+		o->manifest_says = 0;
+		return 0;
+	}
+	o->session.num_iterations = num_iterations;
+	buf_reset(&o->text);
+	cpsession_to_json(&o->session, &o->text);
+	if (buf_error(&o->text))
+		return err_set(e, buf_error(&o->text), "%s: cannot be made", p->path);
+	rc = io_write_atomic(p->dirfd, p->name, p->path, o->text.data, o->text.len,
+			     o->manifest_says ? NULL : is_manifest, e);
+	if (rc)
+		err_hint(e, "%s", manifest_hint);
+	else
+		o->manifest_says = num_iterations;
+	return rc;
+}
+
+int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			 uint32_t trace, const struct trace_totals *totals, struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = trace_name(o, iteration, trace, name, path, e);
+
+	if (rc)
+		return rc;
+	rc = trace_writer_commit(w, o->traces.dirfd, name, path, totals, e);
+	if (rc)
+		err_hint(e, "%s", traces_hint);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/*
+ * The files of a session: traces and manifest, their names, their locks. An empty prefix means
+ * no traces, an empty manifest path no manifest.
+ */
+#ifndef SESSION_OUTPUT_H
+#define SESSION_OUTPUT_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spec;
+struct trace_writer;
+struct trace_totals;
+struct session_output;
+
+/* Opens the folders, takes the locks, and refuses early what would be refused later. spec and
+ * model_name outlive the output. 0 or -errno with *e. */
+int session_output_open(const struct spec *spec, const char *model_name, uint32_t nr_traces,
+			struct session_output **out, struct err *e);
+/* Releases the locks. NULL is fine. */
+void session_output_close(struct session_output *o);
+
+bool session_output_has_traces(const struct session_output *o);
+
+/* The manifest, saying that there are num_iterations; not written again if that is what it says.
+ * With num_iterations 0 (an interrupt before the first ended) it is removed. */
+int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
+
+/* Puts the writer's trace under its name. */
+int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			 uint32_t trace, const struct trace_totals *totals, struct err *e);
+
+#endif

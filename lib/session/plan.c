@@ -1,0 +1,144 @@
+/*
+ * From spec to plan.
+ */
+#include "session/plan.h"
+
+#include "base/mem.h"
+#include "event/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Adds an error that a room without places has filled, with its place in the spec. */
+static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
+		  struct err_list *errs)
+{
+	snprintf(e->source, sizeof(e->source), "%s", spec->source ? spec->source : "");
+	e->line = pos.line;
+	e->column = pos.column;
+	err_list_insert(errs, e);
+	return e->code;
+}
+
+static enum plan_set set_of(const struct event *ev)
+{
+	if (!ev->group->is_perf)
+		return PLAN_NO_SET;
+	return ev->group->id == EVENT_GROUP_SOFTWARE ? PLAN_SOFTWARE : PLAN_HARDWARE;
+}
+
+static int resolve(const struct spec *spec, const struct spec_event *asked,
+		   const struct catalogue *c, struct event *out, struct err_list *errs)
+{
+	struct err e = {0};
+
+	if (catalogue_find(c, asked->group_name, asked->event_name, out, &e))
+		return report(spec, asked->name_pos, &e, errs);
+	return 0;
+}
+
+/* One of os and user alone, where the event does not know the difference, would be a wrong number
+ * or always 0: refused. */
+static int check_flags(const struct spec *spec, const struct plan_event *p, struct err_list *errs)
+{
+	unsigned flags = p->asked->flags & (SPEC_OS | SPEC_USER);
+	unsigned alone = flags == SPEC_OS     ? EVENT_ALONE_OS
+			 : flags == SPEC_USER ? EVENT_ALONE_USER
+					      : 0;
+	const struct event_row *row = p->event.row;
+	struct err e = {0};
+
+	if (!alone || row->alone & alone)
+		return 0;
+	err_set(&e, -EINVAL, "%s:%s: the flag \"%s\" alone has no meaning: %s",
+		p->event.group->name, row->name, flags == SPEC_OS ? "os" : "user",
+		row->alone ? "this happens in the kernel only" : "it is not told apart");
+	err_hint(&e, "leave both flags out, or give both");
+	return report(spec, p->asked->flags_pos.line ? p->asked->flags_pos : p->asked->pos, &e,
+		      errs);
+}
+
+/* The same row asked for twice under two names: what spec/ cannot see. */
+static int check_alias_twice(const struct plan *plan, size_t i, struct err_list *errs)
+{
+	const struct plan_event *p = &plan->events[i];
+	struct err e = {0};
+
+	for (size_t j = 0; j < i; j++) {
+		const struct plan_event *q = &plan->events[j];
+
+		if (q->event.row != p->event.row || q->asked->flags != p->asked->flags ||
+		    q->asked->rate != p->asked->rate)
+			continue;
+		err_set(&e, -EINVAL, "%s:%s is the same event as %s:%s, with the same flags",
+			p->event.group->name, p->asked->event_name, q->event.group->name,
+			q->asked->event_name);
+		return report(plan->spec, p->asked->name_pos, &e, errs);
+	}
+	return 0;
+}
+
+static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, struct err_list *errs)
+{
+	struct plan_event *p = &plan->events[i];
+	int rc;
+
+	p->asked = &plan->spec->events[i];
+	rc = resolve(plan->spec, p->asked, c, &p->event, errs);
+	if (rc)
+		return rc;
+	p->label = p->asked->label ? p->asked->label : p->event.row->name;
+	p->set = set_of(&p->event);
+	plan->nr_perf += p->set != PLAN_NO_SET;
+	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
+	rc = check_flags(plan->spec, p, errs);
+	return rc ? rc : check_alias_twice(plan, i, errs);
+}
+
+static int check_model(const struct spec *spec, struct err_list *errs)
+{
+	struct err e = {0};
+
+	return model_check(spec->model_name, &e) ? report(spec, spec->model_pos, &e, errs) : 0;
+}
+
+int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
+	      struct plan *out, struct err_list *errs)
+{
+	struct plan plan = {.spec = spec, .host = host, .nr_events = spec->nr_events};
+	int rc;
+
+	plan.events = mem_calloc(spec->nr_events, sizeof(*plan.events));
+	if (!plan.events)
+		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
+	plan.cpus = host->online;
+	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
+	plan.is_sampling = spec_is_sampling(spec);
+	rc = check_model(spec, errs);
+	for (size_t i = 0; i < plan.nr_events; i++) {
+		int one = plan_one(&plan, i, catalogue, errs);
+
+		rc = rc ? rc : one;
+	}
+	if (rc) {
+		plan_fini(&plan);
+		return rc;
+	}
+	*out = plan;
+	return 0;
+}
+
+void plan_fini(struct plan *p)
+{
+	mem_free(p->events);
+	p->events = NULL;
+	p->nr_events = 0;
+}
+
+const char *plan_set_name(enum plan_set set)
+{
+	static const char *const names[] = {
+	    [PLAN_SOFTWARE] = "software", [PLAN_HARDWARE] = "hardware", [PLAN_NO_SET] = ""};
+
+	return names[set];
+}

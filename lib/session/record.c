@@ -1,0 +1,175 @@
+/*
+ * An iteration into its traces.
+ */
+#include "base/buf.h"
+#include "base/mem.h"
+#include "event/model.h"
+#include "session/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_SPEC_BYTES = 4 << 20 };
+
+static void describe_event(const struct session *s, size_t i, struct trace_event *out)
+{
+	const struct plan_event *p = &s->plan->events[i];
+	const struct session_event *ev = &s->events[i];
+	const struct event_row *row = p->event.row;
+
+	*out = (struct trace_event){
+	    .id = event_id(&p->event),
+	    .kind = row->kind,
+	    .scope = row->scope,
+	    .flags = p->asked->flags,
+	    .rate = p->asked->rate,
+	    .state = ev->support.state,
+	    .perf_group = ev->perf_group,
+	    .group = p->event.group->name,
+	    .name = row->name,
+	    .label = p->label,
+	    .unit = row->unit,
+	    .description = row->description,
+	    .source = row->source,
+	    .reason = ev->support.reason,
+	    .attr = s->attrs[i],
+	    .attr_bytes = s->attrs[i] ? event_attr_bytes(s->attrs[i]) : 0,
+	};
+}
+
+static int set_common(struct session *s, const char *model_name, const char *spec_json)
+{
+	const struct spec *spec = s->plan->spec;
+	const struct host *host = s->plan->host;
+	struct trace_info info = {
+	    .tool = s->config.tool,
+	    .kernel = host->kernel,
+	    .cpu_model = host->cpu_model,
+	    .config_name = spec->config_name,
+	    .model_name = model_name,
+	    .spec_json = spec_json,
+	    .duration_ns = spec->duration_ns,
+	    .num_iterations = spec->num_iterations,
+	    .user_hz = host->user_hz,
+	    .page_bytes = host->page_bytes,
+	};
+	struct trace_event *events = mem_calloc(s->plan->nr_events, sizeof(*events));
+	int rc;
+
+	if (!events)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		describe_event(s, i, &events[i]);
+	rc = trace_writer_set_common(s->writer, &info, events, s->plan->nr_events);
+	mem_free(events);
+	return rc;
+}
+
+static int open_writer(struct session *s, const char *model_name)
+{
+	struct buf json;
+	int rc;
+
+	s->writer = trace_writer_new();
+	if (!s->writer)
+		return -ENOMEM;
+	buf_init(&json, MAX_SPEC_BYTES);
+	spec_to_json(s->plan->spec, &json);
+	rc = buf_error(&json);
+	if (rc == 0)
+		rc = set_common(s, model_name, buf_str(&json));
+	buf_fini(&json);
+	return rc;
+}
+
+int session_record_open(struct session *s, struct err *e)
+{
+	const struct spec *spec = s->plan->spec;
+	char *detected = s->model_name;
+	int rc;
+
+	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
+		snprintf(detected, sizeof(s->model_name), "%s", spec->model_name);
+	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
+		model_detect(detected, sizeof(s->model_name));
+	rc = session_output_open(spec, detected, s->nr_cpus, &s->output, e);
+	if (rc || !session_output_has_traces(s->output))
+		return rc;
+	rc = open_writer(s, detected);
+	return rc ? err_set(e, rc, "the traces cannot be prepared: %s", strerror(-rc)) : 0;
+}
+
+void session_record_close(struct session *s)
+{
+	session_output_close(s->output);
+	s->output = NULL;
+	trace_writer_free(s->writer);
+	s->writer = NULL;
+}
+
+/* What a trace keeps of a boundary: of the start the numbers, of the end also why there is none. */
+static void add_readings(struct session *s, enum trace_boundary boundary,
+			 const struct reading *readings)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->plan->nr_events; i++) {
+		uint32_t state = readings[i].state;
+
+		if (state == READING_OK || (boundary == TRACE_END && state != READING_NONE))
+			s->scratch[nr++] = readings[i];
+	}
+	trace_writer_readings(s->writer, boundary, s->scratch, nr);
+}
+
+static void make_head(const struct session *s, const struct session_iteration *it, uint32_t trace,
+		      struct trace_head *out)
+{
+	const struct host *host = s->plan->host;
+
+	*out = (struct trace_head){.iteration = it->iteration,
+				   .trace = trace,
+				   .cpu = it->traces[trace].cpu,
+				   .nr_traces = it->nr_traces};
+	memcpy(out->session_id, s->id, sizeof(s->id));
+	memcpy(out->boot_id, host->boot_id, sizeof(host->boot_id));
+	snprintf(out->host, sizeof(out->host), "%s", host->node);
+	snprintf(out->machine, sizeof(out->machine), "%s", host->machine);
+}
+
+static void add_notes(struct session *s, uint32_t trace)
+{
+	for (size_t i = 0; i < s->nr_notes; i++)
+		if (s->notes[i].trace == trace)
+			trace_writer_note(s->writer,
+					  &(struct trace_note){.time_ns = s->notes[i].time_ns,
+							       .text = s->notes[i].text});
+}
+
+static int record_trace(struct session *s, const struct session_iteration *it, uint32_t trace,
+			struct err *e)
+{
+	struct trace_totals totals = {.start_ns = it->start_ns, .end_ns = it->end_ns};
+	struct trace_head head;
+	int rc;
+
+	make_head(s, it, trace, &head);
+	rc = trace_writer_begin(s->writer, &head);
+	if (rc)
+		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+	trace_writer_clocks(s->writer, &it->clocks);
+	add_readings(s, TRACE_START, it->traces[trace].start);
+	add_readings(s, TRACE_END, it->traces[trace].end);
+	add_notes(s, trace);
+	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);
+}
+
+int session_record(struct session *s, const struct session_iteration *it, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t t = 0; s->writer && t < it->nr_traces && rc == 0; t++)
+		rc = record_trace(s, it, t, e);
+	return rc;
+}

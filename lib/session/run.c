@@ -1,0 +1,212 @@
+/*
+ * The loop: wait for a deadline, read the boundary, hand it on. Boundaries are reads: the end of
+ * an iteration is the start of the next, and no count falls between.
+ */
+#include "session/internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { SPLIT_AFTER_NS = 100000000, NS_PER_S = 1000000000 };
+
+void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
+{
+	struct session_note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(note.text, sizeof(note.text), fmt, ap);
+	va_end(ap);
+	if (s->config.on_note)
+		s->config.on_note(note.text, s->config.arg);
+	if (s->nr_notes < SESSION_MAX_NOTES)
+		s->notes[s->nr_notes++] = note;
+}
+
+/* Until the time has come or the session is stopped. */
+static void wait_until(const struct session *s, uint64_t deadline_ns)
+{
+	struct pollfd wake = {.fd = s->stop_fd, .events = POLLIN};
+
+	while (!atomic_load(&s->stop)) {
+		uint64_t now_ns = clock_monotonic_ns(), left_ns = deadline_ns - now_ns;
+		struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+					.tv_nsec = (long)(left_ns % NS_PER_S)};
+
+		if (now_ns >= deadline_ns)
+			return;
+		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: look at the clock again */
+	}
+}
+
+static void split_stuck_groups(struct session *s)
+{
+	size_t nr = 0;
+
+	for (uint32_t t = 0; t < s->nr_cpus; t++)
+		nr += session_cpu_split(&s->cpus[t], &s->probe);
+	if (nr)
+		session_note(
+		    s, 0,
+		    "a group of events did not run in its first 100 ms (another user of the "
+		    "PMU?): its %zu events are counted one by one from now on",
+		    nr);
+}
+
+static void wait_iteration(struct session *s, uint64_t deadline_ns)
+{
+	if (s->split_due_ns && s->split_due_ns <= deadline_ns) {
+		wait_until(s, s->split_due_ns);
+		split_stuck_groups(s);
+		s->split_due_ns = 0;
+	}
+	wait_until(s, deadline_ns);
+}
+
+static void add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
+{
+	for (size_t m = 0; m < s->nr_misc; m++) {
+		size_t i = s->misc_index[m];
+
+		if (!collect_belongs(&s->misc[m], c->trace))
+			continue;
+		if (s->events[i].nr_cpus == 0)
+			out[i].state = s->events[i].support.state;
+		else
+			collect_get(s->collect, m, c->cpu, &out[i]);
+	}
+}
+
+/* Reads everything, into the CPUs' end readings. */
+static void read_boundary(struct session *s)
+{
+	collect_read(s->collect);
+	for (uint32_t t = 0; t < s->nr_cpus; t++) {
+		struct session_cpu *c = &s->cpus[t];
+
+		if (!session_cpu_read(c, c->end))
+			session_note(s, t,
+				     "CPU %u went offline in iteration %llu: its counts end there",
+				     c->cpu, (unsigned long long)s->nr_done);
+		add_misc(s, c, c->end);
+	}
+}
+
+static void end_becomes_start(struct session *s)
+{
+	for (uint32_t t = 0; t < s->nr_cpus; t++) {
+		struct session_cpu *c = &s->cpus[t];
+		struct reading *old = c->start;
+
+		c->start = c->end;
+		c->end = old;
+	}
+}
+
+/* Opens new groups on the CPU if it is back; the old descriptors never count again. */
+static void try_reopen(struct session *s, struct session_cpu *c)
+{
+	if (session_cpu_open(c, &s->probe))
+		return;
+	session_cpu_enable(c);
+	session_cpu_read(c, c->start);
+	add_misc(s, c, c->start);
+	session_note(s, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
+		     (unsigned long long)s->nr_done);
+}
+
+static void reopen_cpus(struct session *s)
+{
+	for (uint32_t t = 0; t < s->nr_cpus; t++)
+		if (!s->cpus[t].is_open)
+			try_reopen(s, &s->cpus[t]);
+}
+
+static int finish_iteration(struct session *s, uint64_t start_ns, uint64_t end_ns, struct err *e)
+{
+	struct session_iteration it = {.iteration = (uint32_t)s->nr_done,
+				       .start_ns = start_ns,
+				       .end_ns = end_ns,
+				       .traces = s->traces,
+				       .nr_traces = s->nr_cpus};
+	int stop;
+
+	clock_triple_now(&it.clocks);
+	for (uint32_t t = 0; t < s->nr_cpus; t++) {
+		s->traces[t].start = s->cpus[t].start;
+		s->traces[t].end = s->cpus[t].end;
+	}
+	stop = s->config.on_iteration(&it, s->config.arg);
+	if (stop)
+		atomic_store(&s->stop, true);
+	return session_record(s, &it, e);
+}
+
+/* The next deadline stays on the grid of durations. Whoever was held up for a whole one (a stopped
+ * process, a machine that slept) gets no burst of empty iterations: their deadlines are passed by.
+ */
+static uint64_t next_deadline(struct session *s, uint64_t deadline_ns)
+{
+	uint64_t duration_ns = s->plan->spec->duration_ns, now_ns = clock_monotonic_ns(), missed;
+
+	deadline_ns += duration_ns;
+	if (!duration_ns || now_ns < deadline_ns)
+		return deadline_ns;
+	missed = (now_ns - deadline_ns) / duration_ns + 1;
+	session_note(s, 0, "held up for %llu ms after iteration %llu: %llu deadline(s) passed by",
+		     (unsigned long long)((now_ns - deadline_ns + duration_ns) / 1000000),
+		     (unsigned long long)s->nr_done - 1, (unsigned long long)missed);
+	return deadline_ns + missed * duration_ns;
+}
+
+static void start_measuring(struct session *s)
+{
+	for (uint32_t t = 0; t < s->nr_cpus; t++)
+		session_cpu_enable(&s->cpus[t]);
+	read_boundary(s);
+	end_becomes_start(s);
+}
+
+static int run_iterations(struct session *s, struct err *e)
+{
+	uint64_t start_ns = clock_monotonic_ns(), deadline_ns;
+	int rc = 0;
+
+	start_measuring(s);
+	s->split_due_ns = start_ns + SPLIT_AFTER_NS;
+	deadline_ns = start_ns + s->plan->spec->duration_ns;
+	while (rc == 0 && s->nr_done < s->plan->spec->num_iterations) {
+		uint64_t end_ns;
+
+		rc = session_output_manifest(s->output, s->nr_done + 1, e);
+		if (rc)
+			break;
+		wait_iteration(s, deadline_ns);
+		end_ns = clock_monotonic_ns();
+		read_boundary(s);
+		rc = finish_iteration(s, start_ns, end_ns, e);
+		s->nr_notes = 0;
+		s->nr_done++;
+		if (atomic_load(&s->stop))
+			break;
+		end_becomes_start(s);
+		reopen_cpus(s);
+		start_ns = end_ns;
+		deadline_ns = next_deadline(s, deadline_ns);
+	}
+	return rc;
+}
+
+int session_run(struct session *s, struct err *e)
+{
+	int rc = session_record_open(s, e);
+
+	if (rc == 0)
+		rc = run_iterations(s, e);
+	session_record_close(s);
+	return rc;
+}

@@ -1,0 +1,71 @@
+/*
+ * A session: opens what the plan says, runs its iterations on absolute deadlines, hands each one
+ * to the caller and writes it to its files. Tally mode.
+ *
+ * Threads: one thread opens, runs and closes a session; session_stop may come from anywhere.
+ */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/reading.h"
+#include "pmu/ops.h"
+#include "session/plan.h"
+
+struct session;
+
+/* One trace (CPU) of an iteration; readings per event of the plan, borrowed. */
+struct session_trace {
+	uint32_t cpu;
+	const struct reading *start, *end;
+};
+
+/* Borrowed for the time of the call. */
+struct session_iteration {
+	uint32_t iteration;
+	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC, when reading began */
+	struct clock_triple clocks; /* at the end */
+	const struct session_trace *traces;
+	uint32_t nr_traces;
+};
+
+struct session_config {
+	const struct plan *plan;   /* borrowed; outlives the session */
+	const struct pmu_ops *pmu; /* NULL: the kernel's */
+	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
+	/* After each iteration, before its files are written. Non-zero ends the session after it.
+	 */
+	int (*on_iteration)(const struct session_iteration *it, void *arg);
+	/* A warning in words, as it happens. May be NULL. */
+	void (*on_note)(const char *text, void *arg);
+	void *arg;
+};
+
+/* How an event fared when it was opened. */
+struct session_event {
+	struct event_support support; /* READING_OK if it works on some CPU */
+	uint32_t nr_cpus;             /* on how many it works */
+	uint32_t perf_group;          /* its group on the first of them; UINT32_MAX: none */
+};
+
+/* Opens all events on all CPUs, counting not yet, and no files. 0 or -errno with *e. Events that
+ * cannot be opened are no error: ask session_event. */
+int session_open(const struct session_config *config, struct session **out, struct err *e);
+void session_close(struct session *s); /* NULL is fine */
+
+const struct session_event *session_event(const struct session *s, size_t i);
+/* How many events work on some CPU. */
+size_t session_nr_working(const struct session *s);
+
+/* Makes the files, measures all iterations (or until stopped), writes them. 0 or -errno with *e. */
+int session_run(struct session *s, struct err *e);
+
+/* Ends the iteration in progress: it is read, reported and written, and is the last one.
+ * Async-signal-safe, thread-safe. */
+void session_stop(struct session *s);
+
+/* How many iterations were completed. */
+uint64_t session_nr_done(const struct session *s);
+
+#endif
