@@ -1,0 +1,320 @@
+/*
+ * Names to numbers, and numbers to gaps. Must not open a trace.
+ */
+#include "profile/folder.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUFFIX ".cpuperf"
+
+/* How much is listed before "and more". */
+enum { MAX_RANGES = 16, MAX_GAPS = 16, MAX_LIST_BYTES = 400 };
+
+/* A dot and a number without padding, as the recorder writes it. */
+static bool take_number(const char **p, const char *end, uint32_t *out)
+{
+	const char *at = *p;
+	uint64_t v;
+
+	if (at == end || *at++ != '.')
+		return false;
+	if (at + 1 < end && at[0] == '0' && at[1] >= '0' && at[1] <= '9')
+		return false;
+	if (str_scan_u64(&at, end, &v) || v > UINT32_MAX)
+		return false;
+	*p = at;
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool parse_name(const char *base, const char *name, struct profile_file *out)
+{
+	size_t len = strlen(base);
+	const char *p = name + len, *end = name + strlen(name);
+	struct profile_file f;
+
+	if (strncmp(name, base, len) != 0 || !take_number(&p, end, &f.iteration) ||
+	    !take_number(&p, end, &f.trace) || strcmp(p, SUFFIX) != 0)
+		return false;
+	*out = f;
+	return true;
+}
+
+void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1])
+{
+	snprintf(name, NAME_MAX + 1, "%s.%" PRIu32 ".%" PRIu32 SUFFIX, base, file->iteration,
+		 file->trace);
+}
+
+static int add(struct profile_folder *f, const struct profile_file *file)
+{
+	if (f->nr_all == f->cap) {
+		size_t cap = f->cap ? 2 * f->cap : 64;
+		struct profile_file *p;
+
+		if (cap > PROFILE_MAX_FILES)
+			return -EFBIG;
+		p = mem_resize(f->file, cap * sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		f->file = p;
+		f->cap = cap;
+	}
+	f->file[f->nr_all++] = *file;
+	return 0;
+}
+
+static int read_names(DIR *dir, const char *base, struct profile_folder *f)
+{
+	struct profile_file file;
+	struct dirent *d;
+	int rc = 0;
+
+	while (rc == 0) {
+		errno = 0;
+		d = readdir(dir);
+		if (!d)
+			return -errno;
+		if (parse_name(base, d->d_name, &file))
+			rc = add(f, &file);
+	}
+	return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct profile_file *x = a, *y = b;
+
+	if (x->iteration != y->iteration)
+		return x->iteration < y->iteration ? -1 : 1;
+	return x->trace < y->trace ? -1 : x->trace > y->trace;
+}
+
+static bool is_within(const struct profile_folder *f, const struct profile_file *file)
+{
+	return (!f->nr_iterations || file->iteration < f->nr_iterations) &&
+	       (!f->nr_traces || file->trace < f->nr_traces) && file->trace < PROFILE_MAX_TRACES;
+}
+
+/* Those of the session first; the order within both stays. */
+static void divide(struct profile_folder *f, struct profile_file *strays)
+{
+	size_t nr_strays = 0;
+
+	for (size_t i = 0; i < f->nr_all; i++)
+		if (is_within(f, &f->file[i]))
+			f->file[f->nr++] = f->file[i];
+		else
+			strays[nr_strays++] = f->file[i];
+	if (nr_strays)
+		memcpy(f->file + f->nr, strays, nr_strays * sizeof(*strays));
+}
+
+/* What the manifest does not say is as it is found. */
+static void count(struct profile_folder *f)
+{
+	uint32_t max_trace = 0;
+	size_t rows = 0;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		rows = i && f->file[i].iteration == f->file[i - 1].iteration ? rows + 1 : 1;
+		if (rows > f->max_rows)
+			f->max_rows = rows;
+		if (f->file[i].trace > max_trace)
+			max_trace = f->file[i].trace;
+	}
+	if (!f->nr)
+		return;
+	if (!f->nr_iterations)
+		f->nr_iterations = (uint64_t)f->file[f->nr - 1].iteration + 1;
+	if (!f->nr_traces)
+		f->nr_traces = (uint64_t)max_trace + 1;
+}
+
+static int order(struct profile_folder *f)
+{
+	struct profile_file *strays;
+
+	if (!f->nr_all)
+		return 0;
+	strays = mem_calloc(f->nr_all, sizeof(*strays));
+	if (!strays)
+		return -ENOMEM;
+	qsort(f->file, f->nr_all, sizeof(*f->file), compare);
+	divide(f, strays);
+	mem_free(strays);
+	count(f);
+	return 0;
+}
+
+int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
+			struct profile_folder *out)
+{
+	struct profile_folder f = {.nr_iterations = num_iterations, .nr_traces = num_traces};
+	int rc, fd = sys()->openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
+	DIR *dir;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		sys()->close(fd);
+		return -ENOMEM;
+	}
+	rc = read_names(dir, base, &f);
+	closedir(dir);
+	if (rc == 0)
+		rc = order(&f);
+	if (rc) {
+		profile_folder_fini(&f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void profile_folder_fini(struct profile_folder *f)
+{
+	mem_free(f->file);
+	*f = (struct profile_folder){0};
+}
+
+static void report_strays(const struct profile_folder *f, const char *base,
+			  profile_problem_fn *problem, void *arg)
+{
+	size_t nr = f->nr_all - f->nr;
+	char first[NAME_MAX + 1], last[NAME_MAX + 1];
+	struct err e = {0};
+
+	if (!nr)
+		return;
+	profile_file_name(base, &f->file[f->nr], first);
+	profile_file_name(base, &f->file[f->nr_all - 1], last);
+	if (nr == 1)
+		err_set_at(&e, -EEXIST, first, 0, 0, "not of this session: left out");
+	else
+		err_set_at(&e, -EEXIST, first, 0, 0,
+			   "not of this session: left out, as are %zu more files up to %s", nr - 1,
+			   last);
+	err_hint(&e, "an older session of the same prefix has left them");
+	problem(arg, false, &e);
+}
+
+/* "3, 5-9": a list of ranges that ends in "…" when it becomes long. */
+struct ranges {
+	struct buf text;
+	size_t nr;
+};
+
+static void add_range(struct ranges *r, uint64_t from, uint64_t to)
+{
+	if (r->nr++ >= MAX_RANGES)
+		return;
+	buf_adds(&r->text, r->nr > 1 ? ", " : "");
+	buf_u64(&r->text, from);
+	if (to > from) {
+		buf_addc(&r->text, '-');
+		buf_u64(&r->text, to);
+	}
+	if (r->nr == MAX_RANGES)
+		buf_adds(&r->text, ", …");
+}
+
+static void hint_if_last(const struct profile_folder *f, uint64_t iteration, struct err *e)
+{
+	if (iteration + 1 == f->nr_iterations)
+		err_hint(e, "it is the last: the session was killed in it, or is still running");
+}
+
+/* Iterations without any file. */
+static void report_empty(const struct profile_folder *f, profile_problem_fn *problem, void *arg)
+{
+	struct ranges r = {0};
+	struct err e = {0};
+	uint64_t next = 0, gap = 0;
+
+	buf_init(&r.text, MAX_LIST_BYTES);
+	for (size_t i = 0; i <= f->nr; i++) {
+		uint64_t at = i < f->nr ? f->file[i].iteration : f->nr_iterations;
+
+		if (at > next) {
+			add_range(&r, next, at - 1);
+			gap = next;
+		}
+		next = at + 1;
+	}
+	if (r.nr) {
+		err_set(&e, -ENOENT, "no traces of iteration %s (of 0-%" PRIu64 ")",
+			buf_str(&r.text), f->nr_iterations - 1);
+		hint_if_last(f, gap, &e);
+		problem(arg, true, &e);
+	}
+	buf_fini(&r.text);
+}
+
+/* Traces [from, to) are the files of one iteration: what is between them. */
+static bool report_gap(const struct profile_folder *f, size_t from, size_t to,
+		       profile_problem_fn *problem, void *arg)
+{
+	struct ranges r = {0};
+	struct err e = {0};
+	uint64_t next = 0;
+
+	if (to - from >= f->nr_traces)
+		return false;
+	buf_init(&r.text, MAX_LIST_BYTES);
+	for (size_t i = from; i <= to; i++) {
+		uint64_t at = i < to ? f->file[i].trace : f->nr_traces;
+
+		if (at > next)
+			add_range(&r, next, at - 1);
+		next = at + 1;
+	}
+	err_set(&e, -ENOENT, "iteration %" PRIu32 " lacks trace %s (of 0-%" PRIu64 ")",
+		f->file[from].iteration, buf_str(&r.text), f->nr_traces - 1);
+	hint_if_last(f, f->file[from].iteration, &e);
+	problem(arg, true, &e);
+	buf_fini(&r.text);
+	return true;
+}
+
+static void ignore(void *arg, bool is_loss, const struct err *problem)
+{
+	(void)arg, (void)is_loss, (void)problem;
+}
+
+static void report_gaps(const struct profile_folder *f, profile_problem_fn *problem, void *arg)
+{
+	struct err e = {0};
+	size_t nr = 0;
+
+	for (size_t from = 0, to; from < f->nr; from = to) {
+		for (to = from; to < f->nr && f->file[to].iteration == f->file[from].iteration;)
+			to++;
+		nr += report_gap(f, from, to, nr < MAX_GAPS ? problem : ignore, arg);
+	}
+	if (nr <= MAX_GAPS)
+		return;
+	err_set(&e, -ENOENT, "%zu more iterations lack traces", nr - MAX_GAPS);
+	problem(arg, true, &e);
+}
+
+void profile_folder_report(const struct profile_folder *f, const char *base,
+			   profile_problem_fn *problem, void *arg)
+{
+	report_strays(f, base, problem, arg);
+	report_empty(f, problem, arg);
+	report_gaps(f, problem, arg);
+}

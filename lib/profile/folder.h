@@ -1,0 +1,35 @@
+/*
+ * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf. Reads the folder
+ * once, opens nothing in it. Its work is bounded by the files there are, whatever the manifest
+ * claims. Knows nothing of what is in a file.
+ */
+#ifndef PROFILE_FOLDER_H
+#define PROFILE_FOLDER_H
+
+#include "profile/session.h"
+
+#include <limits.h>
+
+struct profile_file {
+	uint32_t iteration, trace;
+};
+
+struct profile_folder {
+	struct profile_file *file; /* owned; in order; those within the session's numbers first */
+	size_t nr;                 /* of the session's numbers */
+	size_t nr_all;             /* with the strays behind them */
+	size_t cap;
+	uint64_t nr_iterations, nr_traces; /* the numbers: the manifest's, or as found */
+	size_t max_rows;
+};
+
+/* dirfd stays the caller's. 0, -EFBIG, -ENOMEM, -errno; then nothing is owned. */
+int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
+			struct profile_folder *out);
+void profile_folder_fini(struct profile_folder *f);
+/* Reports strays and what is missing, in a few lines whatever their number. */
+void profile_folder_report(const struct profile_folder *f, const char *base,
+			   profile_problem_fn *problem, void *arg);
+void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1]);
+
+#endif

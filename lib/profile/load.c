@@ -1,0 +1,272 @@
+/*
+ * Frames to readings. Takes what each frame gives; a frame that makes no sense is named and passed
+ * over. Must not trust an index, a number or an order from the file.
+ */
+#include "profile/load.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { NOTES_MAX_BYTES = 2 * PROFILE_MAX_NOTES * PROFILE_NOTE_BYTES, MAX_DAMAGE_REPORTS = 8 };
+
+static void lose(struct profile_load *l, int code, const char *what)
+{
+	struct err e = {0};
+
+	err_set_at(&e, code, l->trace.name, 0, 0, "%s", what);
+	l->problem(l->arg, true, &e);
+}
+
+static bool same_event(const struct trace_event *a, const struct trace_event *b)
+{
+	return a->id == b->id && a->kind == b->kind && a->scope == b->scope &&
+	       !strcmp(a->group, b->group) && !strcmp(a->name, b->name) &&
+	       !strcmp(a->label, b->label) && !strcmp(a->unit, b->unit);
+}
+
+/* The columns are the same; state, reason and perf group may change between iterations. */
+static bool same_events(const struct trace_events *a, const struct trace_events *b)
+{
+	if (a->nr != b->nr)
+		return false;
+	for (size_t i = 0; i < a->nr; i++)
+		if (!same_event(&a->item[i], &b->item[i]))
+			return false;
+	return true;
+}
+
+static int take_events(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_events events;
+	int rc = trace_decode_events(f, &events);
+
+	if (rc)
+		return rc;
+	if (!same_events(&events, l->session_events)) {
+		trace_events_fini(&events);
+		return -EPROTO;
+	}
+	trace_events_fini(&l->events);
+	l->events = events;
+	l->trace.events = events.item;
+	return 0;
+}
+
+static int take_clocks(struct profile_load *l, const struct trace_frame *f)
+{
+	int rc = trace_decode_clocks(f, &l->trace.clocks);
+
+	if (rc == 0)
+		l->trace.has_clocks = true;
+	return rc;
+}
+
+/* An event of this session whose numbers we know how to read. */
+static bool is_known(const struct profile_load *l, const struct reading *r)
+{
+	uint32_t kind;
+
+	if (r->event >= l->session_events->nr || r->instance)
+		return false;
+	kind = l->session_events->item[r->event].kind;
+	return kind >= EVENT_COUNT && kind <= EVENT_SHARE;
+}
+
+static int take_readings(struct profile_load *l, const struct trace_frame *f)
+{
+	enum trace_boundary boundary;
+	struct reading reading;
+	size_t nr;
+	int rc = trace_decode_readings(f, &boundary, &nr);
+
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		struct profile_pair *p;
+
+		trace_decode_reading(f, i, &reading);
+		if (!is_known(l, &reading)) {
+			l->nr_foreign_readings++;
+			continue;
+		}
+		p = &l->pairs[reading.event];
+		if (boundary == TRACE_START && !p->has_start) {
+			p->has_start = true;
+			p->start = reading;
+			p->start_offset = trace_reading_offset(f, i);
+		} else if (boundary == TRACE_END) {
+			p->has_end = true;
+			p->end = reading;
+			p->end_offset = trace_reading_offset(f, i);
+		}
+	}
+	return rc;
+}
+
+static int take_note(struct profile_load *l, const struct trace_frame *f)
+{
+	char text[PROFILE_NOTE_BYTES];
+	struct trace_note note;
+	const char *copy;
+	int rc = trace_decode_note(f, &note, text, sizeof(text));
+
+	if (rc)
+		return rc;
+	if (l->trace.nr_notes == PROFILE_MAX_NOTES) {
+		l->notes_dropped = true;
+		return 0;
+	}
+	copy = arena_strdup(&l->notes, note.text);
+	if (!copy)
+		return -ENOMEM;
+	l->trace.notes[l->trace.nr_notes++] = copy;
+	return 0;
+}
+
+static int take_end(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_totals totals;
+	int rc = trace_decode_end(f, &totals);
+
+	if (rc)
+		return rc;
+	l->trace.start_ns = totals.start_ns;
+	l->trace.end_ns = totals.end_ns;
+	l->has_totals = true;
+	return 0;
+}
+
+/* Kinds that are not here (the session's info, what a newer cpuperf writes) are passed over. */
+static int (*const take[])(struct profile_load *l, const struct trace_frame *f) = {
+    [TRACE_FRAME_EVENTS] = take_events,     [TRACE_FRAME_CLOCKS] = take_clocks,
+    [TRACE_FRAME_READINGS] = take_readings, [TRACE_FRAME_NOTE] = take_note,
+    [TRACE_FRAME_END] = take_end,
+};
+
+static int take_frame(struct profile_load *l, const struct trace_frame *f)
+{
+	struct err e = {0};
+	int rc = 0;
+
+	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
+		rc = take[f->kind](l, f);
+	if (rc != -EINVAL)
+		return rc;
+	if (l->nr_damaged++ < MAX_DAMAGE_REPORTS) {
+		err_set_at(&e, rc, l->trace.name, 0, 0,
+			   "the frame at offset %" PRIu64 " (kind %u) makes no sense: passed over",
+			   f->offset, (unsigned)f->kind);
+		l->problem(l->arg, true, &e);
+	}
+	return 0;
+}
+
+/* All frames; damage on the way is reported. 0, -EPROTO (not of this session), -ENOMEM. */
+static int take_all(struct profile_load *l, struct trace_reader *r)
+{
+	struct trace_frame f;
+	int rc;
+
+	for (;;) {
+		struct err e = {0};
+
+		rc = trace_reader_next(r, &f, &e);
+		if (rc == 1)
+			rc = take_frame(l, &f);
+		else if (rc == -EILSEQ && l->nr_damaged++ >= MAX_DAMAGE_REPORTS)
+			continue;
+		else if (rc == 0 || rc == -ENOMEM)
+			return rc;
+		else
+			l->problem(l->arg, true, &e);
+		if (rc && rc != -EILSEQ)
+			return rc == -ENOMEM || rc == -EPROTO ? rc : 0;
+	}
+}
+
+/* Without the end frame the readings say between which times they were taken. */
+static void find_times(struct profile_load *l)
+{
+	for (size_t i = 0; i < l->session_events->nr; i++) {
+		const struct profile_pair *p = &l->pairs[i];
+
+		if (p->has_start && (!l->trace.start_ns || p->start.time_ns < l->trace.start_ns))
+			l->trace.start_ns = p->start.time_ns;
+		if (p->has_end && p->end.time_ns > l->trace.end_ns)
+			l->trace.end_ns = p->end.time_ns;
+	}
+}
+
+static void report(struct profile_load *l, bool is_whole)
+{
+	struct err e = {0};
+
+	if (l->nr_damaged > MAX_DAMAGE_REPORTS) {
+		err_set_at(&e, -EILSEQ, l->trace.name, 0, 0, "%zu more damaged places",
+			   l->nr_damaged - MAX_DAMAGE_REPORTS);
+		l->problem(l->arg, true, &e);
+	}
+	if (!is_whole && !l->nr_damaged)
+		lose(l, -EILSEQ, "cut: its end is missing");
+	if (l->notes_dropped)
+		lose(l, -EFBIG, "has more notes than are kept: the rest is left out");
+	if (!l->nr_foreign_readings)
+		return;
+	err_clear(&e);
+	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: left out",
+		   l->nr_foreign_readings);
+	l->problem(l->arg, true, &e);
+}
+
+static void forget(struct profile_load *l, const char *name)
+{
+	arena_fini(&l->notes);
+	arena_init(&l->notes, NOTES_MAX_BYTES);
+	trace_events_fini(&l->events);
+	l->events = (struct trace_events){0};
+	if (l->session_events->nr)
+		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
+	l->trace = (struct profile_trace){
+	    .name = name, .events = l->session_events->item, .pairs = l->pairs};
+	l->has_totals = l->notes_dropped = false;
+	l->nr_damaged = l->nr_foreign_readings = 0;
+}
+
+int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name)
+{
+	int rc;
+
+	forget(l, name);
+	l->trace.head = *trace_reader_head(r);
+	rc = take_all(l, r);
+	if (rc == -EPROTO)
+		lose(l, rc, "its events are not those of the session: left out");
+	if (rc)
+		return rc == -EPROTO ? 0 : rc;
+	if (!l->has_totals)
+		find_times(l);
+	report(l, trace_reader_is_whole(r));
+	return 1;
+}
+
+int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
+		      profile_problem_fn *problem, void *arg)
+{
+	struct profile_pair *pairs = mem_calloc(session_events->nr, sizeof(*pairs));
+
+	if (!pairs)
+		return -ENOMEM;
+	*l = (struct profile_load){
+	    .session_events = session_events, .problem = problem, .arg = arg, .pairs = pairs};
+	arena_init(&l->notes, NOTES_MAX_BYTES);
+	return 0;
+}
+
+void profile_load_fini(struct profile_load *l)
+{
+	arena_fini(&l->notes);
+	trace_events_fini(&l->events);
+	mem_free(l->pairs);
+}

@@ -1,0 +1,33 @@
+/*
+ * One trace of a session, from its frames to pairs of readings. Knows nothing of the other files.
+ */
+#ifndef PROFILE_LOAD_H
+#define PROFILE_LOAD_H
+
+#include "base/arena.h"
+#include "profile/session.h"
+#include "trace/reader.h"
+
+struct profile_load {
+	const struct trace_events *session_events; /* what a trace's events must agree with */
+	profile_problem_fn *problem;
+	void *arg;
+
+	/* Of the trace that was loaded last; kept for the next. */
+	struct trace_events events;
+	struct profile_pair *pairs; /* owned; of each event */
+	struct arena notes;
+	struct profile_trace trace;
+	bool has_totals, notes_dropped;
+	size_t nr_damaged, nr_foreign_readings;
+};
+
+/* session_events must outlive the load. 0 or -ENOMEM. */
+int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
+		      profile_problem_fn *problem, void *arg);
+void profile_load_fini(struct profile_load *l);
+/* Reads all frames of r into l->trace: 1; 0 if nothing of it can be used (that is reported);
+ * -ENOMEM. name must live as long as the trace is used. */
+int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Reads a tally session back: which of the files beside the session file belong to it, and what
+ * each of them holds. Everything readable is given; what is missing, cut, damaged or of another
+ * session is named, and never mixed in. Knows nothing of the manifest's format or of output.
+ */
+#ifndef PROFILE_SESSION_H
+#define PROFILE_SESSION_H
+
+#include "trace/trace.h"
+
+#include <stdbool.h>
+
+struct err;
+struct profile_session;
+
+enum {
+	PROFILE_MAX_FILES = 4 << 20, /* of one session; beyond: -EFBIG */
+	PROFILE_MAX_TRACES = 8192,   /* CPUs; files of higher numbers are strays */
+	PROFILE_MAX_EVENTS = 1024,   /* of a trace; with more it is not read */
+	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is said */
+	PROFILE_NOTE_BYTES = 512,
+};
+
+/* What the session file says; borrowed while the session is open. */
+struct profile_manifest {
+	const char *path;                    /* of the session file: traces are sought beside it */
+	const char *output_path_prefix;      /* only what is behind its last slash is used */
+	uint64_t num_iterations, num_traces; /* 0: not given, then what is found counts */
+};
+
+/* Told of each problem as it is found. is_loss: something of the session is not there; else
+ * something that is not of the session (a stray file). */
+typedef void profile_problem_fn(void *arg, bool is_loss, const struct err *problem);
+
+/* Fixed after open. */
+struct profile_facts {
+	uint64_t nr_iterations, nr_traces; /* as the manifest has it, or as found */
+	size_t max_rows;                   /* most files that one iteration has */
+	struct trace_head head;            /* of the session's first trace */
+	const struct trace_info *info;     /* NULL: lost in every trace */
+	const struct trace_event *events;  /* the session's columns */
+	size_t nr_events;
+};
+
+/* The two readings of one event in one trace, and where in the file they are. */
+struct profile_pair {
+	bool has_start, has_end;
+	struct reading start, end;
+	uint64_t start_offset, end_offset;
+};
+
+/* One trace, borrowed until the next. */
+struct profile_trace {
+	const char *name; /* of the file */
+	struct trace_head head;
+	const struct trace_event *events; /* nr_events of the session, as this trace has them */
+	const struct profile_pair *pairs; /* of each event */
+	bool has_clocks;
+	struct clock_triple clocks; /* the last in the file */
+	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */
+	const char *notes[PROFILE_MAX_NOTES];
+	size_t nr_notes;
+};
+
+/*
+ * Looks through the folder once and reports what is missing and what lies beyond the session's
+ * numbers. The session's id is that of the first file, by iteration and trace, whose header can
+ * be read: a session writes its iterations in order over those of an older one, so the lowest
+ * number is always its own. -ENOENT with *e: there is no trace of this session. -errno.
+ */
+int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
+			 struct profile_session **out, struct err *e);
+void profile_session_close(struct profile_session *s);
+const struct profile_facts *profile_session_facts(const struct profile_session *s);
+
+/* The next readable trace, by iteration and trace number: 1, 0 after the last, or -ENOMEM.
+ * Files that cannot be read are reported and passed over. */
+int profile_session_next(struct profile_session *s, struct profile_trace *out);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * A tally session as tables.
+ */
+#include "report/tally.h"
+
+#include "base/err.h"
+
+#include <errno.h>
+
+/* Of an iteration: all CPUs there can be, and all events of a spec. */
+enum { MAX_CELLS = 4 << 20 };
+
+static void set_columns(struct table *t, const struct profile_facts *f)
+{
+	for (size_t i = 0; i < f->nr_events; i++) {
+		const struct trace_event *e = &f->events[i];
+
+		t->columns[i] = (struct table_column){
+		    .group = e->group,
+		    .name = e->name,
+		    .label = *e->label ? e->label : e->name,
+		    .unit = e->unit,
+		    .kind = e->kind,
+		    .scope = e->scope,
+		    .reason = e->state != READING_OK ? e->reason : NULL,
+		};
+	}
+}
+
+int report_tally_new(const struct profile_facts *f, struct table **out, struct err *e)
+{
+	struct table *t;
+
+	if (f->nr_events && f->max_rows > MAX_CELLS / f->nr_events)
+		return err_set(e, -EFBIG, "%zu traces of %zu events are too many for a table",
+			       f->max_rows, f->nr_events);
+	t = table_new(f->nr_events, f->max_rows);
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	t->nr_rows = 0;
+	set_columns(t, f);
+	*out = t;
+	return 0;
+}
+
+size_t report_tally_add(struct table *t, const struct profile_trace *trace)
+{
+	size_t row = t->nr_rows++, nr = 0;
+
+	t->row_trace[row] = trace->head.trace;
+	t->row_cpu[row] = trace->head.cpu;
+	if (row == 0) {
+		t->iteration = trace->head.iteration;
+		table_set_time(t, trace->start_ns, trace->end_ns, &trace->clocks);
+	}
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		const struct profile_pair *pair = &trace->pairs[i];
+
+		table_set(t, row, i, trace->events[i].state, pair->has_start ? &pair->start : NULL,
+			  pair->has_end ? &pair->end : NULL);
+		nr += cell_has_value(table_cell(t, row, i));
+	}
+	return nr;
+}
+
+bool report_tally_is_next(const struct table *t, const struct profile_trace *trace)
+{
+	return t->nr_rows && t->iteration != trace->head.iteration;
+}

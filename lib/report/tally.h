@@ -1,0 +1,25 @@
+/*
+ * A tally session as tables: the traces of an iteration become the rows of one table. What
+ * cpuperf_print and the public interface share. Knows nothing of formats.
+ */
+#ifndef REPORT_TALLY_H
+#define REPORT_TALLY_H
+
+#include "metric/table.h"
+#include "profile/session.h"
+
+struct err;
+
+/* A table for the session's columns and as many rows as an iteration can have; no rows yet.
+ * Strings are borrowed from the session. -EFBIG if that is more than a session can have. */
+int report_tally_new(const struct profile_facts *facts, struct table **out, struct err *e);
+
+/* Adds a trace as the next row; the first one sets the iteration and its times. Returns how many
+ * numbers it has. */
+size_t report_tally_add(struct table *t, const struct profile_trace *trace);
+
+/* True if the trace is of another iteration than the rows there are: then fill the totals, use the
+ * table, and set nr_rows to 0. */
+bool report_tally_is_next(const struct table *t, const struct profile_trace *trace);
+
+#endif
