@@ -1,0 +1,17 @@
+/*
+ * CSV: a header, then a line per cell. Knows nothing of what the fields are.
+ */
+#include "screen/field.h"
+#include "screen/state.h"
+
+void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	(void)s, (void)t;
+	screen_write_csv_header(out, screen_cell_fields, nr_screen_cell_fields);
+}
+
+void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	(void)s;
+	screen_write_cells(t, screen_write_csv, out);
+}

@@ -1,0 +1,33 @@
+/*
+ * The machine formats: rows of fields, written as CSV or as JSON by the same table, so that the
+ * two cannot differ. Knows nothing of what the fields mean.
+ */
+#ifndef SCREEN_FIELD_H
+#define SCREEN_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct screen_state;
+struct table;
+
+/* One of the two functions is set. row is what the caller of the writer hands in. */
+struct screen_field {
+	const char *name;
+	const char *(*text)(const void *row);             /* never NULL */
+	bool (*number)(const void *row, struct buf *out); /* false: does not hold, nothing added */
+};
+
+typedef void screen_write_fn(struct buf *out, const struct screen_field *fields, size_t nr,
+			     const void *row);
+screen_write_fn screen_write_csv, screen_write_json; /* one line each */
+void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
+
+/* The fields of one cell of one iteration. */
+extern const struct screen_field screen_cell_fields[];
+extern const size_t nr_screen_cell_fields;
+/* Writes all cells of the table but those that are CELL_NONE. */
+void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * The table of output formats, and the state that they keep. A new format is a row here and a
+ * file of its own. Knows nothing of what any of them prints.
+ */
+#include "screen/format.h"
+
+#include "base/mem.h"
+#include "screen/state.h"
+
+#include <string.h>
+
+enum { FIRST_WIDTH = 10, CELL_MAX_BYTES = 256 };
+
+static void begin_nothing(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	(void)s, (void)t, (void)out;
+}
+
+static void summary_nothing(struct screen_state *s, const struct table *t,
+			    const struct table_summary *sum, struct buf *out)
+{
+	(void)s, (void)t, (void)sum, (void)out;
+}
+
+const struct screen_format screen_formats[] = {
+    {"text", "a table per iteration and a summary, for people", begin_nothing,
+     screen_text_iteration, screen_text_summary},
+    {"csv", "a line per number, with a header", screen_csv_begin, screen_csv_iteration,
+     summary_nothing},
+    {"ndjson", "a JSON object per number, and per event at the end", begin_nothing,
+     screen_ndjson_iteration, screen_ndjson_summary},
+};
+const size_t nr_screen_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
+
+const struct screen_format *screen_format_find(const char *name)
+{
+	for (size_t i = 0; i < nr_screen_formats; i++)
+		if (strcmp(screen_formats[i].name, name) == 0)
+			return &screen_formats[i];
+	return NULL;
+}
+
+struct screen_state *screen_state_new(size_t nr_columns, const struct screen_options *options)
+{
+	struct screen_state *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->options = *options;
+	s->first_width = FIRST_WIDTH;
+	buf_init(&s->scratch, CELL_MAX_BYTES);
+	s->width = mem_calloc(nr_columns, sizeof(*s->width));
+	if (!s->width || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
+		screen_state_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void screen_state_free(struct screen_state *s)
+{
+	if (!s)
+		return;
+	buf_fini(&s->scratch);
+	mem_free(s->width);
+	mem_free(s);
+}

@@ -1,0 +1,44 @@
+/*
+ * Output formats of a tally session: one row each (text, csv, ndjson), the same in both programs.
+ * Everything is appended to a buf; nothing here prints. Knows nothing of where a table comes from.
+ */
+#ifndef SCREEN_FORMAT_H
+#define SCREEN_FORMAT_H
+
+#include "metric/table.h"
+
+struct buf;
+struct screen_state; /* what a format keeps between iterations: column widths */
+
+struct screen_options {
+	unsigned width; /* columns of the terminal; 0: do not wrap */
+};
+
+struct screen_format {
+	const char *name, *description;
+	/* Once before the first iteration (CSV header …). */
+	void (*begin)(struct screen_state *s, const struct table *t, struct buf *out);
+	/* One iteration; its totals need not be filled. */
+	void (*iteration)(struct screen_state *s, const struct table *t, struct buf *out);
+	/* Once after the last: totals, mean and deviation, warnings. t: any one of the tables. */
+	void (*summary)(struct screen_state *s, const struct table *t,
+			const struct table_summary *sum, struct buf *out);
+};
+
+/*
+ * text: the original's layout; a summary for people.
+ * csv (RFC 4180, but with LF): one line per cell that is not CELL_NONE; no summary, so that a
+ * file is one table.
+ * ndjson: the same names as keys; then an object with "summary": true per column.
+ * In both, what does not hold is empty (null); integers are exact, shares have four decimals.
+ */
+extern const struct screen_format screen_formats[];
+extern const size_t nr_screen_formats;
+/* NULL if there is none of that name. */
+const struct screen_format *screen_format_find(const char *name);
+
+/* NULL without memory. options are copied. For tables of nr_columns columns. */
+struct screen_state *screen_state_new(size_t nr_columns, const struct screen_options *options);
+void screen_state_free(struct screen_state *s);
+
+#endif

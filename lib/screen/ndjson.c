@@ -1,0 +1,164 @@
+/*
+ * NDJSON: an object per cell, and one per column at the end. Knows nothing of how the numbers
+ * came about.
+ */
+#include "base/buf.h"
+#include "screen/field.h"
+#include "screen/number.h"
+#include "screen/state.h"
+
+void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	(void)s;
+	screen_write_cells(t, screen_write_json, out);
+}
+
+/* The summary of one column. */
+struct summary_row {
+	const struct table_column *column;
+	const struct column_summary *sum;
+	uint64_t nr_iterations;
+};
+
+#define TEXT(name, expression)                                                                     \
+	static const char *name(const void *p)                                                     \
+	{                                                                                          \
+		const struct summary_row *r = p;                                                   \
+                                                                                                   \
+		return expression;                                                                 \
+	}
+
+TEXT(group, r->column->group)
+TEXT(event, r->column->name)
+TEXT(label, r->column->label)
+TEXT(unit, r->column->unit)
+TEXT(reason, r->column->reason ? r->column->reason : "")
+
+static bool summary(const void *p, struct buf *out)
+{
+	(void)p;
+	buf_adds(out, "true");
+	return true;
+}
+
+static bool iterations(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	buf_u64(out, r->nr_iterations);
+	return true;
+}
+
+static bool total(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+	bool holds = r->sum->spread.nr && r->column->kind == EVENT_COUNT;
+
+	if (holds)
+		screen_wide(out, r->sum->sum, false);
+	return holds;
+}
+
+static bool mean(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	if (!r->sum->spread.nr)
+		return false;
+	if (r->column->kind == EVENT_SHARE)
+		screen_decimal(out, r->sum->spread.mean, 4);
+	else
+		screen_quotient(out, r->sum->sum, r->sum->spread.nr);
+	return true;
+}
+
+static bool deviation(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	if (r->sum->spread.nr > 1)
+		screen_decimal(out, spread_deviation(&r->sum->spread), 4);
+	return r->sum->spread.nr > 1;
+}
+
+static bool bound(const struct summary_row *r, const struct cell *c, struct buf *out)
+{
+	if (!r->sum->spread.nr)
+		return false;
+	if (r->column->kind == EVENT_SHARE)
+		screen_decimal(out, c->value, 4);
+	else
+		buf_u64(out, c->count);
+	return true;
+}
+
+static bool minimum(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	return bound(r, &r->sum->min, out);
+}
+
+static bool maximum(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	return bound(r, &r->sum->max, out);
+}
+
+static bool min_running(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	screen_decimal(out, r->sum->min_running, 4);
+	return true;
+}
+
+static bool multiplexed_cells(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	buf_u64(out, r->sum->nr_multiplexed);
+	return true;
+}
+
+static bool cells_without_number(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+	uint64_t nr = 0;
+
+	for (enum cell_state s = CELL_NONE + 1; s < CELL_NR_STATES; s++)
+		if (!cell_has_value(&(struct cell){.state = s}))
+			nr += r->sum->nr_cells[s];
+	buf_u64(out, nr);
+	return true;
+}
+
+static const struct screen_field fields[] = {
+    {"summary", .number = summary},
+    {"iterations", .number = iterations},
+    {"group", .text = group},
+    {"event", .text = event},
+    {"label", .text = label},
+    {"unit", .text = unit},
+    {"total", .number = total},
+    {"mean", .number = mean},
+    {"deviation", .number = deviation},
+    {"min", .number = minimum},
+    {"max", .number = maximum},
+    {"min_running", .number = min_running},
+    {"multiplexed_cells", .number = multiplexed_cells},
+    {"cells_without_number", .number = cells_without_number},
+    {"reason", .text = reason},
+};
+
+void screen_ndjson_summary(struct screen_state *s, const struct table *t,
+			   const struct table_summary *sum, struct buf *out)
+{
+	(void)s;
+	for (size_t i = 0; i < sum->nr_columns; i++) {
+		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations};
+
+		screen_write_json(out, fields, sizeof(fields) / sizeof(fields[0]), &r);
+	}
+}

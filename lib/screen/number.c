@@ -1,0 +1,172 @@
+/*
+ * Numbers for people and for machines. Knows nothing of tables, columns or formats.
+ */
+#include "screen/number.h"
+
+#include "base/buf.h"
+
+#include <math.h>
+#include <string.h>
+
+void screen_wide(struct buf *out, unsigned __int128 v, bool commas)
+{
+	char text[52]; /* 39 digits, 12 commas */
+	size_t at = sizeof(text), digits = 0;
+
+	do {
+		if (commas && digits && digits % 3 == 0)
+			text[--at] = ',';
+		text[--at] = (char)('0' + (unsigned)(v % 10));
+		digits++;
+	} while (v /= 10);
+	buf_add(out, text + at, sizeof(text) - at);
+}
+
+/* n with leading zeros. */
+static void digits(struct buf *out, uint64_t n, unsigned width)
+{
+	char text[20];
+
+	for (unsigned i = width; i > 0; i--, n /= 10)
+		text[i - 1] = (char)('0' + n % 10);
+	buf_add(out, text, width);
+}
+
+void screen_decimal(struct buf *out, double x, unsigned decimals)
+{
+	uint64_t scale = 1, fraction;
+	unsigned __int128 whole;
+
+	for (unsigned i = 0; i < decimals; i++)
+		scale *= 10;
+	x = x > 0 ? fmin(x, 1e38) : 0; /* NaN is not above 0 */
+	whole = (unsigned __int128)x;
+	fraction = (uint64_t)((x - (double)whole) * (double)scale + 0.5);
+	if (fraction >= scale) {
+		fraction -= scale;
+		whole++;
+	}
+	screen_wide(out, whole, false);
+	if (!decimals)
+		return;
+	buf_addc(out, '.');
+	digits(out, fraction, decimals);
+}
+
+void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d)
+{
+	screen_wide(out, n / d, false);
+	buf_addc(out, '.');
+	digits(out, (uint64_t)(n % d * 10000 / d), 4);
+}
+
+enum { MAX_SYMBOL_WIDTH = 2 };
+
+struct step {
+	double factor;
+	const char *name;
+};
+static const struct step prefixes[] = {
+    {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+static const struct step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+
+static const struct step *step_of(const struct step *steps, size_t nr, double x)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (x >= steps[i].factor * 0.99995) /* what rounds up to it */
+			return &steps[i];
+	return &steps[nr - 1];
+}
+
+/* Four digits. */
+static void significant(struct buf *out, double x)
+{
+	screen_decimal(out, x, x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0);
+}
+
+/* Small numbers as they are; whole ones without decimals. */
+static void small(struct buf *out, double x)
+{
+	if (x < 99.95 && x != floor(x))
+		screen_decimal(out, x, 1);
+	else
+		screen_wide(out, (unsigned __int128)(x + 0.5), true);
+}
+
+void screen_human(struct buf *out, double x, const char *unit)
+{
+	bool is_time = strcmp(unit, "ns") == 0;
+	const struct step *step = NULL;
+
+	if (screen_width(unit) > MAX_SYMBOL_WIDTH)
+		unit = "";
+	if (!(x > 0)) /* NaN too */
+		x = 0;
+	if (strcmp(unit, "%") == 0) {
+		screen_decimal(out, x, 1);
+	} else if (x < (is_time ? 1e3 : 1e5)) {
+		small(out, x);
+	} else {
+		step = is_time ? step_of(times, sizeof(times) / sizeof(times[0]), x)
+			       : step_of(prefixes, sizeof(prefixes) / sizeof(prefixes[0]), x);
+		significant(out, x / step->factor);
+	}
+	if (step || *unit)
+		buf_addc(out, ' ');
+	if (step)
+		buf_adds(out, step->name);
+	if (!step || !is_time)
+		buf_adds(out, unit);
+}
+
+void screen_running(struct buf *out, double share)
+{
+	unsigned percent = share >= 1 ? 100 : share > 0 ? (unsigned)(share * 100) : 0;
+
+	if (!percent)
+		buf_addc(out, '<');
+	buf_u64(out, percent ? percent : 1);
+	buf_addc(out, '%');
+}
+
+/* " (62%, offline)", or nothing. */
+static void marks(struct buf *out, const struct cell *c)
+{
+	double share = cell_running_share(c);
+	const char *partial = c->state == CELL_OFFLINE ? "offline" : "partial";
+
+	if (share >= 1 && !cell_is_partial(c))
+		return;
+	buf_adds(out, " (");
+	if (share < 1)
+		screen_running(out, share);
+	if (share < 1 && cell_is_partial(c))
+		buf_adds(out, ", ");
+	if (cell_is_partial(c))
+		buf_adds(out, partial);
+	buf_addc(out, ')');
+}
+
+void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c)
+{
+	if (!cell_has_value(c)) {
+		buf_adds(out, cell_state_name(c->state));
+		return;
+	}
+	if (kind == EVENT_SHARE) {
+		screen_decimal(out, c->value, 1);
+		buf_addc(out, '%');
+	} else {
+		buf_u64_commas(out, c->count);
+	}
+	marks(out, c);
+}
+
+unsigned screen_width(const char *s)
+{
+	unsigned n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}

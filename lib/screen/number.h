@@ -1,0 +1,32 @@
+/*
+ * Numbers as text, whatever the locale and mostly without printf: the live table shows thousands
+ * of them a second. Knows nothing of tables; never writes NaN or infinity.
+ */
+#ifndef SCREEN_NUMBER_H
+#define SCREEN_NUMBER_H
+
+#include "metric/tally.h"
+
+#include <stdbool.h>
+
+struct buf;
+
+/* Decimal digits, with or without thousands commas. */
+void screen_wide(struct buf *out, unsigned __int128 v, bool commas);
+/* x rounded to so many decimals (at most 9), without commas. What is not a number from 0 up to
+ * 1e38 is written as the nearest of the two; NaN as 0. */
+void screen_decimal(struct buf *out, double x, unsigned decimals);
+/* n / d with four decimals, exact but for the last; d > 0. */
+void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
+/* Four significant digits, a prefix and the unit: "12,345 B", "1.235 GB", "20.50 ms", "12.3 %". A
+ * unit that is a word ("switches") is not a symbol and is left out. */
+void screen_human(struct buf *out, double x, const char *unit);
+/* Percent of a running share: whole, rounded down, "<1%" below 1; never 100% unless it is all. */
+void screen_running(struct buf *out, double share);
+/* A cell of a text table: the number and what must be known of it ("1,234 (62%, offline)"), or the
+ * state in words; nothing for CELL_NONE. */
+void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c);
+/* Columns that s takes on a terminal, one for each code point. */
+unsigned screen_width(const char *s);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * What the formats of this room share and nobody else sees: their functions, and what the text
+ * format keeps between iterations.
+ */
+#ifndef SCREEN_STATE_H
+#define SCREEN_STATE_H
+
+#include "base/buf.h"
+#include "screen/format.h"
+
+struct screen_state {
+	struct screen_options options;
+	unsigned first_width; /* of the column "Trace N:"; only grows */
+	unsigned *width;      /* of each column; only grows, so that the table stands still */
+	struct buf scratch;   /* one cell's text */
+};
+
+void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_text_summary(struct screen_state *s, const struct table *t,
+			 const struct table_summary *sum, struct buf *out);
+
+void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+
+void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_ndjson_summary(struct screen_state *s, const struct table *t,
+			   const struct table_summary *sum, struct buf *out);
+
+#endif

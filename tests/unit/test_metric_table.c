@@ -1,0 +1,153 @@
+/*
+ * Tables: which cell gets what, the totals, and what many tables come to.
+ */
+#include "base/mem.h"
+#include "metric/table.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void absent_readings_say_why(void **state)
+{
+	static const struct {
+		enum event_scope scope;
+		size_t row;
+		uint32_t event_state;
+		enum cell_state expected;
+	} rows[] = {
+	    {EVENT_SCOPE_CPU, 0, READING_NOT_SUPPORTED, CELL_NOT_SUPPORTED},
+	    {EVENT_SCOPE_CPU, 1, READING_NOT_SUPPORTED, CELL_NOT_SUPPORTED},
+	    {EVENT_SCOPE_SYSTEM, 0, READING_NO_PERMISSION, CELL_NO_PERMISSION},
+	    {EVENT_SCOPE_SYSTEM, 1, READING_NO_PERMISSION, CELL_NONE},
+	    {EVENT_SCOPE_CPU, 1, READING_OK, CELL_NONE},
+	    {EVENT_SCOPE_CPU, 1, READING_OFFLINE, CELL_NONE},
+	    {EVENT_SCOPE_CPU, 1, 99, CELL_FAILED},
+	};
+	struct table *t = table_new(1, 2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		t->columns[0] = (struct table_column){.kind = EVENT_COUNT, .scope = rows[i].scope};
+		table_set(t, rows[i].row, 0, rows[i].event_state, NULL, NULL);
+		if (table_cell(t, rows[i].row, 0)->state != rows[i].expected)
+			fail_msg("row %zu: %s", i,
+				 cell_state_name(table_cell(t, rows[i].row, 0)->state));
+	}
+	table_free(t);
+}
+
+static void rows_are_numbered_and_totalled(void **state)
+{
+	struct reading a = {.state = READING_OK}, b = {.state = READING_OK, .raw = 21};
+	struct table *t = table_new(2, 3);
+
+	(void)state;
+	t->columns[0].kind = t->columns[1].kind = EVENT_COUNT;
+	for (uint32_t row = 0; row < 3; row++) {
+		assert_int_equal(t->row_trace[row], row);
+		table_set(t, row, 1, READING_OK, &a, &b);
+	}
+	table_total(t);
+	table_total(t); /* starts anew */
+	assert_int_equal(t->totals[0].state, CELL_NONE);
+	assert_int_equal(t->totals[1].count, 63);
+	assert_int_equal(t->totals[1].nr_with, 3);
+	table_free(t);
+}
+
+static void time_of_day(void **state)
+{
+	const struct clock_triple clocks = {.monotonic_ns = 1000, .realtime_ns = 5000}, none = {0};
+	struct table *t = table_new(0, 0);
+
+	(void)state;
+	table_set_time(t, 100, 900, &clocks);
+	assert_int_equal(t->realtime_ns, 4900);
+	table_set_time(t, 100, 1200, &clocks);
+	assert_int_equal(t->realtime_ns, 5200);
+	table_set_time(t, 100, 1200, &none);
+	assert_int_equal(t->realtime_ns, 0);
+	table_free(t);
+}
+
+static void summaries(void **state)
+{
+	static const uint64_t counts[] = {UINT64_MAX - 1, UINT64_MAX, UINT64_MAX - 3};
+	struct table_summary *s = table_summary_new(1);
+	struct table *t = table_new(1, 1);
+
+	(void)state;
+	t->columns[0].kind = EVENT_COUNT;
+	for (size_t i = 0; i < 3; i++) {
+		t->cells[0] = (struct cell){.state = CELL_OK,
+					    .count = counts[i],
+					    .value = (double)counts[i],
+					    .enabled_ns = 100,
+					    .running_ns = i ? 100 : 40};
+		table_total(t);
+		table_summary_add(s, t);
+	}
+	t->cells[0] = (struct cell){.state = CELL_NOT_COUNTED, .enabled_ns = 100};
+	table_total(t);
+	table_summary_add(s, t);
+	assert_int_equal(s->nr_iterations, 4);
+	assert_int_equal(s->column[0].spread.nr, 3);
+	assert_true(s->column[0].sum == 3 * (unsigned __int128)UINT64_MAX - 4);
+	assert_true(s->column[0].min.count == UINT64_MAX - 3);
+	assert_true(s->column[0].max.count == UINT64_MAX);
+	assert_int_equal(s->column[0].nr_cells[CELL_NOT_COUNTED], 1);
+	assert_int_equal(s->column[0].nr_cells[CELL_OK], 3);
+	assert_int_equal(s->column[0].nr_multiplexed, 1);
+	assert_true(fabs(s->column[0].min_running - 0.4) < 1e-12);
+	table_free(t);
+	table_summary_free(s);
+}
+
+static size_t countdown;
+
+static void *failing_alloc(size_t size)
+{
+	return countdown-- ? malloc(size) : NULL;
+}
+
+static void no_memory(void **state)
+{
+	static const struct mem_ops ops = {failing_alloc, realloc, free};
+	struct table *t = NULL;
+	struct table_summary *s = NULL;
+
+	(void)state;
+	mem_set_ops(&ops);
+	for (size_t n = 0; !t; n++) {
+		countdown = n;
+		t = table_new(3, 3);
+	}
+	for (size_t n = 0; !s; n++) {
+		countdown = n;
+		s = table_summary_new(3);
+	}
+	table_free(t);
+	table_summary_free(s);
+	countdown = SIZE_MAX;
+	assert_null(table_new(SIZE_MAX, 2));
+	mem_set_ops(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(absent_readings_say_why),
+	    cmocka_unit_test(rows_are_numbered_and_totalled),
+	    cmocka_unit_test(time_of_day),
+	    cmocka_unit_test(summaries),
+	    cmocka_unit_test(no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

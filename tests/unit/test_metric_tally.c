@@ -1,0 +1,244 @@
+/*
+ * The arithmetic of a tally, to the last unit.
+ */
+#include "metric/tally.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MAX UINT64_MAX
+
+/* raw, enabled, running, base, time, state (0 in the table means READING_OK) */
+struct point {
+	uint64_t raw, enabled, running, base, time;
+	uint32_t state;
+	bool is_missing;
+};
+
+static const struct {
+	const char *name;
+	enum event_kind kind;
+	struct point start, end;
+	enum cell_state state;
+	uint64_t count;
+	double value, share;
+} cells[] = {
+    {"plain", EVENT_COUNT, {5, 10, 10}, {12, 20, 20}, CELL_OK, 7, 7, 1},
+    {"misc", EVENT_COUNT, {5}, {12}, CELL_OK, 7, 7, 1},
+    {"misc, nothing", EVENT_COUNT, {5}, {5}, CELL_OK, 0, 0, 1},
+    {"beyond 53 bits", EVENT_COUNT, {1}, {(1ull << 53) + 2}, CELL_OK, (1ull << 53) + 1, 0x1p53, 1},
+    {"all of 64 bits", EVENT_COUNT, {0}, {MAX}, CELL_OK, MAX, 0x1p64, 1},
+    {"half", EVENT_COUNT, {0, 0, 0}, {100, 1000, 500}, CELL_OK, 200, 200, 0.5},
+    {"third, down", EVENT_COUNT, {0, 0, 0}, {100, 4, 3}, CELL_OK, 133, 133, 0.75},
+    {"third, up", EVENT_COUNT, {0, 0, 0}, {50, 4, 3}, CELL_OK, 67, 67, 0.75},
+    {"half a unit", EVENT_COUNT, {0, 0, 0}, {1, 3, 2}, CELL_OK, 2, 2, 2.0 / 3},
+    {"scaled beyond 53 bits",
+     EVENT_COUNT,
+     {0, 0, 0},
+     {(1ull << 62) + 1, 3000000000, 1500000000},
+     CELL_OK,
+     (1ull << 63) + 2,
+     0x1p63,
+     0.5},
+    {"scaled beyond 64 bits", EVENT_COUNT, {0, 0, 0}, {1ull << 63, 2, 1}, CELL_FAILED, 0, 0, 1},
+    {"enabled, never ran", EVENT_COUNT, {5, 10, 10}, {5, 20, 10}, CELL_NOT_COUNTED, 0, 0, 0},
+    {"empty span of perf", EVENT_COUNT, {5, 10, 10}, {5, 10, 10}, CELL_NOT_COUNTED, 0, 0, 1},
+    {"ran longer", EVENT_COUNT, {0, 0, 0}, {9, 10, 11}, CELL_OK, 9, 9, 1},
+    {"backwards", EVENT_COUNT, {6, 10, 10}, {5, 20, 20}, CELL_FAILED, 0, 0, 1},
+    {"enabled backwards", EVENT_COUNT, {5, 21, 10}, {6, 20, 20}, CELL_FAILED, 0, 0, 1},
+    {"running backwards", EVENT_COUNT, {5, 10, 21}, {6, 20, 20}, CELL_FAILED, 0, 0, 1},
+    {"time backwards", EVENT_COUNT, {5, 0, 0, 0, 9}, {6, 0, 0, 0, 8}, CELL_FAILED, 0, 0, 1},
+    {"offline",
+     EVENT_COUNT,
+     {5, 10, 10},
+     {12, 20, 20, .state = READING_OFFLINE},
+     CELL_OFFLINE,
+     7,
+     7,
+     1},
+    {"offline all the time",
+     EVENT_COUNT,
+     {5, 10, 10, .state = READING_OFFLINE},
+     {5, 10, 10, .state = READING_OFFLINE},
+     CELL_NOT_COUNTED,
+     0,
+     0,
+     1},
+    {"no end", EVENT_COUNT, {5}, {.is_missing = true}, CELL_NONE, 0, 0, 1},
+    {"no start", EVENT_COUNT, {.is_missing = true}, {5}, CELL_FAILED, 0, 0, 1},
+    {"not supported",
+     EVENT_COUNT,
+     {5},
+     {9, .state = READING_NOT_SUPPORTED},
+     CELL_NOT_SUPPORTED,
+     0,
+     0,
+     1},
+    {"no permission at start",
+     EVENT_COUNT,
+     {5, .state = READING_NO_PERMISSION},
+     {9},
+     CELL_NO_PERMISSION,
+     0,
+     0,
+     1},
+    {"unknown state", EVENT_COUNT, {5}, {9, .state = 77}, CELL_FAILED, 0, 0, 1},
+    {"value", EVENT_VALUE, {900}, {12}, CELL_OK, 12, 12, 1},
+    {"value without start", EVENT_VALUE, {.is_missing = true}, {MAX}, CELL_OK, MAX, 0x1p64, 1},
+    {"value without end", EVENT_VALUE, {9}, {.is_missing = true}, CELL_NONE, 0, 0, 1},
+    {"share", EVENT_SHARE, {10, 0, 0, 100}, {35, 0, 0, 200}, CELL_OK, 0, 25, 1},
+    {"share of nothing", EVENT_SHARE, {10, 0, 0, 100}, {10, 0, 0, 100}, CELL_NOT_COUNTED, 0, 0, 1},
+    {"share backwards", EVENT_SHARE, {10, 0, 0, 100}, {9, 0, 0, 200}, CELL_FAILED, 0, 0, 1},
+    {"base backwards", EVENT_SHARE, {10, 0, 0, 100}, {11, 0, 0, 99}, CELL_FAILED, 0, 0, 1},
+};
+
+static struct reading reading(const struct point *p)
+{
+	return (struct reading){.state = p->state ? p->state : READING_OK,
+				.time_ns = p->time,
+				.raw = p->raw,
+				.enabled_ns = p->enabled,
+				.running_ns = p->running,
+				.base = p->base};
+}
+
+static void make_cells(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		struct reading a = reading(&cells[i].start), b = reading(&cells[i].end);
+		struct cell c;
+
+		cell_make(cells[i].kind, cells[i].start.is_missing ? NULL : &a,
+			  cells[i].end.is_missing ? NULL : &b, &c);
+		if (c.state != cells[i].state || c.count != cells[i].count ||
+		    fabs(c.value - cells[i].value) > 1e-9 ||
+		    fabs(cell_running_share(&c) - cells[i].share) > 1e-9)
+			fail_msg("%s: %s, count %llu, value %g, share %g", cells[i].name,
+				 cell_state_name(c.state), (unsigned long long)c.count, c.value,
+				 cell_running_share(&c));
+		if (!cell_has_value(&c) && (c.raw || c.base || c.span_ns))
+			fail_msg("%s: numbers without a value", cells[i].name);
+	}
+}
+
+static void keep_raw_numbers(void **state)
+{
+	struct reading a = {.state = READING_OK, .time_ns = 1000, .raw = 5, .enabled_ns = 7};
+	struct reading b = a;
+	struct cell c;
+
+	(void)state;
+	b.time_ns += 500, b.raw += 10, b.enabled_ns += 400, b.running_ns += 100;
+	cell_make(EVENT_COUNT, &a, &b, &c);
+	assert_int_equal(c.raw, 10);
+	assert_int_equal(c.count, 40);
+	assert_int_equal(c.enabled_ns, 400);
+	assert_int_equal(c.running_ns, 100);
+	assert_int_equal(c.time_ns, 1500);
+	assert_int_equal(c.span_ns, 500);
+	assert_true(c.is_perf);
+	assert_true(cell_rate(&c) == 40 * 1e9 / 500);
+}
+
+static struct cell counted(uint64_t count)
+{
+	return (struct cell){
+	    .state = CELL_OK, .count = count, .raw = count, .value = (double)count};
+}
+
+static void totals(void **state)
+{
+	struct cell a = counted(MAX - 1), one = counted(1), none = {0}, total = {0};
+	struct cell away = {.state = CELL_OFFLINE, .count = 5, .raw = 5};
+	struct cell refused = {.state = CELL_NO_PERMISSION};
+
+	(void)state;
+	cell_total(EVENT_COUNT, &total, &none);
+	assert_int_equal(total.state, CELL_NONE);
+	cell_total(EVENT_COUNT, &total, &refused);
+	assert_int_equal(total.state, CELL_NO_PERMISSION);
+	cell_total(EVENT_COUNT, &total, &a);
+	assert_int_equal(total.state, CELL_OK);
+	assert_true(cell_is_partial(&total));
+	cell_total(EVENT_COUNT, &total, &one);
+	assert_true(total.count == MAX);
+	cell_total(EVENT_COUNT, &total, &one);
+	assert_int_equal(total.state, CELL_FAILED);
+	cell_total(EVENT_COUNT, &total, &away);
+	assert_int_equal(total.state, CELL_FAILED); /* and stays so */
+
+	total = (struct cell){0};
+	cell_total(EVENT_COUNT, &total, &one);
+	assert_false(cell_is_partial(&total));
+	cell_total(EVENT_COUNT, &total, &away);
+	assert_int_equal(total.state, CELL_OFFLINE);
+	assert_int_equal(total.count, 6);
+	assert_true(cell_is_partial(&total));
+}
+
+static void totals_of_shares_and_values(void **state)
+{
+	struct cell a = {.state = CELL_OK, .raw = 10, .base = 100, .value = 10};
+	struct cell b = {.state = CELL_OK, .raw = 90, .base = 300, .value = 30};
+	struct cell v = counted(4), total = {0};
+
+	(void)state;
+	cell_total(EVENT_SHARE, &total, &a);
+	cell_total(EVENT_SHARE, &total, &b);
+	assert_true(total.value == 25); /* not 20, the mean of the two */
+
+	total = (struct cell){0};
+	cell_total(EVENT_VALUE, &total, &v);
+	assert_int_equal(total.count, 4);
+	cell_total(EVENT_VALUE, &total, &v);
+	assert_int_equal(total.state, CELL_NONE);
+	cell_total(EVENT_VALUE, &total, &v);
+	assert_int_equal(total.state, CELL_NONE);
+}
+
+static void spreads(void **state)
+{
+	struct spread s = {0}, far = {0};
+
+	(void)state;
+	assert_true(spread_deviation(&s) == 0);
+	spread_add(&s, 2);
+	assert_true(s.mean == 2 && spread_deviation(&s) == 0);
+	spread_add(&s, 4);
+	spread_add(&s, 9);
+	assert_true(fabs(s.mean - 5) < 1e-12);
+	assert_true(fabs(spread_deviation(&s) - sqrt(13)) < 1e-12);
+	/* sum of squares minus square of sums would find nothing left here */
+	for (int i = 0; i < 4; i++)
+		spread_add(&far, 1e15 + i % 2);
+	assert_true(fabs(spread_deviation(&far) - sqrt(1.0 / 3)) < 1e-6);
+}
+
+static void names(void **state)
+{
+	(void)state;
+	assert_string_equal(cell_state_name(CELL_NONE), "");
+	assert_string_equal(cell_state_name(CELL_NOT_COUNTED), "not counted");
+	assert_string_equal(cell_state_name(CELL_NR_STATES), "unknown state");
+	for (uint32_t s = READING_OK; s < READING_NR_STATES; s++)
+		assert_string_equal(cell_state_name(cell_state_of_reading(s)),
+				    reading_state_name(s));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(make_cells), cmocka_unit_test(keep_raw_numbers),
+	    cmocka_unit_test(totals),     cmocka_unit_test(totals_of_shares_and_values),
+	    cmocka_unit_test(spreads),    cmocka_unit_test(names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/*
+ * The output formats against tables kept in tests/data/tables. GOLDEN_UPDATE=1 writes them anew:
+ * read the difference before it is kept.
+ */
+#include "base/buf.h"
+#include "base/io.h"
+#include "screen/format.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+enum { OUT_BYTES = 1 << 20 };
+
+struct setup {
+	struct table *t;
+	struct table_summary *sum;
+};
+
+static struct cell count(uint64_t n)
+{
+	return (struct cell){
+	    .state = CELL_OK, .count = n, .value = (double)n, .raw = n, .span_ns = 1000000000};
+}
+
+static struct cell perf_count(uint64_t n, uint64_t enabled, uint64_t running)
+{
+	struct cell c = count(n);
+
+	c.is_perf = true;
+	c.enabled_ns = enabled;
+	c.running_ns = running;
+	return c;
+}
+
+static struct cell share(uint64_t raw, uint64_t base)
+{
+	return (struct cell){.state = CELL_OK,
+			     .value = 100.0 * (double)raw / (double)base,
+			     .raw = raw,
+			     .base = base,
+			     .span_ns = 1000000000};
+}
+
+static struct cell state_only(enum cell_state s)
+{
+	return (struct cell){.state = s};
+}
+
+static void time_of(struct table *t, uint32_t iteration)
+{
+	const struct clock_triple clocks = {.monotonic_ns = 1000,
+					    .realtime_ns = 1700000000000000000};
+
+	t->iteration = iteration;
+	table_set_time(t, 1000 + iteration * 1000000000ull, 1000001000 + iteration * 1000000000ull,
+		       &clocks);
+	table_total(t);
+}
+
+/* The example of the original's layout. */
+static void example(struct setup *s)
+{
+	struct table *t = s->t = table_new(3, 2);
+
+	t->columns[0] =
+	    (struct table_column){"fixed",     "instructions_retired", "instructions_retired", "",
+				  EVENT_COUNT, EVENT_SCOPE_CPU};
+	t->columns[1] = (struct table_column){"arch", "llc_misses", "llc_misses",
+					      "",     EVENT_COUNT,  EVENT_SCOPE_CPU};
+	t->columns[2] = (struct table_column){"misc", "memory_bytes_read", "memory_bytes_read",
+					      "B",    EVENT_COUNT,         EVENT_SCOPE_SYSTEM};
+	t->row_cpu[1] = 1;
+	*table_cell(t, 0, 0) = count(123456789);
+	*table_cell(t, 0, 1) = count(1234);
+	*table_cell(t, 0, 2) = count(65536000);
+	*table_cell(t, 1, 0) = count(98765432);
+	*table_cell(t, 1, 1) = count(987);
+	time_of(t, 0);
+}
+
+/* Everything that may be said of a cell, on CPUs that are not the traces. */
+static void states(struct setup *s)
+{
+	static const char *const labels[] = {"cycles",   "largest",     "wörk, \"so\"",
+					     "cpu_user", "memory_used", "llc_misses"};
+	static const enum event_kind kinds[] = {EVENT_COUNT, EVENT_COUNT, EVENT_COUNT,
+						EVENT_SHARE, EVENT_VALUE, EVENT_COUNT};
+	static const char *const units[] = {"", "", "ns", "%", "B", ""};
+	struct table *t = s->t = table_new(6, 4);
+
+	for (size_t i = 0; i < 6; i++)
+		t->columns[i] = (struct table_column){"group",  "event",  labels[i],
+						      units[i], kinds[i], EVENT_SCOPE_CPU};
+	t->columns[5].reason = "no PMU in this machine; run on the host, or give the VM one";
+	for (uint32_t row = 0; row < 4; row++) {
+		t->row_cpu[row] = 2 * row;
+		*table_cell(t, row, 0) = perf_count(1234567, 1000, row ? 620 : 1000);
+		*table_cell(t, row, 1) = count(UINT64_MAX >> row * 16);
+		*table_cell(t, row, 2) = count(20500000 + row);
+		*table_cell(t, row, 3) = share(370 + row, 1000);
+		*table_cell(t, row, 5) = state_only(CELL_NOT_SUPPORTED);
+	}
+	*table_cell(t, 0, 4) = count(4123456789);
+	*table_cell(t, 1, 0) = state_only(CELL_NOT_COUNTED);
+	*table_cell(t, 2, 0) = perf_count(5, 1000000, 1);
+	*table_cell(t, 1, 2) = state_only(CELL_FAILED);
+	*table_cell(t, 3, 3) = state_only(CELL_NOT_COUNTED);
+	table_cell(t, 3, 0)->state = CELL_OFFLINE;
+	table_cell(t, 3, 2)->state = CELL_OFFLINE;
+	time_of(t, 0);
+}
+
+/* Columns that grow in the second iteration stay wide in the third. */
+static void three(struct setup *s)
+{
+	example(s);
+	s->sum = table_summary_new(3);
+}
+
+static void step(struct setup *s, uint32_t iteration)
+{
+	*table_cell(s->t, 0, 1) = iteration == 1 ? count(123456789012345) : count(1000);
+	time_of(s->t, iteration);
+}
+
+static const struct golden {
+	const char *file, *format;
+	unsigned width, nr_iterations;
+	void (*fill)(struct setup *s);
+} goldens[] = {
+    {"example.txt", "text", 0, 1, example},     {"states.txt", "text", 0, 1, states},
+    {"states-40.txt", "text", 40, 1, states},   {"states-80.txt", "text", 80, 1, states},
+    {"states-120.txt", "text", 120, 1, states}, {"states-1.txt", "text", 1, 1, states},
+    {"states.csv", "csv", 0, 1, states},        {"states.ndjson", "ndjson", 0, 1, states},
+    {"three.txt", "text", 0, 3, three},         {"three.csv", "csv", 0, 3, three},
+    {"three.ndjson", "ndjson", 0, 3, three},
+};
+
+static void render(const struct golden *g, struct setup *s, struct buf *out)
+{
+	const struct screen_options options = {.width = g->width};
+	const struct screen_format *f = screen_format_find(g->format);
+	struct screen_state *state = screen_state_new(s->t->nr_columns, &options);
+
+	if (!s->sum)
+		s->sum = table_summary_new(s->t->nr_columns);
+	f->begin(state, s->t, out);
+	for (uint32_t i = 0; i < g->nr_iterations; i++) {
+		if (g->nr_iterations > 1)
+			step(s, i);
+		table_summary_add(s->sum, s->t);
+		f->iteration(state, s->t, out);
+	}
+	f->summary(state, s->t, s->sum, out);
+	screen_state_free(state);
+}
+
+static void compare(const char *file, const struct buf *out)
+{
+	struct buf golden;
+	char path[512];
+
+	snprintf(path, sizeof(path), TEST_DATA_DIR "/tables/%s", file);
+	if (getenv("GOLDEN_UPDATE")) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		fwrite(buf_str(out), 1, out->len, f);
+		fclose(f);
+	}
+	buf_init(&golden, OUT_BYTES);
+	assert_int_equal(io_load(AT_FDCWD, path, &golden), 0);
+	if (strcmp(buf_str(&golden), buf_str(out)))
+		fail_msg("%s differs; it is now:\n%s", file, buf_str(out));
+	buf_fini(&golden);
+}
+
+static void golden_tables(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
+		struct setup s = {0};
+		struct buf out;
+
+		buf_init(&out, OUT_BYTES);
+		goldens[i].fill(&s);
+		render(&goldens[i], &s, &out);
+		assert_int_equal(buf_error(&out), 0);
+		compare(goldens[i].file, &out);
+		buf_fini(&out);
+		table_summary_free(s.sum);
+		table_free(s.t);
+	}
+}
+
+/* No line of the table is longer than the terminal, unless it holds one column only. */
+static void wrap_keeps_numbers_whole(void **state)
+{
+	(void)state;
+	for (unsigned width = 1; width < 140; width++) {
+		const struct golden g = {"", "text", width, 1, states};
+		const struct screen_options options = {.width = width};
+		struct screen_state *st = screen_state_new(6, &options);
+		struct setup s = {0};
+		struct buf out;
+		size_t nr_full = 0;
+
+		buf_init(&out, OUT_BYTES);
+		g.fill(&s);
+		screen_format_find("text")->iteration(st, s.t, &out);
+		for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {
+			size_t bars = 0, columns = 0;
+
+			for (char *p = line; *p; p++) {
+				bars += *p == '|';
+				columns += (*p & 0xc0) != 0x80;
+			}
+			if (columns > width && bars > 1)
+				fail_msg("width %u: \"%s\"", width, line);
+			nr_full += strstr(line, "18,446,744,073,709,551,615") != NULL;
+		}
+		assert_int_equal(nr_full, 1);
+		buf_fini(&out);
+		screen_state_free(st);
+		table_free(s.t);
+	}
+}
+
+static void check_object(const char *line)
+{
+	json_error_t e;
+	json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, &e);
+
+	if (!o)
+		fail_msg("%s: %s", e.text, line);
+	if (json_is_true(json_object_get(o, "summary"))) {
+		assert_true(json_is_string(json_object_get(o, "label")));
+	} else {
+		assert_int_equal(json_object_size(o), 18);
+		assert_true(json_is_integer(json_object_get(o, "iteration")));
+	}
+	json_decref(o);
+}
+
+static void ndjson_is_json(void **state)
+{
+	const struct golden g = {"", "ndjson", 0, 1, states};
+	struct setup s = {0};
+	struct buf out;
+	size_t nr = 0;
+
+	(void)state;
+	buf_init(&out, OUT_BYTES);
+	g.fill(&s);
+	*table_cell(s.t, 0, 1) = count(INT64_MAX); /* as far as jansson's integers go */
+	table_cell(s.t, 0, 1)->raw = 1;
+	render(&g, &s, &out);
+	for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"), nr++)
+		check_object(line);
+	assert_int_equal(nr, 6 * 4 - 3 + 6);
+	buf_fini(&out);
+	table_summary_free(s.sum);
+	table_free(s.t);
+}
+
+static void unknown_format(void **state)
+{
+	(void)state;
+	assert_null(screen_format_find("xml"));
+	assert_null(screen_format_find(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(golden_tables),
+	    cmocka_unit_test(wrap_keeps_numbers_whole),
+	    cmocka_unit_test(ndjson_is_json),
+	    cmocka_unit_test(unknown_format),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

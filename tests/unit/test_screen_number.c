@@ -1,0 +1,157 @@
+/*
+ * Numbers as text: rows of number and text.
+ */
+#include "base/buf.h"
+#include "screen/number.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct buf out;
+
+static void expect(const char *what, const char *text)
+{
+	if (strcmp(buf_str(&out), text))
+		fail_msg("%s: \"%s\" is not \"%s\"", what, buf_str(&out), text);
+	buf_reset(&out);
+}
+
+static void humans(void **state)
+{
+	static const struct {
+		double x;
+		const char *unit, *text;
+	} rows[] = {
+	    {0, "", "0"},
+	    {12.5, "", "12.5"},
+	    {12, "", "12"},
+	    {99.96, "", "100"},
+	    {1234.4, "", "1,234"},
+	    {99999, "B", "99,999 B"},
+	    {100000, "B", "100.0 kB"},
+	    {123456, "B", "123.5 kB"},
+	    {999949, "", "999.9 k"},
+	    {999951, "", "1.000 M"},
+	    {1234567, "", "1.235 M"},
+	    {12345678, "", "12.35 M"},
+	    {4123456789, "B", "4.123 GB"},
+	    {0x1p64, "", "18447 P"},
+	    {12.345, "%", "12.3 %"},
+	    {999, "ns", "999 ns"},
+	    {1000, "ns", "1.000 us"},
+	    {20500000, "ns", "20.50 ms"},
+	    {1999900000, "ns", "2.000 s"},
+	    {(double)NAN, "B", "0 B"},
+	    {-5, "", "0"},
+	    {7, "switches", "7"},
+	    {1234567, "cycles", "1.235 M"},
+	    {45, "°C", "45 °C"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		screen_human(&out, rows[i].x, rows[i].unit);
+		expect("human", rows[i].text);
+	}
+}
+
+static void decimals(void **state)
+{
+	static const struct {
+		double x;
+		unsigned decimals;
+		const char *text;
+	} rows[] = {
+	    {0, 0, "0"},
+	    {0, 3, "0.000"},
+	    {1.5, 1, "1.5"},
+	    {0.04, 1, "0.0"},
+	    {9.96, 1, "10.0"},
+	    {0.999999, 4, "1.0000"},
+	    {1.0005, 2, "1.00"},
+	    {0x1p64, 1, "18446744073709551616.0"},
+	    {(double)INFINITY, 0, "99999999999999997748809823456034029568"},
+	    {(double)NAN, 1, "0.0"},
+	    {-1, 1, "0.0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		screen_decimal(&out, rows[i].x, rows[i].decimals);
+		expect("decimal", rows[i].text);
+	}
+}
+
+static void decimals_agree_with_printf(void **state)
+{
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		double x = (double)rand() / 7 / (double)(1 + rand() % 1000);
+		char text[64];
+
+		snprintf(text, sizeof(text), "%.4f", x);
+		screen_decimal(&out, x, 4);
+		if (fabs(strtod(buf_str(&out), NULL) - strtod(text, NULL)) > 1.01e-4)
+			fail_msg("%s is not %s", buf_str(&out), text);
+		buf_reset(&out);
+	}
+}
+
+static void running_shares(void **state)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} rows[] = {{1, "100%"},    {2, "100%"},  {0.9999, "99%"}, {0x1.fffffffffffffp-1, "99%"},
+		    {0.625, "62%"}, {0.01, "1%"}, {0.009, "<1%"},  {0, "<1%"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		screen_running(&out, rows[i].share);
+		expect("running", rows[i].text);
+	}
+}
+
+static void wide_numbers(void **state)
+{
+	(void)state;
+	screen_wide(&out, 0, true);
+	expect("zero", "0");
+	screen_wide(&out, ~(unsigned __int128)0, true);
+	expect("all", "340,282,366,920,938,463,463,374,607,431,768,211,455");
+	screen_wide(&out, (unsigned __int128)UINT64_MAX + 1, false);
+	expect("2^64", "18446744073709551616");
+	screen_quotient(&out, (unsigned __int128)UINT64_MAX * 7 + 2, 7);
+	expect("quotient", "18446744073709551615.2857");
+}
+
+static void widths(void **state)
+{
+	(void)state;
+	assert_int_equal(screen_width(""), 0);
+	assert_int_equal(screen_width("wörk"), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(humans),         cmocka_unit_test(decimals),
+	    cmocka_unit_test(running_shares), cmocka_unit_test(decimals_agree_with_printf),
+	    cmocka_unit_test(wide_numbers),   cmocka_unit_test(widths),
+	};
+	int rc;
+
+	buf_init(&out, 4096);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	buf_fini(&out);
+	return rc;
+}
