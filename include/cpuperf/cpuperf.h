@@ -1,0 +1,85 @@
+/*
+ * libcpuperf: record a session and read one back.
+ *
+ * Link with pkg-config --static --libs cpuperf. Every function that can fail returns 0 or a
+ * negative errno and, where it takes a struct cpuperf_error, says in words what went wrong. Nothing
+ * here prints or exits. Objects are used by one thread at a time; different objects are
+ * independent.
+ */
+#ifndef CPUPERF_CPUPERF_H
+#define CPUPERF_CPUPERF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" */
+const char *cpuperf_version(void);
+
+/* What went wrong: "file:line:column: error: …", perhaps several lines. Empty if nothing. */
+struct cpuperf_error {
+	char text[2048];
+};
+
+/* How an event's value is to be read. */
+enum cpuperf_kind {
+	CPUPERF_COUNT = 1, /* how often it occurred in the iteration */
+	CPUPERF_VALUE = 2, /* a reading at the end of the iteration */
+	CPUPERF_SHARE = 3  /* percent of the iteration's time */
+};
+
+struct cpuperf_event {
+	const char *group, *name;
+	const char *label; /* the column's name */
+	const char *unit;  /* "cycles", "ns", "B", "%" … */
+	enum cpuperf_kind kind;
+	const char *reason; /* why it was not measured; NULL if it was */
+};
+
+/* One event on one CPU over one iteration. */
+struct cpuperf_cell {
+	int has_value;     /* 0: value does not hold; state says why */
+	const char *state; /* "ok", "not counted", "not supported", "offline" …; "": none here */
+	double value;      /* count (scaled if it was multiplexed), reading, or percent */
+	uint64_t raw;      /* as the kernel gave it: difference, or reading */
+	uint64_t enabled_ns; /* how long it was wanted … */
+	uint64_t
+	    running_ns; /* … and how long it was really counted; both 0 if not from perf_event */
+	uint64_t span_ns; /* between the two readings */
+};
+
+/* One iteration. Borrowed for the time of a call. */
+struct cpuperf_iteration {
+	uint32_t number;           /* from 0 */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	size_t nr_events, nr_cpus; /* columns and rows */
+	const struct cpuperf_event *events;
+	const uint32_t *cpus;             /* the CPU of each row */
+	const struct cpuperf_cell *cells; /* row by row: cells[row * nr_events + event] */
+};
+
+/* Called for each iteration; a result other than 0 ends the recording or the reading after it. */
+typedef int cpuperf_iteration_fn(const struct cpuperf_iteration *it, void *arg);
+
+/*
+ * Measures what the spec file says and calls fn after each iteration. Files are written as the spec
+ * says. Events that cannot be measured here are no error: their reason is set. fn may be NULL.
+ */
+int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
+		   struct cpuperf_error *e);
+
+/*
+ * Reads a session back and calls fn for each iteration. What is missing or damaged is left out and
+ * named in *e: then the result is -EBADMSG, after all that is readable was given.
+ */
+int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
+		 struct cpuperf_error *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

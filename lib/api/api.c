@@ -1,0 +1,276 @@
+/*
+ * The public interface, over the rooms.
+ */
+#include "api/live.h"
+#include "base/mem.h"
+#include "cpuperf/cpuperf.h"
+#include "report/tally.h"
+#include "spec/cpsession.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What both directions need to hand a table out. */
+struct client {
+	cpuperf_iteration_fn *fn;
+	void *arg;
+	struct cpuperf_error *e;      /* never NULL */
+	struct table *table;          /* owned */
+	struct cpuperf_event *events; /* owned */
+	struct cpuperf_cell *cells;   /* owned */
+	const struct session *session;
+	bool lost;
+};
+
+const char *cpuperf_version(void)
+{
+	return CPUPERF_VERSION;
+}
+
+/* Further errors go on lines of their own, as long as there is room. */
+static void add_error(struct cpuperf_error *out, const struct err *e)
+{
+	size_t used = strlen(out->text);
+
+	if (used && used + 1 < sizeof(out->text))
+		out->text[used++] = '\n';
+	err_format(e, out->text + used, sizeof(out->text) - used);
+}
+
+static int fail(struct cpuperf_error *out, const struct err *e)
+{
+	add_error(out, e);
+	return e->code;
+}
+
+static int fail_list(struct cpuperf_error *out, const struct err_list *errs, int rc)
+{
+	for (size_t i = 0; i < errs->nr; i++)
+		add_error(out, &errs->item[i]);
+	return rc;
+}
+
+static int client_init(struct client *c, struct table *t, size_t max_rows)
+{
+	c->table = t;
+	c->events = mem_calloc(t->nr_columns, sizeof(*c->events));
+	c->cells = mem_calloc(t->nr_columns * max_rows, sizeof(*c->cells));
+	if (!c->events || !c->cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		const struct table_column *col = &t->columns[i];
+
+		c->events[i] = (struct cpuperf_event){.group = col->group,
+						      .name = col->name,
+						      .label = col->label,
+						      .unit = col->unit,
+						      .kind = (enum cpuperf_kind)col->kind,
+						      .reason = col->reason};
+	}
+	return 0;
+}
+
+static void client_fini(struct client *c)
+{
+	mem_free(c->events);
+	mem_free(c->cells);
+	table_free(c->table);
+}
+
+/* Hands the table to the client, as an iteration. */
+static int give(struct client *c)
+{
+	const struct table *t = c->table;
+	struct cpuperf_iteration it = {.number = t->iteration,
+				       .start_ns = t->start_ns,
+				       .end_ns = t->end_ns,
+				       .nr_events = t->nr_columns,
+				       .nr_cpus = t->nr_rows,
+				       .events = c->events,
+				       .cpus = t->row_cpu,
+				       .cells = c->cells};
+
+	for (size_t i = 0; i < t->nr_rows * t->nr_columns; i++)
+		c->cells[i] = (struct cpuperf_cell){.has_value = cell_has_value(&t->cells[i]),
+						    .state = cell_state_name(t->cells[i].state),
+						    .value = t->cells[i].value,
+						    .raw = t->cells[i].raw,
+						    .enabled_ns = t->cells[i].enabled_ns,
+						    .running_ns = t->cells[i].running_ns,
+						    .span_ns = t->cells[i].span_ns};
+	return c->fn ? c->fn(&it, c->arg) : 0;
+}
+
+static int on_iteration(const struct session_iteration *it, void *arg)
+{
+	struct client *c = arg;
+
+	live_iteration(c->table, c->session, it);
+	return give(c);
+}
+
+static int record_session(struct client *c, const struct plan *plan, struct session *s)
+{
+	struct table *t = table_new(plan->nr_events, plan->nr_cpus);
+	struct err e = {0};
+	int rc;
+
+	if (!t)
+		return fail(c->e, &(struct err){.code = -ENOMEM, .msg = "out of memory"});
+	live_columns(t, plan, s);
+	c->session = s;
+	rc = client_init(c, t, plan->nr_cpus);
+	if (rc)
+		err_set(&e, rc, "out of memory");
+	else if (session_nr_working(s) == 0)
+		rc = err_set(&e, -ENOTSUP, "none of the %zu event(s) can be measured here: %s",
+			     plan->nr_events, session_event(s, 0)->support.reason);
+	else
+		rc = session_run(s, &e);
+	client_fini(c);
+	return rc ? fail(c->e, &e) : 0;
+}
+
+static int record_plan(struct client *c, const struct plan *plan)
+{
+	struct session_config config = {.plan = plan,
+					.tool = "libcpuperf " CPUPERF_VERSION,
+					.on_iteration = on_iteration,
+					.arg = c};
+	struct err e = {0};
+	struct session *s;
+	int rc = session_open(&config, &s, &e);
+
+	if (rc)
+		return fail(c->e, &e);
+	rc = record_session(c, plan, s);
+	session_close(s);
+	return rc;
+}
+
+static int record_spec(struct client *c, const struct spec *spec)
+{
+	struct err_list errs = {0};
+	struct err e = {0};
+	struct host host;
+	struct plan plan;
+	int rc = host_load(&root_live, &host, &e);
+
+	if (rc)
+		return fail(c->e, &e);
+	rc = plan_make(spec, &live_catalogue, &host, &plan, &errs);
+	if (rc) {
+		fail_list(c->e, &errs, rc);
+	} else {
+		rc = record_plan(c, &plan);
+		plan_fini(&plan);
+	}
+	host_fini(&host);
+	return rc;
+}
+
+int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
+		   struct cpuperf_error *e)
+{
+	struct cpuperf_error unused;
+	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
+	struct err_list errs = {0};
+	struct spec spec;
+	int rc;
+
+	c.e->text[0] = '\0';
+	spec_init(&spec);
+	rc = spec_load(spec_path, &spec, &errs);
+	rc = rc ? fail_list(c.e, &errs, rc) : record_spec(&c, &spec);
+	spec_fini(&spec);
+	return rc;
+}
+
+static void take_problem(void *arg, bool is_loss, const struct err *problem)
+{
+	struct client *c = arg;
+
+	c->lost |= is_loss;
+	if (is_loss)
+		add_error(c->e, problem);
+}
+
+static int end_iteration(struct client *c)
+{
+	int stop = 0;
+
+	if (c->table->nr_rows) {
+		table_total(c->table);
+		stop = give(c);
+	}
+	c->table->nr_rows = 0;
+	return stop;
+}
+
+static int read_traces(struct client *c, struct profile_session *s)
+{
+	struct profile_trace trace;
+	int rc;
+
+	while ((rc = profile_session_next(s, &trace)) == 1) {
+		if (report_tally_is_next(c->table, &trace) && end_iteration(c))
+			return 0;
+		report_tally_add(c->table, &trace);
+	}
+	if (rc == 0)
+		end_iteration(c);
+	return rc;
+}
+
+static int read_session(struct client *c, struct profile_session *s)
+{
+	const struct profile_facts *facts = profile_session_facts(s);
+	struct err e = {0};
+	struct table *t;
+	int rc = report_tally_new(facts, &t, &e);
+
+	if (rc)
+		return fail(c->e, &e);
+	rc = client_init(c, t, facts->max_rows);
+	if (rc == 0)
+		rc = read_traces(c, s);
+	client_fini(c);
+	if (rc)
+		return fail(c->e, &(struct err){.code = rc, .msg = "out of memory"});
+	return c->lost ? -EBADMSG : 0;
+}
+
+static int read_manifest(struct client *c, const char *path, const struct cpsession *m)
+{
+	struct profile_manifest manifest = {.path = path,
+					    .output_path_prefix = m->output_path_prefix,
+					    .num_iterations = m->num_iterations,
+					    .num_traces = m->num_traces};
+	struct profile_session *s;
+	struct err e = {0};
+	int rc = profile_session_open(&manifest, take_problem, c, &s, &e);
+
+	if (rc)
+		return fail(c->e, &e);
+	rc = read_session(c, s);
+	profile_session_close(s);
+	return rc;
+}
+
+int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
+		 struct cpuperf_error *e)
+{
+	struct cpuperf_error unused;
+	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
+	struct err_list errs = {0};
+	struct cpsession manifest;
+	int rc;
+
+	c.e->text[0] = '\0';
+	cpsession_init(&manifest);
+	rc = cpsession_load(cpsession_path, &manifest, &errs);
+	rc = rc ? fail_list(c.e, &errs, rc) : read_manifest(&c, cpsession_path, &manifest);
+	cpsession_fini(&manifest);
+	return rc;
+}
