@@ -1,0 +1,98 @@
+/*
+ * --check-spec: the plan in words.
+ */
+#include "base/buf.h"
+#include "base/str.h"
+#include "program.h"
+#include "session/plan.h"
+
+enum { MAX_PLAN_BYTES = 16 << 20 };
+
+static void add_flags(struct buf *out, unsigned flags)
+{
+	for (unsigned bit = 1; bit <= SPEC_TIMEBASE; bit <<= 1)
+		if (flags & bit)
+			buf_printf(out, " %s", spec_flag_name((enum spec_flag)bit));
+}
+
+static void add_opened_as(struct buf *out, const struct plan_event *p)
+{
+	const struct event_row *row = p->event.row;
+
+	if (p->set == PLAN_NO_SET) {
+		buf_printf(out, "  read from  %s\n", row->source);
+		return;
+	}
+	buf_printf(out, "  opened as  %s (type %u, config 0x%llx);", row->source, row->perf_type,
+		   (unsigned long long)row->perf_config);
+	add_flags(out, p->asked->flags);
+	if (p->asked->rate)
+		buf_printf(out, "; rate %llu", (unsigned long long)p->asked->rate);
+	buf_addc(out, '\n');
+}
+
+/* How many fit into one group is the kernel's to say, when they are opened. */
+static void add_place(struct buf *out, const struct plan *plan, const struct plan_event *p)
+{
+	if (p->set == PLAN_NO_SET && p->event.row->scope == EVENT_SCOPE_SYSTEM) {
+		buf_adds(out, "  where      once for the machine, in trace 0\n");
+		return;
+	}
+	buf_adds(out, "  where      ");
+	if (p->set == PLAN_SOFTWARE)
+		buf_adds(out, "the software group of CPUs ");
+	else if (p->set == PLAN_HARDWARE)
+		buf_adds(out, "the hardware group (what does not fit: further ones) of CPUs ");
+	else
+		buf_adds(out, "CPUs ");
+	cpuset_format(&plan->cpus, out);
+	buf_addc(out, '\n');
+}
+
+static void add_event(struct buf *out, const struct plan *plan, const struct plan_event *p)
+{
+	const struct event_row *row = p->event.row;
+
+	buf_printf(out, "\n%s:%s", p->event.group->name, row->name);
+	if (p->asked->label)
+		buf_printf(out, " (column %s)", p->label);
+	buf_addc(out, '\n');
+	add_opened_as(out, p);
+	add_place(out, plan, p);
+	buf_printf(out, "  unit       %s\n", row->unit);
+	buf_printf(out, "  here       %s%s%s\n",
+		   p->support.state == READING_OK ? "works" : reading_state_name(p->support.state),
+		   p->support.reason[0] ? ": " : "", p->support.reason);
+}
+
+static size_t add_plan(struct buf *out, const struct plan *plan)
+{
+	char duration[32];
+	size_t nr_working = 0;
+
+	str_format_duration(plan->spec->duration_ns, duration, sizeof(duration));
+	buf_printf(out, "%s: valid: %s, %zu event(s), %llu iteration(s) of %s, %u CPU(s)\n",
+		   plan->spec->source, plan->is_sampling ? "sampling" : "tally", plan->nr_events,
+		   (unsigned long long)plan->spec->num_iterations, duration, plan->nr_cpus);
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		add_event(out, plan, &plan->events[i]);
+		nr_working += plan->events[i].support.state == READING_OK;
+	}
+	buf_printf(out, "\n%zu of %zu event(s) work here.\n", nr_working, plan->nr_events);
+	return nr_working;
+}
+
+int check_spec(const struct plan *plan, const struct options *o)
+{
+	size_t nr_working;
+	struct buf out;
+	int status;
+
+	buf_init(&out, MAX_PLAN_BYTES);
+	nr_working = add_plan(&out, plan);
+	status = print_result(&out);
+	buf_fini(&out);
+	if (o->strict && nr_working < plan->nr_events)
+		return EXIT_FAILED;
+	return status;
+}

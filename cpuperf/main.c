@@ -1,0 +1,165 @@
+/*
+ * cpuperf: from a spec to a session. Parses options and chooses the verb.
+ */
+#include "api/live.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "host/host.h"
+#include "program.h"
+#include "session/plan.h"
+#include "spec/keys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int print_buf(struct buf *out)
+{
+	int rc = buf_error(out);
+
+	return rc ? rc : io_write_full(STDOUT_FILENO, buf_str(out), out->len);
+}
+
+int print_result(struct buf *out)
+{
+	int rc = print_buf(out);
+
+	if (rc)
+		log_error("standard output: %s", strerror(-rc));
+	return rc ? EXIT_FAILED : EXIT_DONE;
+}
+
+void log_errors(const struct err_list *errs)
+{
+	for (size_t i = 0; i < errs->nr; i++)
+		log_err(LOG_ERROR, &errs->item[i]);
+	if (errs->dropped)
+		log_error("and %zu more", errs->dropped);
+}
+
+static int apply_overrides(const struct options *o, struct spec *spec, struct err_list *errs)
+{
+	int rc = 0;
+
+	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++) {
+		char source[48];
+		struct err e = {0}, *slot;
+		int one;
+
+		if (!o->overrides[key])
+			continue;
+		snprintf(source, sizeof(source), "--%s", key_rows[key].name);
+		for (char *p = source; *p; p++)
+			*p = *p == '_' ? '-' : *p;
+		one = spec_override(spec, key_rows[key].name, o->overrides[key], source, &e);
+		slot = one ? err_list_add(errs) : NULL;
+		if (slot)
+			*slot = e;
+		rc = rc ? rc : one;
+	}
+	return rc ? rc : spec_check(spec, errs);
+}
+
+static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
+{
+	char path[PATH_MAX];
+	struct err e = {0};
+	int rc = find_spec(o->spec_file, path, &e);
+
+	if (rc) {
+		struct err *slot = err_list_add(errs);
+
+		*slot = e; /* the list is empty: there is a slot */
+		return rc;
+	}
+	rc = spec_load(path, spec, errs);
+	return rc ? rc : apply_overrides(o, spec, errs);
+}
+
+static int with_plan(const struct options *o, const struct spec *spec, const struct host *host)
+{
+	struct err_list *errs = &(struct err_list){0};
+	struct plan plan;
+	int status;
+
+	if (plan_make(spec, &live_catalogue, host, &plan, errs)) {
+		log_errors(errs);
+		return EXIT_FAILED;
+	}
+	status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
+	plan_fini(&plan);
+	return status;
+}
+
+static int with_spec(const struct options *o, const struct spec *spec)
+{
+	struct err e = {0};
+	struct host host;
+	int status;
+
+	if (host_load(&root_live, &host, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	status = with_plan(o, spec, &host);
+	host_fini(&host);
+	return status;
+}
+
+static int measure(const struct options *o)
+{
+	struct err_list *errs = &(struct err_list){0};
+	struct spec spec;
+	int status = EXIT_FAILED;
+
+	if (!o->spec_file) {
+		struct err e = {0};
+
+		err_set(&e, -EINVAL, "No events specified");
+		err_hint(&e,
+			 "name a spec: --spec-file=basic.cpspec (--list-specs lists them, --help "
+			 "helps)");
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	spec_init(&spec);
+	if (load_spec(o, &spec, errs))
+		log_errors(errs);
+	else
+		status = with_spec(o, &spec);
+	spec_fini(&spec);
+	return status;
+}
+
+static int run(const struct options *o)
+{
+	if (o->list_specs)
+		return list_specs();
+	if (o->list_events)
+		return list_events(o);
+	if (o->describe_event)
+		return describe_event(o);
+	return measure(o);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.output_format = "text"};
+	struct err e = {0};
+	int answered;
+
+	opt_std_prepare("cpuperf");
+	if (opt_parse(cpuperf_options(), argc, argv, &o, &e) ||
+	    opt_std_open_log(&o.std, "cpuperf", &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_USAGE;
+	}
+	answered = opt_std_answer(&o.std, cpuperf_options(), CPUPERF_VERSION);
+	if (answered)
+		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	return run(&o);
+}

@@ -1,0 +1,130 @@
+/*
+ * The options. Each scalar key of the spec is an option too: those rows are made from spec/'s
+ * table of keys, so that a new key needs no word here.
+ */
+#include "options.h"
+
+#include "base/err.h"
+#include "spec/keys.h"
+
+#include <string.h>
+
+static int set_list_events(const struct opt_row *row, const char *value, void *target,
+			   struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->list_events = true;
+	o->list_pattern = value;
+	return 0;
+}
+
+#define FLAG(name_, member, section_, text)                                                        \
+	{                                                                                          \
+		.name = name_, .arg = OPT_NONE, .section = section_, .help = text,                 \
+		.set = opt_set_flag, .offset = offsetof(struct options, member)                    \
+	}
+
+static const struct opt_row before[] = {
+    {.name = "spec-file",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Measuring",
+     .help = "Measure what FILE says. A name without a slash that is not in the current folder is "
+	     "looked for in CPUPERF_SPEC_PATH, then among the installed specs.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, spec_file)},
+    FLAG(
+	"check-spec", check_spec, "Measuring",
+	"Load the spec, resolve its events and print the plan, without measuring. With --strict it "
+	"fails unless all of it works here."),
+    FLAG("strict", strict, "Measuring",
+	 "Fail before anything starts if an event cannot be measured on every CPU."),
+    {.name = "output-format",
+     .arg = OPT_REQUIRED,
+     .metavar = "FORMAT",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "text csv ndjson",
+     .section = "Measuring",
+     .help = "How results are printed on standard output: text (the default), csv or ndjson.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, output_format)},
+    {.name = "list-events",
+     .arg = OPT_OPTIONAL,
+     .metavar = "PATTERN",
+     .section = "Looking around",
+     .help = "List the events, or those whose name, group:name or description matches the glob "
+	     "PATTERN (without wildcards: contains it).",
+     .set = set_list_events},
+    {.name = "describe-event",
+     .arg = OPT_REQUIRED,
+     .metavar = "GROUP:NAME",
+     .section = "Looking around",
+     .help = "Describe one event.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, describe_event)},
+    FLAG("list-specs", list_specs, "Looking around", "List the specs that are found by name."),
+};
+
+static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
+
+enum {
+	NR_BEFORE = sizeof(before) / sizeof(before[0]),
+	NR_AFTER = sizeof(after) / sizeof(after[0]),
+	MAX_NAME = 40,
+};
+
+static int set_override(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)e;
+	o->overrides[row->offset] = value;
+	return 0;
+}
+
+/* "buffer_size_in_mb" is --buffer-size-in-mb. */
+static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
+{
+	size_t len = strlen(key_rows[key].name);
+
+	for (size_t i = 0; i < len && i + 1 < MAX_NAME; i++)
+		name[i] = key_rows[key].name[i] == '_' ? '-' : key_rows[key].name[i];
+	*out = (struct opt_row){.name = name,
+				.arg = OPT_REQUIRED,
+				.metavar = key_rows[key].metavar,
+				.section = "In place of the spec's keys",
+				.help = key_rows[key].description,
+				.set = set_override,
+				.offset = key};
+}
+
+const struct opt_table *cpuperf_options(void)
+{
+	static struct opt_row rows[NR_BEFORE + OPTIONS_MAX_OVERRIDES + NR_AFTER];
+	static char names[OPTIONS_MAX_OVERRIDES][MAX_NAME];
+	static struct opt_table table = {
+	    .program = "cpuperf",
+	    .summary = "measure what a .cpspec says with the performance counters of Linux",
+	    .usage =
+		"  cpuperf --spec-file=FILE [options]\n"
+		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
+	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage.\n"
+		      "Try: cpuperf --spec-file=basic.cpspec --num-iterations=3",
+	    .rows = rows,
+	};
+	size_t nr = NR_BEFORE;
+
+	if (table.nr_rows)
+		return &table;
+	memcpy(rows, before, sizeof(before));
+	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++)
+		if (key_rows[key].level == KEY_SPEC && key_rows[key].metavar)
+			make_override(key, names[key], &rows[nr++]);
+	memcpy(rows + nr, after, sizeof(after));
+	table.nr_rows = nr + NR_AFTER;
+	return &table;
+}

@@ -1,0 +1,27 @@
+/*
+ * The options of cpuperf: one table gives parsing, help, man page and completion.
+ */
+#ifndef CPUPERF_OPTIONS_H
+#define CPUPERF_OPTIONS_H
+
+#include "base/opt.h"
+#include "base/opt_std.h"
+
+#include <stdbool.h>
+
+enum { OPTIONS_MAX_OVERRIDES = 32 };
+
+struct options {
+	struct opt_std std;
+	bool check_spec, list_events, list_specs, strict;
+	const char *list_pattern; /* NULL: all */
+	const char *describe_event;
+	const char *spec_file;
+	const char *output_format;
+	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
+};
+
+/* Made on the first call from the rows of options.c and the keys of spec/; never fails. */
+const struct opt_table *cpuperf_options(void);
+
+#endif

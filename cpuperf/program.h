@@ -1,0 +1,39 @@
+/*
+ * What the parts of the recording program share: each verb is a function that returns the exit
+ * status and prints its results on stdout.
+ */
+#ifndef CPUPERF_PROGRAM_H
+#define CPUPERF_PROGRAM_H
+
+#include "base/err.h"
+#include "options.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct buf;
+struct host;
+
+/* list.c */
+int list_events(const struct options *o);
+int describe_event(const struct options *o);
+
+/* specs.c: the search for a spec named without a folder. */
+int list_specs(void);
+/* Where the spec is: a path in found (PATH_MAX bytes). 0 or -ENOENT with *e. */
+int find_spec(const char *name, char *found, struct err *e);
+
+/* check.c: --check-spec. */
+struct plan;
+int check_spec(const struct plan *plan, const struct options *o);
+
+/* record.c: the measuring itself. */
+int record(const struct plan *plan, const struct options *o);
+
+/* Writes all of out to stdout; -errno. */
+int print_buf(struct buf *out);
+/* The same, and says what went wrong: an exit status. */
+int print_result(struct buf *out);
+/* One message for each error of a list. */
+void log_errors(const struct err_list *errs);
+
+#endif

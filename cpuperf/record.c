@@ -1,0 +1,275 @@
+/*
+ * Measuring: opens a session, says what does not work, prints each iteration.
+ */
+#include "api/live.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "metric/table.h"
+#include "program.h"
+#include "screen/format.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MAX_TABLE_BYTES = 64 << 20 };
+
+struct recorder {
+	const struct plan *plan;
+	struct session *session;
+	const struct screen_format *format;
+	struct screen_state *screen;
+	struct table *table;
+	struct table_summary *summary;
+	struct buf out;
+	bool begun;
+	int print_error; /* of stdout: 0 or -errno */
+};
+
+static struct session *running; /* for the signal handler */
+
+static void on_signal(int number)
+{
+	(void)number;
+	session_stop(running);
+}
+
+/* The first signal ends the iteration, the second (default action again) the program. */
+static void catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+/* A descriptor per event and CPU can be more than the soft limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static bool same_trouble(const struct session_event *a, const struct session_event *b)
+{
+	return strcmp(a->support.reason, b->support.reason) == 0;
+}
+
+/* One warning for all events with the same trouble as event i, unless an earlier one gave it. */
+static void warn_event(const struct recorder *r, size_t i)
+{
+	const struct session_event *ev = session_event(r->session, i);
+	struct err e = {0};
+	struct buf names;
+
+	for (size_t j = 0; j < i; j++)
+		if (session_event(r->session, j)->nr_cpus == 0 &&
+		    same_trouble(session_event(r->session, j), ev))
+			return;
+	buf_init(&names, 65536);
+	for (size_t j = i; j < r->plan->nr_events; j++)
+		if (session_event(r->session, j)->nr_cpus == 0 &&
+		    same_trouble(session_event(r->session, j), ev))
+			buf_printf(&names, "%s%s:%s", names.len ? ", " : "",
+				   r->plan->events[j].event.group->name,
+				   r->plan->events[j].event.row->name);
+	err_set(&e, -ENOENT, "%s: %s: %s", reading_state_name(ev->support.state), buf_str(&names),
+		ev->support.reason);
+	if (ev->support.hint[0])
+		err_hint(&e, "%s", ev->support.hint);
+	log_err(LOG_WARNING, &e);
+	buf_fini(&names);
+}
+
+/* Says what does not work; how many events do not work on every CPU. */
+static size_t warn_events(const struct recorder *r)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->plan->nr_events; i++) {
+		uint32_t nr_cpus = session_event(r->session, i)->nr_cpus;
+
+		nr += nr_cpus < r->plan->nr_cpus;
+		if (nr_cpus == 0)
+			warn_event(r, i);
+		else if (nr_cpus < r->plan->nr_cpus)
+			log_warning("%s:%s works on %u of %u CPUs only",
+				    r->plan->events[i].event.group->name,
+				    r->plan->events[i].event.row->name, nr_cpus, r->plan->nr_cpus);
+	}
+	return nr;
+}
+
+static int print_out(struct recorder *r)
+{
+	int rc = print_buf(&r->out);
+
+	buf_reset(&r->out);
+	if (rc && !r->print_error)
+		r->print_error = rc;
+	return rc;
+}
+
+/* With nobody to read the results the session ends, after this iteration's files are whole. */
+static int on_iteration(const struct session_iteration *it, void *arg)
+{
+	struct recorder *r = arg;
+
+	live_iteration(r->table, r->session, it);
+	table_summary_add(r->summary, r->table);
+	if (!r->begun)
+		r->format->begin(r->screen, r->table, &r->out);
+	r->begun = true;
+	r->format->iteration(r->screen, r->table, &r->out);
+	return print_out(r);
+}
+
+static void on_note(const char *text, void *arg)
+{
+	(void)arg;
+	log_warning("%s", text);
+}
+
+static void log_start(const struct spec *spec)
+{
+	uint64_t ns_per_s = 1000000000;
+
+	log_info("cpuperf control program starting");
+	if (spec->duration_ns % ns_per_s == 0) {
+		log_info("%llu iteration(s), %llu second(s) per iteration",
+			 (unsigned long long)spec->num_iterations,
+			 (unsigned long long)(spec->duration_ns / ns_per_s));
+	} else {
+		char duration[32];
+
+		str_format_duration(spec->duration_ns, duration, sizeof(duration));
+		log_info("%llu iteration(s), %s per iteration",
+			 (unsigned long long)spec->num_iterations, duration);
+	}
+}
+
+/* Open, but never on the PMU in the whole session. */
+static bool never_counted(const struct recorder *r, size_t i)
+{
+	const struct column_summary *c = &r->summary->column[i];
+
+	return c->nr_cells[CELL_NOT_COUNTED] && !c->nr_cells[CELL_OK] &&
+	       !c->nr_cells[CELL_OFFLINE] && r->plan->events[i].set != PLAN_NO_SET;
+}
+
+static void warn_never_counted(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->plan->nr_events; i++)
+		if (never_counted(r, i))
+			log_warning(
+			    "not counted: %s:%s was open but never ran: iterations shorter "
+			    "than the kernel's rotation, or another user of the PMU (the NMI "
+			    "watchdog: sysctl kernel.nmi_watchdog=0)",
+			    r->plan->events[i].event.group->name,
+			    r->plan->events[i].event.row->name);
+}
+
+static int finish(struct recorder *r, int rc, const struct err *e)
+{
+	if (r->begun && !r->print_error) {
+		r->format->summary(r->screen, r->table, r->summary, &r->out);
+		print_out(r);
+	}
+	warn_never_counted(r);
+	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc)
+		log_info("ended after %llu of %llu iteration(s)",
+			 (unsigned long long)session_nr_done(r->session),
+			 (unsigned long long)r->plan->spec->num_iterations);
+	if (rc)
+		log_err(LOG_ERROR, e);
+	if (r->print_error)
+		log_error("standard output: %s; the session ended with iteration %llu",
+			  strerror(-r->print_error),
+			  (unsigned long long)session_nr_done(r->session) - 1);
+	if (rc || r->print_error) {
+		log_info("cpuperf exiting with error");
+		return EXIT_FAILED;
+	}
+	log_info("cpuperf control program exiting");
+	return EXIT_DONE;
+}
+
+static int run_session(struct recorder *r, const struct options *o)
+{
+	size_t nr_partly = warn_events(r);
+	struct err e = {0};
+	int rc;
+
+	if (session_nr_working(r->session) == 0) {
+		log_error("none of the %zu event(s) can be measured here", r->plan->nr_events);
+		return EXIT_FAILED;
+	}
+	if (o->strict && nr_partly) {
+		log_error(
+		    "%zu of %zu event(s) cannot be measured on every CPU, and --strict asks for "
+		    "all",
+		    nr_partly, r->plan->nr_events);
+		return EXIT_FAILED;
+	}
+	live_columns(r->table, r->plan, r->session);
+	log_start(r->plan->spec);
+	running = r->session;
+	catch_signals();
+	rc = session_run(r->session, &e);
+	return finish(r, rc, &e);
+}
+
+static int with_memory(struct recorder *r, const struct options *o)
+{
+	struct screen_options screen = {.width = opt_std_terminal_width()};
+	int status = EXIT_FAILED;
+
+	r->screen = screen_state_new(r->plan->nr_events, &screen);
+	r->table = table_new(r->plan->nr_events, r->plan->nr_cpus);
+	r->summary = table_summary_new(r->plan->nr_events);
+	buf_init(&r->out, MAX_TABLE_BYTES);
+	if (r->screen && r->table && r->summary)
+		status = run_session(r, o);
+	else
+		log_error("out of memory");
+	buf_fini(&r->out);
+	table_summary_free(r->summary);
+	table_free(r->table);
+	screen_state_free(r->screen);
+	return status;
+}
+
+int record(const struct plan *plan, const struct options *o)
+{
+	struct recorder r = {.plan = plan, .format = screen_format_find(o->output_format)};
+	struct session_config config = {.plan = plan,
+					.tool = "cpuperf " CPUPERF_VERSION,
+					.on_iteration = on_iteration,
+					.on_note = on_note,
+					.arg = &r};
+	struct err e = {0};
+	int status;
+
+	if (!r.format) {
+		log_error("--output-format=%s: not one of text, csv, ndjson", o->output_format);
+		return EXIT_USAGE;
+	}
+	raise_descriptor_limit();
+	if (session_open(&config, &r.session, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	status = with_memory(&r, o);
+	session_close(r.session);
+	return status;
+}
