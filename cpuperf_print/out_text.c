@@ -1,0 +1,197 @@
+/*
+ * The text format, for people: what was measured on what, then each iteration, trace by trace,
+ * the totals, and a summary. Knows nothing of files; the numbers are those of metric/.
+ */
+#include "output.h"
+#include "screen/number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NUMBER_WIDTH = 22, RATE_WIDTH = 12, RUNNING_WIDTH = 9, CELL_BYTES = 128 };
+
+/* A line of the header, unless there is nothing to say. */
+static void fact(struct print *p, const char *name, const char *value)
+{
+	if (value && *value)
+		buf_printf(&p->out, "%-10s %s\n", name, value);
+}
+
+void out_text_begin(struct print *p)
+{
+	const struct profile_facts *f = p->facts;
+	const struct trace_info *info = f->info;
+
+	fact(p, "Config", *p->config_name ? p->config_name : "unnamed");
+	fact(p, "Host", f->head.host);
+	fact(p, "Machine", f->head.machine);
+	if (!info)
+		return;
+	fact(p, "CPU", info->cpu_model);
+	fact(p, "Kernel", info->kernel);
+	fact(p, "Tool", info->tool);
+}
+
+/* A trace's note, once per iteration whichever traces have it. */
+void out_text_trace(struct print *p, const struct profile_trace *trace)
+{
+	char line[PROFILE_NOTE_BYTES + 16];
+
+	for (size_t i = 0; i < trace->nr_notes; i++) {
+		snprintf(line, sizeof(line), "Note: %s\n", trace->notes[i]);
+		if (!strstr(buf_str(&p->notes), line))
+			buf_adds(&p->notes, line);
+	}
+}
+
+static void right(struct buf *out, unsigned width, const struct buf *text)
+{
+	unsigned len = screen_width(buf_str(text));
+
+	buf_fill(out, ' ', len < width ? width - len : 1);
+	buf_adds(out, buf_str(text));
+}
+
+static unsigned label_width(const struct table *t)
+{
+	unsigned width = 16;
+
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (screen_width(t->columns[i].label) > width)
+			width = screen_width(t->columns[i].label);
+	return width;
+}
+
+static void put_number(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	if (!cell_has_value(c)) {
+		buf_adds(b, cell_state_name(c->state));
+	} else if (column->kind == EVENT_SHARE) {
+		screen_decimal(b, c->value, 1);
+		buf_addc(b, '%');
+	} else {
+		buf_u64_commas(b, c->count);
+	}
+}
+
+/* Counts per second; values as they are, in short. */
+static void put_rate(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	if (!cell_has_value(c) || column->kind == EVENT_SHARE)
+		return;
+	if (column->kind == EVENT_VALUE) {
+		screen_human(b, c->value, column->unit);
+	} else if (c->span_ns) {
+		screen_human(b, cell_rate(c), column->unit);
+		buf_adds(b, "/s");
+	}
+}
+
+static void put_running(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	(void)column;
+	if (cell_has_value(c) && c->is_perf)
+		screen_running(b, cell_running_share(c));
+}
+
+static const struct {
+	const char *name;
+	unsigned width;
+	void (*put)(struct buf *b, const struct table_column *column, const struct cell *c);
+} parts[] = {
+    {"number", NUMBER_WIDTH, put_number},
+    {"in short", RATE_WIDTH, put_rate},
+    {"running", RUNNING_WIDTH, put_running},
+};
+
+enum { NR_PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+static void line(struct buf *out, unsigned width, const struct table_column *column,
+		 const struct cell *c)
+{
+	size_t end;
+
+	buf_adds(out, "  ");
+	buf_adds(out, column->label);
+	buf_fill(out, ' ', width - screen_width(column->label));
+	end = out->len;
+	for (size_t i = 0; i < NR_PARTS; i++) {
+		struct buf b;
+
+		buf_init(&b, CELL_BYTES);
+		parts[i].put(&b, column, c);
+		right(out, parts[i].width, &b);
+		if (b.len)
+			end = out->len;
+		buf_fini(&b);
+	}
+	out->len = end < out->len ? end : out->len; /* no blanks at the end */
+	if (cell_is_partial(c))
+		buf_adds(out, c->state == CELL_OFFLINE ? "  offline" : "  partial");
+	buf_addc(out, '\n');
+}
+
+static void block(struct print *p, const char *name, const struct cell *cells)
+{
+	unsigned width = label_width(p->table);
+
+	buf_printf(&p->out, "\n%-*s", (int)width + 2, name);
+	for (size_t i = 0; i < NR_PARTS; i++)
+		buf_printf(&p->out, "%*s", (int)parts[i].width, parts[i].name);
+	buf_addc(&p->out, '\n');
+	for (size_t i = 0; i < p->table->nr_columns; i++)
+		if (cells[i].state != CELL_NONE)
+			line(&p->out, width, &p->table->columns[i], &cells[i]);
+}
+
+static void when(struct buf *out, const struct table *t)
+{
+	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
+	struct tm tm;
+	char text[64];
+
+	if (!t->realtime_ns || !gmtime_r(&seconds, &tm) ||
+	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		return;
+	buf_printf(out, " until %s.%03u UTC", text,
+		   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
+}
+
+static void title(struct print *p)
+{
+	const struct table *t = p->table;
+
+	buf_printf(&p->out, "\nIteration %" PRIu32 ":", t->iteration);
+	if (t->end_ns >= t->start_ns) {
+		buf_addc(&p->out, ' ');
+		screen_human(&p->out, (double)(t->end_ns - t->start_ns), "ns");
+	}
+	when(&p->out, t);
+	buf_addc(&p->out, '\n');
+}
+
+void out_text_iteration(struct print *p)
+{
+	const struct table *t = p->table;
+	char name[48];
+
+	title(p);
+	buf_adds(&p->out, buf_str(&p->notes));
+	if (buf_error(&p->notes))
+		buf_adds(&p->out, "Note: there are more notes than are shown\n");
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
+			 t->row_cpu[row]);
+		block(p, name, table_cell(t, row, 0));
+	}
+	if (t->nr_rows > 1)
+		block(p, "All traces", t->totals);
+}
+
+void out_text_end(struct print *p)
+{
+	if (p->summary->nr_iterations)
+		screen_format_find("text")->summary(p->screen, p->table, p->summary, &p->out);
+}
