@@ -1,0 +1,27 @@
+# bash completion of cpuperf_print; generated from its option table
+_cpuperf_print() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	COMPREPLY=()
+	if [[ $cur == "=" ]]; then cur=; elif [[ $prev == "=" ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi
+	case $prev in
+	--session)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--output-format)
+		COMPREPLY=($(compgen -W "text csv ndjson raw" -- "$cur"))
+		return
+		;;
+	--output-file)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--log-file)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "--session= --output-format= --output-file= --verbose --quiet --log-file= --help --version" -- "$cur")
+	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
+}
+complete -F _cpuperf_print cpuperf_print
