@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What comes from outside must not act on a terminal: C0 but the newline, DEL, C1 in UTF-8. */
+/* What comes from outside must not act on a terminal: C0, DEL, C1 in UTF-8. */
 static void disarm(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
+		if (*p < 0x20 || *p == 0x7f)
 			*p = '?';
 		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
 			p[0] = p[1] = '?';

@@ -160,18 +160,18 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len)
 {
 	uint64_t random = 0;
-	int rc = sys()->getrandom(&random, sizeof(random));
+	int fd, closed, rc = sys()->getrandom(&random, sizeof(random));
 
 	if (rc < 0)
 		return rc;
 	snprintf(temporary, NAME_MAX + 1, ".cpuperf-%016llx.tmp", (unsigned long long)random);
-
-	IO_AUTO_FD int fd =
-	    sys()->openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-
+	fd = sys()->openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fd;
 	rc = io_write_full(fd, data, len);
+	closed = sys()->close(fd); /* a network's file system may tell of a full disk only now */
+	if (rc == 0 && closed != -EINTR)
+		rc = closed;
 	if (rc)
 		sys()->unlinkat(dirfd, temporary, 0);
 	return rc;

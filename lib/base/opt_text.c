@@ -144,10 +144,8 @@ void opt_complete_bash(const struct opt_table *t, struct buf *out)
 }
 
 /* zsh descriptions stand in brackets and single quotes: neither may occur inside. */
-static void add_zsh_text(struct buf *out, const char *text)
+static void add_zsh_text(struct buf *out, const char *text, size_t len)
 {
-	size_t len = strcspn(text, ".;");
-
 	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '\'')
 			buf_adds(out, "'\\''");
@@ -158,11 +156,22 @@ static void add_zsh_text(struct buf *out, const char *text)
 	}
 }
 
+/* Without the full stop, and without what comes behind it. */
+static size_t first_sentence(const char *text)
+{
+	const char *stop = strstr(text, ". ");
+	size_t len = stop ? (size_t)(stop - text) : strlen(text);
+
+	return len && text[len - 1] == '.' ? len - 1 : len;
+}
+
 static void add_zsh_argument(struct buf *out, const struct opt_row *row)
 {
 	if (row->arg == OPT_NONE)
 		return;
-	buf_printf(out, "%s:%s:", row->arg == OPT_OPTIONAL ? ":" : "", row->metavar);
+	buf_adds(out, row->arg == OPT_OPTIONAL ? "::" : ":");
+	add_zsh_text(out, row->metavar, strlen(row->metavar));
+	buf_addc(out, ':');
 	if (row->complete == OPT_COMPLETE_WORDS)
 		buf_printf(out, "(%s)", row->words);
 	else if (row->complete == OPT_COMPLETE_FILE)
@@ -181,7 +190,7 @@ void opt_complete_zsh(const struct opt_table *t, struct buf *out)
 			   row->arg == OPT_REQUIRED   ? "="
 			   : row->arg == OPT_OPTIONAL ? "=-"
 						      : "");
-		add_zsh_text(out, row->help);
+		add_zsh_text(out, row->help, first_sentence(row->help));
 		buf_addc(out, ']');
 		add_zsh_argument(out, row);
 		buf_addc(out, '\'');

@@ -64,7 +64,7 @@ int root_load_line(const struct root *r, const char *path, char *line, size_t si
 		return (int)n;
 	for (len = 0; len < (size_t)n && text[len] != '\n' && text[len] != '\0';)
 		len++;
-	if (len >= size)
+	if (len >= size || len == sizeof(text))
 		return -EFBIG;
 	memcpy(line, text, len);
 	line[len] = '\0';

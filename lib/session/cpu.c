@@ -105,23 +105,29 @@ static bool all_refused(const struct session_cpu *c, const struct session_probe 
 	return true;
 }
 
-int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+static void forget_results(struct session_cpu *c)
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < c->nr_events; i++) {
 		c->errors[i] = 0;
 		c->refused[i] = READING_NONE;
 		c->group_of[i] = NO_GROUP;
 	}
+}
+
+int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+{
+	int rc = 0;
+
+	forget_results(c);
 	for (int set = 0; set < PLAN_NR_SETS && rc == 0; set++)
 		rc = open_set(c, p, (enum plan_set)set);
 	if (rc == 0 && all_refused(c, p))
 		rc = -ENODEV;
-	if (rc)
+	c->is_open = rc == 0;
+	if (rc) {
 		session_cpu_close(c);
-	else
-		c->is_open = true;
+		forget_results(c); /* a CPU that is away says nothing of its events */
+	}
 	return rc;
 }
 
@@ -166,12 +172,29 @@ static void read_detached(const struct pmu_group *g, uint64_t time_ns, struct re
 			    got >> i & 1 ? &counts[i] : NULL);
 }
 
-/* False if the CPU of the group is gone. */
-static bool read_group(const struct pmu_group *g, struct reading *out)
+/* An event alone in its group reads as before when its CPU is gone, but its time stands still. */
+static bool is_frozen(const struct pmu_group *g, const struct reading *before, uint64_t now_ns,
+		      const struct pmu_count *count)
+{
+	enum { LEAST_NS = 1000000 }; /* between two readings: the kernel's clock may be coarse */
+	const struct reading *r;
+
+	if (!before || g->nr_members != 1)
+		return false;
+	r = &before[g->members[0].event];
+	return r->state == READING_OK && now_ns - r->time_ns >= LEAST_NS &&
+	       count->enabled_ns == r->enabled_ns;
+}
+
+/* before: the readings of the boundary before, or NULL. False if the CPU of the group is gone. */
+static bool read_group(const struct pmu_group *g, const struct reading *before, struct reading *out)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint64_t now_ns = clock_monotonic_ns();
 	int rc = pmu_group_read(g, counts);
+
+	if (rc == 0 && is_frozen(g, before, now_ns, counts))
+		rc = -ENODEV;
 
 	if (rc == -ENODEV) {
 		read_detached(g, now_ns, out);
@@ -183,16 +206,26 @@ static bool read_group(const struct pmu_group *g, struct reading *out)
 	return true;
 }
 
+void session_cpu_leave(struct session_cpu *c, struct reading *out)
+{
+	for (size_t i = 0; i < c->nr_events; i++)
+		if (c->group_of[i] != NO_GROUP && out[i].state == READING_OK)
+			out[i].state = READING_OFFLINE;
+	session_cpu_close(c);
+	forget_results(c);
+}
+
 bool session_cpu_read(struct session_cpu *c, struct reading *out)
 {
+	const struct reading *before = out == c->end ? c->start : NULL;
 	bool here = true;
 
 	for (size_t i = 0; i < c->nr_events; i++)
 		out[i] = (struct reading){.event = (uint32_t)i, .state = c->refused[i]};
 	for (size_t g = 0; g < c->nr_groups; g++)
-		here &= read_group(&c->groups[g], out);
+		here &= read_group(&c->groups[g], before, out);
 	if (!here)
-		session_cpu_close(c);
+		session_cpu_leave(c, out);
 	return here;
 }
 
@@ -202,14 +235,6 @@ static bool is_stuck(const struct pmu_group *g)
 
 	return g->nr_members > 1 && pmu_group_read(g, counts) == 0 && counts[0].enabled_ns > 0 &&
 	       counts[0].running_ns == 0;
-}
-
-bool session_cpu_is_stuck(const struct session_cpu *c)
-{
-	for (size_t g = 0; g < c->nr_groups; g++)
-		if (is_stuck(&c->groups[g]))
-			return true;
-	return false;
 }
 
 static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)
@@ -222,13 +247,15 @@ static size_t split_group(struct session_cpu *c, const struct session_probe *p, 
 		events[i] = old.members[i].event;
 	pmu_group_fini(&c->groups[which]);
 	for (size_t i = 0; i < nr; i++) {
-		if (add_event(c, p, events[i], true))
-			break;
+		int rc = add_event(c, p, events[i], true);
+
+		if (rc)
+			set_result(c, p, events[i], -rc);
 		drop_empty_group(c);
 	}
 	for (size_t g = first; g < c->nr_groups; g++) {
 		(void)pmu_group_enable(&c->groups[g]);
-		(void)read_group(&c->groups[g], c->start);
+		(void)read_group(&c->groups[g], NULL, c->start);
 	}
 	return nr;
 }

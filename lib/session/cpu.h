@@ -46,13 +46,17 @@ void session_cpu_enable(struct session_cpu *c);
  * Reads all groups into out[nr_events] (c->start or c->end). Events that are not open become
  * READING_NONE or why they are not; so do those that are read elsewhere. Returns false if the CPU
  * went away: what its events had counted is in out as READING_OFFLINE, and the groups are closed.
+ * If a CPU has no group of several events, that is seen one reading later.
  */
 bool session_cpu_read(struct session_cpu *c, struct reading *out);
 
-/* True if a group of several events has been enabled for a while and never ran. */
-bool session_cpu_is_stuck(const struct session_cpu *c);
-/* Opens the events of such groups anew, each by itself, enables them and makes their start reading.
- * Returns how many events that were. */
+/* What session_cpu_read does then; for a caller who learns otherwise that the CPU went away: the
+ * readings in out become READING_OFFLINE, and the groups are closed. */
+void session_cpu_leave(struct session_cpu *c, struct reading *out);
+
+/* Groups of several events that have been enabled for a while and never ran: opens their events
+ * anew, each by itself, enables them and makes their start reading. Returns how many events that
+ * were. */
 size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p);
 
 #endif

@@ -8,6 +8,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { MAX_LABEL_BYTES = 1 << 20 };
 
 /* Adds an error that a room without places has filled, with its place in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
@@ -87,12 +90,55 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	rc = resolve(plan->spec, p->asked, c, &p->event, errs);
 	if (rc)
 		return rc;
-	p->label = p->asked->label ? p->asked->label : p->event.row->name;
 	p->set = set_of(&p->event);
 	plan->nr_perf += p->set != PLAN_NO_SET;
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
 	return rc ? rc : check_alias_twice(plan, i, errs);
+}
+
+/* What tells two columns of one event apart: "user", "os" or, of both, "all". */
+static const char *modes_name(unsigned flags)
+{
+	unsigned modes = flags & (SPEC_OS | SPEC_USER);
+
+	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
+}
+
+/* The heading of the event's column: its label or name; with group or mode where another column
+ * would have the same. */
+static const char *make_label(struct plan *plan, size_t i)
+{
+	const struct plan_event *p = &plan->events[i];
+	const char *column = spec_event_column(p->asked);
+	bool other_group = false, same_event = false;
+
+	for (size_t j = 0; j < plan->nr_events; j++) {
+		const struct plan_event *q = &plan->events[j];
+
+		if (i == j || p->asked->label || q->asked->label ||
+		    strcmp(column, spec_event_column(q->asked)) != 0)
+			continue;
+		if (q->event.row == p->event.row)
+			same_event = true;
+		else
+			other_group = true;
+	}
+	if (!same_event && !other_group)
+		return column;
+	return arena_printf(&plan->arena, "%s%s%s%s%s", other_group ? p->asked->group_name : "",
+			    other_group ? ":" : "", column, same_event ? ":" : "",
+			    same_event ? modes_name(p->asked->flags) : "");
+}
+
+static int make_labels(struct plan *plan, struct err_list *errs)
+{
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		plan->events[i].label = make_label(plan, i);
+		if (!plan->events[i].label)
+			return err_set(err_list_add(errs), -ENOMEM, "out of memory");
+	}
+	return 0;
 }
 
 static int check_model(const struct spec *spec, struct err_list *errs)
@@ -108,6 +154,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	struct plan plan = {.spec = spec, .host = host, .nr_events = spec->nr_events};
 	int rc;
 
+	arena_init(&plan.arena, MAX_LABEL_BYTES);
 	plan.events = mem_calloc(spec->nr_events, sizeof(*plan.events));
 	if (!plan.events)
 		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
@@ -120,6 +167,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 
 		rc = rc ? rc : one;
 	}
+	rc = rc ? rc : make_labels(&plan, errs);
 	if (rc) {
 		plan_fini(&plan);
 		return rc;
@@ -130,6 +178,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 
 void plan_fini(struct plan *p)
 {
+	arena_fini(&p->arena);
 	mem_free(p->events);
 	p->events = NULL;
 	p->nr_events = 0;

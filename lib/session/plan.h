@@ -5,6 +5,7 @@
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H
 
+#include "base/arena.h"
 #include "base/cpuset.h"
 #include "base/err.h"
 #include "event/event.h"
@@ -29,6 +30,7 @@ struct plan_event {
 struct plan {
 	const struct spec *spec; /* borrowed, like host: both outlive the plan */
 	const struct host *host;
+	struct arena arena;        /* owns labels that were made */
 	struct plan_event *events; /* owned; in the spec's order */
 	size_t nr_events, nr_perf;
 	struct cpuset cpus; /* the CPUs measured: all that are online */

@@ -80,7 +80,7 @@ static int parse(struct doc *d, const char *text, int scan_rc, const struct err 
 	if (rc && !(scan_rc && json_error_code(&error) == json_error_premature_end_of_input))
 		return report_syntax(d, text, &error);
 	if (scan_rc)
-		report_err(d->errs, scan_err);
+		err_list_insert(d->errs, scan_err);
 	return scan_rc;
 }
 
@@ -104,7 +104,7 @@ int doc_open(struct doc *d, const char *text, size_t len, enum key_level level)
 	if (rc == -ENOMEM)
 		return report_no_memory(d->errs, d->source);
 	if (rc && !d->scan.text) {
-		report_err(d->errs, &e);
+		err_list_insert(d->errs, &e);
 		return rc;
 	}
 	rc = parse(d, text, rc, &e);
@@ -137,6 +137,6 @@ int doc_load(const char *path, struct buf *text, struct err_list *errs)
 		return report_no_memory(errs, path);
 	err_set_at(&e, rc, path, 0, 0, "cannot be read: %s",
 		   rc == -EFBIG ? "larger than 4 MiB" : strerror(-rc));
-	report_err(errs, &e);
+	err_list_insert(errs, &e);
 	return rc;
 }

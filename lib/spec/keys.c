@@ -70,7 +70,8 @@ const struct key_row key_rows[] = {
 	.max = 31536000, /* a year */
 	.default_text = "10",
 	.unit = "seconds",
-	.description = "How long one iteration takes. 0 reads the counters once, at once.",
+	.description = "How long one iteration takes. 0 reads the counters once, at once. The "
+		       "option --duration also takes units: 10ms, 0.5s, 2m.",
 	.metavar = "TIME",
     },
     {

@@ -12,28 +12,6 @@
 
 enum { SHOWN_BYTES = 48 };
 
-static bool is_before(const struct err *a, const struct err *b)
-{
-	return a->line != b->line ? a->line < b->line : a->column < b->column;
-}
-
-struct err *report_err(struct err_list *errs, const struct err *e)
-{
-	size_t at = errs->nr;
-
-	while (at && is_before(e, &errs->item[at - 1]))
-		at--;
-	if (errs->nr == ERR_LIST_MAX)
-		errs->dropped++; /* the last one, or this */
-	else
-		errs->nr++;
-	if (at == ERR_LIST_MAX)
-		return NULL;
-	memmove(&errs->item[at + 1], &errs->item[at], (errs->nr - at - 1) * sizeof(*e));
-	errs->item[at] = *e;
-	return &errs->item[at];
-}
-
 struct err *report_at(struct err_list *errs, const char *source, struct spec_pos pos,
 		      const char *fmt, ...)
 {
@@ -44,10 +22,8 @@ struct err *report_at(struct err_list *errs, const char *source, struct spec_pos
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	for (char *p = strchr(msg, '\n'); p; p = strchr(p, '\n'))
-		*p = '?'; /* of a key or value, which must not look like a message of ours */
 	err_set_at(&e, -EINVAL, source, pos.line, pos.column, "%s", msg);
-	return report_err(errs, &e);
+	return err_list_insert(errs, &e);
 }
 
 int report_no_memory(struct err_list *errs, const char *source)
@@ -55,7 +31,7 @@ int report_no_memory(struct err_list *errs, const char *source)
 	struct err e = {.code = 0};
 
 	err_set_at(&e, -ENOMEM, source, 0, 0, "out of memory");
-	report_err(errs, &e);
+	err_list_insert(errs, &e);
 	return -ENOMEM;
 }
 

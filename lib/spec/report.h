@@ -16,8 +16,6 @@
  * hint; NULL if there is no room for it. */
 struct err *report_at(struct err_list *errs, const char *source, struct spec_pos pos,
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Puts an error that is filled already at its place. */
-struct err *report_err(struct err_list *errs, const struct err *e);
 /* Reports -ENOMEM; returns it. */
 int report_no_memory(struct err_list *errs, const char *source);
 /* Kept and dropped. */
