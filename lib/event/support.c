@@ -21,11 +21,26 @@ static void say(struct event_support *out, enum reading_state state, const char 
 	snprintf(out->hint, sizeof(out->hint), "%s", hint);
 }
 
+/* perf_event_open(2): the file perf_event_paranoid is the way to find out. */
+static bool has_perf_events(const struct host *h)
+{
+	return h->perf_event_paranoid != INT_MAX;
+}
+
+static void say_no_perf_events(struct event_support *out)
+{
+	say(out, READING_NOT_SUPPORTED, "this kernel has no perf events",
+	    "use a kernel with CONFIG_PERF_EVENTS");
+}
+
 static void say_no_permission(const struct host *h, struct event_support *out)
 {
-	if (h->perf_event_paranoid == INT_MAX) {
-		say(out, READING_NOT_SUPPORTED, "this kernel has no perf events",
-		    "use a kernel with CONFIG_PERF_EVENTS");
+	if (host_may_measure_cpus(h)) {
+		say(out, READING_NO_PERMISSION,
+		    "perf_event_open is refused, although perf_event_paranoid or capabilities "
+		    "allow it",
+		    "let the container's seccomp profile, user namespace or security module allow "
+		    "it");
 		return;
 	}
 	say(out, READING_NO_PERMISSION, "", "");
@@ -34,8 +49,7 @@ static void say_no_permission(const struct host *h, struct event_support *out)
 		 h->perf_event_paranoid);
 	snprintf(out->hint, sizeof(out->hint),
 		 "run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "
-		 "kernel.perf_event_paranoid to %d",
-		 0);
+		 "kernel.perf_event_paranoid to 0");
 }
 
 static void say_no_pmu(struct event_support *out)
@@ -73,6 +87,8 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 	say(out, READING_OK, "", "");
 	if (!ev->group->is_perf)
 		check_file(h, ev, out);
+	else if (!has_perf_events(h))
+		say_no_perf_events(out);
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
 		say_no_pmu(out);
 	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))
@@ -107,25 +123,17 @@ static void explain_not_supported(const struct host *h, const struct event *ev, 
 void event_support_explain(const struct host *h, const struct event *ev, int error,
 			   struct event_support *out)
 {
-	if (!ev->group->is_perf) {
-		explain_file(ev, error, out);
-		return;
-	}
-	switch (error) {
-	case EACCES:
-	case EPERM:
-		say_no_permission(h, out);
-		break;
-	case EMFILE:
-	case ENFILE:
+	if (error == EMFILE || error == ENFILE)
 		say(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
 		    "raise the limit: ulimit -n, or LimitNOFILE= of the service");
-		break;
-	case ENOMEM:
-	case ENOSPC:
+	else if (!ev->group->is_perf)
+		explain_file(ev, error, out);
+	else if (!has_perf_events(h))
+		say_no_perf_events(out);
+	else if (error == EACCES || error == EPERM)
+		say_no_permission(h, out);
+	else if (error == ENOMEM || error == ENOSPC)
 		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
-		break;
-	default:
+	else
 		explain_not_supported(h, ev, error, out);
-	}
 }

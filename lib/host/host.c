@@ -171,6 +171,8 @@ int host_load(const struct root *root, struct host *out, struct err *e)
 	struct host h = {.root = *root};
 	int rc = load_cpuset(root, "/sys/devices/system/cpu/online", &h.online);
 
+	if (rc == 0 && cpuset_count(&h.online) == 0)
+		rc = -EINVAL;
 	if (rc)
 		return err_set(e, rc, "%s/sys/devices/system/cpu/online: cannot be read: %s",
 			       root->dir, strerror(-rc));

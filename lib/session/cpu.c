@@ -78,6 +78,7 @@ static int add_event(struct session_cpu *c, const struct session_probe *p, size_
 		if (rc)
 			return rc;
 		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[i], (uint32_t)i);
+		drop_empty_group(c); /* not even alone: the next ones may fit into the old one */
 	}
 	set_result(c, p, i, -rc);
 	return 0;
@@ -94,15 +95,14 @@ static int open_set(struct session_cpu *c, const struct session_probe *p, enum p
 	return rc;
 }
 
-/* A CPU that is offline refuses every event with ENODEV (find_get_context() in the kernel). */
-static bool all_refused(const struct session_cpu *c, const struct session_probe *p)
+/* An offline CPU refuses with ENODEV what a PMU has taken (find_get_context() in the kernel), and
+ * what no PMU takes is refused as ever. */
+static bool is_offline(const struct session_cpu *c)
 {
-	if (p->plan->nr_perf == 0)
-		return false;
-	for (size_t i = 0; i < p->plan->nr_events; i++)
-		if (p->plan->events[i].set != PLAN_NO_SET && c->errors[i] != ENODEV)
-			return false;
-	return true;
+	for (size_t i = 0; i < c->nr_events && c->nr_groups == 0; i++)
+		if (c->errors[i] == ENODEV)
+			return true;
+	return false;
 }
 
 static void forget_results(struct session_cpu *c)
@@ -121,7 +121,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	forget_results(c);
 	for (int set = 0; set < PLAN_NR_SETS && rc == 0; set++)
 		rc = open_set(c, p, (enum plan_set)set);
-	if (rc == 0 && all_refused(c, p))
+	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
 	if (rc) {
@@ -172,18 +172,22 @@ static void read_detached(const struct pmu_group *g, uint64_t time_ns, struct re
 			    got >> i & 1 ? &counts[i] : NULL);
 }
 
-/* An event alone in its group reads as before when its CPU is gone, but its time stands still. */
+/* An event alone in its group is read as before when its CPU is gone, but its time stands still:
+ * it lags behind the clock, and a second reading shows no progress. */
 static bool is_frozen(const struct pmu_group *g, const struct reading *before, uint64_t now_ns,
 		      const struct pmu_count *count)
 {
-	enum { LEAST_NS = 1000000 }; /* between two readings: the kernel's clock may be coarse */
+	enum { LAG_NS = 1000000 }; /* more than a reading takes; the second one excuses the rest */
+	struct pmu_count again;
 	const struct reading *r;
 
 	if (!before || g->nr_members != 1)
 		return false;
 	r = &before[g->members[0].event];
-	return r->state == READING_OK && now_ns - r->time_ns >= LEAST_NS &&
-	       count->enabled_ns == r->enabled_ns;
+	if (r->state != READING_OK ||
+	    count->enabled_ns - r->enabled_ns + LAG_NS > now_ns - r->time_ns)
+		return false;
+	return pmu_group_read(g, &again) == 0 && again.enabled_ns == count->enabled_ns;
 }
 
 /* before: the readings of the boundary before, or NULL. False if the CPU of the group is gone. */
@@ -195,7 +199,6 @@ static bool read_group(const struct pmu_group *g, const struct reading *before, 
 
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
-
 	if (rc == -ENODEV) {
 		read_detached(g, now_ns, out);
 		return false;
@@ -251,7 +254,6 @@ static size_t split_group(struct session_cpu *c, const struct session_probe *p, 
 
 		if (rc)
 			set_result(c, p, events[i], -rc);
-		drop_empty_group(c);
 	}
 	for (size_t g = first; g < c->nr_groups; g++) {
 		(void)pmu_group_enable(&c->groups[g]);

@@ -46,7 +46,6 @@ void session_cpu_enable(struct session_cpu *c);
  * Reads all groups into out[nr_events] (c->start or c->end). Events that are not open become
  * READING_NONE or why they are not; so do those that are read elsewhere. Returns false if the CPU
  * went away: what its events had counted is in out as READING_OFFLINE, and the groups are closed.
- * If a CPU has no group of several events, that is seen one reading later.
  */
 bool session_cpu_read(struct session_cpu *c, struct reading *out);
 

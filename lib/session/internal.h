@@ -54,6 +54,16 @@ struct session {
 void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Descriptors kept from the events while those are opened: files, folders and locks need some
+ * later, and a session that met the limit is to give what it has. */
+enum { SESSION_NR_SPARE = 16 };
+struct session_spare {
+	int fd[SESSION_NR_SPARE];
+	int nr;
+};
+void session_spare_hold(const struct session *s, struct session_spare *spare);
+void session_spare_drop(struct session_spare *spare);
+
 /* Files and writer, before the first iteration; and the end of both. */
 int session_record_open(struct session *s, struct err *e);
 void session_record_close(struct session *s);

@@ -25,14 +25,18 @@ static bool is_current(int fd, int dirfd, const char *name)
 	       by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
+static int refuse_foreign(int rc, const struct stat *st, const char *path, struct err *e)
+{
+	return err_set(e, rc, "%s: belongs to another user (uid %u)", path, (unsigned)st->st_uid);
+}
+
 /* Another user's file, in /tmp say: fs.protected_regular makes opening it EACCES even for root. */
 static int refuse_open(int rc, int dirfd, const char *name, const char *path, struct err *e)
 {
 	struct stat st;
 
 	if (sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid())
-		return err_set(e, rc, "%s: belongs to another user (uid %u)", path,
-			       (unsigned)st.st_uid);
+		return refuse_foreign(rc, &st, path, e);
 	return err_set(e, rc, "%s: cannot be made: %s", path, strerror(-rc));
 }
 
@@ -41,8 +45,11 @@ static int try_lock(int fd, const char *path, struct err *e)
 	struct stat st;
 	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
 
-	if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
-		return err_set(e, -EPERM, "%s: is not a lock file of this user", path);
+	if (rc == 0 && st.st_uid != geteuid())
+		return refuse_foreign(-EPERM, &st, path, e);
+	/* a lock file is empty; what is not would be lost when the lock is removed */
+	if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size))
+		return err_set(e, -EEXIST, "%s: is there already and is no lock file", path);
 	if (rc == 0)
 		rc = sys()->flock(fd, LOCK_EX | LOCK_NB);
 	if (rc == -EWOULDBLOCK)

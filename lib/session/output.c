@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
@@ -39,17 +38,21 @@ static const char manifest_hint[] =
     "--session-result-spec-path=PATH (or session_result_spec_path "
     "in the spec) puts the manifest elsewhere; an empty one saves none";
 
-static int place_lock(struct place *p, struct err *e)
-{
-	char name[NAME_MAX + 8], path[PATH_MAX + 8];
+/* The suffixes differ: a prefix and a manifest of the same name do not meet. */
+static const char traces_lock[] = ".traces.lock", manifest_lock[] = ".lock";
 
-	if (snprintf(name, sizeof(name), "%s.lock", p->name) > NAME_MAX)
+static int place_lock(struct place *p, const char *suffix, struct err *e)
+{
+	char name[NAME_MAX + 16], path[PATH_MAX + 16];
+
+	if (snprintf(name, sizeof(name), "%s%s", p->name, suffix) > NAME_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", p->path);
-	snprintf(path, sizeof(path), "%s.lock", p->path);
+	snprintf(path, sizeof(path), "%s%s", p->path, suffix);
 	return lock_take(&p->lock, p->dirfd, name, path, e);
 }
 
-static int place_open(struct place *p, const char *path, const char *hint, struct err *e)
+static int place_open(struct place *p, const char *path, const char *suffix, const char *hint,
+		      struct err *e)
 {
 	int rc;
 
@@ -58,7 +61,7 @@ static int place_open(struct place *p, const char *path, const char *hint, struc
 		return 0;
 	rc = io_open_folder(path, &p->dirfd, &p->name, e);
 	if (rc == 0)
-		rc = place_lock(p, e);
+		rc = place_lock(p, suffix, e);
 	if (rc)
 		err_hint(e, "%s", hint);
 	return rc;
@@ -117,10 +120,11 @@ static int check_traces(const struct session_output *o, uint32_t nr_traces, stru
 static int open_places(struct session_output *o, const struct spec *spec, uint32_t nr_traces,
 		       struct err *e)
 {
-	int rc = place_open(&o->traces, spec->output_path_prefix, traces_hint, e);
+	int rc = place_open(&o->traces, spec->output_path_prefix, traces_lock, traces_hint, e);
 
 	if (rc == 0)
-		rc = place_open(&o->manifest, spec->session_result_spec_path, manifest_hint, e);
+		rc = place_open(&o->manifest, spec->session_result_spec_path, manifest_lock,
+				manifest_hint, e);
 	if (rc == 0 && session_output_has_traces(o))
 		rc = check_traces(o, nr_traces, e);
 	return rc;
@@ -173,11 +177,6 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 
 	if (p->dirfd < 0 || o->manifest_says == num_iterations)
 		return 0;
-	if (num_iterations == 0) {
-		sys()->unlinkat(p->dirfd, p->name, 0);
-		o->manifest_says = 0;
-		return 0;
-	}
 	o->session.num_iterations = num_iterations;
 	buf_reset(&o->text);
 	cpsession_to_json(&o->session, &o->text);

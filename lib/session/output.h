@@ -24,8 +24,8 @@ void session_output_close(struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
-/* The manifest, saying that there are num_iterations; not written again if that is what it says.
- * With num_iterations 0 (an interrupt before the first ended) it is removed. */
+/* The manifest, saying that there are num_iterations (>= 1); not written again if that is what it
+ * says. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
 
 /* Puts the writer's trace under its name. */

@@ -61,14 +61,18 @@ static void wait_iteration(struct session *s, uint64_t deadline_ns)
 {
 	if (s->split_due_ns && s->split_due_ns <= deadline_ns) {
 		wait_until(s, s->split_due_ns);
-		split_stuck_groups(s);
+		if (!atomic_load(&s->stop))
+			split_stuck_groups(s);
 		s->split_due_ns = 0;
 	}
 	wait_until(s, deadline_ns);
 }
 
-static void add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
+/* False if /proc does not know the CPU: it is offline. */
+static bool add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
 {
+	bool here = true;
+
 	for (size_t m = 0; m < s->nr_misc; m++) {
 		size_t i = s->misc_index[m];
 
@@ -78,22 +82,41 @@ static void add_misc(const struct session *s, const struct session_cpu *c, struc
 			out[i].state = s->events[i].support.state;
 		else
 			collect_get(s->collect, m, c->cpu, &out[i]);
+		here &= out[i].state != READING_NONE;
 	}
+	return here;
+}
+
+/* What is of the CPU alone begins with its perf events, when it is back. */
+static void drop_misc_of_cpu(const struct session *s, struct reading *out)
+{
+	for (size_t m = 0; m < s->nr_misc; m++)
+		if (s->misc[m].row->scope == EVENT_SCOPE_CPU &&
+		    out[s->misc_index[m]].state == READING_OK)
+			out[s->misc_index[m]].state = READING_NONE;
+}
+
+static void read_cpu(struct session *s, struct session_cpu *c)
+{
+	bool was_here = c->is_open, here = session_cpu_read(c, c->end);
+
+	if (!add_misc(s, c, c->end))
+		here = false;
+	if (!was_here || !here)
+		drop_misc_of_cpu(s, c->end);
+	if (!was_here || here)
+		return;
+	session_cpu_leave(c, c->end);
+	session_note(s, c->trace, "CPU %u went offline in iteration %llu: its counts end there",
+		     c->cpu, (unsigned long long)s->nr_done);
 }
 
 /* Reads everything, into the CPUs' end readings. */
 static void read_boundary(struct session *s)
 {
 	collect_read(s->collect);
-	for (uint32_t t = 0; t < s->nr_cpus; t++) {
-		struct session_cpu *c = &s->cpus[t];
-
-		if (!session_cpu_read(c, c->end))
-			session_note(s, t,
-				     "CPU %u went offline in iteration %llu: its counts end there",
-				     c->cpu, (unsigned long long)s->nr_done);
-		add_misc(s, c, c->end);
-	}
+	for (uint32_t t = 0; t < s->nr_cpus; t++)
+		read_cpu(s, &s->cpus[t]);
 }
 
 static void end_becomes_start(struct session *s)
@@ -110,11 +133,21 @@ static void end_becomes_start(struct session *s)
 /* Opens new groups on the CPU if it is back; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
-	if (session_cpu_open(c, &s->probe))
+	struct session_spare spare;
+	int rc;
+
+	session_spare_hold(s, &spare);
+	rc = session_cpu_open(c, &s->probe);
+	session_spare_drop(&spare);
+	if (rc)
 		return;
 	session_cpu_enable(c);
 	session_cpu_read(c, c->start);
-	add_misc(s, c, c->start);
+	if (!add_misc(s, c, c->start)) { /* /proc was read before it came: from the next one on */
+		session_cpu_leave(c, c->start);
+		drop_misc_of_cpu(s, c->start);
+		return;
+	}
 	session_note(s, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
 		     (unsigned long long)s->nr_done);
 }
@@ -163,23 +196,27 @@ static uint64_t next_deadline(struct session *s, uint64_t deadline_ns)
 	return deadline_ns + missed * duration_ns;
 }
 
-static void start_measuring(struct session *s)
+/* Returns when the first iteration started. */
+static uint64_t start_measuring(struct session *s)
 {
+	uint64_t start_ns;
+
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		session_cpu_enable(&s->cpus[t]);
+	start_ns = clock_monotonic_ns();
 	read_boundary(s);
 	end_becomes_start(s);
+	return start_ns;
 }
 
 static int run_iterations(struct session *s, struct err *e)
 {
-	uint64_t start_ns = clock_monotonic_ns(), deadline_ns;
+	uint64_t start_ns = start_measuring(s);
+	uint64_t deadline_ns = start_ns + s->plan->spec->duration_ns;
 	int rc = 0;
 
-	start_measuring(s);
 	s->split_due_ns = start_ns + SPLIT_AFTER_NS;
-	deadline_ns = start_ns + s->plan->spec->duration_ns;
-	while (rc == 0 && s->nr_done < s->plan->spec->num_iterations) {
+	while (rc == 0) {
 		uint64_t end_ns;
 
 		rc = session_output_manifest(s->output, s->nr_done + 1, e);
@@ -191,7 +228,7 @@ static int run_iterations(struct session *s, struct err *e)
 		rc = finish_iteration(s, start_ns, end_ns, e);
 		s->nr_notes = 0;
 		s->nr_done++;
-		if (atomic_load(&s->stop))
+		if (atomic_load(&s->stop) || s->nr_done == s->plan->spec->num_iterations)
 			break;
 		end_becomes_start(s);
 		reopen_cpus(s);

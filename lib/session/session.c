@@ -7,6 +7,7 @@
 #include "session/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -86,66 +87,87 @@ static int open_collectors(struct session *s)
 	return rc;
 }
 
+void session_spare_hold(const struct session *s, struct session_spare *spare)
+{
+	for (spare->nr = 0; spare->nr < SESSION_NR_SPARE; spare->nr++) {
+		spare->fd[spare->nr] = fcntl(s->stop_fd, F_DUPFD_CLOEXEC, 0);
+		if (spare->fd[spare->nr] < 0)
+			return; /* no limit is that low by good sense; the events will say so */
+	}
+}
+
+void session_spare_drop(struct session_spare *spare)
+{
+	while (spare->nr)
+		close(spare->fd[--spare->nr]);
+}
+
 static int open_cpus(struct session *s)
 {
-	for (uint32_t t = 0; t < s->nr_cpus; t++) {
-		int rc = session_cpu_open(&s->cpus[t], &s->probe);
+	struct session_spare spare;
+	int rc = 0;
 
-		/* offline since the plan was made: it is looked for again at every iteration */
-		if (rc && rc != -ENODEV)
-			return rc;
+	session_spare_hold(s, &spare);
+	for (uint32_t t = 0; t < s->nr_cpus && rc == 0; t++) {
+		rc = session_cpu_open(&s->cpus[t], &s->probe);
+		if (rc == -ENODEV) /* went offline: it is looked for again at every iteration */
+			rc = 0;
 	}
-	return 0;
+	session_spare_drop(&spare);
+	return rc;
 }
 
 /* What the event did over all CPUs: it works if it works somewhere. */
 static void sum_up_event(struct session *s, size_t i)
 {
 	struct session_event *ev = &s->events[i];
-	int error = ENODEV;
+	int error = 0;
 
 	ev->perf_group = UINT32_MAX;
 	for (uint32_t t = s->nr_cpus; t-- > 0;) {
 		const struct session_cpu *c = &s->cpus[t];
 
-		if (!c->is_open)
-			continue;
-		if (c->errors[i]) {
-			error = c->errors[i];
+		if (!c->is_open || c->errors[i]) {
+			error = c->is_open ? c->errors[i] : ENODEV;
 			continue;
 		}
 		ev->nr_cpus++;
 		ev->perf_group = c->group_of[i];
 	}
 	ev->support = (struct event_support){.state = READING_OK};
-	if (ev->nr_cpus == 0)
+	if (error)
 		event_support_explain(s->plan->host, &s->plan->events[i].event, error,
 				      &ev->support);
+	if (ev->nr_cpus)
+		ev->support.state = READING_OK;
 }
 
 static int open_events(struct session *s)
 {
-	int rc = open_cpus(s);
+	int rc = open_collectors(s); /* first: they need few descriptors */
 
+	if (rc == 0)
+		rc = open_cpus(s);
 	for (size_t i = 0; i < s->plan->nr_events && rc == 0; i++)
 		if (s->plan->events[i].set != PLAN_NO_SET)
 			sum_up_event(s, i);
-	return rc ? rc : open_collectors(s);
+	return rc;
 }
 
 static int open_session(struct session *s, struct err *e)
 {
-	int rc = make_memory(s);
+	int rc;
 
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd < 0)
+		return err_set(e, -errno, "no eventfd: %s", strerror(errno));
+	rc = make_memory(s);
 	if (rc == 0)
 		rc = make_cpus(s);
 	if (rc == 0)
 		rc = open_events(s);
 	if (rc)
 		return err_set(e, rc, "the session cannot be opened: %s", strerror(-rc));
-	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->stop_fd < 0)
-		return err_set(e, -errno, "no eventfd: %s", strerror(errno));
 	rc = sys()->getrandom(s->id, sizeof(s->id));
 	return rc < 0 ? err_set(e, rc, "no random numbers: %s", strerror(-rc)) : 0;
 }

@@ -1,0 +1,250 @@
+/*
+ * A kernel side of perf_event_open for tests: CPUs that go offline, groups with room for so many
+ * hardware events, multiplexing, groups that never run, limits and refusals. It counts its calls
+ * and what is open, and fails the nth call if told to. Only for tests; knows pmu/ops.h alone.
+ */
+#ifndef TEST_FAKE_PMU_H
+#define TEST_FAKE_PMU_H
+
+#include "pmu/ops.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	FAKE_MAX_EVENTS = 4096,
+	FAKE_MAX_CPUS = 8,
+	FAKE_FIRST_FD = 100000, /* so that a real close or read of it cannot hit anything */
+	FAKE_MAX_CONFIG = 16,
+};
+
+struct fake_event {
+	bool is_open, is_counting, is_detached;
+	int cpu, leader; /* index */
+	uint32_t type;
+	uint64_t config, raw, since_ns, enabled_ns; /* enabled_ns: up to since_ns */
+};
+
+static struct fake_pmu {
+	/* what it is */
+	unsigned capacity;    /* hardware events in one group */
+	unsigned max_open;    /* descriptors; more: EMFILE */
+	unsigned running_pct; /* of the time enabled in which a group runs */
+	bool stuck;           /* groups of several events never run */
+	bool offline[FAKE_MAX_CPUS];
+	int refusal[2][FAKE_MAX_CONFIG]; /* by type and config: -errno of open */
+	unsigned nr_eintr;               /* so many reads are interrupted */
+	unsigned fail_call; /* this call (from 1) fails once with fail_error; 0: none */
+	int fail_error;
+	bool fail_fired;
+	/* what happened */
+	unsigned nr_calls, nr_opens, nr_reads, nr_enables, nr_live, max_live;
+	unsigned nr_wrong;   /* calls that the program should not make */
+	unsigned nr_orphans; /* leaders closed before their siblings */
+	unsigned nr_events;
+	struct fake_event events[FAKE_MAX_EVENTS];
+} fake;
+
+static inline uint64_t fake_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline bool fake_fails(void)
+{
+	if (++fake.nr_calls != fake.fail_call)
+		return false;
+	fake.fail_fired = true;
+	return true;
+}
+
+static inline struct fake_event *fake_of(int fd)
+{
+	int i = fd - FAKE_FIRST_FD;
+
+	if (i >= 0 && i < (int)fake.nr_events && fake.events[i].is_open)
+		return &fake.events[i];
+	fake.nr_wrong++;
+	return NULL;
+}
+
+static inline bool fake_is_member(const struct fake_event *e, int leader)
+{
+	return e->is_open && e->leader == leader && !e->is_detached;
+}
+
+static inline unsigned fake_members(int leader, bool hardware_only)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < fake.nr_events; i++)
+		nr += fake_is_member(&fake.events[i], leader) &&
+		      (!hardware_only || fake.events[i].type != PERF_TYPE_SOFTWARE);
+	return nr;
+}
+
+/* As sys_perf_event_open() checks: permission and support, the CPU, the group, the descriptor. */
+static inline int fake_check_open(const struct perf_event_attr *a, int cpu, int leader)
+{
+	int rc = a->type < 2 && a->config < FAKE_MAX_CONFIG ? fake.refusal[a->type][a->config] : 0;
+
+	if (rc)
+		return rc;
+	if (cpu < 0 || cpu >= FAKE_MAX_CPUS || fake.offline[cpu])
+		return -ENODEV;
+	if (leader >= 0 && (fake.events[leader].cpu != cpu || fake.events[leader].is_detached))
+		return -EINVAL;
+	if (leader >= 0 && a->type != PERF_TYPE_SOFTWARE &&
+	    fake_members(leader, true) >= fake.capacity)
+		return -EINVAL;
+	return fake.nr_live >= fake.max_open ? -EMFILE : 0;
+}
+
+static inline int fake_open(struct perf_event_attr *a, pid_t pid, int cpu, int group_fd,
+			    unsigned long flags)
+{
+	const uint64_t format =
+	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	int leader = group_fd < 0 ? -1 : group_fd - FAKE_FIRST_FD, rc;
+
+	fake.nr_opens++;
+	if (fake_fails())
+		return fake.fail_error;
+	if (pid != -1 || flags || a->read_format != format || a->disabled != (group_fd < 0) ||
+	    (group_fd >= 0 && !fake_of(group_fd)) || fake.nr_events == FAKE_MAX_EVENTS)
+		fake.nr_wrong++;
+	rc = fake_check_open(a, cpu, leader);
+	if (rc)
+		return rc;
+	fake.events[fake.nr_events] =
+	    (struct fake_event){.is_open = true,
+				.cpu = cpu,
+				.leader = leader < 0 ? (int)fake.nr_events : leader,
+				.type = a->type,
+				.config = a->config};
+	if (++fake.nr_live > fake.max_live)
+		fake.max_live = fake.nr_live;
+	return FAKE_FIRST_FD + (int)fake.nr_events++;
+}
+
+/* What happened meanwhile: time passes, and each event counts a little more than the last one. */
+static inline void fake_advance(struct fake_event *e)
+{
+	uint64_t now_ns = fake_now_ns();
+
+	if (!e->is_counting)
+		return;
+	e->raw += 1 + (uint64_t)(e - fake.events) + now_ns % 1000;
+	e->enabled_ns += now_ns - e->since_ns;
+	e->since_ns = now_ns;
+}
+
+static inline uint64_t fake_running_ns(const struct fake_event *e, unsigned nr_members)
+{
+	if (fake.stuck && nr_members > 1)
+		return 0;
+	return e->enabled_ns * fake.running_pct / 100;
+}
+
+/* perf_read_group(): nr, enabled, running, values of leader and siblings, in their order. */
+static inline ssize_t fake_read(int fd, void *buf, size_t len)
+{
+	struct fake_event *e = fake_of(fd);
+	int leader = fd - FAKE_FIRST_FD;
+	uint64_t *words = buf;
+	size_t nr = 0;
+
+	fake.nr_reads++;
+	if (fake_fails())
+		return fake.fail_error;
+	if (!e)
+		return -EBADF;
+	if (fake.nr_eintr && fake.nr_eintr--)
+		return -EINTR;
+	words[0] = e->is_detached ? 1 : fake_members(leader, false);
+	if (len < (3 + words[0]) * sizeof(*words))
+		return -ENOSPC;
+	fake_advance(e);
+	words[1] = e->enabled_ns;
+	words[2] = fake_running_ns(e, (unsigned)words[0]);
+	for (unsigned i = 0; i < fake.nr_events; i++) {
+		struct fake_event *m = &fake.events[i];
+
+		if (m != e && (e->is_detached || !fake_is_member(m, leader)))
+			continue;
+		if (m != e)
+			fake_advance(m);
+		words[3 + nr++] = words[2] ? m->raw : 0;
+	}
+	return (ssize_t)((3 + nr) * sizeof(*words));
+}
+
+static inline int fake_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	struct fake_event *e = fake_of(fd);
+	int leader = fd - FAKE_FIRST_FD;
+
+	if (fake_fails())
+		return fake.fail_error;
+	if (!e || request != PERF_EVENT_IOC_ENABLE || arg || e->leader != leader)
+		fake.nr_wrong++;
+	fake.nr_enables++;
+	for (unsigned i = 0; i < fake.nr_events; i++)
+		if (fake_is_member(&fake.events[i], leader) && !fake.events[i].is_counting) {
+			fake.events[i].is_counting = true;
+			fake.events[i].since_ns = fake_now_ns();
+		}
+	return 0;
+}
+
+static inline int fake_close(int fd)
+{
+	struct fake_event *e = fake_of(fd);
+
+	if (!e)
+		return -EBADF;
+	if (!e->is_detached && e->leader == fd - FAKE_FIRST_FD &&
+	    fake_members(e->leader, false) > 1)
+		fake.nr_orphans++;
+	e->is_open = false;
+	fake.nr_live--;
+	return fake_fails() ? fake.fail_error : 0;
+}
+
+static const struct pmu_ops fake_ops = {
+    .open = fake_open, .read = fake_read, .ioctl = fake_ioctl, .close = fake_close};
+
+/* A machine with eight CPUs, four counters, and no trouble. */
+static inline void fake_reset(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.capacity = 4;
+	fake.max_open = FAKE_MAX_EVENTS;
+	fake.running_pct = 100;
+}
+
+/* perf_event_exit_cpu(): every event of the CPU is taken out of its group and stays as it is. */
+static inline void fake_set_offline(int cpu)
+{
+	fake.offline[cpu] = true;
+	for (unsigned i = 0; i < fake.nr_events; i++)
+		if (fake.events[i].is_open && fake.events[i].cpu == cpu) {
+			fake_advance(&fake.events[i]);
+			fake.events[i].is_detached = true;
+			fake.events[i].is_counting = false;
+		}
+}
+
+static inline void fake_set_online(int cpu)
+{
+	fake.offline[cpu] = false;
+}
+
+#endif

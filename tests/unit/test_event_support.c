@@ -1,0 +1,309 @@
+/*
+ * What works on which machine and why not; the kernel's attr; CPU models.
+ */
+#include "inject.h"
+
+#include "collect/collect.h"
+#include "event/event.h"
+#include "event/model.h"
+#include "host/host.h"
+#include "spec/spec.h"
+
+#include <linux/perf_event.h>
+
+static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
+						   &collect_misc_group, &event_software_group};
+static const struct catalogue catalogue = {groups, INJECT_NR(groups)};
+
+static struct event find(const char *spelled)
+{
+	struct err e = {0};
+	struct event ev;
+
+	assert_int_equal(catalogue_find_spelled(&catalogue, spelled, &ev, &e), 0);
+	return ev;
+}
+
+#define HW   "fixed:instructions_retired"
+#define SW   "software:page_faults"
+#define STAT "misc:cpu_user"
+#define BOTH (SPEC_OS | SPEC_USER)
+
+#define NO_PMU  "this machine shows no hardware PMU (a virtual machine without one?)"
+#define RUN_ON  "run on hardware or give the VM a virtual PMU; the group software works everywhere"
+#define DENIED  "measuring whole CPUs is not permitted (perf_event_paranoid is %d)"
+#define NO_PERF "this kernel has no perf events"
+#define GRANT                                                                                      \
+	"run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "                          \
+	"kernel.perf_event_paranoid to 0"
+
+static const struct {
+	const char *tree, *event;
+	unsigned flags;
+	enum reading_state state;
+	const char *reason, *hint; /* printf forms of perf_event_paranoid */
+} checks[] = {
+    /* no PMU: hardware cannot, whoever asks; software only with permission; /proc as ever */
+    {"x86-vm", HW, 0, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
+    {"x86-vm", SW, 0, READING_NO_PERMISSION, DENIED, GRANT},
+    {"x86-vm", SW, SPEC_USER, READING_NO_PERMISSION, DENIED, GRANT},
+    {"x86-vm", STAT, BOTH, READING_OK, "", ""},
+    /* paranoid -1 and all capabilities */
+    {"intel-uncore", HW, 0, READING_OK, "", ""},
+    {"intel-uncore", SW, SPEC_OS, READING_OK, "", ""},
+    {"intel-uncore", STAT, 0, READING_NOT_SUPPORTED,
+     "/proc/stat cannot be read: No such file or directory", ""},
+    /* paranoid 4, but CAP_PERFMON */
+    {"intel-hybrid", HW, BOTH, READING_OK, "", ""},
+    /* paranoid 1: the kernel's side would be free, whole CPUs are not */
+    {"arm64-big-little", HW, 0, READING_NO_PERMISSION, DENIED, GRANT},
+    {"arm64-big-little", SW, SPEC_USER, READING_NO_PERMISSION, DENIED, GRANT},
+    {"arm64-big-little", STAT, 0, READING_OK, "", ""},
+    /* paranoid 0, no capability */
+    {"sparse-offline", HW, SPEC_OS, READING_OK, "", ""},
+    {"sparse-offline", SW, SPEC_USER, READING_OK, "", ""},
+};
+
+/* The form with the level put in, whether it has a place for it or not. */
+static void expect_text(const char *got, const char *form, int paranoid)
+{
+	const char *place = strstr(form, "%d");
+	char want[512];
+
+	snprintf(want, sizeof(want), "%s", form);
+	if (place)
+		snprintf(want + (place - form), sizeof(want) - (size_t)(place - form), "%d%s",
+			 paranoid, place + 2);
+	assert_string_equal(got, want);
+}
+
+static void test_check(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(checks); i++) {
+		struct root r = tree_captured(checks[i].tree);
+		struct event ev = find(checks[i].event);
+		struct event_support s;
+		struct err e = {0};
+		struct host h;
+
+		print_message("%s %s\n", checks[i].tree, checks[i].event);
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		memset(&s, 0x55, sizeof(s));
+		event_support_check(&h, &ev, checks[i].flags, &s);
+		assert_int_equal(s.state, checks[i].state);
+		expect_text(s.reason, checks[i].reason, h.perf_event_paranoid);
+		expect_text(s.hint, checks[i].hint, h.perf_event_paranoid);
+		host_fini(&h);
+	}
+}
+
+static void test_no_perf_events(void **state)
+{
+	static const char *const events[] = {SW, HW};
+	struct root r = tree_make();
+	struct event_support s;
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
+	tree_put(&r, "/proc/self/status", "CapEff:\t000001ffffffffff\n", 25);
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	for (size_t i = 0; i < INJECT_NR(events); i++) {
+		struct event ev = find(events[i]);
+
+		event_support_check(&h, &ev, 0, &s); /* root is of no help here */
+		assert_int_equal(s.state, READING_NOT_SUPPORTED);
+		assert_string_equal(s.reason, NO_PERF);
+		assert_string_equal(s.hint, "use a kernel with CONFIG_PERF_EVENTS");
+		event_support_explain(&h, &ev, EACCES, &s);
+		assert_int_equal(s.state, READING_NOT_SUPPORTED);
+	}
+	host_fini(&h);
+	tree_remove(&r);
+}
+
+static const struct {
+	const char *tree, *event;
+	int error;
+	enum reading_state state;
+	const char *reason, *hint; /* parts of them; hint "": empty */
+} explanations[] = {
+    {"arm64-big-little", SW, EACCES, READING_NO_PERMISSION, "(perf_event_paranoid is 1)", "setcap"},
+    {"arm64-big-little", HW, EPERM, READING_NO_PERMISSION, "(perf_event_paranoid is 1)", "setcap"},
+    /* allowed by all that can be seen, and yet refused: not to be told to run as root */
+    {"intel-uncore", SW, EPERM, READING_NO_PERMISSION, "although", "container"},
+    {"sparse-offline", SW, EACCES, READING_NO_PERMISSION, "although", "container"},
+    {"x86-vm", HW, ENOENT, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
+    {"x86-vm", HW, EOPNOTSUPP, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
+    {"intel-uncore", HW, ENOENT, READING_NOT_SUPPORTED,
+     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS here: No such file or directory",
+     "the CPU has no such event"},
+    {"x86-vm", SW, EINVAL, READING_NOT_SUPPORTED,
+     "the kernel refuses PERF_COUNT_SW_PAGE_FAULTS here: Invalid argument", ""},
+    {"x86-vm", SW, EMFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
+    {"x86-vm", SW, ENFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
+    {"x86-vm", HW, ENOSPC, READING_LIMIT, "out of memory or counters", ""},
+    {"x86-vm", HW, ENOMEM, READING_LIMIT, "out of memory or counters", ""},
+    {"x86-vm", STAT, EACCES, READING_NO_PERMISSION, "/proc/stat cannot be read: Permission denied",
+     "run as a user who may read it"},
+    {"x86-vm", STAT, EPERM, READING_NO_PERMISSION, "/proc/stat cannot be read: ", "run as a user"},
+    {"x86-vm", STAT, ENOENT, READING_NOT_SUPPORTED, "/proc/stat cannot be read: ", ""},
+    {"x86-vm", STAT, EMFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
+};
+
+static void test_explain(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(explanations); i++) {
+		struct root r = tree_captured(explanations[i].tree);
+		struct event ev = find(explanations[i].event);
+		struct event_support s;
+		struct err e = {0};
+		struct host h;
+
+		print_message("%s %s %s\n", explanations[i].tree, explanations[i].event,
+			      strerror(explanations[i].error));
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		event_support_explain(&h, &ev, explanations[i].error, &s);
+		assert_int_equal(s.state, explanations[i].state);
+		assert_non_null(strstr(s.reason, explanations[i].reason));
+		assert_non_null(strstr(s.hint, explanations[i].hint));
+		assert_int_equal(s.hint[0] == 0, explanations[i].hint[0] == 0);
+		host_fini(&h);
+	}
+}
+
+/* Every event of the catalogue, on every error: some words, and never OK. */
+static int explain_all(const struct event *ev, void *arg)
+{
+	for (int error = 1; error < 134; error++) {
+		struct event_support s = {0};
+
+		event_support_explain(arg, ev, error, &s);
+		assert_true(s.state >= READING_NOT_SUPPORTED && s.state <= READING_LIMIT);
+		assert_true(s.reason[0]);
+	}
+	return 0;
+}
+
+static void test_explain_all(void **state)
+{
+	struct root r = tree_captured("linux-4.14");
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	assert_int_equal(catalogue_each(&catalogue, explain_all, &h), 0);
+	host_fini(&h);
+}
+
+static void test_attr(void **state)
+{
+	static const struct {
+		const char *event;
+		unsigned flags;
+		uint32_t type;
+		uint64_t config;
+		bool no_kernel, no_user;
+	} rows[] = {
+	    {HW, 0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, false},
+	    {HW, BOTH, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, false},
+	    {HW, SPEC_OS, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, true},
+	    {HW, SPEC_USER, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, true, false},
+	    {SW, SPEC_USER, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true, false},
+	    {SW, SPEC_OS, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false, true},
+	    {"arch:llc_misses", 0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, false, false},
+	    {"software:cpu_clock", BOTH, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct event ev = find(rows[i].event);
+		struct perf_event_attr *a = event_attr_new(&ev, rows[i].flags);
+
+		assert_non_null(a);
+		assert_int_equal(a->size, event_attr_bytes(a));
+		assert_true(a->size >= PERF_ATTR_SIZE_VER0 && a->size <= sizeof(*a));
+		assert_int_equal(a->type, rows[i].type);
+		assert_int_equal(a->config, rows[i].config);
+		assert_int_equal(a->exclude_kernel, rows[i].no_kernel);
+		assert_int_equal(a->exclude_hv, rows[i].no_kernel);
+		assert_int_equal(a->exclude_user, rows[i].no_user);
+		assert_int_equal(a->read_format, PERF_FORMAT_GROUP |
+						     PERF_FORMAT_TOTAL_TIME_ENABLED |
+						     PERF_FORMAT_TOTAL_TIME_RUNNING);
+		assert_int_equal(a->sample_period, 0);
+		assert_int_equal(a->inherit, 0);
+		mem_free(a);
+		inject_mem(1);
+		assert_null(event_attr_new(&ev, rows[i].flags));
+		inject_stop();
+	}
+}
+
+/* libpfm4 has the models of the architecture that it was built for. */
+#if defined(__aarch64__)
+#define MODEL "arm_ac57"
+#else
+#define MODEL "amd64_fam17h_zen1"
+#endif
+
+static void test_models(void **state)
+{
+	static const struct {
+		const char *name;
+		int rc;
+		const char *hint;
+	} rows[] = {
+	    {"", 0, ""},
+	    {"default", 0, ""},
+	    {MODEL, 0, ""},
+	    {MODEL "s", -ENOENT,
+	     "did you mean \"" MODEL "\"? Leave model_name out for the detected CPU"},
+	    {"perf", -ENOENT, NULL}, /* libpfm4's generic tables are no CPU */
+	    {"perf_raw", -ENOENT, NULL},
+	    {"a model that never was", -ENOENT, "leave model_name out for the detected CPU"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct err e = {0};
+		char want[100];
+
+		assert_int_equal(model_check(rows[i].name, &e), rows[i].rc);
+		assert_int_equal(e.code, rows[i].rc);
+		snprintf(want, sizeof(want), "Unknown model: %s", rows[i].name);
+		assert_string_equal(e.msg, rows[i].rc ? want : "");
+		if (rows[i].hint)
+			assert_string_equal(e.hint, rows[i].hint);
+		assert_int_equal(e.hint[0] != 0, rows[i].rc != 0);
+	}
+}
+
+/* Whatever CPU this is: a name that is a model's, or none; cut at the size. */
+static void test_detected(void **state)
+{
+	char name[64], one[1] = {'x'};
+	struct err e = {0};
+
+	(void)state;
+	model_detect(name, sizeof(name));
+	assert_int_equal(model_check(name, &e), 0);
+	model_detect(one, sizeof(one));
+	assert_int_equal(one[0], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_check),    cmocka_unit_test(test_no_perf_events),
+	    cmocka_unit_test(test_explain),  cmocka_unit_test(test_explain_all),
+	    cmocka_unit_test(test_attr),     cmocka_unit_test(test_models),
+	    cmocka_unit_test(test_detected),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/*
+ * The machine from captured trees: identity, CPUs, PMUs, permissions.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "host/host.h"
+
+#include <limits.h>
+
+static const struct {
+	const char *tree, *node, *kernel, *cpu_model, *boot_id, *online;
+	int paranoid;
+	bool may_perfmon, may_cpus, may_kernel;
+	size_t nr_pmus;
+	const char *core_pmus;     /* with the CPUs that they cover */
+	int core_cpu, no_core_cpu; /* one with and one without a core PMU; -1: there is none */
+} machines[] = {
+    {"x86-vm", "vm", "6.1.0-18-amd64", "AMD EPYC 7763 64-Core Processor",
+     "0b51cf67bd074ea98ad283a1a2b1e4c5", "0-1", 2, false, false, false, 6, "", -1, 0},
+    {"intel-uncore", "server", "5.15.0-101-generic", "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz",
+     "c2d1a6de6f0a4f0b9b513f3e3f1a2b3c", "0-79", -1, true, true, true, 16, "cpu() ", 79, -1},
+    {"intel-hybrid", "laptop", "6.5.0-28-generic", "12th Gen Intel(R) Core(TM) i7-12700",
+     "7c9e6679742540de944be07fc1f90ae7", "0-19", 4, true, true, true, 11,
+     "cpu_atom(16-19) cpu_core(0-15) ", 16, 20},
+    {"arm64-big-little", "board", "6.6.20", "ARM implementer 0x41 part 0xd03",
+     "f47ac10b58cc4372a5670e02b2c3d479", "0-5", 1, false, false, true, 8,
+     "armv8_cortex_a53(0-3) armv8_cortex_a72(4-5) ", 5, 6},
+    {"sparse-offline", "sparse", "6.1.0-18-amd64", "Intel(R) Xeon(R) CPU E5-2697A v4 @ 2.60GHz",
+     "00112233445566778899aabbccddeeff", "0-3,8,12-15", 0, false, true, true, 5, "cpu() ", 12, -1},
+    {"linux-4.14", "old", "4.14.336", "Intel(R) Core(TM) i5-5300U CPU @ 2.30GHz",
+     "11111111222233334444555555555555", "0-3", 3, true, true, true, 8, "cpu() ", 0, -1},
+};
+
+static void describe_core_pmus(const struct host *h, struct buf *out)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++) {
+		if (!h->pmus[i].is_core)
+			continue;
+		buf_printf(out, "%s(", h->pmus[i].name);
+		cpuset_format(&h->pmus[i].cpus, out);
+		buf_adds(out, ") ");
+	}
+}
+
+static void expect_pmus(const struct host *h, size_t i)
+{
+	struct buf b;
+
+	assert_int_equal(h->nr_pmus, machines[i].nr_pmus);
+	for (size_t k = 1; k < h->nr_pmus; k++)
+		assert_true(strcmp(h->pmus[k - 1].name, h->pmus[k].name) < 0);
+	buf_init(&b, 1000);
+	describe_core_pmus(h, &b);
+	assert_string_equal(buf_str(&b), machines[i].core_pmus);
+	buf_fini(&b);
+	assert_int_equal(host_has_core_pmu(h, -1), machines[i].core_cpu >= 0);
+	if (machines[i].core_cpu >= 0)
+		assert_true(host_has_core_pmu(h, machines[i].core_cpu));
+	if (machines[i].no_core_cpu >= 0)
+		assert_false(host_has_core_pmu(h, machines[i].no_core_cpu));
+}
+
+static void expect_machine(const struct host *h, size_t i)
+{
+	struct buf b;
+	char id[33];
+
+	assert_string_equal(h->node, machines[i].node);
+	assert_string_equal(h->kernel, machines[i].kernel);
+	assert_string_equal(h->cpu_model, machines[i].cpu_model);
+	str_hex16(h->boot_id, id);
+	assert_string_equal(id, machines[i].boot_id);
+	buf_init(&b, 1000);
+	cpuset_format(&h->online, &b);
+	assert_string_equal(buf_str(&b), machines[i].online);
+	buf_fini(&b);
+	assert_int_equal(h->perf_event_paranoid, machines[i].paranoid);
+	assert_int_equal(h->may_perfmon, machines[i].may_perfmon);
+	assert_int_equal(host_may_measure_cpus(h), machines[i].may_cpus);
+	assert_int_equal(host_may_measure_kernel(h), machines[i].may_kernel);
+	assert_true(h->user_hz > 0 && h->page_bytes >= 4096 && h->machine[0]);
+}
+
+static void test_machines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+		struct root r = tree_captured(machines[i].tree);
+		struct err e = {0};
+		struct host h;
+
+		print_message("%s\n", machines[i].tree);
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		assert_string_equal(h.root.dir, r.dir);
+		expect_machine(&h, i);
+		expect_pmus(&h, i);
+		host_fini(&h);
+		host_fini(&h);
+		assert_false(host_has_core_pmu(&h, -1));
+	}
+}
+
+static void test_find_pmu(void **state)
+{
+	struct root r = tree_captured("intel-uncore");
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	assert_int_equal(host_find_pmu(&h, "uncore_imc_1")->type, 24);
+	assert_false(host_find_pmu(&h, "uncore_imc_1")->is_core);
+	assert_true(host_find_pmu(&h, "cpu")->is_core);
+	assert_null(host_find_pmu(&h, "uncore_imc_"));
+	assert_null(host_find_pmu(&h, ""));
+	host_fini(&h);
+}
+
+static void test_this_machine(void **state)
+{
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	assert_int_equal(host_load(&root_live, &h, &e), 0);
+	assert_true(cpuset_count(&h.online) > 0);
+	assert_non_null(strchr(h.kernel, '.'));
+	assert_non_null(host_find_pmu(&h, "software"));
+	host_fini(&h);
+}
+
+/* What is missing is unknown, and no error: only the list of CPUs must be there. */
+static void test_next_to_nothing(void **state)
+{
+	static const uint8_t zeros[16];
+	struct root r = tree_make();
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	assert_string_equal(h.node, "");
+	assert_string_equal(h.kernel, "");
+	assert_string_equal(h.cpu_model, "");
+	assert_memory_equal(h.boot_id, zeros, 16);
+	assert_int_equal(h.perf_event_paranoid, INT_MAX);
+	assert_false(h.may_perfmon);
+	assert_int_equal(h.nr_pmus, 0);
+	host_fini(&h);
+	tree_remove(&r);
+}
+
+static int load_and_forget(void *arg)
+{
+	struct err e = {0};
+	struct host h;
+	int rc = host_load(arg, &h, &e);
+
+	assert_int_equal(e.code, rc);
+	if (rc == 0)
+		host_fini(&h);
+	else
+		assert_true(e.msg[0]);
+	return rc;
+}
+
+static void test_failures(void **state)
+{
+	struct root r = tree_captured("intel-hybrid");
+
+	(void)state;
+	inject_every(load_and_forget, &r, 10, 60);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_machines),     cmocka_unit_test(test_find_pmu),
+	    cmocka_unit_test(test_this_machine), cmocka_unit_test(test_next_to_nothing),
+	    cmocka_unit_test(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

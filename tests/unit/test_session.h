@@ -1,0 +1,317 @@
+/*
+ * What the session's tests share: a spec resolved for a machine of eight CPUs whose perf calls are
+ * fake_pmu.h's, a folder for the files, and a tape of what on_iteration was given.
+ */
+#ifndef TEST_SESSION_H
+#define TEST_SESSION_H
+
+#include "inject.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "collect/collect.h"
+#include "fake_pmu.h"
+#include "session/session.h"
+#include "spec/cpsession.h"
+#include "trace/reader.h"
+
+#include <fnmatch.h>
+
+enum { MAX_CPUS = 4, MAX_EVENTS = 16, MAX_NOTES = 8 };
+
+/* Events that the tests ask for, as the spec spells them. */
+#define EV(group, name) "{\"group_name\":\"" group "\",\"event_name\":\"" name "\"},"
+#define SOFTWARE_1      EV("software", "cpu_clock")
+#define SOFTWARE_2      SOFTWARE_1 EV("software", "page_faults")
+#define SOFTWARE_3      SOFTWARE_2 EV("software", "context_switches")
+#define HARDWARE_3                                                                                 \
+	EV("fixed", "instructions_retired")                                                        \
+	EV("arch", "llc_misses") EV("arch", "llc_references")
+#define HARDWARE_6                                                                                 \
+	HARDWARE_3 EV("fixed", "unhalted_core_cycles") EV("arch", "branch_instructions_retired")   \
+	    EV("arch", "branch_misses_retired")
+#define MISC EV("misc", "cpu_user") EV("misc", "context_switches")
+
+struct rig {
+	struct root folder; /* for files; removed at the end */
+	struct spec spec;
+	struct host host;
+	struct plan plan;
+};
+
+static const struct event_group *const rig_groups[] = {&event_arch_group, &event_fixed_group,
+						       &collect_misc_group, &event_software_group};
+static const struct catalogue rig_catalogue = {rig_groups, 4};
+
+/* Makes the plan for CPUs 0 … nr_cpus - 1; for tests of failures it can be called by itself. */
+static inline int rig_plan(struct rig *r, unsigned nr_cpus, struct err_list *errs)
+{
+	cpuset_clear(&r->host.online);
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		cpuset_add(&r->host.online, cpu);
+	return plan_make(&r->spec, &rig_catalogue, &r->host, &r->plan, errs);
+}
+
+/* keys: further keys of the spec, each with a comma behind it. No files but in r->folder. */
+static inline void rig_init(struct rig *r, unsigned nr_cpus, const char *keys, const char *events)
+{
+	static struct err_list errs;
+	char text[8192];
+	int len;
+
+	fake_reset();
+	errs = (struct err_list){0};
+	*r = (struct rig){.folder = tree_make()};
+	len = snprintf(text, sizeof(text), "{%s\"events\":[%s]}", keys, events);
+	spec_init(&r->spec);
+	if (spec_parse(text, (size_t)len, "spec", &r->spec, &errs))
+		fail_msg("%s", errs.item[0].msg);
+	r->spec.duration_ns = 0;
+	r->spec.output_path_prefix = r->spec.session_result_spec_path = "";
+	assert_int_equal(host_load(&root_live, &r->host, NULL), 0);
+	if (rig_plan(r, nr_cpus, &errs))
+		fail_msg("%s", errs.item[0].msg);
+}
+
+static inline void rig_fini(struct rig *r)
+{
+	plan_fini(&r->plan);
+	host_fini(&r->host);
+	spec_fini(&r->spec);
+	tree_remove(&r->folder);
+	assert_int_equal(fake.nr_live, 0);
+	assert_int_equal(fake.nr_wrong, 0);
+	assert_int_equal(fake.nr_orphans, 0);
+}
+
+/* A path in the folder, owned by the spec. */
+static inline const char *rig_path(struct rig *r, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", r->folder.dir, name);
+	return arena_strdup(&r->spec.arena, path);
+}
+
+/* The session writes its files into the folder. */
+static inline void rig_with_files(struct rig *r)
+{
+	r->spec.output_path_prefix = rig_path(r, "t");
+	r->spec.session_result_spec_path = rig_path(r, "s.cpsession");
+}
+
+/* A /proc and /sys of our own, in the folder. */
+static inline void rig_with_proc(struct rig *r)
+{
+	r->host.root = r->folder;
+	tree_put(&r->folder, "/sys/devices/system/cpu/possible", "0-7\n", 4);
+}
+
+static inline void rig_put_stat(struct rig *r, const char *text)
+{
+	tree_put(&r->folder, "/proc/stat", text, strlen(text));
+}
+
+/* What on_iteration saw. */
+struct tape {
+	struct session *session;
+	size_t nr_events;
+	uint32_t nr_iterations, nr_cpus;
+	struct {
+		uint64_t start_ns, end_ns;
+		struct reading start[MAX_CPUS][MAX_EVENTS], end[MAX_CPUS][MAX_EVENTS];
+	} it[8]; /* the first ones */
+	struct reading first[MAX_CPUS][MAX_EVENTS], last[MAX_CPUS][MAX_EVENTS];
+	uint64_t sum[MAX_CPUS][MAX_EVENTS];  /* of raw differences */
+	uint64_t end_ns[1024], missed[1024]; /* missed: deadlines passed by before this iteration */
+	uint64_t nr_missed;
+	unsigned nr_gaps; /* starts that are not the end before */
+	unsigned nr_notes;
+	char notes[MAX_NOTES][256];
+	/* what to do: called with the iteration's number; its result is on_iteration's */
+	int (*each)(struct tape *t, uint32_t iteration);
+	void *arg;
+};
+
+static inline void tape_readings(struct tape *t, const struct session_iteration *it, uint32_t cpu)
+{
+	const struct session_trace *trace = &it->traces[cpu];
+	size_t bytes = t->nr_events * sizeof(struct reading);
+
+	if (it->iteration < 8) {
+		memcpy(t->it[it->iteration].start[cpu], trace->start, bytes);
+		memcpy(t->it[it->iteration].end[cpu], trace->end, bytes);
+	}
+	if (it->iteration == 0)
+		memcpy(t->first[cpu], trace->start, bytes);
+	else if (memcmp(t->last[cpu], trace->start, bytes) != 0)
+		t->nr_gaps++;
+	memcpy(t->last[cpu], trace->end, bytes);
+	for (size_t i = 0; i < t->nr_events; i++)
+		t->sum[cpu][i] += trace->end[i].raw - trace->start[i].raw;
+}
+
+static inline int tape_iteration(const struct session_iteration *it, void *arg)
+{
+	struct tape *t = arg;
+
+	assert_int_equal(it->iteration, t->nr_iterations++);
+	assert_int_equal(it->nr_traces, t->nr_cpus);
+	assert_true(it->clocks.monotonic_ns >= it->end_ns && it->end_ns >= it->start_ns);
+	if (it->iteration < 8) {
+		t->it[it->iteration].start_ns = it->start_ns;
+		t->it[it->iteration].end_ns = it->end_ns;
+	}
+	if (it->iteration < 1024) {
+		t->end_ns[it->iteration] = it->end_ns;
+		t->missed[it->iteration] = t->nr_missed;
+	}
+	for (uint32_t cpu = 0; cpu < it->nr_traces; cpu++)
+		tape_readings(t, it, cpu);
+	return t->each ? t->each(t, it->iteration) : 0;
+}
+
+static inline void tape_note(const char *text, void *arg)
+{
+	const char *colon = strrchr(text, ':');
+	struct tape *t = arg;
+
+	if (strstr(text, "held up") && colon)
+		t->nr_missed += strtoull(colon + 1, NULL, 10);
+	if (t->nr_notes < MAX_NOTES)
+		snprintf(t->notes[t->nr_notes], sizeof(t->notes[0]), "%s", text);
+	t->nr_notes++;
+}
+
+/* A note, by a glob. */
+static inline void assert_note(const struct tape *t, unsigned which, const char *pattern)
+{
+	assert_true(which < t->nr_notes);
+	if (fnmatch(pattern, t->notes[which], 0))
+		fail_msg("\"%s\" is not \"%s\"", t->notes[which], pattern);
+}
+
+static inline int tape_open(struct tape *t, const struct rig *r, struct err *e)
+{
+	struct session_config config = {.plan = &r->plan,
+					.pmu = &fake_ops,
+					.tool = "test",
+					.on_iteration = tape_iteration,
+					.on_note = tape_note,
+					.arg = t};
+
+	t->nr_events = r->plan.nr_events;
+	t->nr_cpus = r->plan.nr_cpus;
+	return session_open(&config, &t->session, e);
+}
+
+static inline void tape_close(struct tape *t)
+{
+	session_close(t->session);
+	t->session = NULL;
+}
+
+/* Opens, runs and closes; session_run's result. */
+static inline int tape_run(struct tape *t, const struct rig *r, struct err *e)
+{
+	int rc = tape_open(t, r, e);
+
+	if (rc == 0)
+		rc = session_run(t->session, e);
+	if (rc == 0 && t->session)
+		assert_int_equal(session_nr_done(t->session), t->nr_iterations);
+	tape_close(t);
+	return rc;
+}
+
+static inline void assert_run(struct tape *t, const struct rig *r)
+{
+	struct err e = {0};
+
+	if (tape_run(t, r, &e))
+		fail_msg("%s", e.msg);
+}
+
+/* What is in the folder after a session. */
+struct leavings {
+	unsigned nr_traces, nr_strays; /* strays: locks, temporary files, what is none of ours */
+	uint64_t num_iterations;       /* of the manifest; 0: there is none */
+};
+
+/* Every trace must be whole; the number of its notes. */
+static inline unsigned check_trace(int dirfd, const char *name)
+{
+	struct trace_reader *r = NULL;
+	struct trace_frame frame;
+	struct err e = {0};
+	unsigned nr_notes = 0;
+	int rc = trace_reader_open(dirfd, name, &r, &e);
+
+	while (rc == 0 && (rc = trace_reader_next(r, &frame, &e)) == 1) {
+		nr_notes += frame.kind == TRACE_FRAME_NOTE;
+		rc = 0;
+	}
+	if (rc || !trace_reader_is_whole(r))
+		fail_msg("%s: not whole: %s", name, e.msg);
+	trace_reader_close(r);
+	return nr_notes;
+}
+
+static inline uint64_t check_manifest(const struct rig *r, const char *name)
+{
+	static struct err_list errs;
+	struct cpsession s;
+	char path[512];
+	uint64_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", r->folder.dir, name);
+	cpsession_init(&s);
+	if (cpsession_load(path, &s, &errs))
+		fail_msg("%s", errs.item[0].msg);
+	assert_int_equal(s.num_traces, r->plan.nr_cpus);
+	n = s.num_iterations;
+	cpsession_fini(&s);
+	return n;
+}
+
+static inline struct leavings check_files(const struct rig *r)
+{
+	struct leavings l = {0};
+	DIR *d = opendir(r->folder.dir);
+
+	assert_non_null(d);
+	for (struct dirent *f; (f = readdir(d));) {
+		if (fnmatch("t.*.cpuperf", f->d_name, 0) == 0) {
+			check_trace(dirfd(d), f->d_name);
+			l.nr_traces++;
+		} else if (strcmp(f->d_name, "s.cpsession") == 0) {
+			l.num_iterations = check_manifest(r, f->d_name);
+		} else if (f->d_type == DT_REG) {
+			l.nr_strays++;
+		}
+	}
+	closedir(d);
+	return l;
+}
+
+static inline void assert_files(const struct rig *r, unsigned nr_traces, uint64_t num_iterations)
+{
+	struct leavings l = check_files(r);
+
+	assert_int_equal(l.nr_traces, nr_traces);
+	assert_int_equal(l.num_iterations, num_iterations);
+	assert_int_equal(l.nr_strays, 0);
+}
+
+static inline size_t event_index(const struct rig *r, const char *name)
+{
+	for (size_t i = 0; i < r->plan.nr_events; i++)
+		if (strcmp(r->plan.events[i].event.row->name, name) == 0)
+			return i;
+	fail_msg("no event %s", name);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * One measured CPU: what goes into which group, what is said of what does not open, groups that
+ * never run, and a CPU that goes away and comes back.
+ */
+#include "test_session.h"
+
+#include "session/cpu.h"
+
+struct bench {
+	struct rig rig;
+	struct perf_event_attr *attrs[MAX_EVENTS];
+	struct session_probe probe;
+	struct session_cpu cpu;
+};
+
+static void bench_init(struct bench *b, const char *events)
+{
+	rig_init(&b->rig, 4, "", events);
+	for (size_t i = 0; i < b->rig.plan.nr_events; i++) {
+		const struct plan_event *p = &b->rig.plan.events[i];
+
+		b->attrs[i] =
+		    p->set == PLAN_NO_SET ? NULL : event_attr_new(&p->event, p->asked->flags);
+	}
+	b->probe =
+	    (struct session_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};
+	assert_int_equal(session_cpu_init(&b->cpu, 3, 2, b->rig.plan.nr_events), 0);
+}
+
+static void bench_fini(struct bench *b)
+{
+	session_cpu_fini(&b->cpu);
+	for (size_t i = 0; i < b->rig.plan.nr_events; i++)
+		mem_free(b->attrs[i]);
+	rig_fini(&b->rig);
+}
+
+/* Where the events went: "0 0 1 -" with capacity 4 for hardware events in one group. */
+static void test_groups(void **state)
+{
+	static const struct {
+		const char *events;
+		unsigned capacity, nr_groups;
+		const char *groups;
+	} cases[] = {
+	    {SOFTWARE_3, 4, 1, "000"},
+	    {HARDWARE_3, 4, 1, "000"},
+	    {HARDWARE_6, 4, 2, "000011"},
+	    {HARDWARE_6, 2, 3, "001122"},
+	    {HARDWARE_6, 1, 6, "012345"},
+	    {SOFTWARE_2 HARDWARE_6, 4, 3, "00111122"},
+	    {HARDWARE_3 SOFTWARE_1 EV("fixed", "unhalted_core_cycles"), 3, 3, "11102"},
+	    {SOFTWARE_1 MISC HARDWARE_3, 9, 2, "0--111"},
+	    {MISC, 4, 0, "--"},
+	};
+	struct reading readings[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bench_init(&b, cases[i].events);
+		fake.capacity = cases[i].capacity;
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		assert_true(b.cpu.is_open);
+		assert_int_equal(b.cpu.nr_groups, cases[i].nr_groups);
+		for (size_t k = 0; k < b.cpu.nr_events; k++)
+			assert_int_equal(b.cpu.group_of[k],
+					 cases[i].groups[k] == '-'
+					     ? UINT32_MAX
+					     : (uint32_t)cases[i].groups[k] - '0');
+		session_cpu_enable(&b.cpu);
+		assert_true(session_cpu_read(&b.cpu, readings));
+		assert_int_equal(fake.nr_enables, cases[i].nr_groups);
+		assert_int_equal(fake.nr_reads, cases[i].nr_groups); /* one call per group */
+		for (size_t k = 0; k < b.cpu.nr_events; k++) {
+			assert_int_equal(readings[k].event, k);
+			assert_int_equal(readings[k].state,
+					 cases[i].groups[k] == '-' ? READING_NONE : READING_OK);
+			assert_int_equal(readings[k].raw != 0, cases[i].groups[k] != '-');
+		}
+		bench_fini(&b);
+	}
+}
+
+static void test_errors_per_event(void **state)
+{
+	static const struct {
+		int error;
+		enum reading_state state;
+	} cases[] = {
+	    {-ENOENT, READING_NOT_SUPPORTED}, {-EOPNOTSUPP, READING_NOT_SUPPORTED},
+	    {-EINVAL, READING_NOT_SUPPORTED}, {-EACCES, READING_NO_PERMISSION},
+	    {-EPERM, READING_NO_PERMISSION},  {-EMFILE, READING_LIMIT},
+	    {-ENFILE, READING_LIMIT},         {-ENOMEM, READING_LIMIT},
+	    {-ENOSPC, READING_LIMIT},         {-ENODEV, READING_NOT_SUPPORTED},
+	};
+	struct reading readings[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (size_t bad = 0; bad < 3; bad++) {
+			bench_init(&b, SOFTWARE_3);
+			fake.refusal[PERF_TYPE_SOFTWARE][b.attrs[bad]->config] = cases[i].error;
+			assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+			session_cpu_enable(&b.cpu);
+			assert_true(session_cpu_read(&b.cpu, readings));
+			for (size_t k = 0; k < 3; k++) {
+				assert_int_equal(b.cpu.errors[k], k == bad ? -cases[i].error : 0);
+				assert_int_equal(readings[k].state,
+						 k == bad ? cases[i].state : READING_OK);
+			}
+			assert_int_equal(b.cpu.nr_groups, 1);
+			bench_fini(&b);
+		}
+}
+
+/* Each allocation and each perf call fails once: an error and nothing open, or events that say so.
+ */
+static void test_open_fails(void **state)
+{
+	struct bench b;
+	unsigned n, nr_bad;
+
+	(void)state;
+	bench_init(&b, SOFTWARE_2 HARDWARE_6);
+	for (n = 1; n == 1 || inject.fired; n++) {
+		inject_mem(n);
+		if (session_cpu_open(&b.cpu, &b.probe) == 0)
+			session_cpu_close(&b.cpu);
+		else
+			assert_true(inject.fired);
+		assert_int_equal(inject.nr_live, 0);
+		inject_stop();
+		assert_int_equal(fake.nr_live, 0);
+		assert_false(b.cpu.is_open);
+	}
+	assert_int_equal(n - 2, 3); /* a group each */
+	for (n = 1; n == 1 || fake.fail_fired; n++) {
+		fake.nr_calls = nr_bad = 0;
+		fake.fail_call = n;
+		fake.fail_fired = false;
+		fake.fail_error = -EMFILE;
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		for (size_t i = 0; i < b.cpu.nr_events; i++)
+			nr_bad += b.cpu.refused[i] == READING_LIMIT;
+		assert_int_equal(nr_bad, fake.fail_fired && n <= fake.nr_opens);
+		session_cpu_close(&b.cpu);
+		assert_int_equal(fake.nr_live, 0);
+		fake.nr_opens = 0;
+	}
+	bench_fini(&b);
+}
+
+static void test_split(void **state)
+{
+	struct reading readings[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SOFTWARE_1 HARDWARE_3);
+	fake.stuck = true;
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu);
+	assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+	assert_int_equal(b.cpu.start[1].running_ns, 0);
+	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 3);
+	assert_int_equal(fake.nr_live, 4);
+	for (size_t i = 1; i < 4; i++) {
+		assert_int_equal(b.cpu.start[i].state, READING_OK);
+		assert_int_equal(b.cpu.group_of[i], 1 + i);
+	}
+	assert_true(session_cpu_read(&b.cpu, readings));
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(readings[i].state, READING_OK);
+		assert_true(readings[i].running_ns > b.cpu.start[i].running_ns);
+		assert_true(readings[i].raw > b.cpu.start[i].raw);
+	}
+	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 0);
+	bench_fini(&b);
+}
+
+/* Whatever fails while a group is split, each of its events says what became of it. */
+static void test_split_fails(void **state)
+{
+	struct reading readings[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	for (unsigned n = 1; n == 1 || inject.fired; n++) {
+		unsigned nr_bad = 0;
+
+		bench_init(&b, HARDWARE_3);
+		fake.stuck = true;
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		session_cpu_enable(&b.cpu);
+		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+		inject_mem(n);
+		assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 3);
+		inject_stop();
+		assert_true(session_cpu_read(&b.cpu, readings));
+		for (size_t i = 0; i < 3; i++) {
+			assert_int_not_equal(readings[i].state, READING_NONE);
+			nr_bad += readings[i].state == READING_LIMIT;
+		}
+		assert_int_equal(nr_bad, inject.fired);
+		bench_fini(&b);
+	}
+}
+
+/* All of a CPU's events end with it, in one group or in several, many in a group or one alone. */
+static void test_offline(void **state)
+{
+	static const char *const cases[] = {SOFTWARE_3, HARDWARE_6, SOFTWARE_3 HARDWARE_6,
+					    SOFTWARE_1 HARDWARE_3, HARDWARE_6 SOFTWARE_1};
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bench_init(&b, cases[i]);
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		session_cpu_enable(&b.cpu);
+		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+		fake_set_offline(3);
+		assert_false(session_cpu_read(&b.cpu, b.cpu.end));
+		assert_false(b.cpu.is_open);
+		assert_int_equal(fake.nr_live, 0);
+		for (size_t k = 0; k < b.cpu.nr_events; k++) {
+			assert_int_equal(b.cpu.end[k].state, READING_OFFLINE);
+			assert_true(b.cpu.end[k].raw > b.cpu.start[k].raw);
+		}
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), -ENODEV);
+		assert_false(b.cpu.is_open);
+		session_cpu_read(&b.cpu, b.cpu.end);
+		for (size_t k = 0; k < b.cpu.nr_events; k++) /* away, which is no fault of theirs */
+			assert_int_equal(b.cpu.end[k].state, READING_NONE);
+		fake_set_online(3);
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		session_cpu_enable(&b.cpu);
+		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+		assert_true(session_cpu_read(&b.cpu, b.cpu.end));
+		for (size_t k = 0; k < b.cpu.nr_events; k++)
+			assert_true(b.cpu.end[k].raw > b.cpu.start[k].raw);
+		bench_fini(&b);
+	}
+}
+
+/* A single event reads as whole after its CPU went: its time that stands still tells. */
+static void test_offline_alone(void **state)
+{
+	const struct timespec a_while = {.tv_nsec = 3000000};
+	struct session_cpu *c;
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SOFTWARE_1);
+	c = &b.cpu;
+	assert_int_equal(session_cpu_open(c, &b.probe), 0);
+	session_cpu_enable(c);
+	assert_true(session_cpu_read(c, c->start));
+	for (int i = 0; i < 3; i++) { /* here, and time goes on */
+		nanosleep(&a_while, NULL);
+		assert_true(session_cpu_read(c, c->end));
+		c->start[0] = c->end[0];
+	}
+	fake_set_offline(3);
+	nanosleep(&a_while, NULL);
+	assert_false(session_cpu_read(c, c->end));
+	assert_int_equal(c->end[0].state, READING_OFFLINE);
+	assert_true(c->end[0].raw > c->start[0].raw);
+	assert_false(c->is_open);
+	bench_fini(&b);
+}
+
+static void test_read_fails(void **state)
+{
+	struct reading readings[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SOFTWARE_2 HARDWARE_3);
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu);
+	fake.fail_call = fake.nr_calls + 1;
+	fake.fail_error = -EIO;
+	assert_true(session_cpu_read(&b.cpu, readings));
+	for (size_t i = 0; i < 5; i++) {
+		assert_int_equal(readings[i].state, i < 2 ? READING_FAILED : READING_OK);
+		assert_int_equal(readings[i].raw != 0, i >= 2);
+	}
+	assert_true(session_cpu_read(&b.cpu, readings)); /* and again */
+	assert_int_equal(readings[0].state, READING_OK);
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_groups),        cmocka_unit_test(test_errors_per_event),
+	    cmocka_unit_test(test_open_fails),    cmocka_unit_test(test_split),
+	    cmocka_unit_test(test_split_fails),   cmocka_unit_test(test_offline),
+	    cmocka_unit_test(test_offline_alone), cmocka_unit_test(test_read_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/*
+ * Every allocation, every system call on files and every perf call fails once, over a whole
+ * session: it ends with an error in words, or its readings say so; every file that is there is
+ * whole; nothing is left open, and the next session works.
+ */
+#include "test_session.h"
+
+enum { NR_CPUS = 2, NR_ITERATIONS = 2 };
+
+static struct tape tape;
+static struct rig rig;
+static size_t nr_fds;
+
+/* From plan to close, as a program does it. */
+static int whole_session(struct err *e)
+{
+	static struct err_list errs;
+	int rc;
+
+	errs = (struct err_list){0};
+	tape = (struct tape){.nr_iterations = 0};
+	rc = rig_plan(&rig, NR_CPUS, &errs);
+	if (rc) {
+		*e = errs.item[0];
+		return rc;
+	}
+	rc = tape_run(&tape, &rig, e);
+	plan_fini(&rig.plan);
+	return rc;
+}
+
+static void begin(void)
+{
+	rig_init(&rig, NR_CPUS, "", SOFTWARE_2 HARDWARE_3 MISC EV("misc", "memory_used"));
+	rig_with_files(&rig);
+	rig.spec.num_iterations = NR_ITERATIONS;
+	plan_fini(&rig.plan);
+	rig.plan.nr_cpus = NR_CPUS;
+	nr_fds = inject_open_fds();
+}
+
+static unsigned nr_not_ok(void)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < tape.nr_iterations; i++)
+		for (unsigned cpu = 0; cpu < NR_CPUS; cpu++)
+			for (size_t k = 0; k < tape.nr_events; k++)
+				nr += tape.it[i].end[cpu][k].state > READING_OK ||
+				      tape.it[i].start[cpu][k].state > READING_OK;
+	return nr;
+}
+
+static void empty_folder(void)
+{
+	DIR *d = opendir(rig.folder.dir);
+
+	for (struct dirent *f; (f = readdir(d));)
+		if (f->d_type == DT_REG)
+			assert_int_equal(unlinkat(dirfd(d), f->d_name, 0), 0);
+	closedir(d);
+}
+
+/* May only be a lock, empty, that its holder could not take or remove: it hinders nobody. */
+static void check_strays(void)
+{
+	DIR *d = opendir(rig.folder.dir);
+
+	for (struct dirent *f; (f = readdir(d));) {
+		struct stat st;
+
+		if (f->d_type != DT_REG || !fnmatch("t.*.cpuperf", f->d_name, 0) ||
+		    !strcmp(f->d_name, "s.cpsession"))
+			continue;
+		if (fnmatch("*.lock", f->d_name, 0) || fstatat(dirfd(d), f->d_name, &st, 0) ||
+		    st.st_size)
+			fail_msg("%s is left", f->d_name);
+	}
+	closedir(d);
+}
+
+/* After a session in which something failed, and the one after it. */
+static void check_after(int rc, const struct err *e)
+{
+	struct err again = {0};
+	struct leavings l;
+
+	assert_int_equal(inject_open_fds(), nr_fds);
+	assert_int_equal(fake.nr_live, 0);
+	l = check_files(&rig);
+	check_strays();
+	if (rc) {
+		assert_true(e->msg[0]);
+		assert_int_equal(e->code, rc);
+	} else {
+		assert_int_equal(tape.nr_iterations, NR_ITERATIONS);
+		assert_int_equal(l.nr_traces, NR_CPUS * NR_ITERATIONS);
+		assert_int_equal(l.num_iterations, NR_ITERATIONS);
+	}
+	if (whole_session(&again))
+		fail_msg("the next session fails: %s", again.msg);
+	assert_files(&rig, NR_CPUS * NR_ITERATIONS, NR_ITERATIONS);
+	empty_folder();
+}
+
+static void test_every_allocation(void **state)
+{
+	unsigned n, nr_harmless = 0;
+
+	(void)state;
+	begin();
+	for (n = 1; n == 1 || inject.fired; n++) {
+		struct err e = {0};
+		bool fired;
+		int rc;
+
+		inject_mem(n);
+		rc = whole_session(&e);
+		fired = inject.fired;
+		assert_int_equal(inject.nr_live, 0);
+		inject_stop();
+		assert_true(rc == 0 || (fired && rc == -ENOMEM));
+		nr_harmless += rc == 0 && fired && !nr_not_ok();
+		check_after(rc, &e);
+		inject.fired = fired;
+	}
+	assert_true(n > 30);
+	assert_int_equal(nr_harmless, 1); /* the list of possible CPUs: all there can be, then */
+	rig_fini(&rig);
+}
+
+static void test_every_file_call(void **state)
+{
+	static const int errors[] = {-EIO, -ENOSPC, -EINTR};
+	unsigned n, nr_told = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		begin();
+		for (n = 1; n == 1 || inject.fired; n++) {
+			struct err e = {0};
+			bool fired;
+			int rc;
+
+			inject_sys(n, errors[i]);
+			rc = whole_session(&e);
+			fired = inject.fired;
+			inject_stop();
+			assert_true(rc == 0 || (fired && rc == errors[i]));
+			nr_told += rc == 0 && nr_not_ok();
+			check_after(rc, &e);
+			inject.fired = fired;
+		}
+		assert_true(n > 60);
+		rig_fini(&rig);
+	}
+	assert_true(nr_told >= 2 * 2 * 3); /* two files of misc, three boundaries, but EINTR */
+}
+
+static void test_every_perf_call(void **state)
+{
+	static const int errors[] = {-EMFILE, -EIO, -ENODEV, -EINTR};
+	unsigned n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		begin();
+		for (n = 1, fake.fail_fired = true; fake.fail_fired; n++) {
+			struct err e = {0};
+			bool fired;
+
+			fake_reset();
+			fake.fail_call = n;
+			fake.fail_error = errors[i];
+			assert_int_equal(whole_session(&e), 0); /* no perf call ends a session */
+			fired = fake.fail_fired;
+			if (fired && n <= NR_CPUS * 5) /* an open */
+				assert_true(nr_not_ok() || tape.nr_notes);
+			assert_int_equal(fake.nr_wrong + fake.nr_orphans, 0);
+			check_after(0, &e);
+			fake.fail_fired = fired;
+		}
+		assert_true(n > 30);
+		rig_fini(&rig);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_every_allocation),
+	    cmocka_unit_test(test_every_file_call),
+	    cmocka_unit_test(test_every_perf_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

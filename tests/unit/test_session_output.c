@@ -1,0 +1,262 @@
+/*
+ * The files of a session: locks, what is in the way, what must not be followed or overwritten.
+ */
+#include "test_session.h"
+
+#include "session/output.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static struct tape tape;
+static struct rig rig;
+
+enum { NR_CPUS = 2 };
+
+static void begin(void)
+{
+	rig_init(&rig, NR_CPUS, "", SOFTWARE_2);
+	rig_with_files(&rig);
+	rig.spec.num_iterations = 2;
+	tape = (struct tape){.nr_iterations = 0};
+}
+
+static int open_output(const char *prefix, const char *manifest, struct session_output **out,
+		       struct err *e)
+{
+	struct spec other = rig.spec;
+
+	*e = (struct err){0};
+	other.output_path_prefix = prefix;
+	other.session_result_spec_path = manifest;
+	return session_output_open(&other, "", NR_CPUS, out, e);
+}
+
+static void test_locks(void **state)
+{
+	struct session_output *a, *b;
+	struct err e;
+
+	(void)state;
+	begin();
+	assert_int_equal(open_output(rig_path(&rig, "a"), rig_path(&rig, "m"), &a, &e), 0);
+	assert_int_equal(open_output(rig_path(&rig, "a"), rig_path(&rig, "n"), &b, &e), -EBUSY);
+	assert_non_null(strstr(e.msg, "another cpuperf session"));
+	assert_non_null(strstr(e.msg, rig_path(&rig, "a")));
+	assert_non_null(strstr(e.hint, "--output-path-prefix"));
+	assert_int_equal(open_output(rig_path(&rig, "b"), rig_path(&rig, "m"), &b, &e), -EBUSY);
+	assert_non_null(strstr(e.msg, "another cpuperf session"));
+	assert_non_null(strstr(e.hint, "--session-result-spec-path"));
+	assert_int_equal(open_output("", rig_path(&rig, "m"), &b, &e), -EBUSY);
+	assert_int_equal(open_output(rig_path(&rig, "b"), rig_path(&rig, "n"), &b, &e), 0);
+	session_output_close(b);
+	assert_int_equal(open_output("", "", &b, &e), 0);
+	assert_false(session_output_has_traces(b));
+	session_output_close(b);
+	session_output_close(a);
+	/* traces and manifest of one name are two places */
+	assert_int_equal(open_output(rig_path(&rig, "m"), rig_path(&rig, "m"), &a, &e), 0);
+	session_output_close(a);
+	assert_files(&rig, 0, 0); /* and no lock is left */
+	rig_fini(&rig);
+}
+
+static void hold_until_killed(int tell)
+{
+	struct session_output *o;
+	struct err e;
+
+	if (open_output(rig.spec.output_path_prefix, "", &o, &e) == 0 && write(tell, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static void test_holder_killed(void **state)
+{
+	struct session_output *o;
+	int told[2], status;
+	struct err e;
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	begin();
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		hold_until_killed(told[1]);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(open_output(rig.spec.output_path_prefix, "", &o, &e), -EBUSY);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(check_files(&rig).nr_strays, 1); /* its lock, which nobody holds */
+	assert_int_equal(open_output(rig.spec.output_path_prefix, "", &o, &e), 0);
+	session_output_close(o);
+	assert_files(&rig, 0, 0);
+	close(told[0]);
+	close(told[1]);
+	rig_fini(&rig);
+}
+
+static void test_owner_only(void **state)
+{
+	struct stat st;
+	mode_t old;
+
+	(void)state;
+	begin();
+	old = umask(0);
+	assert_run(&tape, &rig);
+	umask(old);
+	assert_int_equal(stat(rig_path(&rig, "t.1.1.cpuperf"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_int_equal(stat(rig_path(&rig, "s.cpsession"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_files(&rig, 4, 2);
+	tape.nr_iterations = 0; /* what is ours is replaced */
+	rig.spec.num_iterations = 1;
+	assert_run(&tape, &rig);
+	assert_files(&rig, 4, 1); /* and the older ones stay: the printer names them */
+	rig_fini(&rig);
+}
+
+/* What is in the way. */
+enum way { FOREIGN, EMPTY, TO_FILE, TO_NOTHING, FOLDER, FIFO, OTHER_USERS };
+
+static const char foreign[] = "{\"a\": \"file of somebody's own\"}\n";
+
+static void put(const char *name, enum way way)
+{
+	const char *path = rig_path(&rig, name), *target = rig_path(&rig, "target");
+	char in_tree[64];
+
+	snprintf(in_tree, sizeof(in_tree), "/%s", name);
+	if (way == TO_FILE)
+		tree_put(&rig.folder, "/target", foreign, sizeof(foreign) - 1);
+	if (way == TO_FILE || way == TO_NOTHING)
+		assert_int_equal(symlink(target, path), 0);
+	else if (way == FOLDER)
+		assert_int_equal(mkdir(path, 0700), 0);
+	else if (way == FIFO)
+		assert_int_equal(mkfifo(path, 0600), 0);
+	else
+		tree_put(&rig.folder, in_tree, foreign, way == FOREIGN ? sizeof(foreign) - 1 : 0);
+	if (way == OTHER_USERS)
+		assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+/* It is as it was. */
+static void check_untouched(const char *name, enum way way)
+{
+	struct stat st;
+	struct buf b;
+
+	assert_int_equal(lstat(rig_path(&rig, name), &st), 0);
+	assert_int_equal(S_ISLNK(st.st_mode), way == TO_FILE || way == TO_NOTHING);
+	assert_int_equal(S_ISDIR(st.st_mode), way == FOLDER);
+	assert_int_equal(S_ISFIFO(st.st_mode), way == FIFO);
+	assert_int_equal(st.st_uid, way == OTHER_USERS ? 65534 : geteuid());
+	if (way == TO_NOTHING)
+		assert_int_equal(access(rig_path(&rig, "target"), F_OK), -1);
+	if (way != FOREIGN && way != TO_FILE)
+		return;
+	buf_init(&b, 4096);
+	assert_int_equal(io_load(AT_FDCWD, rig_path(&rig, name), &b), 0);
+	assert_string_equal(buf_str(&b), foreign);
+	buf_fini(&b);
+}
+
+static void test_in_the_way(void **state)
+{
+	static const char prefix[] = "--output-path-prefix";
+	static const char manifest[] = "--session-result-spec-path";
+	static const struct {
+		const char *name, *option;
+		unsigned ways, nr_iterations; /* whole ones before it is met */
+	} cases[] = {
+	    {"t.0.0.cpuperf", prefix, ~0u, 0},
+	    {"t.0.1.cpuperf", prefix, ~0u, 0},
+	    {"t.1.0.cpuperf", prefix, ~0u, 1},
+	    {"t.1.1.cpuperf", prefix, ~0u, 1},
+	    {"t.traces.lock", prefix, ~(1u << EMPTY), 0},
+	    {"s.cpsession", manifest, ~0u, 0},
+	    {"s.cpsession.lock", manifest, ~(1u << EMPTY), 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (enum way way = FOREIGN; way <= OTHER_USERS; way++) {
+			struct err e = {0};
+
+			if (!(cases[i].ways >> way & 1) || (way == OTHER_USERS && geteuid() != 0))
+				continue;
+			begin();
+			put(cases[i].name, way);
+			assert_true(tape_run(&tape, &rig, &e) < 0);
+			if (!strstr(e.msg, rig_path(&rig, cases[i].name)) ||
+			    !strstr(e.hint, cases[i].option) ||
+			    (way == OTHER_USERS && !strstr(e.msg, "another user")))
+				fail_msg("%s, %d: %s; %s", cases[i].name, way, e.msg, e.hint);
+			assert_true(tape.nr_iterations >= cases[i].nr_iterations);
+			check_untouched(cases[i].name, way);
+			assert_int_equal(
+			    access(rig_path(&rig, "t.0.1.cpuperf"), F_OK) == 0,
+			    cases[i].nr_iterations > 0 ||
+				(strcmp(cases[i].name, "t.0.1.cpuperf") == 0 && way != TO_NOTHING));
+			rig_fini(&rig);
+		}
+	if (geteuid() != 0)
+		print_message("skip: files of another user: not root\n");
+}
+
+static void test_folders(void **state)
+{
+	static const struct {
+		const char *path, *msg;
+		int rc;
+	} cases[] = {
+	    {"no/t", "No such file or directory", -ENOENT},
+	    {"file/t", "Not a directory", -ENOTDIR},
+	    {"", "names a folder", -EINVAL},
+	};
+	struct session_output *o;
+	struct err e;
+
+	(void)state;
+	begin();
+	tree_put(&rig.folder, "/file", "", 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int which = 0; which < 2; which++) {
+			const char *path = rig_path(&rig, cases[i].path);
+
+			assert_int_equal(open_output(which ? path : "", which ? "" : path, &o, &e),
+					 cases[i].rc);
+			if (!strstr(e.msg, cases[i].msg) || !strstr(e.msg, path) || !e.hint[0])
+				fail_msg("%s: %s; %s", path, e.msg, e.hint);
+		}
+	rig_fini(&rig);
+}
+
+/* A folder that is a link is a place like any other; only names are not followed. */
+static void test_folder_is_link(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(symlink(".", rig_path(&rig, "link")), 0);
+	rig.spec.output_path_prefix = rig_path(&rig, "link/t");
+	assert_run(&tape, &rig);
+	assert_files(&rig, 4, 2);
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_locks),      cmocka_unit_test(test_holder_killed),
+	    cmocka_unit_test(test_owner_only), cmocka_unit_test(test_in_the_way),
+	    cmocka_unit_test(test_folders),    cmocka_unit_test(test_folder_is_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
