@@ -34,6 +34,10 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	if (g->nr_members == PMU_GROUP_MAX_MEMBERS)
 		return -ENOSPC;
 	a.disabled = leads;
+	/* ARM's validate_event() (drivers/perf/arm_pmu.c) gives a disabled leader no counter unless
+	 * it says this: the group would be taken with one member too many, and never run. On a
+	 * whole CPU's events it does nothing else. */
+	a.enable_on_exec = leads;
 	fd = g->ops->open(&a, -1, g->cpu, leads ? -1 : g->members[0].fd, 0);
 	if (fd < 0)
 		return fd;
