@@ -65,15 +65,17 @@ static int meminfo_parse(const char *text, size_t len, void *state, uint32_t nr_
 	return parse_keyed(text, len, names, state);
 }
 
-/* What free(1) calls used; the file is in KiB whatever its "kB" says. */
+/* As the event's description says; the file is in KiB whatever its "kB" says. */
 static bool meminfo_used(const struct keyed *k, uint64_t *kib)
 {
-	uint64_t not_used = k->value[FREE] + k->value[BUFFERS] + k->value[CACHED];
+	uint64_t left = k->value[TOTAL];
 
-	if (!has(k, 1u << TOTAL | 1u << FREE | 1u << BUFFERS | 1u << CACHED) ||
-	    not_used > k->value[TOTAL])
+	if (!has(k, 1u << TOTAL | 1u << FREE | 1u << BUFFERS | 1u << CACHED))
 		return false;
-	*kib = k->value[TOTAL] - not_used;
+	for (int i = FREE; i <= CACHED; i++)
+		if (__builtin_sub_overflow(left, k->value[i], &left))
+			return false;
+	*kib = left;
 	return true;
 }
 

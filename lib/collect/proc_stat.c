@@ -40,8 +40,10 @@ static int parse_times(const char *p, const char *end, struct cpu_times *out)
 			p++;
 		if (p == end)
 			break;
-		if (str_scan_u64(&p, end, &times.ticks[nr++]))
+		if (str_scan_u64(&p, end, &times.ticks[nr]) ||
+		    times.ticks[nr] > UINT64_MAX / NR_TIMES) /* their sum must not wrap */
 			return -EINVAL;
+		nr++;
 	}
 	if (nr < NR_REQUIRED)
 		return -EINVAL;
@@ -58,8 +60,8 @@ static int parse_line(const char *p, const char *end, struct proc_stat *s, uint3
 		s->has_ctxt = true;
 		return str_scan_u64(&p, end, &s->ctxt);
 	}
-	if (end - p < 4 || memcmp(p, "cpu", 3) != 0 || p[3] == ' ')
-		return 0;
+	if (end - p < 4 || memcmp(p, "cpu", 3) != 0 || p[3] < '0' || p[3] > '9')
+		return 0; /* also the line of all CPUs */
 	p += 3;
 	if (str_scan_u64(&p, end, &cpu))
 		return -EINVAL;
