@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/sys.h"
 #include "trace/format.h"
 
 #include <endian.h>
@@ -296,7 +295,7 @@ int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, con
 int trace_is_trace(int fd)
 {
 	char magic[8];
-	ssize_t n = sys()->pread(fd, magic, sizeof(magic), 0);
+	ssize_t n = io_read_full(fd, magic, sizeof(magic));
 
 	if (n < 0)
 		return (int)n;

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/sys.h"
 
+#include <endian.h>
+
 /* What a reader gave, in order. */
 struct outcome {
 	int open_rc;
@@ -180,13 +182,40 @@ static void test_frames_moved(void **state)
 
 		buf_reset(&b);
 		buf_add(&b, sample.data, end);
-		buf_fill(&b, 0, 24);
+		buf_fill(&b, 0, 8);
 		buf_add(&b, sample.data + end, sample.len - end);
 		o = read_bytes((uint8_t *)b.data, b.len);
 		assert_int_equal(o.nr, SAMPLE_NR_FRAMES);
 		assert_int_equal(o.nr_damages, 1);
-		assert_non_null(strstr(o.msg, "24 bytes skipped"));
+		assert_non_null(strstr(o.msg, "; 8 bytes skipped"));
 		assert_false(o.whole);
+		buf_fini(&b);
+	}
+}
+
+/* Each field of the end frame must agree with what was read. */
+static void test_end_agrees(void **state)
+{
+	static const uint8_t readings[16 + 56] = {0, [4] = 56, [8] = 1};
+	static const struct {
+		uint64_t nr_frames, nr_readings, wrong_bytes;
+		bool whole;
+	} rows[] = {{1, 1, 0, true}, {2, 1, 0, false}, {1, 2, 0, false}, {1, 1, 8, false}};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		uint64_t end[7] = {1, 2, htole64(rows[i].nr_frames), htole64(rows[i].nr_readings)};
+		struct outcome o;
+		struct buf b;
+
+		buf_init(&b, 4096);
+		add_header_bytes(&b, 1, 0, 192);
+		add_frame(&b, TRACE_FRAME_READINGS, 0, readings, sizeof(readings));
+		end[6] = htole64(b.len + rows[i].wrong_bytes);
+		add_frame(&b, TRACE_FRAME_END, 0, end, sizeof(end));
+		o = read_bytes((uint8_t *)b.data, b.len);
+		assert_int_equal(o.nr, 2);
+		assert_int_equal(o.whole, rows[i].whole);
 		buf_fini(&b);
 	}
 }
@@ -361,15 +390,18 @@ static size_t read_file(const struct folder *f, size_t *nr_damages)
 	return nr;
 }
 
-/* A header, then sync words that claim everything up to the end, wherever one can stand. */
-static void make_false_frames(struct buf *b, size_t bytes)
+/* A header, then sync words that claim everything up to the end, and beyond it, wherever one can
+ * stand. */
+static void make_false_frames(struct buf *b, size_t bytes, size_t beyond)
 {
+	const size_t most = 60 << 20;
+
 	buf_init(b, 256 << 20);
 	add_header_bytes(b, 1, 0, 192);
 	for (size_t left = bytes; left >= 16; left -= 16) {
 		buf_le32(b, TRACE_FRAME_SYNC);
 		buf_le32(b, 1);
-		buf_le32(b, (uint32_t)(left - 16 < (60 << 20) ? left - 16 : 60 << 20));
+		buf_le32(b, (uint32_t)(left + beyond - 16 < most ? left + beyond - 16 : most));
 		buf_le32(b, 0xdead);
 	}
 }
@@ -388,7 +420,7 @@ static void test_hostile_time(void **state)
 
 	(void)state;
 	folder_init(&f);
-	make_false_frames(&b, size);
+	make_false_frames(&b, size, 0);
 	write_file(&f, "t", b.data, b.len);
 	sys_set_ops(&counting);
 	pread_bytes = 0;
@@ -405,12 +437,13 @@ static void test_hostile_time(void **state)
 /* The bound does not cost an honest frame behind a page or two of nonsense. */
 static void test_found_behind_false_frames(void **state)
 {
+	static const uint8_t payload[16 << 10];
 	struct outcome o;
 	struct buf b;
 
 	(void)state;
-	make_false_frames(&b, 32 << 10);
-	add_frame(&b, 77, 0, "found", 5);
+	make_false_frames(&b, 32 << 10, sizeof(payload));
+	add_frame(&b, 77, 0, payload, sizeof(payload));
 	o = read_bytes((uint8_t *)b.data, b.len);
 	assert_int_equal(o.nr_damages, 1);
 	assert_int_equal(o.nr, 1);
@@ -511,12 +544,19 @@ static void test_shrinking(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cut),           cmocka_unit_test(test_flip_every_bit),
-	    cmocka_unit_test(test_frames_moved),  cmocka_unit_test(test_headers),
-	    cmocka_unit_test(test_byte_order),    cmocka_unit_test(test_not_traces),
-	    cmocka_unit_test(test_unknown_flags), cmocka_unit_test(test_not_files),
-	    cmocka_unit_test(test_hostile_time),  cmocka_unit_test(test_found_behind_false_frames),
-	    cmocka_unit_test(test_endless),       cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_flip_every_bit),
+	    cmocka_unit_test(test_frames_moved),
+	    cmocka_unit_test(test_end_agrees),
+	    cmocka_unit_test(test_headers),
+	    cmocka_unit_test(test_byte_order),
+	    cmocka_unit_test(test_not_traces),
+	    cmocka_unit_test(test_unknown_flags),
+	    cmocka_unit_test(test_not_files),
+	    cmocka_unit_test(test_hostile_time),
+	    cmocka_unit_test(test_found_behind_false_frames),
+	    cmocka_unit_test(test_endless),
+	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_shrinking),
 	};
 

@@ -5,6 +5,8 @@
  */
 #include "test_trace.h"
 
+#define HEX "0123456789abcdef"
+
 static void load_path(const char *path, struct buf *out)
 {
 	load_file(AT_FDCWD, path, out);
@@ -61,12 +63,12 @@ static void test_content(void **state)
 /* "00000010  01 02 …  what it is": compares the bytes; the number of them, 0 if no such line. */
 static size_t check_dump_line(const char *line, const struct buf *golden)
 {
-	char *at;
-	size_t offset = strtoul(line, &at, 16), nr = 0;
+	size_t offset = strtoul(line, NULL, 16), nr = 0;
+	const char *at;
 
-	if (at != line + 8 || strncmp(at, "  ", 2) != 0)
+	if (strspn(line, HEX) != 8 || line[8] != ' ' || line[9] != ' ')
 		return 0;
-	for (at += 2; strspn(at, "0123456789abcdef") == 2; at += at[2] == ' ' ? 3 : 2, nr++) {
+	for (at = line + 10; strspn(at, HEX) == 2; at += at[2] == ' ' ? 3 : 2, nr++) {
 		assert_true(offset + nr < golden->len);
 		if ((uint8_t)golden->data[offset + nr] != strtoul(at, NULL, 16))
 			fail_msg("the dump of trace-format.md is wrong at %08zx", offset + nr);

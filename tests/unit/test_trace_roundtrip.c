@@ -4,6 +4,7 @@
  */
 #include "test_trace.h"
 
+#include "base/mem.h"
 #include "trace/text.h"
 
 static struct trace_frame next_of_kind(struct trace_reader *r, uint16_t kind)
@@ -107,6 +108,8 @@ static void check_note(const struct trace_frame *f)
 	assert_string_equal(note.text, sample_note.text);
 	assert_int_equal(trace_decode_note(f, &note, text, 4), 0);
 	assert_string_equal(note.text, "CPU");
+	assert_int_equal(trace_decode_note(f, &note, text, strlen(sample_note.text)), 0);
+	assert_int_equal(strlen(note.text), strlen(sample_note.text) - 1);
 	assert_int_equal(trace_decode_note(f, &note, text, 0), -EINVAL);
 }
 
@@ -433,6 +436,54 @@ static void test_least(void **state)
 	trace_info_fini(&i);
 }
 
+static void *no_alloc(size_t size)
+{
+	(void)size;
+	return NULL;
+}
+
+/* Ceilings hold although all the bytes are there, and before any memory is asked for. */
+static void test_event_ceilings(void **state)
+{
+	static const struct {
+		uint32_t nr, nr_there, attr_bytes;
+		int want, want_without_memory;
+	} rows[] = {
+	    {TRACE_MAX_EVENTS, TRACE_MAX_EVENTS, 0, 0, -ENOMEM},
+	    {TRACE_MAX_EVENTS + 1, TRACE_MAX_EVENTS + 1, 0, -EINVAL, -EINVAL},
+	    {TRACE_MAX_EVENTS, 1, 0, -EINVAL, -EINVAL},
+	    {1, 1, TRACE_MAX_ATTR_BYTES, 0, -ENOMEM},
+	    {1, 1, TRACE_MAX_ATTR_BYTES + 1, -EINVAL, -ENOMEM},
+	};
+	const struct mem_ops none = {.alloc = no_alloc};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_events events;
+		struct trace_frame f;
+		struct buf b;
+
+		buf_init(&b, 1 << 20);
+		buf_le32(&b, rows[i].nr);
+		buf_le32(&b, 0);
+		for (uint32_t k = 0; k < rows[i].nr_there; k++) {
+			buf_le32(&b, 50 + rows[i].attr_bytes);
+			buf_fill(&b, 0, 32);
+			buf_le32(&b, rows[i].attr_bytes);
+			buf_fill(&b, 0, rows[i].attr_bytes + 14);
+		}
+		f = (struct trace_frame){TRACE_FRAME_EVENTS, 192, (uint8_t *)b.data,
+					 (uint32_t)b.len};
+		assert_int_equal(trace_decode_events(&f, &events), rows[i].want);
+		if (rows[i].want == 0)
+			trace_events_fini(&events);
+		mem_set_ops(&none);
+		assert_int_equal(trace_decode_events(&f, &events), rows[i].want_without_memory);
+		mem_set_ops(NULL);
+		buf_fini(&b);
+	}
+}
+
 static void test_text(void **state)
 {
 	static const struct {
@@ -527,12 +578,12 @@ static void test_text_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),          cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),           cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_too_large),       cmocka_unit_test(test_trace_ceiling),
-	    cmocka_unit_test(test_later_version),   cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_least),           cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_text_everywhere),
+	    cmocka_unit_test(test_memory),        cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_large),         cmocka_unit_test(test_no_strings),
+	    cmocka_unit_test(test_too_large),     cmocka_unit_test(test_trace_ceiling),
+	    cmocka_unit_test(test_later_version), cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_least),         cmocka_unit_test(test_event_ceilings),
+	    cmocka_unit_test(test_text),          cmocka_unit_test(test_text_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
