@@ -61,23 +61,24 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 			*slot = e;
 		rc = rc ? rc : one;
 	}
-	return rc ? rc : spec_check(spec, errs);
+	return rc;
 }
 
+/* An exit status: what is wrong in the file is a failure, in an option wrong usage. */
 static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	char path[PATH_MAX];
 	struct err e = {0};
-	int rc = find_spec(o->spec_file, path, &e);
 
-	if (rc) {
-		struct err *slot = err_list_add(errs);
-
-		*slot = e; /* the list is empty: there is a slot */
-		return rc;
+	if (find_spec(o->spec_file, path, &e)) {
+		err_list_insert(errs, &e);
+		return EXIT_FAILED;
 	}
-	rc = spec_load(path, spec, errs);
-	return rc ? rc : apply_overrides(o, spec, errs);
+	if (spec_load(path, spec, errs))
+		return EXIT_FAILED;
+	if (apply_overrides(o, spec, errs))
+		return EXIT_USAGE;
+	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int with_plan(const struct options *o, const struct spec *spec, const struct host *host)
@@ -114,7 +115,7 @@ static int measure(const struct options *o)
 {
 	struct err_list *errs = &(struct err_list){0};
 	struct spec spec;
-	int status = EXIT_FAILED;
+	int status;
 
 	if (!o->spec_file) {
 		struct err e = {0};
@@ -127,7 +128,8 @@ static int measure(const struct options *o)
 		return EXIT_FAILED;
 	}
 	spec_init(&spec);
-	if (load_spec(o, &spec, errs))
+	status = load_spec(o, &spec, errs);
+	if (status)
 		log_errors(errs);
 	else
 		status = with_spec(o, &spec);

@@ -5,8 +5,10 @@
 #include "options.h"
 
 #include "base/err.h"
+#include "screen/format.h"
 #include "spec/keys.h"
 
+#include <errno.h>
 #include <string.h>
 
 static int set_list_events(const struct opt_row *row, const char *value, void *target,
@@ -19,6 +21,14 @@ static int set_list_events(const struct opt_row *row, const char *value, void *t
 	o->list_events = true;
 	o->list_pattern = value;
 	return 0;
+}
+
+static int set_output_format(const struct opt_row *row, const char *value, void *target,
+			     struct err *e)
+{
+	if (screen_format_find(value))
+		return opt_set_string(row, value, target, e);
+	return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
 }
 
 #define FLAG(name_, member, section_, text)                                                        \
@@ -50,7 +60,7 @@ static const struct opt_row before[] = {
      .words = "text csv ndjson",
      .section = "Measuring",
      .help = "How results are printed on standard output: text (the default), csv or ndjson.",
-     .set = opt_set_string,
+     .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,

@@ -39,14 +39,17 @@ static void on_signal(int number)
 	session_stop(running);
 }
 
-/* The first signal ends the iteration, the second (default action again) the program. */
+/* The first signal ends the iteration, the second (default action again) the program. Only SIGHUP
+ * stays ignored if it was (nohup); SIGINT is for any script's background job, which may want it. */
 static void catch_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
+		if (sigaction(signals[i], &action, &old) == 0 && signals[i] == SIGHUP &&
+		    old.sa_handler == SIG_IGN)
+			sigaction(SIGHUP, &old, NULL);
 }
 
 /* A descriptor per event and CPU can be more than the soft limit. */
@@ -62,10 +65,22 @@ static void raise_descriptor_limit(void)
 
 static bool same_trouble(const struct session_event *a, const struct session_event *b)
 {
-	return strcmp(a->support.reason, b->support.reason) == 0;
+	return a->nr_cpus == b->nr_cpus && strcmp(a->support.reason, b->support.reason) == 0;
 }
 
-/* One warning for all events with the same trouble as event i, unless an earlier one gave it. */
+static void add_names(const struct recorder *r, size_t i, struct buf *out)
+{
+	const struct session_event *ev = session_event(r->session, i);
+
+	for (size_t j = i; j < r->plan->nr_events; j++)
+		if (same_trouble(session_event(r->session, j), ev))
+			buf_printf(out, "%s%s:%s", out->len ? ", " : "",
+				   r->plan->events[j].event.group->name,
+				   r->plan->events[j].event.row->name);
+}
+
+/* One warning for all events with the same trouble as event i, unless an earlier one gave it. The
+ * names come last: there can be more than a message holds. */
 static void warn_event(const struct recorder *r, size_t i)
 {
 	const struct session_event *ev = session_event(r->session, i);
@@ -73,18 +88,16 @@ static void warn_event(const struct recorder *r, size_t i)
 	struct buf names;
 
 	for (size_t j = 0; j < i; j++)
-		if (session_event(r->session, j)->nr_cpus == 0 &&
-		    same_trouble(session_event(r->session, j), ev))
+		if (same_trouble(session_event(r->session, j), ev))
 			return;
 	buf_init(&names, 65536);
-	for (size_t j = i; j < r->plan->nr_events; j++)
-		if (session_event(r->session, j)->nr_cpus == 0 &&
-		    same_trouble(session_event(r->session, j), ev))
-			buf_printf(&names, "%s%s:%s", names.len ? ", " : "",
-				   r->plan->events[j].event.group->name,
-				   r->plan->events[j].event.row->name);
-	err_set(&e, -ENOENT, "%s: %s: %s", reading_state_name(ev->support.state), buf_str(&names),
-		ev->support.reason);
+	add_names(r, i, &names);
+	if (ev->nr_cpus)
+		err_set(&e, -ENOENT, "on %u of %u CPUs only (on the others %s): %s", ev->nr_cpus,
+			r->plan->nr_cpus, ev->support.reason, buf_str(&names));
+	else
+		err_set(&e, -ENOENT, "%s: %s: %s", reading_state_name(ev->support.state),
+			ev->support.reason, buf_str(&names));
 	if (ev->support.hint[0])
 		err_hint(&e, "%s", ev->support.hint);
 	log_err(LOG_WARNING, &e);
@@ -97,15 +110,10 @@ static size_t warn_events(const struct recorder *r)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++) {
-		uint32_t nr_cpus = session_event(r->session, i)->nr_cpus;
-
-		nr += nr_cpus < r->plan->nr_cpus;
-		if (nr_cpus == 0)
-			warn_event(r, i);
-		else if (nr_cpus < r->plan->nr_cpus)
-			log_warning("%s:%s works on %u of %u CPUs only",
-				    r->plan->events[i].event.group->name,
-				    r->plan->events[i].event.row->name, nr_cpus, r->plan->nr_cpus);
+		if (session_event(r->session, i)->nr_cpus == r->plan->nr_cpus)
+			continue;
+		warn_event(r, i);
+		nr++;
 	}
 	return nr;
 }
@@ -260,10 +268,6 @@ int record(const struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
-	if (!r.format) {
-		log_error("--output-format=%s: not one of text, csv, ndjson", o->output_format);
-		return EXIT_USAGE;
-	}
 	raise_descriptor_limit();
 	if (session_open(&config, &r.session, &e)) {
 		log_err(LOG_ERROR, &e);

@@ -1,0 +1,252 @@
+/*
+ * The growing buffer: its ceiling, its sticky error, and the text forms that it writes.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+
+static void test_ceiling(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 5);
+	assert_string_equal(buf_str(&b), "");
+	buf_adds(&b, "abc");
+	buf_adds(&b, "de");
+	assert_int_equal(buf_error(&b), 0);
+	buf_addc(&b, 'f');
+	assert_int_equal(buf_error(&b), -EFBIG);
+	assert_string_equal(buf_str(&b), "abcde");
+	buf_reset(&b);
+	assert_int_equal(buf_error(&b), 0);
+	assert_string_equal(buf_str(&b), "");
+	buf_adds(&b, "x");
+	assert_string_equal(buf_str(&b), "x");
+	buf_fini(&b);
+}
+
+/* Once it is full, nothing goes in any more, even what would fit: no text with a hole. */
+static void test_error_sticks(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 4);
+	buf_adds(&b, "ab");
+	buf_le32(&b, 1);
+	buf_addc(&b, 'c');
+	buf_adds(&b, "");
+	buf_fill(&b, 'x', 1);
+	buf_printf(&b, "%d", 1);
+	buf_le16(&b, 1);
+	assert_null(buf_reserve(&b, 1));
+	assert_int_equal(buf_error(&b), -EFBIG);
+	assert_string_equal(buf_str(&b), "ab");
+	buf_fini(&b);
+}
+
+static void test_without_memory(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	inject_mem(2);
+	buf_adds(&b, "kept");
+	buf_fill(&b, 'x', 100000);
+	buf_adds(&b, "more");
+	assert_int_equal(buf_error(&b), -ENOMEM);
+	assert_string_equal(buf_str(&b), "kept");
+	buf_fini(&b);
+	inject_stop();
+	assert_int_equal(inject.nr_live, 0);
+	assert_int_equal(b.max_bytes, 1 << 20);
+}
+
+static void test_sizes_beyond_all(void **state)
+{
+	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2 + 2, SIZE_MAX - 300};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+		struct buf b;
+
+		inject_mem(0);
+		buf_init(&b, SIZE_MAX);
+		buf_adds(&b, "ab");
+		assert_null(buf_reserve(&b, sizes[i]));
+		assert_true(buf_error(&b) < 0);
+		buf_fini(&b);
+		inject_stop();
+	}
+}
+
+static void test_grows(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 100000);
+	for (int i = 0; i < 100000; i++)
+		buf_addc(&b, (char)('a' + i % 26));
+	assert_int_equal(buf_error(&b), 0);
+	assert_int_equal(b.len, 100000);
+	for (int i = 0; i < 100000; i++)
+		assert_int_equal(b.data[i], 'a' + i % 26);
+	assert_int_equal(b.data[b.len], 0);
+	buf_fini(&b);
+	buf_fini(&b);
+}
+
+/* Room that is asked for and not used leaves a text all the same. */
+static void test_reserve(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	assert_non_null(buf_reserve(&b, 500));
+	assert_string_equal(buf_str(&b), "");
+	assert_int_equal(b.len, 0);
+	buf_fini(&b);
+}
+
+static void test_little_endian(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 100);
+	buf_le16(&b, 0x0102);
+	buf_le32(&b, 0x03040506);
+	buf_le64(&b, 0x0708090a0b0c0d0eull);
+	assert_int_equal(b.len, 14);
+	assert_memory_equal(b.data, "\2\1\6\5\4\3\x0e\x0d\x0c\x0b\x0a\x09\x08\x07", 14);
+	buf_fini(&b);
+}
+
+#define FFFD "\xef\xbf\xbd"
+static const struct {
+	const char *text, *json, *csv;
+} texts[] = {
+    {"", "\"\"", ""},
+    {"plain", "\"plain\"", "plain"},
+    {"a\"b", "\"a\\\"b\"", "\"a\"\"b\""},
+    {"a\\b", "\"a\\\\b\"", "a\\b"},
+    {"a,b", "\"a,b\"", "\"a,b\""},
+    {"a\nb", "\"a\\nb\"", "\"a\nb\""},
+    {"a\rb", "\"a\\rb\"", "\"a\rb\""},
+    {"\b\t\v\f", "\"\\b\\t\\u000b\\f\"", "\b\t\v\f"},
+    {"\x01\x1b\x1f\x7f", "\"\\u0001\\u001b\\u001f\\u007f\"", "\x01\x1b\x1f\x7f"},
+    {"\"", "\"\\\"\"", "\"\"\"\""},
+    {"é€😀", "\"é€😀\"", "é€😀"},
+    {"\xc3", "\"" FFFD "\"", "\xc3"},                           /* cut */
+    {"\xc3(", "\"" FFFD "(\"", "\xc3("},                        /* no second byte */
+    {"\xe2\x82", "\"" FFFD FFFD "\"", "\xe2\x82"},              /* cut after two of three */
+    {"\x80z", "\"" FFFD "z\"", "\x80z"},                        /* a second byte alone */
+    {"\xc0\xaf", "\"" FFFD FFFD "\"", "\xc0\xaf"},              /* overlong */
+    {"\xed\xa0\x80", "\"" FFFD FFFD FFFD "\"", "\xed\xa0\x80"}, /* a surrogate */
+    {"\xff\xfe", "\"" FFFD FFFD "\"", "\xff\xfe"},
+    {"\xf5\x80\x80\x80", "\"" FFFD FFFD FFFD FFFD "\"", "\xf5\x80\x80\x80"},
+};
+
+static void test_texts(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < INJECT_NR(texts); i++) {
+		buf_reset(&b);
+		buf_json_string(&b, texts[i].text);
+		assert_string_equal(buf_str(&b), texts[i].json);
+		buf_reset(&b);
+		buf_csv_field(&b, texts[i].text);
+		assert_string_equal(buf_str(&b), texts[i].csv);
+	}
+	buf_fini(&b);
+}
+
+/* No byte of any value, alone or before a letter, makes a JSON string that is not one. */
+static void test_json_every_byte(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	for (int c = 1; c < 256; c++) {
+		char text[3] = {(char)c, 'a', 0};
+		size_t last;
+
+		buf_reset(&b);
+		buf_json_string(&b, text);
+		last = b.len - 1;
+		assert_int_equal(b.data[0], '"');
+		assert_int_equal(b.data[last], '"');
+		assert_int_equal(b.data[last - 1], 'a');
+		for (size_t k = 0; k < b.len; k++)
+			assert_true((unsigned char)b.data[k] >= 0x20 && b.data[k] != 0x7f);
+	}
+	buf_fini(&b);
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		uint64_t v;
+		const char *plain, *commas;
+	} rows[] = {
+	    {0, "0", "0"},
+	    {9, "9", "9"},
+	    {10, "10", "10"},
+	    {999, "999", "999"},
+	    {1000, "1000", "1,000"},
+	    {1000000, "1000000", "1,000,000"},
+	    {123456789, "123456789", "123,456,789"},
+	    {UINT64_MAX, "18446744073709551615", "18,446,744,073,709,551,615"},
+	};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		buf_reset(&b);
+		buf_u64(&b, rows[i].v);
+		assert_string_equal(buf_str(&b), rows[i].plain);
+		buf_reset(&b);
+		buf_u64_commas(&b, rows[i].v);
+		assert_string_equal(buf_str(&b), rows[i].commas);
+	}
+	buf_fini(&b);
+}
+
+static void test_printf(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 300);
+	buf_printf(&b, "%s=%d;", "a", 1);
+	buf_printf(&b, "%*d", 290, 2);
+	assert_int_equal(b.len, 294);
+	assert_memory_equal(buf_str(&b), "a=1; ", 5);
+	assert_string_equal(buf_str(&b) + 293, "2");
+	buf_printf(&b, "%s", "1234567");
+	assert_int_equal(buf_error(&b), -EFBIG);
+	buf_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_ceiling),         cmocka_unit_test(test_error_sticks),
+	    cmocka_unit_test(test_without_memory),  cmocka_unit_test(test_sizes_beyond_all),
+	    cmocka_unit_test(test_grows),           cmocka_unit_test(test_reserve),
+	    cmocka_unit_test(test_little_endian),   cmocka_unit_test(test_texts),
+	    cmocka_unit_test(test_json_every_byte), cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_printf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

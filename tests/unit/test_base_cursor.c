@@ -1,0 +1,170 @@
+/*
+ * The bounded cursor and the checksum: never past the end, an underflow sticks; crc32c by both
+ * ways is the same as by the definition.
+ */
+#include "inject.h"
+
+#include "base/cursor.h"
+
+/* Both ways of computing it are static; on this CPU crc32c() takes but one of them. */
+#include "base/crc32c.c" /* NOLINT(bugprone-suspicious-include) */
+
+static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+static void test_reads(void **state)
+{
+	struct cursor c;
+
+	(void)state;
+	cursor_init(&c, bytes, sizeof(bytes));
+	assert_int_equal(cursor_u8(&c), 1);
+	assert_int_equal(cursor_le16(&c), 0x0302);
+	assert_int_equal(cursor_le32(&c), 0x07060504);
+	assert_int_equal(cursor_le64(&c), 0x0f0e0d0c0b0a0908ull);
+	assert_ptr_equal(cursor_bytes(&c, 1), bytes + 15);
+	assert_int_equal(c.left, 0);
+	assert_true(cursor_ok(&c));
+	assert_non_null(cursor_bytes(&c, 0));
+	assert_true(cursor_ok(&c));
+}
+
+/* The same fields over every shorter input: zeros from the first that does not fit, to the end. */
+static void test_cut_at_every_byte(void **state)
+{
+	static const size_t ends[] = {1, 3, 7, 15, 16};
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(bytes); len++) {
+		uint8_t *exact = memcpy(malloc(len + 1), bytes, len + 1); /* ASan guards its end */
+		struct cursor c;
+		uint64_t v[5];
+
+		exact = realloc(exact, len ? len : 1);
+		cursor_init(&c, exact, len);
+		v[0] = cursor_u8(&c);
+		v[1] = cursor_le16(&c);
+		v[2] = cursor_le32(&c);
+		v[3] = cursor_le64(&c);
+		v[4] = cursor_u8(&c);
+		for (int i = 0; i < 5; i++)
+			assert_int_equal(v[i] != 0, ends[i] <= len);
+		assert_false(cursor_ok(&c));
+		free(exact);
+	}
+}
+
+static void test_underflow_sticks(void **state)
+{
+	struct cursor c;
+	size_t len;
+
+	(void)state;
+	cursor_init(&c, bytes, 4);
+	assert_null(cursor_bytes(&c, SIZE_MAX));
+	assert_int_equal(cursor_u8(&c), 0); /* there would be one */
+	assert_null(cursor_bytes(&c, 0));
+	cursor_skip(&c, 1);
+	assert_string_equal(cursor_string16(&c, &len), "");
+	assert_int_equal(len, 0);
+	assert_false(cursor_ok(&c));
+}
+
+static void test_string16(void **state)
+{
+	static const char data[] = "\3\0abc\0\0\5\0xy";
+	struct cursor c;
+	size_t len;
+
+	(void)state;
+	cursor_init(&c, data, sizeof(data) - 1);
+	assert_memory_equal(cursor_string16(&c, &len), "abc", 3);
+	assert_int_equal(len, 3);
+	cursor_string16(&c, &len);
+	assert_int_equal(len, 0);
+	assert_true(cursor_ok(&c));
+	assert_string_equal(cursor_string16(&c, &len), "");
+	assert_int_equal(len, 0);
+	assert_false(cursor_ok(&c));
+}
+
+static void test_nothing(void **state)
+{
+	struct cursor c;
+
+	(void)state;
+	cursor_init(&c, NULL, 0);
+	cursor_skip(&c, 0);
+	assert_true(cursor_ok(&c));
+	cursor_skip(&c, 1);
+	assert_false(cursor_ok(&c));
+}
+
+/* By the definition, a bit at a time. */
+static uint32_t slow_crc32c(uint32_t crc, const uint8_t *p, size_t len)
+{
+	crc = ~crc;
+	while (len--) {
+		crc ^= *p++;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+	}
+	return ~crc;
+}
+
+static void test_crc_known(void **state)
+{
+	uint8_t block[32];
+
+	(void)state;
+	assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c(0, "", 0), 0);
+	memset(block, 0, sizeof(block)); /* RFC 3720, B.4 */
+	assert_int_equal(crc32c(0, block, 32), 0x8a9136aa);
+	memset(block, 0xff, sizeof(block));
+	assert_int_equal(crc32c(0, block, 32), 0x62a8ab43);
+}
+
+static void test_crc_both_ways(void **state)
+{
+	uint8_t data[300];
+
+	(void)state;
+	srand(1);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)rand();
+	crc32c(0, data, 1); /* makes the tables */
+	for (int i = 0; i < 20000; i++) {
+		size_t from = (size_t)rand() % 17, len = (size_t)rand() % (sizeof(data) - 17);
+		uint32_t start = i % 2 ? (uint32_t)rand() : 0;
+		uint32_t want = slow_crc32c(start, data + from, len);
+
+		assert_int_equal(crc32c(start, data + from, len), want);
+		assert_int_equal(~update_tables(~start, data + from, len), want);
+		if (cpu_has_crc())
+			assert_int_equal(~update_cpu(~start, data + from, len), want);
+	}
+}
+
+static void test_crc_goes_on(void **state)
+{
+	(void)state;
+	for (size_t cut = 0; cut <= sizeof(bytes); cut++)
+		assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, sizeof(bytes) - cut),
+				 crc32c(0, bytes, sizeof(bytes)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_reads),
+	    cmocka_unit_test(test_cut_at_every_byte),
+	    cmocka_unit_test(test_underflow_sticks),
+	    cmocka_unit_test(test_string16),
+	    cmocka_unit_test(test_nothing),
+	    cmocka_unit_test(test_crc_known),
+	    cmocka_unit_test(test_crc_both_ways),
+	    cmocka_unit_test(test_crc_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+/*
+ * Whole reads and writes, and files that appear whole or not at all: what may be replaced, what
+ * is refused, and every system call failing in turn.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+
+#include <sys/mman.h>
+
+/* Calls that do little: one byte at a time, and interrupted every other time. */
+static unsigned nr_calls;
+
+static ssize_t lazy_read(int fd, void *buf, size_t len)
+{
+	return nr_calls++ % 2 ? -EINTR : sys_kernel_ops.read(fd, buf, len < 3 ? len : 3);
+}
+
+static ssize_t lazy_write(int fd, const void *buf, size_t len)
+{
+	return nr_calls++ % 2 ? -EINTR : sys_kernel_ops.write(fd, buf, len < 3 ? len : 3);
+}
+
+static void test_lazy_kernel(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	char in[1000], out[1000];
+	int fd = memfd_create("lazy", MFD_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(in); i++)
+		in[i] = (char)i;
+	ops.read = lazy_read;
+	ops.write = lazy_write;
+	sys_set_ops(&ops);
+	assert_int_equal(io_write_full(fd, in, sizeof(in)), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(io_read_full(fd, out, 999), 999);
+	assert_int_equal(io_read_full(fd, out + 999, 50), 1); /* to the end of the file */
+	assert_int_equal(io_read_full(fd, out, 1), 0);
+	sys_set_ops(NULL);
+	assert_memory_equal(in, out, sizeof(in));
+	io_close(&fd);
+	assert_int_equal(fd, -1);
+	io_close(&fd);
+}
+
+static void test_errors_pass(void **state)
+{
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(io_read_full(-1, &c, 1), -EBADF);
+	assert_int_equal(io_write_full(-1, &c, 1), -EBADF);
+	assert_int_equal(io_write_full(-1, &c, 0), 0);
+	inject_sys(1, -ENOSPC);
+	assert_int_equal(io_write_full(1, &c, 1), -ENOSPC);
+	inject_stop();
+}
+
+/* The ceiling is exact: a file as long as it is loaded, one byte more is not. */
+static void test_load_ceiling(void **state)
+{
+	static const size_t sizes[] = {0, 1, 255, 4095, 4096, 4097, 8192, 10000};
+	struct root r = tree_make();
+	static char data[10000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i % 251);
+	for (size_t i = 0; i < INJECT_NR(sizes); i++)
+		for (size_t max = sizes[i] ? sizes[i] - 1 : 0; max <= sizes[i] + 1; max++) {
+			char path[300];
+			struct buf b;
+
+			tree_put(&r, "/f", data, sizes[i]);
+			snprintf(path, sizeof(path), "%s/f", r.dir);
+			buf_init(&b, max);
+			assert_int_equal(io_load(AT_FDCWD, path, &b), max < sizes[i] ? -EFBIG : 0);
+			assert_int_equal(b.len, max < sizes[i] ? max : sizes[i]);
+			assert_memory_equal(buf_str(&b), data, b.len);
+			assert_int_equal(buf_str(&b)[b.len], 0);
+			buf_fini(&b);
+		}
+	tree_remove(&r);
+}
+
+static void test_load_others(void **state)
+{
+	struct root r = tree_make();
+	struct buf b;
+
+	(void)state;
+	tree_put(&r, "/f", "abc", 3);
+	buf_init(&b, 100);
+	assert_int_equal(root_load(&r, "/f", &b), 0);
+	assert_int_equal(root_load(&r, "/f", &b), 0);
+	assert_string_equal(buf_str(&b), "abcabc");
+	assert_int_equal(root_load(&r, "", &b), -EISDIR);
+	assert_int_equal(root_load(&r, "/g", &b), -ENOENT);
+	assert_int_equal(root_load(&r, "/f/g", &b), -ENOTDIR);
+	assert_string_equal(buf_str(&b), "abcabc");
+	buf_fini(&b);
+	tree_remove(&r);
+}
+
+static void test_open_folder(void **state)
+{
+	static const struct {
+		const char *path, *name;
+		int rc;
+	} rows[] = {
+	    {"name", "name", 0},
+	    {"/name", "name", 0},
+	    {"/tmp/name", "name", 0},
+	    {"/tmp//name", "name", 0},
+	    {"./name", "name", 0},
+	    {"", NULL, -EINVAL},
+	    {"/", NULL, -EINVAL},
+	    {"/tmp/", NULL, -EINVAL},
+	    {"/no/such/folder/name", NULL, -ENOENT},
+	    {"/dev/null/name", NULL, -ENOTDIR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		IO_AUTO_FD int fd = -7;
+		const char *name = NULL;
+		struct err e = {0};
+
+		assert_int_equal(io_open_folder(rows[i].path, &fd, &name, &e), rows[i].rc);
+		assert_int_equal(e.code, rows[i].rc);
+		assert_true(rows[i].rc ? fd == -7 && !name : fd >= 0);
+		if (!rows[i].rc)
+			assert_string_equal(name, rows[i].name);
+		else
+			assert_true(strncmp(e.msg, rows[i].path, strlen(rows[i].path)) == 0);
+	}
+}
+
+static void test_open_folder_long(void **state)
+{
+	static const size_t lengths[] = {256, 4096, 10000};
+	char path[10010];
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(lengths); i++)
+		for (int in_folder = 0; in_folder < 2; in_folder++) {
+			struct err e = {0};
+			const char *name;
+			int fd, rc;
+
+			memset(path, 'a', lengths[i]);
+			snprintf(path + lengths[i], 3, "%s", in_folder ? "/b" : "");
+			rc = io_open_folder(path, &fd, &name, &e);
+			assert_int_equal(rc, -ENAMETOOLONG);
+			assert_int_equal(e.code, rc);
+		}
+}
+
+/* A folder to write in, with the name "f" in it. */
+struct place {
+	struct root root;
+	int dirfd;
+};
+
+static void place_init(struct place *p)
+{
+	p->root = tree_make();
+	p->dirfd = open(p->root.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(p->dirfd >= 0);
+}
+
+static void place_fini(struct place *p)
+{
+	close(p->dirfd);
+	tree_remove(&p->root);
+}
+
+static void expect_content(const struct place *p, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 100);
+	assert_int_equal(io_load(p->dirfd, "f", &b), 0);
+	assert_string_equal(buf_str(&b), want);
+	buf_fini(&b);
+}
+
+/* Only content that starts with "ours" is ours. */
+static int is_ours(int fd)
+{
+	char text[4];
+	ssize_t n = io_read_full(fd, text, 4);
+
+	return n < 0 ? (int)n : n == 4 && memcmp(text, "ours", 4) == 0;
+}
+
+static int write_f(const struct place *p, io_may_replace_fn *may_replace, struct err *e)
+{
+	return io_write_atomic(p->dirfd, "f", "some/f", "ours new", 8, may_replace, e);
+}
+
+static void test_new_file(void **state)
+{
+	mode_t mask = umask(0);
+	struct err e = {0};
+	struct place p;
+	struct stat st;
+
+	(void)state;
+	place_init(&p);
+	assert_int_equal(write_f(&p, is_ours, &e), 0);
+	umask(mask);
+	expect_content(&p, "ours new");
+	assert_int_equal(fstatat(p.dirfd, "f", &st, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_int_equal(inject_entries(p.root.dir), 1);
+	place_fini(&p);
+}
+
+static int is_broken(int fd)
+{
+	(void)fd;
+	return -EIO;
+}
+
+static void put_old(const struct place *p)
+{
+	tree_put(&p->root, "/f", "ours old", 8);
+}
+
+static void put_strange(const struct place *p)
+{
+	tree_put(&p->root, "/f", "a letter", 8);
+}
+
+static void put_empty(const struct place *p)
+{
+	tree_put(&p->root, "/f", "", 0);
+}
+
+static void put_link(const struct place *p)
+{
+	tree_put(&p->root, "/target", "ours old", 8);
+	assert_int_equal(symlinkat("target", p->dirfd, "f"), 0);
+}
+
+static void put_dangling(const struct place *p)
+{
+	assert_int_equal(symlinkat("target", p->dirfd, "f"), 0);
+}
+
+static void put_folder(const struct place *p)
+{
+	tree_put(&p->root, "/f", NULL, 0);
+}
+
+static void put_fifo(const struct place *p)
+{
+	assert_int_equal(mkfifoat(p->dirfd, "f", 0600), 0);
+}
+
+/* rc < 0: refused, and what was there is there as it was, and nothing else. */
+static const struct {
+	const char *what;
+	void (*put)(const struct place *p);
+	io_may_replace_fn *may_replace;
+	int rc;
+} existing[] = {
+    {"ours", put_old, is_ours, 0},
+    {"ours, known to be", put_old, NULL, 0},
+    {"another's content, known to be ours", put_strange, NULL, 0},
+    {"another's content", put_strange, is_ours, -EEXIST},
+    {"empty", put_empty, is_ours, -EEXIST},
+    {"unreadable", put_old, is_broken, -EIO},
+    {"link to ours", put_link, is_ours, -EEXIST},
+    {"dangling link", put_dangling, is_ours, -EEXIST},
+    {"folder", put_folder, is_ours, -EEXIST},
+    {"folder, known to be ours", put_folder, NULL, -EISDIR},
+    {"FIFO", put_fifo, is_ours, -EEXIST},
+};
+
+static void try_existing(size_t i)
+{
+	struct err e = {0}, asked = {0};
+	struct stat before, after;
+	struct place p;
+	size_t nr;
+
+	place_init(&p);
+	existing[i].put(&p);
+	nr = inject_entries(p.root.dir);
+	assert_int_equal(fstatat(p.dirfd, "f", &before, AT_SYMLINK_NOFOLLOW), 0);
+	if (existing[i].may_replace)
+		assert_int_equal(
+		    io_check_replaceable(p.dirfd, "f", "f", existing[i].may_replace, &asked),
+		    existing[i].rc);
+	assert_int_equal(write_f(&p, existing[i].may_replace, &e), existing[i].rc);
+	assert_int_equal(e.code, existing[i].rc);
+	assert_int_equal(inject_entries(p.root.dir), nr);
+	assert_int_equal(fstatat(p.dirfd, "f", &after, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(after.st_ino == before.st_ino, existing[i].rc < 0);
+	if (existing[i].rc == 0)
+		expect_content(&p, "ours new");
+	else
+		assert_true(strncmp(e.msg, "some/f: ", 8) == 0);
+	if (existing[i].put == put_link)
+		expect_content(&p, "ours old"); /* not written through it */
+	place_fini(&p);
+}
+
+static void test_existing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(existing); i++) {
+		print_message("%s\n", existing[i].what);
+		try_existing(i);
+	}
+}
+
+static int foreign_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	int rc = sys_kernel_ops.fstatat(dirfd, path, st, flags);
+
+	st->st_uid++;
+	return rc;
+}
+
+static void test_foreign(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct err e = {0};
+	struct place p;
+
+	(void)state;
+	place_init(&p);
+	put_old(&p);
+	ops.fstatat = foreign_fstatat;
+	sys_set_ops(&ops);
+	assert_int_equal(write_f(&p, is_ours, &e), -EPERM);
+	sys_set_ops(NULL);
+	assert_non_null(strstr(e.msg, "belongs to another user (uid "));
+	expect_content(&p, "ours old");
+	assert_int_equal(inject_entries(p.root.dir), 1);
+	if (geteuid() == 0) { /* and without make-believe, where that is possible */
+		assert_int_equal(fchownat(p.dirfd, "f", 65534, 65534, 0), 0);
+		err_clear(&e);
+		assert_int_equal(write_f(&p, is_ours, &e), -EPERM);
+		assert_non_null(strstr(e.msg, "uid 65534"));
+	}
+	place_fini(&p);
+}
+
+/* File systems without RENAME_NOREPLACE (NFS: EINVAL; kernels without the call: ENOSYS). */
+static int plain_error;
+
+static int plain_renameat2(int olddir, const char *old, int newdir, const char *new, unsigned flags)
+{
+	return flags ? plain_error : sys_kernel_ops.renameat2(olddir, old, newdir, new, flags);
+}
+
+static void test_plain_rename(void **state)
+{
+	static const int errors[] = {-EINVAL, -ENOSYS};
+	struct sys_ops ops = sys_kernel_ops;
+
+	(void)state;
+	ops.renameat2 = plain_renameat2;
+	sys_set_ops(&ops);
+	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+		struct err e = {0};
+		struct place p;
+
+		plain_error = errors[i];
+		place_init(&p);
+		assert_int_equal(write_f(&p, is_ours, &e), 0);
+		assert_int_equal(write_f(&p, is_ours, &e), 0);
+		expect_content(&p, "ours new");
+		put_strange(&p);
+		assert_int_equal(write_f(&p, is_ours, &e), -EEXIST);
+		expect_content(&p, "a letter");
+		assert_int_equal(inject_entries(p.root.dir), 1);
+		place_fini(&p);
+	}
+	sys_set_ops(NULL);
+}
+
+/* One failure: nothing half-written, nothing left, the old file or the new one. */
+static bool try_failure(unsigned n, int error, void (*put)(const struct place *p))
+{
+	size_t nr_fds = inject_open_fds();
+	struct err e = {0};
+	struct place p;
+	int rc;
+
+	place_init(&p);
+	if (put)
+		put(&p);
+	inject_sys(n, error);
+	rc = write_f(&p, is_ours, &e);
+	inject_stop();
+	assert_true(rc == 0 || (inject.fired && rc == error && e.code == error));
+	assert_int_equal(inject_entries(p.root.dir), rc == 0 || put);
+	if (rc == 0 || put)
+		expect_content(&p, rc ? "ours old" : "ours new");
+	place_fini(&p);
+	assert_int_equal(inject_open_fds(), nr_fds);
+	return inject.fired;
+}
+
+static void test_every_call_fails(void **state)
+{
+	static const int errors[] = {-ENOSPC, -EIO, -EINTR, -EACCES};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+		unsigned n = 1, m = 1;
+
+		while (try_failure(n, errors[i], NULL))
+			n++;
+		while (try_failure(m, errors[i], put_old))
+			m++;
+		assert_int_equal(n, 6); /* getrandom, openat, write, close, rename */
+		assert_true(m >= 11);   /* … fstatat, openat, read, close, rename */
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_lazy_kernel),      cmocka_unit_test(test_errors_pass),
+	    cmocka_unit_test(test_load_ceiling),     cmocka_unit_test(test_load_others),
+	    cmocka_unit_test(test_open_folder),      cmocka_unit_test(test_open_folder_long),
+	    cmocka_unit_test(test_new_file),         cmocka_unit_test(test_existing),
+	    cmocka_unit_test(test_foreign),          cmocka_unit_test(test_plain_rename),
+	    cmocka_unit_test(test_every_call_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/*
+ * The heap's table and the arena: overflow, ceiling, alignment, failure.
+ */
+#include "inject.h"
+
+#include "base/arena.h"
+
+static void test_zeroed(void **state)
+{
+	static const size_t too_much[][2] = {
+	    {SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX / 2 + 1, 2}, {1ull << 33, 1ull << 33}};
+	unsigned char *p = mem_calloc(3, 5);
+
+	(void)state;
+	assert_non_null(p);
+	for (int i = 0; i < 15; i++)
+		assert_int_equal(p[i], 0);
+	mem_free(p);
+	p = mem_calloc(0, 8);
+	assert_non_null(p);
+	mem_free(p);
+	for (size_t i = 0; i < INJECT_NR(too_much); i++)
+		assert_null(mem_calloc(too_much[i][0], too_much[i][1]));
+}
+
+static void test_every_door(void **state)
+{
+	(void)state;
+	for (int door = 0; door < 5; door++) {
+		void *p = NULL;
+
+		inject_mem(1);
+		p = door == 0   ? mem_alloc(1)
+		    : door == 1 ? mem_zalloc(1)
+		    : door == 2 ? mem_calloc(1, 1)
+		    : door == 3 ? mem_resize(NULL, 1)
+				: mem_strdup("x");
+		inject_stop();
+		assert_null(p);
+		assert_true(inject.fired);
+	}
+	mem_free(NULL);
+}
+
+static void use_auto(void)
+{
+	MEM_AUTO char *p = mem_strdup("gone at the end");
+
+	assert_string_equal(p, "gone at the end");
+}
+
+static void test_auto(void **state)
+{
+	(void)state;
+	inject_mem(0);
+	use_auto();
+	inject_stop();
+	assert_int_equal(inject.nr_live, 0);
+}
+
+static void test_arena_ceiling(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 64);
+	assert_non_null(arena_alloc(&a, 48));
+	assert_null(arena_alloc(&a, 17)); /* 32 with its padding: 16 too many */
+	assert_non_null(arena_alloc(&a, 16));
+	assert_null(arena_alloc(&a, 1));
+	assert_non_null(arena_alloc(&a, 0));
+	arena_fini(&a);
+	assert_non_null(arena_alloc(&a, 64)); /* empty again, the ceiling as before */
+	assert_null(arena_alloc(&a, 1));
+	arena_fini(&a);
+}
+
+static void test_arena_overflow(void **state)
+{
+	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 16, SIZE_MAX - 31,
+				       SIZE_MAX - 47};
+	struct arena a;
+
+	(void)state;
+	inject_mem(0);
+	arena_init(&a, SIZE_MAX);
+	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+		assert_null(arena_alloc(&a, sizes[i]));
+		assert_null(arena_calloc(&a, sizes[i], 2));
+		assert_null(arena_strndup(&a, "x", sizes[i]));
+	}
+	assert_int_equal(a.used_bytes, 0);
+	arena_fini(&a);
+	inject_stop();
+}
+
+/* Small ones share chunks, big ones have their own; all zero, aligned and apart. */
+static void test_arena_layout(void **state)
+{
+	static const size_t sizes[] = {1, 15, 16, 17, 4000, 8192, 8193, 100000, 3};
+	unsigned char *p[INJECT_NR(sizes)];
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+		p[i] = arena_alloc(&a, sizes[i]);
+		assert_non_null(p[i]);
+		assert_int_equal((uintptr_t)p[i] % 16, 0);
+		for (size_t k = 0; k < sizes[i]; k++)
+			assert_int_equal(p[i][k], 0);
+		memset(p[i], (int)i + 1, sizes[i]);
+	}
+	for (size_t i = 0; i < INJECT_NR(sizes); i++)
+		for (size_t k = 0; k < sizes[i]; k++)
+			assert_int_equal(p[i][k], i + 1);
+	arena_fini(&a);
+	arena_fini(&a);
+}
+
+static void test_arena_text(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 128);
+	assert_string_equal(arena_strdup(&a, ""), "");
+	assert_string_equal(arena_strndup(&a, "abc", 2), "ab");
+	assert_string_equal(arena_printf(&a, "%s-%d", "x", 7), "x-7");
+	assert_null(arena_printf(&a, "%200d", 1));
+	arena_fini(&a);
+}
+
+static void test_arena_without_memory(void **state)
+{
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	inject_mem(2);
+	assert_non_null(arena_alloc(&a, 100));
+	assert_null(arena_alloc(&a, 100000));
+	assert_non_null(arena_alloc(&a, 100)); /* what is there stays usable */
+	arena_fini(&a);
+	inject_stop();
+	assert_int_equal(inject.nr_live, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_zeroed),         cmocka_unit_test(test_every_door),
+	    cmocka_unit_test(test_auto),           cmocka_unit_test(test_arena_ceiling),
+	    cmocka_unit_test(test_arena_overflow), cmocka_unit_test(test_arena_layout),
+	    cmocka_unit_test(test_arena_text),     cmocka_unit_test(test_arena_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

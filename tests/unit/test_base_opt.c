@@ -1,0 +1,374 @@
+/*
+ * Options from rows: what is taken and refused, help, man section, and completion as bash and zsh
+ * read it.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/opt.h"
+
+#include <sys/wait.h>
+
+struct target {
+	const char *file, *format, *pattern;
+	bool strict;
+};
+
+static int refuse(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	(void)target;
+	return err_set(e, -ERANGE, "--%s=%s: out of range", row->name, value);
+}
+
+#define FIELD(f) .offset = offsetof(struct target, f)
+static const struct opt_row rows[] = {
+    {.name = "file",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Input",
+     .help = "Read FILE.",
+     .set = opt_set_string,
+     FIELD(file)},
+    {.name = "folder",
+     .arg = OPT_REQUIRED,
+     .metavar = "DIR",
+     .complete = OPT_COMPLETE_DIR,
+     .section = "Input",
+     .help = "Never good.",
+     .set = refuse},
+    {.name = "format",
+     .arg = OPT_REQUIRED,
+     .metavar = "NAME",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "text csv ndjson",
+     .section = "Output",
+     .help = "One of: text, csv, ndjson; it's [here] that a back\\slash and a colon stand. More.",
+     .set = opt_set_string,
+     FIELD(format)},
+    {.name = "list",
+     .arg = OPT_OPTIONAL,
+     .metavar = "PATTERN",
+     .section = "Output",
+     .help = ".hidden words of a help text that is long enough to be wrapped even on a wide screen,"
+	     " because it says the same thing over and over, without-ever-saying-anything, so.",
+     .set = opt_set_string,
+     FIELD(pattern)},
+    {.name = "strict",
+     .arg = OPT_NONE,
+     .section = "Output",
+     .help = "Be strict.",
+     .set = opt_set_flag,
+     FIELD(strict)},
+};
+static const struct opt_table table = {
+    .program = "prog",
+    .summary = "does things",
+    .usage = "  prog --file=FILE",
+    .rows = rows,
+    .nr_rows = INJECT_NR(rows),
+    .footer = "Exit status: 0.",
+};
+
+static const struct {
+	const char *args[3];
+	int rc;
+	const char *file, *format, *pattern;
+	bool strict;
+	const char *msg, *hint;
+} cases[] = {
+    {{NULL}, 0},
+    {{"--file=a"}, 0, "a"},
+    {{"--file", "a"}, 0, "a"},
+    {{"--file="}, 0, ""},
+    {{"--file=a=b"}, 0, "a=b"},
+    {{"--file", "--strict"}, 0, "--strict"}, /* what follows is the value, whatever it is */
+    {{"--file=a", "--file=b"}, 0, "b"},
+    {{"--format=csv", "--strict"}, 0, NULL, "csv", NULL, true},
+    {{"--list=x*"}, 0, NULL, NULL, "x*"},
+    {{"--list"}, 0},
+    {{"--list="}, 0, NULL, NULL, ""},
+    {{"--list", "x"},
+     -EINVAL,
+     .msg = "unexpected argument \"x\"",
+     .hint = "prog takes options only (--name=value); --help lists them"},
+    {{"--strict=1"}, -EINVAL, .msg = "--strict takes no value"},
+    {{"--strict="}, -EINVAL, .msg = "--strict takes no value"},
+    {{"--file"}, -EINVAL, .msg = "--file needs a value", .hint = "--file=FILE"},
+    {{"--strict", "--fil=a"},
+     -EINVAL,
+     .strict = true,
+     .msg = "unknown option --fil",
+     .hint = "did you mean --file? (--help lists all)"},
+    {{"--strcit"},
+     -EINVAL,
+     .msg = "unknown option --strcit",
+     .hint = "did you mean --strict? (--help lists all)"},
+    {{"--nothing-like-it=1"},
+     -EINVAL,
+     .msg = "unknown option --nothing-like-it",
+     .hint = "--help lists all options"},
+    {{"--=x"}, -EINVAL, .msg = "unknown option --", .hint = "--help lists all options"},
+    {{"--"}, -EINVAL, .msg = "unexpected argument \"--\""},
+    {{"-f"}, -EINVAL, .msg = "unexpected argument \"-f\""},
+    {{"file"}, -EINVAL, .msg = "unexpected argument \"file\""},
+    {{""}, -EINVAL, .msg = "unexpected argument \"\""},
+    {{"--folder=9", "--junk"}, -ERANGE, .msg = "--folder=9: out of range"},
+};
+
+static void expect_same(const char *got, const char *want)
+{
+	if (got && want)
+		assert_string_equal(got, want);
+	else
+		assert_ptr_equal(got, want);
+}
+
+static void test_parse(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		char *argv[4] = {(char *)"prog"};
+		struct target t = {0};
+		struct err e = {0};
+		int argc = 1;
+
+		while (argc < 4 && cases[i].args[argc - 1]) {
+			argv[argc] = (char *)cases[i].args[argc - 1];
+			argc++;
+		}
+		assert_int_equal(opt_parse(&table, argc, argv, &t, &e), cases[i].rc);
+		assert_int_equal(e.code, cases[i].rc);
+		expect_same(t.file, cases[i].file);
+		expect_same(t.format, cases[i].format);
+		expect_same(t.pattern, cases[i].pattern);
+		assert_int_equal(t.strict, cases[i].strict);
+		assert_string_equal(e.msg, cases[i].msg ? cases[i].msg : "");
+		if (cases[i].hint)
+			assert_string_equal(e.hint, cases[i].hint);
+	}
+}
+
+static void test_endless_option(void **state)
+{
+	static char arg[100000] = "--";
+	char *argv[] = {(char *)"prog", arg};
+	struct target t = {0};
+	struct err e = {0};
+
+	(void)state;
+	memset(arg + 2, 'x', sizeof(arg) - 3);
+	assert_int_equal(opt_parse(&table, 2, argv, &t, &e), -EINVAL);
+	assert_string_equal(e.hint, "--help lists all options");
+}
+
+/* The longest line of the text. */
+static size_t widest(const char *text)
+{
+	size_t max = 0;
+
+	for (; *text; text += *text == '\n') {
+		size_t len = strcspn(text, "\n");
+
+		max = len > max ? len : max;
+		text += len;
+	}
+	return max;
+}
+
+static void test_help(void **state)
+{
+	static const unsigned widths[][2] = {/* asked, at most */
+					     {0, 40},  {1, 40},    {40, 40},   {60, 60},
+					     {80, 80}, {100, 100}, {500, 100}, {UINT32_MAX, 100}};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10000);
+	for (size_t i = 0; i < INJECT_NR(widths); i++) {
+		buf_reset(&b);
+		opt_help(&table, widths[i][0], &b);
+		assert_true(widest(buf_str(&b)) <= widths[i][1]);
+		assert_true(widest(buf_str(&b)) > widths[i][1] - 15); /* and not wrapped too soon */
+	}
+	buf_fini(&b);
+}
+
+static void test_help_text(void **state)
+{
+	static const struct opt_table small = {"p", "does", "  p", rows, 3, "end"};
+	static const char want[] = "p: does\n\nUsage:\n  p\n"
+				   "\nInput:\n"
+				   "  --file=FILE\n"
+				   "      Read FILE.\n"
+				   "  --folder=DIR\n"
+				   "      Never good.\n"
+				   "\nOutput:\n"
+				   "  --format=NAME\n"
+				   "      One of: text, csv, ndjson; it's\n"
+				   "      [here] that a back\\slash and a\n"
+				   "      colon stand. More.\n"
+				   "\nend\n";
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10000);
+	opt_help(&small, 40, &b);
+	assert_string_equal(buf_str(&b), want);
+	buf_reset(&b);
+	opt_help(&table, 40, &b);
+	assert_non_null(strstr(buf_str(&b), "\n  --list[=PATTERN]\n"));
+	assert_non_null(strstr(buf_str(&b), "\n  --strict\n"));
+	buf_fini(&b);
+}
+
+static void test_man(void **state)
+{
+	static const char want[] =
+	    ".SS Input\n"
+	    ".TP\n\\fB\\-\\-file\\fR=\\fIFILE\\fR\nRead FILE.\n"
+	    ".TP\n\\fB\\-\\-folder\\fR=\\fIDIR\\fR\nNever good.\n"
+	    ".SS Output\n"
+	    ".TP\n\\fB\\-\\-format\\fR=\\fINAME\\fR\n"
+	    "One of: text, csv, ndjson; it's [here] that a back\\eslash and a colon stand. More.\n"
+	    ".TP\n\\fB\\-\\-list\\fR[=\\fIPATTERN\\fR]\n\\&.hidden words ";
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10000);
+	opt_man_section(&table, &b);
+	assert_memory_equal(buf_str(&b), want, sizeof(want) - 1);
+	assert_non_null(strstr(buf_str(&b), "without\\-ever\\-saying\\-anything"));
+	assert_non_null(strstr(buf_str(&b), ".TP\n\\fB\\-\\-strict\\fR\nBe strict.\n"));
+	buf_fini(&b);
+}
+
+/* The words as bash splits them ('=' stands alone), the last one being completed; what it offers,
+ * joined with '|'. */
+static const struct {
+	const char *words, *offers;
+} completions[] = {
+    {"''", "--file=|--folder=|--format=|--list|--strict|"},
+    {"--", "--file=|--folder=|--format=|--list|--strict|"},
+    {"--fo", "--folder=|--format=|"},
+    {"--st", "--strict|"},
+    {"--zz", ""},
+    {"--format =", "text|csv|ndjson|"},
+    {"--format = c", "csv|"},
+    {"--format te", "text|"},
+    {"--strict --format = nd", "ndjson|"},
+    {"--file = ", "a b.cpspec|a.cpspec|sub|"},
+    {"--file = a", "a b.cpspec|a.cpspec|"},
+    {"--file a.", "a.cpspec|"},
+    {"--folder =", "sub|"},
+    {"--folder = s", "sub|"},
+    {"--list =", "--file=|--folder=|--format=|--list|--strict|"},
+};
+
+static const char driver[] =
+    "set -eu\n"
+    "compopt() { :; }\n" /* only there while a person completes */
+    "source ../completion\n"
+    "eval \"COMP_WORDS=(prog $1)\"\n"
+    "[[ $1 != *' ' ]] || COMP_WORDS+=('')\n"
+    "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+    "complete -p prog | grep -q -- '-F _prog prog'\n"
+    "_prog prog \"${COMP_WORDS[COMP_CWORD]}\" '' || true\n"
+    "((!${#COMPREPLY[@]})) || printf '%s\\n' \"${COMPREPLY[@]}\" | LC_ALL=C sort >../offers\n";
+
+/* Runs the driver in the tree's folder files; the exit status. */
+static int run_bash(const struct root *r, const char *words)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (chdir(r->dir) == 0 && chdir("files") == 0)
+			execlp("bash", "bash", "--norc", "../driver", words, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* The offers, sorted, as one text. */
+static void sorted(const char *offers, struct buf *out)
+{
+	char *names[16], *copy = strdup(offers), *save;
+	size_t nr = 0;
+
+	for (char *p = strtok_r(copy, "|", &save); p; p = strtok_r(NULL, "|", &save)) {
+		size_t at = nr++;
+
+		for (; at && strcmp(names[at - 1], p) > 0; at--)
+			names[at] = names[at - 1];
+		names[at] = p;
+	}
+	buf_reset(out);
+	for (size_t i = 0; i < nr; i++)
+		buf_printf(out, "%s\n", names[i]);
+	free(copy);
+}
+
+static void test_bash(void **state)
+{
+	struct root r = tree_make();
+	struct buf b, want;
+
+	(void)state;
+	buf_init(&b, 10000);
+	buf_init(&want, 10000);
+	opt_complete_bash(&table, &b);
+	assert_int_equal(buf_error(&b), 0);
+	tree_put(&r, "/completion", b.data, b.len);
+	tree_put(&r, "/driver", driver, sizeof(driver) - 1);
+	tree_put(&r, "/files/a.cpspec", "", 0);
+	tree_put(&r, "/files/a b.cpspec", "", 0);
+	tree_put(&r, "/files/sub", NULL, 0);
+	for (size_t i = 0; i < INJECT_NR(completions); i++) {
+		tree_put(&r, "/offers", "", 0);
+		assert_int_equal(run_bash(&r, completions[i].words), 0);
+		buf_reset(&b);
+		assert_int_equal(root_load(&r, "/offers", &b), 0);
+		sorted(completions[i].offers, &want);
+		assert_string_equal(buf_str(&b), buf_str(&want));
+	}
+	buf_fini(&want);
+	buf_fini(&b);
+	tree_remove(&r);
+}
+
+static void test_zsh(void **state)
+{
+	static const char *const lines[] = {
+	    "#compdef prog\n",
+	    "\n  '--file=[Read FILE]:FILE:_files' \\\n",
+	    "\n  '--folder=[Never good]:DIR:_files -/' \\\n",
+	    /* the first sentence, with brackets, colon and quote escaped */
+	    "\n  '--format=[One of\\: text, csv, ndjson; it'\\''s \\[here\\] that a back",
+	    "back\\\\slash and a colon stand]:NAME:(text csv ndjson)' \\\n",
+	    "\n  '--strict[Be strict]'\n",
+	};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10000);
+	opt_complete_zsh(&table, &b);
+	for (size_t i = 0; i < INJECT_NR(lines); i++)
+		assert_non_null(strstr(buf_str(&b), lines[i]));
+	buf_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_parse), cmocka_unit_test(test_endless_option),
+	    cmocka_unit_test(test_help),  cmocka_unit_test(test_help_text),
+	    cmocka_unit_test(test_man),   cmocka_unit_test(test_bash),
+	    cmocka_unit_test(test_zsh),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
