@@ -3,20 +3,11 @@
  */
 #include "base/err.h"
 
+#include "base/str.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* What comes from outside must not act on a terminal: C0, DEL, C1 in UTF-8. */
-static void disarm(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		if (*p < 0x20 || *p == 0x7f)
-			*p = '?';
-		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-			p[0] = p[1] = '?';
-	}
-}
 
 __attribute__((format(printf, 6, 0))) static void set_v(struct err *e, int code, const char *source,
 							unsigned line, unsigned column,
@@ -34,8 +25,8 @@ __attribute__((format(printf, 6, 0))) static void set_v(struct err *e, int code,
 	if (source)
 		snprintf(e->source, sizeof(e->source), "%s", source);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	disarm(e->source);
-	disarm(e->msg);
+	str_disarm(e->source);
+	str_disarm(e->msg);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
@@ -68,7 +59,7 @@ void err_hint(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
 	va_end(ap);
-	disarm(e->hint);
+	str_disarm(e->hint);
 }
 
 void err_clear(struct err *e)

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/str.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,6 +66,7 @@ void log_line(int level, const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	more = vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
 	va_end(ap);
+	str_disarm(text);
 	write_line(text, sizeof(text), len + (more > 0 ? more : 0));
 }
 

@@ -22,7 +22,8 @@ int root_init(struct root *r, const char *dir);
 int root_open(const struct root *r, const char *path);
 /* Appends the file's content to *out; 0 or -errno. */
 int root_load(const struct root *r, const char *path, struct buf *out);
-/* The first line without its newline; 0 or -errno (-EFBIG if it does not fit, or is of 4,096 bytes). */
+/* The first line without its newline; 0 or -errno (-EFBIG if it does not fit, or is of 4,096
+ * bytes). */
 int root_load_line(const struct root *r, const char *path, char *line, size_t size);
 int root_load_u64(const struct root *r, const char *path, uint64_t *out);
 /* Calls fn(name, arg) for each entry of the folder but . and .., in byte order; stops at the first

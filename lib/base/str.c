@@ -196,6 +196,16 @@ static size_t code_point(const unsigned char *p, size_t left)
 	return 0;
 }
 
+void str_disarm(char *s)
+{
+	for (unsigned char *p = (unsigned char *)s; *p; p++) {
+		if (*p < 0x20 || *p == 0x7f)
+			*p = '?';
+		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			p[0] = p[1] = '?';
+	}
+}
+
 bool str_is_utf8(const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;

@@ -30,6 +30,10 @@ void str_nearest_offer(const char *s, const char *name, const char **best, size_
 /* Shell glob, case-insensitive, over the whole of s; without * ? [ it matches any part of s. */
 bool str_glob(const char *pattern, const char *s);
 
+/* Puts '?' for each byte that a terminal may obey (C0, DEL, C1 in UTF-8), newlines included: for
+ * text from outside that is quoted in a message. */
+void str_disarm(char *s);
+
 /* True if the len bytes are valid UTF-8 without NUL. */
 bool str_is_utf8(const char *s, size_t len);
 

@@ -112,8 +112,9 @@ static enum cell_state difference(enum event_kind kind, const struct reading *a,
 	backwards |= subtract(a->running_ns, b->running_ns, &c->running_ns);
 	backwards |= subtract(a->base, b->base, &c->base);
 	backwards |= subtract(a->time_ns, b->time_ns, &c->span_ns);
-	if (backwards)
-		return CELL_FAILED;
+	if (backwards) /* iowait and idle of /proc/stat do go back by a little: no share, no alarm
+			*/
+		return kind == EVENT_SHARE ? CELL_NOT_COUNTED : CELL_FAILED;
 	c->is_perf = a->enabled_ns || b->enabled_ns || a->running_ns || b->running_ns;
 	return kind == EVENT_SHARE ? divide_by_base(c) : scale(c);
 }

@@ -61,7 +61,8 @@ double cell_rate(const struct cell *c);
  *   A perf event (any of the four times is not 0) that did not run in the span is
  *   CELL_NOT_COUNTED, also when the span is empty; what is no perf event counts 0 then.
  * - share: 100 × Δraw / Δbase; CELL_NOT_COUNTED if the base did not move.
- * - what went backwards, or is beyond 64 bits when scaled, has no number: CELL_FAILED.
+ * - what went backwards, or is beyond 64 bits when scaled, has no number: CELL_FAILED; a share
+ *   (whose parts may go back a little in the kernel) CELL_NOT_COUNTED.
  */
 void cell_make(enum event_kind kind, const struct reading *start, const struct reading *end,
 	       struct cell *out);

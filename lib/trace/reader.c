@@ -192,7 +192,8 @@ static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *
 
 static int read_error(const struct trace_reader *r, int rc, struct err *e)
 {
-	return err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", strerror(-rc));
+	err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", strerror(-rc));
+	return rc;
 }
 
 /* Goes on to the next whole frame, or to the end, and says so. */
@@ -240,7 +241,7 @@ static void account(struct trace_reader *r, const struct trace_frame *f)
 
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e)
 {
-	struct trace_frame f;
+	struct trace_frame f = {0};
 	const char *why;
 	int rc;
 
@@ -295,7 +296,8 @@ static void decode_head(const uint8_t *p, struct trace_head *out)
 
 static int damaged_header(const struct trace_reader *r, struct err *e)
 {
-	return err_set_at(e, -EINVAL, r->name, 0, 0, "the header of this trace is damaged");
+	err_set_at(e, -EINVAL, r->name, 0, 0, "the header of this trace is damaged");
+	return -EINVAL;
 }
 
 /* Of a header whose checksum is right: made for this reader? */

@@ -1,6 +1,7 @@
 /*
  * Reads traces, whatever has happened to them: hands out one frame at a time, checked, and says
- * what was wrong with the rest. Allocates for one frame at a time, with a ceiling.
+ * what was wrong with the rest. Allocates for one frame at a time, no more than the file holds and
+ * at most 64 MiB; takes time in proportion to the file. One reader is for one thread at a time.
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -40,7 +41,9 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 bool trace_reader_is_whole(const struct trace_reader *r);
 
 /* Decoders of payloads; strings point into an arena-like store of the result that ..._fini frees.
- * 0, -EINVAL (malformed) or -ENOMEM. */
+ * Text is safe to show: what could steer a terminal or is not UTF-8 has become a space or '?'.
+ * Numbers are as written: kinds, states and a reading's event may be ones that are not known.
+ * Ceilings: 4096 events, 4 MiB of spec. 0, -EINVAL (malformed, or another kind) or -ENOMEM. */
 struct trace_events {
 	struct trace_event *item;
 	size_t nr;

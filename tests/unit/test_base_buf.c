@@ -44,6 +44,11 @@ static void test_error_sticks(void **state)
 	assert_int_equal(buf_error(&b), -EFBIG);
 	assert_string_equal(buf_str(&b), "ab");
 	buf_fini(&b);
+	buf_init(&b, 1000);
+	assert_null(buf_reserve(&b, 2000));
+	assert_null(buf_reserve(&b, 1)); /* that it has to grow for it changes nothing */
+	assert_int_equal(buf_error(&b), -EFBIG);
+	buf_fini(&b);
 }
 
 static void test_without_memory(void **state)

@@ -410,6 +410,28 @@ static bool try_failure(unsigned n, int error, void (*put)(const struct place *p
 	return inject.fired;
 }
 
+/* A network's file system may tell only at close that there was no room; interrupted is closed. */
+static void test_close_tells(void **state)
+{
+	static const int errors[][2] = {{-ENOSPC, -ENOSPC}, {-EIO, -EIO}, {-EINTR, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+		struct err e = {0};
+		struct place p;
+		int rc;
+
+		place_init(&p);
+		inject_sys(4, errors[i][0]); /* getrandom, openat, write, close */
+		rc = write_f(&p, is_ours, &e);
+		inject_stop();
+		assert_int_equal(rc, errors[i][1]);
+		assert_int_equal(e.code, rc);
+		assert_int_equal(inject_entries(p.root.dir), rc == 0);
+		place_fini(&p);
+	}
+}
+
 static void test_every_call_fails(void **state)
 {
 	static const int errors[] = {-ENOSPC, -EIO, -EINTR, -EACCES};
@@ -435,7 +457,7 @@ int main(void)
 	    cmocka_unit_test(test_open_folder),      cmocka_unit_test(test_open_folder_long),
 	    cmocka_unit_test(test_new_file),         cmocka_unit_test(test_existing),
 	    cmocka_unit_test(test_foreign),          cmocka_unit_test(test_plain_rename),
-	    cmocka_unit_test(test_every_call_fails),
+	    cmocka_unit_test(test_every_call_fails), cmocka_unit_test(test_close_tells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static const struct {
     {"5124096h", -ERANGE, 0},
     {"0.5ns", -EINVAL, 0},
     {"0.0000000001", -EINVAL, 0},
+    {"0.5000000000", -EINVAL, 0}, /* nine digits are enough */
     {"1.", -EINVAL, 0},
     {".5", -EINVAL, 0},
     {"1.x", -EINVAL, 0},
@@ -226,6 +227,7 @@ static void test_utf8(void **state)
 	    {"\xf5\x80\x80\x80", false},
 	    {"\xff", false},
 	};
+	char *cut = malloc(1); /* ASan guards its end */
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(rows); i++)
@@ -233,6 +235,9 @@ static void test_utf8(void **state)
 			fail_msg("row %zu", i);
 	assert_false(str_is_utf8("a\0b", 3));
 	assert_true(str_is_utf8("é\xff", 2)); /* not past its length */
+	*cut = '\xc3';
+	assert_false(str_is_utf8(cut, 1));
+	free(cut);
 }
 
 static void test_hex(void **state)

@@ -94,8 +94,8 @@ static const struct {
     {"value without end", EVENT_VALUE, {9}, {.is_missing = true}, CELL_NONE, 0, 0, 1},
     {"share", EVENT_SHARE, {10, 0, 0, 100}, {35, 0, 0, 200}, CELL_OK, 0, 25, 1},
     {"share of nothing", EVENT_SHARE, {10, 0, 0, 100}, {10, 0, 0, 100}, CELL_NOT_COUNTED, 0, 0, 1},
-    {"share backwards", EVENT_SHARE, {10, 0, 0, 100}, {9, 0, 0, 200}, CELL_FAILED, 0, 0, 1},
-    {"base backwards", EVENT_SHARE, {10, 0, 0, 100}, {11, 0, 0, 99}, CELL_FAILED, 0, 0, 1},
+    {"share backwards", EVENT_SHARE, {10, 0, 0, 100}, {9, 0, 0, 200}, CELL_NOT_COUNTED, 0, 0, 1},
+    {"base backwards", EVENT_SHARE, {10, 0, 0, 100}, {11, 0, 0, 99}, CELL_NOT_COUNTED, 0, 0, 1},
 };
 
 static struct reading reading(const struct point *p)

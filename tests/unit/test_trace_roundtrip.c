@@ -484,6 +484,27 @@ static void test_event_ceilings(void **state)
 	}
 }
 
+/* The spec, too, has a ceiling although all of it is there. */
+static void test_spec_ceiling(void **state)
+{
+	(void)state;
+	for (uint32_t beyond = 0; beyond < 2; beyond++) {
+		struct trace_info_owned i;
+		struct trace_frame f;
+		struct buf b;
+
+		buf_init(&b, 2 * TRACE_MAX_SPEC_BYTES);
+		buf_fill(&b, 0, 34);
+		buf_le32(&b, TRACE_MAX_SPEC_BYTES + beyond);
+		buf_fill(&b, ' ', TRACE_MAX_SPEC_BYTES + beyond);
+		f = (struct trace_frame){TRACE_FRAME_INFO, 192, (uint8_t *)b.data, (uint32_t)b.len};
+		assert_int_equal(trace_decode_info(&f, &i), beyond ? -EINVAL : 0);
+		if (!beyond)
+			trace_info_fini(&i);
+		buf_fini(&b);
+	}
+}
+
 static void test_text(void **state)
 {
 	static const struct {
@@ -578,12 +599,13 @@ static void test_text_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),        cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),         cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_too_large),     cmocka_unit_test(test_trace_ceiling),
-	    cmocka_unit_test(test_later_version), cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_least),         cmocka_unit_test(test_event_ceilings),
-	    cmocka_unit_test(test_text),          cmocka_unit_test(test_text_everywhere),
+	    cmocka_unit_test(test_memory),          cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_large),           cmocka_unit_test(test_no_strings),
+	    cmocka_unit_test(test_too_large),       cmocka_unit_test(test_trace_ceiling),
+	    cmocka_unit_test(test_later_version),   cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_least),           cmocka_unit_test(test_event_ceilings),
+	    cmocka_unit_test(test_spec_ceiling),    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_text_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
