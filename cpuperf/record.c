@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MAX_TABLE_BYTES = 64 << 20 };
+enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
 struct recorder {
 	const struct plan *plan;
@@ -68,15 +68,21 @@ static bool same_trouble(const struct session_event *a, const struct session_eve
 	return a->nr_cpus == b->nr_cpus && strcmp(a->support.reason, b->support.reason) == 0;
 }
 
+/* group:name, and the column's heading where that is another. */
+static void add_name(const struct plan_event *p, struct buf *out)
+{
+	buf_printf(out, "%s%s:%s", out->len ? ", " : "", p->event.group->name, p->event.row->name);
+	if (strcmp(p->label, p->event.row->name) != 0)
+		buf_printf(out, " (column %s)", p->label);
+}
+
 static void add_names(const struct recorder *r, size_t i, struct buf *out)
 {
 	const struct session_event *ev = session_event(r->session, i);
 
 	for (size_t j = i; j < r->plan->nr_events; j++)
 		if (same_trouble(session_event(r->session, j), ev))
-			buf_printf(out, "%s%s:%s", out->len ? ", " : "",
-				   r->plan->events[j].event.group->name,
-				   r->plan->events[j].event.row->name);
+			add_name(&r->plan->events[j], out);
 }
 
 /* One warning for all events with the same trouble as event i, unless an earlier one gave it. The
@@ -90,7 +96,7 @@ static void warn_event(const struct recorder *r, size_t i)
 	for (size_t j = 0; j < i; j++)
 		if (same_trouble(session_event(r->session, j), ev))
 			return;
-	buf_init(&names, 65536);
+	buf_init(&names, MAX_NAMES_BYTES);
 	add_names(r, i, &names);
 	if (ev->nr_cpus)
 		err_set(&e, -ENOENT, "on %u of %u CPUs only (on the others %s): %s", ev->nr_cpus,
@@ -177,14 +183,20 @@ static bool never_counted(const struct recorder *r, size_t i)
 
 static void warn_never_counted(const struct recorder *r)
 {
+	struct err e = {0};
+	struct buf names;
+
+	buf_init(&names, MAX_NAMES_BYTES);
 	for (size_t i = 0; i < r->plan->nr_events; i++)
 		if (never_counted(r, i))
-			log_warning(
-			    "not counted: %s:%s was open but never ran: iterations shorter "
-			    "than the kernel's rotation, or another user of the PMU (the NMI "
-			    "watchdog: sysctl kernel.nmi_watchdog=0)",
-			    r->plan->events[i].event.group->name,
-			    r->plan->events[i].event.row->name);
+			add_name(&r->plan->events[i], &names);
+	if (names.len) {
+		err_set(&e, -ENODATA, "not counted: open, but never ran: %s", buf_str(&names));
+		err_hint(&e, "iterations shorter than the kernel's rotation, or another user of "
+			     "the PMU (the NMI watchdog: sysctl kernel.nmi_watchdog=0)");
+		log_err(LOG_WARNING, &e);
+	}
+	buf_fini(&names);
 }
 
 static int finish(struct recorder *r, int rc, const struct err *e)
