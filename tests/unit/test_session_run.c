@@ -129,13 +129,14 @@ static void assert_stopped(unsigned nr_iterations, uint64_t start_ns)
 
 static void test_stop_by_signal(void **state)
 {
+	const struct sigaction stop = {.sa_handler = stop_on_signal};
 	const struct itimerval soon = {.it_value.tv_usec = 30000};
 	uint64_t start_ns = clock_monotonic_ns();
 
 	(void)state;
 	begin(2, SOFTWARE_2, 5, 60000);
 	rig_with_files(&rig);
-	signal(SIGALRM, stop_on_signal);
+	sigaction(SIGALRM, &stop, NULL);
 	assert_int_equal(tape_open(&tape, &rig, NULL), 0);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	assert_int_equal(session_run(tape.session, NULL), 0);
