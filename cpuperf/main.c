@@ -81,32 +81,35 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int with_plan(const struct options *o, const struct spec *spec, const struct host *host)
+/* Events are resolved although the spec has errors, so that all are told together. */
+static int with_plan(const struct options *o, const struct spec *spec, const struct host *host,
+		     struct err_list *errs, int status)
 {
-	struct err_list *errs = &(struct err_list){0};
 	struct plan plan;
-	int status;
+	int rc = plan_make(spec, &live_catalogue, host, &plan, errs);
 
-	if (plan_make(spec, &live_catalogue, host, &plan, errs)) {
+	if (rc || status) {
 		log_errors(errs);
-		return EXIT_FAILED;
+		status = status ? status : EXIT_FAILED;
+	} else {
+		status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
 	}
-	status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
-	plan_fini(&plan);
+	if (rc == 0)
+		plan_fini(&plan);
 	return status;
 }
 
-static int with_spec(const struct options *o, const struct spec *spec)
+static int with_spec(const struct options *o, const struct spec *spec, struct err_list *errs,
+		     int status)
 {
 	struct err e = {0};
 	struct host host;
-	int status;
 
 	if (host_load(&root_live, &host, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}
-	status = with_plan(o, spec, &host);
+	status = with_plan(o, spec, &host, errs, status);
 	host_fini(&host);
 	return status;
 }
@@ -129,10 +132,7 @@ static int measure(const struct options *o)
 	}
 	spec_init(&spec);
 	status = load_spec(o, &spec, errs);
-	if (status)
-		log_errors(errs);
-	else
-		status = with_spec(o, &spec);
+	status = with_spec(o, &spec, errs, status);
 	spec_fini(&spec);
 	return status;
 }
@@ -155,10 +155,13 @@ int main(int argc, char **argv)
 	int answered;
 
 	opt_std_prepare("cpuperf");
-	if (opt_parse(cpuperf_options(), argc, argv, &o, &e) ||
-	    opt_std_open_log(&o.std, "cpuperf", &e)) {
+	if (opt_parse(cpuperf_options(), argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;
+	}
+	if (opt_std_open_log(&o.std, "cpuperf", &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
 	}
 	answered = opt_std_answer(&o.std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)

@@ -260,9 +260,13 @@ int main(int argc, char **argv)
 	int answered;
 
 	opt_std_prepare(table->program);
-	if (opt_parse(table, argc, argv, &o, &e) || opt_std_open_log(&o.std, table->program, &e)) {
+	if (opt_parse(table, argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;
+	}
+	if (opt_std_open_log(&o.std, table->program, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
 	}
 	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION);
 	if (answered)

@@ -106,7 +106,6 @@ int io_open_folder(const char *path, int *dirfd, const char **name, struct err *
 	fd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0) {
 		err_set(e, fd, "%s: cannot open the folder %s: %s", path, folder, strerror(-fd));
-		err_hint(e, "make the folder first, or choose another place");
 		return fd;
 	}
 	*dirfd = fd;

@@ -148,6 +148,18 @@ static int check_model(const struct spec *spec, struct err_list *errs)
 	return model_check(spec->model_name, &e) ? report(spec, spec->model_pos, &e, errs) : 0;
 }
 
+/* Of an event with errors in the text only the name is looked up, for one more error. */
+static int resolve_broken(const struct spec *spec, const struct catalogue *c, struct err_list *errs)
+{
+	struct event unused;
+	int rc = 0;
+
+	for (size_t i = 0; i < spec->nr_broken; i++)
+		if (resolve(spec, &spec->events[spec->nr_events + i], c, &unused, errs))
+			rc = -EINVAL;
+	return rc;
+}
+
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs)
 {
@@ -162,6 +174,8 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
 	plan.is_sampling = spec_is_sampling(spec);
 	rc = check_model(spec, errs);
+	if (resolve_broken(spec, catalogue, errs))
+		rc = -EINVAL;
 	for (size_t i = 0; i < plan.nr_events; i++) {
 		int one = plan_one(&plan, i, catalogue, errs);
 

@@ -63,6 +63,21 @@ def show(folder, how, code=0):
 
 # ---- options and exit codes
 
+def check_all_errors_at_once(folder):
+    """Names that do not exist are told with the errors of the text, in the order of the text."""
+    spec = f"{folder}/bad.cpspec"
+    with open(spec, "w", encoding="utf-8") as out:
+        out.write("""{ "events": [
+ { "group_name": "fixd", "event_name": "instructions_retired" },
+ { "group_name": "software", "event_name": "cpu_clok", "flags": ["os", "so"] },
+ { "group_name": "software", "event_name": "cpu_clock", "flags": ["os"] } ],
+ "duratoin": 3 }
+""")
+    done = run(f"--spec-file={spec}", code=1)
+    found = [line.split(":")[1:3] for line in done.stderr.splitlines() if line.startswith(spec)]
+    assert found == [["2", "36"], ["3", "41"], ["3", "69"], ["4", "65"], ["5", "2"]], done.stderr
+
+
 def check_exit_codes(folder):
     spec = write_spec(folder, SOFTWARE)
     with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as out:
@@ -100,7 +115,7 @@ def check_exit_codes(folder):
             (1, [spec, "--model-name=nosuch"], "nosuch"),
             (1, [spec, f"--output-path-prefix={no_folder}/t"], no_folder),
             (1, [spec, f"--session-result-spec-path={no_folder}/s"], "No such file"),
-            (2, [spec, f"--log-file={no_folder}/log"], no_folder)):
+            (1, [spec, f"--log-file={no_folder}/log"], no_folder)):
         done = run(*args, code=code)
         assert text in done.stdout + done.stderr, (args, done.stdout, done.stderr)
         # results on stdout, messages on stderr: one or the other, but for --help
