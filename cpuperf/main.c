@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "event/model.h"
 #include "host/host.h"
 #include "program.h"
 #include "session/plan.h"
@@ -41,6 +42,18 @@ void log_errors(const struct err_list *errs)
 		log_error("and %zu more", errs->dropped);
 }
 
+/* Here, so that an unknown model is told of the option and not of the spec. */
+static int check_model(struct spec *spec, const char *source, struct err *e)
+{
+	int rc = model_check(spec->model_name, e);
+
+	if (rc == 0)
+		return 0;
+	snprintf(e->source, sizeof(e->source), "%s", source);
+	spec->model_name = "default";
+	return rc;
+}
+
 static int apply_overrides(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	int rc = 0;
@@ -56,6 +69,8 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 		for (char *p = source; *p; p++)
 			*p = *p == '_' ? '-' : *p;
 		one = spec_override(spec, key_rows[key].name, o->overrides[key], source, &e);
+		if (one == 0 && strcmp(key_rows[key].name, "model_name") == 0)
+			one = check_model(spec, source, &e);
 		slot = one ? err_list_add(errs) : NULL;
 		if (slot)
 			*slot = e;
@@ -106,7 +121,8 @@ static int with_spec(const struct options *o, const struct spec *spec, struct er
 	struct host host;
 
 	if (host_load(&root_live, &host, &e)) {
-		log_err(LOG_ERROR, &e);
+		err_list_insert(errs, &e);
+		log_errors(errs);
 		return EXIT_FAILED;
 	}
 	status = with_plan(o, spec, &host, errs, status);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "metric/table.h"
 #include "program.h"
 #include "screen/format.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
@@ -32,24 +34,37 @@ struct recorder {
 };
 
 static struct session *running; /* for the signal handler */
+static volatile sig_atomic_t is_interrupted;
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void on_signal(int number)
 {
+	int saved = errno;
+
 	(void)number;
+	is_interrupted = 1;
 	session_stop(running);
+	errno = saved;
 }
 
 /* The first signal ends the iteration, the second (default action again) the program. Only SIGHUP
  * stays ignored if it was (nohup); SIGINT is for any script's background job, which may want it. */
 static void catch_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], &action, &old) == 0 && signals[i] == SIGHUP &&
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		if (sigaction(caught[i], &action, &old) == 0 && caught[i] == SIGHUP &&
 		    old.sa_handler == SIG_IGN)
 			sigaction(SIGHUP, &old, NULL);
+}
+
+/* Before the session goes away: a late signal must not find it. */
+static void release_signals(void)
+{
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		signal(caught[i], SIG_DFL);
+	running = NULL;
 }
 
 /* A descriptor per event and CPU can be more than the soft limit. */
@@ -124,17 +139,35 @@ static size_t warn_events(const struct recorder *r)
 	return nr;
 }
 
+/* As io_write_full, but a signal ends the waiting for a reader that does not read. */
+static int write_out(const char *p, size_t len)
+{
+	while (len) {
+		ssize_t n = sys()->write(STDOUT_FILENO, p, len);
+
+		if (n == -EINTR && !is_interrupted)
+			continue;
+		if (n < 0)
+			return (int)n;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 static int print_out(struct recorder *r)
 {
-	int rc = print_buf(&r->out);
+	int rc = buf_error(&r->out);
 
+	if (rc == 0)
+		rc = write_out(buf_str(&r->out), r->out.len);
 	buf_reset(&r->out);
 	if (rc && !r->print_error)
 		r->print_error = rc;
 	return rc;
 }
 
-/* With nobody to read the results the session ends, after this iteration's files are whole. */
+/* With nobody to read the results the session ends; this iteration's files are whole. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct recorder *r = arg;
@@ -246,7 +279,9 @@ static int run_session(struct recorder *r, const struct options *o)
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);
-	return finish(r, rc, &e);
+	rc = finish(r, rc, &e);
+	release_signals();
+	return rc;
 }
 
 static int with_memory(struct recorder *r, const struct options *o)

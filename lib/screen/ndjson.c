@@ -17,7 +17,7 @@ void screen_ndjson_iteration(struct screen_state *s, const struct table *t, stru
 struct summary_row {
 	const struct table_column *column;
 	const struct column_summary *sum;
-	uint64_t nr_iterations;
+	uint64_t nr_iterations, nr_cut;
 };
 
 #define TEXT(name, expression)                                                                     \
@@ -49,6 +49,14 @@ static bool iterations(const void *p, struct buf *out)
 	return true;
 }
 
+static bool cut(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	buf_u64(out, r->nr_cut);
+	return true;
+}
+
 static bool total(const void *p, struct buf *out)
 {
 	const struct summary_row *r = p;
@@ -68,7 +76,7 @@ static bool mean(const void *p, struct buf *out)
 	if (r->column->kind == EVENT_SHARE)
 		screen_decimal(out, r->sum->spread.mean, 4);
 	else
-		screen_quotient(out, r->sum->sum, r->sum->spread.nr);
+		screen_quotient(out, r->sum->sum - r->sum->cut, r->sum->spread.nr);
 	return true;
 }
 
@@ -137,6 +145,7 @@ static bool cells_without_number(const void *p, struct buf *out)
 static const struct screen_field fields[] = {
     {"summary", .number = summary},
     {"iterations", .number = iterations},
+    {"cut", .number = cut},
     {"group", .text = group},
     {"event", .text = event},
     {"label", .text = label},
@@ -157,7 +166,8 @@ void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 {
 	(void)s;
 	for (size_t i = 0; i < sum->nr_columns; i++) {
-		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations};
+		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
+					sum->nr_cut};
 
 		screen_write_json(out, fields, sizeof(fields) / sizeof(fields[0]), &r);
 	}

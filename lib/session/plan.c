@@ -141,6 +141,27 @@ static int make_labels(struct plan *plan, struct err_list *errs)
 	return 0;
 }
 
+/* A label of the spec's may be what this plan calls another column. */
+static int check_labels(const struct plan *plan, struct err_list *errs)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		for (size_t j = 0; plan->events[i].asked->label && j < plan->nr_events; j++) {
+			struct err e = {0};
+
+			if (i == j || strcmp(plan->events[i].label, plan->events[j].label) != 0)
+				continue;
+			err_set(&e, -EINVAL,
+				"the label \"%s\" is the name of another column: %s:%s",
+				plan->events[i].label, plan->events[j].event.group->name,
+				plan->events[j].event.row->name);
+			err_hint(&e, "choose another label");
+			rc = report(plan->spec, plan->events[i].asked->label_pos, &e, errs);
+		}
+	return rc;
+}
+
 static int check_model(const struct spec *spec, struct err_list *errs)
 {
 	struct err e = {0};
@@ -182,6 +203,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 		rc = rc ? rc : one;
 	}
 	rc = rc ? rc : make_labels(&plan, errs);
+	rc = rc ? rc : check_labels(&plan, errs);
 	if (rc) {
 		plan_fini(&plan);
 		return rc;

@@ -19,6 +19,12 @@ for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/pkgcon
 	share/zsh/site-functions/_cpuperf share/zsh/site-functions/_cpuperf_print; do
 	[[ -s $prefix/$file ]] || fail "$file was not installed"
 done
+# Only public names, so that ours cannot meet those of the program that links the library.
+foreign=$(nm -g --defined-only "$prefix/$libdir/libcpuperf.a" |
+	awk 'NF == 3 && $3 !~ /^cpuperf_/ { print $3 }' | head -n 5)
+[[ -z $foreign ]] || fail "libcpuperf.a has global names that are not public: ${foreign//$'\n'/ }"
+nm -g --defined-only "$prefix/$libdir/libcpuperf.a" | grep -q ' T cpuperf_read$' ||
+	fail "libcpuperf.a lacks cpuperf_read"
 [[ ! -e $prefix/bin/cpuperf_generate ]] || fail "a developer's tool was installed"
 
 # Complete as bash would: the file loads and offers an option.

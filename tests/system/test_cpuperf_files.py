@@ -154,6 +154,54 @@ def check_in_the_way(folder):
         assert set(os.listdir(folder)) == {"victim"}, os.listdir(folder)
 
 
+def check_killed_before_its_first_trace(folder):
+    """What an older session left is not taken for the numbers of one that died at once."""
+    run(spec_of(folder, num_iterations=3, duration=0, config_name="older"))
+    p = start(spec_of(folder, duration=1000, config_name="newer"))
+    while "newer" not in open(f"{folder}/s.cpsession", encoding="utf-8").read():
+        assert p.poll() is None, p.stderr.read()
+        time.sleep(0.005)
+    rows, error = shown(folder, 1)  # while it runs
+    assert rows == [] and "iteration 0" in error, (rows, error)
+    p.kill()
+    p.wait()
+    rows, error = shown(folder, 1)
+    assert rows == [] and "iteration 0" in error, (rows, error)
+
+
+def check_names(folder):
+    """Names that cannot work are refused before anything is measured."""
+    error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)
+    assert "must not have the name of a trace" in error and "--session-result-spec-path" in error
+    error = run(spec_of(folder, output_path_prefix=f"{folder}/" + "n" * 243), code=1)
+    assert "too long" in error, error
+    with open(f"{folder}/s.cpsession", "w", encoding="utf-8") as out:
+        out.write('{"config_name": "of another program"}')
+    error = run(spec_of(folder), code=1)
+    assert "was not made by cpuperf" in error, error
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as left:
+        assert left.read() == '{"config_name": "of another program"}'
+    assert traces(folder) == []
+
+
+def check_blocked_output(folder):
+    """A reader that does not read: the signal ends the session, and its files are whole."""
+    spec = spec_of(folder, duration=0)
+    read_end, write_end = os.pipe()
+    p = subprocess.Popen([CPUPERF, spec, "--num-iterations=1000000"], stdout=write_end,
+                         stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    before = None
+    while traces(folder) == [] or traces(folder) != before:  # until no more come
+        before = traces(folder)
+        time.sleep(0.3)
+    p.send_signal(signal.SIGTERM)
+    error = p.communicate(timeout=20)[1]
+    os.close(read_end)
+    assert p.returncode == 1 and "standard output" in error, (p.returncode, error)
+    assert check_whole(folder) == len(traces(folder)) * len(EVENTS)
+
+
 def check_full_disk(folder):
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none",
                                             folder], check=False).returncode:
