@@ -6,8 +6,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "event/model.h"
 #include "host/host.h"
 #include "program.h"
+#include "screen/format.h"
 #include "session/plan.h"
 #include "spec/keys.h"
 
@@ -81,13 +83,39 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int with_plan(const struct options *o, const struct spec *spec, const struct host *host)
+/* This machine and the events that it or another CPU model has. */
+struct machine {
+	struct host host;
+	struct live_catalogue events;
+};
+
+/* 0, or an exit status, said why. */
+static int machine_init(struct machine *m, const char *model)
+{
+	struct err e = {0};
+
+	if (host_load(&root_live, &m->host, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	live_catalogue_init(&m->events, &m->host, model);
+	return EXIT_DONE;
+}
+
+static void machine_fini(struct machine *m)
+{
+	live_catalogue_fini(&m->events);
+	host_fini(&m->host);
+}
+
+static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m)
 {
 	struct err_list *errs = &(struct err_list){0};
 	struct plan plan;
 	int status;
 
-	if (plan_make(spec, &live_catalogue, host, &plan, errs)) {
+	if ((!o->check_spec && live_check_model(&m->events, spec, errs)) ||
+	    plan_make(spec, &m->events.catalogue, &m->host, &plan, errs)) {
 		log_errors(errs);
 		return EXIT_FAILED;
 	}
@@ -98,16 +126,13 @@ static int with_plan(const struct options *o, const struct spec *spec, const str
 
 static int with_spec(const struct options *o, const struct spec *spec)
 {
-	struct err e = {0};
-	struct host host;
-	int status;
+	struct machine m;
+	int status = machine_init(&m, spec->model_name);
 
-	if (host_load(&root_live, &host, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
-	status = with_plan(o, spec, &host);
-	host_fini(&host);
+	if (status)
+		return status;
+	status = with_plan(o, spec, &m);
+	machine_fini(&m);
 	return status;
 }
 
@@ -117,6 +142,10 @@ static int measure(const struct options *o)
 	struct spec spec;
 	int status;
 
+	if (!screen_format_find(o->output_format)) {
+		log_error("--output-format=%s is for --list-events alone", o->output_format);
+		return EXIT_USAGE;
+	}
 	if (!o->spec_file) {
 		struct err e = {0};
 
@@ -137,14 +166,41 @@ static int measure(const struct options *o)
 	return status;
 }
 
+/* --model-name, which is a key of the spec too. */
+static const char *asked_model(const struct options *o)
+{
+	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++)
+		if (strcmp(key_rows[key].name, "model_name") == 0 && o->overrides[key])
+			return o->overrides[key];
+	return "default";
+}
+
+static int look_at_events(const struct options *o)
+{
+	struct err e = {0};
+	struct machine m;
+	int status;
+
+	/* that of another architecture's CPU has fixed and arch, and the list says the rest */
+	if (model_check(asked_model(o), &e) == -ENOENT) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	status = machine_init(&m, asked_model(o));
+	if (status)
+		return status;
+	status = o->list_events ? list_events(o, &m.events.catalogue)
+				: describe_event(o, &m.events.catalogue);
+	machine_fini(&m);
+	return status;
+}
+
 static int run(const struct options *o)
 {
 	if (o->list_specs)
 		return list_specs();
-	if (o->list_events)
-		return list_events(o);
-	if (o->describe_event)
-		return describe_event(o);
+	if (o->list_events || o->describe_event)
+		return look_at_events(o);
 	return measure(o);
 }
 

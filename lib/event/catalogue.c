@@ -1,14 +1,18 @@
 /*
  * Finding and listing events over the groups' tables.
  */
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "event/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MAX_SCRATCH_BYTES = 64 << 20 };
 
 uint32_t event_id(const struct event *ev)
 {
@@ -105,15 +109,31 @@ static const struct event_group *meant_group(const struct catalogue *c, const ch
 	return g;
 }
 
+/* Rows made only to be compared with live in an arena of their own. */
 static void suggest(const struct catalogue *c, const char *group, const char *name, struct err *e)
 {
-	const struct event_group *g = meant_group(c, group, name);
-	const char *best = g ? nearest_row(c, g, name) : NULL;
+	struct catalogue scratch = *c;
+	const struct event_group *g;
+	const char *best;
+	struct arena arena;
 
+	arena_init(&arena, MAX_SCRATCH_BYTES);
+	scratch.arena = &arena;
+	g = meant_group(&scratch, group, name);
+	best = g ? nearest_row(&scratch, g, name) : NULL;
 	if (best)
 		err_hint(e, "did you mean %s:%s? (--list-events lists all)", g->name, best);
 	else
 		err_hint(e, "--list-events lists all events of this machine");
+	arena_fini(&arena);
+}
+
+/* A table's row, as this machine needs it. */
+static int fit_row(const struct catalogue *c, const struct event_group *g,
+		   const struct event_row *row, const struct event_row **out)
+{
+	*out = row;
+	return g->is_perf ? parts_spread(c, row, out) : 0;
 }
 
 /* A made row; 0, -ENOENT (with *e if a maker knows why) or -ENOMEM. */
@@ -133,9 +153,11 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
 	const struct event_group *g = find_group(c, group);
 	const struct event_row *r = g ? find_row(g, name) : NULL;
 	struct err why = {0};
-	int rc = r ? 0 : -ENOENT;
+	int rc = -ENOENT;
 
-	if (!r && g)
+	if (r)
+		rc = fit_row(c, g, r, &r);
+	else if (g)
 		rc = find_made(c, g, name, &r, &why);
 	if (rc == 0) {
 		out->group = g;
@@ -194,10 +216,14 @@ static int add_row(const struct event_row *row, void *arg)
 
 static int gather(const struct catalogue *c, const struct event_group *g, struct rows *out)
 {
+	const struct event_row *row;
 	int rc = 0;
 
-	for (size_t i = 0; i < g->nr_rows && rc == 0; i++)
-		rc = add_row(&g->rows[i], out);
+	for (size_t i = 0; i < g->nr_rows && rc == 0; i++) {
+		rc = fit_row(c, g, &g->rows[i], &row);
+		if (rc == 0)
+			rc = add_row(row, out);
+	}
 	for (size_t i = 0; c->host && i < g->nr_makers && rc == 0; i++)
 		rc = g->makers[i]->each(c, add_row, out);
 	return rc;

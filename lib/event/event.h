@@ -43,7 +43,7 @@ struct event_part {
 struct event_row {
 	const char *name;
 	const char *alias; /* a second name for the same event, not listed; NULL */
-	uint16_t number;   /* 1 … 2047, never reused; 0: made, the catalogue numbers it */
+	uint16_t number;   /* 1 … 2047, never reused; 0: made, the plan numbers it */
 	enum event_kind kind;
 	enum event_scope scope;
 	unsigned alone;     /* EVENT_ALONE_… */
@@ -72,7 +72,9 @@ struct event_maker {
 	 * is missing, a modifier, an ambiguous name); -ENOMEM. */
 	int (*find)(const struct catalogue *c, const char *name, const struct event_row **out,
 		    struct err *e);
-	/* Each row once, in any order. Stops at the first non-zero result and returns it. */
+	/* Each row once, in any order. Stops at the first non-zero result and returns it. Rows for
+	 * listing: to measure or describe an event, find it. (The tracepoints' ids and fields are
+	 * read by find alone.) */
 	int (*each)(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
 		    void *arg);
 };
@@ -93,6 +95,8 @@ extern const struct event_group event_arch_group, event_fixed_group, event_softw
 
 /* The makers of misc's hardware rows (uncore, energy, msr, cstates), for collect_misc_group. */
 extern const struct event_maker event_uncore_maker;
+/* Behind it: energy rows that are not there, with what they need. */
+extern const struct event_maker event_energy_maker;
 
 /* Groups in the order in which they are listed; borrowed. */
 struct catalogue {
