@@ -5,7 +5,7 @@ foreach(program cpuperf cpuperf_print)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-install(TARGETS cpuperf_lib ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The .pc file finds its prefix by itself, so that the tree may be moved.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)

@@ -94,7 +94,8 @@ static size_t add_plan(struct buf *out, const struct plan *plan)
 		add_event(out, plan, &plan->events[i]);
 		nr_working += plan->events[i].support.state == READING_OK;
 	}
-	buf_printf(out, "\n%zu of %zu event(s) work here.\n", nr_working, plan->nr_events);
+	buf_printf(out, "\n%zu of %zu event(s) work here.%s\n", nr_working, plan->nr_events,
+		   plan->is_sampling ? " This version cannot sample: it counts only." : "");
 	return nr_working;
 }
 
@@ -108,7 +109,7 @@ int check_spec(const struct plan *plan, const struct options *o)
 	nr_working = add_plan(&out, plan);
 	status = print_result(&out);
 	buf_fini(&out);
-	if (o->strict && nr_working < plan->nr_events)
+	if (o->strict && (nr_working < plan->nr_events || plan->is_sampling))
 		return EXIT_FAILED;
 	return status;
 }

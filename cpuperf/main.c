@@ -43,6 +43,18 @@ void log_errors(const struct err_list *errs)
 		log_error("and %zu more", errs->dropped);
 }
 
+/* Here, so that an unknown model is told of the option and not of the spec. */
+static int check_model(struct spec *spec, const char *source, struct err *e)
+{
+	int rc = model_check(spec->model_name, e);
+
+	if (rc == 0)
+		return 0;
+	snprintf(e->source, sizeof(e->source), "%s", source);
+	spec->model_name = "default";
+	return rc;
+}
+
 static int apply_overrides(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	int rc = 0;
@@ -58,6 +70,8 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 		for (char *p = source; *p; p++)
 			*p = *p == '_' ? '-' : *p;
 		one = spec_override(spec, key_rows[key].name, o->overrides[key], source, &e);
+		if (one == 0 && strcmp(key_rows[key].name, "model_name") == 0)
+			one = check_model(spec, source, &e);
 		slot = one ? err_list_add(errs) : NULL;
 		if (slot)
 			*slot = e;
@@ -89,17 +103,13 @@ struct machine {
 	struct live_catalogue events;
 };
 
-/* 0, or an exit status, said why. */
-static int machine_init(struct machine *m, const char *model)
+static int machine_init(struct machine *m, const char *model, struct err *e)
 {
-	struct err e = {0};
+	int rc = host_load(&root_live, &m->host, e);
 
-	if (host_load(&root_live, &m->host, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
-	live_catalogue_init(&m->events, &m->host, model);
-	return EXIT_DONE;
+	if (rc == 0)
+		live_catalogue_init(&m->events, &m->host, model);
+	return rc;
 }
 
 static void machine_fini(struct machine *m)
@@ -108,30 +118,37 @@ static void machine_fini(struct machine *m)
 	host_fini(&m->host);
 }
 
-static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m)
+/* Events are resolved although the spec has errors, so that all are told together. */
+static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m,
+		     struct err_list *errs, int status)
 {
-	struct err_list *errs = &(struct err_list){0};
+	int rc = o->check_spec ? 0 : live_check_model(&m->events, spec, errs), made;
 	struct plan plan;
-	int status;
 
-	if ((!o->check_spec && live_check_model(&m->events, spec, errs)) ||
-	    plan_make(spec, &m->events.catalogue, &m->host, &plan, errs)) {
+	made = plan_make(spec, &m->events.catalogue, &m->host, &plan, errs);
+	if (rc || made || status) {
 		log_errors(errs);
-		return EXIT_FAILED;
+		status = status ? status : EXIT_FAILED;
+	} else {
+		status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
 	}
-	status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
-	plan_fini(&plan);
+	if (made == 0)
+		plan_fini(&plan);
 	return status;
 }
 
-static int with_spec(const struct options *o, const struct spec *spec)
+static int with_spec(const struct options *o, const struct spec *spec, struct err_list *errs,
+		     int status)
 {
+	struct err e = {0};
 	struct machine m;
-	int status = machine_init(&m, spec->model_name);
 
-	if (status)
-		return status;
-	status = with_plan(o, spec, &m);
+	if (machine_init(&m, spec->model_name, &e)) {
+		err_list_insert(errs, &e);
+		log_errors(errs);
+		return EXIT_FAILED;
+	}
+	status = with_plan(o, spec, &m, errs, status);
 	machine_fini(&m);
 	return status;
 }
@@ -158,10 +175,7 @@ static int measure(const struct options *o)
 	}
 	spec_init(&spec);
 	status = load_spec(o, &spec, errs);
-	if (status)
-		log_errors(errs);
-	else
-		status = with_spec(o, &spec);
+	status = with_spec(o, &spec, errs, status);
 	spec_fini(&spec);
 	return status;
 }
@@ -186,9 +200,10 @@ static int look_at_events(const struct options *o)
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}
-	status = machine_init(&m, asked_model(o));
-	if (status)
-		return status;
+	if (machine_init(&m, asked_model(o), &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
 	status = o->list_events ? list_events(o, &m.events.catalogue)
 				: describe_event(o, &m.events.catalogue);
 	machine_fini(&m);
@@ -211,10 +226,13 @@ int main(int argc, char **argv)
 	int answered;
 
 	opt_std_prepare("cpuperf");
-	if (opt_parse(cpuperf_options(), argc, argv, &o, &e) ||
-	    opt_std_open_log(&o.std, "cpuperf", &e)) {
+	if (opt_parse(cpuperf_options(), argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;
+	}
+	if (opt_std_open_log(&o.std, "cpuperf", &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
 	}
 	answered = opt_std_answer(&o.std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "metric/table.h"
 #include "program.h"
 #include "screen/format.h"
@@ -16,8 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-enum { MAX_TABLE_BYTES = 64 << 20 };
+enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
 struct recorder {
 	const struct plan *plan;
@@ -32,24 +34,37 @@ struct recorder {
 };
 
 static struct session *running; /* for the signal handler */
+static volatile sig_atomic_t is_interrupted;
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void on_signal(int number)
 {
+	int saved = errno;
+
 	(void)number;
+	is_interrupted = 1;
 	session_stop(running);
+	errno = saved;
 }
 
 /* The first signal ends the iteration, the second (default action again) the program. Only SIGHUP
  * stays ignored if it was (nohup); SIGINT is for any script's background job, which may want it. */
 static void catch_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], &action, &old) == 0 && signals[i] == SIGHUP &&
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		if (sigaction(caught[i], &action, &old) == 0 && caught[i] == SIGHUP &&
 		    old.sa_handler == SIG_IGN)
 			sigaction(SIGHUP, &old, NULL);
+}
+
+/* Before the session goes away: a late signal must not find it. */
+static void release_signals(void)
+{
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		signal(caught[i], SIG_DFL);
+	running = NULL;
 }
 
 /* A descriptor per event and CPU can be more than the soft limit. */
@@ -68,15 +83,21 @@ static bool same_trouble(const struct session_event *a, const struct session_eve
 	return a->nr_cpus == b->nr_cpus && strcmp(a->support.reason, b->support.reason) == 0;
 }
 
+/* group:name, and the column's heading where that is another. */
+static void add_name(const struct plan_event *p, struct buf *out)
+{
+	buf_printf(out, "%s%s:%s", out->len ? ", " : "", p->event.group->name, p->event.row->name);
+	if (strcmp(p->label, p->event.row->name) != 0)
+		buf_printf(out, " (column %s)", p->label);
+}
+
 static void add_names(const struct recorder *r, size_t i, struct buf *out)
 {
 	const struct session_event *ev = session_event(r->session, i);
 
 	for (size_t j = i; j < r->plan->nr_events; j++)
 		if (same_trouble(session_event(r->session, j), ev))
-			buf_printf(out, "%s%s:%s", out->len ? ", " : "",
-				   r->plan->events[j].event.group->name,
-				   r->plan->events[j].event.row->name);
+			add_name(&r->plan->events[j], out);
 }
 
 /* One warning for all events with the same trouble as event i, unless an earlier one gave it. The
@@ -90,7 +111,7 @@ static void warn_event(const struct recorder *r, size_t i)
 	for (size_t j = 0; j < i; j++)
 		if (same_trouble(session_event(r->session, j), ev))
 			return;
-	buf_init(&names, 65536);
+	buf_init(&names, MAX_NAMES_BYTES);
 	add_names(r, i, &names);
 	if (ev->nr_cpus)
 		err_set(&e, -ENOENT, "on %u of %u CPUs only (on the others %s): %s", ev->nr_cpus,
@@ -120,17 +141,35 @@ static size_t warn_events(const struct recorder *r)
 	return nr;
 }
 
+/* As io_write_full, but a signal ends the waiting for a reader that does not read. */
+static int write_out(const char *p, size_t len)
+{
+	while (len) {
+		ssize_t n = sys()->write(STDOUT_FILENO, p, len);
+
+		if (n == -EINTR && !is_interrupted)
+			continue;
+		if (n < 0)
+			return (int)n;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 static int print_out(struct recorder *r)
 {
-	int rc = print_buf(&r->out);
+	int rc = buf_error(&r->out);
 
+	if (rc == 0)
+		rc = write_out(buf_str(&r->out), r->out.len);
 	buf_reset(&r->out);
 	if (rc && !r->print_error)
 		r->print_error = rc;
 	return rc;
 }
 
-/* With nobody to read the results the session ends, after this iteration's files are whole. */
+/* With nobody to read the results the session ends; this iteration's files are whole. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct recorder *r = arg;
@@ -179,14 +218,20 @@ static bool never_counted(const struct recorder *r, size_t i)
 
 static void warn_never_counted(const struct recorder *r)
 {
+	struct err e = {0};
+	struct buf names;
+
+	buf_init(&names, MAX_NAMES_BYTES);
 	for (size_t i = 0; i < r->plan->nr_events; i++)
 		if (never_counted(r, i))
-			log_warning(
-			    "not counted: %s:%s was open but never ran: iterations shorter "
-			    "than the kernel's rotation, or another user of the PMU (the NMI "
-			    "watchdog: sysctl kernel.nmi_watchdog=0)",
-			    r->plan->events[i].event.group->name,
-			    r->plan->events[i].event.row->name);
+			add_name(&r->plan->events[i], &names);
+	if (names.len) {
+		err_set(&e, -ENODATA, "not counted: open, but never ran: %s", buf_str(&names));
+		err_hint(&e, "iterations shorter than the kernel's rotation, or another user of "
+			     "the PMU (the NMI watchdog: sysctl kernel.nmi_watchdog=0)");
+		log_err(LOG_WARNING, &e);
+	}
+	buf_fini(&names);
 }
 
 static int finish(struct recorder *r, int rc, const struct err *e)
@@ -236,7 +281,9 @@ static int run_session(struct recorder *r, const struct options *o)
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);
-	return finish(r, rc, &e);
+	rc = finish(r, rc, &e);
+	release_signals();
+	return rc;
 }
 
 static int with_memory(struct recorder *r, const struct options *o)

@@ -6,8 +6,11 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "options.h"
+#include "out_file.h"
 #include "output.h"
 #include "report/tally.h"
 #include "spec/cpsession.h"
@@ -32,6 +35,7 @@ struct run {
 	struct cpsession manifest;
 	struct profile_session *session;
 	struct print print;
+	char *config_name; /* owned; safe to show */
 	const char *out_name;
 	int out_fd;
 	bool lost; /* something of the session could not be read */
@@ -57,21 +61,23 @@ static int write_out(struct run *r, struct err *e)
 		  : 0;
 }
 
-static int print_init(struct print *p, const struct profile_facts *f, const char *config_name,
-		      struct err *e)
+static int print_init(struct run *r, struct err *e)
 {
-	const struct screen_options no_wrap = {0};
+	const struct screen_options screen = {
+	    .width = r->options->output_file ? 0 : opt_std_terminal_width()};
+	const struct profile_facts *f = profile_session_facts(r->session);
+	struct print *p = &r->print;
 	int rc;
 
 	p->facts = f;
-	p->config_name = config_name;
+	p->config_name = r->config_name;
 	buf_init(&p->out, MAX_OUT_BYTES);
 	buf_init(&p->notes, MAX_NOTES_BYTES);
 	rc = report_tally_new(f, &p->table, e);
 	if (rc)
 		return rc;
 	p->summary = table_summary_new(f->nr_events);
-	p->screen = screen_state_new(f->nr_events, &no_wrap);
+	p->screen = screen_state_new(f->nr_events, &screen);
 	if (!p->summary || !p->screen)
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
@@ -138,23 +144,15 @@ static int load_manifest(struct run *r)
 
 	for (size_t i = 0; i < errs.nr; i++)
 		log_err(LOG_ERROR, &errs.item[i]);
-	return rc;
-}
-
-/* As shell redirection does: the place is the user's own choice. */
-static int open_out(struct run *r, struct err *e)
-{
-	const char *path = r->options->output_file;
-
-	r->out_fd = STDOUT_FILENO;
-	r->out_name = "standard output";
-	if (!path)
-		return 0;
-	r->out_name = path;
-	r->out_fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (r->out_fd >= 0)
-		return 0;
-	return err_set_at(e, r->out_fd, path, 0, 0, "cannot be opened: %s", strerror(-r->out_fd));
+	if (rc)
+		return rc;
+	r->config_name = mem_strdup(r->manifest.config_name);
+	if (!r->config_name) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	str_disarm(r->config_name);
+	return 0;
 }
 
 /* Some file systems tell only now that the space was not there. */
@@ -172,7 +170,7 @@ static void log_start(const struct run *r)
 {
 	const struct profile_facts *f = profile_session_facts(r->session);
 
-	log_info("Config: %s", *r->manifest.config_name ? r->manifest.config_name : "unnamed");
+	log_info("Config: %s", *r->config_name ? r->config_name : "unnamed");
 	log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", f->nr_iterations, f->nr_traces);
 	log_info("Output path prefix: %s", r->manifest.output_path_prefix);
 }
@@ -205,11 +203,17 @@ static int run_steps(struct run *r, struct err *e)
 	if (rc)
 		return rc;
 	log_start(r);
-	rc = print_init(&r->print, profile_session_facts(r->session), r->manifest.config_name, e);
-	if (rc == 0)
-		rc = open_out(r, e);
+	rc = print_init(r, e);
 	if (rc)
 		return rc;
+	r->out_fd = STDOUT_FILENO;
+	r->out_name = "standard output";
+	if (r->options->output_file) {
+		r->out_name = r->options->output_file;
+		r->out_fd = out_file_open(r->out_name, r->options->session, e);
+	}
+	if (r->out_fd < 0)
+		return r->out_fd;
 	rc = print_all(r, e);
 	closed = close_out(r, e);
 	log_end(r, start_ns);
@@ -232,6 +236,7 @@ static int run(const struct options *o, const struct output *output)
 	print_fini(&r.print);
 	profile_session_close(r.session);
 	cpsession_fini(&r.manifest);
+	mem_free(r.config_name);
 	return rc || r.lost ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -260,9 +265,13 @@ int main(int argc, char **argv)
 	int answered;
 
 	opt_std_prepare(table->program);
-	if (opt_parse(table, argc, argv, &o, &e) || opt_std_open_log(&o.std, table->program, &e)) {
+	if (opt_parse(table, argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;
+	}
+	if (opt_std_open_log(&o.std, table->program, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
 	}
 	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION);
 	if (answered)

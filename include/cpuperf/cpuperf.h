@@ -5,6 +5,8 @@
  * negative errno and, where it takes a struct cpuperf_error, says in words what went wrong. Nothing
  * here prints or exits. Objects are used by one thread at a time; different objects are
  * independent.
+ * jansson's allocator (json_set_alloc_funcs) is set once, to functions on malloc: a program with
+ * hooks of its own in jansson cannot use this library.
  */
 #ifndef CPUPERF_CPUPERF_H
 #define CPUPERF_CPUPERF_H

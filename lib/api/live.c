@@ -69,6 +69,7 @@ void live_columns(struct table *t, const struct plan *plan, const struct session
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it)
 {
 	t->iteration = it->iteration;
+	t->is_cut = it->is_cut;
 	table_set_time(t, it->start_ns, it->end_ns, &it->clocks);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		t->row_cpu[row] = it->traces[row].cpu;

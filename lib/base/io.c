@@ -106,7 +106,6 @@ int io_open_folder(const char *path, int *dirfd, const char **name, struct err *
 	fd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0) {
 		err_set(e, fd, "%s: cannot open the folder %s: %s", path, folder, strerror(-fd));
-		err_hint(e, "make the folder first, or choose another place");
 		return fd;
 	}
 	*dirfd = fd;
@@ -157,15 +156,27 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 	return rc ? 0 : refuse_existing(path, e);
 }
 
-static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len)
+/* What a killed process left is removed, if it is a file of this user; only the holder of a name's
+ * lock writes there. */
+static int create_temporary(int dirfd, const char *temporary)
 {
-	uint64_t random = 0;
-	int fd, closed, rc = sys()->getrandom(&random, sizeof(random));
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW };
+	int fd = sys()->openat(dirfd, temporary, FLAGS, 0600);
+	struct stat st;
 
-	if (rc < 0)
-		return rc;
-	snprintf(temporary, NAME_MAX + 1, ".cpuperf-%016llx.tmp", (unsigned long long)random);
-	fd = sys()->openat(dirfd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	if (fd != -EEXIST)
+		return fd;
+	if (sys()->fstatat(dirfd, temporary, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return -EEXIST;
+	sys()->unlinkat(dirfd, temporary, 0);
+	return sys()->openat(dirfd, temporary, FLAGS, 0600);
+}
+
+static int write_temporary(int dirfd, const char *temporary, const void *data, size_t len)
+{
+	int fd = create_temporary(dirfd, temporary), closed, rc;
+
 	if (fd < 0)
 		return fd;
 	rc = io_write_full(fd, data, len);
@@ -198,8 +209,10 @@ int io_write_atomic(int dirfd, const char *name, const char *path, const void *d
 		    io_may_replace_fn *may_replace, struct err *e)
 {
 	char temporary[NAME_MAX + 1];
-	int rc = write_temporary(dirfd, temporary, data, len);
+	int rc = -ENAMETOOLONG;
 
+	if (snprintf(temporary, sizeof(temporary), ".%s.tmp", name) < (int)sizeof(temporary))
+		rc = write_temporary(dirfd, temporary, data, len);
 	if (rc)
 		return say_errno(path, rc, e);
 	rc = publish(dirfd, temporary, name, path, may_replace, e);

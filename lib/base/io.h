@@ -29,12 +29,12 @@ void io_close_cleanup(int *fd);
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e);
 
 /*
- * io_write_atomic writes data as folder/name: a new file of mode 0600 under a random temporary
- * name, then renamed. An existing file is replaced only if it is a regular file (no link) of the
- * effective user, and may_replace says so of its content (it gets an fd open for reading; 1: yes,
- * 0: no, -errno); may_replace NULL: the caller knows that the name is its own.
- * On failure nothing is left under either name. path is for the message.
- * io_check_replaceable asks the same beforehand: 0 if the name is free or may be replaced.
+ * io_write_atomic writes data as folder/name: a new file of mode 0600 named .name.tmp, then
+ * renamed. The caller sees to it (by a lock) that nobody else writes this name. An existing file is
+ * replaced only if it is a regular file (no link) of the effective user, and may_replace says so of
+ * its content (it gets an fd open for reading; 1: yes, 0: no, -errno); may_replace NULL: the caller
+ * knows that the name is its own. On failure nothing is left under either name. path is for the
+ * message. io_check_replaceable asks the same beforehand: 0 if the name is free or may be replaced.
  */
 typedef int io_may_replace_fn(int fd);
 int io_check_replaceable(int dirfd, const char *name, const char *path,

@@ -64,7 +64,8 @@ int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e
 				   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_set(e, fd, "--log-file=%s: cannot be opened: %s", o->log_file,
-			       strerror(-fd));
+			       fd == -ELOOP ? "it is a symbolic link, which is not followed"
+					    : strerror(-fd));
 	log_open(program, o->min_level, fd);
 	return 0;
 }
@@ -94,5 +95,7 @@ int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const cha
 	if (rc == 0)
 		rc = io_write_full(STDOUT_FILENO, buf_str(&out), out.len);
 	buf_fini(&out);
+	if (rc)
+		log_error("standard output: %s", strerror(-rc));
 	return rc ? rc : 1;
 }

@@ -124,24 +124,31 @@ static bool is_less(const struct cell *a, const struct cell *b)
 	return a->count != b->count ? a->count < b->count : a->value < b->value;
 }
 
-static void add_total(struct column_summary *s, const struct cell *total)
+static void add_total(struct column_summary *s, const struct cell *total, bool is_cut)
 {
 	if (!cell_has_value(total))
 		return;
+	s->sum += total->count;
+	if (is_cut && s->spread.nr) {
+		s->cut += total->count;
+		return;
+	}
 	if (!s->spread.nr || is_less(total, &s->min))
 		s->min = *total;
 	if (!s->spread.nr || is_less(&s->max, total))
 		s->max = *total;
 	spread_add(&s->spread, total->value);
-	s->sum += total->count;
 }
 
 void table_summary_add(struct table_summary *s, const struct table *t)
 {
 	s->nr_iterations++;
+	s->nr_cut += t->is_cut;
+	if (t->is_cut)
+		s->cut_ns = t->end_ns - t->start_ns;
 	for (size_t i = 0; i < s->nr_columns; i++) {
 		for (size_t row = 0; row < t->nr_rows; row++)
 			add_cell(&s->column[i], table_cell(t, row, i));
-		add_total(&s->column[i], &t->totals[i]);
+		add_total(&s->column[i], &t->totals[i], t->is_cut);
 	}
 }

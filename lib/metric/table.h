@@ -30,6 +30,7 @@ struct table {
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: not known */
+	bool is_cut;               /* the session was ended in this iteration, before its time */
 };
 
 /* All zero but row_trace; NULL without memory. */
@@ -54,6 +55,7 @@ void table_total(struct table *t);
 struct column_summary {
 	struct spread spread;  /* of the column's total per iteration (percent for shares) */
 	unsigned __int128 sum; /* of those totals, exact; shares: 0 */
+	unsigned __int128 cut; /* of sum, what is of a cut iteration and not in spread, min, max */
 	struct cell min, max;  /* the smallest and largest total */
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
@@ -62,12 +64,15 @@ struct column_summary {
 
 struct table_summary {
 	size_t nr_columns;
-	uint64_t nr_iterations;
+	uint64_t nr_iterations; /* with those that were cut */
+	uint64_t nr_cut;        /* 0 or 1: only the last can be */
+	uint64_t cut_ns;        /* how long it was */
 	struct column_summary *column;
 };
 struct table_summary *table_summary_new(size_t nr_columns);
 void table_summary_free(struct table_summary *s);
-/* Adds an iteration whose totals are filled. */
+/* Adds an iteration whose totals are filled. A cut one is shorter than the others: it enters the
+ * sum only, unless the column has no other number. The exact mean is (sum - cut) / spread.nr. */
 void table_summary_add(struct table_summary *s, const struct table *t);
 
 #endif

@@ -191,24 +191,26 @@ void profile_folder_fini(struct profile_folder *f)
 	*f = (struct profile_folder){0};
 }
 
-static void report_strays(const struct profile_folder *f, const char *base,
-			  profile_problem_fn *problem, void *arg)
+void profile_folder_report_strays(const struct profile_folder *f, const char *base,
+				  const struct profile_strays *s, bool is_own,
+				  profile_problem_fn *problem, void *arg)
 {
-	size_t nr = f->nr_all - f->nr;
+	const char *what = is_own ? "of this session, but beyond what its session file says"
+				  : "not of this session";
 	char first[NAME_MAX + 1], last[NAME_MAX + 1];
 	struct err e = {0};
 
-	if (!nr)
+	if (!s->nr)
 		return;
-	profile_file_name(base, &f->file[f->nr], first);
-	profile_file_name(base, &f->file[f->nr_all - 1], last);
-	if (nr == 1)
-		err_set_at(&e, -EEXIST, first, 0, 0, "not of this session: left out");
+	profile_file_name(base, &f->file[s->first], first);
+	profile_file_name(base, &f->file[s->last], last);
+	if (s->nr == 1)
+		err_set_at(&e, -EEXIST, first, 0, 0, "%s: left out", what);
 	else
-		err_set_at(&e, -EEXIST, first, 0, 0,
-			   "not of this session: left out, as are %zu more files up to %s", nr - 1,
-			   last);
-	err_hint(&e, "an older session of the same prefix has left them");
+		err_set_at(&e, -EEXIST, first, 0, 0, "%s: left out, as are %zu more files up to %s",
+			   what, s->nr - 1, last);
+	err_hint(&e, is_own ? "the session file is an older copy, or the session is still running"
+			    : "an older session of the same prefix has left them");
 	problem(arg, false, &e);
 }
 
@@ -311,10 +313,8 @@ static void report_gaps(const struct profile_folder *f, profile_problem_fn *prob
 	problem(arg, true, &e);
 }
 
-void profile_folder_report(const struct profile_folder *f, const char *base,
-			   profile_problem_fn *problem, void *arg)
+void profile_folder_report(const struct profile_folder *f, profile_problem_fn *problem, void *arg)
 {
-	report_strays(f, base, problem, arg);
 	report_empty(f, problem, arg);
 	report_gaps(f, problem, arg);
 }

@@ -27,9 +27,17 @@ struct profile_folder {
 int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
 			struct profile_folder *out);
 void profile_folder_fini(struct profile_folder *f);
-/* Reports strays and what is missing, in a few lines whatever their number. */
-void profile_folder_report(const struct profile_folder *f, const char *base,
-			   profile_problem_fn *problem, void *arg);
+/* Reports what is missing, in a few lines whatever their number. */
+void profile_folder_report(const struct profile_folder *f, profile_problem_fn *problem, void *arg);
+
+/* Some of the strays: how many, and which is the first and the last. */
+struct profile_strays {
+	size_t nr, first, last;
+};
+/* Reports them in one line, if there are any. is_own: they have the id of this session. */
+void profile_folder_report_strays(const struct profile_folder *f, const char *base,
+				  const struct profile_strays *s, bool is_own,
+				  profile_problem_fn *problem, void *arg);
 void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1]);
 
 #endif

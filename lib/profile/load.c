@@ -134,6 +134,7 @@ static int take_end(struct profile_load *l, const struct trace_frame *f)
 		return rc;
 	l->trace.start_ns = totals.start_ns;
 	l->trace.end_ns = totals.end_ns;
+	l->trace.is_cut = totals.is_cut;
 	l->has_totals = true;
 	return 0;
 }

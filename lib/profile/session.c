@@ -132,17 +132,56 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	return -ENOENT;
 }
 
+/* 1: a trace of this session; 0: it is not, or cannot be read; -ENOMEM. */
+static int is_own(struct profile_session *s, size_t i)
+{
+	struct trace_reader *r;
+	int rc = open_file(s, i, &r, NULL);
+
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	rc = s->has_head && is_of_session(s, trace_reader_head(r));
+	trace_reader_close(r);
+	return rc;
+}
+
+static void add_stray(struct profile_strays *to, size_t i)
+{
+	if (!to->nr++)
+		to->first = i;
+	to->last = i;
+}
+
+static int report_strays(struct profile_session *s)
+{
+	struct profile_strays strays[2] = {0};
+
+	for (size_t i = s->folder.nr; i < s->folder.nr_all; i++) {
+		int own = is_own(s, i);
+
+		if (own < 0)
+			return own;
+		add_stray(&strays[own], i);
+	}
+	for (int own = 1; own >= 0; own--)
+		profile_folder_report_strays(&s->folder, s->base, &strays[own], own, s->problem,
+					     s->arg);
+	return 0;
+}
+
 static int start(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
 	int rc = find_files(s, m, e);
 
 	if (rc)
 		return rc;
-	profile_folder_report(&s->folder, s->base, s->problem, s->arg);
 	s->facts.nr_iterations = s->folder.nr_iterations;
 	s->facts.nr_traces = s->folder.nr_traces;
 	s->facts.max_rows = s->folder.max_rows;
 	rc = learn(s);
+	if (rc == 0)
+		rc = report_strays(s);
+	profile_folder_report(&s->folder, s->problem, s->arg);
 	if (rc == 0)
 		rc = profile_load_init(&s->load, &s->events, s->problem, s->arg);
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;

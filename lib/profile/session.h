@@ -58,6 +58,7 @@ struct profile_trace {
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */
+	bool is_cut;                /* the session was ended in this iteration */
 	const char *notes[PROFILE_MAX_NOTES];
 	size_t nr_notes;
 };

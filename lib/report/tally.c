@@ -52,8 +52,10 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 	t->row_cpu[row] = trace->head.cpu;
 	if (row == 0) {
 		t->iteration = trace->head.iteration;
+		t->is_cut = false;
 		table_set_time(t, trace->start_ns, trace->end_ns, &trace->clocks);
 	}
+	t->is_cut |= trace->is_cut;
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct profile_pair *pair = &trace->pairs[i];
 

@@ -14,8 +14,8 @@ struct err;
  * Strings are borrowed from the session. -EFBIG if that is more than a session can have. */
 int report_tally_new(const struct profile_facts *facts, struct table **out, struct err *e);
 
-/* Adds a trace as the next row; the first one sets the iteration and its times. Returns how many
- * numbers it has. */
+/* Adds a trace as the next row; the first one sets the iteration and its times, any of them that it
+ * was cut (the first can be damaged). Returns how many numbers it has. */
 size_t report_tally_add(struct table *t, const struct profile_trace *trace);
 
 /* True if the trace is of another iteration than the rows there are: then fill the totals, use the

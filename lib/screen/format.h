@@ -11,7 +11,7 @@ struct buf;
 struct screen_state; /* what a format keeps between iterations: column widths */
 
 struct screen_options {
-	unsigned width; /* columns of the terminal; 0: do not wrap */
+	unsigned width; /* columns of the terminal; 0: do not wrap, leave nothing out */
 };
 
 struct screen_format {

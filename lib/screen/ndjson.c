@@ -17,7 +17,7 @@ void screen_ndjson_iteration(struct screen_state *s, const struct table *t, stru
 struct summary_row {
 	const struct table_column *column;
 	const struct column_summary *sum;
-	uint64_t nr_iterations;
+	uint64_t nr_iterations, nr_cut;
 };
 
 #define TEXT(name, expression)                                                                     \
@@ -49,6 +49,14 @@ static bool iterations(const void *p, struct buf *out)
 	return true;
 }
 
+static bool cut(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	buf_u64(out, r->nr_cut);
+	return true;
+}
+
 static bool total(const void *p, struct buf *out)
 {
 	const struct summary_row *r = p;
@@ -72,7 +80,7 @@ static bool mean(const void *p, struct buf *out)
 	else if (r->sum->max.is_real)
 		screen_real(out, r->sum->spread.mean);
 	else
-		screen_quotient(out, r->sum->sum, r->sum->spread.nr);
+		screen_quotient(out, r->sum->sum - r->sum->cut, r->sum->spread.nr);
 	return true;
 }
 
@@ -142,6 +150,7 @@ static bool cells_without_number(const void *p, struct buf *out)
 static const struct screen_field fields[] = {
     {"summary", .number = summary},
     {"iterations", .number = iterations},
+    {"cut", .number = cut},
     {"group", .text = group},
     {"event", .text = event},
     {"label", .text = label},
@@ -162,7 +171,8 @@ void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 {
 	(void)s;
 	for (size_t i = 0; i < sum->nr_columns; i++) {
-		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations};
+		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
+					sum->nr_cut};
 
 		screen_write_json(out, fields, sizeof(fields) / sizeof(fields[0]), &r);
 	}

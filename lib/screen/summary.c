@@ -5,12 +5,6 @@
 #include "screen/number.h"
 #include "screen/state.h"
 
-/* What is right of the event's label and its total. */
-static const struct {
-	const char *name;
-	unsigned width;
-} headings[] = {{"mean", 10}, {"dev", 10}, {"dev %", 8}, {"min", 10}, {"max", 10}};
-
 static void right(struct buf *out, unsigned width, const char *text)
 {
 	unsigned len = screen_width(text);
@@ -56,18 +50,107 @@ static const char *no_total_text(const struct column_summary *sum)
 	return cell_has_value(&(struct cell){.state = best}) ? "no total" : cell_state_name(best);
 }
 
-static void numbers(struct screen_state *s, const struct table_column *c,
+static const char *mean_text(struct screen_state *s, const struct table_column *c,
+			     const struct column_summary *sum)
+{
+	return human_text(s, sum->spread.mean, c->unit);
+}
+
+static const char *deviation_text(struct screen_state *s, const struct table_column *c,
+				  const struct column_summary *sum)
+{
+	return sum->spread.nr > 1 ? human_text(s, spread_deviation(&sum->spread), c->unit) : "";
+}
+
+static const char *percent_text(struct screen_state *s, const struct table_column *c,
+				const struct column_summary *sum)
+{
+	double mean = sum->spread.mean;
+
+	(void)c;
+	return sum->spread.nr > 1 && mean > 0
+		   ? human_text(s, 100 * spread_deviation(&sum->spread) / mean, "%")
+		   : "";
+}
+
+static const char *min_text(struct screen_state *s, const struct table_column *c,
+			    const struct column_summary *sum)
+{
+	return human_text(s, sum->min.value, c->unit);
+}
+
+static const char *max_text(struct screen_state *s, const struct table_column *c,
+			    const struct column_summary *sum)
+{
+	return human_text(s, sum->max.value, c->unit);
+}
+
+/* What is right of the event's label; a narrow terminal has only the first that fit, at least
+ * NR_KEPT. */
+static const struct {
+	const char *name;
+	unsigned min_width;
+	const char *(*text)(struct screen_state *s, const struct table_column *c,
+			    const struct column_summary *sum);
+} columns[] = {
+    {"total", 7, total_text},   {"mean", 10, mean_text}, {"dev", 10, deviation_text},
+    {"dev %", 8, percent_text}, {"min", 10, min_text},   {"max", 10, max_text},
+};
+
+enum { NR_COLUMNS = sizeof(columns) / sizeof(columns[0]), NR_KEPT = 2 };
+
+/* How the summary is laid out. */
+struct layout {
+	unsigned label_width, width[NR_COLUMNS];
+	size_t nr_columns;
+};
+
+static void grow(unsigned *width, unsigned need)
+{
+	if (*width < need)
+		*width = need;
+}
+
+static void measure(struct screen_state *s, const struct table *t, const struct table_summary *sum,
+		    struct layout *l)
+{
+	*l = (struct layout){.label_width = 5};
+	for (size_t k = 0; k < NR_COLUMNS; k++)
+		l->width[k] = columns[k].min_width;
+	for (size_t i = 0; i < sum->nr_columns; i++) {
+		const struct column_summary *c = &sum->column[i];
+
+		grow(&l->label_width, screen_width(t->columns[i].label));
+		grow(&l->width[0], 2 + screen_width(total_text(s, &t->columns[i], c)));
+		for (size_t k = 1; c->spread.nr && k < NR_COLUMNS; k++)
+			grow(&l->width[k], 1 + screen_width(columns[k].text(s, &t->columns[i], c)));
+	}
+}
+
+static void fit(struct layout *l, unsigned width)
+{
+	unsigned used = l->label_width;
+
+	for (l->nr_columns = 0; l->nr_columns < NR_COLUMNS; l->nr_columns++) {
+		used += l->width[l->nr_columns];
+		if (width && used > width && l->nr_columns >= NR_KEPT)
+			break;
+	}
+}
+
+static void numbers(struct screen_state *s, const struct layout *l, const struct table_column *c,
 		    const struct column_summary *sum, struct buf *out)
 {
-	double mean = sum->spread.mean, deviation = spread_deviation(&sum->spread);
-	bool has_deviation = sum->spread.nr > 1;
+	size_t end = out->len;
 
-	right(out, headings[0].width, human_text(s, mean, c->unit));
-	right(out, headings[1].width, has_deviation ? human_text(s, deviation, c->unit) : "");
-	right(out, headings[2].width,
-	      has_deviation && mean > 0 ? human_text(s, 100 * deviation / mean, "%") : "");
-	right(out, headings[3].width, human_text(s, sum->min.value, c->unit));
-	right(out, headings[4].width, human_text(s, sum->max.value, c->unit));
+	for (size_t k = 0; k < l->nr_columns; k++) {
+		const char *text = columns[k].text(s, c, sum);
+
+		right(out, l->width[k], text);
+		if (*text)
+			end = out->len;
+	}
+	out->len = end < out->len ? end : out->len; /* a line does not end in blanks */
 }
 
 static uint64_t nr_cells(const struct column_summary *sum)
@@ -113,39 +196,44 @@ static void notes(const struct table_column *c, const struct column_summary *sum
 	}
 }
 
-static void heading(struct buf *out, unsigned label_width, unsigned total_width)
+static void first_line(const struct table_summary *sum, struct buf *out)
 {
-	left(out, label_width, "event");
-	right(out, total_width, "total");
-	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
-		right(out, headings[i].width, headings[i].name);
+	bool is_one = sum->nr_iterations == 1;
+
+	buf_addc(out, '\n');
+	buf_u64(out, sum->nr_iterations);
+	buf_adds(out, is_one ? " iteration" : " iterations");
+	if (sum->nr_cut) {
+		buf_adds(out, is_one ? ", cut short after " : ", the last cut short after ");
+		screen_human(out, (double)sum->cut_ns, "ns");
+		buf_adds(out, is_one ? "" : " (in the totals only)");
+	}
+	buf_adds(out, ", all traces\n");
+}
+
+static void heading(const struct layout *l, struct buf *out)
+{
+	left(out, l->label_width, "event");
+	for (size_t k = 0; k < l->nr_columns; k++)
+		right(out, l->width[k], columns[k].name);
 	buf_addc(out, '\n');
 }
 
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out)
 {
-	unsigned label_width = 5, total_width = 7;
+	struct layout l;
 
-	for (size_t i = 0; i < sum->nr_columns; i++) {
-		unsigned label = screen_width(t->columns[i].label);
-		unsigned total = 2 + screen_width(total_text(s, &t->columns[i], &sum->column[i]));
-
-		label_width = label > label_width ? label : label_width;
-		total_width = total > total_width ? total : total_width;
-	}
-	buf_addc(out, '\n');
-	buf_u64(out, sum->nr_iterations);
-	buf_adds(out, sum->nr_iterations == 1 ? " iteration" : " iterations");
-	buf_adds(out, ", all traces\n");
-	heading(out, label_width, total_width);
+	measure(s, t, sum, &l);
+	fit(&l, s->options.width);
+	first_line(sum, out);
+	heading(&l, out);
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		const struct column_summary *c = &sum->column[i];
 
-		left(out, label_width, t->columns[i].label);
+		left(out, l.label_width, t->columns[i].label);
 		if (c->spread.nr) {
-			right(out, total_width, total_text(s, &t->columns[i], c));
-			numbers(s, &t->columns[i], c, out);
+			numbers(s, &l, &t->columns[i], c, out);
 		} else {
 			buf_adds(out, "  ");
 			buf_adds(out, no_total_text(c));

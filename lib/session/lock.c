@@ -37,7 +37,8 @@ static int refuse_open(int rc, int dirfd, const char *name, const char *path, st
 
 	if (sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid())
 		return refuse_foreign(rc, &st, path, e);
-	return err_set(e, rc, "%s: cannot be made: %s", path, strerror(-rc));
+	return err_set(e, rc, "%s: cannot be made: %s", path,
+		       rc == -ELOOP ? "it is a symbolic link" : strerror(-rc));
 }
 
 static int try_lock(int fd, const char *path, struct err *e)

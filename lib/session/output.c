@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
@@ -80,14 +81,16 @@ static int is_manifest(int fd)
 	struct cpsession s;
 	struct err_list errs = {0};
 	ssize_t n = io_read_full(fd, text, sizeof(text));
+	bool is_ours;
 	int rc;
 
 	if (n < 0)
 		return (int)n;
 	cpsession_init(&s);
 	rc = cpsession_parse(text, (size_t)n, "", &s, &errs);
+	is_ours = s.num_iterations && s.num_traces; /* every manifest of ours says both */
 	cpsession_fini(&s);
-	return rc == -ENOMEM ? rc : rc == 0;
+	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }
 
 static int trace_name(const struct session_output *o, uint32_t iteration, uint32_t trace,
@@ -101,8 +104,25 @@ static int trace_name(const struct session_output *o, uint32_t iteration, uint32
 	return 0;
 }
 
-/* The first iteration's names, so that most conflicts show before anything is measured. */
-static int check_traces(const struct session_output *o, uint32_t nr_traces, struct err *e)
+/* The first iteration's names, so that most conflicts show before anything is measured; and the
+ * longest one. */
+static int check_traces(const struct session_output *o, uint64_t nr_iterations, uint32_t nr_traces,
+			struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = trace_name(o, (uint32_t)nr_iterations - 1, nr_traces - 1, name, path, e);
+
+	for (uint32_t t = 0; t < nr_traces && rc == 0; t++) {
+		rc = trace_name(o, 0, t, name, path, e);
+		if (rc == 0)
+			rc = io_check_replaceable(o->traces.dirfd, name, path, trace_is_trace, e);
+	}
+	return rc;
+}
+
+/* A session is known by its first iteration: what an older one left there goes now, so that a
+ * session that dies early does not leave its manifest beside another's numbers. */
+static int remove_first_traces(const struct session_output *o, uint32_t nr_traces, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = 0;
@@ -110,8 +130,38 @@ static int check_traces(const struct session_output *o, uint32_t nr_traces, stru
 	for (uint32_t t = 0; t < nr_traces && rc == 0; t++) {
 		rc = trace_name(o, 0, t, name, path, e);
 		if (rc == 0)
-			rc = io_check_replaceable(o->traces.dirfd, name, path, trace_is_trace, e);
+			rc = sys()->unlinkat(o->traces.dirfd, name, 0);
+		if (rc == -ENOENT)
+			rc = 0;
+		if (rc)
+			err_set(e, rc, "%s: an older trace cannot be removed: %s", path,
+				strerror(-rc));
 	}
+	return rc;
+}
+
+/* The manifest must not stand where a trace will. */
+static int check_manifest_name(const struct session_output *o, struct err *e)
+{
+	static const char suffix[] = ".cpuperf";
+	size_t len = o->manifest.dirfd < 0 ? 0 : strlen(o->manifest.name),
+	       tail = sizeof(suffix) - 1;
+
+	if (len < tail || strcmp(o->manifest.name + len - tail, suffix) != 0)
+		return 0;
+	err_set(e, -EINVAL, "%s: a manifest must not have the name of a trace (%s)",
+		o->manifest.path, suffix);
+	err_hint(e, "%s", manifest_hint);
+	return -EINVAL;
+}
+
+static int prepare_traces(const struct session_output *o, uint64_t nr_iterations,
+			  uint32_t nr_traces, struct err *e)
+{
+	int rc = check_traces(o, nr_iterations, nr_traces, e);
+
+	if (rc == 0)
+		rc = remove_first_traces(o, nr_traces, e);
 	if (rc)
 		err_hint(e, "%s", traces_hint);
 	return rc;
@@ -125,8 +175,10 @@ static int open_places(struct session_output *o, const struct spec *spec, uint32
 	if (rc == 0)
 		rc = place_open(&o->manifest, spec->session_result_spec_path, manifest_lock,
 				manifest_hint, e);
+	if (rc == 0)
+		rc = check_manifest_name(o, e);
 	if (rc == 0 && session_output_has_traces(o))
-		rc = check_traces(o, nr_traces, e);
+		rc = prepare_traces(o, spec->num_iterations, nr_traces, e);
 	return rc;
 }
 

@@ -197,11 +197,44 @@ static int make_labels(struct plan *plan, struct err_list *errs)
 	return 0;
 }
 
+/* A label of the spec's may be what this plan calls another column. */
+static int check_labels(const struct plan *plan, struct err_list *errs)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		for (size_t j = 0; plan->events[i].asked->label && j < plan->nr_events; j++) {
+			struct err e = {0};
+
+			if (i == j || strcmp(plan->events[i].label, plan->events[j].label) != 0)
+				continue;
+			err_set(&e, -EINVAL,
+				"the label \"%s\" is the name of another column: %s:%s",
+				plan->events[i].label, plan->events[j].event.group->name,
+				plan->events[j].event.row->name);
+			err_hint(&e, "choose another label");
+			rc = report(plan->spec, plan->events[i].asked->label_pos, &e, errs);
+		}
+	return rc;
+}
+
 static int check_model(const struct spec *spec, struct err_list *errs)
 {
 	struct err e = {0};
 
 	return model_check(spec->model_name, &e) ? report(spec, spec->model_pos, &e, errs) : 0;
+}
+
+/* Of an event with errors in the text only the name is looked up, for one more error. */
+static int resolve_broken(const struct spec *spec, const struct catalogue *c, struct err_list *errs)
+{
+	struct event unused;
+	int rc = 0;
+
+	for (size_t i = 0; i < spec->nr_broken; i++)
+		if (resolve(spec, &spec->events[spec->nr_events + i], c, &unused, errs))
+			rc = -EINVAL;
+	return rc;
 }
 
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
@@ -218,12 +251,15 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
 	plan.is_sampling = spec_is_sampling(spec);
 	rc = check_model(spec, errs);
+	if (resolve_broken(spec, catalogue, errs))
+		rc = -EINVAL;
 	for (size_t i = 0; i < plan.nr_events; i++) {
 		int one = plan_one(&plan, i, catalogue, errs);
 
 		rc = rc ? rc : one;
 	}
 	rc = rc ? rc : make_labels(&plan, errs);
+	rc = rc ? rc : check_labels(&plan, errs);
 	if (rc) {
 		plan_fini(&plan);
 		return rc;

@@ -178,7 +178,8 @@ static void add_notes(struct session *s, uint32_t trace)
 static int record_trace(struct session *s, const struct session_iteration *it, uint32_t trace,
 			struct err *e)
 {
-	struct trace_totals totals = {.start_ns = it->start_ns, .end_ns = it->end_ns};
+	struct trace_totals totals = {
+	    .start_ns = it->start_ns, .end_ns = it->end_ns, .is_cut = it->is_cut};
 	struct trace_head head;
 	int rc;
 

@@ -5,6 +5,7 @@
 #include "session/internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -148,6 +149,7 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 		drop_misc_of_cpu(s, c->start);
 		return;
 	}
+	s->split_due_ns = clock_monotonic_ns() + SPLIT_AFTER_NS; /* its groups are new */
 	session_note(s, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
 		     (unsigned long long)s->nr_done);
 }
@@ -159,41 +161,72 @@ static void reopen_cpus(struct session *s)
 			try_reopen(s, &s->cpus[t]);
 }
 
-static int finish_iteration(struct session *s, uint64_t start_ns, uint64_t end_ns, struct err *e)
+static uint64_t to_ms(uint64_t ns)
 {
-	struct session_iteration it = {.iteration = (uint32_t)s->nr_done,
-				       .start_ns = start_ns,
-				       .end_ns = end_ns,
-				       .traces = s->traces,
-				       .nr_traces = s->nr_cpus};
-	int stop;
+	return ns / 1000000;
+}
 
-	clock_triple_now(&it.clocks);
+/* What a person must know of the iteration before its numbers are used. */
+static void note_times(struct session *s, const struct session_iteration *it)
+{
+	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
+
+	if (it->is_cut)
+		session_note(s, 0, "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
+			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
+	else if (duration_ns && span_ns / 2 >= duration_ns)
+		session_note(s, 0,
+			     "iteration %u was held up: it took %" PRIu64 " ms instead of %" PRIu64,
+			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
+}
+
+/* The files come first: printing can block. The numbers are given even if the files failed. */
+static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
+{
+	int rc;
+
+	clock_triple_now(&it->clocks);
 	for (uint32_t t = 0; t < s->nr_cpus; t++) {
 		s->traces[t].start = s->cpus[t].start;
 		s->traces[t].end = s->cpus[t].end;
 	}
-	stop = s->config.on_iteration(&it, s->config.arg);
-	if (stop)
+	it->traces = s->traces;
+	it->nr_traces = s->nr_cpus;
+	rc = session_record(s, it, e);
+	if (s->config.on_iteration(it, s->config.arg))
 		atomic_store(&s->stop, true);
-	return session_record(s, &it, e);
+	s->nr_notes = 0;
+	return rc;
+}
+
+/* One iteration, from the start readings there are to its files. */
+static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
+			 uint64_t *end_ns, struct err *e)
+{
+	struct session_iteration it = {.iteration = (uint32_t)s->nr_done, .start_ns = start_ns};
+	int rc = session_output_manifest(s->output, s->nr_done + 1, e);
+
+	if (rc)
+		return rc;
+	wait_iteration(s, deadline_ns);
+	*end_ns = it.end_ns = clock_monotonic_ns();
+	read_boundary(s);
+	it.is_cut = atomic_load(&s->stop) && it.end_ns < deadline_ns;
+	note_times(s, &it);
+	return finish_iteration(s, &it, e);
 }
 
 /* The next deadline stays on the grid of durations. Whoever was held up for a whole one (a stopped
  * process, a machine that slept) gets no burst of empty iterations: their deadlines are passed by.
  */
-static uint64_t next_deadline(struct session *s, uint64_t deadline_ns)
+static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 {
-	uint64_t duration_ns = s->plan->spec->duration_ns, now_ns = clock_monotonic_ns(), missed;
+	uint64_t duration_ns = s->plan->spec->duration_ns, now_ns = clock_monotonic_ns();
 
 	deadline_ns += duration_ns;
 	if (!duration_ns || now_ns < deadline_ns)
 		return deadline_ns;
-	missed = (now_ns - deadline_ns) / duration_ns + 1;
-	session_note(s, 0, "held up for %llu ms after iteration %llu: %llu deadline(s) passed by",
-		     (unsigned long long)((now_ns - deadline_ns + duration_ns) / 1000000),
-		     (unsigned long long)s->nr_done - 1, (unsigned long long)missed);
-	return deadline_ns + missed * duration_ns;
+	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
 }
 
 /* Returns when the first iteration started. */
@@ -212,30 +245,22 @@ static uint64_t start_measuring(struct session *s)
 static int run_iterations(struct session *s, struct err *e)
 {
 	uint64_t start_ns = start_measuring(s);
-	uint64_t deadline_ns = start_ns + s->plan->spec->duration_ns;
-	int rc = 0;
+	uint64_t deadline_ns = start_ns + s->plan->spec->duration_ns, end_ns;
 
 	s->split_due_ns = start_ns + SPLIT_AFTER_NS;
-	while (rc == 0) {
-		uint64_t end_ns;
+	for (;;) {
+		int rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
 
-		rc = session_output_manifest(s->output, s->nr_done + 1, e);
 		if (rc)
-			break;
-		wait_iteration(s, deadline_ns);
-		end_ns = clock_monotonic_ns();
-		read_boundary(s);
-		rc = finish_iteration(s, start_ns, end_ns, e);
-		s->nr_notes = 0;
+			return rc;
 		s->nr_done++;
 		if (atomic_load(&s->stop) || s->nr_done == s->plan->spec->num_iterations)
-			break;
+			return 0;
 		end_becomes_start(s);
 		reopen_cpus(s);
 		start_ns = end_ns;
 		deadline_ns = next_deadline(s, deadline_ns);
 	}
-	return rc;
 }
 
 int session_run(struct session *s, struct err *e)

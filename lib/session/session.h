@@ -26,6 +26,7 @@ struct session_iteration {
 	uint32_t iteration;
 	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC, when reading began */
 	struct clock_triple clocks; /* at the end */
+	bool is_cut;                /* the session was stopped in it, before its time */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
 };
@@ -34,8 +35,8 @@ struct session_config {
 	const struct plan *plan;   /* borrowed; outlives the session */
 	const struct pmu_ops *pmu; /* NULL: the kernel's */
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
-	/* After each iteration, before its files are written. Non-zero ends the session after it.
-	 */
+	/* After each iteration, when its files are written (or could not be). Non-zero ends the
+	 * session after it. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
 	/* A warning in words, as it happens. May be NULL. */
 	void (*on_note)(const char *text, void *arg);

@@ -8,6 +8,7 @@
 #include "spec/report.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* One more than allowed, so that the check can name the first that is too many. */
 enum { READ_MAX = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 1 };
@@ -39,15 +40,23 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 	for (size_t i = 0; i < nr; i++) {
 		struct spec_event *event = &s->events[s->nr_events];
 		size_t errors = report_count(d->errs);
-		int rc =
-		    read_event(d, json_array_get(array, i), scan_item(&d->scan, node, i), event);
+		int rc;
+
+		*event = (struct spec_event){0};
+		rc = read_event(d, json_array_get(array, i), scan_item(&d->scan, node, i), event);
 
 		if (rc)
 			return rc;
 		if (!(event->flags & (SPEC_OS | SPEC_USER)))
 			event->flags |= SPEC_OS | SPEC_USER;
 		/* one with errors stays out of the checks: they would only add to them */
-		s->nr_events += report_count(d->errs) == errors;
+		if (report_count(d->errs) == errors)
+			s->nr_events++;
+		else if (event->group_name && event->event_name)
+			s->events[nr - ++s->nr_broken] = *event;
 	}
+	if (s->nr_broken)
+		memmove(s->events + s->nr_events, s->events + nr - s->nr_broken,
+			s->nr_broken * sizeof(*s->events));
 	return 0;
 }

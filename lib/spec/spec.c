@@ -54,7 +54,7 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	spec_init(&fresh);
 	rc = read_text(&d, text, len, &fresh);
 	spec_fini(s);
-	if (rc)
+	if (rc && rc != -EINVAL)
 		spec_fini(&fresh);
 	else
 		*s = fresh;

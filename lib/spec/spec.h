@@ -42,6 +42,7 @@ struct spec {
 	const char *config_name, *model_name; /* never NULL */
 	struct spec_event *events;
 	size_t nr_events;
+	size_t nr_broken; /* behind them: named, but with errors of their own */
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
 	uint64_t num_iterations;
@@ -59,8 +60,9 @@ void spec_fini(struct spec *s);
 /*
  * Reads len bytes of JSON with comments and trailing commas into *s (initialised by spec_init).
  * A syntax error stops; all other errors are reported together, in the order of the text.
- * 0, or -EINVAL (or -ENOMEM …) with at least one error in *errs; then *s is as after spec_init.
- * source names the text in messages. Opens nothing.
+ * 0, or -EINVAL with at least one error in *errs; then *s holds what could be read, so
+ * that a caller can find further errors; it is not to be measured. Or
+ * -ENOMEM …, with *s as after spec_init. source names the text in messages. Opens nothing.
  */
 int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	       struct err_list *errs);

@@ -232,6 +232,7 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 	t.lost = cursor_le64(&d.c);
 	t.throttled = cursor_le64(&d.c);
 	t.bytes = cursor_le64(&d.c);
+	t.is_cut = d.c.left && cursor_le64(&d.c) & TRACE_END_IS_CUT;
 	if (!cursor_ok(&d.c))
 		return -EINVAL;
 	*out = t;

@@ -54,6 +54,9 @@ struct trace_header_bytes {
 };
 _Static_assert(sizeof(struct trace_header_bytes) == TRACE_HEADER_BYTES, "trace header");
 
+/* Flags of the end frame. */
+enum { TRACE_END_IS_CUT = 1 };
+
 struct trace_frame_bytes {
 	uint32_t sync; /* TRACE_FRAME_SYNC */
 	uint16_t kind;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/reading.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,6 +76,11 @@ struct trace_totals {
 	uint64_t nr_readings;
 	uint64_t lost, throttled; /* records; 0 in tally mode */
 	uint64_t bytes;           /* of the file before the end frame */
+	bool is_cut;              /* the session was ended in this iteration */
 };
+
+/* An io_may_replace_fn: 1 if the file, read from its offset, begins as a trace does, else 0 or
+ * -errno. */
+int trace_is_trace(int fd);
 
 #endif

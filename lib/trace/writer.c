@@ -281,6 +281,7 @@ static void add_end(struct trace_writer *w, const struct trace_totals *totals)
 	buf_le64(b, totals->lost);
 	buf_le64(b, totals->throttled);
 	buf_le64(b, bytes);
+	buf_le64(b, totals->is_cut ? TRACE_END_IS_CUT : 0);
 	frame_end(b, at);
 }
 

@@ -36,8 +36,4 @@ void trace_writer_note(struct trace_writer *w, const struct trace_note *note);
 int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
 			const struct trace_totals *totals, struct err *e);
 
-/* An io_may_replace_fn: 1 if the file, read from its offset, begins as a trace does, else 0 or
- * -errno. */
-int trace_is_trace(int fd);
-
 #endif

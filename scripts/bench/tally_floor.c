@@ -106,15 +106,15 @@ int main(int argc, char **argv)
 
 	if ((argc != 4 && !files) || nr_cpus > MAX_CPUS)
 		return 2;
-	n = atol(argv[2]);
-	period_ms = atol(argv[3]);
+	n = strtol(argv[2], NULL, 10);
+	period_ms = strtol(argv[3], NULL, 10);
 	for (long cpu = 0; cpu < nr_cpus && !files; cpu++)
 		groups[cpu] = open_group((int)cpu);
 	start = now();
 	for (long i = 0; i < n; i++) {
 		wait_until(start + (uint64_t)(i + 1) * (uint64_t)period_ms * 1000000);
 		if (files)
-			write_files(argv[4], i, nr_cpus, (size_t)atol(argv[5]));
+			write_files(argv[4], i, nr_cpus, (size_t)strtol(argv[5], NULL, 10));
 		for (long cpu = 0; cpu < nr_cpus && !files; cpu++)
 			if (read(groups[cpu], words, sizeof(words)) != sizeof(words))
 				die("read");

@@ -184,7 +184,7 @@ def check_model_of_spec():
         other = "nhm" if os.uname().machine == "x86_64" else "skl"
         done = run(spec, f"--model-name={other}", code=1)
         assert "this CPU is " in done.stderr and other in done.stderr, done.stderr
-        run(spec, "--model-name=nosuch", code=1)
+        run(spec, "--model-name=nosuch", code=2)
         assert run(spec, "--output-format=names", code=2).stderr
 
 

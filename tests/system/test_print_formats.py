@@ -6,14 +6,19 @@ must hold the numbers of the CSV; what is missing, damaged or cannot be written 
 Uses software and misc events only: it runs on machines without a PMU.
 """
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import termios
+import time
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", "cpu_user"),
@@ -155,6 +160,133 @@ def check_failures(folder):
     assert "--output-format" in run(PRINT, "--help").stdout
 
 
+def copy_of(folder, other):
+    for name in os.listdir(folder):
+        shutil.copy(f"{folder}/{name}", other)
+
+
+def check_hostile(folder):
+    """What a session file says does not steer the terminal."""
+    with tempfile.TemporaryDirectory() as other:
+        copy_of(folder, other)
+        with open(f"{other}/s.cpsession", encoding="utf-8") as text:
+            manifest = json.load(text)
+        manifest["config_name"] = "a\x1b]0;owned\x07\x1b[2Jb\x9b31mc\nd"
+        with open(f"{other}/s.cpsession", "w", encoding="utf-8") as out:
+            json.dump(manifest, out)
+        for how in ("text", "csv", "ndjson", "raw"):
+            done = show(other, how)
+            for text in (done.stdout, done.stderr):
+                assert not re.search("[\0-\x09\x0b-\x1f\x7f\x80-\x9f]", text), (how, text)
+        assert "Config     a?]0;owned??[2Jb??31mc?d\n" in show(other, "text").stdout
+
+
+def check_output_file(folder):
+    """What is read is not what is written; everything else may be."""
+    with tempfile.TemporaryDirectory() as other:
+        copy_of(folder, other)
+        os.symlink(f"{other}/s.cpsession", f"{other}/link")
+        os.link(f"{other}/t.1.0.cpuperf", f"{other}/hard")
+        with open(f"{other}/foreign", "wb") as out:
+            with open(f"{other}/t.0.0.cpuperf", "rb") as trace:
+                out.write(trace.read(200))
+        before = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
+        session = f"--session={other}/s.cpsession"
+        for name, said in (("s.cpsession", "is the session file"), ("link", "is the session file"),
+                           ("t.2.0.cpuperf", "is a trace of cpuperf"),
+                           ("hard", "is a trace of cpuperf"), ("foreign", "is a trace of cpuperf")):
+            done = run(PRINT, session, f"--output-file={other}/{name}", code=1)
+            assert f"{other}/{name}: error: {said}" in done.stderr and done.stdout == "", done.stderr
+        after = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
+        assert before == after
+        wanted = show(other, "raw").stdout
+        with open(f"{other}/old", "w", encoding="utf-8") as out:
+            out.write("x" * 1000000)
+        for name in ("old", "new"):
+            run(PRINT, session, f"--output-file={other}/{name}", "--output-format=raw")
+            with open(f"{other}/{name}", encoding="utf-8") as text:
+                assert text.read() == wanted
+        assert run(PRINT, session, "--output-file=/dev/stdout",
+                   "--output-format=raw").stdout == wanted
+        os.mkfifo(f"{other}/fifo")
+        with subprocess.Popen(["cat", f"{other}/fifo"], stdout=subprocess.PIPE, text=True) as cat:
+            run(PRINT, session, f"--output-file={other}/fifo", "--output-format=raw")
+            assert cat.communicate()[0] == wanted
+
+
+def on_terminal(width, *args):
+    """What is printed to a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    with subprocess.Popen(args, stdout=slave, stderr=subprocess.PIPE) as p:
+        os.close(slave)
+        out = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            out += part
+        assert p.wait() == 0, p.stderr.read()
+    os.close(master)
+    return out.decode().replace("\r\n", "\n")
+
+
+def check_terminal(folder):
+    """The summary has the columns that fit on the terminal; a file and a pipe have all."""
+    args = (PRINT, f"--session={folder}/s.cpsession")
+    for width, last in ((300, "max"), (100, "max"), (90, "min"), (60, "mean")):
+        summary = on_terminal(width, *args).split(", all traces\n")[1].splitlines()
+        assert summary[0].split()[-1] == last or width == 100, (width, summary[0])
+        numbers = [line for line in summary if not line.startswith("    ")]
+        assert all(len(line) <= width for line in numbers) or last == "mean", (width, numbers)
+    wide = show(folder, "text").stdout
+    assert wide.split(", all traces\n")[1].splitlines()[0].endswith("max")
+    on_terminal(40, *args, f"--output-file={folder}/out")
+    with open(f"{folder}/out", encoding="utf-8") as text:
+        assert text.read() == wide
+
+
+def check_cut(folder):
+    """A session that is ended in an iteration: both programs say so, and print the same."""
+    with tempfile.TemporaryDirectory() as other:
+        with open(f"{folder}/s.cpspec", encoding="utf-8") as text:
+            spec = json.load(text)
+        spec.update(num_iterations=100, output_path_prefix=f"{other}/t",
+                    session_result_spec_path=f"{other}/s.cpsession")
+        with open(f"{other}/s.cpspec", "w", encoding="utf-8") as out:
+            json.dump(spec, out)
+        for how in ("ndjson", "text"):
+            with subprocess.Popen([CPUPERF, f"--spec-file={other}/s.cpspec", "--duration=300ms",
+                                   f"--output-format={how}"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as p:
+                while not os.path.exists(f"{other}/t.1.0.cpuperf"):
+                    assert p.poll() is None, p.stderr.read()
+                    time.sleep(0.005)
+                time.sleep(0.03)
+                p.send_signal(signal.SIGINT)
+                recorded = p.communicate()[0]
+            assert p.returncode == 0
+            shown = show(other, how).stdout
+            if how == "ndjson":
+                assert recorded == shown
+                sums = [json.loads(line) for line in shown.splitlines()]
+                sums = [o for o in sums if "summary" in o]
+                assert all(o["cut"] == 1 and o["iterations"] == 3 for o in sums), sums
+                clock = sums[0]  # a cut iteration would be a tenth of the others
+                assert clock["min"] > 0.7 * clock["mean"], clock
+                assert clock["total"] > clock["mean"] * 2, clock
+            else:
+                last = re.compile(r"\n3 iterations, the last cut short after \S+ ms "
+                                  r"\(in the totals only\), all traces\n.*", re.S)
+                assert last.search(recorded)[0] == last.search(shown)[0]
+            for name in os.listdir(other):
+                if name != "s.cpspec":
+                    os.remove(f"{other}/{name}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         rows = check_same(folder)
@@ -163,6 +295,10 @@ def main():
         check_log(folder)
         check_moved(folder)
         check_failures(folder)
+        check_hostile(folder)
+        check_output_file(folder)
+        check_terminal(folder)
+        check_cut(folder)
     print(f"print_formats: {len(rows)} cells agree in all formats")
 
 

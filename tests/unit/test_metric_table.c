@@ -109,6 +109,49 @@ static void summaries(void **state)
 	table_summary_free(s);
 }
 
+/* A cut iteration is in the sum; in the rest only where there is nothing else. */
+static void cut_iterations(void **state)
+{
+	static const struct {
+		uint64_t counts[3]; /* 0: no number; the last is cut */
+		uint64_t nr, sum, cut, min, max;
+	} rows[] = {
+	    {{100, 200, 7}, 2, 307, 7, 100, 200},
+	    {{0, 200, 7}, 1, 207, 7, 200, 200},
+	    {{0, 0, 7}, 1, 7, 0, 7, 7},
+	    {{100, 200, 0}, 2, 300, 0, 100, 200},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct table_summary *s = table_summary_new(1);
+		struct table *t = table_new(1, 1);
+
+		t->columns[0].kind = EVENT_COUNT;
+		for (size_t k = 0; k < 3; k++) {
+			uint64_t n = rows[i].counts[k];
+
+			t->cells[0] = (struct cell){.state = n ? CELL_OK : CELL_NOT_COUNTED,
+						    .count = n,
+						    .value = (double)n};
+			t->is_cut = k == 2;
+			t->start_ns = 1000, t->end_ns = k == 2 ? 1102 : 2000;
+			table_total(t);
+			table_summary_add(s, t);
+		}
+		assert_int_equal(s->nr_iterations, 3);
+		assert_int_equal(s->nr_cut, 1);
+		assert_int_equal(s->cut_ns, 102);
+		assert_int_equal(s->column[0].spread.nr, rows[i].nr);
+		assert_true(s->column[0].sum == rows[i].sum);
+		assert_true(s->column[0].cut == rows[i].cut);
+		assert_int_equal(s->column[0].min.count, rows[i].min);
+		assert_int_equal(s->column[0].max.count, rows[i].max);
+		table_free(t);
+		table_summary_free(s);
+	}
+}
+
 static size_t countdown;
 
 static void *failing_alloc(size_t size)
@@ -146,6 +189,7 @@ int main(void)
 	    cmocka_unit_test(rows_are_numbered_and_totalled),
 	    cmocka_unit_test(time_of_day),
 	    cmocka_unit_test(summaries),
+	    cmocka_unit_test(cut_iterations),
 	    cmocka_unit_test(no_memory),
 	};
 

@@ -195,6 +195,13 @@ static void leave_strays(void)
 	write_trace("other.0.0.cpuperf", &(struct make){9, 0, 0, 2});
 }
 
+/* The session goes on where its session file ends, and an older one behind it. */
+static void go_on(void)
+{
+	write_trace("s.3.0.cpuperf", &(struct make){1, 3, 0, 2});
+	write_trace("s.4.0.cpuperf", &(struct make){9, 4, 0, 2});
+}
+
 static void rename_one(void)
 {
 	write_trace("s.1.0.cpuperf", &(struct make){1, 0, 0, 2});
@@ -272,6 +279,10 @@ static const struct scene {
     {"another session's", mix_sessions, 3, 2, 5, 1, 0, "s.2.1.cpuperf: a trace of another session"},
     {"strays", leave_strays, 3, 2, 6, 0, 1,
      "s.0.2.cpuperf: not of this session: left out, as are 1 more files up to s.3.0.cpuperf"},
+    {"older behind newer", go_on, 3, 2, 6, 0, 2,
+     "s.3.0.cpuperf: of this session, but beyond what its session file says: left out: the session "
+     "file is an older copy, or the session is still running\n"
+     "s.4.0.cpuperf: not of this session: left out: an older session of the same prefix"},
     {"renamed", rename_one, 3, 2, 5, 1, 0, "its header names another iteration or trace"},
     {"other events", other_events, 3, 2, 5, 1, 0, "its events are not those of the session"},
     {"unknown event", unknown_event, 3, 2, 6, 1, 0, "1 readings of unknown events"},
@@ -279,8 +290,10 @@ static const struct scene {
     {"instance", instance, 3, 2, 6, 1, 0, "1 readings of unknown events"},
     {"a folder", a_folder, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
     {"a fifo", a_fifo, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
-    {"fewer iterations", nothing, 2, 2, 4, 0, 1, "s.2.0.cpuperf: not of this session"},
-    {"fewer traces", nothing, 3, 1, 3, 0, 1, "s.0.1.cpuperf: not of this session"},
+    {"fewer iterations", nothing, 2, 2, 4, 0, 1,
+     "s.2.0.cpuperf: of this session, but beyond what its session file says: left out, as are 1 "},
+    {"fewer traces", nothing, 3, 1, 3, 0, 1,
+     "s.0.1.cpuperf: of this session, but beyond what its session file says"},
 };
 
 struct told {

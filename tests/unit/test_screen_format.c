@@ -24,6 +24,7 @@ enum { OUT_BYTES = 1 << 20 };
 struct setup {
 	struct table *t;
 	struct table_summary *sum;
+	bool is_cut;
 };
 
 static struct cell count(uint64_t n)
@@ -127,10 +128,26 @@ static void three(struct setup *s)
 	s->sum = table_summary_new(3);
 }
 
-static void step(struct setup *s, uint32_t iteration)
+/* The session was ended in its last iteration. */
+static void cut(struct setup *s)
+{
+	three(s);
+	s->is_cut = true;
+}
+
+static void step(struct setup *s, uint32_t iteration, uint32_t nr)
 {
 	*table_cell(s->t, 0, 1) = iteration == 1 ? count(123456789012345) : count(1000);
 	time_of(s->t, iteration);
+	s->t->is_cut = s->is_cut && iteration + 1 == nr;
+	if (s->t->is_cut)
+		s->t->end_ns = s->t->start_ns + 102345678;
+}
+
+static void cut_one(struct setup *s)
+{
+	example(s);
+	s->t->is_cut = true;
 }
 
 static const struct golden {
@@ -143,7 +160,8 @@ static const struct golden {
     {"states-120.txt", "text", 120, 1, states}, {"states-1.txt", "text", 1, 1, states},
     {"states.csv", "csv", 0, 1, states},        {"states.ndjson", "ndjson", 0, 1, states},
     {"three.txt", "text", 0, 3, three},         {"three.csv", "csv", 0, 3, three},
-    {"three.ndjson", "ndjson", 0, 3, three},
+    {"three.ndjson", "ndjson", 0, 3, three},    {"cut.txt", "text", 0, 3, cut},
+    {"cut.ndjson", "ndjson", 0, 3, cut},        {"cut-1.txt", "text", 0, 1, cut_one},
 };
 
 static void render(const struct golden *g, struct setup *s, struct buf *out)
@@ -157,7 +175,7 @@ static void render(const struct golden *g, struct setup *s, struct buf *out)
 	f->begin(state, s->t, out);
 	for (uint32_t i = 0; i < g->nr_iterations; i++) {
 		if (g->nr_iterations > 1)
-			step(s, i);
+			step(s, i, g->nr_iterations);
 		table_summary_add(s->sum, s->t);
 		f->iteration(state, s->t, out);
 	}
@@ -236,6 +254,70 @@ static void wrap_keeps_numbers_whole(void **state)
 	}
 }
 
+/* The lines of the summary from its heading on, without the notes below an event. */
+static const char *next_line(char **at)
+{
+	while (*at && **at) {
+		const char *line = strsep(at, "\n");
+
+		if (strncmp(line, "    ", 4) != 0)
+			return line;
+	}
+	return NULL;
+}
+
+/* A line of numbers fits, or has only the columns that are never left out (51 wide). What is left
+ * of a line is what a wide terminal has there. */
+static void check_narrow(unsigned width, const struct buf *wide, const struct buf *narrow)
+{
+	char *a = strstr(wide->data, "\nevent") + 1, *b = strstr(narrow->data, "\nevent") + 1;
+	const char *one, *other;
+
+	while ((other = next_line(&b))) {
+		size_t len = strlen(other), columns = 0;
+
+		one = next_line(&a);
+		if (!one || strlen(one) < len) {
+			fail_msg("width %u: \"%s\" is too much", width, other);
+			return;
+		}
+		for (const char *p = other; *p; p++)
+			columns += (*p & 0xc0) != 0x80;
+		if (strncmp(one, other, len) || (one[len] && one[len] != ' ') ||
+		    (len && other[len - 1] == ' '))
+			fail_msg("width %u: \"%s\" of \"%s\"", width, other, one);
+		if ((columns > width && columns > 51) || (one[len] && strlen(one) <= width))
+			fail_msg("width %u: \"%s\"", width, other);
+	}
+	assert_null(next_line(&a));
+}
+
+static void render_width(unsigned width, struct buf *out)
+{
+	const struct golden g = {"", "text", width, 3, three};
+	struct setup s = {0};
+
+	buf_init(out, OUT_BYTES);
+	g.fill(&s);
+	render(&g, &s, out);
+	table_summary_free(s.sum);
+	table_free(s.t);
+}
+
+static void summary_fits(void **state)
+{
+	(void)state;
+	for (unsigned width = 1; width < 110; width++) {
+		struct buf wide, narrow;
+
+		render_width(0, &wide);
+		render_width(width, &narrow);
+		check_narrow(width, &wide, &narrow);
+		buf_fini(&wide);
+		buf_fini(&narrow);
+	}
+}
+
 static void check_object(const char *line)
 {
 	json_error_t e;
@@ -283,9 +365,8 @@ static void unknown_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_tables),
-	    cmocka_unit_test(wrap_keeps_numbers_whole),
-	    cmocka_unit_test(ndjson_is_json),
+	    cmocka_unit_test(golden_tables),  cmocka_unit_test(wrap_keeps_numbers_whole),
+	    cmocka_unit_test(summary_fits),   cmocka_unit_test(ndjson_is_json),
 	    cmocka_unit_test(unknown_format),
 	};
 

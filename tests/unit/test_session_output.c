@@ -35,11 +35,16 @@ static int open_output(const char *prefix, const char *manifest, struct session_
 static void test_locks(void **state)
 {
 	struct session_output *a, *b;
+	mode_t old = umask(0);
+	struct stat st;
 	struct err e;
 
 	(void)state;
 	begin();
 	assert_int_equal(open_output(rig_path(&rig, "a"), rig_path(&rig, "m"), &a, &e), 0);
+	umask(old);
+	assert_int_equal(stat(rig_path(&rig, "a.traces.lock"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
 	assert_int_equal(open_output(rig_path(&rig, "a"), rig_path(&rig, "n"), &b, &e), -EBUSY);
 	assert_non_null(strstr(e.msg, "another cpuperf session"));
 	assert_non_null(strstr(e.msg, rig_path(&rig, "a")));

@@ -52,7 +52,7 @@ static int load_and_write(const char *path, struct err_list *errs)
 		rc = buf_error(&json);
 	} else {
 		assert_true(errs->nr > 0);
-		assert_int_equal(s.nr_events, 0);
+		assert_true(rc == -EINVAL || s.nr_events == 0);
 	}
 	spec_fini(&s);
 	buf_fini(&json);

@@ -216,6 +216,7 @@ static void test_hostile(void **state)
 		scan_fini(&s);
 		spec_init(&spec);
 		assert_int_equal(spec_parse(text, len, "t", &spec, &errs), -EINVAL);
+		spec_fini(&spec);
 		assert_true(errs.nr > 0);
 		/* generous: with sanitizers it takes a fraction of a second */
 		assert_true(clock_process_cpu_ns() - start < 5000000000);
@@ -231,6 +232,7 @@ static void test_too_large(void **state)
 	(void)state;
 	spec_init(&spec);
 	assert_int_equal(spec_parse("", SPEC_MAX_TEXT_BYTES + 1, "t", &spec, &errs), -EINVAL);
+	spec_fini(&spec);
 	assert_string_equal(errs.item[0].msg, "larger than 4 MiB");
 }
 

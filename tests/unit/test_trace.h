@@ -122,7 +122,7 @@ static const struct reading sample_end[] = {
 static const struct clock_triple sample_clocks = {1000, 2000, 1700000000000000000};
 static const struct trace_note sample_note = {2500, "CPU 5 went away"};
 static const struct trace_totals sample_totals = {
-    .start_ns = 2000, .end_ns = 3100, .lost = 8, .throttled = 9};
+    .start_ns = 2000, .end_ns = 3100, .lost = 8, .throttled = 9, .is_cut = true};
 
 enum { SAMPLE_NR_FRAMES = 7 };
 static const uint16_t sample_kinds[SAMPLE_NR_FRAMES] = {

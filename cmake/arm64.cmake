@@ -1,0 +1,18 @@
+# Toolchain file: cross-build for arm64 Linux. The sysroot is the one that scripts/pmu-vm/setup
+# fetches, or CPUPERF_ARM64_SYSROOT.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+
+set(CPUPERF_ARM64_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/pmu-vm/sysroot
+  CACHE PATH "Headers and libraries of arm64")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CPUPERF_ARM64_SYSROOT)
+get_filename_component(CMAKE_SYSROOT ${CPUPERF_ARM64_SYSROOT} ABSOLUTE)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_LIBDIR}
+  ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})

@@ -1,0 +1,39 @@
+# Labels check, build, fuzz and install: tests that are scripts over the tree. They live in the
+# ordinary build; fuzzing runs what build_clang has built.
+set(scripts ${CMAKE_SOURCE_DIR}/scripts)
+
+function(script_test name label timeout)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+endfunction()
+
+foreach(part format includes headers shell man names generated)
+  script_test(check_${part} check 60 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
+endforeach()
+script_test(check_tidy check 300 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
+script_test(check_deps check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
+script_test(check_report check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/report.sh)
+set_tests_properties(check_tidy PROPERTIES PROCESSORS 2 COST 1000)
+
+script_test(build_clang build 600 ${scripts}/fuzz --build)
+set_tests_properties(build_clang PROPERTIES FIXTURES_SETUP clang PROCESSORS 2 COST 2000)
+
+# 20 s each, and less when there are so many that all would take more than scripts/test allows
+# for the label. Minutes: scripts/test --long.
+file(GLOB targets CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_*.c)
+list(LENGTH targets nr_targets)
+set(seconds 20)
+if(nr_targets GREATER 2)
+  math(EXPR seconds "54 / ${nr_targets}")
+endif()
+foreach(source ${targets})
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE fuzz_ "" short ${name})
+  script_test(${name} fuzz 600 ${scripts}/fuzz --seconds ${seconds} ${short})
+  set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED clang COST 500)
+endforeach()
+
+if(TARGET cpuperf AND TARGET cpuperf_print)
+  script_test(install install 120 ${CMAKE_CURRENT_SOURCE_DIR}/system/install.sh
+    ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER} "${CPUPERF_SANITIZE}" ${CMAKE_INSTALL_LIBDIR})
+endif()

@@ -1,0 +1,22 @@
+#!/bin/sh
+# shellcheck shell=dash
+# The unit tests, as arm64 programs, two at a time.
+
+# Not these:
+#   test_base_opt    runs bash, which the guest has not
+#   test_spec_alloc  fails each allocation in turn: takes minutes on an emulated CPU
+#   test_spec_scan   holds a limit of CPU time, which an emulated CPU does not
+without='test_base_opt|test_spec_alloc|test_spec_scan'
+
+if [ -n "$1" ]; then
+	name=${1##*/}
+	"$1" >"/tmp/$name.log" 2>&1 && echo "ok $name" && exit
+	cat "/tmp/$name.log"
+	echo "FAILED: $name"
+	exit 1
+fi
+programs=$(find "$(dirname "$(which cpuperf)")" -name 'test_*' | sort | grep -vE "/($without)$")
+nr=$(echo "$programs" | wc -l)
+echo "$programs" | xargs -n 1 -P 2 "$0" || exit 1
+echo "$nr unit test programs ran"
+[ "$nr" -gt 10 ]

@@ -1,0 +1,29 @@
+#!/bin/sh
+# shellcheck shell=dash source-path=SCRIPTDIR source=lib.sh disable=SC2016,SC2086
+# A PMU without an instruction counter: cycles are counted, the column of instructions says that it
+# is not supported, in the table and in the traces; with --strict nothing starts.
+. "${0%/*}/lib.sh"
+cp "$tree/specs/cycle-counter.cpspec" all.cpspec
+measure all 2 200ms
+cat all.log
+rows all.csv '
+	/instructions/ && ($C["state"] != "not supported" || $C["value"] != "") {
+		bad("not said to be unsupported") }
+	/instructions/ { next }
+	$C["state"] != "ok" { bad("not counted") }
+	$C["label"] == "cycle_counter" && $C["value"] == 0 { bad("no cycles") }
+	END { if (NR != 1 + 2 * 4 * 4) { print "FAILED: " NR " lines"; failed = 1 } }'
+[ "$(grep -c 'not supported' all.log)" = 1 ] || fail "not said once, on stderr"
+print all text
+grep -q 'user_instructions .*not supported' all.read || fail "not said in the traces"
+measure all 1 200ms --output-format=text
+grep -q 'not supported' all.csv || fail "not said in the table"
+
+rm -f all.0.*
+status=0
+cpuperf --strict --spec-file="$PWD/all.cpspec" --num-iterations=1 --duration=200ms \
+	--output-path-prefix="$PWD/strict" >strict.out 2>strict.log || status=$?
+cat strict.log
+[ $status = 1 ] || fail "--strict exits with $status"
+grep -q -- '--strict' strict.log || fail "--strict gives no reason"
+{ [ ! -s strict.out ] && [ ! -e strict.0.0.cpuperf ]; } || fail "--strict measured all the same"

@@ -1,0 +1,22 @@
+# Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
+# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN (programs) and SOURCE_DIR,
+# run one at a time because they measure, and skip with exit code 77 and a line "skip: reason".
+file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
+  ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
+# What test_cpuperf_truth.py counts: a program that does known things.
+add_executable(known ${CMAKE_CURRENT_SOURCE_DIR}/system/known.c)
+set_target_properties(known PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+if(TARGET cpuperf AND TARGET cpuperf_print)
+  foreach(script ${tests})
+    get_filename_component(name ${script} NAME_WE)
+    string(REPLACE test_ system_ name ${name})
+    set(interpreter "")
+    if(script MATCHES "\\.py$")
+      set(interpreter /usr/bin/python3)
+    endif()
+    add_test(NAME ${name} COMMAND ${interpreter} ${script})
+    set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 120 SKIP_RETURN_CODE 77
+      RUN_SERIAL ON ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
+CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+  endforeach()
+endif()

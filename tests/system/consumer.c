@@ -1,0 +1,41 @@
+/*
+ * A program of a stranger: sees the public header and the .pc file, nothing else. Compiled and
+ * run by install.sh against an installed cpuperf. Reads a session, or records what a spec says,
+ * and prints each iteration's totals.
+ */
+#include <cpuperf/cpuperf.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static int print_iteration(const struct cpuperf_iteration *it, void *arg)
+{
+	int *nr = arg;
+
+	for (size_t i = 0; i < it->nr_events; i++) {
+		double total = 0;
+
+		for (size_t row = 0; row < it->nr_cpus; row++)
+			if (it->cells[row * it->nr_events + i].has_value)
+				total += it->cells[row * it->nr_events + i].value;
+		printf("%u %s %.0f\n", it->number, it->events[i].label, total);
+	}
+	(*nr)++;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct cpuperf_error e;
+	int nr = 0, rc;
+
+	if (argc != 3) {
+		fputs("usage: consumer read SESSION | record SPEC\n", stderr);
+		return 2;
+	}
+	rc = strcmp(argv[1], "read") == 0 ? cpuperf_read(argv[2], print_iteration, &nr, &e)
+					  : cpuperf_record(argv[2], print_iteration, &nr, &e);
+	if (rc)
+		fprintf(stderr, "%s\n", e.text);
+	return rc || nr == 0;
+}

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""The files of a session while other things happen: a second session, a kill, a full disk, a
+reader at any moment, what is in the way. CPUPERF and CPUPERF_PRINT name the programs.
+A full disk needs root, to mount one; else that part is left out.
+"""
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
+CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
+EVENTS = [("software", "cpu_clock"), ("software", "page_faults"), ("misc", "cpu_user")]
+
+
+def spec_of(folder, **keys):
+    spec = {"num_iterations": 1000, "output_path_prefix": f"{folder}/t",
+            "session_result_spec_path": f"{folder}/s.cpsession",
+            "events": [{"group_name": g, "event_name": e} for g, e in EVENTS], **keys}
+    with tempfile.NamedTemporaryFile("w", suffix=".cpspec", dir=os.path.dirname(folder),
+                                     delete=False) as out:
+        json.dump(spec, out)
+    return f"--spec-file={out.name}"
+
+
+def start(*args):
+    return subprocess.Popen([CPUPERF, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def run(*args, code=0):
+    with start(*args) as p:
+        error = p.communicate(timeout=60)[1]
+    assert p.returncode == code, (args, p.returncode, error)
+    return error
+
+
+def wait_for(path, p):
+    while not os.path.exists(path):
+        assert p.poll() is None, p.stderr.read()
+        time.sleep(0.005)
+
+
+def traces(folder):
+    return sorted(f"{folder}/{n}" for n in os.listdir(folder) if n.endswith(".cpuperf"))
+
+
+def check_whole(folder):
+    """Every trace that is there is whole, by a reader that is not ours."""
+    p = subprocess.run([sys.executable, READER, "--counts", *traces(folder)], check=False,
+                       capture_output=True, text=True)
+    assert p.returncode == 0, p.stderr
+    return p.stdout.count("\n") - 1
+
+
+def shown(folder, code):
+    p = subprocess.run([PRINT, f"--session={folder}/s.cpsession", "--output-format=csv"],
+                       check=False, capture_output=True, text=True)
+    assert p.returncode == code, p.stderr
+    return list(csv.DictReader(io.StringIO(p.stdout))), p.stderr
+
+
+def strays(folder):
+    return [n for n in os.listdir(folder) if not n.endswith(".cpuperf") and n != "s.cpsession"]
+
+
+def check_lock(folder):
+    """A second session on the same prefix or manifest fails and leaves the first alone."""
+    first = start(spec_of(folder), "--duration=50ms")
+    wait_for(f"{folder}/s.cpsession", first)
+    for key, option in (("session_result_spec_path", "--output-path-prefix"),
+                        ("output_path_prefix", "--session-result-spec-path")):
+        error = run(spec_of(folder, **{key: f"{folder}/other"}), code=1)
+        assert "another cpuperf session" in error and option in error, error
+    run(spec_of(folder, output_path_prefix=f"{folder}/o", num_iterations=1,
+                session_result_spec_path=f"{folder}/o.cpsession"), "--duration=10ms")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert [n for n in strays(folder) if n.endswith(".lock")], "a killed one leaves its locks"
+    check_whole(folder)
+    shown(folder, code=1)  # the iteration it was in is missing
+    run(spec_of(folder, num_iterations=2), "--duration=10ms")
+    # of the killed one, at most the file that it was writing
+    assert all(n == "o.cpsession" or n.startswith(".cpuperf-") for n in strays(folder))
+    assert len(shown(folder, code=0)[0]) == 2 * CPUS * len(EVENTS)
+
+
+def check_manifest_always(folder):
+    """Whoever looks at the manifest at any moment sees a valid one."""
+    if jsonschema is None:
+        print("skip: validation by jsonschema: python3-jsonschema is not there")
+        return
+    with open(f"{SOURCE_DIR}/schemas/cpsession.schema.json", encoding="utf-8") as f:
+        validator = jsonschema.Draft202012Validator(json.load(f))
+    p = start(spec_of(folder, num_iterations=200, config_name="c"), "--duration=5ms")
+    wait_for(f"{folder}/s.cpsession", p)
+    seen = [0]
+    while p.poll() is None:
+        with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+            session = json.load(f)
+        validator.validate(session)
+        assert session["num_iterations"] >= seen[-1]
+        # an iteration is announced when it starts: all before it are there
+        assert os.path.exists(f"{folder}/t.{session['num_iterations'] - 2}.{CPUS - 1}.cpuperf") \
+            or session["num_iterations"] == 1
+        seen.append(session["num_iterations"])
+    assert p.returncode == 0, p.stderr.read()
+    assert len(set(seen)) > 20 and seen[-1] <= 200, seen
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+        session = json.load(f)
+    assert session["num_iterations"] == 200 and session["num_traces"] == CPUS
+    assert session["config_name"] == "c" and session["output_path_prefix"] == f"{folder}/t"
+    assert strays(folder) == []
+
+
+def check_modes(folder):
+    old = os.umask(0)
+    run(spec_of(folder, num_iterations=1), "--duration=10ms")
+    os.umask(old)
+    for name in os.listdir(folder):
+        assert os.stat(f"{folder}/{name}").st_mode == 0o100600, name
+
+
+def check_in_the_way(folder):
+    """The rest of what can be in the way is in the unit tests; here are the program's words."""
+    victim = f"{folder}/victim"
+    for name, option in (("t.0.0.cpuperf", "--output-path-prefix"),
+                         ("s.cpsession", "--session-result-spec-path"),
+                         ("t.traces.lock", "--output-path-prefix"),
+                         ("s.cpsession.lock", "--session-result-spec-path")):
+        path = f"{folder}/{name}"
+        for is_link in (False, True):
+            with open(victim if is_link else path, "w", encoding="ascii") as f:
+                f.write("precious\n")
+            if is_link:
+                os.symlink(victim, path)
+            error = run(spec_of(folder, num_iterations=1), "--duration=10ms", code=1)
+            assert path in error and option in error, error
+            with open(path, encoding="ascii") as f:
+                assert f.read() == "precious\n"
+            os.unlink(path)
+        assert set(os.listdir(folder)) == {"victim"}, os.listdir(folder)
+
+
+def check_killed_before_its_first_trace(folder):
+    """What an older session left is not taken for the numbers of one that died at once."""
+    run(spec_of(folder, num_iterations=3, duration=0, config_name="older"))
+    p = start(spec_of(folder, duration=1000, config_name="newer"))
+    while "newer" not in open(f"{folder}/s.cpsession", encoding="utf-8").read():
+        assert p.poll() is None, p.stderr.read()
+        time.sleep(0.005)
+    rows, error = shown(folder, 1)  # while it runs
+    assert rows == [] and "iteration 0" in error, (rows, error)
+    p.kill()
+    p.wait()
+    rows, error = shown(folder, 1)
+    assert rows == [] and "iteration 0" in error, (rows, error)
+
+
+def check_names(folder):
+    """Names that cannot work are refused before anything is measured."""
+    error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)
+    assert "must not have the name of a trace" in error and "--session-result-spec-path" in error
+    error = run(spec_of(folder, output_path_prefix=f"{folder}/" + "n" * 243), code=1)
+    assert "too long" in error, error
+    with open(f"{folder}/s.cpsession", "w", encoding="utf-8") as out:
+        out.write('{"config_name": "of another program"}')
+    error = run(spec_of(folder), code=1)
+    assert "was not made by cpuperf" in error, error
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as left:
+        assert left.read() == '{"config_name": "of another program"}'
+    assert traces(folder) == []
+
+
+def check_blocked_output(folder):
+    """A reader that does not read: the signal ends the session, and its files are whole."""
+    spec = spec_of(folder, duration=0)
+    read_end, write_end = os.pipe()
+    p = subprocess.Popen([CPUPERF, spec, "--num-iterations=1000000"], stdout=write_end,
+                         stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    before = None
+    while traces(folder) == [] or traces(folder) != before:  # until no more come
+        before = traces(folder)
+        time.sleep(0.3)
+    p.send_signal(signal.SIGTERM)
+    error = p.communicate(timeout=20)[1]
+    os.close(read_end)
+    assert p.returncode == 1 and "standard output" in error, (p.returncode, error)
+    assert check_whole(folder) == len(traces(folder)) * len(EVENTS)
+
+
+def check_full_disk(folder):
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none",
+                                            folder], check=False).returncode:
+        print("skip: a full disk: no file system can be mounted here")
+        return
+    try:
+        error = run(spec_of(folder), "--duration=5ms", code=1)
+        assert "No space left on device" in error and f"{folder}/" in error, error
+        assert strays(folder) == [], strays(folder)
+        assert check_whole(folder) > 0
+        rows, said = shown(folder, code=1)
+        nr, last = len(traces(folder)), max(int(r["iteration"]) for r in rows)
+        assert nr >= 4 and len({(r["iteration"], r["trace"]) for r in rows}) == nr
+        assert nr == (last + 1) * CPUS or f"iteration {last} lacks trace" in said, said
+        assert any(f"t.{i}." in error for i in (last, last + 1)) or "s.cpsession" in error, error
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def main():
+    for name, check in sorted(globals().items()):
+        if not name.startswith("check_") or name == "check_whole":
+            continue
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="cpuperf-files.") as folder:
+            os.mkdir(f"{folder}/x")
+            check(f"{folder}/x")
+        print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()

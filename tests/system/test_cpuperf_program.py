@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+"""The recording program as a person meets it: every option, every exit code, what does not work
+here, output formats, terminals, pipes and signals. CPUPERF and CPUPERF_PRINT name the programs.
+Uses software and misc events only; what must run as another user is left out unless root.
+"""
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+NOBODY = 65534
+SOFTWARE = [("software", "cpu_clock"), ("software", "page_faults"), ("software", "context_switches")]
+MISC = [("misc", "cpu_user"), ("misc", "memory_used")]
+HARDWARE = [("fixed", "instructions_retired"), ("arch", "llc_misses")]
+HAS_PMU = any(name in ("cpu", "cpu_core") or name.startswith("armv8")
+              for name in os.listdir("/sys/bus/event_source/devices"))
+
+
+def run(*args, code=0, program=CPUPERF, **more):
+    done = subprocess.run([program, *args], capture_output=True, text=True, check=False,
+                          timeout=60, **more)
+    assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def write_spec(folder, events, name="s.cpspec", event_keys=None, **keys):
+    spec = {"num_iterations": 2, "output_path_prefix": f"{folder}/t",
+            "session_result_spec_path": f"{folder}/s.cpsession",
+            "events": [{"group_name": g, "event_name": e, **(event_keys or {})}
+                       for g, e in events], **keys}
+    with open(f"{folder}/{name}", "w", encoding="utf-8") as out:
+        json.dump(spec, out)
+    return f"--spec-file={folder}/{name}"
+
+
+def files(folder):
+    return sorted(name for name in os.listdir(folder) if not name.endswith(".cpspec"))
+
+
+def manifest(folder):
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+        return json.load(f)
+
+
+def show(folder, how, code=0):
+    return run(f"--session={folder}/s.cpsession", f"--output-format={how}", "--quiet",
+               program=PRINT, code=code).stdout
+
+
+# ---- options and exit codes
+
+def check_all_errors_at_once(folder):
+    """Names that do not exist are told with the errors of the text, in the order of the text."""
+    spec = f"{folder}/bad.cpspec"
+    with open(spec, "w", encoding="utf-8") as out:
+        out.write("""{ "events": [
+ { "group_name": "fixd", "event_name": "instructions_retired" },
+ { "group_name": "software", "event_name": "cpu_clok", "flags": ["os", "so"] },
+ { "group_name": "software", "event_name": "cpu_clock", "flags": ["os"] } ],
+ "duratoin": 3 }
+""")
+    done = run(f"--spec-file={spec}", code=1)
+    found = [line.split(":")[1:3] for line in done.stderr.splitlines() if line.startswith(spec)]
+    assert found == [["2", "40"], ["3", "44"], ["3", "72"], ["4", "66"], ["5", "2"]], done.stderr
+
+
+def check_exit_codes(folder):
+    spec = write_spec(folder, SOFTWARE)
+    with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as out:
+        out.write('{\n  "events": [{"group_name": "software", "event_name": "cpu_clok"}],\n}\n')
+    no_folder = f"{folder}/none"
+    for code, args, text in (
+            (0, ["--help"], "Exit status: 0 done, 1 failed, 2 wrong usage"),
+            (0, ["--version"], "cpuperf "),
+            (0, ["--list-events", "--quiet"], "\nGroup software\n"),
+            (0, ["--list-events=page", "--quiet"], "page_faults: "),
+            (1, ["--list-events=nosuchthing"], "no event matches"),
+            (0, ["--describe-event=software:cpu_clock"], "cpu_clock: "),
+            (0, ["--describe-event", "software:cpu_clock"], "cpu_clock: "),
+            (1, ["--describe-event=software:cpu_clok"], "Unknown event: software:cpu_clok"),
+            (1, ["--describe-event=software:cpu_clok"], "did you mean software:cpu_clock"),
+            (2, ["--describe-event=cpu_clock"], "group:name"),
+            (2, ["--describe-event"], "--describe-event"),
+            (0, ["--list-specs"], "basic.cpspec"),
+            (1, [], "No events specified"),
+            (1, ["--spec-file=nosuch.cpspec"], "nosuch.cpspec: no such spec"),
+            (1, [f"--spec-file={folder}/bad.cpspec"], "bad.cpspec:2:55: error: Unknown event"),
+            (1, [f"--spec-file={folder}"], folder),
+            (2, ["--spec-fil=x"], "did you mean --spec-file"),
+            (2, ["x"], "x"),
+            (2, ["--help=x"], "--help"),
+            (2, [spec, "--output-format=xml"], "text csv ndjson"),
+            (2, ["--list-specs", "--output-format=raw"], "text csv ndjson"),
+            (2, [spec, "--verbose=x"], "--verbose=x"),
+            (2, [spec, "--quiet=-1"], "--quiet=-1"),
+            (2, [spec, "--duration=1y"], "--duration"),
+            (2, [spec, "--duration=-1"], "--duration"),
+            (2, [spec, "--num-iterations=0"], "--num-iterations"),
+            (2, [spec, "--buffer-size-in-mb=0"], "--buffer-size-in-mb"),
+            (2, [spec, f"--config-name={'n' * 300}"], "--config-name"),
+            (2, [spec, "--model-name=nosuch"], "--model-name: error: Unknown model: nosuch"),
+            (1, [spec, f"--output-path-prefix={no_folder}/t"], no_folder),
+            (1, [spec, f"--session-result-spec-path={no_folder}/s"], "No such file"),
+            (1, [spec, f"--log-file={no_folder}/log"], no_folder)):
+        done = run(*args, code=code)
+        assert text in done.stdout + done.stderr, (args, done.stdout, done.stderr)
+        # results on stdout, messages on stderr: one or the other, but for --help
+        assert bool(done.stdout) == (code == 0), args
+        assert (code == 0) == (done.stderr == ""), (args, done.stderr)
+    assert files(folder) == []
+
+
+def check_overrides(folder):
+    spec = write_spec(folder, SOFTWARE, duration=1000, num_iterations=1000)
+    run(spec, "--duration=0.02s", "--num-iterations", "3", "--config-name=c", "--buffer-size-in-mb=2",
+        f"--output-path-prefix={folder}/other", f"--session-result-spec-path={folder}/o.cpsession")
+    traces = os.sysconf("SC_NPROCESSORS_ONLN")
+    assert files(folder) == sorted([f"other.{i}.{t}.cpuperf" for i in range(3)
+                                    for t in range(traces)] + ["o.cpsession"])
+    done = run(spec, "--duration=0", "--num-iterations=1", "--output-path-prefix=",
+               "--session-result-spec-path=")
+    assert len(files(folder)) == 3 * traces + 1
+    assert done.stdout.count("Trace 0:") == 1
+
+
+def check_search(folder):
+    for name in "abc":
+        os.mkdir(f"{folder}/{name}")
+    for where, config in (("a", "of_a"), ("b", "of_b")):
+        write_spec(f"{folder}/{where}", SOFTWARE, "mine.cpspec", config_name=config)
+    write_spec(f"{folder}/b", SOFTWARE, "basic.cpspec")
+    env = {**os.environ, "CPUPERF_SPEC_PATH": f"{folder}/nosuch::{folder}/b:{folder}/a"}
+
+    def found(name, cwd="c", environment=env):
+        return run(f"--spec-file={name}", "--check-spec", cwd=f"{folder}/{cwd}",
+                   env=environment).stdout.splitlines()[0]
+
+    assert found("mine.cpspec").startswith(f"{folder}/b/mine.cpspec: valid")
+    assert found("mine.cpspec", cwd="a").startswith("mine.cpspec: valid")  # here is nearest
+    assert found("basic.cpspec").startswith(f"{folder}/b/basic.cpspec")
+    without = {k: v for k, v in os.environ.items() if k != "CPUPERF_SPEC_PATH"}
+    assert "specs/basic.cpspec: valid" in found("basic.cpspec", environment=without)
+    run("--spec-file=mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=without, code=1)
+    run("--spec-file=./mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=env, code=1)
+    listed = run("--list-specs", env=env).stdout
+    assert f"{folder}/b/mine.cpspec" in listed and "basic-cpu.cpspec" in listed
+
+
+def check_check_spec(folder):
+    works = write_spec(folder, SOFTWARE + MISC, "w.cpspec")
+    text = run(works, "--check-spec", "--strict").stdout
+    assert "5 of 5 event(s) work here." in text
+    assert "PERF_COUNT_SW_PAGE_FAULTS" in text and "/proc/meminfo" in text
+    spec = write_spec(folder, SOFTWARE + HARDWARE)
+    text = run(spec, "--check-spec").stdout
+    if not HAS_PMU:
+        assert "3 of 5 event(s) work here." in text and "no hardware PMU" in text
+        text = run(spec, "--check-spec", "--strict", code=1).stdout
+        assert "3 of 5 event(s) work here." in text
+    run(write_spec(folder, [("software", "nosuch")]), "--check-spec", code=1)
+    assert files(folder) == []
+
+
+# ---- what does not work
+
+def check_no_pmu(folder):
+    if HAS_PMU:
+        print("skip: what a machine without a PMU says: there is one")
+        return
+    spec = write_spec(folder, SOFTWARE + HARDWARE)
+    done = run(spec, "--duration=20ms", "--strict", code=1)
+    assert "--strict" in done.stderr and done.stdout == "" and files(folder) == []
+    done = run(spec, "--duration=20ms")
+    row = next(line for line in done.stdout.splitlines() if line.startswith("Trace 0:"))
+    assert row.count("not supported") == 2, row
+    assert done.stderr.count("no hardware PMU") == 1, done.stderr
+    assert "hint: run on hardware" in done.stderr
+    assert "not supported" in show(folder, "text")
+    states = {r["state"] for r in csv.DictReader(io.StringIO(show(folder, "csv")))
+              if r["event"] == "llc_misses"}
+    assert states == {"not supported"}, states
+    shutil.rmtree(folder)
+    os.mkdir(folder)
+    done = run(write_spec(folder, HARDWARE), code=1)
+    assert "none of the 2 event(s)" in done.stderr and done.stdout == ""
+    assert files(folder) == []
+
+
+def check_sampling_is_refused(folder):
+    spec = write_spec(folder, [("software", "cpu_clock")], 
+                      event_keys={"rate": 1000000, "flags": ["timebase"]})
+    done = run(spec, code=1)
+    assert "sample" in done.stderr and "hint: leave out the rates" in done.stderr, done.stderr
+    assert files(folder) == []
+
+
+def check_no_permission(folder):
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    if os.geteuid() != 0 or paranoid < 1:
+        print("skip: no permission: not root, or everybody may measure")
+        return
+    # the first group's list of names alone would fill a message
+    many = SOFTWARE + HARDWARE + [("software", n) for n in (
+        "task_clock", "cpu_migrations", "minor_faults", "major_faults", "alignment_faults",
+        "emulation_faults", "dummy", "bpf_output", "cgroup_switches")] + [
+            ("arch", n) for n in ("unhalted_core_cycles", "instructions_retired",
+                                  "llc_references", "branch_misses_retired")]
+    spec = write_spec(folder, many + MISC)
+    os.chown(folder, NOBODY, NOBODY)
+    os.chmod(f"{folder}/s.cpspec", 0o644)
+    done = run(spec, "--duration=20ms", user=NOBODY, group=NOBODY, extra_groups=[])
+    assert f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
+    assert "CAP_PERFMON" in done.stderr
+    row = next(line for line in done.stdout.splitlines() if line.startswith("Trace 0:"))
+    assert row.count("no permission") >= 12, row
+    assert os.stat(f"{folder}/t.0.0.cpuperf").st_uid == NOBODY
+    run(spec, "--strict", user=NOBODY, group=NOBODY, extra_groups=[], code=1)
+
+
+def check_descriptor_limit(folder):
+    def limit(hard, soft=None):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft or hard, hard))
+
+    cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    spec = write_spec(folder, SOFTWARE + MISC)
+    done = run(spec, "--duration=20ms", preexec_fn=limit(22))
+    assert "limit reached" in done.stdout and "ulimit -n" in done.stderr, done.stderr
+    assert len(files(folder)) == 2 * cpus + 1  # misc is measured, and all is written
+    show(folder, "csv")
+    run(spec, "--duration=20ms", "--strict", preexec_fn=limit(22), code=1)
+    done = run(spec, "--duration=20ms", preexec_fn=limit(1024, soft=10))  # the hard one is taken
+    assert "limit" not in done.stdout + done.stderr
+
+
+# ---- output
+
+def check_formats(folder):
+    reader = f"{SOURCE_DIR}/tests/system/read_trace.py"
+    spec = write_spec(folder, SOFTWARE + MISC + HARDWARE, num_iterations=3)
+    for how in ("csv", "ndjson"):
+        mine = run(spec, "--duration=30ms", f"--output-format={how}").stdout
+        assert mine == show(folder, how), how
+    assert all(json.loads(line) for line in mine.splitlines())
+    rows = list(csv.DictReader(io.StringIO(show(folder, "csv"))))
+    traces = [f"{folder}/{name}" for name in files(folder) if name.endswith(".cpuperf")]
+    counted = run(reader, "--counts", *traces, program=sys.executable).stdout
+    raw = {(r["iteration"], r["trace"], r["event"]): r
+           for r in csv.DictReader(io.StringIO(counted))}
+    checked = 0
+    for row in rows:
+        other = raw[row["iteration"], row["trace"], row["event"]]
+        assert other["state"] == row["state"], (row, other)
+        if row["state"] == "ok":
+            assert other["raw_delta"] == row["raw"], (row, other)
+            checked += 1
+    assert checked == len(raw) - sum(r["state"] != "ok" for r in raw.values()) > 20
+
+
+def check_sums(folder):
+    """No count is lost between two iterations: the ends of one are the starts of the next."""
+    reader = f"{SOURCE_DIR}/tests/system/read_trace.py"
+    run(write_spec(folder, SOFTWARE, num_iterations=20), "--duration=10ms")
+    for cpu in range(os.sysconf("SC_NPROCESSORS_ONLN")):
+        traces = [f"{folder}/t.{i}.{cpu}.cpuperf" for i in range(20)]
+        before, first, total = None, None, [0] * 3
+        for line in run(reader, *traces, program=sys.executable).stdout.splitlines():
+            frame = json.loads(line)
+            if frame.get("frame") != "readings":
+                continue
+            now = [r["raw"] for r in frame["readings"]]
+            if frame["boundary"] == 0:
+                assert before in (None, now), "a count is lost between iterations"
+                first = first or now
+            else:
+                total = [t + b - a for t, a, b in zip(total, before, now)]
+            before = now
+        assert total == [b - a for a, b in zip(first, before)]
+        shown = [r for r in csv.DictReader(io.StringIO(show(folder, "csv")))
+                 if int(r["cpu"]) == cpu]
+        for k, (_, event) in enumerate(SOFTWARE):
+            assert sum(int(r["raw"]) for r in shown if r["event"] == event) == total[k]
+
+
+def in_terminal(columns, *args):
+    """The program's output to a terminal of so many columns."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([CPUPERF, *args], stdout=child, stderr=subprocess.PIPE) as p:
+        os.close(child)
+        text = b""
+        try:
+            while part := os.read(parent, 65536):
+                text += part
+        except OSError:  # EIO: the other end is closed
+            pass
+        assert p.wait() == 0, p.stderr.read()
+    os.close(parent)
+    return text.decode().replace("\r\n", "\n")
+
+
+def check_terminal(folder):
+    spec = write_spec(folder, SOFTWARE + MISC + [("software", "task_clock"),
+                                                 ("misc", "memory_available")])
+    wide = in_terminal(250, spec, "--duration=30ms")
+    assert max(len(line) for line in wide.splitlines()) > 80
+    for columns in (80, 40, 20):
+        text = in_terminal(columns, spec, "--duration=30ms")
+        table = text.split("\n\n2 iterations")[0]
+        # a column that is wider than what is left stands alone, and is not cut
+        if columns == 80:
+            assert max(len(line) for line in text.splitlines()) <= columns, text
+        for line in table.splitlines():
+            if line.startswith("Trace"):
+                for cell in line.split("|")[1:]:
+                    assert re.fullmatch(r" *(\d{1,3}(,\d{3})*|[\d.]+%|)", cell), line
+        rows = [line for line in table.splitlines() if line.startswith("Trace 0:")]
+        assert sum(line.count("|") for line in rows) == 2 * 7, text
+    assert max(len(line) for line in in_terminal(80, "--help").splitlines()) <= 80
+
+
+def check_closed_stdout(folder):
+    spec = write_spec(folder, SOFTWARE + MISC, num_iterations=1000)
+    with subprocess.Popen([CPUPERF, spec, "--duration=20ms"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as p:
+        p.stdout.readline()
+        p.stdout.close()  # | head -1
+        error = p.stderr.read()
+        assert p.wait() == 1, error
+    assert "standard output: Broken pipe" in error, error
+    done = manifest(folder)["num_iterations"]
+    assert 1 <= done < 1000
+    show(folder, "csv")  # all is whole, or it would fail
+    assert len(files(folder)) == done * os.sysconf("SC_NPROCESSORS_ONLN") + 1
+    for verb in (["--help"], ["--list-events"], [spec, "--check-spec"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            p = subprocess.run([CPUPERF, *verb], stdout=full, stderr=subprocess.PIPE, check=False)
+            assert p.returncode == 1, verb
+        p = subprocess.run(f'"{CPUPERF}" {" ".join(verb)} >&-', shell=True, check=False,
+                           stderr=subprocess.DEVNULL)
+        assert p.returncode == 1, verb
+
+
+def check_logs(folder):
+    spec = write_spec(folder, SOFTWARE, num_iterations=1)
+    args = [spec, "--duration=10ms", "--output-path-prefix=", "--session-result-spec-path="]
+    loud = run(*args).stderr
+    for text in ("cpuperf control program starting", "cpuperf control program exiting",
+                 "1 iteration(s), 10 ms per iteration"):
+        assert text in loud, loud
+    assert "1 iteration(s), 2 second(s) per iteration" in run(
+        spec, "--duration=2", "--output-path-prefix=", "--session-result-spec-path=").stderr
+    assert run(*args, "--quiet").stderr == ""
+    args[0] = write_spec(folder, SOFTWARE + [("fixed", "cycle_counter")], num_iterations=1)
+    if not HAS_PMU:
+        assert "warning" in run(*args, "--quiet").stderr
+    assert run(*args, "--quiet=2").stderr == ""
+    assert len(run(*args, "--verbose=9").stderr) >= len(run(*args).stderr)
+    log = f"{folder}/log"
+    for times in (1, 2):  # appended
+        assert run(*args, f"--log-file={log}").stderr == ""
+        with open(log, encoding="utf-8") as f:
+            assert f.read().count("control program starting") == times
+    assert os.stat(log).st_mode & 0o777 == 0o600
+
+
+# ---- ends
+
+def start(folder, *args, events=SOFTWARE, **more):
+    """A long session, when its first manifest is there and its handlers are set."""
+    spec = write_spec(folder, events, num_iterations=100)
+    p = subprocess.Popen([CPUPERF, spec, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, **more)
+    while p.poll() is None and not os.path.exists(f"{folder}/s.cpsession"):
+        time.sleep(0.01)
+    return p
+
+
+def check_signals(folder):
+    cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        shutil.rmtree(folder)
+        os.mkdir(folder)
+        p = start(folder, "--duration=300ms")
+        time.sleep(0.45)  # into the second iteration, or so
+        p.send_signal(number)
+        sent = time.monotonic()
+        out, error = p.communicate(timeout=30)
+        assert p.returncode == 0, (number, error)
+        assert time.monotonic() - sent < 10
+        done = manifest(folder)["num_iterations"]
+        assert 1 <= done < 100 and f"ended after {done} of 100" in error, error
+        assert out.count("Trace 0:") == done and f"\n{done} iteration" in out, out
+        assert len(files(folder)) == done * cpus + 1
+        rows = list(csv.DictReader(io.StringIO(show(folder, "csv"))))
+        last = [r for r in rows if int(r["iteration"]) == done - 1 and r["event"] == "cpu_clock"]
+        assert len(last) == cpus and all(int(r["value"]) > 0 for r in last)
+
+
+def check_second_signal(folder):
+    """One that cannot say that it was stopped waits; the second signal ends it all the same."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while os.write(write, b" " * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    spec = write_spec(folder, SOFTWARE, num_iterations=3)
+    p = subprocess.Popen([CPUPERF, spec, "--quiet", "--duration=1000s", "--output-path-prefix="],
+                         stdout=subprocess.DEVNULL, stderr=write)
+    os.close(write)
+    while not os.path.exists(f"{folder}/s.cpsession"):  # it measures
+        assert p.poll() is None
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert p.poll() is None
+    p.send_signal(signal.SIGINT)
+    assert p.wait(timeout=10) == -signal.SIGINT
+    os.close(read)
+
+
+def check_nohup(folder):
+    p = start(folder, "--duration=50ms", "--num-iterations=8",
+              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    p.send_signal(signal.SIGHUP)
+    out, error = p.communicate(timeout=30)
+    assert p.returncode == 0 and "ended after" not in error, error
+    assert out.count("Trace 0:") == 8
+
+
+def check_stopped(folder):
+    """SIGSTOP and SIGCONT: no burst of iterations afterwards, and it is said."""
+    p = start(folder, "--duration=100ms", "--num-iterations=6")
+    p.send_signal(signal.SIGSTOP)
+    time.sleep(0.6)
+    p.send_signal(signal.SIGCONT)
+    _, error = p.communicate(timeout=30)
+    assert p.returncode == 0
+    assert re.search(r"iteration \d+ was held up: it took \d+ ms instead of \d+", error)
+    assert "was held up: it took" in run(f"--session={folder}/s.cpsession", program=PRINT).stdout
+
+
+def check_two_sessions(folder):
+    """A shorter session after a longer one of the same name: the rest is named, never mixed in."""
+    run(write_spec(folder, SOFTWARE, num_iterations=4), "--duration=10ms")
+    done = run(write_spec(folder, SOFTWARE, num_iterations=2), "--duration=10ms",
+               "--output-format=csv")
+    cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    assert len(files(folder)) == 4 * cpus + 1
+    shown = run(f"--session={folder}/s.cpsession", "--output-format=csv", program=PRINT)
+    assert shown.stdout == done.stdout
+    assert re.search(rf"t\.2\.0\.cpuperf: warning: not of this session.* {2 * cpus - 1} more files "
+                     rf"up to t\.3\.{cpus - 1}\.cpuperf", shown.stderr), shown.stderr
+    # one of the old ones in the place of a new one is not taken for it
+    os.rename(f"{folder}/t.2.0.cpuperf", f"{folder}/t.1.0.cpuperf")
+    shown = run(f"--session={folder}/s.cpsession", "--output-format=csv", program=PRINT, code=1)
+    assert "t.1.0.cpuperf" in shown.stderr
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert not [r for r in rows if (r["iteration"], r["trace"]) == ("1", "0")]
+    assert [r for r in rows if r["iteration"] == "0"]
+
+
+def main():
+    checks = [check for name, check in sorted(globals().items()) if name.startswith("check_")]
+    only = sys.argv[1:]
+    for check in checks:
+        if only and check.__name__ not in only:
+            continue
+        start_s = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="cpuperf-program.") as folder:
+            os.chmod(folder, 0o755)
+            os.mkdir(f"{folder}/x")
+            check(f"{folder}/x")
+        print(f"{check.__name__}: ok, {time.monotonic() - start_s:.1f} s", flush=True)
+
+
+main()
