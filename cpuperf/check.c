@@ -3,6 +3,8 @@
  */
 #include "base/buf.h"
 #include "base/str.h"
+#include "event/model.h"
+#include "events_text.h"
 #include "program.h"
 #include "session/plan.h"
 
@@ -19,21 +21,30 @@ static void add_opened_as(struct buf *out, const struct plan_event *p)
 {
 	const struct event_row *row = p->event.row;
 
-	if (p->set == PLAN_NO_SET) {
+	if (!event_is_perf(&p->event)) {
 		buf_printf(out, "  read from  %s\n", row->source);
 		return;
 	}
-	buf_printf(out, "  opened as  %s (type %u, config 0x%llx);", row->source, row->perf_type,
-		   (unsigned long long)row->perf_config);
+	buf_printf(out, "  opened as  %s;", row->source);
 	add_flags(out, p->asked->flags);
 	if (p->asked->rate)
 		buf_printf(out, "; rate %llu", (unsigned long long)p->asked->rate);
 	buf_addc(out, '\n');
+	for (uint32_t i = 0; i < event_nr_parts(&p->event); i++) {
+		struct event_part part;
+
+		event_part(&p->event, i, &part);
+		buf_adds(out, "  encoding   ");
+		event_add_part(&part, out);
+		buf_addc(out, '\n');
+	}
 }
 
 /* How many fit into one group is the kernel's to say, when they are opened. */
 static void add_place(struct buf *out, const struct plan *plan, const struct plan_event *p)
 {
+	if (p->event.row->missing)
+		return;
 	if (p->set == PLAN_NO_SET && p->event.row->scope == EVENT_SCOPE_SYSTEM) {
 		buf_adds(out, "  where      once for the machine, in trace 0\n");
 		return;
@@ -43,6 +54,8 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 		buf_adds(out, "the software group of CPUs ");
 	else if (p->set == PLAN_HARDWARE)
 		buf_adds(out, "the hardware group (what does not fit: further ones) of CPUs ");
+	else if (p->set == PLAN_ALONE)
+		buf_adds(out, "by itself, once where its PMU has CPUs of its own, of CPUs ");
 	else
 		buf_adds(out, "CPUs ");
 	cpuset_format(&plan->cpus, out);
@@ -71,9 +84,12 @@ static size_t add_plan(struct buf *out, const struct plan *plan)
 	size_t nr_working = 0;
 
 	str_format_duration(plan->spec->duration_ns, duration, sizeof(duration));
-	buf_printf(out, "%s: valid: %s, %zu event(s), %llu iteration(s) of %s, %u CPU(s)\n",
+	buf_printf(out, "%s: valid: %s, %zu event(s), %llu iteration(s) of %s, %u CPU(s)",
 		   plan->spec->source, plan->is_sampling ? "sampling" : "tally", plan->nr_events,
 		   (unsigned long long)plan->spec->num_iterations, duration, plan->nr_cpus);
+	if (model_canonical(plan->spec->model_name))
+		buf_printf(out, ", CPU model %s", model_canonical(plan->spec->model_name));
+	buf_addc(out, '\n');
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		add_event(out, plan, &plan->events[i]);
 		nr_working += plan->events[i].support.state == READING_OK;

@@ -1,13 +1,13 @@
 /*
- * --list-events and --describe-event, from the catalogue's rows.
+ * --list-events: the events that match a pattern, in each output format.
  */
-#include "api/live.h"
-#include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "event/model.h"
+#include "events_text.h"
 #include "program.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,70 +15,149 @@ enum { MAX_LIST_BYTES = 64 << 20 };
 
 struct list {
 	struct buf out;
+	const struct list_format *format;
 	const char *pattern;
+	const struct host *host;
 	const struct event_group *group; /* the last one printed */
+	size_t nr, nr_not_working;
 };
 
-static bool matches(const char *pattern, const struct event *ev)
-{
-	char spelled[160];
+struct list_format {
+	const char *name;
+	const struct screen_field *header; /* NULL: none */
+	void (*add)(struct list *l, const struct event_facts *f);
+};
 
-	if (!pattern)
-		return true;
-	snprintf(spelled, sizeof(spelled), "%s:%s", ev->group->name, ev->row->name);
-	return str_glob(pattern, spelled) || str_glob(pattern, ev->row->name) ||
-	       str_glob(pattern, ev->row->description);
+static void add_text(struct list *l, const struct event_facts *f)
+{
+	if (l->group != f->event.group)
+		buf_printf(&l->out, "\nGroup %s\n", f->event.group->name);
+	l->group = f->event.group;
+	event_add_line(f, &l->out);
 }
 
-static void add_event(struct buf *out, const struct event *ev)
+static void add_csv(struct list *l, const struct event_facts *f)
 {
-	buf_printf(out, "%s: %s\n", ev->row->name, ev->row->description);
+	screen_write_csv(&l->out, event_fields, EVENT_NR_LIST_FIELDS, f);
+}
+
+static void add_ndjson(struct list *l, const struct event_facts *f)
+{
+	screen_write_json(&l->out, event_fields, EVENT_NR_LIST_FIELDS, f);
+}
+
+/* For the shell's completion: what --describe-event takes. */
+static void add_name(struct list *l, const struct event_facts *f)
+{
+	buf_printf(&l->out, "%s:%s\n", f->event.group->name, f->event.row->name);
+}
+
+static const struct list_format formats[] = {
+    {"text", NULL, add_text},
+    {"csv", event_fields, add_csv},
+    {"ndjson", NULL, add_ndjson},
+    {"names", NULL, add_name},
+};
+
+static const struct list_format *find_format(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return &formats[0];
+}
+
+static bool matches_name(const char *pattern, const char *group, const char *name)
+{
+	char spelled[256];
+
+	if (!name)
+		return false;
+	snprintf(spelled, sizeof(spelled), "%s:%s", group, name);
+	return str_glob(pattern, spelled) || str_glob(pattern, name);
+}
+
+static bool matches(const struct list *l, const struct event *ev)
+{
+	const struct event_row *row = ev->row;
+
+	return !l->pattern || matches_name(l->pattern, ev->group->name, row->name) ||
+	       matches_name(l->pattern, ev->group->name, row->alias) ||
+	       str_glob(l->pattern, row->description);
 }
 
 static int list_one(const struct event *ev, void *arg)
 {
 	struct list *l = arg;
+	struct event_facts facts;
 
-	if (!matches(l->pattern, ev))
+	if (!matches(l, ev))
 		return 0;
-	if (l->group != ev->group)
-		buf_printf(&l->out, "\nGroup %s\n", ev->group->name);
-	l->group = ev->group;
-	add_event(&l->out, ev);
+	/* what is only named needs no look at the machine */
+	event_facts_init(&facts, l->format->add == add_name ? NULL : l->host, ev);
+	l->format->add(l, &facts);
+	l->nr++;
+	l->nr_not_working += facts.support.state != READING_OK;
+	event_facts_fini(&facts);
 	return buf_error(&l->out);
 }
 
-int list_events(const struct options *o)
+static bool asks_for(const char *pattern, const struct event_group *g)
 {
-	struct list l = {.pattern = o->list_pattern};
-	int status;
+	const char *colon = pattern ? strchr(pattern, ':') : NULL;
 
-	buf_init(&l.out, MAX_LIST_BYTES);
-	catalogue_each(&live_catalogue, list_one, &l); /* its errors are the buffer's */
-	if (l.out.len == 0 && o->list_pattern) {
-		log_error("no event matches \"%s\"", o->list_pattern);
-		status = EXIT_FAILED;
-	} else {
-		status = print_result(&l.out);
-	}
-	buf_fini(&l.out);
-	return status;
+	return !colon || strncasecmp(pattern, g->name, (size_t)(colon - pattern)) == 0;
 }
 
-int describe_event(const struct options *o)
+/* Tracepoints are there or they are not: one that every kernel has tells why. */
+static void say_no_tracepoints(const struct catalogue *c)
 {
+	const struct event_row *row;
 	struct err e = {0};
-	struct event ev;
-	struct buf out;
-	int status, rc = catalogue_find_spelled(&live_catalogue, o->describe_event, &ev, &e);
 
-	if (rc) {
-		log_err(LOG_ERROR, &e);
-		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	}
-	buf_init(&out, MAX_LIST_BYTES);
-	add_event(&out, &ev);
-	status = print_result(&out);
-	buf_fini(&out);
+	if (event_tracepoint_group.makers[0]->find(c, "sched:sched_switch", &row, &e) && e.msg[0])
+		log_info("group tracepoint: %s; %s", e.msg, e.hint);
+}
+
+/* What the list itself cannot show. */
+static void say_more(const struct list *l, const struct catalogue *c)
+{
+	char reason[512];
+
+	model_missing_reason(c, reason, sizeof(reason));
+	if (reason[0] && asks_for(l->pattern, &event_model_group))
+		log_info("group model: %s", reason);
+	if (asks_for(l->pattern, &event_tracepoint_group))
+		say_no_tracepoints(c);
+	if (l->nr_not_working)
+		log_info("%zu of %zu event(s) do not work here, as marked; --describe-event says "
+			 "why and what to do",
+			 l->nr_not_working, l->nr);
+}
+
+static int print_list(struct list *l)
+{
+	if (l->nr || !l->pattern)
+		return print_result(&l->out);
+	log_error("no event matches \"%s\"", l->pattern);
+	return EXIT_FAILED;
+}
+
+int list_events(const struct options *o, const struct catalogue *c)
+{
+	struct list l = {
+	    .pattern = o->list_pattern, .host = c->host, .format = find_format(o->output_format)};
+	int status, rc;
+
+	buf_init(&l.out, MAX_LIST_BYTES);
+	if (l.format->header)
+		screen_write_csv_header(&l.out, l.format->header, EVENT_NR_LIST_FIELDS);
+	rc = catalogue_each(c, list_one, &l);
+	if (rc)
+		log_error("the list of events: %s", strerror(-rc));
+	status = rc ? EXIT_FAILED : print_list(&l);
+	if (!rc)
+		say_more(&l, c);
+	buf_fini(&l.out);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include "event/model.h"
 #include "host/host.h"
 #include "program.h"
+#include "screen/format.h"
 #include "session/plan.h"
 #include "spec/keys.h"
 
@@ -96,20 +97,42 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* This machine and the events that it or another CPU model has. */
+struct machine {
+	struct host host;
+	struct live_catalogue events;
+};
+
+static int machine_init(struct machine *m, const char *model, struct err *e)
+{
+	int rc = host_load(&root_live, &m->host, e);
+
+	if (rc == 0)
+		live_catalogue_init(&m->events, &m->host, model);
+	return rc;
+}
+
+static void machine_fini(struct machine *m)
+{
+	live_catalogue_fini(&m->events);
+	host_fini(&m->host);
+}
+
 /* Events are resolved although the spec has errors, so that all are told together. */
-static int with_plan(const struct options *o, const struct spec *spec, const struct host *host,
+static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m,
 		     struct err_list *errs, int status)
 {
+	int rc = o->check_spec ? 0 : live_check_model(&m->events, spec, errs), made;
 	struct plan plan;
-	int rc = plan_make(spec, &live_catalogue, host, &plan, errs);
 
-	if (rc || status) {
+	made = plan_make(spec, &m->events.catalogue, &m->host, &plan, errs);
+	if (rc || made || status) {
 		log_errors(errs);
 		status = status ? status : EXIT_FAILED;
 	} else {
 		status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
 	}
-	if (rc == 0)
+	if (made == 0)
 		plan_fini(&plan);
 	return status;
 }
@@ -118,15 +141,15 @@ static int with_spec(const struct options *o, const struct spec *spec, struct er
 		     int status)
 {
 	struct err e = {0};
-	struct host host;
+	struct machine m;
 
-	if (host_load(&root_live, &host, &e)) {
+	if (machine_init(&m, spec->model_name, &e)) {
 		err_list_insert(errs, &e);
 		log_errors(errs);
 		return EXIT_FAILED;
 	}
-	status = with_plan(o, spec, &host, errs, status);
-	host_fini(&host);
+	status = with_plan(o, spec, &m, errs, status);
+	machine_fini(&m);
 	return status;
 }
 
@@ -136,6 +159,10 @@ static int measure(const struct options *o)
 	struct spec spec;
 	int status;
 
+	if (!screen_format_find(o->output_format)) {
+		log_error("--output-format=%s is for --list-events alone", o->output_format);
+		return EXIT_USAGE;
+	}
 	if (!o->spec_file) {
 		struct err e = {0};
 
@@ -153,14 +180,42 @@ static int measure(const struct options *o)
 	return status;
 }
 
+/* --model-name, which is a key of the spec too. */
+static const char *asked_model(const struct options *o)
+{
+	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++)
+		if (strcmp(key_rows[key].name, "model_name") == 0 && o->overrides[key])
+			return o->overrides[key];
+	return "default";
+}
+
+static int look_at_events(const struct options *o)
+{
+	struct err e = {0};
+	struct machine m;
+	int status;
+
+	/* that of another architecture's CPU has fixed and arch, and the list says the rest */
+	if (model_check(asked_model(o), &e) == -ENOENT) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	if (machine_init(&m, asked_model(o), &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	status = o->list_events ? list_events(o, &m.events.catalogue)
+				: describe_event(o, &m.events.catalogue);
+	machine_fini(&m);
+	return status;
+}
+
 static int run(const struct options *o)
 {
 	if (o->list_specs)
 		return list_specs();
-	if (o->list_events)
-		return list_events(o);
-	if (o->describe_event)
-		return describe_event(o);
+	if (o->list_events || o->describe_event)
+		return look_at_events(o);
 	return measure(o);
 }
 

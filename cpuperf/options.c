@@ -26,7 +26,7 @@ static int set_list_events(const struct opt_row *row, const char *value, void *t
 static int set_output_format(const struct opt_row *row, const char *value, void *target,
 			     struct err *e)
 {
-	if (screen_format_find(value))
+	if (screen_format_find(value) || strcmp(value, OPTIONS_FORMAT_NAMES) == 0)
 		return opt_set_string(row, value, target, e);
 	return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
 }
@@ -57,9 +57,10 @@ static const struct opt_row before[] = {
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "text csv ndjson",
+     .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
-     .help = "How results are printed on standard output: text (the default), csv or ndjson.",
+     .help = "How results are printed on standard output: text (the default), csv or ndjson. "
+	     "With --list-events also names: group:name alone.",
      .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
     {.name = "list-events",
@@ -67,13 +68,17 @@ static const struct opt_row before[] = {
      .metavar = "PATTERN",
      .section = "Looking around",
      .help = "List the events, or those whose name, group:name or description matches the glob "
-	     "PATTERN (without wildcards: contains it).",
+	     "PATTERN (without wildcards: contains it). With --model-name those of another CPU "
+	     "model.",
      .set = set_list_events},
     {.name = "describe-event",
      .arg = OPT_REQUIRED,
      .metavar = "GROUP:NAME",
+     .complete = OPT_COMPLETE_COMMAND,
+     .words = "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES,
      .section = "Looking around",
-     .help = "Describe one event.",
+     .help = "Describe one event: what it counts, how it is opened, whether it works here and if "
+	     "not what to do.",
      .set = opt_set_string,
      .offset = offsetof(struct options, describe_event)},
     FLAG("list-specs", list_specs, "Looking around", "List the specs that are found by name."),

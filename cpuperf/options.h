@@ -11,6 +11,9 @@
 
 enum { OPTIONS_MAX_OVERRIDES = 32 };
 
+/* The output format of --list-events alone: group:name, one a line; cheap, for completion. */
+#define OPTIONS_FORMAT_NAMES "names"
+
 struct options {
 	struct opt_std std;
 	bool check_spec, list_events, list_specs, strict;

@@ -13,9 +13,10 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct buf;
 struct host;
 
-/* list.c */
-int list_events(const struct options *o);
-int describe_event(const struct options *o);
+/* list.c, describe.c */
+struct catalogue;
+int list_events(const struct options *o, const struct catalogue *c);
+int describe_event(const struct options *o, const struct catalogue *c);
 
 /* specs.c: the search for a spec named without a folder. */
 int list_specs(void);

@@ -115,7 +115,7 @@ static void warn_event(const struct recorder *r, size_t i)
 	add_names(r, i, &names);
 	if (ev->nr_cpus)
 		err_set(&e, -ENOENT, "on %u of %u CPUs only (on the others %s): %s", ev->nr_cpus,
-			r->plan->nr_cpus, ev->support.reason, buf_str(&names));
+			ev->nr_wanted, ev->support.reason, buf_str(&names));
 	else
 		err_set(&e, -ENOENT, "%s: %s: %s", reading_state_name(ev->support.state),
 			ev->support.reason, buf_str(&names));
@@ -131,7 +131,9 @@ static size_t warn_events(const struct recorder *r)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++) {
-		if (session_event(r->session, i)->nr_cpus == r->plan->nr_cpus)
+		const struct session_event *ev = session_event(r->session, i);
+
+		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
 		warn_event(r, i);
 		nr++;

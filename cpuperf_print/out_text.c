@@ -66,14 +66,10 @@ static unsigned label_width(const struct table *t)
 
 static void put_number(struct buf *b, const struct table_column *column, const struct cell *c)
 {
-	if (!cell_has_value(c)) {
+	if (cell_has_value(c))
+		screen_number_text(b, column->kind, c);
+	else
 		buf_adds(b, cell_state_name(c->state));
-	} else if (column->kind == EVENT_SHARE) {
-		screen_decimal(b, c->value, 1);
-		buf_addc(b, '%');
-	} else {
-		buf_u64_commas(b, c->count);
-	}
 }
 
 /* Counts per second; values as they are, in short. */

@@ -1,8 +1,10 @@
 /*
- * A developer's tool: prints the texts that are made from the tables of keys and options, for
- * scripts/generate to put into the tree. One row per text. Not installed; knows nothing of
+ * A developer's tool: prints the texts that are made from the tables of keys, options and events,
+ * for scripts/generate to put into the tree. One row per text. Not installed; knows nothing of
  * where the texts go.
  */
+#include "../cpuperf/events_text.h"
+#include "api/live.h"
 #include "base/buf.h"
 #include "base/opt.h"
 #include "spec/keys.h"
@@ -34,14 +36,90 @@ static void add_man_keys(const struct opt_table *unused, struct buf *out)
 	keys_to_man(out);
 }
 
+static const char events_head[] =
+    "<!-- made from the tables of events by scripts/generate -->\n"
+    "# Events\n\n"
+    "Every event is `group:name`. `cpuperf --list-events` lists those of a machine and marks what\n"
+    "does not work there; `cpuperf --describe-event=group:name` says what one counts, how it is\n"
+    "opened, and what to do if it does not work. Both take `--model-name=skl` for another CPU.\n\n"
+    "Below are the events that stand in tables. The rest are made on each machine:\n\n"
+    "| group | spelled | from |\n"
+    "|---|---|---|\n"
+    "| model | `EVENT`, `EVENT:UMASK` in the vendor's names, any case | libpfm4 |\n"
+    "| model | the kernel's own names, such as `cpu-cycles` | sysfs, the core PMU |\n"
+    "| model | `r01c2`, `cpu/event=0xc0,umask=0x1/` | raw encodings |\n"
+    "| arch | `inst_retired` and its like, on ARM | the architecture |\n"
+    "| misc | `energy_pkg`, `msr_tsc`, `cstate_pkg_c6_residency` | sysfs, the PMUs power, msr, "
+    "cstate |\n"
+    "| misc | `pmu/event/`, such as `uncore_imc_0/cas_count_read/` | sysfs, other PMUs |\n"
+    "| misc | `package_temperature`, `cpu_frequency`, `hwmon/...`, `thermal/...` | hwmon, thermal, "
+    "cpufreq |\n"
+    "| tracepoint | `sched:sched_switch` | tracefs |\n\n"
+    "A flag `os` or `user` that stands alone counts the kernel's or the programs' side only; the\n"
+    "column *alone* says which of them an event knows. Both together, or neither, mean all.\n";
+
+/* A cell of a table: a bar would end it. */
+static void add_cell(struct buf *out, const char *text)
+{
+	buf_adds(out, " ");
+	for (; *text; text++)
+		buf_printf(out, *text == '|' ? "\\%c" : "%c", *text);
+	buf_adds(out, " |");
+}
+
+struct events_text {
+	struct buf *out;
+	const struct event_group *group; /* the last one */
+};
+
+static int add_event_line(const struct event *ev, void *arg)
+{
+	const struct event_row *row = ev->row;
+	struct events_text *t = arg;
+	struct buf *out = t->out;
+
+	if (t->group != ev->group)
+		buf_printf(out,
+			   "\n## %s\n\n%s\n\n| name | unit | kind | scope | alone | source | "
+			   "counts |\n|---|---|---|---|---|---|---|\n",
+			   ev->group->name, ev->group->description);
+	t->group = ev->group;
+	buf_printf(out, "| `%s`%s%s%s |", row->name, row->alias ? ", `" : "",
+		   row->alias ? row->alias : "", row->alias ? "`" : "");
+	add_cell(out, row->unit);
+	add_cell(out, event_kind_name(row->kind));
+	add_cell(out, event_scope_name(row->scope));
+	add_cell(out, event_alone_name(row->alone));
+	add_cell(out, row->source);
+	add_cell(out, row->description);
+	buf_addc(out, '\n');
+	return buf_error(out);
+}
+
+static void add_events(const struct opt_table *unused, struct buf *out)
+{
+	struct events_text t = {.out = out};
+	struct live_catalogue events;
+
+	(void)unused;
+	buf_adds(out, events_head);
+	live_catalogue_init(&events, NULL, NULL);
+	catalogue_each(&events.catalogue, add_event_line, &t); /* its errors are the buffer's */
+	live_catalogue_fini(&events);
+}
+
 /* what NAME; a NULL name stands for each program. */
 static const struct text {
 	const char *what, *name;
 	void (*add)(const struct opt_table *program, struct buf *out);
 } texts[] = {
-    {"schema", "cpspec", add_cpspec_schema}, {"schema", "cpsession", add_cpsession_schema},
-    {"man-keys", "cpspec", add_man_keys},    {"man-options", NULL, opt_man_section},
-    {"bash", NULL, opt_complete_bash},       {"zsh", NULL, opt_complete_zsh},
+    {"schema", "cpspec", add_cpspec_schema},
+    {"schema", "cpsession", add_cpsession_schema},
+    {"man-keys", "cpspec", add_man_keys},
+    {"man-options", NULL, opt_man_section},
+    {"bash", NULL, opt_complete_bash},
+    {"zsh", NULL, opt_complete_zsh},
+    {"events", "md", add_events},
 };
 
 static const struct opt_table *find_program(const char *name)
@@ -77,7 +155,7 @@ int main(int argc, char **argv)
 		    (texts[i].name ? strcmp(texts[i].name, argv[2]) == 0 : program != NULL))
 			return print_text(&texts[i], program);
 	}
-	fputs("usage: cpuperf_generate schema cpspec|cpsession, man-keys cpspec, or\n"
+	fputs("usage: cpuperf_generate schema cpspec|cpsession, man-keys cpspec, events md, or\n"
 	      "       man-options|bash|zsh cpuperf|cpuperf_print\n",
 	      stderr);
 	return 2;

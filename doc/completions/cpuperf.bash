@@ -1,15 +1,39 @@
 # bash completion of cpuperf; generated from its option table
+# WORD VALUE PROGRAM ARGUMENT...: from what the program prints
+_cpuperf_values() {
+	local word=$1 value=$2 line part
+	local before=${word%"$value"} cut=${word%"${word##*["$COMP_WORDBREAKS"]}"}
+	local -A seen=()
+	while IFS= read -r line; do
+		[[ $line == "$value"* ]] || continue
+		part=${line:${#value}}
+		[[ $part == *:* ]] && part=${part%%:*}:
+		part=$before$value$part
+		[[ ${seen[$part]-} ]] || COMPREPLY+=("${part#"$cut"}")
+		seen[$part]=1
+	done < <("${@:3}" 2>/dev/null)
+	[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace
+}
 _cpuperf() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	local cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} word value prev
 	COMPREPLY=()
-	if [[ $cur == "=" ]]; then cur=; elif [[ $prev == "=" ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi
+	word=${line##*[[:space:]]}
+	line=${line%"$word"}
+	line=${line%"${line##*[![:space:]]}"}
+	value=$word prev=${line##*[[:space:]]}
+	[[ $word == --*=* ]] && value=${word#*=} prev=${word%%=*}
+	[[ $cur == "=" ]] && cur=
 	case $prev in
 	--spec-file)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson names" -- "$cur"))
+		return
+		;;
+	--describe-event)
+		_cpuperf_values "$word" "$value" "$1" --list-events --quiet --output-format=names
 		return
 		;;
 	--log-file)

@@ -1,8 +1,13 @@
 # bash completion of cpuperf_print; generated from its option table
 _cpuperf_print() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	local cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} word value prev
 	COMPREPLY=()
-	if [[ $cur == "=" ]]; then cur=; elif [[ $prev == "=" ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi
+	word=${line##*[[:space:]]}
+	line=${line%"$word"}
+	line=${line%"${line##*[![:space:]]}"}
+	value=$word prev=${line##*[[:space:]]}
+	[[ $word == --*=* ]] && value=${word#*=} prev=${word%%=*}
+	[[ $cur == "=" ]] && cur=
 	case $prev in
 	--session)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")

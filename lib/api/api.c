@@ -152,6 +152,7 @@ static int record_plan(struct client *c, const struct plan *plan)
 static int record_spec(struct client *c, const struct spec *spec)
 {
 	struct err_list errs = {0};
+	struct live_catalogue events;
 	struct err e = {0};
 	struct host host;
 	struct plan plan;
@@ -159,13 +160,16 @@ static int record_spec(struct client *c, const struct spec *spec)
 
 	if (rc)
 		return fail(c->e, &e);
-	rc = plan_make(spec, &live_catalogue, &host, &plan, &errs);
+	live_catalogue_init(&events, &host, spec->model_name);
+	rc = live_check_model(&events, spec, &errs);
+	rc = rc ? rc : plan_make(spec, &events.catalogue, &host, &plan, &errs);
 	if (rc) {
 		fail_list(c->e, &errs, rc);
 	} else {
 		rc = record_plan(c, &plan);
 		plan_fini(&plan);
 	}
+	live_catalogue_fini(&events);
 	host_fini(&host);
 	return rc;
 }

@@ -4,11 +4,48 @@
 #include "api/live.h"
 
 #include "collect/collect.h"
+#include "event/model.h"
 
-static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
-						   &collect_misc_group, &event_software_group};
+#include <errno.h>
 
-const struct catalogue live_catalogue = {groups, sizeof(groups) / sizeof(groups[0])};
+/* Some 10,000 rows of a large server, with their boxes, take a tenth of it. */
+enum { MAX_ROWS_BYTES = 256 << 20 };
+
+static const struct event_group *const groups[] = {
+    &event_arch_group,   &event_fixed_group,    &event_model_group,
+    &collect_misc_group, &event_software_group, &event_tracepoint_group,
+};
+
+void live_catalogue_init(struct live_catalogue *c, const struct host *host, const char *model)
+{
+	arena_init(&c->arena, MAX_ROWS_BYTES);
+	c->catalogue = (struct catalogue){.groups = groups,
+					  .nr_groups = sizeof(groups) / sizeof(groups[0]),
+					  .host = host,
+					  .arena = host ? &c->arena : NULL,
+					  .model = model_canonical(model)};
+}
+
+void live_catalogue_fini(struct live_catalogue *c)
+{
+	arena_fini(&c->arena);
+}
+
+int live_check_model(const struct live_catalogue *c, const struct spec *spec, struct err_list *errs)
+{
+	char detected[128];
+	struct err e = {0};
+
+	if (!model_is_foreign(&c->catalogue) || model_check(spec->model_name, NULL) == -ENOENT)
+		return 0;
+	model_describe_host(c->catalogue.host, detected, sizeof(detected));
+	err_set_at(&e, -ENOTSUP, spec->source, spec->model_pos.line, spec->model_pos.column,
+		   "this is for the CPU model %s, and this CPU is %s", spec->model_name, detected);
+	err_hint(&e, "--check-spec checks it for that model; to measure this CPU, leave model_name "
+		     "out or say \"default\"");
+	err_list_insert(errs, &e);
+	return -ENOTSUP;
+}
 
 void live_columns(struct table *t, const struct plan *plan, const struct session *s)
 {
@@ -23,6 +60,7 @@ void live_columns(struct table *t, const struct plan *plan, const struct session
 		    .unit = p->event.row->unit,
 		    .kind = p->event.row->kind,
 		    .scope = p->event.row->scope,
+		    .scale = p->event.row->scale,
 		    .reason = ev->nr_cpus ? NULL : ev->support.reason,
 		};
 	}
@@ -35,9 +73,13 @@ void live_iteration(struct table *t, const struct session *s, const struct sessi
 	table_set_time(t, it->start_ns, it->end_ns, &it->clocks);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		t->row_cpu[row] = it->traces[row].cpu;
-		for (size_t i = 0; i < t->nr_columns; i++)
+		for (size_t i = 0; i < t->nr_columns; i++) {
+			const struct reading *end = &it->traces[row].end[i];
+
 			table_set(t, row, i, session_event(s, i)->support.state,
-				  &it->traces[row].start[i], &it->traces[row].end[i]);
+				  &it->traces[row].start[i],
+				  end->state == READING_NONE ? NULL : end);
+		}
 	}
 	table_total(t);
 }

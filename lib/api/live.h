@@ -5,11 +5,26 @@
 #ifndef API_LIVE_H
 #define API_LIVE_H
 
+#include "base/arena.h"
 #include "metric/table.h"
 #include "session/session.h"
 
-/* All groups, in the order in which they are listed. */
-extern const struct catalogue live_catalogue;
+/* All groups, in the order in which they are listed, and the memory of the rows that are made.
+ * Does not move between init and fini. */
+struct live_catalogue {
+	struct catalogue catalogue;
+	struct arena arena;
+};
+
+/* host: borrowed; NULL: the tables alone. model: whose events are meant, as the spec names it;
+ * borrowed; NULL, "" and "default": this CPU's. Takes no memory until events are asked for. */
+void live_catalogue_init(struct live_catalogue *c, const struct host *host, const char *model);
+void live_catalogue_fini(struct live_catalogue *c);
+
+/* Whether the spec's model_name, which c was made for, is this machine's: 0, or -ENOTSUP with
+ * an error that names the detected one. A name that nobody knows is plan_make's to refuse. */
+int live_check_model(const struct live_catalogue *c, const struct spec *spec,
+		     struct err_list *errs);
 
 /* Fills the columns from an opened session of the plan. Strings are borrowed from both. */
 void live_columns(struct table *t, const struct plan *plan, const struct session *s);

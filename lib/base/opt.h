@@ -12,14 +12,20 @@ struct buf;
 struct err;
 
 enum opt_arg { OPT_NONE, OPT_REQUIRED, OPT_OPTIONAL };
-enum opt_complete { OPT_COMPLETE_NONE, OPT_COMPLETE_FILE, OPT_COMPLETE_DIR, OPT_COMPLETE_WORDS };
+enum opt_complete {
+	OPT_COMPLETE_NONE,
+	OPT_COMPLETE_FILE,
+	OPT_COMPLETE_DIR,
+	OPT_COMPLETE_WORDS,
+	OPT_COMPLETE_COMMAND, /* what the program prints, a value per line, with these arguments */
+};
 
 struct opt_row {
 	const char *name; /* without the dashes */
 	enum opt_arg arg;
 	const char *metavar;        /* "FILE", "N"; NULL without an argument */
 	enum opt_complete complete; /* of the argument */
-	const char *words;          /* OPT_COMPLETE_WORDS: separated by spaces */
+	const char *words;          /* WORDS: they; COMMAND: the arguments; separated by spaces */
 	const char *section;        /* help heading; rows of a section stand together */
 	const char *help;           /* one or more sentences, wrapped when printed */
 	/* Takes the value (NULL if there is none); value points into argv. 0 or -errno with *e. */

@@ -103,34 +103,78 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 	}
 }
 
-static void add_bash_case(struct buf *out, const struct opt_row *row)
+/* bash hands over "--name=group:na" as the words "--name" "=" "group" ":" "na", since '=' and ':'
+ * are in COMP_WORDBREAKS, and replaces only the last one: so the option and the value are taken
+ * from the line itself, and what stands before the break is cut from each answer.
+ * Values such as group:name are offered up to their next colon: a group of thousands is one word
+ * first. */
+static const char bash_values[] =
+    "\tlocal word=$1 value=$2 line part\n"
+    "\tlocal before=${word%\"$value\"} cut=${word%\"${word##*[\"$COMP_WORDBREAKS\"]}\"}\n"
+    "\tlocal -A seen=()\n"
+    "\twhile IFS= read -r line; do\n"
+    "\t\t[[ $line == \"$value\"* ]] || continue\n"
+    "\t\tpart=${line:${#value}}\n"
+    "\t\t[[ $part == *:* ]] && part=${part%%:*}:\n"
+    "\t\tpart=$before$value$part\n"
+    "\t\t[[ ${seen[$part]-} ]] || COMPREPLY+=(\"${part#\"$cut\"}\")\n"
+    "\t\tseen[$part]=1\n"
+    "\tdone < <(\"${@:3}\" 2>/dev/null)\n"
+    "\t[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace\n"
+    "}\n";
+
+static void add_bash_values(const struct opt_table *t, struct buf *out)
 {
-	if (row->complete == OPT_COMPLETE_NONE)
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		if (t->rows[i].complete != OPT_COMPLETE_COMMAND)
+			continue;
+		buf_printf(out, "# WORD VALUE PROGRAM ARGUMENT...: from what the program prints\n");
+		buf_printf(out, "_%s_values() {\n%s", t->program, bash_values);
 		return;
-	buf_printf(out, "\t--%s)\n\t\t", row->name);
-	if (row->complete == OPT_COMPLETE_WORDS)
+	}
+}
+
+static void add_bash_reply(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+{
+	if (row->complete == OPT_COMPLETE_COMMAND)
+		buf_printf(out, "_%s_values \"$word\" \"$value\" \"$1\" %s", t->program,
+			   row->words);
+	else if (row->complete == OPT_COMPLETE_WORDS)
 		buf_printf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", row->words);
 	else
 		buf_printf(
 		    out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
 		    row->complete == OPT_COMPLETE_DIR ? 'd' : 'f');
+}
+
+static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+{
+	if (row->complete == OPT_COMPLETE_NONE)
+		return;
+	buf_printf(out, "\t--%s)\n\t\t", row->name);
+	add_bash_reply(out, t, row);
 	buf_adds(out, "\n\t\treturn\n\t\t;;\n");
 }
 
-/* bash hands over "--name=val" as the words "--name" "=" "val": '=' is in COMP_WORDBREAKS. */
 void opt_complete_bash(const struct opt_table *t, struct buf *out)
 {
-	buf_printf(out,
-		   "# bash completion of %s; generated from its option table\n"
-		   "_%s() {\n"
-		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		   "\tCOMPREPLY=()\n"
-		   "\tif [[ $cur == \"=\" ]]; then cur=; elif [[ $prev == \"=\" ]]; then "
-		   "prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-		   "\tcase $prev in\n",
-		   t->program, t->program);
+	buf_printf(out, "# bash completion of %s; generated from its option table\n", t->program);
+	add_bash_values(t, out);
+	buf_printf(
+	    out,
+	    "_%s() {\n"
+	    "\tlocal cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} word value prev\n"
+	    "\tCOMPREPLY=()\n"
+	    "\tword=${line##*[[:space:]]}\n"
+	    "\tline=${line%%\"$word\"}\n"
+	    "\tline=${line%%\"${line##*[![:space:]]}\"}\n"
+	    "\tvalue=$word prev=${line##*[[:space:]]}\n"
+	    "\t[[ $word == --*=* ]] && value=${word#*=} prev=${word%%%%=*}\n"
+	    "\t[[ $cur == \"=\" ]] && cur=\n"
+	    "\tcase $prev in\n",
+	    t->program);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		add_bash_case(out, &t->rows[i]);
+		add_bash_case(out, t, &t->rows[i]);
 	buf_adds(out, "\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"");
 	for (size_t i = 0; i < t->nr_rows; i++)
 		buf_printf(out, "%s--%s%s", i ? " " : "", t->rows[i].name,
@@ -178,6 +222,9 @@ static void add_zsh_argument(struct buf *out, const struct opt_row *row)
 		buf_adds(out, "_files");
 	else if (row->complete == OPT_COMPLETE_DIR)
 		buf_adds(out, "_files -/");
+	else if (row->complete == OPT_COMPLETE_COMMAND)
+		buf_printf(out, "{compadd -- ${(f)\"$(_call_program values $words[1] %s)\"}}",
+			   row->words);
 }
 
 void opt_complete_zsh(const struct opt_table *t, struct buf *out)

@@ -1,5 +1,6 @@
 /*
- * The table of collectors, and the reading of those in use.
+ * The table of collectors, and the reading of those in use: the sources of many values, and the
+ * files of one. Which sensors a machine has is known in sensors.c.
  */
 #include "collect/collect.h"
 
@@ -10,6 +11,8 @@
 #include "base/sys.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_stat.h"
+#include "collect/sensors.h"
+#include "collect/value_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,13 +60,18 @@ static const struct event_row misc_rows[] = {
 };
 /* clang-format on */
 
+static const struct event_maker *const makers[] = {&event_uncore_maker, &event_energy_maker,
+						   &collect_sensor_maker};
+
 const struct event_group collect_misc_group = {
     .name = "misc",
-    .description = "What /proc tells of the machine; read, not opened.",
+    .description = "What /proc and sysfs tell of the machine: counts of its parts, sensors.",
     .id = EVENT_GROUP_MISC,
     .is_perf = false,
     .rows = misc_rows,
     .nr_rows = sizeof(misc_rows) / sizeof(misc_rows[0]),
+    .makers = makers,
+    .nr_makers = sizeof(makers) / sizeof(makers[0]),
 };
 
 /* One file in use. */
@@ -75,11 +83,13 @@ struct open_source {
 };
 
 struct collect {
+	struct root root;
 	const struct event *events;
 	size_t nr_events;
 	uint32_t nr_cpus;
 	struct buf text;
 	struct open_source open[NR_COLLECTORS];
+	struct value_files *values; /* of each event; zeroes where it has none; owned */
 };
 
 /* /proc/stat of 8,192 CPUs and their interrupts stays well below this. */
@@ -90,7 +100,7 @@ static size_t state_bytes(const struct collect *c, const struct collect_source *
 	return s->state_bytes + (size_t)c->nr_cpus * s->cpu_bytes;
 }
 
-static int open_one(struct collect *c, const struct root *root, enum collector which)
+static int open_source(struct collect *c, enum collector which)
 {
 	struct open_source *o = &c->open[which];
 
@@ -99,11 +109,28 @@ static int open_one(struct collect *c, const struct root *root, enum collector w
 	o->state = mem_zalloc(state_bytes(c, sources[which]));
 	if (!o->state)
 		return -ENOMEM;
-	o->fd = root_open(root, sources[which]->path);
+	o->fd = root_open(&c->root, sources[which]->path);
 	o->status = o->fd < 0 ? o->fd : 0;
 	if (o->fd < 0)
 		o->fd = -1;
 	return o->status;
+}
+
+static bool is_per_cpu(const struct event_row *row)
+{
+	return row->scope == EVENT_SCOPE_CPU;
+}
+
+static int open_event(struct collect *c, size_t i)
+{
+	const struct event_row *row = c->events[i].row;
+
+	if (row->missing)
+		return -ENODEV;
+	if (row->collector < NR_COLLECTORS)
+		return open_source(c, (enum collector)row->collector);
+	return value_files_open(&c->root, row->source, is_per_cpu(row) ? c->nr_cpus : 0,
+				&c->values[i]);
 }
 
 static uint32_t count_possible_cpus(const struct root *root)
@@ -121,22 +148,37 @@ static uint32_t count_possible_cpus(const struct root *root)
 	return nr ? nr : CPUSET_MAX_CPU;
 }
 
-int collect_open(const struct root *root, const struct event *events, size_t nr,
-		 struct collect **out, int *states)
+static struct collect *collect_new(const struct root *root, const struct event *events, size_t nr)
 {
 	struct collect *c = mem_zalloc(sizeof(*c));
 
 	if (!c)
-		return -ENOMEM;
+		return NULL;
+	c->values = mem_calloc(nr ? nr : 1, sizeof(*c->values));
+	if (!c->values) {
+		mem_free(c);
+		return NULL;
+	}
 	buf_init(&c->text, MAX_TEXT_BYTES);
+	c->root = *root;
 	c->events = events;
 	c->nr_events = nr;
 	for (size_t i = 0; i < NR_COLLECTORS; i++)
 		c->open[i].fd = -1;
 	if (nr)
 		c->nr_cpus = count_possible_cpus(root);
+	return c;
+}
+
+int collect_open(const struct root *root, const struct event *events, size_t nr,
+		 struct collect **out, int *states)
+{
+	struct collect *c = collect_new(root, events, nr);
+
+	if (!c)
+		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
-		states[i] = open_one(c, root, events[i].row->collector);
+		states[i] = open_event(c, i);
 		if (states[i] == -ENOMEM) {
 			collect_close(c);
 			return -ENOMEM;
@@ -154,6 +196,9 @@ void collect_close(struct collect *c)
 		io_close(&c->open[i].fd);
 		mem_free(c->open[i].state);
 	}
+	for (size_t i = 0; i < c->nr_events; i++)
+		value_files_close(&c->values[i]);
+	mem_free(c->values);
 	buf_fini(&c->text);
 	mem_free(c);
 }
@@ -177,7 +222,7 @@ static int load_again(int fd, struct buf *text)
 	return (int)n;
 }
 
-static void read_one(struct collect *c, enum collector which)
+static void read_source(struct collect *c, enum collector which)
 {
 	struct open_source *o = &c->open[which];
 
@@ -194,19 +239,21 @@ static void read_one(struct collect *c, enum collector which)
 void collect_read(struct collect *c)
 {
 	for (size_t i = 0; i < NR_COLLECTORS; i++)
-		read_one(c, (enum collector)i);
+		read_source(c, (enum collector)i);
+	for (size_t i = 0; i < c->nr_events; i++)
+		value_files_read(&c->values[i]);
 }
 
 bool collect_belongs(const struct event *ev, uint32_t trace)
 {
-	return ev->row->scope == EVENT_SCOPE_CPU || trace == 0;
+	return is_per_cpu(ev->row) || trace == 0;
 }
 
-void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out)
+static void get_from_source(const struct collect *c, const struct event_row *row, uint32_t cpu,
+			    struct reading *out)
 {
-	const struct event_row *row = c->events[i].row;
 	const struct open_source *o = &c->open[row->collector];
-	bool per_cpu = row->scope == EVENT_SCOPE_CPU;
+	bool per_cpu = is_per_cpu(row);
 	struct collect_value v = {0};
 
 	out->state = READING_FAILED;
@@ -222,4 +269,14 @@ void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading
 	out->state = READING_OK;
 	out->raw = v.raw;
 	out->base = v.base;
+}
+
+void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out)
+{
+	const struct event_row *row = c->events[i].row;
+
+	if (row->collector < NR_COLLECTORS && !row->missing)
+		get_from_source(c, row, cpu, out);
+	else
+		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
 }

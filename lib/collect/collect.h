@@ -1,6 +1,7 @@
 /*
- * Collectors: /proc sources read as misc events. A collector is a row: a file, a parser of its
- * text, and the events it yields. Values are stored raw; percentages are made when they are read.
+ * Collectors: /proc and sysfs read as misc events. A collector is a row: a file, a parser of its
+ * text, and the events it yields; sensors are files of one value. Values are stored raw;
+ * percentages and scales are applied when they are read.
  */
 #ifndef COLLECT_COLLECT_H
 #define COLLECT_COLLECT_H

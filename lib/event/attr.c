@@ -7,7 +7,7 @@
 
 #include <linux/perf_event.h>
 
-struct perf_event_attr *event_attr_new(const struct event *ev, unsigned flags)
+struct perf_event_attr *event_attr_new(const struct event_part *part, unsigned flags)
 {
 	unsigned modes = flags & (SPEC_OS | SPEC_USER);
 	struct perf_event_attr *a = mem_zalloc(sizeof(*a));
@@ -15,8 +15,10 @@ struct perf_event_attr *event_attr_new(const struct event *ev, unsigned flags)
 	if (!a)
 		return NULL;
 	a->size = sizeof(*a);
-	a->type = ev->row->perf_type;
-	a->config = ev->row->perf_config;
+	a->type = part->type;
+	a->config = part->config;
+	a->config1 = part->config1;
+	a->config2 = part->config2;
 	a->read_format =
 	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a->exclude_kernel = modes == SPEC_USER;

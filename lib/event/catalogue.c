@@ -1,18 +1,40 @@
 /*
  * Finding and listing events over the groups' tables.
  */
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "event/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_SCRATCH_BYTES = 64 << 20 };
+
 uint32_t event_id(const struct event *ev)
 {
 	return (uint32_t)ev->group->id << 11 | ev->row->number;
+}
+
+bool event_is_perf(const struct event *ev)
+{
+	return ev->row->nr_parts > 0 || ev->group->is_perf;
+}
+
+uint32_t event_nr_parts(const struct event *ev)
+{
+	return ev->row->nr_parts ? ev->row->nr_parts : 1;
+}
+
+void event_part(const struct event *ev, uint32_t i, struct event_part *out)
+{
+	*out = ev->row->nr_parts ? ev->row->parts[i]
+				 : (struct event_part){.pmu = "",
+						       .type = ev->row->perf_type,
+						       .config = ev->row->perf_config};
 }
 
 static const struct event_row *find_row(const struct event_group *g, const char *name)
@@ -44,17 +66,32 @@ static const char *nearest_group(const struct catalogue *c, const char *name)
 	return best;
 }
 
-static const char *nearest_row(const struct event_group *g, const char *name)
-{
-	const char *best = NULL;
-	size_t distance = 0;
+/* The nearest of a group's names so far. */
+struct nearest {
+	const char *name, *best;
+	size_t distance;
+};
 
-	for (size_t i = 0; i < g->nr_rows; i++) {
-		str_nearest_offer(name, g->rows[i].name, &best, &distance);
-		if (g->rows[i].alias)
-			str_nearest_offer(name, g->rows[i].alias, &best, &distance);
-	}
-	return best;
+static int offer_row(const struct event_row *row, void *arg)
+{
+	struct nearest *n = arg;
+
+	str_nearest_offer(n->name, row->name, &n->best, &n->distance);
+	if (row->alias)
+		str_nearest_offer(n->name, row->alias, &n->best, &n->distance);
+	return 0;
+}
+
+static const char *nearest_row(const struct catalogue *c, const struct event_group *g,
+			       const char *name)
+{
+	struct nearest n = {.name = name};
+
+	for (size_t i = 0; i < g->nr_rows; i++)
+		offer_row(&g->rows[i], &n);
+	for (size_t i = 0; c->host && i < g->nr_makers; i++)
+		(void)g->makers[i]->each(c, offer_row, &n); /* without memory: no suggestion */
+	return n.best;
 }
 
 /* The group that was meant: the one named, else the nearest one, else one that has the name. */
@@ -66,21 +103,48 @@ static const struct event_group *meant_group(const struct catalogue *c, const ch
 
 	if (nearest)
 		g = find_group(c, nearest);
-	for (size_t i = 0; i < c->nr_groups && !(g && nearest_row(g, name)); i++)
+	for (size_t i = 0; i < c->nr_groups && !(g && nearest_row(c, g, name)); i++)
 		if (find_row(c->groups[i], name))
 			return c->groups[i];
 	return g;
 }
 
+/* Rows made only to be compared with live in an arena of their own. */
 static void suggest(const struct catalogue *c, const char *group, const char *name, struct err *e)
 {
-	const struct event_group *g = meant_group(c, group, name);
-	const char *best = g ? nearest_row(g, name) : NULL;
+	struct catalogue scratch = *c;
+	const struct event_group *g;
+	const char *best;
+	struct arena arena;
 
+	arena_init(&arena, MAX_SCRATCH_BYTES);
+	scratch.arena = &arena;
+	g = meant_group(&scratch, group, name);
+	best = g ? nearest_row(&scratch, g, name) : NULL;
 	if (best)
 		err_hint(e, "did you mean %s:%s? (--list-events lists all)", g->name, best);
 	else
 		err_hint(e, "--list-events lists all events of this machine");
+	arena_fini(&arena);
+}
+
+/* A table's row, as this machine needs it. */
+static int fit_row(const struct catalogue *c, const struct event_group *g,
+		   const struct event_row *row, const struct event_row **out)
+{
+	*out = row;
+	return g->is_perf ? parts_spread(c, row, out) : 0;
+}
+
+/* A made row; 0, -ENOENT (with *e if a maker knows why) or -ENOMEM. */
+static int find_made(const struct catalogue *c, const struct event_group *g, const char *name,
+		     const struct event_row **out, struct err *e)
+{
+	int rc = -ENOENT;
+
+	for (size_t i = 0; c->host && i < g->nr_makers && rc == -ENOENT; i++)
+		rc = g->makers[i]->find(c, name, out, e);
+	return rc;
 }
 
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
@@ -88,15 +152,25 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
 {
 	const struct event_group *g = find_group(c, group);
 	const struct event_row *r = g ? find_row(g, name) : NULL;
+	struct err why = {0};
+	int rc = -ENOENT;
 
-	if (!r) {
-		err_set(e, -ENOENT, "Unknown event: %s:%s", group, name);
-		suggest(c, group, name, e);
-		return -ENOENT;
+	if (r)
+		rc = fit_row(c, g, r, &r);
+	else if (g)
+		rc = find_made(c, g, name, &r, &why);
+	if (rc == 0) {
+		out->group = g;
+		out->row = r;
+		return 0;
 	}
-	out->group = g;
-	out->row = r;
-	return 0;
+	if (rc != -ENOENT)
+		return err_set(e, rc, "%s:%s: %s", group, name, strerror(-rc));
+	err_set(e, -ENOENT, "Unknown event: %s:%s%s%s", group, name, why.code ? ": " : "", why.msg);
+	if (why.hint[0])
+		err_hint(e, "%s", why.hint);
+	suggest(c, group, name, e);
+	return -ENOENT;
 }
 
 int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,
@@ -117,6 +191,44 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 	return catalogue_find(c, group, colon + 1, out, e);
 }
 
+/* The rows of a group, gathered to be sorted; borrowed. */
+struct rows {
+	const struct event_row **row; /* owned */
+	size_t nr, cap;
+};
+
+static int add_row(const struct event_row *row, void *arg)
+{
+	struct rows *rows = arg;
+
+	if (rows->nr == rows->cap) {
+		size_t cap = rows->cap ? 2 * rows->cap : 64;
+		const struct event_row **grown = mem_resize(rows->row, cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		rows->row = grown;
+		rows->cap = cap;
+	}
+	rows->row[rows->nr++] = row;
+	return 0;
+}
+
+static int gather(const struct catalogue *c, const struct event_group *g, struct rows *out)
+{
+	const struct event_row *row;
+	int rc = 0;
+
+	for (size_t i = 0; i < g->nr_rows && rc == 0; i++) {
+		rc = fit_row(c, g, &g->rows[i], &row);
+		if (rc == 0)
+			rc = add_row(row, out);
+	}
+	for (size_t i = 0; c->host && i < g->nr_makers && rc == 0; i++)
+		rc = g->makers[i]->each(c, add_row, out);
+	return rc;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	const struct event_row *const *x = a, *const *y = b;
@@ -124,26 +236,20 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-static int each_of_group(const struct event_group *g, int (*fn)(const struct event *ev, void *arg),
-			 void *arg)
+static int each_of_group(const struct catalogue *c, const struct event_group *g,
+			 int (*fn)(const struct event *ev, void *arg), void *arg)
 {
-	const struct event_row **sorted;
-	int rc = 0;
+	struct rows rows = {0};
+	int rc = gather(c, g, &rows);
 
-	if (!g->nr_rows)
-		return 0;
-	sorted = mem_calloc(g->nr_rows, sizeof(*sorted));
-	if (!sorted)
-		return -ENOMEM;
-	for (size_t i = 0; i < g->nr_rows; i++)
-		sorted[i] = &g->rows[i];
-	qsort(sorted, g->nr_rows, sizeof(*sorted), by_name);
-	for (size_t i = 0; i < g->nr_rows && rc == 0; i++) {
-		struct event ev = {.group = g, .row = sorted[i]};
+	if (rows.nr)
+		qsort(rows.row, rows.nr, sizeof(*rows.row), by_name);
+	for (size_t i = 0; i < rows.nr && rc == 0; i++) {
+		struct event ev = {.group = g, .row = rows.row[i]};
 
 		rc = fn(&ev, arg);
 	}
-	mem_free(sorted);
+	mem_free(rows.row);
 	return rc;
 }
 
@@ -153,6 +259,6 @@ int catalogue_each(const struct catalogue *c, int (*fn)(const struct event *ev, 
 	int rc = 0;
 
 	for (size_t i = 0; i < c->nr_groups && rc == 0; i++)
-		rc = each_of_group(c->groups[i], fn, arg);
+		rc = each_of_group(c, c->groups[i], fn, arg);
 	return rc;
 }

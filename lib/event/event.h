@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
+struct cpuset;
 struct err;
 struct host;
 
@@ -27,37 +29,82 @@ enum event_group_id {
 /* Which of the flags os and user may stand alone. Both together always mean all. */
 enum { EVENT_ALONE_OS = 1, EVENT_ALONE_USER = 2 };
 
-/* One row of a group's table. */
+/* One thing to open for an event: an event counted by one PMU, on some CPUs. Most events have one
+ * part; an event of a hybrid CPU has one per type of core, one of the memory has one per box. On a
+ * CPU the counts of all its parts add up. */
+struct event_part {
+	const char *pmu; /* name in sysfs; "" where the kernel finds the PMU itself */
+	uint32_t type;   /* perf_event_attr's fields */
+	uint64_t config, config1, config2;
+	const struct cpuset *cpus; /* the PMU's cpus or cpumask; NULL: everywhere */
+};
+
+/* One event, as a row of a group's table or made by an event_maker. */
 struct event_row {
 	const char *name;
 	const char *alias; /* a second name for the same event, not listed; NULL */
-	uint16_t number;   /* 1 … 2047, never reused */
+	uint16_t number;   /* 1 … 2047, never reused; 0: made, the plan numbers it */
 	enum event_kind kind;
 	enum event_scope scope;
 	unsigned alone;     /* EVENT_ALONE_… */
 	const char *unit;   /* of what is shown: "instructions", "ns", "B", "%" */
+	double scale;       /* what is shown = count × scale; 0 stands for 1 */
 	const char *source; /* the kernel's name of it, or the file it is read from */
 	const char *description;
-	uint32_t perf_type; /* perf events: attr.type and attr.config */
+	const char *detail; /* more for --describe-event, lines without a final newline; NULL */
+	uint32_t perf_type; /* perf events of one part: attr.type and attr.config */
 	uint64_t perf_config;
-	uint16_t collector, field; /* misc rows: for collect/ */
+	const struct event_part *parts; /* perf events made elsewhere; NULL: the one above */
+	uint32_t nr_parts;
+	uint16_t collector, field; /* what is no perf event: for collect/ */
+	const char *missing;       /* listed, but it cannot work on this machine: why; NULL */
+};
+
+struct catalogue;
+struct event_group;
+
+/* Makes rows when they are asked for: from libpfm4's tables, sysfs, tracefs. Rows, parts and
+ * strings live in the catalogue's arena (or are constant). Needs catalogue.host and .arena; opens
+ * files only through host->root. */
+struct event_maker {
+	const char *name; /* for messages: "libpfm4" */
+	/* The row of that name, in any case: 0; -ENOENT, with *e only if it knows why (a unit mask
+	 * is missing, a modifier, an ambiguous name); -ENOMEM. */
+	int (*find)(const struct catalogue *c, const char *name, const struct event_row **out,
+		    struct err *e);
+	/* Each row once, in any order. Stops at the first non-zero result and returns it. Rows for
+	 * listing: to measure or describe an event, find it. (The tracepoints' ids and fields are
+	 * read by find alone.) */
+	int (*each)(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
+		    void *arg);
 };
 
 struct event_group {
 	const char *name, *description;
 	enum event_group_id id;
-	bool is_perf;                 /* opened with perf_event_open; else read by collect/ */
+	bool is_perf; /* its table's rows are opened with perf_event_open; else read by collect/ */
 	const struct event_row *rows; /* any order */
 	size_t nr_rows;
+	const struct event_maker *const *makers; /* asked in order, behind the table */
+	size_t nr_makers;
 };
 
 /* The groups whose rows are here. misc's rows belong to collect/: collect_misc_group. */
-extern const struct event_group event_arch_group, event_fixed_group, event_software_group;
+extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
+    event_model_group, event_tracepoint_group;
+
+/* The makers of misc's hardware rows (uncore, energy, msr, cstates), for collect_misc_group. */
+extern const struct event_maker event_uncore_maker;
+/* Behind it: energy rows that are not there, with what they need. */
+extern const struct event_maker event_energy_maker;
 
 /* Groups in the order in which they are listed; borrowed. */
 struct catalogue {
 	const struct event_group *const *groups;
 	size_t nr_groups;
+	const struct host *host; /* NULL: tables only, no made rows */
+	struct arena *arena;     /* of made rows; NULL as host */
+	const char *model; /* libpfm4's name of the CPU whose events are meant; NULL: this one */
 };
 
 /* A found event: its row and its group. */
@@ -67,6 +114,11 @@ struct event {
 };
 
 uint32_t event_id(const struct event *ev);
+/* Opened with perf_event_open, not read by collect/. */
+bool event_is_perf(const struct event *ev);
+/* The parts of a perf event, at least one. */
+uint32_t event_nr_parts(const struct event *ev);
+void event_part(const struct event *ev, uint32_t i, struct event_part *out);
 
 /* Byte-exact name or alias. -ENOENT with *e = "Unknown event: group:name" and the nearest name. */
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
@@ -92,9 +144,9 @@ void event_support_explain(const struct host *h, const struct event *ev, int err
 			   struct event_support *out);
 
 struct perf_event_attr;
-/* The attr to count the event with, on the heap (mem_free it; NULL without memory): type, config
+/* The attr to count the part with, on the heap (mem_free it; NULL without memory): type, config
  * and the exclusions that os and user ask for; read format: group and times. flags: the spec's. */
-struct perf_event_attr *event_attr_new(const struct event *ev, unsigned flags);
+struct perf_event_attr *event_attr_new(const struct event_part *part, unsigned flags);
 /* Its size in bytes, as its own size field tells. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 

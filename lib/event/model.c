@@ -1,44 +1,169 @@
 /*
- * libpfm4's list of CPU models.
+ * libpfm4's list of CPU models, their product names, and which of them this machine is. Knows
+ * nothing of their events: pfm.c does.
  */
 #include "event/model.h"
 
 #include "base/err.h"
 #include "base/str.h"
+#include "event/event.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <perfmon/pfmlib.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The generic tables that libpfm4 always has are no CPU models. */
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What people call a CPU, and the table that libpfm4 has for it (not on every architecture). */
+static const struct {
+	const char *alias, *model;
+} aliases[] = {
+    {"bonnell", "atom"},
+    {"nehalem", "nhm"},
+    {"nehalem-ex", "nhm_ex"},
+    {"westmere", "wsm"},
+    {"westmere-ep", "wsm_dp"},
+    {"sandybridge", "snb"},
+    {"sandybridge-ep", "snb_ep"},
+    {"ivybridge", "ivb"},
+    {"ivybridge-ep", "ivb_ep"},
+    {"haswell", "hsw"},
+    {"haswell-ep", "hsw_ep"},
+    {"broadwell", "bdw"},
+    {"broadwell-ep", "bdw_ep"},
+    {"skylake", "skl"},
+    {"kabylake", "skl"},
+    {"coffeelake", "skl"},
+    {"cometlake", "skl"},
+    {"skylake-server", "skx"},
+    {"cascadelake", "clx"},
+    {"icelake", "icl"},
+    {"tigerlake", "icl"},
+    {"rocketlake", "icl"},
+    {"icelake-server", "icx"},
+    {"sapphirerapids", "spr"},
+    {"silvermont", "slm"},
+    {"goldmont", "glm"},
+    {"tremont", "tmt"},
+    {"knights-landing", "knl"},
+    {"knights-mill", "knm"},
+    {"bulldozer", "amd64_fam15h_interlagos"},
+    {"jaguar", "amd64_fam16h"},
+    {"zen", "amd64_fam17h_zen1"},
+    {"zen1", "amd64_fam17h_zen1"},
+    {"zen2", "amd64_fam17h_zen2"},
+    {"zen3", "amd64_fam19h_zen3"},
+    {"zen4", "amd64_fam19h_zen4"},
+    {"cortex-a7", "arm_ac7"},
+    {"cortex-a8", "arm_ac8"},
+    {"cortex-a9", "arm_ac9"},
+    {"cortex-a15", "arm_ac15"},
+    {"cortex-a53", "arm_ac53"},
+    {"cortex-a55", "arm_ac55"},
+    {"cortex-a57", "arm_ac57"},
+    {"cortex-a72", "arm_ac72"},
+    {"cortex-a76", "arm_ac76"},
+    {"neoverse-n1", "arm_n1"},
+    {"neoverse-n2", "arm_n2"},
+    {"neoverse-v1", "arm_v1"},
+    {"neoverse-v2", "arm_v2"},
+    {"thunderx2", "arm_thunderx2"},
+    {"a64fx", "arm_a64fx"},
+    {"kunpeng", "arm_kunpeng"},
+    {"xgene", "arm_xgene"},
+};
+
+/* Tables of other CPUs than this one are wanted too, and libpfm4 asks the environment once; what
+ * the session starts shall not find it there. */
+static void start_libpfm4(void)
+{
+	static const char inactive[] = "LIBPFM_ENCODE_INACTIVE";
+	bool was_set = getenv(inactive) != NULL;
+
+	setenv(inactive, "1", 0);
+	(void)
+	    pfm_initialize(); /* no table for this CPU is no failure; without any, none is found */
+	if (!was_set)
+		unsetenv(inactive);
+}
+
+/* No CPU models: the generic tables that libpfm4 always has, and that of Intel's architectural
+ * events, which every Intel CPU has beside its own (our group arch has them). */
 static int get_model(int pmu, pfm_pmu_info_t *info)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start_libpfm4);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	if (pfm_get_pmu_info((pfm_pmu_t)pmu, info) != PFM_SUCCESS)
 		return -ENOENT;
-	return info->type == PFM_PMU_TYPE_CORE ? 0 : -ENOENT;
+	return info->type == PFM_PMU_TYPE_CORE && strcmp(info->name, "ix86arch") != 0 ? 0 : -ENOENT;
 }
 
-int model_check(const char *name, struct err *e)
+const char *model_canonical(const char *name)
+{
+	if (!name || !*name || strcasecmp(name, "default") == 0)
+		return NULL;
+	for (size_t i = 0; i < NR(aliases); i++)
+		if (strcasecmp(aliases[i].alias, name) == 0)
+			return aliases[i].model;
+	return name;
+}
+
+/* libpfm4's number of a model by its name in any case, or -ENOENT. */
+static int find_model(const char *canonical, pfm_pmu_info_t *info)
+{
+	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
+		if (get_model(pmu, info) == 0 && strcasecmp(info->name, canonical) == 0)
+			return pmu;
+	return -ENOENT;
+}
+
+static bool is_known_elsewhere(const char *canonical)
+{
+	for (size_t i = 0; i < NR(aliases); i++)
+		if (strcasecmp(aliases[i].model, canonical) == 0)
+			return true;
+	return false;
+}
+
+static const char *nearest_model(const char *name)
 {
 	const char *best = NULL;
 	size_t distance = 0;
 
-	if (!*name || strcmp(name, "default") == 0)
-		return 0;
-	if (pfm_initialize() != PFM_SUCCESS)
-		return err_set(e, -ENOSYS, "libpfm4 cannot be initialised");
 	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
 		pfm_pmu_info_t info;
 
-		if (get_model(pmu, &info))
-			continue;
-		if (strcmp(info.name, name) == 0)
-			return 0;
-		str_nearest_offer(name, info.name, &best, &distance);
+		if (get_model(pmu, &info) == 0)
+			str_nearest_offer(name, info.name, &best, &distance);
 	}
+	for (size_t i = 0; i < NR(aliases); i++)
+		str_nearest_offer(name, aliases[i].alias, &best, &distance);
+	return best;
+}
+
+int model_check(const char *name, struct err *e)
+{
+	const char *canonical = model_canonical(name), *best;
+	pfm_pmu_info_t info;
+
+	if (!canonical || find_model(canonical, &info) >= 0)
+		return 0;
+	if (is_known_elsewhere(canonical)) {
+		err_set(e, -ENOTSUP,
+			"this build's libpfm4 has no event tables of the model %s: it is built for "
+			"one architecture",
+			canonical);
+		err_hint(e, "the groups fixed and arch need none");
+		return -ENOTSUP;
+	}
+	best = nearest_model(name);
 	err_set(e, -ENOENT, "Unknown model: %s", name);
 	if (best)
 		err_hint(e, "did you mean \"%s\"? Leave model_name out for the detected CPU", best);
@@ -47,17 +172,141 @@ int model_check(const char *name, struct err *e)
 	return -ENOENT;
 }
 
+/* libpfm4 looks at the CPU it runs on, unless it is told another. Zen 1 has two tables that are
+ * the same but for the name. */
+static bool is_detected(const pfm_pmu_info_t *info)
+{
+	return info->is_present &&
+	       (!strstr(info->desc, "deprecated") || getenv("LIBPFM_FORCE_PMU"));
+}
+
 void model_detect(char *name, size_t size)
 {
 	snprintf(name, size, "%s", "");
-	if (pfm_initialize() != PFM_SUCCESS)
-		return;
 	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
 		pfm_pmu_info_t info;
 
-		if (get_model(pmu, &info) == 0 && info.is_present) {
+		if (get_model(pmu, &info) == 0 && is_detected(&info)) {
 			snprintf(name, size, "%s", info.name);
 			return;
 		}
 	}
+}
+
+/* The kernel names a PMU of a device tree after its core: armv8_cortex_a53. */
+static bool is_named_after(const char *pmu, const char *alias)
+{
+	size_t pmu_len = strlen(pmu), len = strlen(alias);
+	const char *tail = pmu + pmu_len - len;
+
+	if (pmu_len <= len || tail[-1] != '_')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (tail[i] != (alias[i] == '-' ? '_' : alias[i]))
+			return false;
+	return true;
+}
+
+static const struct host_pmu *named_pmu(const struct host *h, const char *model)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		for (size_t k = 0; h->pmus[i].is_core && k < NR(aliases); k++)
+			if (strcmp(aliases[k].model, model) == 0 &&
+			    is_named_after(h->pmus[i].name, aliases[k].alias))
+				return &h->pmus[i];
+	return NULL;
+}
+
+const struct host_pmu *model_core_pmu(const struct host *h, const char *name, unsigned type)
+{
+	const struct host_pmu *named = named_pmu(h, name), *only = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < h->nr_pmus && !named; i++) {
+		if (!h->pmus[i].is_core)
+			continue;
+		if (h->pmus[i].type == type)
+			return &h->pmus[i];
+		only = &h->pmus[i];
+		nr++;
+	}
+	return nr == 1 ? only : named;
+}
+
+/* A captured machine is not the one that libpfm4 looks at. */
+static bool is_here(const struct host *h, const pfm_pmu_info_t *info)
+{
+	bool is_live = !h->root.dir[0] || getenv("LIBPFM_FORCE_PMU");
+
+	return (is_live && is_detected(info)) || named_pmu(h, info->name);
+}
+
+size_t model_select(const struct catalogue *c, int pmus[MODEL_MAX_SELECTED])
+{
+	const char *canonical = model_canonical(c->model);
+	pfm_pmu_info_t info;
+	size_t nr = 0;
+
+	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX && nr < MODEL_MAX_SELECTED; pmu++) {
+		if (get_model(pmu, &info))
+			continue;
+		if (canonical ? strcasecmp(info.name, canonical) == 0 : is_here(c->host, &info))
+			pmus[nr++] = pmu;
+	}
+	return nr;
+}
+
+bool model_is_foreign(const struct catalogue *c)
+{
+	const char *canonical = model_canonical(c->model);
+	pfm_pmu_info_t info;
+
+	return canonical && (find_model(canonical, &info) < 0 || !is_here(c->host, &info));
+}
+
+bool model_is_arm(const struct catalogue *c)
+{
+	const char *canonical = model_canonical(c->model);
+
+	if (canonical)
+		return strncasecmp(canonical, "arm_", 4) == 0;
+	for (size_t i = 0; i < c->host->nr_pmus; i++)
+		if (c->host->pmus[i].is_core)
+			return strncmp(c->host->pmus[i].name, "arm", 3) == 0;
+	return strcmp(c->host->machine, "aarch64") == 0;
+}
+
+void model_describe_host(const struct host *h, char *name, size_t size)
+{
+	struct catalogue here = {.host = h};
+	int pmus[MODEL_MAX_SELECTED];
+	pfm_pmu_info_t info;
+
+	if (model_select(&here, pmus) && get_model(pmus[0], &info) == 0)
+		snprintf(name, size, "%s", info.name);
+	else
+		snprintf(name, size, "%s", h->cpu_model[0] ? h->cpu_model : "an unknown CPU");
+}
+
+void model_missing_reason(const struct catalogue *c, char *reason, size_t size)
+{
+	const char *canonical = model_canonical(c->model);
+	int pmus[MODEL_MAX_SELECTED];
+	char cpu[128];
+
+	snprintf(reason, size, "%s", "");
+	if (model_select(c, pmus))
+		return;
+	if (canonical) {
+		struct err e = {0};
+
+		(void)model_check(canonical, &e);
+		snprintf(reason, size, "%s", e.msg);
+		return;
+	}
+	model_describe_host(c->host, cpu, sizeof(cpu));
+	snprintf(reason, size,
+		 "this build's libpfm4 has no event table of %s; the kernel's own names, raw "
+		 "encodings (r01c2, cpu/event=0xc0/), fixed and arch serve",
+		 cpu);
 }

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +60,8 @@ static void say_no_pmu(struct event_support *out)
 
 static bool is_hardware(const struct event *ev)
 {
-	return ev->group->is_perf && ev->row->perf_type != PERF_TYPE_SOFTWARE;
+	return ev->group->id == EVENT_GROUP_FIXED || ev->group->id == EVENT_GROUP_ARCH ||
+	       ev->group->id == EVENT_GROUP_MODEL;
 }
 
 /* True if the event's kernel side is asked for. */
@@ -72,8 +72,11 @@ static bool wants_kernel(unsigned flags)
 
 static void check_file(const struct host *h, const struct event *ev, struct event_support *out)
 {
-	int fd = root_open(&h->root, ev->row->source);
+	int fd;
 
+	if (strstr(ev->row->source, "%u"))
+		return; /* one file for each CPU: who made the row has looked */
+	fd = root_open(&h->root, ev->row->source);
 	if (fd >= 0) {
 		sys()->close(fd);
 		return;
@@ -85,7 +88,9 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 			 struct event_support *out)
 {
 	say(out, READING_OK, "", "");
-	if (!ev->group->is_perf)
+	if (ev->row->missing)
+		say(out, READING_NOT_SUPPORTED, ev->row->missing, "");
+	else if (!event_is_perf(ev))
 		check_file(h, ev, out);
 	else if (!has_perf_events(h))
 		say_no_perf_events(out);
@@ -126,7 +131,7 @@ void event_support_explain(const struct host *h, const struct event *ev, int err
 	if (error == EMFILE || error == ENFILE)
 		say(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
 		    "raise the limit: ulimit -n, or LimitNOFILE= of the service");
-	else if (!ev->group->is_perf)
+	else if (!event_is_perf(ev))
 		explain_file(ev, error, out);
 	else if (!has_perf_events(h))
 		say_no_perf_events(out);

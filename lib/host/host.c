@@ -140,7 +140,25 @@ static int load_cpuset(const struct root *root, const char *path, struct cpuset 
 	return rc;
 }
 
-/* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 has one core PMU, named "cpu". */
+/* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 has one core PMU, named "cpu".
+ * "cpumask" names the CPUs on which a PMU that serves several of them is to be opened: a mask that
+ * is there but cannot be read stays empty, for opening on every CPU would count many times over. */
+static int load_pmu_cpus(const struct host *h, struct host_pmu *pmu)
+{
+	char path[256];
+	int rc;
+
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpus", pmu->name);
+	rc = load_cpuset(&h->root, path, &pmu->cpus);
+	pmu->is_core = rc == 0 || strcmp(pmu->name, "cpu") == 0;
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpumask", pmu->name);
+	rc = load_cpuset(&h->root, path, &pmu->cpus);
+	pmu->has_cpumask = rc != -ENOENT;
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int load_pmu(const char *name, void *arg)
 {
 	struct host *h = arg;
@@ -161,9 +179,7 @@ static int load_pmu(const char *name, void *arg)
 	memset(pmu, 0, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = (uint32_t)type;
-	snprintf(path, sizeof(path), PMU_FOLDER "/%s/cpus", name);
-	pmu->is_core = load_cpuset(&h->root, path, &pmu->cpus) == 0 || strcmp(name, "cpu") == 0;
-	return 0;
+	return load_pmu_cpus(h, pmu);
 }
 
 int host_load(const struct root *root, struct host *out, struct err *e)

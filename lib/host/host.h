@@ -18,7 +18,8 @@ struct host_pmu {
 	char name[64];      /* as in /sys/bus/event_source/devices */
 	uint32_t type;      /* perf_event_attr.type */
 	bool is_core;       /* counts what a CPU's core does */
-	struct cpuset cpus; /* core: the CPUs it covers; empty: all */
+	bool has_cpumask;   /* one of its CPUs stands for several: a package, a core, a cluster */
+	struct cpuset cpus; /* core: the CPUs it covers, empty: all; else its cpumask */
 };
 
 struct host {

@@ -56,6 +56,7 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	struct cell *cell = table_cell(t, row, column);
 
 	cell_make(c->kind, start, end, cell);
+	cell_scale(c->kind, c->scale, cell);
 	if (end && end->state != READING_NONE)
 		return;
 	if (row == 0 || c->scope == EVENT_SCOPE_CPU)

@@ -64,7 +64,7 @@ double cell_rate(const struct cell *c)
 {
 	if (!cell_has_value(c) || !c->span_ns)
 		return 0;
-	return (double)c->count * 1e9 / (double)c->span_ns;
+	return c->value * 1e9 / (double)c->span_ns;
 }
 
 /* n / d rounded to nearest; d > 0. */
@@ -93,6 +93,7 @@ static enum cell_state divide_by_base(struct cell *c)
 {
 	if (!c->base)
 		return CELL_NOT_COUNTED;
+	c->is_real = true;
 	c->value = 100.0 * (double)c->raw / (double)c->base;
 	return c->state;
 }
@@ -155,6 +156,26 @@ void cell_make(enum event_kind kind, const struct reading *start, const struct r
 	*out = c;
 }
 
+static bool is_whole(double scale)
+{
+	return scale >= 1 && scale < 0x1p53 && scale == floor(scale);
+}
+
+void cell_scale(enum event_kind kind, double scale, struct cell *c)
+{
+	if (!cell_has_value(c) || kind == EVENT_SHARE || scale == 0 || scale == 1)
+		return;
+	if (is_whole(scale)) {
+		if (__builtin_mul_overflow(c->count, (uint64_t)scale, &c->count))
+			*c = (struct cell){.state = CELL_FAILED, .time_ns = c->time_ns};
+		c->value = (double)c->count;
+		return;
+	}
+	c->is_real = true;
+	c->value = (kind == EVENT_VALUE ? (double)(int64_t)c->count : (double)c->count) * scale;
+	c->count = 0;
+}
+
 static void add(uint64_t *to, uint64_t n, bool *overflow)
 {
 	*overflow |= __builtin_add_overflow(*to, n, to);
@@ -178,9 +199,11 @@ static void add_numbers(enum event_kind kind, struct cell *total, const struct c
 		total->state = CELL_OFFLINE;
 	if (overflow)
 		total->state = CELL_FAILED;
-	total->value = kind == EVENT_SHARE && total->base
-			   ? 100.0 * (double)total->raw / (double)total->base
-			   : (double)total->count;
+	if (kind == EVENT_SHARE)
+		total->value = total->base ? 100.0 * (double)total->raw / (double)total->base : 0;
+	else
+		total->value = c->is_real ? total->value + c->value : (double)total->count;
+	total->is_real |= c->is_real;
 }
 
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c)

@@ -35,8 +35,9 @@ enum cell_state cell_state_of_reading(uint32_t reading_state);
 struct cell {
 	enum cell_state state;
 	bool is_perf;   /* enabled_ns and running_ns hold */
-	uint64_t count; /* exact: the count, scaled and rounded, or the value; shares: 0 */
-	double value;   /* count as a double, or the percent */
+	bool is_real;   /* only value holds, no exact count: shares, and what has a broken scale */
+	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
+	double value;   /* count as a double, or the real number */
 	uint64_t raw;   /* difference (count, share) or reading (value) as the kernel gave it */
 	uint64_t enabled_ns, running_ns; /* differences; 0 for what is no perf event */
 	uint64_t base;                   /* difference of the base; 0 where there is none */
@@ -66,6 +67,10 @@ double cell_rate(const struct cell *c);
  */
 void cell_make(enum event_kind kind, const struct reading *start, const struct reading *end,
 	       struct cell *out);
+/* What is shown is count × scale (bytes of memory, joules, degrees): applies it to a cell that
+ * cell_make made. A whole scale keeps the count exact (beyond 64 bits: CELL_FAILED), another one
+ * makes it real; a value is signed then. 0 stands for 1; shares have none. */
+void cell_scale(enum event_kind kind, double scale, struct cell *c);
 /*
  * Adds a cell into a total over CPUs (all zero at first): counts add up, shares add raw and base,
  * values do not add: the total of a value is that of its single row, CELL_NONE with several.

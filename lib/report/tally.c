@@ -22,6 +22,7 @@ static void set_columns(struct table *t, const struct profile_facts *f)
 		    .unit = e->unit,
 		    .kind = e->kind,
 		    .scope = e->scope,
+		    .scale = e->scale,
 		    .reason = e->state != READING_OK ? e->reason : NULL,
 		};
 	}

@@ -61,10 +61,7 @@ static bool value(const void *p, struct buf *out)
 
 	if (!cell_has_value(r->cell))
 		return false;
-	if (r->column->kind == EVENT_SHARE)
-		screen_decimal(out, r->cell->value, 4);
-	else
-		buf_u64(out, r->cell->count);
+	screen_number(out, r->column->kind, r->cell);
 	return true;
 }
 

@@ -62,7 +62,9 @@ static bool total(const void *p, struct buf *out)
 	const struct summary_row *r = p;
 	bool holds = r->sum->spread.nr && r->column->kind == EVENT_COUNT;
 
-	if (holds)
+	if (holds && r->sum->max.is_real)
+		screen_real(out, r->sum->spread.mean * (double)r->sum->spread.nr);
+	else if (holds)
 		screen_wide(out, r->sum->sum, false);
 	return holds;
 }
@@ -75,6 +77,8 @@ static bool mean(const void *p, struct buf *out)
 		return false;
 	if (r->column->kind == EVENT_SHARE)
 		screen_decimal(out, r->sum->spread.mean, 4);
+	else if (r->sum->max.is_real)
+		screen_real(out, r->sum->spread.mean);
 	else
 		screen_quotient(out, r->sum->sum - r->sum->cut, r->sum->spread.nr);
 	return true;
@@ -84,8 +88,12 @@ static bool deviation(const void *p, struct buf *out)
 {
 	const struct summary_row *r = p;
 
-	if (r->sum->spread.nr > 1)
-		screen_decimal(out, spread_deviation(&r->sum->spread), 4);
+	double x = spread_deviation(&r->sum->spread);
+
+	if (r->sum->spread.nr > 1 && r->sum->max.is_real && r->column->kind != EVENT_SHARE)
+		screen_real(out, x);
+	else if (r->sum->spread.nr > 1)
+		screen_decimal(out, x, 4);
 	return r->sum->spread.nr > 1;
 }
 
@@ -93,10 +101,7 @@ static bool bound(const struct summary_row *r, const struct cell *c, struct buf 
 {
 	if (!r->sum->spread.nr)
 		return false;
-	if (r->column->kind == EVENT_SHARE)
-		screen_decimal(out, c->value, 4);
-	else
-		buf_u64(out, c->count);
+	screen_number(out, r->column->kind, c);
 	return true;
 }
 

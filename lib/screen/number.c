@@ -53,6 +53,45 @@ void screen_decimal(struct buf *out, double x, unsigned decimals)
 	digits(out, fraction, decimals);
 }
 
+static void sign(struct buf *out, double *x)
+{
+	if (*x < 0) {
+		buf_addc(out, '-');
+		*x = -*x;
+	}
+}
+
+void screen_real(struct buf *out, double x)
+{
+	sign(out, &x);
+	screen_decimal(out, x, 9);
+}
+
+void screen_number(struct buf *out, enum event_kind kind, const struct cell *c)
+{
+	if (kind == EVENT_SHARE)
+		screen_decimal(out, c->value, 4);
+	else if (c->is_real)
+		screen_real(out, c->value);
+	else
+		buf_u64(out, c->count);
+}
+
+void screen_number_text(struct buf *out, enum event_kind kind, const struct cell *c)
+{
+	double x = c->value;
+
+	if (kind == EVENT_SHARE) {
+		screen_decimal(out, x, 1);
+		buf_addc(out, '%');
+	} else if (c->is_real) {
+		sign(out, &x);
+		screen_decimal(out, x, 3);
+	} else {
+		buf_u64_commas(out, c->count);
+	}
+}
+
 void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d)
 {
 	screen_wide(out, n / d, false);
@@ -100,6 +139,7 @@ void screen_human(struct buf *out, double x, const char *unit)
 
 	if (screen_width(unit) > MAX_SYMBOL_WIDTH)
 		unit = "";
+	sign(out, &x);
 	if (!(x > 0)) /* NaN too */
 		x = 0;
 	if (strcmp(unit, "%") == 0) {
@@ -153,12 +193,7 @@ void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c)
 		buf_adds(out, cell_state_name(c->state));
 		return;
 	}
-	if (kind == EVENT_SHARE) {
-		screen_decimal(out, c->value, 1);
-		buf_addc(out, '%');
-	} else {
-		buf_u64_commas(out, c->count);
-	}
+	screen_number_text(out, kind, c);
 	marks(out, c);
 }
 

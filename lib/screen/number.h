@@ -16,6 +16,13 @@ void screen_wide(struct buf *out, unsigned __int128 v, bool commas);
 /* x rounded to so many decimals (at most 9), without commas. What is not a number from 0 up to
  * 1e38 is written as the nearest of the two; NaN as 0. */
 void screen_decimal(struct buf *out, double x, unsigned decimals);
+/* A real number for machines: sign, nine decimals. */
+void screen_real(struct buf *out, double x);
+/* A cell's number for machines: an exact integer, a share with four decimals, or a real number. The
+ * cell has a value. */
+void screen_number(struct buf *out, enum event_kind kind, const struct cell *c);
+/* The same for people: commas, "12.3%", a real number with three decimals. */
+void screen_number_text(struct buf *out, enum event_kind kind, const struct cell *c);
 /* n / d with four decimals, exact but for the last; d > 0. */
 void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
 /* Four significant digits, a prefix and the unit: "12,345 B", "1.235 GB", "20.50 ms", "12.3 %". A

@@ -54,22 +54,29 @@ static void drop_empty_group(struct session_cpu *c)
 		c->nr_groups--;
 }
 
+/* One part that cannot be opened makes the event unusable here: a sum that lacks a part is wrong.
+ */
 static void set_result(struct session_cpu *c, const struct session_probe *p, size_t i, int error)
 {
 	struct event_support why = {.state = READING_NONE};
 
+	if (c->errors[i])
+		return;
 	if (error)
 		event_support_explain(p->plan->host, &p->plan->events[i].event, error, &why);
 	c->errors[i] = error;
 	c->refused[i] = why.state;
-	c->group_of[i] = error ? NO_GROUP : (uint32_t)c->nr_groups - 1;
+	if (error)
+		c->group_of[i] = NO_GROUP;
+	else if (c->group_of[i] == NO_GROUP)
+		c->group_of[i] = (uint32_t)c->nr_groups - 1;
 }
 
-/* Opens event i in the last group, or, if it does not fit there, in a new one. */
-static int add_event(struct session_cpu *c, const struct session_probe *p, size_t i, bool alone)
+/* Opens a part of event i in the last group, or, if it does not fit there, in a new one. */
+static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, bool alone)
 {
-	int rc =
-	    alone ? -EINVAL : pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[i], (uint32_t)i);
+	uint32_t i = p->plan->parts[part].event;
+	int rc = alone ? -EINVAL : pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], i);
 
 	/* EINVAL from a sibling: validate_group() of the PMU found no room in this group */
 	if ((rc == -EINVAL || rc == -ENOSPC) &&
@@ -77,7 +84,7 @@ static int add_event(struct session_cpu *c, const struct session_probe *p, size_
 		rc = add_group(c, p->pmu);
 		if (rc)
 			return rc;
-		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[i], (uint32_t)i);
+		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], i);
 		drop_empty_group(c); /* not even alone: the next ones may fit into the old one */
 	}
 	set_result(c, p, i, -rc);
@@ -86,11 +93,20 @@ static int add_event(struct session_cpu *c, const struct session_probe *p, size_
 
 static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set)
 {
-	int rc = add_group(c, p->pmu);
+	bool alone = set == PLAN_ALONE, begun = alone;
+	int rc = 0;
 
-	for (size_t i = 0; i < p->plan->nr_events && rc == 0; i++)
-		if (p->plan->events[i].set == set)
-			rc = add_event(c, p, i, false);
+	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++) {
+		const struct plan_part *part = &p->plan->parts[k];
+
+		if (p->plan->events[part->event].set != set || !plan_part_is_on(part, c->cpu))
+			continue;
+		if (!begun)
+			rc = add_group(c, p->pmu);
+		begun = true;
+		if (rc == 0)
+			rc = add_part(c, p, k, alone);
+	}
 	drop_empty_group(c);
 	return rc;
 }
@@ -148,17 +164,23 @@ void session_cpu_enable(struct session_cpu *c)
 		(void)pmu_group_enable(&c->groups[g]);
 }
 
-static void set_reading(struct reading *out, const struct pmu_group *g, uint32_t member,
+/* Adds what a member has counted to its event's reading: an event can have several parts on a CPU.
+ * The worst state of them is the event's. */
+static void add_reading(struct reading *out, const struct pmu_group *g, uint32_t member,
 			enum reading_state state, uint64_t time_ns, const struct pmu_count *count)
 {
-	uint32_t event = g->members[member].event;
+	struct reading *r = &out[g->members[member].event];
 
-	out[event] = (struct reading){.event = event, .state = state, .time_ns = time_ns};
+	if (r->state != READING_NONE && r->state != READING_OK && r->state != READING_OFFLINE)
+		return; /* refused, or failed before */
+	if (r->state < state)
+		r->state = state;
+	r->time_ns = time_ns;
 	if (!count)
 		return;
-	out[event].raw = count->raw;
-	out[event].enabled_ns = count->enabled_ns;
-	out[event].running_ns = count->running_ns;
+	r->raw += count->raw;
+	r->enabled_ns += count->enabled_ns;
+	r->running_ns += count->running_ns;
 }
 
 /* The CPU went away: its counts up to then are frozen in the members. */
@@ -168,7 +190,7 @@ static void read_detached(const struct pmu_group *g, uint64_t time_ns, struct re
 	uint32_t got = pmu_group_read_detached(g, counts);
 
 	for (uint32_t i = 0; i < g->nr_members; i++)
-		set_reading(out, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
+		add_reading(out, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
 			    got >> i & 1 ? &counts[i] : NULL);
 }
 
@@ -204,7 +226,7 @@ static bool read_group(const struct pmu_group *g, const struct reading *before, 
 		return false;
 	}
 	for (uint32_t i = 0; i < g->nr_members; i++)
-		set_reading(out, g, i, rc ? READING_FAILED : READING_OK, now_ns,
+		add_reading(out, g, i, rc ? READING_FAILED : READING_OK, now_ns,
 			    rc ? NULL : &counts[i]);
 	return true;
 }
@@ -240,6 +262,26 @@ static bool is_stuck(const struct pmu_group *g)
 	       counts[0].running_ns == 0;
 }
 
+/* The part of the plan that opened the event on this CPU: hardware events have one on each. */
+static size_t part_of(const struct session_cpu *c, const struct plan *plan, uint32_t event)
+{
+	size_t part = plan->events[event].first_part;
+
+	while (!plan_part_is_on(&plan->parts[part], c->cpu))
+		part++;
+	return part;
+}
+
+static void open_alone(struct session_cpu *c, const struct session_probe *p, uint32_t event)
+{
+	int rc;
+
+	c->group_of[event] = NO_GROUP;
+	rc = add_part(c, p, part_of(c, p->plan, event), true);
+	if (rc)
+		set_result(c, p, event, -rc);
+}
+
 static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)
 {
 	struct pmu_group old = c->groups[which];
@@ -250,10 +292,9 @@ static size_t split_group(struct session_cpu *c, const struct session_probe *p, 
 		events[i] = old.members[i].event;
 	pmu_group_fini(&c->groups[which]);
 	for (size_t i = 0; i < nr; i++) {
-		int rc = add_event(c, p, events[i], true);
-
-		if (rc)
-			set_result(c, p, events[i], -rc);
+		open_alone(c, p, events[i]);
+		c->start[events[i]] =
+		    (struct reading){.event = events[i], .state = c->refused[events[i]]};
 	}
 	for (size_t g = first; g < c->nr_groups; g++) {
 		(void)pmu_group_enable(&c->groups[g]);

@@ -15,7 +15,7 @@ struct perf_event_attr;
 struct session_probe {
 	const struct plan *plan;              /* borrowed */
 	const struct pmu_ops *pmu;            /* borrowed */
-	struct perf_event_attr *const *attrs; /* borrowed; one per event, NULL if not perf */
+	struct perf_event_attr *const *attrs; /* borrowed; one per part of the plan */
 };
 
 struct session_cpu {

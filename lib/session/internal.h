@@ -25,7 +25,7 @@ enum { SESSION_MAX_NOTES = 256 }; /* per iteration; further ones are told, but n
 struct session {
 	struct session_config config;
 	const struct plan *plan;
-	struct perf_event_attr **attrs; /* owned; per event, NULL if not perf */
+	struct perf_event_attr **attrs; /* owned; per part of the plan */
 	struct session_probe probe;
 	struct session_event *events; /* owned */
 	struct session_cpu *cpus;     /* owned; nr_cpus of them */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LABEL_BYTES = 1 << 20 };
+enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
 
 /* Adds an error that a room without places has filled, with its place in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
@@ -25,9 +25,61 @@ static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
 
 static enum plan_set set_of(const struct event *ev)
 {
-	if (!ev->group->is_perf)
+	if (!event_is_perf(ev) || ev->row->missing)
 		return PLAN_NO_SET;
-	return ev->group->id == EVENT_GROUP_SOFTWARE ? PLAN_SOFTWARE : PLAN_HARDWARE;
+	switch (ev->group->id) {
+	case EVENT_GROUP_SOFTWARE:
+	case EVENT_GROUP_TRACEPOINT: /* counted by the kernel, too */
+		return PLAN_SOFTWARE;
+	case EVENT_GROUP_MISC:
+		return PLAN_ALONE;
+	default:
+		return PLAN_HARDWARE;
+	}
+}
+
+static int add_parts(struct plan *plan, size_t i)
+{
+	struct plan_event *p = &plan->events[i];
+	uint32_t nr = event_nr_parts(&p->event);
+	struct plan_part *grown =
+	    mem_resize(plan->parts, (plan->nr_parts + nr) * sizeof(*plan->parts));
+
+	if (!grown)
+		return -ENOMEM;
+	plan->parts = grown;
+	p->first_part = (uint32_t)plan->nr_parts;
+	p->nr_parts = nr;
+	for (uint32_t k = 0; k < nr; k++) {
+		struct plan_part *part = &grown[plan->nr_parts++];
+
+		part->event = (uint32_t)i;
+		event_part(&p->event, k, &part->part);
+	}
+	return 0;
+}
+
+bool plan_part_is_on(const struct plan_part *p, uint32_t cpu)
+{
+	return !p->part.cpus || cpuset_has(p->part.cpus, cpu);
+}
+
+uint32_t plan_nr_cpus(const struct plan *plan, size_t event)
+{
+	const struct plan_event *p = &plan->events[event];
+	uint32_t nr = 0;
+
+	if (p->set == PLAN_NO_SET)
+		return plan->nr_cpus;
+	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0;
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1)) {
+		bool is_on = false;
+
+		for (uint32_t k = 0; k < p->nr_parts; k++)
+			is_on |= plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu);
+		nr += is_on;
+	}
+	return nr;
 }
 
 static int resolve(const struct spec *spec, const struct spec_event *asked,
@@ -91,7 +143,11 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	if (rc)
 		return rc;
 	p->set = set_of(&p->event);
-	plan->nr_perf += p->set != PLAN_NO_SET;
+	p->id = event_id(&p->event);
+	if (p->event.row->number == 0) /* made: any number that the session's others do not have */
+		p->id |= MADE_NUMBER + (uint32_t)i;
+	if (p->set != PLAN_NO_SET && add_parts(plan, i))
+		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
 	return rc ? rc : check_alias_twice(plan, i, errs);
@@ -216,14 +272,18 @@ void plan_fini(struct plan *p)
 {
 	arena_fini(&p->arena);
 	mem_free(p->events);
+	mem_free(p->parts);
+	p->parts = NULL;
 	p->events = NULL;
 	p->nr_events = 0;
 }
 
 const char *plan_set_name(enum plan_set set)
 {
-	static const char *const names[] = {
-	    [PLAN_SOFTWARE] = "software", [PLAN_HARDWARE] = "hardware", [PLAN_NO_SET] = ""};
+	static const char *const names[] = {[PLAN_SOFTWARE] = "software",
+					    [PLAN_HARDWARE] = "hardware",
+					    [PLAN_ALONE] = "own",
+					    [PLAN_NO_SET] = ""};
 
 	return names[set];
 }

@@ -15,16 +15,30 @@
 /*
  * Events of one set share perf_event groups: first as many as fit into one group, the rest into
  * further groups. The kernel's software events are a set of their own: beside hardware events
- * they would be multiplexed with them.
+ * they would be multiplexed with them. Events of other PMUs (memory, energy …) are opened alone.
  */
-enum plan_set { PLAN_SOFTWARE, PLAN_HARDWARE, PLAN_NR_SETS, PLAN_NO_SET = PLAN_NR_SETS };
+enum plan_set {
+	PLAN_SOFTWARE,
+	PLAN_HARDWARE,
+	PLAN_ALONE,
+	PLAN_NR_SETS,
+	PLAN_NO_SET = PLAN_NR_SETS /* read by collect/, or missing on this machine */
+};
 
 struct plan_event {
 	struct event event;
 	const struct spec_event *asked; /* borrowed from the spec */
 	const char *label;              /* the column's heading */
+	uint32_t id;                    /* in traces: group << 11 | number */
+	uint32_t first_part, nr_parts;  /* of plan.parts; none if it is read by collect/ */
 	enum plan_set set;              /* PLAN_NO_SET: read by collect/ */
 	struct event_support support;   /* as far as can be told without opening */
+};
+
+/* One perf event to open on each CPU of cpus. */
+struct plan_part {
+	uint32_t event;         /* index in the plan */
+	struct event_part part; /* borrowed from the catalogue */
 };
 
 struct plan {
@@ -32,7 +46,9 @@ struct plan {
 	const struct host *host;
 	struct arena arena;        /* owns labels that were made */
 	struct plan_event *events; /* owned; in the spec's order */
-	size_t nr_events, nr_perf;
+	size_t nr_events;
+	struct plan_part *parts; /* owned; event by event */
+	size_t nr_parts;
 	struct cpuset cpus; /* the CPUs measured: all that are online */
 	uint32_t nr_cpus;
 	bool is_sampling;
@@ -43,8 +59,12 @@ struct plan {
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs);
 void plan_fini(struct plan *p);
+/* True if the part is opened on the CPU. */
+bool plan_part_is_on(const struct plan_part *p, uint32_t cpu);
+/* How many of the plan's CPUs the event is measured on if all is well. */
+uint32_t plan_nr_cpus(const struct plan *p, size_t event);
 
-/* "software", "hardware"; "" for PLAN_NO_SET. */
+/* "software", "hardware", "own"; "" for PLAN_NO_SET. */
 const char *plan_set_name(enum plan_set set);
 
 #endif

@@ -10,7 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_SPEC_BYTES = 4 << 20 };
+enum { MAX_SPEC_BYTES = 4 << 20, MAX_ATTRS_BYTES = 16 << 20 };
+
+/* The attrs of an event's parts, one behind the other; attr.size is a small number. */
+static uint32_t add_attrs(const struct session *s, size_t i, struct buf *out)
+{
+	const struct plan_event *p = &s->plan->events[i];
+	size_t len = out->len;
+
+	for (uint32_t k = 0; k < p->nr_parts; k++) {
+		const struct perf_event_attr *a = s->attrs[p->first_part + k];
+
+		buf_add(out, a, event_attr_bytes(a));
+	}
+	return (uint32_t)(out->len - len);
+}
 
 static void describe_event(const struct session *s, size_t i, struct trace_event *out)
 {
@@ -19,7 +33,7 @@ static void describe_event(const struct session *s, size_t i, struct trace_event
 	const struct event_row *row = p->event.row;
 
 	*out = (struct trace_event){
-	    .id = event_id(&p->event),
+	    .id = p->id,
 	    .kind = row->kind,
 	    .scope = row->scope,
 	    .flags = p->asked->flags,
@@ -33,9 +47,23 @@ static void describe_event(const struct session *s, size_t i, struct trace_event
 	    .description = row->description,
 	    .source = row->source,
 	    .reason = ev->support.reason,
-	    .attr = s->attrs[i],
-	    .attr_bytes = s->attrs[i] ? event_attr_bytes(s->attrs[i]) : 0,
+	    .scale = row->scale,
 	};
+}
+
+/* attrs holds what the events' attr points to. */
+static int describe_events(const struct session *s, struct trace_event *out, struct buf *attrs)
+{
+	const char *at;
+
+	for (size_t i = 0; i < s->plan->nr_events; i++) {
+		describe_event(s, i, &out[i]);
+		out[i].attr_bytes = add_attrs(s, i, attrs);
+	}
+	at = buf_str(attrs);
+	for (size_t i = 0; i < s->plan->nr_events; at += out[i++].attr_bytes)
+		out[i].attr = at;
+	return buf_error(attrs);
 }
 
 static int set_common(struct session *s, const char *model_name, const char *spec_json)
@@ -55,13 +83,13 @@ static int set_common(struct session *s, const char *model_name, const char *spe
 	    .page_bytes = host->page_bytes,
 	};
 	struct trace_event *events = mem_calloc(s->plan->nr_events, sizeof(*events));
-	int rc;
+	struct buf attrs;
+	int rc = -ENOMEM;
 
-	if (!events)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->plan->nr_events; i++)
-		describe_event(s, i, &events[i]);
-	rc = trace_writer_set_common(s->writer, &info, events, s->plan->nr_events);
+	buf_init(&attrs, MAX_ATTRS_BYTES);
+	if (events && describe_events(s, events, &attrs) == 0)
+		rc = trace_writer_set_common(s->writer, &info, events, s->plan->nr_events);
+	buf_fini(&attrs);
 	mem_free(events);
 	return rc;
 }

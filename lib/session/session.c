@@ -14,13 +14,11 @@
 
 static int make_attrs(struct session *s)
 {
-	for (size_t i = 0; i < s->plan->nr_events; i++) {
-		const struct plan_event *p = &s->plan->events[i];
+	for (size_t k = 0; k < s->plan->nr_parts; k++) {
+		const struct plan_part *p = &s->plan->parts[k];
 
-		if (p->set == PLAN_NO_SET)
-			continue;
-		s->attrs[i] = event_attr_new(&p->event, p->asked->flags);
-		if (!s->attrs[i])
+		s->attrs[k] = event_attr_new(&p->part, s->plan->events[p->event].asked->flags);
+		if (!s->attrs[k])
 			return -ENOMEM;
 	}
 	return 0;
@@ -47,7 +45,7 @@ static int make_memory(struct session *s)
 {
 	size_t nr_events = s->plan->nr_events, nr_cpus = s->plan->nr_cpus;
 
-	s->attrs = mem_calloc(nr_events, sizeof(*s->attrs));
+	s->attrs = mem_calloc(s->plan->nr_parts, sizeof(*s->attrs));
 	s->events = mem_calloc(nr_events, sizeof(*s->events));
 	s->misc = mem_calloc(nr_events, sizeof(*s->misc));
 	s->misc_index = mem_calloc(nr_events, sizeof(*s->misc_index));
@@ -61,6 +59,21 @@ static int make_memory(struct session *s)
 	return make_attrs(s);
 }
 
+static void add_misc(struct session *s, size_t i)
+{
+	const struct plan_event *p = &s->plan->events[i];
+
+	if (p->set != PLAN_NO_SET)
+		return;
+	s->events[i].support = p->support;
+	s->events[i].perf_group = UINT32_MAX;
+	s->events[i].nr_wanted = s->nr_cpus;
+	if (p->event.row->missing)
+		return;
+	s->misc_index[s->nr_misc] = i;
+	s->misc[s->nr_misc++] = p->event;
+}
+
 static int open_collectors(struct session *s)
 {
 	int *states = mem_calloc(s->plan->nr_events, sizeof(*states));
@@ -69,16 +82,12 @@ static int open_collectors(struct session *s)
 	if (!states)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->plan->nr_events; i++)
-		if (s->plan->events[i].set == PLAN_NO_SET) {
-			s->misc_index[s->nr_misc] = i;
-			s->misc[s->nr_misc++] = s->plan->events[i].event;
-		}
+		add_misc(s, i);
 	rc = collect_open(&s->plan->host->root, s->misc, s->nr_misc, &s->collect, states);
 	for (size_t m = 0; m < s->nr_misc && rc == 0; m++) {
 		struct session_event *ev = &s->events[s->misc_index[m]];
 
-		ev->perf_group = UINT32_MAX;
-		ev->support.state = READING_OK;
+		ev->support = (struct event_support){.state = READING_OK};
 		ev->nr_cpus = states[m] ? 0 : s->nr_cpus;
 		if (states[m])
 			event_support_explain(s->plan->host, &s->misc[m], -states[m], &ev->support);
@@ -129,11 +138,14 @@ static void sum_up_event(struct session *s, size_t i)
 
 		if (!c->is_open || c->errors[i]) {
 			error = c->is_open ? c->errors[i] : ENODEV;
-			continue;
+		} else if (c->group_of[i] != UINT32_MAX) {
+			ev->nr_cpus++;
+			ev->perf_group = c->group_of[i];
 		}
-		ev->nr_cpus++;
-		ev->perf_group = c->group_of[i];
 	}
+	ev->nr_wanted = plan_nr_cpus(s->plan, i);
+	if (ev->nr_cpus == 0 && !error)
+		error = ENODEV; /* its PMU names only CPUs that are not measured */
 	ev->support = (struct event_support){.state = READING_OK};
 	if (error)
 		event_support_explain(s->plan->host, &s->plan->events[i].event, error,
@@ -207,8 +219,8 @@ void session_close(struct session *s)
 	session_record_close(s);
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		session_cpu_fini(&s->cpus[t]);
-	for (size_t i = 0; s->attrs && i < s->plan->nr_events; i++)
-		mem_free(s->attrs[i]);
+	for (size_t k = 0; s->attrs && k < s->plan->nr_parts; k++)
+		mem_free(s->attrs[k]);
 	collect_close(s->collect);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);

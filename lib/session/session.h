@@ -48,6 +48,7 @@ struct session_event {
 	struct event_support support; /* READING_OK if it works on some CPU; then the reason is why
 					 not on the others */
 	uint32_t nr_cpus;             /* on how many it works */
+	uint32_t nr_wanted;           /* on how many it should */
 	uint32_t perf_group;          /* its group on the first of them; UINT32_MAX: none */
 };
 

@@ -78,6 +78,16 @@ static const char *take_string16(struct decoder *d)
 	return take_text(d, cursor_le16(&d->c));
 }
 
+/* 0, which stands for 1, for what is no scale. */
+static double take_scale(struct decoder *d)
+{
+	uint64_t bits = cursor_le64(&d->c);
+	double x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x > 0 && x < 1e30 ? x : 0;
+}
+
 static void take_event(struct decoder *d, struct trace_event *v)
 {
 	const char **strings[] = {&v->group,       &v->name,   &v->label, &v->unit,
@@ -95,6 +105,7 @@ static void take_event(struct decoder *d, struct trace_event *v)
 	v->attr = take_copy(d, v->attr_bytes);
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
 		*strings[i] = take_string16(d);
+	v->scale = d->c.left ? take_scale(d) : 0;
 }
 
 /* An event is read through a decoder of its own length: what follows what is known is of a later

@@ -26,7 +26,7 @@ enum {
 	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings; its own length included */
 	TRACE_MAX_EVENTS = 4096,
 	TRACE_MAX_SPEC_BYTES = 4 << 20,
-	TRACE_MAX_ATTR_BYTES = 4096,
+	TRACE_MAX_ATTR_BYTES = 65536,
 };
 
 /* Bits of the header's two feature words: a reader that does not know an incompatible bit must

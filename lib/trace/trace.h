@@ -57,8 +57,11 @@ struct trace_event {
 	const char *group, *name, *label, *unit, *description;
 	const char *source; /* kernel event ("PERF_COUNT_HW_INSTRUCTIONS") or file ("/proc/stat") */
 	const char *reason; /* why it is not measured, in words; "" */
-	const void *attr;   /* the perf_event_attr as opened (its own size field says how long) */
+	/* The perf_event_attr as opened (its own size field says how long); of an event with
+	 * several parts (types of core, boxes of memory) one behind the other. */
+	const void *attr;
 	uint32_t attr_bytes; /* 0: not a perf event */
+	double scale; /* what is shown = count × scale; 0 stands for 1 (read back: 0 or above) */
 };
 
 struct trace_note {

@@ -118,6 +118,15 @@ static void add_info(struct buf *b, const struct trace_info *info)
 	frame_end(b, at);
 }
 
+/* IEEE 754 binary64, its bits as an integer. */
+static void add_real(struct buf *b, double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	buf_le64(b, bits);
+}
+
 static void add_event(struct buf *b, const struct trace_event *v)
 {
 	const char *const strings[] = {v->group,       v->name,   v->label, v->unit,
@@ -137,6 +146,7 @@ static void add_event(struct buf *b, const struct trace_event *v)
 	buf_le32(b, v->attr_bytes);
 	buf_add(b, v->attr, v->attr_bytes);
 	add_strings16(b, strings, sizeof(strings) / sizeof(strings[0]));
+	add_real(b, v->scale);
 	if (!buf_error(b))
 		put_le32(b, at, (uint32_t)(b->len - at - 4));
 }

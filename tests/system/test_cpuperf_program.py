@@ -86,8 +86,8 @@ def check_exit_codes(folder):
     for code, args, text in (
             (0, ["--help"], "Exit status: 0 done, 1 failed, 2 wrong usage"),
             (0, ["--version"], "cpuperf "),
-            (0, ["--list-events"], "\nGroup software\n"),
-            (0, ["--list-events=page"], "page_faults: "),
+            (0, ["--list-events", "--quiet"], "\nGroup software\n"),
+            (0, ["--list-events=page", "--quiet"], "page_faults: "),
             (1, ["--list-events=nosuchthing"], "no event matches"),
             (0, ["--describe-event=software:cpu_clock"], "cpu_clock: "),
             (0, ["--describe-event", "software:cpu_clock"], "cpu_clock: "),

@@ -246,9 +246,10 @@ static void test_man(void **state)
 
 /* The words as bash splits them ('=' stands alone), the last one being completed; what it offers,
  * joined with '|'. */
-static const struct {
+struct completion {
 	const char *words, *offers;
-} completions[] = {
+};
+static const struct completion completions[] = {
     {"''", "--file=|--folder=|--format=|--list|--strict|"},
     {"--", "--file=|--folder=|--format=|--list|--strict|"},
     {"--fo", "--folder=|--format=|"},
@@ -273,6 +274,11 @@ static const char driver[] =
     "eval \"COMP_WORDS=(prog $1)\"\n"
     "[[ $1 != *' ' ]] || COMP_WORDS+=('')\n"
     "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+    "COMP_LINE=\"prog $1\"\n" /* the breaks stand in it without spaces */
+    "COMP_LINE=${COMP_LINE// =/=} COMP_LINE=${COMP_LINE// :/:}\n"
+    "COMP_LINE=${COMP_LINE//= /=} COMP_LINE=${COMP_LINE//: /:}\n"
+    "COMP_POINT=${#COMP_LINE}\n"
+    "prog() { [[ $* == '--all --short' ]] && printf '%s\\n' a:x:1 a:x:2 a:y b ab:; }\n"
     "complete -p prog | grep -q -- '-F _prog prog'\n"
     "_prog prog \"${COMP_WORDS[COMP_CWORD]}\" '' || true\n"
     "((!${#COMPREPLY[@]})) || printf '%s\\n' \"${COMPREPLY[@]}\" | LC_ALL=C sort >../offers\n";
@@ -312,32 +318,62 @@ static void sorted(const char *offers, struct buf *out)
 	free(copy);
 }
 
-static void test_bash(void **state)
+static const struct opt_row value_rows[] = {
+    {.name = "event",
+     .arg = OPT_REQUIRED,
+     .metavar = "EVENT",
+     .complete = OPT_COMPLETE_COMMAND,
+     .words = "--all --short",
+     .section = "S",
+     .help = "One."},
+};
+static const struct opt_table value_table = {.program = "prog",
+					     .summary = "s",
+					     .usage = "u",
+					     .rows = value_rows,
+					     .nr_rows = 1,
+					     .footer = ""};
+
+/* Values that the program prints, part by part; of each, what is behind the last break. */
+static const struct completion values[] = {
+    {"--ev", "--event=|"},         {"--event =", "a:|ab:|b|"},    {"--event = ", "a:|ab:|b|"},
+    {"--event = a", "a:|ab:|"},    {"--event = a :", "x:|y|"},    {"--event = a : x", "x:|"},
+    {"--event = a : x :", "1|2|"}, {"--event = a : x : 2", "2|"}, {"--event = c", ""},
+    {"--event a : y", "y|"},       {"--event ", "a:|ab:|b|"},
+};
+
+static void expect_completions(const struct opt_table *t, const struct completion *c, size_t nr)
 {
 	struct root r = tree_make();
 	struct buf b, want;
 
-	(void)state;
 	buf_init(&b, 10000);
 	buf_init(&want, 10000);
-	opt_complete_bash(&table, &b);
+	opt_complete_bash(t, &b);
 	assert_int_equal(buf_error(&b), 0);
 	tree_put(&r, "/completion", b.data, b.len);
 	tree_put(&r, "/driver", driver, sizeof(driver) - 1);
 	tree_put(&r, "/files/a.cpspec", "", 0);
 	tree_put(&r, "/files/a b.cpspec", "", 0);
 	tree_put(&r, "/files/sub", NULL, 0);
-	for (size_t i = 0; i < INJECT_NR(completions); i++) {
+	for (size_t i = 0; i < nr; i++) {
 		tree_put(&r, "/offers", "", 0);
-		assert_int_equal(run_bash(&r, completions[i].words), 0);
+		assert_int_equal(run_bash(&r, c[i].words), 0);
 		buf_reset(&b);
 		assert_int_equal(root_load(&r, "/offers", &b), 0);
-		sorted(completions[i].offers, &want);
+		sorted(c[i].offers, &want);
 		assert_string_equal(buf_str(&b), buf_str(&want));
 	}
 	buf_fini(&want);
 	buf_fini(&b);
 	tree_remove(&r);
+}
+
+static void test_bash(void **state)
+{
+	(void)state;
+	expect_completions(&table, completions, INJECT_NR(completions));
+	expect_completions(&value_table, values, INJECT_NR(values));
 }
 
 static void test_zsh(void **state)
@@ -358,6 +394,10 @@ static void test_zsh(void **state)
 	opt_complete_zsh(&table, &b);
 	for (size_t i = 0; i < INJECT_NR(lines); i++)
 		assert_non_null(strstr(buf_str(&b), lines[i]));
+	buf_reset(&b);
+	opt_complete_zsh(&value_table, &b);
+	assert_non_null(strstr(buf_str(&b), "[One]:EVENT:{compadd -- ${(f)\"$(_call_program values "
+					    "$words[1] --all --short)\"}}'\n"));
 	buf_fini(&b);
 }
 

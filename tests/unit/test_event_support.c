@@ -222,7 +222,12 @@ static void test_attr(void **state)
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(rows); i++) {
 		struct event ev = find(rows[i].event);
-		struct perf_event_attr *a = event_attr_new(&ev, rows[i].flags);
+		struct perf_event_attr *a;
+		struct event_part part;
+
+		assert_int_equal(event_nr_parts(&ev), 1);
+		event_part(&ev, 0, &part);
+		a = event_attr_new(&part, rows[i].flags);
 
 		assert_non_null(a);
 		assert_int_equal(a->size, event_attr_bytes(a));
@@ -239,7 +244,7 @@ static void test_attr(void **state)
 		assert_int_equal(a->inherit, 0);
 		mem_free(a);
 		inject_mem(1);
-		assert_null(event_attr_new(&ev, rows[i].flags));
+		assert_null(event_attr_new(&part, rows[i].flags));
 		inject_stop();
 	}
 }

@@ -16,11 +16,10 @@ struct bench {
 static void bench_init(struct bench *b, const char *events)
 {
 	rig_init(&b->rig, 4, "", events);
-	for (size_t i = 0; i < b->rig.plan.nr_events; i++) {
-		const struct plan_event *p = &b->rig.plan.events[i];
+	for (size_t k = 0; k < b->rig.plan.nr_parts; k++) {
+		const struct plan_part *p = &b->rig.plan.parts[k];
 
-		b->attrs[i] =
-		    p->set == PLAN_NO_SET ? NULL : event_attr_new(&p->event, p->asked->flags);
+		b->attrs[k] = event_attr_new(&p->part, b->rig.plan.events[p->event].asked->flags);
 	}
 	b->probe =
 	    (struct session_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};
@@ -30,8 +29,8 @@ static void bench_init(struct bench *b, const char *events)
 static void bench_fini(struct bench *b)
 {
 	session_cpu_fini(&b->cpu);
-	for (size_t i = 0; i < b->rig.plan.nr_events; i++)
-		mem_free(b->attrs[i]);
+	for (size_t k = 0; k < b->rig.plan.nr_parts; k++)
+		mem_free(b->attrs[k]);
 	rig_fini(&b->rig);
 }
 

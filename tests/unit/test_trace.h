@@ -104,6 +104,7 @@ static const struct trace_event sample_events[] = {
 	.description = "Cache misses",
 	.source = "PERF_COUNT_HW_CACHE_MISSES",
 	.reason = "no PMU",
+	.scale = 64,
     },
 };
 

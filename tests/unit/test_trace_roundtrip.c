@@ -65,6 +65,7 @@ static void check_event(const struct trace_event *a, const struct trace_event *b
 	assert_string_equal(a->source, b->source);
 	assert_string_equal(a->reason, b->reason);
 	assert_int_equal(a->attr_bytes, b->attr_bytes);
+	assert_true(a->scale == b->scale);
 	if (a->attr_bytes)
 		assert_memory_equal(a->attr, b->attr, a->attr_bytes);
 }

@@ -1,0 +1,215 @@
+/*
+ * The fields and lines of an event. Both come from the same functions, so that they cannot differ.
+ */
+#include "events_text.h"
+
+#include "base/cpuset.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ENCODING_BYTES = 1 << 20 };
+
+/* The first column of the lines of a description. */
+enum { LABEL_WIDTH = 11 };
+
+const char *event_kind_name(enum event_kind kind)
+{
+	return kind == EVENT_VALUE ? "value" : kind == EVENT_SHARE ? "share" : "count";
+}
+
+const char *event_scope_name(enum event_scope scope)
+{
+	return scope == EVENT_SCOPE_SYSTEM    ? "system"
+	       : scope == EVENT_SCOPE_PACKAGE ? "package"
+					      : "cpu";
+}
+
+const char *event_alone_name(unsigned alone)
+{
+	static const char *const names[] = {"none", "os", "user", "os, user"};
+
+	return names[alone & (EVENT_ALONE_OS | EVENT_ALONE_USER)];
+}
+
+void event_facts_init(struct event_facts *f, const struct host *host, const struct event *ev)
+{
+	f->event = *ev;
+	f->support = (struct event_support){.state = READING_OK};
+	f->scale[0] = '\0';
+	buf_init(&f->encoding, MAX_ENCODING_BYTES);
+	if (host)
+		event_support_check(host, ev, 0, &f->support);
+}
+
+void event_facts_fini(struct event_facts *f)
+{
+	buf_fini(&f->encoding);
+}
+
+static void add_config(struct buf *out, const char *name, uint64_t value)
+{
+	buf_printf(out, ", %s 0x%llx", name, (unsigned long long)value);
+}
+
+void event_add_part(const struct event_part *part, struct buf *out)
+{
+	buf_printf(out, "%s%stype %u", part->pmu, part->pmu[0] ? ": " : "", part->type);
+	add_config(out, "config", part->config);
+	if (part->config1)
+		add_config(out, "config1", part->config1);
+	if (part->config2)
+		add_config(out, "config2", part->config2);
+	if (part->cpus && cpuset_count(part->cpus)) {
+		buf_adds(out, ", CPUs ");
+		cpuset_format(part->cpus, out);
+	}
+}
+
+void event_facts_complete(struct event_facts *f)
+{
+	double scale = f->event.row->scale;
+
+	if (scale != 0 && scale != 1)
+		snprintf(f->scale, sizeof(f->scale), "%.17g", scale);
+	if (!event_is_perf(&f->event))
+		return;
+	for (uint32_t i = 0; i < event_nr_parts(&f->event); i++) {
+		struct event_part part;
+
+		event_part(&f->event, i, &part);
+		buf_adds(&f->encoding, i ? "\n" : "");
+		event_add_part(&part, &f->encoding);
+	}
+}
+
+#define TEXT(name, expression)                                                                     \
+	static const char *name(const void *p)                                                     \
+	{                                                                                          \
+		const struct event_facts *f = p;                                                   \
+                                                                                                   \
+		return expression;                                                                 \
+	}
+#define ROW_TEXT(member) f->event.row->member ? f->event.row->member : ""
+
+TEXT(group, f->event.group->name)
+TEXT(name, f->event.row->name)
+TEXT(kind, event_kind_name(f->event.row->kind))
+TEXT(scope, event_scope_name(f->event.row->scope))
+TEXT(unit, ROW_TEXT(unit))
+TEXT(source, ROW_TEXT(source))
+TEXT(reason, f->support.reason)
+TEXT(description, ROW_TEXT(description))
+TEXT(alias, ROW_TEXT(alias))
+TEXT(encoding, buf_str(&f->encoding))
+TEXT(alone, event_alone_name(f->event.row->alone))
+TEXT(hint, f->support.hint)
+TEXT(detail, ROW_TEXT(detail))
+TEXT(scale, f->scale)
+
+static bool works(const void *p, struct buf *out)
+{
+	const struct event_facts *f = p;
+
+	buf_adds(out, f->support.state == READING_OK ? "true" : "false");
+	return true;
+}
+
+static bool scale_number(const void *p, struct buf *out)
+{
+	const struct event_facts *f = p;
+
+	buf_adds(out, f->scale[0] ? f->scale : "1");
+	return true;
+}
+
+const struct screen_field event_fields[EVENT_NR_FIELDS] = {
+    {"group", .text = group},
+    {"name", .text = name},
+    {"kind", .text = kind},
+    {"scope", .text = scope},
+    {"unit", .text = unit},
+    {"source", .text = source},
+    {"works", .number = works},
+    {"reason", .text = reason},
+    {"description", .text = description},
+    {"alias", .text = alias},
+    {"scale", .number = scale_number},
+    {"encoding", .text = encoding},
+    {"alone", .text = alone},
+    {"hint", .text = hint},
+    {"detail", .text = detail},
+};
+
+/* Names and descriptions of the kernel's are text from outside: a terminal must not obey it. */
+static void disarm_lines(struct buf *out, size_t start)
+{
+	char *end, *line = buf_error(out) ? NULL : out->data + start;
+
+	for (; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		str_disarm(line);
+		*end = '\n';
+	}
+}
+
+void event_add_line(const struct event_facts *f, struct buf *out)
+{
+	size_t start = out->len;
+
+	buf_printf(out, "%s: %s", f->event.row->name, f->event.row->description);
+	if (f->support.state != READING_OK)
+		buf_printf(out, " [%s]", reading_state_name(f->support.state));
+	buf_addc(out, '\n');
+	disarm_lines(out, start);
+}
+
+TEXT(flags, f->event.row->alone == 0                  ? "os and user are not told apart"
+	    : f->event.row->alone == EVENT_ALONE_OS   ? "os alone, or both"
+	    : f->event.row->alone == EVENT_ALONE_USER ? "user alone, or both"
+						      : "os alone, user alone, or both")
+TEXT(shown, f->event.row->kind == EVENT_VALUE   ? "value: as it is when it is read"
+	    : f->event.row->kind == EVENT_SHARE ? "share: of all time"
+						: "count")
+TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trace 0"
+	    : f->event.row->scope == EVENT_SCOPE_PACKAGE ? "each package or box, on one of its CPUs"
+							 : "each CPU")
+TEXT(here, f->support.state == READING_OK ? "works" : reading_state_name(f->support.state))
+
+/* The lines of a description; one that has no text is left out. */
+static const struct {
+	const char *label;
+	const char *(*text)(const void *facts);
+} lines[] = {
+    {"group", group},   {"also", alias},  {"unit", unit},     {"scale", scale},
+    {"kind", shown},    {"scope", where}, {"source", source}, {"encoding", encoding},
+    {"flags", flags},   {"here", here},   {"reason", reason}, {"to do", hint},
+    {"detail", detail},
+};
+
+/* Further lines of the text stand under the first. */
+static void add_labelled(struct buf *out, const char *label, const char *text)
+{
+	buf_printf(out, "  %-*s", LABEL_WIDTH, label);
+	for (; *text; text++) {
+		buf_addc(out, *text);
+		if (*text == '\n')
+			buf_fill(out, ' ', 2 + LABEL_WIDTH);
+	}
+	buf_addc(out, '\n');
+}
+
+void event_add_text(const struct event_facts *f, struct buf *out)
+{
+	size_t start = out->len;
+
+	buf_printf(out, "%s: %s\n", f->event.row->name, f->event.row->description);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const char *text = lines[i].text(f);
+
+		if (text[0])
+			add_labelled(out, lines[i].label, text);
+	}
+	disarm_lines(out, start);
+}

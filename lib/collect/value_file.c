@@ -1,0 +1,139 @@
+/*
+ * Reading files of one number, time after time through the same descriptor. Which files, and what
+ * their numbers mean, is not known here.
+ */
+#include "collect/value_file.h"
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct value_file {
+	int fd;       /* -1: not open */
+	bool is_gone; /* was open */
+	int status;   /* of the last read: 0 or -errno */
+	uint64_t time_ns, raw;
+};
+
+/* No format of printf's: the path is text of a row. */
+static int open_file(const struct value_files *v, uint32_t cpu)
+{
+	const char *mark = strstr(v->source, "%u");
+	char path[PATH_MAX];
+	int len = mark ? snprintf(path, sizeof(path), "%.*s%u%s", (int)(mark - v->source),
+				  v->source, cpu, mark + 2)
+		       : snprintf(path, sizeof(path), "%s", v->source);
+
+	return len < 0 || len >= PATH_MAX ? -ENAMETOOLONG : root_open(v->root, path);
+}
+
+/* 0, or the first error that is more than a missing file; -ENOENT if all are missing. */
+static int open_files(struct value_files *v)
+{
+	int rc = -ENOENT;
+
+	for (uint32_t i = 0; i < v->nr; i++) {
+		struct value_file *f = &v->files[i];
+		int fd = open_file(v, i);
+
+		f->fd = fd < 0 ? -1 : fd;
+		f->status = fd < 0 ? fd : -ENODATA; /* until it is read */
+		if (fd >= 0)
+			rc = 0;
+		else if (fd != -ENOENT && fd != -ENODEV)
+			return fd;
+	}
+	return rc;
+}
+
+int value_files_open(const struct root *root, const char *source, uint32_t nr_cpus,
+		     struct value_files *out)
+{
+	struct value_files v = {.root = root, .source = source, .nr = nr_cpus ? nr_cpus : 1};
+	int rc;
+
+	v.files = mem_calloc(v.nr, sizeof(*v.files));
+	if (!v.files)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v.nr; i++)
+		v.files[i].fd = -1;
+	rc = open_files(&v);
+	if (rc)
+		value_files_close(&v);
+	else
+		*out = v;
+	return rc;
+}
+
+void value_files_close(struct value_files *v)
+{
+	for (uint32_t i = 0; i < v->nr; i++)
+		io_close(&v->files[i].fd);
+	mem_free(v->files);
+	*v = (struct value_files){0};
+}
+
+/* "45000\n" and nothing else. */
+static int read_value(int fd, uint64_t *out)
+{
+	char text[32];
+	const char *p = text;
+	ssize_t n;
+	int rc;
+
+	do
+		n = sys()->pread(fd, text, sizeof(text), 0);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	if (n == sizeof(text))
+		return -EINVAL; /* there may be more */
+	if (n && text[n - 1] == '\n')
+		n--;
+	rc = str_scan_u64(&p, text + n, out);
+	return rc ? rc : p == text + n ? 0 : -EINVAL;
+}
+
+static void read_file(const struct value_files *v, uint32_t cpu, struct value_file *f)
+{
+	if (f->is_gone) {
+		int fd = open_file(v, cpu);
+
+		f->is_gone = fd < 0;
+		f->fd = fd < 0 ? -1 : fd;
+	}
+	if (f->fd < 0)
+		return;
+	f->status = read_value(f->fd, &f->raw);
+	f->time_ns = clock_monotonic_ns();
+	/* sysfs: the file was removed, and this descriptor never comes back */
+	f->is_gone = f->status == -ENODEV;
+	if (f->is_gone)
+		io_close(&f->fd);
+}
+
+void value_files_read(struct value_files *v)
+{
+	for (uint32_t i = 0; i < v->nr; i++)
+		read_file(v, i, &v->files[i]);
+}
+
+void value_files_get(const struct value_files *v, uint32_t cpu, struct reading *out)
+{
+	const struct value_file *f = cpu < v->nr ? &v->files[cpu] : NULL;
+	bool ok = f && f->status == 0;
+
+	out->state = ok ? READING_OK : READING_FAILED;
+	out->time_ns = f ? f->time_ns : 0;
+	out->raw = ok ? f->raw : 0;
+	out->base = 0;
+}

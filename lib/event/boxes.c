@@ -1,0 +1,214 @@
+/*
+ * One event counted by several PMUs of a kind, as the parts of one row.
+ * Knows no row and no name of an event.
+ */
+#include "event/boxes.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { MAX_BOX_EVENTS = 16, MAX_EVENTS_BYTES = 512 };
+
+bool boxes_may_count(const struct host_pmu *pmu)
+{
+	/* the kernel's own, in the groups software and tracepoint; and PMUs that write traces */
+	static const char *const others[] = {"software",  "tracepoint", "breakpoint", "kprobe",
+					     "uprobe",    "intel_pt",   "intel_bts",  "cs_etm",
+					     "arm_spe_*", "hisi_ptt*",  "ibs_*"};
+
+	for (const char *p = pmu->name; *p; p++) /* a name that can be listed and typed again */
+		if (*p <= ' ' || *p > '~')
+			return false;
+	for (size_t i = 0; i < NR(others); i++)
+		if (fnmatch(others[i], pmu->name, 0) == 0)
+			return false;
+	return !pmu->is_core;
+}
+
+const struct host_pmu *boxes_find_pmu(const struct host *h, const char *name)
+{
+	const struct host_pmu *pmu = host_find_pmu(h, name);
+
+	for (size_t i = 0; i < h->nr_pmus && !pmu; i++)
+		if (strcasecmp(h->pmus[i].name, name) == 0)
+			pmu = &h->pmus[i];
+	return pmu;
+}
+
+/* "_12", or the address of a device, "_10008c000": too long for a word such as _df or _cafe. */
+size_t boxes_base_len(const char *pmu)
+{
+	const char *number = strrchr(pmu, '_');
+	size_t digits, len = strlen(pmu);
+
+	if (!number || number == pmu || !number[1])
+		return len;
+	digits = strlen(number + 1);
+	if (strspn(number + 1, "0123456789") == digits ||
+	    (digits > 4 && strspn(number + 1, "0123456789abcdef") == digits))
+		return (size_t)(number - pmu);
+	return len;
+}
+
+static bool is_box(const struct host_pmu *pmu, const char *pmus)
+{
+	char base[sizeof(pmu->name)];
+
+	snprintf(base, sizeof(base), "%.*s", (int)boxes_base_len(pmu->name), pmu->name);
+	return fnmatch(pmus, base, FNM_CASEFOLD) == 0 ||
+	       fnmatch(pmus, pmu->name, FNM_CASEFOLD) == 0;
+}
+
+/* How the kernel's units are shown. */
+static void use_our_unit(struct sysfs_event *ev)
+{
+	static const struct {
+		const char *kernel, *unit;
+		double factor;
+	} units[] = {
+	    {"Joules", "J", 1}, {"Bytes", "B", 1}, {"KiB", "B", 1024}, {"MiB", "B", 1048576}};
+
+	for (size_t i = 0; i < NR(units); i++) {
+		if (strcmp(ev->unit, units[i].kernel) != 0)
+			continue;
+		snprintf(ev->unit, sizeof(ev->unit), "%s", units[i].unit);
+		ev->scale *= units[i].factor;
+		return;
+	}
+}
+
+static bool is_same_measure(const struct sysfs_event *a, const struct sysfs_event *b)
+{
+	return !(a->scale < b->scale) && !(a->scale > b->scale) && strcmp(a->unit, b->unit) == 0 &&
+	       a->is_snapshot == b->is_snapshot;
+}
+
+/* Room for one part more is the caller's business. */
+static int add_part(const struct host *h, const struct host_pmu *pmu, const struct sysfs_event *ev,
+		    struct boxes *b, struct err *e)
+{
+	struct sysfs_event ours = *ev;
+	int rc;
+
+	if (ev->problem)
+		return err_set(e, -EINVAL, "%s/%s/: %s", pmu->name, ev->name, ev->problem);
+	if (pmu->has_cpumask && cpuset_next(&pmu->cpus, 0) < 0)
+		return err_set(e, -EINVAL, "the PMU %s names no CPU in its cpumask", pmu->name);
+	use_our_unit(&ours);
+	if (b->nr_parts && !is_same_measure(&b->event, &ours))
+		return err_set(e, -EINVAL, "%s and %s count %s in different units", b->first->name,
+			       pmu->name, ev->name);
+	rc = sysfs_encode(h, pmu, ev->terms, &b->parts[b->nr_parts], e);
+	if (rc)
+		return rc;
+	if (b->nr_parts++ == 0) {
+		b->first = pmu;
+		b->event = ours;
+	}
+	return 0;
+}
+
+/* An event by the name that the PMU publishes, or by terms. */
+static int find_event(const struct host *h, const struct host_pmu *pmu, const char *event,
+		      struct sysfs_event *out)
+{
+	int rc = sysfs_find_event(h, pmu, event, out);
+
+	if (rc != -ENOENT || !strchr(event, '=') || strlen(event) >= sizeof(out->terms))
+		return rc;
+	*out = (struct sysfs_event){.scale = 1};
+	snprintf(out->name, sizeof(out->name), "%s", event);
+	snprintf(out->terms, sizeof(out->terms), "%s", event);
+	return 0;
+}
+
+/* All of the events on one PMU, or none of them. */
+static int add_box(const struct host *h, const struct host_pmu *pmu, char *const *events,
+		   size_t nr_events, struct boxes *b, struct err *e)
+{
+	uint32_t nr_before = b->nr_parts;
+	struct sysfs_event ev;
+	int rc = 0;
+
+	for (size_t i = 0; i < nr_events && rc == 0; i++) {
+		rc = find_event(h, pmu, events[i], &ev);
+		if (rc == 0)
+			rc = add_part(h, pmu, &ev, b, e);
+	}
+	if (rc != -ENOENT)
+		return rc;
+	b->nr_parts = nr_before;
+	return 0;
+}
+
+static size_t split_events(char *text, char *events[MAX_BOX_EVENTS])
+{
+	char *save = NULL;
+	size_t nr = 0;
+
+	for (char *p = strtok_r(text, " ", &save); p && nr < MAX_BOX_EVENTS;
+	     p = strtok_r(NULL, " ", &save))
+		events[nr++] = p;
+	return nr;
+}
+
+/* What is meant by pmus: only the PMU of that name, if there is one. */
+static bool is_meant(const struct host_pmu *pmu, const char *pmus, const struct host_pmu *only)
+{
+	return boxes_may_count(pmu) && (only ? pmu == only : is_box(pmu, pmus));
+}
+
+static uint32_t nr_meant(const struct host *h, const char *pmus, const struct host_pmu *only)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		nr += is_meant(&h->pmus[i], pmus, only);
+	return nr;
+}
+
+int boxes_find(const struct host *h, struct arena *a, const char *pmus, const char *events,
+	       struct boxes *out, struct err *e)
+{
+	char text[MAX_EVENTS_BYTES], *each[MAX_BOX_EVENTS];
+	const struct host_pmu *only = boxes_find_pmu(h, pmus);
+	uint32_t nr_boxes = nr_meant(h, pmus, only);
+	struct boxes b = {0};
+	size_t nr_events;
+	int rc = 0;
+
+	if (!nr_boxes || strlen(events) >= sizeof(text))
+		return -ENOENT;
+	snprintf(text, sizeof(text), "%s", events);
+	nr_events = split_events(text, each);
+	b.parts = arena_calloc(a, nr_boxes * nr_events, sizeof(*b.parts));
+	if (!b.parts)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < h->nr_pmus && rc == 0; i++)
+		if (is_meant(&h->pmus[i], pmus, only))
+			rc = add_box(h, &h->pmus[i], each, nr_events, &b, e);
+	if (rc == 0 && !b.nr_parts)
+		rc = -ENOENT;
+	if (rc == 0)
+		*out = b;
+	return rc;
+}
+
+int boxes_of_event(const struct host *h, struct arena *a, const struct host_pmu *pmu,
+		   const struct sysfs_event *ev, struct boxes *out, struct err *e)
+{
+	struct boxes b = {.parts = arena_calloc(a, 1, sizeof(*b.parts))};
+	int rc = b.parts ? add_part(h, pmu, ev, &b, e) : err_set(e, -ENOMEM, "out of memory");
+
+	if (rc == 0)
+		*out = b;
+	return rc;
+}

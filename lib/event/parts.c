@@ -1,0 +1,110 @@
+/*
+ * Rows made of parts. Knows neither where the events come from nor who opens them.
+ */
+#include "event/parts.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+/* Linux 5.13: which core PMU a generic event is meant for stands in config (uapi perf_event.h;
+ * the headers of Debian 12 have the name too, older ones not). */
+enum { HW_PMU_TYPE_SHIFT = 32 };
+
+size_t parts_nr_core_pmus(const struct host *h)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		nr += h->pmus[i].is_core;
+	return nr;
+}
+
+static const char *spell(const struct catalogue *c, const struct event_part *parts, uint32_t nr)
+{
+	const char *spelled;
+	struct buf text;
+
+	buf_init(&text, 4096);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct event_part *p = &parts[i];
+
+		buf_printf(&text, "%s%s/config=0x%" PRIx64, i ? " " : "", *p->pmu ? p->pmu : "cpu",
+			   p->config);
+		if (p->config1)
+			buf_printf(&text, ",config1=0x%" PRIx64, p->config1);
+		if (p->config2)
+			buf_printf(&text, ",config2=0x%" PRIx64, p->config2);
+		buf_addc(&text, '/');
+	}
+	spelled = buf_error(&text) ? NULL : arena_strdup(c->arena, buf_str(&text));
+	buf_fini(&text);
+	return spelled;
+}
+
+struct event_row *parts_row(const struct catalogue *c, const char *name,
+			    const struct event_part *parts, uint32_t nr_parts)
+{
+	struct event_row *row = arena_alloc(c->arena, sizeof(*row));
+	struct event_part *copy = arena_calloc(c->arena, nr_parts, sizeof(*copy));
+
+	if (!row || !copy)
+		return NULL;
+	memcpy(copy, parts, nr_parts * sizeof(*copy));
+	*row = (struct event_row){.name = arena_strdup(c->arena, name),
+				  .kind = EVENT_COUNT,
+				  .scope = EVENT_SCOPE_CPU,
+				  .alone = EVENT_ALONE_OS | EVENT_ALONE_USER,
+				  .unit = "events",
+				  .source = spell(c, parts, nr_parts),
+				  .perf_type = parts->type,
+				  .perf_config = parts->config,
+				  .parts = copy,
+				  .nr_parts = nr_parts};
+	return row->name && row->source ? row : NULL;
+}
+
+/* On x86 the kernel would take P-cores for all: config says which. On ARM it finds the PMU by the
+ * CPU that the event is opened on. */
+static struct event_part generic_part(const struct event_row *row, const struct host_pmu *pmu)
+{
+	bool is_x86 = strncmp(pmu->name, "cpu_", 4) == 0;
+
+	return (struct event_part){
+	    .pmu = pmu->name,
+	    .type = row->perf_type,
+	    .config = row->perf_config | (is_x86 ? (uint64_t)pmu->type << HW_PMU_TYPE_SHIFT : 0),
+	    .cpus = &pmu->cpus,
+	};
+}
+
+int parts_spread(const struct catalogue *c, const struct event_row *row,
+		 const struct event_row **out)
+{
+	bool is_generic =
+	    row->perf_type == PERF_TYPE_HARDWARE || row->perf_type == PERF_TYPE_HW_CACHE;
+	size_t nr = c->host ? parts_nr_core_pmus(c->host) : 0;
+	struct event_part *parts;
+	struct event_row *copy;
+
+	if (!is_generic || row->nr_parts || nr < 2) {
+		*out = row;
+		return 0;
+	}
+	copy = arena_alloc(c->arena, sizeof(*copy));
+	parts = arena_calloc(c->arena, nr, sizeof(*parts));
+	if (!copy || !parts)
+		return -ENOMEM;
+	*copy = *row;
+	copy->parts = parts;
+	for (size_t i = 0; i < c->host->nr_pmus; i++)
+		if (c->host->pmus[i].is_core)
+			parts[copy->nr_parts++] = generic_part(row, &c->host->pmus[i]);
+	*out = copy;
+	return 0;
+}

@@ -1,0 +1,422 @@
+/*
+ * PMUs as sysfs publishes them: terms packed by the PMU's format files, and the events that it
+ * names with their scale and unit. Text of the kernel, bounded and trusted no further.
+ * Knows no event by name and makes no rows.
+ */
+#include "event/sysfs.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PMU_FOLDER "/sys/bus/event_source/devices"
+
+enum { MAX_TERMS = 64, MAX_TERMS_BYTES = 1024, MAX_PATH_BYTES = 320 };
+
+/* What may be part of a path and of a message: printable ASCII, no folder, nothing hidden. */
+static bool is_plain(const char *name)
+{
+	if (!*name || *name == '.')
+		return false;
+	for (; *name; name++)
+		if (*name <= ' ' || *name > '~' || *name == '/')
+			return false;
+	return true;
+}
+
+/* perf_event_attr's words that terms go to. */
+static const struct word {
+	const char *name;
+	size_t offset;
+} words[] = {
+    {"config", offsetof(struct event_part, config)},
+    {"config1", offsetof(struct event_part, config1)},
+    {"config2", offsetof(struct event_part, config2)},
+};
+
+static uint64_t *find_word(struct event_part *part, const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i].name) == len && memcmp(words[i].name, name, len) == 0)
+			return (uint64_t *)((char *)part + words[i].offset);
+	return NULL;
+}
+
+/* "0-7" or "32" at *p. */
+static int scan_range(const char **p, const char *end, uint64_t *low, uint64_t *high)
+{
+	int rc = str_scan_u64(p, end, low);
+
+	*high = *low;
+	if (rc == 0 && *p != end && **p == '-') {
+		++*p;
+		rc = str_scan_u64(p, end, high);
+	}
+	return rc || *low > *high || *high > 63 ? -EINVAL : 0;
+}
+
+/* Spreads value over "0-7,32-35", its lowest bits to the first range. -ERANGE: it has more. */
+static int spread(const char *ranges, uint64_t value, uint64_t *word)
+{
+	const char *p = ranges, *end = ranges + strlen(ranges);
+	uint64_t low, high;
+
+	for (;; p++) {
+		if (scan_range(&p, end, &low, &high))
+			return -EINVAL;
+		uint64_t mask = UINT64_MAX >> (63 - (high - low));
+
+		*word |= (value & mask) << low;
+		value = high - low == 63 ? 0 : value >> (high - low + 1);
+		if (p == end)
+			return value ? -ERANGE : 0;
+		if (*p != ',')
+			return -EINVAL;
+	}
+}
+
+/* By a format: "config1:0-7,32-35". */
+static int pack(const char *format, uint64_t value, struct event_part *out)
+{
+	const char *colon = strchr(format, ':');
+	uint64_t *word;
+
+	if (!colon)
+		return -EINVAL;
+	word = find_word(out, format, (size_t)(colon - format));
+	return word ? spread(colon + 1, value, word) : -ENOTSUP;
+}
+
+/* Decimal, or hexadecimal behind 0x; the whole text. */
+static int parse_value(const char *s, uint64_t *out)
+{
+	char *end;
+
+	if (strncasecmp(s, "0x", 2) != 0)
+		return str_parse_u64(s, out);
+	s += 2;
+	if (!*s || strspn(s, "0123456789abcdefABCDEF") != strlen(s))
+		return -EINVAL;
+	errno = 0;
+	*out = strtoull(s, &end, 16);
+	return errno ? -ERANGE : 0;
+}
+
+/* One term of a PMU, and what a message needs. */
+struct term {
+	const struct host *h;
+	const struct host_pmu *pmu;
+	const char *name, *value;
+	struct err *e;
+};
+
+/* The PMU's terms, and the one nearest to what was written. */
+struct known_terms {
+	const char *name;
+	char nearest[64];
+	size_t distance;
+	struct buf list;
+};
+
+static int add_known(const char *name, void *arg)
+{
+	struct known_terms *k = arg;
+	const char *best = k->nearest[0] ? k->nearest : NULL;
+
+	if (!is_plain(name) || strlen(name) >= sizeof(k->nearest))
+		return 0;
+	str_nearest_offer(k->name, name, &best, &k->distance);
+	if (best == name)
+		snprintf(k->nearest, sizeof(k->nearest), "%s", name);
+	buf_printf(&k->list, "%s%s", k->list.len ? ", " : "", name);
+	return 0;
+}
+
+static int refuse_unknown(const struct term *t)
+{
+	struct known_terms k = {.name = t->name};
+	char folder[MAX_PATH_BYTES];
+
+	err_set(t->e, -EINVAL, "\"%.60s\" is no term of the PMU %s", t->name, t->pmu->name);
+	buf_init(&k.list, 4096);
+	snprintf(folder, sizeof(folder), PMU_FOLDER "/%s/format", t->pmu->name);
+	(void)root_each(&t->h->root, folder, add_known, &k);
+	if (k.list.len)
+		err_hint(t->e, "%s%s%sthere are %s", k.nearest[0] ? "did you mean " : "", k.nearest,
+			 k.nearest[0] ? "? " : "", buf_str(&k.list));
+	else
+		err_hint(t->e, "there are config, config1 and config2");
+	buf_fini(&k.list);
+	return -EINVAL;
+}
+
+static int refuse_packing(const struct term *t, const char *format, int rc)
+{
+	if (rc == -ERANGE)
+		err_set(t->e, -EINVAL, "%s=%.40s is too large for the PMU %s (its format is %s)",
+			t->name, t->value, t->pmu->name, format);
+	else if (rc == -ENOTSUP)
+		err_set(t->e, rc, "the PMU %s keeps %s in %s, which cpuperf does not fill",
+			t->pmu->name, t->name, format);
+	else
+		err_set(t->e, rc, "the PMU %s has a format for %s that is not understood: \"%s\"",
+			t->pmu->name, t->name, format);
+	return rc == -ENOTSUP ? rc : -EINVAL;
+}
+
+static int add_term(const struct term *t, struct event_part *out)
+{
+	char path[MAX_PATH_BYTES], format[128];
+	uint64_t value, *word;
+	int rc;
+
+	if (!is_plain(t->name) || strlen(t->name) >= 64)
+		return refuse_unknown(t);
+	if (parse_value(t->value, &value))
+		return err_set(t->e, -EINVAL, "%s=%.40s: not a number of 64 bits", t->name,
+			       t->value);
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/format/%s", t->pmu->name, t->name);
+	rc = root_load_line(&t->h->root, path, format, sizeof(format));
+	word = rc == -ENOENT ? find_word(out, t->name, strlen(t->name)) : NULL;
+	if (word) {
+		*word |= value;
+		return 0;
+	}
+	if (rc == -ENOENT)
+		return refuse_unknown(t);
+	if (rc)
+		return err_set_at(t->e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
+	rc = pack(format, value, out);
+	return rc ? refuse_packing(t, format, rc) : 0;
+}
+
+/* Cuts "event=0xc0,umask=0x1,edge" at the commas, in place; the number of terms or -E2BIG. */
+static int split_terms(char *text, char *names[MAX_TERMS])
+{
+	int nr = 0;
+
+	for (char *p = text; p; nr++) {
+		if (nr == MAX_TERMS)
+			return -E2BIG;
+		names[nr] = strsep(&p, ",");
+	}
+	return nr;
+}
+
+static const char *split_value(char *term)
+{
+	char *equals = strchr(term, '=');
+
+	if (!equals)
+		return "1";
+	*equals = '\0';
+	return equals + 1;
+}
+
+static int add_terms(struct term *t, char *text, struct event_part *out)
+{
+	char *names[MAX_TERMS];
+	int nr = split_terms(text, names), rc = 0;
+
+	if (nr < 0)
+		return err_set(t->e, -EINVAL, "more than %d terms", MAX_TERMS);
+	for (int i = 0; i < nr && rc == 0; i++) {
+		t->name = names[i];
+		t->value = split_value(names[i]);
+		for (int k = 0; k < i; k++)
+			if (strcmp(names[k], names[i]) == 0)
+				return err_set(t->e, -EINVAL, "the term %.60s is there twice",
+					       names[i]);
+		rc = add_term(t, out);
+	}
+	return rc;
+}
+
+int sysfs_encode(const struct host *h, const struct host_pmu *pmu, const char *terms,
+		 struct event_part *out, struct err *e)
+{
+	struct term t = {.h = h, .pmu = pmu, .e = e};
+	struct event_part part = {0};
+	char text[MAX_TERMS_BYTES];
+	int rc;
+
+	if (!pmu)
+		return err_set(e, -ENOENT, "this machine has no such PMU");
+	if (strlen(terms) >= sizeof(text))
+		return err_set(e, -EINVAL, "more than %d bytes of terms", MAX_TERMS_BYTES - 1);
+	snprintf(text, sizeof(text), "%s", terms);
+	rc = add_terms(&t, text, &part);
+	if (rc)
+		return rc;
+	part.pmu = pmu->name;
+	part.type = pmu->type;
+	if (pmu->has_cpumask || cpuset_next(&pmu->cpus, 0) >= 0)
+		part.cpus = &pmu->cpus;
+	*out = part;
+	return 0;
+}
+
+/* tools/perf/Documentation and ABI: what stands beside an event of that name. */
+static bool is_attribute(const char *name)
+{
+	static const char *const ends[] = {".scale", ".unit", ".snapshot", ".per-pkg"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t len = strlen(name), end = strlen(ends[i]);
+
+		if (len >= end && strcasecmp(name + len - end, ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_event_name(const char *name)
+{
+	return is_plain(name) && !is_attribute(name) &&
+	       strlen(name) < sizeof(((struct sysfs_event *)0)->name);
+}
+
+/* "2.3283064365386962890625e-10", with a point whatever the locale is. */
+static int parse_scale(const char *s, double *out)
+{
+	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	char *end = NULL;
+	double v = 0;
+
+	if (c == (locale_t)0)
+		return -ENOMEM;
+	if (strspn(s, "0123456789.eE+-") == strlen(s))
+		v = strtod_l(s, &end, c);
+	freelocale(c);
+	if (!end || end == s || *end || !isfinite(v) || v <= 0)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+/* The first line of events/NAME<suffix>. */
+static int load_line(const struct host *h, const struct host_pmu *pmu, const char *name,
+		     const char *suffix, char *line, size_t size)
+{
+	char path[MAX_PATH_BYTES];
+
+	snprintf(path, sizeof(path), PMU_FOLDER "/%s/events/%s%s", pmu->name, name, suffix);
+	return root_load_line(&h->root, path, line, size);
+}
+
+static const char *load_scale(const struct host *h, const struct host_pmu *pmu,
+			      struct sysfs_event *ev)
+{
+	char line[64];
+	int rc = load_line(h, pmu, ev->name, ".scale", line, sizeof(line));
+
+	if (rc == 0)
+		rc = parse_scale(line, &ev->scale);
+	return rc == 0 || rc == -ENOENT ? NULL : "its scale is no number";
+}
+
+static const char *load_unit(const struct host *h, const struct host_pmu *pmu,
+			     struct sysfs_event *ev)
+{
+	int rc = load_line(h, pmu, ev->name, ".unit", ev->unit, sizeof(ev->unit));
+
+	str_disarm(ev->unit);
+	return rc == 0 || rc == -ENOENT ? NULL : "its unit cannot be read";
+}
+
+/* 0 or -ENOENT; whatever else is wrong is the event's problem. */
+static int load_event(const struct host *h, const struct host_pmu *pmu, const char *name,
+		      struct sysfs_event *out)
+{
+	struct sysfs_event ev = {.scale = 1};
+	char line[8];
+	int rc;
+
+	snprintf(ev.name, sizeof(ev.name), "%s", name);
+	rc = load_line(h, pmu, name, "", ev.terms, sizeof(ev.terms));
+	if (rc == -ENOENT)
+		return rc;
+	if (rc)
+		ev.problem = "its file cannot be read";
+	if (!ev.problem)
+		ev.problem = load_scale(h, pmu, &ev);
+	if (!ev.problem)
+		ev.problem = load_unit(h, pmu, &ev);
+	ev.is_snapshot =
+	    load_line(h, pmu, name, ".snapshot", line, sizeof(line)) == 0 && strcmp(line, "1") == 0;
+	*out = ev;
+	return 0;
+}
+
+struct walk {
+	const struct host *h;
+	const struct host_pmu *pmu;
+	const char *name; /* look for this one; NULL: give each to fn */
+	struct sysfs_event *found;
+	int (*fn)(const struct sysfs_event *ev, void *arg);
+	void *arg;
+	bool is_stopped; /* by fn */
+};
+
+static int walk_events(struct walk *w, int (*visit)(const char *name, void *arg))
+{
+	char folder[MAX_PATH_BYTES];
+
+	snprintf(folder, sizeof(folder), PMU_FOLDER "/%s/events", w->pmu->name);
+	return root_each(&w->h->root, folder, visit, w);
+}
+
+enum { FOUND = 1 };
+
+static int find_any_case(const char *name, void *arg)
+{
+	const struct walk *w = arg;
+
+	if (strcasecmp(name, w->name) != 0)
+		return 0;
+	return load_event(w->h, w->pmu, name, w->found) == 0 ? FOUND : 0;
+}
+
+int sysfs_find_event(const struct host *h, const struct host_pmu *pmu, const char *name,
+		     struct sysfs_event *out)
+{
+	struct walk w = {.h = h, .pmu = pmu, .name = name, .found = out};
+	int rc;
+
+	if (!pmu || !is_event_name(name))
+		return -ENOENT;
+	if (load_event(h, pmu, name, out) == 0)
+		return 0;
+	rc = walk_events(&w, find_any_case);
+	return rc == FOUND ? 0 : rc == 0 ? -ENOENT : rc;
+}
+
+static int give_event(const char *name, void *arg)
+{
+	struct walk *w = arg;
+	struct sysfs_event ev;
+	int rc = 0;
+
+	if (is_event_name(name) && load_event(w->h, w->pmu, name, &ev) == 0)
+		rc = w->fn(&ev, w->arg);
+	w->is_stopped = rc != 0;
+	return rc;
+}
+
+int sysfs_each_event(const struct host *h, const struct host_pmu *pmu,
+		     int (*fn)(const struct sysfs_event *ev, void *arg), void *arg)
+{
+	struct walk w = {.h = h, .pmu = pmu, .fn = fn, .arg = arg};
+	int rc = walk_events(&w, give_event);
+
+	/* most PMUs that trace have no such folder */
+	return w.is_stopped || rc == -ENOMEM ? rc : 0;
+}

@@ -1,0 +1,311 @@
+/*
+ * Trace events of the kernel, as tracefs lists them: "category:event". A listing reads folders
+ * only, for reading 2,000 ids takes longer than a person likes to wait; what is found is read.
+ * Source: Documentation/trace/events.rst. How they are counted and recorded is not known here.
+ */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "event/event.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_NAME = 128, MAX_PATH = 512, MAX_FORMAT_BYTES = 1 << 20, MAX_DETAIL_BYTES = 8192 };
+
+/* tracefs has its own place since Linux 4.1. */
+static const char *const places[] = {"/sys/kernel/tracing/events",
+				     "/sys/kernel/debug/tracing/events"};
+
+/* The folder of all events; -EACCES if one may be there that we may not see, else -errno. */
+static int find_place(const struct root *root, const char **out)
+{
+	int rc = -ENOENT;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int fd = root_open(root, places[i]);
+
+		if (fd >= 0) {
+			sys()->close(fd);
+			*out = places[i];
+			return 0;
+		}
+		if (rc == -ENOENT)
+			rc = fd;
+	}
+	return rc;
+}
+
+/* A word that names a folder here, and nothing that leads elsewhere. */
+static bool is_word(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len < MAX_NAME &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
+}
+
+/* name stays borrowed, detail too. Why os may stand alone and user may not: exclude_kernel drops
+ * all but what comes with the registers of user mode (perf_tp_event_match() in
+ * kernel/events/core.c): uprobes and the category syscalls; exclude_user is not looked at. */
+static struct event_row *new_row(struct arena *a, const char *name, const char *detail, uint64_t id)
+{
+	struct event_row *row = arena_alloc(a, sizeof(*row));
+
+	if (!row)
+		return NULL;
+	*row = (struct event_row){
+	    .name = name,
+	    .kind = EVENT_COUNT,
+	    .scope = EVENT_SCOPE_CPU,
+	    .alone = EVENT_ALONE_OS,
+	    .unit = "events",
+	    .source = name,
+	    .description = "A trace event of the kernel.",
+	    .detail = detail,
+	    .perf_type = PERF_TYPE_TRACEPOINT,
+	    .perf_config = id,
+	};
+	return row;
+}
+
+/* An event that is looked for. */
+struct wanted {
+	const struct root *root;
+	const char *place;
+	char category[MAX_NAME], event[MAX_NAME];
+};
+
+static int load_id(const struct wanted *w, uint64_t *id)
+{
+	char path[MAX_PATH];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%s/%s/id", w->place, w->category, w->event);
+	rc = root_load_u64(w->root, path, id);
+	return rc ? rc : *id ? 0 : -EINVAL; /* the kernel counts from 1 */
+}
+
+/* arg: the word of MAX_NAME to be replaced by the folder's spelling. */
+static int respell_word(const char *name, void *arg)
+{
+	char *word = arg;
+
+	if (strcasecmp(name, word) != 0)
+		return 0;
+	memcpy(word, name, strlen(word)); /* as long: nothing but case differs */
+	return 1;
+}
+
+static void respell(struct wanted *w)
+{
+	char path[MAX_PATH];
+
+	if (root_each(w->root, w->place, respell_word, w->category) != 1)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", w->place, w->category);
+	(void)root_each(w->root, path, respell_word, w->event);
+}
+
+/* "\tfield:char prev_comm[16];\toffset:8;…" gives "char prev_comm[16]"; what is common_ is in every
+ * event. */
+static void add_field(const char *line, const char *end, struct buf *out)
+{
+	static const char head[] = "\tfield:";
+	size_t head_len = sizeof(head) - 1;
+	char field[256];
+	const char *stop;
+
+	if ((size_t)(end - line) < head_len || memcmp(line, head, head_len) != 0)
+		return;
+	line += head_len;
+	stop = memchr(line, ';', (size_t)(end - line));
+	if (!stop || (size_t)(stop - line) >= sizeof(field))
+		return;
+	snprintf(field, sizeof(field), "%.*s", (int)(stop - line), line);
+	if (strstr(field, " common_"))
+		return;
+	str_disarm(field);
+	buf_printf(out, "%s  %s", out->len ? "\n" : "fields:\n", field);
+}
+
+/* The fields of the event's format; NULL if it has none, or cannot be read. */
+static char *load_detail(const struct wanted *w, struct arena *a)
+{
+	char path[MAX_PATH], *detail = NULL;
+	struct buf text, out;
+
+	buf_init(&text, MAX_FORMAT_BYTES);
+	buf_init(&out, MAX_DETAIL_BYTES);
+	snprintf(path, sizeof(path), "%s/%s/%s/format", w->place, w->category, w->event);
+	if (root_load(w->root, path, &text) == 0)
+		for (const char *p = buf_str(&text), *end = p + text.len; p != end;) {
+			const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+			add_field(p, newline ? newline : end, &out);
+			p = newline ? newline + 1 : end;
+		}
+	if (out.len)
+		detail = arena_strndup(a, out.data, out.len);
+	buf_fini(&text);
+	buf_fini(&out);
+	return detail;
+}
+
+/* A name that has no row, and why; rc is what was met. */
+static int refuse(int rc, struct err *e)
+{
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc == -EACCES || rc == -EPERM) {
+		err_set(e, -ENOENT, "tracefs may not be read");
+		err_hint(e, "run as root, or let all read it: mount -o remount,mode=755 "
+			    "/sys/kernel/tracing");
+	} else {
+		err_set(e, -ENOENT, "its id in tracefs cannot be read: %s", strerror(-rc));
+	}
+	return -ENOENT;
+}
+
+static int refuse_place(int rc, struct err *e)
+{
+	if (rc != -ENOENT)
+		return refuse(rc, e);
+	err_set(e, -ENOENT, "tracefs is not there");
+	err_hint(e, "mount -t tracefs tracefs /sys/kernel/tracing (a kernel with "
+		    "CONFIG_EVENT_TRACING has it)");
+	return -ENOENT;
+}
+
+static int split(const char *name, struct wanted *w, struct err *e)
+{
+	const char *colon = strchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : 0;
+
+	if (colon && len < MAX_NAME && strlen(colon + 1) < MAX_NAME) {
+		snprintf(w->category, sizeof(w->category), "%.*s", (int)len, name);
+		snprintf(w->event, sizeof(w->event), "%s", colon + 1);
+		if (is_word(w->category) && is_word(w->event))
+			return 0;
+	}
+	err_set(e, -ENOENT, "not of the form category:event");
+	err_hint(e, "for example tracepoint:sched:sched_switch");
+	return -ENOENT;
+}
+
+static int make(const struct catalogue *c, const struct wanted *w, uint64_t id,
+		const struct event_row **out)
+{
+	const char *name = arena_printf(c->arena, "%s:%s", w->category, w->event);
+	const struct event_row *row =
+	    name ? new_row(c->arena, name, load_detail(w, c->arena), id) : NULL;
+
+	if (!row)
+		return -ENOMEM;
+	*out = row;
+	return 0;
+}
+
+static int find(const struct catalogue *c, const char *name, const struct event_row **out,
+		struct err *e)
+{
+	struct wanted w = {.root = &c->host->root};
+	uint64_t id;
+	int rc = split(name, &w, e);
+
+	if (rc)
+		return rc;
+	rc = find_place(w.root, &w.place);
+	if (rc)
+		return refuse_place(rc, e);
+	rc = load_id(&w, &id);
+	if (rc == -ENOENT) {
+		respell(&w);
+		rc = load_id(&w, &id);
+	}
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return -ENOENT; /* a name that there is not: the catalogue knows the nearest */
+	return rc ? refuse(rc, e) : make(c, &w, id, out);
+}
+
+/* A walk through all events. */
+struct walk {
+	const struct catalogue *c;
+	struct wanted at;
+	int (*fn)(const struct event_row *row, void *arg);
+	void *arg;
+	int stop; /* what ends it: fn's result, or -ENOMEM */
+};
+
+/* The category ftrace is of the tracers' own records; most have no id, and cannot be counted. */
+static bool is_countable(const struct wanted *w)
+{
+	uint64_t id;
+
+	return strcmp(w->category, "ftrace") != 0 || load_id(w, &id) == 0;
+}
+
+static int walk_event(const char *event, void *arg)
+{
+	struct walk *walk = arg;
+	struct wanted *w = &walk->at;
+	const struct event_row *row;
+	const char *name;
+
+	if (!is_word(event) || strcmp(event, "enable") == 0 || strcmp(event, "filter") == 0)
+		return 0; /* the category's own files */
+	snprintf(w->event, sizeof(w->event), "%s", event);
+	if (!is_countable(w))
+		return 0;
+	name = arena_printf(walk->c->arena, "%s:%s", w->category, w->event);
+	row = name ? new_row(walk->c->arena, name, NULL, 0) : NULL;
+	walk->stop = row ? walk->fn(row, walk->arg) : -ENOMEM;
+	return walk->stop;
+}
+
+static int walk_category(const char *category, void *arg)
+{
+	struct walk *walk = arg;
+	char path[MAX_PATH];
+
+	if (!is_word(category))
+		return 0;
+	snprintf(walk->at.category, sizeof(walk->at.category), "%s", category);
+	snprintf(path, sizeof(path), "%s/%s", walk->at.place, category);
+	/* beside the categories there are files; and a category can go at any time */
+	if (root_each(walk->at.root, path, walk_event, walk) == -ENOMEM)
+		return -ENOMEM;
+	return walk->stop;
+}
+
+/* Nothing, without tracefs: the list is none the worse, and find says why. */
+static int each(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
+		void *arg)
+{
+	struct walk walk = {.c = c, .at.root = &c->host->root, .fn = fn, .arg = arg};
+	int rc;
+
+	if (find_place(walk.at.root, &walk.at.place))
+		return 0;
+	rc = root_each(walk.at.root, walk.at.place, walk_category, &walk);
+	return rc == -ENOMEM ? rc : walk.stop;
+}
+
+static const struct event_maker tracefs_maker = {.name = "tracefs", .find = find, .each = each};
+static const struct event_maker *const makers[] = {&tracefs_maker};
+
+const struct event_group event_tracepoint_group = {
+    .name = "tracepoint",
+    .description = "Trace events of the kernel, category:event; listed where tracefs is readable.",
+    .id = EVENT_GROUP_TRACEPOINT,
+    .is_perf = true,
+    .makers = makers,
+    .nr_makers = sizeof(makers) / sizeof(makers[0]),
+};

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Events by name as a person meets them: every name that is listed can be described, in every
+format and for CPUs that are not this one; from a glob to a spec that works; completion in bash;
+an unprivileged user. CPUPERF names the program. Opens software events only.
+"""
+import csv
+import io
+import json
+import os
+import pty
+import random
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+CPUPERF, SOURCE_DIR = os.environ["CPUPERF"], os.environ["SOURCE_DIR"]
+MODELS = [None, "skl", "icx", "spr", "amd64_fam17h_zen1", "zen4"]
+LIST_COLUMNS = "group name kind scope unit source works reason description".split()
+MORE_COLUMNS = "alias scale encoding alone hint detail".split()
+SAMPLES = 320
+HAS_PMU = any(name.startswith(("cpu", "armv8")) for name in
+              os.listdir("/sys/bus/event_source/devices"))
+NOBODY = 65534
+
+
+def run(*args, code=0, **more):
+    done = subprocess.run([CPUPERF, *args], capture_output=True, text=True, check=False,
+                          timeout=60, **more)
+    assert done.returncode == code, (args, done.returncode, done.stdout[-2000:], done.stderr)
+    return done
+
+
+def for_model(model):
+    return [f"--model-name={model}"] if model else []
+
+
+def list_names(model=None, pattern=None):
+    how = f"--list-events={pattern}" if pattern else "--list-events"
+    return run(how, "--output-format=names", "--quiet", *for_model(model)).stdout.split("\n")[:-1]
+
+
+def describe(name, model=None, how="ndjson"):
+    return run(f"--describe-event={name}", f"--output-format={how}", *for_model(model)).stdout
+
+
+# ---- lists
+
+def check_formats():
+    for model in (None, "skl"):
+        text = run("--list-events", "--quiet", *for_model(model)).stdout
+        groups = [line[6:] for line in text.split("\n") if line.startswith("Group ")]
+        assert groups == [g for g in ("arch", "fixed", "model", "misc", "software", "tracepoint")
+                          if g in groups], groups
+        assert text.startswith("\nGroup arch\n") and {"fixed", "misc", "software"} <= set(groups)
+        rows = list(csv.DictReader(io.StringIO(
+            run("--list-events", "--output-format=csv", "--quiet", *for_model(model)).stdout)))
+        objects = [json.loads(line) for line in
+                   run("--list-events", "--output-format=ndjson", "--quiet",
+                       *for_model(model)).stdout.splitlines()]
+        names = list_names(model)
+        assert list(rows[0]) == LIST_COLUMNS == list(objects[0])
+        assert [f"{r['group']}:{r['name']}" for r in rows] == names
+        assert len(set(names)) == len(names) == len(objects), "a name is listed twice"
+        lines = [line for line in text.split("\n") if line and not line.startswith("Group ")]
+        assert len(lines) == len(names)
+        for row, obj, line in zip(rows, objects, lines):
+            assert {**obj, "works": "true" if obj["works"] else "false"} == row
+            mark = line.endswith(("[not supported]", "[no permission]"))
+            assert mark == (not obj["works"]) == bool(obj["reason"]), line
+            assert line.startswith(f"{row['name']}: {row['description']}"), line
+            assert row["unit"] and row["source"] and row["description"].endswith("."), row
+            assert row["kind"] in ("count", "value", "share"), row
+            assert row["scope"] in ("cpu", "package", "system"), row
+
+
+def check_patterns():
+    assert list_names(pattern="fixed:instr*") == ["fixed:instructions_retired"]
+    assert list_names(pattern="FIXED:INSTR*") == ["fixed:instructions_retired"]
+    assert "arch:branch_instructions_retired" in list_names(pattern="branches_retired")  # alias
+    done = run("--list-events=nosuchthing", code=1)
+    assert not done.stdout and 'no event matches "nosuchthing"' in done.stderr
+    assert len(list_names()) < len(list_names("skl"))
+
+
+def check_timings():
+    """Printed, not asserted: the build under test has sanitizers, and the machine other work."""
+    for model in MODELS:
+        start = time.monotonic()
+        names = list_names(model)
+        took = time.monotonic() - start
+        start = time.monotonic()
+        run("--list-events", "--quiet", *for_model(model))
+        print(f"  {model or 'this CPU'}: {len(names)} events, names {1000 * took:.0f} ms, "
+              f"text {1000 * (time.monotonic() - start):.0f} ms")
+
+
+# ---- descriptions
+
+def check_every_name_resolves():
+    choice = random.Random(4)
+    everything = [(m, n) for m in MODELS for n in list_names(m)]
+    own = [(m, n) for m, n in everything
+           if m is None and not n.startswith(("tracepoint:", "model:"))]
+    rest = [pair for pair in everything if pair not in set(own)]
+    sample = own + choice.sample(rest, min(len(rest), max(0, SAMPLES - len(own))))
+    assert len(sample) >= 300, len(sample)
+    for model, name in sample:
+        event = json.loads(describe(name, model))
+        assert f"{event['group']}:{event['name']}" == name, (model, name)
+        assert list(event) == LIST_COLUMNS + MORE_COLUMNS
+        assert "type " in event["encoding"] or event["group"] == "misc", event
+        if event["works"] and not event["encoding"]:
+            assert event["source"].startswith("/"), event
+    print(f"  {len(sample)} of {len(everything)} names described")
+
+
+def check_description():
+    text = describe("fixed:instructions_retired", how="text").split("\n")
+    assert text[0] == "instructions_retired: Instructions retired."
+    labels = {line[:13].strip(): line[13:] for line in text[1:] if line[2:3].strip()}
+    assert labels["unit"] == "instructions" and labels["scope"] == "each CPU"
+    assert labels["encoding"].endswith("type 0, config 0x1"), labels
+    assert labels["flags"] == "os alone, user alone, or both"
+    assert labels["here"] == "works" or labels["reason"], labels
+    text = describe("software:cpu_clock", how="text")
+    assert "\n  flags      os and user are not told apart\n" in text
+    assert "encoding" not in describe("misc:cpu_user", how="text")
+    assert next(csv.DictReader(io.StringIO(describe("misc:cpu_user", how="csv"))))["kind"] == "share"
+
+
+def check_unknown():
+    for name, text in (("fixed:instructions_retird", "did you mean fixed:instructions_retired?"),
+                       ("model:L2_RQSTS:MIS", "L2_RQSTS:MISS"),
+                       ("model:cycle_activity", "needs a unit mask: CYCLES_L2_MISS"),
+                       ("model:INST_RETIRED:ANY_P:u", "privilege belongs in flags"),
+                       ("nosuch:cpu_clock", "software:cpu_clock")):
+        done = run(f"--describe-event={name}", "--model-name=skl", code=1)
+        assert text in done.stderr and not done.stdout, (name, done.stderr)
+    for how in ("--list-events", "--describe-event=fixed:instructions_retired"):
+        assert "did you mean" in run(how, "--model-name=skylak", code=1).stderr
+    assert run("--list-events", "--model-name=skylake", "--quiet").stdout == \
+        run("--list-events", "--model-name=skl", "--quiet").stdout
+
+
+def check_missing_tables():
+    """The other architecture's CPU: what needs no table is listed, and the rest explained."""
+    other = "skl" if os.uname().machine == "aarch64" else "neoverse-n1"
+    done = run("--list-events", f"--model-name={other}")
+    assert "fixed" in done.stdout and "group model:" in done.stderr, done.stderr
+
+
+# ---- specs
+
+def write_spec(folder, names, **keys):
+    path = f"{folder}/s.cpspec"
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"events": [{"group_name": n.split(":", 1)[0], "event_name": n.split(":", 1)[1]}
+                              for n in names], "duration": 0, "num_iterations": 1,
+                   "output_path_prefix": "", "session_result_spec_path": "", **keys}, out)
+    return f"--spec-file={path}"
+
+
+def check_from_glob_to_spec():
+    with tempfile.TemporaryDirectory() as folder:
+        for model in MODELS:
+            names = list_names(model, "*cache*miss*")
+            assert names and bool(model) == any(n.startswith("model:") for n in names) or HAS_PMU
+            done = run(write_spec(folder, names[:32]), "--check-spec", *for_model(model))
+            for name in names[:32]:
+                assert f"\n{name}\n" in done.stdout, (model, name, done.stdout)
+        # what is said to work is measured
+        names = [n for n in list_names(pattern="software:*") if json.loads(describe(n))["works"]]
+        if names:
+            done = run(write_spec(folder, names), "--strict", "--quiet")
+            assert names[0].split(":")[1] in done.stdout, done.stdout
+
+
+def check_model_of_spec():
+    with tempfile.TemporaryDirectory() as folder:
+        spec = write_spec(folder, ["software:cpu_clock"])
+        run(spec, "--model-name=default")
+        other = "nhm" if os.uname().machine == "x86_64" else "skl"
+        done = run(spec, f"--model-name={other}", code=1)
+        assert "this CPU is " in done.stderr and other in done.stderr, done.stderr
+        run(spec, "--model-name=nosuch", code=2)
+        assert run(spec, "--output-format=names", code=2).stderr
+
+
+# ---- around it
+
+def is_completed(folder, typed, line):
+    """Types the text and a tab to bash in a terminal: whether it makes the line of it."""
+    script = f"{SOURCE_DIR}/doc/completions/cpuperf.bash"
+    master, slave = pty.openpty()
+    env = {**os.environ, "PS1": "READY>", "TERM": "dumb", "HISTFILE": "",
+           "PATH": f"{folder}:{os.environ['PATH']}"}
+    with subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=slave, stdout=slave,
+                          stderr=slave, env=env, start_new_session=True) as shell:
+        os.close(slave)
+        seen = b""
+
+        def wait_for(text):
+            nonlocal seen
+            end = time.monotonic() + 20
+            while text not in seen and time.monotonic() < end:
+                if select.select([master], [], [], 0.2)[0]:
+                    seen += os.read(master, 65536)
+            return text in seen
+
+        os.write(master, f"source {script}; echo SOUR''CED\n".encode())
+        assert wait_for(b"SOURCED"), seen
+        os.write(master, f"{typed}\t".encode())
+        done = wait_for(line.encode())
+        shell.kill()
+    os.close(master)
+    if not done:
+        print(seen)
+    return done
+
+
+def check_completion():
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(CPUPERF, f"{folder}/cpuperf")
+        for typed, line in (
+                ("cpuperf --describe-ev", "cpuperf --describe-event="),
+                ("cpuperf --describe-event=so", "cpuperf --describe-event=software:"),
+                ("cpuperf --describe-event=software:cpu_cl",
+                 "cpuperf --describe-event=software:cpu_clock "),
+                ("cpuperf --describe-event fixed:instr",
+                 "cpuperf --describe-event fixed:instructions_retired "),
+                ("cpuperf --output-format=nd", "cpuperf --output-format=ndjson ")):
+            assert is_completed(folder, typed, line), typed
+
+
+def check_unprivileged():
+    """Nobody lists and describes as well; what he may not do is marked."""
+    if os.geteuid():
+        print("  not root: all above ran unprivileged")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(CPUPERF, f"{folder}/cpuperf")
+        nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                  f"{folder}/cpuperf"]
+
+        def run_nobody(*args):
+            return subprocess.run([*nobody, *args], capture_output=True, text=True, check=True,
+                                  timeout=60, cwd="/").stdout
+
+        text = run_nobody("--list-events")
+        assert "\nGroup software\n" in text and "\nGroup misc\n" in text
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+            if int(f.read()) > 0:
+                assert "cpu_clock: " in text and "[no permission]" in text
+                assert "CAP_PERFMON" in run_nobody("--describe-event=software:cpu_clock")
+        for name in run_nobody("--list-events", "--output-format=names").split()[::50]:
+            run_nobody(f"--describe-event={name}")
+
+
+def main():
+    for name, check in list(globals().items()):
+        if name.startswith("check_"):
+            start = time.monotonic()
+            check()
+            print(f"ok {name} ({time.monotonic() - start:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()
