@@ -100,7 +100,7 @@ static int get_model(int pmu, pfm_pmu_info_t *info)
 	pthread_once(&once, start_libpfm4);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
-	if (pfm_get_pmu_info((pfm_pmu_t)pmu, info) != PFM_SUCCESS)
+	if (pfm_get_pmu_info((pfm_pmu_t)pmu, info) != PFM_SUCCESS || !info->name)
 		return -ENOENT;
 	return info->type == PFM_PMU_TYPE_CORE && strcmp(info->name, "ix86arch") != 0 ? 0 : -ENOENT;
 }
@@ -197,9 +197,12 @@ void model_detect(char *name, size_t size)
 static bool is_named_after(const char *pmu, const char *alias)
 {
 	size_t pmu_len = strlen(pmu), len = strlen(alias);
-	const char *tail = pmu + pmu_len - len;
+	const char *tail;
 
-	if (pmu_len <= len || tail[-1] != '_')
+	if (pmu_len <= len)
+		return false;
+	tail = pmu + pmu_len - len;
+	if (tail[-1] != '_')
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if (tail[i] != (alias[i] == '-' ? '_' : alias[i]))
@@ -207,13 +210,19 @@ static bool is_named_after(const char *pmu, const char *alias)
 	return true;
 }
 
+static bool is_pmu_of(const char *pmu, const char *model)
+{
+	for (size_t k = 0; k < NR(aliases); k++)
+		if (is_named_after(pmu, aliases[k].alias) && strcmp(model, aliases[k].model) == 0)
+			return true;
+	return false;
+}
+
 static const struct host_pmu *named_pmu(const struct host *h, const char *model)
 {
 	for (size_t i = 0; i < h->nr_pmus; i++)
-		for (size_t k = 0; h->pmus[i].is_core && k < NR(aliases); k++)
-			if (strcmp(aliases[k].model, model) == 0 &&
-			    is_named_after(h->pmus[i].name, aliases[k].alias))
-				return &h->pmus[i];
+		if (h->pmus[i].is_core && is_pmu_of(h->pmus[i].name, model))
+			return &h->pmus[i];
 	return NULL;
 }
 

@@ -303,7 +303,7 @@ static int new_row(const struct models *m, size_t first, const struct resolved *
 		return -ENOMEM;
 	row->unit = unit_of(r->name);
 	row->missing = m->missing;
-	if (!m->missing && !*parts->pmu && parts_nr_core_pmus(m->c->host))
+	if (!m->missing && !(parts->pmu && *parts->pmu) && parts_nr_core_pmus(m->c->host))
 		row->missing = "which of this machine's core PMUs is of this model cannot be told";
 	row->description = description_of(m->c, r);
 	row->detail = detail;

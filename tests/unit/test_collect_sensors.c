@@ -261,7 +261,7 @@ static void expect_source(const struct machine *m, const char *name, const char 
 	if (part)
 		assert_non_null(strstr(row->source, part));
 	else
-		assert_true(strncmp(row->missing, "needs ", 6) == 0);
+		assert_true(row->missing && strncmp(row->missing, "needs ", 6) == 0);
 	assert_int_equal(row->detail != NULL, part != NULL);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "inject.h"
 
+#include "base/buf.h"
 #include "event/sysfs.h"
 
 #define PMU "/sys/bus/event_source/devices/"
@@ -282,24 +283,25 @@ static void test_find_event(void **state)
 
 static int gather(const struct sysfs_event *ev, void *arg)
 {
-	char *names = arg;
+	struct buf *names = arg;
 
-	strncat(names, ev->name, 100);
-	strncat(names, " ", 2);
+	buf_printf(names, "%s ", ev->name);
 	return strcmp(ev->name, "energy-pkg") == 0 ? -ENOENT : 0;
 }
 
 static void test_each_event(void **state)
 {
-	char names[1000] = "";
+	struct buf names;
 
 	(void)state;
-	assert_int_equal(sysfs_each_event(&host, host_find_pmu(&host, "plain"), gather, names), 0);
-	assert_string_equal(names, "");
+	buf_init(&names, 1000);
+	assert_int_equal(sysfs_each_event(&host, host_find_pmu(&host, "plain"), gather, &names), 0);
+	assert_string_equal(buf_str(&names), "");
 	/* stopped by fn, with fn's own result */
-	assert_int_equal(sysfs_each_event(&host, host_find_pmu(&host, "box"), gather, names),
+	assert_int_equal(sysfs_each_event(&host, host_find_pmu(&host, "box"), gather, &names),
 			 -ENOENT);
-	assert_string_equal(names, "Reads bad-scale bad-unit clockticks energy-pkg ");
+	assert_string_equal(buf_str(&names), "Reads bad-scale bad-unit clockticks energy-pkg ");
+	buf_fini(&names);
 }
 
 static const struct {
