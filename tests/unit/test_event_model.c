@@ -328,7 +328,7 @@ static void test_list_ends(void **state)
 	assert_int_equal(catalogue_each(&m.c, stop_third, &nr), 42);
 	assert_int_equal(nr, 3);
 	arena_fini(&m.arena);
-	arena_init(&m.arena, 1 << 16);
+	arena_init(&m.arena, 256);
 	assert_int_equal(catalogue_each(&m.c, stop_third, &(int){1000}), -ENOMEM);
 	assert_int_equal(event_pfm_maker.find(&m.c, encodings[0].name, &row, &e), -ENOMEM);
 	assert_int_equal(catalogue_find(&m.c, "model", encodings[0].name, &ev, &e), -ENOMEM);
