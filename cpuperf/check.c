@@ -78,7 +78,59 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 		   p->support.reason[0] ? ": " : "", p->support.reason);
 }
 
-static size_t add_plan(struct buf *out, const struct plan *plan)
+/* Hardware events of the plan; those that take a fixed counter, where there are any, apart. */
+static void count_hardware(const struct plan *plan, unsigned nr_fixed, unsigned *on_fixed,
+			   unsigned *on_programmable)
+{
+	const struct event_row *seen[8];
+	unsigned nr_seen = 0;
+
+	*on_fixed = *on_programmable = 0;
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const struct plan_event *p = &plan->events[i];
+		bool is_fixed = event_may_be_fixed(&p->event) && *on_fixed < nr_fixed;
+
+		if (p->set != PLAN_HARDWARE)
+			continue;
+		for (unsigned k = 0; is_fixed && k < nr_seen; k++) /* each has one event only */
+			is_fixed = seen[k]->perf_config != p->event.row->perf_config;
+		if (is_fixed && nr_seen < sizeof(seen) / sizeof(seen[0]))
+			seen[nr_seen++] = p->event.row;
+		++*(is_fixed ? on_fixed : on_programmable);
+	}
+}
+
+/* What the hardware events will find; the kernel has the last word when they are opened. */
+static void add_counters(struct buf *out, const struct plan *plan, const struct catalogue *c)
+{
+	unsigned there, nr_fixed, on_fixed, on_programmable;
+
+	if (model_counters(c, &there, &nr_fixed))
+		there = nr_fixed = 0;
+	count_hardware(plan, nr_fixed, &on_fixed, &on_programmable);
+	if (!on_fixed && !on_programmable)
+		return;
+	if (!there) {
+		buf_printf(
+		    out,
+		    "\n%u hardware event(s) on each CPU; how many counters there are shows when "
+		    "they are opened.\n",
+		    on_programmable);
+		return;
+	}
+	if (plan->host->nmi_watchdog && there)
+		there--;
+	buf_printf(
+	    out,
+	    "\nCounters of each CPU of this model: up to %u programmable%s, %u fixed. Hardware "
+	    "events: %u take fixed ones, %u programmable ones: %s.\n",
+	    there, plan->host->nmi_watchdog ? " (the NMI watchdog holds one more)" : "", nr_fixed,
+	    on_fixed, on_programmable,
+	    on_programmable <= there ? "they fit if all are free"
+				     : "they take turns (multiplexing)");
+}
+
+static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c)
 {
 	char duration[32];
 	size_t nr_working = 0;
@@ -94,19 +146,20 @@ static size_t add_plan(struct buf *out, const struct plan *plan)
 		add_event(out, plan, &plan->events[i]);
 		nr_working += plan->events[i].support.state == READING_OK;
 	}
+	add_counters(out, plan, c);
 	buf_printf(out, "\n%zu of %zu event(s) work here.%s\n", nr_working, plan->nr_events,
 		   plan->is_sampling ? " This version cannot sample: it counts only." : "");
 	return nr_working;
 }
 
-int check_spec(const struct plan *plan, const struct options *o)
+int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o)
 {
 	size_t nr_working;
 	struct buf out;
 	int status;
 
 	buf_init(&out, MAX_PLAN_BYTES);
-	nr_working = add_plan(&out, plan);
+	nr_working = add_plan(&out, plan, c);
 	status = print_result(&out);
 	buf_fini(&out);
 	if (o->strict && (nr_working < plan->nr_events || plan->is_sampling))

@@ -48,7 +48,9 @@ static int check_model(struct spec *spec, const char *source, struct err *e)
 {
 	int rc = model_check(spec->model_name, e);
 
-	if (rc == 0)
+	if (rc == -ENOTSUP) /* of another architecture: known, and its generic events too */
+		err_clear(e);
+	if (rc == 0 || rc == -ENOTSUP)
 		return 0;
 	snprintf(e->source, sizeof(e->source), "%s", source);
 	spec->model_name = "default";
@@ -130,7 +132,8 @@ static int with_plan(const struct options *o, const struct spec *spec, const str
 		log_errors(errs);
 		status = status ? status : EXIT_FAILED;
 	} else {
-		status = o->check_spec ? check_spec(&plan, o) : record(&plan, o);
+		status =
+		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);
 	}
 	if (made == 0)
 		plan_fini(&plan);

@@ -25,7 +25,7 @@ int find_spec(const char *name, char *found, struct err *e);
 
 /* check.c: --check-spec. */
 struct plan;
-int check_spec(const struct plan *plan, const struct options *o);
+int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o);
 
 /* record.c: the measuring itself. */
 int record(const struct plan *plan, const struct options *o);

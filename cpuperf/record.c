@@ -78,6 +78,25 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+/* Groups of hardware events share the counters by turns. */
+static void tell_groups(const struct recorder *r)
+{
+	uint64_t groups = 0; /* a bit each: there are at most 32 perf events */
+	unsigned nr_events = 0;
+
+	for (size_t i = 0; i < r->plan->nr_events; i++) {
+		uint32_t group = session_event(r->session, i)->perf_group;
+
+		if (r->plan->events[i].set != PLAN_HARDWARE || group >= 64)
+			continue;
+		groups |= 1ull << group;
+		nr_events++;
+	}
+	if (groups & (groups - 1))
+		log_info("%u hardware events do not fit at once: they count by turns, in %d groups",
+			 nr_events, __builtin_popcountll(groups));
+}
+
 static bool same_trouble(const struct session_event *a, const struct session_event *b)
 {
 	return a->nr_cpus == b->nr_cpus && strcmp(a->support.reason, b->support.reason) == 0;
@@ -278,6 +297,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	live_columns(r->table, r->plan, r->session);
 	log_start(r->plan->spec);
+	tell_groups(r);
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);

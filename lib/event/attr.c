@@ -32,3 +32,14 @@ uint32_t event_attr_bytes(const struct perf_event_attr *attr)
 {
 	return attr->size;
 }
+
+bool event_may_be_fixed(const struct event *ev)
+{
+	const struct event_row *r = ev->row;
+
+	return (ev->group->id == EVENT_GROUP_FIXED || ev->group->id == EVENT_GROUP_ARCH) &&
+	       r->perf_type == PERF_TYPE_HARDWARE &&
+	       (r->perf_config == PERF_COUNT_HW_INSTRUCTIONS ||
+		r->perf_config == PERF_COUNT_HW_CPU_CYCLES ||
+		r->perf_config == PERF_COUNT_HW_REF_CPU_CYCLES);
+}

@@ -116,6 +116,8 @@ struct event {
 uint32_t event_id(const struct event *ev);
 /* Opened with perf_event_open, not read by collect/. */
 bool event_is_perf(const struct event *ev);
+/* One of the three that have a counter of their own where CPUs have such (Intel). */
+bool event_may_be_fixed(const struct event *ev);
 /* The parts of a perf event, at least one. */
 uint32_t event_nr_parts(const struct event *ev);
 void event_part(const struct event *ev, uint32_t i, struct event_part *out);

@@ -319,3 +319,15 @@ void model_missing_reason(const struct catalogue *c, char *reason, size_t size)
 		 "encodings (r01c2, cpu/event=0xc0/), fixed and arch serve",
 		 cpu);
 }
+
+int model_counters(const struct catalogue *c, unsigned *nr_programmable, unsigned *nr_fixed)
+{
+	int pmus[MODEL_MAX_SELECTED];
+	pfm_pmu_info_t info;
+
+	if (model_select(c, pmus) == 0 || get_model(pmus[0], &info) || info.num_cntrs <= 0)
+		return -ENOENT;
+	*nr_programmable = (unsigned)info.num_cntrs;
+	*nr_fixed = info.num_fixed_cntrs > 0 ? (unsigned)info.num_fixed_cntrs : 0;
+	return 0;
+}

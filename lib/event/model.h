@@ -35,6 +35,10 @@ void model_describe_host(const struct host *h, char *name, size_t size);
 /* Why the group model has no events of libpfm4's, in words; "" if it has. Cut at size. */
 void model_missing_reason(const struct catalogue *c, char *reason, size_t size);
 
+/* How many counters each CPU of the model has, for any event and for one event each. 0, or -ENOENT
+ * if libpfm4 does not know. */
+int model_counters(const struct catalogue *c, unsigned *nr_programmable, unsigned *nr_fixed);
+
 struct host_pmu;
 /* The core PMU that counts for the model (libpfm4's name, and the type libpfm4 says): the one named
  * after it (ARM: armv8_cortex_a53), the one of that type, or the only one. NULL if there is none,

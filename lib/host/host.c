@@ -112,6 +112,13 @@ static int load_paranoid(const struct host *h)
 	return *line == '-' ? -(int)v : (int)v;
 }
 
+static bool load_nmi_watchdog(const struct host *h)
+{
+	uint64_t v;
+
+	return root_load_u64(&h->root, "/proc/sys/kernel/nmi_watchdog", &v) == 0 && v == 1;
+}
+
 static bool load_may_perfmon(const struct host *h)
 {
 	char hex[32];
@@ -195,6 +202,7 @@ int host_load(const struct root *root, struct host *out, struct err *e)
 	load_identity(&h);
 	h.perf_event_paranoid = load_paranoid(&h);
 	h.may_perfmon = load_may_perfmon(&h);
+	h.nmi_watchdog = load_nmi_watchdog(&h);
 	rc = root_each(root, PMU_FOLDER, load_pmu, &h);
 	if (rc == -ENOMEM) {
 		host_fini(&h);

@@ -33,6 +33,7 @@ struct host {
 	uint32_t user_hz; /* ticks per second of /proc/stat */
 	uint32_t page_bytes;
 	int perf_event_paranoid; /* INT_MAX if perf events are not there at all */
+	bool nmi_watchdog;       /* it holds a counter of each CPU */
 	bool may_perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN is effective */
 	struct host_pmu *pmus;   /* owned; byte order of name */
 	size_t nr_pmus;
