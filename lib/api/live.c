@@ -66,6 +66,27 @@ void live_columns(struct table *t, const struct plan *plan, const struct session
 	}
 }
 
+/* A cell from the readings of the event's parts on this CPU; most events have one. */
+static void set_cell(struct table *t, size_t row, size_t i, const struct session *s,
+		     const struct session_trace *trace)
+{
+	const struct plan_event *p = &session_plan(s)->events[i];
+	uint32_t nr = 0;
+
+	for (uint32_t k = p->first_part; k < p->first_part + p->nr_parts; k++) {
+		const struct reading *start = &trace->start[k], *end = &trace->end[k];
+
+		if (end->state == READING_NONE)
+			continue;
+		if (nr++ == 0)
+			table_set(t, row, i, session_event(s, i)->support.state, start, end);
+		else
+			table_join(t, row, i, start, end);
+	}
+	if (nr == 0)
+		table_set(t, row, i, session_event(s, i)->support.state, NULL, NULL);
+}
+
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it)
 {
 	t->iteration = it->iteration;
@@ -73,13 +94,8 @@ void live_iteration(struct table *t, const struct session *s, const struct sessi
 	table_set_time(t, it->start_ns, it->end_ns, &it->clocks);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		t->row_cpu[row] = it->traces[row].cpu;
-		for (size_t i = 0; i < t->nr_columns; i++) {
-			const struct reading *end = &it->traces[row].end[i];
-
-			table_set(t, row, i, session_event(s, i)->support.state,
-				  &it->traces[row].start[i],
-				  end->state == READING_NONE ? NULL : end);
-		}
+		for (size_t i = 0; i < t->nr_columns; i++)
+			set_cell(t, row, i, s, &it->traces[row]);
 	}
 	table_total(t);
 }

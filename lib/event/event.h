@@ -30,8 +30,8 @@ enum event_group_id {
 enum { EVENT_ALONE_OS = 1, EVENT_ALONE_USER = 2 };
 
 /* One thing to open for an event: an event counted by one PMU, on some CPUs. Most events have one
- * part; an event of a hybrid CPU has one per type of core, one of the memory has one per box. On a
- * CPU the counts of all its parts add up. */
+ * part; an event of a hybrid CPU has one per type of core, one of the memory has one per box. Each
+ * has readings of its own; scaled by its own times, those of a CPU add up. */
 struct event_part {
 	const char *pmu; /* name in sysfs; "" where the kernel finds the PMU itself */
 	uint32_t type;   /* perf_event_attr's fields */

@@ -65,6 +65,17 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 		cell->state = CELL_NONE;
 }
 
+void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
+		const struct reading *end)
+{
+	const struct table_column *c = &t->columns[column];
+	struct cell part;
+
+	cell_make(c->kind, start, end, &part);
+	cell_scale(c->kind, c->scale, &part);
+	cell_join(c->kind, table_cell(t, row, column), &part);
+}
+
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 		    const struct clock_triple *clocks)
 {
@@ -129,6 +140,7 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 	if (!cell_has_value(total))
 		return;
 	s->sum += total->count;
+	s->real_sum += total->is_real ? total->value : 0;
 	if (is_cut && s->spread.nr) {
 		s->cut += total->count;
 		return;

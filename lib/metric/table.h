@@ -44,6 +44,9 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column);
  */
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	       const struct reading *start, const struct reading *end);
+/* Adds a further part of the event, read on the same CPU, to a cell that table_set made. */
+void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
+		const struct reading *end);
 /* Sets the times of the iteration; clocks are the triple that its traces store, the last of
  * them. */
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
@@ -54,6 +57,7 @@ void table_total(struct table *t);
 /* What the iterations of a session come to, for one column. */
 struct column_summary {
 	struct spread spread;  /* of the column's total per iteration (percent for shares) */
+	double real_sum;       /* of those totals that are real numbers */
 	unsigned __int128 sum; /* of those totals, exact; shares: 0 */
 	unsigned __int128 cut; /* of sum, what is of a cut iteration and not in spread, min, max */
 	struct cell min, max;  /* the smallest and largest total */

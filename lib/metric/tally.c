@@ -206,6 +206,17 @@ static void add_numbers(enum event_kind kind, struct cell *total, const struct c
 	total->is_real |= c->is_real;
 }
 
+void cell_join(enum event_kind kind, struct cell *c, const struct cell *part)
+{
+	if (!cell_has_value(c) || part->state == CELL_NONE)
+		return;
+	if (cell_has_value(part)) {
+		add_numbers(kind, c, part);
+		return;
+	}
+	*c = (struct cell){.state = part->state, .is_perf = c->is_perf, .time_ns = c->time_ns};
+}
+
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c)
 {
 	if (c->state == CELL_NONE)

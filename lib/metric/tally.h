@@ -72,6 +72,12 @@ void cell_make(enum event_kind kind, const struct reading *start, const struct r
  * makes it real; a value is signed then. 0 stands for 1; shares have none. */
 void cell_scale(enum event_kind kind, double scale, struct cell *c);
 /*
+ * Adds a further part of the same event on the same CPU (a box of memory) to the cell of the first:
+ * each was scaled by its own times. A part without a number leaves the cell without one, in the
+ * part's state: a sum that lacks a part is wrong.
+ */
+void cell_join(enum event_kind kind, struct cell *c, const struct cell *part);
+/*
  * Adds a cell into a total over CPUs (all zero at first): counts add up, shares add raw and base,
  * values do not add: the total of a value is that of its single row, CELL_NONE with several.
  * Cells without a number enter no sum, but a total of nothing else takes the state of the first.

@@ -70,10 +70,28 @@ static bool is_known(const struct profile_load *l, const struct reading *r)
 {
 	uint32_t kind;
 
-	if (r->event >= l->session_events->nr || r->instance)
+	if (r->event >= l->session_events->nr || r->instance >= PROFILE_MAX_PARTS)
 		return false;
 	kind = l->session_events->item[r->event].kind;
 	return kind >= EVENT_COUNT && kind <= EVENT_SHARE;
+}
+
+static size_t nr_further(const struct profile_load *l)
+{
+	return l->session_events->nr * (PROFILE_MAX_PARTS - 1);
+}
+
+/* NULL without memory. */
+static struct profile_pair *pair_of(struct profile_load *l, const struct reading *r)
+{
+	if (r->instance == 0)
+		return &l->pairs[r->event];
+	if (!l->further)
+		l->further = mem_calloc(nr_further(l), sizeof(*l->further));
+	if (!l->further)
+		return NULL;
+	l->trace.further = l->further;
+	return &l->further[r->event * (PROFILE_MAX_PARTS - 1) + r->instance - 1];
 }
 
 static int take_readings(struct profile_load *l, const struct trace_frame *f)
@@ -91,7 +109,9 @@ static int take_readings(struct profile_load *l, const struct trace_frame *f)
 			l->nr_foreign_readings++;
 			continue;
 		}
-		p = &l->pairs[reading.event];
+		p = pair_of(l, &reading);
+		if (!p)
+			return -ENOMEM;
 		if (boundary == TRACE_START && !p->has_start) {
 			p->has_start = true;
 			p->start = reading;
@@ -229,6 +249,8 @@ static void forget(struct profile_load *l, const char *name)
 	l->events = (struct trace_events){0};
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
+	if (l->trace.further)
+		memset(l->further, 0, nr_further(l) * sizeof(*l->further));
 	l->trace = (struct profile_trace){
 	    .name = name, .events = l->session_events->item, .pairs = l->pairs};
 	l->has_totals = l->notes_dropped = false;
@@ -270,4 +292,5 @@ void profile_load_fini(struct profile_load *l)
 	arena_fini(&l->notes);
 	trace_events_fini(&l->events);
 	mem_free(l->pairs);
+	mem_free(l->further);
 }

@@ -15,7 +15,8 @@ struct profile_load {
 
 	/* Of the trace that was loaded last; kept for the next. */
 	struct trace_events events;
-	struct profile_pair *pairs; /* owned; of each event */
+	struct profile_pair *pairs;   /* owned; of each event */
+	struct profile_pair *further; /* owned; NULL until a trace has some; as in profile_trace */
 	struct arena notes;
 	struct profile_trace trace;
 	bool has_totals, notes_dropped;

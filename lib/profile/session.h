@@ -17,6 +17,7 @@ enum {
 	PROFILE_MAX_FILES = 4 << 20, /* of one session; beyond: -EFBIG */
 	PROFILE_MAX_TRACES = 8192,   /* CPUs; files of higher numbers are strays */
 	PROFILE_MAX_EVENTS = 1024,   /* of a trace; with more it is not read */
+	PROFILE_MAX_PARTS = 256,     /* of an event on one CPU; more are left out, and named */
 	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is said */
 	PROFILE_NOTE_BYTES = 512,
 };
@@ -55,6 +56,9 @@ struct profile_trace {
 	struct trace_head head;
 	const struct trace_event *events; /* nr_events of the session, as this trace has them */
 	const struct profile_pair *pairs; /* of each event */
+	/* Further parts of events (boxes of memory, instances 1 … of readings): PROFILE_MAX_PARTS -
+	 * 1 for each event, one event behind the other; NULL if there is none. */
+	const struct profile_pair *further;
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */

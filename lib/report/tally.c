@@ -44,6 +44,15 @@ int report_tally_new(const struct profile_facts *f, struct table **out, struct e
 	return 0;
 }
 
+static void join_parts(struct table *t, size_t row, size_t i, const struct profile_trace *trace)
+{
+	const struct profile_pair *first = trace->further + i * (PROFILE_MAX_PARTS - 1);
+
+	for (const struct profile_pair *p = first; p < first + PROFILE_MAX_PARTS - 1; p++)
+		if (p->has_end)
+			table_join(t, row, i, p->has_start ? &p->start : NULL, &p->end);
+}
+
 size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 {
 	size_t row = t->nr_rows++, nr = 0;
@@ -61,6 +70,8 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 
 		table_set(t, row, i, trace->events[i].state, pair->has_start ? &pair->start : NULL,
 			  pair->has_end ? &pair->end : NULL);
+		if (trace->further)
+			join_parts(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
 	}
 	return nr;

@@ -63,7 +63,7 @@ static bool total(const void *p, struct buf *out)
 	bool holds = r->sum->spread.nr && r->column->kind == EVENT_COUNT;
 
 	if (holds && r->sum->max.is_real)
-		screen_real(out, r->sum->spread.mean * (double)r->sum->spread.nr);
+		screen_real(out, r->sum->real_sum);
 	else if (holds)
 		screen_wide(out, r->sum->sum, false);
 	return holds;

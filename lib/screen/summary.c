@@ -26,7 +26,7 @@ static const char *total_text(struct screen_state *s, const struct table_column 
 {
 	buf_reset(&s->scratch);
 	if (c->kind == EVENT_COUNT && sum->max.is_real)
-		screen_human(&s->scratch, sum->spread.mean * (double)sum->spread.nr, c->unit);
+		screen_human(&s->scratch, sum->real_sum, c->unit);
 	else if (c->kind == EVENT_COUNT && sum->spread.nr)
 		screen_wide(&s->scratch, sum->sum, true);
 	return buf_str(&s->scratch);

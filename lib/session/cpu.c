@@ -10,14 +10,14 @@
 
 static const uint32_t NO_GROUP = UINT32_MAX;
 
-int session_cpu_init(struct session_cpu *c, uint32_t cpu, uint32_t trace, size_t nr_events)
+int session_cpu_init(struct session_cpu *c, const struct plan *plan, uint32_t cpu, uint32_t trace)
 {
-	*c = (struct session_cpu){.cpu = cpu, .trace = trace, .nr_events = nr_events};
-	c->errors = mem_calloc(nr_events, sizeof(*c->errors));
-	c->refused = mem_calloc(nr_events, sizeof(*c->refused));
-	c->group_of = mem_calloc(nr_events, sizeof(*c->group_of));
-	c->start = mem_calloc(nr_events, sizeof(*c->start));
-	c->end = mem_calloc(nr_events, sizeof(*c->end));
+	*c = (struct session_cpu){.plan = plan, .cpu = cpu, .trace = trace};
+	c->errors = mem_calloc(plan->nr_events, sizeof(*c->errors));
+	c->refused = mem_calloc(plan->nr_events, sizeof(*c->refused));
+	c->group_of = mem_calloc(plan->nr_events, sizeof(*c->group_of));
+	c->start = mem_calloc(plan->nr_parts, sizeof(*c->start));
+	c->end = mem_calloc(plan->nr_parts, sizeof(*c->end));
 	if (!c->errors || !c->refused || !c->group_of || !c->start || !c->end) {
 		session_cpu_fini(c);
 		return -ENOMEM;
@@ -76,7 +76,10 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, bool alone)
 {
 	uint32_t i = p->plan->parts[part].event;
-	int rc = alone ? -EINVAL : pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], i);
+	int rc = -EINVAL;
+
+	if (!alone)
+		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
 
 	/* EINVAL from a sibling: validate_group() of the PMU found no room in this group */
 	if ((rc == -EINVAL || rc == -ENOSPC) &&
@@ -84,7 +87,7 @@ static int add_part(struct session_cpu *c, const struct session_probe *p, size_t
 		rc = add_group(c, p->pmu);
 		if (rc)
 			return rc;
-		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], i);
+		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
 		drop_empty_group(c); /* not even alone: the next ones may fit into the old one */
 	}
 	set_result(c, p, i, -rc);
@@ -115,7 +118,7 @@ static int open_set(struct session_cpu *c, const struct session_probe *p, enum p
  * what no PMU takes is refused as ever. */
 static bool is_offline(const struct session_cpu *c)
 {
-	for (size_t i = 0; i < c->nr_events && c->nr_groups == 0; i++)
+	for (size_t i = 0; i < c->plan->nr_events && c->nr_groups == 0; i++)
 		if (c->errors[i] == ENODEV)
 			return true;
 	return false;
@@ -123,7 +126,7 @@ static bool is_offline(const struct session_cpu *c)
 
 static void forget_results(struct session_cpu *c)
 {
-	for (size_t i = 0; i < c->nr_events; i++) {
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
 		c->errors[i] = 0;
 		c->refused[i] = READING_NONE;
 		c->group_of[i] = NO_GROUP;
@@ -164,34 +167,34 @@ void session_cpu_enable(struct session_cpu *c)
 		(void)pmu_group_enable(&c->groups[g]);
 }
 
-/* Adds what a member has counted to its event's reading: an event can have several parts on a CPU.
- * The worst state of them is the event's. */
-static void add_reading(struct reading *out, const struct pmu_group *g, uint32_t member,
-			enum reading_state state, uint64_t time_ns, const struct pmu_count *count)
+static void set_reading(const struct session_cpu *c, const struct pmu_group *g, uint32_t member,
+			enum reading_state state, uint64_t time_ns, const struct pmu_count *count,
+			struct reading *out)
 {
-	struct reading *r = &out[g->members[member].event];
+	uint32_t part = g->members[member].event;
+	struct reading *r = &out[part];
 
-	if (r->state != READING_NONE && r->state != READING_OK && r->state != READING_OFFLINE)
-		return; /* refused, or failed before */
-	if (r->state < state)
-		r->state = state;
+	if (c->refused[c->plan->parts[part].event])
+		return; /* another part of the event is missing */
+	r->state = state;
 	r->time_ns = time_ns;
 	if (!count)
 		return;
-	r->raw += count->raw;
-	r->enabled_ns += count->enabled_ns;
-	r->running_ns += count->running_ns;
+	r->raw = count->raw;
+	r->enabled_ns = count->enabled_ns;
+	r->running_ns = count->running_ns;
 }
 
 /* The CPU went away: its counts up to then are frozen in the members. */
-static void read_detached(const struct pmu_group *g, uint64_t time_ns, struct reading *out)
+static void read_detached(const struct session_cpu *c, const struct pmu_group *g, uint64_t time_ns,
+			  struct reading *out)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint32_t got = pmu_group_read_detached(g, counts);
 
 	for (uint32_t i = 0; i < g->nr_members; i++)
-		add_reading(out, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
-			    got >> i & 1 ? &counts[i] : NULL);
+		set_reading(c, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
+			    got >> i & 1 ? &counts[i] : NULL, out);
 }
 
 /* An event alone in its group is read as before when its CPU is gone, but its time stands still:
@@ -213,7 +216,8 @@ static bool is_frozen(const struct pmu_group *g, const struct reading *before, u
 }
 
 /* before: the readings of the boundary before, or NULL. False if the CPU of the group is gone. */
-static bool read_group(const struct pmu_group *g, const struct reading *before, struct reading *out)
+static bool read_group(const struct session_cpu *c, const struct pmu_group *g,
+		       const struct reading *before, struct reading *out)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint64_t now_ns = clock_monotonic_ns();
@@ -222,22 +226,33 @@ static bool read_group(const struct pmu_group *g, const struct reading *before, 
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
 	if (rc == -ENODEV) {
-		read_detached(g, now_ns, out);
+		read_detached(c, g, now_ns, out);
 		return false;
 	}
 	for (uint32_t i = 0; i < g->nr_members; i++)
-		add_reading(out, g, i, rc ? READING_FAILED : READING_OK, now_ns,
-			    rc ? NULL : &counts[i]);
+		set_reading(c, g, i, rc ? READING_FAILED : READING_OK, now_ns,
+			    rc ? NULL : &counts[i], out);
 	return true;
 }
 
 void session_cpu_leave(struct session_cpu *c, struct reading *out)
 {
-	for (size_t i = 0; i < c->nr_events; i++)
-		if (c->group_of[i] != NO_GROUP && out[i].state == READING_OK)
-			out[i].state = READING_OFFLINE;
+	for (size_t k = 0; k < c->plan->nr_parts; k++)
+		if (c->group_of[c->plan->parts[k].event] != NO_GROUP && out[k].state == READING_OK)
+			out[k].state = READING_OFFLINE;
 	session_cpu_close(c);
 	forget_results(c);
+}
+
+/* Nothing yet, or why there will be nothing. */
+static void clear_reading(const struct session_cpu *c, size_t part, struct reading *out)
+{
+	uint32_t event = c->plan->parts[part].event;
+	bool is_first = part == c->plan->events[event].first_part;
+
+	out[part] = (struct reading){.event = event,
+				     .instance = plan_part_instance(c->plan, part, c->cpu),
+				     .state = is_first ? c->refused[event] : READING_NONE};
 }
 
 bool session_cpu_read(struct session_cpu *c, struct reading *out)
@@ -245,10 +260,10 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 	const struct reading *before = out == c->end ? c->start : NULL;
 	bool here = true;
 
-	for (size_t i = 0; i < c->nr_events; i++)
-		out[i] = (struct reading){.event = (uint32_t)i, .state = c->refused[i]};
+	for (size_t k = 0; k < c->plan->nr_parts; k++)
+		clear_reading(c, k, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
-		here &= read_group(&c->groups[g], before, out);
+		here &= read_group(c, &c->groups[g], before, out);
 	if (!here)
 		session_cpu_leave(c, out);
 	return here;
@@ -262,43 +277,32 @@ static bool is_stuck(const struct pmu_group *g)
 	       counts[0].running_ns == 0;
 }
 
-/* The part of the plan that opened the event on this CPU: hardware events have one on each. */
-static size_t part_of(const struct session_cpu *c, const struct plan *plan, uint32_t event)
+static void open_alone(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
-	size_t part = plan->events[event].first_part;
-
-	while (!plan_part_is_on(&plan->parts[part], c->cpu))
-		part++;
-	return part;
-}
-
-static void open_alone(struct session_cpu *c, const struct session_probe *p, uint32_t event)
-{
+	uint32_t event = p->plan->parts[part].event;
 	int rc;
 
 	c->group_of[event] = NO_GROUP;
-	rc = add_part(c, p, part_of(c, p->plan, event), true);
+	rc = add_part(c, p, part, true);
 	if (rc)
 		set_result(c, p, event, -rc);
+	clear_reading(c, part, c->start);
 }
 
 static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)
 {
 	struct pmu_group old = c->groups[which];
 	size_t first = c->nr_groups, nr = old.nr_members;
-	uint32_t events[PMU_GROUP_MAX_MEMBERS];
+	uint32_t parts[PMU_GROUP_MAX_MEMBERS];
 
 	for (size_t i = 0; i < nr; i++)
-		events[i] = old.members[i].event;
+		parts[i] = old.members[i].event;
 	pmu_group_fini(&c->groups[which]);
-	for (size_t i = 0; i < nr; i++) {
-		open_alone(c, p, events[i]);
-		c->start[events[i]] =
-		    (struct reading){.event = events[i], .state = c->refused[events[i]]};
-	}
+	for (size_t i = 0; i < nr; i++)
+		open_alone(c, p, parts[i]);
 	for (size_t g = first; g < c->nr_groups; g++) {
 		(void)pmu_group_enable(&c->groups[g]);
-		(void)read_group(&c->groups[g], NULL, c->start);
+		(void)read_group(c, &c->groups[g], NULL, c->start);
 	}
 	return nr;
 }

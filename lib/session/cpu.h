@@ -15,24 +15,24 @@ struct perf_event_attr;
 struct session_probe {
 	const struct plan *plan;              /* borrowed */
 	const struct pmu_ops *pmu;            /* borrowed */
-	struct perf_event_attr *const *attrs; /* borrowed; one per part of the plan */
+	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
 };
 
 struct session_cpu {
+	const struct plan *plan; /* borrowed */
 	uint32_t cpu, trace;
 	bool is_open;             /* groups are there (or none are needed) */
 	struct pmu_group *groups; /* owned */
 	size_t nr_groups;
 	int *errors;       /* owned; per event: 0 or the errno of its opening */
 	uint32_t *refused; /* owned; per event: the READING_… state that this errno means, or 0 */
-	size_t nr_events;
 	uint32_t *group_of;    /* owned; per event: its group's number, UINT32_MAX: none */
-	struct reading *start; /* owned; per event */
-	struct reading *end;   /* owned; per event */
+	struct reading *start; /* owned; per part of the plan */
+	struct reading *end;   /* owned; per part of the plan */
 };
 
 /* Memory only. 0 or -ENOMEM. */
-int session_cpu_init(struct session_cpu *c, uint32_t cpu, uint32_t trace, size_t nr_events);
+int session_cpu_init(struct session_cpu *c, const struct plan *plan, uint32_t cpu, uint32_t trace);
 void session_cpu_fini(struct session_cpu *c);
 
 /* Opens the plan's events in groups, not yet counting. What cannot be opened is in errors. 0;
@@ -43,8 +43,9 @@ void session_cpu_close(struct session_cpu *c);
 void session_cpu_enable(struct session_cpu *c);
 
 /*
- * Reads all groups into out[nr_events] (c->start or c->end). Events that are not open become
- * READING_NONE or why they are not; so do those that are read elsewhere. Returns false if the CPU
+ * Reads all groups into out[nr_parts] (c->start or c->end). Of an event that is not open the first
+ * part becomes READING_NONE or why it is not, the others READING_NONE; so do those that are read
+ * elsewhere. Returns false if the CPU
  * went away: what its events had counted is in out as READING_OFFLINE, and the groups are closed.
  */
 bool session_cpu_read(struct session_cpu *c, struct reading *out);

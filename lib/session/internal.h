@@ -25,7 +25,7 @@ enum { SESSION_MAX_NOTES = 256 }; /* per iteration; further ones are told, but n
 struct session {
 	struct session_config config;
 	const struct plan *plan;
-	struct perf_event_attr **attrs; /* owned; per part of the plan */
+	struct perf_event_attr **attrs; /* owned; per part of the plan, NULL if not perf */
 	struct session_probe probe;
 	struct session_event *events; /* owned */
 	struct session_cpu *cpus;     /* owned; nr_cpus of them */
@@ -44,7 +44,7 @@ struct session {
 	/* while it runs */
 	struct session_output *output;
 	struct trace_writer *writer;
-	struct reading *scratch; /* owned; nr_events */
+	struct reading *scratch; /* owned; nr_parts */
 	struct session_note notes[SESSION_MAX_NOTES];
 	size_t nr_notes;
 	uint64_t split_due_ns; /* when to look for groups that never ran; 0: done */

@@ -41,7 +41,7 @@ static enum plan_set set_of(const struct event *ev)
 static int add_parts(struct plan *plan, size_t i)
 {
 	struct plan_event *p = &plan->events[i];
-	uint32_t nr = event_nr_parts(&p->event);
+	uint32_t nr = p->set == PLAN_NO_SET ? 1 : event_nr_parts(&p->event);
 	struct plan_part *grown =
 	    mem_resize(plan->parts, (plan->nr_parts + nr) * sizeof(*plan->parts));
 
@@ -53,8 +53,9 @@ static int add_parts(struct plan *plan, size_t i)
 	for (uint32_t k = 0; k < nr; k++) {
 		struct plan_part *part = &grown[plan->nr_parts++];
 
-		part->event = (uint32_t)i;
-		event_part(&p->event, k, &part->part);
+		*part = (struct plan_part){.event = (uint32_t)i, .part = {.pmu = ""}};
+		if (p->set != PLAN_NO_SET)
+			event_part(&p->event, k, &part->part);
 	}
 	return 0;
 }
@@ -62,6 +63,15 @@ static int add_parts(struct plan *plan, size_t i)
 bool plan_part_is_on(const struct plan_part *p, uint32_t cpu)
 {
 	return !p->part.cpus || cpuset_has(p->part.cpus, cpu);
+}
+
+uint32_t plan_part_instance(const struct plan *p, size_t k, uint32_t cpu)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = p->events[p->parts[k].event].first_part; i < k; i++)
+		nr += plan_part_is_on(&p->parts[i], cpu);
+	return nr;
 }
 
 uint32_t plan_nr_cpus(const struct plan *plan, size_t event)
@@ -114,6 +124,13 @@ static int check_flags(const struct spec *spec, const struct plan_event *p, stru
 }
 
 /* The same row asked for twice under two names: what spec/ cannot see. */
+/* Made rows are new each time they are found: an event is its group and its row's own name. */
+static bool is_same_event(const struct plan_event *a, const struct plan_event *b)
+{
+	return a->event.row && b->event.row && a->event.group == b->event.group &&
+	       strcmp(a->event.row->name, b->event.row->name) == 0;
+}
+
 static int check_alias_twice(const struct plan *plan, size_t i, struct err_list *errs)
 {
 	const struct plan_event *p = &plan->events[i];
@@ -122,7 +139,7 @@ static int check_alias_twice(const struct plan *plan, size_t i, struct err_list 
 	for (size_t j = 0; j < i; j++) {
 		const struct plan_event *q = &plan->events[j];
 
-		if (q->event.row != p->event.row || q->asked->flags != p->asked->flags ||
+		if (!is_same_event(p, q) || q->asked->flags != p->asked->flags ||
 		    q->asked->rate != p->asked->rate)
 			continue;
 		err_set(&e, -EINVAL, "%s:%s is the same event as %s:%s, with the same flags",
@@ -146,7 +163,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	p->id = event_id(&p->event);
 	if (p->event.row->number == 0) /* made: any number that the session's others do not have */
 		p->id |= MADE_NUMBER + (uint32_t)i;
-	if (p->set != PLAN_NO_SET && add_parts(plan, i))
+	if (add_parts(plan, i))
 		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
@@ -175,7 +192,7 @@ static const char *make_label(struct plan *plan, size_t i)
 		if (i == j || p->asked->label || q->asked->label ||
 		    strcmp(column, spec_event_column(q->asked)) != 0)
 			continue;
-		if (q->event.row == p->event.row)
+		if (is_same_event(p, q))
 			same_event = true;
 		else
 			other_group = true;

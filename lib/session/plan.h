@@ -30,15 +30,16 @@ struct plan_event {
 	const struct spec_event *asked; /* borrowed from the spec */
 	const char *label;              /* the column's heading */
 	uint32_t id;                    /* in traces: group << 11 | number */
-	uint32_t first_part, nr_parts;  /* of plan.parts; none if it is read by collect/ */
+	uint32_t first_part, nr_parts;  /* of plan.parts; at least one */
 	enum plan_set set;              /* PLAN_NO_SET: read by collect/ */
 	struct event_support support;   /* as far as can be told without opening */
 };
 
-/* One perf event to open on each CPU of cpus. */
+/* What has a reading of its own on each CPU: a perf event to open there (one for each PMU that
+ * counts for the event), or, of an event of PLAN_NO_SET, what is read elsewhere. */
 struct plan_part {
 	uint32_t event;         /* index in the plan */
-	struct event_part part; /* borrowed from the catalogue */
+	struct event_part part; /* borrowed from the catalogue; empty without a set */
 };
 
 struct plan {
@@ -47,7 +48,7 @@ struct plan {
 	struct arena arena;        /* owns labels that were made */
 	struct plan_event *events; /* owned; in the spec's order */
 	size_t nr_events;
-	struct plan_part *parts; /* owned; event by event */
+	struct plan_part *parts; /* owned; event by event: part k is event k while each has one */
 	size_t nr_parts;
 	struct cpuset cpus; /* the CPUs measured: all that are online */
 	uint32_t nr_cpus;
@@ -61,6 +62,8 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 void plan_fini(struct plan *p);
 /* True if the part is opened on the CPU. */
 bool plan_part_is_on(const struct plan_part *p, uint32_t cpu);
+/* How many parts of the same event before part k are on the CPU: its instance in readings. */
+uint32_t plan_part_instance(const struct plan *p, size_t k, uint32_t cpu);
 /* How many of the plan's CPUs the event is measured on if all is well. */
 uint32_t plan_nr_cpus(const struct plan *p, size_t event);
 

@@ -21,7 +21,8 @@ static uint32_t add_attrs(const struct session *s, size_t i, struct buf *out)
 	for (uint32_t k = 0; k < p->nr_parts; k++) {
 		const struct perf_event_attr *a = s->attrs[p->first_part + k];
 
-		buf_add(out, a, event_attr_bytes(a));
+		if (a)
+			buf_add(out, a, event_attr_bytes(a));
 	}
 	return (uint32_t)(out->len - len);
 }
@@ -142,11 +143,11 @@ static void add_readings(struct session *s, enum trace_boundary boundary,
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < s->plan->nr_events; i++) {
-		uint32_t state = readings[i].state;
+	for (size_t k = 0; k < s->plan->nr_parts; k++) {
+		uint32_t state = readings[k].state;
 
 		if (state == READING_OK || (boundary == TRACE_END && state != READING_NONE))
-			s->scratch[nr++] = readings[i];
+			s->scratch[nr++] = readings[k];
 	}
 	trace_writer_readings(s->writer, boundary, s->scratch, nr);
 }

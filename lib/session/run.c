@@ -76,14 +76,15 @@ static bool add_misc(const struct session *s, const struct session_cpu *c, struc
 
 	for (size_t m = 0; m < s->nr_misc; m++) {
 		size_t i = s->misc_index[m];
+		struct reading *r = &out[s->plan->events[i].first_part];
 
 		if (!collect_belongs(&s->misc[m], c->trace))
 			continue;
 		if (s->events[i].nr_cpus == 0)
-			out[i].state = s->events[i].support.state;
+			r->state = s->events[i].support.state;
 		else
-			collect_get(s->collect, m, c->cpu, &out[i]);
-		here &= out[i].state != READING_NONE;
+			collect_get(s->collect, m, c->cpu, r);
+		here &= r->state != READING_NONE;
 	}
 	return here;
 }
@@ -91,10 +92,12 @@ static bool add_misc(const struct session *s, const struct session_cpu *c, struc
 /* What is of the CPU alone begins with its perf events, when it is back. */
 static void drop_misc_of_cpu(const struct session *s, struct reading *out)
 {
-	for (size_t m = 0; m < s->nr_misc; m++)
-		if (s->misc[m].row->scope == EVENT_SCOPE_CPU &&
-		    out[s->misc_index[m]].state == READING_OK)
-			out[s->misc_index[m]].state = READING_NONE;
+	for (size_t m = 0; m < s->nr_misc; m++) {
+		struct reading *r = &out[s->plan->events[s->misc_index[m]].first_part];
+
+		if (s->misc[m].row->scope == EVENT_SCOPE_CPU && r->state == READING_OK)
+			r->state = READING_NONE;
+	}
 }
 
 static void read_cpu(struct session *s, struct session_cpu *c)

@@ -17,6 +17,8 @@ static int make_attrs(struct session *s)
 	for (size_t k = 0; k < s->plan->nr_parts; k++) {
 		const struct plan_part *p = &s->plan->parts[k];
 
+		if (s->plan->events[p->event].set == PLAN_NO_SET)
+			continue;
 		s->attrs[k] = event_attr_new(&p->part, s->plan->events[p->event].asked->flags);
 		if (!s->attrs[k])
 			return -ENOMEM;
@@ -31,7 +33,7 @@ static int make_cpus(struct session *s)
 	for (int cpu = cpuset_next(&s->plan->cpus, 0); cpu >= 0;
 	     cpu = cpuset_next(&s->plan->cpus, (unsigned)cpu + 1)) {
 		struct session_cpu *c = &s->cpus[trace];
-		int rc = session_cpu_init(c, (uint32_t)cpu, trace, s->plan->nr_events);
+		int rc = session_cpu_init(c, s->plan, (uint32_t)cpu, trace);
 
 		if (rc)
 			return rc;
@@ -49,7 +51,7 @@ static int make_memory(struct session *s)
 	s->events = mem_calloc(nr_events, sizeof(*s->events));
 	s->misc = mem_calloc(nr_events, sizeof(*s->misc));
 	s->misc_index = mem_calloc(nr_events, sizeof(*s->misc_index));
-	s->scratch = mem_calloc(nr_events, sizeof(*s->scratch));
+	s->scratch = mem_calloc(s->plan->nr_parts, sizeof(*s->scratch));
 	s->cpus = mem_calloc(nr_cpus, sizeof(*s->cpus));
 	s->traces = mem_calloc(nr_cpus, sizeof(*s->traces));
 	if (!s->attrs || !s->events || !s->misc || !s->misc_index || !s->scratch || !s->cpus ||
@@ -232,6 +234,11 @@ void session_close(struct session *s)
 	mem_free(s->cpus);
 	mem_free(s->traces);
 	mem_free(s);
+}
+
+const struct plan *session_plan(const struct session *s)
+{
+	return s->plan;
 }
 
 const struct session_event *session_event(const struct session *s, size_t i)

@@ -15,7 +15,7 @@
 
 struct session;
 
-/* One trace (CPU) of an iteration; readings per event of the plan, borrowed. */
+/* One trace (CPU) of an iteration; readings per part of the plan, borrowed. */
 struct session_trace {
 	uint32_t cpu;
 	const struct reading *start, *end;
@@ -57,6 +57,7 @@ struct session_event {
 int session_open(const struct session_config *config, struct session **out, struct err *e);
 void session_close(struct session *s); /* NULL is fine */
 
+const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
 /* How many events work on some CPU. */
 size_t session_nr_working(const struct session *s);

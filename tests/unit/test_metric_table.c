@@ -152,6 +152,31 @@ static void cut_iterations(void **state)
 	}
 }
 
+/* What has a broken scale (joules) is in the total even of a cut iteration. */
+static void cut_iteration_of_real_numbers(void **state)
+{
+	const struct reading start = {.state = READING_OK};
+	struct table_summary *s = table_summary_new(1);
+	struct table *t = table_new(1, 1);
+
+	(void)state;
+	t->columns[0].kind = EVENT_COUNT;
+	t->columns[0].scale = 0.5;
+	for (unsigned k = 0; k < 2; k++) {
+		const struct reading end = {.state = READING_OK, .raw = k ? 90 : 10};
+
+		table_set(t, 0, 0, READING_OK, &start, &end);
+		t->is_cut = k == 1;
+		table_total(t);
+		table_summary_add(s, t);
+	}
+	assert_true(s->column[0].max.is_real);
+	assert_true(s->column[0].real_sum == 50);
+	assert_true(s->column[0].spread.mean == 5);
+	table_free(t);
+	table_summary_free(s);
+}
+
 static size_t countdown;
 
 static void *failing_alloc(size_t size)
@@ -190,6 +215,7 @@ int main(void)
 	    cmocka_unit_test(time_of_day),
 	    cmocka_unit_test(summaries),
 	    cmocka_unit_test(cut_iterations),
+	    cmocka_unit_test(cut_iteration_of_real_numbers),
 	    cmocka_unit_test(no_memory),
 	};
 

@@ -231,7 +231,7 @@ static void far_event(void)
 
 static void instance(void)
 {
-	rewrite(0, 1);
+	rewrite(0, PROFILE_MAX_PARTS);
 }
 
 static void a_folder(void)

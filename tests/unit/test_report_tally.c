@@ -57,6 +57,46 @@ static void any_trace_says_cut(void **state)
 	table_free(t);
 }
 
+/* The parts of an event (boxes of memory): each is scaled by its own times, then they add up; one
+ * that never ran, or failed, leaves no number. */
+static void parts_of_an_event(void **state)
+{
+	static const struct {
+		uint64_t raw[3], enabled[3], running[3];
+		enum cell_state state;
+		uint64_t count;
+	} rows[] = {
+	    {{1000, 1000, 0}, {100, 100, 100}, {100, 25, 100}, CELL_OK, 5000},
+	    {{1000, 1000, 500}, {100, 100, 100}, {100, 100, 100}, CELL_OK, 2500},
+	    {{1000, 0, 1000}, {100, 100, 100}, {100, 0, 100}, CELL_NOT_COUNTED, 0},
+	    {{1000, 1000, 0}, {100, 100, 100}, {100, 100, 0}, CELL_NOT_COUNTED, 0},
+	};
+	static struct profile_pair further[PROFILE_MAX_PARTS - 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct profile_pair pairs[3] = {0};
+		struct profile_trace p = {.events = events, .pairs = pairs, .further = further};
+		struct table *t = NULL;
+
+		for (size_t k = 0; k < 3; k++)
+			pairs[k] = (struct profile_pair){.has_start = true,
+							 .has_end = true,
+							 .start = {.state = READING_OK},
+							 .end = {.state = READING_OK,
+								 .raw = rows[i].raw[k],
+								 .enabled_ns = rows[i].enabled[k],
+								 .running_ns = rows[i].running[k]}};
+		further[0] = pairs[1];
+		further[PROFILE_MAX_PARTS - 2] = pairs[2];
+		assert_int_equal(report_tally_new(&facts, &t, NULL), 0);
+		report_tally_add(t, &p);
+		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].state);
+		assert_int_equal(table_cell(t, 0, 0)->count, rows[i].count);
+		table_free(t);
+	}
+}
+
 static void too_much_for_a_table(void **state)
 {
 	struct profile_facts f = facts;
@@ -72,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(any_trace_says_cut),
+	    cmocka_unit_test(parts_of_an_event),
 	    cmocka_unit_test(too_much_for_a_table),
 	};
 

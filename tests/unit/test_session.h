@@ -41,9 +41,29 @@ struct rig {
 	struct plan plan;
 };
 
+/* An event of three parts, as one of memory boxes has: everywhere, on CPU 0, on CPU 3. */
+static const struct cpuset rig_cpu_0 = {{1u << 0}}, rig_cpu_3 = {{1u << 3}};
+static const struct event_part rig_boxes[] = {
+    {.pmu = "box_0", .type = 1, .config = 0},
+    {.pmu = "box_1", .type = 1, .config = 2, .cpus = &rig_cpu_0},
+    {.pmu = "box_2", .type = 1, .config = 3, .cpus = &rig_cpu_3},
+};
+static const struct event_row rig_box_row = {.name = "boxes",
+					     .number = 1,
+					     .kind = EVENT_COUNT,
+					     .scope = EVENT_SCOPE_PACKAGE,
+					     .unit = "events",
+					     .source = "boxes",
+					     .description = "Boxes.",
+					     .parts = rig_boxes,
+					     .nr_parts = 3};
+static const struct event_group rig_box_group = {
+    .name = "box", .id = EVENT_GROUP_MISC, .rows = &rig_box_row, .nr_rows = 1};
+
 static const struct event_group *const rig_groups[] = {&event_arch_group, &event_fixed_group,
-						       &collect_misc_group, &event_software_group};
-static const struct catalogue rig_catalogue = {rig_groups, 4};
+						       &collect_misc_group, &event_software_group,
+						       &rig_box_group};
+static const struct catalogue rig_catalogue = {rig_groups, 5};
 
 /* Makes the plan for CPUs 0 … nr_cpus - 1; for tests of failures it can be called by itself. */
 static inline int rig_plan(struct rig *r, unsigned nr_cpus, struct err_list *errs)

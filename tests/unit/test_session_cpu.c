@@ -23,7 +23,7 @@ static void bench_init(struct bench *b, const char *events)
 	}
 	b->probe =
 	    (struct session_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};
-	assert_int_equal(session_cpu_init(&b->cpu, 3, 2, b->rig.plan.nr_events), 0);
+	assert_int_equal(session_cpu_init(&b->cpu, &b->rig.plan, 3, 2), 0);
 }
 
 static void bench_fini(struct bench *b)
@@ -62,7 +62,7 @@ static void test_groups(void **state)
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 		assert_true(b.cpu.is_open);
 		assert_int_equal(b.cpu.nr_groups, cases[i].nr_groups);
-		for (size_t k = 0; k < b.cpu.nr_events; k++)
+		for (size_t k = 0; k < b.cpu.plan->nr_events; k++)
 			assert_int_equal(b.cpu.group_of[k],
 					 cases[i].groups[k] == '-'
 					     ? UINT32_MAX
@@ -71,7 +71,7 @@ static void test_groups(void **state)
 		assert_true(session_cpu_read(&b.cpu, readings));
 		assert_int_equal(fake.nr_enables, cases[i].nr_groups);
 		assert_int_equal(fake.nr_reads, cases[i].nr_groups); /* one call per group */
-		for (size_t k = 0; k < b.cpu.nr_events; k++) {
+		for (size_t k = 0; k < b.cpu.plan->nr_events; k++) {
 			assert_int_equal(readings[k].event, k);
 			assert_int_equal(readings[k].state,
 					 cases[i].groups[k] == '-' ? READING_NONE : READING_OK);
@@ -79,6 +79,45 @@ static void test_groups(void **state)
 		}
 		bench_fini(&b);
 	}
+}
+
+/* Each part of an event that is on this CPU has a reading of its own; if one cannot be opened, the
+ * event has none. */
+static void test_parts(void **state)
+{
+	struct reading r[MAX_EVENTS];
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, EV("box", "boxes") SOFTWARE_1);
+	assert_int_equal(b.rig.plan.nr_parts, 4);
+	assert_int_equal(plan_nr_cpus(&b.rig.plan, 0), 4);
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	assert_int_equal(b.cpu.nr_groups, 3); /* two alone, and the software group */
+	session_cpu_enable(&b.cpu);
+	assert_true(session_cpu_read(&b.cpu, r));
+	for (size_t k = 0; k < 4; k++) {
+		static const struct reading want[] = {
+		    {.event = 0, .instance = 0, .state = READING_OK},
+		    {.event = 0, .instance = 1},
+		    {.event = 0, .instance = 1, .state = READING_OK},
+		    {.event = 1, .state = READING_OK}};
+
+		assert_int_equal(r[k].event, want[k].event);
+		assert_int_equal(r[k].instance, want[k].instance);
+		assert_int_equal(r[k].state, want[k].state);
+	}
+	bench_fini(&b);
+
+	bench_init(&b, EV("box", "boxes"));
+	fake.refusal[PERF_TYPE_SOFTWARE][3] = -ENOENT;
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu);
+	assert_true(session_cpu_read(&b.cpu, r));
+	assert_int_equal(r[0].state, READING_NOT_SUPPORTED);
+	assert_int_equal(r[1].state, READING_NONE);
+	assert_int_equal(r[2].state, READING_NONE);
+	bench_fini(&b);
 }
 
 static void test_errors_per_event(void **state)
@@ -141,7 +180,7 @@ static void test_open_fails(void **state)
 		fake.fail_fired = false;
 		fake.fail_error = -EMFILE;
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-		for (size_t i = 0; i < b.cpu.nr_events; i++)
+		for (size_t i = 0; i < b.cpu.plan->nr_events; i++)
 			nr_bad += b.cpu.refused[i] == READING_LIMIT;
 		assert_int_equal(nr_bad, fake.fail_fired && n <= fake.nr_opens);
 		session_cpu_close(&b.cpu);
@@ -225,21 +264,22 @@ static void test_offline(void **state)
 		assert_false(session_cpu_read(&b.cpu, b.cpu.end));
 		assert_false(b.cpu.is_open);
 		assert_int_equal(fake.nr_live, 0);
-		for (size_t k = 0; k < b.cpu.nr_events; k++) {
+		for (size_t k = 0; k < b.cpu.plan->nr_events; k++) {
 			assert_int_equal(b.cpu.end[k].state, READING_OFFLINE);
 			assert_true(b.cpu.end[k].raw > b.cpu.start[k].raw);
 		}
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), -ENODEV);
 		assert_false(b.cpu.is_open);
 		session_cpu_read(&b.cpu, b.cpu.end);
-		for (size_t k = 0; k < b.cpu.nr_events; k++) /* away, which is no fault of theirs */
+		for (size_t k = 0; k < b.cpu.plan->nr_events;
+		     k++) /* away, which is no fault of theirs */
 			assert_int_equal(b.cpu.end[k].state, READING_NONE);
 		fake_set_online(3);
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 		session_cpu_enable(&b.cpu);
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 		assert_true(session_cpu_read(&b.cpu, b.cpu.end));
-		for (size_t k = 0; k < b.cpu.nr_events; k++)
+		for (size_t k = 0; k < b.cpu.plan->nr_events; k++)
 			assert_true(b.cpu.end[k].raw > b.cpu.start[k].raw);
 		bench_fini(&b);
 	}
@@ -296,10 +336,15 @@ static void test_read_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_groups),        cmocka_unit_test(test_errors_per_event),
-	    cmocka_unit_test(test_open_fails),    cmocka_unit_test(test_split),
-	    cmocka_unit_test(test_split_fails),   cmocka_unit_test(test_offline),
-	    cmocka_unit_test(test_offline_alone), cmocka_unit_test(test_read_fails),
+	    cmocka_unit_test(test_groups),
+	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_errors_per_event),
+	    cmocka_unit_test(test_open_fails),
+	    cmocka_unit_test(test_split),
+	    cmocka_unit_test(test_split_fails),
+	    cmocka_unit_test(test_offline),
+	    cmocka_unit_test(test_offline_alone),
+	    cmocka_unit_test(test_read_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
