@@ -213,8 +213,25 @@ static int look_at_events(const struct options *o)
 	return status;
 }
 
+/* Each answers by itself: two of them would be one too many. */
+static int check_verbs(const struct options *o)
+{
+	int nr = o->list_specs + o->list_events + (o->describe_event != NULL) +
+		 (o->check_spec || o->strict);
+
+	if (nr < 2)
+		return EXIT_DONE;
+	log_error("--list-specs, --list-events, --describe-event and measuring (--check-spec, "
+		  "--strict): one at a time");
+	return EXIT_USAGE;
+}
+
 static int run(const struct options *o)
 {
+	int status = check_verbs(o);
+
+	if (status)
+		return status;
 	if (o->list_specs)
 		return list_specs();
 	if (o->list_events || o->describe_event)

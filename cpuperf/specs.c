@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char suffix[] = ".cpspec";
@@ -45,6 +46,14 @@ static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 	return fn(folder, arg);
 }
 
+/* Anything that can be read as one: not a folder of that name. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 struct search {
 	const char *name;
 	char *found; /* PATH_MAX bytes */
@@ -56,7 +65,7 @@ static int search_folder(const char *folder, void *arg)
 	char path[PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, s->name) >= (int)sizeof(path) ||
-	    access(path, F_OK))
+	    !is_file(path))
 		return 0;
 	memcpy(s->found, path, sizeof(path));
 	return 1;
@@ -66,9 +75,11 @@ int find_spec(const char *name, char *found, struct err *e)
 {
 	struct search s = {.name = name, .found = found};
 
+	if (!*name)
+		return err_set(e, -EINVAL, "--spec-file: the name is empty");
 	if (strlen(name) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "--spec-file: the name is too long");
-	if (strchr(name, '/') || access(name, F_OK) == 0) {
+	if (strchr(name, '/') || is_file(name)) {
 		snprintf(found, PATH_MAX, "%s", name);
 		return 0;
 	}

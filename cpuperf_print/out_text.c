@@ -2,6 +2,7 @@
  * The text format, for people: what was measured on what, then each iteration, trace by trace,
  * the totals, and a summary. Knows nothing of files; the numbers are those of metric/.
  */
+#include "base/str.h"
 #include "output.h"
 #include "screen/number.h"
 
@@ -23,8 +24,11 @@ void out_text_begin(struct print *p)
 {
 	const struct profile_facts *f = p->facts;
 	const struct trace_info *info = f->info;
+	char id[33];
 
+	str_hex16(f->head.session_id, id);
 	fact(p, "Config", *p->config_name ? p->config_name : "unnamed");
+	fact(p, "Session", id);
 	fact(p, "Host", f->head.host);
 	fact(p, "Machine", f->head.machine);
 	if (!info)

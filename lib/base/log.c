@@ -23,11 +23,6 @@ void log_open(const char *program, int min_level, int fd)
 	sink.fd = fd;
 }
 
-int log_min_level(void)
-{
-	return sink.min_level;
-}
-
 static void write_line(char *text, size_t size, int len)
 {
 	size_t n = len < 0 ? 0 : (size_t)len;

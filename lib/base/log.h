@@ -10,7 +10,6 @@ enum log_level { LOG_VERBOSE = -1, LOG_INFO = 0, LOG_WARNING = 1, LOG_ERROR = 2,
 /* Starts logging of min_level and above to fd (not owned). program is put before warnings and
  * errors. The strings must outlive the log. Not thread-safe; call once at the start. */
 void log_open(const char *program, int min_level, int fd);
-int log_min_level(void);
 
 /* One line, one write. Thread-safe. */
 void log_line(int level, const char *file, int line, const char *fmt, ...)

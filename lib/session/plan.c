@@ -296,13 +296,3 @@ void plan_fini(struct plan *p)
 	p->events = NULL;
 	p->nr_events = 0;
 }
-
-const char *plan_set_name(enum plan_set set)
-{
-	static const char *const names[] = {[PLAN_SOFTWARE] = "software",
-					    [PLAN_HARDWARE] = "hardware",
-					    [PLAN_ALONE] = "own",
-					    [PLAN_NO_SET] = ""};
-
-	return names[set];
-}

@@ -67,7 +67,4 @@ uint32_t plan_part_instance(const struct plan *p, size_t k, uint32_t cpu);
 /* How many of the plan's CPUs the event is measured on if all is well. */
 uint32_t plan_nr_cpus(const struct plan *p, size_t event);
 
-/* "software", "hardware", "own"; "" for PLAN_NO_SET. */
-const char *plan_set_name(enum plan_set set);
-
 #endif

@@ -100,6 +100,9 @@ def check_exit_codes(folder):
             (1, ["--spec-file=nosuch.cpspec"], "nosuch.cpspec: no such spec"),
             (1, [f"--spec-file={folder}/bad.cpspec"], "bad.cpspec:2:55: error: Unknown event"),
             (1, [f"--spec-file={folder}"], folder),
+            (1, ["--spec-file="], "the name is empty"),
+            (2, ["--list-specs", "--list-events"], "one at a time"),
+            (2, ["--list-events", spec, "--check-spec"], "one at a time"),
             (2, ["--spec-fil=x"], "did you mean --spec-file"),
             (2, ["x"], "x"),
             (2, ["--help=x"], "--help"),
@@ -140,6 +143,7 @@ def check_overrides(folder):
 def check_search(folder):
     for name in "abc":
         os.mkdir(f"{folder}/{name}")
+    os.mkdir(f"{folder}/c/mine.cpspec")  # a folder of that name hides no spec
     for where, config in (("a", "of_a"), ("b", "of_b")):
         write_spec(f"{folder}/{where}", SOFTWARE, "mine.cpspec", config_name=config)
     write_spec(f"{folder}/b", SOFTWARE, "basic.cpspec")

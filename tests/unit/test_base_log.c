@@ -44,7 +44,6 @@ static const char *logged(void)
 static void test_silent(void **state)
 {
 	(void)state;
-	assert_true(log_min_level() > LOG_FATAL);
 	log_error("to nobody");
 }
 
