@@ -40,6 +40,24 @@ static void add_opened_as(struct buf *out, const struct plan_event *p)
 	}
 }
 
+/* The plan's CPUs that the event is opened on: of a PMU with CPUs of its own only those. */
+static void add_cpus(struct buf *out, const struct plan *plan, const struct plan_event *p)
+{
+	struct cpuset on;
+
+	cpuset_clear(&on);
+	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0;
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
+		for (uint32_t k = 0; k < p->nr_parts; k++)
+			if (plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu))
+				cpuset_add(&on, (unsigned)cpu);
+	if (cpuset_count(&on))
+		cpuset_format(&on, out);
+	else
+		buf_adds(out, "of its PMU, which are not among those measured");
+	buf_addc(out, '\n');
+}
+
 /* How many fit into one group is the kernel's to say, when they are opened. */
 static void add_place(struct buf *out, const struct plan *plan, const struct plan_event *p)
 {
@@ -55,11 +73,10 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 	else if (p->set == PLAN_HARDWARE)
 		buf_adds(out, "the hardware group (what does not fit: further ones) of CPUs ");
 	else if (p->set == PLAN_ALONE)
-		buf_adds(out, "by itself, once where its PMU has CPUs of its own, of CPUs ");
+		buf_adds(out, "by itself, on CPUs ");
 	else
 		buf_adds(out, "CPUs ");
-	cpuset_format(&plan->cpus, out);
-	buf_addc(out, '\n');
+	add_cpus(out, plan, p);
 }
 
 static void add_event(struct buf *out, const struct plan *plan, const struct plan_event *p)

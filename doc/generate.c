@@ -6,13 +6,19 @@
 #include "../cpuperf/events_text.h"
 #include "api/live.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/opt.h"
+#include "host/host.h"
 #include "spec/keys.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_TEXT_BYTES = 1 << 20 };
+
+/* A folder that no machine has: what is made from sysfs is not there, whoever generates. */
+#define NO_MACHINE "/nonexistent/cpuperf"
 
 /* As the programs' options.h declare them. Not included: each has a struct options of its own. */
 const struct opt_table *cpuperf_options(void);
@@ -42,35 +48,64 @@ static const char events_head[] =
     "Every event is `group:name`. `cpuperf --list-events` lists those of a machine and marks what\n"
     "does not work there; `cpuperf --describe-event=group:name` says what one counts, how it is\n"
     "opened, and what to do if it does not work. Both take `--model-name=skl` for another CPU.\n\n"
-    "Below are the events that stand in tables. The rest are made on each machine:\n\n"
+    "Below are the events that every machine lists (those marked ARM: every ARM one), and what\n"
+    "they need where they need something. The rest are made on each machine:\n\n"
     "| group | spelled | from |\n"
     "|---|---|---|\n"
     "| model | `EVENT`, `EVENT:UMASK` in the vendor's names, any case | libpfm4 |\n"
     "| model | the kernel's own names, such as `cpu-cycles` | sysfs, the core PMU |\n"
     "| model | `r01c2`, `cpu/event=0xc0,umask=0x1/` | raw encodings |\n"
-    "| arch | `inst_retired` and its like, on ARM | the architecture |\n"
-    "| misc | `energy_pkg`, `msr_tsc`, `cstate_pkg_c6_residency` | sysfs, the PMUs power, msr, "
+    "| misc | `energy_core`, `msr_tsc`, `cstate_pkg_c6_residency` | sysfs, the PMUs power, msr, "
     "cstate |\n"
     "| misc | `pmu/event/`, such as `uncore_imc_0/cas_count_read/` | sysfs, other PMUs |\n"
-    "| misc | `package_temperature`, `cpu_frequency`, `hwmon/...`, `thermal/...` | hwmon, thermal, "
-    "cpufreq |\n"
+    "| misc | `hwmon/...`, `thermal/...` | hwmon, thermal |\n"
     "| tracepoint | `sched:sched_switch` | tracefs |\n\n"
     "A flag `os` or `user` that stands alone counts the kernel's or the programs' side only; the\n"
     "column *alone* says which of them an event knows. Both together, or neither, mean all.\n";
 
-/* A cell of a table: a bar would end it. */
+/* In a cell of a table a bar would end it, and so would the end of a line. */
+static void add_cell_text(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			buf_adds(out, "<br>");
+		else
+			buf_printf(out, *text == '|' ? "\\%c" : "%c", *text);
+}
+
 static void add_cell(struct buf *out, const char *text)
 {
 	buf_adds(out, " ");
-	for (; *text; text++)
-		buf_printf(out, *text == '|' ? "\\%c" : "%c", *text);
+	add_cell_text(out, text);
 	buf_adds(out, " |");
 }
 
 struct events_text {
 	struct buf *out;
 	const struct event_group *group; /* the last one */
+	const struct catalogue *x86;     /* what it lacks is ARM's */
 };
+
+/* What the event counts, then what CPUs make of it and what it needs, a line each. */
+static void add_meaning(const struct events_text *t, const struct event *ev)
+{
+	const struct event_row *row = ev->row;
+	struct event found;
+	struct err e = {0};
+
+	buf_adds(t->out,
+		 catalogue_find(t->x86, ev->group->name, row->name, &found, &e) ? " ARM: " : " ");
+	add_cell_text(t->out, row->description);
+	if (row->detail) {
+		buf_adds(t->out, "<br>");
+		add_cell_text(t->out, row->detail);
+	}
+	if (row->missing) {
+		buf_adds(t->out, "<br>");
+		add_cell_text(t->out, row->missing);
+	}
+	buf_adds(t->out, " |");
+}
 
 static int add_event_line(const struct event *ev, void *arg)
 {
@@ -91,21 +126,35 @@ static int add_event_line(const struct event *ev, void *arg)
 	add_cell(out, event_scope_name(row->scope));
 	add_cell(out, event_alone_name(row->alone));
 	add_cell(out, row->source);
-	add_cell(out, row->description);
+	add_meaning(t, ev);
 	buf_addc(out, '\n');
 	return buf_error(out);
 }
 
+static struct host no_machine(const char *machine)
+{
+	struct host host = {0};
+
+	(void)root_init(&host.root, NO_MACHINE);
+	snprintf(host.machine, sizeof(host.machine), "%s", machine);
+	return host;
+}
+
+/* An ARM machine lists all that others do. */
 static void add_events(const struct opt_table *unused, struct buf *out)
 {
-	struct events_text t = {.out = out};
-	struct live_catalogue events;
+	struct host arm = no_machine("aarch64"), x86 = no_machine("x86_64");
+	struct live_catalogue all, fewer;
+	struct events_text t = {.out = out, .x86 = &fewer.catalogue};
 
 	(void)unused;
+	unsetenv("LIBPFM_FORCE_PMU"); /* a CPU for libpfm4, and so rows of the group model */
 	buf_adds(out, events_head);
-	live_catalogue_init(&events, NULL, NULL);
-	catalogue_each(&events.catalogue, add_event_line, &t); /* its errors are the buffer's */
-	live_catalogue_fini(&events);
+	live_catalogue_init(&all, &arm, NULL);
+	live_catalogue_init(&fewer, &x86, NULL);
+	catalogue_each(&all.catalogue, add_event_line, &t); /* its errors are the buffer's */
+	live_catalogue_fini(&fewer);
+	live_catalogue_fini(&all);
 }
 
 /* what NAME; a NULL name stands for each program. */

@@ -395,4 +395,4 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	return load_and_walk(c, NULL, fn, arg);
 }
 
-const struct event_maker collect_sensor_maker = {.name = "sensors", .find = find, .each = each};
+const struct event_maker collect_sensor_maker = {.find = find, .each = each};

@@ -82,13 +82,27 @@ void value_files_close(struct value_files *v)
 	*v = (struct value_files){0};
 }
 
-/* "45000\n" and nothing else. */
+/* "45000" or "-5000", and nothing else: 64 bits, those below 0 as an int64_t's. */
+static int parse_value(const char *p, const char *end, uint64_t *out)
+{
+	bool is_negative = p < end && *p == '-';
+	uint64_t value;
+	int rc;
+
+	p += is_negative;
+	rc = str_scan_u64(&p, end, &value);
+	if (rc || p != end)
+		return rc ? rc : -EINVAL;
+	if (is_negative && value > (uint64_t)INT64_MAX + 1)
+		return -ERANGE;
+	*out = is_negative ? 0 - value : value;
+	return 0;
+}
+
 static int read_value(int fd, uint64_t *out)
 {
 	char text[32];
-	const char *p = text;
 	ssize_t n;
-	int rc;
 
 	do
 		n = sys()->pread(fd, text, sizeof(text), 0);
@@ -99,8 +113,7 @@ static int read_value(int fd, uint64_t *out)
 		return -EINVAL; /* there may be more */
 	if (n && text[n - 1] == '\n')
 		n--;
-	rc = str_scan_u64(&p, text + n, out);
-	return rc ? rc : p == text + n ? 0 : -EINVAL;
+	return parse_value(text, text + n, out);
 }
 
 static void read_file(const struct value_files *v, uint32_t cpu, struct value_file *f)

@@ -35,8 +35,9 @@ void value_files_close(struct value_files *v); /* zeroes are fine */
 /* Reads each open file once. One that has gone (its CPU went offline) is opened anew when it is
  * back. */
 void value_files_read(struct value_files *v);
-/* As collect_get. READING_FAILED for what cannot be read, is no number, or is below 0: sensors
- * that are not connected show such. */
+/* As collect_get. READING_FAILED for what cannot be read or is no number. A number below 0 (hwmon
+ * and thermal zones have such, in the cold and where nothing is connected) is raw as an int64_t,
+ * which metric/ reads where the row is an EVENT_VALUE of a broken scale. */
 void value_files_get(const struct value_files *v, uint32_t cpu, struct reading *out);
 
 #endif

@@ -133,4 +133,4 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	return rc;
 }
 
-const struct event_maker event_armv8_maker = {.name = "armv8", .find = find, .each = each};
+const struct event_maker event_armv8_maker = {.find = find, .each = each};

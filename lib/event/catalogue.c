@@ -2,6 +2,7 @@
  * Finding and listing events over the groups' tables.
  */
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SCRATCH_BYTES = 64 << 20 };
+enum { MAX_SCRATCH_BYTES = 64 << 20, MAX_HINT_BYTES = 4096 };
 
 uint32_t event_id(const struct event *ev)
 {
@@ -136,29 +137,77 @@ static int fit_row(const struct catalogue *c, const struct event_group *g,
 	return g->is_perf ? parts_spread(c, row, out) : 0;
 }
 
-/* A made row; 0, -ENOENT (with *e if a maker knows why) or -ENOMEM. */
+/* A made row; 0, -ENOENT (with *e if a maker knows why) or -ENOMEM. Of several reasons the last
+ * maker's holds: the first ones know tables, and say that there is none; those behind them read
+ * the name itself. */
 static int find_made(const struct catalogue *c, const struct event_group *g, const char *name,
 		     const struct event_row **out, struct err *e)
 {
 	int rc = -ENOENT;
 
-	for (size_t i = 0; c->host && i < g->nr_makers && rc == -ENOENT; i++)
-		rc = g->makers[i]->find(c, name, out, e);
+	for (size_t i = 0; c->host && i < g->nr_makers && rc == -ENOENT; i++) {
+		struct err why = {0};
+
+		rc = g->makers[i]->find(c, name, out, &why);
+		if (why.code)
+			*e = why;
+	}
 	return rc;
+}
+
+static int find_in_group(const struct catalogue *c, const struct event_group *g, const char *name,
+			 const struct event_row **out, struct err *e)
+{
+	const struct event_row *r = find_row(g, name);
+
+	return r ? fit_row(c, g, r, out) : find_made(c, g, name, out, e);
+}
+
+/* Length of a name without what perf(1) writes behind one: ":u", ":uk", or "k" behind the slash
+ * that closes terms. All of it if there is none. */
+static size_t len_without_privilege(const char *name)
+{
+	size_t len = strlen(name), at = len;
+
+	while (at && strchr("ukh", name[at - 1]))
+		at--;
+	if (at == len || !at || (name[at - 1] != ':' && name[at - 1] != '/'))
+		return len;
+	return name[at - 1] == '/' ? at : at - 1;
+}
+
+/* An event's name with a privilege behind it: that is the error, whatever the makers said. */
+static void explain_privilege(const struct catalogue *c, const struct event_group *g,
+			      const char *name, struct err *e)
+{
+	size_t len = len_without_privilege(name);
+	struct catalogue scratch = *c;
+	const struct event_row *row;
+	struct err unused = {0};
+	struct arena arena;
+	char *bare;
+
+	if (!name[len])
+		return;
+	arena_init(&arena, MAX_SCRATCH_BYTES);
+	scratch.arena = &arena;
+	bare = arena_strndup(&arena, name, len);
+	if (bare && find_in_group(&scratch, g, bare, &row, &unused) == 0) {
+		err_clear(e);
+		err_set(e, -ENOENT, "\"%s\" is no part of a name", name + len);
+		err_hint(e, "privilege belongs in flags: os, user");
+	}
+	arena_fini(&arena);
 }
 
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
 		   struct event *out, struct err *e)
 {
 	const struct event_group *g = find_group(c, group);
-	const struct event_row *r = g ? find_row(g, name) : NULL;
+	const struct event_row *r;
 	struct err why = {0};
-	int rc = -ENOENT;
+	int rc = g ? find_in_group(c, g, name, &r, &why) : -ENOENT;
 
-	if (r)
-		rc = fit_row(c, g, r, &r);
-	else if (g)
-		rc = find_made(c, g, name, &r, &why);
 	if (rc == 0) {
 		out->group = g;
 		out->row = r;
@@ -166,11 +215,46 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
 	}
 	if (rc != -ENOENT)
 		return err_set(e, rc, "%s:%s: %s", group, name, strerror(-rc));
+	if (g)
+		explain_privilege(c, g, name, &why);
 	err_set(e, -ENOENT, "Unknown event: %s:%s%s%s", group, name, why.code ? ": " : "", why.msg);
 	if (why.hint[0])
 		err_hint(e, "%s", why.hint);
 	suggest(c, group, name, e);
 	return -ENOENT;
+}
+
+/* The events of that name, each in its group: "arch:x or fixed:x". */
+static void add_namesakes(const struct catalogue *c, const char *name, struct buf *out)
+{
+	for (size_t i = 0; *name && i < c->nr_groups; i++) {
+		const struct event_row *row;
+		struct err unused = {0};
+
+		if (find_in_group(c, c->groups[i], name, &row, &unused) == 0)
+			buf_printf(out, "%s%s:%s", out->len ? " or " : "", c->groups[i]->name,
+				   row->name);
+	}
+}
+
+static int refuse_unqualified(const struct catalogue *c, const char *name, struct err *e)
+{
+	struct catalogue scratch = *c;
+	struct arena arena;
+	struct buf found;
+
+	err_set(e, -EINVAL, "\"%s\" is not of the form group:name", name);
+	arena_init(&arena, MAX_SCRATCH_BYTES);
+	scratch.arena = &arena;
+	buf_init(&found, MAX_HINT_BYTES);
+	add_namesakes(&scratch, name, &found);
+	if (found.len)
+		err_hint(e, "did you mean %s?", buf_str(&found));
+	else
+		err_hint(e, "for example fixed:instructions_retired");
+	buf_fini(&found);
+	arena_fini(&arena);
+	return -EINVAL;
 }
 
 int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,
@@ -179,11 +263,8 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 	const char *colon = strchr(spelled, ':');
 	MEM_AUTO char *group = NULL;
 
-	if (!colon) {
-		err_set(e, -EINVAL, "\"%s\" is not of the form group:name", spelled);
-		err_hint(e, "for example fixed:instructions_retired");
-		return -EINVAL;
-	}
+	if (!colon)
+		return refuse_unqualified(c, spelled, e);
 	group = mem_strdup(spelled);
 	if (!group)
 		return err_set(e, -ENOMEM, "out of memory");

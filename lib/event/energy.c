@@ -66,5 +66,4 @@ static int each_row(const struct catalogue *c, int (*fn)(const struct event_row 
 	return rc;
 }
 
-const struct event_maker event_energy_maker = {
-    .name = "energy", .find = find_row, .each = each_row};
+const struct event_maker event_energy_maker = {.find = find_row, .each = each_row};

@@ -67,7 +67,6 @@ struct event_group;
  * strings live in the catalogue's arena (or are constant). Needs catalogue.host and .arena; opens
  * files only through host->root. */
 struct event_maker {
-	const char *name; /* for messages: "libpfm4" */
 	/* The row of that name, in any case: 0; -ENOENT, with *e only if it knows why (a unit mask
 	 * is missing, a modifier, an ambiguous name); -ENOMEM. */
 	int (*find)(const struct catalogue *c, const char *name, const struct event_row **out,
@@ -122,10 +121,12 @@ bool event_may_be_fixed(const struct event *ev);
 uint32_t event_nr_parts(const struct event *ev);
 void event_part(const struct event *ev, uint32_t i, struct event_part *out);
 
-/* Byte-exact name or alias. -ENOENT with *e = "Unknown event: group:name" and the nearest name. */
+/* Byte-exact name or alias. -ENOENT with *e = "Unknown event: group:name", the makers' reason (of
+ * several the last one's) or that a privilege stands behind the name, and the nearest name. */
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
 		   struct event *out, struct err *e);
-/* "group:name", split at the first colon; -EINVAL without one. */
+/* "group:name", split at the first colon; -EINVAL without one, *e naming the groups that have the
+ * name. */
 int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,
 			   struct err *e);
 /* Every event: groups in their order, names in byte order. Stops at the first non-zero result. */

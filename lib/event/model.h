@@ -16,8 +16,8 @@ struct host;
  * "default" and "". */
 const char *model_canonical(const char *name);
 /* 0 if libpfm4 has a table of that name or alias, or name is "default"; -ENOTSUP with *e for a
- * CPU that we know and this build of libpfm4 does not (it is built for one architecture: fixed and
- * arch still serve); else -ENOENT with *e and the nearest. */
+ * CPU that we know and this build of libpfm4 does not (it is built for one architecture, or is
+ * older than the CPU: fixed and arch still serve); else -ENOENT with *e and the nearest. */
 int model_check(const char *name, struct err *e);
 /* The name of the CPU this program runs on ("" if libpfm4 knows none for it), cut at size. */
 void model_detect(char *name, size_t size);

@@ -83,6 +83,19 @@ static struct event_part generic_part(const struct event_row *row, const struct 
 	};
 }
 
+/* "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS": which PMUs' counts
+ * were added up is told with the result. */
+static const char *spell_spread(const struct catalogue *c, const char *source,
+				const struct event_part *parts, uint32_t nr)
+{
+	const char *spelled = "";
+
+	for (uint32_t i = 0; i < nr && spelled; i++)
+		spelled = arena_printf(c->arena, "%s%s%s:%s", spelled, i ? " " : "", parts[i].pmu,
+				       source);
+	return spelled;
+}
+
 int parts_spread(const struct catalogue *c, const struct event_row *row,
 		 const struct event_row **out)
 {
@@ -105,6 +118,9 @@ int parts_spread(const struct catalogue *c, const struct event_row *row,
 	for (size_t i = 0; i < c->host->nr_pmus; i++)
 		if (c->host->pmus[i].is_core)
 			parts[copy->nr_parts++] = generic_part(row, &c->host->pmus[i]);
+	copy->source = spell_spread(c, row->source, parts, copy->nr_parts);
+	if (!copy->source)
+		return -ENOMEM;
 	*out = copy;
 	return 0;
 }

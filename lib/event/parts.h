@@ -16,7 +16,7 @@ struct event_row *parts_row(const struct catalogue *c, const char *name,
 			    const struct event_part *parts, uint32_t nr_parts);
 
 /* A generic hardware event of the kernel's, as this machine needs it: row itself, or, on a hybrid
- * CPU, a copy with a part for each core PMU. 0 or -ENOMEM. */
+ * CPU, a copy with a part for each core PMU, all named in its source. 0 or -ENOMEM. */
 int parts_spread(const struct catalogue *c, const struct event_row *row,
 		 const struct event_row **out);
 

@@ -405,4 +405,4 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	return rc;
 }
 
-const struct event_maker event_pfm_maker = {.name = "libpfm4", .find = find, .each = each};
+const struct event_maker event_pfm_maker = {.find = find, .each = each};

@@ -1,11 +1,13 @@
 /*
- * Events that need no table of ours: raw encodings (r01c2), the terms of any PMU (PMU/term=1/) and
- * the names that the kernel publishes for the core PMU. Knows nothing of CPU models.
+ * Events that need no table of ours: raw encodings (r01c2), the terms of a core PMU (cpu/term=1/)
+ * and the names that the kernel publishes for it. Knows nothing of CPU models; other PMUs' events
+ * are misc's (uncore.c).
  * Source: perf-list(1), "RAW HARDWARE EVENT DESCRIPTOR" and "ARBITRARY PMUS".
  */
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "event/boxes.h"
 #include "event/event.h"
 #include "event/model.h"
 #include "event/parts.h"
@@ -85,16 +87,8 @@ static int add_parts(struct raw *r, const char *text, bool only_published, struc
 	return r->nr_parts ? 0 : -ENOENT;
 }
 
-/* What an event of any PMU is: only a core tells os from user, and a mask names the CPU that
- * stands for its package. */
 static void set_manner(const struct raw *r, struct event_row *row)
 {
-	const struct host_pmu *pmu = r->pmus[0];
-
-	if (!pmu->is_core) {
-		row->alone = 0;
-		row->scope = pmu->has_cpumask ? EVENT_SCOPE_PACKAGE : EVENT_SCOPE_CPU;
-	}
 	if (!r->published.name[0])
 		return;
 	row->kind = r->published.is_snapshot ? EVENT_VALUE : EVENT_COUNT;
@@ -174,14 +168,30 @@ static int find_raw(const struct catalogue *c, const char *name, const struct ev
 
 static int refuse_pmu(const struct catalogue *c, const char *name, struct err *e)
 {
-	const char *best = NULL;
+	const struct host_pmu *best = NULL;
 	size_t distance = 0;
 
-	for (size_t i = 0; i < c->host->nr_pmus; i++)
-		str_nearest_offer(name, c->host->pmus[i].name, &best, &distance);
+	for (size_t i = 0; i < c->host->nr_pmus; i++) {
+		const struct host_pmu *pmu = &c->host->pmus[i];
+		const char *was = best ? best->name : NULL, *nearest = was;
+
+		if (!pmu->is_core && !boxes_may_count(pmu))
+			continue;
+		str_nearest_offer(name, pmu->name, &nearest, &distance);
+		best = nearest != was ? pmu : best;
+	}
 	err_set(e, -ENOENT, "this machine has no PMU \"%s\"", name);
 	if (best)
-		err_hint(e, "did you mean %s/…/?", best);
+		err_hint(e, "did you mean %s%s/…/?", best->is_core ? "" : "misc:", best->name);
+	return -ENOENT;
+}
+
+/* model: is for cores; the hint says where the PMU's events are, if anywhere. */
+static int refuse_other_pmu(const struct host_pmu *pmu, const char *terms, struct err *e)
+{
+	err_set(e, -ENOENT, "%s is not a core PMU", pmu->name);
+	if (boxes_may_count(pmu))
+		err_hint(e, "did you mean misc:%s/%s/?", pmu->name, terms);
 	return -ENOENT;
 }
 
@@ -220,6 +230,8 @@ static int find_terms(const struct catalogue *c, const char *name, const struct 
 	add_pmus(&r, pmu);
 	if (!r.nr_pmus)
 		return refuse_pmu(c, pmu, e);
+	if (!r.pmus[0]->is_core)
+		return refuse_other_pmu(r.pmus[0], terms, e);
 	rc = add_parts(&r, terms, false, e);
 	if (rc)
 		return rc;
@@ -313,4 +325,4 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	return w.rc;
 }
 
-const struct event_maker event_raw_maker = {.name = "raw", .find = find, .each = each};
+const struct event_maker event_raw_maker = {.find = find, .each = each};

@@ -298,7 +298,7 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	return rc == -ENOMEM ? rc : walk.stop;
 }
 
-static const struct event_maker tracefs_maker = {.name = "tracefs", .find = find, .each = each};
+static const struct event_maker tracefs_maker = {.find = find, .each = each};
 static const struct event_maker *const makers[] = {&tracefs_maker};
 
 const struct event_group event_tracepoint_group = {

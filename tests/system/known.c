@@ -7,6 +7,7 @@
  * known migrate N         moves N times to another CPU, of two
  * known spin MS CPU       spins on the CPU for so long
  * known hold MIB MS       fills so much memory and keeps it for so long
+ * known getppid N         asks the kernel N times for its parent
  */
 #include <sched.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,14 +132,20 @@ static int hold(long mib, long ms)
 	return 0;
 }
 
+static int ask_parent(long nr, long unused)
+{
+	(void)unused;
+	for (long i = 0; i < nr; i++)
+		if (syscall(SYS_getppid) < 0)
+			return -1;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(long a, long b);
-} things[] = {{"faults", faults},
-	      {"switches", switches},
-	      {"migrate", migrate},
-	      {"spin", spin},
-	      {"hold", hold}};
+} things[] = {{"faults", faults}, {"switches", switches}, {"migrate", migrate},
+	      {"spin", spin},     {"hold", hold},         {"getppid", ask_parent}};
 
 static void print_usage(uint64_t start_ns)
 {

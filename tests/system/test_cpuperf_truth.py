@@ -35,6 +35,9 @@ MARGIN = {"page_faults": 0.03, "context_switches": 0}
 # perf's window begins after perf was loaded and its events were opened, and ends before it is
 # torn down: its own faults and switches are in our count and not in its own.
 PERF_MARGIN = 0.08
+# Other programs may ask for their parents too, a few times in a second.
+GETPPID, OTHERS = 50000, 1000
+TRACEFS = "/sys/kernel/tracing"
 
 
 def proc(path, key):
@@ -47,25 +50,26 @@ def machine():
             "page_faults": proc("/proc/vmstat", "pgfault")}
 
 
-def write_spec(folder):
+def write_spec(folder, more=()):
     spec = {"num_iterations": 1000, "output_path_prefix": "",
             "session_result_spec_path": f"{folder}/s.cpsession",
             "events": [{"group_name": "software", "event_name": e} for e in SOFTWARE] +
                       [{"group_name": "misc", "event_name": e, "label": "misc_" + e}
-                       for e in MISC]}
+                       for e in MISC] +
+                      [{"group_name": group, "event_name": e, "label": e} for group, e in more]}
     with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
         json.dump(spec, out)
 
 
 class Try:
-    """One session around an action."""
+    """One session around an action; more: (group, event) besides; prefix: of the command."""
 
-    def __init__(self, folder, action, duration="60"):
-        write_spec(folder)
+    def __init__(self, folder, action, duration="60", more=(), prefix=()):
+        write_spec(folder, more)
         outer = machine()
-        with subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
-                               f"--duration={duration}", "--quiet"], stdout=subprocess.PIPE,
-                              text=True) as p:
+        with subprocess.Popen([*prefix, CPUPERF, f"--spec-file={folder}/s.cpspec",
+                               "--output-format=csv", f"--duration={duration}", "--quiet"],
+                              stdout=subprocess.PIPE, text=True) as p:
             while not os.path.exists(f"{folder}/s.cpsession"):  # made after the first reading
                 assert p.poll() is None
                 time.sleep(0.002)
@@ -201,11 +205,76 @@ def perf_stat(*what):
             for line in done.stderr.splitlines() if line.count(",") > 3}
 
 
-def check_perf(folder):
-    has_perf = shutil.which("perf") and subprocess.run(
-        ["perf", "stat", "-a", "-e", "page-faults", "true"], check=False,
+def may_perf(event, prefix=()):
+    return shutil.which("perf") and subprocess.run(
+        [*prefix, "perf", "stat", "-a", "-e", event, "true"], check=False,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
-    if not has_perf:
+
+
+def perf_count(event, *command, prefix=()):
+    """What perf stat counted of one event while the command ran, in how many ns of all CPUs."""
+    done = subprocess.run([*prefix, "perf", "stat", "-a", "-x,", "-e", event, "--",
+                           *map(str, command)], check=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    fields = next(line.split(",") for line in done.stderr.splitlines() if event in line)
+    return int(fields[0]), int(fields[3])
+
+
+def check_tsc(folder):
+    """A PMU of its own: the ticks of a second, ours beside perf's in our window."""
+    if not os.path.exists("/sys/bus/event_source/devices/msr/events/tsc"):
+        print("skip: msr_tsc: this machine has no PMU msr")
+        return
+    if not may_perf("msr/tsc/"):
+        print("skip: msr_tsc: perf is not there or may not count msr/tsc/")
+        return
+    ratios = []
+    for _ in range(TRIES):
+        one = Try(folder, lambda: perf_count("msr/tsc/", "sleep", 0.5), more=[("misc", "msr_tsc")])
+        rows = one.cells("msr_tsc")
+        assert len(rows) == os.sysconf("SC_NPROCESSORS_ONLN")
+        ours = sum(int(r["value"]) for r in rows) / sum(int(r["span_ns"]) for r in rows)
+        ratios.append(ours / (one.result[0] / one.result[1]))
+    print(f"msr_tsc: {statistics.median(ratios):.6f} of what perf stat counts in a second")
+    assert 0.99 <= statistics.median(ratios) <= 1.01, ratios
+
+
+def see_tracefs():
+    """What stands before a command so that it sees tracefs: nothing, or a mount of its own that
+    nobody else sees. None: it cannot be had."""
+    if os.path.isdir(f"{TRACEFS}/events"):
+        return []
+    prefix = ["unshare", "-m", "sh", "-c", f'mount -t tracefs nodev {TRACEFS} && exec "$@"', "sh"]
+    may = os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
+        [*prefix, "test", "-d", f"{TRACEFS}/events"], check=False,
+        stderr=subprocess.DEVNULL).returncode == 0
+    return prefix if may else None
+
+
+def check_tracepoint(folder):
+    """A tracepoint of a system call that a program makes a known number of times."""
+    event, prefix = "syscalls:sys_enter_getppid", see_tracefs()
+    if prefix is None or subprocess.run([*prefix, "test", "-d", f"{TRACEFS}/events/syscalls"],
+                                        check=False).returncode:
+        print("skip: tracepoint: tracefs or its system calls cannot be had here")
+        return
+    has_perf = may_perf(event, prefix)
+
+    def act():
+        if has_perf:
+            return perf_count(event, KNOWN, "getppid", GETPPID, prefix=prefix)[0]
+        known("getppid", GETPPID)
+        return GETPPID
+
+    one = Try(folder, act, more=[("tracepoint", event)], prefix=prefix)
+    print(f"{event}: {GETPPID} made, {one.count(event)} counted, "
+          f"{'by perf ' + str(one.result) if has_perf else 'no perf'}")
+    assert GETPPID <= one.count(event) <= GETPPID + OTHERS, one.count(event)
+    assert GETPPID <= one.result <= one.count(event), (one.result, one.count(event))
+
+
+def check_perf(folder):
+    if not may_perf("page-faults"):
         print("skip: beside perf stat: perf is not there or may not count")
         return
     for what, event in ((("faults", 60000), "page_faults"),

@@ -135,9 +135,13 @@ def check_unknown():
                        ("model:L2_RQSTS:MIS", "L2_RQSTS:MISS"),
                        ("model:cycle_activity", "needs a unit mask: CYCLES_L2_MISS"),
                        ("model:INST_RETIRED:ANY_P:u", "privilege belongs in flags"),
+                       ("fixed:instructions_retired:u", "privilege belongs in flags"),
+                       ("model:r01c2:u", "privilege belongs in flags"),
                        ("nosuch:cpu_clock", "software:cpu_clock")):
         done = run(f"--describe-event={name}", "--model-name=skl", code=1)
         assert text in done.stderr and not done.stdout, (name, done.stderr)
+    done = run("--describe-event=page_faults", code=2)
+    assert "did you mean misc:page_faults or software:page_faults?" in done.stderr, done.stderr
     for how in ("--list-events", "--describe-event=fixed:instructions_retired"):
         assert "did you mean" in run(how, "--model-name=skylak", code=1).stderr
     assert run("--list-events", "--model-name=skylake", "--quiet").stdout == \
@@ -149,6 +153,23 @@ def check_missing_tables():
     other = "skl" if os.uname().machine == "aarch64" else "neoverse-n1"
     done = run("--list-events", f"--model-name={other}")
     assert "fixed" in done.stdout and "group model:" in done.stderr, done.stderr
+
+
+def check_document():
+    """doc/events.md has what every machine lists: all but what this one's PMUs and sensors add."""
+    with open(f"{SOURCE_DIR}/doc/events.md", encoding="utf-8") as f:
+        group, names = "", set()
+        for line in f:
+            group = line[3:].strip() if line.startswith("## ") else group
+            if group and line.startswith("| `"):
+                names.add(f"{group}:{line[3:line.index('`', 3)]}")
+    assert {"misc:memory_bytes_read", "misc:energy_pkg", "misc:package_temperature",
+            "misc:cpu_frequency", "arch:inst_retired", "misc:gt_temperature"} <= names, names
+    for name in list_names():
+        event = json.loads(describe(name))
+        if event["group"] in ("arch", "fixed", "software") or \
+                event["group"] == "misc" and event["reason"].startswith("needs "):
+            assert name in names, name
 
 
 # ---- specs
@@ -175,6 +196,26 @@ def check_from_glob_to_spec():
         if names:
             done = run(write_spec(folder, names), "--strict", "--quiet")
             assert names[0].split(":")[1] in done.stdout, done.stdout
+
+
+def cpus_of(text):
+    return {cpu for part in text.split(",") for first, _, last in [part.partition("-")]
+            for cpu in range(int(first), int(last or first) + 1)}
+
+
+def check_where():
+    """An event of a PMU with CPUs of its own is opened on those, and --check-spec says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in list_names(pattern="misc:*"):
+            pmu = json.loads(describe(name))["encoding"].split(":")[0]
+            mask = f"/sys/bus/event_source/devices/{pmu}/cpumask"
+            if not pmu or not os.path.exists(mask):
+                continue
+            with open(mask, encoding="ascii") as f:
+                there = cpus_of(f.read())
+            text = run(write_spec(folder, [name]), "--check-spec").stdout
+            where = next(line for line in text.split("\n") if line.startswith("  where "))
+            assert cpus_of(where.split("CPUs ")[1]) <= there, (name, where, there)
 
 
 def check_model_of_spec():

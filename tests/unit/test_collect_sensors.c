@@ -194,6 +194,28 @@ static void test_whole_group(void **state)
 	}
 }
 
+/* A privilege behind a made name: misc's makers know nothing of it. */
+static void test_privilege(void **state)
+{
+	static const struct event_group *const misc[] = {&collect_misc_group};
+	static const char *const names[] = {"msr_tsc:k", "msr/tsc/u", "msr/tsc/:uk",
+					    "memory_used:u"};
+	struct machine m;
+
+	(void)state;
+	start_captured(&m, "x86-vm");
+	m.catalogue.groups = misc;
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		struct err e = {0};
+		struct event ev;
+
+		assert_int_equal(catalogue_find(&m.catalogue, "misc", names[i], &ev, &e), -ENOENT);
+		assert_non_null(strstr(e.msg, "is no part of a name"));
+		assert_string_equal(e.hint, "privilege belongs in flags: os, user");
+	}
+	stop(&m);
+}
+
 static void test_rows(void **state)
 {
 	static const char *const trees[] = {"intel-hybrid", "intel-uncore",   "arm64-big-little",
@@ -412,7 +434,7 @@ static const struct {
     {"intel-hybrid", "package_temperature", 3, 0, READING_OK, 52000}, /* whoever asks */
     {"intel-hybrid", "ia_temperature", 0, 0, READING_OK, 49000},
     {"intel-hybrid", "hwmon/nvme.1/composite", 0, 0, READING_OK, 41850},
-    {"intel-hybrid", "hwmon/nct6798/auxtin0", 0, 0, READING_FAILED, 0}, /* -62 °C */
+    {"intel-hybrid", "hwmon/nct6798/auxtin0", 0, 0, READING_OK, (uint64_t)-62000}, /* below 0 */
     {"intel-hybrid", "hwmon/nct6798/peci_tsi_agent_0.8", 0, 0, READING_OK, 0},
     {"intel-hybrid", "thermal/acpitz.1", 0, 0, READING_OK, 16800},
     {"intel-hybrid", "cpu_frequency", 0, 0, READING_OK, 4700214},
@@ -464,7 +486,15 @@ static void test_again(void **state)
 	    {"0\n", READING_OK, 0},
 	    {"18446744073709551615\n", READING_OK, UINT64_MAX},
 	    {"18446744073709551616\n", READING_FAILED, 0},
-	    {"-1000\n", READING_FAILED, 0},
+	    {"-1000\n", READING_OK, (uint64_t)-1000},
+	    {"-1", READING_OK, UINT64_MAX},
+	    {"-0\n", READING_OK, 0},
+	    {"-9223372036854775808\n", READING_OK, (uint64_t)INT64_MIN},
+	    {"-9223372036854775809\n", READING_FAILED, 0},
+	    {"-\n", READING_FAILED, 0},
+	    {"--5\n", READING_FAILED, 0},
+	    {"- 5\n", READING_FAILED, 0},
+	    {"+5\n", READING_FAILED, 0},
 	    {"", READING_FAILED, 0},
 	    {"\n", READING_FAILED, 0},
 	    {"45000 \n", READING_FAILED, 0},
@@ -671,6 +701,7 @@ int main(void)
 	    cmocka_unit_test(test_read_errors),   cmocka_unit_test(test_hotplug),
 	    cmocka_unit_test(test_open_errors),   cmocka_unit_test(test_failures),
 	    cmocka_unit_test(test_arena_ceiling), cmocka_unit_test(test_unknown),
+	    cmocka_unit_test(test_privilege),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,34 @@ static void test_generic(void **state)
 	}
 }
 
+/* Which PMUs are added up stands in the source, and so in the trace. */
+static void test_sources(void **state)
+{
+	static const struct {
+		const char *const *tree;
+		const char *spelled, *source;
+	} rows[] = {
+	    {intel, "fixed:instructions_retired",
+	     "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS"},
+	    {arm, "arch:llc_misses",
+	     "armv8_cortex_a53:PERF_COUNT_HW_CACHE_MISSES "
+	     "armv8_cortex_a72:PERF_COUNT_HW_CACHE_MISSES"},
+	    {single, "fixed:instructions_retired", "PERF_COUNT_HW_INSTRUCTIONS"},
+	    {none, "fixed:instructions_retired", "PERF_COUNT_HW_INSTRUCTIONS"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct machine m;
+		struct event ev;
+
+		machine_init(&m, rows[i].tree);
+		ev = find(&m, rows[i].spelled);
+		assert_string_equal(ev.row->source, rows[i].source);
+		machine_fini(&m);
+	}
+}
+
 /* One core PMU or none: the kernel finds it. */
 static void test_single(void **state)
 {
@@ -343,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generic),
+		cmocka_unit_test(test_sources),
 		cmocka_unit_test(test_single),
 		cmocka_unit_test(test_software),
 		cmocka_unit_test(test_list),

@@ -125,11 +125,6 @@ static const struct {
     {x86, "slots", "Slots", "cpu", 4, 0x400, 0, NULL, "events", CORE},
     {x86, "cpu/SLOTS/", "cpu/Slots/", "cpu", 4, 0x400, 0, NULL, "events", CORE},
     {x86, "energy", "energy", "cpu", 4, 0x7, 0, NULL, "Joules", CORE},
-    {x86, "uncore_imc_0/cas_count_read/", "uncore_imc_0/cas_count_read/", "uncore_imc_0", 14, 0x304,
-     0, "0,4", "MiB", EVENT_SCOPE_PACKAGE, 0},
-    {x86, "uncore_imc_0/event=4/", "uncore_imc_0/event=4/", "uncore_imc_0", 14, 4, 0, "0,4",
-     "events", EVENT_SCOPE_PACKAGE, 0},
-    {x86, "msr/tsc/", "msr/tsc/", "msr", 9, 0, 0, NULL, "events", EVENT_SCOPE_CPU, 0},
     {hybrid, "slots", "slots", "cpu_core", 4, 0x400, 0, "0-3", "events", CORE},
     {hybrid, "topdown-bad", "topdown-bad", "cpu_atom", 10, 0x73, 0, "4-7", "events", CORE},
     {hybrid, "cpu_atom/event=0xc0/", "cpu_atom/event=0xc0/", "cpu_atom", 10, 0xc0, 0, "4-7",
@@ -231,7 +226,29 @@ static const struct {
      NULL},
     {x86, NULL, "uncore_imc_1/event=4/",
      UNKNOWN "uncore_imc_1/event=4/: this machine has no PMU \"uncore_imc_1\"",
-     "did you mean uncore_imc_0/…/?"},
+     "did you mean misc:uncore_imc_0/…/?"},
+    {x86, NULL, "cpx/event=4/", UNKNOWN "cpx/event=4/: this machine has no PMU \"cpx\"",
+     "did you mean cpu/…/?"},
+    {x86, NULL, "msr/tsc/", UNKNOWN "msr/tsc/: msr is not a core PMU",
+     "did you mean misc:msr/tsc/?"},
+    {x86, NULL, "Uncore_IMC_0/event=4/",
+     UNKNOWN "Uncore_IMC_0/event=4/: uncore_imc_0 is not a core PMU",
+     "did you mean misc:uncore_imc_0/event=4/?"},
+    {bare, NULL, "software/config=1/", UNKNOWN "software/config=1/: software is not a core PMU",
+     "--list-events lists all events of this machine"},
+    {x86, NULL, "r01c2:u", UNKNOWN "r01c2:u: \":u\" is no part of a name",
+     "privilege belongs in flags: os, user"},
+    {x86, NULL, "cpu-cycles:u", UNKNOWN "cpu-cycles:u: \":u\" is no part of a name",
+     "privilege belongs in flags: os, user"},
+    {x86, NULL, "cpu/event=0xc0/u", UNKNOWN "cpu/event=0xc0/u: \"u\" is no part of a name",
+     "privilege belongs in flags: os, user"},
+    {x86, NULL, "cpu/event=0xc0/uk", UNKNOWN "cpu/event=0xc0/uk: \"uk\" is no part of a name",
+     "privilege belongs in flags: os, user"},
+    {x86, NULL, "cpu/event=0xc0/:h", UNKNOWN "cpu/event=0xc0/:h: \":h\" is no part of a name",
+     "privilege belongs in flags: os, user"},
+    {x86, NULL, "cpu/evnt=0xc0/u", UNKNOWN "cpu/evnt=0xc0/u: not of the form PMU/term=value,…/",
+     NULL}, /* there is no such event without it either */
+    {x86, NULL, "r11111111111111111", UNKNOWN "r11111111111111111: more than 64 bits", NULL},
     {x86, NULL, "cpu/event=4", UNKNOWN "cpu/event=4: not of the form PMU/term=value,…/",
      "for example cpu/event=0xc0,umask=0x1/"},
     {x86, NULL, "cpu//", UNKNOWN "cpu//: not of the form PMU/term=value,…/", NULL},
@@ -344,7 +361,7 @@ static int stop(const struct event *ev, void *arg)
 
 static int find_some(void *arg)
 {
-	static const char *const names[] = {"r01c2", "cpu-cycles", "uncore_imc_0/cas_count_read/"};
+	static const char *const names[] = {"r01c2", "cpu-cycles", "cpu/mem-loads/"};
 	struct machine m = *(const struct machine *)arg;
 	struct err e = {0};
 	struct event ev;

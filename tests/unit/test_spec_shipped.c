@@ -47,6 +47,41 @@ static bool is_for(const char *line, const char *name)
 	return false;
 }
 
+/* A column of requests and the one of those that missed, NAME_requests and NAME_misses, divide: the
+ * same event, its misses' mask within that of the requests. */
+static void expect_subset(const struct plan_event *requests, const struct plan_event *misses)
+{
+	struct event_part all, some;
+
+	event_part(&requests->event, 0, &all);
+	event_part(&misses->event, 0, &some);
+	assert_int_equal(all.config & 0xff, some.config & 0xff);
+	assert_int_equal(all.config | some.config, all.config);
+	assert_int_not_equal(all.config, some.config);
+}
+
+static size_t expect_ratios(const struct plan *plan)
+{
+	static const char suffix[] = "_requests";
+	size_t nr = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const char *label = plan->events[i].asked->label;
+		const char *at = label ? strstr(label, suffix) : NULL;
+
+		for (size_t k = 0; at && k < plan->nr_events; k++) {
+			const char *other = plan->events[k].asked->label;
+
+			if (!other || strncmp(other, label, (size_t)(at - label)) != 0 ||
+			    strcmp(other + (at - label), "_misses") != 0)
+				continue;
+			expect_subset(&plan->events[i], &plan->events[k]);
+			nr++;
+		}
+	}
+	return nr;
+}
+
 static void expect_resolved(const char *path, size_t which)
 {
 	struct root root = tree_captured(models[which].tree);
@@ -66,6 +101,7 @@ static void expect_resolved(const char *path, size_t which)
 		fail_msg("%s for %s: %s (%s)", path, models[which].name, errs.item[0].msg,
 			 errs.item[0].hint);
 	assert_true(plan.nr_events > 0);
+	assert_int_equal(expect_ratios(&plan), strstr(path, "/l2-amd.") ? 2 : 0);
 	plan_fini(&plan);
 	live_catalogue_fini(&events);
 	spec_fini(&spec);
