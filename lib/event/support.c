@@ -70,6 +70,26 @@ static bool wants_kernel(unsigned flags)
 	return flags & SPEC_OS || !(flags & SPEC_USER);
 }
 
+/* A PMU that records branches says how many: branches_show() in arch/x86/events. */
+static bool has_branch_records(const struct host *h)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++) {
+		char path[128];
+		uint64_t nr;
+
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/branches",
+			 h->pmus[i].name);
+		if (h->pmus[i].is_core && root_load_u64(&h->root, path, &nr) == 0 && nr > 0)
+			return true;
+	}
+	return false;
+}
+
+static bool lacks_branch_records(const struct host *h, const struct event *ev, unsigned flags)
+{
+	return flags & SPEC_LAST_BRANCH && !(is_hardware(ev) && has_branch_records(h));
+}
+
 static void check_file(const struct host *h, const struct event *ev, struct event_support *out)
 {
 	int fd;
@@ -96,6 +116,11 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 		say_no_perf_events(out);
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
 		say_no_pmu(out);
+	else if (lacks_branch_records(h, ev, flags))
+		say(out, READING_NOT_SUPPORTED,
+		    is_hardware(ev) ? "this CPU or its driver records no branches"
+				    : "only hardware events record branches",
+		    "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE");
 	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))
 		say_no_permission(h, out);
 }

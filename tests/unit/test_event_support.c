@@ -29,10 +29,12 @@ static struct event find(const char *spelled)
 #define STAT "misc:cpu_user"
 #define BOTH (SPEC_OS | SPEC_USER)
 
-#define NO_PMU  "this machine shows no hardware PMU (a virtual machine without one?)"
-#define RUN_ON  "run on hardware or give the VM a virtual PMU; the group software works everywhere"
-#define DENIED  "measuring whole CPUs is not permitted (perf_event_paranoid is %d)"
-#define NO_PERF "this kernel has no perf events"
+#define NO_PMU        "this machine shows no hardware PMU (a virtual machine without one?)"
+#define RUN_ON        "run on hardware or give the VM a virtual PMU; the group software works everywhere"
+#define DENIED        "measuring whole CPUs is not permitted (perf_event_paranoid is %d)"
+#define ONLY_HARDWARE "only hardware events record branches"
+#define RECORDS       "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
+#define NO_PERF       "this kernel has no perf events"
 #define GRANT                                                                                      \
 	"run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "                          \
 	"kernel.perf_event_paranoid to 0"
@@ -53,6 +55,10 @@ static const struct {
     {"intel-uncore", SW, SPEC_OS, READING_OK, "", ""},
     {"intel-uncore", STAT, 0, READING_NOT_SUPPORTED,
      "/proc/stat cannot be read: No such file or directory", ""},
+    {"intel-uncore", HW, SPEC_LAST_BRANCH, READING_OK, "", ""},
+    {"intel-uncore", SW, SPEC_LAST_BRANCH, READING_NOT_SUPPORTED, ONLY_HARDWARE, RECORDS},
+    {"intel-hybrid", HW, SPEC_LAST_BRANCH, READING_NOT_SUPPORTED,
+     "this CPU or its driver records no branches", RECORDS},
     /* paranoid 4, but CAP_PERFMON */
     {"intel-hybrid", HW, BOTH, READING_OK, "", ""},
     /* paranoid 1: the kernel's side would be free, whole CPUs are not */
