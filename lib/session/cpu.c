@@ -56,8 +56,10 @@ static void drop_empty_group(struct session_cpu *c)
 
 /* One part that cannot be opened makes the event unusable here: a sum that lacks a part is wrong.
  */
-static void set_result(struct session_cpu *c, const struct session_probe *p, size_t i, int error)
+static void set_result(struct session_cpu *c, const struct session_probe *p, size_t part,
+		       size_t group, int error)
 {
+	uint32_t i = p->plan->parts[part].event;
 	struct event_support why = {.state = READING_NONE};
 
 	if (c->errors[i])
@@ -69,34 +71,40 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 	if (error)
 		c->group_of[i] = NO_GROUP;
 	else if (c->group_of[i] == NO_GROUP)
-		c->group_of[i] = (uint32_t)c->nr_groups - 1;
+		c->group_of[i] = (uint32_t)group;
 }
 
-/* Opens a part of event i in the last group, or, if it does not fit there, in a new one. */
-static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, bool alone)
+/* Opens the part alone in a new group. */
+static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
-	uint32_t i = p->plan->parts[part].event;
-	int rc = -EINVAL;
+	int rc = add_group(c, p->pmu);
 
-	if (!alone)
-		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
-
-	/* EINVAL from a sibling: validate_group() of the PMU found no room in this group */
-	if ((rc == -EINVAL || rc == -ENOSPC) &&
-	    (alone || c->groups[c->nr_groups - 1].nr_members > 0)) {
-		rc = add_group(c, p->pmu);
-		if (rc)
-			return rc;
-		rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
-		drop_empty_group(c); /* not even alone: the next ones may fit into the old one */
-	}
-	set_result(c, p, i, -rc);
+	if (rc)
+		return rc;
+	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
+	set_result(c, p, part, c->nr_groups - 1, -rc);
+	drop_empty_group(c); /* it cannot be opened, not even alone */
 	return 0;
+}
+
+/* Opens the part in the first group, from first on, that has room for it, else in a new one. */
+static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, size_t first)
+{
+	for (size_t g = first; g < c->nr_groups; g++) {
+		int rc = pmu_group_add(&c->groups[g], p->attrs[part], (uint32_t)part);
+
+		/* EINVAL from a sibling: validate_group() of the PMU found no room in this group */
+		if (rc == -EINVAL || rc == -ENOSPC)
+			continue;
+		set_result(c, p, part, g, -rc);
+		return 0;
+	}
+	return add_alone(c, p, part);
 }
 
 static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set)
 {
-	bool alone = set == PLAN_ALONE, begun = alone;
+	size_t first = c->nr_groups;
 	int rc = 0;
 
 	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++) {
@@ -104,13 +112,8 @@ static int open_set(struct session_cpu *c, const struct session_probe *p, enum p
 
 		if (p->plan->events[part->event].set != set || !plan_part_is_on(part, c->cpu))
 			continue;
-		if (!begun)
-			rc = add_group(c, p->pmu);
-		begun = true;
-		if (rc == 0)
-			rc = add_part(c, p, k, alone);
+		rc = set == PLAN_ALONE ? add_alone(c, p, k) : add_part(c, p, k, first);
 	}
-	drop_empty_group(c);
 	return rc;
 }
 
@@ -283,9 +286,9 @@ static void open_alone(struct session_cpu *c, const struct session_probe *p, siz
 	int rc;
 
 	c->group_of[event] = NO_GROUP;
-	rc = add_part(c, p, part, true);
+	rc = add_alone(c, p, part);
 	if (rc)
-		set_result(c, p, event, -rc);
+		set_result(c, p, part, 0, -rc);
 	clear_reading(c, part, c->start);
 }
 
