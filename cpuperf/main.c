@@ -219,6 +219,10 @@ static int check_verbs(const struct options *o)
 	int nr = o->list_specs + o->list_events + (o->describe_event != NULL) +
 		 (o->check_spec || o->strict);
 
+	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
+		log_error("--list-specs has no --output-format but text");
+		return EXIT_USAGE;
+	}
 	if (nr < 2)
 		return EXIT_DONE;
 	log_error("--list-specs, --list-events, --describe-event and measuring (--check-spec, "

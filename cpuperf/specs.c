@@ -43,7 +43,7 @@ static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 	if (snprintf(folder, sizeof(folder), "%s/%s", program, CPUPERF_SPEC_DIR_FROM_BIN) >=
 	    (int)sizeof(folder))
 		return 0;
-	return fn(folder, arg);
+	return fn(realpath(folder, program) ? program : folder, arg);
 }
 
 /* Anything that can be read as one: not a folder of that name. */

@@ -55,7 +55,7 @@ static const char events_head[] =
     "| model | `EVENT`, `EVENT:UMASK` in the vendor's names, any case | libpfm4 |\n"
     "| model | the kernel's own names, such as `cpu-cycles` | sysfs, the core PMU |\n"
     "| model | `r01c2`, `cpu/event=0xc0,umask=0x1/` | raw encodings |\n"
-    "| misc | `energy_core`, `msr_tsc`, `cstate_pkg_c6_residency` | sysfs, the PMUs power, msr, "
+    "| misc | `energy_cores`, `msr_tsc`, `cstate_pkg_c6_residency` | sysfs, the PMUs power, msr, "
     "cstate |\n"
     "| misc | `pmu/event/`, such as `uncore_imc_0/cas_count_read/` | sysfs, other PMUs |\n"
     "| misc | `hwmon/...`, `thermal/...` | hwmon, thermal |\n"

@@ -136,13 +136,8 @@ static void explain_file(const struct event *ev, int error, struct event_support
 		snprintf(out->hint, sizeof(out->hint), "run as a user who may read it");
 }
 
-static void explain_not_supported(const struct host *h, const struct event *ev, int error,
-				  struct event_support *out)
+static void explain_not_supported(const struct event *ev, int error, struct event_support *out)
 {
-	if (is_hardware(ev) && !host_has_core_pmu(h, -1)) {
-		say_no_pmu(out);
-		return;
-	}
 	say(out, READING_NOT_SUPPORTED, "",
 	    is_hardware(ev) ? "the CPU has no such event, or its kernel driver does not map it"
 			    : "");
@@ -160,10 +155,12 @@ void event_support_explain(const struct host *h, const struct event *ev, int err
 		explain_file(ev, error, out);
 	else if (!has_perf_events(h))
 		say_no_perf_events(out);
-	else if (error == EACCES || error == EPERM)
-		say_no_permission(h, out);
 	else if (error == ENOMEM || error == ENOSPC)
 		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
+	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
+		say_no_pmu(out); /* also when refused for a right, which would not help */
+	else if (error == EACCES || error == EPERM)
+		say_no_permission(h, out);
 	else
-		explain_not_supported(h, ev, error, out);
+		explain_not_supported(ev, error, out);
 }

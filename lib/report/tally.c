@@ -44,13 +44,32 @@ int report_tally_new(const struct profile_facts *f, struct table **out, struct e
 	return 0;
 }
 
-static void join_parts(struct table *t, size_t row, size_t i, const struct profile_trace *trace)
+static void set_pair(struct table *t, size_t row, size_t i, const struct profile_trace *trace,
+		     const struct profile_pair *p)
 {
-	const struct profile_pair *first = trace->further + i * (PROFILE_MAX_PARTS - 1);
+	table_set(t, row, i, trace->events[i].state, p->has_start ? &p->start : NULL,
+		  p->has_end ? &p->end : NULL);
+}
 
-	for (const struct profile_pair *p = first; p < first + PROFILE_MAX_PARTS - 1; p++)
-		if (p->has_end)
+/* The first part that is there makes the cell, the others join it. */
+static void set_cell(struct table *t, size_t row, size_t i, const struct profile_trace *trace)
+{
+	const struct profile_pair *first = &trace->pairs[i], *p = trace->further;
+	bool is_set = first->has_end;
+
+	set_pair(t, row, i, trace, first);
+	if (!p)
+		return;
+	p += i * (PROFILE_MAX_PARTS - 1);
+	for (size_t k = 0; k < PROFILE_MAX_PARTS - 1; k++, p++) {
+		if (!p->has_end)
+			continue;
+		if (is_set)
 			table_join(t, row, i, p->has_start ? &p->start : NULL, &p->end);
+		else
+			set_pair(t, row, i, trace, p);
+		is_set = true;
+	}
 }
 
 size_t report_tally_add(struct table *t, const struct profile_trace *trace)
@@ -66,12 +85,7 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 	}
 	t->is_cut |= trace->is_cut;
 	for (size_t i = 0; i < t->nr_columns; i++) {
-		const struct profile_pair *pair = &trace->pairs[i];
-
-		table_set(t, row, i, trace->events[i].state, pair->has_start ? &pair->start : NULL,
-			  pair->has_end ? &pair->end : NULL);
-		if (trace->further)
-			join_parts(t, row, i, trace);
+		set_cell(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
 	}
 	return nr;

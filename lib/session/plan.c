@@ -140,11 +140,14 @@ static int check_alias_twice(const struct plan *plan, size_t i, struct err_list 
 		const struct plan_event *q = &plan->events[j];
 
 		if (!is_same_event(p, q) || q->asked->flags != p->asked->flags ||
-		    q->asked->rate != p->asked->rate)
+		    q->asked->rate != p->asked->rate ||
+		    strcmp(p->asked->event_name, q->asked->event_name) == 0) /* spec/ said that */
 			continue;
-		err_set(&e, -EINVAL, "%s:%s is the same event as %s:%s, with the same flags",
+		err_set(&e, -EINVAL,
+			"%s:%s is the same event as %s:%s at %u:%u, with the same flags",
 			p->event.group->name, p->asked->event_name, q->event.group->name,
-			q->asked->event_name);
+			q->asked->event_name, q->asked->pos.line, q->asked->pos.column);
+		err_hint(&e, "leave one out; with other flags it may stay as another column");
 		return report(plan->spec, p->asked->name_pos, &e, errs);
 	}
 	return 0;

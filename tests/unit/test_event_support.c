@@ -142,6 +142,7 @@ static const struct {
     {"intel-uncore", SW, EPERM, READING_NO_PERMISSION, "although", "container"},
     {"sparse-offline", SW, EACCES, READING_NO_PERMISSION, "although", "container"},
     {"x86-vm", HW, ENOENT, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
+    {"x86-vm", HW, EACCES, READING_NOT_SUPPORTED, NO_PMU, RUN_ON}, /* a right would not help */
     {"x86-vm", HW, EOPNOTSUPP, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
     {"intel-uncore", HW, ENOENT, READING_NOT_SUPPORTED,
      "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS here: No such file or directory",

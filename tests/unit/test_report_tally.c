@@ -97,6 +97,26 @@ static void parts_of_an_event(void **state)
 	}
 }
 
+/* A trace can hold a part without the one of number 0. */
+static void part_without_the_first(void **state)
+{
+	static struct profile_pair further[PROFILE_MAX_PARTS - 1];
+	const struct profile_pair none = {0};
+	struct profile_trace p = {.events = events, .pairs = &none, .further = further};
+	struct table *t = NULL;
+
+	(void)state;
+	further[8] = (struct profile_pair){.has_start = true,
+					   .has_end = true,
+					   .start = {.state = READING_OK, .raw = 10},
+					   .end = {.state = READING_OFFLINE, .raw = 30}};
+	assert_int_equal(report_tally_new(&facts, &t, NULL), 0);
+	assert_int_equal(report_tally_add(t, &p), 1);
+	assert_int_equal(table_cell(t, 0, 0)->state, CELL_OFFLINE);
+	assert_int_equal(table_cell(t, 0, 0)->count, 20);
+	table_free(t);
+}
+
 static void too_much_for_a_table(void **state)
 {
 	struct profile_facts f = facts;
@@ -113,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(any_trace_says_cut),
 	    cmocka_unit_test(parts_of_an_event),
+	    cmocka_unit_test(part_without_the_first),
 	    cmocka_unit_test(too_much_for_a_table),
 	};
 
