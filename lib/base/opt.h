@@ -48,6 +48,7 @@ int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, st
 
 /* Text made from the rows. width is the terminal's (80 if unknown). */
 void opt_help(const struct opt_table *t, unsigned width, struct buf *out);
+void opt_man_text(struct buf *out, const char *text); /* as man(7) prints it */
 void opt_man_section(const struct opt_table *t, struct buf *out);
 void opt_complete_bash(const struct opt_table *t, struct buf *out);
 void opt_complete_zsh(const struct opt_table *t, struct buf *out);

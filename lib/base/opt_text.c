@@ -65,7 +65,7 @@ void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
 }
 
 /* man(7): a hyphen typed as "\-", a backslash as "\e"; a line must not start with a dot. */
-static void add_man_text(struct buf *out, const char *text)
+void opt_man_text(struct buf *out, const char *text)
 {
 	if (*text == '.' || *text == '\'')
 		buf_adds(out, "\\&");
@@ -82,8 +82,8 @@ static void add_man_text(struct buf *out, const char *text)
 static void add_man_usage(struct buf *out, const struct opt_row *row)
 {
 	buf_adds(out, ".TP\n\\fB");
-	add_man_text(out, "--");
-	add_man_text(out, row->name);
+	opt_man_text(out, "--");
+	opt_man_text(out, row->name);
 	buf_adds(out, "\\fR");
 	if (row->arg == OPT_REQUIRED)
 		buf_printf(out, "=\\fI%s\\fR", row->metavar);
@@ -98,7 +98,7 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 		if (starts_section(t, i))
 			buf_printf(out, ".SS %s\n", t->rows[i].section);
 		add_man_usage(out, &t->rows[i]);
-		add_man_text(out, t->rows[i].help);
+		opt_man_text(out, t->rows[i].help);
 		buf_addc(out, '\n');
 	}
 }

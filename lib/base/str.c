@@ -196,6 +196,18 @@ static size_t code_point(const unsigned char *p, size_t left)
 	return 0;
 }
 
+const char *str_next_line(const char **text, const char *end, const char **stop)
+{
+	const char *line = *text, *newline;
+
+	if (line == end)
+		return NULL;
+	newline = memchr(line, '\n', (size_t)(end - line));
+	*stop = newline ? newline : end;
+	*text = newline ? newline + 1 : end;
+	return line;
+}
+
 void str_disarm(char *s)
 {
 	for (unsigned char *p = (unsigned char *)s; *p; p++) {

@@ -30,6 +30,10 @@ void str_nearest_offer(const char *s, const char *name, const char **best, size_
 /* Shell glob, case-insensitive, over the whole of s; without * ? [ it matches any part of s. */
 bool str_glob(const char *pattern, const char *s);
 
+/* The next line of *text, not past end: its start, *stop behind its last byte, *text behind its
+ * newline. NULL at the end. */
+const char *str_next_line(const char **text, const char *end, const char **stop);
+
 /* Puts '?' for each byte that a terminal may obey (C0, DEL, C1 in UTF-8), newlines included: for
  * text from outside that is quoted in a message. */
 void str_disarm(char *s);

@@ -36,16 +36,11 @@ static int parse_line(const char *p, const char *end, const char *const *names, 
 
 static int parse_keyed(const char *text, size_t len, const char *const *names, struct keyed *out)
 {
-	const char *end = text + len;
+	const char *end = text + len, *line, *stop;
 	int rc = 0;
 
-	while (text != end && rc == 0) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = newline ? newline : end;
-
-		rc = parse_line(text, stop, names, out);
-		text = newline ? newline + 1 : end;
-	}
+	while (rc == 0 && (line = str_next_line(&text, end, &stop)))
+		rc = parse_line(line, stop, names, out);
 	return rc;
 }
 

@@ -70,16 +70,11 @@ static int parse_line(const char *p, const char *end, struct proc_stat *s, uint3
 
 static int parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 {
-	const char *end = text + len;
+	const char *end = text + len, *line, *stop;
 	int rc = 0;
 
-	while (text != end && rc == 0) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = newline ? newline : end;
-
-		rc = parse_line(text, stop, state, nr_cpus);
-		text = newline ? newline + 1 : end;
-	}
+	while (rc == 0 && (line = str_next_line(&text, end, &stop)))
+		rc = parse_line(line, stop, state, nr_cpus);
 	return rc;
 }
 

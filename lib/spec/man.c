@@ -2,23 +2,11 @@
  * The key list of cpspec(5), made from the key table, in man(7) markup.
  */
 #include "base/buf.h"
+#include "base/opt.h"
 #include "spec/keys.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Text as troff would print it: no line here begins with a dot or a quote. */
-static void escaped(struct buf *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '\\')
-			buf_adds(out, "\\e");
-		else if (*s == '-')
-			buf_adds(out, "\\-");
-		else
-			buf_addc(out, *s);
-	}
-}
 
 static void bounds(struct buf *out, const struct key_row *row)
 {
@@ -47,7 +35,7 @@ static void facts(struct buf *out, const struct key_row *row)
 		const char *quote = row->type == KEY_STRING ? "\"" : "";
 
 		buf_printf(out, ", default %s", quote);
-		escaped(out, row->default_text);
+		opt_man_text(out, row->default_text);
 		buf_adds(out, quote);
 	}
 	if (row->groups)
@@ -65,7 +53,7 @@ static void level(struct buf *out, enum key_level l, const char *heading)
 		buf_printf(out, ".TP\n.B %s\n(", key_rows[i].name);
 		facts(out, &key_rows[i]);
 		buf_adds(out, ")\n.br\n");
-		escaped(out, key_rows[i].description);
+		opt_man_text(out, key_rows[i].description);
 		buf_addc(out, '\n');
 	}
 }

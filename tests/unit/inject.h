@@ -232,9 +232,11 @@ static inline struct root tree_captured(const char *name)
 /* A tree of one test, empty; tree_remove it. */
 static inline struct root tree_make(void)
 {
-	char dir[] = "/tmp/cpuperf-test.XXXXXX";
+	const char *base = getenv("TMPDIR");
+	char dir[200];
 	struct root r;
 
+	snprintf(dir, sizeof(dir), "%s/cpuperf-test.XXXXXX", base ? base : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(root_init(&r, dir), 0);
 	return r;

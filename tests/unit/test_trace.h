@@ -150,13 +150,15 @@ static inline int sample_gather(struct trace_writer *w)
 
 /* A folder of one test, emptied and removed by folder_fini. */
 struct folder {
-	char path[64];
+	char path[256];
 	int fd;
 };
 
 static inline void folder_init(struct folder *f)
 {
-	snprintf(f->path, sizeof(f->path), "%s", "/tmp/test_trace.XXXXXX");
+	const char *base = getenv("TMPDIR");
+
+	snprintf(f->path, sizeof(f->path), "%s/test_trace.XXXXXX", base ? base : "/tmp");
 	assert_non_null(mkdtemp(f->path));
 	f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->fd >= 0);
