@@ -45,12 +45,7 @@ static void add_cpus(struct buf *out, const struct plan *plan, const struct plan
 {
 	struct cpuset on;
 
-	cpuset_clear(&on);
-	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0;
-	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
-		for (uint32_t k = 0; k < p->nr_parts; k++)
-			if (plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu))
-				cpuset_add(&on, (unsigned)cpu);
+	plan_event_cpus(plan, p, &on);
 	if (cpuset_count(&on))
 		cpuset_format(&on, out);
 	else
@@ -99,20 +94,18 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 static void count_hardware(const struct plan *plan, unsigned nr_fixed, unsigned *on_fixed,
 			   unsigned *on_programmable)
 {
-	const struct event_row *seen[8];
-	unsigned nr_seen = 0;
+	uint64_t taken = 0; /* a bit for each kernel event: a fixed counter is for one event only */
 
 	*on_fixed = *on_programmable = 0;
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		const struct plan_event *p = &plan->events[i];
-		bool is_fixed = event_may_be_fixed(&p->event) && *on_fixed < nr_fixed;
+		uint64_t bit = 1ull << (p->event.row->perf_config & 63);
+		bool is_fixed =
+		    event_may_be_fixed(&p->event) && *on_fixed < nr_fixed && !(taken & bit);
 
 		if (p->set != PLAN_HARDWARE)
 			continue;
-		for (unsigned k = 0; is_fixed && k < nr_seen; k++) /* each has one event only */
-			is_fixed = seen[k]->perf_config != p->event.row->perf_config;
-		if (is_fixed && nr_seen < sizeof(seen) / sizeof(seen[0]))
-			seen[nr_seen++] = p->event.row;
+		taken |= is_fixed ? bit : 0;
 		++*(is_fixed ? on_fixed : on_programmable);
 	}
 }

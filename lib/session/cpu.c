@@ -248,14 +248,27 @@ void session_cpu_leave(struct session_cpu *c, struct reading *out)
 }
 
 /* Nothing yet, or why there will be nothing. */
-static void clear_reading(const struct session_cpu *c, size_t part, struct reading *out)
+static void clear_reading(const struct session_cpu *c, size_t part, uint32_t instance,
+			  struct reading *out)
 {
 	uint32_t event = c->plan->parts[part].event;
 	bool is_first = part == c->plan->events[event].first_part;
 
 	out[part] = (struct reading){.event = event,
-				     .instance = plan_part_instance(c->plan, part, c->cpu),
+				     .instance = instance,
 				     .state = is_first ? c->refused[event] : READING_NONE};
+}
+
+/* The parts of an event that are on this CPU are numbered from 0. */
+static void clear_event(const struct session_cpu *c, const struct plan_event *p,
+			struct reading *out)
+{
+	uint32_t instance = 0;
+
+	for (uint32_t k = p->first_part; k < p->first_part + p->nr_parts; k++) {
+		clear_reading(c, k, instance, out);
+		instance += plan_part_is_on(&c->plan->parts[k], c->cpu);
+	}
 }
 
 bool session_cpu_read(struct session_cpu *c, struct reading *out)
@@ -263,8 +276,8 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 	const struct reading *before = out == c->end ? c->start : NULL;
 	bool here = true;
 
-	for (size_t k = 0; k < c->plan->nr_parts; k++)
-		clear_reading(c, k, out);
+	for (size_t i = 0; i < c->plan->nr_events; i++)
+		clear_event(c, &c->plan->events[i], out);
 	for (size_t g = 0; g < c->nr_groups; g++)
 		here &= read_group(c, &c->groups[g], before, out);
 	if (!here)
@@ -289,7 +302,7 @@ static void open_alone(struct session_cpu *c, const struct session_probe *p, siz
 	rc = add_alone(c, p, part);
 	if (rc)
 		set_result(c, p, part, 0, -rc);
-	clear_reading(c, part, c->start);
+	clear_reading(c, part, c->start[part].instance, c->start);
 }
 
 static size_t split_group(struct session_cpu *c, const struct session_probe *p, size_t which)

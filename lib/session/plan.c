@@ -65,31 +65,14 @@ bool plan_part_is_on(const struct plan_part *p, uint32_t cpu)
 	return !p->part.cpus || cpuset_has(p->part.cpus, cpu);
 }
 
-uint32_t plan_part_instance(const struct plan *p, size_t k, uint32_t cpu)
+void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out)
 {
-	uint32_t nr = 0;
-
-	for (size_t i = p->events[p->parts[k].event].first_part; i < k; i++)
-		nr += plan_part_is_on(&p->parts[i], cpu);
-	return nr;
-}
-
-uint32_t plan_nr_cpus(const struct plan *plan, size_t event)
-{
-	const struct plan_event *p = &plan->events[event];
-	uint32_t nr = 0;
-
-	if (p->set == PLAN_NO_SET)
-		return plan->nr_cpus;
+	cpuset_clear(out);
 	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0;
-	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1)) {
-		bool is_on = false;
-
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
 		for (uint32_t k = 0; k < p->nr_parts; k++)
-			is_on |= plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu);
-		nr += is_on;
-	}
-	return nr;
+			if (plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu))
+				cpuset_add(out, (unsigned)cpu);
 }
 
 static int resolve(const struct spec *spec, const struct spec_event *asked,
@@ -123,7 +106,6 @@ static int check_flags(const struct spec *spec, const struct plan_event *p, stru
 		      errs);
 }
 
-/* The same row asked for twice under two names: what spec/ cannot see. */
 /* Made rows are new each time they are found: an event is its group and its row's own name. */
 static bool is_same_event(const struct plan_event *a, const struct plan_event *b)
 {
@@ -131,6 +113,7 @@ static bool is_same_event(const struct plan_event *a, const struct plan_event *b
 	       strcmp(a->event.row->name, b->event.row->name) == 0;
 }
 
+/* The same event asked for twice under two names: what spec/ cannot see. */
 static int check_alias_twice(const struct plan *plan, size_t i, struct err_list *errs)
 {
 	const struct plan_event *p = &plan->events[i];
@@ -217,24 +200,36 @@ static int make_labels(struct plan *plan, struct err_list *errs)
 	return 0;
 }
 
-/* A label of the spec's may be what this plan calls another column. */
+/* A label may be the heading that this plan made for another column; the rest spec/ has checked. */
+static bool is_made_heading(const struct plan_event *p, const char *label)
+{
+	return strcmp(p->label, label) == 0 && strcmp(spec_event_column(p->asked), label) != 0;
+}
+
+static int check_label(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	struct err e = {0};
+
+	for (size_t j = 0; p->asked->label && j < plan->nr_events; j++) {
+		const struct plan_event *q = &plan->events[j];
+
+		if (!is_made_heading(q, p->label))
+			continue;
+		err_set(&e, -EINVAL, "the label \"%s\" is the name of another column: %s:%s",
+			p->label, q->event.group->name, q->event.row->name);
+		err_hint(&e, "choose another label");
+		return report(plan->spec, p->asked->label_pos, &e, errs);
+	}
+	return 0;
+}
+
 static int check_labels(const struct plan *plan, struct err_list *errs)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
-		for (size_t j = 0; plan->events[i].asked->label && j < plan->nr_events; j++) {
-			struct err e = {0};
-
-			if (i == j || strcmp(plan->events[i].label, plan->events[j].label) != 0)
-				continue;
-			err_set(&e, -EINVAL,
-				"the label \"%s\" is the name of another column: %s:%s",
-				plan->events[i].label, plan->events[j].event.group->name,
-				plan->events[j].event.row->name);
-			err_hint(&e, "choose another label");
-			rc = report(plan->spec, plan->events[i].asked->label_pos, &e, errs);
-		}
+		if (check_label(plan, &plan->events[i], errs))
+			rc = -EINVAL;
 	return rc;
 }
 

@@ -62,9 +62,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 void plan_fini(struct plan *p);
 /* True if the part is opened on the CPU. */
 bool plan_part_is_on(const struct plan_part *p, uint32_t cpu);
-/* How many parts of the same event before part k are on the CPU: its instance in readings. */
-uint32_t plan_part_instance(const struct plan *p, size_t k, uint32_t cpu);
-/* How many of the plan's CPUs the event is measured on if all is well. */
-uint32_t plan_nr_cpus(const struct plan *p, size_t event);
+/* The plan's CPUs that the event is measured on if all is well: those of its parts. */
+void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out);
 
 #endif

@@ -132,6 +132,7 @@ static int open_cpus(struct session *s)
 static void sum_up_event(struct session *s, size_t i)
 {
 	struct session_event *ev = &s->events[i];
+	struct cpuset wanted;
 	int error = 0;
 
 	ev->perf_group = UINT32_MAX;
@@ -145,7 +146,8 @@ static void sum_up_event(struct session *s, size_t i)
 			ev->perf_group = c->group_of[i];
 		}
 	}
-	ev->nr_wanted = plan_nr_cpus(s->plan, i);
+	plan_event_cpus(s->plan, &s->plan->events[i], &wanted);
+	ev->nr_wanted = (uint32_t)cpuset_count(&wanted);
 	if (ev->nr_cpus == 0 && !error)
 		error = ENODEV; /* its PMU names only CPUs that are not measured */
 	ev->support = (struct event_support){.state = READING_OK};

@@ -78,6 +78,20 @@ def check_all_errors_at_once(folder):
     assert found == [["2", "40"], ["3", "44"], ["3", "72"], ["4", "66"], ["5", "2"]], done.stderr
 
 
+def check_labels(folder):
+    """A label that is another column's heading, given or made, is refused, and that is said once."""
+    for label, event in (("cpu_clock", "software:cpu_clock"), ("misc:page_faults", "misc:page_faults")):
+        spec = f"{folder}/labels.cpspec"
+        with open(spec, "w", encoding="utf-8") as out:
+            json.dump({"events": [
+                {"group_name": "software", "event_name": "cpu_clock"},
+                {"group_name": "software", "event_name": "page_faults"},
+                {"group_name": "misc", "event_name": "page_faults"},
+                {"group_name": "software", "event_name": "task_clock", "label": label}]}, out)
+        error = run(f"--spec-file={spec}", code=1).stderr
+        assert error.count("error: ") == 1 and f"another column: {event}" in error, error
+
+
 def check_exit_codes(folder):
     spec = write_spec(folder, SOFTWARE)
     with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as out:

@@ -86,12 +86,14 @@ static void test_groups(void **state)
 static void test_parts(void **state)
 {
 	struct reading r[MAX_EVENTS];
+	struct cpuset on;
 	struct bench b;
 
 	(void)state;
 	bench_init(&b, EV("box", "boxes") SOFTWARE_1);
 	assert_int_equal(b.rig.plan.nr_parts, 4);
-	assert_int_equal(plan_nr_cpus(&b.rig.plan, 0), 4);
+	plan_event_cpus(&b.rig.plan, &b.rig.plan.events[0], &on);
+	assert_int_equal(cpuset_count(&on), 4);
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 	assert_int_equal(b.cpu.nr_groups, 3); /* two alone, and the software group */
 	session_cpu_enable(&b.cpu);
