@@ -37,18 +37,16 @@ static uint32_t update_tables(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t update_cpu(uint32_t crc, const uint8_t *p,
-							     size_t len)
-{
-	uint64_t wide = crc, word;
+#define WITH_CRC __attribute__((target("sse4.2")))
 
-	for (; len >= 8; p += 8, len -= 8) {
-		memcpy(&word, p, 8);
-		wide = _mm_crc32_u64(wide, word);
-	}
-	for (crc = (uint32_t)wide; len; len--)
-		crc = _mm_crc32_u8(crc, *p++);
-	return crc;
+static inline WITH_CRC uint32_t step(uint32_t crc, uint64_t word)
+{
+	return (uint32_t)_mm_crc32_u64(crc, word);
+}
+
+static inline WITH_CRC uint32_t step_byte(uint32_t crc, uint8_t byte)
+{
+	return _mm_crc32_u8(crc, byte);
 }
 
 static bool cpu_has_crc(void)
@@ -56,29 +54,101 @@ static bool cpu_has_crc(void)
 	return __builtin_cpu_supports("sse4.2");
 }
 #elif defined(__aarch64__)
-__attribute__((target("+crc"))) static uint32_t update_cpu(uint32_t crc, const uint8_t *p,
-							   size_t len)
-{
-	uint64_t word;
+#define WITH_CRC __attribute__((target("+crc")))
 
-	for (; len >= 8; p += 8, len -= 8) {
-		memcpy(&word, p, 8);
-		crc = __crc32cd(crc, word);
-	}
-	for (; len; len--)
-		crc = __crc32cb(crc, *p++);
-	return crc;
+static inline WITH_CRC uint32_t step(uint32_t crc, uint64_t word)
+{
+	return __crc32cd(crc, word);
+}
+
+static inline WITH_CRC uint32_t step_byte(uint32_t crc, uint8_t byte)
+{
+	return __crc32cb(crc, byte);
 }
 
 static bool cpu_has_crc(void)
 {
 	return getauxval(AT_HWCAP) & HWCAP_CRC32;
 }
-#else
-#define update_cpu update_tables
-static bool cpu_has_crc(void)
+#endif
+
+#ifdef WITH_CRC
+static inline uint64_t word_at(const uint8_t *p)
 {
-	return false;
+	uint64_t word;
+
+	memcpy(&word, p, 8);
+	return word;
+}
+
+WITH_CRC static uint32_t update_stream(uint32_t crc, const uint8_t *p, size_t len)
+{
+	for (; len >= 8; p += 8, len -= 8)
+		crc = step(crc, word_at(p));
+	for (; len; len--)
+		crc = step_byte(crc, *p++);
+	return crc;
+}
+
+/*
+ * The instruction takes three cycles, but one can begin in each: three blocks are done side by
+ * side, and put together by what a crc becomes by the zeros of one or two blocks behind it, byte by
+ * byte of the crc.
+ */
+enum { BLOCK_BYTES = 1024 };
+static uint32_t behind[2][4][256];
+
+static uint32_t shift(int nr_blocks, uint32_t crc)
+{
+	const uint32_t(*t)[256] = behind[nr_blocks - 1];
+
+	return t[0][crc & 255] ^ t[1][crc >> 8 & 255] ^ t[2][crc >> 16 & 255] ^ t[3][crc >> 24];
+}
+
+WITH_CRC static uint32_t update_cpu(uint32_t crc, const uint8_t *p, size_t len)
+{
+	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
+		uint32_t second = 0, third = 0;
+
+		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
+			crc = step(crc, word_at(p + i));
+			second = step(second, word_at(p + BLOCK_BYTES + i));
+			third = step(third, word_at(p + 2 * BLOCK_BYTES + i));
+		}
+		crc = shift(2, crc) ^ shift(1, second) ^ third;
+	}
+	return update_stream(crc, p, len);
+}
+
+/* A crc is linear: that of a byte is the sum of those of its bits. */
+static void prepare_byte(int k)
+{
+	static const uint8_t zeros[BLOCK_BYTES];
+	uint32_t *t = behind[0][k];
+
+	for (uint32_t i = 1; i < 256; i++) {
+		uint32_t low = i & -i;
+
+		t[i] =
+		    i == low ? update_stream(i << 8 * k, zeros, BLOCK_BYTES) : t[i ^ low] ^ t[low];
+	}
+}
+
+static update_fn *prepare_cpu(void)
+{
+	if (!cpu_has_crc())
+		return update_tables;
+	for (int k = 0; k < 4; k++)
+		prepare_byte(k);
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < 256; i++)
+			behind[1][k][i] = shift(1, behind[0][k][i]);
+	return update_cpu;
+}
+#else
+static update_fn *prepare_cpu(void)
+{
+	return update_tables;
 }
 #endif
 
@@ -94,7 +164,7 @@ static void prepare(void)
 	for (int t = 1; t < 8; t++)
 		for (int i = 0; i < 256; i++)
 			tables[t][i] = tables[t - 1][i] >> 8 ^ tables[0][tables[t - 1][i] & 255];
-	update = cpu_has_crc() ? update_cpu : update_tables;
+	update = prepare_cpu();
 }
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 ssize_t io_read_full(int fd, void *buf, size_t len)
@@ -48,6 +49,32 @@ int io_write_full(int fd, const void *buf, size_t len)
 			return (int)n;
 		p += n;
 		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Passes over the first len bytes, and over what is empty. */
+static void advance(struct iovec **piece, size_t *nr, size_t len)
+{
+	for (; *nr && len >= (*piece)->iov_len; ++*piece, --*nr)
+		len -= (*piece)->iov_len;
+	if (*nr) {
+		(*piece)->iov_base = (char *)(*piece)->iov_base + len;
+		(*piece)->iov_len -= len;
+	}
+}
+
+int io_writev_full(int fd, struct iovec *piece, size_t nr)
+{
+	advance(&piece, &nr, 0);
+	while (nr) {
+		ssize_t n = sys()->writev(fd, piece, (int)nr);
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return (int)n;
+		advance(&piece, &nr, (size_t)n);
 	}
 	return 0;
 }
@@ -156,12 +183,34 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 	return rc ? 0 : refuse_existing(path, e);
 }
 
+static int create_new(int dirfd, const char *name)
+{
+	return sys()->openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+}
+
+int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *may_replace,
+	      int *fd, struct err *e)
+{
+	int rc = create_new(dirfd, name);
+
+	if (rc == -EEXIST) {
+		rc = io_check_replaceable(dirfd, name, path, may_replace, e);
+		if (rc)
+			return rc;
+		rc = sys()->unlinkat(dirfd, name, 0);
+		rc = rc && rc != -ENOENT ? rc : create_new(dirfd, name);
+	}
+	if (rc < 0)
+		return say_errno(path, rc, e);
+	*fd = rc;
+	return 0;
+}
+
 /* What a killed process left is removed, if it is a file of this user; only the holder of a name's
  * lock writes there. */
 static int create_temporary(int dirfd, const char *temporary)
 {
-	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW };
-	int fd = sys()->openat(dirfd, temporary, FLAGS, 0600);
+	int fd = create_new(dirfd, temporary);
 	struct stat st;
 
 	if (fd != -EEXIST)
@@ -170,7 +219,7 @@ static int create_temporary(int dirfd, const char *temporary)
 	    st.st_uid != geteuid())
 		return -EEXIST;
 	sys()->unlinkat(dirfd, temporary, 0);
-	return sys()->openat(dirfd, temporary, FLAGS, 0600);
+	return create_new(dirfd, temporary);
 }
 
 static int write_temporary(int dirfd, const char *temporary, const void *data, size_t len)

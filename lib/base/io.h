@@ -10,11 +10,14 @@
 
 struct buf;
 struct err;
+struct iovec;
 
 /* Reads until len bytes or the end of file; the number read or -errno. */
 ssize_t io_read_full(int fd, void *buf, size_t len);
 /* Writes all; 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
+/* The same of pieces (some may be empty); changes them. */
+int io_writev_full(int fd, struct iovec *piece, size_t nr);
 /* Appends a whole regular file (or pipe, or /proc text) to *out, at most out's ceiling:
  * -EFBIG beyond it. A directory is -EISDIR. */
 int io_load(int dirfd, const char *path, struct buf *out);
@@ -41,5 +44,10 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 			 io_may_replace_fn *may_replace, struct err *e);
 int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		    io_may_replace_fn *may_replace, struct err *e);
+/* For a file that grows under its name: creates it, of mode 0600, to be written to *fd. What is
+ * there is removed first, where the same rule lets it be replaced (may_replace is not NULL here):
+ * who reads it keeps it. On failure no file was made. */
+int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *may_replace,
+	      int *fd, struct err *e);
 
 #endif

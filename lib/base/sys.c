@@ -35,6 +35,16 @@ static ssize_t kernel_write(int fd, const void *buf, size_t len)
 	return result(write(fd, buf, len));
 }
 
+static ssize_t kernel_writev(int fd, const struct iovec *piece, int nr)
+{
+	return result(writev(fd, piece, nr));
+}
+
+static int kernel_ftruncate(int fd, off_t len)
+{
+	return (int)result(ftruncate(fd, len));
+}
+
 static int kernel_close(int fd)
 {
 	return (int)result(close(fd));
@@ -71,6 +81,8 @@ const struct sys_ops sys_kernel_ops = {
     .read = kernel_read,
     .pread = kernel_pread,
     .write = kernel_write,
+    .writev = kernel_writev,
+    .ftruncate = kernel_ftruncate,
     .close = kernel_close,
     .fstatat = kernel_fstatat,
     .renameat2 = kernel_renameat2,

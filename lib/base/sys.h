@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* Each returns what the call returns, or -errno in place of -1. */
 struct sys_ops {
@@ -16,6 +17,8 @@ struct sys_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t at);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
+	ssize_t (*writev)(int fd, const struct iovec *piece, int nr);
+	int (*ftruncate)(int fd, off_t len);
 	int (*close)(int fd);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*renameat2)(int olddir, const char *old, int newdir, const char *new, unsigned flags);

@@ -78,6 +78,26 @@ static const char *take_string16(struct decoder *d)
 	return take_text(d, cursor_le16(&d->c));
 }
 
+/* The length of a string32; longer than max_bytes is malformed. */
+static uint32_t take_length32(struct decoder *d, uint32_t max_bytes)
+{
+	uint32_t len = cursor_le32(&d->c);
+
+	d->c.underflow |= len > max_bytes;
+	return len;
+}
+
+/* Text that is made of lines. */
+static const char *take_lines(struct decoder *d, size_t len)
+{
+	char *s = take_copy(d, len);
+
+	if (!s)
+		return "";
+	trace_text_clean_lines(s, len);
+	return s;
+}
+
 /* 0, which stands for 1, for what is no scale. */
 static double take_scale(struct decoder *d)
 {
@@ -106,6 +126,8 @@ static void take_event(struct decoder *d, struct trace_event *v)
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
 		*strings[i] = take_string16(d);
 	v->scale = d->c.left ? take_scale(d) : 0;
+	v->frequency = d->c.left ? cursor_le64(&d->c) : 0;
+	v->format = d->c.left ? take_lines(d, take_length32(d, TRACE_MAX_FORMAT_BYTES)) : "";
 }
 
 /* An event is read through a decoder of its own length: what follows what is known is of a later
@@ -162,7 +184,6 @@ static void take_info(struct decoder *d, struct trace_info *i)
 {
 	const char **strings[] = {&i->tool, &i->kernel, &i->cpu_model, &i->config_name,
 				  &i->model_name};
-	uint32_t spec_len;
 
 	i->duration_ns = cursor_le64(&d->c);
 	i->num_iterations = cursor_le64(&d->c);
@@ -170,9 +191,7 @@ static void take_info(struct decoder *d, struct trace_info *i)
 	i->page_bytes = cursor_le32(&d->c);
 	for (size_t k = 0; k < sizeof(strings) / sizeof(strings[0]); k++)
 		*strings[k] = take_string16(d);
-	spec_len = cursor_le32(&d->c);
-	d->c.underflow |= spec_len > TRACE_MAX_SPEC_BYTES;
-	i->spec_json = take_text(d, spec_len);
+	i->spec_json = take_text(d, take_length32(d, TRACE_MAX_SPEC_BYTES));
 }
 
 int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
@@ -281,7 +300,7 @@ int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boun
 	if (!decoder_init(&d, f, TRACE_FRAME_READINGS))
 		return -EINVAL;
 	take_readings_head(&d.c, &h);
-	if (!cursor_ok(&d.c) || h.boundary > TRACE_END || h.record_bytes < TRACE_READING_BYTES ||
+	if (!cursor_ok(&d.c) || h.boundary > TRACE_TICK || h.record_bytes < TRACE_READING_BYTES ||
 	    (uint64_t)h.record_bytes * h.nr != d.c.left)
 		return -EINVAL;
 	*boundary = (enum trace_boundary)h.boundary;
@@ -319,5 +338,5 @@ void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading 
 
 uint64_t trace_reading_offset(const struct trace_frame *f, size_t i)
 {
-	return f->offset + TRACE_FRAME_HEADER_BYTES + reading_at(f, i);
+	return f->is_packed ? f->offset : f->offset + TRACE_FRAME_HEADER_BYTES + reading_at(f, i);
 }

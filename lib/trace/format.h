@@ -22,16 +22,26 @@ enum {
 	TRACE_HEADER_MAX_BYTES = 4096,    /* a later version may have a longer one */
 	TRACE_READINGS_HEAD_BYTES = 16,
 	TRACE_READING_BYTES = 56,
+	TRACE_RECORDS_HEAD_BYTES = 8, /* a multiple of 8: records stay aligned in the file */
+	TRACE_ID_BYTES = 24,
+	TRACE_SAMPLED_BYTES = 56,
+	TRACE_PACKED_HEAD_BYTES = 4,
 	TRACE_EVENTS_HEAD_BYTES = 8,
 	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings; its own length included */
 	TRACE_MAX_EVENTS = 4096,
 	TRACE_MAX_SPEC_BYTES = 4 << 20,
 	TRACE_MAX_ATTR_BYTES = 65536,
+	TRACE_MAX_FORMAT_BYTES = 65536,
+	TRACE_MAX_ITEMS = 65536, /* of an ids or a sampling frame */
 };
 
 /* Bits of the header's two feature words: a reader that does not know an incompatible bit must
- * refuse the file; unknown compatible bits mean nothing to it. None is defined yet. */
-enum { TRACE_INCOMPATIBLE_KNOWN = 0, TRACE_COMPATIBLE_KNOWN = 0 };
+ * refuse the file; unknown compatible bits mean nothing to it. */
+enum {
+	TRACE_FEATURE_ZSTD = 1 << 0, /* incompatible: frames may be packed */
+	TRACE_INCOMPATIBLE_KNOWN = TRACE_FEATURE_ZSTD,
+	TRACE_COMPATIBLE_KNOWN = 0,
+};
 
 /* On disk; converted field by field. */
 struct trace_header_bytes {
@@ -57,10 +67,16 @@ _Static_assert(sizeof(struct trace_header_bytes) == TRACE_HEADER_BYTES, "trace h
 /* Flags of the end frame. */
 enum { TRACE_END_IS_CUT = 1 };
 
+/* Flags of a frame; each is for files with its feature bit only. */
+enum {
+	/* payload: u32 length when unpacked, then one zstd frame; with TRACE_FEATURE_ZSTD */
+	TRACE_FRAME_PACKED = 1 << 0,
+};
+
 struct trace_frame_bytes {
 	uint32_t sync; /* TRACE_FRAME_SYNC */
 	uint16_t kind;
-	uint16_t flags;  /* 0; one that is ever used goes with an incompatible feature bit */
+	uint16_t flags;
 	uint32_t length; /* of the payload; zero bytes up to a multiple of 8 follow it */
 	uint32_t crc;    /* CRC-32C of kind, flags and length (8 bytes), then the payload */
 };

@@ -1,7 +1,8 @@
 /*
- * Hands out a trace frame by frame. Every frame is checked before it is seen; after damage the
- * next whole frame is sought by its sync word. Reads with pread into one buffer, not with mmap:
- * a file that shrinks would raise SIGBUS. Must not know what is in a frame, but for the end.
+ * Hands out a trace frame by frame. Every frame is checked, and unpacked, before it is seen; after
+ * damage the next whole frame is sought by its sync word. Reads with pread into one buffer, not
+ * with mmap: a file that shrinks would raise SIGBUS. Must not know what is in a frame, but for the
+ * end.
  */
 #include "trace/reader.h"
 
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "trace/format.h"
+#include "trace/pack.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -35,7 +37,9 @@ struct trace_reader {
 	size_t window_bytes;
 	uint8_t *memory; /* owned; of the window of a file */
 	size_t memory_bytes;
-	uint64_t wasted_bytes; /* checksummed for what was no frame */
+	struct trace_unpacker unpacker;
+	uint16_t known_flags;  /* of frames, in this file */
+	uint64_t wasted_bytes; /* checksummed or unpacked for what was no frame */
 	uint64_t nr_frames, nr_readings;
 	bool end_agrees, damaged;
 	struct trace_head head;
@@ -124,7 +128,7 @@ static const char *header_fault(const struct trace_reader *r, uint64_t at,
 
 	if (h->sync != TRACE_FRAME_SYNC)
 		return "no frame begins there";
-	if (h->flags)
+	if (h->flags & ~r->known_flags)
 		return "a frame with unknown flags";
 	if (total > TRACE_FRAME_MAX_BYTES)
 		return "a frame with an impossible length";
@@ -154,8 +158,29 @@ static bool frame_is_intact(const uint8_t *p, const struct trace_frame_bytes *h)
 	       is_zero(payload + h->length, -h->length % 8);
 }
 
-/* 1: *out is the frame at at; 0: there is none, for the reason *why; -errno. */
-static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *out,
+/* Puts the plain payload into *f, which has the packed one. 1; 0: it does not unpack; -ENOMEM. */
+static int unpack(struct trace_reader *r, struct trace_frame *f)
+{
+	uint32_t length = 0;
+	int rc = -EINVAL;
+
+	if (trace_unpacked_length(f->payload, f->length, &length))
+		rc = trace_unpack(&r->unpacker, f->payload, f->length, length);
+	if (rc == -EINVAL) {
+		/* its checksum was right, but frames can be nested: that is waste too */
+		r->wasted_bytes += (uint64_t)f->length + length;
+		return 0;
+	}
+	if (rc)
+		return rc;
+	f->is_packed = true;
+	f->payload = r->unpacker.data;
+	f->length = length;
+	return 1;
+}
+
+/* 1: *out is the frame at at, which ends at *end; 0: there is none, for the reason *why; -errno. */
+static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *out, uint64_t *end,
 		       const char **why)
 {
 	struct trace_frame_bytes h;
@@ -186,8 +211,10 @@ static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *
 		r->wasted_bytes += total;
 		return 0;
 	}
-	*out = (struct trace_frame){h.kind, at, p + TRACE_FRAME_HEADER_BYTES, h.length};
-	return 1;
+	*end = at + total;
+	*out = (struct trace_frame){h.kind, at, p + TRACE_FRAME_HEADER_BYTES, h.length, false};
+	*why = "a packed frame that does not unpack";
+	return h.flags & TRACE_FRAME_PACKED ? unpack(r, out) : 1;
 }
 
 static int read_error(const struct trace_reader *r, int rc, struct err *e)
@@ -199,13 +226,13 @@ static int read_error(const struct trace_reader *r, int rc, struct err *e)
 /* Goes on to the next whole frame, or to the end, and says so. */
 static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
 {
-	uint64_t start = r->at, at = start + 8;
+	uint64_t start = r->at, at = start + 8, end;
 	struct trace_frame f;
 	const char *ignored;
 	int rc = 0;
 
 	for (; at < r->size && at - start < RESYNC_MAX_BYTES; at += 8) {
-		rc = check_frame(r, at, &f, &ignored);
+		rc = check_frame(r, at, &f, &end, &ignored);
 		if (rc)
 			break;
 	}
@@ -227,12 +254,12 @@ static bool end_agrees(const struct trace_reader *r, const struct trace_frame *f
 }
 
 /* Keeps count, for the end frame to agree with. */
-static void account(struct trace_reader *r, const struct trace_frame *f)
+static void account(struct trace_reader *r, const struct trace_frame *f, uint64_t end)
 {
 	enum trace_boundary boundary;
 	size_t nr;
 
-	r->at = f->offset + trace_frame_total_bytes(f->length);
+	r->at = end;
 	r->end_agrees = f->kind == TRACE_FRAME_END && end_agrees(r, f);
 	r->nr_frames++;
 	if (trace_decode_readings(f, &boundary, &nr) == 0)
@@ -243,16 +270,17 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 {
 	struct trace_frame f = {0};
 	const char *why;
+	uint64_t end = 0;
 	int rc;
 
 	if (r->at >= r->size)
 		return 0;
-	rc = check_frame(r, r->at, &f, &why);
+	rc = check_frame(r, r->at, &f, &end, &why);
 	if (rc < 0)
 		return read_error(r, rc, e);
 	if (rc == 0)
 		return skip_damage(r, why, e);
-	account(r, &f);
+	account(r, &f, end);
 	*out = f;
 	return 1;
 }
@@ -300,18 +328,25 @@ static int damaged_header(const struct trace_reader *r, struct err *e)
 	return -EINVAL;
 }
 
+/* The incompatible ones. */
+static uint32_t features(const uint8_t *p)
+{
+	struct cursor c;
+
+	cursor_init(&c, p + offsetof(struct trace_header_bytes, incompatible), 4);
+	return cursor_le32(&c);
+}
+
 /* Of a header whose checksum is right: made for this reader? */
 static int check_version(const struct trace_reader *r, const uint8_t *p, struct err *e)
 {
-	uint32_t order, incompatible;
+	uint32_t order, incompatible = features(p);
 	uint16_t version;
 	struct cursor c;
 
 	cursor_init(&c, p + 8, TRACE_HEADER_BYTES - 8);
 	order = cursor_le32(&c);
 	version = cursor_le16(&c);
-	cursor_skip(&c, 2);
-	incompatible = cursor_le32(&c);
 	if (order != TRACE_BYTE_ORDER)
 		return damaged_header(r, e);
 	if (version == TRACE_VERSION && !(incompatible & ~(uint32_t)TRACE_INCOMPATIBLE_KNOWN))
@@ -386,6 +421,7 @@ static int start(struct trace_reader *r, struct trace_reader **out, struct err *
 	}
 	decode_head(p, &r->head);
 	r->at = header_length(p);
+	r->known_flags = features(p) & TRACE_FEATURE_ZSTD ? TRACE_FRAME_PACKED : 0;
 	*out = r;
 	return 0;
 }
@@ -460,6 +496,7 @@ void trace_reader_close(struct trace_reader *r)
 		return;
 	if (r->fd >= 0)
 		sys()->close(r->fd);
+	trace_unpacker_fini(&r->unpacker);
 	mem_free(r->memory);
 	mem_free(r->name);
 	mem_free(r);

@@ -1,7 +1,9 @@
 /*
  * Reads traces, whatever has happened to them: hands out one frame at a time, checked, and says
  * what was wrong with the rest. Allocates for one frame at a time, no more than the file holds and
- * at most 64 MiB; takes time in proportion to the file. One reader is for one thread at a time.
+ * at most 64 MiB, and as much again for a packed one, which may unpack to more than the file holds;
+ * takes time in proportion to the file and what it unpacks to. A reader is for one thread at a
+ * time.
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -21,6 +23,7 @@ struct trace_frame {
 	uint64_t offset; /* of the frame's header in the file */
 	const uint8_t *payload;
 	uint32_t length;
+	bool is_packed; /* it was, in the file: offsets inside it mean nothing there */
 };
 
 /* Opens dirfd/path (links are followed: it only reads) and checks the header. -EINVAL: not a trace
@@ -41,9 +44,11 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 bool trace_reader_is_whole(const struct trace_reader *r);
 
 /* Decoders of payloads; strings point into an arena-like store of the result that ..._fini frees.
- * Text is safe to show: what could steer a terminal or is not UTF-8 has become a space or '?'.
+ * Text is safe to show: what could steer a terminal or is not UTF-8 has become a space or '?'
+ * (tabs and newlines stay in the format of an event, which is read by lines).
  * Numbers are as written: kinds, states and a reading's event may be ones that are not known.
- * Ceilings: 4096 events, 4 MiB of spec. 0, -EINVAL (malformed, or another kind) or -ENOMEM. */
+ * Ceilings: 4096 events, 4 MiB of spec, 65536 ids, 64 KiB of format. 0, -EINVAL (malformed, or
+ * another kind) or -ENOMEM. */
 struct trace_events {
 	struct trace_event *item;
 	size_t nr;
@@ -61,10 +66,30 @@ int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
 /* text points to a NUL-terminated copy inside buf (cut at size). */
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
+/* The records of the frame: whose they are, of which CPU (UINT32_MAX: made), and their bytes
+ * (borrowed), whole records, as long as the frame is. Whether a record's own header tells the truth
+ * is for record.h to say. */
+int trace_decode_records(const struct trace_frame *f, enum trace_ring *ring, uint32_t *cpu,
+			 const uint8_t **records, size_t *len);
+/* Offset in the file of a record, by its place in the frame's records; in a packed frame: of the
+ * frame. */
+uint64_t trace_record_offset(const struct trace_frame *f, size_t at);
+struct trace_ids {
+	struct trace_id *item; /* owned */
+	size_t nr;
+};
+int trace_decode_ids(const struct trace_frame *f, struct trace_ids *out);
+void trace_ids_fini(struct trace_ids *ids);
+/* out->item is owned: trace_sampling_fini frees it. */
+int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);
+void trace_sampling_fini(struct trace_sampling *s);
+/* Borrowed, as long as the frame is; not terminated and not cleaned. */
+int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t *len);
 /* Number of readings in the frame, or -EINVAL; then one at a time, i below it. */
 int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boundary, size_t *nr);
 void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading *out);
-/* Offset in the file of reading i of the frame: what the raw printer prints. */
+/* Offset in the file of reading i of the frame: what the raw printer prints; in a packed frame: of
+ * the frame. */
 uint64_t trace_reading_offset(const struct trace_frame *f, size_t i);
 
 #endif

@@ -7,6 +7,9 @@
 
 #include "base/str.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 /* Length of the harmless character at s, or 0. */
 static size_t harmless_length(const char *s, size_t left)
 {
@@ -21,13 +24,29 @@ static size_t harmless_length(const char *s, size_t left)
 	return c == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
 }
 
-void trace_text_clean(char *s, size_t len)
+static bool is_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
+static void clean(char *s, size_t len, const char *kept)
 {
 	for (size_t i = 0, n; i < len; i += n) {
 		n = harmless_length(s + i, len - i);
 		if (n)
 			continue;
-		s[i] = s[i] == '\t' || s[i] == '\n' || s[i] == '\r' ? ' ' : '?';
+		if (!is_of(s[i], kept))
+			s[i] = is_of(s[i], "\t\n\r") ? ' ' : '?';
 		n = 1;
 	}
+}
+
+void trace_text_clean(char *s, size_t len)
+{
+	clean(s, len, "");
+}
+
+void trace_text_clean_lines(char *s, size_t len)
+{
+	clean(s, len, "\t\n");
 }

@@ -13,5 +13,7 @@
  * becomes '?'.
  */
 void trace_text_clean(char *s, size_t len);
+/* As above, but tabs and newlines stay: for text that is read line by line. */
+void trace_text_clean_lines(char *s, size_t len);
 
 #endif

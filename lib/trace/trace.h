@@ -14,15 +14,26 @@
 
 /* Kinds of frames; the numbers are the file's: only append. */
 enum trace_frame_kind {
-	TRACE_FRAME_INFO = 1,     /* what was measured, by what, on what */
-	TRACE_FRAME_EVENTS = 2,   /* the resolved events */
-	TRACE_FRAME_CLOCKS = 3,   /* a clock triple */
-	TRACE_FRAME_READINGS = 4, /* raw readings of one boundary */
-	TRACE_FRAME_NOTE = 5,     /* a warning in words */
-	TRACE_FRAME_END = 6,      /* totals: the trace is whole */
+	TRACE_FRAME_INFO = 1,      /* what was measured, by what, on what */
+	TRACE_FRAME_EVENTS = 2,    /* the resolved events */
+	TRACE_FRAME_CLOCKS = 3,    /* a clock triple */
+	TRACE_FRAME_READINGS = 4,  /* raw readings of one boundary */
+	TRACE_FRAME_NOTE = 5,      /* a warning in words */
+	TRACE_FRAME_END = 6,       /* totals: the trace is whole */
+	TRACE_FRAME_RECORDS = 7,   /* whole records as the kernel wrote them into a ring */
+	TRACE_FRAME_IDS = 8,       /* which event a record's id means on this CPU */
+	TRACE_FRAME_SAMPLING = 9,  /* what became of the samples of the iteration */
+	TRACE_FRAME_KALLSYMS = 10, /* lines of /proc/kallsyms */
 };
 
-enum trace_boundary { TRACE_START = 0, TRACE_END = 1 };
+enum trace_boundary {
+	TRACE_START = 0,
+	TRACE_END = 1,
+	TRACE_TICK = 2, /* between them, at the timebase's pace */
+};
+
+/* The iteration and the trace number of a session's common file, which is of no CPU. */
+enum { TRACE_COMMON = UINT32_MAX };
 
 /* The header's fields, in host form. */
 struct trace_head {
@@ -50,7 +61,9 @@ struct trace_event {
 	uint32_t id;    /* group << 11 | number */
 	uint32_t kind;  /* enum event_kind */
 	uint32_t scope; /* enum event_scope */
-	uint32_t flags; /* the spec's flags: os 1, user 2, pc 4, last_branch 8, timebase 16 */
+	uint32_t flags; /* the spec's flags: os 1, user 2, pc 4, last_branch 8, timebase 16,
+			 callchain 32, user_stack 64, precise 128, pinned 256, no_idle 512, guest
+			 1024, host 2048 */
 	uint64_t rate;
 	uint32_t state; /* enum reading_state at the start of the session: READING_OK or why not */
 	uint32_t perf_group; /* which perf_event group on each CPU, from 0; UINT32_MAX: none */
@@ -62,6 +75,47 @@ struct trace_event {
 	const void *attr;
 	uint32_t attr_bytes; /* 0: not a perf event */
 	double scale; /* what is shown = count × scale; 0 stands for 1 (read back: 0 or above) */
+	uint64_t frequency; /* of the spec, in Hz: the kernel adapts the period; 0: none */
+	/* The fields of a tracepoint, as tracefs's format file has them ("\tfield:…" lines, the
+	 * common ones too): what the raw bytes of its samples mean; "". */
+	const char *format;
+};
+
+/* Of TRACE_FRAME_RECORDS: whose records they are. */
+enum trace_ring {
+	TRACE_RING_SAMPLES = 0, /* of the events of the trace's CPU */
+	TRACE_RING_SIDE_BAND =
+	    1,               /* tasks, mappings, kernel symbols: what became of them on a CPU */
+	TRACE_RING_MADE = 2, /* the same, made by cpuperf from /proc for what was there before */
+};
+
+/* One perf event as opened on the trace's CPU; group by group, the leader first. */
+struct trace_id {
+	uint64_t id;       /* in the IDENTIFIER of samples and the id of other records */
+	uint32_t event;    /* place in the events frame; UINT32_MAX: the side-band's */
+	uint32_t instance; /* as in readings: which part of the event on this CPU */
+	uint32_t attr;     /* which of the event's attrs, from 0 */
+	uint32_t group;    /* on this CPU; members in the order of their counts in a sample */
+};
+
+/* What became of the samples of one perf event in the iteration. */
+struct trace_sampled {
+	uint32_t event, instance; /* as in readings */
+	uint64_t samples;         /* taken and in the trace */
+	uint64_t idle;            /* of them: of the idle task */
+	uint64_t weight;          /* the sum of their periods */
+	uint64_t lost;            /* by the kernel's count of the event; UINT64_MAX: not told */
+	uint64_t throttled, unthrottled; /* so often the kernel paused and resumed it */
+};
+
+struct trace_sampling {
+	uint64_t ring_bytes;                   /* 0: no ring */
+	uint64_t max_rate_start, max_rate_end; /* kernel.perf_event_max_sample_rate; 0: not known */
+	uint64_t idle_ns; /* of the CPU in the iteration, by /proc/stat; UINT64_MAX: not known */
+	uint64_t lost;    /* records, by what the ring says */
+	uint64_t ticks, ticks_missed; /* TRACE_TICK readings of the session: taken; passed by */
+	const struct trace_sampled *item;
+	size_t nr;
 };
 
 struct trace_note {
@@ -74,7 +128,7 @@ struct trace_totals {
 	uint64_t start_ns, end_ns; /* of the iteration, CLOCK_MONOTONIC */
 	uint64_t nr_frames;        /* before the end frame */
 	uint64_t nr_readings;
-	uint64_t lost, throttled; /* records; 0 in tally mode */
+	uint64_t lost, throttled; /* records lost, pauses of events; 0 in tally mode */
 	uint64_t bytes;           /* of the file before the end frame */
 	bool is_cut;              /* the session was ended in this iteration */
 };

@@ -3,25 +3,17 @@
  * What all traces of a session have in common is encoded once and copied. The bytes are those of
  * format.h. Must not know where the numbers come from, nor any event's meaning.
  */
-#include "trace/writer.h"
-
-#include "base/buf.h"
 #include "base/crc32c.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "trace/format.h"
+#include "trace/frame.h"
+#include "trace/internal.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-
-struct trace_writer {
-	struct buf common; /* frames of every trace; its error sticks until they are set anew */
-	struct buf bytes;  /* the trace at hand, from its first byte; empty: none begun */
-	uint64_t nr_common_frames;
-	uint64_t nr_frames, nr_readings; /* of the trace at hand */
-};
 
 struct trace_writer *trace_writer_new(void)
 {
@@ -56,29 +48,25 @@ static void put_le32(struct buf *b, size_t at, uint32_t v)
 }
 
 /* Opens a frame; its offset in b is for frame_end. */
-static size_t frame_begin(struct buf *b, enum trace_frame_kind kind)
+static size_t frame_begin(struct buf *b)
 {
 	size_t at = b->len;
 
-	buf_le32(b, TRACE_FRAME_SYNC);
-	buf_le16(b, (uint16_t)kind);
-	buf_le16(b, 0);
-	buf_fill(b, 0, 8); /* length and crc, when they are known */
+	buf_fill(b, 0, TRACE_FRAME_HEADER_BYTES);
 	return at;
 }
 
-static void frame_end(struct buf *b, size_t at)
+static void frame_end(struct buf *b, size_t at, enum trace_frame_kind kind)
 {
 	size_t length = b->len - at - TRACE_FRAME_HEADER_BYTES;
-	uint32_t crc;
+	uint8_t *header;
 
 	buf_fill(b, 0, -length % 8);
 	if (buf_error(b))
 		return;
-	put_le32(b, at + offsetof(struct trace_frame_bytes, length), (uint32_t)length);
-	crc = crc32c(0, b->data + at + offsetof(struct trace_frame_bytes, kind), 8);
-	crc = crc32c(crc, b->data + at + TRACE_FRAME_HEADER_BYTES, length);
-	put_le32(b, at + offsetof(struct trace_frame_bytes, crc), crc);
+	header = (uint8_t *)b->data + at;
+	trace_frame_header(header, (uint16_t)kind, 0,
+			   &(struct iovec){header + TRACE_FRAME_HEADER_BYTES, length}, 1);
 }
 
 static void add_string16(struct buf *b, const char *s)
@@ -99,23 +87,31 @@ static void add_strings16(struct buf *b, const char *const *s, size_t nr)
 		add_string16(b, s[i]);
 }
 
+static void add_string32(struct buf *b, const char *s, size_t max_bytes)
+{
+	size_t len = s ? strlen(s) : 0;
+
+	if (len > max_bytes) {
+		fail(b, -EFBIG);
+		return;
+	}
+	buf_le32(b, (uint32_t)len);
+	buf_add(b, s, len);
+}
+
 static void add_info(struct buf *b, const struct trace_info *info)
 {
 	const char *const strings[] = {info->tool, info->kernel, info->cpu_model, info->config_name,
 				       info->model_name};
-	size_t spec_len = info->spec_json ? strlen(info->spec_json) : 0;
-	size_t at = frame_begin(b, TRACE_FRAME_INFO);
+	size_t at = frame_begin(b);
 
-	if (spec_len > TRACE_MAX_SPEC_BYTES)
-		fail(b, -EFBIG);
 	buf_le64(b, info->duration_ns);
 	buf_le64(b, info->num_iterations);
 	buf_le32(b, info->user_hz);
 	buf_le32(b, info->page_bytes);
 	add_strings16(b, strings, sizeof(strings) / sizeof(strings[0]));
-	buf_le32(b, (uint32_t)spec_len);
-	buf_add(b, info->spec_json, spec_len);
-	frame_end(b, at);
+	add_string32(b, info->spec_json, TRACE_MAX_SPEC_BYTES);
+	frame_end(b, at, TRACE_FRAME_INFO);
 }
 
 /* IEEE 754 binary64, its bits as an integer. */
@@ -147,13 +143,15 @@ static void add_event(struct buf *b, const struct trace_event *v)
 	buf_add(b, v->attr, v->attr_bytes);
 	add_strings16(b, strings, sizeof(strings) / sizeof(strings[0]));
 	add_real(b, v->scale);
+	buf_le64(b, v->frequency);
+	add_string32(b, v->format, TRACE_MAX_FORMAT_BYTES);
 	if (!buf_error(b))
 		put_le32(b, at, (uint32_t)(b->len - at - 4));
 }
 
 static void add_events(struct buf *b, const struct trace_event *events, size_t nr)
 {
-	size_t at = frame_begin(b, TRACE_FRAME_EVENTS);
+	size_t at = frame_begin(b);
 
 	if (nr > TRACE_MAX_EVENTS)
 		fail(b, -EFBIG);
@@ -161,7 +159,7 @@ static void add_events(struct buf *b, const struct trace_event *events, size_t n
 	buf_le32(b, 0);
 	for (size_t i = 0; i < nr && !buf_error(b); i++)
 		add_event(b, &events[i]);
-	frame_end(b, at);
+	frame_end(b, at, TRACE_FRAME_EVENTS);
 }
 
 int trace_writer_set_common(struct trace_writer *w, const struct trace_info *info,
@@ -204,11 +202,27 @@ static void add_header(struct buf *b, const struct trace_head *h)
 		buf_le32(b, crc32c(0, b->data, b->len));
 }
 
-int trace_writer_begin(struct trace_writer *w, const struct trace_head *head)
+void trace_writer_features(struct trace_writer *w, uint32_t incompatible)
+{
+	enum { AT = offsetof(struct trace_header_bytes, crc) };
+
+	put_le32(&w->bytes, offsetof(struct trace_header_bytes, incompatible), incompatible);
+	put_le32(&w->bytes, AT, crc32c(0, w->bytes.data, AT));
+}
+
+void trace_writer_more(struct trace_writer *w)
 {
 	buf_reset(&w->bytes);
-	w->nr_frames = w->nr_common_frames;
+	w->has_header = false;
+	w->nr_frames = 0;
 	w->nr_readings = 0;
+}
+
+int trace_writer_begin(struct trace_writer *w, const struct trace_head *head)
+{
+	trace_writer_more(w);
+	w->has_header = true;
+	w->nr_frames = w->nr_common_frames;
 	fail(&w->bytes, buf_error(&w->common));
 	add_header(&w->bytes, head);
 	buf_add(&w->bytes, w->common.data, w->common.len);
@@ -217,12 +231,12 @@ int trace_writer_begin(struct trace_writer *w, const struct trace_head *head)
 
 void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *clocks)
 {
-	size_t at = frame_begin(&w->bytes, TRACE_FRAME_CLOCKS);
+	size_t at = frame_begin(&w->bytes);
 
 	buf_le64(&w->bytes, clocks->monotonic_ns);
 	buf_le64(&w->bytes, clocks->boottime_ns);
 	buf_le64(&w->bytes, clocks->realtime_ns);
-	frame_end(&w->bytes, at);
+	frame_end(&w->bytes, at, TRACE_FRAME_CLOCKS);
 	w->nr_frames++;
 }
 
@@ -245,7 +259,7 @@ static void add_reading(struct buf *b, const struct reading *r)
 void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 			   const struct reading *readings, size_t nr)
 {
-	size_t at = frame_begin(&w->bytes, TRACE_FRAME_READINGS);
+	size_t at = frame_begin(&w->bytes);
 
 	buf_le32(&w->bytes, boundary);
 	buf_le32(&w->bytes, TRACE_READING_BYTES);
@@ -253,53 +267,147 @@ void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 	buf_le32(&w->bytes, 0);
 	for (size_t i = 0; i < nr && !buf_error(&w->bytes); i++)
 		add_reading(&w->bytes, &readings[i]);
-	frame_end(&w->bytes, at);
+	frame_end(&w->bytes, at, TRACE_FRAME_READINGS);
 	w->nr_frames++;
 	w->nr_readings += nr;
 }
 
+/* What stands before items of the same length. */
+static void add_list(struct buf *b, uint32_t item_bytes, size_t nr)
+{
+	if (nr > TRACE_MAX_ITEMS)
+		fail(b, -EFBIG);
+	buf_le32(b, item_bytes);
+	buf_le32(b, (uint32_t)nr);
+}
+
 void trace_writer_note(struct trace_writer *w, const struct trace_note *note)
 {
-	size_t at = frame_begin(&w->bytes, TRACE_FRAME_NOTE);
+	size_t at = frame_begin(&w->bytes);
 
 	buf_le64(&w->bytes, note->time_ns);
 	add_string16(&w->bytes, note->text);
-	frame_end(&w->bytes, at);
+	frame_end(&w->bytes, at, TRACE_FRAME_NOTE);
 	w->nr_frames++;
 }
 
-static void add_end(struct trace_writer *w, const struct trace_totals *totals)
+void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr)
 {
 	struct buf *b = &w->bytes;
-	uint64_t bytes = b->len;
-	size_t at = frame_begin(b, TRACE_FRAME_END);
+	size_t at = frame_begin(b);
+
+	add_list(b, TRACE_ID_BYTES, nr);
+	for (size_t i = 0; i < nr && !buf_error(b); i++) {
+		buf_le64(b, ids[i].id);
+		buf_le32(b, ids[i].event);
+		buf_le32(b, ids[i].instance);
+		buf_le32(b, ids[i].attr);
+		buf_le32(b, ids[i].group);
+	}
+	frame_end(b, at, TRACE_FRAME_IDS);
+	w->nr_frames++;
+}
+
+static void add_sampled(struct buf *b, const struct trace_sampled *s)
+{
+	buf_le32(b, s->event);
+	buf_le32(b, s->instance);
+	buf_le64(b, s->samples);
+	buf_le64(b, s->idle);
+	buf_le64(b, s->weight);
+	buf_le64(b, s->lost);
+	buf_le64(b, s->throttled);
+	buf_le64(b, s->unthrottled);
+}
+
+void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *s)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
+
+	buf_le64(b, s->ring_bytes);
+	buf_le64(b, s->max_rate_start);
+	buf_le64(b, s->max_rate_end);
+	buf_le64(b, s->idle_ns);
+	buf_le64(b, s->lost);
+	buf_le64(b, s->ticks);
+	buf_le64(b, s->ticks_missed);
+	add_list(b, TRACE_SAMPLED_BYTES, s->nr);
+	for (size_t i = 0; i < s->nr && !buf_error(b); i++)
+		add_sampled(b, &s->item[i]);
+	frame_end(b, at, TRACE_FRAME_SAMPLING);
+	w->nr_frames++;
+}
+
+void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t cpu,
+			  const void *records, size_t len)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
+
+	if (len % 8)
+		fail(b, -EINVAL);
+	buf_le32(b, ring);
+	buf_le32(b, cpu);
+	buf_add(b, records, len);
+	frame_end(b, at, TRACE_FRAME_RECORDS);
+	w->nr_frames++;
+}
+
+void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len)
+{
+	size_t at = frame_begin(&w->bytes);
+
+	buf_add(&w->bytes, text, len);
+	frame_end(&w->bytes, at, TRACE_FRAME_KALLSYMS);
+	w->nr_frames++;
+}
+
+void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
 
 	buf_le64(b, totals->start_ns);
 	buf_le64(b, totals->end_ns);
-	buf_le64(b, w->nr_frames);
-	buf_le64(b, w->nr_readings);
+	buf_le64(b, totals->nr_frames);
+	buf_le64(b, totals->nr_readings);
 	buf_le64(b, totals->lost);
 	buf_le64(b, totals->throttled);
-	buf_le64(b, bytes);
+	buf_le64(b, totals->bytes);
 	buf_le64(b, totals->is_cut ? TRACE_END_IS_CUT : 0);
-	frame_end(b, at);
+	frame_end(b, at, TRACE_FRAME_END);
+}
+
+int trace_writer_check(const struct trace_writer *w, bool has_header, const char *path,
+		       struct err *e)
+{
+	int rc = buf_error(&w->bytes);
+
+	if (w->has_header != has_header)
+		return err_set_at(e, -EINVAL, path, 0, 0,
+				  has_header ? "no trace was begun"
+					     : "what was begun is another trace");
+	if (rc)
+		err_set_at(e, rc, path, 0, 0, "the trace cannot be built: %s", strerror(-rc));
+	return rc;
 }
 
 int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
 			const struct trace_totals *totals, struct err *e)
 {
+	struct trace_totals t = *totals;
 	int rc;
 
-	if (!w->bytes.len && !buf_error(&w->bytes))
-		return err_set_at(e, -EINVAL, path, 0, 0, "no trace was begun");
-	add_end(w, totals);
-	rc = buf_error(&w->bytes);
-	if (rc)
-		err_set_at(e, rc, path, 0, 0, "the trace cannot be built: %s", strerror(-rc));
-	else
+	t.nr_frames = w->nr_frames;
+	t.nr_readings = w->nr_readings;
+	t.bytes = w->bytes.len;
+	trace_writer_end(w, &t);
+	rc = trace_writer_check(w, true, path, e);
+	if (rc == 0)
 		rc = io_write_atomic(dirfd, name, path, w->bytes.data, w->bytes.len, trace_is_trace,
 				     e);
-	buf_reset(&w->bytes);
+	trace_writer_more(w);
 	return rc;
 }
 

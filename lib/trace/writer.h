@@ -1,6 +1,7 @@
 /*
- * Writes traces. A trace is gathered in memory and appears under its name, whole, at commit.
- * Knows nothing of events but the numbers it is given.
+ * Writes traces. A trace is gathered in memory and appears under its name, whole, at commit; or it
+ * goes bit by bit into a file that grows (file.h). Knows nothing of events but the numbers it is
+ * given.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -27,6 +28,16 @@ void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *cloc
 void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 			   const struct reading *readings, size_t nr);
 void trace_writer_note(struct trace_writer *w, const struct trace_note *note);
+void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr);
+void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *s);
+/* Records that are gathered in memory: those that are made, and those kept back at a boundary.
+ * len: a multiple of 8. */
+void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t cpu,
+			  const void *records, size_t len);
+/* Lines of /proc/kallsyms as they are. */
+void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len);
+/* Forgets what was gathered (errors too): frames that follow are for a file that grows (file.h). */
+void trace_writer_more(struct trace_writer *w);
 /*
  * Adds the end frame and puts the file at dirfd/name (path is for messages): a new file of mode
  * 0600, links not followed, an existing file replaced only if it is a cpuperf trace. On failure

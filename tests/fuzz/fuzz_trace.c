@@ -31,6 +31,15 @@ static void check_text(const char *s)
 	}
 }
 
+/* The same of text that is made of lines. */
+static void check_lines(const char *s)
+{
+	for (; *s; s++) {
+		require((unsigned char)*s >= 0x20 || *s == '\t' || *s == '\n');
+		require(*s != 0x7f);
+	}
+}
+
 static volatile uint32_t touched; /* so that reading is not optimised away */
 
 static void check_events(const struct trace_frame *f)
@@ -47,6 +56,7 @@ static void check_events(const struct trace_frame *f)
 
 		for (size_t k = 0; k < sizeof(text) / sizeof(text[0]); k++)
 			check_text(text[k]);
+		check_lines(v->format);
 		require(!v->attr == !v->attr_bytes);
 		touched ^= crc32c(0, v->attr, v->attr_bytes); /* all of it is there */
 	}
@@ -77,9 +87,14 @@ static void check_note(const struct trace_frame *f)
 		check_text(note.text);
 }
 
+/* Where places in the payload of the frame end, in the file. */
+static uint64_t end_of(const struct trace_frame *f)
+{
+	return f->offset + TRACE_FRAME_HEADER_BYTES + f->length;
+}
+
 static void check_readings(const struct trace_frame *f)
 {
-	uint64_t end = f->offset + TRACE_FRAME_HEADER_BYTES + f->length;
 	enum trace_boundary boundary;
 	struct reading r;
 	size_t nr;
@@ -88,8 +103,48 @@ static void check_readings(const struct trace_frame *f)
 		return;
 	for (size_t i = 0; i < nr; i++) {
 		trace_decode_reading(f, i, &r);
-		require(trace_reading_offset(f, i) + TRACE_READING_BYTES <= end);
+		require(trace_reading_offset(f, i) + TRACE_READING_BYTES <= end_of(f));
 	}
+}
+
+static void check_records(const struct trace_frame *f)
+{
+	const uint8_t *records;
+	enum trace_ring ring;
+	uint32_t cpu;
+	size_t len;
+
+	if (trace_decode_records(f, &ring, &cpu, &records, &len) != 0)
+		return;
+	require(ring <= TRACE_RING_MADE && len % 8 == 0 && len <= f->length);
+	require(trace_record_offset(f, len) <= end_of(f));
+	touched ^= crc32c(cpu, records, len);
+}
+
+static void check_lists(const struct trace_frame *f)
+{
+	struct trace_sampling s;
+	struct trace_ids ids;
+
+	if (trace_decode_ids(f, &ids) == 0) {
+		require(ids.nr <= TRACE_MAX_ITEMS && ids.nr * TRACE_ID_BYTES <= f->length);
+		touched ^= crc32c(0, ids.item, ids.nr * sizeof(*ids.item));
+		trace_ids_fini(&ids);
+	}
+	if (trace_decode_sampling(f, &s) == 0) {
+		require(s.nr <= TRACE_MAX_ITEMS && s.nr * TRACE_SAMPLED_BYTES <= f->length);
+		touched ^= crc32c(0, s.item, s.nr * sizeof(*s.item));
+		trace_sampling_fini(&s);
+	}
+}
+
+static void check_kallsyms(const struct trace_frame *f)
+{
+	const char *text;
+	size_t len;
+
+	if (trace_decode_kallsyms(f, &text, &len) == 0)
+		touched ^= crc32c(0, text, len);
 }
 
 static void check_frame(const struct trace_frame *f)
@@ -101,6 +156,9 @@ static void check_frame(const struct trace_frame *f)
 	check_events(f);
 	check_readings(f);
 	check_note(f);
+	check_records(f);
+	check_lists(f);
+	check_kallsyms(f);
 	if (trace_decode_clocks(f, &clocks) == 0)
 		require(f->kind == TRACE_FRAME_CLOCKS && f->length >= 24);
 	if (trace_decode_end(f, &totals) == 0)
@@ -113,6 +171,7 @@ static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size
 {
 	uint64_t at = TRACE_HEADER_BYTES;
 	size_t nr_frames = 0, nr_damages = 0;
+	bool is_packed = false;
 	struct trace_frame f;
 	struct err e = {0};
 	int rc;
@@ -126,13 +185,19 @@ static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size
 		}
 		nr_frames++;
 		require(f.offset >= at && f.offset % 8 == 0);
-		require(f.payload == data + f.offset + TRACE_FRAME_HEADER_BYTES);
-		at = f.offset + trace_frame_total_bytes(f.length);
+		is_packed = f.is_packed;
+		if (is_packed) { /* how long it is in the file is not told */
+			require(trace_frame_total_bytes(f.length) <= TRACE_FRAME_MAX_BYTES);
+			at = f.offset + TRACE_FRAME_HEADER_BYTES;
+		} else {
+			require(f.payload == data + f.offset + TRACE_FRAME_HEADER_BYTES);
+			at = f.offset + trace_frame_total_bytes(f.length);
+		}
 		require(at <= size);
 		check_frame(&f);
 	}
 	require(e.code == 0);
-	require(!trace_reader_is_whole(r) || (at == size && nr_damages == 0));
+	require(!trace_reader_is_whole(r) || (nr_damages == 0 && (is_packed || at == size)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -163,24 +228,28 @@ static uint32_t get_le32(const uint8_t *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+/* Whether frames may be packed stays as it is. */
 static void mend_header(uint8_t *p)
 {
-	static const uint8_t first[] = TRACE_MAGIC "\x04\x03\x02\x01\x01\0\xc0\0\0\0\0";
+	static const uint8_t first[] = TRACE_MAGIC "\x04\x03\x02\x01\x01\0\xc0";
+	uint32_t features = get_le32(p + 16) & TRACE_INCOMPATIBLE_KNOWN;
 
-	memcpy(p, first, 20); /* up to the incompatible features */
+	memcpy(p, first, 16);
+	put_le32(p + 16, features);
 	put_le32(p + TRACE_HEADER_BYTES - 4, crc32c(0, p, TRACE_HEADER_BYTES - 4));
 }
 
 /* A right frame of what is at p, kind and payload kept; its size. A length that does not fit
  * becomes one that does. */
-static size_t mend_frame(uint8_t *p, size_t left)
+static size_t mend_frame(uint8_t *p, size_t left, uint8_t flags)
 {
 	uint32_t length = get_le32(p + 8);
 
 	if (trace_frame_total_bytes(length) > left)
 		length = (uint32_t)(left - TRACE_FRAME_HEADER_BYTES) & ~7u;
 	put_le32(p, TRACE_FRAME_SYNC);
-	p[5] = p[6] = p[7] = 0;
+	p[5] = p[7] = 0;
+	p[6] &= flags;
 	put_le32(p + 8, length);
 	memset(p + TRACE_FRAME_HEADER_BYTES + length, 0, -length % 8);
 	put_le32(p + 12, crc32c(crc32c(0, p + 4, 8), p + TRACE_FRAME_HEADER_BYTES, length));
@@ -190,11 +259,14 @@ static size_t mend_frame(uint8_t *p, size_t left)
 /* One time in eight the damage stays. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
+	uint8_t flags;
+
 	size = LLVMFuzzerMutate(data, size, max_size);
 	if (seed % 8 == 0 || size < TRACE_HEADER_BYTES)
 		return size;
 	mend_header(data);
+	flags = data[16] & TRACE_FEATURE_ZSTD ? TRACE_FRAME_PACKED : 0;
 	for (size_t at = TRACE_HEADER_BYTES; size - at >= TRACE_FRAME_HEADER_BYTES;)
-		at += mend_frame(data + at, size - at);
+		at += mend_frame(data + at, size - at, flags);
 	return size;
 }

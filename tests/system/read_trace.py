@@ -2,15 +2,18 @@
 """Reads cpuperf traces; written from schemas/trace-format.md alone, shares no line with lib/trace.
 read_trace.py FILE... prints JSON lines: the header, then each frame, of each trace.
 read_trace.py --counts FILE... prints CSV: what each event of each trace counted, unscaled.
-Exit status 1 if anything was damaged, cut or no trace. """
-import csv, functools, json, struct, sys
+Exit status 1 if anything was damaged, cut or no trace, or packed where there is no libzstd. """
+import csv, ctypes, functools, json, struct, sys
 
 # name:type; a type of struct, or a length and that many bytes: text16, text32, bytes32
 HEADER = """byte_order:I version:H header_bytes:H incompatible:I compatible:I session_id:16s
     boot_id:16s iteration:I trace:I cpu:I nr_traces:I host:64s machine:16s"""
 EVENT = """bytes:I id:I kind:I scope:I flags:I rate:Q state:I perf_group:I attr:bytes32 group:text16
     name:text16 label:text16 unit:text16 description:text16 source:text16 reason:text16"""
+EVENT_LATER = "scale:d", "frequency:Q", "format:text32"  # not in older traces
 READING = "event:I instance:I state:I reserved:I time_ns:Q raw:Q enabled_ns:Q running_ns:Q base:Q"
+ID = "id:Q event:I instance:I attr:I group:I"
+SAMPLED = "event:I instance:I samples:Q idle:Q weight:Q lost:Q throttled:Q unthrottled:Q"
 FRAMES = {
     1: ("info", """duration_ns:Q num_iterations:Q user_hz:I page_bytes:I tool:text16 kernel:text16
         cpu_model:text16 config_name:text16 model_name:text16 spec_json:text32"""),
@@ -19,7 +22,18 @@ FRAMES = {
     4: ("readings", "boundary:I record_bytes:I nr:I reserved:I"),
     5: ("note", "time_ns:Q text:text16"),
     6: ("end", "start_ns:Q end_ns:Q nr_frames:Q nr_readings:Q lost:Q throttled:Q bytes:Q"),
+    7: ("records", "ring:I cpu:I"),
+    8: ("ids", "item_bytes:I nr:I"),
+    9: ("sampling", """ring_bytes:Q max_rate_start:Q max_rate_end:Q idle_ns:Q lost:Q ticks:Q
+        ticks_missed:Q item_bytes:I nr:I"""),
+    10: ("kallsyms", ""),
 }
+ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),
+         "sampling": ("item_bytes", SAMPLED)}
+SIDE_BAND = (1, 2)  # rings whose records end with these fields:
+SAMPLE_ID = "pid:I tid:I time_ns:Q"
+PACKED = 1  # flag of a frame, and the feature bit that allows it
+MAX_BYTES = 64 << 20
 STATES = ["", "ok", "offline", "not supported", "no permission", "limit reached", "failed"]
 HAS_RAW, VALUE, SHARE = ("ok", "offline"), 2, 3  # states; kinds
 COLUMNS = """iteration trace cpu group event label state
@@ -47,17 +61,65 @@ def fields(layout, data, at=0):
         out[name] = value.hex() if isinstance(value, bytes) else value
     return out, at
 
+@functools.lru_cache
+def libzstd():
+    try:
+        return ctypes.CDLL("libzstd.so.1")
+    except OSError:
+        return None
+
+def unpack(payload):
+    """The plain payload of a packed frame; None: there is no zstd here."""
+    length, = struct.unpack_from("<I", payload)
+    if length > MAX_BYTES - 16:
+        raise ValueError("too long")
+    zstd, size, packed = libzstd(), ctypes.c_size_t, payload[4:]
+    if not zstd:
+        return None
+    out = ctypes.create_string_buffer(length)
+    zstd.ZSTD_decompress.restype = zstd.ZSTD_findFrameCompressedSize.restype = size
+    if (zstd.ZSTD_findFrameCompressedSize(packed, size(len(packed))) != len(packed) or
+            zstd.ZSTD_decompress(out, size(length), packed, size(len(packed))) != length):
+        raise ValueError("does not unpack")
+    return out.raw
+
+def event(payload, at):
+    d, place = fields(EVENT, payload, at)
+    end = at + 4 + d["bytes"]
+    for layout in EVENT_LATER:
+        later, place = fields(layout, payload[:end], place) if place < end else ({}, place)
+        d.update(later)
+    return d, end
+
+def record(ring, payload, at):
+    d = fields("type:I misc:H size:H", payload, at)[0]
+    end = at + d["size"]
+    if d["size"] < 8 or d["size"] % 8 or end > len(payload):
+        raise ValueError(f"a record of {d['size']} bytes")
+    if ring in SIDE_BAND:
+        d.update(fields(SAMPLE_ID, payload[:end], max(end - 16, at + 8))[0])
+    return {**d, "bytes": payload[at + 8:end].hex()}, end
+
 def decode(kind, payload):
     name, layout = FRAMES.get(kind, (kind, ""))
     d, at = fields(layout, payload)
     if name == "events":
         d["events"] = []
         while len(d["events"]) < d["nr"]:
-            d["events"].append(fields(EVENT, payload, at)[0])
-            at += 4 + d["events"][-1]["bytes"]
-    if name == "readings":
-        places = range(at, len(payload), d["record_bytes"])
-        d["readings"] = [fields(READING, payload, place)[0] for place in places]
+            one, at = event(payload, at)
+            d["events"].append(one)
+    if name in ITEMS:
+        size, item = ITEMS[name]
+        places = range(at, at + d["nr"] * d[size], d[size])
+        d["readings" if name == "readings" else "items"] = [
+            fields(item, payload, place)[0] for place in places]
+    if name == "records":
+        d["records"] = []
+        while at < len(payload):
+            one, at = record(d["ring"], payload, at)
+            d["records"].append(one)
+    if name == "kallsyms":
+        d["lines"] = payload.decode("utf-8", "replace").splitlines()
     return {"frame": name, **d}
 
 def header(data):
@@ -67,38 +129,50 @@ def header(data):
     end = d["header_bytes"] - 4
     if end < 188 or data[end:end + 4] != struct.pack("<I", crc32c(data[:end])):
         raise ValueError("the header is damaged")
-    if (d["byte_order"], d["version"], d["incompatible"]) != (0x01020304, 1, 0):
+    if (d["byte_order"], d["version"], d["incompatible"] & ~PACKED) != (0x01020304, 1, 0):
         raise ValueError("of a version that is not known")
     return d
 
-def intact(data, at):
-    """Kind, payload and end of the frame at a place; None if there is no intact one."""
+def intact(data, at, features):
+    """Kind, payload (None: cannot be unpacked here) and end of the frame at a place; None if there
+    is no intact one."""
     sync, kind, flags, length, crc = struct.unpack("<4sHHII", data[at:at + 16].ljust(16, b"\0"))
     stop, end = at + 16 + length, at + 16 + (length + 7) // 8 * 8
-    if sync != b"#FRM" or flags or end > len(data) or end - at > 64 << 20 or any(data[stop:end]):
+    if (sync != b"#FRM" or flags & ~(features & PACKED) or end > len(data) or
+            end - at > MAX_BYTES or any(data[stop:end])):
         return None
-    good = crc32c(data[at + 4:at + 12] + data[at + 16:stop]) == crc
-    return (kind, data[at + 16:stop], end) if good else None
+    if crc32c(data[at + 4:at + 12] + data[at + 16:stop]) != crc:
+        return None
+    try:
+        return kind, unpack(data[at + 16:stop]) if flags else data[at + 16:stop], end
+    except (struct.error, ValueError):
+        return None
 
 def read(data, say):
     """The header and the decoded frames; say(message) for all that is wrong."""
-    head, frames, nr_readings, whole = header(data), [], 0, False
+    head, frames, nr_readings, whole, skipped = header(data), [], 0, False, False
     at = head["header_bytes"]
     while at < len(data):
         start, frame = at, None
-        while at < len(data) and not (frame := intact(data, at)):
+        while at < len(data) and not (frame := intact(data, at, head["incompatible"])):
             at += 8
         if at > start:
             say(f"damaged at offset {start}: {min(at, len(data)) - start} bytes skipped")
         if not frame:
             break
         try:
-            d = {**decode(*frame[:2]), "offset": at}
+            d = {"frame": "skipped", "kind": frame[0]}
+            if frame[1] is None:
+                skipped = True
+                say(f"packed frame at offset {at}: no libzstd here: skipped")
+            else:
+                d = {**decode(*frame[:2]), "offset": at}
         except (struct.error, ValueError) as e:
             d = {"frame": "malformed"}
             say(f"malformed frame at offset {at}: {e}")
-        last = [d.get(k) for k in ("frame", "nr_frames", "nr_readings", "bytes")]
-        whole = last == ["end", len(frames), nr_readings, at]
+        last = [d.get(k) for k in ("frame", "nr_frames", "bytes")]
+        whole = last == ["end", len(frames), at] and (
+            skipped or d["nr_readings"] == nr_readings)
         frames.append(d)
         nr_readings += len(d.get("readings", ()))
         at = frame[2]

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,17 +31,22 @@
 
 #define INJECT_NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The nth call from now on fails with error (countdown 0: none); the rest are real. */
+/* The nth call from now on, of any thread, fails with error (countdown 0: none); the rest are real.
+ */
 static struct inject {
-	unsigned countdown;
-	int error;    /* -errno of a failing system call */
-	bool fired;   /* the failure happened */
-	long nr_live; /* allocations not yet released, since inject_mem */
+	atomic_uint countdown;
+	int error;           /* -errno of a failing system call */
+	atomic_bool fired;   /* the failure happened */
+	atomic_long nr_live; /* allocations not yet released, since inject_mem */
 } inject;
 
 static inline bool inject_fails(void)
 {
-	if (!inject.countdown || --inject.countdown)
+	unsigned left = atomic_load(&inject.countdown);
+
+	while (left && !atomic_compare_exchange_weak(&inject.countdown, &left, left - 1))
+		;
+	if (left != 1)
 		return false;
 	inject.fired = true;
 	return true;
@@ -92,6 +98,16 @@ static inline ssize_t inject_pread(int fd, void *buf, size_t len, off_t at)
 static inline ssize_t inject_write(int fd, const void *buf, size_t len)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.write(fd, buf, len);
+}
+
+static inline ssize_t inject_writev(int fd, const struct iovec *piece, int nr)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.writev(fd, piece, nr);
+}
+
+static inline int inject_ftruncate(int fd, off_t len)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.ftruncate(fd, len);
 }
 
 static inline int inject_close(int fd)
@@ -150,6 +166,8 @@ static inline void inject_sys(unsigned n, int error)
 	    .read = inject_read,
 	    .pread = inject_pread,
 	    .write = inject_write,
+	    .writev = inject_writev,
+	    .ftruncate = inject_ftruncate,
 	    .close = inject_close,
 	    .fstatat = inject_fstatat,
 	    .renameat2 = inject_renameat2,

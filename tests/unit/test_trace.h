@@ -75,6 +75,8 @@ static const struct trace_event sample_events[] = {
 	.reason = "",
 	.attr = sample_attr,
 	.attr_bytes = sizeof(sample_attr),
+	.frequency = 4000,
+	.format = "",
     },
     {
 	.id = 4 << 11 | 7,
@@ -89,6 +91,7 @@ static const struct trace_event sample_events[] = {
 	.description = "User time",
 	.source = "/proc/stat",
 	.reason = "",
+	.format = "",
     },
     {
 	.id = 1 << 11 | 4,
@@ -105,6 +108,24 @@ static const struct trace_event sample_events[] = {
 	.source = "PERF_COUNT_HW_CACHE_MISSES",
 	.reason = "no PMU",
 	.scale = 64,
+	.format = "",
+    },
+    {
+	.id = 6 << 11 | 1,
+	.kind = EVENT_COUNT,
+	.scope = EVENT_SCOPE_CPU,
+	.flags = 3,
+	.rate = 1,
+	.state = READING_OK,
+	.perf_group = 1,
+	.group = "tracepoint",
+	.name = "sched:sched_switch",
+	.label = "switch",
+	.unit = "",
+	.description = "",
+	.source = "",
+	.reason = "",
+	.format = "\tfield:int next_pid;\toffset:56;\tsize:4;\tsigned:1;\n",
     },
 };
 
@@ -119,15 +140,48 @@ static const struct reading sample_end[] = {
     {.event = 2, .state = 3, .time_ns = 3100},
 };
 
+static const struct reading sample_tick = {
+    .event = 1, .instance = 9, .state = 1, .time_ns = 2300, .raw = 15, .base = 1050};
+
+/* PERF_RECORD_SAMPLE with IP, TID, TIME and PERIOD: 9, in user mode, 40 bytes. */
+static const unsigned char sample_record[40] = {
+    9,    0, 0, 0,    2, 0, 40, 0, /* header */
+    0,    0, 0, 0x40, 0, 0, 0,  0, /* ip */
+    7,    0, 0, 0,    8, 0, 0,  0, /* pid, tid */
+    0x98, 8, 0, 0,    0, 0, 0,  0, /* time */
+    0xe8, 3, 0, 0,    0, 0, 0,  0, /* period */
+};
+static const struct trace_id sample_id = {
+    .id = 77, .event = 0, .instance = 1, .attr = 2, .group = 3};
+static const struct trace_sampled sample_sampled = {.event = 0,
+						    .instance = 1,
+						    .samples = 2,
+						    .idle = 3,
+						    .weight = 4,
+						    .lost = UINT64_MAX,
+						    .throttled = 6,
+						    .unthrottled = 7};
+static const struct trace_sampling sample_sampling = {.ring_bytes = 65536,
+						      .max_rate_start = 50000,
+						      .max_rate_end = 25000,
+						      .idle_ns = 40,
+						      .lost = 8,
+						      .ticks = 9,
+						      .ticks_missed = 10,
+						      .item = &sample_sampled,
+						      .nr = 1};
+static const char sample_kallsyms[] = "ffffffff81000000 T _text\n";
+
 static const struct clock_triple sample_clocks = {1000, 2000, 1700000000000000000};
 static const struct trace_note sample_note = {2500, "CPU 5 went away"};
 static const struct trace_totals sample_totals = {
     .start_ns = 2000, .end_ns = 3100, .lost = 8, .throttled = 9, .is_cut = true};
 
-enum { SAMPLE_NR_FRAMES = 7 };
+enum { SAMPLE_NR_FRAMES = 12 };
 static const uint16_t sample_kinds[SAMPLE_NR_FRAMES] = {
-    TRACE_FRAME_INFO, TRACE_FRAME_EVENTS,   TRACE_FRAME_CLOCKS, TRACE_FRAME_READINGS,
-    TRACE_FRAME_NOTE, TRACE_FRAME_READINGS, TRACE_FRAME_END};
+    TRACE_FRAME_INFO,     TRACE_FRAME_EVENTS,   TRACE_FRAME_CLOCKS,   TRACE_FRAME_IDS,
+    TRACE_FRAME_READINGS, TRACE_FRAME_RECORDS,  TRACE_FRAME_READINGS, TRACE_FRAME_NOTE,
+    TRACE_FRAME_READINGS, TRACE_FRAME_SAMPLING, TRACE_FRAME_KALLSYMS, TRACE_FRAME_END};
 
 static inline int sample_begin(struct trace_writer *w)
 {
@@ -136,15 +190,39 @@ static inline int sample_begin(struct trace_writer *w)
 	return rc ? rc : trace_writer_begin(w, &sample_head);
 }
 
-/* All of the sample but commit. */
-static inline int sample_gather(struct trace_writer *w)
+/* The sample in three parts: up to the records, behind them up to the end of the iteration, and the
+ * rest but the end frame. */
+static inline int sample_gather_start(struct trace_writer *w)
 {
 	int rc = sample_begin(w);
 
 	trace_writer_clocks(w, &sample_clocks);
+	trace_writer_ids(w, &sample_id, 1);
 	trace_writer_readings(w, TRACE_START, sample_start, NR(sample_start));
+	return rc;
+}
+
+static inline void sample_gather_tick(struct trace_writer *w)
+{
+	trace_writer_readings(w, TRACE_TICK, &sample_tick, 1);
 	trace_writer_note(w, &sample_note);
+}
+
+static inline void sample_gather_end(struct trace_writer *w)
+{
 	trace_writer_readings(w, TRACE_END, sample_end, NR(sample_end));
+	trace_writer_sampling(w, &sample_sampling);
+	trace_writer_kallsyms(w, sample_kallsyms, strlen(sample_kallsyms));
+}
+
+/* All of the sample but commit. */
+static inline int sample_gather(struct trace_writer *w)
+{
+	int rc = sample_gather_start(w);
+
+	trace_writer_records(w, TRACE_RING_SAMPLES, 5, sample_record, sizeof(sample_record));
+	sample_gather_tick(w);
+	sample_gather_end(w);
 	return rc;
 }
 

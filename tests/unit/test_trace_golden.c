@@ -27,10 +27,10 @@ static void test_bytes(void **state)
 	buf_fini(&golden);
 }
 
-/* An older golden trace must stay readable even when a later writer makes other bytes. */
 static void test_content(void **state)
 {
-	static const uint64_t raw[2][3] = {{100, 10, 0}, {400, 30, 0}};
+	static const uint64_t raw[3][3] = {{100, 10, 0}, {400, 30, 0}, {15}};
+	static const size_t want_nr[] = {3, 3, 1};
 	const char *path = TEST_DATA_DIR "/traces/golden.cpuperf";
 	struct trace_reader *r;
 	struct trace_frame f;
@@ -49,8 +49,8 @@ static void test_content(void **state)
 		assert_int_equal(f.kind, sample_kinds[i]);
 		if (trace_decode_readings(&f, &boundary, &nr) != 0)
 			continue;
-		assert_int_equal(nr, 3);
-		for (size_t k = 0; k < nr; k++) {
+		assert_int_equal(nr, want_nr[boundary]);
+		for (size_t k = 0; k < want_nr[boundary]; k++) {
 			trace_decode_reading(&f, k, &reading);
 			assert_int_equal(reading.raw, raw[boundary][k]);
 		}
@@ -58,6 +58,32 @@ static void test_content(void **state)
 	assert_int_equal(trace_reader_next(r, &f, &e), 0);
 	assert_true(trace_reader_is_whole(r));
 	trace_reader_close(r);
+}
+
+/* The golden trace of the time before sampling: what its events lack reads as none. */
+static void test_older(void **state)
+{
+	const char *path = TEST_DATA_DIR "/traces/tally.cpuperf";
+	struct trace_events events = {0};
+	struct trace_reader *r;
+	struct trace_frame f;
+	size_t nr = 0;
+
+	(void)state;
+	assert_int_equal(trace_reader_open(AT_FDCWD, path, &r, NULL), 0);
+	for (; trace_reader_next(r, &f, NULL) == 1; nr++)
+		if (f.kind == TRACE_FRAME_EVENTS)
+			assert_int_equal(trace_decode_events(&f, &events), 0);
+	assert_int_equal(nr, 7);
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+	assert_int_equal(events.nr, 3);
+	for (size_t i = 0; i < events.nr; i++) {
+		assert_true(events.item[i].scale == sample_events[i].scale);
+		assert_int_equal(events.item[i].frequency, 0);
+		assert_string_equal(events.item[i].format, "");
+	}
+	trace_events_fini(&events);
 }
 
 /* "00000010  01 02 …  what it is": compares the bytes; the number of them, 0 if no such line. */
@@ -98,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_bytes),
 	    cmocka_unit_test(test_content),
+	    cmocka_unit_test(test_older),
 	    cmocka_unit_test(test_document),
 	};
 

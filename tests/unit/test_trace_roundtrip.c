@@ -66,6 +66,8 @@ static void check_event(const struct trace_event *a, const struct trace_event *b
 	assert_string_equal(a->reason, b->reason);
 	assert_int_equal(a->attr_bytes, b->attr_bytes);
 	assert_true(a->scale == b->scale);
+	assert_int_equal(a->frequency, b->frequency);
+	assert_string_equal(a->format, b->format);
 	if (a->attr_bytes)
 		assert_memory_equal(a->attr, b->attr, a->attr_bytes);
 }
@@ -99,6 +101,64 @@ static void check_readings(const struct trace_frame *f, enum trace_boundary want
 	}
 }
 
+static void check_ids(const struct trace_frame *f, const struct trace_id *want, size_t nr)
+{
+	struct trace_ids ids;
+
+	assert_int_equal(trace_decode_ids(f, &ids), 0);
+	assert_int_equal(ids.nr, nr);
+	if (nr)
+		assert_memory_equal(ids.item, want, nr * sizeof(*want));
+	trace_ids_fini(&ids);
+	assert_null(ids.item);
+}
+
+static void check_sampling(const struct trace_frame *f, const struct trace_sampling *want)
+{
+	struct trace_sampling s;
+
+	assert_int_equal(trace_decode_sampling(f, &s), 0);
+	assert_int_equal(s.ring_bytes, want->ring_bytes);
+	assert_int_equal(s.max_rate_start, want->max_rate_start);
+	assert_int_equal(s.max_rate_end, want->max_rate_end);
+	assert_int_equal(s.idle_ns, want->idle_ns);
+	assert_int_equal(s.lost, want->lost);
+	assert_int_equal(s.ticks, want->ticks);
+	assert_int_equal(s.ticks_missed, want->ticks_missed);
+	assert_int_equal(s.nr, want->nr);
+	if (s.nr)
+		assert_memory_equal(s.item, want->item, s.nr * sizeof(*s.item));
+	trace_sampling_fini(&s);
+	assert_null(s.item);
+}
+
+static void check_records(const struct trace_frame *f, enum trace_ring want_ring, uint32_t want_cpu,
+			  const void *want, size_t want_len)
+{
+	enum trace_ring ring;
+	const uint8_t *records;
+	uint32_t cpu;
+	size_t len;
+
+	assert_int_equal(trace_decode_records(f, &ring, &cpu, &records, &len), 0);
+	assert_int_equal(ring, want_ring);
+	assert_int_equal(cpu, want_cpu);
+	assert_int_equal(len, want_len);
+	assert_memory_equal(records, want, want_len);
+	assert_int_equal(trace_record_offset(f, 0), f->offset + 24);
+	assert_int_equal(trace_record_offset(f, 8), f->offset + 32);
+}
+
+static void check_kallsyms(const struct trace_frame *f, const char *want)
+{
+	const char *text;
+	size_t len;
+
+	assert_int_equal(trace_decode_kallsyms(f, &text, &len), 0);
+	assert_int_equal(len, strlen(want));
+	assert_memory_equal(text, want, len);
+}
+
 static void check_note(const struct trace_frame *f)
 {
 	struct trace_note note;
@@ -122,7 +182,7 @@ static void check_end(const struct trace_frame *f)
 	assert_int_equal(t.start_ns, sample_totals.start_ns);
 	assert_int_equal(t.end_ns, sample_totals.end_ns);
 	assert_int_equal(t.nr_frames, SAMPLE_NR_FRAMES - 1);
-	assert_int_equal(t.nr_readings, 6);
+	assert_int_equal(t.nr_readings, 7);
 	assert_int_equal(t.lost, 8);
 	assert_int_equal(t.throttled, 9);
 	assert_int_equal(t.bytes, f->offset);
@@ -141,12 +201,22 @@ static void check_sample(struct trace_reader *r)
 	f = next_of_kind(r, TRACE_FRAME_CLOCKS);
 	assert_int_equal(trace_decode_clocks(&f, &clocks), 0);
 	assert_memory_equal(&clocks, &sample_clocks, sizeof(clocks));
+	f = next_of_kind(r, TRACE_FRAME_IDS);
+	check_ids(&f, &sample_id, 1);
 	f = next_of_kind(r, TRACE_FRAME_READINGS);
 	check_readings(&f, TRACE_START, sample_start, NR(sample_start));
+	f = next_of_kind(r, TRACE_FRAME_RECORDS);
+	check_records(&f, TRACE_RING_SAMPLES, 5, sample_record, sizeof(sample_record));
+	f = next_of_kind(r, TRACE_FRAME_READINGS);
+	check_readings(&f, TRACE_TICK, &sample_tick, 1);
 	f = next_of_kind(r, TRACE_FRAME_NOTE);
 	check_note(&f);
 	f = next_of_kind(r, TRACE_FRAME_READINGS);
 	check_readings(&f, TRACE_END, sample_end, NR(sample_end));
+	f = next_of_kind(r, TRACE_FRAME_SAMPLING);
+	check_sampling(&f, &sample_sampling);
+	f = next_of_kind(r, TRACE_FRAME_KALLSYMS);
+	check_kallsyms(&f, sample_kallsyms);
 	assert_false(trace_reader_is_whole(r));
 	f = next_of_kind(r, TRACE_FRAME_END);
 	check_end(&f);
@@ -223,6 +293,65 @@ static void test_large(void **state)
 	folder_fini(&f);
 }
 
+/* Lists of none and of many, every ring, and a common file: all of it comes back. */
+static void test_lists(void **state)
+{
+	static const uint64_t words[3] = {1, 2, 3};
+	static const struct trace_ids none;
+	struct trace_head head = sample_head;
+	struct trace_id *ids = test_calloc(TRACE_MAX_ITEMS, sizeof(*ids));
+	struct trace_sampled *items = test_calloc(TRACE_MAX_ITEMS, sizeof(*items));
+	struct trace_sampling sampling = {.ticks = 5, .item = items, .nr = TRACE_MAX_ITEMS};
+	const struct trace_sampling empty = {.idle_ns = 6};
+	struct trace_writer *w = trace_writer_new();
+	struct trace_reader *r;
+	struct trace_frame frame;
+	struct folder f;
+
+	(void)state;
+	folder_init(&f);
+	for (uint32_t i = 0; i < TRACE_MAX_ITEMS; i++) {
+		ids[i] = (struct trace_id){(uint64_t)i << 33, i, i + 1, i + 2, i + 3};
+		items[i] =
+		    (struct trace_sampled){i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7};
+	}
+	head.iteration = head.trace = TRACE_COMMON;
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_ids(w, none.item, 0);
+	trace_writer_ids(w, ids, TRACE_MAX_ITEMS);
+	trace_writer_sampling(w, &empty);
+	trace_writer_sampling(w, &sampling);
+	for (int ring = TRACE_RING_SAMPLES; ring <= TRACE_RING_MADE; ring++)
+		trace_writer_records(w, (enum trace_ring)ring, UINT32_MAX, words, 8 * (size_t)ring);
+	trace_writer_kallsyms(w, "", 0);
+	assert_int_equal(trace_writer_commit(w, f.fd, "t", "t", &sample_totals, NULL), 0);
+	assert_int_equal(trace_reader_open(f.fd, "t", &r, NULL), 0);
+	assert_int_equal(trace_reader_head(r)->iteration, TRACE_COMMON);
+	assert_int_equal(trace_reader_head(r)->trace, TRACE_COMMON);
+	frame = next_of_kind(r, TRACE_FRAME_IDS);
+	check_ids(&frame, NULL, 0);
+	frame = next_of_kind(r, TRACE_FRAME_IDS);
+	check_ids(&frame, ids, TRACE_MAX_ITEMS);
+	frame = next_of_kind(r, TRACE_FRAME_SAMPLING);
+	check_sampling(&frame, &empty);
+	frame = next_of_kind(r, TRACE_FRAME_SAMPLING);
+	check_sampling(&frame, &sampling);
+	for (int ring = TRACE_RING_SAMPLES; ring <= TRACE_RING_MADE; ring++) {
+		frame = next_of_kind(r, TRACE_FRAME_RECORDS);
+		check_records(&frame, (enum trace_ring)ring, UINT32_MAX, words, 8 * (size_t)ring);
+	}
+	frame = next_of_kind(r, TRACE_FRAME_KALLSYMS);
+	check_kallsyms(&frame, "");
+	next_of_kind(r, TRACE_FRAME_END);
+	assert_int_equal(trace_reader_next(r, &frame, NULL), 0);
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+	trace_writer_free(w);
+	test_free(items);
+	test_free(ids);
+	folder_fini(&f);
+}
+
 /* Events and info without any string are written, as "". */
 static void test_no_strings(void **state)
 {
@@ -252,19 +381,34 @@ static void test_no_strings(void **state)
 	assert_int_equal(events.nr, 1);
 	assert_string_equal(events.item[0].name, "");
 	assert_string_equal(events.item[0].reason, "");
+	assert_string_equal(events.item[0].format, "");
 	trace_events_fini(&events);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&f);
 }
 
-enum excess { STRING, SPEC, EVENTS, ATTR, NOTE, NOTHING, NR_EXCESSES };
+enum excess {
+	STRING,
+	SPEC,
+	EVENTS,
+	ATTR,
+	FORMAT,
+	NOTE,
+	IDS,
+	SAMPLED,
+	RECORDS,
+	NOTHING,
+	NR_EXCESSES
+};
 
 /* One thing beyond its ceiling; the error sticks until commit and goes with the next trace. */
 static void test_too_large(void **state)
 {
 	enum { LEN = TRACE_MAX_SPEC_BYTES + 1 };
 	struct trace_event *events = test_calloc(TRACE_MAX_EVENTS + 1, sizeof(*events));
+	struct trace_id *ids = test_calloc(TRACE_MAX_ITEMS + 1, sizeof(*ids));
+	struct trace_sampled *items = test_calloc(TRACE_MAX_ITEMS + 1, sizeof(*items));
 	char *text = test_malloc(LEN + 1);
 	struct folder f;
 
@@ -277,16 +421,22 @@ static void test_too_large(void **state)
 		struct trace_info info = {.tool = x == STRING ? long16 : long16 + 1,
 					  .spec_json = x == SPEC ? text : text + 1};
 		struct trace_note note = {.text = x == NOTE ? long16 : long16 + 1};
+		const struct trace_sampling sampling = {.item = items,
+							.nr = TRACE_MAX_ITEMS + (x == SAMPLED)};
 		struct trace_writer *w = trace_writer_new();
 		struct err e = {0};
-		int rc, want = x == NOTHING ? 0 : -EFBIG;
+		int rc, want = x == NOTHING ? 0 : x == RECORDS ? -EINVAL : -EFBIG;
 
 		events[0].attr = text;
 		events[0].attr_bytes = TRACE_MAX_ATTR_BYTES + (x == ATTR);
+		events[0].format = text + LEN - TRACE_MAX_FORMAT_BYTES - (x == FORMAT);
 		rc = trace_writer_set_common(w, &info, events, TRACE_MAX_EVENTS + (x == EVENTS));
-		assert_int_equal(rc, x == NOTE ? 0 : want);
+		assert_int_equal(rc, x < NOTE ? want : 0);
 		assert_int_equal(trace_writer_begin(w, &sample_head), rc);
 		trace_writer_note(w, &note);
+		trace_writer_ids(w, ids, TRACE_MAX_ITEMS + (x == IDS));
+		trace_writer_sampling(w, &sampling);
+		trace_writer_records(w, TRACE_RING_MADE, 0, text, x == RECORDS ? 12 : 16);
 		rc = trace_writer_commit(w, f.fd, "t", "a/t", &sample_totals, &e);
 		assert_int_equal(rc, want);
 		assert_int_equal(e.code, want);
@@ -299,6 +449,8 @@ static void test_too_large(void **state)
 		trace_writer_free(w);
 	}
 	test_free(text);
+	test_free(items);
+	test_free(ids);
 	test_free(events);
 	folder_fini(&f);
 }
@@ -328,9 +480,13 @@ static void test_later_version(void **state)
 	unsigned char readings[16 + 2 * 64] = {1, 0, 0, 0, 64, 0, 0, 0, 2};
 	unsigned char clocks[40] = {7, [8] = 8, [16] = 9, [24] = 99};
 	unsigned char event[8 + 4 + 100] = {1, [8] = 100, [12] = 42}; /* 50 bytes more */
+	unsigned char ids[8 + 2 * 32 + 8] = {32, [4] = 2};
+	unsigned char sampling[64 + 2 * 64 + 8] = {[56] = 64, [60] = 2};
 	struct clock_triple t;
 	enum trace_boundary boundary;
 	struct trace_events events;
+	struct trace_ids i;
+	struct trace_sampling s;
 	struct trace_reader *r;
 	struct trace_frame f;
 	struct reading reading;
@@ -339,12 +495,16 @@ static void test_later_version(void **state)
 
 	(void)state;
 	readings[16 + 64] = 77;
+	ids[8 + 32] = 78;
+	sampling[64 + 64] = 79;
 	buf_init(&b, 4096);
 	add_header_bytes(&b, TRACE_VERSION, 0, 256);
 	add_frame(&b, 999, 0, "later", 5);
 	add_frame(&b, TRACE_FRAME_READINGS, 0, readings, sizeof(readings));
 	add_frame(&b, TRACE_FRAME_CLOCKS, 0, clocks, sizeof(clocks));
 	add_frame(&b, TRACE_FRAME_EVENTS, 0, event, sizeof(event));
+	add_frame(&b, TRACE_FRAME_IDS, 0, ids, sizeof(ids));
+	add_frame(&b, TRACE_FRAME_SAMPLING, 0, sampling, sizeof(sampling));
 	r = open_bytes(&b);
 	f = next_of_kind(r, 999);
 	assert_int_equal(f.length, 5);
@@ -362,6 +522,16 @@ static void test_later_version(void **state)
 	assert_int_equal(trace_decode_events(&f, &events), 0);
 	assert_int_equal(events.item[0].id, 42);
 	trace_events_fini(&events);
+	f = next_of_kind(r, TRACE_FRAME_IDS);
+	assert_int_equal(trace_decode_ids(&f, &i), 0);
+	assert_int_equal(i.nr, 2);
+	assert_int_equal(i.item[1].id, 78);
+	trace_ids_fini(&i);
+	f = next_of_kind(r, TRACE_FRAME_SAMPLING);
+	assert_int_equal(trace_decode_sampling(&f, &s), 0);
+	assert_int_equal(s.nr, 2);
+	assert_int_equal(s.item[1].event, 79);
+	trace_sampling_fini(&s);
 	trace_reader_close(r);
 	buf_fini(&b);
 }
@@ -371,7 +541,7 @@ static void test_malformed(void **state)
 {
 	static const struct {
 		uint16_t kind;
-		unsigned char payload[64];
+		unsigned char payload[128];
 		uint32_t len;
 	} rows[] = {
 	    {TRACE_FRAME_INFO, {0}, 0},
@@ -385,9 +555,12 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_EVENTS, {1, [8] = 53}, 64},              /* longer than what follows */
 	    {TRACE_FRAME_EVENTS, {0, 0, 0, 1}, 64},               /* 16 million events */
 	    {TRACE_FRAME_EVENTS, {1, [8] = 52, [47] = 0x80}, 64}, /* attr of 2 GiB */
+	    {TRACE_FRAME_EVENTS, {1, [8] = 61}, 73},              /* 3 bytes of a frequency */
+	    {TRACE_FRAME_EVENTS, {1, [8] = 67}, 79},              /* 1 of a format's length */
+	    {TRACE_FRAME_EVENTS, {1, [8] = 70, [78] = 1}, 82},    /* a format beyond the end */
 	    {TRACE_FRAME_CLOCKS, {0}, 23},
 	    {TRACE_FRAME_READINGS, {0}, 15},
-	    {TRACE_FRAME_READINGS, {2, [4] = 56}, 16},             /* boundary */
+	    {TRACE_FRAME_READINGS, {3, [4] = 56}, 16},             /* boundary */
 	    {TRACE_FRAME_READINGS, {0, [4] = 48, [8] = 1}, 64},    /* short records */
 	    {TRACE_FRAME_READINGS, {0, [4] = 56, [8] = 1}, 64},    /* a record short */
 	    {TRACE_FRAME_READINGS, {0, [4] = 0, [8] = 9}, 16},     /* records of nothing */
@@ -395,6 +568,18 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_NOTE, {0}, 9},
 	    {TRACE_FRAME_NOTE, {[8] = 1}, 10},
 	    {TRACE_FRAME_END, {0}, 55},
+	    {TRACE_FRAME_RECORDS, {0}, 7},
+	    {TRACE_FRAME_RECORDS, {3}, 8},  /* whose? */
+	    {TRACE_FRAME_RECORDS, {0}, 12}, /* half a word */
+	    {TRACE_FRAME_IDS, {24}, 7},
+	    {TRACE_FRAME_IDS, {23, [4] = 1}, 32},               /* short items */
+	    {TRACE_FRAME_IDS, {24, [4] = 2}, 8 + 47},           /* an item a byte short */
+	    {TRACE_FRAME_IDS, {0, [4] = 9}, 8},                 /* items of nothing */
+	    {TRACE_FRAME_IDS, {[3] = 0x80, [7] = 0x80}, 8},     /* 2^62 bytes */
+	    {TRACE_FRAME_IDS, {[2] = 1, [6] = 1}, 8},           /* 2^32 bytes */
+	    {TRACE_FRAME_SAMPLING, {[56] = 56}, 63},            /* no count */
+	    {TRACE_FRAME_SAMPLING, {[56] = 55, [60] = 1}, 120}, /* short items */
+	    {TRACE_FRAME_SAMPLING, {[56] = 56, [60] = 1}, 119}, /* an item a byte short */
 	};
 
 	(void)state;
@@ -405,7 +590,13 @@ static void test_malformed(void **state)
 		struct clock_triple clocks;
 		struct trace_totals totals;
 		struct trace_note note;
+		struct trace_ids ids = {.nr = 1234};
+		struct trace_sampling sampling = {.nr = 1234};
 		enum trace_boundary boundary;
+		enum trace_ring ring;
+		const uint8_t *records;
+		const char *kallsyms;
+		uint32_t cpu;
 		size_t nr = 1234;
 		char text[8];
 
@@ -415,7 +606,13 @@ static void test_malformed(void **state)
 		assert_int_equal(trace_decode_readings(&f, &boundary, &nr), -EINVAL);
 		assert_int_equal(trace_decode_note(&f, &note, text, sizeof(text)), -EINVAL);
 		assert_int_equal(trace_decode_end(&f, &totals), -EINVAL);
+		assert_int_equal(trace_decode_records(&f, &ring, &cpu, &records, &nr), -EINVAL);
+		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);
+		assert_int_equal(trace_decode_sampling(&f, &sampling), -EINVAL);
+		assert_int_equal(trace_decode_kallsyms(&f, &kallsyms, &nr), -EINVAL);
 		assert_int_equal(nr, 1234);
+		assert_int_equal(ids.nr, 1234);
+		assert_int_equal(sampling.nr, 1234);
 		assert_int_equal(events.nr, 1234);
 	}
 }
@@ -424,10 +621,14 @@ static void test_malformed(void **state)
 static void test_least(void **state)
 {
 	static const unsigned char events[8 + 54] = {1, [8] = 50};
-	static const unsigned char info[38];
+	static const unsigned char info[38], records[8] = {2};
+	static const unsigned char ids[8 + 2 * 24] = {24, [4] = 2};
+	static const unsigned char sampling[64 + 56] = {[56] = 56, [60] = 1};
 	struct trace_frame f = {TRACE_FRAME_EVENTS, 192, events, sizeof(events)};
 	struct trace_info_owned i;
 	struct trace_events e;
+	struct trace_ids d;
+	struct trace_sampling s;
 
 	(void)state;
 	assert_int_equal(trace_decode_events(&f, &e), 0);
@@ -435,6 +636,14 @@ static void test_least(void **state)
 	f = (struct trace_frame){TRACE_FRAME_INFO, 192, info, sizeof(info)};
 	assert_int_equal(trace_decode_info(&f, &i), 0);
 	trace_info_fini(&i);
+	f = (struct trace_frame){TRACE_FRAME_RECORDS, 192, records, sizeof(records)};
+	check_records(&f, TRACE_RING_MADE, 0, "", 0);
+	f = (struct trace_frame){TRACE_FRAME_IDS, 192, ids, sizeof(ids)};
+	assert_int_equal(trace_decode_ids(&f, &d), 0);
+	trace_ids_fini(&d);
+	f = (struct trace_frame){TRACE_FRAME_SAMPLING, 192, sampling, sizeof(sampling)};
+	assert_int_equal(trace_decode_sampling(&f, &s), 0);
+	trace_sampling_fini(&s);
 }
 
 static void *no_alloc(size_t size)
@@ -506,6 +715,68 @@ static void test_spec_ceiling(void **state)
 	}
 }
 
+/* And the format of a tracepoint. */
+static void test_format_ceiling(void **state)
+{
+	(void)state;
+	for (uint32_t beyond = 0; beyond < 2; beyond++) {
+		uint32_t len = TRACE_MAX_FORMAT_BYTES + beyond;
+		struct trace_events e;
+		struct trace_frame f;
+		struct buf b;
+
+		buf_init(&b, 1 << 20);
+		buf_le32(&b, 1);
+		buf_le32(&b, 0);
+		buf_le32(&b, 70 + len);
+		buf_fill(&b, 0, 66); /* up to the format's length */
+		buf_le32(&b, len);
+		buf_fill(&b, '\n', len);
+		f = (struct trace_frame){TRACE_FRAME_EVENTS, 192, (uint8_t *)b.data,
+					 (uint32_t)b.len};
+		assert_int_equal(trace_decode_events(&f, &e), beyond ? -EINVAL : 0);
+		if (!beyond) {
+			assert_int_equal(strlen(e.item[0].format), len);
+			trace_events_fini(&e);
+		}
+		buf_fini(&b);
+	}
+}
+
+/* Lists, too, and before memory is asked for. */
+static void test_item_ceilings(void **state)
+{
+	static const struct {
+		uint16_t kind;
+		uint32_t head_bytes, item_bytes;
+	} rows[] = {{TRACE_FRAME_IDS, 0, 24}, {TRACE_FRAME_SAMPLING, 56, 56}};
+	const struct mem_ops none = {.alloc = no_alloc};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++)
+		for (uint32_t beyond = 0; beyond < 2; beyond++) {
+			uint32_t nr = TRACE_MAX_ITEMS + beyond;
+			struct trace_sampling s;
+			struct trace_ids ids;
+			struct trace_frame f;
+			struct buf b;
+			int rc;
+
+			buf_init(&b, 8 << 20);
+			buf_fill(&b, 0, rows[i].head_bytes);
+			buf_le32(&b, rows[i].item_bytes);
+			buf_le32(&b, nr);
+			buf_fill(&b, 0, (size_t)nr * rows[i].item_bytes);
+			f = (struct trace_frame){rows[i].kind, 192, (uint8_t *)b.data,
+						 (uint32_t)b.len};
+			mem_set_ops(&none);
+			rc = i ? trace_decode_sampling(&f, &s) : trace_decode_ids(&f, &ids);
+			mem_set_ops(NULL);
+			assert_int_equal(rc, beyond ? -EINVAL : -ENOMEM);
+			buf_fini(&b);
+		}
+}
+
 static void test_text(void **state)
 {
 	static const struct {
@@ -527,7 +798,7 @@ static void test_text(void **state)
 	    {"\xed\xa0\x80", "???"}, /* a surrogate */
 	    {"\xe2\x1b[m", "??[m"},
 	};
-	char nul[3] = {'a', 0, 'b'};
+	char nul[3] = {'a', 0, 'b'}, lines[] = "\ta;\n\x1b[2J\r\n\xff";
 
 	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -539,6 +810,11 @@ static void test_text(void **state)
 	}
 	trace_text_clean(nul, sizeof(nul));
 	assert_memory_equal(nul, "a?b", 3);
+	nul[1] = 0;
+	trace_text_clean_lines(nul, sizeof(nul));
+	assert_memory_equal(nul, "a?b", 3);
+	trace_text_clean_lines(lines, strlen(lines));
+	assert_string_equal(lines, "\ta;\n?[2J \n?");
 }
 
 /* Text is cleaned wherever it comes in. */
@@ -552,7 +828,8 @@ static void test_text_everywhere(void **state)
 					  .unit = bad,
 					  .description = bad,
 					  .source = bad,
-					  .reason = bad};
+					  .reason = bad,
+					  .format = bad};
 	const struct trace_note note = {1, bad};
 	struct trace_head head = {.host = "\x1b[2J", .machine = "\x1b[2J"};
 	struct trace_writer *w = trace_writer_new();
@@ -584,8 +861,8 @@ static void test_text_everywhere(void **state)
 	frame = next_of_kind(r, TRACE_FRAME_EVENTS);
 	assert_int_equal(trace_decode_events(&frame, &events), 0);
 	const struct trace_event *v = events.item;
-	const char *const of_event[] = {v->group,       v->name,   v->label, v->unit,
-					v->description, v->source, v->reason};
+	const char *const of_event[] = {v->group,       v->name,   v->label,  v->unit,
+					v->description, v->source, v->reason, v->format};
 	for (size_t k = 0; k < NR(of_event); k++)
 		assert_string_equal(of_event[k], "?[2J");
 	trace_events_fini(&events);
@@ -600,13 +877,14 @@ static void test_text_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),          cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),           cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_too_large),       cmocka_unit_test(test_trace_ceiling),
-	    cmocka_unit_test(test_later_version),   cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_least),           cmocka_unit_test(test_event_ceilings),
-	    cmocka_unit_test(test_spec_ceiling),    cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_text_everywhere),
+	    cmocka_unit_test(test_memory),         cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_large),          cmocka_unit_test(test_no_strings),
+	    cmocka_unit_test(test_lists),          cmocka_unit_test(test_format_ceiling),
+	    cmocka_unit_test(test_item_ceilings),  cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_trace_ceiling),  cmocka_unit_test(test_later_version),
+	    cmocka_unit_test(test_malformed),      cmocka_unit_test(test_least),
+	    cmocka_unit_test(test_event_ceilings), cmocka_unit_test(test_spec_ceiling),
+	    cmocka_unit_test(test_text),           cmocka_unit_test(test_text_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,252 @@
+/*
+ * A trace in a file that grows frame by frame. Only whole frames are left in it: after a failed
+ * write it is cut back. Must not look into a record, nor know when frames are due.
+ */
+#include "trace/file.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "trace/format.h"
+#include "trace/frame.h"
+#include "trace/internal.h"
+#include "trace/pack.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+struct trace_file {
+	char *path; /* owned */
+	int fd;
+	struct trace_packer *packer;     /* borrowed; NULL: none */
+	uint64_t bytes;                  /* whole frames */
+	uint64_t nr_frames, nr_readings; /* so far */
+	int error;                       /* of a write: sticks */
+};
+
+static int say(const struct trace_file *f, int rc, struct err *e)
+{
+	err_set_at(e, rc, f->path, 0, 0, "cannot be written: %s", strerror(-rc));
+	return rc;
+}
+
+/* So that no part of a frame stays. If that fails too, a reader finds the cut. */
+static void cut_back(struct trace_file *f)
+{
+	while (sys()->ftruncate(f->fd, (off_t)f->bytes) == -EINTR)
+		;
+}
+
+/* Whole frames: all of them, or none and never again. Changes piece. */
+static int put(struct trace_file *f, struct iovec *piece, size_t nr, struct err *e)
+{
+	uint64_t bytes = f->bytes;
+
+	for (size_t i = 0; i < nr; i++)
+		bytes += piece[i].iov_len;
+	f->error = io_writev_full(f->fd, piece, nr);
+	if (f->error) {
+		cut_back(f);
+		return say(f, f->error, e);
+	}
+	f->bytes = bytes;
+	return 0;
+}
+
+/* The kinds that may grow large. */
+static bool is_worth_packing(uint16_t kind)
+{
+	return kind == TRACE_FRAME_RECORDS || kind == TRACE_FRAME_READINGS ||
+	       kind == TRACE_FRAME_KALLSYMS;
+}
+
+/* One of our own frames in memory, packed if that makes it smaller; its length there. */
+static size_t pack_frame(struct trace_packer *p, char *at)
+{
+	struct trace_frame_bytes h;
+	struct iovec payload = {.iov_base = at + sizeof(h)};
+	size_t total;
+
+	memcpy(&h, at, sizeof(h));
+	payload.iov_len = le32toh(h.length);
+	total = (size_t)trace_frame_total_bytes((uint32_t)payload.iov_len);
+	if (!is_worth_packing(le16toh(h.kind)) ||
+	    !trace_packer_add(p, le16toh(h.kind), &payload, 1))
+		buf_add(&p->out, at, total);
+	return total;
+}
+
+/* Packs what was gathered into the packer's memory; as it is, where that does not suffice. */
+static struct iovec pack_all(struct trace_packer *p, const struct trace_writer *w)
+{
+	size_t at = w->has_header ? TRACE_HEADER_BYTES : 0;
+
+	buf_reset(&p->out);
+	buf_add(&p->out, w->bytes.data, at);
+	while (at < w->bytes.len)
+		at += pack_frame(p, w->bytes.data + at);
+	if (buf_error(&p->out))
+		return (struct iovec){w->bytes.data, w->bytes.len};
+	return (struct iovec){p->out.data, p->out.len};
+}
+
+/* Writes what was gathered; the writer is free then. */
+static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err *e)
+{
+	struct iovec all = {w->bytes.data, w->bytes.len};
+	int rc;
+
+	if (f->packer)
+		all = pack_all(f->packer, w);
+	rc = put(f, &all, 1, e);
+	f->nr_frames += w->nr_frames;
+	f->nr_readings += w->nr_readings;
+	trace_writer_more(w);
+	return rc;
+}
+
+static struct trace_file *file_new(const char *path, struct trace_packer *packer)
+{
+	struct trace_file *f = mem_zalloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->path = mem_strdup(path);
+	if (!f->path) {
+		mem_free(f);
+		return NULL;
+	}
+	f->fd = -1;
+	f->packer = packer;
+	return f;
+}
+
+/* Closes and frees it. 0 or what close says: a network's file system may tell of a full disk only
+ * now. */
+static int file_close(struct trace_file *f, struct err *e)
+{
+	int rc = f->fd >= 0 ? sys()->close(f->fd) : 0;
+
+	if (rc == -EINTR)
+		rc = 0; /* it is closed */
+	if (rc)
+		say(f, rc, e);
+	mem_free(f->path);
+	mem_free(f);
+	return rc;
+}
+
+int trace_file_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
+		      struct trace_packer *packer, struct trace_file **out, struct err *e)
+{
+	struct trace_file *f;
+	int rc = trace_writer_check(w, true, path, e);
+
+	if (rc)
+		return rc;
+	f = file_new(path, packer);
+	if (!f)
+		return err_set_at(e, -ENOMEM, path, 0, 0, "no memory to write it");
+	if (packer)
+		trace_writer_features(w, TRACE_FEATURE_ZSTD);
+	rc = io_create(dirfd, name, path, trace_is_trace, &f->fd, e);
+	if (rc == 0) {
+		rc = put_gathered(f, w, e);
+		if (rc)
+			sys()->unlinkat(dirfd, name, 0);
+	}
+	if (rc) {
+		file_close(f, NULL);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+static bool is_sound(const struct trace_span *s)
+{
+	return (s->len[0] | s->len[1]) % 8 == 0 && s->len[0] <= TRACE_FILE_RECORDS_BYTES &&
+	       s->len[1] <= TRACE_FILE_RECORDS_BYTES - s->len[0];
+}
+
+enum { RECORDS_PIECES = 4 }; /* frame header, head of the payload, the ring's two parts */
+
+/* Gives the pieces their header, or makes one packed piece of them; how many there are. */
+static size_t close_records(struct trace_file *f, struct iovec *piece)
+{
+	struct trace_packer *p = f->packer;
+
+	if (p) {
+		buf_reset(&p->out);
+		if (trace_packer_add(p, TRACE_FRAME_RECORDS, piece + 1, RECORDS_PIECES - 1)) {
+			*piece = (struct iovec){p->out.data, p->out.len};
+			return 1;
+		}
+	}
+	trace_frame_header(piece->iov_base, TRACE_FRAME_RECORDS, 0, piece + 1, RECORDS_PIECES - 1);
+	return RECORDS_PIECES; /* and no padding: all are multiples of 8 */
+}
+
+int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
+		       const struct trace_span *span, struct err *e)
+{
+	uint8_t header[TRACE_FRAME_HEADER_BYTES];
+	uint32_t head[TRACE_RECORDS_HEAD_BYTES / 4] = {htole32(ring), htole32(cpu)};
+	struct iovec piece[RECORDS_PIECES] = {
+	    {header, sizeof(header)},
+	    {head, sizeof(head)},
+	    {(void *)span->part[0], span->len[0]},
+	    {(void *)span->part[1], span->len[1]},
+	};
+
+	if (f->error)
+		return say(f, f->error, e);
+	if (!is_sound(span))
+		return err_set_at(e, -EINVAL, f->path, 0, 0, "these are no whole records");
+	if (!span->len[0] && !span->len[1])
+		return 0;
+	f->nr_frames++;
+	return put(f, piece, close_records(f, piece), e);
+}
+
+int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)
+{
+	int rc;
+
+	if (f->error)
+		return say(f, f->error, e);
+	rc = trace_writer_check(w, false, f->path, e);
+	if (rc || !w->bytes.len)
+		return rc;
+	return put_gathered(f, w, e);
+}
+
+int trace_file_finish(struct trace_file *f, struct trace_writer *w,
+		      const struct trace_totals *totals, struct err *e)
+{
+	struct trace_totals t = *totals;
+	int rc = trace_file_append(f, w, e), closed;
+
+	if (rc == 0) {
+		t.nr_frames = f->nr_frames;
+		t.nr_readings = f->nr_readings;
+		t.bytes = f->bytes;
+		trace_writer_end(w, &t);
+		rc = trace_file_append(f, w, e);
+	}
+	closed = file_close(f, e);
+	return rc ? rc : closed;
+}
+
+void trace_file_abandon(struct trace_file *f)
+{
+	if (f)
+		file_close(f, NULL);
+}
+
+uint64_t trace_file_bytes(const struct trace_file *f)
+{
+	return f->bytes;
+}

@@ -1,0 +1,67 @@
+/*
+ * A trace that grows in its file while a session runs: sampling. It appears under its name at
+ * once, and what is in it is good up to its last whole frame, whatever happens to the session.
+ * Ring bytes go to it without being copied or looked at.
+ */
+#ifndef TRACE_FILE_H
+#define TRACE_FILE_H
+
+#include "trace/trace.h"
+#include "trace/writer.h"
+
+#include <sys/types.h>
+
+struct err;
+struct trace_file;
+
+/* Packs frames, for all files of one session that are written by one thread. */
+struct trace_packer;
+/* zstd at this level (1 … 19). NULL without memory. */
+struct trace_packer *trace_packer_new(int level);
+void trace_packer_free(struct trace_packer *p); /* NULL is fine */
+
+/*
+ * Creates dirfd/name and writes what w has gathered since trace_writer_begin: header, common
+ * frames and more. Mode 0600, links not followed, an existing file replaced only if it is a trace
+ * of the same user (then it is unlinked first: who reads it keeps it). w is free for other use
+ * then. packer: NULL: frames are written as they are; else borrowed. path is for messages, and
+ * copied. On failure no file is left.
+ */
+int trace_file_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
+		      struct trace_packer *packer, struct trace_file **out, struct err *e);
+
+/*
+ * Appends whole records of a ring as one frame, with one writev: the ring's bytes, which are in two
+ * pieces where the ring wraps; each a multiple of 8 long, together whole records. The caller makes
+ * them no more than TRACE_FILE_RECORDS_BYTES, so that a reader needs little memory. Nothing is
+ * written for an empty span.
+ */
+enum { TRACE_FILE_RECORDS_BYTES = 1 << 20 };
+struct trace_span {
+	const void *part[2];
+	size_t len[2];
+};
+int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
+		       const struct trace_span *span, struct err *e);
+
+/* Appends what w has gathered since trace_writer_more; w has nothing then, unless the frames could
+ * not be built (-EFBIG, -ENOMEM: nothing is written, and the file is as good as before). */
+int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e);
+
+/* Adds what w has gathered since trace_writer_more and the end frame, and closes the file, also on
+ * failure. Totals as for trace_writer_commit. */
+int trace_file_finish(struct trace_file *f, struct trace_writer *w,
+		      const struct trace_totals *totals, struct err *e);
+
+/* Closes it as it is, without an end frame. NULL is fine. */
+void trace_file_abandon(struct trace_file *f);
+
+/* Bytes in the file so far. */
+uint64_t trace_file_bytes(const struct trace_file *f);
+
+/*
+ * After a write that failed (a full disk) the file is cut back to its last whole frame, and every
+ * further call fails with the same error. Functions return 0 or -errno with *e set.
+ */
+
+#endif

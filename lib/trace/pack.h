@@ -1,0 +1,39 @@
+/*
+ * Frames packed with zstd, and back. Private to trace/; knows no kind of frame. The packer's
+ * new and free are in file.h.
+ */
+#ifndef TRACE_PACK_H
+#define TRACE_PACK_H
+
+#include "base/buf.h"
+#include "trace/file.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct trace_packer {
+	void *ctx;      /* owned; a ZSTD_CCtx */
+	struct buf out; /* frames; its memory is used again and again */
+};
+
+/* Adds a frame of this payload to p->out, packed. False, and p->out has what it had, where it would
+ * not be smaller than the plain one, or for want of memory. */
+bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec *piece, size_t nr);
+
+/* Zero-initialise. */
+struct trace_unpacker {
+	void *ctx;     /* owned; a ZSTD_DCtx */
+	uint8_t *data; /* owned */
+	size_t cap;
+};
+
+void trace_unpacker_fini(struct trace_unpacker *u);
+/* How long a packed payload says it is when unpacked; false if it is too short to say, or says
+ * what no frame can be. */
+bool trace_unpacked_length(const uint8_t *payload, uint32_t length, uint32_t *out);
+/* Unpacks it to u->data. -EINVAL: damaged, or not unpacked_length bytes; -ENOMEM. */
+int trace_unpack(struct trace_unpacker *u, const uint8_t *payload, uint32_t length,
+		 uint32_t unpacked_length);
+
+#endif

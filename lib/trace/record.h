@@ -1,0 +1,171 @@
+/*
+ * Records as the kernel wrote them into a ring: from their bytes to a structure. Every record is
+ * hostile: its own size, counts and strings are checked against the bytes there are. Names the
+ * layouts of linux/perf_event.h that it needs (enum perf_event_type and perf_event_sample_format,
+ * Linux 4.14 to 6.12); knows nothing of files or processes.
+ */
+#ifndef TRACE_RECORD_H
+#define TRACE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* PERF_RECORD_…; unknown ones are handed out with their bytes alone. */
+enum trace_record_kind {
+	TRACE_RECORD_MMAP = 1,
+	TRACE_RECORD_LOST = 2,
+	TRACE_RECORD_COMM = 3,
+	TRACE_RECORD_EXIT = 4,
+	TRACE_RECORD_THROTTLE = 5,
+	TRACE_RECORD_UNTHROTTLE = 6,
+	TRACE_RECORD_FORK = 7,
+	TRACE_RECORD_READ = 8,
+	TRACE_RECORD_SAMPLE = 9,
+	TRACE_RECORD_MMAP2 = 10,
+	TRACE_RECORD_AUX = 11,
+	TRACE_RECORD_ITRACE_START = 12,
+	TRACE_RECORD_LOST_SAMPLES = 13,
+	TRACE_RECORD_SWITCH = 14,
+	TRACE_RECORD_SWITCH_CPU_WIDE = 15,
+	TRACE_RECORD_NAMESPACES = 16,
+	TRACE_RECORD_KSYMBOL = 17,
+	TRACE_RECORD_BPF_EVENT = 18,
+	TRACE_RECORD_CGROUP = 19,
+	TRACE_RECORD_TEXT_POKE = 20,
+	TRACE_RECORD_AUX_OUTPUT_HW_ID = 21,
+};
+
+/* PERF_RECORD_MISC_…: where the CPU was. */
+enum trace_cpumode {
+	TRACE_MODE_UNKNOWN = 0,
+	TRACE_MODE_KERNEL = 1,
+	TRACE_MODE_USER = 2,
+	TRACE_MODE_HYPERVISOR = 3,
+	TRACE_MODE_GUEST_KERNEL = 4,
+	TRACE_MODE_GUEST_USER = 5,
+};
+
+/* Other bits of misc. */
+enum {
+	TRACE_MISC_EXEC = 1 << 13,     /* COMM: the name is new because of an exec */
+	TRACE_MISC_EXACT_IP = 1 << 14, /* SAMPLE */
+	TRACE_MISC_BUILD_ID = 1 << 14, /* MMAP2 */
+};
+
+/* How the records of one perf event are laid out: from its perf_event_attr. */
+struct trace_layout {
+	uint64_t sample_type, read_format, branch_sample_type;
+	uint64_t period; /* of each sample, where it does not say; 0: by frequency */
+	unsigned nr_user_regs, nr_intr_regs;
+	uint64_t user_regs;          /* which, as bits: perf_regs.h of the machine */
+	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
+	uint32_t type;               /* attr.type */
+};
+/* attr: bytes as a trace stores them. False if they are too short, say what they cannot, or ask for
+ * fields that are younger than this reader. */
+bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
+/* That of records of tasks and mappings, from a ring or made: TID and TIME at the end of each. */
+void trace_layout_side_band(struct trace_layout *l);
+/* Its event takes samples: it has a period or a frequency. */
+bool trace_layout_is_sampled(const struct trace_layout *l);
+/* Its records name their event: see trace_record_identifier. */
+bool trace_layout_has_identifier(const struct trace_layout *l);
+
+enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
+
+/* One branch of a sample, newest first; struct perf_branch_entry. */
+struct trace_branch {
+	uint64_t from, to;
+	bool mispredicted, predicted, in_transaction, aborted; /* both false: not told */
+	uint16_t cycles; /* since the one before; 0: not told */
+	uint8_t type;    /* PERF_BR_…; 0: not told */
+	uint8_t speculation, new_type, privilege;
+};
+
+/*
+ * What a record says. Pointers go into its bytes. Fields that its kind does not have are 0; the
+ * bits of has say which of a sample, or of the id that ends other records, hold. A sample without
+ * PERIOD has the period of its layout, and no bit.
+ */
+enum {
+	TRACE_HAS_TIME = 1 << 0,
+	TRACE_HAS_TID = 1 << 1,
+	TRACE_HAS_ID = 1 << 2,
+	TRACE_HAS_IP = 1 << 3,
+	TRACE_HAS_ADDR = 1 << 4,
+	TRACE_HAS_CPU = 1 << 5,
+	TRACE_HAS_PERIOD = 1 << 6,
+	TRACE_HAS_READ = 1 << 7,
+	TRACE_HAS_CALLCHAIN = 1 << 8,
+	TRACE_HAS_RAW = 1 << 9,
+	TRACE_HAS_BRANCHES = 1 << 10,
+	TRACE_HAS_USER_REGS = 1 << 11,
+	TRACE_HAS_USER_STACK = 1 << 12,
+	TRACE_HAS_WEIGHT = 1 << 13,
+	TRACE_HAS_DATA_SRC = 1 << 14,
+	TRACE_HAS_HW_INDEX = 1 << 15,
+	TRACE_HAS_PHYS_ADDR = 1 << 16,
+};
+struct trace_record {
+	uint32_t kind;
+	uint16_t misc;
+	uint8_t cpumode; /* enum trace_cpumode */
+	bool is_exact_ip;
+	const uint8_t *bytes; /* the whole record */
+	size_t len;
+
+	uint32_t has; /* of the sample, or of the id that ends other records */
+	uint32_t pid, tid;
+	uint64_t time_ns, id, ip, addr, period, weight, data_src, phys_addr;
+	uint16_t weight2, weight3; /* with WEIGHT_STRUCT; weight is 32 bits then */
+	uint32_t cpu;
+
+	/* samples; values are 8 bytes each, unaligned: read with trace_word */
+	uint64_t nr_read; /* READ with a group: members */
+	uint64_t read_enabled_ns, read_running_ns;
+	const uint8_t *read_values; /* nr_read times read_stride words, the count first */
+	unsigned read_stride;
+	uint64_t nr_callchain;
+	const uint8_t *callchain; /* addresses, and PERF_CONTEXT_… marks from -4095 up */
+	const uint8_t *raw;
+	uint32_t raw_len;
+	uint64_t nr_branches;
+	uint64_t hw_index; /* UINT64_MAX: not told */
+	const uint8_t *branches;
+	uint64_t regs_abi;   /* 0: none, 1: 32, 2: 64 bits */
+	const uint8_t *regs; /* nr_user_regs words of the layout */
+	unsigned nr_regs;
+	const uint8_t *stack;
+	uint64_t stack_len; /* what was really dumped, by dyn_size */
+
+	/* COMM, MMAP, MMAP2, FORK, EXIT, KSYMBOL, BPF_EVENT …; pid and tid are the record's own,
+	 * not those of the id that ends it */
+	uint32_t ppid, ptid;
+	uint64_t start, length, offset; /* of the mapping, of the symbol */
+	uint32_t major, minor, prot, flags;
+	uint64_t inode, inode_generation;
+	uint8_t build_id[TRACE_MAX_BUILD_ID_BYTES];
+	unsigned build_id_len; /* 0: none */
+	const char *name; /* command, file, symbol; NUL-terminated in the record, not cleaned */
+	uint64_t lost;    /* LOST, LOST_SAMPLES */
+	uint16_t type; /* KSYMBOL, BPF_EVENT: enum perf_record_ksymbol_type, perf_bpf_event_type */
+	uint64_t object; /* id of a BPF program, of a cgroup, of hardware */
+};
+
+/* The record at p; len bytes are there. Its layout must be that of its event: of records other than
+ * samples, of any event of the ring. 0; -EINVAL: makes no sense (out->len is its size if that much
+ * does, so that the next can be found; else 0). */
+int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t len,
+			struct trace_record *out);
+/* Size and kind without a layout: the size (a multiple of 8), or 0 if no record is there. */
+size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind);
+/* The IDENTIFIER of a record, which is at the same place whatever its layout: of a sample its
+ * first word, of other records their last. 0 if it has none. */
+uint64_t trace_record_identifier(const uint8_t *p, size_t len);
+uint64_t trace_word(const uint8_t *words, uint64_t i);
+void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);
+/* "sample", "mmap2" …; "record 99" is the caller's to say: NULL if unknown. */
+const char *trace_record_kind_name(uint32_t kind);
+
+#endif
