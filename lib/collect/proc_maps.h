@@ -1,0 +1,27 @@
+/*
+ * /proc/PID/maps: what a process has mapped. Source: show_map_vma in fs/proc/task_mmu.c.
+ */
+#ifndef COLLECT_PROC_MAPS_H
+#define COLLECT_PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bits of prot, as PROT_… of mmap(2) has them. */
+enum { PROC_MAPS_READ = 1, PROC_MAPS_WRITE = 2, PROC_MAPS_EXEC = 4 };
+
+struct proc_mapping {
+	uint64_t start, end, offset, inode;
+	uint32_t major, minor; /* of the device of the file; 0 and inode 0: no file */
+	unsigned prot;
+	bool is_shared;
+	const char
+	    *name; /* in the line, not terminated: as the kernel gives it, a newline as \012 */
+	size_t name_len; /* 0: anonymous memory */
+};
+
+/* One line, without its newline. 0 or -EINVAL. */
+int proc_maps_parse(const char *line, size_t len, struct proc_mapping *out);
+
+#endif
