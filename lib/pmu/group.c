@@ -7,8 +7,12 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* read(2) of a group: nr, time_enabled, time_running, then a value per member
- * (perf_read_group() in kernel/events/core.c). */
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4) /* linux/perf_event.h of 6.0 */
+#endif
+
+/* read(2) of a group: nr, time_enabled, time_running, then for each member its value and, if the
+ * one that is read asked for it, what it lost (perf_read_group() in kernel/events/core.c). */
 enum { WORD_NR, WORD_ENABLED, WORD_RUNNING, WORD_VALUES };
 
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu)
@@ -41,7 +45,8 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	fd = g->ops->open(&a, -1, g->cpu, leads ? -1 : g->members[0].fd, 0);
 	if (fd < 0)
 		return fd;
-	g->members[g->nr_members++] = (struct pmu_member){.event = event, .fd = fd};
+	g->members[g->nr_members++] = (struct pmu_member){
+	    .event = event, .fd = fd, .has_lost = attr->read_format & PERF_FORMAT_LOST};
 	return 0;
 }
 
@@ -50,30 +55,36 @@ int pmu_group_enable(struct pmu_group *g)
 	return g->nr_members ? g->ops->ioctl(g->members[0].fd, PERF_EVENT_IOC_ENABLE, 0) : 0;
 }
 
-/* Reads fd, which must give exactly nr members. */
-static int read_members(const struct pmu_group *g, int fd, uint32_t nr, struct pmu_count *counts)
+/* Reads m, whose group must have nr members as it tells. */
+static int read_members(const struct pmu_group *g, const struct pmu_member *m, uint32_t nr,
+			struct pmu_count *counts)
 {
-	uint64_t words[WORD_VALUES + PMU_GROUP_MAX_MEMBERS];
-	size_t len = (WORD_VALUES + nr) * sizeof(words[0]);
+	uint64_t words[WORD_VALUES + 2 * PMU_GROUP_MAX_MEMBERS];
+	const uint64_t *at = words + WORD_VALUES;
+	size_t len = (WORD_VALUES + nr * (m->has_lost ? 2 : 1)) * sizeof(words[0]);
 	ssize_t n;
 
 	do
-		n = g->ops->read(fd, words, len);
+		n = g->ops->read(m->fd, words, len);
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n != len || words[WORD_NR] != nr)
 		return -ENODEV;
-	for (uint32_t i = 0; i < nr; i++)
-		counts[i] = (struct pmu_count){.raw = words[WORD_VALUES + i],
+	for (uint32_t i = 0; i < nr; i++) {
+		counts[i] = (struct pmu_count){.raw = *at++,
 					       .enabled_ns = words[WORD_ENABLED],
-					       .running_ns = words[WORD_RUNNING]};
+					       .running_ns = words[WORD_RUNNING],
+					       .lost = UINT64_MAX};
+		if (m->has_lost)
+			counts[i].lost = *at++;
+	}
 	return 0;
 }
 
 int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts)
 {
-	return g->nr_members ? read_members(g, g->members[0].fd, g->nr_members, counts) : 0;
+	return g->nr_members ? read_members(g, &g->members[0], g->nr_members, counts) : 0;
 }
 
 uint32_t pmu_group_read_detached(const struct pmu_group *g, struct pmu_count *counts)
@@ -81,7 +92,27 @@ uint32_t pmu_group_read_detached(const struct pmu_group *g, struct pmu_count *co
 	uint32_t got = 0;
 
 	for (uint32_t i = 0; i < g->nr_members; i++)
-		if (read_members(g, g->members[i].fd, 1, &counts[i]) == 0)
+		if (read_members(g, &g->members[i], 1, &counts[i]) == 0)
 			got |= 1u << i;
 	return got;
+}
+
+int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id)
+{
+	return g->ops->ioctl(g->members[member].fd, PERF_EVENT_IOC_ID, (unsigned long)id);
+}
+
+bool pmu_has_format_lost(const struct pmu_ops *ops)
+{
+	struct perf_event_attr a = {.size = sizeof(a),
+				    .type = PERF_TYPE_SOFTWARE,
+				    .config = PERF_COUNT_SW_DUMMY,
+				    .read_format = PERF_FORMAT_LOST,
+				    .disabled = 1,
+				    .exclude_kernel = 1};
+	int fd = ops->open(&a, 0, -1, -1, 0);
+
+	if (fd >= 0)
+		ops->close(fd);
+	return fd >= 0;
 }

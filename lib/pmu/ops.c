@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,9 +36,26 @@ static int kernel_close(int fd)
 	return close(fd) < 0 ? -errno : 0;
 }
 
+static void *kernel_mmap(int fd, size_t len, int *error)
+{
+	void *base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base != MAP_FAILED)
+		return base;
+	*error = -errno;
+	return NULL;
+}
+
+static int kernel_munmap(void *base, size_t len)
+{
+	return munmap(base, len) < 0 ? -errno : 0;
+}
+
 const struct pmu_ops pmu_kernel_ops = {
     .open = kernel_open,
     .read = kernel_read,
     .ioctl = kernel_ioctl,
     .close = kernel_close,
+    .mmap = kernel_mmap,
+    .munmap = kernel_munmap,
 };

@@ -16,6 +16,9 @@ struct pmu_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	int (*ioctl)(int fd, unsigned long request, unsigned long arg);
 	int (*close)(int fd);
+	/* Shared, for reading and writing, from the start of fd; NULL and *error = -errno. */
+	void *(*mmap)(int fd, size_t len, int *error);
+	int (*munmap)(void *base, size_t len);
 };
 
 extern const struct pmu_ops pmu_kernel_ops;

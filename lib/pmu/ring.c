@@ -1,0 +1,84 @@
+/*
+ * A ring, shared with the kernel.
+ */
+#include "pmu/ring.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static uint64_t page_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct perf_event_mmap_page *page_of(const struct pmu_ring *r)
+{
+	return r->base;
+}
+
+int pmu_ring_open(struct pmu_ring *r, const struct pmu_ops *ops, int fd, uint64_t bytes)
+{
+	int error = 0;
+	void *base;
+
+	if (bytes < page_bytes() || bytes & (bytes - 1))
+		return -EINVAL;
+	base = ops->mmap(fd, page_bytes() + bytes, &error);
+	if (!base)
+		return error;
+	*r = (struct pmu_ring){.ops = ops, .fd = fd, .base = base, .bytes = bytes};
+	return 0;
+}
+
+void pmu_ring_close(struct pmu_ring *r)
+{
+	if (r->base)
+		r->ops->munmap(r->base, page_bytes() + r->bytes);
+	*r = (struct pmu_ring){.fd = -1};
+}
+
+int pmu_ring_join(const struct pmu_ring *r, int fd)
+{
+	return r->ops->ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (unsigned long)r->fd);
+}
+
+int pmu_ring_enable(const struct pmu_ring *r)
+{
+	return r->ops->ioctl(r->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* Pairs with the barrier in perf_output_put_handle(): what is before the head is written. */
+uint64_t pmu_ring_head(const struct pmu_ring *r)
+{
+	return __atomic_load_n(&page_of(r)->data_head, __ATOMIC_ACQUIRE);
+}
+
+struct pmu_view pmu_ring_view(const struct pmu_ring *r)
+{
+	return (struct pmu_view){.data = (const uint8_t *)r->base + page_bytes(),
+				 .mask = r->bytes - 1};
+}
+
+void pmu_view_span(const struct pmu_view *v, uint64_t from, uint64_t to, const void *part[2],
+		   size_t len[2])
+{
+	uint64_t at = from & v->mask, to_the_end = v->mask - at;
+
+	len[0] = to - from;
+	len[1] = 0;
+	if (len[0] && len[0] - 1 > to_the_end) {
+		len[1] = len[0] - (size_t)to_the_end - 1;
+		len[0] = (size_t)to_the_end + 1;
+	}
+	part[0] = v->data + at;
+	part[1] = v->data;
+}
+
+/* What was read before must not be seen after the kernel may write over it. */
+void pmu_ring_release(struct pmu_ring *r, uint64_t at)
+{
+	r->tail = at;
+	__atomic_store_n(&page_of(r)->data_tail, at, __ATOMIC_RELEASE);
+}

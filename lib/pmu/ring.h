@@ -1,0 +1,56 @@
+/*
+ * The ring that the kernel writes the records of a CPU's events into. Its bytes are handed out
+ * where they are. One thread reads a ring; pmu_ring_head may be asked from another. Source:
+ * struct perf_event_mmap_page in linux/perf_event.h.
+ */
+#ifndef PMU_RING_H
+#define PMU_RING_H
+
+#include "pmu/ops.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct pmu_ring {
+	const struct pmu_ops *ops;
+	int fd;         /* of the event it belongs to; borrowed */
+	void *base;     /* NULL: not open */
+	uint64_t bytes; /* of data, a power of two */
+	uint64_t tail;  /* read up to here */
+};
+
+/* Bytes that may wrap: of a ring, or (mask all ones) in memory. Positions are multiples of 8. */
+struct pmu_view {
+	const uint8_t *data;
+	uint64_t mask;
+};
+static inline uint64_t pmu_view_word(const struct pmu_view *v, uint64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, v->data + (at & v->mask), sizeof(word));
+	return word;
+}
+
+/* Maps a ring of bytes (a power of two, whole pages) on the event fd. 0 or -errno (-EPERM: over the
+ * limit of locked memory). */
+int pmu_ring_open(struct pmu_ring *r, const struct pmu_ops *ops, int fd, uint64_t bytes);
+/* The ring stays readable when the event's descriptor is closed. A ring of zeroes may be closed. */
+void pmu_ring_close(struct pmu_ring *r);
+/* Sends the records of the event fd into this ring. 0 or -errno. */
+int pmu_ring_join(const struct pmu_ring *r, int fd);
+
+/* Starts the event whose descriptor the ring is on. 0 or -errno. */
+int pmu_ring_enable(const struct pmu_ring *r);
+
+/* How far the kernel has written; what is before it may be read. */
+uint64_t pmu_ring_head(const struct pmu_ring *r);
+struct pmu_view pmu_ring_view(const struct pmu_ring *r);
+/* The bytes from … to, in one piece or two; of a view in memory always one. */
+void pmu_view_span(const struct pmu_view *v, uint64_t from, uint64_t to, const void *part[2],
+		   size_t len[2]);
+/* Gives the bytes before at back to the kernel. */
+void pmu_ring_release(struct pmu_ring *r, uint64_t at);
+
+#endif

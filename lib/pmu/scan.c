@@ -1,0 +1,158 @@
+/*
+ * Counting the records of a ring.
+ */
+#include "pmu/scan.h"
+
+#include <linux/perf_event.h>
+
+enum { HEADER_BYTES = 8 };
+
+/* In the order in which perf_output_sample() writes them; all are one word. */
+static const uint64_t before_period[] = {
+    PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+    PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
+};
+
+static uint16_t place_of(const struct perf_event_attr *attr, uint64_t field)
+{
+	uint16_t at = HEADER_BYTES;
+
+	if (!(attr->sample_type & field))
+		return 0;
+	for (size_t i = 0; before_period[i] != field; i++)
+		if (attr->sample_type & before_period[i])
+			at += sizeof(uint64_t);
+	return at;
+}
+
+void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id)
+{
+	*e = (struct pmu_scan_event){.id = id,
+				     .period = attr->freq ? 0 : attr->sample_period,
+				     .tid_at = place_of(attr, PERF_SAMPLE_TID),
+				     .time_at = place_of(attr, PERF_SAMPLE_TIME),
+				     .period_at = place_of(attr, PERF_SAMPLE_PERIOD)};
+}
+
+static struct perf_event_header header_at(const struct pmu_view *v, uint64_t at)
+{
+	uint64_t word = pmu_view_word(v, at);
+	struct perf_event_header h;
+
+	memcpy(&h, &word, sizeof(h));
+	return h;
+}
+
+uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to)
+{
+	uint16_t size;
+
+	if (to - at < HEADER_BYTES)
+		return 0;
+	size = header_at(v, at).size;
+	return size < HEADER_BYTES || size % 8 || size > to - at ? 0 : size;
+}
+
+/* NULL if no event has the id. */
+static struct pmu_scan_event *find(const struct pmu_scan *s, uint64_t id)
+{
+	for (uint32_t i = 0; i < s->nr_events; i++)
+		if (s->events[i].id == id)
+			return &s->events[i];
+	return NULL;
+}
+
+static struct pmu_scan_event *event_of_sample(const struct pmu_scan *s, const struct pmu_view *v,
+					      uint64_t at, uint16_t size)
+{
+	if (!s->has_identifier)
+		return s->events;
+	return size < 2 * HEADER_BYTES ? NULL : find(s, pmu_view_word(v, at + HEADER_BYTES));
+}
+
+/* 0 if the record is too short to have it. */
+static uint64_t word_of(const struct pmu_view *v, uint64_t at, uint16_t size, uint16_t place)
+{
+	return place && place + sizeof(uint64_t) <= size ? pmu_view_word(v, at + place) : 0;
+}
+
+static void count_sample(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+			 uint16_t size)
+{
+	struct pmu_scan_event *e = event_of_sample(s, v, at, size);
+
+	if (!e)
+		return;
+	e->samples++;
+	e->idle += word_of(v, at, size, e->tid_at) == 0; /* pid and tid of the idle task */
+	e->weight += e->period ? e->period : word_of(v, at, size, e->period_at);
+}
+
+/* THROTTLE and UNTHROTTLE: time, id, stream_id. */
+static void count_throttle(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+			   const struct perf_event_header *h)
+{
+	struct pmu_scan_event *e = find(s, word_of(v, at, h->size, 16));
+
+	if (!e)
+		return;
+	if (h->type == PERF_RECORD_THROTTLE)
+		e->throttled++;
+	else
+		e->unthrottled++;
+}
+
+static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+			 const struct perf_event_header *h)
+{
+	s->records++;
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		count_sample(s, v, at, h->size);
+		break;
+	case PERF_RECORD_LOST: /* id, lost */
+		s->lost += word_of(v, at, h->size, 16);
+		break;
+	case PERF_RECORD_LOST_SAMPLES: /* lost */
+		s->lost += word_of(v, at, h->size, 8);
+		break;
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		count_throttle(s, v, at, h);
+		break;
+	}
+}
+
+/* What is no sample ends with TID, TIME and, where several events share the ring, IDENTIFIER. */
+uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at)
+{
+	struct perf_event_header h = header_at(v, at);
+	const struct pmu_scan_event *e;
+	uint16_t tail = s->has_identifier ? 16 : 8;
+
+	if (h.type != PERF_RECORD_SAMPLE)
+		return h.size < HEADER_BYTES + tail ? 0 : pmu_view_word(v, at + h.size - tail);
+	e = event_of_sample(s, v, at, h.size);
+	return e ? word_of(v, at, h.size, e->time_at) : 0;
+}
+
+uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+			uint64_t max_bytes)
+{
+	uint64_t at = from;
+
+	while (at < to) {
+		struct perf_event_header h;
+		uint64_t bytes = pmu_record_bytes(v, at, to);
+
+		if (!bytes)
+			return to;
+		if (at > from && at + bytes - from > max_bytes)
+			break;
+		h = header_at(v, at);
+		count_record(s, v, at, &h);
+		at += bytes;
+	}
+	return at;
+}

@@ -1,0 +1,42 @@
+/*
+ * Counts the records of a ring by their headers and the few words whose place is known: samples are
+ * not taken apart. What the recorder must know while it runs; all else is for the reader.
+ */
+#ifndef PMU_SCAN_H
+#define PMU_SCAN_H
+
+#include "pmu/ring.h"
+
+struct perf_event_attr;
+
+/* A sampling event of the ring, and what was seen of it. */
+struct pmu_scan_event {
+	uint64_t id;     /* pmu_group_id */
+	uint64_t period; /* of each sample; 0: each says its own */
+	/* where in a sample, in bytes; 0: nowhere */
+	uint16_t tid_at, time_at, period_at;
+	uint64_t samples, idle, weight, throttled, unthrottled;
+};
+
+struct pmu_scan {
+	struct pmu_scan_event *events; /* borrowed */
+	uint32_t nr_events;
+	bool
+	    has_identifier; /* PERF_SAMPLE_IDENTIFIER in all of them; needed if there are several */
+	uint64_t lost;      /* records, by LOST and LOST_SAMPLES */
+	uint64_t records;
+};
+
+/* Places and period from the attr with which the event was opened; counts are 0. */
+void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id);
+
+/* The record at at: its size, or 0 if none begins there or it ends behind to. */
+uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to);
+/* When it was made; 0 if it does not say. */
+uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at);
+/* Counts the whole records from … to, but no more than max_bytes of them (at least one); where the
+ * next one begins. Records that make no sense end it: then it returns to. */
+uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+			uint64_t max_bytes);
+
+#endif

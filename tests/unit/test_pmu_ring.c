@@ -1,0 +1,262 @@
+/*
+ * A ring and the counting of its records, on rings of fake_pmu.h.
+ */
+#include "inject.h"
+
+#include "fake_pmu.h"
+#include "pmu/ring.h"
+#include "pmu/scan.h"
+
+enum { RING_BYTES = 4096 };
+
+struct bench {
+	int fd[2];
+	struct pmu_ring ring;
+	struct pmu_scan_event events[2];
+	struct pmu_scan scan;
+	struct pmu_view view;
+};
+
+static struct perf_event_attr attr_of(uint64_t sample_type)
+{
+	return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+					.type = PERF_TYPE_SOFTWARE,
+					.read_format = PERF_FORMAT_GROUP |
+						       PERF_FORMAT_TOTAL_TIME_ENABLED |
+						       PERF_FORMAT_TOTAL_TIME_RUNNING,
+					.sample_type = sample_type,
+					.sample_period = 500,
+					.disabled = 1};
+}
+
+/* nr events that write into one ring. */
+static void bench_init(struct bench *b, unsigned nr, uint64_t sample_type)
+{
+	struct perf_event_attr a = attr_of(sample_type);
+
+	fake_reset();
+	*b = (struct bench){.fd = {-1, -1}};
+	for (unsigned i = 0; i < nr; i++) {
+		b->fd[i] = fake_ops.open(&a, -1, 0, -1, 0);
+		assert_true(b->fd[i] >= 0);
+		pmu_scan_event_init(&b->events[i], &a, FAKE_FIRST_ID + i);
+	}
+	assert_int_equal(pmu_ring_open(&b->ring, &fake_ops, b->fd[0], RING_BYTES), 0);
+	if (nr > 1)
+		assert_int_equal(pmu_ring_join(&b->ring, b->fd[1]), 0);
+	b->scan = (struct pmu_scan){.events = b->events,
+				    .nr_events = nr,
+				    .has_identifier = sample_type & PERF_SAMPLE_IDENTIFIER};
+	b->view = pmu_ring_view(&b->ring);
+}
+
+static void bench_fini(struct bench *b)
+{
+	pmu_ring_close(&b->ring);
+	for (unsigned i = 0; i < 2; i++)
+		if (b->fd[i] >= 0)
+			fake_ops.close(b->fd[i]);
+	assert_int_equal(fake.nr_live + fake.nr_rings + fake.nr_wrong, 0);
+}
+
+static void put(const uint64_t *words, size_t nr)
+{
+	assert_true(fake_put(&fake.rings[0], words, nr));
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		int rc;
+	} cases[] = {{0, -EINVAL},       {8, -EINVAL}, {4096, 0},        {4096 + 8, -EINVAL},
+		     {3 << 12, -EINVAL}, {1 << 20, 0}, {2 << 20, -EPERM}};
+	struct perf_event_attr a = attr_of(PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	struct pmu_ring r = {.fd = -1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd;
+
+		fake_reset();
+		fake.max_ring_bytes = 1 << 20;
+		fd = fake_ops.open(&a, -1, 0, -1, 0);
+		assert_int_equal(pmu_ring_open(&r, &fake_ops, fd, cases[i].bytes), cases[i].rc);
+		assert_int_equal(r.base != NULL, cases[i].rc == 0);
+		pmu_ring_close(&r);
+		pmu_ring_close(&r); /* of zeroes: nothing */
+		fake_ops.close(fd);
+		assert_int_equal(fake.nr_live + fake.nr_rings + fake.nr_wrong, 0);
+	}
+}
+
+/* Pieces of a span: before, across and behind the place where the ring wraps. */
+static void test_spans(void **state)
+{
+	static const struct {
+		uint64_t from, to, len[2], at[2];
+	} cases[] = {
+	    {0, 0, {0, 0}, {0, 0}},       {0, RING_BYTES, {RING_BYTES, 0}, {0, 0}},
+	    {8, 4096, {4088, 0}, {8, 0}}, {4088, 4104, {8, 8}, {4088, 0}},
+	    {4096, 4104, {8, 0}, {0, 0}}, {3 * 4096 + 4000, 4 * 4096 + 4000, {96, 4000}, {4000, 0}},
+	};
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const void *part[2];
+		size_t len[2];
+
+		pmu_view_span(&b.view, cases[i].from, cases[i].to, part, len);
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(len[k], cases[i].len[k]);
+			if (len[k])
+				assert_ptr_equal(part[k], b.view.data + cases[i].at[k]);
+		}
+	}
+	bench_fini(&b);
+}
+
+/* Records that wrap are counted, and what is released can be written over. */
+static void test_wraps(void **state)
+{
+	struct bench b;
+	uint64_t nr = 0;
+
+	(void)state;
+	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME); /* 24 bytes: 4096 is no multiple */
+	for (unsigned round = 0; round < 5; round++) {
+		uint64_t head;
+
+		for (unsigned i = 0; i < 150; i++, nr++)
+			fake_sample(&fake.events[0], 7, 1000 + nr);
+		head = pmu_ring_head(&b.ring);
+		assert_int_equal(head, 24 * nr);
+		assert_int_equal(pmu_scan_count(&b.scan, &b.view, b.ring.tail, head, UINT64_MAX),
+				 head);
+		pmu_ring_release(&b.ring, head);
+	}
+	assert_int_equal(b.events[0].samples, nr);
+	assert_int_equal(b.events[0].weight, 500 * nr);
+	assert_int_equal(b.events[0].idle, 0);
+	assert_int_equal(fake.events[0].nr_lost, 0);
+	bench_fini(&b);
+}
+
+static void test_two_events(void **state)
+{
+	struct bench b;
+	uint64_t head;
+
+	(void)state;
+	bench_init(&b, 2,
+		   PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+		       PERF_SAMPLE_PERIOD);
+	for (unsigned i = 0; i < 10; i++)
+		fake_sample(&fake.events[i % 3 == 0], i % 2, 100 + i);
+	b.events[1].period = 0; /* by frequency: each sample says 500 */
+	put((uint64_t[]){fake_header(PERF_RECORD_THROTTLE, 0, 7), 1, FAKE_FIRST_ID + 1, 0, 7, 200,
+			 FAKE_FIRST_ID + 1},
+	    7);
+	put((uint64_t[]){fake_header(PERF_RECORD_UNTHROTTLE, 0, 7), 1, FAKE_FIRST_ID + 1, 0, 7, 300,
+			 FAKE_FIRST_ID + 1},
+	    7);
+	put((uint64_t[]){fake_header(PERF_RECORD_LOST, 0, 6), FAKE_FIRST_ID, 41, 7, 400,
+			 FAKE_FIRST_ID},
+	    6);
+	put((uint64_t[]){fake_header(PERF_RECORD_LOST_SAMPLES, 0, 5), 2, 7, 500, FAKE_FIRST_ID}, 5);
+	put((uint64_t[]){fake_header(99, 0, 1)}, 1);
+	head = pmu_ring_head(&b.ring);
+	assert_int_equal(pmu_scan_count(&b.scan, &b.view, 0, head, UINT64_MAX), head);
+	assert_int_equal(b.events[0].samples, 6);
+	assert_int_equal(b.events[1].samples, 4);
+	assert_int_equal(b.events[0].weight, 6 * 500);
+	assert_int_equal(b.events[1].weight, 4 * 500);
+	assert_int_equal(b.events[0].idle, 3); /* 2, 4, 8 */
+	assert_int_equal(b.events[1].idle, 2); /* 0, 6 */
+	assert_int_equal(b.events[0].throttled + b.events[0].unthrottled, 0);
+	assert_int_equal(b.events[1].throttled, 1);
+	assert_int_equal(b.events[1].unthrottled, 1);
+	assert_int_equal(b.scan.lost, 43);
+	assert_int_equal(b.scan.records, 15);
+	bench_fini(&b);
+}
+
+/* The time of each kind of record, with and without IDENTIFIER. */
+static void test_times(void **state)
+{
+	for (int identifier = 0; identifier < 2; identifier++) {
+		uint64_t type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IP;
+		struct bench b;
+
+		(void)state;
+		bench_init(&b, 1, type | (identifier ? PERF_SAMPLE_IDENTIFIER : 0));
+		fake_sample(&fake.events[0], 1, 1234);
+		fake.rings[0].lost = 5;
+		fake_sample(&fake.events[0], 1, 1235); /* LOST before it, of now */
+		assert_int_equal(pmu_scan_time_ns(&b.scan, &b.view, 0), 1234);
+		assert_true(pmu_scan_time_ns(&b.scan, &b.view, identifier ? 40 : 32) > 1235);
+		put((uint64_t[]){fake_header(99, 0, 1)}, 1); /* too short to have one */
+		assert_int_equal(pmu_scan_time_ns(&b.scan, &b.view, pmu_ring_head(&b.ring) - 8), 0);
+		bench_fini(&b);
+	}
+}
+
+/* Whole records only, as many as the limit holds, but one at least. */
+static void test_limits(void **state)
+{
+	static const struct {
+		uint64_t max, end;
+	} cases[] = {{0, 24}, {23, 24}, {24, 24}, {47, 24}, {48, 48}, {1000, 240}};
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	for (unsigned i = 0; i < 10; i++)
+		fake_sample(&fake.events[0], 1, i);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		b.events[0].samples = 0;
+		assert_int_equal(pmu_scan_count(&b.scan, &b.view, 0, 240, cases[i].max),
+				 cases[i].end);
+		assert_int_equal(b.events[0].samples, cases[i].end / 24);
+	}
+	assert_int_equal(pmu_record_bytes(&b.view, 0, 23), 0); /* it ends behind to */
+	assert_int_equal(pmu_record_bytes(&b.view, 0, 24), 24);
+	bench_fini(&b);
+}
+
+/* A size that cannot be: what follows is passed by, and nothing is read outside. */
+static void test_nonsense(void **state)
+{
+	static const uint64_t sizes[] = {0, 1, 4, 12, 65535};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t memory[4] = {PERF_RECORD_SAMPLE | sizes[i] << 48, 1, 2, 3};
+		struct pmu_view v = {(const uint8_t *)memory, UINT64_MAX};
+		struct bench b;
+
+		bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+		assert_int_equal(pmu_scan_count(&b.scan, &v, 0, sizeof(memory), UINT64_MAX),
+				 sizeof(memory));
+		assert_int_equal(b.scan.records, 0);
+		memory[0] = fake_header(PERF_RECORD_SAMPLE, 0, 1); /* shorter than its fields */
+		pmu_scan_count(&b.scan, &v, 0, 8, UINT64_MAX);
+		assert_int_equal(b.events[0].samples, 1);
+		assert_int_equal(pmu_scan_time_ns(&b.scan, &v, 0), 0);
+		bench_fini(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_sizes),    cmocka_unit_test(test_spans),
+	    cmocka_unit_test(test_wraps),    cmocka_unit_test(test_two_events),
+	    cmocka_unit_test(test_times),    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_nonsense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
