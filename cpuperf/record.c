@@ -11,6 +11,7 @@
 #include "program.h"
 #include "screen/format.h"
 #include "session/session.h"
+#include "status.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -29,6 +30,7 @@ struct recorder {
 	struct table *table;
 	struct table_summary *summary;
 	struct buf out;
+	struct status status;
 	bool begun;
 	int print_error; /* of stdout: 0 or -errno */
 };
@@ -188,24 +190,42 @@ static int print_out(struct recorder *r)
 	return rc;
 }
 
+static void warn_samples(void *arg, const struct err *warning)
+{
+	(void)arg;
+	log_err(LOG_WARNING, warning);
+}
+
 /* With nobody to read the results the session ends; this iteration's files are whole. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct recorder *r = arg;
 
+	status_erase(&r->status);
 	live_iteration(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
 	if (!r->begun)
 		r->format->begin(r->screen, r->table, &r->out);
 	r->begun = true;
 	r->format->iteration(r->screen, r->table, &r->out);
+	if (!r->format->is_for_people) /* they have them among the results */
+		screen_warn_samples(r->table, warn_samples, NULL);
 	return print_out(r);
 }
 
 static void on_note(const char *text, void *arg)
 {
-	(void)arg;
+	struct recorder *r = arg;
+
+	status_erase(&r->status);
 	log_warning("%s", text);
+}
+
+static void on_progress(const struct session_progress *p, void *arg)
+{
+	struct recorder *r = arg;
+
+	status_show(&r->status, p);
 }
 
 static void log_start(const struct spec *spec)
@@ -255,6 +275,7 @@ static void warn_never_counted(const struct recorder *r)
 
 static int finish(struct recorder *r, int rc, const struct err *e)
 {
+	status_erase(&r->status);
 	if (r->begun && !r->print_error) {
 		r->format->summary(r->screen, r->table, r->summary, &r->out);
 		print_out(r);
@@ -295,7 +316,10 @@ static int run_session(struct recorder *r, const struct options *o)
 		    nr_partly, r->plan->nr_events);
 		return EXIT_FAILED;
 	}
-	live_columns(r->table, r->plan, r->session);
+	if (live_columns(r->table, r->plan, r->session)) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
 	log_start(r->plan->spec);
 	tell_groups(r);
 	running = r->session;
@@ -308,7 +332,8 @@ static int run_session(struct recorder *r, const struct options *o)
 
 static int with_memory(struct recorder *r, const struct options *o)
 {
-	struct screen_options screen = {.width = opt_std_terminal_width()};
+	struct screen_options screen = {.width = opt_std_terminal_width(),
+					.each_cpu = o->std.min_level < LOG_INFO};
 	int status = EXIT_FAILED;
 
 	r->screen = screen_state_new(r->plan->nr_events, &screen);
@@ -333,10 +358,13 @@ int record(const struct plan *plan, const struct options *o)
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
 					.on_note = on_note,
+					.on_progress = on_progress,
+					.is_strict = o->strict,
 					.arg = &r};
 	struct err e = {0};
 	int status;
 
+	status_init(&r.status, plan->is_sampling && o->std.min_level <= LOG_INFO);
 	raise_descriptor_limit();
 	if (session_open(&config, &r.session, &e)) {
 		log_err(LOG_ERROR, &e);

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "out_file.h"
 #include "output.h"
+#include "profile/records.h"
 #include "report/tally.h"
 #include "spec/cpsession.h"
 
@@ -64,7 +65,7 @@ static int write_out(struct run *r, struct err *e)
 static int print_init(struct run *r, struct err *e)
 {
 	const struct screen_options screen = {
-	    .width = r->options->output_file ? 0 : opt_std_terminal_width()};
+	    .width = r->options->output_file ? 0 : opt_std_terminal_width(), .each_cpu = true};
 	const struct profile_facts *f = profile_session_facts(r->session);
 	struct print *p = &r->print;
 	int rc;
@@ -78,7 +79,8 @@ static int print_init(struct run *r, struct err *e)
 		return rc;
 	p->summary = table_summary_new(f->nr_events);
 	p->screen = screen_state_new(f->nr_events, &screen);
-	if (!p->summary || !p->screen)
+	p->raw = out_raw_new(f);
+	if (!p->summary || !p->screen || !p->raw)
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -88,6 +90,7 @@ static void print_fini(struct print *p)
 	table_free(p->table);
 	table_summary_free(p->summary);
 	screen_state_free(p->screen);
+	out_raw_free(p->raw);
 	buf_fini(&p->out);
 	buf_fini(&p->notes);
 }
@@ -106,23 +109,80 @@ static void end_iteration(struct run *r)
 	buf_reset(&p->notes);
 }
 
+static int flush(struct run *r, struct err *e)
+{
+	return r->print.out.len >= FLUSH_BYTES ? write_out(r, e) : 0;
+}
+
+static int cannot_read_on(int rc, struct err *e)
+{
+	return rc < 0 ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+}
+
+/* All of records, which are closed. trace NULL: of the common file. */
+static int print_records(struct run *r, const struct profile_trace *trace,
+			 struct profile_records *records, struct err *e)
+{
+	struct profile_item item;
+	int rc = 0, got = 0;
+
+	while (rc == 0 && (got = profile_records_next(records, &item)) == 1) {
+		r->print.nr_records++;
+		r->output->item(&r->print, trace, &item);
+		rc = flush(r, e);
+	}
+	log_verbose(1, "%s: times went back by up to %" PRIu64 " ns",
+		    trace ? trace->name : "the common file",
+		    profile_records_stats(records)->max_disorder_ns);
+	profile_records_close(records);
+	return rc ? rc : cannot_read_on(got, e);
+}
+
+static int print_trace(struct run *r, const struct profile_trace *trace, struct err *e)
+{
+	const struct output *o = r->output;
+	struct profile_records *records;
+	int rc = 0;
+
+	if (o->head)
+		o->head(&r->print, trace);
+	if (o->item && r->print.facts->is_sampling)
+		rc = profile_session_records(r->session, &records);
+	rc = rc == 1 ? print_records(r, trace, records, e) : cannot_read_on(rc, e);
+	if (rc == 0 && o->trace)
+		o->trace(&r->print, trace);
+	return rc ? rc : flush(r, e);
+}
+
+static int print_common(struct run *r, struct err *e)
+{
+	struct profile_records *records;
+	int rc = 0;
+
+	if (r->output->common && r->print.facts->is_sampling)
+		rc = profile_session_common(r->session, &records);
+	if (rc != 1)
+		return cannot_read_on(rc, e);
+	r->output->common(&r->print);
+	return print_records(r, NULL, records, e);
+}
+
 static int print_traces(struct run *r, struct err *e)
 {
 	struct print *p = &r->print;
 	struct profile_trace trace;
-	int rc;
+	int rc, failed = 0;
 
-	while ((rc = profile_session_next(r->session, &trace)) == 1) {
+	while (!failed && (rc = profile_session_next(r->session, &trace)) == 1) {
 		if (report_tally_is_next(p->table, &trace))
 			end_iteration(r);
 		p->nr_records += report_tally_add(p->table, &trace) + 1; /* the time */
-		if (r->output->trace)
-			r->output->trace(p, &trace);
-		if (p->out.len >= FLUSH_BYTES && (rc = write_out(r, e)))
-			return rc;
+		failed = print_trace(r, &trace, e);
 	}
+	if (failed)
+		return failed;
 	end_iteration(r);
-	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+	return cannot_read_on(rc, e);
 }
 
 static int print_all(struct run *r, struct err *e)
@@ -132,6 +192,8 @@ static int print_all(struct run *r, struct err *e)
 	if (r->output->begin)
 		r->output->begin(&r->print);
 	rc = print_traces(r, e);
+	if (rc == 0)
+		rc = print_common(r, e);
 	if (rc == 0 && r->output->end)
 		r->output->end(&r->print);
 	return rc ? rc : write_out(r, e);

@@ -172,6 +172,65 @@ static void title(struct print *p)
 	buf_addc(&p->out, '\n');
 }
 
+static void put_bytes(struct buf *out, uint64_t bytes)
+{
+	bool is_small = bytes < 1 << 20;
+
+	buf_u64_commas(out, is_small ? bytes >> 10 : bytes >> 20);
+	buf_adds(out, is_small ? " KiB" : " MiB");
+}
+
+/* Of the machine and the session, so of one row as good as of any; rings can differ. */
+static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct table_sampling *s)
+{
+	if (s->ring_bytes && (!sum->ring_bytes || s->ring_bytes < sum->ring_bytes))
+		sum->ring_bytes = s->ring_bytes;
+	if (s->ring_bytes > *max_ring)
+		*max_ring = s->ring_bytes;
+	if (s->max_rate_start)
+		sum->max_rate_start = s->max_rate_start;
+	if (s->ticks > sum->ticks)
+		sum->ticks = s->ticks;
+	if (s->ticks_missed > sum->ticks_missed)
+		sum->ticks_missed = s->ticks_missed;
+}
+
+static void put_rings(struct buf *out, uint64_t min, uint64_t max)
+{
+	if (!max)
+		return;
+	buf_adds(out, "Rings:  ");
+	put_bytes(out, min);
+	if (min < max) {
+		buf_adds(out, " to ");
+		put_bytes(out, max);
+	}
+	buf_adds(out, " for a CPU\n");
+}
+
+/* How the iteration was sampled: what matters where samples are missing. */
+static void sampling(struct print *p)
+{
+	struct table_sampling sum = {0};
+	uint64_t max_ring = 0;
+
+	for (size_t row = 0; p->table->sampled && row < p->table->nr_rows; row++)
+		add_row(&sum, &max_ring, &p->table->row_sampling[row]);
+	put_rings(&p->out, sum.ring_bytes, max_ring);
+	if (sum.max_rate_start) {
+		buf_adds(&p->out, "Limit:  ");
+		buf_u64_commas(&p->out, sum.max_rate_start);
+		buf_adds(&p->out, " samples per second, the kernel's\n");
+	}
+	if (!sum.ticks && !sum.ticks_missed)
+		return;
+	buf_adds(&p->out, "Ticks:  ");
+	buf_u64_commas(&p->out, sum.ticks);
+	buf_adds(&p->out, " readings at the timebase's pace, missed: ");
+	buf_u64_commas(&p->out, sum.ticks_missed);
+	buf_addc(&p->out, '\n');
+}
+
 void out_text_iteration(struct print *p)
 {
 	const struct table *t = p->table;
@@ -181,6 +240,7 @@ void out_text_iteration(struct print *p)
 	buf_adds(&p->out, buf_str(&p->notes));
 	if (buf_error(&p->notes))
 		buf_adds(&p->out, "Note: there are more notes than are shown\n");
+	sampling(p);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
 			 t->row_cpu[row]);
@@ -188,6 +248,9 @@ void out_text_iteration(struct print *p)
 	}
 	if (t->nr_rows > 1)
 		block(p, "All traces", t->totals);
+	if (t->sampled)
+		buf_addc(&p->out, '\n');
+	screen_samples(p->screen, t, &p->out);
 }
 
 void out_text_end(struct print *p)

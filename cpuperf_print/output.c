@@ -27,10 +27,12 @@ static void ndjson_end(struct print *p)
 }
 
 static const struct output outputs[] = {
-    {"text", out_text_begin, out_text_trace, out_text_iteration, out_text_end},
-    {"csv", csv_begin, NULL, csv_iteration, NULL},
-    {"ndjson", NULL, NULL, ndjson_iteration, ndjson_end},
-    {"raw", NULL, out_raw_trace, NULL, out_raw_end},
+    {"text", out_text_begin, .trace = out_text_trace, .iteration = out_text_iteration,
+     .end = out_text_end},
+    {"csv", csv_begin, .iteration = csv_iteration},
+    {"ndjson", .iteration = ndjson_iteration, .end = ndjson_end},
+    {"raw", .head = out_raw_head, .trace = out_raw_trace, .common = out_raw_common,
+     .item = out_raw_item, .end = out_raw_end},
 };
 
 const struct output *output_find(const char *name)

@@ -1,11 +1,17 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
-# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN (programs) and SOURCE_DIR,
+# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX (programs) and SOURCE_DIR,
 # run one at a time because they measure, and skip with exit code 77 and a line "skip: reason".
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
 add_executable(known ${CMAKE_CURRENT_SOURCE_DIR}/system/known.c)
 set_target_properties(known PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_sampling_*.py sample: a program whose profile is known, in every build the same.
+find_package(Threads REQUIRED)
+add_executable(mix ${CMAKE_CURRENT_SOURCE_DIR}/system/mix.c)
+target_compile_options(mix PRIVATE -O2 -fno-omit-frame-pointer -fno-sanitize=all)
+target_link_options(mix PRIVATE -fno-sanitize=all)
+target_link_libraries(mix PRIVATE Threads::Threads)
 if(TARGET cpuperf AND TARGET cpuperf_print)
   foreach(script ${tests})
     get_filename_component(name ${script} NAME_WE)
@@ -17,6 +23,6 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     add_test(NAME ${name} COMMAND ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 120 SKIP_RETURN_CODE 77
       RUN_SERIAL ON ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
-CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;SOURCE_DIR=${CMAKE_SOURCE_DIR}")
   endforeach()
 endif()

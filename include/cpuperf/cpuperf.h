@@ -51,6 +51,11 @@ struct cpuperf_cell {
 	uint64_t
 	    running_ns; /* … and how long it was really counted; both 0 if not from perf_event */
 	uint64_t span_ns; /* between the two readings */
+	/* Of an event that is sampled; of others 0, 0, 0 and -1. */
+	uint64_t samples; /* taken, and in the trace */
+	uint64_t lost;    /* by the kernel's count; UINT64_MAX: it does not tell them by event */
+	int64_t residual; /* raw less the sum of the samples' periods: what is in no sample */
+	double coverage;  /* received samples / expected ones, at most 1; negative: not claimed */
 };
 
 /* One iteration. Borrowed for the time of a call. */

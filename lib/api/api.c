@@ -78,6 +78,17 @@ static void client_fini(struct client *c)
 	table_free(c->table);
 }
 
+static void add_samples(struct cpuperf_cell *cell, const struct sampled *s)
+{
+	cell->coverage = -1;
+	if (!s || s->claim == SAMPLED_NONE)
+		return;
+	cell->samples = s->n.samples;
+	cell->lost = s->n.lost;
+	cell->residual = s->residual;
+	cell->coverage = sampled_coverage(s);
+}
+
 /* Hands the table to the client, as an iteration. */
 static int give(struct client *c)
 {
@@ -91,7 +102,7 @@ static int give(struct client *c)
 				       .cpus = t->row_cpu,
 				       .cells = c->cells};
 
-	for (size_t i = 0; i < t->nr_rows * t->nr_columns; i++)
+	for (size_t i = 0; i < t->nr_rows * t->nr_columns; i++) {
 		c->cells[i] = (struct cpuperf_cell){.has_value = cell_has_value(&t->cells[i]),
 						    .state = cell_state_name(t->cells[i].state),
 						    .value = t->cells[i].value,
@@ -99,6 +110,8 @@ static int give(struct client *c)
 						    .enabled_ns = t->cells[i].enabled_ns,
 						    .running_ns = t->cells[i].running_ns,
 						    .span_ns = t->cells[i].span_ns};
+		add_samples(&c->cells[i], t->sampled ? &t->sampled[i] : NULL);
+	}
 	return c->fn ? c->fn(&it, c->arg) : 0;
 }
 
@@ -118,9 +131,10 @@ static int record_session(struct client *c, const struct plan *plan, struct sess
 
 	if (!t)
 		return fail(c->e, &(struct err){.code = -ENOMEM, .msg = "out of memory"});
-	live_columns(t, plan, s);
 	c->session = s;
-	rc = client_init(c, t, plan->nr_cpus);
+	c->table = t;
+	rc = live_columns(t, plan, s);
+	rc = rc ? rc : client_init(c, t, plan->nr_cpus);
 	if (rc)
 		err_set(&e, rc, "out of memory");
 	else if (session_nr_working(s) == 0)

@@ -5,6 +5,7 @@
 
 #include "collect/collect.h"
 #include "event/model.h"
+#include "report/tally.h"
 
 #include <errno.h>
 
@@ -47,7 +48,12 @@ int live_check_model(const struct live_catalogue *c, const struct spec *spec, st
 	return -ENOTSUP;
 }
 
-void live_columns(struct table *t, const struct plan *plan, const struct session *s)
+_Static_assert((int)SAMPLED_OS == SPEC_OS && (int)SAMPLED_USER == SPEC_USER &&
+		   (int)SAMPLED_NO_IDLE == SPEC_NO_IDLE && (int)SAMPLED_GUEST == SPEC_GUEST &&
+		   (int)SAMPLED_HOST == SPEC_HOST,
+	       "flags have one number each");
+
+int live_columns(struct table *t, const struct plan *plan, const struct session *s)
 {
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		const struct plan_event *p = &plan->events[i];
@@ -62,8 +68,11 @@ void live_columns(struct table *t, const struct plan *plan, const struct session
 		    .scope = p->event.row->scope,
 		    .scale = p->event.row->scale,
 		    .reason = ev->nr_cpus ? NULL : ev->support.reason,
+		    .sampling = sampled_event(p->event.group->name, p->event.row->name,
+					      p->asked->rate, p->asked->frequency, p->asked->flags),
 		};
 	}
+	return table_add_sampling(t);
 }
 
 /* A cell from the readings of the event's parts on this CPU; most events have one. */
@@ -96,6 +105,7 @@ void live_iteration(struct table *t, const struct session *s, const struct sessi
 		t->row_cpu[row] = it->traces[row].cpu;
 		for (size_t i = 0; i < t->nr_columns; i++)
 			set_cell(t, row, i, s, &it->traces[row]);
+		report_tally_samples(t, row, it->traces[row].sampling);
 	}
 	table_total(t);
 }

@@ -1,36 +1,214 @@
 /*
- * From an event to the kernel's perf_event_attr.
+ * From an event and its use to the kernel's perf_event_attr. Knows nothing of groups, rings and
+ * CPUs. What the kernel takes: perf_copy_attr() and perf_event_open() in kernel/events/core.c.
  */
 #include "base/mem.h"
 #include "event/event.h"
 #include "spec/spec.h"
 
+#include <asm/perf_regs.h>
 #include <linux/perf_event.h>
+#include <time.h>
 
-struct perf_event_attr *event_attr_new(const struct event_part *part, unsigned flags)
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4) /* linux/perf_event.h of 6.0 */
+#endif
+
+/* All general registers that perf_reg_validate() of the architecture lets through: what unwinding a
+ * stack may ask for. Without any the kernel refuses. */
+#if defined(__x86_64__)
+static const uint64_t user_regs =
+    ((1ull << PERF_REG_X86_64_MAX) - 1) & ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |
+					    1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS);
+#elif defined(__aarch64__)
+static const uint64_t user_regs = (1ull << (PERF_REG_ARM64_PC + 1)) - 1;
+#else
+static const uint64_t user_regs = 0;
+#endif
+
+/* What a flag puts into each sample. */
+static const struct {
+	unsigned flag;
+	uint64_t sample_type;
+} contents[] = {
+    {SPEC_PC, PERF_SAMPLE_IP},
+    {SPEC_CALLCHAIN, PERF_SAMPLE_CALLCHAIN},
+    {SPEC_USER_STACK, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER},
+    {SPEC_LAST_BRANCH, PERF_SAMPLE_BRANCH_STACK},
+};
+
+/* In the order of enum spec_branch. */
+static const uint64_t branches[] = {
+    PERF_SAMPLE_BRANCH_ANY,      PERF_SAMPLE_BRANCH_ANY_CALL,   PERF_SAMPLE_BRANCH_ANY_RETURN,
+    PERF_SAMPLE_BRANCH_IND_CALL, PERF_SAMPLE_BRANCH_IND_JUMP,   PERF_SAMPLE_BRANCH_COND,
+    PERF_SAMPLE_BRANCH_CALL,     PERF_SAMPLE_BRANCH_CALL_STACK,
+};
+
+static struct perf_event_attr *new_attr(uint32_t type, uint64_t config)
 {
-	unsigned modes = flags & (SPEC_OS | SPEC_USER);
 	struct perf_event_attr *a = mem_zalloc(sizeof(*a));
 
 	if (!a)
 		return NULL;
 	a->size = sizeof(*a);
-	a->type = part->type;
-	a->config = part->config;
-	a->config1 = part->config1;
-	a->config2 = part->config2;
-	a->read_format =
-	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	a->type = type;
+	a->config = config;
+	return a;
+}
+
+static void set_clock(struct perf_event_attr *a)
+{
+	a->use_clockid = 1;
+	a->clockid = CLOCK_MONOTONIC;
+}
+
+/* Records wake their reader by bytes, and all tell when and where they are from. */
+static void set_records(struct perf_event_attr *a, uint64_t sample_type, uint32_t wakeup_bytes)
+{
+	a->sample_type = sample_type | PERF_SAMPLE_TIME | PERF_SAMPLE_TID;
+	a->sample_id_all = 1;
+	a->watermark = 1;
+	a->wakeup_watermark = wakeup_bytes;
+	set_clock(a);
+}
+
+static void set_exclusions(struct perf_event_attr *a, unsigned flags)
+{
+	unsigned modes = flags & (SPEC_OS | SPEC_USER), side = flags & (SPEC_GUEST | SPEC_HOST);
+
 	a->exclude_kernel = modes == SPEC_USER;
 	a->exclude_user = modes == SPEC_OS;
 	/* the hypervisor's share goes with the kernel's where hardware can tell them apart */
 	a->exclude_hv = a->exclude_kernel;
+	a->exclude_host = side == SPEC_GUEST;
+	a->exclude_guest = side == SPEC_HOST;
+	a->exclude_idle = (flags & SPEC_NO_IDLE) != 0;
+}
+
+static uint64_t sample_type(const struct event_part *part, const struct event_use *use)
+{
+	uint64_t type = 0;
+
+	for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++)
+		if (use->flags & contents[i].flag)
+			type |= contents[i].sample_type;
+	if (use->shares_ring)
+		type |= PERF_SAMPLE_IDENTIFIER;
+	if (use->frequency)
+		type |= PERF_SAMPLE_PERIOD;
+	if (use->reads_group)
+		type |= PERF_SAMPLE_READ;
+	if (part->type == PERF_TYPE_TRACEPOINT)
+		type |= PERF_SAMPLE_RAW;
+	return type;
+}
+
+/* Branches of the modes that are sampled. */
+static uint64_t branch_type(const struct perf_event_attr *a, unsigned filter)
+{
+	uint64_t type = 0;
+
+	for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++)
+		if (filter >> i & 1)
+			type |= branches[i];
+	if (!type)
+		type = PERF_SAMPLE_BRANCH_ANY;
+	if (!a->exclude_user)
+		type |= PERF_SAMPLE_BRANCH_USER;
+	if (!a->exclude_kernel)
+		type |= PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV;
+	return type;
+}
+
+static void set_pace(struct perf_event_attr *a, const struct event_use *use)
+{
+	a->freq = use->frequency != 0;
+	if (a->freq)
+		a->sample_freq = use->frequency;
+	else
+		a->sample_period = use->period;
+}
+
+/* A group's lost counts would make each of its samples longer, by 8 bytes for each member. */
+static void set_sampling(struct perf_event_attr *a, const struct event_part *part,
+			 const struct event_use *use)
+{
+	set_records(a, sample_type(part, use), use->wakeup_bytes);
+	set_pace(a, use);
+	if (use->flags & SPEC_CALLCHAIN) {
+		a->exclude_callchain_kernel = a->exclude_kernel;
+		a->exclude_callchain_user = a->exclude_user;
+	}
+	if (use->flags & SPEC_USER_STACK) {
+		a->sample_regs_user = user_regs;
+		a->sample_stack_user = use->stack_bytes;
+	}
+	if (use->flags & SPEC_LAST_BRANCH)
+		a->branch_sample_type = branch_type(a, use->branch_filter);
+	if (use->flags & SPEC_PRECISE)
+		a->precise_ip = 2; /* without skid, where the CPU can */
+	if (use->has_lost && !use->reads_group)
+		a->read_format |= PERF_FORMAT_LOST;
+}
+
+struct perf_event_attr *event_attr_new(const struct event_part *part, const struct event_use *use)
+{
+	struct perf_event_attr *a = new_attr(part->type, part->config);
+
+	if (!a)
+		return NULL;
+	a->config1 = part->config1;
+	a->config2 = part->config2;
+	a->read_format =
+	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	a->pinned = (use->flags & SPEC_PINNED) != 0;
+	set_exclusions(a, use->flags);
+	if (use->period || use->frequency)
+		set_sampling(a, part, use);
+	else if (use->shares_clock)
+		set_clock(a);
+	return a;
+}
+
+/* What each level still asks for, by the kernel that brought it. */
+static const struct {
+	bool build_id; /* 5.12 */
+	bool symbols;  /* ksymbol and bpf_event: 5.1 */
+} side_bands[] = {{true, true}, {false, true}, {false, false}};
+
+struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes)
+{
+	struct perf_event_attr *a;
+
+	if (level >= sizeof(side_bands) / sizeof(side_bands[0]))
+		return NULL;
+	a = new_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	if (!a)
+		return NULL;
+	set_records(a, 0, wakeup_bytes);
+	a->mmap = 1;
+	a->mmap2 = 1;
+	a->comm = 1;
+	a->comm_exec = 1;
+	a->task = 1;
+	a->build_id = side_bands[level].build_id;
+	a->ksymbol = side_bands[level].symbols;
+	a->bpf_event = side_bands[level].symbols;
 	return a;
 }
 
 uint32_t event_attr_bytes(const struct perf_event_attr *attr)
 {
 	return attr->size;
+}
+
+bool event_is_clock(const struct event *ev)
+{
+	struct event_part part;
+
+	event_part(ev, 0, &part);
+	return event_is_perf(ev) && part.type == PERF_TYPE_SOFTWARE &&
+	       (part.config == PERF_COUNT_SW_CPU_CLOCK || part.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
 bool event_may_be_fixed(const struct event *ev)

@@ -25,6 +25,11 @@ bool event_is_perf(const struct event *ev)
 	return ev->row->nr_parts > 0 || ev->group->is_perf;
 }
 
+unsigned event_alone(const struct event *ev, bool is_sampled)
+{
+	return ev->row->alone | (is_sampled ? ev->row->alone_sampled : 0);
+}
+
 uint32_t event_nr_parts(const struct event *ev)
 {
 	return ev->row->nr_parts ? ev->row->nr_parts : 1;

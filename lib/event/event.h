@@ -46,12 +46,14 @@ struct event_row {
 	uint16_t number;   /* 1 … 2047, never reused; 0: made, the plan numbers it */
 	enum event_kind kind;
 	enum event_scope scope;
-	unsigned alone;     /* EVENT_ALONE_… */
-	const char *unit;   /* of what is shown: "instructions", "ns", "B", "%" */
-	double scale;       /* what is shown = count × scale; 0 stands for 1 */
-	const char *source; /* the kernel's name of it, or the file it is read from */
+	unsigned alone;         /* EVENT_ALONE_… */
+	unsigned alone_sampled; /* the same for its samples, where they can do more */
+	const char *unit;       /* of what is shown: "instructions", "ns", "B", "%" */
+	double scale;           /* what is shown = count × scale; 0 stands for 1 */
+	const char *source;     /* the kernel's name of it, or the file it is read from */
 	const char *description;
 	const char *detail; /* more for --describe-event, lines without a final newline; NULL */
+	const char *format; /* of a tracepoint: as trace_event.format has it; NULL */
 	uint32_t perf_type; /* perf events of one part: attr.type and attr.config */
 	uint64_t perf_config;
 	const struct event_part *parts; /* perf events made elsewhere; NULL: the one above */
@@ -117,6 +119,8 @@ uint32_t event_id(const struct event *ev);
 bool event_is_perf(const struct event *ev);
 /* One of the three that have a counter of their own where CPUs have such (Intel). */
 bool event_may_be_fixed(const struct event *ev);
+/* Which of os and user may stand alone: of a counted event, or of one that is sampled. */
+unsigned event_alone(const struct event *ev, bool is_sampled);
 /* The parts of a perf event, at least one. */
 uint32_t event_nr_parts(const struct event *ev);
 void event_part(const struct event *ev, uint32_t i, struct event_part *out);
@@ -145,12 +149,40 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 /* The same from the errno of an attempt to open it. */
 void event_support_explain(const struct host *h, const struct event *ev, int error,
 			   struct event_support *out);
+/* The same of an event with these flags (the spec's), which may be what is refused. */
+void event_support_explain_use(const struct host *h, const struct event *ev, unsigned flags,
+			       int error, struct event_support *out);
 
 struct perf_event_attr;
-/* The attr to count the part with, on the heap (mem_free it; NULL without memory): type, config
- * and the exclusions that os and user ask for; read format: group and times. flags: the spec's. */
-struct perf_event_attr *event_attr_new(const struct event_part *part, unsigned flags);
+
+/* How a part is to be counted, and sampled if period or frequency is set. */
+struct event_use {
+	unsigned flags;         /* enum spec_flag */
+	uint64_t period;        /* a sample each time it has occurred so often; 0: none */
+	uint64_t frequency;     /* in place of a period: Hz, the kernel adapts the period */
+	uint32_t stack_bytes;   /* user_stack: at most so many */
+	unsigned branch_filter; /* last_branch: enum spec_branch; 0: any */
+	bool shares_ring;  /* several sampling events write into one ring: samples name theirs */
+	bool reads_group;  /* timebase with siblings: each sample holds the group's counts */
+	bool shares_clock; /* counted in the group of a timebase: the kernel refuses two clocks */
+	bool has_lost; /* the kernel knows PERF_FORMAT_LOST: read it, where it costs no sample */
+	uint32_t wakeup_bytes; /* wake the reader when so many are in the ring */
+};
+
+/* The attr to open the part with, on the heap (mem_free it; NULL without memory): type, config
+ * and the exclusions that the flags ask for; read format: group and times; sample format: TIME and
+ * TID, then what the flags ask for (a tracepoint's fields too) and nothing else; clock:
+ * CLOCK_MONOTONIC. */
+struct perf_event_attr *event_attr_new(const struct event_part *part, const struct event_use *use);
+/* The attr of an event that counts nothing and whose ring gets what became of tasks and mappings
+ * (names, forks, exits, mmap, kernel symbols, BPF programs), with TID and TIME. level 0 asks for
+ * all; each higher one leaves out what a younger kernel brought (build-ids, …), so that a kernel
+ * that says EINVAL is asked with the next; NULL with level past the last or without memory. */
+struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes);
 /* Its size in bytes, as its own size field tells. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);
+
+/* The event is a clock (cpu_clock, task_clock): its count is a time in ns, its period too. */
+bool event_is_clock(const struct event *ev);
 
 #endif

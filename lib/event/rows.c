@@ -78,6 +78,12 @@
 		.scope = EVENT_SCOPE_CPU, .alone = alone_, .unit = unit_, .source = #kernel,       \
 		.description = text, .perf_type = PERF_TYPE_SOFTWARE, .perf_config = kernel        \
 	}
+#define CLOCK(number_, name_, kernel, text)                                                        \
+	{                                                                                          \
+		.name = name_, .number = number_, .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU,   \
+		.alone_sampled = ANY, .unit = "ns", .source = #kernel, .description = text,        \
+		.perf_type = PERF_TYPE_SOFTWARE, .perf_config = kernel                             \
+	}
 
 static const struct event_row fixed_rows[] = {
     HARDWARE(1, "instructions_retired", NULL, PERF_COUNT_HW_INSTRUCTIONS, "instructions",
@@ -140,14 +146,16 @@ static const struct event_row arch_rows[] = {
 	"since Haswell."),
 };
 
-/* What honours os and user: perf_swevent_event() and perf_exclude_event() in
- * kernel/events/core.c look at the mode of the interrupted registers. Switches and migrations
- * happen in the kernel, so that user alone would count 0; the clocks do not look at it. */
+/* What honours os and user, in kernel/events/core.c: perf_swevent_match() asks
+ * perf_exclude_event(), which looks at the mode of the interrupted registers, before anything is
+ * counted or sampled. Switches and migrations happen in the kernel, so that user alone would be
+ * none, sampled or not. The clocks count all time, but perf_swevent_hrtimer() asks
+ * perf_exclude_event() for each of their samples. */
 static const struct event_row software_rows[] = {
-    SOFTWARE(1, "cpu_clock", NULL, PERF_COUNT_SW_CPU_CLOCK, "ns", 0,
-	     "Time on this CPU, busy or idle, by its high-resolution timer."),
-    SOFTWARE(2, "task_clock", NULL, PERF_COUNT_SW_TASK_CLOCK, "ns", 0,
-	     "Time of the task; for a whole CPU, as here, the same as wall time."),
+    CLOCK(1, "cpu_clock", PERF_COUNT_SW_CPU_CLOCK,
+	  "Time on this CPU, busy or idle, by its high-resolution timer."),
+    CLOCK(2, "task_clock", PERF_COUNT_SW_TASK_CLOCK,
+	  "Time of the task; for a whole CPU, as here, the same as wall time."),
     SOFTWARE(3, "page_faults", NULL, PERF_COUNT_SW_PAGE_FAULTS, "faults", ANY,
 	     "Page faults, minor and major."),
     SOFTWARE(4, "context_switches", NULL, PERF_COUNT_SW_CONTEXT_SWITCHES, "switches",

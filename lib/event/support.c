@@ -1,6 +1,7 @@
 /*
  * Why an event does not work here, in words, and what to do about it.
  */
+#include "base/buf.h"
 #include "base/root.h"
 #include "base/sys.h"
 #include "event/event.h"
@@ -90,6 +91,59 @@ static bool lacks_branch_records(const struct host *h, const struct event *ev, u
 	return flags & SPEC_LAST_BRANCH && !(is_hardware(ev) && has_branch_records(h));
 }
 
+#define BRANCHES_NEED "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
+#define PRECISE_NEEDS                                                                              \
+	"precise needs Intel PEBS or AMD IBS, and an event that they sample; leave the flag out"
+
+/* What does not look at attr.precise_ip: the kernel's own events, and ARM's PMU
+ * (armpmu_event_init() in drivers/perf/arm_pmu.c). */
+static bool ignores_precise(const struct host *h, const struct event *ev)
+{
+	return !is_hardware(ev) || strcmp(h->machine, "aarch64") == 0;
+}
+
+/* attr.exclude_host: the kernel's own events are of the host, in a virtual machine or outside. */
+static bool ignores_guest(const struct host *h, const struct event *ev)
+{
+	(void)h;
+	return !is_hardware(ev);
+}
+
+/* attr.exclude_idle: perf_swevent_hrtimer() in kernel/events/core.c alone looks at it; PMUs refuse
+ * or ignore it. */
+static bool ignores_no_idle(const struct host *h, const struct event *ev)
+{
+	(void)h;
+	return !event_is_clock(ev);
+}
+
+/* Flags that the kernel would ignore without a word. */
+static const struct {
+	unsigned flag, not_with;
+	bool (*is_ignored)(const struct host *h, const struct event *ev);
+	const char *reason, *hint;
+} ignorable[] = {
+    {SPEC_PRECISE, 0, ignores_precise, "this kind of event has no precise samples here",
+     PRECISE_NEEDS},
+    {SPEC_GUEST, SPEC_HOST, ignores_guest, "only hardware events tell virtual machines apart",
+     "leave guest out"},
+    {SPEC_NO_IDLE, 0, ignores_no_idle, "only the samples of a clock leave idle CPUs out",
+     "leave no_idle out, or sample software:cpu_clock"},
+};
+
+static bool say_ignored(const struct host *h, const struct event *ev, unsigned flags,
+			struct event_support *out)
+{
+	for (size_t i = 0; i < sizeof(ignorable) / sizeof(ignorable[0]); i++) {
+		if (!(flags & ignorable[i].flag) || flags & ignorable[i].not_with ||
+		    !ignorable[i].is_ignored(h, ev))
+			continue;
+		say(out, READING_NOT_SUPPORTED, ignorable[i].reason, ignorable[i].hint);
+		return true;
+	}
+	return false;
+}
+
 static void check_file(const struct host *h, const struct event *ev, struct event_support *out)
 {
 	int fd;
@@ -120,7 +174,9 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 		say(out, READING_NOT_SUPPORTED,
 		    is_hardware(ev) ? "this CPU or its driver records no branches"
 				    : "only hardware events record branches",
-		    "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE");
+		    BRANCHES_NEED);
+	else if (say_ignored(h, ev, flags, out))
+		return;
 	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))
 		say_no_permission(h, out);
 }
@@ -136,6 +192,49 @@ static void explain_file(const struct event *ev, int error, struct event_support
 		snprintf(out->hint, sizeof(out->hint), "run as a user who may read it");
 }
 
+/* Flags that a PMU may refuse an event for, in the order in which they are the likelier cause. */
+static const struct {
+	unsigned flag;
+	const char *hint;
+} refusable[] = {
+    {SPEC_PRECISE, PRECISE_NEEDS},
+    {SPEC_LAST_BRANCH, BRANCHES_NEED ", and not each has every branch_filter"},
+    {SPEC_GUEST, "not every PMU tells virtual machines apart: leave guest out"},
+    {SPEC_HOST, "not every PMU tells virtual machines apart: leave host out"},
+    {SPEC_NO_IDLE, "only the samples of a clock leave idle CPUs out: leave no_idle out"},
+};
+
+/* EPERM: of no_idle, ARM's PMU before it learned EOPNOTSUPP (armv8pmu_set_event_filter()). */
+static bool may_be_a_flag(const struct host *h, unsigned flags, int error)
+{
+	return error == EOPNOTSUPP || error == EINVAL ||
+	       (error == EPERM && flags & SPEC_NO_IDLE && host_may_measure_cpus(h));
+}
+
+/* False if the event has no flag that can be the cause. */
+static bool explain_flags(const struct event *ev, unsigned flags, int error,
+			  struct event_support *out)
+{
+	const char *hint = NULL;
+	struct buf names;
+
+	buf_init(&names, sizeof(out->reason));
+	for (size_t i = 0; i < sizeof(refusable) / sizeof(refusable[0]); i++) {
+		if (!(flags & refusable[i].flag))
+			continue;
+		buf_printf(&names, "%s%s", hint ? ", " : "",
+			   spec_flag_name((enum spec_flag)refusable[i].flag));
+		hint = hint ? hint : refusable[i].hint;
+	}
+	if (hint) {
+		say(out, READING_NOT_SUPPORTED, "", hint);
+		snprintf(out->reason, sizeof(out->reason), "the kernel refuses %s with %s here: %s",
+			 ev->row->source, buf_str(&names), strerror(error));
+	}
+	buf_fini(&names);
+	return hint != NULL;
+}
+
 static void explain_not_supported(const struct event *ev, int error, struct event_support *out)
 {
 	say(out, READING_NOT_SUPPORTED, "",
@@ -145,8 +244,8 @@ static void explain_not_supported(const struct event *ev, int error, struct even
 		 ev->row->source, strerror(error));
 }
 
-void event_support_explain(const struct host *h, const struct event *ev, int error,
-			   struct event_support *out)
+void event_support_explain_use(const struct host *h, const struct event *ev, unsigned flags,
+			       int error, struct event_support *out)
 {
 	if (error == EMFILE || error == ENFILE)
 		say(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
@@ -159,8 +258,16 @@ void event_support_explain(const struct host *h, const struct event *ev, int err
 		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
 		say_no_pmu(out); /* also when refused for a right, which would not help */
+	else if (may_be_a_flag(h, flags, error) && explain_flags(ev, flags, error, out))
+		return;
 	else if (error == EACCES || error == EPERM)
 		say_no_permission(h, out);
 	else
 		explain_not_supported(ev, error, out);
+}
+
+void event_support_explain(const struct host *h, const struct event *ev, int error,
+			   struct event_support *out)
+{
+	event_support_explain_use(h, ev, 0, error, out);
 }

@@ -18,7 +18,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_NAME = 128, MAX_PATH = 512, MAX_FORMAT_BYTES = 1 << 20, MAX_DETAIL_BYTES = 8192 };
+enum {
+	MAX_NAME = 128,
+	MAX_PATH = 512,
+	MAX_FILE_BYTES = 1 << 20,
+	MAX_DETAIL_BYTES = 8192,
+	MAX_FORMAT_BYTES = 16 << 10,
+};
 
 /* tracefs has its own place since Linux 4.1. */
 static const char *const places[] = {"/sys/kernel/tracing/events",
@@ -52,10 +58,10 @@ static bool is_word(const char *s)
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* name stays borrowed, detail too. Why os may stand alone and user may not: exclude_kernel drops
- * all but what comes with the registers of user mode (perf_tp_event_match() in
+/* name stays borrowed. Why os may stand alone and user may not, sampled or not: exclude_kernel
+ * drops all but what comes with the registers of user mode (perf_tp_event_match() in
  * kernel/events/core.c): uprobes and the category syscalls; exclude_user is not looked at. */
-static struct event_row *new_row(struct arena *a, const char *name, const char *detail, uint64_t id)
+static struct event_row *new_row(struct arena *a, const char *name, uint64_t id)
 {
 	struct event_row *row = arena_alloc(a, sizeof(*row));
 
@@ -69,7 +75,6 @@ static struct event_row *new_row(struct arena *a, const char *name, const char *
 	    .unit = "events",
 	    .source = name,
 	    .description = "A trace event of the kernel.",
-	    .detail = detail,
 	    .perf_type = PERF_TYPE_TRACEPOINT,
 	    .perf_config = id,
 	};
@@ -114,18 +119,22 @@ static void respell(struct wanted *w)
 	(void)root_each(w->root, path, respell_word, w->event);
 }
 
+#define FIELD "\tfield:"
+
+static bool is_field(const char *line, const char *end)
+{
+	return (size_t)(end - line) >= sizeof(FIELD) - 1 &&
+	       memcmp(line, FIELD, sizeof(FIELD) - 1) == 0;
+}
+
 /* "\tfield:char prev_comm[16];\toffset:8;…" gives "char prev_comm[16]"; what is common_ is in every
  * event. */
-static void add_field(const char *line, const char *end, struct buf *out)
+static void add_detail(const char *line, const char *end, struct buf *out)
 {
-	static const char head[] = "\tfield:";
-	size_t head_len = sizeof(head) - 1;
 	char field[256];
 	const char *stop;
 
-	if ((size_t)(end - line) < head_len || memcmp(line, head, head_len) != 0)
-		return;
-	line += head_len;
+	line += sizeof(FIELD) - 1;
 	stop = memchr(line, ';', (size_t)(end - line));
 	if (!stop || (size_t)(stop - line) >= sizeof(field))
 		return;
@@ -136,27 +145,53 @@ static void add_field(const char *line, const char *end, struct buf *out)
 	buf_printf(out, "%s  %s", out->len ? "\n" : "fields:\n", field);
 }
 
-/* The fields of the event's format; NULL if it has none, or cannot be read. */
-static char *load_detail(const struct wanted *w, struct arena *a)
+/* What a terminal may obey, but for the tabs and newlines that make the lines. */
+static void disarm_lines(char *s)
 {
-	char path[MAX_PATH], *detail = NULL;
-	struct buf text, out;
+	for (char *p = strpbrk(s, "\t\n"); p; p = strpbrk(s, "\t\n")) {
+		char kept = *p;
 
-	buf_init(&text, MAX_FORMAT_BYTES);
-	buf_init(&out, MAX_DETAIL_BYTES);
+		*p = '\0';
+		str_disarm(s);
+		*p = kept;
+		s = p + 1;
+	}
+	str_disarm(s);
+}
+
+static char *keep(struct arena *a, const struct buf *text)
+{
+	return text->len ? arena_strndup(a, text->data, text->len) : NULL;
+}
+
+/* The fields of the event: what a person is told, and the lines themselves (whole ones, as many as
+ * there is room for). Neither if there are none, or they cannot be read. */
+static void load_fields(const struct wanted *w, struct arena *a, struct event_row *row)
+{
+	char path[MAX_PATH];
+	struct buf text, detail, format;
+	const char *at, *line, *stop;
+
+	buf_init(&text, MAX_FILE_BYTES);
+	buf_init(&detail, MAX_DETAIL_BYTES);
+	buf_init(&format, MAX_FORMAT_BYTES);
 	snprintf(path, sizeof(path), "%s/%s/%s/format", w->place, w->category, w->event);
-	if (root_load(w->root, path, &text) == 0)
-		for (const char *p = buf_str(&text), *end = p + text.len; p != end;) {
-			const char *newline = memchr(p, '\n', (size_t)(end - p));
-
-			add_field(p, newline ? newline : end, &out);
-			p = newline ? newline + 1 : end;
-		}
-	if (out.len)
-		detail = arena_strndup(a, out.data, out.len);
+	if (root_load(w->root, path, &text))
+		buf_reset(&text);
+	at = buf_str(&text);
+	while ((line = str_next_line(&at, buf_str(&text) + text.len, &stop))) {
+		if (!is_field(line, stop))
+			continue;
+		add_detail(line, stop, &detail);
+		buf_printf(&format, "%.*s\n", (int)(stop - line), line);
+	}
+	if (format.len)
+		disarm_lines(format.data);
+	row->detail = keep(a, &detail);
+	row->format = keep(a, &format);
 	buf_fini(&text);
-	buf_fini(&out);
-	return detail;
+	buf_fini(&detail);
+	buf_fini(&format);
 }
 
 /* A name that has no row, and why; rc is what was met. */
@@ -204,11 +239,11 @@ static int make(const struct catalogue *c, const struct wanted *w, uint64_t id,
 		const struct event_row **out)
 {
 	const char *name = arena_printf(c->arena, "%s:%s", w->category, w->event);
-	const struct event_row *row =
-	    name ? new_row(c->arena, name, load_detail(w, c->arena), id) : NULL;
+	struct event_row *row = name ? new_row(c->arena, name, id) : NULL;
 
 	if (!row)
 		return -ENOMEM;
+	load_fields(w, c->arena, row);
 	*out = row;
 	return 0;
 }
@@ -265,7 +300,7 @@ static int walk_event(const char *event, void *arg)
 	if (!is_countable(w))
 		return 0;
 	name = arena_printf(walk->c->arena, "%s:%s", w->category, w->event);
-	row = name ? new_row(walk->c->arena, name, NULL, 0) : NULL;
+	row = name ? new_row(walk->c->arena, name, 0) : NULL;
 	walk->stop = row ? walk->fn(row, walk->arg) : -ENOMEM;
 	return walk->stop;
 }

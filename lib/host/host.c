@@ -227,6 +227,15 @@ const struct host_pmu *host_find_pmu(const struct host *h, const char *name)
 	return NULL;
 }
 
+uint64_t host_max_sample_rate(const struct host *h)
+{
+	uint64_t rate;
+
+	if (root_load_u64(&h->root, "/proc/sys/kernel/perf_event_max_sample_rate", &rate))
+		return 0;
+	return rate;
+}
+
 bool host_has_core_pmu(const struct host *h, int cpu)
 {
 	for (size_t i = 0; i < h->nr_pmus; i++) {

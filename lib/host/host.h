@@ -46,6 +46,9 @@ void host_fini(struct host *h);
 
 /* The PMU of that name, or NULL. */
 const struct host_pmu *host_find_pmu(const struct host *h, const char *name);
+/* The kernel's limit of samples per second and CPU, which it lowers by itself: as it is now. 0 if
+ * it is not known. */
+uint64_t host_max_sample_rate(const struct host *h);
 /* True if some PMU counts core events on the CPU (any CPU: cpu < 0). */
 bool host_has_core_pmu(const struct host *h, int cpu);
 /* True if whole CPUs may be measured: perf_allow_cpu() in kernel/events/core.c. */

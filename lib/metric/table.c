@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct table *table_new(size_t nr_columns, size_t nr_rows)
@@ -32,6 +33,24 @@ fail:
 	return NULL;
 }
 
+static bool is_sampling(const struct table *t)
+{
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (sampled_event_is_sampled(&t->columns[i].sampling))
+			return true;
+	return false;
+}
+
+int table_add_sampling(struct table *t)
+{
+	if (!is_sampling(t))
+		return 0;
+	t->sampled = mem_calloc(t->nr_rows * t->nr_columns, sizeof(*t->sampled));
+	t->sampled_totals = mem_calloc(t->nr_columns, sizeof(*t->sampled_totals));
+	t->row_sampling = mem_calloc(t->nr_rows, sizeof(*t->row_sampling));
+	return t->sampled && t->sampled_totals && t->row_sampling ? 0 : -ENOMEM;
+}
+
 void table_free(struct table *t)
 {
 	if (!t)
@@ -41,6 +60,9 @@ void table_free(struct table *t)
 	mem_free(t->row_cpu);
 	mem_free(t->cells);
 	mem_free(t->totals);
+	mem_free(t->sampled);
+	mem_free(t->sampled_totals);
+	mem_free(t->row_sampling);
 	mem_free(t);
 }
 
@@ -76,6 +98,42 @@ void table_join(struct table *t, size_t row, size_t column, const struct reading
 	cell_join(c->kind, table_cell(t, row, column), &part);
 }
 
+void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling)
+{
+	if (!t->sampled)
+		return;
+	memset(&t->sampled[row * t->nr_columns], 0, t->nr_columns * sizeof(*t->sampled));
+	t->row_sampling[row] = *sampling;
+}
+
+void table_add_sampled(struct table *t, size_t row, size_t column, const struct sampled_counts *n)
+{
+	struct sampled *s;
+
+	if (!t->sampled || column >= t->nr_columns ||
+	    !sampled_event_is_sampled(&t->columns[column].sampling))
+		return;
+	s = &t->sampled[row * t->nr_columns + column];
+	sampled_counts_add(&s->n, n);
+	sampled_make(&t->columns[column].sampling, &s->n, table_cell(t, row, column),
+		     t->row_sampling[row].idle_ns, s);
+}
+
+const struct sampled *table_sampled(const struct table *t, size_t row, size_t column)
+{
+	return t->sampled ? &t->sampled[row * t->nr_columns + column] : NULL;
+}
+
+uint64_t table_lost(const struct table *t)
+{
+	uint64_t lost = 0;
+
+	for (size_t row = 0; t->sampled && row < t->nr_rows; row++)
+		if (__builtin_add_overflow(lost, t->row_sampling[row].lost, &lost))
+			return UINT64_MAX;
+	return lost;
+}
+
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 		    const struct clock_triple *clocks)
 {
@@ -85,12 +143,22 @@ void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 	    clocks->realtime_ns ? clocks->realtime_ns + (end_ns - clocks->monotonic_ns) : 0;
 }
 
+static void total_samples(struct table *t)
+{
+	memset(t->sampled_totals, 0, t->nr_columns * sizeof(*t->sampled_totals));
+	for (size_t row = 0; row < t->nr_rows; row++)
+		for (size_t i = 0; i < t->nr_columns; i++)
+			sampled_total(&t->sampled_totals[i], table_sampled(t, row, i));
+}
+
 void table_total(struct table *t)
 {
 	memset(t->totals, 0, t->nr_columns * sizeof(*t->totals));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		for (size_t i = 0; i < t->nr_columns; i++)
 			cell_total(t->columns[i].kind, &t->totals[i], table_cell(t, row, i));
+	if (t->sampled)
+		total_samples(t);
 }
 
 struct table_summary *table_summary_new(size_t nr_columns)
@@ -152,6 +220,14 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 	spread_add(&s->spread, total->value);
 }
 
+static void add_samples(struct table_summary *s, const struct table *t)
+{
+	if (__builtin_add_overflow(s->lost, table_lost(t), &s->lost))
+		s->lost = UINT64_MAX;
+	for (size_t i = 0; i < s->nr_columns; i++)
+		sampled_total(&s->column[i].sampled, &t->sampled_totals[i]);
+}
+
 void table_summary_add(struct table_summary *s, const struct table *t)
 {
 	s->nr_iterations++;
@@ -163,4 +239,6 @@ void table_summary_add(struct table_summary *s, const struct table *t)
 			add_cell(&s->column[i], table_cell(t, row, i));
 		add_total(&s->column[i], &t->totals[i], t->is_cut);
 	}
+	if (t->sampled)
+		add_samples(s, t);
 }

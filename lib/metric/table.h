@@ -7,6 +7,7 @@
 #define METRIC_TABLE_H
 
 #include "base/clock.h"
+#include "metric/sampled.h"
 #include "metric/tally.h"
 
 struct table_column {
@@ -17,6 +18,16 @@ struct table_column {
 	enum event_scope scope;
 	double scale;       /* what is shown = count × scale; 0 stands for 1 */
 	const char *reason; /* why it is not measured; NULL if it is */
+	struct sampled_event sampling;
+};
+
+/* What a trace says of its CPU's ring and of the kernel's limit; all zero: nothing. */
+struct table_sampling {
+	uint64_t ring_bytes;
+	uint64_t max_rate_start, max_rate_end; /* samples per second; 0: not known */
+	uint64_t idle_ns;                      /* UINT64_MAX: not known */
+	uint64_t lost;                         /* records, by what the ring says */
+	uint64_t ticks, ticks_missed;          /* of the session: taken; passed by */
 };
 
 /* Owned by whoever made it with table_new; strings are borrowed. */
@@ -27,6 +38,9 @@ struct table {
 	uint32_t *row_cpu;   /* the CPU of each row */
 	struct cell *cells;  /* nr_rows × nr_columns, row by row */
 	struct cell *totals; /* nr_columns */
+	/* NULL in a session that only counts: of each cell, total and row. */
+	struct sampled *sampled, *sampled_totals;
+	struct table_sampling *row_sampling;
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: not known */
@@ -35,6 +49,9 @@ struct table {
 
 /* All zero but row_trace; NULL without memory. */
 struct table *table_new(size_t nr_columns, size_t nr_rows);
+/* Makes room for samples in all rows that table_new got, if the columns that are set have a sampled
+ * one. 0 or -ENOMEM. */
+int table_add_sampling(struct table *t);
 void table_free(struct table *t);
 struct cell *table_cell(const struct table *t, size_t row, size_t column);
 /*
@@ -47,6 +64,15 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 /* Adds a further part of the event, read on the same CPU, to a cell that table_set made. */
 void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
 		const struct reading *end);
+/* Begins a row's samples: what was there is forgotten. Nothing in a table without sampling. */
+void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling);
+/* Adds the samples of one part of an event, when its cell is made. What is of no sampled column
+ * is passed over: n is from outside. */
+void table_add_sampled(struct table *t, size_t row, size_t column, const struct sampled_counts *n);
+/* NULL in a table without sampling. */
+const struct sampled *table_sampled(const struct table *t, size_t row, size_t column);
+/* Records that the rings lost, over all rows; UINT64_MAX if beyond that. */
+uint64_t table_lost(const struct table *t);
 /* Sets the times of the iteration; clocks are the triple that its traces store, the last of
  * them. */
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
@@ -64,6 +90,7 @@ struct column_summary {
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */
+	struct sampled sampled;            /* of all iterations and CPUs; zero if not sampled */
 };
 
 struct table_summary {
@@ -71,6 +98,7 @@ struct table_summary {
 	uint64_t nr_iterations; /* with those that were cut */
 	uint64_t nr_cut;        /* 0 or 1: only the last can be */
 	uint64_t cut_ns;        /* how long it was */
+	uint64_t lost;          /* table_lost, over the iterations */
 	struct column_summary *column;
 };
 struct table_summary *table_summary_new(size_t nr_columns);

@@ -22,7 +22,7 @@
 /* How much is listed before "and more". */
 enum { MAX_RANGES = 16, MAX_GAPS = 16, MAX_LIST_BYTES = 400 };
 
-/* A dot and a number without padding, as the recorder writes it. */
+/* A dot and a number without padding, as the recorder writes it; TRACE_COMMON is none. */
 static bool take_number(const char **p, const char *end, uint32_t *out)
 {
 	const char *at = *p;
@@ -32,7 +32,7 @@ static bool take_number(const char **p, const char *end, uint32_t *out)
 		return false;
 	if (at + 1 < end && at[0] == '0' && at[1] >= '0' && at[1] <= '9')
 		return false;
-	if (str_scan_u64(&at, end, &v) || v > UINT32_MAX)
+	if (str_scan_u64(&at, end, &v) || v >= TRACE_COMMON)
 		return false;
 	*p = at;
 	*out = (uint32_t)v;
@@ -54,8 +54,11 @@ static bool parse_name(const char *base, const char *name, struct profile_file *
 
 void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1])
 {
-	snprintf(name, NAME_MAX + 1, "%s.%" PRIu32 ".%" PRIu32 SUFFIX, base, file->iteration,
-		 file->trace);
+	if (file->iteration == TRACE_COMMON)
+		snprintf(name, NAME_MAX + 1, "%s.common" SUFFIX, base);
+	else
+		snprintf(name, NAME_MAX + 1, "%s.%" PRIu32 ".%" PRIu32 SUFFIX, base,
+			 file->iteration, file->trace);
 }
 
 static int add(struct profile_folder *f, const struct profile_file *file)

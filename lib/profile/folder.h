@@ -1,7 +1,7 @@
 /*
- * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf. Reads the folder
- * once, opens nothing in it. Its work is bounded by the files there are, whatever the manifest
- * claims. Knows nothing of what is in a file.
+ * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf, and the one that they
+ * have in common, <base>.common.cpuperf. Reads the folder once, opens nothing in it. Its work is
+ * bounded by the files there are, whatever the manifest claims. Knows nothing of what is in a file.
  */
 #ifndef PROFILE_FOLDER_H
 #define PROFILE_FOLDER_H
@@ -11,7 +11,7 @@
 #include <limits.h>
 
 struct profile_file {
-	uint32_t iteration, trace;
+	uint32_t iteration, trace; /* both TRACE_COMMON: the common file; it is in no list */
 };
 
 struct profile_folder {

@@ -11,15 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NOTES_MAX_BYTES = 2 * PROFILE_MAX_NOTES * PROFILE_NOTE_BYTES, MAX_DAMAGE_REPORTS = 8 };
-
-static void lose(struct profile_load *l, int code, const char *what)
-{
-	struct err e = {0};
-
-	err_set_at(&e, code, l->trace.name, 0, 0, "%s", what);
-	l->problem(l->arg, true, &e);
-}
+enum { NOTES_MAX_BYTES = 2 * PROFILE_MAX_NOTES * PROFILE_NOTE_BYTES };
 
 static bool same_event(const struct trace_event *a, const struct trace_event *b)
 {
@@ -159,28 +151,51 @@ static int take_end(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-/* Kinds that are not here (the session's info, what a newer cpuperf writes) are passed over. */
+static int take_ids(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_ids ids;
+	int rc = trace_decode_ids(f, &ids);
+
+	if (rc)
+		return rc;
+	trace_ids_fini(&l->ids);
+	l->ids = ids;
+	l->trace.ids = ids.item;
+	l->trace.nr_ids = ids.nr;
+	return 0;
+}
+
+static int take_sampling(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_sampling sampling;
+	int rc = trace_decode_sampling(f, &sampling);
+
+	if (rc)
+		return rc;
+	trace_sampling_fini(&l->sampling);
+	l->sampling = sampling;
+	l->trace.sampling = &l->sampling;
+	return 0;
+}
+
+/* Kinds that are not here (the session's info, records, what a newer cpuperf writes) are passed
+ * over. */
 static int (*const take[])(struct profile_load *l, const struct trace_frame *f) = {
     [TRACE_FRAME_EVENTS] = take_events,     [TRACE_FRAME_CLOCKS] = take_clocks,
     [TRACE_FRAME_READINGS] = take_readings, [TRACE_FRAME_NOTE] = take_note,
-    [TRACE_FRAME_END] = take_end,
+    [TRACE_FRAME_END] = take_end,           [TRACE_FRAME_IDS] = take_ids,
+    [TRACE_FRAME_SAMPLING] = take_sampling,
 };
 
 static int take_frame(struct profile_load *l, const struct trace_frame *f)
 {
-	struct err e = {0};
 	int rc = 0;
 
 	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
 		rc = take[f->kind](l, f);
 	if (rc != -EINVAL)
 		return rc;
-	if (l->nr_damaged++ < MAX_DAMAGE_REPORTS) {
-		err_set_at(&e, rc, l->trace.name, 0, 0,
-			   "the frame at offset %" PRIu64 " (kind %u) makes no sense: passed over",
-			   f->offset, (unsigned)f->kind);
-		l->problem(l->arg, true, &e);
-	}
+	profile_faults_add_frame(&l->faults, f);
 	return 0;
 }
 
@@ -196,12 +211,10 @@ static int take_all(struct profile_load *l, struct trace_reader *r)
 		rc = trace_reader_next(r, &f, &e);
 		if (rc == 1)
 			rc = take_frame(l, &f);
-		else if (rc == -EILSEQ && l->nr_damaged++ >= MAX_DAMAGE_REPORTS)
-			continue;
 		else if (rc == 0 || rc == -ENOMEM)
 			return rc;
 		else
-			l->problem(l->arg, true, &e);
+			profile_faults_add(&l->faults, &e);
 		if (rc && rc != -EILSEQ)
 			return rc == -ENOMEM || rc == -EPROTO ? rc : 0;
 	}
@@ -224,21 +237,15 @@ static void report(struct profile_load *l, bool is_whole)
 {
 	struct err e = {0};
 
-	if (l->nr_damaged > MAX_DAMAGE_REPORTS) {
-		err_set_at(&e, -EILSEQ, l->trace.name, 0, 0, "%zu more damaged places",
-			   l->nr_damaged - MAX_DAMAGE_REPORTS);
-		l->problem(l->arg, true, &e);
-	}
-	if (!is_whole && !l->nr_damaged)
-		lose(l, -EILSEQ, "cut: its end is missing");
+	profile_faults_end(&l->faults, is_whole);
 	if (l->notes_dropped)
-		lose(l, -EFBIG, "has more notes than are kept: the rest is left out");
+		profile_faults_lose(&l->faults, -EFBIG,
+				    "has more notes than are kept: the rest is left out");
 	if (!l->nr_foreign_readings)
 		return;
-	err_clear(&e);
 	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: left out",
 		   l->nr_foreign_readings);
-	l->problem(l->arg, true, &e);
+	l->faults.problem(l->faults.arg, true, &e);
 }
 
 static void forget(struct profile_load *l, const char *name)
@@ -246,7 +253,8 @@ static void forget(struct profile_load *l, const char *name)
 	arena_fini(&l->notes);
 	arena_init(&l->notes, NOTES_MAX_BYTES);
 	trace_events_fini(&l->events);
-	l->events = (struct trace_events){0};
+	trace_ids_fini(&l->ids);
+	trace_sampling_fini(&l->sampling);
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
 	if (l->trace.further)
@@ -254,7 +262,9 @@ static void forget(struct profile_load *l, const char *name)
 	l->trace = (struct profile_trace){
 	    .name = name, .events = l->session_events->item, .pairs = l->pairs};
 	l->has_totals = l->notes_dropped = false;
-	l->nr_damaged = l->nr_foreign_readings = 0;
+	l->nr_foreign_readings = 0;
+	l->faults.name = name;
+	l->faults.nr = 0;
 }
 
 int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name)
@@ -265,11 +275,14 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 	l->trace.head = *trace_reader_head(r);
 	rc = take_all(l, r);
 	if (rc == -EPROTO)
-		lose(l, rc, "its events are not those of the session: left out");
+		profile_faults_lose(&l->faults, rc,
+				    "its events are not those of the session: left out");
 	if (rc)
 		return rc == -EPROTO ? 0 : rc;
-	if (!l->has_totals)
+	if (!l->has_totals) {
 		find_times(l);
+		l->trace.is_cut = l->ids.nr; /* it grew in its file until the session was killed */
+	}
 	report(l, trace_reader_is_whole(r));
 	return 1;
 }
@@ -282,7 +295,10 @@ int profile_load_init(struct profile_load *l, const struct trace_events *session
 	if (!pairs)
 		return -ENOMEM;
 	*l = (struct profile_load){
-	    .session_events = session_events, .problem = problem, .arg = arg, .pairs = pairs};
+	    .session_events = session_events,
+	    .faults = {.problem = problem, .arg = arg},
+	    .pairs = pairs,
+	};
 	arena_init(&l->notes, NOTES_MAX_BYTES);
 	return 0;
 }
@@ -291,6 +307,8 @@ void profile_load_fini(struct profile_load *l)
 {
 	arena_fini(&l->notes);
 	trace_events_fini(&l->events);
+	trace_ids_fini(&l->ids);
+	trace_sampling_fini(&l->sampling);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

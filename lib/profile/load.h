@@ -1,26 +1,28 @@
 /*
- * One trace of a session, from its frames to pairs of readings. Knows nothing of the other files.
+ * One trace of a session, from its frames to pairs of readings. Records are passed by: records.h.
+ * Knows nothing of the other files.
  */
 #ifndef PROFILE_LOAD_H
 #define PROFILE_LOAD_H
 
 #include "base/arena.h"
-#include "profile/session.h"
+#include "profile/faults.h"
 #include "trace/reader.h"
 
 struct profile_load {
 	const struct trace_events *session_events; /* what a trace's events must agree with */
-	profile_problem_fn *problem;
-	void *arg;
+	struct profile_faults faults;
 
 	/* Of the trace that was loaded last; kept for the next. */
 	struct trace_events events;
+	struct trace_ids ids;
+	struct trace_sampling sampling;
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL until a trace has some; as in profile_trace */
 	struct arena notes;
 	struct profile_trace trace;
 	bool has_totals, notes_dropped;
-	size_t nr_damaged, nr_foreign_readings;
+	size_t nr_foreign_readings;
 };
 
 /* session_events must outlive the load. 0 or -ENOMEM. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "profile/folder.h"
 #include "profile/load.h"
+#include "profile/records.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct profile_session {
 	const char *base; /* of the prefix; in the manifest */
 	struct profile_folder folder;
 	size_t at; /* next file */
-	char name[NAME_MAX + 1];
+	char name[NAME_MAX + 1], common_name[NAME_MAX + 1];
 	profile_problem_fn *problem;
 	void *arg;
 
@@ -86,6 +87,20 @@ static int open_file(struct profile_session *s, size_t i, struct trace_reader **
 	return trace_reader_open(s->dirfd, s->name, out, e);
 }
 
+static bool is_sampled(const struct trace_event *e)
+{
+	return e->rate || e->frequency;
+}
+
+static size_t nr_sampled(const struct trace_events *events)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < events->nr; i++)
+		nr += is_sampled(&events->item[i]);
+	return nr;
+}
+
 /* Looks into files, in order, until one has told what the session is. What cannot be read is
  * reported when its turn comes to be printed. */
 static int learn(struct profile_session *s)
@@ -106,6 +121,7 @@ static int learn(struct profile_session *s)
 	s->facts.info = s->has_info ? &s->info.info : NULL;
 	s->facts.events = s->events.item;
 	s->facts.nr_events = s->events.nr;
+	s->facts.is_sampling = nr_sampled(&s->events) > 0;
 	return rc;
 }
 
@@ -225,14 +241,6 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 	return &s->facts;
 }
 
-static void lose(struct profile_session *s, int code, const char *what)
-{
-	struct err e = {0};
-
-	err_set_at(&e, code, s->name, 0, 0, "%s", what);
-	s->problem(s->arg, true, &e);
-}
-
 /* NULL, or why the trace is not what its name says. */
 static const char *fault(const struct profile_session *s, const struct profile_file *file,
 			 const struct trace_head *head)
@@ -246,23 +254,52 @@ static const char *fault(const struct profile_session *s, const struct profile_f
 	return NULL;
 }
 
-static int read_file(struct profile_session *s, size_t i)
+/* 1: *out reads what the file should be; 0: it is something else, or cannot be read, and that is
+ * reported, with the hint if there is one; -ENOMEM. */
+static int open_checked(const struct profile_session *s, const struct profile_file *file,
+			const char *name, const char *hint, struct trace_reader **out)
+{
+	struct trace_reader *r = NULL;
+	struct err e = {0};
+	const char *why = NULL;
+	int rc = trace_reader_open(s->dirfd, name, &r, &e);
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc == 0)
+		why = fault(s, file, trace_reader_head(r));
+	if (rc == 0 && !why) {
+		*out = r;
+		return 1;
+	}
+	if (why)
+		err_set_at(&e, -EINVAL, name, 0, 0, "%s", why);
+	if (hint)
+		err_hint(&e, "%s", hint);
+	s->problem(s->arg, true, &e);
+	trace_reader_close(r);
+	return 0;
+}
+
+/* The file before the next. */
+static int open_last(struct profile_session *s, struct trace_reader **out)
+{
+	const struct profile_file *file = &s->folder.file[s->at - 1];
+
+	profile_file_name(s->base, file, s->name);
+	return open_checked(s, file, s->name, NULL, out);
+}
+
+static int read_next(struct profile_session *s)
 {
 	struct trace_reader *r;
-	struct err e = {0};
-	const char *why;
-	int rc = open_file(s, i, &r, &e);
+	int rc;
 
-	if (rc) {
-		if (rc != -ENOMEM)
-			s->problem(s->arg, true, &e);
-		return rc == -ENOMEM ? rc : 0;
-	}
-	why = fault(s, &s->folder.file[i], trace_reader_head(r));
-	if (why)
-		lose(s, -EINVAL, why);
-	else
-		rc = profile_load_trace(&s->load, r, s->name);
+	s->at++;
+	rc = open_last(s, &r);
+	if (rc != 1)
+		return rc;
+	rc = profile_load_trace(&s->load, r, s->name);
 	trace_reader_close(r);
 	return rc;
 }
@@ -272,8 +309,56 @@ int profile_session_next(struct profile_session *s, struct profile_trace *out)
 	int rc = 0;
 
 	while (rc == 0 && s->at < s->folder.nr)
-		rc = read_file(s, s->at++);
+		rc = read_next(s);
 	if (rc == 1)
 		*out = s->load.trace;
 	return rc;
+}
+
+/* Events that are not sampled may be read meanwhile, by another thread. */
+static uint64_t trace_window_ns(const struct profile_session *s)
+{
+	return nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS
+						     : PROFILE_WINDOW_NS;
+}
+
+int profile_session_records(struct profile_session *s, struct profile_records **out)
+{
+	const struct profile_trace *t = &s->load.trace;
+	const struct profile_records_config config = {
+	    .events = t->events,
+	    .nr_events = s->events.nr,
+	    .ids = t->ids,
+	    .nr_ids = t->nr_ids,
+	    .window_ns = trace_window_ns(s),
+	    .faults = {.name = s->name, .problem = s->problem, .arg = s->arg},
+	    .is_read_twice = true,
+	};
+	struct trace_reader *r;
+	int rc = open_last(s, &r);
+
+	if (rc != 1)
+		return rc;
+	rc = profile_records_open(r, &config, out);
+	return rc ? rc : 1;
+}
+
+int profile_session_common(struct profile_session *s, struct profile_records **out)
+{
+	static const struct profile_file file = {TRACE_COMMON, TRACE_COMMON};
+	const struct profile_records_config config = {
+	    .window_ns = PROFILE_WINDOW_BY_TURNS_NS,
+	    .faults = {.name = s->common_name, .problem = s->problem, .arg = s->arg},
+	};
+	struct trace_reader *r;
+	int rc;
+
+	profile_file_name(s->base, &file, s->common_name);
+	rc = open_checked(s, &file, s->common_name,
+			  "without it there are addresses only: tasks and symbols have no names",
+			  &r);
+	if (rc != 1)
+		return rc;
+	rc = profile_records_open(r, &config, out);
+	return rc ? rc : 1;
 }

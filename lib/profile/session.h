@@ -1,5 +1,5 @@
 /*
- * Reads a tally session back: which of the files beside the session file belong to it, and what
+ * Reads a session back: which of the files beside the session file belong to it, and what
  * each of them holds. Everything readable is given; what is missing, cut, damaged or of another
  * session is named, and never mixed in. Knows nothing of the manifest's format or of output.
  */
@@ -12,6 +12,7 @@
 
 struct err;
 struct profile_session;
+struct profile_records;
 
 enum {
 	PROFILE_MAX_FILES = 4 << 20, /* of one session; beyond: -EFBIG */
@@ -41,6 +42,7 @@ struct profile_facts {
 	const struct trace_info *info;     /* NULL: lost in every trace */
 	const struct trace_event *events;  /* the session's columns */
 	size_t nr_events;
+	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
 };
 
 /* The two readings of one event in one trace, and where in the file they are. */
@@ -62,9 +64,13 @@ struct profile_trace {
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */
-	bool is_cut;                /* the session was ended in this iteration */
+	bool is_cut;                /* the session was ended, or killed, in this iteration */
 	const char *notes[PROFILE_MAX_NOTES];
 	size_t nr_notes;
+	/* A session that samples: */
+	const struct trace_id *ids; /* which event a record's id means; nr_ids of them */
+	size_t nr_ids;
+	const struct trace_sampling *sampling; /* what became of its samples; NULL: not there */
 };
 
 /*
@@ -81,5 +87,13 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 /* The next readable trace, by iteration and trace number: 1, 0 after the last, or -ENOMEM.
  * Files that cannot be read are reported and passed over. */
 int profile_session_next(struct profile_session *s, struct profile_trace *out);
+
+/*
+ * The records of the trace that was given last, valid until the next trace, and those of the
+ * session's common file (tasks, mappings, kernel symbols). 1: close them with
+ * profile_records_close; 0: there are none, and why is reported; -ENOMEM.
+ */
+int profile_session_records(struct profile_session *s, struct profile_records **out);
+int profile_session_common(struct profile_session *s, struct profile_records **out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A tally session as tables.
+ * A session as tables.
  */
 #include "report/tally.h"
 
@@ -24,6 +24,7 @@ static void set_columns(struct table *t, const struct profile_facts *f)
 		    .scope = e->scope,
 		    .scale = e->scale,
 		    .reason = e->state != READING_OK ? e->reason : NULL,
+		    .sampling = sampled_event(e->group, e->name, e->rate, e->frequency, e->flags),
 		};
 	}
 }
@@ -38,8 +39,12 @@ int report_tally_new(const struct profile_facts *f, struct table **out, struct e
 	t = table_new(f->nr_events, f->max_rows);
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
-	t->nr_rows = 0;
 	set_columns(t, f);
+	if (table_add_sampling(t)) {
+		table_free(t);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	t->nr_rows = 0;
 	*out = t;
 	return 0;
 }
@@ -72,6 +77,28 @@ static void set_cell(struct table *t, size_t row, size_t i, const struct profile
 	}
 }
 
+void report_tally_samples(struct table *t, size_t row, const struct trace_sampling *s)
+{
+	static const struct trace_sampling nothing = {.idle_ns = UINT64_MAX};
+
+	s = s ? s : &nothing;
+	table_set_sampling(t, row,
+			   &(struct table_sampling){.ring_bytes = s->ring_bytes,
+						    .max_rate_start = s->max_rate_start,
+						    .max_rate_end = s->max_rate_end,
+						    .idle_ns = s->idle_ns,
+						    .lost = s->lost,
+						    .ticks = s->ticks,
+						    .ticks_missed = s->ticks_missed});
+	for (size_t i = 0; i < s->nr; i++)
+		table_add_sampled(t, row, s->item[i].event,
+				  &(struct sampled_counts){.samples = s->item[i].samples,
+							   .idle = s->item[i].idle,
+							   .weight = s->item[i].weight,
+							   .lost = s->item[i].lost,
+							   .throttled = s->item[i].throttled});
+}
+
 size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 {
 	size_t row = t->nr_rows++, nr = 0;
@@ -88,6 +115,7 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 		set_cell(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
 	}
+	report_tally_samples(t, row, trace->sampling);
 	return nr;
 }
 

@@ -1,5 +1,5 @@
 /*
- * A tally session as tables: the traces of an iteration become the rows of one table. What
+ * A session as tables: the traces of an iteration become the rows of one table. What
  * cpuperf_print and the public interface share. Knows nothing of formats.
  */
 #ifndef REPORT_TALLY_H
@@ -17,6 +17,10 @@ int report_tally_new(const struct profile_facts *facts, struct table **out, stru
 /* Adds a trace as the next row; the first one sets the iteration and its times, any of them that it
  * was cut (the first can be damaged). Returns how many numbers it has. */
 size_t report_tally_add(struct table *t, const struct profile_trace *trace);
+
+/* What became of a CPU's samples, into its row, when the cells are made; s NULL: not known. For
+ * the recorder too, so that both take the same. */
+void report_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
 
 /* True if the trace is of another iteration than the rows there are: then fill the totals, use the
  * table, and set nr_rows to 0. */

@@ -6,8 +6,8 @@
 
 void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	(void)s, (void)t;
-	screen_write_csv_header(out, screen_cell_fields, nr_screen_cell_fields);
+	(void)s;
+	screen_write_csv_header(out, screen_cell_fields, screen_nr_cell_fields(t));
 }
 
 void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out)

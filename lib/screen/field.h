@@ -24,9 +24,10 @@ typedef void screen_write_fn(struct buf *out, const struct screen_field *fields,
 screen_write_fn screen_write_csv, screen_write_json; /* one line each */
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
 
-/* The fields of one cell of one iteration. */
+/* The fields of one cell of one iteration, and how many of them such a table has: those of samples
+ * come last. */
 extern const struct screen_field screen_cell_fields[];
-extern const size_t nr_screen_cell_fields;
+size_t screen_nr_cell_fields(const struct table *t);
 /* Writes all cells of the table but those that are CELL_NONE. */
 void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out);
 

@@ -23,11 +23,11 @@ static void summary_nothing(struct screen_state *s, const struct table *t,
 }
 
 const struct screen_format screen_formats[] = {
-    {"text", "a table per iteration and a summary, for people", begin_nothing,
+    {"text", "a table per iteration and a summary, for people", true, begin_nothing,
      screen_text_iteration, screen_text_summary},
-    {"csv", "a line per number, with a header", screen_csv_begin, screen_csv_iteration,
+    {"csv", "a line per number, with a header", false, screen_csv_begin, screen_csv_iteration,
      summary_nothing},
-    {"ndjson", "a JSON object per number, and per event at the end", begin_nothing,
+    {"ndjson", "a JSON object per number, and per event at the end", false, begin_nothing,
      screen_ndjson_iteration, screen_ndjson_summary},
 };
 const size_t nr_screen_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
@@ -50,7 +50,8 @@ struct screen_state *screen_state_new(size_t nr_columns, const struct screen_opt
 	s->first_width = FIRST_WIDTH;
 	buf_init(&s->scratch, CELL_MAX_BYTES);
 	s->width = mem_calloc(nr_columns, sizeof(*s->width));
-	if (!s->width || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
+	s->shown = mem_calloc(nr_columns, sizeof(*s->shown));
+	if (!s->width || !s->shown || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
 		screen_state_free(s);
 		return NULL;
 	}
@@ -63,5 +64,6 @@ void screen_state_free(struct screen_state *s)
 		return;
 	buf_fini(&s->scratch);
 	mem_free(s->width);
+	mem_free(s->shown);
 	mem_free(s);
 }

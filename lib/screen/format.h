@@ -1,5 +1,5 @@
 /*
- * Output formats of a tally session: one row each (text, csv, ndjson), the same in both programs.
+ * Output formats of a session: one row each (text, csv, ndjson), the same in both programs.
  * Everything is appended to a buf; nothing here prints. Knows nothing of where a table comes from.
  */
 #ifndef SCREEN_FORMAT_H
@@ -7,15 +7,20 @@
 
 #include "metric/table.h"
 
+#include <stdbool.h>
+
 struct buf;
+struct err;
 struct screen_state; /* what a format keeps between iterations: column widths */
 
 struct screen_options {
 	unsigned width; /* columns of the terminal; 0: do not wrap, leave nothing out */
+	bool each_cpu;  /* of samples: a line for each CPU too */
 };
 
 struct screen_format {
 	const char *name, *description;
+	bool is_for_people; /* has warnings among its results */
 	/* Once before the first iteration (CSV header …). */
 	void (*begin)(struct screen_state *s, const struct table *t, struct buf *out);
 	/* One iteration; its totals need not be filled. */
@@ -26,16 +31,28 @@ struct screen_format {
 };
 
 /*
- * text: the original's layout; a summary for people.
+ * text: the original's layout; a summary for people. What is sampled: screen_samples.
  * csv (RFC 4180, but with LF): one line per cell that is not CELL_NONE; no summary, so that a
  * file is one table.
  * ndjson: the same names as keys; then an object with "summary": true per column.
- * In both, what does not hold is empty (null); integers are exact, shares have four decimals.
+ * In both, what does not hold is empty (null); integers are exact, shares have four decimals. A
+ * session that samples has more fields, in all of its cells.
  */
 extern const struct screen_format screen_formats[];
 extern const size_t nr_screen_formats;
 /* NULL if there is none of that name. */
 const struct screen_format *screen_format_find(const char *name);
+
+/*
+ * What became of the samples of an iteration, for people: a line per event, then the CPUs that
+ * were idle, then warnings. 80 columns wide, or the terminal's. Totals are filled. Nothing for a
+ * table without samples.
+ */
+void screen_samples(struct screen_state *s, const struct table *t, struct buf *out);
+typedef void screen_warn_fn(void *arg, const struct err *warning);
+/* Tells each of those warnings: samples that did not come, with the likely cause; what the rings
+ * lost; a limit that the kernel changed. */
+void screen_warn_samples(const struct table *t, screen_warn_fn *tell, void *arg);
 
 /* NULL without memory. options are copied. For tables of nr_columns columns. */
 struct screen_state *screen_state_new(size_t nr_columns, const struct screen_options *options);

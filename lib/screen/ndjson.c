@@ -147,6 +147,37 @@ static bool cells_without_number(const void *p, struct buf *out)
 	return true;
 }
 
+static bool is_sampled(const struct summary_row *r)
+{
+	return r->sum->sampled.claim != SAMPLED_NONE;
+}
+
+static bool samples(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	if (is_sampled(r))
+		buf_u64(out, r->sum->sampled.n.samples);
+	return is_sampled(r);
+}
+
+static bool lost(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+	bool holds = is_sampled(r) && r->sum->sampled.n.lost != SAMPLED_NOT_TOLD;
+
+	if (holds)
+		buf_u64(out, r->sum->sampled.n.lost);
+	return holds;
+}
+
+static bool coverage(const void *p, struct buf *out)
+{
+	const struct summary_row *r = p;
+
+	return screen_coverage(out, &r->sum->sampled);
+}
+
 static const struct screen_field fields[] = {
     {"summary", .number = summary},
     {"iterations", .number = iterations},
@@ -164,7 +195,12 @@ static const struct screen_field fields[] = {
     {"multiplexed_cells", .number = multiplexed_cells},
     {"cells_without_number", .number = cells_without_number},
     {"reason", .text = reason},
+    /* of a session that samples */
+    {"samples", .number = samples},
+    {"lost", .number = lost},
+    {"coverage", .number = coverage},
 };
+enum { NR_FIELDS = sizeof(fields) / sizeof(fields[0]), NR_OF_SAMPLES = 3 };
 
 void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 			   const struct table_summary *sum, struct buf *out)
@@ -174,6 +210,7 @@ void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
 					sum->nr_cut};
 
-		screen_write_json(out, fields, sizeof(fields) / sizeof(fields[0]), &r);
+		screen_write_json(out, fields, t->sampled ? NR_FIELDS : NR_FIELDS - NR_OF_SAMPLES,
+				  &r);
 	}
 }

@@ -99,6 +99,16 @@ void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d)
 	digits(out, (uint64_t)(n % d * 10000 / d), 4);
 }
 
+bool screen_coverage(struct buf *out, const struct sampled *s)
+{
+	bool is_claimed = sampled_coverage(s) >= 0;
+
+	if (is_claimed)
+		screen_quotient(out, s->received < s->expected ? s->received : s->expected,
+				s->expected);
+	return is_claimed;
+}
+
 enum { MAX_SYMBOL_WIDTH = 2 };
 
 struct step {
@@ -204,4 +214,27 @@ unsigned screen_width(const char *s)
 	for (; *s; s++)
 		n += ((unsigned char)*s & 0xc0) != 0x80;
 	return n;
+}
+
+void screen_signed(struct buf *out, int64_t v, bool for_people)
+{
+	if (v < 0 || (v && for_people))
+		buf_addc(out, v < 0 ? '-' : '+');
+	screen_wide(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v, for_people);
+}
+
+void screen_left(struct buf *out, unsigned width, const char *text)
+{
+	unsigned len = screen_width(text);
+
+	buf_adds(out, text);
+	buf_fill(out, ' ', len < width ? width - len : 0);
+}
+
+void screen_right(struct buf *out, unsigned width, const char *text)
+{
+	unsigned len = screen_width(text);
+
+	buf_fill(out, ' ', len < width ? width - len : 1);
+	buf_adds(out, text);
 }

@@ -5,6 +5,7 @@
 #ifndef SCREEN_NUMBER_H
 #define SCREEN_NUMBER_H
 
+#include "metric/sampled.h"
 #include "metric/tally.h"
 
 #include <stdbool.h>
@@ -33,7 +34,15 @@ void screen_running(struct buf *out, double share);
 /* A cell of a text table: the number and what must be known of it ("1,234 (62%, offline)"), or the
  * state in words; nothing for CELL_NONE. */
 void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c);
+/* The part of the samples that came, from 0 to 1 with four decimals, rounded down; false: nothing
+ * is claimed, nothing added. */
+bool screen_coverage(struct buf *out, const struct sampled *s);
+/* With a sign, also a plus for people, who also get commas. */
+void screen_signed(struct buf *out, int64_t v, bool for_people);
 /* Columns that s takes on a terminal, one for each code point. */
 unsigned screen_width(const char *s);
+/* The text at the left or right end of a field; what is wider has at least one blank before it. */
+void screen_left(struct buf *out, unsigned width, const char *text);
+void screen_right(struct buf *out, unsigned width, const char *text);
 
 #endif

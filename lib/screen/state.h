@@ -12,12 +12,18 @@ struct screen_state {
 	struct screen_options options;
 	unsigned first_width; /* of the column "Trace N:"; only grows */
 	unsigned *width;      /* of each column; only grows, so that the table stands still */
-	struct buf scratch;   /* one cell's text */
+	size_t *shown;        /* the columns of the iteration's table, nr_shown of them */
+	size_t nr_shown;
+	struct buf scratch; /* one cell's text */
 };
 
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out);
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out);
+
+/* The samples of all iterations; nothing if none were taken. */
+void screen_samples_summary(struct screen_state *s, const struct table *t,
+			    const struct table_summary *sum, struct buf *out);
 
 void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out);
 void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out);

@@ -5,22 +5,6 @@
 #include "screen/number.h"
 #include "screen/state.h"
 
-static void right(struct buf *out, unsigned width, const char *text)
-{
-	unsigned len = screen_width(text);
-
-	buf_fill(out, ' ', len < width ? width - len : 1);
-	buf_adds(out, text);
-}
-
-static void left(struct buf *out, unsigned width, const char *text)
-{
-	unsigned len = screen_width(text);
-
-	buf_adds(out, text);
-	buf_fill(out, ' ', len < width ? width - len : 0);
-}
-
 static const char *total_text(struct screen_state *s, const struct table_column *c,
 			      const struct column_summary *sum)
 {
@@ -146,7 +130,7 @@ static void numbers(struct screen_state *s, const struct layout *l, const struct
 	for (size_t k = 0; k < l->nr_columns; k++) {
 		const char *text = columns[k].text(s, c, sum);
 
-		right(out, l->width[k], text);
+		screen_right(out, l->width[k], text);
 		if (*text)
 			end = out->len;
 	}
@@ -213,9 +197,9 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 
 static void heading(const struct layout *l, struct buf *out)
 {
-	left(out, l->label_width, "event");
+	screen_left(out, l->label_width, "event");
 	for (size_t k = 0; k < l->nr_columns; k++)
-		right(out, l->width[k], columns[k].name);
+		screen_right(out, l->width[k], columns[k].name);
 	buf_addc(out, '\n');
 }
 
@@ -231,7 +215,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		const struct column_summary *c = &sum->column[i];
 
-		left(out, l.label_width, t->columns[i].label);
+		screen_left(out, l.label_width, t->columns[i].label);
 		if (c->spread.nr) {
 			numbers(s, &l, &t->columns[i], c, out);
 		} else {
@@ -241,4 +225,5 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 		buf_addc(out, '\n');
 		notes(&t->columns[i], c, out);
 	}
+	screen_samples_summary(s, t, sum, out);
 }

@@ -1,6 +1,7 @@
 /*
  * The text format: the original's table, a title line and a line per trace, cut into blocks of
- * columns on a narrow terminal. Knows nothing of where the numbers come from.
+ * columns on a narrow terminal; what is sampled has a block of its own (samples.c). Knows nothing
+ * of where the numbers come from.
  */
 #include "screen/number.h"
 #include "screen/state.h"
@@ -37,16 +38,29 @@ static const char *first_text(struct screen_state *s, const struct table *t, siz
 	return buf_str(&s->scratch);
 }
 
+/* Finds the columns of the table, those of what is counted. */
+static void choose(struct screen_state *s, const struct table *t)
+{
+	s->nr_shown = 0;
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (!sampled_event_is_sampled(&t->columns[i].sampling))
+			s->shown[s->nr_shown++] = i;
+}
+
 static void measure(struct screen_state *s, const struct table *t, bool with_cpu)
 {
-	for (size_t i = 0; i < t->nr_columns; i++) {
+	for (size_t k = 0; k < s->nr_shown; k++) {
+		size_t i = s->shown[k];
+
 		grow(&s->width[i], COLUMN_MIN_WIDTH);
 		grow(&s->width[i], screen_width(t->columns[i].label));
 	}
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		first_text(s, t, row, with_cpu);
 		grow(&s->first_width, (unsigned)s->scratch.len);
-		for (size_t i = 0; i < t->nr_columns; i++) {
+		for (size_t k = 0; k < s->nr_shown; k++) {
+			size_t i = s->shown[k];
+
 			buf_reset(&s->scratch);
 			screen_cell(&s->scratch, t->columns[i].kind, table_cell(t, row, i));
 			grow(&s->width[i], (unsigned)s->scratch.len);
@@ -54,18 +68,18 @@ static void measure(struct screen_state *s, const struct table *t, bool with_cpu
 	}
 }
 
-/* The columns [from, returned) fit beside the first one; at least one, never half of one. */
-static size_t block_end(const struct screen_state *s, size_t nr_columns, size_t from)
+/* The shown columns [from, returned) fit beside the first one; at least one, never half of one. */
+static size_t block_end(const struct screen_state *s, size_t from)
 {
-	size_t i = from, used = s->first_width;
+	size_t k = from, used = s->first_width;
 
-	while (i < nr_columns) {
-		used += 1 + s->width[i];
-		if (s->options.width && used > s->options.width && i > from)
+	while (k < s->nr_shown) {
+		used += 1 + s->width[s->shown[k]];
+		if (s->options.width && used > s->options.width && k > from)
 			break;
-		i++;
+		k++;
 	}
-	return i;
+	return k;
 }
 
 static void right(struct buf *out, unsigned width, const char *text, unsigned text_width)
@@ -79,8 +93,11 @@ static void title(const struct screen_state *s, const struct table *t, size_t fr
 		  struct buf *out)
 {
 	buf_fill(out, ' ', s->first_width);
-	for (size_t i = from; i < to; i++)
-		right(out, s->width[i], t->columns[i].label, screen_width(t->columns[i].label));
+	for (size_t k = from; k < to; k++) {
+		const char *label = t->columns[s->shown[k]].label;
+
+		right(out, s->width[s->shown[k]], label, screen_width(label));
+	}
 	buf_addc(out, '\n');
 }
 
@@ -89,29 +106,38 @@ static void row_line(struct screen_state *s, const struct table *t, size_t row, 
 {
 	buf_adds(out, first_text(s, t, row, with_cpu));
 	buf_fill(out, ' ', s->first_width - s->scratch.len);
-	for (size_t i = from; i < to; i++) {
+	for (size_t k = from; k < to; k++) {
+		size_t i = s->shown[k];
 		unsigned width = s->width[i];
 
 		buf_reset(&s->scratch);
 		screen_cell(&s->scratch, t->columns[i].kind, table_cell(t, row, i));
-		if (!s->scratch.len && i + 1 == to)
+		if (!s->scratch.len && k + 1 == to)
 			width = 0; /* a line does not end in blanks */
 		right(out, width, buf_str(&s->scratch), (unsigned)s->scratch.len);
 	}
 	buf_addc(out, '\n');
 }
 
-void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out)
+static void counted(struct screen_state *s, const struct table *t, struct buf *out)
 {
 	bool with_cpu = cpus_differ(t);
 	size_t from = 0, to;
 
 	measure(s, t, with_cpu);
 	do {
-		to = block_end(s, t->nr_columns, from);
+		to = block_end(s, from);
 		title(s, t, from, to, out);
 		for (size_t row = 0; row < t->nr_rows; row++)
 			row_line(s, t, row, from, to, with_cpu, out);
 		from = to;
-	} while (from < t->nr_columns);
+	} while (from < s->nr_shown);
+}
+
+void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	choose(s, t);
+	if (s->nr_shown || !t->sampled)
+		counted(s, t, out);
+	screen_samples(s, t, out);
 }

@@ -18,7 +18,8 @@ int session_cpu_init(struct session_cpu *c, const struct plan *plan, uint32_t cp
 	c->group_of = mem_calloc(plan->nr_events, sizeof(*c->group_of));
 	c->start = mem_calloc(plan->nr_parts, sizeof(*c->start));
 	c->end = mem_calloc(plan->nr_parts, sizeof(*c->end));
-	if (!c->errors || !c->refused || !c->group_of || !c->start || !c->end) {
+	c->lost = mem_calloc(plan->nr_parts, sizeof(*c->lost));
+	if (!c->errors || !c->refused || !c->group_of || !c->start || !c->end || !c->lost) {
 		session_cpu_fini(c);
 		return -ENOMEM;
 	}
@@ -33,6 +34,7 @@ void session_cpu_fini(struct session_cpu *c)
 	mem_free(c->group_of);
 	mem_free(c->start);
 	mem_free(c->end);
+	mem_free(c->lost);
 	*c = (struct session_cpu){0};
 }
 
@@ -65,7 +67,8 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 	if (c->errors[i])
 		return;
 	if (error)
-		event_support_explain(p->plan->host, &p->plan->events[i].event, error, &why);
+		event_support_explain_use(p->plan->host, &p->plan->events[i].event,
+					  p->plan->events[i].asked->flags, error, &why);
 	c->errors[i] = error;
 	c->refused[i] = why.state;
 	if (error)
@@ -102,18 +105,54 @@ static int add_part(struct session_cpu *c, const struct session_probe *p, size_t
 	return add_alone(c, p, part);
 }
 
+/* Opens the part beside the timebase, whose group is the one after which nothing was opened. */
+static int add_sibling(struct session_cpu *c, const struct session_probe *p, size_t part,
+		       size_t first)
+{
+	int rc = first < c->nr_groups
+		     ? pmu_group_add(&c->groups[first], p->attrs[part], (uint32_t)part)
+		     : -ECANCELED; /* the timebase itself could not be opened */
+
+	set_result(c, p, part, first, -rc);
+	return 0;
+}
+
+static int open_part(struct session_cpu *c, const struct session_probe *p, size_t part,
+		     enum plan_set set, size_t first)
+{
+	const struct plan_event *event = &p->plan->events[p->plan->parts[part].event];
+
+	switch (set) {
+	case PLAN_ALONE:
+	case PLAN_SAMPLING:
+		return add_alone(c, p, part);
+	case PLAN_TIMEBASE:
+		return event == p->plan->timebase ? add_alone(c, p, part)
+						  : add_sibling(c, p, part, first);
+	default:
+		return add_part(c, p, part, first);
+	}
+}
+
+static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set set)
+{
+	return c->plan->events[c->plan->parts[part].event].set == set &&
+	       plan_part_is_on(&c->plan->parts[part], c->cpu);
+}
+
+/* The timebase leads its group: its parts come first. */
 static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set)
 {
-	size_t first = c->nr_groups;
+	const struct plan_event *leader = set == PLAN_TIMEBASE ? p->plan->timebase : NULL;
+	size_t first = c->nr_groups, at = leader ? leader->first_part : 0;
 	int rc = 0;
 
-	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++) {
-		const struct plan_part *part = &p->plan->parts[k];
-
-		if (p->plan->events[part->event].set != set || !plan_part_is_on(part, c->cpu))
-			continue;
-		rc = set == PLAN_ALONE ? add_alone(c, p, k) : add_part(c, p, k, first);
-	}
+	for (size_t k = at; leader && k < at + leader->nr_parts && rc == 0; k++)
+		if (is_of_set(c, k, set))
+			rc = open_part(c, p, k, set, first);
+	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++)
+		if (&p->plan->events[p->plan->parts[k].event] != leader && is_of_set(c, k, set))
+			rc = open_part(c, p, k, set, first);
 	return rc;
 }
 
@@ -183,6 +222,7 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->time_ns = time_ns;
 	if (!count)
 		return;
+	c->lost[part] = count->lost;
 	r->raw = count->raw;
 	r->enabled_ns = count->enabled_ns;
 	r->running_ns = count->running_ns;
@@ -260,15 +300,19 @@ static void clear_reading(const struct session_cpu *c, size_t part, uint32_t ins
 }
 
 /* The parts of an event that are on this CPU are numbered from 0. */
-static void clear_event(const struct session_cpu *c, const struct plan_event *p,
-			struct reading *out)
+uint32_t session_cpu_instance(const struct session_cpu *c, size_t part)
 {
 	uint32_t instance = 0;
 
-	for (uint32_t k = p->first_part; k < p->first_part + p->nr_parts; k++) {
-		clear_reading(c, k, instance, out);
+	for (size_t k = c->plan->events[c->plan->parts[part].event].first_part; k < part; k++)
 		instance += plan_part_is_on(&c->plan->parts[k], c->cpu);
-	}
+	return instance;
+}
+
+static void clear_readings(const struct session_cpu *c, struct reading *out)
+{
+	for (size_t k = 0; k < c->plan->nr_parts; k++)
+		clear_reading(c, k, session_cpu_instance(c, k), out);
 }
 
 bool session_cpu_read(struct session_cpu *c, struct reading *out)
@@ -276,8 +320,7 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 	const struct reading *before = out == c->end ? c->start : NULL;
 	bool here = true;
 
-	for (size_t i = 0; i < c->plan->nr_events; i++)
-		clear_event(c, &c->plan->events[i], out);
+	clear_readings(c, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
 		here &= read_group(c, &c->groups[g], before, out);
 	if (!here)
@@ -285,11 +328,26 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 	return here;
 }
 
-static bool is_stuck(const struct pmu_group *g)
+static enum plan_set set_of(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return c->plan->events[c->plan->parts[g->members[0].event].event].set;
+}
+
+void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)
+{
+	clear_readings(c, out);
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (set_of(c, &c->groups[g]) == PLAN_ALONE)
+			(void)read_group(c, &c->groups[g], NULL, out);
+}
+
+/* The timebase's group is what was asked for: it cannot be split. */
+static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 
-	return g->nr_members > 1 && pmu_group_read(g, counts) == 0 && counts[0].enabled_ns > 0 &&
+	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE &&
+	       pmu_group_read(g, counts) == 0 && counts[0].enabled_ns > 0 &&
 	       counts[0].running_ns == 0;
 }
 
@@ -328,7 +386,7 @@ size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p)
 	size_t nr = 0, nr_groups = c->nr_groups;
 
 	for (size_t g = 0; g < nr_groups; g++)
-		if (is_stuck(&c->groups[g]))
+		if (is_stuck(c, &c->groups[g]))
 			nr += split_group(c, p, g);
 	return nr;
 }

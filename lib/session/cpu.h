@@ -16,6 +16,7 @@ struct session_probe {
 	const struct plan *plan;              /* borrowed */
 	const struct pmu_ops *pmu;            /* borrowed */
 	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
+	bool shares_ring;                     /* several events sample: their samples name theirs */
 };
 
 struct session_cpu {
@@ -29,6 +30,7 @@ struct session_cpu {
 	uint32_t *group_of;    /* owned; per event: its group's number, UINT32_MAX: none */
 	struct reading *start; /* owned; per part of the plan */
 	struct reading *end;   /* owned; per part of the plan */
+	uint64_t *lost;        /* owned; per part: what it lost, cumulative; UINT64_MAX: not told */
 };
 
 /* Memory only. 0 or -ENOMEM. */
@@ -41,6 +43,8 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
 /* Closes the groups. */
 void session_cpu_close(struct session_cpu *c);
 void session_cpu_enable(struct session_cpu *c);
+/* Which part of its event the part is on this CPU, from 0: the instance of its readings. */
+uint32_t session_cpu_instance(const struct session_cpu *c, size_t part);
 
 /*
  * Reads all groups into out[nr_parts] (c->start or c->end). Of an event that is not open the first
@@ -49,6 +53,10 @@ void session_cpu_enable(struct session_cpu *c);
  * went away: what its events had counted is in out as READING_OFFLINE, and the groups are closed.
  */
 bool session_cpu_read(struct session_cpu *c, struct reading *out);
+
+/* Reads the events that are opened alone and nothing else, between two boundaries, into
+ * out[nr_parts]; the rest of it becomes READING_NONE. */
+void session_cpu_read_alone(const struct session_cpu *c, struct reading *out);
 
 /* What session_cpu_read does then; for a caller who learns otherwise that the CPU went away: the
  * readings in out become READING_OFFLINE, and the groups are closed. */

@@ -8,6 +8,7 @@
 #include "collect/collect.h"
 #include "session/cpu.h"
 #include "session/output.h"
+#include "session/sampling.h"
 #include "session/session.h"
 #include "trace/writer.h"
 
@@ -47,7 +48,8 @@ struct session {
 	struct reading *scratch; /* owned; nr_parts */
 	struct session_note notes[SESSION_MAX_NOTES];
 	size_t nr_notes;
-	uint64_t split_due_ns; /* when to look for groups that never ran; 0: done */
+	uint64_t split_due_ns;     /* when to look for groups that never ran; 0: done */
+	struct sampling *sampling; /* owned; NULL in tally mode */
 };
 
 /* Tells a warning and keeps it for the trace. */
@@ -63,6 +65,19 @@ struct session_spare {
 };
 void session_spare_hold(const struct session *s, struct session_spare *spare);
 void session_spare_drop(struct session_spare *spare);
+
+/* The misc events of the CPU's row, as collect/ read them last. False if /proc does not know the
+ * CPU: it is offline. */
+bool session_add_misc(const struct session *s, const struct session_cpu *c, struct reading *out);
+
+/* For a trace that is being written: its header, and the readings and notes that it keeps. */
+void session_make_head(const struct session *s, uint32_t iteration, uint32_t trace, uint32_t cpu,
+		       struct trace_head *out);
+void session_add_readings(const struct session *s, struct trace_writer *w,
+			  enum trace_boundary boundary, const struct reading *readings);
+void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t trace);
+/* A writer with the frames that all traces of the session have. 0 or -errno with *e. */
+int session_writer_new(const struct session *s, struct trace_writer **out, struct err *e);
 
 /* Files and writer, before the first iteration; and the end of both. */
 int session_record_open(struct session *s, struct err *e);

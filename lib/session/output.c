@@ -10,7 +10,7 @@
 #include "session/lock.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
-#include "trace/writer.h"
+#include "trace/file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,12 +96,20 @@ static int is_manifest(int fd)
 static int trace_name(const struct session_output *o, uint32_t iteration, uint32_t trace,
 		      char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
 {
-	if (snprintf(name, NAME_MAX + 1, "%s.%u.%u.cpuperf", o->traces.name, iteration, trace) >
-		NAME_MAX ||
-	    snprintf(path, PATH_MAX, "%s.%u.%u.cpuperf", o->traces.path, iteration, trace) >=
-		PATH_MAX)
+	char which[32] = "common";
+
+	if (trace != TRACE_COMMON)
+		snprintf(which, sizeof(which), "%u.%u", iteration, trace);
+	if (snprintf(name, NAME_MAX + 1, "%s.%s.cpuperf", o->traces.name, which) > NAME_MAX ||
+	    snprintf(path, PATH_MAX, "%s.%s.cpuperf", o->traces.path, which) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->traces.path);
 	return 0;
+}
+
+/* Behind the first iteration's traces comes the common file. */
+static uint32_t first_trace(uint32_t t, uint32_t nr_traces)
+{
+	return t < nr_traces ? t : TRACE_COMMON;
 }
 
 /* The first iteration's names, so that most conflicts show before anything is measured; and the
@@ -112,23 +120,23 @@ static int check_traces(const struct session_output *o, uint64_t nr_iterations, 
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = trace_name(o, (uint32_t)nr_iterations - 1, nr_traces - 1, name, path, e);
 
-	for (uint32_t t = 0; t < nr_traces && rc == 0; t++) {
-		rc = trace_name(o, 0, t, name, path, e);
+	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
+		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
 		if (rc == 0)
 			rc = io_check_replaceable(o->traces.dirfd, name, path, trace_is_trace, e);
 	}
 	return rc;
 }
 
-/* A session is known by its first iteration: what an older one left there goes now, so that a
- * session that dies early does not leave its manifest beside another's numbers. */
+/* A session is known by its first iteration and its common file: what an older one left there goes
+ * now, so that a session that dies early does not leave its manifest beside another's numbers. */
 static int remove_first_traces(const struct session_output *o, uint32_t nr_traces, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = 0;
 
-	for (uint32_t t = 0; t < nr_traces && rc == 0; t++) {
-		rc = trace_name(o, 0, t, name, path, e);
+	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
+		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
 		if (rc == 0)
 			rc = sys()->unlinkat(o->traces.dirfd, name, 0);
 		if (rc == -ENOENT)
@@ -252,6 +260,21 @@ int session_output_trace(struct session_output *o, struct trace_writer *w, uint3
 	if (rc)
 		return rc;
 	rc = trace_writer_commit(w, o->traces.dirfd, name, path, totals, e);
+	if (rc)
+		err_hint(e, "%s", traces_hint);
+	return rc;
+}
+
+int session_output_create(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			  uint32_t trace, struct trace_packer *packer, struct trace_file **out,
+			  struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = trace_name(o, iteration, trace, name, path, e);
+
+	if (rc)
+		return rc;
+	rc = trace_file_create(w, o->traces.dirfd, name, path, packer, out, e);
 	if (rc)
 		err_hint(e, "%s", traces_hint);
 	return rc;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 struct spec;
+struct trace_file;
+struct trace_packer;
 struct trace_writer;
 struct trace_totals;
 struct session_output;
@@ -31,5 +33,11 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 /* Puts the writer's trace under its name. */
 int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
 			 uint32_t trace, const struct trace_totals *totals, struct err *e);
+
+/* The writer's trace as a file that grows, under its name; iteration and trace TRACE_COMMON: the
+ * session's common file. packer: see trace_file_create. */
+int session_output_create(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			  uint32_t trace, struct trace_packer *packer, struct trace_file **out,
+			  struct err *e);
 
 #endif

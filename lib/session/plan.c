@@ -7,6 +7,7 @@
 #include "event/model.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
 	return e->code;
 }
 
-static enum plan_set set_of(const struct event *ev)
+static enum plan_set counted_set(const struct event *ev)
 {
 	if (!event_is_perf(ev) || ev->row->missing)
 		return PLAN_NO_SET;
@@ -36,6 +37,21 @@ static enum plan_set set_of(const struct event *ev)
 	default:
 		return PLAN_HARDWARE;
 	}
+}
+
+static enum plan_set set_of(const struct plan *plan, const struct plan_event *p)
+{
+	enum plan_set counted = counted_set(&p->event);
+
+	if (counted == PLAN_NO_SET)
+		return PLAN_NO_SET;
+	if (p == plan->timebase)
+		return PLAN_TIMEBASE;
+	if (spec_event_is_sampled(p->asked))
+		return PLAN_SAMPLING;
+	if (p->asked->flags & SPEC_PINNED) /* only what leads a group can be */
+		return PLAN_ALONE;
+	return plan->timebase && counted != PLAN_ALONE ? PLAN_TIMEBASE : counted;
 }
 
 static int add_parts(struct plan *plan, size_t i)
@@ -93,17 +109,95 @@ static int check_flags(const struct spec *spec, const struct plan_event *p, stru
 	unsigned alone = flags == SPEC_OS     ? EVENT_ALONE_OS
 			 : flags == SPEC_USER ? EVENT_ALONE_USER
 					      : 0;
+	unsigned may = event_alone(&p->event, spec_event_is_sampled(p->asked));
 	const struct event_row *row = p->event.row;
 	struct err e = {0};
 
-	if (!alone || row->alone & alone)
+	if (!alone || may & alone)
 		return 0;
 	err_set(&e, -EINVAL, "%s:%s: the flag \"%s\" alone has no meaning: %s",
 		p->event.group->name, row->name, flags == SPEC_OS ? "os" : "user",
-		row->alone ? "this happens in the kernel only" : "it is not told apart");
+		may ? "this happens in the kernel only" : "it is not told apart");
 	err_hint(&e, "leave both flags out, or give both");
 	return report(spec, p->asked->flags_pos.line ? p->asked->flags_pos : p->asked->pos, &e,
 		      errs);
+}
+
+/* A clock's period that the kernel would lengthen without a word (perf_swevent_init_hrtimer() and
+ * perf_swevent_start_hrtimer() in kernel/events/core.c). */
+enum { MIN_CLOCK_PERIOD_NS = 10000 };
+
+static int check_period(const struct spec *spec, const struct plan_event *p, struct err_list *errs)
+{
+	struct err e = {0};
+
+	if (!event_is_clock(&p->event) || !p->asked->rate || p->asked->rate >= MIN_CLOCK_PERIOD_NS)
+		return 0;
+	err_set(&e, -EINVAL,
+		"%s:%s: a rate of %" PRIu64
+		" ns: the kernel takes %d ns instead, and does not say so",
+		p->event.group->name, p->event.row->name, p->asked->rate, MIN_CLOCK_PERIOD_NS);
+	err_hint(&e, "a clock's rate is the time between two samples in ns: 1000000 is 1 kHz");
+	return report(spec, p->asked->rate_pos, &e, errs);
+}
+
+/* Samples per second, where that is known beforehand; 0: not known. */
+static uint64_t samples_per_s(const struct plan_event *p)
+{
+	if (p->asked->frequency)
+		return p->asked->frequency;
+	return event_is_clock(&p->event) && p->asked->rate ? 1000000000 / p->asked->rate : 0;
+}
+
+static int check_speed(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	uint64_t limit = host_max_sample_rate(plan->host), wanted = samples_per_s(p);
+	struct err e = {0};
+
+	if (!limit || wanted <= limit)
+		return 0;
+	err_set(&e, -EINVAL,
+		"%s:%s: %" PRIu64 " samples per second are above this machine's limit of %" PRIu64,
+		p->event.group->name, p->event.row->name, wanted, limit);
+	err_hint(&e,
+		 "sample less often, or raise the limit: sysctl "
+		 "kernel.perf_event_max_sample_rate=%" PRIu64,
+		 wanted);
+	return report(plan->spec,
+		      p->asked->frequency ? p->asked->frequency_pos : p->asked->rate_pos, &e, errs);
+}
+
+/* What the machine or the kernel would pass by without a word. */
+enum { USE_FLAGS = SPEC_LAST_BRANCH | SPEC_PRECISE | SPEC_NO_IDLE | SPEC_GUEST };
+
+/* A flag that the event cannot have here; an event that cannot be measured at all is warned of. */
+static int check_use(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	struct event_support without;
+	struct err e = {0};
+
+	if (!(p->asked->flags & USE_FLAGS) || p->support.state == READING_OK)
+		return 0;
+	event_support_check(plan->host, &p->event, p->asked->flags & ~USE_FLAGS, &without);
+	if (without.state != READING_OK && !(p->asked->flags & SPEC_LAST_BRANCH))
+		return 0;
+	err_set(&e, -ENOTSUP, "%s:%s: %s", p->event.group->name, p->event.row->name,
+		p->support.reason);
+	if (p->support.hint[0])
+		err_hint(&e, "%s", p->support.hint);
+	return report(plan->spec, p->asked->flags_pos, &e, errs);
+}
+
+/* What this machine does not do, and would not say so while it runs. */
+static int check_sampling(const struct plan *plan, const struct plan_event *p,
+			  const struct catalogue *c, struct err_list *errs)
+{
+	int rc = check_period(plan->spec, p, errs);
+
+	if (model_is_foreign(c)) /* a plan for another machine */
+		return rc;
+	rc = rc ? rc : check_speed(plan, p, errs);
+	return rc ? rc : check_use(plan, p, errs);
 }
 
 /* Made rows are new each time they are found: an event is its group and its row's own name. */
@@ -111,6 +205,12 @@ static bool is_same_event(const struct plan_event *a, const struct plan_event *b
 {
 	return a->event.row && b->event.row && a->event.group == b->event.group &&
 	       strcmp(a->event.row->name, b->event.row->name) == 0;
+}
+
+static bool is_same_use(const struct spec_event *a, const struct spec_event *b)
+{
+	return a->flags == b->flags && a->rate == b->rate && a->frequency == b->frequency &&
+	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter;
 }
 
 /* The same event asked for twice under two names: what spec/ cannot see. */
@@ -122,8 +222,7 @@ static int check_alias_twice(const struct plan *plan, size_t i, struct err_list 
 	for (size_t j = 0; j < i; j++) {
 		const struct plan_event *q = &plan->events[j];
 
-		if (!is_same_event(p, q) || q->asked->flags != p->asked->flags ||
-		    q->asked->rate != p->asked->rate ||
+		if (!is_same_event(p, q) || !is_same_use(p->asked, q->asked) ||
 		    strcmp(p->asked->event_name, q->asked->event_name) == 0) /* spec/ said that */
 			continue;
 		err_set(&e, -EINVAL,
@@ -145,7 +244,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	rc = resolve(plan->spec, p->asked, c, &p->event, errs);
 	if (rc)
 		return rc;
-	p->set = set_of(&p->event);
+	p->set = set_of(plan, p);
 	p->id = event_id(&p->event);
 	if (p->event.row->number == 0) /* made: any number that the session's others do not have */
 		p->id |= MADE_NUMBER + (uint32_t)i;
@@ -153,6 +252,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
+	rc = rc ? rc : check_sampling(plan, p, c, errs);
 	return rc ? rc : check_alias_twice(plan, i, errs);
 }
 
@@ -267,6 +367,9 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	plan.cpus = host->online;
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
 	plan.is_sampling = spec_is_sampling(spec);
+	for (size_t i = 0; i < plan.nr_events; i++)
+		if (spec->events[i].flags & SPEC_TIMEBASE)
+			plan.timebase = &plan.events[i];
 	rc = check_model(spec, errs);
 	if (resolve_broken(spec, catalogue, errs))
 		rc = -EINVAL;

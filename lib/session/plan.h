@@ -15,12 +15,15 @@
 /*
  * Events of one set share perf_event groups: first as many as fit into one group, the rest into
  * further groups. The kernel's software events are a set of their own: beside hardware events
- * they would be multiplexed with them. Events of other PMUs (memory, energy …) are opened alone.
+ * they would be multiplexed with them. Events of other PMUs (memory, energy …) and pinned ones are
+ * opened alone.
  */
 enum plan_set {
 	PLAN_SOFTWARE,
 	PLAN_HARDWARE,
 	PLAN_ALONE,
+	PLAN_TIMEBASE, /* one group: the timebase leads, counted events are read in its samples */
+	PLAN_SAMPLING, /* sampled at a rate of its own */
 	PLAN_NR_SETS,
 	PLAN_NO_SET = PLAN_NR_SETS /* read by collect/, or missing on this machine */
 };
@@ -53,6 +56,7 @@ struct plan {
 	struct cpuset cpus; /* the CPUs measured: all that are online */
 	uint32_t nr_cpus;
 	bool is_sampling;
+	const struct plan_event *timebase; /* one of events; NULL: none */
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or

@@ -49,6 +49,8 @@ static void describe_event(const struct session *s, size_t i, struct trace_event
 	    .source = row->source,
 	    .reason = ev->support.reason,
 	    .scale = row->scale,
+	    .frequency = p->asked->frequency,
+	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
 	};
 }
 
@@ -67,7 +69,7 @@ static int describe_events(const struct session *s, struct trace_event *out, str
 	return buf_error(attrs);
 }
 
-static int set_common(struct session *s, const char *model_name, const char *spec_json)
+static int set_common(const struct session *s, struct trace_writer *w, const char *spec_json)
 {
 	const struct spec *spec = s->plan->spec;
 	const struct host *host = s->plan->host;
@@ -76,7 +78,7 @@ static int set_common(struct session *s, const char *model_name, const char *spe
 	    .kernel = host->kernel,
 	    .cpu_model = host->cpu_model,
 	    .config_name = spec->config_name,
-	    .model_name = model_name,
+	    .model_name = s->model_name,
 	    .spec_json = spec_json,
 	    .duration_ns = spec->duration_ns,
 	    .num_iterations = spec->num_iterations,
@@ -89,27 +91,37 @@ static int set_common(struct session *s, const char *model_name, const char *spe
 
 	buf_init(&attrs, MAX_ATTRS_BYTES);
 	if (events && describe_events(s, events, &attrs) == 0)
-		rc = trace_writer_set_common(s->writer, &info, events, s->plan->nr_events);
+		rc = trace_writer_set_common(w, &info, events, s->plan->nr_events);
 	buf_fini(&attrs);
 	mem_free(events);
 	return rc;
 }
 
-static int open_writer(struct session *s, const char *model_name)
+static int fill_writer(const struct session *s, struct trace_writer *w)
 {
 	struct buf json;
 	int rc;
 
-	s->writer = trace_writer_new();
-	if (!s->writer)
-		return -ENOMEM;
 	buf_init(&json, MAX_SPEC_BYTES);
 	spec_to_json(s->plan->spec, &json);
 	rc = buf_error(&json);
 	if (rc == 0)
-		rc = set_common(s, model_name, buf_str(&json));
+		rc = set_common(s, w, buf_str(&json));
 	buf_fini(&json);
 	return rc;
+}
+
+int session_writer_new(const struct session *s, struct trace_writer **out, struct err *e)
+{
+	struct trace_writer *w = trace_writer_new();
+	int rc = w ? fill_writer(s, w) : -ENOMEM;
+
+	if (rc) {
+		trace_writer_free(w);
+		return err_set(e, rc, "the traces cannot be prepared: %s", strerror(-rc));
+	}
+	*out = w;
+	return 0;
 }
 
 int session_record_open(struct session *s, struct err *e)
@@ -123,14 +135,17 @@ int session_record_open(struct session *s, struct err *e)
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
 		model_detect(detected, sizeof(s->model_name));
 	rc = session_output_open(spec, detected, s->nr_cpus, &s->output, e);
-	if (rc || !session_output_has_traces(s->output))
-		return rc;
-	rc = open_writer(s, detected);
-	return rc ? err_set(e, rc, "the traces cannot be prepared: %s", strerror(-rc)) : 0;
+	if (rc == 0 && session_output_has_traces(s->output))
+		rc = session_writer_new(s, &s->writer, e);
+	if (rc == 0 && s->sampling)
+		rc = sampling_open_files(s->sampling, e);
+	return rc;
 }
 
 void session_record_close(struct session *s)
 {
+	if (s->sampling)
+		sampling_close_files(s->sampling);
 	session_output_close(s->output);
 	s->output = NULL;
 	trace_writer_free(s->writer);
@@ -138,8 +153,8 @@ void session_record_close(struct session *s)
 }
 
 /* What a trace keeps of a boundary: of the start the numbers, of the end also why there is none. */
-static void add_readings(struct session *s, enum trace_boundary boundary,
-			 const struct reading *readings)
+void session_add_readings(const struct session *s, struct trace_writer *w,
+			  enum trace_boundary boundary, const struct reading *readings)
 {
 	size_t nr = 0;
 
@@ -149,31 +164,28 @@ static void add_readings(struct session *s, enum trace_boundary boundary,
 		if (state == READING_OK || (boundary == TRACE_END && state != READING_NONE))
 			s->scratch[nr++] = readings[k];
 	}
-	trace_writer_readings(s->writer, boundary, s->scratch, nr);
+	trace_writer_readings(w, boundary, s->scratch, nr);
 }
 
-static void make_head(const struct session *s, const struct session_iteration *it, uint32_t trace,
-		      struct trace_head *out)
+void session_make_head(const struct session *s, uint32_t iteration, uint32_t trace, uint32_t cpu,
+		       struct trace_head *out)
 {
 	const struct host *host = s->plan->host;
 
-	*out = (struct trace_head){.iteration = it->iteration,
-				   .trace = trace,
-				   .cpu = it->traces[trace].cpu,
-				   .nr_traces = it->nr_traces};
+	*out = (struct trace_head){
+	    .iteration = iteration, .trace = trace, .cpu = cpu, .nr_traces = s->nr_cpus};
 	memcpy(out->session_id, s->id, sizeof(s->id));
 	memcpy(out->boot_id, host->boot_id, sizeof(host->boot_id));
 	snprintf(out->host, sizeof(out->host), "%s", host->node);
 	snprintf(out->machine, sizeof(out->machine), "%s", host->machine);
 }
 
-static void add_notes(struct session *s, uint32_t trace)
+void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t trace)
 {
 	for (size_t i = 0; i < s->nr_notes; i++)
 		if (s->notes[i].trace == trace)
-			trace_writer_note(s->writer,
-					  &(struct trace_note){.time_ns = s->notes[i].time_ns,
-							       .text = s->notes[i].text});
+			trace_writer_note(w, &(struct trace_note){.time_ns = s->notes[i].time_ns,
+								  .text = s->notes[i].text});
 }
 
 static int record_trace(struct session *s, const struct session_iteration *it, uint32_t trace,
@@ -184,14 +196,14 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	struct trace_head head;
 	int rc;
 
-	make_head(s, it, trace, &head);
+	session_make_head(s, it->iteration, trace, it->traces[trace].cpu, &head);
 	rc = trace_writer_begin(s->writer, &head);
 	if (rc)
 		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
 	trace_writer_clocks(s->writer, &it->clocks);
-	add_readings(s, TRACE_START, it->traces[trace].start);
-	add_readings(s, TRACE_END, it->traces[trace].end);
-	add_notes(s, trace);
+	session_add_readings(s, s->writer, TRACE_START, it->traces[trace].start);
+	session_add_readings(s, s->writer, TRACE_END, it->traces[trace].end);
+	session_add_notes(s, s->writer, trace);
 	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);
 }
 
@@ -199,6 +211,8 @@ int session_record(struct session *s, const struct session_iteration *it, struct
 {
 	int rc = 0;
 
+	if (s->sampling)
+		return sampling_record(s->sampling, it, e);
 	for (uint32_t t = 0; s->writer && t < it->nr_traces && rc == 0; t++)
 		rc = record_trace(s, it, t, e);
 	return rc;

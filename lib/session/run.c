@@ -28,19 +28,35 @@ void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
 		s->notes[s->nr_notes++] = note;
 }
 
-/* Until the time has come or the session is stopped. */
-static void wait_until(const struct session *s, uint64_t deadline_ns)
+/* Sleeps until then, or until something wakes us. */
+static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 {
 	struct pollfd wake = {.fd = s->stop_fd, .events = POLLIN};
+	uint64_t left_ns = deadline_ns - now_ns;
+	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+				.tv_nsec = (long)(left_ns % NS_PER_S)};
 
-	while (!atomic_load(&s->stop)) {
-		uint64_t now_ns = clock_monotonic_ns(), left_ns = deadline_ns - now_ns;
-		struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
-					.tv_nsec = (long)(left_ns % NS_PER_S)};
+	if (s->sampling)
+		sampling_wait(s->sampling, deadline_ns);
+	else
+		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: look at the clock again */
+}
+
+/* The session is to end: it was asked to, or its files fail. */
+static bool is_ending(const struct session *s)
+{
+	return atomic_load(&s->stop) || (s->sampling && sampling_failed(s->sampling));
+}
+
+/* Until the time has come or the session is to end. */
+static void wait_until(const struct session *s, uint64_t deadline_ns)
+{
+	while (!is_ending(s)) {
+		uint64_t now_ns = clock_monotonic_ns();
 
 		if (now_ns >= deadline_ns)
 			return;
-		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: look at the clock again */
+		nap(s, now_ns, deadline_ns);
 	}
 }
 
@@ -62,15 +78,14 @@ static void wait_iteration(struct session *s, uint64_t deadline_ns)
 {
 	if (s->split_due_ns && s->split_due_ns <= deadline_ns) {
 		wait_until(s, s->split_due_ns);
-		if (!atomic_load(&s->stop))
+		if (!is_ending(s))
 			split_stuck_groups(s);
 		s->split_due_ns = 0;
 	}
 	wait_until(s, deadline_ns);
 }
 
-/* False if /proc does not know the CPU: it is offline. */
-static bool add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
+bool session_add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
 {
 	bool here = true;
 
@@ -104,7 +119,7 @@ static void read_cpu(struct session *s, struct session_cpu *c)
 {
 	bool was_here = c->is_open, here = session_cpu_read(c, c->end);
 
-	if (!add_misc(s, c, c->end))
+	if (!session_add_misc(s, c, c->end))
 		here = false;
 	if (!was_here || !here)
 		drop_misc_of_cpu(s, c->end);
@@ -118,9 +133,13 @@ static void read_cpu(struct session *s, struct session_cpu *c)
 /* Reads everything, into the CPUs' end readings. */
 static void read_boundary(struct session *s)
 {
+	if (s->sampling)
+		sampling_lock(s->sampling);
 	collect_read(s->collect);
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		read_cpu(s, &s->cpus[t]);
+	if (s->sampling)
+		sampling_unlock(s->sampling);
 }
 
 static void end_becomes_start(struct session *s)
@@ -134,6 +153,23 @@ static void end_becomes_start(struct session *s)
 	}
 }
 
+static void enable_cpu(const struct session *s, struct session_cpu *c)
+{
+	if (s->sampling)
+		sampling_enable(s->sampling, c->trace);
+	session_cpu_enable(c);
+}
+
+/* Without its rings the CPU stays away, and is tried again. */
+static int reopen_rings(struct session *s, struct session_cpu *c)
+{
+	int rc = sampling_reopen(s->sampling, c->trace);
+
+	if (rc)
+		session_cpu_close(c);
+	return rc;
+}
+
 /* Opens new groups on the CPU if it is back; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
@@ -142,12 +178,15 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 
 	session_spare_hold(s, &spare);
 	rc = session_cpu_open(c, &s->probe);
+	if (rc == 0 && s->sampling)
+		rc = reopen_rings(s, c);
 	session_spare_drop(&spare);
 	if (rc)
 		return;
-	session_cpu_enable(c);
+	enable_cpu(s, c);
 	session_cpu_read(c, c->start);
-	if (!add_misc(s, c, c->start)) { /* /proc was read before it came: from the next one on */
+	if (!session_add_misc(s, c,
+			      c->start)) { /* /proc was read before it came: from the next one on */
 		session_cpu_leave(c, c->start);
 		drop_misc_of_cpu(s, c->start);
 		return;
@@ -159,9 +198,13 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 
 static void reopen_cpus(struct session *s)
 {
+	if (s->sampling)
+		sampling_lock(s->sampling);
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		if (!s->cpus[t].is_open)
 			try_reopen(s, &s->cpus[t]);
+	if (s->sampling)
+		sampling_unlock(s->sampling);
 }
 
 static uint64_t to_ms(uint64_t ns)
@@ -209,12 +252,14 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	struct session_iteration it = {.iteration = (uint32_t)s->nr_done, .start_ns = start_ns};
 	int rc = session_output_manifest(s->output, s->nr_done + 1, e);
 
+	if (rc == 0 && s->sampling)
+		rc = sampling_begin(s->sampling, it.iteration, e);
 	if (rc)
 		return rc;
 	wait_iteration(s, deadline_ns);
 	*end_ns = it.end_ns = clock_monotonic_ns();
 	read_boundary(s);
-	it.is_cut = atomic_load(&s->stop) && it.end_ns < deadline_ns;
+	it.is_cut = is_ending(s) && it.end_ns < deadline_ns;
 	note_times(s, &it);
 	return finish_iteration(s, &it, e);
 }
@@ -232,27 +277,32 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
 }
 
-/* Returns when the first iteration started. */
-static uint64_t start_measuring(struct session *s)
+/* *start_ns: when the first iteration started. */
+static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
-	uint64_t start_ns;
+	int rc = 0;
 
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
-		session_cpu_enable(&s->cpus[t]);
-	start_ns = clock_monotonic_ns();
+		enable_cpu(s, &s->cpus[t]);
+	*start_ns = clock_monotonic_ns();
 	read_boundary(s);
+	if (s->sampling)
+		rc = sampling_start(s->sampling, e);
 	end_becomes_start(s);
-	return start_ns;
+	return rc;
 }
 
 static int run_iterations(struct session *s, struct err *e)
 {
-	uint64_t start_ns = start_measuring(s);
-	uint64_t deadline_ns = start_ns + s->plan->spec->duration_ns, end_ns;
+	uint64_t start_ns, deadline_ns, end_ns;
+	int rc = start_measuring(s, &start_ns, e);
 
+	if (rc)
+		return rc;
+	deadline_ns = start_ns + s->plan->spec->duration_ns;
 	s->split_due_ns = start_ns + SPLIT_AFTER_NS;
 	for (;;) {
-		int rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
+		rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
 
 		if (rc)
 			return rc;
@@ -272,6 +322,8 @@ int session_run(struct session *s, struct err *e)
 
 	if (rc == 0)
 		rc = run_iterations(s, e);
+	if (rc == 0 && s->sampling)
+		rc = sampling_finish(s->sampling, e);
 	session_record_close(s);
 	return rc;
 }

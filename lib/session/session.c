@@ -8,18 +8,69 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static int make_attrs(struct session *s)
+static bool has_siblings(const struct plan *plan)
 {
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (plan->events[i].set == PLAN_TIMEBASE && &plan->events[i] != plan->timebase)
+			return true;
+	return false;
+}
+
+static bool shares_ring(const struct plan *plan)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		nr += spec_event_is_sampled(plan->events[i].asked);
+	return nr > 1;
+}
+
+static void describe_use(const struct session *s, const struct plan_event *p, uint64_t ring_bytes,
+			 bool has_lost, struct event_use *out)
+{
+	const struct spec_event *asked = p->asked;
+
+	*out = (struct event_use){
+	    .flags = asked->flags,
+	    .period = asked->rate,
+	    .frequency = asked->frequency,
+	    .stack_bytes = (uint32_t)asked->stack_bytes,
+	    .branch_filter = asked->branch_filter,
+	    .shares_ring = s->probe.shares_ring,
+	    .reads_group = p == s->plan->timebase && has_siblings(s->plan),
+	    .shares_clock = p->set == PLAN_TIMEBASE,
+	    .has_lost = has_lost,
+	    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
+	};
+}
+
+static void free_attrs(struct session *s)
+{
+	for (size_t k = 0; s->attrs && k < s->plan->nr_parts; k++) {
+		mem_free(s->attrs[k]);
+		s->attrs[k] = NULL;
+	}
+}
+
+static int make_attrs(struct session *s, uint64_t ring_bytes)
+{
+	bool has_lost = s->sampling && pmu_has_format_lost(s->probe.pmu);
+
+	free_attrs(s);
+	s->probe.shares_ring = shares_ring(s->plan);
 	for (size_t k = 0; k < s->plan->nr_parts; k++) {
 		const struct plan_part *p = &s->plan->parts[k];
+		struct event_use use;
 
 		if (s->plan->events[p->event].set == PLAN_NO_SET)
 			continue;
-		s->attrs[k] = event_attr_new(&p->part, s->plan->events[p->event].asked->flags);
+		describe_use(s, &s->plan->events[p->event], ring_bytes, has_lost, &use);
+		s->attrs[k] = event_attr_new(&p->part, &use);
 		if (!s->attrs[k])
 			return -ENOMEM;
 	}
@@ -58,7 +109,7 @@ static int make_memory(struct session *s)
 	    !s->traces)
 		return -ENOMEM;
 	s->probe.attrs = s->attrs;
-	return make_attrs(s);
+	return 0;
 }
 
 static void add_misc(struct session *s, size_t i)
@@ -152,22 +203,168 @@ static void sum_up_event(struct session *s, size_t i)
 		error = ENODEV; /* its PMU names only CPUs that are not measured */
 	ev->support = (struct event_support){.state = READING_OK};
 	if (error)
-		event_support_explain(s->plan->host, &s->plan->events[i].event, error,
-				      &ev->support);
+		event_support_explain_use(s->plan->host, &s->plan->events[i].event,
+					  s->plan->events[i].asked->flags, error, &ev->support);
 	if (ev->nr_cpus)
 		ev->support.state = READING_OK;
 }
 
-static int open_events(struct session *s)
+/* The power of two that buffer_size_in_mb asks for. */
+static uint64_t wanted_ring_bytes(const struct session *s)
+{
+	uint64_t mib = s->plan->spec->buffer_size_in_mb, bytes = 1 << 20;
+
+	while (bytes >> 20 < mib)
+		bytes <<= 1;
+	return bytes;
+}
+
+static void close_cpus(struct session *s)
+{
+	sampling_close_rings(s->sampling);
+	for (uint32_t t = 0; t < s->nr_cpus; t++)
+		session_cpu_close(&s->cpus[t]);
+}
+
+/* Opens everything with rings of this size. *is_too_large: that is what failed; all is closed. */
+static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large)
+{
+	int rc = make_attrs(s, ring_bytes);
+
+	*is_too_large = false;
+	if (rc == 0)
+		rc = open_cpus(s);
+	if (rc || !s->sampling)
+		return rc;
+	rc = sampling_open_rings(s->sampling, ring_bytes);
+	*is_too_large = rc == -EPERM || rc == -ENOMEM;
+	if (rc)
+		close_cpus(s);
+	return rc;
+}
+
+static int tell_ring_size(struct session *s, uint64_t got, uint64_t wanted, struct err *e)
+{
+	static const char to_do[] = "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l) "
+				    "allow more, CAP_IPC_LOCK any size";
+
+	if (got == wanted && wanted >> 20 != s->plan->spec->buffer_size_in_mb)
+		session_note(s, 0, "buffers of %llu MiB per CPU: %llu rounded up to a power of two",
+			     (unsigned long long)wanted >> 20,
+			     (unsigned long long)s->plan->spec->buffer_size_in_mb);
+	if (got == wanted)
+		return 0;
+	if (s->config.is_strict) {
+		err_set(
+		    e, -EPERM,
+		    "the limit of locked memory allows buffers of %llu KiB per CPU, not %llu, and "
+		    "--strict asks for all",
+		    (unsigned long long)got >> 10, (unsigned long long)wanted >> 10);
+		err_hint(e, "%s", to_do);
+		return -EPERM;
+	}
+	session_note(s, 0, "buffers of %llu KiB per CPU, not %llu: the limit of locked memory; %s",
+		     (unsigned long long)got >> 10, (unsigned long long)wanted >> 10, to_do);
+	return 0;
+}
+
+/* With the largest rings that may be had. */
+static int open_measured(struct session *s, struct err *e)
+{
+	enum { MIN_RING_BYTES = 64 << 10 };
+	uint64_t wanted = wanted_ring_bytes(s), bytes = wanted;
+	bool is_too_large;
+	int rc = open_sized(s, bytes, &is_too_large);
+
+	while (rc && is_too_large && bytes > MIN_RING_BYTES) {
+		bytes /= 2;
+		rc = open_sized(s, bytes, &is_too_large);
+	}
+	if (rc && is_too_large) {
+		err_set(e, rc, "no memory for buffers, not even of %llu KiB per CPU: %s",
+			(unsigned long long)bytes >> 10, strerror(-rc));
+		err_hint(e, "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l) allow more");
+		return rc;
+	}
+	return rc || !s->sampling ? rc : tell_ring_size(s, bytes, wanted, e);
+}
+
+static int open_events(struct session *s, struct err *e)
 {
 	int rc = open_collectors(s); /* first: they need few descriptors */
 
 	if (rc == 0)
-		rc = open_cpus(s);
+		rc = open_measured(s, e);
 	for (size_t i = 0; i < s->plan->nr_events && rc == 0; i++)
 		if (s->plan->events[i].set != PLAN_NO_SET)
 			sum_up_event(s, i);
 	return rc;
+}
+
+static int refuse(const struct session *s, const struct plan_event *p, const char *what,
+		  const char *hint, struct err *e)
+{
+	const struct spec_pos *pos = &p->asked->name_pos;
+
+	err_set_at(e, -ENOTSUP, s->plan->spec->source, pos->line, pos->column, "%s:%s %s",
+		   p->event.group->name, p->event.row->name, what);
+	err_hint(e, "%s", hint);
+	return -ENOTSUP;
+}
+
+/* The siblings of the timebase that are open: those that fit. */
+static size_t nr_fitting(const struct session *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		nr += s->plan->events[i].set == PLAN_TIMEBASE && s->events[i].nr_cpus &&
+		      &s->plan->events[i] != s->plan->timebase;
+	return nr;
+}
+
+/* A group that has no room says EINVAL (validate_group() of the PMU), or is full. */
+static bool finds_no_room(const struct session *s, size_t i)
+{
+	for (uint32_t t = 0; t < s->nr_cpus; t++) {
+		int error = s->cpus[t].errors[i];
+
+		if (s->cpus[t].is_open && (error == EINVAL || error == ENOSPC))
+			return true;
+	}
+	return false;
+}
+
+/* Samples without what they are to hold, or none at all, are no answer: refused before the start.
+ */
+static int check_timebase(const struct session *s, struct err *e)
+{
+	const struct plan *plan = s->plan;
+	char what[320];
+
+	if (!plan->timebase)
+		return 0;
+	if (s->events[plan->timebase - plan->events].nr_cpus == 0) {
+		const struct event_support *why = &s->events[plan->timebase - plan->events].support;
+
+		snprintf(what, sizeof(what), "cannot be the timebase here: %s", why->reason);
+		return refuse(s, plan->timebase, what,
+			      why->hint[0] ? why->hint
+					   : "software:cpu_clock is a timebase on every machine",
+			      e);
+	}
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		if (plan->events[i].set != PLAN_TIMEBASE || !finds_no_room(s, i))
+			continue;
+		snprintf(what, sizeof(what),
+			 "does not fit into the samples of the timebase %s:%s: %zu of the events "
+			 "without a rate do",
+			 plan->timebase->event.group->name, plan->timebase->event.row->name,
+			 nr_fitting(s));
+		return refuse(s, &plan->events[i], what,
+			      "measure fewer at once, or give it a rate of its own", e);
+	}
+	return 0;
 }
 
 static int open_session(struct session *s, struct err *e)
@@ -180,8 +377,12 @@ static int open_session(struct session *s, struct err *e)
 	rc = make_memory(s);
 	if (rc == 0)
 		rc = make_cpus(s);
+	if (rc == 0 && s->plan->is_sampling)
+		rc = sampling_new(s, &s->sampling);
 	if (rc == 0)
-		rc = open_events(s);
+		rc = open_events(s, e);
+	if (rc == 0)
+		rc = check_timebase(s, e);
 	if (rc)
 		return err_set(e, rc, "the session cannot be opened: %s", strerror(-rc));
 	rc = sys()->getrandom(s->id, sizeof(s->id));
@@ -193,12 +394,6 @@ int session_open(const struct session_config *config, struct session **out, stru
 	struct session *s;
 	int rc;
 
-	if (config->plan->is_sampling) {
-		err_set(e, -ENOTSUP,
-			"this version counts only: it cannot sample (an event has a rate)");
-		err_hint(e, "leave out the rates and the timebase flag");
-		return -ENOTSUP;
-	}
 	s = mem_zalloc(sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -221,10 +416,10 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	session_record_close(s);
+	sampling_free(s->sampling);
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		session_cpu_fini(&s->cpus[t]);
-	for (size_t k = 0; s->attrs && k < s->plan->nr_parts; k++)
-		mem_free(s->attrs[k]);
+	free_attrs(s);
 	collect_close(s->collect);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);

@@ -1,8 +1,10 @@
 /*
  * A session: opens what the plan says, runs its iterations on absolute deadlines, hands each one
- * to the caller and writes it to its files. Tally mode.
+ * to the caller and writes it to its files. A session that samples drains its rings into the files
+ * meanwhile.
  *
- * Threads: one thread opens, runs and closes a session; session_stop may come from anywhere.
+ * Threads: one thread opens, runs and closes a session; session_stop may come from anywhere. Calls
+ * back from that thread alone.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -12,6 +14,7 @@
 #include "base/reading.h"
 #include "pmu/ops.h"
 #include "session/plan.h"
+#include "trace/trace.h"
 
 struct session;
 
@@ -19,6 +22,13 @@ struct session;
 struct session_trace {
 	uint32_t cpu;
 	const struct reading *start, *end;
+	const struct trace_sampling *sampling; /* of the CPU; NULL: nothing is sampled */
+};
+
+/* How far a sampling session is; cumulative. */
+struct session_progress {
+	uint64_t samples, lost, bytes_written;
+	uint64_t elapsed_ns, left_ns; /* since its start, and to its end */
 };
 
 /* Borrowed for the time of the call. */
@@ -40,6 +50,9 @@ struct session_config {
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
 	/* A warning in words, as it happens. May be NULL. */
 	void (*on_note)(const char *text, void *arg);
+	/* About once a second, while samples are taken. May be NULL. */
+	void (*on_progress)(const struct session_progress *p, void *arg);
+	bool is_strict; /* no ring smaller than asked for */
 	void *arg;
 };
 

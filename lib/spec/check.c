@@ -5,13 +5,10 @@
 #include "spec/check.h"
 
 #include "spec/report.h"
-#include "spec/spec.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-
-static const unsigned sampling_flags = SPEC_PC | SPEC_LAST_BRANCH | SPEC_TIMEBASE;
 
 /* No arithmetic on the null pointer of an empty list. */
 static const struct spec_event *events_end(const struct spec *s)
@@ -29,55 +26,92 @@ static bool misc_has_rate(const struct spec_event *e)
 	return is_misc(e) && e->rate;
 }
 
-static bool misc_has_sampling_flag(const struct spec_event *e)
+static bool misc_has_frequency(const struct spec_event *e)
 {
-	return is_misc(e) && e->flags & sampling_flags;
+	return is_misc(e) && e->frequency;
 }
 
-static bool sampling_flag_has_no_rate(const struct spec_event *e)
+static bool misc_has_sample_flag(const struct spec_event *e)
 {
-	return !is_misc(e) && e->flags & sampling_flags && !e->rate;
+	return is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS;
 }
 
+static bool misc_has_counter_flag(const struct spec_event *e)
+{
+	return is_misc(e) && e->flags & CHECK_COUNTER_FLAGS;
+}
+
+static bool has_rate_and_frequency(const struct spec_event *e)
+{
+	return !is_misc(e) && e->rate && e->frequency;
+}
+
+static bool sample_flag_has_no_rate(const struct spec_event *e)
+{
+	return !is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS && !spec_event_is_sampled(e);
+}
+
+static bool stack_bytes_has_no_flag(const struct spec_event *e)
+{
+	return e->stack_bytes && !(e->flags & SPEC_USER_STACK);
+}
+
+static bool branch_filter_has_no_flag(const struct spec_event *e)
+{
+	return e->branch_filter && !(e->flags & SPEC_LAST_BRANCH);
+}
+
+#define AT(member) offsetof(struct spec_event, member)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
 	size_t pos_offset;
+	unsigned flags; /* the first of them that the event has is named; 0: none */
 	const char *what, *hint;
 } rules[] = {
-    {misc_has_rate, offsetof(struct spec_event, rate_pos), "a misc event has no rate",
+    {misc_has_rate, AT(rate_pos), 0, "a misc event has no rate",
      "leave rate out: misc events are read when the timebase event reaches its rate"},
-    {misc_has_sampling_flag, offsetof(struct spec_event, flags_pos),
-     "a misc event cannot be sampled", "of the flags, misc events take os and user only"},
-    {sampling_flag_has_no_rate, offsetof(struct spec_event, flags_pos),
-     "this flag needs a rate greater than 0",
-     "give the event a \"rate\": the number of events from one sample to the next"},
+    {misc_has_frequency, AT(frequency_pos), 0, "a misc event has no frequency",
+     "leave frequency out: misc events are read at the pace of the timebase event"},
+    {misc_has_sample_flag, AT(flags_pos), CHECK_SAMPLE_FLAGS, "a misc event cannot be sampled",
+     "of the flags, misc events take os and user only"},
+    {misc_has_counter_flag, AT(flags_pos), CHECK_COUNTER_FLAGS,
+     "a misc event does not take this flag", "of the flags, misc events take os and user only"},
+    {has_rate_and_frequency, AT(frequency_pos), 0, "a rate and a frequency exclude each other",
+     "leave one out: rate counts events between samples, frequency counts samples in a second"},
+    {sample_flag_has_no_rate, AT(flags_pos), CHECK_SAMPLE_FLAGS,
+     "this flag needs a rate greater than 0, or a frequency",
+     "give the event a \"rate\": the number of events from one sample to the next; or a "
+     "\"frequency\": the number of samples in a second"},
+    {stack_bytes_has_no_flag, AT(stack_pos), 0, "stack_bytes needs the flag user_stack",
+     "add \"user_stack\" to the flags, or leave stack_bytes out"},
+    {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
+     "add \"last_branch\" to the flags, or leave branch_filter out"},
 };
 
 static const char *first_flag(unsigned flags)
 {
-	return spec_flag_name(flags & -flags);
+	return flags ? spec_flag_name(flags & -flags) : "";
 }
 
 static void check_event(const struct spec *s, const struct spec_event *e, struct err_list *errs)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		unsigned flags = e->flags & sampling_flags;
-		bool of_flags = rules[i].pos_offset == offsetof(struct spec_event, flags_pos);
+		const char *flag = first_flag(e->flags & rules[i].flags);
 		struct spec_pos pos;
 
 		if (!rules[i].is_broken(e))
 			continue;
 		memcpy(&pos, (const char *)e + rules[i].pos_offset, sizeof(pos));
 		err_hint(report_at(errs, s->source, pos, "%s:%s: %s%s%s", e->group_name,
-				   e->event_name, of_flags ? first_flag(flags) : "",
-				   of_flags ? ": " : "", rules[i].what),
+				   e->event_name, flag, *flag ? ": " : "", rules[i].what),
 			 "%s", rules[i].hint);
 	}
 }
 
 static bool is_same(const struct spec_event *a, const struct spec_event *b)
 {
-	return a->rate == b->rate && a->flags == b->flags &&
+	return a->rate == b->rate && a->frequency == b->frequency && a->flags == b->flags &&
+	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter &&
 	       strcmp(a->group_name, b->group_name) == 0 &&
 	       strcmp(a->event_name, b->event_name) == 0;
 }

@@ -4,8 +4,15 @@
 #ifndef SPEC_CHECK_H
 #define SPEC_CHECK_H
 
-struct spec;
-struct err_list;
+#include "spec/spec.h"
+
+enum {
+	/* What a flag is about: the samples … */
+	CHECK_SAMPLE_FLAGS = SPEC_PC | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_CALLCHAIN |
+			     SPEC_USER_STACK | SPEC_PRECISE,
+	/* … or the counter, sampled or not. Events of group misc take neither. */
+	CHECK_COUNTER_FLAGS = SPEC_PINNED | SPEC_NO_IDLE | SPEC_GUEST | SPEC_HOST,
+};
 
 /* Reports every rule that the events of s break, at the place that breaks it. */
 void check_events(const struct spec *s, struct err_list *errs);

@@ -25,6 +25,15 @@ static int read_event(struct doc *d, const json_t *value, int node, struct spec_
 	return 0;
 }
 
+/* What the event says without words. */
+static void complete(struct spec_event *event)
+{
+	if (!(event->flags & (SPEC_OS | SPEC_USER)))
+		event->flags |= SPEC_OS | SPEC_USER;
+	if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
+		event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
+}
+
 int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 {
 	struct spec *s = target;
@@ -47,8 +56,7 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 
 		if (rc)
 			return rc;
-		if (!(event->flags & (SPEC_OS | SPEC_USER)))
-			event->flags |= SPEC_OS | SPEC_USER;
+		complete(event);
 		/* one with errors stays out of the checks: they would only add to them */
 		if (report_count(d->errs) == errors)
 			s->nr_events++;

@@ -10,7 +10,23 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const flag_words[] = {"os", "user", "pc", "last_branch", "timebase", NULL};
+/* In the order of enum spec_flag. */
+static const char *const flag_words[] = {
+    "os",      "user",   "pc",      "last_branch", "timebase", "callchain", "user_stack",
+    "precise", "pinned", "no_idle", "guest",       "host",     NULL,
+};
+
+/* In the order of enum spec_branch. */
+static const char *const branch_words[] = {
+    "any",  "any_call",   "any_return", "indirect_call", "indirect_jump", "conditional",
+    "call", "call_stack", NULL,
+};
+
+static const char *const compression_words[] = {
+    "none",    "zstd",    "zstd:1",  "zstd:2",  "zstd:3",  "zstd:4",  "zstd:5",  "zstd:6",
+    "zstd:7",  "zstd:8",  "zstd:9",  "zstd:10", "zstd:11", "zstd:12", "zstd:13", "zstd:14",
+    "zstd:15", "zstd:16", "zstd:17", "zstd:18", "zstd:19", NULL,
+};
 
 #define SPEC_FIELD(f)    .level = KEY_SPEC, .offset = offsetof(struct spec, f)
 #define EVENT_FIELD(f)   .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
@@ -85,6 +101,18 @@ const struct key_row key_rows[] = {
 	.metavar = "N",
     },
     {
+	SPEC_FIELD(compression),
+	.name = "compression",
+	.type = KEY_WORD,
+	.default_text = "none",
+	.words = compression_words,
+	.form = "\"none\", \"zstd\" or \"zstd:1\" to \"zstd:19\"",
+	.modes = "sampling",
+	.description = "How the records of samples are packed in the traces. A higher level takes "
+		       "less room and more time; zstd alone is level 3.",
+	.metavar = "HOW",
+    },
+    {
 	SPEC_FIELD(output_path_prefix),
 	.name = "output_path_prefix",
 	.type = KEY_STRING,
@@ -135,8 +163,22 @@ const struct key_row key_rows[] = {
 	.default_text = "0",
 	.groups = "all but misc",
 	.modes = "sampling",
-	.description = "A sample is taken each time the event has occurred this often. 0 counts "
-		       "it only.",
+	.description = "A sample is taken each time the event has occurred this often; of a clock, "
+		       "such as software:cpu_clock, each time so many nanoseconds have passed. 0 "
+		       "counts it only.",
+    },
+    {
+	EVENT_FIELD(frequency),
+	EVENT_POS(frequency_pos),
+	.name = "frequency",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000000, /* a sample each ns; what the kernel allows is far less */
+	.unit = "Hz",
+	.groups = "all but misc",
+	.modes = "sampling",
+	.description = "How many samples are taken in a second, in place of a rate: the kernel "
+		       "adapts the rate to it, and each sample tells the one it had.",
     },
     {
 	EVENT_FIELD(flags),
@@ -144,10 +186,46 @@ const struct key_row key_rows[] = {
 	.name = "flags",
 	.type = KEY_FLAGS,
 	.words = flag_words,
-	.description = "os counts in the kernel, user in programs; without either, both. pc "
-		       "records where each sample is taken, last_branch the branches before it. "
-		       "timebase, for one event at most, reads the events without a rate at each "
-		       "of its samples. These three need a rate.",
+	.item = "flag",
+	.description =
+	    "os counts in the kernel, user in programs; without either, both. guest "
+	    "counts in virtual machines, host outside of them; without either, both. "
+	    "no_idle leaves out a clock's samples of idle CPUs. pinned keeps the event on its "
+	    "counter all "
+	    "the time, or does not count it. The rest need a rate or a frequency. pc records where "
+	    "each sample is taken, callchain also who called, user_stack the "
+	    "registers and the stack of the program, last_branch the branches before "
+	    "it; precise asks the CPU for the very instruction. timebase, for one "
+	    "event at most, reads the events without a rate at each of its samples.",
+    },
+    {
+	EVENT_FIELD(stack_bytes),
+	EVENT_POS(stack_pos),
+	.name = "stack_bytes",
+	.type = KEY_INTEGER,
+	.min = 8,
+	.max = 65528, /* attr.sample_stack_user: perf_copy_attr() in kernel/events/core.c */
+	.step = 8,
+	.default_text = "16384",
+	.unit = "bytes",
+	.groups = "all but misc",
+	.modes = "sampling",
+	.description = "How much of the program's stack a sample holds at most. It needs the flag "
+		       "user_stack.",
+    },
+    {
+	EVENT_FIELD(branch_filter),
+	EVENT_POS(branch_pos),
+	.name = "branch_filter",
+	.type = KEY_FLAGS,
+	.min = 1,
+	.words = branch_words,
+	.item = "branch kind",
+	.groups = "all but misc",
+	.modes = "sampling",
+	.description = "Which branches last_branch records: those of any of these kinds; without "
+		       "it, all. call_stack records the calls that have not returned. It needs "
+		       "the flag last_branch.",
     },
     {
 	EVENT_FIELD(label),
@@ -210,22 +288,45 @@ const struct key_row *key_find(enum key_level level, const char *name)
 	return NULL;
 }
 
+const char *key_word(const struct key_row *row, const char *text)
+{
+	for (size_t i = 0; row->words[i]; i++)
+		if (strcmp(row->words[i], text) == 0)
+			return row->words[i];
+	return NULL;
+}
+
+bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit)
+{
+	return v >= row->min * unit && v <= row->max * unit &&
+	       (!row->step || v % (row->step * unit) == 0);
+}
+
+uint64_t key_default(const struct key_row *row)
+{
+	uint64_t v = 0;
+
+	if (row->default_text && row->type == KEY_SECONDS)
+		str_parse_duration_ns(row->default_text, &v);
+	else if (row->default_text)
+		str_parse_u64(row->default_text, &v);
+	return v;
+}
+
 static void set_default(const struct key_row *row, void *target)
 {
 	const char *text = row->default_text ? row->default_text : "";
-	uint64_t v = 0;
+	uint64_t v;
 
 	switch (row->type) {
 	case KEY_STRING:
 	case KEY_NAME:
+	case KEY_WORD:
 		memcpy((char *)target + row->offset, &text, sizeof(text));
 		break;
 	case KEY_SECONDS:
-		str_parse_duration_ns(text, &v);
-		memcpy((char *)target + row->offset, &v, sizeof(v));
-		break;
 	case KEY_INTEGER:
-		str_parse_u64(text, &v);
+		v = key_default(row);
 		memcpy((char *)target + row->offset, &v, sizeof(v));
 		break;
 	case KEY_FLAGS:

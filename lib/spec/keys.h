@@ -15,6 +15,7 @@ enum key_level { KEY_SPEC, KEY_EVENT, KEY_SESSION };
 enum key_type {
 	KEY_STRING,  /* any text; a const char * in the model */
 	KEY_NAME,    /* text that stands in a table: printable, one line */
+	KEY_WORD,    /* one of words; a const char * in the model */
 	KEY_INTEGER, /* a uint64_t in the model */
 	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
 	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
@@ -29,8 +30,11 @@ struct key_row {
 	enum key_type type;
 	bool required;
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
+	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
-	const char *const *words; /* KEY_FLAGS: the allowed ones, NULL-terminated */
+	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
+	const char *form;         /* KEY_WORD: all of them, in short, for messages */
+	const char *item;         /* KEY_FLAGS: what one of them is called */
 	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
 	const char *groups;       /* which groups it is for; NULL: all */
 	const char *modes;        /* "tally", "sampling"; NULL: both */
@@ -45,6 +49,13 @@ extern const size_t nr_key_rows;
 
 /* NULL if there is none of that name at that level. */
 const struct key_row *key_find(enum key_level level, const char *name);
+
+/* The word of the row that is text, or NULL. */
+const char *key_word(const struct key_row *row, const char *text);
+/* True if a number that counts in parts of the key's unit (unit of them are one) is allowed. */
+bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
+/* The default of a number, in the model's unit; 0 without one. */
+uint64_t key_default(const struct key_row *row);
 
 /* Sets the fields of a struct spec (KEY_SPEC) or cpsession (KEY_SESSION) to the defaults of the
  * table; those without one become "" and 0. Strings are static. */

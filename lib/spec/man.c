@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/opt.h"
 #include "spec/keys.h"
+#include "spec/report.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,8 +13,10 @@ static void bounds(struct buf *out, const struct key_row *row)
 {
 	if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
 		buf_printf(out, ", %" PRIu64 " to %" PRIu64, row->min, row->max);
-	else if (row->type != KEY_FLAGS && row->min)
+	else if (row->min)
 		buf_adds(out, ", not empty");
+	if (row->step)
+		buf_printf(out, ", a multiple of %" PRIu64, row->step);
 	if (row->unit)
 		buf_printf(out, ", %s", row->unit);
 }
@@ -21,18 +24,24 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",   [KEY_NAME] = "string",    [KEY_INTEGER] = "integer",
-	    [KEY_SECONDS] = "integer", [KEY_FLAGS] = "array of", [KEY_EVENTS] = "array",
+	    [KEY_STRING] = "string",   [KEY_NAME] = "string",     [KEY_WORD] = "string",
+	    [KEY_INTEGER] = "integer", [KEY_SECONDS] = "integer", [KEY_FLAGS] = "array of ",
+	    [KEY_EVENTS] = "array",
 	};
+	char words[256] = "";
 
 	buf_adds(out, types[row->type]);
-	for (size_t i = 0; row->words && row->words[i]; i++)
-		buf_printf(out, "%s%s", i ? ", " : " ", row->words[i]);
+	if (row->type == KEY_FLAGS)
+		report_words(row, words, sizeof(words));
+	buf_adds(out, words);
+	if (row->form)
+		buf_printf(out, ", %s", row->form);
 	bounds(out, row);
 	if (row->required)
 		buf_adds(out, ", required");
 	if (row->default_text && row->default_text[0]) {
-		const char *quote = row->type == KEY_STRING ? "\"" : "";
+		bool is_text = row->type == KEY_STRING || row->type == KEY_WORD;
+		const char *quote = is_text ? "\"" : "";
 
 		buf_printf(out, ", default %s", quote);
 		opt_man_text(out, row->default_text);

@@ -31,7 +31,7 @@ static int set_number(struct spec *s, const struct key_row *row, const char *val
 	uint64_t unit = is_seconds ? KEY_NS_PER_S : 1, v;
 	int rc = is_seconds ? str_parse_duration_ns(value, &v) : str_parse_u64(value, &v);
 
-	if (rc == 0 && (v < row->min * unit || v > row->max * unit))
+	if (rc == 0 && !key_fits(row, v, unit))
 		rc = -ERANGE;
 	if (rc)
 		return refuse(row, value, source, rc, e);
@@ -56,6 +56,17 @@ static int set_string(struct spec *s, const struct key_row *row, const char *val
 	return 0;
 }
 
+static int set_word(struct spec *s, const struct key_row *row, const char *value,
+		    const char *source, struct err *e)
+{
+	const char *word = key_word(row, value);
+
+	if (!word)
+		return refuse(row, value, source, -EINVAL, e);
+	memcpy((char *)s + row->offset, &word, sizeof(word));
+	return 0;
+}
+
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e)
 {
@@ -65,5 +76,7 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 		return err_set_at(e, -EINVAL, source, 0, 0, "no option sets the key \"%s\"", key);
 	if (row->type == KEY_STRING)
 		return set_string(s, row, value, source, e);
+	if (row->type == KEY_WORD)
+		return set_word(s, row, value, source, e);
 	return set_number(s, row, value, source, e);
 }

@@ -78,12 +78,24 @@ static int read_name(struct doc *d, const struct key_row *row, const json_t *val
 	return 0;
 }
 
+static int read_word(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	const char *word = json_is_string(value) ? key_word(row, json_string_value(value)) : NULL;
+
+	if (word)
+		memcpy(field(row, target), &word, sizeof(word));
+	else
+		doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
 static int read_number(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		       void *target)
 {
 	uint64_t v = (uint64_t)json_integer_value(value); /* negative: beyond any max */
 
-	if (!json_is_integer(value) || v < row->min || v > row->max) {
+	if (!json_is_integer(value) || !key_fits(row, v, 1)) {
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}
@@ -96,17 +108,19 @@ static int read_number(struct doc *d, const struct key_row *row, const json_t *v
 static void unknown_flag(struct doc *d, const struct key_row *row, const char *word, int node)
 {
 	size_t nr = 0;
+	char all[256];
 	const char *nearest;
-	struct err *e = report_at(d->errs, d->source, value_pos(d, node), "unknown flag \"%.*s\"",
-				  report_cut(word), word);
+	struct err *e = report_at(d->errs, d->source, value_pos(d, node), "unknown %s \"%.*s\"",
+				  row->item, report_cut(word), word);
 
 	while (row->words[nr])
 		nr++;
 	nearest = str_nearest(word, row->words, nr);
+	report_words(row, all, sizeof(all));
 	if (nearest)
 		err_hint(e, "did you mean \"%s\"?", nearest);
 	else
-		err_hint(e, "the flags are os, user, pc, last_branch and timebase");
+		err_hint(e, "the %ss are %s", row->item, all);
 }
 
 /* One flag into *bits. */
@@ -119,8 +133,8 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 
 	if (!word) {
 		report_value(value, is, sizeof(is));
-		report_at(d->errs, d->source, value_pos(d, node), "a flag must be a string, not %s",
-			  is);
+		report_at(d->errs, d->source, value_pos(d, node), "a %s must be a string, not %s",
+			  row->item, is);
 		return;
 	}
 	while (row->words[i] && strcmp(row->words[i], word) != 0)
@@ -128,8 +142,8 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 	if (!row->words[i])
 		unknown_flag(d, row, word, node);
 	else if (*bits & 1u << i)
-		report_at(d->errs, d->source, value_pos(d, node), "the flag \"%s\" is here twice",
-			  word);
+		report_at(d->errs, d->source, value_pos(d, node), "the %s \"%s\" is here twice",
+			  row->item, word);
 	else
 		*bits |= 1u << i;
 }
@@ -143,6 +157,10 @@ static int read_flags(struct doc *d, const struct key_row *row, const json_t *va
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}
+	if (json_array_size(value) < row->min)
+		err_hint(
+		    report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
+		    "name one, or leave the key out");
 	for (size_t i = 0; i < json_array_size(value); i++)
 		read_flag(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &bits);
 	memcpy(field(row, target), &bits, sizeof(bits));
@@ -159,8 +177,9 @@ static int read_events(struct doc *d, const struct key_row *row, const json_t *v
 }
 
 static read_fn *const readers[] = {
-    [KEY_STRING] = read_string,  [KEY_NAME] = read_name,   [KEY_INTEGER] = read_number,
-    [KEY_SECONDS] = read_number, [KEY_FLAGS] = read_flags, [KEY_EVENTS] = read_events,
+    [KEY_STRING] = read_string,  [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
+    [KEY_INTEGER] = read_number, [KEY_SECONDS] = read_number, [KEY_FLAGS] = read_flags,
+    [KEY_EVENTS] = read_events,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

@@ -85,6 +85,27 @@ static void show_length(const struct key_row *row, char *buf, size_t size)
 		snprintf(buf, size, "a string of at most %" PRIu64 " bytes", row->max);
 }
 
+static void show_range(const struct key_row *row, char *buf, size_t size)
+{
+	int len = snprintf(buf, size, "an integer from %" PRIu64 " to %" PRIu64 "%s%s", row->min,
+			   row->max, row->unit ? " " : "", row->unit ? row->unit : "");
+
+	if (row->step && (size_t)len < size)
+		snprintf(buf + len, size - (size_t)len, " and a multiple of %" PRIu64, row->step);
+}
+
+void report_words(const struct key_row *row, char *buf, size_t size)
+{
+	int len = 0;
+
+	for (size_t i = 0; row->words[i] && (size_t)len < size; i++) {
+		const char *separator = row->words[i + 1] ? ", " : " and ";
+
+		len += snprintf(buf + len, size - (size_t)len, "%s%s", i ? separator : "",
+				row->words[i]);
+	}
+}
+
 void report_wanted(const struct key_row *row, char *buf, size_t size)
 {
 	switch (row->type) {
@@ -94,11 +115,13 @@ void report_wanted(const struct key_row *row, char *buf, size_t size)
 		break;
 	case KEY_INTEGER:
 	case KEY_SECONDS:
-		snprintf(buf, size, "an integer from %" PRIu64 " to %" PRIu64 "%s%s", row->min,
-			 row->max, row->unit ? " " : "", row->unit ? row->unit : "");
+		show_range(row, buf, size);
+		break;
+	case KEY_WORD:
+		snprintf(buf, size, "%s", row->form);
 		break;
 	case KEY_FLAGS:
-		snprintf(buf, size, "an array of flags");
+		snprintf(buf, size, "an array of %ss", row->item);
 		break;
 	case KEY_EVENTS:
 		snprintf(buf, size, "an array of events");

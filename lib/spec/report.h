@@ -25,6 +25,8 @@ size_t report_count(const struct err_list *errs);
 void report_value(const json_t *value, char *buf, size_t size);
 /* 'an integer from 1 to 4096', "a string of at most 255 bytes": what a key takes. */
 void report_wanted(const struct key_row *row, char *buf, size_t size);
+/* The words of a key: "any, call and call_stack". */
+void report_words(const struct key_row *row, char *buf, size_t size);
 /* How many bytes of s to show ("%.*s"), whole characters only. */
 int report_cut(const char *s);
 

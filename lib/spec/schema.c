@@ -3,6 +3,7 @@
  * What a schema can say of the rules of check.c it says; the rest is the reader's alone.
  */
 #include "base/buf.h"
+#include "spec/check.h"
 #include "spec/keys.h"
 #include "spec/write.h"
 
@@ -45,30 +46,87 @@ static void number_property(struct writer *w, const struct key_row *row)
 	write_string(w, "type", "integer");
 	write_u64(w, "minimum", row->min);
 	write_u64(w, "maximum", row->max);
+	if (row->step)
+		write_u64(w, "multipleOf", row->step);
 	if (row->default_text)
 		write_raw(w, "default", row->default_text);
+}
+
+static void write_words(struct writer *w, const struct key_row *row)
+{
+	write_open(w, "enum", '[');
+	for (size_t i = 0; row->words[i]; i++)
+		write_string(w, NULL, row->words[i]);
+	write_close(w, ']');
+}
+
+static void word_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "string");
+	write_words(w, row);
+	if (row->default_text)
+		write_string(w, "default", row->default_text);
 }
 
 static void flags_property(struct writer *w, const struct key_row *row)
 {
 	write_string(w, "type", "array");
 	write_raw(w, "uniqueItems", "true");
+	if (row->min)
+		write_u64(w, "minItems", row->min);
 	write_open(w, "items", '{');
 	write_string(w, "type", "string");
-	write_open(w, "enum", '[');
-	for (size_t i = 0; row->words[i]; i++)
-		write_string(w, NULL, row->words[i]);
-	write_close(w, ']');
+	write_words(w, row);
 	write_close(w, '}');
 }
 
-/* "if" some condition on an event, "then" another. */
-static void implication(struct writer *w, const char *condition, const char *consequence)
+/* A condition on an event, and what it asks of it. */
+static const struct {
+	const char *condition, *consequence;
+} implications[] = {
+    {"{\"required\": [\"group_name\"], \"properties\": {\"group_name\": {\"const\": \"misc\"}}}",
+     "{\"properties\": {\"rate\": {\"maximum\": 0}, \"frequency\": false, \"flags\": "
+     "{\"items\": {\"enum\": [\"os\", \"user\"]}}}}"},
+    {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},
+    {"{\"required\": [\"stack_bytes\"]}",
+     "{\"required\": [\"flags\"], \"properties\": {\"flags\": {\"contains\": "
+     "{\"const\": \"user_stack\"}}}}"},
+    {"{\"required\": [\"branch_filter\"]}",
+     "{\"required\": [\"flags\"], \"properties\": {\"flags\": {\"contains\": "
+     "{\"const\": \"last_branch\"}}}}"},
+};
+
+/* The flags about samples need a rate or a frequency. */
+static void sample_flags_implication(struct writer *w)
+{
+	const char *separator = "";
+
+	write_raw(w, "if",
+		  "{\"required\": [\"flags\"], \"properties\": {\"flags\": {\"contains\": "
+		  "{\"enum\": [");
+	for (unsigned bit = 1; bit <= CHECK_SAMPLE_FLAGS; bit <<= 1) {
+		if (!(bit & CHECK_SAMPLE_FLAGS))
+			continue;
+		buf_printf(w->out, "%s\"%s\"", separator, spec_flag_name((enum spec_flag)bit));
+		separator = ", ";
+	}
+	buf_adds(w->out, "]}}}}");
+	write_raw(w, "then",
+		  "{\"anyOf\": [{\"required\": [\"rate\"], \"properties\": {\"rate\": "
+		  "{\"minimum\": 1}}}, {\"required\": [\"frequency\"]}]}");
+}
+
+static void all_implications(struct writer *w)
 {
 	write_open(w, NULL, '{');
-	write_raw(w, "if", condition);
-	write_raw(w, "then", consequence);
+	sample_flags_implication(w);
 	write_close(w, '}');
+	for (size_t i = 0; i < sizeof(implications) / sizeof(implications[0]); i++) {
+		write_open(w, NULL, '{');
+		write_raw(w, "if", implications[i].condition);
+		write_raw(w, "then", implications[i].consequence);
+		write_close(w, '}');
+	}
 }
 
 static void events_property(struct writer *w, const struct key_row *row)
@@ -79,14 +137,7 @@ static void events_property(struct writer *w, const struct key_row *row)
 	write_open(w, "items", '{');
 	properties(w, KEY_EVENT);
 	write_open(w, "allOf", '[');
-	implication(w,
-		    "{\"required\": [\"flags\"], \"properties\": {\"flags\": "
-		    "{\"contains\": {\"enum\": [\"pc\", \"last_branch\", \"timebase\"]}}}}",
-		    "{\"required\": [\"rate\"], \"properties\": {\"rate\": {\"minimum\": 1}}}");
-	implication(w,
-		    "{\"required\": [\"group_name\"], \"properties\": {\"group_name\": "
-		    "{\"const\": \"misc\"}}}",
-		    "{\"properties\": {\"rate\": {\"maximum\": 0}}}");
+	all_implications(w);
 	write_close(w, ']');
 	write_close(w, '}');
 }
@@ -95,8 +146,9 @@ static void property(struct writer *w, const struct key_row *row)
 {
 	static void (*const bodies[])(struct writer * w, const struct key_row *row) = {
 	    [KEY_STRING] = text_property,    [KEY_NAME] = text_property,
-	    [KEY_INTEGER] = number_property, [KEY_SECONDS] = number_property,
-	    [KEY_FLAGS] = flags_property,    [KEY_EVENTS] = events_property,
+	    [KEY_WORD] = word_property,      [KEY_INTEGER] = number_property,
+	    [KEY_SECONDS] = number_property, [KEY_FLAGS] = flags_property,
+	    [KEY_EVENTS] = events_property,
 	};
 
 	write_open(w, row->name, '{');

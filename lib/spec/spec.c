@@ -4,6 +4,7 @@
 #include "spec/spec.h"
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "spec/check.h"
 #include "spec/doc.h"
 #include "spec/report.h"
@@ -11,7 +12,10 @@
 #include <errno.h>
 #include <string.h>
 
-enum { ARENA_BYTES = 16 << 20 };
+enum {
+	ARENA_BYTES = 16 << 20,
+	ZSTD_LEVEL = 3, /* "zstd": zstd's own default */
+};
 
 void spec_init(struct spec *s)
 {
@@ -74,12 +78,29 @@ int spec_load(const char *path, struct spec *s, struct err_list *errs)
 	return rc;
 }
 
+bool spec_event_is_sampled(const struct spec_event *e)
+{
+	return e->rate || e->frequency;
+}
+
 bool spec_is_sampling(const struct spec *s)
 {
 	for (size_t i = 0; i < s->nr_events; i++)
-		if (s->events[i].rate || s->events[i].flags & SPEC_TIMEBASE)
+		if (spec_event_is_sampled(&s->events[i]) || s->events[i].flags & SPEC_TIMEBASE)
 			return true;
 	return false;
+}
+
+int spec_zstd_level(const struct spec *s)
+{
+	const char *colon = strchr(s->compression, ':');
+	uint64_t level = ZSTD_LEVEL;
+
+	if (strcmp(s->compression, "none") == 0)
+		return 0;
+	if (colon)
+		str_parse_u64(colon + 1, &level); /* the words of the key table: 1 to 19 */
+	return (int)level;
 }
 
 const char *spec_flag_name(enum spec_flag f)

@@ -18,6 +18,26 @@ enum spec_flag {
 	SPEC_PC = 1u << 2,
 	SPEC_LAST_BRANCH = 1u << 3,
 	SPEC_TIMEBASE = 1u << 4,
+	/* beyond the original */
+	SPEC_CALLCHAIN = 1u << 5,
+	SPEC_USER_STACK = 1u << 6,
+	SPEC_PRECISE = 1u << 7,
+	SPEC_PINNED = 1u << 8,
+	SPEC_NO_IDLE = 1u << 9,
+	SPEC_GUEST = 1u << 10, /* virtual machines only; with host, or without either: all */
+	SPEC_HOST = 1u << 11,
+};
+
+/* Which branches last_branch records: bits of branch_filter, in the order of the words. */
+enum spec_branch {
+	SPEC_BRANCH_ANY = 1u << 0,
+	SPEC_BRANCH_ANY_CALL = 1u << 1,
+	SPEC_BRANCH_ANY_RETURN = 1u << 2,
+	SPEC_BRANCH_INDIRECT_CALL = 1u << 3,
+	SPEC_BRANCH_INDIRECT_JUMP = 1u << 4,
+	SPEC_BRANCH_CONDITIONAL = 1u << 5,
+	SPEC_BRANCH_CALL = 1u << 6,
+	SPEC_BRANCH_CALL_STACK = 1u << 7,
 };
 
 /* Where something stands in the text; line 0 if it is not from a text. */
@@ -29,11 +49,15 @@ struct spec_event {
 	const char *group_name, *event_name;
 	const char *label; /* NULL: the event's name */
 	uint64_t rate;
+	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
+	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
+	unsigned branch_filter; /* enum spec_branch; 0: not given, SPEC_BRANCH_ANY is meant */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
-	struct spec_pos rate_pos, flags_pos, label_pos; /* of the values; line 0: not there */
+	/* of the values; line 0: not there */
+	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
 };
 
 struct spec {
@@ -46,6 +70,7 @@ struct spec {
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
 	uint64_t num_iterations;
+	const char *compression;               /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;        /* "": save nothing */
 	const char *session_result_spec_path;  /* "": no manifest */
 	struct spec_pos model_pos, events_pos; /* of the values; line 0: not there */
@@ -86,7 +111,11 @@ struct buf;
  * names the option to use. Failures stick in *out. */
 void spec_to_json(const struct spec *s, struct buf *out);
 
-/* True if an event has a rate or is a timebase: sampling mode. */
+/* The event takes samples: it has a rate or a frequency. */
+bool spec_event_is_sampled(const struct spec_event *e);
+/* The level that spec.compression asks zstd for; 0: none. */
+int spec_zstd_level(const struct spec *s);
+/* True if an event has a rate, a frequency or is a timebase: sampling mode. */
 bool spec_is_sampling(const struct spec *s);
 /* The name of one flag; "?" for what is none. */
 const char *spec_flag_name(enum spec_flag f);

@@ -118,6 +118,8 @@ static void write_flags(struct writer *w, const struct key_row *row, const void 
 	unsigned bits;
 
 	memcpy(&bits, field(row, model), sizeof(bits));
+	if (!bits)
+		return;
 	write_open(w, row->name, '[');
 	for (unsigned i = 0; row->words[i]; i++)
 		if (bits & 1u << i)
@@ -137,8 +139,9 @@ static void write_events(struct writer *w, const struct key_row *row, const void
 
 typedef void write_fn(struct writer *w, const struct key_row *row, const void *model);
 static write_fn *const writers[] = {
-    [KEY_STRING] = write_text,     [KEY_NAME] = write_text,   [KEY_INTEGER] = write_integer,
-    [KEY_SECONDS] = write_seconds, [KEY_FLAGS] = write_flags, [KEY_EVENTS] = write_events,
+    [KEY_STRING] = write_text,     [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
+    [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_FLAGS] = write_flags,
+    [KEY_EVENTS] = write_events,
 };
 
 void write_object(struct writer *w, const char *key, enum key_level level, const void *model)

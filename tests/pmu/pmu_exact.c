@@ -126,7 +126,7 @@ static void test_group_around_the_loop(void **state)
 
 	(void)state;
 	event_part(&ev, 0, &part);
-	attr = event_attr_new(&part, SPEC_USER);
+	attr = event_attr_new(&part, &(struct event_use){.flags = SPEC_USER});
 	assert_non_null(attr);
 	pmu_group_init(&g, &pmu_kernel_ops, 0);
 	assert_int_equal(pmu_group_add(&g, attr, 0), 0);

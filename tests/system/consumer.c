@@ -1,7 +1,7 @@
 /*
  * A program of a stranger: sees the public header and the .pc file, nothing else. Compiled and
  * run by install.sh against an installed cpuperf. Reads a session, or records what a spec says,
- * and prints each iteration's totals.
+ * and prints each iteration's totals; of samples also how many, and the worst CPU's coverage.
  */
 #include <cpuperf/cpuperf.h>
 
@@ -13,12 +13,22 @@ static int print_iteration(const struct cpuperf_iteration *it, void *arg)
 	int *nr = arg;
 
 	for (size_t i = 0; i < it->nr_events; i++) {
-		double total = 0;
+		unsigned long long samples = 0;
+		double total = 0, worst = 2;
 
-		for (size_t row = 0; row < it->nr_cpus; row++)
-			if (it->cells[row * it->nr_events + i].has_value)
-				total += it->cells[row * it->nr_events + i].value;
-		printf("%u %s %.0f\n", it->number, it->events[i].label, total);
+		for (size_t row = 0; row < it->nr_cpus; row++) {
+			const struct cpuperf_cell *c = &it->cells[row * it->nr_events + i];
+
+			if (c->has_value)
+				total += c->value;
+			samples += c->samples;
+			if (c->coverage >= 0 && c->coverage < worst)
+				worst = c->coverage;
+		}
+		printf("%u %s %.0f", it->number, it->events[i].label, total);
+		if (samples)
+			printf(" in %llu samples, coverage %.4f", samples, worst);
+		putchar('\n');
 	}
 	(*nr)++;
 	return 0;

@@ -214,11 +214,11 @@ def check_output_file(folder):
             assert cat.communicate()[0] == wanted
 
 
-def on_terminal(width, *args):
-    """What is printed to a terminal of so many columns."""
+def on_terminal(width, *args, stderr=None):
+    """What is printed to a terminal of so many columns; stderr too, if it has no place of its own."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen(args, stdout=slave, stderr=subprocess.PIPE) as p:
+    with subprocess.Popen(args, stdout=slave, stderr=stderr or slave) as p:
         os.close(slave)
         out = b""
         while True:
@@ -229,7 +229,7 @@ def on_terminal(width, *args):
             if not part:
                 break
             out += part
-        assert p.wait() == 0, p.stderr.read()
+        assert p.wait() == 0, p.stderr and p.stderr.read()
     os.close(master)
     return out.decode().replace("\r\n", "\n")
 
@@ -238,13 +238,13 @@ def check_terminal(folder):
     """The summary has the columns that fit on the terminal; a file and a pipe have all."""
     args = (PRINT, f"--session={folder}/s.cpsession")
     for width, last in ((300, "max"), (100, "max"), (90, "min"), (60, "mean")):
-        summary = on_terminal(width, *args).split(", all traces\n")[1].splitlines()
+        summary = on_terminal(width, *args, stderr=subprocess.PIPE).split(", all traces\n")[1].splitlines()
         assert summary[0].split()[-1] == last or width == 100, (width, summary[0])
         numbers = [line for line in summary if not line.startswith("    ")]
         assert all(len(line) <= width for line in numbers) or last == "mean", (width, numbers)
     wide = show(folder, "text").stdout
     assert wide.split(", all traces\n")[1].splitlines()[0].endswith("max")
-    on_terminal(40, *args, f"--output-file={folder}/out")
+    on_terminal(40, *args, f"--output-file={folder}/out", stderr=subprocess.PIPE)
     with open(f"{folder}/out", encoding="utf-8") as text:
         assert text.read() == wide
 
@@ -287,7 +287,124 @@ def check_cut(folder):
                     os.remove(f"{other}/{name}")
 
 
+SAMPLED = [{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,
+            "flags": ["pc", "timebase"]},
+           {"group_name": "software", "event_name": "page_faults", "rate": 10, "flags": ["pc"]},
+           {"group_name": "software", "event_name": "task_clock", "frequency": 500,
+            "flags": ["user"]},
+           {"group_name": "misc", "event_name": "context_switches"},
+           {"group_name": "misc", "event_name": "memory_used"}]
+OF_SAMPLES = ["samples", "idle", "weight", "lost", "throttled", "expected", "coverage", "residual"]
+
+
+def write_sampling(folder):
+    spec = {"config_name": "sampled", "num_iterations": 2, "events": SAMPLED,
+            "output_path_prefix": f"{folder}/t",
+            "session_result_spec_path": f"{folder}/s.cpsession"}
+    with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+        json.dump(spec, out)
+    return f"--spec-file={folder}/s.cpspec"
+
+
+def sampled_rows(rows):
+    """What the columns of samples say follows from the others."""
+    rates = {e["event_name"]: e.get("rate", 0) for e in SAMPLED}
+    for row in rows:
+        if row["event"] in ("context_switches", "memory_used"):
+            assert not any(row[name] for name in OF_SAMPLES), row
+            continue
+        samples, weight, rate = int(row["samples"]), int(row["weight"]), rates[row["event"]]
+        assert not rate or weight == samples * rate, row
+        assert int(row["residual"]) == int(row["raw"]) - weight, row
+        assert int(row["idle"]) <= samples, row
+        if row["event"] == "task_clock":  # of user alone: nothing is claimed
+            assert row["expected"] == row["coverage"] == "", row
+        elif row["event"] == "page_faults":
+            expected = int(row["raw"]) // rate
+            assert row["expected"] == str(expected)
+            ratio = min(samples / expected, 1) if expected else None
+            assert row["coverage"] == ("" if ratio is None else f"{int(ratio * 1e4 + 1e-9) / 1e4:.4f}"), row
+        elif row["coverage"]:
+            assert 0 <= float(row["coverage"]) <= 1, row
+            assert int(row["expected"]) * rate <= int(row["running_ns"]), row
+    return [row for row in rows if row["samples"]]
+
+
+def check_block(folder, recorded, rows, per_cpu):
+    """The text has the sums of the CSV, in 80 columns, and of each CPU what is asked for."""
+    blocks = re.findall(r"(?m)^event +samples .*\n((?:.*\n)+?)(?=\n| +\||$)", recorded)
+    for i in range(2):
+        lines = [line for line in blocks[i].splitlines()]
+        for name in ("cpu_clock", "page_faults", "task_clock"):
+            total = sum(int(r["samples"]) for r in rows
+                        if r["event"] == name and r["iteration"] == str(i))
+            found = [line.split() for line in lines if line.startswith(name + " ")]
+            assert found and found[0][1] == f"{total:,}", (name, total, lines)
+        of_cpus = [line for line in lines if line.startswith("  CPU ")]
+        assert len(of_cpus) == (len([r for r in rows if r["iteration"] == str(i)]) if per_cpu else 0)
+        assert all(len(line) <= 80 for line in lines), lines
+        assert any(line.startswith("task_clock: no coverage is told") for line in lines), lines
+
+
+def check_status(spec):
+    """One line a second, on a terminal alone, gone before anything else is said."""
+    args = (CPUPERF, spec, "--duration=1200ms")
+    for width in (80, 30):
+        said = on_terminal(width, *args)
+        shown = re.findall(r"\r\x1b\[K([^\r\n]+)(?=\r\x1b\[K)", said)
+        assert len(shown) >= 2, said
+        for line in shown:
+            full = re.fullmatch(r"[\d,]+ samples/s, [\d,]+ lost, [\d,]+\.\d MiB written, [1-9] s left",
+                                line)
+            assert full if width == 80 else len(line) < 30, line
+        left = re.sub(r"[^\n]*\r\x1b\[K", "", said)
+        assert "samples/s" not in left and "exiting" in left, left
+    assert "\x1b" not in on_terminal(80, *args, "--num-iterations=1", "--quiet")
+    assert "\x1b" not in run(*args, "--num-iterations=1").stderr
+
+
+def check_plan(spec):
+    plan = run(CPUPERF, spec, "--check-spec", "--strict").stdout
+    for line in ("sampling, 5 event(s)", "  sampled    each 1,000,000 ns: 1,000 times a second\n",
+                 "  sampled    each time it has counted 10\n", "  sampled    500 times a second",
+                 "  a sample   has the time, process and thread; where it was\n",
+                 "  timebase   events without a rate are read at its pace\n",
+                 "  read       at the pace of the timebase, software:cpu_clock\n",
+                 "  coverage   cannot be told"):
+        assert line in plan, (line, plan)
+    assert plan.count("  timebase  ") == 1 and plan.count("  coverage  ") == 1
+
+
+def check_sampling():
+    """A session that samples: both programs print the same of it, and it adds up."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = write_sampling(folder)
+        with subprocess.Popen(["/usr/bin/python3", "-c", "while True: pass"]) as busy:
+            cpu = min(os.sched_getaffinity(0))
+            os.sched_setaffinity(busy.pid, [cpu])
+            try:
+                for how in ("ndjson", "csv"):
+                    recorded = run(CPUPERF, spec, "--duration=300ms", f"--output-format={how}").stdout
+                    assert recorded == show(folder, how).stdout, f"{how} differs"
+                rows = list(csv.DictReader(io.StringIO(recorded)))
+                assert list(rows[0])[-len(OF_SAMPLES):] == OF_SAMPLES
+                clocks = [r for r in rows if r["event"] == "cpu_clock" and r["cpu"] == str(cpu)]
+                assert len(clocks) == 2 and all(int(r["samples"]) and r["coverage"] for r in clocks)
+                check_block(folder, show(folder, "text").stdout, sampled_rows(rows), True)
+                text = run(CPUPERF, spec, "--duration=300ms").stdout
+                rows = sampled_rows(list(csv.DictReader(io.StringIO(show(folder, "csv").stdout))))
+                check_block(folder, text, rows, False)
+                assert text.split("\n2 iterations,")[1] == \
+                    show(folder, "text").stdout.split("\n2 iterations,")[1]
+                assert "cpu_clock|" not in text and "context_switches|" in text
+                check_status(spec)
+            finally:
+                busy.kill()
+        check_plan(spec)
+
+
 def main():
+    check_sampling()
     with tempfile.TemporaryDirectory() as folder:
         rows = check_same(folder)
         check_raw(folder, rows)

@@ -223,6 +223,39 @@ static void test_each(void **state)
 	assert_int_equal(w.nr, event_fixed_group.nr_rows);
 }
 
+/* Counting and sampling: what may stand alone, and which are clocks. */
+static void test_alone(void **state)
+{
+	static const unsigned any = EVENT_ALONE_OS | EVENT_ALONE_USER;
+	static const struct {
+		const char *event;
+		unsigned counted, sampled;
+		bool is_clock;
+	} cases[] = {
+	    {"software:cpu_clock", 0, any, true},
+	    {"software:task_clock", 0, any, true},
+	    {"software:page_faults", any, any, false},
+	    {"software:context_switches", EVENT_ALONE_OS, EVENT_ALONE_OS, false},
+	    {"software:cpu_migrations", EVENT_ALONE_OS, EVENT_ALONE_OS, false},
+	    {"software:dummy", 0, 0, false},
+	    {"software:bpf_output", 0, 0, false},
+	    {"fixed:unhalted_core_cycles", any, any, false}, /* config 0, as the CPU clock's */
+	    {"arch:instructions_retired", any, any, false},  /* config 1, as the task clock's */
+	    {"misc:cpu_user", 0, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct err e = {0};
+		struct event ev;
+
+		assert_int_equal(catalogue_find_spelled(&catalogue, cases[i].event, &ev, &e), 0);
+		assert_int_equal(event_alone(&ev, false), cases[i].counted);
+		assert_int_equal(event_alone(&ev, true), cases[i].sampled);
+		assert_int_equal(event_is_clock(&ev), cases[i].is_clock);
+	}
+}
+
 static int use_all(void *arg)
 {
 	struct err e = {0};
@@ -247,7 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rows),         cmocka_unit_test(test_known),
 	    cmocka_unit_test(test_unknown),      cmocka_unit_test(test_each),
-	    cmocka_unit_test(test_endless_name), cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_endless_name), cmocka_unit_test(test_alone),
+	    cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

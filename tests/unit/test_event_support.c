@@ -1,5 +1,5 @@
 /*
- * What works on which machine and why not; the kernel's attr; CPU models.
+ * What works on which machine and why not; CPU models.
  */
 #include "inject.h"
 
@@ -8,8 +8,6 @@
 #include "event/model.h"
 #include "host/host.h"
 #include "spec/spec.h"
-
-#include <linux/perf_event.h>
 
 static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
 						   &collect_misc_group, &event_software_group};
@@ -207,53 +205,109 @@ static void test_explain_all(void **state)
 	host_fini(&h);
 }
 
-static void test_attr(void **state)
+static const struct {
+	const char *tree, *event;
+	unsigned flags;
+	int error;
+	enum reading_state state;
+	const char *reason, *hint; /* parts of them */
+} refusals[] = {
+    {"intel-uncore", HW, SPEC_PRECISE, EOPNOTSUPP, READING_NOT_SUPPORTED,
+     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS with precise here: Operation not supported",
+     "Intel PEBS or AMD IBS"},
+    {"intel-uncore", HW, SPEC_PRECISE | SPEC_LAST_BRANCH, EINVAL, READING_NOT_SUPPORTED,
+     "with precise, last_branch here: Invalid argument", "Intel PEBS or AMD IBS"},
+    {"intel-uncore", HW, SPEC_LAST_BRANCH | SPEC_PC, EINVAL, READING_NOT_SUPPORTED,
+     "with last_branch here", RECORDS ", and not each has every branch_filter"},
+    {"intel-uncore", HW, SPEC_GUEST, EINVAL, READING_NOT_SUPPORTED, "with guest here",
+     "leave guest out"},
+    {"intel-uncore", HW, SPEC_HOST, EINVAL, READING_NOT_SUPPORTED, "with host here",
+     "leave host out"},
+    /* what ARM's PMU says of no_idle is no question of rights, if those are had */
+    {"intel-uncore", HW, SPEC_NO_IDLE, EPERM, READING_NOT_SUPPORTED, "with no_idle here",
+     "leave no_idle out"},
+    {"arm64-big-little", HW, SPEC_NO_IDLE, EPERM, READING_NO_PERMISSION,
+     "(perf_event_paranoid is 1)", "setcap"},
+    {"intel-uncore", HW, SPEC_PRECISE, EPERM, READING_NO_PERMISSION, "although", "container"},
+    /* other flags, other errors: as without flags */
+    {"intel-uncore", HW, BOTH | SPEC_PC | SPEC_CALLCHAIN | SPEC_PINNED, EINVAL,
+     READING_NOT_SUPPORTED,
+     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS here: ", "the CPU has no such event"},
+    {"intel-uncore", HW, SPEC_PRECISE, ENOENT, READING_NOT_SUPPORTED,
+     "INSTRUCTIONS here: ", "the CPU has no such event"},
+    {"intel-uncore", HW, SPEC_PRECISE, EMFILE, READING_LIMIT, "no file descriptors", "ulimit -n"},
+    {"x86-vm", HW, SPEC_PRECISE, EOPNOTSUPP, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
+};
+
+static void test_explain_use(void **state)
 {
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(refusals); i++) {
+		struct root r = tree_captured(refusals[i].tree);
+		struct event ev = find(refusals[i].event);
+		struct event_support s;
+		struct err e = {0};
+		struct host h;
+
+		print_message("%s %#x %s\n", refusals[i].tree, refusals[i].flags,
+			      strerror(refusals[i].error));
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		memset(&s, 0x55, sizeof(s));
+		event_support_explain_use(&h, &ev, refusals[i].flags, refusals[i].error, &s);
+		assert_int_equal(s.state, refusals[i].state);
+		assert_non_null(strstr(s.reason, refusals[i].reason));
+		assert_non_null(strstr(s.hint, refusals[i].hint));
+		host_fini(&h);
+	}
+}
+
+/* What the kernel would ignore without a word must be said before. */
+static void test_ignored_flags(void **state)
+{
+#define PRECISE "this kind of event has no precise samples here"
+#define GUEST   "only hardware events tell virtual machines apart"
+#define NO_IDLE "only the samples of a clock leave idle CPUs out"
+#define CLOCK   "software:cpu_clock"
 	static const struct {
-		const char *event;
+		const char *machine, *event;
 		unsigned flags;
-		uint32_t type;
-		uint64_t config;
-		bool no_kernel, no_user;
-	} rows[] = {
-	    {HW, 0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, false},
-	    {HW, BOTH, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, false},
-	    {HW, SPEC_OS, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false, true},
-	    {HW, SPEC_USER, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, true, false},
-	    {SW, SPEC_USER, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true, false},
-	    {SW, SPEC_OS, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false, true},
-	    {"arch:llc_misses", 0, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, false, false},
-	    {"software:cpu_clock", BOTH, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, false},
+		const char *reason;
+	} cases[] = {
+	    {"x86_64", HW, SPEC_PRECISE, ""},
+	    {"aarch64", HW, SPEC_PRECISE, PRECISE},
+	    {"x86_64", SW, SPEC_PRECISE, PRECISE},
+	    {"aarch64", SW, SPEC_PRECISE, PRECISE},
+	    {"x86_64", HW, SPEC_GUEST, ""},
+	    {"x86_64", HW, SPEC_HOST, ""},
+	    {"x86_64", SW, SPEC_GUEST, GUEST},
+	    {"x86_64", CLOCK, SPEC_GUEST, GUEST},
+	    {"x86_64", SW, SPEC_HOST, ""},
+	    {"x86_64", SW, SPEC_GUEST | SPEC_HOST, ""},
+	    {"x86_64", HW, SPEC_NO_IDLE, NO_IDLE},
+	    {"x86_64", SW, SPEC_NO_IDLE, NO_IDLE},
+	    {"x86_64", CLOCK, SPEC_NO_IDLE, ""},
+	    {"x86_64", "software:task_clock", SPEC_NO_IDLE, ""},
+	    {"x86_64", HW, SPEC_PINNED | SPEC_PC | SPEC_CALLCHAIN, ""},
 	};
+	struct root r = tree_captured("intel-uncore");
+	struct err e = {0};
+	struct host h;
 
 	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
-		struct event ev = find(rows[i].event);
-		struct perf_event_attr *a;
-		struct event_part part;
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct event ev = find(cases[i].event);
+		struct event_support s;
 
-		assert_int_equal(event_nr_parts(&ev), 1);
-		event_part(&ev, 0, &part);
-		a = event_attr_new(&part, rows[i].flags);
-
-		assert_non_null(a);
-		assert_int_equal(a->size, event_attr_bytes(a));
-		assert_true(a->size >= PERF_ATTR_SIZE_VER0 && a->size <= sizeof(*a));
-		assert_int_equal(a->type, rows[i].type);
-		assert_int_equal(a->config, rows[i].config);
-		assert_int_equal(a->exclude_kernel, rows[i].no_kernel);
-		assert_int_equal(a->exclude_hv, rows[i].no_kernel);
-		assert_int_equal(a->exclude_user, rows[i].no_user);
-		assert_int_equal(a->read_format, PERF_FORMAT_GROUP |
-						     PERF_FORMAT_TOTAL_TIME_ENABLED |
-						     PERF_FORMAT_TOTAL_TIME_RUNNING);
-		assert_int_equal(a->sample_period, 0);
-		assert_int_equal(a->inherit, 0);
-		mem_free(a);
-		inject_mem(1);
-		assert_null(event_attr_new(&part, rows[i].flags));
-		inject_stop();
+		print_message("%s %s %#x\n", cases[i].machine, cases[i].event, cases[i].flags);
+		snprintf(h.machine, sizeof(h.machine), "%s", cases[i].machine);
+		memset(&s, 0x55, sizeof(s));
+		event_support_check(&h, &ev, BOTH | cases[i].flags, &s);
+		assert_string_equal(s.reason, cases[i].reason);
+		assert_int_equal(s.state, *cases[i].reason ? READING_NOT_SUPPORTED : READING_OK);
+		assert_int_equal(s.hint[0] != 0, *cases[i].reason != 0);
 	}
+	host_fini(&h);
 }
 
 /* libpfm4 has the models of the architecture that it was built for. */
@@ -311,10 +365,10 @@ static void test_detected(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_check),    cmocka_unit_test(test_no_perf_events),
-	    cmocka_unit_test(test_explain),  cmocka_unit_test(test_explain_all),
-	    cmocka_unit_test(test_attr),     cmocka_unit_test(test_models),
-	    cmocka_unit_test(test_detected),
+	    cmocka_unit_test(test_check),       cmocka_unit_test(test_no_perf_events),
+	    cmocka_unit_test(test_explain),     cmocka_unit_test(test_explain_all),
+	    cmocka_unit_test(test_explain_use), cmocka_unit_test(test_ignored_flags),
+	    cmocka_unit_test(test_models),      cmocka_unit_test(test_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,8 +258,22 @@ static void test_detail(void **state)
 					    "  int prev_prio\n  long prev_state\n"
 					    "  char next_comm[16]\n  pid_t next_pid\n"
 					    "  int next_prio");
+	assert_string_equal(ev.row->format,
+			    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+			    "\tfield:unsigned char common_preempt_count;"
+			    "\toffset:3;\tsize:1;\tsigned:0;\n"
+			    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+			    "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+			    "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+			    "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+			    "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+			    "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+			    "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+			    "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n");
 	assert_int_equal(find(&m, "sched:sched_wakeup", &ev, &e), 0);
 	assert_null(ev.row->detail);
+	assert_null(ev.row->format);
 	stop(&m);
 }
 
@@ -281,18 +295,21 @@ static struct root event_tree(const char *id, const char *format, size_t format_
 #define L64  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define L256 L64 L64 L64 L64
 static const struct {
-	const char *text, *detail;
+	const char *text, *detail, *format;
 } formats[] = {
-    {"", NULL},
-    {"\tfield:int a;\n", "fields:\n  int a"},
-    {"\tfield:int a;", "fields:\n  int a"},
-    {"\tfield:int a", NULL},
-    {"\tfield:;\n\tfield:int b;\n", "fields:\n  \n  int b"},
-    {"\tfield:int common_a;\n", NULL},
-    {"field:int a;\n \tfield:int b;\n", NULL},
-    {"\tfield:int \033[2J\t%s%n;\n", "fields:\n  int ?[2J?%s%n"},
-    {"\n\n\tfield:\n;\n\tfield", NULL},
-    {"\tfield:" L256 ";\n\tfield:int a;\n", "fields:\n  int a"}, /* no type is that long */
+    {"", NULL, NULL},
+    {"\tfield:int a;\n", "fields:\n  int a", "\tfield:int a;\n"},
+    {"\tfield:int a;", "fields:\n  int a", "\tfield:int a;\n"},
+    {"\tfield:int a", NULL, "\tfield:int a\n"},
+    {"\tfield:;\n\tfield:int b;\n", "fields:\n  \n  int b", "\tfield:;\n\tfield:int b;\n"},
+    {"\tfield:int common_a;\n", NULL, "\tfield:int common_a;\n"},
+    {"field:int a;\n \tfield:int b;\n", NULL, NULL},
+    {"\tfield:int \033[2J\t%s%n;\n", "fields:\n  int ?[2J?%s%n", "\tfield:int ?[2J\t%s%n;\n"},
+    {"\tfield:int a;\toffset:0;\r\n\tfield:\302\233b\177;\n", "fields:\n  int a\n  ??b?",
+     "\tfield:int a;\toffset:0;?\n\tfield:??b?;\n"},
+    {"\n\n\tfield:\n;\n\tfield", NULL, "\tfield:\n"},
+    {"\tfield:" L256 ";\n\tfield:int a;\n", "fields:\n  int a", /* no type is that long */
+     "\tfield:" L256 ";\n\tfield:int a;\n"},
 };
 
 static void test_formats(void **state)
@@ -312,6 +329,10 @@ static void test_formats(void **state)
 			assert_string_equal(ev.row->detail, formats[i].detail);
 		else
 			assert_null(ev.row->detail);
+		if (formats[i].format)
+			assert_string_equal(ev.row->format, formats[i].format);
+		else
+			assert_null(ev.row->format);
 		stop(&m);
 		tree_remove(&r);
 	}
@@ -340,6 +361,13 @@ static void test_long_format(void **state)
 		assert_int_equal(ev.row->detail != NULL, !whole); /* 2 MiB is no format */
 		if (ev.row->detail)
 			assert_in_range(strlen(ev.row->detail), 4000, 8192);
+		assert_int_equal(ev.row->format != NULL, !whole);
+		if (ev.row->format) {
+			size_t bytes = strlen(ev.row->format);
+
+			assert_in_range(bytes, (16 << 10) - sizeof(line), 16 << 10);
+			assert_int_equal(bytes % (sizeof(line) - 1), 0);
+		}
 		stop(&m);
 		tree_remove(&r);
 	}

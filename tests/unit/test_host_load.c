@@ -118,6 +118,33 @@ static void test_find_pmu(void **state)
 	host_fini(&h);
 }
 
+/* Read when it is asked for, for the kernel lowers it. */
+static void test_max_sample_rate(void **state)
+{
+	static const char path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
+	static const struct {
+		const char *text;
+		uint64_t rate;
+	} cases[] = {
+	    {"100000\n", 100000}, {"5000\n", 5000}, {"1\n", 1}, {"0\n", 0},
+	    {"-1\n", 0},          {"", 0},          {"x\n", 0}, {"99999999999999999999\n", 0},
+	};
+	struct root r = tree_make();
+	struct err e = {0};
+	struct host h;
+
+	(void)state;
+	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
+	assert_int_equal(host_load(&r, &h, &e), 0);
+	assert_int_equal(host_max_sample_rate(&h), 0);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		tree_put(&r, path, cases[i].text, strlen(cases[i].text));
+		assert_int_equal(host_max_sample_rate(&h), cases[i].rate);
+	}
+	host_fini(&h);
+	tree_remove(&r);
+}
+
 static void test_this_machine(void **state)
 {
 	struct err e = {0};
@@ -181,9 +208,9 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_machines),     cmocka_unit_test(test_find_pmu),
-	    cmocka_unit_test(test_this_machine), cmocka_unit_test(test_next_to_nothing),
-	    cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_machines),        cmocka_unit_test(test_find_pmu),
+	    cmocka_unit_test(test_this_machine),    cmocka_unit_test(test_next_to_nothing),
+	    cmocka_unit_test(test_max_sample_rate), cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

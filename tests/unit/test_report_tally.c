@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-static const struct trace_event events[] = {{.kind = EVENT_COUNT, .name = "n", .label = ""}};
+static const struct trace_event events[] = {
+    {.kind = EVENT_COUNT, .group = "g", .name = "n", .label = ""}};
 static const struct profile_facts facts = {.events = events, .nr_events = 1, .max_rows = 2};
 
 static void add(struct table *t, uint32_t iteration, uint32_t trace, uint64_t end_ns, bool is_cut)
@@ -117,6 +118,82 @@ static void part_without_the_first(void **state)
 	table_free(t);
 }
 
+static const struct trace_event sampled_events[] = {
+    {.kind = EVENT_COUNT, .group = "g", .name = "n", .label = ""},
+    {.kind = EVENT_COUNT,
+     .group = "software",
+     .name = "cpu_clock",
+     .label = "",
+     .rate = 1000,
+     .flags = 1024},
+    {.kind = EVENT_COUNT, .group = "arch", .name = "a", .label = "", .frequency = 4000},
+};
+
+static struct profile_pair pair_of(uint64_t raw)
+{
+	return (struct profile_pair){
+	    .has_start = true,
+	    .has_end = true,
+	    .start = {.state = READING_OK},
+	    .end = {.state = READING_OK, .raw = raw, .enabled_ns = 1, .running_ns = 1}};
+}
+
+/* What the trace says of samples: of parts that add up, of events that are not sampled, or not
+ * there. A trace that says nothing leaves nothing of the row before. */
+static void samples_of_a_trace(void **state)
+{
+	const struct profile_facts f = {.events = sampled_events, .nr_events = 3, .max_rows = 2};
+	const struct profile_pair pairs[] = {pair_of(7), pair_of(5000), pair_of(999)};
+	const struct trace_sampled items[] = {
+	    {.event = 1, .samples = 3, .idle = 1, .weight = 3000, .lost = 2, .throttled = 4},
+	    {.event = 2, .samples = 1, .weight = 600, .lost = UINT64_MAX},
+	    {.event = 2, .instance = 1, .samples = 2, .weight = 300, .lost = 1},
+	    {.event = 0, .samples = 9},
+	    {.event = 3, .samples = 9},
+	    {.event = UINT32_MAX, .samples = 9}};
+	const struct trace_sampling sampling = {.ring_bytes = 8,
+						.max_rate_start = 100,
+						.max_rate_end = 50,
+						.idle_ns = 77,
+						.lost = 6,
+						.ticks = 10,
+						.ticks_missed = 1,
+						.item = items,
+						.nr = sizeof(items) / sizeof(items[0])};
+	struct profile_trace p = {.events = sampled_events, .pairs = pairs, .sampling = &sampling};
+	struct table *t = NULL;
+
+	(void)state;
+	assert_int_equal(report_tally_new(&f, &t, NULL), 0);
+	assert_int_equal(t->columns[1].sampling.period, 1000);
+	assert_true(t->columns[1].sampling.is_clock && t->columns[1].sampling.is_partial);
+	assert_int_equal(t->columns[2].sampling.frequency, 4000);
+	assert_int_equal(report_tally_add(t, &p), 3);
+	assert_int_equal(table_sampled(t, 0, 0)->claim, SAMPLED_NONE);
+	assert_int_equal(table_sampled(t, 0, 1)->claim, SAMPLED_PARTIAL);
+	assert_int_equal(table_sampled(t, 0, 1)->n.samples, 3);
+	assert_int_equal(table_sampled(t, 0, 1)->n.idle, 1);
+	assert_int_equal(table_sampled(t, 0, 1)->n.lost, 2);
+	assert_int_equal(table_sampled(t, 0, 1)->n.throttled, 4);
+	assert_int_equal(table_sampled(t, 0, 1)->residual, 2000);
+	assert_int_equal(table_sampled(t, 0, 2)->n.samples, 3);
+	assert_int_equal(table_sampled(t, 0, 2)->residual, 99);
+	assert_true(table_sampled(t, 0, 2)->n.lost == SAMPLED_NOT_TOLD);
+	assert_int_equal(t->row_sampling[0].ring_bytes, 8);
+	assert_int_equal(t->row_sampling[0].max_rate_start, 100);
+	assert_int_equal(t->row_sampling[0].max_rate_end, 50);
+	assert_int_equal(t->row_sampling[0].idle_ns, 77);
+	assert_int_equal(t->row_sampling[0].lost, 6);
+	assert_int_equal(t->row_sampling[0].ticks, 10);
+	assert_int_equal(t->row_sampling[0].ticks_missed, 1);
+	p.sampling = NULL;
+	t->nr_rows = 0;
+	report_tally_add(t, &p);
+	assert_int_equal(table_sampled(t, 0, 1)->claim, SAMPLED_NONE);
+	assert_int_equal(table_lost(t), 0);
+	table_free(t);
+}
+
 static void too_much_for_a_table(void **state)
 {
 	struct profile_facts f = facts;
@@ -131,9 +208,8 @@ static void too_much_for_a_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(any_trace_says_cut),
-	    cmocka_unit_test(parts_of_an_event),
-	    cmocka_unit_test(part_without_the_first),
+	    cmocka_unit_test(any_trace_says_cut),     cmocka_unit_test(parts_of_an_event),
+	    cmocka_unit_test(part_without_the_first), cmocka_unit_test(samples_of_a_trace),
 	    cmocka_unit_test(too_much_for_a_table),
 	};
 

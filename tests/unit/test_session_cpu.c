@@ -18,8 +18,9 @@ static void bench_init(struct bench *b, const char *events)
 	rig_init(&b->rig, 4, "", events);
 	for (size_t k = 0; k < b->rig.plan.nr_parts; k++) {
 		const struct plan_part *p = &b->rig.plan.parts[k];
+		struct event_use use = {.flags = b->rig.plan.events[p->event].asked->flags};
 
-		b->attrs[k] = event_attr_new(&p->part, b->rig.plan.events[p->event].asked->flags);
+		b->attrs[k] = event_attr_new(&p->part, &use);
 	}
 	b->probe =
 	    (struct session_probe){.plan = &b->rig.plan, .pmu = &fake_ops, .attrs = b->attrs};

@@ -408,20 +408,6 @@ static void test_nothing_works(void **state)
 	rig_fini(&rig);
 }
 
-static void test_sampling_is_refused(void **state)
-{
-	struct err e = {0};
-
-	(void)state;
-	begin(2, "{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000},", 1, 0);
-	assert_int_equal(tape_open(&tape, &rig, &e), -ENOTSUP);
-	assert_null(tape.session);
-	assert_non_null(strstr(e.msg, "sample"));
-	assert_true(e.hint[0]);
-	assert_int_equal(fake.nr_opens, 0);
-	rig_fini(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,7 +425,6 @@ int main(void)
 	    cmocka_unit_test(test_split_is_told),
 	    cmocka_unit_test(test_multiplexed),
 	    cmocka_unit_test(test_nothing_works),
-	    cmocka_unit_test(test_sampling_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

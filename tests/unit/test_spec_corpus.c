@@ -151,7 +151,7 @@ static void check_invalid(const char *path, reread_fn *reread)
 static void test_valid_specs(void **state)
 {
 	(void)state;
-	assert_true(each(TEST_DATA_DIR "/specs/valid", ".cpspec", reread_spec, check_valid) >= 10);
+	assert_true(each(TEST_DATA_DIR "/specs/valid", ".cpspec", reread_spec, check_valid) >= 16);
 	assert_true(each(SOURCE_DIR "/specs", ".cpspec", reread_spec, check_valid) >= 2);
 }
 
@@ -183,7 +183,7 @@ static void test_invalid_specs(void **state)
 {
 	(void)state;
 	assert_true(each(TEST_DATA_DIR "/specs/invalid", ".cpspec", reread_spec, check_invalid) >=
-		    100);
+		    135);
 }
 
 static void test_sessions(void **state)
@@ -227,6 +227,73 @@ static void test_document_example(void **state)
 	spec_fini(&s);
 }
 
+/* What the keys about samples become in the model. */
+static void test_sampling_keys(void **state)
+{
+	static const struct {
+		uint64_t rate, frequency, stack_bytes;
+		unsigned flags, branch_filter;
+		bool is_sampled;
+	} want[] = {
+	    {1, 0, 65528, 0xfff, 0xff, true},
+	    {0, 1, 0, SPEC_OS | SPEC_USER | SPEC_PC, 0, true},
+	    {0, 1000000000, 8, SPEC_OS | SPEC_USER | SPEC_CALLCHAIN | SPEC_USER_STACK, 0, true},
+	    {0, 0, 0, SPEC_OS | SPEC_USER | SPEC_PINNED | SPEC_NO_IDLE | SPEC_GUEST | SPEC_HOST, 0,
+	     false},
+	    {0, 0, 0, SPEC_OS | SPEC_USER, 0, false},
+	};
+	struct spec s;
+
+	(void)state;
+	memset(&errs, 0, sizeof(errs));
+	spec_init(&s);
+	assert_int_equal(spec_load(TEST_DATA_DIR "/specs/valid/sampling.cpspec", &s, &errs), 0);
+	assert_int_equal(s.nr_events, sizeof(want) / sizeof(want[0]));
+	for (size_t i = 0; i < s.nr_events; i++) {
+		assert_int_equal(s.events[i].rate, want[i].rate);
+		assert_int_equal(s.events[i].frequency, want[i].frequency);
+		assert_int_equal(s.events[i].stack_bytes, want[i].stack_bytes);
+		assert_int_equal(s.events[i].flags, want[i].flags);
+		assert_int_equal(s.events[i].branch_filter, want[i].branch_filter);
+		assert_int_equal(spec_event_is_sampled(&s.events[i]), want[i].is_sampled);
+	}
+	assert_int_equal(s.events[0].stack_pos.line, 2);
+	assert_int_equal(s.events[0].branch_pos.line, 2);
+	assert_int_equal(s.events[1].frequency_pos.line, 3);
+	assert_int_equal(s.events[1].stack_pos.line, 0);
+	assert_string_equal(s.compression, "zstd:19");
+	spec_fini(&s);
+}
+
+#define EVENT(keys)                                                                                \
+	"{ \"events\": [ { \"group_name\": \"fixed\", \"event_name\": \"a\", " keys " } ] }"
+
+/* A stack has a size of its own accord; without the flag there is none. */
+static void test_default_stack(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t stack_bytes;
+	} cases[] = {
+	    {EVENT("\"rate\": 1, \"flags\": [ \"user_stack\" ]"), 16384},
+	    {EVENT("\"flags\": [ \"user_stack\" ], \"frequency\": 1, \"stack_bytes\": 64"), 64},
+	    {EVENT("\"rate\": 1, \"flags\": [ \"callchain\" ]"), 0},
+	    {EVENT("\"rate\": 1"), 0},
+	};
+	struct spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&errs, 0, sizeof(errs));
+		spec_init(&s);
+		assert_int_equal(spec_parse(cases[i].text, strlen(cases[i].text), "t", &s, &errs),
+				 0);
+		assert_int_equal(s.events[0].stack_bytes, cases[i].stack_bytes);
+		assert_true(spec_is_sampling(&s));
+		spec_fini(&s);
+	}
+}
+
 static void test_hints(void **state)
 {
 	static const struct {
@@ -236,7 +303,23 @@ static void test_hints(void **state)
 	    {"{ \"rate\": 1 }", "\"rate\" is a key of an event"},
 	    {"{ \"events\": [ { \"duration\": 1 } ] }", "\"duration\" is a key of the whole spec"},
 	    {"{ \"events\": [ { \"flags\": [ \"time_base\" ] } ] }", "did you mean \"timebase\"?"},
-	    {"{ \"events\": [ { \"flags\": [ \"zzzzzzz\" ] } ] }", "the flags are os, user"},
+	    {"{ \"events\": [ { \"flags\": [ \"zzzzzzz\" ] } ] }",
+	     "the flags are os, user, pc, last_branch, timebase, callchain, user_stack, precise, "
+	     "pinned, no_idle, guest and host"},
+	    {"{ \"events\": [ { \"flags\": [ \"call_chain\" ] } ] }",
+	     "did you mean \"callchain\"?"},
+	    {"{ \"events\": [ { \"branch_filter\": [ \"zzzzzzz\" ] } ] }",
+	     "the branch kinds are any, any_call, any_return, indirect_call, indirect_jump, "
+	     "conditional, call and call_stack"},
+	    {"{ \"events\": [ { \"branch_filter\": [] } ] }", "leave the key out"},
+	    {EVENT("\"rate\": 1, \"frequency\": 1"), "leave one out"},
+	    {EVENT("\"rate\": 1, \"stack_bytes\": 8"), "add \"user_stack\" to the flags"},
+	    {EVENT("\"rate\": 1, \"branch_filter\": [ \"any\" ]"),
+	     "add \"last_branch\" to the flags"},
+	    {EVENT("\"flags\": [ \"callchain\" ]"), "give the event a \"rate\""},
+	    {"{ \"events\": [ { \"group_name\": \"misc\", \"event_name\": \"m\", \"flags\": [ "
+	     "\"guest\" ] } ] }",
+	     "misc events take os and user only"},
 	    {"{ \"duration\": 0.5 }", "--duration takes 0.5s"},
 	    {"{ \"duration\": 1", "missing at the end"},
 	};
@@ -293,6 +376,8 @@ int main(void)
 	    cmocka_unit_test(test_readable_rest),
 	    cmocka_unit_test(test_sessions),
 	    cmocka_unit_test(test_document_example),
+	    cmocka_unit_test(test_sampling_keys),
+	    cmocka_unit_test(test_default_stack),
 	    cmocka_unit_test(test_hints),
 	    cmocka_unit_test(test_files_that_cannot_be_read),
 	};

@@ -45,11 +45,17 @@ static void test_rows_are_whole(void **state)
 
 		assert_ptr_equal(key_find(row->level, row->name), row);
 		assert_true(row->description[0] != '\0');
-		assert_true(row->max >= row->min && row->max <= INT64_MAX);
-		assert_true(row->type == KEY_FLAGS ? row->words != NULL : row->max > 0);
 		/* an option for each scalar of the spec, and for nothing else */
 		assert_int_equal(row->metavar != NULL,
 				 row->level == KEY_SPEC && row->type != KEY_EVENTS);
+		assert_int_equal(row->words != NULL,
+				 row->type == KEY_FLAGS || row->type == KEY_WORD);
+		assert_int_equal(row->item != NULL, row->type == KEY_FLAGS);
+		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
+		if (row->words)
+			continue;
+		assert_true(row->max > 0 && row->max >= row->min && row->max <= INT64_MAX);
+		assert_true(!row->step || (row->min % row->step == 0 && row->max % row->step == 0));
 	}
 	assert_null(key_find(KEY_SPEC, "rate"));
 	assert_null(key_find(KEY_EVENT, "duration"));
@@ -69,6 +75,9 @@ static void test_defaults(void **state)
 	assert_int_equal(s.buffer_size_in_mb, 16);
 	assert_int_equal(s.duration_ns, 10000000000);
 	assert_int_equal(s.num_iterations, 1);
+	assert_string_equal(s.compression, "none");
+	assert_int_equal(key_default(key_find(KEY_EVENT, "stack_bytes")), 16384);
+	assert_int_equal(key_default(key_find(KEY_EVENT, "frequency")), 0);
 	assert_string_equal(s.output_path_prefix, "/tmp/cpuperf");
 	assert_string_equal(s.session_result_spec_path, "/tmp/cpuperf.cpsession");
 	spec_fini(&s);
@@ -81,13 +90,37 @@ static void test_defaults(void **state)
 
 static void add_sample(struct buf *out, const struct key_row *row, bool is_other);
 
+/* A rate and a frequency exclude each other; a rate is written always. */
+static bool is_left_out(const struct key_row *row, bool is_other)
+{
+	return strcmp(row->name, "frequency") == 0 && !is_other;
+}
+
+static uint64_t sample_number(const struct key_row *row, bool is_other)
+{
+	if (strcmp(row->name, "rate") == 0)
+		return is_other ? 0 : 1;
+	return is_other ? row->max : row->min + (row->step ? row->step : 1);
+}
+
+/* Words in the table's order; the flags are those that other keys need, and one more. */
+static void add_words(struct buf *out, const struct key_row *row, bool is_other)
+{
+	if (strcmp(row->name, "flags") != 0)
+		buf_printf(out, "[\"%s\",\"%s\"]", row->words[is_other], row->words[2 + is_other]);
+	else if (is_other)
+		buf_adds(out, "[\"os\",\"pc\",\"last_branch\",\"user_stack\"]");
+	else
+		buf_adds(out, "[\"os\",\"last_branch\",\"timebase\",\"user_stack\"]");
+}
+
 /* An object with one value for each row of the level. */
 static void add_object(struct buf *out, enum key_level level, bool is_other)
 {
 	const char *separator = "{";
 
 	for (size_t i = 0; i < nr_key_rows; i++) {
-		if (key_rows[i].level != level)
+		if (key_rows[i].level != level || is_left_out(&key_rows[i], is_other))
 			continue;
 		buf_printf(out, "%s\"%s\":", separator, key_rows[i].name);
 		add_sample(out, &key_rows[i], is_other);
@@ -105,10 +138,13 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		break;
 	case KEY_INTEGER:
 	case KEY_SECONDS:
-		buf_printf(out, "%" PRIu64, is_other ? row->max : row->min + 1);
+		buf_printf(out, "%" PRIu64, sample_number(row, is_other));
+		break;
+	case KEY_WORD:
+		buf_printf(out, "\"%s\"", row->words[1 + is_other]);
 		break;
 	case KEY_FLAGS:
-		buf_printf(out, "[\"os\",\"%s\"]", row->words[is_other ? 2 : 4]);
+		add_words(out, row, is_other);
 		break;
 	case KEY_EVENTS:
 		buf_addc(out, '[');
@@ -167,6 +203,16 @@ static void test_man(void **state)
 	assert_non_null(strstr(buf_str(&out), ".TP\n.B duration\n(integer, 0 to 31536000, seconds, "
 					      "default 10)\n.br\n"));
 	assert_non_null(strstr(buf_str(&out), "cpuperf \\-\\-list\\-events"));
+	assert_non_null(strstr(buf_str(&out),
+			       ".B stack_bytes\n(integer, 8 to 65528, a multiple of 8, bytes, "
+			       "default 16384; groups: all but misc; sampling only)\n"));
+	assert_non_null(strstr(buf_str(&out),
+			       ".B compression\n(string, \"none\", \"zstd\" or \"zstd:1\" to "
+			       "\"zstd:19\", default \"none\"; sampling only)\n"));
+	assert_non_null(strstr(buf_str(&out),
+			       ".B branch_filter\n(array of any, any_call, any_return, "
+			       "indirect_call, indirect_jump, conditional, call and call_stack, "
+			       "not empty; "));
 	for (const char *p = strstr(buf_str(&out), "\n."); p; p = strstr(p + 1, "\n."))
 		assert_non_null(strchr("TBSb", p[2])); /* no text became a request */
 	buf_fini(&out);
@@ -174,13 +220,73 @@ static void test_man(void **state)
 
 static void test_flag_names(void **state)
 {
+	static const struct {
+		enum spec_flag flag;
+		const char *name;
+	} flags[] = {
+	    {SPEC_OS, "os"},
+	    {SPEC_USER, "user"},
+	    {SPEC_PC, "pc"},
+	    {SPEC_LAST_BRANCH, "last_branch"},
+	    {SPEC_TIMEBASE, "timebase"},
+	    {SPEC_CALLCHAIN, "callchain"},
+	    {SPEC_USER_STACK, "user_stack"},
+	    {SPEC_PRECISE, "precise"},
+	    {SPEC_PINNED, "pinned"},
+	    {SPEC_NO_IDLE, "no_idle"},
+	    {SPEC_GUEST, "guest"},
+	    {SPEC_HOST, "host"},
+	    {0, "?"},
+	    {SPEC_HOST << 1, "?"},
+	};
+
 	(void)state;
-	assert_string_equal(spec_flag_name(SPEC_OS), "os");
-	assert_string_equal(spec_flag_name(SPEC_USER), "user");
-	assert_string_equal(spec_flag_name(SPEC_PC), "pc");
-	assert_string_equal(spec_flag_name(SPEC_LAST_BRANCH), "last_branch");
-	assert_string_equal(spec_flag_name(SPEC_TIMEBASE), "timebase");
-	assert_string_equal(spec_flag_name(0), "?");
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		assert_string_equal(spec_flag_name(flags[i].flag), flags[i].name);
+}
+
+/* Each word of branch_filter sets the bit that its name says. */
+static void test_branch_words(void **state)
+{
+	static const struct {
+		enum spec_branch kind;
+		const char *word;
+	} kinds[] = {
+	    {SPEC_BRANCH_ANY, "any"},
+	    {SPEC_BRANCH_ANY_CALL, "any_call"},
+	    {SPEC_BRANCH_ANY_RETURN, "any_return"},
+	    {SPEC_BRANCH_INDIRECT_CALL, "indirect_call"},
+	    {SPEC_BRANCH_INDIRECT_JUMP, "indirect_jump"},
+	    {SPEC_BRANCH_CONDITIONAL, "conditional"},
+	    {SPEC_BRANCH_CALL, "call"},
+	    {SPEC_BRANCH_CALL_STACK, "call_stack"},
+	};
+	const struct key_row *row = key_find(KEY_EVENT, "branch_filter");
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		assert_int_equal(kinds[i].kind, 1u << i);
+		assert_string_equal(row->words[i], kinds[i].word);
+	}
+	assert_null(row->words[sizeof(kinds) / sizeof(kinds[0])]);
+}
+
+static void test_zstd_levels(void **state)
+{
+	const struct key_row *row = key_find(KEY_SPEC, "compression");
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	assert_int_equal(spec_zstd_level(&s), 0);
+	s.compression = "zstd";
+	assert_int_equal(spec_zstd_level(&s), 3);
+	for (int level = 1; level <= 19; level++) {
+		s.compression = row->words[1 + level];
+		assert_int_equal(spec_zstd_level(&s), level);
+	}
+	assert_null(row->words[21]);
+	spec_fini(&s);
 }
 
 int main(void)
@@ -192,6 +298,8 @@ int main(void)
 	    cmocka_unit_test(test_every_key_is_read_and_written),
 	    cmocka_unit_test(test_man),
 	    cmocka_unit_test(test_flag_names),
+	    cmocka_unit_test(test_branch_words),
+	    cmocka_unit_test(test_zstd_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,13 @@ static void test_strings(void **state)
 	    {"output_path_prefix", long_text + sizeof(long_text) - 3800, 0,
 	     offsetof(struct spec, output_path_prefix)},
 	    {"session_result_spec_path", "/x", 0, offsetof(struct spec, session_result_spec_path)},
+	    {"compression", "none", 0, offsetof(struct spec, compression)},
+	    {"compression", "zstd", 0, offsetof(struct spec, compression)},
+	    {"compression", "zstd:19", 0, offsetof(struct spec, compression)},
+	    {"compression", "zstd:20", -EINVAL, 0},
+	    {"compression", "zstd:", -EINVAL, 0},
+	    {"compression", "ZSTD", -EINVAL, 0},
+	    {"compression", "", -EINVAL, 0},
 	};
 
 	(void)state;
@@ -151,6 +158,12 @@ static void test_check(void **state)
 	assert_int_equal(spec_override(&s, "duration", "10ms", "--duration", NULL), 0);
 	assert_int_equal(spec_check(&s, &errs), 0);
 	assert_false(spec_is_sampling(&s));
+	s.events[0].flags |= SPEC_TIMEBASE;
+	assert_true(spec_is_sampling(&s));
+	s.events[0].flags &= ~(unsigned)SPEC_TIMEBASE;
+	s.events[0].frequency = 3;
+	assert_true(spec_is_sampling(&s));
+	s.events[0].frequency = 0;
 	s.events[0].rate = 3;
 	assert_true(spec_is_sampling(&s));
 	assert_int_equal(spec_check(&s, &errs), -EINVAL);

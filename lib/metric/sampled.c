@@ -1,0 +1,209 @@
+/*
+ * What came of samples and what should have come, in whole numbers: counts have 64 bits, their
+ * products 128. Knows nothing of traces, tables or formats.
+ */
+#include "metric/sampled.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* /proc/stat counts in 10 ms: two readings can be that far from the truth, each. */
+enum { MIN_BUSY_PERCENT = 5, MIN_BUSY_NS = 50000000, SLACK_NS = 20000000, NR_BY_CHANCE = 2 };
+
+typedef unsigned __int128 wide;
+
+/* The events whose count is a time: on a CPU it goes on whatever the samples leave out. */
+static bool is_clock(const char *group, const char *name)
+{
+	static const char *const names[] = {"cpu_clock", "task_clock"};
+
+	if (strcmp(group, "software") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* One of the two is asked for and the other is not: samples are of the one. */
+static bool is_one_of(unsigned flags, unsigned a, unsigned b)
+{
+	return !(flags & a) != !(flags & b);
+}
+
+/* A clock goes on where os or user alone take no sample. no_idle, guest and host are between the
+ * kernel and the CPU: which counters they stop is not told. */
+static bool is_partial(bool clock, unsigned flags)
+{
+	return flags & SAMPLED_NO_IDLE || is_one_of(flags, SAMPLED_GUEST, SAMPLED_HOST) ||
+	       (clock && is_one_of(flags, SAMPLED_OS, SAMPLED_USER));
+}
+
+struct sampled_event sampled_event(const char *group, const char *name, uint64_t rate,
+				   uint64_t frequency, unsigned flags)
+{
+	bool clock = is_clock(group, name);
+
+	return (struct sampled_event){.period = frequency ? 0 : rate,
+				      .frequency = frequency,
+				      .is_clock = clock,
+				      .is_partial = is_partial(clock, flags)};
+}
+
+bool sampled_event_is_sampled(const struct sampled_event *ev)
+{
+	return ev->period || ev->frequency;
+}
+
+static void add(uint64_t *to, uint64_t n)
+{
+	if (__builtin_add_overflow(*to, n, to))
+		*to = UINT64_MAX;
+}
+
+void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *n)
+{
+	add(&to->samples, n->samples);
+	add(&to->idle, n->idle);
+	add(&to->weight, n->weight);
+	add(&to->lost, n->lost); /* and stays SAMPLED_NOT_TOLD */
+	add(&to->throttled, n->throttled);
+}
+
+/* a × b / c for b <= c. */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	return c ? (uint64_t)((wide)a * b / c) : 0;
+}
+
+/* The time of a clock in which the CPU was not idle. */
+static uint64_t busy_ns(const struct cell *c, uint64_t idle_ns)
+{
+	return idle_ns < c->running_ns ? c->running_ns - idle_ns : 0;
+}
+
+static enum sampled_claim claim_of_clock(const struct cell *c, uint64_t idle_ns)
+{
+	uint64_t busy = busy_ns(c, idle_ns);
+
+	if ((wide)busy * 100 >= (wide)c->running_ns * MIN_BUSY_PERCENT && busy >= MIN_BUSY_NS)
+		return SAMPLED_COMPARED;
+	return busy < c->running_ns - busy ? SAMPLED_IDLE : SAMPLED_SHORT;
+}
+
+static enum sampled_claim claim_of(const struct sampled_event *ev, const struct cell *c,
+				   uint64_t idle_ns)
+{
+	if (!cell_has_value(c))
+		return SAMPLED_NO_COUNT;
+	if (ev->is_partial)
+		return SAMPLED_PARTIAL;
+	if (ev->is_clock && idle_ns != UINT64_MAX)
+		return claim_of_clock(c, idle_ns);
+	return SAMPLED_COMPARED;
+}
+
+/* /proc/stat and the samples differ in what is idle (interrupts of the idle task, stolen time). But
+ * no more can be missing of the busy time than is missing at all. */
+static void compare_busy(const struct cell *c, uint64_t idle_ns, struct sampled *s)
+{
+	uint64_t idle = s->n.idle < s->n.samples ? s->n.idle : s->n.samples;
+	uint64_t missing = c->running_ns > s->n.weight ? c->running_ns - s->n.weight : 0;
+
+	s->received = scale(s->n.weight, s->n.samples - idle, s->n.samples);
+	s->expected = s->received;
+	add(&s->expected, missing);
+	if (s->expected > busy_ns(c, idle_ns))
+		s->expected = busy_ns(c, idle_ns);
+	s->slack = SLACK_NS;
+}
+
+static void compare(const struct sampled_event *ev, const struct cell *c, uint64_t idle_ns,
+		    struct sampled *s)
+{
+	s->received = s->n.weight;
+	s->expected = ev->is_clock ? c->running_ns : c->raw;
+	if (ev->is_clock && idle_ns != UINT64_MAX)
+		compare_busy(c, idle_ns, s);
+	if (ev->period) /* no sample is due for a part of one */
+		s->expected -= s->expected % ev->period;
+}
+
+static int64_t difference(uint64_t a, uint64_t b)
+{
+	int64_t d;
+
+	if (__builtin_sub_overflow(a, b, &d))
+		return a < b ? INT64_MIN : INT64_MAX;
+	return d;
+}
+
+void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n,
+		  const struct cell *c, uint64_t idle_ns, struct sampled *out)
+{
+	struct sampled s = {.claim = claim_of(ev, c, idle_ns), .n = *n};
+
+	s.has_residual = cell_has_value(c);
+	if (s.has_residual)
+		s.residual = difference(c->raw, n->weight);
+	if (s.claim == SAMPLED_COMPARED)
+		compare(ev, c, idle_ns, &s);
+	if (ev->is_clock && idle_ns != UINT64_MAX)
+		s.idle_percent =
+		    (unsigned)scale(100, c->running_ns - busy_ns(c, idle_ns), c->running_ns);
+	*out = s;
+}
+
+static void add_residual(struct sampled *total, const struct sampled *s)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(total->residual, s->residual, &sum))
+		sum = s->residual < 0 ? INT64_MIN : INT64_MAX;
+	total->residual = sum;
+	total->has_residual |= s->has_residual;
+}
+
+void sampled_total(struct sampled *total, const struct sampled *s)
+{
+	if (s->claim == SAMPLED_NONE)
+		return;
+	if (total->claim == SAMPLED_NONE || s->claim < total->claim)
+		total->claim = s->claim;
+	sampled_counts_add(&total->n, &s->n);
+	add_residual(total, s);
+	add(&total->received, s->received);
+	add(&total->expected, s->expected);
+}
+
+double sampled_coverage(const struct sampled *s)
+{
+	if (s->claim != SAMPLED_COMPARED || !s->expected)
+		return -1;
+	return s->received < s->expected ? (double)s->received / (double)s->expected : 1;
+}
+
+uint64_t sampled_nr_expected(const struct sampled_event *ev, const struct sampled *s)
+{
+	return ev->period ? s->expected / ev->period : 0;
+}
+
+static uint64_t missing(const struct sampled *s)
+{
+	return s->received < s->expected ? s->expected - s->received : 0;
+}
+
+uint64_t sampled_nr_missing(const struct sampled_event *ev, const struct sampled *s)
+{
+	wide nr = ev->period    ? missing(s) / ev->period
+		  : s->n.weight ? (wide)missing(s) * s->n.samples / s->n.weight
+				: 0;
+
+	return nr < UINT64_MAX ? (uint64_t)nr : UINT64_MAX;
+}
+
+bool sampled_is_short(const struct sampled_event *ev, const struct sampled *s)
+{
+	return (wide)missing(s) * 100 > s->expected && missing(s) > s->slack &&
+	       sampled_nr_missing(ev, s) > NR_BY_CHANCE;
+}

@@ -1,0 +1,48 @@
+/*
+ * Faults of one file, in few lines.
+ */
+#include "profile/faults.h"
+
+#include "base/err.h"
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum { MAX_TOLD = 8 };
+
+void profile_faults_add(struct profile_faults *f, const struct err *e)
+{
+	if (f->nr++ < MAX_TOLD)
+		f->problem(f->arg, true, e);
+}
+
+void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -EINVAL, f->name, 0, 0,
+		   "the frame at offset %" PRIu64 " (kind %u) makes no sense: passed over",
+		   frame->offset, (unsigned)frame->kind);
+	profile_faults_add(f, &e);
+}
+
+void profile_faults_lose(const struct profile_faults *f, int code, const char *what)
+{
+	struct err e = {0};
+
+	err_set_at(&e, code, f->name, 0, 0, "%s", what);
+	f->problem(f->arg, true, &e);
+}
+
+void profile_faults_end(const struct profile_faults *f, bool is_whole)
+{
+	struct err e = {0};
+
+	if (f->nr > MAX_TOLD) {
+		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged places", f->nr - MAX_TOLD);
+		f->problem(f->arg, true, &e);
+	}
+	if (!is_whole && !f->nr)
+		profile_faults_lose(f, -EILSEQ, "cut: its end is missing");
+}

@@ -1,0 +1,29 @@
+/*
+ * What is wrong inside one file: told place by place up to a number, then counted. Knows nothing
+ * of what is read there.
+ */
+#ifndef PROFILE_FAULTS_H
+#define PROFILE_FAULTS_H
+
+#include "profile/session.h"
+
+struct trace_frame;
+
+/* Set name, problem and arg; the rest is 0. */
+struct profile_faults {
+	const char *name; /* of the file; borrowed */
+	profile_problem_fn *problem;
+	void *arg;
+	size_t nr; /* damaged places and frames that make no sense */
+};
+
+/* A damaged place, as trace_reader_next says it. */
+void profile_faults_add(struct profile_faults *f, const struct err *e);
+/* A frame that makes no sense. */
+void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame);
+/* Something that is not there, or left out: not counted. */
+void profile_faults_lose(const struct profile_faults *f, int code, const char *what);
+/* After the last frame: how many more there were, or that the end is missing. */
+void profile_faults_end(const struct profile_faults *f, bool is_whole);
+
+#endif

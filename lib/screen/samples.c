@@ -1,0 +1,347 @@
+/*
+ * What became of samples, for people: a table of the events, below it the CPUs that were idle and
+ * what must be known of the rest. Knows nothing of how samples are taken.
+ */
+#include "base/err.h"
+#include "screen/number.h"
+#include "screen/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_WIDTH = 80, MAX_LINE_BYTES = 4096, MAX_BEGIN_BYTES = 256, NR_NAMED = 8 };
+
+/* A line of the table: an event, over all CPUs or on one. */
+struct line {
+	const char *label;
+	const struct sampled *s;
+	const struct cell *cell; /* NULL in a summary */
+};
+
+static void put(struct buf *out, bool holds, uint64_t n)
+{
+	if (holds)
+		buf_u64_commas(out, n);
+	else
+		buf_addc(out, '-');
+}
+
+static void put_samples(struct buf *out, const struct line *l)
+{
+	put(out, l->s->claim != SAMPLED_NONE, l->s->n.samples);
+}
+
+static void put_lost(struct buf *out, const struct line *l)
+{
+	put(out, l->s->claim != SAMPLED_NONE && l->s->n.lost != SAMPLED_NOT_TOLD, l->s->n.lost);
+}
+
+static void put_throttled(struct buf *out, const struct line *l)
+{
+	put(out, l->s->claim != SAMPLED_NONE, l->s->n.throttled);
+}
+
+/* Percent with one decimal, rounded down: 100.0 is all. */
+static void put_coverage(struct buf *out, const struct line *l)
+{
+	uint64_t got = l->s->received < l->s->expected ? l->s->received : l->s->expected;
+	unsigned tenths;
+
+	if (sampled_coverage(l->s) < 0) {
+		buf_adds(out, l->s->claim == SAMPLED_IDLE ? "idle" : "-");
+		return;
+	}
+	tenths = (unsigned)((unsigned __int128)got * 1000 / l->s->expected);
+	buf_printf(out, "%u.%u %%", tenths / 10, tenths % 10);
+}
+
+static void put_count(struct buf *out, const struct line *l)
+{
+	if (cell_has_value(l->cell) || l->cell->state == CELL_NONE)
+		put(out, l->cell->state != CELL_NONE, l->cell->raw);
+	else
+		buf_adds(out, cell_state_name(l->cell->state));
+}
+
+static void put_residual(struct buf *out, const struct line *l)
+{
+	if (l->s->has_residual)
+		screen_signed(out, l->s->residual, true);
+	else
+		buf_addc(out, '-');
+}
+
+/* Right of the label. A summary has the first NR_SUMMED; a narrow terminal the first that fit, at
+ * least NR_KEPT. */
+static const struct {
+	const char *name;
+	void (*put)(struct buf *out, const struct line *l);
+} columns[] = {
+    {"samples", put_samples},   {"lost", put_lost},   {"throttled", put_throttled},
+    {"coverage", put_coverage}, {"count", put_count}, {"residual", put_residual},
+};
+
+enum { NR_COLUMNS = sizeof(columns) / sizeof(columns[0]), NR_SUMMED = 4, NR_KEPT = 2 };
+
+struct block {
+	struct screen_state *s;
+	const struct table *t;
+	const struct table_summary *sum; /* NULL: of the iteration in t */
+	struct buf *out;
+	unsigned label_width, width[NR_COLUMNS];
+	unsigned gap; /* before each number */
+	size_t nr_columns;
+};
+
+typedef void line_fn(struct block *b, const struct line *l);
+
+static void each_cpu(struct block *b, size_t i, line_fn *fn)
+{
+	char label[24];
+
+	for (size_t row = 0; row < b->t->nr_rows; row++) {
+		struct line l = {label, table_sampled(b->t, row, i), table_cell(b->t, row, i)};
+
+		if (l.s->claim == SAMPLED_NONE && l.cell->state == CELL_NONE)
+			continue;
+		snprintf(label, sizeof(label), "  CPU %u", b->t->row_cpu[row]);
+		fn(b, &l);
+	}
+}
+
+static void each_line(struct block *b, line_fn *fn)
+{
+	for (size_t i = 0; i < b->t->nr_columns; i++) {
+		const struct table_column *c = &b->t->columns[i];
+		const struct sampled *s =
+		    b->sum ? &b->sum->column[i].sampled : &b->t->sampled_totals[i];
+
+		if (!sampled_event_is_sampled(&c->sampling))
+			continue;
+		fn(b, &(struct line){c->label, s, b->sum ? NULL : &b->t->totals[i]});
+		if (!b->sum && b->s->options.each_cpu && b->t->nr_rows > 1)
+			each_cpu(b, i, fn);
+	}
+}
+
+static const char *cell_text(struct block *b, size_t k, const struct line *l)
+{
+	buf_reset(&b->s->scratch);
+	columns[k].put(&b->s->scratch, l);
+	return buf_str(&b->s->scratch);
+}
+
+static void grow(unsigned *width, const char *text)
+{
+	if (*width < screen_width(text))
+		*width = screen_width(text);
+}
+
+static void measure(struct block *b, const struct line *l)
+{
+	grow(&b->label_width, l->label);
+	for (size_t k = 0; k < b->nr_columns; k++)
+		grow(&b->width[k], cell_text(b, k, l));
+}
+
+static unsigned width_of(const struct screen_state *s)
+{
+	return s->options.width ? s->options.width : TEXT_WIDTH;
+}
+
+static unsigned numbers_width(const struct block *b)
+{
+	unsigned width = 0;
+
+	for (size_t k = 0; k < b->nr_columns; k++)
+		width += b->gap + b->width[k];
+	return width;
+}
+
+/* What does not fit goes in this order: a blank before each number, room for labels (those that are
+ * longer get lines of their own), on a terminal the last columns. */
+static void fit(struct block *b)
+{
+	unsigned room = width_of(b->s), used;
+
+	b->gap = 2;
+	if (b->label_width + numbers_width(b) > room)
+		b->gap = 1;
+	while (b->s->options.width && numbers_width(b) > room && b->nr_columns > NR_KEPT)
+		b->nr_columns--;
+	used = numbers_width(b);
+	room = used < room ? room - used : 0;
+	if (b->label_width > room)
+		b->label_width = room;
+}
+
+/* Where the numbers begin, behind the label or on the next line. */
+static void put_label(const struct block *b, const char *label)
+{
+	screen_left(b->out, b->label_width, label);
+	if (screen_width(label) <= b->label_width)
+		return;
+	buf_addc(b->out, '\n');
+	buf_fill(b->out, ' ', b->label_width);
+}
+
+static void put_line(struct block *b, const struct line *l)
+{
+	put_label(b, l->label);
+	for (size_t k = 0; k < b->nr_columns; k++)
+		screen_right(b->out, b->gap + b->width[k], cell_text(b, k, l));
+	buf_addc(b->out, '\n');
+}
+
+static void put_table(struct block *b)
+{
+	b->label_width = screen_width("event");
+	for (size_t k = 0; k < b->nr_columns; k++)
+		grow(&b->width[k], columns[k].name);
+	each_line(b, measure);
+	fit(b);
+	put_label(b, "event");
+	for (size_t k = 0; k < b->nr_columns; k++)
+		screen_right(b->out, b->gap + b->width[k], columns[k].name);
+	buf_addc(b->out, '\n');
+	each_line(b, put_line);
+}
+
+/* Words, the second line and further ones behind an indent; the first one has begun. */
+static void put_words(struct buf *out, unsigned width, const char *begin, const char *text)
+{
+	const char *indent = "    ";
+	unsigned used = screen_width(begin);
+
+	buf_adds(out, begin);
+	while (*text) {
+		char word[256];
+		size_t len = strcspn(text, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, text);
+		if (used + 1 + screen_width(word) > width) {
+			buf_addc(out, '\n');
+			buf_adds(out, indent);
+			used = screen_width(indent);
+		} else {
+			buf_addc(out, ' ');
+			used++;
+		}
+		buf_adds(out, word);
+		used += screen_width(word);
+		text += len + (text[len] == ' ');
+	}
+	buf_addc(out, '\n');
+}
+
+static void name_idle(const struct table *t, size_t row, const struct sampled *s, struct buf *line)
+{
+	buf_printf(line, "%sCPU %u (%u %%), ", line->len ? "; " : "", t->row_cpu[row],
+		   s->idle_percent);
+	buf_u64_commas(line, s->n.samples);
+	buf_adds(line, s->n.samples == 1 ? " sample" : " samples");
+}
+
+static void list_idle(const struct table *t, size_t i, struct buf *line)
+{
+	uint64_t nr = 0, samples = 0;
+
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		const struct sampled *s = table_sampled(t, row, i);
+
+		if (s->claim != SAMPLED_IDLE)
+			continue;
+		if (nr++ < NR_NAMED)
+			name_idle(t, row, s, line);
+		else if (__builtin_add_overflow(samples, s->n.samples, &samples))
+			samples = UINT64_MAX;
+	}
+	if (nr <= NR_NAMED)
+		return;
+	nr -= NR_NAMED;
+	buf_printf(line, "; and %" PRIu64 " more CPU%s, ", nr, nr == 1 ? "" : "s");
+	buf_u64_commas(line, samples);
+	buf_adds(line, " samples");
+}
+
+/* Several clocks can be sampled: then it is said which one. */
+static bool has_many_clocks(const struct table *t)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr_columns; i++)
+		nr += sampled_event_is_sampled(&t->columns[i].sampling) &&
+		      t->columns[i].sampling.is_clock;
+	return nr > 1;
+}
+
+static void put_idle(const struct block *b, size_t i)
+{
+	char begin[MAX_BEGIN_BYTES] = "idle:";
+	struct buf list;
+
+	buf_init(&list, MAX_LINE_BYTES);
+	list_idle(b->t, i, &list);
+	if (has_many_clocks(b->t))
+		snprintf(begin, sizeof(begin), "idle, %s:", b->t->columns[i].label);
+	if (list.len)
+		put_words(b->out, width_of(b->s), begin, buf_str(&list));
+	buf_fini(&list);
+}
+
+/* Why an event has no coverage, where the table does not show it. */
+static void put_reason(const struct block *b, size_t i)
+{
+	enum sampled_claim claim = b->t->sampled_totals[i].claim;
+	const char *why = NULL;
+	char begin[MAX_BEGIN_BYTES];
+
+	if (claim == SAMPLED_PARTIAL)
+		why = "no coverage is told: its flags leave out samples of what it counts";
+	else if (claim == SAMPLED_SHORT)
+		why = "no coverage is told: a CPU's idle time is known to 10 ms only";
+	if (!why)
+		return;
+	snprintf(begin, sizeof(begin), "%s:", b->t->columns[i].label);
+	put_words(b->out, width_of(b->s), begin, why);
+}
+
+static void put_warning(void *arg, const struct err *warning)
+{
+	const struct block *b = arg;
+
+	put_words(b->out, width_of(b->s), "warning:", warning->msg);
+	if (warning->hint[0])
+		put_words(b->out, width_of(b->s), "  hint:", warning->hint);
+}
+
+void screen_samples(struct screen_state *s, const struct table *t, struct buf *out)
+{
+	struct block b = {.s = s, .t = t, .out = out, .nr_columns = NR_COLUMNS};
+
+	if (!t->sampled)
+		return;
+	put_table(&b);
+	for (size_t i = 0; i < t->nr_columns; i++)
+		put_idle(&b, i);
+	for (size_t i = 0; i < t->nr_columns; i++)
+		put_reason(&b, i);
+	screen_warn_samples(t, put_warning, &b);
+}
+
+void screen_samples_summary(struct screen_state *s, const struct table *t,
+			    const struct table_summary *sum, struct buf *out)
+{
+	struct block b = {.s = s, .t = t, .sum = sum, .out = out, .nr_columns = NR_SUMMED};
+
+	if (!t->sampled)
+		return;
+	buf_addc(out, '\n');
+	put_table(&b);
+	if (!sum->lost)
+		return;
+	buf_adds(out, "records that the rings lost: ");
+	buf_u64_commas(out, sum->lost);
+	buf_addc(out, '\n');
+}

@@ -1,0 +1,117 @@
+/*
+ * A thread with a pace.
+ */
+#include "session/pacer.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000 };
+
+int pacer_init(struct pacer *p, uint64_t period_ns, bool (*tick)(void *arg), void *arg)
+{
+	pthread_condattr_t attr;
+	int rc;
+
+	*p = (struct pacer){.period_ns = period_ns, .tick = tick, .arg = arg};
+	rc = pthread_condattr_init(&attr);
+	if (rc)
+		return -rc;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	rc = pthread_cond_init(&p->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (rc == 0)
+		rc = pthread_mutex_init(&p->lock, NULL);
+	return -rc;
+}
+
+void pacer_fini(struct pacer *p)
+{
+	pacer_stop(p);
+	pthread_cond_destroy(&p->wake);
+	pthread_mutex_destroy(&p->lock);
+}
+
+/* Until the deadline, or told to stop; the lock is free meanwhile. */
+static void wait_until(struct pacer *p, uint64_t deadline_ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
+			     .tv_nsec = (long)(deadline_ns % NS_PER_S)};
+
+	while (!p->is_stopping && clock_monotonic_ns() < deadline_ns)
+		(void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
+}
+
+/* The next deadline that is still to come. */
+static uint64_t next_deadline(struct pacer *p, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	deadline_ns += p->period_ns;
+	if (now_ns < deadline_ns)
+		return deadline_ns;
+	p->missed += (now_ns - deadline_ns) / p->period_ns + 1;
+	return deadline_ns + ((now_ns - deadline_ns) / p->period_ns + 1) * p->period_ns;
+}
+
+static void *run(void *arg)
+{
+	struct pacer *p = arg;
+	uint64_t deadline_ns = clock_monotonic_ns() + p->period_ns;
+
+	pacer_lock(p);
+	for (;;) {
+		wait_until(p, deadline_ns);
+		if (p->is_stopping)
+			break;
+		p->ticks += p->tick(p->arg);
+		deadline_ns = next_deadline(p, deadline_ns);
+	}
+	pacer_unlock(p);
+	return NULL;
+}
+
+int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+int pacer_start(struct pacer *p)
+{
+	int rc = pacer_thread(&p->thread, run, p);
+
+	p->is_running = rc == 0;
+	return rc;
+}
+
+void pacer_stop(struct pacer *p)
+{
+	if (!p->is_running)
+		return;
+	pacer_lock(p);
+	p->is_stopping = true;
+	pthread_cond_signal(&p->wake);
+	pacer_unlock(p);
+	pthread_join(p->thread, NULL);
+	p->is_running = false;
+}
+
+void pacer_lock(struct pacer *p)
+{
+	pthread_mutex_lock(&p->lock);
+}
+
+void pacer_unlock(struct pacer *p)
+{
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,361 @@
+/*
+ * The samples of one measured CPU.
+ */
+#include "session/sampler.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "event/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	SIDE_BAND_BYTES = 1 << 20,
+	MAX_KEPT_BYTES = 1 << 30, /* what a ring can gather between two looks at its head */
+};
+
+int sampler_init(struct sampler *s, struct session_cpu *cpu)
+{
+	size_t nr = cpu->plan->nr_parts;
+
+	*s = (struct sampler){.cpu = cpu, .side_band_fd = -1};
+	buf_init(&s->kept, MAX_KEPT_BYTES);
+	s->events = mem_calloc(nr, sizeof(*s->events));
+	s->counts = mem_calloc(nr, sizeof(*s->counts));
+	s->sampled = mem_calloc(nr, sizeof(*s->sampled));
+	s->ids = mem_calloc(nr, sizeof(*s->ids));
+	if (s->events && s->counts && s->sampled && s->ids)
+		return 0;
+	sampler_fini(s);
+	return -ENOMEM;
+}
+
+void sampler_fini(struct sampler *s)
+{
+	sampler_close(s);
+	trace_file_abandon(s->file);
+	buf_fini(&s->kept);
+	mem_free(s->events);
+	mem_free(s->counts);
+	mem_free(s->sampled);
+	mem_free(s->ids);
+	*s = (struct sampler){.side_band_fd = -1};
+}
+
+static enum plan_set set_of(const struct session_cpu *c, size_t part)
+{
+	return c->plan->events[c->plan->parts[part].event].set;
+}
+
+static bool is_sampled(const struct session_cpu *c, size_t part)
+{
+	return spec_event_is_sampled(c->plan->events[c->plan->parts[part].event].asked);
+}
+
+/* The first event that samples lends its descriptor to the ring, the others join it. */
+static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
+		  uint64_t id, uint64_t ring_bytes)
+{
+	uint32_t i = s->scan.nr_events;
+	int rc = s->ring.base ? pmu_ring_join(&s->ring, m->fd)
+			      : pmu_ring_open(&s->ring, p->pmu, m->fd, ring_bytes);
+
+	if (rc)
+		return rc;
+	s->events[i] = (struct sampler_event){.part = m->event};
+	pmu_scan_event_init(&s->counts[i], p->attrs[m->event], id);
+	s->scan.nr_events++;
+	return 0;
+}
+
+static int add_member(struct sampler *s, const struct session_probe *p, size_t g, uint32_t member,
+		      uint64_t ring_bytes)
+{
+	const struct pmu_group *group = &s->cpu->groups[g];
+	const struct pmu_member *m = &group->members[member];
+	uint32_t event = p->plan->parts[m->event].event;
+	struct trace_id *id = &s->ids[s->nr_ids];
+	int rc = pmu_group_id(group, member, &id->id);
+
+	if (rc)
+		return rc;
+	id->event = event;
+	id->instance = session_cpu_instance(s->cpu, m->event);
+	id->attr = m->event - p->plan->events[event].first_part;
+	id->group = (uint32_t)g;
+	s->nr_ids++;
+	return is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
+}
+
+static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
+{
+	int rc = 0;
+
+	for (size_t g = 0; g < s->cpu->nr_groups; g++) {
+		const struct pmu_group *group = &s->cpu->groups[g];
+		enum plan_set set = set_of(s->cpu, group->members[0].event);
+
+		if (set != PLAN_TIMEBASE && set != PLAN_SAMPLING)
+			continue;
+		for (uint32_t m = 0; m < group->nr_members && rc == 0; m++)
+			rc = add_member(s, p, g, m, ring_bytes);
+	}
+	return rc;
+}
+
+/* With what the kernel knows of the side band. */
+static int open_side_band_event(const struct sampler *s, uint32_t wakeup_bytes)
+{
+	int fd = -ENOMEM;
+
+	for (unsigned level = 0;; level++) {
+		struct perf_event_attr *attr = event_attr_side_band(level, wakeup_bytes);
+
+		if (!attr)
+			return fd;
+		fd = s->pmu->open(attr, -1, (int)s->cpu->cpu, -1, 0);
+		mem_free(attr);
+		if (fd != -EINVAL && fd != -E2BIG)
+			return fd;
+	}
+}
+
+static int open_side_band(struct sampler *s, uint64_t ring_bytes)
+{
+	uint64_t bytes = ring_bytes < SIDE_BAND_BYTES ? ring_bytes : SIDE_BAND_BYTES;
+	int fd = open_side_band_event(s, (uint32_t)bytes / 4);
+
+	if (fd < 0)
+		return fd;
+	s->side_band_fd = fd;
+	return pmu_ring_open(&s->side_band, s->pmu, fd, bytes);
+}
+
+static void start_counting(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
+		struct pmu_scan_event *c = &s->counts[i];
+
+		c->samples = c->idle = c->weight = c->throttled = c->unthrottled = 0;
+	}
+	s->scan.lost = s->scan.records = s->side_band_lost = 0;
+}
+
+int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
+{
+	int rc;
+
+	s->scan = (struct pmu_scan){.events = s->counts, .has_identifier = p->shares_ring};
+	s->pmu = p->pmu;
+	s->nr_ids = 0;
+	s->is_hung_up = false;
+	rc = open_ring(s, p, ring_bytes);
+	if (rc == 0)
+		rc = open_side_band(s, ring_bytes);
+	if (rc)
+		sampler_close(s);
+	return rc;
+}
+
+void sampler_close(struct sampler *s)
+{
+	pmu_ring_close(&s->ring);
+	pmu_ring_close(&s->side_band);
+	if (s->pmu && s->side_band_fd >= 0)
+		s->pmu->close(s->side_band_fd);
+	s->side_band_fd = -1;
+}
+
+void sampler_enable(const struct sampler *s)
+{
+	if (s->side_band.base)
+		pmu_ring_enable(&s->side_band);
+}
+
+/* Counts what stands from … to, and writes it in pieces that a reader can hold. */
+static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+		struct err *e)
+{
+	int rc = 0;
+
+	while (from < to && rc == 0) {
+		uint64_t end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
+		struct trace_span span;
+
+		pmu_view_span(v, from, end, span.part, span.len);
+		if (s->file)
+			rc = trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
+		from = end;
+	}
+	return rc;
+}
+
+int sampler_drain(struct sampler *s, struct err *e)
+{
+	struct pmu_view v;
+	uint64_t head;
+	int rc;
+
+	if (!s->ring.base)
+		return 0;
+	v = pmu_ring_view(&s->ring);
+	head = pmu_ring_head(&s->ring);
+	rc = move(s, &v, s->ring.tail, head, e);
+	pmu_ring_release(&s->ring, head);
+	return rc;
+}
+
+int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct err *e)
+{
+	struct pmu_scan scan = {0}; /* no events: what it counts is what was lost */
+	struct pmu_view v;
+	uint64_t head, at;
+	int rc = 0;
+
+	if (!s->side_band.base)
+		return 0;
+	v = pmu_ring_view(&s->side_band);
+	head = pmu_ring_head(&s->side_band);
+	for (at = s->side_band.tail; at < head && rc == 0;) {
+		uint64_t end = pmu_scan_count(&scan, &v, at, head, TRACE_FILE_RECORDS_BYTES);
+		struct trace_span span;
+
+		pmu_view_span(&v, at, end, span.part, span.len);
+		if (common)
+			rc =
+			    trace_file_records(common, TRACE_RING_SIDE_BAND, s->cpu->cpu, &span, e);
+		at = end;
+	}
+	s->side_band_lost += scan.lost;
+	pmu_ring_release(&s->side_band, head);
+	return rc;
+}
+
+/* Copies to where the next iteration finds it. */
+static int keep(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+		struct err *e)
+{
+	const void *part[2];
+	size_t len[2];
+
+	pmu_view_span(v, from, to, part, len);
+	buf_add(&s->kept, part[0], len[0]);
+	buf_add(&s->kept, part[1], len[1]);
+	return buf_error(&s->kept)
+		   ? err_set(e, buf_error(&s->kept), "the samples between two iterations: %s",
+			     strerror(-buf_error(&s->kept)))
+		   : 0;
+}
+
+/* The end of the records from at on that are all on one side of the boundary. */
+static uint64_t same_side(const struct sampler *s, const struct pmu_view *v, uint64_t at,
+			  uint64_t head, uint64_t cut_ns, bool *is_before)
+{
+	uint64_t bytes, first = at;
+
+	for (; at < head; at += bytes) {
+		bool before = pmu_scan_time_ns(&s->scan, v, at) <= cut_ns;
+
+		bytes = pmu_record_bytes(v, at, head);
+		if (!bytes)
+			return head;
+		if (at == first)
+			*is_before = before;
+		else if (before != *is_before)
+			break;
+	}
+	return at;
+}
+
+static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
+{
+	struct pmu_view v = pmu_ring_view(&s->ring);
+	uint64_t head = pmu_ring_head(&s->ring), at = s->ring.tail;
+	int rc = 0;
+
+	while (at < head && rc == 0) {
+		bool is_before = true;
+		uint64_t end = same_side(s, &v, at, head, cut_ns, &is_before);
+
+		if (!is_before)
+			rc = keep(s, &v, at, end, e);
+		else if (is_wanted)
+			rc = move(s, &v, at, end, e);
+		at = end;
+	}
+	pmu_ring_release(&s->ring, head);
+	return rc;
+}
+
+/* Where samples hold the group's counts the kernel is not asked what each event lost: it would be
+ * in every sample. Alone in its ring, what the ring lost is what it lost. */
+static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
+{
+	uint64_t now = s->cpu->lost[event->part], before = event->lost_before;
+
+	event->lost_before = now;
+	if (now != UINT64_MAX)
+		return now - (before <= now ? before : 0);
+	return s->scan.nr_events == 1 ? s->scan.lost : UINT64_MAX;
+}
+
+static void sum_up(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
+		const struct pmu_scan_event *c = &s->counts[i];
+		size_t part = s->events[i].part;
+
+		s->sampled[i] = (struct trace_sampled){
+		    .event = s->cpu->plan->parts[part].event,
+		    .instance = session_cpu_instance(s->cpu, part),
+		    .samples = c->samples,
+		    .idle = c->idle,
+		    .weight = c->weight,
+		    .lost = lost_of(s, &s->events[i]),
+		    .throttled = c->throttled,
+		    .unthrottled = c->unthrottled,
+		};
+	}
+}
+
+int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
+{
+	int rc = s->ring.base ? cut_ring(s, cut_ns, is_wanted, e) : 0;
+
+	sum_up(s);
+	return rc;
+}
+
+static uint64_t iteration_samples(const struct sampler *s)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < s->scan.nr_events; i++)
+		samples += s->counts[i].samples;
+	return samples;
+}
+
+int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e)
+{
+	struct pmu_view kept = {.data = (const uint8_t *)s->kept.data, .mask = UINT64_MAX};
+	int rc;
+
+	s->samples += iteration_samples(s);
+	s->lost += s->scan.lost;
+	start_counting(s);
+	s->file = file;
+	rc = move(s, &kept, 0, s->kept.len, e);
+	buf_reset(&s->kept);
+	return rc;
+}
+
+uint64_t sampler_samples(const struct sampler *s)
+{
+	return s->samples + iteration_samples(s);
+}
+
+uint64_t sampler_lost(const struct sampler *s)
+{
+	return s->lost + s->scan.lost;
+}

@@ -1,0 +1,775 @@
+/*
+ * Sampling, over all CPUs of a session. The session's thread empties the rings and writes the
+ * files; a second one reads misc events at the timebase's pace; a third one, for a moment after the
+ * start, looks through /proc. They meet in two places, each with its lock: the ticks and the common
+ * file.
+ */
+#include "session/sampling.h"
+
+#include "base/mem.h"
+#include "session/internal.h"
+#include "session/pacer.h"
+#include "session/sampler.h"
+#include "session/survey.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	NS_PER_S = 1000000000,
+	DRAIN_EVERY_NS = 250000000,
+	MIN_PACE_NS = 1000000,
+	MAX_TICKS = 1 << 20, /* readings of one CPU that wait for the disk: 56 MiB */
+};
+
+/* What the pacer read for one trace since the last look; in order of time. */
+struct ticks {
+	struct reading *item; /* owned */
+	size_t nr, room;
+};
+
+/* The session's common file; two threads write it. */
+struct common {
+	pthread_mutex_t lock;
+	struct trace_writer *writer; /* owned; NULL: nothing is saved */
+	struct trace_packer *packer; /* owned; NULL: not packed */
+	struct trace_file *file;     /* owned */
+	struct err error;            /* the first; sticks */
+};
+
+struct sampling {
+	struct session *s; /* borrowed, like all below it */
+	uint32_t nr_cpus;
+	struct sampler *samplers;       /* owned */
+	struct trace_sampling *results; /* owned */
+	struct pollfd *fds;             /* owned; the session's stop, then two of each CPU */
+	struct trace_packer *packer;    /* owned; NULL: not packed */
+	struct common common;
+	uint64_t ring_bytes, max_rate, files_bytes;
+	struct err error; /* of a file of this thread; sticks */
+
+	/* CPUs that sleep: /proc/stat */
+	struct event idle_event;
+	struct collect *idle;
+	uint64_t *idle_ns; /* owned; of each CPU, at the last boundary; UINT64_MAX: not known */
+
+	/* under the pacer's lock */
+	struct pacer pacer;
+	struct ticks *ticks;     /* owned; of each CPU */
+	struct reading *scratch; /* owned; nr_parts */
+	uint64_t gate_head;      /* of the first CPU's ring, at the last tick */
+	uint64_t ticks_before, missed_before, nr_dropped;
+
+	pthread_t survey;
+	bool has_survey;
+	atomic_bool survey_stop, survey_done;
+	struct survey_result surveyed;
+
+	uint64_t started_ns, drain_due_ns, progress_due_ns;
+};
+
+static int common_init(struct common *c)
+{
+	return -pthread_mutex_init(&c->lock, NULL);
+}
+
+static void common_fini(struct common *c)
+{
+	trace_file_abandon(c->file);
+	trace_writer_free(c->writer);
+	trace_packer_free(c->packer);
+	pthread_mutex_destroy(&c->lock);
+}
+
+static void common_lock(struct common *c)
+{
+	pthread_mutex_lock(&c->lock);
+}
+
+static void common_unlock(struct common *c)
+{
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The clock's period is a time; of other timebases the first CPU's ring shows the pace. */
+static bool has_clock_pace(const struct plan *plan)
+{
+	const struct plan_event *t = plan->timebase;
+
+	return t->asked->frequency || event_is_clock(&t->event);
+}
+
+static uint64_t pace_ns(const struct plan *plan)
+{
+	const struct plan_event *t = plan->timebase;
+	uint64_t ns = MIN_PACE_NS;
+
+	if (t && t->asked->frequency)
+		ns = NS_PER_S / t->asked->frequency;
+	else if (t && event_is_clock(&t->event))
+		ns = t->asked->rate;
+	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
+}
+
+static bool add_tick(struct sampling *g, uint32_t trace, const struct reading *r)
+{
+	struct ticks *t = &g->ticks[trace];
+
+	if (t->nr == t->room) {
+		size_t room = t->room ? 2 * t->room : 256;
+		struct reading *grown =
+		    room > MAX_TICKS ? NULL : mem_resize(t->item, room * sizeof(*grown));
+
+		if (!grown) {
+			g->nr_dropped++;
+			return false;
+		}
+		t->item = grown;
+		t->room = room;
+	}
+	t->item[t->nr++] = *r;
+	return true;
+}
+
+static bool is_ahead(struct sampling *g)
+{
+	const struct pmu_ring *ring = &g->samplers[0].ring;
+	uint64_t head;
+
+	if (has_clock_pace(g->s->plan))
+		return true;
+	head = ring->base ? pmu_ring_head(ring) : g->gate_head;
+	if (head == g->gate_head)
+		return false;
+	g->gate_head = head;
+	return true;
+}
+
+static void tick_cpu(struct sampling *g, struct session_cpu *c)
+{
+	session_cpu_read_alone(c, g->scratch);
+	session_add_misc(g->s, c, g->scratch);
+	for (size_t k = 0; k < g->s->plan->nr_parts; k++)
+		if (g->scratch[k].state == READING_OK)
+			add_tick(g, c->trace, &g->scratch[k]);
+}
+
+static bool tick(void *arg)
+{
+	struct sampling *g = arg;
+
+	if (!is_ahead(g))
+		return false;
+	collect_read(g->s->collect);
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		tick_cpu(g, &g->s->cpus[t]);
+	return true;
+}
+
+void sampling_lock(struct sampling *g)
+{
+	pacer_lock(&g->pacer);
+}
+
+void sampling_unlock(struct sampling *g)
+{
+	pacer_unlock(&g->pacer);
+}
+
+static int make_memory(struct sampling *g)
+{
+	size_t nr = g->nr_cpus;
+
+	g->samplers = mem_calloc(nr, sizeof(*g->samplers));
+	g->results = mem_calloc(nr, sizeof(*g->results));
+	g->fds = mem_calloc(1 + 2 * nr, sizeof(*g->fds));
+	g->idle_ns = mem_calloc(nr, sizeof(*g->idle_ns));
+	g->ticks = mem_calloc(nr, sizeof(*g->ticks));
+	g->scratch = mem_calloc(g->s->plan->nr_parts, sizeof(*g->scratch));
+	return g->samplers && g->results && g->fds && g->idle_ns && g->ticks && g->scratch
+		   ? 0
+		   : -ENOMEM;
+}
+
+/* cpu_utilization is the busy part of all time: the rest of its base is what the CPU slept. */
+static int open_idle(struct sampling *g)
+{
+	int state;
+
+	for (size_t i = 0; i < collect_misc_group.nr_rows; i++)
+		if (strcmp(collect_misc_group.rows[i].name, "cpu_utilization") == 0)
+			g->idle_event =
+			    (struct event){&collect_misc_group, &collect_misc_group.rows[i]};
+	return collect_open(&g->s->plan->host->root, &g->idle_event, 1, &g->idle, &state);
+}
+
+static int init_cpus(struct sampling *g)
+{
+	int rc = 0;
+
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
+		g->s->traces[t].sampling = &g->results[t];
+		rc = sampler_init(&g->samplers[t], &g->s->cpus[t]);
+	}
+	return rc;
+}
+
+int sampling_new(struct session *s, struct sampling **out)
+{
+	struct sampling *g = mem_zalloc(sizeof(*g));
+	int rc;
+
+	if (!g)
+		return -ENOMEM;
+	*g = (struct sampling){.s = s, .nr_cpus = s->nr_cpus};
+	rc = common_init(&g->common);
+	if (rc == 0)
+		rc = pacer_init(&g->pacer, pace_ns(s->plan), tick, g);
+	if (rc) { /* cannot be with the mutexes of Linux */
+		mem_free(g);
+		return rc;
+	}
+	rc = make_memory(g);
+	if (rc == 0)
+		rc = init_cpus(g);
+	if (rc == 0)
+		rc = open_idle(g);
+	if (rc) {
+		sampling_free(g);
+		return rc;
+	}
+	*out = g;
+	return 0;
+}
+
+void sampling_free(struct sampling *g)
+{
+	if (!g)
+		return;
+	sampling_close_files(g);
+	for (uint32_t t = 0; g->samplers && t < g->nr_cpus; t++)
+		sampler_fini(&g->samplers[t]);
+	for (uint32_t t = 0; g->ticks && t < g->nr_cpus; t++)
+		mem_free(g->ticks[t].item);
+	collect_close(g->idle);
+	pacer_fini(&g->pacer);
+	common_fini(&g->common);
+	mem_free(g->samplers);
+	mem_free(g->results);
+	mem_free(g->fds);
+	mem_free(g->idle_ns);
+	mem_free(g->ticks);
+	mem_free(g->scratch);
+	mem_free(g);
+}
+
+int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
+{
+	int rc = 0;
+
+	g->ring_bytes = ring_bytes;
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
+		if (g->s->cpus[t].is_open)
+			rc = sampler_open(&g->samplers[t], &g->s->probe, ring_bytes);
+	if (rc)
+		sampling_close_rings(g);
+	return rc;
+}
+
+void sampling_close_rings(struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		sampler_close(&g->samplers[t]);
+}
+
+int sampling_reopen(struct sampling *g, uint32_t trace)
+{
+	sampler_close(&g->samplers[trace]);
+	return sampler_open(&g->samplers[trace], &g->s->probe, g->ring_bytes);
+}
+
+static int survey_records(const void *records, size_t len, void *arg)
+{
+	struct sampling *g = arg;
+	struct common *c = &g->common;
+	struct trace_span span = {.part = {records, NULL}, .len = {len, 0}};
+	int rc = 0;
+
+	common_lock(c);
+	if (c->file)
+		rc = trace_file_records(c->file, TRACE_RING_MADE, UINT32_MAX, &span, &c->error);
+	common_unlock(c);
+	return rc;
+}
+
+static int survey_kallsyms(const char *text, size_t len, void *arg)
+{
+	struct sampling *g = arg;
+	struct common *c = &g->common;
+	int rc = 0;
+
+	common_lock(c);
+	if (c->file) {
+		trace_writer_more(c->writer);
+		trace_writer_kallsyms(c->writer, text, len);
+		rc = trace_file_append(c->file, c->writer, &c->error);
+	}
+	common_unlock(c);
+	return rc;
+}
+
+/* Some event takes samples in the kernel. */
+static bool wants_kernel(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const struct spec_event *e = plan->events[i].asked;
+
+		if (spec_event_is_sampled(e) && (e->flags & (SPEC_OS | SPEC_USER)) != SPEC_USER)
+			return true;
+	}
+	return false;
+}
+
+static void *survey(void *arg)
+{
+	struct sampling *g = arg;
+	struct survey_config config = {.root = &g->s->plan->host->root,
+				       .wants_kernel = wants_kernel(g->s->plan),
+				       .records = survey_records,
+				       .kallsyms = survey_kallsyms,
+				       .arg = g,
+				       .stop = &g->survey_stop};
+	int rc = survey_run(&config, &g->surveyed);
+
+	if (rc && !g->surveyed.note[0])
+		snprintf(g->surveyed.note, sizeof(g->surveyed.note),
+			 "tasks and symbols of before the start are missing: %s", strerror(-rc));
+	atomic_store(&g->survey_done, true);
+	return NULL;
+}
+
+/* Waits for it, and tells what it has to say. */
+static void end_survey(struct sampling *g)
+{
+	if (!g->has_survey)
+		return;
+	pthread_join(g->survey, NULL);
+	g->has_survey = false;
+	if (g->surveyed.note[0])
+		session_note(g->s, 0, "%s", g->surveyed.note);
+}
+
+static int open_common(struct sampling *g, struct err *e)
+{
+	struct session *s = g->s;
+	struct common *c = &g->common;
+	struct trace_head head;
+	struct clock_triple now;
+	int rc;
+
+	session_make_head(s, TRACE_COMMON, TRACE_COMMON, UINT32_MAX, &head);
+	rc = session_writer_new(s, &c->writer, e);
+	rc = rc ? rc : trace_writer_begin(c->writer, &head);
+	if (rc)
+		return err_set(e, rc, "the common file cannot be made: %s", strerror(-rc));
+	clock_triple_now(&now);
+	trace_writer_clocks(c->writer, &now);
+	return session_output_create(s->output, c->writer, TRACE_COMMON, TRACE_COMMON, c->packer,
+				     &c->file, e);
+}
+
+int sampling_open_files(struct sampling *g, struct err *e)
+{
+	int level = spec_zstd_level(g->s->plan->spec);
+
+	if (!g->s->writer)
+		return 0;
+	if (level) {
+		g->packer = trace_packer_new(level);
+		g->common.packer = trace_packer_new(level);
+		if (!g->packer || !g->common.packer)
+			return err_set(e, -ENOMEM, "no memory to compress with");
+	}
+	return open_common(g, e);
+}
+
+/* The end of the common file; its totals are those of the whole session. */
+static int finish_common(struct sampling *g, struct err *e)
+{
+	struct common *c = &g->common;
+	struct trace_totals totals = {.start_ns = g->started_ns, .end_ns = clock_monotonic_ns()};
+	struct trace_file *file = c->file;
+
+	c->file = NULL;
+	trace_writer_more(c->writer);
+	if (g->surveyed.note[0])
+		trace_writer_note(c->writer, &(struct trace_note){.time_ns = totals.end_ns,
+								  .text = g->surveyed.note});
+	return trace_file_finish(file, c->writer, &totals, e);
+}
+
+/* Ends what runs beside this thread. */
+static void end_threads(struct sampling *g)
+{
+	pacer_stop(&g->pacer);
+	end_survey(g);
+}
+
+int sampling_finish(struct sampling *g, struct err *e)
+{
+	end_threads(g);
+	return g->common.file ? finish_common(g, e) : 0;
+}
+
+void sampling_close_files(struct sampling *g)
+{
+	atomic_store(&g->survey_stop, true);
+	end_threads(g);
+	trace_file_abandon(g->common.file);
+	g->common.file = NULL;
+	trace_packer_free(g->packer);
+	g->packer = NULL;
+}
+
+void sampling_enable(const struct sampling *g, uint32_t trace)
+{
+	sampler_enable(&g->samplers[trace]);
+}
+
+/* When the CPU's samplers were read, which ends the iteration for it. */
+static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
+{
+	const struct sampler *m = &g->samplers[trace];
+	uint64_t latest_ns = 0;
+
+	for (uint32_t i = 0; i < m->scan.nr_events; i++) {
+		uint64_t ns = m->cpu->end[m->events[i].part].time_ns;
+
+		latest_ns = ns > latest_ns ? ns : latest_ns;
+	}
+	return latest_ns ? latest_ns : clock_monotonic_ns();
+}
+
+/* What each CPU slept since the last boundary. */
+static void read_idle(struct sampling *g)
+{
+	collect_read(g->idle);
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		uint64_t before_ns = g->idle_ns[t], hz = g->s->plan->host->user_hz;
+		struct reading r = {0};
+
+		collect_get(g->idle, 0, g->s->cpus[t].cpu, &r);
+		g->idle_ns[t] = r.state == READING_OK && r.base >= r.raw && hz
+				    ? (r.base - r.raw) * (NS_PER_S / hz)
+				    : UINT64_MAX;
+		g->results[t].idle_ns = before_ns <= g->idle_ns[t] && g->idle_ns[t] != UINT64_MAX
+					    ? g->idle_ns[t] - before_ns
+					    : UINT64_MAX;
+	}
+}
+
+/* There is something to read at the timebase's pace. */
+static bool has_ticks(const struct session *s)
+{
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		if (s->plan->events[i].set == PLAN_ALONE && s->events[i].nr_cpus)
+			return true;
+	return s->nr_misc > 0;
+}
+
+int sampling_start(struct sampling *g, struct err *e)
+{
+	int rc = 0;
+
+	g->started_ns = clock_monotonic_ns();
+	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
+	g->progress_due_ns = g->started_ns + NS_PER_S;
+	g->max_rate = host_max_sample_rate(g->s->plan->host);
+	read_idle(g);
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
+		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
+	if (rc == 0 && g->common.file)
+		g->has_survey = pacer_thread(&g->survey, survey, g) == 0;
+	if (g->common.file && !g->has_survey)
+		session_note(g->s, 0,
+			     "no thread: tasks and symbols of before the start are missing");
+	if (rc == 0 && g->s->plan->timebase && has_ticks(g->s))
+		rc = pacer_start(&g->pacer);
+	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
+}
+
+static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t, struct trace_file **out,
+			struct err *e)
+{
+	struct session *s = g->s;
+	struct trace_writer *w = s->writer;
+	struct clock_triple now;
+	struct trace_head head;
+	int rc;
+
+	session_make_head(s, iteration, t, s->cpus[t].cpu, &head);
+	rc = trace_writer_begin(w, &head);
+	if (rc)
+		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+	clock_triple_now(&now);
+	trace_writer_ids(w, g->samplers[t].ids, g->samplers[t].nr_ids);
+	trace_writer_clocks(w, &now);
+	session_add_readings(s, w, TRACE_START, s->cpus[t].start);
+	return session_output_create(s->output, w, iteration, t, g->packer, out, e);
+}
+
+int sampling_begin(struct sampling *g, uint32_t iteration, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
+		struct trace_file *file = NULL;
+
+		if (g->s->writer)
+			rc = create_trace(g, iteration, t, &file, e);
+		if (rc == 0)
+			rc = sampler_begin(&g->samplers[t], file, e);
+	}
+	return rc;
+}
+
+const struct err *sampling_failed(const struct sampling *g)
+{
+	return g->error.code ? &g->error : NULL;
+}
+
+/* Ticks up to a time; later ones stay. */
+static void gather_ticks(struct sampling *g, uint32_t t, uint64_t until_ns)
+{
+	struct ticks *k = &g->ticks[t];
+	size_t nr = 0;
+
+	while (nr < k->nr && k->item[nr].time_ns <= until_ns)
+		nr++;
+	if (!nr)
+		return;
+	if (g->s->writer)
+		trace_writer_readings(g->s->writer, TRACE_TICK, k->item, nr);
+	memmove(k->item, k->item + nr, (k->nr - nr) * sizeof(*k->item));
+	k->nr -= nr;
+}
+
+static int drain_ticks(struct sampling *g, uint32_t t)
+{
+	struct trace_file *file = g->samplers[t].file;
+
+	if (!file)
+		return 0;
+	trace_writer_more(g->s->writer);
+	sampling_lock(g);
+	gather_ticks(g, t, UINT64_MAX);
+	sampling_unlock(g);
+	return trace_file_append(file, g->s->writer, &g->error);
+}
+
+static void drain_side_band(struct sampling *g, uint32_t t)
+{
+	common_lock(&g->common);
+	if (sampler_drain_side_band(&g->samplers[t], g->common.file, &g->common.error) &&
+	    !g->error.code)
+		g->error = g->common.error;
+	common_unlock(&g->common);
+}
+
+/* Errors stick in g->error. */
+static void drain_cpu(struct sampling *g, uint32_t t)
+{
+	drain_side_band(g, t);
+	if (!g->error.code)
+		(void)sampler_drain(&g->samplers[t], &g->error);
+}
+
+static void drain_all(struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
+		drain_cpu(g, t);
+		if (!g->error.code)
+			(void)drain_ticks(g, t);
+	}
+}
+
+/* A descriptor below 0 is passed over by poll. */
+static void set_fds(struct sampling *g)
+{
+	g->fds[0] = (struct pollfd){.fd = g->s->stop_fd, .events = POLLIN};
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		const struct sampler *m = &g->samplers[t];
+		bool is_there = m->cpu->is_open && !m->is_hung_up;
+
+		g->fds[1 + 2 * t] = (struct pollfd){
+		    .fd = is_there && m->ring.base ? m->ring.fd : -1, .events = POLLIN};
+		g->fds[2 + 2 * t] =
+		    (struct pollfd){.fd = is_there ? m->side_band_fd : -1, .events = POLLIN};
+	}
+}
+
+/* A CPU that goes offline hangs up, and would wake us for ever. */
+static void drain_woken(struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
+		short revents = g->fds[1 + 2 * t].revents | g->fds[2 + 2 * t].revents;
+
+		g->samplers[t].is_hung_up |= (revents & ~POLLIN) != 0;
+		if (revents)
+			drain_cpu(g, t);
+	}
+}
+
+static void tell_progress(struct sampling *g, uint64_t now_ns)
+{
+	const struct spec *spec = g->s->plan->spec;
+	uint64_t whole_ns = spec->duration_ns * spec->num_iterations;
+	struct session_progress p = {.bytes_written = g->files_bytes,
+				     .elapsed_ns = now_ns - g->started_ns};
+
+	g->progress_due_ns = now_ns + NS_PER_S;
+	if (!g->s->config.on_progress)
+		return;
+	p.left_ns = whole_ns > p.elapsed_ns ? whole_ns - p.elapsed_ns : 0;
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		p.samples += sampler_samples(&g->samplers[t]);
+		p.lost += sampler_lost(&g->samplers[t]);
+		if (g->samplers[t].file)
+			p.bytes_written += trace_file_bytes(g->samplers[t].file);
+	}
+	g->s->config.on_progress(&p, g->s->config.arg);
+}
+
+void sampling_wait(struct sampling *g, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t until_ns = deadline_ns < g->drain_due_ns ? deadline_ns : g->drain_due_ns;
+	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+				.tv_nsec = (long)(left_ns % NS_PER_S)};
+
+	set_fds(g);
+	if (ppoll(g->fds, 1 + 2 * (nfds_t)g->nr_cpus, &left, NULL) > 0)
+		drain_woken(g);
+	now_ns = clock_monotonic_ns();
+	if (now_ns >= g->drain_due_ns) {
+		drain_all(g);
+		g->drain_due_ns = now_ns + DRAIN_EVERY_NS;
+	}
+	if (now_ns >= g->progress_due_ns)
+		tell_progress(g, now_ns);
+}
+
+static void sum_up(struct sampling *g, uint32_t t)
+{
+	const struct sampler *m = &g->samplers[t];
+	struct trace_sampling *r = &g->results[t];
+
+	r->ring_bytes = m->ring.base ? g->ring_bytes : 0;
+	r->max_rate_start = g->max_rate;
+	r->lost = m->scan.lost;
+	r->ticks = g->pacer.ticks - g->ticks_before;
+	r->ticks_missed = g->pacer.missed - g->missed_before;
+	r->item = m->sampled;
+	r->nr = m->scan.nr_events;
+}
+
+static uint64_t throttled(const struct trace_sampling *r)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < r->nr; i++)
+		nr += r->item[i].throttled;
+	return nr;
+}
+
+/* Ends the file, whatever happens. */
+static int finish_trace(struct sampling *g, const struct session_iteration *it, uint32_t t,
+			struct err *e)
+{
+	struct session *s = g->s;
+	struct trace_file *file = g->samplers[t].file;
+	const struct trace_sampling *r = &g->results[t];
+	struct trace_totals totals = {.start_ns = it->start_ns,
+				      .end_ns = it->end_ns,
+				      .is_cut = it->is_cut,
+				      .lost = r->lost,
+				      .throttled = throttled(r)};
+
+	if (!file)
+		return 0;
+	g->samplers[t].file = NULL;
+	g->files_bytes += trace_file_bytes(file);
+	trace_writer_clocks(s->writer, &it->clocks);
+	session_add_readings(s, s->writer, TRACE_END, it->traces[t].end);
+	trace_writer_sampling(s->writer, r);
+	session_add_notes(s, s->writer, t);
+	return trace_file_finish(file, s->writer, &totals, e);
+}
+
+static int record_cpu(struct sampling *g, const struct session_iteration *it, uint32_t t,
+		      struct err *e)
+{
+	uint64_t until_ns = cut_ns(g, t);
+	struct err ignored = {0};
+	int rc = sampler_cut(&g->samplers[t], until_ns, true, e), finished;
+
+	sampling_lock(g);
+	if (g->s->writer)
+		trace_writer_more(g->s->writer);
+	gather_ticks(g, t, until_ns);
+	sum_up(g, t);
+	sampling_unlock(g);
+	finished = finish_trace(g, it, t, rc ? &ignored : e);
+	return rc ? rc : finished;
+}
+
+static void note_losses(struct sampling *g)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		lost += g->samplers[t].side_band_lost;
+	if (lost)
+		session_note(g->s, 0,
+			     "%llu records of tasks and mappings were lost: some samples will have "
+			     "no name",
+			     (unsigned long long)lost);
+	if (g->nr_dropped)
+		session_note(g->s, 0, "%llu readings between two samples found no memory",
+			     (unsigned long long)g->nr_dropped);
+	g->nr_dropped = 0;
+}
+
+int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)
+{
+	uint64_t max_rate = host_max_sample_rate(g->s->plan->host);
+	int rc = g->error.code ? g->error.code : 0;
+
+	if (rc)
+		*e = g->error;
+	if (atomic_load(&g->survey_done))
+		end_survey(g);
+	read_idle(g);
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		drain_side_band(g, t);
+	note_losses(g);
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		struct err further = {0};
+		int one;
+
+		g->results[t].max_rate_end = max_rate;
+		one = record_cpu(g, it, t, rc ? &further : e);
+		rc = rc ? rc : one;
+	}
+	g->max_rate = max_rate;
+	sampling_lock(g);
+	g->ticks_before = g->pacer.ticks;
+	g->missed_before = g->pacer.missed;
+	sampling_unlock(g);
+	return rc;
+}

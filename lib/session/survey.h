@@ -1,0 +1,53 @@
+/*
+ * What was there before the session: tasks, what they have mapped for execution, the symbols of the
+ * kernel. Read from /proc while samples are taken already; what changes meanwhile is told by the
+ * side-band, whose records have later times. It costs CPU of its own, so it makes few system calls.
+ *
+ * Threads: survey_run may run on one of its own; the callbacks are called there.
+ */
+#ifndef SESSION_SURVEY_H
+#define SESSION_SURVEY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct root;
+
+enum {
+	SURVEY_PIECE_BYTES = 1 << 20, /* given to a callback at once, at most */
+	SURVEY_MAX_TASKS = 1000000,   /* processes and threads */
+	SURVEY_MAX_MAPPINGS = 65536,  /* of a process, executable */
+};
+
+struct survey_config {
+	const struct root *root; /* of /proc */
+	bool wants_kernel;       /* kallsyms too: some event samples the kernel */
+	uint32_t max_tasks;      /* 0: SURVEY_MAX_TASKS */
+	/* Whole records as the side-band has them (FORK, COMM, MMAP2; each ends with TID and TIME):
+	 * copied or written before it returns. Non-zero ends the survey. */
+	int (*records)(const void *records, size_t len, void *arg);
+	/* Whole lines. Non-zero ends the survey. */
+	int (*kallsyms)(const char *text, size_t len, void *arg);
+	void *arg;
+	const atomic_bool *stop; /* NULL, or looked at between processes and between reads */
+};
+
+struct survey_result {
+	uint64_t nr_processes, nr_threads; /* threads: with the first of each process */
+	uint64_t nr_mappings;
+	uint64_t nr_build_ids; /* files whose build-id was read */
+	uint64_t nr_denied;    /* processes of which all or the mappings may not be read */
+	bool has_kallsyms;     /* all of it was given; else what was given is its beginning */
+	char note[160];        /* what is missing and why, in words; "" */
+};
+
+/*
+ * One survey. A process that goes away is passed over; what cannot be read is left out, and the
+ * note says so; one that is stopped gives what it has. 0; -errno if /proc cannot be read or without
+ * memory; or what a callback returned.
+ */
+int survey_run(const struct survey_config *c, struct survey_result *out);
+
+#endif

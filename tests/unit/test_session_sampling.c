@@ -1,0 +1,401 @@
+/*
+ * A whole session that samples, on the rings of fake_pmu.h: what is in which file, what is counted,
+ * what is refused, and what becomes of it when something goes wrong.
+ */
+#include "test_session.h"
+
+#include "trace/record.h"
+
+enum { NR_CPUS = 2, PER_READ = 3 };
+
+#define SAMPLED(group, name, more)                                                                 \
+	"{\"group_name\":\"" group "\",\"event_name\":\"" name "\"," more "},"
+#define CLOCK    SAMPLED("software", "cpu_clock", "\"rate\":1000000")
+#define TIMEBASE SAMPLED("software", "cpu_clock", "\"rate\":1000000,\"flags\":[\"timebase\"]")
+#define FAULTS   SAMPLED("software", "page_faults", "\"rate\":500,\"flags\":[\"pc\"]")
+#define SWITCHES EV("software", "context_switches")
+
+static struct rig rig;
+static struct tape tape;
+
+static void begin(const char *keys, const char *events, uint64_t nr_iterations)
+{
+	rig_init(&rig, NR_CPUS, keys, events);
+	rig_with_files(&rig);
+	rig.spec.num_iterations = nr_iterations;
+	tape = (struct tape){.nr_events = 0};
+	fake.samples_per_read = PER_READ;
+}
+
+/* What one file holds. */
+struct content {
+	uint64_t nr_samples, nr_made, nr_side_band, nr_kallsyms, nr_ids, nr_ticks, nr_sampling;
+	uint64_t first_ns, last_ns; /* of samples */
+	uint64_t start_ns, end_ns;  /* readings of event 0 */
+	uint64_t said_samples;      /* by the sampling frame */
+	struct trace_id ids[8];
+	bool is_whole;
+};
+
+static void take_records(struct content *c, const struct trace_frame *f,
+			 const struct trace_layout *layout)
+{
+	const uint8_t *p;
+	enum trace_ring ring;
+	uint32_t cpu;
+	size_t len;
+
+	assert_int_equal(trace_decode_records(f, &ring, &cpu, &p, &len), 0);
+	while (len) {
+		struct trace_record r;
+
+		if (layout->sample_type)
+			assert_int_equal(trace_record_decode(layout, p, len, &r), 0);
+		else
+			r = (struct trace_record){.len = trace_record_size(p, len, &r.kind)};
+		c->nr_samples += ring == TRACE_RING_SAMPLES && r.kind == TRACE_RECORD_SAMPLE;
+		c->nr_side_band += ring == TRACE_RING_SIDE_BAND;
+		c->nr_made += ring == TRACE_RING_MADE;
+		if (ring == TRACE_RING_SAMPLES && !c->first_ns)
+			c->first_ns = r.time_ns;
+		if (ring == TRACE_RING_SAMPLES)
+			c->last_ns = r.time_ns;
+		p += r.len;
+		len -= r.len;
+	}
+}
+
+static void take_readings(struct content *c, const struct trace_frame *f)
+{
+	enum trace_boundary boundary;
+	struct reading r;
+	size_t nr;
+
+	assert_int_equal(trace_decode_readings(f, &boundary, &nr), 0);
+	for (size_t i = 0; i < nr; i++) {
+		trace_decode_reading(f, i, &r);
+		if (boundary == TRACE_TICK)
+			c->nr_ticks++;
+		else if (r.event == 0)
+			*(boundary == TRACE_START ? &c->start_ns : &c->end_ns) = r.time_ns;
+	}
+}
+
+static void take_frame(struct content *c, const struct trace_frame *f,
+		       const struct trace_layout *layout)
+{
+	struct trace_sampling s;
+	struct trace_ids ids;
+
+	if (f->kind == TRACE_FRAME_RECORDS) {
+		take_records(c, f, layout);
+	} else if (f->kind == TRACE_FRAME_READINGS) {
+		take_readings(c, f);
+	} else if (f->kind == TRACE_FRAME_IDS) {
+		assert_int_equal(trace_decode_ids(f, &ids), 0);
+		c->nr_ids = ids.nr;
+		for (size_t i = 0; i < ids.nr && i < 8; i++)
+			c->ids[i] = ids.item[i];
+		trace_ids_fini(&ids);
+	} else if (f->kind == TRACE_FRAME_SAMPLING) {
+		assert_int_equal(trace_decode_sampling(f, &s), 0);
+		c->nr_sampling++;
+		for (size_t i = 0; i < s.nr; i++)
+			c->said_samples += s.item[i].samples;
+		trace_sampling_fini(&s);
+	}
+	c->nr_kallsyms += f->kind == TRACE_FRAME_KALLSYMS;
+}
+
+/* sample_type of the events whose samples are in it; 0: they differ, and are only counted. */
+static struct content load(const char *name, uint64_t sample_type)
+{
+	struct trace_layout layout = {.sample_type = sample_type, .has_sample_id = true};
+	struct content c = {0};
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct err e = {0};
+	char path[512];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%s", rig.folder.dir, name);
+	if (trace_reader_open(AT_FDCWD, path, &r, &e))
+		fail_msg("%s", e.msg);
+	while ((rc = trace_reader_next(r, &f, &e)) == 1)
+		take_frame(&c, &f, &layout);
+	if (rc)
+		fail_msg("%s", e.msg);
+	c.is_whole = trace_reader_is_whole(r);
+	trace_reader_close(r);
+	return c;
+}
+
+enum { TID_TIME = PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
+
+/* The fake kernel takes samples right after each reading: they are of the next iteration, and those
+ * of the end are of none. The start reads once, and so does each boundary. */
+static void test_iterations(void **state)
+{
+	(void)state;
+	begin("", CLOCK, 3);
+	assert_run(&tape, &rig);
+	assert_files(&rig, NR_CPUS * 3 + 1, 3);
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned cpu = 0; cpu < NR_CPUS; cpu++) {
+			struct content c;
+			char name[64];
+
+			snprintf(name, sizeof(name), "t.%u.%u.cpuperf", i, cpu);
+			c = load(name, TID_TIME);
+			assert_int_equal(c.nr_samples, PER_READ);
+			assert_int_equal(c.said_samples, PER_READ);
+			assert_int_equal(c.nr_sampling, 1);
+			assert_int_equal(c.nr_ids, 1);
+			assert_true(c.first_ns > c.start_ns && c.last_ns <= c.end_ns);
+			assert_int_equal(tape.samples[i][cpu], PER_READ);
+			assert_int_equal(tape.weight[i][cpu], PER_READ * 1000000);
+		}
+	rig_fini(&rig);
+}
+
+static void test_common_file(void **state)
+{
+	struct content c;
+
+	(void)state;
+	begin("", CLOCK, 1);
+	assert_run(&tape, &rig);
+	c = load("t.common.cpuperf", TID_TIME);
+	assert_true(c.is_whole);
+	assert_true(c.nr_made >= 3); /* this process: FORK, COMM, its mappings */
+	assert_int_equal(c.nr_samples, 0);
+	rig_fini(&rig);
+}
+
+/* The ids lead from a record to its event: leader first, then what is in its samples. */
+static void test_ids(void **state)
+{
+	struct content c;
+
+	(void)state;
+	begin("", SWITCHES FAULTS TIMEBASE, 1);
+	assert_run(&tape, &rig);
+	c = load("t.0.0.cpuperf", 0);
+	assert_int_equal(c.nr_ids, 3);
+	assert_int_equal(c.ids[0].event, 2);
+	assert_int_equal(c.ids[1].event, 0);
+	assert_int_equal(c.ids[2].event, 1);
+	assert_int_equal(c.ids[0].group, c.ids[1].group);
+	assert_int_not_equal(c.ids[0].group, c.ids[2].group);
+	rig_fini(&rig);
+}
+
+/* Two events in one ring, each sample by its id. */
+static void test_two_events(void **state)
+{
+	(void)state;
+	begin("", CLOCK FAULTS, 1);
+	assert_run(&tape, &rig);
+	assert_int_equal(tape.samples[0][0], 2 * PER_READ);
+	assert_int_equal(tape.weight[0][1], PER_READ * (1000000 + 500));
+	rig_fini(&rig);
+}
+
+static void test_no_files(void **state)
+{
+	(void)state;
+	begin("", CLOCK, 2);
+	rig.spec.output_path_prefix = rig.spec.session_result_spec_path = "";
+	assert_run(&tape, &rig);
+	assert_files(&rig, 0, 0);
+	assert_int_equal(tape.samples[1][1], PER_READ);
+	rig_fini(&rig);
+}
+
+static void test_compressed(void **state)
+{
+	(void)state;
+	begin("\"compression\":\"zstd:3\",", CLOCK, 1);
+	assert_run(&tape, &rig);
+	assert_int_equal(load("t.0.1.cpuperf", TID_TIME).nr_samples, PER_READ);
+	rig_fini(&rig);
+}
+
+/* Rings that the limit does not allow become smaller, aloud; or --strict refuses. */
+static void test_ring_limit(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	begin("\"buffer_size_in_mb\":3,", CLOCK, 1);
+	fake.max_ring_bytes = 1 << 18;
+	assert_run(&tape, &rig);
+	assert_note(&tape, 0, "buffers of 256 KiB per CPU, not 4096: *RLIMIT_MEMLOCK*");
+	rig_fini(&rig);
+
+	begin("\"buffer_size_in_mb\":3,", CLOCK, 1);
+	tape.is_strict = true;
+	fake.max_ring_bytes = 1 << 18;
+	assert_int_equal(tape_open(&tape, &rig, &e), -EPERM);
+	assert_non_null(strstr(e.msg, "256 KiB per CPU, not 4096"));
+	assert_true(e.hint[0]);
+	rig_fini(&rig);
+
+	e = (struct err){0};
+	begin("", CLOCK, 1);
+	fake.max_ring_bytes = 4096;
+	assert_int_equal(tape_open(&tape, &rig, &e), -EPERM);
+	assert_non_null(strstr(e.msg, "not even of 64 KiB"));
+	rig_fini(&rig);
+
+	begin("\"buffer_size_in_mb\":3,", CLOCK, 1);
+	assert_run(&tape, &rig);
+	assert_note(&tape, 0, "buffers of 4 MiB per CPU: 3 rounded up*");
+	rig_fini(&rig);
+}
+
+/* What finds no room is counted, by the ring and by the event. */
+static void test_lost(void **state)
+{
+	enum { MANY = 3000 }; /* of 24 bytes, in 64 KiB */
+	uint64_t all;
+
+	(void)state;
+	begin("", CLOCK, 2);
+	fake.max_ring_bytes = 64 << 10;
+	fake.samples_per_read = MANY;
+	assert_run(&tape, &rig);
+	all = tape.samples[0][0] + tape.lost[0][0];
+	assert_true(tape.samples[0][0] > MANY / 2 && tape.samples[0][0] < MANY);
+	/* the last ones are told with the next record that finds room */
+	assert_true(all + tape.lost[1][0] >= MANY);
+	assert_true(tape.lost[1][0] > 0);
+	rig_fini(&rig);
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		const char *events;
+		unsigned capacity;
+		int refusal; /* of cpu_clock */
+		const char *message;
+	} cases[] = {
+	    {TIMEBASE SWITCHES, 4, -ENOENT, "cannot be the timebase here"},
+	    {TIMEBASE HARDWARE_6, 4, 0, "4 of the events without a rate do"},
+	    {TIMEBASE SWITCHES HARDWARE_6, 2, 0, "3 of the events without a rate do"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e = {0};
+
+		begin("", cases[i].events, 1);
+		fake.capacity = cases[i].capacity;
+		fake.refusal[PERF_TYPE_SOFTWARE][PERF_COUNT_SW_CPU_CLOCK] = cases[i].refusal;
+		assert_int_equal(tape_open(&tape, &rig, &e), -ENOTSUP);
+		if (!strstr(e.msg, cases[i].message))
+			fail_msg("\"%s\" lacks \"%s\"", e.msg, cases[i].message);
+		assert_int_equal(e.line, 1);
+		assert_true(e.hint[0]);
+		rig_fini(&rig);
+	}
+}
+
+/* An older kernel: no build-ids, no FORMAT_LOST. */
+static void test_older_kernels(void **state)
+{
+	(void)state;
+	for (int refusals = 0; refusals < 3; refusals++) {
+		begin("", CLOCK, 1);
+		fake.no_format_lost = true;
+		fake.side_band_refusals = refusals;
+		assert_run(&tape, &rig);
+		assert_int_equal(tape.samples[0][0], PER_READ);
+		rig_fini(&rig);
+	}
+}
+
+static int hotplug(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0)
+		fake_set_offline(1);
+	else if (iteration == 2)
+		fake_set_online(1);
+	return 0;
+}
+
+/* What the CPU had sampled before it went is there; when it is back there are new rings. */
+static void test_hotplug(void **state)
+{
+	(void)state;
+	begin("", CLOCK, 5);
+	tape.each = hotplug;
+	assert_run(&tape, &rig);
+	assert_int_equal(tape.samples[0][1], PER_READ);
+	assert_int_equal(tape.samples[1][1], PER_READ); /* kept from the boundary before */
+	assert_int_equal(tape.samples[2][1], 0);
+	assert_int_equal(tape.samples[4][1], PER_READ);
+	assert_int_equal(tape.samples[2][0], PER_READ);
+	assert_note(&tape, 0, "CPU 1 went offline in iteration 1*");
+	assert_note(&tape, 1, "CPU 1 is online: counted from iteration *");
+	assert_files(&rig, NR_CPUS * 5 + 1, 5);
+	rig_fini(&rig);
+}
+
+/* Misc events are read between the boundaries, at the timebase's pace, into the trace of their CPU;
+ * what is of the machine into the first. */
+static void test_ticks(void **state)
+{
+	struct content first, second;
+
+	(void)state;
+	begin("", TIMEBASE MISC, 1);
+	rig.spec.duration_ns = 50000000;
+	assert_run(&tape, &rig);
+	first = load("t.0.0.cpuperf", TID_TIME);
+	second = load("t.0.1.cpuperf", TID_TIME);
+	assert_true(second.nr_ticks > 0);
+	assert_int_equal(first.nr_ticks, 2 * second.nr_ticks);
+	rig_fini(&rig);
+}
+
+static ssize_t full_writev(int fd, const struct iovec *v, int nr)
+{
+	(void)fd;
+	(void)v;
+	(void)nr;
+	return -ENOSPC;
+}
+
+/* A full disk ends the session with the error; what was measured is still given. */
+static void test_full_disk(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct err e = {0};
+
+	(void)state;
+	begin("", CLOCK, 3);
+	ops.writev = full_writev;
+	sys_set_ops(&ops);
+	assert_int_equal(tape_run(&tape, &rig, &e), -ENOSPC);
+	sys_set_ops(NULL);
+	assert_non_null(strstr(e.source, "t.common.cpuperf")); /* the first that is written */
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_iterations), cmocka_unit_test(test_common_file),
+	    cmocka_unit_test(test_ids),        cmocka_unit_test(test_two_events),
+	    cmocka_unit_test(test_no_files),   cmocka_unit_test(test_compressed),
+	    cmocka_unit_test(test_ring_limit), cmocka_unit_test(test_lost),
+	    cmocka_unit_test(test_refusals),   cmocka_unit_test(test_older_kernels),
+	    cmocka_unit_test(test_hotplug),    cmocka_unit_test(test_ticks),
+	    cmocka_unit_test(test_full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
