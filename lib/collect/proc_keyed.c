@@ -1,88 +1,53 @@
 /*
- * Files of named numbers: one parser, a table of the names that are wanted from each.
+ * Files of named numbers: a table of the names that are wanted from each, and what is made of them.
  */
 #include "collect/proc_keyed.h"
 
-#include "base/str.h"
+#include "collect/keyed.h"
 
-#include <errno.h>
-#include <string.h>
+enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE, DIRTY, SWAP_TOTAL, SWAP_FREE };
 
-enum { MAX_KEYS = 8 };
+#define BIT(i) (1u << (i))
 
-struct keyed {
-	uint64_t value[MAX_KEYS];
-	uint32_t seen; /* bit i: value[i] was in the text */
+/* A field is one value less others: kernel and event agree on it by name. */
+static const struct {
+	uint32_t of, less;
+} meminfo_fields[] = {
+    [PROC_MEMINFO_USED] = {TOTAL, BIT(FREE) | BIT(BUFFERS) | BIT(CACHED)},
+    [PROC_MEMINFO_AVAILABLE] = {AVAILABLE, 0},
+    [PROC_MEMINFO_TOTAL] = {TOTAL, 0},
+    [PROC_MEMINFO_FREE] = {FREE, 0},
+    [PROC_MEMINFO_BUFFERS] = {BUFFERS, 0},
+    [PROC_MEMINFO_CACHED] = {CACHED, 0},
+    [PROC_MEMINFO_DIRTY] = {DIRTY, 0},
+    [PROC_MEMINFO_SWAP_USED] = {SWAP_TOTAL, BIT(SWAP_FREE)},
 };
-
-/* "MemTotal:       24635236 kB" or "pgfault 1234": the number behind name and separators. */
-static int parse_line(const char *p, const char *end, const char *const *names, struct keyed *out)
-{
-	size_t len = 0;
-
-	while (p + len != end && p[len] != ':' && p[len] != ' ')
-		len++;
-	for (unsigned i = 0; names[i]; i++) {
-		if (strlen(names[i]) != len || memcmp(names[i], p, len) != 0)
-			continue;
-		p += len;
-		while (p != end && (*p == ':' || *p == ' '))
-			p++;
-		out->seen |= 1u << i;
-		return str_scan_u64(&p, end, &out->value[i]);
-	}
-	return 0;
-}
-
-static int parse_keyed(const char *text, size_t len, const char *const *names, struct keyed *out)
-{
-	const char *end = text + len, *line, *stop;
-	int rc = 0;
-
-	while (rc == 0 && (line = str_next_line(&text, end, &stop)))
-		rc = parse_line(line, stop, names, out);
-	return rc;
-}
-
-static bool has(const struct keyed *k, uint32_t bits)
-{
-	return (k->seen & bits) == bits;
-}
-
-enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE };
 
 static int meminfo_parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 {
-	static const char *const names[] = {"MemTotal", "MemFree",      "Buffers",
-					    "Cached",   "MemAvailable", NULL};
+	static const char *const names[] = {"MemTotal",  "MemFree",      "Buffers",
+					    "Cached",    "MemAvailable", "Dirty",
+					    "SwapTotal", "SwapFree",     NULL};
 
 	(void)nr_cpus;
-	return parse_keyed(text, len, names, state);
+	return keyed_parse(text, len, names, state);
 }
 
-/* As the event's description says; the file is in KiB whatever its "kB" says. */
-static bool meminfo_used(const struct keyed *k, uint64_t *kib)
-{
-	uint64_t left = k->value[TOTAL];
-
-	if (!has(k, 1u << TOTAL | 1u << FREE | 1u << BUFFERS | 1u << CACHED))
-		return false;
-	for (int i = FREE; i <= CACHED; i++)
-		if (__builtin_sub_overflow(left, k->value[i], &left))
-			return false;
-	*kib = left;
-	return true;
-}
-
+/* The file is in KiB whatever its "kB" says. */
 static bool meminfo_get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct keyed *k = state;
-	uint64_t kib = k->value[AVAILABLE];
-	bool ok = field == PROC_MEMINFO_USED ? meminfo_used(k, &kib) : has(k, 1u << AVAILABLE);
+	uint32_t of = meminfo_fields[field].of, less = meminfo_fields[field].less;
+	uint64_t kib = k->value[of];
 
 	(void)cpu;
+	if (!keyed_has(k, BIT(of) | less))
+		return false;
+	for (unsigned i = 0; i < KEYED_MAX; i++)
+		if (less & BIT(i) && __builtin_sub_overflow(kib, k->value[i], &kib))
+			return false;
 	*out = (struct collect_value){.raw = kib * 1024};
-	return ok && kib <= UINT64_MAX / 1024;
+	return kib <= UINT64_MAX / 1024;
 }
 
 const struct collect_source proc_meminfo_source = {
@@ -94,20 +59,23 @@ const struct collect_source proc_meminfo_source = {
 
 static int vmstat_parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 {
-	static const char *const names[] = {"pgfault", NULL};
+	static const char *const names[] = {
+	    [PROC_VMSTAT_PGFAULT] = "pgfault", [PROC_VMSTAT_PGMAJFAULT] = "pgmajfault",
+	    [PROC_VMSTAT_PGPGIN] = "pgpgin",   [PROC_VMSTAT_PGPGOUT] = "pgpgout",
+	    [PROC_VMSTAT_PSWPIN] = "pswpin",   [PROC_VMSTAT_PSWPOUT] = "pswpout",
+	    [PROC_VMSTAT_PSWPOUT + 1] = NULL};
 
 	(void)nr_cpus;
-	return parse_keyed(text, len, names, state);
+	return keyed_parse(text, len, names, state);
 }
 
 static bool vmstat_get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct keyed *k = state;
 
-	(void)field;
 	(void)cpu;
-	*out = (struct collect_value){.raw = k->value[0]};
-	return has(k, 1u);
+	*out = (struct collect_value){.raw = k->value[field]};
+	return keyed_has(k, BIT(field));
 }
 
 const struct collect_source proc_vmstat_source = {

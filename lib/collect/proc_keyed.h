@@ -5,8 +5,27 @@
 
 #include "collect/source.h"
 
-enum proc_meminfo_field { PROC_MEMINFO_USED, PROC_MEMINFO_AVAILABLE };
-enum proc_vmstat_field { PROC_VMSTAT_PGFAULT };
+/* In bytes, instantaneous. */
+enum proc_meminfo_field {
+	PROC_MEMINFO_USED, /* TOTAL - FREE - BUFFERS - CACHED */
+	PROC_MEMINFO_AVAILABLE,
+	PROC_MEMINFO_TOTAL,
+	PROC_MEMINFO_FREE,
+	PROC_MEMINFO_BUFFERS,
+	PROC_MEMINFO_CACHED,
+	PROC_MEMINFO_DIRTY,
+	PROC_MEMINFO_SWAP_USED, /* SwapTotal - SwapFree */
+};
+
+/* Cumulative. */
+enum proc_vmstat_field {
+	PROC_VMSTAT_PGFAULT,    /* minor and major */
+	PROC_VMSTAT_PGMAJFAULT, /* major */
+	PROC_VMSTAT_PGPGIN,     /* KiB from block devices */
+	PROC_VMSTAT_PGPGOUT,    /* KiB to them */
+	PROC_VMSTAT_PSWPIN,     /* pages from swap */
+	PROC_VMSTAT_PSWPOUT,    /* pages to swap */
+};
 
 extern const struct collect_source proc_meminfo_source, proc_vmstat_source;
 

@@ -19,14 +19,40 @@
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, NR_TIMES };
 enum { NR_REQUIRED = IDLE + 1 }; /* Linux 2.4 had these; the rest came later */
 
+#define BIT(i) (1u << (i))
+
+/* What each field is a sum of. */
+static const unsigned times_of[] = {
+    [PROC_STAT_UTILIZATION] =
+	BIT(USER) | BIT(NICE) | BIT(SYSTEM) | BIT(IRQ) | BIT(SOFTIRQ) | BIT(STEAL),
+    [PROC_STAT_USER] = BIT(USER) | BIT(NICE),
+    [PROC_STAT_SYSTEM] = BIT(SYSTEM),
+    [PROC_STAT_IOWAIT] = BIT(IOWAIT),
+    [PROC_STAT_NICE] = BIT(NICE),
+    [PROC_STAT_IDLE] = BIT(IDLE),
+    [PROC_STAT_IRQ] = BIT(IRQ),
+    [PROC_STAT_SOFTIRQ] = BIT(SOFTIRQ),
+    [PROC_STAT_STEAL] = BIT(STEAL),
+};
+enum { ALL_TIMES = (1u << NR_TIMES) - 1 };
+
+/* The lines of the machine, each with one number for us. */
+static const char *const numbers[] = {
+    [PROC_STAT_CTXT - PROC_STAT_CTXT] = "ctxt ",
+    [PROC_STAT_PROCESSES - PROC_STAT_CTXT] = "processes ",
+    [PROC_STAT_PROCS_RUNNING - PROC_STAT_CTXT] = "procs_running ",
+    [PROC_STAT_PROCS_BLOCKED - PROC_STAT_CTXT] = "procs_blocked ",
+};
+enum { NR_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+
 struct cpu_times {
 	bool seen;
 	uint64_t ticks[NR_TIMES];
 };
 
 struct proc_stat {
-	bool has_ctxt;
-	uint64_t ctxt;
+	unsigned seen; /* bit i: number[i] was in the text */
+	uint64_t number[NR_NUMBERS];
 	struct cpu_times cpus[];
 };
 
@@ -51,17 +77,28 @@ static int parse_times(const char *p, const char *end, struct cpu_times *out)
 	return 0;
 }
 
+static int parse_number(const char *p, const char *end, struct proc_stat *s)
+{
+	for (unsigned i = 0; i < NR_NUMBERS; i++) {
+		size_t len = strlen(numbers[i]);
+
+		if ((size_t)(end - p) < len || memcmp(p, numbers[i], len) != 0)
+			continue;
+		p += len;
+		s->seen |= BIT(i);
+		return str_scan_u64(&p, end, &s->number[i]);
+	}
+	return 0;
+}
+
 static int parse_line(const char *p, const char *end, struct proc_stat *s, uint32_t nr_cpus)
 {
 	uint64_t cpu;
 
-	if (end - p > 5 && memcmp(p, "ctxt ", 5) == 0) {
-		p += 5;
-		s->has_ctxt = true;
-		return str_scan_u64(&p, end, &s->ctxt);
-	}
-	if (end - p < 4 || memcmp(p, "cpu", 3) != 0 || p[3] < '0' || p[3] > '9')
-		return 0; /* also the line of all CPUs */
+	if (end - p < 4 || memcmp(p, "cpu", 3) != 0)
+		return parse_number(p, end, s);
+	if (p[3] < '0' || p[3] > '9')
+		return 0; /* the line of all CPUs */
 	p += 3;
 	if (str_scan_u64(&p, end, &cpu))
 		return -EINVAL;
@@ -78,35 +115,33 @@ static int parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 	return rc;
 }
 
-static uint64_t busy(const uint64_t *t)
+static uint64_t sum(const uint64_t *ticks, unsigned which)
 {
-	return t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ] + t[STEAL];
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < NR_TIMES; i++)
+		if (which & BIT(i))
+			v += ticks[i];
+	return v;
+}
+
+static bool get_number(const struct proc_stat *s, uint16_t field, struct collect_value *out)
+{
+	unsigned i = field - PROC_STAT_CTXT;
+
+	*out = (struct collect_value){.raw = s->number[i]};
+	return s->seen & BIT(i);
 }
 
 static bool get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct proc_stat *s = state;
-	const uint64_t *t = s->cpus[cpu].ticks;
 
-	out->base = busy(t) + t[IDLE] + t[IOWAIT];
-	switch ((enum proc_stat_field)field) {
-	case PROC_STAT_UTILIZATION:
-		out->raw = busy(t);
-		return s->cpus[cpu].seen;
-	case PROC_STAT_USER:
-		out->raw = t[USER] + t[NICE];
-		return s->cpus[cpu].seen;
-	case PROC_STAT_SYSTEM:
-		out->raw = t[SYSTEM];
-		return s->cpus[cpu].seen;
-	case PROC_STAT_IOWAIT:
-		out->raw = t[IOWAIT];
-		return s->cpus[cpu].seen;
-	case PROC_STAT_CTXT:
-		*out = (struct collect_value){.raw = s->ctxt};
-		return s->has_ctxt;
-	}
-	return false;
+	if (field >= PROC_STAT_CTXT)
+		return get_number(s, field, out);
+	out->raw = sum(s->cpus[cpu].ticks, times_of[field]);
+	out->base = sum(s->cpus[cpu].ticks, ALL_TIMES);
+	return s->cpus[cpu].seen;
 }
 
 const struct collect_source proc_stat_source = {

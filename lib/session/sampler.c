@@ -289,7 +289,7 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 }
 
 /* Where samples hold the group's counts the kernel is not asked what each event lost: it would be
- * in every sample. Alone in its ring, what the ring lost is what it lost. */
+ * in every sample. Alone in its ring, what the ring lost is what it lost; and nothing is nothing. */
 static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 {
 	uint64_t now = s->cpu->lost[event->part], before = event->lost_before;
@@ -297,7 +297,7 @@ static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 	event->lost_before = now;
 	if (now != UINT64_MAX)
 		return now - (before <= now ? before : 0);
-	return s->scan.nr_events == 1 ? s->scan.lost : UINT64_MAX;
+	return s->scan.nr_events == 1 || s->scan.lost == 0 ? s->scan.lost : UINT64_MAX;
 }
 
 static void sum_up(struct sampler *s)

@@ -6,6 +6,8 @@
 
 #include "base/buf.h"
 #include "collect/proc_keyed.h"
+#include "collect/proc_loadavg.h"
+#include "collect/proc_pressure.h"
 #include "collect/proc_stat.h"
 
 enum { NR_CPUS = 4 };
@@ -95,6 +97,66 @@ static void test_stat(void **state)
 	}
 }
 
+/* The shares of CPU 1; guest time is in user and nice, and in no share twice. */
+static void test_shares(void **state)
+{
+	static const char text[] = "cpu  9 9 9 9\ncpu1 1000 200 4 8 16 32 64 128 900 100\n";
+	static const struct {
+		enum proc_stat_field field;
+		uint64_t ticks;
+	} rows[] = {
+	    {PROC_STAT_USER, 1200},  {PROC_STAT_NICE, 200},  {PROC_STAT_SYSTEM, 4},
+	    {PROC_STAT_IDLE, 8},     {PROC_STAT_IOWAIT, 16}, {PROC_STAT_IRQ, 32},
+	    {PROC_STAT_SOFTIRQ, 64}, {PROC_STAT_STEAL, 128},
+	};
+	struct parsed p = parse(&proc_stat_source, text, strlen(text));
+	uint64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(p.rc, 0);
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		expect(&p, rows[i].field, 1, rows[i].ticks, 1452);
+		expect(&p, rows[i].field, 0, ABSENT, 0);
+		sum += rows[i].field == PROC_STAT_NICE ? 0 : rows[i].ticks;
+	}
+	assert_int_equal(sum, 1452); /* all time, each tick once */
+	expect(&p, PROC_STAT_UTILIZATION, 1, 1452 - 8 - 16, 1452);
+	free(p.state);
+}
+
+static const struct {
+	const char *text;
+	int rc;
+	uint64_t ctxt, processes, running, blocked;
+} machines[] = {
+    {"ctxt 1\nbtime 5\nprocesses 2\nprocs_running 3\nprocs_blocked 4\nsoftirq 9 9\n", 0, 1, 2, 3,
+     4},
+    {"procs_blocked 0\nprocs_running 1", 0, ABSENT, ABSENT, 1, 0},
+    {"process 2\nprocessesx 2\nprocs_runnin 3\nprocs 4\n", 0, ABSENT, ABSENT, ABSENT, ABSENT},
+    {"processes \n", -EINVAL, 0, 0, 0, 0},
+    {"procs_running -1\n", -EINVAL, 0, 0, 0, 0},
+    {"procs_blocked 18446744073709551616\n", -ERANGE, 0, 0, 0, 0},
+};
+
+static void test_machine(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+		const char *text = machines[i].text;
+		struct parsed p = parse(&proc_stat_source, text, strlen(text));
+
+		print_message("%s\n", text);
+		assert_int_equal(p.rc, machines[i].rc);
+		if (p.rc == 0) {
+			expect(&p, PROC_STAT_CTXT, 0, machines[i].ctxt, 0);
+			expect(&p, PROC_STAT_PROCESSES, 0, machines[i].processes, 0);
+			expect(&p, PROC_STAT_PROCS_RUNNING, 0, machines[i].running, 0);
+			expect(&p, PROC_STAT_PROCS_BLOCKED, 0, machines[i].blocked, 0);
+		}
+		free(p.state);
+	}
+}
+
 /* idle and iowait go back (tickless kernels estimate them): what was busy must not follow. */
 static void test_iowait_goes_back(void **state)
 {
@@ -164,31 +226,161 @@ static void test_meminfo(void **state)
 	}
 }
 
+/* Fields of one value each; KiB of the file are bytes. */
+static void test_meminfo_fields(void **state)
+{
+	static const char text[] =
+	    "MemTotal: 1000 kB\nMemFree: 400 kB\nBuffers: 50 kB\nCached: 150 kB\n"
+	    "SwapCached: 7 kB\nSwapTotal: 90 kB\nSwapFree: 30 kB\nDirty: 5 kB\n";
+	static const struct {
+		const char *text;
+		uint64_t values[PROC_MEMINFO_SWAP_USED + 1];
+	} rows[] = {
+	    {text,
+	     {[PROC_MEMINFO_USED] = 400,
+	      [PROC_MEMINFO_AVAILABLE] = ABSENT,
+	      [PROC_MEMINFO_TOTAL] = 1000,
+	      [PROC_MEMINFO_FREE] = 400,
+	      [PROC_MEMINFO_BUFFERS] = 50,
+	      [PROC_MEMINFO_CACHED] = 150,
+	      [PROC_MEMINFO_DIRTY] = 5,
+	      [PROC_MEMINFO_SWAP_USED] = 60}},
+	    {"MemFree: 3 kB\nSwapTotal: 9 kB\nSwapFree: 9 kB\n",
+	     {ABSENT, ABSENT, ABSENT, 3, ABSENT, ABSENT, ABSENT, 0}},
+	    {"SwapTotal: 9 kB\nSwapFree: 10 kB\n",
+	     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
+	    {"SwapTotal: 9 kB\n", {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct parsed p = parse(&proc_meminfo_source, rows[i].text, strlen(rows[i].text));
+
+		for (uint16_t f = 0; f <= PROC_MEMINFO_SWAP_USED; f++) {
+			uint64_t kib = rows[i].values[f];
+
+			expect(&p, f, 0, kib == ABSENT ? ABSENT : kib * 1024, 0);
+		}
+		free(p.state);
+	}
+}
+
 static void test_vmstat(void **state)
 {
 	static const struct {
 		const char *text;
 		int rc;
-		uint64_t faults;
+		uint64_t values[PROC_VMSTAT_PSWPOUT + 1];
 	} rows[] = {
-	    {"nr_free_pages 5\npgfault 1234\npgmajfault 9\n", 0, 1234},
-	    {"pgfault 18446744073709551615\n", 0, UINT64_MAX - 0},
-	    {"pgfaults 3\npgmajfault 9\n", 0, ABSENT},
-	    {"pgfault\n", -EINVAL, 0},
-	    {"pgfault 18446744073709551616\n", -ERANGE, 0},
+	    {"nr_free_pages 5\npgpgin 3\npgpgout 4\npswpin 5\npswpout 6\npgfault 1234\n"
+	     "pgmajfault 9\nfoo x\n",
+	     0,
+	     {[PROC_VMSTAT_PGFAULT] = 1234,
+	      [PROC_VMSTAT_PGMAJFAULT] = 9,
+	      [PROC_VMSTAT_PGPGIN] = 3,
+	      [PROC_VMSTAT_PGPGOUT] = 4,
+	      [PROC_VMSTAT_PSWPIN] = 5,
+	      [PROC_VMSTAT_PSWPOUT] = 6}},
+	    {"pgfault 18446744073709551614\n",
+	     0,
+	     {ABSENT - 1, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
+	    {"pgfaults 3\npgmajfault 9\npgpgi 1\npgpginn 1\n",
+	     0,
+	     {ABSENT, 9, ABSENT, ABSENT, ABSENT, ABSENT}},
+	    {"pgfault\n", -EINVAL, {0}},
+	    {"pswpout -1\n", -EINVAL, {0}},
+	    {"pgfault 18446744073709551616\n", -ERANGE, {0}},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(rows); i++) {
 		struct parsed p = parse(&proc_vmstat_source, rows[i].text, strlen(rows[i].text));
-		struct collect_value v = {0};
 
 		assert_int_equal(p.rc, rows[i].rc);
-		if (p.rc == 0 && i != 1)
-			expect(&p, PROC_VMSTAT_PGFAULT, 0, rows[i].faults, 0);
-		else if (p.rc == 0)
-			assert_true(p.source->get(p.state, PROC_VMSTAT_PGFAULT, 0, &v) &&
-				    v.raw == UINT64_MAX);
+		for (uint16_t f = 0; p.rc == 0 && f <= PROC_VMSTAT_PSWPOUT; f++)
+			expect(&p, f, 0, rows[i].values[f], 0);
+		free(p.state);
+	}
+}
+
+static void test_pressure(void **state)
+{
+	static const struct {
+		const char *what, *text;
+		int rc;
+		uint64_t some, full;
+	} rows[] = {
+	    {"today's",
+	     "some avg10=13.61 avg60=15.07 avg300=6.72 total=1671568976\n"
+	     "full avg10=0.00 avg60=0.00 avg300=0.00 total=12\n",
+	     0, 1671568976, 12},
+	    {"of a CPU before 5.13", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", 0, 7,
+	     ABSENT},
+	    {"full only, as of interrupts", "full avg10=0.00 total=7", 0, ABSENT, 7},
+	    {"other lines", "any avg10=0 total=x\nsomething total=1\n", 0, ABSENT, ABSENT},
+	    {"empty", "", 0, ABSENT, ABSENT},
+	    {"no total", "some avg10=0.00\n", -EINVAL, 0, 0},
+	    {"the total of another line", "some avg10=0.00\nfull total=1\n", -EINVAL, 0, 0},
+	    {"no number", "full total=\n", -EINVAL, 0, 0},
+	    {"junk behind it", "some total=1x\n", -EINVAL, 0, 0},
+	    {"more behind it", "some total=1 b=2\n", -EINVAL, 0, 0},
+	    {"beyond 64 bits", "some total=18446744073709551616\n", -ERANGE, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		const struct collect_source *const sources[] = {&proc_pressure_cpu_source,
+								&proc_pressure_memory_source,
+								&proc_pressure_io_source};
+		struct parsed p = parse(sources[i % 3], rows[i].text, strlen(rows[i].text));
+
+		print_message("%s\n", rows[i].what);
+		assert_int_equal(p.rc, rows[i].rc);
+		if (p.rc == 0) {
+			expect(&p, PROC_PRESSURE_SOME, 0, rows[i].some, 0);
+			expect(&p, PROC_PRESSURE_FULL, 0, rows[i].full, 0);
+		}
+		free(p.state);
+	}
+	assert_string_equal(proc_pressure_cpu_source.path, "/proc/pressure/cpu");
+	assert_string_equal(proc_pressure_memory_source.path, "/proc/pressure/memory");
+	assert_string_equal(proc_pressure_io_source.path, "/proc/pressure/io");
+}
+
+static void test_loadavg(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t of_1, of_5, of_15;
+	} rows[] = {
+	    {"1.53 12.07 0.89 3/110 4137\n", 0, 153, 1207, 89},
+	    {"0.00 0.00 100.00 ", 0, 0, 0, 10000},
+	    {"", 0, ABSENT, ABSENT, ABSENT}, /* hidden from a container */
+	    {"184467440737095516.15 0.00 0.00 1/1 1\n", 0, UINT64_MAX, 0, 0},
+	    {"184467440737095516.16 0.00 0.00 1/1 1\n", -ERANGE, 0, 0, 0},
+	    {"1.5 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
+	    {"1.500 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
+	    {"1,50 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0}, /* no locale */
+	    {"1 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
+	    {"1.50 1.50 1.50", -EINVAL, 0, 0, 0},
+	    {"-1.50 1.50 1.50 1/1 1\n", -EINVAL, 0, 0, 0},
+	    {"nan\n", -EINVAL, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct parsed p = parse(&proc_loadavg_source, rows[i].text, strlen(rows[i].text));
+		struct collect_value v;
+
+		print_message("%s\n", rows[i].text);
+		assert_int_equal(p.rc, rows[i].rc);
+		if (p.rc == 0 && rows[i].of_1 != UINT64_MAX) {
+			expect(&p, PROC_LOADAVG_1, 0, rows[i].of_1, 0);
+			expect(&p, PROC_LOADAVG_5, 0, rows[i].of_5, 0);
+			expect(&p, PROC_LOADAVG_15, 0, rows[i].of_15, 0);
+		}
+		assert_int_equal(p.source->get(p.state, PROC_LOADAVG_1, 0, &v), !p.rc && i != 2);
 		free(p.state);
 	}
 }
@@ -197,10 +389,13 @@ static const struct {
 	const struct collect_source *source;
 	uint16_t nr_fields;
 	uint32_t nr_cpus;
+	const char *tree;
 } all[] = {
-    {&proc_stat_source, PROC_STAT_CTXT + 1, NR_CPUS},
-    {&proc_meminfo_source, PROC_MEMINFO_AVAILABLE + 1, 1},
-    {&proc_vmstat_source, PROC_VMSTAT_PGFAULT + 1, 1},
+    {&proc_stat_source, PROC_STAT_PROCS_BLOCKED + 1, NR_CPUS, "linux-4.14"},
+    {&proc_meminfo_source, PROC_MEMINFO_SWAP_USED + 1, 1, "linux-4.14"},
+    {&proc_vmstat_source, PROC_VMSTAT_PSWPOUT + 1, 1, "linux-4.14"},
+    {&proc_pressure_io_source, PROC_PRESSURE_FULL + 1, 1, "arm64-vm"},
+    {&proc_loadavg_source, PROC_LOADAVG_15 + 1, 1, "linux-4.14"},
 };
 
 /* Whatever the text: 0 or an error, and of a share the part is no more than the whole. */
@@ -236,7 +431,7 @@ static void test_damaged(void **state)
 	for (size_t i = 0; i < INJECT_NR(all); i++) {
 		struct buf b;
 
-		load("linux-4.14", all[i].source->path, &b);
+		load(all[i].tree, all[i].source->path, &b);
 		for (size_t at = 0; at < b.len; at++) {
 			char was = b.data[at];
 
@@ -277,6 +472,14 @@ static void test_random(void **state)
 					    "Cached",
 					    "MemAvailable",
 					    "pgfault",
+					    "SwapTotal",
+					    "SwapFree",
+					    "pswpout",
+					    "procs_running",
+					    "some",
+					    "full",
+					    "total=",
+					    ".00",
 					    "kB",
 					    "-",
 					    "\xff"};
@@ -310,23 +513,57 @@ static void test_captured(void **state)
 	expect(&p, PROC_STAT_USER, 3, 2910221 + 86364,
 	       2910221 + 86364 + 837109 + 2440 + 11151750 + 3520);
 	expect(&p, PROC_STAT_CTXT, 0, 1990473213, 0);
+	expect(&p, PROC_STAT_PROCESSES, 0, 1337001, 0);
+	expect(&p, PROC_STAT_PROCS_RUNNING, 0, 1, 0);
+	expect(&p, PROC_STAT_PROCS_BLOCKED, 0, 0, 0);
 	free(p.state);
 	buf_fini(&b);
 	load("linux-4.14", "/proc/meminfo", &b);
 	p = parse(&proc_meminfo_source, b.data, b.len);
 	expect(&p, PROC_MEMINFO_USED, 0, (8057104ull - 615040 - 302212 - 3650112) * 1024, 0);
 	expect(&p, PROC_MEMINFO_AVAILABLE, 0, 4203312ull * 1024, 0);
+	expect(&p, PROC_MEMINFO_SWAP_USED, 0, (8265724ull - 8011004) * 1024, 0);
 	free(p.state);
+	buf_fini(&b);
+}
+
+/* A line for each of 256 CPUs, interrupts of a kilobyte: each CPU has its own. */
+static void test_big(void **state)
+{
+	enum { NR = 256 };
+	struct collect_value v;
+	struct buf b;
+	uint64_t *s;
+
+	(void)state;
+	load("server-256", "/proc/stat", &b);
+	s = calloc(1, proc_stat_source.state_bytes + NR * proc_stat_source.cpu_bytes);
+	assert_int_equal(proc_stat_source.parse(b.data, b.len, s, NR), 0);
+	for (uint32_t cpu = 0; cpu < NR; cpu++) {
+		char name[16];
+		const char *line;
+
+		snprintf(name, sizeof(name), "\ncpu%u ", cpu);
+		line = strstr(b.data, name) + strlen(name);
+		assert_true(proc_stat_source.get(s, PROC_STAT_USER, cpu, &v));
+		assert_int_equal(v.raw,
+				 strtoull(line, NULL, 10) + strtoull(strchr(line, ' '), NULL, 10));
+	}
+	assert_true(proc_stat_source.get(s, PROC_STAT_PROCS_RUNNING, 0, &v) && v.raw == 97);
+	free(s);
 	buf_fini(&b);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat),     cmocka_unit_test(test_iowait_goes_back),
-	    cmocka_unit_test(test_meminfo),  cmocka_unit_test(test_vmstat),
-	    cmocka_unit_test(test_damaged),  cmocka_unit_test(test_random),
-	    cmocka_unit_test(test_captured),
+	    cmocka_unit_test(test_stat),    cmocka_unit_test(test_shares),
+	    cmocka_unit_test(test_machine), cmocka_unit_test(test_iowait_goes_back),
+	    cmocka_unit_test(test_meminfo), cmocka_unit_test(test_meminfo_fields),
+	    cmocka_unit_test(test_vmstat),  cmocka_unit_test(test_pressure),
+	    cmocka_unit_test(test_loadavg), cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_random),  cmocka_unit_test(test_captured),
+	    cmocka_unit_test(test_big),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,61 @@ static void wide_numbers(void **state)
 	expect("quotient", "18446744073709551615.2857");
 }
 
+static void signed_numbers(void **state)
+{
+	static const struct {
+		int64_t v;
+		const char *for_people, *for_machines;
+	} rows[] = {
+	    {0, "0", "0"},
+	    {1234, "+1,234", "1234"},
+	    {-1234, "-1,234", "-1234"},
+	    {INT64_MAX, "+9,223,372,036,854,775,807", "9223372036854775807"},
+	    {INT64_MIN, "-9,223,372,036,854,775,808", "-9223372036854775808"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		screen_signed(&out, rows[i].v, true);
+		expect("for people", rows[i].for_people);
+		screen_signed(&out, rows[i].v, false);
+		expect("for machines", rows[i].for_machines);
+	}
+}
+
+static void coverage(void **state)
+{
+	static const struct {
+		struct sampled s;
+		const char *text; /* "": not claimed */
+	} rows[] = {
+	    {{.claim = SAMPLED_COMPARED, .received = 99999, .expected = 100000}, "0.9999"},
+	    {{.claim = SAMPLED_COMPARED, .received = 100001, .expected = 100000}, "1.0000"},
+	    {{.claim = SAMPLED_COMPARED, .received = 0, .expected = 1}, "0.0000"},
+	    {{.claim = SAMPLED_COMPARED, .received = 1, .expected = 0}, ""},
+	    {{.claim = SAMPLED_IDLE}, ""},
+	    {{.claim = SAMPLED_COMPARED, .received = UINT64_MAX - 1, .expected = UINT64_MAX},
+	     "0.9999"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(screen_coverage(&out, &rows[i].s), *rows[i].text != '\0');
+		expect("coverage", rows[i].text);
+	}
+}
+
+static void fields(void **state)
+{
+	(void)state;
+	screen_left(&out, 6, "wörk");
+	screen_right(&out, 6, "wörk");
+	expect("fields", "wörk    wörk");
+	screen_left(&out, 2, "wörk");
+	screen_right(&out, 2, "wörk");
+	expect("too wide", "wörk wörk");
+}
+
 static void widths(void **state)
 {
 	(void)state;
@@ -148,6 +203,8 @@ int main(void)
 	    cmocka_unit_test(humans),         cmocka_unit_test(decimals),
 	    cmocka_unit_test(running_shares), cmocka_unit_test(decimals_agree_with_printf),
 	    cmocka_unit_test(wide_numbers),   cmocka_unit_test(widths),
+	    cmocka_unit_test(signed_numbers), cmocka_unit_test(coverage),
+	    cmocka_unit_test(fields),
 	};
 	int rc;
 

@@ -93,7 +93,7 @@ static struct table *well(void)
 	return t;
 }
 
-/* One CPU throttled, one idle, one that is neither, one whose trace was lost. */
+/* One CPU throttled, one idle, one that is neither, one that cannot count it. */
 static struct table *throttled(void)
 {
 	struct table *t = table_new(1, 4);
@@ -108,6 +108,7 @@ static struct table *throttled(void)
 		set(t, i, 0, raw[i], &n[i]);
 	}
 	t->row_sampling[0].max_rate_end = 5000;
+	table_set(t, 3, 0, READING_NOT_SUPPORTED, NULL, NULL);
 	t->row_cpu[3] = 3;
 	end(t);
 	return t;
