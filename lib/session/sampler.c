@@ -173,36 +173,44 @@ void sampler_enable(const struct sampler *s)
 		pmu_ring_enable(&s->side_band);
 }
 
-/* Counts what stands from … to, and writes it in pieces that a reader can hold. */
+/* Counts what stands from … to, and writes it: as much of it as a reader can hold. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
-		struct err *e)
+		uint64_t *end, struct err *e)
+{
+	struct trace_span span;
+
+	*end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
+	pmu_view_span(v, from, *end, span.part, span.len);
+	return s->file ? trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e) : 0;
+}
+
+static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+		    struct err *e)
 {
 	int rc = 0;
 
-	while (from < to && rc == 0) {
-		uint64_t end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
-		struct trace_span span;
-
-		pmu_view_span(v, from, end, span.part, span.len);
-		if (s->file)
-			rc = trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
-		from = end;
-	}
+	while (from < to && rc == 0)
+		rc = move(s, v, from, to, &from, e);
 	return rc;
 }
 
+/* The kernel gets its room back piece by piece: it writes on meanwhile. */
 int sampler_drain(struct sampler *s, struct err *e)
 {
 	struct pmu_view v;
 	uint64_t head;
-	int rc;
+	int rc = 0;
 
 	if (!s->ring.base)
 		return 0;
 	v = pmu_ring_view(&s->ring);
 	head = pmu_ring_head(&s->ring);
-	rc = move(s, &v, s->ring.tail, head, e);
-	pmu_ring_release(&s->ring, head);
+	while (s->ring.tail < head && rc == 0) {
+		uint64_t end;
+
+		rc = move(s, &v, s->ring.tail, head, &end, e);
+		pmu_ring_release(&s->ring, end);
+	}
 	return rc;
 }
 
@@ -281,7 +289,7 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 		if (!is_before)
 			rc = keep(s, &v, at, end, e);
 		else if (is_wanted)
-			rc = move(s, &v, at, end, e);
+			rc = move_all(s, &v, at, end, e);
 		at = end;
 	}
 	pmu_ring_release(&s->ring, head);
@@ -345,7 +353,7 @@ int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e)
 	s->lost += s->scan.lost;
 	start_counting(s);
 	s->file = file;
-	rc = move(s, &kept, 0, s->kept.len, e);
+	rc = move_all(s, &kept, 0, s->kept.len, e);
 	buf_reset(&s->kept);
 	return rc;
 }

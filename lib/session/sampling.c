@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,8 @@ struct sampling {
 	struct survey_result surveyed;
 
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
+	int nice; /* of this thread, before it was raised */
+	bool is_raised;
 };
 
 static int common_init(struct common *c)
@@ -334,6 +337,22 @@ static bool wants_kernel(const struct plan *plan)
 	return false;
 }
 
+/* A ring that is not emptied in time loses samples: the little that it takes comes before what is
+ * measured, where we may ask for that. Of this thread and those that it starts. */
+static void raise_priority(struct sampling *g)
+{
+	enum { NICE = -10 };
+
+	g->nice = getpriority(PRIO_PROCESS, 0);
+	g->is_raised = g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
+}
+
+static void lower_priority(const struct sampling *g)
+{
+	if (g->is_raised)
+		(void)setpriority(PRIO_PROCESS, 0, g->nice);
+}
+
 static void *survey(void *arg)
 {
 	struct sampling *g = arg;
@@ -343,7 +362,10 @@ static void *survey(void *arg)
 				       .kallsyms = survey_kallsyms,
 				       .arg = g,
 				       .stop = &g->survey_stop};
-	int rc = survey_run(&config, &g->surveyed);
+	int rc;
+
+	lower_priority(g);
+	rc = survey_run(&config, &g->surveyed);
 
 	if (rc && !g->surveyed.note[0])
 		snprintf(g->surveyed.note, sizeof(g->surveyed.note),
@@ -429,6 +451,8 @@ void sampling_close_files(struct sampling *g)
 {
 	atomic_store(&g->survey_stop, true);
 	end_threads(g);
+	lower_priority(g);
+	g->is_raised = false;
 	trace_file_abandon(g->common.file);
 	g->common.file = NULL;
 	trace_packer_free(g->packer);
@@ -485,6 +509,7 @@ int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = 0;
 
+	raise_priority(g);
 	g->started_ns = clock_monotonic_ns();
 	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
 	g->progress_due_ns = g->started_ns + NS_PER_S;
