@@ -1,6 +1,6 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
-# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX (programs) and SOURCE_DIR,
-# run one at a time because they measure, and skip with exit code 77 and a line "skip: reason".
+# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX (programs) and
+# SOURCE_DIR, run one at a time because they measure, and skip with exit code 77 and a line "skip: reason".
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
@@ -23,6 +23,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     add_test(NAME ${name} COMMAND ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 120 SKIP_RETURN_CODE 77
       RUN_SERIAL ON ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
-CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
+SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
   endforeach()
 endif()

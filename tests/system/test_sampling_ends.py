@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""How a sampling session ends, and what does not begin: kills at random moments, a full disk, a
+signal, a storm of processes, too little memory that may be locked, what is refused. CPUPERF,
+CPUPERF_PRINT and MIX name the programs; software events only.
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import sampled
+from sampled import CPUS, event, finish
+
+PRINT = os.environ["CPUPERF_PRINT"]
+FAST = 100000  # ns: 10 kHz
+KILLS = 10
+MAX_MISSING_NS = 500000000
+CLOCK = event("software:cpu_clock", rate=FAST, flags=["callchain"])
+STORM = """i=0
+while [ $i -lt %d ]; do (exit 0)& i=$((i + 1)); [ $((i %% 100)) = 0 ] && wait; done
+wait"""
+
+
+def setting(name):
+    with open(f"/proc/sys/kernel/{name}", encoding="ascii") as f:
+        return int(f.read())
+
+
+def status(pid, key):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(key))
+
+
+def manifest(folder):
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+        return json.load(f)
+
+
+def run(folder, events, *args, code=0, prefix=(), **keys):
+    return finish(subprocess.Popen(
+        [*prefix, os.environ["CPUPERF"], sampled.write_spec(folder, events, **keys), *args],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), code)
+
+
+def show(folder, code, how="text"):
+    return finish(subprocess.Popen([PRINT, f"--session={folder}/s.cpsession",
+                                    f"--output-format={how}"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True), code)
+
+
+def times_of(trace):
+    return [s["time"] for s in trace.samples()]
+
+
+# ---- kills
+
+def kill_one(folder, after_s):
+    """Kills a session at a moment; the iteration it was in, how much of it is missing, and whether
+    that had just ended."""
+    began_ns = time.monotonic_ns()
+    p = sampled.start(folder, [CLOCK], "--duration=1", num_iterations=100)
+    time.sleep(after_s)
+    killed_ns = time.monotonic_ns()
+    p.kill()
+    p.communicate()
+    last = manifest(folder)["num_iterations"] - 1  # the one in progress is counted
+    assert not [n for n in os.listdir(folder) if n.startswith(f"t.{last + 1}.")]
+    before = [sampled.traces(folder, i) for i in range(last)]
+    assert all(t.end for of_iteration in before for t in of_iteration)
+    assert all(len(of_iteration) == len(CPUS) for of_iteration in before)
+    # a kill may come before the last one has files
+    left = sampled.traces(folder, last)
+    times = [[began_ns] for _ in CPUS]
+    for of_iteration in [*before, left]:
+        for cpu, trace in enumerate(of_iteration):
+            times[cpu] += times_of(trace)
+    for of_cpu in times:  # nor are there holes
+        assert len(of_cpu) < 2 or len(of_cpu) >= 0.5 * (of_cpu[-1] - of_cpu[1]) / FAST, of_cpu[-1]
+    missing_ns = max(killed_ns - of_cpu[-1] for of_cpu in times)
+    return last, missing_ns, sum(t.end is not None for t in left) == len(CPUS)
+
+
+def check_kills(folder):
+    """kill -9: at most the last half second is missing, all before reads, and the next session is
+    not disturbed by what is left."""
+    chance, rows = random.Random(), []
+    seed = chance.randrange(10**6)
+    chance.seed(seed)
+    with sampled.Busy():
+        for _ in range(KILLS):
+            for name in os.listdir(folder):
+                if name.endswith((".cpuperf", ".cpsession")):
+                    os.unlink(f"{folder}/{name}")
+            rows.append(kill_one(folder, chance.uniform(0.2, 1.3)))
+    print(f"  seed {seed}; iteration and missing ms: "
+          f"{[(i, round(ns / 1e6)) for i, ns, _ in rows]}")
+    assert all(ns <= MAX_MISSING_NS for _, ns, _ in rows), rows
+    out, error = show(folder, 0 if rows[-1][2] else 1)
+    assert "cpu_clock" in out and error, (out, error)
+    run(folder, [CLOCK], "--duration=0.1")
+    assert manifest(folder)["num_iterations"] == 1
+    show(folder, 0)
+    sampled.check_sound(folder, [f"t.0.{t}.cpuperf" for t in range(len(CPUS))] +
+                        ["t.common.cpuperf"])
+
+
+# ---- a full disk
+
+def check_full_disk(folder):
+    if not sampled.is_root() or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=12m", "none", folder], check=False).returncode:
+        print("  skip: no file system can be mounted here")
+        return
+    try:
+        with sampled.Busy():
+            _, error = run(folder, [event("software:cpu_clock", rate=FAST, stack_bytes=4096,
+                                          flags=["user_stack"])], "--duration=60", code=1)
+        assert error.count("error: ") == 1 and "No space left on device" in error, error
+        assert f"{folder}/t." in error, error
+        traces = sampled.traces(folder)
+        assert sum(len(times_of(t)) for t in traces) > 100
+        assert not any(t.is_cut for t in traces), "half a frame was left"
+        assert "cpu_clock" in show(folder, 1)[0]
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+# ---- signals, and no files
+
+def check_signal(folder):
+    """SIGINT ends the iteration: it is whole, and said to be cut."""
+    with sampled.Busy():
+        p = sampled.start(folder, [CLOCK], "--duration=0.4", num_iterations=100)
+        time.sleep(0.6)
+        p.send_signal(signal.SIGINT)
+        out, error = finish(p)
+    done = manifest(folder)["num_iterations"]
+    assert done >= 1 and f"ended after {done} of 100" in error, error
+    sampled.check_sound(folder)
+    for i in range(done):
+        assert all(bool(t.end[7] & 1) == (i == done - 1) for t in sampled.traces(folder, i))
+    # where two iterations meet, each sample is of the one that it was taken in
+    for cpu in range(len(CPUS)):
+        traces = [sampled.traces(folder, i)[cpu] for i in range(done)]
+        for one, next_one in zip(traces, traces[1:]):
+            assert one.readings[1, 0] == next_one.readings[0, 0]
+            assert max(times_of(one)) <= one.readings[1, 0][0] < min(times_of(next_one))
+    assert out.count("cpu_clock") >= done, out
+    show(folder, 0)
+
+
+def check_no_files(folder):
+    with sampled.Busy():
+        out, _ = run(folder, [CLOCK], "--duration=0.2", "--output-path-prefix=",
+                     "--session-result-spec-path=")
+    assert os.listdir(folder) == ["s.cpspec"], os.listdir(folder)
+    row = next(line for line in out.splitlines() if "cpu_clock" in line)
+    assert int(row.split()[1].replace(",", "")) > 0.5 * len(CPUS) * 200000000 / FAST, out
+    assert not re.search("\x1b|\r", out)  # no status line: it is no terminal
+
+
+# ---- a storm of processes
+
+def check_fork_storm(folder):
+    """Memory stays bounded by what is asked for, not by how many processes there were."""
+    peaks = []
+    p = sampled.start(folder, [{**CLOCK, "rate": 10 * FAST}], "--duration=60")
+    for nr in (1000, 20000):
+        subprocess.run(["sh", "-c", STORM % nr], check=True)
+        peaks.append(status(p.pid, "VmHWM"))
+    p.send_signal(signal.SIGINT)
+    finish(p)
+    sampled.check_sound(folder)
+    forks = sum(r.kind == sampled.R_FORK for r in sampled.common(folder).records())
+    lost = sum(t.sampling["lost"] for t in sampled.traces(folder))
+    print(f"  {forks} forks recorded, {lost} records lost, peak memory {peaks} KiB")
+    assert forks >= 21000 and lost == 0, (forks, lost)
+    assert peaks[1] - peaks[0] < 4096, peaks
+
+
+# ---- what is not given, and what is refused
+
+def check_locked_memory(folder):
+    """Without CAP_IPC_LOCK rings are as large as the limit lets them be; it is said or refused."""
+    if not sampled.is_root() or setting("perf_event_paranoid") < 0 or not sampled.have("setpriv"):
+        print("  skip: not root, or no limit holds, or no setpriv")
+        return
+    prefix = ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]
+    _, error = run(folder, [CLOCK], "--duration=0.1", prefix=prefix)
+    said = re.search(r"buffers of (\d+) KiB per CPU, not 16384", error)
+    assert said and "RLIMIT_MEMLOCK" in error, error
+    assert sampled.traces(folder)[0].sampling["ring_bytes"] == int(said[1]) << 10
+    _, error = run(folder, [CLOCK], "--duration=0.1", "--strict", code=1, prefix=prefix)
+    assert "--strict" in error and "RLIMIT_MEMLOCK" in error, error
+    _, error = run(folder, [CLOCK], "--duration=0.1", "--strict", "--buffer-size-in-mb=3")
+    assert "4 MiB" in error and sampled.traces(folder)[0].sampling["ring_bytes"] == 4 << 20, error
+
+
+def check_refusals(folder):
+    """With the place in the spec, and before anything is written."""
+    limit = setting("perf_event_max_sample_rate")
+    for keys, place, text in (
+            ({"rate": 9999}, "9999", "10000 ns instead"),
+            ({"frequency": limit + 1}, str(limit + 1), f"limit of {limit}\n"),
+            ({"rate": 1000000, "flags": ["last_branch"]}, '["last_branch"]', "LBR"),
+            ({"rate": 1000000, "frequency": 1000}, "1000}", "a rate and a frequency"),
+            ({"flags": ["callchain"]}, '["callchain"]', "needs a rate"),
+            ({"rate": 1000000, "flags": ["user_stack"], "stack_bytes": 65536}, "65536", "65528")):
+        _, error = run(folder, [event("software:cpu_clock", **keys)], code=1)
+        with open(f"{folder}/s.cpspec", encoding="utf-8") as f:
+            column = f.read().index(place) + 1
+        assert text in error and f"s.cpspec:1:{column}: error: " in error, (keys, error)
+        assert os.listdir(folder) == ["s.cpspec"], os.listdir(folder)
+
+
+def main():
+    if not sampled.may_sample():
+        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        raise SystemExit(77)
+    for name, check in sorted(globals().items()):
+        if not name.startswith("check_") or sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="cpuperf-sampling.") as folder:
+            os.mkdir(f"{folder}/x")
+            check(f"{folder}/x")
+        print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
