@@ -1,7 +1,9 @@
 /*
  * What was there before the session: tasks, what they have mapped for execution, the symbols of the
- * kernel. Read from /proc while samples are taken already; what changes meanwhile is told by the
- * side-band, whose records have later times. It costs CPU of its own, so it makes few system calls.
+ * kernel. Read from /proc while samples are taken already: a record's time is when its process was
+ * read, but it tells what was before, too, back to the start of the session; what changed meanwhile
+ * is told by the side-band, with its own times. It costs CPU of its own, so it makes few system
+ * calls: five and a read per page of its mappings for a process, seven for a mapped file.
  *
  * Threads: survey_run may run on one of its own; the callbacks are called there.
  */

@@ -70,7 +70,7 @@ static inline void test_elf_header(struct buf *out, unsigned bits, size_t nr)
 static inline void test_elf_phdr(struct buf *out, unsigned bits, const struct test_segment *s,
 				 uint64_t offset)
 {
-	const uint64_t words[] = {offset, 1, 2, s->len, s->len + 8};
+	const uint64_t words[] = {offset, 1, 2, s->len, 0};
 
 	buf_le32(out, s->type);
 	if (bits == 64)

@@ -218,7 +218,7 @@ static void test_ceilings(void **state)
 	for (size_t before = 65536 - 36; before <= 65536 - 32; before += 4) {
 		uint32_t desc_len = (uint32_t)before - 16;
 
-		memcpy(filler, TEST_GNU("\0", "\1"), 16);
+		memcpy(filler, ABI, 16); /* its head */
 		memcpy(filler + 4, &desc_len, 4);
 		memcpy(filler + before, ID(TEST_BUILD_ID));
 		s[0] = (struct test_segment){TEST_NOTE, 4, filler, before + 36};

@@ -92,20 +92,20 @@ static const uint8_t *record_at(const struct buf *records, size_t at, struct tra
 	return p;
 }
 
-/* Whether a record of the kind and process has the name; at: also this address. */
-static bool has_record(const struct buf *records, uint32_t kind, pid_t pid, const char *name,
-		       uint64_t address, struct trace_record *out)
+/* The record of the kind and process that has the name and, if not 0, holds the address; of kind 0
+ * if there is none. */
+static struct trace_record find_record(const struct buf *records, uint32_t kind, pid_t pid,
+				       const char *name, uint64_t address)
 {
 	struct trace_record r;
 
 	for (size_t at = 0; at < records->len; at += r.len) {
 		record_at(records, at, &r);
-		*out = r;
 		if (r.kind == kind && r.pid == (uint32_t)pid && strcmp(r.name, name) == 0 &&
-		    address - r.start < r.length + !address)
-			return true;
+		    (!address || address - r.start < r.length))
+			return r;
 	}
-	return false;
+	return (struct trace_record){0};
 }
 
 static unsigned count_records(const struct buf *records, uint32_t kind, pid_t pid)
@@ -132,6 +132,7 @@ static void survey_machine(struct tape *t)
 
 static void test_child(void **state)
 {
+	static const char *const names[] = {CHILD_NAME, "one", "(two) "};
 	struct child c;
 	struct tape t;
 	struct trace_record r;
@@ -142,11 +143,11 @@ static void test_child(void **state)
 	exec_child(&c);
 	survey_machine(&t);
 	end_child(&c);
-	assert_true(has_record(&t.records, TRACE_RECORD_COMM, c.pid, CHILD_NAME, 0, &r));
-	assert_int_equal(r.tid, c.pid);
-	assert_true(has_record(&t.records, TRACE_RECORD_COMM, c.pid, "one", 0, &r));
-	assert_true(r.tid > (uint32_t)c.pid);
-	assert_true(has_record(&t.records, TRACE_RECORD_COMM, c.pid, "(two) ", 0, &r));
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		r = find_record(&t.records, TRACE_RECORD_COMM, c.pid, names[i], 0);
+		assert_int_equal(r.kind, TRACE_RECORD_COMM);
+		assert_int_equal(r.tid == (uint32_t)c.pid, i == 0);
+	}
 	assert_int_equal(count_records(&t.records, TRACE_RECORD_COMM, c.pid), 3);
 	assert_int_equal(count_records(&t.records, TRACE_RECORD_FORK, c.pid), 3);
 	assert_true(count_records(&t.records, TRACE_RECORD_MMAP2, c.pid) >= 3); /* ld.so, vdso */
@@ -165,8 +166,8 @@ static void test_own(void **state)
 	(void)state;
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	survey_machine(&t);
-	assert_true(
-	    has_record(&t.records, TRACE_RECORD_MMAP2, getpid(), exe, (uintptr_t)be_child, &r));
+	r = find_record(&t.records, TRACE_RECORD_MMAP2, getpid(), exe, (uintptr_t)be_child);
+	assert_int_equal(r.kind, TRACE_RECORD_MMAP2);
 	assert_int_equal(r.prot, 5);
 	for (unsigned i = 0; i < r.build_id_len; i++)
 		snprintf(got + (size_t)2 * i, 3, "%02x", r.build_id[i]);
@@ -206,6 +207,22 @@ static int open_kernel(pid_t pid, bool wants_ids, struct perf_event_mmap_page **
 	*ring = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(*ring, MAP_FAILED);
 	return fd;
+}
+
+/* The kernel (6.18) forgets to take the mark of a build-id back when it has told another event, of
+ * whomever, the same mapping with one. */
+static void unmark_ids(struct buf *records)
+{
+	uint32_t kind;
+
+	for (size_t at = 0, size; at < records->len; at += size) {
+		uint8_t *p = (uint8_t *)records->data + at;
+
+		size = trace_record_size(p, records->len - at, &kind);
+		assert_true(size > 0);
+		if (kind == TRACE_RECORD_MMAP2)
+			p[5] &= (uint8_t) ~(PERF_RECORD_MISC_MMAP_BUILD_ID >> 8);
+	}
 }
 
 static void close_kernel(int fd, struct perf_event_mmap_page *ring, struct buf *records)
@@ -285,7 +302,7 @@ static void compare_with_kernel(const struct buf *kernel, const struct buf *made
 
 static void check_kernel(bool wants_ids)
 {
-	struct perf_event_mmap_page *ring;
+	struct perf_event_mmap_page *ring = NULL;
 	struct buf kernel;
 	struct child c;
 	struct tape t;
@@ -302,6 +319,8 @@ static void check_kernel(bool wants_ids)
 	end_child(&c);
 	if (fd >= 0)
 		close_kernel(fd, ring, &kernel);
+	if (!wants_ids)
+		unmark_ids(&kernel);
 	if (fd >= 0 && (!wants_ids || t.result.nr_build_ids))
 		compare_with_kernel(&kernel, &t.records, c.pid);
 	else
