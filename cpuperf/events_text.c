@@ -23,6 +23,7 @@ const char *event_scope_name(enum event_scope scope)
 {
 	return scope == EVENT_SCOPE_SYSTEM    ? "system"
 	       : scope == EVENT_SCOPE_PACKAGE ? "package"
+	       : scope == EVENT_SCOPE_THINGS  ? "each"
 					      : "cpu";
 }
 
@@ -165,15 +166,25 @@ void event_add_line(const struct event_facts *f, struct buf *out)
 	disarm_lines(out, start);
 }
 
-TEXT(flags, f->event.row->alone == 0                  ? "os and user are not told apart"
-	    : f->event.row->alone == EVENT_ALONE_OS   ? "os alone, or both"
-	    : f->event.row->alone == EVENT_ALONE_USER ? "user alone, or both"
-						      : "os alone, user alone, or both")
+static const char *flags(const void *p)
+{
+	const struct event_facts *f = p;
+	unsigned counted = event_alone(&f->event, false);
+
+	if (event_alone(&f->event, true) != counted)
+		return "counted, os and user are not told apart; its samples may be of one alone";
+	return counted == 0                  ? "os and user are not told apart"
+	       : counted == EVENT_ALONE_OS   ? "os alone, or both"
+	       : counted == EVENT_ALONE_USER ? "user alone, or both"
+					     : "os alone, user alone, or both";
+}
+
 TEXT(shown, f->event.row->kind == EVENT_VALUE   ? "value: as it is when it is read"
 	    : f->event.row->kind == EVENT_SHARE ? "share: of all time"
 						: "count")
 TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trace 0"
 	    : f->event.row->scope == EVENT_SCOPE_PACKAGE ? "each package or box, on one of its CPUs"
+	    : f->event.row->scope == EVENT_SCOPE_THINGS  ? "each of them, in trace 0"
 							 : "each CPU")
 TEXT(here, f->support.state == READING_OK ? "works" : reading_state_name(f->support.state))
 

@@ -1,78 +1,20 @@
 /*
- * The table of collectors, and the reading of those in use: the sources of many values, and the
- * files of one. Which sensors a machine has is known in sensors.c.
+ * The reading of the collectors in use: files of many values, files of one, and sources of many
+ * things. What there is to read stands in rows.c.
  */
 #include "collect/collect.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "collect/proc_keyed.h"
-#include "collect/proc_stat.h"
-#include "collect/sensors.h"
+#include "collect/rows.h"
 #include "collect/value_file.h"
 
 #include <errno.h>
 #include <string.h>
-
-enum collector { PROC_STAT, PROC_MEMINFO, PROC_VMSTAT, NR_COLLECTORS };
-
-static const struct collect_source *const sources[NR_COLLECTORS] = {
-    [PROC_STAT] = &proc_stat_source,
-    [PROC_MEMINFO] = &proc_meminfo_source,
-    [PROC_VMSTAT] = &proc_vmstat_source,
-};
-
-#define ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, text)                  \
-	{                                                                                          \
-		.name = name_, .number = number_, .kind = kind_, .scope = scope_, .unit = unit_,   \
-		.source = path, .collector = collector_, .field = field_, .description = text      \
-	}
-
-/* clang-format off */
-static const struct event_row misc_rows[] = {
-	ROW(101, "cpu_utilization", EVENT_SHARE, EVENT_SCOPE_CPU, "%", "/proc/stat",
-	    PROC_STAT, PROC_STAT_UTILIZATION,
-	    "Share of time in which the CPU was busy: all but idle and waiting for disks."),
-	ROW(102, "cpu_user", EVENT_SHARE, EVENT_SCOPE_CPU, "%", "/proc/stat",
-	    PROC_STAT, PROC_STAT_USER,
-	    "Share of time in user programs, nice ones and guests included."),
-	ROW(103, "cpu_system", EVENT_SHARE, EVENT_SCOPE_CPU, "%", "/proc/stat",
-	    PROC_STAT, PROC_STAT_SYSTEM,
-	    "Share of time in the kernel, without interrupts."),
-	ROW(104, "cpu_iowait", EVENT_SHARE, EVENT_SCOPE_CPU, "%", "/proc/stat",
-	    PROC_STAT, PROC_STAT_IOWAIT,
-	    "Share of time idle while a task of this CPU waited for a disk; a hint, no more."),
-	ROW(105, "context_switches", EVENT_COUNT, EVENT_SCOPE_SYSTEM, "switches", "/proc/stat",
-	    PROC_STAT, PROC_STAT_CTXT,
-	    "Context switches of the whole machine."),
-	ROW(120, "memory_used", EVENT_VALUE, EVENT_SCOPE_SYSTEM, "B", "/proc/meminfo",
-	    PROC_MEMINFO, PROC_MEMINFO_USED,
-	    "Memory in use: MemTotal - MemFree - Buffers - Cached."),
-	ROW(121, "memory_available", EVENT_VALUE, EVENT_SCOPE_SYSTEM, "B", "/proc/meminfo",
-	    PROC_MEMINFO, PROC_MEMINFO_AVAILABLE,
-	    "Memory that programs can get without swapping, as the kernel estimates it."),
-	ROW(130, "page_faults", EVENT_COUNT, EVENT_SCOPE_SYSTEM, "faults", "/proc/vmstat",
-	    PROC_VMSTAT, PROC_VMSTAT_PGFAULT,
-	    "Page faults of the whole machine, minor and major."),
-};
-/* clang-format on */
-
-static const struct event_maker *const makers[] = {&event_uncore_maker, &event_energy_maker,
-						   &collect_sensor_maker};
-
-const struct event_group collect_misc_group = {
-    .name = "misc",
-    .description = "What /proc and sysfs tell of the machine: counts of its parts, sensors.",
-    .id = EVENT_GROUP_MISC,
-    .is_perf = false,
-    .rows = misc_rows,
-    .nr_rows = sizeof(misc_rows) / sizeof(misc_rows[0]),
-    .makers = makers,
-    .nr_makers = sizeof(makers) / sizeof(makers[0]),
-};
 
 /* One file in use. */
 struct open_source {
@@ -82,14 +24,29 @@ struct open_source {
 	void *state; /* owned */
 };
 
+/* A source of many things in use: with one choice of them, for all events that share it. */
+struct open_many {
+	const struct collect_many_source *source;
+	const struct collect_choice *choice; /* borrowed; of the first of its events */
+	uint32_t wanted;                     /* fields, as bits */
+	void *state;                         /* owned by the source; NULL: cannot be read */
+	int status;                          /* of opening it, or of the last read: 0 or -errno */
+	struct err why;                      /* of opening it */
+};
+
+enum { NO_MANY = UINT32_MAX };
+
 struct collect {
 	struct root root;
 	const struct event *events;
 	size_t nr_events;
 	uint32_t nr_cpus;
 	struct buf text;
-	struct open_source open[NR_COLLECTORS];
+	struct open_source open[COLLECT_NR_SOURCES];
 	struct value_files *values; /* of each event; zeroes where it has none; owned */
+	struct open_many *many;     /* owned */
+	size_t nr_many;
+	uint32_t *many_of; /* owned; of each event: its place in many, or NO_MANY */
 };
 
 /* /proc/stat of 8,192 CPUs and their interrupts stays well below this. */
@@ -100,16 +57,16 @@ static size_t state_bytes(const struct collect *c, const struct collect_source *
 	return s->state_bytes + (size_t)c->nr_cpus * s->cpu_bytes;
 }
 
-static int open_source(struct collect *c, enum collector which)
+static int open_source(struct collect *c, size_t which)
 {
 	struct open_source *o = &c->open[which];
 
 	if (o->state)
 		return o->status;
-	o->state = mem_zalloc(state_bytes(c, sources[which]));
+	o->state = mem_zalloc(state_bytes(c, collect_sources[which]));
 	if (!o->state)
 		return -ENOMEM;
-	o->fd = root_open(&c->root, sources[which]->path);
+	o->fd = root_open(&c->root, collect_sources[which]->path);
 	o->status = o->fd < 0 ? o->fd : 0;
 	if (o->fd < 0)
 		o->fd = -1;
@@ -127,8 +84,10 @@ static int open_event(struct collect *c, size_t i)
 
 	if (row->missing)
 		return -ENODEV;
-	if (row->collector < NR_COLLECTORS)
-		return open_source(c, (enum collector)row->collector);
+	if (collect_is_many(&c->events[i]))
+		return c->many[c->many_of[i]].status;
+	if (row->collector < COLLECT_NR_SOURCES)
+		return open_source(c, row->collector);
 	return value_files_open(&c->root, row->source, is_per_cpu(row) ? c->nr_cpus : 0,
 				&c->values[i]);
 }
@@ -148,57 +107,120 @@ static uint32_t count_possible_cpus(const struct root *root)
 	return nr ? nr : CPUSET_MAX_CPU;
 }
 
+static bool same_choice(const struct collect_choice *a, const struct collect_choice *b)
+{
+	if (a->nr != b->nr)
+		return false;
+	for (size_t i = 0; i < a->nr; i++)
+		if (strcmp(a->words[i], b->words[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Events of one source and one choice read it together, and number its things alike. */
+static void add_to_many(struct collect *c, size_t i, const struct collect_choice *choice)
+{
+	const struct event_row *row = c->events[i].row;
+	const struct collect_many_source *source =
+	    collect_many_sources[row->collector - COLLECT_MANY];
+	size_t k = 0;
+
+	while (k < c->nr_many &&
+	       (c->many[k].source != source || !same_choice(c->many[k].choice, choice)))
+		k++;
+	if (k == c->nr_many)
+		c->many[c->nr_many++] = (struct open_many){.source = source, .choice = choice};
+	c->many[k].wanted |= 1u << row->field;
+	c->many_of[i] = (uint32_t)k;
+}
+
+static int open_many(struct collect *c, const struct collect_choice *choices)
+{
+	static const struct collect_choice everything;
+
+	for (size_t i = 0; i < c->nr_events; i++) {
+		c->many_of[i] = NO_MANY;
+		if (collect_is_many(&c->events[i]) && !c->events[i].row->missing)
+			add_to_many(c, i, choices ? &choices[i] : &everything);
+	}
+	for (size_t k = 0; k < c->nr_many; k++) {
+		struct open_many *m = &c->many[k];
+
+		m->status = m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
+		if (m->status == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static struct collect *collect_new(const struct root *root, const struct event *events, size_t nr)
 {
 	struct collect *c = mem_zalloc(sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->values = mem_calloc(nr ? nr : 1, sizeof(*c->values));
-	if (!c->values) {
-		mem_free(c);
-		return NULL;
-	}
 	buf_init(&c->text, MAX_TEXT_BYTES);
+	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++)
+		c->open[i].fd = -1;
 	c->root = *root;
 	c->events = events;
+	c->values = mem_calloc(nr ? nr : 1, sizeof(*c->values));
+	c->many = mem_calloc(nr ? nr : 1, sizeof(*c->many));
+	c->many_of = mem_calloc(nr ? nr : 1, sizeof(*c->many_of));
+	if (!c->values || !c->many || !c->many_of) {
+		collect_close(c);
+		return NULL;
+	}
 	c->nr_events = nr;
-	for (size_t i = 0; i < NR_COLLECTORS; i++)
-		c->open[i].fd = -1;
 	if (nr)
 		c->nr_cpus = count_possible_cpus(root);
 	return c;
 }
 
-int collect_open(const struct root *root, const struct event *events, size_t nr,
-		 struct collect **out, int *states)
+static int open_events(struct collect *c, const struct collect_choice *choices, int *states)
+{
+	int rc = open_many(c, choices);
+
+	for (size_t i = 0; i < c->nr_events && rc == 0; i++) {
+		states[i] = open_event(c, i);
+		if (states[i] == -ENOMEM)
+			rc = -ENOMEM;
+	}
+	return rc;
+}
+
+int collect_open(const struct root *root, const struct event *events,
+		 const struct collect_choice *choices, size_t nr, struct collect **out, int *states)
 {
 	struct collect *c = collect_new(root, events, nr);
+	int rc;
 
 	if (!c)
 		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		states[i] = open_event(c, i);
-		if (states[i] == -ENOMEM) {
-			collect_close(c);
-			return -ENOMEM;
-		}
-	}
-	*out = c;
-	return 0;
+	rc = open_events(c, choices, states);
+	if (rc)
+		collect_close(c);
+	else
+		*out = c;
+	return rc;
 }
 
 void collect_close(struct collect *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < NR_COLLECTORS; i++) {
+	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++) {
 		io_close(&c->open[i].fd);
 		mem_free(c->open[i].state);
 	}
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_close(&c->values[i]);
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].state)
+			c->many[k].source->close(c->many[k].state);
 	mem_free(c->values);
+	mem_free(c->many);
+	mem_free(c->many_of);
 	buf_fini(&c->text);
 	mem_free(c);
 }
@@ -222,7 +244,7 @@ static int load_again(int fd, struct buf *text)
 	return (int)n;
 }
 
-static void read_source(struct collect *c, enum collector which)
+static void read_source(struct collect *c, size_t which)
 {
 	struct open_source *o = &c->open[which];
 
@@ -230,18 +252,21 @@ static void read_source(struct collect *c, enum collector which)
 		return;
 	o->status = load_again(o->fd, &c->text);
 	o->time_ns = clock_monotonic_ns();
-	memset(o->state, 0, state_bytes(c, sources[which]));
+	memset(o->state, 0, state_bytes(c, collect_sources[which]));
 	if (o->status == 0)
-		o->status =
-		    sources[which]->parse(buf_str(&c->text), c->text.len, o->state, c->nr_cpus);
+		o->status = collect_sources[which]->parse(buf_str(&c->text), c->text.len, o->state,
+							  c->nr_cpus);
 }
 
 void collect_read(struct collect *c)
 {
-	for (size_t i = 0; i < NR_COLLECTORS; i++)
-		read_source(c, (enum collector)i);
+	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++)
+		read_source(c, i);
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_read(&c->values[i]);
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].state)
+			c->many[k].status = c->many[k].source->read(c->many[k].state);
 }
 
 bool collect_belongs(const struct event *ev, uint32_t trace)
@@ -261,7 +286,7 @@ static void get_from_source(const struct collect *c, const struct event_row *row
 	out->raw = out->base = 0;
 	if (o->fd < 0 || o->status || (per_cpu && cpu >= c->nr_cpus))
 		return;
-	if (!sources[row->collector]->get(o->state, row->field, per_cpu ? cpu : 0, &v)) {
+	if (!collect_sources[row->collector]->get(o->state, row->field, per_cpu ? cpu : 0, &v)) {
 		/* an offline CPU has no line in /proc/stat */
 		out->state = per_cpu ? READING_NONE : READING_FAILED;
 		return;
@@ -271,12 +296,86 @@ static void get_from_source(const struct collect *c, const struct event_row *row
 	out->base = v.base;
 }
 
+/* Its numbers are those of its things. */
+static void get_of_many(const struct collect *c, size_t i, struct reading *out)
+{
+	uint32_t k = c->many_of[i];
+
+	out->state =
+	    k == NO_MANY || !c->many[k].state || c->many[k].status ? READING_FAILED : READING_NONE;
+	out->raw = out->base = 0;
+}
+
 void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out)
 {
 	const struct event_row *row = c->events[i].row;
 
-	if (row->collector < NR_COLLECTORS && !row->missing)
+	if (collect_is_many(&c->events[i]))
+		get_of_many(c, i, out);
+	else if (row->collector < COLLECT_NR_SOURCES && !row->missing)
 		get_from_source(c, row, cpu, out);
 	else
 		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
+}
+
+bool collect_is_many(const struct event *ev)
+{
+	uint16_t k = ev->row->collector;
+
+	return !event_is_perf(ev) && k >= COLLECT_MANY && k < COLLECT_MANY + COLLECT_NR_MANY;
+}
+
+const struct err *collect_why(const struct collect *c, size_t i)
+{
+	uint32_t k = c->many_of[i];
+
+	return k == NO_MANY || !c->many[k].why.code ? NULL : &c->many[k].why;
+}
+
+uint32_t collect_set(const struct collect *c, size_t i)
+{
+	return c->many_of[i];
+}
+
+uint32_t collect_nr_sets(const struct collect *c)
+{
+	return (uint32_t)c->nr_many;
+}
+
+size_t collect_nr_things(const struct collect *c, uint32_t set)
+{
+	const struct open_many *m = &c->many[set];
+
+	return m->state && m->status == 0 ? m->source->nr(m->state) : 0;
+}
+
+void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out)
+{
+	c->many[set].source->get(c->many[set].state, k, out);
+}
+
+bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
+			  struct reading *out)
+{
+	uint16_t field = c->events[i].row->field;
+
+	if (!(thing->has >> field & 1))
+		return false;
+	*out = (struct reading){.instance = thing->number,
+				.state = READING_OK,
+				.time_ns = thing->time_ns,
+				.raw = thing->values[field]};
+	return true;
+}
+
+const char *collect_note(struct collect *c)
+{
+	for (size_t k = 0; k < c->nr_many; k++) {
+		const char *note =
+		    c->many[k].state ? c->many[k].source->note(c->many[k].state) : NULL;
+
+		if (note)
+			return note;
+	}
+	return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "base/cpuset.h"
 #include "base/root.h"
+#include "collect/many.h"
 #include "event/event.h"
 
 struct err;
@@ -19,11 +20,16 @@ extern const struct event_group collect_misc_group;
 struct collect;
 
 /*
- * Prepares to read the nr events (all of misc; borrowed). What cannot be opened gives *states[i] as
- * 0 or -errno and yields READING_FAILED later. 0 or -ENOMEM.
+ * Prepares to read the nr events (all of misc; borrowed, like choices: what is wanted of events of
+ * many things; NULL: what their sources give by themselves). What cannot be opened gives
+ * *states[i] as 0 or -errno and yields READING_FAILED later. 0 or -ENOMEM.
  */
-int collect_open(const struct root *root, const struct event *events, size_t nr,
-		 struct collect **out, int *states);
+int collect_open(const struct root *root, const struct event *events,
+		 const struct collect_choice *choices, size_t nr, struct collect **out,
+		 int *states);
+/* More than the errno that collect_open gave for event i; NULL: there is no more. -EINVAL: its
+ * choice makes no sense. */
+const struct err *collect_why(const struct collect *c, size_t i);
 void collect_close(struct collect *c);
 
 /* Reads every file in use once, now. */
@@ -31,7 +37,22 @@ void collect_read(struct collect *c);
 
 /* Whether the event is of this row of the session: its CPU's, or (system) trace 0's. */
 bool collect_belongs(const struct event *ev, uint32_t trace);
-/* The i-th event's last reading for the CPU, all but .event: state, time, raw, base. */
+/* The i-th event's last reading for the CPU, all but .event: state, time, raw, base. Of many
+ * things: READING_NONE if they were read. */
 void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out);
+
+/* Of many things (disks, processes …), which come and go: EVENT_SCOPE_THINGS. Events that share
+ * source and choice are of one set, and number their things alike. */
+bool collect_is_many(const struct event *ev);
+uint32_t collect_nr_sets(const struct collect *c);
+uint32_t collect_set(const struct collect *c, size_t i); /* UINT32_MAX: not of many things */
+/* The things of the last read, in the order of their source. */
+size_t collect_nr_things(const struct collect *c, uint32_t set);
+void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out);
+/* The i-th event's reading of a thing of its set, all but .event. False: it has none. */
+bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
+			  struct reading *out);
+/* The next thing that a person must be told of the things, once each; NULL: no more. */
+const char *collect_note(struct collect *c);
 
 #endif

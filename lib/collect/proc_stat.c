@@ -37,11 +37,12 @@ static const unsigned times_of[] = {
 enum { ALL_TIMES = (1u << NR_TIMES) - 1 };
 
 /* The lines of the machine, each with one number for us. */
+enum { FIRST_NUMBER = PROC_STAT_CTXT };
 static const char *const numbers[] = {
-    [PROC_STAT_CTXT - PROC_STAT_CTXT] = "ctxt ",
-    [PROC_STAT_PROCESSES - PROC_STAT_CTXT] = "processes ",
-    [PROC_STAT_PROCS_RUNNING - PROC_STAT_CTXT] = "procs_running ",
-    [PROC_STAT_PROCS_BLOCKED - PROC_STAT_CTXT] = "procs_blocked ",
+    [PROC_STAT_CTXT - FIRST_NUMBER] = "ctxt ",
+    [PROC_STAT_PROCESSES - FIRST_NUMBER] = "processes ",
+    [PROC_STAT_PROCS_RUNNING - FIRST_NUMBER] = "procs_running ",
+    [PROC_STAT_PROCS_BLOCKED - FIRST_NUMBER] = "procs_blocked ",
 };
 enum { NR_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 
@@ -127,7 +128,7 @@ static uint64_t sum(const uint64_t *ticks, unsigned which)
 
 static bool get_number(const struct proc_stat *s, uint16_t field, struct collect_value *out)
 {
-	unsigned i = field - PROC_STAT_CTXT;
+	unsigned i = field - FIRST_NUMBER;
 
 	*out = (struct collect_value){.raw = s->number[i]};
 	return s->seen & BIT(i);
@@ -137,7 +138,7 @@ static bool get(const void *state, uint16_t field, uint32_t cpu, struct collect_
 {
 	const struct proc_stat *s = state;
 
-	if (field >= PROC_STAT_CTXT)
+	if (field >= FIRST_NUMBER)
 		return get_number(s, field, out);
 	out->raw = sum(s->cpus[cpu].ticks, times_of[field]);
 	out->base = sum(s->cpus[cpu].ticks, ALL_TIMES);

@@ -148,8 +148,9 @@ static void check_file(const struct host *h, const struct event *ev, struct even
 {
 	int fd;
 
-	if (strstr(ev->row->source, "%u"))
-		return; /* one file for each CPU: who made the row has looked */
+	if (strstr(ev->row->source, "%u") || ev->row->scope == EVENT_SCOPE_THINGS)
+		return; /* one file for each CPU: who made the row has looked; of things: they come
+			 */
 	fd = root_open(&h->root, ev->row->source);
 	if (fd >= 0) {
 		sys()->close(fd);
@@ -168,13 +169,13 @@ void event_support_check(const struct host *h, const struct event *ev, unsigned 
 		check_file(h, ev, out);
 	else if (!has_perf_events(h))
 		say_no_perf_events(out);
-	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
-		say_no_pmu(out);
 	else if (lacks_branch_records(h, ev, flags))
 		say(out, READING_NOT_SUPPORTED,
 		    is_hardware(ev) ? "this CPU or its driver records no branches"
 				    : "only hardware events record branches",
 		    BRANCHES_NEED);
+	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
+		say_no_pmu(out);
 	else if (say_ignored(h, ev, flags, out))
 		return;
 	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))

@@ -86,6 +86,33 @@ static struct profile_pair *pair_of(struct profile_load *l, const struct reading
 	return &l->further[r->event * (PROFILE_MAX_PARTS - 1) + r->instance - 1];
 }
 
+static bool is_of_thing(const struct profile_load *l, const struct reading *r)
+{
+	return r->event < l->session_events->nr &&
+	       l->session_events->item[r->event].scope == EVENT_SCOPE_THINGS;
+}
+
+/* Ticks are records' company: records.h. */
+static int take_of_thing(struct profile_load *l, const struct trace_frame *f, size_t i,
+			 enum trace_boundary boundary, const struct reading *r)
+{
+	if (boundary == TRACE_TICK)
+		return 0;
+	return profile_things_add(&l->things, boundary, r, trace_reading_offset(f, i));
+}
+
+static int take_things(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_things_owned owned;
+	int rc = trace_decode_things(f, &owned);
+
+	if (rc)
+		return rc;
+	rc = profile_things_name(&l->things, &owned.things);
+	trace_things_fini(&owned);
+	return rc;
+}
+
 static int take_readings(struct profile_load *l, const struct trace_frame *f)
 {
 	enum trace_boundary boundary;
@@ -97,6 +124,10 @@ static int take_readings(struct profile_load *l, const struct trace_frame *f)
 		struct profile_pair *p;
 
 		trace_decode_reading(f, i, &reading);
+		if (is_of_thing(l, &reading)) {
+			rc = take_of_thing(l, f, i, boundary, &reading);
+			continue;
+		}
 		if (!is_known(l, &reading)) {
 			l->nr_foreign_readings++;
 			continue;
@@ -184,7 +215,7 @@ static int (*const take[])(struct profile_load *l, const struct trace_frame *f) 
     [TRACE_FRAME_EVENTS] = take_events,     [TRACE_FRAME_CLOCKS] = take_clocks,
     [TRACE_FRAME_READINGS] = take_readings, [TRACE_FRAME_NOTE] = take_note,
     [TRACE_FRAME_END] = take_end,           [TRACE_FRAME_IDS] = take_ids,
-    [TRACE_FRAME_SAMPLING] = take_sampling,
+    [TRACE_FRAME_SAMPLING] = take_sampling, [TRACE_FRAME_THINGS] = take_things,
 };
 
 static int take_frame(struct profile_load *l, const struct trace_frame *f)
@@ -238,6 +269,9 @@ static void report(struct profile_load *l, bool is_whole)
 	struct err e = {0};
 
 	profile_faults_end(&l->faults, is_whole);
+	if (l->things.is_full)
+		profile_faults_lose(&l->faults, -EFBIG,
+				    "has more things than are kept: the rest is left out");
 	if (l->notes_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
 				    "has more notes than are kept: the rest is left out");
@@ -255,6 +289,7 @@ static void forget(struct profile_load *l, const char *name)
 	trace_events_fini(&l->events);
 	trace_ids_fini(&l->ids);
 	trace_sampling_fini(&l->sampling);
+	profile_things_reset(&l->things);
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
 	if (l->trace.further)
@@ -277,8 +312,12 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 	if (rc == -EPROTO)
 		profile_faults_lose(&l->faults, rc,
 				    "its events are not those of the session: left out");
+	if (rc == 0)
+		rc = profile_things_join(&l->things);
 	if (rc)
 		return rc == -EPROTO ? 0 : rc;
+	l->trace.things = l->things.item;
+	l->trace.nr_things = l->things.nr;
 	if (!l->has_totals) {
 		find_times(l);
 		l->trace.is_cut = l->ids.nr; /* it grew in its file until the session was killed */
@@ -299,6 +338,7 @@ int profile_load_init(struct profile_load *l, const struct trace_events *session
 	    .faults = {.problem = problem, .arg = arg},
 	    .pairs = pairs,
 	};
+	profile_things_init(&l->things);
 	arena_init(&l->notes, NOTES_MAX_BYTES);
 	return 0;
 }
@@ -309,6 +349,7 @@ void profile_load_fini(struct profile_load *l)
 	trace_events_fini(&l->events);
 	trace_ids_fini(&l->ids);
 	trace_sampling_fini(&l->sampling);
+	profile_things_fini(&l->things);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "profile/faults.h"
+#include "profile/things.h"
 #include "trace/reader.h"
 
 struct profile_load {
@@ -19,6 +20,7 @@ struct profile_load {
 	struct trace_sampling sampling;
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL until a trace has some; as in profile_trace */
+	struct profile_things things;
 	struct arena notes;
 	struct profile_trace trace;
 	bool has_totals, notes_dropped;

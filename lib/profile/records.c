@@ -255,9 +255,8 @@ static bool may_give(const struct profile_records *r)
 
 static const struct known_id *find_id(const struct profile_records *r, uint64_t id)
 {
-	return r->nr_ids ? bsearch(&(struct known_id){.id = id}, r->ids, r->nr_ids, sizeof(*r->ids),
-				   compare_ids)
-			 : NULL;
+	return bsearch(&(struct known_id){.id = id}, r->ids, r->nr_ids, sizeof(*r->ids),
+		       compare_ids);
 }
 
 /* What ends other records is the same for all events of a ring. */
@@ -409,7 +408,7 @@ static int add_reading(struct profile_records *r, struct slice *s, size_t i)
 	struct reading reading;
 
 	trace_decode_reading(&r->frame, r->at + i, &reading);
-	if (reading.event >= r->config.nr_events || reading.instance >= PROFILE_MAX_PARTS) {
+	if (reading.event >= r->config.nr_events) {
 		r->stats.nr_foreign++;
 		return 0;
 	}
@@ -520,7 +519,7 @@ static int take(struct profile_records *r)
 		begin_frame(r, &f);
 	else if (rc == -ENOMEM)
 		return rc;
-	else if (rc && !r->config.is_read_twice)
+	else if (rc && (rc != -EILSEQ || !r->config.is_read_twice))
 		profile_faults_add(&r->config.faults, &e);
 	r->at_end = rc != 1 && rc != -EILSEQ;
 	return 0;

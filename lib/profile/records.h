@@ -30,7 +30,7 @@ struct profile_item {
 	const struct trace_id *id;  /* whose it is; NULL: of no event, or its id is not known */
 	struct trace_record record; /* of an unknown id: what it says without its layout */
 
-	struct reading reading; /* a reading */
+	struct reading reading; /* a reading; of any instance */
 
 	const char *text; /* lines of /proc/kallsyms, not cleaned */
 	size_t text_len;

@@ -52,6 +52,13 @@ struct profile_pair {
 	uint64_t start_offset, end_offset;
 };
 
+/* One of many things (a disk, a process …), of one event; see EVENT_SCOPE_THINGS. */
+struct profile_thing {
+	uint32_t event, number;
+	const char *name; /* safe to show; "" if the trace does not say */
+	struct profile_pair pair;
+};
+
 /* One trace, borrowed until the next. */
 struct profile_trace {
 	const char *name; /* of the file */
@@ -61,6 +68,8 @@ struct profile_trace {
 	/* Further parts of events (boxes of memory, instances 1 … of readings): PROFILE_MAX_PARTS -
 	 * 1 for each event, one event behind the other; NULL if there is none. */
 	const struct profile_pair *further;
+	const struct profile_thing *things; /* by event, then by number */
+	size_t nr_things;
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */

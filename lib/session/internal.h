@@ -10,6 +10,7 @@
 #include "session/output.h"
 #include "session/sampling.h"
 #include "session/session.h"
+#include "session/things.h"
 #include "trace/writer.h"
 
 #include <stdatomic.h>
@@ -18,7 +19,7 @@
 struct session_note {
 	uint32_t trace;
 	uint64_t time_ns;
-	char text[160];
+	char text[256];
 };
 
 enum { SESSION_MAX_NOTES = 256 }; /* per iteration; further ones are told, but not stored */
@@ -50,6 +51,8 @@ struct session {
 	size_t nr_notes;
 	uint64_t split_due_ns;     /* when to look for groups that never ran; 0: done */
 	struct sampling *sampling; /* owned; NULL in tally mode */
+	/* of events of many things, at the start and the end of the iteration */
+	struct session_things things_start, things_end;
 };
 
 /* Tells a warning and keeps it for the trace. */
@@ -75,6 +78,8 @@ void session_make_head(const struct session *s, uint32_t iteration, uint32_t tra
 		       struct trace_head *out);
 void session_add_readings(const struct session *s, struct trace_writer *w,
 			  enum trace_boundary boundary, const struct reading *readings);
+void session_add_things(struct trace_writer *w, enum trace_boundary boundary,
+			const struct session_things *t);
 void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t trace);
 /* A writer with the frames that all traces of the session have. 0 or -errno with *e. */
 int session_writer_new(const struct session *s, struct trace_writer **out, struct err *e);

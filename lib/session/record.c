@@ -167,6 +167,13 @@ void session_add_readings(const struct session *s, struct trace_writer *w,
 	trace_writer_readings(w, boundary, s->scratch, nr);
 }
 
+void session_add_things(struct trace_writer *w, enum trace_boundary boundary,
+			const struct session_things *t)
+{
+	if (t->nr_readings)
+		trace_writer_readings(w, boundary, t->readings, t->nr_readings);
+}
+
 void session_make_head(const struct session *s, uint32_t iteration, uint32_t trace, uint32_t cpu,
 		       struct trace_head *out)
 {
@@ -203,6 +210,11 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	trace_writer_clocks(s->writer, &it->clocks);
 	session_add_readings(s, s->writer, TRACE_START, it->traces[trace].start);
 	session_add_readings(s, s->writer, TRACE_END, it->traces[trace].end);
+	if (trace == 0) {
+		session_add_things(s->writer, TRACE_START, it->things_start);
+		session_add_things(s->writer, TRACE_END, it->things_end);
+		session_things_write(it->things_end, s, s->writer);
+	}
 	session_add_notes(s, s->writer, trace);
 	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);
 }

@@ -99,7 +99,7 @@ bool session_add_misc(const struct session *s, const struct session_cpu *c, stru
 			r->state = s->events[i].support.state;
 		else
 			collect_get(s->collect, m, c->cpu, r);
-		here &= r->state != READING_NONE;
+		here &= r->state != READING_NONE || collect_is_many(&s->misc[m]);
 	}
 	return here;
 }
@@ -136,14 +136,23 @@ static void read_boundary(struct session *s)
 	if (s->sampling)
 		sampling_lock(s->sampling);
 	collect_read(s->collect);
+	(void)session_things_take(&s->things_end, s); /* without memory there are none */
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		read_cpu(s, &s->cpus[t]);
-	if (s->sampling)
+	for (const char *note; (note = collect_note(s->collect));)
+		session_note(s, 0, "%s", note);
+	if (s->sampling) {
+		sampling_boundary(s->sampling);
 		sampling_unlock(s->sampling);
+	}
 }
 
 static void end_becomes_start(struct session *s)
 {
+	struct session_things old_things = s->things_start;
+
+	s->things_start = s->things_end;
+	s->things_end = old_things;
 	for (uint32_t t = 0; t < s->nr_cpus; t++) {
 		struct session_cpu *c = &s->cpus[t];
 		struct reading *old = c->start;
@@ -236,6 +245,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 		s->traces[t].start = s->cpus[t].start;
 		s->traces[t].end = s->cpus[t].end;
 	}
+	it->things_start = &s->things_start;
+	it->things_end = &s->things_end;
 	it->traces = s->traces;
 	it->nr_traces = s->nr_cpus;
 	rc = session_record(s, it, e);

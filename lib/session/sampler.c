@@ -3,6 +3,7 @@
  */
 #include "session/sampler.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "event/event.h"
@@ -15,11 +16,11 @@ enum {
 	MAX_KEPT_BYTES = 1 << 30, /* what a ring can gather between two looks at its head */
 };
 
-int sampler_init(struct sampler *s, struct session_cpu *cpu)
+int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
 {
 	size_t nr = cpu->plan->nr_parts;
 
-	*s = (struct sampler){.cpu = cpu, .side_band_fd = -1};
+	*s = (struct sampler){.cpu = cpu, .pack_until_ns = pack_until_ns, .side_band_fd = -1};
 	buf_init(&s->kept, MAX_KEPT_BYTES);
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
@@ -151,7 +152,7 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 	s->nr_ids = 0;
 	s->is_hung_up = false;
 	rc = open_ring(s, p, ring_bytes);
-	if (rc == 0)
+	if (rc == 0 && s->ring.base)
 		rc = open_side_band(s, ring_bytes);
 	if (rc)
 		sampler_close(s);
@@ -173,11 +174,16 @@ void sampler_enable(const struct sampler *s)
 		pmu_ring_enable(&s->side_band);
 }
 
+static bool is_urgent(const struct sampler *s)
+{
+	return clock_monotonic_ns() > *s->pack_until_ns;
+}
+
 /* Counts what stands from … to, and writes it: as much of it as a reader can hold. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		uint64_t *end, struct err *e)
 {
-	struct trace_span span;
+	struct trace_span span = {.is_urgent = is_urgent(s)};
 
 	*end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
 	pmu_view_span(v, from, *end, span.part, span.len);
@@ -227,7 +233,7 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 	head = pmu_ring_head(&s->side_band);
 	for (at = s->side_band.tail; at < head && rc == 0;) {
 		uint64_t end = pmu_scan_count(&scan, &v, at, head, TRACE_FILE_RECORDS_BYTES);
-		struct trace_span span;
+		struct trace_span span = {.is_urgent = is_urgent(s)};
 
 		pmu_view_span(&v, at, end, span.part, span.len);
 		if (common)
@@ -297,7 +303,8 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 }
 
 /* Where samples hold the group's counts the kernel is not asked what each event lost: it would be
- * in every sample. Alone in its ring, what the ring lost is what it lost; and nothing is nothing. */
+ * in every sample. Alone in its ring, what the ring lost is what it lost; and nothing is nothing.
+ */
 static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 {
 	uint64_t now = s->cpu->lost[event->part], before = event->lost_before;

@@ -21,8 +21,9 @@ struct sampler_event {
 };
 
 struct sampler {
-	struct session_cpu *cpu;   /* borrowed */
-	const struct pmu_ops *pmu; /* borrowed, from sampler_open on */
+	struct session_cpu *cpu;       /* borrowed */
+	const struct pmu_ops *pmu;     /* borrowed, from sampler_open on */
+	const uint64_t *pack_until_ns; /* borrowed; frames are packed until then, not later */
 	struct pmu_ring ring, side_band;
 	int side_band_fd; /* -1: none */
 	bool is_hung_up;  /* the CPU went away: what is in the rings is all there will be */
@@ -41,13 +42,13 @@ struct sampler {
 };
 
 /* Memory only. 0 or -ENOMEM. */
-int sampler_init(struct sampler *s, struct session_cpu *cpu);
+int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns);
 void sampler_fini(struct sampler *s);
 
 /*
  * Maps the ring for the CPU's sampling events (open, not yet counting), which all write into it,
  * and the ring of the side band. 0; -errno: nothing is open then. Without a sampling event on this
- * CPU there is only the side band.
+ * CPU there is neither.
  */
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes);
 void sampler_close(struct sampler *s);

@@ -23,6 +23,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	DRAIN_EVERY_NS = 250000000,
+	PACK_NS = 100000000, /* of each emptying of the rings */
 	MIN_PACE_NS = 1000000,
 	MAX_TICKS = 1 << 20, /* readings of one CPU that wait for the disk: 56 MiB */
 };
@@ -63,7 +64,12 @@ struct sampling {
 	struct ticks *ticks;     /* owned; of each CPU */
 	struct reading *scratch; /* owned; nr_parts */
 	uint64_t gate_head;      /* of the first CPU's ring, at the last tick */
-	uint64_t ticks_before, missed_before, nr_dropped;
+	uint64_t nr_dropped;
+	struct tick_counts {
+		uint64_t taken, missed;
+	} before, now;                            /* at the start of the iteration, at its end */
+	struct session_things things, new_things; /* of the last tick; found since the last look */
+	uint32_t *things_from; /* owned; of each set: the first number whose name is not told */
 
 	pthread_t survey;
 	bool has_survey;
@@ -71,7 +77,8 @@ struct sampling {
 	struct survey_result surveyed;
 
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
-	int nice; /* of this thread, before it was raised */
+	uint64_t pack_until_ns; /* a high level of zstd must not hold the rings up */
+	int nice;               /* of this thread, before it was raised */
 	bool is_raised;
 };
 
@@ -161,6 +168,15 @@ static void tick_cpu(struct sampling *g, struct session_cpu *c)
 			add_tick(g, c->trace, &g->scratch[k]);
 }
 
+static void tick_things(struct sampling *g)
+{
+	if (!g->things_from || session_things_take(&g->things, g->s))
+		return;
+	for (size_t k = 0; k < g->things.nr_readings; k++)
+		add_tick(g, 0, &g->things.readings[k]);
+	session_things_new(&g->new_things, &g->things, g->things_from);
+}
+
 static bool tick(void *arg)
 {
 	struct sampling *g = arg;
@@ -170,7 +186,13 @@ static bool tick(void *arg)
 	collect_read(g->s->collect);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		tick_cpu(g, &g->s->cpus[t]);
+	tick_things(g);
 	return true;
+}
+
+void sampling_boundary(struct sampling *g)
+{
+	g->now = (struct tick_counts){g->pacer.ticks, g->pacer.missed};
 }
 
 void sampling_lock(struct sampling *g)
@@ -207,7 +229,7 @@ static int open_idle(struct sampling *g)
 		if (strcmp(collect_misc_group.rows[i].name, "cpu_utilization") == 0)
 			g->idle_event =
 			    (struct event){&collect_misc_group, &collect_misc_group.rows[i]};
-	return collect_open(&g->s->plan->host->root, &g->idle_event, 1, &g->idle, &state);
+	return collect_open(&g->s->plan->host->root, &g->idle_event, NULL, 1, &g->idle, &state);
 }
 
 static int init_cpus(struct sampling *g)
@@ -216,7 +238,7 @@ static int init_cpus(struct sampling *g)
 
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
 		g->s->traces[t].sampling = &g->results[t];
-		rc = sampler_init(&g->samplers[t], &g->s->cpus[t]);
+		rc = sampler_init(&g->samplers[t], &g->s->cpus[t], &g->pack_until_ns);
 	}
 	return rc;
 }
@@ -229,6 +251,8 @@ int sampling_new(struct session *s, struct sampling **out)
 	if (!g)
 		return -ENOMEM;
 	*g = (struct sampling){.s = s, .nr_cpus = s->nr_cpus};
+	session_things_init(&g->things);
+	session_things_init(&g->new_things);
 	rc = common_init(&g->common);
 	if (rc == 0)
 		rc = pacer_init(&g->pacer, pace_ns(s->plan), tick, g);
@@ -267,6 +291,9 @@ void sampling_free(struct sampling *g)
 	mem_free(g->idle_ns);
 	mem_free(g->ticks);
 	mem_free(g->scratch);
+	session_things_fini(&g->things);
+	session_things_fini(&g->new_things);
+	mem_free(g->things_from);
 	mem_free(g);
 }
 
@@ -505,6 +532,18 @@ static bool has_ticks(const struct session *s)
 	return s->nr_misc > 0;
 }
 
+static int start_pacer(struct sampling *g)
+{
+	uint32_t nr_sets = collect_nr_sets(g->s->collect);
+
+	if (nr_sets) {
+		g->things_from = mem_calloc(nr_sets, sizeof(*g->things_from));
+		if (!g->things_from)
+			return -ENOMEM;
+	}
+	return pacer_start(&g->pacer);
+}
+
 int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = 0;
@@ -514,6 +553,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
 	g->progress_due_ns = g->started_ns + NS_PER_S;
 	g->max_rate = host_max_sample_rate(g->s->plan->host);
+	g->pack_until_ns = g->started_ns + PACK_NS;
 	read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
 		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
@@ -523,8 +563,19 @@ int sampling_start(struct sampling *g, struct err *e)
 		session_note(g->s, 0,
 			     "no thread: tasks and symbols of before the start are missing");
 	if (rc == 0 && g->s->plan->timebase && has_ticks(g->s))
-		rc = pacer_start(&g->pacer);
+		rc = start_pacer(g);
 	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
+}
+
+/* Each iteration's first trace names its things itself. */
+static void begin_things(struct sampling *g, struct trace_writer *w)
+{
+	const struct session *s = g->s;
+
+	session_add_things(w, TRACE_START, &s->things_start);
+	session_things_write(&s->things_start, s, w);
+	if (g->things_from)
+		session_things_new(NULL, &s->things_start, g->things_from);
 }
 
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t, struct trace_file **out,
@@ -544,6 +595,8 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t, stru
 	trace_writer_ids(w, g->samplers[t].ids, g->samplers[t].nr_ids);
 	trace_writer_clocks(w, &now);
 	session_add_readings(s, w, TRACE_START, s->cpus[t].start);
+	if (t == 0)
+		begin_things(g, w);
 	return session_output_create(s->output, w, iteration, t, g->packer, out, e);
 }
 
@@ -583,6 +636,14 @@ static void gather_ticks(struct sampling *g, uint32_t t, uint64_t until_ns)
 	k->nr -= nr;
 }
 
+/* The names of things that were found since the last look. */
+static void gather_things(struct sampling *g)
+{
+	if (g->s->writer)
+		session_things_write(&g->new_things, g->s, g->s->writer);
+	session_things_empty(&g->new_things);
+}
+
 static int drain_ticks(struct sampling *g, uint32_t t)
 {
 	struct trace_file *file = g->samplers[t].file;
@@ -592,6 +653,8 @@ static int drain_ticks(struct sampling *g, uint32_t t)
 	trace_writer_more(g->s->writer);
 	sampling_lock(g);
 	gather_ticks(g, t, UINT64_MAX);
+	if (t == 0)
+		gather_things(g);
 	sampling_unlock(g);
 	return trace_file_append(file, g->s->writer, &g->error);
 }
@@ -676,11 +739,14 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
+	int rc;
 
 	set_fds(g);
-	if (ppoll(g->fds, 1 + 2 * (nfds_t)g->nr_cpus, &left, NULL) > 0)
-		drain_woken(g);
+	rc = ppoll(g->fds, 1 + 2 * (nfds_t)g->nr_cpus, &left, NULL);
 	now_ns = clock_monotonic_ns();
+	g->pack_until_ns = now_ns + PACK_NS;
+	if (rc > 0)
+		drain_woken(g);
 	if (now_ns >= g->drain_due_ns) {
 		drain_all(g);
 		g->drain_due_ns = now_ns + DRAIN_EVERY_NS;
@@ -697,8 +763,8 @@ static void sum_up(struct sampling *g, uint32_t t)
 	r->ring_bytes = m->ring.base ? g->ring_bytes : 0;
 	r->max_rate_start = g->max_rate;
 	r->lost = m->scan.lost;
-	r->ticks = g->pacer.ticks - g->ticks_before;
-	r->ticks_missed = g->pacer.missed - g->missed_before;
+	r->ticks = g->now.taken - g->before.taken;
+	r->ticks_missed = g->now.missed - g->before.missed;
 	r->item = m->sampled;
 	r->nr = m->scan.nr_events;
 }
@@ -731,6 +797,10 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	g->files_bytes += trace_file_bytes(file);
 	trace_writer_clocks(s->writer, &it->clocks);
 	session_add_readings(s, s->writer, TRACE_END, it->traces[t].end);
+	if (t == 0) {
+		session_add_things(s->writer, TRACE_END, it->things_end);
+		session_things_write(it->things_end, s, s->writer);
+	}
 	trace_writer_sampling(s->writer, r);
 	session_add_notes(s, s->writer, t);
 	return trace_file_finish(file, s->writer, &totals, e);
@@ -779,6 +849,7 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 		*e = g->error;
 	if (atomic_load(&g->survey_done))
 		end_survey(g);
+	g->pack_until_ns = clock_monotonic_ns() + PACK_NS;
 	read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		drain_side_band(g, t);
@@ -792,9 +863,6 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 		rc = rc ? rc : one;
 	}
 	g->max_rate = max_rate;
-	sampling_lock(g);
-	g->ticks_before = g->pacer.ticks;
-	g->missed_before = g->pacer.missed;
-	sampling_unlock(g);
+	g->before = g->now;
 	return rc;
 }

@@ -47,6 +47,9 @@ const struct err *sampling_failed(const struct sampling *g);
 void sampling_lock(struct sampling *g);
 void sampling_unlock(struct sampling *g);
 
+/* A boundary is being read, under the lock: ticks from here on are of the next iteration. */
+void sampling_boundary(struct sampling *g);
+
 /* The end readings are there: what was sampled before them ends the iteration's traces. Fills what
  * the iteration's traces say of their sampling, also if a file fails. */
 int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e);

@@ -127,6 +127,18 @@ static void add_misc(struct session *s, size_t i)
 	s->misc[s->nr_misc++] = p->event;
 }
 
+/* What the collector has to say is more than an errno. */
+static void explain_misc(const struct session *s, size_t m, int error, struct event_support *out)
+{
+	const struct err *why = collect_why(s->collect, m);
+
+	event_support_explain(s->plan->host, &s->misc[m], error, out);
+	if (!why)
+		return;
+	snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, why->msg);
+	snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1, why->hint);
+}
+
 static int open_collectors(struct session *s)
 {
 	int *states = mem_calloc(s->plan->nr_events, sizeof(*states));
@@ -136,14 +148,14 @@ static int open_collectors(struct session *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->plan->nr_events; i++)
 		add_misc(s, i);
-	rc = collect_open(&s->plan->host->root, s->misc, s->nr_misc, &s->collect, states);
+	rc = collect_open(&s->plan->host->root, s->misc, NULL, s->nr_misc, &s->collect, states);
 	for (size_t m = 0; m < s->nr_misc && rc == 0; m++) {
 		struct session_event *ev = &s->events[s->misc_index[m]];
 
 		ev->support = (struct event_support){.state = READING_OK};
 		ev->nr_cpus = states[m] ? 0 : s->nr_cpus;
 		if (states[m])
-			event_support_explain(s->plan->host, &s->misc[m], -states[m], &ev->support);
+			explain_misc(s, m, -states[m], &ev->support);
 	}
 	mem_free(states);
 	return rc;
@@ -243,28 +255,32 @@ static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large
 	return rc;
 }
 
-static int tell_ring_size(struct session *s, uint64_t got, uint64_t wanted, struct err *e)
+/* error: what the last larger size was refused with; 0 if it was not. */
+static int tell_ring_size(struct session *s, uint64_t got, uint64_t wanted, int error,
+			  struct err *e)
 {
-	static const char to_do[] = "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l) "
-				    "allow more, CAP_IPC_LOCK any size";
+	unsigned long long asked = s->plan->spec->buffer_size_in_mb, kib = got >> 10;
+	const char *why = error == -EPERM ? "the limit of locked memory" : "the kernel's memory";
+	const char *to_do =
+	    error == -EPERM
+		? "kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK or CAP_IPC_LOCK allow more"
+		: "ask for less with buffer_size_in_mb";
 
-	if (got == wanted && wanted >> 20 != s->plan->spec->buffer_size_in_mb)
+	if (!error && wanted >> 20 != asked)
 		session_note(s, 0, "buffers of %llu MiB per CPU: %llu rounded up to a power of two",
-			     (unsigned long long)wanted >> 20,
-			     (unsigned long long)s->plan->spec->buffer_size_in_mb);
-	if (got == wanted)
+			     (unsigned long long)wanted >> 20, asked);
+	if (!error)
 		return 0;
 	if (s->config.is_strict) {
 		err_set(
-		    e, -EPERM,
-		    "the limit of locked memory allows buffers of %llu KiB per CPU, not %llu, and "
-		    "--strict asks for all",
-		    (unsigned long long)got >> 10, (unsigned long long)wanted >> 10);
+		    e, error,
+		    "%s allows buffers of %llu KiB per CPU, not %llu, and --strict asks for all",
+		    why, kib, (unsigned long long)wanted >> 10);
 		err_hint(e, "%s", to_do);
-		return -EPERM;
+		return error;
 	}
-	session_note(s, 0, "buffers of %llu KiB per CPU, not %llu: the limit of locked memory; %s",
-		     (unsigned long long)got >> 10, (unsigned long long)wanted >> 10, to_do);
+	session_note(s, 0, "buffers of %llu KiB per CPU, not %llu: %s; %s", kib,
+		     (unsigned long long)wanted >> 10, why, to_do);
 	return 0;
 }
 
@@ -274,9 +290,10 @@ static int open_measured(struct session *s, struct err *e)
 	enum { MIN_RING_BYTES = 64 << 10 };
 	uint64_t wanted = wanted_ring_bytes(s), bytes = wanted;
 	bool is_too_large;
-	int rc = open_sized(s, bytes, &is_too_large);
+	int rc = open_sized(s, bytes, &is_too_large), error = 0;
 
 	while (rc && is_too_large && bytes > MIN_RING_BYTES) {
+		error = rc;
 		bytes /= 2;
 		rc = open_sized(s, bytes, &is_too_large);
 	}
@@ -286,7 +303,7 @@ static int open_measured(struct session *s, struct err *e)
 		err_hint(e, "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l) allow more");
 		return rc;
 	}
-	return rc || !s->sampling ? rc : tell_ring_size(s, bytes, wanted, e);
+	return rc || !s->sampling ? rc : tell_ring_size(s, bytes, wanted, error, e);
 }
 
 static int open_events(struct session *s, struct err *e)
@@ -400,6 +417,8 @@ int session_open(const struct session_config *config, struct session **out, stru
 	s->config = *config;
 	s->plan = config->plan;
 	s->stop_fd = -1;
+	session_things_init(&s->things_start);
+	session_things_init(&s->things_end);
 	s->probe.plan = s->plan;
 	s->probe.pmu = config->pmu ? config->pmu : &pmu_kernel_ops;
 	rc = open_session(s, e);
@@ -421,6 +440,8 @@ void session_close(struct session *s)
 		session_cpu_fini(&s->cpus[t]);
 	free_attrs(s);
 	collect_close(s->collect);
+	session_things_fini(&s->things_start);
+	session_things_fini(&s->things_end);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	mem_free(s->attrs);

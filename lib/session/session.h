@@ -17,6 +17,7 @@
 #include "trace/trace.h"
 
 struct session;
+struct session_things;
 
 /* One trace (CPU) of an iteration; readings per part of the plan, borrowed. */
 struct session_trace {
@@ -34,6 +35,7 @@ struct session_progress {
 /* Borrowed for the time of the call. */
 struct session_iteration {
 	uint32_t iteration;
+	const struct session_things *things_start, *things_end; /* see session/things.h */
 	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC, when reading began */
 	struct clock_triple clocks; /* at the end */
 	bool is_cut;                /* the session was stopped in it, before its time */

@@ -221,6 +221,53 @@ void trace_info_fini(struct trace_info_owned *i)
 	*i = (struct trace_info_owned){0};
 }
 
+static int take_things(struct decoder *d, size_t nr_events, size_t nr, struct trace_things *out)
+{
+	uint32_t *events = arena_calloc(d->store, nr_events, sizeof(*events));
+	struct trace_thing *item = arena_calloc(d->store, nr, sizeof(*item));
+
+	if (!events || !item)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_events; i++)
+		events[i] = cursor_le32(&d->c);
+	for (size_t i = 0; i < nr && cursor_ok(&d->c) && !d->no_memory; i++) {
+		item[i].number = cursor_le32(&d->c);
+		item[i].name = take_string16(d);
+	}
+	*out = (struct trace_things){events, nr_events, item, nr};
+	return decoder_result(d);
+}
+
+int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *out)
+{
+	struct trace_things things;
+	size_t nr_events, nr;
+	struct decoder d;
+	int rc;
+
+	if (!decoder_init(&d, f, TRACE_FRAME_THINGS))
+		return -EINVAL;
+	nr_events = cursor_le32(&d.c);
+	nr = cursor_le32(&d.c);
+	if (!nr_events || nr_events > TRACE_MAX_EVENTS || nr > TRACE_MAX_ITEMS ||
+	    nr_events * 4 + nr * TRACE_THING_MIN_BYTES > d.c.left)
+		return -EINVAL;
+	d.store = store_new();
+	rc = d.store ? take_things(&d, nr_events, nr, &things) : -ENOMEM;
+	if (rc) {
+		store_free(d.store);
+		return rc;
+	}
+	*out = (struct trace_things_owned){things, d.store};
+	return 0;
+}
+
+void trace_things_fini(struct trace_things_owned *t)
+{
+	store_free(t->store);
+	*t = (struct trace_things_owned){0};
+}
+
 int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out)
 {
 	struct clock_triple t;

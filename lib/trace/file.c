@@ -174,10 +174,8 @@ static bool is_sound(const struct trace_span *s)
 enum { RECORDS_PIECES = 4 }; /* frame header, head of the payload, the ring's two parts */
 
 /* Gives the pieces their header, or makes one packed piece of them; how many there are. */
-static size_t close_records(struct trace_file *f, struct iovec *piece)
+static size_t close_records(struct trace_packer *p, struct iovec *piece)
 {
-	struct trace_packer *p = f->packer;
-
 	if (p) {
 		buf_reset(&p->out);
 		if (trace_packer_add(p, TRACE_FRAME_RECORDS, piece + 1, RECORDS_PIECES - 1)) {
@@ -208,7 +206,7 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 	if (!span->len[0] && !span->len[1])
 		return 0;
 	f->nr_frames++;
-	return put(f, piece, close_records(f, piece), e);
+	return put(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
 }
 
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)

@@ -40,6 +40,7 @@ enum { TRACE_FILE_RECORDS_BYTES = 1 << 20 };
 struct trace_span {
 	const void *part[2];
 	size_t len[2];
+	bool is_urgent; /* not to be packed: there is no time */
 };
 int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 		       const struct trace_span *span, struct err *e);

@@ -29,6 +29,8 @@ enum {
 	TRACE_EVENTS_HEAD_BYTES = 8,
 	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings; its own length included */
 	TRACE_MAX_EVENTS = 4096,
+	TRACE_THING_MIN_BYTES = 6, /* number, and an empty name */
+	TRACE_MAX_NAME_BYTES = 4096,
 	TRACE_MAX_SPEC_BYTES = 4 << 20,
 	TRACE_MAX_ATTR_BYTES = 65536,
 	TRACE_MAX_FORMAT_BYTES = 65536,

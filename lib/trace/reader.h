@@ -83,6 +83,13 @@ void trace_ids_fini(struct trace_ids *ids);
 /* out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);
 void trace_sampling_fini(struct trace_sampling *s);
+/* Names are safe to show. */
+struct trace_things_owned {
+	struct trace_things things;
+	void *store; /* owned */
+};
+int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *out);
+void trace_things_fini(struct trace_things_owned *t);
 /* Borrowed, as long as the frame is; not terminated and not cleaned. */
 int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t *len);
 /* Number of readings in the frame, or -EINVAL; then one at a time, i below it. */

@@ -24,6 +24,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_IDS = 8,       /* which event a record's id means on this CPU */
 	TRACE_FRAME_SAMPLING = 9,  /* what became of the samples of the iteration */
 	TRACE_FRAME_KALLSYMS = 10, /* lines of /proc/kallsyms */
+	TRACE_FRAME_THINGS = 11,   /* what the instances of events of many things are called */
 };
 
 enum trace_boundary {
@@ -115,6 +116,20 @@ struct trace_sampling {
 	uint64_t lost;    /* records, by what the ring says */
 	uint64_t ticks, ticks_missed; /* TRACE_TICK readings of the session: taken; passed by */
 	const struct trace_sampled *item;
+	size_t nr;
+};
+
+/* One of many things (a disk, a process …). */
+struct trace_thing {
+	uint32_t number;  /* the instance of its readings */
+	const char *name; /* "sda", "1234 bash"; as it was called last */
+};
+
+/* Things that some events (of scope EVENT_SCOPE_THINGS) number alike. */
+struct trace_things {
+	const uint32_t *events; /* places in the events frame */
+	size_t nr_events;
+	const struct trace_thing *item;
 	size_t nr;
 };
 

@@ -339,6 +339,39 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
 	w->nr_frames++;
 }
 
+/* Names that are too long, which none of the kernel's are, are cut. */
+static void add_thing(struct buf *b, const struct trace_thing *t)
+{
+	size_t len = strnlen(t->name, TRACE_MAX_NAME_BYTES);
+
+	buf_le32(b, t->number);
+	buf_le16(b, (uint16_t)len);
+	buf_add(b, t->name, len);
+}
+
+static void add_things(struct trace_writer *w, const struct trace_things *t, size_t from, size_t to)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
+
+	buf_le32(b, (uint32_t)t->nr_events);
+	buf_le32(b, (uint32_t)(to - from));
+	for (size_t i = 0; i < t->nr_events; i++)
+		buf_le32(b, t->events[i]);
+	for (size_t i = from; i < to && !buf_error(b); i++)
+		add_thing(b, &t->item[i]);
+	frame_end(b, at, TRACE_FRAME_THINGS);
+	w->nr_frames++;
+}
+
+void trace_writer_things(struct trace_writer *w, const struct trace_things *t)
+{
+	for (size_t from = 0, to; from < t->nr; from = to) {
+		to = t->nr - from < TRACE_MAX_ITEMS ? t->nr : from + TRACE_MAX_ITEMS;
+		add_things(w, t, from, to);
+	}
+}
+
 void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t cpu,
 			  const void *records, size_t len)
 {

@@ -36,6 +36,8 @@ void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t
 			  const void *records, size_t len);
 /* Lines of /proc/kallsyms as they are. */
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len);
+/* In as many frames as needed. */
+void trace_writer_things(struct trace_writer *w, const struct trace_things *t);
 /* Forgets what was gathered (errors too): frames that follow are for a file that grows (file.h). */
 void trace_writer_more(struct trace_writer *w);
 /*

@@ -403,7 +403,7 @@ static void open_reader(struct reader *o, const struct root *r, const char *name
 {
 	start(&o->m, r);
 	o->ev = (struct event){&sensors, find(&o->m, name)};
-	assert_int_equal(collect_open(r, &o->ev, 1, &o->c, &o->state), 0);
+	assert_int_equal(collect_open(r, &o->ev, NULL, 1, &o->c, &o->state), 0);
 }
 
 static void close_reader(struct reader *o)
@@ -593,7 +593,7 @@ static void test_open_errors(void **state)
 		int opened;
 
 		inject_sys(6, errors[i]); /* possible: open, 2 reads, close; CPU 0; CPU 1 */
-		assert_int_equal(collect_open(&r, &ev, 1, &c, &opened), 0);
+		assert_int_equal(collect_open(&r, &ev, NULL, 1, &c, &opened), 0);
 		inject_stop();
 		assert_true(inject.fired);
 		assert_int_equal(opened, errors[i] == -ENOENT ? 0 : errors[i]);
@@ -619,7 +619,7 @@ static int all(void *arg)
 	if (rc == 0)
 		rc = collect_sensor_maker.find(&m.catalogue, "cpu_frequency", &ev.row, NULL);
 	if (rc == 0)
-		rc = collect_open(arg, &ev, 1, &c, &opened);
+		rc = collect_open(arg, &ev, NULL, 1, &c, &opened);
 	if (rc == 0) {
 		struct reading got;
 

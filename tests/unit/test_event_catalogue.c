@@ -22,7 +22,7 @@ static void expect_row(const struct event_group *g, const struct event_row *r)
 	assert_true(r->source && r->source[0]);
 	assert_true(r->number >= 1 && r->number <= 2047);
 	assert_true(r->kind >= EVENT_COUNT && r->kind <= EVENT_SHARE);
-	assert_true(r->scope >= EVENT_SCOPE_CPU && r->scope <= EVENT_SCOPE_PACKAGE);
+	assert_true(r->scope >= EVENT_SCOPE_CPU && r->scope <= EVENT_SCOPE_THINGS);
 	assert_int_equal(r->kind == EVENT_SHARE, strcmp(r->unit, "%") == 0);
 	assert_int_equal(strspn(r->name, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(r->name));
 	assert_int_equal(r->source[0] == '/', !g->is_perf);

@@ -197,14 +197,15 @@ static void values_are_taken(void **state)
 static void placed_values(void **state)
 {
 	const struct profile_field f = {.offset = 0, .size = 4, .is_placed = true, .is_char = true};
+	static const uint8_t where[] = {0x40, 0x02, 24, 0}; /* at 576, 24 long */
 	enum { LEN = 600 };
 	uint8_t *raw = calloc(1, LEN);
 	struct profile_value v;
 
 	(void)state;
 	assert_non_null(raw);
-	memcpy(raw, "\x40\x02\x18\0", 4); /* at 576, 24 long */
-	memcpy(raw + 576, "far", 3);
+	memcpy(raw, where, sizeof(where));
+	memcpy(raw + 576, "far", sizeof("far"));
 	assert_true(profile_field_value(&f, raw, LEN, &v));
 	assert_true(v.len == 3 && v.bytes == raw + 576);
 	raw[2]++;

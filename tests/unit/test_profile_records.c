@@ -462,9 +462,9 @@ static void ticks_join(void **state)
 {
 	static const struct reading ticks[] = {
 	    {.event = 3, .state = READING_OK, .time_ns = 15, .raw = 1},
-	    {.event = 3, .instance = 4, .state = READING_OK, .time_ns = 25, .raw = 2},
+	    {.event = 3, .instance = UINT32_MAX, .state = READING_OK, .time_ns = 25, .raw = 2},
 	    {.event = 4, .state = READING_OK, .time_ns = 26},
-	    {.event = 3, .instance = PROFILE_MAX_PARTS, .state = READING_OK, .time_ns = 26},
+	    {.event = UINT32_MAX, .state = READING_OK, .time_ns = 26},
 	};
 	static const uint64_t out[] = {10, 15, 20, 25, 30};
 	struct told told = {0};
@@ -491,7 +491,7 @@ static void ticks_join(void **state)
 		if (item.kind == PROFILE_RECORD)
 			continue;
 		assert_int_equal(item.reading.raw, nr / 2 + 1);
-		assert_int_equal(item.reading.instance, nr / 2 * 4);
+		assert_int_equal(item.reading.instance, nr / 2 ? UINT32_MAX : 0);
 		assert_int_equal(item.offset, at + nr / 2 * TRACE_READING_BYTES);
 	}
 	assert_int_equal(nr, NR(out));
@@ -540,7 +540,7 @@ static void common_file(void **state)
 			has_symbols = true;
 			continue;
 		}
-		assert_string_equal(item.record.name, names[nr]);
+		assert_string_equal(item.record.name, nr < NR(names) ? names[nr] : "");
 		assert_int_equal(item.ring, nr ? TRACE_RING_SIDE_BAND : TRACE_RING_MADE);
 		assert_int_equal(item.cpu, nr ? nr - 1 : UINT32_MAX);
 		assert_null(item.id);
@@ -627,6 +627,35 @@ static void damage_is_told_once(void **state)
 		profile_records_close(r);
 		buf_fini(&b);
 	}
+}
+
+static void much_damage_is_few_lines(void **state)
+{
+	enum { NR_PAIRS = 20 };
+	struct told told = {0};
+	struct profile_records_config config = config_of(&told);
+	struct profile_records *r;
+	struct profile_item item;
+	struct buf b, records;
+	size_t nr = 0;
+
+	(void)state;
+	file_begin(&b);
+	for (uint32_t i = 0; i < NR_PAIRS; i++) {
+		add_frame(&b, TRACE_FRAME_RECORDS, 0, "\x09\0\0\0\0\0\0\0", 8);
+		frame_begin(&records, TRACE_RING_SAMPLES, 0);
+		add_sample(&records, i, i);
+		frame_end(&b, &records);
+	}
+	config.is_read_twice = false;
+	r = open_records(&b, &config);
+	while (profile_records_next(r, &item) == 1)
+		nr++;
+	assert_int_equal(nr, NR_PAIRS);
+	assert_in_range(told.nr_losses, 2, 10);
+	assert_non_null(strstr(told.text, "file: 12 more damaged places\n"));
+	profile_records_close(r);
+	buf_fini(&b);
 }
 
 /* More ticks in a frame than are taken at once. */
@@ -756,8 +785,11 @@ static void memory_is_bounded(void **state)
 	buf_fini(&b);
 }
 
+enum { NR_FRAMES = 3, NR_IN_FRAME = 3000, NR_ITEMS = NR_FRAMES * (NR_IN_FRAME + 1) };
+
 static int read_all(void *arg)
 {
+	size_t nr = 0;
 	struct told told = {0};
 	const struct profile_records_config config = config_of(&told);
 	const struct folder *f = arg;
@@ -772,8 +804,9 @@ static int read_all(void *arg)
 	if (rc)
 		return rc;
 	while ((rc = profile_records_next(r, &item)) == 1)
-		;
+		nr++;
 	profile_records_close(r);
+	assert_true(rc || nr == NR_ITEMS || (inject.error && told.nr_losses));
 	return rc;
 }
 
@@ -786,9 +819,9 @@ static void without_memory(void **state)
 	(void)state;
 	folder_init(&f);
 	file_begin(&b);
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < NR_FRAMES; i++) {
 		frame_begin(&records, TRACE_RING_SAMPLES, 0);
-		for (uint32_t k = 0; k < 3000; k++)
+		for (uint32_t k = 0; k < NR_IN_FRAME; k++)
 			add_sample(&records, k, k);
 		frame_end(&b, &records);
 		add_readings(&b, TRACE_TICK, &tick, 1);
@@ -835,6 +868,7 @@ int main(void)
 	    cmocka_unit_test(lost_ids),
 	    cmocka_unit_test(attrs_that_lie),
 	    cmocka_unit_test(many_ticks),
+	    cmocka_unit_test(much_damage_is_few_lines),
 	    cmocka_unit_test(ticks_join),
 	    cmocka_unit_test(common_file),
 	    cmocka_unit_test(nonsense_is_left_out),

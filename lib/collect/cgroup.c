@@ -1,0 +1,224 @@
+/*
+ * Control groups: which are asked for, whether they are there. What their files say is known in
+ * cgroup_text.c, how things are kept and read in things.c.
+ */
+#include "collect/cgroup.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "collect/cgroup_text.h"
+#include "collect/things.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)CGROUP_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of a group");
+
+#define BIT(f)    (1u << (f))
+#define MOUNTINFO "/proc/self/mountinfo"
+
+enum { MAX_MOUNTINFO_BYTES = 16 << 20 };
+
+static const struct things_file files[] = {
+    {
+	.name = "cpu.stat",
+	.fields = BIT(CGROUP_CPU_USAGE) | BIT(CGROUP_CPU_THROTTLED),
+	.lacking = "throttling needs the controller cpu, in cgroup.subtree_control above",
+	.parse = cgroup_parse_cpu,
+    },
+    {
+	.name = "memory.current",
+	.fields = BIT(CGROUP_MEMORY_CURRENT),
+	.lacking = "it needs the controller memory, in cgroup.subtree_control above",
+	.parse = cgroup_parse_memory,
+    },
+    {
+	.name = "io.stat",
+	.fields = BIT(CGROUP_IO_READ_BYTES) | BIT(CGROUP_IO_WRITE_BYTES),
+	.lacking = "it needs the controller io, in cgroup.subtree_control above",
+	.parse = cgroup_parse_io,
+    },
+};
+static const struct things_kind kind = {
+    .name = "cgroup", .files = files, .nr_files = sizeof(files) / sizeof(files[0])};
+
+/* A group that is asked for, whether it is there or not. */
+struct path {
+	char *name; /* owned; "/" or "/a/b" */
+	bool is_told;
+};
+
+struct cgroups {
+	struct things things;
+	char mount[PATH_MAX];
+	struct path *paths; /* owned */
+	size_t nr_paths;
+};
+
+/* No part of it is "..": it must not lead out of the hierarchy. */
+static bool is_inside(const char *path)
+{
+	for (; *path; path += *path == '/') {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && strncmp(path, "..", 2) == 0)
+			return false;
+		path += len;
+	}
+	return true;
+}
+
+/* "a/b/" is "/a/b". */
+static char *clean(const char *word)
+{
+	size_t len;
+	char *name;
+
+	while (*word == '/')
+		word++;
+	len = strlen(word);
+	while (len && word[len - 1] == '/')
+		len--;
+	name = mem_alloc(len + 2);
+	if (!name)
+		return NULL;
+	name[0] = '/';
+	memcpy(name + 1, word, len);
+	name[len + 1] = '\0';
+	return name;
+}
+
+static int add_path(struct cgroups *c, const char *word, struct err *e)
+{
+	char *name;
+
+	if (!*word || strlen(word) >= PATH_MAX || !is_inside(word)) {
+		err_set(e, -EINVAL, "\"%s\" cannot be the path of a cgroup", word);
+		err_hint(e, "write it as /proc/PID/cgroup has it, from the top: \"/user.slice\"");
+		return -EINVAL;
+	}
+	name = clean(word);
+	if (!name)
+		return err_set(e, -ENOMEM, "cgroups: out of memory");
+	c->paths[c->nr_paths++].name = name;
+	return 0;
+}
+
+static int add_paths(struct cgroups *c, const struct collect_choice *choice, struct err *e)
+{
+	int rc = 0;
+
+	c->paths = mem_calloc(choice->nr ? choice->nr : 1, sizeof(*c->paths));
+	if (!c->paths)
+		return err_set(e, -ENOMEM, "cgroups: out of memory");
+	if (!choice->nr)
+		return add_path(c, "/", e);
+	for (size_t i = 0; i < choice->nr && rc == 0; i++)
+		rc = add_path(c, choice->words[i], e);
+	return rc;
+}
+
+static int find_mount(struct cgroups *c, struct err *e)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, MAX_MOUNTINFO_BYTES);
+	rc = root_load(&c->things.root, MOUNTINFO, &text);
+	if (rc)
+		err_set(e, rc, "cgroups: " MOUNTINFO " cannot be read: %s", strerror(-rc));
+	else
+		rc = cgroup_find_mount(buf_str(&text), text.len, c->mount, sizeof(c->mount));
+	if (rc == -ENOENT) {
+		err_set(e, rc, "cgroups: no hierarchy of version 2 is mounted");
+		err_hint(e, "mount one, \"mount -t cgroup2 none /mnt\", or boot with "
+			    "systemd.unified_cgroup_hierarchy=1");
+	}
+	buf_fini(&text);
+	return rc;
+}
+
+static void cgroup_close(void *state)
+{
+	struct cgroups *c = state;
+
+	for (size_t i = 0; i < c->nr_paths; i++)
+		mem_free(c->paths[i].name);
+	mem_free(c->paths);
+	things_fini(&c->things);
+	mem_free(c);
+}
+
+static int cgroup_open(const struct root *root, const struct collect_choice *choice,
+		       uint32_t wanted, void **state, struct err *e)
+{
+	struct cgroups *c = mem_zalloc(sizeof(*c));
+	int rc;
+
+	if (!c)
+		return err_set(e, -ENOMEM, "cgroups: out of memory");
+	things_init(&c->things, &kind, root, wanted);
+	rc = add_paths(c, choice, e);
+	if (rc == 0)
+		rc = find_mount(c, e);
+	if (rc)
+		cgroup_close(c);
+	else
+		*state = c;
+	return rc;
+}
+
+static int open_group(struct cgroups *c, struct path *p, struct thing **out)
+{
+	char folder[PATH_MAX];
+	int len = snprintf(folder, sizeof(folder), "%s%s", c->mount, p->name);
+	int rc = len < PATH_MAX ? things_open(&c->things, folder, p->name, out) : -ENAMETOOLONG;
+
+	if (rc && !p->is_told)
+		things_tell(&c->things,
+			    "cgroup %s: it is not there, or has not one of the files "
+			    "that were asked for: %s",
+			    p->name, strerror(-rc));
+	p->is_told = rc != 0;
+	return rc;
+}
+
+/* One that went is looked for again at once. */
+static int read_group(struct cgroups *c, struct path *p)
+{
+	struct thing *thing = things_find(&c->things, p->name, strlen(p->name));
+	int rc;
+
+	if (thing) {
+		rc = things_read(&c->things, thing);
+		if (rc != -ENODEV)
+			return rc;
+		things_drop(&c->things, thing);
+	}
+	rc = open_group(c, p, &thing);
+	if (rc == 0)
+		rc = things_read(&c->things, thing);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int cgroup_read(void *state)
+{
+	struct cgroups *c = state;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nr_paths && rc == 0; i++)
+		rc = read_group(c, &c->paths[i]);
+	return things_done(&c->things, rc);
+}
+
+const struct collect_many_source collect_cgroup_source = {
+    .name = "cgroup",
+    .open = cgroup_open,
+    .close = cgroup_close,
+    .read = cgroup_read,
+    .nr = things_nr,
+    .get = things_get,
+    .note = things_note,
+};

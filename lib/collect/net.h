@@ -1,0 +1,39 @@
+/*
+ * Network interfaces of this network namespace, by /proc/net/dev. Source: net/core/net-procfs.c
+ * (dev_seq_printf_stats).
+ *
+ * words: names ("eth0"), globs of them, "all". Without words: all but lo. An interface that was
+ * away for a reading is another one when it is back. Counters are as the driver has them: some old
+ * ones have 32 bits, and then go back to 0; what goes back is for the reader to tell.
+ */
+#ifndef COLLECT_NET_H
+#define COLLECT_NET_H
+
+#include "collect/many.h"
+
+/* All are cumulative. */
+enum net_field {
+	NET_RX_BYTES,
+	NET_RX_PACKETS,
+	NET_RX_ERRORS,
+	NET_RX_DROPS, /* for want of room or of a taker, in the kernel or in the device */
+	NET_TX_BYTES,
+	NET_TX_PACKETS,
+	NET_TX_ERRORS,
+	NET_TX_DROPS,
+	NET_NR_FIELDS
+};
+
+extern const struct collect_many_source collect_net_source;
+
+struct net_line {
+	const char *name; /* in the line, not terminated, without NUL */
+	size_t name_len;
+	uint64_t values[NET_NR_FIELDS];
+};
+
+/* A line of the file, without its newline. 0; -ENOENT if it is of no interface (the headings);
+ * -EINVAL or -ERANGE. */
+int net_parse_line(const char *line, size_t len, struct net_line *out);
+
+#endif

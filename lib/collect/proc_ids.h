@@ -1,0 +1,26 @@
+/*
+ * The numbers that entries of a folder of /proc are named by: processes, threads, descriptors.
+ * Knows nothing of what they number.
+ */
+#ifndef COLLECT_PROC_IDS_H
+#define COLLECT_PROC_IDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PROC_IDS_MAX = 1 << 22 }; /* PID_MAX_LIMIT of the kernel */
+
+struct proc_ids {
+	uint32_t *list; /* owned; each once, ascending */
+	size_t nr, cap;
+	void *entries; /* owned: what the kernel gives at a time */
+};
+
+/* Zeroes are an empty one. */
+void proc_ids_fini(struct proc_ids *ids);
+
+/* Lists the folder open at fd from its start; names that are no numbers are passed over. 0 or
+ * -errno (-EFBIG beyond PROC_IDS_MAX): then *ids is empty. */
+int proc_ids_load(struct proc_ids *ids, int fd);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * The parsers of /proc/PID/statm, io, schedstat, stat and status.
+ */
+#include "collect/proc_pid_text.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* The numbers of a line, one space between two; what follows the last may be a space or the end. */
+static int scan_numbers(const char *p, const char *end, uint64_t *const *out, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		int rc;
+
+		if (i && (p == end || *p++ != ' '))
+			return -EINVAL;
+		rc = str_scan_u64(&p, end, out[i]);
+		if (rc)
+			return rc;
+	}
+	return p == end || *p == ' ' || *p == '\n' ? 0 : -EINVAL;
+}
+
+/* 1044 389 338 7 0 107 0: size resident shared text lib data dt */
+int proc_pid_statm_parse(const char *text, size_t len, struct proc_pid_statm *out)
+{
+	struct proc_pid_statm m;
+	uint64_t *const numbers[] = {&m.size, &m.resident, &m.shared};
+	int rc = scan_numbers(text, text + len, numbers, 3);
+
+	if (rc == 0)
+		*out = m;
+	return rc;
+}
+
+/* 2071837 69143 15: time on a CPU, time waiting for one, times it was given one */
+int proc_pid_schedstat_parse(const char *text, size_t len, struct proc_pid_schedstat *out)
+{
+	struct proc_pid_schedstat s;
+	uint64_t *const numbers[] = {&s.cpu_ns, &s.delay_ns, &s.nr_runs};
+	int rc = scan_numbers(text, text + len, numbers, 3);
+
+	if (rc == 0)
+		*out = s;
+	return rc;
+}
+
+/* What is behind "key" at the start of the line; NULL if it is another line. */
+static const char *skip_key(const char *line, const char *stop, const char *key)
+{
+	size_t len = strlen(key);
+
+	if ((size_t)(stop - line) < len || memcmp(line, key, len) != 0)
+		return NULL;
+	return line + len;
+}
+
+/* A line "key" and one number, if it is that. */
+static int scan_keyed(const char *line, const char *stop, const char *key, uint64_t *out,
+		      bool *is_found)
+{
+	const char *p = skip_key(line, stop, key);
+	int rc;
+
+	if (!p)
+		return 0;
+	*is_found = true;
+	rc = str_scan_u64(&p, stop, out);
+	return rc || p == stop ? rc : -EINVAL;
+}
+
+/*
+ * rchar: 3405883
+ * …
+ * read_bytes: 4096
+ * write_bytes: 0
+ * cancelled_write_bytes: 0
+ */
+int proc_pid_io_parse(const char *text, size_t len, struct proc_pid_io *out)
+{
+	const char *end = text + len, *line, *stop;
+	bool has_read = false, has_written = false;
+	struct proc_pid_io io;
+	int rc = 0;
+
+	while (rc == 0 && (line = str_next_line(&text, end, &stop))) {
+		rc = scan_keyed(line, stop, "read_bytes: ", &io.read_bytes, &has_read);
+		if (rc == 0)
+			rc = scan_keyed(line, stop, "write_bytes: ", &io.write_bytes, &has_written);
+	}
+	if (rc == 0 && !(has_read && has_written))
+		rc = -EINVAL;
+	if (rc == 0)
+		*out = io;
+	return rc;
+}
+
+/* As proc(5) numbers them. */
+enum { STATE = 3, MINOR_FAULTS = 10, MAJOR_FAULTS = 12, START = 22 };
+
+static uint64_t *find_field(struct proc_pid_stat *s, int field)
+{
+	return field == MINOR_FAULTS   ? &s->minor_faults
+	       : field == MAJOR_FAULTS ? &s->major_faults
+	       : field == START        ? &s->start_ticks
+				       : NULL;
+}
+
+/* 9817 (cat) R 9803 9803 4225 0 -1 4194304 98 0 0 0 …: the name may have any bytes. */
+int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out)
+{
+	const char *p = memrchr(text, ')', len), *end = text + len;
+	struct proc_pid_stat s;
+	int rc = 0;
+
+	if (!p)
+		return -EINVAL;
+	p++;
+	for (int field = STATE; field <= START && rc == 0; field++) {
+		uint64_t *value = find_field(&s, field);
+
+		if (p == end || *p++ != ' ')
+			return -EINVAL;
+		if (value)
+			rc = str_scan_u64(&p, end, value);
+		while (!value && p != end && *p != ' ')
+			p++;
+	}
+	if (rc == 0)
+		*out = s;
+	return rc;
+}
+
+static size_t count(const char *p, const char *end, char c)
+{
+	size_t nr = 0;
+
+	for (; p != end; p++)
+		nr += *p == c;
+	return nr;
+}
+
+/*
+ * Pid:	812
+ * …
+ * NSpid:	812	7
+ */
+int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *out)
+{
+	const char *end = text + len, *line, *stop, *words;
+	struct proc_pid_status s = {0};
+	bool has_pid = false;
+	int rc = 0;
+
+	while (rc == 0 && (line = str_next_line(&text, end, &stop))) {
+		rc = scan_keyed(line, stop, "Pid:\t", &s.pid, &has_pid);
+		words = skip_key(line, stop, "NSpid:");
+		if (words)
+			s.nr_namespaces = count(words, stop, '\t');
+	}
+	if (rc || !has_pid)
+		return rc ? rc : -EINVAL;
+	*out = s;
+	return 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * /proc/pressure: time in which tasks waited for a CPU, memory or a disk. Source: psi_show in
+ * kernel/sched/psi.c; from Linux 4.20 on, where it is not switched off.
+ */
+#ifndef COLLECT_PROC_PRESSURE_H
+#define COLLECT_PROC_PRESSURE_H
+
+#include "collect/source.h"
+
+/* Cumulative, in µs. */
+enum proc_pressure_field {
+	PROC_PRESSURE_SOME, /* at least one task waited */
+	PROC_PRESSURE_FULL, /* all waited; of the CPU from 5.13 on, and 0 for the whole machine */
+};
+
+extern const struct collect_source proc_pressure_cpu_source, proc_pressure_memory_source,
+    proc_pressure_io_source;
+
+#endif

@@ -1,0 +1,428 @@
+/*
+ * The processes of a session: which are wanted, their numbers and names, what is said of them.
+ * Their values come from a reader, and how it has them is not known here.
+ */
+#include "collect/process.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "collect/process_choice.h"
+#include "collect/process_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 1024, WHO_BYTES = 160 };
+
+static const struct process_reader *const reader = &process_proc_reader;
+
+static const char *const field_names[PROCESS_NR_FIELDS] = {
+    [PROCESS_CPU_TIME] = "CPU time",         [PROCESS_RUN_DELAY] = "run delay",
+    [PROCESS_RSS] = "resident memory",       [PROCESS_VMS] = "virtual memory",
+    [PROCESS_SHARED] = "shared memory",      [PROCESS_READ_BYTES] = "bytes read",
+    [PROCESS_WRITE_BYTES] = "bytes written", [PROCESS_THREADS] = "threads",
+    [PROCESS_MINOR_FAULTS] = "minor faults", [PROCESS_MAJOR_FAULTS] = "major faults",
+    [PROCESS_FDS] = "descriptors",
+};
+
+/* What is said when a field is missing: once for each process, or once. */
+static const struct {
+	bool is_of_each;
+	const char *text;
+} troubles[PROCESS_NR_TROUBLES] = {
+    [PROCESS_DENIED] = {true, "may not be read; it takes their user, or CAP_SYS_PTRACE"},
+    [PROCESS_ABSENT] = {false, "not told by this kernel"},
+    [PROCESS_FAILED] = {true, "could not be read"},
+    [PROCESS_PARTIAL] = {false, "without threads that start and end between two readings: this "
+				"/proc has not the process numbers of this process"},
+};
+
+/* One that is there: also those that nobody asked for, because a choice by name can change. */
+struct process {
+	uint32_t pid;
+	uint32_t age; /* readings */
+	uint32_t number;
+	bool is_chosen, has_number;
+	void *source; /* the reader's; NULL: not attached */
+	uint32_t said[PROCESS_NR_TROUBLES];
+	struct process_values values;
+	char name[NAME_BYTES];
+};
+
+/* What is to be said of one kind of trouble. */
+struct note {
+	uint32_t fields;
+	int error;
+	size_t nr_processes, nr_named;
+	char who[WHO_BYTES]; /* those that are named */
+};
+
+struct state {
+	void *source; /* the reader's */
+	struct process_choice choice;
+	struct proc_ids ids;
+	struct process **list;   /* by pid, ascending */
+	struct process **next;   /* list is made there anew */
+	struct process **things; /* of the last reading */
+	size_t nr, nr_things, cap;
+	size_t nr_reopened;
+	uint32_t nr_numbers; /* given to things */
+	struct note notes[PROCESS_NR_TROUBLES];
+	uint32_t said[PROCESS_NR_TROUBLES];
+	bool has_said_reopened;
+	struct buf text; /* of the last note */
+};
+
+/* ---- notes */
+
+static void add_who(struct note *n, const char *name)
+{
+	size_t len = strlen(n->who);
+
+	n->nr_processes++;
+	if (len + strlen(name) + 3 > sizeof(n->who))
+		return;
+	snprintf(n->who + len, sizeof(n->who) - len, "%s%s", len ? ", " : "", name);
+	n->nr_named++;
+}
+
+static void take_trouble(struct state *s, struct process *p)
+{
+	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
+		uint32_t *said = troubles[i].is_of_each ? p->said : s->said;
+		uint32_t new = p->values.trouble[i] & ~said[i];
+
+		if (!new)
+			continue;
+		said[i] |= new;
+		s->notes[i].fields |= new;
+		s->notes[i].error = p->values.error;
+		add_who(&s->notes[i], p->name);
+	}
+}
+
+static void add_fields(struct buf *b, uint32_t fields)
+{
+	for (int i = 0; i < PROCESS_NR_FIELDS; i++)
+		if (fields & 1u << i)
+			buf_printf(b, "%s%s", b->len ? ", " : "", field_names[i]);
+}
+
+static void write_trouble(struct buf *b, enum process_trouble kind, const struct note *n)
+{
+	add_fields(b, n->fields);
+	if (troubles[kind].is_of_each)
+		buf_printf(b, " of %zu process%s (%s%s)", n->nr_processes,
+			   n->nr_processes == 1 ? "" : "es", n->who,
+			   n->nr_named < n->nr_processes ? ", …" : "");
+	buf_printf(b, ": %s", troubles[kind].text);
+	if (kind == PROCESS_FAILED)
+		buf_printf(b, ": %s", strerror(-n->error));
+}
+
+static void write_reopened(struct state *s)
+{
+	buf_printf(&s->text,
+		   "half of the limit of open files is in use: of %zu of %zu processes they are "
+		   "opened anew for each reading, which takes longer; raise it (ulimit -n)",
+		   s->nr_reopened, s->nr_things);
+	s->has_said_reopened = true;
+}
+
+/* False if there is nothing to say. */
+static bool write_note(struct state *s)
+{
+	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
+		if (!s->notes[i].fields)
+			continue;
+		write_trouble(&s->text, (enum process_trouble)i, &s->notes[i]);
+		s->notes[i] = (struct note){0};
+		return true;
+	}
+	if (!s->nr_reopened || s->has_said_reopened)
+		return false;
+	write_reopened(s);
+	return true;
+}
+
+static const char *process_note(void *state)
+{
+	struct state *s = state;
+
+	buf_reset(&s->text);
+	if (!write_note(s) || !s->text.data)
+		return NULL;
+	str_disarm(s->text.data);
+	return s->text.data;
+}
+
+/* ---- one process */
+
+static void detach(struct state *s, struct process *p)
+{
+	if (p->source)
+		reader->detach(s->source, p->source);
+	p->source = NULL;
+}
+
+static void drop(struct state *s, struct process *p)
+{
+	detach(s, p);
+	mem_free(p);
+}
+
+/* It may be another program by now: soon after it was seen first it often is, later seldom. Not all
+ * are looked at in the same reading. */
+static bool is_due(const struct process *p)
+{
+	enum { SELDOM = 64 };
+
+	if (p->age < SELDOM)
+		return (p->age & (p->age - 1)) == 0;
+	return (p->age + p->pid) % SELDOM == 0;
+}
+
+/* What it is called, and with that whether it is wanted. A process that was not wanted for a while
+ * is another thing after that: its counters begin anew. */
+static void look(struct state *s, struct process *p)
+{
+	char command[PROCESS_COMMAND_BYTES];
+	bool may_be = s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL);
+	bool is_known = may_be && reader->command(s->source, p->pid, command) == 0;
+
+	snprintf(p->name, sizeof(p->name), "%" PRIu32 "%s%s", p->pid, is_known ? " " : "",
+		 is_known ? command : "");
+	p->is_chosen = process_choice_has(&s->choice, p->pid, is_known ? command : NULL);
+	if (p->is_chosen)
+		return;
+	detach(s, p);
+	p->has_number = false;
+}
+
+/* 0, -ESRCH or -ENOMEM. */
+static int read_values(struct state *s, struct process *p)
+{
+	int rc = p->source ? 0 : reader->attach(s->source, p->pid, &p->source);
+
+	return rc ? rc : reader->read(s->source, p->source, &p->values);
+}
+
+/* Its number may be another's already: that one is a new thing. */
+static int read_again(struct state *s, struct process *p)
+{
+	uint32_t pid = p->pid;
+
+	detach(s, p);
+	*p = (struct process){.pid = pid, .age = 1};
+	look(s, p);
+	return p->is_chosen ? read_values(s, p) : 0;
+}
+
+static int visit(struct state *s, struct process *p)
+{
+	int rc = 0;
+
+	if (is_due(p))
+		look(s, p);
+	p->age++;
+	if (p->is_chosen)
+		rc = read_values(s, p);
+	if (rc == -ESRCH)
+		rc = read_again(s, p);
+	if (rc || !p->is_chosen)
+		return rc;
+	if (!p->has_number)
+		p->number = s->nr_numbers++;
+	p->has_number = true;
+	take_trouble(s, p);
+	s->nr_reopened += p->values.is_reopened;
+	s->things[s->nr_things++] = p;
+	return 0;
+}
+
+/* ---- all of them */
+
+/* Room for nr in list, next and things. */
+static int reserve(struct state *s, size_t nr)
+{
+	struct process ***const arrays[] = {&s->list, &s->next, &s->things};
+
+	if (nr <= s->cap)
+		return 0;
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		void *larger = mem_resize(*arrays[i], 2 * nr * sizeof(**arrays[i]));
+
+		if (!larger)
+			return -ENOMEM;
+		*arrays[i] = larger;
+	}
+	s->cap = 2 * nr;
+	return 0;
+}
+
+/* While all that were asked for by number are there, nobody else has to be found. */
+static bool has_all(const struct state *s)
+{
+	return !s->choice.all && !s->choice.nr_globs && s->nr_things == s->choice.nr_numbers;
+}
+
+/* The process of that number, known or new; NULL without memory. Those before it have ended. */
+static struct process *take(struct state *s, uint32_t pid, size_t *k)
+{
+	struct process *p;
+
+	while (*k < s->nr && s->list[*k]->pid < pid)
+		drop(s, s->list[(*k)++]);
+	if (*k < s->nr && s->list[*k]->pid == pid)
+		return s->list[(*k)++];
+	p = mem_zalloc(sizeof(*p));
+	if (p)
+		p->pid = pid;
+	return p;
+}
+
+/* Visits the processes of these numbers, drops the others. 0 or -ENOMEM. */
+static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
+{
+	struct process **was = s->list;
+	size_t nr_next = 0, k = 0;
+	int rc = 0;
+
+	s->nr_things = s->nr_reopened = 0;
+	for (size_t i = 0; i < nr; i++) {
+		struct process *p = take(s, pids[i], &k);
+		int result = p ? visit(s, p) : -ENOMEM;
+
+		if (result == 0)
+			s->next[nr_next++] = p;
+		else if (p)
+			drop(s, p);
+		if (result == -ENOMEM)
+			rc = result;
+	}
+	while (k < s->nr)
+		drop(s, s->list[k++]);
+	s->list = s->next;
+	s->next = was;
+	s->nr = nr_next;
+	return rc;
+}
+
+static int process_read(void *state)
+{
+	struct state *s = state;
+	bool is_listed = !has_all(s);
+	const uint32_t *pids;
+	size_t nr;
+	int rc = is_listed ? reader->list(s->source, &s->ids) : 0;
+
+	pids = is_listed ? s->ids.list : s->choice.numbers;
+	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
+	if (rc == 0)
+		rc = reserve(s, nr);
+	if (rc == 0)
+		rc = visit_all(s, pids, nr);
+	if (rc)
+		s->nr_things = 0;
+	return rc;
+}
+
+static size_t process_nr(const void *state)
+{
+	const struct state *s = state;
+
+	return s->nr_things;
+}
+
+static void process_get(const void *state, size_t i, struct collect_thing *out)
+{
+	const struct state *s = state;
+	const struct process *p = s->things[i];
+
+	*out = (struct collect_thing){
+	    .number = p->number,
+	    .name = p->name,
+	    .time_ns = p->values.time_ns,
+	    .has = p->values.has,
+	    .values = p->values.of,
+	};
+}
+
+/* ---- the source */
+
+static void process_close(void *state)
+{
+	struct state *s = state;
+
+	for (size_t i = 0; i < s->nr; i++)
+		drop(s, s->list[i]);
+	if (s->source)
+		reader->close(s->source);
+	process_choice_fini(&s->choice);
+	proc_ids_fini(&s->ids);
+	mem_free(s->list);
+	mem_free(s->next);
+	mem_free(s->things);
+	buf_fini(&s->text);
+	mem_free(s);
+}
+
+/* A number that a person wrote is of a process that is there. */
+static int check_numbers(struct state *s, struct err *e)
+{
+	size_t k = 0;
+	int rc = s->choice.nr_numbers ? reader->list(s->source, &s->ids) : 0;
+
+	if (rc)
+		return err_set(e, rc, "the processes cannot be listed: %s", strerror(-rc));
+	for (size_t i = 0; i < s->choice.nr_numbers; i++) {
+		while (k < s->ids.nr && s->ids.list[k] < s->choice.numbers[i])
+			k++;
+		if (k == s->ids.nr || s->ids.list[k] != s->choice.numbers[i])
+			return err_set(e, -ENOENT, "pids: there is no process %" PRIu32,
+				       s->choice.numbers[i]);
+	}
+	return 0;
+}
+
+static int open_source(struct state *s, const struct root *root, const struct collect_choice *words,
+		       uint32_t wanted, struct err *e)
+{
+	int rc = reader->open(root, wanted, &s->source);
+
+	if (rc)
+		return err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
+	rc = process_choice_init(&s->choice, words, reader->self(s->source), e);
+	return rc ? rc : check_numbers(s, e);
+}
+
+static int process_open(const struct root *root, const struct collect_choice *choice,
+			uint32_t wanted, void **state, struct err *e)
+{
+	struct state *s = mem_zalloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	buf_init(&s->text, NOTE_BYTES);
+	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);
+	if (rc)
+		process_close(s);
+	else
+		*state = s;
+	return rc;
+}
+
+const struct collect_many_source collect_process_source = {
+    .name = "process",
+    .open = process_open,
+    .close = process_close,
+    .read = process_read,
+    .nr = process_nr,
+    .get = process_get,
+    .note = process_note,
+};

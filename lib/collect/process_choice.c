@@ -1,0 +1,115 @@
+/*
+ * The words of pids: "all", numbers, "name:GLOB".
+ */
+#include "collect/process_choice.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+static void add_number(struct process_choice *c, uint32_t number)
+{
+	size_t at = c->nr_numbers;
+
+	while (at && c->numbers[at - 1] >= number)
+		at--;
+	if (at < c->nr_numbers && c->numbers[at] == number)
+		return;
+	memmove(c->numbers + at + 1, c->numbers + at, (c->nr_numbers - at) * sizeof(*c->numbers));
+	c->numbers[at] = number;
+	c->nr_numbers++;
+}
+
+static int add_glob(struct process_choice *c, const char *glob)
+{
+	char *copy = mem_strdup(glob);
+
+	if (!copy)
+		return -ENOMEM;
+	c->globs[c->nr_globs++] = copy;
+	return 0;
+}
+
+/* The longest command that a kernel gives has 63 bytes. */
+static bool is_glob(const char *s)
+{
+	return *s && strlen(s) <= 255;
+}
+
+static int add_word(struct process_choice *c, const char *word, uint32_t self, struct err *e)
+{
+	static const char name[] = "name:";
+	uint64_t number;
+
+	if (strcmp(word, "all") == 0) {
+		c->all = true;
+		return 0;
+	}
+	if (strncmp(word, name, strlen(name)) == 0 && is_glob(word + strlen(name)))
+		return add_glob(c, word + strlen(name));
+	if (str_parse_u64(word, &number) == 0 && number <= INT32_MAX && (number || self)) {
+		add_number(c, number ? (uint32_t)number : self);
+		return 0;
+	}
+	err_set(e, -EINVAL, "pids: \"%s\" names no process", word);
+	err_hint(e, "a number (0 is cpuperf itself), \"all\", or \"name:GLOB\"");
+	return -EINVAL;
+}
+
+static int add_words(struct process_choice *c, const struct collect_choice *words, uint32_t self,
+		     struct err *e)
+{
+	int rc = 0;
+
+	c->numbers = mem_calloc(words->nr, sizeof(*c->numbers));
+	c->globs = mem_calloc(words->nr, sizeof(*c->globs));
+	if (!c->numbers || !c->globs)
+		return -ENOMEM;
+	for (size_t i = 0; i < words->nr && rc == 0; i++)
+		rc = add_word(c, words->words[i], self, e);
+	return rc;
+}
+
+int process_choice_init(struct process_choice *c, const struct collect_choice *words, uint32_t self,
+			struct err *e)
+{
+	struct process_choice new = {.all = words->nr == 0};
+	int rc = add_words(&new, words, self, e);
+
+	if (rc)
+		process_choice_fini(&new);
+	else
+		*c = new;
+	return rc;
+}
+
+void process_choice_fini(struct process_choice *c)
+{
+	for (size_t i = 0; i < c->nr_globs; i++)
+		mem_free(c->globs[i]);
+	mem_free(c->globs);
+	mem_free(c->numbers);
+	*c = (struct process_choice){0};
+}
+
+static bool has_number(const struct process_choice *c, uint32_t pid)
+{
+	for (size_t i = 0; i < c->nr_numbers; i++)
+		if (c->numbers[i] == pid)
+			return true;
+	return false;
+}
+
+bool process_choice_has(const struct process_choice *c, uint32_t pid, const char *command)
+{
+	if (c->all || has_number(c, pid))
+		return true;
+	for (size_t i = 0; i < c->nr_globs && command; i++)
+		if (fnmatch(c->globs[i], command, 0) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,678 @@
+/*
+ * Processes as /proc tells of them. A process's files are all kept open, or none: a kept descriptor
+ * tells when its process ended, whoever has the number then; without one the start time tells it.
+ * While its CPU clock stands still, what only a running process can change is not read again.
+ * What a process is called in a session, and who wants it, is not known here.
+ */
+#include "collect/process_reader.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "collect/kept.h"
+#include "collect/proc_pid_text.h"
+#include "collect/task_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BIT(n) (1u << (n))
+
+enum {
+	BY_PATH = INT_MIN, /* in a descriptor's place: opened for each reading */
+	TEXT_BYTES = 2048, /* stat, the longest, has 52 numbers and a name */
+	PATH_BYTES = 64,
+	MAX_STATUS_BYTES = 1 << 20,
+};
+
+/* Of a process; those that are wanted. */
+enum file { TASK, FD, SCHEDSTAT, STATM, IO, STAT, NR_FILES };
+
+static const char *const file_names[NR_FILES] = {
+    [TASK] = "task",   [FD] = "fd", [SCHEDSTAT] = "schedstat",
+    [STATM] = "statm", [IO] = "io", [STAT] = "stat",
+};
+
+enum { NR_PARTS = 7 };
+
+struct reader {
+	struct kept kept;
+	uint32_t wanted;
+	uint32_t fields[NR_PARTS]; /* of them, what each part gives */
+	unsigned files;            /* bits */
+	uint32_t self;
+	uint64_t page_bytes;
+	bool is_live;   /* the kernel's own /proc: what stat(2) says of it holds */
+	bool has_clock; /* its numbers are those of system calls too */
+	bool has_ticks; /* each CPU moves the clock of who runs on it, 100 times a second or more */
+	bool has_fd_size;    /* stat(2) of fd/ tells how many there are: Linux 6.2 */
+	bool has_schedstat;  /* it is not zeros */
+	struct proc_ids ids; /* of the folder at hand */
+};
+
+struct watched {
+	uint32_t pid;
+	bool is_kept;
+	int fd[NR_FILES];     /* kept; else BY_PATH, or -errno of the open */
+	uint64_t start_ticks; /* unless it is kept */
+	clockid_t clock;
+	uint64_t clock_ns, moved_ns; /* its CPU time; when that was first seen */
+	int nr_threads;              /* or -errno */
+	struct task first;
+	struct task_table others; /* and what is past of all */
+	struct process_values last;
+	bool has_last;
+};
+
+/* ---- files */
+
+static void write_path(char path[PATH_BYTES], uint32_t pid, const char *name)
+{
+	snprintf(path, PATH_BYTES, "%" PRIu32 "/%s", pid, name);
+}
+
+/* As kept_read, of one of the process's files. */
+static ssize_t read_file(struct reader *r, const struct watched *p, enum file file,
+			 char text[TEXT_BYTES])
+{
+	char path[PATH_BYTES] = "";
+
+	if (p->fd[file] < 0 && p->fd[file] != BY_PATH)
+		return p->fd[file];
+	if (p->fd[file] < 0)
+		write_path(path, p->pid, file_names[file]);
+	return kept_read(&r->kept, p->fd[file], path, text, TEXT_BYTES);
+}
+
+static int stat_file(struct reader *r, const struct watched *p, enum file file, struct stat *st)
+{
+	char path[PATH_BYTES];
+
+	if (p->fd[file] >= 0)
+		return sys()->fstatat(p->fd[file], "", st, AT_EMPTY_PATH);
+	write_path(path, p->pid, file_names[file]);
+	return sys()->fstatat(r->kept.dir, path, st, 0);
+}
+
+/* What is in one of the process's folders, to r->ids. */
+static int list_folder(struct reader *r, const struct watched *p, enum file file)
+{
+	IO_AUTO_FD int once = -1;
+	char path[PATH_BYTES];
+	int fd = p->fd[file], rc;
+
+	if (fd == BY_PATH) {
+		write_path(path, p->pid, file_names[file]);
+		once = sys()->openat(r->kept.dir, path, O_RDONLY | O_DIRECTORY, 0);
+		fd = once;
+	}
+	rc = fd < 0 ? fd : proc_ids_load(&r->ids, fd);
+	/* a kept folder whose process has ended */
+	return rc == -ENOENT && p->is_kept ? -ESRCH : rc;
+}
+
+/* 0 in *out: not known, as where a process hides even this (hidepid=1). 0, -ESRCH or -ENOMEM. */
+static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
+{
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	struct proc_pid_stat s;
+	ssize_t n;
+
+	write_path(path, pid, file_names[STAT]);
+	n = kept_read(&r->kept, -1, path, text, sizeof(text));
+	if (n == -ENOMEM)
+		return -ENOMEM;
+	if (n == -ENOENT || n == -ESRCH)
+		return -ESRCH;
+	*out = n < 0 || proc_pid_stat_parse(text, (size_t)n, &s) ? 0 : s.start_ticks;
+	return 0;
+}
+
+static void close_files(struct reader *r, struct watched *p)
+{
+	for (int i = 0; i < NR_FILES; i++) {
+		kept_close(&r->kept, &p->fd[i]);
+		p->fd[i] = BY_PATH;
+	}
+	p->is_kept = false;
+}
+
+/* Opens all that is wanted. 0; -EMFILE: it stays by path; -ESRCH. */
+static int keep_files(struct reader *r, struct watched *p)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+	int rc = 0;
+
+	if (!kept_has_room(&r->kept, (size_t)__builtin_popcount(r->files)))
+		return -EMFILE;
+	for (int i = 0; i < NR_FILES && rc != -EMFILE && rc != -ENOMEM; i++) {
+		write_path(path, p->pid, file_names[i]);
+		if (r->files & BIT(i))
+			rc = p->fd[i] = kept_open(&r->kept, path);
+	}
+	write_path(path, p->pid, "");
+	if (rc != -EMFILE && rc != -ENOMEM)
+		rc = sys()->fstatat(r->kept.dir, path, &st, 0) == -ENOENT ? -ESRCH : 0;
+	p->is_kept = rc == 0;
+	if (rc)
+		close_files(r, p);
+	return rc;
+}
+
+/* ---- values */
+
+static void set(struct process_values *out, enum process_field field, uint64_t value)
+{
+	out->of[field] = value;
+	out->has |= BIT(field);
+}
+
+/* Threads that ended are in it, and no file is read for it: thread_group_cputime of the kernel. */
+static int get_clock(struct reader *r, struct watched *p, struct process_values *out)
+{
+	(void)r;
+	set(out, PROCESS_CPU_TIME, p->clock_ns);
+	return 0;
+}
+
+static int get_fds(struct reader *r, struct watched *p, struct process_values *out)
+{
+	struct stat st;
+	int rc;
+
+	if (r->has_fd_size && stat_file(r, p, FD, &st) == 0) {
+		set(out, PROCESS_FDS, (uint64_t)st.st_size);
+		return 0;
+	}
+	rc = list_folder(r, p, FD);
+	if (rc == 0)
+		set(out, PROCESS_FDS, r->ids.nr);
+	return rc;
+}
+
+/* Or -errno. The links of task/ are two and the threads; two alone: the process has ended. */
+static int count_threads(struct reader *r, struct watched *p)
+{
+	struct stat st;
+	int rc;
+
+	if (!r->is_live) {
+		rc = list_folder(r, p, TASK);
+		return rc ? rc : (int)r->ids.nr;
+	}
+	rc = stat_file(r, p, TASK, &st);
+	if (rc)
+		return rc;
+	return st.st_nlink <= 2 ? -ESRCH : (int)(st.st_nlink - 2);
+}
+
+static int get_threads(struct reader *r, struct watched *p, struct process_values *out)
+{
+	p->nr_threads = count_threads(r, p);
+	if (p->nr_threads < 0)
+		return p->nr_threads;
+	set(out, PROCESS_THREADS, (uint64_t)p->nr_threads);
+	return 0;
+}
+
+static int set_times(struct watched *p, struct task *task, const char *text, ssize_t len)
+{
+	struct proc_pid_schedstat s;
+	int rc = len < 0 ? (int)len : proc_pid_schedstat_parse(text, (size_t)len, &s);
+
+	if (rc == 0)
+		task_table_set(&p->others, task, &(struct task_times){s.cpu_ns, s.delay_ns});
+	return rc;
+}
+
+static void close_task(struct task *task, void *arg)
+{
+	struct reader *r = arg;
+
+	kept_close(&r->kept, &task->fd);
+}
+
+/* One of the other threads. True in *has_ended if it is not there any more. */
+static int read_task(struct reader *r, struct watched *p, struct task *task, bool *has_ended)
+{
+	char path[PATH_BYTES] = "", text[TEXT_BYTES];
+	int rc;
+
+	if (task->fd < 0)
+		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/schedstat", p->pid,
+			 task->tid);
+	if (task->fd == -1)
+		task->fd = kept_open(&r->kept, path);
+	rc = set_times(p, task, text, kept_read(&r->kept, task->fd, path, text, sizeof(text)));
+	if (rc != -ESRCH && rc != -ENOENT)
+		return rc;
+	task_table_end(&p->others, task);
+	close_task(task, r);
+	*has_ended = true;
+	return 0;
+}
+
+static void leave_out(struct proc_ids *ids, uint32_t id)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < ids->nr; i++)
+		if (ids->list[i] != id)
+			ids->list[nr++] = ids->list[i];
+	ids->nr = nr;
+}
+
+static int find_tasks(struct reader *r, struct watched *p)
+{
+	int rc = list_folder(r, p, TASK);
+	bool has_ended; /* already: the next reading will find out */
+
+	leave_out(&r->ids, p->pid);
+	if (rc == 0)
+		rc = task_table_sync(&p->others, r->ids.list, r->ids.nr, close_task, r);
+	for (size_t i = 0; i < p->others.nr && rc == 0; i++)
+		if (p->others.list[i].fd == -1) /* new */
+			rc = read_task(r, p, &p->others.list[i], &has_ended);
+	return rc;
+}
+
+/* As many threads as before, and none of these has ended: they are the same. */
+static int read_times(struct reader *r, struct watched *p)
+{
+	bool is_changed = p->nr_threads - 1 != (int)p->others.nr;
+	char text[TEXT_BYTES];
+	int rc = p->nr_threads < 0 ? p->nr_threads : 0;
+
+	if (rc == 0)
+		rc = set_times(p, &p->first, text, read_file(r, p, SCHEDSTAT, text));
+	for (size_t i = 0; i < p->others.nr && rc == 0; i++)
+		rc = read_task(r, p, &p->others.list[i], &is_changed);
+	return rc == 0 && is_changed ? find_tasks(r, p) : rc;
+}
+
+static int get_times(struct reader *r, struct watched *p, struct process_values *out)
+{
+	int rc = r->has_schedstat ? read_times(r, p) : -ENOENT;
+	struct task_times sum;
+
+	if (rc)
+		return rc;
+	task_table_sum(&p->others, &sum);
+	if (!r->has_clock) {
+		set(out, PROCESS_CPU_TIME, sum.cpu_ns + p->first.last.cpu_ns);
+		out->trouble[PROCESS_PARTIAL] |= BIT(PROCESS_CPU_TIME) & r->wanted;
+	}
+	set(out, PROCESS_RUN_DELAY, sum.delay_ns + p->first.last.delay_ns);
+	for (size_t i = 0; i < p->others.nr; i++)
+		out->is_reopened |= p->others.list[i].fd < 0;
+	return 0;
+}
+
+static int get_memory(struct reader *r, struct watched *p, struct process_values *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t n = read_file(r, p, STATM, text);
+	struct proc_pid_statm m;
+	int rc = n < 0 ? (int)n : proc_pid_statm_parse(text, (size_t)n, &m);
+
+	if (rc)
+		return rc;
+	if (__builtin_mul_overflow(m.size, r->page_bytes, &m.size) ||
+	    __builtin_mul_overflow(m.resident, r->page_bytes, &m.resident) ||
+	    __builtin_mul_overflow(m.shared, r->page_bytes, &m.shared))
+		return -ERANGE;
+	set(out, PROCESS_VMS, m.size);
+	set(out, PROCESS_RSS, m.resident);
+	set(out, PROCESS_SHARED, m.shared);
+	return 0;
+}
+
+static int get_io(struct reader *r, struct watched *p, struct process_values *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t n = read_file(r, p, IO, text);
+	struct proc_pid_io io;
+	int rc = n < 0 ? (int)n : proc_pid_io_parse(text, (size_t)n, &io);
+
+	if (rc)
+		return rc;
+	set(out, PROCESS_READ_BYTES, io.read_bytes);
+	set(out, PROCESS_WRITE_BYTES, io.write_bytes);
+	return 0;
+}
+
+static int get_faults(struct reader *r, struct watched *p, struct process_values *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t n = read_file(r, p, STAT, text);
+	struct proc_pid_stat s;
+	int rc = n < 0 ? (int)n : proc_pid_stat_parse(text, (size_t)n, &s);
+
+	if (rc)
+		return rc;
+	set(out, PROCESS_MINOR_FAULTS, s.minor_faults);
+	set(out, PROCESS_MAJOR_FAULTS, s.major_faults);
+	return 0;
+}
+
+/*
+ * In this order: what may go by path comes first, so that a kept file that can still be read proves
+ * that it was the same process. changes_asleep: others can reclaim memory, or share descriptors.
+ */
+static const struct part {
+	uint32_t fields;
+	unsigned files;
+	int (*get)(struct reader *r, struct watched *p, struct process_values *out);
+	bool changes_asleep;
+} parts[NR_PARTS] = {
+    {BIT(PROCESS_CPU_TIME), 0, get_clock, true},
+    {BIT(PROCESS_FDS), BIT(FD), get_fds, true},
+    {BIT(PROCESS_THREADS), BIT(TASK), get_threads},
+    {BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY), BIT(TASK) | BIT(SCHEDSTAT), get_times},
+    {BIT(PROCESS_RSS) | BIT(PROCESS_VMS) | BIT(PROCESS_SHARED), BIT(STATM), get_memory, true},
+    {BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES), BIT(IO), get_io},
+    {BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS), BIT(STAT), get_faults},
+};
+
+/* ---- the reader */
+
+/* CPU time is the clock's, or the sum of the threads'. */
+static void choose_parts(struct reader *r)
+{
+	for (size_t i = 0; i < NR_PARTS; i++) {
+		r->fields[i] = parts[i].fields & r->wanted;
+		if ((parts[i].get == get_clock) != r->has_clock)
+			r->fields[i] &= ~BIT(PROCESS_CPU_TIME);
+		if (r->fields[i])
+			r->files |= parts[i].files;
+	}
+	if (!(r->files & BIT(STATM)))
+		r->files |= BIT(TASK); /* to see the process end: anybody may read it */
+}
+
+static int load_status(const struct root *root, struct proc_pid_status *out)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, MAX_STATUS_BYTES);
+	rc = root_load(root, "/proc/self/status", &text);
+	if (rc == 0)
+		rc = proc_pid_status_parse(buf_str(&text), text.len, out);
+	buf_fini(&text);
+	return rc;
+}
+
+/* A kernel that does not account for waiting (no CONFIG_SCHEDSTATS, delayacct=off) has zeros: we,
+ * for one, did run. */
+static bool has_schedstat(const struct reader *r)
+{
+	char text[TEXT_BYTES];
+	struct proc_pid_schedstat s;
+	ssize_t n = kept_read(&r->kept, -1, "self/schedstat", text, sizeof(text));
+
+	return n < 0 || proc_pid_schedstat_parse(text, (size_t)n, &s) || s.nr_runs;
+}
+
+/* With nohz_full a CPU may go without ticks for a second. "(null)" is an empty list. */
+static bool has_ticks(const struct root *root)
+{
+	char cpus[64];
+	int rc = root_load_line(root, "/sys/devices/system/cpu/nohz_full", cpus, sizeof(cpus));
+
+	return rc == -ENOENT || (rc == 0 && (!cpus[0] || strcmp(cpus, "(null)") == 0));
+}
+
+static void know_machine(struct reader *r, const struct root *root)
+{
+	struct proc_pid_status status = {0};
+	struct stat st;
+
+	if (load_status(root, &status) == 0 && status.pid <= INT32_MAX)
+		r->self = (uint32_t)status.pid;
+	r->is_live = !root->dir[0];
+	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
+	r->has_fd_size =
+	    r->is_live && sys()->fstatat(r->kept.dir, "self/fd", &st, 0) == 0 && st.st_size > 0;
+	r->has_schedstat = has_schedstat(r);
+	r->has_ticks = has_ticks(root);
+	r->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int proc_open(const struct root *root, uint32_t wanted, void **state)
+{
+	struct reader *r = mem_zalloc(sizeof(*r));
+	int rc = r ? kept_init(&r->kept, root, "/proc") : -ENOMEM;
+
+	if (rc) {
+		mem_free(r);
+		return rc;
+	}
+	r->wanted = wanted;
+	know_machine(r, root);
+	choose_parts(r);
+	*state = r;
+	return 0;
+}
+
+static void proc_close(void *state)
+{
+	struct reader *r = state;
+
+	kept_fini(&r->kept);
+	proc_ids_fini(&r->ids);
+	mem_free(r);
+}
+
+static uint32_t proc_self(const void *state)
+{
+	const struct reader *r = state;
+
+	return r->self;
+}
+
+static int proc_list(void *state, struct proc_ids *out)
+{
+	const struct reader *r = state;
+
+	return proc_ids_load(out, r->kept.dir);
+}
+
+static int proc_command(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES])
+{
+	const struct reader *r = state;
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	ssize_t n;
+
+	write_path(path, pid, "comm");
+	n = kept_read(&r->kept, -1, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	if (n && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	snprintf(out, PROCESS_COMMAND_BYTES, "%.*s", PROCESS_COMMAND_BYTES - 1, text);
+	return 0;
+}
+
+static void proc_detach(void *state, void *process)
+{
+	struct reader *r = state;
+	struct watched *p = process;
+
+	close_files(r, p);
+	for (size_t i = 0; i < p->others.nr; i++)
+		close_task(&p->others.list[i], r);
+	task_table_fini(&p->others);
+	mem_free(p);
+}
+
+static int attach(struct reader *r, struct watched *p)
+{
+	int rc;
+
+	if (r->has_clock && clock_getcpuclockid((pid_t)p->pid, &p->clock))
+		return -ESRCH;
+	rc = keep_files(r, p);
+	return rc == -EMFILE ? load_start(r, p->pid, &p->start_ticks) : rc;
+}
+
+static int proc_attach(void *state, uint32_t pid, void **process)
+{
+	struct watched *p = mem_zalloc(sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	for (int i = 0; i < NR_FILES; i++)
+		p->fd[i] = BY_PATH;
+	rc = attach(state, p);
+	if (rc)
+		proc_detach(state, p);
+	else
+		*process = p;
+	return rc;
+}
+
+static void take_trouble(struct process_values *out, uint32_t fields, int rc)
+{
+	bool is_denied = rc == -EACCES || rc == -EPERM, is_absent = rc == -ENOENT;
+
+	out->trouble[is_denied   ? PROCESS_DENIED
+		     : is_absent ? PROCESS_ABSENT
+				 : PROCESS_FAILED] |= fields;
+	if (!is_denied && !is_absent)
+		out->error = rc;
+}
+
+static void take_last(struct process_values *out, uint32_t fields,
+		      const struct process_values *last)
+{
+	for (int f = 0; f < PROCESS_NR_FIELDS; f++)
+		if (fields & BIT(f))
+			out->of[f] = last->of[f];
+	out->has |= last->has & fields;
+	for (int t = 0; t < PROCESS_NR_TROUBLES; t++)
+		out->trouble[t] |= last->trouble[t] & fields;
+}
+
+/* 0, -ESRCH or -ENOMEM. */
+static int read_part(struct reader *r, struct watched *p, size_t i, bool is_asleep,
+		     struct process_values *out)
+{
+	int rc;
+
+	if (is_asleep && !parts[i].changes_asleep) {
+		take_last(out, r->fields[i], &p->last);
+		return 0;
+	}
+	/* the times need the number of threads, and the end of a process shows in it */
+	if (!r->fields[i] && !(parts[i].get == get_threads && r->files & BIT(TASK)))
+		return 0;
+	rc = parts[i].get(r, p, out);
+	if (rc == 0 || rc == -ESRCH || rc == -ENOMEM)
+		return rc;
+	take_trouble(out, r->fields[i], rc);
+	return 0;
+}
+
+static int read_parts(struct reader *r, struct watched *p, bool is_asleep,
+		      struct process_values *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < NR_PARTS && rc == 0; i++)
+		rc = read_part(r, p, i, is_asleep, out);
+	if (rc == 0 && is_asleep && !(r->files & BIT(STATM)) && count_threads(r, p) == -ESRCH)
+		rc = -ESRCH;
+	out->has &= r->wanted;
+	return rc;
+}
+
+/* A clock that goes back is that of another process: the files will tell. */
+static int read_clock(const struct reader *r, struct watched *p, uint64_t now_ns)
+{
+	struct timespec t;
+	uint64_t ns;
+
+	if (!r->has_clock)
+		return 0;
+	if (clock_gettime(p->clock, &t))
+		return -ESRCH;
+	ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	if (ns > p->clock_ns || !p->moved_ns) {
+		p->clock_ns = ns;
+		p->moved_ns = now_ns;
+	}
+	return 0;
+}
+
+/*
+ * The clock of a process that runs moves with each tick and when it stops. If it has not moved for
+ * two of the longest ticks, the process was not running when it was last read, and has not run
+ * since but for the last tick at most: that shows when next it is read.
+ */
+static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t now_ns)
+{
+	enum { TICKS_NS = 20000000 };
+
+	return r->has_clock && r->has_ticks && p->has_last && now_ns - p->moved_ns >= TICKS_NS;
+}
+
+/* Whoever has its number now: another began at another time. */
+static int check_start(struct reader *r, const struct watched *p)
+{
+	uint64_t start;
+	int rc = load_start(r, p->pid, &start);
+
+	return rc == 0 && start && p->start_ticks && start != p->start_ticks ? -ESRCH : rc;
+}
+
+static int read_process(struct reader *r, struct watched *p, struct process_values *out)
+{
+	bool is_kept = p->is_kept;
+	int rc = is_kept ? 0 : keep_files(r, p);
+
+	out->is_reopened = rc == -EMFILE;
+	if (rc == -EMFILE)
+		rc = 0;
+	if (rc == 0)
+		rc = read_clock(r, p, out->time_ns);
+	if (rc == 0)
+		rc = read_parts(r, p, is_asleep(r, p, out->time_ns), out);
+	return rc == 0 && !is_kept ? check_start(r, p) : rc;
+}
+
+static int proc_read(void *state, void *process, struct process_values *out)
+{
+	struct process_values values = {.time_ns = clock_monotonic_ns()};
+	struct watched *p = process;
+	int rc = read_process(state, p, &values);
+
+	if (rc)
+		return rc;
+	p->last = values;
+	p->has_last = !values.trouble[PROCESS_FAILED];
+	*out = values;
+	return 0;
+}
+
+const struct process_reader process_proc_reader = {
+    .open = proc_open,
+    .close = proc_close,
+    .self = proc_self,
+    .list = proc_list,
+    .command = proc_command,
+    .attach = proc_attach,
+    .detach = proc_detach,
+    .read = proc_read,
+};

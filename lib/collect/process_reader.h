@@ -1,0 +1,53 @@
+/*
+ * Where the values of processes come from: a table of functions. Today that is /proc; whatever else
+ * can list processes and tell their values can stand in its place. What a person asked for, names,
+ * numbers and notes are process.c's.
+ */
+#ifndef COLLECT_PROCESS_READER_H
+#define COLLECT_PROCESS_READER_H
+
+#include "collect/proc_ids.h"
+#include "collect/process.h"
+
+struct root;
+
+/* Why a field that was asked for is missing; PARTIAL: it holds, but less than it says. */
+enum process_trouble {
+	PROCESS_DENIED,
+	PROCESS_ABSENT, /* this kernel does not tell it */
+	PROCESS_FAILED,
+	PROCESS_PARTIAL, /* threads that no reading saw are not in it */
+	PROCESS_NR_TROUBLES
+};
+
+struct process_values {
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when they were read */
+	uint64_t of[PROCESS_NR_FIELDS];
+	uint32_t has;                          /* bits of fields, like the next */
+	uint32_t trouble[PROCESS_NR_TROUBLES]; /* of those wanted */
+	int error;                             /* -errno of a field in FAILED */
+	bool is_reopened;                      /* for want of descriptors */
+};
+
+enum { PROCESS_COMMAND_BYTES = 64 }; /* threads of the kernel have the longest */
+
+struct process_reader {
+	/* wanted: bits of fields; nothing is read for others. 0 or -errno. */
+	int (*open)(const struct root *root, uint32_t wanted, void **state);
+	void (*close)(void *state);
+	/* The caller, by the number it has there; 0: not known. */
+	uint32_t (*self)(const void *state);
+	/* All processes, ascending. 0 or -errno. */
+	int (*list)(void *state, struct proc_ids *out);
+	/* The command name as it is now. 0 or -errno. */
+	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
+	/* From here on this process is read. 0, -ESRCH (there is none) or -ENOMEM. */
+	int (*attach)(void *state, uint32_t pid, void **process);
+	void (*detach)(void *state, void *process);
+	/* 0; -ESRCH: the process that was attached ended, whoever has its number now; -ENOMEM. */
+	int (*read)(void *state, void *process, struct process_values *out);
+};
+
+extern const struct process_reader process_proc_reader;
+
+#endif

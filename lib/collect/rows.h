@@ -1,0 +1,29 @@
+/*
+ * What the collectors read, and the rows of misc that show it. Private to collect/.
+ */
+#ifndef COLLECT_ROWS_H
+#define COLLECT_ROWS_H
+
+#include "collect/many.h"
+#include "collect/source.h"
+
+/* Files of many values: row->collector is the index. */
+enum collect_source_index {
+	PROC_STAT,
+	PROC_MEMINFO,
+	PROC_VMSTAT,
+	PROC_LOADAVG,
+	PRESSURE_CPU,
+	PRESSURE_MEMORY,
+	PRESSURE_IO,
+	COLLECT_NR_SOURCES
+};
+extern const struct collect_source *const collect_sources[COLLECT_NR_SOURCES];
+
+/* Sources of many things: row->collector is COLLECT_MANY and the index. (VALUE_FILE_COLLECTOR is
+ * beyond both.) */
+enum { COLLECT_MANY = 100 };
+enum collect_many_index { DISK, PROCESS, NET, CGROUP, COLLECT_NR_MANY };
+extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];
+
+#endif

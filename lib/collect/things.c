@@ -1,0 +1,333 @@
+/*
+ * The list of things, the reading of their files, and notes. Whether a thing is a disk or a cgroup
+ * is not known here.
+ */
+#include "collect/things.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TEXT_BYTES = 16 << 20, MAX_NOTES_BYTES = 64 << 10 };
+
+void things_init(struct things *t, const struct things_kind *kind, const struct root *root,
+		 uint32_t wanted)
+{
+	*t = (struct things){.kind = kind, .root = *root, .wanted = wanted};
+	buf_init(&t->text, MAX_TEXT_BYTES);
+	buf_init(&t->notes, MAX_NOTES_BYTES);
+}
+
+static void close_files(int fds[THINGS_MAX_FILES])
+{
+	for (size_t i = 0; i < THINGS_MAX_FILES; i++)
+		io_close(&fds[i]);
+}
+
+static void release(struct thing *thing)
+{
+	close_files(thing->fds);
+	mem_free(thing->name);
+}
+
+void things_fini(struct things *t)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		release(&t->list[i]);
+	mem_free(t->list);
+	buf_fini(&t->text);
+	buf_fini(&t->notes);
+}
+
+void things_begin(struct things *t)
+{
+	t->next = 0;
+	for (size_t i = 0; i < t->nr; i++)
+		t->list[i].is_seen = false;
+}
+
+bool things_is_missing(const struct things *t)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		if (!t->list[i].is_seen)
+			return true;
+	return false;
+}
+
+void things_end(struct things *t)
+{
+	for (size_t i = t->nr; i-- > 0;)
+		if (!t->list[i].is_seen)
+			things_drop(t, &t->list[i]);
+}
+
+struct thing *things_find(struct things *t, const char *name, size_t len)
+{
+	for (size_t k = 0; k < t->nr; k++) {
+		size_t i = t->next + k < t->nr ? t->next + k : t->next + k - t->nr;
+		const char *other = t->list[i].name;
+
+		if (strncmp(other, name, len) != 0 || other[len] != '\0')
+			continue;
+		t->next = i + 1 < t->nr ? i + 1 : 0;
+		t->list[i].is_seen = true;
+		return &t->list[i];
+	}
+	return NULL;
+}
+
+static int make_room(struct things *t)
+{
+	size_t room = t->room ? 2 * t->room : 16;
+	struct thing *list;
+
+	if (t->nr < t->room)
+		return 0;
+	list = mem_resize(t->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	t->list = list;
+	t->room = room;
+	return 0;
+}
+
+static int refuse_more(struct things *t)
+{
+	if (!t->is_full_told)
+		things_tell(t, "there are more than %d of kind %s: the others are left out",
+			    THINGS_MAX, t->kind->name);
+	t->is_full_told = true;
+	return -E2BIG;
+}
+
+int things_add(struct things *t, const char *name, size_t len, struct thing **out)
+{
+	struct thing new = {.is_seen = true, .fds = {-1, -1, -1}};
+	int rc = t->nr == THINGS_MAX ? refuse_more(t) : make_room(t);
+
+	if (rc)
+		return rc;
+	new.name = mem_alloc(len + 1);
+	if (!new.name)
+		return -ENOMEM;
+	memcpy(new.name, name, len);
+	new.name[len] = '\0';
+	new.number = t->next_number++;
+	*out = &t->list[t->nr];
+	t->list[t->nr++] = new;
+	return 0;
+}
+
+void things_drop(struct things *t, struct thing *thing)
+{
+	size_t i = (size_t)(thing - t->list);
+
+	release(thing);
+	memmove(thing, thing + 1, (--t->nr - i) * sizeof(*thing));
+	t->next = 0;
+}
+
+/* -ENOENT if all that are wanted are missing. errors: of each file, 0 or -errno. */
+static int open_files(const struct things *t, const char *folder, int fds[THINGS_MAX_FILES],
+		      int errors[THINGS_MAX_FILES])
+{
+	int rc = -ENOENT;
+
+	for (size_t i = 0; i < t->kind->nr_files; i++) {
+		const struct things_file *f = &t->kind->files[i];
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof(path), "%s/%s", folder, f->name);
+
+		if (!(f->fields & t->wanted))
+			continue;
+		fds[i] = len < PATH_MAX ? root_open(&t->root, path) : -ENAMETOOLONG;
+		errors[i] = fds[i] < 0 ? fds[i] : 0;
+		if (errors[i] != -ENOENT && errors[i] != -ENODEV)
+			rc = 0;
+	}
+	return rc;
+}
+
+/* Once for each file of a thing. */
+static void tell_file(struct things *t, struct thing *thing, size_t i, const char *what, int error)
+{
+	const struct things_file *f = &t->kind->files[i];
+
+	if (!(thing->told & 1u << i))
+		things_tell(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
+			    error && error != -ENOENT ? strerror(-error) : f->lacking);
+	thing->told |= (uint8_t)(1u << i);
+}
+
+int things_open(struct things *t, const char *folder, const char *name, struct thing **out)
+{
+	int fds[THINGS_MAX_FILES] = {-1, -1, -1}, errors[THINGS_MAX_FILES] = {0};
+	struct thing *thing;
+	int rc = open_files(t, folder, fds, errors);
+
+	if (rc == 0)
+		rc = things_add(t, name, strlen(name), &thing);
+	if (rc) {
+		close_files(fds);
+		return rc;
+	}
+	memcpy(thing->fds, fds, sizeof(fds));
+	for (size_t i = 0; i < t->kind->nr_files; i++)
+		if (errors[i])
+			tell_file(t, thing, i, "cannot be opened", errors[i]);
+	*out = thing;
+	return 0;
+}
+
+int things_load(struct things *t, int fd, bool is_one)
+{
+	enum { STEP_BYTES = 4096 };
+	ssize_t n;
+
+	buf_reset(&t->text);
+	do {
+		char *p = buf_reserve(&t->text, STEP_BYTES);
+
+		if (!p)
+			return buf_error(&t->text);
+		n = sys()->pread(fd, p, STEP_BYTES, (off_t)t->text.len);
+		if (n > 0)
+			t->text.len += (size_t)n;
+	} while (n == -EINTR || n == STEP_BYTES || (n > 0 && !is_one));
+	return n < 0 ? (int)n : 0;
+}
+
+static int read_file(struct things *t, struct thing *thing, size_t i)
+{
+	const struct things_file *f = &t->kind->files[i];
+	uint32_t has = 0;
+	int rc = things_load(t, thing->fds[i], true);
+
+	if (rc == 0)
+		rc = f->parse(buf_str(&t->text), t->text.len, thing->values, &has);
+	if (rc == -ENODEV || rc == -ENOMEM)
+		return rc;
+	if (rc)
+		tell_file(t, thing, i, "cannot be read", rc);
+	else if (f->fields & t->wanted & ~has)
+		tell_file(t, thing, i, "does not tell all that was asked for", 0);
+	thing->has |= rc ? 0 : has & t->wanted;
+	return 0;
+}
+
+int things_read(struct things *t, struct thing *thing)
+{
+	int rc = 0;
+
+	thing->has = 0;
+	memset(thing->values, 0, sizeof(thing->values));
+	for (size_t i = 0; i < t->kind->nr_files && rc == 0; i++)
+		if (thing->fds[i] >= 0)
+			rc = read_file(t, thing, i);
+	thing->time_ns = clock_monotonic_ns();
+	return rc;
+}
+
+int things_check_words(const struct things *t, const struct collect_choice *choice, struct err *e)
+{
+	for (size_t i = 0; i < choice->nr; i++) {
+		const char *word = choice->words[i];
+
+		if (*word && !strchr(word, '/'))
+			continue;
+		err_set(e, -EINVAL, "\"%s\" cannot be the name of a %s", word, t->kind->name);
+		err_hint(e, "write the kernel's name of it, a glob (\"nvme*\") or \"all\"");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static bool match_word(const char *word, const char *name)
+{
+	return strcmp(word, "all") == 0 || fnmatch(word, name, 0) == 0;
+}
+
+bool things_match(const struct collect_choice *choice, const char *name)
+{
+	for (size_t i = 0; i < choice->nr; i++)
+		if (match_word(choice->words[i], name))
+			return true;
+	return false;
+}
+
+void things_tell_unmatched(struct things *t, const struct collect_choice *choice)
+{
+	for (size_t i = 0; i < choice->nr; i++) {
+		size_t k = 0;
+
+		while (k < t->nr && !match_word(choice->words[i], t->list[k].name))
+			k++;
+		if (k == t->nr)
+			things_tell(t, "no %s \"%s\" is there: it is read when it comes",
+				    t->kind->name, choice->words[i]);
+	}
+}
+
+void things_tell(struct things *t, const char *fmt, ...)
+{
+	size_t start = t->notes.len;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(&t->notes, fmt, ap);
+	va_end(ap);
+	if (t->notes.len > start)
+		str_disarm(t->notes.data + start);
+	buf_addc(&t->notes, '\0');
+}
+
+int things_done(struct things *t, int rc)
+{
+	t->is_read = rc == 0;
+	return rc;
+}
+
+size_t things_nr(const void *state)
+{
+	const struct things *t = state;
+
+	return t->is_read ? t->nr : 0;
+}
+
+void things_get(const void *state, size_t i, struct collect_thing *out)
+{
+	const struct things *t = state;
+	const struct thing *thing = &t->list[i];
+
+	*out = (struct collect_thing){
+	    .number = thing->number,
+	    .name = thing->name,
+	    .time_ns = thing->time_ns,
+	    .has = thing->has,
+	    .values = thing->values,
+	};
+}
+
+const char *things_note(void *state)
+{
+	struct things *t = state;
+	const char *note;
+
+	if (t->note_at >= t->notes.len) {
+		buf_reset(&t->notes);
+		t->note_at = 0;
+		return NULL;
+	}
+	note = t->notes.data + t->note_at;
+	t->note_at += strlen(note) + 1;
+	return note;
+}

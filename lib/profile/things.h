@@ -1,0 +1,41 @@
+/*
+ * The things of one trace (disks, processes …): their readings and names, gathered in any order.
+ * Knows nothing of what they are.
+ */
+#ifndef PROFILE_THINGS_H
+#define PROFILE_THINGS_H
+
+#include "base/arena.h"
+#include "profile/session.h"
+
+struct trace_things;
+
+enum {
+	PROFILE_MAX_THINGS = 4 << 20
+}; /* entries of a trace: readings and names; more are left out */
+
+/* Zero-initialise by profile_things_init. */
+struct profile_things {
+	struct profile_thing_entry *entries; /* owned */
+	size_t nr_entries, room;
+	struct profile_thing *item; /* owned; after profile_things_join */
+	size_t nr, item_room;
+	struct arena names;
+	bool is_full; /* some were left out */
+};
+
+void profile_things_init(struct profile_things *t);
+void profile_things_fini(struct profile_things *t);
+/* Forgets what was gathered, keeps the memory. */
+void profile_things_reset(struct profile_things *t);
+
+/* A reading of a boundary (not of a tick), and where it is in the file. 0 or -ENOMEM. */
+int profile_things_add(struct profile_things *t, enum trace_boundary boundary,
+		       const struct reading *r, uint64_t offset);
+/* Names, copied. 0 or -ENOMEM. */
+int profile_things_name(struct profile_things *t, const struct trace_things *names);
+/* Makes item of what was gathered: by event, then by number; of two names the later one. 0 or
+ * -ENOMEM. */
+int profile_things_join(struct profile_things *t);
+
+#endif

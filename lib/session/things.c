@@ -1,0 +1,171 @@
+/*
+ * Many things at a boundary.
+ */
+#include "session/things.h"
+
+#include "base/mem.h"
+#include "session/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MAX_NAMES_BYTES = 64 << 20, MAX_READINGS = 8 << 20 };
+
+void session_things_init(struct session_things *t)
+{
+	*t = (struct session_things){.nr_readings = 0};
+	buf_init(&t->names, MAX_NAMES_BYTES);
+}
+
+void session_things_fini(struct session_things *t)
+{
+	mem_free(t->readings);
+	mem_free(t->things);
+	buf_fini(&t->names);
+	session_things_init(t);
+}
+
+/* Room for one more; NULL without memory. */
+static void *grow(void *items, size_t nr, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+	void *grown;
+
+	if (nr < *room)
+		return items;
+	grown = more > MAX_READINGS ? NULL : mem_resize(items, more * size);
+	if (grown)
+		*room = more;
+	return grown;
+}
+
+static int add_reading(struct session_things *t, const struct reading *r)
+{
+	struct reading *grown = grow(t->readings, t->nr_readings, &t->room, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	t->readings = grown;
+	grown[t->nr_readings++] = *r;
+	return 0;
+}
+
+static int add_thing(struct session_things *t, uint32_t set, uint32_t number, const char *name)
+{
+	struct session_thing *grown =
+	    grow(t->things, t->nr_things, &t->things_room, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	t->things = grown;
+	grown[t->nr_things++] = (struct session_thing){set, number, t->names.len};
+	buf_add(&t->names, name, strlen(name) + 1);
+	return buf_error(&t->names);
+}
+
+static int take_event(struct session_things *t, const struct session *s, size_t m)
+{
+	uint32_t set = collect_set(s->collect, m);
+	int rc = 0;
+
+	for (size_t k = 0; k < collect_nr_things(s->collect, set) && rc == 0; k++) {
+		struct collect_thing thing;
+		struct reading r;
+
+		collect_get_thing(s->collect, set, k, &thing);
+		if (!collect_get_of_thing(s->collect, m, &thing, &r))
+			continue;
+		r.event = (uint32_t)s->misc_index[m];
+		rc = add_reading(t, &r);
+	}
+	return rc;
+}
+
+static int take_names(struct session_things *t, const struct session *s, uint32_t set)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < collect_nr_things(s->collect, set) && rc == 0; k++) {
+		struct collect_thing thing;
+
+		collect_get_thing(s->collect, set, k, &thing);
+		rc = add_thing(t, set, thing.number, thing.name);
+	}
+	return rc;
+}
+
+void session_things_empty(struct session_things *t)
+{
+	t->nr_readings = t->nr_things = 0;
+	buf_reset(&t->names);
+}
+
+int session_things_take(struct session_things *t, const struct session *s)
+{
+	int rc = 0;
+
+	session_things_empty(t);
+	for (size_t m = 0; m < s->nr_misc && rc == 0; m++)
+		if (collect_set(s->collect, m) != UINT32_MAX)
+			rc = take_event(t, s, m);
+	for (uint32_t set = 0; set < collect_nr_sets(s->collect) && rc == 0; set++)
+		rc = take_names(t, s, set);
+	if (rc)
+		session_things_empty(t);
+	return rc;
+}
+
+const char *session_thing_name(const struct session_things *t, const struct session_thing *thing)
+{
+	return t->names.data + thing->name_at;
+}
+
+/* The events of the set, as places in the plan; how many. */
+static size_t events_of(const struct session *s, uint32_t set, uint32_t *events)
+{
+	size_t nr = 0;
+
+	for (size_t m = 0; m < s->nr_misc; m++)
+		if (collect_set(s->collect, m) == set)
+			events[nr++] = (uint32_t)s->misc_index[m];
+	return nr;
+}
+
+static void write_set(const struct session_things *t, const struct session *s, uint32_t set,
+		      struct trace_thing *items, struct trace_writer *w)
+{
+	uint32_t events[SPEC_MAX_MISC_EVENTS];
+	struct trace_things things = {.events = events, .item = items};
+
+	for (size_t k = 0; k < t->nr_things; k++)
+		if (t->things[k].set == set)
+			items[things.nr++] = (struct trace_thing){
+			    t->things[k].number, session_thing_name(t, &t->things[k])};
+	things.nr_events = events_of(s, set, events);
+	if (things.nr)
+		trace_writer_things(w, &things);
+}
+
+void session_things_write(const struct session_things *t, const struct session *s,
+			  struct trace_writer *w)
+{
+	struct trace_thing *items = t->nr_things ? mem_calloc(t->nr_things, sizeof(*items)) : NULL;
+
+	for (uint32_t set = 0; items && set < collect_nr_sets(s->collect); set++)
+		write_set(t, s, set, items, w);
+	mem_free(items); /* without memory the things keep their numbers */
+}
+
+void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from)
+{
+	for (size_t k = 0; k < t->nr_things; k++) {
+		const struct session_thing *thing = &t->things[k];
+
+		if (thing->number < from[thing->set])
+			continue;
+		from[thing->set] = thing->number + 1;
+		if (to)
+			(void)add_thing(to, thing->set, thing->number,
+					session_thing_name(t, thing));
+	}
+}

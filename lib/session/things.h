@@ -1,0 +1,48 @@
+/*
+ * The readings of events of many things (disks, processes …) at one boundary, and what the things
+ * are called. Knows nothing of what they are.
+ */
+#ifndef SESSION_THINGS_H
+#define SESSION_THINGS_H
+
+#include "base/buf.h"
+#include "base/reading.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct session;
+struct trace_writer;
+
+/* A thing and its name; of the set of events that number their things alike. */
+struct session_thing {
+	uint32_t set, number;
+	size_t name_at; /* in names */
+};
+
+/* Zero-initialise by session_things_init. */
+struct session_things {
+	struct reading *readings; /* owned; event by event, in the order of their source */
+	size_t nr_readings, room;
+	struct session_thing *things; /* owned; set by set */
+	size_t nr_things, things_room;
+	struct buf names; /* NUL-terminated, one behind the other */
+};
+
+void session_things_init(struct session_things *t);
+void session_things_fini(struct session_things *t);
+
+/* Takes what collect_read has read, in place of what was there. 0 or -ENOMEM (then it is empty). */
+int session_things_take(struct session_things *t, const struct session *s);
+const char *session_thing_name(const struct session_things *t, const struct session_thing *thing);
+/* Adds to the things of to (names, no readings) those whose number is at least from[set], and
+ * raises from[set] above them; to NULL: only raises. from: of each set. Without memory they are
+ * left out. */
+void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from);
+/* Adds the names of all things to what the writer has gathered, as frames. */
+void session_things_write(const struct session_things *t, const struct session *s,
+			  struct trace_writer *w);
+/* As session_things_take of nothing. */
+void session_things_empty(struct session_things *t);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * What the tests of the source of processes share: a source that is open, and its things by pid.
+ * Only for tests.
+ */
+#ifndef TEST_COLLECT_PROCESS_H
+#define TEST_COLLECT_PROCESS_H
+
+#include "inject.h"
+
+#include "collect/process.h"
+
+#define BIT(field) (1u << (field))
+
+enum { ALL_FIELDS = (1 << PROCESS_NR_FIELDS) - 1, MAX_WORDS = 4 };
+
+static const struct collect_many_source *const source = &collect_process_source;
+
+static inline int try_open(const struct root *r, const char *const *words, uint32_t wanted,
+			   void **out, struct err *e)
+{
+	struct collect_choice choice = {.words = words};
+
+	while (choice.nr < MAX_WORDS && words && words[choice.nr])
+		choice.nr++;
+	return source->open(r, &choice, wanted, out, e);
+}
+
+static inline void *start(const struct root *r, const char *const *words, uint32_t wanted)
+{
+	void *state = NULL;
+	struct err e = {0};
+
+	if (try_open(r, words, wanted, &state, &e))
+		fail_msg("%s", e.msg);
+	return state;
+}
+
+static inline void read_all(void *state)
+{
+	assert_int_equal(source->read(state), 0);
+}
+
+/* False if it is not there. */
+static inline bool find(const void *state, unsigned pid, struct collect_thing *out)
+{
+	for (size_t i = 0; i < source->nr(state); i++) {
+		source->get(state, i, out);
+		if (strtoul(out->name, NULL, 10) == pid)
+			return true;
+	}
+	return false;
+}
+
+static inline struct collect_thing get(const void *state, unsigned pid)
+{
+	struct collect_thing t;
+
+	if (!find(state, pid, &t))
+		fail_msg("there is no process %u", pid);
+	return t;
+}
+
+static inline uint64_t value(const void *state, unsigned pid, enum process_field field)
+{
+	struct collect_thing t = get(state, pid);
+
+	if (!(t.has & BIT(field)))
+		fail_msg("%s has no field %u", t.name, field);
+	return t.values[field];
+}
+
+#endif

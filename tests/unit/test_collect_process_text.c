@@ -1,0 +1,215 @@
+/*
+ * The parsers of /proc/PID: right numbers from the text of kernels, and a clean refusal of text
+ * that no kernel wrote.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "collect/proc_pid_text.h"
+
+enum { NR_NUMBERS = 3 };
+
+/* Each parser, its numbers in the order of its struct. */
+static int parse_statm(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_statm m = {out[0], out[1], out[2]};
+	int rc = proc_pid_statm_parse(text, len, &m);
+
+	memcpy(out, (uint64_t[]){m.size, m.resident, m.shared}, sizeof(*out) * 3);
+	return rc;
+}
+
+static int parse_io(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_io io = {out[0], out[1]};
+	int rc = proc_pid_io_parse(text, len, &io);
+
+	memcpy(out, (uint64_t[]){io.read_bytes, io.write_bytes}, sizeof(*out) * 2);
+	return rc;
+}
+
+static int parse_schedstat(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_schedstat s = {out[0], out[1], out[2]};
+	int rc = proc_pid_schedstat_parse(text, len, &s);
+
+	memcpy(out, (uint64_t[]){s.cpu_ns, s.delay_ns, s.nr_runs}, sizeof(*out) * 3);
+	return rc;
+}
+
+static int parse_stat(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_stat s = {out[0], out[1], out[2]};
+	int rc = proc_pid_stat_parse(text, len, &s);
+
+	memcpy(out, (uint64_t[]){s.minor_faults, s.major_faults, s.start_ticks}, sizeof(*out) * 3);
+	return rc;
+}
+
+static int parse_status(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_status s = {out[0], out[1]};
+	int rc = proc_pid_status_parse(text, len, &s);
+
+	memcpy(out, (uint64_t[]){s.pid, s.nr_namespaces}, sizeof(*out) * 2);
+	return rc;
+}
+
+typedef int parse_fn(const char *text, size_t len, uint64_t *out);
+
+#define MAX             "18446744073709551615"
+#define MORE            "18446744073709551616"
+#define IO(read, write) "rchar: 9\nread_bytes: " read "\nwrite_bytes: " write "\n"
+/* Up to the 21st field, with three to put in. */
+#define STAT(name, minor, major, start)                                                            \
+	"12 (" name ") S 1 12 12 0 -1 4194560 " minor " 52 " major " 9 12 5 30 11 20 0 1 0 " start \
+	" 748478464 20117\n"
+
+static const struct {
+	const char *what;
+	parse_fn *parse;
+	const char *text;
+	int rc;
+	uint64_t numbers[NR_NUMBERS];
+} rows[] = {
+    {"a program", parse_statm, "13828 5793 1616 1327 0 11986 0\n", 0, {13828, 5793, 1616}},
+    {"a thread of the kernel", parse_statm, "0 0 0 0 0 0 0\n", 0, {0, 0, 0}},
+    {"three are enough", parse_statm, "1 2 3", 0, {1, 2, 3}},
+    {"the most", parse_statm, MAX " 1 " MAX "\n", 0, {UINT64_MAX, 1, UINT64_MAX}},
+    {"two are not", parse_statm, "1 2\n", -EINVAL},
+    {"two and a space", parse_statm, "1 2 ", -EINVAL},
+    {"beyond 64 bits", parse_statm, "1 2 " MORE, -ERANGE},
+    {"negative", parse_statm, "1 -2 3\n", -EINVAL},
+    {"two spaces", parse_statm, "1  2 3\n", -EINVAL},
+    {"junk behind", parse_statm, "1 2 3x\n", -EINVAL},
+    {"hexadecimal", parse_statm, "0x1 2 3\n", -EINVAL},
+    {"empty", parse_statm, "", -EINVAL},
+
+    {"today's",
+     parse_io,
+     "rchar: 3405883\nwchar: 118204\nsyscr: 812\nsyscw: 77\nread_bytes: 4096\n"
+     "write_bytes: 1310720\ncancelled_write_bytes: 8192\n",
+     0,
+     {4096, 1310720}},
+    {"in another order", parse_io, "write_bytes: 2\nread_bytes: 1\n", 0, {1, 2}},
+    {"no newline at the end", parse_io, "read_bytes: 1\nwrite_bytes: 2", 0, {1, 2}},
+    {"cancelled alone", parse_io, "read_bytes: 1\ncancelled_write_bytes: 2\n", -EINVAL},
+    {"no bytes read", parse_io, "write_bytes: 2\n", -EINVAL},
+    {"no number", parse_io, IO("", "1"), -EINVAL},
+    {"negative", parse_io, IO("1", "-1"), -EINVAL},
+    {"junk behind", parse_io, IO("1", "1 kB"), -EINVAL},
+    {"beyond 64 bits", parse_io, IO(MORE, "1"), -ERANGE},
+    {"the most", parse_io, IO(MAX, MAX), 0, {UINT64_MAX, UINT64_MAX}},
+    {"empty", parse_io, "", -EINVAL},
+
+    {"a thread", parse_schedstat, "2071837 69143 15\n", 0, {2071837, 69143, 15}},
+    {"not accounted", parse_schedstat, "0 0 0\n", 0, {0, 0, 0}},
+    {"two", parse_schedstat, "2071837 69143\n", -EINVAL},
+    {"beyond 64 bits", parse_schedstat, MORE " 0 0\n", -ERANGE},
+
+    {"a program", parse_stat, STAT("cat", "98", "7", "1158526"), 0, {98, 7, 1158526}},
+    {"a name with brackets", parse_stat, STAT("a) S 1 (b", "98", "7", "5"), 0, {98, 7, 5}},
+    {"a name with a newline", parse_stat, STAT("a\nb", "98", "7", "5"), 0, {98, 7, 5}},
+    {"no name", parse_stat, STAT("", "98", "7", "5"), 0, {98, 7, 5}},
+    {"nothing behind the start",
+     parse_stat,
+     "1 (x) S 1 1 1 0 -1 0 98 0 7 0 0 0 0 0 20 0 1 0 5",
+     0,
+     {98, 7, 5}},
+    {"one field less", parse_stat, "1 (x) S 1 1 1 0 -1 0 98 0 7 0 0 0 0 0 20 0 1 0\n", -EINVAL},
+    {"no brackets", parse_stat, "1 x S 1 1 1 0 -1 0 98 0 7 0 0 0 0 0 20 0 1 0 5\n", -EINVAL},
+    {"negative faults", parse_stat, STAT("x", "-1", "7", "5"), -EINVAL},
+    {"a start beyond 64 bits", parse_stat, STAT("x", "1", "7", MORE), -ERANGE},
+    {"ends at the name", parse_stat, "1 (x)", -EINVAL},
+    {"empty", parse_stat, "", -EINVAL},
+
+    {"one namespace", parse_status, "Name:\tx\nPid:\t7\nPPid:\t1\nNSpid:\t7\n", 0, {7, 1}},
+    {"two", parse_status, "Pid:\t812\nNSpid:\t812\t7\n", 0, {812, 2}},
+    {"three", parse_status, "Pid:\t812\nNSpid:\t812\t7\t1", 0, {812, 3}},
+    {"it is not said", parse_status, "Pid:\t812\n", 0, {812, 0}},
+    {"other keys", parse_status, "PPid:\t1\nTracerPid:\t3\nNStgid:\t1\t2\n", -EINVAL},
+    {"no number", parse_status, "Pid:\tx\n", -EINVAL},
+    {"beyond 64 bits", parse_status, "Pid:\t" MORE "\n", -ERANGE},
+};
+
+/* At the very end of an allocation: ASan sees a byte too far. */
+static int parse_exact(parse_fn *parse, const char *text, size_t len, uint64_t *out)
+{
+	char *exact = malloc(len ? len : 1);
+	int rc;
+
+	memcpy(exact, text, len);
+	rc = parse(exact, len, out);
+	free(exact);
+	return rc;
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		uint64_t out[NR_NUMBERS] = {0};
+		int rc = parse_exact(rows[i].parse, rows[i].text, strlen(rows[i].text), out);
+
+		print_message("%s\n", rows[i].what);
+		assert_int_equal(rc, rows[i].rc);
+		assert_memory_equal(out, rows[i].numbers, sizeof(out));
+	}
+}
+
+/* Whatever the text: a number or an error, and nothing is written on an error. */
+static void try_text(parse_fn *parse, const char *text, size_t len)
+{
+	const uint64_t before[NR_NUMBERS] = {11, 22, 33};
+	uint64_t out[NR_NUMBERS] = {11, 22, 33};
+	int rc = parse_exact(parse, text, len, out);
+
+	assert_true(rc == 0 || rc == -EINVAL || rc == -ERANGE);
+	if (rc)
+		assert_memory_equal(out, before, sizeof(out));
+}
+
+/* Captured text, cut at every byte, and every byte replaced by some that matter. */
+static void test_damaged(void **state)
+{
+	static const struct {
+		const char *path;
+		parse_fn *parse;
+	} files[] = {
+	    {"/proc/812/statm", parse_statm},         {"/proc/812/io", parse_io},
+	    {"/proc/812/schedstat", parse_schedstat}, {"/proc/977/stat", parse_stat},
+	    {"/proc/self/status", parse_status},
+	};
+	static const char others[] = "\0\n\t :-)9x\xff";
+	struct root r = tree_captured("processes");
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(files); i++) {
+		struct buf b;
+
+		buf_init(&b, 65536);
+		assert_int_equal(root_load(&r, files[i].path, &b), 0);
+		for (size_t at = 0; at < b.len; at++) {
+			char was = b.data[at];
+
+			try_text(files[i].parse, b.data, at);
+			try_text(files[i].parse, b.data + at, b.len - at);
+			for (size_t k = 0; k < sizeof(others) - 1; k++) {
+				b.data[at] = others[k];
+				try_text(files[i].parse, b.data, b.len);
+			}
+			b.data[at] = was;
+		}
+		buf_fini(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

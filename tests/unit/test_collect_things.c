@@ -1,0 +1,236 @@
+/*
+ * What the sources of many share: folders that are looked at time after time, and notes.
+ */
+#include "test_collect_many.h"
+
+#include "collect/listing.h"
+#include "collect/things.h"
+
+#include <malloc.h>
+
+/* Entries in all, and of that name. */
+static void expect_entries(const struct listing *l, size_t nr, const char *name, size_t nr_named)
+{
+	const char *entry;
+	size_t at = 0;
+
+	while ((entry = listing_each(l, &at))) {
+		nr--;
+		nr_named -= strcmp(entry, name) == 0;
+	}
+	assert_int_equal(nr, 0);
+	assert_int_equal(nr_named, 0);
+}
+
+static void test_listing(void **state)
+{
+	struct root r = tree_make();
+	struct listing l;
+
+	(void)state;
+	tree_text(&r, "/f/a", "");
+	assert_int_equal(listing_open(&l, &r, "/f"), 0);
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, 1, "a", 1);
+	assert_int_equal(listing_look(&l), 0);
+	tree_text(&r, "/f/a", "more");
+	assert_int_equal(listing_look(&l), 0);
+	tree_text(&r, "/f/b", "");
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, 2, "b", 1);
+	tree_rename(&r, "/f/b", "/f/c"); /* the same number of bytes */
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, 2, "c", 1);
+	tree_drop(&r, "/f/c");
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, 1, "c", 0);
+	assert_int_equal(listing_look(&l), 0);
+	listing_close(&l);
+	tree_remove(&r);
+}
+
+/* Memory that is never the same twice, as it is after a while. */
+static void *used_alloc(size_t size)
+{
+	static int nr;
+
+	return memset(malloc(size), ++nr, size);
+}
+
+static void *used_resize(void *old, size_t size)
+{
+	size_t was = malloc_usable_size(old);
+	void *p = used_alloc(size);
+
+	if (old)
+		memcpy(p, old, was < size ? was : size);
+	free(old);
+	return p;
+}
+
+/* What memory held before is no change. */
+static void test_used_memory(void **state)
+{
+	static const struct mem_ops used = {used_alloc, used_resize, free};
+	struct root r = tree_make();
+	struct listing l;
+
+	(void)state;
+	tree_text(&r, "/f/a", "");
+	tree_text(&r, "/f/abcdefgh", "");
+	mem_set_ops(&used);
+	assert_int_equal(listing_open(&l, &r, "/f"), 0);
+	assert_int_equal(listing_look(&l), 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(listing_look(&l), 0);
+	listing_close(&l);
+	mem_set_ops(NULL);
+	tree_remove(&r);
+}
+
+/* More than the kernel gives at a time. */
+static void test_long_listing(void **state)
+{
+	enum { NR = 3000 };
+	struct root r = tree_make();
+	struct listing l;
+
+	(void)state;
+	for (int i = 0; i < NR; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/f/a-longer-name-than-most-%d", i);
+		tree_text(&r, path, "");
+	}
+	assert_int_equal(listing_open(&l, &r, "/f"), 0);
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, NR, "a-longer-name-than-most-2999", 1);
+	assert_int_equal(listing_look(&l), 0);
+	listing_close(&l);
+	tree_remove(&r);
+}
+
+static void test_no_folder(void **state)
+{
+	struct root r = tree_make();
+	struct listing l;
+
+	(void)state;
+	assert_int_equal(listing_open(&l, &r, "/f"), -ENOENT);
+	tree_text(&r, "/f", "");
+	assert_int_equal(listing_open(&l, &r, "/f"), 0);
+	assert_int_equal(listing_look(&l), -ENOTDIR);
+	listing_close(&l);
+	tree_remove(&r);
+}
+
+/* A look that failed leaves what was seen, and what changed is still to be seen. */
+static void test_failed_look(void **state)
+{
+	struct root r = tree_make();
+	struct listing l;
+
+	(void)state;
+	tree_text(&r, "/f/a", "");
+	assert_int_equal(listing_open(&l, &r, "/f"), 0);
+	for (unsigned n = 1; n < 3; n++) {
+		inject_mem(n);
+		assert_int_equal(listing_look(&l), -ENOMEM);
+		inject_stop();
+		expect_entries(&l, 0, "a", 0);
+	}
+	assert_int_equal(listing_look(&l), 1);
+	tree_text(&r, "/f/b", "");
+	inject_mem(1);
+	assert_int_equal(listing_look(&l), -ENOMEM);
+	inject_stop();
+	expect_entries(&l, 1, "a", 1);
+	assert_int_equal(listing_look(&l), 1);
+	expect_entries(&l, 2, "b", 1);
+	listing_close(&l);
+	tree_remove(&r);
+}
+
+static const struct things_kind kind = {.name = "test"};
+
+/* Each whole, in order, until there is no room; and anew when they were taken. */
+static void test_notes(void **state)
+{
+	struct things t;
+	int nr[2] = {0};
+
+	(void)state;
+	things_init(&t, &kind, &root_live, 0);
+	assert_null(things_note(&t));
+	for (int round = 0; round < 2; round++) {
+		const char *note;
+
+		for (int i = 0; i < 5000; i++)
+			things_tell(&t, "note %d of \033[31m\n", i);
+		for (; (note = things_note(&t)); nr[round]++) {
+			char expected[64];
+
+			snprintf(expected, sizeof(expected), "note %d of ?[31m?", nr[round]);
+			assert_string_equal(note, expected);
+		}
+	}
+	assert_true(nr[0] > 1000 && nr[0] < 5000);
+	assert_int_equal(nr[0], nr[1]);
+	things_fini(&t);
+}
+
+/* Names in any order, names that begin alike; numbers that are never given again. */
+static void test_names(void **state)
+{
+	static const char *const names[] = {"a", "ab", "b", "", "abc"};
+	struct thing *thing;
+	struct things t;
+
+	(void)state;
+	things_init(&t, &kind, &root_live, 0);
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		assert_null(things_find(&t, names[i], strlen(names[i])));
+		assert_int_equal(things_add(&t, names[i], strlen(names[i]), &thing), 0);
+		assert_int_equal(thing->number, i);
+	}
+	for (size_t k = 0; k < 3 * INJECT_NR(names); k++) {
+		const char *name = names[k * k % INJECT_NR(names)];
+
+		thing = things_find(&t, name, strlen(name));
+		assert_true(thing && strcmp(thing->name, name) == 0);
+	}
+	thing = things_find(&t, "abx", 2);
+	assert_true(thing && thing->number == 1);
+	things_drop(&t, thing);
+	assert_null(things_find(&t, "ab", 2));
+	assert_int_equal(things_add(&t, "ab", 2, &thing), 0);
+	assert_int_equal(thing->number, INJECT_NR(names));
+	things_begin(&t);
+	assert_true(things_is_missing(&t));
+	assert_non_null(things_find(&t, "b", 1));
+	assert_non_null(things_find(&t, "", 0));
+	things_end(&t);
+	assert_int_equal(t.nr, 2);
+	assert_false(things_is_missing(&t));
+	assert_null(things_find(&t, "abc", 3));
+	assert_string_equal(t.list[0].name, "b");
+	assert_int_equal(things_add(&t, "c", 1, &thing), 0);
+	assert_non_null(things_find(&t, "", 0)); /* the next is expected at the end */
+	while (t.nr > 1)
+		things_drop(&t, &t.list[t.nr - 1]);
+	assert_null(things_find(&t, "c", 1));
+	assert_non_null(things_find(&t, "b", 1));
+	things_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_listing),     cmocka_unit_test(test_long_listing),
+	    cmocka_unit_test(test_no_folder),   cmocka_unit_test(test_failed_look),
+	    cmocka_unit_test(test_notes),       cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_used_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/*
+ * Events of many things in a session: readings of each thing at both boundaries, their names,
+ * things that come and go, in a /sys of our own.
+ */
+#include "test_session.h"
+
+#include "session/things.h"
+
+#define READS  EV("misc", "disk_read_bytes")
+#define WRITES EV("misc", "disk_write_bytes")
+#define QUEUE  EV("misc", "disk_read_queue")
+
+static struct rig rig;
+static struct tape tape;
+
+/* What the traces of one iteration say. */
+struct told {
+	unsigned nr_start, nr_end, nr_ticks;
+	uint64_t start_raw[8], end_raw[8]; /* of event 0, by instance */
+	char names[8][16];
+	size_t nr_events; /* that number alike */
+};
+
+static void put_disk(const char *name, uint64_t read_sectors, uint64_t written_sectors)
+{
+	char path[128], text[256];
+
+	snprintf(path, sizeof(path), "/sys/block/%s/device/model", name);
+	tree_put(&rig.folder, path, "x\n", 2);
+	snprintf(path, sizeof(path), "/sys/block/%s/stat", name);
+	snprintf(text, sizeof(text), "1 0 %llu 2 3 0 %llu 4 0 5 6\n",
+		 (unsigned long long)read_sectors, (unsigned long long)written_sectors);
+	tree_put(&rig.folder, path, text, strlen(text));
+	snprintf(path, sizeof(path), "/sys/block/%s/inflight", name);
+	tree_put(&rig.folder, path, "       1        2\n", 18);
+}
+
+static void drop_disk(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/sys/block/%s", rig.folder.dir, name);
+	assert_int_equal(nftw(path, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void take_readings(struct told *t, const struct trace_frame *f)
+{
+	enum trace_boundary boundary;
+	struct reading r;
+	size_t nr;
+
+	assert_int_equal(trace_decode_readings(f, &boundary, &nr), 0);
+	for (size_t i = 0; i < nr; i++) {
+		trace_decode_reading(f, i, &r);
+		*(boundary == TRACE_START ? &t->nr_start
+		  : boundary == TRACE_END ? &t->nr_end
+					  : &t->nr_ticks) += 1;
+		assert_true(r.instance < 8);
+		if (r.event == 0)
+			(boundary == TRACE_START ? t->start_raw : t->end_raw)[r.instance] = r.raw;
+	}
+}
+
+static void take_things(struct told *t, const struct trace_frame *f)
+{
+	struct trace_things_owned owned;
+
+	assert_int_equal(trace_decode_things(f, &owned), 0);
+	t->nr_events = owned.things.nr_events;
+	for (size_t i = 0; i < owned.things.nr; i++)
+		snprintf(t->names[owned.things.item[i].number], sizeof(t->names[0]), "%s",
+			 owned.things.item[i].name);
+	trace_things_fini(&owned);
+}
+
+static struct told load(const char *name)
+{
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct told t = {0};
+	struct err e = {0};
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", rig.folder.dir, name);
+	if (trace_reader_open(AT_FDCWD, path, &r, &e))
+		fail_msg("%s", e.msg);
+	while (trace_reader_next(r, &f, &e) == 1) {
+		if (f.kind == TRACE_FRAME_READINGS)
+			take_readings(&t, &f);
+		else if (f.kind == TRACE_FRAME_THINGS)
+			take_things(&t, &f);
+	}
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+	return t;
+}
+
+static void begin(const char *events, uint64_t nr_iterations)
+{
+	rig_init(&rig, 2, "", events);
+	rig_with_files(&rig);
+	rig_with_proc(&rig);
+	rig.spec.num_iterations = nr_iterations;
+	tape = (struct tape){.nr_events = 0};
+	put_disk("sda", 100, 200);
+	put_disk("sdb", 1000, 2000);
+}
+
+/* Each disk by its name, before and after; nothing in the other trace. */
+static void test_each(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(READS WRITES QUEUE, 1);
+	assert_run(&tape, &rig);
+	t = load("t.0.0.cpuperf");
+	assert_int_equal(t.nr_start, 6);
+	assert_int_equal(t.nr_end, 6);
+	assert_int_equal(t.nr_events, 3);
+	assert_string_equal(t.names[0], "sda");
+	assert_string_equal(t.names[1], "sdb");
+	assert_int_equal(t.end_raw[0], 100 * 512);
+	assert_int_equal(t.start_raw[1], 1000 * 512);
+	t = load("t.0.1.cpuperf");
+	assert_int_equal(t.nr_start + t.nr_end, 0);
+	rig_fini(&rig);
+}
+
+static int change_disks(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0) {
+		put_disk("sda", 150, 200);
+		put_disk("sdc", 7, 7);
+	} else if (iteration == 1) {
+		drop_disk("sdb");
+	}
+	return 0;
+}
+
+/* A disk that comes has a number of its own; one that went has no end; the end of an iteration is
+ * the start of the next. */
+static void test_come_and_go(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(READS, 3);
+	tape.each = change_disks;
+	assert_run(&tape, &rig);
+	t = load("t.1.0.cpuperf");
+	assert_int_equal(t.nr_start, 2);
+	assert_int_equal(t.nr_end, 3);
+	assert_int_equal(t.end_raw[0] - t.start_raw[0], 50 * 512);
+	assert_string_equal(t.names[2], "sdc");
+	assert_int_equal(t.end_raw[2], 7 * 512);
+	t = load("t.2.0.cpuperf");
+	assert_int_equal(t.nr_start, 3);
+	assert_int_equal(t.nr_end, 2);
+	assert_int_equal(t.end_raw[1], 0);
+	rig_fini(&rig);
+}
+
+/* At the timebase's pace, with the names of what was found meanwhile. */
+static void test_ticks(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin("{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
+	      "\"flags\":[\"timebase\"]}," READS,
+	      1);
+	rig.spec.duration_ns = 50000000;
+	assert_run(&tape, &rig);
+	t = load("t.0.0.cpuperf");
+	assert_int_equal(t.nr_end, 3); /* the clock, and two disks */
+	assert_true(t.nr_ticks > 0 && t.nr_ticks % 2 == 0);
+	assert_string_equal(t.names[1], "sdb");
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_each),
+	    cmocka_unit_test(test_come_and_go),
+	    cmocka_unit_test(test_ticks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
