@@ -6,14 +6,19 @@ cd "$(mktemp -d)"
 
 fail() { echo "FAILED: $*"; exit 1; }
 
-# spec EVENT...: a spec of events like fixed:cycle_counter or, with a flag, fixed:cycle_counter:user;
+# spec EVENT...: a spec of events like fixed:cycle_counter or, with flags, fixed:cycle_counter:os+pc,
+# and sampled every million or a thousand times a second fixed:cycle_counter:pc@1000000 or …@1000Hz;
 # the whole word is the column's label.
 spec() {
 	echo '{ "events": ['
 	for event; do
-		echo "$event" | awk -F: '{
-			printf "{ \"group_name\": \"%s\", \"event_name\": \"%s\", \"label\": \"%s\"", $1, $2, $0
-			if ($3) printf ", \"flags\": [\"%s\"]", $3
+		echo "$event" | awk '{
+			split($0, w, "@")
+			split(w[1], e, ":")
+			printf "{ \"group_name\": \"%s\", \"event_name\": \"%s\", \"label\": \"%s\"", e[1], e[2], $0
+			gsub(/[+]/, "\", \"", e[3])
+			if (e[3]) printf ", \"flags\": [\"%s\"]", e[3]
+			if (w[2]) printf ", \"%s\": %d", w[2] ~ /Hz/ ? "frequency" : "rate", w[2]
 			print " }," }'
 	done
 	echo '] }'
@@ -29,6 +34,15 @@ measure() {
 		--session-result-spec-path="$PWD/$name.cpsession" --output-format=csv "$@" \
 		>"$name.csv" 2>"$name.log" ||
 		{ cat "$name.log"; fail "cpuperf: $name"; }
+}
+
+# await NAME ITERATION: until a session that samples, in the background, has come so far.
+await() {
+	local tries=0
+	until [ -e "$1.$2.0.cpuperf" ]; do
+		[ $((tries += 1)) -lt 500 ] || { cat "$1.log"; fail "$1 comes to no iteration $2"; }
+		sleep 0.02
+	done
 }
 
 # print NAME FORMAT: the session as it is read back, in NAME.read.
@@ -52,6 +66,109 @@ rows() {
 		'"$program"'
 		END { exit failed > 0 }' "$file" || exit 1
 }
+
+# tell NAME [NS]: the session in cpuperf_print's raw form, in NAME.read, and what that says, in
+# NAME.sums: a line for each iteration, trace and event: how many samples (Tick, PC), the sum of the
+# periods that they tell themselves, the sum of the Counts, how many Counts. No sample lies before an
+# earlier one of its trace, of any iteration, nor more than NS (0) behind the readings that end its
+# iteration: several groups of events are read one after the other.
+tell() {
+	print "$1" raw
+	awk -F '[:, ]+' -v name="$1" -v slack="${2:-0}" '
+		function key(event) { return iteration " " trace " " event }
+		function bad(text) {
+			if (failed++ < 3)
+				print "FAILED: iteration " iteration ", trace " trace ", " time ": " text
+		}
+		$1 == "Iteration" { iteration = $2 }
+		$1 == "Trace" { trace = $2 }
+		$1 == "Common" { exit }
+		$2 == "Time" { time = $3 + 0; is_new = 1; next }
+		is_new {
+			if (time + ($2 == "Count" ? slack : 0) < latest[trace])
+				bad("after " latest[trace] ": " $0)
+			if (time > latest[trace]) latest[trace] = time
+			is_new = 0
+		}
+		$2 == "Tick" || $2 == "PC" {
+			seen[key($4)]
+			samples[key($4)]++
+			if ($(NF - 1) == "period") periods[key($4)] += $NF
+		}
+		$2 == "Count" { seen[key($4)]; counts[key($4)]++; sum[key($4)] += $5 }
+		END {
+			for (k in seen)
+				printf "%s %d %.0f %.0f %d\n", k, samples[k], periods[k], sum[k],
+					counts[k] >(name ".sums")
+			exit failed > 0
+		}' "$1.read" || fail "samples at a wrong time"
+}
+
+# adds_up NAME ID...: what the table and the records of a session of spec say of its events, whose
+# numbers are ID..., is the same: as many samples, of the rate in the label or the period that each
+# tells, and with the Counts they make all that was counted.
+adds_up() {
+	local name=$1
+	shift
+	rows "$name.csv" '
+		BEGIN {
+			while ((getline line <sums) > 0) {
+				split(line, w, " ")
+				key = w[1] " " w[2] " " w[3]
+				nr[key] = w[4]; periods[key] = w[5]; sum[key] = w[6]
+			}
+			nr_events = split(ids, id, ",")
+		}
+		{
+			key = $C["iteration"] " " $C["trace"] " " id[(NR - 2) % nr_events + 1]
+			is_sampled = split($C["label"], w, "@") > 1
+			weight = periods[key] ? periods[key] : nr[key] * w[2]
+		}
+		$C["raw"] == "" {
+			if (nr[key]) bad("there are " nr[key] " samples in the trace")
+			next
+		}
+		$C["raw"] != weight + sum[key] { bad("Ticks make " weight ", Counts " sum[key]) }
+		!is_sampled { next }
+		{ all += nr[key] }
+		$C["samples"] != nr[key] + 0 { bad("there are " nr[key] + 0 " samples in the trace") }
+		$C["weight"] != weight { bad("the samples in the trace weigh " weight) }
+		$C["residual"] != $C["raw"] - weight { bad("the residual is another") }
+		END {
+			print all + 0 " samples in " NR - 1 " cells"
+			if (!all) failed++
+		}' sums="$name.sums" ids="$(echo "$@" | tr " " ,)"
+}
+
+# max_rate HZ: between two ticks of a CPU, 4 ms, the kernel pauses an event that samples faster. An
+# idle CPU has no ticks for long: there any event is paused, sooner or later, if HZ is not large.
+max_rate() {
+	echo 25 >/proc/sys/kernel/perf_cpu_time_max_percent # with 0 it cannot be set
+	echo "$1" >/proc/sys/kernel/perf_event_max_sample_rate
+	echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
+}
+
+# For awk: load_functions(PROGRAM) reads what CMake has left beside it; then function_of(ADDRESS) is
+# the name of the function at an address as cpuperf_print shows it.
+functions='
+	function pad(hex) {
+		sub(/^0x/, "", hex)
+		return substr("0000000000000000", length(hex) + 1) hex
+	}
+	function load_functions(program) {
+		while ((getline line <(program ".nm")) > 0) {
+			split(line, w, " ")
+			if (w[2] ~ /^[tT]$/) { start[nr_functions] = w[1]; name[nr_functions++] = w[3] }
+		}
+	}
+	function find_function(address, i) {
+		for (i = nr_functions; i > 0 && start[i - 1] > address; i--);
+		return name[i - 1]
+	}
+	function function_of(address) {
+		if (!(address in known)) known[address] = find_function(pad(address))
+		return known[address]
+	}'
 
 # near A B PERCENT
 near() {

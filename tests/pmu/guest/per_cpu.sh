@@ -10,8 +10,9 @@ rows all.csv '
 	{ seen[$C["cpu"]]++ }
 	$C["state"] != "ok" { bad("not counted") }
 	share() != 1 { bad("multiplexed, though all fits") }
-	$C["label"] == "cycle_counter" && ($C["value"] < 0.95 * $C["span_ns"] ||
-		$C["value"] > 1.05 * $C["span_ns"]) { bad("not the cycles of this time at 1 GHz") }
+	$C["label"] == "cycle_counter" && ($C["value"] < 0.95 * $C["enabled_ns"] ||
+		$C["value"] > 1.05 * $C["enabled_ns"]) { bad("not the cycles of this time at 1 GHz") }
+	$C["enabled_ns"] < 0.8 * $C["span_ns"] { bad("not enabled all the time") }
 	$C["label"] == "user_cycles" && $C["cpu"] == 2 && $C["value"] < 0.8 * $C["span_ns"] {
 		bad("the loop on this CPU is missing") }
 	$C["label"] == "user_cycles" && $C["cpu"] != 2 && $C["value"] > 0.1 * $C["span_ns"] {

@@ -27,3 +27,13 @@ cat strict.log
 [ $status = 1 ] || fail "--strict exits with $status"
 grep -q -- '--strict' strict.log || fail "--strict gives no reason"
 { [ ! -s strict.out ] && [ ! -e strict.0.0.cpuperf ]; } || fail "--strict measured all the same"
+
+# Samples at the pace of an event that does not count: refused before the start.
+spec fixed:instructions_retired:timebase+pc@1000000 fixed:cycle_counter >timebase.cpspec
+status=0
+cpuperf --spec-file="$PWD/timebase.cpspec" --num-iterations=1 --duration=200ms \
+	--output-path-prefix="$PWD/timebase" >timebase.out 2>timebase.log || status=$?
+cat timebase.log
+[ $status = 1 ] || fail "a timebase that does not count: exit status $status"
+grep -q 'fixed:instructions_retired cannot be the timebase here: ' timebase.log || fail "no reason"
+{ [ ! -s timebase.out ] && [ ! -e timebase.0.0.cpuperf ]; } || fail "it sampled all the same"
