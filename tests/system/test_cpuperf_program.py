@@ -218,12 +218,39 @@ def check_no_pmu(folder):
     assert files(folder) == []
 
 
-def check_sampling_is_refused(folder):
-    spec = write_spec(folder, [("software", "cpu_clock")], 
+def check_refused_flags(folder):
+    """What the kernel would pass by without a word, before the start; --check-spec says the same."""
+    for event, flag, text, hint in (
+            ("cpu_clock", "precise", "this kind of event has no precise samples here",
+             "needs Intel PEBS or AMD IBS"),
+            ("cpu_clock", "guest", "only hardware events tell virtual machines apart",
+             "leave guest out"),
+            ("cpu_clock", "last_branch", "only hardware events record branches", "Intel LBR"),
+            ("page_faults", "no_idle", "only the samples of a clock leave idle CPUs out",
+             "sample software:cpu_clock")):
+        spec = write_spec(folder, [("software", event)],
+                          event_keys={"rate": 1000000, "flags": [flag]})
+        for more in ([], ["--check-spec"]):
+            error = run(spec, *more, code=1).stderr
+            assert f"software:{event}: {text}" in error, (flag, more, error)
+            assert re.search(rf"\n  hint: .*{hint}", error), (flag, more, error)
+            assert files(folder) == [], (flag, more)
+    run(write_spec(folder, [("software", "cpu_clock")],
+                   event_keys={"rate": 1000000, "flags": ["callchain"]}), "--duration=20ms")
+    assert "t.common.cpuperf" in files(folder)
+
+
+def check_refused_timebase(folder):
+    """A timebase that is not there is no column without numbers: there would be no samples."""
+    if HAS_PMU:
+        print("skip: a timebase that is not there: there is a PMU")
+        return
+    spec = write_spec(folder, HARDWARE[:1],
                       event_keys={"rate": 1000000, "flags": ["timebase"]})
     done = run(spec, code=1)
-    assert "sample" in done.stderr and "hint: leave out the rates" in done.stderr, done.stderr
-    assert files(folder) == []
+    assert "instructions_retired cannot be the timebase here: " in done.stderr, done.stderr
+    assert "no hardware PMU" in done.stderr and "\n  hint: " in done.stderr, done.stderr
+    assert done.stdout == "" and files(folder) == []
 
 
 def check_no_permission(folder):
