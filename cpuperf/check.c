@@ -6,6 +6,7 @@
 #include "event/model.h"
 #include "events_text.h"
 #include "metric/sampled.h"
+#include "metric/table.h"
 #include "program.h"
 #include "session/plan.h"
 #include "spec/keys.h"
@@ -165,6 +166,10 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 {
 	if (p->event.row->missing)
 		return;
+	if (p->set == PLAN_NO_SET && p->event.row->scope == EVENT_SCOPE_THINGS) {
+		buf_adds(out, "  where      each of them, in trace 0\n");
+		return;
+	}
 	if (p->set == PLAN_NO_SET && p->event.row->scope == EVENT_SCOPE_SYSTEM) {
 		buf_adds(out, "  where      once for the machine, in trace 0\n");
 		return;
@@ -198,6 +203,67 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 	buf_printf(out, "  here       %s%s%s\n",
 		   p->support.state == READING_OK ? "works" : reading_state_name(p->support.state),
 		   p->support.reason[0] ? ": " : "", p->support.reason);
+}
+
+static void add_limit(struct buf *out, const char *what, const struct metric_limit *limit,
+		      const char **separator)
+{
+	if (!limit->text)
+		return;
+	buf_printf(out, "%s%s %s", *separator, what, limit->text);
+	*separator = ", ";
+}
+
+static void add_limits(struct buf *out, const struct metric *m)
+{
+	const char *separator = "  warns      ";
+
+	add_limit(out, "below", &m->warn_below, &separator);
+	add_limit(out, "above", &m->warn_above, &separator);
+	if (*separator == ',')
+		buf_addc(out, '\n');
+}
+
+/* The events that it is made of, as far as they do not work. */
+static void add_missing_operands(struct buf *out, const struct plan *plan, const struct metric *m)
+{
+	const struct expr_step *operand;
+	const char *separator = "n/a: ";
+
+	buf_adds(out, "  here       ");
+	for (size_t i = 0; (operand = metric_operand(m, &i));) {
+		const struct plan_event *p = &plan->events[operand->operand];
+
+		if (p->support.state == READING_OK)
+			continue;
+		buf_printf(out, "%s{%s} %s", separator, operand->name,
+			   reading_state_name(p->support.state));
+		separator = ", ";
+	}
+	buf_adds(out, *separator == ',' ? "\n" : "works\n");
+}
+
+static bool has_rows(const struct plan *plan, const struct metric *m)
+{
+	const struct expr_step *operand;
+	unsigned scopes = 0;
+
+	for (size_t i = 0; (operand = metric_operand(m, &i));)
+		scopes |= 1u << plan->events[operand->operand].event.row->scope;
+	return table_scopes_meet(scopes);
+}
+
+static void add_metric(struct buf *out, const struct plan *plan, size_t i)
+{
+	const struct metric *m = &plan->spec->metric_set.item[i];
+
+	buf_printf(out, "\nmetric %s\n  is         %s\n", m->name, plan->spec->metrics[i].expr);
+	add_limits(out, m);
+	if (!has_rows(plan, m))
+		buf_adds(out, "  where      over all CPUs: some of its events are not of each\n");
+	if (*m->unit)
+		buf_printf(out, "  unit       %s\n", m->unit);
+	add_missing_operands(out, plan, m);
 }
 
 /* Hardware events of the plan; those that take a fixed counter, where there are any, apart. */
@@ -266,6 +332,8 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 		add_event(out, plan, &plan->events[i]);
 		nr_working += plan->events[i].support.state == READING_OK;
 	}
+	for (size_t i = 0; i < plan->spec->metric_set.nr; i++)
+		add_metric(out, plan, i);
 	add_counters(out, plan, c);
 	buf_printf(out, "\n%zu of %zu event(s) work here.\n", nr_working, plan->nr_events);
 	return nr_working;

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { NR_THINGS = 10 }; /* of each kind, in each iteration; cpuperf_print has more of them */
 enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
 struct recorder {
@@ -190,7 +191,7 @@ static int print_out(struct recorder *r)
 	return rc;
 }
 
-static void warn_samples(void *arg, const struct err *warning)
+static void log_warning_of(void *arg, const struct err *warning)
 {
 	(void)arg;
 	log_err(LOG_WARNING, warning);
@@ -209,7 +210,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	r->begun = true;
 	r->format->iteration(r->screen, r->table, &r->out);
 	if (!r->format->is_for_people) /* they have them among the results */
-		screen_warn_samples(r->table, warn_samples, NULL);
+		screen_warn_samples(r->table, log_warning_of, NULL);
 	return print_out(r);
 }
 
@@ -281,6 +282,8 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 		print_out(r);
 	}
 	warn_never_counted(r);
+	if (r->begun && !r->format->is_for_people)
+		screen_warn_metrics(r->table, r->summary, log_warning_of, NULL);
 	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc)
 		log_info("ended after %llu of %llu iteration(s)",
 			 (unsigned long long)session_nr_done(r->session),
@@ -333,12 +336,14 @@ static int run_session(struct recorder *r, const struct options *o)
 static int with_memory(struct recorder *r, const struct options *o)
 {
 	struct screen_options screen = {.width = opt_std_terminal_width(),
-					.each_cpu = o->std.min_level < LOG_INFO};
+					.each_cpu = o->std.min_level < LOG_INFO,
+					.nr_things = NR_THINGS};
+	size_t nr_columns = live_nr_columns(r->plan);
 	int status = EXIT_FAILED;
 
-	r->screen = screen_state_new(r->plan->nr_events, &screen);
-	r->table = table_new(r->plan->nr_events, r->plan->nr_cpus);
-	r->summary = table_summary_new(r->plan->nr_events);
+	r->screen = screen_state_new(nr_columns, &screen);
+	r->table = table_new(nr_columns, r->plan->nr_cpus);
+	r->summary = table_summary_new(nr_columns);
 	buf_init(&r->out, MAX_TABLE_BYTES);
 	if (r->screen && r->table && r->summary)
 		status = run_session(r, o);

@@ -15,6 +15,7 @@
 #include "profile/records.h"
 #include "report/tally.h"
 #include "spec/cpsession.h"
+#include "spec/spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ struct run {
 	const struct options *options;
 	const struct output *output;
 	struct cpsession manifest;
+	struct spec spec; /* its metrics */
 	struct profile_session *session;
 	struct print print;
 	char *config_name; /* owned; safe to show */
@@ -62,10 +64,23 @@ static int write_out(struct run *r, struct err *e)
 		  : 0;
 }
 
+/* Those of the spec that the traces hold; without them the events are printed all the same. */
+static void load_metrics(struct run *r, const struct profile_facts *f)
+{
+	static struct err_list errs; /* too large for a stack */
+
+	if (!f->info || !spec_parse_metrics(f->info->spec_json, f->nr_events, &r->spec, &errs))
+		return;
+	for (size_t i = 0; i < errs.nr; i++)
+		take_problem(r, true, &errs.item[i]);
+}
+
 static int print_init(struct run *r, struct err *e)
 {
 	const struct screen_options screen = {
-	    .width = r->options->output_file ? 0 : opt_std_terminal_width(), .each_cpu = true};
+	    .width = r->options->output_file ? 0 : opt_std_terminal_width(),
+	    .each_cpu = true,
+	    .nr_things = 40};
 	const struct profile_facts *f = profile_session_facts(r->session);
 	struct print *p = &r->print;
 	int rc;
@@ -74,11 +89,12 @@ static int print_init(struct run *r, struct err *e)
 	p->config_name = r->config_name;
 	buf_init(&p->out, MAX_OUT_BYTES);
 	buf_init(&p->notes, MAX_NOTES_BYTES);
-	rc = report_tally_new(f, &p->table, e);
+	load_metrics(r, f);
+	rc = report_tally_new(f, &r->spec.metric_set, &p->table, e);
 	if (rc)
 		return rc;
-	p->summary = table_summary_new(f->nr_events);
-	p->screen = screen_state_new(f->nr_events, &screen);
+	p->summary = table_summary_new(p->table->nr_columns);
+	p->screen = screen_state_new(p->table->nr_columns, &screen);
 	p->raw = out_raw_new(f);
 	if (!p->summary || !p->screen || !p->raw)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -185,6 +201,12 @@ static int print_traces(struct run *r, struct err *e)
 	return cannot_read_on(rc, e);
 }
 
+static void log_warning_of(void *arg, const struct err *warning)
+{
+	(void)arg;
+	log_err(LOG_WARNING, warning);
+}
+
 static int print_all(struct run *r, struct err *e)
 {
 	int rc;
@@ -196,6 +218,8 @@ static int print_all(struct run *r, struct err *e)
 		rc = print_common(r, e);
 	if (rc == 0 && r->output->end)
 		r->output->end(&r->print);
+	if (rc == 0 && r->output->is_for_programs)
+		screen_warn_metrics(r->print.table, r->print.summary, log_warning_of, NULL);
 	return rc ? rc : write_out(r, e);
 }
 
@@ -289,6 +313,7 @@ static int run(const struct options *o, const struct output *output)
 	int rc;
 
 	cpsession_init(&r.manifest);
+	spec_init(&r.spec);
 	rc = load_manifest(&r);
 	if (rc == 0) {
 		rc = run_steps(&r, &e);
@@ -298,6 +323,7 @@ static int run(const struct options *o, const struct output *output)
 	print_fini(&r.print);
 	profile_session_close(r.session);
 	cpsession_fini(&r.manifest);
+	spec_fini(&r.spec);
 	mem_free(r.config_name);
 	return rc || r.lost ? EXIT_FAILED : EXIT_DONE;
 }

@@ -129,7 +129,8 @@ void out_raw_head(struct print *p, const struct profile_trace *t)
 
 static void reading(struct print *p, uint64_t offset, const struct reading *r)
 {
-	if (r->state != READING_OK && r->state != READING_OFFLINE)
+	if ((r->state != READING_OK && r->state != READING_OFFLINE) ||
+	    r->instance >= PROFILE_MAX_PARTS)
 		return;
 	if (p->facts->events[r->event].kind == EVENT_VALUE)
 		value_line(p, offset, r->event, r->raw);

@@ -25,14 +25,18 @@ static const char *word(const char *const *words, size_t nr, size_t i)
 	return i < nr ? words[i] : NULL;
 }
 
-/* Text of len bytes, safe to show. */
+/* Text of len bytes, safe to show; what is not UTF-8 loses all that is not ASCII. */
 static void put_text(struct buf *out, const void *text, size_t len)
 {
+	bool is_utf8 = str_is_utf8(text, len);
 	size_t start = out->len;
 
 	buf_add(out, text, len);
-	if (!buf_error(out))
-		str_disarm(out->data + start);
+	if (buf_error(out))
+		return;
+	str_disarm(out->data + start);
+	for (char *p = out->data + start; !is_utf8 && *p; p++)
+		*p = *p & 0x80 ? '?' : *p;
 }
 
 static void put_name(struct buf *out, const char *name)

@@ -81,7 +81,9 @@ static void put_rate(struct buf *b, const struct table_column *column, const str
 {
 	if (!cell_has_value(c) || column->kind == EVENT_SHARE)
 		return;
-	if (column->kind == EVENT_VALUE) {
+	if (column->metric) {
+		screen_metric_human(b, c->value, column->unit);
+	} else if (column->kind == EVENT_VALUE) {
 		screen_human(b, c->value, column->unit);
 	} else if (c->span_ns) {
 		screen_human(b, cell_rate(c), column->unit);
@@ -130,6 +132,8 @@ static void line(struct buf *out, unsigned width, const struct table_column *col
 	out->len = end < out->len ? end : out->len; /* no blanks at the end */
 	if (cell_is_partial(c))
 		buf_adds(out, c->state == CELL_OFFLINE ? "  offline" : "  partial");
+	if (c->limit)
+		buf_printf(out, "  %s", screen_limit_name(c->limit));
 	buf_addc(out, '\n');
 }
 
@@ -246,8 +250,11 @@ void out_text_iteration(struct print *p)
 			 t->row_cpu[row]);
 		block(p, name, table_cell(t, row, 0));
 	}
-	if (t->nr_rows > 1)
+	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)
 		block(p, "All traces", t->totals);
+	if (t->nr_things)
+		buf_addc(&p->out, '\n');
+	screen_things(p->screen, t, &p->out);
 	if (t->sampled)
 		buf_addc(&p->out, '\n');
 	screen_samples(p->screen, t, &p->out);

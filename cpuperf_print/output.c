@@ -27,10 +27,10 @@ static void ndjson_end(struct print *p)
 }
 
 static const struct output outputs[] = {
-    {"text", out_text_begin, .trace = out_text_trace, .iteration = out_text_iteration,
+    {"text", false, out_text_begin, .trace = out_text_trace, .iteration = out_text_iteration,
      .end = out_text_end},
-    {"csv", csv_begin, .iteration = csv_iteration},
-    {"ndjson", .iteration = ndjson_iteration, .end = ndjson_end},
+    {"csv", true, csv_begin, .iteration = csv_iteration},
+    {"ndjson", true, .iteration = ndjson_iteration, .end = ndjson_end},
     {"raw", .head = out_raw_head, .trace = out_raw_trace, .common = out_raw_common,
      .item = out_raw_item, .end = out_raw_end},
 };

@@ -29,6 +29,7 @@ struct print {
 /* Any function may be NULL. */
 struct output {
 	const char *name;
+	bool is_for_programs; /* of tables; their warnings are not among the results */
 	void (*begin)(struct print *p);
 	/* A trace, when its row is in the table; before its records, and after them. */
 	void (*head)(struct print *p, const struct profile_trace *trace);

@@ -30,9 +30,11 @@ struct cpuperf_error {
 enum cpuperf_kind {
 	CPUPERF_COUNT = 1, /* how often it occurred in the iteration */
 	CPUPERF_VALUE = 2, /* a reading at the end of the iteration */
-	CPUPERF_SHARE = 3  /* percent of the iteration's time */
+	CPUPERF_SHARE = 3, /* percent of the iteration's time */
+	CPUPERF_METRIC = 4 /* made of events by the spec's "metrics"; it has no raw */
 };
 
+/* A metric is one too, of the group "metric"; metrics are behind the events. */
 struct cpuperf_event {
 	const char *group, *name;
 	const char *label; /* the column's name */
@@ -41,16 +43,16 @@ struct cpuperf_event {
 	const char *reason; /* why it was not measured; NULL if it was */
 };
 
-/* One event on one CPU over one iteration. */
+/* One event on one CPU over one iteration, or over all CPUs. */
 struct cpuperf_cell {
-	int has_value;     /* 0: value does not hold; state says why */
-	const char *state; /* "ok", "not counted", "not supported", "offline" …; "": none here */
-	double value;      /* count (scaled if it was multiplexed), reading, or percent */
-	uint64_t raw;      /* as the kernel gave it: difference, or reading */
+	int has_value;       /* 0: value does not hold; state says why */
+	const char *state;   /* "ok", "not counted", "not supported", "n/a" …; "": none here */
+	double value;        /* count (scaled if it was multiplexed), reading, percent, metric */
+	uint64_t raw;        /* as the kernel gave it: difference, or reading */
 	uint64_t enabled_ns; /* how long it was wanted … */
-	uint64_t
-	    running_ns; /* … and how long it was really counted; both 0 if not from perf_event */
-	uint64_t span_ns; /* between the two readings */
+	uint64_t running_ns; /* … and how long it was really counted; both 0 if not from perf_event.
+				Of a metric: of its event that was counted least */
+	uint64_t span_ns;    /* between the two readings */
 	/* Of an event that is sampled; of others 0, 0, 0 and -1. */
 	uint64_t samples; /* taken, and in the trace */
 	uint64_t lost;    /* by the kernel's count; UINT64_MAX: it does not tell them by event */
@@ -66,6 +68,8 @@ struct cpuperf_iteration {
 	const struct cpuperf_event *events;
 	const uint32_t *cpus;             /* the CPU of each row */
 	const struct cpuperf_cell *cells; /* row by row: cells[row * nr_events + event] */
+	/* Over all CPUs, by event; that of a metric is made of the totals of its events. */
+	const struct cpuperf_cell *totals;
 };
 
 /* Called for each iteration; a result other than 0 ends the recording or the reading after it. */

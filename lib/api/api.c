@@ -6,6 +6,7 @@
 #include "cpuperf/cpuperf.h"
 #include "report/tally.h"
 #include "spec/cpsession.h"
+#include "spec/spec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ struct client {
 	struct cpuperf_error *e;      /* never NULL */
 	struct table *table;          /* owned */
 	struct cpuperf_event *events; /* owned */
-	struct cpuperf_cell *cells;   /* owned */
+	struct cpuperf_cell *cells;   /* owned; the totals behind the rows */
 	const struct session *session;
 	bool lost;
 };
@@ -51,11 +52,16 @@ static int fail_list(struct cpuperf_error *out, const struct err_list *errs, int
 	return rc;
 }
 
+static enum cpuperf_kind kind_of(const struct table_column *c)
+{
+	return c->metric ? CPUPERF_METRIC : (enum cpuperf_kind)c->kind;
+}
+
 static int client_init(struct client *c, struct table *t, size_t max_rows)
 {
 	c->table = t;
 	c->events = mem_calloc(t->nr_columns, sizeof(*c->events));
-	c->cells = mem_calloc(t->nr_columns * max_rows, sizeof(*c->cells));
+	c->cells = mem_calloc(t->nr_columns, (max_rows + 1) * sizeof(*c->cells));
 	if (!c->events || !c->cells)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->nr_columns; i++) {
@@ -65,7 +71,7 @@ static int client_init(struct client *c, struct table *t, size_t max_rows)
 						      .name = col->name,
 						      .label = col->label,
 						      .unit = col->unit,
-						      .kind = (enum cpuperf_kind)col->kind,
+						      .kind = kind_of(col),
 						      .reason = col->reason};
 	}
 	return 0;
@@ -89,10 +95,23 @@ static void add_samples(struct cpuperf_cell *cell, const struct sampled *s)
 	cell->coverage = sampled_coverage(s);
 }
 
+static void add_cell(struct cpuperf_cell *out, const struct cell *c, const struct sampled *s)
+{
+	*out = (struct cpuperf_cell){.has_value = cell_has_value(c),
+				     .state = cell_state_name(c->state),
+				     .value = c->value,
+				     .raw = c->raw,
+				     .enabled_ns = c->enabled_ns,
+				     .running_ns = c->running_ns,
+				     .span_ns = c->span_ns};
+	add_samples(out, s);
+}
+
 /* Hands the table to the client, as an iteration. */
 static int give(struct client *c)
 {
 	const struct table *t = c->table;
+	size_t nr = t->nr_rows * t->nr_columns;
 	struct cpuperf_iteration it = {.number = t->iteration,
 				       .start_ns = t->start_ns,
 				       .end_ns = t->end_ns,
@@ -100,18 +119,14 @@ static int give(struct client *c)
 				       .nr_cpus = t->nr_rows,
 				       .events = c->events,
 				       .cpus = t->row_cpu,
-				       .cells = c->cells};
+				       .cells = c->cells,
+				       .totals = c->cells + nr};
 
-	for (size_t i = 0; i < t->nr_rows * t->nr_columns; i++) {
-		c->cells[i] = (struct cpuperf_cell){.has_value = cell_has_value(&t->cells[i]),
-						    .state = cell_state_name(t->cells[i].state),
-						    .value = t->cells[i].value,
-						    .raw = t->cells[i].raw,
-						    .enabled_ns = t->cells[i].enabled_ns,
-						    .running_ns = t->cells[i].running_ns,
-						    .span_ns = t->cells[i].span_ns};
-		add_samples(&c->cells[i], t->sampled ? &t->sampled[i] : NULL);
-	}
+	for (size_t i = 0; i < nr; i++)
+		add_cell(&c->cells[i], &t->cells[i], t->sampled ? &t->sampled[i] : NULL);
+	for (size_t i = 0; i < t->nr_columns; i++)
+		add_cell(&c->cells[nr + i], &t->totals[i],
+			 t->sampled ? &t->sampled_totals[i] : NULL);
 	return c->fn ? c->fn(&it, c->arg) : 0;
 }
 
@@ -125,7 +140,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 
 static int record_session(struct client *c, const struct plan *plan, struct session *s)
 {
-	struct table *t = table_new(plan->nr_events, plan->nr_cpus);
+	struct table *t = table_new(live_nr_columns(plan), plan->nr_cpus);
 	struct err e = {0};
 	int rc;
 
@@ -241,12 +256,12 @@ static int read_traces(struct client *c, struct profile_session *s)
 	return rc;
 }
 
-static int read_session(struct client *c, struct profile_session *s)
+static int read_tables(struct client *c, struct profile_session *s, const struct spec *spec)
 {
 	const struct profile_facts *facts = profile_session_facts(s);
 	struct err e = {0};
 	struct table *t;
-	int rc = report_tally_new(facts, &t, &e);
+	int rc = report_tally_new(facts, &spec->metric_set, &t, &e);
 
 	if (rc)
 		return fail(c->e, &e);
@@ -257,6 +272,25 @@ static int read_session(struct client *c, struct profile_session *s)
 	if (rc)
 		return fail(c->e, &(struct err){.code = rc, .msg = "out of memory"});
 	return c->lost ? -EBADMSG : 0;
+}
+
+/* With the metrics of the spec that the traces hold. */
+static int read_session(struct client *c, struct profile_session *s)
+{
+	const struct profile_facts *facts = profile_session_facts(s);
+	struct err_list errs = {0};
+	struct spec spec;
+	int rc = 0;
+
+	spec_init(&spec);
+	if (facts->info)
+		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, &errs);
+	if (rc)
+		fail_list(c->e, &errs, rc);
+	c->lost |= rc != 0;
+	rc = read_tables(c, s, &spec);
+	spec_fini(&spec);
+	return rc;
 }
 
 static int read_manifest(struct client *c, const char *path, const struct cpsession *m)

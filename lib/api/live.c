@@ -6,6 +6,7 @@
 #include "collect/collect.h"
 #include "event/model.h"
 #include "report/tally.h"
+#include "session/things.h"
 
 #include <errno.h>
 
@@ -53,6 +54,11 @@ _Static_assert((int)SAMPLED_OS == SPEC_OS && (int)SAMPLED_USER == SPEC_USER &&
 		   (int)SAMPLED_HOST == SPEC_HOST,
 	       "flags have one number each");
 
+size_t live_nr_columns(const struct plan *plan)
+{
+	return plan->nr_events + plan->spec->metric_set.nr;
+}
+
 int live_columns(struct table *t, const struct plan *plan, const struct session *s)
 {
 	for (size_t i = 0; i < plan->nr_events; i++) {
@@ -72,6 +78,7 @@ int live_columns(struct table *t, const struct plan *plan, const struct session 
 					      p->asked->rate, p->asked->frequency, p->asked->flags),
 		};
 	}
+	table_set_metrics(t, &plan->spec->metric_set);
 	return table_add_sampling(t);
 }
 
@@ -96,6 +103,24 @@ static void set_cell(struct table *t, size_t row, size_t i, const struct session
 		table_set(t, row, i, session_event(s, i)->support.state, NULL, NULL);
 }
 
+/* Without memory the things are left out, and their event has what was added so far. */
+static void add_things(struct table *t, const struct session_iteration *it)
+{
+	const struct session_things *end = it->things_end;
+	size_t hint = 0;
+
+	table_drop_things(t);
+	for (size_t k = 0; k < end->nr_readings; k++) {
+		const struct reading *r = &end->readings[k];
+		const struct session_thing *thing = &end->things[end->thing_of[k]];
+
+		if (table_add_thing(
+			t, r->event, r->instance, session_thing_name(end, thing),
+			session_things_find(it->things_start, r->event, r->instance, &hint), r))
+			return;
+	}
+}
+
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it)
 {
 	t->iteration = it->iteration;
@@ -103,9 +128,10 @@ void live_iteration(struct table *t, const struct session *s, const struct sessi
 	table_set_time(t, it->start_ns, it->end_ns, &it->clocks);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		t->row_cpu[row] = it->traces[row].cpu;
-		for (size_t i = 0; i < t->nr_columns; i++)
+		for (size_t i = 0; i < t->nr_events; i++)
 			set_cell(t, row, i, s, &it->traces[row]);
 		report_tally_samples(t, row, it->traces[row].sampling);
 	}
+	add_things(t, it);
 	table_total(t);
 }

@@ -26,10 +26,12 @@ void live_catalogue_fini(struct live_catalogue *c);
 int live_check_model(const struct live_catalogue *c, const struct spec *spec,
 		     struct err_list *errs);
 
+/* The columns of a table of the plan: its events, and the metrics of its spec. */
+size_t live_nr_columns(const struct plan *plan);
 /* Fills the columns from an opened session of the plan, and makes room for samples if it takes
  * any. Strings are borrowed from both. 0 or -ENOMEM. */
 int live_columns(struct table *t, const struct plan *plan, const struct session *s);
-/* Fills cells, totals and times from an iteration; the table is of the plan's events and CPUs. */
+/* Fills cells, totals and times from an iteration; the table is of the plan's columns and CPUs. */
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it);
 
 #endif

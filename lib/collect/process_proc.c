@@ -69,7 +69,7 @@ struct watched {
 	struct task first;
 	struct task_table others; /* and what is past of all */
 	struct process_values last;
-	bool has_last;
+	bool is_whole; /* nothing has failed in it */
 };
 
 /* ---- files */
@@ -625,7 +625,7 @@ static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t 
 {
 	enum { TICKS_NS = 20000000 };
 
-	return r->has_clock && r->has_ticks && p->has_last && now_ns - p->moved_ns >= TICKS_NS;
+	return r->has_clock && r->has_ticks && p->is_whole && now_ns - p->moved_ns >= TICKS_NS;
 }
 
 /* Whoever has its number now: another began at another time. */
@@ -661,7 +661,7 @@ static int proc_read(void *state, void *process, struct process_values *out)
 	if (rc)
 		return rc;
 	p->last = values;
-	p->has_last = !values.trouble[PROCESS_FAILED];
+	p->is_whole = !values.trouble[PROCESS_FAILED];
 	*out = values;
 	return 0;
 }

@@ -59,6 +59,7 @@ struct event_row {
 	const struct event_part *parts; /* perf events made elsewhere; NULL: the one above */
 	uint32_t nr_parts;
 	uint16_t collector, field; /* what is no perf event: for collect/ */
+	const char *choice;        /* of many things: the key of the spec that picks some; NULL */
 	const char *missing;       /* listed, but it cannot work on this machine: why; NULL */
 };
 

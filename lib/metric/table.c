@@ -9,21 +9,26 @@
 #include <errno.h>
 #include <string.h>
 
+enum { MAX_NAMES_BYTES = 64 << 20 };
+
 struct table *table_new(size_t nr_columns, size_t nr_rows)
 {
 	struct table *t = mem_zalloc(sizeof(*t));
 	size_t nr_cells;
 
+	if (t)
+		arena_init(&t->thing_names, MAX_NAMES_BYTES);
 	if (!t || __builtin_mul_overflow(nr_columns, nr_rows, &nr_cells))
 		goto fail;
-	t->nr_columns = nr_columns;
+	t->nr_columns = t->nr_events = nr_columns;
 	t->nr_rows = nr_rows;
 	t->columns = mem_calloc(nr_columns, sizeof(*t->columns));
 	t->row_trace = mem_calloc(nr_rows, sizeof(*t->row_trace));
 	t->row_cpu = mem_calloc(nr_rows, sizeof(*t->row_cpu));
 	t->cells = mem_calloc(nr_cells, sizeof(*t->cells));
 	t->totals = mem_calloc(nr_columns, sizeof(*t->totals));
-	if (!t->columns || !t->row_trace || !t->row_cpu || !t->cells || !t->totals)
+	t->sums = mem_calloc(nr_columns, sizeof(*t->sums));
+	if (!t->columns || !t->row_trace || !t->row_cpu || !t->cells || !t->totals || !t->sums)
 		goto fail;
 	for (size_t row = 0; row < nr_rows; row++)
 		t->row_trace[row] = (uint32_t)row;
@@ -31,6 +36,55 @@ struct table *table_new(size_t nr_columns, size_t nr_rows)
 fail:
 	table_free(t);
 	return NULL;
+}
+
+/* Why a metric is not measured: why the first of its operands is not that has a reason. */
+static const char *reason_of(const struct table *t, const struct metric *m)
+{
+	const struct expr_step *operand;
+
+	for (size_t i = 0; (operand = metric_operand(m, &i));)
+		if (t->columns[operand->operand].reason)
+			return t->columns[operand->operand].reason;
+	return NULL;
+}
+
+enum { IN_ROW_0 = 1 << EVENT_SCOPE_SYSTEM | 1 << EVENT_SCOPE_THINGS };
+
+bool table_scopes_meet(unsigned scopes)
+{
+	return !(scopes & ~(unsigned)IN_ROW_0) || !(scopes & (scopes - 1));
+}
+
+static unsigned scopes_of(const struct table *t, const struct metric *m)
+{
+	const struct expr_step *operand;
+	unsigned scopes = 0;
+
+	for (size_t i = 0; (operand = metric_operand(m, &i));)
+		scopes |= 1u << (t->columns[operand->operand].scope & 31); /* from outside */
+	return scopes;
+}
+
+void table_set_metrics(struct table *t, const struct metric_set *metrics)
+{
+	t->nr_events = t->nr_columns - metrics->nr;
+	for (size_t i = 0; i < metrics->nr; i++) {
+		const struct metric *m = &metrics->item[i];
+		unsigned scopes = scopes_of(t, m);
+
+		t->columns[t->nr_events + i] = (struct table_column){
+		    .group = "metric",
+		    .name = m->name,
+		    .label = m->name,
+		    .unit = m->unit,
+		    .kind = EVENT_VALUE, /* it does not add up */
+		    .reason = reason_of(t, m),
+		    .metric = m,
+		    .scope = scopes & IN_ROW_0 ? EVENT_SCOPE_SYSTEM : EVENT_SCOPE_CPU,
+		    .is_total_only = !table_scopes_meet(scopes),
+		};
+	}
 }
 
 static bool is_sampling(const struct table *t)
@@ -60,6 +114,9 @@ void table_free(struct table *t)
 	mem_free(t->row_cpu);
 	mem_free(t->cells);
 	mem_free(t->totals);
+	mem_free(t->sums);
+	mem_free(t->things);
+	arena_fini(&t->thing_names);
 	mem_free(t->sampled);
 	mem_free(t->sampled_totals);
 	mem_free(t->row_sampling);
@@ -96,6 +153,62 @@ void table_join(struct table *t, size_t row, size_t column, const struct reading
 	cell_make(c->kind, start, end, &part);
 	cell_scale(c->kind, c->scale, &part);
 	cell_join(c->kind, table_cell(t, row, column), &part);
+}
+
+void table_drop_things(struct table *t)
+{
+	t->nr_things = 0;
+	arena_fini(&t->thing_names);
+	arena_init(&t->thing_names, MAX_NAMES_BYTES);
+}
+
+static struct table_thing *new_thing(struct table *t)
+{
+	size_t room = t->things_room ? 2 * t->things_room : 64;
+	struct table_thing *grown;
+
+	if (t->nr_things < t->things_room)
+		return &t->things[t->nr_things++];
+	grown = mem_resize(t->things, room * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	t->things = grown;
+	t->things_room = room;
+	return &t->things[t->nr_things++];
+}
+
+/* The first one with a number makes the cell, whatever it said before. */
+static void add_to_cell(struct table *t, size_t column, const struct cell *part)
+{
+	struct cell *all = table_cell(t, 0, column);
+
+	if (!cell_has_value(part))
+		return;
+	if (cell_has_value(all))
+		cell_join(t->columns[column].kind, all, part);
+	else
+		*all = *part;
+}
+
+int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
+		    const struct reading *start, const struct reading *end)
+{
+	const struct reading born = {.state = READING_OK, .time_ns = t->start_ns};
+	const struct table_column *c = &t->columns[column];
+	struct table_thing *thing;
+	const char *copy;
+
+	if (!end || end->state != READING_OK)
+		return 0;
+	copy = arena_strdup(&t->thing_names, name);
+	thing = copy ? new_thing(t) : NULL;
+	if (!thing)
+		return -ENOMEM;
+	*thing = (struct table_thing){.column = column, .number = number, .name = copy};
+	cell_make(c->kind, start ? start : &born, end, &thing->cell);
+	cell_scale(c->kind, c->scale, &thing->cell);
+	add_to_cell(t, column, &thing->cell);
+	return 0;
 }
 
 void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling)
@@ -139,8 +252,9 @@ void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 {
 	t->start_ns = start_ns;
 	t->end_ns = end_ns;
-	t->realtime_ns =
-	    clocks->realtime_ns ? clocks->realtime_ns + (end_ns - clocks->monotonic_ns) : 0;
+	t->realtime_ns = clocks->realtime_ns && end_ns
+			     ? clocks->realtime_ns + (end_ns - clocks->monotonic_ns)
+			     : 0;
 }
 
 static void total_samples(struct table *t)
@@ -151,12 +265,76 @@ static void total_samples(struct table *t)
 			sampled_total(&t->sampled_totals[i], table_sampled(t, row, i));
 }
 
+static uint64_t span_of(const struct table *t)
+{
+	return t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
+}
+
+static void make_metric(struct table *t, size_t row, size_t i)
+{
+	const struct table_column *c = &t->columns[i];
+	struct cell *cell = table_cell(t, row, i);
+
+	*cell = (struct cell){.state = CELL_NONE};
+	if (!c->is_total_only)
+		metric_make(c->metric, table_cell(t, row, 0), span_of(t), cell);
+}
+
+/* Another CPU's numbers beside none of this one would make a wrong total. */
+static bool is_whole(const struct table *t, const struct table_column *c, size_t row)
+{
+	enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
+
+	return has == METRIC_SOME ? c->is_total_only : has != METRIC_LACKS;
+}
+
+/* An operand over the rows that are whole for the metric; how many are not. */
+static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t operand)
+{
+	enum event_kind kind = t->columns[operand].kind;
+	uint32_t nr_others = 0;
+
+	t->sums[operand] = (struct cell){.state = CELL_NONE};
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		if (is_whole(t, c, row))
+			cell_total(kind, &t->sums[operand], table_cell(t, row, operand));
+		else
+			nr_others++;
+	}
+	return nr_others;
+}
+
+static void total_metric(struct table *t, size_t i)
+{
+	const struct table_column *c = &t->columns[i];
+	const struct expr_step *operand;
+	struct cell *total = &t->totals[i];
+	uint32_t nr_others = 0;
+
+	for (size_t k = 0; (operand = metric_operand(c->metric, &k));)
+		nr_others = sum_whole(t, c, operand->operand);
+	metric_make(c->metric, t->sums, span_of(t), total);
+	total->nr_without = nr_others;
+	if (total->state == CELL_NONE && nr_others)
+		total->state = CELL_NA;
+}
+
+static void make_metrics(struct table *t)
+{
+	for (size_t i = t->nr_events; i < t->nr_columns; i++) {
+		for (size_t row = 0; row < t->nr_rows; row++)
+			make_metric(t, row, i);
+		total_metric(t, i);
+	}
+}
+
 void table_total(struct table *t)
 {
 	memset(t->totals, 0, t->nr_columns * sizeof(*t->totals));
 	for (size_t row = 0; row < t->nr_rows; row++)
-		for (size_t i = 0; i < t->nr_columns; i++)
+		for (size_t i = 0; i < t->nr_events; i++)
 			cell_total(t->columns[i].kind, &t->totals[i], table_cell(t, row, i));
+	make_metrics(t);
 	if (t->sampled)
 		total_samples(t);
 }
@@ -220,6 +398,36 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 	spread_add(&s->spread, total->value);
 }
 
+/* Iterations come in order; those that no span has room for are only counted. */
+static void add_iteration(struct table_beyond *b, uint32_t iteration)
+{
+	struct table_span *last = b->nr_spans ? &b->span[b->nr_spans - 1] : NULL;
+
+	b->nr_iterations++;
+	if (last && last->last + 1 == iteration)
+		last->last = iteration;
+	else if (b->nr_spans < TABLE_MAX_SPANS)
+		b->span[b->nr_spans++] = (struct table_span){iteration, iteration};
+	else
+		return;
+	b->nr_in_spans++;
+}
+
+static void add_beyond(struct table_beyond *b, const struct table *t, size_t i,
+		       enum cell_limit limit)
+{
+	bool is_beyond = t->totals[i].limit == limit;
+
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		if (table_cell(t, row, i)->limit != limit)
+			continue;
+		cpuset_add(&b->cpus, t->row_cpu[row]);
+		is_beyond = true;
+	}
+	if (is_beyond)
+		add_iteration(b, t->iteration);
+}
+
 static void add_samples(struct table_summary *s, const struct table *t)
 {
 	if (__builtin_add_overflow(s->lost, table_lost(t), &s->lost))
@@ -233,11 +441,15 @@ void table_summary_add(struct table_summary *s, const struct table *t)
 	s->nr_iterations++;
 	s->nr_cut += t->is_cut;
 	if (t->is_cut)
-		s->cut_ns = t->end_ns - t->start_ns;
+		s->cut_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 	for (size_t i = 0; i < s->nr_columns; i++) {
 		for (size_t row = 0; row < t->nr_rows; row++)
 			add_cell(&s->column[i], table_cell(t, row, i));
+		if (t->columns[i].is_total_only) /* it stands for the cells */
+			add_cell(&s->column[i], &t->totals[i]);
 		add_total(&s->column[i], &t->totals[i], t->is_cut);
+		add_beyond(&s->column[i].low, t, i, CELL_LOW);
+		add_beyond(&s->column[i].high, t, i, CELL_HIGH);
 	}
 	if (t->sampled)
 		add_samples(s, t);

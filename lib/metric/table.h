@@ -1,12 +1,15 @@
 /*
- * One iteration as a table: the events are columns, the traces (CPUs) are rows. What the
- * output formats print, filled by the recorder from live readings and by the reader from traces.
- * Both fill it through the functions here, so that both print the same of the same session.
+ * One iteration as a table: the events and metrics are columns, the traces (CPUs) are rows. What
+ * the output formats print, filled by the recorder from live readings and by the reader from
+ * traces. Both fill it through the functions here, so that both print the same of the same session.
  */
 #ifndef METRIC_TABLE_H
 #define METRIC_TABLE_H
 
+#include "base/arena.h"
 #include "base/clock.h"
+#include "base/cpuset.h"
+#include "metric/metric.h"
 #include "metric/sampled.h"
 #include "metric/tally.h"
 
@@ -19,6 +22,8 @@ struct table_column {
 	double scale;       /* what is shown = count × scale; 0 stands for 1 */
 	const char *reason; /* why it is not measured; NULL if it is */
 	struct sampled_event sampling;
+	const struct metric *metric; /* NULL: an event */
+	bool is_total_only;          /* a metric of what is each CPU's and the machine's: no rows */
 };
 
 /* What a trace says of its CPU's ring and of the kernel's limit; all zero: nothing. */
@@ -30,25 +35,43 @@ struct table_sampling {
 	uint64_t ticks, ticks_missed;          /* of the session: taken; passed by */
 };
 
+/* One of many things (a disk, a process …) of a column whose scope they are. */
+struct table_thing {
+	size_t column;
+	uint32_t number;
+	const char *name;
+	struct cell cell;
+};
+
 /* Owned by whoever made it with table_new; strings are borrowed. */
 struct table {
 	size_t nr_columns, nr_rows; /* nr_rows may be lowered, up to what table_new got */
+	size_t nr_events;           /* columns; the metrics are behind them */
 	struct table_column *columns;
 	uint32_t *row_trace; /* the trace number of each row: its own, unless traces are missing */
 	uint32_t *row_cpu;   /* the CPU of each row */
 	struct cell *cells;  /* nr_rows × nr_columns, row by row */
 	struct cell *totals; /* nr_columns */
+	struct cell *sums;   /* nr_events; of the rows that a metric's total is of */
 	/* NULL in a session that only counts: of each cell, total and row. */
 	struct sampled *sampled, *sampled_totals;
 	struct table_sampling *row_sampling;
+	struct table_thing *things; /* owned; column by column */
+	size_t nr_things, things_room;
+	struct arena thing_names;
 	uint32_t iteration;
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: not known, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: not known */
 	bool is_cut;               /* the session was ended in this iteration, before its time */
 };
 
-/* All zero but row_trace; NULL without memory. */
+/* All zero but row_trace, and all columns are events; NULL without memory. */
 struct table *table_new(size_t nr_columns, size_t nr_rows);
+/* Makes the last columns those of the metrics, when the others are set. The set is borrowed. */
+void table_set_metrics(struct table *t, const struct metric_set *metrics);
+/* False if events of these scopes (bits: 1 << enum event_scope) are not in the same rows: what is
+ * made of them has a total only. */
+bool table_scopes_meet(unsigned scopes);
 /* Makes room for samples in all rows that table_new got, if the columns that are set have a sampled
  * one. 0 or -ENOMEM. */
 int table_add_sampling(struct table *t);
@@ -64,6 +87,18 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 /* Adds a further part of the event, read on the same CPU, to a cell that table_set made. */
 void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
 		const struct reading *end);
+/*
+ * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
+ * Without a start it was found in the iteration, and counts from 0 (at start_ns); without an end it
+ * has gone, and is left out. Call table_set for row 0 first, with neither: it clears the cell and
+ * says why if the event is not measured. The times of the table are set; the name is copied. 0 or
+ * -ENOMEM.
+ */
+int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
+		    const struct reading *start, const struct reading *end);
+/* Forgets the things of the iteration before. */
+void table_drop_things(struct table *t);
+
 /* Begins a row's samples: what was there is forgotten. Nothing in a table without sampling. */
 void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling);
 /* Adds the samples of one part of an event, when its cell is made. What is of no sampled column
@@ -77,8 +112,25 @@ uint64_t table_lost(const struct table *t);
  * them. */
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 		    const struct clock_triple *clocks);
-/* Fills totals from the cells. */
+/*
+ * Fills totals, and all cells of metrics, from the cells of events. A metric's total is made of the
+ * totals of its operands, over the rows in which each has a number; if there are rows in which one
+ * lacks it the total is partial, and CELL_NA if there are no others.
+ */
 void table_total(struct table *t);
+
+/* Where and when a metric was beyond a limit. */
+enum { TABLE_MAX_SPANS = 8 };
+struct table_span {
+	uint32_t first, last;
+};
+struct table_beyond {
+	struct cpuset cpus;                      /* empty: only the total over all CPUs was */
+	uint64_t nr_iterations;                  /* in which it was, anywhere */
+	struct table_span span[TABLE_MAX_SPANS]; /* the first of them */
+	size_t nr_spans;
+	uint64_t nr_in_spans;
+};
 
 /* What the iterations of a session come to, for one column. */
 struct column_summary {
@@ -91,6 +143,7 @@ struct column_summary {
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */
 	struct sampled sampled;            /* of all iterations and CPUs; zero if not sampled */
+	struct table_beyond low, high;     /* of a metric */
 };
 
 struct table_summary {

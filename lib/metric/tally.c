@@ -21,6 +21,7 @@ static const struct {
     [CELL_NO_PERMISSION] = {"no permission", false},
     [CELL_LIMIT] = {"limit reached", false},
     [CELL_FAILED] = {"failed", false},
+    [CELL_NA] = {"n/a", false},
 };
 
 const char *cell_state_name(enum cell_state s)

@@ -22,20 +22,26 @@ enum cell_state {
 	CELL_NO_PERMISSION,
 	CELL_LIMIT,
 	CELL_FAILED,
+	CELL_NA, /* of a metric: an operand has no number, or there is no result */
 	CELL_NR_STATES
 };
 
-/* "", "ok", "not counted", "offline", "not supported", "no permission", "limit reached", "failed"
- */
+/* "", "ok", "not counted", "offline", "not supported", "no permission", "limit reached", "failed",
+ * "n/a" */
 const char *cell_state_name(enum cell_state s);
 /* What a reading's state (enum reading_state, or anything from outside) makes of a cell. */
 enum cell_state cell_state_of_reading(uint32_t reading_state);
+
+/* Where a metric is, by the limits that its spec warns of. */
+enum cell_limit { CELL_WITHIN = 0, CELL_LOW, CELL_HIGH };
 
 /* The numbers hold if cell_has_value; the rest are 0 then. */
 struct cell {
 	enum cell_state state;
 	bool is_perf;   /* enabled_ns and running_ns hold */
 	bool is_real;   /* only value holds, no exact count: shares, and what has a broken scale */
+	bool is_metric; /* made of other cells: only value, the times and limit hold */
+	enum cell_limit limit;
 	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
 	double value;   /* count as a double, or the real number */
 	uint64_t raw;   /* difference (count, share) or reading (value) as the kernel gave it */

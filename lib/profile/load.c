@@ -88,7 +88,7 @@ static struct profile_pair *pair_of(struct profile_load *l, const struct reading
 
 static bool is_of_thing(const struct profile_load *l, const struct reading *r)
 {
-	return r->event < l->session_events->nr &&
+	return r->event < l->session_events->nr && r->state == READING_OK &&
 	       l->session_events->item[r->event].scope == EVENT_SCOPE_THINGS;
 }
 

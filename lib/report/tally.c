@@ -29,17 +29,20 @@ static void set_columns(struct table *t, const struct profile_facts *f)
 	}
 }
 
-int report_tally_new(const struct profile_facts *f, struct table **out, struct err *e)
+int report_tally_new(const struct profile_facts *f, const struct metric_set *metrics,
+		     struct table **out, struct err *e)
 {
+	size_t nr = f->nr_events + metrics->nr;
 	struct table *t;
 
-	if (f->nr_events && f->max_rows > MAX_CELLS / f->nr_events)
+	if (nr && f->max_rows > MAX_CELLS / nr)
 		return err_set(e, -EFBIG, "%zu traces of %zu events are too many for a table",
-			       f->max_rows, f->nr_events);
-	t = table_new(f->nr_events, f->max_rows);
+			       f->max_rows, nr);
+	t = table_new(nr, f->max_rows);
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
 	set_columns(t, f);
+	table_set_metrics(t, metrics);
 	if (table_add_sampling(t)) {
 		table_free(t);
 		return err_set(e, -ENOMEM, "out of memory");
@@ -99,6 +102,19 @@ void report_tally_samples(struct table *t, size_t row, const struct trace_sampli
 							   .throttled = s->item[i].throttled});
 }
 
+/* Without memory the things are left out, and their event has what was added so far. */
+static void add_things(struct table *t, const struct profile_trace *trace)
+{
+	for (size_t k = 0; k < trace->nr_things; k++) {
+		const struct profile_thing *thing = &trace->things[k];
+		const struct profile_pair *p = &thing->pair;
+
+		if (table_add_thing(t, thing->event, thing->number, thing->name,
+				    p->has_start ? &p->start : NULL, p->has_end ? &p->end : NULL))
+			return;
+	}
+}
+
 size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 {
 	size_t row = t->nr_rows++, nr = 0;
@@ -111,9 +127,13 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 		table_set_time(t, trace->start_ns, trace->end_ns, &trace->clocks);
 	}
 	t->is_cut |= trace->is_cut;
-	for (size_t i = 0; i < t->nr_columns; i++) {
+	for (size_t i = 0; i < t->nr_events; i++) {
 		set_cell(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
+	}
+	if (row == 0) {
+		table_drop_things(t);
+		add_things(t, trace);
 	}
 	report_tally_samples(t, row, trace->sampling);
 	return nr;

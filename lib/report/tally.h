@@ -10,9 +10,11 @@
 
 struct err;
 
-/* A table for the session's columns and as many rows as an iteration can have; no rows yet.
- * Strings are borrowed from the session. -EFBIG if that is more than a session can have. */
-int report_tally_new(const struct profile_facts *facts, struct table **out, struct err *e);
+/* A table for the session's events and the metrics made of them (places in facts->events), and as
+ * many rows as an iteration can have; no rows yet. Strings and metrics are borrowed. -EFBIG if that
+ * is more than a session can have. */
+int report_tally_new(const struct profile_facts *facts, const struct metric_set *metrics,
+		     struct table **out, struct err *e);
 
 /* Adds a trace as the next row; the first one sets the iteration and its times, any of them that it
  * was cut (the first can be damaged). Returns how many numbers it has. */

@@ -6,8 +6,11 @@
 
 void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out)
 {
+	size_t nr;
+	const struct screen_field *fields = screen_cell_fields(t, &nr);
+
 	(void)s;
-	screen_write_csv_header(out, screen_cell_fields, screen_nr_cell_fields(t));
+	screen_write_csv_header(out, fields, nr);
 }
 
 void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out)

@@ -9,10 +9,11 @@
 
 struct cell_row {
 	const struct table *t;
-	size_t row;
+	size_t row; /* nr_rows: the total of a metric */
 	const struct table_column *column;
 	const struct cell *cell;
-	const struct sampled *sampled; /* NULL in a session that only counts */
+	const struct sampled *sampled;   /* NULL in a session that only counts */
+	const struct table_thing *thing; /* NULL: of a CPU or the machine */
 };
 
 /* A number that holds if cond does; r is the row. */
@@ -33,9 +34,21 @@ struct cell_row {
 		return expression;                                                                 \
 	}
 
-static const char *kind_name(enum event_kind kind)
+static const char *kind_name(const struct table_column *c)
 {
-	return kind == EVENT_VALUE ? "value" : kind == EVENT_SHARE ? "share" : "count";
+	if (c->metric)
+		return "metric";
+	return c->kind == EVENT_VALUE ? "value" : c->kind == EVENT_SHARE ? "share" : "count";
+}
+
+static bool is_of_cpu(const struct cell_row *r)
+{
+	return r->row < r->t->nr_rows;
+}
+
+static bool has_span(const struct cell_row *r)
+{
+	return cell_has_value(r->cell) && (r->column->kind != EVENT_VALUE || r->column->metric);
 }
 
 static bool is_told(const struct cell_row *r)
@@ -44,16 +57,16 @@ static bool is_told(const struct cell_row *r)
 }
 
 NUMBER(iteration, true, r->t->iteration)
-NUMBER(trace, true, r->t->row_trace[r->row])
-NUMBER(cpu, true, r->t->row_cpu[r->row])
+NUMBER(trace, is_of_cpu(r), r->t->row_trace[r->row])
+NUMBER(cpu, is_of_cpu(r), r->t->row_cpu[r->row])
 NUMBER(start_ns, true, r->t->start_ns)
 NUMBER(end_ns, true, r->t->end_ns)
 NUMBER(realtime_ns, r->t->realtime_ns != 0, r->t->realtime_ns)
-NUMBER(raw, cell_has_value(r->cell), r->cell->raw)
+NUMBER(raw, cell_has_value(r->cell) && !r->column->metric, r->cell->raw)
 NUMBER(enabled_ns, r->cell->is_perf, r->cell->enabled_ns)
 NUMBER(running_ns, r->cell->is_perf, r->cell->running_ns)
 NUMBER(base, cell_has_value(r->cell) && r->column->kind == EVENT_SHARE, r->cell->base)
-NUMBER(span_ns, cell_has_value(r->cell) && r->column->kind != EVENT_VALUE, r->cell->span_ns)
+NUMBER(span_ns, has_span(r), r->cell->span_ns)
 NUMBER(samples, is_told(r), r->sampled->n.samples)
 NUMBER(idle, is_told(r), r->sampled->n.idle)
 NUMBER(weight, is_told(r), r->sampled->n.weight)
@@ -61,11 +74,12 @@ NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_NOT_TOLD, r->sampled->n
 NUMBER(throttled, is_told(r), r->sampled->n.throttled)
 NUMBER(expected, r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
        sampled_nr_expected(&r->column->sampling, r->sampled))
+TEXT(thing, r->thing ? r->thing->name : "")
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
-TEXT(kind, kind_name(r->column->kind))
+TEXT(kind, kind_name(r->column))
 TEXT(state, cell_state_name(r->cell->state))
 
 static bool value(const void *p, struct buf *out)
@@ -94,7 +108,9 @@ static bool residual(const void *p, struct buf *out)
 	return r->sampled->has_residual;
 }
 
-const struct screen_field screen_cell_fields[] = {
+/* The first one is of a session with many things, the last ones of one that samples. */
+static const struct screen_field cell_fields[] = {
+    {"thing", .text = thing},
     {"iteration", .number = iteration},
     {"trace", .number = trace},
     {"cpu", .number = cpu},
@@ -124,11 +140,15 @@ const struct screen_field screen_cell_fields[] = {
     {"residual", .number = residual},
 };
 
-size_t screen_nr_cell_fields(const struct table *t)
+const struct screen_field *screen_cell_fields(const struct table *t, size_t *nr)
 {
-	enum { NR = sizeof(screen_cell_fields) / sizeof(screen_cell_fields[0]), NR_OF_SAMPLES = 8 };
+	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 8 };
+	bool has_things = false;
 
-	return t->sampled ? NR : NR - NR_OF_SAMPLES;
+	for (size_t i = 0; i < t->nr_events; i++)
+		has_things |= t->columns[i].scope == EVENT_SCOPE_THINGS;
+	*nr = (t->sampled ? NR : NR - NR_OF_SAMPLES) - !has_things;
+	return cell_fields + !has_things;
 }
 
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr)
@@ -168,16 +188,40 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 	buf_adds(out, "}\n");
 }
 
+static void write_cell(const struct cell_row *r, screen_write_fn *write, struct buf *out)
+{
+	size_t nr;
+	const struct screen_field *fields = screen_cell_fields(r->t, &nr);
+
+	if (r->cell->state != CELL_NONE)
+		write(out, fields, nr, r);
+}
+
+/* They are of the machine, like the cell of row 0 that they add up to; nothing of them is sampled.
+ */
+static void write_things(const struct table *t, screen_write_fn *write, struct buf *out)
+{
+	static const struct sampled none;
+
+	for (size_t k = 0; k < t->nr_things; k++) {
+		const struct table_thing *thing = &t->things[k];
+
+		write_cell(&(struct cell_row){t, 0, &t->columns[thing->column], &thing->cell, &none,
+					      thing},
+			   write, out);
+	}
+}
+
 void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out)
 {
-	size_t nr = screen_nr_cell_fields(t);
-
 	for (size_t row = 0; row < t->nr_rows; row++)
-		for (size_t i = 0; i < t->nr_columns; i++) {
-			struct cell_row r = {t, row, &t->columns[i], table_cell(t, row, i),
-					     table_sampled(t, row, i)};
-
-			if (r.cell->state != CELL_NONE)
-				write(out, screen_cell_fields, nr, &r);
-		}
+		for (size_t i = 0; i < t->nr_columns; i++)
+			write_cell(&(struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
+						      table_sampled(t, row, i)},
+				   write, out);
+	for (size_t i = t->nr_events; i < t->nr_columns; i++)
+		write_cell(&(struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
+					      t->sampled ? &t->sampled_totals[i] : NULL},
+			   write, out);
+	write_things(t, write, out);
 }

@@ -24,11 +24,11 @@ typedef void screen_write_fn(struct buf *out, const struct screen_field *fields,
 screen_write_fn screen_write_csv, screen_write_json; /* one line each */
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
 
-/* The fields of one cell of one iteration, and how many of them such a table has: those of samples
- * come last. */
-extern const struct screen_field screen_cell_fields[];
-size_t screen_nr_cell_fields(const struct table *t);
-/* Writes all cells of the table but those that are CELL_NONE. */
+/* The fields of one cell of one iteration of such a table: with many things, which of them comes
+ * first; those of samples come last. */
+const struct screen_field *screen_cell_fields(const struct table *t, size_t *nr);
+/* Writes all cells of the table but those that are CELL_NONE, and then the totals of metrics, which
+ * are of no trace and no CPU: they cannot be made of the rows' numbers. */
 void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out);
 
 #endif

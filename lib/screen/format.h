@@ -14,8 +14,9 @@ struct err;
 struct screen_state; /* what a format keeps between iterations: column widths */
 
 struct screen_options {
-	unsigned width; /* columns of the terminal; 0: do not wrap, leave nothing out */
-	bool each_cpu;  /* of samples: a line for each CPU too */
+	unsigned width;     /* columns of the terminal; 0: do not wrap, leave nothing out */
+	bool each_cpu;      /* of samples: a line for each CPU too */
+	unsigned nr_things; /* of each kind of things: so many at most; 0: all */
 };
 
 struct screen_format {
@@ -23,7 +24,7 @@ struct screen_format {
 	bool is_for_people; /* has warnings among its results */
 	/* Once before the first iteration (CSV header …). */
 	void (*begin)(struct screen_state *s, const struct table *t, struct buf *out);
-	/* One iteration; its totals need not be filled. */
+	/* One iteration; its totals are filled. */
 	void (*iteration)(struct screen_state *s, const struct table *t, struct buf *out);
 	/* Once after the last: totals, mean and deviation, warnings. t: any one of the tables. */
 	void (*summary)(struct screen_state *s, const struct table *t,
@@ -31,7 +32,8 @@ struct screen_format {
 };
 
 /*
- * text: the original's layout; a summary for people. What is sampled: screen_samples.
+ * text: the original's layout; a summary for people. What is sampled: screen_samples. With metrics
+ * there is a line of totals too.
  * csv (RFC 4180, but with LF): one line per cell that is not CELL_NONE; no summary, so that a
  * file is one table.
  * ndjson: the same names as keys; then an object with "summary": true per column.
@@ -49,10 +51,17 @@ const struct screen_format *screen_format_find(const char *name);
  * table without samples.
  */
 void screen_samples(struct screen_state *s, const struct table *t, struct buf *out);
+/* Many things of an iteration, for people: a table for each kind, those that did most first.
+ * Nothing for a table without. */
+void screen_things(const struct screen_state *s, const struct table *t, struct buf *out);
 typedef void screen_warn_fn(void *arg, const struct err *warning);
 /* Tells each of those warnings: samples that did not come, with the likely cause; what the rings
  * lost; a limit that the kernel changed. */
 void screen_warn_samples(const struct table *t, screen_warn_fn *tell, void *arg);
+
+/* Tells each metric that was beyond a limit of its spec, and where: once in a session. */
+void screen_warn_metrics(const struct table *t, const struct table_summary *sum,
+			 screen_warn_fn *tell, void *arg);
 
 /* NULL without memory. options are copied. For tables of nr_columns columns. */
 struct screen_state *screen_state_new(size_t nr_columns, const struct screen_options *options);

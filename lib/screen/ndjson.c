@@ -77,6 +77,8 @@ static bool mean(const void *p, struct buf *out)
 		return false;
 	if (r->column->kind == EVENT_SHARE)
 		screen_decimal(out, r->sum->spread.mean, 4);
+	else if (r->column->metric)
+		screen_metric(out, r->sum->spread.mean);
 	else if (r->sum->max.is_real)
 		screen_real(out, r->sum->spread.mean);
 	else
@@ -90,11 +92,15 @@ static bool deviation(const void *p, struct buf *out)
 
 	double x = spread_deviation(&r->sum->spread);
 
-	if (r->sum->spread.nr > 1 && r->sum->max.is_real && r->column->kind != EVENT_SHARE)
+	if (r->sum->spread.nr < 2)
+		return false;
+	if (r->column->metric)
+		screen_metric(out, x);
+	else if (r->sum->max.is_real && r->column->kind != EVENT_SHARE)
 		screen_real(out, x);
-	else if (r->sum->spread.nr > 1)
+	else
 		screen_decimal(out, x, 4);
-	return r->sum->spread.nr > 1;
+	return true;
 }
 
 static bool bound(const struct summary_row *r, const struct cell *c, struct buf *out)

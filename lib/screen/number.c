@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -67,10 +68,77 @@ void screen_real(struct buf *out, double x)
 	screen_decimal(out, x, 9);
 }
 
+/* A number that is written as 1 to below 10, and the power of ten that was taken out; x > 0. */
+static void scientific(struct buf *out, double x, unsigned decimals)
+{
+	double half = 0.5; /* of the last place: what is rounded up to 10 is 1 */
+	int exponent = 0;
+
+	for (unsigned i = 0; i < decimals; i++)
+		half /= 10;
+	while (x < 1 - half / 10) {
+		x *= 10;
+		exponent--;
+	}
+	while (x >= 10 - half) {
+		x /= 10;
+		exponent++;
+	}
+	screen_decimal(out, x, decimals);
+	buf_addc(out, 'e');
+	screen_signed(out, exponent, false);
+}
+
+enum { MAX_DECIMALS = 9 };
+
+/* The sign, and what can be written without it: a deviation may be beyond all numbers. */
+static void limit(struct buf *out, double *x)
+{
+	sign(out, x);
+	*x = *x > 0 ? fmin(*x, DBL_MAX) : 0; /* NaN is not above 0 */
+}
+
+void screen_metric(struct buf *out, double x)
+{
+	limit(out, &x);
+	if (x > 0 && (x < 1e-3 || x >= 1e15))
+		scientific(out, x, MAX_DECIMALS);
+	else
+		screen_decimal(out, x, MAX_DECIMALS);
+}
+
+/* So many that three digits below 0.1, and four above, are shown. */
+static unsigned metric_decimals(double x)
+{
+	unsigned decimals = x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0;
+
+	while (x > 0 && x < 0.09995 && decimals < MAX_DECIMALS) {
+		x *= 10;
+		decimals++;
+	}
+	return decimals;
+}
+
+void screen_metric_text(struct buf *out, double x)
+{
+	unsigned decimals;
+
+	limit(out, &x);
+	decimals = metric_decimals(x);
+	if (x > 0 && (x < 1e-6 || x >= 1e15))
+		scientific(out, x, 3);
+	else if (decimals)
+		screen_decimal(out, x, decimals);
+	else
+		screen_wide(out, (unsigned __int128)(x + 0.5), true);
+}
+
 void screen_number(struct buf *out, enum event_kind kind, const struct cell *c)
 {
 	if (kind == EVENT_SHARE)
 		screen_decimal(out, c->value, 4);
+	else if (c->is_metric)
+		screen_metric(out, c->value);
 	else if (c->is_real)
 		screen_real(out, c->value);
 	else
@@ -84,6 +152,8 @@ void screen_number_text(struct buf *out, enum event_kind kind, const struct cell
 	if (kind == EVENT_SHARE) {
 		screen_decimal(out, x, 1);
 		buf_addc(out, '%');
+	} else if (c->is_metric) {
+		screen_metric_text(out, x);
 	} else if (c->is_real) {
 		sign(out, &x);
 		screen_decimal(out, x, 3);
@@ -109,7 +179,7 @@ bool screen_coverage(struct buf *out, const struct sampled *s)
 	return is_claimed;
 }
 
-enum { MAX_SYMBOL_WIDTH = 2 };
+enum { MAX_SYMBOL_WIDTH = 2, MAX_UNIT_WIDTH = 5 };
 
 struct step {
 	double factor;
@@ -169,6 +239,22 @@ void screen_human(struct buf *out, double x, const char *unit)
 		buf_adds(out, unit);
 }
 
+void screen_metric_human(struct buf *out, double x, const char *unit)
+{
+	unsigned width = screen_width(unit);
+
+	if (width <= MAX_SYMBOL_WIDTH && fabs(x) >= 1e5 &&
+	    fabs(x) < 1e18) { /* there are prefixes */
+		screen_human(out, x, unit);
+		return;
+	}
+	screen_metric_text(out, x);
+	if (!width || width > MAX_UNIT_WIDTH)
+		return;
+	buf_addc(out, ' ');
+	buf_adds(out, unit);
+}
+
 void screen_running(struct buf *out, double share)
 {
 	unsigned percent = share >= 1 ? 100 : share > 0 ? (unsigned)(share * 100) : 0;
@@ -179,22 +265,33 @@ void screen_running(struct buf *out, double share)
 	buf_addc(out, '%');
 }
 
-/* " (62%, offline)", or nothing. */
+const char *screen_limit_name(enum cell_limit limit)
+{
+	return limit == CELL_LOW ? "low" : limit == CELL_HIGH ? "high" : "";
+}
+
+static void mark(struct buf *out, const char *text, bool *has_marks)
+{
+	buf_adds(out, *has_marks ? ", " : " (");
+	buf_adds(out, text);
+	*has_marks = true;
+}
+
+/* " (62%, offline, low)", or nothing. */
 static void marks(struct buf *out, const struct cell *c)
 {
 	double share = cell_running_share(c);
-	const char *partial = c->state == CELL_OFFLINE ? "offline" : "partial";
+	bool has_marks = false;
 
-	if (share >= 1 && !cell_is_partial(c))
-		return;
-	buf_adds(out, " (");
-	if (share < 1)
+	if (share < 1) {
+		mark(out, "", &has_marks);
 		screen_running(out, share);
-	if (share < 1 && cell_is_partial(c))
-		buf_adds(out, ", ");
+	}
 	if (cell_is_partial(c))
-		buf_adds(out, partial);
-	buf_addc(out, ')');
+		mark(out, c->state == CELL_OFFLINE ? "offline" : "partial", &has_marks);
+	if (c->limit)
+		mark(out, screen_limit_name(c->limit), &has_marks);
+	buf_adds(out, has_marks ? ")" : "");
 }
 
 void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c)

@@ -12,6 +12,8 @@
 
 struct buf;
 
+/* "low", "high" or "": where a metric is, by the limits of its spec. */
+const char *screen_limit_name(enum cell_limit limit);
 /* Decimal digits, with or without thousands commas. */
 void screen_wide(struct buf *out, unsigned __int128 v, bool commas);
 /* x rounded to so many decimals (at most 9), without commas. What is not a number from 0 up to
@@ -19,10 +21,18 @@ void screen_wide(struct buf *out, unsigned __int128 v, bool commas);
 void screen_decimal(struct buf *out, double x, unsigned decimals);
 /* A real number for machines: sign, nine decimals. */
 void screen_real(struct buf *out, double x);
+/* A number whose size is not known beforehand, for machines and for people: nine decimals; four
+ * digits, or three below 0.1, and commas. What is too small or too large for that has an exponent:
+ * "2.345e-10". */
+void screen_metric(struct buf *out, double x);
+void screen_metric_text(struct buf *out, double x);
+/* For people with its unit: a symbol as of screen_human, or up to five columns ("MiB/s") without a
+ * prefix. */
+void screen_metric_human(struct buf *out, double x, const char *unit);
 /* A cell's number for machines: an exact integer, a share with four decimals, or a real number. The
  * cell has a value. */
 void screen_number(struct buf *out, enum event_kind kind, const struct cell *c);
-/* The same for people: commas, "12.3%", a real number with three decimals. */
+/* The same for people: commas, "12.3%", a real number with three decimals, a metric as above. */
 void screen_number_text(struct buf *out, enum event_kind kind, const struct cell *c);
 /* n / d with four decimals, exact but for the last; d > 0. */
 void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
@@ -31,8 +41,8 @@ void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
 void screen_human(struct buf *out, double x, const char *unit);
 /* Percent of a running share: whole, rounded down, "<1%" below 1; never 100% unless it is all. */
 void screen_running(struct buf *out, double share);
-/* A cell of a text table: the number and what must be known of it ("1,234 (62%, offline)"), or the
- * state in words; nothing for CELL_NONE. */
+/* A cell of a text table: the number and what must be known of it ("1,234 (62%, offline)", "0.312
+ * (low)"), or the state in words; nothing for CELL_NONE. */
 void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c);
 /* The part of the samples that came, from 0 to 1 with four decimals, rounded down; false: nothing
  * is claimed, nothing added. */

@@ -2,6 +2,7 @@
  * The summary of the text format: a row per event over all iterations, and below it what must
  * be known of it. Knows nothing of how the table of one iteration looks.
  */
+#include "base/err.h"
 #include "screen/number.h"
 #include "screen/state.h"
 
@@ -23,6 +24,15 @@ static const char *human_text(struct screen_state *s, double x, const char *unit
 	return buf_str(&s->scratch);
 }
 
+static const char *number_text(struct screen_state *s, const struct table_column *c, double x)
+{
+	if (!c->metric)
+		return human_text(s, x, c->unit);
+	buf_reset(&s->scratch);
+	screen_metric_human(&s->scratch, x, c->unit);
+	return buf_str(&s->scratch);
+}
+
 /* Why a column has no total: the state that most of its cells are in. */
 static const char *no_total_text(const struct column_summary *sum)
 {
@@ -37,13 +47,13 @@ static const char *no_total_text(const struct column_summary *sum)
 static const char *mean_text(struct screen_state *s, const struct table_column *c,
 			     const struct column_summary *sum)
 {
-	return human_text(s, sum->spread.mean, c->unit);
+	return number_text(s, c, sum->spread.mean);
 }
 
 static const char *deviation_text(struct screen_state *s, const struct table_column *c,
 				  const struct column_summary *sum)
 {
-	return sum->spread.nr > 1 ? human_text(s, spread_deviation(&sum->spread), c->unit) : "";
+	return sum->spread.nr > 1 ? number_text(s, c, spread_deviation(&sum->spread)) : "";
 }
 
 static const char *percent_text(struct screen_state *s, const struct table_column *c,
@@ -60,13 +70,13 @@ static const char *percent_text(struct screen_state *s, const struct table_colum
 static const char *min_text(struct screen_state *s, const struct table_column *c,
 			    const struct column_summary *sum)
 {
-	return human_text(s, sum->min.value, c->unit);
+	return number_text(s, c, sum->min.value);
 }
 
 static const char *max_text(struct screen_state *s, const struct table_column *c,
 			    const struct column_summary *sum)
 {
-	return human_text(s, sum->max.value, c->unit);
+	return number_text(s, c, sum->max.value);
 }
 
 /* What is right of the event's label; a narrow terminal has only the first that fit, at least
@@ -180,6 +190,15 @@ static void notes(const struct table_column *c, const struct column_summary *sum
 	}
 }
 
+static void put_warning(void *arg, const struct err *warning)
+{
+	struct buf *out = arg;
+
+	buf_adds(out, "warning: ");
+	buf_adds(out, warning->msg);
+	buf_addc(out, '\n');
+}
+
 static void first_line(const struct table_summary *sum, struct buf *out)
 {
 	bool is_one = sum->nr_iterations == 1;
@@ -188,8 +207,11 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 	buf_u64(out, sum->nr_iterations);
 	buf_adds(out, is_one ? " iteration" : " iterations");
 	if (sum->nr_cut) {
-		buf_adds(out, is_one ? ", cut short after " : ", the last cut short after ");
-		screen_human(out, (double)sum->cut_ns, "ns");
+		buf_adds(out, is_one ? ", cut short" : ", the last cut short");
+		if (sum->cut_ns) { /* else it was killed */
+			buf_adds(out, " after ");
+			screen_human(out, (double)sum->cut_ns, "ns");
+		}
 		buf_adds(out, is_one ? "" : " (in the totals only)");
 	}
 	buf_adds(out, ", all traces\n");
@@ -225,5 +247,6 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 		buf_addc(out, '\n');
 		notes(&t->columns[i], c, out);
 	}
+	screen_warn_metrics(t, sum, put_warning, out);
 	screen_samples_summary(s, t, sum, out);
 }

@@ -23,10 +23,25 @@ static bool cpus_differ(const struct table *t)
 	return false;
 }
 
+/* A line for each row, and with metrics one of totals, which the rows do not say. */
+static size_t nr_lines(const struct table *t)
+{
+	return t->nr_rows + (t->nr_events < t->nr_columns);
+}
+
+static const struct cell *line_cell(const struct table *t, size_t row, size_t i)
+{
+	return row < t->nr_rows ? table_cell(t, row, i) : &t->totals[i];
+}
+
 static const char *first_text(struct screen_state *s, const struct table *t, size_t row,
 			      bool with_cpu)
 {
 	buf_reset(&s->scratch);
+	if (row == t->nr_rows) {
+		buf_adds(&s->scratch, "All:");
+		return buf_str(&s->scratch);
+	}
 	buf_adds(&s->scratch, "Trace ");
 	buf_u64(&s->scratch, t->row_trace[row]);
 	if (with_cpu) {
@@ -55,14 +70,14 @@ static void measure(struct screen_state *s, const struct table *t, bool with_cpu
 		grow(&s->width[i], COLUMN_MIN_WIDTH);
 		grow(&s->width[i], screen_width(t->columns[i].label));
 	}
-	for (size_t row = 0; row < t->nr_rows; row++) {
+	for (size_t row = 0; row < nr_lines(t); row++) {
 		first_text(s, t, row, with_cpu);
 		grow(&s->first_width, (unsigned)s->scratch.len);
 		for (size_t k = 0; k < s->nr_shown; k++) {
 			size_t i = s->shown[k];
 
 			buf_reset(&s->scratch);
-			screen_cell(&s->scratch, t->columns[i].kind, table_cell(t, row, i));
+			screen_cell(&s->scratch, t->columns[i].kind, line_cell(t, row, i));
 			grow(&s->width[i], (unsigned)s->scratch.len);
 		}
 	}
@@ -111,7 +126,7 @@ static void row_line(struct screen_state *s, const struct table *t, size_t row, 
 		unsigned width = s->width[i];
 
 		buf_reset(&s->scratch);
-		screen_cell(&s->scratch, t->columns[i].kind, table_cell(t, row, i));
+		screen_cell(&s->scratch, t->columns[i].kind, line_cell(t, row, i));
 		if (!s->scratch.len && k + 1 == to)
 			width = 0; /* a line does not end in blanks */
 		right(out, width, buf_str(&s->scratch), (unsigned)s->scratch.len);
@@ -128,7 +143,7 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 	do {
 		to = block_end(s, from);
 		title(s, t, from, to, out);
-		for (size_t row = 0; row < t->nr_rows; row++)
+		for (size_t row = 0; row < nr_lines(t); row++)
 			row_line(s, t, row, from, to, with_cpu, out);
 		from = to;
 	} while (from < s->nr_shown);
@@ -139,5 +154,6 @@ void screen_text_iteration(struct screen_state *s, const struct table *t, struct
 	choose(s, t);
 	if (s->nr_shown || !t->sampled)
 		counted(s, t, out);
+	screen_things(s, t, out);
 	screen_samples(s, t, out);
 }

@@ -106,8 +106,9 @@ static void add_hint(struct err *e, const struct shortfall *f)
 		err_hint(e, "these CPUs were idle in between: a clock may stop then, and come back "
 			    "late; a hardware event does not");
 	else
-		err_hint(e, "sample less often: above some 50 kHz samples get lost in silence, and "
-			    "in a virtual machine while the host does other work");
+		err_hint(e,
+			 "the kernel does not say why: in a virtual machine, while the host does "
+			 "other work; and at high rates, from some 50 kHz on");
 }
 
 static void warn_short(const struct table *t, size_t i, screen_warn_fn *tell, void *arg)

@@ -32,9 +32,10 @@ struct session {
 	struct session_event *events; /* owned */
 	struct session_cpu *cpus;     /* owned; nr_cpus of them */
 	uint32_t nr_cpus;
-	struct session_trace *traces; /* owned; what on_iteration gets */
-	struct event *misc;           /* owned; the misc events, in the plan's order */
-	size_t *misc_index;           /* owned; their place in the plan */
+	struct session_trace *traces;        /* owned; what on_iteration gets */
+	struct event *misc;                  /* owned; the misc events, in the plan's order */
+	struct collect_choice *misc_choices; /* owned; what is wanted of each */
+	size_t *misc_index;                  /* owned; their place in the plan */
 	size_t nr_misc;
 	struct collect *collect;
 	uint8_t id[16];

@@ -200,6 +200,31 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 	return rc ? rc : check_use(plan, p, errs);
 }
 
+/* A key that picks things of another kind than the event's. */
+static int check_choice(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	const struct spec_event *asked = p->asked;
+	const struct {
+		const char *name;
+		size_t nr;
+		struct spec_pos pos;
+	} keys[] = {{"devices", asked->devices.nr, asked->devices_pos},
+		    {"pids", asked->pids.nr, asked->pids_pos},
+		    {"cgroups", asked->cgroups.nr, asked->cgroups_pos}};
+	const char *own = p->event.row->choice;
+	struct err e = {0};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!keys[i].nr || (own && strcmp(own, keys[i].name) == 0))
+			continue;
+		err_set(&e, -EINVAL, "%s:%s has no %s", p->event.group->name, p->event.row->name,
+			keys[i].name);
+		err_hint(&e, own ? "what it is of is picked by \"%s\"" : "leave the key out", own);
+		return report(plan->spec, keys[i].pos, &e, errs);
+	}
+	return 0;
+}
+
 /* Made rows are new each time they are found: an event is its group and its row's own name. */
 static bool is_same_event(const struct plan_event *a, const struct plan_event *b)
 {
@@ -253,6 +278,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
 	rc = rc ? rc : check_sampling(plan, p, c, errs);
+	rc = rc ? rc : check_choice(plan, p, errs);
 	return rc ? rc : check_alias_twice(plan, i, errs);
 }
 

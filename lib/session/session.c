@@ -101,15 +101,26 @@ static int make_memory(struct session *s)
 	s->attrs = mem_calloc(s->plan->nr_parts, sizeof(*s->attrs));
 	s->events = mem_calloc(nr_events, sizeof(*s->events));
 	s->misc = mem_calloc(nr_events, sizeof(*s->misc));
+	s->misc_choices = mem_calloc(nr_events, sizeof(*s->misc_choices));
 	s->misc_index = mem_calloc(nr_events, sizeof(*s->misc_index));
 	s->scratch = mem_calloc(s->plan->nr_parts, sizeof(*s->scratch));
 	s->cpus = mem_calloc(nr_cpus, sizeof(*s->cpus));
 	s->traces = mem_calloc(nr_cpus, sizeof(*s->traces));
-	if (!s->attrs || !s->events || !s->misc || !s->misc_index || !s->scratch || !s->cpus ||
-	    !s->traces)
+	if (!s->attrs || !s->events || !s->misc || !s->misc_choices || !s->misc_index ||
+	    !s->scratch || !s->cpus || !s->traces)
 		return -ENOMEM;
 	s->probe.attrs = s->attrs;
 	return 0;
+}
+
+/* plan_make has seen to it that it has the one key that is its own. */
+static struct collect_choice choice_of(const struct spec_event *e)
+{
+	const struct spec_words *w = e->devices.nr ? &e->devices
+				     : e->pids.nr  ? &e->pids
+						   : &e->cgroups;
+
+	return (struct collect_choice){.words = w->item, .nr = w->nr};
 }
 
 static void add_misc(struct session *s, size_t i)
@@ -124,6 +135,7 @@ static void add_misc(struct session *s, size_t i)
 	if (p->event.row->missing)
 		return;
 	s->misc_index[s->nr_misc] = i;
+	s->misc_choices[s->nr_misc] = choice_of(p->asked);
 	s->misc[s->nr_misc++] = p->event;
 }
 
@@ -139,7 +151,27 @@ static void explain_misc(const struct session *s, size_t m, int error, struct ev
 	snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1, why->hint);
 }
 
-static int open_collectors(struct session *s)
+static struct spec_pos choice_pos(const struct spec_event *e)
+{
+	return e->devices.nr ? e->devices_pos : e->pids.nr ? e->pids_pos : e->cgroups_pos;
+}
+
+/* Words that pick nothing that can be: the spec is wrong, not the machine. */
+static int refuse_choice(const struct session *s, size_t m, struct err *e)
+{
+	const struct spec_event *asked = s->plan->events[s->misc_index[m]].asked;
+	const struct err *why = collect_why(s->collect, m);
+	struct spec_pos pos = choice_pos(asked);
+
+	if (!why || why->code != -EINVAL || !pos.line)
+		return 0;
+	err_set_at(e, -EINVAL, s->plan->spec->source, pos.line, pos.column, "%s", why->msg);
+	if (why->hint[0])
+		err_hint(e, "%s", why->hint);
+	return -EINVAL;
+}
+
+static int open_collectors(struct session *s, struct err *e)
 {
 	int *states = mem_calloc(s->plan->nr_events, sizeof(*states));
 	int rc;
@@ -148,7 +180,8 @@ static int open_collectors(struct session *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->plan->nr_events; i++)
 		add_misc(s, i);
-	rc = collect_open(&s->plan->host->root, s->misc, NULL, s->nr_misc, &s->collect, states);
+	rc = collect_open(&s->plan->host->root, s->misc, s->misc_choices, s->nr_misc, &s->collect,
+			  states);
 	for (size_t m = 0; m < s->nr_misc && rc == 0; m++) {
 		struct session_event *ev = &s->events[s->misc_index[m]];
 
@@ -156,6 +189,7 @@ static int open_collectors(struct session *s)
 		ev->nr_cpus = states[m] ? 0 : s->nr_cpus;
 		if (states[m])
 			explain_misc(s, m, -states[m], &ev->support);
+		rc = refuse_choice(s, m, e);
 	}
 	mem_free(states);
 	return rc;
@@ -308,7 +342,7 @@ static int open_measured(struct session *s, struct err *e)
 
 static int open_events(struct session *s, struct err *e)
 {
-	int rc = open_collectors(s); /* first: they need few descriptors */
+	int rc = open_collectors(s, e); /* first: they need few descriptors */
 
 	if (rc == 0)
 		rc = open_measured(s, e);
@@ -447,6 +481,7 @@ void session_close(struct session *s)
 	mem_free(s->attrs);
 	mem_free(s->events);
 	mem_free(s->misc);
+	mem_free(s->misc_choices);
 	mem_free(s->misc_index);
 	mem_free(s->scratch);
 	mem_free(s->cpus);

@@ -20,6 +20,7 @@ void session_things_init(struct session_things *t)
 void session_things_fini(struct session_things *t)
 {
 	mem_free(t->readings);
+	mem_free(t->thing_of);
 	mem_free(t->things);
 	buf_fini(&t->names);
 	session_things_init(t);
@@ -39,14 +40,20 @@ static void *grow(void *items, size_t nr, size_t *room, size_t size)
 	return grown;
 }
 
-static int add_reading(struct session_things *t, const struct reading *r)
+static int add_reading(struct session_things *t, const struct reading *r, size_t thing)
 {
-	struct reading *grown = grow(t->readings, t->nr_readings, &t->room, sizeof(*grown));
+	struct reading *readings = grow(t->readings, t->nr_readings, &t->room, sizeof(*readings));
+	uint32_t *of;
 
-	if (!grown)
+	if (!readings)
 		return -ENOMEM;
-	t->readings = grown;
-	grown[t->nr_readings++] = *r;
+	t->readings = readings;
+	of = grow(t->thing_of, t->nr_readings, &t->of_room, sizeof(*of));
+	if (!of)
+		return -ENOMEM;
+	t->thing_of = of;
+	readings[t->nr_readings] = *r;
+	of[t->nr_readings++] = (uint32_t)thing;
 	return 0;
 }
 
@@ -63,9 +70,20 @@ static int add_thing(struct session_things *t, uint32_t set, uint32_t number, co
 	return buf_error(&t->names);
 }
 
+/* Where the things of the set begin. */
+static size_t first_of(const struct session_things *t, uint32_t set)
+{
+	size_t k = 0;
+
+	while (k < t->nr_things && t->things[k].set != set)
+		k++;
+	return k;
+}
+
 static int take_event(struct session_things *t, const struct session *s, size_t m)
 {
 	uint32_t set = collect_set(s->collect, m);
+	size_t first = first_of(t, set);
 	int rc = 0;
 
 	for (size_t k = 0; k < collect_nr_things(s->collect, set) && rc == 0; k++) {
@@ -76,7 +94,7 @@ static int take_event(struct session_things *t, const struct session *s, size_t 
 		if (!collect_get_of_thing(s->collect, m, &thing, &r))
 			continue;
 		r.event = (uint32_t)s->misc_index[m];
-		rc = add_reading(t, &r);
+		rc = add_reading(t, &r, first + k);
 	}
 	return rc;
 }
@@ -105,14 +123,28 @@ int session_things_take(struct session_things *t, const struct session *s)
 	int rc = 0;
 
 	session_things_empty(t);
+	for (uint32_t set = 0; set < collect_nr_sets(s->collect) && rc == 0; set++)
+		rc = take_names(t, s, set);
 	for (size_t m = 0; m < s->nr_misc && rc == 0; m++)
 		if (collect_set(s->collect, m) != UINT32_MAX)
 			rc = take_event(t, s, m);
-	for (uint32_t set = 0; set < collect_nr_sets(s->collect) && rc == 0; set++)
-		rc = take_names(t, s, set);
 	if (rc)
 		session_things_empty(t);
 	return rc;
+}
+
+const struct reading *session_things_find(const struct session_things *t, uint32_t event,
+					  uint32_t instance, size_t *hint)
+{
+	for (size_t k = 0; k < t->nr_readings; k++) {
+		size_t at = (*hint + k) % t->nr_readings;
+
+		if (t->readings[at].event != event || t->readings[at].instance != instance)
+			continue;
+		*hint = at + 1;
+		return &t->readings[at];
+	}
+	return NULL;
 }
 
 const char *session_thing_name(const struct session_things *t, const struct session_thing *thing)

@@ -23,7 +23,8 @@ struct session_thing {
 /* Zero-initialise by session_things_init. */
 struct session_things {
 	struct reading *readings; /* owned; event by event, in the order of their source */
-	size_t nr_readings, room;
+	uint32_t *thing_of;       /* owned; of each reading: its place in things */
+	size_t nr_readings, room, of_room;
 	struct session_thing *things; /* owned; set by set */
 	size_t nr_things, things_room;
 	struct buf names; /* NUL-terminated, one behind the other */
@@ -34,6 +35,10 @@ void session_things_fini(struct session_things *t);
 
 /* Takes what collect_read has read, in place of what was there. 0 or -ENOMEM (then it is empty). */
 int session_things_take(struct session_things *t, const struct session *s);
+/* The reading of the event and the instance, or NULL; *hint (0 at first) makes it quick for who
+ * asks in the order of another boundary. */
+const struct reading *session_things_find(const struct session_things *t, uint32_t event,
+					  uint32_t instance, size_t *hint);
 const char *session_thing_name(const struct session_things *t, const struct session_thing *thing);
 /* Adds to the things of to (names, no readings) those whose number is at least from[set], and
  * raises from[set] above them; to NULL: only raises. from: of each set. Without memory they are

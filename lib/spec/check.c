@@ -61,6 +61,21 @@ static bool branch_filter_has_no_flag(const struct spec_event *e)
 	return e->branch_filter && !(e->flags & SPEC_LAST_BRANCH);
 }
 
+static bool devices_are_not_of_misc(const struct spec_event *e)
+{
+	return !is_misc(e) && e->devices.nr;
+}
+
+static bool pids_are_not_of_misc(const struct spec_event *e)
+{
+	return !is_misc(e) && e->pids.nr;
+}
+
+static bool cgroups_are_not_of_misc(const struct spec_event *e)
+{
+	return !is_misc(e) && e->cgroups.nr;
+}
+
 #define AT(member) offsetof(struct spec_event, member)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
@@ -86,6 +101,12 @@ static const struct rule {
      "add \"user_stack\" to the flags, or leave stack_bytes out"},
     {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
      "add \"last_branch\" to the flags, or leave branch_filter out"},
+    {devices_are_not_of_misc, AT(devices_pos), 0, "only events of group misc have devices",
+     "leave devices out"},
+    {pids_are_not_of_misc, AT(pids_pos), 0, "only events of group misc have pids",
+     "leave pids out: other events are of whole CPUs"},
+    {cgroups_are_not_of_misc, AT(cgroups_pos), 0, "only events of group misc have cgroups",
+     "leave cgroups out"},
 };
 
 static const char *first_flag(unsigned flags)
@@ -108,9 +129,21 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 	}
 }
 
+static bool same_words(const struct spec_words *a, const struct spec_words *b)
+{
+	if (a->nr != b->nr)
+		return false;
+	for (size_t i = 0; i < a->nr; i++)
+		if (strcmp(a->item[i], b->item[i]) != 0)
+			return false;
+	return true;
+}
+
 static bool is_same(const struct spec_event *a, const struct spec_event *b)
 {
-	return a->rate == b->rate && a->frequency == b->frequency && a->flags == b->flags &&
+	return same_words(&a->devices, &b->devices) && same_words(&a->pids, &b->pids) &&
+	       same_words(&a->cgroups, &b->cgroups) && a->rate == b->rate &&
+	       a->frequency == b->frequency && a->flags == b->flags &&
 	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter &&
 	       strcmp(a->group_name, b->group_name) == 0 &&
 	       strcmp(a->event_name, b->event_name) == 0;

@@ -14,6 +14,7 @@ struct err_list;
 
 struct doc {
 	const char *source; /* borrowed */
+	bool is_stored; /* by spec_to_json, perhaps of a later version; the doc's maker sets it */
 	struct err_list *errs;
 	struct arena *arena; /* of the model: gets its strings; borrowed */
 	struct scan scan;
@@ -28,8 +29,11 @@ void doc_close(struct doc *d);
 /* Reads an object that stands at a node into target, by the rows of level. What is wrong is
  * reported and its field left alone. 0 or -ENOMEM, reported. */
 int doc_read(struct doc *d, const json_t *object, int node, enum key_level level, void *target);
-/* The items of a KEY_EVENTS row into a struct spec (events.c). */
+/* The items of a KEY_EVENTS row into a struct spec (events.c), and of a KEY_METRICS row
+ * (metrics.c).
+ */
 int doc_read_events(struct doc *d, const json_t *array, int node, void *target);
+int doc_read_metrics(struct doc *d, const json_t *array, int node, void *target);
 /* Reports "must be …, not …" at the node's value. */
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node);
 

@@ -30,9 +30,11 @@ static const char *const compression_words[] = {
 
 #define SPEC_FIELD(f)    .level = KEY_SPEC, .offset = offsetof(struct spec, f)
 #define EVENT_FIELD(f)   .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
+#define METRIC_FIELD(f)  .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f) .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
 #define SPEC_POS(f)      .pos_offset = offsetof(struct spec, f)
 #define EVENT_POS(f)     .pos_offset = offsetof(struct spec_event, f)
+#define METRIC_POS(f)    .pos_offset = offsetof(struct spec_metric, f)
 
 /* The order is that of the document's schema, and of what is written. */
 const struct key_row key_rows[] = {
@@ -66,6 +68,15 @@ const struct key_row key_rows[] = {
 	.max = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS,
 	.description = "What is measured: at most 32 events, and 256 more of the group misc. The "
 		       "columns of the results are in this order.",
+    },
+    {
+	SPEC_FIELD(metrics),
+	SPEC_POS(metrics_pos),
+	.name = "metrics",
+	.type = KEY_METRICS,
+	.max = SPEC_MAX_METRICS,
+	.description = "Numbers made of those of the events, such as instructions per cycle: "
+		       "further columns, behind the events'.",
     },
     {
 	SPEC_FIELD(buffer_size_in_mb),
@@ -228,6 +239,43 @@ const struct key_row key_rows[] = {
 		       "the flag last_branch.",
     },
     {
+	EVENT_FIELD(devices),
+	EVENT_POS(devices_pos),
+	.name = "devices",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "device",
+	.groups = "misc (disk_ and net_ events)",
+	.description = "Which disks or network interfaces: names or globs, or \"all\". Without it, "
+		       "whole physical disks, and all interfaces but the loopback.",
+    },
+    {
+	EVENT_FIELD(pids),
+	EVENT_POS(pids_pos),
+	.name = "pids",
+	.type = KEY_LIST,
+	.has_numbers = true,
+	.min = 1,
+	.max = 64,
+	.item = "process",
+	.groups = "misc (process_ events)",
+	.description = "Which processes: numbers (0 is cpuperf itself), \"name:GLOB\" by what they "
+		       "are called, or \"all\", as without it.",
+    },
+    {
+	EVENT_FIELD(cgroups),
+	EVENT_POS(cgroups_pos),
+	.name = "cgroups",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "control group",
+	.groups = "misc (cgroup_ events)",
+	.description = "Which control groups of version 2, by their paths below its mount point. "
+		       "Without it, the root of it.",
+    },
+    {
 	EVENT_FIELD(label),
 	EVENT_POS(label_pos),
 	.name = "label",
@@ -236,6 +284,52 @@ const struct key_row key_rows[] = {
 	.max = 64,
 	.description = "The heading of the event's column, in place of its name. No two columns "
 		       "may share a label.",
+    },
+
+    {
+	METRIC_FIELD(name),
+	METRIC_POS(name_pos),
+	.name = "name",
+	.type = KEY_NAME,
+	.required = true,
+	.min = 1,
+	.max = 64,
+	.description = "The heading of the metric's column. No two columns may share it.",
+    },
+    {
+	METRIC_FIELD(expr),
+	METRIC_POS(expr_pos),
+	.name = "expr",
+	.type = KEY_NAME,
+	.required = true,
+	.min = 1,
+	.max = 1024,
+	.description = "What it is: events in braces, by group:name or by the heading of a column "
+		       "({fixed:instructions_retired}), numbers, the four operations + - * /, "
+		       "brackets, and duration, the seconds that were measured.",
+    },
+    {
+	METRIC_FIELD(unit),
+	.name = "unit",
+	.type = KEY_NAME,
+	.max = 32,
+	.default_text = "",
+	.description = "Its unit; empty for what is just a number.",
+    },
+    {
+	METRIC_FIELD(warn_below),
+	METRIC_POS(below_pos),
+	.name = "warn_below",
+	.type = KEY_REAL,
+	.max = 1,
+	.description = "A value below this is marked, and warned of once in a session.",
+    },
+    {
+	METRIC_FIELD(warn_above),
+	.name = "warn_above",
+	.type = KEY_REAL,
+	.max = 1,
+	.description = "The same of a value above this.",
     },
 
     {
@@ -329,8 +423,11 @@ static void set_default(const struct key_row *row, void *target)
 		v = key_default(row);
 		memcpy((char *)target + row->offset, &v, sizeof(v));
 		break;
+	case KEY_REAL:
 	case KEY_FLAGS:
+	case KEY_LIST:
 	case KEY_EVENTS:
+	case KEY_METRICS:
 		break; /* empty */
 	}
 }

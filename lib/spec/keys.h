@@ -11,15 +11,18 @@
 
 struct buf;
 
-enum key_level { KEY_SPEC, KEY_EVENT, KEY_SESSION };
+enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SESSION };
 enum key_type {
 	KEY_STRING,  /* any text; a const char * in the model */
 	KEY_NAME,    /* text that stands in a table: printable, one line */
 	KEY_WORD,    /* one of words; a const char * in the model */
 	KEY_INTEGER, /* a uint64_t in the model */
 	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
+	KEY_REAL,    /* a struct metric_limit in the model */
 	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
+	KEY_LIST,    /* an array of names, with has_numbers also of integers; a struct spec_words */
 	KEY_EVENTS,  /* the array of events */
+	KEY_METRICS, /* the array of metrics */
 };
 
 enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS */
@@ -29,19 +32,20 @@ struct key_row {
 	const char *name;
 	enum key_type type;
 	bool required;
+	bool has_numbers;         /* KEY_LIST */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
-	const char *item;         /* KEY_FLAGS: what one of them is called */
+	const char *item;         /* KEY_FLAGS, KEY_LIST: what one of them is called */
 	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
 	const char *groups;       /* which groups it is for; NULL: all */
 	const char *modes;        /* "tally", "sampling"; NULL: both */
 	const char *description;  /* one or more sentences */
 	const char *metavar;      /* of the override option; NULL: no such option */
-	size_t offset;            /* of the field in struct spec, spec_event or cpsession */
-	size_t pos_offset;        /* of its struct spec_pos; 0: none */
+	size_t offset;     /* of the field in struct spec, spec_event, spec_metric or cpsession */
+	size_t pos_offset; /* of its struct spec_pos; 0: none */
 };
 
 extern const struct key_row key_rows[];
@@ -57,8 +61,8 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 /* The default of a number, in the model's unit; 0 without one. */
 uint64_t key_default(const struct key_row *row);
 
-/* Sets the fields of a struct spec (KEY_SPEC) or cpsession (KEY_SESSION) to the defaults of the
- * table; those without one become "" and 0. Strings are static. */
+/* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC) or cpsession (KEY_SESSION)
+ * to the defaults of the table; those without one become "" and 0. Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

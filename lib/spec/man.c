@@ -24,9 +24,10 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",   [KEY_NAME] = "string",     [KEY_WORD] = "string",
-	    [KEY_INTEGER] = "integer", [KEY_SECONDS] = "integer", [KEY_FLAGS] = "array of ",
-	    [KEY_EVENTS] = "array",
+	    [KEY_STRING] = "string",         [KEY_NAME] = "string",     [KEY_WORD] = "string",
+	    [KEY_INTEGER] = "integer",       [KEY_SECONDS] = "integer", [KEY_REAL] = "number",
+	    [KEY_LIST] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
+	    [KEY_METRICS] = "array",
 	};
 	char words[256] = "";
 
@@ -71,5 +72,6 @@ void keys_to_man(struct buf *out)
 {
 	level(out, KEY_SPEC, "Keys of a spec");
 	level(out, KEY_EVENT, "Keys of an event");
+	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 }

@@ -90,11 +90,50 @@ static int read_word(struct doc *d, const struct key_row *row, const json_t *val
 	return 0;
 }
 
+/* The text of a number; NULL without memory. */
+static const char *number_text(const struct doc *d, int node)
+{
+	const char *text = d->scan.text + scan_node(&d->scan, node)->value_offset;
+
+	return arena_strndup(d->arena, text, strspn(text, "+-.0123456789eE"));
+}
+
+/* What an option has set: no whole number of seconds. */
+static int read_stored_seconds(struct doc *d, const struct key_row *row, int node, void *target)
+{
+	const char *text = number_text(d, node);
+	uint64_t ns;
+
+	if (!text)
+		return report_no_memory(d->errs, d->source);
+	if (str_parse_duration_ns(text, &ns) == 0)
+		memcpy(field(row, target), &ns, sizeof(ns));
+	return 0;
+}
+
+static int read_real(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	struct metric_limit limit = {.value = json_number_value(value)};
+
+	if (!json_is_number(value)) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	limit.text = number_text(d, node);
+	if (!limit.text)
+		return report_no_memory(d->errs, d->source);
+	memcpy(field(row, target), &limit, sizeof(limit));
+	return 0;
+}
+
 static int read_number(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		       void *target)
 {
 	uint64_t v = (uint64_t)json_integer_value(value); /* negative: beyond any max */
 
+	if (d->is_stored && row->type == KEY_SECONDS && json_is_real(value))
+		return read_stored_seconds(d, row, node, target);
 	if (!json_is_integer(value) || !key_fits(row, v, 1)) {
 		doc_report_wrong(d, row, value, node);
 		return 0;
@@ -148,6 +187,14 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 		*bits |= 1u << i;
 }
 
+static void check_empty(struct doc *d, const struct key_row *row, const json_t *value, int node)
+{
+	if (json_array_size(value) >= row->min)
+		return;
+	err_hint(report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
+		 "name one, or leave the key out");
+}
+
 static int read_flags(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		      void *target)
 {
@@ -157,14 +204,60 @@ static int read_flags(struct doc *d, const struct key_row *row, const json_t *va
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}
-	if (json_array_size(value) < row->min)
-		err_hint(
-		    report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
-		    "name one, or leave the key out");
+	check_empty(d, row, value, node);
 	for (size_t i = 0; i < json_array_size(value); i++)
 		read_flag(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &bits);
 	memcpy(field(row, target), &bits, sizeof(bits));
 	return 0;
+}
+
+/* A name, or the digits of a number; NULL if it is neither, which is told, or without memory. */
+static const char *list_item(struct doc *d, const struct key_row *row, const json_t *value,
+			     int node, int *rc)
+{
+	const char *s = json_string_value(value);
+	char is[128];
+
+	if (row->has_numbers && json_is_integer(value) && json_integer_value(value) >= 0)
+		s = number_text(d, node);
+	else if (s && *s && is_printable(s))
+		s = arena_strdup(d->arena, s);
+	else
+		goto wrong;
+	if (!s)
+		*rc = report_no_memory(d->errs, d->source);
+	return s;
+wrong:
+	report_value(value, is, sizeof(is));
+	report_at(d->errs, d->source, value_pos(d, node), "a %s must be a %s, not %s", row->item,
+		  row->has_numbers ? "number or a name" : "name", is);
+	return NULL;
+}
+
+static int read_list(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	size_t nr = json_array_size(value);
+	struct spec_words words = {0};
+	const char **item;
+	int rc = 0;
+
+	if (!json_is_array(value) || nr > row->max) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	check_empty(d, row, value, node);
+	item = arena_calloc(d->arena, nr, sizeof(*item));
+	if (!item)
+		return report_no_memory(d->errs, d->source);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		item[words.nr] =
+		    list_item(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &rc);
+		words.nr += item[words.nr] != NULL;
+	}
+	words.item = item;
+	memcpy(field(row, target), &words, sizeof(words));
+	return rc;
 }
 
 static int read_events(struct doc *d, const struct key_row *row, const json_t *value, int node,
@@ -176,10 +269,20 @@ static int read_events(struct doc *d, const struct key_row *row, const json_t *v
 	return 0;
 }
 
+static int read_metrics(struct doc *d, const struct key_row *row, const json_t *value, int node,
+			void *target)
+{
+	if (json_is_array(value))
+		return doc_read_metrics(d, value, node, target);
+	doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
 static read_fn *const readers[] = {
-    [KEY_STRING] = read_string,  [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
-    [KEY_INTEGER] = read_number, [KEY_SECONDS] = read_number, [KEY_FLAGS] = read_flags,
-    [KEY_EVENTS] = read_events,
+    [KEY_STRING] = read_string,   [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
+    [KEY_INTEGER] = read_number,  [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
+    [KEY_LIST] = read_list,       [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
+    [KEY_METRICS] = read_metrics,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,
@@ -244,7 +347,8 @@ int doc_read(struct doc *d, const json_t *object, int node, enum key_level level
 		int child = scan_member(&d->scan, node, name);
 
 		if (!row) {
-			unknown_key(d, level, name, child);
+			if (!d->is_stored)
+				unknown_key(d, level, name, child);
 			continue;
 		}
 		rc = read_member(d, row, value, child, target);

@@ -123,8 +123,19 @@ void report_wanted(const struct key_row *row, char *buf, size_t size)
 	case KEY_FLAGS:
 		snprintf(buf, size, "an array of %ss", row->item);
 		break;
+	case KEY_LIST:
+		snprintf(buf, size, "an array of %llu to %llu %s", (unsigned long long)row->min,
+			 (unsigned long long)row->max,
+			 row->has_numbers ? "numbers and names" : "names");
+		break;
+	case KEY_REAL:
+		snprintf(buf, size, "a number");
+		break;
 	case KEY_EVENTS:
 		snprintf(buf, size, "an array of events");
+		break;
+	case KEY_METRICS:
+		snprintf(buf, size, "an array of metrics");
 		break;
 	}
 }

@@ -52,6 +52,12 @@ static void number_property(struct writer *w, const struct key_row *row)
 		write_raw(w, "default", row->default_text);
 }
 
+static void real_property(struct writer *w, const struct key_row *row)
+{
+	(void)row;
+	write_string(w, "type", "number");
+}
+
 static void write_words(struct writer *w, const struct key_row *row)
 {
 	write_open(w, "enum", '[');
@@ -77,6 +83,20 @@ static void flags_property(struct writer *w, const struct key_row *row)
 	write_open(w, "items", '{');
 	write_string(w, "type", "string");
 	write_words(w, row);
+	write_close(w, '}');
+}
+
+static void list_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "array");
+	write_u64(w, "minItems", row->min);
+	write_u64(w, "maxItems", row->max);
+	write_open(w, "items", '{');
+	write_raw(w, "type", row->has_numbers ? "[\"string\", \"integer\"]" : "\"string\"");
+	write_u64(w, "minLength", 1);
+	if (row->has_numbers)
+		write_u64(w, "minimum", 0);
+	write_raw(w, "pattern", "\"^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f]*$\"");
 	write_close(w, '}');
 }
 
@@ -142,13 +162,23 @@ static void events_property(struct writer *w, const struct key_row *row)
 	write_close(w, '}');
 }
 
+static void metrics_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "array");
+	write_u64(w, "maxItems", row->max);
+	write_open(w, "items", '{');
+	properties(w, KEY_METRIC);
+	write_close(w, '}');
+}
+
 static void property(struct writer *w, const struct key_row *row)
 {
 	static void (*const bodies[])(struct writer * w, const struct key_row *row) = {
 	    [KEY_STRING] = text_property,    [KEY_NAME] = text_property,
 	    [KEY_WORD] = word_property,      [KEY_INTEGER] = number_property,
-	    [KEY_SECONDS] = number_property, [KEY_FLAGS] = flags_property,
-	    [KEY_EVENTS] = events_property,
+	    [KEY_SECONDS] = number_property, [KEY_REAL] = real_property,
+	    [KEY_LIST] = list_property,      [KEY_FLAGS] = flags_property,
+	    [KEY_EVENTS] = events_property,  [KEY_METRICS] = metrics_property,
 	};
 
 	write_open(w, row->name, '{');

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "spec/check.h"
 #include "spec/doc.h"
+#include "spec/metrics.h"
 #include "spec/report.h"
 
 #include <errno.h>
@@ -42,17 +43,19 @@ static int read_text(struct doc *d, const char *text, size_t len, struct spec *s
 	if (rc == 0)
 		rc = doc_read(d, d->root, 0, KEY_SPEC, s);
 	doc_close(d);
+	rc = rc ? rc : metrics_make(s, d->errs);
 	if (rc)
 		return rc;
 	check_events(s, d->errs);
 	return report_count(d->errs) == errors ? 0 : -EINVAL;
 }
 
-int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
-	       struct err_list *errs)
+static int parse(const char *text, size_t len, const char *source, bool is_stored, struct spec *s,
+		 struct err_list *errs)
 {
 	struct spec fresh;
-	struct doc d = {.source = source, .errs = errs, .arena = &fresh.arena};
+	struct doc d = {
+	    .source = source, .is_stored = is_stored, .errs = errs, .arena = &fresh.arena};
 	int rc;
 
 	spec_init(&fresh);
@@ -62,6 +65,31 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 		spec_fini(&fresh);
 	else
 		*s = fresh;
+	return rc;
+}
+
+int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
+	       struct err_list *errs)
+{
+	return parse(text, len, source, false, s, errs);
+}
+
+int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs)
+{
+	static const char source[] = "the spec in the trace";
+	int rc;
+
+	if (!strstr(json, "\"metrics\":["))
+		return 0;
+	rc = parse(json, strlen(json), source, true, s, errs);
+	if (rc == 0 && s->nr_events != nr_events) {
+		report_at(errs, source, s->events_pos,
+			  "it has %zu events, and the trace %zu: there are no metrics",
+			  s->nr_events, nr_events);
+		rc = -EINVAL;
+	}
+	if (rc)
+		spec_fini(s);
 	return rc;
 }
 

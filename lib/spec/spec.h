@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "metric/metric.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +46,12 @@ struct spec_pos {
 	unsigned line, column;
 };
 
+/* Words of the spec, in its arena; a number is its digits. */
+struct spec_words {
+	const char *const *item;
+	size_t nr;
+};
+
 struct spec_event {
 	const char *group_name, *event_name;
 	const char *label; /* NULL: the event's name */
@@ -52,21 +59,36 @@ struct spec_event {
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: not given, SPEC_BRANCH_ANY is meant */
+	struct spec_words devices, pids, cgroups; /* of many things: which; nr 0: not given */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
 	/* of the values; line 0: not there */
-	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
+	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos,
+	    devices_pos, pids_pos, cgroups_pos;
+};
+
+/* A metric as it is written. */
+struct spec_metric {
+	const char *name, *expr, *unit;
+	struct metric_limit warn_below, warn_above;
+	struct spec_pos pos;                 /* of the metric's object */
+	struct spec_pos name_pos, below_pos; /* of the values */
+	struct spec_pos expr_pos;
+	bool has_escapes; /* the text of expr is not what it means: its places cannot be told */
 };
 
 struct spec {
-	struct arena arena;                   /* owns every string and the events */
+	struct arena arena;                   /* owns every string, the events and the metrics */
 	const char *source;                   /* the file's name, for messages */
 	const char *config_name, *model_name; /* never NULL */
 	struct spec_event *events;
 	size_t nr_events;
 	size_t nr_broken; /* behind them: named, but with errors of their own */
+	struct spec_metric *metrics;
+	size_t nr_metrics;
+	struct metric_set metric_set; /* of the same; operands are places in events */
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
 	uint64_t num_iterations;
@@ -74,9 +96,15 @@ struct spec {
 	const char *output_path_prefix;        /* "": save nothing */
 	const char *session_result_spec_path;  /* "": no manifest */
 	struct spec_pos model_pos, events_pos; /* of the values; line 0: not there */
+	struct spec_pos metrics_pos;
 };
 
-enum { SPEC_MAX_PERF_EVENTS = 32, SPEC_MAX_MISC_EVENTS = 256, SPEC_MAX_TEXT_BYTES = 4 << 20 };
+enum {
+	SPEC_MAX_PERF_EVENTS = 32,
+	SPEC_MAX_MISC_EVENTS = 256,
+	SPEC_MAX_METRICS = 64,
+	SPEC_MAX_TEXT_BYTES = 4 << 20,
+};
 
 /* All defaults, no events. */
 void spec_init(struct spec *s);
@@ -93,6 +121,13 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	       struct err_list *errs);
 /* spec_parse of a file. */
 int spec_load(const char *path, struct spec *s, struct err_list *errs);
+/*
+ * The metrics of what spec_to_json wrote into a trace, perhaps in a later version: any duration
+ * goes, and unknown keys are passed over. A text without metrics is not read further. nr_events: of
+ * the trace, in which operands are places. 0; -EINVAL or -ENOMEM, reported, with *s as after
+ * spec_init.
+ */
+int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs);
 
 /* Sets the scalar key (as in the file: "duration") from an option's text, with the key's own
  * bounds. duration also takes units ("10ms"). source names the option in messages.

@@ -113,6 +113,15 @@ static void write_seconds(struct writer *w, const struct key_row *row, const voi
 	buf_printf(w->out, ".%0*" PRIu64, digits, fraction);
 }
 
+static void write_real(struct writer *w, const struct key_row *row, const void *model)
+{
+	struct metric_limit limit;
+
+	memcpy(&limit, field(row, model), sizeof(limit));
+	if (limit.text)
+		write_raw(w, row->name, limit.text);
+}
+
 static void write_flags(struct writer *w, const struct key_row *row, const void *model)
 {
 	unsigned bits;
@@ -127,6 +136,19 @@ static void write_flags(struct writer *w, const struct key_row *row, const void 
 	write_close(w, ']');
 }
 
+static void write_list(struct writer *w, const struct key_row *row, const void *model)
+{
+	struct spec_words words;
+
+	memcpy(&words, field(row, model), sizeof(words));
+	if (!words.nr)
+		return;
+	write_open(w, row->name, '[');
+	for (size_t i = 0; i < words.nr; i++)
+		write_string(w, NULL, words.item[i]);
+	write_close(w, ']');
+}
+
 static void write_events(struct writer *w, const struct key_row *row, const void *model)
 {
 	const struct spec *s = model;
@@ -137,11 +159,24 @@ static void write_events(struct writer *w, const struct key_row *row, const void
 	write_close(w, ']');
 }
 
+static void write_metrics(struct writer *w, const struct key_row *row, const void *model)
+{
+	const struct spec *s = model;
+
+	if (!s->nr_metrics)
+		return;
+	write_open(w, row->name, '[');
+	for (size_t i = 0; i < s->nr_metrics; i++)
+		write_object(w, NULL, KEY_METRIC, &s->metrics[i]);
+	write_close(w, ']');
+}
+
 typedef void write_fn(struct writer *w, const struct key_row *row, const void *model);
 static write_fn *const writers[] = {
     [KEY_STRING] = write_text,     [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
-    [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_FLAGS] = write_flags,
-    [KEY_EVENTS] = write_events,
+    [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
+    [KEY_LIST] = write_list,       [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
+    [KEY_METRICS] = write_metrics,
 };
 
 void write_object(struct writer *w, const char *key, enum key_level level, const void *model)

@@ -28,7 +28,8 @@ void write_u64(struct writer *w, const char *key, uint64_t value);
 /* JSON as it stands. */
 void write_raw(struct writer *w, const char *key, const char *json);
 
-/* A struct spec, spec_event or cpsession. What has no value and no default is left out. */
+/* A struct spec, spec_event, spec_metric or cpsession. What has no value and no default is left
+ * out. */
 void write_object(struct writer *w, const char *key, enum key_level level, const void *model);
 
 #endif

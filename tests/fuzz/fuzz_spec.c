@@ -32,6 +32,24 @@ static void check_errors(int rc, const struct err_list *errs)
 	}
 }
 
+/* What a reader makes of the spec in a trace: the same metrics, and each operand is an event. */
+static void check_metrics(const struct spec *written, const char *text)
+{
+	static struct err_list errs;
+	struct spec s;
+	int rc;
+
+	memset(&errs, 0, sizeof(errs));
+	spec_init(&s);
+	rc = spec_parse_metrics(text, written->nr_events, &s, &errs);
+	check_errors(rc, &errs);
+	require(rc == 0 && s.metric_set.nr == written->metric_set.nr);
+	for (size_t i = 0; i < s.metric_set.nr; i++)
+		for (size_t k = 0; k < s.metric_set.item[i].expr.nr_steps; k++)
+			require(s.metric_set.item[i].expr.steps[k].operand < written->nr_events);
+	spec_fini(&s);
+}
+
 static int spec_json(const char *text, size_t len, struct buf *json)
 {
 	static struct err_list errs;
@@ -45,6 +63,7 @@ static int spec_json(const char *text, size_t len, struct buf *json)
 	if (rc == 0) {
 		require(spec_check(&s, &errs) == 0);
 		spec_to_json(&s, json);
+		check_metrics(&s, buf_str(json));
 	}
 	spec_fini(&s);
 	return rc;

@@ -1,7 +1,8 @@
 /*
  * A program of a stranger: sees the public header and the .pc file, nothing else. Compiled and
  * run by install.sh against an installed cpuperf. Reads a session, or records what a spec says,
- * and prints each iteration's totals; of samples also how many, and the worst CPU's coverage.
+ * and prints each iteration's totals, the CPUs' numbers added up; a metric's, which is no sum; of
+ * samples also how many, and the worst CPU's coverage.
  */
 #include <cpuperf/cpuperf.h>
 
@@ -25,6 +26,8 @@ static int print_iteration(const struct cpuperf_iteration *it, void *arg)
 			if (c->coverage >= 0 && c->coverage < worst)
 				worst = c->coverage;
 		}
+		if (it->events[i].kind == CPUPERF_METRIC)
+			total = it->totals[i].value;
 		printf("%u %s %.0f", it->number, it->events[i].label, total);
 		if (samples)
 			printf(" in %llu samples, coverage %.4f", samples, worst);

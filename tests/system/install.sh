@@ -55,12 +55,15 @@ export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
 cat >"$top/two.cpspec" <<SPEC
 {"events": [{"group_name": "software", "event_name": "cpu_clock"},
             {"group_name": "misc", "event_name": "memory_used"}],
+ "metrics": [{"name": "half", "expr": "{memory_used} / 2"}],
  "duration": 0, "num_iterations": 2, "output_path_prefix": "$top/two",
  "session_result_spec_path": "$top/two.cpsession"}
 SPEC
 "$top/consumer" record "$top/two.cpspec" >"$top/recorded" || fail "the consumer does not record"
 "$top/consumer" read "$top/two.cpsession" >"$top/read" || fail "the consumer does not read"
 grep -q '^1 memory_used [1-9]' "$top/read" || fail "no memory in use?"
+awk '$2 == "memory_used" { used = $3 } $2 == "half" { bad += 2 * $3 < used - 1 || 2 * $3 > used + 1 }
+	END { exit !used || bad }' "$top/read" || fail "the metric is not half of the memory in use"
 cmp "$top/recorded" "$top/read" || fail "recorded and read differ"
 ! "$top/consumer" read "$top/none.cpsession" 2>"$top/error" || fail "read what is not there"
 grep -q 'none.cpsession' "$top/error" || fail "the error does not name the file"

@@ -44,16 +44,20 @@ static inline void read_all(void *state)
 static inline bool find(const void *state, unsigned pid, struct collect_thing *out)
 {
 	for (size_t i = 0; i < source->nr(state); i++) {
-		source->get(state, i, out);
-		if (strtoul(out->name, NULL, 10) == pid)
-			return true;
+		struct collect_thing t;
+
+		source->get(state, i, &t);
+		if (strtoul(t.name, NULL, 10) != pid)
+			continue;
+		*out = t;
+		return true;
 	}
 	return false;
 }
 
 static inline struct collect_thing get(const void *state, unsigned pid)
 {
-	struct collect_thing t;
+	struct collect_thing t = {0};
 
 	if (!find(state, pid, &t))
 		fail_msg("there is no process %u", pid);

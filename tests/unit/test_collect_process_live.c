@@ -11,9 +11,11 @@
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -27,7 +29,7 @@
 		skip();                                                                            \
 	} while (0)
 
-enum { NR_BURNERS = 3, NR_VISITORS = 1000, MIB = 1 << 20, NOBODY = 65534 };
+enum { NR_BURNERS = 3, NR_VISITORS = 1000, MIB = 1 << 20, NOBODY = 65534, NO_RIGHTS = 77 };
 
 /* A child that does one step each time it is asked, and then tells a number. */
 struct child {
@@ -430,26 +432,41 @@ static void test_descriptors(void **state)
 /* ---- asleep */
 
 static unsigned nr_preads;
+static bool is_failing;
 
 static ssize_t count_pread(int fd, void *buf, size_t len, off_t at)
 {
 	nr_preads++;
-	return sys_kernel_ops.pread(fd, buf, len, at);
+	return is_failing ? -EIO : sys_kernel_ops.pread(fd, buf, len, at);
 }
 
-/* Reads until no file was read for it: the child waits for us, so it will come to that. */
-static void read_until_asleep(void *s)
+static void count_preads(void)
 {
-	const struct timespec pause_30_ms = {.tv_nsec = 30000000};
+	static struct sys_ops ops;
 
+	ops = sys_kernel_ops;
+	ops.pread = count_pread;
+	sys_set_ops(&ops);
+}
+
+static void sleep_30_ms(void)
+{
+	const struct timespec t = {.tv_nsec = 30000000};
+
+	nanosleep(&t, NULL);
+}
+
+/* Reads until nr files are read at a time: the child waits for us, so it will come to that. */
+static void read_until_asleep(void *s, unsigned nr)
+{
 	for (int i = 0; i < 100; i++) {
 		nr_preads = 0;
 		read_all(s);
-		if (!nr_preads)
+		if (nr_preads == nr)
 			return;
-		nanosleep(&pause_30_ms, NULL);
+		sleep_30_ms();
 	}
-	fail_msg("a child that sleeps is read all the same");
+	fail_msg("of a child that sleeps %u files are read", nr_preads);
 }
 
 /* What only it can change is not read while it sleeps, is there all the same, and is read when it
@@ -458,29 +475,69 @@ static void test_asleep(void **state)
 {
 	const uint32_t wanted = BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_THREADS) |
 				BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_WRITE_BYTES);
-	struct sys_ops ops = sys_kernel_ops;
 	struct child c = child_start(touch_step);
 	unsigned pid = (unsigned)c.pid;
 	void *s = start(&root_live, only(&c), wanted);
 	uint64_t faults;
 
 	(void)state;
-	ops.pread = count_pread;
-	sys_set_ops(&ops);
-	read_all(s);
-	read_until_asleep(s);
+	count_preads();
+	read_until_asleep(s, 0);
 	assert_int_equal(get(s, pid).has, wanted);
 	assert_int_equal(value(s, pid, PROCESS_THREADS), 1);
 	faults = value(s, pid, PROCESS_MINOR_FAULTS);
 	assert_true(faults > 0);
 	assert_int_equal(child_step(&c), 1);
-	read_until_asleep(s);
+	is_failing = true;
+	read_all(s);
+	assert_int_equal(get(s, pid).has, BIT(PROCESS_THREADS));
+	is_failing = false;
+	sleep_30_ms();
+	read_all(s); /* what failed is read again, asleep or not */
+	assert_int_equal(get(s, pid).has, wanted);
+	read_until_asleep(s, 0);
 	assert_true(value(s, pid, PROCESS_MINOR_FAULTS) > faults);
 	child_end(&c);
 	read_all(s);
 	assert_int_equal(source->nr(s), 0);
 	source->close(s);
 	sys_set_ops(NULL);
+}
+
+static int shared_fd;
+
+static uint64_t share_step(unsigned step)
+{
+	char *p = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
+
+	for (size_t at = 0; p != MAP_FAILED && at < 8 * MIB; at += 4096)
+		p[at] = (char)step;
+	return p != MAP_FAILED;
+}
+
+/* Its memory can change while it sleeps. */
+static void test_memory_asleep(void **state)
+{
+	struct child c;
+	uint64_t rss;
+	void *s;
+
+	(void)state;
+	shared_fd = memfd_create("shared", MFD_CLOEXEC);
+	assert_true(shared_fd >= 0 && ftruncate(shared_fd, 8 * MIB) == 0);
+	c = child_start(share_step);
+	s = start(&root_live, only(&c), BIT(PROCESS_RSS) | BIT(PROCESS_MINOR_FAULTS));
+	assert_int_equal(child_step(&c), 1);
+	count_preads();
+	read_until_asleep(s, 1);
+	rss = value(s, (unsigned)c.pid, PROCESS_RSS);
+	assert_int_equal(ftruncate(shared_fd, 0), 0);
+	read_until_asleep(s, 1);
+	assert_true(value(s, (unsigned)c.pid, PROCESS_RSS) <= rss - 7 * MIB);
+	source->close(s);
+	sys_set_ops(NULL);
+	child_end(&c);
+	close(shared_fd);
 }
 
 /* ---- processes */
@@ -567,6 +624,7 @@ static void test_reused(void **state)
 
 		read_all(s);
 		number = get(s, pid).number;
+		sleep_30_ms(); /* it is asleep, as far as we know */
 		child_end(&c);
 		again = start_as(c.pid);
 		if (again < 0)
@@ -581,56 +639,79 @@ static void test_reused(void **state)
 	}
 }
 
-/* As another user: what is anybody's to read is read, the rest is named. */
-static int read_as_nobody(pid_t pid)
+/* What another user sees of us, by how /proc is mounted. */
+static const struct {
+	const char *option;
+	bool is_listed;
+	uint32_t has;
+	const char *note;
+} mounts[] = {
+    {"hidepid=0", true, BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RSS), "bytes read, bytes written of "},
+    {"hidepid=1", true, BIT(PROCESS_CPU_TIME), "resident memory, bytes read, bytes written of "},
+    {"hidepid=2", false, 0, NULL},
+};
+
+/* A /proc of its own, so mounted, and no rights. */
+static bool become_nobody(const char *option)
 {
-	const uint32_t io = BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES);
-	struct collect_thing t;
+	return unshare(CLONE_NEWNS) == 0 && mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("proc", "/proc", "proc", 0, option) == 0 && setgroups(0, NULL) == 0 &&
+	       setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+static int read_as_nobody(unsigned parent, size_t i)
+{
+	const uint32_t wanted = BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES) |
+				BIT(PROCESS_RSS) | BIT(PROCESS_CPU_TIME);
+	struct collect_thing t = {0};
 	const char *note;
 	void *s;
 
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY))
-		return 1;
-	s = start(&root_live, NULL, io | BIT(PROCESS_RSS) | BIT(PROCESS_CPU_TIME));
+	if (!become_nobody(mounts[i].option))
+		return NO_RIGHTS;
+	s = start(&root_live, NULL, wanted);
 	read_all(s);
-	if (!find(s, (unsigned)pid, &t))
+	if (find(s, parent, &t) != mounts[i].is_listed)
+		return 1;
+	if (t.has != mounts[i].has || (t.has && !t.values[PROCESS_CPU_TIME]))
 		return 2;
-	if (t.has != (BIT(PROCESS_RSS) | BIT(PROCESS_CPU_TIME)) || !t.values[PROCESS_CPU_TIME])
-		return 3;
 	note = source->note(s);
-	if (!note || !strstr(note, "bytes read, bytes written of ") || source->note(s))
-		return 4;
+	if (mounts[i].note && (!note || strstr(note, mounts[i].note) != note))
+		return 3;
 	source->close(s);
 	return 0;
 }
 
 static void test_nobody(void **state)
 {
-	pid_t parent = getpid(), child;
-	int status;
+	unsigned parent = (unsigned)getpid();
 
 	(void)state;
-	if (geteuid())
-		SKIP("only root can become another user\n");
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(read_as_nobody(parent));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	for (size_t i = 0; i < INJECT_NR(mounts); i++) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0)
+			_exit(read_as_nobody(parent, i));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		if (WEXITSTATUS(status) == NO_RIGHTS)
+			SKIP("a /proc of our own cannot be mounted\n");
+		print_message("%s\n", mounts[i].option);
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_burners),  cmocka_unit_test(test_burners_by_files),
-	    cmocka_unit_test(test_visitors), cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_disk),     cmocka_unit_test(test_descriptors),
-	    cmocka_unit_test(test_self),     cmocka_unit_test(test_asleep),
-	    cmocka_unit_test(test_zombie),   cmocka_unit_test(test_reused),
-	    cmocka_unit_test(test_nobody),
+	    cmocka_unit_test(test_burners),       cmocka_unit_test(test_burners_by_files),
+	    cmocka_unit_test(test_visitors),      cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_disk),          cmocka_unit_test(test_descriptors),
+	    cmocka_unit_test(test_self),          cmocka_unit_test(test_asleep),
+	    cmocka_unit_test(test_memory_asleep), cmocka_unit_test(test_zombie),
+	    cmocka_unit_test(test_reused),        cmocka_unit_test(test_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 static const struct trace_event events[] = {
     {.kind = EVENT_COUNT, .group = "g", .name = "n", .label = ""}};
+static const struct metric_set none;
 static const struct profile_facts facts = {.events = events, .nr_events = 1, .max_rows = 2};
 
 static void add(struct table *t, uint32_t iteration, uint32_t trace, uint64_t end_ns, bool is_cut)
@@ -42,7 +43,7 @@ static void any_trace_says_cut(void **state)
 	struct table *t = NULL;
 
 	(void)state;
-	assert_int_equal(report_tally_new(&facts, &t, NULL), 0);
+	assert_int_equal(report_tally_new(&facts, &none, &t, NULL), 0);
 	for (uint32_t i = 0; i < sizeof(is_cut) / sizeof(is_cut[0]); i++) {
 		t->nr_rows = 0;
 		add(t, i, 0, 200, is_cut[i][0]);
@@ -90,7 +91,7 @@ static void parts_of_an_event(void **state)
 								 .running_ns = rows[i].running[k]}};
 		further[0] = pairs[1];
 		further[PROFILE_MAX_PARTS - 2] = pairs[2];
-		assert_int_equal(report_tally_new(&facts, &t, NULL), 0);
+		assert_int_equal(report_tally_new(&facts, &none, &t, NULL), 0);
 		report_tally_add(t, &p);
 		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].state);
 		assert_int_equal(table_cell(t, 0, 0)->count, rows[i].count);
@@ -102,8 +103,8 @@ static void parts_of_an_event(void **state)
 static void part_without_the_first(void **state)
 {
 	static struct profile_pair further[PROFILE_MAX_PARTS - 1];
-	const struct profile_pair none = {0};
-	struct profile_trace p = {.events = events, .pairs = &none, .further = further};
+	const struct profile_pair blank = {0};
+	struct profile_trace p = {.events = events, .pairs = &blank, .further = further};
 	struct table *t = NULL;
 
 	(void)state;
@@ -111,7 +112,7 @@ static void part_without_the_first(void **state)
 					   .has_end = true,
 					   .start = {.state = READING_OK, .raw = 10},
 					   .end = {.state = READING_OFFLINE, .raw = 30}};
-	assert_int_equal(report_tally_new(&facts, &t, NULL), 0);
+	assert_int_equal(report_tally_new(&facts, &none, &t, NULL), 0);
 	assert_int_equal(report_tally_add(t, &p), 1);
 	assert_int_equal(table_cell(t, 0, 0)->state, CELL_OFFLINE);
 	assert_int_equal(table_cell(t, 0, 0)->count, 20);
@@ -164,7 +165,7 @@ static void samples_of_a_trace(void **state)
 	struct table *t = NULL;
 
 	(void)state;
-	assert_int_equal(report_tally_new(&f, &t, NULL), 0);
+	assert_int_equal(report_tally_new(&f, &none, &t, NULL), 0);
 	assert_int_equal(t->columns[1].sampling.period, 1000);
 	assert_true(t->columns[1].sampling.is_clock && t->columns[1].sampling.is_partial);
 	assert_int_equal(t->columns[2].sampling.frequency, 4000);
@@ -194,6 +195,41 @@ static void samples_of_a_trace(void **state)
 	table_free(t);
 }
 
+/* Metrics are behind the events, and none of the numbers of a trace: they are made of the rows. */
+static void metrics_of_traces(void **state)
+{
+	struct expr_step steps[] = {{.op = EXPR_OPERAND, .name = "n", .operand = 0},
+				    {.op = EXPR_OPERAND, .name = "a", .operand = 2},
+				    {.op = EXPR_DIVIDE}};
+	const struct metric metric = {.name = "m", .unit = "", .expr = {steps, 3}};
+	const struct metric_set metrics = {&metric, 1};
+	const struct profile_facts f = {.events = sampled_events, .nr_events = 3, .max_rows = 2};
+	const struct profile_pair pairs[] = {pair_of(6), pair_of(5000), pair_of(8)};
+	const struct trace_sampled items[] = {{.event = 3, .samples = 9}};
+	const struct trace_sampling sampling = {.item = items, .nr = 1};
+	struct profile_trace p = {.events = sampled_events, .pairs = pairs, .sampling = &sampling};
+	struct table *t = NULL;
+
+	(void)state;
+	assert_int_equal(report_tally_new(&f, &metrics, &t, NULL), 0);
+	assert_int_equal(t->nr_columns, 4);
+	assert_int_equal(t->nr_events, 3);
+	assert_int_equal(report_tally_add(t, &p), 3);
+	assert_int_equal(report_tally_add(t, &p), 3);
+	table_total(t);
+	assert_true(table_cell(t, 0, 3)->value == 0.75);
+	assert_true(table_cell(t, 1, 3)->value == 0.75);
+	assert_true(t->totals[3].value == 0.75);
+	assert_int_equal(table_sampled(t, 0, 3)->n.samples, 0);
+	t->nr_rows = 0; /* the next iteration has one trace, without the second event */
+	p.pairs = (const struct profile_pair[]){pair_of(6), pair_of(5000), {0}};
+	assert_int_equal(report_tally_add(t, &p), 2);
+	table_total(t);
+	assert_int_equal(table_cell(t, 0, 3)->state, CELL_NA);
+	assert_int_equal(t->totals[3].state, CELL_NA);
+	table_free(t);
+}
+
 static void too_much_for_a_table(void **state)
 {
 	struct profile_facts f = facts;
@@ -201,7 +237,10 @@ static void too_much_for_a_table(void **state)
 
 	(void)state;
 	f.max_rows = (4u << 20) + 1;
-	assert_true(report_tally_new(&f, &t, NULL) < 0);
+	assert_true(report_tally_new(&f, &none, &t, NULL) < 0);
+	assert_null(t);
+	f.max_rows = 2u << 20; /* a column each for an event and a metric, and one more */
+	assert_true(report_tally_new(&f, &(struct metric_set){NULL, 2}, &t, NULL) < 0);
 	assert_null(t);
 }
 
@@ -210,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(any_trace_says_cut),     cmocka_unit_test(parts_of_an_event),
 	    cmocka_unit_test(part_without_the_first), cmocka_unit_test(samples_of_a_trace),
-	    cmocka_unit_test(too_much_for_a_table),
+	    cmocka_unit_test(metrics_of_traces),      cmocka_unit_test(too_much_for_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

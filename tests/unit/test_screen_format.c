@@ -2,10 +2,13 @@
  * The output formats against tables kept in tests/data/tables. GOLDEN_UPDATE=1 writes them anew:
  * read the difference before it is kept.
  */
+#include "base/arena.h"
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/io.h"
 #include "screen/format.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +27,7 @@ enum { OUT_BYTES = 1 << 20 };
 struct setup {
 	struct table *t;
 	struct table_summary *sum;
+	struct arena arena; /* of metrics; most have none */
 	bool is_cut;
 };
 
@@ -135,8 +139,14 @@ static void cut(struct setup *s)
 	s->is_cut = true;
 }
 
+static void step_metrics(struct setup *s, uint32_t iteration);
+
 static void step(struct setup *s, uint32_t iteration, uint32_t nr)
 {
+	if (s->t->nr_events < s->t->nr_columns) {
+		step_metrics(s, iteration);
+		return;
+	}
 	*table_cell(s->t, 0, 1) = iteration == 1 ? count(123456789012345) : count(1000);
 	time_of(s->t, iteration);
 	s->t->is_cut = s->is_cut && iteration + 1 == nr;
@@ -148,6 +158,69 @@ static void cut_one(struct setup *s)
 {
 	example(s);
 	s->t->is_cut = true;
+}
+
+/* {a} is the first event, {b} the second … */
+static struct metric metric_of(struct setup *s, const char *name, const char *unit,
+			       const char *expr)
+{
+	struct metric m = {.name = name, .unit = unit};
+	size_t offset;
+
+	assert_int_equal(expr_parse(expr, &s->arena, &m.expr, &offset, NULL), 0);
+	for (size_t i = 0; i < m.expr.nr_steps; i++)
+		if (m.expr.steps[i].op == EXPR_OPERAND)
+			m.expr.steps[i].operand = (size_t)(m.expr.steps[i].name[0] - 'a');
+	return m;
+}
+
+/* Metrics of all sorts: of what is there and what is not, of CPUs and the machine, beyond limits.
+ */
+static void metrics(struct setup *s)
+{
+	static struct metric m[6];
+	const struct metric_set set = {m, 6};
+	struct table *t;
+
+	arena_init(&s->arena, 1 << 20);
+	m[0] = metric_of(s, "ipc", "", "{a} / {b}");
+	m[1] = metric_of(s, "missing", "%", "100 * {d} / {b}");
+	m[2] = metric_of(s, "rate", "B", "{b} * 64 / duration");
+	m[3] = metric_of(s, "wörk, \"so\"", "J", "{a} * 1e-20");
+	m[4] = metric_of(s, "per_machine", "", "{c} / {b}");
+	m[5] = metric_of(s, "below zero", "", "{b} - {a} * 3");
+	m[0].warn_below = (struct metric_limit){"0.60", 0.6};
+	m[2].warn_above = (struct metric_limit){"1e3", 1e3};
+	m[4].warn_above = (struct metric_limit){"1", 1};
+	t = s->t = table_new(4 + set.nr, 2);
+	t->columns[0] = (struct table_column){"fixed", "instructions", "instructions",
+					      "",      EVENT_COUNT,    EVENT_SCOPE_CPU};
+	t->columns[1] =
+	    (struct table_column){"fixed", "cycles", "cycles", "", EVENT_COUNT, EVENT_SCOPE_CPU};
+	t->columns[2] =
+	    (struct table_column){"misc", "memory", "memory", "B", EVENT_COUNT, EVENT_SCOPE_SYSTEM};
+	t->columns[3] =
+	    (struct table_column){"arch", "misses", "misses", "", EVENT_COUNT, EVENT_SCOPE_CPU};
+	t->columns[3].reason = "no PMU in this machine";
+	table_set_metrics(t, &set);
+	t->row_cpu[1] = 1;
+	*table_cell(t, 0, 0) = perf_count(500, 1000, 1000);
+	*table_cell(t, 0, 1) = perf_count(1000, 1000, 1000);
+	*table_cell(t, 1, 0) = perf_count(1600000, 1000, 620);
+	*table_cell(t, 1, 1) = perf_count(2000000, 1000, 1000);
+	*table_cell(t, 0, 2) = count(65536000);
+	*table_cell(t, 0, 3) = *table_cell(t, 1, 3) = state_only(CELL_NOT_SUPPORTED);
+	time_of(t, 0);
+}
+
+/* In the second iteration a CPU has no cycles. */
+static void step_metrics(struct setup *s, uint32_t iteration)
+{
+	*table_cell(s->t, 1, 1) =
+	    iteration == 1 ? state_only(CELL_NOT_COUNTED) : perf_count(2000000, 1000, 1000);
+	table_cell(s->t, 0, 0)->count = 500 + 100 * iteration;
+	table_cell(s->t, 0, 0)->value = 500 + 100 * iteration;
+	time_of(s->t, iteration);
 }
 
 static const struct golden {
@@ -162,6 +235,8 @@ static const struct golden {
     {"three.txt", "text", 0, 3, three},         {"three.csv", "csv", 0, 3, three},
     {"three.ndjson", "ndjson", 0, 3, three},    {"cut.txt", "text", 0, 3, cut},
     {"cut.ndjson", "ndjson", 0, 3, cut},        {"cut-1.txt", "text", 0, 1, cut_one},
+    {"metrics.txt", "text", 0, 3, metrics},     {"metrics-60.txt", "text", 60, 3, metrics},
+    {"metrics.csv", "csv", 0, 3, metrics},      {"metrics.ndjson", "ndjson", 0, 3, metrics},
 };
 
 static void render(const struct golden *g, struct setup *s, struct buf *out)
@@ -216,6 +291,7 @@ static void golden_tables(void **state)
 		assert_int_equal(buf_error(&out), 0);
 		compare(goldens[i].file, &out);
 		buf_fini(&out);
+		arena_fini(&s.arena);
 		table_summary_free(s.sum);
 		table_free(s.t);
 	}
@@ -355,6 +431,105 @@ static void ndjson_is_json(void **state)
 	table_free(s.t);
 }
 
+static void add_warning(void *arg, const struct err *warning)
+{
+	struct buf *out = arg;
+
+	assert_int_equal(warning->code, -ERANGE);
+	buf_adds(out, warning->msg);
+	buf_addc(out, '\n');
+}
+
+/* Where a metric was beyond a limit, in short. */
+static void warnings(void **state)
+{
+	static const struct {
+		enum event_scope scope;
+		bool is_total_only;
+		const char *cpus;
+		struct table_span span[TABLE_MAX_SPANS];
+		size_t nr_spans;
+		uint64_t nr_iterations, nr_in_spans;
+		const char *text;
+	} rows[] = {
+	    {EVENT_SCOPE_CPU, false, "", {{0}}, 0, 0, 0, ""},
+	    {EVENT_SCOPE_CPU,
+	     false,
+	     "3",
+	     {{7, 7}},
+	     1,
+	     1,
+	     1,
+	     "m: below 0.5 on CPU 3, in iteration 7\n"},
+	    {EVENT_SCOPE_CPU,
+	     false,
+	     "",
+	     {{0, 0}},
+	     1,
+	     1,
+	     1,
+	     "m: below 0.5 over all CPUs, in iteration 0\n"},
+	    {EVENT_SCOPE_SYSTEM,
+	     true,
+	     "",
+	     {{0, 0}},
+	     1,
+	     1,
+	     1,
+	     "m: below 0.5 over all CPUs, in iteration 0\n"},
+	    {EVENT_SCOPE_SYSTEM,
+	     false,
+	     "0",
+	     {{0, 1}},
+	     1,
+	     2,
+	     2,
+	     "m: below 0.5, in iterations 0-1\n"},
+	    {EVENT_SCOPE_CPU,
+	     false,
+	     "0-3,7",
+	     {{2, 2}, {5, 9}},
+	     2,
+	     6,
+	     6,
+	     "m: below 0.5 on CPUs 0-3,7, in iterations 2, 5-9\n"},
+	    {EVENT_SCOPE_CPU,
+	     false,
+	     "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44",
+	     {{0, 9}},
+	     1,
+	     100,
+	     10,
+	     "m: below 0.5 on 23 CPUs, in iterations 0-9 and 90 more\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct metric m = {.name = "m", .warn_below = {"0.5", 0.5}};
+		struct table_summary *sum = table_summary_new(1);
+		struct table_beyond *low = &sum->column[0].low;
+		struct table *t = table_new(1, 1);
+		struct buf out;
+
+		buf_init(&out, OUT_BYTES);
+		t->nr_events = 0;
+		t->columns[0] = (struct table_column){.label = "m",
+						      .metric = &m,
+						      .scope = rows[i].scope,
+						      .is_total_only = rows[i].is_total_only};
+		assert_int_equal(cpuset_parse(rows[i].cpus, strlen(rows[i].cpus), &low->cpus), 0);
+		memcpy(low->span, rows[i].span, sizeof(low->span));
+		low->nr_spans = rows[i].nr_spans;
+		low->nr_iterations = rows[i].nr_iterations;
+		low->nr_in_spans = rows[i].nr_in_spans;
+		screen_warn_metrics(t, sum, add_warning, &out);
+		assert_string_equal(buf_str(&out), rows[i].text);
+		buf_fini(&out);
+		table_free(t);
+		table_summary_free(sum);
+	}
+}
+
 static void unknown_format(void **state)
 {
 	(void)state;
@@ -365,9 +540,9 @@ static void unknown_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_tables),  cmocka_unit_test(wrap_keeps_numbers_whole),
-	    cmocka_unit_test(summary_fits),   cmocka_unit_test(ndjson_is_json),
-	    cmocka_unit_test(unknown_format),
+	    cmocka_unit_test(golden_tables), cmocka_unit_test(wrap_keeps_numbers_whole),
+	    cmocka_unit_test(summary_fits),  cmocka_unit_test(ndjson_is_json),
+	    cmocka_unit_test(warnings),      cmocka_unit_test(unknown_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

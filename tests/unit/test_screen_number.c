@@ -64,6 +64,73 @@ static void humans(void **state)
 	}
 }
 
+static void metrics(void **state)
+{
+	static const struct {
+		double x;
+		const char *machine, *text, *human;
+	} rows[] = {
+	    {0, "0.000000000", "0.000", "0.000 B"},
+	    {1, "1.000000000", "1.000", "1.000 B"},
+	    {0.5, "0.500000000", "0.500", "0.500 B"},
+	    {1.23456, "1.234560000", "1.235", "1.235 B"},
+	    {12.3456, "12.345600000", "12.35", "12.35 B"},
+	    {123.456, "123.456000000", "123.5", "123.5 B"},
+	    {999.96, "999.960000000", "1,000", "1,000 B"},
+	    {12345.6, "12345.600000000", "12,346", "12,346 B"},
+	    {1234567.5, "1234567.500000000", "1,234,568", "1.235 MB"},
+	    {4e15, "4.000000000e15", "4.000e15", "4.000 PB"},
+	    {4e18, "4.000000000e18", "4.000e18", "4.000e18 B"},
+	    {-0.25, "-0.250000000", "-0.250", "-0.250 B"},
+	    {-1234567.5, "-1234567.500000000", "-1,234,568", "-1.235 MB"},
+	    {0.0999, "0.099900000", "0.0999", "0.0999 B"},
+	    {0.09999, "0.099990000", "0.100", "0.100 B"},
+	    {0.01234, "0.012340000", "0.0123", "0.0123 B"},
+	    {0.00012345, "1.234500000e-4", "0.000123", "0.000123 B"},
+	    {0.000002, "2.000000000e-6", "0.00000200", "0.00000200 B"},
+	    {2.5e-10, "2.500000000e-10", "2.500e-10", "2.500e-10 B"},
+	    {-2.5e-10, "-2.500000000e-10", "-2.500e-10", "-2.500e-10 B"},
+	    {(double)INFINITY, "1.797693135e308", "1.798e308", "1.798e308 B"},
+	    {(double)NAN, "0.000000000", "0.000", "0.000 B"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct cell c = {
+		    .state = CELL_OK, .is_metric = true, .is_real = true, .value = rows[i].x};
+
+		screen_metric(&out, rows[i].x);
+		expect("machine", rows[i].machine);
+		screen_number(&out, EVENT_VALUE, &c);
+		expect("number", rows[i].machine);
+		screen_metric_text(&out, rows[i].x);
+		expect("text", rows[i].text);
+		screen_number_text(&out, EVENT_VALUE, &c);
+		expect("number text", rows[i].text);
+		screen_metric_human(&out, rows[i].x, "B");
+		expect("human", rows[i].human);
+		if (strchr(rows[i].human, 'P') || strchr(rows[i].human, 'M'))
+			continue;
+		screen_metric_human(&out, rows[i].x, "");
+		expect("human, no unit", rows[i].text);
+		screen_metric_human(&out, rows[i].x, "a word");
+		expect("human, a word", rows[i].text);
+	}
+	screen_metric_human(&out, 1234567.5, "MiB/s");
+	expect("a unit", "1,234,568 MiB/s");
+	screen_metric_human(&out, 0.5, "misses");
+	expect("a longer one", "0.500");
+	for (int i = -320; i < 308; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "1.000e%d", i);
+		screen_metric_text(&out, strtod(text, NULL));
+		if (i < -6 || i >= 15)
+			expect("power", text);
+		buf_reset(&out);
+	}
+}
+
 static void decimals(void **state)
 {
 	static const struct {
@@ -190,6 +257,37 @@ static void fields(void **state)
 	expect("too wide", "wörk wörk");
 }
 
+/* What must be known of a cell stands behind its number. */
+static void marks(void **state)
+{
+	static const struct {
+		struct cell c;
+		const char *text;
+	} rows[] = {
+	    {{.state = CELL_OK, .count = 7}, "7"},
+	    {{.state = CELL_OK, .count = 7, .enabled_ns = 8, .running_ns = 5}, "7 (62%)"},
+	    {{.state = CELL_OFFLINE, .count = 7}, "7 (offline)"},
+	    {{.state = CELL_OK, .count = 7, .nr_without = 1}, "7 (partial)"},
+	    {{.state = CELL_OK, .is_metric = true, .value = 2, .limit = CELL_LOW}, "2.000 (low)"},
+	    {{.state = CELL_OK, .is_metric = true, .value = 2, .limit = CELL_HIGH}, "2.000 (high)"},
+	    {{.state = CELL_OFFLINE,
+	      .is_metric = true,
+	      .value = 2,
+	      .enabled_ns = 8,
+	      .running_ns = 5,
+	      .limit = CELL_LOW},
+	     "2.000 (62%, offline, low)"},
+	    {{.state = CELL_NA}, "n/a"},
+	    {{.state = CELL_NONE}, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		screen_cell(&out, EVENT_VALUE, &rows[i].c);
+		expect("cell", rows[i].text);
+	}
+}
+
 static void widths(void **state)
 {
 	(void)state;
@@ -204,7 +302,8 @@ int main(void)
 	    cmocka_unit_test(running_shares), cmocka_unit_test(decimals_agree_with_printf),
 	    cmocka_unit_test(wide_numbers),   cmocka_unit_test(widths),
 	    cmocka_unit_test(signed_numbers), cmocka_unit_test(coverage),
-	    cmocka_unit_test(fields),
+	    cmocka_unit_test(fields),         cmocka_unit_test(metrics),
+	    cmocka_unit_test(marks),
 	};
 	int rc;
 

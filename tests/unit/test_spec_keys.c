@@ -7,11 +7,13 @@
 #include "spec/keys.h"
 #include "spec/spec.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -46,11 +48,13 @@ static void test_rows_are_whole(void **state)
 		assert_ptr_equal(key_find(row->level, row->name), row);
 		assert_true(row->description[0] != '\0');
 		/* an option for each scalar of the spec, and for nothing else */
-		assert_int_equal(row->metavar != NULL,
-				 row->level == KEY_SPEC && row->type != KEY_EVENTS);
+		assert_int_equal(row->metavar != NULL, row->level == KEY_SPEC &&
+							   row->type != KEY_EVENTS &&
+							   row->type != KEY_METRICS);
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
-		assert_int_equal(row->item != NULL, row->type == KEY_FLAGS);
+		assert_int_equal(row->item != NULL,
+				 row->type == KEY_FLAGS || row->type == KEY_LIST);
 		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
 		if (row->words)
 			continue;
@@ -90,10 +94,10 @@ static void test_defaults(void **state)
 
 static void add_sample(struct buf *out, const struct key_row *row, bool is_other);
 
-/* A rate and a frequency exclude each other; a rate is written always. */
+/* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events. */
 static bool is_left_out(const struct key_row *row, bool is_other)
 {
-	return strcmp(row->name, "frequency") == 0 && !is_other;
+	return row->type == KEY_LIST || (strcmp(row->name, "frequency") == 0 && !is_other);
 }
 
 static uint64_t sample_number(const struct key_row *row, bool is_other)
@@ -134,7 +138,13 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 	switch (row->type) {
 	case KEY_STRING:
 	case KEY_NAME:
-		buf_printf(out, "\"%s%d\"", row->name, is_other);
+		if (strcmp(row->name, "expr") == 0) /* of the event, by its label */
+			buf_printf(out, "\"%d * {label%d}\"", is_other, is_other);
+		else
+			buf_printf(out, "\"%s%d\"", row->name, is_other);
+		break;
+	case KEY_REAL:
+		buf_adds(out, is_other ? "1.25e-3" : "-7");
 		break;
 	case KEY_INTEGER:
 	case KEY_SECONDS:
@@ -146,11 +156,58 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 	case KEY_FLAGS:
 		add_words(out, row, is_other);
 		break;
+	case KEY_LIST: /* test_lists */
+		break;
 	case KEY_EVENTS:
 		buf_addc(out, '[');
 		add_object(out, KEY_EVENT, is_other);
 		buf_addc(out, ']');
 		break;
+	case KEY_METRICS:
+		buf_addc(out, '[');
+		add_object(out, KEY_METRIC, is_other);
+		buf_addc(out, ']');
+		break;
+	}
+}
+
+/* Names and numbers come back as names. */
+static void test_lists(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"\"devices\":[\"sda\",\"nvme*\"]", "\"devices\":[\"sda\",\"nvme*\"]"},
+	    {"\"pids\":[0,\"name:a b*\",18446744073709551615]", NULL},
+	    {"\"pids\":[0,\"name:a b*\",4194304]", "\"pids\":[\"0\",\"name:a b*\",\"4194304\"]"},
+	    {"\"cgroups\":[\"/a.slice/b\"]", "\"cgroups\":[\"/a.slice/b\"]"},
+	    {"\"devices\":[1]", NULL},
+	    {"\"pids\":[-1]", NULL},
+	    {"\"pids\":[]", NULL},
+	    {"\"pids\":7", NULL},
+	    {"\"cgroups\":[\"\"]", NULL},
+	    {"\"cgroups\":[\"a\\u0007\"]", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err_list errs = {.nr = 0};
+		char text[512];
+		struct buf json;
+		struct spec s;
+		int len =
+		    snprintf(text, sizeof(text),
+			     "{\"events\":[{\"group_name\":\"misc\",\"event_name\":\"x\",%s}]}",
+			     cases[i][0]);
+
+		spec_init(&s);
+		buf_init(&json, 1 << 16);
+		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs),
+				 cases[i][1] ? 0 : -EINVAL);
+		if (cases[i][1]) {
+			spec_to_json(&s, &json);
+			assert_non_null(strstr(buf_str(&json), cases[i][1]));
+		}
+		buf_fini(&json);
+		spec_fini(&s);
 	}
 }
 
@@ -213,6 +270,9 @@ static void test_man(void **state)
 			       ".B branch_filter\n(array of any, any_call, any_return, "
 			       "indirect_call, indirect_jump, conditional, call and call_stack, "
 			       "not empty; "));
+	assert_non_null(strstr(buf_str(&out), ".B metrics\n(array)\n"));
+	assert_non_null(strstr(buf_str(&out), ".B expr\n(string, not empty, required)\n"));
+	assert_non_null(strstr(buf_str(&out), ".B warn_below\n(number)\n"));
 	for (const char *p = strstr(buf_str(&out), "\n."); p; p = strstr(p + 1, "\n."))
 		assert_non_null(strchr("TBSb", p[2])); /* no text became a request */
 	buf_fini(&out);
@@ -295,6 +355,7 @@ int main(void)
 	    cmocka_unit_test(test_schemas_are_up_to_date),
 	    cmocka_unit_test(test_rows_are_whole),
 	    cmocka_unit_test(test_defaults),
+	    cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_every_key_is_read_and_written),
 	    cmocka_unit_test(test_man),
 	    cmocka_unit_test(test_flag_names),

@@ -1,0 +1,65 @@
+/*
+ * Expressions over what was measured: from text to the steps of a calculation, and from those to a
+ * number. Knows nothing of events and cells: what an operand means is asked of a callback.
+ */
+#ifndef METRIC_EXPR_H
+#define METRIC_EXPR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena;
+struct err;
+
+enum {
+	EXPR_MAX_STEPS = 128,
+	EXPR_MAX_DEPTH = 32, /* of brackets and signs, one in the other */
+};
+
+enum expr_op {
+	EXPR_NUMBER,
+	EXPR_DURATION, /* the seconds that were measured */
+	EXPR_OPERAND,
+	EXPR_NEGATE,
+	EXPR_ADD,
+	EXPR_SUBTRACT,
+	EXPR_MULTIPLY,
+	EXPR_DIVIDE,
+};
+
+/* Puts a number on a stack, or takes one or two from it and puts the result there. */
+struct expr_step {
+	enum expr_op op;
+	double number; /* EXPR_NUMBER */
+	/* EXPR_OPERAND: */
+	const char *name; /* what stands in the braces; in the arena */
+	size_t offset;    /* of its first byte in the text */
+	size_t operand;   /* what it means: for the one who knows to set; 0 at first */
+};
+
+struct expr {
+	struct expr_step *steps; /* in the arena, in the order in which they are made */
+	size_t nr_steps;
+};
+
+/*
+ *   sum     = product { ("+" | "-") product }
+ *   product = factor { ("*" | "/") factor }
+ *   factor  = "-" factor | "(" sum ")" | "{" name "}" | number | "duration"
+ *   number  = digits [ "." digits ] [ ("e" | "E") [ "+" | "-" ] digits ]
+ * Blanks may stand between them. A name is any text without braces. A number is exact, or the
+ * double next to it: as an integer times a power of ten it has at most 15 digits, and that power is
+ * from -22 to 22. 0; -EINVAL with *e and *offset, the byte of the text that is wrong; -ENOMEM with
+ * *e.
+ */
+int expr_parse(const char *text, struct arena *arena, struct expr *out, size_t *offset,
+	       struct err *e);
+
+/* The operand's value; false: it has none. */
+typedef bool expr_get_fn(const struct expr_step *operand, const void *arg, double *value);
+
+/* False if an operand has no value, or if a step has no finite result (a division by zero). */
+bool expr_evaluate(const struct expr *x, double duration_s, expr_get_fn *get, const void *arg,
+		   double *out);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * The text format's block of many things (disks, processes …): a table for each kind, the things
+ * that did most first, as rates and shares of time. Knows nothing of what the things are.
+ */
+#include "base/mem.h"
+#include "screen/number.h"
+#include "screen/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 24, COLUMN_WIDTH = 11, MAX_COLUMNS = 32, CELL_BYTES = 64 };
+
+/* The columns of one kind of things. */
+struct kind {
+	const struct table *t;
+	size_t name_len; /* of the kind, in its columns' names: "disk" in "disk_read_bytes" */
+	size_t column[MAX_COLUMNS];
+	size_t nr_columns;
+};
+
+/* A thing of the kind: its cells stand one behind the other. */
+struct line {
+	const struct table_thing *const *first;
+	size_t nr;
+	double weight; /* of the first column */
+};
+
+static size_t kind_len(const char *name)
+{
+	const char *end = strchr(name, '_');
+
+	return end ? (size_t)(end - name) : strlen(name);
+}
+
+static bool is_of_kind(const struct table *t, size_t column, size_t first)
+{
+	const char *name = t->columns[column].name, *of = t->columns[first].name;
+	size_t len = kind_len(of);
+
+	return t->columns[column].scope == EVENT_SCOPE_THINGS && kind_len(name) == len &&
+	       memcmp(name, of, len) == 0;
+}
+
+/* False if an earlier column began this kind. */
+static bool begins_kind(const struct table *t, size_t column)
+{
+	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
+		return false;
+	for (size_t i = 0; i < column; i++)
+		if (is_of_kind(t, i, column))
+			return false;
+	return true;
+}
+
+static void find_columns(struct kind *k, const struct table *t, size_t first)
+{
+	*k = (struct kind){.t = t, .name_len = kind_len(t->columns[first].name)};
+	for (size_t i = first; i < t->nr_events && k->nr_columns < MAX_COLUMNS; i++)
+		if (is_of_kind(t, i, first))
+			k->column[k->nr_columns++] = i;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct table_thing *x = *(const struct table_thing *const *)a;
+	const struct table_thing *y = *(const struct table_thing *const *)b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* Those that did most come first, then by name. */
+static int by_weight(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return strcmp((*x->first)->name, (*y->first)->name);
+}
+
+static size_t gather(const struct kind *k, const struct table_thing **out)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < k->t->nr_things; i++)
+		if (is_of_kind(k->t, k->t->things[i].column, k->column[0]))
+			out[nr++] = &k->t->things[i];
+	qsort(out, nr, sizeof(*out), by_name);
+	return nr;
+}
+
+static size_t make_lines(const struct kind *k, const struct table_thing *const *things, size_t nr,
+			 struct line *out)
+{
+	size_t nr_lines = 0;
+
+	for (size_t i = 0, end; i < nr; i = end) {
+		for (end = i + 1; end < nr && strcmp(things[i]->name, things[end]->name) == 0;)
+			end++;
+		out[nr_lines++] = (struct line){
+		    .first = &things[i],
+		    .nr = end - i,
+		    .weight = things[i]->column == k->column[0] ? things[i]->cell.value : 0,
+		};
+	}
+	qsort(out, nr_lines, sizeof(*out), by_weight);
+	return nr_lines;
+}
+
+/* Counts per second, times as a share of the time, values as they are. */
+static void put_cell(struct buf *b, const struct table_column *c, const struct cell *cell)
+{
+	bool is_time = strcmp(c->unit, "ns") == 0;
+
+	if (!cell_has_value(cell)) {
+		buf_adds(b, cell_state_name(cell->state));
+	} else if (c->kind == EVENT_VALUE) {
+		screen_human(b, cell->value, c->unit);
+	} else if (cell->span_ns && is_time) {
+		screen_human(b, 100 * cell->value / (double)cell->span_ns, "%");
+	} else if (cell->span_ns) {
+		screen_human(b, cell_rate(cell), c->unit);
+		buf_adds(b, "/s");
+	}
+}
+
+/* Without the kind, which heads the block; a label as it is. */
+static const char *heading(const struct kind *k, size_t i)
+{
+	const struct table_column *c = &k->t->columns[k->column[i]];
+
+	return strcmp(c->label, c->name) == 0 && c->name[k->name_len] ? c->name + k->name_len + 1
+								      : c->label;
+}
+
+static unsigned column_width(const struct kind *k, size_t i)
+{
+	unsigned width = screen_width(heading(k, i));
+
+	return width < COLUMN_WIDTH ? COLUMN_WIDTH : width;
+}
+
+static void right(struct buf *out, unsigned width, const char *text)
+{
+	unsigned len = screen_width(text);
+
+	buf_fill(out, ' ', 1 + (len < width ? width - len : 0));
+	buf_adds(out, text);
+}
+
+/* The name, cut to its width. */
+static void put_name(struct buf *out, const char *name, size_t len)
+{
+	size_t shown = len < NAME_WIDTH ? len : NAME_WIDTH;
+
+	while (shown && (name[shown] & 0xc0) == 0x80) /* not within a character */
+		shown--;
+	buf_add(out, name, shown);
+	buf_fill(out, ' ', NAME_WIDTH - (shown < NAME_WIDTH ? shown : NAME_WIDTH));
+}
+
+static void put_title(const struct kind *k, size_t from, size_t to, struct buf *out)
+{
+	put_name(out, k->t->columns[k->column[0]].name, k->name_len);
+	for (size_t i = from; i < to; i++)
+		right(out, column_width(k, i), heading(k, i));
+	buf_addc(out, '\n');
+}
+
+static void put_line(const struct kind *k, const struct line *l, size_t from, size_t to,
+		     struct buf *out)
+{
+	const struct table_thing *const *thing = l->first;
+
+	put_name(out, (*thing)->name, strlen((*thing)->name));
+	for (size_t i = from; i < to; i++) {
+		struct buf b;
+
+		buf_init(&b, CELL_BYTES);
+		while (thing < l->first + l->nr && (*thing)->column < k->column[i])
+			thing++;
+		if (thing < l->first + l->nr && (*thing)->column == k->column[i])
+			put_cell(&b, &k->t->columns[k->column[i]], &(*thing)->cell);
+		right(out, column_width(k, i), buf_str(&b));
+		buf_fini(&b);
+	}
+	while (out->len && out->data[out->len - 1] == ' ') /* a line does not end in blanks */
+		out->len--;
+	buf_addc(out, '\n');
+}
+
+/* Columns [from, returned) fit beside the names; at least one. */
+static size_t block_end(const struct screen_state *s, const struct kind *k, size_t from)
+{
+	size_t i = from, used = NAME_WIDTH;
+
+	while (i < k->nr_columns) {
+		used += 1 + column_width(k, i);
+		if (s->options.width && used > s->options.width && i > from)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static void put_lines(const struct screen_state *s, const struct kind *k, const struct line *lines,
+		      size_t nr, struct buf *out)
+{
+	size_t shown =
+	    s->options.nr_things && nr > s->options.nr_things ? s->options.nr_things : nr;
+
+	for (size_t from = 0, to; from < k->nr_columns; from = to) {
+		to = block_end(s, k, from);
+		put_title(k, from, to, out);
+		for (size_t i = 0; i < shown; i++)
+			put_line(k, &lines[i], from, to, out);
+	}
+	if (shown == nr)
+		return;
+	buf_adds(out, "and ");
+	buf_u64(out, nr - shown);
+	buf_adds(out, " more\n");
+}
+
+static void put_kind(const struct screen_state *s, const struct kind *k, struct buf *out)
+{
+	const struct table_thing **things = mem_calloc(k->t->nr_things, sizeof(*things));
+	struct line *lines = mem_calloc(k->t->nr_things, sizeof(*lines));
+
+	if (things && lines) {
+		size_t nr = gather(k, things);
+
+		put_lines(s, k, lines, make_lines(k, things, nr, lines), out);
+	}
+	mem_free(things);
+	mem_free(lines);
+}
+
+void screen_things(const struct screen_state *s, const struct table *t, struct buf *out)
+{
+	struct kind k;
+
+	for (size_t i = 0; i < t->nr_events && t->nr_things; i++) {
+		if (!begins_kind(t, i))
+			continue;
+		find_columns(&k, t, i);
+		put_kind(s, &k, out);
+	}
+}

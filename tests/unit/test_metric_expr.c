@@ -1,0 +1,364 @@
+/*
+ * Expressions: what they come to, by hand; what has no result; and where each error is.
+ */
+#include "inject.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "metric/expr.h"
+
+#include <math.h>
+
+enum { ARENA_BYTES = 1 << 20 };
+
+/* a is 10, b 4, zero 0, huge 1e300; the others were not measured. */
+static bool get(const struct expr_step *operand, const void *arg, double *value)
+{
+	static const struct {
+		const char *name;
+		double value;
+	} known[] = {{"a", 10},       {"b", 4},   {"zero", 0},
+		     {"huge", 1e300}, {"g:n", 3}, {"l, \"x\"", 7}};
+
+	assert_null(arg);
+	for (size_t i = 0; i < INJECT_NR(known); i++) {
+		*value = known[i].value;
+		if (strcmp(operand->name, known[i].name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool evaluate(const char *text, double *out)
+{
+	size_t offset = 77;
+	struct arena arena;
+	struct err e = {0};
+	struct expr x;
+	bool has;
+
+	arena_init(&arena, ARENA_BYTES);
+	if (expr_parse(text, &arena, &x, &offset, &e))
+		fail_msg("%s: %s at %zu", text, e.msg, offset);
+	has = expr_evaluate(&x, 2.5, get, NULL, out);
+	arena_fini(&arena);
+	return has;
+}
+
+static void known_values(void **state)
+{
+	static const struct {
+		const char *text;
+		double value;
+	} rows[] = {
+	    {"1", 1},
+	    {" 1 ", 1},
+	    {"{a}", 10},
+	    {"{a}/{b}", 2.5},
+	    {"{g:n}", 3},
+	    {"{l, \"x\"}", 7},
+	    {"duration", 2.5},
+	    {"{a} / duration", 4},
+	    /* precedence, and from the left to the right */
+	    {"1 + 2 * 3", 7},
+	    {"2 * 3 + 1", 7},
+	    {"(1 + 2) * 3", 9},
+	    {"10 - 4 - 3", 3},
+	    {"10 - (4 - 3)", 9},
+	    {"100 / 10 / 2", 5},
+	    {"100 / (10 / 2)", 20},
+	    {"2 * 3 / 4 * 5", 7.5},
+	    {"1 - 2 / 4 + 3 * 2", 6.5},
+	    {"-1", -1},
+	    {"--1", 1},
+	    {"-{a} + 1", -9},
+	    {"2 * -3", -6},
+	    {"2 - -3", 5},
+	    {"-(1 + 2)", -3},
+	    {"-2 * -{b}", 8},
+	    {"((((({b})))))", 4},
+	    {"100 * (1 - {b} / {a})", 60},
+	    {"{zero}", 0},
+	    {"{zero} / {a}", 0},
+	    {"\t1\n+\r1 ", 2},
+	    /* numbers: as strtod has them */
+	    {"0", 0},
+	    {"007", 7},
+	    {"0.1", 0.1},
+	    {"0.3", 0.3},
+	    {"1.10", 1.1},
+	    {"123456.789", 123456.789},
+	    {"999999999999999", 999999999999999},
+	    {"0.999999999999999", 0.999999999999999},
+	    {"1e9", 1e9},
+	    {"1E+3", 1000},
+	    {"2.5e-3", 2.5e-3},
+	    {"1e22", 1e22},
+	    {"1e-22", 1e-22},
+	    {"9.007199e15", 9.007199e15},
+	    {"0.0000000000000000000001", 1e-22},
+	    {"0e99999999999999999999", 0},
+	    {"0.00000000000000000000000000000000000000", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		double x = -1;
+
+		if (!evaluate(rows[i].text, &x) || x != rows[i].value)
+			fail_msg("%s: %.17g", rows[i].text, x);
+	}
+}
+
+static void numbers_agree_with_strtod(void **state)
+{
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 5000; i++) {
+		char text[64];
+		double x = -1;
+
+		snprintf(text, sizeof(text), "%d.%06de%d", rand() % 1000000, rand() % 1000000,
+			 rand() % 33 - 16);
+		assert_true(evaluate(text, &x));
+		if (x != strtod(text, NULL))
+			fail_msg("%s: %.17g", text, x);
+	}
+}
+
+static void no_result(void **state)
+{
+	static const char *const rows[] = {
+	    "{unknown}",
+	    "1 + {unknown}",
+	    "0 * {unknown}",
+	    "{a} / {zero}",
+	    "{zero} / {zero}",
+	    "1 / 0",
+	    "1 / (1 / 0)",
+	    "0 * (1 / 0)",
+	    "1 / ({a} - 10)",
+	    "{huge} * {huge}",
+	    "1 / ({huge} * 1e9)",
+	    "-{huge} * 1e10",
+	    "{a} / (duration - 2.5)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		double x = 55;
+
+		if (evaluate(rows[i], &x))
+			fail_msg("%s: %g", rows[i], x);
+		assert_true(x == 55);
+	}
+}
+
+static void places_of_operands(void **state)
+{
+	size_t offset;
+	struct arena arena;
+	struct err e = {0};
+	struct expr x;
+
+	(void)state;
+	arena_init(&arena, ARENA_BYTES);
+	assert_int_equal(expr_parse("2*{a:b} - { c }", &arena, &x, &offset, &e), 0);
+	assert_int_equal(x.nr_steps, 5);
+	assert_int_equal(x.steps[1].op, EXPR_OPERAND);
+	assert_string_equal(x.steps[1].name, "a:b");
+	assert_int_equal(x.steps[1].offset, 3);
+	assert_string_equal(x.steps[3].name, " c ");
+	assert_int_equal(x.steps[3].offset, 11);
+	assert_int_equal(x.steps[3].operand, 0);
+	assert_int_equal(x.steps[4].op, EXPR_SUBTRACT);
+	arena_fini(&arena);
+}
+
+static void errors_and_their_places(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t offset;
+		const char *part;
+	} rows[] = {
+	    {"", 0, "the end is missing"},
+	    {"  ", 2, "the end is missing"},
+	    {"1 +", 3, "the end is missing"},
+	    {"1 + ", 4, "the end is missing"},
+	    {"-", 1, "the end is missing"},
+	    {"(", 1, "the end is missing"},
+	    {"()", 1, "here must be a number"},
+	    {"* 2", 0, "here must be a number"},
+	    {"1 + / 2", 4, "here must be a number"},
+	    {"+1", 0, "here must be a number"},
+	    {".5", 0, "here must be a number"},
+	    {"$", 0, "here must be a number"},
+	    {"\xc3\xa4", 0, "here must be a number"},
+	    {"}", 0, "here must be a number"},
+	    {"1 2", 2, "here must be an operation"},
+	    {"{a} {b}", 4, "here must be an operation"},
+	    {"{a}}", 3, "here must be an operation"},
+	    {"1.2.3", 3, "here must be an operation"},
+	    {"1 % 2", 2, "here must be an operation"},
+	    {"2(3)", 1, "here must be an operation"},
+	    {"duration duration", 9, "here must be an operation"},
+	    {"1)", 1, "a \")\" without"},
+	    {"(1", 0, "a \"(\" without"},
+	    {"1 + (2 * (3)", 4, "a \"(\" without"},
+	    {"(1 2)", 3, "or a \")\""},
+	    {"({a}]", 4, "or a \")\""},
+	    {"{a", 0, "a \"{\" without"},
+	    {"1 + {a{b}}", 4, "a \"{\" without"},
+	    {"1 + {}", 4, "no event in the braces"},
+	    {"a:b / 2", 0, "the word \"a:b\""},
+	    {"1 * durations", 4, "the word \"durations\""},
+	    {"1 * Duration", 4, "the word \"Duration\""},
+	    {"1 * dura", 4, "the word \"dura\""},
+	    {"_x", 0, "the word \"_x\""},
+	    {"1.", 2, "a digit"},
+	    {"1.e3", 2, "a digit"},
+	    {"1e", 2, "a digit"},
+	    {"1e+", 3, "a digit"},
+	    {"1e-x", 3, "a digit"},
+	    {"0x10", 1, "here must be an operation"},
+	    {"1 + 1234567890123456", 4, "more than 15 digits"},
+	    {"1.000000000000000", 0, "more than 15 digits"},
+	    {"99999999999999999999999999999999999999999999", 0, "more than 15 digits"},
+	    {"2 * 1e23", 4, "too large or too small"},
+	    {"1e-23", 0, "too large or too small"},
+	    {"1e99999999999999999999", 0, "too large or too small"},
+	    {"0.00000000000000000000001", 0, "too large or too small"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		size_t offset = 77;
+		struct arena arena;
+		struct err e = {0};
+		struct expr x = {.nr_steps = 77};
+
+		arena_init(&arena, ARENA_BYTES);
+		assert_int_equal(expr_parse(rows[i].text, &arena, &x, &offset, &e), -EINVAL);
+		if (offset != rows[i].offset || !strstr(e.msg, rows[i].part))
+			fail_msg("%s: %s at %zu", rows[i].text, e.msg, offset);
+		assert_int_equal(x.nr_steps, 77);
+		arena_fini(&arena);
+	}
+}
+
+static void a_word_has_a_hint(void **state)
+{
+	size_t offset;
+	struct arena arena;
+	struct err e = {0};
+	struct expr x;
+
+	(void)state;
+	arena_init(&arena, ARENA_BYTES);
+	assert_int_equal(expr_parse("fixed:cycles / 2", &arena, &x, &offset, &e), -EINVAL);
+	assert_non_null(strstr(e.hint, "{fixed:cycles}"));
+	arena_fini(&arena);
+}
+
+/* nr times the text of a, then b, then nr times c. */
+static int parse_many(const char *a, const char *b, const char *c, size_t nr, struct err *e)
+{
+	struct buf text;
+	size_t offset;
+	struct arena arena;
+	struct expr x;
+	double out;
+	int rc;
+
+	buf_init(&text, 1 << 20);
+	for (size_t i = 0; i < nr; i++)
+		buf_adds(&text, a);
+	buf_adds(&text, b);
+	for (size_t i = 0; i < nr; i++)
+		buf_adds(&text, c);
+	arena_init(&arena, ARENA_BYTES);
+	rc = expr_parse(buf_str(&text), &arena, &x, &offset, e);
+	if (rc == 0)
+		assert_true(expr_evaluate(&x, 1, get, NULL, &out));
+	arena_fini(&arena);
+	buf_fini(&text);
+	return rc;
+}
+
+static void ceilings(void **state)
+{
+	static const struct {
+		const char *a, *b, *c;
+		size_t nr;
+		int rc;
+		const char *part;
+	} rows[] = {
+	    {"(", "1", ")", EXPR_MAX_DEPTH - 1, 0, ""},
+	    {"(", "1", ")", EXPR_MAX_DEPTH, -EINVAL, "one in the other"},
+	    {"(", "1", ")", 100000, -EINVAL, "one in the other"},
+	    {"-", "1", "", EXPR_MAX_DEPTH - 1, 0, ""},
+	    {"-", "1", "", 100000, -EINVAL, "one in the other"},
+	    {"-(", "1", ")", EXPR_MAX_DEPTH / 2, -EINVAL, "one in the other"},
+	    {"", "1", "+1", (EXPR_MAX_STEPS - 1) / 2, 0, ""},
+	    {"", "1", "+1", EXPR_MAX_STEPS / 2, -EINVAL, "too long"},
+	    {"", "1", "*{a}", 1000, -EINVAL, "too long"},
+	    {"1+(", "1", ")", EXPR_MAX_DEPTH - 1, 0, ""}, /* all numbers wait on the stack */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct err e = {0};
+		int rc = parse_many(rows[i].a, rows[i].b, rows[i].c, rows[i].nr, &e);
+
+		if (rc != rows[i].rc || !strstr(e.msg, rows[i].part))
+			fail_msg("row %zu: %d, %s", i, rc, e.msg);
+	}
+}
+
+static int parse_one(void *arg)
+{
+	struct expr x = {.nr_steps = 77};
+	size_t offset;
+	struct arena arena;
+	struct err e = {0};
+	int rc;
+
+	(void)arg;
+	arena_init(&arena, 1 << 16);
+	rc = expr_parse("{a} / {b}", &arena, &x, &offset, &e);
+	assert_int_equal(e.code, rc);
+	assert_int_equal(x.nr_steps, rc ? 77 : 3);
+	arena_fini(&arena);
+	return rc;
+}
+
+static void without_memory(void **state)
+{
+	struct arena arena;
+	struct err e = {0};
+	size_t offset;
+	struct expr x;
+
+	(void)state;
+	inject_every(parse_one, NULL, 1, 0);
+	arena_init(&arena, 40); /* enough for a name, not for the steps */
+	assert_int_equal(expr_parse("{a} / {b}", &arena, &x, &offset, &e), -ENOMEM);
+	arena_fini(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(known_values),
+	    cmocka_unit_test(numbers_agree_with_strtod),
+	    cmocka_unit_test(no_result),
+	    cmocka_unit_test(places_of_operands),
+	    cmocka_unit_test(errors_and_their_places),
+	    cmocka_unit_test(a_word_has_a_hint),
+	    cmocka_unit_test(ceilings),
+	    cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
