@@ -415,11 +415,12 @@ static void test_reused_while_kept(void **state)
 /* Opens under the lowest limit of descriptors under which it can; how many are then kept. */
 static void *start_low(const struct root *r, const char *const *words, uint32_t wanted, size_t *nr)
 {
-	struct rlimit limit, low;
+	struct rlimit limit = {0}, low;
 	int next = dup(0);
 	void *s;
 
-	assert_true(next >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	assert_true(next >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	close(next);
 	low = limit;
 	low.rlim_cur = (unsigned)next + 4;
