@@ -26,6 +26,7 @@ static const char *const field_names[PROCESS_NR_FIELDS] = {
     [PROCESS_SHARED] = "shared memory",      [PROCESS_READ_BYTES] = "bytes read",
     [PROCESS_WRITE_BYTES] = "bytes written", [PROCESS_THREADS] = "threads",
     [PROCESS_MINOR_FAULTS] = "minor faults", [PROCESS_MAJOR_FAULTS] = "major faults",
+    [PROCESS_FAULTS] = "faults",
     [PROCESS_FDS] = "descriptors",
 };
 

@@ -20,6 +20,7 @@ enum process_field {
 	PROCESS_MINOR_FAULTS, /* a counter */
 	PROCESS_MAJOR_FAULTS, /* a counter */
 	PROCESS_FDS,
+	PROCESS_FAULTS, /* minor and major; a counter */
 	PROCESS_NR_FIELDS
 };
 

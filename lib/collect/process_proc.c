@@ -47,6 +47,7 @@ struct reader {
 	struct kept kept;
 	uint32_t wanted;
 	uint32_t fields[NR_PARTS]; /* of them, what each part gives */
+	uint32_t sleeping_fields;  /* those that do not change while a process sleeps */
 	unsigned files;            /* bits */
 	uint32_t self;
 	uint64_t page_bytes;
@@ -68,8 +69,7 @@ struct watched {
 	int nr_threads;              /* or -errno */
 	struct task first;
 	struct task_table others; /* and what is past of all */
-	struct process_values last;
-	bool is_whole; /* nothing has failed in it */
+	bool is_whole;            /* nothing failed when it was read last */
 };
 
 /* ---- files */
@@ -361,6 +361,7 @@ static int get_faults(struct reader *r, struct watched *p, struct process_values
 		return rc;
 	set(out, PROCESS_MINOR_FAULTS, s.minor_faults);
 	set(out, PROCESS_MAJOR_FAULTS, s.major_faults);
+	set(out, PROCESS_FAULTS, s.minor_faults + s.major_faults);
 	return 0;
 }
 
@@ -380,7 +381,8 @@ static const struct part {
     {BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY), BIT(TASK) | BIT(SCHEDSTAT), get_times},
     {BIT(PROCESS_RSS) | BIT(PROCESS_VMS) | BIT(PROCESS_SHARED), BIT(STATM), get_memory, true},
     {BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES), BIT(IO), get_io},
-    {BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS), BIT(STAT), get_faults},
+    {BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) | BIT(PROCESS_FAULTS), BIT(STAT),
+     get_faults},
 };
 
 /* ---- the reader */
@@ -394,6 +396,8 @@ static void choose_parts(struct reader *r)
 			r->fields[i] &= ~BIT(PROCESS_CPU_TIME);
 		if (r->fields[i])
 			r->files |= parts[i].files;
+		if (!parts[i].changes_asleep)
+			r->sleeping_fields |= r->fields[i];
 	}
 	if (!(r->files & BIT(STATM)))
 		r->files |= BIT(TASK); /* to see the process end: anybody may read it */
@@ -554,27 +558,11 @@ static void take_trouble(struct process_values *out, uint32_t fields, int rc)
 		out->error = rc;
 }
 
-static void take_last(struct process_values *out, uint32_t fields,
-		      const struct process_values *last)
-{
-	for (int f = 0; f < PROCESS_NR_FIELDS; f++)
-		if (fields & BIT(f))
-			out->of[f] = last->of[f];
-	out->has |= last->has & fields;
-	for (int t = 0; t < PROCESS_NR_TROUBLES; t++)
-		out->trouble[t] |= last->trouble[t] & fields;
-}
-
 /* 0, -ESRCH or -ENOMEM. */
-static int read_part(struct reader *r, struct watched *p, size_t i, bool is_asleep,
-		     struct process_values *out)
+static int read_part(struct reader *r, struct watched *p, size_t i, struct process_values *out)
 {
 	int rc;
 
-	if (is_asleep && !parts[i].changes_asleep) {
-		take_last(out, r->fields[i], &p->last);
-		return 0;
-	}
 	/* the times need the number of threads, and the end of a process shows in it */
 	if (!r->fields[i] && !(parts[i].get == get_threads && r->files & BIT(TASK)))
 		return 0;
@@ -585,13 +573,23 @@ static int read_part(struct reader *r, struct watched *p, size_t i, bool is_asle
 	return 0;
 }
 
+/* What is known of these fields stays. */
+static void forget_others(struct process_values *v, uint32_t fields)
+{
+	v->has &= fields;
+	for (int t = 0; t < PROCESS_NR_TROUBLES; t++)
+		v->trouble[t] &= fields;
+}
+
 static int read_parts(struct reader *r, struct watched *p, bool is_asleep,
 		      struct process_values *out)
 {
 	int rc = 0;
 
+	forget_others(out, is_asleep ? r->sleeping_fields : 0);
 	for (size_t i = 0; i < NR_PARTS && rc == 0; i++)
-		rc = read_part(r, p, i, is_asleep, out);
+		if (!is_asleep || parts[i].changes_asleep)
+			rc = read_part(r, p, i, out);
 	if (rc == 0 && is_asleep && !(r->files & BIT(STATM)) && count_threads(r, p) == -ESRCH)
 		rc = -ESRCH;
 	out->has &= r->wanted;
@@ -652,18 +650,15 @@ static int read_process(struct reader *r, struct watched *p, struct process_valu
 	return rc == 0 && !is_kept ? check_start(r, p) : rc;
 }
 
-static int proc_read(void *state, void *process, struct process_values *out)
+static int proc_read(void *state, void *process, struct process_values *values)
 {
-	struct process_values values = {.time_ns = clock_monotonic_ns()};
 	struct watched *p = process;
-	int rc = read_process(state, p, &values);
+	int rc;
 
-	if (rc)
-		return rc;
-	p->last = values;
-	p->is_whole = !values.trouble[PROCESS_FAILED];
-	*out = values;
-	return 0;
+	values->time_ns = clock_monotonic_ns();
+	rc = read_process(state, p, values);
+	p->is_whole = rc == 0 && !values->trouble[PROCESS_FAILED];
+	return rc;
 }
 
 const struct process_reader process_proc_reader = {

@@ -44,8 +44,10 @@ struct process_reader {
 	/* From here on this process is read. 0, -ESRCH (there is none) or -ENOMEM. */
 	int (*attach)(void *state, uint32_t pid, void **process);
 	void (*detach)(void *state, void *process);
-	/* 0; -ESRCH: the process that was attached ended, whoever has its number now; -ENOMEM. */
-	int (*read)(void *state, void *process, struct process_values *out);
+	/* values holds what the reading before gave (zeroes before the first), and is brought up to
+	 * now. 0; -ESRCH: the process that was attached ended, whoever has its number now; -ENOMEM:
+	 * then values hold nothing. */
+	int (*read)(void *state, void *process, struct process_values *values);
 };
 
 extern const struct process_reader process_proc_reader;

@@ -186,7 +186,7 @@ static const struct event_row misc_rows[] = {
 	    COLLECT_MANY + DISK, DISK_DISCARD_BYTES, 0,
 	    "Bytes that the disk was told to forget.", DEVICES),
 	/* Each process */
-	ROW(160, "process_cpu_time", COUNT, THINGS, "ns", "/proc/PID/schedstat",
+	ROW(160, "process_cpu_time", COUNT, THINGS, "ns", "/proc/PID, its clock",
 	    COLLECT_MANY + PROCESS, PROCESS_CPU_TIME, 0,
 	    "Time that the threads of the process spent on CPUs.", PIDS),
 	ROW(161, "process_run_delay", COUNT, THINGS, "ns", "/proc/PID/task/*/schedstat",
@@ -210,6 +210,9 @@ static const struct event_row misc_rows[] = {
 	ROW(167, "process_threads", VALUE, THINGS, "threads", "/proc/PID/stat",
 	    COLLECT_MANY + PROCESS, PROCESS_THREADS, 0,
 	    "Threads of the process.", PIDS),
+	ROW(168, "process_faults", COUNT, THINGS, "faults", "/proc/PID/stat",
+	    COLLECT_MANY + PROCESS, PROCESS_FAULTS, 0,
+	    "Page faults of the process, minor and major.", PIDS),
 	ROW(171, "process_minor_faults", COUNT, THINGS, "faults", "/proc/PID/stat",
 	    COLLECT_MANY + PROCESS, PROCESS_MINOR_FAULTS, 0,
 	    "Page faults of the process that needed no disk.", PIDS),

@@ -166,11 +166,11 @@ static void rest(void)
 
 int main(int argc, char **argv)
 {
-	const uint32_t fields = 1u << PROCESS_CPU_TIME | 1u << PROCESS_RSS | 1u << PROCESS_VMS |
-				1u << PROCESS_SHARED | 1u << PROCESS_READ_BYTES |
-				1u << PROCESS_WRITE_BYTES;
+	const uint32_t fields = 1u << PROCESS_CPU_TIME | 1u << PROCESS_RUN_DELAY |
+				1u << PROCESS_RSS | 1u << PROCESS_VMS | 1u << PROCESS_SHARED |
+				1u << PROCESS_READ_BYTES | 1u << PROCESS_WRITE_BYTES;
 	long nr, readings, woken;
-	void *all, *clock;
+	void *state;
 	pid_t group;
 
 	if (argc != 3)
@@ -186,18 +186,19 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!readings)
 		pause();
-	all = open_ours(fields | 1u << PROCESS_RUN_DELAY);
-	clock = open_ours(fields);
+	state = open_ours(fields);
 	for (; readings; readings--) {
 		if (group)
 			kill(-group, SIGUSR1);
 		rest();
-		measure("awake", read_ours, all);
-		read_ours(clock);
+		measure("awake", read_ours, state);
+		measure("awake-again", read_ours, state);
 		rest();
 		measure("bare", read_bare, NULL);
-		measure("asleep", read_ours, all);
-		measure("clock", read_ours, clock);
+		measure("bare-again", read_bare, NULL);
+		rest();
+		measure("asleep", read_ours, state);
+		measure("asleep-again", read_ours, state);
 	}
 	return 0;
 }

@@ -72,7 +72,7 @@ def check_formats():
             assert line.startswith(f"{row['name']}: {row['description']}"), line
             assert row["unit"] and row["source"] and row["description"].endswith("."), row
             assert row["kind"] in ("count", "value", "share"), row
-            assert row["scope"] in ("cpu", "package", "system"), row
+            assert row["scope"] in ("cpu", "package", "system", "each"), row
 
 
 def check_patterns():

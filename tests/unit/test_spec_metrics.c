@@ -32,8 +32,10 @@ static void operands(void **state)
 	} want[] = {{"ipc", "", {0, 1}},
 		    {"user share", "%", {2, 1}},
 		    {"kHz", "kHz", {1}},
-		    {"käse", "", {3, 3}}, /* a label is looked for first */
-		    {"all of it", "", {4}}};
+		    {"käse", "", {3, 3}},
+		    {"all of it", "", {4}},
+		    {"not of programs", "", {1}}, /* one without a label before others */
+		    {"no clock", "", {6}}};       /* a label before all */
 	struct spec s;
 
 	(void)state;
@@ -123,6 +125,15 @@ static void readable_rest(void **state)
 	assert_int_equal(s.metric_set.nr, 1);
 	assert_string_equal(s.metrics[0].name, "c");
 	assert_string_equal(s.metric_set.item[0].name, "c");
+	assert_int_equal(
+	    parse("{\"events\":[{\"group_name\":\"g\",\"event_name\":\"bad\",\"rate\":-1},"
+		  "{\"group_name\":\"g\",\"event_name\":\"good\"}],\"metrics\":["
+		  "{\"name\":\"a\",\"expr\":\"{bad}\"},{\"name\":\"b\",\"expr\":\"{good}\"}]}",
+		  &s),
+	    -EINVAL);
+	assert_int_equal(errs.nr, 1); /* of the event */
+	assert_int_equal(s.metric_set.nr, 1);
+	assert_string_equal(s.metric_set.item[0].name, "b");
 	spec_fini(&s);
 }
 
