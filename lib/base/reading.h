@@ -43,7 +43,8 @@ enum event_scope {
 	EVENT_SCOPE_CPU = 1,     /* each CPU */
 	EVENT_SCOPE_SYSTEM = 2,  /* the machine: in trace 0 */
 	EVENT_SCOPE_PACKAGE = 3, /* one CPU of each package, by the PMU's cpumask */
-	EVENT_SCOPE_THINGS = 4,  /* each of many things (disks, processes …): in trace 0, by instance */
+	EVENT_SCOPE_THINGS =
+	    4, /* each of many things (disks, processes …): in trace 0, by instance */
 };
 
 #endif

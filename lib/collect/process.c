@@ -21,11 +21,16 @@ enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 1024, WHO_BYTES = 1
 static const struct process_reader *const reader = &process_proc_reader;
 
 static const char *const field_names[PROCESS_NR_FIELDS] = {
-    [PROCESS_CPU_TIME] = "CPU time",         [PROCESS_RUN_DELAY] = "run delay",
-    [PROCESS_RSS] = "resident memory",       [PROCESS_VMS] = "virtual memory",
-    [PROCESS_SHARED] = "shared memory",      [PROCESS_READ_BYTES] = "bytes read",
-    [PROCESS_WRITE_BYTES] = "bytes written", [PROCESS_THREADS] = "threads",
-    [PROCESS_MINOR_FAULTS] = "minor faults", [PROCESS_MAJOR_FAULTS] = "major faults",
+    [PROCESS_CPU_TIME] = "CPU time",
+    [PROCESS_RUN_DELAY] = "run delay",
+    [PROCESS_RSS] = "resident memory",
+    [PROCESS_VMS] = "virtual memory",
+    [PROCESS_SHARED] = "shared memory",
+    [PROCESS_READ_BYTES] = "bytes read",
+    [PROCESS_WRITE_BYTES] = "bytes written",
+    [PROCESS_THREADS] = "threads",
+    [PROCESS_MINOR_FAULTS] = "minor faults",
+    [PROCESS_MAJOR_FAULTS] = "major faults",
     [PROCESS_FAULTS] = "faults",
     [PROCESS_FDS] = "descriptors",
 };

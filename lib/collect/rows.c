@@ -33,7 +33,7 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
 };
 
 /* Shares are shown as they are, counts and values times scale; 0 stands for 1. */
-#define ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text, ...)      \
+#define ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text, ...)     \
 	{                                                                                          \
 		.name = name_, .number = number_, .kind = EVENT_##kind_,                           \
 		.scope = EVENT_SCOPE_##scope_, .unit = unit_, .source = path,                      \

@@ -68,7 +68,7 @@ static inline uint64_t value(const void *state, unsigned pid, enum process_field
 {
 	struct collect_thing t = get(state, pid);
 
-	if (t.has & BIT(field))
+	if (t.values && t.has & BIT(field))
 		return t.values[field];
 	fail_msg("%s has no field %u", t.name, field);
 	return 0;
