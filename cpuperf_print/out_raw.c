@@ -127,12 +127,41 @@ void out_raw_head(struct print *p, const struct profile_trace *t)
 	begin_counts(p, t);
 }
 
+static bool is_of_things(const struct print *p, uint32_t event)
+{
+	return p->facts->events[event].scope == EVENT_SCOPE_THINGS;
+}
+
+/* Of one of many things: its number, its name if that is known by then, and what the kernel said.
+ */
+static void thing_line(struct print *p, uint64_t offset, const struct reading *r, const char *name)
+{
+	raw_event_line(p, offset, "Thing", &p->facts->events[r->event]);
+	buf_printf(&p->out, ", %" PRIu32 "%s%s, %" PRIu64 "\n", r->instance, *name ? " " : "", name,
+		   r->raw);
+}
+
+static void things(struct print *p, const struct profile_trace *t)
+{
+	for (size_t k = 0; k < t->nr_things; k++) {
+		const struct profile_thing *thing = &t->things[k];
+
+		if (!thing->pair.has_end)
+			continue;
+		time_line(p, thing->pair.end_offset, thing->pair.end.time_ns);
+		thing_line(p, thing->pair.end_offset, &thing->pair.end, thing->name);
+	}
+}
+
 static void reading(struct print *p, uint64_t offset, const struct reading *r)
 {
-	if ((r->state != READING_OK && r->state != READING_OFFLINE) ||
-	    r->instance >= PROFILE_MAX_PARTS)
+	if (r->state != READING_OK && r->state != READING_OFFLINE)
 		return;
-	if (p->facts->events[r->event].kind == EVENT_VALUE)
+	if (is_of_things(p, r->event))
+		thing_line(p, offset, r, "");
+	else if (r->instance >= PROFILE_MAX_PARTS)
+		return;
+	else if (p->facts->events[r->event].kind == EVENT_VALUE)
 		value_line(p, offset, r->event, r->raw);
 	else
 		raw_count(p, offset, r->event, r->instance, r->raw);
@@ -169,7 +198,7 @@ static void end_time(struct print *p, const struct profile_trace *t)
 	for (size_t i = 0; i < p->facts->nr_events; i++) {
 		const struct profile_pair *pair = &t->pairs[i];
 
-		if (!cell_has_value(table_cell(p->table, row, i)))
+		if (!cell_has_value(table_cell(p->table, row, i)) || is_of_things(p, (uint32_t)i))
 			continue;
 		time_line(p, pair->end_offset, pair->end.time_ns);
 		return;
@@ -184,7 +213,8 @@ static void records(struct print *p, const struct profile_trace *t, bool of_valu
 		const struct cell *c = table_cell(p->table, row, i);
 		uint64_t offset = t->pairs[i].end_offset;
 
-		if ((p->table->columns[i].kind == EVENT_VALUE) != of_values || !cell_has_value(c))
+		if ((p->table->columns[i].kind == EVENT_VALUE) != of_values || !cell_has_value(c) ||
+		    is_of_things(p, i))
 			continue;
 		if (of_values)
 			value_line(p, offset, i, c->raw);
@@ -198,6 +228,7 @@ void out_raw_trace(struct print *p, const struct profile_trace *t)
 	end_time(p, t);
 	records(p, t, false);
 	records(p, t, true);
+	things(p, t);
 }
 
 void out_raw_common(struct print *p)

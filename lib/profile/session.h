@@ -68,7 +68,7 @@ struct profile_trace {
 	/* Further parts of events (boxes of memory, instances 1 … of readings): PROFILE_MAX_PARTS -
 	 * 1 for each event, one event behind the other; NULL if there is none. */
 	const struct profile_pair *further;
-	const struct profile_thing *things; /* by event, then by number */
+	const struct profile_thing *things; /* by event, then as profile_things_join has it */
 	size_t nr_things;
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */

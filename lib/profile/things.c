@@ -142,6 +142,20 @@ static bool is_next(const struct profile_things *t, const struct profile_thing_e
 	return !last || last->event != e->event || last->number != e->number;
 }
 
+/* As the recorder has them: in the order of their last reading, those that went behind. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct profile_thing *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	if (x->pair.has_end != y->pair.has_end)
+		return x->pair.has_end ? -1 : 1;
+	if (x->pair.has_end)
+		return x->pair.end_offset < y->pair.end_offset ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
 int profile_things_join(struct profile_things *t)
 {
 	t->nr = 0;
@@ -162,5 +176,7 @@ int profile_things_join(struct profile_things *t)
 		}
 		apply(&t->item[t->nr - 1], e);
 	}
+	if (t->nr)
+		qsort(t->item, t->nr, sizeof(*t->item), compare_places);
 	return 0;
 }

@@ -34,8 +34,8 @@ int profile_things_add(struct profile_things *t, enum trace_boundary boundary,
 		       const struct reading *r, uint64_t offset);
 /* Names, copied. 0 or -ENOMEM. */
 int profile_things_name(struct profile_things *t, const struct trace_things *names);
-/* Makes item of what was gathered: by event, then by number; of two names the later one. 0 or
- * -ENOMEM. */
+/* Makes item of what was gathered: by event, then in the order of the readings at the end, which is
+ * the recorder's, then those that went, by number; of two names the later one. 0 or -ENOMEM. */
 int profile_things_join(struct profile_things *t);
 
 #endif

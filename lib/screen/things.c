@@ -91,6 +91,13 @@ static size_t gather(const struct kind *k, const struct table_thing **out)
 	return nr;
 }
 
+/* What is shown of it. */
+static double weight_of(const struct kind *k, const struct table_thing *thing)
+{
+	return k->t->columns[thing->column].kind == EVENT_VALUE ? thing->cell.value
+								: cell_rate(&thing->cell);
+}
+
 static size_t make_lines(const struct kind *k, const struct table_thing *const *things, size_t nr,
 			 struct line *out)
 {
@@ -102,7 +109,7 @@ static size_t make_lines(const struct kind *k, const struct table_thing *const *
 		out[nr_lines++] = (struct line){
 		    .first = &things[i],
 		    .nr = end - i,
-		    .weight = things[i]->column == k->column[0] ? things[i]->cell.value : 0,
+		    .weight = things[i]->column == k->column[0] ? weight_of(k, things[i]) : 0,
 		};
 	}
 	qsort(out, nr_lines, sizeof(*out), by_weight);
@@ -153,12 +160,16 @@ static void right(struct buf *out, unsigned width, const char *text)
 /* The name, cut to its width. */
 static void put_name(struct buf *out, const char *name, size_t len)
 {
-	size_t shown = len < NAME_WIDTH ? len : NAME_WIDTH;
+	size_t end = 0, width = 0;
 
-	while (shown && (name[shown] & 0xc0) == 0x80) /* not within a character */
-		shown--;
-	buf_add(out, name, shown);
-	buf_fill(out, ' ', NAME_WIDTH - (shown < NAME_WIDTH ? shown : NAME_WIDTH));
+	while (end < len && width < NAME_WIDTH) {
+		do
+			end++;
+		while (end < len && (name[end] & 0xc0) == 0x80); /* a character is whole */
+		width++;
+	}
+	buf_add(out, name, end);
+	buf_fill(out, ' ', NAME_WIDTH - width);
 }
 
 static void put_title(const struct kind *k, size_t from, size_t to, struct buf *out)
@@ -232,7 +243,8 @@ static void put_kind(const struct screen_state *s, const struct kind *k, struct 
 	if (things && lines) {
 		size_t nr = gather(k, things);
 
-		put_lines(s, k, lines, make_lines(k, things, nr, lines), out);
+		if (nr)
+			put_lines(s, k, lines, make_lines(k, things, nr, lines), out);
 	}
 	mem_free(things);
 	mem_free(lines);

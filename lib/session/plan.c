@@ -282,11 +282,17 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	return rc ? rc : check_alias_twice(plan, i, errs);
 }
 
-/* What tells two columns of one event apart: "user", "os" or, of both, "all". */
-static const char *modes_name(unsigned flags)
+/* What tells two columns of one event apart: "user", "os" or, of both, "all"; of many things, the
+ * first of those that were picked. */
+static const char *modes_name(const struct spec_event *e)
 {
-	unsigned modes = flags & (SPEC_OS | SPEC_USER);
+	const struct spec_words *choice = e->devices.nr ? &e->devices
+					  : e->pids.nr  ? &e->pids
+							: &e->cgroups;
+	unsigned modes = e->flags & (SPEC_OS | SPEC_USER);
 
+	if (choice->nr)
+		return choice->item[0];
 	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
 }
 
@@ -313,7 +319,7 @@ static const char *make_label(struct plan *plan, size_t i)
 		return column;
 	return arena_printf(&plan->arena, "%s%s%s%s%s", other_group ? p->asked->group_name : "",
 			    other_group ? ":" : "", column, same_event ? ":" : "",
-			    same_event ? modes_name(p->asked->flags) : "");
+			    same_event ? modes_name(p->asked) : "");
 }
 
 static int make_labels(struct plan *plan, struct err_list *errs)

@@ -13,6 +13,7 @@ EVENT = """bytes:I id:I kind:I scope:I flags:I rate:Q state:I perf_group:I attr:
 EVENT_LATER = "scale:d", "frequency:Q", "format:text32"  # not in older traces
 READING = "event:I instance:I state:I reserved:I time_ns:Q raw:Q enabled_ns:Q running_ns:Q base:Q"
 ID = "id:Q event:I instance:I attr:I group:I"
+THING = "number:I name:text16"
 SAMPLED = "event:I instance:I samples:Q idle:Q weight:Q lost:Q throttled:Q unthrottled:Q"
 FRAMES = {
     1: ("info", """duration_ns:Q num_iterations:Q user_hz:I page_bytes:I tool:text16 kernel:text16
@@ -27,6 +28,7 @@ FRAMES = {
     9: ("sampling", """ring_bytes:Q max_rate_start:Q max_rate_end:Q idle_ns:Q lost:Q ticks:Q
         ticks_missed:Q item_bytes:I nr:I"""),
     10: ("kallsyms", ""),
+    11: ("things", "nr_events:I nr:I"),
 }
 ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),
          "sampling": ("item_bytes", SAMPLED)}
@@ -35,7 +37,9 @@ SAMPLE_ID = "pid:I tid:I time_ns:Q"
 PACKED = 1  # flag of a frame, and the feature bit that allows it
 MAX_BYTES = 64 << 20
 STATES = ["", "ok", "offline", "not supported", "no permission", "limit reached", "failed"]
-HAS_RAW, VALUE, SHARE = ("ok", "offline"), 2, 3  # states; kinds
+HAS_RAW, VALUE, SHARE, THINGS = ("ok", "offline"), 2, 3, 4  # states; kinds; scope
+NO_READING = {"state": 0}
+BORN = {"state": 1, "time_ns": 0, "raw": 0, "enabled_ns": 0, "running_ns": 0, "base": 0}
 COLUMNS = """iteration trace cpu group event label state
     raw_delta enabled_delta running_delta base_delta""".split()
 CRC_TABLE = list(range(256))
@@ -113,6 +117,12 @@ def decode(kind, payload):
         places = range(at, at + d["nr"] * d[size], d[size])
         d["readings" if name == "readings" else "items"] = [
             fields(item, payload, place)[0] for place in places]
+    if name == "things":
+        d["events"] = list(struct.unpack_from(f"<{d['nr_events']}I", payload, at))
+        d["things"], at = [], at + 4 * d["nr_events"]
+        while len(d["things"]) < d["nr"]:
+            one, at = fields(THING, payload, at)
+            d["things"].append(one)
     if name == "records":
         d["records"] = []
         while at < len(payload):
@@ -201,7 +211,8 @@ def counts(head, frames):
     readings = {(boundary, r["event"], r["instance"]): r for boundary, r in all_readings}
     for (boundary, event, instance), end in readings.items():
         if boundary == 1 and event < len(events) and end["state"]:
-            v, start = events[event], readings.get((0, event, instance), {"state": 0})
+            v = events[event]
+            start = readings.get((0, event, instance), BORN if v["scope"] == THINGS else NO_READING)
             state, d = number(v["kind"], start, end)
             yield [*(head[k] for k in COLUMNS[:3]), v["group"], v["name"], v["label"], state,
                    *(d.get(k, "") for k in ("raw", "enabled_ns", "running_ns", "base"))]

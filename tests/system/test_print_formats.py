@@ -403,8 +403,63 @@ def check_sampling():
         check_plan(spec)
 
 
+THINGS = [{"group_name": "misc", "event_name": "process_cpu_time"},
+          {"group_name": "misc", "event_name": "forks"},
+          {"group_name": "misc", "event_name": "process_rss", "pids": ["name:cpuperf", 1]},
+          {"group_name": "misc", "event_name": "disk_read_bytes", "devices": ["all"]},
+          {"group_name": "misc", "event_name": "process_cpu_time", "label": "none",
+           "pids": ["name:no-such-program"]}]
+
+
+def check_adds_up(rows):
+    """The things of each event, those with a number, come to what the event has."""
+    events = {}
+    for row in rows:
+        assert row["trace"] == row["cpu"] == "0", row
+        events.setdefault((row["iteration"], row["label"]), []).append(row)
+    assert not any(label == "none" for _, label in events)
+    for (_, label), of_it in events.items():
+        whole = [int(r["value"]) for r in of_it if not r["thing"]]
+        parts = [int(r["value"]) for r in of_it if r["thing"] and r["state"] == "ok"]
+        assert len(whole) == 1, of_it
+        assert (not parts) == (label == "forks") and (not parts or whole[0] == sum(parts)), of_it
+    return {label for _, label in events}
+
+
+def check_things():
+    """Processes that come and go, and disks: both programs print the same of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = {"config_name": "things", "num_iterations": 4, "events": THINGS,
+                "output_path_prefix": f"{folder}/t",
+                "session_result_spec_path": f"{folder}/s.cpsession"}
+        with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+            json.dump(spec, out)
+        come_and_go = "while :; do sleep 0.07; done"
+        with subprocess.Popen(["sh", "-c", come_and_go]) as shell:
+            try:
+                for how in ("ndjson", "csv"):
+                    recorded = run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--duration=100ms",
+                                   f"--output-format={how}").stdout
+                    assert recorded == show(folder, how).stdout, f"{how} differs"
+            finally:
+                shell.kill()
+        rows = list(csv.DictReader(io.StringIO(recorded)))
+        assert list(rows[0])[0] == "thing"
+        assert check_adds_up(rows) >= {"process_cpu_time", "forks", "process_rss"}
+        there = {frozenset(r["thing"] for r in rows if r["event"] == "process_cpu_time" and
+                           r["iteration"] == str(i)) for i in range(4)}
+        assert len(there) > 1, there
+        text = show(folder, "text").stdout
+        assert text.count("\nprocess  ") == 4, text
+        assert any(line.startswith(f"{shell.pid} sh ") for line in text.splitlines())
+        assert max(len(line) for line in text.splitlines() if " cpuperf " in line) <= 80
+        raw = show(folder, "raw").stdout
+        assert raw.count("Iteration ") == 4
+
+
 def main():
     check_sampling()
+    check_things()
     with tempfile.TemporaryDirectory() as folder:
         rows = check_same(folder)
         check_raw(folder, rows)

@@ -230,6 +230,75 @@ static void metrics_of_traces(void **state)
 	table_free(t);
 }
 
+static const struct trace_event thing_events[] = {
+    {.kind = EVENT_COUNT,
+     .group = "misc",
+     .scope = EVENT_SCOPE_THINGS,
+     .name = "disk_read_bytes",
+     .label = ""},
+    {.kind = EVENT_COUNT,
+     .group = "misc",
+     .scope = EVENT_SCOPE_SYSTEM,
+     .name = "forks",
+     .label = ""},
+    {.kind = EVENT_VALUE,
+     .scope = EVENT_SCOPE_THINGS,
+     .group = "misc",
+     .name = "process_rss",
+     .label = "",
+     .state = READING_NO_PERMISSION},
+};
+
+static struct profile_thing thing_of(uint32_t event, uint32_t number, const char *name,
+				     bool has_start, bool has_end)
+{
+	return (struct profile_thing){.event = event,
+				      .number = number,
+				      .name = name,
+				      .pair = {.has_start = has_start,
+					       .has_end = has_end,
+					       .start = {.state = READING_OK, .raw = 10},
+					       .end = {.state = READING_OK, .raw = 40}}};
+}
+
+/* Things are of the first row, of their iteration alone; who came counts from 0, who went does not;
+ * of the last event there is none, and it says why. */
+static void things_of_a_trace(void **state)
+{
+	const struct profile_facts f = {.events = thing_events, .nr_events = 3, .max_rows = 2};
+	const struct profile_thing things[] = {
+	    thing_of(0, 0, "sda", true, true), thing_of(0, 1, "came", false, true),
+	    thing_of(0, 2, "went", true, false), thing_of(2, 0, "1 init", true, false)};
+	struct profile_pair pairs[3] = {0};
+	struct profile_trace p = {
+	    .events = thing_events, .pairs = pairs, .things = things, .nr_things = 4};
+	struct table *t = NULL;
+
+	(void)state;
+	pairs[1] = pair_of(8);
+	assert_int_equal(report_tally_new(&f, &none, &t, NULL), 0);
+	assert_int_equal(report_tally_add(t, &p), 1);
+	p.head.trace = 1;
+	assert_int_equal(report_tally_add(t, &p), 1);
+	assert_int_equal(t->nr_things, 2);
+	assert_string_equal(t->things[0].name, "sda");
+	assert_string_equal(t->things[1].name, "came");
+	assert_int_equal(t->things[1].number, 1);
+	assert_int_equal(table_cell(t, 0, 0)->count, 30 + 40);
+	assert_int_equal(table_cell(t, 1, 0)->state, CELL_NONE);
+	assert_int_equal(table_cell(t, 0, 2)->state, CELL_NO_PERMISSION);
+	assert_int_equal(table_cell(t, 1, 2)->state, CELL_NONE);
+	table_total(t);
+	assert_int_equal(t->totals[0].count, 70);
+	p.head.iteration = 1;
+	p.nr_things = 1;
+	t->nr_rows = 0;
+	report_tally_add(t, &p);
+	assert_int_equal(t->nr_things, 1);
+	assert_int_equal(table_cell(t, 0, 0)->count, 30);
+	table_free(t);
+}
+
 static void too_much_for_a_table(void **state)
 {
 	struct profile_facts f = facts;
@@ -249,7 +318,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(any_trace_says_cut),     cmocka_unit_test(parts_of_an_event),
 	    cmocka_unit_test(part_without_the_first), cmocka_unit_test(samples_of_a_trace),
-	    cmocka_unit_test(metrics_of_traces),      cmocka_unit_test(too_much_for_a_table),
+	    cmocka_unit_test(metrics_of_traces),      cmocka_unit_test(things_of_a_trace),
+	    cmocka_unit_test(too_much_for_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -542,6 +542,44 @@ static void test_shrinking(void **state)
 	folder_fini(&f);
 }
 
+/* A things frame cut at every byte of its payload, with a right checksum around it: never a name
+ * that is not all there, and never more than what is there. */
+static void test_things_cut(void **state)
+{
+	static const uint8_t whole[] = {2, 0, 0, 0, 3, 0, 0, 0, 1,   0,   0,   0,   4,  0,
+					0, 0, 0, 0, 0, 0, 3, 0, 's', 'd', 'a', 9,   0,  0,
+					0, 0, 0, 5, 0, 0, 0, 4, 0,   'l', 'o', 'o', 'p'};
+
+	(void)state;
+	for (uint32_t len = 0; len <= sizeof(whole); len++) {
+		struct trace_things_owned owned;
+		struct trace_reader *r;
+		struct trace_frame f;
+		struct buf b;
+		int rc;
+
+		buf_init(&b, 4096);
+		add_header_bytes(&b, 1, 0, 192);
+		add_frame(&b, TRACE_FRAME_THINGS, 0, whole, len);
+		r = open_bytes(&b);
+		assert_int_equal(trace_reader_next(r, &f, NULL), 1);
+		assert_int_equal(f.length, len);
+		f.payload = memcpy(test_malloc(len ? len : 1), f.payload, len);
+		rc = trace_decode_things(&f, &owned);
+		assert_int_equal(rc, len == sizeof(whole) ? 0 : -EINVAL);
+		if (rc == 0) {
+			assert_string_equal(owned.things.item[0].name, "sda");
+			assert_string_equal(owned.things.item[1].name, "");
+			assert_string_equal(owned.things.item[2].name, "loop");
+			assert_int_equal(owned.things.item[2].number, 5);
+			trace_things_fini(&owned);
+		}
+		test_free((void *)f.payload);
+		trace_reader_close(r);
+		buf_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,6 +597,7 @@ int main(void)
 	    cmocka_unit_test(test_endless),
 	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_shrinking),
+	    cmocka_unit_test(test_things_cut),
 	};
 
 	return cmocka_run_group_tests(tests, make_sample, free_sample);

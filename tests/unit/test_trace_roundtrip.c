@@ -352,6 +352,74 @@ static void test_lists(void **state)
 	folder_fini(&f);
 }
 
+static void check_things(const struct trace_frame *f, const struct trace_things *want)
+{
+	struct trace_things_owned owned;
+
+	assert_int_equal(trace_decode_things(f, &owned), 0);
+	assert_int_equal(owned.things.nr_events, want->nr_events);
+	assert_memory_equal(owned.things.events, want->events, want->nr_events * sizeof(uint32_t));
+	assert_int_equal(owned.things.nr, want->nr);
+	for (size_t i = 0; i < want->nr; i++) {
+		assert_int_equal(owned.things.item[i].number, want->item[i].number);
+		assert_string_equal(owned.things.item[i].name, want->item[i].name);
+	}
+	trace_things_fini(&owned);
+	assert_null(owned.store);
+}
+
+/* Things of one and of several events, more than a frame takes, names that are empty, as long as
+ * they may be, and longer: those are cut. None of them: no frame. */
+static void test_things(void **state)
+{
+	enum { NR_THINGS = TRACE_MAX_ITEMS + 1 };
+	static const uint32_t events[] = {3, 0, UINT32_MAX};
+	const struct trace_thing few[] = {{0, "sda"}, {UINT32_MAX, ""}, {2, "1234 b\xc3\xbcsh"}};
+	struct trace_thing *many = test_calloc(NR_THINGS, sizeof(*many));
+	char longest[TRACE_MAX_NAME_BYTES + 1], longer[TRACE_MAX_NAME_BYTES + 2];
+	const struct trace_thing long_one[] = {{1, longest}}, too_long[] = {{1, longer}};
+	const struct trace_things rows[] = {
+	    {events, NR(events), few, NR(few)}, {events, 1, few, 0},
+	    {events, 2, long_one, 1},           {events, 2, too_long, 1},
+	    {events, 1, many, NR_THINGS},
+	};
+	const struct trace_things wanted[] = {
+	    rows[0],
+	    rows[2],
+	    rows[2], /* cut */
+	    {events, 1, many, TRACE_MAX_ITEMS},
+	    {events, 1, many + TRACE_MAX_ITEMS, 1},
+	};
+	struct trace_writer *w = trace_writer_new();
+	struct trace_frame frame;
+	struct trace_reader *r;
+	struct folder f;
+
+	(void)state;
+	folder_init(&f);
+	memset(longest, 'x', sizeof(longest) - 1);
+	memset(longer, 'x', sizeof(longer) - 1);
+	longest[sizeof(longest) - 1] = longer[sizeof(longer) - 1] = '\0';
+	for (uint32_t i = 0; i < NR_THINGS; i++)
+		many[i] = (struct trace_thing){i * 3, few[i % 3].name};
+	assert_int_equal(trace_writer_begin(w, &sample_head), 0);
+	for (size_t i = 0; i < NR(rows); i++)
+		trace_writer_things(w, &rows[i]);
+	assert_int_equal(trace_writer_commit(w, f.fd, "t", "t", &sample_totals, NULL), 0);
+	assert_int_equal(trace_reader_open(f.fd, "t", &r, NULL), 0);
+	for (size_t i = 0; i < NR(wanted); i++) {
+		frame = next_of_kind(r, TRACE_FRAME_THINGS);
+		check_things(&frame, &wanted[i]);
+	}
+	next_of_kind(r, TRACE_FRAME_END);
+	assert_int_equal(trace_reader_next(r, &frame, NULL), 0);
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+	trace_writer_free(w);
+	test_free(many);
+	folder_fini(&f);
+}
+
 /* Events and info without any string are written, as "". */
 static void test_no_strings(void **state)
 {
@@ -580,6 +648,14 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_SAMPLING, {[56] = 56}, 63},            /* no count */
 	    {TRACE_FRAME_SAMPLING, {[56] = 55, [60] = 1}, 120}, /* short items */
 	    {TRACE_FRAME_SAMPLING, {[56] = 56, [60] = 1}, 119}, /* an item a byte short */
+	    {TRACE_FRAME_THINGS, {1}, 7},                       /* no count */
+	    {TRACE_FRAME_THINGS, {0, [4] = 1}, 64},             /* of no event */
+	    {TRACE_FRAME_THINGS, {1}, 11},                      /* an event a byte short */
+	    {TRACE_FRAME_THINGS, {1, [4] = 2}, 12 + 11},        /* a thing a byte short */
+	    {TRACE_FRAME_THINGS, {1, [4] = 1, [16] = 1}, 18},   /* a name beyond the end */
+	    {TRACE_FRAME_THINGS, {1, [4] = 2, [16] = 1}, 24},   /* the next one behind it, too */
+	    {TRACE_FRAME_THINGS, {[3] = 0x40, [7] = 0x40}, 64}, /* 2^32 bytes of events */
+	    {TRACE_FRAME_THINGS, {1, [4] = 255, [5] = 255, [6] = 255, [7] = 255}, 64},
 	};
 
 	(void)state;
@@ -592,6 +668,7 @@ static void test_malformed(void **state)
 		struct trace_note note;
 		struct trace_ids ids = {.nr = 1234};
 		struct trace_sampling sampling = {.nr = 1234};
+		struct trace_things_owned things = {.things.nr = 1234};
 		enum trace_boundary boundary;
 		enum trace_ring ring;
 		const uint8_t *records;
@@ -609,10 +686,12 @@ static void test_malformed(void **state)
 		assert_int_equal(trace_decode_records(&f, &ring, &cpu, &records, &nr), -EINVAL);
 		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);
 		assert_int_equal(trace_decode_sampling(&f, &sampling), -EINVAL);
+		assert_int_equal(trace_decode_things(&f, &things), -EINVAL);
 		assert_int_equal(trace_decode_kallsyms(&f, &kallsyms, &nr), -EINVAL);
 		assert_int_equal(nr, 1234);
 		assert_int_equal(ids.nr, 1234);
 		assert_int_equal(sampling.nr, 1234);
+		assert_int_equal(things.things.nr, 1234);
 		assert_int_equal(events.nr, 1234);
 	}
 }
@@ -777,6 +856,51 @@ static void test_item_ceilings(void **state)
 		}
 }
 
+/* A list of things, too: of events and of names, and both before memory is asked for. */
+static void test_things_ceilings(void **state)
+{
+	static const struct {
+		uint32_t nr_events, nr, short_by;
+		int want; /* without memory */
+	} rows[] = {
+	    {1, 0, 0, -ENOMEM},
+	    {TRACE_MAX_EVENTS, TRACE_MAX_ITEMS, 0, -ENOMEM},
+	    {0, 1, 0, -EINVAL},
+	    {TRACE_MAX_EVENTS + 1, 1, 0, -EINVAL},
+	    {1, TRACE_MAX_ITEMS + 1, 0, -EINVAL},
+	    {1, TRACE_MAX_ITEMS, 1, -EINVAL},
+	    {TRACE_MAX_EVENTS, 0, 1, -EINVAL},
+	};
+	const struct mem_ops none = {.alloc = no_alloc};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_things_owned owned = {.store = (void *)&none};
+		struct trace_frame f;
+		struct buf b;
+
+		buf_init(&b, 1 << 20);
+		buf_le32(&b, rows[i].nr_events);
+		buf_le32(&b, rows[i].nr);
+		buf_fill(&b, 0, 4 * (size_t)rows[i].nr_events + 6 * (size_t)rows[i].nr);
+		f = (struct trace_frame){TRACE_FRAME_THINGS, 192, (uint8_t *)b.data,
+					 (uint32_t)b.len - rows[i].short_by};
+		mem_set_ops(&none);
+		assert_int_equal(trace_decode_things(&f, &owned), rows[i].want);
+		mem_set_ops(NULL);
+		assert_ptr_equal(owned.store, &none);
+		if (rows[i].want != -ENOMEM) {
+			buf_fini(&b);
+			continue;
+		}
+		assert_int_equal(trace_decode_things(&f, &owned), 0);
+		assert_int_equal(owned.things.nr_events, rows[i].nr_events);
+		assert_int_equal(owned.things.nr, rows[i].nr);
+		trace_things_fini(&owned);
+		buf_fini(&b);
+	}
+}
+
 static void test_text(void **state)
 {
 	static const struct {
@@ -831,6 +955,9 @@ static void test_text_everywhere(void **state)
 					  .reason = bad,
 					  .format = bad};
 	const struct trace_note note = {1, bad};
+	const uint32_t of_event_0 = 0;
+	const struct trace_things things = {&of_event_0, 1, &(struct trace_thing){7, bad}, 1};
+	struct trace_things_owned owned;
 	struct trace_head head = {.host = "\x1b[2J", .machine = "\x1b[2J"};
 	struct trace_writer *w = trace_writer_new();
 	struct trace_reader *r;
@@ -847,6 +974,7 @@ static void test_text_everywhere(void **state)
 	assert_int_equal(trace_writer_set_common(w, &info, &event, 1), 0);
 	assert_int_equal(trace_writer_begin(w, &head), 0);
 	trace_writer_note(w, &note);
+	trace_writer_things(w, &things);
 	assert_int_equal(trace_writer_commit(w, f.fd, "t", "t", &sample_totals, &e), 0);
 	assert_int_equal(trace_reader_open(f.fd, "t", &r, &e), 0);
 	assert_string_equal(trace_reader_head(r)->host, "?[2J");
@@ -869,6 +997,10 @@ static void test_text_everywhere(void **state)
 	frame = next_of_kind(r, TRACE_FRAME_NOTE);
 	assert_int_equal(trace_decode_note(&frame, &n, text, sizeof(text)), 0);
 	assert_string_equal(n.text, "?[2J");
+	frame = next_of_kind(r, TRACE_FRAME_THINGS);
+	assert_int_equal(trace_decode_things(&frame, &owned), 0);
+	assert_string_equal(owned.things.item[0].name, "?[2J");
+	trace_things_fini(&owned);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&f);
@@ -877,14 +1009,24 @@ static void test_text_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),         cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),          cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_lists),          cmocka_unit_test(test_format_ceiling),
-	    cmocka_unit_test(test_item_ceilings),  cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_trace_ceiling),  cmocka_unit_test(test_later_version),
-	    cmocka_unit_test(test_malformed),      cmocka_unit_test(test_least),
-	    cmocka_unit_test(test_event_ceilings), cmocka_unit_test(test_spec_ceiling),
-	    cmocka_unit_test(test_text),           cmocka_unit_test(test_text_everywhere),
+	    cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_large),
+	    cmocka_unit_test(test_no_strings),
+	    cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_things),
+	    cmocka_unit_test(test_things_ceilings),
+	    cmocka_unit_test(test_format_ceiling),
+	    cmocka_unit_test(test_item_ceilings),
+	    cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_trace_ceiling),
+	    cmocka_unit_test(test_later_version),
+	    cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_least),
+	    cmocka_unit_test(test_event_ceilings),
+	    cmocka_unit_test(test_spec_ceiling),
+	    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_text_everywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,545 @@
+#!/usr/bin/env python3
+"""Is what is said of processes, disks, interfaces and memory true? A program that knows what it
+uses (busy.c) does so inside one iteration:
+
+    outer { cpuperf's iteration { inner { busy } inner } } outer
+
+busy waits for a byte before it begins and stays when it is done, so that it sleeps at both
+boundaries: what the kernel tells of it is exact then. What is of the whole machine lies between the
+inner and the outer reading of the same file, whatever else runs. Nothing here asserts how long
+anything took.
+
+CPUPERF and BUSY name the programs. What needs root, a loop device, counting on whole CPUs or the
+programs of sysstat is skipped where these are not to be had, and that is said.
+"""
+import contextlib
+import csv
+import glob
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+CPUPERF, BUSY, SOURCE_DIR = (os.environ[k] for k in ("CPUPERF", "BUSY", "SOURCE_DIR"))
+READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
+TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGESIZE")
+MIB = 1 << 20
+TICK_READING = 2  # enum trace_boundary
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def skip(what, why):
+    print(f"skip: {what}: {why}")
+
+
+def read(path):
+    with open(path, encoding="ascii", errors="replace") as f:
+        return f.read()
+
+
+class Busy:
+    """The program; prefix: a command that becomes it."""
+
+    def __init__(self, *args, prefix=(), program=BUSY):
+        self.command = [*prefix, program, *map(str, args)]
+        self.program = os.path.basename(program)
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "\n", self.command
+        self.pid = self.process.pid
+        self.name = f"{self.pid} {self.program}"
+        return self
+
+    def begin(self):
+        self.process.stdin.write("x")
+        self.process.stdin.flush()
+
+    def go(self):
+        self.begin()
+        return json.loads(self.process.stdout.readline())
+
+    def __exit__(self, *unused):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        if self.process.wait(timeout=30):
+            raise RuntimeError(f"busy: status {self.process.returncode}")
+
+
+def write_spec(folder, events, **more):
+    spec = {"num_iterations": 1000, "output_path_prefix": "", "session_result_spec_path":
+            f"{folder}/s.cpsession", **more,
+            "events": [{"group_name": "misc", "event_name": e, **keys} for e, keys in events]}
+    with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+        json.dump(spec, out)
+
+
+class Window:
+    """One session around an action. look: independent readings, by name, which only grow."""
+
+    def __init__(self, folder, events, action, look=dict, duration="60"):
+        write_spec(folder, events)
+        outer = look()
+        with subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
+                               f"--duration={duration}", "--quiet"],
+                              stdout=subprocess.PIPE, text=True) as p:
+            while not os.path.exists(f"{folder}/s.cpsession"):  # made after the first reading
+                assert p.poll() is None
+                time.sleep(0.002)
+            inner = look()
+            self.result = action()
+            self.inner = {k: v - inner[k] for k, v in look().items()}
+            p.send_signal(signal.SIGINT)
+            self.rows = list(csv.DictReader(io.StringIO(p.communicate()[0])))
+            assert p.returncode == 0
+        self.outer = {k: v - outer[k] for k, v in look().items()}
+        os.unlink(f"{folder}/s.cpsession")
+
+    def of(self, event, thing=""):
+        """The rows of the event; of one thing, or of the CPUs and the machine."""
+        return [r for r in self.rows if r["event"] == event and r.get("thing", "") == thing]
+
+    def raws(self, event, thing=""):
+        rows = self.of(event, thing)
+        assert rows and all(r["state"] == "ok" for r in rows), (event, thing, rows)
+        return [int(r["value" if thing else "raw"]) for r in rows]
+
+    def one(self, event, thing=""):
+        rows = self.raws(event, thing)
+        assert len(rows) == 1, (event, thing, rows)
+        return rows[0]
+
+    def check_between(self, what, number):
+        print(f"{what}: {number}, by the same file {self.inner[what]} to {self.outer[what]}")
+        assert self.inner[what] <= number <= self.outer[what], what
+
+
+def busy_ticks():
+    """All CPUs': all but idle and iowait; guests are in user and nice."""
+    cpus = [line.split() for line in read("/proc/stat").splitlines()
+            if line.startswith("cpu") and line[3] != " "]
+    return sum(sum(int(n) for k, n in enumerate(c[1:9]) if k not in (3, 4)) for c in cpus)
+
+
+def task_times(pid, field):
+    """Of all threads there are."""
+    paths = glob.glob(f"/proc/{pid}/task/*/schedstat")
+    return sum(int(read(path).split()[field]) for path in paths)
+
+
+def check_threads(folder):
+    """Two threads that are busy and one that is half of the time, as far as there are CPUs."""
+    with Busy("threads", 700) as busy:
+        pids = {"pids": [busy.pid]}
+        one = Window(folder, [("process_cpu_time", pids), ("process_run_delay", pids),
+                              ("process_threads", pids), ("cpu_utilization", {}),
+                              ("cpu_user", {})], busy.go,
+                     lambda: {"process_run_delay": task_times(busy.pid, 1),
+                              "cpu_utilization, ticks": busy_ticks()})
+        ours, own = one.one("process_cpu_time", busy.name), one.result["clock_ns"]
+        print(f"process_cpu_time: {ours} ns, getrusage {one.result['rusage_us']} us, "
+              f"clock {own} ns")
+        assert own <= ours <= own + TICK_NS
+        assert abs(ours - 1000 * one.result["rusage_us"]) <= TICK_NS
+        assert one.one("process_threads", busy.name) == 4
+        one.check_between("process_run_delay", one.one("process_run_delay", busy.name))
+        # it adds up to its event, and nothing else was chosen
+        assert one.one("process_cpu_time") == ours
+        assert len({r["thing"] for r in one.rows}) == 2
+        ticks, cpus = sum(one.raws("cpu_utilization")), len(one.of("cpu_utilization"))
+        one.check_between("cpu_utilization, ticks", ticks)
+        assert cpus == os.sysconf("SC_NPROCESSORS_ONLN")
+        # the machine was busy at least as long as it; a tick at each end of each CPU may be missing
+        assert (ticks + 2 * cpus) * TICK_NS >= own
+        assert own / 2 <= (sum(one.raws("cpu_user")) + 2 * cpus) * TICK_NS, "it spins in user mode"
+        assert sum(one.raws("cpu_user")) <= ticks
+
+
+def check_born(folder):
+    """One that comes in the iteration counts from its first moment; one that goes is not there."""
+    with contextlib.ExitStack() as stay:
+
+        def act():
+            with Busy("threads", 100) as gone:
+                gone.go()
+            busy = stay.enter_context(Busy("threads", 200))
+            return gone, busy, busy.go()
+
+        one = Window(folder, [("process_cpu_time", {"pids": ["name:busy"]})], act)
+        gone, busy, result = one.result
+        total = task_times(busy.pid, 0)
+    ours = one.one("process_cpu_time", busy.name)
+    print(f"born: {ours} ns, by schedstat {total} ns, since it began {result['clock_ns']} ns")
+    assert result["clock_ns"] <= ours and abs(ours - total) <= TICK_NS
+    assert not one.of("process_cpu_time", gone.name)
+
+
+def check_churn(folder):
+    """Threads that come and go, about 1,000 in a second: none of their time is lost."""
+    with Busy("churn", 1000) as busy:
+        pids = {"pids": [busy.pid]}
+        one = Window(folder, [("process_cpu_time", pids), ("process_threads", pids),
+                              ("forks", {})], busy.go)
+        ours, own = one.one("process_cpu_time", busy.name), one.result["clock_ns"]
+        print(f"churn: {ours} ns, clock {own} ns, {one.one('forks')} forks")
+        assert own <= ours <= own + TICK_NS
+        assert one.one("process_threads", busy.name) == 1
+        assert one.one("forks") >= 1000
+
+
+def meminfo():
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in read("/proc/meminfo").splitlines()}
+    return {"memory_available": kib["MemAvailable"] << 10,
+            "memory_used": kib["MemTotal"] - kib["MemFree"] - kib["Buffers"] - kib["Cached"] << 10}
+
+
+def check_memory(folder):
+    """The process has what it filled; the machine's numbers are some that /proc shows meanwhile.
+    Pages that were freed before wait in lists of the CPUs, where the kernel counts them as used."""
+    mib, slack, seen = 256, 48 * MIB, []
+
+    def look_on(seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            seen.append(meminfo())
+            time.sleep(0.005)
+
+    with Busy("memory", mib) as busy:
+        pids = {"pids": [busy.pid]}
+
+        def act():
+            look_on(0.2)
+            busy.begin()
+            look_on(0.5)
+            json.loads(busy.process.stdout.readline())
+            look_on(0.2)
+
+        look_on(0.02)
+        events = [("process_rss", pids), ("process_vms", pids), ("process_shared", pids),
+                  ("memory_used", {}), ("memory_available", {})]
+        one = Window(folder, events, act, duration="0.05")
+        look_on(0.02)
+        statm = [PAGE * int(n) for n in read(f"/proc/{busy.pid}/statm").split()]
+    for event, now in zip(("process_vms", "process_rss", "process_shared"), statm):
+        values = one.raws(event, busy.name)
+        print(f"{event}: {values[0]} to {values[-1]} B, by statm {now} B")
+        assert values[-1] == now
+        rose = values[-1] - values[0]
+        assert abs(rose - (0 if event == "process_shared" else mib * MIB)) <= MIB, rose
+    for event in ("memory_used", "memory_available"):
+        shown, values = [m[event] for m in seen], one.raws(event)
+        rose, should = max(values) - min(values), max(shown) - min(shown)
+        print(f"{event}: {min(values) // MIB} to {max(values) // MIB} MiB, /proc: "
+              f"{min(shown) // MIB} to {max(shown) // MIB} MiB")
+        assert min(shown) - slack <= min(values) <= max(values) <= max(shown) + slack
+        assert should / 2 <= rose <= should + slack, (rose, should)
+
+
+def loop_prefix(folder):
+    """A command before one that sees a new file system on a loop device at folder/mnt; both go when
+    it ends. None: it cannot be had here."""
+    image = f"{folder}/image"
+    os.mkdir(f"{folder}/mnt")
+    with open(image, "wb") as out:
+        out.truncate(96 * MIB)
+    made = shutil.which("mkfs.ext4") and subprocess.run(
+        ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", image],
+        check=False, stdout=subprocess.DEVNULL).returncode == 0
+    prefix = ["unshare", "-m", "sh", "-c", f'mount -o loop {image} {folder}/mnt && exec "$@"', "sh"]
+    may = made and os.geteuid() == 0 and subprocess.run(
+        [*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    return prefix if may else None
+
+
+def check_disk(folder):
+    """Bytes that are written to a file and synced, on a disk of its own."""
+    mib, prefix = 24, loop_prefix(folder)
+    if not prefix:
+        skip("disk", "no file system on a loop device can be had here (root, mkfs.ext4, loop)")
+        return
+    with Busy("write", f"{folder}/mnt/file", mib, prefix=prefix) as busy:
+        loop = subprocess.run(["losetup", "--noheadings", "-O", "NAME", "-j", f"{folder}/image"],
+                              check=True, stdout=subprocess.PIPE, text=True).stdout.strip()[5:]
+
+        def bytes_written():
+            return {"disk_write_bytes": 512 * int(read(f"/sys/block/{loop}/stat").split()[6])}
+
+        def io_written():
+            return int(read(f"/proc/{busy.pid}/io").split("\nwrite_bytes: ")[1].split()[0])
+
+        devices, before = {"devices": [loop]}, io_written()
+        one = Window(folder, [("disk_write_bytes", devices), ("disk_write_ops", devices),
+                              ("disk_busy_time", devices), ("disk_write_queue", devices),
+                              ("process_write_bytes", {"pids": [busy.pid]})],
+                     busy.go, bytes_written)
+        of_process = io_written() - before
+        name = busy.name
+    one.check_between("disk_write_bytes", one.one("disk_write_bytes", loop))
+    assert one.one("disk_write_bytes", loop) >= mib * MIB
+    assert one.one("disk_write_ops", loop) > 0
+    print(f"process_write_bytes: {one.one('process_write_bytes', name)}, by its io {of_process}")
+    assert one.one("process_write_bytes", name) == of_process >= mib * MIB
+    assert {r["thing"] for r in one.rows if r["event"].startswith("disk_")} == {"", loop}
+
+
+def lo_bytes():
+    line = next(l for l in read("/proc/net/dev").splitlines() if l.split(":")[0].strip() == "lo")
+    return {"net_rx_bytes": int(line.split(":")[1].split()[0])}
+
+
+def send(nr_bytes):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as out, server.accept()[0] as into:
+            left, block = nr_bytes, b"x" * 65536
+            while left:
+                out.sendall(block)
+                got = 0
+                while got < len(block):
+                    got += len(into.recv(65536))
+                left -= len(block)
+    return nr_bytes
+
+
+def check_network(folder):
+    if not os.path.exists("/sys/class/net/lo") or read("/sys/class/net/lo/carrier") != "1\n":
+        skip("network", "there is no lo, or it is down")
+        return
+    lo = {"devices": ["lo"]}
+    one = Window(folder, [("net_rx_bytes", lo), ("net_tx_bytes", lo), ("net_rx_packets", lo)],
+                 lambda: send(16 * MIB), lo_bytes)
+    one.check_between("net_rx_bytes", one.one("net_rx_bytes", "lo"))
+    assert one.one("net_rx_bytes", "lo") >= one.result
+    assert one.one("net_tx_bytes", "lo") >= one.result  # whoever sends there receives
+    assert one.one("net_rx_packets", "lo") > 0
+
+
+def see(name, *command):
+    """Starts a peer, or says that it is not there."""
+    if not shutil.which(command[0]):
+        skip(f"beside {name}", "it is not installed")
+        return None
+    return subprocess.Popen(["env", "LC_ALL=C", "S_TIME_FORMAT=ISO", *command],
+                            stdout=subprocess.PIPE, text=True)
+
+
+def columns(text, key):
+    """The last line below the heading that has the key, by heading."""
+    lines = [line.split() for line in text.splitlines()]
+    at = max(i for i, line in enumerate(lines) if key in line and lines[i + 1:i + 2])
+    return dict(zip(lines[at], lines[-1 if key == "cs" else at + 1]))
+
+
+def of_process(text, key, pid):
+    """What pidstat says of a process, below the heading that has the key."""
+    lines = [line.split() for line in text.splitlines()]
+    at = next(i for i, line in enumerate(lines) if key in line)
+    return next(dict(zip(lines[at], line))[key] for line in lines[at + 1:] if str(pid) in line)
+
+
+def physical_disk():
+    disks = [os.path.basename(os.path.dirname(p)) for p in sorted(glob.glob("/sys/block/*/device"))]
+    return disks[0] if disks else None
+
+
+def check_beside(folder):
+    """pidstat, vmstat and iostat look for a second inside ours: they see no more than we do."""
+    disk = physical_disk()
+
+    def act():
+        busy.begin()
+        peers = {"pidstat": see("pidstat", "pidstat", "-u", "-r", "-p",
+                                f"{busy.pid},{large.pid}", "1", "1"),
+                 "vmstat": see("vmstat", "vmstat", "-n", "1", "2"),
+                 "iostat": disk and see("iostat", "iostat", "-d", "-k", "-y", "1", "1", disk)}
+        with open(f"{folder}/data", "wb") as out:
+            out.write(b"x" * (4 * MIB))
+            os.fsync(out.fileno())
+        said = {name: p.communicate()[0] for name, p in peers.items() if p}
+        assert all(p.returncode == 0 for p in peers.values() if p)
+        busy.process.stdout.readline()  # it has ended its work
+        return said
+
+    with Busy("threads", 1800) as busy, Busy("memory", 64) as large:
+        large.go()
+        pids = {"pids": [busy.pid, large.pid]}
+        one = Window(folder, [("process_cpu_time", pids), ("process_rss", pids),
+                              ("context_switches", {}),
+                              *([("disk_write_bytes", {"devices": [disk]})] if disk else [])], act)
+    said = one.result
+    if "pidstat" in said:
+        share = float(of_process(said["pidstat"], "%CPU", busy.pid))
+        kib = int(of_process(said["pidstat"], "RSS", large.pid))
+        ours = one.one("process_cpu_time", busy.name)
+        print(f"beside pidstat: {share} % of a second, {kib} kB; ours {ours} ns, "
+              f"{one.one('process_rss', large.name)} B")
+        assert 0 < share * 1e7 <= ours + 4 * TICK_NS
+        # its /proc/PID/stat knows that to some pages of each CPU only
+        assert abs(kib * 1024 - one.one("process_rss", large.name)) <= MIB
+        assert one.one("process_rss", large.name) >= 64 * MIB
+    if "vmstat" in said:
+        switches = int(columns(said["vmstat"], "cs")["cs"])
+        print(f"beside vmstat: {switches} switches a second; ours {one.one('context_switches')}")
+        assert 0 < switches <= one.one("context_switches")
+    if "iostat" in said:
+        kib = int(columns(said["iostat"], "kB_wrtn")["kB_wrtn"])
+        ours = one.one("disk_write_bytes", disk)
+        print(f"beside iostat: {kib} kB written to {disk}; ours {ours} B")
+        assert kib * 1024 <= ours + 1024
+
+
+def may_sample():
+    return os.geteuid() == 0 or int(read("/proc/sys/kernel/perf_event_paranoid")) <= 0
+
+
+def frames(path):
+    done = subprocess.run(["/usr/bin/python3", READER, path], stdout=subprocess.PIPE, check=True,
+                          text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()][1:]
+
+
+def ticks(all_frames):
+    """(event, instance): the times of its readings between the boundaries."""
+    out = {}
+    for f in all_frames:
+        for r in f.get("readings", ()) if f.get("boundary") == TICK_READING else ():
+            assert r["state"] == 1, r
+            out.setdefault((r["event"], r["instance"]), []).append(r["time_ns"])
+    return out
+
+
+def check_ticks(folder):
+    """system.cpspec reads ten times a second: each event, each thing, each CPU."""
+    if not may_sample():
+        skip("ticks", "may not count on whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        return
+    seconds = 3
+    subprocess.run([CPUPERF, f"--spec-file={SOURCE_DIR}/specs/system.cpspec", "--quiet",
+                    f"--duration={seconds}", f"--output-path-prefix={folder}/t",
+                    f"--session-result-spec-path={folder}/s.cpsession"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for trace in range(os.sysconf("SC_NPROCESSORS_ONLN")):
+        all_frames = frames(f"{folder}/t.0.{trace}.cpuperf")
+        events = next(f["events"] for f in all_frames if f["frame"] == "events")
+        of_event = ticks(all_frames)
+        for (event, instance), times in of_event.items():
+            pace = 1e9 * (len(times) - 1) / (times[-1] - times[0])
+            assert abs(len(times) / seconds - 10) <= 0.5, (events[event]["name"], instance, times)
+            assert abs(pace - 10) <= 0.5, (events[event]["name"], instance, pace)
+        wanted = {i for i, e in enumerate(events) if e["group"] == "misc" and e["state"] == 1 and
+                  (trace == 0 or e["scope"] == 1) and e["scope"] != 4}
+        assert wanted <= {event for event, _ in of_event}, trace
+        assert {(e, t["number"]) for f in all_frames if f["frame"] == "things" for e in f["events"]
+                for t in f["things"]} == {k for k in of_event if events[k[0]]["scope"] == 4}
+        print(f"ticks: trace {trace}: {len(of_event)} series of "
+              f"{min(map(len, of_event.values()))} to {max(map(len, of_event.values()))} readings")
+
+
+def check_short_lived(folder):
+    """A process that is there for 300 ms of a session that reads ten times a second: its readings
+    are in the trace, and its name; the table has what is there at the end."""
+    if not may_sample():
+        skip("short-lived", "may not count on whole CPUs")
+        return
+    program = shutil.copy(BUSY, f"{folder}/briefly")
+    of_it = {"pids": ["name:briefly"]}
+    write_spec(folder, [("process_cpu_time", of_it), ("process_rss", of_it)], num_iterations=1,
+               output_path_prefix=f"{folder}/t")
+    with open(f"{folder}/s.cpspec", encoding="utf-8") as f:
+        spec = json.load(f)
+    spec["events"].append({"group_name": "software", "event_name": "cpu_clock", "rate": 100000000,
+                           "flags": ["timebase"]})
+    with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+        json.dump(spec, out)
+    with subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
+                           "--duration=1", "--quiet"], stdout=subprocess.PIPE, text=True) as p:
+        while not os.path.exists(f"{folder}/t.0.0.cpuperf"):
+            assert p.poll() is None
+            time.sleep(0.002)
+        time.sleep(0.2)
+        with Busy("threads", 100, program=program) as busy:
+            busy.go()
+            time.sleep(0.2)
+        table = p.communicate()[0]
+        assert p.returncode == 0
+    all_frames = frames(f"{folder}/t.0.0.cpuperf")
+    names = {(e, t["number"]): t["name"] for f in all_frames if f["frame"] == "things"
+             for e in f["events"] for t in f["things"]}
+    series = {(key[0], names[key]): len(times) for key, times in ticks(all_frames).items()}
+    print(f"short-lived: {series}")
+    assert set(series) == {(event, busy.name) for event in (0, 1)}
+    assert all(2 <= nr <= 6 for nr in series.values())
+    assert busy.name not in table
+
+
+def check_absent(folder):
+    """A number that no process has is said, and is no reason to leave out the others."""
+    with Busy("threads", 1) as gone:
+        pass
+    write_spec(folder, [("process_cpu_time", {"pids": [gone.pid]}),
+                        ("process_rss", {"pids": [0]})], num_iterations=2)
+    done = subprocess.run([CPUPERF, f"--spec-file={folder}/s.cpspec", "--duration=20ms",
+                           "--output-format=csv", "--quiet"], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stderr.count(f"there is no process {gone.pid}") == 1, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [r["state"] for r in rows if r["event"] == "process_cpu_time"] == ["not supported"] * 2
+    assert sum(r["thing"].endswith(" cpuperf") and r["state"] == "ok" for r in rows) == 2
+    strict = subprocess.run([CPUPERF, f"--spec-file={folder}/s.cpspec", "--strict"], check=False,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert strict.returncode == 1
+
+
+def as_nobody():
+    """A command before one that runs as nobody, and sees all processes. None: not to be had."""
+    prefix = NOBODY
+    if "hidepid=" in read("/proc/mounts"):
+        prefix = ["unshare", "-m", "sh", "-c", 'mount -t proc proc /proc -o hidepid=0 && exec "$@"',
+                  "sh", *NOBODY]
+    may = os.geteuid() == 0 and shutil.which("setpriv") and subprocess.run(
+        [*prefix, CPUPERF, "--version"], check=False, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL).returncode == 0
+    return prefix if may else None
+
+
+def check_nobody(folder):
+    """The bytes of another user's process may not be read: that is said once, the rest measured."""
+    prefix = as_nobody()
+    if not prefix:
+        skip("nobody", "not root, no setpriv, or cpuperf is not within reach of nobody")
+        return
+    os.chmod(folder, 0o777)
+    with Busy("threads", 1) as busy:
+        pids = {"pids": [busy.pid, 0]}
+        write_spec(folder, [("process_cpu_time", pids), ("process_rss", pids),
+                            ("process_write_bytes", pids)], num_iterations=3)
+        os.chmod(f"{folder}/s.cpspec", 0o644)
+        done = subprocess.run([*prefix, CPUPERF, f"--spec-file={folder}/s.cpspec",
+                               "--duration=50ms", "--output-format=csv", "--quiet"], check=True,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    print(f"nobody: {done.stderr.strip()}")
+    assert done.stderr.count("may not be read") == 1 and busy.name in done.stderr
+    there = [(r["event"], r["state"]) for r in csv.DictReader(io.StringIO(done.stdout))
+             if r["thing"] == busy.name]
+    assert there == [("process_cpu_time", "ok"), ("process_rss", "ok")] * 3, there
+    own = [r["state"] for r in csv.DictReader(io.StringIO(done.stdout))
+           if r["thing"].endswith(" cpuperf") and r["event"] == "process_write_bytes"]
+    assert own == ["ok"] * 3, own
+
+
+def main():
+    for name, check in sorted(globals().items()):
+        if name.startswith("check_"):
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="cpuperf-collect.") as folder:
+                check(folder)
+            print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()

@@ -1,0 +1,276 @@
+/*
+ * Things of a table (disks, processes …): which of them count, what their event comes to, and that
+ * the ones of the iteration before are forgotten.
+ */
+#include "base/mem.h"
+#include "metric/table.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { START_NS = 1000, END_NS = 9000 };
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct reading at(uint64_t time_ns, uint64_t raw)
+{
+	return (struct reading){.state = READING_OK, .time_ns = time_ns, .raw = raw};
+}
+
+/* One column of things and one of the machine, in an iteration from START_NS to END_NS. */
+static struct table *new_table(enum event_kind kind, double scale)
+{
+	struct table *t = table_new(2, 2);
+
+	assert_non_null(t);
+	t->columns[0] = (struct table_column){
+	    .name = "disk_read_bytes", .kind = kind, .scope = EVENT_SCOPE_THINGS, .scale = scale};
+	t->columns[1] = (struct table_column){
+	    .name = "forks", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_SYSTEM};
+	t->start_ns = START_NS;
+	t->end_ns = END_NS;
+	return t;
+}
+
+/* As who fills a table: the cell first, without readings. */
+static void clear(struct table *t, uint32_t state)
+{
+	table_drop_things(t);
+	table_set(t, 0, 0, state, NULL, NULL);
+	table_set(t, 1, 0, state, NULL, NULL);
+}
+
+/* One thing: what it shows, and whether it is there at all. */
+static void one_thing(void **state)
+{
+	static const struct {
+		enum event_kind kind;
+		double scale;
+		bool has_start, has_end;
+		uint32_t start_state, end_state;
+		uint64_t start, end;
+		size_t nr; /* things that are there */
+		enum cell_state state;
+		uint64_t count, span_ns;
+		enum cell_state of_event;
+	} rows[] = {
+	    {EVENT_COUNT, 0, true, true, 1, 1, 100, 130, 1, CELL_OK, 30, 6000, CELL_OK},
+	    {EVENT_COUNT, 512, true, true, 1, 1, 100, 130, 1, CELL_OK, 30 * 512, 6000, CELL_OK},
+	    /* found in the iteration: all of it, since the start of the iteration */
+	    {EVENT_COUNT, 0, false, true, 0, 1, 0, 130, 1, CELL_OK, 130, 7000, CELL_OK},
+	    /* gone, or not to be read at the end */
+	    {EVENT_COUNT, 0, true, false, 1, 0, 100, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
+	    {EVENT_COUNT, 0, true, true, 1, 4, 100, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
+	    {EVENT_COUNT, 0, true, true, 1, 0, 100, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
+	    /* no number at the start, backwards: there, and in no sum */
+	    {EVENT_COUNT, 0, true, true, 4, 1, 0, 130, 1, CELL_NO_PERMISSION, 0, 0, CELL_NONE},
+	    {EVENT_COUNT, 0, true, true, 1, 1, 131, 130, 1, CELL_FAILED, 0, 0, CELL_NONE},
+	    {EVENT_COUNT, 0x1p52, true, true, 1, 1, 0, 4096, 1, CELL_FAILED, 0, 0, CELL_NONE},
+	    /* values: those of the end */
+	    {EVENT_VALUE, 0, true, true, 1, 1, 131, 130, 1, CELL_OK, 130, 0, CELL_OK},
+	    {EVENT_VALUE, 0, false, true, 0, 1, 0, 130, 1, CELL_OK, 130, 0, CELL_OK},
+	    {EVENT_VALUE, 0, true, false, 1, 0, 131, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct reading start = at(2000, rows[i].start), end = at(8000, rows[i].end);
+		struct table *t = new_table(rows[i].kind, rows[i].scale);
+		const struct table_thing *thing;
+
+		start.state = rows[i].start_state;
+		end.state = rows[i].end_state;
+		clear(t, READING_OK);
+		assert_int_equal(table_add_thing(t, 0, 7, "sda", rows[i].has_start ? &start : NULL,
+						 rows[i].has_end ? &end : NULL),
+				 0);
+		thing = t->things;
+		if (t->nr_things != rows[i].nr || table_cell(t, 0, 0)->state != rows[i].of_event)
+			fail_msg("row %zu: %zu things", i, t->nr_things);
+		assert_int_equal(table_cell(t, 0, 0)->count, rows[i].count);
+		assert_int_equal(table_cell(t, 1, 0)->state, CELL_NONE);
+		if (rows[i].nr) {
+			assert_int_equal(thing->column, 0);
+			assert_int_equal(thing->number, 7);
+			assert_string_equal(thing->name, "sda");
+			assert_int_equal(thing->cell.state, rows[i].state);
+			assert_int_equal(thing->cell.count, rows[i].count);
+			assert_int_equal(thing->cell.span_ns, rows[i].span_ns);
+		}
+		table_free(t);
+	}
+}
+
+/* The sum: those with a number, in row 0 and in the total; values add up, too. */
+static void they_add_up(void **state)
+{
+	static const enum event_kind kinds[] = {EVENT_COUNT, EVENT_VALUE};
+	static const uint64_t sums[] = {30 + 5 + 200, 130 + 15 + 200};
+
+	(void)state;
+	for (size_t i = 0; i < NR(kinds); i++) {
+		struct reading a = at(2000, 100), b = at(8000, 130), c = at(2000, 10),
+			       d = at(8500, 15), e = at(8000, 200), no = {.state = READING_FAILED};
+		struct table *t = new_table(kinds[i], 0);
+
+		clear(t, READING_OK);
+		assert_int_equal(table_add_thing(t, 0, 0, "sda", &a, &b), 0);
+		assert_int_equal(table_add_thing(t, 0, 1, "sdb", &c, &d), 0);
+		assert_int_equal(table_add_thing(t, 0, 2, "sdc", NULL, &e), 0);
+		assert_int_equal(table_add_thing(t, 0, 3, "sdd", &a, NULL), 0);
+		assert_int_equal(table_add_thing(t, 0, 4, "sde", &a, &no), 0);
+		table_total(t);
+		assert_int_equal(t->nr_things, 3);
+		assert_int_equal(table_cell(t, 0, 0)->count, sums[i]);
+		assert_int_equal(t->totals[0].count, sums[i]);
+		assert_int_equal(t->totals[0].state, CELL_OK);
+		assert_int_equal(t->totals[0].nr_without, 0);
+		table_free(t);
+	}
+}
+
+/* Without a number of any of them the event says why; with one it does not. */
+static void why_there_is_no_number(void **state)
+{
+	static const struct {
+		uint32_t state;
+		enum cell_state wanted;
+	} rows[] = {
+	    {READING_OK, CELL_NONE},
+	    {READING_NO_PERMISSION, CELL_NO_PERMISSION},
+	    {READING_NOT_SUPPORTED, CELL_NOT_SUPPORTED},
+	};
+	const struct reading a = at(2000, 100), b = at(8000, 130), backwards = at(8000, 99);
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct table *t = new_table(EVENT_COUNT, 0);
+
+		clear(t, rows[i].state);
+		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].wanted);
+		assert_int_equal(table_cell(t, 1, 0)->state, CELL_NONE);
+		table_add_thing(t, 0, 0, "sda", &a, &backwards);
+		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].wanted);
+		table_add_thing(t, 0, 1, "sdb", &a, &b);
+		assert_int_equal(table_cell(t, 0, 0)->state, CELL_OK);
+		assert_int_equal(table_cell(t, 0, 0)->count, 30);
+		table_add_thing(t, 0, 2, "sdc", &a, &backwards);
+		assert_int_equal(table_cell(t, 0, 0)->state, CELL_OK);
+		table_free(t);
+	}
+}
+
+/* Names are the table's own, there are more things than a first room for them, and dropping them
+ * leaves nothing for the next iteration. */
+static void iterations(void **state)
+{
+	enum { NR_THINGS = 1000 };
+	const struct reading a = at(2000, 0), b = at(8000, 1);
+	struct table *t = new_table(EVENT_COUNT, 0);
+
+	(void)state;
+	for (unsigned iteration = 0; iteration < 3; iteration++) {
+		clear(t, READING_OK);
+		for (uint32_t i = 0; i < NR_THINGS; i++) {
+			char name[] = {'a', 'a' + (char)(i % 26), '\0'};
+
+			assert_int_equal(table_add_thing(t, 0, i, name, &a, &b), 0);
+			memset(name, 'z', 2);
+		}
+		assert_int_equal(t->nr_things, NR_THINGS);
+		assert_string_equal(t->things[0].name, "aa");
+		assert_string_equal(t->things[27].name, "ab");
+		assert_int_equal(t->things[NR_THINGS - 1].number, NR_THINGS - 1);
+		assert_int_equal(table_cell(t, 0, 0)->count, NR_THINGS);
+	}
+	clear(t, READING_OK);
+	assert_int_equal(t->nr_things, 0);
+	assert_int_equal(table_cell(t, 0, 0)->state, CELL_NONE);
+	table_free(t);
+}
+
+/* A metric of things is made of their sum. */
+static void in_a_metric(void **state)
+{
+	struct expr_step steps[] = {{.op = EXPR_OPERAND, .operand = 0},
+				    {.op = EXPR_OPERAND, .operand = 1},
+				    {.op = EXPR_DIVIDE}};
+	const struct metric metric = {.name = "m", .unit = "", .expr = {steps, NR(steps)}};
+	const struct metric_set metrics = {&metric, 1};
+	const struct reading none = at(1000, 0), a = at(2000, 0), b = at(8000, 30), n = at(8000, 8);
+	struct table *t = table_new(3, 2);
+
+	(void)state;
+	t->columns[0] = (struct table_column){.kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS};
+	t->columns[1] = (struct table_column){.kind = EVENT_COUNT, .scope = EVENT_SCOPE_SYSTEM};
+	table_set_metrics(t, &metrics);
+	t->start_ns = START_NS, t->end_ns = END_NS;
+	clear(t, READING_OK);
+	table_add_thing(t, 0, 0, "sda", &a, &b);
+	table_add_thing(t, 0, 1, "sdb", NULL, &b);
+	table_set(t, 0, 1, READING_OK, &none, &n);
+	table_total(t);
+	assert_true(t->totals[2].value == 7.5);
+	assert_true(table_cell(t, 0, 2)->value == 7.5);
+	assert_int_equal(table_cell(t, 1, 2)->state, CELL_NONE);
+	table_free(t);
+}
+
+static size_t countdown;
+
+static void *failing_alloc(size_t size)
+{
+	return countdown && countdown-- ? malloc(size) : NULL;
+}
+
+static void *failing_resize(void *p, size_t size)
+{
+	return countdown && countdown-- ? realloc(p, size) : NULL;
+}
+
+/* What has no room is left out whole: not in the sum, and what was there stays. */
+static void no_memory(void **state)
+{
+	static const struct mem_ops ops = {failing_alloc, failing_resize, free};
+	const struct reading a = at(2000, 0), b = at(8000, 1);
+
+	(void)state;
+	for (size_t allowed = 0; allowed < 6; allowed++) {
+		struct table *t = new_table(EVENT_COUNT, 0);
+		uint32_t nr = 0;
+		int rc = 0;
+
+		clear(t, READING_OK);
+		mem_set_ops(&ops);
+		countdown = allowed;
+		while (rc == 0 && nr < 100000) {
+			rc = table_add_thing(t, 0, nr, "a name of some length", &a, &b);
+			nr += rc == 0;
+		}
+		mem_set_ops(NULL);
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(t->nr_things, nr);
+		assert_int_equal(table_cell(t, 0, 0)->count, nr);
+		for (uint32_t i = 0; i < nr; i++)
+			assert_string_equal(t->things[i].name, "a name of some length");
+		table_free(t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_thing),   cmocka_unit_test(they_add_up),
+	    cmocka_unit_test(iterations),  cmocka_unit_test(why_there_is_no_number),
+	    cmocka_unit_test(in_a_metric), cmocka_unit_test(no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/*
+ * Many things in every format: what people see (rates, shares of time, those that did most first,
+ * as many as are asked for) and what machines get (a line for each, raw), against files kept in
+ * tests/data/tables. GOLDEN_UPDATE=1 writes them anew: read the difference before it is kept.
+ */
+#include "base/buf.h"
+#include "base/io.h"
+#include "screen/format.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+enum { OUT_BYTES = 1 << 20 };
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+#define S     1000000000ull
+
+static const struct table_column columns[] = {
+    {.name = "disk_read_bytes", .unit = "B", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS},
+    {.name = "forks", .unit = "forks", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_SYSTEM},
+    {.name = "disk_busy_time", .unit = "ns", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS},
+    {.name = "process_cpu_time", .unit = "ns", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS},
+    {.name = "disk_read_queue",
+     .unit = "requests",
+     .kind = EVENT_VALUE,
+     .scope = EVENT_SCOPE_THINGS},
+    {.name = "process_rss",
+     .label = "memory, present",
+     .unit = "B",
+     .kind = EVENT_VALUE,
+     .scope = EVENT_SCOPE_THINGS},
+};
+enum { READ, FORKS, BUSY, CPU, QUEUE, RSS, NR_COLUMNS };
+
+static void add(struct table *t, size_t column, uint32_t number, const char *name, uint64_t start,
+		uint64_t end)
+{
+	const struct reading a = {.state = READING_OK, .time_ns = S, .raw = start};
+	const struct reading b = {.state = READING_OK, .time_ns = 3 * S, .raw = end};
+
+	assert_int_equal(table_add_thing(t, column, number, name, &a, &b), 0);
+}
+
+static struct table *begin(void)
+{
+	const struct clock_triple clocks = {.monotonic_ns = S, .realtime_ns = 1700000000000000000};
+	struct table *t = table_new(NR_COLUMNS, 2);
+
+	assert_non_null(t);
+	for (size_t i = 0; i < NR_COLUMNS; i++) {
+		t->columns[i] = columns[i];
+		t->columns[i].group = "misc";
+		if (!t->columns[i].label)
+			t->columns[i].label = t->columns[i].name;
+	}
+	t->row_cpu[1] = 1;
+	table_set_time(t, S, 3 * S, &clocks);
+	for (size_t row = 0; row < 2; row++)
+		for (size_t i = 0; i < NR_COLUMNS; i++)
+			table_set(t, row, i, READING_OK, NULL, NULL);
+	return t;
+}
+
+/* Disks and processes: one that lacks a number, one that came, names of all sorts. */
+static struct table *several(void)
+{
+	const struct reading born = {.state = READING_OK, .time_ns = 3 * S, .raw = S / 2};
+	const struct reading forks[] = {{.state = READING_OK, .time_ns = S},
+					{.state = READING_OK, .time_ns = 3 * S, .raw = 12}};
+	struct table *t = begin();
+
+	table_set(t, 0, FORKS, READING_OK, &forks[0], &forks[1]);
+	add(t, READ, 0, "sda", 0, 2000);
+	add(t, READ, 1, "sdb", 500, 500);
+	add(t, READ, 2, "nvme0n1", 0, 40000000);
+	add(t, BUSY, 0, "sda", 0, S / 2);
+	add(t, BUSY, 2, "nvme0n1", 2, 1); /* backwards */
+	add(t, CPU, 9, "100 quiet", 0, 0);
+	add(t, CPU, 3, "1234 bash", 0, S);
+	add(t, CPU, 4, "99 a, \"quoted\" name that is longer than its column", 0, 4 * S);
+	assert_int_equal(table_add_thing(t, CPU, 5, "98 born", NULL, &born), 0);
+	add(t, QUEUE, 0, "sda", 0, 3);
+	add(t, QUEUE, 1, "sdb", 0, 0);
+	add(t, RSS, 3, "1234 bash", 0, 5000000);
+	add(t, RSS, 6, "77 no time", 0, 1000);
+	table_total(t);
+	return t;
+}
+
+/* None of them is there, and the event says why. */
+static struct table *absent(void)
+{
+	struct table *t = begin();
+
+	table_set(t, 0, READ, READING_NO_PERMISSION, NULL, NULL);
+	table_total(t);
+	return t;
+}
+
+static void render(const char *format, const struct screen_options *o, const struct table *t,
+		   struct buf *out)
+{
+	const struct screen_format *f = screen_format_find(format);
+	struct screen_state *s = screen_state_new(t->nr_columns, o);
+
+	buf_init(out, OUT_BYTES);
+	assert_non_null(s);
+	if (f->begin)
+		f->begin(s, t, out);
+	f->iteration(s, t, out);
+	assert_int_equal(buf_error(out), 0);
+	screen_state_free(s);
+}
+
+static void compare(const char *file, const struct buf *out)
+{
+	struct buf wanted;
+	char path[512];
+
+	snprintf(path, sizeof(path), TEST_DATA_DIR "/tables/%s", file);
+	if (getenv("GOLDEN_UPDATE")) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		assert_int_equal(fwrite(out->data, 1, out->len, f), out->len);
+		fclose(f);
+		return;
+	}
+	buf_init(&wanted, OUT_BYTES);
+	if (io_load(AT_FDCWD, path, &wanted))
+		fail_msg("%s is not there", path);
+	if (strcmp(buf_str(&wanted), out->data))
+		fail_msg("%s differs:\n%s", file, out->data);
+	buf_fini(&wanted);
+}
+
+static void golden(void **state)
+{
+	static const struct {
+		const char *file, *format;
+		struct screen_options options;
+		struct table *(*make)(void);
+	} rows[] = {
+	    {"things.txt", "text", {0}, several},
+	    {"things-50-2.txt", "text", {.width = 50, .nr_things = 2}, several},
+	    {"things.csv", "csv", {0}, several},
+	    {"things.ndjson", "ndjson", {0}, several},
+	    {"things-absent.txt", "text", {0}, absent},
+	    {"things-absent.csv", "csv", {0}, absent},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct table *t = rows[i].make();
+		struct buf out;
+
+		render(rows[i].format, &rows[i].options, t, &out);
+		compare(rows[i].file, &out);
+		buf_fini(&out);
+		table_free(t);
+	}
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t nr = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+		nr++;
+	return nr;
+}
+
+/* As many of each kind as are asked for; how many more there are is said, and right. */
+static void as_many_as_asked(void **state)
+{
+	static const unsigned most[] = {0, 1, 9, 10, 11, 100};
+
+	(void)state;
+	for (size_t i = 0; i < NR(most); i++) {
+		const struct screen_options o = {.nr_things = most[i]};
+		struct screen_state *s;
+		struct table *t = begin();
+		char more[32];
+		struct buf out;
+
+		for (uint32_t k = 0; k < 10; k++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "disk%c", 'a' + (int)k);
+			add(t, READ, k, name, 0, k);
+		}
+		table_total(t);
+		s = screen_state_new(t->nr_columns, &o);
+		buf_init(&out, OUT_BYTES);
+		screen_things(s, t, &out);
+		snprintf(more, sizeof(more), "and %u more\n", 10 - most[i]);
+		if (most[i] && most[i] < 10) {
+			assert_int_equal(count(buf_str(&out), "\ndisk"), most[i]);
+			assert_int_equal(count(out.data, more), 1);
+			assert_non_null(strstr(out.data, "\ndiskj ")); /* it did most */
+		} else {
+			assert_int_equal(count(buf_str(&out), "\ndisk"), 10);
+			assert_int_equal(count(out.data, "more"), 0);
+		}
+		buf_fini(&out);
+		screen_state_free(s);
+		table_free(t);
+	}
+}
+
+static unsigned columns_of(const char *line)
+{
+	unsigned n = 0;
+
+	for (; *line; line++)
+		n += (*line & 0xc0) != 0x80;
+	return n;
+}
+
+/* On a terminal of any width; a line does not end in blanks. One column beside the names stands,
+ * however narrow it is. */
+static void fits(void **state)
+{
+	struct table *t = several();
+
+	(void)state;
+	for (unsigned width = 45; width < 120; width++) {
+		const struct screen_options o = {.width = width};
+		struct screen_state *s = screen_state_new(t->nr_columns, &o);
+		struct buf out;
+
+		buf_init(&out, OUT_BYTES);
+		screen_things(s, t, &out);
+		assert_int_equal(count(buf_str(&out), "1234 bash"), width < 52 ? 2 : 1);
+		for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"))
+			if (columns_of(line) > width || line[strlen(line) - 1] == ' ')
+				fail_msg("width %u: \"%s\"", width, line);
+		buf_fini(&out);
+		screen_state_free(s);
+	}
+	table_free(t);
+}
+
+/* Every line of a session has the field, if one of its events is of things, and none else. */
+static void the_field(void **state)
+{
+	(void)state;
+	for (int is_with = 0; is_with < 2; is_with++) {
+		struct table *t = is_with ? several() : begin();
+		size_t nr_named = 0;
+		struct buf out;
+
+		for (size_t i = 0; !is_with && i < NR_COLUMNS; i++)
+			t->columns[i].scope = EVENT_SCOPE_SYSTEM;
+		table_set(t, 0, FORKS, READING_NO_PERMISSION, NULL, NULL); /* one line at least */
+		render("ndjson", &(struct screen_options){0}, t, &out);
+		for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {
+			json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+			json_t *thing = json_object_get(o, "thing");
+
+			assert_int_equal(thing != NULL, is_with);
+			nr_named += thing && *json_string_value(thing);
+			json_decref(o);
+		}
+		assert_int_equal(nr_named, is_with ? t->nr_things : 0);
+		buf_fini(&out);
+		table_free(t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(golden),
+	    cmocka_unit_test(as_many_as_asked),
+	    cmocka_unit_test(fits),
+	    cmocka_unit_test(the_field),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
