@@ -190,19 +190,25 @@ void out_raw_item(struct print *p, const struct profile_trace *t, const struct p
 		raw_record(p, t, item);
 }
 
-/* The time of the first number; what was not measured has none. */
+/* The time of the latest of the numbers: samples go on until then. What was not measured has none.
+ */
 static void end_time(struct print *p, const struct profile_trace *t)
 {
 	size_t row = p->table->nr_rows - 1;
+	const struct profile_pair *first = NULL;
+	uint64_t latest_ns = 0;
 
-	for (size_t i = 0; i < p->facts->nr_events; i++) {
+	for (uint32_t i = 0; i < p->facts->nr_events; i++) {
 		const struct profile_pair *pair = &t->pairs[i];
 
-		if (!cell_has_value(table_cell(p->table, row, i)) || is_of_things(p, (uint32_t)i))
+		if (!cell_has_value(table_cell(p->table, row, i)) || is_of_things(p, i))
 			continue;
-		time_line(p, pair->end_offset, pair->end.time_ns);
-		return;
+		first = first ? first : pair;
+		if (p->facts->is_sampling && pair->end.time_ns > latest_ns)
+			latest_ns = pair->end.time_ns;
 	}
+	if (first)
+		time_line(p, first->end_offset, latest_ns ? latest_ns : first->end.time_ns);
 }
 
 static void records(struct print *p, const struct profile_trace *t, bool of_values)

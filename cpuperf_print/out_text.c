@@ -230,7 +230,7 @@ static void sampling(struct print *p)
 		return;
 	buf_adds(&p->out, "Ticks:  ");
 	buf_u64_commas(&p->out, sum.ticks);
-	buf_adds(&p->out, " readings at the timebase's pace, missed: ");
+	buf_adds(&p->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
 	buf_u64_commas(&p->out, sum.ticks_missed);
 	buf_addc(&p->out, '\n');
 }

@@ -125,6 +125,9 @@ static void compare(const struct sampled_event *ev, const struct cell *c, uint64
 	s->expected = ev->is_clock ? c->running_ns : c->raw;
 	if (ev->is_clock && idle_ns != UINT64_MAX)
 		compare_busy(c, idle_ns, s);
+	if (ev->frequency && s->n.samples) /* a period may be long, and a software event tells the
+					      one before */
+		add(&s->slack, 2 * (s->n.weight / s->n.samples));
 	if (ev->period) /* no sample is due for a part of one */
 		s->expected -= s->expected % ev->period;
 }

@@ -146,8 +146,9 @@ uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t f
 		struct perf_event_header h;
 		uint64_t bytes = pmu_record_bytes(v, at, to);
 
-		if (!bytes)
-			return to;
+		if (!bytes) /* makes no sense: passed by, in pieces no longer than others */
+			return to - from > max_bytes ? at > from ? at : from + (max_bytes & ~7ull)
+						     : to;
 		if (at > from && at + bytes - from > max_bytes)
 			break;
 		h = header_at(v, at);

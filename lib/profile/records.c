@@ -50,6 +50,8 @@ struct profile_records {
 	struct profile_records_config config;
 	struct known_id *ids; /* owned; ordered */
 	size_t nr_ids;
+	const struct trace_layout
+	    *any;                    /* what ends records that are no samples is the same for all */
 	struct trace_id made_id;     /* where the file's are lost */
 	const struct known_id *only; /* NULL: records name theirs */
 	struct trace_layout side_band;
@@ -147,6 +149,9 @@ static int know_ids(struct profile_records *r)
 	for (size_t i = 0; i < nr && !r->only; i++)
 		if (is_sampled(&r->ids[i]) && !trace_layout_has_identifier(&r->ids[i].layout))
 			r->only = &r->ids[i];
+	for (size_t i = 0; i < r->nr_ids && !r->any; i++)
+		if (is_sampled(&r->ids[i]))
+			r->any = &r->ids[i].layout;
 	return 0;
 }
 
@@ -259,15 +264,6 @@ static const struct known_id *find_id(const struct profile_records *r, uint64_t 
 		       compare_ids);
 }
 
-/* What ends other records is the same for all events of a ring. */
-static const struct trace_layout *any_layout(const struct profile_records *r)
-{
-	for (size_t i = 0; i < r->nr_ids; i++)
-		if (is_sampled(&r->ids[i]))
-			return &r->ids[i].layout;
-	return NULL;
-}
-
 /* NULL: not known. *id: whose the record is, or NULL. */
 static const struct trace_layout *find_record_layout(const struct profile_records *r,
 						     enum trace_ring ring, const uint8_t *p,
@@ -286,7 +282,7 @@ static const struct trace_layout *find_record_layout(const struct profile_record
 		return NULL;
 	if (k)
 		*id = k->what;
-	return k && k->has_layout ? &k->layout : any_layout(r);
+	return k && k->has_layout ? &k->layout : r->any;
 }
 
 /* Without its layout a record is as much as its header and its kind say. */

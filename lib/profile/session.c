@@ -46,6 +46,7 @@ static int learn_frame(struct profile_session *s, const struct trace_frame *f)
 		rc = trace_decode_info(f, &s->info);
 		s->has_info = rc == 0;
 	} else if (f->kind == TRACE_FRAME_EVENTS && !s->events.nr) {
+		trace_events_fini(&s->events); /* of a frame with none */
 		rc = trace_decode_events(f, &s->events);
 		if (rc == 0 && s->events.nr > PROFILE_MAX_EVENTS) {
 			trace_events_fini(&s->events);

@@ -1,7 +1,6 @@
 /*
  * A thread that calls a function at a steady pace, on absolute deadlines: what reads misc events
- * while samples are taken, so that neither a slow disk nor a slow reading shifts the other. Knows
- * nothing of what is read.
+ * while samples are taken, so that a slow disk delays no reading. Knows nothing of what is read.
  */
 #ifndef SESSION_PACER_H
 #define SESSION_PACER_H
@@ -34,6 +33,7 @@ void pacer_stop(struct pacer *p);
 int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
 void pacer_lock(struct pacer *p);
+bool pacer_trylock(struct pacer *p); /* false: tick has it */
 void pacer_unlock(struct pacer *p);
 
 #endif

@@ -296,6 +296,17 @@ static const char *modes_name(const struct spec_event *e)
 	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
 }
 
+/* And what tells two that are sampled apart: ":1000000", ":1000Hz". */
+static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
+{
+	*buf = '\0';
+	if (e->frequency)
+		snprintf(buf, size, ":%" PRIu64 "Hz", e->frequency);
+	else if (e->rate)
+		snprintf(buf, size, ":%" PRIu64, e->rate);
+	return buf;
+}
+
 /* The heading of the event's column: its label or name; with group or mode where another column
  * would have the same. */
 static const char *make_label(struct plan *plan, size_t i)
@@ -303,6 +314,7 @@ static const char *make_label(struct plan *plan, size_t i)
 	const struct plan_event *p = &plan->events[i];
 	const char *column = spec_event_column(p->asked);
 	bool other_group = false, same_event = false;
+	char pace[32];
 
 	for (size_t j = 0; j < plan->nr_events; j++) {
 		const struct plan_event *q = &plan->events[j];
@@ -317,9 +329,10 @@ static const char *make_label(struct plan *plan, size_t i)
 	}
 	if (!same_event && !other_group)
 		return column;
-	return arena_printf(&plan->arena, "%s%s%s%s%s", other_group ? p->asked->group_name : "",
+	return arena_printf(&plan->arena, "%s%s%s%s%s%s", other_group ? p->asked->group_name : "",
 			    other_group ? ":" : "", column, same_event ? ":" : "",
-			    same_event ? modes_name(p->asked) : "");
+			    same_event ? modes_name(p->asked) : "",
+			    same_event ? pace_name(p->asked, pace, sizeof(pace)) : "");
 }
 
 static int make_labels(struct plan *plan, struct err_list *errs)

@@ -293,6 +293,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
 	int rc = 0;
 
+	if (collect_nr_sets(s->collect)) /* the first one opens the files of each process */
+		collect_read(s->collect);
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		enable_cpu(s, &s->cpus[t]);
 	*start_ns = clock_monotonic_ns();

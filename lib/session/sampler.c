@@ -174,16 +174,17 @@ void sampler_enable(const struct sampler *s)
 		pmu_ring_enable(&s->side_band);
 }
 
-static bool is_urgent(const struct sampler *s)
+/* There is no time to pack: it took enough already, or the ring fills fast. */
+static bool is_urgent(const struct sampler *s, const struct pmu_ring *ring, uint64_t waiting)
 {
-	return clock_monotonic_ns() > *s->pack_until_ns;
+	return waiting > ring->bytes / 8 || clock_monotonic_ns() > *s->pack_until_ns;
 }
 
 /* Counts what stands from … to, and writes it: as much of it as a reader can hold. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		uint64_t *end, struct err *e)
 {
-	struct trace_span span = {.is_urgent = is_urgent(s)};
+	struct trace_span span = {.is_urgent = is_urgent(s, &s->ring, to - from)};
 
 	*end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
 	pmu_view_span(v, from, *end, span.part, span.len);
@@ -233,7 +234,7 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 	head = pmu_ring_head(&s->side_band);
 	for (at = s->side_band.tail; at < head && rc == 0;) {
 		uint64_t end = pmu_scan_count(&scan, &v, at, head, TRACE_FILE_RECORDS_BYTES);
-		struct trace_span span = {.is_urgent = is_urgent(s)};
+		struct trace_span span = {.is_urgent = is_urgent(s, &s->side_band, head - at)};
 
 		pmu_view_span(&v, at, end, span.part, span.len);
 		if (common)
@@ -297,6 +298,7 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 		else if (is_wanted)
 			rc = move_all(s, &v, at, end, e);
 		at = end;
+		pmu_ring_release(&s->ring, at);
 	}
 	pmu_ring_release(&s->ring, head);
 	return rc;

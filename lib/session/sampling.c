@@ -38,7 +38,7 @@ struct ticks {
 struct common {
 	pthread_mutex_t lock;
 	struct trace_writer *writer; /* owned; NULL: nothing is saved */
-	struct trace_packer *packer; /* owned; NULL: not packed */
+	struct trace_packer *packer; /* owned; if nothing is packed, for symbols */
 	struct trace_file *file;     /* owned */
 	struct err error;            /* the first; sticks */
 };
@@ -57,6 +57,8 @@ struct sampling {
 	/* CPUs that sleep: /proc/stat */
 	struct event idle_event;
 	struct collect *idle;
+	bool is_contained; /* in a PID namespace: the tasks outside have no pid, like the idle ones
+			    */
 	uint64_t *idle_ns; /* owned; of each CPU, at the last boundary; UINT64_MAX: not known */
 
 	/* under the pacer's lock */
@@ -75,6 +77,7 @@ struct sampling {
 	bool has_survey;
 	atomic_bool survey_stop, survey_done;
 	struct survey_result surveyed;
+	struct trace_packer *symbols; /* owned by that thread; NULL: no memory */
 
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
 	uint64_t pack_until_ns; /* a high level of zstd must not hold the rings up */
@@ -145,14 +148,24 @@ static bool add_tick(struct sampling *g, uint32_t trace, const struct reading *r
 	return true;
 }
 
+/* Of the first CPU that has one: it may be offline, or of another kind than the timebase's PMU. */
+static const struct pmu_ring *first_ring(const struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		if (g->samplers[t].ring.base)
+			return &g->samplers[t].ring;
+	return NULL;
+}
+
 static bool is_ahead(struct sampling *g)
 {
-	const struct pmu_ring *ring = &g->samplers[0].ring;
+	const struct pmu_ring *ring;
 	uint64_t head;
 
 	if (has_clock_pace(g->s->plan))
 		return true;
-	head = ring->base ? pmu_ring_head(ring) : g->gate_head;
+	ring = first_ring(g);
+	head = ring ? pmu_ring_head(ring) : g->gate_head;
 	if (head == g->gate_head)
 		return false;
 	g->gate_head = head;
@@ -220,11 +233,21 @@ static int make_memory(struct sampling *g)
 		   : -ENOMEM;
 }
 
+/* The first PID namespace has a fixed number: PROC_PID_INIT_INO in include/linux/proc_ns.h. */
+static bool is_in_pid_namespace(void)
+{
+	char text[64] = "";
+
+	return readlink("/proc/self/ns/pid", text, sizeof(text) - 1) > 0 &&
+	       strcmp(text, "pid:[4026531836]") != 0;
+}
+
 /* cpu_utilization is the busy part of all time: the rest of its base is what the CPU slept. */
 static int open_idle(struct sampling *g)
 {
 	int state;
 
+	g->is_contained = is_in_pid_namespace();
 	for (size_t i = 0; i < collect_misc_group.nr_rows; i++)
 		if (strcmp(collect_misc_group.rows[i].name, "cpu_utilization") == 0)
 			g->idle_event =
@@ -352,6 +375,27 @@ static int survey_kallsyms(const char *text, size_t len, void *arg)
 	return rc;
 }
 
+static bool survey_pack(const char *text, size_t len, const void **piece, size_t *piece_len,
+			void *arg)
+{
+	struct sampling *g = arg;
+
+	return trace_packer_kallsyms(g->symbols, text, len, piece, piece_len);
+}
+
+static int survey_packed(const void *piece, size_t len, void *arg)
+{
+	struct sampling *g = arg;
+	struct common *c = &g->common;
+	int rc = 0;
+
+	common_lock(c);
+	if (c->file)
+		rc = trace_file_kallsyms(c->file, piece, len, &c->error);
+	common_unlock(c);
+	return rc;
+}
+
 /* Some event takes samples in the kernel. */
 static bool wants_kernel(const struct plan *plan)
 {
@@ -371,7 +415,8 @@ static void raise_priority(struct sampling *g)
 	enum { NICE = -10 };
 
 	g->nice = getpriority(PRIO_PROCESS, 0);
-	g->is_raised = g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
+	/* who was made nice on purpose stays so */
+	g->is_raised = g->nice <= 0 && g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
 }
 
 static void lower_priority(const struct sampling *g)
@@ -380,20 +425,32 @@ static void lower_priority(const struct sampling *g)
 		(void)setpriority(PRIO_PROCESS, 0, g->nice);
 }
 
-static void *survey(void *arg)
+static int run_survey(struct sampling *g)
 {
-	struct sampling *g = arg;
 	struct survey_config config = {.root = &g->s->plan->host->root,
 				       .wants_kernel = wants_kernel(g->s->plan),
 				       .records = survey_records,
 				       .kallsyms = survey_kallsyms,
+				       .packed = survey_packed,
 				       .arg = g,
 				       .stop = &g->survey_stop};
 	int rc;
 
-	lower_priority(g);
+	g->symbols = trace_packer_new(0);
+	if (g->symbols)
+		config.pack = survey_pack;
 	rc = survey_run(&config, &g->surveyed);
+	trace_packer_free(g->symbols);
+	return rc;
+}
 
+static void *survey(void *arg)
+{
+	struct sampling *g = arg;
+	int rc;
+
+	lower_priority(g);
+	rc = run_survey(g);
 	if (rc && !g->surveyed.note[0])
 		snprintf(g->surveyed.note, sizeof(g->surveyed.note),
 			 "tasks and symbols of before the start are missing: %s", strerror(-rc));
@@ -437,12 +494,11 @@ int sampling_open_files(struct sampling *g, struct err *e)
 
 	if (!g->s->writer)
 		return 0;
-	if (level) {
+	g->common.packer = trace_packer_new(level);
+	if (level)
 		g->packer = trace_packer_new(level);
-		g->common.packer = trace_packer_new(level);
-		if (!g->packer || !g->common.packer)
-			return err_set(e, -ENOMEM, "no memory to compress with");
-	}
+	if (!g->common.packer || (level && !g->packer))
+		return err_set(e, -ENOMEM, "no memory to compress with");
 	return open_common(g, e);
 }
 
@@ -468,8 +524,11 @@ static void end_threads(struct sampling *g)
 	end_survey(g);
 }
 
+/* A person who stops the session does not wait for what a busy machine has not surveyed by then. */
 int sampling_finish(struct sampling *g, struct err *e)
 {
+	if (atomic_load(&g->s->stop))
+		atomic_store(&g->survey_stop, true);
 	end_threads(g);
 	return g->common.file ? finish_common(g, e) : 0;
 }
@@ -514,7 +573,7 @@ static void read_idle(struct sampling *g)
 		struct reading r = {0};
 
 		collect_get(g->idle, 0, g->s->cpus[t].cpu, &r);
-		g->idle_ns[t] = r.state == READING_OK && r.base >= r.raw && hz
+		g->idle_ns[t] = !g->is_contained && r.state == READING_OK && r.base >= r.raw && hz
 				    ? (r.base - r.raw) * (NS_PER_S / hz)
 				    : UINT64_MAX;
 		g->results[t].idle_ns = before_ns <= g->idle_ns[t] && g->idle_ns[t] != UINT64_MAX
@@ -549,6 +608,10 @@ int sampling_start(struct sampling *g, struct err *e)
 	int rc = 0;
 
 	raise_priority(g);
+	if (g->is_contained)
+		session_note(g->s, 0,
+			     "in a PID namespace: tasks outside of it have no pid, and idle "
+			     "CPUs cannot be told from theirs");
 	g->started_ns = clock_monotonic_ns();
 	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
 	g->progress_due_ns = g->started_ns + NS_PER_S;
@@ -562,7 +625,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	if (g->common.file && !g->has_survey)
 		session_note(g->s, 0,
 			     "no thread: tasks and symbols of before the start are missing");
-	if (rc == 0 && g->s->plan->timebase && has_ticks(g->s))
+	if (rc == 0 && g->s->writer && g->s->plan->timebase && has_ticks(g->s))
 		rc = start_pacer(g);
 	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
 }
@@ -574,8 +637,10 @@ static void begin_things(struct sampling *g, struct trace_writer *w)
 
 	session_add_things(w, TRACE_START, &s->things_start);
 	session_things_write(&s->things_start, s, w);
+	sampling_lock(g);
 	if (g->things_from)
 		session_things_new(NULL, &s->things_start, g->things_from);
+	sampling_unlock(g);
 }
 
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t, struct trace_file **out,
@@ -650,8 +715,9 @@ static int drain_ticks(struct sampling *g, uint32_t t)
 
 	if (!file)
 		return 0;
+	if (!pacer_trylock(&g->pacer)) /* it reads: the rings do not wait for it */
+		return 0;
 	trace_writer_more(g->s->writer);
-	sampling_lock(g);
 	gather_ticks(g, t, UINT64_MAX);
 	if (t == 0)
 		gather_things(g);
@@ -817,6 +883,8 @@ static int record_cpu(struct sampling *g, const struct session_iteration *it, ui
 	if (g->s->writer)
 		trace_writer_more(g->s->writer);
 	gather_ticks(g, t, until_ns);
+	if (t == 0)
+		gather_things(g);
 	sum_up(g, t);
 	sampling_unlock(g);
 	finished = finish_trace(g, it, t, rc ? &ignored : e);
@@ -825,7 +893,7 @@ static int record_cpu(struct sampling *g, const struct session_iteration *it, ui
 
 static void note_losses(struct sampling *g)
 {
-	uint64_t lost = 0;
+	uint64_t lost = 0, dropped;
 
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		lost += g->samplers[t].side_band_lost;
@@ -834,10 +902,13 @@ static void note_losses(struct sampling *g)
 			     "%llu records of tasks and mappings were lost: some samples will have "
 			     "no name",
 			     (unsigned long long)lost);
-	if (g->nr_dropped)
-		session_note(g->s, 0, "%llu readings between two samples found no memory",
-			     (unsigned long long)g->nr_dropped);
+	sampling_lock(g);
+	dropped = g->nr_dropped;
 	g->nr_dropped = 0;
+	sampling_unlock(g);
+	if (dropped)
+		session_note(g->s, 0, "%llu readings between two samples found no memory",
+			     (unsigned long long)dropped);
 }
 
 int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)

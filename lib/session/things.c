@@ -65,9 +65,12 @@ static int add_thing(struct session_things *t, uint32_t set, uint32_t number, co
 	if (!grown)
 		return -ENOMEM;
 	t->things = grown;
-	grown[t->nr_things++] = (struct session_thing){set, number, t->names.len};
+	grown[t->nr_things] = (struct session_thing){set, number, t->names.len};
 	buf_add(&t->names, name, strlen(name) + 1);
-	return buf_error(&t->names);
+	if (buf_error(&t->names))
+		return buf_error(&t->names);
+	t->nr_things++;
+	return 0;
 }
 
 /* Where the things of the set begin. */

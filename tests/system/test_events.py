@@ -125,7 +125,7 @@ def check_description():
     assert labels["flags"] == "os alone, user alone, or both"
     assert labels["here"] == "works" or labels["reason"], labels
     text = describe("software:cpu_clock", how="text")
-    assert "\n  flags      os and user are not told apart\n" in text
+    assert "\n  flags      counted, os and user are not told apart; its samples may be of one alone\n" in text
     assert "encoding" not in describe("misc:cpu_user", how="text")
     assert next(csv.DictReader(io.StringIO(describe("misc:cpu_user", how="csv"))))["kind"] == "share"
 
