@@ -1,7 +1,7 @@
 /*
- * The walk over /proc: processes, their threads, their mappings, then kallsyms. What is read
- * becomes records in one buffer, which is given on when it is full. Must not know what becomes of
- * them.
+ * The walk over /proc: processes, their threads, their mappings, then the kernel's programs and
+ * symbols. What is read becomes records in one buffer, which is given on when it is full. Must not
+ * know what becomes of them.
  */
 #include "session/survey.h"
 
@@ -14,8 +14,11 @@
 #include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "collect/proc_task.h"
+#include "session/survey_bpf.h"
 #include "session/survey_ids.h"
+#include "session/survey_maps.h"
 #include "session/survey_record.h"
+#include "session/symbols.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,6 +32,7 @@ enum {
 	MAX_STAT_BYTES = 2048,
 	MAX_COMM_BYTES = 128,
 	MAX_PATH_BYTES = 64,
+	MAX_FOLDER_BYTES = 256,
 };
 
 /* What may be missing, in the order of the note. */
@@ -37,11 +41,13 @@ enum missing {
 	NO_IDS,
 	HIDDEN,
 	NO_KALLSYMS,
+	NO_BPF,
 	FAILED,
 	ODD,
 	TASKS,
 	MAPPINGS,
 	IDS,
+	PROGRAMS,
 	STOPPED,
 	NR_MISSING
 };
@@ -51,19 +57,22 @@ static const char *const missing_words[NR_MISSING] = {
     [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
     [HIDDEN] = "kernel symbols (kernel.kptr_restrict)",
     [NO_KALLSYMS] = "kernel symbols (no /proc/kallsyms)",
+    [NO_BPF] = "BPF programs (CAP_SYS_ADMIN)",
     [FAILED] = "what could not be read",
     [ODD] = "text that no kernel writes",
     [TASKS] = "tasks beyond the ceiling",
     [MAPPINGS] = "mappings beyond the ceiling",
     [IDS] = "build-ids beyond the ceiling",
+    [PROGRAMS] = "BPF programs beyond the ceiling",
     [STOPPED] = "the rest (stopped)",
 };
 
 struct survey {
 	const struct survey_config *config;
 	struct survey_result result;
-	struct buf out;  /* not yet given on: records, later lines of kallsyms */
-	struct buf text; /* of maps: what is not yet parsed */
+	struct buf out;               /* records that are not yet given on */
+	struct buf text;              /* of maps: what is not yet parsed */
+	char name[SURVEY_PATH_BYTES]; /* of the mapping at hand */
 	struct survey_ids ids;
 	unsigned missing;        /* bits: 1 << enum missing */
 	int rc;                  /* of what ends the survey; sticky */
@@ -223,21 +232,28 @@ static void add_threads(struct survey *s)
 		pass_over(s, rc);
 }
 
-static void add_mapping(struct survey *s, const struct proc_mapping *m, uint32_t *nr)
+/* The maps of the process at hand. */
+struct maps {
+	int fd;
+	uint64_t from; /* mappings before are told already */
+	uint32_t nr;
+};
+
+static void add_mapping(struct survey *s, const struct proc_mapping *m, struct maps *maps)
 {
-	if (*nr == SURVEY_MAX_MAPPINGS) {
+	if (maps->nr == SURVEY_MAX_MAPPINGS) {
 		miss(s, MAPPINGS);
 		return;
 	}
 	make_room(s);
 	survey_record_mmap2(&s->out, &s->task, m,
-			    m->inode ? survey_ids_find(&s->ids, s->task.pid, m) : NULL);
-	++*nr;
+			    m->inode ? survey_ids_find(&s->ids, s->task.pid, maps->fd, m) : NULL);
+	maps->nr++;
 	s->result.nr_mappings++;
 }
 
 /* The whole lines there are; at the end of the file, the last too. */
-static void add_lines(struct survey *s, bool is_end, uint32_t *nr)
+static void add_lines(struct survey *s, bool is_end, struct maps *maps)
 {
 	const char *text = s->text.data, *end = text + whole_lines(&s->text, is_end), *line, *stop;
 	struct proc_mapping m;
@@ -245,32 +261,52 @@ static void add_lines(struct survey *s, bool is_end, uint32_t *nr)
 	while ((line = str_next_line(&text, end, &stop))) {
 		if (proc_maps_parse(line, (size_t)(stop - line), &m))
 			miss(s, ODD);
-		else if (m.prot & PROC_MAPS_EXEC)
-			add_mapping(s, &m, nr);
+		else if (m.prot & PROC_MAPS_EXEC && m.start >= maps->from)
+			add_mapping(s, &m, maps);
 	}
 	drop_front(&s->text, (size_t)(end - s->text.data));
+}
+
+static void read_mappings(struct survey *s, struct maps *maps)
+{
+	ssize_t n = 1;
+
+	buf_reset(&s->text);
+	while (n > 0 && !is_over(s)) {
+		n = load_more(maps->fd, &s->text);
+		if (n < 0)
+			pass_over(s, (int)n);
+		else
+			add_lines(s, n == 0, maps);
+	}
+}
+
+/* True: the kernel told them all. */
+static bool ask_mappings(struct survey *s, struct maps *maps)
+{
+	struct proc_mapping m;
+	int rc;
+
+	while ((rc = survey_maps_next(maps->fd, maps->from, s->name, &m)) == 0 && !is_over(s)) {
+		add_mapping(s, &m, maps);
+		maps->from = m.end;
+	}
+	return rc == -ENOENT;
 }
 
 static void add_mappings(struct survey *s)
 {
 	char path[MAX_PATH_BYTES];
-	uint32_t nr = 0;
-	ssize_t n = 1;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->task.pid);
 
 	IO_AUTO_FD int fd = root_open(s->config->root, path);
+	struct maps maps = {.fd = fd};
 
 	if (fd < 0)
 		pass_over(s, fd);
-	buf_reset(&s->text);
-	while (fd >= 0 && n > 0 && !is_over(s)) {
-		n = load_more(fd, &s->text);
-		if (n < 0)
-			pass_over(s, (int)n);
-		else
-			add_lines(s, n == 0, &nr);
-	}
+	else if (!ask_mappings(s, &maps))
+		read_mappings(s, &maps);
 }
 
 static int load_process(struct survey *s, char *text, size_t size, struct proc_task *t)
@@ -340,59 +376,96 @@ static void survey_processes(struct survey *s)
 	s->result.nr_build_ids = s->ids.nr_ids;
 }
 
-/* With kptr_restrict all addresses are 0; without, those of per-CPU variables may be, and they come
- * first. */
-static bool has_address(const char *text, size_t len)
+static int add_function(const struct survey_function *f, void *arg)
 {
-	const char *end = text + len, *line, *stop;
+	struct survey *s = arg;
 
-	while ((line = str_next_line(&text, end, &stop))) {
-		while (line != stop && *line == '0')
-			line++;
-		if (line != stop && *line != ' ')
-			return true;
-	}
-	return false;
+	make_room(s);
+	survey_record_ksymbol(&s->out, s->task.time_ns, f);
+	return is_over(s);
 }
 
-static void give_lines(struct survey *s, bool is_end)
+/* The programs of this machine. False: the kernel does not tell. */
+static bool survey_programs(struct survey *s)
 {
-	size_t len = whole_lines(&s->out, is_end);
+	struct survey_bpf told = {0};
+	int rc;
 
-	if (!len || s->rc)
+	if (s->config->root->dir[0])
+		return false;
+	s->task.time_ns = clock_monotonic_ns();
+	rc = survey_bpf_each(add_function, s, &told);
+	give_records(s);
+	if (rc == -ENOMEM)
+		fail(s, rc);
+	if (told.nr_denied)
+		miss(s, NO_BPF);
+	if (told.has_failed)
+		miss(s, FAILED);
+	if (told.is_full)
+		miss(s, PROGRAMS);
+	return rc >= 0;
+}
+
+static int give_symbols(const char *text, size_t len, void *arg)
+{
+	struct survey *s = arg;
+
+	fail(s, s->config->kallsyms(text, len, s->config->arg));
+	return s->rc;
+}
+
+static bool pack_symbols(const char *text, size_t len, const void **piece, size_t *piece_len,
+			 void *arg)
+{
+	const struct survey_config *c = ((struct survey *)arg)->config;
+
+	return c->pack(text, len, piece, piece_len, c->arg);
+}
+
+static int give_packed(const void *piece, size_t len, void *arg)
+{
+	struct survey *s = arg;
+
+	fail(s, s->config->packed(piece, len, s->config->arg));
+	return s->rc;
+}
+
+static void survey_symbols(struct survey *s, bool wants_changing)
+{
+	char folder[MAX_FOLDER_BYTES];
+	struct symbols_config c = {
+	    .root = s->config->root,
+	    .wants_changing = wants_changing,
+	    .give = give_symbols,
+	    .pack = pack_symbols,
+	    .give_packed = give_packed,
+	    .arg = s,
+	    .stop = s->config->stop,
+	};
+	int rc;
+
+	if (s->config->pack && symbols_folder(folder, sizeof(folder)))
+		c.folder = folder;
+	rc = symbols_run(&c);
+	s->result.has_kallsyms = rc == 0;
+	if (s->rc || is_over(s))
 		return;
-	fail(s, s->config->kallsyms(s->out.data, len, s->config->arg));
-	drop_front(&s->out, len);
-}
-
-/* 0, or -errno of why it is not all. */
-static int copy_kallsyms(struct survey *s, int fd)
-{
-	ssize_t n = load_more(fd, &s->out);
-
-	if (n > 0 && !has_address(s->out.data, s->out.len))
-		return -EACCES;
-	while (n > 0 && !is_over(s)) {
-		if (s->out.len > SURVEY_PIECE_BYTES - READ_BYTES)
-			give_lines(s, false);
-		n = load_more(fd, &s->out);
-	}
-	give_lines(s, n == 0);
-	return n > 0 ? -ECANCELED : (int)n;
-}
-
-static void survey_kernel(struct survey *s)
-{
-	IO_AUTO_FD int fd = root_open(s->config->root, "/proc/kallsyms");
-	int rc = fd < 0 ? fd : copy_kallsyms(s, fd);
-
-	s->result.has_kallsyms = rc == 0 && !s->rc;
 	if (rc == -EACCES || rc == -EPERM)
 		miss(s, HIDDEN);
 	else if (rc == -ENOENT)
 		miss(s, NO_KALLSYMS);
-	else if (rc != -ECANCELED)
+	else
 		pass_over(s, rc);
+}
+
+/* Where the kernel does not tell its programs, kallsyms does. */
+static void survey_kernel(struct survey *s)
+{
+	bool is_told = survey_programs(s);
+
+	if (!is_over(s))
+		survey_symbols(s, !is_told);
 }
 
 static void write_note(const struct survey *s, char *note, size_t size)

@@ -1,9 +1,11 @@
 /*
- * What was there before the session: tasks, what they have mapped for execution, the symbols of the
- * kernel. Read from /proc while samples are taken already: a record's time is when its process was
- * read, but it tells what was before, too, back to the start of the session; what changed meanwhile
- * is told by the side-band, with its own times. It costs CPU of its own, so it makes few system
- * calls: five and a read per page of its mappings for a process, seven for a mapped file.
+ * What was there before the session: tasks, what they have mapped for execution, BPF programs, the
+ * symbols of the kernel. Read from /proc while samples are taken already: a record's time is when
+ * its process was read, but it tells what was before, too, back to the start of the session; what
+ * changed meanwhile is told by the side-band, with its own times. It costs CPU of its own, so it
+ * makes few system calls: six for a process and one for each of its executable mappings (before
+ * Linux 6.11 a read per page of text), one for a mapped file (eight, where the kernel does not tell
+ * its build-id).
  *
  * Threads: survey_run may run on one of its own; the callbacks are called there.
  */
@@ -25,13 +27,19 @@ enum {
 
 struct survey_config {
 	const struct root *root; /* of /proc */
-	bool wants_kernel;       /* kallsyms too: some event samples the kernel */
+	bool wants_kernel;       /* its code too: some event samples the kernel */
 	uint32_t max_tasks;      /* 0: SURVEY_MAX_TASKS */
-	/* Whole records as the side-band has them (FORK, COMM, MMAP2; each ends with TID and TIME):
-	 * copied or written before it returns. Non-zero ends the survey. */
+	/* Whole records as the side-band has them (FORK, COMM, MMAP2, KSYMBOL; each ends with TID
+	 * and TIME): copied or written before it returns. Non-zero ends the survey. */
 	int (*records)(const void *records, size_t len, void *arg);
-	/* Whole lines. Non-zero ends the survey. */
+	/* Whole lines; those of BPF programs only if the kernel does not tell these, so that there
+	 * are no records of them. Non-zero ends the survey. */
 	int (*kallsyms)(const char *text, size_t len, void *arg);
+	/* NULL: they are read in each survey. Else they are kept for later ones, packed: see
+	 * symbols.h, and each piece is given by packed. */
+	bool (*pack)(const char *text, size_t len, const void **piece, size_t *piece_len,
+		     void *arg);
+	int (*packed)(const void *piece, size_t len, void *arg);
 	void *arg;
 	const atomic_bool *stop; /* NULL, or looked at between processes and between reads */
 };

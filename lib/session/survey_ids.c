@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "session/survey_maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +58,16 @@ static int read_id(const struct root *root, uint32_t pid, const struct proc_mapp
 	IO_AUTO_FD int fd = open_mapped(root, pid, m);
 
 	return fd < 0 ? fd : elf_build_id_read(fd, id);
+}
+
+/* The kernel finds most, and in 6.11 only those at the beginning of a file. */
+static int find_id(const struct root *root, uint32_t pid, int maps_fd, const struct proc_mapping *m,
+		   struct elf_build_id *id)
+{
+	int asked = survey_maps_build_id(maps_fd, m, id);
+	int rc = asked ? read_id(root, pid, m, id) : 0;
+
+	return asked == -ENODATA && rc == -EPERM ? asked : rc;
 }
 
 static struct survey_file make_key(const struct proc_mapping *m)
@@ -117,14 +128,14 @@ static bool is_known(struct survey_ids *ids, int rc)
 	}
 }
 
-const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid,
+const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
 					   const struct proc_mapping *m)
 {
 	struct survey_file file = make_key(m), **bucket = find_bucket(ids, &file);
 	struct survey_file *f = find_file(*bucket, &file);
 
 	if (!f && !ids->is_full && !ids->is_denied &&
-	    is_known(ids, read_id(ids->root, pid, m, &file.id)))
+	    is_known(ids, find_id(ids->root, pid, maps_fd, m, &file.id)))
 		f = add_file(ids, bucket, &file);
 	return f && f->id.len ? &f->id : NULL;
 }

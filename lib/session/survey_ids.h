@@ -1,6 +1,7 @@
 /*
- * The build-ids of mapped files, each file read once: through /proc/PID/map_files, which leads to
- * the very file that is mapped, whatever its name means in whose mount namespace.
+ * The build-ids of mapped files, each file asked for once: of the kernel, or, where it knows none,
+ * read through /proc/PID/map_files, which leads to the very file that is mapped, whatever its name
+ * means in whose mount namespace.
  */
 #ifndef SESSION_SURVEY_IDS_H
 #define SESSION_SURVEY_IDS_H
@@ -31,8 +32,8 @@ void survey_ids_init(struct survey_ids *ids, const struct root *root);
 void survey_ids_fini(struct survey_ids *ids);
 
 /* The build-id of the mapping's file; NULL: it has none, or it cannot be read. Lives as long as
- * ids. */
-const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid,
+ * ids. maps_fd is that of /proc/PID/maps. */
+const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
 					   const struct proc_mapping *m);
 
 #endif

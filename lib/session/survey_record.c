@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
+#include "session/survey_bpf.h"
 #include "trace/record.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a trace is little-endian");
 
 enum { MISC_MMAP_BUILD_ID = 1 << 14 };               /* PERF_RECORD_MISC_MMAP_BUILD_ID */
+enum { KSYMBOL_BPF = 1 };                            /* PERF_RECORD_KSYMBOL_TYPE_BPF */
 enum { FLAGS_SHARED = 1, FLAGS_PRIVATE = 2 };        /* MAP_SHARED, MAP_PRIVATE */
 enum { MAX_COMM_BYTES = 16, MAX_PATH_BYTES = 4096 }; /* with the NUL: TASK_COMM_LEN, PATH_MAX */
 
@@ -64,6 +66,15 @@ _Static_assert(sizeof(struct record_mmap2) == 72, "PERF_RECORD_MMAP2");
 _Static_assert(sizeof(struct record_mmap2) + MAX_PATH_BYTES + sizeof(struct record_id) <=
 		   SURVEY_RECORD_MAX_BYTES,
 	       "the longest record");
+
+/* The name and the id follow. */
+struct record_ksymbol {
+	struct record_head head;
+	uint64_t address;
+	uint32_t len;
+	uint16_t type, flags;
+};
+_Static_assert(sizeof(struct record_ksymbol) == 24, "PERF_RECORD_KSYMBOL");
 
 /* A text takes its NUL and zeros up to a multiple of 8. */
 static size_t text_bytes(size_t len)
@@ -153,4 +164,20 @@ void survey_record_mmap2(struct buf *out, const struct survey_task *t, const str
 	r.head.size = (uint16_t)(sizeof(r) + text_bytes(len) + sizeof(struct record_id));
 	buf_add(out, &r, sizeof(r));
 	add_text_and_id(out, name, len, t);
+}
+
+void survey_record_ksymbol(struct buf *out, uint64_t time_ns, const struct survey_function *f)
+{
+	const struct survey_task nobody = {.time_ns = time_ns};
+	size_t len = strlen(f->name);
+	struct record_ksymbol r = {
+	    .head = {.kind = TRACE_RECORD_KSYMBOL,
+		     .size = (uint16_t)(sizeof(r) + text_bytes(len) + sizeof(struct record_id))},
+	    .address = f->address,
+	    .len = f->len,
+	    .type = KSYMBOL_BPF,
+	};
+
+	buf_add(out, &r, sizeof(r));
+	add_text_and_id(out, f->name, len, &nobody);
 }

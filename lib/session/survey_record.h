@@ -12,6 +12,7 @@
 struct buf;
 struct elf_build_id;
 struct proc_mapping;
+struct survey_function;
 
 /* No record is longer. */
 enum { SURVEY_RECORD_MAX_BYTES = 8192 };
@@ -31,5 +32,7 @@ void survey_record_comm(struct buf *out, const struct survey_task *t, const char
  * "//anon", a name of more than 4,095 bytes "//toolong". */
 void survey_record_mmap2(struct buf *out, const struct survey_task *t, const struct proc_mapping *m,
 			 const struct elf_build_id *id);
+/* Code of a BPF program; of no task. */
+void survey_record_ksymbol(struct buf *out, uint64_t time_ns, const struct survey_function *f);
 
 #endif

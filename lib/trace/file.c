@@ -20,7 +20,8 @@
 struct trace_file {
 	char *path; /* owned */
 	int fd;
-	struct trace_packer *packer;     /* borrowed; NULL: none */
+	struct trace_packer *packer;     /* borrowed; for all frames; NULL: none */
+	bool may_pack;                   /* so its header says */
 	uint64_t bytes;                  /* whole frames */
 	uint64_t nr_frames, nr_readings; /* so far */
 	int error;                       /* of a write: sticks */
@@ -119,7 +120,8 @@ static struct trace_file *file_new(const char *path, struct trace_packer *packer
 		return NULL;
 	}
 	f->fd = -1;
-	f->packer = packer;
+	f->packer = packer && !packer->is_for_symbols ? packer : NULL;
+	f->may_pack = packer;
 	return f;
 }
 
@@ -207,6 +209,43 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 		return 0;
 	f->nr_frames++;
 	return put(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
+}
+
+bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
+			   size_t *frame_len)
+{
+	const struct iovec lines = {(void *)text, len};
+
+	buf_reset(&p->out);
+	if (!trace_packer_add(p, TRACE_FRAME_KALLSYMS, &lines, 1))
+		return false;
+	*frame = p->out.data;
+	*frame_len = p->out.len;
+	return true;
+}
+
+static bool is_packed_kallsyms(const void *frame, size_t len)
+{
+	struct trace_frame_bytes h;
+
+	if (len < sizeof(h) || len > TRACE_FRAME_MAX_BYTES)
+		return false;
+	memcpy(&h, frame, sizeof(h));
+	return le32toh(h.sync) == TRACE_FRAME_SYNC && le16toh(h.kind) == TRACE_FRAME_KALLSYMS &&
+	       le16toh(h.flags) == TRACE_FRAME_PACKED &&
+	       trace_frame_total_bytes(le32toh(h.length)) == len;
+}
+
+int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, struct err *e)
+{
+	struct iovec all = {(void *)frame, len};
+
+	if (f->error)
+		return say(f, f->error, e);
+	if (!f->may_pack || !is_packed_kallsyms(frame, len))
+		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
+	f->nr_frames++;
+	return put(f, &all, 1, e);
 }
 
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)

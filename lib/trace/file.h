@@ -16,7 +16,8 @@ struct trace_file;
 
 /* Packs frames, for all files of one session that are written by one thread. */
 struct trace_packer;
-/* zstd at this level (1 … 19). NULL without memory. */
+/* zstd at this level (1 … 19); 0: for trace_packer_kallsyms alone, all else is written as it is.
+ * NULL without memory. */
 struct trace_packer *trace_packer_new(int level);
 void trace_packer_free(struct trace_packer *p); /* NULL is fine */
 
@@ -44,6 +45,14 @@ struct trace_span {
 };
 int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 		       const struct trace_span *span, struct err *e);
+
+/* What is the same in many sessions can be packed once: lines of /proc/kallsyms as a whole frame,
+ * which lives until p is used again. False: it would not be smaller, or there is no memory. */
+bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
+			   size_t *frame_len);
+/* Appends such a frame; its payload is not looked at. -EINVAL: it is none, or the file was created
+ * without a packer. */
+int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, struct err *e);
 
 /* Appends what w has gathered since trace_writer_more; w has nothing then, unless the frames could
  * not be built (-EFBIG, -ENOMEM: nothing is written, and the file is as good as before). */

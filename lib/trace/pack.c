@@ -38,6 +38,9 @@ struct trace_packer *trace_packer_new(int level)
 
 	if (!p)
 		return NULL;
+	p->is_for_symbols = level == 0;
+	if (level == 0)
+		level = 1; /* higher ones gain a tenth, and take thrice as long */
 	buf_init(&p->out, TRACE_FRAME_MAX_BYTES);
 	p->ctx = ZSTD_createCCtx_advanced(heap);
 	if (p->ctx && !ZSTD_isError(ZSTD_CCtx_setParameter(p->ctx, ZSTD_c_compressionLevel, level)))

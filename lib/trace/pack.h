@@ -13,8 +13,9 @@
 #include <sys/uio.h>
 
 struct trace_packer {
-	void *ctx;      /* owned; a ZSTD_CCtx */
-	struct buf out; /* frames; its memory is used again and again */
+	void *ctx;           /* owned; a ZSTD_CCtx */
+	bool is_for_symbols; /* alone */
+	struct buf out;      /* frames; its memory is used again and again */
 };
 
 /* Adds a frame of this payload to p->out, packed. False, and p->out has what it had, where it would

@@ -4,6 +4,7 @@
  */
 #include "test_survey.h"
 
+#include "session/survey_ops.h"
 #include "session/survey_record.h"
 
 #include <linux/perf_event.h>
@@ -300,6 +301,25 @@ static void compare_with_kernel(const struct buf *kernel, const struct buf *made
 	assert_true(nr >= 8); /* 2 threads, 3 names, program, loader, vdso */
 }
 
+static int before_6_11(int fd, unsigned long request, void *arg)
+{
+	(void)fd;
+	(void)request;
+	(void)arg;
+	return -ENOTTY;
+}
+
+/* From text, and without the right to read build-ids. */
+static void hook_text(void)
+{
+	static struct survey_ops ops;
+
+	ops = survey_kernel_ops;
+	ops.ioctl = before_6_11;
+	survey_set_ops(&ops);
+	hook_start((struct hook){.part = "map_files", .stat_error = -EPERM});
+}
+
 static void check_kernel(bool wants_ids)
 {
 	struct perf_event_mmap_page *ring = NULL;
@@ -313,9 +333,10 @@ static void check_kernel(bool wants_ids)
 	fd = open_kernel(c.pid, wants_ids, &ring);
 	exec_child(&c);
 	if (!wants_ids)
-		hook_start((struct hook){.part = "map_files", .stat_error = -EPERM});
+		hook_text();
 	survey_machine(&t);
 	hook_stop();
+	survey_set_ops(NULL);
 	end_child(&c);
 	if (fd >= 0)
 		close_kernel(fd, ring, &kernel);
