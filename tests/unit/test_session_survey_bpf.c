@@ -641,8 +641,12 @@ static void close_kernel(int fd, struct perf_event_mmap_page *ring, struct buf *
 }
 
 /* The same but for who and when, which end both. */
+/* Beside another user of ksymbol the kernel (6.18) makes the record longer for each of them:
+ * perf_event_ksymbol_output() adds to its size and does not take it back. So the header and the end
+ * are not compared. */
 static bool has_same(const struct buf *records, const struct trace_record *r)
 {
+	enum { HEADER = 8, END = 16 };
 	uint32_t kind;
 
 	for (size_t at = 0, size; at < records->len; at += size) {
@@ -650,7 +654,8 @@ static bool has_same(const struct buf *records, const struct trace_record *r)
 
 		size = trace_record_size(p, records->len - at, &kind);
 		assert_true(size > 0);
-		if (size == r->len && memcmp(p, r->bytes, size - 16) == 0)
+		if (kind == r->kind && size >= r->len &&
+		    memcmp(p + HEADER, r->bytes + HEADER, r->len - HEADER - END) == 0)
 			return true;
 	}
 	return false;
