@@ -171,8 +171,7 @@ static off_t check_file(int fd)
 
 	if (rc)
 		return rc;
-	if (!is_private(&st, S_IFREG) || st.st_nlink != 1 || st.st_size < SYMBOLS_HEAD_BYTES ||
-	    st.st_size > SYMBOLS_MAX_BYTES)
+	if (!is_private(&st, S_IFREG) || st.st_nlink != 1 || st.st_size < SYMBOLS_HEAD_BYTES)
 		return -EINVAL;
 	return st.st_size;
 }
