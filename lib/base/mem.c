@@ -43,6 +43,22 @@ void *mem_resize(void *p, size_t size)
 	return ops->resize(p, size);
 }
 
+void *mem_grow(void *items, size_t nr, size_t *room, size_t size)
+{
+	size_t more = *room ? *room : 32;
+	size_t bytes;
+	void *grown;
+
+	if (nr < *room)
+		return items;
+	if (__builtin_mul_overflow(more, 2, &more) || __builtin_mul_overflow(more, size, &bytes))
+		return NULL;
+	grown = mem_resize(items, bytes);
+	if (grown)
+		*room = more;
+	return grown;
+}
+
 char *mem_strdup(const char *s)
 {
 	size_t size = strlen(s) + 1;

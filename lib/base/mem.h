@@ -22,6 +22,12 @@ void *mem_zalloc(size_t size);
 /* nr * size zeroed bytes, or NULL, also when the product overflows. */
 void *mem_calloc(size_t nr, size_t size);
 void *mem_resize(void *p, size_t size);
+/*
+ * Items of size bytes with room for one more than nr: the list itself while *room allows,
+ * else moved to twice the room, which *room then says. NULL without memory or when the
+ * product overflows; the list and *room then stay as they were.
+ */
+void *mem_grow(void *items, size_t nr, size_t *room, size_t size);
 char *mem_strdup(const char *s);
 void mem_free(void *p); /* NULL is fine */
 

@@ -87,16 +87,11 @@ struct thing *things_find(struct things *t, const char *name, size_t len)
 
 static int make_room(struct things *t)
 {
-	size_t room = t->room ? 2 * t->room : 16;
-	struct thing *list;
+	struct thing *list = mem_grow(t->list, t->nr, &t->room, sizeof(*list));
 
-	if (t->nr < t->room)
-		return 0;
-	list = mem_resize(t->list, room * sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	t->list = list;
-	t->room = room;
 	return 0;
 }
 

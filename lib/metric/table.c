@@ -164,17 +164,13 @@ void table_drop_things(struct table *t)
 
 static struct table_thing *new_thing(struct table *t)
 {
-	size_t room = t->things_room ? 2 * t->things_room : 64;
-	struct table_thing *grown;
+	struct table_thing *grown =
+	    mem_grow(t->things, t->nr_things, &t->things_room, sizeof(*grown));
 
-	if (t->nr_things < t->things_room)
-		return &t->things[t->nr_things++];
-	grown = mem_resize(t->things, room * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	t->things = grown;
-	t->things_room = room;
-	return &t->things[t->nr_things++];
+	return &grown[t->nr_things++];
 }
 
 /* The first one with a number makes the cell, whatever it said before. */

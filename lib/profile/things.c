@@ -43,20 +43,6 @@ void profile_things_reset(struct profile_things *t)
 	arena_init(&t->names, NAMES_MAX_BYTES);
 }
 
-/* NULL without memory. */
-static void *grow(void *items, size_t nr, size_t *room, size_t size)
-{
-	size_t more = *room ? 2 * *room : 256;
-	void *grown;
-
-	if (nr < *room)
-		return items;
-	grown = mem_resize(items, more * size);
-	if (grown)
-		*room = more;
-	return grown;
-}
-
 static int add(struct profile_things *t, const struct profile_thing_entry *e)
 {
 	struct profile_thing_entry *grown;
@@ -65,7 +51,7 @@ static int add(struct profile_things *t, const struct profile_thing_entry *e)
 		t->is_full = true;
 		return 0;
 	}
-	grown = grow(t->entries, t->nr_entries, &t->room, sizeof(*grown));
+	grown = mem_grow(t->entries, t->nr_entries, &t->room, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->entries = grown;
@@ -166,7 +152,7 @@ int profile_things_join(struct profile_things *t)
 
 		if (is_next(t, e)) {
 			struct profile_thing *grown =
-			    grow(t->item, t->nr, &t->item_room, sizeof(*grown));
+			    mem_grow(t->item, t->nr, &t->item_room, sizeof(*grown));
 
 			if (!grown)
 				return -ENOMEM;

@@ -26,18 +26,10 @@ void session_things_fini(struct session_things *t)
 	session_things_init(t);
 }
 
-/* Room for one more; NULL without memory. */
+/* Room for one more of a list of this boundary; NULL without memory. */
 static void *grow(void *items, size_t nr, size_t *room, size_t size)
 {
-	size_t more = *room ? 2 * *room : 64;
-	void *grown;
-
-	if (nr < *room)
-		return items;
-	grown = more > MAX_READINGS ? NULL : mem_resize(items, more * size);
-	if (grown)
-		*room = more;
-	return grown;
+	return nr == MAX_READINGS ? NULL : mem_grow(items, nr, room, size);
 }
 
 static int add_reading(struct session_things *t, const struct reading *r, size_t thing)

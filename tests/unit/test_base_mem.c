@@ -146,6 +146,50 @@ static void test_arena_without_memory(void **state)
 	assert_int_equal(inject.nr_live, 0);
 }
 
+static void test_grow(void **state)
+{
+	uint32_t *list = NULL;
+	size_t room = 0;
+
+	(void)state;
+	inject_mem(0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		size_t before = room;
+		uint32_t *grown = mem_grow(list, i, &room, sizeof(*list));
+
+		assert_non_null(grown);
+		assert_true(room > i);
+		if (i < before) {
+			assert_ptr_equal(grown, list);
+			assert_int_equal(room, before);
+		}
+		list = grown;
+		list[i] = i;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(list[i], i);
+	mem_free(list);
+	inject_stop();
+	assert_int_equal(inject.nr_live, 0);
+}
+
+static void test_grow_refused(void **state)
+{
+	size_t room = SIZE_MAX / 2 + 1;
+
+	(void)state;
+	assert_null(mem_grow(NULL, room, &room, 1)); /* twice the room overflows */
+	assert_int_equal(room, SIZE_MAX / 2 + 1);
+	room = SIZE_MAX / 4 + 2;
+	assert_null(mem_grow(NULL, room, &room, 4)); /* the bytes do, to few */
+	assert_int_equal(room, SIZE_MAX / 4 + 2);
+	room = 4;
+	inject_mem(1);
+	assert_null(mem_grow(NULL, 4, &room, 1));
+	inject_stop();
+	assert_int_equal(room, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +197,7 @@ int main(void)
 	    cmocka_unit_test(test_auto),           cmocka_unit_test(test_arena_ceiling),
 	    cmocka_unit_test(test_arena_overflow), cmocka_unit_test(test_arena_layout),
 	    cmocka_unit_test(test_arena_text),     cmocka_unit_test(test_arena_without_memory),
+	    cmocka_unit_test(test_grow),           cmocka_unit_test(test_grow_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
