@@ -1,0 +1,44 @@
+/*
+ * Finds the file that a recorded path and build-id mean, and keeps it open: the program or library
+ * as it was when recorded, never another one silently. May be asked by several threads at once.
+ * Knows nothing of symbols.
+ */
+#ifndef ELF_FINDER_H
+#define ELF_FINDER_H
+
+#include "elf/file.h"
+
+struct elf_finder;
+
+/* Strings are borrowed. */
+struct elf_finder_config {
+	const char *sysroot; /* before each recorded path; NULL or "": / */
+	const char *const
+	    *debug_dirs; /* of separate debug files: nr of them, then /usr/lib/debug */
+	size_t nr_debug_dirs;
+	bool use_debuginfod; /* ask servers, as DEBUGINFOD_URLS says, for what is not here */
+	/* Told once of each file that is not there, cannot be read, or changed since (another
+	 * build-id), with a hint. Called under the finder's lock. */
+	void (*problem)(void *arg, const struct err *problem);
+	void *arg;
+};
+
+int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out);
+void elf_finder_free(struct elf_finder *f); /* with all its files; NULL is fine */
+
+/* What was mapped; strings are copied where they are kept. */
+struct elf_wanted {
+	const char *path;
+	struct elf_build_id build_id; /* len 0: not recorded: then the file at the path, if it is
+					 not younger than … is taken, with a word of doubt */
+	uint32_t major, minor;        /* inode 0: not recorded */
+	uint64_t inode;
+};
+
+/* The file with the code. NULL: there is none that may be used. */
+const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wanted *w);
+/* The file that has its full symbols or DWARF (by build-id, then by .gnu_debuglink with its
+ * checksum), which may be the code's own; NULL: there is none. */
+const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * Who ran and what was mapped, over all the time of a session: a table made once of the records of
+ * tasks and mappings (the session's common file), which then never changes. So samples may be
+ * looked up in any order, by any number of threads at once. Knows nothing of symbols, and opens
+ * nothing but the session.
+ *
+ * What is mapped at an address at a time is the mapping that covers it and began last until then:
+ * the kernel tells when a mapping begins, not when it ends. An exec begins an empty address
+ * space, a fork one that has what its parent had then. A pid that is given again is another
+ * process.
+ */
+#ifndef PROFILE_PROCESSES_H
+#define PROFILE_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct profile_session;
+struct profile_processes;
+
+enum profile_object_kind {
+	PROFILE_OBJECT_FILE = 1,
+	PROFILE_OBJECT_ANON, /* memory without a file ("//anon", "[heap]", "[stack]", deleted …):
+				code made at run time */
+	PROFILE_OBJECT_VDSO,
+};
+
+enum { PROFILE_MAX_BUILD_ID_BYTES = 20 };
+
+/* What is mapped: one for each path and build-id (or device and inode) of the session. */
+struct profile_object {
+	uint32_t number; /* from 0, dense: the place in tables of others */
+	enum profile_object_kind kind;
+	const char *path;       /* as recorded, for opening; not safe to show */
+	const char *name;       /* of the path, the part behind the last slash; safe to show */
+	const char *shown_path; /* safe to show */
+	uint8_t build_id_len;   /* 0: not recorded */
+	uint8_t build_id[PROFILE_MAX_BUILD_ID_BYTES];
+	uint32_t major, minor; /* with inode 0: not recorded */
+	uint64_t inode;
+};
+
+struct profile_mapping {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* in the object's file, of start */
+	uint64_t from_ns;    /* CLOCK_MONOTONIC */
+	uint32_t prot;       /* PROT_… bits */
+	uint32_t pid;        /* whose it is: code made at run time is named by process */
+	const struct profile_object *object;
+};
+
+/* One life of an address space: from a fork or an exec to the exit or the next exec. */
+struct profile_process {
+	uint32_t number; /* from 0, dense */
+	uint32_t pid;
+	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: it was there at the end */
+};
+
+/* The name of a task: one for each text. */
+struct profile_comm {
+	uint32_t number;  /* from 0, dense */
+	const char *name; /* safe to show */
+};
+
+/* Who ran, as a sample says it. Never NULL pointers: what is not known has an entry of its own (a
+ * process without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
+struct profile_task {
+	const struct profile_process *process;
+	const struct profile_comm *comm; /* of the thread */
+};
+
+/* Code of the kernel that came and went: BPF programs, trampolines, from ksymbol records. */
+struct profile_ksymbol {
+	uint64_t start, len;
+	uint64_t from_ns, to_ns;
+	const char *name; /* safe to show */
+};
+
+/*
+ * Reads the session's common file: 0, also when there is none (that is reported by the session;
+ * then nothing is known of any task). -ENOMEM. kallsyms: called with each piece of text of
+ * /proc/kallsyms that the file holds, in order, pieces not cut at lines; may be NULL.
+ */
+typedef int profile_kallsyms_fn(void *arg, const char *text, size_t len);
+int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,
+			   struct profile_processes **out);
+void profile_processes_free(struct profile_processes *p); /* NULL is fine */
+
+size_t profile_nr_objects(const struct profile_processes *p);
+const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number);
+size_t profile_nr_processes(const struct profile_processes *p);
+size_t profile_nr_comms(const struct profile_processes *p);
+const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number);
+size_t profile_nr_ksymbols(const struct profile_processes *p);
+const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
+
+/* What one thread asks with: it remembers its last answers, which makes the usual question cheap.
+ * Not to be shared between threads. */
+struct profile_lookup;
+struct profile_lookup *profile_lookup_new(const struct profile_processes *p); /* NULL: no memory */
+void profile_lookup_free(struct profile_lookup *l);                           /* NULL is fine */
+
+void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			 struct profile_task *out);
+/* NULL: nothing known is mapped there then. */
+const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
+						     const struct profile_process *process,
+						     uint64_t address, uint64_t time_ns);
+
+#endif
