@@ -161,12 +161,14 @@ void buf_le64(struct buf *b, uint64_t v)
 	add_le(b, v, 8);
 }
 
-static size_t utf8_length(const char *s)
+/* Bytes that stand for themselves: most text is nothing else. */
+static size_t plain(const char *s)
 {
-	unsigned char c = (unsigned char)*s;
-	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+	size_t n = 0;
 
-	return strnlen(s, len) == len && str_is_utf8(s, len) ? len : 0;
+	while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
 }
 
 static void json_char(struct buf *b, unsigned char c)
@@ -187,11 +189,11 @@ void buf_json_string(struct buf *b, const char *s)
 {
 	buf_addc(b, '"');
 	while (*s) {
-		size_t len = utf8_length(s);
+		size_t len = plain(s);
 
-		if (len == 1)
+		if (!len && (unsigned char)*s < 0x80)
 			json_char(b, (unsigned char)*s);
-		else if (len)
+		else if (len || (len = str_character(s, strnlen(s, 4))))
 			buf_add(b, s, len);
 		else
 			buf_adds(b, "\xef\xbf\xbd");

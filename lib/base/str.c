@@ -168,9 +168,8 @@ bool str_glob(const char *pattern, const char *s)
 	return strcasestr(s, pattern) != NULL;
 }
 
-/* Length of the code point at p, or 0: overlong forms, surrogates and what is beyond U+10FFFF
- * are not UTF-8 (RFC 3629). */
-static size_t code_point(const unsigned char *p, size_t left)
+/* Overlong forms, surrogates and what is beyond U+10FFFF are not UTF-8 (RFC 3629). */
+size_t str_character(const char *s, size_t left)
 {
 	static const struct {
 		unsigned char from, to, second_from, second_to, len;
@@ -180,7 +179,9 @@ static size_t code_point(const unsigned char *p, size_t left)
 	    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	const unsigned char *p = (const unsigned char *)s;
+
+	for (size_t i = 0; left && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t len = rows[i].len;
 
 		if (p[0] < rows[i].from || p[0] > rows[i].to)
@@ -220,14 +221,12 @@ void str_disarm(char *s)
 
 bool str_is_utf8(const char *s, size_t len)
 {
-	const unsigned char *p = (const unsigned char *)s;
-
 	while (len) {
-		size_t n = code_point(p, len);
+		size_t n = str_character(s, len);
 
 		if (!n)
 			return false;
-		p += n;
+		s += n;
 		len -= n;
 	}
 	return true;

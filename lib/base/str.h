@@ -38,6 +38,9 @@ const char *str_next_line(const char **text, const char *end, const char **stop)
  * text from outside that is quoted in a message. */
 void str_disarm(char *s);
 
+/* Bytes of the character that the len bytes begin with; 0 if that is none of UTF-8, or NUL. */
+size_t str_character(const char *s, size_t len);
+
 /* True if the len bytes are valid UTF-8 without NUL. */
 bool str_is_utf8(const char *s, size_t len);
 
