@@ -1,0 +1,307 @@
+/*
+ * Tables of reports: the same calls as text, CSV and JSON lines; widths, cuts, colour; what comes
+ * from outside; every allocation failing.
+ */
+#include "base/buf.h"
+#include "inject.h"
+#include "screen/grid.h"
+
+#include <jansson.h>
+#include <math.h>
+
+static const struct grid_column columns[] = {
+    {"self", .header = "self", .kind = GRID_SHARE},
+    {"nr", .header = "samples", .kind = GRID_COUNT},
+    {"time_ns", .header = "time", .unit = "ns", .kind = GRID_AMOUNT},
+    {"p", .kind = GRID_REAL, .audience = GRID_ONLY_MACHINES},
+    {"change", .unit = "%", .kind = GRID_CHANGE},
+    {"at", .kind = GRID_ADDRESS},
+    {"is_certain", .header = "sure", .kind = GRID_FLAG},
+    {"name", .header = "function", .kind = GRID_TEXT},
+};
+
+static struct buf out;
+
+static void expect(const char *text)
+{
+	if (strcmp(buf_str(&out), text))
+		fail_msg("\n%s\nis not\n%s", buf_str(&out), text);
+	buf_reset(&out);
+}
+
+static struct grid *make(const struct grid_options *o)
+{
+	struct grid *g = grid_new(columns, INJECT_NR(columns), o);
+
+	buf_init(&out, 1 << 20);
+	assert_non_null(g);
+	return g;
+}
+
+static void finish(struct grid *g)
+{
+	grid_free(g);
+	buf_fini(&out);
+}
+
+static void fill(struct grid *g)
+{
+	struct share_interval big = {0.698, 0.689, 0.7071}, small = {0.0004, 0.0002, 0.0008},
+			      wide = {0.45, 0.3, 0.57};
+
+	grid_row(g), grid_share(g, &big), grid_count(g, 9872), grid_count(g, 20500000);
+	grid_real(g, 0.0123), grid_change(g, 0.101, true), grid_count(g, 0x401136);
+	grid_flag(g, true), grid_text(g, "matrix_multiply");
+	grid_row(g), grid_share(g, &small), grid_count(g, 7), grid_count(g, 12);
+	grid_real(g, (double)NAN), grid_change(g, -0.0023, false), grid_none(g);
+	grid_flag(g, false), grid_tree(g, 1, "a \"b\", c");
+	grid_row(g), grid_share(g, &wide), grid_none(g), grid_na(g), grid_none(g);
+	grid_change(g, -0.5, true);
+}
+
+static void for_people(void **state)
+{
+	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE});
+
+	(void)state;
+	fill(g);
+	grid_line(g, "and 3 more");
+	assert_int_equal(grid_write(g, &out), 0);
+	expect("          self  samples      time    change        at  sure  function\n"
+	       "69.80 % ± 0.91    9,872  20.50 ms  +10.10 %  0x401136  yes   matrix_multiply\n"
+	       " 0.04 % ± 0.04        7     12 ns   -0.23 %                    a \"b\", c\n"
+	       " 45.0 % ± 15.0                n/a  -50.00 %\n"
+	       "and 3 more\n");
+	finish(g);
+}
+
+static void in_colour(void **state)
+{
+	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE, .has_color = true});
+
+	(void)state;
+	fill(g);
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_memory_equal(out.data, "\033[1m ", 5);
+	assert_non_null(strstr(out.data, "function\033[0m\n"));
+	assert_non_null(strstr(out.data, "\033[31m  +10.10 %\033[0m"));
+	assert_non_null(strstr(out.data, " -0.23 %  ")); /* by chance: no news */
+	assert_non_null(strstr(out.data, "\033[32m  -50.00 %\033[0m"));
+	finish(g);
+}
+
+static void as_csv(void **state)
+{
+	struct grid *g = make(&(struct grid_options){.form = GRID_CSV, .width = 10});
+
+	(void)state;
+	fill(g);
+	grid_line(g, "and 3 more");
+	assert_int_equal(grid_write(g, &out), 0);
+	expect("self,self_low,self_high,nr,time_ns,p,change,at,is_certain,name\n"
+	       "69.800000,68.900000,70.710000,9872,20500000,0.012300000,10.100000,0x401136,true,"
+	       "matrix_multiply\n"
+	       "0.040000,0.020000,0.080000,7,12,,-0.230000,,false,\"a \"\"b\"\", c\"\n"
+	       "45.000000,30.000000,57.000000,,,,-50.000000,,,\n");
+	finish(g);
+}
+
+static void as_json(void **state)
+{
+	struct grid *g = make(&(struct grid_options){.form = GRID_NDJSON, .report = "fl\"at"});
+	const char *line;
+
+	(void)state;
+	fill(g);
+	assert_int_equal(grid_write(g, &out), 0);
+	expect("{\"report\":\"fl\\\"at\",\"self\":69.800000,\"self_low\":68.900000,"
+	       "\"self_high\":70.710000,\"nr\":9872,\"time_ns\":20500000,\"p\":0.012300000,"
+	       "\"change\":10.100000,\"at\":\"0x401136\",\"is_certain\":true,"
+	       "\"name\":\"matrix_multiply\"}\n"
+	       "{\"report\":\"fl\\\"at\",\"self\":0.040000,\"self_low\":0.020000,"
+	       "\"self_high\":0.080000,\"nr\":7,\"time_ns\":12,\"p\":null,\"change\":-0.230000,"
+	       "\"at\":null,\"is_certain\":false,\"name\":\"a \\\"b\\\", c\"}\n"
+	       "{\"report\":\"fl\\\"at\",\"self\":45.000000,\"self_low\":30.000000,"
+	       "\"self_high\":57.000000,\"nr\":null,\"time_ns\":null,\"p\":null,"
+	       "\"change\":-50.000000,\"at\":null,\"is_certain\":null,\"name\":null}\n");
+	fill(g);
+	assert_int_equal(grid_write(g, &out), 0);
+	line = buf_str(&out);
+	for (int i = 0; i < 3; i++) {
+		json_t *row = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+
+		assert_int_equal(json_object_size(row), 11);
+		json_decref(row);
+		line = strchr(line, '\n') + 1;
+	}
+	assert_int_equal(*line, '\0');
+	finish(g);
+}
+
+static const struct grid_column texts[] = {
+    {"object", .kind = GRID_TEXT},
+    {"nr", .kind = GRID_COUNT},
+    {"name", .kind = GRID_TEXT},
+};
+
+/* A row of texts, written for people. */
+static void expect_texts(unsigned width, const char *object, const char *name, const char *text)
+{
+	struct grid *g = grid_new(texts, 3, &(struct grid_options){.width = width});
+
+	buf_init(&out, 1 << 20);
+	grid_row(g), grid_text(g, object), grid_count(g, 1), grid_text(g, name);
+	assert_int_equal(grid_write(g, &out), 0);
+	expect(text);
+	finish(g);
+}
+
+static void cuts(void **state)
+{
+	(void)state;
+	expect_texts(0, "libfoo.so", "a_long_name_of_a_function_in_it",
+		     "object     nr  name\nlibfoo.so   1  a_long_name_of_a_function_in_it\n");
+	expect_texts(46, "libfoo.so", "a_long_name_of_a_function_in_it",
+		     "object     nr  name\nlibfoo.so   1  a_long_name_of_a_function_in_it\n");
+	expect_texts(45, "libfoo.so", "a_long_name_of_a_function_in_it",
+		     "object     nr  name\nlibfoo.so   1  a_long_name_of_a_function_in_…\n");
+	/* whole characters */
+	expect_texts(40, "é", "ééééééééééééééééééééééééééééééé",
+		     "object  nr  name\né        1  ééééééééééééééééééééééééééé…\n");
+	/* never below 16 columns */
+	expect_texts(10, "libfoo.so", "a_long_name_of_a_function_in_it",
+		     "object     nr  name\nlibfoo.so   1  a_long_name_of_…\n");
+	/* the widest first, wherever it stands */
+	expect_texts(40, "/usr/lib/a/long/path/of/libfoo.so", "main",
+		     "object                          nr  name\n"
+		     "/usr/lib/a/long/path/of/libfo…   1  main\n" +
+			 0 * 40);
+}
+
+static void hostile(void **state)
+{
+	char text[4000];
+
+	(void)state;
+	expect_texts(0, "a\x1b[31mb\n\r\x7f",
+		     "\xc2\x9b"
+		     "1m\xff\x80z\xe2\x82\xac\xe2\x82",
+		     "object      nr  name\na?[31mb???   1  ?1m??z€??\n");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	struct grid *g = grid_new(texts, 3, &(struct grid_options){.width = 0});
+
+	/* one wide cell does not widen the others beyond the ceiling */
+	buf_init(&out, 1 << 20);
+	grid_row(g), grid_text(g, text), grid_count(g, 1), grid_text(g, "y");
+	for (int i = 0; i < 100; i++)
+		grid_row(g), grid_text(g, "a"), grid_count(g, 1), grid_text(g, "y");
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_true(out.len < 4100 + 101 * 300);
+	assert_non_null(strstr(out.data, "x 1 y\n"));
+	finish(g);
+}
+
+static void nothing(void **state)
+{
+	static const char *const texts_of[] = {[GRID_PEOPLE] = "object  nr  name\n",
+					       [GRID_CSV] = "object,nr,name\n",
+					       [GRID_NDJSON] = ""};
+
+	(void)state;
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = form});
+
+		buf_init(&out, 100);
+		assert_int_equal(grid_write(g, &out), 0);
+		expect(texts_of[form]);
+		assert_int_equal(grid_write(g, &out), 0); /* once */
+		expect("");
+		finish(g);
+	}
+}
+
+static void in_pieces(void **state)
+{
+	struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = GRID_PEOPLE});
+
+	(void)state;
+	buf_init(&out, 1000);
+	grid_row(g), grid_text(g, "long object"), grid_count(g, 1), grid_text(g, "a");
+	assert_int_equal(grid_write(g, &out), 0);
+	grid_row(g), grid_text(g, "b"), grid_count(g, 2);
+	grid_row(g);
+	grid_line(g, "");
+	assert_int_equal(grid_write(g, &out), 0);
+	expect("object       nr  name\nlong object   1  a\nb             2\n\n\n");
+	finish(g);
+}
+
+static void wrong_calls(void **state)
+{
+	static void (*const calls[])(struct grid *) = {grid_none, grid_na};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(calls); i++) {
+		struct grid *g = make(&(struct grid_options){0});
+
+		calls[i](g); /* before a row */
+		assert_int_equal(grid_error(g), -EINVAL);
+		assert_int_equal(grid_write(g, &out), -EINVAL);
+		finish(g);
+	}
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = form});
+
+		grid_row(g), grid_count(g, 1); /* not of this kind */
+		assert_int_equal(grid_error(g), -EINVAL);
+		grid_free(g);
+		g = grid_new(texts, 3, &(struct grid_options){.form = form});
+		grid_row(g), grid_none(g), grid_none(g), grid_none(g);
+		assert_int_equal(grid_error(g), 0);
+		grid_none(g); /* one too many */
+		assert_int_equal(grid_error(g), -EINVAL);
+		grid_free(g);
+	}
+	assert_null(grid_new(texts, GRID_MAX_COLUMNS + 1, &(struct grid_options){0}));
+}
+
+static int whole(void *arg)
+{
+	struct grid *g = grid_new(columns, INJECT_NR(columns), arg);
+	struct buf b;
+	int rc = -ENOMEM;
+
+	if (!g)
+		return rc;
+	buf_init(&b, 1 << 20);
+	for (int i = 0; i < 50; i++) {
+		fill(g);
+		grid_line(g, "x");
+	}
+	rc = grid_write(g, &b);
+	assert_int_equal(rc, grid_error(g) ? grid_error(g) : buf_error(&b));
+	grid_free(g);
+	buf_fini(&b);
+	return rc;
+}
+
+static void without_memory(void **state)
+{
+	(void)state;
+	for (unsigned form = 0; form < 3; form++)
+		inject_every(whole, &(struct grid_options){.form = form, .width = 60}, 3, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
+	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
+	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
+	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
+	    cmocka_unit_test(wrong_calls), cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
