@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -80,9 +78,10 @@ static ssize_t read_at(int fd, uint64_t offset, void *buf, size_t len)
 }
 
 /* Name and content are each padded to the alignment of the segment. */
-static bool find_in_notes(const uint8_t *notes, size_t len, unsigned align,
-			  struct elf_build_id *out)
+bool elf_build_id_in_notes(const uint8_t *notes, size_t len, uint64_t segment_align,
+			   struct elf_build_id *out)
 {
+	unsigned align = segment_align == 8 ? 8 : 4;
 	struct cursor c;
 
 	cursor_init(&c, notes, len);
@@ -106,6 +105,11 @@ static bool find_in_notes(const uint8_t *notes, size_t len, unsigned align,
 	return false;
 }
 
+bool elf_build_id_equal(const struct elf_build_id *a, const struct elf_build_id *b)
+{
+	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
+
 static int read_notes(int fd, const struct layout *l, const uint8_t *phdr, struct elf_build_id *out)
 {
 	uint64_t len = load(phdr + l->filesz, l->word);
@@ -122,7 +126,7 @@ static int read_notes(int fd, const struct layout *l, const uint8_t *phdr, struc
 	n = read_at(fd, load(phdr + l->offset, l->word), notes, len);
 	if (n < 0)
 		return (int)n;
-	return find_in_notes(notes, (size_t)n, load(phdr + l->align, l->word) == 8 ? 8 : 4, out)
+	return elf_build_id_in_notes(notes, (size_t)n, load(phdr + l->align, l->word), out)
 		   ? 0
 		   : -ENODATA;
 }

@@ -6,6 +6,8 @@
 #ifndef ELF_BUILD_ID_H
 #define ELF_BUILD_ID_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { ELF_MAX_BUILD_ID_BYTES = 20 };
@@ -22,5 +24,10 @@ struct elf_build_id {
  * reading.
  */
 int elf_build_id_read(int fd, struct elf_build_id *out);
+
+/* The same from the bytes of one segment or section of notes; align: theirs, 4 unless 8. */
+bool elf_build_id_in_notes(const uint8_t *notes, size_t len, uint64_t align,
+			   struct elf_build_id *out);
+bool elf_build_id_equal(const struct elf_build_id *a, const struct elf_build_id *b);
 
 #endif

@@ -30,6 +30,9 @@ bool elf_file_is_64(const struct elf_file *f);
 uint16_t elf_file_machine(const struct elf_file *f);                    /* EM_… */
 const struct elf_build_id *elf_file_build_id(const struct elf_file *f); /* len 0: none */
 
+/* All of it, for libraries that parse for themselves. */
+const uint8_t *elf_file_data(const struct elf_file *f, size_t *len);
+
 /* The address, as the file has it, of what its loadable segments map from this place in the file.
  */
 bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);

@@ -17,6 +17,9 @@ struct elf_finder_config {
 	    *debug_dirs; /* of separate debug files: nr of them, then /usr/lib/debug */
 	size_t nr_debug_dirs;
 	bool use_debuginfod; /* ask servers, as DEBUGINFOD_URLS says, for what is not here */
+	/* When it was recorded, CLOCK_REALTIME: a file changed later is another one, if no build-id
+	 * can tell. 0: not known. */
+	uint64_t recorded_ns;
 	/* Told once of each file that is not there, cannot be read, or changed since (another
 	 * build-id), with a hint. Called under the finder's lock. */
 	void (*problem)(void *arg, const struct err *problem);
@@ -29,9 +32,10 @@ void elf_finder_free(struct elf_finder *f); /* with all its files; NULL is fine 
 /* What was mapped; strings are copied where they are kept. */
 struct elf_wanted {
 	const char *path;
-	struct elf_build_id build_id; /* len 0: not recorded: then the file at the path, if it is
-					 not younger than … is taken, with a word of doubt */
-	uint32_t major, minor;        /* inode 0: not recorded */
+	/* len 0: not recorded. Then the file at the path is taken, with a word of doubt, if it did
+	 * not change since, and, without a sysroot, has the inode below. */
+	struct elf_build_id build_id;
+	uint32_t major, minor; /* inode 0: not recorded */
 	uint64_t inode;
 };
 
@@ -40,5 +44,10 @@ const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wa
 /* The file that has its full symbols or DWARF (by build-id, then by .gnu_debuglink with its
  * checksum), which may be the code's own; NULL: there is none. */
 const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w);
+/* The debug file of this build-id, wherever its code is: what several share (.gnu_debugaltlink).
+ * Nothing is told if there is none. */
+const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
+/* As configured; "" for /. */
+const char *elf_finder_sysroot(const struct elf_finder *f);
 
 #endif

@@ -1,0 +1,530 @@
+/*
+ * Candidates, one after the other, each held against what was recorded: the path, the folders of
+ * debug files, servers. Every answer is kept, also that there is none.
+ */
+#include "elf/finder.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "elf/debuginfod.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lzma.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { NR_BUCKETS = 1024, MAX_ENTRIES = 1 << 20 };
+
+#define DEBUG_DIR "/usr/lib/debug"
+
+/* What was asked for, and the answers; files are owned. */
+struct entry {
+	struct entry *next;
+	struct elf_wanted wanted; /* path owned; "" for what was asked by build-id alone */
+	bool has_code, has_debug; /* asked before */
+	struct elf_file *code, *debug;
+	bool is_debug_own; /* debug is code */
+};
+
+struct elf_finder {
+	struct elf_finder_config config;
+	pthread_mutex_t lock;
+	struct debuginfod *debuginfod; /* owned; NULL: not used, or not yet */
+	bool has_tried_debuginfod;
+	size_t nr_entries;
+	struct entry *bucket[NR_BUCKETS];
+};
+
+static void report(const struct elf_finder *f, const struct err *e)
+{
+	if (f->config.problem && e->code)
+		f->config.problem(f->config.arg, e);
+}
+
+/* Opening a device may do something, a pipe may wait: only regular files are. */
+static int open_regular(const char *path)
+{
+	struct stat st;
+	int fd, rc = sys()->fstatat(AT_FDCWD, path, &st, 0);
+
+	if (rc)
+		return rc;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	return fd;
+}
+
+static int open_path(const char *path, struct elf_file **out, struct stat *st, struct err *e)
+{
+	IO_AUTO_FD int fd = open_regular(path);
+	int rc = fd < 0 ? fd : sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+
+	if (rc)
+		return err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
+				  rc == -EINVAL ? "not a regular file" : strerror(-rc));
+	return elf_file_open_fd(fd, path, out, e);
+}
+
+static const char *sysroot(const struct elf_finder *f)
+{
+	return f->config.sysroot ? f->config.sysroot : "";
+}
+
+const char *elf_finder_sysroot(const struct elf_finder *f)
+{
+	return sysroot(f);
+}
+
+/* The file at the path, if it is the one that was recorded. */
+
+static void hex(const struct elf_build_id *id, char out[2 * ELF_MAX_BUILD_ID_BYTES + 1])
+{
+	*out = '\0';
+	for (size_t i = 0; i < id->len; i++)
+		snprintf(out + 2 * i, 3, "%02x", id->bytes[i]);
+}
+
+static int refuse_changed(const struct elf_wanted *w, const struct elf_file *file, struct err *e)
+{
+	char recorded[2 * ELF_MAX_BUILD_ID_BYTES + 1], found[2 * ELF_MAX_BUILD_ID_BYTES + 1];
+
+	hex(&w->build_id, recorded);
+	hex(elf_file_build_id(file), found);
+	err_set_at(e, -ESTALE, elf_file_name(file), 0, 0,
+		   "is not the file that ran: its build-id is %s, recorded was %s",
+		   *found ? found : "not there", recorded);
+	err_hint(e,
+		 "put the version that ran, or its debug file, into a folder .build-id/%.2s/%s "
+		 "and give that with --debug-dir, or a tree that has it with --sysroot",
+		 recorded, recorded + 2);
+	return -ESTALE;
+}
+
+/* Without build-id: is it another file than that which was mapped? */
+static bool is_replaced(const struct elf_finder *f, const struct elf_wanted *w,
+			const struct stat *st)
+{
+	uint64_t changed_ns =
+	    (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+
+	if (f->config.recorded_ns && changed_ns > f->config.recorded_ns)
+		return true;
+	return w->inode && !*sysroot(f) && w->inode != st->st_ino;
+}
+
+static int check_doubtful(const struct elf_finder *f, const struct elf_wanted *w,
+			  const struct stat *st, struct err *e)
+{
+	if (is_replaced(f, w, st)) {
+		err_set_at(e, -ESTALE, w->path, 0, 0,
+			   "is not the file that ran: it was replaced or changed since");
+		err_hint(e, "no build-id was recorded of it; link with -Wl,--build-id");
+		return -ESTALE;
+	}
+	err_set_at(e, -ENODATA, w->path, 0, 0,
+		   "is taken for the file that ran, but without a build-id nothing proves it");
+	err_hint(e, "link with -Wl,--build-id");
+	return 0;
+}
+
+static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
+				     struct err *e)
+{
+	struct elf_file *file;
+	char path[PATH_MAX];
+	struct stat st;
+	int len = snprintf(path, sizeof(path), "%s%s", sysroot(f), w->path), rc;
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return NULL;
+	if (open_path(path, &file, &st, e))
+		return NULL;
+	if (!w->build_id.len)
+		rc = check_doubtful(f, w, &st, e);
+	else
+		rc = elf_build_id_equal(&w->build_id, elf_file_build_id(file))
+			 ? 0
+			 : refuse_changed(w, file, e);
+	if (rc == 0)
+		return file;
+	elf_file_close(file);
+	return NULL;
+}
+
+/* Files by build-id. */
+
+/* The folder of debug files i: those configured, that of the sysroot, that of this machine. */
+static bool debug_dir(const struct elf_finder *f, size_t i, char out[PATH_MAX])
+{
+	size_t nr = f->config.nr_debug_dirs;
+	int len;
+
+	if (i < nr)
+		len = snprintf(out, PATH_MAX, "%s", f->config.debug_dirs[i]);
+	else
+		len = snprintf(out, PATH_MAX, "%s" DEBUG_DIR, i == nr ? sysroot(f) : "");
+	return len >= 0 && len < PATH_MAX;
+}
+
+static size_t nr_debug_dirs(const struct elf_finder *f)
+{
+	return f->config.nr_debug_dirs + (*sysroot(f) ? 2 : 1);
+}
+
+static bool has_bytes(const struct elf_file *f, const char *name)
+{
+	struct elf_section s;
+
+	return elf_file_find_section(f, name, &s) && s.data && s.size;
+}
+
+/* A debug file has no bytes of code. */
+static bool has_code(const struct elf_file *f)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, &s) && (s.flags & SHF_EXECINSTR) && s.data && s.size)
+			return true;
+	return false;
+}
+
+static bool has_dwarf(const struct elf_file *f)
+{
+	return has_bytes(f, ".debug_info") || has_bytes(f, ".zdebug_info");
+}
+
+static bool has_symbols(const struct elf_file *f)
+{
+	return has_bytes(f, ".symtab") || has_dwarf(f);
+}
+
+typedef bool accept_fn(const struct elf_file *f);
+
+static struct elf_file *open_checked(const char *path, const struct elf_build_id *id,
+				     accept_fn *accept)
+{
+	struct elf_file *file;
+	struct stat st;
+
+	if (open_path(path, &file, &st, NULL))
+		return NULL;
+	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
+		return file;
+	elf_file_close(file);
+	return NULL;
+}
+
+static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct elf_build_id *id,
+				     const char *suffix, accept_fn *accept)
+{
+	char dir[PATH_MAX], path[PATH_MAX], name[2 * ELF_MAX_BUILD_ID_BYTES + 1];
+	struct elf_file *file = NULL;
+
+	if (id->len < 2)
+		return NULL;
+	hex(id, name);
+	for (size_t i = 0; i < nr_debug_dirs(f) && !file; i++) {
+		int len;
+
+		if (!debug_dir(f, i, dir))
+			continue;
+		len = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s%s", dir, name, name + 2,
+			       suffix);
+		if (len >= 0 && (size_t)len < sizeof(path))
+			file = open_checked(path, id, accept);
+	}
+	return file;
+}
+
+static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
+				    enum debuginfod_what what, accept_fn *accept)
+{
+	IO_AUTO_FD int fd = -1;
+	struct elf_file *file;
+	struct err e = {0};
+
+	if (!f->config.use_debuginfod || id->len < 2)
+		return NULL;
+	if (!f->has_tried_debuginfod && debuginfod_open(&f->debuginfod, &e))
+		report(f, &e);
+	f->has_tried_debuginfod = true;
+	if (!f->debuginfod)
+		return NULL;
+	fd = debuginfod_find(f->debuginfod, id, what);
+	if (fd < 0 || elf_file_open_fd(fd, "debuginfod", &file, NULL))
+		return NULL;
+	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
+		return file;
+	elf_file_close(file);
+	return NULL;
+}
+
+static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted *w)
+{
+	struct err e = {0};
+	struct elf_file *file = NULL;
+
+	if (w->path[0] == '/' && w->path[1] != '/')
+		file = open_at_path(f, w, &e);
+	if (!file)
+		file = open_in_dirs(f, &w->build_id, "", has_code);
+	if (!file)
+		file = open_in_dirs(f, &w->build_id, ".debug", has_code);
+	if (!file)
+		file = ask_servers(f, &w->build_id, DEBUGINFOD_CODE, has_code);
+	/* what another place made good needs no word */
+	if (!file || e.code == -ENODATA)
+		report(f, &e);
+	return file;
+}
+
+/* Files by .gnu_debuglink: a name, padding to 4 bytes, CRC-32 of the whole file. */
+
+struct link {
+	char name[NAME_MAX + 1];
+	uint32_t crc;
+};
+
+static bool decode_link(const struct elf_file *code, struct link *out)
+{
+	struct elf_section s;
+	const uint8_t *p;
+	size_t len;
+
+	if (!elf_file_find_section(code, ".gnu_debuglink", &s) || !s.data)
+		return false;
+	len = strnlen((const char *)s.data, s.size);
+	if (!len || len > NAME_MAX || ((len + 4) & ~(size_t)3) + 4 > s.size ||
+	    memchr(s.data, '/', len))
+		return false;
+	p = s.data + ((len + 4) & ~(size_t)3);
+	memcpy(out->name, s.data, len);
+	out->name[len] = '\0';
+	out->crc =
+	    (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	return true;
+}
+
+/* 1: it is the file; 0: it is not, or is not there; -ESTALE: another version of it. */
+static int open_linked(const char *path, const struct link *link, const struct elf_build_id *id,
+		       struct elf_file **out)
+{
+	const struct elf_build_id *found;
+	struct elf_file *file;
+	const uint8_t *data;
+	struct stat st;
+	size_t len;
+
+	if (open_path(path, &file, &st, NULL))
+		return 0;
+	found = elf_file_build_id(file);
+	data = elf_file_data(file, &len);
+	if ((!id->len || !found->len || elf_build_id_equal(id, found)) && has_symbols(file) &&
+	    lzma_crc32(data, len, 0) == link->crc) {
+		*out = file;
+		return 1;
+	}
+	elf_file_close(file);
+	return -ESTALE;
+}
+
+/* Beside the program, in .debug beside it, and below each folder of debug files; i counts them. */
+static bool link_path(const struct elf_finder *f, size_t i, const char *path,
+		      const struct link *link, char out[PATH_MAX])
+{
+	int folder_len = (int)(strrchr(path, '/') - path), len;
+	char dir[PATH_MAX];
+
+	if (i < 2)
+		len = snprintf(out, PATH_MAX, "%s%.*s/%s%s", sysroot(f), folder_len, path,
+			       i ? ".debug/" : "", link->name);
+	else if (debug_dir(f, i - 2, dir))
+		len = snprintf(out, PATH_MAX, "%s%.*s/%s", dir, folder_len, path, link->name);
+	else
+		return false;
+	return len >= 0 && len < PATH_MAX;
+}
+
+static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_wanted *w,
+				     const struct elf_file *code)
+{
+	struct elf_file *file = NULL;
+	char path[PATH_MAX];
+	struct err e = {0};
+	struct link link;
+
+	if (!strchr(w->path, '/') || !decode_link(code, &link))
+		return NULL;
+	for (size_t i = 0; i < nr_debug_dirs(f) + 2 && !file; i++)
+		if (link_path(f, i, w->path, &link, path) &&
+		    open_linked(path, &link, elf_file_build_id(code), &file) == -ESTALE)
+			err_set_at(&e, -ESTALE, path, 0, 0,
+				   "is not the debug file of %s: it was made of another version",
+				   w->path);
+	if (!file)
+		report(f, &e);
+	return file;
+}
+
+static const struct elf_file *get_code(struct elf_finder *f, struct entry *en)
+{
+	if (!en->has_code)
+		en->code = find_code(f, &en->wanted);
+	en->has_code = true;
+	return en->code;
+}
+
+static struct elf_file *find_debug(struct elf_finder *f, struct entry *en)
+{
+	const struct elf_file *code = get_code(f, en);
+	const struct elf_build_id *id =
+	    en->wanted.build_id.len || !code ? &en->wanted.build_id : elf_file_build_id(code);
+	struct elf_file *file = NULL;
+
+	if (code && has_dwarf(code))
+		goto own;
+	file = open_in_dirs(f, id, ".debug", has_symbols);
+	if (!file && code)
+		file = open_by_link(f, &en->wanted, code);
+	if (!file)
+		file = ask_servers(f, id, DEBUGINFOD_DEBUG, has_symbols);
+	if (file || !code || !has_symbols(code))
+		return file;
+own:
+	en->is_debug_own = true;
+	return en->code;
+}
+
+static const struct elf_file *get_debug(struct elf_finder *f, struct entry *en)
+{
+	if (!en->has_debug)
+		en->debug = find_debug(f, en);
+	en->has_debug = true;
+	return en->debug;
+}
+
+/* What was asked before. */
+
+static size_t hash(const struct elf_wanted *w)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (const char *p = w->path; *p; p++)
+		h = (h ^ (uint8_t)*p) * 1099511628211u;
+	for (size_t i = 0; i < w->build_id.len; i++)
+		h = (h ^ w->build_id.bytes[i]) * 1099511628211u;
+	return (size_t)(h ^ h >> 32) % NR_BUCKETS;
+}
+
+static bool is_same(const struct elf_wanted *a, const struct elf_wanted *b)
+{
+	return strcmp(a->path, b->path) == 0 && elf_build_id_equal(&a->build_id, &b->build_id) &&
+	       a->major == b->major && a->minor == b->minor && a->inode == b->inode;
+}
+
+static struct entry *add(struct elf_finder *f, const struct elf_wanted *w)
+{
+	struct entry *en = f->nr_entries < MAX_ENTRIES ? mem_zalloc(sizeof(*en)) : NULL;
+	char *path = en ? mem_strdup(w->path) : NULL;
+
+	if (!path) {
+		mem_free(en);
+		return NULL;
+	}
+	en->wanted = *w;
+	en->wanted.path = path;
+	f->nr_entries++;
+	return en;
+}
+
+static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
+{
+	struct entry **head = &f->bucket[hash(w)], *en = *head;
+
+	while (en && !is_same(&en->wanted, w))
+		en = en->next;
+	if (en)
+		return en;
+	en = add(f, w);
+	if (en) {
+		en->next = *head;
+		*head = en;
+	}
+	return en;
+}
+
+typedef const struct elf_file *get_fn(struct elf_finder *f, struct entry *en);
+
+static const struct elf_file *ask(struct elf_finder *f, const struct elf_wanted *w, get_fn *answer)
+{
+	const struct elf_file *file;
+	struct entry *en;
+
+	if (w->build_id.len > ELF_MAX_BUILD_ID_BYTES)
+		return NULL;
+	pthread_mutex_lock(&f->lock);
+	en = get(f, w);
+	file = en ? answer(f, en) : NULL;
+	pthread_mutex_unlock(&f->lock);
+	return file;
+}
+
+const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wanted *w)
+{
+	return ask(f, w, get_code);
+}
+
+const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w)
+{
+	return ask(f, w, get_debug);
+}
+
+const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id)
+{
+	return ask(f, &(struct elf_wanted){.path = "", .build_id = *id}, get_debug);
+}
+
+int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out)
+{
+	struct elf_finder *f = mem_zalloc(sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->config = *config;
+	pthread_mutex_init(&f->lock, NULL);
+	*out = f;
+	return 0;
+}
+
+static void free_entry(struct entry *en)
+{
+	if (!en->is_debug_own)
+		elf_file_close(en->debug);
+	elf_file_close(en->code);
+	mem_free((char *)(uintptr_t)en->wanted.path);
+	mem_free(en);
+}
+
+void elf_finder_free(struct elf_finder *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < NR_BUCKETS; i++)
+		for (struct entry *en = f->bucket[i], *next; en; en = next) {
+			next = en->next;
+			free_entry(en);
+		}
+	debuginfod_close(f->debuginfod);
+	pthread_mutex_destroy(&f->lock);
+	mem_free(f);
+}
