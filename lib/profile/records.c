@@ -1,7 +1,9 @@
 /*
- * A heap puts the items of a file in the order of their time, as far as the window goes. What waits
- * in it is copied from the frame, a slice at a time, and counted: neither a frame nor times that
- * are lies make it grow. Must not trust an id, an event, a time or a size from the file.
+ * What is taken from a frame at once is a run: it is put in order by itself, which it nearly is,
+ * and runs are merged, by a heap of those at hand. So what is in its place already costs no more
+ * than a look. A run borrows the bytes of its frame; what still waits when the next frame is read
+ * is copied before, and counted: neither a frame nor times that are lies make it grow. Must not
+ * trust an id, an event, a time or a size from the file.
  */
 #include "profile/records.h"
 
@@ -14,27 +16,34 @@
 #include <string.h>
 
 enum {
-	SLICE_BYTES = 1 << 20,     /* taken from a frame at once; a record is shorter */
+	RUN_BYTES = 1 << 20,       /* taken from a frame at once; a record is shorter */
 	MAX_HELD_BYTES = 64 << 20, /* with more waiting, the oldest do not wait longer */
 	MAX_HELD = 1 << 18,
 	MAX_RECORD_BYTES = UINT16_MAX, /* their size is 16 bits */
-};
-
-/* Bytes that several items are in. */
-struct slice {
-	size_t nr_items, len;
-	uint8_t bytes[];
+	MAX_MOVES = 16, /* for each item of a run, to its place; beyond, it is sorted */
+	MAX_SPARES = 2, /* runs whose memory is kept */
 };
 
 /* An item that waits. */
 struct waiting {
-	uint64_t time_ns, place; /* place: in the order of the file */
-	uint64_t offset;
-	struct slice *slice;
-	uint32_t at; /* in the slice */
-	uint32_t cpu;
-	enum trace_ring ring;
+	uint64_t time_ns;
+	uint32_t at; /* in its run: the byte, or the number of the reading */
+};
+
+/* Items from one place of a frame. */
+struct run {
+	uint64_t place; /* in the order of the file */
 	enum profile_item_kind kind;
+	enum trace_ring ring;
+	uint32_t cpu;
+	uint64_t offset, step;  /* where the run begins in the file, and what one of at is there */
+	struct waiting *item;   /* owned */
+	size_t next, nr, room;  /* of item */
+	const uint8_t *bytes;   /* len of them: of the frame at hand, or own */
+	size_t len, held_bytes; /* held: with all that belongs to the run */
+	void *own;              /* owned */
+	size_t own_bytes;
+	bool is_borrowed;
 };
 
 /* An id, by which it is found, and the layout of its records. */
@@ -54,6 +63,7 @@ struct profile_records {
 	    *any;                    /* what ends records that are no samples is the same for all */
 	struct trace_id made_id;     /* where the file's are lost */
 	const struct known_id *only; /* NULL: records name theirs */
+	const struct known_id *last; /* found last; NULL: none yet */
 	struct trace_layout side_band;
 
 	/* The frame at hand, if it holds what is not taken yet. */
@@ -64,14 +74,17 @@ struct profile_records {
 	uint32_t cpu;
 	bool has_text, at_end, has_told;
 
-	struct waiting *heap; /* owned; the oldest first */
-	size_t nr, room, held_bytes;
+	struct run **run; /* owned, like all runs; a heap: that with the oldest item first */
+	size_t nr_runs, room;
+	struct run *given; /* NULL, or that of the item given last, which was its last */
+	struct run *spare[MAX_SPARES];
+	size_t nr_spares;
+	size_t nr, held_bytes; /* of all runs */
 	uint64_t next_place;
 	uint64_t newest_ns;      /* of all that was taken */
 	uint64_t ring_newest_ns; /* of the ring and CPU at hand */
 	uint64_t last_ns;        /* of the record taken last */
 	uint64_t given_ns;       /* of the youngest item given */
-	struct slice *given;     /* that the item given last is in */
 	struct profile_records_stats stats;
 };
 
@@ -175,97 +188,143 @@ int profile_records_open(struct trace_reader *reader, const struct profile_recor
 	return rc;
 }
 
-static void put_slice(struct profile_records *r, struct slice *s)
+static void run_free(struct run *run)
 {
-	if (!s || --s->nr_items)
+	if (!run)
 		return;
-	r->held_bytes -= s->len;
-	mem_free(s);
+	mem_free(run->item);
+	mem_free(run->own);
+	mem_free(run);
+}
+
+/* Takes a run that is done with. */
+static void put_run(struct profile_records *r, struct run *run)
+{
+	if (!run)
+		return;
+	r->held_bytes -= run->held_bytes;
+	if (r->nr_spares < MAX_SPARES)
+		r->spare[r->nr_spares++] = run;
+	else
+		run_free(run);
+}
+
+static struct run *get_run(struct profile_records *r)
+{
+	struct run *run = r->nr_spares ? r->spare[--r->nr_spares] : mem_zalloc(sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->place = r->next_place++;
+	run->ring = r->ring;
+	run->cpu = r->cpu;
+	run->next = run->nr = run->len = run->held_bytes = 0;
+	run->is_borrowed = false;
+	return run;
 }
 
 void profile_records_close(struct profile_records *r)
 {
 	if (!r)
 		return;
-	put_slice(r, r->given);
-	for (size_t i = 0; i < r->nr; i++)
-		put_slice(r, r->heap[i].slice);
+	run_free(r->given);
+	while (r->nr_runs)
+		run_free(r->run[--r->nr_runs]);
+	while (r->nr_spares)
+		run_free(r->spare[--r->nr_spares]);
 	trace_reader_close(r->reader);
-	mem_free(r->heap);
+	mem_free(r->run);
 	mem_free(r->ids);
 	mem_free(r);
 }
 
-static bool is_before(const struct waiting *a, const struct waiting *b)
+static uint64_t oldest_ns(const struct run *run)
 {
-	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->place < b->place;
+	return run->item[run->next].time_ns;
 }
 
-static int make_room(struct profile_records *r)
+static bool is_before(const struct run *a, const struct run *b)
 {
-	size_t room = r->room ? 2 * r->room : 256;
-	struct waiting *heap;
+	uint64_t x = oldest_ns(a), y = oldest_ns(b);
 
-	if (r->nr < r->room)
-		return 0;
-	heap = mem_resize(r->heap, room * sizeof(*heap));
-	if (!heap)
+	return x != y ? x < y : a->place < b->place;
+}
+
+static int push(struct profile_records *r, struct run *run)
+{
+	size_t i = r->nr_runs, above;
+	struct run **grown = mem_grow(r->run, r->nr_runs, &r->room, sizeof(*r->run));
+
+	if (!grown)
 		return -ENOMEM;
-	r->heap = heap;
-	r->room = room;
-	return 0;
-}
-
-static int push(struct profile_records *r, const struct waiting *w)
-{
-	size_t i = r->nr, above;
-	int rc = make_room(r);
-
-	if (rc)
-		return rc;
-	for (; i && is_before(w, &r->heap[(i - 1) / 2]); i = above) {
+	r->run = grown;
+	for (; i && is_before(run, r->run[(i - 1) / 2]); i = above) {
 		above = (i - 1) / 2;
-		r->heap[i] = r->heap[above];
+		r->run[i] = r->run[above];
 	}
-	r->heap[i] = *w;
-	r->nr++;
+	r->run[i] = run;
+	r->nr_runs++;
 	return 0;
 }
 
-static struct waiting pop(struct profile_records *r)
+/* Puts a run where the first was. */
+static void sink(struct profile_records *r, struct run *run)
 {
-	struct waiting first = r->heap[0], last = r->heap[--r->nr];
 	size_t i = 0, below;
 
-	for (; (below = 2 * i + 1) < r->nr; i = below) {
-		if (below + 1 < r->nr && is_before(&r->heap[below + 1], &r->heap[below]))
+	for (; (below = 2 * i + 1) < r->nr_runs; i = below) {
+		if (below + 1 < r->nr_runs && is_before(r->run[below + 1], r->run[below]))
 			below++;
-		if (!is_before(&r->heap[below], &last))
+		if (!is_before(r->run[below], run))
 			break;
-		r->heap[i] = r->heap[below];
+		r->run[i] = r->run[below];
 	}
-	r->heap[i] = last;
-	return first;
+	r->run[i] = run;
+}
+
+/* Takes the oldest item off; its run is valid until the next. */
+static const struct waiting *pop(struct profile_records *r)
+{
+	struct run *first = r->run[0];
+	const struct waiting *w = &first->item[first->next++];
+
+	r->nr--;
+	if (first->next < first->nr) {
+		if (r->nr_runs > 1)
+			sink(r, first);
+		return w;
+	}
+	r->given = first;
+	if (--r->nr_runs)
+		sink(r, r->run[r->nr_runs]);
+	return w;
 }
 
 /* The oldest of what waits can be given: nothing older is to be expected, or no more may wait. */
 static bool may_give(const struct profile_records *r)
 {
-	if (!r->nr)
+	if (!r->nr_runs)
 		return false;
 	return r->at_end || r->held_bytes >= MAX_HELD_BYTES || r->nr >= MAX_HELD ||
 	       (r->newest_ns >= r->config.window_ns &&
-		r->heap[0].time_ns <= r->newest_ns - r->config.window_ns);
+		oldest_ns(r->run[0]) <= r->newest_ns - r->config.window_ns);
 }
 
-static const struct known_id *find_id(const struct profile_records *r, uint64_t id)
+/* Mostly that of the record before. */
+static const struct known_id *find_id(struct profile_records *r, uint64_t id)
 {
-	return bsearch(&(struct known_id){.id = id}, r->ids, r->nr_ids, sizeof(*r->ids),
-		       compare_ids);
+	const struct known_id *k = r->last;
+
+	if (k && k->id == id)
+		return k;
+	k = bsearch(&(struct known_id){.id = id}, r->ids, r->nr_ids, sizeof(*r->ids), compare_ids);
+	if (k)
+		r->last = k;
+	return k;
 }
 
 /* NULL: not known. *id: whose the record is, or NULL. */
-static const struct trace_layout *find_record_layout(const struct profile_records *r,
+static const struct trace_layout *find_record_layout(struct profile_records *r,
 						     enum trace_ring ring, const uint8_t *p,
 						     size_t len, const struct trace_id **id)
 {
@@ -286,8 +345,8 @@ static const struct trace_layout *find_record_layout(const struct profile_record
 }
 
 /* Without its layout a record is as much as its header and its kind say. */
-static int decode(const struct profile_records *r, enum trace_ring ring, const uint8_t *p,
-		  size_t len, struct trace_record *out, const struct trace_id **id)
+static int decode(struct profile_records *r, enum trace_ring ring, const uint8_t *p, size_t len,
+		  struct trace_record *out, const struct trace_id **id)
 {
 	static const struct trace_layout nothing;
 	const struct trace_layout *l = find_record_layout(r, ring, p, len, id);
@@ -309,32 +368,84 @@ static uint64_t note_time(struct profile_records *r, const struct trace_record *
 	return ns;
 }
 
-static int add(struct profile_records *r, struct waiting *w, struct slice *s)
+static int compare_waiting(const void *a, const void *b)
 {
-	int rc;
+	const struct waiting *x = a, *y = b;
 
-	w->place = r->next_place++;
-	w->slice = s;
-	rc = push(r, w);
-	if (rc)
-		return rc;
-	s->nr_items++;
-	if (w->time_ns > r->newest_ns)
-		r->newest_ns = w->time_ns;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Moves the last item to its place; how far that was. */
+static size_t settle(struct run *run)
+{
+	struct waiting last = run->item[run->nr - 1];
+	size_t i = run->nr - 1;
+
+	while (i && run->item[i - 1].time_ns > last.time_ns)
+		i--;
+	memmove(&run->item[i + 1], &run->item[i], (run->nr - 1 - i) * sizeof(last));
+	run->item[i] = last;
+	return run->nr - 1 - i;
+}
+
+struct filling {
+	struct run *run;
+	size_t nr_moves;
+	bool is_unordered; /* given up */
+};
+
+static int add(struct filling *f, uint64_t time_ns, size_t at)
+{
+	struct run *run = f->run;
+	struct waiting *item = mem_grow(run->item, run->nr, &run->room, sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	run->item = item;
+	run->item[run->nr++] = (struct waiting){time_ns, (uint32_t)at};
+	if (run->nr == 1 || item[run->nr - 2].time_ns <= time_ns || f->is_unordered)
+		return 0;
+	f->nr_moves += settle(run);
+	f->is_unordered = f->nr_moves / MAX_MOVES > run->nr;
 	return 0;
 }
 
-/* Puts the record at s->bytes + at into the heap; *size is 0 if nothing more can be found there. */
-static int add_record(struct profile_records *r, struct slice *s, size_t at, size_t *size)
+static size_t run_bytes(const struct run *run)
 {
-	struct waiting w = {.kind = PROFILE_RECORD,
-			    .at = (uint32_t)at,
-			    .offset = trace_record_offset(&r->frame, r->at + at),
-			    .ring = r->ring,
-			    .cpu = r->cpu};
+	return sizeof(*run) + run->room * sizeof(*run->item) + run->len;
+}
+
+/* A run that has all its items joins the others. */
+static int close_run(struct profile_records *r, struct filling *f)
+{
+	struct run *run = f->run;
+
+	if (f->is_unordered)
+		qsort(run->item, run->nr, sizeof(*run->item), compare_waiting);
+	if (!run->nr) {
+		put_run(r, run);
+		return 0;
+	}
+	if (push(r, run)) {
+		put_run(r, run);
+		return -ENOMEM;
+	}
+	r->nr += run->nr;
+	run->held_bytes = run_bytes(run);
+	r->held_bytes += run->held_bytes;
+	if (run->item[run->nr - 1].time_ns > r->newest_ns)
+		r->newest_ns = run->item[run->nr - 1].time_ns;
+	return 0;
+}
+
+/* Of the record at a place of the run; *size is 0 if nothing more can be found there. */
+static int add_record(struct profile_records *r, struct filling *f, size_t at, size_t *size)
+{
 	const struct trace_id *id;
 	struct trace_record record;
-	int rc = decode(r, r->ring, s->bytes + at, s->len - at, &record, &id);
+	int rc = decode(r, r->ring, f->run->bytes + at, f->run->len - at, &record, &id);
 
 	*size = record.len;
 	if (rc) {
@@ -342,38 +453,25 @@ static int add_record(struct profile_records *r, struct slice *s, size_t at, siz
 		return 0;
 	}
 	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !id;
-	w.time_ns = note_time(r, &record);
-	return add(r, &w, s);
+	return add(f, note_time(r, &record), at);
 }
 
-/* The last record may be cut by the end of the slice: it is the next one's first. */
-static int add_records(struct profile_records *r, struct slice *s)
+/* The last record may be cut by the end of the run: it is the next one's first. */
+static int add_records(struct profile_records *r, struct filling *f)
 {
-	bool is_last = r->len - r->at == s->len;
-	size_t at = 0, size = 0;
+	size_t len = f->run->len, at = 0, size = 0;
+	bool is_last = r->len - r->at == len;
 	int rc = 0;
 
-	for (; at < s->len && rc == 0; at += size) {
-		if (!is_last && s->len - at <= MAX_RECORD_BYTES)
+	for (; at < len && rc == 0; at += size) {
+		if (!is_last && len - at <= MAX_RECORD_BYTES)
 			break;
-		rc = add_record(r, s, at, &size);
+		rc = add_record(r, f, at, &size);
 		if (!size)
 			break;
 	}
-	r->at = at < s->len && !size ? r->len : r->at + at;
+	r->at = at < len && !size ? r->len : r->at + at;
 	return rc;
-}
-
-static struct slice *slice_new(struct profile_records *r, size_t len)
-{
-	struct slice *s = mem_alloc(sizeof(*s) + len);
-
-	if (!s)
-		return NULL;
-	s->nr_items = 1; /* the caller's */
-	s->len = len;
-	r->held_bytes += len;
-	return s;
 }
 
 static size_t part_of(size_t left, size_t most)
@@ -383,48 +481,118 @@ static size_t part_of(size_t left, size_t most)
 
 static int take_records(struct profile_records *r)
 {
-	size_t len = part_of(r->len - r->at, SLICE_BYTES);
-	struct slice *s = slice_new(r, len);
+	struct filling f = {.run = get_run(r)};
 	int rc;
 
-	if (!s)
+	if (!f.run)
 		return -ENOMEM;
-	memcpy(s->bytes, r->records + r->at, len);
-	rc = add_records(r, s);
-	put_slice(r, s);
+	f.run->kind = PROFILE_RECORD;
+	f.run->offset = trace_record_offset(&r->frame, r->at);
+	f.run->step = !r->frame.is_packed;
+	f.run->bytes = r->records + r->at;
+	f.run->len = part_of(r->len - r->at, RUN_BYTES);
+	f.run->is_borrowed = true;
+	rc = add_records(r, &f);
+	if (rc == 0)
+		return close_run(r, &f);
+	put_run(r, f.run);
 	return rc;
 }
 
-static int add_reading(struct profile_records *r, struct slice *s, size_t i)
+/* Memory of the run's own. */
+static int make_own(struct run *run, size_t len)
 {
-	struct waiting w = {.kind = PROFILE_READING,
-			    .at = (uint32_t)(i * sizeof(struct reading)),
-			    .offset = trace_reading_offset(&r->frame, r->at + i),
-			    .cpu = r->cpu};
-	struct reading reading;
+	void *own = run->own;
 
-	trace_decode_reading(&r->frame, r->at + i, &reading);
-	if (reading.event >= r->config.nr_events) {
-		r->stats.nr_foreign++;
+	if (len <= run->own_bytes)
 		return 0;
-	}
-	memcpy(s->bytes + w.at, &reading, sizeof(reading));
-	w.time_ns = reading.time_ns;
-	return add(r, &w, s);
+	own = mem_resize(own, len);
+	if (!own)
+		return -ENOMEM;
+	run->own = own;
+	run->own_bytes = len;
+	return 0;
+}
+
+static int add_reading(struct profile_records *r, struct filling *f, size_t i)
+{
+	struct reading *reading = (struct reading *)f->run->own + i;
+
+	trace_decode_reading(&r->frame, r->at + i, reading);
+	if (reading->event < r->config.nr_events)
+		return add(f, reading->time_ns, i);
+	r->stats.nr_foreign++;
+	return 0;
+}
+
+static int fill_readings(struct profile_records *r, struct filling *f, size_t nr)
+{
+	int rc;
+
+	f->run->kind = PROFILE_READING;
+	f->run->offset = trace_reading_offset(&r->frame, r->at);
+	f->run->step = trace_reading_offset(&r->frame, r->at + 1) - f->run->offset;
+	f->run->len = nr * sizeof(struct reading);
+	rc = make_own(f->run, f->run->len);
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = add_reading(r, f, i);
+	return rc;
 }
 
 static int take_readings(struct profile_records *r)
 {
-	size_t nr = part_of(r->len - r->at, SLICE_BYTES / sizeof(struct reading));
-	struct slice *s = slice_new(r, nr * sizeof(struct reading));
+	size_t nr = part_of(r->len - r->at, RUN_BYTES / sizeof(struct reading));
+	struct filling f = {.run = get_run(r)};
+	int rc;
+
+	if (!f.run)
+		return -ENOMEM;
+	rc = fill_readings(r, &f, nr);
+	r->at += nr;
+	if (rc == 0)
+		return close_run(r, &f);
+	put_run(r, f.run);
+	return rc;
+}
+
+/* The place of the first item that waits, in the bytes. */
+static size_t first_waiting(const struct run *run)
+{
+	size_t first = run->len;
+
+	for (size_t i = run->next; i < run->nr; i++)
+		first = part_of(run->item[i].at, first);
+	return first;
+}
+
+/* Takes what waits out of the frame at hand. */
+static int keep_run(struct profile_records *r, struct run *run)
+{
+	size_t first = first_waiting(run);
+
+	if (make_own(run, run->len - first))
+		return -ENOMEM;
+	memcpy(run->own, run->bytes + first, run->len - first);
+	for (size_t i = run->next; i < run->nr; i++)
+		run->item[i].at -= (uint32_t)first;
+	run->bytes = run->own;
+	run->len -= first;
+	run->offset += first * run->step;
+	run->is_borrowed = false;
+	r->held_bytes -= run->held_bytes;
+	run->held_bytes = run_bytes(run);
+	r->held_bytes += run->held_bytes;
+	return 0;
+}
+
+/* Before the next frame. */
+static int keep_runs(struct profile_records *r)
+{
 	int rc = 0;
 
-	if (!s)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_reading(r, s, i);
-	r->at += nr;
-	put_slice(r, s);
+	for (size_t i = 0; i < r->nr_runs && rc == 0; i++)
+		if (r->run[i]->is_borrowed)
+			rc = keep_run(r, r->run[i]);
 	return rc;
 }
 
@@ -510,6 +678,9 @@ static int take(struct profile_records *r)
 
 	if (r->at < r->len)
 		return frames[r->frame.kind].take(r);
+	rc = keep_runs(r);
+	if (rc)
+		return rc;
 	rc = trace_reader_next(r->reader, &f, &e);
 	if (rc == 1)
 		begin_frame(r, &f);
@@ -529,27 +700,36 @@ static void give_kallsyms(struct profile_records *r, struct profile_item *out)
 	r->has_text = false;
 }
 
+static void note_given(struct profile_records *r, const struct profile_item *item)
+{
+	*(item->kind == PROFILE_READING ? &r->stats.nr_readings : &r->stats.nr_records) += 1;
+	r->stats.nr_late += item->time_ns < r->given_ns;
+	if (item->time_ns > r->given_ns)
+		r->given_ns = item->time_ns;
+}
+
 static void give(struct profile_records *r, struct profile_item *out)
 {
-	struct waiting w = pop(r);
-	const uint8_t *p = w.slice->bytes + w.at;
+	const struct run *run = r->run[0];
+	const struct waiting *w = pop(r);
 
-	*out = (struct profile_item){
-	    .kind = w.kind, .time_ns = w.time_ns, .offset = w.offset, .ring = w.ring, .cpu = w.cpu};
-	if (w.kind == PROFILE_READING)
-		memcpy(&out->reading, p, sizeof(out->reading));
+	out->kind = run->kind;
+	out->time_ns = w->time_ns;
+	out->offset = run->offset + w->at * run->step;
+	out->ring = run->ring;
+	out->cpu = run->cpu;
+	out->id = NULL;
+	if (run->kind == PROFILE_READING)
+		out->reading = ((const struct reading *)run->own)[w->at];
 	else
-		(void)decode(r, w.ring, p, w.slice->len - w.at, &out->record, &out->id);
-	*(w.kind == PROFILE_READING ? &r->stats.nr_readings : &r->stats.nr_records) += 1;
-	r->stats.nr_late += w.time_ns < r->given_ns;
-	if (w.time_ns > r->given_ns)
-		r->given_ns = w.time_ns;
-	r->given = w.slice;
+		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, &out->record,
+			     &out->id);
+	note_given(r, out);
 }
 
 int profile_records_next(struct profile_records *r, struct profile_item *out)
 {
-	put_slice(r, r->given);
+	put_run(r, r->given);
 	r->given = NULL;
 	for (;;) {
 		int rc;
