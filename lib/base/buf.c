@@ -3,6 +3,7 @@
  */
 #include "base/buf.h"
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -47,6 +48,8 @@ static int grow(struct buf *b, size_t need) /* bytes in all, with the NUL */
 
 	while (cap < need)
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+	if (cap - 1 > b->max_bytes)
+		cap = b->max_bytes + 1; /* so that what fits into it may go there */
 	p = mem_resize(b->data, cap);
 	if (!p)
 		return -ENOMEM;
@@ -69,33 +72,6 @@ void *buf_reserve(struct buf *b, size_t len)
 	return b->error ? NULL : b->data + b->len;
 }
 
-static void advance(struct buf *b, size_t len)
-{
-	b->len += len;
-	b->data[b->len] = '\0';
-}
-
-void buf_add(struct buf *b, const void *data, size_t len)
-{
-	void *p = buf_reserve(b, len);
-
-	if (!p)
-		return;
-	if (len)
-		memcpy(p, data, len);
-	advance(b, len);
-}
-
-void buf_adds(struct buf *b, const char *s)
-{
-	buf_add(b, s, strlen(s));
-}
-
-void buf_addc(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
-}
-
 void buf_fill(struct buf *b, char c, size_t n)
 {
 	void *p = buf_reserve(b, n);
@@ -103,7 +79,7 @@ void buf_fill(struct buf *b, char c, size_t n)
 	if (!p)
 		return;
 	memset(p, c, n);
-	advance(b, n);
+	buf_use(b, n);
 }
 
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
@@ -123,7 +99,7 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 	if (!p)
 		return;
 	vsnprintf(p, (size_t)len + 1, fmt, ap);
-	advance(b, (size_t)len);
+	buf_use(b, (size_t)len);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -143,7 +119,7 @@ static void add_le(struct buf *b, uint64_t v, size_t bytes)
 		return;
 	for (size_t i = 0; i < bytes; i++)
 		p[i] = (unsigned char)(v >> (8 * i));
-	advance(b, bytes);
+	buf_use(b, bytes);
 }
 
 void buf_le16(struct buf *b, uint16_t v)
@@ -217,26 +193,28 @@ void buf_csv_field(struct buf *b, const char *s)
 	buf_addc(b, '"');
 }
 
-static void add_digits(struct buf *b, uint64_t v, bool commas)
-{
-	char text[27]; /* 20 digits, 6 commas */
-	size_t at = sizeof(text), digits = 0;
-
-	do {
-		if (commas && digits && digits % 3 == 0)
-			text[--at] = ',';
-		text[--at] = (char)('0' + v % 10);
-		digits++;
-	} while (v /= 10);
-	buf_add(b, text + at, sizeof(text) - at);
-}
-
 void buf_u64_commas(struct buf *b, uint64_t v)
 {
-	add_digits(b, v, true);
+	char digits[DIGITS_ROOM];
+	size_t nr = (size_t)(digits_dec(digits, v) - digits), first = (nr - 1) % 3 + 1;
+
+	buf_add(b, digits, first);
+	for (size_t at = first; at < nr; at += 3) {
+		buf_addc(b, ',');
+		buf_add(b, digits + at, 3);
+	}
 }
 
 void buf_u64(struct buf *b, uint64_t v)
 {
-	add_digits(b, v, false);
+	char digits[DIGITS_ROOM];
+
+	buf_add(b, digits, (size_t)(digits_dec(digits, v) - digits));
+}
+
+void buf_hex(struct buf *b, uint64_t v)
+{
+	char digits[DIGITS_ROOM];
+
+	buf_add(b, digits, (size_t)(digits_hex(digits, v) - digits));
 }

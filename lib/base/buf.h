@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
 	char *data; /* owned; always NUL-terminated once non-NULL; not counted in len */
@@ -25,14 +26,38 @@ int buf_error(const struct buf *b);
 /* The text so far, never NULL. */
 const char *buf_str(const struct buf *b);
 
-void buf_add(struct buf *b, const void *data, size_t len);
-void buf_adds(struct buf *b, const char *s);
-void buf_addc(struct buf *b, char c);
+/* Room for len more bytes at data + len without counting them; NULL on failure. */
+void *buf_reserve(struct buf *b, size_t len);
+/* Counts len bytes that were written into room that buf_reserve gave. */
+static inline void buf_use(struct buf *b, size_t len)
+{
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+/* Inline, like all that reports write with: mostly a copy of a few bytes into room that is there.
+ */
+static inline void buf_add(struct buf *b, const void *data, size_t len)
+{
+	void *p =
+	    b->data && !b->error && len < b->cap - b->len ? b->data + b->len : buf_reserve(b, len);
+
+	if (!p)
+		return;
+	if (len)
+		memcpy(p, data, len);
+	buf_use(b, len);
+}
+static inline void buf_adds(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+static inline void buf_addc(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
 void buf_fill(struct buf *b, char c, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* Room for len more bytes at data + len without counting them; NULL on failure. */
-void *buf_reserve(struct buf *b, size_t len);
 /* Little-endian, whatever the host. */
 void buf_le16(struct buf *b, uint16_t v);
 void buf_le32(struct buf *b, uint32_t v);
@@ -44,7 +69,8 @@ void buf_json_string(struct buf *b, const char *s);
 void buf_csv_field(struct buf *b, const char *s);
 /* A number with thousands commas, whatever the locale. */
 void buf_u64_commas(struct buf *b, uint64_t v);
-/* Decimal, without printf: the tally table prints thousands a second. */
+/* Decimal, and lower-case hexadecimal without "0x", without printf. */
 void buf_u64(struct buf *b, uint64_t v);
+void buf_hex(struct buf *b, uint64_t v);
 
 #endif
