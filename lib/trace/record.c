@@ -639,14 +639,6 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 	return -EINVAL;
 }
 
-uint64_t trace_word(const uint8_t *words, uint64_t i)
-{
-	struct cursor c;
-
-	cursor_init(&c, words + i * WORD_BYTES, WORD_BYTES);
-	return cursor_le64(&c);
-}
-
 uint64_t trace_record_identifier(const uint8_t *p, size_t len)
 {
 	uint32_t kind;

@@ -7,9 +7,11 @@
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* PERF_RECORD_…; unknown ones are handed out with their bytes alone. */
 enum trace_record_kind {
@@ -163,7 +165,13 @@ size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind);
 /* The IDENTIFIER of a record, which is at the same place whatever its layout: of a sample its
  * first word, of other records their last. 0 if it has none. */
 uint64_t trace_record_identifier(const uint8_t *p, size_t len);
-uint64_t trace_word(const uint8_t *words, uint64_t i);
+static inline uint64_t trace_word(const uint8_t *words, uint64_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, words + i * sizeof(v), sizeof(v));
+	return le64toh(v);
+}
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);
 /* "sample", "mmap2" …; "record 99" is the caller's to say: NULL if unknown. */
 const char *trace_record_kind_name(uint32_t kind);
