@@ -7,6 +7,7 @@
  */
 #include "out_raw.h"
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -38,17 +39,24 @@ void out_raw_free(struct raw *raw)
 
 void raw_line(struct print *p, uint64_t offset, const char *kind)
 {
-	buf_printf(&p->out, "%04" PRIx64 ": %s: ", offset, kind);
+	char digits[DIGITS_ROOM];
+	size_t nr = (size_t)(digits_hex(digits, offset) - digits);
+
+	if (nr < 4)
+		buf_fill(&p->out, '0', 4 - nr);
+	buf_add(&p->out, digits, nr);
+	buf_adds(&p->out, ": ");
+	buf_adds(&p->out, kind);
+	buf_adds(&p->out, ": ");
 }
 
 void raw_event_line(struct print *p, uint64_t offset, const char *kind,
 		    const struct trace_event *event)
 {
 	raw_line(p, offset, kind);
+	buf_adds(&p->out, event ? "Event 0x" : "Event unknown");
 	if (event)
-		buf_printf(&p->out, "Event 0x%" PRIx32, event->id);
-	else
-		buf_adds(&p->out, "Event unknown");
+		buf_hex(&p->out, event->id);
 }
 
 static void time_line(struct print *p, uint64_t offset, uint64_t time_ns)
@@ -56,7 +64,8 @@ static void time_line(struct print *p, uint64_t offset, uint64_t time_ns)
 	if (p->raw->has_time && p->raw->time_ns == time_ns)
 		return;
 	raw_line(p, offset, "Time");
-	buf_printf(&p->out, "%" PRIu64 "\n", time_ns);
+	buf_u64(&p->out, time_ns);
+	buf_addc(&p->out, '\n');
 	p->raw->has_time = true;
 	p->raw->time_ns = time_ns;
 }
@@ -75,7 +84,9 @@ static struct raw_last *last_of(struct print *p, uint32_t event, uint32_t instan
 static void count_line(struct print *p, uint64_t offset, uint32_t event, uint64_t count)
 {
 	raw_event_line(p, offset, "Count", &p->facts->events[event]);
-	buf_printf(&p->out, ", %" PRId64 "\n", (int64_t)count);
+	buf_adds(&p->out, (int64_t)count < 0 ? ", -" : ", ");
+	buf_u64(&p->out, (int64_t)count < 0 ? -count : count);
+	buf_addc(&p->out, '\n');
 }
 
 void raw_count(struct print *p, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw)
@@ -92,7 +103,9 @@ void raw_count(struct print *p, uint64_t offset, uint32_t event, uint32_t instan
 static void value_line(struct print *p, uint64_t offset, uint32_t event, uint64_t value)
 {
 	raw_event_line(p, offset, "Value", &p->facts->events[event]);
-	buf_printf(&p->out, ", %" PRIu64 "\n", value);
+	buf_adds(&p->out, ", ");
+	buf_u64(&p->out, value);
+	buf_addc(&p->out, '\n');
 }
 
 /* Counts go on from the start readings. */

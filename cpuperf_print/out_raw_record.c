@@ -3,6 +3,7 @@
  * that a record of the kernel says. Kinds are rows of a table. Text in records is another's: it is
  * disarmed. Must not know how records are found or put in order.
  */
+#include "base/digits.h"
 #include "base/str.h"
 #include "out_raw.h"
 #include "profile/fields.h"
@@ -48,8 +49,23 @@ static void put_name(struct buf *out, const char *name)
 
 static void put_hex(struct buf *out, const uint8_t *p, size_t len)
 {
+	static const char digits[] = "0123456789abcdef";
+
 	for (size_t i = 0; i < len; i++)
-		buf_printf(out, "%02x", p[i]);
+		buf_add(out, (char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
+}
+
+static void put_u64(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_u64(out, v);
+}
+
+static void put_0x(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_adds(out, "0x");
+	buf_hex(out, v);
 }
 
 static void event_line(const struct shown *s, const char *kind)
@@ -57,7 +73,7 @@ static void event_line(const struct shown *s, const char *kind)
 	raw_event_line(s->p, s->item->offset, kind, s->event);
 }
 
-/* enum perf_callchain_context */
+/* enum perf_callchain_context; "guest kernel" is the longest */
 static const char *context_name(uint64_t address)
 {
 	static const struct {
@@ -66,10 +82,12 @@ static const char *context_name(uint64_t address)
 	} marks[] = {{-32, "hypervisor"}, {-128, "kernel"},        {-512, "user"},
 		     {-2048, "guest"},    {-2176, "guest kernel"}, {-2560, "guest user"}};
 
+	if (address < (uint64_t)-4095)
+		return NULL;
 	for (size_t i = 0; i < NR(marks); i++)
 		if ((int64_t)address == marks[i].mark)
 			return marks[i].name;
-	return (int64_t)address < 0 && (int64_t)address >= -4095 ? "unknown" : NULL;
+	return "unknown";
 }
 
 /* The instruction, or the first of the callchain. */
@@ -105,14 +123,15 @@ static void tick(const struct shown *s)
 
 	if (find_pc(s->r, &pc)) {
 		event_line(s, "PC");
-		buf_printf(out, ", aspace 0x%" PRIx32 ", pc 0x%" PRIx64, s->r->pid, pc);
+		put_0x(out, ", aspace ", s->r->pid);
+		put_0x(out, ", pc ", pc);
 		buf_adds(out, s->r->is_exact_ip ? ", exact" : "");
 	} else {
 		event_line(s, "Tick");
 	}
 	put_guest(s);
 	if (s->r->has & TRACE_HAS_PERIOD)
-		buf_printf(out, ", period %" PRIu64, s->r->period);
+		put_u64(out, ", period ", s->r->period);
 	buf_addc(out, '\n');
 	raw_tell(s->p, s->item->id->event, s->r->period);
 }
@@ -153,10 +172,12 @@ static void put_branch(struct buf *out, const struct trace_branch *b)
 	    word(privileges, NR(privileges), b->privilege),
 	};
 
-	buf_printf(out, "      from 0x%" PRIx64 ", to 0x%" PRIx64, b->from, b->to);
-	for (size_t i = 0; i < NR(said); i++)
-		if (said[i])
-			buf_printf(out, ", %s", said[i]);
+	put_0x(out, "      from ", b->from);
+	put_0x(out, ", to ", b->to);
+	for (size_t i = 0; i < NR(said); i++) {
+		buf_adds(out, said[i] ? ", " : "");
+		buf_adds(out, said[i] ? said[i] : "");
+	}
 	if (b->cycles)
 		buf_printf(out, ", %u cycles", b->cycles);
 	buf_addc(out, '\n');
@@ -167,8 +188,9 @@ static void last_branch(const struct shown *s)
 	struct trace_branch b;
 
 	event_line(s, "LastBranch");
-	buf_printf(&s->p->out, ", aspace 0x%" PRIx32 ", %" PRIu64 " branches", s->r->pid,
-		   s->r->nr_branches);
+	put_0x(&s->p->out, ", aspace ", s->r->pid);
+	put_u64(&s->p->out, ", ", s->r->nr_branches);
+	buf_adds(&s->p->out, " branches");
 	if (s->r->has & TRACE_HAS_HW_INDEX && s->r->hw_index != UINT64_MAX)
 		buf_printf(&s->p->out, ", index %" PRIu64, s->r->hw_index);
 	buf_addc(&s->p->out, '\n');
@@ -192,26 +214,40 @@ static void counts(const struct shown *s)
 	}
 }
 
+static char *put_address(char *p, uint64_t address)
+{
+	memcpy(p, " 0x", 3);
+	return digits_hex(p + 3, address);
+}
+
+/* Most of what is written when chains were recorded: addresses, into room that was asked for once.
+ */
 static void callchain(const struct shown *s)
 {
+	enum { MOST_BYTES = DIGITS_ROOM + 3 };
+	struct buf *out = &s->p->out;
+	char *start, *p;
+
 	event_line(s, "Callchain");
+	p = start = buf_reserve(out, s->r->nr_callchain * MOST_BYTES + 1);
+	if (!p)
+		return;
 	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
 		uint64_t address = trace_word(s->r->callchain, i);
 		const char *context = context_name(address);
 
-		if (context)
-			buf_printf(&s->p->out, ", %s", context);
-		else
-			buf_printf(&s->p->out, " 0x%" PRIx64, address);
+		p = context ? stpcpy(stpcpy(p, ", "), context) : put_address(p, address);
 	}
-	buf_addc(&s->p->out, '\n');
+	*p++ = '\n';
+	buf_use(out, (size_t)(p - start));
 }
 
 /* enum perf_sample_regs_abi: 1 and 2 */
 static void user_stack(const struct shown *s)
 {
 	event_line(s, "UserStack");
-	buf_printf(&s->p->out, ", %" PRIu64 " bytes", s->r->stack_len);
+	put_u64(&s->p->out, ", ", s->r->stack_len);
+	buf_adds(&s->p->out, " bytes");
 	if (s->r->nr_regs)
 		buf_printf(&s->p->out, ", %u registers of %u bits", s->r->nr_regs,
 			   s->r->regs_abi == 1 ? 32 : 64);
@@ -232,7 +268,7 @@ static void put_field(struct buf *out, const struct profile_field *f, const stru
 	} else if (f->is_signed) {
 		buf_printf(out, "%" PRId64, (int64_t)v->number);
 	} else {
-		buf_printf(out, "%" PRIu64, v->number);
+		buf_u64(out, v->number);
 	}
 }
 
