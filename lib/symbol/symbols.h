@@ -53,6 +53,9 @@ void symbols_free(struct symbols *s); /* NULL is fine */
  * that make no sense are passed over. */
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len);
 
+/* The same from a file, in place of what was recorded. 0 or -errno, with *e. */
+int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e);
+
 /* Never NULL, but without memory: then all is one function "[out of memory]". */
 const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address, uint64_t time_ns);
 /* mapping NULL: nothing is known of the address ("[unknown] (0x1234)" is one function for all). */

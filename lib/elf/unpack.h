@@ -1,0 +1,15 @@
+/*
+ * What is packed inside of ELF files: .gnu_debugdata, a small ELF file as xz. Hostile: memory is
+ * bounded.
+ */
+#ifndef ELF_UNPACK_H
+#define ELF_UNPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* *out is freed with mem_free. 0; -EFBIG: more than max_len, or it would take more than 128 MiB to
+ * unpack; -EINVAL: damaged; -ENOMEM. */
+int elf_unpack_xz(const uint8_t *data, size_t len, size_t max_len, uint8_t **out, size_t *out_len);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * libiberty's demanglers with their limits of recursion on. What they print comes in pieces: where
+ * it becomes too long (names that refer back to themselves grow exponentially) they are left by
+ * longjmp, which they allow: in this form they own nothing.
+ */
+#include "symbol/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ELLIPSIS "…"
+
+struct text {
+	char *out;
+	size_t len;
+	jmp_buf full;
+};
+
+static void add(const char *piece, size_t len, void *arg)
+{
+	struct text *t = arg;
+	size_t room = SYMBOL_MAX_NAME_BYTES - sizeof(ELLIPSIS) - t->len;
+
+	if (len > room) {
+		memcpy(t->out + t->len, piece, room);
+		t->len += room;
+		longjmp(t->full, 1);
+	}
+	memcpy(t->out + t->len, piece, len);
+	t->len += len;
+}
+
+typedef int demangle_fn(const char *name, int options, demangle_callbackref add, void *arg);
+
+static bool run(demangle_fn *demangle, const char *name, int options, char *out)
+{
+	struct text t = {.out = out};
+
+	if (setjmp(t.full)) {
+		memcpy(t.out + t.len, ELLIPSIS, sizeof(ELLIPSIS));
+		return true;
+	}
+	if (!demangle(name, options, add, &t) || !t.len)
+		return false;
+	t.out[t.len] = '\0';
+	return true;
+}
+
+/* "…17h0123456789abcdefE", perhaps with a suffix: names of Rust that look like those of C++. */
+static bool is_legacy_rust(const char *name)
+{
+	const char *hash = strstr(name, "17h");
+
+	for (; hash; hash = strstr(hash + 1, "17h"))
+		if (strspn(hash + 3, "0123456789abcdef") == 16 && hash[19] == 'E')
+			return true;
+	return false;
+}
+
+static bool demangle(const char *name, char *out)
+{
+	if (name[0] != '_')
+		return false;
+	if (name[1] == 'R' || (name[1] == 'Z' && is_legacy_rust(name)))
+		if (run(rust_demangle_callback, name, 0, out))
+			return true;
+	return name[1] == 'Z' &&
+	       run(cplus_demangle_v3_callback, name, DMGL_PARAMS | DMGL_ANSI, out);
+}
+
+bool symbol_demangle(const char *linkage_name, char out[SYMBOL_MAX_NAME_BYTES])
+{
+	char plain[SYMBOL_MAX_NAME_BYTES];
+	size_t len = strnlen(linkage_name, sizeof(plain));
+	const char *version = memchr(linkage_name, '@', len);
+
+	/* an "@" at the start is no version, but a name somebody chose */
+	if (version && version != linkage_name)
+		len = (size_t)(version - linkage_name);
+	snprintf(plain, sizeof(plain), "%.*s%s",
+		 (int)(len < sizeof(plain) ? len : sizeof(plain) - sizeof(ELLIPSIS)), linkage_name,
+		 len < sizeof(plain) ? "" : ELLIPSIS);
+	if (demangle(plain, out))
+		return true;
+	memcpy(out, plain, strlen(plain) + 1);
+	return false;
+}

@@ -1,0 +1,210 @@
+/*
+ * The stubs through which code calls into other files. No symbol names them: each loads the address
+ * to jump to from a slot, and the relocation of that slot says whose it is. How a stub is written
+ * differs by machine: a row each.
+ */
+#include "base/mem.h"
+#include "elf/file.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/word.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MAX_SLOTS = 1 << 20 };
+
+struct slot {
+	uint64_t address;
+	uint32_t name;
+	bool is_abs;
+};
+
+struct slots {
+	struct slot *slot; /* owned */
+	size_t nr, room;
+};
+
+struct stub {
+	uint64_t start, slot;
+	uint32_t bytes;
+	bool is_open;
+};
+
+struct machine {
+	uint16_t machine;
+	uint32_t glob_dat, jump_slot, irelative;
+	unsigned step; /* bytes from one place where a stub may begin to the next; 0: as the
+			  section says */
+	/* Is there a stub at p, the address of which is out->start? */
+	bool (*decode)(const uint8_t *p, size_t left, struct stub *out);
+};
+
+/* [endbr64] [bnd] jmp *slot(%rip) */
+static bool decode_x86_64(const uint8_t *p, size_t left, struct stub *out)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = 0;
+
+	if (left >= 4 && memcmp(p, endbr64, 4) == 0)
+		at = 4;
+	if (at < left && p[at] == 0xf2)
+		at++;
+	if (left < at + 6 || p[at] != 0xff || p[at + 1] != 0x25)
+		return false;
+	out->slot = out->start + at + 6 + (uint64_t)(int64_t)(int32_t)word_32(p + at + 2);
+	return true;
+}
+
+/* adrp x16, page; ldr x17, [x16, offset]; [bti c] before it is part of the stub. */
+static bool decode_aarch64(const uint8_t *p, size_t left, struct stub *out)
+{
+	enum { MAX_BYTES = 24 };
+	const uint32_t bti_c = 0xd503245f;
+	size_t at = left >= 4 && word_32(p) == bti_c ? 4 : 0;
+	uint32_t adrp, ldr;
+	int64_t pages;
+
+	if (left < at + 8)
+		return false;
+	adrp = word_32(p + at);
+	ldr = word_32(p + at + 4);
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		return false;
+	pages = (int64_t)((uint64_t)(adrp >> 5 & 0x7ffff) << 45) >> 43 | (adrp >> 29 & 3);
+	out->slot = ((out->start + at) & ~(uint64_t)0xfff) + (uint64_t)pages * 4096 +
+		    (uint64_t)(ldr >> 10 & 0xfff) * 8;
+	out->bytes = MAX_BYTES;
+	out->is_open = true;
+	return true;
+}
+
+static const struct machine *find_machine(const struct elf_file *f)
+{
+	static const struct machine rows[] = {
+	    {EM_X86_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_IRELATIVE, 0,
+	     decode_x86_64},
+	    {EM_AARCH64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_IRELATIVE, 4,
+	     decode_aarch64},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].machine == elf_file_machine(f) && elf_file_is_64(f))
+			return &rows[i];
+	return NULL;
+}
+
+static bool find_name(const struct elf_section *symbols, uint64_t number, uint32_t *out)
+{
+	if (!symbols->data || number >= symbols->size / sizeof(Elf64_Sym))
+		return false;
+	*out = word_32(symbols->data + number * sizeof(Elf64_Sym));
+	return *out != 0;
+}
+
+static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rela,
+		    const struct elf_section *symbols)
+{
+	uint64_t info = word_64(rela + 8);
+	uint32_t type = (uint32_t)info;
+	struct slot slot = {.address = word_64(rela), .is_abs = type == m->irelative}, *p;
+
+	if (slot.is_abs)
+		slot.name = (uint32_t)word_64(rela + 16);
+	else if ((type != m->glob_dat && type != m->jump_slot) ||
+		 !find_name(symbols, info >> 32, &slot.name))
+		return 0;
+	if (s->nr == MAX_SLOTS)
+		return 0;
+	p = mem_grow(s->slot, s->nr, &s->room, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	s->slot = p;
+	p[s->nr++] = slot;
+	return 0;
+}
+
+static int add_slots(struct slots *s, const struct elf_file *f, const struct machine *m,
+		     const char *section)
+{
+	struct elf_section relocations, symbols;
+	int rc = 0;
+
+	if (!elf_file_find_section(f, section, &relocations) || relocations.type != SHT_RELA ||
+	    !relocations.data)
+		return 0;
+	if (!elf_file_section(f, relocations.link, &symbols))
+		symbols.data = NULL;
+	for (size_t i = 0; i < relocations.size / sizeof(Elf64_Rela) && rc == 0; i++)
+		rc = add_slot(s, m, relocations.data + i * sizeof(Elf64_Rela), &symbols);
+	return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static const struct slot *find_slot(const struct slots *s, uint64_t address)
+{
+	const struct slot key = {.address = address};
+
+	return s->nr ? bsearch(&key, s->slot, s->nr, sizeof(key), compare) : NULL;
+}
+
+static int add_stub(struct symbol_table *t, const struct slots *slots, const struct stub *stub,
+		    uint8_t source)
+{
+	const struct slot *slot = find_slot(slots, stub->slot);
+	const struct symbol_entry e = {
+	    .start = stub->start,
+	    .size = stub->bytes,
+	    .is_open = stub->is_open,
+	    .name = slot ? slot->name : 0,
+	    .group = slot && slot->is_abs ? ELF_SYMBOLS_STUB_ABS : ELF_SYMBOLS_STUB,
+	    .source = source,
+	};
+
+	return slot ? symbol_table_add(t, &e) : 0;
+}
+
+static int add_section(struct symbol_table *t, const struct slots *slots, const struct elf_file *f,
+		       const struct machine *m, const char *name, uint8_t source)
+{
+	struct elf_section s;
+	size_t step;
+	int rc = 0;
+
+	if (!elf_file_find_section(f, name, &s) || !s.data || s.size > UINT64_MAX - s.address)
+		return 0;
+	step = m->step ? m->step : strcmp(name, ".plt.got") == 0 && s.entry_bytes != 16 ? 8 : 16;
+	for (uint64_t at = 0; at + step <= s.size && rc == 0; at += step) {
+		struct stub stub = {.start = s.address + at, .bytes = (uint32_t)step};
+
+		if (m->decode(s.data + at, (size_t)(s.size - at), &stub)) {
+			rc = add_stub(t, slots, &stub, source);
+			at += m->step && stub.is_open ? 12 : 0; /* its other instructions */
+		}
+	}
+	return rc;
+}
+
+int elf_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
+{
+	static const char *const relocations[] = {".rela.plt", ".rela.dyn", ".rela.iplt"};
+	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
+	const struct machine *m = find_machine(code);
+	struct slots slots = {0};
+	int rc = 0;
+
+	for (size_t i = 0; m && i < sizeof(relocations) / sizeof(relocations[0]) && rc == 0; i++)
+		rc = add_slots(&slots, code, m, relocations[i]);
+	if (slots.nr)
+		qsort(slots.slot, slots.nr, sizeof(*slots.slot), compare);
+	for (size_t i = 0; slots.nr && i < sizeof(sections) / sizeof(sections[0]) && rc == 0; i++)
+		rc = add_section(t, &slots, code, m, sections[i], source);
+	mem_free(slots.slot);
+	return rc;
+}

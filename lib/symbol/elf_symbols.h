@@ -1,0 +1,46 @@
+/*
+ * The functions that an ELF file names: in .symtab or .dynsym, in .gnu_debugdata, in its separate
+ * debug file, and the stubs of its PLT. Addresses are as the file has them. Made once, then asked
+ * by any number of threads.
+ */
+#ifndef SYMBOL_ELF_SYMBOLS_H
+#define SYMBOL_ELF_SYMBOLS_H
+
+#include "symbol/table.h"
+
+struct elf_file;
+
+enum { ELF_SYMBOLS_MAX_TEXTS = 8, ELF_SYMBOLS_MAX_NAME_BYTES = 4096 };
+
+/* How an entry of the table is named, in its group. */
+enum elf_symbols_group {
+	ELF_SYMBOLS_PLAIN,
+	ELF_SYMBOLS_STUB,    /* of a PLT: the name of what it calls */
+	ELF_SYMBOLS_STUB_ABS /* of a PLT, for a function that is chosen at the start: name is the
+				address of what chooses */
+};
+
+struct elf_symbols {
+	struct symbol_table table;
+	struct elf_symbols_text {
+		const char *text; /* borrowed of a file */
+		size_t len;
+	} text[ELF_SYMBOLS_MAX_TEXTS]; /* by the source of an entry */
+	size_t nr_texts;
+	struct elf_file *unpacked; /* owned; of .gnu_debugdata; NULL: none */
+};
+
+/* code or debug may be NULL, or the same; both must outlive *out. 0 or -ENOMEM; what makes no sense
+ * is passed over. */
+int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
+		     struct elf_symbols *out);
+void elf_symbols_fini(struct elf_symbols *s);
+/* As in the file, cut where it is too long; "" for one that has none. */
+void elf_symbols_name(const struct elf_symbols *s, const struct symbol_entry *e,
+		      char out[ELF_SYMBOLS_MAX_NAME_BYTES]);
+
+/* For elf_symbols.c: adds the stubs of code's PLT, named by the text of its .dynsym, which is
+ * source. */
+int elf_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source);
+
+#endif

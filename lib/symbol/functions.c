@@ -1,0 +1,223 @@
+/*
+ * Chunks of functions and chains of keys: what is published is whole, and stays. Must not know what
+ * the names mean.
+ */
+#include "symbol/functions.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct function_node {
+	struct function_node *next;
+	struct function_key key;
+	const struct symbol_function *function;
+};
+
+struct function_text {
+	struct function_text *next;
+	const char *raw, *text; /* as given, and cleaned */
+};
+
+static const size_t max_bytes = (size_t)2 << 30; /* names and keys */
+
+static const struct symbol_function *publish(struct functions *f, const struct symbol_function *fn)
+{
+	size_t nr = atomic_load_explicit(&f->nr, memory_order_relaxed);
+	size_t c = nr / FUNCTIONS_CHUNK;
+	struct symbol_function *chunk, *p;
+
+	if (c == FUNCTIONS_MAX_CHUNKS)
+		return NULL;
+	chunk = atomic_load_explicit(&f->chunk[c], memory_order_relaxed);
+	if (!chunk) {
+		chunk = mem_calloc(FUNCTIONS_CHUNK, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		atomic_store_explicit(&f->chunk[c], chunk, memory_order_release);
+	}
+	p = &chunk[nr % FUNCTIONS_CHUNK];
+	*p = *fn;
+	p->number = (uint32_t)nr;
+	atomic_store_explicit(&f->nr, nr + 1, memory_order_release);
+	return p;
+}
+
+static char *clean(struct functions *f, const char *text)
+{
+	char *p = arena_strdup(&f->arena, text);
+
+	if (p)
+		str_disarm(p);
+	return p;
+}
+
+static const struct symbol_function *add(struct functions *f, const struct symbol_function *draft)
+{
+	const struct symbol_function *made;
+	struct symbol_function fn = *draft;
+
+	fn.name = clean(f, draft->name);
+	fn.linkage_name = fn.name;
+	if (fn.name && draft->linkage_name && strcmp(draft->name, draft->linkage_name) != 0)
+		fn.linkage_name = clean(f, draft->linkage_name);
+	made = fn.name && fn.linkage_name ? publish(f, &fn) : NULL;
+	return made ? made : functions_get(f, 0);
+}
+
+int functions_init(struct functions *f)
+{
+	static const struct symbol_function none = {
+	    .name = "[out of memory]",
+	    .linkage_name = "[out of memory]",
+	    .object = "[unknown]",
+	    .object_path = "[unknown]",
+	};
+
+	*f = (struct functions){.nr = 0};
+	pthread_mutex_init(&f->lock, NULL);
+	arena_init(&f->arena, max_bytes);
+	if (publish(f, &none))
+		return 0;
+	functions_fini(f);
+	return -ENOMEM;
+}
+
+void functions_fini(struct functions *f)
+{
+	for (size_t i = 0; i < FUNCTIONS_MAX_CHUNKS; i++)
+		mem_free(f->chunk[i]);
+	arena_fini(&f->arena);
+	pthread_mutex_destroy(&f->lock);
+}
+
+const struct symbol_function *functions_add(struct functions *f,
+					    const struct symbol_function *draft,
+					    _Atomic(const struct symbol_function *) *slot)
+{
+	const struct symbol_function *fn;
+
+	pthread_mutex_lock(&f->lock);
+	fn = slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
+	if (!fn) {
+		fn = add(f, draft);
+		if (slot)
+			atomic_store_explicit(slot, fn, memory_order_release);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return fn;
+}
+
+static size_t hash(const struct function_key *k)
+{
+	uint64_t h = (k->space * 0x9e3779b97f4a7c15u) ^ k->address;
+
+	h *= 0xff51afd7ed558ccdu;
+	for (const char *p = k->linkage; p && *p; p++)
+		h = (h ^ (uint8_t)*p) * 1099511628211u;
+	return (size_t)(h ^ h >> 32) % FUNCTIONS_NR_BUCKETS;
+}
+
+static bool is_same(const struct function_key *a, const struct function_key *b)
+{
+	return a->space == b->space && a->address == b->address && !a->linkage == !b->linkage &&
+	       (!a->linkage || strcmp(a->linkage, b->linkage) == 0);
+}
+
+const struct symbol_function *functions_find(struct functions *f, const struct function_key *key)
+{
+	const struct function_node *n =
+	    atomic_load_explicit(&f->bucket[hash(key)], memory_order_acquire);
+
+	while (n && !is_same(&n->key, key))
+		n = n->next;
+	return n ? n->function : NULL;
+}
+
+static const struct symbol_function *link_key(struct functions *f, const struct function_key *key,
+					      const struct symbol_function *fn)
+{
+	_Atomic(struct function_node *) *head = &f->bucket[hash(key)];
+	struct function_node *n = arena_alloc(&f->arena, sizeof(*n));
+
+	if (!n)
+		return functions_get(f, 0);
+	n->key = *key;
+	if (key->linkage) {
+		n->key.linkage = arena_strdup(&f->arena, key->linkage);
+		if (!n->key.linkage)
+			return functions_get(f, 0);
+	}
+	n->function = fn;
+	n->next = atomic_load_explicit(head, memory_order_relaxed);
+	atomic_store_explicit(head, n, memory_order_release);
+	return fn;
+}
+
+const struct symbol_function *functions_add_key(struct functions *f,
+						const struct symbol_function *draft,
+						const struct function_key *key)
+{
+	const struct symbol_function *fn;
+
+	pthread_mutex_lock(&f->lock);
+	fn = functions_find(f, key);
+	if (!fn)
+		fn = link_key(f, key, add(f, draft));
+	pthread_mutex_unlock(&f->lock);
+	return fn;
+}
+
+static size_t hash_text(const char *text, size_t len)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)text[i]) * 1099511628211u;
+	return (size_t)(h ^ h >> 32) % FUNCTIONS_NR_TEXT_BUCKETS;
+}
+
+static const char *add_text(struct functions *f, const char *text, size_t len, size_t bucket)
+{
+	struct function_text *t = arena_alloc(&f->arena, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->raw = arena_strndup(&f->arena, text, len);
+	t->text = t->raw ? clean(f, t->raw) : NULL;
+	if (!t->text)
+		return NULL;
+	t->next = f->text[bucket];
+	f->text[bucket] = t;
+	return t->text;
+}
+
+const char *functions_text(struct functions *f, const char *text, size_t len)
+{
+	size_t bucket = hash_text(text, len);
+	const struct function_text *t;
+	const char *found;
+
+	pthread_mutex_lock(&f->lock);
+	t = f->text[bucket];
+	while (t && !(strncmp(t->raw, text, len) == 0 && !t->raw[len]))
+		t = t->next;
+	found = t ? t->text : add_text(f, text, len, bucket);
+	pthread_mutex_unlock(&f->lock);
+	return found;
+}
+
+size_t functions_nr(const struct functions *f)
+{
+	return atomic_load_explicit(&f->nr, memory_order_acquire);
+}
+
+const struct symbol_function *functions_get(const struct functions *f, uint32_t number)
+{
+	const struct symbol_function *chunk =
+	    atomic_load_explicit(&f->chunk[number / FUNCTIONS_CHUNK], memory_order_acquire);
+
+	return &chunk[number % FUNCTIONS_CHUNK];
+}

@@ -1,0 +1,192 @@
+/*
+ * /tmp/perf-PID.map. Anybody may have put one there: it is taken from root, from who asks, or from
+ * the owner of the process while that runs.
+ */
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/sys.h"
+#include "elf/finder.h"
+#include "symbol/room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct jit_process {
+	struct jit_process *next;
+	uint32_t pid;
+	struct buf text;
+	struct text_symbols symbols;
+};
+
+enum { NR_BUCKETS = SYMBOL_JIT_BUCKETS };
+
+void symbol_jit_init(struct symbol_jit *j)
+{
+	*j = (struct symbol_jit){.bucket = {NULL}};
+	pthread_mutex_init(&j->lock, NULL);
+}
+
+void symbol_jit_fini(struct symbol_jit *j)
+{
+	for (size_t i = 0; i < NR_BUCKETS; i++)
+		for (struct jit_process *p = j->bucket[i], *next; p; p = next) {
+			next = p->next;
+			text_symbols_fini(&p->symbols);
+			buf_fini(&p->text);
+			mem_free(p);
+		}
+	pthread_mutex_destroy(&j->lock);
+}
+
+static bool is_owner_of(uid_t uid, uint32_t pid)
+{
+	char path[40];
+	IO_AUTO_FD int fd = -1;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, pid);
+	fd = root_open(&root_live, path);
+	return fd >= 0 && sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
+}
+
+static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
+		 const char *path, struct err *e)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set_at(e, -EINVAL, path, 0, 0, "is not a regular file");
+	if (st->st_size > TEXT_SYMBOLS_MAX_BYTES)
+		return err_set_at(e, -EFBIG, path, 0, 0, "is too large");
+	if (st->st_uid == 0 || st->st_uid == geteuid() ||
+	    (config->is_same_boot && is_owner_of(st->st_uid, pid)))
+		return 0;
+	err_set_at(e, -EACCES, path, 0, 0,
+		   "is not taken: it belongs to user %" PRIu32
+		   ", who may not be that of the process",
+		   (uint32_t)st->st_uid);
+	err_hint(e, "if it is to be trusted, make root its owner");
+	return -EACCES;
+}
+
+static int load_text(int fd, size_t len, struct buf *out)
+{
+	char *p = buf_reserve(out, len ? len : 1);
+	ssize_t n = p ? io_read_full(fd, p, len) : buf_error(out);
+
+	if (n < 0)
+		return (int)n;
+	out->len = (size_t)n;
+	return 0;
+}
+
+static int load(struct jit_process *p, const struct symbols_config *config, const char *path)
+{
+	IO_AUTO_FD int fd = sys()->openat(
+	    AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	struct err e = {0};
+	struct stat st;
+	int rc = fd;
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd >= 0)
+		rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	if (rc == 0)
+		rc = check(&st, config, p->pid, path, &e);
+	if (rc == 0)
+		rc = load_text(fd, (size_t)st.st_size, &p->text);
+	if (rc == 0)
+		rc = text_symbols_parse_map(buf_str(&p->text), p->text.len, &p->symbols);
+	if (rc && rc != -ENOMEM) {
+		err_set_at(&e, rc, path, 0, 0, "cannot be read: %s",
+			   rc == -ELOOP ? "it is a link" : strerror(-rc));
+		if (config->problem)
+			config->problem(config->arg, &e);
+	}
+	return rc;
+}
+
+/* Without memory it is as if no map were there. */
+static struct jit_process *add(struct symbol_jit *j, const struct symbols_config *config,
+			       uint32_t pid)
+{
+	struct jit_process *p = mem_zalloc(sizeof(*p));
+	char path[PATH_MAX];
+	int len;
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	buf_init(&p->text, TEXT_SYMBOLS_MAX_BYTES + 1);
+	if (config->jit_folder)
+		len = snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", config->jit_folder,
+			       pid);
+	else
+		len = snprintf(path, sizeof(path), "%s/tmp/perf-%" PRIu32 ".map",
+			       config->finder ? elf_finder_sysroot(config->finder) : "", pid);
+	if (len >= 0 && (size_t)len < sizeof(path))
+		load(p, config, path);
+	p->next = j->bucket[pid % NR_BUCKETS];
+	atomic_store_explicit(&j->bucket[pid % NR_BUCKETS], p, memory_order_release);
+	return p;
+}
+
+static struct jit_process *find(struct symbol_jit *j, uint32_t pid)
+{
+	struct jit_process *p =
+	    atomic_load_explicit(&j->bucket[pid % NR_BUCKETS], memory_order_acquire);
+
+	while (p && p->pid != pid)
+		p = p->next;
+	return p;
+}
+
+static struct jit_process *get(struct symbol_jit *j, const struct symbols_config *config,
+			       uint32_t pid)
+{
+	struct jit_process *p = find(j, pid);
+
+	if (p)
+		return p;
+	pthread_mutex_lock(&j->lock);
+	p = find(j, pid);
+	if (!p)
+		p = add(j, config, pid);
+	pthread_mutex_unlock(&j->lock);
+	return p;
+}
+
+static const struct symbol_function *add_named(struct jit_process *p, struct functions *f, size_t i)
+{
+	char name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	const struct symbol_function draft = {
+	    .name = name,
+	    .object = "[JIT]",
+	    .object_path = "[JIT]",
+	    .is_known = true,
+	};
+
+	text_symbols_name(&p->symbols, &p->symbols.table.entry[i], name);
+	return functions_add(f, &draft, &p->symbols.table.function[i]);
+}
+
+const struct symbol_function *symbol_jit_function(struct symbol_jit *j,
+						  const struct symbols_config *config,
+						  struct functions *f, uint32_t pid,
+						  uint64_t address)
+{
+	struct jit_process *p = get(j, config, pid);
+	ptrdiff_t i = p ? symbol_table_find(&p->symbols.table, address) : -1;
+	const struct symbol_function *fn;
+
+	if (i < 0)
+		return NULL;
+	fn = atomic_load_explicit(&p->symbols.table.function[i], memory_order_acquire);
+	return fn ? fn : add_named(p, f, (size_t)i);
+}

@@ -1,0 +1,193 @@
+/*
+ * Kernel addresses: first what was there at that time only (BPF programs, trampolines), then
+ * kallsyms as recorded.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "profile/processes.h"
+#include "symbol/room.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STEPS = 256 }; /* back over what was at an address at other times */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct profile_ksymbol *x = *(const struct profile_ksymbol *const *)a;
+	const struct profile_ksymbol *y = *(const struct profile_ksymbol *const *)b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static int load_passing(struct symbol_kernel *k, const struct profile_processes *p)
+{
+	size_t nr = p ? profile_nr_ksymbols(p) : 0;
+	uint64_t end = 0;
+
+	if (!nr)
+		return 0;
+	k->passing = mem_calloc(nr, sizeof(*k->passing));
+	k->passing_end = mem_calloc(nr, sizeof(*k->passing_end));
+	if (!k->passing || !k->passing_end)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		k->passing[i] = profile_ksymbol(p, i);
+	qsort(k->passing, nr, sizeof(*k->passing), by_start);
+	for (size_t i = 0; i < nr; i++) {
+		const struct profile_ksymbol *s = k->passing[i];
+		uint64_t stop = s->len < UINT64_MAX - s->start ? s->start + s->len : UINT64_MAX;
+
+		if (stop > end)
+			end = stop;
+		k->passing_end[i] = end;
+	}
+	k->nr_passing = nr;
+	return 0;
+}
+
+static void report_hidden(const struct symbols_config *config)
+{
+	struct err e = {0};
+
+	err_set(&e, -EACCES,
+		"functions of the kernel have no names: it hid its addresses from "
+		"the recorder");
+	err_hint(&e, "record as root, or with sysctl kernel.kptr_restrict=0");
+	if (config->problem)
+		config->problem(config->arg, &e);
+}
+
+int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *config)
+{
+	int rc = load_passing(k, config->processes);
+
+	if (rc == 0)
+		rc = text_symbols_parse_kallsyms(buf_str(&k->kallsyms), k->kallsyms.len,
+						 &k->symbols);
+	if (rc == 0 && k->symbols.has_lines && !k->symbols.has_addresses)
+		report_hidden(config);
+	return rc;
+}
+
+void symbol_kernel_fini(struct symbol_kernel *k)
+{
+	text_symbols_fini(&k->symbols);
+	mem_free(k->passing);
+	mem_free(k->passing_end);
+	buf_fini(&k->kallsyms);
+}
+
+/* The last that does not begin behind the address, or -1. */
+static ptrdiff_t last_before(const struct symbol_kernel *k, uint64_t address)
+{
+	size_t low = 0, n = k->nr_passing;
+
+	while (n) {
+		size_t half = n / 2;
+
+		if (k->passing[low + half]->start <= address) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return (ptrdiff_t)low - 1;
+}
+
+static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k, uint64_t address,
+						  uint64_t time_ns)
+{
+	ptrdiff_t i = last_before(k, address);
+
+	for (int steps = 0; i >= 0 && steps < MAX_STEPS && k->passing_end[i] > address;
+	     i--, steps++) {
+		const struct profile_ksymbol *s = k->passing[i];
+
+		if (address - s->start < s->len && time_ns >= s->from_ns && time_ns < s->to_ns)
+			return s;
+	}
+	return NULL;
+}
+
+static const struct symbol_function *passing_function(struct functions *f,
+						      const struct profile_ksymbol *s)
+{
+	const struct function_key key = {
+	    .space = symbol_space(SPACE_KERNEL, 1), .address = s->start, .linkage = s->name};
+	const struct symbol_function *fn = functions_find(f, &key);
+	bool is_bpf = strncmp(s->name, "bpf_", 4) == 0;
+	const struct symbol_function draft = {
+	    .name = s->name,
+	    .object = is_bpf ? "[bpf]" : "[kernel]",
+	    .object_path = is_bpf ? "[bpf]" : "[kernel]",
+	    .is_known = true,
+	    .is_kernel = true,
+	};
+
+	return fn ? fn : functions_add_key(f, &draft, &key);
+}
+
+static const struct symbol_function *unknown_function(struct functions *f)
+{
+	static const struct function_key key = {.space = (uint64_t)SPACE_KERNEL << 32};
+	static const struct symbol_function draft = {
+	    .name = "[unknown]",
+	    .object = "[kernel]",
+	    .object_path = "[kernel]",
+	    .is_kernel = true,
+	};
+	const struct symbol_function *fn = functions_find(f, &key);
+
+	return fn ? fn : functions_add_key(f, &draft, &key);
+}
+
+/* "[nf_tables]", kept with the functions. */
+static const char *module_name(struct symbol_kernel *k, struct functions *f, uint16_t group)
+{
+	const struct text_piece *p = &k->symbols.group[group];
+	const char *name;
+
+	if (!p->len)
+		return "[kernel]";
+	name = functions_text(f, k->symbols.text + p->at, p->len < 256 ? p->len : 256);
+	return name ? name : "[unknown]";
+}
+
+static const struct symbol_function *add_named(struct symbol_kernel *k, struct functions *f,
+					       size_t i)
+{
+	const struct symbol_entry *e = &k->symbols.table.entry[i];
+	char name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	struct symbol_function draft = {
+	    .name = name,
+	    .object = module_name(k, f, e->group),
+	    .is_known = true,
+	    .is_kernel = true,
+	};
+
+	draft.object_path = draft.object;
+	text_symbols_name(&k->symbols, e, name);
+	return functions_add(f, &draft, &k->symbols.table.function[i]);
+}
+
+const struct symbol_function *symbol_kernel_function(struct symbol_kernel *k, struct functions *f,
+						     uint64_t address, uint64_t time_ns)
+{
+	const struct profile_ksymbol *passing = find_passing(k, address, time_ns);
+	const struct symbol_function *fn;
+	ptrdiff_t i;
+
+	if (passing)
+		return passing_function(f, passing);
+	i = symbol_table_find(&k->symbols.table, address);
+	if (i < 0)
+		return unknown_function(f);
+	fn = atomic_load_explicit(&k->symbols.table.function[i], memory_order_acquire);
+	return fn ? fn : add_named(k, f, (size_t)i);
+}

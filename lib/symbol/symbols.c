@@ -1,0 +1,229 @@
+/*
+ * Which source an address belongs to, and the loading of each when it is first asked.
+ */
+#include "symbol/symbols.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "profile/processes.h"
+#include "symbol/room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct symbols {
+	struct symbols_config config;
+	struct functions functions;
+	pthread_mutex_t lock; /* of loading */
+	size_t nr_objects;
+	_Atomic(struct symbol_object *) *object; /* owned, as each is; NULL: not loaded yet */
+	_Atomic(bool) has_kernel;
+	struct symbol_kernel kernel;
+	struct symbol_jit jit;
+	struct symbol_lines *lines; /* owned */
+	const struct symbol_function *no_mapping;
+};
+
+enum { KALLSYMS_STEP_BYTES = 1 << 20 };
+
+static const struct symbol_function *add_no_mapping(struct functions *f)
+{
+	static const struct symbol_function draft = {
+	    .name = "[unknown]", .object = "[unknown]", .object_path = "[unknown]"};
+
+	return functions_add(f, &draft, NULL);
+}
+
+int symbols_new(const struct symbols_config *config, struct symbols **out)
+{
+	struct symbols *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (functions_init(&s->functions)) {
+		mem_free(s);
+		return -ENOMEM;
+	}
+	s->config = *config;
+	pthread_mutex_init(&s->lock, NULL);
+	buf_init(&s->kernel.kallsyms, TEXT_SYMBOLS_MAX_BYTES);
+	symbol_jit_init(&s->jit);
+	s->nr_objects = config->processes ? profile_nr_objects(config->processes) : 0;
+	s->object = mem_calloc(s->nr_objects, sizeof(*s->object));
+	s->lines = symbol_lines_new(&s->config, &s->functions);
+	s->no_mapping = add_no_mapping(&s->functions);
+	if (!s->object || !s->lines || !s->no_mapping->number) {
+		symbols_free(s);
+		return -ENOMEM;
+	}
+	*out = s;
+	return 0;
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	symbol_lines_free(s->lines);
+	for (size_t i = 0; s->object && i < s->nr_objects; i++)
+		symbol_object_free(s->object[i]);
+	mem_free((void *)s->object);
+	symbol_kernel_fini(&s->kernel);
+	symbol_jit_fini(&s->jit);
+	functions_fini(&s->functions);
+	pthread_mutex_destroy(&s->lock);
+	mem_free(s);
+}
+
+int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len)
+{
+	buf_add(&s->kernel.kallsyms, text, len);
+	return buf_error(&s->kernel.kallsyms) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int read_kallsyms(struct symbols *s, int fd)
+{
+	struct buf *b = &s->kernel.kallsyms;
+	ssize_t n = 1;
+
+	while (n > 0) {
+		size_t room = b->max_bytes - b->len;
+		char *p;
+
+		if (room > KALLSYMS_STEP_BYTES)
+			room = KALLSYMS_STEP_BYTES;
+		p = buf_reserve(b, room);
+		n = p ? io_read_full(fd, p, room) : buf_error(b);
+		if (n > 0)
+			b->len += (size_t)n;
+	}
+	return (int)n;
+}
+
+int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e)
+{
+	IO_AUTO_FD int fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
+	int rc = fd < 0 ? fd : read_kallsyms(s, fd);
+
+	return rc ? err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
+}
+
+static bool load_kernel(struct symbols *s)
+{
+	bool is_loaded;
+
+	if (atomic_load_explicit(&s->has_kernel, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&s->lock);
+	is_loaded = atomic_load_explicit(&s->has_kernel, memory_order_relaxed) ||
+		    symbol_kernel_load(&s->kernel, &s->config) == 0;
+	atomic_store_explicit(&s->has_kernel, is_loaded, memory_order_release);
+	pthread_mutex_unlock(&s->lock);
+	return is_loaded;
+}
+
+const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address, uint64_t time_ns)
+{
+	if (!load_kernel(s))
+		return functions_get(&s->functions, 0);
+	return symbol_kernel_function(&s->kernel, &s->functions, address, time_ns);
+}
+
+static struct symbol_object *load_object(struct symbols *s, const struct profile_object *object)
+{
+	_Atomic(struct symbol_object *) *at = &s->object[object->number];
+	struct symbol_object *o = atomic_load_explicit(at, memory_order_acquire);
+
+	if (o)
+		return o;
+	pthread_mutex_lock(&s->lock);
+	o = atomic_load_explicit(at, memory_order_relaxed);
+	if (!o) {
+		o = symbol_object_new(&s->config, object);
+		atomic_store_explicit(at, o, memory_order_release);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return o;
+}
+
+/* Of memory that no file tells of, and of the vdso of another kind of program, all is one. */
+static const struct symbol_function *find_senseless(struct symbols *s,
+						    const struct profile_object *object)
+{
+	const struct function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
+					 .linkage = "[unknown]"};
+	const struct symbol_function *fn = functions_find(&s->functions, &key);
+	const struct symbol_function draft = {
+	    .name = "[unknown]",
+	    .object = object->name,
+	    .object_path = object->shown_path,
+	};
+
+	return fn ? fn : functions_add_key(&s->functions, &draft, &key);
+}
+
+static bool is_of_32_bits(const struct profile_mapping *m)
+{
+	return m->end <= UINT64_C(1) << 32;
+}
+
+static const struct symbol_function *
+find_anonymous(struct symbols *s, const struct profile_mapping *m, uint64_t address)
+{
+	const struct symbol_function *fn =
+	    symbol_jit_function(&s->jit, &s->config, &s->functions, m->pid, address);
+
+	return fn ? fn : find_senseless(s, m->object);
+}
+
+const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
+					   uint64_t address)
+{
+	const struct profile_object *object = mapping ? mapping->object : NULL;
+	struct symbol_object *o;
+
+	if (!object || object->number >= s->nr_objects)
+		return s->no_mapping;
+	if (object->kind == PROFILE_OBJECT_ANON)
+		return find_anonymous(s, mapping, address);
+	if (object->kind == PROFILE_OBJECT_VDSO &&
+	    (!s->config.is_same_boot || is_of_32_bits(mapping)))
+		return find_senseless(s, object);
+	o = load_object(s, object);
+	if (!o)
+		return functions_get(&s->functions, 0);
+	return symbol_object_function(o, &s->functions, object,
+				      symbol_object_address(o, mapping, address));
+}
+
+size_t symbols_nr(const struct symbols *s)
+{
+	return functions_nr(&s->functions);
+}
+
+const struct symbol_function *symbols_get(const struct symbols *s, uint32_t number)
+{
+	return functions_get(&s->functions, number);
+}
+
+size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+		     struct symbol_line *out, size_t max)
+{
+	const struct symbol_function *fn = symbols_user(s, mapping, address);
+	const struct profile_object *object = mapping ? mapping->object : NULL;
+	struct symbol_object *o;
+
+	if (!max)
+		return 0;
+	out[0] = (struct symbol_line){.function = fn};
+	if (!object || object->number >= s->nr_objects || object->kind != PROFILE_OBJECT_FILE)
+		return 1;
+	o = load_object(s, object);
+	if (!o || !o->debug)
+		return 1;
+	return symbol_lines_find(s->lines, object, o, symbol_object_address(o, mapping, address),
+				 fn, out, max);
+}
