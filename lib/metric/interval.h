@@ -7,7 +7,7 @@
  * that (each falls on the same spot), and neither are those of a program that changes slowly in a
  * session much shorter than the change: no number of samples tells that from within. Where samples
  * follow the row by turns (a long phase in one function) the true spread over repetitions of the
- * session is smaller or larger than what is said here; over iterations metric/infer.h sees that.
+ * session is smaller or larger than what is said here; over iterations metric/chance.h sees that.
  */
 #ifndef METRIC_INTERVAL_H
 #define METRIC_INTERVAL_H
@@ -35,8 +35,13 @@ double share_weights_effective(const struct share_weights *w);
 /* k of n samples of one weight; k <= n. Without samples the share is 0 and anything from 0 to 1 is
  * possible. */
 struct share_interval share_interval_count(uint64_t k, uint64_t n);
-/* The part (of the whole's samples) with weight part of all; 0 <= part <= all->sum. */
+/* The part with the weight part of all; 0 <= part <= all->sum. The weights have nothing to do with
+ * what is in the part: where they may (a frequency is asked for, so that periods follow the phases
+ * of a program) use share_interval_part. */
 struct share_interval share_interval(double part, const struct share_weights *all);
+/* The same where the part's own samples are known; they are among those of all. */
+struct share_interval share_interval_part(const struct share_weights *part,
+					  const struct share_weights *all);
 /* One number for people: the larger distance of the share from the ends. */
 double share_interval_half(const struct share_interval *i);
 /* b - a of two independent shares: the difference and its interval, within -1 to 1 (Newcombe's
