@@ -1,0 +1,167 @@
+/*
+ * Student's distribution by the incomplete beta function, Welch's test by that, and Holm's
+ * correction. Knows nothing of what is compared.
+ */
+#include "metric/chance.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* log(gamma(a + 1/2) / gamma(a)); the difference of two logarithms loses its digits as a grows. */
+static double log_gamma_half(double a)
+{
+	int sign;
+	double a2 = a * a;
+
+	if (a < 50)
+		return lgamma_r(a + 0.5, &sign) - lgamma_r(a, &sign);
+	return log(a) / 2 - (1 - (1 - 0.6 / a2) / (24 * a2)) / (8 * a);
+}
+
+static double log_beta(double a, double b)
+{
+	int sign;
+
+	if (b == 0.5)
+		return log(M_PI) / 2 - log_gamma_half(a);
+	if (a == 0.5)
+		return log(M_PI) / 2 - log_gamma_half(b);
+	return lgamma_r(a, &sign) + lgamma_r(b, &sign) - lgamma_r(a + b, &sign);
+}
+
+enum { MAX_STEPS = 100000 };
+
+static double away_from_zero(double x)
+{
+	return fabs(x) < 1e-300 ? 1e-300 : x;
+}
+
+/* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's way; it is
+ * short for x below a / (a + b). */
+static double fraction(double a, double b, double x)
+{
+	double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), f = d;
+
+	for (int m = 1; m < MAX_STEPS; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+		double step;
+
+		d = 1 / away_from_zero(1 + even * d);
+		c = away_from_zero(1 + even / c);
+		f *= c * d;
+		d = 1 / away_from_zero(1 + odd * d);
+		c = away_from_zero(1 + odd / c);
+		step = c * d;
+		f *= step;
+		if (fabs(step - 1) < 1e-15)
+			break;
+	}
+	return f;
+}
+
+/* x and 1 - x both, so that neither loses its digits; both above 0. */
+static double beta(double a, double b, double x, double rest)
+{
+	double log_x = x < 0.5 ? log(x) : log1p(-rest);
+	double log_rest = rest < 0.5 ? log(rest) : log1p(-x);
+	double front = exp(a * log_x + b * log_rest - log_beta(a, b));
+
+	if (x < (a + 1) / (a + b + 2))
+		return front * fraction(a, b, x) / a;
+	return 1 - front * fraction(b, a, rest) / b;
+}
+
+double chance_beta(double a, double b, double x)
+{
+	return x <= 0 ? 0 : x >= 1 ? 1 : beta(a, b, x, 1 - x);
+}
+
+double chance_student(double t, double df)
+{
+	double t2 = t * t, x = df / (df + t2), rest = t2 / (df + t2);
+
+	if (isinf(t2) || !(x > 0))
+		return 0;
+	return rest > 0 ? fmin(fmax(beta(df / 2, 0.5, x, rest), 0), 1) : 1;
+}
+
+/* By halves: what is sought is between two powers of two. */
+double chance_student_inverse(double p, double df)
+{
+	double low = 0, high = 1;
+
+	p = fmax(p, 1e-15);
+	while (chance_student(high, df) > p && high < 0x1p200)
+		high *= 2;
+	for (int i = 0; i < 200 && high - low > 1e-13 * high; i++) {
+		double middle = low + (high - low) / 2;
+
+		if (chance_student(middle, df) > p)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* Of the mean. */
+static double variance(const struct spread *s, double least)
+{
+	double deviation = spread_deviation(s);
+
+	return fmax(deviation * deviation, least) / (double)s->nr;
+}
+
+bool chance_welch(const struct spread *a, const struct spread *b, const double least[2],
+		  struct chance_test *out)
+{
+	double va, vb, difference;
+
+	if (a->nr < 2 || b->nr < 2)
+		return false;
+	va = variance(a, least[0]);
+	vb = variance(b, least[1]);
+	difference = b->mean - a->mean;
+	*out = (struct chance_test){.df = (double)(a->nr + b->nr - 2), .p = 1};
+	if (va + vb > 0) {
+		double fa = va / (va + vb), fb = vb / (va + vb);
+
+		out->df = 1 / (fa * fa / (double)(a->nr - 1) + fb * fb / (double)(b->nr - 1));
+		out->t = difference / sqrt(va + vb);
+		out->p = chance_student(out->t, out->df);
+		out->half = sqrt(va + vb) * chance_student_inverse(0.05, out->df);
+	} else if (difference != 0) {
+		out->t = difference > 0 ? INFINITY : -INFINITY;
+		out->p = 0;
+	}
+	return true;
+}
+
+static int by_value(const void *x, const void *y)
+{
+	const double *a = *(const double *const *)x, *b = *(const double *const *)y;
+
+	return *a < *b ? -1 : *a > *b ? 1 : a < b ? -1 : a > b;
+}
+
+int chance_holm(const double *p, size_t nr, double *adjusted)
+{
+	const double **order = mem_calloc(nr, sizeof(*order));
+	double most = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		order[i] = &p[i];
+	qsort(order, nr, sizeof(*order), by_value);
+	for (size_t i = 0; i < nr; i++) {
+		most = fmin(fmax(most, *order[i] * (double)(nr - i)), 1);
+		adjusted[order[i] - p] = most;
+	}
+	mem_free(order);
+	return 0;
+}
