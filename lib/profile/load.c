@@ -20,8 +20,7 @@ static bool same_event(const struct trace_event *a, const struct trace_event *b)
 	       !strcmp(a->label, b->label) && !strcmp(a->unit, b->unit);
 }
 
-/* The columns are the same; state, reason and perf group may change between iterations. */
-static bool same_events(const struct trace_events *a, const struct trace_events *b)
+bool profile_same_events(const struct trace_events *a, const struct trace_events *b)
 {
 	if (a->nr != b->nr)
 		return false;
@@ -38,7 +37,7 @@ static int take_events(struct profile_load *l, const struct trace_frame *f)
 
 	if (rc)
 		return rc;
-	if (!same_events(&events, l->session_events)) {
+	if (!profile_same_events(&events, l->session_events)) {
 		trace_events_fini(&events);
 		return -EPROTO;
 	}

@@ -34,5 +34,7 @@ void profile_load_fini(struct profile_load *l);
 /* Reads all frames of r into l->trace: 1; 0 if nothing of it can be used (that is reported);
  * -ENOMEM. name must live as long as the trace is used. */
 int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name);
+/* The columns are the same; state, reason and perf group may change between iterations. */
+bool profile_same_events(const struct trace_events *a, const struct trace_events *b);
 
 #endif

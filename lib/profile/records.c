@@ -9,10 +9,10 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "profile/ids.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -46,24 +46,11 @@ struct run {
 	bool is_borrowed;
 };
 
-/* An id, by which it is found, and the layout of its records. */
-struct known_id {
-	uint64_t id;
-	const struct trace_id *what;
-	struct trace_layout layout;
-	bool has_layout;
-};
-
 struct profile_records {
 	struct trace_reader *reader; /* owned */
 	struct profile_records_config config;
-	struct known_id *ids; /* owned; ordered */
-	size_t nr_ids;
-	const struct trace_layout
-	    *any;                    /* what ends records that are no samples is the same for all */
-	struct trace_id made_id;     /* where the file's are lost */
-	const struct known_id *only; /* NULL: records name theirs */
-	const struct known_id *last; /* found last; NULL: none yet */
+	struct profile_ids ids;
+	const struct profile_known_id *last; /* found last; NULL: none yet */
 	struct trace_layout side_band;
 
 	/* The frame at hand, if it holds what is not taken yet. */
@@ -88,86 +75,6 @@ struct profile_records {
 	struct profile_records_stats stats;
 };
 
-/* What the events frame has for part nr of an event. */
-static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_layout *out)
-{
-	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
-	uint32_t size;
-
-	for (; end - p >= 8; p += size) {
-		memcpy(&size, p + 4, sizeof(size)); /* struct perf_event_attr: type, size */
-		if (size < 8 || size > (size_t)(end - p))
-			return false;
-		if (nr-- == 0)
-			return trace_layout_init(out, p, size);
-	}
-	return false;
-}
-
-static struct known_id know(const struct profile_records *r, const struct trace_id *what)
-{
-	struct known_id k = {.id = what->id, .what = what};
-
-	if (what->event < r->config.nr_events)
-		k.has_layout = find_layout(&r->config.events[what->event], what->attr, &k.layout);
-	return k;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-	const struct known_id *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static bool is_sampled(const struct known_id *k)
-{
-	return k->has_layout && trace_layout_is_sampled(&k->layout);
-}
-
-/* Without the ids there is still the one event that is sampled. */
-static void make_id(struct profile_records *r)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < r->config.nr_events; i++) {
-		struct known_id k = know(r, &(struct trace_id){.event = (uint32_t)i});
-
-		if (!is_sampled(&k))
-			continue;
-		nr++;
-		r->made_id.event = (uint32_t)i;
-	}
-	if (nr != 1)
-		return;
-	r->ids[0] = know(r, &r->made_id);
-	r->nr_ids = 1;
-	r->only = &r->ids[0];
-}
-
-static int know_ids(struct profile_records *r)
-{
-	size_t nr = r->config.nr_ids;
-
-	trace_layout_side_band(&r->side_band);
-	r->ids = mem_calloc(nr + 1, sizeof(*r->ids));
-	if (!r->ids)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
-		r->ids[i] = know(r, &r->config.ids[i]);
-	r->nr_ids = nr;
-	qsort(r->ids, nr, sizeof(*r->ids), compare_ids);
-	if (!nr)
-		make_id(r);
-	for (size_t i = 0; i < nr && !r->only; i++)
-		if (is_sampled(&r->ids[i]) && !trace_layout_has_identifier(&r->ids[i].layout))
-			r->only = &r->ids[i];
-	for (size_t i = 0; i < r->nr_ids && !r->any; i++)
-		if (is_sampled(&r->ids[i]))
-			r->any = &r->ids[i].layout;
-	return 0;
-}
-
 int profile_records_open(struct trace_reader *reader, const struct profile_records_config *config,
 			 struct profile_records **out)
 {
@@ -180,7 +87,9 @@ int profile_records_open(struct trace_reader *reader, const struct profile_recor
 	}
 	r->reader = reader;
 	r->config = *config;
-	rc = know_ids(r);
+	trace_layout_side_band(&r->side_band);
+	rc = profile_ids_init(&r->ids, config->events, config->nr_events, config->ids,
+			      config->nr_ids);
 	if (rc)
 		profile_records_close(r);
 	else
@@ -234,7 +143,7 @@ void profile_records_close(struct profile_records *r)
 		run_free(r->spare[--r->nr_spares]);
 	trace_reader_close(r->reader);
 	mem_free(r->run);
-	mem_free(r->ids);
+	profile_ids_fini(&r->ids);
 	mem_free(r);
 }
 
@@ -311,13 +220,13 @@ static bool may_give(const struct profile_records *r)
 }
 
 /* Mostly that of the record before. */
-static const struct known_id *find_id(struct profile_records *r, uint64_t id)
+static const struct profile_known_id *find_id(struct profile_records *r, uint64_t id)
 {
-	const struct known_id *k = r->last;
+	const struct profile_known_id *k = r->last;
 
 	if (k && k->id == id)
 		return k;
-	k = bsearch(&(struct known_id){.id = id}, r->ids, r->nr_ids, sizeof(*r->ids), compare_ids);
+	k = profile_ids_find(&r->ids, id);
 	if (k)
 		r->last = k;
 	return k;
@@ -328,7 +237,7 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 						     enum trace_ring ring, const uint8_t *p,
 						     size_t len, const struct trace_id **id)
 {
-	const struct known_id *k = r->only;
+	const struct profile_known_id *k = r->ids.only;
 	uint32_t kind = 0;
 
 	*id = NULL;
@@ -341,7 +250,7 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 		return NULL;
 	if (k)
 		*id = k->what;
-	return k && k->has_layout ? &k->layout : r->any;
+	return k && k->has_layout ? &k->layout : r->ids.any;
 }
 
 /* Without its layout a record is as much as its header and its kind say. */

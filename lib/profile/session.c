@@ -10,6 +10,7 @@
 #include "profile/folder.h"
 #include "profile/load.h"
 #include "profile/records.h"
+#include "profile/samples_internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -256,14 +257,14 @@ static const char *fault(const struct profile_session *s, const struct profile_f
 }
 
 /* 1: *out reads what the file should be; 0: it is something else, or cannot be read, and that is
- * reported, with the hint if there is one; -ENOMEM. */
+ * told to whom f says, with the hint if there is one; -ENOMEM. */
 static int open_checked(const struct profile_session *s, const struct profile_file *file,
-			const char *name, const char *hint, struct trace_reader **out)
+			const struct profile_faults *f, const char *hint, struct trace_reader **out)
 {
 	struct trace_reader *r = NULL;
 	struct err e = {0};
 	const char *why = NULL;
-	int rc = trace_reader_open(s->dirfd, name, &r, &e);
+	int rc = trace_reader_open(s->dirfd, f->name, &r, &e);
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -274,21 +275,51 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 		return 1;
 	}
 	if (why)
-		err_set_at(&e, -EINVAL, name, 0, 0, "%s", why);
+		err_set_at(&e, -EINVAL, f->name, 0, 0, "%s", why);
 	if (hint)
 		err_hint(&e, "%s", hint);
-	s->problem(s->arg, true, &e);
+	f->problem(f->arg, true, &e);
 	trace_reader_close(r);
 	return 0;
+}
+
+/* Who is told of what is wrong with the file of that name. */
+static struct profile_faults faults_of(const struct profile_session *s, const char *name)
+{
+	return (struct profile_faults){.name = name, .problem = s->problem, .arg = s->arg};
 }
 
 /* The file before the next. */
 static int open_last(struct profile_session *s, struct trace_reader **out)
 {
 	const struct profile_file *file = &s->folder.file[s->at - 1];
+	const struct profile_faults faults = faults_of(s, s->name);
 
 	profile_file_name(s->base, file, s->name);
-	return open_checked(s, file, s->name, NULL, out);
+	return open_checked(s, file, &faults, NULL, out);
+}
+
+size_t profile_session_nr_files(const struct profile_session *s)
+{
+	return s->folder.nr;
+}
+
+struct profile_trace_file profile_session_file(const struct profile_session *s, size_t i)
+{
+	const struct profile_file *file = &s->folder.file[i];
+
+	return (struct profile_trace_file){.iteration = file->iteration, .trace = file->trace};
+}
+
+int profile_session_open_file(const struct profile_session *s, size_t i,
+			      const struct profile_faults *f, char name[NAME_MAX + 1],
+			      struct trace_reader **out)
+{
+	struct profile_faults faults = *f;
+
+	profile_file_name(s->base, &s->folder.file[i], name);
+	faults.name = name;
+	return open_checked(s, &s->folder.file[i], &faults, NULL, out);
 }
 
 static int read_next(struct profile_session *s)
@@ -332,7 +363,7 @@ int profile_session_records(struct profile_session *s, struct profile_records **
 	    .ids = t->ids,
 	    .nr_ids = t->nr_ids,
 	    .window_ns = trace_window_ns(s),
-	    .faults = {.name = s->name, .problem = s->problem, .arg = s->arg},
+	    .faults = faults_of(s, s->name),
 	    .is_read_twice = true,
 	};
 	struct trace_reader *r;
@@ -349,17 +380,24 @@ int profile_session_common(struct profile_session *s, struct profile_records **o
 	static const struct profile_file file = {TRACE_COMMON, TRACE_COMMON};
 	const struct profile_records_config config = {
 	    .window_ns = PROFILE_WINDOW_BY_TURNS_NS,
-	    .faults = {.name = s->common_name, .problem = s->problem, .arg = s->arg},
+	    .faults = faults_of(s, s->common_name),
 	};
 	struct trace_reader *r;
 	int rc;
 
 	profile_file_name(s->base, &file, s->common_name);
-	rc = open_checked(s, &file, s->common_name,
+	rc = open_checked(s, &file, &config.faults,
 			  "without it there are addresses only: tasks and symbols have no names",
 			  &r);
 	if (rc != 1)
 		return rc;
 	rc = profile_records_open(r, &config, out);
 	return rc ? rc : 1;
+}
+
+void profile_session_lose_common(const struct profile_session *s, int code, const char *what)
+{
+	const struct profile_faults faults = faults_of(s, s->common_name);
+
+	profile_faults_lose(&faults, code, what);
 }

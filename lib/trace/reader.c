@@ -285,6 +285,11 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	return 1;
 }
 
+uint64_t trace_reader_bytes(const struct trace_reader *r)
+{
+	return r->at;
+}
+
 bool trace_reader_is_whole(const struct trace_reader *r)
 {
 	return r->end_agrees && !r->damaged && r->at == r->size;

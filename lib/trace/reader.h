@@ -39,6 +39,8 @@ const struct trace_head *trace_reader_head(const struct trace_reader *r);
  * bytes were skipped): call again, it goes on behind them. Other -errno: the file cannot be read.
  */
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
+/* How far in the file it has come. */
+uint64_t trace_reader_bytes(const struct trace_reader *r);
 /* After 0: whether the end frame was seen and agrees with what was read (else the trace was cut).
  */
 bool trace_reader_is_whole(const struct trace_reader *r);

@@ -1,0 +1,266 @@
+/*
+ * The names of threads: each text once, and which thread had which from when on. A thread begins
+ * with the name of the one that forked it.
+ */
+#include "base/mem.h"
+#include "profile/processes_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NAME_BYTES = 64 }; /* TASK_COMM_LEN is 16 */
+
+static bool is_same(const void *key, const void *arg, uint32_t number)
+{
+	const struct profile_comms *all = arg;
+
+	return !strcmp(key, all->item[number]->name);
+}
+
+static int add(struct profile_comms *all, const char *name, uint32_t hash)
+{
+	struct profile_comm *c;
+	void *grown;
+
+	if (all->nr >= PROFILE_MAX_COMMS) {
+		all->is_full = true;
+		return -EFBIG;
+	}
+	grown = mem_grow(all->item, all->nr, &all->room, sizeof(struct profile_comm *));
+	if (!grown)
+		return -ENOMEM;
+	all->item = grown;
+	c = arena_alloc(&all->arena, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->number = (uint32_t)all->nr;
+	c->name = arena_strdup(&all->arena, name);
+	if (!c->name || profile_index_add(&all->index, hash, c->number))
+		return -ENOMEM;
+	all->item[all->nr++] = c;
+	return 0;
+}
+
+int profile_comms_add(struct profile_comms *all, const char *name, uint32_t *out)
+{
+	char clean[MAX_NAME_BYTES];
+	uint32_t hash, number;
+	int rc = 0;
+
+	strncpy(clean, name, sizeof(clean) - 1);
+	clean[sizeof(clean) - 1] = '\0';
+	profile_clean(clean);
+	hash = profile_hash(0, clean, strlen(clean));
+	number = profile_index_find(&all->index, hash, is_same, clean, all);
+	if (number == PROFILE_NONE) {
+		number = (uint32_t)all->nr;
+		rc = add(all, clean, hash);
+	}
+	if (rc == 0)
+		*out = number;
+	return rc;
+}
+
+int profile_comms_init(struct profile_comms *all)
+{
+	static const char *const fixed[] = {
+	    [PROFILE_COMM_UNKNOWN] = "[unknown]", [PROFILE_COMM_IDLE] = "swapper"};
+	uint32_t number;
+	int rc = 0;
+
+	*all = (struct profile_comms){0};
+	arena_init(&all->arena, PROFILE_TEXT_MAX_BYTES);
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)
+		rc = profile_comms_add(all, fixed[i], &number);
+	if (rc)
+		profile_comms_fini(all);
+	return rc;
+}
+
+void profile_comms_fini(struct profile_comms *all)
+{
+	arena_fini(&all->arena);
+	profile_index_fini(&all->index);
+	mem_free(all->item);
+	*all = (struct profile_comms){0};
+}
+
+/* A change of the name of a thread. */
+struct renaming {
+	uint64_t time_ns;
+	uint32_t tid, place, comm;
+	uint32_t parent_tid; /* of a fork */
+	bool is_made, is_fork;
+};
+
+/* A naming that is a fork's: to be looked up at the parent's. */
+struct heir {
+	uint64_t time_ns;
+	uint32_t naming, parent_tid;
+};
+
+struct work {
+	struct profile_processes *p;
+	const struct profile_gathered *g;
+	struct renaming *item; /* owned; by tid, then time */
+	size_t nr;
+	struct heir *heirs; /* owned */
+	size_t nr_heirs, heirs_room;
+};
+
+static int compare_renamings(const void *a, const void *b)
+{
+	const struct renaming *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int compare_heirs(const void *a, const void *b)
+{
+	const struct heir *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static bool is_renaming(const struct profile_change *c)
+{
+	return c->kind == PROFILE_COMM || c->kind == PROFILE_EXEC ||
+	       (c->kind == PROFILE_FORK && !c->is_made);
+}
+
+static int gather(struct work *w)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < w->g->nr_changes; i++)
+		nr += is_renaming(&w->g->changes[i]);
+	w->item = mem_calloc(nr, sizeof(*w->item));
+	if (!w->item)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->g->nr_changes; i++) {
+		const struct profile_change *c = &w->g->changes[i];
+
+		if (!is_renaming(c))
+			continue;
+		w->item[w->nr++] = (struct renaming){
+		    .time_ns = c->time_ns,
+		    .tid = c->tid,
+		    .place = c->place,
+		    .comm = c->kind == PROFILE_FORK ? PROFILE_COMM_UNKNOWN : c->what,
+		    .parent_tid = c->other,
+		    .is_made = c->is_made,
+		    .is_fork = c->kind == PROFILE_FORK,
+		};
+	}
+	qsort(w->item, w->nr, sizeof(*w->item), compare_renamings);
+	return 0;
+}
+
+static int add_naming(struct work *w, const struct renaming *r, uint64_t from_ns)
+{
+	struct profile_processes *p = w->p;
+	void *grown = mem_grow(p->namings, p->nr_namings, &p->namings_room, sizeof(*p->namings));
+
+	if (!grown)
+		return -ENOMEM;
+	p->namings = grown;
+	p->namings[p->nr_namings++] =
+	    (struct profile_naming){.from_ns = from_ns, .tid = r->tid, .comm = r->comm};
+	if (!r->is_fork)
+		return 0;
+	grown = mem_grow(w->heirs, w->nr_heirs, &w->heirs_room, sizeof(*w->heirs));
+	if (!grown)
+		return -ENOMEM;
+	w->heirs = grown;
+	w->heirs[w->nr_heirs++] = (struct heir){.time_ns = r->time_ns,
+						.naming = (uint32_t)p->nr_namings - 1,
+						.parent_tid = r->parent_tid};
+	return 0;
+}
+
+/* The survey may have read the name that came just after it looked. */
+static bool is_told_behind(const struct work *w, size_t i)
+{
+	const struct renaming *r = &w->item[i], *next = r + 1;
+
+	return i + 1 < w->nr && next->tid == r->tid && !next->is_fork && !next->is_made &&
+	       next->comm == r->comm && next->time_ns <= profile_looked_until(w->g, r->time_ns);
+}
+
+/* The names of one thread, from item i on; *i becomes the next thread's. A surveyed name is that
+ * of the beginning, if the kernel has told none since. */
+static int name_thread(struct work *w, size_t *i)
+{
+	uint32_t tid = w->item[*i].tid;
+	size_t begun = PROFILE_NONE; /* the naming of the fork that began it */
+	bool is_told = false;
+	int rc = 0;
+
+	for (; *i < w->nr && w->item[*i].tid == tid && rc == 0; ++*i) {
+		const struct renaming *r = &w->item[*i];
+
+		if (r->is_made && (is_told || is_told_behind(w, *i)))
+			continue;
+		if (r->is_made && begun != PROFILE_NONE) {
+			w->p->namings[begun].comm = r->comm;
+			is_told = true;
+			continue;
+		}
+		rc = add_naming(w, r, r->is_made ? 0 : r->time_ns);
+		begun = r->is_fork ? w->p->nr_namings - 1 : PROFILE_NONE;
+		is_told = !r->is_fork;
+	}
+	return rc;
+}
+
+/* In the order of their time, so that the parent's own is known already. */
+static void inherit(struct work *w)
+{
+	struct profile_naming *n = w->p->namings;
+
+	qsort(w->heirs, w->nr_heirs, sizeof(*w->heirs), compare_heirs);
+	for (size_t i = 0; i < w->nr_heirs; i++) {
+		const struct heir *h = &w->heirs[i];
+		size_t from =
+		    h->time_ns ? profile_namings_until(w->p, h->parent_tid, h->time_ns - 1) : 0;
+
+		if (n[h->naming].comm == PROFILE_COMM_UNKNOWN && from &&
+		    n[from - 1].tid == h->parent_tid)
+			n[h->naming].comm = n[from - 1].comm;
+	}
+}
+
+int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g)
+{
+	struct work w = {.p = p, .g = g};
+	int rc = gather(&w);
+
+	for (size_t i = 0; rc == 0 && i < w.nr;)
+		rc = name_thread(&w, &i);
+	if (rc == 0)
+		inherit(&w);
+	mem_free(w.item);
+	mem_free(w.heirs);
+	return rc;
+}
+
+size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns)
+{
+	size_t from = 0, to = p->nr_namings;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		const struct profile_naming *n = &p->namings[middle];
+
+		if (n->tid < tid || (n->tid == tid && n->from_ns <= time_ns))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}

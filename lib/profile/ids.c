@@ -1,0 +1,109 @@
+/*
+ * Ids in a sorted list, each with its layout. Must not trust an event or a place in the attrs.
+ */
+#include "profile/ids.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the ids are of. */
+struct source {
+	const struct trace_event *events;
+	size_t nr_events;
+	const struct trace_id *ids;
+	size_t nr_ids;
+};
+
+/* What the events frame has for part nr of an event. */
+static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_layout *out)
+{
+	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
+	uint32_t size;
+
+	for (; end - p >= 8; p += size) {
+		memcpy(&size, p + 4, sizeof(size)); /* struct perf_event_attr: type, size */
+		if (size < 8 || size > (size_t)(end - p))
+			return false;
+		if (nr-- == 0)
+			return trace_layout_init(out, p, size);
+	}
+	return false;
+}
+
+static struct profile_known_id know(const struct source *s, const struct trace_id *what)
+{
+	struct profile_known_id k = {.id = what->id, .what = what};
+
+	if (what->event < s->nr_events)
+		k.has_layout = find_layout(&s->events[what->event], what->attr, &k.layout);
+	return k;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct profile_known_id *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool is_sampled(const struct profile_known_id *k)
+{
+	return k->has_layout && trace_layout_is_sampled(&k->layout);
+}
+
+/* Without the ids there is still the one event that is sampled. */
+static void make_id(struct profile_ids *k, const struct source *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr_events; i++) {
+		struct profile_known_id id = know(s, &(struct trace_id){.event = (uint32_t)i});
+
+		if (!is_sampled(&id))
+			continue;
+		nr++;
+		k->made_id.event = (uint32_t)i;
+	}
+	if (nr != 1)
+		return;
+	k->item[0] = know(s, &k->made_id);
+	k->nr = 1;
+	k->only = &k->item[0];
+}
+
+int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
+		     const struct trace_id *ids, size_t nr_ids)
+{
+	const struct source s = {events, nr_events, ids, nr_ids};
+
+	*k = (struct profile_ids){.item = mem_calloc(nr_ids + 1, sizeof(*k->item)), .nr = nr_ids};
+	if (!k->item)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_ids; i++)
+		k->item[i] = know(&s, &ids[i]);
+	qsort(k->item, nr_ids, sizeof(*k->item), compare_ids);
+	if (!nr_ids)
+		make_id(k, &s);
+	for (size_t i = 0; i < nr_ids && !k->only; i++)
+		if (is_sampled(&k->item[i]) && !trace_layout_has_identifier(&k->item[i].layout))
+			k->only = &k->item[i];
+	for (size_t i = 0; i < k->nr && !k->any; i++)
+		if (is_sampled(&k->item[i]))
+			k->any = &k->item[i].layout;
+	return 0;
+}
+
+void profile_ids_fini(struct profile_ids *k)
+{
+	mem_free(k->item);
+	*k = (struct profile_ids){0};
+}
+
+const struct profile_known_id *profile_ids_find(const struct profile_ids *k, uint64_t id)
+{
+	return bsearch(&(struct profile_known_id){.id = id}, k->item, k->nr, sizeof(*k->item),
+		       compare_ids);
+}

@@ -1,0 +1,36 @@
+/*
+ * Which event a record is of, and how its records are laid out: from the ids and attrs of a trace.
+ * Knows nothing of frames.
+ */
+#ifndef PROFILE_IDS_H
+#define PROFILE_IDS_H
+
+#include "trace/record.h"
+#include "trace/trace.h"
+
+struct profile_known_id {
+	uint64_t id;
+	const struct trace_id *what;
+	struct trace_layout layout;
+	bool has_layout;
+};
+
+/* Must stay where it is. */
+struct profile_ids {
+	struct profile_known_id *item; /* owned; by id */
+	size_t nr;
+	const struct profile_known_id *only; /* NULL: records name theirs */
+	const struct trace_layout
+	    *any;                /* what ends records that are no samples is the same for all */
+	struct trace_id made_id; /* where the trace's are lost */
+};
+
+/* Events and ids are borrowed. Without ids there is still the one event that is sampled. 0 or
+ * -ENOMEM; then nothing is owned. */
+int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
+		     const struct trace_id *ids, size_t nr_ids);
+void profile_ids_fini(struct profile_ids *k);
+/* NULL: it is not known. */
+const struct profile_known_id *profile_ids_find(const struct profile_ids *k, uint64_t id);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * Code of the kernel that came and went. What the survey told was there before, unless the kernel
+ * has told that it came.
+ */
+#include "base/mem.h"
+#include "profile/processes_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *a, const void *b)
+{
+	const struct profile_ksymbol_told *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static int add(struct profile_processes *p, const struct profile_ksymbol_told *t, uint64_t from_ns,
+	       uint64_t to_ns)
+{
+	void *grown =
+	    mem_grow(p->ksymbols, p->nr_ksymbols, &p->ksymbols_room, sizeof(*p->ksymbols));
+
+	if (!grown)
+		return -ENOMEM;
+	p->ksymbols = grown;
+	p->ksymbols[p->nr_ksymbols++] = (struct profile_ksymbol){
+	    .start = t->start, .len = t->len, .from_ns = from_ns, .to_ns = to_ns, .name = t->name};
+	return 0;
+}
+
+/* What is there, at the address at hand. */
+struct place {
+	bool has_open;     /* the symbol that was added last is there still */
+	uint64_t since_ns; /* nothing is known to have been there before */
+};
+
+static struct profile_ksymbol *last(struct profile_processes *p)
+{
+	return &p->ksymbols[p->nr_ksymbols - 1];
+}
+
+static void end_last(struct profile_processes *p, struct place *at, uint64_t time_ns)
+{
+	if (at->has_open)
+		last(p)->to_ns = time_ns;
+	at->has_open = false;
+	at->since_ns = time_ns;
+}
+
+/* One that goes without having come was there all the time. */
+static int take(struct profile_processes *p, struct place *at, const struct profile_ksymbol_told *t)
+{
+	bool is_known = at->has_open && last(p)->len == t->len && !strcmp(last(p)->name, t->name);
+	uint64_t since_ns = at->since_ns;
+	int rc;
+
+	if (is_known && !t->is_gone)
+		return 0;
+	if (t->is_gone && !is_known) {
+		rc = at->has_open || since_ns ? 0 : add(p, t, 0, t->time_ns);
+		end_last(p, at, t->time_ns);
+		return rc;
+	}
+	end_last(p, at, t->time_ns);
+	if (t->is_gone)
+		return 0;
+	rc = add(p, t, t->is_made ? since_ns : t->time_ns, UINT64_MAX);
+	at->has_open = rc == 0;
+	return rc;
+}
+
+int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g)
+{
+	struct place at = {0};
+	int rc = 0;
+
+	if (g->nr_ksymbols)
+		qsort(g->ksymbols, g->nr_ksymbols, sizeof(*g->ksymbols), compare);
+	for (size_t i = 0; i < g->nr_ksymbols && rc == 0; i++) {
+		const struct profile_ksymbol_told *t = &g->ksymbols[i];
+
+		if (i && t->start != t[-1].start)
+			at = (struct place){0};
+		rc = take(p, &at, t);
+	}
+	return rc;
+}

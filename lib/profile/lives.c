@@ -1,0 +1,187 @@
+/*
+ * From what was told of each pid, in the order of its time, to its lives: a fork and an exec begin
+ * one. What is told of a pid whose beginning was not, was there before the session.
+ */
+#include "base/mem.h"
+#include "profile/processes_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct work {
+	struct profile_processes *p;
+	struct profile_gathered *g;
+	bool has_life, has_ended; /* of the pid at hand; its first thread has */
+};
+
+static struct profile_life *last(struct work *w)
+{
+	return &w->p->lives[w->p->nr_lives - 1];
+}
+
+static int begin(struct work *w, uint32_t pid, uint64_t time_ns)
+{
+	struct profile_processes *p = w->p;
+	void *grown = mem_grow(p->lives, p->nr_lives, &p->lives_room, sizeof(*p->lives));
+
+	if (!grown)
+		return -ENOMEM;
+	p->lives = grown;
+	if (w->has_life && last(w)->process.to_ns > time_ns)
+		last(w)->process.to_ns = time_ns;
+	p->lives[p->nr_lives] = (struct profile_life){
+	    .process = {.number = (uint32_t)p->nr_lives,
+			.pid = pid,
+			.from_ns = time_ns,
+			.to_ns = UINT64_MAX},
+	    .parent = PROFILE_NONE,
+	    .first_told = w->g->nr_of_lives,
+	};
+	p->nr_lives++;
+	w->has_life = true;
+	w->has_ended = false;
+	return 0;
+}
+
+static int ensure(struct work *w, uint32_t pid)
+{
+	return w->has_life ? 0 : begin(w, pid, 0);
+}
+
+/* Of a thread: nothing, its space is that of its process. */
+static int take_fork(struct work *w, const struct profile_change *c)
+{
+	int rc;
+
+	if (c->is_made || c->tid != c->pid)
+		return ensure(w, c->pid);
+	rc = begin(w, c->pid, c->time_ns);
+	if (rc)
+		return rc;
+	last(w)->is_forked = true;
+	last(w)->parent_pid = c->what;
+	return 0;
+}
+
+static int take_comm(struct work *w, const struct profile_change *c)
+{
+	return ensure(w, c->pid);
+}
+
+static int take_exec(struct work *w, const struct profile_change *c)
+{
+	int rc = ensure(w, c->pid);
+
+	if (rc == 0)
+		rc = begin(w, c->pid, c->time_ns);
+	if (rc == 0)
+		last(w)->is_exec = true;
+	return rc;
+}
+
+/* The others may live on when the first thread has gone: the last one ends the process. */
+static int take_exit(struct work *w, const struct profile_change *c)
+{
+	int rc = ensure(w, c->pid);
+
+	if (rc)
+		return rc;
+	w->has_ended |= c->tid == c->pid;
+	if (w->has_ended)
+		last(w)->process.to_ns = c->time_ns;
+	return 0;
+}
+
+static int take_map(struct work *w, const struct profile_change *c)
+{
+	int rc = ensure(w, c->pid);
+
+	if (rc)
+		return rc;
+	w->g->of_lives[w->g->nr_of_lives++] = c->what;
+	last(w)->nr_told++;
+	return 0;
+}
+
+static int (*const take[])(struct work *w, const struct profile_change *c) = {
+    [PROFILE_FORK] = take_fork, [PROFILE_COMM] = take_comm, [PROFILE_EXEC] = take_exec,
+    [PROFILE_EXIT] = take_exit, [PROFILE_MAP] = take_map,
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct profile_change *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* A survey without a change beside it is in order as it stands. */
+static void sort_changes(struct profile_gathered *g)
+{
+	size_t i = 1;
+
+	while (i < g->nr_changes && compare_changes(&g->changes[i - 1], &g->changes[i]) <= 0)
+		i++;
+	if (i < g->nr_changes)
+		qsort(g->changes, g->nr_changes, sizeof(*g->changes), compare_changes);
+}
+
+size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	size_t from = 0, to = p->nr_lives;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		const struct profile_process *l = &p->lives[middle].process;
+
+		if (l->pid < pid || (l->pid == pid && l->from_ns <= time_ns))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static uint32_t find_before(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	size_t i = time_ns ? profile_lives_until(p, pid, time_ns - 1) : 0;
+
+	return i && p->lives[i - 1].process.pid == pid ? (uint32_t)i - 1 : PROFILE_NONE;
+}
+
+/* Parents began before their children: hostile times make no circle. */
+static void find_parents(struct profile_processes *p)
+{
+	for (size_t i = 0; i < p->nr_lives; i++) {
+		struct profile_life *l = &p->lives[i];
+
+		if (!l->is_forked)
+			continue;
+		l->parent_ns = l->process.from_ns;
+		l->parent = find_before(p, l->parent_pid, l->parent_ns);
+	}
+}
+
+int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
+{
+	struct work w = {.p = p, .g = g};
+	int rc = 0;
+
+	sort_changes(g);
+	g->of_lives = mem_calloc(g->nr_told, sizeof(*g->of_lives));
+	if (!g->of_lives)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->nr_changes && rc == 0; i++) {
+		const struct profile_change *c = &g->changes[i];
+
+		if (i && c->pid != c[-1].pid)
+			w.has_life = false;
+		rc = take[c->kind](&w, c);
+	}
+	find_parents(p);
+	return rc;
+}

@@ -1,0 +1,233 @@
+/*
+ * What the files of processes.h share: the tables, and the steps in which they are made. Private
+ * to them and their tests.
+ *
+ * Records are gathered in any order and put in the order of their time; then each pid's become
+ * lives (lives.c), each life's mappings a space (spaces.c), each thread's names a list (comms.c).
+ * What the survey told (is_made) holds from the beginning of the life in which its process was
+ * looked at, unless a record of the kernel says otherwise: those are of their very time.
+ */
+#ifndef PROFILE_PROCESSES_INTERNAL_H
+#define PROFILE_PROCESSES_INTERNAL_H
+
+#include "base/arena.h"
+#include "profile/faults.h"
+#include "profile/processes.h"
+
+#include <pthread.h>
+
+struct profile_records;
+struct trace_record;
+
+enum {
+	PROFILE_MAX_CHANGES = 16 << 20, /* forks, names, exits, mappings told */
+	PROFILE_MAX_MAPPINGS = 8 << 20,
+	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* of one process */
+	PROFILE_MAX_TREE_MAPPINGS = 2 << 20,  /* that overlap too much for a short list */
+	PROFILE_MAX_OBJECTS = 1 << 20,
+	PROFILE_MAX_COMMS = 1 << 20,
+	PROFILE_MAX_KSYMBOLS = 1 << 20,
+	PROFILE_MAX_STRANGERS = 1 << 16,
+	PROFILE_TEXT_MAX_BYTES = 256 << 20, /* each: of objects, comms, ksymbols */
+	PROFILE_MAX_FORKS_DEEP = 8, /* a space of more has copies of what it would look up there */
+};
+
+enum { PROFILE_NONE = UINT32_MAX };
+
+/* Finds what has a hash. Looks at so many places at most: what hostile input puts behind them is
+ * told twice, but costs no time. */
+struct profile_index {
+	struct profile_index_slot {
+		uint32_t hash, number; /* number: 0 is empty, else 1 more */
+	} * slots;                     /* owned */
+	size_t nr, room;
+};
+typedef bool profile_same_fn(const void *key, const void *arg, uint32_t number);
+/* The number that same says is key's, or PROFILE_NONE. */
+uint32_t profile_index_find(const struct profile_index *ix, uint32_t hash, profile_same_fn *same,
+			    const void *key, const void *arg);
+/* 0 or -ENOMEM. */
+int profile_index_add(struct profile_index *ix, uint32_t hash, uint32_t number);
+void profile_index_fini(struct profile_index *ix);
+uint32_t profile_hash(uint32_t hash, const void *data, size_t len);
+
+/* Texts and what has them; each is handed out by a pointer that stays. */
+struct profile_objects {
+	struct arena arena;
+	struct profile_object **item; /* owned; in the arena */
+	size_t nr, room;
+	struct profile_index index;
+	bool is_full;
+};
+void profile_objects_init(struct profile_objects *o);
+void profile_objects_fini(struct profile_objects *o);
+/* The object that an MMAP or MMAP2 record maps: 0; -EFBIG: left out; -ENOMEM. */
+int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
+			const struct profile_object **out);
+
+struct profile_comms {
+	struct arena arena;
+	struct profile_comm **item; /* owned; in the arena */
+	size_t nr, room;
+	struct profile_index index;
+	bool is_full;
+};
+enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE };
+int profile_comms_init(struct profile_comms *c); /* 0 or -ENOMEM; then nothing is owned */
+void profile_comms_fini(struct profile_comms *c);
+/* As above. */
+int profile_comms_add(struct profile_comms *c, const char *name, uint32_t *out);
+/* In place: safe to show. */
+void profile_clean(char *text);
+
+enum profile_change_kind {
+	PROFILE_FORK, /* what: the parent's pid, other: its tid */
+	PROFILE_COMM, /* what: a comm */
+	PROFILE_EXEC, /* the same */
+	PROFILE_EXIT,
+	PROFILE_MAP, /* what: a mapping */
+};
+struct profile_change {
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint32_t what, other;
+	uint32_t place; /* in the order of the file */
+	uint8_t kind;   /* enum profile_change_kind */
+	bool is_made;
+};
+
+/* A mapping as told, its time in from_ns. */
+struct profile_told {
+	struct profile_mapping mapping;
+	bool is_made, is_dropped;
+};
+
+/* A process and its space. */
+struct profile_life {
+	struct profile_process process;
+	uint32_t parent; /* a life, or PROFILE_NONE; and as it was when: */
+	uint64_t parent_ns;
+	uint32_t parent_pid; /* until the parent is found */
+	uint32_t depth;
+	uint32_t first_told, nr_told; /* in the order of their time; until the space is made */
+	uint32_t first_cluster, nr_clusters;
+	uint32_t nr_mappings; /* in them, one behind the other */
+	bool is_forked;       /* its beginning was told by a fork */
+	bool is_exec;         /* by an exec, after a life of the same pid */
+	/* Of an exec: when all was mapped. Until then the program that called it has not gone: the
+	 * registers are its own. */
+	uint64_t ready_ns;
+};
+
+/* Mappings that overlap one another, and nothing else: in the order of their time; in a short list,
+ * or a tree. */
+struct profile_cluster {
+	uint64_t start, end;
+	uint32_t first, nr; /* mappings */
+	uint32_t tree;      /* or PROFILE_NONE */
+};
+
+/*
+ * Which of many mappings holds where: a segment tree. bounds cut the addresses into ranges; the
+ * leaf of range i is node nr_ranges + i, the nodes above node i are i / 2 …; each node lists the
+ * mappings, by their place in the cluster, that cover all of it but not all of the one above.
+ */
+struct profile_tree {
+	uint64_t *bounds; /* owned; nr_ranges + 1 */
+	uint32_t nr_ranges;
+	uint32_t *firsts;  /* owned; of node i in entries; 2 * nr_ranges + 1 */
+	uint32_t *entries; /* owned */
+};
+
+/* From its time on a thread has a name. By tid, then time. */
+struct profile_naming {
+	uint64_t from_ns;
+	uint32_t tid, comm;
+};
+
+/* Processes of which nothing is known: made when they are asked for, by any thread. */
+struct profile_strangers {
+	pthread_mutex_t lock;
+	struct arena arena;
+	struct profile_index index;
+	struct profile_process **item; /* owned; in the arena */
+	size_t nr, room;
+	struct profile_process other; /* all of them, without memory or beyond the ceiling */
+};
+struct profile_strangers *profile_strangers_new(void); /* NULL without memory */
+void profile_strangers_free(struct profile_strangers *s);
+/* The entry of that pid; all have the same number. Lives as long as they. */
+const struct profile_process *profile_stranger(struct profile_strangers *s, uint32_t pid,
+					       uint32_t number);
+
+struct profile_processes {
+	struct profile_objects objects;
+	struct profile_comms comms;
+	struct profile_life *lives; /* owned; by pid, then time */
+	size_t nr_lives, lives_room;
+	struct profile_mapping *mappings; /* owned */
+	size_t nr_mappings, mappings_room;
+	struct profile_cluster *clusters; /* owned */
+	size_t nr_clusters, clusters_room;
+	struct profile_tree *trees; /* owned */
+	size_t nr_trees, trees_room, nr_tree_mappings;
+	struct profile_naming *namings; /* owned */
+	size_t nr_namings, namings_room;
+	struct profile_ksymbol *ksymbols; /* owned */
+	size_t nr_ksymbols, ksymbols_room;
+	struct arena ksymbol_names;
+	struct profile_strangers *strangers; /* owned; what may change */
+	bool has_left_out;                   /* because of a ceiling */
+};
+
+/* What is gathered of the records. */
+struct profile_gathered {
+	struct profile_change *changes; /* owned; by pid, then time, after the gathering */
+	size_t nr_changes, changes_room;
+	struct profile_told *told; /* owned */
+	size_t nr_told, told_room;
+	struct profile_ksymbol_told *ksymbols; /* owned */
+	size_t nr_ksymbols, ksymbols_room;
+	uint64_t *looked_ns; /* owned; when the survey looked at a process, in order */
+	size_t nr_looked, looked_room;
+	uint32_t *of_lives; /* owned; told mappings, life by life */
+	uint32_t nr_of_lives;
+};
+
+/* A symbol of the kernel as told. */
+struct profile_ksymbol_told {
+	uint64_t start, time_ns;
+	const char *name;
+	uint32_t len, place;
+	bool is_made, is_gone;
+};
+
+/* When the survey had read all of the process that it looked at at time_ns: it began the next. */
+uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns);
+
+/* The steps; 0 or -ENOMEM. */
+int profile_lives_make(struct profile_processes *p, struct profile_gathered *g);
+int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
+int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
+int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
+void profile_trees_fini(struct profile_processes *p);
+
+/* The place behind the last one of the pid (the tid) that began until the time, or where it would
+ * be: the one before may be another pid's. */
+size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
+size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
+
+/* An answer, and where and when (from_ns up to, not with, to_ns) it is the same. */
+struct profile_found {
+	const struct profile_mapping *mapping;
+	uint64_t start, end, from_ns, to_ns;
+};
+void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
+			uint64_t time_ns, struct profile_found *out);
+
+/* profile_processes_load, of a stream. The records stay the caller's. */
+int profile_processes_read(struct profile_records *r, profile_kallsyms_fn *kallsyms, void *arg,
+			   struct profile_processes **out);
+bool profile_processes_left_out(const struct profile_processes *p);
+
+#endif

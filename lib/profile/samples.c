@@ -1,0 +1,267 @@
+/*
+ * Frames to samples. What stands before the records of a trace (its events and ids) says how they
+ * are laid out; all other frames are passed by. A sample is taken apart where it lies in the frame,
+ * and nothing is done twice: millions pass here. Must not trust an id, an event or a size from
+ * the file.
+ */
+#include "profile/samples.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "profile/ids.h"
+#include "profile/load.h"
+#include "profile/samples_internal.h"
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+struct profile_samples {
+	struct trace_reader *reader;        /* owned */
+	struct trace_events session_events; /* borrowed */
+	struct trace_events events;         /* of this trace; none: the session's */
+	struct trace_ids trace_ids;
+	struct profile_ids ids;
+	bool knows_ids; /* ids is made of what was read last */
+	struct profile_faults faults;
+	char name[NAME_MAX + 1];
+
+	const uint8_t *at, *end; /* records of the frame at hand that are not given yet */
+	const struct profile_known_id *last; /* of the last sample */
+	uint64_t time_ns, bytes;
+	uint64_t nr_senseless, nr_foreign;
+	bool is_over;
+};
+
+int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,
+			 void *arg, struct profile_samples **out)
+{
+	const struct profile_facts *facts = profile_session_facts(s);
+	struct profile_samples *r = mem_zalloc(sizeof(*r));
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	r->faults = (struct profile_faults){.name = r->name, .problem = problem, .arg = arg};
+	r->session_events.item = (struct trace_event *)facts->events;
+	r->session_events.nr = facts->nr_events;
+	rc = profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
+	if (rc == 1)
+		*out = r;
+	else
+		profile_samples_close(r);
+	return rc;
+}
+
+void profile_samples_close(struct profile_samples *s)
+{
+	if (!s)
+		return;
+	trace_reader_close(s->reader);
+	profile_ids_fini(&s->ids);
+	trace_events_fini(&s->events);
+	trace_ids_fini(&s->trace_ids);
+	mem_free(s);
+}
+
+static void forget_ids(struct profile_samples *s)
+{
+	profile_ids_fini(&s->ids);
+	s->knows_ids = false;
+	s->last = NULL;
+}
+
+static int take_events(struct profile_samples *s, const struct trace_frame *f)
+{
+	struct trace_events events;
+	int rc = trace_decode_events(f, &events);
+
+	if (rc)
+		return rc;
+	if (!profile_same_events(&events, &s->session_events)) {
+		trace_events_fini(&events);
+		return -EPROTO;
+	}
+	forget_ids(s);
+	trace_events_fini(&s->events);
+	s->events = events;
+	return 0;
+}
+
+static int take_ids(struct profile_samples *s, const struct trace_frame *f)
+{
+	struct trace_ids ids;
+	int rc = trace_decode_ids(f, &ids);
+
+	if (rc)
+		return rc;
+	forget_ids(s);
+	trace_ids_fini(&s->trace_ids);
+	s->trace_ids = ids;
+	return 0;
+}
+
+static int know_ids(struct profile_samples *s)
+{
+	const struct trace_events *events = s->events.nr ? &s->events : &s->session_events;
+	int rc = 0;
+
+	if (!s->knows_ids)
+		rc = profile_ids_init(&s->ids, events->item, events->nr, s->trace_ids.item,
+				      s->trace_ids.nr);
+	s->knows_ids = rc == 0;
+	return rc;
+}
+
+static int take_records(struct profile_samples *s, const struct trace_frame *f)
+{
+	enum trace_ring ring;
+	const uint8_t *records;
+	uint32_t cpu;
+	size_t len;
+	int rc = trace_decode_records(f, &ring, &cpu, &records, &len);
+
+	if (rc || ring != TRACE_RING_SAMPLES)
+		return rc;
+	s->at = records;
+	s->end = records + len;
+	return know_ids(s);
+}
+
+static int (*const take[])(struct profile_samples *s, const struct trace_frame *f) = {
+    [TRACE_FRAME_EVENTS] = take_events,
+    [TRACE_FRAME_IDS] = take_ids,
+    [TRACE_FRAME_RECORDS] = take_records,
+};
+
+static int take_frame(struct profile_samples *s, const struct trace_frame *f)
+{
+	int rc = 0;
+
+	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
+		rc = take[f->kind](s, f);
+	if (rc == -EINVAL)
+		profile_faults_add_frame(&s->faults, f);
+	else if (rc == -EPROTO)
+		profile_faults_lose(&s->faults, rc,
+				    "its events are not those of the session: left out");
+	return rc == -EINVAL ? 0 : rc;
+}
+
+static void tell(const struct profile_samples *s, uint64_t nr, const char *what)
+{
+	struct err e = {0};
+
+	if (!nr)
+		return;
+	err_set_at(&e, -EINVAL, s->name, 0, 0, "%" PRIu64 " %s", nr, what);
+	s->faults.problem(s->faults.arg, true, &e);
+}
+
+static void tell_all(struct profile_samples *s)
+{
+	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
+	tell(s, s->nr_senseless, "records make no sense: left out");
+	tell(s, s->nr_foreign, "records of unknown events");
+}
+
+/* 1: there may be more; 0: the end, which is told; -ENOMEM. */
+static int next_frame(struct profile_samples *s)
+{
+	struct trace_frame f;
+	struct err e = {0};
+	int rc = trace_reader_next(s->reader, &f, &e);
+
+	s->bytes = trace_reader_bytes(s->reader);
+	if (rc == 1) {
+		rc = take_frame(s, &f);
+		if (rc == 0 || rc == -ENOMEM)
+			return rc ? rc : 1;
+		s->is_over = true; /* it is another session's: nothing more is to be said */
+		return 0;
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc)
+		profile_faults_add(&s->faults, &e);
+	if (rc == -EILSEQ)
+		return 1;
+	s->is_over = true;
+	tell_all(s);
+	return 0;
+}
+
+/* One event after the other is of the same id, mostly. */
+static const struct profile_known_id *find_id(struct profile_samples *s, const uint8_t *p,
+					      size_t len)
+{
+	uint64_t id;
+
+	if (s->ids.only)
+		return s->ids.only;
+	id = trace_record_identifier(p, len);
+	if (!s->last || s->last->id != id)
+		s->last = profile_ids_find(&s->ids, id);
+	return s->last;
+}
+
+static void fill(struct profile_samples *s, const struct profile_known_id *k,
+		 struct profile_sample *out)
+{
+	const struct trace_record *r = &out->record;
+
+	if (r->has & TRACE_HAS_TIME)
+		s->time_ns = r->time_ns;
+	out->id = k->what;
+	out->layout = &k->layout;
+	out->time_ns = s->time_ns;
+	out->weight = r->period ? r->period : 1; /* of the sample, else of its layout */
+}
+
+/* The record at hand: true if it is a sample. */
+static bool take_record(struct profile_samples *s, struct profile_sample *out)
+{
+	const struct profile_known_id *k;
+	const uint8_t *p = s->at;
+	uint32_t kind;
+	size_t size = trace_record_size(p, (size_t)(s->end - p), &kind);
+
+	s->at = size ? p + size : s->end;
+	s->nr_senseless += !size;
+	if (!size || kind != TRACE_RECORD_SAMPLE)
+		return false;
+	k = find_id(s, p, size);
+	if (!k || !k->has_layout) {
+		s->nr_foreign++;
+		return false;
+	}
+	if (trace_record_decode(&k->layout, p, size, &out->record)) {
+		s->nr_senseless++;
+		return false;
+	}
+	fill(s, k, out);
+	return true;
+}
+
+int profile_samples_next(struct profile_samples *s, struct profile_sample *out)
+{
+	int rc = 1;
+
+	while (rc == 1) {
+		while (s->at < s->end)
+			if (take_record(s, out))
+				return 1;
+		rc = s->is_over ? 0 : next_frame(s);
+	}
+	return rc;
+}
+
+const struct trace_head *profile_samples_head(const struct profile_samples *s)
+{
+	return trace_reader_head(s->reader);
+}
+
+uint64_t profile_samples_bytes(const struct profile_samples *s)
+{
+	return s->bytes;
+}
