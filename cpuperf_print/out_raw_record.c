@@ -26,33 +26,11 @@ static const char *word(const char *const *words, size_t nr, size_t i)
 	return i < nr ? words[i] : NULL;
 }
 
-/* Text of len bytes, safe to show; what is not UTF-8 loses all that is not ASCII. */
-static void put_text(struct buf *out, const void *text, size_t len)
-{
-	bool is_utf8 = str_is_utf8(text, len);
-	size_t start = out->len;
-
-	buf_add(out, text, len);
-	if (buf_error(out))
-		return;
-	str_disarm(out->data + start);
-	for (char *p = out->data + start; !is_utf8 && *p; p++)
-		*p = *p & 0x80 ? '?' : *p;
-}
-
 static void put_name(struct buf *out, const char *name)
 {
 	buf_adds(out, ", ");
-	put_text(out, name, strlen(name));
+	buf_shown(out, name, strlen(name));
 	buf_addc(out, '\n');
-}
-
-static void put_hex(struct buf *out, const uint8_t *p, size_t len)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < len; i++)
-		buf_add(out, (char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
 }
 
 static void put_u64(struct buf *out, const char *before, uint64_t v)
@@ -73,37 +51,6 @@ static void event_line(const struct shown *s, const char *kind)
 	raw_event_line(s->p, s->item->offset, kind, s->event);
 }
 
-/* enum perf_callchain_context; "guest kernel" is the longest */
-static const char *context_name(uint64_t address)
-{
-	static const struct {
-		int64_t mark;
-		const char *name;
-	} marks[] = {{-32, "hypervisor"}, {-128, "kernel"},        {-512, "user"},
-		     {-2048, "guest"},    {-2176, "guest kernel"}, {-2560, "guest user"}};
-
-	if (address < (uint64_t)-4095)
-		return NULL;
-	for (size_t i = 0; i < NR(marks); i++)
-		if ((int64_t)address == marks[i].mark)
-			return marks[i].name;
-	return "unknown";
-}
-
-/* The instruction, or the first of the callchain. */
-static bool find_pc(const struct trace_record *r, uint64_t *pc)
-{
-	*pc = r->ip;
-	if (r->has & TRACE_HAS_IP)
-		return true;
-	for (uint64_t i = 0; i < r->nr_callchain; i++) {
-		*pc = trace_word(r->callchain, i);
-		if (!context_name(*pc))
-			return true;
-	}
-	return false;
-}
-
 static void put_guest(const struct shown *s)
 {
 	static const char *const modes[] = {[TRACE_MODE_HYPERVISOR] = "hypervisor",
@@ -121,7 +68,7 @@ static void tick(const struct shown *s)
 	struct buf *out = &s->p->out;
 	uint64_t pc;
 
-	if (find_pc(s->r, &pc)) {
+	if (trace_record_pc(s->r, &pc)) {
 		event_line(s, "PC");
 		put_0x(out, ", aspace ", s->r->pid);
 		put_0x(out, ", pc ", pc);
@@ -234,7 +181,7 @@ static void callchain(const struct shown *s)
 		return;
 	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
 		uint64_t address = trace_word(s->r->callchain, i);
-		const char *context = context_name(address);
+		const char *context = trace_context_name(address);
 
 		p = context ? stpcpy(stpcpy(p, ", "), context) : put_address(p, address);
 	}
@@ -257,14 +204,14 @@ static void user_stack(const struct shown *s)
 static void put_field(struct buf *out, const struct profile_field *f, const struct profile_value *v)
 {
 	buf_adds(out, ", ");
-	put_text(out, f->name, f->name_len);
+	buf_shown(out, f->name, f->name_len);
 	buf_addc(out, ' ');
 	if (v->kind == PROFILE_TEXT) {
 		buf_addc(out, '"');
-		put_text(out, v->bytes, v->len);
+		buf_shown(out, v->bytes, v->len);
 		buf_addc(out, '"');
 	} else if (v->kind == PROFILE_BYTES) {
-		put_hex(out, v->bytes, v->len);
+		buf_hex_bytes(out, v->bytes, v->len);
 	} else if (f->is_signed) {
 		buf_printf(out, "%" PRId64, (int64_t)v->number);
 	} else {
@@ -288,7 +235,7 @@ static void raw_bytes(const struct shown *s)
 	}
 	if (!nr) {
 		buf_printf(&s->p->out, ", %" PRIu32 " bytes ", s->r->raw_len);
-		put_hex(&s->p->out, s->r->raw, s->r->raw_len);
+		buf_hex_bytes(&s->p->out, s->r->raw, s->r->raw_len);
 	}
 	buf_addc(&s->p->out, '\n');
 }
@@ -413,7 +360,7 @@ static void mapping2(const struct shown *s)
 	put_rights(out, r->prot, r->flags);
 	if (r->misc & TRACE_MISC_BUILD_ID) {
 		buf_adds(out, ", build id ");
-		put_hex(out, r->build_id, r->build_id_len);
+		buf_hex_bytes(out, r->build_id, r->build_id_len);
 	} else {
 		buf_printf(out, ", device %" PRIu32 ":%" PRIu32 ", inode %" PRIu64, r->major,
 			   r->minor, r->inode);

@@ -218,3 +218,24 @@ void buf_hex(struct buf *b, uint64_t v)
 
 	buf_add(b, digits, (size_t)(digits_hex(digits, v) - digits));
 }
+
+void buf_hex_bytes(struct buf *b, const uint8_t *p, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++)
+		buf_add(b, (char[]){digits[p[i] >> 4], digits[p[i] & 15]}, 2);
+}
+
+void buf_shown(struct buf *b, const void *text, size_t len)
+{
+	bool is_utf8 = str_is_utf8(text, len);
+	size_t start = b->len;
+
+	buf_add(b, text, len);
+	if (buf_error(b) || !len)
+		return;
+	str_disarm(b->data + start);
+	for (char *p = b->data + start; !is_utf8 && *p; p++)
+		*p = *p & 0x80 ? '?' : *p;
+}

@@ -72,5 +72,10 @@ void buf_u64_commas(struct buf *b, uint64_t v);
 /* Decimal, and lower-case hexadecimal without "0x", without printf. */
 void buf_u64(struct buf *b, uint64_t v);
 void buf_hex(struct buf *b, uint64_t v);
+/* Two digits for each byte. */
+void buf_hex_bytes(struct buf *b, const uint8_t *p, size_t len);
+/* Text of len bytes, up to a NUL, from outside, safe to show: as str_disarm has it, and what is not
+ * UTF-8 loses all that is not ASCII. */
+void buf_shown(struct buf *b, const void *text, size_t len);
 
 #endif

@@ -674,3 +674,33 @@ void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_
 	    .privilege = (uint8_t)bits(flags, 30, 3),
 	};
 }
+
+/* enum perf_callchain_context */
+const char *trace_context_name(uint64_t address)
+{
+	static const struct {
+		int64_t mark;
+		const char *name;
+	} marks[] = {{-32, "hypervisor"}, {-128, "kernel"},        {-512, "user"},
+		     {-2048, "guest"},    {-2176, "guest kernel"}, {-2560, "guest user"}};
+
+	if (address < (uint64_t)-4095)
+		return NULL;
+	for (size_t i = 0; i < NR(marks); i++)
+		if ((int64_t)address == marks[i].mark)
+			return marks[i].name;
+	return "unknown";
+}
+
+bool trace_record_pc(const struct trace_record *r, uint64_t *pc)
+{
+	*pc = r->ip;
+	if (r->has & TRACE_HAS_IP)
+		return true;
+	for (uint64_t i = 0; i < r->nr_callchain; i++) {
+		*pc = trace_word(r->callchain, i);
+		if (!trace_context_name(*pc))
+			return true;
+	}
+	return false;
+}

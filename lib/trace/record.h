@@ -172,6 +172,11 @@ static inline uint64_t trace_word(const uint8_t *words, uint64_t i)
 	memcpy(&v, words + i * sizeof(v), sizeof(v));
 	return le64toh(v);
 }
+/* "kernel", "user" … of a mark in a callchain, "unknown" of one that is younger than this reader;
+ * NULL: it is an address. None is longer than 15 bytes. */
+const char *trace_context_name(uint64_t address);
+/* Where the CPU was: the instruction of the sample, or the first of its callchain. */
+bool trace_record_pc(const struct trace_record *r, uint64_t *pc);
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);
 /* "sample", "mmap2" …; "record 99" is the caller's to say: NULL if unknown. */
 const char *trace_record_kind_name(uint32_t kind);
