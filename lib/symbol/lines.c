@@ -1,9 +1,55 @@
+/*
+ * Source lines and inlined functions, from the DWARF of the debug files, under one lock: libdw
+ * wants that. Every answer is kept. Must not know samples.
+ */
+#include "base/err.h"
 #include "base/mem.h"
+#include "elf/dwarf.h"
+#include "elf/finder.h"
+#include "profile/processes.h"
+#include "symbol/demangle.h"
+#include "symbol/dwarf_units.h"
 #include "symbol/room.h"
+#include "symbol/word.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	NR_BUCKETS = 1 << 14,
+	MAX_ANSWERS = 1 << 21,
+	/* Rows of a line table are made of one byte or more each, and take some 100. */
+	MAX_LINE_PROGRAM_BYTES = 32 << 20,
+};
+
+static const size_t max_answers_bytes = (size_t)1 << 30;
+
+struct dwarf_file {
+	struct dwarf_file *next;
+	const struct profile_object *object;
+	bool is_usable;
+	struct elf_dwarf dwarf, shared; /* shared: what .gnu_debugaltlink names */
+	struct dwarf_units units;
+};
+
+struct answer {
+	struct answer *next;
+	const struct profile_object *object;
+	uint64_t address;
+	size_t nr;
+	struct symbol_line line[];
+};
 
 struct symbol_lines {
 	const struct symbols_config *config;
 	struct functions *functions;
+	pthread_mutex_t lock;
+	struct dwarf_file *file[NR_BUCKETS]; /* owned; by object */
+	struct arena arena;                  /* of answers */
+	size_t nr_answers;
+	struct answer *answer[NR_BUCKETS];
 };
 
 struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
@@ -11,14 +57,258 @@ struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
 {
 	struct symbol_lines *l = mem_zalloc(sizeof(*l));
 
-	if (l)
-		*l = (struct symbol_lines){config, functions};
+	if (!l)
+		return NULL;
+	l->config = config;
+	l->functions = functions;
+	pthread_mutex_init(&l->lock, NULL);
+	arena_init(&l->arena, max_answers_bytes);
 	return l;
+}
+
+static void close_file(struct dwarf_file *d)
+{
+	dwarf_units_fini(&d->units);
+	elf_dwarf_close(&d->dwarf);
+	elf_dwarf_close(&d->shared);
+	mem_free(d);
 }
 
 void symbol_lines_free(struct symbol_lines *l)
 {
+	if (!l)
+		return;
+	for (size_t i = 0; i < NR_BUCKETS; i++)
+		for (struct dwarf_file *d = l->file[i], *next; d; d = next) {
+			next = d->next;
+			close_file(d);
+		}
+	arena_fini(&l->arena);
+	pthread_mutex_destroy(&l->lock);
 	mem_free(l);
+}
+
+static void report_shared(const struct symbol_lines *l, const struct elf_file *debug)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -ENOENT, elf_file_name(debug), 0, 0,
+		   "has no source lines: they need a debug file that it shares with others");
+	err_hint(&e, "install it with the debug files of the same package, or name its folder with "
+		     "--debug-dir");
+	if (l->config->problem)
+		l->config->problem(l->config->arg, &e);
+}
+
+/* libdw would look for it by itself, and open what the file names. */
+static bool open_shared(const struct symbol_lines *l, const struct elf_file *debug,
+			struct dwarf_file *d)
+{
+	const struct elf_file *shared;
+	struct elf_build_id id;
+
+	if (!elf_dwarf_needs(debug, &id))
+		return true;
+	shared = id.len ? elf_finder_by_id(l->config->finder, &id) : NULL;
+	if (!shared || elf_dwarf_open(shared, &d->shared)) {
+		report_shared(l, debug);
+		return false;
+	}
+	dwarf_setalt(d->dwarf.dwarf, d->shared.dwarf);
+	return true;
+}
+
+static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_object *object,
+				   const struct symbol_object *o)
+{
+	struct dwarf_file **head = &l->file[object->number % NR_BUCKETS], *d = *head;
+
+	while (d && d->object != object)
+		d = d->next;
+	if (d)
+		return d;
+	d = mem_zalloc(sizeof(*d));
+	if (!d)
+		return NULL;
+	d->object = object;
+	d->is_usable = elf_dwarf_open(o->debug, &d->dwarf) == 0 && open_shared(l, o->debug, d) &&
+		       dwarf_units_load(d->dwarf.dwarf, &d->units) == 0;
+	d->next = *head;
+	*head = d;
+	return d;
+}
+
+/* What is made while one address is answered. */
+struct question {
+	struct symbol_lines *l;
+	const struct profile_object *object;
+	struct dwarf_file *file;
+	uint64_t address;
+	Dwarf_Die unit;
+	struct symbol_line *out;
+	size_t nr, max;
+};
+
+static const char *file_name(const struct question *q, const char *name)
+{
+	return name ? functions_text(q->l->functions, name, strnlen(name, 4096)) : NULL;
+}
+
+/* The line of the address itself. */
+static void set_line(struct question *q, struct symbol_line *out)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&q->unit, q->address);
+	int number;
+
+	if (!line)
+		return;
+	out->file = file_name(q, dwarf_linesrc(line, NULL, NULL));
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		out->line = (uint32_t)number;
+}
+
+/* Where an inlined function is called: the line of the one around it. */
+static void set_call(struct question *q, Dwarf_Die *inlined, struct symbol_line *out)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word v;
+	size_t nr;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &v) == 0 &&
+	    dwarf_getsrcfiles(&q->unit, &files, &nr) == 0 && v < nr)
+		out->file = file_name(q, dwarf_filesrc(files, v, NULL, NULL));
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &v) == 0 &&
+	    v <= UINT32_MAX)
+		out->line = (uint32_t)v;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
+	Dwarf_Attribute attr;
+	const char *name = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !name; i++)
+		name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attr));
+	return name;
+}
+
+static const struct symbol_function *inlined_function(struct question *q, Dwarf_Die *die)
+{
+	const char *linkage = linkage_name(die);
+	const struct function_key key = {
+	    .space = symbol_space(SPACE_INLINED, q->object->number),
+	    .linkage = linkage ? linkage : "[unknown]",
+	};
+	const struct symbol_function *fn = functions_find(q->l->functions, &key);
+	char name[SYMBOL_MAX_NAME_BYTES];
+	const struct symbol_function draft = {
+	    .name = name,
+	    .linkage_name = key.linkage,
+	    .object = q->object->name,
+	    .object_path = q->object->shown_path,
+	    .is_known = linkage != NULL,
+	    .is_inlined = true,
+	};
+
+	if (fn)
+		return fn;
+	symbol_demangle(key.linkage, name);
+	return functions_add_key(q->l->functions, &draft, &key);
+}
+
+/* From the innermost to the function around all, each with the line in it. */
+static void unroll(struct question *q, Dwarf_Die *inlined, size_t nr,
+		   const struct symbol_function *function)
+{
+	struct symbol_line line = {0};
+
+	set_line(q, &line);
+	while (nr-- && q->nr + 1 < q->max) {
+		line.function = inlined_function(q, &inlined[nr]);
+		q->out[q->nr++] = line;
+		line = (struct symbol_line){0};
+		set_call(q, &inlined[nr], &line);
+	}
+	line.function = function;
+	q->out[q->nr++] = line;
+}
+
+/* dwarf_getsrc_die makes the table of all lines of the unit. */
+static bool has_bounded_lines(struct question *q, const struct elf_file *f)
+{
+	struct elf_section s;
+	Dwarf_Attribute attr;
+	Dwarf_Word at;
+
+	if (!elf_file_find_section(f, ".debug_line", &s) || (s.flags & SHF_COMPRESSED) || !s.data ||
+	    s.size <= MAX_LINE_PROGRAM_BYTES)
+		return true;
+	return dwarf_formudata(dwarf_attr(&q->unit, DW_AT_stmt_list, &attr), &at) == 0 &&
+	       at < s.size && s.size - at >= 4 && word_32(s.data + at) <= MAX_LINE_PROGRAM_BYTES;
+}
+
+static void ask(struct question *q, const struct symbol_object *o,
+		const struct symbol_function *function)
+{
+	Dwarf_Die inlined[SYMBOL_MAX_LINES], die;
+	size_t nr = 0;
+
+	if (!q->file || !q->file->is_usable ||
+	    !dwarf_units_find(&q->file->units, q->address, &q->unit, &die) ||
+	    !has_bounded_lines(q, o->debug)) {
+		q->out[q->nr++] = (struct symbol_line){.function = function};
+		return;
+	}
+	if (q->l->config->with_inlined && die.addr)
+		nr = dwarf_units_inlined(&q->file->units, &die, q->address, inlined,
+					 SYMBOL_MAX_LINES);
+	unroll(q, inlined, nr, function);
+}
+
+static size_t bucket(const struct profile_object *object, uint64_t address)
+{
+	uint64_t h = (address + object->number) * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(h >> 40) % NR_BUCKETS;
+}
+
+static void keep(struct symbol_lines *l, const struct question *q)
+{
+	struct answer **head = &l->answer[bucket(q->object, q->address)], *a;
+
+	if (l->nr_answers == MAX_ANSWERS)
+		return;
+	a = arena_alloc(&l->arena, sizeof(*a) + q->nr * sizeof(a->line[0]));
+	if (!a)
+		return;
+	a->object = q->object;
+	a->address = q->address;
+	a->nr = q->nr;
+	memcpy(a->line, q->out, q->nr * sizeof(a->line[0]));
+	a->next = *head;
+	*head = a;
+	l->nr_answers++;
+}
+
+static const struct answer *find_answer(const struct symbol_lines *l,
+					const struct profile_object *object, uint64_t address)
+{
+	const struct answer *a = l->answer[bucket(object, address)];
+
+	while (a && (a->object != object || a->address != address))
+		a = a->next;
+	return a;
+}
+
+/* The innermost ones are left out where there is no room: the last is always the function. */
+static size_t give(const struct symbol_line *line, size_t nr, struct symbol_line *out, size_t max)
+{
+	size_t n = nr < max ? nr : max;
+
+	memcpy(out, line + (nr - n), n * sizeof(*out));
+	return n;
 }
 
 size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *object,
@@ -26,7 +316,22 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 			 const struct symbol_function *function, struct symbol_line *out,
 			 size_t max)
 {
-	(void)l, (void)object, (void)o, (void)address, (void)max;
-	out[0] = (struct symbol_line){.function = function};
-	return 1;
+	struct symbol_line line[SYMBOL_MAX_LINES];
+	struct question q = {
+	    .l = l, .object = object, .address = address, .out = line, .max = SYMBOL_MAX_LINES};
+	const struct answer *a;
+	size_t nr;
+
+	pthread_mutex_lock(&l->lock);
+	a = find_answer(l, object, address);
+	if (a) {
+		nr = give(a->line, a->nr, out, max);
+	} else {
+		q.file = get_file(l, object, o);
+		ask(&q, o, function);
+		keep(l, &q);
+		nr = give(line, q.nr, out, max);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return nr;
 }
