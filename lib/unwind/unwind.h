@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_file;
 struct elf_finder;
 struct profile_lookup;
 struct profile_process;
@@ -21,6 +22,8 @@ struct unwinder_config {
 	struct elf_finder *finder;     /* borrowed */
 	struct profile_lookup *lookup; /* borrowed; of the same thread */
 	const char *machine;           /* of the recorder: "x86_64", "aarch64" */
+	const struct elf_file *vdso;   /* the recorder's, borrowed: the reader's own if it is of the
+					  same boot; NULL: none */
 };
 
 enum unwind_end {

@@ -1,0 +1,62 @@
+/*
+ * A plain row applied. This is where unwinding spends its time: a few additions and loads a frame.
+ */
+#include "unwind/row.h"
+
+/* A stack grows toward lower addresses, so each caller's is higher: else it would go in circles.
+ * But a function that keeps its return address in a register may have no stack at all, and a
+ * signal's handler may have a stack of its own, anywhere. */
+static bool gets_nearer(const struct unwind_frame *f, const struct unwind_arrival *a)
+{
+	uint64_t sp = f->reg[f->machine->sp];
+
+	if (a->is_signal || a->sp > sp)
+		return true;
+	return a->sp == sp && a->ra_was_lr && f->is_exact;
+}
+
+int unwind_frame_arrive(struct unwind_frame *f, const struct unwind_arrival *a)
+{
+	uint64_t pc = a->is_signal ? a->ra : a->ra & f->machine->address_bits;
+
+	if (!gets_nearer(f, a))
+		return UNWIND_SENSELESS;
+	f->known = a->kept;
+	unwind_frame_set(f, f->machine->sp, a->sp);
+	f->pc = pc;
+	f->is_exact = a->is_signal;
+	return pc ? UNWIND_GOES_ON : UNWIND_WHOLE;
+}
+
+static int load_saved(const struct unwind_row *r, struct unwind_frame *f, struct unwind_arrival *a)
+{
+	for (unsigned i = 0; i < r->nr_saved; i++) {
+		unsigned reg = r->saved_reg[i];
+		int rc = unwind_stack_word(&f->stack, a->sp + (uint64_t)(int64_t)r->saved_off[i],
+					   &f->reg[reg]);
+
+		if (rc != UNWIND_GOES_ON)
+			return rc;
+		a->kept |= 1ull << reg;
+	}
+	return UNWIND_GOES_ON;
+}
+
+int unwind_row_apply(const struct unwind_row *r, struct unwind_frame *f)
+{
+	struct unwind_arrival a = {.kept = f->known & f->machine->callee_saved & ~r->lost,
+				   .is_signal = r->is_signal};
+	int rc = UNWIND_GOES_ON;
+
+	if (!unwind_frame_reg(f, r->cfa_reg, &a.sp))
+		return UNWIND_SENSELESS;
+	a.sp += (uint64_t)(int64_t)r->cfa_off;
+	if (r->ra_reg == UNWIND_NO_REG)
+		rc = unwind_stack_word(&f->stack, a.sp + (uint64_t)(int64_t)r->ra_off, &a.ra);
+	else if (!unwind_frame_reg(f, r->ra_reg, &a.ra))
+		rc = UNWIND_SENSELESS;
+	a.ra_was_lr = r->ra_reg != UNWIND_NO_REG;
+	if (rc == UNWIND_GOES_ON)
+		rc = load_saved(r, f, &a);
+	return rc == UNWIND_GOES_ON ? unwind_frame_arrive(f, &a) : rc;
+}

@@ -1,0 +1,98 @@
+/*
+ * Open addressing with linear probing; half of the slots are free at least.
+ */
+#include "unwind/rows.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MIN_SLOTS = 1024 };
+
+struct unwind_slot {
+	uint64_t address;
+	uint32_t object;
+	uint32_t place; /* of the row, plus 1; 0: free */
+};
+
+void unwind_rows_init(struct unwind_rows *r)
+{
+	*r = (struct unwind_rows){0};
+}
+
+void unwind_rows_fini(struct unwind_rows *r)
+{
+	mem_free(r->slot);
+	mem_free(r->row);
+	unwind_rows_init(r);
+}
+
+/* The slot of a key, or the free one where it would be. */
+static struct unwind_slot *probe(struct unwind_slot *slot, size_t nr, uint32_t object,
+				 uint64_t address)
+{
+	uint64_t hash = (address ^ (uint64_t)object << 40) * 0x9e3779b97f4a7c15u;
+	size_t i = (hash >> 32) & (nr - 1);
+
+	while (slot[i].place && (slot[i].address != address || slot[i].object != object))
+		i = (i + 1) & (nr - 1);
+	return &slot[i];
+}
+
+const struct unwind_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
+					 uint64_t address)
+{
+	const struct unwind_slot *s;
+
+	if (!r->nr)
+		return NULL;
+	s = probe(r->slot, r->nr_slots, object, address);
+	return s->place ? &r->row[s->place - 1] : NULL;
+}
+
+static bool grow_slots(struct unwind_rows *r)
+{
+	size_t nr = r->nr_slots ? 2 * r->nr_slots : MIN_SLOTS;
+	struct unwind_slot *slot = mem_calloc(nr, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	for (size_t i = 0; i < r->nr_slots; i++)
+		if (r->slot[i].place)
+			*probe(slot, nr, r->slot[i].object, r->slot[i].address) = r->slot[i];
+	mem_free(r->slot);
+	r->slot = slot;
+	r->nr_slots = nr;
+	return true;
+}
+
+static void begin_anew(struct unwind_rows *r)
+{
+	memset(r->slot, 0, r->nr_slots * sizeof(*r->slot));
+	r->nr = 0;
+}
+
+static bool make_room(struct unwind_rows *r)
+{
+	struct unwind_row *row;
+
+	if (r->nr == UNWIND_MAX_ROWS)
+		begin_anew(r);
+	if (2 * (r->nr + 1) > r->nr_slots && !grow_slots(r))
+		return false;
+	row = mem_grow(r->row, r->nr, &r->room, sizeof(*row));
+	if (row)
+		r->row = row;
+	return row;
+}
+
+const struct unwind_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
+					 const struct unwind_row *row)
+{
+	if (!make_room(r))
+		return NULL;
+	r->row[r->nr] = *row;
+	*probe(r->slot, r->nr_slots, object, address) =
+	    (struct unwind_slot){.address = address, .object = object, .place = (uint32_t)++r->nr};
+	return &r->row[r->nr - 1];
+}

@@ -1,0 +1,29 @@
+/*
+ * Rows by object and address: a hash table with a ceiling, at which it begins anew.
+ */
+#ifndef UNWIND_ROWS_H
+#define UNWIND_ROWS_H
+
+#include "unwind/row.h"
+
+#include <stddef.h>
+
+enum { UNWIND_MAX_ROWS = 1 << 17 };
+
+struct unwind_rows {
+	struct unwind_slot *slot; /* a power of two of them */
+	size_t nr_slots;
+	struct unwind_row *row;
+	size_t nr, room;
+};
+
+void unwind_rows_init(struct unwind_rows *r);
+void unwind_rows_fini(struct unwind_rows *r);
+/* NULL: not there. Valid until the next is added. */
+const struct unwind_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
+					 uint64_t address);
+/* Copies it in; what is not there yet. NULL: no memory, nothing changed. */
+const struct unwind_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
+					 const struct unwind_row *row);
+
+#endif

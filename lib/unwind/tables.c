@@ -1,0 +1,150 @@
+/*
+ * Files are asked of the finder when code of them is met for the first time, and a separate file
+ * of debug information only where the code's own table says nothing.
+ */
+#include "unwind/tables.h"
+
+#include "base/mem.h"
+#include "elf/finder.h"
+#include "profile/processes.h"
+#include "unwind/cfi.h"
+#include "unwind/rows.h"
+
+#include <string.h>
+
+enum { MAX_OBJECTS = 1 << 20 };
+
+struct object {
+	bool is_tried, is_debug_tried;
+	const struct elf_file *file; /* NULL: none that may be used */
+	struct unwind_cfi *cfi;      /* owned */
+};
+
+struct unwind_tables {
+	struct elf_finder *finder;
+	const struct elf_file *vdso;
+	const struct unwind_machine *machine;
+	struct object *object; /* by number */
+	size_t nr_objects;
+	struct unwind_rows rows;
+	struct unwind_row last; /* without memory for rows */
+};
+
+static const struct unwind_row none = {.kind = UNWIND_ROW_NONE};
+
+struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct elf_file *vdso,
+					const struct unwind_machine *m)
+{
+	struct unwind_tables *t = mem_zalloc(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->finder = finder;
+	t->vdso = vdso;
+	t->machine = m;
+	unwind_rows_init(&t->rows);
+	return t;
+}
+
+void unwind_tables_free(struct unwind_tables *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->nr_objects; i++)
+		unwind_cfi_close(t->object[i].cfi);
+	unwind_rows_fini(&t->rows);
+	mem_free(t->object);
+	mem_free(t);
+}
+
+static struct object *object_of(struct unwind_tables *t, uint32_t number)
+{
+	size_t nr = t->nr_objects ? t->nr_objects : 64;
+	struct object *all;
+
+	if (number < t->nr_objects)
+		return &t->object[number];
+	while (nr <= number && nr < MAX_OBJECTS)
+		nr *= 2;
+	all = number < nr ? mem_resize(t->object, nr * sizeof(*all)) : NULL;
+	if (!all)
+		return NULL;
+	memset(all + t->nr_objects, 0, (nr - t->nr_objects) * sizeof(*all));
+	t->object = all;
+	t->nr_objects = nr;
+	return &all[number];
+}
+
+static struct elf_wanted wanted(const struct profile_object *o)
+{
+	struct elf_wanted w = {
+	    .path = o->path, .major = o->major, .minor = o->minor, .inode = o->inode};
+
+	w.build_id.len = o->build_id_len;
+	memcpy(w.build_id.bytes, o->build_id, o->build_id_len);
+	return w;
+}
+
+static const struct elf_file *file_of(struct unwind_tables *t, const struct profile_object *o)
+{
+	struct elf_wanted w;
+
+	if (o->kind == PROFILE_OBJECT_VDSO)
+		return t->vdso;
+	if (o->kind != PROFILE_OBJECT_FILE)
+		return NULL;
+	w = wanted(o);
+	return elf_finder_code(t->finder, &w);
+}
+
+static void open_object(struct unwind_tables *t, struct object *o, const struct profile_object *p)
+{
+	const struct elf_file *file = file_of(t, p);
+
+	o->is_tried = true;
+	if (!file || elf_file_machine(file) != t->machine->elf_machine || !elf_file_is_64(file))
+		return;
+	o->cfi = unwind_cfi_open(file);
+	if (o->cfi)
+		o->file = file;
+}
+
+static void load_row(struct unwind_tables *t, struct object *o, const struct profile_object *p,
+		     uint64_t address, struct unwind_row *out)
+{
+	struct elf_wanted w;
+
+	unwind_cfi_row(o->cfi, t->machine, address, out);
+	if (out->kind != UNWIND_ROW_NONE || o->is_debug_tried || p->kind != PROFILE_OBJECT_FILE)
+		return;
+	o->is_debug_tried = true;
+	w = wanted(p);
+	unwind_cfi_add_debug(o->cfi, elf_finder_debug(t->finder, &w));
+	unwind_cfi_row(o->cfi, t->machine, address, out);
+}
+
+const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
+					    const struct profile_mapping *mapping, uint64_t address,
+					    struct unwind_at *at)
+{
+	struct object *o = object_of(t, mapping->object->number);
+	const struct unwind_row *row;
+
+	if (o && !o->is_tried)
+		open_object(t, o, mapping->object);
+	if (!o || !o->file ||
+	    !elf_file_address(o->file, address - mapping->start + mapping->offset, &at->address))
+		return &none;
+	at->object = mapping->object->number;
+	row = unwind_rows_get(&t->rows, at->object, at->address);
+	if (row)
+		return row;
+	load_row(t, o, mapping->object, at->address, &t->last);
+	row = unwind_rows_add(&t->rows, at->object, at->address, &t->last);
+	return row ? row : &t->last;
+}
+
+int unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at, struct unwind_frame *f)
+{
+	return unwind_cfi_step(t->object[at->object].cfi, at->address, f);
+}

@@ -1,0 +1,165 @@
+/*
+ * From frame to frame: by the unwind table of the object that is mapped where the program was, and
+ * by the frame pointer where there is none.
+ */
+#include "unwind/unwind.h"
+
+#include "base/mem.h"
+#include "profile/processes.h"
+#include "profile/samples.h"
+#include "unwind/tables.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct unwinder {
+	const struct unwind_machine *machine;
+	struct profile_lookup *lookup; /* borrowed */
+	struct unwind_tables *tables;  /* owned */
+};
+
+/* Whose stack it is. */
+struct walk {
+	struct unwinder *u;
+	const struct profile_process *process;
+	uint64_t time_ns;
+	struct unwind_frame frame;
+};
+
+const char *unwind_end_name(enum unwind_end end)
+{
+	static const char *const names[] = {
+	    [UNWIND_WHOLE] = "whole",         [UNWIND_NO_REGS] = "no registers",
+	    [UNWIND_TRUNCATED] = "truncated", [UNWIND_NO_TABLE] = "no unwind table",
+	    [UNWIND_SENSELESS] = "senseless", [UNWIND_MAX] = "too deep",
+	};
+
+	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
+}
+
+int unwinder_new(const struct unwinder_config *config, struct unwinder **out)
+{
+	const struct unwind_machine *m = unwind_machine_find(config->machine);
+	struct unwinder *u;
+
+	if (!m)
+		return -ENOTSUP;
+	u = mem_zalloc(sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	u->machine = m;
+	u->lookup = config->lookup;
+	u->tables = unwind_tables_new(config->finder, config->vdso, m);
+	if (!u->tables) {
+		mem_free(u);
+		return -ENOMEM;
+	}
+	*out = u;
+	return 0;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	if (!u)
+		return;
+	unwind_tables_free(u->tables);
+	mem_free(u);
+}
+
+static const struct profile_mapping *mapped(const struct walk *w, uint64_t address)
+{
+	return profile_lookup_mapping(w->u->lookup, w->process, address, w->time_ns);
+}
+
+/* Code without a table: the frame pointer is believed if it leads to code. */
+static int step_by_pointer(struct walk *w)
+{
+	int rc = unwind_frame_by_pointer(&w->frame);
+	const struct profile_mapping *m;
+
+	if (rc != UNWIND_GOES_ON)
+		return rc;
+	m = mapped(w, unwind_frame_lookup(&w->frame));
+	return m && m->prot & PROT_EXEC ? rc : UNWIND_NO_TABLE;
+}
+
+/* Nothing but a handler's return leads into the vdso. */
+static bool is_sigreturn(const struct walk *w, const struct profile_mapping *m)
+{
+	return w->u->machine->has_vdso_sigreturn && !w->frame.is_exact &&
+	       m->object->kind == PROFILE_OBJECT_VDSO;
+}
+
+static int step_by_row(struct walk *w, const struct unwind_row *row, const struct unwind_at *at)
+{
+	switch (row->kind) {
+	case UNWIND_ROW_PLAIN:
+		return unwind_row_apply(row, &w->frame);
+	case UNWIND_ROW_HARD:
+		return unwind_tables_step(w->u->tables, at, &w->frame);
+	case UNWIND_ROW_OUTERMOST:
+		return UNWIND_WHOLE;
+	default:
+		return step_by_pointer(w);
+	}
+}
+
+static int step(struct walk *w)
+{
+	uint64_t address = unwind_frame_lookup(&w->frame);
+	const struct profile_mapping *m = mapped(w, address);
+	struct unwind_at at;
+
+	if (!m)
+		return step_by_pointer(w);
+	if (is_sigreturn(w, m))
+		return unwind_frame_by_sigframe(&w->frame);
+	return step_by_row(w, unwind_tables_find(w->u->tables, m, address, &at), &at);
+}
+
+static bool begin(struct walk *w, const struct trace_layout *layout,
+		  const struct trace_record *sample)
+{
+	return unwind_frame_init(&w->frame, w->u->machine, layout, sample);
+}
+
+static void note(const struct unwind_frame *f, size_t i, uint64_t *out, uint64_t *exact)
+{
+	out[i] = f->pc;
+	if (exact && f->is_exact)
+		exact[i / 64] |= 1ull << i % 64;
+}
+
+size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+		   const struct trace_layout *layout, const struct trace_record *sample,
+		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
+{
+	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+	int rc = UNWIND_GOES_ON;
+	size_t nr = 0;
+
+	if (exact)
+		memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
+	if (!begin(&w, layout, sample)) {
+		*end = UNWIND_NO_REGS;
+		return 0;
+	}
+	while (rc == UNWIND_GOES_ON && nr < max) {
+		note(&w.frame, nr++, out, exact);
+		rc = step(&w);
+	}
+	*end = rc == UNWIND_GOES_ON ? UNWIND_MAX : (enum unwind_end)rc;
+	return nr;
+}
+
+uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
+			    uint64_t time_ns, const struct trace_layout *layout,
+			    const struct trace_record *sample)
+{
+	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+
+	if (!begin(&w, layout, sample) || step(&w) != UNWIND_GOES_ON)
+		return 0;
+	return w.frame.pc;
+}
