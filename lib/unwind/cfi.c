@@ -163,8 +163,6 @@ static bool fill_ra(const struct state *s, const struct unwind_machine *m, struc
 
 static bool fill_reg(const struct rule *r, unsigned reg, struct unwind_row *row)
 {
-	if (r->kind == RULE_LOST)
-		row->lost |= 1ull << reg;
 	if (r->kind != RULE_SAVED)
 		return r->kind == RULE_LOST || r->kind == RULE_SAME;
 	if (row->nr_saved == UNWIND_MAX_SAVED || !is_int32(r->off))
@@ -215,7 +213,23 @@ struct stepping {
 	uint64_t cfa;
 };
 
-/* A register of the caller: goes on, and *has says whether it is known. */
+static bool is_unsaid(const struct rule *r)
+{
+	return r->kind == RULE_LOST || r->kind == RULE_SAME;
+}
+
+/* Functions leave it as it was: also the return address while it is in its register. */
+static bool is_kept(const struct stepping *t, int reg)
+{
+	const struct unwind_machine *m = t->old.machine;
+
+	return reg == m->lr ? reg == t->s->ra : m->callee_saved >> reg & 1;
+}
+
+/*
+ * A register of the caller: goes on, and *has says whether it is known. What no rule speaks of is
+ * as it was where functions must keep it, whatever libdw says: its list of these has 0 for rbx (3).
+ */
 static int eval_reg(const struct stepping *t, int reg, bool *has, uint64_t *out)
 {
 	enum unwind_place place = UNWIND_PLACE_REG;
@@ -225,45 +239,38 @@ static int eval_reg(const struct stepping *t, int reg, bool *has, uint64_t *out)
 
 	*has = false;
 	find_rule(t->s, reg, &r);
-	if (r.kind == RULE_LOST)
+	if (is_unsaid(&r) && !is_kept(t, reg))
 		return rc;
-	if (r.kind != RULE_SAME)
+	if (!is_unsaid(&r))
 		rc = unwind_expr(&t->old, t->cfa, r.ops, r.nr, &place, &v);
 	if (rc != UNWIND_GOES_ON)
 		return rc;
 	*has = true;
 	*out = v;
-	if (place == UNWIND_PLACE_STACK)
-		return unwind_stack_word(&t->old.stack, v, out);
-	if (place == UNWIND_PLACE_REG)
+	if (place == UNWIND_PLACE_STACK && v < t->old.stack.start && t->old.is_exact)
+		*has = unwind_frame_reg(&t->old, (uint64_t)reg, out);
+	else if (place == UNWIND_PLACE_STACK)
+		rc = unwind_stack_word(&t->old.stack, v, out);
+	else if (place == UNWIND_PLACE_REG)
 		*has = unwind_frame_reg(&t->old, v, out);
-	return UNWIND_GOES_ON;
+	return rc;
 }
 
-/* Registers that no rule speaks of are the caller's where functions must keep them. */
-static bool is_kept(const struct stepping *t, unsigned reg)
+/* As the plain rows: what was popped already is in its register, and what is beyond the bytes that
+ * were recorded is not known. */
+static void eval_regs(const struct stepping *t, struct unwind_frame *f, struct unwind_arrival *a)
 {
-	struct rule r;
-
-	find_rule(t->s, (int)reg, &r);
-	return r.kind != RULE_SAME || t->old.machine->callee_saved >> reg & 1;
-}
-
-static int eval_regs(const struct stepping *t, struct unwind_frame *f, struct unwind_arrival *a)
-{
-	bool has;
-
 	for (unsigned reg = 0; reg < f->machine->nr_regs; reg++) {
-		int rc = UNWIND_GOES_ON;
+		uint64_t v = 0;
+		bool has;
 
-		if (reg == f->machine->sp || (int)reg == t->s->ra || !is_kept(t, reg))
+		if (reg == f->machine->sp || (int)reg == t->s->ra)
 			continue;
-		rc = eval_reg(t, (int)reg, &has, &f->reg[reg]);
-		if (rc != UNWIND_GOES_ON)
-			return rc;
-		a->kept |= (uint64_t)has << reg;
+		if (eval_reg(t, (int)reg, &has, &v) != UNWIND_GOES_ON || !has)
+			continue;
+		f->reg[reg] = v;
+		a->kept |= 1ull << reg;
 	}
-	return UNWIND_GOES_ON;
 }
 
 static int eval_cfa(struct stepping *t)
@@ -293,21 +300,32 @@ static int eval_sp(const struct stepping *t, uint64_t *out)
 	return rc == UNWIND_GOES_ON && !has ? UNWIND_SENSELESS : rc;
 }
 
+static int eval_ra(const struct stepping *t, uint64_t *out)
+{
+	struct rule r;
+	bool has;
+	int rc;
+
+	find_rule(t->s, t->s->ra, &r);
+	if (r.kind == RULE_LOST)
+		return UNWIND_WHOLE;
+	rc = eval_reg(t, t->s->ra, &has, out);
+	return rc == UNWIND_GOES_ON && !has ? UNWIND_SENSELESS : rc;
+}
+
 static int step(struct stepping *t, struct unwind_frame *f)
 {
 	struct unwind_arrival a = {.is_signal = t->s->is_signal};
-	bool has = false;
 	int rc = eval_cfa(t);
 
 	if (rc == UNWIND_GOES_ON)
-		rc = eval_reg(t, t->s->ra, &has, &a.ra);
-	if (rc == UNWIND_GOES_ON && !has)
-		rc = UNWIND_WHOLE;
+		rc = eval_ra(t, &a.ra);
 	if (rc == UNWIND_GOES_ON)
 		rc = eval_sp(t, &a.sp);
-	if (rc == UNWIND_GOES_ON)
-		rc = eval_regs(t, f, &a);
-	return rc == UNWIND_GOES_ON ? unwind_frame_arrive(f, &a) : rc;
+	if (rc != UNWIND_GOES_ON)
+		return rc;
+	eval_regs(t, f, &a);
+	return unwind_frame_arrive(f, &a);
 }
 
 int unwind_cfi_step(struct unwind_cfi *c, uint64_t address, struct unwind_frame *f)

@@ -113,8 +113,6 @@ int unwind_frame_by_pointer(struct unwind_frame *f)
 		return rc == UNWIND_TRUNCATED ? rc : UNWIND_NO_TABLE;
 	if (!(ra & f->machine->address_bits))
 		return UNWIND_WHOLE;
-	if (caller_fp && caller_fp <= fp)
-		return UNWIND_NO_TABLE;
 	go_to_caller(f, fp, caller_fp, ra);
 	return UNWIND_GOES_ON;
 }

@@ -28,23 +28,28 @@ int unwind_frame_arrive(struct unwind_frame *f, const struct unwind_arrival *a)
 	return pc ? UNWIND_GOES_ON : UNWIND_WHOLE;
 }
 
-static int load_saved(const struct unwind_row *r, struct unwind_frame *f, struct unwind_arrival *a)
+/*
+ * Registers that lie beyond what was recorded are not known then: few callers need them. One whose
+ * place is below the stack already was popped, at a function's end: tables do not tell that, as the
+ * place keeps its value.
+ */
+static void load_saved(const struct unwind_row *r, struct unwind_frame *f, struct unwind_arrival *a)
 {
 	for (unsigned i = 0; i < r->nr_saved; i++) {
-		unsigned reg = r->saved_reg[i];
-		int rc = unwind_stack_word(&f->stack, a->sp + (uint64_t)(int64_t)r->saved_off[i],
-					   &f->reg[reg]);
+		uint64_t bit = 1ull << r->saved_reg[i];
+		uint64_t at = a->sp + (uint64_t)(int64_t)r->saved_off[i];
 
-		if (rc != UNWIND_GOES_ON)
-			return rc;
-		a->kept |= 1ull << reg;
+		if (at < f->stack.start && f->is_exact)
+			continue;
+		a->kept &= ~bit;
+		if (unwind_stack_word(&f->stack, at, &f->reg[r->saved_reg[i]]) == UNWIND_GOES_ON)
+			a->kept |= bit;
 	}
-	return UNWIND_GOES_ON;
 }
 
 int unwind_row_apply(const struct unwind_row *r, struct unwind_frame *f)
 {
-	struct unwind_arrival a = {.kept = f->known & f->machine->callee_saved & ~r->lost,
+	struct unwind_arrival a = {.kept = f->known & f->machine->callee_saved,
 				   .is_signal = r->is_signal};
 	int rc = UNWIND_GOES_ON;
 
@@ -56,7 +61,8 @@ int unwind_row_apply(const struct unwind_row *r, struct unwind_frame *f)
 	else if (!unwind_frame_reg(f, r->ra_reg, &a.ra))
 		rc = UNWIND_SENSELESS;
 	a.ra_was_lr = r->ra_reg != UNWIND_NO_REG;
-	if (rc == UNWIND_GOES_ON)
-		rc = load_saved(r, f, &a);
-	return rc == UNWIND_GOES_ON ? unwind_frame_arrive(f, &a) : rc;
+	if (rc != UNWIND_GOES_ON)
+		return rc;
+	load_saved(r, f, &a);
+	return unwind_frame_arrive(f, &a);
 }

@@ -24,7 +24,6 @@ struct unwind_row {
 	uint8_t ra_reg;  /* where the return address is: a register; UNWIND_NO_REG: … */
 	int32_t cfa_off; /* … and this */
 	int32_t ra_off;  /* … on the stack, at the caller's stack pointer and this */
-	uint64_t lost;   /* bits: registers that are not the caller's any more */
 	uint8_t nr_saved;
 	uint8_t saved_reg[UNWIND_MAX_SAVED]; /* registers that are on the stack: at … */
 	int32_t saved_off[UNWIND_MAX_SAVED]; /* … the caller's stack pointer and this */

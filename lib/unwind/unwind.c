@@ -153,13 +153,58 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	return nr;
 }
 
+/*
+ * Whether the return address of the present frame is the one that the chain goes on with: the
+ * kernel took that from behind the word at the sampled frame pointer, which functions without
+ * frames leave alone. pointed: that place.
+ */
+static bool is_in_chain(const struct walk *w, const struct unwind_row *row, uint64_t pointed)
+{
+	uint64_t cfa;
+
+	if (row->kind != UNWIND_ROW_PLAIN)
+		return row->kind != UNWIND_ROW_HARD;
+	return row->ra_reg == UNWIND_NO_REG && unwind_frame_reg(&w->frame, row->cfa_reg, &cfa) &&
+	       cfa + (uint64_t)(int64_t)row->cfa_off + (uint64_t)(int64_t)row->ra_off == pointed;
+}
+
+/* One step toward the chain: false if it has been reached, or nothing is known. */
+static bool step_to_chain(struct walk *w, uint64_t pointed)
+{
+	uint64_t address = unwind_frame_lookup(&w->frame);
+	const struct profile_mapping *m = mapped(w, address);
+	const struct unwind_row *row;
+	struct unwind_at at;
+
+	if (!m)
+		return false;
+	row = unwind_tables_find(w->u->tables, m, address, &at);
+	return !row->is_signal && !is_in_chain(w, row, pointed) &&
+	       step_by_row(w, row, &at) == UNWIND_GOES_ON;
+}
+
+size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+		       const struct trace_layout *layout, const struct trace_record *sample,
+		       uint64_t *out, size_t max)
+{
+	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+	uint64_t pointed;
+	size_t nr = 0;
+
+	if (!begin(&w, layout, sample) || !unwind_frame_reg(&w.frame, u->machine->fp, &pointed))
+		return 0;
+	pointed += sizeof(uint64_t);
+	while (nr < max && step_to_chain(&w, pointed))
+		out[nr++] = w.frame.pc;
+	return nr;
+}
+
 uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
 			    uint64_t time_ns, const struct trace_layout *layout,
 			    const struct trace_record *sample)
 {
-	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+	uint64_t caller = 0;
 
-	if (!begin(&w, layout, sample) || step(&w) != UNWIND_GOES_ON)
-		return 0;
-	return w.frame.pc;
+	unwind_to_chain(u, process, time_ns, layout, sample, &caller, 1);
+	return caller;
 }

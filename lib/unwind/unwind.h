@@ -1,8 +1,8 @@
 /*
  * The callers of a sampled function, from the registers and the stack bytes that a sample holds
- * (user_stack): through libunwind for the machine this runs on, through libdw where that cannot.
- * Opens no file: what it needs of programs comes from the finder. Every sample and every table is
- * hostile: steps and bytes are bounded. One unwinder per thread.
+ * (user_stack), by the unwind tables of the programs (.eh_frame, .debug_frame), of any machine that
+ * is known, whatever this runs on. Opens no file: what it needs of programs comes from the finder.
+ * Every sample and every table is hostile: steps and bytes are bounded. One unwinder per thread.
  */
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
@@ -43,19 +43,27 @@ void unwinder_free(struct unwinder *u); /* NULL is fine */
 
 /*
  * The user part of the stack: addresses, the sampled one first, then return addresses (not moved
- * back by one: look names up at address - 1). But for a frame that a signal interrupted, whose
- * address is exact: its place in *out is marked in exact (bit i % 64 of word i / 64, zeroed by the
- * callee; NULL is fine). Returns how many there are, and why no more.
+ * back by one: look names up at address - 1). But for the sampled one and for a frame that a signal
+ * interrupted, whose addresses are exact: their places in *out are marked in exact (bit i % 64 of
+ * word i / 64, zeroed by the callee; NULL is fine). Returns how many there are, and why no more.
  */
 size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end);
 
 /*
- * For samples with a callchain by frame pointers and a short piece of stack: the return address
- * into the caller of the sampled function, which such a chain lacks where the function keeps no
- * frame of its own. One step by the unwind table. 0: not known.
+ * For samples with a callchain by frame pointers and a short piece of stack: the return addresses
+ * that such a chain lacks between its first address and its second, by the unwind tables: those of
+ * the sampled function, if it keeps no frame of its own (or not yet, or no more), and of its
+ * callers without frames, up to the one whose frame the chain begins with, or as far as the piece
+ * goes. They belong behind the first address as they are: whether the chain has one already is told
+ * by where it lies on the stack, not by its value, so that recursion is not folded. 0: it lacks
+ * none, or nothing is known.
  */
+size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+		       const struct trace_layout *layout, const struct trace_record *sample,
+		       uint64_t *out, size_t max);
+/* The first of them, or 0. */
 uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
 			    uint64_t time_ns, const struct trace_layout *layout,
 			    const struct trace_record *sample);

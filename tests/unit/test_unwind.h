@@ -60,7 +60,7 @@ static inline void test_map(struct profile_lookup *l, uint64_t start, uint64_t e
 	struct profile_object *o = &l->object[i];
 
 	assert_true(i < TEST_MAX_MAPPINGS);
-	snprintf(l->path[i], sizeof(l->path[i]), "%s", path);
+	snprintf(l->path[i], sizeof(l->path[i]), "%.255s", path);
 	*o = (struct profile_object){.number = (uint32_t)i,
 				     .kind =
 					 *path == '/' ? PROFILE_OBJECT_FILE : PROFILE_OBJECT_ANON,

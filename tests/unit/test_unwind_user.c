@@ -4,20 +4,24 @@
  */
 #include "test_unwind.h"
 
+#include <dlfcn.h>
+#include <setjmp.h>
+
 static struct test_sample sample;
 static struct test_unwind unwind;
 
-/* Where each function on the way to the trap returns to, outermost first. */
-static uint64_t truth[TEST_MAX_CHAIN];
-static size_t nr_truth;
+/* Where each function on the way to the trap returns to, outermost first; what is behind nr_truth
+ * stays from the trap on. */
+static volatile uint64_t truth[TEST_MAX_CHAIN];
+static volatile size_t nr_truth;
 static volatile int sink;
 
-#define ENTER()                                                                                    \
-	do {                                                                                       \
-		truth[nr_truth++] =                                                                \
-		    (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0));          \
-	} while (0)
 #define OWN __attribute__((noinline, noclone))
+#define WITH_FRAME                                                                                 \
+	__attribute__((noinline, noclone,                                                          \
+		       optimize("O1", "no-omit-frame-pointer", "no-optimize-sibling-calls")))
+#define HERE()  (uint64_t) __builtin_extract_return_addr(__builtin_return_address(0))
+#define ENTER() (truth[nr_truth] = HERE(), nr_truth++)
 
 OWN static void leaf(void)
 {
@@ -60,25 +64,21 @@ OWN static int busy(int a, int b, int c, int d, int e, int f)
 	return a + b + c + d + e + f + g + h + i + j + sink;
 }
 
-static void on_signal(int sig)
+/* Its last call is a jump: it is not on the stack (where the compiler optimizes). */
+OWN static void tail(void)
 {
-	(void)sig;
-	ENTER();
-	leaf();
-	nr_truth--;
+	recursive(0);
 }
 
-static void check(const char *what, enum unwind_end end)
+OWN static int compare(const void *a, const void *b)
 {
-	test_unwind_run(&unwind, &sample);
-	if (unwind.nr < nr_truth + 1 || unwind.end != end)
-		fail_msg("%s: %zu of %zu, %s", what, unwind.nr, nr_truth,
-			 unwind_end_name(unwind.end));
-	for (size_t i = 0; i < nr_truth; i++)
-		if (unwind.chain[i + 1] != truth[nr_truth - 1 - i])
-			fail_msg("%s: place %zu is %lx, not %lx", what, i + 1,
-				 (unsigned long)unwind.chain[i + 1],
-				 (unsigned long)truth[nr_truth - 1 - i]);
+	int x = *(const int *)a, y = *(const int *)b;
+
+	ENTER();
+	if (x == 3 && y == 1)
+		leaf();
+	nr_truth--;
+	return (x > y) - (x < y);
 }
 
 static void call_leaf(void)
@@ -98,18 +98,35 @@ static void call_busy(void)
 	sink = busy(1, 2, 3, 4, 5, sink);
 }
 
+static void call_tail(void)
+{
+	tail();
+	sink++;
+}
+
 static const struct {
 	const char *what;
 	void (*run)(void);
-	size_t at_least; /* frames of our own */
+	size_t nr; /* functions that wrote themselves down */
 } chains[] = {
     {"a leaf", call_leaf, 1},
     {"recursion", call_recursive, 32},
     {"a frame of any size", call_busy, 7},
+    {"a tail call", call_tail, 2},
 };
 
-/* The truth is gone when the trap's functions have returned: it is kept as it was at the trap. */
-static size_t nr_at_trap;
+/* The last nr of the truth are the chain's from its second on. */
+static void check(const char *what, size_t nr)
+{
+	test_unwind_run(&unwind, &sample);
+	if (unwind.nr < nr + 2 || unwind.end != UNWIND_WHOLE)
+		fail_msg("%s: %zu of %zu, %s", what, unwind.nr, nr, unwind_end_name(unwind.end));
+	for (size_t i = 0; i < nr; i++)
+		if (unwind.chain[i + 1] != truth[nr - 1 - i])
+			fail_msg("%s: place %zu is %lx, not %lx", what, i + 1,
+				 (unsigned long)unwind.chain[i + 1],
+				 (unsigned long)truth[nr - 1 - i]);
+}
 
 static void test_chains(void **state)
 {
@@ -118,24 +135,342 @@ static void test_chains(void **state)
 		nr_truth = 0;
 		chains[i].run();
 		assert_int_equal(nr_truth, 0);
-		nr_truth = chains[i].at_least;
-		check(chains[i].what, UNWIND_WHOLE);
+		check(chains[i].what, chains[i].nr);
+		assert_int_equal(unwind.exact[0], 1);
 	}
-	(void)nr_at_trap;
 }
 
+/* From a library back into the program. */
+static void test_library(void **state)
+{
+	int numbers[] = {3, 1};
+
+	(void)state;
+	nr_truth = 0;
+	qsort(numbers, INJECT_NR(numbers), sizeof(*numbers), compare);
+	check("a library", 2);
+}
+
+static size_t place_of(uint64_t address)
+{
+	for (size_t i = 0; i < unwind.nr; i++)
+		if (unwind.chain[i] == address)
+			return i;
+	fail_msg("%lx is not in the chain", (unsigned long)address);
+	return 0;
+}
+
+static volatile uint64_t interrupted; /* where the program's own signal came */
+
+OWN static void on_signal(int sig, siginfo_t *info, void *arg)
+{
+	ucontext_t *c = arg;
+
+	(void)sig;
+	(void)info;
+#if defined(__x86_64__)
+	interrupted = (uint64_t)c->uc_mcontext.gregs[REG_RIP];
+#else
+	interrupted = c->uc_mcontext.pc;
+#endif
+	recursive(1);
+	sink++;
+}
+
+OWN static void raise_signal(void)
+{
+	ENTER();
+	raise(SIGUSR1);
+	nr_truth--;
+	sink++;
+}
+
+/* The handler's caller is the function that the signal interrupted, at its very address, and below
+ * is all as without the signal. On a stack of its own the rest is not in the sample. */
 static void test_signal(void **state)
 {
-	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	size_t at, i;
 
 	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
 	nr_truth = 0;
-	raise(SIGUSR1);
+	raise_signal();
 	test_unwind_run(&unwind, &sample);
 	assert_int_equal(unwind.end, UNWIND_WHOLE);
-	for (size_t i = 0; i < unwind.nr; i++)
-		printf("%zu %lx %d\n", i, unwind.chain[i], (int)(unwind.exact[0] >> i & 1));
+	at = place_of(interrupted);
+	for (i = 0; i < unwind.nr; i++)
+		assert_int_equal(unwind.exact[i / 64] >> i % 64 & 1, i == 0 || i == at);
+	assert_true(place_of(truth[0]) > at);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(unwind.chain[i + 1], truth[3 - i]);
+}
+
+/* No room for all, or for none. */
+static void test_max(void **state)
+{
+	(void)state;
+	nr_truth = 0;
+	recursive(30);
+	for (size_t max = 0; max < 32; max++) {
+		unwind.nr =
+		    unwind_user(unwind.u, &unwind.process, 0, &sample.layout, &sample.record,
+				unwind.chain, max, unwind.exact, &unwind.end);
+		assert_int_equal(unwind.nr, max);
+		assert_int_equal(unwind.end, UNWIND_MAX);
+	}
+}
+
+/* Cut after each word: what is left is right, and it is said that it goes on. */
+static void test_cut(void **state)
+{
+	size_t nr, all;
+
+	(void)state;
+	nr_truth = 0;
+	recursive(3);
+	test_unwind_run(&unwind, &sample);
+	all = nr = unwind.nr;
+	for (size_t len = sample.stack_len & ~7ull; len; len -= 8) {
+		sample.record.stack_len = len;
+		test_unwind_run(&unwind, &sample);
+		assert_true(unwind.nr <= nr);
+		assert_int_equal(unwind.end, unwind.nr < all ? UNWIND_TRUNCATED : UNWIND_WHOLE);
+		nr = unwind.nr;
+		for (size_t i = 1; i < nr && i < 6; i++)
+			assert_int_equal(unwind.chain[i], truth[5 - i]);
+	}
+	assert_true(nr < 3);
+}
+
+static const struct {
+	const char *what;
+	uint64_t abi;
+	bool no_regs, no_stack, no_len;
+	uint64_t user_regs;
+} unfit[] = {
+    {"of a kernel thread", .abi = 0},
+    {"of a program of 32 bits", .abi = 1},
+    {"of an unknown kind", .abi = 3},
+    {"without registers", .abi = 2, .no_regs = true},
+    {"without stack", .abi = 2, .no_stack = true},
+    {"of which no byte could be read", .abi = 2, .no_len = true},
+    {"without program counter", .abi = 2, .user_regs = 0x80},
+    {"without stack pointer", .abi = 2, .user_regs = 0x100},
+};
+
+static void test_unfit(void **state)
+{
+	(void)state;
+	nr_truth = 0;
+	leaf();
+	for (size_t i = 0; i < INJECT_NR(unfit); i++) {
+		struct test_sample s = sample;
+
+		s.record.regs_abi = unfit[i].abi;
+		s.record.regs = unfit[i].no_regs ? NULL : (const uint8_t *)s.reg;
+		s.record.stack = unfit[i].no_stack ? NULL : s.stack;
+		s.record.stack_len = unfit[i].no_len ? 0 : s.stack_len;
+		if (unfit[i].user_regs)
+			s.layout.user_regs = unfit[i].user_regs;
+		test_unwind_run(&unwind, &s);
+		if (unwind.nr || unwind.end != UNWIND_NO_REGS)
+			fail_msg("%s: %s", unfit[i].what, unwind_end_name(unwind.end));
+	}
+}
+
+#if defined(__x86_64__)
+/* push rbp; mov rbp, rsp; call rdi; pop rbp; ret: and the same without a frame */
+static const uint8_t framed[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+static const uint8_t frameless[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+				    0x48, 0x83, 0xc4, 0x08, 0xc3};
+#else
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret */
+static const uint8_t framed[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x00,
+				 0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
+/* str x30, [sp, #-16]!; blr x0; ldr x30, [sp], #16; ret */
+static const uint8_t frameless[] = {0xfe, 0x0f, 0x1f, 0xf8, 0x00, 0x00, 0x3f, 0xd6,
+				    0xfe, 0x07, 0x41, 0xf8, 0xc0, 0x03, 0x5f, 0xd6};
+#endif
+
+OWN static void no_frames(void)
+{
+	ENTER();
+	leaf();
+	nr_truth--;
+	sink++;
+}
+
+/* Code made at run time, that has no table. */
+static void run_made(const uint8_t *code, size_t len)
+{
+	uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*run)(void (*f)(void));
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	memcpy(p, code, len);
+	assert_int_equal(mprotect(p, 4096, PROT_READ | PROT_EXEC), 0);
+	__builtin___clear_cache((char *)p, (char *)p + len);
+	memcpy(&run, &p, sizeof(run));
+	test_map(&unwind.lookup, (uint64_t)p, (uint64_t)p + 4096, 0, PROT_READ | PROT_EXEC,
+		 "//anon");
+	nr_truth = 0;
+	run(no_frames);
+	test_unwind_run(&unwind, &sample);
+	munmap(p, 4096);
+}
+
+WITH_FRAME static void call_made(const uint8_t *code, size_t len)
+{
+	run_made(code, len);
+	sink++;
+}
+
+static void test_without_table(void **state)
+{
+	size_t nr = unwind.lookup.nr;
+
+	(void)state;
+	call_made(framed, sizeof(framed));
+	assert_true(unwind.nr > 5 && unwind.chain[1] == truth[1] && unwind.chain[2] == truth[0]);
+	call_made(frameless, sizeof(frameless));
+	assert_true(unwind.nr >= 3 && unwind.chain[1] == truth[1] && unwind.chain[2] == truth[0]);
+	assert_int_not_equal(unwind.end, UNWIND_TRUNCATED);
+	unwind.lookup.nr = nr;
+}
+
+/* What frame pointers tell, as the kernel follows them. */
+static size_t by_pointers(uint64_t *out, size_t max)
+{
+#if defined(__x86_64__)
+	uint64_t fp = sample.reg[6], sp = sample.reg[7];
+#else
+	uint64_t fp = sample.reg[29], sp = sample.reg[31];
+#endif
+	size_t nr = 0;
+
+	while (nr < max && fp >= sp && fp - sp <= sample.stack_len - 16 && !(fp & 7)) {
+		out[nr++] = trace_word(sample.stack + (fp - sp), 1);
+		fp = trace_word(sample.stack + (fp - sp), 0);
+	}
+	return nr;
+}
+
+WITH_FRAME static void framed_recursion(int n, void (*f)(void))
+{
+	ENTER();
+	if (n)
+		framed_recursion(n - 1, f);
+	else
+		f();
+	nr_truth--;
+	sink++;
+}
+
+#if defined(__x86_64__)
+/* A leaf that keeps no frame, and a function without one that calls it. */
+void bare_leaf(void);
+void bare_caller(void);
+extern const char bare_caller_ret[];
+__asm__(".text\n"
+	"bare_leaf:\n.cfi_startproc\nint3\nret\n.cfi_endproc\n"
+	"bare_caller:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall bare_leaf\n"
+	"bare_caller_ret:\nadd $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n");
+#else
+void bare_leaf(void);
+void bare_caller(void);
+extern const char bare_caller_ret[];
+__asm__(".text\n"
+	"bare_leaf:\n.cfi_startproc\nbrk 0\nret\n.cfi_endproc\n"
+	"bare_caller:\n.cfi_startproc\nstr x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
+	".cfi_offset 30, -16\nbl bare_leaf\n"
+	"bare_caller_ret:\nldr x30, [sp], #16\n.cfi_def_cfa_offset 0\n.cfi_restore 30\nret\n"
+	".cfi_endproc\n");
+#endif
+
+WITH_FRAME static void framed_leaf(void)
+{
+	ENTER();
+	TEST_TRAP();
+	nr_truth--;
+}
+
+/* Callers that the chain by frame pointers lacks behind its first address: found; those that it has
+ * are not told twice, and equal ones of a recursion not taken for one. */
+static void check_join(void (*f)(void), size_t nr, uint64_t first)
+{
+	uint64_t by_pointer[TEST_MAX_CHAIN], lacking[8];
+	size_t nr_pointers, got;
+
+	nr_truth = 0;
+	framed_recursion(4, f);
+	sample.record.stack_len = sample.stack_len < 512 ? sample.stack_len : 512;
+	got = unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record, lacking,
+			      INJECT_NR(lacking));
+	assert_int_equal(got, nr);
+	assert_int_equal(
+	    unwind_leaf_caller(unwind.u, &unwind.process, 0, &sample.layout, &sample.record),
+	    nr ? lacking[0] : 0);
+	assert_true(!nr || !first || lacking[0] == first);
+	sample.record.stack_len = sample.stack_len;
+	test_unwind_run(&unwind, &sample);
+	nr_pointers = by_pointers(by_pointer, 4);
+	assert_int_equal(nr_pointers, 4);
+	assert_memory_equal(unwind.chain + 1, lacking, nr * sizeof(*lacking));
+	assert_memory_equal(unwind.chain + 1 + nr, by_pointer, 4 * sizeof(*by_pointer));
+}
+
+static void test_join(void **state)
+{
+	(void)state;
+	check_join(bare_leaf, 1, 0);
+	check_join(bare_caller, 2, (uint64_t)bare_caller_ret);
+	check_join(framed_leaf, 0, 0);
+}
+
+struct all {
+	struct test_unwind t;
+	struct test_sample s;
+};
+
+static int open_and_unwind(void *arg)
+{
+	struct all *a = arg;
+	int rc = test_unwind_open(&a->t, TEST_MACHINE);
+
+	if (rc < 0)
+		return rc;
+	test_unwind_run(&a->t, &a->s);
+	test_unwind_close(&a->t);
+	return 0;
+}
+
+/* Without memory, or files that cannot be read: less is found, and nothing is left behind. */
+static void test_failures(void **state)
+{
+	static struct all a;
+
+	(void)state;
+	nr_truth = 0;
+	recursive(3);
+	memcpy(&a.t.lookup, &unwind.lookup, sizeof(unwind.lookup));
+	a.s = sample;
+	test_sample_init(&a.s, TEST_REGS);
+	inject_every(open_and_unwind, &a, 8, 2);
+	assert_int_equal(a.t.end, UNWIND_WHOLE);
+}
+
+static void test_machines(void **state)
+{
+	struct test_unwind t = {0};
+
+	(void)state;
+	assert_int_equal(test_unwind_open(&t, "riscv64"), -ENOTSUP);
+	assert_int_equal(test_unwind_open(&t, ""), -ENOTSUP);
+	unwinder_free(NULL);
+	for (unsigned i = 0; i <= UNWIND_MAX; i++)
+		assert_true(strcmp(unwind_end_name((enum unwind_end)i), "unknown"));
+	assert_string_equal(unwind_end_name((enum unwind_end)99), "unknown");
 }
 
 static int setup(void **state)
@@ -156,8 +491,11 @@ static int teardown(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_chains),
-	    cmocka_unit_test(test_signal),
+	    cmocka_unit_test(test_chains),        cmocka_unit_test(test_library),
+	    cmocka_unit_test(test_signal),        cmocka_unit_test(test_max),
+	    cmocka_unit_test(test_cut),           cmocka_unit_test(test_unfit),
+	    cmocka_unit_test(test_without_table), cmocka_unit_test(test_join),
+	    cmocka_unit_test(test_failures),      cmocka_unit_test(test_machines),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
