@@ -94,3 +94,14 @@ int opt_set_flag(const struct opt_row *row, const char *value, void *target, str
 	*(bool *)((char *)target + row->offset) = true;
 	return 0;
 }
+
+int opt_add_string(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct opt_strings *list = (struct opt_strings *)((char *)target + row->offset);
+
+	if (list->nr == OPT_MAX_STRINGS)
+		return err_set(e, -E2BIG, "--%s: given more than %d times", row->name,
+			       OPT_MAX_STRINGS);
+	list->item[list->nr++] = value;
+	return 0;
+}

@@ -59,4 +59,13 @@ int opt_set_string(const struct opt_row *row, const char *value, void *target,
 int opt_set_flag(const struct opt_row *row, const char *value, void *target,
 		 struct err *e); /* bool */
 
+/* Of an option that may be given several times. */
+enum { OPT_MAX_STRINGS = 64 };
+struct opt_strings {
+	const char *item[OPT_MAX_STRINGS]; /* point into argv */
+	size_t nr;
+};
+int opt_add_string(const struct opt_row *row, const char *value, void *target,
+		   struct err *e); /* struct opt_strings; -E2BIG */
+
 #endif
