@@ -107,3 +107,11 @@ const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 	k->process = process;
 	return k->found.mapping;
 }
+
+uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,
+			      uint64_t time_ns)
+{
+	return process->number < l->p->nr_lives
+		   ? profile_begins_until(l->p, process->number, time_ns)
+		   : 0;
+}

@@ -236,6 +236,8 @@ static int make_all(struct load *l)
 	if (rc == 0)
 		rc = profile_spaces_make(l->p, &l->g);
 	if (rc == 0)
+		rc = profile_begins_make(l->p);
+	if (rc == 0)
 		rc = profile_namings_make(l->p, &l->g);
 	return rc ? rc : profile_ksymbols_make(l->p, &l->g);
 }
@@ -266,6 +268,7 @@ void profile_processes_free(struct profile_processes *p)
 	arena_fini(&p->ksymbol_names);
 	mem_free(p->lives);
 	mem_free(p->mappings);
+	mem_free(p->begins);
 	mem_free(p->clusters);
 	mem_free(p->namings);
 	mem_free(p->ksymbols);

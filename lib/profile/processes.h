@@ -104,6 +104,10 @@ void profile_lookup_free(struct profile_lookup *l);                           /*
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out);
+/* How many mappings of the process (and of what it was forked from) began until then: as long as
+ * the number is the same, so are the mappings at all addresses. */
+uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,
+			      uint64_t time_ns);
 /* NULL: nothing known is mapped there then. */
 const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 						     const struct profile_process *process,

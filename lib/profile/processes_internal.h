@@ -166,6 +166,8 @@ struct profile_processes {
 	struct profile_life *lives; /* owned; by pid, then time */
 	size_t nr_lives, lives_room;
 	struct profile_mapping *mappings; /* owned */
+	uint64_t
+	    *begins; /* owned; when those of each life began, in order: where mappings has it */
 	size_t nr_mappings, mappings_room;
 	struct profile_cluster *clusters; /* owned */
 	size_t nr_clusters, clusters_room;
@@ -208,9 +210,13 @@ uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns
 /* The steps; 0 or -ENOMEM. */
 int profile_lives_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
+int profile_begins_make(struct profile_processes *p);
 int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
+
+/* How many mappings of a life began until then. */
+uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, uint64_t time_ns);
 
 /* The place behind the last one of the pid (the tid) that began until the time, or where it would
  * be: the one before may be another pid's. */
