@@ -1,0 +1,25 @@
+/*
+ * Branches of samples that hold them (last_branch): from which function to which, how often, how
+ * often mispredicted, with how many cycles before. Knows nothing of output.
+ */
+#ifndef REPORT_BRANCHES_H
+#define REPORT_BRANCHES_H
+
+#include "report/entry.h"
+
+struct report_branches;
+
+struct report_branch_row {
+	uint32_t event;
+	const struct report_function *from, *to;
+	uint64_t nr, mispredicted, predicted; /* what is neither was not told */
+	uint64_t cycles;                      /* sum; 0: not told */
+};
+
+struct report_branches *report_branches_new(void);    /* NULL: no memory */
+void report_branches_free(struct report_branches *b); /* NULL is fine */
+const struct report_sink *report_branches_sink(struct report_branches *b);
+/* By event and number, the largest first, equal ones by name. Owned by b. */
+const struct report_branch_row *report_branches_rows(struct report_branches *b, size_t *nr);
+
+#endif

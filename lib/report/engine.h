@@ -1,0 +1,59 @@
+/*
+ * Reads the samples of a session, by several threads, and gives a report what it adds up: entries
+ * of samples that agree. Here profile, symbols and stacks meet. Knows nothing of what a report
+ * makes of it.
+ */
+#ifndef REPORT_ENGINE_H
+#define REPORT_ENGINE_H
+
+#include "profile/session.h"
+#include "report/entry.h"
+#include "unwind/unwind.h"
+
+struct elf_finder;
+struct profile_processes;
+struct report_filter;
+struct report_functions;
+struct symbols;
+
+/* One session; all borrowed. */
+struct report_input {
+	struct profile_session *session;
+	const struct profile_processes *processes;
+	struct symbols *symbols;
+	struct elf_finder *finder;
+	uint32_t number;   /* of the session, in keys */
+	uint64_t start_ns; /* of the session: what the filter's times count from */
+};
+
+/* What was read, of one event. */
+struct report_event_stats {
+	struct report_weight taken; /* entered the report */
+	struct report_weight left;  /* did not: filtered, or its stack is not wanted */
+};
+
+struct report_stats {
+	struct report_event_stats *event; /* nr_events; the caller's, zeroed */
+	size_t nr_events;
+	uint64_t nr_unwound;              /* stacks made of stack bytes */
+	uint64_t nr_ends[UNWIND_MAX + 1]; /* of these: by enum unwind_end */
+	uint64_t bytes;                   /* of the files */
+};
+
+struct report_run {
+	const struct report_filter *filter;
+	struct report_functions *functions;
+	const struct report_sink *sink;
+	unsigned nr_threads;         /* 0: as many as there are CPUs */
+	bool with_inlined;           /* inlined functions are frames */
+	profile_problem_fn *problem; /* called by one thread at a time */
+	void *arg;
+	/* Called some times a second by the calling thread; NULL: not. */
+	void (*progress)(void *arg, uint64_t bytes);
+};
+
+/* Adds one session to the report. 0, -ENOMEM, or what the sink returned. */
+int report_engine_read(const struct report_run *run, const struct report_input *input,
+		       struct report_stats *stats);
+
+#endif

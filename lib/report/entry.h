@@ -1,0 +1,90 @@
+/*
+ * What reports add up: samples that agree in all that was asked of them, as one entry with one
+ * stack of functions. Knows nothing of where they come from and what becomes of them.
+ */
+#ifndef REPORT_ENTRY_H
+#define REPORT_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A function by the name under which it is reported; see functions.h. The same name in the same
+ * object is always the same pointer. */
+struct report_function {
+	uint32_t number;        /* from 0, dense */
+	uint32_t object_number; /* of the object's name, likewise */
+	const char *name;       /* safe to show, like the others */
+	const char *object;
+	bool is_kernel, is_known;
+	bool is_hidden; /* is no frame of its own: what it took is its caller's */
+	bool is_merged; /* was given its name by the user: next to itself it is one frame */
+	bool is_wanted; /* --only is, or it is not given */
+};
+
+/* One frame of a stack. */
+struct report_frame {
+	const struct report_function *function;
+	const char *file; /* of the source; NULL: not known or not asked for */
+	uint32_t line;
+};
+
+/* Parts of the key that a report asks for: bits. What is not asked for is 0 in all entries. */
+enum report_part {
+	REPORT_BY_ITERATION = 1 << 0,
+	REPORT_BY_CPU = 1 << 1,
+	REPORT_BY_PID = 1 << 2,
+	REPORT_BY_TID = 1 << 3,
+	REPORT_BY_COMM = 1 << 4,
+	REPORT_BY_SESSION = 1 << 5,
+	REPORT_BY_LINE = 1 << 6,  /* file and line of each frame */
+	REPORT_BY_STACK = 1 << 7, /* the callers; else a stack is the sampled function alone */
+	/* Not samples but the branches that they hold: frames are from and to, samples their
+	 * number, weight the sum of their cycles. */
+	REPORT_BY_BRANCH = 1 << 8,
+};
+
+enum report_branch {
+	REPORT_NO_BRANCH = 0,
+	REPORT_PREDICTED,
+	REPORT_MISPREDICTED,
+	REPORT_NOT_TOLD,
+};
+
+struct report_key {
+	uint32_t event; /* place among the session's events */
+	uint32_t session, iteration, cpu, pid, tid;
+	uint32_t comm;   /* number of its text: report_functions_text */
+	uint32_t branch; /* enum report_branch */
+};
+
+/* How many samples, and what they stand for: the sum of their periods and of the squares of these.
+ */
+struct report_weight {
+	uint64_t samples, weight;
+	double squares;
+};
+
+static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
+{
+	to->samples += w->samples;
+	to->weight += w->weight;
+	to->squares += w->squares;
+}
+
+/* Borrowed until the callee returns. */
+struct report_entry {
+	struct report_key key;
+	struct report_weight weight;
+	const struct report_frame *frames; /* the sampled function first; at least one */
+	size_t nr_frames;
+};
+
+/* What becomes of entries; called by one thread at a time. 0 or -errno, which ends the reading. */
+struct report_sink {
+	unsigned parts; /* enum report_part */
+	int (*entry)(void *arg, const struct report_entry *e);
+	void *arg;
+};
+
+#endif

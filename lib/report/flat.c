@@ -1,0 +1,236 @@
+/*
+ * A list of rows, found by an index. A row is counted once in the total of an entry, however
+ * often it is in the stack: it remembers by whom it was counted last.
+ */
+#include "report/flat.h"
+
+#include "base/index.h"
+#include "base/mem.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const report_column_names[REPORT_NR_COLUMNS] = {
+    [REPORT_FUNCTION] = "function", [REPORT_OBJECT] = "object",
+    [REPORT_COMM] = "comm",         [REPORT_PID] = "pid",
+    [REPORT_TID] = "tid",           [REPORT_CPU] = "cpu",
+    [REPORT_LINE] = "line",         [REPORT_ITERATION] = "iteration",
+    [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session",
+};
+
+/* The parts of an entry's key that a column needs. */
+static const unsigned parts_of[REPORT_NR_COLUMNS] = {
+    [REPORT_COMM] = REPORT_BY_COMM,       [REPORT_PID] = REPORT_BY_PID,
+    [REPORT_TID] = REPORT_BY_TID,         [REPORT_CPU] = REPORT_BY_CPU,
+    [REPORT_LINE] = REPORT_BY_LINE,       [REPORT_ITERATION] = REPORT_BY_ITERATION,
+    [REPORT_SESSION] = REPORT_BY_SESSION,
+};
+
+enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
+
+/* What the rows are found by: compared as bytes. */
+struct key {
+	uint32_t column[REPORT_NR_COLUMNS];
+	uint32_t file;
+};
+
+struct row {
+	struct report_flat_row shown;
+	uint64_t counted; /* the entry that counted it last */
+};
+
+struct report_flat {
+	struct report_functions *functions;
+	unsigned columns;
+	struct report_sink sink;
+	struct index index;
+	struct row *rows;
+	size_t nr, room;
+	uint64_t nr_entries;
+	const char *file; /* the last one, and its number */
+	uint32_t file_number;
+	struct report_flat_row *sorted; /* owned */
+};
+
+static bool has(const struct report_flat *f, enum report_column column)
+{
+	return f->columns >> column & 1;
+}
+
+static bool is_row(const void *arg, const void *key, uint32_t number)
+{
+	const struct report_flat *f = arg;
+	const struct key *k = key;
+	const struct report_flat_row *row = &f->rows[number].shown;
+
+	return memcmp(row->column, k->column, sizeof(k->column)) == 0 && row->file == k->file;
+}
+
+/* NULL without memory. Rows move. */
+static struct row *get(struct report_flat *f, const struct key *k)
+{
+	uint32_t hash = index_hash(0, k, sizeof(*k));
+	uint32_t number = index_find(&f->index, hash, is_row, f, k);
+	struct row *rows;
+
+	if (number != INDEX_NONE)
+		return &f->rows[number];
+	rows = mem_grow(f->rows, f->nr, &f->room, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	f->rows = rows;
+	rows[f->nr] = (struct row){.shown.file = k->file};
+	memcpy(rows[f->nr].shown.column, k->column, sizeof(k->column));
+	return index_add(&f->index, hash, (uint32_t)f->nr) ? NULL : &rows[f->nr++];
+}
+
+static uint32_t number_of_file(struct report_flat *f, const char *file)
+{
+	if (!file)
+		return UINT32_MAX;
+	if (file != f->file) {
+		f->file = file;
+		f->file_number = report_functions_number(f->functions, file);
+	}
+	return f->file_number;
+}
+
+static void set_frame(struct report_flat *f, struct key *k, const struct report_frame *frame)
+{
+	if (has(f, REPORT_FUNCTION))
+		k->column[REPORT_FUNCTION] = frame->function->number;
+	if (has(f, REPORT_OBJECT))
+		k->column[REPORT_OBJECT] = frame->function->object_number;
+	if (has(f, REPORT_LINE)) {
+		k->column[REPORT_LINE] = frame->line;
+		k->file = number_of_file(f, frame->file);
+	}
+}
+
+static int add_frame(struct report_flat *f, struct key *k, const struct report_entry *e, size_t i)
+{
+	struct row *row;
+
+	set_frame(f, k, &e->frames[i]);
+	row = get(f, k);
+	if (!row)
+		return -ENOMEM;
+	if (i == 0)
+		report_weight_add(&row->shown.self, &e->weight);
+	if (row->counted != f->nr_entries)
+		report_weight_add(&row->shown.total, &e->weight);
+	row->counted = f->nr_entries;
+	return 0;
+}
+
+static int add_entry(void *arg, const struct report_entry *e)
+{
+	struct report_flat *f = arg;
+	struct key k = {.column = {[REPORT_COMM] = e->key.comm,
+				   [REPORT_PID] = e->key.pid,
+				   [REPORT_TID] = e->key.tid,
+				   [REPORT_CPU] = e->key.cpu,
+				   [REPORT_ITERATION] = e->key.iteration,
+				   [REPORT_EVENT] = e->key.event,
+				   [REPORT_SESSION] = e->key.session}};
+	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
+	int rc = 0;
+
+	f->nr_entries++;
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = add_frame(f, &k, e, i);
+	return rc;
+}
+
+struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
+				    bool with_callers)
+{
+	struct report_flat *f = mem_zalloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->functions = functions;
+	f->columns = columns;
+	f->sink = (struct report_sink){.entry = add_entry, .arg = f};
+	for (size_t i = 0; i < REPORT_NR_COLUMNS; i++)
+		f->sink.parts |= has(f, i) ? parts_of[i] : 0;
+	if (with_callers && (columns & FRAME_COLUMNS))
+		f->sink.parts |= REPORT_BY_STACK;
+	return f;
+}
+
+void report_flat_free(struct report_flat *f)
+{
+	if (!f)
+		return;
+	index_fini(&f->index);
+	mem_free(f->rows);
+	mem_free(f->sorted);
+	mem_free(f);
+}
+
+const struct report_sink *report_flat_sink(struct report_flat *f)
+{
+	return &f->sink;
+}
+
+static int compare_names(const struct report_functions *f, const struct report_flat_row *a,
+			 const struct report_flat_row *b)
+{
+	const struct report_function *x, *y;
+	int order;
+
+	if (a->column[REPORT_FUNCTION] == b->column[REPORT_FUNCTION])
+		return 0;
+	x = report_functions_at(f, a->column[REPORT_FUNCTION]);
+	y = report_functions_at(f, b->column[REPORT_FUNCTION]);
+	order = strcmp(x->name, y->name);
+	return order ? order : strcmp(x->object, y->object);
+}
+
+/* Of equal weight: by their texts, and by numbers that are not ours (ours come by chance). */
+static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
+			   const struct report_flat_row *b)
+{
+	static const enum report_column texts[] = {REPORT_OBJECT, REPORT_COMM},
+					numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
+						     REPORT_PID,     REPORT_TID,       REPORT_LINE};
+	int order = compare_names(f, a, b);
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !order; i++)
+		if (a->column[texts[i]] != b->column[texts[i]])
+			order = strcmp(report_functions_text(f, a->column[texts[i]]),
+				       report_functions_text(f, b->column[texts[i]]));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
+		order = (a->column[numbers[i]] > b->column[numbers[i]]) -
+			(a->column[numbers[i]] < b->column[numbers[i]]);
+	return order;
+}
+
+static int compare_rows(const void *x, const void *y, void *functions)
+{
+	const struct report_flat_row *a = x, *b = y;
+
+	if (a->column[REPORT_EVENT] != b->column[REPORT_EVENT])
+		return a->column[REPORT_EVENT] < b->column[REPORT_EVENT] ? -1 : 1;
+	if (a->self.weight != b->self.weight)
+		return a->self.weight > b->self.weight ? -1 : 1;
+	if (a->total.weight != b->total.weight)
+		return a->total.weight > b->total.weight ? -1 : 1;
+	return compare_columns(functions, a, b);
+}
+
+const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr)
+{
+	if (!f->sorted)
+		f->sorted = mem_calloc(f->nr + 1, sizeof(*f->sorted));
+	if (!f->sorted)
+		return NULL;
+	for (size_t i = 0; i < f->nr; i++)
+		f->sorted[i] = f->rows[i].shown;
+	qsort_r(f->sorted, f->nr, sizeof(*f->sorted), compare_rows, f->functions);
+	*nr = f->nr;
+	return f->sorted;
+}

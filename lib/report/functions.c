@@ -1,0 +1,306 @@
+/*
+ * Two tables behind one lock: texts, and functions by the numbers of their name and object.
+ */
+#include "report/functions.h"
+
+#include "base/arena.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "report/rules.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static const size_t max_text_bytes = (size_t)1 << 30;
+
+/* With what the rules say of it; bits: the number of the rule. */
+struct function {
+	struct report_function shown;
+	uint32_t name_number;
+	uint32_t is_caller, is_callee; /* of splits */
+};
+
+struct report_functions {
+	const struct report_rules *rules;
+	pthread_mutex_t lock;
+	struct arena arena;
+	struct index by_text, by_names;
+	const char **texts;
+	size_t nr_texts, texts_room;
+	struct function **functions;
+	size_t nr, room;
+};
+
+struct report_functions *report_functions_new(const struct report_rules *rules)
+{
+	struct report_functions *f = mem_zalloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->rules = rules;
+	pthread_mutex_init(&f->lock, NULL);
+	arena_init(&f->arena, max_text_bytes);
+	return f;
+}
+
+void report_functions_free(struct report_functions *f)
+{
+	if (!f)
+		return;
+	index_fini(&f->by_text);
+	index_fini(&f->by_names);
+	mem_free(f->texts);
+	mem_free(f->functions);
+	arena_fini(&f->arena);
+	pthread_mutex_destroy(&f->lock);
+	mem_free(f);
+}
+
+static bool is_text(const void *arg, const void *key, uint32_t number)
+{
+	const struct report_functions *f = arg;
+
+	return strcmp(f->texts[number], key) == 0;
+}
+
+static int add_text(struct report_functions *f, uint32_t hash, const char *text)
+{
+	char *own = arena_strdup(&f->arena, text);
+	const char **texts =
+	    own ? mem_grow(f->texts, f->nr_texts, &f->texts_room, sizeof(*texts)) : NULL;
+
+	if (!texts)
+		return -ENOMEM;
+	f->texts = texts;
+	texts[f->nr_texts] = own;
+	return index_add(&f->by_text, hash, (uint32_t)f->nr_texts);
+}
+
+static uint32_t number_of(struct report_functions *f, const char *text)
+{
+	uint32_t hash = index_hash(0, text, strlen(text));
+	uint32_t number = index_find(&f->by_text, hash, is_text, f, text);
+
+	if (number != INDEX_NONE)
+		return number;
+	return add_text(f, hash, text) ? INDEX_NONE : (uint32_t)f->nr_texts++;
+}
+
+uint32_t report_functions_number(struct report_functions *f, const char *text)
+{
+	uint32_t number;
+
+	pthread_mutex_lock(&f->lock);
+	number = number_of(f, text);
+	pthread_mutex_unlock(&f->lock);
+	return number;
+}
+
+/* What a function is found by. */
+struct names {
+	uint32_t name, object;
+};
+
+static bool is_function(const void *arg, const void *key, uint32_t number)
+{
+	const struct report_functions *f = arg;
+	const struct names *n = key;
+	const struct function *fn = f->functions[number];
+
+	return fn->name_number == n->name && fn->shown.object_number == n->object;
+}
+
+static bool matches_any(const struct report_pattern *list, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (report_pattern_matches(&list[i], name))
+			return true;
+	return false;
+}
+
+static void apply_rules(const struct report_rules *r, struct function *fn)
+{
+	const char *name = fn->shown.name;
+
+	fn->shown.is_hidden = matches_any(r->hide, r->nr_hide, name);
+	fn->shown.is_wanted = !r->nr_only || matches_any(r->only, r->nr_only, name);
+	for (size_t i = 0; i < r->nr_split; i++) {
+		fn->is_caller |= (uint32_t)report_pattern_matches(&r->split[i].caller, name) << i;
+		fn->is_callee |= (uint32_t)report_pattern_matches(&r->split[i].callee, name) << i;
+	}
+}
+
+static struct function *add_function(struct report_functions *f, const struct names *n,
+				     uint32_t hash)
+{
+	struct function *fn = arena_alloc(&f->arena, sizeof(*fn)), **list;
+
+	list = fn ? mem_grow(f->functions, f->nr, &f->room, sizeof(*list)) : NULL;
+	if (!list)
+		return NULL;
+	f->functions = list;
+	*fn = (struct function){
+	    .shown = {.number = (uint32_t)f->nr,
+		      .object_number = n->object,
+		      .name = f->texts[n->name],
+		      .object = f->texts[n->object],
+		      .is_known = true,
+		      .is_wanted = true},
+	    .name_number = n->name,
+	};
+	list[f->nr] = fn;
+	if (index_add(&f->by_names, hash, (uint32_t)f->nr))
+		return NULL;
+	f->nr++;
+	return fn;
+}
+
+/* *is_new: the rules are still to be applied. NULL without memory. */
+static struct function *get(struct report_functions *f, const char *name, const char *object,
+			    bool *is_new)
+{
+	const struct names n = {number_of(f, name), number_of(f, object)};
+	uint32_t hash = index_hash(0, &n, sizeof(n)), number;
+
+	if (n.name == INDEX_NONE || n.object == INDEX_NONE)
+		return NULL;
+	number = index_find(&f->by_names, hash, is_function, f, &n);
+	*is_new = number == INDEX_NONE;
+	return *is_new ? add_function(f, &n, hash) : f->functions[number];
+}
+
+const struct report_function *report_functions_named(struct report_functions *f, const char *name,
+						     const char *object)
+{
+	struct function *fn;
+	bool is_new;
+
+	pthread_mutex_lock(&f->lock);
+	fn = get(f, name, object, &is_new);
+	pthread_mutex_unlock(&f->lock);
+	return fn ? &fn->shown : NULL;
+}
+
+/* What is merged is of no object of its own. */
+static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
+{
+	bool is_new;
+	int rc;
+	MEM_AUTO char *merged = report_rules_merged(f->rules, s->name, &rc);
+	const char *name = merged ? merged : f->rules->merge_object ? s->object : s->name;
+	struct function *fn = rc ? NULL : get(f, name, merged ? "[merged]" : s->object, &is_new);
+
+	if (!fn || !is_new)
+		return fn;
+	fn->shown.is_merged = merged || f->rules->merge_object;
+	fn->shown.is_kernel = s->is_kernel;
+	fn->shown.is_known = s->is_known;
+	apply_rules(f->rules, fn);
+	return fn;
+}
+
+const struct report_function *report_functions_get(struct report_functions *f,
+						   const struct symbol_function *symbol)
+{
+	struct function *fn;
+
+	pthread_mutex_lock(&f->lock);
+	fn = get_merged(f, symbol);
+	pthread_mutex_unlock(&f->lock);
+	return fn ? &fn->shown : NULL;
+}
+
+const char *report_functions_text(const struct report_functions *f, uint32_t number)
+{
+	return f->texts[number];
+}
+
+size_t report_functions_nr(const struct report_functions *f)
+{
+	return f->nr;
+}
+
+const struct report_function *report_functions_at(const struct report_functions *f, uint32_t number)
+{
+	return &f->functions[number]->shown;
+}
+
+/* The first rule by which the callee gets another name under this caller; -1. */
+static int find_split(const struct report_function *caller, const struct report_function *callee)
+{
+	const struct function *a = (const struct function *)caller;
+	const struct function *b = (const struct function *)callee;
+
+	return __builtin_ffs((int)(a->is_caller & b->is_callee)) - 1;
+}
+
+static int split(struct report_functions *f, struct report_frame *frames, size_t nr)
+{
+	for (size_t i = 0; i + 1 < nr; i++) {
+		int rule = find_split(frames[i + 1].function, frames[i].function);
+		const struct report_function *named;
+
+		if (rule < 0)
+			continue;
+		named = report_functions_named(f, f->rules->split[rule].name,
+					       frames[i].function->object);
+		if (!named)
+			return -ENOMEM;
+		frames[i].function = named;
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct report_frame *frames, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (frames[i].function->is_wanted)
+			return true;
+	return false;
+}
+
+/* Where all is hidden there is one frame that says so: its samples are still there. */
+static int hide(struct report_functions *f, struct report_frame *frames, size_t *nr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *nr; i++)
+		if (!frames[i].function->is_hidden)
+			frames[kept++] = frames[i];
+	if (!kept)
+		frames[kept++] =
+		    (struct report_frame){.function = report_functions_named(f, "[hidden]", "")};
+	*nr = kept;
+	return frames[0].function ? 0 : -ENOMEM;
+}
+
+static size_t join_merged(struct report_frame *frames, size_t nr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!kept || !frames[i].function->is_merged ||
+		    frames[i].function != frames[kept - 1].function)
+			frames[kept++] = frames[i];
+	return kept;
+}
+
+int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr)
+{
+	const struct report_rules *r = f->rules;
+	size_t left = *nr;
+	int rc;
+
+	if (r->nr_only && !is_wanted(frames, left))
+		left = 0;
+	rc = r->nr_hide && left ? hide(f, frames, &left) : 0;
+	if (rc == 0 && r->nr_split)
+		rc = split(f, frames, left);
+	if (r->nr_merge || r->merge_object)
+		left = join_merged(frames, left);
+	if (rc == 0)
+		*nr = left;
+	return rc;
+}

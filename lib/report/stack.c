@@ -1,0 +1,129 @@
+/*
+ * A callchain has marks (PERF_CONTEXT_…) between its parts: the kernel's first, then the program's.
+ * Source: linux/perf_event.h, enum perf_callchain_context.
+ */
+#include "report/stack.h"
+
+#include "profile/samples.h"
+
+#include <string.h>
+
+static const uint64_t context_kernel = (uint64_t)-128, context_user = (uint64_t)-512,
+		      context_max = (uint64_t)-4095;
+
+/* A dump that is not longer than this was taken for the leaf's caller only. */
+enum { HYBRID_STACK_BYTES = 1024 };
+
+static void add(struct report_stack *s, uint64_t address)
+{
+	if (s->nr < REPORT_MAX_DEPTH)
+		s->address[s->nr++] = address;
+}
+
+static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
+{
+	bool is_kernel = context == context_kernel && s->nr == s->nr_kernel;
+
+	if (!is_kernel && context != context_user)
+		return;
+	add(s, address);
+	if (is_kernel)
+		s->nr_kernel = s->nr;
+}
+
+/* The kernel's part, then the program's; guests and hypervisors are left out. The first address of
+ * a part is where it was, the others are return addresses. What stands before the first mark is of
+ * the sample's mode. */
+static void add_callchain(struct report_stack *s, const struct trace_record *r)
+{
+	uint64_t context = r->cpumode == TRACE_MODE_KERNEL ? context_kernel : context_user;
+	bool is_first = true;
+
+	for (uint64_t i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
+		uint64_t word = trace_word(r->callchain, i);
+
+		if (word >= context_max) {
+			context = word;
+			is_first = true;
+			continue;
+		}
+		add_in(s, context, is_first ? word : word - 1);
+		is_first = false;
+	}
+}
+
+static void add_ip(struct report_stack *s, const struct trace_record *r)
+{
+	if (s->nr || !(r->has & TRACE_HAS_IP))
+		return;
+	add(s, r->ip);
+	s->nr_kernel = r->cpumode == TRACE_MODE_KERNEL;
+}
+
+static size_t unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
+		     const struct profile_sample *sample, size_t max)
+{
+	uint64_t exact[REPORT_MAX_DEPTH / 64];
+	size_t nr = unwind_user(u, p, sample->time_ns, sample->layout, &sample->record, s->unwound,
+				max, exact, &s->end);
+
+	s->is_unwound = true;
+	for (size_t i = 1; i < nr; i++)
+		s->unwound[i] -= !(exact[i / 64] >> i % 64 & 1);
+	return nr;
+}
+
+/* In place of what the callchain has of the program, if it tells more or the stack to its end. */
+static void take_unwound(struct report_stack *s, size_t nr)
+{
+	size_t room = REPORT_MAX_DEPTH - s->nr_kernel;
+
+	if (s->end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
+		return;
+	if (nr > room)
+		nr = room;
+	memcpy(s->address + s->nr_kernel, s->unwound, nr * sizeof(*s->unwound));
+	s->nr = s->nr_kernel + nr;
+}
+
+/* A callchain by frame pointers lacks the caller of a function that has no frame of its own. */
+static void add_leaf_caller(struct report_stack *s, uint64_t caller)
+{
+	size_t at = s->nr_kernel + 1;
+
+	if (!caller || s->nr == REPORT_MAX_DEPTH || (at < s->nr && s->address[at] == caller - 1))
+		return;
+	memmove(s->address + at + 1, s->address + at, (s->nr - at) * sizeof(*s->address));
+	s->address[at] = caller - 1;
+	s->nr++;
+}
+
+static void add_dump(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
+		     const struct profile_sample *sample, bool with_callers)
+{
+	const struct trace_record *r = &sample->record;
+
+	if (!(r->has & TRACE_HAS_USER_STACK) || !r->stack_len)
+		return;
+	if (s->nr > s->nr_kernel && r->stack_len <= HYBRID_STACK_BYTES)
+		add_leaf_caller(s, unwind_leaf_caller(u, p, sample->time_ns, sample->layout, r));
+	else
+		take_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
+}
+
+void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,
+		       const struct profile_sample *sample, bool with_callers,
+		       struct report_stack *out)
+{
+	out->nr = out->nr_kernel = 0;
+	out->is_unwound = false;
+	if (sample->record.has & TRACE_HAS_CALLCHAIN)
+		add_callchain(out, &sample->record);
+	add_ip(out, &sample->record);
+	if (unwinder && (with_callers || !out->nr))
+		add_dump(out, unwinder, process, sample, with_callers);
+	if (!with_callers && out->nr > 1)
+		out->nr = 1;
+	if (out->nr_kernel > out->nr)
+		out->nr_kernel = out->nr;
+}

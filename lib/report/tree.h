@@ -1,0 +1,35 @@
+/*
+ * The call tree: from callers to callees, or inverted, from the sampled functions to their callers.
+ * Each node is a way by which a function was reached. Knows nothing of output.
+ */
+#ifndef REPORT_TREE_H
+#define REPORT_TREE_H
+
+#include "report/entry.h"
+
+struct report_tree;
+
+enum { REPORT_NO_NODE = UINT32_MAX };
+
+struct report_node {
+	const struct report_function *function; /* NULL: the root of an event (and a session) */
+	uint32_t parent, first_child, next;     /* places of nodes, or REPORT_NO_NODE */
+	uint32_t event, session;
+	struct report_weight self, total; /* self of an inverted node: of stacks that end there */
+};
+
+/* parts: REPORT_BY_SESSION or 0. NULL without memory. */
+struct report_tree *report_tree_new(bool is_inverted, unsigned parts);
+void report_tree_free(struct report_tree *t); /* NULL is fine */
+const struct report_sink *report_tree_sink(struct report_tree *t);
+
+/* When all is read. Siblings are in the order of their totals, the largest first, equal ones by
+ * name. Sorts once. */
+void report_tree_finish(struct report_tree *t);
+/* A node; the roots are those from report_tree_root on, linked by next; REPORT_NO_NODE: there is
+ * none. */
+const struct report_node *report_tree_node(const struct report_tree *t, uint32_t place);
+uint32_t report_tree_root(const struct report_tree *t);
+size_t report_tree_nr(const struct report_tree *t);
+
+#endif
