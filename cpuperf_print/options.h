@@ -7,10 +7,19 @@
 
 #include "base/opt_std.h"
 
-/* Strings point into argv. */
+/* Strings point into argv; NULL: not given. */
 struct options {
 	struct opt_std std;
-	const char *session, *output_format, *output_file;
+	struct opt_strings sessions, reports, diff;
+	const char *output_format, *output_file;
+	const char *sort, *top, *min_percent, *max_depth, *fail_over, *threads;
+	bool by_session, no_pager;
+	struct opt_strings merge, split, hide, only;
+	bool merge_object, inlined, lines, debuginfod;
+	struct opt_strings events, comms;
+	const char *pids, *cpus, *iterations, *from, *to;
+	struct opt_strings debug_dirs;
+	const char *sysroot, *kallsyms;
 };
 
 extern const struct opt_table cpuperf_print_options;

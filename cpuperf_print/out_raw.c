@@ -43,20 +43,20 @@ void raw_line(struct print *p, uint64_t offset, const char *kind)
 	size_t nr = (size_t)(digits_hex(digits, offset) - digits);
 
 	if (nr < 4)
-		buf_fill(&p->out, '0', 4 - nr);
-	buf_add(&p->out, digits, nr);
-	buf_adds(&p->out, ": ");
-	buf_adds(&p->out, kind);
-	buf_adds(&p->out, ": ");
+		buf_fill(p->out, '0', 4 - nr);
+	buf_add(p->out, digits, nr);
+	buf_adds(p->out, ": ");
+	buf_adds(p->out, kind);
+	buf_adds(p->out, ": ");
 }
 
 void raw_event_line(struct print *p, uint64_t offset, const char *kind,
 		    const struct trace_event *event)
 {
 	raw_line(p, offset, kind);
-	buf_adds(&p->out, event ? "Event 0x" : "Event unknown");
+	buf_adds(p->out, event ? "Event 0x" : "Event unknown");
 	if (event)
-		buf_hex(&p->out, event->id);
+		buf_hex(p->out, event->id);
 }
 
 static void time_line(struct print *p, uint64_t offset, uint64_t time_ns)
@@ -64,8 +64,8 @@ static void time_line(struct print *p, uint64_t offset, uint64_t time_ns)
 	if (p->raw->has_time && p->raw->time_ns == time_ns)
 		return;
 	raw_line(p, offset, "Time");
-	buf_u64(&p->out, time_ns);
-	buf_addc(&p->out, '\n');
+	buf_u64(p->out, time_ns);
+	buf_addc(p->out, '\n');
 	p->raw->has_time = true;
 	p->raw->time_ns = time_ns;
 }
@@ -84,9 +84,9 @@ static struct raw_last *last_of(struct print *p, uint32_t event, uint32_t instan
 static void count_line(struct print *p, uint64_t offset, uint32_t event, uint64_t count)
 {
 	raw_event_line(p, offset, "Count", &p->facts->events[event]);
-	buf_adds(&p->out, (int64_t)count < 0 ? ", -" : ", ");
-	buf_u64(&p->out, (int64_t)count < 0 ? -count : count);
-	buf_addc(&p->out, '\n');
+	buf_adds(p->out, (int64_t)count < 0 ? ", -" : ", ");
+	buf_u64(p->out, (int64_t)count < 0 ? -count : count);
+	buf_addc(p->out, '\n');
 }
 
 void raw_count(struct print *p, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw)
@@ -103,9 +103,9 @@ void raw_count(struct print *p, uint64_t offset, uint32_t event, uint32_t instan
 static void value_line(struct print *p, uint64_t offset, uint32_t event, uint64_t value)
 {
 	raw_event_line(p, offset, "Value", &p->facts->events[event]);
-	buf_adds(&p->out, ", ");
-	buf_u64(&p->out, value);
-	buf_addc(&p->out, '\n');
+	buf_adds(p->out, ", ");
+	buf_u64(p->out, value);
+	buf_addc(p->out, '\n');
 }
 
 /* Counts go on from the start readings. */
@@ -134,8 +134,8 @@ static void begin_counts(struct print *p, const struct profile_trace *t)
 void out_raw_head(struct print *p, const struct profile_trace *t)
 {
 	if (p->table->nr_rows == 1)
-		buf_printf(&p->out, "\nIteration %" PRIu32 "\n==============\n", t->head.iteration);
-	buf_printf(&p->out, "\nTrace %" PRIu32 "\n--------\n", t->head.trace);
+		buf_printf(p->out, "\nIteration %" PRIu32 "\n==============\n", t->head.iteration);
+	buf_printf(p->out, "\nTrace %" PRIu32 "\n--------\n", t->head.trace);
 	p->raw->has_time = false;
 	begin_counts(p, t);
 }
@@ -150,7 +150,7 @@ static bool is_of_things(const struct print *p, uint32_t event)
 static void thing_line(struct print *p, uint64_t offset, const struct reading *r, const char *name)
 {
 	raw_event_line(p, offset, "Thing", &p->facts->events[r->event]);
-	buf_printf(&p->out, ", %" PRIu32 "%s%s, %" PRIu64 "\n", r->instance, *name ? " " : "", name,
+	buf_printf(p->out, ", %" PRIu32 "%s%s, %" PRIu64 "\n", r->instance, *name ? " " : "", name,
 		   r->raw);
 }
 
@@ -252,7 +252,7 @@ void out_raw_trace(struct print *p, const struct profile_trace *t)
 
 void out_raw_common(struct print *p)
 {
-	buf_adds(&p->out, "\nCommon\n--------\n");
+	buf_adds(p->out, "\nCommon\n--------\n");
 	p->raw->has_time = false;
 }
 
@@ -260,7 +260,7 @@ void out_raw_end(struct print *p)
 {
 	if (p->raw->nr_symbols) {
 		raw_line(p, p->raw->symbols_offset, "Kallsyms");
-		buf_printf(&p->out, "%" PRIu64 " lines of kernel symbols\n", p->raw->nr_symbols);
+		buf_printf(p->out, "%" PRIu64 " lines of kernel symbols\n", p->raw->nr_symbols);
 	}
-	buf_addc(&p->out, '\n');
+	buf_addc(p->out, '\n');
 }

@@ -59,13 +59,13 @@ static void put_guest(const struct shown *s)
 	const char *mode = word(modes, NR(modes), s->r->cpumode);
 
 	if (mode)
-		buf_printf(&s->p->out, ", %s", mode);
+		buf_printf(s->p->out, ", %s", mode);
 }
 
 /* Linux has no address spaces with a number: what has one is the process. */
 static void tick(const struct shown *s)
 {
-	struct buf *out = &s->p->out;
+	struct buf *out = s->p->out;
 	uint64_t pc;
 
 	if (trace_record_pc(s->r, &pc)) {
@@ -135,15 +135,15 @@ static void last_branch(const struct shown *s)
 	struct trace_branch b;
 
 	event_line(s, "LastBranch");
-	put_0x(&s->p->out, ", aspace ", s->r->pid);
-	put_u64(&s->p->out, ", ", s->r->nr_branches);
-	buf_adds(&s->p->out, " branches");
+	put_0x(s->p->out, ", aspace ", s->r->pid);
+	put_u64(s->p->out, ", ", s->r->nr_branches);
+	buf_adds(s->p->out, " branches");
 	if (s->r->has & TRACE_HAS_HW_INDEX && s->r->hw_index != UINT64_MAX)
-		buf_printf(&s->p->out, ", index %" PRIu64, s->r->hw_index);
-	buf_addc(&s->p->out, '\n');
+		buf_printf(s->p->out, ", index %" PRIu64, s->r->hw_index);
+	buf_addc(s->p->out, '\n');
 	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
 		trace_record_branch(s->r, i, &b);
-		put_branch(&s->p->out, &b);
+		put_branch(s->p->out, &b);
 	}
 }
 
@@ -172,7 +172,7 @@ static char *put_address(char *p, uint64_t address)
 static void callchain(const struct shown *s)
 {
 	enum { MOST_BYTES = DIGITS_ROOM + 3 };
-	struct buf *out = &s->p->out;
+	struct buf *out = s->p->out;
 	char *start, *p;
 
 	event_line(s, "Callchain");
@@ -193,12 +193,12 @@ static void callchain(const struct shown *s)
 static void user_stack(const struct shown *s)
 {
 	event_line(s, "UserStack");
-	put_u64(&s->p->out, ", ", s->r->stack_len);
-	buf_adds(&s->p->out, " bytes");
+	put_u64(s->p->out, ", ", s->r->stack_len);
+	buf_adds(s->p->out, " bytes");
 	if (s->r->nr_regs)
-		buf_printf(&s->p->out, ", %u registers of %u bits", s->r->nr_regs,
+		buf_printf(s->p->out, ", %u registers of %u bits", s->r->nr_regs,
 			   s->r->regs_abi == 1 ? 32 : 64);
-	buf_addc(&s->p->out, '\n');
+	buf_addc(s->p->out, '\n');
 }
 
 static void put_field(struct buf *out, const struct profile_field *f, const struct profile_value *v)
@@ -230,14 +230,14 @@ static void raw_bytes(const struct shown *s)
 	while (profile_field_next(&format, &f)) {
 		if (!profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
 			continue;
-		put_field(&s->p->out, &f, &v);
+		put_field(s->p->out, &f, &v);
 		nr++;
 	}
 	if (!nr) {
-		buf_printf(&s->p->out, ", %" PRIu32 " bytes ", s->r->raw_len);
-		buf_hex_bytes(&s->p->out, s->r->raw, s->r->raw_len);
+		buf_printf(s->p->out, ", %" PRIu32 " bytes ", s->r->raw_len);
+		buf_hex_bytes(s->p->out, s->r->raw, s->r->raw_len);
 	}
-	buf_addc(&s->p->out, '\n');
+	buf_addc(s->p->out, '\n');
 }
 
 static void data(const struct shown *s)
@@ -255,8 +255,8 @@ static void data(const struct shown *s)
 	event_line(s, "Data");
 	for (size_t i = 0; i < NR(parts); i++)
 		if (r->has & parts[i].has)
-			buf_printf(&s->p->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
-	buf_addc(&s->p->out, '\n');
+			buf_printf(s->p->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
+	buf_addc(s->p->out, '\n');
 }
 
 /* What a sample may hold, line by line. */
@@ -277,10 +277,10 @@ static void unknown(const struct shown *s)
 	const char *name = trace_record_kind_name(s->r->kind);
 
 	raw_line(s->p, s->item->offset, "Record");
-	buf_printf(&s->p->out, "kind %" PRIu32, s->r->kind);
+	buf_printf(s->p->out, "kind %" PRIu32, s->r->kind);
 	if (name)
-		buf_printf(&s->p->out, " (%s)", name);
-	buf_printf(&s->p->out, ", %zu bytes\n", s->r->len);
+		buf_printf(s->p->out, " (%s)", name);
+	buf_printf(s->p->out, ", %zu bytes\n", s->r->len);
 }
 
 static void sample(const struct shown *s)
@@ -299,40 +299,40 @@ static void lost(const struct shown *s)
 {
 	raw_line(s->p, s->item->offset, "Lost");
 	if (s->event)
-		buf_printf(&s->p->out, "Event 0x%" PRIx32 ", ", s->event->id);
-	buf_printf(&s->p->out, "%" PRIu64 " %s\n", s->r->lost,
+		buf_printf(s->p->out, "Event 0x%" PRIx32 ", ", s->event->id);
+	buf_printf(s->p->out, "%" PRIu64 " %s\n", s->r->lost,
 		   s->r->kind == TRACE_RECORD_LOST ? "records" : "samples");
 }
 
 static void throttle(const struct shown *s)
 {
 	event_line(s, s->r->kind == TRACE_RECORD_THROTTLE ? "Throttle" : "Unthrottle");
-	buf_addc(&s->p->out, '\n');
+	buf_addc(s->p->out, '\n');
 }
 
 static void task_line(const struct shown *s, const char *kind)
 {
 	raw_line(s->p, s->item->offset, kind);
-	buf_printf(&s->p->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
+	buf_printf(s->p->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
 }
 
 static void comm(const struct shown *s)
 {
 	task_line(s, "Comm");
-	buf_adds(&s->p->out, s->r->misc & TRACE_MISC_EXEC ? ", exec" : "");
-	put_name(&s->p->out, s->r->name);
+	buf_adds(s->p->out, s->r->misc & TRACE_MISC_EXEC ? ", exec" : "");
+	put_name(s->p->out, s->r->name);
 }
 
 static void task(const struct shown *s)
 {
 	task_line(s, s->r->kind == TRACE_RECORD_FORK ? "Fork" : "Exit");
-	buf_printf(&s->p->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
+	buf_printf(s->p->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
 		   s->r->ptid);
 }
 
 static void put_range(const struct shown *s)
 {
-	buf_printf(&s->p->out, ", start 0x%" PRIx64 ", length 0x%" PRIx64 ", offset 0x%" PRIx64,
+	buf_printf(s->p->out, ", start 0x%" PRIx64 ", length 0x%" PRIx64 ", offset 0x%" PRIx64,
 		   s->r->start, s->r->length, s->r->offset);
 }
 
@@ -340,7 +340,7 @@ static void mapping(const struct shown *s)
 {
 	task_line(s, "Mmap");
 	put_range(s);
-	put_name(&s->p->out, s->r->name);
+	put_name(s->p->out, s->r->name);
 }
 
 /* PROT_… and MAP_SHARED of mmap(2), as /proc/PID/maps shows them. */
@@ -353,7 +353,7 @@ static void put_rights(struct buf *out, uint32_t prot, uint32_t flags)
 static void mapping2(const struct shown *s)
 {
 	const struct trace_record *r = s->r;
-	struct buf *out = &s->p->out;
+	struct buf *out = s->p->out;
 
 	task_line(s, "Mmap2");
 	put_range(s);
@@ -372,9 +372,9 @@ static void mapping2(const struct shown *s)
 static void ksymbol(const struct shown *s)
 {
 	raw_line(s->p, s->item->offset, "Ksymbol");
-	buf_printf(&s->p->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
+	buf_printf(s->p->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
 		   s->r->length, s->r->type, s->r->flags & 1 ? ", gone" : "");
-	put_name(&s->p->out, s->r->name);
+	put_name(s->p->out, s->r->name);
 }
 
 /* enum perf_bpf_event_type */
@@ -384,7 +384,7 @@ static void bpf(const struct shown *s)
 	const char *type = word(types, NR(types), s->r->type);
 
 	raw_line(s->p, s->item->offset, "Bpf");
-	buf_printf(&s->p->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
+	buf_printf(s->p->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
 }
 
 /* The others are never asked for. */

@@ -17,7 +17,7 @@ enum { NUMBER_WIDTH = 22, RATE_WIDTH = 12, RUNNING_WIDTH = 9, CELL_BYTES = 128 }
 static void fact(struct print *p, const char *name, const char *value)
 {
 	if (value && *value)
-		buf_printf(&p->out, "%-10s %s\n", name, value);
+		buf_printf(p->out, "%-10s %s\n", name, value);
 }
 
 void out_text_begin(struct print *p)
@@ -141,13 +141,13 @@ static void block(struct print *p, const char *name, const struct cell *cells)
 {
 	unsigned width = label_width(p->table);
 
-	buf_printf(&p->out, "\n%-*s", (int)width + 2, name);
+	buf_printf(p->out, "\n%-*s", (int)width + 2, name);
 	for (size_t i = 0; i < NR_PARTS; i++)
-		buf_printf(&p->out, "%*s", (int)parts[i].width, parts[i].name);
-	buf_addc(&p->out, '\n');
+		buf_printf(p->out, "%*s", (int)parts[i].width, parts[i].name);
+	buf_addc(p->out, '\n');
 	for (size_t i = 0; i < p->table->nr_columns; i++)
 		if (cells[i].state != CELL_NONE)
-			line(&p->out, width, &p->table->columns[i], &cells[i]);
+			line(p->out, width, &p->table->columns[i], &cells[i]);
 }
 
 static void when(struct buf *out, const struct table *t)
@@ -167,13 +167,13 @@ static void title(struct print *p)
 {
 	const struct table *t = p->table;
 
-	buf_printf(&p->out, "\nIteration %" PRIu32 ":", t->iteration);
+	buf_printf(p->out, "\nIteration %" PRIu32 ":", t->iteration);
 	if (t->end_ns >= t->start_ns) {
-		buf_addc(&p->out, ' ');
-		screen_human(&p->out, (double)(t->end_ns - t->start_ns), "ns");
+		buf_addc(p->out, ' ');
+		screen_human(p->out, (double)(t->end_ns - t->start_ns), "ns");
 	}
-	when(&p->out, t);
-	buf_addc(&p->out, '\n');
+	when(p->out, t);
+	buf_addc(p->out, '\n');
 }
 
 static void put_bytes(struct buf *out, uint64_t bytes)
@@ -220,19 +220,19 @@ static void sampling(struct print *p)
 
 	for (size_t row = 0; p->table->sampled && row < p->table->nr_rows; row++)
 		add_row(&sum, &max_ring, &p->table->row_sampling[row]);
-	put_rings(&p->out, sum.ring_bytes, max_ring);
+	put_rings(p->out, sum.ring_bytes, max_ring);
 	if (sum.max_rate_start) {
-		buf_adds(&p->out, "Limit:  ");
-		buf_u64_commas(&p->out, sum.max_rate_start);
-		buf_adds(&p->out, " samples per second, the kernel's\n");
+		buf_adds(p->out, "Limit:  ");
+		buf_u64_commas(p->out, sum.max_rate_start);
+		buf_adds(p->out, " samples per second, the kernel's\n");
 	}
 	if (!sum.ticks && !sum.ticks_missed)
 		return;
-	buf_adds(&p->out, "Ticks:  ");
-	buf_u64_commas(&p->out, sum.ticks);
-	buf_adds(&p->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
-	buf_u64_commas(&p->out, sum.ticks_missed);
-	buf_addc(&p->out, '\n');
+	buf_adds(p->out, "Ticks:  ");
+	buf_u64_commas(p->out, sum.ticks);
+	buf_adds(p->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
+	buf_u64_commas(p->out, sum.ticks_missed);
+	buf_addc(p->out, '\n');
 }
 
 void out_text_iteration(struct print *p)
@@ -241,9 +241,9 @@ void out_text_iteration(struct print *p)
 	char name[48];
 
 	title(p);
-	buf_adds(&p->out, buf_str(&p->notes));
+	buf_adds(p->out, buf_str(&p->notes));
 	if (buf_error(&p->notes))
-		buf_adds(&p->out, "Note: there are more notes than are shown\n");
+		buf_adds(p->out, "Note: there are more notes than are shown\n");
 	sampling(p);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
@@ -253,15 +253,15 @@ void out_text_iteration(struct print *p)
 	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)
 		block(p, "All traces", t->totals);
 	if (t->nr_things)
-		buf_addc(&p->out, '\n');
-	screen_things(p->screen, t, &p->out);
+		buf_addc(p->out, '\n');
+	screen_things(p->screen, t, p->out);
 	if (t->sampled)
-		buf_addc(&p->out, '\n');
-	screen_samples(p->screen, t, &p->out);
+		buf_addc(p->out, '\n');
+	screen_samples(p->screen, t, p->out);
 }
 
 void out_text_end(struct print *p)
 {
 	if (p->summary->nr_iterations)
-		screen_format_find("text")->summary(p->screen, p->table, p->summary, &p->out);
+		screen_format_find("text")->summary(p->screen, p->table, p->summary, p->out);
 }

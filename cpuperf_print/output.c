@@ -8,22 +8,22 @@
 
 static void csv_begin(struct print *p)
 {
-	screen_format_find("csv")->begin(p->screen, p->table, &p->out);
+	screen_format_find("csv")->begin(p->screen, p->table, p->out);
 }
 
 static void csv_iteration(struct print *p)
 {
-	screen_format_find("csv")->iteration(p->screen, p->table, &p->out);
+	screen_format_find("csv")->iteration(p->screen, p->table, p->out);
 }
 
 static void ndjson_iteration(struct print *p)
 {
-	screen_format_find("ndjson")->iteration(p->screen, p->table, &p->out);
+	screen_format_find("ndjson")->iteration(p->screen, p->table, p->out);
 }
 
 static void ndjson_end(struct print *p)
 {
-	screen_format_find("ndjson")->summary(p->screen, p->table, p->summary, &p->out);
+	screen_format_find("ndjson")->summary(p->screen, p->table, p->summary, p->out);
 }
 
 static const struct output outputs[] = {

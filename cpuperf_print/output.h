@@ -20,7 +20,7 @@ struct print {
 	struct table *table;     /* the iteration in hand; its rows are the traces read so far */
 	struct table_summary *summary;
 	struct screen_state *screen;
-	struct buf out;
+	struct buf *out;  /* borrowed */
 	struct buf notes; /* what the iteration's traces have to say, a line each */
 	struct raw *raw;  /* owned; what the raw format remembers */
 	uint64_t nr_records;

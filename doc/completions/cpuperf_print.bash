@@ -13,6 +13,30 @@ _cpuperf_print() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--sysroot)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
+	--debug-dir)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
+	--kallsyms)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--report)
+		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads" -- "$cur"))
+		return
+		;;
+	--diff)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--sort)
+		COMPREPLY=($(compgen -W "function object comm pid tid cpu line iteration event session" -- "$cur"))
+		return
+		;;
 	--output-format)
 		COMPREPLY=($(compgen -W "text csv ndjson raw" -- "$cur"))
 		return
@@ -26,7 +50,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --output-format= --output-file= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

@@ -32,7 +32,8 @@ def run(*args, code=0, stdout=subprocess.PIPE):
 
 
 def show(folder, how, code=0, **more):
-    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}", code=code, **more)
+    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}", "--report=summary",
+               code=code, **more)
 
 
 def record(folder, how):

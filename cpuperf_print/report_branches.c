@@ -1,0 +1,96 @@
+/*
+ * Branches: from where to where, how often, how well predicted.
+ */
+#include "report/branches.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "reports.h"
+
+#include <errno.h>
+
+enum { TOP = 40 };
+
+static const struct grid_column columns[] = {
+    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+    {"share", NULL, NULL, GRID_SHARE, GRID_ALL},
+    {"branches", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"mispredicted", NULL, NULL, GRID_SHARE, GRID_ALL},
+    {"cycles", "cycles each", NULL, GRID_REAL, GRID_ALL},
+    {"from_object", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+    {"from", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"to_object", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+    {"to", NULL, NULL, GRID_TEXT, GRID_ALL},
+};
+
+/* Of one event: to whom the shares belong. */
+static uint64_t sum_of(const struct report_branch_row *rows, size_t nr, uint32_t event)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		sum += rows[i].event == event ? rows[i].nr : 0;
+	return sum;
+}
+
+static void put_row(const struct job *j, size_t first, struct grid *g,
+		    const struct report_branch_row *row, uint64_t sum)
+{
+	struct share_interval share = share_interval_count(row->nr, sum);
+	uint64_t told = row->mispredicted + row->predicted;
+	struct share_interval missed = share_interval_count(row->mispredicted, told);
+
+	grid_row(g);
+	grid_text(g, j->sessions[first].facts->events[row->event].label);
+	grid_share(g, &share);
+	grid_count(g, row->nr);
+	told ? grid_share(g, &missed) : grid_na(g);
+	row->cycles ? grid_real(g, (double)row->cycles / (double)row->nr) : grid_na(g);
+	grid_text(g, row->from->object);
+	grid_text(g, row->from->name);
+	grid_text(g, row->to->object);
+	grid_text(g, row->to->name);
+}
+
+static int put_rows(struct job *j, size_t first, struct report_branches *branches, struct err *e)
+{
+	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "branches");
+	uint64_t top = report_top(j, TOP), sum = 0, rank = 0;
+	const struct report_branch_row *rows;
+	double min = report_min_share(j, 0);
+	size_t nr;
+
+	if (!g)
+		return err_set(e, -ENOMEM, "out of memory");
+	rows = report_branches_rows(branches, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (i == 0 || rows[i].event != rows[i - 1].event) {
+			sum = sum_of(rows, nr, rows[i].event);
+			rank = 0;
+			grid_line(g, "");
+			grid_line(g, j->sessions[first].facts->events[rows[i].event].label);
+		}
+		if (rank++ < top && (double)rows[i].nr >= min * (double)sum)
+			put_row(j, first, g, &rows[i], sum);
+	}
+	if (!nr)
+		grid_line(g,
+			  "No branches: they are recorded of events with the flag last_branch, by "
+			  "hardware that has it.");
+	return report_end(j, g, 0, e);
+}
+
+int report_branches_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct report_branches *branches = report_branches_new();
+	struct report_stats stats = {0};
+	int rc = branches ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	if (rc == 0)
+		rc = job_read_samples(j, first, nr, report_branches_sink(branches), &stats, e);
+	if (rc == 0)
+		rc = put_rows(j, first, branches, e);
+	report_branches_free(branches);
+	mem_free(stats.event);
+	return rc;
+}

@@ -1,0 +1,231 @@
+/*
+ * The table of gprof, as IgProf prints it: each function between those that called it and those
+ * that it called. For programs the calls alone, a row each.
+ */
+#include "report/calls.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MIN_PERMILLE = 5, CALL_BYTES = 64 };
+
+struct table {
+	struct job *j;
+	size_t first;
+	struct report_calls *calls;
+	struct report_stats stats;
+	const struct report_flat_row *rows;
+	size_t nr_rows;
+	struct report_weight *totals; /* of each event and function: as rows have them */
+	uint32_t *ranks;              /* of each function within the event in hand; 0: not shown */
+	struct grid *g;
+};
+
+static const char *name_of(const struct table *t, uint32_t function)
+{
+	return report_functions_at(t->j->functions, function)->name;
+}
+
+static struct grid *people_grid(const struct table *t, uint32_t event)
+{
+	const char *unit = t->j->sessions[t->first].facts->events[event].unit;
+	const struct grid_column columns[] = {
+	    {"rank", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"total", "% total", NULL, GRID_SHARE, GRID_ALL},
+	    {"self", NULL, unit, GRID_AMOUNT, GRID_ALL},
+	    {"children", "self/children", unit, GRID_AMOUNT, GRID_ALL},
+	    {"calls", "calls/total", NULL, GRID_TEXT, GRID_ALL},
+	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
+	};
+
+	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), "calls");
+}
+
+static void put_amount(struct table *t, uint32_t event, uint64_t weight)
+{
+	grid_count(t->g, report_amount(t->j, t->first, event, weight));
+}
+
+static void put_name(struct table *t, unsigned depth, uint32_t function)
+{
+	char text[4096];
+
+	if (t->ranks[function])
+		snprintf(text, sizeof(text), "%s [%" PRIu32 "]", name_of(t, function),
+			 t->ranks[function]);
+	else
+		snprintf(text, sizeof(text), "%s", name_of(t, function));
+	grid_tree(t->g, depth, text);
+}
+
+/* A caller, or a callee: the part of total that the call is. */
+static void put_call(struct table *t, const struct report_call *c, uint32_t other, unsigned depth,
+		     uint64_t total)
+{
+	struct share_interval share = report_share(&t->stats, c->event, &c->weight);
+	char calls[CALL_BYTES];
+
+	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, c->weight.samples, total);
+	grid_row(t->g);
+	grid_none(t->g);
+	grid_share(t->g, &share);
+	grid_none(t->g);
+	put_amount(t, c->event, c->weight.weight);
+	grid_text(t->g, calls);
+	put_name(t, depth, other);
+}
+
+static void put_function(struct table *t, const struct report_flat_row *row)
+{
+	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
+	struct share_interval share = report_share(&t->stats, event, &row->total);
+	char text[CALL_BYTES];
+
+	grid_row(t->g);
+	snprintf(text, sizeof(text), "[%" PRIu32 "]", t->ranks[function]);
+	grid_text(t->g, text);
+	grid_share(t->g, &share);
+	put_amount(t, event, row->self.weight);
+	put_amount(t, event, row->total.weight - row->self.weight);
+	snprintf(text, sizeof(text), "%" PRIu64, row->total.samples);
+	grid_text(t->g, text);
+	put_name(t, 1, function);
+}
+
+static void put_block(struct table *t, const struct report_flat_row *row)
+{
+	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
+	const struct report_call *c;
+	size_t nr;
+
+	c = report_calls_to(t->calls, event, function, &nr);
+	for (size_t i = nr; i; i--) /* the largest next to the function */
+		put_call(t, &c[i - 1], c[i - 1].caller, 0, row->total.samples);
+	put_function(t, row);
+	c = report_calls_from(t->calls, event, function, &nr);
+	for (size_t i = 0; i < nr; i++)
+		put_call(t, &c[i], c[i].callee, 2, t->totals[c[i].callee].samples);
+	grid_line(t->g, "");
+}
+
+/* Ranks and totals of the event whose rows these are: how many are its, and how many are shown. */
+static size_t begin_event(struct table *t, const struct report_flat_row *rows, size_t nr,
+			  size_t *nr_shown)
+{
+	uint32_t event = rows[0].column[REPORT_EVENT];
+	double min = report_min_share(t->j, MIN_PERMILLE / 10.0);
+	uint64_t top = report_top(t->j, UINT64_MAX);
+	size_t i;
+
+	*nr_shown = 0;
+	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
+		uint32_t function = rows[i].column[REPORT_FUNCTION];
+		bool is_shown =
+		    i < top && report_share(&t->stats, event, &rows[i].total).share >= min;
+
+		*nr_shown += is_shown;
+		t->ranks[function] = is_shown ? (uint32_t)i + 1 : 0;
+		t->totals[function] = rows[i].total;
+	}
+	return i;
+}
+
+static int print_people(struct table *t, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0, nr, nr_shown; i < t->nr_rows && rc == 0; i += nr) {
+		uint32_t event = t->rows[i].column[REPORT_EVENT];
+
+		t->g = people_grid(t, event);
+		if (!t->g)
+			return err_set(e, -ENOMEM, "out of memory");
+		report_heading(t->j, t->first, &t->stats, event);
+		nr = begin_event(t, t->rows + i, t->nr_rows - i, &nr_shown);
+		for (size_t k = 0; k < nr_shown; k++)
+			put_block(t, &t->rows[i + k]);
+		report_stack_notes(t->j, &t->stats, t->g);
+		rc = report_end(t->j, t->g, 0, e);
+		t->g = NULL;
+	}
+	return rc;
+}
+
+static int print_programs(struct table *t, struct err *e)
+{
+	static const struct grid_column columns[] = {
+	    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"caller", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"caller_object", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"callee", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"callee_object", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"share", NULL, NULL, GRID_SHARE, GRID_ALL},
+	    {"samples", NULL, NULL, GRID_COUNT, GRID_ALL},
+	    {"count", NULL, NULL, GRID_COUNT, GRID_ALL},
+	};
+	struct grid *g = report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), "calls");
+
+	if (!g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		uint32_t event = t->rows[i].column[REPORT_EVENT];
+		size_t nr;
+		const struct report_call *c =
+		    report_calls_from(t->calls, event, t->rows[i].column[REPORT_FUNCTION], &nr);
+
+		for (size_t k = 0; k < nr; k++) {
+			const struct report_function *a, *b;
+			struct share_interval s = report_share(&t->stats, event, &c[k].weight);
+
+			a = report_functions_at(t->j->functions, c[k].caller);
+			b = report_functions_at(t->j->functions, c[k].callee);
+			grid_row(g);
+			grid_text(g, t->j->sessions[t->first].facts->events[event].label);
+			grid_text(g, a->name);
+			grid_text(g, a->object);
+			grid_text(g, b->name);
+			grid_text(g, b->object);
+			grid_share(g, &s);
+			grid_count(g, c[k].weight.samples);
+			grid_count(g, c[k].weight.weight);
+		}
+	}
+	return report_end(t->j, g, 0, e);
+}
+
+static int finish(struct table *t, struct err *e)
+{
+	size_t nr = report_functions_nr(t->j->functions);
+	int rc = report_calls_finish(t->calls);
+
+	t->totals = mem_calloc(nr + 1, sizeof(*t->totals));
+	t->ranks = mem_calloc(nr + 1, sizeof(*t->ranks));
+	if (rc || !t->totals || !t->ranks)
+		return err_set(e, -ENOMEM, "out of memory");
+	t->rows = report_calls_rows(t->calls, &t->nr_rows);
+	return 0;
+}
+
+int report_calls_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct table t = {.j = j, .first = first, .calls = report_calls_new(j->functions)};
+	int rc = t.calls ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	if (rc == 0)
+		rc = job_read_samples(j, first, nr, report_calls_sink(t.calls), &t.stats, e);
+	if (rc == 0)
+		rc = finish(&t, e);
+	if (rc == 0)
+		rc = j->form == GRID_PEOPLE ? print_people(&t, e) : print_programs(&t, e);
+	report_calls_free(t.calls);
+	mem_free(t.totals);
+	mem_free(t.ranks);
+	mem_free(t.stats.event);
+	return rc;
+}

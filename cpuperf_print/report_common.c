@@ -1,0 +1,135 @@
+/*
+ * What the reports of samples have in common: headings, shares, notes of what is not sure.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "reports.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1024, FLAG_CALLCHAIN = 32, FLAG_USER_STACK = 64 };
+
+static const struct trace_event *event_of(const struct job *j, size_t first, uint32_t event)
+{
+	return &j->sessions[first].facts->events[event];
+}
+
+bool report_has_callers(const struct job *j, size_t first)
+{
+	for (uint32_t i = 0; i < j->sessions[first].facts->nr_events; i++)
+		if (event_of(j, first, i)->flags & (FLAG_CALLCHAIN | FLAG_USER_STACK))
+			return true;
+	return false;
+}
+
+static double scale_of(const struct trace_event *e)
+{
+	return e->scale > 0 ? e->scale : 1;
+}
+
+uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64_t weight)
+{
+	double shown;
+
+	if (j->form != GRID_PEOPLE)
+		return weight;
+	shown = round((double)weight * scale_of(event_of(j, first, event)));
+	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
+}
+
+struct share_interval report_share(const struct report_stats *stats, uint32_t event,
+				   const struct report_weight *part)
+{
+	const struct report_weight *all = &stats->event[event].taken;
+	const struct share_weights weights = {all->samples, (double)all->weight, all->squares};
+
+	return share_interval((double)part->weight, &weights);
+}
+
+uint64_t report_top(const struct job *j, uint64_t for_people)
+{
+	if (j->top == UINT64_MAX)
+		return j->form == GRID_PEOPLE ? for_people : UINT64_MAX;
+	return j->top ? j->top : UINT64_MAX;
+}
+
+double report_min_share(const struct job *j, double for_people_percent)
+{
+	if (j->min_percent >= 0)
+		return j->min_percent / 100;
+	return j->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
+}
+
+struct grid *report_grid(const struct job *j, const struct grid_column *columns, size_t nr,
+			 const char *report)
+{
+	const struct grid_options options = {
+	    .form = j->form, .width = j->width, .has_color = j->has_color, .report = report};
+
+	return grid_new(columns, nr, &options);
+}
+
+static void add_left_out(struct buf *b, const struct report_event_stats *s)
+{
+	if (!s->left.samples)
+		return;
+	buf_adds(b, "; ");
+	buf_u64_commas(b, s->left.samples);
+	buf_adds(b, " more are left out");
+}
+
+void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event)
+{
+	const struct report_event_stats *s = &stats->event[event];
+	const struct trace_event *ev = event_of(j, first, event);
+	struct buf *b = &j->out;
+
+	if (j->form != GRID_PEOPLE)
+		return;
+	buf_addc(b, '\n');
+	buf_adds(b, ev->label);
+	buf_adds(b, ": ");
+	buf_u64_commas(b, s->taken.samples);
+	buf_adds(b, s->taken.samples == 1 ? " sample, " : " samples, ");
+	screen_human(b, (double)s->taken.weight * scale_of(ev), ev->unit);
+	add_left_out(b, s);
+	buf_addc(b, '\n');
+}
+
+void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
+{
+	struct buf b;
+
+	if (j->form != GRID_PEOPLE || !stats->nr_unwound)
+		return;
+	buf_init(&b, LINE_BYTES);
+	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
+		if (!stats->nr_ends[end])
+			continue;
+		buf_adds(&b, b.len ? ", " : "Stacks that are not whole: ");
+		screen_decimal(&b, 100.0 * (double)stats->nr_ends[end] / (double)stats->nr_unwound,
+			       1);
+		buf_printf(&b, " %% %s", unwind_end_name(end));
+	}
+	if (b.len) {
+		grid_line(g, "");
+		grid_line(g, buf_str(&b));
+	}
+	buf_fini(&b);
+}
+
+int report_end(struct job *j, struct grid *g, int rc, struct err *e)
+{
+	if (rc == 0) {
+		rc = grid_write(g, &j->out);
+		if (rc)
+			err_set(e, rc, "cannot be printed: %s", strerror(-rc));
+	}
+	grid_free(g);
+	return rc ? rc : job_flush(j, e);
+}

@@ -1,0 +1,288 @@
+/*
+ * The flat report, and that of threads, which is one by another sort.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "report/flat.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TOP = 40, NAME_BYTES = 4096 };
+
+/* What is being printed. */
+struct flat {
+	struct job *j;
+	size_t first; /* of the sessions */
+	unsigned columns;
+	bool has_total;
+	struct report_flat *flat;
+	struct report_stats stats;
+	struct grid *g;
+};
+
+static void put_number(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	grid_count(f->g, row->column[c]);
+}
+
+static void put_function(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	grid_text(f->g, report_functions_at(f->j->functions, row->column[c])->name);
+}
+
+static void put_text(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	grid_text(f->g, report_functions_text(f->j->functions, row->column[c]));
+}
+
+/* The object of a function goes with it. */
+static void put_object(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	if (f->columns >> REPORT_FUNCTION & 1)
+		grid_text(
+		    f->g,
+		    report_functions_at(f->j->functions, row->column[REPORT_FUNCTION])->object);
+	else
+		put_text(f, row, c);
+}
+
+static void put_line(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	char text[NAME_BYTES];
+
+	if (row->file == UINT32_MAX) {
+		grid_text(f->g, "[no line]");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s:%" PRIu32,
+		 report_functions_text(f->j->functions, row->file), row->column[c]);
+	grid_text(f->g, text);
+}
+
+static void put_event(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	const struct trace_event *ev = &f->j->sessions[f->first].facts->events[row->column[c]];
+
+	grid_text(f->g, ev->label);
+}
+
+static void put_session(struct flat *f, const struct report_flat_row *row, enum report_column c)
+{
+	grid_text(f->g, f->j->sessions[row->column[c]].path);
+}
+
+/* In the order in which they are shown. */
+static const struct {
+	enum report_column column;
+	enum grid_kind kind;
+	void (*put)(struct flat *f, const struct report_flat_row *row, enum report_column c);
+} shown[] = {
+    {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
+    {REPORT_CPU, GRID_COUNT, put_number},       {REPORT_PID, GRID_COUNT, put_number},
+    {REPORT_TID, GRID_COUNT, put_number},       {REPORT_COMM, GRID_TEXT, put_text},
+    {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
+    {REPORT_FUNCTION, GRID_TEXT, put_function},
+};
+enum { NR_SHOWN = sizeof(shown) / sizeof(shown[0]) };
+
+static bool is_shown(const struct flat *f, enum report_column c)
+{
+	return (f->columns >> c & 1) || (c == REPORT_OBJECT && (f->columns >> REPORT_FUNCTION & 1));
+}
+
+static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
+{
+	const char *unit = f->j->sessions[f->first].facts->events[event].unit;
+	struct grid_column columns[6 + NR_SHOWN] = {
+	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
+	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},
+	    {"self_samples", "samples", NULL, GRID_COUNT, GRID_ALL},
+	    {"self_count", "count", unit, GRID_AMOUNT, GRID_ALL},
+	    {"total_count", NULL, unit, GRID_AMOUNT, GRID_ONLY_MACHINES},
+	};
+	size_t nr = 6;
+
+	if (!f->has_total)
+		columns[2].audience = GRID_ONLY_MACHINES;
+	for (size_t i = 0; i < NR_SHOWN; i++)
+		if (is_shown(f, shown[i].column))
+			columns[nr++] = (struct grid_column){
+			    .name = report_column_names[shown[i].column], .kind = shown[i].kind};
+	return report_grid(f->j, columns, nr, name);
+}
+
+static void put_row(struct flat *f, const struct report_flat_row *row)
+{
+	uint32_t event = row->column[REPORT_EVENT];
+	struct share_interval self = report_share(&f->stats, event, &row->self);
+	struct share_interval total = report_share(&f->stats, event, &row->total);
+
+	grid_row(f->g);
+	put_event(f, row, REPORT_EVENT);
+	grid_share(f->g, &self);
+	f->has_total ? grid_share(f->g, &total) : grid_none(f->g);
+	grid_count(f->g, row->self.samples);
+	grid_count(f->g, report_amount(f->j, f->first, event, row->self.weight));
+	f->has_total ? grid_count(f->g, report_amount(f->j, f->first, event, row->total.weight))
+		     : grid_none(f->g);
+	for (size_t i = 0; i < NR_SHOWN; i++)
+		if (is_shown(f, shown[i].column))
+			shown[i].put(f, row, shown[i].column);
+}
+
+/* For people: what the rows above are not. */
+static void put_rest(struct flat *f, uint32_t event, size_t nr, const struct report_weight *rest)
+{
+	struct share_interval share = report_share(&f->stats, event, rest);
+	char line[256];
+
+	if (f->j->form != GRID_PEOPLE || !nr)
+		return;
+	snprintf(line, sizeof(line), "… %zu more: %.1f %% (--top=0 shows all)", nr,
+		 100 * share.share);
+	grid_line(f->g, line);
+}
+
+/* The rows of one event. Returns how many there are. */
+static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows, size_t nr)
+{
+	uint32_t event = rows[0].column[REPORT_EVENT];
+	const uint64_t top = report_top(f->j, TOP);
+	const double min = report_min_share(f->j, 0);
+	struct report_weight rest = {0};
+	size_t i, nr_rest = 0;
+
+	report_heading(f->j, f->first, &f->stats, event);
+	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
+		bool has_self = rows[i].self.samples || f->has_total;
+
+		if (i < top && has_self &&
+		    report_share(&f->stats, event, &rows[i].total).share >= min) {
+			put_row(f, &rows[i]);
+		} else {
+			report_weight_add(&rest, &rows[i].self);
+			nr_rest++;
+		}
+	}
+	put_rest(f, event, nr_rest, &rest);
+	return i;
+}
+
+/* For people a table for each event, for programs one. */
+static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t nr, const char *name,
+		    struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0;) {
+		if (!f->g)
+			f->g = make_grid(f, rows[i].column[REPORT_EVENT], name);
+		if (!f->g)
+			return err_set(e, -ENOMEM, "out of memory");
+		i += put_event_rows(f, rows + i, nr - i);
+		if (f->j->form != GRID_PEOPLE && i < nr)
+			continue;
+		if (i == nr)
+			report_stack_notes(f->j, &f->stats, f->g);
+		rc = report_end(f->j, f->g, 0, e);
+		f->g = NULL;
+	}
+	return rc;
+}
+
+static void put_nothing(struct job *j, const struct report_stats *stats)
+{
+	uint64_t left = 0;
+
+	for (size_t i = 0; i < stats->nr_events; i++)
+		left += stats->event[i].left.samples;
+	if (j->form != GRID_PEOPLE)
+		return;
+	buf_adds(&j->out, "\nNo samples");
+	if (left) {
+		buf_adds(&j->out, ": ");
+		buf_u64_commas(&j->out, left);
+		buf_adds(&j->out, " are left out");
+	}
+	buf_addc(&j->out, '\n');
+}
+
+static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, const char *name,
+		      struct err *e)
+{
+	struct flat f = {.j = j, .first = first, .columns = columns};
+	const struct report_flat_row *rows = NULL;
+	size_t nr_rows = 0;
+	int rc = 0;
+
+	f.has_total = report_has_callers(j, first) &&
+		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
+	f.flat = report_flat_new(j->functions, columns, f.has_total);
+	if (f.flat)
+		rc = job_read_samples(j, first, nr, report_flat_sink(f.flat), &f.stats, e);
+	if (f.flat && rc == 0)
+		rows = report_flat_rows(f.flat, &nr_rows);
+	if (rc == 0 && !rows)
+		rc = err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0 && nr_rows)
+		rc = put_rows(&f, rows, nr_rows, name, e);
+	else if (rc == 0)
+		put_nothing(j, &f.stats);
+	report_flat_free(f.flat);
+	mem_free(f.stats.event);
+	return rc;
+}
+
+static int column_of(const char *name, size_t len, struct err *e)
+{
+	for (int c = 0; c < REPORT_NR_COLUMNS; c++)
+		if (strlen(report_column_names[c]) == len &&
+		    strncmp(report_column_names[c], name, len) == 0)
+			return c;
+	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
+	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
+	return -EINVAL;
+}
+
+int report_sort_columns(const char *list, unsigned *out, struct err *e)
+{
+	unsigned columns = 0;
+
+	for (const char *p = list;;) {
+		size_t len = strcspn(p, ",");
+		int c = column_of(p, len, e);
+
+		if (c < 0)
+			return c;
+		columns |= 1u << c;
+		if (!p[len])
+			break;
+		p += len + 1;
+	}
+	*out = columns;
+	return 0;
+}
+
+int report_flat_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	const char *list = j->options->sort ? j->options->sort : "function";
+	unsigned columns;
+	int rc = report_sort_columns(list, &columns, e);
+
+	if (j->options->lines)
+		columns |= 1 << REPORT_LINE;
+	return rc ? rc : print_flat(j, first, nr, columns, "flat", e);
+}
+
+int report_threads_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	return print_flat(j, first, nr, 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM,
+			  "threads", e);
+}

@@ -1,0 +1,35 @@
+/*
+ * The table of reports.
+ */
+#include "reports.h"
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct report reports[] = {
+    {"summary", .print = report_summary_print},      {"flat", true, true, report_flat_print},
+    {"tree", true, true, report_tree_print},         {"callers", true, true, report_callers_print},
+    {"calls", true, true, report_calls_print},       {"stacks", true, true, report_stacks_print},
+    {"branches", true, true, report_branches_print}, {"threads", true, true, report_threads_print},
+};
+
+const struct report *report_find(const char *name, struct err *e)
+{
+	const char *near = NULL;
+	size_t distance = 0;
+
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		if (strcmp(reports[i].name, name) == 0)
+			return &reports[i];
+		str_nearest_offer(name, reports[i].name, &near, &distance);
+	}
+	err_set(e, -EINVAL, "--report=%s: no such report", name);
+	if (near)
+		err_hint(e, "did you mean %s? (--help lists all)", near);
+	else
+		err_hint(e, "--help lists all");
+	return NULL;
+}

@@ -1,0 +1,49 @@
+/*
+ * The reports of cpuperf_print, one row each: what a name prints of the open sessions.
+ */
+#ifndef CPUPERF_PRINT_REPORTS_H
+#define CPUPERF_PRINT_REPORTS_H
+
+#include "job.h"
+
+/* Prints of sessions [first, first + nr), which measured the same: 0 or -errno with *e. */
+typedef int report_fn(struct job *j, size_t first, size_t nr, struct err *e);
+
+struct report {
+	const char *name;
+	bool needs_names; /* job_know_names */
+	bool adds_up;     /* several sessions at once; else it is called for each */
+	report_fn *print;
+};
+
+/* NULL with *e: there is none of that name. */
+const struct report *report_find(const char *name, struct err *e);
+
+report_fn report_summary_print, report_flat_print, report_threads_print, report_tree_print,
+    report_callers_print, report_stacks_print, report_calls_print, report_branches_print;
+
+/* The columns of --sort: bits, 1 << enum report_column. -EINVAL with *e. */
+int report_sort_columns(const char *list, unsigned *out, struct err *e);
+
+/* What is common to those of samples, report_common.c: */
+
+/* The events of the samples that were read, for people: a line before the rows of each. */
+void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event);
+/* For people, after the rows: what must be known of the stacks. */
+void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g);
+/* Part of the event's samples that entered. */
+struct share_interval report_share(const struct report_stats *stats, uint32_t event,
+				   const struct report_weight *part);
+/* Count × scale for people, raw for programs. */
+uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64_t weight);
+/* Samples have callers. */
+bool report_has_callers(const struct job *j, size_t first);
+/* Rows at most; what is left out below. */
+uint64_t report_top(const struct job *j, uint64_t for_people);
+double report_min_share(const struct job *j, double for_people_percent);
+/* Writes the grid and frees it; rc is what came before. */
+int report_end(struct job *j, struct grid *g, int rc, struct err *e);
+struct grid *report_grid(const struct job *j, const struct grid_column *columns, size_t nr,
+			 const char *report);
+
+#endif
