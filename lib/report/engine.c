@@ -14,6 +14,7 @@
 #include "report/stack.h"
 #include "symbol/symbols.h"
 
+#define XXH_INLINE_ALL
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,12 +22,17 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum {
 	MAX_THREADS = 64,
-	NR_CACHED = 1 << 14,
-	MAX_FRAMES = 2 * REPORT_MAX_DEPTH,
+	NR_STACKS = 1 << 14, /* that a worker remembers, like the next two */
+	NR_ADDRESSES = 1 << 15,
+	NR_PLACES = 1 << 15,
+	NR_RECENT = 64,
+	RECENT_DEPTH = 128,
 	NO_PROCESS = UINT32_MAX,
+	LEFT_OUT = UINT32_MAX - 1, /* place of stacks that are not wanted */
 	PROGRESS_NS = 100000000,
 };
 
@@ -47,11 +53,40 @@ struct engine {
 	unsigned nr_running;
 };
 
+/* All that decides what frames a stack has. Hashed as bytes: no padding. */
+struct stack_key {
+	struct report_key key;
+	uint32_t process, epoch, kernel_epoch, nr_kernel, nr;
+};
+_Static_assert(sizeof(struct stack_key) == 13 * sizeof(uint32_t), "hashed as bytes");
+
+/* Where the samples of such a stack are counted. Two stacks of one hash of 64 bits do not occur but
+ * by design, and who designs that misleads himself. */
+struct known_stack {
+	uint64_t hash;
+	uint32_t place, generation;
+};
+
 /* The function at an address, as it was in one epoch of one process. */
-struct cached {
+struct known_address {
 	uint64_t address;
 	uint32_t process, epoch;
 	const struct report_function *function;
+};
+
+/* The function at a place of a file, whoever mapped it where. */
+struct known_place {
+	const struct profile_object *object;
+	uint64_t offset;
+	const struct report_function *function;
+};
+
+/* The last stack of a process: that of the next sample mostly differs in its innermost frames only.
+ */
+struct recent {
+	uint32_t process, epoch, kernel_epoch, nr;
+	uint64_t addresses[RECENT_DEPTH];
+	const struct report_function *functions[RECENT_DEPTH];
 };
 
 struct worker {
@@ -59,15 +94,22 @@ struct worker {
 	struct profile_lookup *lookup;
 	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
 	struct report_fold *fold;
-	struct cached *cache;
+	uint32_t generation; /* of the fold's places */
+	struct known_stack *stacks;
+	struct known_address *addresses;
+	struct known_place *places;
+	struct recent *recent;
 	const struct report_function **of_symbol; /* by the number of the symbol */
 	size_t nr_of_symbol;
-	uint32_t *of_comm; /* the report's number + 1, by the profile's number */
+	uint32_t *of_comm; /* the report's number, by the profile's */
 	struct report_stats stats;
 	struct report_stack stack;
-	struct report_frame frames[MAX_FRAMES];
+	struct report_frame frames[REPORT_MAX_FRAMES];
 	size_t nr_frames;
-	const struct report_folded *folded; /* in hand */
+	/* The stack in hand. */
+	const struct profile_process *process;
+	uint64_t time_ns;
+	struct stack_key key;
 };
 
 static bool has_part(const struct worker *w, unsigned part)
@@ -112,27 +154,19 @@ static const struct report_function *reported(struct worker *w, const struct sym
 	return w->of_symbol[s->number];
 }
 
-static struct cached *find_cached(struct worker *w, uint32_t process, uint32_t epoch,
-				  uint64_t address)
-{
-	uint64_t hash = (address ^ (uint64_t)process << 40 ^ epoch) * 0x9e3779b97f4a7c15u;
-
-	return &w->cache[hash >> 50 & (NR_CACHED - 1)];
-}
-
 static int add_frame(struct worker *w, const struct report_function *function, const char *file,
 		     uint32_t line)
 {
 	if (!function)
 		return -ENOMEM;
-	if (w->nr_frames < MAX_FRAMES)
+	if (w->nr_frames < REPORT_MAX_FRAMES)
 		w->frames[w->nr_frames++] = (struct report_frame){function, file, line};
 	return 0;
 }
 
 static const struct profile_mapping *find_mapping(struct worker *w, uint64_t address)
 {
-	return profile_lookup_mapping(w->lookup, w->folded->process, address, w->folded->time_ns);
+	return profile_lookup_mapping(w->lookup, w->process, address, w->time_ns);
 }
 
 /* With the functions that are inlined there, and lines. */
@@ -149,25 +183,46 @@ static int add_lines(struct worker *w, uint64_t address)
 	return rc;
 }
 
-static const struct symbol_function *find_symbol(struct worker *w, bool is_kernel, uint64_t address)
+static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
 {
-	struct symbols *s = w->engine->input->symbols;
+	uint64_t h = (a ^ b * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
 
-	return is_kernel ? symbols_kernel(s, address, w->folded->time_ns)
-			 : symbols_user(s, find_mapping(w, address), address);
+	return (h >> 32) & (nr - 1);
 }
 
-static int add_address(struct worker *w, bool is_kernel, uint64_t address)
+/* Code made at run time is named by process and time, that of a file by its place there. */
+static const struct report_function *find_user(struct worker *w, uint64_t address)
 {
-	const struct report_fold_key *k = &w->folded->key;
-	uint32_t process = is_kernel ? NO_PROCESS : k->process;
-	uint32_t epoch = is_kernel ? k->kernel_epoch : k->epoch;
-	struct cached *c = find_cached(w, process, epoch, address);
+	const struct profile_mapping *m = find_mapping(w, address);
+	struct symbols *symbols = w->engine->input->symbols;
+	struct known_place *k;
+	uint64_t offset;
 
-	if (!c->function || c->address != address || c->process != process || c->epoch != epoch)
-		*c = (struct cached){address, process, epoch,
-				     reported(w, find_symbol(w, is_kernel, address))};
-	return add_frame(w, c->function, NULL, 0);
+	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
+		return reported(w, symbols_user(symbols, m, address));
+	offset = address - m->start + m->offset;
+	k = &w->places[slot_of(offset, m->object->number, NR_PLACES)];
+	if (k->object != m->object || k->offset != offset)
+		*k = (struct known_place){m->object, offset,
+					  reported(w, symbols_user(symbols, m, address))};
+	return k->function;
+}
+
+static const struct report_function *find_function(struct worker *w, bool is_kernel,
+						   uint64_t address)
+{
+	uint32_t process = is_kernel ? NO_PROCESS : w->key.process;
+	uint32_t epoch = is_kernel ? w->key.kernel_epoch : w->key.epoch;
+	struct known_address *k =
+	    &w->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
+
+	if (k->function && k->address == address && k->process == process && k->epoch == epoch)
+		return k->function;
+	*k = (struct known_address){
+	    address, process, epoch,
+	    is_kernel ? reported(w, symbols_kernel(w->engine->input->symbols, address, w->time_ns))
+		      : find_user(w, address)};
+	return k->function;
 }
 
 /* On x86-64 and arm64 alike. */
@@ -176,64 +231,151 @@ static bool is_kernel_address(uint64_t address)
 	return address >> 63;
 }
 
-static int resolve(struct worker *w)
+static bool is_kernel(const struct worker *w, const uint64_t *addresses, uint32_t i)
 {
-	const struct report_folded *f = w->folded;
-	bool with_lines = w->engine->run->with_inlined || has_part(w, REPORT_BY_LINE);
+	return w->key.key.branch ? is_kernel_address(addresses[i]) : i < w->key.nr_kernel;
+}
+
+/* How many of the outermost addresses are those of the stack before. */
+static uint32_t nr_alike(const struct worker *w, const struct recent *r, const uint64_t *addresses)
+{
+	const struct stack_key *k = &w->key;
+	uint32_t nr = 0, most = r->nr < k->nr ? r->nr : k->nr;
+
+	if (r->process != k->process || r->epoch != k->epoch || r->kernel_epoch != k->kernel_epoch)
+		return 0;
+	while (nr < most && r->addresses[r->nr - 1 - nr] == addresses[k->nr - 1 - nr])
+		nr++;
+	return nr;
+}
+
+/* By what the stack before had, and looking up the rest. */
+static int resolve_again(struct worker *w, struct recent *r, const uint64_t *addresses)
+{
+	const struct stack_key *k = &w->key;
+	uint32_t nr = k->nr, alike = nr_alike(w, r, addresses);
 	int rc = 0;
 
-	w->nr_frames = 0;
-	for (uint32_t i = 0; i < f->key.nr_addresses && rc == 0; i++) {
-		bool is_kernel =
-		    f->key.key.branch ? is_kernel_address(f->addresses[i]) : i < f->key.nr_kernel;
-
-		rc = with_lines && !is_kernel ? add_lines(w, f->addresses[i])
-					      : add_address(w, is_kernel, f->addresses[i]);
+	memmove(r->functions + nr - alike, r->functions + r->nr - alike,
+		alike * sizeof(*r->functions));
+	for (uint32_t i = 0; i < nr && rc == 0; i++) {
+		if (i < nr - alike)
+			r->functions[i] =
+			    find_function(w, is_kernel(w, addresses, i), addresses[i]);
+		rc = add_frame(w, r->functions[i], NULL, 0);
 	}
-	if (rc == 0 && !w->nr_frames)
-		rc = add_frame(
-		    w, report_functions_named(w->engine->run->functions, "[no address]", ""), NULL,
-		    0);
+	memcpy(r->addresses, addresses, (nr - alike) * sizeof(*addresses));
+	if (r->nr != nr)
+		memcpy(r->addresses, addresses, nr * sizeof(*addresses));
+	r->process = k->process;
+	r->epoch = k->epoch;
+	r->kernel_epoch = k->kernel_epoch;
+	r->nr = rc ? 0 : nr;
 	return rc;
 }
 
-static int give(struct worker *w, size_t nr_frames)
+static int resolve_each(struct worker *w, bool with_lines, const uint64_t *addresses)
 {
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->key.nr && rc == 0; i++) {
+		bool in_kernel = is_kernel(w, addresses, i);
+
+		rc = with_lines && !in_kernel
+			 ? add_lines(w, addresses[i])
+			 : add_frame(w, find_function(w, in_kernel, addresses[i]), NULL, 0);
+	}
+	return rc;
+}
+
+static int resolve(struct worker *w, const uint64_t *addresses)
+{
+	struct report_functions *functions = w->engine->run->functions;
+	bool with_lines = w->engine->run->with_inlined || has_part(w, REPORT_BY_LINE);
+	int rc;
+
+	w->nr_frames = 0;
+	if (with_lines || w->key.nr > RECENT_DEPTH)
+		rc = resolve_each(w, with_lines, addresses);
+	else
+		rc = resolve_again(w, &w->recent[w->key.process % NR_RECENT], addresses);
+	if (rc == 0 && !w->nr_frames)
+		rc = add_frame(w, report_functions_named(functions, "[no address]", ""), NULL, 0);
+	if (rc == 0 && !w->key.key.branch)
+		rc = report_functions_shape(functions, w->frames, &w->nr_frames);
+	return rc;
+}
+
+/* An entry of the table that is emptied. */
+static int give(void *arg, const struct report_entry *e)
+{
+	struct worker *w = arg;
 	const struct report_sink *sink = w->engine->run->sink;
-	struct report_entry e = {.key = w->folded->key.key,
-				 .weight = w->folded->weight,
-				 .frames = w->frames,
-				 .nr_frames = nr_frames};
+
+	report_weight_add(&w->stats.event[e->key.event].taken, &e->weight);
+	return sink->entry(sink->arg, e);
+}
+
+static int empty(struct worker *w)
+{
 	int rc;
 
 	pthread_mutex_lock(&w->engine->lock);
-	rc = sink->entry(sink->arg, &e);
+	rc = report_fold_empty(w->fold);
 	pthread_mutex_unlock(&w->engine->lock);
+	w->generation++;
 	return rc;
 }
 
-/* What was folded, when the table is emptied. */
-static int take_folded(void *arg, const struct report_folded *f)
+/* Looks the stack up, and makes it an entry. */
+static int find_place(struct worker *w, const uint64_t *addresses, uint32_t *place)
 {
-	struct worker *w = arg;
-	struct report_event_stats *stats = &w->stats.event[f->key.key.event];
-	bool is_branch = has_part(w, REPORT_BY_BRANCH);
-	int rc;
+	int rc = resolve(w, addresses);
 
-	w->folded = f;
-	rc = resolve(w);
-	if (rc == 0 && !is_branch)
-		rc = report_functions_shape(w->engine->run->functions, w->frames, &w->nr_frames);
-	if (rc)
+	*place = LEFT_OUT;
+	if (rc || !w->nr_frames)
 		return rc;
-	report_weight_add(w->nr_frames ? &stats->taken : &stats->left, &f->weight);
-	return w->nr_frames ? give(w, w->nr_frames) : 0;
+	*place = report_fold_place(w->fold, &w->key.key, w->frames, w->nr_frames);
+	if (*place != REPORT_FOLD_FULL)
+		return 0;
+	rc = empty(w);
+	*place = report_fold_place(w->fold, &w->key.key, w->frames, w->nr_frames);
+	return rc;
+}
+
+static void leave(struct worker *w, uint32_t event, uint64_t weight)
+{
+	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+
+	report_weight_add(&w->stats.event[event].left, &one);
+}
+
+/* Counts the stack in hand, of key.nr addresses. */
+static int count(struct worker *w, const uint64_t *addresses, uint64_t weight)
+{
+	uint64_t hash = XXH3_64bits_withSeed(addresses, w->key.nr * sizeof(*addresses),
+					     XXH3_64bits(&w->key, sizeof(w->key)));
+	struct known_stack *k = &w->stacks[hash & (NR_STACKS - 1)];
+	int rc = 0;
+
+	if (k->hash != hash || k->generation != w->generation) {
+		uint32_t place;
+
+		rc = find_place(w, addresses, &place);
+		if (rc)
+			return rc;
+		*k = (struct known_stack){hash, place, w->generation};
+	}
+	if (k->place == LEFT_OUT)
+		leave(w, w->key.key.event, weight);
+	else
+		report_fold_count(w->fold, k->place, weight);
+	return 0;
 }
 
 /* Which of the sample's facts the report asks for; false: it is not wanted. */
 static bool make_key(struct worker *w, const struct trace_head *head,
-		     const struct profile_sample *s, const struct profile_task *task,
-		     struct report_fold_key *out)
+		     const struct profile_sample *s, const struct profile_task *task)
 {
 	const struct report_filter *f = w->engine->run->filter;
 	const struct trace_record *r = &s->record;
@@ -245,7 +387,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	if ((f->from_ns && since_ns < (int64_t)f->from_ns) ||
 	    (f->to_ns && since_ns >= (int64_t)f->to_ns))
 		return false;
-	*out = (struct report_fold_key){
+	w->key = (struct stack_key){
 	    .key = {.event = s->id->event,
 		    .session = has_part(w, REPORT_BY_SESSION) ? w->engine->input->number : 0,
 		    .iteration = has_part(w, REPORT_BY_ITERATION) ? head->iteration : 0,
@@ -254,64 +396,50 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 		    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
 		    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0},
 	};
+	w->process = task->process;
+	w->time_ns = s->time_ns;
 	return true;
 }
 
-static void leave(struct worker *w, const struct profile_sample *s)
+static void set_process(struct worker *w)
 {
-	struct report_weight one = {1, s->weight, (double)s->weight * (double)s->weight};
-
-	report_weight_add(&w->stats.event[s->id->event].left, &one);
+	w->key.process = w->process->number;
+	w->key.epoch = profile_lookup_epoch(w->lookup, w->process, w->time_ns);
 }
 
-static int fold(struct worker *w, const struct profile_sample *s, const struct profile_task *task,
-		struct report_fold_key *key)
+static int take_stack(struct worker *w, const struct profile_sample *s)
 {
 	struct report_stack *st = &w->stack;
 
-	report_stack_make(w->unwinder, task->process, s, has_part(w, REPORT_BY_STACK), st);
+	report_stack_make(w->unwinder, w->process, s, has_part(w, REPORT_BY_STACK), st);
 	if (st->is_unwound) {
 		w->stats.nr_unwound++;
 		w->stats.nr_ends[st->end]++;
 	}
-	key->nr_addresses = (uint32_t)st->nr;
-	key->nr_kernel = (uint32_t)st->nr_kernel;
+	w->key.nr = (uint32_t)st->nr;
+	w->key.nr_kernel = (uint32_t)st->nr_kernel;
 	if (st->nr_kernel)
-		key->kernel_epoch = kernel_epoch(w->engine, s->time_ns);
-	if (st->nr > st->nr_kernel) {
-		key->process = task->process->number;
-		key->epoch = profile_lookup_epoch(w->lookup, task->process, s->time_ns);
-	}
-	return report_fold_add(w->fold, key, st->address, s->weight, s->time_ns, task->process);
+		w->key.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
+	if (st->nr > st->nr_kernel)
+		set_process(w);
+	return count(w, st->address, s->weight);
 }
 
-/* Both ends of a branch by themselves: the kernel's addresses come first in a stack, but not here.
- */
-static int fold_branch(struct worker *w, const struct profile_sample *s,
-		       const struct profile_task *task, struct report_fold_key *key,
-		       const struct trace_branch *b)
-{
-	const uint64_t ends[2] = {b->from, b->to};
-
-	key->key.branch = b->mispredicted ? REPORT_MISPREDICTED
-			  : b->predicted  ? REPORT_PREDICTED
-					  : REPORT_NOT_TOLD;
-	key->nr_addresses = 2;
-	key->kernel_epoch = kernel_epoch(w->engine, s->time_ns);
-	key->process = task->process->number;
-	key->epoch = profile_lookup_epoch(w->lookup, task->process, s->time_ns);
-	return report_fold_add(w->fold, key, ends, b->cycles, s->time_ns, task->process);
-}
-
-static int fold_branches(struct worker *w, const struct profile_sample *s,
-			 const struct profile_task *task, struct report_fold_key *key)
+/* The two ends of each as a stack; which of them are the kernel's their addresses say. */
+static int take_branches(struct worker *w, const struct profile_sample *s)
 {
 	struct trace_branch b;
 	int rc = 0;
 
+	w->key.nr = 2;
+	w->key.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
+	set_process(w);
 	for (uint64_t i = 0; i < s->record.nr_branches && rc == 0; i++) {
 		trace_record_branch(&s->record, i, &b);
-		rc = fold_branch(w, s, task, key, &b);
+		w->key.key.branch = b.mispredicted ? REPORT_MISPREDICTED
+				    : b.predicted  ? REPORT_PREDICTED
+						   : REPORT_NOT_TOLD;
+		rc = count(w, (const uint64_t[]){b.from, b.to}, b.cycles);
 	}
 	return rc;
 }
@@ -319,18 +447,16 @@ static int fold_branches(struct worker *w, const struct profile_sample *s,
 static int take_sample(struct worker *w, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
-	struct report_fold_key key;
 	struct profile_task task;
 
 	if (!w->engine->is_wanted[s->id->event])
 		return 0;
 	profile_lookup_task(w->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
-	if (!make_key(w, head, s, &task, &key)) {
-		leave(w, s);
+	if (!make_key(w, head, s, &task)) {
+		leave(w, s->id->event, s->weight);
 		return 0;
 	}
-	return has_part(w, REPORT_BY_BRANCH) ? fold_branches(w, s, &task, &key)
-					     : fold(w, s, &task, &key);
+	return has_part(w, REPORT_BY_BRANCH) ? take_branches(w, s) : take_stack(w, s);
 }
 
 static void take_problem(void *arg, bool is_loss, const struct err *problem)
@@ -416,10 +542,15 @@ static int worker_init(struct worker *w, struct engine *g)
 {
 	w->engine = g;
 	w->lookup = profile_lookup_new(g->input->processes);
-	w->fold = report_fold_new(take_folded, w);
-	w->cache = mem_calloc(NR_CACHED, sizeof(*w->cache));
+	w->fold = report_fold_new(give, w);
+	w->generation = 1;
+	w->stacks = mem_calloc(NR_STACKS, sizeof(*w->stacks));
+	w->addresses = mem_calloc(NR_ADDRESSES, sizeof(*w->addresses));
+	w->places = mem_calloc(NR_PLACES, sizeof(*w->places));
 	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
-	if (!w->lookup || !w->fold || !w->cache || !w->stats.event)
+	w->recent = mem_calloc(NR_RECENT, sizeof(*w->recent));
+	if (!w->lookup || !w->fold || !w->stacks || !w->addresses || !w->places || !w->recent ||
+	    !w->stats.event)
 		return -ENOMEM;
 	return know_comms(w) ? -ENOMEM : make_unwinder(w);
 }
@@ -429,7 +560,10 @@ static void worker_fini(struct worker *w)
 	unwinder_free(w->unwinder);
 	report_fold_free(w->fold);
 	profile_lookup_free(w->lookup);
-	mem_free(w->cache);
+	mem_free(w->stacks);
+	mem_free(w->addresses);
+	mem_free(w->places);
+	mem_free(w->recent);
 	mem_free(w->of_symbol);
 	mem_free(w->of_comm);
 	mem_free(w->stats.event);
@@ -456,7 +590,7 @@ static int work(struct worker *w)
 
 	while (rc == 0 && !g->rc && (i = g->next_file++) < g->nr_files)
 		rc = read_file(w, i);
-	return rc ? rc : report_fold_flush(w->fold);
+	return rc ? rc : empty(w);
 }
 
 static void *run_worker(void *arg)

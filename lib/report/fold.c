@@ -1,6 +1,7 @@
 /*
- * Open addressing over a list of entries; their addresses in one block. Must not know what an
- * address means.
+ * Open addressing over a list of entries; their frames in one block. Entries of one hash are taken
+ * for one: of 64 bits two are not alike but by design, and who designs that misleads himself. Must
+ * not know what becomes of them.
  */
 #include "report/fold.h"
 
@@ -13,28 +14,25 @@
 enum {
 	NR_ENTRIES = 1 << 15,
 	NR_SLOTS = 2 * NR_ENTRIES,
-	NR_WORDS = 1 << 20, /* of addresses: 32 an entry */
+	NR_FRAMES = 16 * NR_ENTRIES,
 };
+_Static_assert((int)NR_FRAMES >= (int)REPORT_MAX_FRAMES, "an empty table takes any stack");
 
 struct entry {
 	uint64_t hash;
-	struct report_fold_key key;
-	uint32_t at; /* of its addresses */
+	struct report_key key;
+	uint32_t at, nr; /* its frames */
 	struct report_weight weight;
-	uint64_t time_ns;
-	const void *process;
 };
 
 struct report_fold {
-	report_folded_fn *empty;
+	report_folded_fn *give;
 	void *arg;
-	size_t nr, nr_words;
+	size_t nr, nr_frames;
 	uint32_t *slots; /* place of the entry + 1; 0: free */
 	struct entry *entries;
-	uint64_t *words;
+	struct report_frame *frames;
 };
-
-_Static_assert(sizeof(struct report_fold_key) == 13 * sizeof(uint32_t), "compared as bytes");
 
 struct report_fold *report_fold_new(report_folded_fn *empty, void *arg)
 {
@@ -42,12 +40,12 @@ struct report_fold *report_fold_new(report_folded_fn *empty, void *arg)
 
 	if (!f)
 		return NULL;
-	f->empty = empty;
+	f->give = empty;
 	f->arg = arg;
 	f->slots = mem_calloc(NR_SLOTS, sizeof(*f->slots));
 	f->entries = mem_alloc(NR_ENTRIES * sizeof(*f->entries));
-	f->words = mem_alloc(NR_WORDS * sizeof(*f->words));
-	if (f->slots && f->entries && f->words)
+	f->frames = mem_alloc(NR_FRAMES * sizeof(*f->frames));
+	if (f->slots && f->entries && f->frames)
 		return f;
 	report_fold_free(f);
 	return NULL;
@@ -59,86 +57,66 @@ void report_fold_free(struct report_fold *f)
 		return;
 	mem_free(f->slots);
 	mem_free(f->entries);
-	mem_free(f->words);
+	mem_free(f->frames);
 	mem_free(f);
 }
 
-static bool is_same(const struct report_fold *f, const struct entry *e, uint64_t hash,
-		    const struct report_fold_key *key, const uint64_t *addresses)
+static uint64_t mix(uint64_t h, uint64_t word)
 {
-	return e->hash == hash && memcmp(&e->key, key, sizeof(*key)) == 0 &&
-	       (!key->nr_addresses ||
-		memcmp(&f->words[e->at], addresses, key->nr_addresses * sizeof(*addresses)) == 0);
+	h = (h ^ word) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 32;
 }
 
-static uint64_t hash_of(const struct report_fold_key *key, const uint64_t *addresses)
+static uint64_t hash_of(const struct report_key *key, const struct report_frame *frames, size_t nr)
 {
-	return XXH3_64bits_withSeed(addresses, key->nr_addresses * sizeof(*addresses),
-				    XXH3_64bits(key, sizeof(*key)));
+	uint64_t h = XXH3_64bits(key, sizeof(*key));
+
+	for (size_t i = 0; i < nr; i++)
+		h = mix(h, (uintptr_t)frames[i].function ^ (uint64_t)frames[i].line << 48);
+	return h;
 }
 
-/* Its slot, or the free one where it belongs. */
-static uint32_t *find_slot(struct report_fold *f, uint64_t hash, const struct report_fold_key *key,
-			   const uint64_t *addresses)
+uint32_t report_fold_place(struct report_fold *f, const struct report_key *key,
+			   const struct report_frame *frames, size_t nr_frames)
 {
+	uint64_t hash = hash_of(key, frames, nr_frames);
 	size_t i = hash % NR_SLOTS;
 
-	while (f->slots[i] && !is_same(f, &f->entries[f->slots[i] - 1], hash, key, addresses))
-		i = (i + 1) % NR_SLOTS;
-	return &f->slots[i];
+	for (; f->slots[i]; i = (i + 1) % NR_SLOTS) {
+		if (f->entries[f->slots[i] - 1].hash == hash)
+			return f->slots[i] - 1;
+	}
+	if (f->nr == NR_ENTRIES || f->nr_frames + nr_frames > NR_FRAMES)
+		return REPORT_FOLD_FULL;
+	f->entries[f->nr] = (struct entry){
+	    .hash = hash, .key = *key, .at = (uint32_t)f->nr_frames, .nr = (uint32_t)nr_frames};
+	memcpy(f->frames + f->nr_frames, frames, nr_frames * sizeof(*frames));
+	f->nr_frames += nr_frames;
+	f->slots[i] = (uint32_t)++f->nr;
+	return (uint32_t)f->nr - 1;
 }
 
-static struct entry *add_entry(struct report_fold *f, uint32_t *slot, uint64_t hash,
-			       const struct report_fold_key *key, const uint64_t *addresses)
+void report_fold_count(struct report_fold *f, uint32_t place, uint64_t weight)
 {
-	struct entry *e = &f->entries[f->nr++];
+	const struct report_weight one = {1, weight, (double)weight * (double)weight};
 
-	*e = (struct entry){.hash = hash, .key = *key, .at = (uint32_t)f->nr_words};
-	memcpy(f->words + f->nr_words, addresses, key->nr_addresses * sizeof(*addresses));
-	f->nr_words += key->nr_addresses;
-	*slot = (uint32_t)f->nr;
-	return e;
+	report_weight_add(&f->entries[place].weight, &one);
 }
 
-int report_fold_add(struct report_fold *f, const struct report_fold_key *key,
-		    const uint64_t *addresses, uint64_t weight, uint64_t time_ns,
-		    const void *process)
-{
-	uint64_t hash = hash_of(key, addresses);
-	struct report_weight w = {1, weight, (double)weight * (double)weight};
-	struct entry *e;
-	uint32_t *slot;
-	int rc = 0;
-
-	if (f->nr == NR_ENTRIES || f->nr_words + key->nr_addresses > NR_WORDS)
-		rc = report_fold_flush(f);
-	slot = find_slot(f, hash, key, addresses);
-	e = *slot ? &f->entries[*slot - 1] : add_entry(f, slot, hash, key, addresses);
-	e->time_ns = time_ns;
-	e->process = process;
-	report_weight_add(&e->weight, &w);
-	return rc;
-}
-
-static struct report_folded folded(const struct report_fold *f, const struct entry *e)
-{
-	return (struct report_folded){.key = e->key,
-				      .addresses = f->words + e->at,
-				      .weight = e->weight,
-				      .time_ns = e->time_ns,
-				      .process = e->process};
-}
-
-int report_fold_flush(struct report_fold *f)
+int report_fold_empty(struct report_fold *f)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < f->nr && rc == 0; i++) {
-		struct report_folded out = folded(f, &f->entries[i]);
+		const struct entry *e = &f->entries[i];
+		const struct report_entry out = {.key = e->key,
+						 .weight = e->weight,
+						 .frames = f->frames + e->at,
+						 .nr_frames = e->nr};
 
-		rc = f->empty(f->arg, &out);
+		rc = f->give(f->arg, &out);
 	}
 	memset(f->slots, 0, NR_SLOTS * sizeof(*f->slots));
-	f->nr = f->nr_words = 0;
+	f->nr = f->nr_frames = 0;
 	return rc;
 }

@@ -5,11 +5,14 @@
 #ifndef REPORT_STACK_H
 #define REPORT_STACK_H
 
-#include "report/fold.h"
 #include "unwind/unwind.h"
+
+#include <stdbool.h>
 
 struct profile_process;
 struct profile_sample;
+
+enum { REPORT_MAX_DEPTH = 1024 }; /* addresses of a stack; what is deeper is cut */
 
 /* Addresses, the sampled one first. They are those at which a name is to be looked up: a return
  * address is moved back into its call. */
