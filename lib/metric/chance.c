@@ -141,26 +141,41 @@ bool chance_welch(const struct spread *a, const struct spread *b, const double l
 	return true;
 }
 
-static int by_value(const void *x, const void *y)
-{
-	const double *a = *(const double *const *)x, *b = *(const double *const *)y;
+/* A test of many. */
+struct one {
+	double ratio, weight; /* ratio: p for a weight of 1 */
+	size_t i;
+};
 
-	return *a < *b ? -1 : *a > *b ? 1 : a < b ? -1 : a > b;
+static int by_ratio(const void *x, const void *y)
+{
+	const struct one *a = x, *b = y;
+
+	if (a->ratio != b->ratio)
+		return a->ratio < b->ratio ? -1 : 1;
+	return a->i < b->i ? -1 : a->i > b->i;
 }
 
-int chance_holm(const double *p, size_t nr, double *adjusted)
+int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted)
 {
-	const double **order = mem_calloc(nr, sizeof(*order));
-	double most = 0;
+	struct one *order = mem_calloc(nr, sizeof(*order));
+	double most = 0, left = 0;
 
 	if (!order)
 		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
-		order[i] = &p[i];
-	qsort(order, nr, sizeof(*order), by_value);
 	for (size_t i = 0; i < nr; i++) {
-		most = fmin(fmax(most, *order[i] * (double)(nr - i)), 1);
-		adjusted[order[i] - p] = most;
+		double w = weight ? weight[i] : 1;
+
+		order[i] = (struct one){p[i] / w, w, i};
+	}
+	qsort(order, nr, sizeof(*order), by_ratio);
+	for (size_t i = nr; i-- > 0;) { /* from the end: the sum of what is left */
+		left += order[i].weight;
+		adjusted[order[i].i] = order[i].ratio * left;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		most = fmin(fmax(most, adjusted[order[i].i]), 1);
+		adjusted[order[i].i] = most;
 	}
 	mem_free(order);
 	return 0;

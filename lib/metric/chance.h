@@ -42,8 +42,9 @@ bool chance_welch(const struct spread *a, const struct spread *b, const double l
 /*
  * Holm's correction: adjusted[i] is p[i] made so large that of all nr tests, any one with a value
  * below 0.05 is a false claim in at most 5 of 100 cases, whatever they have to do with each other.
- * Each p is from 0 to 1. 0 or -ENOMEM.
+ * Each p is from 0 to 1. By weight (above 0; NULL: all alike) a test has more or less of the 5 in
+ * 100 to itself: weights must not come from what is tested. 0 or -ENOMEM.
  */
-int chance_holm(const double *p, size_t nr, double *adjusted);
+int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted);
 
 #endif

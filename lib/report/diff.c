@@ -202,6 +202,7 @@ struct side {
 struct tested {
 	struct diff_row *row;
 	struct spread spread[2]; /* of what is compared */
+	double share;            /* of all samples of both sides */
 	double least[2];         /* variance of that by counting samples */
 	double reach;            /* |t|, if all samples were on one side */
 };
@@ -256,7 +257,7 @@ static void find_least(enum diff_basis basis, const struct side *sides, double s
 		       struct tested *t)
 {
 	double one = sum / fmax(samples, 1); /* what a sample stands for */
-	double share = fmin(sum / (sides[0].weight + sides[1].weight), 1);
+	double share = t->share;
 	double nr = (double)(sides[0].nr_with + sides[1].nr_with);
 
 	for (unsigned i = 0; i < 2; i++)
@@ -310,6 +311,7 @@ static void fill_row(const struct diff *d, const struct row *row, const struct s
 	compare(basis, totals, t);
 	if (!(sum > 0) || !sides[0].nr_with || !sides[1].nr_with)
 		return;
+	t->share = fmin(sum / (sides[0].weight + sides[1].weight), 1);
 	find_least(basis, sides, sum, samples, t);
 	if (samples >= DIFF_MIN_SAMPLES)
 		t->reach = find_reach(basis, sides, sum, t);
@@ -326,18 +328,19 @@ static int by_reach(const void *x, const void *y)
 	return strcmp(a->row->key, b->row->key);
 }
 
-/* Of rows in order of reach: how many are tested, so that each of them could be certain. */
+/* Of rows in order of reach: how many are tested, so that each of them could be certain with the
+ * least weight that it may get. */
 static size_t choose(const struct tested *t, size_t nr, double df)
 {
 	size_t n = 0;
 
 	while (n < nr && t[n].reach > 0 &&
-	       chance_student(t[n].reach, df) * (double)(n + 1) < DIFF_CERTAIN)
+	       chance_student(t[n].reach, df) * 2 * (double)(n + 1) < DIFF_CERTAIN)
 		n++;
 	return n;
 }
 
-static void test_one(const struct diff_result *r, struct tested *t, double *p)
+static double test_one(const struct diff_result *r, struct tested *t)
 {
 	struct chance_test test = {.p = 1};
 
@@ -346,33 +349,48 @@ static void test_one(const struct diff_result *r, struct tested *t, double *p)
 	t->row->half = r->options.basis == DIFF_SHARES ? test.half
 		       : r->side[0].weight > 0         ? test.half / r->side[0].weight
 						       : 0;
-	t->row->p = *p = test.p;
+	return t->row->p = test.p;
+}
+
+/* Half of what may be claimed by chance is for all rows alike, half for each by its size: a
+ * function with a fifth of the samples is not asked to be as certain as one of hundreds. */
+static double weigh(const struct tested *t, size_t nr, double shares)
+{
+	return 1 / (double)nr + t->share / shares;
+}
+
+static int correct(struct diff_result *r, struct tested *t, size_t nr)
+{
+	MEM_AUTO double *p = mem_calloc(nr, 3 * sizeof(*p));
+	double *weight = p + nr, *adjusted = p + 2 * nr, shares = 0;
+
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		shares += t[i].share;
+	for (size_t i = 0; i < nr; i++) {
+		p[i] = test_one(r, &t[i]);
+		weight[i] = weigh(&t[i], nr, shares);
+	}
+	if (chance_holm(p, weight, nr, adjusted))
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		t[i].row->adjusted = adjusted[i];
+		t[i].row->is_certain = adjusted[i] < DIFF_CERTAIN;
+		r->nr_certain += t[i].row->is_certain;
+	}
+	return 0;
 }
 
 static int test_rows(struct diff_result *r, struct tested *t, size_t nr)
 {
 	double df = (double)(r->side[0].nr_replicates + r->side[1].nr_replicates) - 2;
-	MEM_AUTO double *p = NULL;
-	size_t nr_tested;
 
 	if (!r->is_testable)
 		return 0;
 	qsort(t, nr, sizeof(*t), by_reach);
-	nr_tested = choose(t, nr, df);
-	p = mem_calloc(nr_tested, 2 * sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr_tested; i++)
-		test_one(r, &t[i], &p[i]);
-	if (chance_holm(p, nr_tested, p + nr_tested))
-		return -ENOMEM;
-	for (size_t i = 0; i < nr_tested; i++) {
-		t[i].row->adjusted = p[nr_tested + i];
-		t[i].row->is_certain = t[i].row->adjusted < DIFF_CERTAIN;
-		r->nr_certain += t[i].row->is_certain;
-	}
-	r->nr_tested = nr_tested;
-	return 0;
+	r->nr_tested = choose(t, nr, df);
+	return correct(r, t, r->nr_tested);
 }
 
 static int by_change(const void *x, const void *y)

@@ -17,10 +17,12 @@
  *   were cut short are left out by who adds them.
  *
  * Rows are tested by Welch's t over the replicates (metric/chance.h), with the variance of counting
- * samples as the least; p is adjusted by Holm over the rows tested. A row is tested if it could be
- * certain: if it were with all of its samples on one side. That is decided by the number of its
- * samples on both sides together, which says nothing of a difference; rows of a few samples would
- * only raise what is asked of the others.
+ * samples as the least; p is adjusted by Holm over the rows tested: half of the 5 in 100 is for all
+ * rows alike, half for each by its size, so that a function with a fifth of the samples is not
+ * asked to be as certain as one of hundreds. A row is tested if it could be certain: if it were
+ * with all of its samples on one side. Both are decided by the samples of both sides together,
+ * which say nothing of a difference; rows of a few samples would only raise what is asked of the
+ * others.
  *
  * Of one thread.
  */
