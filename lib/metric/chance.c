@@ -89,23 +89,25 @@ double chance_student(double t, double df)
 	return rest > 0 ? fmin(fmax(beta(df / 2, 0.5, x, rest), 0), 1) : 1;
 }
 
-/* By halves: what is sought is between two powers of two. */
+/* The density of |t|. */
+static double density(double t, double df)
+{
+	return 2 * exp(-log_beta(df / 2, 0.5) - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df);
+}
+
+/* By Newton's way: the probability falls ever less steeply, so that no step goes too far. */
 double chance_student_inverse(double p, double df)
 {
-	double low = 0, high = 1;
+	double t = 0, step = 1;
 
 	p = fmax(p, 1e-15);
-	while (chance_student(high, df) > p && high < 0x1p200)
-		high *= 2;
-	for (int i = 0; i < 200 && high - low > 1e-13 * high; i++) {
-		double middle = low + (high - low) / 2;
+	for (int i = 0; i < 1000 && step > 1e-14 * t; i++) {
+		double slope = density(t, df);
 
-		if (chance_student(middle, df) > p)
-			low = middle;
-		else
-			high = middle;
+		step = slope > 0 ? (chance_student(t, df) - p) / slope : 0;
+		t += fmax(step, 0);
 	}
-	return high;
+	return t;
 }
 
 /* Of the mean. */
