@@ -14,11 +14,10 @@
 static double log_gamma_half(double a)
 {
 	int sign;
-	double a2 = a * a;
 
 	if (a < 50)
 		return lgamma_r(a + 0.5, &sign) - lgamma_r(a, &sign);
-	return log(a) / 2 - (1 - (1 - 0.6 / a2) / (24 * a2)) / (8 * a);
+	return log(a) / 2 - (1 - 1 / (24 * a * a)) / (8 * a);
 }
 
 static double log_beta(double a, double b)

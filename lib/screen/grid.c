@@ -54,7 +54,7 @@ union value {
 	const char *text;
 	uint64_t count;
 	struct {
-		double x;
+		double x, half;
 		bool is_certain;
 	} real;
 	const struct share_interval *share;
@@ -131,6 +131,15 @@ static void show_change(struct buf *b, const struct grid_column *c, const union 
 	buf_adds(b, unit_of(c));
 }
 
+static void show_shift(struct buf *b, const struct grid_column *c, const union value *v)
+{
+	show_change(b, c, v);
+	if (!(v->real.half > 0))
+		return;
+	buf_adds(b, " ± ");
+	screen_decimal(b, 100 * v->real.half, 2);
+}
+
 static void show_address(struct buf *b, const struct grid_column *c, const union value *v)
 {
 	(void)c;
@@ -183,6 +192,16 @@ static void give_change(struct buf *b, enum grid_form form, const union value *v
 	give_percent(b, v->real.x);
 }
 
+static void give_shift(struct buf *b, enum grid_form form, const union value *v, size_t part)
+{
+	if (part == 0)
+		give_percent(b, v->real.x);
+	else if (v->real.half > 0)
+		give_percent(b, v->real.half);
+	else if (form == GRID_NDJSON)
+		buf_adds(b, "null");
+}
+
 static void give_address(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	(void)part;
@@ -211,6 +230,7 @@ static const struct kind {
     [GRID_REAL] = {show_real, give_real, {""}},
     [GRID_SHARE] = {show_share, give_share, {"", "_low", "_high"}},
     [GRID_CHANGE] = {show_change, give_change, {""}},
+    [GRID_SHIFT] = {show_shift, give_shift, {"", "_half"}},
     [GRID_ADDRESS] = {show_address, give_address, {""}},
     [GRID_FLAG] = {show_flag, give_flag, {""}, true},
 };
@@ -366,7 +386,7 @@ static void keep(struct grid *g, size_t offset, size_t column, enum look look)
 
 static enum look look_of(enum grid_kind kind, const union value *v)
 {
-	if (kind != GRID_CHANGE || !v->real.is_certain)
+	if ((kind != GRID_CHANGE && kind != GRID_SHIFT) || !v->real.is_certain)
 		return LOOK_CELL;
 	return v->real.x > 0 ? LOOK_MORE : v->real.x < 0 ? LOOK_LESS : LOOK_CELL;
 }
@@ -597,12 +617,22 @@ void grid_share(struct grid *g, const struct share_interval *share)
 	cell(g, 1u << GRID_SHARE, 0, &(union value){.share = share});
 }
 
-void grid_change(struct grid *g, double change, bool is_certain)
+static void change(struct grid *g, enum grid_kind kind, double x, double half, bool is_certain)
 {
-	if (isfinite(change))
-		cell(g, 1u << GRID_CHANGE, 0, &(union value){.real = {change, is_certain}});
+	if (isfinite(x) && isfinite(half))
+		cell(g, 1u << kind, 0, &(union value){.real = {x, half, is_certain}});
 	else
 		grid_na(g);
+}
+
+void grid_change(struct grid *g, double x, bool is_certain)
+{
+	change(g, GRID_CHANGE, x, 0, is_certain);
+}
+
+void grid_shift(struct grid *g, double x, double half, bool is_certain)
+{
+	change(g, GRID_SHIFT, x, half, is_certain);
 }
 
 void grid_flag(struct grid *g, bool is_set)

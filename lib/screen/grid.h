@@ -37,6 +37,7 @@ enum grid_kind {
 	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
 	GRID_SHARE,   /* 69.80 % ± 0.91 | three fields: NAME, NAME_low, NAME_high */
 	GRID_CHANGE,  /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
+	GRID_SHIFT,   /* +1.23 ± 0.45, likewise | two fields: NAME, NAME_half */
 	GRID_ADDRESS, /* 0x401136 | the same, in JSON a string */
 	GRID_FLAG,    /* yes, or nothing | true, false */
 	GRID_NR_KINDS
@@ -76,6 +77,8 @@ void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_AMOUNT, GRID_AD
 void grid_real(struct grid *g, double x);    /* what is not finite is GRID_REAL's n/a */
 void grid_share(struct grid *g, const struct share_interval *share);
 void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1 */
+/* With the half of its interval; 0: that is not known. */
+void grid_shift(struct grid *g, double change, double half, bool is_certain);
 void grid_flag(struct grid *g, bool is_set);
 /* Cells of any kind: nothing (null), and for people "n/a". */
 void grid_none(struct grid *g);

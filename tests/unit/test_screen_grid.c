@@ -221,6 +221,28 @@ static void nothing(void **state)
 	}
 }
 
+static void shifts(void **state)
+{
+	static const struct grid_column shift[] = {{"d", .kind = GRID_SHIFT}};
+	static const char *const texts_of[] = {
+	    [GRID_PEOPLE] = "           d\n+1.23 ± 0.45\n      -50.00\n",
+	    [GRID_CSV] = "d,d_half\n1.230000,0.450000\n-50.000000,\n",
+	    [GRID_NDJSON] = "{\"d\":1.230000,\"d_half\":0.450000}\n"
+			    "{\"d\":-50.000000,\"d_half\":null}\n"};
+
+	(void)state;
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(shift, 1, &(struct grid_options){.form = form});
+
+		buf_init(&out, 1000);
+		grid_row(g), grid_shift(g, 0.0123, 0.0045, true);
+		grid_row(g), grid_shift(g, -0.5, 0, false);
+		assert_int_equal(grid_write(g, &out), 0);
+		expect(texts_of[form]);
+		finish(g);
+	}
+}
+
 static void in_pieces(void **state)
 {
 	struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = GRID_PEOPLE});
@@ -296,11 +318,12 @@ static void without_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
-	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
-	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
-	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
-	    cmocka_unit_test(wrong_calls), cmocka_unit_test(without_memory),
+	    cmocka_unit_test(for_people),     cmocka_unit_test(in_colour),
+	    cmocka_unit_test(as_csv),         cmocka_unit_test(as_json),
+	    cmocka_unit_test(cuts),           cmocka_unit_test(hostile),
+	    cmocka_unit_test(nothing),        cmocka_unit_test(in_pieces),
+	    cmocka_unit_test(shifts),         cmocka_unit_test(wrong_calls),
+	    cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
