@@ -223,7 +223,8 @@ static void inherit(struct work *w)
 {
 	struct profile_naming *n = w->p->namings;
 
-	qsort(w->heirs, w->nr_heirs, sizeof(*w->heirs), compare_heirs);
+	if (w->nr_heirs)
+		qsort(w->heirs, w->nr_heirs, sizeof(*w->heirs), compare_heirs);
 	for (size_t i = 0; i < w->nr_heirs; i++) {
 		const struct heir *h = &w->heirs[i];
 		size_t from =

@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROT_EXECUTE = 4, KSYMBOL_UNREGISTER = 1, KSYMBOL_MAX_BYTES = 512 };
+enum {
+	PROT_EXECUTE = 4,
+	KSYMBOL_UNREGISTER = 1,
+	KSYMBOL_MAX_BYTES = 512,
+	MAX_LOOK_NS = 1000000000, /* the survey does not look at one process for longer */
+};
 
 struct load {
 	struct profile_processes *p;
@@ -47,7 +52,7 @@ static int add_change(struct load *l, const struct profile_item *it, enum profil
 	return 0;
 }
 
-/* When the survey looked at a process; it made records of it with that time. */
+/* When the survey looked at a process, or at the kernel: its records have that time. */
 static int add_looked(struct load *l, uint64_t time_ns)
 {
 	struct profile_gathered *g = &l->g;
@@ -149,6 +154,8 @@ static int take_ksymbol(struct load *l, const struct profile_item *it)
 	const struct trace_record *r = &it->record;
 	void *grown;
 
+	if (it->ring == TRACE_RING_MADE && add_looked(l, it->time_ns))
+		return -ENOMEM;
 	if (g->nr_ksymbols == PROFILE_MAX_KSYMBOLS ||
 	    l->p->ksymbol_names.used_bytes > (size_t)PROFILE_TEXT_MAX_BYTES - 4096) {
 		l->p->has_left_out = true;
@@ -223,7 +230,9 @@ uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns
 		else
 			to = middle;
 	}
-	return from < g->nr_looked ? g->looked_ns[from] : UINT64_MAX;
+	if (from < g->nr_looked && g->looked_ns[from] - time_ns < MAX_LOOK_NS)
+		return g->looked_ns[from];
+	return time_ns < UINT64_MAX - MAX_LOOK_NS ? time_ns + MAX_LOOK_NS : UINT64_MAX;
 }
 
 static int make_all(struct load *l)

@@ -24,6 +24,7 @@ enum {
 	PROFILE_MAX_MAPPINGS = 8 << 20,
 	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* of one process */
 	PROFILE_MAX_TREE_MAPPINGS = 2 << 20,  /* that overlap too much for a short list */
+	PROFILE_MAX_COPIED = 1 << 20,         /* from ancestors too far to be asked */
 	PROFILE_MAX_OBJECTS = 1 << 20,
 	PROFILE_MAX_COMMS = 1 << 20,
 	PROFILE_MAX_KSYMBOLS = 1 << 20,

@@ -106,7 +106,7 @@ static int copy_mappings(struct work *w, const struct profile_life *l, uint64_t 
 	for (uint32_t i = c->first; rc == 0 && i < c->first + l->nr_mappings; i++) {
 		const struct profile_mapping m = w->p->mappings[i];
 
-		if (w->nr_copied++ >= PROFILE_MAX_MAPPINGS) {
+		if (w->nr_copied++ >= PROFILE_MAX_COPIED) {
 			w->p->has_left_out = true;
 			return 0;
 		}

@@ -1,0 +1,832 @@
+/*
+ * Who ran and what was mapped when: scenes of what was told, and what must be answered; what is
+ * answered of mappings over one another and forks of forks, against a search through all of them.
+ */
+#include "test_processes.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+enum { MAX_STEPS = 24, MAX_QUESTIONS = 24 };
+
+#define FORKED(t, child, parent)                                                                   \
+	{                                                                                          \
+		.op = FORK, .time_ns = t, .pid = child, .tid = child, .ppid = parent,              \
+		.ptid = parent                                                                     \
+	}
+#define THREAD(t, p, child, parent)                                                                \
+	{                                                                                          \
+		.op = FORK, .time_ns = t, .pid = p, .tid = child, .ppid = p, .ptid = parent        \
+	}
+#define NAMED(t, p, th, name)                                                                      \
+	{                                                                                          \
+		.op = COMM, .time_ns = t, .pid = p, .tid = th, .text = name                        \
+	}
+#define EXECED(t, p, name)                                                                         \
+	{                                                                                          \
+		.op = EXEC, .time_ns = t, .pid = p, .tid = p, .text = name                         \
+	}
+#define EXITED(t, p, th)                                                                           \
+	{                                                                                          \
+		.op = EXIT, .time_ns = t, .pid = p, .tid = th, .ppid = 1, .ptid = 1                \
+	}
+#define MAPPED(t, p, from, to, path)                                                               \
+	{                                                                                          \
+		.op = MAP, .time_ns = t, .pid = p, .tid = p, .start = from, .end = to,             \
+		.text = path, .inode = 7                                                           \
+	}
+#define MAPPED_ID(t, p, from, to, path, id)                                                        \
+	{                                                                                          \
+		.op = MAP, .time_ns = t, .pid = p, .tid = p, .start = from, .end = to,             \
+		.text = path, .build_id = id                                                       \
+	}
+#define MADE_TASK(t, p, th)                                                                        \
+	{                                                                                          \
+		.op = FORK, .is_made = true, .time_ns = t, .pid = p, .tid = th, .ppid = 1,         \
+		.ptid = 1                                                                          \
+	}
+#define MADE_NAME(t, p, th, name)                                                                  \
+	{                                                                                          \
+		.op = COMM, .is_made = true, .time_ns = t, .pid = p, .tid = th, .text = name       \
+	}
+#define MADE_MAP(t, p, from, to, path)                                                             \
+	{                                                                                          \
+		.op = MAP, .is_made = true, .time_ns = t, .pid = p, .tid = p, .start = from,       \
+		.end = to, .text = path, .build_id = 9                                             \
+	}
+#define KSYMBOL(t, made, gone, from, to, name)                                                     \
+	{                                                                                          \
+		.op = gone ? NO_SYMBOL : SYMBOL, .is_made = made, .time_ns = t, .start = from,     \
+		.end = to, .text = name                                                            \
+	}
+
+/* In the order of the survey: the process, its name, its mapping. */
+#define MADE(t, p, name, from, to, path)                                                           \
+	MADE_TASK(t, p, p), MADE_NAME(t, p, p, name), MADE_MAP(t, p, from, to, path)
+
+static const struct scene {
+	const char *name;
+	struct step steps[MAX_STEPS]; /* up to the first 0 */
+	struct {
+		uint32_t pid, tid; /* up to the first 0 of both */
+		uint64_t time_ns, address;
+		const char *comm, *path; /* path NULL: nothing is mapped there */
+	} questions[MAX_QUESTIONS];
+} scenes[] = {
+    {"a survey",
+     {MADE(50, 1, "init", 0x1000, 0x3000, "/init"), MADE(60, 2, "two", 0x1000, 0x2000, "/two"),
+      MADE_TASK(60, 2, 3), MADE_NAME(60, 2, 3, "thread")},
+     {{1, 1, 10, 0x1000, "init", "/init"},
+      {1, 1, 100, 0x2fff, "init", "/init"},
+      {1, 1, 100, 0xfff, "init", NULL},
+      {1, 1, 100, 0x3000, "init", NULL},
+      {2, 2, 0, 0x1000, "two", "/two"},
+      {2, 3, 70, 0x1800, "thread", "/two"},
+      {2, 4, 70, 0x1800, "[unknown]", "/two"},
+      {9, 9, 70, 0x1800, "[unknown]", NULL}}},
+    {"a program begins",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "ls"),
+      MAPPED(210, 7, 0x5000, 0x6000, "/ls"), EXITED(300, 7, 7)},
+     {{7, 7, 99, 0x1000, "[unknown]", NULL},
+      {7, 7, 100, 0x1000, "sh", "/sh"},
+      {7, 7, 199, 0x1000, "sh", "/sh"},
+      {7, 7, 200, 0x1000, "ls", NULL},
+      {7, 7, 209, 0x5000, "ls", NULL},
+      {7, 7, 210, 0x5000, "ls", "/ls"},
+      {7, 7, 310, 0x5000, "ls", "/ls"}, /* it is not gone before it has left the CPU */
+      {1, 1, 310, 0x1000, "sh", "/sh"}}},
+    {"until an exec is done, addresses are of the program before",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "ls"),
+      MAPPED(210, 7, 0x1000, 0x6000, "/ls"), MAPPED(230, 7, 0x8000, 0x9000, "[vdso]"),
+      MAPPED(240, 7, 0x1800, 0x1900, "/late")},
+     {{7, 7, 205, 0x1000, "ls", "/sh"},
+      {7, 7, 229, 0x1000, "ls", "/sh"},
+      {7, 7, 229, 0x8000, "ls", NULL},
+      {7, 7, 230, 0x1000, "ls", "/ls"},
+      {7, 7, 230, 0x8000, "ls", "[vdso]"},
+      {7, 7, 239, 0x1800, "ls", "/ls"},
+      {7, 7, 240, 0x1800, "ls", "/late"}}},
+    {"parent and child map on their own",
+     {MADE(50, 1, "a", 0x1000, 0x9000, "/both"), FORKED(100, 2, 1),
+      MAPPED(110, 1, 0x2000, 0x3000, "/parents"), MAPPED(120, 2, 0x4000, 0x5000, "/childs"),
+      FORKED(130, 3, 2)},
+     {{1, 1, 105, 0x2000, "a", "/both"},
+      {1, 1, 110, 0x2000, "a", "/parents"},
+      {2, 2, 200, 0x2000, "a", "/both"},
+      {2, 2, 115, 0x4000, "a", "/both"},
+      {2, 2, 120, 0x4000, "a", "/childs"},
+      {1, 1, 200, 0x4000, "a", "/both"},
+      {3, 3, 200, 0x4000, "a", "/childs"},
+      {3, 3, 200, 0x2000, "a", "/both"}}},
+    {"what the parent maps before the fork is the child's",
+     {MAPPED(90, 1, 0x1000, 0x2000, "/early"), FORKED(100, 2, 1),
+      MAPPED(100, 1, 0x3000, 0x4000, "/same"), MAPPED(101, 1, 0x5000, 0x6000, "/late")},
+     {{2, 2, 150, 0x1000, "[unknown]", "/early"},
+      {2, 2, 150, 0x3000, "[unknown]", "/same"},
+      {2, 2, 150, 0x5000, "[unknown]", NULL}}},
+    {"over one another in time",
+     {MAPPED(10, 1, 0x1000, 0x5000, "/a"), MAPPED(20, 1, 0x2000, 0x3000, "/b"),
+      MAPPED(30, 1, 0x1000, 0x2800, "/c"), MAPPED(30, 1, 0x1000, 0x1100, "/d")},
+     {{1, 1, 9, 0x2000, "[unknown]", NULL},
+      {1, 1, 10, 0x2000, "[unknown]", "/a"},
+      {1, 1, 20, 0x2000, "[unknown]", "/b"},
+      {1, 1, 29, 0x2000, "[unknown]", "/b"},
+      {1, 1, 30, 0x2000, "[unknown]", "/c"},
+      {1, 1, 30, 0x2800, "[unknown]", "/b"},
+      {1, 1, 30, 0x3000, "[unknown]", "/a"},
+      {1, 1, 30, 0x10ff, "[unknown]", "/d"},
+      {1, 1, 30, 0x1100, "[unknown]", "/c"},
+      {1, 1, 19, 0x10ff, "[unknown]", "/a"}}},
+    {"a pid again",
+     {FORKED(10, 7, 1), NAMED(11, 7, 7, "old"), MAPPED(12, 7, 0x1000, 0x2000, "/old"),
+      EXITED(20, 7, 7), FORKED(30, 7, 1), NAMED(31, 7, 7, "new"),
+      MAPPED(32, 7, 0x1000, 0x2000, "/new")},
+     {{7, 7, 15, 0x1000, "old", "/old"},
+      {7, 7, 25, 0x1000, "old", "/old"},
+      {7, 7, 30, 0x1000, "[unknown]", NULL},
+      {7, 7, 31, 0x1000, "new", NULL},
+      {7, 7, 32, 0x1000, "new", "/new"},
+      {7, 7, 5, 0x1000, "[unknown]", NULL}}},
+    {"the first thread goes before the others",
+     {FORKED(10, 7, 1), MAPPED(12, 7, 0x1000, 0x2000, "/a"), THREAD(13, 7, 8, 7), EXITED(20, 7, 7),
+      MAPPED(25, 7, 0x3000, 0x4000, "/b"), EXITED(30, 7, 8)},
+     {{7, 8, 28, 0x1000, "[unknown]", "/a"}, {7, 8, 28, 0x3000, "[unknown]", "/b"}}},
+    {"names of threads",
+     {MADE(50, 1, "main", 0x1000, 0x2000, "/a"), THREAD(100, 1, 2, 1), NAMED(110, 1, 2, "worker"),
+      THREAD(120, 1, 3, 2), NAMED(130, 1, 1, "other"), NAMED(140, 1, 2, "done"), EXITED(150, 1, 2),
+      THREAD(160, 1, 2, 1)},
+     {{1, 1, 0, 0x1000, "main", "/a"},
+      {1, 1, 130, 0x1000, "other", "/a"},
+      {1, 2, 90, 0x1000, "[unknown]", "/a"},
+      {1, 2, 100, 0x1000, "main", "/a"},
+      {1, 2, 110, 0x1000, "worker", "/a"},
+      {1, 3, 120, 0x1000, "worker", "/a"},
+      {1, 3, 999, 0x1000, "worker", "/a"},
+      {1, 2, 140, 0x1000, "done", "/a"},
+      {1, 2, 155, 0x1000, "done", "/a"},
+      {1, 2, 160, 0x1000, "other", "/a"}}},
+    {"the idle task", {EXITED(5, 0, 0)}, {{0, 0, 5, 0, "swapper", NULL}}},
+    {"surveyed after it mapped: the kernel's time holds",
+     {MAPPED(40, 1, 0x1000, 0x2000, "/lib"), MADE(50, 1, "a", 0x1000, 0x2000, "/lib")},
+     {{1, 1, 39, 0x1000, "a", NULL}, {1, 1, 40, 0x1000, "a", "/lib"}}},
+    {"surveyed while it mapped",
+     {MADE(50, 1, "a", 0x1000, 0x2000, "/lib"), MAPPED(55, 1, 0x1000, 0x2000, "/lib"),
+      MADE(60, 2, "b", 0x1000, 0x2000, "/lib"), KSYMBOL(65, true, false, 1, 2, "k"),
+      MAPPED(70, 2, 0x1000, 0x2000, "/lib")},
+     {{1, 1, 54, 0x1000, "a", NULL},
+      {1, 1, 55, 0x1000, "a", "/lib"},
+      {2, 2, 10, 0x1000, "b", "/lib"}}},
+    {"surveyed after another was mapped there",
+     {MAPPED(40, 1, 0x1000, 0x3000, "/a"), MADE(50, 1, "x", 0x1000, 0x2000, "/b")},
+     {{1, 1, 39, 0x1000, "x", NULL},
+      {1, 1, 45, 0x1000, "x", "/a"},
+      {1, 1, 50, 0x1000, "x", "/b"},
+      {1, 1, 50, 0x2000, "x", "/a"}}},
+    {"surveyed before another was mapped there",
+     {MADE(50, 1, "x", 0x1000, 0x3000, "/a"), MAPPED(60, 1, 0x1000, 0x2000, "/b")},
+     {{1, 1, 10, 0x1000, "x", "/a"},
+      {1, 1, 59, 0x1000, "x", "/a"},
+      {1, 1, 60, 0x1000, "x", "/b"},
+      {1, 1, 60, 0x2000, "x", "/a"}}},
+    {"an exec before the survey",
+     {EXECED(40, 1, "new"), MAPPED(41, 1, 0x1000, 0x2000, "/new"),
+      MADE(50, 1, "new", 0x1000, 0x2000, "/new"), MADE_MAP(50, 1, 0x8000, 0x9000, "/missed")},
+     {{1, 1, 39, 0x1000, "[unknown]", NULL},
+      {1, 1, 39, 0x8000, "[unknown]", NULL},
+      {1, 1, 41, 0x1000, "new", "/new"},
+      {1, 1, 41, 0x8000, "new", "/missed"}}},
+    {"an exec after the survey",
+     {MADE(50, 1, "old", 0x1000, 0x2000, "/old"), MADE(60, 2, "b", 0x1000, 0x2000, "/b"),
+      EXECED(70, 1, "new"), MAPPED(71, 1, 0x1000, 0x2000, "/new")},
+     {{1, 1, 10, 0x1000, "old", "/old"},
+      {1, 1, 69, 0x1000, "old", "/old"},
+      {1, 1, 71, 0x1000, "new", "/new"}}},
+    {"an exec while it is surveyed: what was read was the new one",
+     {MADE(50, 1, "new", 0x1000, 0x2000, "/new"), EXECED(55, 1, "new"),
+      MAPPED(56, 1, 0x1000, 0x2000, "/new"), MADE(60, 2, "b", 0x1000, 0x2000, "/b")},
+     {{1, 1, 10, 0x1000, "[unknown]", NULL}, {1, 1, 56, 0x1000, "new", "/new"}}},
+    {"forked, then surveyed",
+     {MADE(40, 1, "a", 0x1000, 0x2000, "/a"), FORKED(45, 2, 1),
+      MADE(50, 2, "a", 0x1000, 0x2000, "/a"), MADE_MAP(50, 2, 0x3000, 0x4000, "/b")},
+     {{2, 2, 44, 0x1000, "[unknown]", NULL},
+      {2, 2, 45, 0x1000, "a", "/a"},
+      {2, 2, 45, 0x3000, "a", "/b"}}},
+    {"of an unknown parent, then surveyed",
+     {FORKED(45, 2, 9), MADE(50, 2, "a", 0x1000, 0x2000, "/a")},
+     {{2, 2, 45, 0x1000, "a", "/a"}, {2, 2, 44, 0x1000, "[unknown]", NULL}}},
+    {"surveyed, then gone, then again",
+     {MADE(50, 1, "a", 0x1000, 0x2000, "/a"), EXITED(60, 1, 1), FORKED(70, 1, 9),
+      NAMED(71, 1, 1, "b")},
+     {{1, 1, 10, 0x1000, "a", "/a"},
+      {1, 1, 65, 0x1000, "a", "/a"},
+      {1, 1, 70, 0x1000, "[unknown]", NULL},
+      {1, 1, 71, 0x1000, "b", NULL}}},
+    {"renamed before the survey",
+     {NAMED(40, 1, 1, "new"), MADE(50, 1, "new", 0x1000, 0x2000, "/a")},
+     {{1, 1, 39, 0x1000, "[unknown]", "/a"}, {1, 1, 40, 0x1000, "new", "/a"}}},
+    {"names that steer a terminal",
+     {NAMED(10, 1, 1, "a\033[2Jb\n"), MAPPED(10, 1, 0x1000, 0x2000, "/x\033/y\xff")},
+     {{1, 1, 10, 0x1000, "a?[2Jb?", "/x?/y?"}}},
+    {"out of any order",
+     {MAPPED(30, 1, 0x1000, 0x2000, "/c"), NAMED(30, 1, 1, "c"),
+      MAPPED(10, 1, 0x1000, 0x2000, "/a"), NAMED(10, 1, 1, "a"),
+      MAPPED(20, 1, 0x1000, 0x2000, "/b")},
+     {{1, 1, 15, 0x1000, "a", "/a"}, {1, 1, 25, 0x1000, "a", "/b"}, {1, 1, 35, 0x1000, "c", "/c"}}},
+    {"a circle of forks",
+     {FORKED(10, 1, 2), FORKED(10, 2, 1), FORKED(10, 3, 3)},
+     {{1, 1, 10, 0x1000, "[unknown]", NULL}, {3, 3, 10, 0x1000, "[unknown]", NULL}}},
+    {"at the ends",
+     {MAPPED(0, 1, 0, 0x1000, "/first"),
+      {.op = MAP, .pid = 1, .tid = 1, .start = UINT64_MAX - 0xfff, .end = 0xfff, .text = "/last"},
+      {.op = MAP, .pid = 1, .tid = 1, .start = 0x5000, .end = 0x5000, .text = "/none"}},
+     {{1, 1, 0, 0, "[unknown]", "/first"},
+      {1, 1, UINT64_MAX, UINT64_MAX - 1, "[unknown]", "/last"},
+      {1, 1, 5, 0x5000, "[unknown]", NULL}}},
+};
+
+static void check_answer(const struct scene *s, size_t i, struct profile_lookup *l, const char *how)
+{
+	const struct profile_mapping *m;
+	struct profile_task task;
+
+	profile_lookup_task(l, s->questions[i].pid, s->questions[i].tid, s->questions[i].time_ns,
+			    &task);
+	assert_int_equal(task.process->pid, s->questions[i].pid);
+	m = profile_lookup_mapping(l, task.process, s->questions[i].address,
+				   s->questions[i].time_ns);
+	if (strcmp(task.comm->name, s->questions[i].comm) ||
+	    strcmp(m ? m->object->shown_path : "",
+		   s->questions[i].path ? s->questions[i].path : ""))
+		fail_msg("%s: question %zu, %s: %s, %s", s->name, i, how, task.comm->name,
+			 m ? m->object->path : "nothing");
+}
+
+static size_t nr_questions(const struct scene *s)
+{
+	size_t nr = 0;
+
+	while (nr < MAX_QUESTIONS && s->questions[nr].comm)
+		nr++;
+	return nr;
+}
+
+/* Each question by itself; then of one who remembers, forth and back. */
+static void scenes_are_told(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < NR(scenes); k++) {
+		const struct scene *s = &scenes[k];
+		struct profile_processes *p = steps_read(s->steps, MAX_STEPS);
+		struct profile_lookup *all = profile_lookup_new(p);
+		size_t nr = nr_questions(s);
+
+		for (size_t i = 0; i < nr; i++) {
+			struct profile_lookup *one = profile_lookup_new(p);
+
+			check_answer(s, i, one, "alone");
+			check_answer(s, i, all, "forth");
+			profile_lookup_free(one);
+		}
+		for (size_t i = nr; i--;)
+			check_answer(s, i, all, "back");
+		assert_false(profile_processes_left_out(p));
+		profile_lookup_free(all);
+		profile_processes_free(p);
+	}
+}
+
+/* When a process began and ended. */
+static void lives_are_told(void **state)
+{
+	static const struct step steps[] = {MADE(50, 1, "a", 0x1000, 0x2000, "/a"),
+					    FORKED(100, 7, 1),
+					    EXECED(120, 7, "b"),
+					    THREAD(130, 7, 8, 7),
+					    EXITED(140, 7, 7),
+					    EXITED(150, 7, 8),
+					    FORKED(200, 7, 1)};
+	static const struct {
+		uint64_t time_ns, from_ns, to_ns;
+	} rows[] = {{110, 100, 120}, {125, 120, 150}, {160, 120, 150}, {200, 200, UINT64_MAX}};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lookup *l = profile_lookup_new(p);
+	struct profile_task task;
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		profile_lookup_task(l, 7, 7, rows[i].time_ns, &task);
+		assert_int_equal(task.process->from_ns, rows[i].from_ns);
+		assert_int_equal(task.process->to_ns, rows[i].to_ns);
+		assert_true(task.process->number < profile_nr_processes(p));
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+/* Pids without a record: an entry for each, one number for all. */
+static void strangers_have_entries(void **state)
+{
+	enum { NR_PIDS = 1000 };
+	struct profile_processes *p = steps_read(NULL, 0);
+	struct profile_lookup *l[2] = {profile_lookup_new(p), profile_lookup_new(p)};
+	struct profile_task task, again;
+
+	(void)state;
+	for (uint32_t pid = 1; pid < NR_PIDS; pid++) {
+		profile_lookup_task(l[0], pid, pid, pid, &task);
+		profile_lookup_task(l[1], pid, pid, 0, &again);
+		assert_ptr_equal(task.process, again.process);
+		assert_int_equal(task.process->pid, pid);
+		assert_int_equal(task.process->number, 0);
+		assert_null(profile_lookup_mapping(l[0], task.process, pid, 0));
+	}
+	assert_int_equal(profile_nr_processes(p), 1);
+	profile_lookup_task(l[0], UINT32_MAX, UINT32_MAX, 5, &task);
+	assert_int_equal(task.process->pid, UINT32_MAX);
+	profile_lookup_free(l[0]);
+	profile_lookup_free(l[1]);
+	profile_processes_free(p);
+}
+
+/* What an object is, by how it is called. */
+static void objects_are_told_apart(void **state)
+{
+	static const struct {
+		const char *path, *name;
+		uint8_t build_id;
+		uint32_t inode;
+		enum profile_object_kind kind;
+		uint32_t number;
+	} rows[] = {
+	    {"/usr/lib/libc.so", "libc.so", 1, 0, PROFILE_OBJECT_FILE, 0},
+	    {"/usr/lib/libc.so", "libc.so", 1, 0, PROFILE_OBJECT_FILE, 0},
+	    {"/usr/lib/libc.so", "libc.so", 2, 0, PROFILE_OBJECT_FILE, 1},
+	    {"/usr/lib/libc.so", "libc.so", 0, 5, PROFILE_OBJECT_FILE, 2},
+	    {"/usr/lib/libc.so", "libc.so", 0, 6, PROFILE_OBJECT_FILE, 3},
+	    {"/lib/libc.so", "libc.so", 1, 0, PROFILE_OBJECT_FILE, 4},
+	    {"/a (deleted)", "a (deleted)", 1, 0, PROFILE_OBJECT_FILE, 5},
+	    {"/a (deleted)", "a (deleted)", 0, 5, PROFILE_OBJECT_ANON, 6},
+	    {"//anon", "//anon", 0, 0, PROFILE_OBJECT_ANON, 7},
+	    {"[vdso]", "[vdso]", 0, 0, PROFILE_OBJECT_VDSO, 8},
+	    {"[heap]", "[heap]", 0, 0, PROFILE_OBJECT_ANON, 9},
+	    {"/memfd:jit (deleted)", "memfd:jit (deleted)", 0, 3, PROFILE_OBJECT_ANON, 10},
+	    {"/dir/", "/dir/", 0, 3, PROFILE_OBJECT_FILE, 11},
+	    {"", "", 0, 3, PROFILE_OBJECT_ANON, 12},
+	};
+	struct profile_processes *p;
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	for (size_t i = 0; i < NR(rows); i++)
+		tape_add(&t, &(struct step){.op = MAP,
+					    .time_ns = i + 1,
+					    .pid = 1,
+					    .start = 0x1000,
+					    .end = 0x2000,
+					    .text = rows[i].path,
+					    .build_id = rows[i].build_id,
+					    .inode = rows[i].inode});
+	p = tape_read(&t);
+	assert_int_equal(profile_nr_objects(p), rows[NR(rows) - 1].number + 1);
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct profile_object *o = profile_object(p, rows[i].number);
+
+		if (o->number != rows[i].number || strcmp(o->path, rows[i].path) ||
+		    strcmp(o->name, rows[i].name) || o->kind != rows[i].kind ||
+		    o->inode != rows[i].inode || o->build_id_len != (rows[i].build_id ? 20 : 0))
+			fail_msg("%s: %s, kind %d", rows[i].path, o->name, (int)o->kind);
+	}
+	profile_processes_free(p);
+}
+
+/* Of a mapping that the kernel told without a build-id, and the survey with one, both are known. */
+static void surveyed_build_id_is_taken(void **state)
+{
+	static const struct step steps[] = {MAPPED(40, 1, 0x1000, 0x2000, "/lib"),
+					    MADE(50, 1, "a", 0x1000, 0x2000, "/lib"),
+					    MAPPED(40, 2, 0x1000, 0x2000, "/lib")};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lookup *l = profile_lookup_new(p);
+	const struct profile_mapping *m;
+	struct profile_task task;
+
+	(void)state;
+	for (uint32_t pid = 1; pid <= 2; pid++) {
+		profile_lookup_task(l, pid, pid, 60, &task);
+		m = profile_lookup_mapping(l, task.process, 0x1000, 60);
+		assert_int_equal(m->object->build_id_len, pid == 1 ? 20 : 0);
+		assert_int_equal(m->from_ns, 40);
+		assert_int_equal(m->pid, pid);
+		assert_int_equal(m->prot, 5);
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+static void ksymbols_come_and_go(void **state)
+{
+	static const struct step steps[] = {
+	    KSYMBOL(50, true, false, 0x1000, 0x1100, "bpf_a"),
+	    KSYMBOL(60, false, true, 0x1000, 0x1100, "bpf_a"),
+	    KSYMBOL(70, false, false, 0x1000, 0x1200, "bpf_b"),
+	    KSYMBOL(40, false, false, 0x2000, 0x2100, "bpf_c"), /* then surveyed */
+	    KSYMBOL(50, true, false, 0x2000, 0x2100, "bpf_c"),
+	    KSYMBOL(45, false, true, 0x3000, 0x3100, "bpf_d"), /* was there before */
+	    KSYMBOL(30, false, false, 0x4000, 0x4100, "bpf_e\n"),
+	    KSYMBOL(35, false, false, 0x4000, 0x4200, "bpf_f"), /* in its place */
+	    KSYMBOL(20, false, true, 0x5000, 0x5100, "bpf_g"),
+	    KSYMBOL(50, true, false, 0x5000, 0x5300, "bpf_h"), /* since some time behind 20 */
+	};
+	static const struct profile_ksymbol rows[] = {
+	    {0x1000, 0x100, 0, 60, "bpf_a"},          {0x1000, 0x200, 70, UINT64_MAX, "bpf_b"},
+	    {0x2000, 0x100, 40, UINT64_MAX, "bpf_c"}, {0x3000, 0x100, 0, 45, "bpf_d"},
+	    {0x4000, 0x100, 30, 35, "bpf_e?"},        {0x4000, 0x200, 35, UINT64_MAX, "bpf_f"},
+	    {0x5000, 0x100, 0, 20, "bpf_g"},          {0x5000, 0x300, 20, UINT64_MAX, "bpf_h"},
+	};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+
+	(void)state;
+	assert_int_equal(profile_nr_ksymbols(p), NR(rows));
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct profile_ksymbol *k = profile_ksymbol(p, i);
+
+		if (k->start != rows[i].start || k->len != rows[i].len ||
+		    k->from_ns != rows[i].from_ns || k->to_ns != rows[i].to_ns ||
+		    strcmp(k->name, rows[i].name))
+			fail_msg("ksymbol %zu: %s from %" PRIu64 " to %" PRIu64, i, k->name,
+				 k->from_ns, k->to_ns);
+	}
+	profile_processes_free(p);
+}
+
+/* A small random number, the same in each run. */
+static uint32_t random_below(uint64_t *seed, uint32_t below)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33) % below;
+}
+
+enum { NR_MODEL = 400, NR_MODEL_PIDS = 24, MODEL_PAGES = 64, MODEL_TIMES = 500 };
+
+/* Forks in order of pids, each of one before; mappings of any of them. */
+struct model {
+	struct step maps[NR_MODEL];
+	struct step forks[NR_MODEL_PIDS];
+	size_t nr_maps;
+};
+
+static void make_model(struct model *m, uint64_t *seed, uint32_t nr_maps, bool is_line)
+{
+	*m = (struct model){.nr_maps = nr_maps};
+	for (uint32_t i = 1; i < NR_MODEL_PIDS; i++)
+		m->forks[i] = (struct step){.op = FORK,
+					    .time_ns = 20 * i,
+					    .pid = i + 1,
+					    .tid = i + 1,
+					    .ppid = is_line ? i : 1 + random_below(seed, i)};
+	for (uint32_t i = 0; i < nr_maps; i++) {
+		uint32_t pid = 1 + random_below(seed, NR_MODEL_PIDS);
+		uint64_t begun_ns = 20 * (pid - 1);
+
+		m->maps[i] = (struct step){
+		    .op = MAP,
+		    .time_ns = begun_ns + 1 + random_below(seed, MODEL_TIMES),
+		    .pid = pid,
+		    .tid = pid,
+		    .start = random_below(seed, MODEL_PAGES),
+		    .offset = i, /* tells it from others */
+		    .text = "/x",
+		};
+		m->maps[i].end = m->maps[i].start + 1 + random_below(seed, 9);
+	}
+}
+
+/* What is mapped, by the rule; -1: nothing. */
+static int64_t ask_model(const struct model *m, uint32_t pid, uint64_t address, uint64_t time_ns)
+{
+	const struct step *best = NULL;
+
+	for (const struct step *s = m->maps; s < m->maps + m->nr_maps; s++)
+		if (s->pid == pid && s->start <= address && address < s->end &&
+		    s->time_ns <= time_ns && (!best || s->time_ns >= best->time_ns))
+			best = s;
+	if (best)
+		return (int64_t)best->offset;
+	if (pid == 1)
+		return -1;
+	return ask_model(m, m->forks[pid - 1].ppid, address,
+			 time_ns < m->forks[pid - 1].time_ns ? time_ns : m->forks[pid - 1].time_ns);
+}
+
+static struct profile_processes *read_model(const struct model *m)
+{
+	struct tape t;
+
+	tape_init(&t);
+	for (size_t i = 0; i < m->nr_maps; i++)
+		tape_add(&t, &m->maps[i]);
+	for (size_t i = 1; i < NR_MODEL_PIDS; i++)
+		tape_add(&t, &m->forks[i]);
+	return tape_read(&t);
+}
+
+static void check_model(const struct model *m, uint64_t *seed)
+{
+	struct profile_processes *p = read_model(m);
+	struct profile_lookup *l = profile_lookup_new(p);
+
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t pid = 1 + random_below(seed, NR_MODEL_PIDS);
+		uint64_t time_ns = 20 * (pid - 1) + random_below(seed, MODEL_TIMES);
+		uint64_t address = random_below(seed, MODEL_PAGES + 10);
+		int64_t expected = ask_model(m, pid, address, time_ns);
+		const struct profile_mapping *mapping;
+		struct profile_task task;
+
+		profile_lookup_task(l, pid, pid, time_ns, &task);
+		mapping = profile_lookup_mapping(l, task.process, address, time_ns);
+		if ((mapping ? (int64_t)mapping->offset : -1) != expected)
+			fail_msg("pid %u, address %" PRIu64 ", time %" PRIu64 ": %" PRId64
+				 " and not %" PRId64,
+				 pid, address, time_ns, mapping ? (int64_t)mapping->offset : -1,
+				 expected);
+	}
+	assert_false(profile_processes_left_out(p));
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+static void answers_are_those_of_a_search(void **state)
+{
+	static const uint32_t nrs[] = {3, 20, 60, 150, NR_MODEL};
+	static struct model m;
+	uint64_t seed = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 8 * NR(nrs); i++) {
+		make_model(&m, &seed, nrs[i % NR(nrs)], i & 1);
+		check_model(&m, &seed);
+	}
+}
+
+/* A million mappings over one another, each a little shorter at both ends; and each over the half
+ * of the one before. */
+static void a_million_over_one_another(void **state)
+{
+	enum { NR_MAPS = 1000000 };
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_task task;
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	for (uint64_t i = 0; i < NR_MAPS; i++) {
+		tape_add(&t, &(struct step){.op = MAP,
+					    .time_ns = 10 + i,
+					    .pid = 1 + i % 2,
+					    .start = i % 2 ? i * 16 : i,
+					    .end = i % 2 ? i * 16 + 64 : 4 * NR_MAPS - i,
+					    .offset = i,
+					    .text = "/x"});
+	}
+	p = tape_read(&t);
+	assert_false(profile_processes_left_out(p));
+	l = profile_lookup_new(p);
+	for (uint64_t i = 0; i < NR_MAPS; i += 98) {
+		const struct profile_mapping *m;
+
+		profile_lookup_task(l, 1, 1, 10 + i, &task);
+		m = profile_lookup_mapping(l, task.process, i, 10 + NR_MAPS);
+		assert_int_equal(m->offset, i);
+		m = profile_lookup_mapping(l, task.process, 2 * NR_MAPS, 10 + i);
+		assert_int_equal(m->offset, i);
+		profile_lookup_task(l, 2, 2, 11 + i, &task);
+		m = profile_lookup_mapping(l, task.process, (i + 1) * 16, 11 + i);
+		assert_int_equal(m->offset, i + 1);
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+/* Each of the last one, and each maps: what the first mapped is there for all until copies are too
+ * many; that is said. */
+static void forks_of_forks_of_forks(void **state)
+{
+	enum { NR_FORKS = 20000 };
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_task task;
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	for (uint32_t i = 1; i <= NR_FORKS; i++) {
+		tape_add(&t, &(struct step){
+				 .op = FORK, .time_ns = 10 * i, .pid = i, .tid = i, .ppid = i - 1});
+		tape_add(&t, &(struct step){.op = MAP,
+					    .time_ns = 10 * i + 5,
+					    .pid = i,
+					    .start = i * 16,
+					    .end = i * 16 + 8,
+					    .offset = i,
+					    .text = "/x"});
+	}
+	p = tape_read(&t);
+	assert_true(profile_processes_left_out(p));
+	l = profile_lookup_new(p);
+	for (uint32_t i = 1; i <= NR_FORKS; i++) {
+		profile_lookup_task(l, i, i, UINT64_MAX, &task);
+		for (uint32_t back = 0; back < 20 && back < i && i < 1000; back++) {
+			const struct profile_mapping *m =
+			    profile_lookup_mapping(l, task.process, (i - back) * 16, UINT64_MAX);
+
+			assert_non_null(m);
+			assert_int_equal(m->offset, i - back);
+		}
+		assert_null(profile_lookup_mapping(l, task.process, (i + 1) * 16, UINT64_MAX));
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+/* Without mappings of their own, any number of forks is no distance. */
+static void forks_that_map_nothing(void **state)
+{
+	enum { NR_FORKS = 100000 };
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_task task;
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	tape_add(&t, &(struct step)MAPPED(5, 1, 0x1000, 0x2000, "/a"));
+	tape_add(&t, &(struct step)MAPPED(15, 1, 0x3000, 0x4000, "/b"));
+	for (uint32_t i = 2; i <= NR_FORKS; i++)
+		tape_add(&t, &(struct step)FORKED(5 * i, i, i - 1));
+	p = tape_read(&t);
+	assert_false(profile_processes_left_out(p));
+	l = profile_lookup_new(p);
+	profile_lookup_task(l, NR_FORKS, NR_FORKS, UINT64_MAX, &task);
+	assert_non_null(profile_lookup_mapping(l, task.process, 0x1000, UINT64_MAX));
+	assert_null(profile_lookup_mapping(l, task.process, 0x3000, UINT64_MAX));
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+/* kallsyms go on as they come; what does not want them ends it. */
+struct taken {
+	char text[64];
+	int rc;
+};
+
+static int take_text(void *arg, const char *text, size_t len)
+{
+	struct taken *t = arg;
+
+	strncat(t->text, text, len);
+	return t->rc;
+}
+
+static void kallsyms_are_given(void **state)
+{
+	struct profile_processes *p = NULL;
+	struct taken taken = {.rc = 0};
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "1 T a\n", 6);
+	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "2 T b\n", 6);
+	tape_end(&t);
+	assert_int_equal(tape_try(&t, take_text, &taken, &p), 0);
+	assert_string_equal(taken.text, "1 T a\n2 T b\n");
+	profile_processes_free(p);
+	taken = (struct taken){.rc = -EPIPE};
+	assert_int_equal(tape_try(&t, take_text, &taken, &p), -EPIPE);
+	assert_string_equal(taken.text, "1 T a\n");
+	assert_int_equal(tape_try(&t, NULL, NULL, &p), 0);
+	profile_processes_free(p);
+	tape_fini(&t);
+}
+
+/* All that takes memory: lists, a tree, copies of ancestors, names, strangers. */
+static void make_rich(struct tape *t)
+{
+	static const struct step steps[] = {MADE(50, 1, "a", 0x1000, 0x2000, "/a"),
+					    KSYMBOL(50, true, false, 0x1000, 0x1100, "k"),
+					    THREAD(55, 1, 9, 1)};
+
+	tape_init(t);
+	for (size_t i = 0; i < NR(steps); i++)
+		tape_add(t, &steps[i]);
+	for (uint32_t i = 100; i < 140; i++) {
+		tape_add(t, &(struct step)FORKED(i, i, i == 100 ? 1 : i - 1));
+		tape_add(t, &(struct step)MAPPED(i, i, 0x10 * i, 0x1000 * i, "/b"));
+		tape_add(t, &(struct step)MAPPED(i, 1, 0x10 * i, 0x1000 * i, "/c"));
+	}
+	tape_end(t);
+}
+
+static int ask_rich(void *arg)
+{
+	struct profile_processes *p = NULL;
+	struct profile_lookup *l;
+	struct profile_task task;
+	int rc = tape_try(arg, NULL, NULL, &p);
+
+	if (rc) {
+		assert_null(p);
+		return rc;
+	}
+	l = profile_lookup_new(p);
+	for (uint32_t pid = 100; l && pid < 145; pid++) {
+		profile_lookup_task(l, pid, pid, 1000, &task);
+		assert_true(task.process->pid == pid || task.process->pid == UINT32_MAX);
+		assert_true(pid >= 140 || profile_lookup_mapping(l, task.process, 0x1000, 1000));
+	}
+	rc = l ? 0 : -ENOMEM;
+	profile_lookup_free(l);
+	profile_processes_free(p);
+	return rc;
+}
+
+static void without_memory(void **state)
+{
+	struct tape t;
+
+	(void)state;
+	make_rich(&t);
+	inject_every(ask_rich, &t, 40, 0);
+	tape_fini(&t);
+}
+
+/* One thread forth, one back, over one table. */
+struct asker {
+	const struct profile_processes *p;
+	bool is_back;
+	uint64_t nr_right;
+};
+
+static void *ask_all(void *arg)
+{
+	struct asker *a = arg;
+	struct profile_lookup *l = profile_lookup_new(a->p);
+
+	for (uint32_t i = 0; i < 200000; i++) {
+		uint32_t pid = 90 + (a->is_back ? 199999 - i : i) % 100;
+		const struct profile_mapping *m;
+		struct profile_task task;
+
+		profile_lookup_task(l, pid, pid, 1000, &task);
+		m = profile_lookup_mapping(l, task.process, 0x1000, 1000);
+		a->nr_right += task.process->pid == pid && (m != NULL) == (pid >= 100 && pid < 140);
+	}
+	profile_lookup_free(l);
+	return NULL;
+}
+
+static void two_threads_ask(void **state)
+{
+	struct profile_processes *p = NULL;
+	struct asker askers[2] = {{.is_back = false}, {.is_back = true}};
+	pthread_t threads[2];
+	struct tape t;
+
+	(void)state;
+	make_rich(&t);
+	assert_int_equal(tape_try(&t, NULL, NULL, &p), 0);
+	for (size_t i = 0; i < 2; i++) {
+		askers[i].p = p;
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_all, &askers[i]), 0);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(askers[i].nr_right, 200000);
+	}
+	profile_processes_free(p);
+	tape_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(scenes_are_told),
+	    cmocka_unit_test(lives_are_told),
+	    cmocka_unit_test(strangers_have_entries),
+	    cmocka_unit_test(objects_are_told_apart),
+	    cmocka_unit_test(surveyed_build_id_is_taken),
+	    cmocka_unit_test(ksymbols_come_and_go),
+	    cmocka_unit_test(answers_are_those_of_a_search),
+	    cmocka_unit_test(a_million_over_one_another),
+	    cmocka_unit_test(forks_of_forks_of_forks),
+	    cmocka_unit_test(forks_that_map_nothing),
+	    cmocka_unit_test(kallsyms_are_given),
+	    cmocka_unit_test(without_memory),
+	    cmocka_unit_test(two_threads_ask),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
