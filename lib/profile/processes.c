@@ -4,11 +4,15 @@
  */
 #include "profile/processes.h"
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "profile/processes_internal.h"
-#include "profile/records.h"
+#include "profile/session_internal.h"
+#include "trace/reader.h"
+#include "trace/record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +26,17 @@ enum {
 struct load {
 	struct profile_processes *p;
 	struct profile_gathered g;
+	struct profile_faults *faults;
+	profile_kallsyms_fn *kallsyms; /* NULL: not wanted */
+	void *arg;
+	struct trace_layout layout;
+	struct trace_record record; /* at hand */
+	bool is_made;
 	uint32_t place;
+	uint64_t nr_senseless;
 };
 
-static int add_change(struct load *l, const struct profile_item *it, enum profile_change_kind kind,
-		      uint32_t what)
+static int add_change(struct load *l, enum profile_change_kind kind, uint32_t what)
 {
 	struct profile_gathered *g = &l->g;
 	void *grown;
@@ -40,21 +50,22 @@ static int add_change(struct load *l, const struct profile_item *it, enum profil
 		return -ENOMEM;
 	g->changes = grown;
 	g->changes[g->nr_changes++] = (struct profile_change){
-	    .time_ns = it->time_ns,
-	    .pid = it->record.pid,
-	    .tid = it->record.tid,
+	    .time_ns = l->record.time_ns,
+	    .pid = l->record.pid,
+	    .tid = l->record.tid,
 	    .what = what,
-	    .other = it->record.ptid,
+	    .other = l->record.ptid,
 	    .place = l->place++,
 	    .kind = (uint8_t)kind,
-	    .is_made = it->ring == TRACE_RING_MADE,
+	    .is_made = l->is_made,
 	};
 	return 0;
 }
 
 /* When the survey looked at a process, or at the kernel: its records have that time. */
-static int add_looked(struct load *l, uint64_t time_ns)
+static int add_looked(struct load *l)
 {
+	uint64_t time_ns = l->record.time_ns;
 	struct profile_gathered *g = &l->g;
 	void *grown;
 
@@ -68,37 +79,36 @@ static int add_looked(struct load *l, uint64_t time_ns)
 	return 0;
 }
 
-static int take_fork(struct load *l, const struct profile_item *it)
+static int take_fork(struct load *l)
 {
-	int rc = it->ring == TRACE_RING_MADE ? add_looked(l, it->time_ns) : 0;
+	int rc = l->is_made ? add_looked(l) : 0;
 
-	return rc ? rc : add_change(l, it, PROFILE_FORK, it->record.ppid);
+	return rc ? rc : add_change(l, PROFILE_FORK, l->record.ppid);
 }
 
-static int take_exit(struct load *l, const struct profile_item *it)
+static int take_exit(struct load *l)
 {
-	return add_change(l, it, PROFILE_EXIT, 0);
+	return add_change(l, PROFILE_EXIT, 0);
 }
 
-static int take_comm(struct load *l, const struct profile_item *it)
+static int take_comm(struct load *l)
 {
-	bool is_exec = it->record.misc & TRACE_MISC_EXEC && it->ring != TRACE_RING_MADE;
+	bool is_exec = l->record.misc & TRACE_MISC_EXEC && !l->is_made;
 	uint32_t comm = PROFILE_COMM_UNKNOWN;
-	int rc = profile_comms_add(&l->p->comms, it->record.name, &comm);
+	int rc = profile_comms_add(&l->p->comms, l->record.name, &comm);
 
 	if (rc && rc != -EFBIG)
 		return rc;
-	return add_change(l, it, is_exec ? PROFILE_EXEC : PROFILE_COMM, comm);
+	return add_change(l, is_exec ? PROFILE_EXEC : PROFILE_COMM, comm);
 }
 
-static struct profile_mapping make_mapping(const struct profile_item *it)
+static struct profile_mapping make_mapping(const struct trace_record *r)
 {
-	const struct trace_record *r = &it->record;
 	struct profile_mapping m = {
 	    .start = r->start,
 	    .end = r->length > UINT64_MAX - r->start ? UINT64_MAX : r->start + r->length,
 	    .offset = r->offset,
-	    .from_ns = it->time_ns,
+	    .from_ns = r->time_ns,
 	    .prot = r->kind == TRACE_RECORD_MMAP2 ? r->prot : PROT_EXECUTE,
 	    .pid = r->pid,
 	};
@@ -106,7 +116,7 @@ static struct profile_mapping make_mapping(const struct profile_item *it)
 	return m;
 }
 
-static int add_told(struct load *l, const struct profile_item *it, const struct profile_mapping *m)
+static int add_told(struct load *l, const struct profile_mapping *m)
 {
 	struct profile_gathered *g = &l->g;
 	void *grown = mem_grow(g->told, g->nr_told, &g->told_room, sizeof(*g->told));
@@ -114,17 +124,16 @@ static int add_told(struct load *l, const struct profile_item *it, const struct 
 	if (!grown)
 		return -ENOMEM;
 	g->told = grown;
-	g->told[g->nr_told] =
-	    (struct profile_told){.mapping = *m, .is_made = it->ring == TRACE_RING_MADE};
-	return add_change(l, it, PROFILE_MAP, (uint32_t)g->nr_told++);
+	g->told[g->nr_told] = (struct profile_told){.mapping = *m, .is_made = l->is_made};
+	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_told++);
 }
 
 /* The kernel maps nothing for itself that it would tell here. */
-static int take_map(struct load *l, const struct profile_item *it)
+static int take_map(struct load *l)
 {
-	struct profile_mapping m = make_mapping(it);
+	struct profile_mapping m = make_mapping(&l->record);
 	bool is_user =
-	    it->record.cpumode == TRACE_MODE_USER || it->record.cpumode == TRACE_MODE_UNKNOWN;
+	    l->record.cpumode == TRACE_MODE_USER || l->record.cpumode == TRACE_MODE_UNKNOWN;
 	int rc = 0;
 
 	if (m.start >= m.end || !is_user)
@@ -132,11 +141,11 @@ static int take_map(struct load *l, const struct profile_item *it)
 	if (l->g.nr_told == PROFILE_MAX_MAPPINGS)
 		rc = -EFBIG;
 	if (rc == 0)
-		rc = profile_objects_add(&l->p->objects, &it->record, &m.object);
+		rc = profile_objects_add(&l->p->objects, &l->record, &m.object);
 	l->p->has_left_out |= rc == -EFBIG;
 	if (rc)
 		return rc == -EFBIG ? 0 : rc;
-	return add_told(l, it, &m);
+	return add_told(l, &m);
 }
 
 static const char *copy_name(struct load *l, const char *name)
@@ -148,13 +157,13 @@ static const char *copy_name(struct load *l, const char *name)
 	return copy;
 }
 
-static int take_ksymbol(struct load *l, const struct profile_item *it)
+static int take_ksymbol(struct load *l)
 {
 	struct profile_gathered *g = &l->g;
-	const struct trace_record *r = &it->record;
+	const struct trace_record *r = &l->record;
 	void *grown;
 
-	if (it->ring == TRACE_RING_MADE && add_looked(l, it->time_ns))
+	if (l->is_made && add_looked(l))
 		return -ENOMEM;
 	if (g->nr_ksymbols == PROFILE_MAX_KSYMBOLS ||
 	    l->p->ksymbol_names.used_bytes > (size_t)PROFILE_TEXT_MAX_BYTES - 4096) {
@@ -168,47 +177,116 @@ static int take_ksymbol(struct load *l, const struct profile_item *it)
 	g->ksymbols[g->nr_ksymbols] = (struct profile_ksymbol_told){
 	    .start = r->start,
 	    .len = (uint32_t)r->length,
-	    .time_ns = it->time_ns,
+	    .time_ns = l->record.time_ns,
 	    .name = copy_name(l, r->name),
 	    .place = l->place++,
-	    .is_made = it->ring == TRACE_RING_MADE,
+	    .is_made = l->is_made,
 	    .is_gone = r->flags & KSYMBOL_UNREGISTER,
 	};
 	return g->ksymbols[g->nr_ksymbols++].name ? 0 : -ENOMEM;
 }
 
-static int (*const take[])(struct load *l, const struct profile_item *it) = {
+static int (*const take[])(struct load *l) = {
     [TRACE_RECORD_MMAP] = take_map,  [TRACE_RECORD_COMM] = take_comm,
     [TRACE_RECORD_EXIT] = take_exit, [TRACE_RECORD_FORK] = take_fork,
     [TRACE_RECORD_MMAP2] = take_map, [TRACE_RECORD_KSYMBOL] = take_ksymbol,
 };
 
-static int take_item(struct load *l, const struct profile_item *it)
+/* Puts no order into them: that is for the time at which all are there. */
+static int take_record(struct load *l, const uint8_t *p, size_t len)
 {
-	uint32_t kind = it->record.kind;
+	struct trace_record *r = &l->record;
 
-	if (it->kind != PROFILE_RECORD || it->ring == TRACE_RING_SAMPLES)
+	if (trace_record_decode(&l->layout, p, len, r)) {
+		l->nr_senseless++;
 		return 0;
-	if (kind >= sizeof(take) / sizeof(take[0]) || !take[kind])
+	}
+	if (r->kind >= sizeof(take) / sizeof(take[0]) || !take[r->kind])
 		return 0;
-	return take[kind](l, it);
+	return take[r->kind](l);
 }
 
-static int take_all(struct load *l, struct profile_records *r, profile_kallsyms_fn *kallsyms,
-		    void *arg)
+static int take_records(struct load *l, const struct trace_frame *f)
 {
-	struct profile_item it;
-	int rc;
+	enum trace_ring ring;
+	const uint8_t *p;
+	uint32_t cpu;
+	size_t len;
+	int rc = trace_decode_records(f, &ring, &cpu, &p, &len);
 
-	while ((rc = profile_records_next(r, &it)) == 1) {
-		if (it.kind == PROFILE_KALLSYMS)
-			rc = kallsyms ? kallsyms(arg, it.text, it.text_len) : 0;
-		else
-			rc = take_item(l, &it);
-		if (rc)
-			return rc;
+	if (rc || ring == TRACE_RING_SAMPLES)
+		return rc;
+	l->is_made = ring == TRACE_RING_MADE;
+	while (len && rc == 0) {
+		rc = take_record(l, p, len);
+		if (!l->record.len) /* not even its size makes sense */
+			break;
+		p += l->record.len;
+		len -= l->record.len;
 	}
 	return rc;
+}
+
+static int take_kallsyms(struct load *l, const struct trace_frame *f)
+{
+	const char *text;
+	size_t len;
+	int rc = trace_decode_kallsyms(f, &text, &len);
+
+	return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
+}
+
+static int take_frame(struct load *l, const struct trace_frame *f)
+{
+	if (f->kind == TRACE_FRAME_RECORDS)
+		return take_records(l, f);
+	return f->kind == TRACE_FRAME_KALLSYMS ? take_kallsyms(l, f) : 0;
+}
+
+static bool has_left_out(const struct profile_processes *p)
+{
+	return p->has_left_out || p->objects.is_full || p->comms.is_full;
+}
+
+static void tell(const struct load *l, const struct trace_reader *r)
+{
+	struct err e = {0};
+
+	profile_faults_end(l->faults, trace_reader_is_whole(r));
+	if (has_left_out(l->p))
+		profile_faults_lose(
+		    l->faults, -EFBIG,
+		    "has more tasks, mappings or symbols than are kept: the rest is "
+		    "left out");
+	if (!l->nr_senseless)
+		return;
+	err_set_at(&e, -EINVAL, l->faults->name, 0, 0,
+		   "%" PRIu64 " records make no sense: left out", l->nr_senseless);
+	l->faults->problem(l->faults->arg, true, &e);
+}
+
+/* To the end of the file, whatever it is. 0; -ENOMEM; or what kallsyms returned. */
+static int take_all(struct load *l, struct trace_reader *r)
+{
+	struct trace_frame f;
+	int rc;
+
+	for (;;) {
+		struct err e = {0};
+
+		rc = trace_reader_next(r, &f, &e);
+		if (rc == 0 || rc == -ENOMEM)
+			return rc;
+		if (rc < 0)
+			profile_faults_add(l->faults, &e);
+		if (rc < 0 && rc != -EILSEQ)
+			return 0;
+		rc = rc == 1 ? take_frame(l, &f) : 0;
+		if (rc == -EINVAL)
+			profile_faults_add_frame(l->faults, &f);
+		else if (rc)
+			return rc;
+	}
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -293,17 +371,20 @@ static void drop_gathered(struct profile_gathered *g)
 	mem_free(g->of_lives);
 }
 
-int profile_processes_read(struct profile_records *r, profile_kallsyms_fn *kallsyms, void *arg,
-			   struct profile_processes **out)
+int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
+			   profile_kallsyms_fn *kallsyms, void *arg, struct profile_processes **out)
 {
-	struct load l = {.p = processes_new()};
+	struct load l = {.p = processes_new(), .faults = faults, .kallsyms = kallsyms, .arg = arg};
 	int rc;
 
 	if (!l.p)
 		return -ENOMEM;
-	rc = r ? take_all(&l, r, kallsyms, arg) : 0;
+	trace_layout_side_band(&l.layout);
+	rc = r ? take_all(&l, r) : 0;
 	if (rc == 0)
 		rc = make_all(&l);
+	if (rc == 0 && r)
+		tell(&l, r);
 	drop_gathered(&l.g);
 	if (rc)
 		profile_processes_free(l.p);
@@ -312,25 +393,17 @@ int profile_processes_read(struct profile_records *r, profile_kallsyms_fn *kalls
 	return rc;
 }
 
-bool profile_processes_left_out(const struct profile_processes *p)
-{
-	return p->has_left_out || p->objects.is_full || p->comms.is_full;
-}
-
 int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out)
 {
-	struct profile_records *r = NULL;
-	int rc = profile_session_common(s, &r);
+	struct trace_reader *r = NULL;
+	struct profile_faults faults;
+	int rc = profile_session_open_common(s, &faults, &r);
 
 	if (rc < 0)
 		return rc;
-	rc = profile_processes_read(r, kallsyms, arg, out);
-	profile_records_close(r);
-	if (rc == 0 && profile_processes_left_out(*out))
-		profile_session_lose_common(s, -EFBIG,
-					    "has more tasks, mappings or symbols than are kept: "
-					    "the rest is left out");
+	rc = profile_processes_read(r, &faults, kallsyms, arg, out);
+	trace_reader_close(r);
 	return rc;
 }
 

@@ -16,7 +16,7 @@
 
 #include <pthread.h>
 
-struct profile_records;
+struct trace_reader;
 struct trace_record;
 
 enum {
@@ -232,9 +232,9 @@ struct profile_found {
 void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
 			uint64_t time_ns, struct profile_found *out);
 
-/* profile_processes_load, of a stream. The records stay the caller's. */
-int profile_processes_read(struct profile_records *r, profile_kallsyms_fn *kallsyms, void *arg,
+/* profile_processes_load, of an open file, which stays the caller's; NULL: there is none. */
+int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
+			   profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out);
-bool profile_processes_left_out(const struct profile_processes *p);
 
 #endif

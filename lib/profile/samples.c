@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "profile/ids.h"
 #include "profile/load.h"
-#include "profile/samples_internal.h"
+#include "profile/session_internal.h"
 #include "trace/reader.h"
 
 #include <errno.h>

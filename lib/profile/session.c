@@ -10,7 +10,8 @@
 #include "profile/folder.h"
 #include "profile/load.h"
 #include "profile/records.h"
-#include "profile/samples_internal.h"
+#include "profile/samples.h"
+#include "profile/session_internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -375,29 +376,26 @@ int profile_session_records(struct profile_session *s, struct profile_records **
 	return rc ? rc : 1;
 }
 
-int profile_session_common(struct profile_session *s, struct profile_records **out)
+int profile_session_open_common(struct profile_session *s, struct profile_faults *faults,
+				struct trace_reader **out)
 {
 	static const struct profile_file file = {TRACE_COMMON, TRACE_COMMON};
-	const struct profile_records_config config = {
-	    .window_ns = PROFILE_WINDOW_BY_TURNS_NS,
-	    .faults = faults_of(s, s->common_name),
-	};
-	struct trace_reader *r;
-	int rc;
 
 	profile_file_name(s->base, &file, s->common_name);
-	rc = open_checked(s, &file, &config.faults,
-			  "without it there are addresses only: tasks and symbols have no names",
-			  &r);
+	*faults = faults_of(s, s->common_name);
+	return open_checked(s, &file, faults,
+			    "without it there are addresses only: tasks and symbols have no names",
+			    out);
+}
+
+int profile_session_common(struct profile_session *s, struct profile_records **out)
+{
+	struct profile_records_config config = {.window_ns = PROFILE_WINDOW_BY_TURNS_NS};
+	struct trace_reader *r;
+	int rc = profile_session_open_common(s, &config.faults, &r);
+
 	if (rc != 1)
 		return rc;
 	rc = profile_records_open(r, &config, out);
 	return rc ? rc : 1;
-}
-
-void profile_session_lose_common(const struct profile_session *s, int code, const char *what)
-{
-	const struct profile_faults faults = faults_of(s, s->common_name);
-
-	profile_faults_lose(&faults, code, what);
 }

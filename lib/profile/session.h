@@ -104,7 +104,5 @@ int profile_session_next(struct profile_session *s, struct profile_trace *out);
  */
 int profile_session_records(struct profile_session *s, struct profile_records **out);
 int profile_session_common(struct profile_session *s, struct profile_records **out);
-/* Tells of something in the common file that is left out. */
-void profile_session_lose_common(const struct profile_session *s, int code, const char *what);
 
 #endif

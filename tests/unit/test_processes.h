@@ -10,7 +10,7 @@
 #include "test_trace.h"
 
 #include "profile/processes_internal.h"
-#include "profile/records.h"
+#include "trace/record.h"
 
 enum { FILE_MAX_BYTES = 512 << 20, MISC_EXEC = 1 << 13, MISC_BUILD_ID = 1 << 14 };
 
@@ -143,42 +143,50 @@ static inline void tape_end(struct tape *t)
 	assert_int_equal(buf_error(&t->file), 0);
 }
 
+/* What was told of the file. */
+struct tape_told {
+	size_t nr_losses, nr_others;
+	char text[1024];
+};
+
 static inline void tape_problem(void *arg, bool is_loss, const struct err *e)
 {
-	(void)arg;
-	(void)is_loss;
-	(void)e;
+	struct tape_told *t = arg;
+	size_t len = strlen(t->text);
+
+	*(is_loss ? &t->nr_losses : &t->nr_others) += 1;
+	snprintf(t->text + len, sizeof(t->text) - len, "%s: %s\n", e->source, e->msg);
 }
 
-/* 0 or -ENOMEM. */
-static inline int tape_try(const struct tape *t, profile_kallsyms_fn *kallsyms, void *arg,
-			   struct profile_processes **out)
+/* 0 or -ENOMEM, or what kallsyms returned. */
+static inline int tape_try(const struct tape *t, struct tape_told *told,
+			   profile_kallsyms_fn *kallsyms, void *arg, struct profile_processes **out)
 {
-	const struct profile_records_config config = {
-	    .window_ns = PROFILE_WINDOW_BY_TURNS_NS,
-	    .faults = {.name = "common", .problem = tape_problem},
-	    .is_read_twice = true,
-	};
-	struct trace_reader *reader;
-	struct profile_records *r;
-	int rc = trace_reader_open_mem(t->file.data, t->file.len, "common", &reader, NULL);
+	struct profile_faults faults = {.name = "common", .problem = tape_problem, .arg = told};
+	struct trace_reader *r;
+	int rc = trace_reader_open_mem(t->file.data, t->file.len, "common", &r, NULL);
 
-	if (rc == 0)
-		rc = profile_records_open(reader, &config, &r);
 	if (rc)
 		return rc;
-	rc = profile_processes_read(r, kallsyms, arg, out);
-	profile_records_close(r);
+	rc = profile_processes_read(r, &faults, kallsyms, arg, out);
+	trace_reader_close(r);
 	return rc;
 }
 
-static inline struct profile_processes *tape_read(struct tape *t)
+/* Nothing is told but that the file has no end frame; and, if it is to be, that not all fits. */
+static inline struct profile_processes *tape_read(struct tape *t, bool is_too_much)
 {
 	struct profile_processes *p = NULL;
+	struct tape_told told = {0};
 
 	tape_end(t);
-	assert_int_equal(tape_try(t, NULL, NULL, &p), 0);
+	assert_int_equal(tape_try(t, &told, NULL, NULL, &p), 0);
 	tape_fini(t);
+	assert_string_equal(told.text, is_too_much
+					   ? "common: cut: its end is missing\n"
+					     "common: has more tasks, mappings or symbols than are "
+					     "kept: the rest is left out\n"
+					   : "common: cut: its end is missing\n");
 	return p;
 }
 
@@ -189,7 +197,7 @@ static inline struct profile_processes *steps_read(const struct step *steps, siz
 	tape_init(&t);
 	for (size_t i = 0; i < nr && steps[i].op; i++)
 		tape_add(&t, &steps[i]);
-	return tape_read(&t);
+	return tape_read(&t, false);
 }
 
 #endif

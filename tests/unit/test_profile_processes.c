@@ -289,7 +289,6 @@ static void scenes_are_told(void **state)
 		}
 		for (size_t i = nr; i--;)
 			check_answer(s, i, all, "back");
-		assert_false(profile_processes_left_out(p));
 		profile_lookup_free(all);
 		profile_processes_free(p);
 	}
@@ -387,7 +386,7 @@ static void objects_are_told_apart(void **state)
 					    .text = rows[i].path,
 					    .build_id = rows[i].build_id,
 					    .inode = rows[i].inode});
-	p = tape_read(&t);
+	p = tape_read(&t, false);
 	assert_int_equal(profile_nr_objects(p), rows[NR(rows) - 1].number + 1);
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct profile_object *o = profile_object(p, rows[i].number);
@@ -528,7 +527,7 @@ static struct profile_processes *read_model(const struct model *m)
 		tape_add(&t, &m->maps[i]);
 	for (size_t i = 1; i < NR_MODEL_PIDS; i++)
 		tape_add(&t, &m->forks[i]);
-	return tape_read(&t);
+	return tape_read(&t, false);
 }
 
 static void check_model(const struct model *m, uint64_t *seed)
@@ -552,7 +551,6 @@ static void check_model(const struct model *m, uint64_t *seed)
 				 pid, address, time_ns, mapping ? (int64_t)mapping->offset : -1,
 				 expected);
 	}
-	assert_false(profile_processes_left_out(p));
 	profile_lookup_free(l);
 	profile_processes_free(p);
 }
@@ -591,8 +589,7 @@ static void a_million_over_one_another(void **state)
 					    .offset = i,
 					    .text = "/x"});
 	}
-	p = tape_read(&t);
-	assert_false(profile_processes_left_out(p));
+	p = tape_read(&t, false);
 	l = profile_lookup_new(p);
 	for (uint64_t i = 0; i < NR_MAPS; i += 98) {
 		const struct profile_mapping *m;
@@ -633,8 +630,7 @@ static void forks_of_forks_of_forks(void **state)
 					    .offset = i,
 					    .text = "/x"});
 	}
-	p = tape_read(&t);
-	assert_true(profile_processes_left_out(p));
+	p = tape_read(&t, true);
 	l = profile_lookup_new(p);
 	for (uint32_t i = 1; i <= NR_FORKS; i++) {
 		profile_lookup_task(l, i, i, UINT64_MAX, &task);
@@ -666,8 +662,7 @@ static void forks_that_map_nothing(void **state)
 	tape_add(&t, &(struct step)MAPPED(15, 1, 0x3000, 0x4000, "/b"));
 	for (uint32_t i = 2; i <= NR_FORKS; i++)
 		tape_add(&t, &(struct step)FORKED(5 * i, i, i - 1));
-	p = tape_read(&t);
-	assert_false(profile_processes_left_out(p));
+	p = tape_read(&t, false);
 	l = profile_lookup_new(p);
 	profile_lookup_task(l, NR_FORKS, NR_FORKS, UINT64_MAX, &task);
 	assert_non_null(profile_lookup_mapping(l, task.process, 0x1000, UINT64_MAX));
@@ -693,6 +688,7 @@ static int take_text(void *arg, const char *text, size_t len)
 static void kallsyms_are_given(void **state)
 {
 	struct profile_processes *p = NULL;
+	struct tape_told told = {0};
 	struct taken taken = {.rc = 0};
 	struct tape t;
 
@@ -701,13 +697,13 @@ static void kallsyms_are_given(void **state)
 	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "1 T a\n", 6);
 	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "2 T b\n", 6);
 	tape_end(&t);
-	assert_int_equal(tape_try(&t, take_text, &taken, &p), 0);
+	assert_int_equal(tape_try(&t, &told, take_text, &taken, &p), 0);
 	assert_string_equal(taken.text, "1 T a\n2 T b\n");
 	profile_processes_free(p);
 	taken = (struct taken){.rc = -EPIPE};
-	assert_int_equal(tape_try(&t, take_text, &taken, &p), -EPIPE);
+	assert_int_equal(tape_try(&t, &told, take_text, &taken, &p), -EPIPE);
 	assert_string_equal(taken.text, "1 T a\n");
-	assert_int_equal(tape_try(&t, NULL, NULL, &p), 0);
+	assert_int_equal(tape_try(&t, &told, NULL, NULL, &p), 0);
 	profile_processes_free(p);
 	tape_fini(&t);
 }
@@ -733,9 +729,10 @@ static void make_rich(struct tape *t)
 static int ask_rich(void *arg)
 {
 	struct profile_processes *p = NULL;
+	struct tape_told told = {0};
 	struct profile_lookup *l;
 	struct profile_task task;
-	int rc = tape_try(arg, NULL, NULL, &p);
+	int rc = tape_try(arg, &told, NULL, NULL, &p);
 
 	if (rc) {
 		assert_null(p);
@@ -791,13 +788,14 @@ static void *ask_all(void *arg)
 static void two_threads_ask(void **state)
 {
 	struct profile_processes *p = NULL;
+	struct tape_told told = {0};
 	struct asker askers[2] = {{.is_back = false}, {.is_back = true}};
 	pthread_t threads[2];
 	struct tape t;
 
 	(void)state;
 	make_rich(&t);
-	assert_int_equal(tape_try(&t, NULL, NULL, &p), 0);
+	assert_int_equal(tape_try(&t, &told, NULL, NULL, &p), 0);
 	for (size_t i = 0; i < 2; i++) {
 		askers[i].p = p;
 		assert_int_equal(pthread_create(&threads[i], NULL, ask_all, &askers[i]), 0);

@@ -1,11 +1,12 @@
 /*
- * What samples.c asks of session.c. Private to them.
+ * The files of a session, opened for those who read frames themselves: samples.c, processes.c.
+ * Private to them.
  */
-#ifndef PROFILE_SAMPLES_INTERNAL_H
-#define PROFILE_SAMPLES_INTERNAL_H
+#ifndef PROFILE_SESSION_INTERNAL_H
+#define PROFILE_SESSION_INTERNAL_H
 
 #include "profile/faults.h"
-#include "profile/samples.h"
+#include "profile/session.h"
 
 #include <limits.h>
 
@@ -16,5 +17,8 @@ struct trace_reader;
 int profile_session_open_file(const struct profile_session *s, size_t i,
 			      const struct profile_faults *f, char name[NAME_MAX + 1],
 			      struct trace_reader **out);
+/* The common file, and who is told of what is wrong there (borrowed). As above. */
+int profile_session_open_common(struct profile_session *s, struct profile_faults *faults,
+				struct trace_reader **out);
 
 #endif
