@@ -1,0 +1,563 @@
+/*
+ * The samples of a session's traces, read where they lie: each once, with its event, its time and
+ * its weight; traces that are packed, damaged, of another session; several at once.
+ */
+#include "inject.h"
+#include "test_record.h"
+#include "test_trace.h"
+
+#include "profile/records.h"
+#include "profile/samples.h"
+#include "trace/file.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+enum { NR_TRACES = 4, NR_SAMPLES = 3000, MAX_BYTES = 64 << 20 };
+
+/* Two that are sampled, and differ in layout; one is by frequency. */
+static uint8_t attrs[2][ATTR_BYTES];
+static struct trace_event events[] = {
+    {.id = 1, .kind = EVENT_COUNT, .rate = 1000, .state = READING_OK, .attr = attrs[0]},
+    {.id = 2, .kind = EVENT_COUNT, .frequency = 99, .state = READING_OK, .attr = attrs[1]},
+};
+static size_t nr_events = NR(events); /* in the traces */
+static const struct trace_id ids[] = {{.id = 900, .event = 0},
+				      {.id = 100, .event = 1},
+				      {.id = 500, .event = 7},
+				      {.id = 600, .event = 0, .attr = 3}};
+
+static int make_attrs(void **state)
+{
+	const struct attr plain = {.period = 1000,
+				   .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME,
+				   .bits = ATTR_SAMPLE_ID_ALL};
+	const struct attr wide = {.period = 99,
+				  .sample_type = S_IDENTIFIER | S_TID | S_PERIOD | S_CALLCHAIN,
+				  .bits = ATTR_SAMPLE_ID_ALL | ATTR_FREQ};
+
+	(void)state;
+	attr_bytes(&plain, attrs[0]);
+	attr_bytes(&wide, attrs[1]);
+	for (size_t i = 0; i < NR(events); i++) {
+		events[i].attr_bytes = ATTR_BYTES;
+		events[i].group = events[i].name = events[i].label = events[i].unit = "x";
+	}
+	return 0;
+}
+
+static void add_plain(struct buf *b, uint64_t id, uint32_t pid, uint64_t time_ns)
+{
+	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+
+	buf_le64(b, id);
+	buf_le64(b, 0x1000 + pid);
+	record_id(b, pid, pid, time_ns);
+	record_end(b, at);
+}
+
+static void add_wide(struct buf *b, uint32_t pid, uint64_t period)
+{
+	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+
+	buf_le64(b, 100);
+	buf_le32(b, pid);
+	buf_le32(b, pid);
+	buf_le64(b, period);
+	buf_le64(b, 2);
+	buf_le64(b, 0x10);
+	buf_le64(b, 0x20);
+	record_end(b, at);
+}
+
+static void add_lost(struct buf *b)
+{
+	size_t at = record_begin(b, TRACE_RECORD_LOST, 0);
+
+	buf_le64(b, 900);
+	buf_le64(b, 5);
+	record_id(b, 1, 1, 7777);
+	buf_le64(b, 900);
+	record_end(b, at);
+}
+
+/* Samples of both events by turns, others between them. */
+static void add_many(struct buf *b)
+{
+	for (uint32_t i = 0; i < NR_SAMPLES; i++) {
+		if (i % 2)
+			add_wide(b, i, i % 4 == 1 ? 0 : i);
+		else
+			add_plain(b, 900, i, 1000 - i % 7);
+		if (i % 50 == 0)
+			add_lost(b);
+	}
+}
+
+static const struct trace_head heads[NR_TRACES] = {
+    {.trace = 0, .nr_traces = 2},
+    {.trace = 1, .cpu = 1, .nr_traces = 2},
+    {.iteration = 1, .trace = 0, .nr_traces = 2},
+    {.iteration = 1, .trace = 1, .cpu = 1, .nr_traces = 2},
+};
+
+struct scene {
+	struct folder folder;
+	struct trace_writer *w;
+	struct trace_packer *packer;
+};
+
+static void scene_init(struct scene *s)
+{
+	folder_init(&s->folder);
+	s->w = trace_writer_new();
+	s->packer = trace_packer_new(1);
+	assert_true(s->w && s->packer);
+}
+
+static void scene_fini(struct scene *s)
+{
+	trace_writer_free(s->w);
+	trace_packer_free(s->packer);
+	folder_fini(&s->folder);
+}
+
+/* Trace i, grown in its file; packed or not. */
+static void write_trace(struct scene *s, size_t i, bool is_packed, const struct buf *records,
+			size_t nr_ids)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
+	const struct trace_span span = {.part = {records->data, ""}, .len = {records->len, 0}};
+	struct trace_file *f;
+	struct err e = {0};
+	char name[64];
+
+	snprintf(name, sizeof(name), "s.%u.%u.cpuperf", heads[i].iteration, heads[i].trace);
+	assert_int_equal(trace_writer_set_common(s->w, &info, events, nr_events), 0);
+	assert_int_equal(trace_writer_begin(s->w, &heads[i]), 0);
+	if (nr_ids)
+		trace_writer_ids(s->w, ids, nr_ids);
+	assert_int_equal(
+	    trace_file_create(s->w, s->folder.fd, name, name, is_packed ? s->packer : NULL, &f, &e),
+	    0);
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 0, &span, &e), 0);
+	trace_writer_more(s->w);
+	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
+}
+
+static void write_all(struct scene *s)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	add_many(&b);
+	for (size_t i = 0; i < NR_TRACES; i++)
+		write_trace(s, i, i % 2, &b, NR(ids));
+	buf_fini(&b);
+}
+
+struct told {
+	pthread_mutex_t lock;
+	size_t nr_losses;
+	char text[2048];
+};
+
+static void take_problem(void *arg, bool is_loss, const struct err *e)
+{
+	struct told *t = arg;
+	size_t len;
+
+	pthread_mutex_lock(&t->lock);
+	len = strlen(t->text);
+	t->nr_losses += is_loss;
+	snprintf(t->text + len, sizeof(t->text) - len, "%s: %s\n", e->source, e->msg);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int open_session(const struct scene *s, struct told *told, struct profile_session **out)
+{
+	char path[sizeof(s->folder.path) + 16];
+	const struct profile_manifest m = {path, "s", 2, 2};
+
+	*told = (struct told){.lock = PTHREAD_MUTEX_INITIALIZER};
+	snprintf(path, sizeof(path), "%s/s.cpsession", s->folder.path);
+	return profile_session_open(&m, take_problem, told, out, NULL);
+}
+
+/* Sample i of add_many. */
+static void check_sample(const struct profile_sample *s, uint32_t i)
+{
+	const struct trace_record *r = &s->record;
+	bool is_wide = i % 2;
+
+	assert_int_equal(r->kind, TRACE_RECORD_SAMPLE);
+	assert_int_equal(r->pid, i);
+	assert_int_equal(s->id->id, is_wide ? 100 : 900);
+	assert_int_equal(s->id->event, is_wide);
+	assert_int_equal(trace_layout_is_sampled(s->layout), true);
+	assert_int_equal(s->layout->is_freq, is_wide);
+	/* the wide ones tell no time, and some no period */
+	assert_int_equal(s->time_ns, 1000 - (i - is_wide) % 7);
+	assert_int_equal(s->weight, !is_wide ? 1000 : i % 4 == 1 ? 1 : i);
+	assert_int_equal(r->nr_callchain, is_wide ? 2 : 0);
+	if (is_wide)
+		assert_int_equal(trace_word(r->callchain, 1), 0x20);
+	else
+		assert_int_equal(r->ip, 0x1000 + i);
+}
+
+/* Of a file; how many, or -errno. */
+static int read_file(const struct profile_session *session, size_t i, struct told *told,
+		     bool is_checked)
+{
+	struct profile_samples *s = NULL;
+	struct profile_sample sample;
+	uint64_t bytes = 0;
+	int rc = profile_samples_open(session, i, take_problem, told, &s), nr = 0;
+
+	if (rc != 1) {
+		assert_null(s);
+		return rc;
+	}
+	if (is_checked)
+		assert_int_equal(profile_samples_head(s)->cpu, heads[i].cpu);
+	while ((rc = profile_samples_next(s, &sample)) == 1) {
+		if (is_checked)
+			check_sample(&sample, (uint32_t)nr);
+		assert_true(profile_samples_bytes(s) >= bytes);
+		bytes = profile_samples_bytes(s);
+		nr++;
+	}
+	if (rc == 0)
+		assert_int_equal(profile_samples_next(s, &sample), 0);
+	profile_samples_close(s);
+	return rc ? rc : nr;
+}
+
+static void each_sample_once(void **state)
+{
+	struct profile_session *session;
+	struct told told;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	write_all(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	assert_int_equal(profile_session_nr_files(session), NR_TRACES);
+	for (size_t i = 0; i < NR_TRACES; i++) {
+		struct profile_trace_file f = profile_session_file(session, i);
+
+		assert_int_equal(f.iteration, heads[i].iteration);
+		assert_int_equal(f.trace, heads[i].trace);
+		assert_int_equal(read_file(session, i, &told, true), NR_SAMPLES);
+	}
+	assert_string_equal(told.text, "");
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
+/* The same as records.h tells of them. */
+static void as_the_records_say(void **state)
+{
+	struct profile_session *session;
+	struct profile_records *r;
+	struct profile_trace t;
+	struct profile_item item;
+	struct told told;
+	struct scene s;
+	uint64_t weight[2] = {0}, nr[2] = {0};
+	size_t i = 0;
+
+	(void)state;
+	scene_init(&s);
+	write_all(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	for (; profile_session_next(session, &t) == 1; i++) {
+		struct profile_samples *samples;
+		struct profile_sample sample;
+
+		assert_int_equal(profile_session_records(session, &r), 1);
+		while (profile_records_next(r, &item) == 1)
+			if (item.record.kind == TRACE_RECORD_SAMPLE) {
+				nr[0]++;
+				weight[0] += item.record.period ? item.record.period : 1;
+			}
+		profile_records_close(r);
+		assert_int_equal(profile_samples_open(session, i, take_problem, &told, &samples),
+				 1);
+		while (profile_samples_next(samples, &sample) == 1) {
+			nr[1]++;
+			weight[1] += sample.weight;
+		}
+		profile_samples_close(samples);
+	}
+	assert_int_equal(nr[0], NR_TRACES * NR_SAMPLES);
+	assert_int_equal(nr[0], nr[1]);
+	assert_int_equal(weight[0], weight[1]);
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
+/* Samples whose event is not known, that are cut short, or have a size that cannot be. */
+static void put_unknown(struct buf *b)
+{
+	add_plain(b, 900, 1, 1);
+	add_plain(b, 4711, 2, 2);
+	add_plain(b, 500, 2, 2);
+	add_plain(b, 600, 2, 2);
+	add_plain(b, 900, 3, 3);
+}
+
+static void put_short(struct buf *b)
+{
+	size_t at;
+
+	add_plain(b, 900, 1, 1);
+	at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+	buf_le64(b, 900);
+	record_end(b, at);
+	add_plain(b, 900, 2, 2);
+}
+
+static void put_broken(struct buf *b)
+{
+	add_plain(b, 900, 1, 1);
+	buf_fill(b, 0, 8);
+	add_plain(b, 900, 2, 2);
+}
+
+static void put_good(struct buf *b)
+{
+	for (uint32_t i = 0; i < 5; i++)
+		add_plain(b, 900, i, i);
+}
+
+static void leave(struct scene *s)
+{
+	(void)s;
+}
+
+static void flip(struct scene *s)
+{
+	int fd = openat(s->folder.fd, "s.0.0.cpuperf", O_RDWR | O_CLOEXEC);
+	off_t at = lseek(fd, 0, SEEK_END) - 16 - 64 - 20; /* in the records */
+	char byte;
+
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static void cut(struct scene *s)
+{
+	int fd = openat(s->folder.fd, "s.0.0.cpuperf", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 16 - 64), 0);
+	close(fd);
+}
+
+static void lose(struct scene *s)
+{
+	assert_int_equal(unlinkat(s->folder.fd, "s.0.0.cpuperf", 0), 0);
+}
+
+/* Another trace under its name. */
+static void swap(struct scene *s)
+{
+	lose(s);
+	assert_int_equal(linkat(s->folder.fd, "s.0.1.cpuperf", s->folder.fd, "s.0.0.cpuperf", 0),
+			 0);
+}
+
+/* The event is called otherwise. */
+static void rename_event(struct scene *s)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	put_good(&b);
+	events[0].name = "other";
+	write_trace(s, 0, false, &b, NR(ids));
+	events[0].name = "x";
+	buf_fini(&b);
+}
+
+static const struct {
+	const char *name;
+	void (*put)(struct buf *b);
+	void (*act)(struct scene *s); /* after the session was opened */
+	size_t nr_ids;
+	int nr;
+	const char *said;
+} bad[] = {
+    {"good", put_good, leave, NR(ids), 5, ""},
+    {"unknown", put_unknown, leave, NR(ids), 2, "s.0.0.cpuperf: 3 records of unknown events\n"},
+    {"short", put_short, leave, NR(ids), 2, "s.0.0.cpuperf: 1 records make no sense: left out\n"},
+    {"broken", put_broken, leave, NR(ids), 1, "s.0.0.cpuperf: 1 records make no sense: left out\n"},
+    {"no ids of two events", put_good, leave, 0, 0, "s.0.0.cpuperf: 5 records of unknown events\n"},
+    {"damaged", put_good, flip, NR(ids), 0, "checksum or padding is wrong; 224 bytes skipped\n"},
+    {"cut", put_good, cut, NR(ids), 5, "s.0.0.cpuperf: cut: its end is missing\n"},
+    {"lost", put_good, lose, NR(ids), 0,
+     "s.0.0.cpuperf: cannot be read: No such file or directory\n"},
+    {"another trace", put_good, swap, NR(ids), 0,
+     "s.0.0.cpuperf: its header names another iteration or trace: left out\n"},
+    {"other events", put_good, rename_event, NR(ids), 0,
+     "s.0.0.cpuperf: its events are not those of the session: left out\n"},
+};
+
+static void what_is_bad_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NR(bad); i++) {
+		struct profile_session *session;
+		struct told told;
+		struct scene s;
+		struct buf b;
+		int nr;
+
+		scene_init(&s);
+		write_all(&s);
+		buf_init(&b, MAX_BYTES);
+		bad[i].put(&b);
+		write_trace(&s, 0, false, &b, bad[i].nr_ids);
+		assert_int_equal(open_session(&s, &told, &session), 0);
+		bad[i].act(&s);
+		nr = read_file(session, 0, &told, false);
+		if (nr != bad[i].nr || !strstr(told.text, bad[i].said) ||
+		    !*told.text != !*bad[i].said)
+			fail_msg("%s: %d samples, %s", bad[i].name, nr, told.text);
+		buf_fini(&b);
+		profile_session_close(session);
+		scene_fini(&s);
+	}
+}
+
+/* Alone in its ring: records do not name their event; with the ids, and where they are lost. */
+static void one_event_alone(void **state)
+{
+	const struct attr alone = {
+	    .period = 1000, .sample_type = S_IP | S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL};
+	const size_t nr_ids[] = {1, 0};
+	struct profile_session *session;
+	struct told told;
+	struct scene s;
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	attr_bytes(&alone, attrs[0]);
+	nr_events = 1;
+	for (uint32_t i = 0; i < 5; i++) {
+		size_t at = record_begin(&b, TRACE_RECORD_SAMPLE, 2);
+
+		buf_le64(&b, 0x1000);
+		record_id(&b, i, i, i);
+		record_end(&b, at);
+	}
+	for (size_t i = 0; i < NR(nr_ids); i++) {
+		scene_init(&s);
+		write_trace(&s, 0, false, &b, nr_ids[i]);
+		assert_int_equal(open_session(&s, &told, &session), 0);
+		told.text[0] = '\0'; /* of the traces that are missing */
+		assert_int_equal(read_file(session, 0, &told, false), 5);
+		assert_string_equal(told.text, "");
+		profile_session_close(session);
+		scene_fini(&s);
+	}
+	nr_events = NR(events);
+	make_attrs(state);
+	buf_fini(&b);
+}
+
+/* Two threads, each a file at a time. */
+struct reader {
+	const struct profile_session *session;
+	struct told *told;
+	size_t first;
+	int nr;
+};
+
+static void *read_half(void *arg)
+{
+	struct reader *r = arg;
+
+	for (size_t i = r->first; i < NR_TRACES; i += 2)
+		for (int times = 0; times < 20; times++)
+			r->nr += read_file(r->session, i, r->told, true);
+	return NULL;
+}
+
+static void two_threads_read(void **state)
+{
+	struct profile_session *session;
+	struct reader readers[2];
+	pthread_t threads[2];
+	struct told told;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	write_all(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	for (size_t i = 0; i < 2; i++) {
+		readers[i] = (struct reader){session, &told, i, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, read_half, &readers[i]), 0);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(readers[i].nr, 20 * NR_TRACES / 2 * NR_SAMPLES);
+	}
+	assert_string_equal(told.text, "");
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
+/* What is opened and read while calls fail: a file that cannot be read is told. */
+struct attempt {
+	const struct profile_session *session;
+};
+
+static int try_all(void *arg)
+{
+	const struct attempt *a = arg;
+	struct told told = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && rc >= 0; i++) {
+		rc = read_file(a->session, i, &told, false);
+		assert_true(rc < 0 || rc == NR_SAMPLES || told.nr_losses);
+	}
+	if (rc >= 0 && told.nr_losses)
+		return inject.error;
+	return rc < 0 ? rc : 0;
+}
+
+static void without_memory_or_files(void **state)
+{
+	struct attempt a;
+	struct profile_session *session;
+	struct told told;
+	struct scene s;
+
+	(void)state;
+	scene_init(&s);
+	write_all(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	a.session = session;
+	inject_every(try_all, &a, 10, 5);
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(each_sample_once),    cmocka_unit_test(as_the_records_say),
+	    cmocka_unit_test(what_is_bad_is_told), cmocka_unit_test(one_event_alone),
+	    cmocka_unit_test(two_threads_read),    cmocka_unit_test(without_memory_or_files),
+	};
+
+	return cmocka_run_group_tests(tests, make_attrs, NULL);
+}
