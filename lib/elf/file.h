@@ -1,8 +1,9 @@
 /*
  * An ELF file, mapped and looked into: segments, sections, bytes by address. Every byte is hostile:
  * whatever it claims, nothing outside the file is touched, and work is bounded. Once open it does
- * not change: threads may share it. Source: the gABI, linux/elf.h. Knows nothing of symbols, of
- * processes and of where files are found.
+ * not change: threads may share it. What mmap cannot help: if somebody cuts the file off while it
+ * is open, the kernel sends SIGBUS; who may write to what ran may do worse. Source: the gABI,
+ * linux/elf.h. Knows nothing of symbols, of processes and of where files are found.
  */
 #ifndef ELF_FILE_H
 #define ELF_FILE_H

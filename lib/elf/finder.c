@@ -121,18 +121,26 @@ static bool is_replaced(const struct elf_finder *f, const struct elf_wanted *w,
 	return w->inode && !*sysroot(f) && w->inode != st->st_ino;
 }
 
+static void hint_build_id(const struct elf_file *file, struct err *e)
+{
+	if (elf_file_build_id(file)->len)
+		err_hint(e, "it has one, but none was recorded");
+	else
+		err_hint(e, "link it with -Wl,--build-id");
+}
+
 static int check_doubtful(const struct elf_finder *f, const struct elf_wanted *w,
-			  const struct stat *st, struct err *e)
+			  const struct elf_file *file, const struct stat *st, struct err *e)
 {
 	if (is_replaced(f, w, st)) {
 		err_set_at(e, -ESTALE, w->path, 0, 0,
 			   "is not the file that ran: it was replaced or changed since");
-		err_hint(e, "no build-id was recorded of it; link with -Wl,--build-id");
+		hint_build_id(file, e);
 		return -ESTALE;
 	}
 	err_set_at(e, -ENODATA, w->path, 0, 0,
 		   "is taken for the file that ran, but without a build-id nothing proves it");
-	err_hint(e, "link with -Wl,--build-id");
+	hint_build_id(file, e);
 	return 0;
 }
 
@@ -149,7 +157,7 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 	if (open_path(path, &file, &st, e))
 		return NULL;
 	if (!w->build_id.len)
-		rc = check_doubtful(f, w, &st, e);
+		rc = check_doubtful(f, w, file, &st, e);
 	else
 		rc = elf_build_id_equal(&w->build_id, elf_file_build_id(file))
 			 ? 0

@@ -50,6 +50,26 @@ static void find_vdso(struct symbol_object *o)
 	o->code = o->vdso;
 }
 
+/* A debug file keeps its sections' addresses, but not their places in the program. */
+static void find_code_pages(struct symbol_object *o)
+{
+	const uint64_t page = 4096;
+	struct elf_section s;
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (size_t i = 0; i < elf_file_nr_sections(o->debug); i++) {
+		if (!elf_file_section(o->debug, i, &s) || !(s.flags & SHF_EXECINSTR) ||
+		    s.size > UINT64_MAX - page - s.address)
+			continue;
+		low = s.address < low ? s.address : low;
+		high = s.address + s.size > high ? s.address + s.size : high;
+	}
+	if (low >= high)
+		return;
+	o->code_start = low & ~(page - 1);
+	o->code_end = (high + page - 1) & ~(page - 1);
+}
+
 struct symbol_object *symbol_object_new(const struct symbols_config *config,
 					const struct profile_object *object)
 {
@@ -67,6 +87,8 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 	}
 	if (o->code)
 		frame_table_init(&o->frames, o->code);
+	else if (o->debug)
+		find_code_pages(o);
 	return o;
 }
 
@@ -79,13 +101,20 @@ void symbol_object_free(struct symbol_object *o)
 	mem_free(o);
 }
 
-uint64_t symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
-			       uint64_t address)
+bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
+			   uint64_t address, uint64_t *out)
 {
-	uint64_t offset = m->offset + (address - m->start), found;
-	const struct elf_file *f = o->code ? o->code : o->debug;
+	uint64_t offset = m->offset + (address - m->start);
 
-	return f && elf_file_address(f, offset, &found) ? found : offset;
+	if (o->code && elf_file_address(o->code, offset, out))
+		return true;
+	/* only what was mapped as a whole: else it is not known which part it is */
+	if (!o->code && o->code_end && m->end - m->start == o->code_end - o->code_start) {
+		*out = o->code_start + (address - m->start);
+		return true;
+	}
+	*out = offset;
+	return false;
 }
 
 static const struct symbol_function *add_named(struct symbol_object *o, struct functions *f,
@@ -128,26 +157,29 @@ static const struct symbol_function *add_unknown(struct functions *f,
 
 static const struct symbol_function *find_unknown(struct symbol_object *o, struct functions *f,
 						  const struct profile_object *object,
-						  uint64_t address)
+						  uint64_t address, bool is_address)
 {
 	struct function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
 				   .address = address};
 	const struct symbol_function *fn;
 
-	frame_table_find(&o->frames, address, &key.address);
+	if (is_address)
+		frame_table_find(&o->frames, address, &key.address);
 	fn = functions_find(f, &key);
 	return fn ? fn : add_unknown(f, object, &key);
 }
 
 const struct symbol_function *symbol_object_function(struct symbol_object *o, struct functions *f,
-						     const struct profile_object *object,
+						     const struct profile_mapping *m,
 						     uint64_t address)
 {
-	ptrdiff_t i = symbol_table_find(&o->symbols.table, address);
 	const struct symbol_function *fn;
+	uint64_t at;
+	bool is_address = symbol_object_address(o, m, address, &at);
+	ptrdiff_t i = is_address ? symbol_table_find(&o->symbols.table, at) : -1;
 
 	if (i < 0)
-		return find_unknown(o, f, object, address);
+		return find_unknown(o, f, m->object, at, is_address);
 	fn = atomic_load_explicit(&o->symbols.table.function[i], memory_order_acquire);
-	return fn ? fn : add_named(o, f, object, (size_t)i);
+	return fn ? fn : add_named(o, f, m->object, (size_t)i);
 }

@@ -28,17 +28,20 @@ struct symbol_object {
 	struct elf_file *vdso;               /* owned; or NULL */
 	struct elf_symbols symbols;
 	struct frame_table frames;
+	/* Without code: the pages that its mapping would have, as a debug file tells. */
+	uint64_t code_start, code_end;
 };
 
 /* Never NULL, but without memory. */
 struct symbol_object *symbol_object_new(const struct symbols_config *config,
 					const struct profile_object *object);
 void symbol_object_free(struct symbol_object *o);
-/* The address as the file has it; without the file, the place in it. */
-uint64_t symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
-			       uint64_t address);
+/* The address as the file has it; false, and the place in the file, if there is no file that tells.
+ */
+bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
+			   uint64_t address, uint64_t *out);
 const struct symbol_function *symbol_object_function(struct symbol_object *o, struct functions *f,
-						     const struct profile_object *object,
+						     const struct profile_mapping *m,
 						     uint64_t address);
 
 /* The kernel: kallsyms, and what came and went. */

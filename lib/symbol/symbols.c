@@ -195,8 +195,7 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	o = load_object(s, object);
 	if (!o)
 		return functions_get(&s->functions, 0);
-	return symbol_object_function(o, &s->functions, object,
-				      symbol_object_address(o, mapping, address));
+	return symbol_object_function(o, &s->functions, mapping, address);
 }
 
 size_t symbols_nr(const struct symbols *s)
@@ -215,6 +214,7 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	const struct symbol_function *fn = symbols_user(s, mapping, address);
 	const struct profile_object *object = mapping ? mapping->object : NULL;
 	struct symbol_object *o;
+	uint64_t at;
 
 	if (!max)
 		return 0;
@@ -222,8 +222,7 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	if (!object || object->number >= s->nr_objects || object->kind != PROFILE_OBJECT_FILE)
 		return 1;
 	o = load_object(s, object);
-	if (!o || !o->debug)
+	if (!o || !o->debug || !symbol_object_address(o, mapping, address, &at))
 		return 1;
-	return symbol_lines_find(s->lines, object, o, symbol_object_address(o, mapping, address),
-				 fn, out, max);
+	return symbol_lines_find(s->lines, object, o, at, fn, out, max);
 }
