@@ -35,7 +35,8 @@ static bool begin(struct debuginfod *d)
 {
 	void *(*client_begin)(void);
 
-	d->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+	/* it stays: what it loads has memory of its own that would be lost */
+	d->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!d->library || !resolve(d, "debuginfod_begin", &client_begin) ||
 	    !resolve(d, "debuginfod_end", &d->end) ||
 	    !resolve(d, "debuginfod_find_executable", &d->find[DEBUGINFOD_CODE]) ||

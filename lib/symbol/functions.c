@@ -49,8 +49,12 @@ static char *clean(struct functions *f, const char *text)
 {
 	char *p = arena_strdup(&f->arena, text);
 
-	if (p)
-		str_disarm(p);
+	if (!p)
+		return NULL;
+	str_disarm(p);
+	if (!str_is_utf8(p, strlen(p)))
+		for (char *c = p; *c; c++)
+			*c = (char)((*c & 0x80) ? '?' : *c);
 	return p;
 }
 

@@ -1,0 +1,291 @@
+/*
+ * Segments and sections of small files made by hand, of programs of the compiler, and of both with
+ * damage: nothing outside of the file is touched (the sanitizers see to that).
+ */
+#include "test_elf.h"
+#include "test_symbols.h"
+
+#include "elf/file.h"
+
+#include <elf.h>
+
+/* A file of 64 bits: segments, then bytes. */
+static void make(struct buf *out, const Elf64_Phdr *phdr, size_t nr, size_t nr_bytes)
+{
+	buf_init(out, 1 << 20);
+	test_elf_header(out, 64, nr);
+	buf_add(out, phdr, nr * sizeof(*phdr));
+	buf_fill(out, 'x', nr_bytes);
+	assert_int_equal(buf_error(out), 0);
+}
+
+static void test_addresses(void **state)
+{
+	/* code that begins in the page in which data ends, as linkers make it */
+	static const Elf64_Phdr phdr[] = {
+	    {.p_type = PT_LOAD,
+	     .p_flags = PF_R,
+	     .p_offset = 0,
+	     .p_vaddr = 0x400000,
+	     .p_filesz = 0x1800,
+	     .p_align = 0x1000},
+	    {.p_type = PT_LOAD,
+	     .p_flags = PF_R | PF_X,
+	     .p_offset = 0x1800,
+	     .p_vaddr = 0x401800 + 0x1000,
+	     .p_filesz = 0x800,
+	     .p_align = 0x1000},
+	    {.p_type = PT_LOAD,
+	     .p_flags = PF_R | PF_W,
+	     .p_offset = 0x2400,
+	     .p_vaddr = 0x500400,
+	     .p_filesz = 0x100,
+	     .p_align = 0x1000},
+	};
+	static const struct {
+		uint64_t offset, address; /* 0: nothing is mapped from there */
+	} cases[] = {
+	    {0, 0x400000},      {0x17ff, 0x4017ff}, {0x1800, 0x402800},
+	    {0x1fff, 0x402fff}, {0x2000, 0x500000}, {0x2400, 0x500400},
+	    {0x24ff, 0x5004ff}, {0x2500, 0},        {UINT64_MAX, 0},
+	};
+	struct elf_file *f;
+	struct buf b;
+	size_t len;
+
+	(void)state;
+	make(&b, phdr, INJECT_NR(phdr), 0x3000);
+	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
+	assert_string_equal(elf_file_name(f), "made");
+	assert_true(elf_file_is_64(f));
+	assert_int_equal(elf_file_machine(f), EM_X86_64);
+	assert_int_equal(elf_file_build_id(f)->len, 0);
+	assert_int_equal(elf_file_nr_sections(f), 0);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		uint64_t address = 0;
+
+		assert_int_equal(elf_file_address(f, cases[i].offset, &address),
+				 cases[i].address != 0);
+		assert_int_equal(address, cases[i].address);
+	}
+	assert_ptr_equal(elf_file_bytes(f, 0x402900, &len), (uint8_t *)b.data + 0x1900);
+	assert_int_equal(len, 0x700);
+	assert_null(elf_file_bytes(f, 0x403000, &len));
+	assert_null(elf_file_bytes(f, 0x3fffff, &len));
+	elf_file_close(f);
+	buf_fini(&b);
+}
+
+/* Each is refused, or has nothing that is not in the file. */
+static void test_senseless(void **state)
+{
+	static const Elf64_Phdr phdr[] = {
+	    {.p_type = PT_LOAD, .p_offset = UINT64_MAX - 4, .p_filesz = 100},
+	    {.p_type = PT_LOAD, .p_offset = 100, .p_filesz = UINT64_MAX, .p_vaddr = 5},
+	    {.p_type = PT_LOAD, .p_offset = 0, .p_filesz = 200, .p_vaddr = UINT64_MAX - 50},
+	    {.p_type = PT_LOAD, .p_align = UINT64_MAX, .p_filesz = 1, .p_vaddr = 1 << 20},
+	    {.p_type = PT_NOTE, .p_offset = UINT64_MAX, .p_filesz = UINT64_MAX},
+	    {.p_type = PT_NOTE, .p_offset = 10, .p_filesz = UINT64_MAX, .p_align = 3},
+	};
+	struct elf_file *f;
+	uint64_t address;
+	struct buf b;
+	size_t len;
+
+	(void)state;
+	make(&b, phdr, INJECT_NR(phdr), 100);
+	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
+	assert_non_null(elf_file_bytes(f, 5, &len));
+	assert_int_equal(len, b.len - 100);
+	assert_null(elf_file_bytes(f, UINT64_MAX - 50, &len));
+	assert_null(elf_file_bytes(f, 0, &len));
+	assert_false(elf_file_address(f, UINT64_MAX - 4, &address));
+	elf_file_close(f);
+	buf_fini(&b);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		size_t at, len;
+		const char *bytes;
+	} cases[] = {
+	    {0, 1, "x"},      /* magic */
+	    {4, 1, "\3"},     /* class */
+	    {4, 1, "\0"},     /* class */
+	    {5, 1, "\2"},     /* big-endian */
+	    {54, 1, "\77"},   /* size of a program header */
+	    {56, 2, "\1\1"},  /* 257 of them */
+	    {56, 2, "\377"},  /* more than the file has */
+	    {32, 2, "\0\77"}, /* elsewhere */
+	};
+	static const Elf64_Phdr phdr[1] = {{.p_type = PT_LOAD}};
+
+	(void)state;
+	for (size_t i = 0; i <= INJECT_NR(cases); i++) {
+		struct err e = {0};
+		struct elf_file *f = NULL;
+		struct buf b;
+
+		make(&b, phdr, 1, 0);
+		if (i < INJECT_NR(cases))
+			memcpy(b.data + cases[i].at, cases[i].bytes, cases[i].len);
+		assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, &e),
+				 i < INJECT_NR(cases) ? -EINVAL : 0);
+		assert_true((f == NULL) == (e.code == -EINVAL));
+		elf_file_close(f);
+		buf_fini(&b);
+	}
+}
+
+static void test_no_files(void **state)
+{
+	static const char *const paths[] = {"/dev/null", "/proc/self/status", "/"};
+	struct elf_file *f = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(paths); i++) {
+		struct err e = {0};
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+
+		assert_true(fd >= 0);
+		assert_int_equal(elf_file_open_fd(fd, paths[i], &f, &e), -EINVAL);
+		assert_non_null(strstr(e.source, paths[i]));
+		close(fd);
+	}
+}
+
+/* This very program, as readelf sees it. */
+static void test_own(void **state)
+{
+	struct elf_file *f = test_open_elf("/proc/self/exe");
+	char hex[2 * ELF_MAX_BUILD_ID_BYTES + 1], want[256];
+	const struct elf_build_id *id = elf_file_build_id(f);
+	struct elf_section s, text;
+	uint64_t address;
+
+	(void)state;
+	if (!test_own_build_id(want, sizeof(want))) {
+		print_message("SKIPPED: there is no readelf\n");
+		elf_file_close(f);
+		skip();
+	}
+	for (size_t i = 0; i < id->len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	assert_string_equal(id->len ? hex : "", want);
+	assert_true(elf_file_find_section(f, ".text", &text));
+	assert_true(text.flags & SHF_EXECINSTR);
+	assert_non_null(text.data);
+	assert_true(elf_file_address(f, text.offset + 5, &address));
+	assert_int_equal(address, text.address + 5);
+	assert_true(elf_file_find_section(f, ".bss", &s));
+	assert_null(s.data);
+	memset(&s, 7, sizeof(s));
+	assert_false(elf_file_find_section(f, ".tex", &s));
+	assert_int_equal(s.number, 0x07070707);
+	assert_false(elf_file_section(f, elf_file_nr_sections(f), &s));
+	elf_file_close(f);
+}
+
+/* Everything that a file may be asked. */
+static void ask_all(const uint8_t *data, size_t len)
+{
+	uint8_t *copy = malloc(len ? len : 1); /* so that a byte too far is seen */
+	struct elf_section s;
+	struct elf_file *f;
+	uint64_t address, sum = 0;
+	size_t n;
+
+	assert_non_null(copy);
+	memcpy(copy, data, len);
+	if (elf_file_open_mem(copy, len, false, "damaged", &f, NULL) == 0) {
+		for (size_t i = 0; i < elf_file_nr_sections(f); i++) {
+			assert_true(elf_file_section(f, i, &s));
+			sum += strlen(s.name);
+			for (uint64_t k = 0; s.data && k < s.size; k += s.size / 7 + 1)
+				sum += s.data[k];
+		}
+		for (uint64_t offset = 0; offset < len + 8192; offset += 512)
+			if (elf_file_address(f, offset, &address)) {
+				const uint8_t *p = elf_file_bytes(f, address, &n);
+
+				sum += p ? p[0] + p[n - 1] : 0;
+			}
+		elf_file_close(f);
+	}
+	free(copy);
+	assert_true(sum != 1);
+}
+
+static void test_damaged(void **state)
+{
+	struct test_world *w = *state;
+	struct elf_file *f;
+	char path[4096];
+	uint64_t seed = 1;
+	const uint8_t *data;
+	uint8_t *bad;
+	size_t len;
+
+	TEST_NEEDS(w, "cc");
+	assert_true(
+	    test_shell(w, "echo 'int f(void) { return 1; }' >a.c && cc -shared -o a.so a.c"));
+	snprintf(path, sizeof(path), "%s/a.so", w->tree.dir);
+	f = test_open_elf(path);
+	data = elf_file_data(f, &len);
+	for (size_t cut = 0; cut < len; cut += 64)
+		ask_all(data, cut);
+	bad = malloc(len);
+	assert_non_null(bad);
+	for (int round = 0; round < 3000; round++) {
+		memcpy(bad, data, len);
+		/* the header, and then any byte: of section headers, which are last, too */
+		for (int i = 0; i < 4; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			bad[(seed >> 33) % (i == 0   ? 64
+					    : i == 1 ? 1000
+						     : len)] = (uint8_t)(seed >> 20);
+			bad[len - 1 - (seed >> 40) % 2000] = (uint8_t)(seed >> 24);
+		}
+		ask_all(bad, len);
+	}
+	free(bad);
+	elf_file_close(f);
+}
+
+static int open_one(void *arg)
+{
+	struct elf_file *f;
+	struct err e = {0};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), rc;
+
+	(void)arg;
+	assert_true(fd >= 0);
+	rc = elf_file_open_fd(fd, "self", &f, &e);
+	close(fd);
+	assert_int_equal(e.code, rc);
+	if (rc == 0)
+		elf_file_close(f);
+	return rc;
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	inject_every(open_one, NULL, 2, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_addresses),
+	    cmocka_unit_test(test_senseless),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_no_files),
+	    cmocka_unit_test(test_own),
+	    cmocka_unit_test_setup_teardown(test_damaged, test_world_setup, test_world_teardown),
+	    cmocka_unit_test(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/*
+ * Which file is found for a path and a build-id, and which is not: separate debug files by build-id
+ * and by debuglink, files that changed since, a sysroot.
+ */
+#include "test_symbols.h"
+
+#include <sys/time.h>
+
+static struct elf_wanted want(struct test_world *w, const char *name, char path[4096])
+{
+	struct profile_object o = test_object(w, name, 0, path);
+	struct elf_wanted e = {.path = path, .build_id.len = o.build_id_len};
+
+	memcpy(e.build_id.bytes, o.build_id, sizeof(e.build_id.bytes));
+	return e;
+}
+
+/* p: stripped, in bin; its debug file p.debug is made but put nowhere; q is another program. */
+static void make_programs(struct test_world *w)
+{
+	assert_true(test_shell(
+	    w, "mkdir bin && echo 'int main(void) { return 0; }' >p.c && "
+	       "cc -g -Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567 -o p p.c && "
+	       "cc -g -DX -Wl,--build-id=0x1123456789abcdef0123456789abcdef01234567 -o q p.c && "
+	       "cc -g -Wl,--build-id=none -o none p.c && "
+	       "objcopy --only-keep-debug p p.debug && objcopy --only-keep-debug q q.debug && "
+	       "strip -g -o stripped p && strip -s -o bin/p p"));
+}
+
+static void test_own(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	test_world_open(w, NULL, NULL);
+	e = want(w, "p", path);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_ptr_equal(elf_finder_debug(w->finder, &e), elf_finder_code(w->finder, &e));
+	e = want(w, "bin/p", path);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_null(elf_finder_debug(w->finder, &e));
+	/* a symbol table is better than nothing */
+	e = want(w, "stripped", path);
+	assert_ptr_equal(elf_finder_debug(w->finder, &e), elf_finder_code(w->finder, &e));
+	assert_int_equal(w->nr_problems, 0);
+}
+
+static void test_changed(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096], dir[4096];
+	const char *dirs[] = {dir};
+	struct elf_wanted e;
+
+	make_programs(w);
+	test_world_open(w, NULL, NULL);
+	e = want(w, "p", path);
+	assert_true(test_shell(w, "cp q p"));
+	for (int i = 0; i < 3; i++)
+		assert_null(elf_finder_code(w->finder, &e));
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -ESTALE);
+	assert_non_null(strstr(w->last.msg, "0123456789abcdef0123456789abcdef01234567"));
+	assert_non_null(strstr(w->last.msg, "1123456789abcdef0123456789abcdef01234567"));
+	assert_non_null(strstr(w->last.hint, "--debug-dir"));
+	test_world_close(w);
+	/* a file without build-id is not it either */
+	assert_true(test_shell(w, "cp none p"));
+	test_world_open(w, NULL, NULL);
+	assert_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->last.code, -ESTALE);
+	test_world_close(w);
+	/* but the version that ran may be elsewhere: then all is well */
+	assert_true(test_shell(w, "mkdir -p d/.build-id/01 && cp bin/p "
+				  "d/.build-id/01/23456789abcdef0123456789abcdef01234567"));
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	test_world_open(w, &(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
+			NULL);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->nr_problems, 0);
+}
+
+static void test_missing(void **state)
+{
+	static const char *const paths[] = {"/nowhere/p", "/dev/null", "/proc",
+					    "//anon",     "[heap]",    ""};
+	struct test_world *w = *state;
+
+	test_world_open(w, NULL, NULL);
+	for (size_t i = 0; i < INJECT_NR(paths); i++) {
+		struct elf_wanted e = {.path = paths[i], .build_id = {3, {1, 2, 3}}};
+
+		assert_null(elf_finder_code(w->finder, &e));
+		assert_null(elf_finder_debug(w->finder, &e));
+		assert_int_equal(w->nr_problems, i < 3 ? i + 1 : 3);
+	}
+}
+
+/* Opening a pipe would wait for who writes. */
+static void test_pipe(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_wanted e;
+
+	assert_true(test_shell(w, "mkfifo pipe && ln -s /proc/self/mem link"));
+	test_world_open(w, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/pipe", w->tree.dir);
+	e = (struct elf_wanted){.path = path};
+	assert_null(elf_finder_code(w->finder, &e));
+	snprintf(path, sizeof(path), "%s/link", w->tree.dir);
+	assert_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->nr_problems, 2);
+}
+
+static void test_by_build_id(void **state)
+{
+	static const char debug[] = "d/.build-id/01/23456789abcdef0123456789abcdef01234567.debug";
+	struct test_world *w = *state;
+	char dir[4096], path[4096];
+	const char *dirs[] = {"/nowhere", dir};
+	const struct elf_finder_config config = {.debug_dirs = dirs, .nr_debug_dirs = 2};
+	const struct elf_file *f;
+	struct elf_wanted e;
+
+	make_programs(w);
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	assert_true(test_shell(w, "mkdir -p d/.build-id/01 && cp q.debug %s", debug));
+	e = want(w, "bin/p", path);
+	/* one of another program under this name is not it */
+	test_world_open(w, &config, NULL);
+	assert_null(elf_finder_debug(w->finder, &e));
+	test_world_close(w);
+	assert_true(test_shell(w, "cp p.debug %s", debug));
+	test_world_open(w, &config, NULL);
+	f = elf_finder_debug(w->finder, &e);
+	assert_non_null(f);
+	assert_non_null(strstr(elf_file_name(f), debug));
+	assert_ptr_not_equal(f, elf_finder_code(w->finder, &e));
+	assert_ptr_equal(f, elf_finder_debug(w->finder, &e));
+	/* by itself, whatever it belongs to */
+	assert_non_null(elf_finder_by_id(w->finder, &e.build_id));
+	/* and where the program itself is gone */
+	e.path = "/nowhere/p";
+	assert_null(elf_finder_code(w->finder, &e));
+	assert_non_null(elf_finder_debug(w->finder, &e));
+	/* a program that has lines of its own needs none */
+	e = want(w, "p", path);
+	assert_ptr_equal(elf_finder_debug(w->finder, &e), elf_finder_code(w->finder, &e));
+	e.build_id.bytes[0] ^= 1;
+	assert_null(elf_finder_by_id(w->finder, &e.build_id));
+}
+
+/* From p.debug to bin/p, a link of its name and checksum; where says where it is put. */
+static void test_by_link(void **state)
+{
+	static const char *const places[] = {"bin/p.debug", "bin/.debug/p.debug",
+					     "d%s/bin/p.debug"};
+	struct test_world *w = *state;
+	char dir[4096], path[4096], place[8192];
+	const char *dirs[] = {dir};
+	const struct elf_finder_config config = {.debug_dirs = dirs, .nr_debug_dirs = 1};
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w, "objcopy --add-gnu-debuglink=p.debug bin/p"));
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	for (size_t i = 0; i < INJECT_NR(places); i++) {
+		snprintf(place, sizeof(place), "%s", places[i]);
+		if (i == 2)
+			snprintf(place, sizeof(place), "d%s/bin/p.debug", w->tree.dir);
+		assert_true(test_shell(w, "mkdir -p $(dirname %s) && cp p.debug %s", place, place));
+		e = want(w, "bin/p", path);
+		test_world_open(w, &config, NULL);
+		assert_non_null(elf_finder_debug(w->finder, &e));
+		assert_non_null(strstr(elf_file_name(elf_finder_debug(w->finder, &e)), place));
+		assert_int_equal(w->nr_problems, 0);
+		test_world_close(w);
+		/* one byte is another: the checksum tells */
+		assert_true(test_shell(w, "printf x >>%s", place));
+		test_world_open(w, &config, NULL);
+		assert_null(elf_finder_debug(w->finder, &e));
+		assert_int_equal(w->nr_problems, 1);
+		assert_int_equal(w->last.code, -ESTALE);
+		test_world_close(w);
+		assert_true(test_shell(w, "rm %s", place));
+	}
+}
+
+/* A link out of its folder is none. */
+static void test_link_elsewhere(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w, "objcopy --add-gnu-debuglink=p.debug bin/p && "
+				  "objcopy --dump-section .gnu_debuglink=link bin/p && "
+				  "{ printf '../p.debug\\0\\0'; tail -c 4 link; } >link2 && "
+				  "objcopy --update-section .gnu_debuglink=link2 bin/p && "
+				  "objdump -s -j .gnu_debuglink bin/p | grep -q p.deb"));
+	test_world_open(w, NULL, NULL);
+	e = want(w, "bin/p", path);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 0);
+}
+
+static void test_sysroot(void **state)
+{
+	struct test_world *w = *state;
+	char root[4096], path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w,
+			       "mkdir -p root/opt root/usr/lib/debug/.build-id/01 && "
+			       "cp bin/p root/opt/p && cp p.debug root/usr/lib/debug/.build-id/01/"
+			       "23456789abcdef0123456789abcdef01234567.debug"));
+	e = want(w, "p", path);
+	e.path = "/opt/p";
+	snprintf(root, sizeof(root), "%s/root", w->tree.dir);
+	test_world_open(w, &(struct elf_finder_config){.sysroot = root}, NULL);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_non_null(elf_finder_debug(w->finder, &e));
+	assert_string_equal(elf_finder_sysroot(w->finder), root);
+	assert_int_equal(w->nr_problems, 0);
+}
+
+/* No build-id was recorded: what else tells. */
+static void test_doubt(void **state)
+{
+	static const struct {
+		bool has_inode, is_other_inode, is_recorded_before;
+		int code;
+	} cases[] = {
+	    {false, false, false, -ENODATA}, {true, false, false, -ENODATA},
+	    {true, true, false, -ESTALE},    {false, false, true, -ESTALE},
+	    {true, false, true, -ESTALE},
+	};
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_wanted e;
+	struct stat st;
+
+	make_programs(w);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct elf_finder_config config = {.recorded_ns = UINT64_MAX};
+		const struct elf_file *f;
+
+		e = want(w, "p", path);
+		e.build_id.len = 0;
+		assert_int_equal(stat(path, &st), 0);
+		if (cases[i].has_inode)
+			e.inode = st.st_ino + cases[i].is_other_inode;
+		if (cases[i].is_recorded_before)
+			config.recorded_ns = (uint64_t)st.st_mtime * 1000000000u - 1;
+		test_world_open(w, &config, NULL);
+		f = elf_finder_code(w->finder, &e);
+		assert_true((f != NULL) == (cases[i].code == -ENODATA));
+		assert_int_equal(w->nr_problems, 1);
+		assert_int_equal(w->last.code, cases[i].code);
+		assert_string_not_equal(w->last.hint, "");
+		test_world_close(w);
+	}
+}
+
+static void test_no_server(void **state)
+{
+	struct test_world *w = *state;
+	struct elf_wanted e = {.path = "/nowhere/p", .build_id = {3, {1, 2, 3}}};
+
+	unsetenv("DEBUGINFOD_URLS");
+	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 2); /* no server; no file */
+}
+
+/* From a folder in a server's place, if the library can do that. */
+static void test_server(void **state)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef01234567";
+	struct test_world *w = *state;
+	char url[4096], path[4096], cache[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w,
+			       "mkdir -p srv/buildid/%s && cp p.debug srv/buildid/%s/debuginfo && "
+			       "cp bin/p srv/buildid/%s/executable",
+			       id, id, id));
+	snprintf(url, sizeof(url), "file://%s/srv", w->tree.dir);
+	snprintf(cache, sizeof(cache), "%s/cache", w->tree.dir);
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+	e = want(w, "p", path);
+	e.path = "/nowhere/p";
+	/* nobody asked for it */
+	test_world_open(w, NULL, NULL);
+	assert_null(elf_finder_debug(w->finder, &e));
+	test_world_close(w);
+	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
+	if (!elf_finder_code(w->finder, &e)) {
+		unsetenv("DEBUGINFOD_URLS");
+		print_message("SKIPPED: test_server: %s\n", w->last.msg);
+		skip();
+	}
+	assert_non_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 0);
+	test_world_close(w);
+	/* a server may give anything */
+	assert_true(test_shell(w, "rm -r cache && cp q.debug srv/buildid/%s/debuginfo", id));
+	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
+	assert_null(elf_finder_debug(w->finder, &e));
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+static int find_one(void *arg)
+{
+	const struct elf_wanted *e = arg;
+	struct elf_finder *f;
+	int rc = elf_finder_new(&(struct elf_finder_config){0}, &f);
+
+	if (rc)
+		return rc;
+	elf_finder_code(f, e);
+	elf_finder_debug(f, e);
+	elf_finder_free(f);
+	return 0;
+}
+
+static void test_failures(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w, "cp p.debug bin && objcopy --add-gnu-debuglink=p.debug bin/p"));
+	e = want(w, "bin/p", path);
+	inject_every(find_one, &e, 5, 5);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_own),
+	    TEST(test_changed),
+	    TEST(test_missing),
+	    TEST(test_pipe),
+	    TEST(test_by_build_id),
+	    TEST(test_by_link),
+	    TEST(test_link_elsewhere),
+	    TEST(test_sysroot),
+	    TEST(test_doubt),
+	    TEST(test_no_server),
+	    TEST(test_server),
+	    TEST(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
