@@ -1,61 +1,23 @@
 /*
- * libdw has parsed and run the table's program; here its answers, which are DWARF expressions for
- * each register, become a row if they are all of the usual shapes, or are evaluated one by one.
+ * From what a table says of each register to a row, if all of it is of the usual shapes; else it is
+ * evaluated register by register.
  */
 #include "unwind/cfi.h"
 
 #include "base/mem.h"
 #include "elf/file.h"
-#include "unwind/expr.h"
-
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <stdlib.h>
+#include "unwind/fdes.h"
 
 struct unwind_cfi {
-	Elf *elf, *debug_elf; /* over the bytes of the files */
-	Dwarf *dwarf;
-	Dwarf_CFI *eh_frame, *debug_frame; /* the second is the dwarf's */
+	struct unwind_fdes eh_frame, debug_frame;
 };
 
-/* An open frame description of libdw, and what it says of all registers. */
+/* What holds at one address. */
 struct state {
-	Dwarf_Frame *frame;
-	int ra; /* the column of the return address; below 0: there is no table */
+	struct unwind_rules rules;
+	unsigned ra; /* the column of the return address */
 	bool is_signal;
 };
-
-/* How one register is found. */
-enum rule_kind { RULE_LOST, RULE_SAME, RULE_SAVED, RULE_REG, RULE_OTHER };
-struct rule {
-	enum rule_kind kind;
-	int64_t off; /* saved: at the CFA and this */
-	uint64_t reg;
-	Dwarf_Op *ops;
-	size_t nr;
-	Dwarf_Op mem[3];
-};
-
-static Elf *open_elf(const struct elf_file *file)
-{
-	size_t len;
-	const uint8_t *data = elf_file_data(file, &len);
-
-	elf_version(EV_CURRENT);
-	/* nothing is written: the flag for that is ELF_C_WRITE's */
-	return elf_memory((char *)(uintptr_t)data, len);
-}
-
-static void open_debug_frame(struct unwind_cfi *c, const struct elf_file *file)
-{
-	struct elf_section s;
-
-	if (!elf_file_find_section(file, ".debug_frame", &s))
-		return;
-	c->debug_elf = open_elf(file);
-	c->dwarf = c->debug_elf ? dwarf_begin_elf(c->debug_elf, DWARF_C_READ, NULL) : NULL;
-	c->debug_frame = c->dwarf ? dwarf_getcfi(c->dwarf) : NULL;
-}
 
 struct unwind_cfi *unwind_cfi_open(const struct elf_file *code)
 {
@@ -63,65 +25,44 @@ struct unwind_cfi *unwind_cfi_open(const struct elf_file *code)
 
 	if (!c)
 		return NULL;
-	c->elf = open_elf(code);
-	c->eh_frame = c->elf ? dwarf_getcfi_elf(c->elf) : NULL;
-	open_debug_frame(c, code);
+	unwind_fdes_init(&c->eh_frame, code, true);
+	unwind_fdes_init(&c->debug_frame, code, false);
 	return c;
 }
 
 void unwind_cfi_add_debug(struct unwind_cfi *c, const struct elf_file *debug)
 {
-	if (debug && !c->debug_elf)
-		open_debug_frame(c, debug);
+	if (debug && !c->debug_frame.data)
+		unwind_fdes_init(&c->debug_frame, debug, false);
 }
 
 void unwind_cfi_close(struct unwind_cfi *c)
 {
 	if (!c)
 		return;
-	if (c->eh_frame)
-		dwarf_cfi_end(c->eh_frame);
-	dwarf_end(c->dwarf);
-	elf_end(c->debug_elf);
-	elf_end(c->elf);
+	unwind_fdes_fini(&c->eh_frame);
+	unwind_fdes_fini(&c->debug_frame);
 	mem_free(c);
 }
 
-static bool find_in(Dwarf_CFI *cfi, uint64_t address, struct state *s)
+static bool find_in(struct unwind_fdes *fdes, const struct unwind_machine *m, uint64_t address,
+		    struct state *s)
 {
-	if (!cfi || dwarf_cfi_addrframe(cfi, address, &s->frame))
+	struct unwind_base base = {.at = fdes->data, .address = fdes->address};
+	struct unwind_fde fde;
+
+	if (!unwind_fdes_find(fdes, address, &fde) || fde.cie.ra >= m->nr_regs)
 		return false;
-	s->ra = dwarf_frame_info(s->frame, NULL, NULL, &s->is_signal);
-	return true;
+	s->ra = (unsigned)fde.cie.ra;
+	s->is_signal = fde.cie.is_signal;
+	return unwind_program_run(m, &fde.cie, &base, fde.program, fde.program_len, fde.start,
+				  address, &s->rules);
 }
 
-static bool find_state(struct unwind_cfi *c, uint64_t address, struct state *s)
+static bool find_state(struct unwind_cfi *c, const struct unwind_machine *m, uint64_t address,
+		       struct state *s)
 {
-	*s = (struct state){.ra = -1};
-	return find_in(c->eh_frame, address, s) || find_in(c->debug_frame, address, s);
-}
-
-/* The two operations of an offset from the CFA. */
-static bool is_saved(const struct rule *r)
-{
-	return r->nr >= 1 && r->ops[0].atom == DW_OP_call_frame_cfa &&
-	       (r->nr == 1 || (r->nr == 2 && r->ops[1].atom == DW_OP_plus_uconst));
-}
-
-static void find_rule(const struct state *s, int reg, struct rule *r)
-{
-	*r = (struct rule){.kind = RULE_OTHER};
-	if (dwarf_frame_register(s->frame, reg, r->mem, &r->ops, &r->nr)) {
-		r->kind = RULE_LOST;
-	} else if (!r->nr) {
-		r->kind = r->ops ? RULE_LOST : RULE_SAME;
-	} else if (is_saved(r)) {
-		r->kind = RULE_SAVED;
-		r->off = r->nr == 2 ? (int64_t)r->ops[1].number : 0;
-	} else if (r->nr == 1 && r->ops[0].atom == DW_OP_regx) {
-		r->kind = RULE_REG;
-		r->reg = r->ops[0].number;
-	}
+	return find_in(&c->eh_frame, m, address, s) || find_in(&c->debug_frame, m, address, s);
 }
 
 static bool is_int32(int64_t v)
@@ -131,40 +72,44 @@ static bool is_int32(int64_t v)
 
 static bool fill_cfa(const struct state *s, const struct unwind_machine *m, struct unwind_row *row)
 {
-	Dwarf_Op *ops;
-	size_t nr;
+	const struct unwind_rule *cfa = &s->rules.cfa;
 
-	if (dwarf_frame_cfa(s->frame, &ops, &nr) || nr != 1 || ops[0].atom != DW_OP_bregx ||
-	    ops[0].number >= m->nr_regs || !is_int32((int64_t)ops[0].number2))
+	if (cfa->kind != UNWIND_RULE_REG || (uint64_t)cfa->off >= m->nr_regs ||
+	    !is_int32(cfa->plus))
 		return false;
-	row->cfa_reg = (uint8_t)ops[0].number;
-	row->cfa_off = (int32_t)ops[0].number2;
+	row->cfa_reg = (uint8_t)cfa->off;
+	row->cfa_off = (int32_t)cfa->plus;
 	return true;
 }
 
 static bool fill_ra(const struct state *s, const struct unwind_machine *m, struct unwind_row *row)
 {
-	struct rule r;
+	const struct unwind_rule *r = &s->rules.reg[s->ra];
 
-	find_rule(s, s->ra, &r);
 	row->ra_reg = UNWIND_NO_REG;
-	if (r.kind == RULE_LOST)
+	switch (r->kind) {
+	case UNWIND_RULE_LOST:
 		row->kind = UNWIND_ROW_OUTERMOST;
-	if (r.kind == RULE_LOST)
 		return true;
-	if (r.kind == RULE_SAVED && is_int32(r.off)) {
-		row->ra_off = (int32_t)r.off;
-		return true;
+	case UNWIND_RULE_SAVED:
+		row->ra_off = (int32_t)r->off;
+		return is_int32(r->off);
+	case UNWIND_RULE_REG:
+		row->ra_reg = (uint8_t)r->off;
+		return (uint64_t)r->off < m->nr_regs;
+	case UNWIND_RULE_UNSAID:
+	case UNWIND_RULE_SAME:
+		row->ra_reg = (uint8_t)s->ra;
+		return s->ra == m->lr;
+	default:
+		return false;
 	}
-	row->ra_reg = (uint8_t)(r.kind == RULE_REG ? r.reg : (uint64_t)s->ra);
-	return (r.kind == RULE_REG && r.reg < m->nr_regs) ||
-	       (r.kind == RULE_SAME && s->ra == m->lr);
 }
 
-static bool fill_reg(const struct rule *r, unsigned reg, struct unwind_row *row)
+static bool fill_reg(const struct unwind_rule *r, unsigned reg, struct unwind_row *row)
 {
-	if (r->kind != RULE_SAVED)
-		return r->kind == RULE_LOST || r->kind == RULE_SAME;
+	if (r->kind != UNWIND_RULE_SAVED)
+		return r->kind == UNWIND_RULE_UNSAID || r->kind == UNWIND_RULE_SAME;
 	if (row->nr_saved == UNWIND_MAX_SAVED || !is_int32(r->off))
 		return false;
 	row->saved_reg[row->nr_saved] = (uint8_t)reg;
@@ -172,19 +117,16 @@ static bool fill_reg(const struct rule *r, unsigned reg, struct unwind_row *row)
 	return true;
 }
 
-/* All registers that the caller's row may ask for; sp is the CFA by definition, unless a rule of
- * its own says another thing. */
+/* All registers that the caller's row may ask for; the stack pointer is the CFA if nothing is said
+ * of it. */
 static bool fill_regs(const struct state *s, const struct unwind_machine *m, struct unwind_row *row)
 {
-	struct rule r;
-
 	for (unsigned reg = 0; reg < m->nr_regs; reg++) {
-		find_rule(s, (int)reg, &r);
-		if (reg == m->sp && r.nr == 2 && r.ops[1].atom == DW_OP_stack_value)
+		const struct unwind_rule *r = &s->rules.reg[reg];
+
+		if (reg == s->ra || (reg == m->sp && r->kind == UNWIND_RULE_UNSAID))
 			continue;
-		if (reg == m->sp && r.nr == 0)
-			continue;
-		if (reg != m->ra && !fill_reg(&r, reg, row))
+		if (reg == m->sp || !fill_reg(r, reg, row))
 			return false;
 	}
 	return true;
@@ -196,15 +138,13 @@ void unwind_cfi_row(struct unwind_cfi *c, const struct unwind_machine *m, uint64
 	struct state s;
 
 	*out = (struct unwind_row){.kind = UNWIND_ROW_NONE};
-	if (!find_state(c, address, &s))
+	if (!find_state(c, m, address, &s))
 		return;
 	out->kind = UNWIND_ROW_PLAIN;
 	out->is_signal = s.is_signal;
-	if (s.ra < 0)
-		out->kind = UNWIND_ROW_NONE;
-	else if (!fill_cfa(&s, m, out) || !fill_ra(&s, m, out) || !fill_regs(&s, m, out))
+	if (!fill_ra(&s, m, out) ||
+	    (out->kind == UNWIND_ROW_PLAIN && (!fill_cfa(&s, m, out) || !fill_regs(&s, m, out))))
 		out->kind = UNWIND_ROW_HARD;
-	free(s.frame);
 }
 
 struct stepping {
@@ -213,104 +153,89 @@ struct stepping {
 	uint64_t cfa;
 };
 
-static bool is_unsaid(const struct rule *r)
+static int eval_cfa(struct stepping *t)
 {
-	return r->kind == RULE_LOST || r->kind == RULE_SAME;
+	const struct unwind_rule *cfa = &t->s->rules.cfa;
+
+	if (cfa->kind == UNWIND_RULE_VAL_EXPR)
+		return unwind_expr_run(&cfa->expr, &t->old, NULL, &t->cfa);
+	if (cfa->kind != UNWIND_RULE_REG || !unwind_frame_reg(&t->old, (uint64_t)cfa->off, &t->cfa))
+		return UNWIND_SENSELESS;
+	t->cfa += (uint64_t)cfa->plus;
+	return UNWIND_GOES_ON;
 }
 
-/* Functions leave it as it was: also the return address while it is in its register. */
-static bool is_kept(const struct stepping *t, int reg)
+/* What was popped already is in its register: see row.c. */
+static int load(const struct stepping *t, unsigned reg, uint64_t at, uint64_t *out)
+{
+	if (at < t->old.stack.start && t->old.is_exact && unwind_frame_reg(&t->old, reg, out))
+		return UNWIND_GOES_ON;
+	return unwind_stack_word(&t->old.stack, at, out);
+}
+
+static int keep(const struct stepping *t, uint64_t reg, uint64_t *out)
+{
+	return unwind_frame_reg(&t->old, reg, out) ? UNWIND_GOES_ON : UNWIND_SENSELESS;
+}
+
+/* A register of the caller: goes on, or why it is not known. */
+static int eval_reg(const struct stepping *t, unsigned reg, uint64_t *out)
+{
+	const struct unwind_rule *r = &t->s->rules.reg[reg];
+	uint64_t at = t->cfa + (uint64_t)r->off;
+	int rc;
+
+	switch (r->kind) {
+	case UNWIND_RULE_SAVED:
+		return load(t, reg, at, out);
+	case UNWIND_RULE_CFA:
+		*out = at;
+		return UNWIND_GOES_ON;
+	case UNWIND_RULE_REG:
+		return keep(t, (uint64_t)r->off, out);
+	case UNWIND_RULE_EXPR:
+		rc = unwind_expr_run(&r->expr, &t->old, &t->cfa, &at);
+		return rc == UNWIND_GOES_ON ? load(t, reg, at, out) : rc;
+	case UNWIND_RULE_VAL_EXPR:
+		return unwind_expr_run(&r->expr, &t->old, &t->cfa, out);
+	case UNWIND_RULE_LOST:
+		return UNWIND_SENSELESS;
+	default:
+		return keep(t, reg, out);
+	}
+}
+
+/* What nothing is said of is kept where functions must. */
+static bool is_wanted(const struct stepping *t, unsigned reg)
 {
 	const struct unwind_machine *m = t->old.machine;
 
-	return reg == m->lr ? reg == t->s->ra : m->callee_saved >> reg & 1;
+	return reg != m->sp && reg != t->s->ra &&
+	       (t->s->rules.reg[reg].kind != UNWIND_RULE_UNSAID || m->callee_saved >> reg & 1);
 }
 
-/*
- * A register of the caller: goes on, and *has says whether it is known. What no rule speaks of is
- * as it was where functions must keep it, whatever libdw says: its list of these has 0 for rbx (3).
- */
-static int eval_reg(const struct stepping *t, int reg, bool *has, uint64_t *out)
-{
-	enum unwind_place place = UNWIND_PLACE_REG;
-	uint64_t v = (uint64_t)reg;
-	struct rule r;
-	int rc = UNWIND_GOES_ON;
-
-	*has = false;
-	find_rule(t->s, reg, &r);
-	if (is_unsaid(&r) && !is_kept(t, reg))
-		return rc;
-	if (!is_unsaid(&r))
-		rc = unwind_expr(&t->old, t->cfa, r.ops, r.nr, &place, &v);
-	if (rc != UNWIND_GOES_ON)
-		return rc;
-	*has = true;
-	*out = v;
-	if (place == UNWIND_PLACE_STACK && v < t->old.stack.start && t->old.is_exact)
-		*has = unwind_frame_reg(&t->old, (uint64_t)reg, out);
-	else if (place == UNWIND_PLACE_STACK)
-		rc = unwind_stack_word(&t->old.stack, v, out);
-	else if (place == UNWIND_PLACE_REG)
-		*has = unwind_frame_reg(&t->old, v, out);
-	return rc;
-}
-
-/* As the plain rows: what was popped already is in its register, and what is beyond the bytes that
- * were recorded is not known. */
+/* As the plain rows: what is beyond the bytes that were recorded is not known. */
 static void eval_regs(const struct stepping *t, struct unwind_frame *f, struct unwind_arrival *a)
 {
 	for (unsigned reg = 0; reg < f->machine->nr_regs; reg++) {
 		uint64_t v = 0;
-		bool has;
 
-		if (reg == f->machine->sp || (int)reg == t->s->ra)
-			continue;
-		if (eval_reg(t, (int)reg, &has, &v) != UNWIND_GOES_ON || !has)
+		if (!is_wanted(t, reg) || eval_reg(t, reg, &v) != UNWIND_GOES_ON)
 			continue;
 		f->reg[reg] = v;
 		a->kept |= 1ull << reg;
 	}
 }
 
-static int eval_cfa(struct stepping *t)
-{
-	enum unwind_place place;
-	Dwarf_Op *ops;
-	size_t nr;
-
-	if (dwarf_frame_cfa(t->s->frame, &ops, &nr) || !nr)
-		return UNWIND_SENSELESS;
-	return unwind_expr(&t->old, 0, ops, nr, &place, &t->cfa);
-}
-
 /* The stack pointer may have a rule of its own: where a signal was, it is not the CFA. */
 static int eval_sp(const struct stepping *t, uint64_t *out)
 {
-	struct rule r;
-	bool has;
-	int rc;
+	unsigned sp = t->old.machine->sp;
 
-	find_rule(t->s, t->old.machine->sp, &r);
-	if (!r.nr) {
-		*out = t->cfa;
-		return UNWIND_GOES_ON;
-	}
-	rc = eval_reg(t, t->old.machine->sp, &has, out);
-	return rc == UNWIND_GOES_ON && !has ? UNWIND_SENSELESS : rc;
-}
-
-static int eval_ra(const struct stepping *t, uint64_t *out)
-{
-	struct rule r;
-	bool has;
-	int rc;
-
-	find_rule(t->s, t->s->ra, &r);
-	if (r.kind == RULE_LOST)
-		return UNWIND_WHOLE;
-	rc = eval_reg(t, t->s->ra, &has, out);
-	return rc == UNWIND_GOES_ON && !has ? UNWIND_SENSELESS : rc;
+	if (t->s->rules.reg[sp].kind != UNWIND_RULE_UNSAID)
+		return eval_reg(t, sp, out);
+	*out = t->cfa;
+	return UNWIND_GOES_ON;
 }
 
 static int step(struct stepping *t, struct unwind_frame *f)
@@ -319,7 +244,7 @@ static int step(struct stepping *t, struct unwind_frame *f)
 	int rc = eval_cfa(t);
 
 	if (rc == UNWIND_GOES_ON)
-		rc = eval_ra(t, &a.ra);
+		rc = eval_reg(t, t->s->ra, &a.ra);
 	if (rc == UNWIND_GOES_ON)
 		rc = eval_sp(t, &a.sp);
 	if (rc != UNWIND_GOES_ON)
@@ -332,12 +257,9 @@ int unwind_cfi_step(struct unwind_cfi *c, uint64_t address, struct unwind_frame 
 {
 	struct stepping t = {.old = *f};
 	struct state s;
-	int rc;
 
-	if (!find_state(c, address, &s))
+	if (!find_state(c, f->machine, address, &s))
 		return UNWIND_NO_TABLE;
 	t.s = &s;
-	rc = s.ra < 0 ? UNWIND_NO_TABLE : step(&t, f);
-	free(s.frame);
-	return rc;
+	return step(&t, f);
 }

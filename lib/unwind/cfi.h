@@ -1,6 +1,8 @@
 /*
- * The unwind tables of one object, by libdw: .eh_frame of any machine, and .debug_frame where that
- * says nothing. Of one thread: each opens its own over the same bytes. Opens no file.
+ * The unwind tables of one object: .eh_frame of any machine, and .debug_frame where that says
+ * nothing. Every byte is hostile: neither libunwind nor libdw bears that (a division in an
+ * expression ends the one, a register's number makes the other take gigabytes), so they are read
+ * here. Opens no file. Source: DWARF 5, 6.4; the LSB, "Exception Frames".
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H

@@ -4,20 +4,21 @@
  */
 #include "unwind/expr.h"
 
+#include "unwind/bytes.h"
+
 #include <dwarf.h>
 
-enum { MAX_DEPTH = 64, MAX_STEPS = 1000, MAX_OPS = 256, WORD_BYTES = 8 };
+enum { MAX_DEPTH = 64, MAX_STEPS = 1000, WORD_BYTES = 8 };
 
 struct run {
 	const struct unwind_frame *frame;
-	uint64_t cfa;
 	uint64_t value[MAX_DEPTH];
 	unsigned depth;
-	int end; /* UNWIND_GOES_ON, or why it ended */
-	enum unwind_place place;
-	const Dwarf_Op *op; /* the present one */
-	const Dwarf_Op *ops;
-	size_t nr, next;
+	int end;       /* UNWIND_GOES_ON, or why it ended */
+	uint8_t op;    /* the present one */
+	uint64_t a, b; /* its operands */
+	struct cursor c;
+	const struct unwind_expr *expr;
 };
 
 static void fail(struct run *r)
@@ -76,44 +77,22 @@ static void load(struct run *r, uint64_t bytes)
 
 static void constant(struct run *r)
 {
-	push(r, r->op->number);
+	push(r, r->a);
 }
 
 static void literal(struct run *r)
 {
-	push(r, r->op->atom - DW_OP_lit0);
+	push(r, (uint64_t)r->op - DW_OP_lit0);
 }
 
 static void base(struct run *r)
 {
-	push_reg(r, r->op->atom - DW_OP_breg0, r->op->number);
+	push_reg(r, (uint64_t)r->op - DW_OP_breg0, r->a);
 }
 
 static void base_wide(struct run *r)
 {
-	push_reg(r, r->op->number, r->op->number2);
-}
-
-static void in_reg(struct run *r)
-{
-	push(r, r->op->number);
-	r->place = UNWIND_PLACE_REG;
-}
-
-static void in_low_reg(struct run *r)
-{
-	push(r, r->op->atom - DW_OP_reg0);
-	r->place = UNWIND_PLACE_REG;
-}
-
-static void is_value(struct run *r)
-{
-	r->place = UNWIND_PLACE_VALUE;
-}
-
-static void frame_base(struct run *r)
-{
-	push(r, r->cfa);
+	push_reg(r, r->a, r->b);
 }
 
 static void deref(struct run *r)
@@ -123,12 +102,12 @@ static void deref(struct run *r)
 
 static void deref_size(struct run *r)
 {
-	load(r, r->op->number);
+	load(r, r->a);
 }
 
 static void plus_constant(struct run *r)
 {
-	push(r, pop(r) + r->op->number);
+	push(r, pop(r) + r->a);
 }
 
 static void dup_top(struct run *r)
@@ -143,7 +122,7 @@ static void over(struct run *r)
 
 static void pick_any(struct run *r)
 {
-	pick(r, r->op->number);
+	pick(r, r->a);
 }
 
 static void drop(struct run *r)
@@ -172,7 +151,7 @@ static void unary(struct run *r)
 {
 	uint64_t v = pop(r);
 
-	switch (r->op->atom) {
+	switch (r->op) {
 	case DW_OP_abs:
 		v = (int64_t)v < 0 ? -v : v;
 		break;
@@ -215,7 +194,7 @@ static uint64_t modulo(struct run *r, uint64_t a, uint64_t b)
 
 static uint64_t arithmetic(struct run *r, uint64_t a, uint64_t b)
 {
-	switch (r->op->atom) {
+	switch (r->op) {
 	case DW_OP_and:
 		return a & b;
 	case DW_OP_or:
@@ -251,21 +230,20 @@ static void binary(struct run *r)
 static void compare(struct run *r)
 {
 	int64_t b = (int64_t)pop(r), a = (int64_t)pop(r);
-	unsigned op = r->op->atom;
+	uint8_t op = r->op;
 
 	push(r, (op == DW_OP_eq && a == b) || (op == DW_OP_ne && a != b) ||
 		    (op == DW_OP_lt && a < b) || (op == DW_OP_le && a <= b) ||
 		    (op == DW_OP_gt && a > b) || (op == DW_OP_ge && a >= b));
 }
 
-/* The offset counts from behind the jump: the operation there, or the end. */
+/* The offset counts from behind the jump. */
 static void jump(struct run *r)
 {
-	uint64_t to = r->op->offset + 3 + r->op->number;
+	uint64_t at = (uint64_t)(r->c.at - r->expr->bytes) + r->a;
 
-	for (r->next = 0; r->next < r->nr; r->next++)
-		if (r->ops[r->next].offset == to)
-			return;
+	cursor_init(&r->c, r->expr->bytes, r->expr->len);
+	cursor_skip(&r->c, at);
 }
 
 static void branch(struct run *r)
@@ -279,75 +257,114 @@ static void nothing(struct run *r)
 	(void)r;
 }
 
-static const struct {
+enum operand { NONE, U8, S8, U16, S16, U32, S32, U64, ULEB, SLEB };
+
+static const struct row {
 	uint8_t from, to; /* codes */
+	uint8_t a, b;     /* enum operand */
 	void (*run)(struct run *r);
 } table[] = {
-    {DW_OP_call_frame_cfa, DW_OP_call_frame_cfa, frame_base},
-    {DW_OP_breg0, DW_OP_breg31, base},
-    {DW_OP_plus_uconst, DW_OP_plus_uconst, plus_constant},
-    {DW_OP_deref, DW_OP_deref, deref},
-    {DW_OP_lit0, DW_OP_lit31, literal},
-    {DW_OP_addr, DW_OP_addr, constant},
-    {DW_OP_const1u, DW_OP_consts, constant},
-    {DW_OP_dup, DW_OP_dup, dup_top},
-    {DW_OP_drop, DW_OP_drop, drop},
-    {DW_OP_over, DW_OP_over, over},
-    {DW_OP_pick, DW_OP_pick, pick_any},
-    {DW_OP_swap, DW_OP_swap, swap},
-    {DW_OP_rot, DW_OP_rot, rotate},
-    {DW_OP_abs, DW_OP_abs, unary},
-    {DW_OP_and, DW_OP_and, binary},
-    {DW_OP_div, DW_OP_mul, binary}, /* div, minus, mod, mul */
-    {DW_OP_neg, DW_OP_not, unary},
-    {DW_OP_or, DW_OP_plus, binary},
-    {DW_OP_shl, DW_OP_xor, binary}, /* shl, shr, shra, xor */
-    {DW_OP_bra, DW_OP_bra, branch},
-    {DW_OP_eq, DW_OP_ne, compare}, /* eq, ge, gt, le, lt, ne */
-    {DW_OP_skip, DW_OP_skip, jump},
-    {DW_OP_bregx, DW_OP_bregx, base_wide},
-    {DW_OP_deref_size, DW_OP_deref_size, deref_size},
-    {DW_OP_reg0, DW_OP_reg31, in_low_reg},
-    {DW_OP_regx, DW_OP_regx, in_reg},
-    {DW_OP_stack_value, DW_OP_stack_value, is_value},
-    {DW_OP_nop, DW_OP_nop, nothing},
+    {DW_OP_breg0, DW_OP_breg31, SLEB, NONE, base},
+    {DW_OP_plus_uconst, DW_OP_plus_uconst, ULEB, NONE, plus_constant},
+    {DW_OP_deref, DW_OP_deref, NONE, NONE, deref},
+    {DW_OP_lit0, DW_OP_lit31, NONE, NONE, literal},
+    {DW_OP_const1u, DW_OP_const1u, U8, NONE, constant},
+    {DW_OP_const1s, DW_OP_const1s, S8, NONE, constant},
+    {DW_OP_const2u, DW_OP_const2u, U16, NONE, constant},
+    {DW_OP_const2s, DW_OP_const2s, S16, NONE, constant},
+    {DW_OP_const4u, DW_OP_const4u, U32, NONE, constant},
+    {DW_OP_const4s, DW_OP_const4s, S32, NONE, constant},
+    {DW_OP_const8u, DW_OP_const8s, U64, NONE, constant},
+    {DW_OP_constu, DW_OP_constu, ULEB, NONE, constant},
+    {DW_OP_consts, DW_OP_consts, SLEB, NONE, constant},
+    {DW_OP_dup, DW_OP_dup, NONE, NONE, dup_top},
+    {DW_OP_drop, DW_OP_drop, NONE, NONE, drop},
+    {DW_OP_over, DW_OP_over, NONE, NONE, over},
+    {DW_OP_pick, DW_OP_pick, U8, NONE, pick_any},
+    {DW_OP_swap, DW_OP_swap, NONE, NONE, swap},
+    {DW_OP_rot, DW_OP_rot, NONE, NONE, rotate},
+    {DW_OP_abs, DW_OP_abs, NONE, NONE, unary},
+    {DW_OP_and, DW_OP_mul, NONE, NONE, binary}, /* and, div, minus, mod, mul */
+    {DW_OP_neg, DW_OP_not, NONE, NONE, unary},
+    {DW_OP_or, DW_OP_plus, NONE, NONE, binary},
+    {DW_OP_shl, DW_OP_xor, NONE, NONE, binary}, /* shl, shr, shra, xor */
+    {DW_OP_bra, DW_OP_bra, S16, NONE, branch},
+    {DW_OP_eq, DW_OP_ne, NONE, NONE, compare}, /* eq, ge, gt, le, lt, ne */
+    {DW_OP_skip, DW_OP_skip, S16, NONE, jump},
+    {DW_OP_bregx, DW_OP_bregx, ULEB, SLEB, base_wide},
+    {DW_OP_deref_size, DW_OP_deref_size, U8, NONE, deref_size},
+    {DW_OP_nop, DW_OP_nop, NONE, NONE, nothing},
 };
+
+static uint64_t operand(struct cursor *c, uint8_t kind)
+{
+	switch (kind) {
+	case U8:
+		return cursor_u8(c);
+	case S8:
+		return (uint64_t)(int8_t)cursor_u8(c);
+	case U16:
+		return cursor_le16(c);
+	case S16:
+		return (uint64_t)(int16_t)cursor_le16(c);
+	case U32:
+		return cursor_le32(c);
+	case S32:
+		return (uint64_t)(int32_t)cursor_le32(c);
+	case U64:
+		return cursor_le64(c);
+	case ULEB:
+		return unwind_uleb(c);
+	case SLEB:
+		return (uint64_t)unwind_sleb(c);
+	default:
+		return 0;
+	}
+}
+
+static const struct row *find_op(uint8_t op)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (op >= table[i].from && op <= table[i].to)
+			return &table[i];
+	return NULL;
+}
 
 static void run_one(struct run *r)
 {
-	r->op = &r->ops[r->next++];
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (r->op->atom < table[i].from || r->op->atom > table[i].to)
-			continue;
-		table[i].run(r);
+	const struct row *row;
+
+	r->op = cursor_u8(&r->c);
+	row = find_op(r->op);
+	if (!row) {
+		fail(r);
 		return;
 	}
-	fail(r);
+	r->a = operand(&r->c, row->a);
+	r->b = operand(&r->c, row->b);
+	if (cursor_ok(&r->c))
+		row->run(r);
+	if (!cursor_ok(&r->c))
+		fail(r);
 }
 
-int unwind_expr(const struct unwind_frame *f, uint64_t cfa, const Dwarf_Op *ops, size_t nr,
-		enum unwind_place *place, uint64_t *out)
+int unwind_expr_run(const struct unwind_expr *e, const struct unwind_frame *f, const uint64_t *cfa,
+		    uint64_t *out)
 {
-	struct run r = {.frame = f,
-			.cfa = cfa,
-			.end = UNWIND_GOES_ON,
-			.place = UNWIND_PLACE_STACK,
-			.ops = ops,
-			.nr = nr};
+	struct run r = {.frame = f, .end = UNWIND_GOES_ON, .expr = e};
 	uint64_t v;
 
-	for (unsigned steps = 0; r.next < nr && r.end == UNWIND_GOES_ON; steps++) {
-		if (steps == MAX_STEPS || nr > MAX_OPS)
+	if (cfa)
+		push(&r, *cfa);
+	cursor_init(&r.c, e->bytes, e->len);
+	for (unsigned steps = 0; r.c.left && r.end == UNWIND_GOES_ON; steps++) {
+		if (steps == MAX_STEPS)
 			fail(&r);
 		else
 			run_one(&r);
 	}
-	if (r.end == UNWIND_GOES_ON) {
-		v = pop(&r);
-		if (r.end == UNWIND_GOES_ON) {
-			*place = r.place;
-			*out = v;
-		}
-	}
+	v = r.end == UNWIND_GOES_ON ? pop(&r) : 0;
+	if (r.end == UNWIND_GOES_ON)
+		*out = v;
 	return r.end;
 }

@@ -7,16 +7,16 @@
 
 #include "unwind/frame.h"
 
-#include <elfutils/libdw.h>
+#include <stddef.h>
 
-enum unwind_place {
-	UNWIND_PLACE_STACK = 1, /* the value is an address: what is wanted lies there */
-	UNWIND_PLACE_VALUE,     /* what is wanted itself */
-	UNWIND_PLACE_REG,       /* it is in the register of this number */
+/* Bytes of the table; the CFA is on the stack when it begins, if it has one. */
+struct unwind_expr {
+	const uint8_t *bytes;
+	size_t len;
 };
 
-/* cfa: what DW_OP_call_frame_cfa means. Goes on, or why not. */
-int unwind_expr(const struct unwind_frame *f, uint64_t cfa, const Dwarf_Op *ops, size_t nr,
-		enum unwind_place *place, uint64_t *out);
+/* What it comes to. Goes on, or why not. */
+int unwind_expr_run(const struct unwind_expr *e, const struct unwind_frame *f, const uint64_t *cfa,
+		    uint64_t *out);
 
 #endif

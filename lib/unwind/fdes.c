@@ -1,0 +1,315 @@
+/*
+ * An entry is a length and that many bytes: a CIE, which several FDEs share, or an FDE. Only the
+ * 32-bit form is read; compilers make no other.
+ */
+#include "unwind/fdes.h"
+
+#include "base/mem.h"
+#include "elf/file.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_LIST = 4 << 20,
+	LONG_FORM = 0xfffffff0, /* lengths from here on are of another form */
+	HDR_BYTES = 4,          /* version and three encodings */
+	PAIR_BYTES = 8,         /* of 32 bits each, from the header's address */
+	HDR_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4,
+	WORD_BYTES = 8,
+	MAX_LETTERS = 16,
+};
+
+struct unwind_fde_place {
+	uint64_t start, end;
+	size_t offset;
+};
+
+/* An entry's bytes behind its id. */
+struct entry {
+	struct cursor c;
+	bool is_cie;
+	uint64_t cie; /* of an FDE: the offset of its CIE */
+	size_t next;  /* the offset of the next entry */
+};
+
+static struct unwind_base base_of(const struct unwind_fdes *f)
+{
+	return (struct unwind_base){.at = f->data, .address = f->address};
+}
+
+/* The id of an FDE tells its CIE: in .eh_frame back from the id's place, else from the section's
+ * beginning. */
+static void take_id(const struct unwind_fdes *f, struct entry *e)
+{
+	uint64_t at = (uint64_t)(e->c.at - f->data);
+	uint32_t id = cursor_le32(&e->c);
+
+	e->is_cie = id == (f->is_eh ? 0 : UINT32_MAX);
+	e->cie = f->is_eh ? at - id : id;
+}
+
+static bool take_entry(const struct unwind_fdes *f, uint64_t offset, struct entry *e)
+{
+	struct cursor c;
+	uint32_t len;
+
+	cursor_init(&c, f->data, f->len);
+	if (offset > f->len)
+		return false;
+	cursor_skip(&c, offset);
+	len = cursor_le32(&c);
+	if (!cursor_ok(&c) || len >= LONG_FORM || len > c.left)
+		return false;
+	cursor_init(&e->c, c.at, len);
+	e->next = (size_t)(c.at - f->data) + len;
+	if (!len) { /* the end, of one object that was linked */
+		e->is_cie = true;
+		return true;
+	}
+	take_id(f, e);
+	return cursor_ok(&e->c);
+}
+
+static void take_letter(struct cursor *c, char letter, const struct unwind_base *base,
+			struct unwind_cie *out)
+{
+	switch (letter) {
+	case 'R':
+		out->encoding = cursor_u8(c);
+		break;
+	case 'L':
+		cursor_u8(c);
+		break;
+	case 'P': {
+		uint8_t encoding = cursor_u8(c);
+
+		/* where the routine's pointer lies does not matter */
+		unwind_pointer(c, encoding & (uint8_t)~DW_EH_PE_indirect, base);
+		break;
+	}
+	case 'S':
+		out->is_signal = true;
+		break;
+	default: /* 'B', 'G': how return addresses and memory are protected */
+		break;
+	}
+}
+
+/* What the letters say of the CIE's further data, whose length the first one ("z") brings. */
+static void take_augmentation(struct cursor *c, const char *letters, const struct unwind_base *base,
+			      struct unwind_cie *out)
+{
+	struct cursor data;
+	const uint8_t *p;
+	size_t len;
+
+	if (!*letters)
+		return;
+	p = unwind_block(c, &len);
+	cursor_init(&data, p, p ? len : 0);
+	out->has_data = true;
+	while (*++letters && cursor_ok(&data))
+		take_letter(&data, *letters, base, out);
+	c->underflow |= !cursor_ok(&data);
+}
+
+static const char *take_letters(struct cursor *c)
+{
+	const char *letters = (const char *)c->at;
+	size_t len = c->left < MAX_LETTERS ? c->left : MAX_LETTERS;
+	const uint8_t *end = len ? memchr(c->at, '\0', len) : NULL;
+
+	if (!end)
+		return NULL;
+	cursor_skip(c, (size_t)(end - c->at) + 1);
+	return !*letters || *letters == 'z' ? letters : NULL;
+}
+
+/* From version 4 on it says what addresses are like: 8 bytes, without segments. */
+static bool take_version(struct cursor *c, uint8_t version)
+{
+	if (version == 4)
+		return cursor_u8(c) == WORD_BYTES && cursor_u8(c) == 0;
+	return version == 1 || version == 3;
+}
+
+static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct unwind_cie *out)
+{
+	struct unwind_base base = base_of(f);
+	const char *letters;
+	uint8_t version;
+	struct entry e;
+
+	*out = (struct unwind_cie){0};
+	if (!take_entry(f, offset, &e) || !e.is_cie)
+		return false;
+	version = cursor_u8(&e.c);
+	letters = take_letters(&e.c);
+	if (!letters || !take_version(&e.c, version))
+		return false;
+	out->code_align = unwind_uleb(&e.c);
+	out->data_align = unwind_sleb(&e.c);
+	out->ra = version == 1 ? cursor_u8(&e.c) : unwind_uleb(&e.c);
+	take_augmentation(&e.c, letters, &base, out);
+	out->program = e.c.at;
+	out->program_len = e.c.left;
+	return cursor_ok(&e.c);
+}
+
+/* Its function, and what is left is its program. */
+static bool take_fde(const struct unwind_fdes *f, struct entry *e, struct unwind_fde *out)
+{
+	struct unwind_base base = base_of(f);
+	size_t len;
+
+	if (e->is_cie || !take_cie(f, e->cie, &out->cie))
+		return false;
+	out->start = unwind_pointer(&e->c, out->cie.encoding, &base);
+	out->len = unwind_pointer(&e->c, out->cie.encoding & 0x0f, &base);
+	if (out->cie.has_data)
+		unwind_block(&e->c, &len);
+	out->program = e->c.at;
+	out->program_len = e->c.left;
+	return cursor_ok(&e->c);
+}
+
+static bool fde_at(const struct unwind_fdes *f, uint64_t offset, uint64_t address,
+		   struct unwind_fde *out)
+{
+	struct entry e;
+
+	return take_entry(f, offset, &e) && take_fde(f, &e, out) && address >= out->start &&
+	       address - out->start < out->len;
+}
+
+/* A word of the linker's table, as an address. */
+static uint64_t table_word(const struct unwind_fdes *f, size_t i)
+{
+	struct cursor c;
+
+	cursor_init(&c, f->table + i * PAIR_BYTES / 2, PAIR_BYTES / 2);
+	return f->table_base + (uint64_t)(int32_t)cursor_le32(&c);
+}
+
+static bool find_in_table(const struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+{
+	size_t low = 0, high = f->nr_table;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (table_word(f, 2 * mid) <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && fde_at(f, table_word(f, 2 * low - 1) - f->address, address, out);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct unwind_fde_place *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Without memory it stays as it is: less is found. */
+static void make_list(struct unwind_fdes *f)
+{
+	struct entry e = {0};
+	size_t room = 0;
+
+	f->is_listed = true;
+	for (size_t at = 0; at < f->len && f->nr_list < MAX_LIST && take_entry(f, at, &e);
+	     at = e.next) {
+		struct unwind_fde_place *list;
+		struct unwind_fde fde;
+
+		if (!take_fde(f, &e, &fde) || !fde.len)
+			continue;
+		list = mem_grow(f->list, f->nr_list, &room, sizeof(*list));
+		if (!list)
+			break;
+		f->list = list;
+		list[f->nr_list++] = (struct unwind_fde_place){
+		    .start = fde.start, .end = fde.start + fde.len, .offset = at};
+	}
+	if (f->nr_list)
+		qsort(f->list, f->nr_list, sizeof(*f->list), compare);
+}
+
+static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+{
+	size_t low = 0, high;
+
+	if (!f->is_listed)
+		make_list(f);
+	high = f->nr_list;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->list[mid].start <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && fde_at(f, f->list[low - 1].offset, address, out);
+}
+
+bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+{
+	if (!f->data)
+		return false;
+	return f->table ? find_in_table(f, address, out) : find_in_list(f, address, out);
+}
+
+/* The table that linkers make, in the one form that they make. */
+static void find_table(struct unwind_fdes *f, const struct elf_file *file)
+{
+	struct unwind_base base = {0};
+	uint8_t pointer, count, table;
+	struct elf_section s;
+	struct cursor c;
+	uint64_t nr;
+
+	if (!elf_file_find_section(file, ".eh_frame_hdr", &s) || !s.data)
+		return;
+	cursor_init(&c, s.data, s.size);
+	base = (struct unwind_base){.at = s.data, .address = s.address, .data = s.address};
+	if (cursor_u8(&c) != 1)
+		return;
+	pointer = cursor_u8(&c);
+	count = cursor_u8(&c);
+	table = cursor_u8(&c);
+	unwind_pointer(&c, pointer, &base);
+	nr = unwind_pointer(&c, count, &base);
+	if (!cursor_ok(&c) || table != HDR_ENCODING || !nr || nr > c.left / PAIR_BYTES)
+		return;
+	f->table = c.at;
+	f->nr_table = nr;
+	f->table_base = s.address;
+}
+
+void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool is_eh)
+{
+	struct elf_section s;
+
+	*f = (struct unwind_fdes){.is_eh = is_eh};
+	if (!elf_file_find_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s) || !s.data ||
+	    s.flags & SHF_COMPRESSED)
+		return;
+	f->data = s.data;
+	f->len = s.size;
+	f->address = s.address;
+	if (is_eh)
+		find_table(f, file);
+}
+
+void unwind_fdes_fini(struct unwind_fdes *f)
+{
+	mem_free(f->list);
+	*f = (struct unwind_fdes){0};
+}

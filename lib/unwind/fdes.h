@@ -1,0 +1,38 @@
+/*
+ * A section of unwind tables (.eh_frame or .debug_frame): its entries, and which of them is of an
+ * address: by the table that linkers make (.eh_frame_hdr), else by a list made once. Hostile bytes;
+ * the list has a ceiling.
+ */
+#ifndef UNWIND_FDES_H
+#define UNWIND_FDES_H
+
+#include "unwind/program.h"
+
+struct elf_file;
+struct unwind_fdes {
+	const uint8_t *data; /* of the section; NULL: there is none */
+	size_t len;
+	uint64_t address;
+	bool is_eh;
+	const uint8_t *table; /* nr_table sorted pairs, from table_base; NULL: none */
+	size_t nr_table;
+	uint64_t table_base;
+	struct unwind_fde_place *list; /* owned, sorted */
+	size_t nr_list;
+	bool is_listed;
+};
+
+/* What an entry says of one function. */
+struct unwind_fde {
+	struct unwind_cie cie;
+	uint64_t start, len; /* addresses */
+	const uint8_t *program;
+	size_t program_len;
+};
+
+/* Finds the section; without one nothing is found in it. Borrows from the file. */
+void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool is_eh);
+void unwind_fdes_fini(struct unwind_fdes *f);
+bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out);
+
+#endif
