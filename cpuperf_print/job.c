@@ -26,6 +26,7 @@ enum {
 	MAX_OUT_BYTES = 1 << 30,
 	FLUSH_BYTES = 64 << 10,
 	MAX_THREADS = 64,
+	MAX_COLUMNS_BYTES = 64 << 20,
 	MAX_KALLSYMS_BYTES = 256 << 20,
 };
 
@@ -164,6 +165,7 @@ int job_init(struct job *j, const struct options *options, struct err *e)
 			  .fail_over = -1,
 			  .out_fd = -1};
 	buf_init(&j->out, MAX_OUT_BYTES);
+	arena_init(&j->columns, MAX_COLUMNS_BYTES);
 	rc = make_filter(j, e);
 	if (rc == 0)
 		rc = make_rules(j, e);
@@ -189,6 +191,7 @@ void job_fini(struct job *j)
 	report_functions_free(j->functions);
 	report_rules_fini(&j->rules);
 	buf_fini(&j->out);
+	arena_fini(&j->columns);
 }
 
 void job_problem(void *arg, bool is_loss, const struct err *problem)

@@ -5,6 +5,7 @@
 #ifndef CPUPERF_PRINT_JOB_H
 #define CPUPERF_PRINT_JOB_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "options.h"
 #include "profile/session.h"
@@ -46,6 +47,7 @@ struct job {
 	struct elf_finder *finder;
 	struct report_functions *functions;
 
+	struct arena columns; /* of the grids that were made */
 	struct buf out;
 	const char *out_name;
 	int out_fd;

@@ -75,9 +75,13 @@ static bool is_sampling(const struct job *j)
 	return j->nr_sessions && j->sessions[0].facts->is_sampling;
 }
 
-/* Nothing asked for: the summary, and for people what the samples say. */
+/* Nothing asked for: the summary, and for people what the samples say; or what was compared. */
 static int plan_default(const struct job *j, struct plan *p, struct err *e)
 {
+	if (j->nr_diff) {
+		p->report[p->nr++] = report_find("diff", e);
+		return 0;
+	}
 	p->report[p->nr++] = report_find("summary", e);
 	if (is_sampling(j) && strcmp(j->options->output_format, "text") == 0)
 		p->report[p->nr++] = report_find("flat", e);
@@ -177,6 +181,11 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 	if (!o->sessions.nr) {
 		err_set(e, -EINVAL, "no session given");
 		err_hint(e, "--session=FILE; --help lists all options");
+		return -EINVAL;
+	}
+	if (!o->diff.nr && (o->fail_over || o->counts)) {
+		err_set(e, -EINVAL, "--fail-over and --counts are of a comparison");
+		err_hint(e, "--diff=FILE names the session to compare with");
 		return -EINVAL;
 	}
 	rc = choose_form(j, e);

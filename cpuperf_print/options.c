@@ -43,6 +43,11 @@ static const struct opt_row rows[] = {
      "Compare with another session, the one before; may be given several times. Says what "
      "certainly changed.",
      opt_add_string, AT(diff)},
+    {"counts", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Report",
+     "With --diff: compare how much there was, not parts of the whole. For runs of the same work: "
+     "a "
+     "function that became slower does not make the others look faster.",
+     opt_set_flag, AT(counts)},
     {"fail-over", OPT_REQUIRED, "PERCENT", OPT_COMPLETE_NONE, NULL, "Report",
      "With --diff: exit with 3 if something certainly grew by more than PERCENT of what it was.",
      opt_set_string, AT(fail_over)},

@@ -65,13 +65,17 @@ double report_min_share(const struct job *j, double for_people_percent)
 	return j->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
 }
 
-struct grid *report_grid(const struct job *j, const struct grid_column *columns, size_t nr,
+struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
 			 const char *report)
 {
+	struct grid_column *own = arena_calloc(&j->columns, nr, sizeof(*own));
 	const struct grid_options options = {
 	    .form = j->form, .width = j->width, .has_color = j->has_color, .report = report};
 
-	return grid_new(columns, nr, &options);
+	if (!own)
+		return NULL;
+	memcpy(own, columns, nr * sizeof(*own));
+	return grid_new(own, nr, &options);
 }
 
 static void add_left_out(struct buf *b, const struct report_event_stats *s)

@@ -5,15 +5,14 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "report/flat.h"
-#include "report/functions.h"
+#include "report_columns.h"
 #include "reports.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP = 40, NAME_BYTES = 4096 };
+enum { TOP = 40 };
 
 /* What is being printed. */
 struct flat {
@@ -26,80 +25,10 @@ struct flat {
 	struct grid *g;
 };
 
-static void put_number(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	grid_count(f->g, row->column[c]);
-}
-
-static void put_function(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	grid_text(f->g, report_functions_at(f->j->functions, row->column[c])->name);
-}
-
-static void put_text(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	grid_text(f->g, report_functions_text(f->j->functions, row->column[c]));
-}
-
-/* The object of a function goes with it. */
-static void put_object(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	if (f->columns >> REPORT_FUNCTION & 1)
-		grid_text(
-		    f->g,
-		    report_functions_at(f->j->functions, row->column[REPORT_FUNCTION])->object);
-	else
-		put_text(f, row, c);
-}
-
-static void put_line(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	char text[NAME_BYTES];
-
-	if (row->file == UINT32_MAX) {
-		grid_text(f->g, "[no line]");
-		return;
-	}
-	snprintf(text, sizeof(text), "%s:%" PRIu32,
-		 report_functions_text(f->j->functions, row->file), row->column[c]);
-	grid_text(f->g, text);
-}
-
-static void put_event(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	const struct trace_event *ev = &f->j->sessions[f->first].facts->events[row->column[c]];
-
-	grid_text(f->g, ev->label);
-}
-
-static void put_session(struct flat *f, const struct report_flat_row *row, enum report_column c)
-{
-	grid_text(f->g, f->j->sessions[row->column[c]].path);
-}
-
-/* In the order in which they are shown. */
-static const struct {
-	enum report_column column;
-	enum grid_kind kind;
-	void (*put)(struct flat *f, const struct report_flat_row *row, enum report_column c);
-} shown[] = {
-    {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
-    {REPORT_CPU, GRID_COUNT, put_number},       {REPORT_PID, GRID_COUNT, put_number},
-    {REPORT_TID, GRID_COUNT, put_number},       {REPORT_COMM, GRID_TEXT, put_text},
-    {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
-    {REPORT_FUNCTION, GRID_TEXT, put_function},
-};
-enum { NR_SHOWN = sizeof(shown) / sizeof(shown[0]) };
-
-static bool is_shown(const struct flat *f, enum report_column c)
-{
-	return (f->columns >> c & 1) || (c == REPORT_OBJECT && (f->columns >> REPORT_FUNCTION & 1));
-}
-
 static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
 {
 	const char *unit = f->j->sessions[f->first].facts->events[event].unit;
-	struct grid_column columns[6 + NR_SHOWN] = {
+	struct grid_column columns[6 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
 	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},
@@ -111,10 +40,7 @@ static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
 
 	if (!f->has_total)
 		columns[2].audience = GRID_ONLY_MACHINES;
-	for (size_t i = 0; i < NR_SHOWN; i++)
-		if (is_shown(f, shown[i].column))
-			columns[nr++] = (struct grid_column){
-			    .name = report_column_names[shown[i].column], .kind = shown[i].kind};
+	nr += report_add_columns(f->columns, columns + nr);
 	return report_grid(f->j, columns, nr, name);
 }
 
@@ -125,16 +51,14 @@ static void put_row(struct flat *f, const struct report_flat_row *row)
 	struct share_interval total = report_share(&f->stats, event, &row->total);
 
 	grid_row(f->g);
-	put_event(f, row, REPORT_EVENT);
+	grid_text(f->g, f->j->sessions[f->first].facts->events[event].label);
 	grid_share(f->g, &self);
 	f->has_total ? grid_share(f->g, &total) : grid_none(f->g);
 	grid_count(f->g, row->self.samples);
 	grid_count(f->g, report_amount(f->j, f->first, event, row->self.weight));
 	f->has_total ? grid_count(f->g, report_amount(f->j, f->first, event, row->total.weight))
 		     : grid_none(f->g);
-	for (size_t i = 0; i < NR_SHOWN; i++)
-		if (is_shown(f, shown[i].column))
-			shown[i].put(f, row, shown[i].column);
+	report_put_columns(f->j, f->first, f->columns, row, f->g);
 }
 
 /* For people: what the rows above are not. */
@@ -238,36 +162,6 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 	report_flat_free(f.flat);
 	mem_free(f.stats.event);
 	return rc;
-}
-
-static int column_of(const char *name, size_t len, struct err *e)
-{
-	for (int c = 0; c < REPORT_NR_COLUMNS; c++)
-		if (strlen(report_column_names[c]) == len &&
-		    strncmp(report_column_names[c], name, len) == 0)
-			return c;
-	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
-	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
-	return -EINVAL;
-}
-
-int report_sort_columns(const char *list, unsigned *out, struct err *e)
-{
-	unsigned columns = 0;
-
-	for (const char *p = list;;) {
-		size_t len = strcspn(p, ",");
-		int c = column_of(p, len, e);
-
-		if (c < 0)
-			return c;
-		columns |= 1u << c;
-		if (!p[len])
-			break;
-		p += len + 1;
-	}
-	*out = columns;
-	return 0;
 }
 
 int report_flat_print(struct job *j, size_t first, size_t nr, struct err *e)

@@ -14,6 +14,7 @@ static const struct report reports[] = {
     {"tree", true, true, report_tree_print},         {"callers", true, true, report_callers_print},
     {"calls", true, true, report_calls_print},       {"stacks", true, true, report_stacks_print},
     {"branches", true, true, report_branches_print}, {"threads", true, true, report_threads_print},
+    {"diff", true, true, report_diff_print},
 };
 
 const struct report *report_find(const char *name, struct err *e)

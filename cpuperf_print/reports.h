@@ -20,10 +20,8 @@ struct report {
 const struct report *report_find(const char *name, struct err *e);
 
 report_fn report_summary_print, report_flat_print, report_threads_print, report_tree_print,
-    report_callers_print, report_stacks_print, report_calls_print, report_branches_print;
-
-/* The columns of --sort: bits, 1 << enum report_column. -EINVAL with *e. */
-int report_sort_columns(const char *list, unsigned *out, struct err *e);
+    report_callers_print, report_stacks_print, report_calls_print, report_branches_print,
+    report_diff_print;
 
 /* What is common to those of samples, report_common.c: */
 
@@ -43,7 +41,8 @@ uint64_t report_top(const struct job *j, uint64_t for_people);
 double report_min_share(const struct job *j, double for_people_percent);
 /* Writes the grid and frees it; rc is what came before. */
 int report_end(struct job *j, struct grid *g, int rc, struct err *e);
-struct grid *report_grid(const struct job *j, const struct grid_column *columns, size_t nr,
+/* The columns are copied. */
+struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
 			 const char *report);
 
 #endif

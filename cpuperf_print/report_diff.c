@@ -1,0 +1,272 @@
+/*
+ * Two sides of sessions compared: --session is what is, --diff what was. Rows are those of the flat
+ * report.
+ */
+#include "report/diff.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "report_columns.h"
+#include "reports.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 40, KEY_BYTES = 64 };
+enum { WAS, IS };
+
+struct comparison {
+	struct job *j;
+	unsigned columns; /* by which rows are told apart */
+	bool by_iteration;
+	struct report_flat *flat[2];
+	struct report_stats stats[2];
+	const struct report_flat_row *rows[2];
+	size_t nr_rows[2];
+	size_t nr_replicates[2];
+	size_t first[2]; /* of the sessions */
+	uint32_t event;
+	struct diff *diff;
+	struct grid *g;
+};
+
+/* By what the sides' replicates are told apart. */
+static enum report_column replicate_column(const struct comparison *c)
+{
+	return c->by_iteration ? REPORT_ITERATION : REPORT_SESSION;
+}
+
+static int read_side(struct comparison *c, int side, struct err *e)
+{
+	size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+	unsigned columns = c->columns | 1u << replicate_column(c);
+	int rc;
+
+	c->first[side] = side == IS ? 0 : c->j->nr_sessions;
+	c->nr_replicates[side] =
+	    c->by_iteration ? c->j->sessions[c->first[side]].facts->nr_iterations : nr;
+	c->flat[side] = report_flat_new(c->j->functions, columns, false);
+	if (!c->flat[side])
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = job_read_samples(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
+			      &c->stats[side], e);
+	if (rc)
+		return rc;
+	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);
+	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static size_t replicate_of(const struct comparison *c, int side, const struct report_flat_row *row)
+{
+	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
+}
+
+/* A row's key is where a row that is like it, but for the replicate, was first seen: its columns as
+ * numbers. */
+static void make_key(const struct comparison *c, const struct report_flat_row *row,
+		     char key[KEY_BYTES * REPORT_NR_COLUMNS])
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
+		if (c->columns >> i & 1)
+			at += (size_t)snprintf(key + at, KEY_BYTES, "%" PRIu32 " ", row->column[i]);
+	snprintf(key + at, KEY_BYTES, "%" PRIu32, row->file);
+}
+
+static int add_rows(struct comparison *c, int side)
+{
+	char key[KEY_BYTES * REPORT_NR_COLUMNS];
+	int rc = 0;
+
+	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
+		const struct report_flat_row *row = &c->rows[side][i];
+		size_t replicate = replicate_of(c, side, row);
+
+		if (row->column[REPORT_EVENT] != c->event)
+			continue;
+		make_key(c, row, key);
+		rc = diff_add(c->diff, (unsigned)side, replicate, key, row->self.weight,
+			      row->self.samples);
+		if (rc == 0)
+			rc = diff_total(c->diff, (unsigned)side, replicate, row->self.weight, 0);
+	}
+	return rc;
+}
+
+/* The row that a key was made of: numbers back to columns. */
+static void read_key(const struct comparison *c, const char *key, struct report_flat_row *out)
+{
+	*out = (struct report_flat_row){.column[REPORT_EVENT] = c->event};
+	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
+		if (c->columns >> i & 1)
+			out->column[i] = (uint32_t)strtoul(key, (char **)&key, 10);
+	out->file = (uint32_t)strtoul(key, NULL, 10);
+}
+
+static struct grid *make_grid(const struct comparison *c)
+{
+	struct grid_column columns[10 + REPORT_NR_COLUMNS] = {
+	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+	    {"change", NULL, "%", GRID_SHIFT, GRID_ALL},
+	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
+	    {"certain", NULL, NULL, GRID_FLAG, GRID_ALL},
+	    {"p", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
+	    {"was", "was %", NULL, GRID_REAL, GRID_ALL},
+	    {"is", "is %", NULL, GRID_REAL, GRID_ALL},
+	    {"was_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"is_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	};
+	size_t nr = 9;
+
+	nr += report_add_columns(c->columns, columns + nr);
+	return report_grid(c->j, columns, nr, "diff");
+}
+
+static void put_row(struct comparison *c, const struct diff_row *row)
+{
+	const struct trace_event *ev = &c->j->sessions[0].facts->events[c->event];
+	struct report_flat_row of;
+
+	read_key(c, row->key, &of);
+	grid_row(c->g);
+	grid_text(c->g, ev->label);
+	grid_shift(c->g, row->difference, row->half, row->is_certain);
+	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_certain)
+				: grid_none(c->g);
+	grid_flag(c->g, row->is_certain);
+	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
+	grid_real(c->g, 100 * row->side[WAS].share);
+	grid_real(c->g, 100 * row->side[IS].share);
+	grid_count(c->g, row->side[WAS].nr_samples);
+	grid_count(c->g, row->side[IS].nr_samples);
+	report_put_columns(c->j, 0, c->columns, &of, c->g);
+}
+
+/* For people: what was compared, and how sure one can be. */
+static void put_heading(struct comparison *c, const struct diff_result *r)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct buf *b = &c->j->out;
+
+	if (c->j->form != GRID_PEOPLE)
+		return;
+	buf_printf(b, "\n%s: %zu %s now, %zu before; %zu of %zu rows tested, ",
+		   c->j->sessions[0].facts->events[c->event].label, r->side[IS].nr_replicates, what,
+		   r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
+	if (!r->is_testable)
+		buf_printf(b, "which takes two %s a side: nothing is certain\n", what);
+	else if (c->by_iteration)
+		buf_printf(b, "%zu certainly changed within these two runs\n", r->nr_certain);
+	else
+		buf_printf(b, "%zu certainly changed\n", r->nr_certain);
+	if (c->by_iteration && r->is_testable)
+		buf_adds(b, "What differs from run to run iterations do not see: give several "
+			    "sessions a side to be sure of it.\n");
+}
+
+static int put_rows(struct comparison *c, const struct diff_result *r, struct err *e)
+{
+	uint64_t top = report_top(c->j, TOP);
+	double min = report_min_share(c->j, 0);
+	size_t nr = 0;
+	char line[64];
+
+	put_heading(c, r);
+	c->g = c->g ? c->g : make_grid(c);
+	if (!c->g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->nr_rows; i++) {
+		const struct diff_row *row = &r->rows[i];
+
+		if (i >= top || (row->side[WAS].share < min && row->side[IS].share < min))
+			continue;
+		put_row(c, row);
+		nr++;
+	}
+	snprintf(line, sizeof(line), "… %zu more (--top=0 shows all)", r->nr_rows - nr);
+	if (nr < r->nr_rows)
+		grid_line(c->g, line);
+	if (c->j->form == GRID_PEOPLE) {
+		struct grid *g = c->g;
+
+		c->g = NULL;
+		return report_end(c->j, g, 0, e);
+	}
+	return 0;
+}
+
+static int compare_event(struct comparison *c, struct err *e)
+{
+	const struct diff_options options = {
+	    .basis = c->j->options->counts ? DIFF_WEIGHTS : DIFF_SHARES,
+	    .nr_replicates = {c->nr_replicates[WAS], c->nr_replicates[IS]},
+	    .are_iterations = c->by_iteration};
+	struct diff_result result;
+	int rc = diff_new(&options, &c->diff);
+
+	for (int side = WAS; side <= IS && rc == 0; side++)
+		rc = add_rows(c, side);
+	if (rc == 0)
+		rc = diff_finish(c->diff, &result);
+	if (rc)
+		err_set(e, rc, "cannot be compared: %s", strerror(-rc));
+	if (rc == 0)
+		rc = put_rows(c, &result, e);
+	if (rc == 0 && c->j->fail_over >= 0)
+		c->j->is_over |= diff_is_over(&result, c->j->fail_over / 100);
+	diff_free(c->diff);
+	c->diff = NULL;
+	return rc;
+}
+
+static bool is_compared(const struct comparison *c, uint32_t event)
+{
+	return c->stats[WAS].event[event].taken.samples || c->stats[IS].event[event].taken.samples;
+}
+
+static int compare_all(struct comparison *c, struct err *e)
+{
+	size_t nr = c->j->sessions[0].facts->nr_events, nr_compared = 0;
+	int rc = read_side(c, WAS, e);
+
+	if (rc == 0)
+		rc = read_side(c, IS, e);
+	for (c->event = 0; c->event < nr && rc == 0; c->event++) {
+		if (!is_compared(c, c->event))
+			continue;
+		rc = compare_event(c, e);
+		nr_compared++;
+	}
+	if (rc == 0 && !nr_compared && c->j->form == GRID_PEOPLE)
+		buf_adds(&c->j->out, "\nNo samples on either side\n");
+	if (rc == 0 && c->g) {
+		rc = report_end(c->j, c->g, 0, e);
+		c->g = NULL;
+	}
+	return rc;
+}
+
+int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct comparison c = {.j = j, .by_iteration = j->nr_sessions == 1 && j->nr_diff == 1};
+	int rc =
+	    report_sort_columns(j->options->sort ? j->options->sort : "function", &c.columns, e);
+
+	(void)first;
+	(void)nr;
+	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
+	if (rc == 0)
+		rc = compare_all(&c, e);
+	for (int side = WAS; side <= IS; side++) {
+		report_flat_free(c.flat[side]);
+		mem_free(c.stats[side].event);
+	}
+	grid_free(c.g);
+	return rc;
+}
