@@ -349,7 +349,7 @@ int profile_session_next(struct profile_session *s, struct profile_trace *out)
 }
 
 /* Events that are not sampled may be read meanwhile, by another thread. */
-static uint64_t trace_window_ns(const struct profile_session *s)
+uint64_t profile_session_window_ns(const struct profile_session *s)
 {
 	return nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS
 						     : PROFILE_WINDOW_NS;
@@ -363,7 +363,7 @@ int profile_session_records(struct profile_session *s, struct profile_records **
 	    .nr_events = s->events.nr,
 	    .ids = t->ids,
 	    .nr_ids = t->nr_ids,
-	    .window_ns = trace_window_ns(s),
+	    .window_ns = profile_session_window_ns(s),
 	    .faults = faults_of(s, s->name),
 	    .is_read_twice = true,
 	};

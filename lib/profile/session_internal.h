@@ -1,5 +1,6 @@
 /*
- * The files of a session, opened for those who read frames themselves: samples.c, processes.c.
+ * The files of a session, opened for those who read frames themselves: samples.c, merged.c,
+ * processes.c.
  * Private to them.
  */
 #ifndef PROFILE_SESSION_INTERNAL_H
@@ -20,5 +21,7 @@ int profile_session_open_file(const struct profile_session *s, size_t i,
 /* The common file, and who is told of what is wrong there (borrowed). As above. */
 int profile_session_open_common(struct profile_session *s, struct profile_faults *faults,
 				struct trace_reader **out);
+/* For profile_records_open of a trace. */
+uint64_t profile_session_window_ns(const struct profile_session *s);
 
 #endif
