@@ -1,0 +1,520 @@
+/*
+ * Records to lines. What each kind says is a row of a table. Names of addresses are kept in a small
+ * table, because the same few are asked for again and again. Text in records is another's: it is
+ * disarmed. Must not know where names come from.
+ */
+#include "report/records.h"
+
+#include "base/buf.h"
+#include "base/digits.h"
+#include "base/mem.h"
+#include "profile/fields.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	NR_NAMES = 1 << 16,       /* a power of two */
+	NR_GENERATIONS = 1 << 10, /* a power of two */
+	FLUSH_BYTES = 256 << 10,
+	COMM_WIDTH = 15, /* of a name as the kernel has it */
+	TASK_WIDTH = 15,
+	TIME_WIDTH = 6, /* of its seconds */
+	NS = 1000000000,
+};
+
+#define NR(table) (sizeof(table) / sizeof((table)[0]))
+
+/* What an address is called. Of one process, by its number, or of the kernel; holds as long as
+ * nothing was mapped there, which the generation tells. */
+struct name {
+	uint64_t address;
+	uint32_t process, generation;
+	const struct symbol_function *function; /* NULL: the row is free */
+	uint32_t name_len, object_len;
+};
+
+struct lines {
+	const struct report_records_config *config;
+	struct buf *out;
+	uint64_t start_ns;
+	struct name *names; /* owned; NR_NAMES */
+	uint32_t generation[NR_GENERATIONS], kernel_generation;
+};
+
+/* The record at hand. */
+struct shown {
+	struct lines *l;
+	const struct profile_item *item;
+	const struct profile_trace *trace; /* NULL: of the common file */
+	const struct trace_record *r;
+	const struct trace_event *event; /* NULL: not known */
+	struct profile_task task;
+};
+
+static uint32_t *generation_of(struct lines *l, uint32_t pid)
+{
+	return &l->generation[pid % NR_GENERATIONS];
+}
+
+/* Something else may be at an address from now on. */
+static void note_mapping(struct lines *l, const struct profile_item *item)
+{
+	if (item->kind != PROFILE_RECORD)
+		return;
+	if (item->record.kind == TRACE_RECORD_MMAP || item->record.kind == TRACE_RECORD_MMAP2)
+		++*generation_of(l, item->record.pid);
+	else if (item->record.kind == TRACE_RECORD_KSYMBOL)
+		l->kernel_generation++;
+}
+
+static const struct symbol_function *ask(const struct shown *s, uint64_t address, bool is_kernel)
+{
+	const struct report_names *names = s->l->config->names;
+
+	if (is_kernel)
+		return names->kernel(names->arg, address, s->item->time_ns);
+	return names->user(names->arg, s->task.process, address, s->item->time_ns);
+}
+
+static const struct name *name_of(const struct shown *s, uint64_t address, bool is_kernel)
+{
+	uint32_t process = is_kernel ? UINT32_MAX : s->task.process->number;
+	uint32_t generation =
+	    is_kernel ? s->l->kernel_generation : *generation_of(s->l, s->task.process->pid);
+	uint64_t hash = (address ^ (uint64_t)process << 40) * 0x9e3779b97f4a7c15;
+	struct name *n = &s->l->names[hash >> 48 & (NR_NAMES - 1)];
+
+	if (n->function && n->address == address && n->process == process &&
+	    n->generation == generation)
+		return n;
+	*n = (struct name){address, process, generation, ask(s, address, is_kernel), 0, 0};
+	n->name_len = (uint32_t)strlen(n->function->name);
+	n->object_len = (uint32_t)strlen(n->function->object);
+	return n;
+}
+
+static char *put(char *p, const char *text, size_t len)
+{
+	memcpy(p, text, len);
+	return p + len;
+}
+
+/* Spaces up to a width, one at least. */
+static char *pad(char *p, const char *start, size_t width)
+{
+	do
+		*p++ = ' ';
+	while ((size_t)(p - start) < width);
+	return p;
+}
+
+/* "7f0200401234 main (make)" */
+static void put_function(const struct shown *s, uint64_t address, bool is_kernel)
+{
+	const struct name *n = name_of(s, address, is_kernel);
+	char *start = buf_reserve(s->l->out, DIGITS_ROOM + n->name_len + n->object_len + 8), *p;
+
+	if (!start)
+		return;
+	p = digits_hex(start, address);
+	*p++ = ' ';
+	p = put(p, n->function->name, n->name_len);
+	if (n->function->is_known) {
+		p = put(p, " (", 2);
+		p = put(p, n->function->object, n->object_len);
+		*p++ = ')';
+	}
+	buf_use(s->l->out, (size_t)(p - start));
+}
+
+/* Text up to a width from the right. */
+static char *put_right(char *p, const char *text, size_t len, size_t width)
+{
+	for (; width > len; width--)
+		*p++ = ' ';
+	return put(p, text, len);
+}
+
+/* Seconds since the start of the session; what was there before is of a time before it. */
+static char *put_time(char *p, const struct lines *l, uint64_t time_ns)
+{
+	bool is_before = time_ns < l->start_ns;
+	uint64_t ns = is_before ? l->start_ns - time_ns : time_ns - l->start_ns;
+	char digits[1 + DIGITS_ROOM] = "-", *end = digits_dec(digits + is_before, ns / NS);
+
+	p = put_right(p, digits, (size_t)(end - digits), TIME_WIDTH);
+	*p++ = '.';
+	return digits_dec_fixed(p, ns % NS / 1000, 6);
+}
+
+static char *put_cpu(char *p, uint32_t cpu)
+{
+	char *start = p;
+
+	p = put(p, "  CPU ", 6);
+	p = cpu == UINT32_MAX ? put(p, "-", 1) : digits_dec(p, cpu);
+	return pad(p, start, 11);
+}
+
+/* What all lines begin with. */
+static void put_start(const struct shown *s, uint32_t pid, uint32_t tid)
+{
+	const char *comm = s->task.comm->name;
+	size_t len = strlen(comm);
+	char *start = buf_reserve(s->l->out, 6 * DIGITS_ROOM + len + COMM_WIDTH + TASK_WIDTH), *p;
+	char *from;
+
+	if (!start)
+		return;
+	p = put_time(start, s->l, s->item->time_ns);
+	p = put_cpu(p, s->item->cpu);
+	from = p;
+	p = pad(put(p, comm, len), from, COMM_WIDTH + 1);
+	from = p;
+	p = digits_dec(p, pid);
+	*p++ = '/';
+	p = pad(digits_dec(p, tid), from, TASK_WIDTH + 1);
+	buf_use(s->l->out, (size_t)(p - start));
+}
+
+static void put_number(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_u64(out, v);
+}
+
+static void put_0x(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_adds(out, "0x");
+	buf_hex(out, v);
+}
+
+static void put_event(const struct shown *s)
+{
+	buf_adds(s->l->out, s->event ? s->event->label : "unknown event");
+}
+
+static void put_text(const struct shown *s, const char *text)
+{
+	buf_addc(s->l->out, ' ');
+	buf_shown(s->l->out, text, strlen(text));
+}
+
+/* Where a part of a callchain is. */
+enum side { IN_KERNEL, IN_USER, ELSEWHERE };
+
+static enum side side_of_mode(const struct trace_record *r)
+{
+	return r->cpumode == TRACE_MODE_KERNEL ? IN_KERNEL
+	       : r->cpumode == TRACE_MODE_USER ? IN_USER
+					       : ELSEWHERE;
+}
+
+static enum side side_of_mark(const char *context)
+{
+	return !strcmp(context, "kernel") ? IN_KERNEL
+	       : !strcmp(context, "user") ? IN_USER
+					  : ELSEWHERE;
+}
+
+static void put_place(const struct shown *s, uint64_t address, enum side side)
+{
+	if (side != ELSEWHERE) {
+		put_function(s, address, side == IN_KERNEL);
+		return;
+	}
+	buf_hex(s->l->out, address);
+	buf_adds(s->l->out, " [outside]");
+}
+
+/* A line for each caller; the first place stands in the line above. */
+static void put_chain(const struct shown *s, uint64_t pc)
+{
+	enum side side = side_of_mode(s->r);
+	bool is_first = true;
+
+	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
+		uint64_t address = trace_word(s->r->callchain, i);
+		const char *context = trace_context_name(address);
+
+		if (context) {
+			side = side_of_mark(context);
+			continue;
+		}
+		if (!is_first || address != pc) {
+			buf_adds(s->l->out, "                 ");
+			put_place(s, address, side);
+			buf_addc(s->l->out, '\n');
+		}
+		is_first = false;
+	}
+}
+
+static void put_value(struct buf *out, const struct profile_field *f, const struct profile_value *v)
+{
+	buf_addc(out, ' ');
+	buf_shown(out, f->name, f->name_len);
+	buf_addc(out, '=');
+	if (v->kind == PROFILE_TEXT)
+		buf_shown(out, v->bytes, v->len);
+	else if (v->kind == PROFILE_BYTES)
+		buf_hex_bytes(out, v->bytes, v->len);
+	else if (f->is_signed && (int64_t)v->number < 0)
+		put_number(out, "-", -v->number);
+	else
+		buf_u64(out, v->number);
+}
+
+/* What a tracepoint says. */
+static void put_fields(const struct shown *s)
+{
+	const char *format = s->event->format;
+	struct profile_field f;
+	struct profile_value v;
+
+	while (profile_field_next(&format, &f))
+		if (profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
+			put_value(s->l->out, &f, &v);
+}
+
+static void put_branches(const struct shown *s)
+{
+	struct trace_branch b;
+
+	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
+		trace_record_branch(s->r, i, &b);
+		buf_adds(s->l->out, "          branch ");
+		put_place(s, b.from, b.from >> 63 ? IN_KERNEL : IN_USER);
+		buf_adds(s->l->out, " -> ");
+		put_place(s, b.to, b.to >> 63 ? IN_KERNEL : IN_USER);
+		buf_adds(s->l->out, b.mispredicted ? ", mispredicted" : "");
+		if (b.cycles)
+			put_number(s->l->out, ", cycles ", b.cycles);
+		buf_addc(s->l->out, '\n');
+	}
+}
+
+static void unknown(const struct shown *s)
+{
+	const char *name = trace_record_kind_name(s->r->kind);
+
+	put_number(s->l->out, "record of kind ", s->r->kind);
+	if (name) {
+		buf_adds(s->l->out, " (");
+		buf_adds(s->l->out, name);
+		buf_adds(s->l->out, ")");
+	}
+	put_number(s->l->out, ", bytes ", s->r->len);
+}
+
+static void sample(const struct shown *s)
+{
+	uint64_t pc = 0;
+	bool has_pc = trace_record_pc(s->r, &pc);
+
+	put_event(s);
+	if (s->r->period)
+		put_number(s->l->out, " period ", s->r->period);
+	if (s->r->has & TRACE_HAS_RAW)
+		put_fields(s);
+	if (s->r->has & TRACE_HAS_ADDR)
+		put_0x(s->l->out, " data ", s->r->addr);
+	if (s->r->has & TRACE_HAS_WEIGHT)
+		put_number(s->l->out, " weight ", s->r->weight);
+	if (s->r->has & TRACE_HAS_USER_STACK)
+		put_number(s->l->out, " stack bytes ", s->r->stack_len);
+	if (has_pc) {
+		buf_adds(s->l->out, "  ");
+		put_place(s, pc, side_of_mode(s->r));
+	}
+	buf_addc(s->l->out, '\n');
+	put_chain(s, pc);
+	put_branches(s);
+}
+
+static void lost(const struct shown *s)
+{
+	put_number(s->l->out, "lost ", s->r->lost);
+	buf_adds(s->l->out, s->r->kind == TRACE_RECORD_LOST ? " records" : " samples");
+}
+
+static void throttle(const struct shown *s)
+{
+	buf_adds(s->l->out, s->r->kind == TRACE_RECORD_THROTTLE ? "throttle " : "unthrottle ");
+	put_event(s);
+}
+
+static void comm(const struct shown *s)
+{
+	buf_adds(s->l->out, s->r->misc & TRACE_MISC_EXEC ? "exec" : "name");
+	put_text(s, s->r->name);
+}
+
+static void task(const struct shown *s)
+{
+	if (s->r->kind == TRACE_RECORD_EXIT) {
+		buf_adds(s->l->out, "exit");
+		return;
+	}
+	put_number(s->l->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid);
+	put_number(s->l->out, "/", s->r->ptid);
+}
+
+static void put_range(const struct shown *s, const char *what)
+{
+	put_0x(s->l->out, what, s->r->start);
+	put_0x(s->l->out, "-", s->r->start + s->r->length);
+}
+
+static void put_rights(const struct shown *s)
+{
+	uint32_t prot = s->r->prot;
+	const char text[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
+			     s->r->flags & 1 ? 's' : 'p'};
+
+	buf_add(s->l->out, text, sizeof(text));
+}
+
+static void mapping(const struct shown *s)
+{
+	put_range(s, "mmap ");
+	put_0x(s->l->out, " offset ", s->r->offset);
+	if (s->r->kind == TRACE_RECORD_MMAP2)
+		put_rights(s);
+	if (s->r->build_id_len) {
+		buf_adds(s->l->out, " build-id ");
+		buf_hex_bytes(s->l->out, s->r->build_id, s->r->build_id_len);
+	}
+	put_text(s, s->r->name);
+}
+
+/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+static void ksymbol(const struct shown *s)
+{
+	put_range(s, s->r->flags & 1 ? "kernel symbol gone " : "kernel symbol ");
+	put_text(s, s->r->name);
+}
+
+/* enum perf_bpf_event_type */
+static void bpf(const struct shown *s)
+{
+	put_number(s->l->out, "BPF program ", s->r->object);
+	buf_adds(s->l->out, s->r->type == 1 ? " loaded" : s->r->type == 2 ? " unloaded" : "");
+}
+
+/* In the line. A sample has lines below. */
+static void (*const kinds[])(const struct shown *s) = {
+    [TRACE_RECORD_MMAP] = mapping,      [TRACE_RECORD_LOST] = lost,
+    [TRACE_RECORD_COMM] = comm,         [TRACE_RECORD_EXIT] = task,
+    [TRACE_RECORD_THROTTLE] = throttle, [TRACE_RECORD_UNTHROTTLE] = throttle,
+    [TRACE_RECORD_FORK] = task,         [TRACE_RECORD_LOST_SAMPLES] = lost,
+    [TRACE_RECORD_MMAP2] = mapping,     [TRACE_RECORD_KSYMBOL] = ksymbol,
+    [TRACE_RECORD_BPF_EVENT] = bpf,
+};
+
+static void record(const struct shown *s)
+{
+	put_start(s, s->r->pid, s->r->tid);
+	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event) {
+		sample(s);
+		return;
+	}
+	if (s->r->kind < NR(kinds) && kinds[s->r->kind])
+		kinds[s->r->kind](s);
+	else
+		unknown(s);
+	buf_addc(s->l->out, '\n');
+}
+
+/* A number that was read between the boundaries; of no task. */
+static void reading(const struct shown *s)
+{
+	const struct reading *r = &s->item->reading;
+	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
+	uint32_t cpu = is_of_cpu ? s->trace->head.cpu : UINT32_MAX;
+	char start[4 * DIGITS_ROOM], *p = put_time(start, s->l, s->item->time_ns);
+
+	p = pad(put_cpu(p, cpu), start, 24 + COMM_WIDTH + TASK_WIDTH + 2);
+	buf_add(s->l->out, start, (size_t)(p - start));
+	put_event(s);
+	if (r->instance)
+		put_number(s->l->out, " instance ", r->instance);
+	put_number(s->l->out, " reads ", r->raw);
+	buf_addc(s->l->out, '\n');
+}
+
+static const struct trace_event *event_of(const struct lines *l, const struct profile_item *item)
+{
+	const struct profile_facts *f = profile_session_facts(l->config->session);
+	uint32_t event = UINT32_MAX;
+
+	if (item->kind == PROFILE_READING)
+		event = item->reading.event;
+	else if (item->id)
+		event = item->id->event;
+	return event < f->nr_events ? &f->events[event] : NULL;
+}
+
+static void show(struct lines *l, const struct profile_merged_item *m)
+{
+	const struct report_records_config *c = l->config;
+	struct shown s = {.l = l, .item = m->item, .trace = m->trace, .r = &m->item->record};
+	uint32_t pid = 0, tid = 0;
+
+	note_mapping(l, m->item);
+	if (m->item->kind == PROFILE_RECORD) {
+		pid = s.r->pid;
+		tid = s.r->tid;
+	}
+	s.event = event_of(l, m->item);
+	c->names->task(c->names->arg, pid, tid, m->item->time_ns, &s.task);
+	if (c->is_shown && !c->is_shown(c->arg, m, &s.task))
+		return;
+	if (m->item->kind == PROFILE_READING)
+		reading(&s);
+	else
+		record(&s);
+}
+
+static int flush(const struct report_records_config *c)
+{
+	if (buf_error(c->out))
+		return buf_error(c->out);
+	return c->out->len >= FLUSH_BYTES ? c->flush(c->arg) : 0;
+}
+
+static int show_all(struct lines *l, struct profile_merged *m, uint64_t *nr_records)
+{
+	struct profile_merged_item item;
+	uint64_t nr = 0;
+	int rc;
+
+	l->start_ns = profile_merged_start_ns(m);
+	while ((rc = profile_merged_next(m, &item)) == 1) {
+		show(l, &item);
+		nr++;
+		rc = flush(l->config);
+		if (rc)
+			return rc;
+	}
+	*nr_records = nr;
+	return rc;
+}
+
+int report_records(const struct report_records_config *config, uint64_t *nr_records)
+{
+	struct lines l = {.config = config, .out = config->out};
+	struct profile_merged *m;
+	int rc = profile_merged_open(config->session, config->problem, config->problem_arg, &m);
+
+	if (rc)
+		return rc;
+	l.names = mem_calloc(NR_NAMES, sizeof(*l.names));
+	rc = l.names ? show_all(&l, m, nr_records) : -ENOMEM;
+	mem_free(l.names);
+	profile_merged_close(m);
+	return rc;
+}

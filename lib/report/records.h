@@ -1,0 +1,43 @@
+/*
+ * Every record of a session, a line each, in the order of time; below a sample who called. Knows
+ * nothing of where names come from: they are asked for.
+ */
+#ifndef REPORT_RECORDS_H
+#define REPORT_RECORDS_H
+
+#include "profile/merged.h"
+#include "profile/processes.h"
+
+struct buf;
+struct symbol_function;
+
+/* What names are asked of; each as profile_lookup_… and symbols_… have it. What a mapping or an
+ * address of the kernel was called is remembered until a record says that something was mapped. */
+struct report_names {
+	void (*task)(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		     struct profile_task *out);
+	const struct symbol_function *(*user)(void *arg, const struct profile_process *process,
+					      uint64_t address, uint64_t time_ns);
+	const struct symbol_function *(*kernel)(void *arg, uint64_t address, uint64_t time_ns);
+	void *arg;
+};
+
+struct report_records_config {
+	struct profile_session *session;
+	const struct report_names *names;
+	profile_problem_fn *problem;
+	void *problem_arg;
+	/* NULL: all. Else whether a record is shown; those that say who ran are seen all the same.
+	 */
+	bool (*is_shown)(void *arg, const struct profile_merged_item *item,
+			 const struct profile_task *task);
+	/* Called when much stands in out, which it empties, and not at the end. 0 or -errno. */
+	struct buf *out;
+	int (*flush)(void *arg);
+	void *arg; /* of is_shown and flush */
+};
+
+/* 0; -ENOMEM; what flush says. *nr_records: how many there were, shown or not. */
+int report_records(const struct report_records_config *config, uint64_t *nr_records);
+
+#endif

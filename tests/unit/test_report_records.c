@@ -1,0 +1,503 @@
+/*
+ * The report of all records: a session of two CPUs and a common file, and the lines it must become.
+ */
+#include "inject.h"
+#include "test_record.h"
+
+#include "base/buf.h"
+#include "report/records.h"
+#include "symbol/symbols.h"
+#include "trace/writer.h"
+
+#include <inttypes.h>
+
+enum { NR_TRACES = 2, MAX_BYTES = 1 << 20, SECOND = 1000000000, START_NS = 10 };
+
+static struct root folder;
+static int folder_fd;
+static uint8_t attrs[2][ATTR_BYTES];
+
+static struct trace_event events[] = {
+    {.id = 5 << 11 | 1,
+     .kind = EVENT_COUNT,
+     .rate = 1000,
+     .state = READING_OK,
+     .label = "cpu_clock",
+     .attr = attrs[0],
+     .attr_bytes = ATTR_BYTES},
+    {.id = 6 << 11 | 1,
+     .kind = EVENT_COUNT,
+     .rate = 1,
+     .state = READING_OK,
+     .label = "switch",
+     .attr = attrs[1],
+     .attr_bytes = ATTR_BYTES,
+     .format = "\tfield:int next_pid;\toffset:0;\tsize:4;\tsigned:1;\n"
+	       "\tfield:char name[4];\toffset:4;\tsize:4;\tsigned:0;\n"},
+    {.id = 4 << 11 | 2,
+     .kind = EVENT_VALUE,
+     .scope = EVENT_SCOPE_CPU,
+     .state = READING_OK,
+     .label = "memory_used"},
+};
+
+static const struct trace_id ids[] = {{.id = 100, .event = 0}, {.id = 200, .event = 1}};
+
+static int make_attrs(void **state)
+{
+	enum { COMMON = S_IDENTIFIER | S_TID | S_TIME };
+
+	(void)state;
+	attr_bytes(&(struct attr){.period = 1000,
+				  .sample_type = COMMON | S_CALLCHAIN,
+				  .bits = ATTR_SAMPLE_ID_ALL},
+		   attrs[0]);
+	attr_bytes(&(struct attr){.period = 1,
+				  .sample_type = COMMON | S_IP | S_RAW,
+				  .bits = ATTR_SAMPLE_ID_ALL},
+		   attrs[1]);
+	return 0;
+}
+
+static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_head head = {.iteration = iteration,
+					.trace = trace,
+					.cpu = 3 + trace,
+					.nr_traces = NR_TRACES,
+					.session_id = {1}};
+	struct trace_writer *w = trace_writer_new();
+
+	assert_non_null(w);
+	assert_int_equal(trace_writer_set_common(w, &info, events, INJECT_NR(events)), 0);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	return w;
+}
+
+static void end(struct trace_writer *w, const char *name, uint64_t start_ns)
+{
+	const struct trace_totals totals = {.start_ns = start_ns, .end_ns = start_ns + SECOND};
+	struct err e = {0};
+
+	if (trace_writer_commit(w, folder_fd, name, name, &totals, &e))
+		fail_msg("%s: %s", name, e.msg);
+	trace_writer_free(w);
+}
+
+static size_t sample_begin(struct buf *b, uint64_t id, uint16_t misc, uint64_t time_ns)
+{
+	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, misc);
+
+	buf_le64(b, id);
+	(void)time_ns;
+	return at;
+}
+
+static void add_chain(struct buf *b, uint16_t misc, uint64_t time_ns, const uint64_t *chain,
+		      size_t nr)
+{
+	size_t at = sample_begin(b, 100, misc, time_ns);
+
+	record_id(b, 7, 8, time_ns);
+	buf_le64(b, nr);
+	for (size_t i = 0; i < nr; i++)
+		buf_le64(b, chain[i]);
+	record_end(b, at);
+}
+
+/* A tracepoint's, in the kernel. */
+static void add_switch(struct buf *b, uint64_t time_ns)
+{
+	size_t at = sample_begin(b, 200, TRACE_MODE_KERNEL, time_ns);
+
+	buf_le64(b, 0xffffffff81000040);
+	record_id(b, 7, 8, time_ns);
+	buf_le32(b, 12);
+	buf_le32(b, (uint32_t)-5);
+	buf_add(b, "a\033b", 4);
+	buf_fill(b, 0, 4);
+	record_end(b, at);
+}
+
+static void add_words(struct buf *b, uint32_t kind, uint16_t misc, const uint64_t *words, size_t nr)
+{
+	size_t at = record_begin(b, kind, misc);
+
+	for (size_t i = 0; i < nr; i++)
+		buf_le64(b, words[i]);
+	record_end(b, at);
+}
+
+#define PIDS(pid, tid) ((uint64_t)(tid) << 32 | (pid))
+
+static void write_first(void)
+{
+	static const uint64_t chain[] = {
+	    (uint64_t)-128, 0xffffffff81000040, 0xffffffff81000080, (uint64_t)-512, 0x1040, 0x2040};
+	struct reading tick = {
+	    .event = 2, .state = READING_OK, .time_ns = START_NS + 1500000, .raw = 77};
+	struct trace_writer *w = begin(0, 0);
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	add_chain(&b, TRACE_MODE_KERNEL, START_NS + 1000000, chain, INJECT_NR(chain));
+	add_switch(&b, START_NS + 2000000);
+	add_words(
+	    &b, TRACE_RECORD_LOST, 0,
+	    (uint64_t[]){100, 12, PIDS(7, 8), START_NS + (uint64_t)12 * SECOND + 345678999, 100},
+	    5);
+	add_words(&b, TRACE_RECORD_THROTTLE, 0,
+		  (uint64_t[]){START_NS + (uint64_t)12 * SECOND + 345679000, 100, 0, PIDS(7, 8),
+			       START_NS, 100},
+		  6);
+	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_readings(w, TRACE_TICK, &tick, 1);
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.0.0.cpuperf", START_NS);
+}
+
+/* In the program, at an address that is mapped anew in between; then outside of both. */
+static void write_second(void)
+{
+	static const uint64_t chain[] = {(uint64_t)-512, 0x1040}, guest[] = {(uint64_t)-2048, 9};
+	struct trace_writer *w = begin(0, 1);
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	add_chain(&b, TRACE_MODE_USER, START_NS + 1200000, chain, 2);
+	add_chain(&b, TRACE_MODE_USER, START_NS + 1300000, chain, 2);
+	add_chain(&b, TRACE_MODE_USER, START_NS + 1700000, chain, 2);
+	add_chain(&b, TRACE_MODE_GUEST_USER, START_NS + 1800000, guest, 2);
+	add_words(&b, TRACE_RECORD_SAMPLE, 0, (uint64_t[]){999, 1, 2}, 3);
+	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_records(w, TRACE_RING_SAMPLES, 4, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.0.1.cpuperf", START_NS + 5);
+}
+
+/* A second iteration, in which one CPU has nothing. */
+static void write_more(void)
+{
+	static const uint64_t chain[] = {(uint64_t)-512, 0x2040};
+	struct trace_writer *w = begin(1, 1);
+	struct buf b;
+
+	end(w, "s.1.1.cpuperf", START_NS + (uint64_t)20 * SECOND);
+	w = begin(1, 0);
+
+	buf_init(&b, MAX_BYTES);
+	add_chain(&b, TRACE_MODE_USER, START_NS + (uint64_t)20 * SECOND, chain, 2);
+	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.1.0.cpuperf", START_NS + (uint64_t)20 * SECOND);
+}
+
+static void add_comm(struct buf *b, uint16_t misc, uint64_t time_ns, const char *name)
+{
+	size_t at = record_begin(b, TRACE_RECORD_COMM, misc);
+
+	buf_le32(b, 7);
+	buf_le32(b, 8);
+	record_name(b, name);
+	record_id(b, 7, 8, time_ns);
+	record_end(b, at);
+}
+
+static void add_mapping(struct buf *b, uint64_t time_ns)
+{
+	size_t at = record_begin(b, TRACE_RECORD_MMAP2, TRACE_MISC_BUILD_ID);
+
+	buf_le32(b, 7);
+	buf_le32(b, 8);
+	buf_le64(b, 0x1000);
+	buf_le64(b, 0x800);
+	buf_le64(b, 0x100);
+	buf_le32(b, 2);
+	buf_add(b, "\xab\xcd", 2);
+	buf_fill(b, 0, 18);
+	buf_le32(b, 5);
+	buf_le32(b, 2);
+	record_name(b, "/lib/x\n.so");
+	record_id(b, 7, 8, time_ns);
+	record_end(b, at);
+}
+
+static void add_ksymbol(struct buf *b, uint64_t time_ns)
+{
+	size_t at = record_begin(b, TRACE_RECORD_KSYMBOL, 0);
+
+	buf_le64(b, 0xffffffff81000040);
+	buf_le32(b, 0x20);
+	buf_le16(b, 1);
+	buf_le16(b, 1);
+	record_name(b, "bpf_prog");
+	record_id(b, 0, 0, time_ns);
+	record_end(b, at);
+}
+
+static void write_common(void)
+{
+	struct trace_writer *w = begin(TRACE_COMMON, TRACE_COMMON);
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	add_comm(&b, 0, 5, "before");
+	trace_writer_records(w, TRACE_RING_MADE, UINT32_MAX, b.data, b.len);
+	trace_writer_kallsyms(w, "f T x\n", 6);
+	buf_reset(&b);
+	add_comm(&b, TRACE_MISC_EXEC, START_NS + 500000, "prog");
+	add_words(&b, TRACE_RECORD_FORK, 0,
+		  (uint64_t[]){PIDS(9, 7), PIDS(9, 7), START_NS + 1100000, PIDS(9, 9), START_NS},
+		  5);
+	add_mapping(&b, START_NS + 1600000);
+	add_ksymbol(&b, START_NS + 1900000);
+	add_words(&b, TRACE_RECORD_BPF_EVENT, 0,
+		  (uint64_t[]){1 | (uint64_t)33 << 32, 0, 0, START_NS + 1900000}, 4);
+	add_words(&b, TRACE_RECORD_EXIT, 0,
+		  (uint64_t[]){PIDS(9, 7), PIDS(9, 7), START_NS + (uint64_t)20 * SECOND + 1,
+			       PIDS(9, 9), START_NS},
+		  5);
+	trace_writer_records(w, TRACE_RING_SIDE_BAND, 1, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.common.cpuperf", START_NS);
+}
+
+static void make_session(void)
+{
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	write_first();
+	write_second();
+	write_more();
+	write_common();
+}
+
+static void remove_session(void)
+{
+	close(folder_fd);
+	tree_remove(&folder);
+}
+
+/* Names by the address; of 0x1040 by the number of questions too: what is asked again shows. */
+struct asked {
+	size_t nr_user, nr_kernel;
+};
+
+static void find_task(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
+		      struct profile_task *out)
+{
+	static const struct profile_process processes[] = {{.number = 0, .pid = 7}, {.number = 1}};
+	static const struct profile_comm comms[] = {{.name = "prog"}, {.name = "[unknown]"}};
+	int other = pid != 7 || tid != 8 || time_ns < START_NS;
+
+	(void)arg;
+	*out = (struct profile_task){&processes[other], &comms[other]};
+}
+
+static const struct symbol_function *find_user(void *arg, const struct profile_process *process,
+					       uint64_t address, uint64_t time_ns)
+{
+	static const struct symbol_function old = {
+	    .name = "old(int)", .object = "prog", .is_known = true};
+	static const struct symbol_function new = {
+	    .name = "new", .object = "x.so", .is_known = true};
+	static const struct symbol_function none = {.name = "[unknown] (prog+0x2000)",
+						    .object = "prog"};
+	struct asked *a = arg;
+
+	assert_int_equal(process->pid, 7);
+	a->nr_user++;
+	if (address != 0x1040)
+		return &none;
+	return time_ns < START_NS + 1600000 ? &old : &new;
+}
+
+static const struct symbol_function *find_kernel(void *arg, uint64_t address, uint64_t time_ns)
+{
+	static const struct symbol_function functions[] = {
+	    {.name = "schedule", .object = "[kernel]", .is_known = true},
+	    {.name = "do_syscall_64", .object = "[kernel]", .is_known = true}};
+	struct asked *a = arg;
+
+	(void)time_ns;
+	a->nr_kernel++;
+	return &functions[address != 0xffffffff81000040];
+}
+
+static void take_problem(void *arg, bool is_loss, const struct err *e)
+{
+	(void)arg;
+	(void)is_loss;
+	if (!inject.error)
+		assert_string_equal(e->msg, "1 records of unknown events");
+}
+
+struct shown {
+	struct buf out, all;
+	int failing; /* the flush that fails */
+};
+
+static int keep(void *arg)
+{
+	struct shown *s = arg;
+
+	if (s->failing && !--s->failing)
+		return -ENOSPC;
+	buf_add(&s->all, s->out.data, s->out.len);
+	buf_reset(&s->out);
+	return 0;
+}
+
+static bool only_cpu_4(void *arg, const struct profile_merged_item *item,
+		       const struct profile_task *task)
+{
+	(void)arg;
+	assert_non_null(task->comm);
+	return item->item->cpu == 4;
+}
+
+static int open_session(struct profile_session **out)
+{
+	char path[sizeof(folder.dir) + 16];
+	const struct profile_manifest m = {path, "/elsewhere/s", 2, 0};
+
+	snprintf(path, sizeof(path), "%s/s.cpsession", folder.dir);
+	return profile_session_open(&m, take_problem, NULL, out, NULL);
+}
+
+static int report(struct shown *shown, struct asked *asked, bool all, uint64_t *nr)
+{
+	const struct report_names names = {find_task, find_user, find_kernel, asked};
+	struct report_records_config config = {
+	    .names = &names,
+	    .problem = take_problem,
+	    .is_shown = all ? NULL : only_cpu_4,
+	    .out = &shown->out,
+	    .flush = keep,
+	    .arg = shown,
+	};
+	int rc = open_session(&config.session);
+
+	if (rc)
+		return rc;
+	rc = report_records(&config, nr);
+	profile_session_close(config.session);
+	return rc;
+}
+
+static const char want[] =
+    /* clang-format off */
+    "    -0.000000  CPU -    [unknown]       7/8             name before\n"
+    "     0.000500  CPU 1    prog            7/8             exec prog\n"
+    "     0.001000  CPU 3    prog            7/8             cpu_clock period 1000  ffffffff81000040 schedule ([kernel])\n"
+    "                 ffffffff81000080 do_syscall_64 ([kernel])\n"
+    "                 1040 old(int) (prog)\n"
+    "                 2040 [unknown] (prog+0x2000)\n"
+    "     0.001100  CPU 1    [unknown]       9/9             fork of 7/7\n"
+    "     0.001200  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
+    "     0.001300  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
+    "     0.001500  CPU 3                                    memory_used reads 77\n"
+    "     0.001600  CPU 1    prog            7/8             mmap 0x1000-0x1800 offset 0x100 r-xp build-id abcd /lib/x?.so\n"
+    "     0.001700  CPU 4    prog            7/8             cpu_clock period 1000  1040 new (x.so)\n"
+    "     0.001800  CPU 4    prog            7/8             cpu_clock period 1000  9 [outside]\n"
+    "     0.001800  CPU 4    [unknown]       0/0             record of kind 9 (sample), bytes 32\n"
+    "     0.001900  CPU 1    [unknown]       0/0             kernel symbol gone 0xffffffff81000040-0xffffffff81000060 bpf_prog\n"
+    "     0.001900  CPU 1    [unknown]       0/0             BPF program 33 loaded\n"
+    "     0.002000  CPU 3    prog            7/8             switch period 1 next_pid=-5 name=a?b  ffffffff81000040 schedule ([kernel])\n"
+    "    12.345678  CPU 3    prog            7/8             lost 12 records\n"
+    "    12.345679  CPU 3    prog            7/8             throttle cpu_clock\n"
+    "    20.000000  CPU 3    prog            7/8             cpu_clock period 1000  2040 [unknown] (prog+0x2000)\n"
+    "    20.000000  CPU 1    [unknown]       9/9             exit\n";
+/* clang-format on */
+
+static void init(struct shown *s)
+{
+	*s = (struct shown){0};
+	buf_init(&s->out, MAX_BYTES);
+	buf_init(&s->all, MAX_BYTES);
+}
+
+static void fini(struct shown *s)
+{
+	buf_fini(&s->out);
+	buf_fini(&s->all);
+}
+
+static void lines(void **state)
+{
+	struct asked asked = {0};
+	struct shown shown;
+	uint64_t nr = 0;
+
+	(void)state;
+	make_session();
+	init(&shown);
+	assert_int_equal(report(&shown, &asked, true, &nr), 0);
+	assert_int_equal(keep(&shown), 0);
+	assert_string_equal(buf_str(&shown.all), want);
+	assert_int_equal(nr, 18);
+	/* once of each, and again what was mapped anew in between */
+	assert_int_equal(asked.nr_user, 4);
+	assert_int_equal(asked.nr_kernel, 3);
+	fini(&shown);
+	remove_session();
+}
+
+/* What is left out tells of mappings all the same. */
+static void some_lines(void **state)
+{
+	struct asked asked = {0};
+	struct shown shown;
+	uint64_t nr = 0;
+	size_t nr_lines = 0;
+
+	(void)state;
+	make_session();
+	init(&shown);
+	assert_int_equal(report(&shown, &asked, false, &nr), 0);
+	for (const char *p = buf_str(&shown.out); (p = strchr(p, '\n')); p++)
+		nr_lines++;
+	assert_int_equal(nr_lines, 5);
+	assert_non_null(strstr(buf_str(&shown.out), "1040 old(int) (prog)\n"));
+	assert_non_null(strstr(buf_str(&shown.out), "1040 new (x.so)\n"));
+	assert_int_equal(nr, 18);
+	fini(&shown);
+	remove_session();
+}
+
+static int report_all(void *arg)
+{
+	struct asked asked = {0};
+	struct shown shown;
+	uint64_t nr;
+	int rc;
+
+	(void)arg;
+	init(&shown);
+	rc = report(&shown, &asked, true, &nr);
+	fini(&shown);
+	return rc;
+}
+
+static void everything_fails_once(void **state)
+{
+	(void)state;
+	make_session();
+	inject_every(report_all, NULL, 30, 10);
+	remove_session();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lines),
+	    cmocka_unit_test(some_lines),
+	    cmocka_unit_test(everything_fails_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_attrs, NULL);
+}
