@@ -5,6 +5,7 @@
  */
 #include "report/records.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/digits.h"
 #include "base/mem.h"
@@ -15,9 +16,10 @@
 #include <string.h>
 
 enum {
-	NR_NAMES = 1 << 16,       /* a power of two */
+	NR_NAMES = 1 << 17,       /* a power of two */
 	NR_GENERATIONS = 1 << 10, /* a power of two */
 	FLUSH_BYTES = 256 << 10,
+	MAX_TEXT_BYTES = 128 << 20,
 	COMM_WIDTH = 15, /* of a name as the kernel has it */
 	TASK_WIDTH = 15,
 	TIME_WIDTH = 6, /* of its seconds */
@@ -31,8 +33,14 @@ enum {
 struct name {
 	uint64_t address;
 	uint32_t process, generation;
-	const struct symbol_function *function; /* NULL: the row is free */
-	uint32_t name_len, object_len;
+	const char *text; /* NULL: the row is free */
+	uint32_t len;
+};
+
+/* "main (make)" of a function, by its number; len 0: not made yet. */
+struct text {
+	const char *text;
+	uint32_t len;
 };
 
 struct lines {
@@ -40,6 +48,10 @@ struct lines {
 	struct buf *out;
 	uint64_t start_ns;
 	struct name *names; /* owned; NR_NAMES */
+	struct text *texts; /* owned; nr_texts */
+	size_t nr_texts;
+	struct arena arena; /* of texts */
+	int error;          /* -ENOMEM: sticks */
 	uint32_t generation[NR_GENERATIONS], kernel_generation;
 };
 
@@ -78,20 +90,90 @@ static const struct symbol_function *ask(const struct shown *s, uint64_t address
 	return names->user(names->arg, s->task.process, address, s->item->time_ns);
 }
 
+static uint32_t generation_at(const struct shown *s, bool is_kernel)
+{
+	return is_kernel ? s->l->kernel_generation : *generation_of(s->l, s->task.process->pid);
+}
+
+static uint32_t process_at(const struct shown *s, bool is_kernel)
+{
+	return is_kernel ? UINT32_MAX : s->task.process->number;
+}
+
+static struct name *row_of(const struct shown *s, uint64_t address, bool is_kernel)
+{
+	uint64_t key = address ^ (uint64_t)process_at(s, is_kernel) << 40;
+
+	return &s->l->names[key * 0x9e3779b97f4a7c15 >> 40 & (NR_NAMES - 1)];
+}
+
+/* Too much of it: all is asked again. */
+static void forget_texts(struct lines *l)
+{
+	memset(l->names, 0, NR_NAMES * sizeof(*l->names));
+	memset(l->texts, 0, l->nr_texts * sizeof(*l->texts));
+	arena_fini(&l->arena);
+	arena_init(&l->arena, MAX_TEXT_BYTES);
+}
+
+static char *make_text(struct lines *l, const struct symbol_function *f)
+{
+	return f->is_known ? arena_printf(&l->arena, "%s (%s)", f->name, f->object)
+			   : arena_strdup(&l->arena, f->name);
+}
+
+/* Room for the function's text. */
+static bool grow_texts(struct lines *l, uint32_t number)
+{
+	size_t nr = 2 * (size_t)number + 64;
+	struct text *texts;
+
+	if (number < l->nr_texts)
+		return true;
+	texts = mem_resize(l->texts, nr * sizeof(*texts));
+	if (!texts)
+		return false;
+	memset(texts + l->nr_texts, 0, (nr - l->nr_texts) * sizeof(*texts));
+	l->texts = texts;
+	l->nr_texts = nr;
+	return true;
+}
+
+static struct text text_of(struct lines *l, const struct symbol_function *f)
+{
+	const struct text none = {"", 0};
+	char *text;
+
+	if (!grow_texts(l, f->number)) {
+		l->error = -ENOMEM;
+		return none;
+	}
+	if (l->texts[f->number].text)
+		return l->texts[f->number];
+	text = make_text(l, f);
+	if (!text) {
+		forget_texts(l);
+		text = make_text(l, f);
+	}
+	if (!text) {
+		l->error = -ENOMEM;
+		return none;
+	}
+	l->texts[f->number] = (struct text){text, (uint32_t)strlen(text)};
+	return l->texts[f->number];
+}
+
 static const struct name *name_of(const struct shown *s, uint64_t address, bool is_kernel)
 {
-	uint32_t process = is_kernel ? UINT32_MAX : s->task.process->number;
-	uint32_t generation =
-	    is_kernel ? s->l->kernel_generation : *generation_of(s->l, s->task.process->pid);
-	uint64_t hash = (address ^ (uint64_t)process << 40) * 0x9e3779b97f4a7c15;
-	struct name *n = &s->l->names[hash >> 48 & (NR_NAMES - 1)];
+	struct name *n = row_of(s, address, is_kernel);
+	uint32_t process = process_at(s, is_kernel), generation = generation_at(s, is_kernel);
+	struct text t;
 
-	if (n->function && n->address == address && n->process == process &&
+	if (n->text && n->address == address && n->process == process &&
 	    n->generation == generation)
 		return n;
-	*n = (struct name){address, process, generation, ask(s, address, is_kernel), 0, 0};
-	n->name_len = (uint32_t)strlen(n->function->name);
-	n->object_len = (uint32_t)strlen(n->function->object);
+	t = text_of(s->l, ask(s, address, is_kernel));
+	*n = (struct name){address, process, generation, t.text, t.len};
 	return n;
 }
 
@@ -114,18 +196,13 @@ static char *pad(char *p, const char *start, size_t width)
 static void put_function(const struct shown *s, uint64_t address, bool is_kernel)
 {
 	const struct name *n = name_of(s, address, is_kernel);
-	char *start = buf_reserve(s->l->out, DIGITS_ROOM + n->name_len + n->object_len + 8), *p;
+	char *start = buf_reserve(s->l->out, DIGITS_ROOM + 1 + n->len), *p;
 
 	if (!start)
 		return;
 	p = digits_hex(start, address);
 	*p++ = ' ';
-	p = put(p, n->function->name, n->name_len);
-	if (n->function->is_known) {
-		p = put(p, " (", 2);
-		p = put(p, n->function->object, n->object_len);
-		*p++ = ')';
-	}
+	p = put(p, n->text, n->len);
 	buf_use(s->l->out, (size_t)(p - start));
 }
 
@@ -230,6 +307,26 @@ static void put_place(const struct shown *s, uint64_t address, enum side side)
 	buf_adds(s->l->out, " [outside]");
 }
 
+/* Rows are all over the memory: so the CPU waits for them together, not one after the other. A
+ * wrong guess of the side costs that wait, no more. */
+static void fetch_rows(const struct shown *s)
+{
+	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
+		uint64_t address = trace_word(s->r->callchain, i);
+
+		__builtin_prefetch(row_of(s, address, address >> 63));
+	}
+}
+
+static void fetch_texts(const struct shown *s)
+{
+	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
+		uint64_t address = trace_word(s->r->callchain, i);
+
+		__builtin_prefetch(row_of(s, address, address >> 63)->text);
+	}
+}
+
 /* A line for each caller; the first place stands in the line above. */
 static void put_chain(const struct shown *s, uint64_t pc)
 {
@@ -315,6 +412,7 @@ static void sample(const struct shown *s)
 	uint64_t pc = 0;
 	bool has_pc = trace_record_pc(s->r, &pc);
 
+	fetch_rows(s);
 	put_event(s);
 	if (s->r->period)
 		put_number(s->l->out, " period ", s->r->period);
@@ -331,6 +429,7 @@ static void sample(const struct shown *s)
 		put_place(s, pc, side_of_mode(s->r));
 	}
 	buf_addc(s->l->out, '\n');
+	fetch_texts(s);
 	put_chain(s, pc);
 	put_branches(s);
 }
@@ -479,10 +578,12 @@ static void show(struct lines *l, const struct profile_merged_item *m)
 		record(&s);
 }
 
-static int flush(const struct report_records_config *c)
+static int flush(const struct lines *l)
 {
-	if (buf_error(c->out))
-		return buf_error(c->out);
+	const struct report_records_config *c = l->config;
+
+	if (l->error || buf_error(c->out))
+		return l->error ? l->error : buf_error(c->out);
 	return c->out->len >= FLUSH_BYTES ? c->flush(c->arg) : 0;
 }
 
@@ -496,7 +597,7 @@ static int show_all(struct lines *l, struct profile_merged *m, uint64_t *nr_reco
 	while ((rc = profile_merged_next(m, &item)) == 1) {
 		show(l, &item);
 		nr++;
-		rc = flush(l->config);
+		rc = flush(l);
 		if (rc)
 			return rc;
 	}
@@ -512,8 +613,11 @@ int report_records(const struct report_records_config *config, uint64_t *nr_reco
 
 	if (rc)
 		return rc;
+	arena_init(&l.arena, MAX_TEXT_BYTES);
 	l.names = mem_calloc(NR_NAMES, sizeof(*l.names));
 	rc = l.names ? show_all(&l, m, nr_records) : -ENOMEM;
+	arena_fini(&l.arena);
+	mem_free(l.texts);
 	mem_free(l.names);
 	profile_merged_close(m);
 	return rc;

@@ -302,11 +302,11 @@ static const struct symbol_function *find_user(void *arg, const struct profile_p
 					       uint64_t address, uint64_t time_ns)
 {
 	static const struct symbol_function old = {
-	    .name = "old(int)", .object = "prog", .is_known = true};
+	    .number = 9, .name = "old(int)", .object = "prog", .is_known = true};
 	static const struct symbol_function new = {
-	    .name = "new", .object = "x.so", .is_known = true};
-	static const struct symbol_function none = {.name = "[unknown] (prog+0x2000)",
-						    .object = "prog"};
+	    .number = 1, .name = "new", .object = "x.so", .is_known = true};
+	static const struct symbol_function none = {
+	    .number = 300, .name = "[unknown] (prog+0x2000)", .object = "prog"};
 	struct asked *a = arg;
 
 	assert_int_equal(process->pid, 7);
@@ -320,7 +320,7 @@ static const struct symbol_function *find_kernel(void *arg, uint64_t address, ui
 {
 	static const struct symbol_function functions[] = {
 	    {.name = "schedule", .object = "[kernel]", .is_known = true},
-	    {.name = "do_syscall_64", .object = "[kernel]", .is_known = true}};
+	    {.number = 2, .name = "do_syscall_64", .object = "[kernel]", .is_known = true}};
 	struct asked *a = arg;
 
 	(void)time_ns;
