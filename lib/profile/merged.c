@@ -30,6 +30,7 @@ struct profile_merged {
 	size_t nr, room, nr_traces;
 	bool has_given; /* the first was given */
 	uint64_t start_ns;
+	uint64_t start_iteration; /* whose start that is, and 1; 0: none yet */
 };
 
 static void source_free(struct source *s)
@@ -125,6 +126,16 @@ static int add_common(struct profile_merged *m)
 	return rc;
 }
 
+/* Traces of the first iteration begin at nearly the same time; those without records count too. */
+static void note_start(struct profile_merged *m, const struct profile_trace *t)
+{
+	if (!m->start_iteration)
+		m->start_iteration = (uint64_t)t->head.iteration + 1;
+	if (m->start_iteration == (uint64_t)t->head.iteration + 1 && t->start_ns &&
+	    (!m->start_ns || t->start_ns < m->start_ns))
+		m->start_ns = t->start_ns;
+}
+
 /* What is in the file but for its records: 1; 0: nothing, which was told; -ENOMEM. */
 static int load(struct profile_merged *m, struct source *s, size_t i)
 {
@@ -135,6 +146,8 @@ static int load(struct profile_merged *m, struct source *s, size_t i)
 		return rc;
 	rc = profile_load_trace(&s->load, r, s->name);
 	trace_reader_close(r);
+	if (rc == 1)
+		note_start(m, &s->load.trace);
 	return rc;
 }
 
@@ -199,17 +212,6 @@ static int open_iterations(struct profile_merged *m)
 	return rc;
 }
 
-static void find_start(struct profile_merged *m)
-{
-	for (size_t i = 0; i < m->nr; i++) {
-		const struct profile_trace *t = &m->source[i]->load.trace;
-
-		if (!m->source[i]->is_common && t->start_ns &&
-		    (!m->start_ns || t->start_ns < m->start_ns))
-			m->start_ns = t->start_ns;
-	}
-}
-
 int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, void *arg,
 			struct profile_merged **out)
 {
@@ -226,7 +228,6 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 	rc = add_common(m);
 	if (rc == 0)
 		rc = open_iterations(m);
-	find_start(m);
 	if (rc)
 		profile_merged_close(m);
 	else
