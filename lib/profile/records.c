@@ -17,9 +17,8 @@
 #include <string.h>
 
 enum {
-	RUN_BYTES = 1 << 20,       /* taken from a frame at once; a record is shorter */
-	MAX_HELD_BYTES = 64 << 20, /* with more waiting, the oldest do not wait longer */
-	MAX_HELD = 1 << 18,
+	RUN_BYTES = 1 << 20,           /* taken from a frame at once; a record is shorter */
+	MAX_HELD_BYTES = 64 << 20,     /* with more waiting, the oldest do not wait longer */
 	MAX_RECORD_BYTES = UINT16_MAX, /* their size is 16 bits */
 	MAX_MOVES = 16, /* for each item of a run, to its place; beyond, it is sorted */
 	MAX_SPARES = 2, /* runs whose memory is kept */
@@ -67,7 +66,7 @@ struct profile_records {
 	struct run *given; /* NULL, or that of the item given last, which was its last */
 	struct run *spare[MAX_SPARES];
 	size_t nr_spares;
-	size_t nr, held_bytes; /* of all runs */
+	size_t held_bytes; /* of all runs */
 	uint64_t next_place;
 	uint64_t newest_ns;      /* of all that was taken */
 	uint64_t ring_newest_ns; /* of the ring and CPU at hand */
@@ -198,7 +197,6 @@ static const struct waiting *pop(struct profile_records *r)
 	struct run *first = r->run[0];
 	const struct waiting *w = &first->item[first->next++];
 
-	r->nr--;
 	if (first->next < first->nr) {
 		if (r->nr_runs > 1)
 			sink(r, first);
@@ -215,7 +213,7 @@ static bool may_give(const struct profile_records *r)
 {
 	if (!r->nr_runs)
 		return false;
-	return r->at_end || r->held_bytes >= MAX_HELD_BYTES || r->nr >= MAX_HELD ||
+	return r->at_end || r->held_bytes >= MAX_HELD_BYTES ||
 	       (r->newest_ns >= r->config.window_ns &&
 		oldest_ns(r->run[0]) <= r->newest_ns - r->config.window_ns);
 }
@@ -342,7 +340,6 @@ static int close_run(struct profile_records *r, struct filling *f)
 		put_run(r, run);
 		return -ENOMEM;
 	}
-	r->nr += run->nr;
 	run->held_bytes = run_bytes(run);
 	r->held_bytes += run->held_bytes;
 	if (run->item[run->nr - 1].time_ns > r->newest_ns)

@@ -269,6 +269,118 @@ static void same_time_stays(void **state)
 	buf_fini(&b);
 }
 
+/* A record of a shuffled file: where it is there, and its place in the file. */
+struct placed {
+	uint64_t time_ns, offset;
+	uint32_t place;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Times of a file: of record i of n, with a number at random. What is far out of order, and much of
+ * one time; window_ns is as far as any goes back. */
+static uint64_t backwards(uint64_t i, uint64_t n, uint64_t random)
+{
+	(void)random;
+	return n - i;
+}
+
+static uint64_t at_random(uint64_t i, uint64_t n, uint64_t random)
+{
+	(void)i;
+	return random % n;
+}
+
+static uint64_t of_few_times(uint64_t i, uint64_t n, uint64_t random)
+{
+	(void)i;
+	(void)n;
+	return random % 7;
+}
+
+static uint64_t a_little_back(uint64_t i, uint64_t n, uint64_t random)
+{
+	(void)n;
+	return 100 + 10 * i - random % 100;
+}
+
+static uint64_t by_turns(uint64_t i, uint64_t n, uint64_t random)
+{
+	(void)n;
+	return i / 500 / 2 * 500 + i % 500 + random % 3;
+}
+
+static const struct shuffle {
+	const char *name;
+	uint64_t (*time)(uint64_t i, uint64_t n, uint64_t random);
+	uint64_t window_ns;
+} shuffles[] = {
+    {"backwards", backwards, UINT64_MAX},
+    {"at random", at_random, UINT64_MAX},
+    {"of few times", of_few_times, UINT64_MAX},
+    {"a little back", a_little_back, 100},
+    {"by turns", by_turns, 600},
+    {"by turns, no end", by_turns, UINT64_MAX},
+};
+
+enum { SHUFFLED = 6000, SHUFFLED_IN_FRAME = 700 };
+
+static void make_shuffled(struct buf *b, const struct shuffle *f, struct placed *out)
+{
+	uint64_t random = 1;
+	struct buf records;
+
+	file_begin(b);
+	for (uint32_t i = 0; i < SHUFFLED; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		if (i % SHUFFLED_IN_FRAME == 0)
+			frame_begin(&records, TRACE_RING_SAMPLES, 0);
+		out[i] = (struct placed){1 + f->time(i, SHUFFLED, random >> 33),
+					 b->len + TRACE_FRAME_HEADER_BYTES + records.len, i};
+		add_sample(&records, out[i].time_ns, i);
+		if (i % SHUFFLED_IN_FRAME == SHUFFLED_IN_FRAME - 1 || i == SHUFFLED - 1)
+			frame_end(b, &records);
+	}
+	qsort(out, SHUFFLED, sizeof(*out), compare_placed);
+}
+
+/* As a sort would have it, whatever the order in the file; each with its own bytes. */
+static void shuffled_files(void **state)
+{
+	static struct placed placed[SHUFFLED];
+
+	(void)state;
+	for (size_t k = 0; k < NR(shuffles); k++) {
+		struct told told = {0};
+		struct profile_records_config config = config_of(&told);
+		struct profile_records *r;
+		struct profile_item item;
+		struct buf b;
+		size_t nr = 0;
+
+		make_shuffled(&b, &shuffles[k], placed);
+		config.window_ns = shuffles[k].window_ns;
+		r = open_records(&b, &config);
+		for (; profile_records_next(r, &item) == 1; nr++)
+			if (nr == SHUFFLED || item.time_ns != placed[nr].time_ns ||
+			    item.record.pid != placed[nr].place ||
+			    item.offset != placed[nr].offset ||
+			    memcmp(item.record.bytes, b.data + item.offset, item.record.len) != 0)
+				fail_msg("%s: item %zu", shuffles[k].name, nr);
+		assert_int_equal(nr, SHUFFLED);
+		assert_int_equal(told.nr_losses + told.nr_notes, 0);
+		profile_records_close(r);
+		buf_fini(&b);
+	}
+}
+
 static void put_record(struct buf *b, uint32_t kind, const uint64_t *words, size_t nr)
 {
 	size_t at = record_begin(b, kind, 0);
@@ -863,6 +975,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(records_are_put_in_order),
 	    cmocka_unit_test(same_time_stays),
+	    cmocka_unit_test(shuffled_files),
 	    cmocka_unit_test(ids_are_found),
 	    cmocka_unit_test(one_event_alone),
 	    cmocka_unit_test(lost_ids),
