@@ -11,7 +11,13 @@
 
 #include <inttypes.h>
 
-enum { NR_TRACES = 2, MAX_BYTES = 1 << 20, SECOND = 1000000000, START_NS = 10 };
+enum {
+	NR_TRACES = 2,
+	MAX_BYTES = 1 << 20,
+	MAX_SHOWN_BYTES = 64 << 20,
+	SECOND = 1000000000,
+	START_NS = 10
+};
 
 static struct root folder;
 static int folder_fd;
@@ -352,6 +358,65 @@ static int keep(void *arg)
 	return 0;
 }
 
+enum { NR_DEEP = 25, DEEP = 8000, DEEP_AT = 0x10000 };
+
+/* More addresses than are remembered, each once in the chains of two processes. */
+static void write_deep(void)
+{
+	static uint64_t chain[DEEP];
+	struct trace_writer *w;
+	struct buf b;
+
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	w = begin(0, 0);
+	buf_init(&b, NR_DEEP * 2 * (DEEP * 8 + 100));
+	for (size_t i = 0; i < NR_DEEP * 2; i++) {
+		for (size_t k = 0; k < DEEP; k++)
+			chain[k] = DEEP_AT + 16 * (i / 2 * DEEP + k);
+		add_chain(&b, TRACE_MODE_USER, START_NS + i, chain, DEEP);
+		put_word((uint8_t *)b.data + b.len - 8 * DEEP - 24, PIDS(7 + i % 2, 8));
+	}
+	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.0.0.cpuperf", START_NS);
+	w = begin(TRACE_COMMON, TRACE_COMMON);
+	end(w, "s.common.cpuperf", START_NS);
+}
+
+static void task_of_pid(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
+			struct profile_task *out)
+{
+	static const struct profile_process processes[] = {{.number = 0, .pid = 7},
+							   {.number = 1, .pid = 8}};
+	static const struct profile_comm comm = {.name = "deep"};
+
+	(void)arg;
+	(void)tid;
+	(void)time_ns;
+	*out = (struct profile_task){&processes[pid - 7], &comm};
+}
+
+/* Of each 16 bytes and process the name is another one, of 6. */
+static uint32_t deep_name(uint32_t process, uint64_t address)
+{
+	return 3 * process + (uint32_t)(address / 16 % 3);
+}
+
+static const struct symbol_function *find_deep(void *arg, const struct profile_process *process,
+					       uint64_t address, uint64_t time_ns)
+{
+	static const struct symbol_function names[] = {
+	    {.number = 0, .name = "f0"}, {.number = 1, .name = "f1"}, {.number = 2, .name = "f2"},
+	    {.number = 3, .name = "f3"}, {.number = 4, .name = "f4"}, {.number = 5, .name = "f5"}};
+
+	(void)arg;
+	(void)time_ns;
+	return &names[deep_name(process->number, address)];
+}
+
 static bool only_cpu_4(void *arg, const struct profile_merged_item *item,
 		       const struct profile_task *task)
 {
@@ -363,7 +428,7 @@ static bool only_cpu_4(void *arg, const struct profile_merged_item *item,
 static int open_session(struct profile_session **out)
 {
 	char path[sizeof(folder.dir) + 16];
-	const struct profile_manifest m = {path, "/elsewhere/s", 2, 0};
+	const struct profile_manifest m = {path, "/elsewhere/s", 0, 0};
 
 	snprintf(path, sizeof(path), "%s/s.cpsession", folder.dir);
 	return profile_session_open(&m, take_problem, NULL, out, NULL);
@@ -417,8 +482,8 @@ static const char want[] =
 static void init(struct shown *s)
 {
 	*s = (struct shown){0};
-	buf_init(&s->out, MAX_BYTES);
-	buf_init(&s->all, MAX_BYTES);
+	buf_init(&s->out, MAX_SHOWN_BYTES);
+	buf_init(&s->all, MAX_SHOWN_BYTES);
 }
 
 static void fini(struct shown *s)
@@ -469,6 +534,80 @@ static void some_lines(void **state)
 	remove_session();
 }
 
+/* "f3" behind each address, in the order of the chains. */
+static void check_deep(const char *text)
+{
+	for (size_t i = 0; i < NR_DEEP * 2; i++)
+		for (size_t k = 0; k < DEEP; k++) {
+			uint64_t address = DEEP_AT + 16 * (i / 2 * DEEP + k);
+			char place[48];
+
+			snprintf(place, sizeof(place), " %" PRIx64 " f%u\n", address,
+				 deep_name(i % 2, address));
+			text = strchr(text, '\n') + 1;
+			if (strncmp(text - strlen(place), place, strlen(place)) != 0)
+				fail_msg("not%s", place);
+		}
+	assert_string_equal(text, "");
+}
+
+/* What is remembered is of that address and that process. */
+static void names_are_of_their_place(void **state)
+{
+	const struct report_names names = {task_of_pid, find_deep, NULL, NULL};
+	struct shown shown;
+	struct report_records_config config = {
+	    .names = &names,
+	    .problem = take_problem,
+	    .out = &shown.out,
+	    .flush = keep,
+	    .arg = &shown,
+	};
+	uint64_t nr = 0;
+
+	(void)state;
+	write_deep();
+	init(&shown);
+	assert_int_equal(open_session(&config.session), 0);
+	assert_int_equal(report_records(&config, &nr), 0);
+	profile_session_close(config.session);
+	assert_int_equal(nr, NR_DEEP * 2);
+	assert_true(shown.all.len > 0); /* it was flushed in between */
+	assert_int_equal(keep(&shown), 0);
+	check_deep(buf_str(&shown.all));
+	fini(&shown);
+	remove_session();
+}
+
+/* What flush says ends the report. */
+static void flush_fails(void **state)
+{
+	const struct report_names names = {task_of_pid, find_deep, NULL, NULL};
+	struct shown shown;
+	struct report_records_config config = {
+	    .names = &names,
+	    .problem = take_problem,
+	    .out = &shown.out,
+	    .flush = keep,
+	    .arg = &shown,
+	};
+	uint64_t nr = 0;
+
+	(void)state;
+	write_deep();
+	for (int failing = 1; failing < 4; failing++) {
+		init(&shown);
+		shown.failing = failing;
+		assert_int_equal(open_session(&config.session), 0);
+		assert_int_equal(report_records(&config, &nr), -ENOSPC);
+		profile_session_close(config.session);
+		assert_int_equal(nr, 0);
+		assert_int_equal(shown.all.len > 0, failing > 1);
+		fini(&shown);
+	}
+	remove_session();
+}
+
 static int report_all(void *arg)
 {
 	struct asked asked = {0};
@@ -496,6 +635,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines),
 	    cmocka_unit_test(some_lines),
+	    cmocka_unit_test(names_are_of_their_place),
+	    cmocka_unit_test(flush_fails),
 	    cmocka_unit_test(everything_fails_once),
 	};
 
