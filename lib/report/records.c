@@ -16,8 +16,7 @@
 #include <string.h>
 
 enum {
-	NR_NAMES = 1 << 17,       /* a power of two */
-	NR_GENERATIONS = 1 << 10, /* a power of two */
+	NR_NAMES = 1 << 17, /* a power of two */
 	FLUSH_BYTES = 256 << 10,
 	MAX_TEXT_BYTES = 128 << 20,
 	COMM_WIDTH = 15, /* of a name as the kernel has it */
@@ -28,11 +27,10 @@ enum {
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-/* What an address is called. Of one process, by its number, or of the kernel; holds as long as
- * nothing was mapped there, which the generation tells. */
+/* What an address is called. Of one process, by its number, or of the kernel; in one epoch. */
 struct name {
 	uint64_t address;
-	uint32_t process, generation;
+	uint32_t process, epoch;
 	const char *text; /* NULL: the row is free */
 	uint32_t len;
 };
@@ -52,7 +50,7 @@ struct lines {
 	size_t nr_texts;
 	struct arena arena; /* of texts */
 	int error;          /* -ENOMEM: sticks */
-	uint32_t generation[NR_GENERATIONS], kernel_generation;
+	uint32_t kernel_epoch;
 };
 
 /* The record at hand. */
@@ -63,23 +61,8 @@ struct shown {
 	const struct trace_record *r;
 	const struct trace_event *event; /* NULL: not known */
 	struct profile_task task;
+	uint32_t epoch; /* of a sample's process */
 };
-
-static uint32_t *generation_of(struct lines *l, uint32_t pid)
-{
-	return &l->generation[pid % NR_GENERATIONS];
-}
-
-/* Something else may be at an address from now on. */
-static void note_mapping(struct lines *l, const struct profile_item *item)
-{
-	if (item->kind != PROFILE_RECORD)
-		return;
-	if (item->record.kind == TRACE_RECORD_MMAP || item->record.kind == TRACE_RECORD_MMAP2)
-		++*generation_of(l, item->record.pid);
-	else if (item->record.kind == TRACE_RECORD_KSYMBOL)
-		l->kernel_generation++;
-}
 
 static const struct symbol_function *ask(const struct shown *s, uint64_t address, bool is_kernel)
 {
@@ -88,11 +71,6 @@ static const struct symbol_function *ask(const struct shown *s, uint64_t address
 	if (is_kernel)
 		return names->kernel(names->arg, address, s->item->time_ns);
 	return names->user(names->arg, s->task.process, address, s->item->time_ns);
-}
-
-static uint32_t generation_at(const struct shown *s, bool is_kernel)
-{
-	return is_kernel ? s->l->kernel_generation : *generation_of(s->l, s->task.process->pid);
 }
 
 static uint32_t process_at(const struct shown *s, bool is_kernel)
@@ -166,14 +144,14 @@ static struct text text_of(struct lines *l, const struct symbol_function *f)
 static const struct name *name_of(const struct shown *s, uint64_t address, bool is_kernel)
 {
 	struct name *n = row_of(s, address, is_kernel);
-	uint32_t process = process_at(s, is_kernel), generation = generation_at(s, is_kernel);
+	uint32_t process = process_at(s, is_kernel),
+		 epoch = is_kernel ? s->l->kernel_epoch : s->epoch;
 	struct text t;
 
-	if (n->text && n->address == address && n->process == process &&
-	    n->generation == generation)
+	if (n->text && n->address == address && n->process == process && n->epoch == epoch)
 		return n;
 	t = text_of(s->l, ask(s, address, is_kernel));
-	*n = (struct name){address, process, generation, t.text, t.len};
+	*n = (struct name){address, process, epoch, t.text, t.len};
 	return n;
 }
 
@@ -557,19 +535,31 @@ static const struct trace_event *event_of(const struct lines *l, const struct pr
 	return event < f->nr_events ? &f->events[event] : NULL;
 }
 
+/* What holds for the record at hand, and from it on. */
+static void note_epochs(struct shown *s)
+{
+	const struct report_names *names = s->l->config->names;
+
+	if (s->r->kind == TRACE_RECORD_KSYMBOL)
+		s->l->kernel_epoch++;
+	else if (s->r->kind == TRACE_RECORD_SAMPLE)
+		s->epoch = names->epoch(names->arg, s->task.process, s->item->time_ns);
+}
+
 static void show(struct lines *l, const struct profile_merged_item *m)
 {
 	const struct report_records_config *c = l->config;
 	struct shown s = {.l = l, .item = m->item, .trace = m->trace, .r = &m->item->record};
 	uint32_t pid = 0, tid = 0;
 
-	note_mapping(l, m->item);
 	if (m->item->kind == PROFILE_RECORD) {
 		pid = s.r->pid;
 		tid = s.r->tid;
 	}
 	s.event = event_of(l, m->item);
 	c->names->task(c->names->arg, pid, tid, m->item->time_ns, &s.task);
+	if (m->item->kind == PROFILE_RECORD)
+		note_epochs(&s);
 	if (c->is_shown && !c->is_shown(c->arg, m, &s.task))
 		return;
 	if (m->item->kind == PROFILE_READING)

@@ -11,11 +11,13 @@
 struct buf;
 struct symbol_function;
 
-/* What names are asked of; each as profile_lookup_… and symbols_… have it. What a mapping or an
- * address of the kernel was called is remembered until a record says that something was mapped. */
+/* What names are asked of; each as profile_lookup_… and symbols_… have it (names.h asks them). What
+ * an address was called is remembered for the epoch of the process; of the kernel, until a record
+ * says that a symbol came or went. */
 struct report_names {
 	void (*task)(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		     struct profile_task *out);
+	uint32_t (*epoch)(void *arg, const struct profile_process *process, uint64_t time_ns);
 	const struct symbol_function *(*user)(void *arg, const struct profile_process *process,
 					      uint64_t address, uint64_t time_ns);
 	const struct symbol_function *(*kernel)(void *arg, uint64_t address, uint64_t time_ns);

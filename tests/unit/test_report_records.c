@@ -304,6 +304,13 @@ static void find_task(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 	*out = (struct profile_task){&processes[other], &comms[other]};
 }
 
+static uint32_t find_epoch(void *arg, const struct profile_process *process, uint64_t time_ns)
+{
+	(void)arg;
+	(void)process;
+	return time_ns >= START_NS + 1600000;
+}
+
 static const struct symbol_function *find_user(void *arg, const struct profile_process *process,
 					       uint64_t address, uint64_t time_ns)
 {
@@ -358,7 +365,7 @@ static int keep(void *arg)
 	return 0;
 }
 
-enum { NR_DEEP = 25, DEEP = 8000, DEEP_AT = 0x10000 };
+enum { NR_DEEP = 25, DEEP = 8000, DEEP_AT = 0x10000, OTHER = 1 << 20 };
 
 /* More addresses than are remembered, each once in the chains of two processes. */
 static void write_deep(void)
@@ -390,7 +397,7 @@ static void task_of_pid(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			struct profile_task *out)
 {
 	static const struct profile_process processes[] = {{.number = 0, .pid = 7},
-							   {.number = 1, .pid = 8}};
+							   {.number = OTHER, .pid = 8}};
 	static const struct profile_comm comm = {.name = "deep"};
 
 	(void)arg;
@@ -414,7 +421,7 @@ static const struct symbol_function *find_deep(void *arg, const struct profile_p
 
 	(void)arg;
 	(void)time_ns;
-	return &names[deep_name(process->number, address)];
+	return &names[deep_name(process->number == OTHER, address)];
 }
 
 static bool only_cpu_4(void *arg, const struct profile_merged_item *item,
@@ -436,7 +443,7 @@ static int open_session(struct profile_session **out)
 
 static int report(struct shown *shown, struct asked *asked, bool all, uint64_t *nr)
 {
-	const struct report_names names = {find_task, find_user, find_kernel, asked};
+	const struct report_names names = {find_task, find_epoch, find_user, find_kernel, asked};
 	struct report_records_config config = {
 	    .names = &names,
 	    .problem = take_problem,
@@ -554,7 +561,7 @@ static void check_deep(const char *text)
 /* What is remembered is of that address and that process. */
 static void names_are_of_their_place(void **state)
 {
-	const struct report_names names = {task_of_pid, find_deep, NULL, NULL};
+	const struct report_names names = {task_of_pid, find_epoch, find_deep, NULL, NULL};
 	struct shown shown;
 	struct report_records_config config = {
 	    .names = &names,
@@ -582,7 +589,7 @@ static void names_are_of_their_place(void **state)
 /* What flush says ends the report. */
 static void flush_fails(void **state)
 {
-	const struct report_names names = {task_of_pid, find_deep, NULL, NULL};
+	const struct report_names names = {task_of_pid, find_epoch, find_deep, NULL, NULL};
 	struct shown shown;
 	struct report_records_config config = {
 	    .names = &names,

@@ -1,0 +1,20 @@
+/*
+ * What report_records asks: who ran, by profile/, and what an address is called, by symbol/.
+ */
+#ifndef REPORT_NAMES_H
+#define REPORT_NAMES_H
+
+#include "report/records.h"
+
+struct symbols;
+
+/* Both are borrowed; for one thread. */
+struct report_names_of {
+	struct profile_lookup *lookup;
+	struct symbols *symbols;
+};
+
+/* names->arg becomes of. */
+void report_names_init(struct report_names *names, struct report_names_of *of);
+
+#endif
