@@ -16,7 +16,8 @@
 #include <string.h>
 
 enum {
-	NR_NAMES = 1 << 17, /* a power of two */
+	NR_SHELVES = 1 << 16, /* a power of two */
+	LINE_BYTES = 64,
 	FLUSH_BYTES = 256 << 10,
 	MAX_TEXT_BYTES = 128 << 20,
 	COMM_WIDTH = 15, /* of a name as the kernel has it */
@@ -35,6 +36,11 @@ struct name {
 	uint32_t len;
 };
 
+/* Two that share a line of the CPU's cache: the one asked for last is first. */
+struct shelf {
+	struct name name[2];
+};
+
 /* "main (make)" of a function, by its number; len 0: not made yet. */
 struct text {
 	const char *text;
@@ -45,8 +51,9 @@ struct lines {
 	const struct report_records_config *config;
 	struct buf *out;
 	uint64_t start_ns;
-	struct name *names; /* owned; NR_NAMES */
-	struct text *texts; /* owned; nr_texts */
+	struct shelf *shelves; /* NR_SHELVES, in memory */
+	void *memory;          /* owned */
+	struct text *texts;    /* owned; nr_texts */
 	size_t nr_texts;
 	struct arena arena; /* of texts */
 	int error;          /* -ENOMEM: sticks */
@@ -78,17 +85,17 @@ static uint32_t process_at(const struct shown *s, bool is_kernel)
 	return is_kernel ? UINT32_MAX : s->task.process->number;
 }
 
-static struct name *row_of(const struct shown *s, uint64_t address, bool is_kernel)
+static struct shelf *shelf_of(const struct shown *s, uint64_t address, bool is_kernel)
 {
 	uint64_t key = address ^ (uint64_t)process_at(s, is_kernel) << 40;
 
-	return &s->l->names[key * 0x9e3779b97f4a7c15 >> 40 & (NR_NAMES - 1)];
+	return &s->l->shelves[key * 0x9e3779b97f4a7c15 >> 40 & (NR_SHELVES - 1)];
 }
 
 /* Too much of it: all is asked again. */
 static void forget_texts(struct lines *l)
 {
-	memset(l->names, 0, NR_NAMES * sizeof(*l->names));
+	memset(l->shelves, 0, NR_SHELVES * sizeof(*l->shelves));
 	memset(l->texts, 0, l->nr_texts * sizeof(*l->texts));
 	arena_fini(&l->arena);
 	arena_init(&l->arena, MAX_TEXT_BYTES);
@@ -141,18 +148,32 @@ static struct text text_of(struct lines *l, const struct symbol_function *f)
 	return l->texts[f->number];
 }
 
+static bool is_name(const struct name *n, const struct name *asked)
+{
+	return n->text && n->address == asked->address && n->process == asked->process &&
+	       n->epoch == asked->epoch;
+}
+
 static const struct name *name_of(const struct shown *s, uint64_t address, bool is_kernel)
 {
-	struct name *n = row_of(s, address, is_kernel);
-	uint32_t process = process_at(s, is_kernel),
-		 epoch = is_kernel ? s->l->kernel_epoch : s->epoch;
+	struct shelf *shelf = shelf_of(s, address, is_kernel);
+	struct name asked = {.address = address,
+			     .process = process_at(s, is_kernel),
+			     .epoch = is_kernel ? s->l->kernel_epoch : s->epoch};
 	struct text t;
 
-	if (n->text && n->address == address && n->process == process && n->epoch == epoch)
-		return n;
-	t = text_of(s->l, ask(s, address, is_kernel));
-	*n = (struct name){address, process, epoch, t.text, t.len};
-	return n;
+	if (is_name(&shelf->name[0], &asked))
+		return &shelf->name[0];
+	if (is_name(&shelf->name[1], &asked)) {
+		asked = shelf->name[1];
+	} else {
+		t = text_of(s->l, ask(s, address, is_kernel));
+		asked.text = t.text;
+		asked.len = t.len;
+	}
+	shelf->name[1] = shelf->name[0];
+	shelf->name[0] = asked;
+	return &shelf->name[0];
 }
 
 static char *put(char *p, const char *text, size_t len)
@@ -292,7 +313,7 @@ static void fetch_rows(const struct shown *s)
 	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
 		uint64_t address = trace_word(s->r->callchain, i);
 
-		__builtin_prefetch(row_of(s, address, address >> 63));
+		__builtin_prefetch(shelf_of(s, address, address >> 63));
 	}
 }
 
@@ -301,7 +322,7 @@ static void fetch_texts(const struct shown *s)
 	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
 		uint64_t address = trace_word(s->r->callchain, i);
 
-		__builtin_prefetch(row_of(s, address, address >> 63)->text);
+		__builtin_prefetch(shelf_of(s, address, address >> 63)->name[0].text);
 	}
 }
 
@@ -595,6 +616,17 @@ static int show_all(struct lines *l, struct profile_merged *m, uint64_t *nr_reco
 	return rc;
 }
 
+static int make_shelves(struct lines *l)
+{
+	_Static_assert(sizeof(struct shelf) == LINE_BYTES, "a shelf fills a line");
+	l->memory = mem_zalloc(NR_SHELVES * sizeof(*l->shelves) + LINE_BYTES);
+	if (!l->memory)
+		return -ENOMEM;
+	l->shelves = (struct shelf *)(void *)((char *)l->memory + LINE_BYTES -
+					      (uintptr_t)l->memory % LINE_BYTES);
+	return 0;
+}
+
 int report_records(const struct report_records_config *config, uint64_t *nr_records)
 {
 	struct lines l = {.config = config, .out = config->out};
@@ -604,11 +636,12 @@ int report_records(const struct report_records_config *config, uint64_t *nr_reco
 	if (rc)
 		return rc;
 	arena_init(&l.arena, MAX_TEXT_BYTES);
-	l.names = mem_calloc(NR_NAMES, sizeof(*l.names));
-	rc = l.names ? show_all(&l, m, nr_records) : -ENOMEM;
+	rc = make_shelves(&l);
+	if (rc == 0)
+		rc = show_all(&l, m, nr_records);
 	arena_fini(&l.arena);
 	mem_free(l.texts);
-	mem_free(l.names);
+	mem_free(l.memory);
 	profile_merged_close(m);
 	return rc;
 }
