@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "elf/finder.h"
+#include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "symbol/symbols.h"
@@ -325,6 +326,22 @@ static int make_symbols(struct job *j, struct opened *o, const struct buf *kalls
 	return rc ? rc : symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
 }
 
+/* What the filter's times count from. */
+static int know_start(struct job *j, struct opened *o)
+{
+	struct profile_merged *m;
+	int rc;
+
+	if (!j->filter.from_ns && !j->filter.to_ns)
+		return 0;
+	rc = profile_merged_open(o->session, job_problem, j, &m);
+	if (rc)
+		return rc;
+	o->start_ns = profile_merged_start_ns(m);
+	profile_merged_close(m);
+	return 0;
+}
+
 static int know_names_of(struct job *j, struct opened *o, struct err *e)
 {
 	struct buf kallsyms;
@@ -334,6 +351,8 @@ static int know_names_of(struct job *j, struct opened *o, struct err *e)
 	rc = profile_processes_load(o->session, take_kallsyms, &kallsyms, &o->processes);
 	if (rc == 0)
 		rc = make_symbols(j, o, &kallsyms, e);
+	if (rc == 0)
+		rc = know_start(j, o);
 	buf_fini(&kallsyms);
 	return rc;
 }

@@ -19,9 +19,9 @@ struct report {
 /* NULL with *e: there is none of that name. */
 const struct report *report_find(const char *name, struct err *e);
 
-report_fn report_summary_print, report_flat_print, report_threads_print, report_tree_print,
-    report_callers_print, report_stacks_print, report_calls_print, report_branches_print,
-    report_diff_print;
+report_fn report_summary_print, report_records_print, report_flat_print, report_threads_print,
+    report_tree_print, report_callers_print, report_stacks_print, report_calls_print,
+    report_branches_print, report_diff_print;
 
 /* What is common to those of samples, report_common.c: */
 

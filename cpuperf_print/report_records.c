@@ -1,0 +1,117 @@
+/*
+ * Every record, a line each, in the order of time.
+ */
+#include "report/records.h"
+
+#include "base/err.h"
+#include "profile/processes.h"
+#include "report/names.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct records {
+	struct job *j;
+	const struct opened *opened;
+	uint64_t start_ns;
+	struct err *e;
+};
+
+static int flush(void *arg)
+{
+	struct records *r = arg;
+
+	return job_write(r->j, r->e);
+}
+
+static bool is_of_time(const struct records *r, uint64_t time_ns)
+{
+	const struct report_filter *f = &r->j->filter;
+	int64_t since_ns = (int64_t)(time_ns - r->start_ns);
+
+	return (!f->from_ns || since_ns >= (int64_t)f->from_ns) &&
+	       (!f->to_ns || since_ns < (int64_t)f->to_ns);
+}
+
+/* Of an event that is wanted; of none: only if none is asked for. */
+static bool is_of_event(const struct records *r, const struct profile_item *item)
+{
+	const struct report_filter *f = &r->j->filter;
+	uint32_t event = item->kind == PROFILE_READING ? item->reading.event
+			 : item->id                    ? item->id->event
+						       : UINT32_MAX;
+
+	if (!f->events.nr)
+		return true;
+	return event < r->opened->facts->nr_events &&
+	       report_filter_has_event(f, &r->opened->facts->events[event]);
+}
+
+static bool is_shown(void *arg, const struct profile_merged_item *m,
+		     const struct profile_task *task)
+{
+	const struct records *r = arg;
+	const struct report_filter *f = &r->j->filter;
+	const struct profile_item *item = m->item;
+	bool is_record = item->kind == PROFILE_RECORD;
+
+	if (!is_of_time(r, item->time_ns) || !is_of_event(r, item))
+		return false;
+	if (m->trace ? !report_ranges_has(&f->iterations, m->trace->head.iteration) ||
+			   !report_ranges_has(&f->cpus, m->trace->head.cpu)
+		     : f->iterations.nr || f->cpus.nr)
+		return false;
+	if (!f->pids.nr && !f->comms.nr)
+		return true;
+	return is_record && report_ranges_has(&f->pids, item->record.pid) &&
+	       (!f->comms.nr || (task && report_globs_match(&f->comms, task->comm->name)));
+}
+
+static bool has_filter(const struct report_filter *f)
+{
+	return f->events.nr || f->comms.nr || f->pids.nr || f->cpus.nr || f->iterations.nr ||
+	       f->from_ns || f->to_ns;
+}
+
+static int print(struct records *r, struct profile_lookup *lookup)
+{
+	struct report_names_of of = {.lookup = lookup, .symbols = r->opened->symbols};
+	struct report_names names;
+	const struct report_records_config config = {
+	    .session = r->opened->session,
+	    .names = &names,
+	    .problem = job_problem,
+	    .problem_arg = r->j,
+	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
+	    .out = &r->j->out,
+	    .flush = flush,
+	    .arg = r,
+	};
+	uint64_t nr = 0;
+	int rc;
+
+	report_names_init(&names, &of);
+	rc = report_records(&config, &nr);
+	r->j->nr_records += nr;
+	return rc;
+}
+
+int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct records r = {.j = j, .opened = &j->sessions[first], .e = e};
+	struct profile_lookup *lookup;
+	int rc;
+
+	(void)nr;
+	if (j->form != GRID_PEOPLE) {
+		err_set(e, -EINVAL, "records are text only");
+		err_hint(e, "--output-format=raw has them as they are in the files");
+		return -EINVAL;
+	}
+	lookup = profile_lookup_new(r.opened->processes);
+	r.start_ns = r.opened->start_ns;
+	rc = lookup ? print(&r, lookup) : -ENOMEM;
+	profile_lookup_free(lookup);
+	return rc ? err_set(e, rc, "records cannot be printed: %s", strerror(-rc)) : 0;
+}
