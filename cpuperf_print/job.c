@@ -3,6 +3,7 @@
  */
 #include "job.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -13,12 +14,14 @@
 #include "elf/finder.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
+#include "profile/samples.h"
 #include "report/functions.h"
 #include "symbol/symbols.h"
 
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +32,7 @@ enum {
 	MAX_THREADS = 64,
 	MAX_COLUMNS_BYTES = 64 << 20,
 	MAX_KALLSYMS_BYTES = 256 << 20,
+	PROGRESS_AFTER_NS = 1000000000,
 };
 
 static int parse_number(const char *option, const char *text, uint64_t max, uint64_t *out,
@@ -398,6 +402,33 @@ int job_flush(struct job *j, struct err *e)
 	return j->out.len >= FLUSH_BYTES ? job_write(j, e) : 0;
 }
 
+/* A line on the terminal behind standard error, once it takes a second. */
+static void show_progress(void *arg, uint64_t bytes)
+{
+	struct job *j = arg;
+	uint64_t now_ns = clock_monotonic_ns(), done = j->read_bytes + bytes;
+	char line[80];
+	int len;
+
+	if (now_ns - j->started_ns < PROGRESS_AFTER_NS || !isatty(STDERR_FILENO))
+		return;
+	len = snprintf(line, sizeof(line), "\rreading: %3.0f %% of %.1f GB\033[K",
+		       j->all_bytes ? 100 * (double)done / (double)j->all_bytes : 100,
+		       (double)j->all_bytes / 1e9);
+	if (len > 0)
+		io_write_full(STDERR_FILENO, line, (size_t)len);
+	j->has_progress = true;
+}
+
+static void end_progress(struct job *j)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (j->has_progress)
+		io_write_full(STDERR_FILENO, clear, sizeof(clear) - 1);
+	j->has_progress = false;
+}
+
 int job_read_samples(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		     struct report_stats *stats, struct err *e)
 {
@@ -408,10 +439,15 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 	    .nr_threads = (unsigned)j->nr_threads,
 	    .with_inlined = j->options->inlined,
 	    .problem = job_problem,
+	    .progress = show_progress,
 	    .arg = j,
 	};
 	int rc = 0;
 
+	j->started_ns = clock_monotonic_ns();
+	j->all_bytes = j->read_bytes = 0;
+	for (size_t i = first; i < first + nr; i++)
+		j->all_bytes += profile_session_bytes(j->sessions[i].session);
 	*stats = (struct report_stats){.nr_events = j->sessions[first].facts->nr_events};
 	stats->event = mem_calloc(stats->nr_events + 1, sizeof(*stats->event));
 	if (!stats->event)
@@ -426,7 +462,9 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 						   .start_ns = o->start_ns};
 
 		rc = report_engine_read(&run, &input, stats);
+		j->read_bytes = stats->bytes;
 	}
+	end_progress(j);
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "options.h"
+#include "pager.h"
 #include "profile/session.h"
 #include "report/engine.h"
 #include "report/filter.h"
@@ -32,8 +33,8 @@ struct opened {
 struct job {
 	const struct options *options;
 	enum grid_form form;
-	bool has_color;
-	unsigned width; /* of the terminal; 0: none */
+	bool is_terminal, has_color; /* the output */
+	unsigned width;              /* of the terminal; 0: none */
 	struct report_filter filter;
 	struct report_rules rules;
 	uint64_t top; /* UINT64_MAX: as the report likes */
@@ -51,9 +52,14 @@ struct job {
 	struct buf out;
 	const char *out_name;
 	int out_fd;
+	struct pager pager;
+	uint64_t all_bytes, read_bytes; /* of the files in hand: the progress */
+	uint64_t started_ns;
+	bool has_progress; /* a line on the terminal */
 	uint64_t nr_records;
-	bool lost;    /* something of the sessions could not be read */
-	bool is_over; /* a change is beyond --fail-over */
+	bool is_brief; /* the summary is followed by what matters more */
+	bool lost;     /* something of the sessions could not be read */
+	bool is_over;  /* a change is beyond --fail-over */
 };
 
 /* What makes no sense is -EINVAL with *e. options are borrowed. */

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,8 +53,11 @@ static int open_out(struct job *j, struct err *e)
 
 	j->out_fd = STDOUT_FILENO;
 	j->out_name = "standard output";
-	if (!o->output_file)
+	if (!o->output_file) {
+		if (j->is_terminal && !o->no_pager && pager_start(&j->pager))
+			j->out_fd = j->pager.fd;
 		return 0;
+	}
 	j->out_name = o->output_file;
 	j->out_fd = out_file_open(o->output_file, o->sessions.item[0], e);
 	return j->out_fd < 0 ? j->out_fd : 0;
@@ -64,7 +68,9 @@ static int close_out(struct job *j, struct err *e)
 {
 	int rc = 0;
 
-	if (j->out_fd > STDERR_FILENO)
+	if (j->pager.pid)
+		pager_end(&j->pager);
+	else if (j->out_fd > STDERR_FILENO)
 		rc = sys()->close(j->out_fd);
 	return rc ? err_set_at(e, rc, j->out_name, 0, 0, "cannot be written: %s", strerror(-rc))
 		  : 0;
@@ -76,14 +82,15 @@ static bool is_sampling(const struct job *j)
 }
 
 /* Nothing asked for: the summary, and for people what the samples say; or what was compared. */
-static int plan_default(const struct job *j, struct plan *p, struct err *e)
+static int plan_default(struct job *j, struct plan *p, struct err *e)
 {
 	if (j->nr_diff) {
 		p->report[p->nr++] = report_find("diff", e);
 		return 0;
 	}
 	p->report[p->nr++] = report_find("summary", e);
-	if (is_sampling(j) && strcmp(j->options->output_format, "text") == 0)
+	j->is_brief = is_sampling(j) && strcmp(j->options->output_format, "text") == 0;
+	if (j->is_brief)
 		p->report[p->nr++] = report_find("flat", e);
 	return 0;
 }
@@ -123,6 +130,10 @@ static int run_steps(struct job *j, struct plan *p, struct err *e)
 	if (rc)
 		return rc;
 	rc = print_all(j, p, e);
+	if (rc == -EPIPE && j->pager.pid) { /* its reader has read enough */
+		rc = 0;
+		err_clear(e);
+	}
 	closed = close_out(j, e);
 	log_end(j, start_ns);
 	return rc ? rc : closed;
@@ -192,6 +203,8 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 	if (rc == 0)
 		rc = choose_reports(o, p, e);
 	j->width = o->output_file ? 0 : opt_std_terminal_width();
+	j->is_terminal = j->width != 0;
+	j->has_color = j->is_terminal && !getenv("NO_COLOR");
 	return rc;
 }
 

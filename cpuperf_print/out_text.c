@@ -240,10 +240,13 @@ void out_text_iteration(struct print *p)
 	const struct table *t = p->table;
 	char name[48];
 
-	title(p);
+	if (!p->is_brief)
+		title(p);
 	buf_adds(p->out, buf_str(&p->notes));
 	if (buf_error(&p->notes))
 		buf_adds(p->out, "Note: there are more notes than are shown\n");
+	if (p->is_brief)
+		return;
 	sampling(p);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],

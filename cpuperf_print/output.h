@@ -24,6 +24,7 @@ struct print {
 	struct buf notes; /* what the iteration's traces have to say, a line each */
 	struct raw *raw;  /* owned; what the raw format remembers */
 	uint64_t nr_records;
+	bool is_brief; /* text: what all iterations come to, and notes, but not each by itself */
 };
 
 /* Any function may be NULL. */

@@ -33,6 +33,7 @@ static int print_init(struct summary *r, struct err *e)
 	p->facts = r->opened->facts;
 	p->config_name = r->opened->config_name;
 	p->out = &r->j->out;
+	p->is_brief = r->j->is_brief;
 	buf_init(&p->notes, MAX_NOTES_BYTES);
 	rc = report_tally_new(p->facts, &r->opened->spec.metric_set, &p->table, e);
 	if (rc)

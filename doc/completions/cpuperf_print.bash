@@ -50,7 +50,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

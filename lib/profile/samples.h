@@ -28,6 +28,9 @@ struct profile_trace_file {
 size_t profile_session_nr_files(const struct profile_session *s);
 struct profile_trace_file profile_session_file(const struct profile_session *s, size_t i);
 
+/* Of all these files together. */
+uint64_t profile_session_bytes(const struct profile_session *s);
+
 /* Opens file i (below profile_session_nr_files). 1; 0: it cannot be read (told to problem, which
  * may be called by several threads at once: it locks); -ENOMEM. */
 int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/sys.h"
 #include "profile/folder.h"
 #include "profile/load.h"
 #include "profile/records.h"
@@ -310,6 +311,20 @@ struct profile_trace_file profile_session_file(const struct profile_session *s, 
 	const struct profile_file *file = &s->folder.file[i];
 
 	return (struct profile_trace_file){.iteration = file->iteration, .trace = file->trace};
+}
+
+uint64_t profile_session_bytes(const struct profile_session *s)
+{
+	char name[NAME_MAX + 1];
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < s->folder.nr; i++) {
+		profile_file_name(s->base, &s->folder.file[i], name);
+		if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
+			bytes += (uint64_t)st.st_size;
+	}
+	return bytes;
 }
 
 int profile_session_open_file(const struct profile_session *s, size_t i,
