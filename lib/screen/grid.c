@@ -123,12 +123,23 @@ static void show_real(struct buf *b, const struct grid_column *c, const union va
 	screen_metric_human(b, v->real.x, unit_of(c));
 }
 
+static void add_percent(struct buf *b, const struct grid_column *c, double part)
+{
+	screen_decimal(b, 100 * fabs(part), 2);
+	buf_adds(b, *unit_of(c) ? " " : "");
+	buf_adds(b, unit_of(c));
+}
+
+static void show_percent(struct buf *b, const struct grid_column *c, const union value *v)
+{
+	buf_adds(b, v->real.x < 0 ? "-" : "");
+	add_percent(b, c, v->real.x);
+}
+
 static void show_change(struct buf *b, const struct grid_column *c, const union value *v)
 {
 	buf_adds(b, v->real.x < 0 ? "-" : "+");
-	screen_decimal(b, 100 * fabs(v->real.x), 2);
-	buf_adds(b, *unit_of(c) ? " " : "");
-	buf_adds(b, unit_of(c));
+	add_percent(b, c, v->real.x);
 }
 
 static void show_shift(struct buf *b, const struct grid_column *c, const union value *v)
@@ -174,7 +185,7 @@ static void give_real(struct buf *b, enum grid_form form, const union value *v, 
 	screen_metric(b, v->real.x);
 }
 
-static void give_percent(struct buf *b, double part_of_1)
+static void add_part(struct buf *b, double part_of_1)
 {
 	buf_adds(b, part_of_1 < 0 ? "-" : "");
 	screen_decimal(b, 100 * fabs(part_of_1), 6);
@@ -183,21 +194,21 @@ static void give_percent(struct buf *b, double part_of_1)
 static void give_share(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	(void)form;
-	give_percent(b, part == 0 ? v->share->share : part == 1 ? v->share->low : v->share->high);
+	add_part(b, part == 0 ? v->share->share : part == 1 ? v->share->low : v->share->high);
 }
 
-static void give_change(struct buf *b, enum grid_form form, const union value *v, size_t part)
+static void give_percent(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	(void)form, (void)part;
-	give_percent(b, v->real.x);
+	add_part(b, v->real.x);
 }
 
 static void give_shift(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	if (part == 0)
-		give_percent(b, v->real.x);
+		add_part(b, v->real.x);
 	else if (v->real.half > 0)
-		give_percent(b, v->real.half);
+		add_part(b, v->real.half);
 	else if (form == GRID_NDJSON)
 		buf_adds(b, "null");
 }
@@ -228,8 +239,9 @@ static const struct kind {
     [GRID_COUNT] = {show_count, give_count, {""}},
     [GRID_AMOUNT] = {show_amount, give_count, {""}},
     [GRID_REAL] = {show_real, give_real, {""}},
+    [GRID_PERCENT] = {show_percent, give_percent, {""}},
     [GRID_SHARE] = {show_share, give_share, {"", "_low", "_high"}},
-    [GRID_CHANGE] = {show_change, give_change, {""}},
+    [GRID_CHANGE] = {show_change, give_percent, {""}},
     [GRID_SHIFT] = {show_shift, give_shift, {"", "_half"}},
     [GRID_ADDRESS] = {show_address, give_address, {""}},
     [GRID_FLAG] = {show_flag, give_flag, {""}, true},
@@ -604,20 +616,7 @@ void grid_count(struct grid *g, uint64_t n)
 	     &(union value){.count = n});
 }
 
-void grid_real(struct grid *g, double x)
-{
-	if (isfinite(x))
-		cell(g, 1u << GRID_REAL, 0, &(union value){.real.x = x});
-	else
-		grid_na(g);
-}
-
-void grid_share(struct grid *g, const struct share_interval *share)
-{
-	cell(g, 1u << GRID_SHARE, 0, &(union value){.share = share});
-}
-
-static void change(struct grid *g, enum grid_kind kind, double x, double half, bool is_certain)
+static void real(struct grid *g, enum grid_kind kind, double x, double half, bool is_certain)
 {
 	if (isfinite(x) && isfinite(half))
 		cell(g, 1u << kind, 0, &(union value){.real = {x, half, is_certain}});
@@ -625,14 +624,29 @@ static void change(struct grid *g, enum grid_kind kind, double x, double half, b
 		grid_na(g);
 }
 
+void grid_real(struct grid *g, double x)
+{
+	real(g, GRID_REAL, x, 0, false);
+}
+
+void grid_percent(struct grid *g, double part)
+{
+	real(g, GRID_PERCENT, part, 0, false);
+}
+
+void grid_share(struct grid *g, const struct share_interval *share)
+{
+	cell(g, 1u << GRID_SHARE, 0, &(union value){.share = share});
+}
+
 void grid_change(struct grid *g, double x, bool is_certain)
 {
-	change(g, GRID_CHANGE, x, 0, is_certain);
+	real(g, GRID_CHANGE, x, 0, is_certain);
 }
 
 void grid_shift(struct grid *g, double x, double half, bool is_certain)
 {
-	change(g, GRID_SHIFT, x, half, is_certain);
+	real(g, GRID_SHIFT, x, half, is_certain);
 }
 
 void grid_flag(struct grid *g, bool is_set)

@@ -29,12 +29,14 @@ enum {
 	    1 << 30, /* of text that waits for grid_write; so many bytes of cells too */
 };
 
-/* People see | machines read. Shares and changes are given as parts of 1 and written as percent. */
+/* People see | machines read. Percent, shares and changes are given as parts of 1 and written as
+ * percent. */
 enum grid_kind {
 	GRID_TEXT,    /* as it is, "?" for what a terminal may obey | the text */
 	GRID_COUNT,   /* 1,234,567 | 1234567 */
 	GRID_AMOUNT,  /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
 	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
+	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
 	GRID_SHARE,   /* 69.80 % ± 0.91 | three fields: NAME, NAME_low, NAME_high */
 	GRID_CHANGE,  /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
 	GRID_SHIFT,   /* +1.23 ± 0.45, likewise | two fields: NAME, NAME_half */
@@ -73,8 +75,9 @@ void grid_row(struct grid *g);
 void grid_text(struct grid *g, const char *s);
 /* People see it moved to the right by two blanks for each of depth (at most 40). */
 void grid_tree(struct grid *g, unsigned depth, const char *s);
-void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_AMOUNT, GRID_ADDRESS */
-void grid_real(struct grid *g, double x);    /* what is not finite is GRID_REAL's n/a */
+void grid_count(struct grid *g, uint64_t n);    /* GRID_COUNT, GRID_AMOUNT, GRID_ADDRESS */
+void grid_real(struct grid *g, double x);       /* what is not finite is n/a */
+void grid_percent(struct grid *g, double part); /* of 1; what is not finite is n/a */
 void grid_share(struct grid *g, const struct share_interval *share);
 void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1 */
 /* With the half of its interval; 0: that is not known. */

@@ -174,8 +174,7 @@ static void cuts(void **state)
 	/* the widest first, wherever it stands */
 	expect_texts(40, "/usr/lib/a/long/path/of/libfoo.so", "main",
 		     "object                          nr  name\n"
-		     "/usr/lib/a/long/path/of/libfo…   1  main\n" +
-			 0 * 40);
+		     "/usr/lib/a/long/path/of/libfo…   1  main\n");
 }
 
 static void hostile(void **state)
@@ -227,8 +226,8 @@ static void shifts(void **state)
 	static const char *const texts_of[] = {
 	    [GRID_PEOPLE] = "           d\n+1.23 ± 0.45\n      -50.00\n",
 	    [GRID_CSV] = "d,d_half\n1.230000,0.450000\n-50.000000,\n",
-	    [GRID_NDJSON] = "{\"d\":1.230000,\"d_half\":0.450000}\n"
-			    "{\"d\":-50.000000,\"d_half\":null}\n"};
+	    [GRID_NDJSON] = ("{\"d\":1.230000,\"d_half\":0.450000}\n"
+			     "{\"d\":-50.000000,\"d_half\":null}\n")};
 
 	(void)state;
 	for (unsigned form = 0; form < 3; form++) {
@@ -237,6 +236,28 @@ static void shifts(void **state)
 		buf_init(&out, 1000);
 		grid_row(g), grid_shift(g, 0.0123, 0.0045, true);
 		grid_row(g), grid_shift(g, -0.5, 0, false);
+		assert_int_equal(grid_write(g, &out), 0);
+		expect(texts_of[form]);
+		finish(g);
+	}
+}
+
+static void percents(void **state)
+{
+	static const struct grid_column two[] = {{"a", .kind = GRID_PERCENT},
+						 {"b", .unit = "%", .kind = GRID_PERCENT}};
+	static const char *const texts_of[] = {
+	    [GRID_PEOPLE] = "    a        b\n69.80   0.00 %\n  n/a  -1.00 %\n",
+	    [GRID_CSV] = "a,b\n69.800000,0.000100\n,-1.000000\n",
+	    [GRID_NDJSON] = "{\"a\":69.800000,\"b\":0.000100}\n{\"a\":null,\"b\":-1.000000}\n"};
+
+	(void)state;
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(two, 2, &(struct grid_options){.form = form});
+
+		buf_init(&out, 1000);
+		grid_row(g), grid_percent(g, 0.698), grid_percent(g, 1e-6);
+		grid_row(g), grid_percent(g, -(double)INFINITY), grid_percent(g, -0.01);
 		assert_int_equal(grid_write(g, &out), 0);
 		expect(texts_of[form]);
 		finish(g);
@@ -318,12 +339,12 @@ static void without_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(for_people),     cmocka_unit_test(in_colour),
-	    cmocka_unit_test(as_csv),         cmocka_unit_test(as_json),
-	    cmocka_unit_test(cuts),           cmocka_unit_test(hostile),
-	    cmocka_unit_test(nothing),        cmocka_unit_test(in_pieces),
-	    cmocka_unit_test(shifts),         cmocka_unit_test(wrong_calls),
-	    cmocka_unit_test(without_memory),
+	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
+	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
+	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
+	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
+	    cmocka_unit_test(shifts),      cmocka_unit_test(percents),
+	    cmocka_unit_test(wrong_calls), cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
