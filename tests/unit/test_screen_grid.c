@@ -175,6 +175,9 @@ static void cuts(void **state)
 	expect_texts(40, "/usr/lib/a/long/path/of/libfoo.so", "main",
 		     "object                          nr  name\n"
 		     "/usr/lib/a/long/path/of/libfo…   1  main\n");
+	expect_texts(46, "/usr/lib/a/path/of/libfoo.so", "a_long_name_of_a_function_in_it",
+		     "object                nr  name\n"
+		     "/usr/lib/a/path/of/…   1  a_long_name_of_a_fu…\n");
 }
 
 static void hostile(void **state)
@@ -264,6 +267,28 @@ static void percents(void **state)
 	}
 }
 
+static void audiences(void **state)
+{
+	static const struct grid_column two[] = {
+	    {"a", .kind = GRID_COUNT, .audience = GRID_ONLY_PEOPLE},
+	    {"b", .kind = GRID_COUNT, .audience = GRID_ONLY_MACHINES}};
+	static const char *const texts_of[] = {[GRID_PEOPLE] = "a\n1\n\n",
+					       [GRID_CSV] = "b\n2\n\n",
+					       [GRID_NDJSON] = "{\"b\":2}\n{\"b\":null}\n"};
+
+	(void)state;
+	for (unsigned form = 0; form < 3; form++) {
+		struct grid *g = grid_new(two, 2, &(struct grid_options){.form = form});
+
+		buf_init(&out, 1000);
+		grid_row(g), grid_count(g, 1), grid_count(g, 2);
+		grid_row(g);
+		assert_int_equal(grid_write(g, &out), 0);
+		expect(texts_of[form]);
+		finish(g);
+	}
+}
+
 static void in_pieces(void **state)
 {
 	struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = GRID_PEOPLE});
@@ -272,7 +297,7 @@ static void in_pieces(void **state)
 	buf_init(&out, 1000);
 	grid_row(g), grid_text(g, "long object"), grid_count(g, 1), grid_text(g, "a");
 	assert_int_equal(grid_write(g, &out), 0);
-	grid_row(g), grid_text(g, "b"), grid_count(g, 2);
+	grid_row(g), grid_text(g, "b"), grid_count(g, 2), grid_text(g, "");
 	grid_row(g);
 	grid_line(g, "");
 	assert_int_equal(grid_write(g, &out), 0);
@@ -339,12 +364,13 @@ static void without_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
-	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
-	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
-	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
-	    cmocka_unit_test(shifts),      cmocka_unit_test(percents),
-	    cmocka_unit_test(wrong_calls), cmocka_unit_test(without_memory),
+	    cmocka_unit_test(for_people),     cmocka_unit_test(in_colour),
+	    cmocka_unit_test(as_csv),         cmocka_unit_test(as_json),
+	    cmocka_unit_test(cuts),           cmocka_unit_test(hostile),
+	    cmocka_unit_test(nothing),        cmocka_unit_test(in_pieces),
+	    cmocka_unit_test(shifts),         cmocka_unit_test(audiences),
+	    cmocka_unit_test(percents),       cmocka_unit_test(wrong_calls),
+	    cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
