@@ -7,7 +7,11 @@
  * What is mapped at an address at a time is the mapping that covers it and began last until then:
  * the kernel tells when a mapping begins, not when it ends. An exec begins an empty address
  * space, a fork one that has what its parent had then. A pid that is given again is another
- * process.
+ * process. While an exec is under way (up to its last mapping, the vdso) addresses are still those
+ * of the program that called it, and are looked up there.
+ *
+ * What was there before the session is told by records that were made after its start: they hold
+ * from the beginning, unless a record of the kernel says otherwise.
  */
 #ifndef PROFILE_PROCESSES_H
 #define PROFILE_PROCESSES_H
@@ -22,19 +26,21 @@ struct profile_processes;
 
 enum profile_object_kind {
 	PROFILE_OBJECT_FILE = 1,
-	PROFILE_OBJECT_ANON, /* memory without a file ("//anon", "[heap]", "[stack]", deleted …):
-				code made at run time */
+	PROFILE_OBJECT_ANON, /* memory without a file ("//anon", "[heap]", "[stack]"), or of a
+				deleted one that had no build-id: code made at run time */
 	PROFILE_OBJECT_VDSO,
 };
 
 enum { PROFILE_MAX_BUILD_ID_BYTES = 20 };
 
-/* What is mapped: one for each path and build-id (or device and inode) of the session. */
+/* What is mapped: one for each path and build-id (or device and inode) of the session. A path may
+ * have one of each: where the kernel could not read the build-id, the file may be another one. */
 struct profile_object {
 	uint32_t number; /* from 0, dense: the place in tables of others */
 	enum profile_object_kind kind;
-	const char *path;       /* as recorded, for opening; not safe to show */
-	const char *name;       /* of the path, the part behind the last slash; safe to show */
+	const char *path; /* as recorded, for opening; not safe to show */
+	const char *name; /* of the path, the part behind the last slash (all of "//anon"); safe
+			     to show */
 	const char *shown_path; /* safe to show */
 	uint8_t build_id_len;   /* 0: not recorded */
 	uint8_t build_id[PROFILE_MAX_BUILD_ID_BYTES];
@@ -53,7 +59,7 @@ struct profile_mapping {
 
 /* One life of an address space: from a fork or an exec to the exit or the next exec. */
 struct profile_process {
-	uint32_t number; /* from 0, dense */
+	uint32_t number; /* from 0, dense; the last is that of all of which nothing is known */
 	uint32_t pid;
 	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: it was there at the end */
 };
@@ -65,7 +71,7 @@ struct profile_comm {
 };
 
 /* Who ran, as a sample says it. Never NULL pointers: what is not known has an entry of its own (a
- * process without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
+ * process of that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
 struct profile_task {
 	const struct profile_process *process;
 	const struct profile_comm *comm; /* of the thread */
@@ -81,7 +87,9 @@ struct profile_ksymbol {
 /*
  * Reads the session's common file: 0, also when there is none (that is reported by the session;
  * then nothing is known of any task). -ENOMEM. kallsyms: called with each piece of text of
- * /proc/kallsyms that the file holds, in order, pieces not cut at lines; may be NULL.
+ * /proc/kallsyms that the file holds, in order, pieces not cut at lines; may be NULL; what it
+ * returns, if not 0, ends the loading and is returned. Beyond ceilings (8 million mappings, a
+ * million objects …) the rest is left out, and that is reported.
  */
 typedef int profile_kallsyms_fn(void *arg, const char *text, size_t len);
 int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,

@@ -165,6 +165,12 @@ static const struct scene {
       {1, 2, 140, 0x1000, "done", "/a"},
       {1, 2, 155, 0x1000, "done", "/a"},
       {1, 2, 160, 0x1000, "other", "/a"}}},
+    {"threads whose numbers go down",
+     {NAMED(90, 1, 9, "nine"), THREAD(100, 1, 7, 9), THREAD(110, 1, 5, 7), THREAD(120, 1, 6, 5)},
+     {{1, 7, 100, 0, "nine", NULL},
+      {1, 5, 110, 0, "nine", NULL},
+      {1, 6, 120, 0, "nine", NULL},
+      {1, 6, 119, 0, "[unknown]", NULL}}},
     {"the idle task", {EXITED(5, 0, 0)}, {{0, 0, 5, 0, "swapper", NULL}}},
     {"surveyed after it mapped: the kernel's time holds",
      {MAPPED(40, 1, 0x1000, 0x2000, "/lib"), MADE(50, 1, "a", 0x1000, 0x2000, "/lib")},
@@ -631,6 +637,7 @@ static void forks_of_forks_of_forks(void **state)
 					    .text = "/x"});
 	}
 	p = tape_read(&t, true);
+	assert_true(p->nr_mappings <= PROFILE_MAX_COPIED + NR_FORKS);
 	l = profile_lookup_new(p);
 	for (uint32_t i = 1; i <= NR_FORKS; i++) {
 		profile_lookup_task(l, i, i, UINT64_MAX, &task);

@@ -141,6 +141,8 @@ static void write_trace(struct scene *s, size_t i, bool is_packed, const struct 
 	assert_int_equal(
 	    trace_file_create(s->w, s->folder.fd, name, name, is_packed ? s->packer : NULL, &f, &e),
 	    0);
+	/* what is no ring of samples is not taken for one */
+	assert_int_equal(trace_file_records(f, TRACE_RING_SIDE_BAND, 0, &span, &e), 0);
 	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 0, &span, &e), 0);
 	trace_writer_more(s->w);
 	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
