@@ -8,7 +8,8 @@
  * the kernel tells when a mapping begins, not when it ends. An exec begins an empty address
  * space, a fork one that has what its parent had then. A pid that is given again is another
  * process. While an exec is under way (up to its last mapping, the vdso) addresses are still those
- * of the program that called it, and are looked up there.
+ * of the program that called it, and are looked up there; and until the new program maps something
+ * itself, what it does not have is.
  *
  * What was there before the session is told by records that were made after its start: they hold
  * from the beginning, unless a record of the kernel says otherwise.

@@ -115,9 +115,9 @@ struct profile_life {
 	uint32_t nr_mappings; /* in them, one behind the other */
 	bool is_forked;       /* its beginning was told by a fork */
 	bool is_exec;         /* by an exec, after a life of the same pid */
-	/* Of an exec: when all was mapped. Until then the program that called it has not gone: the
-	 * registers are its own. */
-	uint64_t ready_ns;
+	/* Of an exec: when all was mapped, and when the new program mapped its first. Until the one
+	 * the registers are those of the program that called it; until the other they may be. */
+	uint64_t ready_ns, settled_ns;
 };
 
 /* Mappings that overlap one another, and nothing else: in the order of their time; in a short list,

@@ -166,12 +166,17 @@ static bool is_inherited(const struct work *w, const struct profile_life *l,
 	       found.mapping->object == m->object;
 }
 
-/* The vdso is what an exec maps last. */
+/* The vdso is what an exec maps last. A program that maps nothing itself is settled then. */
 static void note_ready(struct profile_life *l, const struct profile_told *t)
 {
-	if (l->is_exec && !t->is_made && !l->ready_ns &&
-	    t->mapping.object->kind == PROFILE_OBJECT_VDSO)
-		l->ready_ns = t->mapping.from_ns;
+	uint64_t from_ns = t->mapping.from_ns;
+
+	if (!l->is_exec || t->is_made)
+		return;
+	if (!l->ready_ns && t->mapping.object->kind == PROFILE_OBJECT_VDSO)
+		l->ready_ns = l->settled_ns = from_ns;
+	else if (l->ready_ns && l->ready_ns == l->settled_ns)
+		l->settled_ns = from_ns;
 }
 
 static int take_told(struct work *w, struct profile_life *l)
@@ -664,33 +669,40 @@ static void clip_at_fork(struct profile_found *f, uint64_t fork_ns, uint64_t tim
 		clip_time(f, 0, fork_ns);
 }
 
-/* In the space, then in its parent's as it was at the fork, and so on. From the time of an exec
- * until the new program can run, the kernel shows the addresses of the old one: looked up once. */
-void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
-			uint64_t time_ns, struct profile_found *out)
+/* In the space, then in its parent's as it was at the fork, and so on. */
+static void find_from(const struct profile_processes *p, const struct profile_life *l,
+		      uint64_t address, uint64_t time_ns, bool is_past, struct profile_found *f)
 {
-	struct profile_found f = {.end = UINT64_MAX, .to_ns = UINT64_MAX};
-	bool is_past = false; /* the time of the question is no longer that of the search */
-	const struct profile_life *l = &p->lives[life];
-
-	if (l->is_exec && time_ns < l->ready_ns) {
-		clip_time(&f, 0, l->ready_ns);
-		is_past = true;
-		time_ns = l->process.from_ns;
-		l--;
-	} else {
-		clip_time(&f, l->ready_ns, UINT64_MAX);
-	}
 	for (;;) {
-		f.mapping = find_here(p, l, address, time_ns, is_past, &f);
-		if (f.mapping || l->parent == PROFILE_NONE)
+		f->mapping = find_here(p, l, address, time_ns, is_past, f);
+		if (f->mapping || l->parent == PROFILE_NONE)
 			break;
 		if (!is_past)
-			clip_at_fork(&f, l->parent_ns, time_ns);
+			clip_at_fork(f, l->parent_ns, time_ns);
 		is_past |= time_ns > l->parent_ns;
 		if (time_ns > l->parent_ns)
 			time_ns = l->parent_ns;
 		l = &p->lives[l->parent];
 	}
+}
+
+void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
+			uint64_t time_ns, struct profile_found *out)
+{
+	const struct profile_life *l = &p->lives[life];
+	bool is_settled = time_ns >= l->settled_ns, is_ready = time_ns >= l->ready_ns;
+	struct profile_found f = {.end = UINT64_MAX, .to_ns = UINT64_MAX};
+
+	clip_time(&f,
+		  is_settled ? l->settled_ns
+		  : is_ready ? l->ready_ns
+			     : 0,
+		  is_settled ? UINT64_MAX
+		  : is_ready ? l->settled_ns
+			     : l->ready_ns);
+	if (is_ready)
+		find_from(p, l, address, time_ns, false, &f);
+	if (!f.mapping && !is_settled)
+		find_from(p, l - 1, address, l->process.from_ns, true, &f);
 	*out = f;
 }
