@@ -27,15 +27,13 @@ struct slots {
 
 struct stub {
 	uint64_t start, slot;
-	uint32_t bytes;
-	bool is_open;
 };
 
 struct machine {
 	uint16_t machine;
 	uint32_t glob_dat, jump_slot, irelative;
-	unsigned step; /* bytes from one place where a stub may begin to the next; 0: as the
-			  section says */
+	unsigned step;      /* bytes from one place where a stub may begin to the next */
+	unsigned max_bytes; /* of a stub; it ends where the next begins */
 	/* Is there a stub at p, the address of which is out->start? */
 	bool (*decode)(const uint8_t *p, size_t left, struct stub *out);
 };
@@ -59,7 +57,6 @@ static bool decode_x86_64(const uint8_t *p, size_t left, struct stub *out)
 /* adrp x16, page; ldr x17, [x16, offset]; [bti c] before it is part of the stub. */
 static bool decode_aarch64(const uint8_t *p, size_t left, struct stub *out)
 {
-	enum { MAX_BYTES = 24 };
 	const uint32_t bti_c = 0xd503245f;
 	size_t at = left >= 4 && word_32(p) == bti_c ? 4 : 0;
 	uint32_t adrp, ldr;
@@ -74,17 +71,15 @@ static bool decode_aarch64(const uint8_t *p, size_t left, struct stub *out)
 	pages = (int64_t)((uint64_t)(adrp >> 5 & 0x7ffff) << 45) >> 43 | (adrp >> 29 & 3);
 	out->slot = ((out->start + at) & ~(uint64_t)0xfff) + (uint64_t)pages * 4096 +
 		    (uint64_t)(ldr >> 10 & 0xfff) * 8;
-	out->bytes = MAX_BYTES;
-	out->is_open = true;
 	return true;
 }
 
 static const struct machine *find_machine(const struct elf_file *f)
 {
 	static const struct machine rows[] = {
-	    {EM_X86_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_IRELATIVE, 0,
+	    {EM_X86_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_IRELATIVE, 8, 16,
 	     decode_x86_64},
-	    {EM_AARCH64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_IRELATIVE, 4,
+	    {EM_AARCH64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_IRELATIVE, 4, 24,
 	     decode_aarch64},
 	};
 
@@ -154,14 +149,14 @@ static const struct slot *find_slot(const struct slots *s, uint64_t address)
 	return s->nr ? bsearch(&key, s->slot, s->nr, sizeof(key), compare) : NULL;
 }
 
-static int add_stub(struct symbol_table *t, const struct slots *slots, const struct stub *stub,
-		    uint8_t source)
+static int add_stub(struct symbol_table *t, const struct slots *slots, const struct machine *m,
+		    const struct stub *stub, uint8_t source)
 {
 	const struct slot *slot = find_slot(slots, stub->slot);
 	const struct symbol_entry e = {
 	    .start = stub->start,
-	    .size = stub->bytes,
-	    .is_open = stub->is_open,
+	    .size = m->max_bytes,
+	    .is_open = true,
 	    .name = slot ? slot->name : 0,
 	    .group = slot && slot->is_abs ? ELF_SYMBOLS_STUB_ABS : ELF_SYMBOLS_STUB,
 	    .source = source,
@@ -173,20 +168,20 @@ static int add_stub(struct symbol_table *t, const struct slots *slots, const str
 static int add_section(struct symbol_table *t, const struct slots *slots, const struct elf_file *f,
 		       const struct machine *m, const char *name, uint8_t source)
 {
+	/* of those instructions that show a stub */
+	enum { SHORTEST_BYTES = 8 };
 	struct elf_section s;
-	size_t step;
 	int rc = 0;
 
 	if (!elf_file_find_section(f, name, &s) || !s.data || s.size > UINT64_MAX - s.address)
 		return 0;
-	step = m->step ? m->step : strcmp(name, ".plt.got") == 0 && s.entry_bytes != 16 ? 8 : 16;
-	for (uint64_t at = 0; at + step <= s.size && rc == 0; at += step) {
-		struct stub stub = {.start = s.address + at, .bytes = (uint32_t)step};
+	for (uint64_t at = 0; at < s.size && rc == 0;) {
+		struct stub stub = {.start = s.address + at};
+		bool is_stub = m->decode(s.data + at, (size_t)(s.size - at), &stub);
 
-		if (m->decode(s.data + at, (size_t)(s.size - at), &stub)) {
-			rc = add_stub(t, slots, &stub, source);
-			at += m->step && stub.is_open ? 12 : 0; /* its other instructions */
-		}
+		if (is_stub)
+			rc = add_stub(t, slots, m, &stub, source);
+		at += is_stub ? SHORTEST_BYTES : m->step;
 	}
 	return rc;
 }

@@ -82,6 +82,16 @@ static bool is_named(const struct elf_file *f, const struct elf_symbols_text *t,
 	       !is_mapping_symbol(elf_file_machine(f), t->text + name, t->len - name);
 }
 
+/* Its name is that of what it chooses, not of the code there, which may have one of its own. */
+static int add_chooser(struct elf_symbols *s, const struct symbol_entry *e)
+{
+	struct symbol_entry named = *e;
+	int rc = symbol_table_add(&s->table, e);
+
+	named.is_nameless = false;
+	return rc ? rc : symbol_table_add(&s->choosers, &named);
+}
+
 static int add(struct elf_symbols *s, const struct elf_file *f, const struct code_sections *code,
 	       const struct symbol *sym)
 {
@@ -92,7 +102,6 @@ static int add(struct elf_symbols *s, const struct elf_file *f, const struct cod
 	    .source = (uint8_t)(s->nr_texts - 1),
 	    .rank = rank(sym),
 	    .is_open = sym->size == 0,
-	    /* an IFUNC's name is that of what it chooses, not of the code there */
 	    .is_nameless = type == STT_GNU_IFUNC,
 	};
 	uint64_t size = sym->size;
@@ -107,7 +116,7 @@ static int add(struct elf_symbols *s, const struct elf_file *f, const struct cod
 	if (e.is_open)
 		size = code->end[sym->section] - e.start;
 	e.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
-	return symbol_table_add(&s->table, &e);
+	return e.is_nameless ? add_chooser(s, &e) : symbol_table_add(&s->table, &e);
 }
 
 static bool find_table(const struct elf_file *f, uint32_t type, struct elf_section *table,
@@ -239,6 +248,8 @@ int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 		rc = add_stubs(&s, code);
 	if (rc == 0)
 		rc = symbol_table_seal(&s.table, prefer, &s);
+	if (rc == 0)
+		rc = symbol_table_seal(&s.choosers, prefer, &s);
 	if (rc)
 		elf_symbols_fini(&s);
 	else
@@ -249,6 +260,7 @@ int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 void elf_symbols_fini(struct elf_symbols *s)
 {
 	symbol_table_fini(&s->table);
+	symbol_table_fini(&s->choosers);
 	elf_file_close(s->unpacked);
 	*s = (struct elf_symbols){.nr_texts = 0};
 }
@@ -260,8 +272,15 @@ void elf_symbols_name(const struct elf_symbols *s, const struct symbol_entry *e,
 	const char *name;
 
 	if (e->group == ELF_SYMBOLS_STUB_ABS) {
-		snprintf(out, ELF_SYMBOLS_MAX_NAME_BYTES, "*ABS*+0x%" PRIx32, e->name);
-		return;
+		uint32_t address = e->name;
+
+		ptrdiff_t i = symbol_table_find(&s->choosers, address);
+
+		if (i < 0) {
+			snprintf(out, ELF_SYMBOLS_MAX_NAME_BYTES, "*ABS*+0x%" PRIx32, address);
+			return;
+		}
+		e = &s->choosers.entry[i];
 	}
 	name = peek(s, e, &left);
 	left = strnlen(name,

@@ -22,6 +22,8 @@ enum elf_symbols_group {
 
 struct elf_symbols {
 	struct symbol_table table;
+	struct symbol_table choosers; /* of functions that are chosen at the start (IFUNC): the
+					 names of those, at the addresses of what chooses */
 	struct elf_symbols_text {
 		const char *text; /* borrowed of a file */
 		size_t len;
@@ -35,7 +37,8 @@ struct elf_symbols {
 int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 		     struct elf_symbols *out);
 void elf_symbols_fini(struct elf_symbols *s);
-/* As in the file, cut where it is too long; "" for one that has none. */
+/* As in the file, cut where it is too long; "" for one that has none. Of a stub for what is chosen
+ * at the start: that of the function. */
 void elf_symbols_name(const struct elf_symbols *s, const struct symbol_entry *e,
 		      char out[ELF_SYMBOLS_MAX_NAME_BYTES]);
 

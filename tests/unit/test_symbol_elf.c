@@ -1,0 +1,653 @@
+/*
+ * Names of functions in programs that the compiler makes at test time, held against nm and objdump:
+ * symbol tables, .gnu_debugdata, separate debug files, stubs, code without a name; damaged files.
+ */
+#include "test_symbols.h"
+
+#include "symbol/elf_symbols.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+
+static const char source[] =
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    "__attribute__((noinline)) static int hidden(int x) { return x * 3 + rand(); }\n"
+    "__attribute__((noinline)) int shown(int x) { return hidden(x) + 1; }\n"
+    "int other(int) __attribute__((alias(\"shown\")));\n"
+    "int _shown(int) __attribute__((alias(\"shown\")));\n"
+    "int __attribute__((weak, alias(\"shown\"))) a_weak(int);\n"
+    "static int one(int x) { return x + 1; }\n"
+    "static int (*choose(void))(int) { return one; }\n"
+    "int chosen(int) __attribute__((ifunc(\"choose\")));\n"
+    "__asm__(\".text\\n.globl bare\\nbare: nop\\n nop\\nlabel: nop\\n ret\\n.globl after\\n"
+    ".type after, %function\\nafter: ret\\n.size after, .-after\");\n"
+    "int main(int n, char **v) { char b[9]; memset(b, n, 9); puts(v[0]); return (int)(qsort != 0) "
+    "+ "
+    "shown(n) + b[3] + chosen(n); }\n";
+
+static bool compile(const struct test_world *w, const char *flags, const char *out)
+{
+	tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
+	return test_shell(w, "cc -w %s -o %s p.c", flags, out);
+}
+
+/* The next line "address type name" of nm, of a function; false at the end. */
+static bool next_line(FILE *p, uint64_t *address, char *type, char name[512])
+{
+	char line[1024];
+	unsigned long long v;
+
+	while (fgets(line, sizeof(line), p))
+		if (sscanf(line, "%llx %c %511s", &v, type, name) == 3 && strchr("tTwWi", *type)) {
+			*address = v;
+			return true;
+		}
+	return false;
+}
+
+/* Is the name one that nm has there? */
+static bool nm_has(const struct test_world *w, const char *nm, uint64_t address, const char *name)
+{
+	return test_shell(w, "%s | grep -E '^0*%llx [tTwWi] ' | grep -qF -- ' %s'", nm,
+			  (unsigned long long)address, name);
+}
+
+static bool is_code(const struct elf_file *f, uint64_t address)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, &s) && (s.flags & SHF_EXECINSTR) &&
+		    address >= s.address && address - s.address < s.size)
+			return true;
+	return false;
+}
+
+/* Each function that nm tells has a name of nm's at its address; how many there are. */
+static unsigned compare_nm(struct test_world *w, const char *program, const char *nm)
+{
+	char path[4096], command[4096], name[512], type;
+	struct profile_object o = test_object(w, program, 0, path);
+	struct elf_file *f = test_open_elf(path);
+	uint64_t address;
+	unsigned nr = 0;
+	FILE *p;
+
+	snprintf(command, sizeof(command), "cd '%s' && %s", w->tree.dir, nm);
+	p = popen(command, "r");
+	assert_non_null(p);
+	while (next_line(p, &address, &type, name)) {
+		const struct symbol_function *fn;
+
+		if (!is_code(f, address))
+			continue;
+		nr++;
+		fn = test_function(w, &o, f, address);
+		if (strcmp(fn->linkage_name, name) == 0 || nm_has(w, nm, address, fn->linkage_name))
+			continue;
+		if (type == 'i' || strcmp(name, "label") == 0)
+			continue;
+		fail_msg("%s: %s at %llx, not %s", program, fn->name, (unsigned long long)address,
+			 name);
+	}
+	assert_int_equal(pclose(p), 0);
+	elf_file_close(f);
+	return nr;
+}
+
+static void test_symtab(void **state)
+{
+	static const char *const flags[] = {"-O2", "-O0 -fno-pie -no-pie", "-O2 -static",
+					    "-O1 -fuse-ld=gold -Wl,--build-id"};
+	struct test_world *w = *state;
+
+	TEST_NEEDS(w, "nm");
+	for (size_t i = 0; i < INJECT_NR(flags); i++) {
+		if (!compile(w, flags[i], "p")) {
+			print_message("SKIPPED: this compiler does not take %s\n", flags[i]);
+			continue;
+		}
+		test_world_open(w, NULL, NULL);
+		assert_true(compare_nm(w, "p", "nm p") >= 10);
+		test_world_close(w);
+	}
+}
+
+/* The address that nm has for a name. */
+static uint64_t address_of(const struct test_world *w, const char *file, const char *name)
+{
+	char command[4096], text[64] = "";
+	FILE *p;
+
+	snprintf(command, sizeof(command), "cd '%s' && nm %s | awk '$3 == \"%s\" {print $1}'",
+		 w->tree.dir, file, name);
+	p = popen(command, "r");
+	assert_non_null(p);
+	assert_non_null(fgets(text, sizeof(text), p));
+	pclose(p);
+	return strtoull(text, NULL, 16);
+}
+
+static void test_choice(void **state)
+{
+	static const struct {
+		const char *symbol;
+		int at;
+		const char *name;
+	} cases[] = {
+	    {"shown", 0, "other"}, /* of three global ones by the alphabet, "_shown" last */
+	    {"shown", 1, "other"},   {"hidden", 0, "hidden"},
+	    {"choose", 0, "choose"}, /* not "chosen", which is what it chooses */
+	    {"bare", 0, "bare"},     /* without a size: … */
+	    {"bare", 1, "bare"},     {"label", 1, "label"}, /* … up to the next label */
+	    {"after", 0, "after"},   {"main", 5, "main"},
+	};
+	struct test_world *w = *state;
+	char path[4096];
+	struct profile_object o;
+	struct elf_file *f;
+
+	TEST_NEEDS(w, "nm");
+	assert_true(compile(w, "-O2 -g", "p"));
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_world_open(w, NULL, NULL);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		uint64_t at = address_of(w, "p", cases[i].symbol) + (uint64_t)cases[i].at;
+		const struct symbol_function *fn = test_function(w, &o, f, at);
+
+		assert_string_equal(fn->name, cases[i].name);
+		assert_string_equal(fn->object, "p");
+		assert_string_equal(fn->object_path, path);
+		assert_true(fn->is_known && !fn->is_kernel && !fn->is_inlined);
+		assert_ptr_equal(fn, test_function(w, &o, f, at));
+		assert_ptr_equal(fn, symbols_get(w->symbols, fn->number));
+		assert_true(fn->number < symbols_nr(w->symbols));
+	}
+	elf_file_close(f);
+}
+
+/* Every stub that objdump names has the same name here. */
+static unsigned compare_stubs(struct test_world *w, const char *program, const char *objdump)
+{
+	char path[4096], command[4096], line[1024], name[512];
+	struct profile_object o = test_object(w, program, 0, path);
+	struct elf_file *f = test_open_elf(path);
+	unsigned long long address;
+	unsigned nr = 0;
+	FILE *p;
+
+	snprintf(command, sizeof(command), "cd '%s' && %s -d %s | grep '@plt>:$'", w->tree.dir,
+		 objdump, program);
+	p = popen(command, "r");
+	assert_non_null(p);
+	while (fgets(line, sizeof(line), p)) {
+		const struct symbol_function *fn;
+
+		assert_int_equal(sscanf(line, "%llx <%511[^>]>:", &address, name), 2);
+		fn = test_function(w, &o, f, address);
+		/* objdump has the address of what chooses */
+		if (strncmp(name, "*ABS*", 5) == 0)
+			snprintf(name, sizeof(name), "chosen@plt");
+		assert_string_equal(fn->name, name);
+		assert_ptr_equal(test_function(w, &o, f, address + 4), fn);
+		nr++;
+	}
+	pclose(p);
+	elf_file_close(f);
+	return nr;
+}
+
+static void test_stubs(void **state)
+{
+	static const struct {
+		const char *cc, *flags, *objdump;
+		unsigned at_least;
+	} cases[] = {
+	    {"cc", "-O0", "objdump", 4},
+	    {"cc", "-O0 -Wl,-z,lazy -fno-pie -no-pie", "objdump", 4},
+	    {"cc", "-O0 -fcf-protection=full -Wl,-z,ibtplt", "objdump", 4},
+	    {"cc", "-O0 -fuse-ld=lld", "objdump", 0}, /* objdump tells none of these */
+	    {"aarch64-linux-gnu-gcc", "-O0", "aarch64-linux-gnu-objdump", 4},
+	    {"aarch64-linux-gnu-gcc", "-O0 -mbranch-protection=standard -Wl,-z,force-bti",
+	     "aarch64-linux-gnu-objdump", 4},
+	};
+	struct test_world *w = *state;
+
+	TEST_NEEDS(w, "objdump");
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		unsigned nr;
+
+		tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
+		if (!test_shell(w, "%s -w %s -o p p.c && command -v %s >/dev/null", cases[i].cc,
+				cases[i].flags, cases[i].objdump)) {
+			print_message("SKIPPED: no %s %s\n", cases[i].cc, cases[i].flags);
+			continue;
+		}
+		test_world_open(w, NULL, NULL);
+		nr = compare_stubs(w, "p", cases[i].objdump);
+		if (nr < cases[i].at_least)
+			fail_msg("%s %s: %u stubs", cases[i].cc, cases[i].flags, nr);
+		test_world_close(w);
+	}
+}
+
+/* Stubs of a static program, of which objdump knows no name: 8 bytes each. */
+static void test_static_stubs(void **state)
+{
+	static const char text[] =
+	    "#include <stdio.h>\n#include <string.h>\n"
+	    "int main(int n, char **v) { puts(v[0]); return (int)strlen(v[n - 1]); }\n";
+	struct test_world *w = *state;
+	struct elf_section plt, slots;
+	char path[4096];
+	struct profile_object o;
+	struct elf_file *f;
+
+	tree_put(&w->tree, "/p.c", text, sizeof(text) - 1);
+	if (!test_shell(w, "cc -O1 -static -o p p.c")) {
+		print_message("SKIPPED: no static programs can be made here\n");
+		skip();
+	}
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_world_open(w, NULL, NULL);
+	if (elf_file_machine(f) == EM_X86_64) {
+		const struct symbol_function *last = NULL;
+		unsigned nr = 0, nr_strlen = 0;
+
+		assert_true(elf_file_find_section(f, ".plt", &plt));
+		assert_true(elf_file_find_section(f, ".rela.plt", &slots));
+		for (uint64_t at = 0; at < plt.size; at++) {
+			const struct symbol_function *fn =
+			    test_function(w, &o, f, plt.address + at);
+
+			assert_non_null(strstr(fn->name, "@plt"));
+			nr += fn != last;
+			nr_strlen += fn != last && strcmp(fn->name, "strlen@plt") == 0;
+			last = fn;
+		}
+		assert_int_equal(nr, slots.size / sizeof(Elf64_Rela));
+		assert_int_equal(nr_strlen, 1);
+	}
+	elf_file_close(f);
+}
+
+/* arm64: its functions have their names, and its marks of code and data are none. */
+static void test_arm64(void **state)
+{
+	struct test_world *w = *state;
+
+	TEST_NEEDS(w, "aarch64-linux-gnu-gcc");
+	tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
+	assert_true(test_shell(w, "aarch64-linux-gnu-gcc -w -O2 -o p p.c"));
+	test_world_open(w, NULL, NULL);
+	assert_true(compare_nm(w, "p", "aarch64-linux-gnu-nm p | grep -v ' [$]'") >= 8);
+}
+
+/* A program whose symbols are elsewhere: the same names as before. */
+static void test_elsewhere(void **state)
+{
+	static const struct {
+		const char *what, *make;
+		unsigned at_least;
+	} cases[] = {
+	    {".dynsym alone", "strip -s -o q p && nm -D --defined-only p >nm.txt", 5},
+	    {".gnu_debugdata",
+	     "nm p >nm.txt && nm -D --defined-only p | awk '{print $3}' | sort >dyn && "
+	     "nm p | awk '$2 ~ /[tT]/ {print $3}' | sort >all && comm -13 dyn all >keep && "
+	     "objcopy -S --remove-section .comment --keep-symbols=keep p mini && "
+	     "strip -s -o q p && xz -k mini && objcopy --add-section .gnu_debugdata=mini.xz q",
+	     10},
+	    {"build-id",
+	     "nm p >nm.txt && strip -s -o q p && mkdir -p d/.build-id/01 && "
+	     "objcopy --only-keep-debug p d/.build-id/01/23456789abcdef.debug",
+	     10},
+	    {"debuglink",
+	     "nm p >nm.txt && rm -r d && objcopy --only-keep-debug p q.debug && "
+	     "strip -s -o q p && objcopy --add-gnu-debuglink=q.debug q",
+	     10},
+	};
+	struct test_world *w = *state;
+	char dir[4096];
+	const char *dirs[] = {dir};
+
+	TEST_NEEDS(w, "xz");
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		unsigned nr;
+
+		assert_true(compile(w, "-g -O2 -rdynamic -Wl,--build-id=0x0123456789abcdef", "p"));
+		if (!test_shell(w, "%s", cases[i].make))
+			fail_msg("%s", cases[i].what);
+		test_world_open(
+		    w, &(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1}, NULL);
+		nr = compare_nm(w, "q", "cat nm.txt");
+		if (nr < cases[i].at_least)
+			fail_msg("%s: %u symbols", cases[i].what, nr);
+		assert_int_equal(w->nr_problems, 0);
+		test_world_close(w);
+	}
+}
+
+/* The program is gone, its debug file is there: what was mapped as a whole is known. */
+static void test_debug_alone(void **state)
+{
+	struct test_world *w = *state;
+	char dir[4096], path[4096];
+	const char *dirs[] = {dir};
+	struct profile_mapping m = {.start = 0x7f0000000000, .offset = 0x1000};
+	struct profile_object o;
+	uint64_t main_at;
+
+	TEST_NEEDS(w, "nm");
+	assert_true(compile(w, "-O2 -Wl,--build-id=0x0123456789abcdef -Wl,-z,separate-code", "p"));
+	main_at = address_of(w, "p", "main");
+	o = test_object(w, "p", 0, path);
+	assert_true(test_shell(w, "mkdir -p d/.build-id/01 && objcopy --only-keep-debug p "
+				  "d/.build-id/01/23456789abcdef.debug && rm p"));
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	test_world_open(w, &(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
+			NULL);
+	m.object = &o;
+	m.end = m.start + 0x1000;
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + main_at - 0x1000)->name, "main");
+	/* a part of it may be any part */
+	m.end = m.start + 0x2000;
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x123)->name,
+			    "[unknown] (p+0x1123)");
+	assert_int_equal(w->nr_problems, 1);
+}
+
+/* Code without a name begins where its unwind table says. */
+static void test_unknown(void **state)
+{
+	struct test_world *w = *state;
+	const struct symbol_function *fn, *far;
+	char path[4096], want[128];
+	struct profile_object o;
+	struct profile_mapping m;
+	struct elf_file *f;
+	uint64_t at;
+
+	TEST_NEEDS(w, "nm");
+	assert_true(compile(w, "-O2 -fasynchronous-unwind-tables", "p"));
+	at = address_of(w, "p", "hidden");
+	assert_true(test_shell(w, "strip -s p"));
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_world_open(w, NULL, NULL);
+	fn = test_function(w, &o, f, at + 3);
+	snprintf(want, sizeof(want), "[unknown] (p+0x%llx)", (unsigned long long)at);
+	assert_string_equal(fn->name, want);
+	assert_string_equal(fn->linkage_name, want);
+	assert_false(fn->is_known);
+	assert_ptr_equal(fn, test_function(w, &o, f, at));
+	/* between functions, and outside of the file: by the address */
+	test_mapping(&o, &m);
+	far = symbols_user(w->symbols, &m, m.start + 0x500000);
+	assert_string_equal(far->name, "[unknown] (p+0x500000)");
+	assert_string_equal(symbols_user(w->symbols, NULL, at)->name, "[unknown]");
+	assert_ptr_equal(symbols_user(w->symbols, NULL, at), symbols_user(w->symbols, NULL, 5));
+	elf_file_close(f);
+}
+
+static void test_changed(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct profile_mapping m;
+	struct profile_object o;
+
+	assert_true(compile(w, "-O2 -Wl,--build-id=0x0123456789abcdef", "p"));
+	o = test_object(w, "p", 0, path);
+	assert_true(compile(w, "-O2 -Wl,--build-id=0x1123456789abcdef", "p"));
+	test_world_open(w, NULL, NULL);
+	test_mapping(&o, &m);
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x1100)->name,
+			    "[unknown] (p+0x1100)");
+	symbols_user(w->symbols, &m, m.start + 0x1200);
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -ESTALE);
+}
+
+static void test_cplusplus(void **state)
+{
+	static const char text[] =
+	    "#include <vector>\nnamespace box { template <class T> struct Pile { std::vector<T> "
+	    "v;\n"
+	    "__attribute__((noinline)) T sum(T from) const { for (T x : v) from += x; return from; "
+	    "} "
+	    "}; }\nint main(int n, char **) { box::Pile<long> p; p.v.push_back(n); return "
+	    "(int)p.sum(n); }\n";
+	struct test_world *w = *state;
+	char path[4096];
+	const struct symbol_function *fn;
+	struct profile_object o;
+	struct elf_file *f;
+
+	TEST_NEEDS(w, "c++");
+	tree_put(&w->tree, "/p.cc", text, sizeof(text) - 1);
+	assert_true(test_shell(w, "c++ -O2 -o p p.cc"));
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_world_open(w, NULL, NULL);
+	fn = test_function(w, &o, f, address_of(w, "p", "_ZNK3box4PileIlE3sumEl"));
+	assert_string_equal(fn->name, "box::Pile<long>::sum(long) const");
+	assert_string_equal(fn->linkage_name, "_ZNK3box4PileIlE3sumEl");
+	assert_true(compare_nm(w, "p", "nm p") > 10);
+	elf_file_close(f);
+}
+
+static void test_vdso(void **state)
+{
+	static const struct {
+		bool is_same_boot;
+		uint64_t end;
+		bool is_known;
+	} cases[] = {
+	    {true, 0x7f0000100000, true},
+	    {false, 0x7f0000100000, false},
+	    {true, 0xf0100000, false}, /* that of a program of 32 bits is another */
+	};
+	const struct profile_object o = {.kind = PROFILE_OBJECT_VDSO,
+					 .path = "[vdso]",
+					 .name = "[vdso]",
+					 .shown_path = "[vdso]"};
+	const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct test_world *w = *state;
+	unsigned nr_known = 0;
+
+	if (!own) {
+		print_message("SKIPPED: test_vdso: there is none\n");
+		skip();
+	}
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct profile_mapping m = {
+		    .start = cases[i].end - 0x100000, .end = cases[i].end, .object = &o};
+
+		test_world_open(w, NULL,
+				&(struct symbols_config){.is_same_boot = cases[i].is_same_boot});
+		nr_known = 0;
+		for (uint64_t at = 0; at < 0x2000; at += 4) {
+			const struct symbol_function *fn =
+			    symbols_user(w->symbols, &m, m.start + at);
+
+			assert_string_equal(fn->object, "[vdso]");
+			nr_known += strstr(fn->name, "clock_gettime") != NULL;
+		}
+		assert_true((nr_known > 4) == cases[i].is_known);
+		test_world_close(w);
+	}
+}
+
+struct asker {
+	struct test_world *w;
+	const struct profile_object *object;
+	const struct symbol_function *got[4096];
+};
+
+static void *ask_all(void *arg)
+{
+	struct asker *a = arg;
+	struct profile_mapping m;
+
+	test_mapping(a->object, &m);
+	for (size_t i = 0; i < INJECT_NR(a->got); i++)
+		a->got[i] = symbols_user(a->w->symbols, &m, m.start + i * 4);
+	return NULL;
+}
+
+/* Several threads, at the same time, get the same functions. */
+static void test_threads(void **state)
+{
+	enum { NR = 4 };
+	struct test_world *w = *state;
+	struct asker *a = calloc(NR, sizeof(*a));
+	pthread_t thread[NR];
+	char path[4096];
+	struct profile_object o;
+
+	assert_non_null(a);
+	assert_true(compile(w, "-O2", "p"));
+	o = test_object(w, "p", 0, path);
+	test_world_open(w, NULL, NULL);
+	for (int i = 0; i < NR; i++) {
+		a[i].w = w;
+		a[i].object = &o;
+		assert_int_equal(pthread_create(&thread[i], NULL, ask_all, &a[i]), 0);
+	}
+	for (int i = 0; i < NR; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 1; i < NR; i++)
+		assert_memory_equal(a[i].got, a[0].got, sizeof(a->got));
+	for (uint32_t i = 0; i < symbols_nr(w->symbols); i++)
+		for (uint32_t k = 0; k < i; k++)
+			assert_string_not_equal(symbols_get(w->symbols, i)->name,
+						symbols_get(w->symbols, k)->name);
+	free(a);
+}
+
+static void load_damaged(const uint8_t *data, size_t len)
+{
+	uint8_t *copy = malloc(len ? len : 1);
+	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
+	struct elf_symbols s;
+	struct elf_file *f;
+
+	assert_non_null(copy);
+	memcpy(copy, data, len);
+	if (elf_file_open_mem(copy, len, false, "damaged", &f, NULL) == 0) {
+		assert_int_equal(elf_symbols_load(f, f, &s), 0);
+		for (size_t i = 0; i < s.table.nr; i++)
+			elf_symbols_name(&s, &s.table.entry[i], name);
+		elf_symbols_fini(&s);
+		elf_file_close(f);
+	}
+	free(copy);
+}
+
+static void test_damaged(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_section table, text, plt;
+	struct elf_file *f;
+	uint64_t seed = 7;
+	const uint8_t *data;
+	uint8_t *bad;
+	size_t len;
+
+	assert_true(compile(w, "-O0", "p"));
+	snprintf(path, sizeof(path), "%s/p", w->tree.dir);
+	f = test_open_elf(path);
+	data = elf_file_data(f, &len);
+	assert_true(elf_file_find_section(f, ".symtab", &table));
+	assert_true(elf_file_find_section(f, ".strtab", &text));
+	assert_true(elf_file_find_section(f, ".plt", &plt) ||
+		    elf_file_find_section(f, ".rela.dyn", &plt));
+	for (size_t cut = 0; cut < len; cut += 64)
+		load_damaged(data, cut);
+	bad = malloc(len);
+	assert_non_null(bad);
+	for (int round = 0; round < 1500; round++) {
+		const struct {
+			uint64_t at, len;
+		} places[] = {{table.offset, table.size},
+			      {text.offset, text.size},
+			      {plt.offset, plt.size},
+			      {len - 2000, 2000},
+			      {0, 64}};
+
+		memcpy(bad, data, len);
+		for (size_t i = 0; i < INJECT_NR(places); i++)
+			for (int k = 0; k < (round % 4) * 3; k++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				if (i < 4 || round % 16 == 0)
+					bad[places[i].at + (seed >> 33) % places[i].len] =
+					    (uint8_t)(seed >> 24);
+			}
+		load_damaged(bad, len);
+	}
+	free(bad);
+	elf_file_close(f);
+}
+
+struct loaded {
+	const struct profile_processes *processes;
+	const struct profile_object *object;
+};
+
+static int load_one(void *arg)
+{
+	const struct loaded *l = arg;
+	struct elf_finder *finder;
+	struct symbols *s;
+	struct profile_mapping m;
+	int rc = elf_finder_new(&(struct elf_finder_config){0}, &finder);
+
+	if (rc)
+		return rc;
+	rc = symbols_new(&(struct symbols_config){.finder = finder, .processes = l->processes}, &s);
+	if (rc == 0) {
+		test_mapping(l->object, &m);
+		/* "[out of memory]", or what it is */
+		for (uint64_t at = 0x1000; at < 0x1400; at += 16) {
+			const struct symbol_function *fn = symbols_user(s, &m, m.start + at);
+
+			assert_non_null(fn->name);
+			assert_non_null(fn->object);
+			assert_true(fn->number < symbols_nr(s));
+		}
+		symbols_free(s);
+	}
+	elf_finder_free(finder);
+	return rc;
+}
+
+static void test_failures(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct profile_object o;
+	struct loaded l = {.processes = &w->processes, .object = &o};
+
+	assert_true(compile(w, "-O2", "p"));
+	o = test_object(w, "p", 0, path);
+	inject_every(load_one, &l, 10, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_symtab),       TEST(test_choice),   TEST(test_stubs),
+	    TEST(test_static_stubs), TEST(test_arm64),    TEST(test_elsewhere),
+	    TEST(test_debug_alone),  TEST(test_unknown),  TEST(test_changed),
+	    TEST(test_cplusplus),    TEST(test_vdso),     TEST(test_threads),
+	    TEST(test_damaged),      TEST(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
