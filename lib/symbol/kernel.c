@@ -27,24 +27,25 @@ static int by_start(const void *a, const void *b)
 static int load_passing(struct symbol_kernel *k, const struct profile_processes *p)
 {
 	size_t nr = p ? profile_nr_ksymbols(p) : 0;
-	uint64_t end = 0;
+	uint64_t last = 0;
 
 	if (!nr)
 		return 0;
 	k->passing = mem_calloc(nr, sizeof(*k->passing));
-	k->passing_end = mem_calloc(nr, sizeof(*k->passing_end));
-	if (!k->passing || !k->passing_end)
+	k->passing_last = mem_calloc(nr, sizeof(*k->passing_last));
+	if (!k->passing || !k->passing_last)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
 		k->passing[i] = profile_ksymbol(p, i);
 	qsort(k->passing, nr, sizeof(*k->passing), by_start);
 	for (size_t i = 0; i < nr; i++) {
 		const struct profile_ksymbol *s = k->passing[i];
-		uint64_t stop = s->len < UINT64_MAX - s->start ? s->start + s->len : UINT64_MAX;
+		uint64_t more = s->len ? s->len - 1 : 0;
+		uint64_t stop = more < UINT64_MAX - s->start ? s->start + more : UINT64_MAX;
 
-		if (stop > end)
-			end = stop;
-		k->passing_end[i] = end;
+		if (stop > last)
+			last = stop;
+		k->passing_last[i] = last;
 	}
 	k->nr_passing = nr;
 	return 0;
@@ -78,7 +79,7 @@ void symbol_kernel_fini(struct symbol_kernel *k)
 {
 	text_symbols_fini(&k->symbols);
 	mem_free(k->passing);
-	mem_free(k->passing_end);
+	mem_free(k->passing_last);
 	buf_fini(&k->kallsyms);
 }
 
@@ -105,7 +106,7 @@ static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k,
 {
 	ptrdiff_t i = last_before(k, address);
 
-	for (int steps = 0; i >= 0 && steps < MAX_STEPS && k->passing_end[i] > address;
+	for (int steps = 0; i >= 0 && steps < MAX_STEPS && k->passing_last[i] >= address;
 	     i--, steps++) {
 		const struct profile_ksymbol *s = k->passing[i];
 

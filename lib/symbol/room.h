@@ -49,7 +49,7 @@ struct symbol_kernel {
 	struct buf kallsyms;
 	struct text_symbols symbols;
 	const struct profile_ksymbol **passing; /* owned; by start, then by time */
-	uint64_t *passing_end;                  /* owned; the last end up to there */
+	uint64_t *passing_last;                 /* owned; the last address of any up to there */
 	size_t nr_passing;
 };
 

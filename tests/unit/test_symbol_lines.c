@@ -1,0 +1,339 @@
+/*
+ * Source lines and inlined functions of programs that are made for it: labels in the code say which
+ * addresses are asked, their lines are known. And DWARF that is damaged, packed, or elsewhere.
+ */
+#include "test_symbols.h"
+
+#include "symbol/room.h"
+
+static const char source[] = "#define HERE(name) __asm__ volatile(#name \": nop\")\n" /* 1 */
+			     "#define INLINE static inline __attribute__((always_inline))\n"
+			     "INLINE void deepest(void)\n" /* 3 */
+			     "{\n"
+			     "	HERE(at_deepest);\n" /* 5 */
+			     "}\n"
+			     "INLINE void middle(void)\n" /* 7 */
+			     "{\n"
+			     "	HERE(at_middle);\n"
+			     "	deepest();\n" /* 10 */
+			     "}\n"
+			     "__attribute__((noinline)) void outer(void)\n" /* 12 */
+			     "{\n"
+			     "	HERE(at_outer);\n"
+			     "	{ int block = 1; middle(); }\n" /* 15 */
+			     "}\n"
+			     "__attribute__((noinline, section(\".text.cold\"))) void cold(void)\n"
+			     "{\n"
+			     "	HERE(at_cold);\n" /* 19 */
+			     "}\n"
+			     "int main(void) { outer(); cold(); return 0; }\n";
+
+struct place {
+	const char *function;
+	uint32_t line;
+};
+
+static const struct {
+	const char *label;
+	struct place place[4];
+} expected[] = {
+    {"at_deepest", {{"deepest", 5}, {"middle", 10}, {"outer", 15}}},
+    {"at_middle", {{"middle", 9}, {"outer", 15}}},
+    {"at_outer", {{"outer", 14}}},
+    {"at_cold", {{"cold", 19}}},
+};
+
+static bool compile(const struct test_world *w, const char *cc, const char *flags)
+{
+	tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
+	return test_shell(w,
+			  "%s -w -o p -x c p.c %s -Wl,--build-id=0x0123456789abcdef && "
+			  "nm p | grep ' at_' >labels",
+			  cc, flags);
+}
+
+static uint64_t label(const struct test_world *w, const char *name)
+{
+	char command[4096], text[64] = "";
+	FILE *p;
+
+	snprintf(command, sizeof(command), "cd '%s' && awk '$3 == \"%s\" {print $1}' labels",
+		 w->tree.dir, name);
+	p = popen(command, "r");
+	assert_non_null(p);
+	assert_non_null(fgets(text, sizeof(text), p));
+	pclose(p);
+	return strtoull(text, NULL, 16);
+}
+
+/* Asks for each label in q, of which there is a file with code. */
+static void check_lines(struct test_world *w, const char *program, bool has_lines,
+			bool with_inlined)
+{
+	char path[4096];
+	struct profile_object o = test_object(w, program, 0, path);
+	struct elf_file *f = test_open_elf(path);
+	struct profile_mapping m;
+
+	test_mapping(&o, &m);
+	for (size_t i = 0; i < 2 * INJECT_NR(expected); i++) { /* again, from what is kept */
+		const struct place *p = expected[i / 2].place;
+		uint64_t at = m.start + test_offset(f, label(w, expected[i / 2].label));
+		struct symbol_line line[SYMBOL_MAX_LINES];
+		size_t nr = symbols_lines(w->symbols, &m, at, line, SYMBOL_MAX_LINES), want = 0;
+
+		while (want < 4 && p[want].function)
+			want++;
+		assert_int_equal(nr, with_inlined && has_lines ? want : 1);
+		assert_ptr_equal(line[nr - 1].function, symbols_user(w->symbols, &m, at));
+		assert_string_equal(line[nr - 1].function->name, p[want - 1].function);
+		assert_false(line[nr - 1].function->is_inlined);
+		for (size_t k = 0; k < nr; k++) {
+			assert_int_equal(line[k].line, has_lines ? p[k].line : 0);
+			assert_true((line[k].file != NULL) == has_lines);
+			assert_true(!has_lines || strstr(line[k].file, "/p.c"));
+			if (k == nr - 1)
+				break;
+			assert_string_equal(line[k].function->name, p[k].function);
+			assert_true(line[k].function->is_inlined && line[k].function->is_known);
+			assert_string_equal(line[k].function->object, program);
+		}
+		/* without room the function itself comes first */
+		assert_int_equal(symbols_lines(w->symbols, &m, at, line, 1), 1);
+		assert_string_equal(line[0].function->name, p[want - 1].function);
+		assert_int_equal(symbols_lines(w->symbols, &m, at, line, 0), 0);
+	}
+	elf_file_close(f);
+}
+
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *cc, *flags;
+	} cases[] = {
+	    {"cc", "-O2 -gdwarf-5"},
+	    {"cc", "-O2 -gdwarf-4"},
+	    {"cc", "-O2 -gdwarf-5 -gz"},
+	    {"cc", "-O2 -gdwarf-4 -gz=zlib-gnu"},
+	    {"cc", "-O2 -g -static"},
+	    {"cc", "-O2 -g -ffunction-sections"},
+	    {"clang", "-O2 -gdwarf-5"},
+	    {"clang", "-O2 -gdwarf-4"},
+	    {"aarch64-linux-gnu-gcc", "-O2 -g"},
+	};
+	struct test_world *w = *state;
+
+	TEST_NEEDS(w, "nm");
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		if (!compile(w, cases[i].cc, cases[i].flags)) {
+			print_message("SKIPPED: no %s %s\n", cases[i].cc, cases[i].flags);
+			continue;
+		}
+		for (int inlined = 0; inlined < 2; inlined++) {
+			test_world_open(w, NULL, &(struct symbols_config){.with_inlined = inlined});
+			check_lines(w, "p", true, inlined);
+			assert_int_equal(w->nr_problems, 0);
+			test_world_close(w);
+		}
+	}
+}
+
+static void test_elsewhere(void **state)
+{
+	static const struct {
+		const char *make;
+		bool has_lines;
+		unsigned nr_problems;
+	} cases[] = {
+	    {"strip -g -o q p", false, 0},
+	    {"strip -g -o q p && mkdir -p d/.build-id/01 && objcopy --only-keep-debug p "
+	     "d/.build-id/01/23456789abcdef.debug",
+	     true, 0},
+	    {"rm -r d && strip -s -o q p && objcopy --only-keep-debug --compress-debug-sections p "
+	     "q.debug && objcopy --add-gnu-debuglink=q.debug q",
+	     true, 0},
+	    /* what it shares with others is not there */
+	    {"{ printf 'shared\\0'; printf '\\001\\002\\003\\004'; } >link && "
+	     "objcopy --add-section .gnu_debugaltlink=link p q",
+	     false, 1},
+	    {"mkdir -p d/.build-id/01 && printf 'int g(void) { return 1; }' >g.c && "
+	     "cc -g -shared -Wl,--build-id=0x01020304 -o d/.build-id/01/020304.debug g.c",
+	     true, 0},
+	};
+	struct test_world *w = *state;
+	char dir[4096];
+	const char *dirs[] = {dir};
+
+	TEST_NEEDS(w, "nm");
+	assert_true(compile(w, "cc", "-O2 -g"));
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		assert_true(test_shell(w, "%s", cases[i].make));
+		test_world_open(w,
+				&(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
+				&(struct symbols_config){.with_inlined = true});
+		check_lines(w, "q", cases[i].has_lines, true);
+		assert_int_equal(w->nr_problems, cases[i].nr_problems);
+		test_world_close(w);
+	}
+}
+
+/* Every address of a program of C++, against addr2line: the line of the code there. */
+static void test_every_address(void **state)
+{
+	static const char text[] =
+	    "#include <algorithm>\n#include <string>\n#include <vector>\n"
+	    "template <class T> static T twist(const std::vector<T> &v, T x)\n"
+	    "{\n\tT s = 0;\n\tfor (auto y : v)\n\t\ts += y * x;\n\treturn s;\n}\n"
+	    "int main(int n, char **v)\n{\n\tstd::vector<long> p;\n"
+	    "\tfor (long i = 0; i < n + 9; i++)\n\t\tp.push_back(i ^ n);\n"
+	    "\tstd::sort(p.begin(), p.end(), [](long a, long b) { return (a & 7) < (b & 7); });\n"
+	    "\treturn (int)(twist(p, 3L) + (long)std::string(v[0]).size());\n}\n";
+	struct test_world *w = *state;
+	unsigned long long address = 0;
+	unsigned nr = 0, nr_line;
+	char path[4096], command[4096], row[4096], name[4096];
+	struct profile_object o;
+	struct profile_mapping m;
+	struct elf_file *f;
+	FILE *p;
+
+	TEST_NEEDS(w, "c++");
+	TEST_NEEDS(w, "addr2line");
+	tree_put(&w->tree, "/p.cc", text, sizeof(text) - 1);
+	assert_true(test_shell(w, "c++ -O2 -g -o p p.cc"));
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	test_mapping(&o, &m);
+	test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
+	snprintf(
+	    command, sizeof(command),
+	    "cd '%s' && objdump -d -j .text --no-show-raw-insn p | sed -n 's/^ *\\([0-9a-f]*\\):.*/"
+	    "\\1/p' | addr2line -a -e p",
+	    w->tree.dir);
+	p = popen(command, "r");
+	assert_non_null(p);
+	while (fgets(row, sizeof(row), p)) {
+		struct symbol_line line[SYMBOL_MAX_LINES];
+
+		if (sscanf(row, "0x%llx", &address) == 1 || row[0] == '?')
+			continue;
+		if (sscanf(row, "%4095[^:]:%u", name, &nr_line) != 2)
+			continue; /* a line is not known there */
+		assert_true(symbols_lines(w->symbols, &m, m.start + test_offset(f, address), line,
+					  SYMBOL_MAX_LINES) >= 1);
+		/* its name of the file is not always right (binutils 2.40: p.cc:229) */
+		if (line[0].line != nr_line || !line[0].file)
+			fail_msg("%llx: %s:%u, not %s", address, line[0].file, line[0].line, row);
+		nr++;
+	}
+	pclose(p);
+	assert_true(nr > 200);
+	elf_file_close(f);
+}
+
+/* All that lines may be asked of a file of any bytes. */
+static void ask_damaged(struct test_world *w, const uint8_t *data, size_t len)
+{
+	const struct symbols_config config = {.with_inlined = true};
+	static const struct symbol_function function = {.name = "f"};
+	static const struct profile_object o = {.name = "damaged", .shown_path = "damaged"};
+	struct symbol_line line[SYMBOL_MAX_LINES];
+	struct symbol_object object = {0};
+	struct symbol_lines *l;
+	struct functions functions;
+	struct elf_file *f;
+
+	(void)w;
+	if (elf_file_open_mem(data, len, false, "damaged", &f, NULL))
+		return;
+	object.code = object.debug = f;
+	assert_int_equal(functions_init(&functions), 0);
+	l = symbol_lines_new(&config, &functions);
+	assert_non_null(l);
+	for (uint64_t at = 0x1000; at < 0x1400; at += 8)
+		assert_true(symbol_lines_find(l, &o, &object, at, &function, line, 32) >= 1);
+	symbol_lines_free(l);
+	functions_fini(&functions);
+	elf_file_close(f);
+}
+
+static void test_damaged(void **state)
+{
+	static const char *const sections[] = {".debug_info", ".debug_abbrev", ".debug_line",
+					       ".debug_rnglists"};
+	static const char *const flags[] = {"-O2 -gdwarf-5", "-O2 -gdwarf-5 -gz"};
+	struct test_world *w = *state;
+	uint64_t seed = 11;
+
+	for (size_t k = 0; k < INJECT_NR(flags); k++) {
+		char path[4096];
+		struct elf_file *f;
+		const uint8_t *data;
+		uint8_t *bad;
+		size_t len;
+
+		assert_true(compile(w, "cc", flags[k]));
+		snprintf(path, sizeof(path), "%s/p", w->tree.dir);
+		f = test_open_elf(path);
+		data = elf_file_data(f, &len);
+		for (size_t cut = 64; cut < len; cut += 64)
+			ask_damaged(w, data, cut);
+		bad = malloc(len);
+		assert_non_null(bad);
+		for (int round = 0; round < 400; round++) {
+			struct elf_section s;
+
+			memcpy(bad, data, len);
+			for (int i = 0; i < 6; i++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				if (elf_file_find_section(f, sections[(seed >> 50) % 4], &s))
+					bad[s.offset + (seed >> 33) % s.size] =
+					    (uint8_t)(seed >> 20);
+			}
+			ask_damaged(w, bad, len);
+		}
+		free(bad);
+		elf_file_close(f);
+	}
+}
+
+/* A section that says that it unpacks to more than all memory is not unpacked. */
+static void test_bomb(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct elf_section s;
+	struct elf_file *f;
+	const uint8_t *data;
+	uint8_t *bad;
+	size_t len;
+
+	assert_true(compile(w, "cc", "-O2 -gdwarf-5 -gz"));
+	snprintf(path, sizeof(path), "%s/p", w->tree.dir);
+	f = test_open_elf(path);
+	data = elf_file_data(f, &len);
+	bad = malloc(len);
+	assert_non_null(bad);
+	assert_true(elf_file_find_section(f, ".debug_info", &s));
+	memcpy(bad, data, len);
+	memset(bad + s.offset + 8, 0x7f, 6); /* ch_size */
+	ask_damaged(w, bad, len);
+	memset(bad + s.offset + 8, 0xff, 8);
+	ask_damaged(w, bad, len);
+	memset(bad + s.offset + 8, 0, 8); /* packed, to nothing */
+	ask_damaged(w, bad, len);
+	free(bad);
+	elf_file_close(f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_lines),   TEST(test_elsewhere), TEST(test_every_address),
+	    TEST(test_damaged), TEST(test_bomb),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

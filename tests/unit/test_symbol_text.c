@@ -1,0 +1,400 @@
+/*
+ * Symbols told as text: kallsyms, against this machine's too; what came and went in the kernel;
+ * maps of code made at run time, and whose they must be.
+ */
+#include "test_symbols.h"
+
+#include "symbol/text_symbols.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define KALLSYMS                                                                                   \
+	"ffffffff81000000 T _stext\n"                                                              \
+	"ffffffff81000000 T _text\n"                                                               \
+	"ffffffff81000000 t a_local\n"                                                             \
+	"ffffffff81000100 t first\n"                                                               \
+	"ffffffff81000200 W weak\n"                                                                \
+	"ffffffff81000300 D data\n"                                                                \
+	"ffffffff81000400 T third\n"                                                               \
+	"0000000000000000 A percpu\n"                                                              \
+	"ffffffffc0000000 t nft_do\t[nf_tables]\n"                                                 \
+	"ffffffffc0000080 t nft_end\t[nf_tables]\n"                                                \
+	"ffffffffa0000000 t bpf_prog_1_x\t[bpf]\n"                                                 \
+	"not a line\n\nffffffff81000500\nffffffff81000500 T\nffffffff81000500 T \n"                \
+	"12345678123456789 T long\n"                                                               \
+	"ffffffff81000480 T \x1b[31mred"
+
+static void check_kernel(struct test_world *w)
+{
+	static const struct {
+		uint64_t address;
+		const char *name, *object;
+	} cases[] = {
+	    {0xffffffff81000000, "_stext", "[kernel]"}, /* global, then by the alphabet */
+	    {0xffffffff810000ff, "_stext", "[kernel]"},
+	    {0xffffffff81000100, "first", "[kernel]"},
+	    {0xffffffff810001ff, "first", "[kernel]"},
+	    {0xffffffff81000200, "weak", "[kernel]"},
+	    {0xffffffff81000300, "[unknown]", "[kernel]"}, /* data */
+	    {0xffffffff81000400, "third", "[kernel]"},
+	    {0xffffffff81000480, "?[31mred", "[kernel]"},
+	    {0xffffffff81040480, "[unknown]", "[kernel]"}, /* too far behind any */
+	    {0xffffffffc0000010, "nft_do", "[nf_tables]"},
+	    {0xffffffffc0000090, "nft_end", "[nf_tables]"},
+	    {0xffffffffa0000004, "bpf_prog_1_x", "[bpf]"},
+	    {0xffffffff80ffffff, "[unknown]", "[kernel]"},
+	    {0, "[unknown]", "[kernel]"},
+	};
+
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		const struct symbol_function *fn = symbols_kernel(w->symbols, cases[i].address, 1);
+
+		assert_string_equal(fn->name, cases[i].name);
+		assert_string_equal(fn->object, cases[i].object);
+		assert_int_equal(fn->is_known, strcmp(fn->name, "[unknown]") != 0);
+		assert_true(fn->is_kernel);
+		assert_ptr_equal(fn, symbols_kernel(w->symbols, cases[i].address, 1));
+	}
+	assert_int_equal(w->nr_problems, 0);
+}
+
+/* Whole, and in pieces of every size. */
+static void test_kallsyms(void **state)
+{
+	static const char text[] = KALLSYMS;
+	struct test_world *w = *state;
+
+	for (size_t step = 1; step < sizeof(text); step = step * 3 + 1) {
+		test_world_open(w, NULL, NULL);
+		for (size_t at = 0; at < sizeof(text) - 1; at += step)
+			assert_int_equal(symbols_add_kallsyms(w->symbols, text + at,
+							      step < sizeof(text) - 1 - at
+								  ? step
+								  : sizeof(text) - 1 - at),
+					 0);
+		check_kernel(w);
+		test_world_close(w);
+	}
+}
+
+static void test_kallsyms_file(void **state)
+{
+	static const char text[] = KALLSYMS;
+	struct test_world *w = *state;
+	char path[4096];
+	struct err e = {0};
+
+	snprintf(path, sizeof(path), "%s/kallsyms", w->tree.dir);
+	test_world_open(w, NULL, NULL);
+	assert_int_equal(symbols_load_kallsyms(w->symbols, path, &e), -ENOENT);
+	assert_string_equal(e.source, path);
+	tree_put(&w->tree, "/kallsyms", text, sizeof(text) - 1);
+	assert_int_equal(symbols_load_kallsyms(w->symbols, path, NULL), 0);
+	check_kernel(w);
+}
+
+static void test_no_kernel(void **state)
+{
+	static const char hidden[] = "0000000000000000 T _stext\n0000000000000000 T _text\n";
+	struct test_world *w = *state;
+
+	/* nothing was recorded: nothing to say about it */
+	test_world_open(w, NULL, NULL);
+	assert_string_equal(symbols_kernel(w->symbols, 0xffffffff81000000, 1)->name, "[unknown]");
+	assert_int_equal(w->nr_problems, 0);
+	test_world_close(w);
+	test_world_open(w, NULL, NULL);
+	assert_int_equal(symbols_add_kallsyms(w->symbols, hidden, sizeof(hidden) - 1), 0);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(symbols_kernel(w->symbols, 0xffffffff81000000, 1)->name,
+				    "[unknown]");
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -EACCES);
+	assert_non_null(strstr(w->last.hint, "kptr_restrict"));
+}
+
+static void test_passing(void **state)
+{
+	static const char text[] = "ffffffffa0000000 t old\t[bpf]\nffffffffa0001000 t next\n";
+	static const struct profile_ksymbol passing[] = {
+	    {0xffffffffa0000100, 0x40, 50, UINT64_MAX, "bpf_prog_b"},
+	    {0xffffffffa0000100, 0x80, 10, 50, "bpf_prog_a"},
+	    {0xffffffffa0000000, 0x1000, 20, 60, "trampoline"},
+	    {UINT64_MAX - 8, UINT64_MAX, 0, UINT64_MAX, "end"},
+	};
+	static const struct {
+		uint64_t address, time;
+		const char *name, *object;
+	} cases[] = {
+	    {0xffffffffa0000100, 5, "old", "[bpf]"},
+	    {0xffffffffa0000100, 10, "bpf_prog_a", "[bpf]"},
+	    {0xffffffffa000017f, 49, "bpf_prog_a", "[bpf]"},
+	    {0xffffffffa0000180, 49, "trampoline", "[kernel]"},
+	    {0xffffffffa0000100, 50, "bpf_prog_b", "[bpf]"},
+	    {0xffffffffa0000140, 55, "trampoline", "[kernel]"},
+	    {0xffffffffa0000140, 60, "old", "[bpf]"},
+	    {0xffffffffa0000000, 19, "old", "[bpf]"},
+	    {0xffffffffa0001000, 30, "next", "[kernel]"},
+	    {UINT64_MAX, 30, "end", "[kernel]"},
+	};
+	struct test_world *w = *state;
+
+	w->processes.ksymbol = passing;
+	w->processes.nr_ksymbols = INJECT_NR(passing);
+	test_world_open(w, NULL, NULL);
+	assert_int_equal(symbols_add_kallsyms(w->symbols, text, sizeof(text) - 1), 0);
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		const struct symbol_function *fn =
+		    symbols_kernel(w->symbols, cases[i].address, cases[i].time);
+
+		assert_string_equal(fn->name, cases[i].name);
+		assert_string_equal(fn->object, cases[i].object);
+	}
+}
+
+/* Each function of this kernel has at its address a name that kallsyms has there. */
+static void test_live(void **state)
+{
+	struct test_world *w = *state;
+	unsigned long long address;
+	char line[1024], type, name[512];
+	unsigned nr = 0;
+	FILE *p = fopen("/proc/kallsyms", "re");
+
+	if (!p || !fgets(line, sizeof(line), p) || strncmp(line, "0000000000000000 ", 17) == 0) {
+		print_message("SKIPPED: test_live: this kernel does not show its symbols\n");
+		if (p)
+			fclose(p);
+		skip();
+	}
+	test_world_open(w, NULL, NULL);
+	assert_int_equal(symbols_load_kallsyms(w->symbols, "/proc/kallsyms", NULL), 0);
+	do {
+		const struct symbol_function *fn;
+
+		if (sscanf(line, "%llx %c %511s", &address, &type, name) != 3 ||
+		    !strchr("tTwW", type) || !address)
+			continue;
+		fn = symbols_kernel(w->symbols, address, 1);
+		/* all aliases are one: the best of those that follow each other here */
+		assert_true(fn->is_known);
+		nr += strcmp(fn->name, name) == 0;
+	} while (fgets(line, sizeof(line), p));
+	fclose(p);
+	assert_true(nr > 10000);
+	/* and no name is there that has no line */
+	assert_true(symbols_nr(w->symbols) >= nr && symbols_nr(w->symbols) <= nr + 8);
+}
+
+static const struct profile_object anon = {
+    .kind = PROFILE_OBJECT_ANON, .path = "//anon", .name = "//anon", .shown_path = "//anon"};
+
+#define MAP                                                                                        \
+	"7f0000001000 40 old\n0x7f0000002000 0x10 with spaces in it\nsenseless\n7f0000003000 0 "   \
+	"empty\n7f0000001000 20 new\n7f0000001040 10 \x07loud\n7f0000004000 10\n7f0000005000 zz "  \
+	"bad\n7f0000006000 10 last"
+
+static void check_map(struct test_world *w, uint32_t pid, bool is_known)
+{
+	static const struct {
+		uint64_t address;
+		const char *name; /* NULL: unknown */
+	} cases[] = {
+	    {0x7f0000001000, "new"},
+	    {0x7f000000101f, "new"},
+	    {0x7f0000001020, NULL},
+	    {0x7f0000001040, "?loud"},
+	    {0x7f0000002000, "with spaces in it"},
+	    {0x7f0000003000, NULL},
+	    {0x7f0000004000, NULL},
+	    {0x7f0000005000, NULL},
+	    {0x7f000000600f, "last"},
+	    {0x7f0000006010, NULL},
+	};
+	const struct profile_mapping m = {
+	    .start = 0x7f0000000000, .end = 0x7f0000010000, .pid = pid, .object = &anon};
+
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		const struct symbol_function *fn = symbols_user(w->symbols, &m, cases[i].address);
+		bool has_name = is_known && cases[i].name;
+
+		assert_string_equal(fn->name, has_name ? cases[i].name : "[unknown]");
+		assert_string_equal(fn->object, has_name ? "[JIT]" : "//anon");
+		assert_int_equal(fn->is_known, has_name);
+		assert_ptr_equal(fn, symbols_user(w->symbols, &m, cases[i].address));
+	}
+}
+
+static void test_jit(void **state)
+{
+	static const char text[] = MAP;
+	struct test_world *w = *state;
+	const struct symbols_config config = {.jit_folder = w->tree.dir};
+
+	tree_put(&w->tree, "/perf-77.map", text, sizeof(text) - 1);
+	test_world_open(w, NULL, &config);
+	check_map(w, 77, true);
+	check_map(w, 78, false);
+	check_map(w, 77 + 1024, false);
+	assert_int_equal(w->nr_problems, 0);
+}
+
+/* Maps that somebody else may have put there are not taken, and that is said once. */
+static void test_jit_refused(void **state)
+{
+	static const struct {
+		const char *make;
+		unsigned nr_problems;
+		bool wants_root;
+	} cases[] = {
+	    {"ln -s real perf-77.map", 1, false},
+	    {"ln real perf-77.map && chown 12345 real", 1, true},
+	    {"mkfifo perf-77.map", 1, false},
+	    {"mkdir perf-77.map", 1, false},
+	    {":", 0, false},
+	};
+	static const char text[] = MAP;
+	struct test_world *w = *state;
+	const struct symbols_config config = {.jit_folder = w->tree.dir, .is_same_boot = true};
+
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		if (cases[i].wants_root && geteuid() != 0) {
+			print_message("SKIPPED: test_jit_refused: only root gives files away\n");
+			continue;
+		}
+		tree_put(&w->tree, "/real", text, sizeof(text) - 1);
+		assert_true(test_shell(w, "%s", cases[i].make));
+		test_world_open(w, NULL, &config);
+		check_map(w, 77, false);
+		assert_int_equal(w->nr_problems, cases[i].nr_problems);
+		test_world_close(w);
+		assert_true(test_shell(w, "rm -rf perf-77.map real"));
+	}
+}
+
+/* A process that runs may have made it: its owner is known. */
+static void test_jit_of_owner(void **state)
+{
+	static const char text[] = MAP;
+	struct test_world *w = *state;
+	char name[64];
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		print_message("SKIPPED: test_jit_of_owner: only root is somebody else\n");
+		skip();
+	}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		_exit(setuid(12345) || pause());
+	}
+	snprintf(name, sizeof(name), "/perf-%d.map", (int)pid);
+	tree_put(&w->tree, name, text, sizeof(text) - 1);
+	assert_true(test_shell(w, "chown 12345 .%s", name));
+	for (int i = 0; i < 100; i++) { /* until it is that user */
+		struct stat st;
+		char proc[64];
+
+		snprintf(proc, sizeof(proc), "/proc/%d", (int)pid);
+		assert_int_equal(stat(proc, &st), 0);
+		if (st.st_uid == 12345)
+			break;
+		usleep(10000);
+	}
+	for (int is_same = 0; is_same < 2; is_same++) {
+		const struct symbols_config config = {.jit_folder = w->tree.dir,
+						      .is_same_boot = is_same};
+
+		test_world_open(w, NULL, &config);
+		check_map(w, (uint32_t)pid, is_same);
+		test_world_close(w);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void parse_both(const char *text, size_t len)
+{
+	char *copy = malloc(len ? len : 1), name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	struct text_symbols s[2];
+
+	assert_non_null(copy);
+	memcpy(copy, text, len);
+	assert_int_equal(text_symbols_parse_kallsyms(copy, len, &s[0]), 0);
+	assert_int_equal(text_symbols_parse_map(copy, len, &s[1]), 0);
+	for (int k = 0; k < 2; k++) {
+		for (size_t i = 0; i < s[k].table.nr; i++) {
+			text_symbols_name(&s[k], &s[k].table.entry[i], name);
+			assert_true(s[k].table.entry[i].group < s[k].nr_groups);
+		}
+		text_symbols_fini(&s[k]);
+	}
+	free(copy);
+}
+
+static void test_damaged(void **state)
+{
+	static const char text[] = KALLSYMS MAP;
+	char bad[sizeof(text)];
+	uint64_t seed = 3;
+
+	(void)state;
+	for (size_t cut = 0; cut < sizeof(text); cut++)
+		parse_both(text, cut);
+	for (int round = 0; round < 2000; round++) {
+		memcpy(bad, text, sizeof(text));
+		for (int i = 0; i < 8; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			bad[(seed >> 33) % sizeof(bad)] = "\n\t ]0fT\xff"[seed >> 20 & 7];
+		}
+		parse_both(bad, sizeof(bad) - 1);
+	}
+}
+
+static int ask_one(void *arg)
+{
+	static const char text[] = KALLSYMS;
+	struct test_world *w = arg;
+	const struct symbols_config config = {.processes = &w->processes,
+					      .jit_folder = w->tree.dir};
+	const struct profile_mapping m = {
+	    .start = 0x7f0000000000, .end = 0x7f0000010000, .pid = 77, .object = &anon};
+	struct symbols *s;
+	int rc = symbols_new(&config, &s);
+
+	if (rc)
+		return rc;
+	rc = symbols_add_kallsyms(s, text, sizeof(text) - 1);
+	if (rc == 0) {
+		assert_non_null(symbols_kernel(s, 0xffffffff81000100, 1)->name);
+		assert_non_null(symbols_kernel(s, 0xffffffffc0000000, 1)->name);
+		assert_non_null(symbols_user(s, &m, 0x7f0000001000)->name);
+		assert_non_null(symbols_user(s, &m, 0x7f0000001020)->name);
+	}
+	symbols_free(s);
+	return rc;
+}
+
+static void test_failures(void **state)
+{
+	static const char text[] = MAP;
+	struct test_world *w = *state;
+
+	tree_put(&w->tree, "/perf-77.map", text, sizeof(text) - 1);
+	inject_every(ask_one, w, 10, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_kallsyms),    TEST(test_kallsyms_file), TEST(test_no_kernel),
+	    TEST(test_passing),     TEST(test_live),          TEST(test_jit),
+	    TEST(test_jit_refused), TEST(test_jit_of_owner),  TEST(test_damaged),
+	    TEST(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
