@@ -23,6 +23,8 @@ static void add(const char *piece, size_t len, void *arg)
 	struct text *t = arg;
 	size_t room = SYMBOL_MAX_NAME_BYTES - sizeof(ELLIPSIS) - t->len;
 
+	if (!len) /* then piece may be NULL */
+		return;
 	if (len > room) {
 		memcpy(t->out + t->len, piece, room);
 		t->len += room;
