@@ -78,9 +78,8 @@ static void unwind_in(const uint8_t *data, const struct elf_file *file, size_t s
 	struct profile_lookup lookup = {
 	    .object = {.kind = PROFILE_OBJECT_VDSO},
 	    .mapping = {.start = 0x400000, .end = 0x500000, .prot = PROT_READ | PROT_EXEC}};
-	struct unwinder_config config = {.lookup = &lookup,
-					 .vdso = file,
-					 .machine = *data & 1 ? "aarch64" : "x86_64"};
+	struct unwinder_config config = {
+	    .lookup = &lookup, .vdso = file, .machine = *data & 1 ? "aarch64" : "x86_64"};
 	struct trace_layout l = {.user_regs = *data & 1 ? (1ull << NR_REGS) - 1 : 0xff0fff,
 				 .nr_user_regs = *data & 1 ? NR_REGS : 20};
 	struct trace_record r = {.kind = TRACE_RECORD_SAMPLE,

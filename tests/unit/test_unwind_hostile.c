@@ -1,0 +1,181 @@
+/*
+ * Samples and tables that lie: any registers and stack over the real tables of this program, and
+ * each byte of a program's tables changed. Whatever comes out ends within its room, for a reason.
+ * And the rows' memory at its ceiling.
+ */
+#include "test_unwind.h"
+
+#include "unwind/rows.h"
+
+enum { HEAD_BYTES = 2 + 33 * 8 };
+
+static struct test_sample sample;
+static struct test_unwind unwind;
+
+static uint64_t next_random(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+/* Often an address of code or of the stack, else anything. */
+static uint64_t random_word(uint64_t *s, uint64_t sp)
+{
+	const struct profile_mapping *m = &unwind.lookup.mapping[next_random(s) % unwind.lookup.nr];
+
+	switch (next_random(s) % 4) {
+	case 0:
+		return next_random(s);
+	case 1:
+		return sp + (next_random(s) % 512) * 8;
+	default:
+		return m->start + next_random(s) % (m->end - m->start);
+	}
+}
+
+static void check_outcome(void)
+{
+	uint64_t lacking[8];
+
+	test_unwind_run(&unwind, &sample);
+	assert_true(unwind.nr >= 1 && unwind.nr <= TEST_MAX_CHAIN && unwind.end <= UNWIND_MAX);
+	assert_true(unwind.nr == TEST_MAX_CHAIN || unwind.end != UNWIND_MAX);
+	assert_true(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record,
+				    lacking, INJECT_NR(lacking)) <= INJECT_NR(lacking));
+}
+
+static void test_random(void **state)
+{
+	uint64_t seed = 88172645463325252ull, ends[UNWIND_MAX + 1] = {0};
+
+	(void)state;
+	unwind = (struct test_unwind){0};
+	test_map_self(&unwind.lookup);
+	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t sp = 0x7ffd00000000ull + next_random(&seed) % 4096 * 8;
+
+		for (unsigned k = 0; k < 33; k++)
+			sample.reg[k] = random_word(&seed, sp);
+#if defined(__x86_64__)
+		sample.reg[7] = sp;
+#else
+		sample.reg[31] = sp;
+#endif
+		sample.stack_len = 4096;
+		for (unsigned k = 0; k < 512; k++) {
+			uint64_t v = random_word(&seed, sp);
+
+			memcpy(sample.stack + k * 8, &v, sizeof(v));
+		}
+		test_sample_init(&sample, TEST_REGS);
+		check_outcome();
+		ends[unwind.end]++;
+	}
+	test_unwind_close(&unwind);
+	assert_true(ends[UNWIND_TRUNCATED] && ends[UNWIND_SENSELESS] && !ends[UNWIND_NO_REGS]);
+}
+
+/* The sample of the fuzz target's corpus: of a small x86-64 program, whose tables have a signal's
+ * frame and an expression. */
+static size_t load_small(uint8_t *bytes, size_t max, size_t *elf_at)
+{
+	FILE *f = fopen(SOURCE_DIR "/tests/fuzz/corpus/unwind/x86", "re");
+	size_t len;
+
+	assert_non_null(f);
+	len = fread(bytes, 1, max, f);
+	fclose(f);
+	assert_true(len > HEAD_BYTES);
+	*elf_at = HEAD_BYTES + 8 * (size_t)bytes[1];
+	sample.stack_len = 8 * (size_t)bytes[1];
+	memcpy(sample.reg, bytes + 2, 20 * 8);
+	memcpy(sample.stack, bytes + HEAD_BYTES, sample.stack_len);
+	test_sample_init(&sample, 0xff0fff);
+	return len;
+}
+
+static void unwind_small(const uint8_t *elf, size_t len)
+{
+	unwind = (struct test_unwind){0};
+	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "[vdso]");
+	if (elf_file_open_mem(elf, len, false, "small", &unwind.vdso, NULL) < 0)
+		return;
+	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
+	check_outcome();
+	test_unwind_close(&unwind);
+	elf_file_close(unwind.vdso);
+}
+
+static void test_small(void **state)
+{
+	static const uint64_t chain[] = {0x4000cf, 0x4000ca, 0x4000bf, 0x4000b5};
+	uint8_t bytes[4096];
+	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
+
+	(void)state;
+	unwind_small(bytes + elf_at, len - elf_at);
+	assert_int_equal(unwind.nr, INJECT_NR(chain));
+	assert_memory_equal(unwind.chain, chain, sizeof(chain));
+	assert_int_equal(unwind.end, UNWIND_WHOLE);
+	assert_int_equal(unwind.exact[0], 3); /* the second was met by a signal */
+}
+
+static void test_each_byte(void **state)
+{
+	static const uint8_t with[] = {0xff, 0x01, 0x80, 0x2f};
+	uint8_t bytes[4096], *changed;
+	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at), size = len - elf_at;
+
+	(void)state;
+	for (size_t at = 0; at < size; at++) {
+		for (size_t i = 0; i < INJECT_NR(with); i++) {
+			changed = malloc(size); /* of its very size, for ASan */
+			memcpy(changed, bytes + elf_at, size);
+			changed[at] ^= with[i];
+			unwind_small(changed, size);
+			free(changed);
+		}
+		changed = malloc(at + 1);
+		memcpy(changed, bytes + elf_at, at + 1);
+		unwind_small(changed, at + 1);
+		free(changed);
+	}
+}
+
+static void test_rows(void **state)
+{
+	struct unwind_row row = {.kind = UNWIND_ROW_PLAIN};
+	struct unwind_rows r;
+
+	(void)state;
+	unwind_rows_init(&r);
+	assert_null(unwind_rows_get(&r, 1, 2));
+	for (uint64_t i = 0; i < UNWIND_MAX_ROWS; i++) {
+		row.cfa_off = (int32_t)i;
+		assert_non_null(unwind_rows_add(&r, i & 7, i << 20, &row));
+	}
+	for (uint64_t i = 0; i < UNWIND_MAX_ROWS; i++)
+		assert_int_equal(unwind_rows_get(&r, i & 7, i << 20)->cfa_off, i);
+	assert_null(unwind_rows_get(&r, 1, 0));
+	assert_int_equal(r.nr, UNWIND_MAX_ROWS);
+	assert_non_null(unwind_rows_add(&r, 9, 9, &row)); /* the ceiling: it begins anew */
+	assert_int_equal(r.nr, 1);
+	assert_null(unwind_rows_get(&r, 0, 0));
+	assert_non_null(unwind_rows_get(&r, 9, 9));
+	unwind_rows_fini(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_random),
+	    cmocka_unit_test(test_small),
+	    cmocka_unit_test(test_each_byte),
+	    cmocka_unit_test(test_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
