@@ -145,6 +145,98 @@ static void test_each_byte(void **state)
 	}
 }
 
+/* Without any table, by hand: words of stack from SP on, and the frame pointer. */
+enum { SP = 0x7000 };
+static const struct {
+	const char *what;
+	uint64_t fp, words[4];
+	size_t nr;
+	enum unwind_end end;
+} pointed[] = {
+    {"to the chain's end", SP, {0, 0}, 1, UNWIND_WHOLE},
+    {"to what is no code", SP, {SP + 16, 0x1234}, 1, UNWIND_NO_TABLE},
+    {"to code, and on to what is not", SP, {SP + 16, 0x400010, 0, 0x99}, 2, UNWIND_NO_TABLE},
+    {"to code, and on to the end", SP, {SP + 16, 0x400010, 0, 0}, 2, UNWIND_WHOLE},
+    {"to itself", SP, {SP, 0x400010, SP, 0x400010}, 2, UNWIND_NO_TABLE},
+    {"below the stack", SP - 8, {0, 0x400010}, 1, UNWIND_NO_TABLE},
+    {"not to a word", SP + 4, {0, 0x400010}, 1, UNWIND_NO_TABLE},
+    {"across the end", SP + 24, {0, 0x400010}, 1, UNWIND_TRUNCATED},
+    {"behind what was recorded", SP + 4096, {0}, 1, UNWIND_TRUNCATED},
+    {"anywhere", 1ull << 46, {0}, 1, UNWIND_NO_TABLE},
+};
+
+static void test_pointers(void **state)
+{
+	(void)state;
+	unwind = (struct test_unwind){0};
+	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "//anon");
+	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
+	for (size_t i = 0; i < INJECT_NR(pointed); i++) {
+		memset(sample.reg, 0, sizeof(sample.reg));
+		sample.reg[6] = pointed[i].fp;
+		sample.reg[7] = SP;
+		sample.reg[8] = 0x400000;
+		memcpy(sample.stack, pointed[i].words, sizeof(pointed[i].words));
+		sample.stack_len = sizeof(pointed[i].words);
+		test_sample_init(&sample, 0xff0fff);
+		test_unwind_run(&unwind, &sample);
+		if (unwind.nr != pointed[i].nr || unwind.end != pointed[i].end)
+			fail_msg("%s: %zu, %s", pointed[i].what, unwind.nr,
+				 unwind_end_name(unwind.end));
+	}
+	test_unwind_close(&unwind);
+}
+
+/* Steps that do not lead toward the stack's beginning. */
+static void test_circles(void **state)
+{
+	static const struct {
+		int64_t by;
+		bool was_lr, is_exact, is_signal;
+		int rc;
+	} steps[] = {
+	    {16, false, false, false, UNWIND_GOES_ON}, {0, false, true, false, UNWIND_SENSELESS},
+	    {0, true, false, false, UNWIND_SENSELESS}, {0, true, true, false, UNWIND_GOES_ON},
+	    {-8, true, true, false, UNWIND_SENSELESS}, {-8, false, false, true, UNWIND_GOES_ON},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(steps); i++) {
+		struct unwind_frame f = {.machine = unwind_machine_find("aarch64"),
+					 .is_exact = steps[i].is_exact};
+		struct unwind_arrival a = {.sp = SP + (uint64_t)steps[i].by,
+					   .ra = 0x400010,
+					   .ra_was_lr = steps[i].was_lr,
+					   .is_signal = steps[i].is_signal};
+
+		unwind_frame_set(&f, f.machine->sp, SP);
+		assert_int_equal(unwind_frame_arrive(&f, &a), steps[i].rc);
+	}
+}
+
+/* A file of another machine than the recorder's is not looked into. */
+static void test_other_machine(void **state)
+{
+	uint8_t bytes[4096];
+	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
+
+	(void)state;
+	unwind = (struct test_unwind){0};
+	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "[vdso]");
+	assert_int_equal(
+	    elf_file_open_mem(bytes + elf_at, len - elf_at, false, "small", &unwind.vdso, NULL), 0);
+	assert_int_equal(test_unwind_open(&unwind, "aarch64"), 0);
+	for (size_t i = 0; i < 33; i++)
+		sample.reg[i] = SP;
+	sample.reg[29] = 1;
+	sample.reg[32] = 0x4000cf;
+	test_sample_init(&sample, (1ull << 33) - 1);
+	test_unwind_run(&unwind, &sample);
+	assert_int_equal(unwind.end, UNWIND_NO_TABLE);
+	test_unwind_close(&unwind);
+	elf_file_close(unwind.vdso);
+}
+
 static void test_rows(void **state)
 {
 	struct unwind_row row = {.kind = UNWIND_ROW_PLAIN};
@@ -165,15 +257,21 @@ static void test_rows(void **state)
 	assert_int_equal(r.nr, 1);
 	assert_null(unwind_rows_get(&r, 0, 0));
 	assert_non_null(unwind_rows_get(&r, 9, 9));
+	for (uint32_t i = 0; i < 40000; i++) { /* as of many small objects */
+		row.cfa_off = (int32_t)i;
+		assert_non_null(unwind_rows_add(&r, i, 0x1000, &row));
+	}
+	for (uint32_t i = 0; i < 40000; i++)
+		assert_int_equal(unwind_rows_get(&r, i, 0x1000)->cfa_off, i);
 	unwind_rows_fini(&r);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_random),
-	    cmocka_unit_test(test_small),
-	    cmocka_unit_test(test_each_byte),
+	    cmocka_unit_test(test_random),    cmocka_unit_test(test_small),
+	    cmocka_unit_test(test_each_byte), cmocka_unit_test(test_pointers),
+	    cmocka_unit_test(test_circles),   cmocka_unit_test(test_other_machine),
 	    cmocka_unit_test(test_rows),
 	};
 

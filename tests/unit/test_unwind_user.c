@@ -104,6 +104,27 @@ static void call_tail(void)
 	sink++;
 }
 
+/* Its call is its last instruction, as of functions that do not return: the return address is in
+ * another function, whose table tells something else. */
+void last_call(void (*f)(void));
+#if defined(__x86_64__)
+__asm__(".text\n"
+	"last_call:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall *%rdi\n"
+	".cfi_endproc\n"
+	"behind_it:\n.cfi_startproc\nadd $24, %rsp\nret\n.cfi_endproc\n");
+#else
+__asm__(".text\n"
+	"last_call:\n.cfi_startproc\nstr x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
+	".cfi_offset 30, -16\nblr x0\n.cfi_endproc\n"
+	"behind_it:\n.cfi_startproc\nldr x30, [sp], #16\nret\n.cfi_endproc\n");
+#endif
+
+OWN static void call_last(void)
+{
+	last_call(leaf);
+	sink++;
+}
+
 static const struct {
 	const char *what;
 	void (*run)(void);
@@ -113,6 +134,7 @@ static const struct {
     {"recursion", call_recursive, 32},
     {"a frame of any size", call_busy, 7},
     {"a tail call", call_tail, 2},
+    {"a call at a function's end", call_last, 1},
 };
 
 /* The last nr of the truth are the chain's from its second on. */
