@@ -252,15 +252,17 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	return k && k->has_layout ? &k->layout : r->ids.any;
 }
 
-/* Without its layout a record is as much as its header and its kind say. */
+/* What a record says, into out->record, and whose it is. Without its layout that is as much as its
+ * header and its kind say. */
 static int decode(struct profile_records *r, enum trace_ring ring, const uint8_t *p, size_t len,
-		  struct trace_record *out, const struct trace_id **id)
+		  struct profile_item *out)
 {
 	static const struct trace_layout nothing;
-	const struct trace_layout *l = find_record_layout(r, ring, p, len, id);
-	int rc = trace_record_decode(l ? l : &nothing, p, len, out);
+	int rc;
 
-	return !l && out->len ? 0 : rc;
+	out->layout = find_record_layout(r, ring, p, len, &out->id);
+	rc = trace_record_decode(out->layout ? out->layout : &nothing, p, len, &out->record);
+	return !out->layout && out->record.len ? 0 : rc;
 }
 
 /* How far times go back in a ring; and what a record without a time has. */
@@ -350,17 +352,16 @@ static int close_run(struct profile_records *r, struct filling *f)
 /* Of the record at a place of the run; *size is 0 if nothing more can be found there. */
 static int add_record(struct profile_records *r, struct filling *f, size_t at, size_t *size)
 {
-	const struct trace_id *id;
-	struct trace_record record;
-	int rc = decode(r, r->ring, f->run->bytes + at, f->run->len - at, &record, &id);
+	struct profile_item item;
+	int rc = decode(r, r->ring, f->run->bytes + at, f->run->len - at, &item);
 
-	*size = record.len;
+	*size = item.record.len;
 	if (rc) {
 		r->stats.nr_senseless++;
 		return 0;
 	}
-	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !id;
-	return add(f, note_time(r, &record), at);
+	r->stats.nr_foreign += r->ring == TRACE_RING_SAMPLES && !item.id;
+	return add(f, note_time(r, &item.record), at);
 }
 
 /* The last record may be cut by the end of the run: it is the next one's first. */
@@ -626,11 +627,11 @@ static void give(struct profile_records *r, struct profile_item *out)
 	out->ring = run->ring;
 	out->cpu = run->cpu;
 	out->id = NULL;
+	out->layout = NULL;
 	if (run->kind == PROFILE_READING)
 		out->reading = ((const struct reading *)run->own)[w->at];
 	else
-		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, &out->record,
-			     &out->id);
+		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, out);
 	note_given(r, out);
 }
 

@@ -26,9 +26,10 @@ struct profile_item {
 
 	/* a record */
 	enum trace_ring ring;
-	uint32_t cpu;               /* UINT32_MAX: made */
-	const struct trace_id *id;  /* whose it is; NULL: of no event, or its id is not known */
-	struct trace_record record; /* of an unknown id: what it says without its layout */
+	uint32_t cpu;              /* UINT32_MAX: made */
+	const struct trace_id *id; /* whose it is; NULL: of no event, or its id is not known */
+	const struct trace_layout *layout; /* of the record; NULL: not known */
+	struct trace_record record;        /* of an unknown id: what it says without its layout */
 
 	struct reading reading; /* a reading; of any instance */
 
