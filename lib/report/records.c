@@ -10,6 +10,8 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "profile/fields.h"
+#include "profile/samples.h"
+#include "report/stack.h"
 #include "symbol/symbols.h"
 
 #include <errno.h>
@@ -58,6 +60,8 @@ struct lines {
 	struct arena arena; /* of texts */
 	int error;          /* -ENOMEM: sticks */
 	uint32_t kernel_epoch;
+	struct profile_sample sample; /* at hand */
+	struct report_stack stack;
 };
 
 /* The record at hand. */
@@ -279,73 +283,64 @@ static void put_text(const struct shown *s, const char *text)
 	buf_shown(s->l->out, text, strlen(text));
 }
 
-/* Where a part of a callchain is. */
-enum side { IN_KERNEL, IN_USER, ELSEWHERE };
-
-static enum side side_of_mode(const struct trace_record *r)
+/* Where frame i of the stack at hand is: so the CPU waits for names together, not for one after the
+ * other. */
+static const struct shelf *shelf_at(const struct shown *s, size_t i)
 {
-	return r->cpumode == TRACE_MODE_KERNEL ? IN_KERNEL
-	       : r->cpumode == TRACE_MODE_USER ? IN_USER
-					       : ELSEWHERE;
+	return shelf_of(s, s->l->stack.address[i], i < s->l->stack.nr_kernel);
 }
 
-static enum side side_of_mark(const char *context)
+static void fetch_shelves(const struct shown *s)
 {
-	return !strcmp(context, "kernel") ? IN_KERNEL
-	       : !strcmp(context, "user") ? IN_USER
-					  : ELSEWHERE;
-}
-
-static void put_place(const struct shown *s, uint64_t address, enum side side)
-{
-	if (side != ELSEWHERE) {
-		put_function(s, address, side == IN_KERNEL);
-		return;
-	}
-	buf_hex(s->l->out, address);
-	buf_adds(s->l->out, " [outside]");
-}
-
-/* Rows are all over the memory: so the CPU waits for them together, not one after the other. A
- * wrong guess of the side costs that wait, no more. */
-static void fetch_rows(const struct shown *s)
-{
-	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
-		uint64_t address = trace_word(s->r->callchain, i);
-
-		__builtin_prefetch(shelf_of(s, address, address >> 63));
-	}
+	for (size_t i = 0; i < s->l->stack.nr; i++)
+		__builtin_prefetch(shelf_at(s, i));
 }
 
 static void fetch_texts(const struct shown *s)
 {
-	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
-		uint64_t address = trace_word(s->r->callchain, i);
+	for (size_t i = 0; i < s->l->stack.nr; i++)
+		__builtin_prefetch(shelf_at(s, i)->name[0].text);
+}
 
-		__builtin_prefetch(shelf_of(s, address, address >> 63)->name[0].text);
+static void make_stack(const struct shown *s)
+{
+	struct profile_sample *sample = &s->l->sample;
+
+	sample->id = s->item->id;
+	sample->layout = s->item->layout;
+	sample->record = *s->r;
+	sample->time_ns = s->item->time_ns;
+	report_stack_make(s->l->config->unwinder, s->task.process, sample, true, &s->l->stack);
+	fetch_shelves(s);
+}
+
+static void put_frame(const struct shown *s, size_t i)
+{
+	put_function(s, s->l->stack.address[i], i < s->l->stack.nr_kernel);
+}
+
+/* Where the CPU was: in a guest it is an address and no more. */
+static void put_place(const struct shown *s)
+{
+	uint64_t pc;
+
+	if (s->l->stack.nr) {
+		buf_adds(s->l->out, "  ");
+		put_frame(s, 0);
+	} else if (trace_record_pc(s->r, &pc)) {
+		buf_adds(s->l->out, "  ");
+		buf_hex(s->l->out, pc);
+		buf_adds(s->l->out, " [outside]");
 	}
 }
 
-/* A line for each caller; the first place stands in the line above. */
-static void put_chain(const struct shown *s, uint64_t pc)
+/* A line for each. */
+static void put_callers(const struct shown *s)
 {
-	enum side side = side_of_mode(s->r);
-	bool is_first = true;
-
-	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
-		uint64_t address = trace_word(s->r->callchain, i);
-		const char *context = trace_context_name(address);
-
-		if (context) {
-			side = side_of_mark(context);
-			continue;
-		}
-		if (!is_first || address != pc) {
-			buf_adds(s->l->out, "                 ");
-			put_place(s, address, side);
-			buf_addc(s->l->out, '\n');
-		}
-		is_first = false;
+	for (size_t i = 1; i < s->l->stack.nr; i++) {
+		buf_adds(s->l->out, "                 ");
+		put_frame(s, i);
+		buf_addc(s->l->out, '\n');
 	}
 }
 
@@ -383,9 +378,9 @@ static void put_branches(const struct shown *s)
 	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
 		trace_record_branch(s->r, i, &b);
 		buf_adds(s->l->out, "          branch ");
-		put_place(s, b.from, b.from >> 63 ? IN_KERNEL : IN_USER);
+		put_function(s, b.from, b.from >> 63);
 		buf_adds(s->l->out, " -> ");
-		put_place(s, b.to, b.to >> 63 ? IN_KERNEL : IN_USER);
+		put_function(s, b.to, b.to >> 63);
 		buf_adds(s->l->out, b.mispredicted ? ", mispredicted" : "");
 		if (b.cycles)
 			put_number(s->l->out, ", cycles ", b.cycles);
@@ -408,10 +403,7 @@ static void unknown(const struct shown *s)
 
 static void sample(const struct shown *s)
 {
-	uint64_t pc = 0;
-	bool has_pc = trace_record_pc(s->r, &pc);
-
-	fetch_rows(s);
+	make_stack(s);
 	put_event(s);
 	if (s->r->period)
 		put_number(s->l->out, " period ", s->r->period);
@@ -423,13 +415,10 @@ static void sample(const struct shown *s)
 		put_number(s->l->out, " weight ", s->r->weight);
 	if (s->r->has & TRACE_HAS_USER_STACK)
 		put_number(s->l->out, " stack bytes ", s->r->stack_len);
-	if (has_pc) {
-		buf_adds(s->l->out, "  ");
-		put_place(s, pc, side_of_mode(s->r));
-	}
-	buf_addc(s->l->out, '\n');
 	fetch_texts(s);
-	put_chain(s, pc);
+	put_place(s);
+	buf_addc(s->l->out, '\n');
+	put_callers(s);
 	put_branches(s);
 }
 

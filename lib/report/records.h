@@ -1,6 +1,7 @@
 /*
- * Every record of a session, a line each, in the order of time; below a sample who called. Knows
- * nothing of where names come from: they are asked for.
+ * Every record of a session, a line each, in the order of time; below a sample who called, by
+ * addresses that lie in the calls (stack.h). Knows nothing of where names come from: they are asked
+ * for.
  */
 #ifndef REPORT_RECORDS_H
 #define REPORT_RECORDS_H
@@ -10,6 +11,7 @@
 
 struct buf;
 struct symbol_function;
+struct unwinder;
 
 /* What names are asked of; each as profile_lookup_… and symbols_… have it (names.h asks them). What
  * an address was called is remembered for the epoch of the process; of the kernel, until a record
@@ -27,6 +29,7 @@ struct report_names {
 struct report_records_config {
 	struct profile_session *session;
 	const struct report_names *names;
+	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
 	profile_problem_fn *problem;
 	void *problem_arg;
 	/* NULL: all. Else whether a record is shown; those that say who ran are seen all the same.
