@@ -7,6 +7,7 @@
 #include "profile/processes.h"
 #include "report/names.h"
 #include "reports.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct records {
 	struct job *j;
 	const struct opened *opened;
 	uint64_t start_ns;
+	struct unwinder *unwinder; /* NULL: stacks of that machine cannot be unwound */
 	struct err *e;
 };
 
@@ -81,6 +83,7 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	const struct report_records_config config = {
 	    .session = r->opened->session,
 	    .names = &names,
+	    .unwinder = r->unwinder,
 	    .problem = job_problem,
 	    .problem_arg = r->j,
 	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
@@ -97,6 +100,18 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	return rc;
 }
 
+static int make_unwinder(struct records *r, struct profile_lookup *lookup)
+{
+	const struct unwinder_config config = {
+	    .finder = r->j->finder,
+	    .lookup = lookup,
+	    .machine = r->opened->facts->head.machine,
+	};
+	int rc = unwinder_new(&config, &r->unwinder);
+
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
 int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
 {
 	struct records r = {.j = j, .opened = &j->sessions[first], .e = e};
@@ -111,7 +126,10 @@ int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
 	}
 	lookup = profile_lookup_new(r.opened->processes);
 	r.start_ns = r.opened->start_ns;
-	rc = lookup ? print(&r, lookup) : -ENOMEM;
+	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;
+	if (rc == 0)
+		rc = print(&r, lookup);
+	unwinder_free(r.unwinder);
 	profile_lookup_free(lookup);
 	return rc ? err_set(e, rc, "records cannot be printed: %s", strerror(-rc)) : 0;
 }
