@@ -290,13 +290,14 @@ static const struct shelf *shelf_at(const struct shown *s, size_t i)
 	return shelf_of(s, s->l->stack.address[i], i < s->l->stack.nr_kernel);
 }
 
-static void fetch_shelves(const struct shown *s)
+/* Inlined, because gcc leaves out calls of functions that do nothing but fetch. */
+static inline __attribute__((always_inline)) void fetch_shelves(const struct shown *s)
 {
 	for (size_t i = 0; i < s->l->stack.nr; i++)
 		__builtin_prefetch(shelf_at(s, i));
 }
 
-static void fetch_texts(const struct shown *s)
+static inline __attribute__((always_inline)) void fetch_texts(const struct shown *s)
 {
 	for (size_t i = 0; i < s->l->stack.nr; i++)
 		__builtin_prefetch(shelf_at(s, i)->name[0].text);
