@@ -67,12 +67,21 @@ static uint64_t mix(uint64_t h, uint64_t word)
 	return h ^ h >> 32;
 }
 
+/* The highest bit tells it from a function. */
+static uint64_t mix_line(uint64_t h, const struct report_frame *frame)
+{
+	return mix(mix(h, frame->line | (uint64_t)1 << 63), (uintptr_t)frame->file);
+}
+
 static uint64_t hash_of(const struct report_key *key, const struct report_frame *frames, size_t nr)
 {
 	uint64_t h = XXH3_64bits(key, sizeof(*key));
 
-	for (size_t i = 0; i < nr; i++)
-		h = mix(h, (uintptr_t)frames[i].function ^ (uint64_t)frames[i].line << 48);
+	for (size_t i = 0; i < nr; i++) {
+		h = mix(h, (uintptr_t)frames[i].function);
+		if (frames[i].file || frames[i].line)
+			h = mix_line(h, &frames[i]);
+	}
 	return h;
 }
 
