@@ -158,8 +158,12 @@ int report_rules_add_split(struct report_rules *r, const char *text, struct err 
 	if (rc)
 		return rc;
 	s->name = copy(end + 1, end + strlen(end));
-	r->nr_split += s->name != NULL;
-	return s->name ? 0 : err_set(e, -ENOMEM, "out of memory");
+	if (!s->name)
+		return err_set(e, -ENOMEM, "out of memory");
+	unescape(s->name, '/');
+	unescape(s->name, '>');
+	r->nr_split++;
+	return 0;
 }
 
 static int add_pattern(struct report_pattern *list, size_t *nr, const char *option,
