@@ -43,10 +43,12 @@ int report_ranges_parse(struct report_ranges *r, const char *option, const char 
 	}
 	if (rc == 0 && p == end)
 		return 0;
-	err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
-		   p < end && rc == 0 ? "\"%s\" has too many numbers"
-				      : "\"%s\" is no list of numbers",
-		   text);
+	if (rc == 0)
+		err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
+			   "more than %d numbers and ranges", REPORT_MAX_RANGES);
+	else
+		err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
+			   "\"%s\" is no list of numbers", text);
 	err_hint(e, "numbers and ranges, with commas: 0-3,8");
 	return -EINVAL;
 }
