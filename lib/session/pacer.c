@@ -111,11 +111,6 @@ void pacer_lock(struct pacer *p)
 	pthread_mutex_lock(&p->lock);
 }
 
-bool pacer_trylock(struct pacer *p)
-{
-	return pthread_mutex_trylock(&p->lock) == 0;
-}
-
 void pacer_unlock(struct pacer *p)
 {
 	pthread_mutex_unlock(&p->lock);

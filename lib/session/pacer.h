@@ -33,7 +33,6 @@ void pacer_stop(struct pacer *p);
 int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
 void pacer_lock(struct pacer *p);
-bool pacer_trylock(struct pacer *p); /* false: tick has it */
 void pacer_unlock(struct pacer *p);
 
 #endif

@@ -213,7 +213,7 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	if (trace == 0) {
 		session_add_things(s->writer, TRACE_START, it->things_start);
 		session_add_things(s->writer, TRACE_END, it->things_end);
-		session_things_write(it->things_end, s, s->writer);
+		session_things_write(it->things_end, s, s->writer, UINT64_MAX);
 	}
 	session_add_notes(s, s->writer, trace);
 	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);

@@ -1,8 +1,8 @@
 /*
  * Sampling, over all CPUs of a session. The session's thread empties the rings and writes the
  * files; a second one reads misc events at the timebase's pace; a third one, for a moment after the
- * start, looks through /proc. They meet in two places, each with its lock: the ticks and the common
- * file.
+ * start, looks through /proc. They meet in three places, each with its lock: the collectors (the
+ * pacer's), what was read and waits for the files (ticks.c), and the common file.
  */
 #include "session/sampling.h"
 
@@ -11,6 +11,7 @@
 #include "session/pacer.h"
 #include "session/sampler.h"
 #include "session/survey.h"
+#include "session/ticks.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,13 +26,6 @@ enum {
 	DRAIN_EVERY_NS = 250000000,
 	PACK_NS = 100000000, /* of each emptying of the rings */
 	MIN_PACE_NS = 1000000,
-	MAX_TICKS = 1 << 20, /* readings of one CPU that wait for the disk: 56 MiB */
-};
-
-/* What the pacer read for one trace since the last look; in order of time. */
-struct ticks {
-	struct reading *item; /* owned */
-	size_t nr, room;
 };
 
 /* The session's common file; two threads write it. */
@@ -63,15 +57,15 @@ struct sampling {
 
 	/* under the pacer's lock */
 	struct pacer pacer;
-	struct ticks *ticks;     /* owned; of each CPU */
-	struct reading *scratch; /* owned; nr_parts */
-	uint64_t gate_head;      /* of the first CPU's ring, at the last tick */
-	uint64_t nr_dropped;
+	struct reading *scratch, *picked; /* owned; nr_parts */
+	uint64_t gate_head;               /* of the first CPU's ring, at the last tick */
+	struct session_things things;     /* of the last tick */
+
+	struct ticks ticks;
 	struct tick_counts {
 		uint64_t taken, missed;
-	} before, now;                            /* at the start of the iteration, at its end */
-	struct session_things things, new_things; /* of the last tick; found since the last look */
-	uint32_t *things_from; /* owned; of each set: the first number whose name is not told */
+		struct ticks_dropped dropped;
+	} before, now; /* at the start of the iteration, at its end */
 
 	pthread_t survey;
 	bool has_survey;
@@ -128,26 +122,6 @@ static uint64_t pace_ns(const struct plan *plan)
 	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
 }
 
-static bool add_tick(struct sampling *g, uint32_t trace, const struct reading *r)
-{
-	struct ticks *t = &g->ticks[trace];
-
-	if (t->nr == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		struct reading *grown =
-		    room > MAX_TICKS ? NULL : mem_resize(t->item, room * sizeof(*grown));
-
-		if (!grown) {
-			g->nr_dropped++;
-			return false;
-		}
-		t->item = grown;
-		t->room = room;
-	}
-	t->item[t->nr++] = *r;
-	return true;
-}
-
 /* Of the first CPU that has one: it may be offline, or of another kind than the timebase's PMU. */
 static const struct pmu_ring *first_ring(const struct sampling *g)
 {
@@ -174,20 +148,26 @@ static bool is_ahead(struct sampling *g)
 
 static void tick_cpu(struct sampling *g, struct session_cpu *c)
 {
+	size_t nr = 0;
+
 	session_cpu_read_alone(c, g->scratch);
 	session_add_misc(g->s, c, g->scratch);
 	for (size_t k = 0; k < g->s->plan->nr_parts; k++)
 		if (g->scratch[k].state == READING_OK)
-			add_tick(g, c->trace, &g->scratch[k]);
+			g->picked[nr++] = g->scratch[k];
+	ticks_add(&g->ticks, c->trace, g->picked, nr);
 }
 
 static void tick_things(struct sampling *g)
 {
-	if (!g->things_from || session_things_take(&g->things, g->s))
+	if (!collect_nr_sets(g->s->collect))
 		return;
-	for (size_t k = 0; k < g->things.nr_readings; k++)
-		add_tick(g, 0, &g->things.readings[k]);
-	session_things_new(&g->new_things, &g->things, g->things_from);
+	if (session_things_take(&g->things, g->s)) {
+		ticks_drop(&g->ticks);
+		return;
+	}
+	ticks_add_names(&g->ticks, &g->things);
+	ticks_add(&g->ticks, 0, g->things.readings, g->things.nr_readings);
 }
 
 static bool tick(void *arg)
@@ -205,7 +185,7 @@ static bool tick(void *arg)
 
 void sampling_boundary(struct sampling *g)
 {
-	g->now = (struct tick_counts){g->pacer.ticks, g->pacer.missed};
+	g->now = (struct tick_counts){g->pacer.ticks, g->pacer.missed, ticks_dropped(&g->ticks)};
 }
 
 void sampling_lock(struct sampling *g)
@@ -226,11 +206,12 @@ static int make_memory(struct sampling *g)
 	g->results = mem_calloc(nr, sizeof(*g->results));
 	g->fds = mem_calloc(1 + 2 * nr, sizeof(*g->fds));
 	g->idle_ns = mem_calloc(nr, sizeof(*g->idle_ns));
-	g->ticks = mem_calloc(nr, sizeof(*g->ticks));
 	g->scratch = mem_calloc(g->s->plan->nr_parts, sizeof(*g->scratch));
-	return g->samplers && g->results && g->fds && g->idle_ns && g->ticks && g->scratch
-		   ? 0
-		   : -ENOMEM;
+	g->picked = mem_calloc(g->s->plan->nr_parts, sizeof(*g->picked));
+	if (!g->samplers || !g->results || !g->fds || !g->idle_ns || !g->scratch || !g->picked)
+		return -ENOMEM;
+	/* a set has an event at least */
+	return ticks_init(&g->ticks, g->nr_cpus, (uint32_t)g->s->plan->nr_events);
 }
 
 /* The first PID namespace has a fixed number: PROC_PID_INIT_INO in include/linux/proc_ns.h. */
@@ -275,7 +256,6 @@ int sampling_new(struct session *s, struct sampling **out)
 		return -ENOMEM;
 	*g = (struct sampling){.s = s, .nr_cpus = s->nr_cpus};
 	session_things_init(&g->things);
-	session_things_init(&g->new_things);
 	rc = common_init(&g->common);
 	if (rc == 0)
 		rc = pacer_init(&g->pacer, pace_ns(s->plan), tick, g);
@@ -303,8 +283,6 @@ void sampling_free(struct sampling *g)
 	sampling_close_files(g);
 	for (uint32_t t = 0; g->samplers && t < g->nr_cpus; t++)
 		sampler_fini(&g->samplers[t]);
-	for (uint32_t t = 0; g->ticks && t < g->nr_cpus; t++)
-		mem_free(g->ticks[t].item);
 	collect_close(g->idle);
 	pacer_fini(&g->pacer);
 	common_fini(&g->common);
@@ -312,11 +290,10 @@ void sampling_free(struct sampling *g)
 	mem_free(g->results);
 	mem_free(g->fds);
 	mem_free(g->idle_ns);
-	mem_free(g->ticks);
 	mem_free(g->scratch);
+	mem_free(g->picked);
 	session_things_fini(&g->things);
-	session_things_fini(&g->new_things);
-	mem_free(g->things_from);
+	ticks_fini(&g->ticks);
 	mem_free(g);
 }
 
@@ -591,18 +568,6 @@ static bool has_ticks(const struct session *s)
 	return s->nr_misc > 0;
 }
 
-static int start_pacer(struct sampling *g)
-{
-	uint32_t nr_sets = collect_nr_sets(g->s->collect);
-
-	if (nr_sets) {
-		g->things_from = mem_calloc(nr_sets, sizeof(*g->things_from));
-		if (!g->things_from)
-			return -ENOMEM;
-	}
-	return pacer_start(&g->pacer);
-}
-
 int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = 0;
@@ -626,7 +591,7 @@ int sampling_start(struct sampling *g, struct err *e)
 		session_note(g->s, 0,
 			     "no thread: tasks and symbols of before the start are missing");
 	if (rc == 0 && g->s->writer && g->s->plan->timebase && has_ticks(g->s))
-		rc = start_pacer(g);
+		rc = pacer_start(&g->pacer);
 	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
 }
 
@@ -636,11 +601,8 @@ static void begin_things(struct sampling *g, struct trace_writer *w)
 	const struct session *s = g->s;
 
 	session_add_things(w, TRACE_START, &s->things_start);
-	session_things_write(&s->things_start, s, w);
-	sampling_lock(g);
-	if (g->things_from)
-		session_things_new(NULL, &s->things_start, g->things_from);
-	sampling_unlock(g);
+	session_things_write(&s->things_start, s, w, UINT64_MAX);
+	ticks_skip_names(&g->ticks, &s->things_start);
 }
 
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t, struct trace_file **out,
@@ -685,44 +647,31 @@ const struct err *sampling_failed(const struct sampling *g)
 	return g->error.code ? &g->error : NULL;
 }
 
-/* Ticks up to a time; later ones stay. */
-static void gather_ticks(struct sampling *g, uint32_t t, uint64_t until_ns)
-{
-	struct ticks *k = &g->ticks[t];
-	size_t nr = 0;
-
-	while (nr < k->nr && k->item[nr].time_ns <= until_ns)
-		nr++;
-	if (!nr)
-		return;
-	if (g->s->writer)
-		trace_writer_readings(g->s->writer, TRACE_TICK, k->item, nr);
-	memmove(k->item, k->item + nr, (k->nr - nr) * sizeof(*k->item));
-	k->nr -= nr;
-}
-
-/* The names of things that were found since the last look. */
-static void gather_things(struct sampling *g)
-{
-	if (g->s->writer)
-		session_things_write(&g->new_things, g->s, g->s->writer);
-	session_things_empty(&g->new_things);
-}
-
-static int drain_ticks(struct sampling *g, uint32_t t)
+/* What waits and was read up to that time, names first: what is left of the last time, and then
+ * what came since. Each goes to the file before the next is gathered, for a writer has a ceiling.
+ */
+static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;
+	struct trace_writer *w = g->s->writer;
+	const struct reading *readings;
+	int rc = 0;
 
 	if (!file)
 		return 0;
-	if (!pacer_trylock(&g->pacer)) /* it reads: the rings do not wait for it */
-		return 0;
-	trace_writer_more(g->s->writer);
-	gather_ticks(g, t, UINT64_MAX);
-	if (t == 0)
-		gather_things(g);
-	sampling_unlock(g);
-	return trace_file_append(file, g->s->writer, &g->error);
+	trace_writer_more(w);
+	if (t == 0 && ticks_take_names(&g->ticks, g->s, w, until_ns))
+		rc = trace_file_append(file, w, e);
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		size_t nr = ticks_take(&g->ticks, t, until_ns, &readings);
+
+		if (!nr)
+			break;
+		trace_writer_more(w);
+		trace_writer_readings(w, TRACE_TICK, readings, nr);
+		rc = trace_file_append(file, w, e);
+	}
+	return rc;
 }
 
 static void drain_side_band(struct sampling *g, uint32_t t)
@@ -747,7 +696,7 @@ static void drain_all(struct sampling *g)
 	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
 		drain_cpu(g, t);
 		if (!g->error.code)
-			(void)drain_ticks(g, t);
+			(void)drain_ticks(g, t, UINT64_MAX, &g->error);
 	}
 }
 
@@ -861,11 +810,12 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 		return 0;
 	g->samplers[t].file = NULL;
 	g->files_bytes += trace_file_bytes(file);
+	trace_writer_more(s->writer);
 	trace_writer_clocks(s->writer, &it->clocks);
 	session_add_readings(s, s->writer, TRACE_END, it->traces[t].end);
 	if (t == 0) {
 		session_add_things(s->writer, TRACE_END, it->things_end);
-		session_things_write(it->things_end, s, s->writer);
+		session_things_write(it->things_end, s, s->writer, UINT64_MAX);
 	}
 	trace_writer_sampling(s->writer, r);
 	session_add_notes(s, s->writer, t);
@@ -879,21 +829,34 @@ static int record_cpu(struct sampling *g, const struct session_iteration *it, ui
 	struct err ignored = {0};
 	int rc = sampler_cut(&g->samplers[t], until_ns, true, e), finished;
 
-	sampling_lock(g);
-	if (g->s->writer)
-		trace_writer_more(g->s->writer);
-	gather_ticks(g, t, until_ns);
-	if (t == 0)
-		gather_things(g);
+	rc = rc ? rc : drain_ticks(g, t, until_ns, e);
 	sum_up(g, t);
-	sampling_unlock(g);
 	finished = finish_trace(g, it, t, rc ? &ignored : e);
 	return rc ? rc : finished;
 }
 
-static void note_losses(struct sampling *g)
+/* Of the iteration that ends. */
+static void note_dropped(struct sampling *g, uint32_t iteration)
 {
-	uint64_t lost = 0, dropped;
+	const struct ticks_dropped *a = &g->before.dropped, *b = &g->now.dropped;
+	const struct {
+		uint64_t nr;
+		const char *why;
+	} causes[] = {
+	    {b->full - a->full, "were dropped: the files are written too slowly for them"},
+	    {b->no_memory - a->no_memory, "were dropped: there was no memory for them"},
+	};
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (causes[i].nr)
+			session_note(g->s, 0,
+				     "%llu readings of iteration %u at the timebase's pace %s",
+				     (unsigned long long)causes[i].nr, iteration, causes[i].why);
+}
+
+static void note_losses(struct sampling *g, uint32_t iteration)
+{
+	uint64_t lost = 0;
 
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		lost += g->samplers[t].side_band_lost;
@@ -902,13 +865,7 @@ static void note_losses(struct sampling *g)
 			     "%llu records of tasks and mappings were lost: some samples will have "
 			     "no name",
 			     (unsigned long long)lost);
-	sampling_lock(g);
-	dropped = g->nr_dropped;
-	g->nr_dropped = 0;
-	sampling_unlock(g);
-	if (dropped)
-		session_note(g->s, 0, "%llu readings between two samples found no memory",
-			     (unsigned long long)dropped);
+	note_dropped(g, iteration);
 }
 
 int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)
@@ -924,7 +881,7 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 	read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		drain_side_band(g, t);
-	note_losses(g);
+	note_losses(g, it->iteration);
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		struct err further = {0};
 		int one;

@@ -49,7 +49,7 @@ static int add_reading(struct session_things *t, const struct reading *r, size_t
 	return 0;
 }
 
-static int add_thing(struct session_things *t, uint32_t set, uint32_t number, const char *name)
+static int add_thing(struct session_things *t, const struct session_thing *thing, const char *name)
 {
 	struct session_thing *grown =
 	    grow(t->things, t->nr_things, &t->things_room, sizeof(*grown));
@@ -57,7 +57,8 @@ static int add_thing(struct session_things *t, uint32_t set, uint32_t number, co
 	if (!grown)
 		return -ENOMEM;
 	t->things = grown;
-	grown[t->nr_things] = (struct session_thing){set, number, t->names.len};
+	grown[t->nr_things] = *thing;
+	grown[t->nr_things].name_at = t->names.len;
 	buf_add(&t->names, name, strlen(name) + 1);
 	if (buf_error(&t->names))
 		return buf_error(&t->names);
@@ -102,7 +103,10 @@ static int take_names(struct session_things *t, const struct session *s, uint32_
 		struct collect_thing thing;
 
 		collect_get_thing(s->collect, set, k, &thing);
-		rc = add_thing(t, set, thing.number, thing.name);
+		rc = add_thing(t,
+			       &(struct session_thing){
+				   .set = set, .number = thing.number, .time_ns = thing.time_ns},
+			       thing.name);
 	}
 	return rc;
 }
@@ -158,29 +162,44 @@ static size_t events_of(const struct session *s, uint32_t set, uint32_t *events)
 	return nr;
 }
 
-static void write_set(const struct session_things *t, const struct session *s, uint32_t set,
-		      struct trace_thing *items, struct trace_writer *w)
+static bool write_set(const struct session_things *t, const struct session *s, uint32_t set,
+		      uint64_t until_ns, struct trace_thing *items, struct trace_writer *w)
 {
 	uint32_t events[SPEC_MAX_MISC_EVENTS];
 	struct trace_things things = {.events = events, .item = items};
 
 	for (size_t k = 0; k < t->nr_things; k++)
-		if (t->things[k].set == set)
+		if (t->things[k].set == set && t->things[k].time_ns <= until_ns)
 			items[things.nr++] = (struct trace_thing){
 			    t->things[k].number, session_thing_name(t, &t->things[k])};
 	things.nr_events = events_of(s, set, events);
 	if (things.nr)
 		trace_writer_things(w, &things);
+	return things.nr > 0;
 }
 
-void session_things_write(const struct session_things *t, const struct session *s,
-			  struct trace_writer *w)
+bool session_things_write(const struct session_things *t, const struct session *s,
+			  struct trace_writer *w, uint64_t until_ns)
 {
 	struct trace_thing *items = t->nr_things ? mem_calloc(t->nr_things, sizeof(*items)) : NULL;
+	bool is_any = false;
 
 	for (uint32_t set = 0; items && set < collect_nr_sets(s->collect); set++)
-		write_set(t, s, set, items, w);
+		is_any |= write_set(t, s, set, until_ns, items, w);
 	mem_free(items); /* without memory the things keep their numbers */
+	return is_any;
+}
+
+void session_things_drop(struct session_things *t, uint64_t until_ns)
+{
+	size_t nr = 0;
+
+	for (size_t k = 0; k < t->nr_things; k++)
+		if (t->things[k].time_ns > until_ns)
+			t->things[nr++] = t->things[k];
+	t->nr_things = nr;
+	if (!nr)
+		buf_reset(&t->names);
 }
 
 void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from)
@@ -192,7 +211,6 @@ void session_things_new(struct session_things *to, const struct session_things *
 			continue;
 		from[thing->set] = thing->number + 1;
 		if (to)
-			(void)add_thing(to, thing->set, thing->number,
-					session_thing_name(t, thing));
+			(void)add_thing(to, thing, session_thing_name(t, thing));
 	}
 }

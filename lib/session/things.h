@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/reading.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,8 @@ struct trace_writer;
 /* A thing and its name; of the set of events that number their things alike. */
 struct session_thing {
 	uint32_t set, number;
-	size_t name_at; /* in names */
+	uint64_t time_ns; /* when it was read */
+	size_t name_at;   /* in names */
 };
 
 /* Zero-initialise by session_things_init. */
@@ -44,9 +46,12 @@ const char *session_thing_name(const struct session_things *t, const struct sess
  * raises from[set] above them; to NULL: only raises. from: of each set. Without memory they are
  * left out. */
 void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from);
-/* Adds the names of all things to what the writer has gathered, as frames. */
-void session_things_write(const struct session_things *t, const struct session *s,
-			  struct trace_writer *w);
+/* Adds the names of the things that were read up to that time to what the writer has gathered, as
+ * frames. False if there are none. */
+bool session_things_write(const struct session_things *t, const struct session *s,
+			  struct trace_writer *w, uint64_t until_ns);
+/* Forgets those; of things without readings. */
+void session_things_drop(struct session_things *t, uint64_t until_ns);
 /* As session_things_take of nothing. */
 void session_things_empty(struct session_things *t);
 

@@ -6,6 +6,9 @@
 
 #include "trace/record.h"
 
+#include <pthread.h>
+#include <time.h>
+
 enum { NR_CPUS = 2, PER_READ = 3 };
 
 #define SAMPLED(group, name, more)                                                                 \
@@ -362,6 +365,53 @@ static void test_ticks(void **state)
 	rig_fini(&rig);
 }
 
+/* A collector that does not come back until what was read before has gone to a file. */
+static struct {
+	pthread_t session;
+	atomic_uint nr_reads, nr_writes; /* by the thread at the timebase's pace; since it waits */
+	atomic_bool is_waiting, has_waited;
+} slow;
+
+static ssize_t slow_pread(int fd, void *buf, size_t len, off_t at)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	bool is_paced = !pthread_equal(pthread_self(), slow.session);
+
+	if (is_paced && atomic_fetch_add(&slow.nr_reads, 1) == 20) {
+		atomic_store(&slow.is_waiting, true);
+		for (int ms = 0; ms < 5000 && !atomic_load(&slow.nr_writes); ms++)
+			nanosleep(&moment, NULL);
+		atomic_store(&slow.is_waiting, false);
+		atomic_store(&slow.has_waited, true);
+	}
+	return sys_kernel_ops.pread(fd, buf, len, at);
+}
+
+static ssize_t slow_writev(int fd, const struct iovec *v, int nr)
+{
+	if (pthread_equal(pthread_self(), slow.session) && atomic_load(&slow.is_waiting))
+		atomic_fetch_add(&slow.nr_writes, 1);
+	return sys_kernel_ops.writev(fd, v, nr);
+}
+
+static void test_slow_collector(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+
+	(void)state;
+	begin("", TIMEBASE MISC, 1);
+	rig.spec.duration_ns = 1000000000;
+	slow.session = pthread_self();
+	ops.pread = slow_pread;
+	ops.writev = slow_writev;
+	sys_set_ops(&ops);
+	assert_run(&tape, &rig);
+	sys_set_ops(NULL);
+	assert_true(slow.has_waited);
+	assert_true(slow.nr_writes > 0);
+	rig_fini(&rig);
+}
+
 static ssize_t full_writev(int fd, const struct iovec *v, int nr)
 {
 	(void)fd;
@@ -395,7 +445,7 @@ int main(void)
 	    cmocka_unit_test(test_ring_limit), cmocka_unit_test(test_lost),
 	    cmocka_unit_test(test_refusals),   cmocka_unit_test(test_older_kernels),
 	    cmocka_unit_test(test_hotplug),    cmocka_unit_test(test_ticks),
-	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_slow_collector),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,9 @@
 
 #include "session/things.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #define READS  EV("misc", "disk_read_bytes")
 #define WRITES EV("misc", "disk_write_bytes")
 #define QUEUE  EV("misc", "disk_read_queue")
@@ -192,12 +195,78 @@ static void test_ticks(void **state)
 	rig_fini(&rig);
 }
 
+/* A disk that comes between a boundary and the writing of what was before it: when the session
+ * looks at /proc/stat for the second time. */
+static struct {
+	pthread_t session;
+	unsigned nr_looks;
+	atomic_uint nr_reads; /* at the timebase's pace */
+} late;
+
+static bool is_stat(int fd)
+{
+	char link[64], path[512] = "";
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return readlink(link, path, sizeof(path) - 1) > 0 && fnmatch("*/proc/stat", path, 0) == 0;
+}
+
+static ssize_t late_pread(int fd, void *buf, size_t len, off_t at)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	unsigned reads = atomic_load(&late.nr_reads);
+
+	if (!pthread_equal(pthread_self(), late.session))
+		atomic_fetch_add(&late.nr_reads, 1);
+	else if (at == 0 && is_stat(fd) && ++late.nr_looks == 2) {
+		put_disk("sdc", 7, 7);
+		while (atomic_load(&late.nr_reads) < reads + 20)
+			nanosleep(&moment, NULL);
+	}
+	return sys_kernel_ops.pread(fd, buf, len, at);
+}
+
+static int drop_late(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0)
+		drop_disk("sdc");
+	return 0;
+}
+
+/* Its readings are of the iteration that follows, and so is its name. */
+static void test_late_name(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct told t;
+
+	(void)state;
+	begin("{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
+	      "\"flags\":[\"timebase\"]}," READS,
+	      2);
+	rig.spec.duration_ns = 100000000;
+	tape.each = drop_late;
+	rig_put_stat(&rig, "cpu 1 2 3 4 5 6 7 8 0 0\n");
+	late.session = pthread_self();
+	ops.pread = late_pread;
+	sys_set_ops(&ops);
+	assert_run(&tape, &rig);
+	sys_set_ops(NULL);
+	assert_int_equal(late.nr_looks, 3);
+	t = load("t.0.0.cpuperf");
+	assert_string_equal(t.names[2], "");
+	t = load("t.1.0.cpuperf");
+	assert_string_equal(t.names[2], "sdc");
+	rig_fini(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each),
 	    cmocka_unit_test(test_come_and_go),
 	    cmocka_unit_test(test_ticks),
+	    cmocka_unit_test(test_late_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
