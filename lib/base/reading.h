@@ -22,11 +22,14 @@ enum reading_state {
 /* "ok", "offline", "not supported", "no permission", "limit reached", "failed"; "unknown state". */
 const char *reading_state_name(uint32_t state);
 
+/* Of a thing (a disk, a process …): it was there before the iteration began. */
+enum { READING_OLD = 1 };
+
 struct reading {
 	uint32_t event;                  /* index in the session's events */
 	uint32_t instance;               /* 0; else which device, process … of the event */
 	uint32_t state;                  /* enum reading_state */
-	uint32_t reserved;               /* 0 */
+	uint32_t flags;                  /* 0 or READING_OLD */
 	uint64_t time_ns;                /* CLOCK_MONOTONIC when it was really read */
 	uint64_t raw;                    /* counter or gauge, as the kernel gave it */
 	uint64_t enabled_ns, running_ns; /* perf events: cumulative; misc: 0 */

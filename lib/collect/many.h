@@ -29,8 +29,10 @@ struct collect_thing {
 			    never used again for another: what readings call instance */
 	const char
 	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; text from outside */
-	uint64_t time_ns;       /* CLOCK_MONOTONIC when its values were really read */
-	uint32_t has;           /* bit f: field f holds */
+	uint64_t time_ns; /* CLOCK_MONOTONIC when its values were really read */
+	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, and was not there at the reading
+			     before: its counters began at 0 meanwhile; 0: that is not known */
+	uint32_t has;     /* bit f: field f holds */
 	const uint64_t *values; /* by field */
 };
 

@@ -5,6 +5,7 @@
 #include "collect/process.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,6 +53,7 @@ struct process {
 	uint32_t pid;
 	uint32_t age; /* readings */
 	uint32_t number;
+	uint64_t born_ns; /* as of struct collect_thing */
 	bool is_chosen, has_number;
 	void *source; /* the reader's; NULL: not attached */
 	uint32_t said[PROCESS_NR_TROUBLES];
@@ -79,6 +81,7 @@ struct state {
 	uint32_t nr_numbers; /* given to things */
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t said[PROCESS_NR_TROUBLES];
+	bool is_whole; /* the last reading knew every process */
 	bool has_said_reopened;
 	struct buf text; /* of the last note */
 };
@@ -193,7 +196,7 @@ static bool is_due(const struct process *p)
 }
 
 /* What it is called, and with that whether it is wanted. A process that was not wanted for a while
- * is another thing after that: its counters begin anew. */
+ * is another thing after that. */
 static void look(struct state *s, struct process *p)
 {
 	char command[PROCESS_COMMAND_BYTES];
@@ -223,7 +226,7 @@ static int read_again(struct state *s, struct process *p)
 	uint32_t pid = p->pid;
 
 	detach(s, p);
-	*p = (struct process){.pid = pid, .age = 1};
+	*p = (struct process){.pid = pid, .age = 1, .born_ns = clock_monotonic_ns()};
 	look(s, p);
 	return p->is_chosen ? read_values(s, p) : 0;
 }
@@ -276,19 +279,24 @@ static bool has_all(const struct state *s)
 	return !s->choice.all && !s->choice.nr_globs && s->nr_things == s->choice.nr_numbers;
 }
 
+static struct process *new_process(const struct state *s, uint32_t pid)
+{
+	struct process *p = mem_zalloc(sizeof(*p));
+
+	if (p)
+		*p =
+		    (struct process){.pid = pid, .born_ns = s->is_whole ? clock_monotonic_ns() : 0};
+	return p;
+}
+
 /* The process of that number, known or new; NULL without memory. Those before it have ended. */
 static struct process *take(struct state *s, uint32_t pid, size_t *k)
 {
-	struct process *p;
-
 	while (*k < s->nr && s->list[*k]->pid < pid)
 		drop(s, s->list[(*k)++]);
 	if (*k < s->nr && s->list[*k]->pid == pid)
 		return s->list[(*k)++];
-	p = mem_zalloc(sizeof(*p));
-	if (p)
-		p->pid = pid;
-	return p;
+	return new_process(s, pid);
 }
 
 /* Visits the processes of these numbers, drops the others. 0 or -ENOMEM. */
@@ -334,6 +342,7 @@ static int process_read(void *state)
 		rc = visit_all(s, pids, nr);
 	if (rc)
 		s->nr_things = 0;
+	s->is_whole = rc == 0;
 	return rc;
 }
 
@@ -353,6 +362,7 @@ static void process_get(const void *state, size_t i, struct collect_thing *out)
 	    .number = p->number,
 	    .name = p->name,
 	    .time_ns = p->values.time_ns,
+	    .born_ns = p->born_ns,
 	    .has = p->values.has,
 	    .values = p->values.of,
 	};

@@ -117,6 +117,7 @@ int things_add(struct things *t, const char *name, size_t len, struct thing **ou
 	memcpy(new.name, name, len);
 	new.name[len] = '\0';
 	new.number = t->next_number++;
+	new.born_ns = t->is_read ? clock_monotonic_ns() : 0;
 	*out = &t->list[t->nr];
 	t->list[t->nr++] = new;
 	return 0;
@@ -307,6 +308,7 @@ void things_get(const void *state, size_t i, struct collect_thing *out)
 	    .number = thing->number,
 	    .name = thing->name,
 	    .time_ns = thing->time_ns,
+	    .born_ns = thing->born_ns,
 	    .has = thing->has,
 	    .values = thing->values,
 	};

@@ -35,7 +35,7 @@ struct thing {
 	bool is_seen; /* since things_begin */
 	uint8_t told; /* bit i: what is wrong with file i */
 	int fds[THINGS_MAX_FILES];
-	uint64_t time_ns;
+	uint64_t time_ns, born_ns; /* as of struct collect_thing */
 	uint32_t has;
 	uint64_t values[THINGS_MAX_FIELDS];
 };

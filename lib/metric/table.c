@@ -178,12 +178,22 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
 	struct cell *all = table_cell(t, 0, column);
 
-	if (!cell_has_value(part))
+	if (!cell_has_value(part)) {
+		if (all->state == CELL_NONE && part->state == CELL_NOT_COUNTED)
+			all->state = part->state;
 		return;
+	}
 	if (cell_has_value(all))
 		cell_join(t->columns[column].kind, all, part);
 	else
 		*all = *part;
+}
+
+/* What it did before its first reading is not of this iteration. */
+static bool has_no_start(const struct table_column *c, const struct reading *start,
+			 const struct reading *end)
+{
+	return !start && end->flags & READING_OLD && c->kind != EVENT_VALUE;
 }
 
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
@@ -202,6 +212,8 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 		return -ENOMEM;
 	*thing = (struct table_thing){.column = column, .number = number, .name = copy};
 	cell_make(c->kind, start ? start : &born, end, &thing->cell);
+	if (has_no_start(c, start, end))
+		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
 	add_to_cell(t, column, &thing->cell);
 	return 0;

@@ -16,7 +16,8 @@
 enum cell_state {
 	CELL_NONE = 0, /* blank: this trace has no result for the event */
 	CELL_OK,
-	CELL_NOT_COUNTED, /* it never ran in this span, or the base did not move: no number */
+	CELL_NOT_COUNTED, /* it never ran in this span, the base did not move, or nobody knows where
+			   it began: no number */
 	CELL_OFFLINE,     /* partial: counted until the CPU went away */
 	CELL_NOT_SUPPORTED,
 	CELL_NO_PERMISSION,

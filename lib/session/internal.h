@@ -54,6 +54,7 @@ struct session {
 	struct sampling *sampling; /* owned; NULL in tally mode */
 	/* of events of many things, at the start and the end of the iteration */
 	struct session_things things_start, things_end;
+	uint64_t boundary_ns; /* the last one: a thing that came later is new in the iteration */
 };
 
 /* Tells a warning and keeps it for the trace. */

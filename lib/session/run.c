@@ -137,6 +137,7 @@ static void read_boundary(struct session *s)
 		sampling_lock(s->sampling);
 	collect_read(s->collect);
 	(void)session_things_take(&s->things_end, s); /* without memory there are none */
+	s->boundary_ns = clock_monotonic_ns();
 	for (uint32_t t = 0; t < s->nr_cpus; t++)
 		read_cpu(s, &s->cpus[t]);
 	for (const char *note; (note = collect_note(s->collect));)

@@ -90,6 +90,7 @@ static int take_event(struct session_things *t, const struct session *s, size_t 
 		if (!collect_get_of_thing(s->collect, m, &thing, &r))
 			continue;
 		r.event = (uint32_t)s->misc_index[m];
+		r.flags = thing.born_ns > s->boundary_ns ? 0 : READING_OLD;
 		rc = add_reading(t, &r, first + k);
 	}
 	return rc;

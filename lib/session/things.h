@@ -35,7 +35,8 @@ struct session_things {
 void session_things_init(struct session_things *t);
 void session_things_fini(struct session_things *t);
 
-/* Takes what collect_read has read, in place of what was there. 0 or -ENOMEM (then it is empty). */
+/* Takes what collect_read has read since the session's last boundary, in place of what was there. 0
+ * or -ENOMEM (then it is empty). */
 int session_things_take(struct session_things *t, const struct session *s);
 /* The reading of the event and the instance, or NULL; *hint (0 at first) makes it quick for who
  * asks in the order of another boundary. */

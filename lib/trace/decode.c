@@ -375,7 +375,7 @@ void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading 
 	out->event = cursor_le32(&c);
 	out->instance = cursor_le32(&c);
 	out->state = cursor_le32(&c);
-	out->reserved = cursor_le32(&c);
+	out->flags = cursor_le32(&c);
 	out->time_ns = cursor_le64(&c);
 	out->raw = cursor_le64(&c);
 	out->enabled_ns = cursor_le64(&c);

@@ -87,7 +87,7 @@ _Static_assert(sizeof(struct trace_frame_bytes) == TRACE_FRAME_HEADER_BYTES, "tr
 /* One reading of a TRACE_FRAME_READINGS frame. */
 struct trace_reading_bytes {
 	uint32_t event, instance, state;
-	uint32_t reserved; /* 0 */
+	uint32_t flags;
 	uint64_t time_ns, raw, enabled_ns, running_ns, base;
 };
 _Static_assert(sizeof(struct trace_reading_bytes) == TRACE_READING_BYTES, "trace reading");

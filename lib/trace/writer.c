@@ -246,6 +246,7 @@ static void add_reading(struct buf *b, const struct reading *r)
 	    .event = htole32(r->event),
 	    .instance = htole32(r->instance),
 	    .state = htole32(r->state),
+	    .flags = htole32(r->flags),
 	    .time_ns = htole64(r->time_ns),
 	    .raw = htole64(r->raw),
 	    .enabled_ns = htole64(r->enabled_ns),

@@ -11,7 +11,7 @@ HEADER = """byte_order:I version:H header_bytes:H incompatible:I compatible:I se
 EVENT = """bytes:I id:I kind:I scope:I flags:I rate:Q state:I perf_group:I attr:bytes32 group:text16
     name:text16 label:text16 unit:text16 description:text16 source:text16 reason:text16"""
 EVENT_LATER = "scale:d", "frequency:Q", "format:text32"  # not in older traces
-READING = "event:I instance:I state:I reserved:I time_ns:Q raw:Q enabled_ns:Q running_ns:Q base:Q"
+READING = "event:I instance:I state:I flags:I time_ns:Q raw:Q enabled_ns:Q running_ns:Q base:Q"
 ID = "id:Q event:I instance:I attr:I group:I"
 THING = "number:I name:text16"
 SAMPLED = "event:I instance:I samples:Q idle:Q weight:Q lost:Q throttled:Q unthrottled:Q"

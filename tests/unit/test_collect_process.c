@@ -381,6 +381,37 @@ static void test_come_and_go(void **state)
 	tree_remove(&r);
 }
 
+/* Only what was not there at the reading before began with its counters at 0. */
+static void test_born(void **state)
+{
+	static const char *const words[] = {"name:cc*", NULL};
+	struct root r = two_processes();
+	void *all = start(&r, NULL, BIT(PROCESS_RSS)), *some = start(&r, words, BIT(PROCESS_RSS));
+
+	(void)state;
+	read_all(all);
+	read_all(some);
+	assert_int_equal(get(all, 20).born_ns, 0);
+	put_process(&r, 25, "cc1", 300, 9);
+	put(&r, 20, "comm", "cc1\n"); /* it was there under another name */
+	read_all(all);
+	read_all(some);
+	assert_true(get(all, 25).born_ns > 0);
+	assert_int_equal(get(all, 30).born_ns, 0);
+	assert_true(get(some, 25).born_ns > 0);
+	assert_int_equal(get(some, 20).born_ns, 0);
+	put_process(&r, 26, "cc1", 300, 9);
+	inject_mem(1);
+	assert_int_equal(source->read(all), -ENOMEM);
+	inject_stop();
+	read_all(all); /* it may have come before the last reading, which failed */
+	assert_int_equal(get(all, 26).born_ns, 0);
+	assert_true(get(all, 25).born_ns > 0);
+	source->close(all);
+	source->close(some);
+	tree_remove(&r);
+}
+
 /* Its number is another's by the next reading. A kept file tells it; all fields alone do. */
 static void test_reused_while_kept(void **state)
 {
@@ -402,6 +433,7 @@ static void test_reused_while_kept(void **state)
 		expect_pids(s, "20 30 ");
 		assert_string_equal(get(s, 20).name, "20 another");
 		assert_int_equal(get(s, 20).number, 2);
+		assert_true(get(s, 20).born_ns > 0);
 		assert_int_equal(get(s, 20).has, wanted[i]);
 		assert_int_equal(get(s, 30).number, 1);
 		read_all(s);
@@ -921,6 +953,7 @@ int main(void)
 	    cmocka_unit_test(test_choices),
 	    cmocka_unit_test(test_no_proc),
 	    cmocka_unit_test(test_come_and_go),
+	    cmocka_unit_test(test_born),
 	    cmocka_unit_test(test_reused_while_kept),
 	    cmocka_unit_test(test_reused_while_reopened),
 	    cmocka_unit_test(test_descriptors),

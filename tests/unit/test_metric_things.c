@@ -108,6 +108,34 @@ static void one_thing(void **state)
 	}
 }
 
+/* What was there before the iteration, but was not read at its start: its whole life is not of this
+ * iteration. A value needs no start. */
+static void old_without_start(void **state)
+{
+	struct reading a = at(2000, 100), b = at(8000, 130), old = at(8000, 1000000);
+	struct table *t = new_table(EVENT_COUNT, 0);
+
+	(void)state;
+	old.flags = READING_OLD;
+	clear(t, READING_OK);
+	assert_int_equal(table_add_thing(t, 0, 0, "sda", NULL, &old), 0);
+	assert_int_equal(t->things[0].cell.state, CELL_NOT_COUNTED);
+	assert_int_equal(t->things[0].cell.count, 0);
+	table_total(t);
+	assert_int_equal(t->totals[0].state, CELL_NOT_COUNTED);
+	b.flags = READING_OLD; /* as it nearly always is */
+	assert_int_equal(table_add_thing(t, 0, 1, "sdb", &a, &b), 0);
+	table_total(t);
+	assert_int_equal(t->totals[0].state, CELL_OK);
+	assert_int_equal(t->totals[0].count, 30);
+	table_free(t);
+	t = new_table(EVENT_VALUE, 0);
+	clear(t, READING_OK);
+	assert_int_equal(table_add_thing(t, 0, 0, "sda", NULL, &old), 0);
+	assert_int_equal(t->things[0].cell.count, 1000000);
+	table_free(t);
+}
+
 /* The sum: those with a number, in row 0 and in the total; values add up, too. */
 static void they_add_up(void **state)
 {
@@ -267,9 +295,13 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_thing),   cmocka_unit_test(they_add_up),
-	    cmocka_unit_test(iterations),  cmocka_unit_test(why_there_is_no_number),
-	    cmocka_unit_test(in_a_metric), cmocka_unit_test(no_memory),
+	    cmocka_unit_test(one_thing),
+	    cmocka_unit_test(old_without_start),
+	    cmocka_unit_test(they_add_up),
+	    cmocka_unit_test(iterations),
+	    cmocka_unit_test(why_there_is_no_number),
+	    cmocka_unit_test(in_a_metric),
+	    cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

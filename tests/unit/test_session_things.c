@@ -20,6 +20,7 @@ static struct tape tape;
 struct told {
 	unsigned nr_start, nr_end, nr_ticks;
 	uint64_t start_raw[8], end_raw[8]; /* of event 0, by instance */
+	uint32_t end_flags[8];
 	char names[8][16];
 	size_t nr_events; /* that number alike */
 };
@@ -36,6 +37,18 @@ static void put_disk(const char *name, uint64_t read_sectors, uint64_t written_s
 	tree_put(&rig.folder, path, text, strlen(text));
 	snprintf(path, sizeof(path), "/sys/block/%s/inflight", name);
 	tree_put(&rig.folder, path, "       1        2\n", 18);
+}
+
+/* It appears whole: the thread at the timebase's pace may look at any time. */
+static void show_disk(const char *name)
+{
+	char hidden[32], from[600], to[600];
+
+	snprintf(hidden, sizeof(hidden), "../%s", name);
+	put_disk(hidden, 7, 7);
+	snprintf(from, sizeof(from), "%s/sys/%s", rig.folder.dir, name);
+	snprintf(to, sizeof(to), "%s/sys/block/%s", rig.folder.dir, name);
+	assert_int_equal(rename(from, to), 0);
 }
 
 static void drop_disk(const char *name)
@@ -59,6 +72,8 @@ static void take_readings(struct told *t, const struct trace_frame *f)
 		  : boundary == TRACE_END ? &t->nr_end
 					  : &t->nr_ticks) += 1;
 		assert_true(r.instance < 8);
+		if (r.event == 0 && boundary == TRACE_END)
+			t->end_flags[r.instance] = r.flags;
 		if (r.event == 0)
 			(boundary == TRACE_START ? t->start_raw : t->end_raw)[r.instance] = r.raw;
 	}
@@ -177,6 +192,41 @@ static void test_come_and_go(void **state)
 	rig_fini(&rig);
 }
 
+static int hide_disk(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0) {
+		put_disk("sdc", 7, 7);
+		tree_put(&rig.folder, "/sys/block/sdb/stat", "?\n", 2);
+	} else if (iteration == 1) {
+		put_disk("sdb", 1000, 2000);
+	}
+	return 0;
+}
+
+/* A reading without one at the start says whether the thing is new. */
+static void test_old_and_new(void **state)
+{
+	struct told t;
+
+	(void)state;
+	begin(READS, 4);
+	tape.each = hide_disk;
+	assert_run(&tape, &rig);
+	t = load("t.1.0.cpuperf");
+	assert_int_equal(t.nr_start, 2);
+	assert_int_equal(t.nr_end, 2); /* sda, sdc */
+	assert_int_equal(t.end_flags[number_of(&t, "sda")], READING_OLD);
+	assert_int_equal(t.end_flags[number_of(&t, "sdc")], 0);
+	t = load("t.2.0.cpuperf");
+	assert_int_equal(t.nr_start, 2);
+	assert_int_equal(t.nr_end, 3);
+	assert_int_equal(t.start_raw[number_of(&t, "sdb")], 0);
+	assert_int_equal(t.end_flags[number_of(&t, "sdb")], READING_OLD);
+	assert_int_equal(t.end_flags[number_of(&t, "sdc")], READING_OLD);
+	rig_fini(&rig);
+}
+
 /* At the timebase's pace, with the names of what was found meanwhile. */
 static void test_ticks(void **state)
 {
@@ -219,7 +269,7 @@ static ssize_t late_pread(int fd, void *buf, size_t len, off_t at)
 	if (!pthread_equal(pthread_self(), late.session))
 		atomic_fetch_add(&late.nr_reads, 1);
 	else if (at == 0 && is_stat(fd) && ++late.nr_looks == 2) {
-		put_disk("sdc", 7, 7);
+		show_disk("sdc");
 		while (atomic_load(&late.nr_reads) < reads + 20)
 			nanosleep(&moment, NULL);
 	}
@@ -263,9 +313,8 @@ static void test_late_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_each),
-	    cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_ticks),
+	    cmocka_unit_test(test_each),        cmocka_unit_test(test_come_and_go),
+	    cmocka_unit_test(test_old_and_new), cmocka_unit_test(test_ticks),
 	    cmocka_unit_test(test_late_name),
 	};
 
