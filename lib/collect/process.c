@@ -51,7 +51,8 @@ static const struct {
 /* One that is there: also those that nobody asked for, because a choice by name can change. */
 struct process {
 	uint32_t pid;
-	uint32_t age; /* readings */
+	uint32_t age;      /* readings */
+	uint64_t clock_ns; /* when it was looked at */
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
 	bool is_chosen, has_number;
@@ -184,15 +185,24 @@ static void drop(struct state *s, struct process *p)
 	mem_free(p);
 }
 
-/* It may be another program by now: soon after it was seen first it often is, later seldom. Not all
- * are looked at in the same reading. */
-static bool is_due(const struct process *p)
+/* It may be another program by now, or another's number, if it has run since it was looked at.
+ * Where that is not known: soon after it was seen first it often is, later seldom, and not all are
+ * looked at in the same reading. */
+static bool is_due(const struct process *p, uint64_t clock_ns)
 {
 	enum { SELDOM = 64 };
 
+	if (clock_ns)
+		return clock_ns != p->clock_ns;
 	if (p->age < SELDOM)
 		return (p->age & (p->age - 1)) == 0;
 	return (p->age + p->pid) % SELDOM == 0;
+}
+
+/* Somebody asked for names, or for this number. */
+static bool may_be_chosen(const struct state *s, const struct process *p)
+{
+	return s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL);
 }
 
 /* What it is called, and with that whether it is wanted. A process that was not wanted for a while
@@ -200,8 +210,7 @@ static bool is_due(const struct process *p)
 static void look(struct state *s, struct process *p)
 {
 	char command[PROCESS_COMMAND_BYTES];
-	bool may_be = s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL);
-	bool is_known = may_be && reader->command(s->source, p->pid, command) == 0;
+	bool is_known = reader->command(s->source, p->pid, command) == 0;
 
 	snprintf(p->name, sizeof(p->name), "%" PRIu32 "%s%s", p->pid, is_known ? " " : "",
 		 is_known ? command : "");
@@ -231,17 +240,41 @@ static int read_again(struct state *s, struct process *p)
 	return p->is_chosen ? read_values(s, p) : 0;
 }
 
+static void look_if_due(struct state *s, struct process *p, uint64_t clock_ns)
+{
+	bool is_new = p->age == 0;
+
+	if (is_new || is_due(p, clock_ns))
+		look(s, p);
+	p->clock_ns = clock_ns;
+}
+
+/* Of one that is not chosen, or not yet known, the name comes first; else its values, which tell
+ * whether it has run. */
+static int visit_chosen(struct state *s, struct process *p)
+{
+	int rc = read_values(s, p);
+
+	if (rc == -ESRCH)
+		return read_again(s, p);
+	if (rc == 0)
+		look_if_due(s, p, p->values.clock_ns);
+	return rc;
+}
+
+static int visit_new(struct state *s, struct process *p)
+{
+	if (!may_be_chosen(s, p))
+		return 0;
+	look_if_due(s, p, reader->clock(s->source, p->pid));
+	return p->is_chosen ? read_values(s, p) : 0;
+}
+
 static int visit(struct state *s, struct process *p)
 {
-	int rc = 0;
+	int rc = p->is_chosen ? visit_chosen(s, p) : visit_new(s, p);
 
-	if (is_due(p))
-		look(s, p);
 	p->age++;
-	if (p->is_chosen)
-		rc = read_values(s, p);
-	if (rc == -ESRCH)
-		rc = read_again(s, p);
 	if (rc || !p->is_chosen)
 		return rc;
 	if (!p->has_number)

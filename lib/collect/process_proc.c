@@ -484,6 +484,28 @@ static uint32_t proc_self(const void *state)
 	return r->self;
 }
 
+/* As the kernel has it of a number (include/linux/posix-timers.h): clock_getcpuclockid would ask
+ * whether there is one. */
+static clockid_t clock_of(uint32_t pid)
+{
+	enum { CPUCLOCK_SCHED = 2 };
+
+	return (clockid_t)(~pid << 3 | CPUCLOCK_SCHED);
+}
+
+static uint64_t to_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+static uint64_t proc_clock(const void *state, uint32_t pid)
+{
+	const struct reader *r = state;
+	struct timespec t;
+
+	return r->has_clock && clock_gettime(clock_of(pid), &t) == 0 ? to_ns(&t) : 0;
+}
+
 static int proc_list(void *state, struct proc_ids *out)
 {
 	const struct reader *r = state;
@@ -523,8 +545,7 @@ static int attach(struct reader *r, struct watched *p)
 {
 	int rc;
 
-	if (r->has_clock && clock_getcpuclockid((pid_t)p->pid, &p->clock))
-		return -ESRCH;
+	p->clock = clock_of(p->pid);
 	rc = keep_files(r, p);
 	return rc == -EMFILE ? load_start(r, p->pid, &p->start_ticks) : rc;
 }
@@ -606,7 +627,7 @@ static int read_clock(const struct reader *r, struct watched *p, uint64_t now_ns
 		return 0;
 	if (clock_gettime(p->clock, &t))
 		return -ESRCH;
-	ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	ns = to_ns(&t);
 	if (ns > p->clock_ns || !p->moved_ns) {
 		p->clock_ns = ns;
 		p->moved_ns = now_ns;
@@ -657,6 +678,7 @@ static int proc_read(void *state, void *process, struct process_values *values)
 
 	values->time_ns = clock_monotonic_ns();
 	rc = read_process(state, p, values);
+	values->clock_ns = p->clock_ns;
 	p->is_whole = rc == 0 && !values->trouble[PROCESS_FAILED];
 	return rc;
 }
@@ -667,6 +689,7 @@ const struct process_reader process_proc_reader = {
     .self = proc_self,
     .list = proc_list,
     .command = proc_command,
+    .clock = proc_clock,
     .attach = proc_attach,
     .detach = proc_detach,
     .read = proc_read,

@@ -21,7 +21,8 @@ enum process_trouble {
 };
 
 struct process_values {
-	uint64_t time_ns; /* CLOCK_MONOTONIC, when they were read */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC, when they were read */
+	uint64_t clock_ns; /* the process's CPU time, whatever is wanted; 0: not known */
 	uint64_t of[PROCESS_NR_FIELDS];
 	uint32_t has;                          /* bits of fields, like the next */
 	uint32_t trouble[PROCESS_NR_TROUBLES]; /* of those wanted */
@@ -41,6 +42,8 @@ struct process_reader {
 	int (*list)(void *state, struct proc_ids *out);
 	/* The command name as it is now. 0 or -errno. */
 	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
+	/* The process's CPU time: who has not run since has done nothing. 0: not known. */
+	uint64_t (*clock)(const void *state, uint32_t pid);
 	/* From here on this process is read. 0, -ESRCH (there is none) or -ENOMEM. */
 	int (*attach)(void *state, uint32_t pid, void **process);
 	void (*detach)(void *state, void *process);

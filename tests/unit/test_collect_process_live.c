@@ -615,6 +615,55 @@ static void test_self(void **state)
 	source->close(s);
 }
 
+static uint64_t rename_step(unsigned step)
+{
+	return prctl(PR_SET_NAME, step % 2 ? "burner" : "idler") == 0;
+}
+
+/* Until it has stopped after a step, and its clock has moved. */
+static void wait_until_stopped(const struct child *c)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	char path[64], text[256] = "", *name_end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", c->pid);
+	do {
+		FILE *f = fopen(path, "r");
+
+		nanosleep(&moment, NULL);
+		assert_true(f && fgets(text, sizeof(text), f));
+		fclose(f);
+		name_end = strrchr(text, ')');
+		assert_non_null(name_end);
+	} while (name_end[2] != 'S');
+}
+
+/* A name follows at the next reading, however long the process has been there: it must have run to
+ * change it. */
+static void test_renamed(void **state)
+{
+	static const char *const words[] = {"name:burner", NULL};
+	struct child c = child_start(rename_step);
+	void *all = start(&root_live, only(&c), BIT(PROCESS_RSS));
+	void *some = start(&root_live, words, BIT(PROCESS_RSS));
+
+	(void)state;
+	for (unsigned step = 0; step < 6; step++) {
+		assert_int_equal(child_step(&c), 1);
+		wait_until_stopped(&c);
+		for (int i = 0; i < 5; i++) {
+			read_all(all);
+			read_all(some);
+			assert_int_equal(source->nr(some), step % 2);
+			assert_non_null(
+			    strstr(get(all, (unsigned)c.pid).name, step % 2 ? "burner" : "idler"));
+		}
+	}
+	source->close(all);
+	source->close(some);
+	child_end(&c);
+}
+
 /* A zombie is still there; once it is waited for, it is not. */
 static void test_zombie(void **state)
 {
@@ -767,7 +816,7 @@ int main(void)
 	    cmocka_unit_test(test_self),     cmocka_unit_test(test_asleep),
 	    cmocka_unit_test(test_no_ticks), cmocka_unit_test(test_memory_asleep),
 	    cmocka_unit_test(test_zombie),   cmocka_unit_test(test_reused),
-	    cmocka_unit_test(test_nobody),
+	    cmocka_unit_test(test_nobody),   cmocka_unit_test(test_renamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
