@@ -38,6 +38,15 @@ const char *str_next_line(const char **text, const char *end, const char **stop)
  * text from outside that is quoted in a message. */
 void str_disarm(char *s);
 
+/*
+ * Makes text from outside safe to show and to store, in place, its length kept: tab, newline and
+ * carriage return become a space (so that JSON stays JSON); every other control character (C0, DEL,
+ * C1), NUL and every byte that is not UTF-8 becomes '?'.
+ */
+void str_clean(char *s, size_t len);
+/* As above, but tabs and newlines stay: for text that is read line by line. */
+void str_clean_lines(char *s, size_t len);
+
 /* Bytes of the character that the len bytes begin with; 0 if that is none of UTF-8, or NUL. */
 size_t str_character(const char *s, size_t len);
 

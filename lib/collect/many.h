@@ -28,7 +28,7 @@ struct collect_thing {
 	uint32_t number; /* in this session, from 0, in the order in which they were first seen;
 			    never used again for another: what readings call instance */
 	const char
-	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; text from outside */
+	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; harmless (str_clean) */
 	uint64_t time_ns; /* CLOCK_MONOTONIC when its values were really read */
 	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, and was not there at the reading
 			     before: its counters began at 0 meanwhile; 0: that is not known */

@@ -214,6 +214,7 @@ static void look(struct state *s, struct process *p)
 
 	snprintf(p->name, sizeof(p->name), "%" PRIu32 "%s%s", p->pid, is_known ? " " : "",
 		 is_known ? command : "");
+	str_clean(p->name, strlen(p->name));
 	p->is_chosen = process_choice_has(&s->choice, p->pid, is_known ? command : NULL);
 	if (p->is_chosen)
 		return;

@@ -111,11 +111,13 @@ int things_add(struct things *t, const char *name, size_t len, struct thing **ou
 
 	if (rc)
 		return rc;
-	new.name = mem_alloc(len + 1);
+	new.name = mem_zalloc(2 * (len + 1));
 	if (!new.name)
 		return -ENOMEM;
+	new.shown = new.name + len + 1;
 	memcpy(new.name, name, len);
-	new.name[len] = '\0';
+	memcpy(new.shown, name, len);
+	str_clean(new.shown, len);
 	new.number = t->next_number++;
 	new.born_ns = t->is_read ? clock_monotonic_ns() : 0;
 	*out = &t->list[t->nr];
@@ -306,7 +308,7 @@ void things_get(const void *state, size_t i, struct collect_thing *out)
 
 	*out = (struct collect_thing){
 	    .number = thing->number,
-	    .name = thing->name,
+	    .name = thing->shown,
 	    .time_ns = thing->time_ns,
 	    .born_ns = thing->born_ns,
 	    .has = thing->has,

@@ -31,7 +31,8 @@ struct things_kind {
 
 struct thing {
 	uint32_t number;
-	char *name;   /* owned */
+	char *name;   /* owned; as the kernel has it */
+	char *shown;  /* behind name, and harmless */
 	bool is_seen; /* since things_begin */
 	uint8_t told; /* bit i: what is wrong with file i */
 	int fds[THINGS_MAX_FILES];

@@ -6,9 +6,9 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "trace/format.h"
 #include "trace/reader.h"
-#include "trace/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static const char *take_text(struct decoder *d, size_t len)
 
 	if (!s)
 		return "";
-	trace_text_clean(s, len);
+	str_clean(s, len);
 	return s;
 }
 
@@ -94,7 +94,7 @@ static const char *take_lines(struct decoder *d, size_t len)
 
 	if (!s)
 		return "";
-	trace_text_clean_lines(s, len);
+	str_clean_lines(s, len);
 	return s;
 }
 
@@ -322,7 +322,7 @@ int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char 
 		len = size - 1;
 	memcpy(buf, text, len);
 	buf[len] = '\0';
-	trace_text_clean(buf, len); /* after the cut, which may have split a character */
+	str_clean(buf, len); /* after the cut, which may have split a character */
 	*out = (struct trace_note){time_ns, buf};
 	return 0;
 }

@@ -10,10 +10,10 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "trace/format.h"
 #include "trace/pack.h"
-#include "trace/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,7 +306,7 @@ static void take_field(struct cursor *c, char *out, size_t size)
 
 	memcpy(out, p, size);
 	out[size] = '\0';
-	trace_text_clean(out, strlen(out));
+	str_clean(out, strlen(out));
 }
 
 /* Of bytes whose number and checksum are right. */

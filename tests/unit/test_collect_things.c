@@ -223,13 +223,30 @@ static void test_names(void **state)
 	things_fini(&t);
 }
 
+/* The kernel's bytes find it again; what is shown is harmless. */
+static void test_shown(void **state)
+{
+	static const char name[] = "\x1b]0;x\x07\xff";
+	struct collect_thing shown;
+	struct thing *thing;
+	struct things t;
+
+	(void)state;
+	things_init(&t, &kind, &root_live, 0);
+	assert_int_equal(things_add(&t, name, strlen(name), &thing), 0);
+	assert_ptr_equal(things_find(&t, name, strlen(name)), thing);
+	things_get(&t, 0, &shown);
+	assert_string_equal(shown.name, "?]0;x??");
+	things_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_listing),     cmocka_unit_test(test_long_listing),
 	    cmocka_unit_test(test_no_folder),   cmocka_unit_test(test_failed_look),
 	    cmocka_unit_test(test_notes),       cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_used_memory),
+	    cmocka_unit_test(test_used_memory), cmocka_unit_test(test_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

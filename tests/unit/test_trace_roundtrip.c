@@ -5,7 +5,7 @@
 #include "test_trace.h"
 
 #include "base/mem.h"
-#include "trace/text.h"
+#include "base/str.h"
 
 static struct trace_frame next_of_kind(struct trace_reader *r, uint16_t kind)
 {
@@ -929,15 +929,15 @@ static void test_text(void **state)
 		char text[32];
 
 		snprintf(text, sizeof(text), "%s", rows[i].text);
-		trace_text_clean(text, strlen(text));
+		str_clean(text, strlen(text));
 		assert_string_equal(text, rows[i].want);
 	}
-	trace_text_clean(nul, sizeof(nul));
+	str_clean(nul, sizeof(nul));
 	assert_memory_equal(nul, "a?b", 3);
 	nul[1] = 0;
-	trace_text_clean_lines(nul, sizeof(nul));
+	str_clean_lines(nul, sizeof(nul));
 	assert_memory_equal(nul, "a?b", 3);
-	trace_text_clean_lines(lines, strlen(lines));
+	str_clean_lines(lines, strlen(lines));
 	assert_string_equal(lines, "\ta;\n?[2J \n?");
 }
 
