@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LINE_BYTES = 8192 }; /* what is longer is cut */
+
 static struct {
 	const char *program;
 	int min_level, fd;
@@ -51,7 +53,7 @@ static int prefix(char *text, size_t size, int level, const char *file, int line
 
 void log_line(int level, const char *file, int line, const char *fmt, ...)
 {
-	char text[2048];
+	char text[LINE_BYTES];
 	int len, more;
 	va_list ap;
 
@@ -67,7 +69,7 @@ void log_line(int level, const char *file, int line, const char *fmt, ...)
 
 void log_err(int level, const struct err *e)
 {
-	char text[2048], place[24] = "";
+	char text[LINE_BYTES], place[24] = "";
 	const char *word = level >= LOG_ERROR ? "error" : "warning";
 	const char *who = e->source[0] ? e->source : sink.program;
 	int len;

@@ -20,7 +20,7 @@ enum {
 	PROFILE_MAX_EVENTS = 1024,   /* of a trace; with more it is not read */
 	PROFILE_MAX_PARTS = 256,     /* of an event on one CPU; more are left out, and named */
 	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is said */
-	PROFILE_NOTE_BYTES = 512,
+	PROFILE_NOTE_BYTES = 4096,
 };
 
 /* What the session file says; borrowed while the session is open. */

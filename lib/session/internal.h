@@ -19,10 +19,11 @@
 struct session_note {
 	uint32_t trace;
 	uint64_t time_ns;
-	char text[256];
+	char *text; /* owned */
 };
 
-enum { SESSION_MAX_NOTES = 256 }; /* per iteration; further ones are told, but not stored */
+enum { SESSION_NOTE_BYTES = 4096 }; /* what is longer is cut */
+enum { SESSION_MAX_NOTES = 256 };   /* per iteration; further ones are told, but not stored */
 
 struct session {
 	struct session_config config;
@@ -60,6 +61,8 @@ struct session {
 /* Tells a warning and keeps it for the trace. */
 void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Forgets what was kept. */
+void session_drop_notes(struct session *s);
 
 /* Descriptors kept from the events while those are opened: files, folders and locks need some
  * later, and a session that met the limit is to give what it has. */

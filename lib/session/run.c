@@ -2,6 +2,7 @@
  * The loop: wait for a deadline, read the boundary, hand it on. Boundaries are reads: the end of
  * an iteration is the start of the next, and no count falls between.
  */
+#include "base/mem.h"
 #include "session/internal.h"
 
 #include <errno.h>
@@ -17,15 +18,22 @@ enum { SPLIT_AFTER_NS = 100000000, NS_PER_S = 1000000000 };
 void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
 {
 	struct session_note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
+	char text[SESSION_NOTE_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(note.text, sizeof(note.text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (s->config.on_note)
-		s->config.on_note(note.text, s->config.arg);
-	if (s->nr_notes < SESSION_MAX_NOTES)
+		s->config.on_note(text, s->config.arg);
+	if (s->nr_notes < SESSION_MAX_NOTES && (note.text = mem_strdup(text)))
 		s->notes[s->nr_notes++] = note;
+}
+
+void session_drop_notes(struct session *s)
+{
+	while (s->nr_notes)
+		mem_free(s->notes[--s->nr_notes].text);
 }
 
 /* Sleeps until then, or until something wakes us. */
@@ -253,7 +261,7 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	rc = session_record(s, it, e);
 	if (s->config.on_iteration(it, s->config.arg))
 		atomic_store(&s->stop, true);
-	s->nr_notes = 0;
+	session_drop_notes(s);
 	return rc;
 }
 

@@ -474,6 +474,7 @@ void session_close(struct session *s)
 		session_cpu_fini(&s->cpus[t]);
 	free_attrs(s);
 	collect_close(s->collect);
+	session_drop_notes(s);
 	session_things_fini(&s->things_start);
 	session_things_fini(&s->things_end);
 	if (s->stop_fd >= 0)

@@ -152,7 +152,7 @@ struct tape {
 	unsigned nr_held; /* notes that say so */
 	unsigned nr_gaps; /* starts that are not the end before */
 	unsigned nr_notes;
-	char notes[MAX_NOTES][256];
+	char notes[MAX_NOTES][4096];
 	/* what to do: called with the iteration's number; its result is on_iteration's */
 	int (*each)(struct tape *t, uint32_t iteration);
 	void *arg;

@@ -276,6 +276,40 @@ static ssize_t late_pread(int fd, void *buf, size_t len, off_t at)
 	return sys_kernel_ops.pread(fd, buf, len, at);
 }
 
+/* A note is whole, for a person and in the trace: what to do stands at its end. */
+static void test_long_note(void **state)
+{
+	char events[2048], name[1001] = "", text[4096];
+	bool is_there = false;
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct err e = {0};
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	snprintf(events, sizeof(events),
+		 "{\"group_name\":\"misc\",\"event_name\":\"disk_read_bytes\",\"devices\":[\"sda\","
+		 "\"%s\"]},",
+		 name);
+	begin(events, 1);
+	tree_put(&rig.folder, "/sys/class/block/sda/stat", "?\n", 2);
+	assert_run(&tape, &rig);
+	assert_some_note(&tape, "no disk \"xxx*x\" is there: it is read when it comes");
+	snprintf(text, sizeof(text), "%s/t.0.0.cpuperf", rig.folder.dir);
+	assert_int_equal(trace_reader_open(AT_FDCWD, text, &r, &e), 0);
+	while (trace_reader_next(r, &f, &e) == 1) {
+		struct trace_note note;
+
+		if (f.kind != TRACE_FRAME_NOTE)
+			continue;
+		assert_int_equal(trace_decode_note(&f, &note, text, sizeof(text)), 0);
+		is_there |= strstr(text, "it is read when it comes") && strstr(text, name);
+	}
+	trace_reader_close(r);
+	assert_true(is_there);
+	rig_fini(&rig);
+}
+
 static int drop_late(struct tape *t, uint32_t iteration)
 {
 	(void)t;
@@ -315,7 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each),        cmocka_unit_test(test_come_and_go),
 	    cmocka_unit_test(test_old_and_new), cmocka_unit_test(test_ticks),
-	    cmocka_unit_test(test_late_name),
+	    cmocka_unit_test(test_late_name),   cmocka_unit_test(test_long_note),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
