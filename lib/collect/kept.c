@@ -11,6 +11,21 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+/* Descriptors are given from the lowest on. The last ones stay for the files of others, who would
+ * fail without. */
+static bool is_of_reserve(int fd)
+{
+	enum { RESERVE = 16 };
+	struct rlimit limit;
+	rlim_t nr = RESERVE;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return false;
+	if (nr > limit.rlim_cur / 4)
+		nr = limit.rlim_cur / 4;
+	return (rlim_t)fd >= limit.rlim_cur - nr;
+}
+
 int kept_init(struct kept *k, const struct root *root, const char *folder)
 {
 	struct rlimit limit;
@@ -39,10 +54,14 @@ int kept_open(struct kept *k, const char *path)
 {
 	int fd = kept_has_room(k, 1) ? sys()->openat(k->dir, path, O_RDONLY, 0) : -EMFILE;
 
+	if (fd >= 0 && is_of_reserve(fd)) {
+		io_close(&fd);
+		fd = -EMFILE;
+	}
 	if (fd >= 0)
 		k->nr++;
 	else if (fd == -EMFILE || fd == -ENFILE)
-		k->max = k->nr; /* the other half is in use: leave what is left to others */
+		k->max = k->nr; /* what is left is for others */
 	return fd == -ENFILE ? -EMFILE : fd;
 }
 

@@ -22,7 +22,8 @@ void kept_fini(struct kept *k); /* after every kept_close */
 
 /* Whether nr more can be kept. */
 bool kept_has_room(const struct kept *k, size_t nr);
-/* A descriptor, or -errno; -EMFILE where there is none left. path is below the folder. */
+/* A descriptor, or -errno; -EMFILE where there is none left but the last 16 below the limit, which
+ * are for others. path is below the folder. */
 int kept_open(struct kept *k, const char *path);
 void kept_close(struct kept *k, int *fd); /* as io_close */
 

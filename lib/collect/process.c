@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 1024, WHO_BYTES = 160 };
+enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 65536, WHO_BYTES = 2048 };
 
 static const struct process_reader *const reader = &process_proc_reader;
 
@@ -83,8 +83,9 @@ struct state {
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t said[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading knew every process */
-	bool has_said_reopened;
-	struct buf text; /* of the last note */
+	bool has_said_reopened, has_said_absent;
+	struct buf absent; /* the words of the choice that stand for no process */
+	struct buf text;   /* of the last note */
 };
 
 /* ---- notes */
@@ -143,9 +144,37 @@ static void write_reopened(struct state *s)
 	s->has_said_reopened = true;
 }
 
+static void add_absent(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_absent(struct state *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->absent.len)
+		buf_adds(&s->absent, ", ");
+	va_start(ap, fmt);
+	buf_vprintf(&s->absent, fmt, ap);
+	va_end(ap);
+}
+
+/* Once, when all have been looked at. */
+static void write_absent(struct state *s)
+{
+	for (size_t i = 0; i < s->choice.nr_globs; i++)
+		if (!s->choice.has_hit[i])
+			add_absent(s, "\"name:%s\"", s->choice.globs[i]);
+	s->has_said_absent = true;
+	if (s->absent.len)
+		buf_printf(&s->text, "pids: there is no process %s: it is read when it comes",
+			   buf_str(&s->absent));
+}
+
 /* False if there is nothing to say. */
 static bool write_note(struct state *s)
 {
+	if (s->is_whole && !s->has_said_absent)
+		write_absent(s);
+	if (s->text.len)
+		return true;
 	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
 		if (!s->notes[i].fields)
 			continue;
@@ -200,7 +229,7 @@ static bool is_due(const struct process *p, uint64_t clock_ns)
 }
 
 /* Somebody asked for names, or for this number. */
-static bool may_be_chosen(const struct state *s, const struct process *p)
+static bool may_be_chosen(struct state *s, const struct process *p)
 {
 	return s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL);
 }
@@ -417,14 +446,16 @@ static void process_close(void *state)
 	mem_free(s->list);
 	mem_free(s->next);
 	mem_free(s->things);
+	buf_fini(&s->absent);
 	buf_fini(&s->text);
 	mem_free(s);
 }
 
-/* A number that a person wrote is of a process that is there. */
+/* Numbers that a person wrote are of processes that are there: if nothing else was asked for, one
+ * of them at least. */
 static int check_numbers(struct state *s, struct err *e)
 {
-	size_t k = 0;
+	size_t k = 0, nr_absent = 0;
 	int rc = s->choice.nr_numbers ? reader->list(s->source, &s->ids) : 0;
 
 	if (rc)
@@ -432,11 +463,14 @@ static int check_numbers(struct state *s, struct err *e)
 	for (size_t i = 0; i < s->choice.nr_numbers; i++) {
 		while (k < s->ids.nr && s->ids.list[k] < s->choice.numbers[i])
 			k++;
-		if (k == s->ids.nr || s->ids.list[k] != s->choice.numbers[i])
-			return err_set(e, -ENOENT, "pids: there is no process %" PRIu32,
-				       s->choice.numbers[i]);
+		if (k < s->ids.nr && s->ids.list[k] == s->choice.numbers[i])
+			continue;
+		add_absent(s, "%" PRIu32, s->choice.numbers[i]);
+		nr_absent++;
 	}
-	return 0;
+	if (!nr_absent || nr_absent < s->choice.nr_numbers || s->choice.nr_globs || s->choice.all)
+		return 0;
+	return err_set(e, -ENOENT, "pids: there is no process %s", buf_str(&s->absent));
 }
 
 static int open_source(struct state *s, const struct root *root, const struct collect_choice *words,
@@ -458,6 +492,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 
 	if (!s)
 		return -ENOMEM;
+	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
 	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);
 	if (rc)

@@ -25,10 +25,11 @@ enum process_field {
 };
 
 /*
- * Words of the choice: a number (of a process that is there: else -ENOENT), "0" (the caller's own),
- * "all", "name:GLOB" (of the command, as fnmatch(3) matches it). The default is all. A process that
- * ended is dropped; one that has its number later is a new thing. Threads of the kernel are things
- * too, with no memory; so are zombies.
+ * Words of the choice: a number (if there is none of the processes that are named, and nothing else
+ * is asked for: -ENOENT; one that is missing is noted, and read when it comes), "0" (the caller's
+ * own), "all", "name:GLOB" (of the command, as fnmatch(3) matches it). The default is all. A
+ * process that ended is dropped; one that has its number later is a new thing. Threads of the
+ * kernel are things too, with no memory; so are zombies.
  *
  * A thing's name is "PID COMMAND" ("PID" where the command may not be read). A process that starts
  * another program changes its name: that, and a choice by it, follow at the next reading after

@@ -67,7 +67,8 @@ static int add_words(struct process_choice *c, const struct collect_choice *word
 
 	c->numbers = mem_calloc(words->nr, sizeof(*c->numbers));
 	c->globs = mem_calloc(words->nr, sizeof(*c->globs));
-	if (!c->numbers || !c->globs)
+	c->has_hit = mem_calloc(words->nr, sizeof(*c->has_hit));
+	if (!c->numbers || !c->globs || !c->has_hit)
 		return -ENOMEM;
 	for (size_t i = 0; i < words->nr && rc == 0; i++)
 		rc = add_word(c, words->words[i], self, e);
@@ -92,6 +93,7 @@ void process_choice_fini(struct process_choice *c)
 	for (size_t i = 0; i < c->nr_globs; i++)
 		mem_free(c->globs[i]);
 	mem_free(c->globs);
+	mem_free(c->has_hit);
 	mem_free(c->numbers);
 	*c = (struct process_choice){0};
 }
@@ -104,12 +106,19 @@ static bool has_number(const struct process_choice *c, uint32_t pid)
 	return false;
 }
 
-bool process_choice_has(const struct process_choice *c, uint32_t pid, const char *command)
+static bool match_globs(struct process_choice *c, const char *command)
 {
-	if (c->all || has_number(c, pid))
-		return true;
-	for (size_t i = 0; i < c->nr_globs && command; i++)
-		if (fnmatch(c->globs[i], command, 0) == 0)
-			return true;
-	return false;
+	bool has = false;
+
+	for (size_t i = 0; i < c->nr_globs; i++)
+		if ((!has || !c->has_hit[i]) && fnmatch(c->globs[i], command, 0) == 0)
+			has = c->has_hit[i] = true;
+	return has;
+}
+
+bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command)
+{
+	bool has = command && match_globs(c, command);
+
+	return has || c->all || has_number(c, pid);
 }

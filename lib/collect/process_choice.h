@@ -12,7 +12,8 @@ struct process_choice {
 	bool all;
 	uint32_t *numbers; /* owned; each once, ascending */
 	size_t nr_numbers;
-	char **globs; /* owned */
+	char **globs;  /* owned */
+	bool *has_hit; /* owned; of each glob: it matched a process already */
 	size_t nr_globs;
 };
 
@@ -22,6 +23,6 @@ int process_choice_init(struct process_choice *c, const struct collect_choice *w
 void process_choice_fini(struct process_choice *c);
 
 /* command: NULL if it is not known. */
-bool process_choice_has(const struct process_choice *c, uint32_t pid, const char *command);
+bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command);
 
 #endif

@@ -79,16 +79,24 @@ static void write_path(char path[PATH_BYTES], uint32_t pid, const char *name)
 	snprintf(path, PATH_BYTES, "%" PRIu32 "/%s", pid, name);
 }
 
-/* As kept_read, of one of the process's files. */
-static ssize_t read_file(struct reader *r, const struct watched *p, enum file file,
-			 char text[TEXT_BYTES])
+static bool is_denied(int rc)
+{
+	return rc == -EACCES || rc == -EPERM;
+}
+
+/* As kept_read, of one of the process's files. What was denied may be granted by now. */
+static ssize_t read_file(struct reader *r, struct watched *p, enum file file, char text[TEXT_BYTES])
 {
 	char path[PATH_BYTES] = "";
 
-	if (p->fd[file] < 0 && p->fd[file] != BY_PATH)
-		return p->fd[file];
 	if (p->fd[file] < 0)
 		write_path(path, p->pid, file_names[file]);
+	if (is_denied(p->fd[file]))
+		p->fd[file] = kept_open(&r->kept, path);
+	if (p->fd[file] == -EMFILE)
+		p->fd[file] = BY_PATH;
+	if (p->fd[file] < 0 && p->fd[file] != BY_PATH)
+		return p->fd[file];
 	return kept_read(&r->kept, p->fd[file], path, text, TEXT_BYTES);
 }
 
@@ -313,7 +321,7 @@ static int get_times(struct reader *r, struct watched *p, struct process_values 
 	}
 	set(out, PROCESS_RUN_DELAY, sum.delay_ns + p->first.last.delay_ns);
 	for (size_t i = 0; i < p->others.nr; i++)
-		out->is_reopened |= p->others.list[i].fd < 0;
+		out->is_reopened |= p->others.list[i].fd == -EMFILE;
 	return 0;
 }
 
@@ -570,12 +578,12 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 
 static void take_trouble(struct process_values *out, uint32_t fields, int rc)
 {
-	bool is_denied = rc == -EACCES || rc == -EPERM, is_absent = rc == -ENOENT;
+	enum process_trouble kind = is_denied(rc)   ? PROCESS_DENIED
+				    : rc == -ENOENT ? PROCESS_ABSENT
+						    : PROCESS_FAILED;
 
-	out->trouble[is_denied   ? PROCESS_DENIED
-		     : is_absent ? PROCESS_ABSENT
-				 : PROCESS_FAILED] |= fields;
-	if (!is_denied && !is_absent)
+	out->trouble[kind] |= fields;
+	if (kind == PROCESS_FAILED)
 		out->error = rc;
 }
 

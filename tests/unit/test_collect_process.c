@@ -148,7 +148,10 @@ static const struct {
     {{"name:*"}, 0, "1 2 9 812 977 1401 "},
     {{"812", "all"}, 0, "1 2 9 812 977 1401 "},
     {{"813"}, -ENOENT, "pids: there is no process 813"},
-    {{"1", "99999"}, -ENOENT, "pids: there is no process 99999"},
+    {{"99999", "813"}, -ENOENT, "pids: there is no process 813, 99999"},
+    {{"1", "99999"}, 0, "1 "},
+    {{"99999", "name:systemd"}, 0, "1 "},
+    {{"99999", "name:nobody"}, 0, ""},
     {{""}, -EINVAL, "pids: \"\" names no process"},
     {{"-1"}, -EINVAL, "pids: \"-1\" names no process"},
     {{"1", "812x"}, -EINVAL, "pids: \"812x\" names no process"},
@@ -222,6 +225,25 @@ static void test_no_proc(void **state)
 	assert_int_equal(try_open(&r, self, ALL_FIELDS, &s, &e), -EINVAL); /* not known here */
 	assert_null(s);
 	tree_remove(&r);
+}
+
+/* What the words ask for and is not there is said, once. */
+static void test_absent(void **state)
+{
+	static const char *const words[] = {"99999", "1", "name:x?", "name:sys*"};
+	struct root r = tree_captured("processes");
+	void *s = start(&r, words, BIT(PROCESS_RSS));
+
+	(void)state;
+	expect_notes(s, ""); /* nobody has looked yet */
+	for (int again = 0; again < 3; again++) {
+		read_all(s);
+		expect_pids(s, "1 ");
+		expect_notes(s, again ? ""
+				      : "pids: there is no process 99999, \"name:x?\": it is "
+					"read when it comes\n");
+	}
+	source->close(s);
 }
 
 /* ---- made trees. Regular files lack what those of /proc do when their process ends, and access
@@ -716,6 +738,10 @@ static void test_denied(void **state)
 		put_process(&r, 40, "third", 100, 1);
 		read_all(s);
 		expect_notes(s, "bytes read, bytes written of 1 process (40 third)" MAY_NOT);
+		fake.denied = NULL; /* it gave up its rights, or started another program */
+		read_all(s);
+		assert_int_equal(get(s, 20).has, wanted);
+		assert_int_equal(value(s, 40, PROCESS_WRITE_BYTES), 6);
 		source->close(s);
 		fake_stop();
 		tree_remove(&r);
@@ -729,7 +755,7 @@ static void test_many_denied(void **state)
 	void *s;
 
 	(void)state;
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < 200; i++)
 		put_process(&r, 1000 + i, "fifteen letters", 1, 1);
 	fake_start();
 	fake.denied = "/io";
@@ -738,9 +764,10 @@ static void test_many_denied(void **state)
 	buf_init(&b, 65536);
 	take_notes(s, &b);
 	assert_non_null(
-	    strstr(buf_str(&b), "bytes read of 100 processes (1000 fifteen letters, 1001"));
+	    strstr(buf_str(&b), "bytes read of 200 processes (1000 fifteen letters, 1001"));
 	assert_non_null(strstr(buf_str(&b), ", …)" MAY_NOT));
-	assert_true(b.len < 400);
+	assert_non_null(strstr(buf_str(&b), "1080 fifteen letters"));
+	assert_true(b.len < 3000);
 	buf_fini(&b);
 	source->close(s);
 	fake_stop();
@@ -914,6 +941,59 @@ static void test_many_threads(void **state)
 	tree_remove(&r);
 }
 
+/* Threads that end while they are looked for take no descriptor, and are no want of any. */
+static void test_short_threads(void **state)
+{
+	static const char *const words[] = {"20", NULL};
+	struct root r = two_processes();
+	void *s = start(&r, words, BIT(PROCESS_RUN_DELAY));
+
+	(void)state;
+	for (unsigned again = 0; again < 3; again++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/20/task/%u", 100 + again);
+		tree_put(&r, path, NULL, 0);
+		read_all(s);
+		assert_int_equal(value(s, 20, PROCESS_RUN_DELAY), 20);
+		expect_notes(s, "");
+	}
+	source->close(s);
+	tree_remove(&r);
+}
+
+/* The last descriptors below the limit are left to others, whatever the share allows. */
+static void test_reserve(void **state)
+{
+	enum { NR = 100 };
+	struct root r = tree_make();
+	struct rlimit limit = {0}, low;
+	int next = dup(0), spare[NR];
+	unsigned nr_spare = 0;
+	void *s;
+
+	(void)state;
+	for (unsigned i = 0; i < NR; i++)
+		put_process(&r, 100 + i, "one", 50, i);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	close(next);
+	low = limit;
+	low.rlim_cur = (unsigned)next + 50;
+	s = start(&r, NULL, BIT(PROCESS_RSS)); /* the share is that of the high limit */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	read_all(s);
+	while (nr_spare < NR && (spare[nr_spare] = dup(0)) >= 0)
+		nr_spare++;
+	for (unsigned i = 0; i < nr_spare; i++)
+		close(spare[i]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(nr_spare >= 12 && nr_spare <= 16);
+	assert_int_equal(source->nr(s), NR);
+	assert_int_equal(value(s, 100 + NR - 1, PROCESS_RSS), (NR - 1) * PAGE);
+	source->close(s);
+	tree_remove(&r);
+}
+
 /* ---- failures */
 
 static int use(void *arg)
@@ -951,6 +1031,7 @@ int main(void)
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_machines),
 	    cmocka_unit_test(test_choices),
+	    cmocka_unit_test(test_absent),
 	    cmocka_unit_test(test_no_proc),
 	    cmocka_unit_test(test_come_and_go),
 	    cmocka_unit_test(test_born),
@@ -969,6 +1050,8 @@ int main(void)
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_threads_change_places),
 	    cmocka_unit_test(test_many_threads),
+	    cmocka_unit_test(test_short_threads),
+	    cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_failures),
 	};
 
