@@ -282,9 +282,18 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	return rc ? rc : check_alias_twice(plan, i, errs);
 }
 
-/* What tells two columns of one event apart: "user", "os" or, of both, "all"; of many things, the
- * first of those that were picked. */
-static const char *modes_name(const struct spec_event *e)
+static const char *join(struct arena *arena, const struct spec_words *words)
+{
+	const char *all = words->item[0];
+
+	for (size_t i = 1; i < words->nr && all; i++)
+		all = arena_printf(arena, "%s,%s", all, words->item[i]);
+	return all;
+}
+
+/* What tells two columns of one event apart: "user", "os" or, of both, "all"; of many things, those
+ * that were picked. NULL without memory. */
+static const char *modes_name(struct arena *arena, const struct spec_event *e)
 {
 	const struct spec_words *choice = e->devices.nr ? &e->devices
 					  : e->pids.nr  ? &e->pids
@@ -292,7 +301,7 @@ static const char *modes_name(const struct spec_event *e)
 	unsigned modes = e->flags & (SPEC_OS | SPEC_USER);
 
 	if (choice->nr)
-		return choice->item[0];
+		return join(arena, choice);
 	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
 }
 
@@ -312,7 +321,7 @@ static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
 static const char *make_label(struct plan *plan, size_t i)
 {
 	const struct plan_event *p = &plan->events[i];
-	const char *column = spec_event_column(p->asked);
+	const char *column = spec_event_column(p->asked), *modes = "";
 	bool other_group = false, same_event = false;
 	char pace[32];
 
@@ -329,9 +338,12 @@ static const char *make_label(struct plan *plan, size_t i)
 	}
 	if (!same_event && !other_group)
 		return column;
+	if (same_event)
+		modes = modes_name(&plan->arena, p->asked);
+	if (!modes)
+		return NULL;
 	return arena_printf(&plan->arena, "%s%s%s%s%s%s", other_group ? p->asked->group_name : "",
-			    other_group ? ":" : "", column, same_event ? ":" : "",
-			    same_event ? modes_name(p->asked) : "",
+			    other_group ? ":" : "", column, same_event ? ":" : "", modes,
 			    same_event ? pace_name(p->asked, pace, sizeof(pace)) : "");
 }
 
@@ -368,12 +380,32 @@ static int check_label(const struct plan *plan, const struct plan_event *p, stru
 	return 0;
 }
 
+/* Two headings that were made can be the same where what was picked is: no words, and "all". */
+static int check_heading(const struct plan *plan, size_t i, struct err_list *errs)
+{
+	const struct plan_event *p = &plan->events[i];
+	struct err e = {0};
+
+	for (size_t j = 0; j < i; j++) {
+		const struct plan_event *q = &plan->events[j];
+
+		if (p->asked->label || q->asked->label || strcmp(p->label, q->label) != 0)
+			continue;
+		err_set(&e, -EINVAL,
+			"two columns would have the heading %s: this and that at %u:%u", p->label,
+			q->asked->pos.line, q->asked->pos.column);
+		err_hint(&e, "give one of them a label, or leave it out");
+		return report(plan->spec, p->asked->name_pos, &e, errs);
+	}
+	return 0;
+}
+
 static int check_labels(const struct plan *plan, struct err_list *errs)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
-		if (check_label(plan, &plan->events[i], errs))
+		if (check_label(plan, &plan->events[i], errs) || check_heading(plan, i, errs))
 			rc = -EINVAL;
 	return rc;
 }

@@ -92,6 +92,24 @@ def check_labels(folder):
         assert error.count("error: ") == 1 and f"another column: {event}" in error, error
 
 
+def check_choices_in_labels(folder):
+    """Columns of one event are told apart by all that was picked; those that cannot be are refused."""
+    spec = f"{folder}/choices.cpspec"
+    rss = {"group_name": "misc", "event_name": "process_rss"}
+    for choices, wanted in (([["0", "1"], ["0", "name:x"]], ["process_rss:0,1", "process_rss:0,name:x"]),
+                            ([["all"], None], None)):
+        with open(spec, "w", encoding="utf-8") as out:
+            json.dump({"output_path_prefix": "", "session_result_spec_path": "",
+                       "events": [{**rss, "pids": c} if c else rss for c in choices]}, out)
+        done = run(f"--spec-file={spec}", "--duration=1ms", "--num-iterations=1",
+                   "--output-format=csv", code=0 if wanted else 1)
+        if wanted:
+            labels = {r["label"] for r in csv.DictReader(io.StringIO(done.stdout))}
+            assert labels == set(wanted), labels
+        else:
+            assert "would have the heading process_rss:all" in done.stderr, done.stderr
+
+
 def check_exit_codes(folder):
     spec = write_spec(folder, SOFTWARE)
     with open(f"{folder}/bad.cpspec", "w", encoding="utf-8") as out:
