@@ -56,6 +56,13 @@ static bool is_told(const struct cell_row *r)
 	return r->sampled->claim != SAMPLED_NONE;
 }
 
+/* At the timebase's pace. */
+static bool is_read_between(const struct cell_row *r)
+{
+	return is_of_cpu(r) && !r->cell->is_perf && !r->column->metric &&
+	       r->t->row_sampling[r->row].ticks + r->t->row_sampling[r->row].ticks_missed > 0;
+}
+
 NUMBER(iteration, true, r->t->iteration)
 NUMBER(trace, is_of_cpu(r), r->t->row_trace[r->row])
 NUMBER(cpu, is_of_cpu(r), r->t->row_cpu[r->row])
@@ -74,6 +81,8 @@ NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_NOT_TOLD, r->sampled->n
 NUMBER(throttled, is_told(r), r->sampled->n.throttled)
 NUMBER(expected, r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
        sampled_nr_expected(&r->column->sampling, r->sampled))
+NUMBER(ticks, is_read_between(r), r->t->row_sampling[r->row].ticks)
+NUMBER(ticks_missed, is_read_between(r), r->t->row_sampling[r->row].ticks_missed)
 TEXT(thing, r->thing ? r->thing->name : "")
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
@@ -138,11 +147,13 @@ static const struct screen_field cell_fields[] = {
     {"expected", .number = expected},
     {"coverage", .number = coverage},
     {"residual", .number = residual},
+    {"ticks", .number = ticks},
+    {"ticks_missed", .number = ticks_missed},
 };
 
 const struct screen_field *screen_cell_fields(const struct table *t, size_t *nr)
 {
-	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 8 };
+	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 10 };
 	bool has_things = false;
 
 	for (size_t i = 0; i < t->nr_events; i++)

@@ -230,6 +230,16 @@ static uint64_t to_ms(uint64_t ns)
 	return ns / 1000000;
 }
 
+/* By a quarter, where that is no hair's breadth. */
+static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
+{
+	enum { LITTLE_NS = 25000000 };
+	uint64_t late_ns = span_ns > duration_ns ? span_ns - duration_ns : 0;
+
+	return duration_ns &&
+	       (late_ns >= duration_ns || (late_ns >= duration_ns / 4 && late_ns >= LITTLE_NS));
+}
+
 /* What a person must know of the iteration before its numbers are used. */
 static void note_times(struct session *s, const struct session_iteration *it)
 {
@@ -238,7 +248,7 @@ static void note_times(struct session *s, const struct session_iteration *it)
 	if (it->is_cut)
 		session_note(s, 0, "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
 			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
-	else if (duration_ns && span_ns / 2 >= duration_ns)
+	else if (is_held_up(span_ns, duration_ns))
 		session_note(s, 0,
 			     "iteration %u was held up: it took %" PRIu64 " ms instead of %" PRIu64,
 			     it->iteration, to_ms(span_ns), to_ms(duration_ns));

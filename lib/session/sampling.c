@@ -835,6 +835,20 @@ static int record_cpu(struct sampling *g, const struct session_iteration *it, ui
 	return rc ? rc : finished;
 }
 
+/* Each reading took longer than the period, or the machine held them up. */
+static void note_missed(struct sampling *g, uint32_t iteration)
+{
+	uint64_t missed = g->now.missed - g->before.missed;
+	uint64_t taken = g->now.taken - g->before.taken;
+
+	if (missed)
+		session_note(g->s, 0,
+			     "%llu of %llu readings of iteration %u at the timebase's pace were "
+			     "passed by: the one before took too long",
+			     (unsigned long long)missed, (unsigned long long)(taken + missed),
+			     iteration);
+}
+
 /* Of the iteration that ends. */
 static void note_dropped(struct sampling *g, uint32_t iteration)
 {
@@ -865,6 +879,7 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 			     "%llu records of tasks and mappings were lost: some samples will have "
 			     "no name",
 			     (unsigned long long)lost);
+	note_missed(g, iteration);
 	note_dropped(g, iteration);
 }
 

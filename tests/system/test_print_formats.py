@@ -296,6 +296,7 @@ SAMPLED = [{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000
            {"group_name": "misc", "event_name": "context_switches"},
            {"group_name": "misc", "event_name": "memory_used"}]
 OF_SAMPLES = ["samples", "idle", "weight", "lost", "throttled", "expected", "coverage", "residual"]
+OF_TICKS = ["ticks", "ticks_missed"]
 
 
 def write_sampling(folder):
@@ -313,7 +314,9 @@ def sampled_rows(rows):
     for row in rows:
         if row["event"] in ("context_switches", "memory_used"):
             assert not any(row[name] for name in OF_SAMPLES), row
+            assert int(row["ticks"]) > 0 and int(row["ticks_missed"]) >= 0, row
             continue
+        assert not any(row[name] for name in OF_TICKS), row
         samples, weight, rate = int(row["samples"]), int(row["weight"]), rates[row["event"]]
         assert not rate or weight == samples * rate, row
         assert int(row["residual"]) == int(row["raw"]) - weight, row
@@ -388,7 +391,7 @@ def check_sampling():
                     recorded = run(CPUPERF, spec, "--duration=300ms", f"--output-format={how}").stdout
                     assert recorded == show(folder, how).stdout, f"{how} differs"
                 rows = list(csv.DictReader(io.StringIO(recorded)))
-                assert list(rows[0])[-len(OF_SAMPLES):] == OF_SAMPLES
+                assert list(rows[0])[-len(OF_SAMPLES + OF_TICKS):] == OF_SAMPLES + OF_TICKS
                 clocks = [r for r in rows if r["event"] == "cpu_clock" and r["cpu"] == str(cpu)]
                 assert len(clocks) == 2 and all(int(r["samples"]) and r["coverage"] for r in clocks)
                 check_block(folder, show(folder, "text").stdout, sampled_rows(rows), True)

@@ -148,7 +148,7 @@ struct tape {
 	struct reading first[MAX_CPUS][MAX_EVENTS], last[MAX_CPUS][MAX_EVENTS];
 	uint64_t sum[MAX_CPUS][MAX_EVENTS]; /* of raw differences */
 	uint64_t end_ns[1024];
-	unsigned nr_long; /* iterations that took twice their time or more */
+	unsigned nr_long; /* iterations that were late by 25 ms and a quarter, or twice as long */
 	unsigned nr_held; /* notes that say so */
 	unsigned nr_gaps; /* starts that are not the end before */
 	unsigned nr_notes;
@@ -190,6 +190,13 @@ static inline void tape_sampling(struct tape *t, uint32_t iteration, uint32_t cp
 	}
 }
 
+static inline bool tape_is_long(uint64_t duration_ns, uint64_t span_ns)
+{
+	return duration_ns &&
+	       (span_ns >= 2 * duration_ns ||
+		(span_ns >= duration_ns + 25000000 && span_ns >= duration_ns + duration_ns / 4));
+}
+
 static inline int tape_iteration(const struct session_iteration *it, void *arg)
 {
 	struct tape *t = arg;
@@ -203,7 +210,7 @@ static inline int tape_iteration(const struct session_iteration *it, void *arg)
 	}
 	if (it->iteration < 1024)
 		t->end_ns[it->iteration] = it->end_ns;
-	t->nr_long += t->duration_ns && (it->end_ns - it->start_ns) / 2 >= t->duration_ns;
+	t->nr_long += tape_is_long(t->duration_ns, it->end_ns - it->start_ns);
 	for (uint32_t cpu = 0; cpu < it->nr_traces; cpu++) {
 		tape_readings(t, it, cpu);
 		tape_sampling(t, it->iteration, cpu, it->traces[cpu].sampling);

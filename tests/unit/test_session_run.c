@@ -226,6 +226,27 @@ static void test_held_up(void **state)
 	rig_fini(&rig);
 }
 
+static int little_slow_in_second(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 1)
+		sleep_ms(150);
+	return 0;
+}
+
+/* Not so long that a deadline is passed by: that is said as well. */
+static void test_held_up_a_little(void **state)
+{
+	(void)state;
+	begin(2, SOFTWARE_2, 3, 100);
+	tape.each = little_slow_in_second;
+	assert_run(&tape, &rig);
+	assert_true(tape.it[2].end_ns - tape.it[2].start_ns >= 150 * NS_PER_MS);
+	assert_true(tape.nr_held > 0);
+	assert_int_equal(tape.nr_held, tape.nr_long);
+	rig_fini(&rig);
+}
+
 static const char stat_4_cpus[] = "cpu  9 9 9 9 9 9 9 9 0 0\n"
 				  "cpu0 10 0 10 80 0 0 0 0 0 0\ncpu1 10 0 10 80 0 0 0 0 0 0\n"
 				  "cpu2 10 0 10 80 0 0 0 0 0 0\ncpu3 10 0 10 80 0 0 0 0 0 0\n"
@@ -418,7 +439,7 @@ int main(void)
 	    cmocka_unit_test(test_stop_by_thread),
 	    cmocka_unit_test(test_stop_before),
 	    cmocka_unit_test(test_ended_by_caller),
-	    cmocka_unit_test(test_held_up),
+	    cmocka_unit_test(test_held_up), cmocka_unit_test(test_held_up_a_little),
 	    cmocka_unit_test(test_hotplug),
 	    cmocka_unit_test(test_notes_in_traces),
 	    cmocka_unit_test(test_offline_from_start),
