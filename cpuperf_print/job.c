@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "elf/finder.h"
+#include "elf/vdso.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
@@ -193,6 +194,7 @@ void job_fini(struct job *j)
 		opened_fini(&j->sessions[i]);
 	mem_free(j->sessions);
 	elf_finder_free(j->finder);
+	elf_file_close(j->vdso);
 	report_functions_free(j->functions);
 	report_rules_fini(&j->rules);
 	buf_fini(&j->out);
@@ -319,7 +321,8 @@ static int make_symbols(struct job *j, struct opened *o, const struct buf *kalls
 	    .finder = j->finder,
 	    .processes = o->processes,
 	    .with_inlined = j->options->inlined,
-	    .is_same_boot = is_same_boot(&o->facts->head),
+	    .is_same_boot = o->is_same_boot,
+	    .vdso = o->vdso,
 	    .problem = take_warning,
 	    .arg = j,
 	};
@@ -351,6 +354,8 @@ static int know_names_of(struct job *j, struct opened *o, struct err *e)
 	struct buf kallsyms;
 	int rc;
 
+	o->is_same_boot = is_same_boot(&o->facts->head);
+	o->vdso = o->is_same_boot ? j->vdso : NULL;
 	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
 	rc = profile_processes_load(o->session, take_kallsyms, &kallsyms, &o->processes);
 	if (rc == 0)
@@ -376,6 +381,7 @@ int job_know_names(struct job *j, struct err *e)
 
 	if (j->functions)
 		return 0;
+	j->vdso = elf_vdso_open();
 	rc = elf_finder_new(&config, &j->finder);
 	for (size_t i = 0; i < j->nr_sessions + j->nr_diff && rc == 0; i++)
 		rc = know_names_of(j, &j->sessions[i], e);
@@ -458,6 +464,7 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 						   .processes = o->processes,
 						   .symbols = o->symbols,
 						   .finder = j->finder,
+						   .vdso = o->vdso,
 						   .number = (uint32_t)i,
 						   .start_ns = o->start_ns};
 

@@ -28,6 +28,8 @@ struct opened {
 	/* When a report asks for names: */
 	struct profile_processes *processes;
 	struct symbols *symbols;
+	bool is_same_boot;           /* recorded here, since the last boot */
+	const struct elf_file *vdso; /* the recorder's; NULL: not known */
 };
 
 struct job {
@@ -46,6 +48,7 @@ struct job {
 	struct opened *sessions; /* those to print, then those of --diff */
 	size_t nr_sessions, nr_diff;
 	struct elf_finder *finder;
+	struct elf_file *vdso; /* ours */
 	struct report_functions *functions;
 
 	struct arena columns; /* of the grids that were made */

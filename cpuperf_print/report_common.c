@@ -46,9 +46,10 @@ struct share_interval report_share(const struct report_stats *stats, uint32_t ev
 				   const struct report_weight *part)
 {
 	const struct report_weight *all = &stats->event[event].taken;
-	const struct share_weights weights = {all->samples, (double)all->weight, all->squares};
+	const struct share_weights whole = {all->samples, (double)all->weight, all->squares};
+	const struct share_weights own = {part->samples, (double)part->weight, part->squares};
 
-	return share_interval((double)part->weight, &weights);
+	return share_interval_part(&own, &whole);
 }
 
 uint64_t report_top(const struct job *j, uint64_t for_people)

@@ -117,8 +117,8 @@ static struct grid *make_grid(const struct comparison *c)
 	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
 	    {"certain", NULL, NULL, GRID_FLAG, GRID_ALL},
 	    {"p", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
-	    {"was", "was %", NULL, GRID_REAL, GRID_ALL},
-	    {"is", "is %", NULL, GRID_REAL, GRID_ALL},
+	    {"was", NULL, "%", GRID_PERCENT, GRID_ALL},
+	    {"is", NULL, "%", GRID_PERCENT, GRID_ALL},
 	    {"was_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"is_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	};
@@ -141,8 +141,8 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 				: grid_none(c->g);
 	grid_flag(c->g, row->is_certain);
 	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
-	grid_real(c->g, 100 * row->side[WAS].share);
-	grid_real(c->g, 100 * row->side[IS].share);
+	grid_percent(c->g, row->side[WAS].share);
+	grid_percent(c->g, row->side[IS].share);
 	grid_count(c->g, row->side[WAS].nr_samples);
 	grid_count(c->g, row->side[IS].nr_samples);
 	report_put_columns(c->j, 0, c->columns, &of, c->g);
@@ -184,7 +184,9 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 	for (size_t i = 0; i < r->nr_rows; i++) {
 		const struct diff_row *row = &r->rows[i];
 
-		if (i >= top || (row->side[WAS].share < min && row->side[IS].share < min))
+		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
+
+		if (!row->is_certain && (i >= top || is_small))
 			continue;
 		put_row(c, row);
 		nr++;

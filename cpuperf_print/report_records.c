@@ -106,6 +106,7 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	    .finder = r->j->finder,
 	    .lookup = lookup,
 	    .machine = r->opened->facts->head.machine,
+	    .vdso = r->opened->vdso,
 	};
 	int rc = unwinder_new(&config, &r->unwinder);
 

@@ -53,7 +53,8 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 
 	if (!urls || !*urls) {
 		err_set(e, -ENOTSUP, "debuginfod: no server is known");
-		err_hint(e, "set DEBUGINFOD_URLS to the address of one, as your distribution names it");
+		err_hint(
+		    e, "set DEBUGINFOD_URLS to the address of one, as your distribution names it");
 		return -ENOTSUP;
 	}
 	d = mem_zalloc(sizeof(*d));

@@ -532,6 +532,7 @@ static int make_unwinder(struct worker *w)
 	    .finder = in->finder,
 	    .lookup = w->lookup,
 	    .machine = profile_session_facts(in->session)->head.machine,
+	    .vdso = in->vdso,
 	};
 	int rc = unwinder_new(&config, &w->unwinder);
 

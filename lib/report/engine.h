@@ -10,6 +10,7 @@
 #include "report/entry.h"
 #include "unwind/unwind.h"
 
+struct elf_file;
 struct elf_finder;
 struct profile_processes;
 struct report_filter;
@@ -22,8 +23,9 @@ struct report_input {
 	const struct profile_processes *processes;
 	struct symbols *symbols;
 	struct elf_finder *finder;
-	uint32_t number;   /* of the session, in keys */
-	uint64_t start_ns; /* of the session: what the filter's times count from */
+	const struct elf_file *vdso; /* the recorder's; NULL: not known */
+	uint32_t number;             /* of the session, in keys */
+	uint64_t start_ns;           /* of the session: what the filter's times count from */
 };
 
 /* What was read, of one event. */

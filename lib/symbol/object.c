@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 _Static_assert((int)PROFILE_MAX_BUILD_ID_BYTES == (int)ELF_MAX_BUILD_ID_BYTES,
 	       "a build-id is copied");
@@ -31,23 +30,6 @@ static void find_files(struct symbol_object *o, const struct symbols_config *con
 	memcpy(w.build_id.bytes, object->build_id, sizeof(w.build_id.bytes));
 	o->code = elf_finder_code(config->finder, &w);
 	o->debug = elf_finder_debug(config->finder, &w);
-}
-
-/* This process's own, which the kernel maps into all that are of the same kind: up to the end of
- * its section headers, which come last. */
-static void find_vdso(struct symbol_object *o)
-{
-	const uint8_t *at = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	Elf64_Ehdr head;
-	uint64_t len;
-
-	if (!at || sizeof(void *) != 8)
-		return;
-	memcpy(&head, at, sizeof(head));
-	len = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
-	if (!head.e_shoff || elf_file_open_mem(at, len, false, "[vdso]", &o->vdso, NULL))
-		return;
-	o->code = o->vdso;
 }
 
 /* A debug file keeps its sections' addresses, but not their places in the program. */
@@ -79,8 +61,8 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 		return NULL;
 	if (object->kind == PROFILE_OBJECT_FILE && config->finder)
 		find_files(o, config, object);
-	else if (object->kind == PROFILE_OBJECT_VDSO && config->is_same_boot)
-		find_vdso(o);
+	else if (object->kind == PROFILE_OBJECT_VDSO)
+		o->code = config->vdso;
 	if (elf_symbols_load(o->code, o->debug, &o->symbols)) {
 		symbol_object_free(o);
 		return NULL;
@@ -97,7 +79,6 @@ void symbol_object_free(struct symbol_object *o)
 	if (!o)
 		return;
 	elf_symbols_fini(&o->symbols);
-	elf_file_close(o->vdso);
 	mem_free(o);
 }
 

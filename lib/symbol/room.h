@@ -24,8 +24,7 @@ static inline uint64_t symbol_space(enum symbol_space kind, uint32_t number)
 
 /* A mapped file: its symbols, loaded once. */
 struct symbol_object {
-	const struct elf_file *code, *debug; /* of the finder; NULL: not found */
-	struct elf_file *vdso;               /* owned; or NULL */
+	const struct elf_file *code, *debug; /* borrowed; NULL: not found */
 	struct elf_symbols symbols;
 	struct frame_table frames;
 	/* Without code: the pages that its mapping would have, as a debug file tells. */

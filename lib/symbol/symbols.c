@@ -189,8 +189,7 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 		return s->no_mapping;
 	if (object->kind == PROFILE_OBJECT_ANON)
 		return find_anonymous(s, mapping, address);
-	if (object->kind == PROFILE_OBJECT_VDSO &&
-	    (!s->config.is_same_boot || is_of_32_bits(mapping)))
+	if (object->kind == PROFILE_OBJECT_VDSO && (!s->config.vdso || is_of_32_bits(mapping)))
 		return find_senseless(s, object);
 	o = load_object(s, object);
 	if (!o)

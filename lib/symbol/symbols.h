@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_file;
 struct elf_finder;
 struct err;
 struct profile_mapping;
@@ -36,8 +37,9 @@ struct symbols_config {
 	struct elf_finder *finder;                 /* borrowed */
 	const struct profile_processes *processes; /* borrowed */
 	bool with_inlined;                         /* symbols_lines tells inlined functions */
-	bool is_same_boot; /* the trace is of this machine since its last boot: its own vdso is the
-			      one recorded */
+	bool is_same_boot;           /* the trace is of this machine since its last boot */
+	const struct elf_file *vdso; /* the recorder's, borrowed: the reader's own if it is of the
+					same boot; NULL: not known */
 	const char *jit_folder; /* of perf-PID.map; NULL: /tmp under the finder's sysroot. Files of
 				   others than the process's owner or root are not taken */
 	void (*problem)(

@@ -2,13 +2,13 @@
  * Names of functions in programs that the compiler makes at test time, held against nm and objdump:
  * symbol tables, .gnu_debugdata, separate debug files, stubs, code without a name; damaged files.
  */
+#include "elf/vdso.h"
 #include "test_symbols.h"
 
 #include "symbol/elf_symbols.h"
 
 #include <elf.h>
 #include <pthread.h>
-#include <sys/auxv.h>
 
 static const char source[] =
     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
@@ -443,7 +443,7 @@ static void test_cplusplus(void **state)
 static void test_vdso(void **state)
 {
 	static const struct {
-		bool is_same_boot;
+		bool has_vdso;
 		uint64_t end;
 		bool is_known;
 	} cases[] = {
@@ -455,7 +455,7 @@ static void test_vdso(void **state)
 					 .path = "[vdso]",
 					 .name = "[vdso]",
 					 .shown_path = "[vdso]"};
-	const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file *own = elf_vdso_open();
 	struct test_world *w = *state;
 	unsigned nr_known = 0;
 
@@ -468,7 +468,7 @@ static void test_vdso(void **state)
 		    .start = cases[i].end - 0x100000, .end = cases[i].end, .object = &o};
 
 		test_world_open(w, NULL,
-				&(struct symbols_config){.is_same_boot = cases[i].is_same_boot});
+				&(struct symbols_config){.vdso = cases[i].has_vdso ? own : NULL});
 		nr_known = 0;
 		for (uint64_t at = 0; at < 0x2000; at += 4) {
 			const struct symbol_function *fn =
@@ -480,6 +480,7 @@ static void test_vdso(void **state)
 		assert_true((nr_known > 4) == cases[i].is_known);
 		test_world_close(w);
 	}
+	elf_file_close(own);
 }
 
 struct asker {
