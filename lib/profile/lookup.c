@@ -38,20 +38,32 @@ void profile_lookup_free(struct profile_lookup *l)
 	mem_free(l);
 }
 
-/* The time is in the range from the one before up to the next, where those are of the same key. */
+/* NULL: it is another pid's, or none. */
+static const struct profile_process *find_life(const struct profile_processes *p, size_t i,
+					       uint32_t pid)
+{
+	const struct profile_process *l = i < p->nr_lives ? &p->lives[i].process : NULL;
+
+	return l && l->pid == pid ? l : NULL;
+}
+
 static void find_process(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
 {
-	size_t next = profile_lives_until(p, k->pid, time_ns);
-	const struct profile_process *l = next ? &p->lives[next - 1].process : NULL;
+	size_t i = profile_lives_until(p, k->pid, time_ns);
+	const struct profile_process *l = find_life(p, i - 1, k->pid);
+	const struct profile_process *next = find_life(p, i, k->pid);
 
-	if (l && l->pid == k->pid) {
-		k->task.process = l;
-		k->from_ns = l->from_ns;
-	} else {
-		k->task.process = profile_stranger(p->strangers, k->pid, (uint32_t)p->nr_lives);
-	}
-	if (next < p->nr_lives && p->lives[next].process.pid == k->pid)
-		k->to_ns = p->lives[next].process.from_ns;
+	k->task.process = l ? l : profile_stranger(p->strangers, k->pid, (uint32_t)p->nr_lives);
+	k->from_ns = l ? l->from_ns : 0;
+	k->to_ns = next ? next->from_ns : UINT64_MAX;
+}
+
+static const struct profile_naming *find_naming(const struct profile_processes *p, size_t i,
+						uint32_t tid)
+{
+	const struct profile_naming *n = i < p->nr_namings ? &p->namings[i] : NULL;
+
+	return n && n->tid == tid ? n : NULL;
 }
 
 static bool is_idle(const struct known_task *k)
@@ -59,20 +71,18 @@ static bool is_idle(const struct known_task *k)
 	return k->pid == 0 && k->tid == 0;
 }
 
+/* After the process: cuts the time in which both are the same. */
 static void find_comm(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
 {
-	size_t next = profile_namings_until(p, k->tid, time_ns);
-	const struct profile_naming *n = next ? &p->namings[next - 1] : NULL;
-	uint32_t comm = is_idle(k) ? PROFILE_COMM_IDLE : PROFILE_COMM_UNKNOWN;
+	size_t i = profile_namings_until(p, k->tid, time_ns);
+	const struct profile_naming *n = find_naming(p, i - 1, k->tid);
+	const struct profile_naming *next = find_naming(p, i, k->tid);
+	uint32_t comm = n ? n->comm : is_idle(k) ? PROFILE_COMM_IDLE : PROFILE_COMM_UNKNOWN;
 
-	if (n && n->tid == k->tid) {
-		comm = n->comm;
-		if (n->from_ns > k->from_ns)
-			k->from_ns = n->from_ns;
-	}
-	if (next < p->nr_namings && p->namings[next].tid == k->tid &&
-	    p->namings[next].from_ns < k->to_ns)
-		k->to_ns = p->namings[next].from_ns;
+	if (n && n->from_ns > k->from_ns)
+		k->from_ns = n->from_ns;
+	if (next && next->from_ns < k->to_ns)
+		k->to_ns = next->from_ns;
 	k->task.comm = p->comms.item[comm];
 }
 
@@ -82,7 +92,7 @@ void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, u
 	struct known_task *k = &l->tasks[(tid ^ tid >> 8) % NR_TASKS];
 
 	if (k->pid != pid || k->tid != tid || time_ns < k->from_ns || time_ns >= k->to_ns) {
-		*k = (struct known_task){.pid = pid, .tid = tid, .to_ns = UINT64_MAX};
+		*k = (struct known_task){.pid = pid, .tid = tid};
 		find_process(l->p, time_ns, k);
 		find_comm(l->p, time_ns, k);
 	}

@@ -543,9 +543,12 @@ static const struct profile_cluster *find_cluster(const struct profile_processes
 						  const struct profile_life *l, uint64_t address,
 						  struct profile_found *f)
 {
-	const struct profile_cluster *c = p->clusters ? p->clusters + l->first_cluster : NULL;
+	const struct profile_cluster *c;
 	size_t from = 0, to = l->nr_clusters;
 
+	if (!to)
+		return NULL;
+	c = &p->clusters[l->first_cluster];
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 

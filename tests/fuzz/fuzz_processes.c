@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_BYTES = 1 << 22, STEP_BYTES = 12, MAX_QUESTIONS = 48 };
+enum { MAX_BYTES = 1 << 22, STEP_BYTES = 12, MAX_QUESTIONS = 16 };
 
 static void require(bool truth)
 {
