@@ -146,10 +146,10 @@ static struct function *add_function(struct report_functions *f, const struct na
 		      .object_number = n->object,
 		      .name = f->texts[n->name],
 		      .object = f->texts[n->object],
-		      .is_known = true,
-		      .is_wanted = true},
+		      .is_known = true},
 	    .name_number = n->name,
 	};
+	apply_rules(f->rules, fn);
 	list[f->nr] = fn;
 	if (index_add(&f->by_names, hash, (uint32_t)f->nr))
 		return NULL;
@@ -157,7 +157,7 @@ static struct function *add_function(struct report_functions *f, const struct na
 	return fn;
 }
 
-/* *is_new: the rules are still to be applied. NULL without memory. */
+/* *is_new: what is not in the names is still to be said. NULL without memory. */
 static struct function *get(struct report_functions *f, const char *name, const char *object,
 			    bool *is_new)
 {
@@ -197,7 +197,6 @@ static struct function *get_merged(struct report_functions *f, const struct symb
 	fn->shown.is_merged = merged || f->rules->merge_object;
 	fn->shown.is_kernel = s->is_kernel;
 	fn->shown.is_known = s->is_known;
-	apply_rules(f->rules, fn);
 	return fn;
 }
 

@@ -19,7 +19,7 @@ void report_functions_free(struct report_functions *f); /* NULL is fine */
 /* NULL without memory. */
 const struct report_function *report_functions_get(struct report_functions *f,
 						   const struct symbol_function *symbol);
-/* One that is no symbol, and to which no rule is applied. */
+/* One that is no symbol: its name is not merged, but the other rules hold. */
 const struct report_function *report_functions_named(struct report_functions *f, const char *name,
 						     const char *object);
 /* The number of a text (a command), from 0, dense. UINT32_MAX without memory. */
