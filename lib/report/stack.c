@@ -31,12 +31,26 @@ static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
 		s->nr_kernel = s->nr;
 }
 
+/* Where the sample was; 0: in a guest or a hypervisor, whose addresses mean nothing here. */
+static uint64_t context_of(const struct trace_record *r)
+{
+	switch (r->cpumode) {
+	case TRACE_MODE_KERNEL:
+		return context_kernel;
+	case TRACE_MODE_USER:
+	case TRACE_MODE_UNKNOWN:
+		return context_user;
+	default:
+		return 0;
+	}
+}
+
 /* The kernel's part, then the program's; guests and hypervisors are left out. The first address of
  * a part is where it was, the others are return addresses. What stands before the first mark is of
  * the sample's mode. */
 static void add_callchain(struct report_stack *s, const struct trace_record *r)
 {
-	uint64_t context = r->cpumode == TRACE_MODE_KERNEL ? context_kernel : context_user;
+	uint64_t context = context_of(r);
 	bool is_first = true;
 
 	for (uint64_t i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
@@ -54,7 +68,7 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 
 static void add_ip(struct report_stack *s, const struct trace_record *r)
 {
-	if (s->nr || !(r->has & TRACE_HAS_IP))
+	if (s->nr || !(r->has & TRACE_HAS_IP) || !context_of(r))
 		return;
 	add(s, r->ip);
 	s->nr_kernel = r->cpumode == TRACE_MODE_KERNEL;
@@ -105,7 +119,8 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 
 	if (!(r->has & TRACE_HAS_USER_STACK) || !r->stack_len)
 		return;
-	if (s->nr > s->nr_kernel && r->stack_len <= HYBRID_STACK_BYTES)
+	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel &&
+	    r->stack_len <= HYBRID_STACK_BYTES)
 		add_leaf_caller(s, unwind_leaf_caller(u, p, sample->time_ns, sample->layout, r));
 	else
 		take_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));

@@ -1,0 +1,575 @@
+/*
+ * The addresses of a sample's stack, from what it holds. The unwinder is one of the test: what it
+ * was asked and what it answers.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "profile/samples.h"
+#include "report/stack.h"
+
+#define KERNEL       ((uint64_t)-128)
+#define USER         ((uint64_t)-512)
+#define HYPERVISOR   ((uint64_t)-32)
+#define GUEST        ((uint64_t)-2048)
+#define GUEST_KERNEL ((uint64_t)-2176)
+#define GUEST_USER   ((uint64_t)-2560)
+#define K            0xffffffff81000000
+#define U            0x400000
+
+enum { MAX_WORDS = 16, MAX_ANSWER = 2000 };
+
+/* What unwinds. */
+struct unwinder {
+	unsigned nr_asked, nr_leaf_asked;
+	size_t max;
+	/* the answers */
+	uint64_t address[MAX_ANSWER];
+	size_t nr;
+	uint64_t exact; /* of the first 64 */
+	enum unwind_end end;
+	uint64_t leaf_caller;
+};
+
+size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+		   const struct trace_layout *layout, const struct trace_record *sample,
+		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
+{
+	size_t nr = u->nr < max ? u->nr : max;
+
+	(void)process;
+	assert_int_equal(time_ns, 77);
+	assert_non_null(layout);
+	assert_non_null(sample);
+	u->nr_asked++;
+	u->max = max;
+	memcpy(out, u->address, nr * sizeof(*out));
+	memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
+	if (max >= 64)
+		exact[0] = u->exact;
+	*end = u->end;
+	return nr;
+}
+
+uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
+			    uint64_t time_ns, const struct trace_layout *layout,
+			    const struct trace_record *sample)
+{
+	(void)process;
+	(void)layout;
+	(void)sample;
+	assert_int_equal(time_ns, 77);
+	u->nr_leaf_asked++;
+	return u->leaf_caller;
+}
+
+static void assert_stack(const char *name, const struct report_stack *s, const uint64_t *want,
+			 size_t nr, size_t nr_kernel)
+{
+	if (s->nr != nr || s->nr_kernel != nr_kernel)
+		fail_msg("%s: %zu addresses, %zu of the kernel", name, s->nr, s->nr_kernel);
+	for (size_t i = 0; i < nr; i++)
+		if (s->address[i] != want[i])
+			fail_msg("%s: [%zu] is 0x%llx", name, i, (unsigned long long)s->address[i]);
+}
+
+static const struct trace_layout layout;
+
+static struct profile_sample sample_of(struct trace_record r)
+{
+	r.kind = TRACE_RECORD_SAMPLE;
+	return (struct profile_sample){.layout = &layout, .record = r, .time_ns = 77, .weight = 1};
+}
+
+static struct trace_record chain_of(enum trace_cpumode mode, const uint64_t *words, size_t nr,
+				    struct buf *bytes)
+{
+	buf_reset(bytes);
+	buf_addc(bytes, 0); /* nothing is aligned */
+	for (size_t i = 0; i < nr; i++)
+		buf_le64(bytes, words[i]);
+	return (struct trace_record){.has = TRACE_HAS_CALLCHAIN,
+				     .cpumode = (uint8_t)mode,
+				     .nr_callchain = nr,
+				     .callchain = (const uint8_t *)bytes->data + 1};
+}
+
+static const struct {
+	const char *name;
+	enum trace_cpumode mode;
+	uint64_t ip; /* 0: the sample has none */
+	uint64_t words[MAX_WORDS], want[MAX_WORDS];
+	size_t nr, nr_kernel;
+} chains[] = {
+    {"kernel and user",
+     TRACE_MODE_KERNEL,
+     K + 1,
+     {KERNEL, K + 1, K + 2, USER, U + 1, U + 2, U + 3},
+     {K + 1, K + 1, U + 1, U + 1, U + 2},
+     5,
+     2},
+    {"user", TRACE_MODE_USER, U + 9, {USER, U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
+    {"kernel", TRACE_MODE_KERNEL, 0, {KERNEL, K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
+    {"no mark, in the kernel", TRACE_MODE_KERNEL, 0, {K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
+    {"no mark, in the program", TRACE_MODE_USER, 0, {U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
+    {"no first mark", TRACE_MODE_KERNEL, 0, {K + 9, USER, U + 5}, {K + 9, U + 5}, 2, 1},
+    {"no mark, in a guest", TRACE_MODE_GUEST_USER, 0, {U + 9, USER, U + 5}, {U + 5}, 1, 0},
+    {"guest",
+     TRACE_MODE_KERNEL,
+     0,
+     {KERNEL, K + 1, GUEST, 5, 6, USER, U + 1},
+     {K + 1, U + 1},
+     2,
+     1},
+    {"guest's kernel", TRACE_MODE_USER, 0, {GUEST_KERNEL, K, USER, U, GUEST_USER, 7}, {U}, 1, 0},
+    {"hypervisor", TRACE_MODE_USER, 0, {HYPERVISOR, 8, USER, U, U + 8}, {U, U + 7}, 2, 0},
+    {"guest alone", TRACE_MODE_GUEST_KERNEL, K, {GUEST, K, K + 1}, {0}, 0, 0},
+    {"guest alone, in the program", TRACE_MODE_GUEST_USER, U, {GUEST, U}, {0}, 0, 0},
+    {"in the hypervisor", TRACE_MODE_HYPERVISOR, 9, {HYPERVISOR, 9}, {0}, 0, 0},
+    {"a mark that is younger", TRACE_MODE_USER, 0, {(uint64_t)-640, 5, USER, U}, {U}, 1, 0},
+    {"two kernel parts",
+     TRACE_MODE_KERNEL,
+     0,
+     {KERNEL, K + 3, K + 5, KERNEL, K + 7, K + 9},
+     {K + 3, K + 4, K + 7, K + 8},
+     4,
+     4},
+    {"two user parts",
+     TRACE_MODE_USER,
+     0,
+     {USER, U + 3, U + 5, USER, U + 7, U + 9},
+     {U + 3, U + 4, U + 7, U + 8},
+     4,
+     0},
+    {"kernel behind user", TRACE_MODE_USER, 0, {USER, U, KERNEL, K, K + 1}, {U}, 1, 0},
+    {"marks alone", TRACE_MODE_USER, 0, {USER, KERNEL, USER, GUEST}, {0}, 0, 0},
+    {"marks and IP", TRACE_MODE_USER, U + 5, {USER}, {U + 5}, 1, 0},
+    {"empty chain, in the kernel", TRACE_MODE_KERNEL, K, {0}, {K}, 1, 1},
+};
+
+static void callchains(void **state)
+{
+	struct buf bytes;
+
+	(void)state;
+	buf_init(&bytes, 1 << 20);
+	for (size_t i = 0; i < INJECT_NR(chains); i++) {
+		static struct report_stack s;
+		struct profile_sample sample;
+		size_t nr = 0;
+
+		while (nr < MAX_WORDS && chains[i].words[nr])
+			nr++;
+		sample = sample_of(chain_of(chains[i].mode, chains[i].words, nr, &bytes));
+		sample.record.ip = chains[i].ip;
+		sample.record.has |= chains[i].ip ? TRACE_HAS_IP : 0;
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		assert_stack(chains[i].name, &s, chains[i].want, chains[i].nr, chains[i].nr_kernel);
+		assert_false(s.is_unwound);
+		/* its first address alone */
+		report_stack_make(NULL, NULL, &sample, false, &s);
+		assert_stack(chains[i].name, &s, chains[i].want, chains[i].nr > 0,
+			     chains[i].nr_kernel > 0);
+	}
+	buf_fini(&bytes);
+}
+
+static const struct {
+	const char *name;
+	uint32_t has;
+	enum trace_cpumode mode;
+	uint64_t ip;
+	size_t nr, nr_kernel;
+} ips[] = {
+    {"program", TRACE_HAS_IP, TRACE_MODE_USER, U, 1, 0},
+    {"kernel", TRACE_HAS_IP, TRACE_MODE_KERNEL, K, 1, 1},
+    {"not told", TRACE_HAS_IP, TRACE_MODE_UNKNOWN, U, 1, 0},
+    {"guest", TRACE_HAS_IP, TRACE_MODE_GUEST_USER, U, 0, 0},
+    {"guest's kernel", TRACE_HAS_IP, TRACE_MODE_GUEST_KERNEL, K, 0, 0},
+    {"hypervisor", TRACE_HAS_IP, TRACE_MODE_HYPERVISOR, K, 0, 0},
+    {"none", 0, TRACE_MODE_USER, U, 0, 0},
+};
+
+static void addresses_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(ips); i++) {
+		const struct profile_sample sample = sample_of((struct trace_record){
+		    .has = ips[i].has, .cpumode = (uint8_t)ips[i].mode, .ip = ips[i].ip});
+		static struct report_stack s;
+
+		for (int with_callers = 0; with_callers < 2; with_callers++) {
+			report_stack_make(NULL, NULL, &sample, with_callers, &s);
+			assert_stack(ips[i].name, &s, &ips[i].ip, ips[i].nr, ips[i].nr_kernel);
+		}
+	}
+}
+
+static void too_deep(void **state)
+{
+	static uint64_t words[3 * REPORT_MAX_DEPTH], want[REPORT_MAX_DEPTH];
+	static struct report_stack s;
+	struct profile_sample sample;
+	struct buf bytes;
+
+	(void)state;
+	buf_init(&bytes, 1 << 20);
+	words[0] = KERNEL;
+	for (size_t i = 1; i < INJECT_NR(words); i++)
+		words[i] = i < 1000 ? K + i : U + i;
+	words[1000] = USER;
+	for (size_t i = 0, at = 1; i < REPORT_MAX_DEPTH; i++, at++) {
+		at += at == 1000;
+		want[i] = words[at] - (i != 0 && at != 1001);
+	}
+	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, INJECT_NR(words), &bytes));
+	report_stack_make(NULL, NULL, &sample, true, &s);
+	assert_stack("both", &s, want, REPORT_MAX_DEPTH, 999);
+	words[1000] = K;
+	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, 2000, &bytes));
+	report_stack_make(NULL, NULL, &sample, true, &s);
+	assert_int_equal(s.nr, REPORT_MAX_DEPTH);
+	assert_int_equal(s.nr_kernel, REPORT_MAX_DEPTH);
+	buf_fini(&bytes);
+}
+
+/* What there is beside the chain, what the unwinder says, and what becomes of it. Unwound: U + 10,
+ * U + 20 … */
+static const struct {
+	const char *name;
+	uint64_t words[MAX_WORDS]; /* the first 0: the sample has no chain */
+	enum trace_cpumode mode;
+	uint64_t ip;
+	uint64_t stack_len;
+	size_t nr_unwound;
+	uint64_t exact;
+	enum unwind_end end;
+	uint64_t leaf_caller;
+	uint64_t want[MAX_WORDS];
+	size_t nr, nr_kernel;
+	bool is_unwound;
+	unsigned nr_leaf_asked;
+} dumps[] = {
+    {"dump alone",
+     {0},
+     TRACE_MODE_USER,
+     U + 10,
+     8000,
+     3,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {U + 10, U + 19, U + 29},
+     3,
+     0,
+     true,
+     0},
+    {"short dump alone",
+     {0},
+     TRACE_MODE_USER,
+     U + 10,
+     512,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 99,
+     {U + 10, U + 19, U + 29},
+     3,
+     0,
+     true,
+     0},
+    {"signal frame",
+     {0},
+     TRACE_MODE_USER,
+     U + 10,
+     8000,
+     4,
+     5,
+     UNWIND_WHOLE,
+     0,
+     {U + 10, U + 19, U + 30, U + 39},
+     4,
+     0,
+     true,
+     0},
+    {"from the kernel",
+     {0},
+     TRACE_MODE_KERNEL,
+     K,
+     8000,
+     2,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {K, U + 10, U + 19},
+     3,
+     1,
+     true,
+     0},
+    {"no bytes", {0}, TRACE_MODE_USER, U, 0, 3, 1, UNWIND_WHOLE, 0, {U}, 1, 0, false, 0},
+    {"nothing unwound", {0}, TRACE_MODE_USER, U, 8000, 0, 0, UNWIND_NO_REGS, 0, {U}, 1, 0, true, 0},
+    {"whole in place of a chain",
+     {USER, U + 1, U + 2, U + 3, U + 4},
+     TRACE_MODE_USER,
+     0,
+     8000,
+     2,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {U + 10, U + 19},
+     2,
+     0,
+     true,
+     0},
+    {"longer than the chain",
+     {USER, U + 1, U + 2},
+     TRACE_MODE_USER,
+     0,
+     8000,
+     3,
+     1,
+     UNWIND_TRUNCATED,
+     0,
+     {U + 10, U + 19, U + 29},
+     3,
+     0,
+     true,
+     0},
+    {"as long as the chain",
+     {USER, U + 1, U + 2, U + 3},
+     TRACE_MODE_USER,
+     0,
+     8000,
+     3,
+     1,
+     UNWIND_TRUNCATED,
+     0,
+     {U + 1, U + 1, U + 2},
+     3,
+     0,
+     true,
+     0},
+    {"behind the kernel's part",
+     {KERNEL, K + 1, K + 2, USER, U + 1},
+     TRACE_MODE_KERNEL,
+     0,
+     8000,
+     2,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {K + 1, K + 1, U + 10, U + 19},
+     4,
+     2,
+     true,
+     0},
+    {"leaf's caller",
+     {USER, U + 1, U + 2, U + 3},
+     TRACE_MODE_USER,
+     0,
+     1024,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {U + 1, U + 49, U + 1, U + 2},
+     4,
+     0,
+     false,
+     1},
+    {"leaf's caller, not twice",
+     {USER, U + 1, U + 50, U + 3},
+     TRACE_MODE_USER,
+     0,
+     512,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {U + 1, U + 49, U + 2},
+     3,
+     0,
+     false,
+     1},
+    {"no leaf's caller",
+     {USER, U + 1, U + 2},
+     TRACE_MODE_USER,
+     0,
+     512,
+     3,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {U + 1, U + 1},
+     2,
+     0,
+     false,
+     1},
+    {"leaf alone",
+     {USER, U + 1},
+     TRACE_MODE_USER,
+     0,
+     512,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {U + 1, U + 49},
+     2,
+     0,
+     false,
+     1},
+    {"leaf behind the kernel",
+     {KERNEL, K + 1, USER, U + 1, U + 2},
+     TRACE_MODE_KERNEL,
+     0,
+     512,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {K + 1, U + 1, U + 49, U + 1},
+     4,
+     1,
+     false,
+     1},
+    {"kernel's part alone",
+     {KERNEL, K + 1},
+     TRACE_MODE_KERNEL,
+     0,
+     512,
+     2,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {K + 1, U + 10, U + 19},
+     3,
+     1,
+     true,
+     0},
+};
+
+static struct profile_sample dump_of(size_t i, struct buf *bytes)
+{
+	struct profile_sample s;
+	size_t nr = 0;
+
+	while (nr < MAX_WORDS && dumps[i].words[nr])
+		nr++;
+	s = sample_of(nr ? chain_of(dumps[i].mode, dumps[i].words, nr, bytes)
+			 : (struct trace_record){.cpumode = (uint8_t)dumps[i].mode});
+	s.record.has |= TRACE_HAS_USER_STACK | (dumps[i].ip ? TRACE_HAS_IP : 0);
+	s.record.ip = dumps[i].ip;
+	s.record.stack_len = dumps[i].stack_len;
+	return s;
+}
+
+static struct unwinder answers_of(size_t i)
+{
+	struct unwinder u = {.nr = dumps[i].nr_unwound,
+			     .exact = dumps[i].exact,
+			     .end = dumps[i].end,
+			     .leaf_caller = dumps[i].leaf_caller};
+
+	for (size_t k = 0; k < u.nr; k++)
+		u.address[k] = U + 10 * (k + 1);
+	return u;
+}
+
+static void stack_bytes(void **state)
+{
+	struct buf bytes;
+
+	(void)state;
+	buf_init(&bytes, 1 << 20);
+	for (size_t i = 0; i < INJECT_NR(dumps); i++) {
+		static struct report_stack s;
+		struct profile_sample sample = dump_of(i, &bytes);
+		struct unwinder u = answers_of(i);
+
+		report_stack_make(&u, NULL, &sample, true, &s);
+		assert_stack(dumps[i].name, &s, dumps[i].want, dumps[i].nr, dumps[i].nr_kernel);
+		assert_int_equal(s.is_unwound, dumps[i].is_unwound);
+		assert_int_equal(u.nr_asked, dumps[i].is_unwound);
+		assert_int_equal(u.nr_leaf_asked, dumps[i].nr_leaf_asked);
+		if (s.is_unwound)
+			assert_int_equal(s.end, dumps[i].end);
+		/* of the first address alone nothing is asked: it is there */
+		u.nr_asked = u.nr_leaf_asked = 0;
+		report_stack_make(&u, NULL, &sample, false, &s);
+		assert_int_equal(s.nr, 1);
+		assert_int_equal(u.nr_asked + u.nr_leaf_asked, 0);
+		/* without an unwinder bytes are passed by */
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		assert_false(s.is_unwound);
+	}
+	buf_fini(&bytes);
+}
+
+/* Neither chain nor IP: the registers have the address. */
+static void registers_alone(void **state)
+{
+	static struct report_stack s;
+	struct unwinder u = {.nr = 3, .address = {U, U + 5, U + 6}, .end = UNWIND_MAX};
+	const struct profile_sample sample = sample_of((struct trace_record){
+	    .has = TRACE_HAS_USER_STACK, .cpumode = TRACE_MODE_USER, .stack_len = 64});
+
+	(void)state;
+	report_stack_make(&u, NULL, &sample, false, &s);
+	assert_int_equal(u.max, 1);
+	assert_stack("one", &s, (const uint64_t[]){U}, 1, 0);
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_int_equal(u.max, REPORT_MAX_DEPTH);
+	assert_stack("all", &s, (const uint64_t[]){U, U + 4, U + 5}, 3, 0);
+}
+
+/* A deep kernel part leaves less room for what is unwound, and none for a leaf's caller. */
+static void no_room(void **state)
+{
+	static uint64_t words[REPORT_MAX_DEPTH + 2];
+	static struct report_stack s;
+	static struct unwinder u = {.nr = MAX_ANSWER, .end = UNWIND_MAX, .leaf_caller = 5};
+	struct profile_sample sample;
+	struct buf bytes;
+
+	(void)state;
+	buf_init(&bytes, 1 << 20);
+	words[0] = KERNEL;
+	for (size_t i = 1; i <= 1000; i++)
+		words[i] = K + i;
+	for (size_t i = 0; i < MAX_ANSWER; i++)
+		u.address[i] = U + i;
+	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, 1001, &bytes));
+	sample.record.has |= TRACE_HAS_USER_STACK;
+	sample.record.stack_len = 65536;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_int_equal(s.nr, REPORT_MAX_DEPTH);
+	assert_int_equal(s.nr_kernel, 1000);
+	assert_int_equal(s.address[999], K + 999);
+	assert_int_equal(s.address[1000], U);
+	assert_int_equal(s.address[1023], U + 22);
+	words[1001] = USER;
+	for (size_t i = 1002; i < INJECT_NR(words); i++)
+		words[i] = U + i;
+	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, INJECT_NR(words), &bytes));
+	sample.record.has |= TRACE_HAS_USER_STACK;
+	sample.record.stack_len = 64;
+	report_stack_make(&u, NULL, &sample, true, &s);
+	assert_int_equal(s.nr, REPORT_MAX_DEPTH);
+	assert_int_equal(s.address[1000], U + 1002);
+	assert_int_equal(s.address[1001], U + 1002);
+	assert_int_equal(s.address[1023], U + 1024);
+	buf_fini(&bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(callchains),      cmocka_unit_test(addresses_alone),
+	    cmocka_unit_test(too_deep),        cmocka_unit_test(stack_bytes),
+	    cmocka_unit_test(registers_alone), cmocka_unit_test(no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
