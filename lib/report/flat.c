@@ -86,35 +86,35 @@ static struct row *get(struct report_flat *f, const struct key *k)
 	return index_add(&f->index, hash, (uint32_t)f->nr) ? NULL : &rows[f->nr++];
 }
 
-static uint32_t number_of_file(struct report_flat *f, const char *file)
+static int set_file(struct report_flat *f, struct key *k, const char *file)
 {
+	k->file = UINT32_MAX;
 	if (!file)
-		return UINT32_MAX;
+		return 0;
 	if (file != f->file) {
-		f->file = file;
 		f->file_number = report_functions_number(f->functions, file);
+		f->file = f->file_number == UINT32_MAX ? NULL : file;
 	}
-	return f->file_number;
+	k->file = f->file_number;
+	return f->file ? 0 : -ENOMEM;
 }
 
-static void set_frame(struct report_flat *f, struct key *k, const struct report_frame *frame)
+static int set_frame(struct report_flat *f, struct key *k, const struct report_frame *frame)
 {
 	if (has(f, REPORT_FUNCTION))
 		k->column[REPORT_FUNCTION] = frame->function->number;
 	if (has(f, REPORT_OBJECT))
 		k->column[REPORT_OBJECT] = frame->function->object_number;
-	if (has(f, REPORT_LINE)) {
-		k->column[REPORT_LINE] = frame->line;
-		k->file = number_of_file(f, frame->file);
-	}
+	if (!has(f, REPORT_LINE))
+		return 0;
+	k->column[REPORT_LINE] = frame->line;
+	return set_file(f, k, frame->file);
 }
 
 static int add_frame(struct report_flat *f, struct key *k, const struct report_entry *e, size_t i)
 {
-	struct row *row;
+	struct row *row = set_frame(f, k, &e->frames[i]) == 0 ? get(f, k) : NULL;
 
-	set_frame(f, k, &e->frames[i]);
-	row = get(f, k);
 	if (!row)
 		return -ENOMEM;
 	if (i == 0)
@@ -190,6 +190,16 @@ static int compare_names(const struct report_functions *f, const struct report_f
 	return order ? order : strcmp(x->object, y->object);
 }
 
+/* What is not known comes first. */
+static int compare_files(const struct report_functions *f, uint32_t a, uint32_t b)
+{
+	if (a == b)
+		return 0;
+	if (a == UINT32_MAX || b == UINT32_MAX)
+		return a == UINT32_MAX ? -1 : 1;
+	return strcmp(report_functions_text(f, a), report_functions_text(f, b));
+}
+
 /* Of equal weight: by their texts, and by numbers that are not ours (ours come by chance). */
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
@@ -203,6 +213,8 @@ static int compare_columns(const struct report_functions *f, const struct report
 		if (a->column[texts[i]] != b->column[texts[i]])
 			order = strcmp(report_functions_text(f, a->column[texts[i]]),
 				       report_functions_text(f, b->column[texts[i]]));
+	if (!order)
+		order = compare_files(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
 		order = (a->column[numbers[i]] > b->column[numbers[i]]) -
 			(a->column[numbers[i]] < b->column[numbers[i]]);
@@ -224,13 +236,15 @@ static int compare_rows(const void *x, const void *y, void *functions)
 
 const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr)
 {
-	if (!f->sorted)
-		f->sorted = mem_calloc(f->nr + 1, sizeof(*f->sorted));
-	if (!f->sorted)
+	struct report_flat_row *sorted = mem_calloc(f->nr + 1, sizeof(*sorted));
+
+	if (!sorted)
 		return NULL;
 	for (size_t i = 0; i < f->nr; i++)
-		f->sorted[i] = f->rows[i].shown;
-	qsort_r(f->sorted, f->nr, sizeof(*f->sorted), compare_rows, f->functions);
+		sorted[i] = f->rows[i].shown;
+	qsort_r(sorted, f->nr, sizeof(*sorted), compare_rows, f->functions);
+	mem_free(f->sorted);
+	f->sorted = sorted;
 	*nr = f->nr;
-	return f->sorted;
+	return sorted;
 }
