@@ -1,6 +1,6 @@
 /*
- * Each worker takes the next file, folds its samples, and resolves what was folded when the table
- * is full: functions are looked up once for many samples. The sink is behind a lock, as are
+ * Each worker takes the next file and folds its samples: down from the outermost frame, beginning
+ * where the stack before of the same process was another. The sink is behind a lock, as are
  * problems.
  */
 #include "report/engine.h"
@@ -11,10 +11,9 @@
 #include "report/filter.h"
 #include "report/fold.h"
 #include "report/functions.h"
+#include "report/resolver.h"
 #include "report/stack.h"
-#include "symbol/symbols.h"
 
-#define XXH_INLINE_ALL
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,17 +21,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum {
 	MAX_THREADS = 64,
-	NR_STACKS = 1 << 14, /* that a worker remembers, like the next two */
-	NR_ADDRESSES = 1 << 15,
-	NR_PLACES = 1 << 15,
 	NR_RECENT = 64,
 	RECENT_DEPTH = 128,
-	NO_PROCESS = UINT32_MAX,
-	LEFT_OUT = UINT32_MAX - 1, /* place of stacks that are not wanted */
 	PROGRESS_NS = 100000000,
 };
 
@@ -53,63 +46,30 @@ struct engine {
 	unsigned nr_running;
 };
 
-/* All that decides what frames a stack has. Hashed as bytes: no padding. */
-struct stack_key {
-	struct report_key key;
-	uint32_t process, epoch, kernel_epoch, nr_kernel, nr;
-};
-_Static_assert(sizeof(struct stack_key) == 13 * sizeof(uint32_t), "hashed as bytes");
-
-/* Where the samples of such a stack are counted. Two stacks of one hash of 64 bits do not occur but
- * by design, and who designs that misleads himself. */
-struct known_stack {
-	uint64_t hash;
-	uint32_t place, generation;
-};
-
-/* The function at an address, as it was in one epoch of one process. */
-struct known_address {
-	uint64_t address;
-	uint32_t process, epoch;
-	const struct report_function *function;
-};
-
-/* The function at a place of a file, whoever mapped it where. */
-struct known_place {
-	const struct profile_object *object;
-	uint64_t offset;
-	const struct report_function *function;
-};
-
-/* The last stack of a process: that of the next sample mostly differs in its innermost frames only.
- */
+/* The last stack of a process, the outermost address first, and the nodes where it led to: that of
+ * the next sample mostly differs in its innermost frames only. */
 struct recent {
-	uint32_t process, epoch, kernel_epoch, nr;
-	uint64_t addresses[RECENT_DEPTH];
-	const struct report_function *functions[RECENT_DEPTH];
+	uint32_t generation; /* of the nodes */
+	uint32_t process, epoch, kernel_epoch;
+	uint32_t nr;
+	uint64_t address[RECENT_DEPTH];
+	uint32_t node[RECENT_DEPTH];
 };
 
 struct worker {
 	struct engine *engine;
 	struct profile_lookup *lookup;
 	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
+	struct report_resolver *resolver;
 	struct report_fold *fold;
-	uint32_t generation; /* of the fold's places */
-	struct known_stack *stacks;
-	struct known_address *addresses;
-	struct known_place *places;
-	struct recent *recent;
-	const struct report_function **of_symbol; /* by the number of the symbol */
-	size_t nr_of_symbol;
-	uint32_t *of_comm; /* the report's number, by the profile's */
+	uint32_t generation; /* of the fold's nodes */
+	uint32_t *of_comm;   /* the report's number, by the profile's */
 	struct report_stats stats;
 	struct report_stack stack;
-	struct report_frame frames[REPORT_MAX_FRAMES];
-	size_t nr_frames;
-	/* The stack in hand. */
-	const struct profile_process *process;
-	uint64_t time_ns;
-	struct stack_key key;
+	struct recent recent[NR_RECENT];
+	/* The sample in hand. */
+	struct report_key key;
+	struct report_place place;
 };
 
 static bool has_part(const struct worker *w, unsigned part)
@@ -133,187 +93,19 @@ static uint32_t kernel_epoch(const struct engine *g, uint64_t time_ns)
 	return (uint32_t)low;
 }
 
-/* Names are kept by the symbols' numbers, so that the lock of the report's is met once for each. */
-static const struct report_function *reported(struct worker *w, const struct symbol_function *s)
-{
-	size_t room = w->nr_of_symbol;
-
-	if (s->number >= room) {
-		const struct report_function **list;
-
-		room = ((size_t)s->number + 1024) * 2;
-		list = mem_resize(w->of_symbol, room * sizeof(*list));
-		if (!list)
-			return NULL;
-		memset(list + w->nr_of_symbol, 0, (room - w->nr_of_symbol) * sizeof(*list));
-		w->of_symbol = list;
-		w->nr_of_symbol = room;
-	}
-	if (!w->of_symbol[s->number])
-		w->of_symbol[s->number] = report_functions_get(w->engine->run->functions, s);
-	return w->of_symbol[s->number];
-}
-
-static int add_frame(struct worker *w, const struct report_function *function, const char *file,
-		     uint32_t line)
-{
-	if (!function)
-		return -ENOMEM;
-	if (w->nr_frames < REPORT_MAX_FRAMES)
-		w->frames[w->nr_frames++] = (struct report_frame){function, file, line};
-	return 0;
-}
-
-static const struct profile_mapping *find_mapping(struct worker *w, uint64_t address)
-{
-	return profile_lookup_mapping(w->lookup, w->process, address, w->time_ns);
-}
-
-/* With the functions that are inlined there, and lines. */
-static int add_lines(struct worker *w, uint64_t address)
-{
-	struct symbol_line lines[SYMBOL_MAX_LINES];
-	size_t nr = symbols_lines(w->engine->input->symbols, find_mapping(w, address), address,
-				  lines, SYMBOL_MAX_LINES);
-	size_t i = w->engine->run->with_inlined || !nr ? 0 : nr - 1;
-	int rc = 0;
-
-	for (; i < nr && rc == 0; i++)
-		rc = add_frame(w, reported(w, lines[i].function), lines[i].file, lines[i].line);
-	return rc;
-}
-
-static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
-{
-	uint64_t h = (a ^ b * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
-
-	return (h >> 32) & (nr - 1);
-}
-
-/* Code made at run time is named by process and time, that of a file by its place there. */
-static const struct report_function *find_user(struct worker *w, uint64_t address)
-{
-	const struct profile_mapping *m = find_mapping(w, address);
-	struct symbols *symbols = w->engine->input->symbols;
-	struct known_place *k;
-	uint64_t offset;
-
-	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
-		return reported(w, symbols_user(symbols, m, address));
-	offset = address - m->start + m->offset;
-	k = &w->places[slot_of(offset, m->object->number, NR_PLACES)];
-	if (k->object != m->object || k->offset != offset)
-		*k = (struct known_place){m->object, offset,
-					  reported(w, symbols_user(symbols, m, address))};
-	return k->function;
-}
-
-static const struct report_function *find_function(struct worker *w, bool is_kernel,
-						   uint64_t address)
-{
-	uint32_t process = is_kernel ? NO_PROCESS : w->key.process;
-	uint32_t epoch = is_kernel ? w->key.kernel_epoch : w->key.epoch;
-	struct known_address *k =
-	    &w->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
-
-	if (k->function && k->address == address && k->process == process && k->epoch == epoch)
-		return k->function;
-	*k = (struct known_address){
-	    address, process, epoch,
-	    is_kernel ? reported(w, symbols_kernel(w->engine->input->symbols, address, w->time_ns))
-		      : find_user(w, address)};
-	return k->function;
-}
-
-/* On x86-64 and arm64 alike. */
-static bool is_kernel_address(uint64_t address)
-{
-	return address >> 63;
-}
-
-static bool is_kernel(const struct worker *w, const uint64_t *addresses, uint32_t i)
-{
-	return w->key.key.branch ? is_kernel_address(addresses[i]) : i < w->key.nr_kernel;
-}
-
-/* How many of the outermost addresses are those of the stack before. */
-static uint32_t nr_alike(const struct worker *w, const struct recent *r, const uint64_t *addresses)
-{
-	const struct stack_key *k = &w->key;
-	uint32_t nr = 0, most = r->nr < k->nr ? r->nr : k->nr;
-
-	if (r->process != k->process || r->epoch != k->epoch || r->kernel_epoch != k->kernel_epoch)
-		return 0;
-	while (nr < most && r->addresses[r->nr - 1 - nr] == addresses[k->nr - 1 - nr])
-		nr++;
-	return nr;
-}
-
-/* By what the stack before had, and looking up the rest. */
-static int resolve_again(struct worker *w, struct recent *r, const uint64_t *addresses)
-{
-	const struct stack_key *k = &w->key;
-	uint32_t nr = k->nr, alike = nr_alike(w, r, addresses);
-	int rc = 0;
-
-	memmove(r->functions + nr - alike, r->functions + r->nr - alike,
-		alike * sizeof(*r->functions));
-	for (uint32_t i = 0; i < nr && rc == 0; i++) {
-		if (i < nr - alike)
-			r->functions[i] =
-			    find_function(w, is_kernel(w, addresses, i), addresses[i]);
-		rc = add_frame(w, r->functions[i], NULL, 0);
-	}
-	memcpy(r->addresses, addresses, (nr - alike) * sizeof(*addresses));
-	if (r->nr != nr)
-		memcpy(r->addresses, addresses, nr * sizeof(*addresses));
-	r->process = k->process;
-	r->epoch = k->epoch;
-	r->kernel_epoch = k->kernel_epoch;
-	r->nr = rc ? 0 : nr;
-	return rc;
-}
-
-static int resolve_each(struct worker *w, bool with_lines, const uint64_t *addresses)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < w->key.nr && rc == 0; i++) {
-		bool in_kernel = is_kernel(w, addresses, i);
-
-		rc = with_lines && !in_kernel
-			 ? add_lines(w, addresses[i])
-			 : add_frame(w, find_function(w, in_kernel, addresses[i]), NULL, 0);
-	}
-	return rc;
-}
-
-static int resolve(struct worker *w, const uint64_t *addresses)
-{
-	struct report_functions *functions = w->engine->run->functions;
-	bool with_lines = w->engine->run->with_inlined || has_part(w, REPORT_BY_LINE);
-	int rc;
-
-	w->nr_frames = 0;
-	if (with_lines || w->key.nr > RECENT_DEPTH)
-		rc = resolve_each(w, with_lines, addresses);
-	else
-		rc = resolve_again(w, &w->recent[w->key.process % NR_RECENT], addresses);
-	if (rc == 0 && !w->nr_frames)
-		rc = add_frame(w, report_functions_named(functions, "[no address]", ""), NULL, 0);
-	if (rc == 0 && !w->key.key.branch)
-		rc = report_functions_shape(functions, w->frames, &w->nr_frames);
-	return rc;
-}
-
 /* An entry of the table that is emptied. */
-static int give(void *arg, const struct report_entry *e)
+static int give(void *arg, const struct report_key *key, const struct report_weight *weight,
+		struct report_frame *frames, size_t nr)
 {
 	struct worker *w = arg;
 	const struct report_sink *sink = w->engine->run->sink;
+	struct report_event_stats *stats = &w->stats.event[key->event];
+	int rc = key->branch ? 0 : report_functions_shape(w->engine->run->functions, frames, &nr);
 
-	report_weight_add(&w->stats.event[e->key.event].taken, &e->weight);
-	return sink->entry(sink->arg, e);
+	if (rc)
+		return rc;
+	report_weight_add(nr ? &stats->taken : &stats->left, weight);
+	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
 }
 
 static int empty(struct worker *w)
@@ -327,20 +119,95 @@ static int empty(struct worker *w)
 	return rc;
 }
 
-/* Looks the stack up, and makes it an entry. */
-static int find_place(struct worker *w, const uint64_t *addresses, uint32_t *place)
+/* The node of an address called at another: of a function, and of those inlined in it. -ENOMEM;
+ * *node is REPORT_FOLD_FULL if it is. */
+static int step(struct worker *w, bool is_kernel, uint64_t address, uint32_t *node)
 {
-	int rc = resolve(w, addresses);
+	struct report_frame frames[REPORT_MAX_INLINED];
+	size_t nr = report_resolver_frames(w->resolver, &w->place, is_kernel, address, frames);
 
-	*place = LEFT_OUT;
-	if (rc || !w->nr_frames)
-		return rc;
-	*place = report_fold_place(w->fold, &w->key.key, w->frames, w->nr_frames);
-	if (*place != REPORT_FOLD_FULL)
-		return 0;
-	rc = empty(w);
-	*place = report_fold_place(w->fold, &w->key.key, w->frames, w->nr_frames);
+	if (!nr)
+		return -ENOMEM;
+	while (nr && *node != REPORT_FOLD_FULL)
+		*node = report_fold_child(w->fold, *node, &frames[--nr]);
+	return 0;
+}
+
+static struct recent *find_recent(struct worker *w)
+{
+	const struct report_place *p = &w->place;
+	struct recent *r = &w->recent[p->number % NR_RECENT];
+
+	if (r->generation == w->generation && r->process == p->number && r->epoch == p->epoch &&
+	    r->kernel_epoch == p->kernel_epoch)
+		return r;
+	r->generation = w->generation;
+	r->process = p->number;
+	r->epoch = p->epoch;
+	r->kernel_epoch = p->kernel_epoch;
+	r->nr = 0;
+	return r;
+}
+
+/* Down from the outermost frame; as long as addresses are those of the stack before, so are nodes.
+ */
+static int walk(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
+		uint32_t *node)
+{
+	struct recent *r = find_recent(w);
+	size_t depth = 0;
+	int rc = 0;
+
+	*node = REPORT_FOLD_ROOT;
+	while (depth < r->nr && depth < nr && r->address[depth] == addresses[nr - 1 - depth])
+		*node = r->node[depth++];
+	r->nr = (uint32_t)depth;
+	for (; depth < nr && rc == 0 && *node != REPORT_FOLD_FULL; depth++) {
+		size_t i = nr - 1 - depth;
+
+		rc = step(w, i < nr_kernel, addresses[i], node);
+		if (depth >= RECENT_DEPTH || rc || *node == REPORT_FOLD_FULL)
+			continue;
+		r->address[depth] = addresses[i];
+		r->node[depth] = *node;
+		r->nr = (uint32_t)depth + 1;
+	}
 	return rc;
+}
+
+static int no_address(struct worker *w, uint32_t *node)
+{
+	const struct report_frame frame = {
+	    .function = report_functions_named(w->engine->run->functions, "[no address]", "")};
+
+	if (!frame.function)
+		return -ENOMEM;
+	*node = report_fold_child(w->fold, REPORT_FOLD_ROOT, &frame);
+	return 0;
+}
+
+/* False: the fold is full. */
+static int try_count(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
+		     uint64_t weight, bool *is_counted)
+{
+	uint32_t node;
+	int rc = nr ? walk(w, addresses, nr, nr_kernel, &node) : no_address(w, &node);
+
+	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
+		      report_fold_count(w->fold, node, &w->key, weight);
+	return rc;
+}
+
+static int count(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
+		 uint64_t weight)
+{
+	bool is_counted;
+	int rc = try_count(w, addresses, nr, nr_kernel, weight, &is_counted);
+
+	if (rc || is_counted)
+		return rc;
+	rc = empty(w);
+	return rc ? rc : try_count(w, addresses, nr, nr_kernel, weight, &is_counted);
 }
 
 static void leave(struct worker *w, uint32_t event, uint64_t weight)
@@ -348,29 +215,6 @@ static void leave(struct worker *w, uint32_t event, uint64_t weight)
 	const struct report_weight one = {1, weight, (double)weight * (double)weight};
 
 	report_weight_add(&w->stats.event[event].left, &one);
-}
-
-/* Counts the stack in hand, of key.nr addresses. */
-static int count(struct worker *w, const uint64_t *addresses, uint64_t weight)
-{
-	uint64_t hash = XXH3_64bits_withSeed(addresses, w->key.nr * sizeof(*addresses),
-					     XXH3_64bits(&w->key, sizeof(w->key)));
-	struct known_stack *k = &w->stacks[hash & (NR_STACKS - 1)];
-	int rc = 0;
-
-	if (k->hash != hash || k->generation != w->generation) {
-		uint32_t place;
-
-		rc = find_place(w, addresses, &place);
-		if (rc)
-			return rc;
-		*k = (struct known_stack){hash, place, w->generation};
-	}
-	if (k->place == LEFT_OUT)
-		leave(w, w->key.key.event, weight);
-	else
-		report_fold_count(w->fold, k->place, weight);
-	return 0;
 }
 
 /* Which of the sample's facts the report asks for; false: it is not wanted. */
@@ -387,59 +231,77 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	if ((f->from_ns && since_ns < (int64_t)f->from_ns) ||
 	    (f->to_ns && since_ns >= (int64_t)f->to_ns))
 		return false;
-	w->key = (struct stack_key){
-	    .key = {.event = s->id->event,
-		    .session = has_part(w, REPORT_BY_SESSION) ? w->engine->input->number : 0,
-		    .iteration = has_part(w, REPORT_BY_ITERATION) ? head->iteration : 0,
-		    .cpu = has_part(w, REPORT_BY_CPU) ? head->cpu : 0,
-		    .pid = has_part(w, REPORT_BY_PID) ? r->pid : 0,
-		    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
-		    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0},
+	w->key = (struct report_key){
+	    .event = s->id->event,
+	    .session = has_part(w, REPORT_BY_SESSION) ? w->engine->input->number : 0,
+	    .iteration = has_part(w, REPORT_BY_ITERATION) ? head->iteration : 0,
+	    .cpu = has_part(w, REPORT_BY_CPU) ? head->cpu : 0,
+	    .pid = has_part(w, REPORT_BY_PID) ? r->pid : 0,
+	    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
+	    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0,
 	};
-	w->process = task->process;
-	w->time_ns = s->time_ns;
+	w->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
 	return true;
 }
 
 static void set_process(struct worker *w)
 {
-	w->key.process = w->process->number;
-	w->key.epoch = profile_lookup_epoch(w->lookup, w->process, w->time_ns);
+	w->place.number = w->place.process->number;
+	w->place.epoch = profile_lookup_epoch(w->lookup, w->place.process, w->place.time_ns);
 }
 
 static int take_stack(struct worker *w, const struct profile_sample *s)
 {
 	struct report_stack *st = &w->stack;
 
-	report_stack_make(w->unwinder, w->process, s, has_part(w, REPORT_BY_STACK), st);
+	report_stack_make(w->unwinder, w->place.process, s, has_part(w, REPORT_BY_STACK), st);
 	if (st->is_unwound) {
 		w->stats.nr_unwound++;
 		w->stats.nr_ends[st->end]++;
 	}
-	w->key.nr = (uint32_t)st->nr;
-	w->key.nr_kernel = (uint32_t)st->nr_kernel;
 	if (st->nr_kernel)
-		w->key.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
+		w->place.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
 	if (st->nr > st->nr_kernel)
 		set_process(w);
-	return count(w, st->address, s->weight);
+	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }
 
-/* The two ends of each as a stack; which of them are the kernel's their addresses say. */
+/* On x86-64 and arm64 alike. */
+static bool is_kernel_address(uint64_t address)
+{
+	return address >> 63;
+}
+
+/* The function of one end of a branch is the frame at its node. */
+static int take_branch(struct worker *w, const struct trace_branch *b)
+{
+	uint32_t node = REPORT_FOLD_ROOT;
+	int rc = step(w, is_kernel_address(b->to), b->to, &node);
+
+	if (rc == 0 && node != REPORT_FOLD_FULL)
+		rc = step(w, is_kernel_address(b->from), b->from, &node);
+	if (rc)
+		return rc;
+	return node != REPORT_FOLD_FULL && report_fold_count(w->fold, node, &w->key, b->cycles)
+		   ? 0
+		   : -EAGAIN;
+}
+
 static int take_branches(struct worker *w, const struct profile_sample *s)
 {
 	struct trace_branch b;
 	int rc = 0;
 
-	w->key.nr = 2;
-	w->key.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
+	w->place.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
 	set_process(w);
 	for (uint64_t i = 0; i < s->record.nr_branches && rc == 0; i++) {
 		trace_record_branch(&s->record, i, &b);
-		w->key.key.branch = b.mispredicted ? REPORT_MISPREDICTED
-				    : b.predicted  ? REPORT_PREDICTED
-						   : REPORT_NOT_TOLD;
-		rc = count(w, (const uint64_t[]){b.from, b.to}, b.cycles);
+		w->key.branch = b.mispredicted ? REPORT_MISPREDICTED
+				: b.predicted  ? REPORT_PREDICTED
+					       : REPORT_NOT_TOLD;
+		rc = take_branch(w, &b);
+		if (rc == -EAGAIN)
+			rc = empty(w) ?: take_branch(w, &b);
 	}
 	return rc;
 }
@@ -539,19 +401,29 @@ static int make_unwinder(struct worker *w)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
+static int make_resolver(struct worker *w)
+{
+	const struct engine *g = w->engine;
+	const struct report_resolver_config config = {
+	    .lookup = w->lookup,
+	    .symbols = g->input->symbols,
+	    .functions = g->run->functions,
+	    .with_inlined = g->run->with_inlined,
+	    .with_lines = has_part(w, REPORT_BY_LINE),
+	};
+
+	w->resolver = report_resolver_new(&config);
+	return w->resolver ? 0 : -ENOMEM;
+}
+
 static int worker_init(struct worker *w, struct engine *g)
 {
 	w->engine = g;
 	w->lookup = profile_lookup_new(g->input->processes);
 	w->fold = report_fold_new(give, w);
 	w->generation = 1;
-	w->stacks = mem_calloc(NR_STACKS, sizeof(*w->stacks));
-	w->addresses = mem_calloc(NR_ADDRESSES, sizeof(*w->addresses));
-	w->places = mem_calloc(NR_PLACES, sizeof(*w->places));
 	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
-	w->recent = mem_calloc(NR_RECENT, sizeof(*w->recent));
-	if (!w->lookup || !w->fold || !w->stacks || !w->addresses || !w->places || !w->recent ||
-	    !w->stats.event)
+	if (!w->lookup || !w->fold || !w->stats.event || make_resolver(w))
 		return -ENOMEM;
 	return know_comms(w) ? -ENOMEM : make_unwinder(w);
 }
@@ -560,12 +432,8 @@ static void worker_fini(struct worker *w)
 {
 	unwinder_free(w->unwinder);
 	report_fold_free(w->fold);
+	report_resolver_free(w->resolver);
 	profile_lookup_free(w->lookup);
-	mem_free(w->stacks);
-	mem_free(w->addresses);
-	mem_free(w->places);
-	mem_free(w->recent);
-	mem_free(w->of_symbol);
 	mem_free(w->of_comm);
 	mem_free(w->stats.event);
 }

@@ -41,11 +41,14 @@ struct row {
 	uint64_t counted; /* the entry that counted it last */
 };
 
+enum { NR_GUESSES = 4096 };
+
 struct report_flat {
 	struct report_functions *functions;
 	unsigned columns;
 	struct report_sink sink;
 	struct index index;
+	uint32_t guess[NR_GUESSES];
 	struct row *rows;
 	size_t nr, room;
 	uint64_t nr_entries;
@@ -68,13 +71,19 @@ static bool is_row(const void *arg, const void *key, uint32_t number)
 	return memcmp(row->column, k->column, sizeof(k->column)) == 0 && row->file == k->file;
 }
 
-/* NULL without memory. Rows move. */
+/* Mostly the row that had the function before: that is remembered in a place for each. NULL without
+ * memory. Rows move. */
 static struct row *get(struct report_flat *f, const struct key *k)
 {
-	uint32_t hash = index_hash(0, k, sizeof(*k));
-	uint32_t number = index_find(&f->index, hash, is_row, f, k);
+	uint32_t *guess = &f->guess[k->column[REPORT_FUNCTION] % NR_GUESSES];
+	uint32_t hash, number = *guess;
 	struct row *rows;
 
+	if (number < f->nr && is_row(f, k, number))
+		return &f->rows[number];
+	hash = index_hash(0, k, sizeof(*k));
+	number = index_find(&f->index, hash, is_row, f, k);
+	*guess = number == INDEX_NONE ? (uint32_t)f->nr : number;
 	if (number != INDEX_NONE)
 		return &f->rows[number];
 	rows = mem_grow(f->rows, f->nr, &f->room, sizeof(*rows));

@@ -1,52 +1,69 @@
 /*
- * Open addressing over a list of entries; their frames in one block. Entries of one hash are taken
- * for one: of 64 bits two are not alike but by design, and who designs that misleads himself. Must
- * not know what becomes of them.
+ * Nodes and entries are lists; each is found by open addressing, and an entry mostly by its node,
+ * which knows the last. Must not know what becomes of them.
  */
 #include "report/fold.h"
 
 #include "base/mem.h"
 
-#define XXH_INLINE_ALL
 #include <string.h>
-#include <xxhash.h>
 
 enum {
+	NR_NODES = 1 << 16,
 	NR_ENTRIES = 1 << 15,
-	NR_SLOTS = 2 * NR_ENTRIES,
-	NR_FRAMES = 16 * NR_ENTRIES,
+	NR_NODE_SLOTS = 2 * NR_NODES,
+	NR_ENTRY_SLOTS = 2 * NR_ENTRIES,
 };
-_Static_assert((int)NR_FRAMES >= (int)REPORT_MAX_FRAMES, "an empty table takes any stack");
+_Static_assert((int)NR_NODES > (int)REPORT_MAX_FRAMES, "an empty tree takes any stack");
+
+struct node {
+	struct report_frame frame;
+	uint32_t parent, depth;
+	uint32_t last;       /* place of its last entry + 1; 0: none */
+	uint32_t last_child; /* that was asked for; 0: none */
+};
 
 struct entry {
-	uint64_t hash;
 	struct report_key key;
-	uint32_t at, nr; /* its frames */
+	uint32_t node;
 	struct report_weight weight;
 };
 
 struct report_fold {
 	report_folded_fn *give;
 	void *arg;
-	size_t nr, nr_frames;
-	uint32_t *slots; /* place of the entry + 1; 0: free */
+	size_t nr_nodes, nr;
+	uint32_t *node_slots, *entry_slots; /* place + 1; 0: free */
+	struct node *nodes;
 	struct entry *entries;
-	struct report_frame *frames;
+	struct report_frame frames[REPORT_MAX_FRAMES]; /* given */
 };
 
-struct report_fold *report_fold_new(report_folded_fn *empty, void *arg)
+static void clear(struct report_fold *f)
+{
+	memset(f->node_slots, 0, NR_NODE_SLOTS * sizeof(*f->node_slots));
+	memset(f->entry_slots, 0, NR_ENTRY_SLOTS * sizeof(*f->entry_slots));
+	f->nodes[REPORT_FOLD_ROOT] = (struct node){.parent = REPORT_FOLD_FULL};
+	f->nr_nodes = 1;
+	f->nr = 0;
+}
+
+struct report_fold *report_fold_new(report_folded_fn *give, void *arg)
 {
 	struct report_fold *f = mem_zalloc(sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->give = empty;
+	f->give = give;
 	f->arg = arg;
-	f->slots = mem_calloc(NR_SLOTS, sizeof(*f->slots));
+	f->node_slots = mem_alloc(NR_NODE_SLOTS * sizeof(*f->node_slots));
+	f->entry_slots = mem_alloc(NR_ENTRY_SLOTS * sizeof(*f->entry_slots));
+	f->nodes = mem_alloc(NR_NODES * sizeof(*f->nodes));
 	f->entries = mem_alloc(NR_ENTRIES * sizeof(*f->entries));
-	f->frames = mem_alloc(NR_FRAMES * sizeof(*f->frames));
-	if (f->slots && f->entries && f->frames)
+	if (f->node_slots && f->entry_slots && f->nodes && f->entries) {
+		clear(f);
 		return f;
+	}
 	report_fold_free(f);
 	return NULL;
 }
@@ -55,9 +72,10 @@ void report_fold_free(struct report_fold *f)
 {
 	if (!f)
 		return;
-	mem_free(f->slots);
+	mem_free(f->node_slots);
+	mem_free(f->entry_slots);
+	mem_free(f->nodes);
 	mem_free(f->entries);
-	mem_free(f->frames);
 	mem_free(f);
 }
 
@@ -67,65 +85,106 @@ static uint64_t mix(uint64_t h, uint64_t word)
 	return h ^ h >> 32;
 }
 
-/* The highest bit tells it from a function. */
-static uint64_t mix_line(uint64_t h, const struct report_frame *frame)
+static bool is_child(const struct node *n, uint32_t parent, const struct report_frame *frame)
 {
-	return mix(mix(h, frame->line | (uint64_t)1 << 63), (uintptr_t)frame->file);
+	return n->parent == parent && n->frame.function == frame->function &&
+	       n->frame.line == frame->line && n->frame.file == frame->file;
 }
 
-static uint64_t hash_of(const struct report_key *key, const struct report_frame *frames, size_t nr)
+static uint32_t find_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
 {
-	uint64_t h = XXH3_64bits(key, sizeof(*key));
+	uint64_t hash = mix(mix(node, (uintptr_t)frame->function),
+			    (uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
+	size_t i = hash % NR_NODE_SLOTS;
 
-	for (size_t i = 0; i < nr; i++) {
-		h = mix(h, (uintptr_t)frames[i].function);
-		if (frames[i].file || frames[i].line)
-			h = mix_line(h, &frames[i]);
-	}
+	for (; f->node_slots[i]; i = (i + 1) % NR_NODE_SLOTS)
+		if (is_child(&f->nodes[f->node_slots[i] - 1], node, frame))
+			return f->node_slots[i] - 1;
+	if (f->nodes[node].depth == REPORT_MAX_FRAMES)
+		return node;
+	if (f->nr_nodes == NR_NODES)
+		return REPORT_FOLD_FULL;
+	f->nodes[f->nr_nodes] =
+	    (struct node){.frame = *frame, .parent = node, .depth = f->nodes[node].depth + 1};
+	f->node_slots[i] = (uint32_t)++f->nr_nodes;
+	return (uint32_t)f->nr_nodes - 1;
+}
+
+uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
+{
+	uint32_t child = f->nodes[node].last_child;
+
+	if (child && is_child(&f->nodes[child], node, frame))
+		return child;
+	child = find_child(f, node, frame);
+	if (child != REPORT_FOLD_FULL && child != node)
+		f->nodes[node].last_child = child;
+	return child;
+}
+
+static bool is_same(const struct entry *e, uint32_t node, const struct report_key *key)
+{
+	return e->node == node && memcmp(&e->key, key, sizeof(*key)) == 0;
+}
+
+static uint64_t hash_of(uint32_t node, const struct report_key *key)
+{
+	uint32_t words[sizeof(*key) / sizeof(uint32_t)];
+	uint64_t h = node;
+
+	_Static_assert(sizeof(words) == sizeof(*key), "a key is numbers of 32 bits");
+	memcpy(words, key, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		h = mix(h, words[i]);
 	return h;
 }
 
-uint32_t report_fold_place(struct report_fold *f, const struct report_key *key,
-			   const struct report_frame *frames, size_t nr_frames)
+/* NULL: full. */
+static struct entry *find_entry(struct report_fold *f, uint32_t node, const struct report_key *key)
 {
-	uint64_t hash = hash_of(key, frames, nr_frames);
-	size_t i = hash % NR_SLOTS;
+	size_t i = hash_of(node, key) % NR_ENTRY_SLOTS;
 
-	for (; f->slots[i]; i = (i + 1) % NR_SLOTS) {
-		if (f->entries[f->slots[i] - 1].hash == hash)
-			return f->slots[i] - 1;
-	}
-	if (f->nr == NR_ENTRIES || f->nr_frames + nr_frames > NR_FRAMES)
-		return REPORT_FOLD_FULL;
-	f->entries[f->nr] = (struct entry){
-	    .hash = hash, .key = *key, .at = (uint32_t)f->nr_frames, .nr = (uint32_t)nr_frames};
-	memcpy(f->frames + f->nr_frames, frames, nr_frames * sizeof(*frames));
-	f->nr_frames += nr_frames;
-	f->slots[i] = (uint32_t)++f->nr;
-	return (uint32_t)f->nr - 1;
+	for (; f->entry_slots[i]; i = (i + 1) % NR_ENTRY_SLOTS)
+		if (is_same(&f->entries[f->entry_slots[i] - 1], node, key))
+			return &f->entries[f->entry_slots[i] - 1];
+	if (f->nr == NR_ENTRIES)
+		return NULL;
+	f->entries[f->nr] = (struct entry){.key = *key, .node = node};
+	f->entry_slots[i] = (uint32_t)++f->nr;
+	return &f->entries[f->nr - 1];
 }
 
-void report_fold_count(struct report_fold *f, uint32_t place, uint64_t weight)
+bool report_fold_count(struct report_fold *f, uint32_t node, const struct report_key *key,
+		       uint64_t weight)
 {
 	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+	uint32_t last = f->nodes[node].last;
+	struct entry *e = last ? &f->entries[last - 1] : NULL;
 
-	report_weight_add(&f->entries[place].weight, &one);
+	if (!e || !is_same(e, node, key))
+		e = find_entry(f, node, key);
+	if (!e)
+		return false;
+	f->nodes[node].last = (uint32_t)(e - f->entries) + 1;
+	report_weight_add(&e->weight, &one);
+	return true;
+}
+
+static int give(struct report_fold *f, const struct entry *e)
+{
+	size_t nr = 0;
+
+	for (uint32_t at = e->node; at != REPORT_FOLD_ROOT; at = f->nodes[at].parent)
+		f->frames[nr++] = f->nodes[at].frame;
+	return f->give(f->arg, &e->key, &e->weight, f->frames, nr);
 }
 
 int report_fold_empty(struct report_fold *f)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < f->nr && rc == 0; i++) {
-		const struct entry *e = &f->entries[i];
-		const struct report_entry out = {.key = e->key,
-						 .weight = e->weight,
-						 .frames = f->frames + e->at,
-						 .nr_frames = e->nr};
-
-		rc = f->give(f->arg, &out);
-	}
-	memset(f->slots, 0, NR_SLOTS * sizeof(*f->slots));
-	f->nr = f->nr_frames = 0;
+	for (size_t i = 0; i < f->nr && rc == 0; i++)
+		rc = give(f, &f->entries[i]);
+	clear(f);
 	return rc;
 }

@@ -1,0 +1,167 @@
+/*
+ * Three tables in which an answer has one place and takes that of another: addresses in a process,
+ * places in files whoever mapped them where, and the report's functions by the symbols' numbers.
+ */
+#include "report/resolver.h"
+
+#include "base/mem.h"
+#include "profile/processes.h"
+#include "report/functions.h"
+#include "symbol/symbols.h"
+
+#include <string.h>
+
+enum {
+	NR_ADDRESSES = 1 << 14,
+	NR_PLACES = 1 << 15,
+	NO_PROCESS = UINT32_MAX,
+};
+
+/* The function at an address, as it was in one epoch of one process. */
+struct known_address {
+	uint64_t address;
+	uint32_t process, epoch;
+	const struct report_function *function;
+};
+
+/* The function at a place of a file. */
+struct known_place {
+	const struct profile_object *object;
+	uint64_t offset;
+	const struct report_function *function;
+};
+
+struct report_resolver {
+	struct report_resolver_config config;
+	struct known_address addresses[NR_ADDRESSES];
+	struct known_place places[NR_PLACES];
+	const struct report_function **of_symbol; /* owned; by the number of the symbol */
+	size_t nr_of_symbol;
+};
+
+struct report_resolver *report_resolver_new(const struct report_resolver_config *config)
+{
+	struct report_resolver *r = mem_zalloc(sizeof(*r));
+
+	if (r)
+		r->config = *config;
+	return r;
+}
+
+void report_resolver_free(struct report_resolver *r)
+{
+	if (!r)
+		return;
+	mem_free(r->of_symbol);
+	mem_free(r);
+}
+
+static int make_room(struct report_resolver *r, uint32_t number)
+{
+	const struct report_function **list;
+	size_t room = ((size_t)number + 1024) * 2;
+
+	if (number < r->nr_of_symbol)
+		return 0;
+	list = mem_resize(r->of_symbol, room * sizeof(*list));
+	if (!list)
+		return -1;
+	memset(list + r->nr_of_symbol, 0, (room - r->nr_of_symbol) * sizeof(*list));
+	r->of_symbol = list;
+	r->nr_of_symbol = room;
+	return 0;
+}
+
+/* So that the lock of the report's functions is met once for each. NULL: no memory. */
+static const struct report_function *reported(struct report_resolver *r,
+					      const struct symbol_function *s)
+{
+	if (make_room(r, s->number))
+		return NULL;
+	if (!r->of_symbol[s->number])
+		r->of_symbol[s->number] = report_functions_get(r->config.functions, s);
+	return r->of_symbol[s->number];
+}
+
+static const struct profile_mapping *
+find_mapping(struct report_resolver *r, const struct report_place *place, uint64_t address)
+{
+	return profile_lookup_mapping(r->config.lookup, place->process, address, place->time_ns);
+}
+
+static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
+{
+	uint64_t h = (a ^ b * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
+
+	return (h >> 32) & (nr - 1);
+}
+
+/* Code made at run time is named by process and time, that of a file by its place there. */
+static const struct report_function *find_user(struct report_resolver *r,
+					       const struct report_place *place, uint64_t address)
+{
+	const struct profile_mapping *m = find_mapping(r, place, address);
+	struct known_place *k;
+	uint64_t offset;
+
+	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
+		return reported(r, symbols_user(r->config.symbols, m, address));
+	offset = address - m->start + m->offset;
+	k = &r->places[slot_of(offset, m->object->number, NR_PLACES)];
+	if (k->object != m->object || k->offset != offset)
+		*k = (struct known_place){m->object, offset,
+					  reported(r, symbols_user(r->config.symbols, m, address))};
+	return k->function;
+}
+
+static const struct report_function *find_function(struct report_resolver *r,
+						   const struct report_place *place, bool is_kernel,
+						   uint64_t address)
+{
+	uint32_t process = is_kernel ? NO_PROCESS : place->number;
+	uint32_t epoch = is_kernel ? place->kernel_epoch : place->epoch;
+	struct known_address *k =
+	    &r->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
+
+	if (k->function && k->address == address && k->process == process && k->epoch == epoch)
+		return k->function;
+	*k = (struct known_address){
+	    address, process, epoch,
+	    is_kernel ? reported(r, symbols_kernel(r->config.symbols, address, place->time_ns))
+		      : find_user(r, place, address)};
+	return k->function;
+}
+
+static size_t find_lines(struct report_resolver *r, const struct report_place *place,
+			 uint64_t address, struct report_frame *out)
+{
+	struct symbol_line lines[REPORT_MAX_INLINED];
+	size_t nr = symbols_lines(r->config.symbols, find_mapping(r, place, address), address,
+				  lines, REPORT_MAX_INLINED);
+	size_t first = r->config.with_inlined || !nr ? 0 : nr - 1;
+
+	for (size_t i = first; i < nr; i++) {
+		const struct symbol_line *l = &lines[i];
+
+		out[i - first] = (struct report_frame){
+		    .function = reported(r, l->function),
+		    .file = r->config.with_lines ? l->file : NULL,
+		    .line = r->config.with_lines ? l->line : 0,
+		};
+		if (!out[i - first].function)
+			return 0;
+	}
+	return nr - first;
+}
+
+size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
+			      bool is_kernel, uint64_t address, struct report_frame *out)
+{
+	const struct report_function *function;
+
+	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel)
+		return find_lines(r, place, address, out);
+	function = find_function(r, place, is_kernel, address);
+	*out = (struct report_frame){.function = function};
+	return function != NULL;
+}

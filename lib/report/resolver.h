@@ -1,0 +1,42 @@
+/*
+ * From the addresses of a stack to the functions that are reported, and lines; what was looked up
+ * is remembered. Here profile and symbols meet. One per thread.
+ */
+#ifndef REPORT_RESOLVER_H
+#define REPORT_RESOLVER_H
+
+#include "report/entry.h"
+
+struct profile_lookup;
+struct profile_process;
+struct report_functions;
+struct report_resolver;
+struct symbols;
+
+/* All borrowed. */
+struct report_resolver_config {
+	struct profile_lookup *lookup; /* of the same thread */
+	struct symbols *symbols;
+	struct report_functions *functions;
+	bool with_inlined; /* inlined functions are frames */
+	bool with_lines;
+};
+
+/* Where and when addresses are: what decides their meaning. */
+struct report_place {
+	const struct profile_process *process;
+	uint64_t time_ns;
+	uint32_t number;              /* of the process */
+	uint32_t epoch, kernel_epoch; /* while these are the same, so is the meaning */
+};
+
+enum { REPORT_MAX_INLINED = 32 };
+
+struct report_resolver *report_resolver_new(const struct report_resolver_config *config);
+void report_resolver_free(struct report_resolver *r); /* NULL is fine */
+/* The frames at an address, the innermost first: 1 but where functions are inlined, at most
+ * REPORT_MAX_INLINED. 0: no memory. */
+size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
+			      bool is_kernel, uint64_t address, struct report_frame *out);
+
+#endif
