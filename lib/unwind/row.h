@@ -9,8 +9,9 @@
 #include "unwind/frame.h"
 
 enum unwind_row_kind {
-	UNWIND_ROW_NONE = 1,  /* the table says nothing of the place */
-	UNWIND_ROW_OUTERMOST, /* it has no caller */
+	UNWIND_ROW_UNKNOWN = 1, /* there is no file that could have a table */
+	UNWIND_ROW_NONE,        /* the tables say nothing of the place */
+	UNWIND_ROW_OUTERMOST,   /* it has no caller */
 	UNWIND_ROW_PLAIN,
 	UNWIND_ROW_HARD, /* expressions: the source of the row steps itself */
 };

@@ -30,7 +30,7 @@ struct unwind_tables {
 	struct unwind_row last; /* without memory for rows */
 };
 
-static const struct unwind_row none = {.kind = UNWIND_ROW_NONE};
+static const struct unwind_row unknown = {.kind = UNWIND_ROW_UNKNOWN};
 
 struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct elf_file *vdso,
 					const struct unwind_machine *m)
@@ -134,7 +134,7 @@ const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
 		open_object(t, o, mapping->object);
 	if (!o || !o->file ||
 	    !elf_file_address(o->file, address - mapping->start + mapping->offset, &at->address))
-		return &none;
+		return &unknown;
 	at->object = mapping->object->number;
 	row = unwind_rows_get(&t->rows, at->object, at->address);
 	if (row)

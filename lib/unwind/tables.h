@@ -24,7 +24,7 @@ struct unwind_at {
 };
 
 /* The row for an address (of memory) in a mapping; valid until the next is found. Never NULL: one
- * of the kind UNWIND_ROW_NONE where nothing is known. */
+ * of the kind UNWIND_ROW_UNKNOWN where there is no file. */
 const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
 					    const struct profile_mapping *mapping, uint64_t address,
 					    struct unwind_at *at);

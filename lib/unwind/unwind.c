@@ -91,6 +91,15 @@ static bool is_sigreturn(const struct walk *w, const struct profile_mapping *m)
 	       m->object->kind == PROFILE_OBJECT_VDSO;
 }
 
+/* A frame pointer of 0 marks the outermost, by the psABIs: the dynamic linker begins so, without a
+ * row in its table. Of code that is not known it may be any number. */
+static bool is_outermost(const struct unwind_frame *f)
+{
+	uint64_t fp;
+
+	return unwind_frame_reg(f, f->machine->fp, &fp) && !fp;
+}
+
 static int step_by_row(struct walk *w, const struct unwind_row *row, const struct unwind_at *at)
 {
 	switch (row->kind) {
@@ -100,6 +109,8 @@ static int step_by_row(struct walk *w, const struct unwind_row *row, const struc
 		return unwind_tables_step(w->u->tables, at, &w->frame);
 	case UNWIND_ROW_OUTERMOST:
 		return UNWIND_WHOLE;
+	case UNWIND_ROW_NONE:
+		return is_outermost(&w->frame) ? UNWIND_WHOLE : step_by_pointer(w);
 	default:
 		return step_by_pointer(w);
 	}

@@ -157,6 +157,7 @@ static const struct {
     {"to what is no code", SP, {SP + 16, 0x1234}, 1, UNWIND_NO_TABLE},
     {"to code, and on to what is not", SP, {SP + 16, 0x400010, 0, 0x99}, 2, UNWIND_NO_TABLE},
     {"to code, and on to the end", SP, {SP + 16, 0x400010, 0, 0}, 2, UNWIND_WHOLE},
+    {"nowhere: any number", 0, {0}, 1, UNWIND_NO_TABLE},
     {"to itself", SP, {SP, 0x400010, SP, 0x400010}, 2, UNWIND_NO_TABLE},
     {"below the stack", SP - 8, {0, 0x400010}, 1, UNWIND_NO_TABLE},
     {"not to a word", SP + 4, {0, 0x400010}, 1, UNWIND_NO_TABLE},
@@ -185,6 +186,20 @@ static void test_pointers(void **state)
 				 unwind_end_name(unwind.end));
 	}
 	test_unwind_close(&unwind);
+}
+
+/* In a file whose tables do not speak of it, it marks the outermost. */
+static void test_pointer_of_0(void **state)
+{
+	uint8_t bytes[4096];
+	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
+
+	(void)state;
+	sample.reg[6] = 0;
+	sample.reg[8] = 0x400020; /* before its functions */
+	unwind_small(bytes + elf_at, len - elf_at);
+	assert_int_equal(unwind.nr, 1);
+	assert_int_equal(unwind.end, UNWIND_WHOLE);
 }
 
 /* Steps that do not lead toward the stack's beginning. */
@@ -269,10 +284,10 @@ static void test_rows(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_random),    cmocka_unit_test(test_small),
-	    cmocka_unit_test(test_each_byte), cmocka_unit_test(test_pointers),
-	    cmocka_unit_test(test_circles),   cmocka_unit_test(test_other_machine),
-	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_random),        cmocka_unit_test(test_small),
+	    cmocka_unit_test(test_each_byte),     cmocka_unit_test(test_pointers),
+	    cmocka_unit_test(test_pointer_of_0),  cmocka_unit_test(test_circles),
+	    cmocka_unit_test(test_other_machine), cmocka_unit_test(test_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
