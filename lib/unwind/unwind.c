@@ -135,11 +135,17 @@ static bool begin(struct walk *w, const struct trace_layout *layout,
 	return unwind_frame_init(&w->frame, w->u->machine, layout, sample);
 }
 
+static void mark(uint64_t *exact, size_t i)
+{
+	if (exact)
+		exact[i / 64] |= 1ull << i % 64;
+}
+
 static void note(const struct unwind_frame *f, size_t i, uint64_t *out, uint64_t *exact)
 {
 	out[i] = f->pc;
-	if (exact && f->is_exact)
-		exact[i / 64] |= 1ull << i % 64;
+	if (f->is_exact)
+		mark(exact, i);
 }
 
 size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
@@ -159,6 +165,9 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	while (rc == UNWIND_GOES_ON && nr < max) {
 		note(&w.frame, nr++, out, exact);
 		rc = step(&w);
+		if (rc == UNWIND_GOES_ON && w.frame.is_exact)
+			mark(exact,
+			     nr - 1); /* the handler's return, which it enters at its start */
 	}
 	*end = rc == UNWIND_GOES_ON ? UNWIND_MAX : (enum unwind_end)rc;
 	return nr;

@@ -43,9 +43,10 @@ void unwinder_free(struct unwinder *u); /* NULL is fine */
 
 /*
  * The user part of the stack: addresses, the sampled one first, then return addresses (not moved
- * back by one: look names up at address - 1). But for the sampled one and for a frame that a signal
- * interrupted, whose addresses are exact: their places in *out are marked in exact (bit i % 64 of
- * word i / 64, zeroed by the callee; NULL is fine). Returns how many there are, and why no more.
+ * back by one: look names up at address - 1). But for the sampled one, for a frame that a signal
+ * interrupted, and for what its handler returns to, whose addresses are exact: their places in *out
+ * are marked in exact (bit i % 64 of word i / 64, zeroed by the callee; NULL is fine). Returns how
+ * many there are, and why no more.
  */
 size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,

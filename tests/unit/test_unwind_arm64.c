@@ -84,7 +84,7 @@ static void check_chain(const uint64_t *chain, size_t nr, enum unwind_end end)
 	assert_int_equal(unwind.nr, nr);
 	for (size_t i = 0; i < nr; i++)
 		assert_true(unwind.chain[i] == chain[i] || i == VDSO_AT);
-	assert_int_equal(unwind.exact[0], nr > SIGNAL_AT ? 1 | 1 << SIGNAL_AT : 1);
+	assert_int_equal(unwind.exact[0], nr > SIGNAL_AT ? 1 | 1 << VDSO_AT | 1 << SIGNAL_AT : 1);
 }
 
 static void test_chain(void **state)
