@@ -109,14 +109,16 @@ static void call_tail(void)
 void last_call(void (*f)(void));
 #if defined(__x86_64__)
 __asm__(".text\n"
-	"last_call:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall *%rdi\n"
+	".globl last_call\nlast_call:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset "
+	"24\ncall *%rdi\n"
 	".cfi_endproc\n"
 	"behind_it:\n.cfi_startproc\nadd $24, %rsp\nret\n.cfi_endproc\n");
 #else
-__asm__(".text\n"
-	"last_call:\n.cfi_startproc\nstr x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
-	".cfi_offset 30, -16\nblr x0\n.cfi_endproc\n"
-	"behind_it:\n.cfi_startproc\nldr x30, [sp], #16\nret\n.cfi_endproc\n");
+__asm__(
+    ".text\n"
+    ".globl last_call\nlast_call:\n.cfi_startproc\nstr x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
+    ".cfi_offset 30, -16\nblr x0\n.cfi_endproc\n"
+    "behind_it:\n.cfi_startproc\nldr x30, [sp], #16\nret\n.cfi_endproc\n");
 #endif
 
 OWN static void call_last(void)
@@ -396,18 +398,22 @@ void bare_leaf(void);
 void bare_caller(void);
 extern const char bare_caller_ret[];
 __asm__(".text\n"
-	"bare_leaf:\n.cfi_startproc\nint3\nret\n.cfi_endproc\n"
-	"bare_caller:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall bare_leaf\n"
-	"bare_caller_ret:\nadd $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n");
+	".globl bare_leaf\nbare_leaf:\n.cfi_startproc\nint3\nret\n.cfi_endproc\n"
+	".globl bare_caller\nbare_caller:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset "
+	"24\ncall bare_leaf\n"
+	".globl bare_caller_ret\nbare_caller_ret:\nadd $24, %rsp\n.cfi_adjust_cfa_offset "
+	"-24\nret\n.cfi_endproc\n");
 #else
 void bare_leaf(void);
 void bare_caller(void);
 extern const char bare_caller_ret[];
 __asm__(".text\n"
-	"bare_leaf:\n.cfi_startproc\nbrk 0\nret\n.cfi_endproc\n"
-	"bare_caller:\n.cfi_startproc\nstr x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n"
+	".globl bare_leaf\nbare_leaf:\n.cfi_startproc\nbrk 0\nret\n.cfi_endproc\n"
+	".globl bare_caller\nbare_caller:\n.cfi_startproc\nstr x30, [sp, "
+	"#-16]!\n.cfi_def_cfa_offset 16\n"
 	".cfi_offset 30, -16\nbl bare_leaf\n"
-	"bare_caller_ret:\nldr x30, [sp], #16\n.cfi_def_cfa_offset 0\n.cfi_restore 30\nret\n"
+	".globl bare_caller_ret\nbare_caller_ret:\nldr x30, [sp], #16\n.cfi_def_cfa_offset "
+	"0\n.cfi_restore 30\nret\n"
 	".cfi_endproc\n");
 #endif
 
