@@ -12,7 +12,7 @@ static const uint64_t context_kernel = (uint64_t)-128, context_user = (uint64_t)
 		      context_max = (uint64_t)-4095;
 
 /* A dump that is not longer than this was taken for the leaf's caller only. */
-enum { HYBRID_STACK_BYTES = 1024 };
+enum { HYBRID_STACK_BYTES = 1024, MAX_LACKING = 64 };
 
 static void add(struct report_stack *s, uint64_t address)
 {
@@ -100,16 +100,18 @@ static void take_unwound(struct report_stack *s, size_t nr)
 	s->nr = s->nr_kernel + nr;
 }
 
-/* A callchain by frame pointers lacks the caller of a function that has no frame of its own. */
-static void add_leaf_caller(struct report_stack *s, uint64_t caller)
+/* A callchain by frame pointers lacks the callers of functions that have no frames of their own,
+ * behind the first address; recursion may have the same one twice. */
+static void add_lacking(struct report_stack *s, size_t nr)
 {
 	size_t at = s->nr_kernel + 1;
 
-	if (!caller || s->nr == REPORT_MAX_DEPTH || (at < s->nr && s->address[at] == caller - 1))
-		return;
-	memmove(s->address + at + 1, s->address + at, (s->nr - at) * sizeof(*s->address));
-	s->address[at] = caller - 1;
-	s->nr++;
+	if (nr > REPORT_MAX_DEPTH - s->nr)
+		nr = REPORT_MAX_DEPTH - s->nr;
+	memmove(s->address + at + nr, s->address + at, (s->nr - at) * sizeof(*s->address));
+	for (size_t i = 0; i < nr; i++)
+		s->address[at + i] = s->unwound[i] - 1;
+	s->nr += nr;
 }
 
 static void add_dump(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
@@ -121,7 +123,8 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 		return;
 	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel &&
 	    r->stack_len <= HYBRID_STACK_BYTES)
-		add_leaf_caller(s, unwind_leaf_caller(u, p, sample->time_ns, sample->layout, r));
+		add_lacking(s, unwind_to_chain(u, p, sample->time_ns, sample->layout, r, s->unwound,
+					       MAX_LACKING));
 	else
 		take_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
 }
