@@ -77,7 +77,7 @@ static void call_printf(void)
 	sink = snprintf(text, sizeof(text), "%d %s %.3f", sink, "text", 1.5);
 }
 
-__attribute__((noinline, noclone)) static int many(int a, int b, int c, int d, int e, int f, int g)
+__attribute__((noinline)) static int many(int a, int b, int c, int d, int e, int f, int g)
 {
 	volatile int room[3] = {a, b, c};
 
@@ -109,7 +109,7 @@ static const struct {
 };
 
 /* Its return address is in each chain. */
-__attribute__((noinline, noclone)) static void step_through(void (*run)(void), uint64_t *truth)
+__attribute__((noinline)) static void step_through(void (*run)(void), uint64_t *truth)
 {
 	*truth = (uint64_t)__builtin_return_address(0);
 	__asm__ volatile("int3" ::: "memory");

@@ -15,13 +15,13 @@ static struct test_unwind unwind;
 static volatile uint64_t truth[TEST_MAX_CHAIN];
 static volatile size_t nr_truth;
 static volatile int sink;
+static void *volatile frame;
 
-#define OWN __attribute__((noinline, noclone))
-#define WITH_FRAME                                                                                 \
-	__attribute__((noinline, noclone,                                                          \
-		       optimize("O1", "no-omit-frame-pointer", "no-optimize-sibling-calls")))
-#define HERE()  (uint64_t) __builtin_extract_return_addr(__builtin_return_address(0))
-#define ENTER() (truth[nr_truth] = HERE(), nr_truth++)
+#define OWN __attribute__((noinline))
+/* Who asks for its frame's address has a frame pointer, whatever the options are. */
+#define KEEP_FRAME() (frame = __builtin_frame_address(0))
+#define HERE()       (uint64_t) __builtin_extract_return_addr(__builtin_return_address(0))
+#define ENTER()      (truth[nr_truth] = HERE(), nr_truth++)
 
 OWN static void leaf(void)
 {
@@ -345,8 +345,9 @@ static void run_made(const uint8_t *code, size_t len)
 	munmap(p, 4096);
 }
 
-WITH_FRAME static void call_made(const uint8_t *code, size_t len)
+OWN static void call_made(const uint8_t *code, size_t len)
 {
+	KEEP_FRAME();
 	run_made(code, len);
 	sink++;
 }
@@ -381,8 +382,9 @@ static size_t by_pointers(uint64_t *out, size_t max)
 	return nr;
 }
 
-WITH_FRAME static void framed_recursion(int n, void (*f)(void))
+OWN static void framed_recursion(int n, void (*f)(void))
 {
+	KEEP_FRAME();
 	ENTER();
 	if (n)
 		framed_recursion(n - 1, f);
@@ -417,8 +419,9 @@ __asm__(".text\n"
 	".cfi_endproc\n");
 #endif
 
-WITH_FRAME static void framed_leaf(void)
+OWN static void framed_leaf(void)
 {
+	KEEP_FRAME();
 	ENTER();
 	TEST_TRAP();
 	nr_truth--;
