@@ -108,13 +108,17 @@ static int give(void *arg, const struct report_key *key, const struct report_wei
 	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
 }
 
+/* A sink that has failed, for whichever worker, is asked no more. */
 static int empty(struct worker *w)
 {
+	struct engine *g = w->engine;
 	int rc;
 
-	pthread_mutex_lock(&w->engine->lock);
-	rc = report_fold_empty(w->fold);
-	pthread_mutex_unlock(&w->engine->lock);
+	pthread_mutex_lock(&g->lock);
+	rc = g->rc ? g->rc : report_fold_empty(w->fold);
+	if (rc && !g->rc)
+		g->rc = rc;
+	pthread_mutex_unlock(&g->lock);
 	w->generation++;
 	return rc;
 }
@@ -217,19 +221,27 @@ static void leave(struct worker *w, uint32_t event, uint64_t weight)
 	report_weight_add(&w->stats.event[event].left, &one);
 }
 
+/* What came before the start is there unless a start is asked for. */
+static bool is_in_time(const struct report_filter *f, uint64_t start_ns, uint64_t time_ns)
+{
+	uint64_t since_ns = time_ns - start_ns;
+
+	if (time_ns < start_ns)
+		return !f->from_ns;
+	return since_ns >= f->from_ns && (!f->to_ns || since_ns < f->to_ns);
+}
+
 /* Which of the sample's facts the report asks for; false: it is not wanted. */
 static bool make_key(struct worker *w, const struct trace_head *head,
 		     const struct profile_sample *s, const struct profile_task *task)
 {
 	const struct report_filter *f = w->engine->run->filter;
 	const struct trace_record *r = &s->record;
-	int64_t since_ns = (int64_t)(s->time_ns - w->engine->input->start_ns);
 
 	if (!report_ranges_has(&f->pids, r->pid) ||
 	    !report_globs_match(&f->comms, task->comm->name))
 		return false;
-	if ((f->from_ns && since_ns < (int64_t)f->from_ns) ||
-	    (f->to_ns && since_ns >= (int64_t)f->to_ns))
+	if (!is_in_time(f, w->engine->input->start_ns, s->time_ns))
 		return false;
 	w->key = (struct report_key){
 	    .event = s->id->event,
@@ -408,7 +420,7 @@ static int make_resolver(struct worker *w)
 	    .lookup = w->lookup,
 	    .symbols = g->input->symbols,
 	    .functions = g->run->functions,
-	    .with_inlined = g->run->with_inlined,
+	    .with_inlined = g->run->with_inlined && !has_part(w, REPORT_BY_BRANCH),
 	    .with_lines = has_part(w, REPORT_BY_LINE),
 	};
 

@@ -1,0 +1,1038 @@
+/*
+ * The engine: sessions made by chance (the same in each run) of several traces, tasks that are
+ * forked, exec and map anew, with stacks in the kernel and in programs, and what must come of them:
+ * summed sample by sample, with mappings and names of tasks as the test knows them. With one thread
+ * and with several, with more stacks than are remembered, filtered, damaged, without memory.
+ */
+#include "test_processes.h"
+#include "test_report.h"
+
+#include "base/index.h"
+#include "elf/finder.h"
+#include "profile/samples.h"
+#include "report/branches.h"
+#include "report/engine.h"
+#include "report/filter.h"
+#include "report/flat.h"
+#include "report/tree.h"
+#include "symbol/symbols.h"
+
+enum {
+	NR_EVENTS = 4,
+	NR_TRACES = 4,
+	NR_ITERATIONS = 2,
+	NR_FILES = NR_TRACES * NR_ITERATIONS,
+	MAX_DEPTH = 6,
+	MAX_BYTES = 256 << 20,
+	NR_KERNEL = 64,
+	START_NS = 1000000,
+	SPAN_NS = 1000,
+};
+static const uint64_t kernel = 0xffffffff81000000;
+
+/* The events: with stacks; with stacks, periods, and in a group; addresses alone; branches. */
+enum { CLOCK, CYCLES, FAULTS, BRANCHES };
+static uint8_t attrs[NR_EVENTS][ATTR_BYTES];
+static struct trace_event events[NR_EVENTS] = {
+    {.id = 5 << 11 | 1, .group = "software", .name = "cpu_clock", .rate = 1000},
+    {.id = 5 << 11 | 2, .group = "fixed", .name = "cycles", .frequency = 99},
+    {.id = 5 << 11 | 3, .group = "software", .name = "page_faults", .rate = 500},
+    {.id = 5 << 11 | 4, .group = "arch", .name = "branches", .rate = 1},
+};
+static const struct trace_id ids[] = {{.id = 100, .event = CLOCK},
+				      {.id = 200, .event = CYCLES},
+				      {.id = 300, .event = FAULTS},
+				      {.id = 400, .event = BRANCHES}};
+
+static int make_attrs(void **state)
+{
+	enum { ALL = S_IDENTIFIER | S_TID | S_TIME };
+	static const struct attr of[NR_EVENTS] = {
+	    {.period = 1000, .sample_type = ALL | S_CALLCHAIN, .bits = ATTR_SAMPLE_ID_ALL},
+	    {.period = 99,
+	     .sample_type = ALL | S_PERIOD | S_READ | S_CALLCHAIN,
+	     .read_format = F_GROUP | F_ID,
+	     .bits = ATTR_SAMPLE_ID_ALL | ATTR_FREQ},
+	    {.period = 500, .sample_type = ALL | S_IP, .bits = ATTR_SAMPLE_ID_ALL},
+	    {.period = 1, .sample_type = ALL | S_BRANCH_STACK, .bits = ATTR_SAMPLE_ID_ALL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR_EVENTS; i++) {
+		attr_bytes(&of[i], attrs[i]);
+		events[i].kind = EVENT_COUNT;
+		events[i].state = READING_OK;
+		events[i].label = events[i].name;
+		events[i].attr = attrs[i];
+		events[i].attr_bytes = ATTR_BYTES;
+	}
+	return 0;
+}
+
+/* Who was there: 7 has /bin/one, and maps /bin/two over a part of it; 8 is its child, and goes on
+ * as /bin/three; 7 has another thread; of 9 nothing is known. */
+enum { REMAP_NS = START_NS + 300, FORK_NS = START_NS + 100, EXEC_NS = START_NS + 600 };
+static const struct step steps[] = {
+    {.op = EXEC, .time_ns = 10, .pid = 7, .tid = 7, .text = "one"},
+    {.op = MAP,
+     .time_ns = 11,
+     .pid = 7,
+     .tid = 7,
+     .start = 0x10000,
+     .end = 0x20000,
+     .text = "/bin/one",
+     .build_id = 1},
+    {.op = FORK, .time_ns = 20, .pid = 7, .tid = 70, .ppid = 7, .ptid = 7},
+    {.op = COMM, .time_ns = 21, .pid = 7, .tid = 70, .text = "a \"thread\", of\n7"},
+    {.op = FORK, .time_ns = FORK_NS, .pid = 8, .tid = 8, .ppid = 7, .ptid = 7},
+    {.op = MAP,
+     .time_ns = REMAP_NS,
+     .pid = 7,
+     .tid = 7,
+     .start = 0x14000,
+     .end = 0x18000,
+     .offset = 0x1000,
+     .text = "/bin/two",
+     .build_id = 2},
+    {.op = EXEC, .time_ns = EXEC_NS, .pid = 8, .tid = 8, .text = "three"},
+    {.op = MAP,
+     .time_ns = EXEC_NS,
+     .pid = 8,
+     .tid = 8,
+     .start = 0x10000,
+     .end = 0x20000,
+     .offset = 0x3000,
+     .text = "/bin/three",
+     .build_id = 3},
+};
+
+struct known_mapping {
+	const char *path;
+	uint64_t offset;
+};
+
+/* What the test knows of an address. */
+static struct known_mapping mapping_of(uint32_t pid, uint64_t address, uint64_t time_ns)
+{
+	static const struct known_mapping one = {"/bin/one", 0}, two = {"/bin/two", 0x1000},
+					  three = {"/bin/three", 0x3000}, none = {NULL, 0};
+
+	if (pid == 8 && time_ns >= FORK_NS)
+		return time_ns >= EXEC_NS ? three : one;
+	if (pid != 7)
+		return none;
+	return time_ns >= REMAP_NS && address >= 0x14000 && address < 0x18000 ? two : one;
+}
+
+static const char *comm_of(uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	if (pid == 8 && time_ns >= FORK_NS)
+		return time_ns >= EXEC_NS ? "three" : "one";
+	if (pid == 7)
+		return tid == 70 ? "a \"thread\", of?7" : "one";
+	return pid == 0 ? "swapper" : "[unknown]";
+}
+
+/* A sample, by the addresses that are looked up, or the branches as pairs of them. */
+struct sample {
+	uint32_t file, event, pid, tid;
+	uint64_t time_ns, weight;
+	uint64_t address[MAX_DEPTH];
+	uint32_t nr, nr_kernel;
+	uint8_t branch[MAX_DEPTH / 2], cycles[MAX_DEPTH / 2];
+};
+
+static uint32_t iteration_of(uint32_t file)
+{
+	return file / NR_TRACES;
+}
+
+static uint32_t cpu_of(uint32_t file)
+{
+	return 3 + file % NR_TRACES;
+}
+
+/* spread: of the programs' addresses; with few of them the same stacks come again. */
+static struct sample random_sample(uint64_t *random, uint32_t spread)
+{
+	static const uint32_t tasks[][2] = {{7, 7}, {7, 70}, {8, 8}, {9, 9}, {0, 0}};
+	const uint32_t *task = tasks[test_random(random, 5)];
+	struct sample s = {.file = test_random(random, NR_FILES),
+			   .event = test_random(random, NR_EVENTS),
+			   .pid = task[0],
+			   .tid = task[1],
+			   .time_ns = START_NS + test_random(random, SPAN_NS)};
+
+	s.nr = s.event == FAULTS     ? 1
+	       : s.event == BRANCHES ? 2 * test_random(random, 1 + MAX_DEPTH / 2)
+				     : test_random(random, 1 + MAX_DEPTH);
+	s.nr_kernel = s.pid ? test_random(random, s.nr + 1) : s.nr;
+	if (s.event == BRANCHES)
+		s.nr_kernel = 0;
+	s.weight = s.event == CLOCK    ? 1000
+		   : s.event == CYCLES ? 1 + test_random(random, 1000)
+		   : s.event == FAULTS ? 500
+				       : 1;
+	for (uint32_t i = 0; i < s.nr; i++) {
+		bool in_kernel =
+		    s.event == BRANCHES ? test_random(random, 3) == 0 : i < s.nr_kernel;
+
+		s.address[i] = in_kernel ? kernel + 16 * test_random(random, NR_KERNEL) + 3
+					 : 0x10000 + 0x10000 / spread * test_random(random, spread);
+		s.branch[i / 2] = (uint8_t)(REPORT_PREDICTED + test_random(random, 3));
+		s.cycles[i / 2] = (uint8_t)test_random(random, 100);
+	}
+	return s;
+}
+
+/* Its bytes: a mark before each part, return addresses one behind what is looked up. */
+static void put_chain(struct buf *b, const struct sample *s)
+{
+	uint32_t nr_user = s->nr - s->nr_kernel;
+
+	buf_le64(b, s->nr + (s->nr_kernel != 0) + (nr_user != 0));
+	for (uint32_t i = 0; i < s->nr; i++) {
+		if (i == 0 && s->nr_kernel)
+			buf_le64(b, (uint64_t)-128);
+		if (i == s->nr_kernel)
+			buf_le64(b, (uint64_t)-512);
+		buf_le64(b, s->address[i] + (i != 0 && i != s->nr_kernel));
+	}
+}
+
+static void put_branches(struct buf *b, const struct sample *s)
+{
+	buf_le64(b, s->nr / 2);
+	for (uint32_t i = 0; i < s->nr / 2; i++) {
+		buf_le64(b, s->address[2 * i]);
+		buf_le64(b, s->address[2 * i + 1]);
+		buf_le64(b, (s->branch[i] == REPORT_MISPREDICTED) |
+				(s->branch[i] == REPORT_PREDICTED) << 1 |
+				(uint64_t)s->cycles[i] << 4);
+	}
+}
+
+static void put_sample(struct buf *b, const struct sample *s)
+{
+	size_t at = record_begin(b, TRACE_RECORD_SAMPLE,
+				 s->nr_kernel ? TRACE_MODE_KERNEL : TRACE_MODE_USER);
+
+	buf_le64(b, ids[s->event].id);
+	if (s->event == FAULTS)
+		buf_le64(b, s->address[0]);
+	record_id(b, s->pid, s->tid, s->time_ns);
+	if (s->event == CYCLES) {
+		buf_le64(b, s->weight);
+		buf_le64(b, 2);
+		for (uint64_t i = 0; i < 4; i++)
+			buf_le64(b, 1000 + i);
+	}
+	if (s->event == CLOCK || s->event == CYCLES)
+		put_chain(b, s);
+	if (s->event == BRANCHES)
+		put_branches(b, s);
+	record_end(b, at);
+}
+
+static struct root folder;
+static int folder_fd;
+
+static void commit(const struct trace_head *head, const char *name, uint16_t ring,
+		   const struct buf *records, const char *kallsyms)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_totals totals = {.start_ns = START_NS, .end_ns = START_NS + SPAN_NS};
+	struct trace_writer *w = trace_writer_new();
+	struct err e = {0};
+
+	assert_non_null(w);
+	assert_int_equal(trace_writer_set_common(w, &info, events, NR_EVENTS), 0);
+	assert_int_equal(trace_writer_begin(w, head), 0);
+	if (ring == TRACE_RING_SAMPLES)
+		trace_writer_ids(w, ids, INJECT_NR(ids));
+	if (kallsyms)
+		trace_writer_kallsyms(w, kallsyms, strlen(kallsyms));
+	trace_writer_records(w, ring, head->cpu, records->data, records->len);
+	if (trace_writer_commit(w, folder_fd, name, name, &totals, &e))
+		fail_msg("%s: %s", name, e.msg);
+	trace_writer_free(w);
+}
+
+static void write_common(void)
+{
+	const struct trace_head head = {.iteration = TRACE_COMMON,
+					.trace = TRACE_COMMON,
+					.nr_traces = NR_TRACES,
+					.machine = "x86_64"};
+	struct tape t;
+	struct buf records;
+
+	tape_init(&t);
+	for (size_t i = 0; i < INJECT_NR(steps); i++)
+		tape_add(&t, &steps[i]);
+	buf_init(&records, MAX_BYTES);
+	buf_add(&records, t.records[0].data + 8, t.records[0].len - 8);
+	commit(&head, "s.common.cpuperf", TRACE_RING_SIDE_BAND, &records, NULL);
+	buf_fini(&records);
+	tape_fini(&t);
+}
+
+static void write_session(const struct sample *samples, size_t nr)
+{
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	for (uint32_t file = 0; file < NR_FILES; file++) {
+		const struct trace_head head = {.iteration = iteration_of(file),
+						.trace = file % NR_TRACES,
+						.cpu = cpu_of(file),
+						.nr_traces = NR_TRACES,
+						.machine = "x86_64"};
+		char name[64];
+		struct buf b;
+
+		buf_init(&b, MAX_BYTES);
+		for (size_t i = 0; i < nr; i++)
+			if (samples[i].file == file)
+				put_sample(&b, &samples[i]);
+		snprintf(name, sizeof(name), "s.%u.%u.cpuperf", head.iteration, head.trace);
+		commit(&head, name, TRACE_RING_SAMPLES, &b, NULL);
+		buf_fini(&b);
+	}
+	write_common();
+}
+
+static void remove_session(void)
+{
+	close(folder_fd);
+	tree_remove(&folder);
+}
+
+/* Sums by text. */
+struct bag {
+	struct index index;
+	struct item {
+		char *text;
+		struct report_weight weight;
+	} * item;
+	size_t nr, room;
+};
+
+static bool is_item(const void *arg, const void *key, uint32_t number)
+{
+	return strcmp(((const struct bag *)arg)->item[number].text, key) == 0;
+}
+
+static struct item *bag_find(const struct bag *b, const char *text)
+{
+	uint32_t n = index_find(&b->index, index_hash(0, text, strlen(text)), is_item, b, text);
+
+	return n == INDEX_NONE ? NULL : &b->item[n];
+}
+
+static void bag_add(struct bag *b, const char *text, const struct report_weight *w)
+{
+	struct item *item = bag_find(b, text);
+
+	if (!item) {
+		if (b->nr == b->room) {
+			b->room = b->room ? 2 * b->room : 64;
+			b->item = realloc(b->item, b->room * sizeof(*b->item));
+			assert_non_null(b->item);
+		}
+		item = &b->item[b->nr];
+		*item = (struct item){.text = strdup(text)};
+		assert_int_equal(
+		    index_add(&b->index, index_hash(0, text, strlen(text)), (uint32_t)b->nr++), 0);
+	}
+	report_weight_add(&item->weight, w);
+}
+
+static void bag_fini(struct bag *b)
+{
+	for (size_t i = 0; i < b->nr; i++)
+		free(b->item[i].text);
+	free(b->item);
+	index_fini(&b->index);
+	*b = (struct bag){.nr = 0};
+}
+
+static void assert_same(const struct bag *got, const struct bag *want)
+{
+	for (size_t i = 0; i < got->nr; i++) {
+		const struct item *a = &got->item[i], *b = bag_find(want, a->text);
+
+		if (!b)
+			fail_msg("too many: %s", a->text);
+		if (a->weight.samples != b->weight.samples ||
+		    a->weight.weight != b->weight.weight || a->weight.squares != b->weight.squares)
+			fail_msg("%s: %llu samples, not %llu", a->text,
+				 (unsigned long long)a->weight.samples,
+				 (unsigned long long)b->weight.samples);
+	}
+	assert_int_equal(got->nr, want->nr);
+}
+
+/* A session opened for reading. */
+struct world {
+	struct report_input input;
+	struct profile_processes *processes;
+	struct report_functions *functions;
+	atomic_int nr_in_problem;
+	size_t nr_losses;
+	/* what the sink does */
+	struct bag *bag;
+	size_t nr_given, fail_at;
+	bool has_failed;
+	size_t nr_after; /* calls since then */
+};
+
+static void take_problem(void *arg, bool is_loss, const struct err *e)
+{
+	struct world *w = arg;
+
+	(void)e;
+	if (!w)
+		return;
+	assert_int_equal(atomic_fetch_add(&w->nr_in_problem, 1), 0);
+	w->nr_losses += is_loss;
+	w->nr_in_problem--;
+}
+
+static void pass_by(void *arg, const struct err *e)
+{
+	(void)arg;
+	(void)e;
+}
+
+static void world_close(struct world *w)
+{
+	report_functions_free(w->functions);
+	symbols_free(w->input.symbols);
+	elf_finder_free(w->input.finder);
+	profile_processes_free(w->processes);
+	profile_session_close(w->input.session);
+}
+
+static int add_kallsyms(struct symbols *s)
+{
+	char text[NR_KERNEL * 64];
+	size_t at = 0;
+
+	for (unsigned i = 0; i < NR_KERNEL; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%llx t kernel_%u\n",
+				       (unsigned long long)kernel + 16 * i, i);
+	return symbols_add_kallsyms(s, text, at);
+}
+
+static int world_open(struct world *w, const struct report_rules *rules)
+{
+	static char path[512];
+	const struct profile_manifest m = {path, "s", NR_ITERATIONS, NR_TRACES};
+	const struct elf_finder_config finder = {.sysroot = folder.dir, .problem = pass_by};
+	struct symbols_config symbols = {.problem = pass_by, .with_inlined = true};
+	int rc;
+
+	*w = (struct world){.input.start_ns = START_NS};
+	snprintf(path, sizeof(path), "%s/s.cpsession", folder.dir);
+	rc = profile_session_open(&m, take_problem, w, &w->input.session, NULL);
+	if (rc == 0)
+		rc = profile_processes_load(w->input.session, NULL, NULL, &w->processes);
+	w->input.processes = symbols.processes = w->processes;
+	if (rc == 0)
+		rc = elf_finder_new(&finder, &w->input.finder);
+	symbols.finder = w->input.finder;
+	if (rc == 0)
+		rc = symbols_new(&symbols, &w->input.symbols);
+	if (rc == 0)
+		rc = add_kallsyms(w->input.symbols);
+	if (rc == 0)
+		w->functions = report_functions_new(rules);
+	return rc == 0 && !w->functions ? -ENOMEM : rc;
+}
+
+static int write_key(char *text, size_t room, const struct report_key *k, const char *comm)
+{
+	return snprintf(text, room, "%u %u %u %u %u %u %u %s:", k->event, k->session, k->iteration,
+			k->cpu, k->pid, k->tid, k->branch, comm);
+}
+
+/* Into the bag. */
+static int take_entry(void *arg, const struct report_entry *e)
+{
+	struct world *w = arg;
+	char text[2048];
+	int at = write_key(text, sizeof(text), &e->key,
+			   e->key.comm ? report_functions_text(w->functions, e->key.comm) : "");
+
+	w->nr_after += w->has_failed;
+	if (++w->nr_given == w->fail_at) {
+		w->has_failed = true;
+		return -EDOM;
+	}
+	if (!w->bag)
+		return 0;
+	for (size_t i = 0; i < e->nr_frames; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, " %s(%s)",
+			       e->frames[i].function->name, e->frames[i].function->object);
+	bag_add(w->bag, text, &e->weight);
+	return 0;
+}
+
+static struct report_event_stats event_stats[NR_EVENTS];
+
+static int run(struct world *w, const struct report_filter *filter, const struct report_sink *sink,
+	       unsigned nr_threads, bool with_inlined, struct report_stats *stats)
+{
+	const struct report_run r = {.filter = filter,
+				     .functions = w->functions,
+				     .sink = sink,
+				     .nr_threads = nr_threads,
+				     .with_inlined = with_inlined,
+				     .problem = take_problem,
+				     .arg = w};
+
+	memset(event_stats, 0, sizeof(event_stats));
+	*stats = (struct report_stats){.event = event_stats, .nr_events = NR_EVENTS};
+	return report_engine_read(&r, &w->input, stats);
+}
+
+/* What must come of the samples. */
+static const struct profile_object *object_of(const struct world *w, const char *path)
+{
+	for (uint32_t i = 0; i < profile_nr_objects(w->processes); i++)
+		if (strcmp(profile_object(w->processes, i)->path, path) == 0)
+			return profile_object(w->processes, i);
+	fail_msg("no object %s", path);
+	return NULL;
+}
+
+static const struct symbol_function *function_at(const struct world *w, const struct sample *s,
+						 uint64_t address)
+{
+	struct known_mapping known = mapping_of(s->pid, address, s->time_ns);
+	struct profile_mapping m = {.start = 0x10000, .end = 0x20000, .pid = s->pid};
+
+	if (address >= kernel)
+		return symbols_kernel(w->input.symbols, address, s->time_ns);
+	if (!known.path)
+		return symbols_user(w->input.symbols, NULL, address);
+	m.object = object_of(w, known.path);
+	m.start = strcmp(known.path, "/bin/two") == 0 ? 0x14000 : 0x10000;
+	m.offset = known.offset;
+	return symbols_user(w->input.symbols, &m, address);
+}
+
+static void expect_entry(struct world *w, const struct sample *s, const struct report_key *key,
+			 unsigned parts, const uint64_t *address, size_t nr, uint64_t weight,
+			 struct bag *bag)
+{
+	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+	char text[2048];
+	int at = write_key(text, sizeof(text), key,
+			   parts & REPORT_BY_COMM ? comm_of(s->pid, s->tid, s->time_ns) : "");
+
+	if (!nr)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, " [no address]()");
+	for (size_t i = 0; i < nr; i++) {
+		const struct symbol_function *f = function_at(w, s, address[i]);
+
+		at += snprintf(text + at, sizeof(text) - (size_t)at, " %s(%s)", f->name, f->object);
+	}
+	bag_add(bag, text, &one);
+}
+
+typedef bool wanted_fn(const struct sample *s);
+
+static void expect(struct world *w, const struct sample *samples, size_t nr, unsigned parts,
+		   wanted_fn *is_wanted, struct bag *bag)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct sample *s = &samples[i];
+		struct report_key key = {
+		    .event = s->event,
+		    .session = parts & REPORT_BY_SESSION ? w->input.number : 0,
+		    .iteration = parts & REPORT_BY_ITERATION ? iteration_of(s->file) : 0,
+		    .cpu = parts & REPORT_BY_CPU ? cpu_of(s->file) : 0,
+		    .pid = parts & REPORT_BY_PID ? s->pid : 0,
+		    .tid = parts & REPORT_BY_TID ? s->tid : 0};
+
+		if (is_wanted && !is_wanted(s))
+			continue;
+		if (!(parts & REPORT_BY_BRANCH)) {
+			uint32_t most = parts & REPORT_BY_STACK ? MAX_DEPTH : 1;
+
+			expect_entry(w, s, &key, parts, s->address,
+				     s->event == BRANCHES ? 0
+				     : s->nr < most       ? s->nr
+							  : most,
+				     s->weight, bag);
+			continue;
+		}
+		for (uint32_t b = 0; s->event == BRANCHES && b < s->nr / 2; b++) {
+			key.branch = s->branch[b];
+			expect_entry(w, s, &key, parts, &s->address[2 * b], 2, s->cycles[b], bag);
+		}
+	}
+}
+
+static struct sample *make_samples(uint64_t seed, size_t nr, uint32_t spread)
+{
+	struct sample *s = calloc(nr + 1, sizeof(*s));
+	uint64_t random = seed;
+
+	assert_non_null(s);
+	for (size_t i = 0; i < nr; i++)
+		s[i] = random_sample(&random, spread);
+	return s;
+}
+
+static void compare(const struct sample *samples, size_t nr, unsigned parts,
+		    const struct report_filter *filter, wanted_fn *is_wanted)
+{
+	static const struct report_filter all;
+	static const unsigned threads[] = {1, 4, 0};
+
+	for (size_t i = 0; i < INJECT_NR(threads); i++) {
+		struct bag got = {.nr = 0}, want = {.nr = 0};
+		struct report_stats stats;
+		struct world w;
+		const struct report_sink sink = {.parts = parts, .entry = take_entry, .arg = &w};
+		uint64_t taken = 0, left = 0, summed = 0;
+
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		report_functions_number(w.functions, ""); /* 0: no comm */
+		w.bag = &got;
+		w.input.number = 5;
+		assert_int_equal(run(&w, filter ? filter : &all, &sink, threads[i], false, &stats),
+				 0);
+		expect(&w, samples, nr, parts, is_wanted, &want);
+		assert_same(&got, &want);
+		assert_int_equal(w.nr_losses, 0);
+		for (size_t e = 0; e < NR_EVENTS; e++) {
+			taken += event_stats[e].taken.samples;
+			left += event_stats[e].left.samples;
+		}
+		for (size_t k = 0; k < got.nr; k++)
+			summed += got.item[k].weight.samples;
+		assert_int_equal(taken, summed);
+		if (!filter && !(parts & REPORT_BY_BRANCH)) {
+			assert_int_equal(taken, nr);
+			assert_int_equal(left, 0);
+			assert_true(stats.bytes >= nr * 30);
+		}
+		assert_int_equal(stats.nr_unwound, 0);
+		bag_fini(&got);
+		bag_fini(&want);
+		world_close(&w);
+	}
+}
+
+/* Few stacks, which come again; and more than any cache or table has. */
+static void as_one_by_one(void **state)
+{
+	static const struct {
+		size_t nr;
+		uint32_t spread;
+	} sizes[] = {{0, 1}, {1, 1}, {3000, 8}, {20000, 64}, {90000, 0x8000}};
+	static const unsigned parts[] = {
+	    0,
+	    REPORT_BY_STACK,
+	    REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_CPU | REPORT_BY_SESSION,
+	    REPORT_BY_COMM | REPORT_BY_TID | REPORT_BY_ITERATION,
+	    REPORT_BY_BRANCH,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+		struct sample *samples = make_samples(i + 1, sizes[i].nr, sizes[i].spread);
+
+		write_session(samples, sizes[i].nr);
+		for (size_t k = 0; k < INJECT_NR(parts); k++)
+			if (sizes[i].nr < 50000 || k == 1)
+				compare(samples, sizes[i].nr, parts[k], NULL, NULL);
+		remove_session();
+		free(samples);
+	}
+}
+
+static bool is_7_or_9(const struct sample *s)
+{
+	return s->pid == 7 || s->pid == 9;
+}
+
+static bool is_named(const struct sample *s)
+{
+	const char *comm = comm_of(s->pid, s->tid, s->time_ns);
+
+	return strcmp(comm, "three") == 0 || comm[0] == 'a';
+}
+
+static bool is_on_4(const struct sample *s)
+{
+	return cpu_of(s->file) == 4 || cpu_of(s->file) == 6;
+}
+
+static bool is_second(const struct sample *s)
+{
+	return iteration_of(s->file) == 1;
+}
+
+static bool is_between(const struct sample *s)
+{
+	return s->time_ns >= START_NS + 200 && s->time_ns < START_NS + 500;
+}
+
+static bool is_late(const struct sample *s)
+{
+	return s->time_ns >= START_NS + 1;
+}
+
+static bool is_software(const struct sample *s)
+{
+	return s->event == CLOCK || s->event == FAULTS;
+}
+
+static bool is_all_of_these(const struct sample *s)
+{
+	return is_software(s) && is_between(s) && is_on_4(s) && s->pid == 7;
+}
+
+static bool is_none(const struct sample *s)
+{
+	(void)s;
+	return false;
+}
+
+static const struct {
+	struct report_filter filter;
+	wanted_fn *is_wanted;
+} filters[] = {
+    {{.pids = {.item = {{7, 7}, {9, 100}}, .nr = 2}}, is_7_or_9},
+    {{.comms = {.item = {"three", "a *"}, .nr = 2}}, is_named},
+    {{.cpus = {.item = {{4, 4}, {6, 9}}, .nr = 2}}, is_on_4},
+    {{.iterations = {.item = {{1, 1}}, .nr = 1}}, is_second},
+    {{.from_ns = 200, .to_ns = 500}, is_between},
+    {{.from_ns = 1}, is_late},
+    {{.from_ns = (uint64_t)1 << 63}, is_none},
+    {{.to_ns = UINT64_MAX, .from_ns = 1}, is_late},
+    {{.events = {.item = {"software:*"}, .nr = 1}}, is_software},
+    {{.events = {.item = {"nothing"}, .nr = 1}}, is_none},
+    {{.events = {.item = {"software:*"}, .nr = 1},
+      .from_ns = 200,
+      .to_ns = 500,
+      .cpus = {.item = {{4, 4}, {6, 9}}, .nr = 2},
+      .pids = {.item = {{7, 7}}, .nr = 1}},
+     is_all_of_these},
+};
+
+static void filtered(void **state)
+{
+	enum { NR = 4000 };
+	struct sample *samples = make_samples(77, NR, 32);
+
+	(void)state;
+	write_session(samples, NR);
+	for (size_t i = 0; i < INJECT_NR(filters); i++)
+		compare(samples, NR, REPORT_BY_STACK | REPORT_BY_COMM, &filters[i].filter,
+			filters[i].is_wanted);
+	remove_session();
+	free(samples);
+}
+
+/* What the filter keeps out is counted as left, of the traces that are read at all. */
+static void left_out(void **state)
+{
+	enum { NR = 2000 };
+	struct sample *samples = make_samples(5, NR, 32);
+	const struct report_filter filter = {.pids = {.item = {{7, 7}}, .nr = 1}};
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+	struct report_weight taken[NR_EVENTS] = {{0}}, left[NR_EVENTS] = {{0}};
+
+	(void)state;
+	write_session(samples, NR);
+	assert_int_equal(world_open(&w, &test_no_rules), 0);
+	assert_int_equal(run(&w, &filter, &sink, 2, false, &stats), 0);
+	for (size_t i = 0; i < NR; i++) {
+		const double weight = (double)samples[i].weight;
+		const struct report_weight one = {1, samples[i].weight, weight * weight};
+
+		report_weight_add(
+		    samples[i].pid == 7 ? &taken[samples[i].event] : &left[samples[i].event], &one);
+	}
+	for (size_t i = 0; i < NR_EVENTS; i++) {
+		assert_memory_equal(&event_stats[i].taken, &taken[i], sizeof(taken[i]));
+		assert_memory_equal(&event_stats[i].left, &left[i], sizeof(left[i]));
+	}
+	world_close(&w);
+	remove_session();
+	free(samples);
+}
+
+/* --only leaves stacks out, and they are counted so. */
+static void not_wanted(void **state)
+{
+	enum { NR = 3000 };
+	struct sample *samples = make_samples(6, NR, 16);
+	static const struct report_filter all;
+	struct report_rules rules = {0};
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+	uint64_t want = 0, got = 0, left = 0;
+
+	(void)state;
+	write_session(samples, NR);
+	assert_int_equal(report_rules_add_only(&rules, "^kernel_[0-4]$", NULL), 0);
+	assert_int_equal(world_open(&w, &rules), 0);
+	assert_int_equal(run(&w, &all, &sink, 3, false, &stats), 0);
+	for (size_t i = 0; i < NR; i++) {
+		bool is_in = false;
+
+		for (uint32_t k = 0; k < samples[i].nr && samples[i].event != BRANCHES; k++)
+			is_in |=
+			    samples[i].address[k] >= kernel && samples[i].address[k] < kernel + 80;
+		want += is_in;
+	}
+	for (size_t i = 0; i < NR_EVENTS; i++) {
+		got += event_stats[i].taken.samples;
+		left += event_stats[i].left.samples;
+	}
+	assert_true(want > 0);
+	assert_int_equal(got, want);
+	assert_int_equal(left, NR - want);
+	world_close(&w);
+	report_rules_fini(&rules);
+	remove_session();
+	free(samples);
+}
+
+/* flat's self weights and the tree's root sum to what was taken. */
+static void reports_add_up(void **state)
+{
+	enum { NR = 10000 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		static const struct report_filter all;
+		struct sample *samples = make_samples(seed, NR, 40);
+		uint64_t want[NR_EVENTS] = {0}, self[NR_EVENTS] = {0}, roots[NR_EVENTS] = {0};
+		const struct report_flat_row *rows;
+		struct report_stats stats;
+		struct report_flat *flat;
+		struct report_tree *tree;
+		struct world w;
+		size_t nr;
+
+		write_session(samples, NR);
+		for (size_t i = 0; i < NR; i++)
+			want[samples[i].event] += samples[i].weight;
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		flat = report_flat_new(w.functions, 1 << REPORT_FUNCTION | 1 << REPORT_COMM, true);
+		assert_int_equal(run(&w, &all, report_flat_sink(flat), 4, false, &stats), 0);
+		rows = report_flat_rows(flat, &nr);
+		for (size_t i = 0; i < nr; i++)
+			self[rows[i].column[REPORT_EVENT]] += rows[i].self.weight;
+		tree = report_tree_new(seed % 2, 0);
+		assert_int_equal(run(&w, &all, report_tree_sink(tree), 4, false, &stats), 0);
+		report_tree_finish(tree);
+		for (uint32_t at = report_tree_root(tree); at != REPORT_NO_NODE;
+		     at = report_tree_node(tree, at)->next)
+			roots[report_tree_node(tree, at)->event] +=
+			    report_tree_node(tree, at)->total.weight;
+		assert_memory_equal(self, want, sizeof(want));
+		assert_memory_equal(roots, want, sizeof(want));
+		for (size_t i = 0; i < NR_EVENTS; i++)
+			assert_int_equal(event_stats[i].taken.weight, want[i]);
+		report_flat_free(flat);
+		report_tree_free(tree);
+		world_close(&w);
+		remove_session();
+		free(samples);
+	}
+}
+
+/* Puts a program with an inlined function where /bin/one is sought: its build-id is the one
+ * recorded, and what is inlined takes pages. */
+static bool make_program(void)
+{
+	static const char source[] = "static inline __attribute__((always_inline)) void in(void)\n"
+				     "{ __asm__ volatile(\".skip 0x6000\"); }\n"
+				     "void _start(void) { in(); }\n";
+	char command[1024];
+
+	tree_put(&folder, "/bin/one.c", source, strlen(source));
+	snprintf(command, sizeof(command),
+		 "cd '%s/bin' && cc -g -O1 -nostdlib -static -o one one.c "
+		 "-Wl,--build-id=0x0101010101010101010101010101010101010101 2>log",
+		 folder.dir);
+	return system(command) == 0;
+}
+
+/* Branches are two functions each, also where inlined ones are asked for. */
+static void branches_with_lines(void **state)
+{
+	enum { NR = 500 };
+	static const struct report_filter all;
+	struct sample *samples = make_samples(9, NR, 16);
+	struct report_branches *b;
+	struct report_flat *flat;
+	const struct report_branch_row *rows;
+	struct report_stats stats;
+	uint64_t got = 0, want = 0;
+	struct world w;
+	size_t nr;
+
+	(void)state;
+	write_session(samples, NR);
+	if (!make_program()) {
+		print_message("SKIPPED: there is no compiler\n");
+		remove_session();
+		free(samples);
+		skip();
+	}
+	assert_int_equal(world_open(&w, &test_no_rules), 0);
+	flat = report_flat_new(w.functions, 1 << REPORT_FUNCTION, true);
+	assert_int_equal(run(&w, &all, report_flat_sink(flat), 2, true, &stats), 0);
+	report_flat_free(flat);
+	nr = 0;
+	for (uint32_t i = 0; i < report_functions_nr(w.functions); i++)
+		nr += strcmp(report_functions_at(w.functions, i)->name, "in") == 0;
+	assert_int_equal(nr, 1); /* it is a frame */
+	b = report_branches_new();
+	assert_int_equal(run(&w, &all, report_branches_sink(b), 2, true, &stats), 0);
+	rows = report_branches_rows(b, &nr);
+	for (size_t i = 0; i < nr; i++)
+		got += rows[i].nr;
+	for (size_t i = 0; i < NR; i++)
+		want += samples[i].event == BRANCHES ? samples[i].nr / 2 : 0;
+	assert_int_equal(got, want);
+	report_branches_free(b);
+	world_close(&w);
+	remove_session();
+	free(samples);
+}
+
+/* What the sink returns ends the run, and it is asked no more. */
+static void sink_fails(void **state)
+{
+	enum { NR = 60000 };
+	struct sample *samples = make_samples(3, NR, 0x8000);
+	static const size_t at[] = {1, 2, 5000, 15000};
+	static const struct report_filter all;
+
+	(void)state;
+	write_session(samples, NR);
+	for (size_t i = 0; i < INJECT_NR(at); i++)
+		for (unsigned threads = 1; threads <= 4; threads += 3) {
+			struct report_stats stats;
+			struct world w;
+			const struct report_sink sink = {
+			    .parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
+
+			assert_int_equal(world_open(&w, &test_no_rules), 0);
+			w.fail_at = at[i];
+			assert_int_equal(run(&w, &all, &sink, threads, false, &stats), -EDOM);
+			assert_int_equal(w.nr_given, at[i]);
+			assert_int_equal(w.nr_after, 0);
+			world_close(&w);
+		}
+	remove_session();
+	free(samples);
+}
+
+/* Damage is told, and what is behind and beside it is counted. */
+static void damaged(void **state)
+{
+	enum { NR = 4000 };
+	struct sample *samples = make_samples(4, NR, 16);
+	static const struct report_filter all;
+	uint64_t whole = 0, got;
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {.parts = 0, .entry = take_entry, .arg = &w};
+
+	(void)state;
+	write_session(samples, NR);
+	for (size_t i = 0; i < NR; i++)
+		whole += samples[i].file > 2;
+	for (unsigned threads = 1; threads <= 4; threads += 3) {
+		int fd;
+
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		if (threads == 1) { /* once, after the session was opened */
+			for (int i = 0; i < 2; i++) {
+				fd = openat(folder_fd, i ? "s.0.1.cpuperf" : "s.0.0.cpuperf",
+					    O_RDWR | O_CLOEXEC);
+				assert_int_equal(pwrite(fd, "\xff\xff\xff\xff", 4, 9000), 4);
+				close(fd);
+			}
+			assert_int_equal(unlinkat(folder_fd, "s.0.2.cpuperf", 0), 0);
+		}
+		assert_int_equal(run(&w, &all, &sink, threads, false, &stats), 0);
+		assert_true(w.nr_losses >= 3);
+		got = 0;
+		for (size_t i = 0; i < NR_EVENTS; i++)
+			got += event_stats[i].taken.samples;
+		assert_true(got >= whole && got < NR);
+		world_close(&w);
+	}
+	remove_session();
+	free(samples);
+}
+
+static int open_and_run(void *arg)
+{
+	static const struct report_filter all;
+	struct report_stats stats;
+	struct world w;
+	const struct report_sink sink = {
+	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = take_entry, .arg = &w};
+	int rc = world_open(&w, &test_no_rules);
+
+	if (rc == 0)
+		rc = run(&w, &all, &sink, arg ? 2 : 1, false, &stats);
+	world_close(&w);
+	return rc;
+}
+
+/* Every allocation fails once: nothing leaks, and nothing else goes wrong. */
+static void no_memory(void **state)
+{
+	struct sample *samples = make_samples(8, 60, 8);
+
+	(void)state;
+	write_session(samples, 60);
+	for (int two = 0; two < 2; two++) {
+		unsigned n = 0, nr_failed = 0;
+
+		do {
+			int rc;
+
+			inject_mem(++n);
+			rc = open_and_run(two ? &two : NULL);
+			inject_stop();
+			assert_int_equal(inject.nr_live, 0);
+			assert_true(rc == 0 || (inject.fired && rc == -ENOMEM));
+			nr_failed += rc != 0;
+		} while (inject.fired);
+		assert_true(n > 60 && nr_failed > 50);
+	}
+	remove_session();
+	free(samples);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(as_one_by_one),  cmocka_unit_test(filtered),
+	    cmocka_unit_test(left_out),       cmocka_unit_test(not_wanted),
+	    cmocka_unit_test(reports_add_up), cmocka_unit_test(branches_with_lines),
+	    cmocka_unit_test(sink_fails),     cmocka_unit_test(damaged),
+	    cmocka_unit_test(no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, make_attrs, NULL);
+}
