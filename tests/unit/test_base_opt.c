@@ -13,6 +13,7 @@
 struct target {
 	const char *file, *format, *pattern;
 	bool strict;
+	struct opt_strings names;
 };
 
 static int refuse(const struct opt_row *row, const char *value, void *target, struct err *e)
@@ -161,6 +162,38 @@ static void test_endless_option(void **state)
 	memset(arg + 2, 'x', sizeof(arg) - 3);
 	assert_int_equal(opt_parse(&table, 2, argv, &t, &e), -EINVAL);
 	assert_string_equal(e.hint, "--help lists all options");
+}
+
+/* Given several times: in that order, up to the ceiling. */
+static void test_strings(void **state)
+{
+	static const struct opt_row row = {.name = "name",
+					   .arg = OPT_REQUIRED,
+					   .metavar = "NAME",
+					   .section = "Input",
+					   .help = "A name.",
+					   .set = opt_add_string,
+					   FIELD(names)};
+	const struct opt_table names = {.program = "prog", .rows = &row, .nr_rows = 1};
+	char *argv[OPT_MAX_STRINGS + 2] = {(char *)"prog"};
+	char text[OPT_MAX_STRINGS + 1][16];
+	struct target t = {.strict = true};
+	struct err e = {0};
+
+	(void)state;
+	for (int i = 0; i <= OPT_MAX_STRINGS; i++) {
+		snprintf(text[i], sizeof(text[i]), "--name=%d", i);
+		argv[i + 1] = text[i];
+	}
+	assert_int_equal(opt_parse(&names, OPT_MAX_STRINGS + 1, argv, &t, &e), 0);
+	assert_int_equal(t.names.nr, OPT_MAX_STRINGS);
+	for (int i = 0; i < OPT_MAX_STRINGS; i++)
+		assert_ptr_equal(t.names.item[i], text[i] + strlen("--name="));
+	t.names.nr = 0;
+	assert_int_equal(opt_parse(&names, OPT_MAX_STRINGS + 2, argv, &t, &e), -E2BIG);
+	assert_string_equal(e.msg, "--name: given more than 64 times");
+	assert_int_equal(t.names.nr, OPT_MAX_STRINGS);
+	assert_true(t.strict);
 }
 
 /* The longest line of the text. */
@@ -404,10 +437,10 @@ static void test_zsh(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse), cmocka_unit_test(test_endless_option),
-	    cmocka_unit_test(test_help),  cmocka_unit_test(test_help_text),
-	    cmocka_unit_test(test_man),   cmocka_unit_test(test_bash),
-	    cmocka_unit_test(test_zsh),
+	    cmocka_unit_test(test_parse),     cmocka_unit_test(test_endless_option),
+	    cmocka_unit_test(test_strings),   cmocka_unit_test(test_help),
+	    cmocka_unit_test(test_help_text), cmocka_unit_test(test_man),
+	    cmocka_unit_test(test_bash),      cmocka_unit_test(test_zsh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
