@@ -20,7 +20,8 @@ static const char source[] =
     "static int one(int x) { return x + 1; }\n"
     "static int (*choose(void))(int) { return one; }\n"
     "int chosen(int) __attribute__((ifunc(\"choose\")));\n"
-    "__asm__(\".text\\n.globl bare\\nbare: nop\\n nop\\nlabel: nop\\n ret\\n.globl after\\n"
+    "__asm__(\".text\\n.globl bare\\nbare: nop\\n nop\\n.word 0, 0\\nlabel: nop\\n ret\\n.globl "
+    "after\\n"
     ".type after, %function\\nafter: ret\\n.size after, .-after\");\n"
     "int main(int n, char **v) { char b[9]; memset(b, n, 9); puts(v[0]); return (int)(qsort != 0) "
     "+ "
@@ -278,12 +279,19 @@ static void test_static_stubs(void **state)
 static void test_arm64(void **state)
 {
 	struct test_world *w = *state;
+	char path[4096];
+	struct profile_object o;
+	struct elf_file *f;
 
 	TEST_NEEDS(w, "aarch64-linux-gnu-gcc");
 	tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
 	assert_true(test_shell(w, "aarch64-linux-gnu-gcc -w -O2 -o p p.c"));
 	test_world_open(w, NULL, NULL);
 	assert_true(compare_nm(w, "p", "aarch64-linux-gnu-nm p | grep -v ' [$]'") >= 8);
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	assert_string_equal(test_function(w, &o, f, address_of(w, "p", "bare") + 9)->name, "bare");
+	elf_file_close(f);
 }
 
 /* A program whose symbols are elsewhere: the same names as before. */
@@ -369,11 +377,12 @@ static void test_unknown(void **state)
 	struct profile_object o;
 	struct profile_mapping m;
 	struct elf_file *f;
-	uint64_t at;
+	uint64_t at, bare;
 
 	TEST_NEEDS(w, "nm");
 	assert_true(compile(w, "-O2 -fasynchronous-unwind-tables", "p"));
 	at = address_of(w, "p", "hidden");
+	bare = address_of(w, "p", "bare") + 1;
 	assert_true(test_shell(w, "strip -s p"));
 	o = test_object(w, "p", 0, path);
 	f = test_open_elf(path);
@@ -384,7 +393,10 @@ static void test_unknown(void **state)
 	assert_string_equal(fn->linkage_name, want);
 	assert_false(fn->is_known);
 	assert_ptr_equal(fn, test_function(w, &o, f, at));
-	/* between functions, and outside of the file: by the address */
+	/* code that no table tells of does not belong to what is before it */
+	snprintf(want, sizeof(want), "[unknown] (p+0x%llx)", (unsigned long long)bare);
+	assert_string_equal(test_function(w, &o, f, bare)->name, want);
+	/* outside of the file: by the address */
 	test_mapping(&o, &m);
 	far = symbols_user(w->symbols, &m, m.start + 0x500000);
 	assert_string_equal(far->name, "[unknown] (p+0x500000)");
