@@ -144,13 +144,25 @@ static int check_doubtful(const struct elf_finder *f, const struct elf_wanted *w
 	return 0;
 }
 
+/* Of the path that a file had when it was mapped: the kernel marks those that were removed since.
+ * The build-id tells whether what is there now is the same. */
+static int path_len(const struct elf_wanted *w)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(w->path), mark_len = sizeof(mark) - 1;
+
+	if (w->build_id.len && len > mark_len && strcmp(w->path + len - mark_len, mark) == 0)
+		len -= mark_len;
+	return len < PATH_MAX ? (int)len : PATH_MAX;
+}
+
 static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
 				     struct err *e)
 {
 	struct elf_file *file;
 	char path[PATH_MAX];
 	struct stat st;
-	int len = snprintf(path, sizeof(path), "%s%s", sysroot(f), w->path), rc;
+	int len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), path_len(w), w->path), rc;
 
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return NULL;

@@ -31,7 +31,7 @@ void elf_finder_free(struct elf_finder *f); /* with all its files; NULL is fine 
 
 /* What was mapped; strings are copied where they are kept. */
 struct elf_wanted {
-	const char *path;
+	const char *path; /* as recorded, with " (deleted)" where the kernel says so */
 	/* len 0: not recorded. Then the file at the path is taken, with a word of doubt, if it did
 	 * not change since, and, without a sysroot, has the inode below. */
 	struct elf_build_id build_id;

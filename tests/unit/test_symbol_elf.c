@@ -424,6 +424,37 @@ static void test_changed(void **state)
 	assert_int_equal(w->last.code, -ESTALE);
 }
 
+/* Replaced while it ran, by the same or by another: the build-id tells. */
+static void test_deleted(void **state)
+{
+	struct test_world *w = *state;
+	char path[4096];
+	struct profile_object o;
+	struct elf_file *f;
+	uint64_t at;
+
+	TEST_NEEDS(w, "nm");
+	assert_true(compile(w, "-O2 -Wl,--build-id=0x0123456789abcdef", "p"));
+	at = address_of(w, "p", "main");
+	o = test_object(w, "p", 0, path);
+	f = test_open_elf(path);
+	strcat(path, " (deleted)");
+	test_world_open(w, NULL, NULL);
+	assert_string_equal(test_function(w, &o, f, at)->name, "main");
+	test_world_close(w);
+	o.build_id[0] ^= 1;
+	test_world_open(w, NULL, NULL);
+	assert_non_null(strstr(test_function(w, &o, f, at)->name, "[unknown]"));
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -ESTALE);
+	test_world_close(w);
+	/* nothing can tell */
+	o.build_id_len = 0;
+	test_world_open(w, NULL, NULL);
+	assert_non_null(strstr(test_function(w, &o, f, at)->name, "[unknown]"));
+	elf_file_close(f);
+}
+
 static void test_cplusplus(void **state)
 {
 	static const char text[] =
@@ -655,11 +686,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
 	const struct CMUnitTest tests[] = {
-	    TEST(test_symtab),       TEST(test_choice),   TEST(test_stubs),
-	    TEST(test_static_stubs), TEST(test_arm64),    TEST(test_elsewhere),
-	    TEST(test_debug_alone),  TEST(test_unknown),  TEST(test_changed),
-	    TEST(test_cplusplus),    TEST(test_vdso),     TEST(test_threads),
-	    TEST(test_damaged),      TEST(test_failures),
+	    TEST(test_symtab),       TEST(test_choice),  TEST(test_stubs),
+	    TEST(test_static_stubs), TEST(test_arm64),   TEST(test_elsewhere),
+	    TEST(test_debug_alone),  TEST(test_unknown), TEST(test_changed),
+	    TEST(test_cplusplus),    TEST(test_vdso),    TEST(test_deleted),
+	    TEST(test_threads),      TEST(test_damaged), TEST(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
