@@ -63,15 +63,19 @@ static int open_regular(const char *path)
 	return fd;
 }
 
-static int open_path(const char *path, struct elf_file **out, struct stat *st, struct err *e)
+/* NULL, with *e, if it is no file that can be read. */
+static struct elf_file *open_path(const char *path, struct stat *st, struct err *e)
 {
 	IO_AUTO_FD int fd = open_regular(path);
 	int rc = fd < 0 ? fd : sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+	struct elf_file *file = NULL;
 
 	if (rc)
-		return err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
-				  rc == -EINVAL ? "not a regular file" : strerror(-rc));
-	return elf_file_open_fd(fd, path, out, e);
+		err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
+			   rc == -EINVAL ? "not a regular file" : strerror(-rc));
+	else
+		elf_file_open_fd(fd, path, &file, e);
+	return file;
 }
 
 static const char *sysroot(const struct elf_finder *f)
@@ -161,12 +165,13 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 {
 	struct elf_file *file;
 	char path[PATH_MAX];
-	struct stat st;
+	struct stat st = {0};
 	int len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), path_len(w), w->path), rc;
 
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return NULL;
-	if (open_path(path, &file, &st, e))
+	file = open_path(path, &st, e);
+	if (!file)
 		return NULL;
 	if (!w->build_id.len)
 		rc = check_doubtful(f, w, file, &st, e);
@@ -236,7 +241,8 @@ static struct elf_file *open_checked(const char *path, const struct elf_build_id
 	struct elf_file *file;
 	struct stat st;
 
-	if (open_path(path, &file, &st, NULL))
+	file = open_path(path, &st, NULL);
+	if (!file)
 		return NULL;
 	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
 		return file;
@@ -345,7 +351,8 @@ static int open_linked(const char *path, const struct link *link, const struct e
 	struct stat st;
 	size_t len;
 
-	if (open_path(path, &file, &st, NULL))
+	file = open_path(path, &st, NULL);
+	if (!file)
 		return 0;
 	found = elf_file_build_id(file);
 	data = elf_file_data(file, &len);

@@ -102,7 +102,9 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct f
 					       const struct profile_object *object, size_t i)
 {
 	const struct symbol_entry *e = &o->symbols.table.entry[i];
-	char linkage[ELF_SYMBOLS_MAX_NAME_BYTES + 8], name[SYMBOL_MAX_NAME_BYTES + 8];
+	static const char stub[] = "@plt";
+	char linkage[ELF_SYMBOLS_MAX_NAME_BYTES + sizeof(stub)];
+	char name[SYMBOL_MAX_NAME_BYTES + sizeof(stub)];
 	const struct symbol_function draft = {
 	    .name = name,
 	    .linkage_name = linkage,
@@ -114,8 +116,8 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct f
 	elf_symbols_name(&o->symbols, e, linkage);
 	symbol_demangle(linkage, name);
 	if (e->group != ELF_SYMBOLS_PLAIN) {
-		strcat(linkage, "@plt");
-		strcat(name, "@plt");
+		memcpy(linkage + strlen(linkage), stub, sizeof(stub));
+		memcpy(name + strlen(name), stub, sizeof(stub));
 	}
 	return functions_add(f, &draft, &o->symbols.table.function[i]);
 }
