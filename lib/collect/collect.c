@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/sys.h"
+#include "collect/reread.h"
 #include "collect/rows.h"
 #include "collect/value_file.h"
 
@@ -225,32 +225,13 @@ void collect_close(struct collect *c)
 	mem_free(c);
 }
 
-/* The whole file from its start: proc files make their text anew for a read at offset 0. */
-static int load_again(int fd, struct buf *text)
-{
-	enum { STEP_BYTES = 8192 };
-	ssize_t n;
-
-	buf_reset(text);
-	do {
-		char *p = buf_reserve(text, STEP_BYTES);
-
-		if (!p)
-			return buf_error(text);
-		n = sys()->pread(fd, p, STEP_BYTES, (off_t)text->len);
-		if (n > 0)
-			text->len += (size_t)n;
-	} while (n > 0 || n == -EINTR);
-	return (int)n;
-}
-
 static void read_source(struct collect *c, size_t which)
 {
 	struct open_source *o = &c->open[which];
 
 	if (o->fd < 0)
 		return;
-	o->status = load_again(o->fd, &c->text);
+	o->status = reread(o->fd, false, &c->text);
 	o->time_ns = clock_monotonic_ns();
 	memset(o->state, 0, state_bytes(c, collect_sources[which]));
 	if (o->status == 0)

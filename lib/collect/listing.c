@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEP_BYTES = 32768, MAX_BYTES = 16 << 20 };
+enum {
+	STEP_BYTES = 32768,
+	ENTRY_BYTES = sizeof(struct dirent64), /* at most */
+	MAX_BYTES = 16 << 20,
+};
 
 int listing_open(struct listing *l, const struct root *root, const char *path)
 {
@@ -59,8 +63,11 @@ static int load(struct listing *l)
 		return buf_error(&l->entries);
 	if (lseek(l->fd, 0, SEEK_SET) < 0)
 		return -errno;
-	while ((n = getdents64(l->fd, entries, STEP_BYTES)) > 0)
-		add_names(&l->next, entries, (size_t)n);
+	do {
+		n = getdents64(l->fd, entries, STEP_BYTES);
+		if (n > 0)
+			add_names(&l->next, entries, (size_t)n);
+	} while (n > STEP_BYTES - ENTRY_BYTES); /* there was room for another: that was the last */
 	return n < 0 ? -errno : buf_error(&l->next);
 }
 

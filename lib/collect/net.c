@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "collect/reread.h"
 #include "collect/things.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static int take(struct nets *n, const struct net_line *l, uint64_t time_ns)
 static int take_all(struct nets *n)
 {
 	const char *line, *stop, *text, *end;
-	int rc = things_load(&n->things, n->fd, false);
+	int rc = reread(n->fd, false, &n->things.text);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	text = buf_str(&n->things.text);

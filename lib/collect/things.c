@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/sys.h"
+#include "collect/reread.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -186,29 +186,11 @@ int things_open(struct things *t, const char *folder, const char *name, struct t
 	return 0;
 }
 
-int things_load(struct things *t, int fd, bool is_one)
-{
-	enum { STEP_BYTES = 4096 };
-	ssize_t n;
-
-	buf_reset(&t->text);
-	do {
-		char *p = buf_reserve(&t->text, STEP_BYTES);
-
-		if (!p)
-			return buf_error(&t->text);
-		n = sys()->pread(fd, p, STEP_BYTES, (off_t)t->text.len);
-		if (n > 0)
-			t->text.len += (size_t)n;
-	} while (n == -EINTR || n == STEP_BYTES || (n > 0 && !is_one));
-	return n < 0 ? (int)n : 0;
-}
-
 static int read_file(struct things *t, struct thing *thing, size_t i)
 {
 	const struct things_file *f = &t->kind->files[i];
 	uint32_t has = 0;
-	int rc = things_load(t, thing->fds[i], true);
+	int rc = reread(thing->fds[i], true, &t->text);
 
 	if (rc == 0)
 		rc = f->parse(buf_str(&t->text), t->text.len, thing->values, &has);

@@ -81,10 +81,6 @@ void things_drop(struct things *t, struct thing *thing);
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out);
 /* Reads its open files. -ENODEV if it has gone; -ENOMEM; else 0, has says what could be read. */
 int things_read(struct things *t, struct thing *thing);
-/* The text of an open file into t->text, from its start. is_one: the kernel gives it as one piece
- * (sysfs, cgroups), so that less than what was asked for is the end. 0 or -errno. */
-int things_load(struct things *t, int fd, bool is_one);
-
 /* -EINVAL with *e for a word that cannot be a name or a glob of one: empty, or with a slash. */
 int things_check_words(const struct things *t, const struct collect_choice *choice, struct err *e);
 /* One of the words is "all", or a glob of the whole name. */

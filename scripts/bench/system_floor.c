@@ -4,6 +4,10 @@
  * parse them and look for disks that came or went. By turns, in one run; medians of one reading.
  *
  *   system_floor [READINGS]
+ *   system_floor rate SECONDS
+ *
+ * The latter is the floor of the rows of system.cpspec 100 times a second: the bare preads of their
+ * files at that pace, and waking up alone; CPU time, in percent of one CPU.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FILES = 256, MAX_EVENTS = 64, TEXT_BYTES = 1 << 20 };
@@ -66,10 +71,8 @@ static void open_file(const char *path)
 		die(path);
 }
 
-static void open_files(void)
+static void open_disk_files(void)
 {
-	open_file("/proc/stat");
-	open_file("/proc/meminfo");
 	for (size_t i = 0; i < collect_disk_source.nr(disks); i++) {
 		struct collect_thing t;
 		char path[300];
@@ -80,6 +83,20 @@ static void open_files(void)
 		snprintf(path, sizeof(path), "/sys/block/%s/inflight", t.name);
 		open_file(path);
 	}
+}
+
+static void open_files(void)
+{
+	open_file("/proc/stat");
+	open_file("/proc/meminfo");
+	open_disk_files();
+}
+
+static void open_rate_files(void)
+{
+	open_file("/proc/vmstat");
+	open_file("/proc/loadavg");
+	open_file("/proc/net/dev");
 }
 
 static void read_bare(void)
@@ -121,12 +138,55 @@ static double median_us(uint64_t *ns, size_t nr)
 	return (double)ns[middle] / 1000;
 }
 
+static void rest(void)
+{
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static double share_of(void (*fn)(void), size_t seconds)
+{
+	enum { PERIOD_NS = 10000000, PER_S = 100 };
+	uint64_t start_ns = cpu_ns(), due_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < seconds * PER_S; i++) {
+		struct timespec t;
+
+		due_ns += PERIOD_NS;
+		t = (struct timespec){.tv_sec = (time_t)(due_ns / 1000000000),
+				      .tv_nsec = (long)(due_ns % 1000000000)};
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		fn();
+	}
+	return (double)(cpu_ns() - start_ns) / (double)seconds / 1e7;
+}
+
+static int rate(size_t seconds)
+{
+	if (!seconds || seconds > 3600)
+		return 2;
+	open_disks();
+	open_files();
+	open_rate_files();
+	printf("waking %.3f\n", share_of(rest, seconds));
+	printf("bare %.3f\n", share_of(read_bare, seconds));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	size_t nr = argc > 1 ? strtoul(argv[1], NULL, 10) : 10000;
 	uint64_t *bare_ns, *ours_ns;
 	double bare, ours;
 
+	if (argc == 3 && strcmp(argv[1], "rate") == 0)
+		return rate(strtoul(argv[2], NULL, 10));
 	if (!nr || nr > 10000000)
 		return 2;
 	bare_ns = calloc(nr, sizeof(*bare_ns));

@@ -278,7 +278,7 @@ static void test_failures(void **state)
 	struct root r = tree_captured("linux-4.14");
 
 	(void)state;
-	inject_every(open_and_read, &r, 5, 6);
+	inject_every(open_and_read, &r, 5, 4);
 }
 
 int main(void)
