@@ -5,6 +5,7 @@
 #include "collect/cgroup.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "collect/cgroup_text.h"
 #include "collect/things.h"
@@ -170,6 +171,30 @@ static int cgroup_open(const struct root *root, const struct collect_choice *cho
 	return rc;
 }
 
+/* Why none of the files that are wanted is in a folder that is there. */
+static const char *why_none(const struct cgroups *c, const struct path *p)
+{
+	if (strcmp(p->name, "/") == 0)
+		return "the top of the hierarchy has them not";
+	for (size_t i = 0; i < kind.nr_files; i++)
+		if (files[i].fields & c->things.wanted)
+			return files[i].lacking;
+	return "";
+}
+
+static void tell_group(struct cgroups *c, const struct path *p, const char *folder, int error)
+{
+	IO_AUTO_FD int fd = root_open(&c->things.root, folder);
+
+	if (fd >= 0 && error == -ENOENT)
+		things_tell(&c->things,
+			    "cgroup %s: it has none of the files that were asked for: %s", p->name,
+			    why_none(c, p));
+	else
+		things_tell(&c->things, "cgroup %s: it is not there: %s", p->name,
+			    strerror(-error));
+}
+
 static int open_group(struct cgroups *c, struct path *p, struct thing **out)
 {
 	char folder[PATH_MAX];
@@ -177,10 +202,7 @@ static int open_group(struct cgroups *c, struct path *p, struct thing **out)
 	int rc = len < PATH_MAX ? things_open(&c->things, folder, p->name, out) : -ENAMETOOLONG;
 
 	if (rc && !p->is_told)
-		things_tell(&c->things,
-			    "cgroup %s: it is not there, or has not one of the files "
-			    "that were asked for: %s",
-			    p->name, strerror(-rc));
+		tell_group(c, p, folder, rc);
 	p->is_told = rc != 0;
 	return rc;
 }

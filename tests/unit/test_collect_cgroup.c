@@ -177,6 +177,28 @@ static void put_group(const struct root *r, const char *usage)
 	tree_text(r, "/cg/x/cpu.stat", usage);
 }
 
+/* A group that is there without what was asked for: how to get it. */
+static void test_lacks(void **state)
+{
+	struct root r = tree_make();
+	struct many m;
+
+	(void)state;
+	tree_text(&r, "/proc/self/mountinfo", "1 2 0:25 / /cg rw - cgroup2 none rw\n");
+	tree_text(&r, "/cg/x/cpu.stat", "usage_usec 1\n");
+	kernel_start(NULL, 0);
+	many_open(&m, &collect_cgroup_source, &r, "/ x", MEM);
+	many_read(&m);
+	many_expect_note(&m, "cgroup /: it has none of the files that were asked for: the top");
+	many_expect_note(&m,
+			 "cgroup /x: it has none of the files that were asked for: it needs the "
+			 "controller memory, in cgroup.subtree_control above");
+	many_expect_note(&m, NULL);
+	many_close(&m);
+	kernel_stop();
+	tree_remove(&r);
+}
+
 static void test_come_and_go(void **state)
 {
 	struct root r = tree_make();
@@ -305,10 +327,11 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_texts),    cmocka_unit_test(test_mounts),
-	    cmocka_unit_test(test_captured), cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_refused),  cmocka_unit_test(test_dots),
-	    cmocka_unit_test(test_long),     cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_texts),       cmocka_unit_test(test_mounts),
+	    cmocka_unit_test(test_captured),    cmocka_unit_test(test_lacks),
+	    cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_dots),        cmocka_unit_test(test_long),
+	    cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

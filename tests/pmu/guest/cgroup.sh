@@ -1,0 +1,52 @@
+#!/bin/sh
+# shellcheck shell=dash source-path=SCRIPTDIR source=lib.sh disable=SC2016,SC2086
+# Control groups of a live kernel against what is done in them: a loop has one CPU, one under a limit
+# of 20 % has that and is paused for the rest, a file in memory has its size; and what a group lacks is
+# said with the way to get it.
+. "${0%/*}/lib.sh"
+top=$PWD/cgroup
+mkdir "$top"
+mount -t cgroup2 none "$top"
+echo '+cpu +memory' >"$top/cgroup.subtree_control"
+mkdir "$top/burn" "$top/slow" "$top/memory" "$top/burn/lacks"
+echo '20000 100000' >"$top/slow/cpu.max"
+
+# in_group GROUP COMMAND...: begins there.
+in_group() { sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$top/$@"; }
+in_group burn loop &
+burn=$!
+in_group slow loop &
+slow=$!
+trap 'kill $burn $slow; rm -f /dev/shm/block' EXIT
+in_group memory dd if=/dev/zero of=/dev/shm/block bs=1M count=32 2>/dev/null
+
+event() { echo "{ \"group_name\": \"misc\", \"event_name\": \"$1\", \"cgroups\": [\"$2\"], \"label\": \"$3\" },"; }
+{
+	echo '{ "events": ['
+	event cgroup_cpu_usage /burn burn_usage
+	event cgroup_cpu_throttled /burn burn_throttled
+	event cgroup_cpu_usage /slow slow_usage
+	event cgroup_cpu_throttled /slow slow_throttled
+	event cgroup_memory_current /memory memory
+	event cgroup_memory_current /burn/lacks lacks
+	echo '] }'
+} >cgroup.cpspec
+cat /proc/self/mountinfo | grep cgroup
+measure cgroup 3 1s
+cat cgroup.csv cgroup.log
+grep -q 'cgroup /burn/lacks: .*cgroup.subtree_control' cgroup.log || fail "no word of subtree_control"
+rows cgroup.csv '
+	$C["thing"] == "" { next }
+	{ seen[$C["label"]]++; part = $C["span_ns"] ? $C["value"] / $C["span_ns"] : 0 }
+	$C["state"] != "ok" { bad("no number") }
+	$C["label"] == "burn_usage" && (part < 0.8 || part > 1.05) { bad("a loop has one CPU") }
+	$C["label"] == "burn_throttled" && $C["value"] { bad("nothing limits it") }
+	$C["label"] == "slow_usage" && (part < 0.1 || part > 0.3) { bad("it may have 20 %") }
+	$C["label"] == "slow_throttled" && (part < 0.5 || part > 1) { bad("it waits for 80 %") }
+	$C["label"] == "memory" && ($C["value"] < 32 * 1048576 || $C["value"] > 36 * 1048576) {
+		bad("it has 32 MiB") }
+	END { n = split("burn_usage burn_throttled slow_usage slow_throttled memory", label, " ")
+		for (i = 1; i <= n; i++) if (seen[label[i]] != 3) {
+			print "FAILED: " label[i] ": " seen[label[i]] + 0 " cells"; failed = 1 } }'
+print cgroup csv
+cmp cgroup.csv cgroup.read || fail "the traces say something else than the table"
