@@ -51,8 +51,8 @@ static const struct {
 /* One that is there: also those that nobody asked for, because a choice by name can change. */
 struct process {
 	uint32_t pid;
-	uint32_t age;      /* readings */
-	uint64_t clock_ns; /* when it was looked at */
+	uint32_t age;                 /* readings */
+	uint64_t clock_ns, looked_ns; /* its own and the time, when it was looked at */
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
 	bool is_chosen, has_number;
@@ -215,14 +215,17 @@ static void drop(struct state *s, struct process *p)
 }
 
 /* It may be another program by now, or another's number, if it has run since it was looked at.
- * Where that is not known: soon after it was seen first it often is, later seldom, and not all are
- * looked at in the same reading. */
-static bool is_due(const struct process *p, uint64_t clock_ns)
+ * Where that is not known, or nobody asked for names and there are many: soon after it was seen
+ * first it often is, later seldom, and not all are looked at in the same reading. */
+static bool is_due(const struct state *s, const struct process *p, uint64_t clock_ns)
 {
-	enum { SELDOM = 64 };
+	enum { SELDOM = 64, LONG_NS = 1000000000 };
+	bool is_label = s->choice.all && !s->choice.nr_globs;
 
-	if (clock_ns)
-		return clock_ns != p->clock_ns;
+	if (clock_ns && clock_ns == p->clock_ns)
+		return false;
+	if (clock_ns && (!is_label || clock_monotonic_ns() - p->looked_ns >= LONG_NS))
+		return true;
 	if (p->age < SELDOM)
 		return (p->age & (p->age - 1)) == 0;
 	return (p->age + p->pid) % SELDOM == 0;
@@ -274,9 +277,11 @@ static void look_if_due(struct state *s, struct process *p, uint64_t clock_ns)
 {
 	bool is_new = p->age == 0;
 
-	if (is_new || is_due(p, clock_ns))
-		look(s, p);
+	if (!is_new && !is_due(s, p, clock_ns))
+		return;
+	look(s, p);
 	p->clock_ns = clock_ns;
+	p->looked_ns = clock_monotonic_ns();
 }
 
 /* Of one that is not chosen, or not yet known, the name comes first; else its values, which tell

@@ -33,9 +33,9 @@ enum process_field {
  *
  * A thing's name is "PID COMMAND" ("PID" where the command may not be read). A process that starts
  * another program changes its name: that, and a choice by it, follow at the next reading after
- * its clock has moved: a tick of its CPU (10 ms at most), or when it stops. (On a captured /proc,
- * and on one of another PID namespace: within a few readings after it was first seen, later
- * within 64.)
+ * its clock has moved: a tick of its CPU (10 ms at most), or when it stops; where all are chosen
+ * and the name is but a label, within a second. (On a captured /proc, and on one of another PID
+ * namespace: within a few readings after it was first seen, later within 64.)
  *
  * PROCESS_CPU_TIME is the process's own clock: threads that ended are in it, also those that no
  * reading saw. On a captured /proc, and on one of another PID namespace, it is the sum over
