@@ -112,6 +112,35 @@ static int take_things(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
+/* The first reading of the start counts, and the last one of the end; until that is there the last
+ * of the ticks stands for it, and drop_ticks has the last word. */
+static void apply(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
+		  uint64_t offset)
+{
+	if (boundary == TRACE_START && !p->has_start) {
+		p->has_start = true;
+		p->start = *r;
+		p->start_offset = offset;
+	} else if (boundary == TRACE_END ||
+		   (boundary == TRACE_TICK && (!p->has_end || p->is_tick))) {
+		p->has_end = true;
+		p->is_tick = boundary == TRACE_TICK;
+		p->end = *r;
+		p->end_offset = offset;
+	}
+}
+
+/* Where the iteration has an end, what has no reading there has none. */
+static void drop_ticks(const struct profile_load *l)
+{
+	for (size_t i = 0; i < l->session_events->nr; i++)
+		if (l->pairs[i].is_tick)
+			l->pairs[i].has_end = l->pairs[i].is_tick = false;
+	for (size_t i = 0; l->trace.further && i < nr_further(l); i++)
+		if (l->further[i].is_tick)
+			l->further[i].has_end = l->further[i].is_tick = false;
+}
+
 static int take_readings(struct profile_load *l, const struct trace_frame *f)
 {
 	enum trace_boundary boundary;
@@ -134,15 +163,7 @@ static int take_readings(struct profile_load *l, const struct trace_frame *f)
 		p = pair_of(l, &reading);
 		if (!p)
 			return -ENOMEM;
-		if (boundary == TRACE_START && !p->has_start) {
-			p->has_start = true;
-			p->start = reading;
-			p->start_offset = trace_reading_offset(f, i);
-		} else if (boundary == TRACE_END) {
-			p->has_end = true;
-			p->end = reading;
-			p->end_offset = trace_reading_offset(f, i);
-		}
+		apply(p, boundary, &reading, trace_reading_offset(f, i));
 	}
 	return rc;
 }
@@ -317,7 +338,9 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 		return rc == -EPROTO ? 0 : rc;
 	l->trace.things = l->things.item;
 	l->trace.nr_things = l->things.nr;
-	if (!l->has_totals) {
+	if (l->has_totals) {
+		drop_ticks(l);
+	} else {
 		find_times(l);
 		l->trace.is_cut = l->ids.nr; /* it grew in its file until the session was killed */
 	}

@@ -48,6 +48,7 @@ struct profile_facts {
 /* The two readings of one event in one trace, and where in the file they are. */
 struct profile_pair {
 	bool has_start, has_end;
+	bool is_tick; /* the session was killed: the end is the last tick's */
 	struct reading start, end;
 	uint64_t start_offset, end_offset;
 };
