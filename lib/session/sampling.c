@@ -527,7 +527,8 @@ void sampling_enable(const struct sampling *g, uint32_t trace)
 	sampler_enable(&g->samplers[trace]);
 }
 
-/* When the CPU's samplers were read, which ends the iteration for it. */
+/* When the CPU's samplers were read, which ends the iteration for it; without samplers: when the
+ * boundary was. */
 static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
 {
 	const struct sampler *m = &g->samplers[trace];
@@ -538,7 +539,7 @@ static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
 
 		latest_ns = ns > latest_ns ? ns : latest_ns;
 	}
-	return latest_ns ? latest_ns : clock_monotonic_ns();
+	return latest_ns ? latest_ns : g->s->boundary_ns;
 }
 
 /* What each CPU slept since the last boundary. */

@@ -386,24 +386,48 @@ static bool finds_no_room(const struct session *s, size_t i)
 	return false;
 }
 
+/* All that follows it is read from /proc and sysfs: its pace is all that is needed of a clock. */
+static bool is_only_pace(const struct plan *plan)
+{
+	if (!event_is_clock(&plan->timebase->event))
+		return false;
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (&plan->events[i] != plan->timebase && event_is_perf(&plan->events[i].event))
+			return false;
+	return true;
+}
+
+/* Nothing but misc events at the pace of a clock that this user may not open: a timer has it. */
+static int check_absent_timebase(struct session *s, struct err *e)
+{
+	const struct plan_event *timebase = s->plan->timebase;
+	const struct event_support *why = &s->events[timebase - s->plan->events].support;
+	char what[320];
+
+	if (why->state == READING_NO_PERMISSION && !s->config.is_strict && is_only_pace(s->plan)) {
+		session_note(s, 0,
+			     "without samples: %s; the other events are read at the pace of "
+			     "%s:%s all the same",
+			     why->reason, timebase->event.group->name, timebase->event.row->name);
+		return 0;
+	}
+	snprintf(what, sizeof(what), "cannot be the timebase here: %s", why->reason);
+	return refuse(
+	    s, timebase, what,
+	    why->hint[0] ? why->hint : "software:cpu_clock is a timebase on every machine", e);
+}
+
 /* Samples without what they are to hold, or none at all, are no answer: refused before the start.
  */
-static int check_timebase(const struct session *s, struct err *e)
+static int check_timebase(struct session *s, struct err *e)
 {
 	const struct plan *plan = s->plan;
 	char what[320];
 
 	if (!plan->timebase)
 		return 0;
-	if (s->events[plan->timebase - plan->events].nr_cpus == 0) {
-		const struct event_support *why = &s->events[plan->timebase - plan->events].support;
-
-		snprintf(what, sizeof(what), "cannot be the timebase here: %s", why->reason);
-		return refuse(s, plan->timebase, what,
-			      why->hint[0] ? why->hint
-					   : "software:cpu_clock is a timebase on every machine",
-			      e);
-	}
+	if (s->events[plan->timebase - plan->events].nr_cpus == 0)
+		return check_absent_timebase(s, e);
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		if (plan->events[i].set != PLAN_TIMEBASE || !finds_no_room(s, i))
 			continue;

@@ -295,6 +295,36 @@ def check_no_permission(folder):
     run(spec, "--strict", user=NOBODY, group=NOBODY, extra_groups=[], code=1)
 
 
+def check_pace_without_permission(folder):
+    """Who may not open the clock at whose pace misc events are read still has them, without samples;
+    with anything else at that pace the session is refused."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    if os.geteuid() != 0 or paranoid < 1:
+        print("skip: no permission: not root, or everybody may measure")
+        return
+    os.chown(folder, NOBODY, NOBODY)
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    files_of = (f"--output-path-prefix={folder}/t", f"--session-result-spec-path={folder}/s.cpsession")
+    with open(f"{folder}/mixed.cpspec", "w", encoding="utf-8") as out:
+        json.dump({"events": [{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,
+                               "flags": ["timebase"]},
+                              {"group_name": "software", "event_name": "page_faults"},
+                              {"group_name": "misc", "event_name": "memory_used"}]}, out)
+    os.chmod(f"{folder}/mixed.cpspec", 0o644)
+    system = f"{SOURCE_DIR}/specs/system.cpspec"
+    for spec, more, code in ((f"{folder}/mixed.cpspec", [], 1), (system, ["--strict"], 1),
+                             (system, [], 0)):
+        done = run(f"--spec-file={spec}", *files_of, "--duration=1", "--num-iterations=1", *more,
+                   code=code, **nobody)
+        said = "without samples: " if code == 0 else "cannot be the timebase here: "
+        assert said in done.stderr and f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
+    shown = run(f"--session={folder}/s.cpsession", program=PRINT).stdout
+    ticks = int(re.search(r"Ticks: +(\d+) readings", shown).group(1))
+    assert 5 <= ticks <= 10, shown
+    assert re.search(r"cpu_clock +no permission", shown), shown
+
+
 def check_descriptor_limit(folder):
     def limit(hard, soft=None):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft or hard, hard))
