@@ -233,9 +233,12 @@ static void test_damaged(void **state)
 	snprintf(path, sizeof(path), "%s/a.so", w->tree.dir);
 	f = test_open_elf(path);
 	data = elf_file_data(f, &len);
+	assert_true(len > 4096);
+	if (!len) /* for the analyzer, to which an assertion is none */
+		return;
 	for (size_t cut = 0; cut < len; cut += 64)
 		ask_all(data, cut);
-	bad = malloc(len);
+	bad = malloc(len + 1);
 	assert_non_null(bad);
 	for (int round = 0; round < 3000; round++) {
 		memcpy(bad, data, len);

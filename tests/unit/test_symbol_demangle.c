@@ -81,10 +81,10 @@ static void test_long(void **state)
 	assert_string_equal(name + len - 3, "…");
 	assert_memory_equal(name, linkage, len - 3);
 	/* deeper than any stack */
-	memcpy(linkage, "_Z1f", 4);
+	snprintf(linkage, sizeof(linkage), "_Z1f");
 	memset(linkage + 4, 'P', sizeof(linkage) - 6);
 	symbol_demangle(linkage, name);
-	memcpy(linkage, "_RYYYY", 6);
+	snprintf(linkage, sizeof(linkage), "_RYYYY");
 	memset(linkage + 6, 'Y', sizeof(linkage) - 8);
 	symbol_demangle(linkage, name);
 }
@@ -97,10 +97,10 @@ static void test_cut(void **state)
 
 	(void)state;
 	/* S_ is the pair, S0_ the pair of pairs, … */
-	strcat(linkage, "St4pairIiiES_IS0_S0_ES_IS1_S1_E");
+	snprintf(linkage + strlen(linkage), 100, "St4pairIiiES_IS0_S0_ES_IS1_S1_E");
 	for (int i = 2; i < 9; i++)
 		snprintf(linkage + strlen(linkage), 40, "S_IS%d_S%d_E", i, i);
-	strcat(linkage, "S_IS9_S9_ES_ISA_SA_ES_ISB_SB_ES_ISC_SC_E");
+	snprintf(linkage + strlen(linkage), 100, "S_IS9_S9_ES_ISA_SA_ES_ISB_SB_ES_ISC_SC_E");
 	assert_true(symbol_demangle(linkage, name));
 	len = strlen(name);
 	if (memcmp(name, "f(", 2) != 0)
