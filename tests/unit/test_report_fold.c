@@ -1,5 +1,5 @@
 /*
- * The table that counts samples that agree: what is one entry and what is two, what happens when it
+ * The tree that counts samples that agree: what is one entry and what is two, what happens when it
  * is full, and that no sample is lost.
  */
 #include "inject.h"
@@ -10,25 +10,28 @@ enum { NR_FUNCTIONS = 64, FULL_AT = 1 << 15, MAX_KEPT = 1 << 17 };
 
 static struct report_function functions[NR_FUNCTIONS];
 
-/* What the table was emptied into. */
+/* What the tree was emptied into. */
 struct kept {
-	size_t nr_calls, nr_frames, fail_at;
+	size_t nr_calls, nr_all, fail_at;
 	struct report_weight sum;
-	struct report_entry last;
-	struct report_frame frames[4];
+	struct report_key key;
+	struct report_frame frames[4]; /* of the last */
+	size_t nr_frames;
 };
 
-static int keep(void *arg, const struct report_entry *e)
+static int keep(void *arg, const struct report_key *key, const struct report_weight *weight,
+		struct report_frame *frames, size_t nr)
 {
 	struct kept *k = arg;
 
 	if (++k->nr_calls == k->fail_at)
 		return -ENOSPC;
-	report_weight_add(&k->sum, &e->weight);
-	k->nr_frames += e->nr_frames;
-	k->last = *e;
-	for (size_t i = 0; i < e->nr_frames && i < 4; i++)
-		k->frames[i] = e->frames[i];
+	report_weight_add(&k->sum, weight);
+	k->nr_all += nr;
+	k->key = *key;
+	k->nr_frames = nr;
+	for (size_t i = 0; i < nr && i < 4; i++)
+		k->frames[i] = frames[i];
 	return 0;
 }
 
@@ -37,26 +40,37 @@ static struct report_frame frame(unsigned function, uint32_t line)
 	return (struct report_frame){.function = &functions[function], .line = line};
 }
 
+/* Counts a stack, the sampled frame first: its node, or REPORT_FOLD_FULL. */
+static uint32_t count(struct report_fold *f, const struct report_key *key,
+		      const struct report_frame *frames, size_t nr, uint64_t weight)
+{
+	uint32_t node = REPORT_FOLD_ROOT;
+
+	while (nr && node != REPORT_FOLD_FULL)
+		node = report_fold_child(f, node, &frames[--nr]);
+	if (node == REPORT_FOLD_FULL || !report_fold_count(f, node, key, weight))
+		return REPORT_FOLD_FULL;
+	return node;
+}
+
 static void counts(void **state)
 {
 	const struct report_frame a[] = {frame(0, 0), frame(1, 0)};
 	const struct report_key key = {.event = 2, .pid = 7};
 	struct kept k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
-	uint32_t place;
+	uint32_t node;
 
 	(void)state;
-	place = report_fold_place(f, &key, a, 2);
-	assert_int_equal(report_fold_place(f, &key, a, 2), place);
-	report_fold_count(f, place, 10);
-	report_fold_count(f, place, 3);
+	node = count(f, &key, a, 2, 10);
+	assert_int_equal(count(f, &key, a, 2, 3), node);
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, 1);
 	assert_int_equal(k.sum.samples, 2);
 	assert_int_equal(k.sum.weight, 13);
 	assert_true(k.sum.squares == 109);
-	assert_memory_equal(&k.last.key, &key, sizeof(key));
-	assert_int_equal(k.last.nr_frames, 2);
+	assert_memory_equal(&k.key, &key, sizeof(key));
+	assert_int_equal(k.nr_frames, 2);
 	assert_memory_equal(k.frames, a, sizeof(a));
 	assert_int_equal(report_fold_empty(f), 0); /* there is nothing any more */
 	assert_int_equal(k.nr_calls, 1);
@@ -90,36 +104,26 @@ static void tells_apart(void **state)
 	uint32_t nr = 0;
 
 	(void)state;
-	for (int again = 0; again < 2; again++) {
-		nr = 0;
+	for (int again = 0; again < 2; again++)
 		for (size_t i = 0; i < INJECT_NR(keys); i++)
 			for (size_t s = 0; s < INJECT_NR(stacks); s++) {
 				size_t depth = 0;
-				uint32_t place;
 
 				while (depth < 4 && stacks[s][depth].function)
 					depth++;
-				place = report_fold_place(f, &keys[i], stacks[s], depth);
-				if (place != nr++)
-					fail_msg("key %zu, stack %zu: as one before", i, s);
-				report_fold_count(f, place, 1);
+				nr += again == 0;
+				count(f, &keys[i], stacks[s], depth, 1);
 			}
-	}
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, nr);
 	assert_int_equal(k.sum.samples, 2 * nr);
 	report_fold_free(f);
 }
 
-static uint32_t count(struct report_fold *f, uint32_t tid, const struct report_frame *frames,
-		      size_t nr)
+static uint32_t count_tid(struct report_fold *f, uint32_t tid, const struct report_frame *frames,
+			  size_t nr)
 {
-	const struct report_key key = {.tid = tid};
-	uint32_t place = report_fold_place(f, &key, frames, nr);
-
-	if (place != REPORT_FOLD_FULL)
-		report_fold_count(f, place, tid);
-	return place;
+	return count(f, &(struct report_key){.tid = tid}, frames, nr, tid);
 }
 
 /* Full of entries: emptied and filled again, the sums are exact. */
@@ -134,15 +138,15 @@ static void full(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 3 * FULL_AT; i++) {
 		want += i;
-		if (count(f, i, a, 1) != REPORT_FOLD_FULL)
+		if (count_tid(f, i, a, 1) != REPORT_FOLD_FULL)
 			continue;
 		nr_full++;
 		assert_int_equal(k.nr_calls, (nr_full - 1) * FULL_AT);
 		/* what is there is counted on all the same */
-		assert_int_not_equal(count(f, i - 1, a, 1), REPORT_FOLD_FULL);
+		assert_int_not_equal(count_tid(f, i - 1, a, 1), REPORT_FOLD_FULL);
 		want += i - 1;
 		assert_int_equal(report_fold_empty(f), 0);
-		assert_int_not_equal(count(f, i, a, 1), REPORT_FOLD_FULL);
+		assert_int_not_equal(count_tid(f, i, a, 1), REPORT_FOLD_FULL);
 	}
 	assert_int_equal(nr_full, 2);
 	assert_int_equal(report_fold_empty(f), 0);
@@ -152,7 +156,7 @@ static void full(void **state)
 	report_fold_free(f);
 }
 
-/* Full of frames, with few entries; an empty one takes the deepest stack. */
+/* Full of nodes, with few entries; an empty one takes the deepest stack. */
 static void deep(void **state)
 {
 	static struct report_frame deepest[REPORT_MAX_FRAMES];
@@ -163,17 +167,40 @@ static void deep(void **state)
 	(void)state;
 	for (size_t i = 0; i < REPORT_MAX_FRAMES; i++)
 		deepest[i] = frame((unsigned)(i % NR_FUNCTIONS), 0);
-	for (uint32_t i = 0; i < 1000; i++)
-		if (count(f, i, deepest, REPORT_MAX_FRAMES) == REPORT_FOLD_FULL) {
+	for (uint32_t i = 0; i < 200; i++) {
+		deepest[REPORT_MAX_FRAMES - 1].line = i; /* so that no frame is shared */
+		if (count_tid(f, i, deepest, REPORT_MAX_FRAMES) == REPORT_FOLD_FULL) {
 			nr_full++;
 			assert_int_equal(report_fold_empty(f), 0);
-			assert_int_equal(count(f, i, deepest, REPORT_MAX_FRAMES), 0);
+			assert_int_not_equal(count_tid(f, i, deepest, REPORT_MAX_FRAMES),
+					     REPORT_FOLD_FULL);
 		}
+	}
 	assert_true(nr_full >= 3);
 	assert_int_equal(report_fold_empty(f), 0);
-	assert_int_equal(k.nr_calls, 1000);
-	assert_int_equal(k.nr_frames, 1000 * REPORT_MAX_FRAMES);
-	assert_int_equal(k.sum.weight, 999 * 1000 / 2);
+	assert_int_equal(k.nr_calls, 200);
+	assert_int_equal(k.nr_all, 200 * REPORT_MAX_FRAMES);
+	assert_int_equal(k.sum.weight, 199 * 200 / 2);
+	report_fold_free(f);
+}
+
+/* What is deeper is counted where there are no further nodes: at the innermost that there is. */
+static void too_deep(void **state)
+{
+	struct kept k = {0};
+	struct report_fold *f = report_fold_new(keep, &k);
+	uint32_t node = REPORT_FOLD_ROOT;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * REPORT_MAX_FRAMES; i++) {
+		struct report_frame one = frame(0, i);
+
+		node = report_fold_child(f, node, &one);
+	}
+	assert_true(report_fold_count(f, node, &(struct report_key){0}, 1));
+	assert_int_equal(report_fold_empty(f), 0);
+	assert_int_equal(k.nr_frames, REPORT_MAX_FRAMES);
+	assert_int_equal(k.frames[0].line, REPORT_MAX_FRAMES - 1);
 	report_fold_free(f);
 }
 
@@ -186,19 +213,19 @@ static void refused(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
-		count(f, i, a, 1);
+		count_tid(f, i, a, 1);
 	assert_int_equal(report_fold_empty(f), -ENOSPC);
 	assert_int_equal(k.nr_calls, 3);
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, 3);
-	assert_int_equal(count(f, 5, a, 1), 0);
+	assert_int_equal(count_tid(f, 5, a, 1), 1);
 	report_fold_free(f);
 }
 
 static void no_memory(void **state)
 {
 	(void)state;
-	for (unsigned n = 1; n <= 4; n++) {
+	for (unsigned n = 1; n <= 5; n++) {
 		struct kept k = {0};
 
 		inject_mem(n);
@@ -211,8 +238,9 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts), cmocka_unit_test(tells_apart), cmocka_unit_test(full),
-	    cmocka_unit_test(deep),   cmocka_unit_test(refused),     cmocka_unit_test(no_memory),
+	    cmocka_unit_test(counts),    cmocka_unit_test(tells_apart), cmocka_unit_test(full),
+	    cmocka_unit_test(deep),      cmocka_unit_test(too_deep),    cmocka_unit_test(refused),
+	    cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

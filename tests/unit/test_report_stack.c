@@ -51,16 +51,18 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	return nr;
 }
 
-uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
-			    uint64_t time_ns, const struct trace_layout *layout,
-			    const struct trace_record *sample)
+size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
+		       const struct trace_layout *layout, const struct trace_record *sample,
+		       uint64_t *out, size_t max)
 {
+	assert_true(max > 0);
 	(void)process;
 	(void)layout;
 	(void)sample;
 	assert_int_equal(time_ns, 77);
 	u->nr_leaf_asked++;
-	return u->leaf_caller;
+	*out = u->leaf_caller;
+	return u->leaf_caller != 0;
 }
 
 static void assert_stack(const char *name, const struct report_stack *s, const uint64_t *want,
@@ -378,7 +380,7 @@ static const struct {
      0,
      false,
      1},
-    {"leaf's caller, not twice",
+    {"leaf's caller that recurs", /* that the chain has it already is for the unwinder to say */
      {USER, U + 1, U + 50, U + 3},
      TRACE_MODE_USER,
      0,
@@ -387,8 +389,8 @@ static const struct {
      1,
      UNWIND_WHOLE,
      U + 50,
-     {U + 1, U + 49, U + 2},
-     3,
+     {U + 1, U + 49, U + 49, U + 2},
+     4,
      0,
      false,
      1},
