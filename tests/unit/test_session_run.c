@@ -432,19 +432,13 @@ static void test_nothing_works(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_boundaries),
-	    cmocka_unit_test(test_no_drift),
-	    cmocka_unit_test(test_duration_0),
-	    cmocka_unit_test(test_stop_by_signal),
-	    cmocka_unit_test(test_stop_by_thread),
-	    cmocka_unit_test(test_stop_before),
-	    cmocka_unit_test(test_ended_by_caller),
-	    cmocka_unit_test(test_held_up), cmocka_unit_test(test_held_up_a_little),
-	    cmocka_unit_test(test_hotplug),
-	    cmocka_unit_test(test_notes_in_traces),
-	    cmocka_unit_test(test_offline_from_start),
-	    cmocka_unit_test(test_split_is_told),
-	    cmocka_unit_test(test_multiplexed),
+	    cmocka_unit_test(test_boundaries),       cmocka_unit_test(test_no_drift),
+	    cmocka_unit_test(test_duration_0),       cmocka_unit_test(test_stop_by_signal),
+	    cmocka_unit_test(test_stop_by_thread),   cmocka_unit_test(test_stop_before),
+	    cmocka_unit_test(test_ended_by_caller),  cmocka_unit_test(test_held_up),
+	    cmocka_unit_test(test_held_up_a_little), cmocka_unit_test(test_hotplug),
+	    cmocka_unit_test(test_notes_in_traces),  cmocka_unit_test(test_offline_from_start),
+	    cmocka_unit_test(test_split_is_told),    cmocka_unit_test(test_multiplexed),
 	    cmocka_unit_test(test_nothing_works),
 	};
 
