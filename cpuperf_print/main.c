@@ -97,15 +97,18 @@ static int plan_default(struct job *j, struct plan *p, struct err *e)
 
 static int print_report(struct job *j, const struct report *r, struct err *e)
 {
-	bool at_once = r->adds_up && !j->options->by_session;
+	bool at_once = r->adds_up && (r->is_side_by_side || !j->options->by_session);
 	int rc = r->needs_names ? job_know_names(j, e) : 0;
 
 	if (rc == 0 && at_once)
 		rc = job_check_same_events(j, e);
 	if (rc == 0 && at_once)
 		return r->print(j, 0, j->nr_sessions, e);
-	for (size_t i = 0; i < j->nr_sessions && rc == 0; i++)
+	for (size_t i = 0; i < j->nr_sessions && rc == 0; i++) {
+		if (j->nr_sessions > 1 && strcmp(j->options->output_format, "text") == 0)
+			buf_printf(&j->out, "%s%s:\n", i ? "\n" : "", j->sessions[i].path);
 		rc = r->print(j, i, 1, e);
+	}
 	return rc;
 }
 

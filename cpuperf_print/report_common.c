@@ -42,14 +42,19 @@ uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64
 	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
 }
 
-struct share_interval report_share(const struct report_stats *stats, uint32_t event,
-				   const struct report_weight *part)
+struct share_interval report_share_of(const struct report_weight *part,
+				      const struct report_weight *all)
 {
-	const struct report_weight *all = &stats->event[event].taken;
 	const struct share_weights whole = {all->samples, (double)all->weight, all->squares};
 	const struct share_weights own = {part->samples, (double)part->weight, part->squares};
 
 	return share_interval_part(&own, &whole);
+}
+
+struct share_interval report_share(const struct report_stats *stats, uint32_t event,
+				   const struct report_weight *part)
+{
+	return report_share_of(part, &stats->event[event].taken);
 }
 
 uint64_t report_top(const struct job *j, uint64_t for_people)

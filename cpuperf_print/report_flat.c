@@ -22,8 +22,35 @@ struct flat {
 	bool has_total;
 	struct report_flat *flat;
 	struct report_stats stats;
+	/* Of each event and session, where rows are of a session: shares are of that. Else NULL. */
+	struct report_weight *of_sessions;
+	size_t nr_sessions;
 	struct grid *g;
 };
+
+static struct report_weight *of_session(const struct flat *f, const struct report_flat_row *row)
+{
+	return &f->of_sessions[row->column[REPORT_EVENT] * f->nr_sessions +
+			       row->column[REPORT_SESSION] - f->first];
+}
+
+static int add_sessions(struct flat *f, const struct report_flat_row *rows, size_t nr)
+{
+	if (!(f->columns >> REPORT_SESSION & 1))
+		return 0;
+	f->of_sessions =
+	    mem_calloc(f->stats.nr_events * f->nr_sessions + 1, sizeof(*f->of_sessions));
+	for (size_t i = 0; i < nr && f->of_sessions; i++)
+		report_weight_add(of_session(f, &rows[i]), &rows[i].self);
+	return f->of_sessions ? 0 : -ENOMEM;
+}
+
+/* What the row's share is of. */
+static const struct report_weight *whole_of(const struct flat *f, const struct report_flat_row *row)
+{
+	return f->of_sessions ? of_session(f, row)
+			      : &f->stats.event[row->column[REPORT_EVENT]].taken;
+}
 
 static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
 {
@@ -47,8 +74,8 @@ static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
 static void put_row(struct flat *f, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT];
-	struct share_interval self = report_share(&f->stats, event, &row->self);
-	struct share_interval total = report_share(&f->stats, event, &row->total);
+	struct share_interval self = report_share_of(&row->self, whole_of(f, row));
+	struct share_interval total = report_share_of(&row->total, whole_of(f, row));
 
 	grid_row(f->g);
 	grid_text(f->g, f->j->sessions[f->first].facts->events[event].label);
@@ -88,7 +115,7 @@ static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows,
 		bool has_self = rows[i].self.samples || f->has_total;
 
 		if (i < top && has_self &&
-		    report_share(&f->stats, event, &rows[i].total).share >= min) {
+		    report_share_of(&rows[i].total, whole_of(f, &rows[i])).share >= min) {
 			put_row(f, &rows[i]);
 		} else {
 			report_weight_add(&rest, &rows[i].self);
@@ -141,7 +168,7 @@ static void put_nothing(struct job *j, const struct report_stats *stats)
 static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, const char *name,
 		      struct err *e)
 {
-	struct flat f = {.j = j, .first = first, .columns = columns};
+	struct flat f = {.j = j, .first = first, .nr_sessions = nr, .columns = columns};
 	const struct report_flat_row *rows = NULL;
 	size_t nr_rows = 0;
 	int rc = 0;
@@ -155,12 +182,17 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 		rows = report_flat_rows(f.flat, &nr_rows);
 	if (rc == 0 && !rows)
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && nr_rows)
+	if (rc == 0 && add_sessions(&f, rows, nr_rows))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0 && nr_rows && j->options->by_session && nr > 1 && j->form == GRID_PEOPLE)
+		rc = report_flat_side_by_side(j, first, nr, columns, rows, nr_rows, e);
+	else if (rc == 0 && nr_rows)
 		rc = put_rows(&f, rows, nr_rows, name, e);
 	else if (rc == 0)
 		put_nothing(j, &f.stats);
 	report_flat_free(f.flat);
 	mem_free(f.stats.event);
+	mem_free(f.of_sessions);
 	return rc;
 }
 
@@ -172,11 +204,16 @@ int report_flat_print(struct job *j, size_t first, size_t nr, struct err *e)
 
 	if (j->options->lines)
 		columns |= 1 << REPORT_LINE;
+	if (j->options->by_session)
+		columns |= 1 << REPORT_SESSION;
 	return rc ? rc : print_flat(j, first, nr, columns, "flat", e);
 }
 
 int report_threads_print(struct job *j, size_t first, size_t nr, struct err *e)
 {
-	return print_flat(j, first, nr, 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM,
-			  "threads", e);
+	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM;
+
+	if (j->options->by_session)
+		columns |= 1 << REPORT_SESSION;
+	return print_flat(j, first, nr, columns, "threads", e);
 }

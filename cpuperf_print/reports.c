@@ -10,11 +10,16 @@
 #include <string.h>
 
 static const struct report reports[] = {
-    {"summary", .print = report_summary_print},    {"records", true, false, report_records_print},
-    {"flat", true, true, report_flat_print},       {"tree", true, true, report_tree_print},
-    {"callers", true, true, report_callers_print}, {"calls", true, true, report_calls_print},
-    {"stacks", true, true, report_stacks_print},   {"branches", true, true, report_branches_print},
-    {"threads", true, true, report_threads_print}, {"diff", true, true, report_diff_print},
+    {"summary", .print = report_summary_print},
+    {"records", true, false, false, report_records_print},
+    {"flat", true, true, true, report_flat_print},
+    {"tree", true, true, false, report_tree_print},
+    {"callers", true, true, false, report_callers_print},
+    {"calls", true, true, false, report_calls_print},
+    {"stacks", true, true, false, report_stacks_print},
+    {"branches", true, true, false, report_branches_print},
+    {"threads", true, true, true, report_threads_print},
+    {"diff", true, true, false, report_diff_print},
 };
 
 const struct report *report_find(const char *name, struct err *e)

@@ -11,8 +11,9 @@ typedef int report_fn(struct job *j, size_t first, size_t nr, struct err *e);
 
 struct report {
 	const char *name;
-	bool needs_names; /* job_know_names */
-	bool adds_up;     /* several sessions at once; else it is called for each */
+	bool needs_names;     /* job_know_names */
+	bool adds_up;         /* several sessions at once; else it is called for each */
+	bool is_side_by_side; /* so too with --by-session */
 	report_fn *print;
 };
 
@@ -23,6 +24,12 @@ report_fn report_summary_print, report_records_print, report_flat_print, report_
     report_tree_print, report_callers_print, report_stacks_print, report_calls_print,
     report_branches_print, report_diff_print;
 
+/* For people: a column for each session. rows are those of a flat report with the session among its
+ * columns. */
+struct report_flat_row;
+int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned columns,
+			     const struct report_flat_row *rows, size_t nr_rows, struct err *e);
+
 /* What is common to those of samples, report_common.c: */
 
 /* The events of the samples that were read, for people: a line before the rows of each. */
@@ -32,6 +39,8 @@ void report_stack_notes(struct job *j, const struct report_stats *stats, struct 
 /* Part of the event's samples that entered. */
 struct share_interval report_share(const struct report_stats *stats, uint32_t event,
 				   const struct report_weight *part);
+struct share_interval report_share_of(const struct report_weight *part,
+				      const struct report_weight *all);
 /* Count × scale for people, raw for programs. */
 uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64_t weight);
 /* Samples have callers. */
