@@ -157,6 +157,45 @@ static int print_people(struct table *t, struct err *e)
 	return rc;
 }
 
+static void put_program_call(struct table *t, const struct report_call *c)
+{
+	const struct report_function *a = report_functions_at(t->j->functions, c->caller);
+	const struct report_function *b = report_functions_at(t->j->functions, c->callee);
+	struct share_interval share = report_share(&t->stats, c->event, &c->weight);
+
+	grid_row(t->g);
+	grid_text(t->g, t->j->sessions[t->first].facts->events[c->event].label);
+	grid_text(t->g, a->name);
+	grid_text(t->g, a->object);
+	grid_text(t->g, b->name);
+	grid_text(t->g, b->object);
+	grid_share(t->g, &share);
+	grid_count(t->g, c->weight.samples);
+	grid_count(t->g, c->weight.weight);
+}
+
+/* The calls from each function, up to as many of an event as are asked for. */
+static void put_program_calls(struct table *t)
+{
+	uint64_t top = report_top(t->j, UINT64_MAX), nr_put = 0;
+	double min = report_min_share(t->j, 0);
+
+	for (size_t i = 0, nr; i < t->nr_rows; i++) {
+		uint32_t event = t->rows[i].column[REPORT_EVENT];
+		const struct report_call *c =
+		    report_calls_from(t->calls, event, t->rows[i].column[REPORT_FUNCTION], &nr);
+
+		if (i && event != t->rows[i - 1].column[REPORT_EVENT])
+			nr_put = 0;
+		for (size_t k = 0; k < nr && nr_put < top; k++) {
+			if (report_share(&t->stats, event, &c[k].weight).share < min)
+				break;
+			put_program_call(t, &c[k]);
+			nr_put++;
+		}
+	}
+}
+
 static int print_programs(struct table *t, struct err *e)
 {
 	static const struct grid_column columns[] = {
@@ -173,29 +212,9 @@ static int print_programs(struct table *t, struct err *e)
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < t->nr_rows; i++) {
-		uint32_t event = t->rows[i].column[REPORT_EVENT];
-		size_t nr;
-		const struct report_call *c =
-		    report_calls_from(t->calls, event, t->rows[i].column[REPORT_FUNCTION], &nr);
-
-		for (size_t k = 0; k < nr; k++) {
-			const struct report_function *a, *b;
-			struct share_interval s = report_share(&t->stats, event, &c[k].weight);
-
-			a = report_functions_at(t->j->functions, c[k].caller);
-			b = report_functions_at(t->j->functions, c[k].callee);
-			grid_row(g);
-			grid_text(g, t->j->sessions[t->first].facts->events[event].label);
-			grid_text(g, a->name);
-			grid_text(g, a->object);
-			grid_text(g, b->name);
-			grid_text(g, b->object);
-			grid_share(g, &s);
-			grid_count(g, c[k].weight.samples);
-			grid_count(g, c[k].weight.weight);
-		}
-	}
+	t->g = g;
+	put_program_calls(t);
+	t->g = NULL;
 	return report_end(t->j, g, 0, e);
 }
 
