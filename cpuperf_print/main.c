@@ -10,6 +10,7 @@
 #include "options.h"
 #include "out_file.h"
 #include "output.h"
+#include "report_columns.h"
 #include "reports.h"
 
 #include <errno.h>
@@ -133,7 +134,7 @@ static int run_steps(struct job *j, struct plan *p, struct err *e)
 	if (rc)
 		return rc;
 	rc = print_all(j, p, e);
-	if (rc == -EPIPE && j->pager.pid) { /* its reader has read enough */
+	if (rc == -EPIPE && !j->options->output_file) { /* its reader has read enough */
 		rc = 0;
 		err_clear(e);
 	}
@@ -185,11 +186,39 @@ static int choose_reports(const struct options *o, struct plan *p, struct err *e
 	return 0;
 }
 
+static int check_diff(const struct options *o, const struct plan *p, struct err *e)
+{
+	if (o->diff.nr && o->by_session) {
+		err_set(e, -EINVAL, "--by-session prints each session, --diff compares them all");
+		err_hint(e, "give one of them");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < p->nr && !o->diff.nr; i++) {
+		if (p->report[i]->print != report_diff_print)
+			continue;
+		err_set(e, -EINVAL, "--report=diff compares with nothing");
+		err_hint(e, "--diff=FILE names the session to compare with");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Any value but none: no-color.org. */
+static bool wants_color(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return !no || !*no;
+}
+
 /* What must be there, and make sense. */
 static int check_options(struct job *j, const struct options *o, struct plan *p, struct err *e)
 {
 	int rc = job_init(j, o, e);
+	unsigned columns;
 
+	if (rc == 0 && o->sort)
+		rc = report_sort_columns(o->sort, &columns, e);
 	if (rc)
 		return rc;
 	if (!o->sessions.nr) {
@@ -205,9 +234,11 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 	rc = choose_form(j, e);
 	if (rc == 0)
 		rc = choose_reports(o, p, e);
+	if (rc == 0)
+		rc = check_diff(o, p, e);
 	j->width = o->output_file ? 0 : opt_std_terminal_width();
 	j->is_terminal = j->width != 0;
-	j->has_color = j->is_terminal && !getenv("NO_COLOR");
+	j->has_color = j->is_terminal && wants_color();
 	return rc;
 }
 
