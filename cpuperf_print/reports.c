@@ -20,6 +20,7 @@ static const struct report reports[] = {
     {"branches", true, true, false, report_branches_print},
     {"threads", true, true, true, report_threads_print},
     {"diff", true, true, false, report_diff_print},
+    {"series", .print = report_series_print},
 };
 
 const struct report *report_find(const char *name, struct err *e)

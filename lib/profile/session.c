@@ -363,6 +363,11 @@ int profile_session_next(struct profile_session *s, struct profile_trace *out)
 	return rc;
 }
 
+void profile_session_rewind(struct profile_session *s)
+{
+	s->at = 0;
+}
+
 /* Events that are not sampled may be read meanwhile, by another thread. */
 uint64_t profile_session_window_ns(const struct profile_session *s)
 {

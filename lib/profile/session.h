@@ -97,6 +97,8 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 /* The next readable trace, by iteration and trace number: 1, 0 after the last, or -ENOMEM.
  * Files that cannot be read are reported and passed over. */
 int profile_session_next(struct profile_session *s, struct profile_trace *out);
+/* The next trace is the first again. */
+void profile_session_rewind(struct profile_session *s);
 
 /*
  * The records of the trace that was given last, valid until the next trace, and those of the

@@ -1,0 +1,59 @@
+/*
+ * A session over time: a point for what came between two readings that follow one another, by the
+ * arithmetic of tables. Knows nothing of formats, and of what many points come to.
+ *
+ * Of a tally: each iteration. Of a session that samples: readings at the timebase's pace, counts
+ * that stand in the timebase's samples, what was read at the boundaries alone, and how many samples
+ * there were in each slice of time.
+ */
+#ifndef REPORT_SERIES_H
+#define REPORT_SERIES_H
+
+#include "metric/table.h"
+#include "profile/session.h"
+
+struct err;
+struct report_filter;
+
+enum { REPORT_NO_CPU = UINT32_MAX };
+
+/* One number of one event or metric, on one CPU, of one thing, or of the machine. */
+struct report_series_point {
+	uint32_t column;                 /* events of the session, then its metrics */
+	const struct table_column *of;   /* what it is */
+	const struct table_thing *thing; /* NULL: of none */
+	bool is_samples;                 /* a number of samples; weight: what they stand for */
+	bool is_total;                   /* over the CPUs of an iteration, which have points too */
+	uint32_t iteration, trace, cpu;  /* REPORT_NO_CPU: of the machine, or a total */
+	uint64_t origin_ns;              /* when the session began */
+	uint64_t start_ns, end_ns;       /* what time it is of, CLOCK_MONOTONIC */
+	const struct cell *cell;         /* with a number or without; never blank */
+	uint64_t weight;
+};
+
+/* What is not 0 ends the reading, and is returned. The point is borrowed. */
+typedef int report_series_fn(void *arg, const struct report_series_point *p);
+
+struct report_series_config {
+	struct profile_session *session; /* is rewound */
+	const struct metric_set *metrics;
+	/* Its events, CPUs, iterations and times hold: of a point the whole of its time. CPUs leave
+	 * out nothing of the machine. */
+	const struct report_filter *filter;
+	uint64_t slice_ns; /* of samples; from the session's start on; not 0 */
+	report_series_fn *point;
+	void *arg;
+};
+
+/*
+ * Points of one event on one CPU come in the order of time; of a session that samples, CPUs one
+ * after the other. A time without samples is one point, however long. Memory is that of one
+ * iteration's readings of one trace. 0; -ENOMEM, -EFBIG with *e; what point returned.
+ */
+int report_series(const struct report_series_config *config, struct err *e);
+
+/* The point's number as it is shown: the rate of a count, a share in percent, a value, a metric.
+ * False: it has none. */
+bool report_series_value(const struct report_series_point *p, double *out);
+
+#endif
