@@ -1,16 +1,25 @@
 /*
- * Counts and misc over time: for programs a row for each point, as they are read.
+ * Counts and misc over time: for programs a row for each point, as they are read; for people a line
+ * for each event, with its shape.
  */
 #include "report/series.h"
 
 #include "base/err.h"
+#include "base/mem.h"
+#include "report/lines.h"
+#include "report_columns.h"
 #include "reports.h"
+#include "screen/number.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { SLICE_NS = 100000000, ROWS_AT_ONCE = 256 };
+enum { SLICE_NS = 100000000, FINE_NS = 1000000, ROWS_AT_ONCE = 256 };
+enum { TOP = 10, FEW_CPUS = 4, DEFAULT_WIDTH = 100, MIN_SHAPE = 10, CELL_BYTES = 512 };
 
 struct points {
 	struct job *j;
@@ -146,8 +155,291 @@ static int print_points(struct job *j, const struct opened *o, struct err *e)
 	return report_end(j, w.g, rc, e);
 }
 
+/* --- people ---------------------------------------------------------------------------------- */
+
+enum { NAME, LOWEST, MEAN, HIGHEST, RUNNING, NR_CELLS };
+
+static const char *const headers[NR_CELLS] = {"event", "lowest", "mean", "highest", "running"};
+
+/* What is being printed. */
+struct shown {
+	struct job *j;
+	const struct report_lines *lines;
+	bool each_cpu, has_running, has_utf8;
+	unsigned width[NR_CELLS], shape_width;
+	struct buf cell;
+	void (*put)(struct shown *s, size_t i); /* a line */
+};
+
+static void add_number(struct buf *b, const struct report_line *l, double x)
+{
+	const struct table_column *c = &l->of;
+
+	if (c->metric)
+		screen_metric_human(b, x, c->unit);
+	else
+		screen_human(b, x, c->kind == EVENT_SHARE ? "%" : c->unit);
+	if (!c->metric && c->kind == EVENT_COUNT)
+		buf_adds(b, strchr(buf_str(b), ' ') ? "/s" : " /s");
+}
+
+static void add_name(struct buf *b, const struct report_line *l)
+{
+	if (l->thing)
+		buf_printf(b, "  %s", l->thing);
+	else if (l->cpu != REPORT_NO_CPU)
+		buf_printf(b, "  CPU %u", l->cpu);
+	else
+		buf_adds(b, l->of.label);
+	if (l->is_samples && l->cpu == REPORT_NO_CPU)
+		buf_adds(b, " (samples)");
+	if (l->of.kind == EVENT_VALUE && l->of.scope == EVENT_SCOPE_CPU && !l->of.metric &&
+	    l->cpu == REPORT_NO_CPU)
+		buf_adds(b, " (mean)");
+}
+
+static const char *cell_text(struct shown *s, const struct report_line *l, int cell)
+{
+	const double number[] = {[LOWEST] = l->min, [MEAN] = l->mean, [HIGHEST] = l->max};
+
+	buf_reset(&s->cell);
+	if (cell == NAME)
+		add_name(&s->cell, l);
+	else if (cell == RUNNING && l->running < 1)
+		screen_running(&s->cell, l->running);
+	else if (cell != RUNNING && l->has_number)
+		add_number(&s->cell, l, number[cell]);
+	return buf_str(&s->cell);
+}
+
+static void measure(struct shown *s, size_t i)
+{
+	const struct report_line *l = report_lines_at(s->lines, i);
+
+	s->has_running |= l->running < 1;
+	for (int k = 0; k < NR_CELLS; k++) {
+		unsigned width = screen_width(cell_text(s, l, k));
+
+		if (width > s->width[k])
+			s->width[k] = width;
+	}
+}
+
+/* What a column of the shape is; from 0 on, if nothing is below. */
+static const char *level(const struct shown *s, double x, double low, double high)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const marks[] = {".", ":", "-", "=", "+", "*", "#", "#"};
+	double part = high > low ? (x - low) / (high - low) : 0;
+	int k = (int)fmin(fmax(part * 8, 0), 7);
+
+	if (isnan(x))
+		return " ";
+	return s->has_utf8 ? blocks[k] : marks[k];
+}
+
+static void put_shape(const struct shown *s, size_t i)
+{
+	double shape[REPORT_LINES_SLICES], low = 0, high = 0;
+	size_t nr = s->shape_width, last = 0;
+
+	report_lines_shape(s->lines, i, shape, nr);
+	for (size_t k = 0; k < nr; k++) {
+		low = fmin(low, shape[k]); /* NAN is neither */
+		high = fmax(high, shape[k]);
+		last = isnan(shape[k]) ? last : k + 1;
+	}
+	for (size_t k = 0; k < last; k++)
+		buf_adds(&s->j->out, level(s, shape[k], low, high));
+}
+
+static void put_no_number(const struct shown *s, const struct report_line *l)
+{
+	const char *state = l->nr_without ? cell_state_name(l->state) : "";
+
+	buf_adds(&s->j->out, "  n/a");
+	if (*state && l->state != CELL_NA)
+		buf_printf(&s->j->out, ": %s", state);
+	if (l->of.reason && *l->of.reason)
+		buf_printf(&s->j->out, ": %s", l->of.reason);
+}
+
+static void put_line(struct shown *s, size_t i)
+{
+	const struct report_line *l = report_lines_at(s->lines, i);
+	struct buf *b = &s->j->out;
+
+	screen_left(b, s->width[NAME], cell_text(s, l, NAME));
+	if (l->has_number) {
+		for (int k = LOWEST; k < RUNNING + s->has_running; k++)
+			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
+		buf_adds(b, "  ");
+		put_shape(s, i);
+	} else {
+		put_no_number(s, l);
+	}
+	buf_addc(b, '\n');
+}
+
+static bool is_wanted(const struct shown *s, const struct report_line *l)
+{
+	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
+
+	return report_filter_has_event(&s->j->filter, &ev);
+}
+
+/* All lines; of each event so many things at most. Returns how many are left out. */
+static uint64_t for_each(struct shown *s)
+{
+	uint64_t top = report_top(s->j, TOP), nr_things = 0, nr_left = 0;
+	uint32_t column = UINT32_MAX;
+
+	for (size_t i = 0; i < report_lines_nr(s->lines); i++) {
+		const struct report_line *l = report_lines_at(s->lines, i);
+
+		nr_things = l->column == column ? nr_things : 0;
+		column = l->column;
+		if (!is_wanted(s, l))
+			continue;
+		if (l->thing && nr_things++ >= top)
+			nr_left++;
+		else
+			s->put(s, i);
+	}
+	return nr_left;
+}
+
+/* The locale's, by its name: nothing else is made of it. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static void lay_out(struct shown *s)
+{
+	unsigned used = 2, all = s->j->width ? s->j->width : DEFAULT_WIDTH;
+
+	for (int k = 0; k < NR_CELLS; k++)
+		s->width[k] = screen_width(headers[k]);
+	s->put = measure;
+	for_each(s);
+	for (int k = 0; k < RUNNING + s->has_running; k++)
+		used += s->width[k] + (k ? 2 : 0);
+	s->shape_width = all > used + MIN_SHAPE ? all - used : MIN_SHAPE;
+	if (s->shape_width > REPORT_LINES_SLICES)
+		s->shape_width = REPORT_LINES_SLICES;
+}
+
+static void put_header(const struct shown *s)
+{
+	struct buf *b = &s->j->out;
+	double span_ns = (double)report_lines_span_ns(s->lines);
+
+	buf_adds(b, "\nOver time: ");
+	screen_human(b, span_ns, "ns");
+	if (report_lines_start_ns(s->lines)) {
+		buf_adds(b, " from ");
+		screen_human(b, (double)report_lines_start_ns(s->lines), "ns");
+	}
+	buf_adds(b, "; each mark is ");
+	screen_human(b, span_ns / s->shape_width, "ns");
+	buf_adds(b, s->j->has_color ? "\n\033[1m" : "\n");
+	screen_left(b, s->width[NAME], headers[NAME]);
+	for (int k = LOWEST; k < RUNNING + s->has_running; k++)
+		screen_right(b, s->width[k] + 2, headers[k]);
+	buf_adds(b, "  over time");
+	buf_adds(b, s->j->has_color ? "\033[0m\n" : "\n");
+}
+
+static void put_left(const struct shown *s, uint64_t nr)
+{
+	struct buf *b = &s->j->out;
+
+	nr += report_lines_left(s->lines);
+	if (!nr)
+		return;
+	buf_u64_commas(b, nr);
+	buf_adds(b, " more lines are left out (--top=0 shows all)\n");
+}
+
+static int put_lines(struct shown *s, struct err *e)
+{
+	if (!report_lines_nr(s->lines)) {
+		buf_adds(&s->j->out, "\nNothing was measured in this time\n");
+		return job_flush(s->j, e);
+	}
+	buf_init(&s->cell, CELL_BYTES);
+	lay_out(s);
+	put_header(s);
+	s->put = put_line;
+	put_left(s, for_each(s));
+	buf_fini(&s->cell);
+	return job_flush(s->j, e);
+}
+
+/* They are few, or asked for. */
+static int choose_cpus(const struct job *j, const struct opened *o, bool *each_cpu, struct err *e)
+{
+	uint64_t nr = o->facts->nr_traces;
+	unsigned columns = 0;
+	int rc = j->options->sort ? report_sort_columns(j->options->sort, &columns, e) : 0;
+
+	*each_cpu = (nr > 1 && nr <= FEW_CPUS) || columns & 1 << REPORT_CPU || j->filter.cpus.nr;
+	return rc;
+}
+
+/* Metrics need all events, whatever is shown. */
+static int read_lines(struct job *j, const struct opened *o, struct report_lines *lines,
+		      struct err *e)
+{
+	struct report_filter filter = j->filter;
+	const struct report_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &filter,
+						    .slice_ns = FINE_NS,
+						    .from_sample_to_sample = true,
+						    .point = report_lines_add,
+						    .arg = lines};
+	int rc;
+
+	filter.events.nr = 0;
+	rc = report_series(&config, e);
+	if (rc == 0)
+		rc = report_lines_end(lines);
+	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
+}
+
+static int print_lines(struct job *j, const struct opened *o, struct err *e)
+{
+	struct shown s = {.j = j, .has_utf8 = is_utf8()};
+	struct report_lines *lines;
+	int rc = choose_cpus(j, o, &s.each_cpu, e);
+
+	if (rc)
+		return rc;
+	lines = report_lines_new(o->facts->nr_events, &o->spec.metric_set, s.each_cpu);
+	if (!lines)
+		return err_set(e, -ENOMEM, "out of memory");
+	s.lines = lines;
+	rc = read_lines(j, o, lines, e);
+	if (rc == 0)
+		rc = put_lines(&s, e);
+	report_lines_free(lines);
+	return rc;
+}
+
 int report_series_print(struct job *j, size_t first, size_t nr, struct err *e)
 {
+	const struct opened *o = &j->sessions[first];
+
 	(void)nr;
-	return print_points(j, &j->sessions[first], e);
+	return j->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
 }

@@ -36,6 +36,7 @@ struct stream {
 struct counter {
 	uint64_t start_ns, end_ns; /* of the slice; 0: none yet */
 	uint64_t nr, weight;
+	uint64_t longest_ns; /* without a sample */
 };
 
 struct series {
@@ -443,22 +444,66 @@ static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
 	return rc;
 }
 
+static void add_sample(struct counter *k, const struct trace_record *r)
+{
+	k->nr++;
+	if (__builtin_add_overflow(k->weight, r->period ? r->period : 1, &k->weight))
+		k->weight = UINT64_MAX;
+}
+
 /* A slice is of times from its start up to its end; the trace's last has that end too. */
+static int count_in_slice(struct series *s, uint32_t event, const struct trace_record *r,
+			  uint64_t time_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = 0;
+
+	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns)
+		rc = turn_slice(s, event, time_ns);
+	add_sample(k, r);
+	return rc;
+}
+
+/* end_ns is the last sample's time. */
+static int count_from_last(struct series *s, uint32_t event, const struct trace_record *r,
+			   uint64_t time_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = 0;
+
+	time_ns = time_ns < k->end_ns ? k->end_ns : time_ns;
+	if (time_ns - k->end_ns > k->longest_ns)
+		k->longest_ns = time_ns - k->end_ns;
+	k->end_ns = time_ns;
+	add_sample(k, r);
+	if (time_ns - k->start_ns < s->config->slice_ns)
+		return 0;
+	rc = give_samples(s, event, k->start_ns, time_ns);
+	*k = (struct counter){.start_ns = time_ns, .end_ns = time_ns, .longest_ns = k->longest_ns};
+	return rc;
+}
+
+/* Of what came after the last sample nothing is known, but where that is long: it was little. */
+static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = give_samples(s, event, k->start_ns, k->end_ns);
+	uint64_t rest_ns = end_ns > k->end_ns ? end_ns - k->end_ns : 0;
+
+	k->nr = k->weight = 0;
+	if (rc || rest_ns / 2 <= k->longest_ns)
+		return rc;
+	return give_samples(s, event, k->end_ns, end_ns);
+}
+
 static int count_sample(struct series *s, uint32_t event, const struct profile_item *item)
 {
 	const struct profile_trace *t = s->trace;
-	struct counter *k = &s->counter[event];
 	uint64_t time_ns = item->time_ns;
-	int rc = 0;
 
 	time_ns = time_ns < t->start_ns ? t->start_ns : least(time_ns, t->end_ns);
-	if (time_ns >= k->end_ns && k->end_ns < t->end_ns)
-		rc = turn_slice(s, event, time_ns);
-	k->nr++;
-	if (__builtin_add_overflow(k->weight, item->record.period ? item->record.period : 1,
-				   &k->weight))
-		k->weight = UINT64_MAX;
-	return rc;
+	return s->config->from_sample_to_sample ? count_from_last(s, event, &item->record, time_ns)
+						: count_in_slice(s, event, &item->record, time_ns);
 }
 
 /* Counts of the timebase's group, as readings of its time. */
@@ -649,7 +694,9 @@ static int end_samples(struct series *s)
 	for (uint32_t i = 0; i < s->facts->nr_events && rc == 0; i++)
 		if (sampled_event_is_sampled(&s->table->columns[i].sampling) &&
 		    s->trace->events[i].state == READING_OK)
-			rc = end_slice(s, i, s->trace->end_ns);
+			rc = s->config->from_sample_to_sample
+				 ? end_from_last(s, i, s->trace->end_ns)
+				 : end_slice(s, i, s->trace->end_ns);
 	return rc;
 }
 

@@ -41,6 +41,9 @@ struct report_series_config {
 	 * out nothing of the machine. */
 	const struct report_filter *filter;
 	uint64_t slice_ns; /* of samples; from the session's start on; not 0 */
+	/* Not slices: from sample to sample, at least so far apart. What a sample stands for came
+	 * since the one before it, so that these are smooth where samples are few. */
+	bool from_sample_to_sample;
 	report_series_fn *point;
 	void *arg;
 };
