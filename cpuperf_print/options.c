@@ -32,12 +32,13 @@ static const struct opt_row rows[] = {
      "told the build-ids.",
      opt_set_flag, AT(debuginfod)},
     {"report", OPT_REQUIRED, "NAME", OPT_COMPLETE_WORDS,
-     "summary records flat tree callers calls stacks branches threads series", "Report",
+     "summary records flat tree callers calls stacks branches threads series top-down", "Report",
      "What to show; may be given several times. summary: the counts and what became of samples. "
      "records: every record. flat: functions. tree: callers to callees. callers: functions to "
      "their callers. calls: each function between its callers and callees. stacks: whole stacks, "
      "the most frequent first. branches: from where to where. threads: who ran. series: counts and "
-     "misc over time. The default is summary, with samples summary and flat.",
+     "misc over time. top-down: what the counts say of the CPUs: ipc, misses. The default is "
+     "summary, with samples summary and flat.",
      opt_add_string, AT(reports)},
     {"diff", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Report",
      "Compare with another session, the one before; may be given several times. Says what "

@@ -22,7 +22,7 @@ const struct report *report_find(const char *name, struct err *e);
 
 report_fn report_summary_print, report_records_print, report_flat_print, report_threads_print,
     report_tree_print, report_callers_print, report_stacks_print, report_calls_print,
-    report_branches_print, report_diff_print, report_series_print;
+    report_branches_print, report_diff_print, report_series_print, report_topdown_print;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

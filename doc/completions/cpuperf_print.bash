@@ -26,7 +26,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads series" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads series top-down" -- "$cur"))
 		return
 		;;
 	--diff)

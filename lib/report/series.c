@@ -52,11 +52,6 @@ struct series {
 	struct counter *counter;          /* owned; of each event */
 };
 
-static bool is_of_cpu(const struct table_column *c)
-{
-	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;
-}
-
 bool report_series_value(const struct report_series_point *p, double *out)
 {
 	const struct cell *c = p->cell;
@@ -85,11 +80,6 @@ static bool is_in_time(const struct series *s, const struct report_series_point 
 	if (f->from_ns && (p->start_ns < s->origin_ns || p->start_ns - s->origin_ns < f->from_ns))
 		return false;
 	return !f->to_ns || p->end_ns < s->origin_ns || p->end_ns - s->origin_ns <= f->to_ns;
-}
-
-static bool is_wanted_cpu(const struct series *s, const struct table_column *c, uint32_t cpu)
-{
-	return !is_of_cpu(c) || report_ranges_has(&s->config->filter->cpus, cpu);
 }
 
 static int give(const struct series *s, struct report_series_point *p)
@@ -125,9 +115,9 @@ static int give_cell(const struct series *s, size_t i, const struct cell *cell,
 static int give_row_cell(const struct series *s, size_t row, size_t i)
 {
 	const struct table *t = s->table;
-	struct report_series_point p = {.trace = t->row_trace[row],
-					.cpu = is_of_cpu(&t->columns[i]) ? t->row_cpu[row]
-									 : REPORT_NO_CPU};
+	struct report_series_point p = {
+	    .trace = t->row_trace[row],
+	    .cpu = report_tally_is_of_cpu(&t->columns[i]) ? t->row_cpu[row] : REPORT_NO_CPU};
 
 	return give_cell(s, i, table_cell(t, row, i), &p);
 }
@@ -157,7 +147,7 @@ static int give_totals(const struct series *s)
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
 		struct report_series_point p = {.cpu = REPORT_NO_CPU, .is_total = true};
 
-		if (is_of_cpu(&t->columns[i]) || t->columns[i].is_total_only)
+		if (report_tally_is_of_cpu(&t->columns[i]) || t->columns[i].is_total_only)
 			rc = give_cell(s, i, &t->totals[i], &p);
 	}
 	return rc;
@@ -190,9 +180,8 @@ static void add_row(struct series *s, const struct profile_trace *trace)
 	size_t row = t->nr_rows;
 
 	report_tally_add(t, trace);
-	for (size_t i = 0; i < t->nr_events; i++)
-		if (!is_wanted_cpu(s, &t->columns[i], trace->head.cpu))
-			*table_cell(t, row, i) = (struct cell){.state = CELL_NONE};
+	if (!report_ranges_has(&s->config->filter->cpus, trace->head.cpu))
+		report_tally_leave_cpu(t, row);
 }
 
 static int read_counted(struct series *s, const struct profile_trace *trace)
@@ -212,7 +201,7 @@ static bool is_said(const struct series *s, enum source source, size_t i)
 
 	if (s->trace->events[i].state == READING_OK || cell_has_value(table_cell(s->table, 0, i)))
 		return true;
-	return source == AT_ENDS && (is_of_cpu(c) || s->trace->head.trace == 0);
+	return source == AT_ENDS && (report_tally_is_of_cpu(c) || s->trace->head.trace == 0);
 }
 
 /* An operand is read in ticks or in samples. */

@@ -139,6 +139,18 @@ size_t report_tally_add(struct table *t, const struct profile_trace *trace)
 	return nr;
 }
 
+bool report_tally_is_of_cpu(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;
+}
+
+void report_tally_leave_cpu(struct table *t, size_t row)
+{
+	for (size_t i = 0; i < t->nr_events; i++)
+		if (report_tally_is_of_cpu(&t->columns[i]))
+			*table_cell(t, row, i) = (struct cell){.state = CELL_NONE};
+}
+
 bool report_tally_is_next(const struct table *t, const struct profile_trace *trace)
 {
 	return t->nr_rows && t->iteration != trace->head.iteration;

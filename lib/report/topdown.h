@@ -1,0 +1,49 @@
+/*
+ * What the counts of a session say of how the CPUs did: instructions per cycle, misses, where the
+ * slots of the pipeline went. A table of formulas; those are made whose events were measured. Knows
+ * nothing of formats.
+ */
+#ifndef REPORT_TOPDOWN_H
+#define REPORT_TOPDOWN_H
+
+#include "metric/table.h"
+#include "profile/session.h"
+
+struct err;
+struct report_filter;
+struct report_topdown;
+
+/* A row of the table. */
+struct report_topdown_row {
+	const char *name, *expr, *unit;
+	const char *what; /* in words */
+	const char *spec; /* of those that are shipped: one that measures it */
+	/* Beyond what is usual: a limit (NULL: none), and what it may mean. */
+	const char *low, *low_hint, *high, *high_hint;
+};
+size_t report_topdown_nr_rows(void);
+const struct report_topdown_row *report_topdown_row(size_t i);
+
+/* One of them, of all code or of a part of it. */
+struct report_topdown_value {
+	const struct report_topdown_row *row;
+	const char *part; /* "", "user", "kernel" */
+	/* Of all iterations together, or their mean where one lacks a CPU's number; cell_has_value
+	 * tells whether it has one. Beyond what is usual: total.limit. */
+	struct cell total;
+	struct spread spread; /* of its iterations, but one that was cut */
+	double running;       /* the smallest running share of an iteration */
+	const char *reason;   /* why it is not measured; NULL */
+	const char *hint;     /* what it may mean that the total is not usual; NULL */
+};
+
+/* Reads the session, which is rewound. The filter's CPUs and iterations hold. 0; -ENOMEM, -EFBIG
+ * with *e. */
+int report_topdown_read(struct profile_session *s, const struct report_filter *filter,
+			struct report_topdown **out, struct err *e);
+void report_topdown_free(struct report_topdown *t); /* NULL is fine */
+/* In the order of the table; of each first all code. None: no formula has its events. */
+size_t report_topdown_nr(const struct report_topdown *t);
+const struct report_topdown_value *report_topdown_at(const struct report_topdown *t, size_t i);
+
+#endif
