@@ -179,7 +179,7 @@ static void add_number(struct buf *b, const struct report_line *l, double x)
 		screen_metric_human(b, x, c->unit);
 	else
 		screen_human(b, x, c->kind == EVENT_SHARE ? "%" : c->unit);
-	if (!c->metric && c->kind == EVENT_COUNT)
+	if (c->metric ? l->is_rate : c->kind == EVENT_COUNT)
 		buf_adds(b, strchr(buf_str(b), ' ') ? "/s" : " /s");
 }
 
@@ -285,6 +285,8 @@ static bool is_wanted(const struct shown *s, const struct report_line *l)
 {
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
 
+	if (!l->has_number && l->cpu != REPORT_NO_CPU)
+		return false; /* the line over all says why */
 	return report_filter_has_event(&s->j->filter, &ev);
 }
 

@@ -14,13 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NR = REPORT_LINES_SLICES, FIRST_WIDTH_NS = 1000000, MAX_NAMES_BYTES = 16 << 20 };
+enum {
+	NR = REPORT_LINES_SLICES,
+	FIRST_WIDTH_NS = 1000000,
+	MAX_NAMES_BYTES = 16 << 20,
+	NS_PER_S = 1000000000
+};
 
 /* A count: its amount; a share: part and whole; a value: times ns, and these. */
 struct slice {
 	double amount, base;
-	double covered_ns;
-	uint32_t part; /* whose time is covered: the trace, and 1; 0: none yet */
+	double covered_ns; /* by the CPU that covers most */
+	uint32_t part;     /* the first CPU: its trace, and 1; 0: none yet */
+	double part_ns;    /* what it covers */
+	uint32_t run;      /* the CPU that came last, and what it has covered since */
+	double run_ns;
 };
 
 struct extremes {
@@ -169,15 +177,18 @@ static struct line *line_of(struct report_lines *l, const struct report_series_p
 
 /* --- slices ---------------------------------------------------------------------------------- */
 
-/* Of the same time. */
+/* Of the same time. Points of a CPU follow one another, or take turns with those of the others that
+ * are of the same time. */
 static void add_part(struct slice *to, const struct slice *from)
 {
 	to->amount += from->amount;
 	to->base += from->base;
-	if (!to->part)
-		to->part = from->part;
+	to->part = to->part ? to->part : from->part;
 	if (to->part == from->part)
-		to->covered_ns += from->covered_ns;
+		to->part_ns += from->covered_ns;
+	to->run_ns = to->run == from->part ? to->run_ns + from->covered_ns : from->covered_ns;
+	to->run = from->part;
+	to->covered_ns = fmax(to->covered_ns, fmax(to->part_ns, to->run_ns));
 }
 
 /* Of the time that follows. */
@@ -186,7 +197,10 @@ static void join(struct slice *to, const struct slice *from)
 	to->amount += from->amount;
 	to->base += from->base;
 	to->covered_ns += from->covered_ns;
+	to->part_ns += from->part_ns;
 	to->part = to->part ? to->part : from->part;
+	to->run_ns = to->run == from->run ? to->run_ns + from->run_ns : from->run_ns;
+	to->run = from->run;
 }
 
 static void widen_line(struct line *line)
@@ -404,11 +418,11 @@ static struct slice sum_of(const struct line *line, double from, double to)
 	return sum;
 }
 
+/* Of what comes in span_ns. */
 static double metric_value(const struct report_lines *l, const struct line *line, double from,
-			   double to)
+			   double to, uint64_t span_ns)
 {
 	const struct metric *m = line->shown.of.metric;
-	double width_ns = (to - from) * (double)l->width_ns;
 	const struct expr_step *operand;
 	struct cell out;
 
@@ -417,10 +431,10 @@ static double metric_value(const struct report_lines *l, const struct line *line
 		    operand_line(l, (uint32_t)operand->operand, line->shown.cpu);
 		struct slice s = of ? sum_of(of, from, to) : (struct slice){0};
 
-		l->cells[operand->operand] =
-		    of ? cell_of(&of->shown.of, &s, width_ns) : (struct cell){.state = CELL_NONE};
+		l->cells[operand->operand] = of ? cell_of(&of->shown.of, &s, (double)span_ns)
+						: (struct cell){.state = CELL_NONE};
 	}
-	metric_make(m, l->cells, (uint64_t)width_ns, &out);
+	metric_make(m, l->cells, span_ns, &out);
 	return cell_has_value(&out) ? out.value : NAN;
 }
 
@@ -432,7 +446,7 @@ static double value_of(const struct report_lines *l, const struct line *line, do
 	struct cell c;
 
 	if (line->shown.of.metric)
-		return metric_value(l, line, from, to);
+		return metric_value(l, line, from, to, NS_PER_S);
 	s = sum_of(line, from, to);
 	c = cell_of(&line->shown.of, &s, s.covered_ns);
 	if (!cell_has_value(&c))
@@ -442,9 +456,17 @@ static double value_of(const struct report_lines *l, const struct line *line, do
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-static double place_of(const struct report_lines *l, uint64_t time_ns)
+/* The slices that hold points: whole ones, for those at the ends are covered in part only. */
+static double first_slice(const struct report_lines *l)
 {
-	return (double)(time_ns - l->base_ns) / (double)l->width_ns;
+	return (double)((l->first_ns - l->base_ns) / l->width_ns);
+}
+
+static double end_slice(const struct report_lines *l)
+{
+	uint64_t ns = l->last_ns - l->base_ns;
+
+	return (double)(ns / l->width_ns + (ns % l->width_ns != 0));
 }
 
 static struct extremes extremes_of_slices(const struct report_lines *l, const struct line *line)
@@ -460,14 +482,34 @@ static struct extremes extremes_of_slices(const struct report_lines *l, const st
 	return x;
 }
 
+/* Twice the time does not give the same. */
+static bool is_rate(const struct report_lines *l, const struct line *line, double mean)
+{
+	double twice;
+
+	if (!line->shown.of.metric || isnan(mean))
+		return false;
+	twice = metric_value(l, line, first_slice(l), end_slice(l), 2 * (uint64_t)NS_PER_S);
+	return fabs(twice - mean) > 1e-6 * fabs(mean);
+}
+
+/* A point's own number is that of its own time. */
+static struct extremes extremes_of(const struct report_lines *l, const struct line *line)
+{
+	if (!line->shown.is_rate && line->totals.has_any)
+		return line->totals;
+	if (!line->shown.is_rate && line->points.has_any && !line->is_mixed)
+		return line->points;
+	return extremes_of_slices(l, line);
+}
+
 static void make_numbers(const struct report_lines *l, struct line *line)
 {
-	struct extremes x = line->totals;
-	double mean = value_of(l, line, place_of(l, l->first_ns), place_of(l, l->last_ns));
+	double mean = value_of(l, line, first_slice(l), end_slice(l));
+	struct extremes x;
 
-	if (!x.has_any)
-		x = line->is_mixed || !line->points.has_any ? extremes_of_slices(l, line)
-							    : line->points;
+	line->shown.is_rate = is_rate(l, line, mean);
+	x = extremes_of(l, line);
 	line->shown.has_number = x.has_any && !isnan(mean);
 	if (!line->shown.has_number)
 		return;
@@ -571,8 +613,7 @@ uint64_t report_lines_span_ns(const struct report_lines *l)
 
 void report_lines_shape(const struct report_lines *l, size_t i, double *out, size_t nr)
 {
-	double first = place_of(l, l->first_ns),
-	       step = (place_of(l, l->last_ns) - first) / (double)nr;
+	double first = first_slice(l), step = (end_slice(l) - first) / (double)nr;
 
 	for (size_t k = 0; k < nr; k++)
 		out[k] = step > 0 ? value_of(l, l->order[i], first + step * (double)k,

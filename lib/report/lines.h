@@ -21,6 +21,7 @@ struct report_line {
 	const char *thing;              /* NULL: of none */
 	uint32_t number;                /* of the thing */
 	bool is_samples;                /* an estimate from samples, of what they stand for */
+	bool is_rate;                   /* a metric that grows with time: told for a second */
 	bool has_number;                /* the three hold */
 	double min, mean, max;          /* as shown: rates, percent, values */
 	double running;                 /* the smallest running share */

@@ -204,32 +204,31 @@ static bool is_said(const struct series *s, enum source source, size_t i)
 	return source == AT_ENDS && (report_tally_is_of_cpu(c) || s->trace->head.trace == 0);
 }
 
-/* An operand is read in ticks or in samples. */
-static bool has_pace(const struct series *s, const struct metric *m)
+/* All operands that are measured are read there; a tick has none that is not. */
+static bool is_all_of(const struct series *s, const struct metric *m, enum source source)
 {
 	const struct expr_step *operand;
+	bool has_any = source == AT_ENDS;
 
-	for (size_t i = 0; (operand = metric_operand(m, &i));)
-		if (s->source[operand->operand] != AT_ENDS)
-			return true;
-	return false;
+	for (size_t i = 0; (operand = metric_operand(m, &i));) {
+		bool is_measured = s->trace->events[operand->operand].state == READING_OK;
+
+		if (is_measured && s->source[operand->operand] != source)
+			return false;
+		has_any |= is_measured;
+	}
+	return has_any;
 }
 
 /* Of operands that are read at another pace there is no number. */
 static bool is_said_metric(const struct series *s, enum source source, size_t i)
 {
 	const struct table_column *c = &s->table->columns[i];
+	enum metric_has has = metric_has(c->metric, table_cell(s->table, 0, 0));
 
-	if (c->is_total_only)
+	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS))
 		return false;
-	switch (metric_has(c->metric, table_cell(s->table, 0, 0))) {
-	case METRIC_ALL:
-		return true;
-	case METRIC_LACKS:
-		return source != AT_ENDS || !has_pace(s, c->metric);
-	default:
-		return false;
-	}
+	return is_all_of(s, c->metric, source);
 }
 
 /* The numbers of a tick. */
