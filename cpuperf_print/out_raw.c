@@ -203,18 +203,26 @@ void out_raw_item(struct print *p, const struct profile_trace *t, const struct p
 		raw_record(p, t, item);
 }
 
+/* A line of its own at the end; a last tick had its line already. */
+static bool ends_here(const struct print *p, const struct profile_trace *t, uint32_t event)
+{
+	size_t row = p->table->nr_rows - 1;
+
+	return cell_has_value(table_cell(p->table, row, event)) && !is_of_things(p, event) &&
+	       !t->pairs[event].is_tick;
+}
+
 /* The time of the latest of the numbers: samples go on until then. What was not measured has none.
  */
 static void end_time(struct print *p, const struct profile_trace *t)
 {
-	size_t row = p->table->nr_rows - 1;
 	const struct profile_pair *first = NULL;
 	uint64_t latest_ns = 0;
 
 	for (uint32_t i = 0; i < p->facts->nr_events; i++) {
 		const struct profile_pair *pair = &t->pairs[i];
 
-		if (!cell_has_value(table_cell(p->table, row, i)) || is_of_things(p, i))
+		if (!ends_here(p, t, i))
 			continue;
 		first = first ? first : pair;
 		if (p->facts->is_sampling && pair->end.time_ns > latest_ns)
@@ -232,8 +240,7 @@ static void records(struct print *p, const struct profile_trace *t, bool of_valu
 		const struct cell *c = table_cell(p->table, row, i);
 		uint64_t offset = t->pairs[i].end_offset;
 
-		if ((p->table->columns[i].kind == EVENT_VALUE) != of_values || !cell_has_value(c) ||
-		    is_of_things(p, i))
+		if ((p->table->columns[i].kind == EVENT_VALUE) != of_values || !ends_here(p, t, i))
 			continue;
 		if (of_values)
 			value_line(p, offset, i, c->raw);
