@@ -107,8 +107,14 @@ static const struct things_file files[] = {
 	.parse = disk_parse_inflight,
     },
 };
+/* Of times the kernel prints 32 bits: milliseconds go on for 50 days of one request in flight. */
 static const struct things_kind kind = {
-    .name = "disk", .files = files, .nr_files = sizeof(files) / sizeof(files[0])};
+    .name = "disk",
+    .files = files,
+    .nr_files = sizeof(files) / sizeof(files[0]),
+    .wrapping = BIT(DISK_READ_TIME) | BIT(DISK_WRITE_TIME) | BIT(DISK_BUSY_TIME),
+    .wrap = (UINT64_C(1) << 32) * MS,
+};
 
 struct disks {
 	struct things things;

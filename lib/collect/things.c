@@ -204,6 +204,21 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	return 0;
 }
 
+/* Values that begin anew go on; a smaller step back is the kernel's own, and stays. */
+static void unwrap(const struct things_kind *kind, struct thing *thing)
+{
+	for (size_t f = 0; f < THINGS_MAX_FIELDS; f++) {
+		uint64_t value = thing->values[f];
+
+		if (!(kind->wrapping & thing->has & 1u << f))
+			continue;
+		if (value < thing->last[f] && thing->last[f] - value > kind->wrap / 2)
+			thing->past[f] += kind->wrap;
+		thing->last[f] = value;
+		thing->values[f] += thing->past[f];
+	}
+}
+
 int things_read(struct things *t, struct thing *thing)
 {
 	int rc = 0;
@@ -213,6 +228,7 @@ int things_read(struct things *t, struct thing *thing)
 	for (size_t i = 0; i < t->kind->nr_files && rc == 0; i++)
 		if (thing->fds[i] >= 0)
 			rc = read_file(t, thing, i);
+	unwrap(t->kind, thing);
 	thing->time_ns = clock_monotonic_ns();
 	return rc;
 }

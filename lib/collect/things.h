@@ -27,6 +27,8 @@ struct things_kind {
 	const char *name; /* "disk": how it is called in what a person is told */
 	const struct things_file *files;
 	size_t nr_files;
+	uint32_t wrapping; /* fields whose values begin anew at wrap, as 32 bits of the kernel do */
+	uint64_t wrap;
 };
 
 struct thing {
@@ -39,6 +41,8 @@ struct thing {
 	uint64_t time_ns, born_ns; /* as of struct collect_thing */
 	uint32_t has;
 	uint64_t values[THINGS_MAX_FIELDS];
+	uint64_t last[THINGS_MAX_FIELDS], past[THINGS_MAX_FIELDS]; /* of those that wrap: as it was
+								      read last; the wraps */
 };
 
 /* The first member of a source's state, so that the functions below that take one fit in a struct

@@ -277,6 +277,35 @@ static void test_come_and_go(void **state)
 	tree_remove(&r);
 }
 
+/* Milliseconds of 32 bits that begin anew; a step back that is none of these stays one. */
+static void test_wrap(void **state)
+{
+	static const struct {
+		unsigned ms;
+		uint64_t read_ns;
+	} rows[] = {
+	    {4294967290u, 4294967290000000}, {5, 4294967301000000}, {4294967295u, 8589934591000000},
+	    {0, 8589934592000000},           {7, 8589934599000000}, {6, 8589934598000000},
+	};
+	struct root r = tree_make();
+	struct many m;
+
+	(void)state;
+	put_disk(&r, "sda");
+	many_open(&m, &collect_disk_source, &r, "sda", 1u << DISK_READ_TIME | 1u << DISK_READ_OPS);
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "%u 0 0 %u 0 0 0 0 0 0 0\n", rows[i].ms, rows[i].ms);
+		tree_text(&r, "/sys/class/block/sda/stat", text);
+		many_read(&m);
+		assert_int_equal(many_get(&m, "sda").values[DISK_READ_TIME], rows[i].read_ns);
+		assert_int_equal(many_get(&m, "sda").values[DISK_READ_OPS], rows[i].ms);
+	}
+	many_close(&m);
+	tree_remove(&r);
+}
+
 /* Between two readings a disk went and another took its name: its old files say so. */
 static void test_another_of_the_name(void **state)
 {
@@ -546,13 +575,21 @@ static void test_found_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat),        cmocka_unit_test(test_inflight),
-	    cmocka_unit_test(test_choices),     cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_another_of_the_name),
-	    cmocka_unit_test(test_cost),        cmocka_unit_test(test_notes),
-	    cmocka_unit_test(test_lacking),     cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_no_disk),     cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_found_later), cmocka_unit_test(test_late_files),
+	    cmocka_unit_test(test_stat),
+	    cmocka_unit_test(test_inflight),
+	    cmocka_unit_test(test_choices),
+	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_come_and_go),
+	    cmocka_unit_test(test_wrap),
+	    cmocka_unit_test(test_another_of_the_name),
+	    cmocka_unit_test(test_cost),
+	    cmocka_unit_test(test_notes),
+	    cmocka_unit_test(test_lacking),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_no_disk),
+	    cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_found_later),
+	    cmocka_unit_test(test_late_files),
 	    cmocka_unit_test(test_interrupted),
 	};
 
