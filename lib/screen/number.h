@@ -44,6 +44,10 @@ void screen_running(struct buf *out, double share);
 /* A cell of a text table: the number and what must be known of it ("1,234 (62%, offline)", "0.312
  * (low)"), or the state in words; nothing for CELL_NONE. */
 void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c);
+/* The same of what is read from /proc and sysfs, with its unit: counts per second ("4.100 MB/s"),
+ * times as a share of the time ("12.3 %"), values as they are ("23.42 GB"). */
+void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
+		       const struct cell *c);
 /* The part of the samples that came, from 0 to 1 with four decimals, rounded down; false: nothing
  * is claimed, nothing added. */
 bool screen_coverage(struct buf *out, const struct sampled *s);

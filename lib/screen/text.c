@@ -34,6 +34,22 @@ static const struct cell *line_cell(const struct table *t, size_t row, size_t i)
 	return row < t->nr_rows ? table_cell(t, row, i) : &t->totals[i];
 }
 
+/* What is the machine's is nobody's count: it is shown with its unit, as things are. */
+static bool is_of_machine(const struct table_column *c)
+{
+	return !c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS);
+}
+
+static void put_cell(struct buf *out, const struct table *t, size_t row, size_t i)
+{
+	const struct table_column *c = &t->columns[i];
+
+	if (is_of_machine(c))
+		screen_cell_human(out, c->kind, c->unit, line_cell(t, row, i));
+	else
+		screen_cell(out, c->kind, line_cell(t, row, i));
+}
+
 static const char *first_text(struct screen_state *s, const struct table *t, size_t row,
 			      bool with_cpu)
 {
@@ -77,7 +93,7 @@ static void measure(struct screen_state *s, const struct table *t, bool with_cpu
 			size_t i = s->shown[k];
 
 			buf_reset(&s->scratch);
-			screen_cell(&s->scratch, t->columns[i].kind, line_cell(t, row, i));
+			put_cell(&s->scratch, t, row, i);
 			grow(&s->width[i], (unsigned)s->scratch.len);
 		}
 	}
@@ -126,7 +142,7 @@ static void row_line(struct screen_state *s, const struct table *t, size_t row, 
 		unsigned width = s->width[i];
 
 		buf_reset(&s->scratch);
-		screen_cell(&s->scratch, t->columns[i].kind, line_cell(t, row, i));
+		put_cell(&s->scratch, t, row, i);
 		if (!s->scratch.len && k + 1 == to)
 			width = 0; /* a line does not end in blanks */
 		right(out, width, buf_str(&s->scratch), (unsigned)s->scratch.len);

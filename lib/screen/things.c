@@ -116,23 +116,6 @@ static size_t make_lines(const struct kind *k, const struct table_thing *const *
 	return nr_lines;
 }
 
-/* Counts per second, times as a share of the time, values as they are. */
-static void put_cell(struct buf *b, const struct table_column *c, const struct cell *cell)
-{
-	bool is_time = strcmp(c->unit, "ns") == 0;
-
-	if (!cell_has_value(cell)) {
-		buf_adds(b, cell_state_name(cell->state));
-	} else if (c->kind == EVENT_VALUE) {
-		screen_human(b, cell->value, c->unit);
-	} else if (cell->span_ns && is_time) {
-		screen_human(b, 100 * cell->value / (double)cell->span_ns, "%");
-	} else if (cell->span_ns) {
-		screen_human(b, cell_rate(cell), c->unit);
-		buf_adds(b, "/s");
-	}
-}
-
 /* Without the kind, which heads the block; a label as it is. */
 static const char *heading(const struct kind *k, size_t i)
 {
@@ -192,8 +175,11 @@ static void put_line(const struct kind *k, const struct line *l, size_t from, si
 		buf_init(&b, CELL_BYTES);
 		while (thing < l->first + l->nr && (*thing)->column < k->column[i])
 			thing++;
-		if (thing < l->first + l->nr && (*thing)->column == k->column[i])
-			put_cell(&b, &k->t->columns[k->column[i]], &(*thing)->cell);
+		if (thing < l->first + l->nr && (*thing)->column == k->column[i]) {
+			const struct table_column *c = &k->t->columns[k->column[i]];
+
+			screen_cell_human(&b, c->kind, c->unit, &(*thing)->cell);
+		}
 		right(out, column_width(k, i), buf_str(&b));
 		buf_fini(&b);
 	}

@@ -420,7 +420,7 @@ def check_terminal(folder):
         for line in table.splitlines():
             if line.startswith("Trace"):
                 for cell in line.split("|")[1:]:
-                    assert re.fullmatch(r" *(\d{1,3}(,\d{3})*|[\d.]+%|)", cell), line
+                    assert re.fullmatch(r" *(\d{1,3}(,\d{3})*|[\d.]+%|[\d.,]+ [kMGT]?B|)", cell), line
         rows = [line for line in table.splitlines() if line.startswith("Trace 0:")]
         assert sum(line.count("|") for line in rows) == 2 * 7, text
     assert max(len(line) for line in in_terminal(80, "--help").splitlines()) <= 80

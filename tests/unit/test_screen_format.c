@@ -83,7 +83,7 @@ static void example(struct setup *s)
 	t->columns[1] = (struct table_column){"arch", "llc_misses", "llc_misses",
 					      "",     EVENT_COUNT,  EVENT_SCOPE_CPU};
 	t->columns[2] = (struct table_column){"misc", "memory_bytes_read", "memory_bytes_read",
-					      "B",    EVENT_COUNT,         EVENT_SCOPE_SYSTEM};
+					      "B",    EVENT_COUNT,         EVENT_SCOPE_PACKAGE};
 	t->row_cpu[1] = 1;
 	*table_cell(t, 0, 0) = count(123456789);
 	*table_cell(t, 0, 1) = count(1234);
