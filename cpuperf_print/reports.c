@@ -21,7 +21,7 @@ static const struct report reports[] = {
     {"threads", true, true, true, report_threads_print},
     {"diff", true, true, false, report_diff_print},
     {"series", .print = report_series_print},
-    {"top-down", .print = report_top_down_print},
+    {"top-down", .print = report_topdown_print},
 };
 
 const struct report *report_find(const char *name, struct err *e)
