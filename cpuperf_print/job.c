@@ -411,16 +411,19 @@ int job_flush(struct job *j, struct err *e)
 /* A line on the terminal behind standard error, once it takes a second. */
 static void show_progress(void *arg, uint64_t bytes)
 {
+	static const char bar[] = "########################################",
+			  space[] = "                                        ";
+	enum { BAR_WIDTH = sizeof(bar) - 1 };
 	struct job *j = arg;
 	uint64_t now_ns = clock_monotonic_ns(), done = j->read_bytes + bytes;
-	char line[80];
-	int len;
+	double part = j->all_bytes ? (double)done / (double)j->all_bytes : 1;
+	char line[128];
+	int len, full = (int)(BAR_WIDTH * (part < 1 ? part : 1));
 
 	if (now_ns - j->started_ns < PROGRESS_AFTER_NS || !isatty(STDERR_FILENO))
 		return;
-	len = snprintf(line, sizeof(line), "\rreading: %3.0f %% of %.1f GB\033[K",
-		       j->all_bytes ? 100 * (double)done / (double)j->all_bytes : 100,
-		       (double)j->all_bytes / 1e9);
+	len = snprintf(line, sizeof(line), "\r[%.*s%.*s] %3.0f %% of %.1f GB\033[K", full, bar,
+		       BAR_WIDTH - full, space, 100 * part, (double)j->all_bytes / 1e9);
 	if (len > 0)
 		io_write_full(STDERR_FILENO, line, (size_t)len);
 	j->has_progress = true;
