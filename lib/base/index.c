@@ -1,5 +1,6 @@
 /*
- * Slots are tried one after the other; half of them are free. Must not know the things.
+ * Slots are tried one after the other, and half of them are free: so few are tried, but where
+ * somebody made it otherwise, who gets as many as that and no more. Must not know the things.
  */
 #include "base/index.h"
 
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <xxhash.h>
 
-enum { FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 256, MAX_PROBES = 64 };
 
 struct index_slot {
 	uint32_t hash, number; /* + 1; 0: free */
@@ -23,22 +24,28 @@ uint32_t index_hash(uint32_t seed, const void *data, size_t len)
 uint32_t index_find(const struct index *x, uint32_t hash, index_same_fn *same, const void *arg,
 		    const void *key)
 {
-	if (!x->room)
-		return INDEX_NONE;
-	for (size_t i = hash & (x->room - 1); x->slots[i].number; i = (i + 1) & (x->room - 1))
-		if (x->slots[i].hash == hash && same(arg, key, x->slots[i].number - 1))
-			return x->slots[i].number - 1;
+	for (size_t i = 0; i < MAX_PROBES && i < x->room; i++) {
+		const struct index_slot *s = &x->slots[(hash + i) & (x->room - 1)];
+
+		if (!s->number)
+			break;
+		if (s->hash == hash && same(arg, key, s->number - 1))
+			return s->number - 1;
+	}
 	return INDEX_NONE;
 }
 
 static void put(struct index *x, struct index_slot slot)
 {
-	size_t i = slot.hash & (x->room - 1);
-
-	while (x->slots[i].number)
-		i = (i + 1) & (x->room - 1);
-	x->slots[i] = slot;
 	x->nr++;
+	for (size_t i = 0; i < MAX_PROBES; i++) {
+		struct index_slot *s = &x->slots[(slot.hash + i) & (x->room - 1)];
+
+		if (s->number)
+			continue;
+		*s = slot;
+		return;
+	}
 }
 
 static int widen(struct index *x)
@@ -52,6 +59,7 @@ static int widen(struct index *x)
 		if (x->slots[i].number)
 			put(&wide, x->slots[i]);
 	mem_free(x->slots);
+	wide.nr = x->nr;
 	*x = wide;
 	return 0;
 }

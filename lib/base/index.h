@@ -22,7 +22,8 @@ uint32_t index_hash(uint32_t seed, const void *data, size_t len);
 
 /* Whether the thing of this number is what key means. */
 typedef bool index_same_fn(const void *arg, const void *key, uint32_t number);
-/* The number of the first thing of this hash that is the same, or INDEX_NONE. */
+/* The number of the first thing of this hash that is the same, or INDEX_NONE. What hostile input
+ * puts behind 64 others of its hash is not found again, but costs no time. */
 uint32_t index_find(const struct index *x, uint32_t hash, index_same_fn *same, const void *arg,
 		    const void *key);
 /* Adds a number, which is not there yet. 0 or -ENOMEM, also beyond INDEX_MAX. */

@@ -11,7 +11,7 @@
 
 enum { MAX_NAME_BYTES = 64 }; /* TASK_COMM_LEN is 16 */
 
-static bool is_same(const void *key, const void *arg, uint32_t number)
+static bool is_same(const void *arg, const void *key, uint32_t number)
 {
 	const struct profile_comms *all = arg;
 
@@ -36,7 +36,7 @@ static int add(struct profile_comms *all, const char *name, uint32_t hash)
 		return -ENOMEM;
 	c->number = (uint32_t)all->nr;
 	c->name = arena_strdup(&all->arena, name);
-	if (!c->name || profile_index_add(&all->index, hash, c->number))
+	if (!c->name || index_add(&all->index, hash, c->number))
 		return -ENOMEM;
 	all->item[all->nr++] = c;
 	return 0;
@@ -51,8 +51,8 @@ int profile_comms_add(struct profile_comms *all, const char *name, uint32_t *out
 	strncpy(clean, name, sizeof(clean) - 1);
 	clean[sizeof(clean) - 1] = '\0';
 	profile_clean(clean);
-	hash = profile_hash(0, clean, strlen(clean));
-	number = profile_index_find(&all->index, hash, is_same, clean, all);
+	hash = index_hash(0, clean, strlen(clean));
+	number = index_find(&all->index, hash, is_same, all, clean);
 	if (number == PROFILE_NONE) {
 		number = (uint32_t)all->nr;
 		rc = add(all, clean, hash);
@@ -81,7 +81,7 @@ int profile_comms_init(struct profile_comms *all)
 void profile_comms_fini(struct profile_comms *all)
 {
 	arena_fini(&all->arena);
-	profile_index_fini(&all->index);
+	index_fini(&all->index);
 	mem_free(all->item);
 	*all = (struct profile_comms){0};
 }

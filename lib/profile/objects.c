@@ -73,12 +73,12 @@ static struct profile_object make_key(const struct trace_record *r)
 
 static uint32_t hash_of(const struct profile_object *o)
 {
-	uint32_t hash = profile_hash((uint32_t)o->inode, o->path, strlen(o->path));
+	uint32_t hash = index_hash((uint32_t)o->inode, o->path, strlen(o->path));
 
-	return profile_hash(hash, o->build_id, o->build_id_len);
+	return index_hash(hash, o->build_id, o->build_id_len);
 }
 
-static bool is_same(const void *key, const void *arg, uint32_t number)
+static bool is_same(const void *arg, const void *key, uint32_t number)
 {
 	const struct profile_objects *all = arg;
 	const struct profile_object *a = key, *b = all->item[number];
@@ -128,7 +128,7 @@ static int add(struct profile_objects *all, const struct profile_object *key, ui
 		return -ENOMEM;
 	*o = *key;
 	o->number = (uint32_t)all->nr;
-	if (!copy_texts(&all->arena, o) || profile_index_add(&all->index, hash, o->number))
+	if (!copy_texts(&all->arena, o) || index_add(&all->index, hash, o->number))
 		return -ENOMEM;
 	o->kind = kind_of(o);
 	all->item[all->nr++] = o;
@@ -143,7 +143,7 @@ int profile_objects_add(struct profile_objects *all, const struct trace_record *
 	int rc = 0;
 
 	/* the next mapping is often of the same one */
-	number = profile_index_find(&all->index, hash, is_same, &key, all);
+	number = index_find(&all->index, hash, is_same, all, &key);
 	if (number == PROFILE_NONE) {
 		number = (uint32_t)all->nr;
 		rc = add(all, &key, hash);
@@ -162,6 +162,6 @@ void profile_objects_init(struct profile_objects *all)
 void profile_objects_fini(struct profile_objects *all)
 {
 	arena_fini(&all->arena);
-	profile_index_fini(&all->index);
+	index_fini(&all->index);
 	mem_free(all->item);
 }

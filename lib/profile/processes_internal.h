@@ -11,6 +11,7 @@
 #define PROFILE_PROCESSES_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/index.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
 
@@ -35,29 +36,12 @@ enum {
 
 enum { PROFILE_NONE = UINT32_MAX };
 
-/* Finds what has a hash. Looks at so many places at most: what hostile input puts behind them is
- * told twice, but costs no time. */
-struct profile_index {
-	struct profile_index_slot {
-		uint32_t hash, number; /* number: 0 is empty, else 1 more */
-	} * slots;                     /* owned */
-	size_t nr, room;
-};
-typedef bool profile_same_fn(const void *key, const void *arg, uint32_t number);
-/* The number that same says is key's, or PROFILE_NONE. */
-uint32_t profile_index_find(const struct profile_index *ix, uint32_t hash, profile_same_fn *same,
-			    const void *key, const void *arg);
-/* 0 or -ENOMEM. */
-int profile_index_add(struct profile_index *ix, uint32_t hash, uint32_t number);
-void profile_index_fini(struct profile_index *ix);
-uint32_t profile_hash(uint32_t hash, const void *data, size_t len);
-
 /* Texts and what has them; each is handed out by a pointer that stays. */
 struct profile_objects {
 	struct arena arena;
 	struct profile_object **item; /* owned; in the arena */
 	size_t nr, room;
-	struct profile_index index;
+	struct index index;
 	bool is_full;
 };
 void profile_objects_init(struct profile_objects *o);
@@ -70,7 +54,7 @@ struct profile_comms {
 	struct arena arena;
 	struct profile_comm **item; /* owned; in the arena */
 	size_t nr, room;
-	struct profile_index index;
+	struct index index;
 	bool is_full;
 };
 enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE };
@@ -150,7 +134,7 @@ struct profile_naming {
 struct profile_strangers {
 	pthread_mutex_t lock;
 	struct arena arena;
-	struct profile_index index;
+	struct index index;
 	struct profile_process **item; /* owned; in the arena */
 	size_t nr, room;
 	struct profile_process other; /* all of them, without memory or beyond the ceiling */

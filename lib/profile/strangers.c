@@ -25,12 +25,12 @@ void profile_strangers_free(struct profile_strangers *s)
 		return;
 	pthread_mutex_destroy(&s->lock);
 	arena_fini(&s->arena);
-	profile_index_fini(&s->index);
+	index_fini(&s->index);
 	mem_free(s->item);
 	mem_free(s);
 }
 
-static bool is_same(const void *key, const void *arg, uint32_t number)
+static bool is_same(const void *arg, const void *key, uint32_t number)
 {
 	const struct profile_strangers *s = arg;
 	const uint32_t *pid = key;
@@ -51,7 +51,7 @@ static struct profile_process *add(struct profile_strangers *s, uint32_t pid, ui
 		return NULL;
 	s->item = grown;
 	p = arena_alloc(&s->arena, sizeof(*p));
-	if (!p || profile_index_add(&s->index, hash, (uint32_t)s->nr))
+	if (!p || index_add(&s->index, hash, (uint32_t)s->nr))
 		return NULL;
 	*p = (struct profile_process){.number = number, .pid = pid, .to_ns = UINT64_MAX};
 	s->item[s->nr++] = p;
@@ -61,11 +61,11 @@ static struct profile_process *add(struct profile_strangers *s, uint32_t pid, ui
 const struct profile_process *profile_stranger(struct profile_strangers *s, uint32_t pid,
 					       uint32_t number)
 {
-	uint32_t hash = profile_hash(0, &pid, sizeof(pid)), found;
+	uint32_t hash = index_hash(0, &pid, sizeof(pid)), found;
 	const struct profile_process *p;
 
 	pthread_mutex_lock(&s->lock);
-	found = profile_index_find(&s->index, hash, is_same, &pid, s);
+	found = index_find(&s->index, hash, is_same, s, &pid);
 	p = found == PROFILE_NONE ? add(s, pid, number, hash) : s->item[found];
 	if (!p) {
 		s->other.number = number;

@@ -67,6 +67,28 @@ static void collisions(void **state)
 	index_fini(&x);
 }
 
+static bool is_none(const void *arg, const void *key, uint32_t number)
+{
+	(void)key;
+	(void)number;
+	((struct things *)arg)->nr_asked++;
+	return false;
+}
+
+/* Of 100,000 things of one hash 64 are asked of, and no more. */
+static void crowded(void **state)
+{
+	struct things t = {.item = NULL};
+	struct index x = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < NR_THINGS; i++)
+		assert_int_equal(index_add(&x, 7, i), 0);
+	assert_int_equal(index_find(&x, 7, is_none, &t, &t), INDEX_NONE);
+	assert_int_equal(t.nr_asked, 64);
+	index_fini(&x);
+}
+
 static void hashes(void **state)
 {
 	(void)state;
@@ -107,10 +129,8 @@ static void fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_all),
-	    cmocka_unit_test(collisions),
-	    cmocka_unit_test(hashes),
-	    cmocka_unit_test(fails),
+	    cmocka_unit_test(finds_all), cmocka_unit_test(collisions), cmocka_unit_test(hashes),
+	    cmocka_unit_test(crowded),   cmocka_unit_test(fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
