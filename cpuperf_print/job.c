@@ -198,7 +198,28 @@ void job_fini(struct job *j)
 	report_functions_free(j->functions);
 	report_rules_fini(&j->rules);
 	buf_fini(&j->out);
+	index_fini(&j->told);
 	arena_fini(&j->columns);
+}
+
+static bool is_same_problem(const void *arg, const void *key, uint32_t number)
+{
+	(void)arg;
+	(void)key;
+	(void)number;
+	return true; /* as far as a hash tells */
+}
+
+/* Files are read once for each report, and are as damaged as before. */
+static bool was_told(struct job *j, const struct err *problem)
+{
+	uint32_t hash = index_hash(index_hash(0, problem->source, strlen(problem->source)),
+				   problem->msg, strlen(problem->msg));
+
+	if (index_find(&j->told, hash, is_same_problem, NULL, NULL) != INDEX_NONE)
+		return true;
+	(void)index_add(&j->told, hash, 0); /* without memory it is told again */
+	return false;
 }
 
 void job_problem(void *arg, bool is_loss, const struct err *problem)
@@ -206,7 +227,8 @@ void job_problem(void *arg, bool is_loss, const struct err *problem)
 	struct job *j = arg;
 
 	j->lost |= is_loss;
-	log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
+	if (!was_told(j, problem))
+		log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
 }
 
 static int load_manifest(struct opened *o)

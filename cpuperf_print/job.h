@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/index.h"
 #include "options.h"
 #include "pager.h"
 #include "profile/session.h"
@@ -60,9 +61,10 @@ struct job {
 	uint64_t started_ns;
 	bool has_progress; /* a line on the terminal */
 	uint64_t nr_records;
-	bool is_brief; /* the summary is followed by what matters more */
-	bool lost;     /* something of the sessions could not be read */
-	bool is_over;  /* a change is beyond --fail-over */
+	bool is_brief;     /* the summary is followed by what matters more */
+	struct index told; /* problems, by their hashes */
+	bool lost;         /* something of the sessions could not be read */
+	bool is_over;      /* a change is beyond --fail-over */
 };
 
 /* What makes no sense is -EINVAL with *e. options are borrowed. */
