@@ -362,7 +362,7 @@ int report_lines_add(void *arg, const struct report_series_point *p)
 /* Parts of ticks are broken: they are taken finer. */
 static uint64_t whole_number(double x, double base)
 {
-	double fine = base < 0x1p40 ? 0x1p10 : 1;
+	double fine = base < 0x1p20 ? 0x1p40 : base < 0x1p40 ? 0x1p20 : 1;
 
 	return (uint64_t)fmin(fmax(round(x * fine), 0), 0x1p63);
 }
@@ -400,8 +400,8 @@ static const struct line *operand_line(const struct report_lines *l, uint32_t co
 	return line ? line : find(l, &(struct key){.column = column, .cpu = REPORT_NO_CPU});
 }
 
-/* Slices from … to as one; those at the ends in part. */
-static struct slice sum_of(const struct line *line, double from, double to)
+/* Slices from … to as one, those at the ends in part; of all, or of those that has says. */
+static struct slice sum_of(const struct line *line, double from, double to, const bool *has)
 {
 	struct slice sum = {0};
 
@@ -412,7 +412,7 @@ static struct slice sum_of(const struct line *line, double from, double to)
 		s.amount *= part;
 		s.base *= part;
 		s.covered_ns *= part;
-		if (part > 0)
+		if (part > 0 && (!has || has[i]))
 			join(&sum, &s);
 	}
 	return sum;
@@ -420,7 +420,7 @@ static struct slice sum_of(const struct line *line, double from, double to)
 
 /* Of what comes in span_ns. */
 static double metric_value(const struct report_lines *l, const struct line *line, double from,
-			   double to, uint64_t span_ns)
+			   double to, const bool *has, uint64_t span_ns)
 {
 	const struct metric *m = line->shown.of.metric;
 	const struct expr_step *operand;
@@ -429,7 +429,7 @@ static double metric_value(const struct report_lines *l, const struct line *line
 	for (size_t i = 0; (operand = metric_operand(m, &i));) {
 		const struct line *of =
 		    operand_line(l, (uint32_t)operand->operand, line->shown.cpu);
-		struct slice s = of ? sum_of(of, from, to) : (struct slice){0};
+		struct slice s = of ? sum_of(of, from, to, has) : (struct slice){0};
 
 		l->cells[operand->operand] = of ? cell_of(&of->shown.of, &s, (double)span_ns)
 						: (struct cell){.state = CELL_NONE};
@@ -446,8 +446,8 @@ static double value_of(const struct report_lines *l, const struct line *line, do
 	struct cell c;
 
 	if (line->shown.of.metric)
-		return metric_value(l, line, from, to, NS_PER_S);
-	s = sum_of(line, from, to);
+		return metric_value(l, line, from, to, NULL, NS_PER_S);
+	s = sum_of(line, from, to, NULL);
 	c = cell_of(&line->shown.of, &s, s.covered_ns);
 	if (!cell_has_value(&c))
 		return NAN;
@@ -482,6 +482,22 @@ static struct extremes extremes_of_slices(const struct report_lines *l, const st
 	return x;
 }
 
+/* Over all slices in which it has a number: others have a part of its operands. */
+static double mean_of_metric(const struct report_lines *l, const struct line *line,
+			     uint64_t span_ns)
+{
+	bool has[NR];
+
+	for (size_t i = 0; i < NR; i++)
+		has[i] = !isnan(value_of(l, line, (double)i, (double)i + 1));
+	return metric_value(l, line, 0, NR, has, span_ns);
+}
+
+static double mean_of(const struct report_lines *l, const struct line *line)
+{
+	return line->shown.of.metric ? mean_of_metric(l, line, NS_PER_S) : value_of(l, line, 0, NR);
+}
+
 /* Twice the time does not give the same. */
 static bool is_rate(const struct report_lines *l, const struct line *line, double mean)
 {
@@ -489,27 +505,38 @@ static bool is_rate(const struct report_lines *l, const struct line *line, doubl
 
 	if (!line->shown.of.metric || isnan(mean))
 		return false;
-	twice = metric_value(l, line, first_slice(l), end_slice(l), 2 * (uint64_t)NS_PER_S);
+	twice = mean_of_metric(l, line, 2 * (uint64_t)NS_PER_S);
 	return fabs(twice - mean) > 1e-6 * fabs(mean);
 }
 
-/* A point's own number is that of its own time. */
-static struct extremes extremes_of(const struct report_lines *l, const struct line *line)
+static bool is_within(const struct extremes *x, double mean)
 {
-	if (!line->shown.is_rate && line->totals.has_any)
-		return line->totals;
-	if (!line->shown.is_rate && line->points.has_any && !line->is_mixed)
-		return line->points;
-	return extremes_of_slices(l, line);
+	double room = 1e-9 * fabs(mean);
+
+	return x->has_any && x->min - room <= mean && mean <= x->max + room;
+}
+
+/* A point's own number is that of its own time; and where operands lack a CPU for a time, points
+ * and slices may differ in what they hold. */
+static struct extremes extremes_of(const struct report_lines *l, const struct line *line,
+				   double mean)
+{
+	const struct extremes *x = line->totals.has_any ? &line->totals
+				   : line->is_mixed     ? NULL
+							: &line->points;
+	bool is_good = x && x->has_any && !line->shown.is_rate &&
+		       (!line->shown.of.metric || is_within(x, mean));
+
+	return is_good ? *x : extremes_of_slices(l, line);
 }
 
 static void make_numbers(const struct report_lines *l, struct line *line)
 {
-	double mean = value_of(l, line, first_slice(l), end_slice(l));
+	double mean = mean_of(l, line);
 	struct extremes x;
 
 	line->shown.is_rate = is_rate(l, line, mean);
-	x = extremes_of(l, line);
+	x = extremes_of(l, line, mean);
 	line->shown.has_number = x.has_any && !isnan(mean);
 	if (!line->shown.has_number)
 		return;
