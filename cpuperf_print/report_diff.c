@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "report/functions.h"
 #include "report_columns.h"
 #include "reports.h"
 #include "screen/number.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP = 40, KEY_BYTES = 64 };
+enum { TOP = 40, MAX_KEY_BYTES = 1 << 20 };
 enum { WAS, IS };
 
 struct comparison {
@@ -32,6 +33,7 @@ struct comparison {
 	size_t first[2]; /* of the sessions */
 	uint32_t event;
 	struct diff *diff;
+	struct buf key; /* of the row in hand */
 	struct grid *g;
 };
 
@@ -66,22 +68,42 @@ static size_t replicate_of(const struct comparison *c, int side, const struct re
 	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
 }
 
-/* A row's key is where a row that is like it, but for the replicate, was first seen: its columns as
- * numbers. */
-static void make_key(const struct comparison *c, const struct report_flat_row *row,
-		     char key[KEY_BYTES * REPORT_NR_COLUMNS])
+/* Before the numbers, which come by chance: rows that are equal otherwise are in the order of their
+ * keys. */
+static void add_names(struct comparison *c, const struct report_flat_row *row)
 {
-	size_t at = 0;
+	const struct report_functions *f = c->j->functions;
 
+	if (c->columns >> REPORT_FUNCTION & 1) {
+		const struct report_function *function =
+		    report_functions_at(f, row->column[REPORT_FUNCTION]);
+
+		buf_printf(&c->key, "%s\n%s\n", function->name, function->object);
+	}
+	if (c->columns >> REPORT_OBJECT & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_OBJECT]));
+	if (c->columns >> REPORT_COMM & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_COMM]));
+	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
+}
+
+/* What a row has in common with one of another replicate: the columns as numbers are its last
+ * line. */
+static int make_key(struct comparison *c, const struct report_flat_row *row)
+{
+	buf_reset(&c->key);
+	add_names(c, row);
+	buf_addc(&c->key, '\n');
 	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
 		if (c->columns >> i & 1)
-			at += (size_t)snprintf(key + at, KEY_BYTES, "%" PRIu32 " ", row->column[i]);
-	snprintf(key + at, KEY_BYTES, "%" PRIu32, row->file);
+			buf_printf(&c->key, "%" PRIu32 " ", row->column[i]);
+	buf_printf(&c->key, "%" PRIu32, row->file);
+	return buf_error(&c->key);
 }
 
 static int add_rows(struct comparison *c, int side)
 {
-	char key[KEY_BYTES * REPORT_NR_COLUMNS];
 	int rc = 0;
 
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
@@ -90,9 +112,10 @@ static int add_rows(struct comparison *c, int side)
 
 		if (row->column[REPORT_EVENT] != c->event)
 			continue;
-		make_key(c, row, key);
-		rc = diff_add(c->diff, (unsigned)side, replicate, key, row->self.weight,
-			      row->self.samples);
+		rc = make_key(c, row);
+		if (rc == 0)
+			rc = diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key),
+				      row->self.weight, row->self.samples);
 		if (rc == 0)
 			rc = diff_total(c->diff, (unsigned)side, replicate, row->self.weight, 0);
 	}
@@ -103,6 +126,7 @@ static int add_rows(struct comparison *c, int side)
 static void read_key(const struct comparison *c, const char *key, struct report_flat_row *out)
 {
 	*out = (struct report_flat_row){.column[REPORT_EVENT] = c->event};
+	key = strrchr(key, '\n') + 1;
 	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
 		if (c->columns >> i & 1)
 			out->column[i] = (uint32_t)strtoul(key, (char **)&key, 10);
@@ -262,6 +286,7 @@ int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
 
 	(void)first;
 	(void)nr;
+	buf_init(&c.key, MAX_KEY_BYTES);
 	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
 	if (rc == 0)
 		rc = compare_all(&c, e);
@@ -270,5 +295,6 @@ int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
 		mem_free(c.stats[side].event);
 	}
 	grid_free(c.g);
+	buf_fini(&c.key);
 	return rc;
 }
