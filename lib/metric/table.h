@@ -90,9 +90,9 @@ void table_join(struct table *t, size_t row, size_t column, const struct reading
 /*
  * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
  * Without a start it came in the iteration, and counts from 0 (at start_ns), unless its end says
- * that it was there before: then it is not counted. Without an end it has gone, and is left out. Call table_set for row 0 first, with neither: it clears the cell and
- * says why if the event is not measured. The times of the table are set; the name is copied. 0 or
- * -ENOMEM.
+ * that it was there before: then it is not counted. Without an end it has gone, and is left out.
+ * Call table_set for row 0 first, with neither: it clears the cell and says why if the event is not
+ * measured. The times of the table are set; the name is copied. 0 or -ENOMEM.
  */
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
 		    const struct reading *start, const struct reading *end);
