@@ -12,7 +12,11 @@ mkdir "$top/burn" "$top/slow" "$top/memory" "$top/burn/lacks"
 echo '20000 100000' >"$top/slow/cpu.max"
 
 # in_group GROUP COMMAND...: begins there.
-in_group() { sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$top/$@"; }
+in_group() {
+	local group=$top/$1
+	shift
+	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@"
+}
 in_group burn loop &
 burn=$!
 in_group slow loop &
@@ -31,7 +35,7 @@ event() { echo "{ \"group_name\": \"misc\", \"event_name\": \"$1\", \"cgroups\":
 	event cgroup_memory_current /burn/lacks lacks
 	echo '] }'
 } >cgroup.cpspec
-cat /proc/self/mountinfo | grep cgroup
+grep cgroup /proc/self/mountinfo
 measure cgroup 3 1s
 cat cgroup.csv cgroup.log
 grep -q 'cgroup /burn/lacks: .*cgroup.subtree_control' cgroup.log || fail "no word of subtree_control"
