@@ -45,7 +45,7 @@ rows cgroup.csv '
 	$C["state"] != "ok" { bad("no number") }
 	$C["label"] == "burn_usage" && (part < 0.8 || part > 1.05) { bad("a loop has one CPU") }
 	$C["label"] == "burn_throttled" && $C["value"] { bad("nothing limits it") }
-	$C["label"] == "slow_usage" && (part < 0.1 || part > 0.3) { bad("it may have 20 %") }
+	$C["label"] == "slow_usage" && (part < 0.15 || part > 0.25) { bad("it may have 20 %") }
 	$C["label"] == "slow_throttled" && (part < 0.5 || part > 1) { bad("it waits for 80 %") }
 	$C["label"] == "memory" && ($C["value"] < 32 * 1048576 || $C["value"] > 36 * 1048576) {
 		bad("it has 32 MiB") }
