@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""The reports of cpuperf_print of sessions recorded here, of a program whose profile is known
+(mix.c) and of a thread with an odd name: is what they say true, do they agree with one another and
+in all formats, and does the program behave on terminals, in pipes and with options that make no
+sense? CPUPERF, CPUPERF_PRINT and MIX name the programs.
+
+Shares are a matter of chance: they may be off by four standard deviations.
+"""
+import collections
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+import sampled
+from sampled import CPUS, event, finish
+
+PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+SHARES = {"work_a": 70, "work_b": 20, "work_c": 10}
+SIGMAS = 4 / 1.96
+ODD_NAME = 'a"b,c\nd'
+SHOWN_NAME = 'a"b,c?d'  # what a terminal may obey is not shown
+ODD_PROGRAM = f"""
+import ctypes, os
+os.sched_setaffinity(0, {{{CPUS[-1]}}})
+ctypes.CDLL(None).prctl(15, {ODD_NAME.encode()!r}, 0, 0, 0)
+while True:
+    pass
+"""
+SORTS = ("function", "object", "comm", "pid", "tid", "cpu", "iteration", "event", "session",
+         "comm,function", "function,object,comm,pid,tid,cpu,iteration,event,session")
+REPORTS = [["--report=flat", f"--sort={sort}"] for sort in SORTS] + [
+    [f"--report={name}"] for name in ("tree", "callers", "calls", "stacks", "threads", "branches")]
+WITH_LINES = ["--report=flat", "--sort=function,line"]
+
+
+class Session:
+    """A folder with what was recorded while programs ran."""
+
+    def __init__(self, folder, programs, duration, rate=1000000, **keys):
+        os.mkdir(folder)
+        self.file = f"{folder}/s.cpsession"
+        running = [subprocess.Popen(p, stdout=subprocess.DEVNULL) for p in programs]
+        try:
+            finish(sampled.start(folder, [
+                event("software:cpu_clock", rate=rate, flags=["callchain"]),
+                event("software:task_clock", rate=5000000, flags=["callchain"]),
+                event("software:context_switches")], f"--duration={duration}", **keys))
+        finally:
+            for p in running:
+                p.kill()
+                p.wait()
+
+
+def run(*args, env=None, **keys):
+    return subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                          env={**os.environ, **(env or {})}, **keys)
+
+
+def output(*args):
+    done = run(*args)
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def rows(session, *args, event_label="cpu_clock"):
+    """Those of a report (else: flat), of one event."""
+    if not any(a.startswith(("--report=", "--diff=")) for a in args):
+        args += ("--report=flat",)
+    text = output(f"--session={session.file}", "--output-format=csv", *args)
+    return [r for r in csv.DictReader(io.StringIO(text, newline=""))
+            if event_label in (None, r["event"])]
+
+
+def sums(table, key, value="self_count"):
+    out = collections.Counter()
+    for row in table:
+        out[key(row)] += int(row[value])
+    return +out
+
+
+# ---- what is true
+
+def check_shares(session):
+    table = {r["function"]: r for r in rows(session, "--comm=mix", "--only=^work_.$")}
+    for name, part in SHARES.items():
+        share, low, high = (float(table[name]["total" + k]) for k in ("", "_low", "_high"))
+        assert low < share < high, table[name]
+        assert share - SIGMAS * (share - low) < part < share + SIGMAS * (high - share), table[name]
+        # a few are in an interrupt
+        assert float(table[name]["self"]) > share - 5, table[name]
+    assert table["main"]["self_samples"] == "0" and float(table["main"]["total"]) > 95
+    assert table["run"]["object"] == "mix"
+
+
+def paths_of(tree):
+    """Each node's way from the root, as (function, object), and its row."""
+    ways = {}
+    for i, r in enumerate(tree):
+        assert int(r["node"]) == int(tree[0]["node"]) + i, r
+        above, depth = (ways[int(r["parent"])][0], int(r["depth"])) if r["parent"] else ((), 0)
+        assert len(above) == depth, r
+        ways[int(r["node"])] = above + ((r["function"], r["object"]),), r
+    return list(ways.values())
+
+
+def call(name):
+    return name if name[-1:] in (")", "]") else name + "()"
+
+
+def check_agreement(session, label):
+    def table(name):
+        return rows(session, f"--report={name}", event_label=label)
+
+    flat = rows(session, event_label=label)
+    self_of = {(r["function"], r["object"]): int(r["self_count"]) for r in flat}
+    total_of = {(r["function"], r["object"]): int(r["total_count"]) for r in flat}
+    assert len(self_of) == len(flat) > 3
+    tree = paths_of(table("tree"))
+    assert sums((r for _, r in tree), lambda r: (r["function"], r["object"])) == +collections.Counter(
+        self_of)
+    totals, calls, stacks = (collections.Counter() for _ in range(3))
+    below = sums((r for _, r in tree), lambda r: r["parent"], "total_count")
+    for way, r in tree:
+        weight = int(r["self_count"])
+        for function in set(way):
+            totals[function] += weight
+        for pair in set(zip(way, way[1:])):
+            calls[pair] += weight
+        if weight:
+            stacks["; ".join(call(name) for name, _ in way)] += weight
+        assert int(r["total_count"]) == weight + below[r["node"]], r
+    assert totals == collections.Counter(total_of)
+    assert sums(table("stacks"), lambda r: r["stack"], "count") == stacks
+    assert sums(table("calls"), lambda r: ((r["caller"], r["caller_object"]),
+                                           (r["callee"], r["callee_object"])), "count") == calls
+    inverted = paths_of(table("callers"))
+    assert sums((r for way, r in inverted if len(way) == 1),
+                lambda r: (r["function"], r["object"]), "total_count") == +collections.Counter(
+                    self_of)
+    assert {way[::-1]: r["self_count"] for way, r in inverted if r["self_count"] != "0"} == {
+        way: r["self_count"] for way, r in tree if r["self_count"] != "0"}
+    check_order(flat, tree, table("stacks"))
+    return sum(self_of.values())
+
+
+def check_order(flat, tree, stacks):
+    def is_falling(values):
+        return all(a >= b for a, b in zip(values, values[1:]))
+
+    assert is_falling([(int(r["self_count"]), int(r["total_count"])) for r in flat])
+    assert is_falling([int(r["count"]) for r in stacks])
+    siblings = collections.defaultdict(list)
+    for _, r in tree:
+        siblings[r["parent"]].append(int(r["total_count"]))
+    assert all(map(is_falling, siblings.values()))
+
+
+def check_filters(session, total):
+    def weight(*args, table=None):
+        got = rows(session, *args) if table is None else table
+        return sum(int(r["self_count"]) for r in got)
+
+    parts = ([["--cpu=0"], ["--cpu=1-9999"]],
+             [["--iteration=0"], ["--iteration=1-2,4"], ["--iteration=3,5-9"]],
+             [["--to=500ms"], ["--from=500ms", "--to=0.9s"], ["--from=900ms"]])
+    for part in parts:
+        assert sum(weight(*args) for args in part) == total, part
+    assert weight("--iteration=1-2") > 0 and weight("--from=500ms", "--to=0.9s") > 0
+    by_comm = sums(rows(session, "--sort=comm"), lambda r: r["comm"])
+    for name in (SHOWN_NAME, "mix"):
+        assert weight(f"--comm={name}") == by_comm[name] > 0
+    assert weight("--comm=mix", "--comm=a*d") == by_comm["mix"] + by_comm[SHOWN_NAME]
+    pids = {r["pid"] for r in rows(session, "--report=threads") if r["comm"] == "mix"}
+    assert weight("--pid=" + ",".join(pids), "--comm=mix") == by_comm["mix"]
+    assert weight("--event=software:cpu*") == total and weight("--event=task*") == 0
+    assert not rows(session, "--comm=nobody")
+
+
+def check_shapes(session):
+    def table(*args):
+        return rows(session, "--comm=mix", *args)
+
+    def self_of(*args):
+        return sums(table(*args), lambda r: (r["function"], r["object"]))
+
+    whole = self_of()
+    work = sum(whole[f"work_{c}", "mix"] for c in "abc")
+    assert self_of("--merge=s/^work_.$/work/")["work", "[merged]"] == work
+    assert self_of("--merge=s,^(wor)(k)_.$,\\2\\1,")["kwor", "[merged]"] == work
+    hidden = self_of("--hide=^work_.$")
+    assert hidden["run", "mix"] == whole["run", "mix"] + work
+    assert not any(name.startswith("work_") for name, _ in hidden)
+    assert self_of("--hide=.") == {("[hidden]", ""): sum(whole.values())}
+    assert self_of("--split=^run$>^work_a$/hot")["hot", "mix"] == whole["work_a", "mix"]
+    assert self_of("--split=^main$>^work_a$/hot") == whole
+    only = self_of("--only=^work_b$")
+    assert only["work_b", "mix"] == whole["work_b", "mix"] and not only["work_a", "mix"]
+    assert {r["function"] for r in table("--merge-object")} >= {"mix"}
+    assert {r["depth"] for r in table("--report=tree", "--max-depth=2")} == {"0", "1"}
+    for name in ("flat", "tree", "callers", "calls", "stacks"):
+        assert len(table(f"--report={name}", "--top=2")) == 2, name
+        assert all(float(r.get("share") or r["total"]) >= 50
+                   for r in table(f"--report={name}", "--min-percent=50")), name
+
+
+# ---- formats
+
+def check_formats(session, *args):
+    """CSV and NDJSON have the same rows, and fields of the same text."""
+    args = [f"--session={session.file}", *args]
+    text = output(*args, "--output-format=csv")
+    head, *body = csv.reader(io.StringIO(text, newline=""), strict=True)
+    assert "\r" not in text and text.endswith("\n"), args
+    objects = [json.loads(line, parse_int=str, parse_float=str)
+               for line in output(*args, "--output-format=ndjson").splitlines()]
+    for o in objects:
+        o.pop("report")
+        assert list(o) == head, (args, o)
+    assert len(body) == len(objects), args
+    for row, o in zip(body, objects):
+        assert row == ["" if v is None else str(v).lower() if isinstance(v, bool) else v
+                       for v in o.values()], (args, row, o)
+    assert len(set(head)) == len(head), head
+    return body
+
+
+def check_all_formats(session):
+    for report in REPORTS:
+        body = check_formats(session, *report)
+        assert body or report == ["--report=branches"], report
+    check_formats(session, *WITH_LINES, "--comm=mix")
+    assert any(SHOWN_NAME in row for row in check_formats(session, "--report=threads"))
+    assert f'"{SHOWN_NAME}"'.replace('a"b', 'a""b') in output(
+        f"--session={session.file}", "--report=threads", "--output-format=csv")
+    check_formats(session, f"--diff={session.file}")
+    # in pieces and by several threads the same
+    one, four = (output(f"--session={session.file}", "--report=tree", "--output-format=csv",
+                        f"--threads={n}") for n in (1, 4))
+    assert one == four
+
+
+# ---- several sessions
+
+def check_several(session, other):
+    twice = [f"--session={session.file}"] * 2
+    once = output(twice[0], "--report=flat")
+    both = output(*twice, "--report=flat", "--by-session")
+    assert both == once * 2
+    text = output(*twice, "--report=flat", "--report=threads", "--output-format=csv")
+    assert text.count("event,self,") == 2 and text.startswith("event,self,")
+    one, two = (list(csv.DictReader(io.StringIO(output(*s, "--output-format=csv", "--report=flat"))))
+                for s in (twice[:1], twice))
+    assert [(r["function"], 2 * int(r["self_count"])) for r in one] == [
+        (r["function"], int(r["self_count"])) for r in two]
+    for args in ([f"--session={other.file}", "--report=flat"], [f"--diff={other.file}"]):
+        done = run(twice[0], *args)
+        assert done.returncode == 1 and not done.stdout, done
+        assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
+    output(twice[0], f"--session={other.file}", "--report=flat", "--by-session")
+
+
+def check_diff(session, alone):
+    """alone: of mix without the other program, so that its part is larger in each iteration."""
+    same = rows(session, f"--diff={session.file}")
+    assert len(same) > 3 and {r["certain"] for r in same} == {"false"}
+    args = [f"--diff={session.file}", "--sort=comm", "--comm=mix", "--comm=a*d"]
+    table = {r["comm"]: r for r in rows(alone, *args)}
+    assert set(table) == {"mix", SHOWN_NAME}, table
+    assert float(table["mix"]["was"]) < 95 and float(table["mix"]["is"]) == 100, table
+    assert table["mix"]["certain"] == table[SHOWN_NAME]["certain"] == "true", table
+    args = [f"--session={alone.file}", *args]
+    assert run(*args, "--fail-over=1").returncode == 3
+    assert run(*args, "--fail-over=900000").returncode == 0
+    assert run(f"--session={session.file}", f"--diff={session.file}",
+               "--fail-over=0").returncode == 0
+    assert "2 certainly changed within these two runs" in output(*args)
+
+
+# ---- options
+
+BAD = (
+    ("--sort=bad", '--sort: no column "bad"'), ("--sort=", '--sort: no column ""'),
+    ("--sort=comm,", '--sort: no column ""'), ("--sort=Comm", "--sort: no column"),
+    ("--top=x", "--top=x: not a number"), ("--top=-1", "--top=-1: not a number"),
+    ("--top=", "--top=: not a number"), ("--top=1.5", "--top=1.5: not a number"),
+    ("--min-percent=x", "--min-percent=x: not a percentage"),
+    ("--min-percent=-1", "--min-percent=-1: not a percentage"),
+    ("--min-percent=nan", "--min-percent=nan: not a percentage"),
+    ("--min-percent=1%", "--min-percent=1%: not a percentage"),
+    ("--max-depth=deep", "--max-depth=deep: not a number"),
+    ("--threads=65", "--threads=65: not a number from 0 to 64"),
+    ("--from=x", "--from=x: not a time"), ("--to=1y", "--to=1y: not a time"),
+    ("--from=", "--from=: not a time"), ("--from=-1s", "--from=-1s: not a time"),
+    ("--iteration=x", '"x" is no list of numbers'), ("--cpu=1-", '"1-" is no list of numbers'),
+    ("--pid=1,,2", '"1,,2" is no list of numbers'), ("--cpu=3-1", '"3-1" is no list of numbers'),
+    ("--report=flt", "--report=flt: no such report"), ("--report=", "--report=: no such report"),
+    ("--report=diff", "--report=diff compares with nothing"),
+    ("--fail-over=5", "--fail-over and --counts are of a comparison"),
+    ("--fail-over=x", "--fail-over=x: not a percentage"),
+    ("--counts", "--fail-over and --counts are of a comparison"),
+    ("--output-format=xml", "--output-format=xml: no such format"),
+    ("--merge=foo", "--merge=foo: makes no sense"), ("--merge=s/(/x/", '--merge: "(": '),
+    ("--split=a", "--split=a: makes no sense"), ("--hide=[", '--hide: "[": '),
+    ("--only=", "--only: an empty expression"), ("--by-session=1", "--by-session takes no value"),
+)
+
+
+def check_refused(session):
+    for option, text in BAD:
+        done = run(f"--session={session.file}", option)
+        assert done.returncode == 2 and not done.stdout, (option, done)
+        assert done.stderr.count("error: ") == 1 and text in done.stderr, (option, done.stderr)
+    for args, text in (([], "no session given"),
+                       ([f"--session={session.file}"] * 65, "given more than 64 times"),
+                       ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
+                        "--by-session prints each session"),
+                       ([f"--session={session.file}"] + ["--hide=x"] * 33,
+                        "given more than 32 times")):
+        done = run(*args)
+        assert done.returncode == 2 and not done.stdout and text in done.stderr, (args, done)
+
+
+# ---- pipes and terminals
+
+def check_pipes(session):
+    report = [PRINT, "--quiet", f"--session={session.file}", "--report=records"]
+    with subprocess.Popen(report, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert p.stdout.readline()
+        p.stdout.close()
+        assert p.stderr.read() == b""
+    assert p.returncode == 0
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(report, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1 and "No space left" in done.stderr, done
+    plain = output(f"--session={session.file}", "--report=flat")
+    assert "\033" not in plain and "… " in plain
+
+
+def on_terminal(*args, **env):
+    """All that appears on a terminal of 100 columns, and the exit status."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
+    mode = termios.tcgetattr(theirs)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, mode)
+    whole = {k: v for k, v in os.environ.items() if k not in ("PAGER", "NO_COLOR", "LESS")}
+    with subprocess.Popen([PRINT, "--quiet", *args], stdin=theirs, stdout=theirs, stderr=theirs,
+                          env={**whole, "TERM": "xterm", **env}) as p:
+        os.close(theirs)
+        text = b""
+        try:
+            while select.select([ours], [], [], 30)[0]:
+                piece = os.read(ours, 65536)
+                if not piece:
+                    break
+                text += piece
+        except OSError:  # the last of them has closed it
+            pass
+        p.wait(timeout=30)
+    os.close(ours)
+    return text.decode(), p.returncode
+
+
+def check_terminal(session):
+    args = [f"--session={session.file}", "--report=flat", "--top=5", "--comm=mix"]
+    plain = output(*args)
+
+    def words(text):
+        return [line.split() for line in text.splitlines()]
+
+    text, code = on_terminal(*args, PAGER="cat", NO_COLOR="1")
+    assert code == 0 and words(text) == words(plain), text
+    for env in ({"PAGER": "cat"}, {"PAGER": "", "NO_COLOR": ""}, {"PAGER": "no-such-pager -x"}):
+        text, code = on_terminal(*args, **env)
+        assert code == 0 and "\033[" in text and "work_a" in text, (env, text)
+    text, code = on_terminal(*args, "--no-pager", PAGER="sed s/^/paged:/")
+    assert code == 0 and "paged:" not in text and "work_a" in text
+    text, code = on_terminal(*args, PAGER="sed  -e\ts/^/paged:/", NO_COLOR="1")
+    assert code == 0 and all(line.startswith("paged:") for line in text.splitlines()), text
+    assert words(text.replace("paged:", "")) == words(plain)
+    for pager in ("head -n 2", "true"):  # who has read enough
+        text, code = on_terminal(args[0], "--report=records", PAGER=pager)
+        assert code == 0 and text.count("\n") <= 2 and "error" not in text, (pager, text)
+    wide, code = on_terminal(args[0], "--report=stacks", "--top=0", PAGER="cat", NO_COLOR="1")
+    assert code == 0 and max(map(len, wide.splitlines())) <= 100, wide
+    text, code = on_terminal(*args, "--sort=bad", PAGER="sed s/^/paged:/")
+    assert code == 2 and "paged:" not in text and "error" in text
+    if shutil.which("less"):
+        text, code = on_terminal(*args, NO_COLOR="1")
+        assert code == 0 and "work_a" in text, text
+
+
+def main():
+    if not sampled.may_sample():
+        print("skip: sampling all CPUs takes root or perf_event_paranoid 0")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        mix = [MIX, "ms", "60000", "1", str(CPUS[0])]
+        odd = [sys.executable, "-c", ODD_PROGRAM]
+        session = Session(f"{folder}/both", [mix, odd], "300ms", num_iterations=5)
+        alone = Session(f"{folder}/alone", [mix], "200ms", num_iterations=5)
+        other = Session(f"{folder}/other", [], "20ms", rate=2000000)
+        check_shares(session)
+        total = check_agreement(session, "cpu_clock")
+        check_agreement(session, "task_clock")
+        check_filters(session, total)
+        check_shapes(session)
+        check_all_formats(session)
+        check_several(session, other)
+        check_diff(session, alone)
+        check_refused(session)
+        check_pipes(session)
+        check_terminal(session)
+
+
+if __name__ == "__main__":
+    main()
