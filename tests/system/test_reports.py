@@ -196,7 +196,7 @@ def check_shapes(session):
 
     whole = self_of()
     work = sum(whole[f"work_{c}", "mix"] for c in "abc")
-    assert self_of("--merge=s/^work_.$/work/")["work", "[merged]"] == work
+    assert self_of("--merge=s/^work_.$/all/")["all", "[merged]"] == work
     assert self_of("--merge=s,^(wor)(k)_.$,\\2\\1,")["kwor", "[merged]"] == work
     hidden = self_of("--hide=^work_.$")
     assert hidden["run", "mix"] == whole["run", "mix"] + work
