@@ -200,17 +200,23 @@ static void add_stack(const struct trees *t, struct buf *b, uint32_t place)
 	}
 }
 
+/* A stack that has samples. */
+struct stack {
+	uint32_t node, place; /* place: in the order in which a tree is read */
+};
+
 static int compare_stacks(const void *a, const void *b, void *arg)
 {
-	const struct trees *t = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct report_node *m = node_at(t, x), *n = node_at(t, y);
+	const struct stack *x = a, *y = b;
+	const struct report_node *m = node_at(arg, x->node), *n = node_at(arg, y->node);
 
 	if (m->event != n->event)
 		return m->event < n->event ? -1 : 1;
 	if (m->self.weight != n->self.weight)
 		return m->self.weight > n->self.weight ? -1 : 1;
-	return (m->self.samples < n->self.samples) - (m->self.samples > n->self.samples);
+	if (m->self.samples != n->self.samples)
+		return m->self.samples > n->self.samples ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
 }
 
 /* The node behind this one in the order in which a tree is read. */
@@ -224,16 +230,18 @@ static uint32_t next_node(const struct trees *t, uint32_t at)
 }
 
 /* In the order of the tree, so that equal ones stay where their names put them. */
-static uint32_t *list_stacks(const struct trees *t, size_t *nr)
+static struct stack *list_stacks(const struct trees *t, size_t *nr)
 {
-	uint32_t *list = mem_calloc(report_tree_nr(t->tree) + 1, sizeof(*list));
+	struct stack *list = mem_calloc(report_tree_nr(t->tree) + 1, sizeof(*list));
 
 	*nr = 0;
 	if (!list)
 		return NULL;
 	for (uint32_t at = report_tree_root(t->tree); at != REPORT_NO_NODE; at = next_node(t, at))
-		if (node_at(t, at)->self.samples)
-			list[(*nr)++] = at;
+		if (node_at(t, at)->self.samples) {
+			list[*nr] = (struct stack){at, (uint32_t)*nr};
+			++*nr;
+		}
 	return list;
 }
 
@@ -266,19 +274,19 @@ static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 }
 
 /* Those of one event: how many of the list they are. */
-static size_t put_stacks(struct trees *t, const uint32_t *list, size_t nr, struct buf *b)
+static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, struct buf *b)
 {
-	uint32_t event = node_at(t, list[0])->event;
+	uint32_t event = node_at(t, list[0].node)->event;
 	uint64_t top = report_top(t->j, TOP_STACKS);
 	double min = report_min_share(t->j, 0);
 	size_t i, nr_left = 0;
 
 	report_heading(t->j, t->first, &t->stats, event);
-	for (i = 0; i < nr && node_at(t, list[i])->event == event; i++) {
-		const struct report_weight *self = &node_at(t, list[i])->self;
+	for (i = 0; i < nr && node_at(t, list[i].node)->event == event; i++) {
+		const struct report_weight *self = &node_at(t, list[i].node)->self;
 
 		if (i < top && report_share(&t->stats, event, self).share >= min)
-			put_stack(t, list[i], b);
+			put_stack(t, list[i].node, b);
 		else
 			nr_left++;
 	}
@@ -293,7 +301,7 @@ static size_t put_stacks(struct trees *t, const uint32_t *list, size_t nr, struc
 static int print_stacks(struct trees *t, struct err *e)
 {
 	size_t nr = 0;
-	MEM_AUTO uint32_t *list = list_stacks(t, &nr);
+	MEM_AUTO struct stack *list = list_stacks(t, &nr);
 	struct buf b;
 	int rc = 0;
 
@@ -303,7 +311,7 @@ static int print_stacks(struct trees *t, struct err *e)
 	buf_init(&b, MAX_STACK_BYTES);
 	for (size_t i = 0; i < nr && rc == 0;) {
 		if (!t->g)
-			t->g = stacks_grid(t, node_at(t, list[i])->event);
+			t->g = stacks_grid(t, node_at(t, list[i].node)->event);
 		if (!t->g)
 			rc = err_set(e, -ENOMEM, "out of memory");
 		if (rc == 0)
