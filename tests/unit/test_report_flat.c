@@ -5,7 +5,7 @@
 
 #include "report/flat.h"
 
-enum { NR_ENTRIES = 3000, NR_LETTERS = 26 };
+enum { NR_COLLIDING = 400000, NR_ENTRIES = 3000, NR_LETTERS = 26 };
 
 static struct report_flat *flat_of(struct report_functions *f, unsigned columns)
 {
@@ -307,6 +307,32 @@ static void as_one_by_one(void **state)
 	}
 }
 
+/* So many rows that some have the same hash; of lines, by their file alone. */
+static void same_hashes(void **state)
+{
+	(void)state;
+	for (int by_file = 0; by_file < 2; by_file++) {
+		struct report_functions *f = report_functions_new(&test_no_rules);
+		struct report_flat *flat = flat_of(f, 1 << (by_file ? REPORT_LINE : REPORT_TID));
+		const struct report_sink *sink = report_flat_sink(flat);
+		static char file[NR_COLLIDING][8];
+		size_t nr;
+
+		for (uint32_t i = 0; i < NR_COLLIDING; i++) {
+			const struct report_frame frame = {test_letter(f, 'a'), file[i], 1};
+			const struct report_entry e = {
+			    .key.tid = i, .weight = {1, 1, 1}, .frames = &frame, .nr_frames = 1};
+
+			snprintf(file[i], sizeof(file[i]), "%x", i);
+			assert_int_equal(sink->entry(sink->arg, &e), 0);
+		}
+		assert_non_null(report_flat_rows(flat, &nr));
+		assert_int_equal(nr, NR_COLLIDING);
+		report_flat_free(flat);
+		report_functions_free(f);
+	}
+}
+
 static int make(void *arg)
 {
 	struct report_functions *f = arg;
@@ -354,7 +380,8 @@ int main(void)
 	    cmocka_unit_test(self_and_total), cmocka_unit_test(order),
 	    cmocka_unit_test(objects),        cmocka_unit_test(sorts),
 	    cmocka_unit_test(lines),          cmocka_unit_test(without_callers),
-	    cmocka_unit_test(as_one_by_one),  cmocka_unit_test(no_memory),
+	    cmocka_unit_test(as_one_by_one),  cmocka_unit_test(same_hashes),
+	    cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

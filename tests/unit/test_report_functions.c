@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { NR_MANY = 100000, NR_THREADS = 4, NR_SHARED = 2000 };
+enum { NR_MANY = 100000, NR_COLLIDING = 400000, NR_THREADS = 4, NR_SHARED = 2000 };
 
 static void each_once(void **state)
 {
@@ -201,6 +201,20 @@ static void many(void **state)
 	report_functions_free(f);
 }
 
+/* So many objects of one name that some have the same hash: they are told apart all the same. */
+static void same_hashes(void **state)
+{
+	struct report_functions *f = report_functions_new(&test_no_rules);
+	char object[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < NR_COLLIDING; i++) {
+		snprintf(object, sizeof(object), "o%u", i);
+		assert_int_equal(test_function_of(f, "f", object)->number, i);
+	}
+	report_functions_free(f);
+}
+
 struct asker {
 	pthread_t thread;
 	struct report_functions *functions;
@@ -313,6 +327,7 @@ int main(void)
 	    cmocka_unit_test(merged_objects),
 	    cmocka_unit_test(split_and_function),
 	    cmocka_unit_test(many),
+	    cmocka_unit_test(same_hashes),
 	    cmocka_unit_test(threads),
 	    cmocka_unit_test(everything_fails_once),
 	};

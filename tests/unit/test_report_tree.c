@@ -5,7 +5,7 @@
 
 #include "report/tree.h"
 
-enum { NR_ENTRIES = 2000, MAX_TEXT = 4096 };
+enum { NR_COLLIDING = 400000, NR_ENTRIES = 2000, MAX_TEXT = 4096 };
 
 static struct report_tree *tree_of(bool is_inverted, unsigned parts)
 {
@@ -237,6 +237,28 @@ static void as_one_by_one(void **state)
 	}
 }
 
+/* So many callers of one function that some of its nodes have the same hash. */
+static void same_hashes(void **state)
+{
+	struct report_functions *f = report_functions_new(&test_no_rules);
+	struct report_tree *t = tree_of(false, 0);
+
+	(void)state;
+	for (uint32_t i = 0; i < NR_COLLIDING; i++) {
+		char name[16];
+		struct report_frame frames[2] = {{test_letter(f, 'a'), NULL, 0}};
+		const struct report_entry e = {
+		    .weight = {1, 1, 1}, .frames = frames, .nr_frames = 2};
+
+		snprintf(name, sizeof(name), "%u", i);
+		frames[1].function = test_function_of(f, name, "x");
+		assert_int_equal(report_tree_sink(t)->entry(report_tree_sink(t)->arg, &e), 0);
+	}
+	assert_int_equal(report_tree_nr(t), 1 + 2 * NR_COLLIDING);
+	report_tree_free(t);
+	report_functions_free(f);
+}
+
 static void no_memory(void **state)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
@@ -272,10 +294,10 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(upright),   cmocka_unit_test(inverted),
-	    cmocka_unit_test(order),     cmocka_unit_test(roots),
-	    cmocka_unit_test(same_name), cmocka_unit_test(as_one_by_one),
-	    cmocka_unit_test(no_memory),
+	    cmocka_unit_test(upright),     cmocka_unit_test(inverted),
+	    cmocka_unit_test(order),       cmocka_unit_test(roots),
+	    cmocka_unit_test(same_name),   cmocka_unit_test(as_one_by_one),
+	    cmocka_unit_test(same_hashes), cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
