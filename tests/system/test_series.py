@@ -94,15 +94,20 @@ def number(kind, scale, a, b):
 
 
 def expected(trace):
-    """(event, cpu or "", thing or "", time of the end): the number, and the raw one."""
+    """(event, cpu or "", thing or "", time of the end): the number, and other fields."""
     out, about = {}, facts(trace)
     for (event, instance), of_event in readings(trace).items():
         kind, scope, scale = about[event]
         cpu = str(trace.cpu) if scope in OF_CPU else ""
         thing = str(instance) if scope == OF_THINGS else ""
         for a, b in zip(of_event, of_event[1:]):
-            raw = b[2] if kind == VALUE else b[2] - a[2]
-            out[event, cpu, thing, str(b[1])] = number(kind, scale, a, b), raw
+            on, ran, base = (b[i] - a[i] for i in (3, 4, 5))
+            fields = {"raw": b[2] if kind == VALUE else b[2] - a[2],
+                      "base": base if kind == SHARE else "",
+                      "enabled_ns": on if b[3] else "", "running_ns": ran if b[3] else "",
+                      "span_ns": "" if kind == VALUE else b[1] - a[1],
+                      "time_ns": b[1] - trace.end[0]}
+            out[event, cpu, thing, str(b[1])] = number(kind, scale, a, b), fields
     return out
 
 
@@ -120,13 +125,14 @@ def check_points(folder):
              for r in rows if r["state"] not in ("not supported",)}
     nr = 0
     for trace in traces:
-        for key, (value, raw) in expected(trace).items():
+        for key, (value, fields) in expected(trace).items():
             row = found.pop(key)
             if value is None:
                 assert not row["value"] and row["state"] != "ok", (row, key)
                 continue
             assert is_near(row["value"], value), (row, value)
-            assert int(row["raw"]) == raw % 2**64, (row, raw)
+            assert {name: row[name] for name in fields} == \
+                {name: str(n) for name, n in fields.items()}, (row, fields)
             nr += 1
     # what is left: sums over things, and things that came later, which count from 0
     for (event, *_), row in found.items():
@@ -196,6 +202,9 @@ def check_group():
             assert is_near(r["value"], 1000 * faults / clock), r
         text = show(folder, how="text")
         assert re.search(r"(?m)^mixed +(?!.*n/a)\S", text), text  # by slices of time there is one
+        text = show(folder, "--event=metric:*", how="text")  # of events that are not shown
+        assert re.search(r"(?m)^faults +(?!.*n/a)\S", text), text
+        assert not re.search(r"(?m)^(page_faults|cpu_user)", text), text
     return nr
 
 

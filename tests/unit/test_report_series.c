@@ -28,7 +28,7 @@ static const struct trace_event *session_events;
 static size_t nr_session_events;
 
 /* clock: the timebase, whose samples hold its count and that of faults. */
-enum { CLOCK, FAULTS, USER, MEMORY, DISK, ENERGY, NOT, NR_EVENTS };
+enum { CLOCK, FAULTS, USER, MEMORY, DISK, ENERGY, NOT, BOXES, NR_EVENTS };
 static struct trace_event events[NR_EVENTS] = {
     [CLOCK] = {.kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU, .name = "clock", .unit = "ns"},
     [FAULTS] = {.kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU, .name = "faults", .unit = "faults"},
@@ -50,6 +50,7 @@ static struct trace_event events[NR_EVENTS] = {
 	     .unit = "x",
 	     .state = READING_NO_PERMISSION,
 	     .reason = "you may not"},
+    [BOXES] = {.kind = EVENT_COUNT, .scope = EVENT_SCOPE_PACKAGE, .name = "boxes", .unit = "x"},
 };
 
 static struct expr_step quotient[] = {{.op = EXPR_OPERAND, .operand = FAULTS},
@@ -218,16 +219,21 @@ static void make_sampled(void)
 	const struct reading start[] = {
 	    perf_reading(CLOCK, 0, 0, 0, 0), perf_reading(FAULTS, 0, 10, 0, 0),
 	    reading(USER, 0, 0, 10, 100),    reading(MEMORY, 0, 0, 1, 0),
-	    reading(DISK, 0, 0, 1000, 0),    reading(ENERGY, 0, 0, 8, 0)};
+	    reading(DISK, 0, 0, 1000, 0),    reading(ENERGY, 0, 0, 8, 0),
+	    reading(ENERGY, 1, 0, 0, 0),     reading(BOXES, 0, 0, 0, 0),
+	    reading(BOXES, 1, 0, 0, 0)};
 	const struct reading ticks[] = {
-	    reading(USER, 0, 10, 15, 110), reading(MEMORY, 0, 10, 2, 0),
+	    reading(USER, 0, 10, 15, 110), reading(BOXES, 0, 10, 10, 0),
+	    reading(BOXES, 1, 10, 20, 0),  reading(MEMORY, 0, 10, 2, 0),
 	    reading(DISK, 0, 10, 1500, 0), reading(USER, 0, 20, 14, 120), /* backward */
 	    reading(MEMORY, 0, 20, 3, 0),  reading(DISK, 0, 20, 1500, 0),
 	    reading(DISK, 1, 20, 70, 0),   reading(USER, 0, 30, 20, 130)};
 	const struct reading stop[] = {
 	    perf_reading(CLOCK, 40, 400, 40, 40), perf_reading(FAULTS, 40, 100, 40, 40),
 	    reading(USER, 0, 40, 25, 140),        reading(MEMORY, 0, 40, 5, 0),
-	    reading(DISK, 0, 40, 1700, 0),        reading(ENERGY, 0, 40, 18, 0)};
+	    reading(DISK, 0, 40, 1700, 0),        reading(ENERGY, 0, 40, 18, 0),
+	    reading(ENERGY, 1, 40, 6, 0),         reading(BOXES, 0, 40, 40, 0),
+	    reading(BOXES, 1, 40, 100, 0)};
 	const struct reading other_start[] = {reading(ENERGY, 0, 0, 0, 0)},
 			     other_stop[] = {reading(ENERGY, 0, 40, 4, 0)};
 	struct trace_writer *w;
@@ -382,6 +388,7 @@ static const char sampled_points[] = "clock# cpu3 0-10 = 0 ok 0 of 0\n"
 				     "user cpu3 0-10 = 50 ok 5\n"
 				     "memory 0-10 = 8 ok 2\n"
 				     "disk 0-10 = 50000 ok 500\n"
+				     "boxes cpu3 0-10 = 3000 ok 30\n"
 				     "disk 0:sda 0-10 = 50000 ok 500\n"
 				     "user cpu3 10-20 not counted\n"
 				     "memory 10-20 = 12 ok 3\n"
@@ -401,11 +408,12 @@ static const char sampled_points[] = "clock# cpu3 0-10 = 0 ok 0 of 0\n"
 				     "user cpu3 30-40 = 50 ok 5\n"
 				     "memory 30-40 = 20 ok 5\n"
 				     "disk 20-40 = 10000 ok 200\n"
+				     "boxes cpu3 10-40 = 3666.67 ok 110\n"
 				     "disk 0:sda 20-40 = 10000 ok 200\n"
 				     "clock cpu3 32-40 = 12500 ok 100\n"
 				     "faults cpu3 32-40 = 7250 ok 58\n"
 				     "quotient cpu3 32-40 = 0.58 ok\n"
-				     "energy cpu3 0-40 = 125 ok 10\n"
+				     "energy cpu3 0-40 = 200 ok 16\n"
 				     "not cpu3 0-40 no permission\n"
 				     "clock# cpu4 0-40 = 0 ok 0 of 0\n"
 				     "energy cpu4 0-40 = 50 ok 4\n"
@@ -722,8 +730,9 @@ static const char sampled_lines[] = "clock: 8333.33 55000 100000 ran 0.053\n"
 				    "disk: 7000 19250 50000\n"
 				    "disk sda: 0 17500 50000\n"
 				    "disk came: 7000 7000 7000\n"
-				    "energy: 175 175 175\n"
+				    "energy: 250 250 250\n"
 				    "not: no permission\n"
+				    "boxes: 3000 3500 3666.67\n"
 				    "quotient: 0 0.0572727 0.58 ran 0.053\n"
 				    "paces/s: 33.3333 66.875 145\n"
 				    "scopes: 400 700 1000\n";
@@ -764,6 +773,50 @@ static void lines_of_a_session(void **state)
 	remove_session();
 	assert_string_equal(buf_str(&b), tally_lines);
 	buf_fini(&b);
+}
+
+static void add_count(struct report_lines *l, uint32_t cpu, uint64_t span_ns, uint64_t count,
+		      uint64_t weight)
+{
+	static const struct table_column column = {
+	    .name = "a", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU, .scale = 3};
+	const struct cell cell = {.state = CELL_OK,
+				  .count = count,
+				  .value = (double)count,
+				  .raw = count,
+				  .span_ns = span_ns};
+	const struct report_series_point p = {.of = &column,
+					      .is_samples = weight != 0,
+					      .trace = cpu,
+					      .cpu = cpu,
+					      .origin_ns = ORIGIN,
+					      .start_ns = ORIGIN,
+					      .end_ns = ORIGIN + span_ns,
+					      .cell = &cell,
+					      .weight = weight};
+
+	assert_int_equal(report_lines_add(l, &p), 0);
+}
+
+/* Where one has been seen for a moment only, it does not count for all of the others' time; what
+ * samples stand for is scaled. */
+static void lines_of_unlike_cpus(void **state)
+{
+	(void)state;
+	for (int is_samples = 0; is_samples < 2; is_samples++) {
+		struct report_lines *l = report_lines_new(1, &(struct metric_set){0}, true);
+		const struct report_line *line;
+
+		assert_non_null(l);
+		add_count(l, 0, MS / 100, 2, is_samples ? 4 : 0);
+		add_count(l, 1, MS, 1000, is_samples ? 2000 : 0);
+		assert_int_equal(report_lines_end(l), 0);
+		line = report_lines_at(l, 0);
+		assert_int_equal(line->is_samples, is_samples);
+		assert_near("mean", 0, line->mean, is_samples ? 2004 * 3 * 1e3 : 1002 * 1e3);
+		assert_near("max", 0, line->max, line->mean);
+		report_lines_free(l);
+	}
 }
 
 /* More things than there are lines for are counted; the machine's own lines have room. */
@@ -963,10 +1016,15 @@ static void everything_fails_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(points_of_a_tally),      cmocka_unit_test(points_of_samples),
-	    cmocka_unit_test(lines_of_random_points), cmocka_unit_test(lines_of_a_session),
-	    cmocka_unit_test(too_many_lines),         cmocka_unit_test(formulas),
-	    cmocka_unit_test(table_of_formulas),      cmocka_unit_test(everything_fails_once),
+	    cmocka_unit_test(points_of_a_tally),
+	    cmocka_unit_test(points_of_samples),
+	    cmocka_unit_test(lines_of_random_points),
+	    cmocka_unit_test(lines_of_a_session),
+	    cmocka_unit_test(lines_of_unlike_cpus),
+	    cmocka_unit_test(too_many_lines),
+	    cmocka_unit_test(formulas),
+	    cmocka_unit_test(table_of_formulas),
+	    cmocka_unit_test(everything_fails_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
