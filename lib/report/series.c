@@ -567,16 +567,19 @@ static int start_further(struct stream *st, const struct profile_trace *t, size_
 	return 0;
 }
 
-static int start_stream(const struct series *s, struct stream *st)
+/* Things are not counted by samples. */
+static int start_stream(struct series *s, enum source source)
 {
 	const struct profile_trace *t = s->trace;
+	struct stream *st = &s->stream[source];
+	size_t nr_things = source == IN_TICKS ? t->nr_things : 0;
 	int rc;
 
 	stream_reset(st);
 	st->start_ns = st->end_ns = t->start_ns;
 	start_pairs(st->pairs, t->pairs, s->facts->nr_events);
 	rc = start_further(st, t, s->facts->nr_events);
-	for (size_t k = 0; k < t->nr_things && rc == 0; k++) {
+	for (size_t k = 0; k < nr_things && rc == 0; k++) {
 		struct profile_thing thing = t->things[k];
 
 		start_pairs(&thing.pair, &t->things[k].pair, 1);
@@ -595,7 +598,7 @@ static int start_trace(struct series *s)
 		s->counter[i] =
 		    (struct counter){.start_ns = s->trace->start_ns, .end_ns = s->trace->start_ns};
 	for (enum source k = IN_TICKS; k < NR_SOURCES && rc == 0; k++)
-		rc = start_stream(s, &s->stream[k]);
+		rc = start_stream(s, k);
 	return rc;
 }
 
