@@ -457,16 +457,16 @@ static double value_of(const struct report_lines *l, const struct line *line, do
 /* --- lines ----------------------------------------------------------------------------------- */
 
 /* The slices that hold points: whole ones, for those at the ends are covered in part only. */
-static double first_slice(const struct report_lines *l)
+static uint64_t first_slice(const struct report_lines *l)
 {
-	return (double)((l->first_ns - l->base_ns) / l->width_ns);
+	return (l->first_ns - l->base_ns) / l->width_ns;
 }
 
-static double end_slice(const struct report_lines *l)
+static uint64_t end_slice(const struct report_lines *l)
 {
 	uint64_t ns = l->last_ns - l->base_ns;
 
-	return (double)(ns / l->width_ns + (ns % l->width_ns != 0));
+	return ns / l->width_ns + (ns % l->width_ns != 0);
 }
 
 static struct extremes extremes_of_slices(const struct report_lines *l, const struct line *line)
@@ -640,7 +640,8 @@ uint64_t report_lines_span_ns(const struct report_lines *l)
 
 void report_lines_shape(const struct report_lines *l, size_t i, double *out, size_t nr)
 {
-	double first = first_slice(l), step = (end_slice(l) - first) / (double)nr;
+	double first = (double)first_slice(l);
+	double step = ((double)end_slice(l) - first) / (double)nr;
 
 	for (size_t k = 0; k < nr; k++)
 		out[k] = step > 0 ? value_of(l, l->order[i], first + step * (double)k,
