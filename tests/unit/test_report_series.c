@@ -977,6 +977,158 @@ static void table_of_formulas(void **state)
 	arena_fini(&arena);
 }
 
+/* --- hostile files --------------------------------------------------------------------------- */
+
+/* Small, near the origin, or anything. */
+static uint64_t any_number(uint64_t *seed)
+{
+	uint64_t n = synthetic_next(seed);
+
+	switch (n % 8) {
+	case 0:
+		return synthetic_next(seed);
+	case 1:
+		return UINT64_MAX - n / 8 % 3;
+	case 2:
+		return 0;
+	case 3:
+	case 4:
+		return n / 8 % 100;
+	default:
+		return ORIGIN + n / 8 % (100 * MS);
+	}
+}
+
+static void add_any_readings(struct trace_writer *w, uint64_t *seed)
+{
+	struct reading any[8];
+
+	for (size_t i = 0; i < INJECT_NR(any); i++)
+		any[i] = (struct reading){
+		    .event = (uint32_t)(synthetic_next(seed) % (NR_EVENTS + 1)),
+		    .instance = synthetic_next(seed) % 2 ? 0 : (uint32_t)any_number(seed),
+		    .state = synthetic_next(seed) % 4 ? READING_OK : (uint32_t)any_number(seed) % 9,
+		    .time_ns = any_number(seed),
+		    .raw = any_number(seed),
+		    .enabled_ns = any_number(seed),
+		    .running_ns = any_number(seed),
+		    .base = any_number(seed)};
+	trace_writer_readings(w, synthetic_next(seed) % 5 ? TRACE_TICK : TRACE_START, any,
+			      INJECT_NR(any));
+	if (synthetic_next(seed) % 3 == 0)
+		trace_writer_readings(w, TRACE_END, any, INJECT_NR(any));
+}
+
+static void add_any_samples(struct trace_writer *w, uint64_t *seed)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	for (int i = 0; i < 6; i++) {
+		size_t at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+
+		buf_le64(&b, 100 + synthetic_next(seed) % 3);
+		record_id(&b, 1, 1, any_number(seed));
+		buf_le64(&b, 2 + synthetic_next(seed) % 2);
+		for (int k = 0; k < 5; k++)
+			buf_le64(&b, any_number(seed));
+		record_end(&b, at);
+	}
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+}
+
+static void write_any(uint64_t *seed, uint32_t iteration, uint32_t trace)
+{
+	static const struct trace_id ids[] = {{.id = 100, .event = CLOCK},
+					      {.id = 101, .event = FAULTS, .instance = 999}};
+	const struct trace_totals totals = {.start_ns = any_number(seed),
+					    .end_ns = any_number(seed)};
+	struct trace_writer *w = begin(iteration, trace);
+	struct err e = {0};
+	char name[64];
+
+	trace_writer_ids(w, ids, 2);
+	for (int i = 0; i < 4; i++) {
+		add_any_readings(w, seed);
+		add_any_samples(w, seed);
+	}
+	add_names(w);
+	snprintf(name, sizeof(name), "s.%u.%u.cpuperf", iteration, trace);
+	if (trace_writer_commit(w, folder_fd, name, name, &totals, &e))
+		fail_msg("%s: %s", name, e.msg);
+	trace_writer_free(w);
+}
+
+struct checked {
+	struct report_lines *lines;
+	size_t nr;
+};
+
+static int check_point(void *arg, const struct report_series_point *p)
+{
+	struct checked *c = arg;
+	double value;
+
+	assert_true(p->start_ns <= p->end_ns);
+	assert_true(p->cell->state != CELL_NONE);
+	if (report_series_value(p, &value))
+		assert_true(isfinite(value));
+	c->nr++;
+	return report_lines_add(c->lines, p);
+}
+
+static void check_any_lines(const struct report_lines *l)
+{
+	double shape[40];
+
+	for (size_t i = 0; i < report_lines_nr(l); i++) {
+		const struct report_line *line = report_lines_at(l, i);
+
+		report_lines_shape(l, i, shape, INJECT_NR(shape));
+		if (line->has_number)
+			assert_true(isfinite(line->min) && isfinite(line->mean) &&
+				    isfinite(line->max) && line->min <= line->max);
+	}
+}
+
+static void any_session(uint64_t seed, bool is_sampling)
+{
+	static const struct report_filter all;
+	struct checked c = {.lines = report_lines_new(NR_EVENTS, &metric_set, true)};
+	struct report_series_config config = {.metrics = &metric_set,
+					      .filter = &all,
+					      .slice_ns = 1 + synthetic_next(&seed) % MS,
+					      .from_sample_to_sample = seed % 2,
+					      .point = check_point,
+					      .arg = &c};
+	struct profile_session *s;
+	struct report_topdown *t;
+
+	set_events(is_sampling);
+	open_folder();
+	for (uint32_t i = 0; i < 4; i++)
+		write_any(&seed, i / 2, i % 2);
+	assert_int_equal(open_session(&s), 0);
+	config.session = s;
+	assert_int_equal(report_series(&config, NULL), 0);
+	assert_true(c.nr > 0 && c.nr < 5000);
+	assert_int_equal(report_lines_end(c.lines), 0);
+	check_any_lines(c.lines);
+	assert_int_equal(report_topdown_read(s, &all, &t, NULL), 0);
+	report_topdown_free(t);
+	report_lines_free(c.lines);
+	profile_session_close(s);
+	remove_session();
+}
+
+static void any_sessions(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 100; seed++)
+		any_session(seed, seed % 4 != 0);
+}
+
 static int read_all(void *arg)
 {
 	static const struct report_filter all;
@@ -1024,6 +1176,7 @@ int main(void)
 	    cmocka_unit_test(too_many_lines),
 	    cmocka_unit_test(formulas),
 	    cmocka_unit_test(table_of_formulas),
+	    cmocka_unit_test(any_sessions),
 	    cmocka_unit_test(everything_fails_once),
 	};
 
