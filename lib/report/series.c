@@ -602,11 +602,12 @@ static int start_trace(struct series *s)
 	return rc;
 }
 
+/* A tick that stands for the end of a killed session has been read. */
 static int end_pair(struct series *s, size_t event, const struct profile_pair *p)
 {
 	enum source source = s->source[event];
 
-	return source != AT_ENDS && p->has_end ? add_reading(s, source, &p->end) : 0;
+	return source != AT_ENDS && p->has_end && !p->is_tick ? add_reading(s, source, &p->end) : 0;
 }
 
 /* The readings at the end end the last tick of what is read at a pace. */

@@ -458,6 +458,44 @@ static void points_of_samples(void **state)
 	remove_session();
 }
 
+/* Without its end frame: eight words behind the frame's head. */
+static void cut_end(const char *name)
+{
+	int fd = openat(folder_fd, name, O_RDWR | O_CLOEXEC);
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	assert_true(fd >= 0 && size > 80);
+	assert_int_equal(ftruncate(fd, size - 80), 0);
+	close(fd);
+}
+
+/* A session that was killed: what its last ticks say is said once. */
+static void points_of_a_killed_session(void **state)
+{
+	static const struct report_filter all;
+	const struct reading start[] = {reading(USER, 0, 0, 0, 0), reading(MEMORY, 0, 0, 1, 0)};
+	const struct reading ticks[] = {reading(USER, 0, 10, 5, 10), reading(MEMORY, 0, 10, 2, 0),
+					reading(USER, 0, 20, 5, 20), reading(MEMORY, 0, 20, 3, 0)};
+	struct trace_writer *w;
+
+	(void)state;
+	set_events(true);
+	events[NOT].state = READING_OK;
+	open_folder();
+	w = begin(0, 0);
+	trace_writer_readings(w, TRACE_START, start, INJECT_NR(start));
+	trace_writer_readings(w, TRACE_TICK, ticks, INJECT_NR(ticks));
+	end(w, "s.0.0.cpuperf", 0, 20);
+	cut_end("s.0.0.cpuperf");
+	check_points(&all, false,
+		     "user cpu3 0-10 = 50 ok 5\n"
+		     "memory 0-10 = 8 ok 2\n"
+		     "clock# cpu3 0-20 = 0 ok 0 of 0\n"
+		     "user cpu3 10-20 = 0 ok 0\n"
+		     "memory 10-20 = 12 ok 3\n");
+	remove_session();
+}
+
 /* --- lines ----------------------------------------------------------------------------------- */
 
 enum { NR_CPUS = 3, NR_TURNS = 500, NR_COLUMNS = 4, NR_PARTS = 8, LONG_MS = 16384 };
@@ -1170,6 +1208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(points_of_a_tally),
 	    cmocka_unit_test(points_of_samples),
+	    cmocka_unit_test(points_of_a_killed_session),
 	    cmocka_unit_test(lines_of_random_points),
 	    cmocka_unit_test(lines_of_a_session),
 	    cmocka_unit_test(lines_of_unlike_cpus),
