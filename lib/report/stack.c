@@ -102,10 +102,16 @@ static void take_unwound(struct report_stack *s, size_t nr)
 
 /* A callchain by frame pointers lacks the callers of functions that have no frames of their own,
  * behind the first address; recursion may have the same one twice. */
-static void add_lacking(struct report_stack *s, size_t nr)
+static void add_lacking(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
+			const struct profile_sample *sample)
 {
-	size_t at = s->nr_kernel + 1;
+	bool is_whole;
+	size_t at = s->nr_kernel + 1,
+	       nr = unwind_to_chain(u, p, sample->time_ns, sample->layout, &sample->record,
+				    s->unwound, MAX_LACKING, &is_whole);
 
+	if (is_whole)
+		s->nr = at;
 	if (nr > REPORT_MAX_DEPTH - s->nr)
 		nr = REPORT_MAX_DEPTH - s->nr;
 	memmove(s->address + at + nr, s->address + at, (s->nr - at) * sizeof(*s->address));
@@ -123,8 +129,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 		return;
 	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel &&
 	    r->stack_len <= HYBRID_STACK_BYTES)
-		add_lacking(s, unwind_to_chain(u, p, sample->time_ns, sample->layout, r, s->unwound,
-					       MAX_LACKING));
+		add_lacking(s, u, p, sample);
 	else
 		take_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
 }

@@ -183,13 +183,13 @@ static bool is_in_chain(const struct walk *w, const struct unwind_row *row, uint
 	uint64_t cfa;
 
 	if (row->kind != UNWIND_ROW_PLAIN)
-		return row->kind != UNWIND_ROW_HARD;
+		return row->kind != UNWIND_ROW_HARD && row->kind != UNWIND_ROW_OUTERMOST;
 	return row->ra_reg == UNWIND_NO_REG && unwind_frame_reg(&w->frame, row->cfa_reg, &cfa) &&
 	       cfa + (uint64_t)(int64_t)row->cfa_off + (uint64_t)(int64_t)row->ra_off == pointed;
 }
 
-/* One step toward the chain: false if it has been reached, or nothing is known. */
-static bool step_to_chain(struct walk *w, uint64_t pointed)
+/* One step toward the chain: not UNWIND_GOES_ON if it has been reached, or nothing is known. */
+static int step_to_chain(struct walk *w, uint64_t pointed)
 {
 	uint64_t address = unwind_frame_lookup(&w->frame);
 	const struct profile_mapping *m = mapped(w, address);
@@ -197,25 +197,29 @@ static bool step_to_chain(struct walk *w, uint64_t pointed)
 	struct unwind_at at;
 
 	if (!m)
-		return false;
+		return UNWIND_NO_TABLE;
 	row = unwind_tables_find(w->u->tables, m, address, &at);
-	return !row->is_signal && !is_in_chain(w, row, pointed) &&
-	       step_by_row(w, row, &at) == UNWIND_GOES_ON;
+	if (row->is_signal || is_in_chain(w, row, pointed))
+		return UNWIND_NO_TABLE;
+	return step_by_row(w, row, &at);
 }
 
 size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
-		       uint64_t *out, size_t max)
+		       uint64_t *out, size_t max, bool *is_whole)
 {
 	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
+	int rc = UNWIND_GOES_ON;
 	uint64_t pointed;
 	size_t nr = 0;
 
+	*is_whole = false;
 	if (!begin(&w, layout, sample) || !unwind_frame_reg(&w.frame, u->machine->fp, &pointed))
 		return 0;
 	pointed += sizeof(uint64_t);
-	while (nr < max && step_to_chain(&w, pointed))
+	while (nr < max && (rc = step_to_chain(&w, pointed)) == UNWIND_GOES_ON)
 		out[nr++] = w.frame.pc;
+	*is_whole = rc == UNWIND_WHOLE;
 	return nr;
 }
 
@@ -224,7 +228,8 @@ uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *pr
 			    const struct trace_record *sample)
 {
 	uint64_t caller = 0;
+	bool is_whole;
 
-	unwind_to_chain(u, process, time_ns, layout, sample, &caller, 1);
+	unwind_to_chain(u, process, time_ns, layout, sample, &caller, 1, &is_whole);
 	return caller;
 }

@@ -7,6 +7,7 @@
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,11 +60,13 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
  * callers without frames, up to the one whose frame the chain begins with, or as far as the piece
  * goes. They belong behind the first address as they are: whether the chain has one already is told
  * by where it lies on the stack, not by its value, so that recursion is not folded. 0: it lacks
- * none, or nothing is known.
+ * none, or nothing is known. *is_whole: the outermost function was reached and none has a frame
+ * that the chain begins with, so that all of it behind its first address is by chance, as in
+ * programs that use the register of frame pointers for other things.
  */
 size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
-		       uint64_t *out, size_t max);
+		       uint64_t *out, size_t max, bool *is_whole);
 /* The first of them, or 0. */
 uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
 			    uint64_t time_ns, const struct trace_layout *layout,

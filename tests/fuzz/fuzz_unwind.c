@@ -35,6 +35,7 @@ const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 struct found {
 	uint64_t chain[MAX_CHAIN], exact[(MAX_CHAIN + 63) / 64], lacking[8];
 	size_t nr, nr_lacking;
+	bool is_whole;
 	enum unwind_end end;
 };
 
@@ -51,7 +52,7 @@ static void run(struct unwinder *u, const struct trace_layout *l, const struct t
 
 	memset(f, 0, sizeof(*f));
 	f->nr = unwind_user(u, &process, 0, l, r, f->chain, MAX_CHAIN, f->exact, &f->end);
-	f->nr_lacking = unwind_to_chain(u, &process, 0, l, r, f->lacking, 8);
+	f->nr_lacking = unwind_to_chain(u, &process, 0, l, r, f->lacking, 8, &f->is_whole);
 	require(f->nr <= MAX_CHAIN && f->nr_lacking <= 8);
 	require((f->nr == 0) == (f->end == UNWIND_NO_REGS));
 	require(f->nr == MAX_CHAIN || f->end != UNWIND_MAX);

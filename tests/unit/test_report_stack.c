@@ -29,6 +29,7 @@ struct unwinder {
 	uint64_t exact; /* of the first 64 */
 	enum unwind_end end;
 	uint64_t leaf_caller;
+	bool is_lacking_whole;
 };
 
 size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
@@ -53,9 +54,10 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 
 size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
-		       uint64_t *out, size_t max)
+		       uint64_t *out, size_t max, bool *is_whole)
 {
 	assert_true(max > 0);
+	*is_whole = u->is_lacking_whole;
 	(void)process;
 	(void)layout;
 	(void)sample;
@@ -251,6 +253,7 @@ static const struct {
 	size_t nr, nr_kernel;
 	bool is_unwound;
 	unsigned nr_leaf_asked;
+	bool is_lacking_whole;
 } dumps[] = {
     {"dump alone",
      {0},
@@ -380,6 +383,36 @@ static const struct {
      0,
      false,
      1},
+    {"all there is, and a chain by chance", /* of code without frame pointers */
+     {KERNEL, K + 1, USER, U + 1, U + 2, U + 3},
+     TRACE_MODE_KERNEL,
+     0,
+     1024,
+     3,
+     1,
+     UNWIND_WHOLE,
+     U + 50,
+     {K + 1, U + 1, U + 49},
+     3,
+     1,
+     false,
+     1,
+     true},
+    {"outermost, and a chain by chance",
+     {USER, U + 1, U + 2, U + 3},
+     TRACE_MODE_USER,
+     0,
+     1024,
+     3,
+     1,
+     UNWIND_WHOLE,
+     0,
+     {U + 1},
+     1,
+     0,
+     false,
+     1,
+     true},
     {"leaf's caller that recurs", /* that the chain has it already is for the unwinder to say */
      {USER, U + 1, U + 50, U + 3},
      TRACE_MODE_USER,
@@ -472,7 +505,8 @@ static struct unwinder answers_of(size_t i)
 	struct unwinder u = {.nr = dumps[i].nr_unwound,
 			     .exact = dumps[i].exact,
 			     .end = dumps[i].end,
-			     .leaf_caller = dumps[i].leaf_caller};
+			     .leaf_caller = dumps[i].leaf_caller,
+			     .is_lacking_whole = dumps[i].is_lacking_whole};
 
 	for (size_t k = 0; k < u.nr; k++)
 		u.address[k] = U + 10 * (k + 1);

@@ -136,16 +136,23 @@ static void test_cut(void **state)
 static void test_to_chain(void **state)
 {
 	uint64_t out[NR_CHAIN];
+	bool is_whole = true;
 
 	(void)state;
 	open_program("arm64");
 	assert_int_equal(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout,
-					 &sample.record, out, NR_CHAIN),
+					 &sample.record, out, NR_CHAIN, &is_whole),
 			 5);
+	assert_false(is_whole);
 	assert_memory_equal(out, programs[0].chain + 1, 4 * sizeof(*out));
 	assert_int_equal(
 	    unwind_leaf_caller(unwind.u, &unwind.process, 0, &sample.layout, &sample.record),
 	    programs[0].chain[1]);
+	sample.reg[PC] = programs[0].chain[NR_CHAIN - 1];
+	assert_int_equal(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout,
+					 &sample.record, out, NR_CHAIN, &is_whole),
+			 0);
+	assert_true(is_whole); /* nothing calls the outermost */
 	test_unwind_close(&unwind);
 }
 

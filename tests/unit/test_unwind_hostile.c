@@ -38,12 +38,13 @@ static uint64_t random_word(uint64_t *s, uint64_t sp)
 static void check_outcome(void)
 {
 	uint64_t lacking[8];
+	bool is_whole;
 
 	test_unwind_run(&unwind, &sample);
 	assert_true(unwind.nr >= 1 && unwind.nr <= TEST_MAX_CHAIN && unwind.end <= UNWIND_MAX);
 	assert_true(unwind.nr == TEST_MAX_CHAIN || unwind.end != UNWIND_MAX);
 	assert_true(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record,
-				    lacking, INJECT_NR(lacking)) <= INJECT_NR(lacking));
+				    lacking, INJECT_NR(lacking), &is_whole) <= INJECT_NR(lacking));
 }
 
 static void test_random(void **state)

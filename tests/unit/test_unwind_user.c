@@ -433,12 +433,14 @@ static void check_join(void (*f)(void), size_t nr, uint64_t first)
 {
 	uint64_t by_pointer[TEST_MAX_CHAIN], lacking[8];
 	size_t nr_pointers, got;
+	bool is_whole = true;
 
 	nr_truth = 0;
 	framed_recursion(4, f);
 	sample.record.stack_len = sample.stack_len < 512 ? sample.stack_len : 512;
 	got = unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record, lacking,
-			      INJECT_NR(lacking));
+			      INJECT_NR(lacking), &is_whole);
+	assert_false(is_whole);
 	assert_int_equal(got, nr);
 	assert_int_equal(
 	    unwind_leaf_caller(unwind.u, &unwind.process, 0, &sample.layout, &sample.record),
