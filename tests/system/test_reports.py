@@ -59,6 +59,9 @@ class Session:
             for p in running:
                 p.kill()
                 p.wait()
+        # other tests may run the same programs, and have theirs replaced
+        self.mix, self.ours = (f"--pid={','.join(str(p.pid) for p in which)}"
+                               for which in (running[:1], running))
 
 
 def run(*args, env=None, **keys):
@@ -92,13 +95,13 @@ def sums(table, key, value="self_count"):
 # ---- what is true
 
 def check_shares(session):
-    table = {r["function"]: r for r in rows(session, "--comm=mix", "--only=^work_.$")}
+    table = {r["function"]: r for r in rows(session, session.mix, "--only=^work_.$")}
     for name, part in SHARES.items():
         share, low, high = (float(table[name]["total" + k]) for k in ("", "_low", "_high"))
         assert low < share < high, table[name]
         assert share - SIGMAS * (share - low) < part < share + SIGMAS * (high - share), table[name]
-        # a few are in an interrupt
-        assert float(table[name]["self"]) > share - 5, table[name]
+        # some are in interrupts
+        assert float(table[name]["self"]) > share / 2, table[name]
     assert table["main"]["self_samples"] == "0" and float(table["main"]["total"]) > 95
     assert table["run"]["object"] == "mix"
 
@@ -120,9 +123,9 @@ def call(name):
 
 def check_agreement(session, label):
     def table(name):
-        return rows(session, f"--report={name}", event_label=label)
+        return rows(session, f"--report={name}", session.ours, event_label=label)
 
-    flat = rows(session, event_label=label)
+    flat = table("flat")
     self_of = {(r["function"], r["object"]): int(r["self_count"]) for r in flat}
     total_of = {(r["function"], r["object"]): int(r["total_count"]) for r in flat}
     assert len(self_of) == len(flat) > 3
@@ -151,7 +154,6 @@ def check_agreement(session, label):
     assert {way[::-1]: r["self_count"] for way, r in inverted if r["self_count"] != "0"} == {
         way: r["self_count"] for way, r in tree if r["self_count"] != "0"}
     check_order(flat, tree, table("stacks"))
-    return sum(self_of.values())
 
 
 def check_order(flat, tree, stacks):
@@ -166,11 +168,11 @@ def check_order(flat, tree, stacks):
     assert all(map(is_falling, siblings.values()))
 
 
-def check_filters(session, total):
-    def weight(*args, table=None):
-        got = rows(session, *args) if table is None else table
-        return sum(int(r["self_count"]) for r in got)
+def check_filters(session):
+    def weight(*args):
+        return sum(int(r["self_count"]) for r in rows(session, *args))
 
+    total = weight()
     parts = ([["--cpu=0"], ["--cpu=1-9999"]],
              [["--iteration=0"], ["--iteration=1-2,4"], ["--iteration=3,5-9"]],
              [["--to=500ms"], ["--from=500ms", "--to=0.9s"], ["--from=900ms"]])
@@ -181,15 +183,16 @@ def check_filters(session, total):
     for name in (SHOWN_NAME, "mix"):
         assert weight(f"--comm={name}") == by_comm[name] > 0
     assert weight("--comm=mix", "--comm=a*d") == by_comm["mix"] + by_comm[SHOWN_NAME]
-    pids = {r["pid"] for r in rows(session, "--report=threads") if r["comm"] == "mix"}
-    assert weight("--pid=" + ",".join(pids), "--comm=mix") == by_comm["mix"]
+    by_pid = sums(rows(session, "--sort=pid"), lambda r: "--pid=" + r["pid"])
+    assert weight(session.mix) == by_pid[session.mix] > 0
+    assert weight(session.ours) > weight(session.mix)
     assert weight("--event=software:cpu*") == total and weight("--event=task*") == 0
     assert not rows(session, "--comm=nobody")
 
 
 def check_shapes(session):
     def table(*args):
-        return rows(session, "--comm=mix", *args)
+        return rows(session, session.mix, "--comm=mix", *args)
 
     def self_of(*args):
         return sums(table(*args), lambda r: (r["function"], r["object"]))
@@ -237,16 +240,16 @@ def check_formats(session, *args):
 
 def check_all_formats(session):
     for report in REPORTS:
-        body = check_formats(session, *report)
+        body = check_formats(session, session.ours, *report)
         assert body or report == ["--report=branches"], report
     check_formats(session, *WITH_LINES, "--comm=mix")
-    assert any(SHOWN_NAME in row for row in check_formats(session, "--report=threads"))
+    assert any(SHOWN_NAME in row for row in check_formats(session, "--report=threads", session.ours))
     assert f'"{SHOWN_NAME}"'.replace('a"b', 'a""b') in output(
         f"--session={session.file}", "--report=threads", "--output-format=csv")
-    check_formats(session, f"--diff={session.file}")
+    check_formats(session, f"--diff={session.file}", session.ours)
     # in pieces and by several threads the same
-    one, four = (output(f"--session={session.file}", "--report=tree", "--output-format=csv",
-                        f"--threads={n}") for n in (1, 4))
+    one, four = (output(f"--session={session.file}", session.ours, "--report=tree",
+                        "--output-format=csv", f"--threads={n}") for n in (1, 4))
     assert one == four
 
 
@@ -254,13 +257,13 @@ def check_all_formats(session):
 
 def check_several(session, other):
     twice = [f"--session={session.file}"] * 2
-    once = output(twice[0], "--report=flat")
-    both = output(*twice, "--report=flat", "--by-session")
+    once = output(twice[0], session.ours, "--report=flat")
+    both = output(*twice, session.ours, "--report=flat", "--by-session")
     assert both == once * 2
     text = output(*twice, "--report=flat", "--report=threads", "--output-format=csv")
     assert text.count("event,self,") == 2 and text.startswith("event,self,")
-    one, two = (list(csv.DictReader(io.StringIO(output(*s, "--output-format=csv", "--report=flat"))))
-                for s in (twice[:1], twice))
+    one, two = (list(csv.DictReader(io.StringIO(output(
+        *s, session.ours, "--output-format=csv", "--report=flat")))) for s in (twice[:1], twice))
     assert [(r["function"], 2 * int(r["self_count"])) for r in one] == [
         (r["function"], int(r["self_count"])) for r in two]
     for args in ([f"--session={other.file}", "--report=flat"], [f"--diff={other.file}"]):
@@ -274,7 +277,8 @@ def check_diff(session, alone):
     """alone: of mix without the other program, so that its part is larger in each iteration."""
     same = rows(session, f"--diff={session.file}")
     assert len(same) > 3 and {r["certain"] for r in same} == {"false"}
-    args = [f"--diff={session.file}", "--sort=comm", "--comm=mix", "--comm=a*d"]
+    pids = ",".join(s.ours.partition("=")[2] for s in (session, alone))
+    args = [f"--diff={session.file}", "--sort=comm", "--comm=mix", "--comm=a*d", f"--pid={pids}"]
     table = {r["comm"]: r for r in rows(alone, *args)}
     assert set(table) == {"mix", SHOWN_NAME}, table
     assert float(table["mix"]["was"]) < 95 and float(table["mix"]["is"]) == 100, table
@@ -373,7 +377,7 @@ def on_terminal(*args, **env):
 
 
 def check_terminal(session):
-    args = [f"--session={session.file}", "--report=flat", "--top=5", "--comm=mix"]
+    args = [f"--session={session.file}", "--report=flat", "--top=5", session.mix]
     plain = output(*args)
 
     def words(text):
@@ -412,9 +416,9 @@ def main():
         alone = Session(f"{folder}/alone", [mix], "200ms", num_iterations=5)
         other = Session(f"{folder}/other", [], "20ms", rate=2000000)
         check_shares(session)
-        total = check_agreement(session, "cpu_clock")
+        check_agreement(session, "cpu_clock")
         check_agreement(session, "task_clock")
-        check_filters(session, total)
+        check_filters(session)
         check_shapes(session)
         check_all_formats(session)
         check_several(session, other)

@@ -262,7 +262,8 @@ static void commit(const struct trace_head *head, const char *name, uint16_t rin
 	trace_writer_free(w);
 }
 
-static void write_common(void)
+/* What the common file tells. */
+static void write_common(const struct step *told, size_t nr)
 {
 	const struct trace_head head = {.iteration = TRACE_COMMON,
 					.trace = TRACE_COMMON,
@@ -272,16 +273,22 @@ static void write_common(void)
 	struct buf records;
 
 	tape_init(&t);
-	for (size_t i = 0; i < INJECT_NR(steps); i++)
-		tape_add(&t, &steps[i]);
 	buf_init(&records, MAX_BYTES);
-	buf_add(&records, t.records[0].data + 8, t.records[0].len - 8);
+	for (size_t i = 0; i < nr; i++) {
+		tape_add(&t, &told[i]);
+		if (i + 1 < nr && t.records[0].len < 1 << 19)
+			continue;
+		buf_add(&records, t.records[0].data + 8, t.records[0].len - 8);
+		buf_reset(&t.records[0]);
+		buf_fill(&t.records[0], 0, 8);
+	}
 	commit(&head, "s.common.cpuperf", TRACE_RING_SIDE_BAND, &records, NULL);
 	buf_fini(&records);
 	tape_fini(&t);
 }
 
-static void write_session(const struct sample *samples, size_t nr)
+static void write_session_of(const struct step *told, size_t nr_told, const struct sample *samples,
+			     size_t nr)
 {
 	folder = tree_make();
 	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -303,7 +310,12 @@ static void write_session(const struct sample *samples, size_t nr)
 		commit(&head, name, TRACE_RING_SAMPLES, &b, NULL);
 		buf_fini(&b);
 	}
-	write_common();
+	write_common(told, nr_told);
+}
+
+static void write_session(const struct sample *samples, size_t nr)
+{
+	write_session_of(steps, INJECT_NR(steps), samples, nr);
 }
 
 static void remove_session(void)
@@ -858,6 +870,90 @@ static void reports_add_up(void **state)
 	}
 }
 
+/* The same address means something else after each of many mappings (of one process), or in each of
+ * many processes: more of them than addresses are remembered. Which files they map, where. */
+enum { NR_MEANINGS = 60000, NR_PATHS = 3, NR_OFFSETS = 5, MEANING_AT = 0x10000 };
+static const char *const meaning_paths[NR_PATHS] = {"/bin/one", "/bin/two", "/bin/three"};
+
+static void make_meanings(bool by_process, struct step *told, struct sample *samples,
+			  uint64_t sums[NR_PATHS][NR_OFFSETS])
+{
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < NR_MEANINGS; i++) {
+		uint32_t path = test_random(&random, NR_PATHS);
+		uint32_t offset = test_random(&random, NR_OFFSETS);
+		uint32_t pid = by_process ? 100 + i : 7;
+
+		told[i] = (struct step){.op = MAP,
+					.time_ns = START_NS + 2 * i,
+					.pid = pid,
+					.tid = pid,
+					.start = MEANING_AT,
+					.end = MEANING_AT + 0x10000,
+					.offset = 0x1000 * offset,
+					.text = meaning_paths[path],
+					.build_id = (uint8_t)(1 + path)};
+		samples[i] = (struct sample){.event = FAULTS,
+					     .pid = pid,
+					     .tid = pid,
+					     .time_ns = START_NS + 2 * i + 1,
+					     .address = {MEANING_AT + 0x10},
+					     .nr = 1};
+		sums[path][offset]++;
+	}
+}
+
+static uint64_t samples_of(const struct world *w, const struct report_flat_row *rows, size_t nr,
+			   uint32_t path, uint32_t offset)
+{
+	const struct profile_mapping m = {.start = MEANING_AT,
+					  .end = MEANING_AT + 0x10000,
+					  .offset = 0x1000 * offset,
+					  .object = object_of(w, meaning_paths[path])};
+	const char *name = symbols_user(w->input.symbols, &m, MEANING_AT + 0x10)->name;
+
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(report_functions_at(w->functions, rows[i].column[REPORT_FUNCTION])->name,
+			   name) == 0)
+			return rows[i].self.samples;
+	return 0;
+}
+
+static void many_meanings(void **state)
+{
+	struct step *told = calloc(NR_MEANINGS, sizeof(*told));
+	struct sample *samples = calloc(NR_MEANINGS, sizeof(*samples));
+
+	(void)state;
+	assert_true(told && samples);
+	for (int by_process = 0; by_process < 2; by_process++) {
+		static const struct report_filter all;
+		uint64_t sums[NR_PATHS][NR_OFFSETS] = {{0}};
+		const struct report_flat_row *rows;
+		struct report_stats stats;
+		struct report_flat *flat;
+		struct world w;
+		size_t nr;
+
+		make_meanings(by_process, told, samples, sums);
+		write_session_of(told, NR_MEANINGS, samples, NR_MEANINGS);
+		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		flat = report_flat_new(w.functions, 1 << REPORT_FUNCTION, false);
+		assert_int_equal(run(&w, &all, report_flat_sink(flat), 1, false, &stats), 0);
+		rows = report_flat_rows(flat, &nr);
+		assert_int_equal(nr, NR_PATHS * NR_OFFSETS);
+		for (uint32_t p = 0; p < NR_PATHS; p++)
+			for (uint32_t o = 0; o < NR_OFFSETS; o++)
+				assert_int_equal(samples_of(&w, rows, nr, p, o), sums[p][o]);
+		report_flat_free(flat);
+		world_close(&w);
+		remove_session();
+	}
+	free(told);
+	free(samples);
+}
+
 /* Puts a program with an inlined function where /bin/one is sought: its build-id is the one
  * recorded, and what is inlined takes pages. */
 static bool make_program(void)
@@ -1031,10 +1127,15 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(as_one_by_one),  cmocka_unit_test(filtered),
-	    cmocka_unit_test(left_out),       cmocka_unit_test(not_wanted),
-	    cmocka_unit_test(reports_add_up), cmocka_unit_test(branches_with_lines),
-	    cmocka_unit_test(sink_fails),     cmocka_unit_test(damaged),
+	    cmocka_unit_test(as_one_by_one),
+	    cmocka_unit_test(filtered),
+	    cmocka_unit_test(left_out),
+	    cmocka_unit_test(not_wanted),
+	    cmocka_unit_test(reports_add_up),
+	    cmocka_unit_test(many_meanings),
+	    cmocka_unit_test(branches_with_lines),
+	    cmocka_unit_test(sink_fails),
+	    cmocka_unit_test(damaged),
 	    cmocka_unit_test(no_memory),
 	};
 
