@@ -29,6 +29,13 @@ SHARES = {"work_a": 70, "work_b": 20, "work_c": 10}
 SIGMAS = 4 / 1.96
 ODD_NAME = 'a"b,c\nd'
 SHOWN_NAME = 'a"b,c?d'  # what a terminal may obey is not shown
+# A pager that goes on for a while: whose child is it then?
+SLOW_PAGER = """
+import os, sys, time
+sys.stdin.read()
+time.sleep(0.2)
+print(open(f"/proc/{os.getppid()}/comm").read().strip())
+"""
 ODD_PROGRAM = f"""
 import ctypes, os
 os.sched_setaffinity(0, {{{CPUS[-1]}}})
@@ -213,8 +220,8 @@ def check_shapes(session):
     assert {r["depth"] for r in table("--report=tree", "--max-depth=2")} == {"0", "1"}
     for name in ("flat", "tree", "callers", "calls", "stacks"):
         assert len(table(f"--report={name}", "--top=2")) == 2, name
-        assert all(float(r.get("share") or r["total"]) >= 50
-                   for r in table(f"--report={name}", "--min-percent=50")), name
+        large = table(f"--report={name}", "--min-percent=40")
+        assert large and all(float(r.get("share") or r["total"]) >= 40 for r in large), name
 
 
 # ---- formats
@@ -278,6 +285,11 @@ def check_diff(session, alone):
     same = rows(session, f"--diff={session.file}")
     assert len(same) > 3 and {r["certain"] for r in same} == {"false"}
     pids = ",".join(s.ours.partition("=")[2] for s in (session, alone))
+    # all else equal: by name
+    names = collections.defaultdict(list)
+    for r in same:
+        names[r["change"], r["was"]].append((r["function"].encode(), r["object"].encode()))
+    assert all(of == sorted(of) for of in names.values())
     args = [f"--diff={session.file}", "--sort=comm", "--comm=mix", "--comm=a*d", f"--pid={pids}"]
     table = {r["comm"]: r for r in rows(alone, *args)}
     assert set(table) == {"mix", SHOWN_NAME}, table
@@ -342,7 +354,7 @@ def check_pipes(session):
     with subprocess.Popen(report, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         assert p.stdout.readline()
         p.stdout.close()
-        assert p.stderr.read() == b""
+        assert b"error" not in p.stderr.read()
     assert p.returncode == 0
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run(report, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -394,8 +406,13 @@ def check_terminal(session):
     assert code == 0 and all(line.startswith("paged:") for line in text.splitlines()), text
     assert words(text.replace("paged:", "")) == words(plain)
     for pager in ("head -n 2", "true"):  # who has read enough
-        text, code = on_terminal(args[0], "--report=records", PAGER=pager)
+        text, code = on_terminal(args[0], session.mix, "--report=records", PAGER=pager)
         assert code == 0 and text.count("\n") <= 2 and "error" not in text, (pager, text)
+    pager = f"{os.path.dirname(session.file)}/pager.py"
+    with open(pager, "w", encoding="ascii") as out:
+        out.write(SLOW_PAGER)
+    text, code = on_terminal(*args, PAGER=f"{sys.executable} {pager}")
+    assert code == 0 and text.strip() == os.path.basename(PRINT)[:15], text
     wide, code = on_terminal(args[0], "--report=stacks", "--top=0", PAGER="cat", NO_COLOR="1")
     assert code == 0 and max(map(len, wide.splitlines())) <= 100, wide
     text, code = on_terminal(*args, "--sort=bad", PAGER="sed s/^/paged:/")
