@@ -137,8 +137,8 @@ def check_agreement(session, label):
     total_of = {(r["function"], r["object"]): int(r["total_count"]) for r in flat}
     assert len(self_of) == len(flat) > 3
     tree = paths_of(table("tree"))
-    assert sums((r for _, r in tree), lambda r: (r["function"], r["object"])) == +collections.Counter(
-        self_of)
+    assert sums((r for _, r in tree),
+                lambda r: (r["function"], r["object"])) == +collections.Counter(self_of)
     totals, calls, stacks = (collections.Counter() for _ in range(3))
     below = sums((r for _, r in tree), lambda r: r["parent"], "total_count")
     for way, r in tree:
@@ -250,7 +250,8 @@ def check_all_formats(session):
         body = check_formats(session, session.ours, *report)
         assert body or report == ["--report=branches"], report
     check_formats(session, *WITH_LINES, "--comm=mix")
-    assert any(SHOWN_NAME in row for row in check_formats(session, "--report=threads", session.ours))
+    assert any(SHOWN_NAME in row
+               for row in check_formats(session, session.ours, "--report=threads"))
     assert f'"{SHOWN_NAME}"'.replace('a"b', 'a""b') in output(
         f"--session={session.file}", "--report=threads", "--output-format=csv")
     check_formats(session, f"--diff={session.file}", session.ours)
