@@ -26,13 +26,23 @@ static uint16_t place_of(const struct perf_event_attr *attr, uint64_t field)
 	return at;
 }
 
+/* What happens once for all who sample it: Linux (seen in 6.18; since samples know which of their
+ * fields are filled in, 6.1) takes the id for the first of them and leaves it to the others. */
+static bool shares_data(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_TRACEPOINT ||
+	       (attr->type == PERF_TYPE_SOFTWARE && attr->config != PERF_COUNT_SW_CPU_CLOCK &&
+		attr->config != PERF_COUNT_SW_TASK_CLOCK);
+}
+
 void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id)
 {
 	*e = (struct pmu_scan_event){.id = id,
 				     .period = attr->freq ? 0 : attr->sample_period,
 				     .tid_at = place_of(attr, PERF_SAMPLE_TID),
 				     .time_at = place_of(attr, PERF_SAMPLE_TIME),
-				     .period_at = place_of(attr, PERF_SAMPLE_PERIOD)};
+				     .period_at = place_of(attr, PERF_SAMPLE_PERIOD),
+				     .shares_data = shares_data(attr)};
 }
 
 static struct perf_event_header header_at(const struct pmu_view *v, uint64_t at)
@@ -63,12 +73,31 @@ static struct pmu_scan_event *find(const struct pmu_scan *s, uint64_t id)
 	return NULL;
 }
 
+/* The only event that it can be of, if its id is that of a stranger; else NULL. */
+static struct pmu_scan_event *find_sharing(const struct pmu_scan *s)
+{
+	struct pmu_scan_event *only = NULL;
+
+	for (uint32_t i = 0; i < s->nr_events; i++) {
+		if (s->events[i].shares_data && only)
+			return NULL;
+		if (s->events[i].shares_data)
+			only = &s->events[i];
+	}
+	return only;
+}
+
 static struct pmu_scan_event *event_of_sample(const struct pmu_scan *s, const struct pmu_view *v,
 					      uint64_t at, uint16_t size)
 {
+	struct pmu_scan_event *e;
+
 	if (!s->has_identifier)
 		return s->events;
-	return size < 2 * HEADER_BYTES ? NULL : find(s, pmu_view_word(v, at + HEADER_BYTES));
+	if (size < 2 * HEADER_BYTES)
+		return NULL;
+	e = find(s, pmu_view_word(v, at + HEADER_BYTES));
+	return e ? e : find_sharing(s);
 }
 
 /* 0 if the record is too short to have it. */

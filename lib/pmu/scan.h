@@ -15,6 +15,7 @@ struct pmu_scan_event {
 	uint64_t period; /* of each sample; 0: each says its own */
 	/* where in a sample, in bytes; 0: nowhere */
 	uint16_t tid_at, time_at, period_at;
+	bool shares_data; /* its samples may have the id of another session's event */
 	uint64_t samples, idle, weight, throttled, unthrottled;
 };
 

@@ -74,6 +74,20 @@ static void make_id(struct profile_ids *k, const struct source *s)
 	k->only = &k->item[0];
 }
 
+static const struct profile_known_id *find_sharing(const struct profile_ids *k)
+{
+	const struct profile_known_id *only = NULL;
+
+	for (size_t i = 0; i < k->nr; i++) {
+		if (!is_sampled(&k->item[i]) || !trace_layout_shares_data(&k->item[i].layout))
+			continue;
+		if (only)
+			return NULL;
+		only = &k->item[i];
+	}
+	return only;
+}
+
 int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
 		     const struct trace_id *ids, size_t nr_ids)
 {
@@ -93,6 +107,7 @@ int profile_ids_init(struct profile_ids *k, const struct trace_event *events, si
 	for (size_t i = 0; i < k->nr && !k->any; i++)
 		if (is_sampled(&k->item[i]))
 			k->any = &k->item[i].layout;
+	k->sharing = find_sharing(k);
 	return 0;
 }
 

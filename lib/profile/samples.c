@@ -202,7 +202,7 @@ static const struct profile_known_id *find_id(struct profile_samples *s, const u
 	id = trace_record_identifier(p, len);
 	if (!s->last || s->last->id != id)
 		s->last = profile_ids_find(&s->ids, id);
-	return s->last;
+	return s->last ? s->last : s->ids.sharing;
 }
 
 static void fill(struct profile_samples *s, const struct profile_known_id *k,

@@ -98,7 +98,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	size = cursor_le32(&c);
 	if (size < ATTR_MIN_BYTES || size > len)
 		return false;
-	cursor_skip(&c, 8); /* config */
+	v.config = cursor_le64(&c);
 	period = cursor_le64(&c);
 	v.sample_type = cursor_le64(&c);
 	v.read_format = cursor_le64(&c);
@@ -124,6 +124,14 @@ void trace_layout_side_band(struct trace_layout *l)
 bool trace_layout_is_sampled(const struct trace_layout *l)
 {
 	return l->period || l->is_freq;
+}
+
+bool trace_layout_shares_data(const struct trace_layout *l)
+{
+	enum { SOFTWARE = 1, TRACEPOINT = 2, CPU_CLOCK = 0, TASK_CLOCK = 1 };
+
+	return l->type == TRACEPOINT ||
+	       (l->type == SOFTWARE && l->config != CPU_CLOCK && l->config != TASK_CLOCK);
 }
 
 bool trace_layout_has_identifier(const struct trace_layout *l)

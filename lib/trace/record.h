@@ -63,6 +63,7 @@ struct trace_layout {
 	uint64_t user_regs;          /* which, as bits: perf_regs.h of the machine */
 	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
 	uint32_t type;               /* attr.type */
+	uint64_t config;             /* attr.config */
 };
 /* attr: bytes as a trace stores them. False if they are too short, say what they cannot, or ask for
  * fields that are younger than this reader. */
@@ -71,6 +72,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
 void trace_layout_side_band(struct trace_layout *l);
 /* Its event takes samples: it has a period or a frequency. */
 bool trace_layout_is_sampled(const struct trace_layout *l);
+/* Its event happens once for all who sample it (a software event but the clocks, a tracepoint):
+ * Linux may leave the id of another listener in the samples. */
+bool trace_layout_shares_data(const struct trace_layout *l);
 /* Its records name their event: see trace_record_identifier. */
 bool trace_layout_has_identifier(const struct trace_layout *l);
 

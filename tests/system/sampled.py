@@ -170,6 +170,16 @@ class Trace:
                 yield Record(ring, cpu, kind, misc, payload[at + 8:at + size])
                 at += size
 
+    def sharing(self):
+        """The event of samples that have a stranger's id: Linux fills the id in once for all who
+        sample the same occurrence of a software event or tracepoint, also those of other sessions."""
+        ids = [i for i in self.ids.values() if self.events[i[0]]["attrs"][i[2]].type in (1, 2)
+               and (self.events[i[0]]["rate"] or self.events[i[0]]["frequency"])
+               and not (self.events[i[0]]["attrs"][i[2]].type == 1 and
+                        self.events[i[0]]["attrs"][i[2]].config < 2)]
+        assert len(ids) == 1, self.ids
+        return ids[0]
+
     def samples(self):
         """Each sample as a dictionary, with its event's place."""
         sampled = [i for i, e in enumerate(self.events) if e["rate"] or e["frequency"]]
@@ -178,7 +188,8 @@ class Trace:
                 continue
             event, which = sampled[0], 0
             if self.events[event]["attrs"][0].sample_type & IDENTIFIER:
-                event, _, which, _ = self.ids[struct.unpack_from("<Q", r.body)[0]]
+                event, _, which, _ = self.ids.get(struct.unpack_from("<Q", r.body)[0]) or \
+                    self.sharing()
             yield {"event": event, "misc": r.misc,
                    **sample_of(self.events[event]["attrs"][which], r.body)}
 

@@ -73,7 +73,8 @@ def check_sums(trace):
         assert item["weight"] == weight, (item, weight)
         assert item["idle"] == sum(s["tid"] == (0, 0) for s in mine), item
     (start_ns, *_), (end_ns, *_) = trace.readings[0, 0], trace.readings[1, 0]
-    assert all(start_ns <= s["time"] <= end_ns for s in samples), "a sample of another iteration"
+    # a sample may have the time at which another session took the same occurrence: Linux fills it in once
+    doubt(all(start_ns <= s["time"] <= end_ns for s in samples), "a sample of another iteration")
     assert trace.end[4] == trace.sampling["lost"] == 0, trace.sampling
     return samples
 

@@ -183,6 +183,44 @@ static void test_two_events(void **state)
 	bench_fini(&b);
 }
 
+/* Linux may give a sample of a software event the id of another session's event: it is of the only
+ * event that this can happen to; of several nobody knows. */
+static void test_ids_of_strangers(void **state)
+{
+	static const struct {
+		uint32_t type[2];
+		uint64_t config[2];
+		uint64_t samples[2];
+	} cases[] = {
+	    {{PERF_TYPE_SOFTWARE, PERF_TYPE_SOFTWARE},
+	     {PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS},
+	     {0, 2}},
+	    {{PERF_TYPE_TRACEPOINT, PERF_TYPE_SOFTWARE}, {1, PERF_COUNT_SW_TASK_CLOCK}, {2, 0}},
+	    {{PERF_TYPE_TRACEPOINT, PERF_TYPE_SOFTWARE}, {1, PERF_COUNT_SW_PAGE_FAULTS}, {0, 0}},
+	    {{PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE}, {2, PERF_COUNT_SW_CPU_CLOCK}, {0, 0}},
+	};
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bench_init(&b, 2, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+		for (unsigned k = 0; k < 2; k++) {
+			struct perf_event_attr a =
+			    attr_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+
+			a.type = cases[i].type[k];
+			a.config = cases[i].config[k];
+			pmu_scan_event_init(&b.events[k], &a, FAKE_FIRST_ID + k);
+			put((uint64_t[]){fake_header(PERF_RECORD_SAMPLE, 0, 4), 1, 7, 100}, 4);
+		}
+		assert_int_not_equal(
+		    pmu_scan_count(&b.scan, &b.view, 0, pmu_ring_head(&b.ring), UINT64_MAX), 0);
+		assert_int_equal(b.events[0].samples, cases[i].samples[0]);
+		assert_int_equal(b.events[1].samples, cases[i].samples[1]);
+		bench_fini(&b);
+	}
+}
+
 /* The time of each kind of record, with and without IDENTIFIER. */
 static void test_times(void **state)
 {
@@ -252,9 +290,13 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sizes),    cmocka_unit_test(test_spans),
-	    cmocka_unit_test(test_wraps),    cmocka_unit_test(test_two_events),
-	    cmocka_unit_test(test_times),    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_spans),
+	    cmocka_unit_test(test_wraps),
+	    cmocka_unit_test(test_two_events),
+	    cmocka_unit_test(test_ids_of_strangers),
+	    cmocka_unit_test(test_times),
+	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_nonsense),
 	};
 

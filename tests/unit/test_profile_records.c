@@ -443,6 +443,53 @@ static void ids_are_found(void **state)
 	buf_fini(&b);
 }
 
+/* Linux may give a sample of a software event the id of another session's event. */
+static void ids_of_strangers(void **state)
+{
+	static const struct {
+		uint64_t config[2];
+		size_t want; /* which event the sample is of; 2: not known */
+	} cases[] = {{{0, 2}, 1}, {{2, 1}, 0}, {{2, 3}, 2}, {{0, 1}, 2}};
+	static const struct trace_id own[] = {{.id = 5, .event = 0}, {.id = 6, .event = 1}};
+
+	(void)state;
+	for (size_t i = 0; i < NR(cases); i++) {
+		uint8_t own_attrs[2][ATTR_BYTES] = {0};
+		struct trace_event two[2] = {{.rate = 1}, {.rate = 1}};
+		struct told told = {0};
+		struct profile_records_config config = config_of(&told);
+		struct profile_records *r;
+		struct profile_item item;
+		struct buf b, records;
+
+		for (size_t k = 0; k < 2; k++) {
+			const struct attr a = {.type = 1,
+					       .config = cases[i].config[k],
+					       .period = 100,
+					       .sample_type = S_IDENTIFIER | S_TID | S_TIME,
+					       .bits = ATTR_SAMPLE_ID_ALL};
+
+			attr_bytes(&a, own_attrs[k]);
+			two[k].attr = own_attrs[k];
+			two[k].attr_bytes = ATTR_BYTES;
+		}
+		config.events = two;
+		config.nr_events = 2;
+		config.ids = own;
+		config.nr_ids = 2;
+		file_begin(&b);
+		frame_begin(&records, TRACE_RING_SAMPLES, 0);
+		put_record(&records, TRACE_RECORD_SAMPLE, (const uint64_t[]){999, 1, 30}, 3);
+		frame_end(&b, &records);
+		r = open_records(&b, &config);
+		assert_int_equal(profile_records_next(r, &item), 1);
+		assert_ptr_equal(item.id, cases[i].want < 2 ? &own[cases[i].want] : NULL);
+		assert_int_equal(profile_records_next(r, &item), 0);
+		profile_records_close(r);
+		buf_fini(&b);
+	}
+}
+
 /* One event that is sampled, whose records do not say so. */
 static void one_event_alone(void **state)
 {
@@ -977,6 +1024,7 @@ int main(void)
 	    cmocka_unit_test(same_time_stays),
 	    cmocka_unit_test(shuffled_files),
 	    cmocka_unit_test(ids_are_found),
+	    cmocka_unit_test(ids_of_strangers),
 	    cmocka_unit_test(one_event_alone),
 	    cmocka_unit_test(lost_ids),
 	    cmocka_unit_test(attrs_that_lie),

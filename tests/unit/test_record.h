@@ -50,6 +50,7 @@ enum { ATTR_BYTES = 128, ATTR_FREQ = 1 << 10, ATTR_SAMPLE_ID_ALL = 1 << 18 };
 struct attr {
 	uint32_t type;
 	uint64_t period, sample_type, read_format, bits, branch_sample_type, user_regs, intr_regs;
+	uint64_t config;
 };
 
 static inline void put_word(uint8_t *p, uint64_t v)
@@ -62,6 +63,7 @@ static inline void attr_bytes(const struct attr *a, uint8_t out[ATTR_BYTES])
 {
 	memset(out, 0, ATTR_BYTES);
 	put_word(out, a->type | (uint64_t)ATTR_BYTES << 32);
+	put_word(out + 8, a->config);
 	put_word(out + 16, a->period);
 	put_word(out + 24, a->sample_type);
 	put_word(out + 32, a->read_format);
