@@ -6,6 +6,8 @@
  * mix ms N [THREADS [CPU]]      each thread works for so long
  * mix cpu_ms N [THREADS [CPU]]  each thread works until it had so much time of a CPU
  * mix rounds N [THREADS [CPU]]  each thread does the same N rounds of work, every time
+ *
+ * Behind CPU: A [B [C]], by so many percent work_a, work_b and work_c are slower.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +24,7 @@ enum { MAX_THREADS = 64 };
 /* How long to work: in rounds, or by a clock. */
 static clockid_t clock_id = CLOCK_MONOTONIC;
 static uint64_t duration_ns = UINT64_MAX, nr_rounds = UINT64_MAX;
+static uint64_t slower_percent[3];
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -62,9 +65,9 @@ static __attribute__((noinline)) uint64_t run(void)
 	for (uint64_t i = 0; i < nr_rounds && now_ns(clock_id) - start_ns < duration_ns; i++) {
 		uint64_t turns = 500 + (random >> 32) % 1000;
 
-		x = work_a(70 * turns, x);
-		x = work_b(20 * turns, x);
-		x = work_c(10 * turns, x);
+		x = work_a(70 * turns * (100 + slower_percent[0]) / 100, x);
+		x = work_b(20 * turns * (100 + slower_percent[1]) / 100, x);
+		x = work_c(10 * turns * (100 + slower_percent[2]) / 100, x);
 		random = next_random(random);
 	}
 	return x;
@@ -139,6 +142,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 4 && go_to(strtol(argv[4], NULL, 10)))
 		return 1;
+	for (int i = 5; i < argc && i < 8; i++)
+		slower_percent[i - 5] = strtoul(argv[i], NULL, 10);
 	if (nr_threads == 1)
 		result = run();
 	else if (run_threads(nr_threads))
