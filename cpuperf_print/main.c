@@ -48,6 +48,21 @@ static void log_end(const struct job *j, uint64_t start_ns)
 		 j->nr_records, ms / 1000, ms % 1000);
 }
 
+/* Whatever is asked to be written over: not one of these. */
+static int open_file(const struct options *o, struct err *e)
+{
+	const char *inputs[2 * OPT_MAX_STRINGS + 1];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < o->sessions.nr; i++)
+		inputs[nr++] = o->sessions.item[i];
+	for (size_t i = 0; i < o->diff.nr; i++)
+		inputs[nr++] = o->diff.item[i];
+	if (o->kallsyms)
+		inputs[nr++] = o->kallsyms;
+	return out_file_open(o->output_file, inputs, nr, e);
+}
+
 static int open_out(struct job *j, struct err *e)
 {
 	const struct options *o = j->options;
@@ -60,7 +75,7 @@ static int open_out(struct job *j, struct err *e)
 		return 0;
 	}
 	j->out_name = o->output_file;
-	j->out_fd = out_file_open(o->output_file, o->sessions.item[0], e);
+	j->out_fd = open_file(o, e);
 	return j->out_fd < 0 ? j->out_fd : 0;
 }
 

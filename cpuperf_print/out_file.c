@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/sys.h"
+#include "spec/cpsession.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -37,16 +38,40 @@ static bool is_trace(const char *path)
 	return fd >= 0 && trace_is_trace(fd) == 1;
 }
 
+/* Of any session, whatever it is called: of one that is not being printed too. */
+static bool is_manifest(const char *path)
+{
+	static struct err_list errs; /* too large for a stack */
+	struct cpsession s;
+	bool is;
+
+	cpsession_init(&s);
+	errs.nr = errs.dropped = 0;
+	is = cpsession_load(path, &s, &errs) == 0 && *s.output_path_prefix;
+	cpsession_fini(&s);
+	return is;
+}
+
+static bool is_read(const char *const *inputs, size_t nr, const struct stat *st)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is_same(inputs[i], st))
+			return true;
+	return false;
+}
+
 /* Not O_TRUNC, which asks nobody. What is no regular file (a terminal, a pipe) has no content to
  * lose, and reading from it would take what is another's. */
-static int prepare(int fd, const char *path, const char *session, struct err *e)
+static int prepare(int fd, const char *path, const char *const *inputs, size_t nr, struct err *e)
 {
 	struct stat st;
 
 	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) || !S_ISREG(st.st_mode))
 		return 0;
-	if (is_same(session, &st))
-		return refuse(path, "the session file", e);
+	if (is_manifest(path))
+		return refuse(path, "a session file", e);
+	if (is_read(inputs, nr, &st))
+		return refuse(path, "a file that is read", e);
 	if (is_trace(path))
 		return refuse(path, "a trace of cpuperf", e);
 	if (ftruncate(fd, 0) == 0)
@@ -54,13 +79,13 @@ static int prepare(int fd, const char *path, const char *session, struct err *e)
 	return err_set_at(e, -errno, path, 0, 0, "cannot be emptied: %s", strerror(errno));
 }
 
-int out_file_open(const char *path, const char *session, struct err *e)
+int out_file_open(const char *path, const char *const *inputs, size_t nr, struct err *e)
 {
 	int rc, fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_CREAT, 0666);
 
 	if (fd < 0)
 		return err_set_at(e, fd, path, 0, 0, "cannot be opened: %s", strerror(-fd));
-	rc = prepare(fd, path, session, e);
+	rc = prepare(fd, path, inputs, nr, e);
 	if (rc) {
 		io_close(&fd);
 		return rc;

@@ -191,12 +191,17 @@ def check_output_file(folder):
         with open(f"{other}/foreign", "wb") as out:
             with open(f"{other}/t.0.0.cpuperf", "rb") as trace:
                 out.write(trace.read(200))
+        shutil.copy(f"{other}/s.cpsession", f"{other}/copy")
+        with open(f"{other}/kallsyms", "w", encoding="ascii") as out:
+            out.write("ffffffff81000000 T _text\n")
         before = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
+        kallsyms = f"--kallsyms={other}/kallsyms"
         session = f"--session={other}/s.cpsession"
-        for name, said in (("s.cpsession", "is the session file"), ("link", "is the session file"),
+        for name, said in (("s.cpsession", "is a session file"), ("link", "is a session file"),
+                           ("copy", "is a session file"), ("kallsyms", "is a file that is read"),
                            ("t.2.0.cpuperf", "is a trace of cpuperf"),
                            ("hard", "is a trace of cpuperf"), ("foreign", "is a trace of cpuperf")):
-            done = run(PRINT, session, f"--output-file={other}/{name}", code=1)
+            done = run(PRINT, session, kallsyms, f"--output-file={other}/{name}", code=1)
             assert f"{other}/{name}: error: {said}" in done.stderr and done.stdout == "", done.stderr
         after = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
         assert before == after
