@@ -285,6 +285,26 @@ static int open_session(struct job *j, struct opened *o, struct err *e)
 	return 0;
 }
 
+/* What is there twice is no more evidence than once, and no difference. */
+static int check_is_new(const struct job *j, size_t i, struct err *e)
+{
+	const struct opened *o = &j->sessions[i];
+	const struct trace_head *head = &o->facts->head;
+
+	for (size_t k = 0; k < i; k++) {
+		const struct opened *other = &j->sessions[k];
+
+		if (memcmp(other->facts->head.session_id, head->session_id,
+			   sizeof(head->session_id)) != 0)
+			continue;
+		err_set_at(e, -EINVAL, o->path, 0, 0, "is the same session as %s", other->path);
+		err_hint(e, "give each session once: runs that are added up or compared are "
+			    "recorded by themselves");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int job_open(struct job *j, struct err *e)
 {
 	const struct options *o = j->options;
@@ -304,8 +324,11 @@ int job_open(struct job *j, struct err *e)
 	}
 	j->nr_sessions = o->sessions.nr;
 	j->nr_diff = o->diff.nr;
-	for (size_t i = 0; i < nr && rc == 0; i++)
+	for (size_t i = 0; i < nr && rc == 0; i++) {
 		rc = open_session(j, &j->sessions[i], e);
+		if (rc == 0)
+			rc = check_is_new(j, i, e);
+	}
 	return rc;
 }
 

@@ -70,7 +70,7 @@ struct job {
 /* What makes no sense is -EINVAL with *e. options are borrowed. */
 int job_init(struct job *j, const struct options *options, struct err *e);
 void job_fini(struct job *j);
-/* Opens the sessions: -errno with *e, or already told. */
+/* Opens the sessions, each another: -errno with *e, or already told. */
 int job_open(struct job *j, struct err *e);
 /* What the reports by name need, once: tasks, mappings, symbols of each session. */
 int job_know_names(struct job *j, struct err *e);

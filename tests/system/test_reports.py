@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import types
 
 import sampled
 from sampled import CPUS, event, finish
@@ -69,6 +70,30 @@ class Session:
         # other tests may run the same programs, and have theirs replaced
         self.mix, self.ours = (f"--pid={','.join(str(p.pid) for p in which)}"
                                for which in (running[:1], running))
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82f63b78 * (crc & 1)
+    return crc ^ 0xffffffff
+
+
+def twin(session, folder):
+    """Another session in which the same happened: only its id is another."""
+    source = os.path.dirname(session.file)
+    os.mkdir(folder)
+    for name in os.listdir(source):
+        with open(f"{source}/{name}", "rb") as f:
+            data = bytearray(f.read())
+        if name.endswith(".cpuperf"):
+            data[24] ^= 1
+            data[188:192] = struct.pack("<I", crc32c(data[:188]))
+        with open(f"{folder}/{name}", "wb") as f:
+            f.write(data)
+    return types.SimpleNamespace(file=f"{folder}/s.cpsession", mix=session.mix, ours=session.ours)
 
 
 def run(*args, env=None, **keys):
@@ -245,7 +270,7 @@ def check_formats(session, *args):
     return body
 
 
-def check_all_formats(session):
+def check_all_formats(session, again):
     for report in REPORTS:
         body = check_formats(session, session.ours, *report)
         assert body or report == ["--report=branches"], report
@@ -254,7 +279,7 @@ def check_all_formats(session):
                for row in check_formats(session, session.ours, "--report=threads"))
     assert f'"{SHOWN_NAME}"'.replace('a"b', 'a""b') in output(
         f"--session={session.file}", "--report=threads", "--output-format=csv")
-    check_formats(session, f"--diff={session.file}", session.ours)
+    check_formats(session, f"--diff={again.file}", session.ours)
     # in pieces and by several threads the same
     one, four = (output(f"--session={session.file}", session.ours, "--report=tree",
                         "--output-format=csv", f"--threads={n}") for n in (1, 4))
@@ -263,11 +288,11 @@ def check_all_formats(session):
 
 # ---- several sessions
 
-def check_several(session, other):
-    twice = [f"--session={session.file}"] * 2
+def check_several(session, again, other):
+    twice = [f"--session={s.file}" for s in (session, again)]
     both = output(*twice, session.mix, "--report=flat", "--by-session")
     row = next(line for line in both.splitlines() if line.endswith(" work_a")).split()
-    assert row[:4] == row[4:8] and f"session 2: {session.file}" in both, both
+    assert row[:4] == row[4:8] and f"session 2: {again.file}" in both, both
     text = output(*twice, "--report=flat", "--report=threads", "--output-format=csv")
     assert text.count("event,self,") == 2 and text.startswith("event,self,")
     one, two = (list(csv.DictReader(io.StringIO(output(
@@ -280,9 +305,23 @@ def check_several(session, other):
         assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
 
 
-def check_diff(session, alone):
+def check_each_once(session, again):
+    """A session that is given twice is no evidence of anything."""
+    link = f"{os.path.dirname(session.file)}/link.cpsession"
+    os.symlink(session.file, link)
+    file = f"--session={session.file}"
+    for args in ([file, file], [file, f"--diff={link}"], [file, f"--session={link}", "--by-session"],
+                 [file, f"--diff={again.file}", f"--diff={again.file}"]):
+        done = run(*args)
+        assert done.returncode == 1 and not done.stdout, done
+        assert "error: is the same session as" in done.stderr and "hint: give each" in done.stderr
+        assert args[-1].partition("=")[2] in done.stderr or "--by" in args[-1], done.stderr
+    os.unlink(link)
+
+
+def check_diff(session, again, alone):
     """alone: of mix without the other program, so that its part is larger in each iteration."""
-    same = rows(session, f"--diff={session.file}")
+    same = rows(session, f"--diff={again.file}")
     assert len(same) > 3 and {r["certain"] for r in same} == {"false"}
     pids = ",".join(s.ours.partition("=")[2] for s in (session, alone))
     # all else equal: by name
@@ -298,7 +337,7 @@ def check_diff(session, alone):
     args = [f"--session={alone.file}", *args]
     assert run(*args, "--fail-over=1").returncode == 3
     assert run(*args, "--fail-over=900000").returncode == 0
-    assert run(f"--session={session.file}", f"--diff={session.file}",
+    assert run(f"--session={session.file}", f"--diff={again.file}",
                "--fail-over=0").returncode == 0
     assert "2 certainly changed within these two runs" in output(*args)
 
@@ -432,14 +471,16 @@ def main():
         session = Session(f"{folder}/both", [mix, odd], "300ms", num_iterations=5)
         alone = Session(f"{folder}/alone", [mix], "200ms", num_iterations=5)
         other = Session(f"{folder}/other", [], "20ms", rate=2000000)
+        again = twin(session, f"{folder}/again")
         check_shares(session)
         check_agreement(session, "cpu_clock")
         check_agreement(session, "task_clock")
         check_filters(session)
         check_shapes(session)
-        check_all_formats(session)
-        check_several(session, other)
-        check_diff(session, alone)
+        check_all_formats(session, again)
+        check_several(session, again, other)
+        check_each_once(session, again)
+        check_diff(session, again, alone)
         check_refused(session)
         check_pipes(session)
         check_terminal(session)
