@@ -58,6 +58,20 @@ def unpack(payload):
     return out.raw
 
 
+def crc32c_table():
+    table = list(range(256))
+    for _ in range(8):
+        table = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in table]
+    return table
+
+
+def crc32c(data, table=tuple(crc32c_table())):
+    crc = 2**32 - 1
+    for byte in data:
+        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
+    return crc ^ 2**32 - 1
+
+
 class Trace:
     """One file of a session: its frames as (kind, payload), and what they say."""
 
