@@ -523,6 +523,22 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
 
+int job_check_samples(const struct job *j, const char *report, struct err *e)
+{
+	for (size_t i = 0; i < j->nr_sessions + j->nr_diff; i++) {
+		const struct profile_facts *f = j->sessions[i].facts;
+
+		if (f->is_sampling || !f->nr_events)
+			continue;
+		err_set_at(e, -EINVAL, j->sessions[i].path, 0, 0,
+			   "has counts only: nothing was sampled for --report=%s", report);
+		err_hint(e, "--report=summary and --report=series show counts; events with a rate "
+			    "or a frequency are sampled");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static bool is_same_event(const struct trace_event *a, const struct trace_event *b)
 {
 	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0 &&

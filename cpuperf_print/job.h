@@ -87,6 +87,8 @@ int job_flush(struct job *j, struct err *e);
 int job_read_samples(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		     struct report_stats *stats, struct err *e);
 
+/* -EINVAL with *e: one of them only counts. */
+int job_check_samples(const struct job *j, const char *report, struct err *e);
 /* Events of all sessions are those of the first: -EINVAL with *e if not. */
 int job_check_same_events(const struct job *j, struct err *e);
 

@@ -94,7 +94,10 @@ static int close_out(struct job *j, struct err *e)
 
 static bool is_sampling(const struct job *j)
 {
-	return j->nr_sessions && j->sessions[0].facts->is_sampling;
+	for (size_t i = 0; i < j->nr_sessions; i++)
+		if (!j->sessions[i].facts->is_sampling)
+			return false;
+	return true;
 }
 
 /* Nothing asked for: the summary, and for people what the samples say; or what was compared. */
@@ -111,14 +114,30 @@ static int plan_default(struct job *j, struct plan *p, struct err *e)
 	return 0;
 }
 
+/* Side by side stands what was measured alike; else sessions are printed one after the other. */
+static bool is_at_once(const struct job *j, const struct report *r)
+{
+	struct err e = {0};
+
+	if (!r->adds_up || !j->options->by_session)
+		return r->adds_up;
+	return r->is_side_by_side && job_check_same_events(j, &e) == 0;
+}
+
+static int prepare(struct job *j, const struct report *r, struct err *e)
+{
+	int rc = r->needs_names ? job_check_samples(j, r->name, e) : 0;
+
+	if (rc == 0 && is_at_once(j, r))
+		rc = job_check_same_events(j, e);
+	return rc == 0 && r->needs_names ? job_know_names(j, e) : rc;
+}
+
 static int print_report(struct job *j, const struct report *r, struct err *e)
 {
-	bool at_once = r->adds_up && (r->is_side_by_side || !j->options->by_session);
-	int rc = r->needs_names ? job_know_names(j, e) : 0;
+	int rc = prepare(j, r, e);
 
-	if (rc == 0 && at_once)
-		rc = job_check_same_events(j, e);
-	if (rc == 0 && at_once)
+	if (rc == 0 && is_at_once(j, r))
 		return r->print(j, 0, j->nr_sessions, e);
 	for (size_t i = 0; i < j->nr_sessions && rc == 0; i++) {
 		if (j->nr_sessions > 1 && strcmp(j->options->output_format, "text") == 0)

@@ -196,16 +196,22 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 	return rc;
 }
 
+/* For people a session by itself has its name above. */
+static unsigned session_column(const struct job *j, size_t nr)
+{
+	return j->options->by_session && (nr > 1 || j->form != GRID_PEOPLE) ? 1u << REPORT_SESSION
+									    : 0;
+}
+
 int report_flat_print(struct job *j, size_t first, size_t nr, struct err *e)
 {
 	const char *list = j->options->sort ? j->options->sort : "function";
-	unsigned columns;
+	unsigned columns = 0;
 	int rc = report_sort_columns(list, &columns, e);
 
 	if (j->options->lines)
 		columns |= 1 << REPORT_LINE;
-	if (j->options->by_session)
-		columns |= 1 << REPORT_SESSION;
+	columns |= session_column(j, nr);
 	return rc ? rc : print_flat(j, first, nr, columns, "flat", e);
 }
 
@@ -213,7 +219,6 @@ int report_threads_print(struct job *j, size_t first, size_t nr, struct err *e)
 {
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM;
 
-	if (j->options->by_session)
-		columns |= 1 << REPORT_SESSION;
+	columns |= session_column(j, nr);
 	return print_flat(j, first, nr, columns, "threads", e);
 }

@@ -11,9 +11,9 @@ typedef int report_fn(struct job *j, size_t first, size_t nr, struct err *e);
 
 struct report {
 	const char *name;
-	bool needs_names;     /* job_know_names */
+	bool needs_names;     /* job_know_names; of samples */
 	bool adds_up;         /* several sessions at once; else it is called for each */
-	bool is_side_by_side; /* so too with --by-session */
+	bool is_side_by_side; /* so too with --by-session, of what measured the same */
 	report_fn *print;
 };
 

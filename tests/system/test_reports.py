@@ -305,6 +305,35 @@ def check_several(session, again, other):
         assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
 
 
+def check_of_other_events(session, other):
+    """--by-session prints sessions of other specs one after the other."""
+    files = [f"--session={s.file}" for s in (session, other)]
+    for name in ("flat", "threads"):
+        text = output(*files, "--by-session", f"--report={name}")
+        alone = [output(file, f"--report={name}") for file in files]
+        assert text == f"{session.file}:\n{alone[0]}\n{other.file}:\n{alone[1]}", text
+
+
+def check_tally(session, folder):
+    """What was only counted has no report of samples: one error, that says what there is."""
+    os.mkdir(folder)
+    finish(sampled.start(folder, [event("software:cpu_clock")], "--duration=10ms"))
+    tally = f"{folder}/s.cpsession"
+    for name in ("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"):
+        done = run(f"--session={tally}", f"--report={name}")
+        assert done.returncode == 1 and not done.stdout, done
+        assert done.stderr.count("error:") == 1 and "series show counts" in done.stderr, done
+        assert f"{tally}: error: has counts only: nothing was sampled" in done.stderr, done
+    for args in ([f"--session={tally}", f"--diff={session.file}"],
+                 [f"--session={session.file}", f"--diff={tally}"],
+                 [f"--session={session.file}", f"--session={tally}", "--report=flat"]):
+        done = run(*args)
+        assert done.returncode == 1 and done.stderr.count("error:") == 1, done
+        assert f"{tally}: error: has counts only" in done.stderr, done
+    for args in ([], [f"--session={session.file}"], ["--report=series"]):
+        output(f"--session={tally}", *args)
+
+
 def check_each_once(session, again):
     """A session that is given twice is no evidence of anything."""
     link = f"{os.path.dirname(session.file)}/link.cpsession"
@@ -479,6 +508,8 @@ def main():
         check_shapes(session)
         check_all_formats(session, again)
         check_several(session, again, other)
+        check_of_other_events(session, other)
+        check_tally(session, f"{folder}/tally")
         check_each_once(session, again)
         check_diff(session, again, alone)
         check_refused(session)
