@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "report/functions.h"
 #include "report_columns.h"
+#include "report_diff.h"
 #include "reports.h"
 #include "screen/number.h"
 
@@ -20,6 +21,8 @@
 
 enum { TOP = 40, MAX_KEY_BYTES = 1 << 20 };
 enum { WAS, IS };
+/* Of these the columns tell of functions, and so of their names. */
+enum { FUNCTION_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
 
 struct comparison {
 	struct job *j;
@@ -33,6 +36,7 @@ struct comparison {
 	size_t first[2]; /* of the sessions */
 	uint32_t event;
 	struct diff *diff;
+	struct report_comparable *comparable;
 	struct buf key; /* of the row in hand */
 	struct grid *g;
 };
@@ -46,8 +50,11 @@ static enum report_column replicate_column(const struct comparison *c)
 static int read_side(struct comparison *c, int side, struct err *e)
 {
 	size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
-	unsigned columns = c->columns | 1u << replicate_column(c);
+	unsigned columns = c->columns | 1u << replicate_column(c) | 1u << REPORT_SESSION;
 	int rc;
+
+	if (c->columns & FUNCTION_COLUMNS)
+		columns |= 1u << REPORT_FUNCTION;
 
 	c->first[side] = side == IS ? 0 : c->j->nr_sessions;
 	c->nr_replicates[side] =
@@ -66,6 +73,43 @@ static int read_side(struct comparison *c, int side, struct err *e)
 static size_t replicate_of(const struct comparison *c, int side, const struct report_flat_row *row)
 {
 	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
+}
+
+static int know_names(struct comparison *c)
+{
+	int rc = 0;
+
+	c->comparable = report_comparable_new(c->j->functions);
+	if (!c->comparable)
+		return -ENOMEM;
+	for (int side = WAS; side <= IS; side++)
+		for (size_t i = 0; i < (side == IS ? c->j->nr_sessions : c->j->nr_diff) && rc == 0;
+		     i++)
+			rc = diff_names_add(c->comparable, c->j, c->first[side] + i, c->rows[side],
+					    c->nr_rows[side]);
+	if (rc == 0 && (c->columns & (1u << REPORT_FUNCTION | 1u << REPORT_LINE)))
+		diff_names_tell(c->comparable, c->j);
+	return rc;
+}
+
+/* Those of functions whose names are not to be compared, as rows of all of their object. */
+static int make_comparable(struct comparison *c, struct report_flat_row *row)
+{
+	const struct report_function *was, *is;
+
+	if (!(c->columns & FUNCTION_COLUMNS))
+		return 0;
+	was = report_functions_at(c->j->functions, row->column[REPORT_FUNCTION]);
+	is = report_comparable_function(c->comparable, was);
+	if (!is)
+		return -ENOMEM;
+	if (is == was)
+		return 0;
+	row->column[REPORT_FUNCTION] = is->number;
+	row->column[REPORT_OBJECT] = is->object_number;
+	row->column[REPORT_LINE] = 0;
+	row->file = UINT32_MAX;
+	return 0;
 }
 
 /* Before the numbers, which come by chance: rows that are equal otherwise are in the order of their
@@ -107,17 +151,19 @@ static int add_rows(struct comparison *c, int side)
 	int rc = 0;
 
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
-		const struct report_flat_row *row = &c->rows[side][i];
-		size_t replicate = replicate_of(c, side, row);
+		struct report_flat_row row = c->rows[side][i];
+		size_t replicate = replicate_of(c, side, &row);
 
-		if (row->column[REPORT_EVENT] != c->event)
+		if (row.column[REPORT_EVENT] != c->event)
 			continue;
-		rc = make_key(c, row);
+		rc = make_comparable(c, &row);
+		if (rc == 0)
+			rc = make_key(c, &row);
 		if (rc == 0)
 			rc = diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key),
-				      row->self.weight, row->self.samples);
+				      row.self.weight, row.self.samples);
 		if (rc == 0)
-			rc = diff_total(c->diff, (unsigned)side, replicate, row->self.weight, 0);
+			rc = diff_total(c->diff, (unsigned)side, replicate, row.self.weight, 0);
 	}
 	return rc;
 }
@@ -263,6 +309,11 @@ static int compare_all(struct comparison *c, struct err *e)
 
 	if (rc == 0)
 		rc = read_side(c, IS, e);
+	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
+		rc = know_names(c);
+		if (rc)
+			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
+	}
 	for (c->event = 0; c->event < nr && rc == 0; c->event++) {
 		if (!is_compared(c, c->event))
 			continue;
@@ -295,6 +346,7 @@ int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
 		mem_free(c.stats[side].event);
 	}
 	grid_free(c.g);
+	report_comparable_free(c.comparable);
 	buf_fini(&c.key);
 	return rc;
 }

@@ -14,6 +14,8 @@
 struct report_function {
 	uint32_t number;        /* from 0, dense */
 	uint32_t object_number; /* of the object's name, likewise */
+	uint32_t home_number;   /* of that in which it is, where its own name is merged away;
+				 * UINT32_MAX: in several */
 	const char *name;       /* safe to show, like the others */
 	const char *object;
 	bool is_kernel, is_known;

@@ -144,6 +144,7 @@ static struct function *add_function(struct report_functions *f, const struct na
 	*fn = (struct function){
 	    .shown = {.number = (uint32_t)f->nr,
 		      .object_number = n->object,
+		      .home_number = n->object,
 		      .name = f->texts[n->name],
 		      .object = f->texts[n->object],
 		      .is_known = true},
@@ -183,6 +184,15 @@ const struct report_function *report_functions_named(struct report_functions *f,
 	return fn ? &fn->shown : NULL;
 }
 
+/* Only read when no thread asks for more. */
+static void set_home(struct function *fn, uint32_t object, bool is_new)
+{
+	if (is_new)
+		fn->shown.home_number = object;
+	else if (fn->shown.home_number != object)
+		fn->shown.home_number = UINT32_MAX;
+}
+
 /* What is merged is of no object of its own. */
 static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
 {
@@ -192,6 +202,8 @@ static struct function *get_merged(struct report_functions *f, const struct symb
 	const char *name = merged ? merged : f->rules->merge_object ? s->object : s->name;
 	struct function *fn = rc ? NULL : get(f, name, merged ? "[merged]" : s->object, &is_new);
 
+	if (fn && merged)
+		set_home(fn, number_of(f, s->object), is_new);
 	if (!fn || !is_new)
 		return fn;
 	fn->shown.is_merged = merged || f->rules->merge_object;

@@ -174,6 +174,8 @@ static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
 		return rc == -ENOMEM ? rc : 0;
 	}
 	n = add_table(s, s->unpacked, SHT_SYMTAB);
+	if (n > 0)
+		s->part = ELF_SYMBOLS_ALL;
 	return n < 0 ? (int)n : 0;
 }
 
@@ -186,6 +188,8 @@ static int add_all(struct elf_symbols *s, const struct elf_file *code, const str
 		n = add_table(s, debug, SHT_SYMTAB);
 	if (n < 0)
 		return (int)n;
+	if (n > 0)
+		s->part = ELF_SYMBOLS_ALL;
 	if (!code)
 		return 0;
 	if (n == 0) {
@@ -246,6 +250,8 @@ int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 
 	if (rc == 0 && code)
 		rc = add_stubs(&s, code);
+	if (s.part == ELF_SYMBOLS_NO_NAMES && s.table.nr)
+		s.part = ELF_SYMBOLS_EXPORTED;
 	if (rc == 0)
 		rc = symbol_table_seal(&s.table, prefer, &s);
 	if (rc == 0)

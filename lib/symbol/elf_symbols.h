@@ -20,6 +20,13 @@ enum elf_symbols_group {
 				address of what chooses */
 };
 
+/* How many of the functions have names. */
+enum elf_symbols_part {
+	ELF_SYMBOLS_NO_NAMES,
+	ELF_SYMBOLS_EXPORTED, /* those of .dynsym only, or stubs */
+	ELF_SYMBOLS_ALL,
+};
+
 struct elf_symbols {
 	struct symbol_table table;
 	struct symbol_table choosers; /* of functions that are chosen at the start (IFUNC): the
@@ -29,6 +36,7 @@ struct elf_symbols {
 		size_t len;
 	} text[ELF_SYMBOLS_MAX_TEXTS]; /* by the source of an entry */
 	size_t nr_texts;
+	enum elf_symbols_part part;
 	struct elf_file *unpacked; /* owned; of .gnu_debugdata; NULL: none */
 };
 

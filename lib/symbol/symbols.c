@@ -197,6 +197,20 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	return symbol_object_function(o, &s->functions, mapping, address);
 }
 
+enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
+{
+	static const enum symbol_names of_part[] = {
+	    [ELF_SYMBOLS_NO_NAMES] = SYMBOL_NAMES_NONE,
+	    [ELF_SYMBOLS_EXPORTED] = SYMBOL_NAMES_EXPORTED,
+	    [ELF_SYMBOLS_ALL] = SYMBOL_NAMES_ALL,
+	};
+	const struct symbol_object *o =
+	    object < s->nr_objects ? atomic_load_explicit(&s->object[object], memory_order_acquire)
+				   : NULL;
+
+	return o ? of_part[o->symbols.part] : SYMBOL_NAMES_NOT_ASKED;
+}
+
 size_t symbols_nr(const struct symbols *s)
 {
 	return functions_nr(&s->functions);

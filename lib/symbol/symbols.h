@@ -67,6 +67,16 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 size_t symbols_nr(const struct symbols *s);
 const struct symbol_function *symbols_get(const struct symbols *s, uint32_t number);
 
+/* How many of an object's functions have names. */
+enum symbol_names {
+	SYMBOL_NAMES_NOT_ASKED, /* of none of its functions, so far */
+	SYMBOL_NAMES_NONE,      /* its file is not there, or has none */
+	SYMBOL_NAMES_EXPORTED,  /* what other files may call, and not what is for itself */
+	SYMBOL_NAMES_ALL,
+};
+/* Of a file, or the vdso; object is its number. */
+enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object);
+
 /* Where an address is in the source. */
 struct symbol_line {
 	const struct symbol_function

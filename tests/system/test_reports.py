@@ -371,6 +371,48 @@ def check_diff(session, again, alone):
     assert "2 certainly changed within these two runs" in output(*args)
 
 
+def built_anew(path):
+    """The program there with another build-id, as a new file."""
+    with open(path, "rb") as f:
+        code = f.read()
+    at = code.index(b"\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0") + 16
+    os.rename(path, path + ".old")
+    with open(path, "wb") as f:
+        f.write(code[:at] + bytes(b ^ 0xff for b in code[at:at + 20]) + code[at + 20:])
+    os.chmod(path, 0o755)
+    return code[at:at + 20].hex()
+
+
+def check_rebuilt(folder):
+    """The program of before is gone: its functions have no names, and nothing is made of that."""
+    path = shutil.copy(MIX, f"{folder}/app")
+    command = [path, "ms", "60000", "1", str(CPUS[0])]
+    was = Session(f"{folder}/was", [command], "100ms", num_iterations=4)
+    build_id = built_anew(path)
+    now = Session(f"{folder}/now", [command], "100ms", num_iterations=4)
+    pids = ",".join(s.mix.partition("=")[2] for s in (was, now))
+    args = [f"--session={now.file}", f"--diff={was.file}", f"--pid={pids}"]
+    for more in ([], ["--sort=line"], ["--merge=s/^work_.*/work/"]):
+        done = run(*args, "--output-format=csv", "--fail-over=0.0001", *more)
+        table = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+        assert not any(n in r.get("function", "") for r in table for n in ("work", "+0x")), table
+        assert done.stderr.count("app: names are missing on one side") == 1, done
+        if not more:
+            row, = {r["function"]: r for r in table if r["object"] == "app"
+                    and r["event"] == "cpu_clock"}.values()
+            assert row["function"] == "[all of app]", row
+            assert float(row["was"]) > 80 and float(row["is"]) > 80, row
+    text = output(*args)
+    assert "app: names are missing on one side: compared as a whole; keep the old program" in text
+    # as the hint has it
+    os.makedirs(f"{folder}/D/.build-id/{build_id[:2]}")
+    shutil.copy(f"{path}.old", f"{folder}/D/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+    done = run(*args, "--output-format=csv", f"--debug-dir={folder}/D")
+    table = [r["function"] for r in csv.DictReader(io.StringIO(done.stdout, newline=""))]
+    assert "work_a" in table and "[all of app]" not in table, done
+    assert "names are missing" not in done.stderr, done
+
+
 # ---- options
 
 BAD = (
@@ -512,6 +554,7 @@ def main():
         check_tally(session, f"{folder}/tally")
         check_each_once(session, again)
         check_diff(session, again, alone)
+        check_rebuilt(folder)
         check_refused(session)
         check_pipes(session)
         check_terminal(session)
