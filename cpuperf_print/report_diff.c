@@ -37,7 +37,9 @@ struct comparison {
 	uint32_t event;
 	struct diff *diff;
 	struct report_comparable *comparable;
-	struct buf key; /* of the row in hand */
+	struct buf key;                /* of the row in hand */
+	size_t nr_compared, nr_tested; /* events; rows of them */
+	bool is_testable;
 	struct grid *g;
 };
 
@@ -290,6 +292,11 @@ static int compare_event(struct comparison *c, struct err *e)
 		err_set(e, rc, "cannot be compared: %s", strerror(-rc));
 	if (rc == 0)
 		rc = put_rows(c, &result, e);
+	if (rc == 0) {
+		c->nr_compared++;
+		c->nr_tested += result.nr_tested;
+		c->is_testable |= result.is_testable;
+	}
 	if (rc == 0 && c->j->fail_over >= 0)
 		c->j->is_over |= diff_is_over(&result, c->j->fail_over / 100);
 	diff_free(c->diff);
@@ -302,9 +309,41 @@ static bool is_compared(const struct comparison *c, uint32_t event)
 	return c->stats[WAS].event[event].taken.samples || c->stats[IS].event[event].taken.samples;
 }
 
+/* Who is to be told whether something changed must not take silence for a no. */
+static int say_untested(struct comparison *c, struct err *e)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct err why = {0};
+	int rc = 0;
+
+	if (c->nr_tested)
+		return 0;
+	if (!c->nr_compared)
+		err_set(&why, -ENODATA, "nothing was compared: there are no samples");
+	else if (!c->is_testable)
+		err_set(&why, -ENODATA,
+			"nothing was tested: it takes two %s with samples on each side", what);
+	else
+		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
+	err_hint(&why, "%s",
+		 c->nr_compared && !c->is_testable
+		     ? "record with --num-iterations=10, or give several sessions a side"
+		     : "record for longer, or at a higher rate");
+	if (c->j->fail_over >= 0) {
+		rc = job_write(c->j, e);
+		if (rc == 0) {
+			*e = why;
+			rc = why.code;
+		}
+	} else if (c->j->form != GRID_PEOPLE) {
+		job_problem(c->j, false, &why);
+	}
+	return rc;
+}
+
 static int compare_all(struct comparison *c, struct err *e)
 {
-	size_t nr = c->j->sessions[0].facts->nr_events, nr_compared = 0;
+	size_t nr = c->j->sessions[0].facts->nr_events;
 	int rc = read_side(c, WAS, e);
 
 	if (rc == 0)
@@ -314,19 +353,16 @@ static int compare_all(struct comparison *c, struct err *e)
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
-	for (c->event = 0; c->event < nr && rc == 0; c->event++) {
-		if (!is_compared(c, c->event))
-			continue;
-		rc = compare_event(c, e);
-		nr_compared++;
-	}
-	if (rc == 0 && !nr_compared && c->j->form == GRID_PEOPLE)
+	for (c->event = 0; c->event < nr && rc == 0; c->event++)
+		if (is_compared(c, c->event))
+			rc = compare_event(c, e);
+	if (rc == 0 && !c->nr_compared && c->j->form == GRID_PEOPLE)
 		buf_adds(&c->j->out, "\nNo samples on either side\n");
 	if (rc == 0 && c->g) {
 		rc = report_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
-	return rc;
+	return rc ? rc : say_untested(c, e);
 }
 
 int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)

@@ -371,6 +371,22 @@ def check_diff(session, again, alone):
     assert "2 certainly changed within these two runs" in output(*args)
 
 
+def check_untested(session, again):
+    """Nothing that could be certain is no success, whatever the format."""
+    args = [f"--session={session.file}", f"--diff={again.file}"]
+    for more, text in ((["--iteration=0"], "nothing was tested: it takes two iterations with samples"),
+                       (["--comm=nobody"], "nothing was compared: there are no samples"),
+                       (["--to=1us"], "nothing was")):
+        for form in ("text", "csv", "ndjson"):
+            done = run(*args, *more, f"--output-format={form}")
+            assert done.returncode == 0, done
+            assert done.stderr.count(f"warning: {text}") == (form != "text"), done
+            with_limit = run(*args, *more, f"--output-format={form}", "--fail-over=5")
+            assert with_limit.returncode == 1 and with_limit.stdout == done.stdout, with_limit
+            assert f"error: {text}" in with_limit.stderr, with_limit
+            assert "hint: record " in with_limit.stderr, with_limit
+
+
 def built_anew(path):
     """The program there with another build-id, as a new file."""
     with open(path, "rb") as f:
@@ -554,6 +570,7 @@ def main():
         check_tally(session, f"{folder}/tally")
         check_each_once(session, again)
         check_diff(session, again, alone)
+        check_untested(session, again)
         check_rebuilt(folder)
         check_refused(session)
         check_pipes(session)
