@@ -163,8 +163,10 @@ static void counts(const struct shown *s)
 
 static char *put_address(char *p, uint64_t address)
 {
-	memcpy(p, " 0x", 3);
-	return digits_hex(p + 3, address);
+	*p++ = ' ';
+	*p++ = '0';
+	*p++ = 'x';
+	return digits_hex(p, address);
 }
 
 /* Most of what is written when chains were recorded: addresses, into room that was asked for once.

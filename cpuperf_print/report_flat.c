@@ -132,7 +132,7 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < nr && rc == 0;) {
+	for (size_t i = 0; rows && i < nr && rc == 0;) {
 		if (!f->g)
 			f->g = make_grid(f, rows[i].column[REPORT_EVENT], name);
 		if (!f->g)

@@ -190,7 +190,7 @@ int report_calls_finish(struct report_calls *c)
 	c->rows = rows ? mem_calloc(c->nr_rows + 1, sizeof(*c->rows)) : NULL;
 	c->by_caller = sorted(c, compare_by_caller);
 	c->by_callee = sorted(c, compare_by_callee);
-	if (!c->rows || !c->by_caller || !c->by_callee)
+	if (!rows || !c->rows || !c->by_caller || !c->by_callee)
 		return -ENOMEM;
 	memcpy(c->rows, rows, c->nr_rows * sizeof(*rows));
 	qsort_r(c->rows, c->nr_rows, sizeof(*c->rows), compare_rows, c->functions);

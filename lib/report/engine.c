@@ -348,7 +348,7 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 	struct engine *g = w->engine;
 	uint64_t told = 0;
 	struct profile_sample s;
-	int rc, failed = 0;
+	int rc = 0, failed = 0;
 
 	while (!failed && !g->rc && (rc = profile_samples_next(samples, &s)) == 1) {
 		uint64_t bytes = profile_samples_bytes(samples);

@@ -204,9 +204,10 @@ static void add_replacement(struct buf *out, const char *text, const char *name,
 			    const regmatch_t *groups)
 {
 	for (; *text; text++) {
-		if (*text != '\\' || !text[1])
-			buf_addc(out, *text);
-		else if (*++text >= '1' && *text <= '9')
+		bool is_escaped = *text == '\\' && text[1];
+
+		text += is_escaped;
+		if (is_escaped && *text >= '1' && *text <= '9')
 			add_group(out, name, &groups[*text - '0']);
 		else
 			buf_addc(out, *text);
