@@ -62,7 +62,8 @@ SCENARIOS = {
                 "every chain": f"main; handle; {RETURN}; handler; spin",
                 "every hybrid": f"main; handle; {RETURN}; handler; spin",
                 "nofp hybrid": f".*{RETURN}; handler; spin"},
-    "noreturn": {"hot": "forever", "is": "main; last; forever", "fp chain": "main; forever"},
+    "noreturn": {"hot": "forever", "is": "main; last; forever", "fp chain": "main; forever",
+                 "every": "main; last; forever"},
     "fork": {"hot": "spin", "is": "main; forked; one; two; three; spin",
              "fp chain": "main; forked; one; two; spin"},
     "shell": {"hot": "spin", "is": "main; one; two; three; spin",
@@ -85,7 +86,7 @@ SCENARIOS = {
 # pointers, so that those lead from there to anything.
 TO_START = r"_start; (__libc_start\w*; |\[unknown\] \([^;]*libc[^;]*\); )*"
 BEFORE_MAIN = {"dwarf": TO_START, "nofp hybrid": TO_START, "*": r"([^;]+; ){0,4}"}
-OF_ALL = {"every": ("plain", "tail", "handler"), "nofpstatic": ("deep", "handler", "noreturn")}
+OF_ALL = {"every": ("plain", "tail", "handler", "noreturn"), "nofpstatic": ("deep", "handler", "noreturn")}
 KERNEL = r"(; (asm_|entry_|el0|ret_)\S*.*)?"  # entered while the hot function ran
 
 Program = collections.namedtuple("Program", "name scenario build command")
