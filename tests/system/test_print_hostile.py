@@ -2,8 +2,8 @@
 """Damaged and hostile sessions through all of cpuperf_print: real sessions, of which files are cut,
 flipped, exchanged and rewritten (with checksums that are right, so that what is behind them is
 reached), and of which programs changed or went away. Each is printed by every report: exit status 0
-or 1, and a message where something is known to be wrong; never a crash, more than SECONDS or MIB.
-CPUPERF, CPUPERF_PRINT and MIX name the programs. The same SEED makes the same damage of a session.
+or 1, and a message where something is known to be wrong; never a crash, never more than SECONDS of a
+CPU or than MIB. CPUPERF and CPUPERF_PRINT name the programs. CPUPERF_TEST_SEED makes other damage.
 """
 import concurrent.futures
 import csv
@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads",
            "series", "top-down")
-SECONDS, MIB = 10, 500
+SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
 NR_DEEP, NR_LENGTHS = (600, 600) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (50, 60)
 U32, U64 = 2**32 - 1, 2**64 - 1
@@ -41,7 +41,9 @@ SANITIZED = re.compile(r"Sanitizer|runtime error:")
 # ---- running
 
 def limit():
-    """An end to writing; memory is looked at behind, because sanitizers reserve all of it."""
+    """An end to writing and to work, of the process alone: the machine may be busy. Memory is looked
+    at behind, because sanitizers reserve all of it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -52,7 +54,7 @@ def run(folder, *args):
     with open(f"{folder}/out", "w+b") as out, open(f"{folder}/err", "w+b") as err:
         child = subprocess.Popen([PRINT, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                  env=env, preexec_fn=limit)
-        end, status = time.monotonic() + SECONDS, 0
+        end, status = time.monotonic() + WAIT_SECONDS, 0
         while not (done := os.wait4(child.pid, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 child.send_signal(signal.SIGKILL)
@@ -74,7 +76,7 @@ def is_fine(name, result, must_say):
     status, err, out, mib = result
     wrong = []
     if status not in (0, 1):
-        wrong.append("too long" if status is None else f"status {status}")
+        wrong.append("too long" if status in (None, -signal.SIGXCPU) else f"status {status}")
     if SANITIZED.search(err):
         wrong.append("sanitizer")
     if mib > MIB:
@@ -368,7 +370,7 @@ def check_case(folder, session, number, case):
                                                  f"--diff={session}/s.cpsession"), must_say)
         if number % 7 == 0:
             fine &= is_fine(name + ", inline", run(to, main, "--quiet", "--report=flat", "--inline",
-                                                   "--lines", "--output-format=csv"), must_say)
+                                                   "--lines", "--comm=victim"), must_say)
         return fine
     finally:
         shutil.rmtree(to)
