@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "elf/finder.h"
 #include "elf/vdso.h"
+#include "missing.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
@@ -31,6 +32,7 @@ enum {
 	MAX_OUT_BYTES = 1 << 30,
 	FLUSH_BYTES = 64 << 10,
 	MAX_THREADS = 64,
+	MAX_MISSING_BYTES = 4096,
 	MAX_COLUMNS_BYTES = 64 << 20,
 	MAX_KALLSYMS_BYTES = 256 << 20,
 	PROGRESS_AFTER_NS = 1000000000,
@@ -483,6 +485,41 @@ static void end_progress(struct job *j)
 	j->has_progress = false;
 }
 
+static uint64_t nr_samples(const struct report_event_stats *s)
+{
+	return s->taken.samples + s->left.samples;
+}
+
+/* For people it stands above the rows. */
+static void warn_missing(struct job *j, const struct trace_event *events,
+			 const struct report_stats *stats)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_MISSING_BYTES);
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		struct err problem = {0};
+
+		buf_reset(&b);
+		missing_add(&b, stats, i);
+		if (!b.len || !nr_samples(&stats->event[i]))
+			continue;
+		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label,
+			buf_str(&b) + sizeof("; ") - 1);
+		job_problem(j, false, &problem);
+	}
+	buf_fini(&b);
+}
+
+static void end_reading(struct job *j, size_t first, const struct report_stats *stats)
+{
+	end_progress(j);
+	for (size_t i = 0; i < stats->nr_events && stats->event; i++)
+		j->nr_records += nr_samples(&stats->event[i]);
+	if (stats->event && j->form != GRID_PEOPLE)
+		warn_missing(j, j->sessions[first].facts->events, stats);
+}
+
 int job_read_samples(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		     struct report_stats *stats, struct err *e)
 {
@@ -519,7 +556,7 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 		rc = report_engine_read(&run, &input, stats);
 		j->read_bytes = stats->bytes;
 	}
-	end_progress(j);
+	end_reading(j, first, stats);
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
 

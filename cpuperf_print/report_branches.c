@@ -3,13 +3,15 @@
  */
 #include "report/branches.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "missing.h"
 #include "reports.h"
 
 #include <errno.h>
 
-enum { TOP = 40 };
+enum { TOP = 40, LINE_BYTES = 1024 };
 
 static const struct grid_column columns[] = {
     {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
@@ -52,7 +54,21 @@ static void put_row(const struct job *j, size_t first, struct grid *g,
 	grid_text(g, row->to->name);
 }
 
-static int put_rows(struct job *j, size_t first, struct report_branches *branches, struct err *e)
+static void put_heading(struct job *j, size_t first, const struct report_stats *stats,
+			uint32_t event, struct grid *g)
+{
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	buf_adds(&b, j->sessions[first].facts->events[event].label);
+	missing_add(&b, stats, event);
+	grid_line(g, "");
+	grid_line(g, buf_str(&b));
+	buf_fini(&b);
+}
+
+static int put_rows(struct job *j, size_t first, struct report_branches *branches,
+		    const struct report_stats *stats, struct err *e)
 {
 	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "branches");
 	uint64_t top = report_top(j, TOP), sum = 0, rank = 0;
@@ -67,8 +83,7 @@ static int put_rows(struct job *j, size_t first, struct report_branches *branche
 		if (i == 0 || rows[i].event != rows[i - 1].event) {
 			sum = sum_of(rows, nr, rows[i].event);
 			rank = 0;
-			grid_line(g, "");
-			grid_line(g, j->sessions[first].facts->events[rows[i].event].label);
+			put_heading(j, first, stats, rows[i].event, g);
 		}
 		if (rank++ < top && (double)rows[i].nr >= min * (double)sum)
 			put_row(j, first, g, &rows[i], sum);
@@ -89,7 +104,7 @@ int report_branches_print(struct job *j, size_t first, size_t nr, struct err *e)
 	if (rc == 0)
 		rc = job_read_samples(j, first, nr, report_branches_sink(branches), &stats, e);
 	if (rc == 0)
-		rc = put_rows(j, first, branches, e);
+		rc = put_rows(j, first, branches, &stats, e);
 	report_branches_free(branches);
 	mem_free(stats.event);
 	return rc;

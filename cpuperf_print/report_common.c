@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "missing.h"
 #include "reports.h"
 #include "screen/number.h"
 
@@ -108,6 +109,7 @@ void report_heading(struct job *j, size_t first, const struct report_stats *stat
 	buf_adds(b, s->taken.samples == 1 ? " sample, " : " samples, ");
 	screen_human(b, (double)s->taken.weight * scale_of(ev), ev->unit);
 	add_left_out(b, s);
+	missing_add(b, stats, event);
 	buf_addc(b, '\n');
 }
 

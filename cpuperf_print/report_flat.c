@@ -185,7 +185,7 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 	if (rc == 0 && add_sessions(&f, rows, nr_rows))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && nr_rows && j->options->by_session && nr > 1 && j->form == GRID_PEOPLE)
-		rc = report_flat_side_by_side(j, first, nr, columns, rows, nr_rows, e);
+		rc = report_flat_side_by_side(j, first, nr, columns, &f.stats, rows, nr_rows, e);
 	else if (rc == 0 && nr_rows)
 		rc = put_rows(&f, rows, nr_rows, name, e);
 	else if (rc == 0)

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "base/mem.h"
+#include "missing.h"
 #include "report/flat.h"
 #include "report_columns.h"
 #include "reports.h"
@@ -31,6 +32,7 @@ struct table {
 	struct report_weight *self; /* owned; nr_lines × nr */
 	struct report_weight *all;  /* owned; of each event and session */
 	char (*names)[NAME_BYTES];  /* owned; of the columns */
+	const struct report_stats *stats;
 	struct grid *g;
 };
 
@@ -148,6 +150,13 @@ static int compare(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
+static void put_heading(const struct table *t, uint32_t event)
+{
+	buf_printf(&t->j->out, "\n%s", t->j->sessions[t->first].facts->events[event].label);
+	missing_add(&t->j->out, t->stats, event);
+	buf_addc(&t->j->out, '\n');
+}
+
 /* Lines are put in order by way of their numbers: what each has stands by number. */
 static int put_lines(struct table *t, struct err *e)
 {
@@ -164,8 +173,7 @@ static int put_lines(struct table *t, struct err *e)
 
 		if (i == 0 || event != sorted[i - 1].row->column[REPORT_EVENT]) {
 			rank = 0;
-			buf_printf(&t->j->out, "\n%s\n",
-				   t->j->sessions[t->first].facts->events[event].label);
+			put_heading(t, event);
 			rc = make_grid(t);
 		}
 		if (rc == 0 && rank++ < top)
@@ -181,10 +189,14 @@ static int put_lines(struct table *t, struct err *e)
 }
 
 int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned columns,
-			     const struct report_flat_row *rows, size_t nr_rows, struct err *e)
+			     const struct report_stats *stats, const struct report_flat_row *rows,
+			     size_t nr_rows, struct err *e)
 {
-	struct table t = {
-	    .j = j, .first = first, .nr = nr, .columns = columns & ~(1u << REPORT_SESSION)};
+	struct table t = {.j = j,
+			  .first = first,
+			  .nr = nr,
+			  .columns = columns & ~(1u << REPORT_SESSION),
+			  .stats = stats};
 	int rc = gather(&t, rows, nr_rows);
 
 	buf_addc(&j->out, '\n');

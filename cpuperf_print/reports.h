@@ -28,7 +28,8 @@ report_fn report_summary_print, report_records_print, report_flat_print, report_
  * columns. */
 struct report_flat_row;
 int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned columns,
-			     const struct report_flat_row *rows, size_t nr_rows, struct err *e);
+			     const struct report_stats *stats, const struct report_flat_row *rows,
+			     size_t nr_rows, struct err *e);
 
 /* What is common to those of samples, report_common.c: */
 

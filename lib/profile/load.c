@@ -238,12 +238,17 @@ static int (*const take[])(struct profile_load *l, const struct trace_frame *f) 
     [TRACE_FRAME_SAMPLING] = take_sampling, [TRACE_FRAME_THINGS] = take_things,
 };
 
+int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
+{
+	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
+		return take[f->kind](l, f);
+	return 0;
+}
+
 static int take_frame(struct profile_load *l, const struct trace_frame *f)
 {
-	int rc = 0;
+	int rc = profile_load_frame(l, f);
 
-	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
-		rc = take[f->kind](l, f);
 	if (rc != -EINVAL)
 		return rc;
 	profile_faults_add_frame(&l->faults, f);
@@ -302,7 +307,7 @@ static void report(struct profile_load *l, bool is_whole)
 	l->faults.problem(l->faults.arg, true, &e);
 }
 
-static void forget(struct profile_load *l, const char *name)
+void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name)
 {
 	arena_fini(&l->notes);
 	arena_init(&l->notes, NOTES_MAX_BYTES);
@@ -315,27 +320,19 @@ static void forget(struct profile_load *l, const char *name)
 	if (l->trace.further)
 		memset(l->further, 0, nr_further(l) * sizeof(*l->further));
 	l->trace = (struct profile_trace){
-	    .name = name, .events = l->session_events->item, .pairs = l->pairs};
+	    .name = name, .head = *head, .events = l->session_events->item, .pairs = l->pairs};
 	l->has_totals = l->notes_dropped = false;
 	l->nr_foreign_readings = 0;
 	l->faults.name = name;
 	l->faults.nr = 0;
 }
 
-int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name)
+int profile_load_end(struct profile_load *l)
 {
-	int rc;
+	int rc = profile_things_join(&l->things);
 
-	forget(l, name);
-	l->trace.head = *trace_reader_head(r);
-	rc = take_all(l, r);
-	if (rc == -EPROTO)
-		profile_faults_lose(&l->faults, rc,
-				    "its events are not those of the session: left out");
-	if (rc == 0)
-		rc = profile_things_join(&l->things);
 	if (rc)
-		return rc == -EPROTO ? 0 : rc;
+		return rc;
 	l->trace.things = l->things.item;
 	l->trace.nr_things = l->things.nr;
 	if (l->has_totals) {
@@ -344,6 +341,22 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 		find_times(l);
 		l->trace.is_cut = l->ids.nr; /* it grew in its file until the session was killed */
 	}
+	return 0;
+}
+
+int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name)
+{
+	int rc;
+
+	profile_load_begin(l, trace_reader_head(r), name);
+	rc = take_all(l, r);
+	if (rc == -EPROTO)
+		profile_faults_lose(&l->faults, rc,
+				    "its events are not those of the session: left out");
+	if (rc == 0)
+		rc = profile_load_end(l);
+	if (rc)
+		return rc == -EPROTO ? 0 : rc;
 	report(l, trace_reader_is_whole(r));
 	return 1;
 }

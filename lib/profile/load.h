@@ -34,6 +34,11 @@ void profile_load_fini(struct profile_load *l);
 /* Reads all frames of r into l->trace: 1; 0 if nothing of it can be used (that is reported);
  * -ENOMEM. name must live as long as the trace is used. */
 int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name);
+/* The same for who reads frames himself: each frame that matters to l->trace, then the end.
+ * profile_load_frame: 0, -EINVAL (it makes no sense), -EPROTO (not of this session), -ENOMEM. */
+void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name);
+int profile_load_frame(struct profile_load *l, const struct trace_frame *f);
+int profile_load_end(struct profile_load *l); /* 0 or -ENOMEM */
 /* The columns are the same; state, reason and perf group may change between iterations. */
 bool profile_same_events(const struct trace_events *a, const struct trace_events *b);
 

@@ -1,8 +1,8 @@
 /*
  * Frames to samples. What stands before the records of a trace (its events and ids) says how they
- * are laid out; all other frames are passed by. A sample is taken apart where it lies in the frame,
- * and nothing is done twice: millions pass here. Must not trust an id, an event or a size from
- * the file.
+ * are laid out; what is said of its samples and counts is kept. A sample is taken apart where it
+ * lies in the frame, and nothing is done twice: millions pass here. Must not trust an id, an event
+ * or a size from the file.
  */
 #include "profile/samples.h"
 
@@ -30,7 +30,8 @@ struct profile_samples {
 	const struct profile_known_id *last; /* of the last sample */
 	uint64_t time_ns, bytes;
 	uint64_t nr_senseless, nr_foreign;
-	bool is_over;
+	struct profile_load load; /* what is said beside the records */
+	bool is_over, is_told;    /* load has all of it */
 };
 
 int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,
@@ -45,10 +46,13 @@ int profile_samples_open(const struct profile_session *s, size_t i, profile_prob
 	r->faults = (struct profile_faults){.name = r->name, .problem = problem, .arg = arg};
 	r->session_events.item = (struct trace_event *)facts->events;
 	r->session_events.nr = facts->nr_events;
-	rc = profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
-	if (rc == 1)
+	rc = profile_load_init(&r->load, &r->session_events, problem, arg);
+	if (rc == 0)
+		rc = profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
+	if (rc == 1) {
+		profile_load_begin(&r->load, trace_reader_head(r->reader), r->name);
 		*out = r;
-	else
+	} else
 		profile_samples_close(r);
 	return rc;
 }
@@ -59,6 +63,7 @@ void profile_samples_close(struct profile_samples *s)
 		return;
 	trace_reader_close(s->reader);
 	profile_ids_fini(&s->ids);
+	profile_load_fini(&s->load);
 	trace_events_fini(&s->events);
 	trace_ids_fini(&s->trace_ids);
 	mem_free(s);
@@ -128,10 +133,16 @@ static int take_records(struct profile_samples *s, const struct trace_frame *f)
 	return know_ids(s);
 }
 
+/* What makes no sense is for those to name who want it: profile_session_next. */
+static int take_beside(struct profile_samples *s, const struct trace_frame *f)
+{
+	return profile_load_frame(&s->load, f) == -ENOMEM ? -ENOMEM : 0;
+}
+
 static int (*const take[])(struct profile_samples *s, const struct trace_frame *f) = {
-    [TRACE_FRAME_EVENTS] = take_events,
-    [TRACE_FRAME_IDS] = take_ids,
-    [TRACE_FRAME_RECORDS] = take_records,
+    [TRACE_FRAME_EVENTS] = take_events,   [TRACE_FRAME_IDS] = take_ids,
+    [TRACE_FRAME_RECORDS] = take_records, [TRACE_FRAME_READINGS] = take_beside,
+    [TRACE_FRAME_SAMPLING] = take_beside, [TRACE_FRAME_END] = take_beside,
 };
 
 static int take_frame(struct profile_samples *s, const struct trace_frame *f)
@@ -165,6 +176,17 @@ static void tell_all(struct profile_samples *s)
 	tell(s, s->nr_foreign, "records of unknown events");
 }
 
+static int end(struct profile_samples *s)
+{
+	int rc;
+
+	s->is_over = true;
+	tell_all(s);
+	rc = profile_load_end(&s->load);
+	s->is_told = rc == 0;
+	return rc;
+}
+
 /* 1: there may be more; 0: the end, which is told; -ENOMEM. */
 static int next_frame(struct profile_samples *s)
 {
@@ -186,9 +208,7 @@ static int next_frame(struct profile_samples *s)
 		profile_faults_add(&s->faults, &e);
 	if (rc == -EILSEQ)
 		return 1;
-	s->is_over = true;
-	tell_all(s);
-	return 0;
+	return end(s);
 }
 
 /* One event after the other is of the same id, mostly. */
@@ -259,6 +279,11 @@ int profile_samples_next(struct profile_samples *s, struct profile_sample *out)
 const struct trace_head *profile_samples_head(const struct profile_samples *s)
 {
 	return trace_reader_head(s->reader);
+}
+
+const struct profile_trace *profile_samples_trace(const struct profile_samples *s)
+{
+	return s->is_told ? &s->load.trace : NULL;
 }
 
 uint64_t profile_samples_bytes(const struct profile_samples *s)

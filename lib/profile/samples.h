@@ -41,6 +41,9 @@ void profile_samples_close(struct profile_samples *s); /* NULL is fine */
 int profile_samples_next(struct profile_samples *s, struct profile_sample *out);
 /* Of the trace: its CPU, iteration … */
 const struct trace_head *profile_samples_head(const struct profile_samples *s);
+/* After the last sample: the trace's readings, times, and what became of its samples; no things of
+ * a name, no notes. Borrowed; NULL before, and of a trace that is not the session's. */
+const struct profile_trace *profile_samples_trace(const struct profile_samples *s);
 uint64_t profile_samples_bytes(const struct profile_samples *s); /* of the file, read so far */
 
 #endif

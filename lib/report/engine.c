@@ -13,6 +13,7 @@
 #include "report/functions.h"
 #include "report/resolver.h"
 #include "report/stack.h"
+#include "report/tally.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -65,6 +66,7 @@ struct worker {
 	uint32_t generation; /* of the fold's nodes */
 	uint32_t *of_comm;   /* the report's number, by the profile's */
 	struct report_stats stats;
+	struct table *table; /* of one row: what the file in hand says of its samples */
 	struct report_stack stack;
 	struct recent recent[NR_RECENT];
 	/* The sample in hand. */
@@ -342,6 +344,29 @@ static void take_problem(void *arg, bool is_loss, const struct err *problem)
 	pthread_mutex_unlock(&g->lock);
 }
 
+static void add_u64(uint64_t *to, uint64_t n)
+{
+	if (__builtin_add_overflow(*to, n, to))
+		*to = UINT64_MAX;
+}
+
+/* By the arithmetic of tables, of the file as of a row. */
+static void take_coverage(struct worker *w, const struct profile_trace *trace)
+{
+	struct table *t = w->table;
+
+	report_tally_add(t, trace);
+	for (size_t i = 0; i < t->nr_events && t->sampled; i++) {
+		const struct sampled *s = table_sampled(t, 0, i);
+		struct report_event_stats *to = &w->stats.event[i];
+
+		sampled_total(&to->sampled, s);
+		to->is_short |= sampled_is_short(&t->columns[i].sampling, s);
+	}
+	add_u64(&w->stats.nr_lost, table_lost(t));
+	t->nr_rows = 0;
+}
+
 static int read_samples(struct worker *w, struct profile_samples *samples)
 {
 	const struct trace_head *head = profile_samples_head(samples);
@@ -358,6 +383,8 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 			g->bytes += bytes - told;
 		told = bytes;
 	}
+	if (!failed && profile_samples_trace(samples))
+		take_coverage(w, profile_samples_trace(samples));
 	return failed ? failed : rc < 0 ? rc : 0;
 }
 
@@ -428,6 +455,15 @@ static int make_resolver(struct worker *w)
 	return w->resolver ? 0 : -ENOMEM;
 }
 
+static int make_table(struct worker *w)
+{
+	const struct metric_set no_metrics = {.nr = 0};
+	struct profile_facts facts = *profile_session_facts(w->engine->input->session);
+
+	facts.max_rows = 1;
+	return report_tally_new(&facts, &no_metrics, &w->table, NULL);
+}
+
 static int worker_init(struct worker *w, struct engine *g)
 {
 	w->engine = g;
@@ -435,7 +471,7 @@ static int worker_init(struct worker *w, struct engine *g)
 	w->fold = report_fold_new(give, w);
 	w->generation = 1;
 	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
-	if (!w->lookup || !w->fold || !w->stats.event || make_resolver(w))
+	if (!w->lookup || !w->fold || !w->stats.event || make_resolver(w) || make_table(w))
 		return -ENOMEM;
 	return know_comms(w) ? -ENOMEM : make_unwinder(w);
 }
@@ -448,6 +484,7 @@ static void worker_fini(struct worker *w)
 	profile_lookup_free(w->lookup);
 	mem_free(w->of_comm);
 	mem_free(w->stats.event);
+	table_free(w->table);
 }
 
 static void add_stats(struct worker *w)
@@ -457,7 +494,10 @@ static void add_stats(struct worker *w)
 	for (size_t i = 0; i < to->nr_events; i++) {
 		report_weight_add(&to->event[i].taken, &w->stats.event[i].taken);
 		report_weight_add(&to->event[i].left, &w->stats.event[i].left);
+		sampled_total(&to->event[i].sampled, &w->stats.event[i].sampled);
+		to->event[i].is_short |= w->stats.event[i].is_short;
 	}
+	add_u64(&to->nr_lost, w->stats.nr_lost);
 	to->nr_unwound += w->stats.nr_unwound;
 	for (size_t i = 0; i <= UNWIND_MAX; i++)
 		to->nr_ends[i] += w->stats.nr_ends[i];

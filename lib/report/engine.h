@@ -6,6 +6,7 @@
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H
 
+#include "metric/sampled.h"
 #include "profile/session.h"
 #include "report/entry.h"
 #include "unwind/unwind.h"
@@ -32,6 +33,9 @@ struct report_input {
 struct report_event_stats {
 	struct report_weight taken; /* entered the report */
 	struct report_weight left;  /* did not: filtered, or its stack is not wanted */
+	/* What came of all samples that should have come, in the files that were read. */
+	struct sampled sampled;
+	bool is_short; /* sampled_is_short of some CPU and iteration */
 };
 
 struct report_stats {
@@ -39,6 +43,7 @@ struct report_stats {
 	size_t nr_events;
 	uint64_t nr_unwound;              /* stacks made of stack bytes */
 	uint64_t nr_ends[UNWIND_MAX + 1]; /* of these: by enum unwind_end */
+	uint64_t nr_lost;                 /* records, by what the rings say */
 	uint64_t bytes;                   /* of the files */
 };
 

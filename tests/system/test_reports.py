@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import struct
@@ -81,8 +82,21 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-def twin(session, folder):
-    """Another session in which the same happened: only its id is another."""
+def change_frames(data, change):
+    at = 192
+    while at + 16 <= len(data):
+        _, kind, _, length = struct.unpack_from("<IHHI", data, at)
+        payload = bytes(data[at + 16:at + 16 + length])
+        changed = change(kind, payload)
+        if changed != payload:
+            data[at + 16:at + 16 + length] = changed
+            struct.pack_into("<I", data, at + 12, crc32c(data[at + 4:at + 12] + changed))
+        at += 16 + (length + 7) // 8 * 8
+
+
+def twin(session, folder, change=lambda kind, payload: payload):
+    """Another session in which the same happened: its id is another, and what change makes of the
+    payloads of frames."""
     source = os.path.dirname(session.file)
     os.mkdir(folder)
     for name in os.listdir(source):
@@ -91,6 +105,7 @@ def twin(session, folder):
         if name.endswith(".cpuperf"):
             data[24] ^= 1
             data[188:192] = struct.pack("<I", crc32c(data[:188]))
+            change_frames(data, change)
         with open(f"{folder}/{name}", "wb") as f:
             f.write(data)
     return types.SimpleNamespace(file=f"{folder}/s.cpsession", mix=session.mix, ours=session.ours)
@@ -287,6 +302,38 @@ def check_all_formats(session, again):
 
 
 # ---- several sessions
+
+def lose(kind, payload):
+    """As if a quarter of the clock's samples had not come, and records were lost."""
+    if kind != 9:  # sampling
+        return payload
+    data = bytearray(payload)
+    struct.pack_into("<QQ", data, 24, 2**64 - 1, 5)  # idle, which is not known; lost
+    item_bytes, nr = struct.unpack_from("<II", data, 56)
+    for at in range(64, 64 + nr * item_bytes, item_bytes):
+        if struct.unpack_from("<I", data, at)[0] == 0:
+            weight, = struct.unpack_from("<Q", data, at + 24)
+            struct.pack_into("<Q", data, at + 24, weight * 3 // 4)
+    return bytes(data)
+
+
+def check_missing(session, folder):
+    """Reports of samples say what did not come, for programs on the standard error."""
+    short = twin(session, folder, lose)
+    nr_lost = 5 * sum(name.count(".") == 3 for name in os.listdir(folder))
+    said = rf"of what should have come, {nr_lost} records were lost: shares may be off"
+    file = f"--session={short.file}"
+    for name in ("flat", "tree", "callers", "calls", "stacks", "threads"):
+        text = output(file, f"--report={name}", short.mix)
+        part, = re.findall(rf"^cpu_clock: .*; ([0-9.]+) % {said}$", text, re.M)
+        assert 65 < float(part) <= 75, text
+        for how in ("csv", "ndjson"):
+            done = run(file, f"--report={name}", short.mix, f"--output-format={how}")
+            assert done.returncode == 0 and "should have" not in done.stdout
+            assert done.stderr.count(f"warning: cpu_clock: samples: {part} % {said}") == 1, done
+    side = output(file, f"--session={session.file}", "--by-session", "--report=flat")
+    assert re.search(rf"^cpu_clock; [0-9.]+ % {said}$", side, re.M), side
+
 
 def check_several(session, again, other):
     twice = [f"--session={s.file}" for s in (session, again)]
@@ -566,6 +613,7 @@ def main():
         check_shapes(session)
         check_all_formats(session, again)
         check_several(session, again, other)
+        check_missing(session, f"{folder}/short")
         check_of_other_events(session, other)
         check_tally(session, f"{folder}/tally")
         check_each_once(session, again)
