@@ -94,22 +94,40 @@ static void add_left_out(struct buf *b, const struct report_event_stats *s)
 	buf_adds(b, " more are left out");
 }
 
+/* On a line of its own where the terminal has no room. */
+static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
+			size_t start, struct buf *b)
+{
+	struct buf text;
+
+	buf_init(&text, LINE_BYTES);
+	missing_add(&text, stats, event);
+	if (text.len && j->width &&
+	    screen_width(buf_str(b) + start) + screen_width(buf_str(&text)) > j->width)
+		buf_printf(b, "\n  %s", buf_str(&text) + sizeof("; ") - 1);
+	else
+		buf_adds(b, buf_str(&text));
+	buf_fini(&text);
+}
+
 void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	const struct trace_event *ev = event_of(j, first, event);
 	struct buf *b = &j->out;
+	size_t start;
 
 	if (j->form != GRID_PEOPLE)
 		return;
 	buf_addc(b, '\n');
+	start = b->len;
 	buf_adds(b, ev->label);
 	buf_adds(b, ": ");
 	buf_u64_commas(b, s->taken.samples);
 	buf_adds(b, s->taken.samples == 1 ? " sample, " : " samples, ");
 	screen_human(b, (double)s->taken.weight * scale_of(ev), ev->unit);
 	add_left_out(b, s);
-	missing_add(b, stats, event);
+	add_missing(j, stats, event, start, b);
 	buf_addc(b, '\n');
 }
 

@@ -331,6 +331,10 @@ def check_missing(session, folder):
             done = run(file, f"--report={name}", short.mix, f"--output-format={how}")
             assert done.returncode == 0 and "should have" not in done.stdout
             assert done.stderr.count(f"warning: cpu_clock: samples: {part} % {said}") == 1, done
+    text, code = on_terminal(file, "--report=stacks", PAGER="cat", NO_COLOR="1")
+    heading, = re.findall(r"^cpu_clock: .*(?:\r?\n  .*should have.*)?", text, re.M)
+    assert code == 0 and "should have" in heading, text
+    assert max(map(len, heading.splitlines())) <= 100, heading
     side = output(file, f"--session={session.file}", "--by-session", "--report=flat")
     assert re.search(rf"^cpu_clock; [0-9.]+ % {said}$", side, re.M), side
 
