@@ -61,10 +61,12 @@ struct job {
 	uint64_t started_ns;
 	bool has_progress; /* a line on the terminal */
 	uint64_t nr_records;
-	bool is_brief;     /* the summary is followed by what matters more */
-	struct index told; /* problems, by their hashes */
-	bool lost;         /* something of the sessions could not be read */
-	bool is_over;      /* a change is beyond --fail-over */
+	const char *session_shown; /* machines: in each row; NULL: all rows are of the same */
+	bool has_header;           /* of the report in hand */
+	bool is_brief;             /* the summary is followed by what matters more */
+	struct index told;         /* problems, by their hashes */
+	bool lost;                 /* something of the sessions could not be read */
+	bool is_over;              /* a change is beyond --fail-over */
 };
 
 /* What makes no sense is -EINVAL with *e. options are borrowed. */

@@ -137,11 +137,14 @@ static int print_report(struct job *j, const struct report *r, struct err *e)
 {
 	int rc = prepare(j, r, e);
 
+	j->has_header = false;
+	j->session_shown = NULL;
 	if (rc == 0 && is_at_once(j, r))
 		return r->print(j, 0, j->nr_sessions, e);
 	for (size_t i = 0; i < j->nr_sessions && rc == 0; i++) {
 		if (j->nr_sessions > 1 && strcmp(j->options->output_format, "text") == 0)
 			buf_printf(&j->out, "%s%s:\n", i ? "\n" : "", j->sessions[i].path);
+		j->session_shown = j->nr_sessions > 1 ? j->sessions[i].path : NULL;
 		rc = r->print(j, i, 1, e);
 	}
 	return rc;
@@ -237,6 +240,34 @@ static int check_diff(const struct options *o, const struct plan *p, struct err 
 	return 0;
 }
 
+/* The records of the files, in the original's layout: of no other report. */
+static int check_raw(const struct options *o, const struct plan *p, struct err *e)
+{
+	bool is_other = o->diff.nr;
+
+	for (size_t i = 0; i < p->nr; i++)
+		is_other |= p->report[i]->print != report_summary_print;
+	if (!is_other || strcmp(o->output_format, "raw") != 0)
+		return 0;
+	err_set(e, -EINVAL, "--output-format=raw is of --report=summary alone");
+	err_hint(e, "other reports are text, csv or ndjson");
+	return -EINVAL;
+}
+
+/* Its tables are those of the recorder, and have no place for a session. */
+static int check_summary(const struct options *o, const struct plan *p, struct err *e)
+{
+	bool has_summary = !p->nr && !o->diff.nr;
+
+	for (size_t i = 0; i < p->nr; i++)
+		has_summary |= p->report[i]->print == report_summary_print;
+	if (!has_summary || o->sessions.nr < 2 || strcmp(o->output_format, "text") == 0)
+		return 0;
+	err_set(e, -EINVAL, "--output-format=%s has the summary of one session", o->output_format);
+	err_hint(e, "give one --session at a time, or --report=series, which tells sessions apart");
+	return -EINVAL;
+}
+
 /* Any value but none: no-color.org. */
 static bool wants_color(void)
 {
@@ -270,6 +301,10 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 		rc = choose_reports(o, p, e);
 	if (rc == 0)
 		rc = check_diff(o, p, e);
+	if (rc == 0)
+		rc = check_summary(o, p, e);
+	if (rc == 0)
+		rc = check_raw(o, p, e);
 	j->width = o->output_file ? 0 : opt_std_terminal_width();
 	j->is_terminal = j->width != 0;
 	j->has_color = j->is_terminal && wants_color();

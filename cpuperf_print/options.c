@@ -11,11 +11,15 @@
 static const struct opt_row rows[] = {
     {"session", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Input",
      "A .cpsession file to print. Its traces are sought in the same folder, by the last part of "
-     "the recorded prefix, so that a copied session prints too. Given several times: sessions of "
-     "the same spec, added up.",
+     "the recorded prefix, so that a copied session prints too. Given several times, each another "
+     "session: those of the same spec are added up; summary, series and top-down are printed of "
+     "each.",
      opt_add_string, AT(sessions)},
     {"by-session", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Input",
-     "Several sessions: each by itself, not added up.", opt_set_flag, AT(by_session)},
+     "Several sessions: each by itself, not added up. flat and threads: side by side if their "
+     "specs "
+     "are the same; else one after the other, for programs in one table with a field session.",
+     opt_set_flag, AT(by_session)},
     {"sysroot", OPT_REQUIRED, "FOLDER", OPT_COMPLETE_DIR, NULL, "Input",
      "Where the files of the recorded machine are: before the path of each program and library.",
      opt_set_string, AT(sysroot)},
@@ -103,7 +107,8 @@ static const struct opt_row rows[] = {
      "Tell source lines: short for --sort=function,line.", opt_set_flag, AT(lines)},
     {"output-format", OPT_REQUIRED, "FORMAT", OPT_COMPLETE_WORDS, "text csv ndjson raw", "Output",
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
-     "raw: the records as they are, with their offset in the file.",
+     "raw: the records as they are, with their offset in the file; of the summary alone. A summary "
+     "is of one session in all but text.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},

@@ -72,15 +72,29 @@ double report_min_share(const struct job *j, double for_people_percent)
 	return j->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
 }
 
+static bool has_session(const struct grid_column *columns, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(columns[i].name, "session") == 0)
+			return true;
+	return false;
+}
+
 struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
 			 const char *report)
 {
 	struct grid_column *own = arena_calloc(&j->columns, nr, sizeof(*own));
-	const struct grid_options options = {
-	    .form = j->form, .width = j->width, .has_color = j->has_color, .report = report};
+	const struct grid_options options = {.form = j->form,
+					     .width = j->width,
+					     .has_color = j->has_color,
+					     .report = report,
+					     .session =
+						 has_session(columns, nr) ? NULL : j->session_shown,
+					     .is_continued = j->has_header};
 
 	if (!own)
 		return NULL;
+	j->has_header = true;
 	memcpy(own, columns, nr * sizeof(*own));
 	return grid_new(own, nr, &options);
 }

@@ -51,7 +51,8 @@ uint64_t report_top(const struct job *j, uint64_t for_people);
 double report_min_share(const struct job *j, double for_people_percent);
 /* Writes the grid and frees it; rc is what came before. */
 int report_end(struct job *j, struct grid *g, int rc, struct err *e);
-/* The columns are copied. */
+/* The columns are copied. For machines the grids of a report are one table, with the session where
+ * rows are of several. */
 struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
 			 const char *report);
 

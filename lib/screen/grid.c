@@ -331,16 +331,22 @@ static void give(struct grid *g, const struct grid_column *c, const union value 
 	}
 }
 
+static void give_name(struct grid *g, const char *name, const char *text)
+{
+	lead(g, name, "");
+	give_text(&g->text, g->options.form, &(union value){.text = text}, 0);
+}
+
 static void begin_line(struct grid *g)
 {
+	bool is_json = g->options.form == GRID_NDJSON;
+
 	g->is_begun = false;
-	if (g->options.form != GRID_NDJSON)
-		return;
-	buf_addc(&g->text, '{');
-	if (!g->options.report)
-		return;
-	lead(g, "report", "");
-	buf_json_string(&g->text, g->options.report);
+	buf_adds(&g->text, is_json ? "{" : "");
+	if (is_json && g->options.report)
+		give_name(g, "report", g->options.report);
+	if (g->options.session)
+		give_name(g, "session", g->options.session);
 }
 
 static void end_line(struct grid *g)
@@ -350,8 +356,9 @@ static void end_line(struct grid *g)
 
 static void csv_header(const struct grid *g, struct buf *out)
 {
-	const char *separator = "";
+	const char *separator = g->options.session ? "," : "";
 
+	buf_adds(out, g->options.session ? "session" : "");
 	for (size_t i = 0; i < g->nr_columns; i++) {
 		const struct kind *kind = &kinds[g->columns[i].kind];
 
@@ -550,7 +557,7 @@ static void write_people(struct grid *g, struct buf *out)
 
 static void write_machines(struct grid *g, struct buf *out)
 {
-	if (!g->has_header && g->options.form == GRID_CSV)
+	if (!g->has_header && !g->options.is_continued && g->options.form == GRID_CSV)
 		csv_header(g, out);
 	buf_add(out, buf_str(&g->text), g->text.len);
 }

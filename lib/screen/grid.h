@@ -62,6 +62,9 @@ struct grid_options {
 	bool has_color; /* people: a bold header; changes in red (more) and green (less) */
 	const char
 	    *report; /* JSON: the first field, "report", of each row; NULL: none. Borrowed. */
+	/* Machines: before the columns, "session" of each row; NULL: none. Borrowed. */
+	const char *session;
+	bool is_continued; /* CSV: the header was written by the grid before this one */
 };
 
 /* At most GRID_MAX_COLUMNS, which are borrowed, and stay. NULL without memory. */

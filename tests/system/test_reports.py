@@ -356,6 +356,29 @@ def check_several(session, again, other):
         assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
 
 
+def check_one_table(session, again):
+    """For programs several sessions are one table, in which they are told apart."""
+    files = [session.file, again.file]
+    for name in ("flat", "tree", "callers", "calls", "stacks", "threads", "series", "top-down"):
+        args = ["--by-session", f"--report={name}"] + ([] if name == "series" else [session.ours])
+        body = check_formats(session, f"--session={again.file}", *args)
+        head = output(*[f"--session={f}" for f in files], *args,
+                      "--output-format=csv").splitlines()[0].split(",")
+        column = head.index("session")
+        assert column == 0 or name in ("flat", "threads"), head
+        shown = [row[column] for row in body]
+        if column == 0:
+            half = len(shown) // 2
+            assert shown == [files[0]] * half + [files[1]] * half, name
+            assert [row[1:] for row in body[:half]] == [row[1:] for row in body[half:]], name
+        assert set(shown) == set(files) or name == "top-down", (name, set(shown))
+    for args in ([], ["--report=summary"]):
+        for how in ("csv", "ndjson", "raw"):
+            done = run(*[f"--session={f}" for f in files], *args, f"--output-format={how}")
+            assert done.returncode == 2 and not done.stdout, done
+            assert f"--output-format={how} has the summary of one session" in done.stderr, done
+
+
 def check_of_other_events(session, other):
     """--by-session prints sessions of other specs one after the other."""
     files = [f"--session={s.file}" for s in (session, other)]
@@ -503,6 +526,8 @@ BAD = (
     ("--fail-over=x", "--fail-over=x: not a percentage"),
     ("--counts", "--fail-over and --counts are of a comparison"),
     ("--output-format=xml", "--output-format=xml: no such format"),
+    (("--report=flat", "--output-format=raw"), "raw is of --report=summary alone"),
+    (("--report=summary", "--report=records", "--output-format=raw"), "raw is of"),
     ("--merge=foo", "--merge=foo: makes no sense"), ("--merge=s/(/x/", '--merge: "(": '),
     ("--split=a", "--split=a: makes no sense"), ("--hide=[", '--hide: "[": '),
     ("--only=", "--only: an empty expression"), ("--by-session=1", "--by-session takes no value"),
@@ -511,7 +536,8 @@ BAD = (
 
 def check_refused(session):
     for option, text in BAD:
-        done = run(f"--session={session.file}", option)
+        options = [option] if isinstance(option, str) else option
+        done = run(f"--session={session.file}", *options)
         assert done.returncode == 2 and not done.stdout, (option, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (option, done.stderr)
     for args, text in (([], "no session given"),
@@ -590,7 +616,8 @@ def check_terminal(session):
         out.write(SLOW_PAGER)
     text, code = on_terminal(*args, PAGER=f"{sys.executable} {pager}")
     assert code == 0 and text.strip() == os.path.basename(PRINT)[:15], text
-    wide, code = on_terminal(args[0], "--report=stacks", "--top=0", PAGER="cat", NO_COLOR="1")
+    wide, code = on_terminal(args[0], session.mix, "--report=stacks", "--top=0", PAGER="cat",
+                             NO_COLOR="1")
     assert code == 0 and max(map(len, wide.splitlines())) <= 100, wide
     text, code = on_terminal(*args, "--sort=bad", PAGER="sed s/^/paged:/")
     assert code == 2 and "paged:" not in text and "error" in text
@@ -617,6 +644,7 @@ def main():
         check_shapes(session)
         check_all_formats(session, again)
         check_several(session, again, other)
+        check_one_table(session, again)
         check_missing(session, f"{folder}/short")
         check_of_other_events(session, other)
         check_tally(session, f"{folder}/tally")

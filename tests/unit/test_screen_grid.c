@@ -361,16 +361,49 @@ static void without_memory(void **state)
 		inject_every(whole, &(struct grid_options){.form = form, .width = 60}, 3, 0);
 }
 
+/* One table of several grids, each of a session. */
+static void of_sessions(void **state)
+{
+	static const struct grid_column one[] = {{.name = "n", .kind = GRID_COUNT}};
+	static const struct {
+		struct grid_options options;
+		const char *want;
+	} cases[] = {
+	    {{.form = GRID_CSV, .session = "a,b"}, "session,n\n\"a,b\",7\n"},
+	    {{.form = GRID_CSV, .session = "c", .is_continued = true}, "c,7\n"},
+	    {{.form = GRID_CSV, .is_continued = true}, "7\n"},
+	    {{.form = GRID_NDJSON, .session = "a\"b"}, "{\"session\":\"a\\\"b\",\"n\":7}\n"},
+	    {{.form = GRID_NDJSON, .report = "r", .session = "c", .is_continued = true},
+	     "{\"report\":\"r\",\"session\":\"c\",\"n\":7}\n"},
+	    {{.form = GRID_PEOPLE, .session = "c", .is_continued = true}, "n\n7\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct grid *g = grid_new(one, 1, &cases[i].options);
+		struct buf b;
+
+		assert_non_null(g);
+		buf_init(&b, 1 << 20);
+		grid_row(g);
+		grid_count(g, 7);
+		assert_int_equal(grid_write(g, &b), 0);
+		assert_string_equal(buf_str(&b), cases[i].want);
+		grid_free(g);
+		buf_fini(&b);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(for_people),     cmocka_unit_test(in_colour),
-	    cmocka_unit_test(as_csv),         cmocka_unit_test(as_json),
-	    cmocka_unit_test(cuts),           cmocka_unit_test(hostile),
-	    cmocka_unit_test(nothing),        cmocka_unit_test(in_pieces),
-	    cmocka_unit_test(shifts),         cmocka_unit_test(audiences),
-	    cmocka_unit_test(percents),       cmocka_unit_test(wrong_calls),
-	    cmocka_unit_test(without_memory),
+	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
+	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
+	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
+	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
+	    cmocka_unit_test(shifts),      cmocka_unit_test(audiences),
+	    cmocka_unit_test(percents),    cmocka_unit_test(wrong_calls),
+	    cmocka_unit_test(of_sessions), cmocka_unit_test(without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
