@@ -67,6 +67,14 @@ static void put_heading(struct job *j, size_t first, const struct report_stats *
 	buf_fini(&b);
 }
 
+static void put_nothing(struct job *j, const struct report_stats *stats)
+{
+	report_nothing(j, stats, "branches");
+	if (j->form == GRID_PEOPLE)
+		buf_adds(&j->out, "They are recorded of events with the flag last_branch, by "
+				  "hardware that has it.\n");
+}
+
 static int put_rows(struct job *j, size_t first, struct report_branches *branches,
 		    const struct report_stats *stats, struct err *e)
 {
@@ -89,9 +97,11 @@ static int put_rows(struct job *j, size_t first, struct report_branches *branche
 			put_row(j, first, g, &rows[i], sum);
 	}
 	if (!nr)
-		grid_line(g,
-			  "No branches: they are recorded of events with the flag last_branch, by "
-			  "hardware that has it.");
+		put_nothing(j, stats);
+	if (!nr && j->form == GRID_PEOPLE) {
+		grid_free(g);
+		return job_flush(j, e);
+	}
 	return report_end(j, g, 0, e);
 }
 

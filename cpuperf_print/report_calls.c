@@ -140,6 +140,9 @@ static int print_people(struct table *t, struct err *e)
 {
 	int rc = 0;
 
+	if (!t->nr_rows)
+		report_nothing(t->j, &t->stats, "samples");
+
 	for (size_t i = 0, nr, nr_shown; i < t->nr_rows && rc == 0; i += nr) {
 		uint32_t event = t->rows[i].column[REPORT_EVENT];
 

@@ -145,6 +145,73 @@ void report_heading(struct job *j, size_t first, const struct report_stats *stat
 	buf_addc(b, '\n');
 }
 
+static void add_option(struct buf *b, bool is_given, const char *option, const char **separator)
+{
+	if (!is_given)
+		return;
+	buf_adds(b, *separator);
+	buf_adds(b, option);
+	*separator = ", ";
+}
+
+/* Whole files and events are passed over uncounted. */
+static void add_uncounted(struct buf *b, const struct report_filter *f)
+{
+	const char *separator = "; not counted is what is left out by ";
+
+	add_option(b, f->events.nr, "--event", &separator);
+	add_option(b, f->cpus.nr, "--cpu", &separator);
+	add_option(b, f->iterations.nr, "--iteration", &separator);
+}
+
+void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
+{
+	struct buf *b = &j->out;
+	uint64_t left = 0;
+
+	if (j->form != GRID_PEOPLE)
+		return;
+	for (size_t i = 0; i < stats->nr_events; i++)
+		left += stats->event[i].left.samples;
+	buf_printf(b, "\nNo %s", what);
+	if (left) {
+		buf_adds(b, ": ");
+		buf_u64_commas(b, left);
+		buf_adds(b, left == 1 ? " sample is left out" : " samples are left out");
+	}
+	add_uncounted(b, &j->filter);
+	buf_addc(b, '\n');
+}
+
+void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_small)
+{
+	report_weight_add(&r->weight, w);
+	r->nr++;
+	r->nr_small += is_small;
+}
+
+void report_rest_put(const struct job *j, const struct report_rest *r,
+		     const struct share_interval *share, struct grid *g)
+{
+	const char *how = !r->nr_small           ? "--top=0 shows all"
+			  : r->nr_small == r->nr ? "--min-percent=0 shows all"
+						 : "--top=0 --min-percent=0 shows all";
+	struct buf b;
+
+	if (j->form != GRID_PEOPLE || !r->nr)
+		return;
+	buf_init(&b, LINE_BYTES);
+	buf_printf(&b, "… %zu more", r->nr);
+	if (share) {
+		buf_adds(&b, ": ");
+		screen_decimal(&b, 100 * share->share, 1);
+		buf_adds(&b, " %");
+	}
+	buf_printf(&b, " (%s)", how);
+	grid_line(g, buf_str(&b));
+	buf_fini(&b);
+}
+
 void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
 {
 	struct buf b;

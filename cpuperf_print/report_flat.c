@@ -88,41 +88,29 @@ static void put_row(struct flat *f, const struct report_flat_row *row)
 	report_put_columns(f->j, f->first, f->columns, row, f->g);
 }
 
-/* For people: what the rows above are not. */
-static void put_rest(struct flat *f, uint32_t event, size_t nr, const struct report_weight *rest)
-{
-	struct share_interval share = report_share(&f->stats, event, rest);
-	char line[256];
-
-	if (f->j->form != GRID_PEOPLE || !nr)
-		return;
-	snprintf(line, sizeof(line), "… %zu more: %.1f %% (--top=0 shows all)", nr,
-		 100 * share.share);
-	grid_line(f->g, line);
-}
-
 /* The rows of one event. Returns how many there are. */
 static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows, size_t nr)
 {
 	uint32_t event = rows[0].column[REPORT_EVENT];
 	const uint64_t top = report_top(f->j, TOP);
 	const double min = report_min_share(f->j, 0);
-	struct report_weight rest = {0};
-	size_t i, nr_rest = 0;
+	struct report_rest rest = {.nr = 0};
+	struct share_interval share;
+	size_t i;
 
 	report_heading(f->j, f->first, &f->stats, event);
 	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
 		bool has_self = rows[i].self.samples || f->has_total;
+		bool is_small =
+		    !has_self || report_share_of(&rows[i].total, whole_of(f, &rows[i])).share < min;
 
-		if (i < top && has_self &&
-		    report_share_of(&rows[i].total, whole_of(f, &rows[i])).share >= min) {
+		if (i < top && !is_small)
 			put_row(f, &rows[i]);
-		} else {
-			report_weight_add(&rest, &rows[i].self);
-			nr_rest++;
-		}
+		else
+			report_rest_add(&rest, &rows[i].self, is_small);
 	}
-	put_rest(f, event, nr_rest, &rest);
+	share = report_share(&f->stats, event, &rest.weight);
+	report_rest_put(f->j, &rest, &share, f->g);
 	return i;
 }
 
@@ -148,21 +136,14 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 	return rc;
 }
 
-static void put_nothing(struct job *j, const struct report_stats *stats)
+/* For programs the header. */
+static int put_nothing(struct flat *f, const char *name, struct err *e)
 {
-	uint64_t left = 0;
-
-	for (size_t i = 0; i < stats->nr_events; i++)
-		left += stats->event[i].left.samples;
-	if (j->form != GRID_PEOPLE)
-		return;
-	buf_adds(&j->out, "\nNo samples");
-	if (left) {
-		buf_adds(&j->out, ": ");
-		buf_u64_commas(&j->out, left);
-		buf_adds(&j->out, " are left out");
-	}
-	buf_addc(&j->out, '\n');
+	report_nothing(f->j, &f->stats, "samples");
+	if (f->j->form == GRID_PEOPLE || !f->stats.nr_events)
+		return 0;
+	f->g = make_grid(f, 0, name);
+	return f->g ? report_end(f->j, f->g, 0, e) : err_set(e, -ENOMEM, "out of memory");
 }
 
 static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, const char *name,
@@ -189,7 +170,7 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 	else if (rc == 0 && nr_rows)
 		rc = put_rows(&f, rows, nr_rows, name, e);
 	else if (rc == 0)
-		put_nothing(j, &f.stats);
+		rc = put_nothing(&f, name, e);
 	report_flat_free(f.flat);
 	mem_free(f.stats.event);
 	mem_free(f.of_sessions);

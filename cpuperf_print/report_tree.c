@@ -111,11 +111,28 @@ static int put_below(struct trees *t, uint32_t root, double min)
 	}
 }
 
+typedef struct grid *grid_fn(const struct trees *t, uint32_t event);
+
+/* For programs the header. */
+static int put_nothing(struct trees *t, grid_fn *make, struct err *e)
+{
+	struct grid *g;
+
+	report_nothing(t->j, &t->stats, "samples");
+	if (t->j->form == GRID_PEOPLE || !t->stats.nr_events)
+		return 0;
+	g = make(t, 0);
+	return g ? report_end(t->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
+}
+
 static int print_roots(struct trees *t, struct err *e)
 {
 	double min = report_min_share(t->j, MIN_PERMILLE / 10.0);
 	uint32_t root = report_tree_root(t->tree);
 	int rc = 0;
+
+	if (root == REPORT_NO_NODE)
+		return put_nothing(t, tree_grid, e);
 
 	for (; root != REPORT_NO_NODE && rc == 0; root = node_at(t, root)->next) {
 		if (!t->g)
@@ -279,22 +296,20 @@ static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, s
 	uint32_t event = node_at(t, list[0].node)->event;
 	uint64_t top = report_top(t->j, TOP_STACKS);
 	double min = report_min_share(t->j, 0);
-	size_t i, nr_left = 0;
+	struct report_rest rest = {.nr = 0};
+	size_t i;
 
 	report_heading(t->j, t->first, &t->stats, event);
 	for (i = 0; i < nr && node_at(t, list[i].node)->event == event; i++) {
 		const struct report_weight *self = &node_at(t, list[i].node)->self;
+		bool is_small = report_share(&t->stats, event, self).share < min;
 
-		if (i < top && report_share(&t->stats, event, self).share >= min)
+		if (i < top && !is_small)
 			put_stack(t, list[i].node, b);
 		else
-			nr_left++;
+			report_rest_add(&rest, self, is_small);
 	}
-	if (nr_left && t->j->form == GRID_PEOPLE) {
-		buf_reset(b);
-		buf_printf(b, "… %zu more (--top=0 shows all)", nr_left);
-		grid_line(t->g, buf_str(b));
-	}
+	report_rest_put(t->j, &rest, NULL, t->g);
 	return i;
 }
 
@@ -307,6 +322,8 @@ static int print_stacks(struct trees *t, struct err *e)
 
 	if (!list)
 		return err_set(e, -ENOMEM, "out of memory");
+	if (!nr)
+		return put_nothing(t, stacks_grid, e);
 	qsort_r(list, nr, sizeof(*list), compare_stacks, t);
 	buf_init(&b, MAX_STACK_BYTES);
 	for (size_t i = 0; i < nr && rc == 0;) {

@@ -35,6 +35,18 @@ int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned co
 
 /* The events of the samples that were read, for people: a line before the rows of each. */
 void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event);
+/* For people, where there is no row: "No samples", and how many of those that there are are left
+ * out. */
+void report_nothing(struct job *j, const struct report_stats *stats, const char *what);
+/* Rows of an event that are not shown: there are too many, or they are below --min-percent. */
+struct report_rest {
+	size_t nr, nr_small;
+	struct report_weight weight;
+};
+void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_small);
+/* For people, a line: how many, what part (NULL: not told), and what shows them. */
+void report_rest_put(const struct job *j, const struct report_rest *r,
+		     const struct share_interval *share, struct grid *g);
 /* For people, after the rows: what must be known of the stacks. */
 void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g);
 /* Part of the event's samples that entered. */

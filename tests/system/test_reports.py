@@ -356,6 +356,34 @@ def check_several(session, again, other):
         assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
 
 
+def check_nothing(session):
+    """Where no sample is left, reports say so; for programs there is the header."""
+    file = f"--session={session.file}"
+    nr = sum(int(r["self_samples"]) for r in rows(session, event_label=None))
+    for name in ("flat", "tree", "callers", "calls", "stacks", "branches", "threads"):
+        args = [file, f"--report={name}"]
+        what = "branches" if name == "branches" else "samples"
+        text = output(*args, "--comm=nobody")
+        assert text.startswith(f"\nNo {what}: {nr:,} samples are left out\n"), text
+        text = output(*args, "--cpu=9999", "--event=none")
+        assert text.startswith(f"\nNo {what}; not counted is what is left out by --event, --cpu\n")
+        whole, none = (output(*args, session.mix, *more, "--output-format=csv").splitlines()
+                       for more in ([], ["--comm=nobody"]))
+        assert none == whole[:1] and none[0].startswith("event,"), none
+        assert not output(*args, "--comm=nobody", "--output-format=ndjson")
+
+
+def check_rest(session):
+    """What hides rows is what shows them."""
+    for name in ("flat", "stacks"):
+        args = [f"--session={session.file}", f"--report={name}", session.mix, "--event=cpu_clock"]
+        for hidden, shown in ((["--top=1"], ["--top=0"]), (["--min-percent=60"], ["--min-percent=0"]),
+                              (["--top=1", "--min-percent=1"], ["--top=0", "--min-percent=0"])):
+            lines = [l for l in output(*args, *hidden).splitlines() if l.startswith("…")]
+            assert len(lines) == 1 and lines[0].endswith(f"({' '.join(shown)} shows all)"), lines
+            assert "…" not in output(*args, "--top=0", *hidden, *shown).replace("… (", "")
+
+
 def check_one_table(session, again):
     """For programs several sessions are one table, in which they are told apart."""
     files = [session.file, again.file]
@@ -644,6 +672,8 @@ def main():
         check_shapes(session)
         check_all_formats(session, again)
         check_several(session, again, other)
+        check_nothing(session)
+        check_rest(session)
         check_one_table(session, again)
         check_missing(session, f"{folder}/short")
         check_of_other_events(session, other)
