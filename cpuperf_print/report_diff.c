@@ -12,6 +12,7 @@
 #include "reports.h"
 #include "screen/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,8 +33,9 @@ struct comparison {
 	struct report_stats stats[2];
 	const struct report_flat_row *rows[2];
 	size_t nr_rows[2];
-	size_t nr_replicates[2];
-	size_t first[2]; /* of the sessions */
+	size_t nr_replicates[2], nr_cut[2];
+	struct diff_replicate *replicates[2]; /* owned; NULL: parts of the whole are compared */
+	size_t first[2];                      /* of the sessions */
 	uint32_t event;
 	struct diff *diff;
 	struct report_comparable *comparable;
@@ -70,6 +72,39 @@ static int read_side(struct comparison *c, int side, struct err *e)
 		return rc;
 	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);
 	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+/* How much there was is to be compared of the same work only. */
+static int know_replicates(struct comparison *c)
+{
+	int rc = 0;
+
+	for (int side = WAS; side <= IS && rc == 0; side++) {
+		size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+
+		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
+					  &c->replicates[side]);
+		for (size_t i = 0; i < c->nr_replicates[side] && rc == 0; i++)
+			c->nr_cut[side] += c->replicates[side][i].is_cut;
+	}
+	return rc;
+}
+
+static bool is_left_out(const struct comparison *c, int side, size_t replicate)
+{
+	return c->replicates[side] && replicate < c->nr_replicates[side] &&
+	       c->replicates[side][replicate].is_cut;
+}
+
+static int add_durations(struct comparison *c, int side)
+{
+	int rc = 0;
+
+	for (size_t i = 0; c->replicates[side] && i < c->nr_replicates[side] && rc == 0; i++)
+		if (!c->replicates[side][i].is_cut)
+			rc = diff_total(c->diff, (unsigned)side, i, 0,
+					c->replicates[side][i].duration_ns);
+	return rc;
 }
 
 static size_t replicate_of(const struct comparison *c, int side, const struct report_flat_row *row)
@@ -150,13 +185,13 @@ static int make_key(struct comparison *c, const struct report_flat_row *row)
 
 static int add_rows(struct comparison *c, int side)
 {
-	int rc = 0;
+	int rc = add_durations(c, side);
 
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
 		struct report_flat_row row = c->rows[side][i];
 		size_t replicate = replicate_of(c, side, &row);
 
-		if (row.column[REPORT_EVENT] != c->event)
+		if (row.column[REPORT_EVENT] != c->event || is_left_out(c, side, replicate))
 			continue;
 		rc = make_comparable(c, &row);
 		if (rc == 0)
@@ -220,6 +255,35 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	report_put_columns(c->j, 0, c->columns, &of, c->g);
 }
 
+/* --counts: what is not the same work. For people below the heading, else as a warning. */
+static void say(struct comparison *c, const struct err *what)
+{
+	if (c->j->form == GRID_PEOPLE)
+		buf_printf(&c->j->out, "%c%s; %s\n", toupper((unsigned char)what->msg[0]),
+			   what->msg + 1, what->hint);
+	else
+		job_problem(c->j, false, what);
+}
+
+static void say_other_work(struct comparison *c, const struct diff_result *r)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct err cut = {0}, longer = {0};
+
+	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
+		err_set(&cut, -ENODATA, "%s that were cut short are left out: %zu now, %zu before",
+			what, c->nr_cut[IS], c->nr_cut[WAS]);
+		err_hint(&cut, "they are not the same work");
+		say(c, &cut);
+	}
+	if (c->replicates[IS] && r->has_other_duration) {
+		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
+			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
+		err_hint(&longer, "--counts says something if they did the same work");
+		say(c, &longer);
+	}
+}
+
 /* For people: what was compared, and how sure one can be. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
@@ -250,6 +314,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 	char line[64];
 
 	put_heading(c, r);
+	say_other_work(c, r);
 	c->g = c->g ? c->g : make_grid(c);
 	if (!c->g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -353,6 +418,11 @@ static int compare_all(struct comparison *c, struct err *e)
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
+	if (rc == 0 && c->j->options->counts) {
+		rc = know_replicates(c);
+		if (rc)
+			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
+	}
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
 		if (is_compared(c, c->event))
 			rc = compare_event(c, e);
@@ -380,6 +450,7 @@ int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
 		mem_free(c.stats[side].event);
+		mem_free(c.replicates[side]);
 	}
 	grid_free(c.g);
 	report_comparable_free(c.comparable);

@@ -16,11 +16,13 @@ import pty
 import re
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import time
 import types
 
 import sampled
@@ -489,6 +491,29 @@ def check_untested(session, again):
             assert "hint: record " in with_limit.stderr, with_limit
 
 
+def check_counts(session, folder):
+    """An iteration that was cut short is not the same work, and is none of the replicates."""
+    os.mkdir(f"{folder}/cut")
+    running = sampled.start(f"{folder}/cut", [
+        event("software:cpu_clock", rate=1000000, flags=["callchain"]),
+        event("software:task_clock", rate=5000000, flags=["callchain"]),
+        event("software:context_switches")], "--duration=500ms", num_iterations=4)
+    while running.poll() is None and not os.path.exists(f"{folder}/cut/t.2.0.cpuperf"):
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    running.wait()
+    args = [f"--session={folder}/cut/s.cpsession", f"--diff={session.file}"]
+    text = output(*args, "--counts")
+    assert "2 iterations now, 5 before" in text, text
+    assert "Iterations that were cut short are left out: 1 now, 0 before" in text, text
+    assert "Iterations lasted 0.5" in text and "s now, 0.3" in text, text
+    done = run(*args, "--counts", "--output-format=csv")
+    assert "warning: iterations that were cut short are left out: 1 now" in done.stderr, done
+    assert "warning: iterations lasted 0.5" in done.stderr, done
+    text = output(*args)
+    assert "3 iterations now, 5 before" in text and "cut short" not in text, text
+
+
 def built_anew(path):
     """The program there with another build-id, as a new file."""
     with open(path, "rb") as f:
@@ -681,6 +706,7 @@ def main():
         check_each_once(session, again)
         check_diff(session, again, alone)
         check_untested(session, again)
+        check_counts(session, folder)
         check_rebuilt(folder)
         check_refused(session)
         check_pipes(session)
