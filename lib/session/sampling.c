@@ -846,7 +846,7 @@ static void note_missed(struct sampling *g, uint32_t iteration)
 		session_note(g->s, 0,
 			     "%llu of %llu readings of iteration %u at the timebase's pace were "
 			     "passed by: the one before took too long",
-			     (unsigned long long)missed, (unsigned long long)(taken + missed),
+			     (unsigned long long)missed, (unsigned long long)taken + missed,
 			     iteration);
 }
 

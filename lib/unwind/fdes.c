@@ -131,9 +131,13 @@ static const char *take_letters(struct cursor *c)
 /* From version 4 on it says what addresses are like: 8 bytes, without segments. */
 static bool take_version(struct cursor *c, uint8_t version)
 {
-	if (version == 4)
-		return cursor_u8(c) == WORD_BYTES && cursor_u8(c) == 0;
-	return version == 1 || version == 3;
+	uint8_t address_bytes, segment_bytes;
+
+	if (version != 4)
+		return version == 1 || version == 3;
+	address_bytes = cursor_u8(c);
+	segment_bytes = cursor_u8(c);
+	return address_bytes == WORD_BYTES && segment_bytes == 0;
 }
 
 static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct unwind_cie *out)

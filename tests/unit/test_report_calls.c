@@ -151,8 +151,8 @@ static void as_one_by_one(void **state)
 		}
 		assert_int_equal(report_calls_finish(c), 0);
 		for (uint32_t event = 0; event < 2; event++)
-			for (char a = 'a'; a <= 'h'; a++) {
-				uint32_t number = test_letter(f, a)->number;
+			for (int a = 'a'; a <= 'h'; a++) {
+				uint32_t number = test_letter(f, (char)a)->number;
 				const struct report_call *call =
 				    report_calls_from(c, event, number, &nr);
 

@@ -98,7 +98,7 @@ static void order(void **state)
 	for (const char *p = letters; *p; p++)
 		give(t, f, (struct report_key){0}, (char[]){*p, '\0'}, 1);
 	report_tree_finish(t);
-	for (char c = 'a'; c <= 'z'; c++)
+	for (int c = 'a'; c <= 'z'; c++)
 		snprintf(want + strlen(want), MAX_TEXT - strlen(want), "%c 1/1 ", c);
 	strcat(want, ")");
 	assert_tree(t, want);
