@@ -62,7 +62,8 @@ static const struct opt_row rows[] = {
      "tid, cpu, line, iteration, event, session.",
      opt_set_string, AT(sort)},
     {"top", OPT_REQUIRED, "N", OPT_COMPLETE_NONE, NULL, "Report",
-     "At most N rows of each event; 0: all. The default is 40 for people, all for programs.",
+     "At most N rows of each event; 0: all. The default is 40 for people, all for programs. Of "
+     "records: the first N, the default is all.",
      opt_set_string, AT(top)},
     {"min-percent", OPT_REQUIRED, "PERCENT", OPT_COMPLETE_NONE, NULL, "Report",
      "Leave out what is below. The default is 0.5 in trees for people, else 0.", opt_set_string,

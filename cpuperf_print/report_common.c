@@ -183,19 +183,21 @@ void report_nothing(struct job *j, const struct report_stats *stats, const char 
 	buf_addc(b, '\n');
 }
 
-void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_small)
+void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_beyond_top,
+		     bool is_small)
 {
 	report_weight_add(&r->weight, w);
 	r->nr++;
-	r->nr_small += is_small;
+	r->is_beyond_top |= is_beyond_top;
+	r->is_small |= is_small;
 }
 
 void report_rest_put(const struct job *j, const struct report_rest *r,
 		     const struct share_interval *share, struct grid *g)
 {
-	const char *how = !r->nr_small           ? "--top=0 shows all"
-			  : r->nr_small == r->nr ? "--min-percent=0 shows all"
-						 : "--top=0 --min-percent=0 shows all";
+	const char *how = !r->is_small        ? "--top=0 shows all"
+			  : !r->is_beyond_top ? "--min-percent=0 shows all"
+					      : "--top=0 --min-percent=0 shows all";
 	struct buf b;
 
 	if (j->form != GRID_PEOPLE || !r->nr)

@@ -107,7 +107,7 @@ static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows,
 		if (i < top && !is_small)
 			put_row(f, &rows[i]);
 		else
-			report_rest_add(&rest, &rows[i].self, is_small);
+			report_rest_add(&rest, &rows[i].self, i >= top, is_small);
 	}
 	share = report_share(&f->stats, event, &rest.weight);
 	report_rest_put(f->j, &rest, &share, f->g);

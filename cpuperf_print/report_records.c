@@ -87,6 +87,7 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	    .problem = job_problem,
 	    .problem_arg = r->j,
 	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
+	    .max_shown = report_top(r->j, 0),
 	    .out = &r->j->out,
 	    .flush = flush,
 	    .arg = r,

@@ -307,7 +307,7 @@ static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, s
 		if (i < top && !is_small)
 			put_stack(t, list[i].node, b);
 		else
-			report_rest_add(&rest, self, is_small);
+			report_rest_add(&rest, self, i >= top, is_small);
 	}
 	report_rest_put(t->j, &rest, NULL, t->g);
 	return i;

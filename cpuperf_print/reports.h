@@ -40,10 +40,12 @@ void report_heading(struct job *j, size_t first, const struct report_stats *stat
 void report_nothing(struct job *j, const struct report_stats *stats, const char *what);
 /* Rows of an event that are not shown: there are too many, or they are below --min-percent. */
 struct report_rest {
-	size_t nr, nr_small;
+	size_t nr;
+	bool is_beyond_top, is_small; /* of any of them */
 	struct report_weight weight;
 };
-void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_small);
+void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_beyond_top,
+		     bool is_small);
 /* For people, a line: how many, what part (NULL: not told), and what shows them. */
 void report_rest_put(const struct job *j, const struct report_rest *r,
 		     const struct share_interval *share, struct grid *g);

@@ -52,7 +52,7 @@ struct text {
 struct lines {
 	const struct report_records_config *config;
 	struct buf *out;
-	uint64_t start_ns;
+	uint64_t start_ns, nr_shown;
 	struct shelf *shelves; /* NR_SHELVES, in memory */
 	void *memory;          /* owned */
 	struct text *texts;    /* owned; nr_texts */
@@ -573,6 +573,7 @@ static void show(struct lines *l, const struct profile_merged_item *m)
 		note_epochs(&s);
 	if (c->is_shown && !c->is_shown(c->arg, m, &s.task))
 		return;
+	l->nr_shown++;
 	if (m->item->kind == PROFILE_READING)
 		reading(&s);
 	else
@@ -601,9 +602,11 @@ static int show_all(struct lines *l, struct profile_merged *m, uint64_t *nr_reco
 		rc = flush(l);
 		if (rc)
 			return rc;
+		if (l->nr_shown && l->nr_shown == l->config->max_shown)
+			break;
 	}
 	*nr_records = nr;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static int make_shelves(struct lines *l)

@@ -36,13 +36,14 @@ struct report_records_config {
 	 */
 	bool (*is_shown)(void *arg, const struct profile_merged_item *item,
 			 const struct profile_task *task);
+	uint64_t max_shown; /* after so many the rest is not read; 0: all */
 	/* Called when much stands in out, which it empties, and not at the end. 0 or -errno. */
 	struct buf *out;
 	int (*flush)(void *arg);
 	void *arg; /* of is_shown and flush */
 };
 
-/* 0; -ENOMEM; what flush says. *nr_records: how many there were, shown or not. */
+/* 0; -ENOMEM; what flush says. *nr_records: how many were read, shown or not. */
 int report_records(const struct report_records_config *config, uint64_t *nr_records);
 
 #endif

@@ -380,10 +380,42 @@ def check_rest(session):
     for name in ("flat", "stacks"):
         args = [f"--session={session.file}", f"--report={name}", session.mix, "--event=cpu_clock"]
         for hidden, shown in ((["--top=1"], ["--top=0"]), (["--min-percent=60"], ["--min-percent=0"]),
-                              (["--top=1", "--min-percent=1"], ["--top=0", "--min-percent=0"])):
+                              (["--top=1", "--min-percent=15"], ["--top=0", "--min-percent=0"])):
             lines = [l for l in output(*args, *hidden).splitlines() if l.startswith("…")]
             assert len(lines) == 1 and lines[0].endswith(f"({' '.join(shown)} shows all)"), lines
             assert "…" not in output(*args, "--top=0", *hidden, *shown).replace("… (", "")
+
+
+def check_records(session):
+    """--top is of records too: the first of those that are shown."""
+    args = [f"--session={session.file}", "--report=records"]
+    for more in ([], [session.mix]):
+        lines = output(*args, *more).splitlines(True)
+        starts = [i for i, l in enumerate(lines) if re.match(r" *\d+\.\d{6}  ", l)]
+        for nr in (1, 7):
+            assert output(*args, *more, f"--top={nr}") == "".join(lines[:starts[nr]])
+        assert output(*args, *more, "--top=0") == "".join(lines)
+    for report in ("flat", "records"):
+        done = subprocess.run([PRINT, args[0], f"--report={report}", session.mix],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              check=True)
+        nr, = re.findall(r"\] (\d+) records processed", done.stderr)
+        assert int(nr) > 100, done.stderr
+
+
+def check_told_once(session, folder):
+    """What is wrong with a file is told once, whatever the number of passes over it."""
+    cut = twin(session, folder)
+    names = [f"{folder}/{name}" for name in os.listdir(folder) if name.count(".") == 3]
+    for name in names:
+        with open(name, "rb+") as f:
+            f.truncate(sampled.Trace(name).bytes - 80)  # its last frame
+    done = run(f"--session={cut.file}", "--report=summary", "--report=flat", "--report=tree",
+               "--report=records", session.mix)
+    for name in names:
+        base = os.path.basename(name)
+        assert done.stderr.count(f"{base}: error: ") == 1, done.stderr
+    assert done.returncode == 1 and done.stderr.count("cut: its end is missing") == len(names)
 
 
 def check_one_table(session, again):
@@ -699,6 +731,8 @@ def main():
         check_several(session, again, other)
         check_nothing(session)
         check_rest(session)
+        check_records(session)
+        check_told_once(session, f"{folder}/cut")
         check_one_table(session, again)
         check_missing(session, f"{folder}/short")
         check_of_other_events(session, other)
