@@ -10,6 +10,7 @@ Slower is work_a, not work_b: parts add up to 100, so that work_a would lose nea
 (1.4) as work_b would gain (1.6), and which one is first would be up to chance.
 """
 import csv
+import math
 import os
 import signal
 import subprocess
@@ -86,7 +87,9 @@ def check_flat(folder, shares):
         error = (high - low) / 2 / 1.96
         print(f"  {name}: {low:.2f} to {high:.2f} %, is {true:.2f} %: off by "
               f"{(share - true) / error:+.1f} errors, {flat[name]['self_samples']} samples")
-        assert low <= share <= high and 0 < error < 1, flat[name]
+        by_chance = math.sqrt(share * (100 - share) / sum(int(r["self_samples"])
+                                                          for r in flat.values()))
+        assert low <= share <= high and 0.95 < error / by_chance < 1.05, (flat[name], by_chance)
         assert int(flat[name]["self_count"]) == RATE * int(flat[name]["self_samples"])
         if abs(share - true) > 4 * error:
             raise Doubt((name, share, true, error))
@@ -122,7 +125,8 @@ def check_counts(folder):
         for side, slower in enumerate((0, 10)):
             sides[side].append(f"{folder}/{i}.{side}")
             record_work(sides[side][-1], slower)
-    _, relative = diff_of(sides[1], sides[0], "--counts")
+    changes, relative = diff_of(sides[1], sides[0], "--counts")
+    assert abs(sum(changes.values())) > 0.01, changes  # shares would make up for each other
     against = (1 + relative["work_a"] / 100) / (1 + relative["work_b"] / 100)
     if not 1.03 < against < 1.17:
         raise Doubt(against)
