@@ -137,10 +137,20 @@ static void line(struct buf *out, unsigned width, const struct table_column *col
 	buf_addc(out, '\n');
 }
 
+static bool is_empty(const struct table *t, const struct cell *cells)
+{
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (cells[i].state != CELL_NONE)
+			return false;
+	return true;
+}
+
 static void block(struct print *p, const char *name, const struct cell *cells)
 {
 	unsigned width = label_width(p->table);
 
+	if (is_empty(p->table, cells)) /* its CPU is not wanted */
+		return;
 	buf_printf(p->out, "\n%-*s", (int)width + 2, name);
 	for (size_t i = 0; i < NR_PARTS; i++)
 		buf_printf(p->out, "%*s", (int)parts[i].width, parts[i].name);

@@ -164,6 +164,28 @@ static void add_uncounted(struct buf *b, const struct report_filter *f)
 	add_option(b, f->iterations.nr, "--iteration", &separator);
 }
 
+void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
+{
+	const struct report_filter *f = &j->filter;
+	const char *separator = "";
+	struct err problem = {0};
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	add_option(&b, (by & REPORT_BY_TASK) && f->pids.nr, "--pid", &separator);
+	add_option(&b, (by & REPORT_BY_TASK) && f->comms.nr, "--comm", &separator);
+	add_option(&b, (by & REPORT_BY_TASK) && j->options->only.nr, "--only", &separator);
+	add_option(&b, (by & REPORT_BY_EVENT) && f->events.nr, "--event", &separator);
+	add_option(&b, (by & REPORT_BY_TIME) && f->from_ns, "--from", &separator);
+	add_option(&b, (by & REPORT_BY_TIME) && f->to_ns, "--to", &separator);
+	if (b.len) {
+		err_set(&problem, -ENOTSUP, "--report=%s shows counts, not filtered by %s", report,
+			buf_str(&b));
+		job_problem(j, false, &problem);
+	}
+	buf_fini(&b);
+}
+
 void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
 	struct buf *b = &j->out;

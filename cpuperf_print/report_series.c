@@ -443,5 +443,6 @@ int report_series_print(struct job *j, size_t first, size_t nr, struct err *e)
 	const struct opened *o = &j->sessions[first];
 
 	(void)nr;
+	report_warn_unfiltered(j, "series", REPORT_BY_TASK);
 	return j->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
 }

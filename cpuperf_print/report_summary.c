@@ -122,18 +122,40 @@ static int print_common(struct summary *r, struct err *e)
 	return print_records(r, NULL, records, e);
 }
 
+/* Of a CPU that is not wanted the first row keeps what is of the machine. */
+static void add_row(struct summary *r, const struct profile_trace *trace, bool is_wanted)
+{
+	struct table *t = r->print.table;
+	size_t row = t->nr_rows, nr = report_tally_add(t, trace);
+
+	if (is_wanted)
+		r->j->nr_records += nr + 1; /* the time */
+	else if (row == 0)
+		report_tally_leave_cpu(t, row);
+	else
+		t->nr_rows--;
+}
+
+static int take_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
+{
+	const struct report_filter *f = &r->j->filter;
+	bool is_wanted = report_ranges_has(&f->cpus, trace->head.cpu);
+
+	if (!report_ranges_has(&f->iterations, trace->head.iteration))
+		return 0;
+	if (report_tally_is_next(r->print.table, trace))
+		end_iteration(r);
+	add_row(r, trace, is_wanted);
+	return is_wanted ? print_trace(r, trace, e) : 0;
+}
+
 static int print_traces(struct summary *r, struct err *e)
 {
-	struct print *p = &r->print;
 	struct profile_trace trace;
 	int rc, failed = 0;
 
-	while (!failed && (rc = profile_session_next(r->opened->session, &trace)) == 1) {
-		if (report_tally_is_next(p->table, &trace))
-			end_iteration(r);
-		r->j->nr_records += report_tally_add(p->table, &trace) + 1; /* the time */
-		failed = print_trace(r, &trace, e);
-	}
+	while (!failed && (rc = profile_session_next(r->opened->session, &trace)) == 1)
+		failed = take_trace(r, &trace, e);
 	if (failed)
 		return failed;
 	end_iteration(r);
@@ -170,6 +192,7 @@ int report_summary_print(struct job *j, size_t first, size_t nr, struct err *e)
 	int rc = print_init(&r, e);
 
 	(void)nr;
+	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
 		rc = print_all(&r, e);
 	print_fini(&r.print);

@@ -174,6 +174,7 @@ int report_topdown_print(struct job *j, size_t first, size_t nr, struct err *e)
 	int rc = report_topdown_read(j->sessions[first].session, &j->filter, &t, e);
 
 	(void)nr;
+	report_warn_unfiltered(j, "top-down", REPORT_BY_TASK);
 	if (rc)
 		return rc;
 	rc = put_values(j, t, e);

@@ -38,6 +38,9 @@ void report_heading(struct job *j, size_t first, const struct report_stats *stat
 /* For people, where there is no row: "No samples", and how many of those that there are are left
  * out. */
 void report_nothing(struct job *j, const struct report_stats *stats, const char *what);
+/* Counts know no tasks: a warning if options are given that such a report cannot follow. */
+enum { REPORT_BY_TASK = 1 << 0, REPORT_BY_EVENT = 1 << 1, REPORT_BY_TIME = 1 << 2 };
+void report_warn_unfiltered(struct job *j, const char *report, unsigned by);
 /* Rows of an event that are not shown: there are too many, or they are below --min-percent. */
 struct report_rest {
 	size_t nr;

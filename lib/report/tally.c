@@ -149,6 +149,7 @@ void report_tally_leave_cpu(struct table *t, size_t row)
 	for (size_t i = 0; i < t->nr_events; i++)
 		if (report_tally_is_of_cpu(&t->columns[i]))
 			*table_cell(t, row, i) = (struct cell){.state = CELL_NONE};
+	report_tally_samples(t, row, NULL);
 }
 
 bool report_tally_is_next(const struct table *t, const struct profile_trace *trace)

@@ -389,12 +389,13 @@ def check_rest(session):
 def check_records(session):
     """--top is of records too: the first of those that are shown."""
     args = [f"--session={session.file}", "--report=records"]
-    for more in ([], [session.mix]):
-        lines = output(*args, *more).splitlines(True)
-        starts = [i for i, l in enumerate(lines) if re.match(r" *\d+\.\d{6}  ", l)]
-        for nr in (1, 7):
-            assert output(*args, *more, f"--top={nr}") == "".join(lines[:starts[nr]])
-        assert output(*args, *more, "--top=0") == "".join(lines)
+    lines = output(*args, session.mix).splitlines(True)
+    starts = [i for i, l in enumerate(lines) if re.match(r" *-?\d+\.\d{6}  ", l)]
+    for nr in (1, 7):
+        assert output(*args, session.mix, f"--top={nr}") == "".join(lines[:starts[nr]])
+        text = output(*args, f"--top={nr}")
+        assert len(re.findall(r"^ *-?\d+\.\d{6}  ", text, re.M)) == nr, text
+    assert output(*args, session.mix, "--top=0") == "".join(lines)
     for report in ("flat", "records"):
         done = subprocess.run([PRINT, args[0], f"--report={report}", session.mix],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -416,6 +417,35 @@ def check_told_once(session, folder):
         base = os.path.basename(name)
         assert done.stderr.count(f"{base}: error: ") == 1, done.stderr
     assert done.returncode == 1 and done.stderr.count("cut: its end is missing") == len(names)
+
+
+def check_filtered_counts(session):
+    """What of the filters holds for counts does, and of what does not there is one line."""
+    args = [f"--session={session.file}", "--report=summary", "--output-format=csv"]
+
+    def table(*more):
+        return list(csv.DictReader(io.StringIO(output(*args, *more))))
+
+    whole = table()
+    cpu = str(CPUS[-1])
+    for more, is_wanted in (([f"--cpu={cpu}"], lambda r: r["cpu"] == cpu),
+                            (["--iteration=1,3-9"], lambda r: r["iteration"] in "134"),
+                            (["--cpu=9999"], lambda r: False),
+                            (["--iteration=2", f"--cpu={cpu}"],
+                             lambda r: r["cpu"] == cpu and r["iteration"] == "2")):
+        assert table(*more) == [r for r in whole if is_wanted(r)], more
+    text = output(args[0], args[1], f"--cpu={cpu}", "--iteration=2")
+    assert text.count("\nIteration ") == 1 and text.count("\nTrace ") == 1, text
+    wanted = [r for r in whole if r["cpu"] == cpu and r["iteration"] == "2"]
+    assert [r["samples"] for r in wanted if r["event"] == "cpu_clock"] == re.findall(
+        r"^cpu_clock +([0-9,]+) .* %  ", text.replace(",", ""), re.M), text
+    given = ["--pid=1", "--comm=x", "--only=x", "--event=x", "--from=1ms", "--to=2ms"]
+    for name, ignored in (("summary", "--pid, --comm, --only, --event, --from, --to"),
+                          ("series", "--pid, --comm, --only"), ("top-down", "--pid, --comm, --only")):
+        done = run(args[0], f"--report={name}", *given)
+        assert done.stderr == f"cpuperf_print: warning: --report={name} shows counts, not " \
+            f"filtered by {ignored}\n", done.stderr
+        assert not run(args[0], f"--report={name}", "--cpu=0", "--iteration=0").stderr
 
 
 def check_one_table(session, again):
@@ -731,8 +761,9 @@ def main():
         check_several(session, again, other)
         check_nothing(session)
         check_rest(session)
+        check_filtered_counts(session)
         check_records(session)
-        check_told_once(session, f"{folder}/cut")
+        check_told_once(session, f"{folder}/no_end")
         check_one_table(session, again)
         check_missing(session, f"{folder}/short")
         check_of_other_events(session, other)
