@@ -107,8 +107,8 @@ static int refuse_changed(const struct elf_wanted *w, const struct elf_file *fil
 		   "is not the file that ran: its build-id is %s, recorded was %s",
 		   *found ? found : "not there", recorded);
 	err_hint(e,
-		 "put the version that ran, or its debug file, into a folder .build-id/%.2s/%s "
-		 "and give that with --debug-dir, or a tree that has it with --sysroot",
+		 "copy the version that ran, or its debug file, to DIR/.build-id/%.2s/%s.debug and "
+		 "give --debug-dir=DIR, or a tree that has it with --sysroot=",
 		 recorded, recorded + 2);
 	return -ESTALE;
 }

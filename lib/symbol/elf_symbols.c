@@ -229,7 +229,15 @@ static size_t underscores(const char *name, size_t left)
 	return n;
 }
 
-/* Of aliases: the one with fewer underscores before it, then by the alphabet. */
+/* glibc calls itself by "__GI_" before the name. */
+static bool is_internal(const char *name, size_t left)
+{
+	static const char mark[] = "__GI_";
+
+	return left >= sizeof(mark) && memcmp(name, mark, sizeof(mark) - 1) == 0;
+}
+
+/* Of aliases: one that is not internal, with fewer underscores before it, then by the alphabet. */
 static int prefer(const void *arg, const struct symbol_entry *a, const struct symbol_entry *b)
 {
 	size_t left_a, left_b;
@@ -237,6 +245,8 @@ static int prefer(const void *arg, const struct symbol_entry *a, const struct sy
 	size_t bars_a = underscores(name_a, left_a), bars_b = underscores(name_b, left_b);
 	size_t n = left_a < left_b ? left_a : left_b;
 
+	if (is_internal(name_a, left_a) != is_internal(name_b, left_b))
+		return is_internal(name_b, left_b) ? -1 : 1;
 	if (bars_a != bars_b)
 		return bars_a < bars_b ? -1 : 1;
 	return strncmp(name_a, name_b, n < MAX_COMPARED ? n : MAX_COMPARED);

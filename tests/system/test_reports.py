@@ -602,6 +602,8 @@ def check_rebuilt(folder):
         table = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
         assert not any(n in r.get("function", "") for r in table for n in ("work", "+0x")), table
         assert done.stderr.count("app: names are missing on one side") == 1, done
+        place = re.search(rf"{path}: warning: .*\n.* to DIR/(\S+) and give --debug-dir=DIR",
+                          done.stderr).group(1)
         if not more:
             row, = {r["function"]: r for r in table if r["object"] == "app"
                     and r["event"] == "cpu_clock"}.values()
@@ -610,12 +612,14 @@ def check_rebuilt(folder):
     text = output(*args)
     assert "app: names are missing on one side: compared as a whole; keep the old program" in text
     # as the hint has it
-    os.makedirs(f"{folder}/D/.build-id/{build_id[:2]}")
-    shutil.copy(f"{path}.old", f"{folder}/D/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
-    done = run(*args, "--output-format=csv", f"--debug-dir={folder}/D")
-    table = [r["function"] for r in csv.DictReader(io.StringIO(done.stdout, newline=""))]
-    assert "work_a" in table and "[all of app]" not in table, done
-    assert "names are missing" not in done.stderr, done
+    assert place == f".build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    for i, place in enumerate((place, place.removesuffix(".debug"))):
+        os.makedirs(os.path.dirname(f"{folder}/D{i}/{place}"))
+        shutil.copy(f"{path}.old", f"{folder}/D{i}/{place}")
+        done = run(*args, "--output-format=csv", f"--debug-dir={folder}/D{i}")
+        table = [r["function"] for r in csv.DictReader(io.StringIO(done.stdout, newline=""))]
+        assert "work_a" in table and "[all of app]" not in table, done
+        assert "app: names are missing" not in done.stderr, done
 
 
 # ---- options

@@ -17,6 +17,8 @@ static const char source[] =
     "int other(int) __attribute__((alias(\"shown\")));\n"
     "int _shown(int) __attribute__((alias(\"shown\")));\n"
     "int __attribute__((weak, alias(\"shown\"))) a_weak(int);\n"
+    "int ____inner(int x) { return x - 5; }\n"
+    "int __GI_____inner(int) __attribute__((alias(\"____inner\")));\n"
     "static int one(int x) { return x + 1; }\n"
     "static int (*choose(void))(int) { return one; }\n"
     "int chosen(int) __attribute__((ifunc(\"choose\")));\n"
@@ -139,12 +141,16 @@ static void test_choice(void **state)
 		int at;
 		const char *name;
 	} cases[] = {
+	    {"__GI_____inner", 0, "____inner"}, /* "__GI_" is glibc's own */
 	    {"shown", 0, "other"}, /* of three global ones by the alphabet, "_shown" last */
-	    {"shown", 1, "other"},   {"hidden", 0, "hidden"},
+	    {"shown", 1, "other"},
+	    {"hidden", 0, "hidden"},
 	    {"choose", 0, "choose"}, /* not "chosen", which is what it chooses */
 	    {"bare", 0, "bare"},     /* without a size: … */
-	    {"bare", 1, "bare"},     {"label", 1, "label"}, /* … up to the next label */
-	    {"after", 0, "after"},   {"main", 5, "main"},
+	    {"bare", 1, "bare"},
+	    {"label", 1, "label"}, /* … up to the next label */
+	    {"after", 0, "after"},
+	    {"main", 5, "main"},
 	};
 	struct test_world *w = *state;
 	char path[4096];
