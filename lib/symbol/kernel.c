@@ -51,14 +51,20 @@ static int load_passing(struct symbol_kernel *k, const struct profile_processes 
 	return 0;
 }
 
-static void report_hidden(const struct symbols_config *config)
+static void report_hidden(const struct symbols_config *config, const char *path)
 {
 	struct err e = {0};
 
-	err_set(&e, -EACCES,
-		"functions of the kernel have no names: it hid its addresses from "
-		"the recorder");
-	err_hint(&e, "record as root, or with sysctl kernel.kptr_restrict=0");
+	if (path) {
+		err_set_at(&e, -EACCES, path, 0, 0,
+			   "gives functions of the kernel no names: all its addresses are 0");
+		err_hint(&e, "copy /proc/kallsyms as root");
+	} else {
+		err_set(&e, -EACCES,
+			"functions of the kernel have no names: it hid its addresses from "
+			"the recorder");
+		err_hint(&e, "record as root, or with sysctl kernel.kptr_restrict=0");
+	}
 	if (config->problem)
 		config->problem(config->arg, &e);
 }
@@ -71,7 +77,7 @@ int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *con
 		rc = text_symbols_parse_kallsyms(buf_str(&k->kallsyms), k->kallsyms.len,
 						 &k->symbols);
 	if (rc == 0 && k->symbols.has_lines && !k->symbols.has_addresses)
-		report_hidden(config);
+		report_hidden(config, k->path);
 	return rc;
 }
 

@@ -46,6 +46,7 @@ const struct symbol_function *symbol_object_function(struct symbol_object *o, st
 /* The kernel: kallsyms, and what came and went. */
 struct symbol_kernel {
 	struct buf kallsyms;
+	const char *path; /* of its file, borrowed; NULL: it was recorded */
 	struct text_symbols symbols;
 	const struct profile_ksymbol **passing; /* owned; by start, then by time */
 	uint64_t *passing_last;                 /* owned; the last address of any up to there */

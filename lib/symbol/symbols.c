@@ -108,7 +108,14 @@ int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e)
 	IO_AUTO_FD int fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
 	int rc = fd < 0 ? fd : read_kallsyms(s, fd);
 
-	return rc ? err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
+	if (rc)
+		return err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
+	s->kernel.path = path;
+	if (text_symbols_is_kallsyms(buf_str(&s->kernel.kallsyms), s->kernel.kallsyms.len))
+		return 0;
+	err_set_at(e, -EINVAL, path, 1, 0, "is not a copy of /proc/kallsyms: no line of it is");
+	err_hint(e, "lines are like \"ffffffff81000000 T _text\"");
+	return -EINVAL;
 }
 
 static bool load_kernel(struct symbols *s)

@@ -55,7 +55,8 @@ void symbols_free(struct symbols *s); /* NULL is fine */
  * that make no sense are passed over. */
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len);
 
-/* The same from a file, in place of what was recorded. 0 or -errno, with *e. */
+/* The same from a file, in place of what was recorded; path is borrowed. 0 or -errno, with *e;
+ * -EINVAL: no line of it makes sense. */
 int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e);
 
 /* Never NULL, but without memory: then all is one function "[out of memory]". */

@@ -77,6 +77,27 @@ static int find_group(struct text_symbols *s, const char *name, uint32_t len, ui
 	return 0;
 }
 
+static bool scan_kernel(const char **line, const char *end, uint64_t *address)
+{
+	return scan_hex(line, end, address) && end - *line >= 3 && (*line)[1] == ' ';
+}
+
+bool text_symbols_is_kallsyms(const char *text, size_t len)
+{
+	const char *end = text + len;
+	bool is_there = false;
+
+	while (text < end && !is_there) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		uint64_t address;
+
+		stop = stop ? stop : end;
+		is_there = stop > text && scan_kernel(&text, stop, &address);
+		text = stop + 1;
+	}
+	return is_there;
+}
+
 /* "address type name", perhaps "\t[module]"; line is not empty. */
 static int add_kernel(struct text_symbols *s, const char *line, const char *end)
 {
@@ -84,7 +105,7 @@ static int add_kernel(struct text_symbols *s, const char *line, const char *end)
 	const char *tab;
 	int rc = 0;
 
-	if (!scan_hex(&line, end, &e.start) || end - line < 3 || line[1] != ' ')
+	if (!scan_kernel(&line, end, &e.start))
 		return 0;
 	s->has_lines = true;
 	if (!e.start)

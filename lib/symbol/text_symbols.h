@@ -29,6 +29,8 @@ struct text_symbols {
 	bool has_addresses; /* … with an address that is not 0 */
 };
 
+/* True if a line of /proc/kallsyms is in it. */
+bool text_symbols_is_kallsyms(const char *text, size_t len);
 /* text stays as long as *out. 0 or -ENOMEM. */
 int text_symbols_parse_kallsyms(const char *text, size_t len, struct text_symbols *out);
 /* Of several names for an address the last is right: the code was made anew. */

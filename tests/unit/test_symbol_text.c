@@ -83,7 +83,9 @@ static void test_kallsyms(void **state)
 
 static void test_kallsyms_file(void **state)
 {
-	static const char text[] = KALLSYMS;
+	static const char text[] = KALLSYMS, zeroed[] = "0000000000000000 T _text\n";
+	static const char *const senseless[] = {"", "\n\n", "root:x:0:0:root:/root:/bin/sh\n",
+						"ffffffff81000000\nffffffff81000000 T"};
 	struct test_world *w = *state;
 	char path[4096];
 	struct err e = {0};
@@ -92,6 +94,24 @@ static void test_kallsyms_file(void **state)
 	test_world_open(w, NULL, NULL);
 	assert_int_equal(symbols_load_kallsyms(w->symbols, path, &e), -ENOENT);
 	assert_string_equal(e.source, path);
+	for (size_t i = 0; i < INJECT_NR(senseless); i++) {
+		test_world_close(w);
+		test_world_open(w, NULL, NULL);
+		err_clear(&e);
+		tree_put(&w->tree, "/kallsyms", senseless[i], strlen(senseless[i]));
+		assert_int_equal(symbols_load_kallsyms(w->symbols, path, &e), -EINVAL);
+		assert_string_equal(e.source, path);
+		assert_int_equal(e.line, 1);
+	}
+	test_world_close(w);
+	test_world_open(w, NULL, NULL);
+	tree_put(&w->tree, "/kallsyms", zeroed, sizeof(zeroed) - 1);
+	assert_int_equal(symbols_load_kallsyms(w->symbols, path, NULL), 0);
+	assert_false(symbols_kernel(w->symbols, 0xffffffff81000000, 0)->is_known);
+	assert_string_equal(w->last.source, path);
+	assert_null(strstr(w->last.hint, "record as root"));
+	test_world_close(w);
+	test_world_open(w, NULL, NULL);
 	tree_put(&w->tree, "/kallsyms", text, sizeof(text) - 1);
 	assert_int_equal(symbols_load_kallsyms(w->symbols, path, NULL), 0);
 	check_kernel(w);
