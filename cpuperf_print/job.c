@@ -428,6 +428,9 @@ int job_know_names(struct job *j, struct err *e)
 
 	if (j->functions)
 		return 0;
+	rc = elf_finder_check(&config, e);
+	if (rc)
+		return rc;
 	j->vdso = elf_vdso_open();
 	rc = elf_finder_new(&config, &j->finder);
 	for (size_t i = 0; i < j->nr_sessions + j->nr_diff && rc == 0; i++)

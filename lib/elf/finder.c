@@ -38,7 +38,7 @@ struct elf_finder {
 	struct elf_finder_config config;
 	pthread_mutex_t lock;
 	struct debuginfod *debuginfod; /* owned; NULL: not used, or not yet */
-	bool has_tried_debuginfod;
+	bool has_tried_debuginfod, has_told_debuginfod;
 	size_t nr_entries;
 	struct entry *bucket[NR_BUCKETS];
 };
@@ -272,6 +272,20 @@ static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct el
 	return file;
 }
 
+/* What no server has is no failure. Once: mostly all of them fail alike. */
+static void tell_unanswered(struct elf_finder *f, int rc)
+{
+	struct err e = {0};
+
+	if (rc == -ENOENT || f->has_told_debuginfod)
+		return;
+	f->has_told_debuginfod = true;
+	err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
+	err_hint(&e, "see that DEBUGINFOD_URLS is right, and the server can be reached; what it "
+		     "would have is missing here");
+	report(f, &e);
+}
+
 static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
 				    enum debuginfod_what what, accept_fn *accept)
 {
@@ -287,6 +301,8 @@ static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build
 	if (!f->debuginfod)
 		return NULL;
 	fd = debuginfod_find(f->debuginfod, id, what);
+	if (fd < 0)
+		tell_unanswered(f, fd);
 	if (fd < 0 || elf_file_open_fd(fd, "debuginfod", &file, NULL))
 		return NULL;
 	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
@@ -519,6 +535,26 @@ const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_w
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id)
 {
 	return ask(f, &(struct elf_wanted){.path = "", .build_id = *id}, get_debug);
+}
+
+static int check_folder(const char *option, const char *path, struct err *e)
+{
+	struct stat st;
+	int rc = sys()->fstatat(AT_FDCWD, path, &st, 0);
+
+	if (rc == 0 && !S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	return rc ? err_set(e, rc, "%s=%s: cannot be used: %s", option, path, strerror(-rc)) : 0;
+}
+
+int elf_finder_check(const struct elf_finder_config *config, struct err *e)
+{
+	int rc =
+	    config->sysroot && *config->sysroot ? check_folder("--sysroot", config->sysroot, e) : 0;
+
+	for (size_t i = 0; i < config->nr_debug_dirs && rc == 0; i++)
+		rc = check_folder("--debug-dir", config->debug_dirs[i], e);
+	return rc;
 }
 
 int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out)

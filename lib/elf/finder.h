@@ -26,6 +26,8 @@ struct elf_finder_config {
 	void *arg;
 };
 
+/* -errno, with *e by the name of the option, if a folder is not there. */
+int elf_finder_check(const struct elf_finder_config *config, struct err *e);
 int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out);
 void elf_finder_free(struct elf_finder *f); /* with all its files; NULL is fine */
 

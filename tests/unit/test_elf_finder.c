@@ -281,6 +281,46 @@ static void test_no_server(void **state)
 	assert_int_equal(w->nr_problems, 2); /* no server; no file */
 }
 
+/* That it cannot be reached is said once, however much it is asked for. */
+static void test_dead_server(void **state)
+{
+	struct test_world *w = *state;
+	struct elf_wanted e = {.path = "/nowhere/p", .build_id = {3, {1, 2, 3}}};
+	char cache[4096];
+
+	snprintf(cache, sizeof(cache), "%s/cache", w->tree.dir);
+	setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1/", 1);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 2); /* no answer; no file */
+	e.build_id.bytes[0]++;
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 3);
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+static void test_folders(void **state)
+{
+	struct test_world *w = *state;
+	const char *dirs[] = {w->tree.dir, "/nowhere"};
+	struct elf_finder_config good = {.sysroot = w->tree.dir,
+					 .debug_dirs = dirs,
+					 .nr_debug_dirs = 1},
+				 bad = {.debug_dirs = dirs, .nr_debug_dirs = 2},
+				 file = {.sysroot = "/dev/null"};
+	struct err e = {0};
+
+	assert_int_equal(elf_finder_check(&(struct elf_finder_config){0}, &e), 0);
+	assert_int_equal(elf_finder_check(&good, &e), 0);
+	assert_int_equal(e.code, 0);
+	assert_int_equal(elf_finder_check(&bad, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "--debug-dir=/nowhere: "));
+	err_clear(&e);
+	assert_int_equal(elf_finder_check(&file, &e), -ENOTDIR);
+	assert_non_null(strstr(e.msg, "--sysroot=/dev/null: "));
+}
+
 /* From a folder in a server's place, if the library can do that. */
 static void test_server(void **state)
 {
@@ -360,6 +400,8 @@ int main(void)
 	    TEST(test_sysroot),
 	    TEST(test_doubt),
 	    TEST(test_no_server),
+	    TEST(test_dead_server),
+	    TEST(test_folders),
 	    TEST(test_server),
 	    TEST(test_failures),
 	};
