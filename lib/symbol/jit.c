@@ -2,6 +2,7 @@
  * /tmp/perf-PID.map. Anybody may have put one there: it is taken from root, from who asks, or from
  * the owner of the process while that runs.
  */
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -56,6 +57,41 @@ static bool is_owner_of(uid_t uid, uint32_t pid)
 	return fd >= 0 && sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
 }
 
+/* Where nobody said where maps are, those here are of the processes that run here. */
+static bool is_foreign(const struct symbols_config *config)
+{
+	return !config->is_same_boot && !config->jit_folder &&
+	       !(config->finder && *elf_finder_sysroot(config->finder));
+}
+
+/* Written before this machine was started: by another process of that pid. A second for clocks that
+ * were set. */
+static bool is_older_than_boot(const struct stat *st)
+{
+	const uint64_t second_ns = 1000000000;
+	struct clock_triple now;
+
+	clock_triple_now(&now);
+	return st->st_mtim.tv_sec >= 0 &&
+	       ((uint64_t)st->st_mtim.tv_sec + 1) * second_ns + now.boottime_ns < now.realtime_ns;
+}
+
+static int check_time(const struct stat *st, const struct symbols_config *config, const char *path,
+		      struct err *e)
+{
+	if (is_foreign(config)) {
+		err_set_at(e, -ESTALE, path, 0, 0,
+			   "is not taken: the session is of another machine, or boot");
+		err_hint(e, "copy the maps of that machine to DIR/tmp and give --sysroot=DIR");
+		return -ESTALE;
+	}
+	if (!config->is_same_boot || !is_older_than_boot(st))
+		return 0;
+	return err_set_at(e, -ESTALE, path, 0, 0,
+			  "is not taken: it is older than this machine's last boot, so it is of "
+			  "another process");
+}
+
 static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
 		 const char *path, struct err *e)
 {
@@ -85,7 +121,18 @@ static int load_text(int fd, size_t len, struct buf *out)
 	return 0;
 }
 
-static int load(struct jit_process *p, const struct symbols_config *config, const char *path)
+/* The maps of another machine are all refused alike: that is said once. */
+static void tell(struct symbol_jit *j, const struct symbols_config *config, const struct err *e)
+{
+	bool is_told = is_foreign(config) && j->has_told_foreign;
+
+	j->has_told_foreign |= is_foreign(config);
+	if (config->problem && !is_told)
+		config->problem(config->arg, e);
+}
+
+static int load(struct symbol_jit *j, struct jit_process *p, const struct symbols_config *config,
+		const char *path)
 {
 	IO_AUTO_FD int fd = sys()->openat(
 	    AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
@@ -98,6 +145,8 @@ static int load(struct jit_process *p, const struct symbols_config *config, cons
 	if (fd >= 0)
 		rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
 	if (rc == 0)
+		rc = check_time(&st, config, path, &e);
+	if (rc == 0)
 		rc = check(&st, config, p->pid, path, &e);
 	if (rc == 0)
 		rc = load_text(fd, (size_t)st.st_size, &p->text);
@@ -106,8 +155,7 @@ static int load(struct jit_process *p, const struct symbols_config *config, cons
 	if (rc && rc != -ENOMEM) {
 		err_set_at(&e, rc, path, 0, 0, "cannot be read: %s",
 			   rc == -ELOOP ? "it is a link" : strerror(-rc));
-		if (config->problem)
-			config->problem(config->arg, &e);
+		tell(j, config, &e);
 	}
 	return rc;
 }
@@ -131,7 +179,7 @@ static struct jit_process *add(struct symbol_jit *j, const struct symbols_config
 		len = snprintf(path, sizeof(path), "%s/tmp/perf-%" PRIu32 ".map",
 			       config->finder ? elf_finder_sysroot(config->finder) : "", pid);
 	if (len >= 0 && (size_t)len < sizeof(path))
-		load(p, config, path);
+		load(j, p, config, path);
 	p->next = j->bucket[pid % NR_BUCKETS];
 	atomic_store_explicit(&j->bucket[pid % NR_BUCKETS], p, memory_order_release);
 	return p;

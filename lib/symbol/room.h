@@ -63,6 +63,7 @@ const struct symbol_function *symbol_kernel_function(struct symbol_kernel *k, st
 enum { SYMBOL_JIT_BUCKETS = 1024 };
 struct symbol_jit {
 	pthread_mutex_t lock;
+	bool has_told_foreign; /* maps of another machine, or boot */
 	_Atomic(struct jit_process *) bucket[SYMBOL_JIT_BUCKETS];
 };
 

@@ -40,8 +40,10 @@ struct symbols_config {
 	bool is_same_boot;           /* the trace is of this machine since its last boot */
 	const struct elf_file *vdso; /* the recorder's, borrowed: the reader's own if it is of the
 					same boot; NULL: not known */
-	const char *jit_folder; /* of perf-PID.map; NULL: /tmp under the finder's sysroot. Files of
-				   others than the process's owner or root are not taken */
+	/* Of perf-PID.map; NULL: /tmp under the finder's sysroot, or, of a trace of the same boot
+	 * only, /tmp. Files of others than the process's owner or root are not taken, nor those of
+	 * the same boot's processes that are older than the boot. */
+	const char *jit_folder;
 	void (*problem)(
 	    void *arg,
 	    const struct err *problem); /* told once of each; locked by the caller of it */

@@ -276,6 +276,7 @@ static void test_jit_refused(void **state)
 	    {"ln real perf-77.map && chown 12345 real", 1, true},
 	    {"mkfifo perf-77.map", 1, false},
 	    {"mkdir perf-77.map", 1, false},
+	    {"cp real perf-77.map && touch -d 1990-01-01 perf-77.map", 1, false}, /* before boot */
 	    {":", 0, false},
 	};
 	static const char text[] = MAP;
@@ -295,6 +296,43 @@ static void test_jit_refused(void **state)
 		test_world_close(w);
 		assert_true(test_shell(w, "rm -rf perf-77.map real"));
 	}
+}
+
+/* What is in /tmp is of this machine's processes, and there is no word of what is not there. */
+static void test_jit_of_others(void **state)
+{
+	static const char text[] = MAP;
+	struct test_world *w = *state;
+	char root[4096], path[2][64];
+
+	for (uint32_t i = 0; i < 2; i++) { /* beyond the pids of any machine */
+		FILE *f;
+
+		snprintf(path[i], sizeof(path[i]), "/tmp/perf-%u.map", 4000000000U + i);
+		f = fopen(path[i], "w");
+		assert_non_null(f);
+		fputs(text, f);
+		fclose(f);
+	}
+	test_world_open(w, NULL, NULL);
+	check_map(w, 3999999999, false);
+	assert_int_equal(w->nr_problems, 0);
+	check_map(w, 4000000000, false);
+	check_map(w, 4000000001, false);
+	assert_int_equal(w->nr_problems, 1);
+	assert_string_equal(w->last.source, path[0]);
+	test_world_close(w);
+	test_world_open(w, NULL, &(struct symbols_config){.is_same_boot = true});
+	check_map(w, 4000000000, true);
+	test_world_close(w);
+	/* as the hint has it */
+	tree_put(&w->tree, "/tmp/perf-77.map", text, sizeof(text) - 1);
+	snprintf(root, sizeof(root), "%s", w->tree.dir);
+	test_world_open(w, &(struct elf_finder_config){.sysroot = root}, NULL);
+	check_map(w, 77, true);
+	test_world_close(w);
+	unlink(path[0]);
+	unlink(path[1]);
 }
 
 /* A process that runs may have made it: its owner is known. */
@@ -415,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_kallsyms),    TEST(test_kallsyms_file), TEST(test_no_kernel),
 	    TEST(test_passing),     TEST(test_live),          TEST(test_jit),
+	    TEST(test_jit_refused), TEST(test_jit_of_others), TEST(test_damaged),
 	    TEST(test_jit_refused), TEST(test_jit_of_owner),  TEST(test_damaged),
 	    TEST(test_failures),
 	};
