@@ -20,7 +20,8 @@ int report_tally_new(const struct profile_facts *facts, const struct metric_set 
  * was cut (the first can be damaged). Returns how many numbers it has. */
 size_t report_tally_add(struct table *t, const struct profile_trace *trace);
 
-/* Takes out of a row what is of its CPU, its samples too, and leaves what is of the machine: the CPU is not wanted.
+/* Takes out of a row what is of its CPU, its samples too, and leaves what is of the machine: the
+ * CPU is not wanted.
  */
 void report_tally_leave_cpu(struct table *t, size_t row);
 /* A column's cells are of each row's CPU, or its package; else of the machine, in row 0. */
