@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "missing.h"
 #include "report/functions.h"
 #include "report_columns.h"
 #include "report_diff.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP = 40, MAX_KEY_BYTES = 1 << 20 };
+enum { TOP = 40, MAX_KEY_BYTES = 1 << 20, MISSING_BYTES = 1024 };
 enum { WAS, IS };
 /* Of these the columns tell of functions, and so of their names. */
 enum { FUNCTION_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
@@ -284,6 +285,17 @@ static void say_other_work(struct comparison *c, const struct diff_result *r)
 	}
 }
 
+static void put_missing(struct comparison *c, int side, const char *when)
+{
+	struct buf missing;
+
+	buf_init(&missing, MISSING_BYTES);
+	missing_add(&missing, &c->stats[side], c->event);
+	if (missing.len)
+		buf_printf(&c->j->out, "%s%s\n", when, buf_str(&missing));
+	buf_fini(&missing);
+}
+
 /* For people: what was compared, and how sure one can be. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
@@ -301,6 +313,8 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 		buf_printf(b, "%zu certainly changed within these two runs\n", r->nr_certain);
 	else
 		buf_printf(b, "%zu certainly changed\n", r->nr_certain);
+	put_missing(c, IS, "now");
+	put_missing(c, WAS, "before");
 	if (c->by_iteration && r->is_testable)
 		buf_adds(b, "What differs from run to run iterations do not see: give several "
 			    "sessions a side to be sure of it.\n");
@@ -310,8 +324,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 {
 	uint64_t top = report_top(c->j, TOP);
 	double min = report_min_share(c->j, 0);
-	size_t nr = 0;
-	char line[64];
+	struct report_rest rest = {0};
 
 	put_heading(c, r);
 	say_other_work(c, r);
@@ -320,17 +333,14 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->nr_rows; i++) {
 		const struct diff_row *row = &r->rows[i];
-
 		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
 
 		if (!row->is_certain && (i >= top || is_small))
-			continue;
-		put_row(c, row);
-		nr++;
+			report_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
+		else
+			put_row(c, row);
 	}
-	snprintf(line, sizeof(line), "… %zu more (--top=0 shows all)", r->nr_rows - nr);
-	if (nr < r->nr_rows)
-		grid_line(c->g, line);
+	report_rest_put(c->j, &rest, NULL, c->g);
 	if (c->j->form == GRID_PEOPLE) {
 		struct grid *g = c->g;
 
