@@ -74,7 +74,8 @@ static uint64_t late_ns(unsigned k, uint64_t duration_ns)
 	return since_ns % duration_ns; /* a boundary that was held up is on a later deadline */
 }
 
-/* A busy machine may be late, but not later and later: some boundary of the last ones is on time. */
+/* A busy machine may be late, but not later and later: some boundary of the last ones is on time.
+ */
 static void test_no_drift(void **state)
 {
 	enum { NR = 200, PART = 50, MS = 5 };
