@@ -597,7 +597,7 @@ def check_rebuilt(folder):
     now = Session(f"{folder}/now", [command], "100ms", num_iterations=4)
     pids = ",".join(s.mix.partition("=")[2] for s in (was, now))
     args = [f"--session={now.file}", f"--diff={was.file}", f"--pid={pids}"]
-    for more in ([], ["--sort=line"], ["--merge=s/^work_.*/work/"]):
+    for more in ([], ["--sort=line"], ["--merge=s/^work_.*/works/"]):
         done = run(*args, "--output-format=csv", "--fail-over=0.0001", *more)
         table = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
         assert not any(n in r.get("function", "") for r in table for n in ("work", "+0x")), table
