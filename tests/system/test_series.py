@@ -189,7 +189,8 @@ def check_group():
                {"name": "mixed", "expr": "{page_faults} / {cpu_user}"}]
     with tempfile.TemporaryDirectory() as folder:
         spec = sampled.write_spec(folder, events, metrics=metrics)
-        run(CPUPERF, spec, "--duration=400ms", "--quiet")
+        with sampled.Busy():  # so that programs have some of the CPU's time in each slice
+            run(CPUPERF, spec, "--duration=400ms", "--quiet")
         nr = check_points(folder)
         check_samples(folder)
         rows = points(folder)
