@@ -5,6 +5,7 @@
 
 #include "base/index.h"
 #include "base/mem.h"
+#include "report/functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -86,13 +87,6 @@ const struct report_sink *report_branches_sink(struct report_branches *b)
 	return &b->sink;
 }
 
-static int compare_functions(const struct report_function *a, const struct report_function *b)
-{
-	int order = strcmp(a->name, b->name);
-
-	return order ? order : strcmp(a->object, b->object);
-}
-
 static int compare(const void *x, const void *y)
 {
 	const struct report_branch_row *a = x, *b = y;
@@ -102,8 +96,8 @@ static int compare(const void *x, const void *y)
 		return a->event < b->event ? -1 : 1;
 	if (a->nr != b->nr)
 		return a->nr > b->nr ? -1 : 1;
-	order = compare_functions(a->from, b->from);
-	return order ? order : compare_functions(a->to, b->to);
+	order = report_function_compare(a->from, b->from);
+	return order ? order : report_function_compare(a->to, b->to);
 }
 
 const struct report_branch_row *report_branches_rows(struct report_branches *b, size_t *nr)

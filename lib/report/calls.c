@@ -126,10 +126,7 @@ static int order(uint64_t a, uint64_t b)
 
 static int compare_names(const struct report_functions *f, uint32_t a, uint32_t b)
 {
-	const struct report_function *x = report_functions_at(f, a), *y = report_functions_at(f, b);
-	int by_name = strcmp(x->name, y->name);
-
-	return by_name ? by_name : strcmp(x->object, y->object);
+	return report_function_compare(report_functions_at(f, a), report_functions_at(f, b));
 }
 
 static int compare_rows(const void *x, const void *y, void *functions)

@@ -188,15 +188,10 @@ const struct report_sink *report_flat_sink(struct report_flat *f)
 static int compare_names(const struct report_functions *f, const struct report_flat_row *a,
 			 const struct report_flat_row *b)
 {
-	const struct report_function *x, *y;
-	int order;
-
 	if (a->column[REPORT_FUNCTION] == b->column[REPORT_FUNCTION])
 		return 0;
-	x = report_functions_at(f, a->column[REPORT_FUNCTION]);
-	y = report_functions_at(f, b->column[REPORT_FUNCTION]);
-	order = strcmp(x->name, y->name);
-	return order ? order : strcmp(x->object, y->object);
+	return report_function_compare(report_functions_at(f, a->column[REPORT_FUNCTION]),
+				       report_functions_at(f, b->column[REPORT_FUNCTION]));
 }
 
 /* What is not known comes first. */

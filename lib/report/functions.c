@@ -315,3 +315,10 @@ int report_functions_shape(struct report_functions *f, struct report_frame *fram
 		*nr = left;
 	return rc;
 }
+
+int report_function_compare(const struct report_function *a, const struct report_function *b)
+{
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : strcmp(a->object, b->object);
+}

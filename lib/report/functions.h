@@ -22,6 +22,8 @@ const struct report_function *report_functions_get(struct report_functions *f,
 /* One that is no symbol: its name is not merged, but the other rules hold. */
 const struct report_function *report_functions_named(struct report_functions *f, const char *name,
 						     const char *object);
+/* In the order of their names, then of their objects: as of strcmp. */
+int report_function_compare(const struct report_function *a, const struct report_function *b);
 /* The number of a text (a command), from 0, dense. UINT32_MAX without memory. */
 uint32_t report_functions_number(struct report_functions *f, const char *text);
 

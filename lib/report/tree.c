@@ -5,6 +5,7 @@
 
 #include "base/index.h"
 #include "base/mem.h"
+#include "report/functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -121,14 +122,11 @@ const struct report_sink *report_tree_sink(struct report_tree *t)
 
 static bool is_before(const struct report_node *a, const struct report_node *b)
 {
-	int order;
-
 	if (!a->function || !b->function)
 		return what_of(a) < what_of(b);
 	if (a->total.weight != b->total.weight)
 		return a->total.weight > b->total.weight;
-	order = strcmp(a->function->name, b->function->name);
-	return order ? order < 0 : strcmp(a->function->object, b->function->object) < 0;
+	return report_function_compare(a->function, b->function) < 0;
 }
 
 /* Two sorted lists into one. */
