@@ -27,15 +27,6 @@ static int flush(void *arg)
 	return job_write(r->j, r->e);
 }
 
-static bool is_of_time(const struct records *r, uint64_t time_ns)
-{
-	const struct report_filter *f = &r->j->filter;
-	int64_t since_ns = (int64_t)(time_ns - r->start_ns);
-
-	return (!f->from_ns || since_ns >= (int64_t)f->from_ns) &&
-	       (!f->to_ns || since_ns < (int64_t)f->to_ns);
-}
-
 /* Of an event that is wanted; of none: only if none is asked for. */
 static bool is_of_event(const struct records *r, const struct profile_item *item)
 {
@@ -58,7 +49,7 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 	const struct profile_item *item = m->item;
 	bool is_record = item->kind == PROFILE_RECORD;
 
-	if (!is_of_time(r, item->time_ns) || !is_of_event(r, item))
+	if (!report_filter_has_time(f, r->start_ns, item->time_ns) || !is_of_event(r, item))
 		return false;
 	if (m->trace ? !report_ranges_has(&f->iterations, m->trace->head.iteration) ||
 			   !report_ranges_has(&f->cpus, m->trace->head.cpu)

@@ -223,16 +223,6 @@ static void leave(struct worker *w, uint32_t event, uint64_t weight)
 	report_weight_add(&w->stats.event[event].left, &one);
 }
 
-/* What came before the start is there unless a start is asked for. */
-static bool is_in_time(const struct report_filter *f, uint64_t start_ns, uint64_t time_ns)
-{
-	uint64_t since_ns = time_ns - start_ns;
-
-	if (time_ns < start_ns)
-		return !f->from_ns;
-	return since_ns >= f->from_ns && (!f->to_ns || since_ns < f->to_ns);
-}
-
 /* Which of the sample's facts the report asks for; false: it is not wanted. */
 static bool make_key(struct worker *w, const struct trace_head *head,
 		     const struct profile_sample *s, const struct profile_task *task)
@@ -243,7 +233,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	if (!report_ranges_has(&f->pids, r->pid) ||
 	    !report_globs_match(&f->comms, task->comm->name))
 		return false;
-	if (!is_in_time(f, w->engine->input->start_ns, s->time_ns))
+	if (!report_filter_has_time(f, w->engine->input->start_ns, s->time_ns))
 		return false;
 	w->key = (struct report_key){
 	    .event = s->id->event,

@@ -77,6 +77,15 @@ bool report_globs_match(const struct report_globs *g, const char *name)
 	return !g->nr;
 }
 
+bool report_filter_has_time(const struct report_filter *f, uint64_t start_ns, uint64_t time_ns)
+{
+	uint64_t since_ns = time_ns - start_ns;
+
+	if (time_ns < start_ns)
+		return !f->from_ns;
+	return since_ns >= f->from_ns && (!f->to_ns || since_ns < f->to_ns);
+}
+
 bool report_filter_has_event(const struct report_filter *f, const struct trace_event *ev)
 {
 	char full[512];

@@ -42,6 +42,8 @@ struct report_filter {
 	uint64_t from_ns, to_ns; /* since the session's start; to_ns 0: to its end */
 };
 
+/* start_ns: when the session began. What came before that is there unless a start is asked for. */
+bool report_filter_has_time(const struct report_filter *f, uint64_t start_ns, uint64_t time_ns);
 bool report_filter_has_event(const struct report_filter *f, const struct trace_event *ev);
 
 #endif
