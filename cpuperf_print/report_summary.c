@@ -192,6 +192,7 @@ int report_summary_print(struct job *j, size_t first, size_t nr, struct err *e)
 	int rc = print_init(&r, e);
 
 	(void)nr;
+	profile_session_rewind(r.opened->session); /* another report may have read it */
 	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
 		rc = print_all(&r, e);

@@ -386,6 +386,16 @@ def check_rest(session):
             assert "…" not in output(*args, "--top=0", *hidden, *shown).replace("… (", "")
 
 
+def check_one_after_the_other(session):
+    """A report begins at the first trace, whichever has read them before."""
+    args, alone = [f"--session={session.file}"], {}
+    for name in ("summary", "series"):
+        alone[name] = output(*args, f"--report={name}")
+    for names in (("summary", "summary"), ("series", "summary"), ("flat", "summary")):
+        printed = output(*args, *(f"--report={n}" for n in names))
+        assert printed.endswith(alone["summary"]), names
+
+
 def check_records(session):
     """--top is of records too: the first of those that are shown."""
     args = [f"--session={session.file}", "--report=records"]
@@ -767,6 +777,7 @@ def main():
         check_rest(session)
         check_filtered_counts(session)
         check_records(session)
+        check_one_after_the_other(session)
         check_told_once(session, f"{folder}/no_end")
         check_one_table(session, again)
         check_missing(session, f"{folder}/short")
