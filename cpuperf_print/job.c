@@ -380,13 +380,13 @@ static int make_symbols(struct job *j, struct opened *o, const struct buf *kalls
 	return rc ? rc : symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
 }
 
-/* What the filter's times count from. */
+/* What the filter's times, and those of exports, count from. */
 static int know_start(struct job *j, struct opened *o)
 {
 	struct profile_merged *m;
 	int rc;
 
-	if (!j->filter.from_ns && !j->filter.to_ns)
+	if (!j->filter.from_ns && !j->filter.to_ns && !j->is_export)
 		return 0;
 	rc = profile_merged_open(o->session, job_problem, j, &m);
 	if (rc)

@@ -36,6 +36,7 @@ struct opened {
 struct job {
 	const struct options *options;
 	enum grid_form form;
+	bool is_export;              /* for other programs: no table */
 	bool is_terminal, has_color; /* the output */
 	unsigned width;              /* of the terminal; 0: none */
 	struct report_filter filter;

@@ -208,8 +208,13 @@ static int choose_form(struct job *j, struct err *e)
 		j->form = forms[i].form;
 		return 0;
 	}
+	if (report_find_export(format)) {
+		j->form = GRID_NDJSON; /* for programs */
+		j->is_export = true;
+		return 0;
+	}
 	err_set(e, -EINVAL, "--output-format=%s: no such format", format);
-	err_hint(e, "one of text, csv, ndjson, raw");
+	err_hint(e, "--help lists all");
 	return -EINVAL;
 }
 
@@ -221,6 +226,35 @@ static int choose_reports(const struct options *o, struct plan *p, struct err *e
 			return -EINVAL;
 	}
 	return 0;
+}
+
+/* A format that others read is what is printed: there is no report beside it. */
+static int choose_export(const struct job *j, struct plan *p, struct err *e)
+{
+	const struct options *o = j->options;
+	const struct report *r = report_find_export(o->output_format);
+
+	if (!r)
+		return 0;
+	if (o->reports.nr) {
+		err_set(e, -EINVAL, "--output-format=%s is no form of --report=%s",
+			o->output_format, o->reports.item[0]);
+		err_hint(e, "leave out --report; reports are text, csv or ndjson");
+	} else if (o->diff.nr && !r->takes_diff) {
+		err_set(e, -EINVAL, "--output-format=%s compares nothing", o->output_format);
+		err_hint(e, "leave out --diff, or take html, text, csv or ndjson");
+	} else if (o->sessions.nr > 1 && !r->adds_up) {
+		err_set(e, -EINVAL, "--output-format=%s is of one session", o->output_format);
+		err_hint(e, "give one --session at a time");
+	} else if (r->is_binary && j->is_terminal) {
+		err_set(e, -EINVAL, "--output-format=%s is nothing for a terminal",
+			o->output_format);
+		err_hint(e, "--output-file=PATH takes it, or a pipe");
+	} else {
+		p->report[p->nr++] = r;
+		return 0;
+	}
+	return -EINVAL;
 }
 
 static int check_diff(const struct options *o, const struct plan *p, struct err *e)
@@ -296,18 +330,20 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 		err_hint(e, "--diff=FILE names the session to compare with");
 		return -EINVAL;
 	}
+	j->width = o->output_file ? 0 : opt_std_terminal_width();
+	j->is_terminal = j->width != 0;
+	j->has_color = j->is_terminal && wants_color();
 	rc = choose_form(j, e);
 	if (rc == 0)
 		rc = choose_reports(o, p, e);
+	if (rc == 0)
+		rc = choose_export(j, p, e);
 	if (rc == 0)
 		rc = check_diff(o, p, e);
 	if (rc == 0)
 		rc = check_summary(o, p, e);
 	if (rc == 0)
 		rc = check_raw(o, p, e);
-	j->width = o->output_file ? 0 : opt_std_terminal_width();
-	j->is_terminal = j->width != 0;
-	j->has_color = j->is_terminal && wants_color();
 	return rc;
 }
 

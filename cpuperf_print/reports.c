@@ -1,5 +1,5 @@
 /*
- * The table of reports.
+ * The tables of reports and of exports.
  */
 #include "reports.h"
 
@@ -23,6 +23,18 @@ static const struct report reports[] = {
     {"series", .print = report_series_print},
     {"top-down", .print = report_topdown_print},
 };
+
+static const struct report exports[] = {
+    {"folded", true, true, .print = export_folded},
+};
+
+const struct report *report_find_export(const char *format)
+{
+	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
+		if (strcmp(exports[i].name, format) == 0)
+			return &exports[i];
+	return NULL;
+}
 
 const struct report *report_find(const char *name, struct err *e)
 {

@@ -15,14 +15,22 @@ struct report {
 	bool adds_up;         /* several sessions at once; else it is called for each */
 	bool is_side_by_side; /* so too with --by-session, of what measured the same */
 	report_fn *print;
+	/* Exports, formats that other programs read: */
+	bool is_binary;  /* nothing for a terminal */
+	bool takes_diff; /* compares with the sessions of --diff, if there are any */
 };
 
 /* NULL with *e: there is none of that name. */
 const struct report *report_find(const char *name, struct err *e);
+/* The export of that --output-format; NULL: that is none. An export that does not add up is of one
+ * session. */
+const struct report *report_find_export(const char *format);
 
 report_fn report_summary_print, report_records_print, report_flat_print, report_threads_print,
     report_tree_print, report_callers_print, report_stacks_print, report_calls_print,
     report_branches_print, report_diff_print, report_series_print, report_topdown_print;
+
+report_fn export_folded;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

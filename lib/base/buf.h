@@ -55,6 +55,12 @@ static inline void buf_addc(struct buf *b, char c)
 {
 	buf_add(b, &c, 1);
 }
+/* Forgets what is behind the first len bytes, if there are more. */
+static inline void buf_cut(struct buf *b, size_t len)
+{
+	if (len < b->len)
+		b->len = len;
+}
 void buf_fill(struct buf *b, char c, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

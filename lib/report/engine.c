@@ -12,6 +12,7 @@
 #include "report/fold.h"
 #include "report/functions.h"
 #include "report/resolver.h"
+#include "report/singles.h"
 #include "report/stack.h"
 #include "report/tally.h"
 
@@ -63,8 +64,9 @@ struct worker {
 	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
 	struct report_resolver *resolver;
 	struct report_fold *fold;
-	uint32_t generation; /* of the fold's nodes */
-	uint32_t *of_comm;   /* the report's number, by the profile's */
+	struct report_singles *singles; /* NULL: samples are counted together, in the fold */
+	uint32_t generation;            /* of the fold's nodes */
+	uint32_t *of_comm;              /* the report's number, by the profile's */
 	struct report_stats stats;
 	struct table *table; /* of one row: what the file in hand says of its samples */
 	struct report_stack stack;
@@ -122,6 +124,21 @@ static int empty(struct worker *w)
 		g->rc = rc;
 	pthread_mutex_unlock(&g->lock);
 	w->generation++;
+	if (w->singles)
+		report_singles_forget(w->singles);
+	return rc;
+}
+
+static int give_singles(struct worker *w)
+{
+	struct engine *g = w->engine;
+	int rc;
+
+	pthread_mutex_lock(&g->lock);
+	rc = g->rc ? g->rc : report_singles_give(w->singles);
+	if (rc && !g->rc)
+		g->rc = rc;
+	pthread_mutex_unlock(&g->lock);
 	return rc;
 }
 
@@ -192,6 +209,28 @@ static int no_address(struct worker *w, uint32_t *node)
 	return 0;
 }
 
+static void add_one(struct report_weight *to, uint64_t weight)
+{
+	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+
+	report_weight_add(to, &one);
+}
+
+static int add_single(struct worker *w, uint32_t node, uint64_t weight)
+{
+	const struct report_sample sample = {
+	    .key = w->key, .time_ns = w->place.time_ns, .weight = weight};
+	struct report_event_stats *stats = &w->stats.event[w->key.event];
+	int rc = report_singles_is_full(w->singles) ? give_singles(w) : 0;
+
+	if (rc == 0)
+		rc = report_singles_add(w->singles, w->fold, node, &sample);
+	if (rc < 0)
+		return rc;
+	add_one(rc ? &stats->taken : &stats->left, weight);
+	return 0;
+}
+
 /* False: the fold is full. */
 static int try_count(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
 		     uint64_t weight, bool *is_counted)
@@ -200,8 +239,8 @@ static int try_count(struct worker *w, const uint64_t *addresses, size_t nr, siz
 	int rc = nr ? walk(w, addresses, nr, nr_kernel, &node) : no_address(w, &node);
 
 	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
-		      report_fold_count(w->fold, node, &w->key, weight);
-	return rc;
+		      (w->singles || report_fold_count(w->fold, node, &w->key, weight));
+	return *is_counted && w->singles ? add_single(w, node, weight) : rc;
 }
 
 static int count(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
@@ -216,11 +255,14 @@ static int count(struct worker *w, const uint64_t *addresses, size_t nr, size_t 
 	return rc ? rc : try_count(w, addresses, nr, nr_kernel, weight, &is_counted);
 }
 
-static void leave(struct worker *w, uint32_t event, uint64_t weight)
+static uint32_t slice_of(const struct worker *w, uint64_t time_ns)
 {
-	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+	uint64_t start_ns = w->engine->input->start_ns, slice;
 
-	report_weight_add(&w->stats.event[event].left, &one);
+	if (!has_part(w, REPORT_BY_SLICE) || time_ns < start_ns)
+		return 0;
+	slice = (time_ns - start_ns) / w->engine->run->sink->slice_ns;
+	return slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX;
 }
 
 /* Which of the sample's facts the report asks for; false: it is not wanted. */
@@ -243,6 +285,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	    .pid = has_part(w, REPORT_BY_PID) ? r->pid : 0,
 	    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
 	    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0,
+	    .slice = slice_of(w, s->time_ns),
 	};
 	w->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
 	return true;
@@ -319,7 +362,7 @@ static int take_sample(struct worker *w, const struct trace_head *head,
 		return 0;
 	profile_lookup_task(w->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(w, head, s, &task)) {
-		leave(w, s->id->event, s->weight);
+		add_one(&w->stats.event[s->id->event].left, s->weight);
 		return 0;
 	}
 	return has_part(w, REPORT_BY_BRANCH) ? take_branches(w, s) : take_stack(w, s);
@@ -439,6 +482,7 @@ static int make_resolver(struct worker *w)
 	    .functions = g->run->functions,
 	    .with_inlined = g->run->with_inlined && !has_part(w, REPORT_BY_BRANCH),
 	    .with_lines = has_part(w, REPORT_BY_LINE),
+	    .with_addresses = has_part(w, REPORT_BY_ADDRESS),
 	};
 
 	w->resolver = report_resolver_new(&config);
@@ -459,6 +503,11 @@ static int worker_init(struct worker *w, struct engine *g)
 	w->engine = g;
 	w->lookup = profile_lookup_new(g->input->processes);
 	w->fold = report_fold_new(give, w);
+	if (g->run->sink->samples) {
+		w->singles = report_singles_new(g->run->functions, g->run->sink);
+		if (!w->singles)
+			return -ENOMEM;
+	}
 	w->generation = 1;
 	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
 	if (!w->lookup || !w->fold || !w->stats.event || make_resolver(w) || make_table(w))
@@ -469,6 +518,7 @@ static int worker_init(struct worker *w, struct engine *g)
 static void worker_fini(struct worker *w)
 {
 	unwinder_free(w->unwinder);
+	report_singles_free(w->singles);
 	report_fold_free(w->fold);
 	report_resolver_free(w->resolver);
 	profile_lookup_free(w->lookup);
@@ -501,6 +551,8 @@ static int work(struct worker *w)
 
 	while (rc == 0 && !g->rc && (i = g->next_file++) < g->nr_files)
 		rc = read_file(w, i);
+	if (rc == 0 && w->singles)
+		rc = give_singles(w);
 	return rc ? rc : empty(w);
 }
 

@@ -29,7 +29,17 @@ struct report_frame {
 	const struct report_function *function;
 	const char *file; /* of the source; NULL: not known or not asked for */
 	uint32_t line;
+	/* With REPORT_BY_ADDRESS: where the code is. In a file its offset there, else (the kernel,
+	 * code made at run time) the address itself. */
+	const struct profile_object *object; /* NULL: in no file, or not asked for */
+	uint64_t address;                    /* 0: not asked for */
 };
+
+static inline bool report_frame_is_same(const struct report_frame *a, const struct report_frame *b)
+{
+	return a->function == b->function && a->line == b->line && a->file == b->file &&
+	       a->address == b->address && a->object == b->object;
+}
 
 /* Parts of the key that a report asks for: bits. What is not asked for is 0 in all entries. */
 enum report_part {
@@ -44,6 +54,8 @@ enum report_part {
 	/* Not samples but the branches that they hold: frames are from and to, samples their
 	 * number, weight the sum of their cycles. */
 	REPORT_BY_BRANCH = 1 << 8,
+	REPORT_BY_ADDRESS = 1 << 9, /* object and address of each frame */
+	REPORT_BY_SLICE = 1 << 10,  /* the slice of time */
 };
 
 enum report_branch {
@@ -58,6 +70,7 @@ struct report_key {
 	uint32_t session, iteration, cpu, pid, tid;
 	uint32_t comm;   /* number of its text: report_functions_text */
 	uint32_t branch; /* enum report_branch */
+	uint32_t slice;  /* of the sink's slice_ns, since the session's start; before it: 0 */
 };
 
 /* How many samples, and what they stand for: the sum of their periods and of the squares of these.
@@ -82,10 +95,25 @@ struct report_entry {
 	size_t nr_frames;
 };
 
-/* What becomes of entries; called by one thread at a time. 0 or -errno, which ends the reading. */
+/* A sample by itself. */
+struct report_sample {
+	struct report_key key;
+	uint64_t time_ns; /* CLOCK_MONOTONIC of the recorded machine */
+	uint64_t weight;  /* what it stands for: its period, or 1 if that is not known */
+	uint32_t stack;   /* of the sink's stacks */
+};
+
+/* What becomes of what is read; called by one thread at a time. 0 or -errno, which ends the
+ * reading. One of entry and samples is set. */
 struct report_sink {
-	unsigned parts; /* enum report_part */
+	unsigned parts;    /* enum report_part */
+	uint64_t slice_ns; /* of REPORT_BY_SLICE; not 0 then */
 	int (*entry)(void *arg, const struct report_entry *e);
+	/* Not counted together: many at a time, borrowed. Those of one file (a CPU and iteration)
+	 * come in the order of the file, which is that of time but for tens of microseconds; those
+	 * of several files by turns. */
+	int (*samples)(void *arg, const struct report_sample *samples, size_t nr);
+	struct report_stacks *stacks; /* borrowed; for samples */
 	void *arg;
 };
 

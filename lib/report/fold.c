@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	NR_NODES = 1 << 16,
+	NR_NODES = REPORT_FOLD_NODES,
 	NR_ENTRIES = 1 << 15,
 	NR_NODE_SLOTS = 2 * NR_NODES,
 	NR_ENTRY_SLOTS = 2 * NR_ENTRIES,
@@ -87,13 +87,12 @@ static uint64_t mix(uint64_t h, uint64_t word)
 
 static bool is_child(const struct node *n, uint32_t parent, const struct report_frame *frame)
 {
-	return n->parent == parent && n->frame.function == frame->function &&
-	       n->frame.line == frame->line && n->frame.file == frame->file;
+	return n->parent == parent && report_frame_is_same(&n->frame, frame);
 }
 
 static uint32_t find_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
 {
-	uint64_t hash = mix(mix(node, (uintptr_t)frame->function),
+	uint64_t hash = mix(mix(node, (uintptr_t)frame->function ^ frame->address << 16),
 			    (uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
 	size_t i = hash % NR_NODE_SLOTS;
 
@@ -170,13 +169,20 @@ bool report_fold_count(struct report_fold *f, uint32_t node, const struct report
 	return true;
 }
 
+struct report_frame *report_fold_frames(struct report_fold *f, uint32_t node, size_t *nr)
+{
+	*nr = 0;
+	for (; node != REPORT_FOLD_ROOT; node = f->nodes[node].parent)
+		f->frames[(*nr)++] = f->nodes[node].frame;
+	return f->frames;
+}
+
 static int give(struct report_fold *f, const struct entry *e)
 {
-	size_t nr = 0;
+	size_t nr;
+	struct report_frame *frames = report_fold_frames(f, e->node, &nr);
 
-	for (uint32_t at = e->node; at != REPORT_FOLD_ROOT; at = f->nodes[at].parent)
-		f->frames[nr++] = f->nodes[at].frame;
-	return f->give(f->arg, &e->key, &e->weight, f->frames, nr);
+	return f->give(f->arg, &e->key, &e->weight, frames, nr);
 }
 
 int report_fold_empty(struct report_fold *f)

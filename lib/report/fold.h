@@ -14,6 +14,7 @@ struct report_fold;
 enum {
 	REPORT_MAX_FRAMES = 2048, /* of a stack; what is deeper has no further nodes */
 	REPORT_FOLD_ROOT = 0,
+	REPORT_FOLD_NODES = 1 << 16, /* nodes are below */
 	REPORT_FOLD_FULL = UINT32_MAX,
 };
 
@@ -30,6 +31,9 @@ uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct re
 /* One more sample of that key and of the stack that ends at the node; false: full. */
 bool report_fold_count(struct report_fold *f, uint32_t node, const struct report_key *key,
 		       uint64_t weight);
+/* The stack that ends at a node, the sampled function first; may be changed. At most
+ * REPORT_MAX_FRAMES. */
+struct report_frame *report_fold_frames(struct report_fold *f, uint32_t node, size_t *nr);
 /* Gives all entries, in the order in which they were made. 0, or what give returned. */
 int report_fold_empty(struct report_fold *f);
 

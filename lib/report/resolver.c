@@ -154,8 +154,8 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 	return nr - first;
 }
 
-size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
-			      bool is_kernel, uint64_t address, struct report_frame *out)
+static size_t find_frames(struct report_resolver *r, const struct report_place *place,
+			  bool is_kernel, uint64_t address, struct report_frame *out)
 {
 	const struct report_function *function;
 
@@ -164,4 +164,27 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 	function = find_function(r, place, is_kernel, address);
 	*out = (struct report_frame){.function = function};
 	return function != NULL;
+}
+
+/* Where the frames of an address are: the same place, however many are inlined there. */
+static void tell_place(struct report_resolver *r, const struct report_place *place, bool is_kernel,
+		       uint64_t address, struct report_frame *frames, size_t nr)
+{
+	const struct profile_mapping *m = is_kernel ? NULL : find_mapping(r, place, address);
+	bool is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON;
+
+	for (size_t i = 0; i < nr; i++) {
+		frames[i].object = is_in_file ? m->object : NULL;
+		frames[i].address = is_in_file ? address - m->start + m->offset : address;
+	}
+}
+
+size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
+			      bool is_kernel, uint64_t address, struct report_frame *out)
+{
+	size_t nr = find_frames(r, place, is_kernel, address, out);
+
+	if (r->config.with_addresses)
+		tell_place(r, place, is_kernel, address, out, nr);
+	return nr;
 }

@@ -20,6 +20,7 @@ struct report_resolver_config {
 	struct report_functions *functions;
 	bool with_inlined; /* inlined functions are frames */
 	bool with_lines;
+	bool with_addresses; /* frames have their object and address */
 };
 
 /* Where and when addresses are: what decides their meaning. */

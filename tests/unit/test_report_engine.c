@@ -14,6 +14,7 @@
 #include "report/engine.h"
 #include "report/filter.h"
 #include "report/flat.h"
+#include "report/stacks.h"
 #include "report/tree.h"
 #include "symbol/symbols.h"
 
@@ -27,6 +28,7 @@ enum {
 	NR_KERNEL = 64,
 	START_NS = 1000000,
 	SPAN_NS = 1000,
+	SLICE_NS = 70,
 };
 static const uint64_t kernel = 0xffffffff81000000;
 
@@ -426,6 +428,7 @@ struct world {
 	size_t nr_losses;
 	/* what the sink does */
 	struct bag *bag;
+	struct report_stacks *stacks; /* of samples one by one */
 	size_t nr_given, fail_at;
 	bool has_failed;
 	size_t nr_after; /* calls since then */
@@ -497,8 +500,14 @@ static int world_open(struct world *w, const struct report_rules *rules)
 
 static int write_key(char *text, size_t room, const struct report_key *k, const char *comm)
 {
-	return snprintf(text, room, "%u %u %u %u %u %u %u %s:", k->event, k->session, k->iteration,
-			k->cpu, k->pid, k->tid, k->branch, comm);
+	return snprintf(text, room, "%u %u %u %u %u %u %u %u %s:", k->event, k->session,
+			k->iteration, k->cpu, k->pid, k->tid, k->branch, k->slice, comm);
+}
+
+static int write_frame(char *text, size_t room, const struct report_frame *f)
+{
+	return snprintf(text, room, " %s(%s)%s+%llx", f->function->name, f->function->object,
+			f->object ? f->object->path : "", (unsigned long long)f->address);
 }
 
 /* Into the bag. */
@@ -516,10 +525,39 @@ static int take_entry(void *arg, const struct report_entry *e)
 	if (!w->bag)
 		return 0;
 	for (size_t i = 0; i < e->nr_frames; i++)
-		at += snprintf(text + at, sizeof(text) - (size_t)at, " %s(%s)",
-			       e->frames[i].function->name, e->frames[i].function->object);
+		at += write_frame(text + at, sizeof(text) - (size_t)at, &e->frames[i]);
 	bag_add(w->bag, text, &e->weight);
 	return 0;
+}
+
+/* The same of samples one by one: their stacks are told by numbers. */
+static int take_samples(void *arg, const struct report_sample *samples, size_t nr)
+{
+	struct world *w = arg;
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		const struct report_sample *s = &samples[i];
+		struct report_frame frames[MAX_DEPTH];
+		struct report_entry e = {
+		    .key = s->key,
+		    .weight = {1, s->weight, (double)s->weight * (double)s->weight},
+		    .frames = frames};
+
+		for (uint32_t at = s->stack; at; at = report_stacks_at(w->stacks, at)->parent) {
+			const struct report_stack_node *n = report_stacks_at(w->stacks, at);
+
+			assert_true(n->parent < at);
+			assert_int_equal(n->depth,
+					 report_stacks_at(w->stacks, n->parent)->depth + 1);
+			frames[e.nr_frames++] = n->frame;
+		}
+		assert_true(s->time_ns >= START_NS && s->time_ns < START_NS + SPAN_NS);
+		if (s->key.slice)
+			assert_int_equal(s->key.slice, (s->time_ns - START_NS) / SLICE_NS);
+		rc = take_entry(arg, &e);
+	}
+	return rc;
 }
 
 static struct report_event_stats event_stats[NR_EVENTS];
@@ -566,6 +604,24 @@ static const struct symbol_function *function_at(const struct world *w, const st
 	return symbols_user(w->input.symbols, &m, address);
 }
 
+/* Where the code is, by the test's own knowledge. */
+static struct report_frame frame_at(const struct world *w, const struct sample *s, unsigned parts,
+				    uint64_t address)
+{
+	struct known_mapping known = mapping_of(s->pid, address, s->time_ns);
+	struct report_frame f = {.function = NULL};
+
+	if (!(parts & REPORT_BY_ADDRESS))
+		return f;
+	f.address = address;
+	if (address >= kernel || !known.path || address < 0x10000 || address >= 0x20000)
+		return f;
+	f.object = object_of(w, known.path);
+	f.address = address - (strcmp(known.path, "/bin/two") == 0 ? 0x14000 : 0x10000);
+	f.address += known.offset;
+	return f;
+}
+
 static void expect_entry(struct world *w, const struct sample *s, const struct report_key *key,
 			 unsigned parts, const uint64_t *address, size_t nr, uint64_t weight,
 			 struct bag *bag)
@@ -576,11 +632,14 @@ static void expect_entry(struct world *w, const struct sample *s, const struct r
 			   parts & REPORT_BY_COMM ? comm_of(s->pid, s->tid, s->time_ns) : "");
 
 	if (!nr)
-		at += snprintf(text + at, sizeof(text) - (size_t)at, " [no address]()");
+		at += snprintf(text + at, sizeof(text) - (size_t)at, " [no address]()+0");
 	for (size_t i = 0; i < nr; i++) {
 		const struct symbol_function *f = function_at(w, s, address[i]);
+		const struct report_function function = {.name = f->name, .object = f->object};
+		struct report_frame frame = frame_at(w, s, parts, address[i]);
 
-		at += snprintf(text + at, sizeof(text) - (size_t)at, " %s(%s)", f->name, f->object);
+		frame.function = &function;
+		at += write_frame(text + at, sizeof(text) - (size_t)at, &frame);
 	}
 	bag_add(bag, text, &one);
 }
@@ -598,7 +657,10 @@ static void expect(struct world *w, const struct sample *samples, size_t nr, uns
 		    .iteration = parts & REPORT_BY_ITERATION ? iteration_of(s->file) : 0,
 		    .cpu = parts & REPORT_BY_CPU ? cpu_of(s->file) : 0,
 		    .pid = parts & REPORT_BY_PID ? s->pid : 0,
-		    .tid = parts & REPORT_BY_TID ? s->tid : 0};
+		    .tid = parts & REPORT_BY_TID ? s->tid : 0,
+		    .slice = parts & REPORT_BY_SLICE && s->time_ns > START_NS
+				 ? (uint32_t)((s->time_ns - START_NS) / SLICE_NS)
+				 : 0};
 
 		if (is_wanted && !is_wanted(s))
 			continue;
@@ -630,8 +692,8 @@ static struct sample *make_samples(uint64_t seed, size_t nr, uint32_t spread)
 	return s;
 }
 
-static void compare(const struct sample *samples, size_t nr, unsigned parts,
-		    const struct report_filter *filter, wanted_fn *is_wanted)
+static void compare_as(bool as_singles, const struct sample *samples, size_t nr, unsigned parts,
+		       const struct report_filter *filter, wanted_fn *is_wanted)
 {
 	static const struct report_filter all;
 	static const unsigned threads[] = {1, 4, 0};
@@ -640,10 +702,16 @@ static void compare(const struct sample *samples, size_t nr, unsigned parts,
 		struct bag got = {.nr = 0}, want = {.nr = 0};
 		struct report_stats stats;
 		struct world w;
-		const struct report_sink sink = {.parts = parts, .entry = take_entry, .arg = &w};
+		struct report_sink sink = {.parts = parts, .slice_ns = SLICE_NS, .arg = &w};
 		uint64_t taken = 0, left = 0, summed = 0;
 
 		assert_int_equal(world_open(&w, &test_no_rules), 0);
+		if (as_singles) {
+			sink.stacks = w.stacks = report_stacks_new();
+			sink.samples = take_samples;
+		} else {
+			sink.entry = take_entry;
+		}
 		for (uint32_t c = 0; c < INJECT_NR(comms); c++)
 			assert_int_equal(report_functions_number(w.functions, comms[c]), c);
 		w.bag = &got;
@@ -668,8 +736,17 @@ static void compare(const struct sample *samples, size_t nr, unsigned parts,
 		assert_int_equal(stats.nr_unwound, 0);
 		bag_fini(&got);
 		bag_fini(&want);
+		report_stacks_free(w.stacks);
 		world_close(&w);
 	}
+}
+
+static void compare(const struct sample *samples, size_t nr, unsigned parts,
+		    const struct report_filter *filter, wanted_fn *is_wanted)
+{
+	compare_as(false, samples, nr, parts, filter, is_wanted);
+	if (!(parts & REPORT_BY_BRANCH))
+		compare_as(true, samples, nr, parts, filter, is_wanted);
 }
 
 /* Few stacks, which come again; and more than any cache or table has. */
@@ -684,6 +761,7 @@ static void as_one_by_one(void **state)
 	    REPORT_BY_STACK,
 	    REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_CPU | REPORT_BY_SESSION,
 	    REPORT_BY_COMM | REPORT_BY_TID | REPORT_BY_ITERATION,
+	    REPORT_BY_STACK | REPORT_BY_ADDRESS | REPORT_BY_SLICE,
 	    REPORT_BY_BRANCH,
 	};
 
