@@ -1233,17 +1233,25 @@ static void damaged(void **state)
 	free(samples);
 }
 
-static int open_and_run(void *arg)
+enum { BY_TWO = 1, AS_SINGLES = 2 };
+
+static int open_and_run(int how)
 {
 	static const struct report_filter all;
 	struct report_stats stats;
 	struct world w;
-	const struct report_sink sink = {
+	struct report_sink sink = {
 	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = take_entry, .arg = &w};
 	int rc = world_open(&w, &test_no_rules);
 
+	if (rc == 0 && how & AS_SINGLES) {
+		sink.samples = take_samples;
+		sink.stacks = w.stacks = report_stacks_new();
+		rc = w.stacks ? 0 : -ENOMEM;
+	}
 	if (rc == 0)
-		rc = run(&w, &all, &sink, arg ? 2 : 1, false, &stats);
+		rc = run(&w, &all, &sink, how & BY_TWO ? 2 : 1, false, &stats);
+	report_stacks_free(w.stacks);
 	world_close(&w);
 	return rc;
 }
@@ -1257,14 +1265,14 @@ static void no_memory(void **state)
 	has_counts = true;
 	write_session(samples, 60);
 	has_counts = false;
-	for (int two = 0; two < 2; two++) {
+	for (int how = 0; how < 4; how++) {
 		unsigned n = 0, nr_failed = 0;
 
 		do {
 			int rc;
 
 			inject_mem(++n);
-			rc = open_and_run(two ? &two : NULL);
+			rc = open_and_run(how);
 			inject_stop();
 			assert_int_equal(inject.nr_live, 0);
 			assert_true(rc == 0 || (inject.fired && rc == -ENOMEM));
