@@ -1,0 +1,33 @@
+/*
+ * Messages of Protocol Buffers, written field by field into a buffer. Numbers of fields and what
+ * they mean are the caller's. Knows no schema, and reads nothing.
+ *
+ * Failures are the buffer's (buf_error): write freely, then ask it once.
+ */
+#ifndef EXPORT_PROTO_H
+#define EXPORT_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* field: 1 … 2^29 - 1. A value of 0 is written like any other. */
+void proto_uint(struct buf *b, uint32_t field, uint64_t v); /* uint32, uint64, enum */
+void proto_int(struct buf *b, uint32_t field, int64_t v);   /* int32, int64: two's complement */
+void proto_bool(struct buf *b, uint32_t field, bool v);
+void proto_fixed64(struct buf *b, uint32_t field, uint64_t v);
+void proto_double(struct buf *b, uint32_t field, double v);
+void proto_bytes(struct buf *b, uint32_t field, const void *data, size_t len);
+/* A string must be UTF-8: bytes that are not become U+FFFD. */
+void proto_text(struct buf *b, uint32_t field, const char *s);
+/* A repeated number (as of proto_uint), packed. Of none nothing is written. */
+void proto_packed(struct buf *b, uint32_t field, const uint64_t *v, size_t nr);
+
+/* A message within one: between begin and end its fields are written, messages in it too. What
+ * begin returns is for its end. */
+size_t proto_begin(struct buf *b, uint32_t field);
+void proto_end(struct buf *b, size_t start);
+
+#endif
