@@ -58,8 +58,10 @@ static inline void buf_addc(struct buf *b, char c)
 /* Forgets what is behind the first len bytes, if there are more. */
 static inline void buf_cut(struct buf *b, size_t len)
 {
-	if (len < b->len)
-		b->len = len;
+	if (len >= b->len)
+		return;
+	b->len = len;
+	b->data[len] = '\0';
 }
 void buf_fill(struct buf *b, char c, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

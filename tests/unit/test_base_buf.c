@@ -242,6 +242,25 @@ static void test_printf(void **state)
 	buf_fini(&b);
 }
 
+static void test_cut(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10);
+	buf_cut(&b, 0);
+	buf_adds(&b, "abcdef");
+	buf_cut(&b, 7);
+	buf_cut(&b, 6);
+	assert_string_equal(buf_str(&b), "abcdef");
+	buf_cut(&b, 2);
+	assert_string_equal(buf_str(&b), "ab");
+	assert_int_equal(b.len, 2);
+	buf_cut(&b, 0);
+	assert_string_equal(buf_str(&b), "");
+	buf_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,7 +269,7 @@ int main(void)
 	    cmocka_unit_test(test_grows),           cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_little_endian),   cmocka_unit_test(test_texts),
 	    cmocka_unit_test(test_json_every_byte), cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_printf),
+	    cmocka_unit_test(test_printf),          cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
