@@ -14,6 +14,7 @@
 #include <linux/fs.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -114,6 +115,49 @@ void io_close(int *fd)
 void io_close_cleanup(int *fd)
 {
 	io_close(fd);
+}
+
+/* Where the file system has no files without a name. */
+static int open_and_unlink(int dirfd)
+{
+	char name[] = ".cpuperf-0123456789abcdef";
+	uint8_t random[8];
+	int rc = sys()->getrandom(random, sizeof(random)), fd;
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(name + sizeof(name) - 1 - 2 * (sizeof(random) - i), 3, "%02x", random[i]);
+	fd = sys()->openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fd;
+	rc = sys()->unlinkat(dirfd, name, 0);
+	if (rc)
+		io_close(&fd);
+	return rc ? rc : fd;
+}
+
+int io_open_temporary(int *fd, struct err *e)
+{
+	const char *folder = getenv("TMPDIR");
+	int rc;
+
+	if (!folder || !*folder)
+		folder = "/tmp";
+	rc = sys()->openat(AT_FDCWD, folder, O_RDWR | O_TMPFILE, 0600);
+	if (rc == -EOPNOTSUPP || rc == -EISDIR) {
+		IO_AUTO_FD int dirfd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
+
+		rc = dirfd < 0 ? dirfd : open_and_unlink(dirfd);
+	}
+	if (rc < 0) {
+		err_set(e, rc, "%s: no temporary file can be made there: %s", folder,
+			strerror(-rc));
+		err_hint(e, "TMPDIR names another folder");
+		return rc;
+	}
+	*fd = rc;
+	return 0;
 }
 
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e)

@@ -25,6 +25,10 @@ void io_close(int *fd); /* closes *fd if >= 0 and sets it to -1 */
 void io_close_cleanup(int *fd);
 #define IO_AUTO_FD __attribute__((cleanup(io_close_cleanup)))
 
+/* A file without a name, to be read and written, of mode 0600, which goes when it is closed: in
+ * TMPDIR, else /tmp. 0 or -errno with *e. */
+int io_open_temporary(int *fd, struct err *e);
+
 /*
  * The folder part of path, opened (close it), and a pointer to the name in path.
  * -errno with *e set: no such folder, not a folder, no name at the end.

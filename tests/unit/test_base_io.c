@@ -559,6 +559,70 @@ static void test_create_fails(void **state)
 		     6); /* openat, fstatat, openat, read, unlink, openat */
 }
 
+/* A file system that has no files without a name. */
+static int openat_named(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if ((flags & O_TMPFILE) == O_TMPFILE)
+		return -EOPNOTSUPP;
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+static void check_temporary(const struct root *r)
+{
+	struct err e = {0};
+	struct stat st;
+	char back[4];
+	int fd = -1;
+
+	assert_int_equal(io_open_temporary(&fd, &e), 0);
+	assert_int_equal(inject_entries(r->dir), 0); /* without a name */
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(io_write_full(fd, "abc", 4), 0);
+	assert_int_equal(pread(fd, back, 4, 0), 4);
+	assert_string_equal(back, "abc");
+	io_close(&fd);
+}
+
+static int open_temporary(void *arg)
+{
+	struct err e = {0};
+	int fd = -1, rc = io_open_temporary(&fd, &e);
+
+	(void)arg;
+	assert_int_equal(rc, e.code);
+	assert_int_equal(rc == 0, fd >= 0);
+	io_close(&fd);
+	return rc;
+}
+
+static void test_temporary(void **state)
+{
+	struct root r = tree_make();
+	struct sys_ops ops = sys_kernel_ops;
+	struct err e = {0};
+	int fd = -1;
+
+	(void)state;
+	setenv("TMPDIR", r.dir, 1);
+	check_temporary(&r);
+	inject_every(open_temporary, NULL, 0, 1);
+	ops.openat = openat_named;
+	sys_set_ops(&ops);
+	check_temporary(&r);
+	sys_set_ops(NULL);
+	setenv("TMPDIR", "/proc/self/cmdline", 1);
+	assert_int_equal(io_open_temporary(&fd, &e), -ENOTDIR);
+	assert_int_equal(fd, -1);
+	assert_non_null(strstr(e.msg, "/proc/self/cmdline"));
+	setenv("TMPDIR", "", 1); /* as if it were not set */
+	assert_int_equal(open_temporary(NULL), 0);
+	unsetenv("TMPDIR");
+	assert_int_equal(open_temporary(NULL), 0);
+	tree_remove(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +633,7 @@ int main(void)
 	    cmocka_unit_test(test_foreign),          cmocka_unit_test(test_plain_rename),
 	    cmocka_unit_test(test_every_call_fails), cmocka_unit_test(test_close_tells),
 	    cmocka_unit_test(test_create),           cmocka_unit_test(test_create_fails),
+	    cmocka_unit_test(test_temporary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
