@@ -26,6 +26,7 @@ static const struct report reports[] = {
 
 static const struct report exports[] = {
     {"folded", true, true, .print = export_folded},
+    {"speedscope", true, true, true, .print = export_speedscope},
 };
 
 const struct report *report_find_export(const char *format)

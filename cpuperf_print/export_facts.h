@@ -1,0 +1,22 @@
+/*
+ * What is known of a session, for formats in JSON that have a place for it.
+ */
+#ifndef CPUPERF_PRINT_EXPORT_FACTS_H
+#define CPUPERF_PRINT_EXPORT_FACTS_H
+
+#include "job.h"
+
+struct export_json;
+
+enum { EXPORT_NAME_BYTES = 4096 };
+
+/* Fields of the object that is open: who recorded where, and when. */
+void export_facts_put(struct export_json *out, const struct opened *o);
+/* An array of texts, one for each event whose samples did not all come; none if there is none. */
+void export_facts_put_losses(struct export_json *out, const struct opened *o,
+			     const struct report_stats *stats);
+/* "name; cycles: 12 records were lost: shares may be off": what viewers show on top. */
+void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t nr,
+			const struct report_stats *stats);
+
+#endif

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""--output-format=speedscope: is it as speedscope's own schema says, and does it say what the reports
+say: weights of each thread those of --report=threads, stacks those of --report=stacks, samples in the
+order of time, which is taken from the bytes of the traces?
+"""
+import collections
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import sampled  # noqa: E402
+from sampled import event  # noqa: E402
+
+PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+SCHEMA = f"{os.environ['SOURCE_DIR']}/tests/data/speedscope/file-format-schema.json"
+
+
+def run(*args, code=0, **environment):
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False, env={**os.environ, **environment})
+    assert done.returncode == code, (args, done.returncode, done.stderr)
+    return done.stdout
+
+
+def show(folder, *args, **keys):
+    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
+
+
+def rows(folder, *args):
+    return list(csv.DictReader(io.StringIO(show(folder, "--output-format=csv", *args))))
+
+
+def export(folder, *args, **keys):
+    text = show(folder, "--output-format=speedscope", *args, **keys)
+    return json.loads(text, parse_constant=lambda name: sys.exit(f"{name} is no JSON"))
+
+
+def record(folder, events, *args, **keys):
+    """A session of a program of three threads, which the scheduler moves about; its pid."""
+    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+        try:
+            sampled.finish(sampled.start(folder, events, *args, **keys))
+        finally:
+            mix.kill()
+    return mix.pid
+
+
+def check_file(out):
+    """What any file must be, beyond the schema."""
+    with open(SCHEMA, encoding="utf-8") as f:
+        jsonschema.validate(out, json.load(f))
+    frames = [tuple(sorted(f.items())) for f in out["shared"]["frames"]]
+    assert len(frames) == len(set(frames)), "a frame twice"
+    used = set()
+    for p in out["profiles"]:
+        assert len(p["samples"]) == len(p["weights"]) > 0, p["name"]
+        assert p["startValue"] == 0 and p["endValue"] == sum(p["weights"]), p["name"]
+        assert all(a != b for a, b in zip(p["samples"], p["samples"][1:])), "not merged"
+        used.update(i for s in p["samples"] for i in s)
+    assert used == set(range(len(frames))), "frames that no sample has, or the other way round"
+
+
+def name_of(row):
+    return f"{row['event']} — {row['comm']} {row['pid']}/{row['tid']}"
+
+
+def check_threads(folder, out, *args):
+    """The profiles are the rows of --report=threads, the heaviest of an event first."""
+    threads = rows(folder, "--report=threads", *args)
+    expected = {name_of(r): int(r["self_count"]) for r in threads}
+    assert len(expected) == len(threads)
+    assert {p["name"]: p["endValue"] for p in out["profiles"]} == expected
+    assert len(out["profiles"]) == len(expected)
+    for a, b in zip(out["profiles"], out["profiles"][1:]):
+        assert a["name"].split(" — ")[0] != b["name"].split(" — ")[0] or \
+            a["endValue"] >= b["endValue"]
+
+
+def call(name):
+    return name if name[-1] in ")]" else name + "()"
+
+
+def check_stacks(folder, out, *args):
+    """Stacks of each event weigh what they do in --report=stacks."""
+    names = [f["name"] for f in out["shared"]["frames"]]
+    found = collections.Counter()
+    for p in out["profiles"]:
+        label = p["name"].split(" — ")[0]
+        for stack, weight in zip(p["samples"], p["weights"]):
+            found[label, "; ".join(call(names[i]) for i in stack)] += weight
+    expected = collections.Counter()
+    for r in rows(folder, "--report=stacks", "--top=0", *args):
+        expected[r["event"], r["stack"]] += int(r["count"])
+    assert found == expected, (found - expected, expected - found)
+
+
+def leaves(folder, pid, tid):
+    """The sampled functions of a thread of mix in the order of time, from the bytes of the traces;
+    None where it was in no function of the program."""
+    program, maps = sampled.Program(MIX), sampled.mappings(sampled.common(folder))[pid]
+    samples = sorted((s["time"], next(a for a in s["chain"] if a < 2**64 - 4096))
+                     for i in range(2) for t in sampled.traces(folder, i) for s in t.samples()
+                     if s["tid"] == (pid, tid) and s["event"] == 0)
+    return [program.function(sampled.find_mapping(maps, a), a) for _, a in samples]
+
+
+def check_time(folder, out, pid, tid):
+    """Weights are spread over the stacks as the samples came."""
+    profile, = (p for p in out["profiles"] if p["name"] == f"cpu_clock — mix {pid}/{tid}")
+    frames, shown = out["shared"]["frames"], []
+    for stack, weight in zip(profile["samples"], profile["weights"]):
+        assert weight % 1000000 == 0
+        leaf = frames[stack[-1]]
+        shown += [leaf["name"] if leaf["file"] == "mix" else None] * (weight // 1000000)
+    expected = leaves(folder, pid, tid)
+    assert len(set(expected)) >= 3 and shown == expected, (shown, expected)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        pid = record(folder, [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
+                              event("software:page_faults", rate=1, flags=["callchain"])],
+                     "--duration=500ms", num_iterations=2, config_name='a "name", odd')
+        out = export(folder)
+        check_file(out)
+        check_threads(folder, out)
+        check_stacks(folder, out)
+        assert out["exporter"].startswith("cpuperf_print ") and 'a "name", odd' in out["name"]
+        assert out["cpuperf"][0]["session"] == 'a "name", odd'
+        units = {p["name"].split(" — ")[0]: p["unit"] for p in out["profiles"]}
+        assert units["cpu_clock"] == "nanoseconds" and units.get("page_faults", "none") == "none"
+        threads = [p for p in out["profiles"] if f" mix {pid}/" in p["name"]]
+        assert len(threads) >= 3, [p["name"] for p in out["profiles"]]
+        for p in threads:
+            if p["name"].startswith("cpu_clock"):
+                check_time(folder, out, pid, int(p["name"].split("/")[-1]))
+        # the same, however many threads read, and whatever the locale
+        text = show(folder, "--output-format=speedscope", "--threads=1")
+        assert text == show(folder, "--output-format=speedscope", "--threads=3",
+                            LC_ALL="de_DE.UTF-8")
+        # filters, and lines
+        only = [f"--pid={pid}", "--event=cpu_clock"]
+        out = export(folder, *only)
+        check_file(out)
+        check_threads(folder, out, *only)
+        assert {p["name"].split()[2] for p in out["profiles"]} == {"mix"}
+        out = export(folder, "--lines", *only)
+        check_file(out)
+        lines = [f for f in out["shared"]["frames"] if f["name"] == "work_a"]
+        assert lines and all(("line" in f) == f["file"].endswith("mix.c") for f in lines), lines
+        # nothing to show is a file too
+        out = export(folder, "--comm=nosuch")
+        check_file(out)
+        assert not out["profiles"]
+        # no place for what must be put in order
+        run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=speedscope",
+            code=1, TMPDIR=f"{folder}/none")
+
+
+if __name__ == "__main__":
+    main()
