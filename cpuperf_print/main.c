@@ -274,31 +274,24 @@ static int check_diff(const struct options *o, const struct plan *p, struct err 
 	return 0;
 }
 
-/* The records of the files, in the original's layout: of no other report. */
+/* The records of the files, in the original's layout: of no other report, and of one session. */
 static int check_raw(const struct options *o, const struct plan *p, struct err *e)
 {
 	bool is_other = o->diff.nr;
 
 	for (size_t i = 0; i < p->nr; i++)
 		is_other |= p->report[i]->print != report_summary_print;
-	if (!is_other || strcmp(o->output_format, "raw") != 0)
+	if (strcmp(o->output_format, "raw") != 0)
+		return 0;
+	if (!is_other && o->sessions.nr > 1) {
+		err_set(e, -EINVAL, "--output-format=raw is of one session");
+		err_hint(e, "give one --session at a time; csv and ndjson tell sessions apart");
+		return -EINVAL;
+	}
+	if (!is_other)
 		return 0;
 	err_set(e, -EINVAL, "--output-format=raw is of --report=summary alone");
 	err_hint(e, "other reports are text, csv or ndjson");
-	return -EINVAL;
-}
-
-/* Its tables are those of the recorder, and have no place for a session. */
-static int check_summary(const struct options *o, const struct plan *p, struct err *e)
-{
-	bool has_summary = !p->nr && !o->diff.nr;
-
-	for (size_t i = 0; i < p->nr; i++)
-		has_summary |= p->report[i]->print == report_summary_print;
-	if (!has_summary || o->sessions.nr < 2 || strcmp(o->output_format, "text") == 0)
-		return 0;
-	err_set(e, -EINVAL, "--output-format=%s has the summary of one session", o->output_format);
-	err_hint(e, "give one --session at a time, or --report=series, which tells sessions apart");
 	return -EINVAL;
 }
 
@@ -340,8 +333,6 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 		rc = choose_export(j, p, e);
 	if (rc == 0)
 		rc = check_diff(o, p, e);
-	if (rc == 0)
-		rc = check_summary(o, p, e);
 	if (rc == 0)
 		rc = check_raw(o, p, e);
 	return rc;

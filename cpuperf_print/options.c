@@ -107,15 +107,15 @@ static const struct opt_row rows[] = {
     {"lines", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Names and stacks",
      "Tell source lines: short for --sort=function,line.", opt_set_flag, AT(lines)},
     {"output-format", OPT_REQUIRED, "FORMAT", OPT_COMPLETE_WORDS,
-     "text csv ndjson raw "
-     "folded "
-     "speedscope",
+     "text csv ndjson raw"
+     " folded"
+     " speedscope",
      "Output",
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
-     "raw: the records as they are, with their offset in the file; of the summary alone. A summary "
-     "is of one session in all but text. For other programs, in place of a report: "
-     "folded: stacks for flame graphs. "
-     "speedscope: its own format, a profile of each event and thread.",
+     "raw: the records as they are, with their offset in the file; of the summary of one session "
+     "alone. For other programs, in place of a report:"
+     " folded: stacks for flame graphs."
+     " speedscope: its own format, a profile of each event and thread.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},

@@ -25,11 +25,15 @@ struct summary {
 
 static int print_init(struct summary *r, struct err *e)
 {
-	const struct screen_options screen = {
-	    .width = r->j->width, .each_cpu = true, .nr_things = NR_THINGS};
+	const struct screen_options screen = {.width = r->j->width,
+					      .each_cpu = true,
+					      .nr_things = NR_THINGS,
+					      .session = r->j->session_shown,
+					      .has_header = r->j->has_header};
 	struct print *p = &r->print;
 	int rc;
 
+	r->j->has_header = true;
 	p->facts = r->opened->facts;
 	p->config_name = r->opened->config_name;
 	p->out = &r->j->out;

@@ -7,14 +7,13 @@
 void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out)
 {
 	size_t nr;
-	const struct screen_field *fields = screen_cell_fields(t, &nr);
+	const struct screen_field *fields = screen_cell_fields(t, s->options.session, &nr);
 
-	(void)s;
-	screen_write_csv_header(out, fields, nr);
+	if (!s->options.has_header)
+		screen_write_csv_header(out, fields, nr);
 }
 
 void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	(void)s;
-	screen_write_cells(t, screen_write_csv, out);
+	screen_write_cells(t, s->options.session, screen_write_csv, out);
 }

@@ -14,6 +14,7 @@ struct cell_row {
 	const struct cell *cell;
 	const struct sampled *sampled;   /* NULL in a session that only counts */
 	const struct table_thing *thing; /* NULL: of a CPU or the machine */
+	const char *session;             /* NULL: it is not told */
 };
 
 /* A number that holds if cond does; r is the row. */
@@ -53,13 +54,13 @@ static bool has_span(const struct cell_row *r)
 
 static bool is_told(const struct cell_row *r)
 {
-	return r->sampled->claim != SAMPLED_NONE;
+	return r->sampled && r->sampled->claim != SAMPLED_NONE;
 }
 
 /* At the timebase's pace. */
 static bool is_read_between(const struct cell_row *r)
 {
-	return is_of_cpu(r) && !r->cell->is_perf && !r->column->metric &&
+	return is_of_cpu(r) && r->t->row_sampling && !r->cell->is_perf && !r->column->metric &&
 	       r->t->row_sampling[r->row].ticks + r->t->row_sampling[r->row].ticks_missed > 0;
 }
 
@@ -79,10 +80,11 @@ NUMBER(idle, is_told(r), r->sampled->n.idle)
 NUMBER(weight, is_told(r), r->sampled->n.weight)
 NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_NOT_TOLD, r->sampled->n.lost)
 NUMBER(throttled, is_told(r), r->sampled->n.throttled)
-NUMBER(expected, r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
+NUMBER(expected, is_told(r) && r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
        sampled_nr_expected(&r->column->sampling, r->sampled))
 NUMBER(ticks, is_read_between(r), r->t->row_sampling[r->row].ticks)
 NUMBER(ticks_missed, is_read_between(r), r->t->row_sampling[r->row].ticks_missed)
+TEXT(session, r->session)
 TEXT(thing, r->thing ? r->thing->name : "")
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
@@ -105,20 +107,23 @@ static bool coverage(const void *p, struct buf *out)
 {
 	const struct cell_row *r = p;
 
-	return screen_coverage(out, r->sampled);
+	return r->sampled && screen_coverage(out, r->sampled);
 }
 
 static bool residual(const void *p, struct buf *out)
 {
 	const struct cell_row *r = p;
 
-	if (r->sampled->has_residual)
-		screen_signed(out, r->sampled->residual, false);
-	return r->sampled->has_residual;
+	if (!r->sampled || !r->sampled->has_residual)
+		return false;
+	screen_signed(out, r->sampled->residual, false);
+	return true;
 }
 
-/* The first one is of a session with many things, the last ones of one that samples. */
+/* The first ones are of several sessions, and of one with many things, the last ones of one that
+ * samples. */
 static const struct screen_field cell_fields[] = {
+    {"session", .text = session},
     {"thing", .text = thing},
     {"iteration", .number = iteration},
     {"trace", .number = trace},
@@ -151,15 +156,15 @@ static const struct screen_field cell_fields[] = {
     {"ticks_missed", .number = ticks_missed},
 };
 
-const struct screen_field *screen_cell_fields(const struct table *t, size_t *nr)
+const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr)
 {
 	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 10 };
-	bool has_things = false;
+	size_t first = has_session ? 0 : 2; /* the session, the thing */
 
-	for (size_t i = 0; i < t->nr_events; i++)
-		has_things |= t->columns[i].scope == EVENT_SCOPE_THINGS;
-	*nr = (t->sampled ? NR : NR - NR_OF_SAMPLES) - !has_things;
-	return cell_fields + !has_things;
+	for (size_t i = 0; i < t->nr_events && first == 2; i++)
+		first -= t->columns[i].scope == EVENT_SCOPE_THINGS;
+	*nr = (t->sampled || has_session ? NR : NR - NR_OF_SAMPLES) - first;
+	return cell_fields + first;
 }
 
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr)
@@ -202,7 +207,7 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 static void write_cell(const struct cell_row *r, screen_write_fn *write, struct buf *out)
 {
 	size_t nr;
-	const struct screen_field *fields = screen_cell_fields(r->t, &nr);
+	const struct screen_field *fields = screen_cell_fields(r->t, r->session != NULL, &nr);
 
 	if (r->cell->state != CELL_NONE)
 		write(out, fields, nr, r);
@@ -210,7 +215,8 @@ static void write_cell(const struct cell_row *r, screen_write_fn *write, struct 
 
 /* They are of the machine, like the cell of row 0 that they add up to; nothing of them is sampled.
  */
-static void write_things(const struct table *t, screen_write_fn *write, struct buf *out)
+static void write_things(const struct table *t, const char *session, screen_write_fn *write,
+			 struct buf *out)
 {
 	static const struct sampled none;
 
@@ -218,21 +224,23 @@ static void write_things(const struct table *t, screen_write_fn *write, struct b
 		const struct table_thing *thing = &t->things[k];
 
 		write_cell(&(struct cell_row){t, 0, &t->columns[thing->column], &thing->cell, &none,
-					      thing},
+					      thing, session},
 			   write, out);
 	}
 }
 
-void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out)
+void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
+			struct buf *out)
 {
 	for (size_t row = 0; row < t->nr_rows; row++)
 		for (size_t i = 0; i < t->nr_columns; i++)
 			write_cell(&(struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
-						      table_sampled(t, row, i)},
+						      table_sampled(t, row, i), NULL, session},
 				   write, out);
 	for (size_t i = t->nr_events; i < t->nr_columns; i++)
 		write_cell(&(struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
-					      t->sampled ? &t->sampled_totals[i] : NULL},
+					      t->sampled ? &t->sampled_totals[i] : NULL, NULL,
+					      session},
 			   write, out);
-	write_things(t, write, out);
+	write_things(t, session, write, out);
 }

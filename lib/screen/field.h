@@ -25,10 +25,12 @@ screen_write_fn screen_write_csv, screen_write_json; /* one line each */
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
 
 /* The fields of one cell of one iteration of such a table: with many things, which of them comes
- * first; those of samples come last. */
-const struct screen_field *screen_cell_fields(const struct table *t, size_t *nr);
+ * first; those of samples come last. With a session, that comes first, and there are all. */
+const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr);
 /* Writes all cells of the table but those that are CELL_NONE, and then the totals of metrics, which
- * are of no trace and no CPU: they cannot be made of the rows' numbers. */
-void screen_write_cells(const struct table *t, screen_write_fn *write, struct buf *out);
+ * are of no trace and no CPU: they cannot be made of the rows' numbers. session: NULL, or what
+ * tells the table from others. */
+void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
+			struct buf *out);
 
 #endif

@@ -17,6 +17,10 @@ struct screen_options {
 	unsigned width;     /* columns of the terminal; 0: do not wrap, leave nothing out */
 	bool each_cpu;      /* of samples: a line for each CPU too */
 	unsigned nr_things; /* of each kind of things: so many at most; 0: all */
+	/* csv, ndjson: "session" of each row, which then have the fields of any session, so that
+	 * several are one table; NULL: none. Borrowed. */
+	const char *session;
+	bool has_header; /* csv: it was written before */
 };
 
 struct screen_format {

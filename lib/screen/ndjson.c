@@ -9,8 +9,7 @@
 
 void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	(void)s;
-	screen_write_cells(t, screen_write_json, out);
+	screen_write_cells(t, s->options.session, screen_write_json, out);
 }
 
 /* The summary of one column. */
@@ -18,6 +17,7 @@ struct summary_row {
 	const struct table_column *column;
 	const struct column_summary *sum;
 	uint64_t nr_iterations, nr_cut;
+	const char *session; /* NULL: it is not told */
 };
 
 #define TEXT(name, expression)                                                                     \
@@ -28,6 +28,7 @@ struct summary_row {
 		return expression;                                                                 \
 	}
 
+TEXT(session, r->session)
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
@@ -185,6 +186,7 @@ static bool coverage(const void *p, struct buf *out)
 }
 
 static const struct screen_field fields[] = {
+    {"session", .text = session}, /* of several */
     {"summary", .number = summary},
     {"iterations", .number = iterations},
     {"cut", .number = cut},
@@ -211,12 +213,14 @@ enum { NR_FIELDS = sizeof(fields) / sizeof(fields[0]), NR_OF_SAMPLES = 3 };
 void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 			   const struct table_summary *sum, struct buf *out)
 {
-	(void)s;
+	const char *name = s->options.session;
+	size_t first = name ? 0 : 1,
+	       nr = (t->sampled || name ? NR_FIELDS : NR_FIELDS - NR_OF_SAMPLES) - first;
+
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
-					sum->nr_cut};
+					sum->nr_cut, name};
 
-		screen_write_json(out, fields, t->sampled ? NR_FIELDS : NR_FIELDS - NR_OF_SAMPLES,
-				  &r);
+		screen_write_json(out, fields + first, nr, &r);
 	}
 }
