@@ -1,5 +1,5 @@
 /*
- * Every record, a line each, in the order of time.
+ * Every record, a line or a row each, in the order of time.
  */
 #include "report/records.h"
 
@@ -69,6 +69,9 @@ static bool has_filter(const struct report_filter *f)
 
 static int print(struct records *r, struct profile_lookup *lookup)
 {
+	static const enum report_records_form forms[] = {[GRID_PEOPLE] = REPORT_RECORDS_TEXT,
+							 [GRID_CSV] = REPORT_RECORDS_CSV,
+							 [GRID_NDJSON] = REPORT_RECORDS_NDJSON};
 	struct report_names_of of = {.lookup = lookup, .symbols = r->opened->symbols};
 	struct report_names names;
 	const struct report_records_config config = {
@@ -78,6 +81,9 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	    .problem = job_problem,
 	    .problem_arg = r->j,
 	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
+	    .form = forms[r->j->form],
+	    .session_shown = r->j->session_shown,
+	    .has_header = r->j->has_header,
 	    .max_shown = report_top(r->j, 0),
 	    .out = &r->j->out,
 	    .flush = flush,
@@ -87,6 +93,7 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	int rc;
 
 	report_names_init(&names, &of);
+	r->j->has_header = true;
 	rc = report_records(&config, &nr);
 	r->j->nr_records += nr;
 	return rc;
@@ -112,11 +119,6 @@ int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
 	int rc;
 
 	(void)nr;
-	if (j->form != GRID_PEOPLE) {
-		err_set(e, -EINVAL, "records are text only");
-		err_hint(e, "--output-format=raw has them as they are in the files");
-		return -EINVAL;
-	}
 	lookup = profile_lookup_new(r.opened->processes);
 	r.start_ns = r.opened->start_ns;
 	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;

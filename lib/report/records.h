@@ -1,7 +1,7 @@
 /*
- * Every record of a session, a line each, in the order of time; below a sample who called, by
- * addresses that lie in the calls (stack.h). Knows nothing of where names come from: they are asked
- * for.
+ * Every record of a session, a line or a row each, in the order of time; with a sample who called,
+ * by addresses that lie in the calls (stack.h). Knows nothing of where names come from: they are
+ * asked for.
  */
 #ifndef REPORT_RECORDS_H
 #define REPORT_RECORDS_H
@@ -26,6 +26,10 @@ struct report_names {
 	void *arg;
 };
 
+/* TEXT: a line each, and one for each caller. The others: a row each; what it says of one kind of
+ * records alone is empty in those of other kinds, in NDJSON not there. */
+enum report_records_form { REPORT_RECORDS_TEXT, REPORT_RECORDS_CSV, REPORT_RECORDS_NDJSON };
+
 struct report_records_config {
 	struct profile_session *session;
 	const struct report_names *names;
@@ -36,7 +40,10 @@ struct report_records_config {
 	 */
 	bool (*is_shown)(void *arg, const struct profile_merged_item *item,
 			 const struct profile_task *task);
-	uint64_t max_shown; /* after so many the rest is not read; 0: all */
+	enum report_records_form form;
+	const char *session_shown; /* CSV, NDJSON: "session" of each row; NULL: none */
+	bool has_header;           /* CSV: it was written before */
+	uint64_t max_shown;        /* after so many the rest is not read; 0: all */
 	/* Called when much stands in out, which it empties, and not at the end. 0 or -errno. */
 	struct buf *out;
 	int (*flush)(void *arg);

@@ -297,7 +297,8 @@ static void find_task(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		      struct profile_task *out)
 {
 	static const struct profile_process processes[] = {{.number = 0, .pid = 7}, {.number = 1}};
-	static const struct profile_comm comms[] = {{.name = "prog"}, {.name = "[unknown]"}};
+	static const struct profile_comm comms[] = {{.name = "prog"},
+						    {.number = 1, .name = "[unknown]"}};
 	int other = pid != 7 || tid != 8 || time_ns < START_NS;
 
 	(void)arg;
@@ -317,7 +318,7 @@ static const struct symbol_function *find_user(void *arg, const struct profile_p
 	static const struct symbol_function old = {
 	    .number = 9, .name = "old(int)", .object = "prog", .is_known = true};
 	static const struct symbol_function new = {
-	    .number = 1, .name = "new", .object = "x.so", .is_known = true};
+	    .number = 1, .name = "new<\"a\">", .object = "x,y.so", .is_known = true};
 	static const struct symbol_function none = {
 	    .number = 300, .name = "[unknown] (prog+0x2000)", .object = "prog"};
 	struct asked *a = arg;
@@ -352,6 +353,9 @@ static void take_problem(void *arg, bool is_loss, const struct err *e)
 struct shown {
 	struct buf out, all;
 	int failing; /* the flush that fails */
+	enum report_records_form form;
+	const char *session;
+	bool has_header;
 };
 
 static int keep(void *arg)
@@ -447,6 +451,9 @@ static int report(struct shown *shown, struct asked *asked, bool all, uint64_t *
 	struct report_records_config config = {
 	    .names = &names,
 	    .problem = take_problem,
+	    .form = shown->form,
+	    .session_shown = shown->session,
+	    .has_header = shown->has_header,
 	    .is_shown = all ? NULL : only_cpu_4,
 	    .out = &shown->out,
 	    .flush = keep,
@@ -474,7 +481,7 @@ static const char want[] =
     "     0.001300  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
     "     0.001500  CPU 3                                    memory_used reads 77\n"
     "     0.001600  CPU 1    prog            7/8             mmap 0x1000-0x1800 offset 0x100 r-xp build-id abcd /lib/x?.so\n"
-    "     0.001700  CPU 4    prog            7/8             cpu_clock period 1000  1040 new (x.so)\n"
+    "     0.001700  CPU 4    prog            7/8             cpu_clock period 1000  1040 new<\"a\"> (x,y.so)\n"
     "     0.001800  CPU 4    prog            7/8             cpu_clock period 1000  9 [outside]\n"
     "     0.001800  CPU 4    [unknown]       0/0             record of kind 9 (sample), bytes 32\n"
     "     0.001900  CPU 1    [unknown]       0/0             kernel symbol gone 0xffffffff81000040-0xffffffff81000060 bpf_prog\n"
@@ -519,6 +526,109 @@ static void lines(void **state)
 	remove_session();
 }
 
+static const char want_csv[] =
+    /* clang-format off */
+    "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes\n"
+    "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,\n"
+    "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,\n"
+    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff8100007f do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x203f [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,\n"
+    "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,\n"
+    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcd,/lib/x?.so,,,,,,,,,,\n"
+    "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1800000,1800010,0,4,0,0,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32\n"
+    "1900000,1900010,,1,0,0,[unknown],ksymbol_gone,,,,,,,,,,,,,,0xffffffff81000040,0xffffffff81000060,,,,bpf_prog,,,,,,,,,,\n"
+    "1900000,1900010,,1,0,0,[unknown],bpf_loaded,,,,,,,,,,,,,,,,,,,,,,,33,,,,,,\n"
+    "2000000,2000010,0,3,7,8,prog,sample,switch,1,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel])\",,next_pid=-5 name=a?b,,,,,,,,,,,,,,,,,,,,,\n"
+    "12345678999,12345679009,0,3,7,8,prog,lost,cpu_clock,,,,,,,,,,,,,,,,,,,,,12,,,,,,,\n"
+    "12345679000,12345679010,0,3,7,8,prog,throttle,cpu_clock,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "20000000000,20000000010,1,3,7,8,prog,sample,cpu_clock,1000,0x2040,[unknown] (prog+0x2000),prog,\"0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "20000000001,20000000011,,1,9,9,[unknown],exit,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,\n";
+/* clang-format on */
+
+static const char want_json[] =
+    /* clang-format off */
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":-5,\"monotonic_ns\":5,\"iteration\":null,\"cpu\":null,\"pid\":7,\"tid\":8,\"comm\":\"[unknown]\",\"kind\":\"comm\",\"event\":null,\"name\":\"before\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":500000,\"monotonic_ns\":500010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"exec\",\"event\":null,\"name\":\"prog\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1000000,\"monotonic_ns\":1000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"},{\"address\":\"0xffffffff8100007f\",\"function\":\"do_syscall_64\",\"object\":\"[kernel]\"},{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"},{\"address\":\"0x203f\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1100000,\"monotonic_ns\":1100010,\"iteration\":null,\"cpu\":1,\"pid\":9,\"tid\":9,\"comm\":\"[unknown]\",\"kind\":\"fork\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1200000,\"monotonic_ns\":1200010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1300000,\"monotonic_ns\":1300010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1500000,\"monotonic_ns\":1500010,\"iteration\":0,\"cpu\":3,\"pid\":null,\"tid\":null,\"comm\":null,\"kind\":\"reading\",\"event\":\"memory_used\",\"raw\":77}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1600000,\"monotonic_ns\":1600010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"mmap\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"r-xp\",\"build_id\":\"abcd\",\"name\":\"/lib/x?.so\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1700000,\"monotonic_ns\":1700010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x9\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"sample\",\"event\":null,\"bytes\":32}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1900000,\"monotonic_ns\":1900010,\"iteration\":null,\"cpu\":1,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"ksymbol_gone\",\"event\":null,\"start\":\"0xffffffff81000040\",\"end\":\"0xffffffff81000060\",\"name\":\"bpf_prog\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1900000,\"monotonic_ns\":1900010,\"iteration\":null,\"cpu\":1,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"bpf_loaded\",\"event\":null,\"bpf_id\":33}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":2000000,\"monotonic_ns\":2000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"switch\",\"period\":1,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"}],\"fields\":{\"next_pid\":-5,\"name\":\"a?b\"}}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345678999,\"monotonic_ns\":12345679009,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"lost\",\"event\":\"cpu_clock\",\"lost\":12}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345679000,\"monotonic_ns\":12345679010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"throttle\",\"event\":\"cpu_clock\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":20000000000,\"monotonic_ns\":20000000010,\"iteration\":1,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":20000000001,\"monotonic_ns\":20000000011,\"iteration\":null,\"cpu\":1,\"pid\":9,\"tid\":9,\"comm\":\"[unknown]\",\"kind\":\"exit\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7}\n";
+/* clang-format on */
+
+/* The same records; the name of the session may be anything. */
+static void rows(void **state)
+{
+	static const struct {
+		enum report_records_form form;
+		const char *session;
+		bool has_header;
+		const char *want;
+	} cases[] = {
+	    {REPORT_RECORDS_CSV, NULL, false, want_csv},
+	    {REPORT_RECORDS_CSV, NULL, true, want_csv},
+	    {REPORT_RECORDS_NDJSON, "a\"b", false, want_json},
+	};
+
+	(void)state;
+	make_session();
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		const char *text = cases[i].want;
+		struct asked asked = {0};
+		struct shown shown;
+		uint64_t nr = 0;
+
+		init(&shown);
+		shown.form = cases[i].form;
+		shown.session = cases[i].session;
+		shown.has_header = cases[i].has_header;
+		assert_int_equal(report(&shown, &asked, true, &nr), 0);
+		assert_int_equal(keep(&shown), 0);
+		if (cases[i].has_header)
+			text = strchr(text, '\n') + 1;
+		assert_string_equal(buf_str(&shown.all), text);
+		assert_int_equal(nr, 18);
+		fini(&shown);
+	}
+	remove_session();
+}
+
+/* Of several sessions: before all else. */
+static void session_in_rows(void **state)
+{
+	struct asked asked = {0};
+	struct shown shown;
+	uint64_t nr = 0;
+
+	(void)state;
+	make_session();
+	init(&shown);
+	shown.form = REPORT_RECORDS_CSV;
+	shown.session = "a,\"b";
+	assert_int_equal(report(&shown, &asked, true, &nr), 0);
+	assert_int_equal(keep(&shown), 0);
+	assert_memory_equal(buf_str(&shown.all), "session,time_ns,", 16);
+	assert_non_null(
+	    strstr(buf_str(&shown.all), "\n\"a,\"\"b\",500000,500010,,1,7,8,prog,exec,,"));
+	fini(&shown);
+	remove_session();
+}
+
 /* What is left out tells of mappings all the same. */
 static void some_lines(void **state)
 {
@@ -535,7 +645,7 @@ static void some_lines(void **state)
 		nr_lines++;
 	assert_int_equal(nr_lines, 5);
 	assert_non_null(strstr(buf_str(&shown.out), "1040 old(int) (prog)\n"));
-	assert_non_null(strstr(buf_str(&shown.out), "1040 new (x.so)\n"));
+	assert_non_null(strstr(buf_str(&shown.out), "1040 new<\"a\"> (x,y.so)\n"));
 	assert_int_equal(nr, 18);
 	fini(&shown);
 	remove_session();
@@ -622,8 +732,8 @@ static int report_all(void *arg)
 	uint64_t nr;
 	int rc;
 
-	(void)arg;
 	init(&shown);
+	shown.form = *(enum report_records_form *)arg;
 	rc = report(&shown, &asked, true, &nr);
 	fini(&shown);
 	return rc;
@@ -633,7 +743,8 @@ static void everything_fails_once(void **state)
 {
 	(void)state;
 	make_session();
-	inject_every(report_all, NULL, 30, 10);
+	for (enum report_records_form form = 0; form <= REPORT_RECORDS_NDJSON; form++)
+		inject_every(report_all, &form, 30, 10);
 	remove_session();
 }
 
@@ -641,6 +752,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines),
+	    cmocka_unit_test(rows),
+	    cmocka_unit_test(session_in_rows),
 	    cmocka_unit_test(some_lines),
 	    cmocka_unit_test(names_are_of_their_place),
 	    cmocka_unit_test(flush_fails),

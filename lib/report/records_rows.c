@@ -1,0 +1,728 @@
+/*
+ * Records as rows for programs, CSV and NDJSON: one table of columns, of which each record has
+ * some. Text is disarmed as in the lines for people, numbers are as the kernel gave them.
+ */
+#include "report/records_state.h"
+
+#include "base/buf.h"
+#include "base/digits.h"
+#include "profile/fields.h"
+#include "symbol/symbols.h"
+
+#include <string.h>
+
+enum column {
+	TIME,
+	MONOTONIC,
+	ITERATION,
+	CPU,
+	PID,
+	TID,
+	COMM,
+	KIND,
+	EVENT,
+	PERIOD,
+	ADDRESS, /* in NDJSON the function and its object too */
+	FUNCTION,
+	OBJECT,
+	STACK,
+	BRANCHES,
+	FIELDS,
+	DATA_ADDRESS,
+	PHYSICAL_ADDRESS,
+	DATA_SOURCE,
+	WEIGHT,
+	STACK_BYTES,
+	START,
+	END,
+	OFFSET,
+	RIGHTS,
+	BUILD_ID,
+	NAME,
+	PARENT_PID,
+	PARENT_TID,
+	LOST,
+	BPF_ID,
+	INSTANCE,
+	RAW,
+	BASE,
+	ENABLED,
+	RUNNING,
+	BYTES,
+	NR_COLUMNS
+};
+
+#define BIT(column) (UINT64_C(1) << (column))
+
+struct row {
+	const struct records_item *s;
+	const struct trace_record *r;
+	struct buf *out;
+	bool is_json;
+};
+
+static void add_hex(const struct row *w, uint64_t v)
+{
+	buf_adds(w->out, w->is_json ? "\"0x" : "0x");
+	buf_hex(w->out, v);
+	buf_adds(w->out, w->is_json ? "\"" : "");
+}
+
+static void add_text(const struct row *w, const char *text)
+{
+	if (w->is_json)
+		buf_json_string(w->out, text);
+	else
+		buf_csv_field(w->out, text);
+}
+
+/* Of another. */
+static void add_shown(const struct row *w, const void *text, size_t len)
+{
+	struct buf *scratch = &w->s->all->scratch;
+
+	buf_reset(scratch);
+	buf_shown(scratch, text, len);
+	add_text(w, buf_str(scratch));
+}
+
+static void add_u64(const struct row *w, uint64_t v)
+{
+	buf_u64(w->out, v);
+}
+
+#define NUMBER(name, expression)                                                                   \
+	static void name(const struct row *w)                                                      \
+	{                                                                                          \
+		add_u64(w, expression);                                                            \
+	}
+#define HEX(name, expression)                                                                      \
+	static void name(const struct row *w)                                                      \
+	{                                                                                          \
+		add_hex(w, expression);                                                            \
+	}
+
+NUMBER(period, w->r->period)
+NUMBER(weight, w->r->weight)
+NUMBER(stack_bytes, w->r->stack_len)
+NUMBER(parent_pid, w->r->ppid)
+NUMBER(parent_tid, w->r->ptid)
+NUMBER(lost, w->r->lost)
+NUMBER(bpf_id, w->r->object)
+NUMBER(instance, w->s->item->reading.instance)
+NUMBER(raw, w->s->item->reading.raw)
+NUMBER(base, w->s->item->reading.base)
+NUMBER(enabled, w->s->item->reading.enabled_ns)
+NUMBER(running, w->s->item->reading.running_ns)
+NUMBER(bytes, w->r->len)
+HEX(data_address, w->r->addr)
+HEX(physical_address, w->r->phys_addr)
+HEX(data_source, w->r->data_src)
+HEX(start, w->r->start)
+HEX(end, w->r->start + w->r->length)
+HEX(offset, w->r->offset)
+
+static void name(const struct row *w)
+{
+	add_shown(w, w->r->name, strlen(w->r->name));
+}
+
+static void rights(const struct row *w)
+{
+	uint32_t prot = w->r->prot;
+	const char text[] = {prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
+			     w->r->flags & 1 ? 's' : 'p', '\0'};
+
+	add_text(w, text);
+}
+
+static void build_id(const struct row *w)
+{
+	buf_adds(w->out, w->is_json ? "\"" : "");
+	buf_hex_bytes(w->out, w->r->build_id, w->r->build_id_len);
+	buf_adds(w->out, w->is_json ? "\"" : "");
+}
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+/* "main (make)", in quotes that are put around it; then the two as fields. */
+static size_t csv_function(struct buf *b, const void *of)
+{
+	const struct symbol_function *f = of;
+	size_t at;
+
+	for (const char *p = f->name; *p; p++)
+		buf_adds(b, (char[]){*p, *p == '"' ? '"' : '\0', '\0'});
+	if (f->is_known) {
+		buf_adds(b, " (");
+		for (const char *p = f->object; *p; p++)
+			buf_adds(b, (char[]){*p, *p == '"' ? '"' : '\0', '\0'});
+		buf_addc(b, ')');
+	}
+	at = b->len;
+	buf_csv_field(b, f->name);
+	buf_addc(b, ',');
+	buf_csv_field(b, f->object);
+	return b->len - at;
+}
+
+/* What follows the address. */
+static size_t json_function(struct buf *b, const void *of)
+{
+	const struct symbol_function *f = of;
+
+	buf_adds(b, "\",\"function\":");
+	buf_json_string(b, f->name);
+	buf_adds(b, ",\"object\":");
+	buf_json_string(b, f->object);
+	return 0;
+}
+
+/* lead, the address, and what comes behind it; end is of one byte. */
+static void add_place(const struct row *w, const char *lead, size_t lead_len, uint64_t address,
+		      const struct records_name *n, char end)
+{
+	char *start = buf_reserve(w->out, lead_len + DIGITS_ROOM + n->len + 2), *p = start;
+
+	if (!start)
+		return;
+	memcpy(p, lead, lead_len);
+	p = digits_hex(p + lead_len, address);
+	if (!w->is_json)
+		*p++ = ' ';
+	memcpy(p, n->text, n->len);
+	p += n->len;
+	if (end)
+		*p++ = end;
+	buf_use(w->out, (size_t)(p - start));
+}
+
+#define LITERAL(text) text, sizeof(text) - 1
+
+static void stack(const struct row *w)
+{
+	const struct report_stack *of = &w->s->all->stack;
+
+	buf_addc(w->out, w->is_json ? '[' : '"');
+	for (size_t i = 0; i < of->nr; i++) {
+		const struct records_name *n = records_frame(w->s, i);
+
+		if (!w->is_json)
+			add_place(w, i ? "; 0x" : "0x", i ? 4 : 2, of->address[i], n, '\0');
+		else if (i)
+			add_place(w, LITERAL(",{\"address\":\"0x"), of->address[i], n, '}');
+		else
+			add_place(w, LITERAL("{\"address\":\"0x"), of->address[i], n, '}');
+	}
+	buf_addc(w->out, w->is_json ? ']' : '"');
+}
+
+/* Where the CPU was: in a guest it is an address and no more. */
+static void address(const struct row *w)
+{
+	const struct report_stack *of = &w->s->all->stack;
+	uint64_t pc = 0;
+
+	if (of->nr && w->is_json) {
+		const struct records_name *n = records_frame(w->s, 0);
+
+		add_place(w, LITERAL("\"0x"), of->address[0], n, '\0');
+	} else if (of->nr) {
+		add_hex(w, of->address[0]);
+	} else if (trace_record_pc(w->r, &pc)) {
+		add_hex(w, pc);
+	}
+}
+
+/* CSV, with the object. */
+static void function(const struct row *w)
+{
+	const struct records_name *n = records_frame(w->s, 0);
+
+	buf_add(w->out, n->text + n->len, n->more_len);
+}
+
+static void add_end(const struct row *w, const char *lead, uint64_t address)
+{
+	const struct records_name *n = records_name(w->s, address, address >> 63);
+
+	buf_adds(w->out, lead);
+	if (w->is_json)
+		add_place(w, LITERAL("{\"address\":\"0x"), address, n, '}');
+	else
+		add_place(w, LITERAL("0x"), address, n, '\0');
+}
+
+static void json_branch(const struct row *w, const struct trace_branch *b)
+{
+	add_end(w, "{\"from\":", b->from);
+	add_end(w, ",\"to\":", b->to);
+	if (b->mispredicted || b->predicted)
+		buf_adds(w->out,
+			 b->mispredicted ? ",\"mispredicted\":true" : ",\"mispredicted\":false");
+	if (b->cycles) {
+		buf_adds(w->out, ",\"cycles\":");
+		buf_u64(w->out, b->cycles);
+	}
+	buf_addc(w->out, '}');
+}
+
+static void csv_branch(const struct row *w, const struct trace_branch *b)
+{
+	add_end(w, "", b->from);
+	add_end(w, " -> ", b->to);
+	buf_adds(w->out, b->mispredicted ? ", mispredicted" : "");
+	if (b->cycles) {
+		buf_adds(w->out, ", cycles ");
+		buf_u64(w->out, b->cycles);
+	}
+}
+
+static void branches(const struct row *w)
+{
+	struct trace_branch b;
+
+	buf_addc(w->out, w->is_json ? '[' : '"');
+	for (uint64_t i = 0; i < w->r->nr_branches; i++) {
+		trace_record_branch(w->r, i, &b);
+		buf_adds(w->out, i == 0 ? "" : w->is_json ? "," : "; ");
+		if (w->is_json)
+			json_branch(w, &b);
+		else
+			csv_branch(w, &b);
+	}
+	buf_addc(w->out, w->is_json ? ']' : '"');
+}
+
+/* --- fields of tracepoints ------------------------------------------------------------------- */
+
+static void json_value(const struct row *w, const struct profile_field *f,
+		       const struct profile_value *v)
+{
+	if (v->kind == PROFILE_TEXT) {
+		add_shown(w, v->bytes, v->len);
+	} else if (v->kind == PROFILE_BYTES) {
+		buf_addc(w->out, '"');
+		buf_hex_bytes(w->out, v->bytes, v->len);
+		buf_addc(w->out, '"');
+	} else if (f->is_signed && (int64_t)v->number < 0) {
+		buf_addc(w->out, '-');
+		buf_u64(w->out, -v->number);
+	} else {
+		buf_u64(w->out, v->number);
+	}
+}
+
+static void json_fields(const struct row *w)
+{
+	const char *format = w->s->event->format, *separator = "";
+	struct profile_field f;
+	struct profile_value v;
+
+	buf_addc(w->out, '{');
+	while (profile_field_next(&format, &f)) {
+		if (!profile_field_value(&f, w->r->raw, w->r->raw_len, &v))
+			continue;
+		buf_adds(w->out, separator);
+		add_shown(w, f.name, f.name_len);
+		buf_addc(w->out, ':');
+		json_value(w, &f, &v);
+		separator = ",";
+	}
+	buf_addc(w->out, '}');
+}
+
+static void fields(const struct row *w)
+{
+	struct buf *scratch = &w->s->all->scratch;
+
+	if (w->is_json) {
+		json_fields(w);
+		return;
+	}
+	buf_reset(scratch);
+	records_add_fields(w->s, scratch);
+	buf_csv_field(w->out, buf_str(scratch) + (scratch->len > 0));
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* Those up to EVENT are written together: begin_row. */
+static const struct {
+	const char *name;
+	void (*put)(const struct row *w);
+} columns[NR_COLUMNS] = {
+    [TIME] = {"time_ns", NULL},
+    [MONOTONIC] = {"monotonic_ns", NULL},
+    [ITERATION] = {"iteration", NULL},
+    [CPU] = {"cpu", NULL},
+    [PID] = {"pid", NULL},
+    [TID] = {"tid", NULL},
+    [COMM] = {"comm", NULL},
+    [KIND] = {"kind", NULL},
+    [EVENT] = {"event", NULL},
+    [PERIOD] = {"period", period},
+    [ADDRESS] = {"address", address},
+    [FUNCTION] = {"function", function},
+    [OBJECT] = {"object", NULL},
+    [STACK] = {"stack", stack},
+    [BRANCHES] = {"branches", branches},
+    [FIELDS] = {"fields", fields},
+    [DATA_ADDRESS] = {"data_address", data_address},
+    [PHYSICAL_ADDRESS] = {"physical_address", physical_address},
+    [DATA_SOURCE] = {"data_source", data_source},
+    [WEIGHT] = {"weight", weight},
+    [STACK_BYTES] = {"stack_bytes", stack_bytes},
+    [START] = {"start", start},
+    [END] = {"end", end},
+    [OFFSET] = {"offset", offset},
+    [RIGHTS] = {"rights", rights},
+    [BUILD_ID] = {"build_id", build_id},
+    [NAME] = {"name", name},
+    [PARENT_PID] = {"parent_pid", parent_pid},
+    [PARENT_TID] = {"parent_tid", parent_tid},
+    [LOST] = {"lost", lost},
+    [BPF_ID] = {"bpf_id", bpf_id},
+    [INSTANCE] = {"instance", instance},
+    [RAW] = {"raw", raw},
+    [BASE] = {"base", base},
+    [ENABLED] = {"enabled_ns", enabled},
+    [RUNNING] = {"running_ns", running},
+    [BYTES] = {"bytes", bytes},
+};
+
+static const char commas[] = ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
+_Static_assert(sizeof(commas) > NR_COLUMNS, "as many as a row can lack");
+
+static size_t text_field(struct buf *b, const void *text)
+{
+	buf_csv_field(b, text);
+	return 0;
+}
+
+static size_t text_string(struct buf *b, const void *text)
+{
+	buf_json_string(b, text);
+	return 0;
+}
+
+static struct records_text comm_of(const struct row *w)
+{
+	const struct profile_comm *c = w->s->task.comm;
+
+	return records_text(w->s->all, &w->s->all->comms, c->number,
+			    w->is_json ? text_string : text_field, c->name);
+}
+
+static struct records_text event_of(const struct row *w)
+{
+	uint32_t event =
+	    w->s->item->kind == PROFILE_READING ? w->s->item->reading.event : w->s->item->id->event;
+
+	return records_text(w->s->all, &w->s->all->events, event,
+			    w->is_json ? text_string : text_field, w->s->event->label);
+}
+
+/* What all rows begin with. NULL: it is not known, or there is none. */
+struct common {
+	bool has_iteration, has_cpu, has_task, has_event;
+	uint32_t cpu;
+	const char *kind; /* nothing to be quoted */
+};
+
+static char *put(char *p, const char *text, size_t len)
+{
+	memcpy(p, text, len);
+	return p + len;
+}
+
+/* NAME is for JSON alone. */
+static char *put_name(const struct row *w, char *p, const char *name, size_t len)
+{
+	return w->is_json ? put(p, name, len) : put(p, ",", 1);
+}
+
+static char *put_u64(const struct row *w, char *p, const char *name, size_t len, bool holds,
+		     uint64_t v)
+{
+	p = put_name(w, p, name, len);
+	if (holds)
+		return digits_dec(p, v);
+	return w->is_json ? put(p, "null", 4) : p;
+}
+
+/* Since the session's start; what was there before is of a time before it. */
+static char *put_time(const struct row *w, char *p)
+{
+	uint64_t time_ns = w->s->item->time_ns, start_ns = w->s->all->start_ns;
+
+	if (w->is_json)
+		p = put(p, LITERAL("\"time_ns\":"));
+	if (time_ns < start_ns) {
+		*p++ = '-';
+		return digits_dec(p, start_ns - time_ns);
+	}
+	return digits_dec(p, time_ns - start_ns);
+}
+
+/* Its parts are at most so many, but for the texts. */
+enum { COMMON_BYTES = 5 * DIGITS_ROOM + 200 };
+
+static void begin_row(const struct row *w, const struct common *c)
+{
+	const struct records_item *s = w->s;
+	const struct records_text none = {.text = w->is_json ? "null" : "",
+					  .len = w->is_json ? 4 : 0};
+	struct records_text comm = c->has_task ? comm_of(w) : none,
+			    event = c->has_event ? event_of(w) : none;
+	size_t kind_len = strlen(c->kind);
+	const struct buf *lead = &s->all->lead;
+	char *start =
+		 buf_reserve(w->out, COMMON_BYTES + comm.len + event.len + kind_len + lead->len),
+	     *p = start;
+
+	if (!start)
+		return;
+	p = put(p, buf_str(lead), lead->len);
+	p = put_time(w, p);
+	p = put_u64(w, p, LITERAL(",\"monotonic_ns\":"), true, s->item->time_ns);
+	p = put_u64(w, p, LITERAL(",\"iteration\":"), s->trace != NULL,
+		    s->trace ? s->trace->head.iteration : 0);
+	p = put_u64(w, p, LITERAL(",\"cpu\":"), c->cpu != UINT32_MAX, c->cpu);
+	p = put_u64(w, p, LITERAL(",\"pid\":"), c->has_task, w->r->pid);
+	p = put_u64(w, p, LITERAL(",\"tid\":"), c->has_task, w->r->tid);
+	p = put(put_name(w, p, LITERAL(",\"comm\":")), comm.text, comm.len);
+	p = put(put_name(w, p, LITERAL(",\"kind\":\"")), c->kind, kind_len);
+	p = put(put_name(w, p, LITERAL("\",\"event\":")), event.text, event.len);
+	buf_use(w->out, (size_t)(p - start));
+}
+
+static void add_key(const struct row *w, size_t column)
+{
+	buf_adds(w->out, ",\"");
+	buf_adds(w->out, columns[column].name);
+	buf_adds(w->out, "\":");
+}
+
+static void put_json(const struct row *w, uint64_t holds)
+{
+	for (; holds; holds &= holds - 1) {
+		size_t column = (size_t)__builtin_ctzll(holds);
+
+		add_key(w, column);
+		columns[column].put(w);
+	}
+	buf_adds(w->out, "}\n");
+}
+
+/* A function is written with its object. */
+static void put_csv(const struct row *w, uint64_t holds)
+{
+	size_t next = EVENT + 1;
+
+	for (; holds; holds &= holds - 1) {
+		size_t column = (size_t)__builtin_ctzll(holds);
+
+		buf_add(w->out, commas, column + 1 - next);
+		columns[column].put(w);
+		next = column + 1 + (column == FUNCTION);
+	}
+	buf_add(w->out, commas, NR_COLUMNS - next);
+	buf_addc(w->out, '\n');
+}
+
+static void put_rest(const struct row *w, uint64_t holds)
+{
+	if (w->is_json)
+		put_json(w, holds);
+	else
+		put_csv(w, holds);
+}
+
+/* --- kinds ----------------------------------------------------------------------------------- */
+
+/* What of a sample there is. */
+static const struct {
+	uint32_t has;
+	uint64_t columns;
+} parts[] = {
+    {TRACE_HAS_RAW, BIT(FIELDS)},
+    {TRACE_HAS_ADDR, BIT(DATA_ADDRESS)},
+    {TRACE_HAS_PHYS_ADDR, BIT(PHYSICAL_ADDRESS)},
+    {TRACE_HAS_DATA_SRC, BIT(DATA_SOURCE)},
+    {TRACE_HAS_WEIGHT, BIT(WEIGHT)},
+    {TRACE_HAS_USER_STACK, BIT(STACK_BYTES)},
+};
+
+static uint64_t columns_of_sample(const struct row *w)
+{
+	uint64_t holds = w->r->period ? BIT(PERIOD) : 0, pc;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (w->r->has & parts[i].has)
+			holds |= parts[i].columns;
+	if (!w->s->event->format)
+		holds &= ~BIT(FIELDS);
+	if (w->r->nr_branches)
+		holds |= BIT(BRANCHES);
+	if (w->s->all->stack.nr)
+		return holds | BIT(ADDRESS) | BIT(STACK) | (w->is_json ? 0 : BIT(FUNCTION));
+	return trace_record_pc(w->r, &pc) ? holds | BIT(ADDRESS) : holds;
+}
+
+static void sample(const struct row *w, struct common *c)
+{
+	records_make_stack(w->s);
+	begin_row(w, c);
+	records_fetch_names(w->s);
+	put_rest(w, columns_of_sample(w));
+}
+
+static const char *name_of_comm(const struct trace_record *r)
+{
+	return r->misc & TRACE_MISC_EXEC ? "exec" : "comm";
+}
+
+static const char *name_of_fork(const struct trace_record *r)
+{
+	return r->pid == r->ppid ? "thread" : "fork";
+}
+
+/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+static const char *name_of_ksymbol(const struct trace_record *r)
+{
+	return r->flags & 1 ? "ksymbol_gone" : "ksymbol";
+}
+
+/* enum perf_bpf_event_type */
+static const char *name_of_bpf(const struct trace_record *r)
+{
+	return r->type == 1 ? "bpf_loaded" : r->type == 2 ? "bpf_unloaded" : "bpf";
+}
+
+static const struct {
+	const char *name;
+	const char *(*name_of)(const struct trace_record *r); /* in place of name */
+	uint64_t columns;
+} kinds[] = {
+    [TRACE_RECORD_MMAP] = {"mmap", NULL, BIT(START) | BIT(END) | BIT(OFFSET) | BIT(NAME)},
+    [TRACE_RECORD_LOST] = {"lost", NULL, BIT(LOST)},
+    [TRACE_RECORD_COMM] = {NULL, name_of_comm, BIT(NAME)},
+    [TRACE_RECORD_EXIT] = {"exit", NULL, BIT(PARENT_PID) | BIT(PARENT_TID)},
+    [TRACE_RECORD_THROTTLE] = {"throttle", NULL, 0},
+    [TRACE_RECORD_UNTHROTTLE] = {"unthrottle", NULL, 0},
+    [TRACE_RECORD_FORK] = {NULL, name_of_fork, BIT(PARENT_PID) | BIT(PARENT_TID)},
+    [TRACE_RECORD_MMAP2] = {"mmap", NULL,
+			    BIT(START) | BIT(END) | BIT(OFFSET) | BIT(RIGHTS) | BIT(NAME)},
+    [TRACE_RECORD_LOST_SAMPLES] = {"lost_samples", NULL, BIT(LOST)},
+    [TRACE_RECORD_KSYMBOL] = {NULL, name_of_ksymbol, BIT(START) | BIT(END) | BIT(NAME)},
+    [TRACE_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
+};
+
+static void other(const struct row *w, struct common *c)
+{
+	const struct trace_record *r = w->r;
+	char number[sizeof("record_") + DIGITS_ROOM] = "record_";
+	bool is_known = r->kind < sizeof(kinds) / sizeof(kinds[0]) &&
+			(kinds[r->kind].name || kinds[r->kind].name_of);
+	uint64_t holds = is_known ? kinds[r->kind].columns : BIT(BYTES);
+
+	*digits_dec(number + sizeof("record_") - 1, r->kind) = '\0';
+	c->kind = trace_record_kind_name(r->kind);
+	if (is_known)
+		c->kind = kinds[r->kind].name ? kinds[r->kind].name : kinds[r->kind].name_of(r);
+	if (!c->kind)
+		c->kind = number;
+	if (r->build_id_len && r->kind == TRACE_RECORD_MMAP2)
+		holds |= BIT(BUILD_ID);
+	if (!r->name)
+		holds &= ~BIT(NAME);
+	begin_row(w, c);
+	put_rest(w, holds);
+}
+
+static void record(const struct records_item *s, bool is_json)
+{
+	const struct row w = {s, s->r, s->all->out, is_json};
+	struct common c = {
+	    .has_task = true, .has_event = s->event != NULL, .cpu = s->item->cpu, .kind = "sample"};
+
+	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event)
+		sample(&w, &c);
+	else
+		other(&w, &c);
+}
+
+/* A number that was read between the boundaries; of no task. */
+static void reading(const struct records_item *s, bool is_json)
+{
+	const struct row w = {s, s->r, s->all->out, is_json};
+	const struct reading *r = &s->item->reading;
+	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
+	const struct common c = {.has_event = s->event != NULL,
+				 .cpu = is_of_cpu ? s->trace->head.cpu : UINT32_MAX,
+				 .kind = "reading"};
+	uint64_t holds = BIT(RAW);
+
+	if (r->instance)
+		holds |= BIT(INSTANCE);
+	if (r->base)
+		holds |= BIT(BASE);
+	if (r->enabled_ns || r->running_ns)
+		holds |= BIT(ENABLED) | BIT(RUNNING);
+	begin_row(&w, &c);
+	put_rest(&w, holds);
+}
+
+static void csv_record(const struct records_item *s)
+{
+	record(s, false);
+}
+
+static void json_record(const struct records_item *s)
+{
+	record(s, true);
+}
+
+static void csv_reading(const struct records_item *s)
+{
+	reading(s, false);
+}
+
+static void json_reading(const struct records_item *s)
+{
+	reading(s, true);
+}
+
+static void csv_begin(struct records_state *all)
+{
+	const struct report_records_config *c = all->config;
+
+	if (c->session_shown) {
+		buf_csv_field(&all->lead, c->session_shown);
+		buf_addc(&all->lead, ',');
+	}
+	if (c->has_header)
+		return;
+	buf_adds(all->out, c->session_shown ? "session," : "");
+	for (size_t i = 0; i < NR_COLUMNS; i++) {
+		buf_adds(all->out, i ? "," : "");
+		buf_adds(all->out, columns[i].name);
+	}
+	buf_addc(all->out, '\n');
+}
+
+static void json_begin(struct records_state *all)
+{
+	buf_adds(&all->lead, "{\"report\":\"records\",");
+	if (!all->config->session_shown)
+		return;
+	buf_adds(&all->lead, "\"session\":");
+	buf_json_string(&all->lead, all->config->session_shown);
+	buf_addc(&all->lead, ',');
+}
+
+const struct records_form records_form_csv = {
+    .begin = csv_begin, .record = csv_record, .reading = csv_reading, .function = csv_function};
+const struct records_form records_form_ndjson = {
+    .begin = json_begin, .record = json_record, .reading = json_reading, .function = json_function};

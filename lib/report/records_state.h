@@ -1,0 +1,100 @@
+/*
+ * What the files of the report of all records share and nobody else sees: the record at hand, the
+ * names of addresses as they are written, and what a form is.
+ */
+#ifndef REPORT_RECORDS_STATE_H
+#define REPORT_RECORDS_STATE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "profile/samples.h"
+#include "report/records.h"
+#include "report/stack.h"
+
+struct profile_field;
+struct profile_value;
+struct trace_event;
+
+/* What an address is called, as the form writes it. Of one process, by its number, or of the
+ * kernel; in one epoch. */
+struct records_name {
+	uint64_t address;
+	uint32_t process, epoch;
+	const char *text;       /* NULL: the row is free */
+	uint32_t len, more_len; /* more of it behind text: what the form likes */
+};
+
+/* Two that share a line of the CPU's cache: the one asked for last is first. */
+struct records_shelf {
+	struct records_name name[2];
+};
+
+/* The text of a function, of an event, of a comm, by its number; text NULL: not made yet. */
+struct records_text {
+	const char *text;
+	uint32_t len, more_len;
+};
+
+struct records_texts {
+	struct records_text *item; /* owned */
+	size_t nr;
+};
+
+struct records_state {
+	const struct report_records_config *config;
+	const struct records_form *form;
+	struct buf *out;
+	uint64_t start_ns, nr_shown;
+	struct records_shelf *shelves; /* in memory */
+	void *memory;                  /* owned */
+	struct records_texts functions, comms, events;
+	struct arena arena; /* of texts */
+	struct buf scratch; /* of the form */
+	struct buf lead;    /* what each row begins with */
+	int error;          /* -ENOMEM: sticks */
+	uint32_t kernel_epoch;
+	struct profile_sample sample; /* at hand */
+	struct report_stack stack;
+};
+
+/* The record at hand, or the reading. */
+struct records_item {
+	struct records_state *all;
+	const struct profile_item *item;
+	const struct profile_trace *trace; /* NULL: of the common file */
+	const struct trace_record *r;
+	const struct trace_event *event; /* NULL: not known */
+	struct profile_task task;
+	uint32_t epoch; /* of a sample's process */
+};
+
+/* How records are written. Appends to out; what goes wrong sticks there. */
+struct records_form {
+	void (*begin)(struct records_state *all); /* NULL: nothing */
+	void (*record)(const struct records_item *s);
+	void (*reading)(const struct records_item *s);
+	/* The text of a function into scratch. Returns how much of it is more_len. */
+	size_t (*function)(struct buf *scratch, const void *function);
+};
+extern const struct records_form records_form_text, records_form_csv, records_form_ndjson;
+
+/* Of the record's process, in its epoch, or of the kernel. */
+const struct records_name *records_name(const struct records_item *s, uint64_t address,
+					bool is_kernel);
+/* Frame i of the stack at hand. */
+static inline const struct records_name *records_frame(const struct records_item *s, size_t i)
+{
+	return records_name(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
+}
+/* The text of a number, as make writes it once into scratch. */
+struct records_text records_text(struct records_state *all, struct records_texts *texts,
+				 uint32_t number,
+				 size_t (*make)(struct buf *scratch, const void *of),
+				 const void *of);
+/* Makes the stack of the sample at hand. Some work later its names should be fetched. */
+void records_make_stack(const struct records_item *s);
+void records_fetch_names(const struct records_item *s);
+/* " name=value" for each field that a tracepoint's sample has. */
+void records_add_fields(const struct records_item *s, struct buf *out);
+
+#endif

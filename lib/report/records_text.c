@@ -1,0 +1,332 @@
+/*
+ * Records as lines for people: what each kind says is a row of a table. Text in records is
+ * another's: it is disarmed.
+ */
+#include "report/records_state.h"
+
+#include "base/buf.h"
+#include "base/digits.h"
+#include "profile/fields.h"
+#include "symbol/symbols.h"
+
+#include <string.h>
+
+enum {
+	COMM_WIDTH = 15, /* of a name as the kernel has it */
+	TASK_WIDTH = 15,
+	TIME_WIDTH = 6, /* of its seconds */
+	NS = 1000000000,
+};
+
+#define NR(table) (sizeof(table) / sizeof((table)[0]))
+
+static char *put(char *p, const char *text, size_t len)
+{
+	memcpy(p, text, len);
+	return p + len;
+}
+
+/* Spaces up to a width, one at least. */
+static char *pad(char *p, const char *start, size_t width)
+{
+	do
+		*p++ = ' ';
+	while ((size_t)(p - start) < width);
+	return p;
+}
+
+/* "7f0200401234 main (make)" */
+static void put_function(const struct records_item *s, uint64_t address, bool is_kernel)
+{
+	const struct records_name *n = records_name(s, address, is_kernel);
+	char *start = buf_reserve(s->all->out, DIGITS_ROOM + 1 + n->len), *p;
+
+	if (!start)
+		return;
+	p = digits_hex(start, address);
+	*p++ = ' ';
+	p = put(p, n->text, n->len);
+	buf_use(s->all->out, (size_t)(p - start));
+}
+
+/* Text up to a width from the right. */
+static char *put_right(char *p, const char *text, size_t len, size_t width)
+{
+	for (; width > len; width--)
+		*p++ = ' ';
+	return put(p, text, len);
+}
+
+/* Seconds since the start of the session; what was there before is of a time before it. */
+static char *put_time(char *p, const struct records_state *l, uint64_t time_ns)
+{
+	bool is_before = time_ns < l->start_ns;
+	uint64_t ns = is_before ? l->start_ns - time_ns : time_ns - l->start_ns;
+	char digits[1 + DIGITS_ROOM] = "-", *end = digits_dec(digits + is_before, ns / NS);
+
+	p = put_right(p, digits, (size_t)(end - digits), TIME_WIDTH);
+	*p++ = '.';
+	return digits_dec_fixed(p, ns % NS / 1000, 6);
+}
+
+static char *put_cpu(char *p, uint32_t cpu)
+{
+	char *start = p;
+
+	p = put(p, "  CPU ", 6);
+	p = cpu == UINT32_MAX ? put(p, "-", 1) : digits_dec(p, cpu);
+	return pad(p, start, 11);
+}
+
+/* What all lines begin with. */
+static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
+{
+	const char *comm = s->task.comm->name;
+	size_t len = strlen(comm);
+	char *start = buf_reserve(s->all->out, 6 * DIGITS_ROOM + len + COMM_WIDTH + TASK_WIDTH), *p;
+	char *from;
+
+	if (!start)
+		return;
+	p = put_time(start, s->all, s->item->time_ns);
+	p = put_cpu(p, s->item->cpu);
+	from = p;
+	p = pad(put(p, comm, len), from, COMM_WIDTH + 1);
+	from = p;
+	p = digits_dec(p, pid);
+	*p++ = '/';
+	p = pad(digits_dec(p, tid), from, TASK_WIDTH + 1);
+	buf_use(s->all->out, (size_t)(p - start));
+}
+
+static void put_number(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_u64(out, v);
+}
+
+static void put_0x(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_adds(out, "0x");
+	buf_hex(out, v);
+}
+
+static void put_event(const struct records_item *s)
+{
+	buf_adds(s->all->out, s->event ? s->event->label : "unknown event");
+}
+
+static void put_text(const struct records_item *s, const char *text)
+{
+	buf_addc(s->all->out, ' ');
+	buf_shown(s->all->out, text, strlen(text));
+}
+
+static void put_frame(const struct records_item *s, size_t i)
+{
+	put_function(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
+}
+
+/* Where the CPU was: in a guest it is an address and no more. */
+static void put_place(const struct records_item *s)
+{
+	uint64_t pc;
+
+	if (s->all->stack.nr) {
+		buf_adds(s->all->out, "  ");
+		put_frame(s, 0);
+	} else if (trace_record_pc(s->r, &pc)) {
+		buf_adds(s->all->out, "  ");
+		buf_hex(s->all->out, pc);
+		buf_adds(s->all->out, " [outside]");
+	}
+}
+
+/* A line for each. */
+static void put_callers(const struct records_item *s)
+{
+	for (size_t i = 1; i < s->all->stack.nr; i++) {
+		buf_adds(s->all->out, "                 ");
+		put_frame(s, i);
+		buf_addc(s->all->out, '\n');
+	}
+}
+
+static void put_branches(const struct records_item *s)
+{
+	struct trace_branch b;
+
+	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
+		trace_record_branch(s->r, i, &b);
+		buf_adds(s->all->out, "          branch ");
+		put_function(s, b.from, b.from >> 63);
+		buf_adds(s->all->out, " -> ");
+		put_function(s, b.to, b.to >> 63);
+		buf_adds(s->all->out, b.mispredicted ? ", mispredicted" : "");
+		if (b.cycles)
+			put_number(s->all->out, ", cycles ", b.cycles);
+		buf_addc(s->all->out, '\n');
+	}
+}
+
+static void unknown(const struct records_item *s)
+{
+	const char *name = trace_record_kind_name(s->r->kind);
+
+	put_number(s->all->out, "record of kind ", s->r->kind);
+	if (name) {
+		buf_adds(s->all->out, " (");
+		buf_adds(s->all->out, name);
+		buf_adds(s->all->out, ")");
+	}
+	put_number(s->all->out, ", bytes ", s->r->len);
+}
+
+static void sample(const struct records_item *s)
+{
+	records_make_stack(s);
+	put_event(s);
+	if (s->r->period)
+		put_number(s->all->out, " period ", s->r->period);
+	if (s->r->has & TRACE_HAS_RAW)
+		records_add_fields(s, s->all->out);
+	if (s->r->has & TRACE_HAS_ADDR)
+		put_0x(s->all->out, " data ", s->r->addr);
+	if (s->r->has & TRACE_HAS_WEIGHT)
+		put_number(s->all->out, " weight ", s->r->weight);
+	if (s->r->has & TRACE_HAS_USER_STACK)
+		put_number(s->all->out, " stack bytes ", s->r->stack_len);
+	records_fetch_names(s);
+	put_place(s);
+	buf_addc(s->all->out, '\n');
+	put_callers(s);
+	put_branches(s);
+}
+
+static void lost(const struct records_item *s)
+{
+	put_number(s->all->out, "lost ", s->r->lost);
+	buf_adds(s->all->out, s->r->kind == TRACE_RECORD_LOST ? " records" : " samples");
+}
+
+static void throttle(const struct records_item *s)
+{
+	buf_adds(s->all->out, s->r->kind == TRACE_RECORD_THROTTLE ? "throttle " : "unthrottle ");
+	put_event(s);
+}
+
+static void comm(const struct records_item *s)
+{
+	buf_adds(s->all->out, s->r->misc & TRACE_MISC_EXEC ? "exec" : "name");
+	put_text(s, s->r->name);
+}
+
+static void task(const struct records_item *s)
+{
+	if (s->r->kind == TRACE_RECORD_EXIT) {
+		buf_adds(s->all->out, "exit");
+		return;
+	}
+	put_number(s->all->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid);
+	put_number(s->all->out, "/", s->r->ptid);
+}
+
+static void put_range(const struct records_item *s, const char *what)
+{
+	put_0x(s->all->out, what, s->r->start);
+	put_0x(s->all->out, "-", s->r->start + s->r->length);
+}
+
+static void put_rights(const struct records_item *s)
+{
+	uint32_t prot = s->r->prot;
+	const char text[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
+			     s->r->flags & 1 ? 's' : 'p'};
+
+	buf_add(s->all->out, text, sizeof(text));
+}
+
+static void mapping(const struct records_item *s)
+{
+	put_range(s, "mmap ");
+	put_0x(s->all->out, " offset ", s->r->offset);
+	if (s->r->kind == TRACE_RECORD_MMAP2)
+		put_rights(s);
+	if (s->r->build_id_len) {
+		buf_adds(s->all->out, " build-id ");
+		buf_hex_bytes(s->all->out, s->r->build_id, s->r->build_id_len);
+	}
+	put_text(s, s->r->name);
+}
+
+/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+static void ksymbol(const struct records_item *s)
+{
+	put_range(s, s->r->flags & 1 ? "kernel symbol gone " : "kernel symbol ");
+	put_text(s, s->r->name);
+}
+
+/* enum perf_bpf_event_type */
+static void bpf(const struct records_item *s)
+{
+	put_number(s->all->out, "BPF program ", s->r->object);
+	buf_adds(s->all->out, s->r->type == 1 ? " loaded" : s->r->type == 2 ? " unloaded" : "");
+}
+
+/* In the line. A sample has lines below. */
+static void (*const kinds[])(const struct records_item *s) = {
+    [TRACE_RECORD_MMAP] = mapping,      [TRACE_RECORD_LOST] = lost,
+    [TRACE_RECORD_COMM] = comm,         [TRACE_RECORD_EXIT] = task,
+    [TRACE_RECORD_THROTTLE] = throttle, [TRACE_RECORD_UNTHROTTLE] = throttle,
+    [TRACE_RECORD_FORK] = task,         [TRACE_RECORD_LOST_SAMPLES] = lost,
+    [TRACE_RECORD_MMAP2] = mapping,     [TRACE_RECORD_KSYMBOL] = ksymbol,
+    [TRACE_RECORD_BPF_EVENT] = bpf,
+};
+
+static void record(const struct records_item *s)
+{
+	put_start(s, s->r->pid, s->r->tid);
+	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event) {
+		sample(s);
+		return;
+	}
+	if (s->r->kind < NR(kinds) && kinds[s->r->kind])
+		kinds[s->r->kind](s);
+	else
+		unknown(s);
+	buf_addc(s->all->out, '\n');
+}
+
+/* A number that was read between the boundaries; of no task. */
+static void reading(const struct records_item *s)
+{
+	const struct reading *r = &s->item->reading;
+	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
+	uint32_t cpu = is_of_cpu ? s->trace->head.cpu : UINT32_MAX;
+	char start[4 * DIGITS_ROOM], *p = put_time(start, s->all, s->item->time_ns);
+
+	p = pad(put_cpu(p, cpu), start, 24 + COMM_WIDTH + TASK_WIDTH + 2);
+	buf_add(s->all->out, start, (size_t)(p - start));
+	put_event(s);
+	if (r->instance)
+		put_number(s->all->out, " instance ", r->instance);
+	put_number(s->all->out, " reads ", r->raw);
+	buf_addc(s->all->out, '\n');
+}
+
+static size_t function(struct buf *b, const void *of)
+{
+	const struct symbol_function *f = of;
+
+	buf_adds(b, f->name);
+	if (!f->is_known)
+		return 0;
+	buf_adds(b, " (");
+	buf_adds(b, f->object);
+	buf_addc(b, ')');
+	return 0;
+}
+
+const struct records_form records_form_text = {
+    .record = record, .reading = reading, .function = function};
