@@ -219,7 +219,7 @@ static void read_key(const struct comparison *c, const char *key, struct report_
 
 static struct grid *make_grid(const struct comparison *c)
 {
-	struct grid_column columns[10 + REPORT_NR_COLUMNS] = {
+	struct grid_column columns[11 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"change", NULL, "%", GRID_SHIFT, GRID_ALL},
 	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
@@ -229,8 +229,11 @@ static struct grid *make_grid(const struct comparison *c)
 	    {"is", NULL, "%", GRID_PERCENT, GRID_ALL},
 	    {"was_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"is_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    /* of one replicate, the mean */
+	    {"was_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
+	    {"is_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	};
-	size_t nr = 9;
+	size_t nr = 11;
 
 	nr += report_add_columns(c->columns, columns + nr);
 	return report_grid(c->j, columns, nr, "diff");
@@ -253,6 +256,8 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	grid_percent(c->g, row->side[IS].share);
 	grid_count(c->g, row->side[WAS].nr_samples);
 	grid_count(c->g, row->side[IS].nr_samples);
+	grid_real(c->g, row->side[WAS].weight);
+	grid_real(c->g, row->side[IS].weight);
 	report_put_columns(c->j, 0, c->columns, &of, c->g);
 }
 
@@ -416,6 +421,17 @@ static int say_untested(struct comparison *c, struct err *e)
 	return rc;
 }
 
+/* For programs the header. */
+static int put_nothing(struct comparison *c, struct err *e)
+{
+	if (c->j->form == GRID_PEOPLE) {
+		buf_adds(&c->j->out, "\nNo samples on either side\n");
+		return 0;
+	}
+	c->g = make_grid(c);
+	return c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
 static int compare_all(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->sessions[0].facts->nr_events;
@@ -436,8 +452,8 @@ static int compare_all(struct comparison *c, struct err *e)
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
 		if (is_compared(c, c->event))
 			rc = compare_event(c, e);
-	if (rc == 0 && !c->nr_compared && c->j->form == GRID_PEOPLE)
-		buf_adds(&c->j->out, "\nNo samples on either side\n");
+	if (rc == 0 && !c->nr_compared)
+		rc = put_nothing(c, e);
 	if (rc == 0 && c->g) {
 		rc = report_end(c->j, c->g, 0, e);
 		c->g = NULL;

@@ -38,7 +38,7 @@ _cpuperf_print() {
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson raw" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson raw folded" -- "$cur"))
 		return
 		;;
 	--output-file)
