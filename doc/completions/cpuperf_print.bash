@@ -38,7 +38,7 @@ _cpuperf_print() {
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson raw folded" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson raw folded speedscope" -- "$cur"))
 		return
 		;;
 	--output-file)
