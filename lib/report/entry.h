@@ -12,11 +12,13 @@
 /* A function by the name under which it is reported; see functions.h. The same name in the same
  * object is always the same pointer. */
 struct report_function {
-	uint32_t number;        /* from 0, dense */
-	uint32_t object_number; /* of the object's name, likewise */
-	uint32_t home_number;   /* of that in which it is, where its own name is merged away;
-				 * UINT32_MAX: in several */
-	const char *name;       /* safe to show, like the others */
+	uint32_t number;          /* from 0, dense */
+	uint32_t object_number;   /* of the object's name, likewise */
+	uint32_t home_number;     /* of that in which it is, where its own name is merged away;
+				   * UINT32_MAX: in several */
+	const char *name;         /* safe to show, like the others */
+	const char *linkage_name; /* of the first symbol of that name; name itself if it is not
+				   * mangled, or no symbol */
 	const char *object;
 	bool is_kernel, is_known;
 	bool is_hidden; /* is no frame of its own: what it took is its caller's */
@@ -29,6 +31,7 @@ struct report_frame {
 	const struct report_function *function;
 	const char *file; /* of the source; NULL: not known or not asked for */
 	uint32_t line;
+	bool is_inlined; /* at the same place into the next frame */
 	/* With REPORT_BY_ADDRESS: where the code is. In a file its offset there, else (the kernel,
 	 * code made at run time) the address itself. */
 	const struct profile_object *object; /* NULL: in no file, or not asked for */

@@ -146,6 +146,7 @@ static struct function *add_function(struct report_functions *f, const struct na
 		      .object_number = n->object,
 		      .home_number = n->object,
 		      .name = f->texts[n->name],
+		      .linkage_name = f->texts[n->name],
 		      .object = f->texts[n->object],
 		      .is_known = true},
 	    .name_number = n->name,
@@ -193,6 +194,14 @@ static void set_home(struct function *fn, uint32_t object, bool is_new)
 		fn->shown.home_number = UINT32_MAX;
 }
 
+static int set_linkage_name(struct report_functions *f, struct function *fn, const char *name)
+{
+	if (strcmp(name, fn->shown.name) == 0)
+		return 0;
+	fn->shown.linkage_name = arena_strdup(&f->arena, name);
+	return fn->shown.linkage_name ? 0 : -ENOMEM;
+}
+
 /* What is merged is of no object of its own. */
 static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
 {
@@ -209,6 +218,8 @@ static struct function *get_merged(struct report_functions *f, const struct symb
 	fn->shown.is_merged = merged || f->rules->merge_object;
 	fn->shown.is_kernel = s->is_kernel;
 	fn->shown.is_known = s->is_known;
+	if (!fn->shown.is_merged && set_linkage_name(f, fn, s->linkage_name))
+		return NULL;
 	return fn;
 }
 

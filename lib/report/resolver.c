@@ -147,6 +147,7 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 		    .function = reported(r, l->function),
 		    .file = r->config.with_lines ? l->file : NULL,
 		    .line = r->config.with_lines ? l->line : 0,
+		    .is_inlined = i + 1 < nr,
 		};
 		if (!out[i - first].function)
 			return 0;
