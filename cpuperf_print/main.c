@@ -119,7 +119,7 @@ static bool is_at_once(const struct job *j, const struct report *r)
 {
 	struct err e = {0};
 
-	if (!r->adds_up || !j->options->by_session)
+	if (!r->adds_up || !j->options->by_session || j->is_export)
 		return r->adds_up;
 	return r->is_side_by_side && job_check_same_events(j, &e) == 0;
 }
