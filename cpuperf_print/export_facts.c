@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "export/json.h"
 #include "missing.h"
+#include "screen/number.h"
 
 #include <string.h>
 
@@ -71,6 +72,20 @@ void export_facts_put_losses(struct export_json *out, const struct opened *o,
 	}
 	export_json_end(out);
 	buf_fini(&text);
+}
+
+void export_facts_put_weight(struct export_json *out, const char *key, const struct trace_event *e,
+			     uint64_t weight)
+{
+	double scale = e->scale > 0 ? e->scale : 1, shown = (double)weight * scale;
+
+	export_json_next(out, key);
+	if (scale == 1)
+		buf_u64(out->out, weight);
+	else if (scale == (double)(uint32_t)scale && shown < 1.8e19)
+		buf_u64(out->out, weight * (uint32_t)scale);
+	else
+		screen_real(out->out, shown);
 }
 
 void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t nr,

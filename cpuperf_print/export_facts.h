@@ -15,6 +15,9 @@ void export_facts_put(struct export_json *out, const struct opened *o);
 /* An array of texts, one for each event whose samples did not all come; none if there is none. */
 void export_facts_put_losses(struct export_json *out, const struct opened *o,
 			     const struct report_stats *stats);
+/* In the event's unit: exact where its scale is whole. */
+void export_facts_put_weight(struct export_json *out, const char *key, const struct trace_event *e,
+			     uint64_t weight);
 /* "name; cycles: 12 records were lost: shares may be off": what viewers show on top. */
 void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t nr,
 			const struct report_stats *stats);

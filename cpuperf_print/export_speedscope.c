@@ -11,7 +11,6 @@
 #include "export_sorted.h"
 #include "report/functions.h"
 #include "reports.h"
-#include "screen/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -171,21 +170,6 @@ static const char *unit_of(const struct trace_event *e)
 	return "none";
 }
 
-/* In the event's unit: exact where its scale is whole. */
-static void put_weight(struct speedscope *s, const char *key, const struct trace_event *e,
-		       uint64_t weight)
-{
-	double scale = e->scale > 0 ? e->scale : 1, shown = (double)weight * scale;
-
-	export_json_next(&s->json, key);
-	if (scale == 1)
-		buf_u64(s->json.out, weight);
-	else if (scale == (double)(uint32_t)scale && shown < 1.8e19)
-		buf_u64(s->json.out, weight * (uint32_t)scale);
-	else
-		screen_real(s->json.out, shown);
-}
-
 /* The next of a group's samples from *i on: the number of its stack, and what it weighs with those
  * behind it that have the same. */
 static uint32_t next(const struct export_record *r, size_t nr, size_t *i, uint64_t *weight)
@@ -233,7 +217,7 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 	export_json_array(&s->json, "weights");
 	for (size_t i = 0; i < nr && rc == 0;) {
 		next(r, nr, &i, &weight);
-		put_weight(s, NULL, event, weight);
+		export_facts_put_weight(&s->json, NULL, event, weight);
 		rc = job_flush(s->j, e);
 	}
 	export_json_end(&s->json);
@@ -267,7 +251,7 @@ static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 	put_name(s, event, &g->key);
 	export_json_text(&s->json, "unit", unit_of(event));
 	export_json_u64(&s->json, "startValue", 0);
-	put_weight(s, "endValue", event, g->weight);
+	export_facts_put_weight(&s->json, "endValue", event, g->weight);
 	rc = put_samples(s, r, nr, e);
 	if (rc == 0)
 		rc = put_weights(s, event, r, nr, e);

@@ -110,14 +110,16 @@ static const struct opt_row rows[] = {
      "text csv ndjson raw"
      " folded"
      " pprof"
-     " speedscope",
+     " speedscope"
+     " chrome",
      "Output",
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
      "raw: the records as they are, with their offset in the file; of the summary of one session "
      "alone. For other programs, in place of a report:"
      " folded: stacks for flame graphs."
      " pprof: for go tool pprof and what else reads profile.proto, packed with gzip."
-     " speedscope: its own format, a profile of each event and thread.",
+     " speedscope: its own format, a profile of each event and thread."
+     " chrome: a trace in JSON, for chrome://tracing.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},

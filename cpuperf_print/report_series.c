@@ -61,19 +61,6 @@ static const char *kind_of(const struct report_series_point *p)
 					    : "count";
 }
 
-/* That of the value. */
-static const char *unit_of(const struct report_series_point *p, char text[64])
-{
-	if (p->is_samples)
-		return "samples/s";
-	if (p->of->kind == EVENT_SHARE)
-		return "%";
-	if (p->of->kind != EVENT_COUNT || p->of->metric)
-		return p->of->unit;
-	snprintf(text, 64, "%s/s", p->of->unit);
-	return text;
-}
-
 static void put_count(struct grid *g, bool holds, uint64_t n)
 {
 	holds ? grid_count(g, n) : grid_none(g);
@@ -95,10 +82,10 @@ static void put_numbers(struct grid *g, const struct report_series_point *p)
 	const struct cell *c = p->cell;
 	bool has_value = cell_has_value(c);
 	double value;
-	char unit[64];
+	char unit[REPORT_SERIES_UNIT_BYTES];
 
 	report_series_value(p, &value) ? grid_real(g, value) : grid_none(g);
-	grid_text(g, unit_of(p, unit));
+	grid_text(g, report_series_unit(p, unit));
 	put_count(g, has_value && !p->of->metric, c->raw);
 	put_count(g, has_value && p->of->kind == EVENT_SHARE && !p->is_samples, c->base);
 	put_count(g, c->is_perf && !p->of->metric, c->enabled_ns);

@@ -28,6 +28,7 @@ static const struct report exports[] = {
     {"folded", true, true, .print = export_folded},
     {"pprof", true, true, true, export_pprof, .is_binary = true},
     {"speedscope", true, true, true, .print = export_speedscope},
+    {"chrome", .print = export_chrome},
 };
 
 const struct report *report_find_export(const char *format)

@@ -33,6 +33,7 @@ report_fn report_summary_print, report_records_print, report_flat_print, report_
 report_fn export_folded;
 report_fn export_pprof;
 report_fn export_speedscope;
+report_fn export_chrome;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

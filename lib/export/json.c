@@ -59,15 +59,14 @@ void export_json_u64(struct export_json *j, const char *key, uint64_t v)
 	buf_u64(j->out, v);
 }
 
-void export_json_us(struct export_json *j, const char *key, int64_t ns)
+void export_json_us(struct buf *out, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, rest = size % 1000;
 	char decimals[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
 			   (char)('0' + rest % 10)};
 
-	export_json_next(j, key);
 	if (ns < 0)
-		buf_addc(j->out, '-');
-	buf_u64(j->out, size / 1000);
-	buf_add(j->out, decimals, sizeof(decimals));
+		buf_addc(out, '-');
+	buf_u64(out, size / 1000);
+	buf_add(out, decimals, sizeof(decimals));
 }

@@ -33,7 +33,7 @@ void export_json_end(struct export_json *j);
 /* NULL: nothing at all. */
 void export_json_text(struct export_json *j, const char *key, const char *text);
 void export_json_u64(struct export_json *j, const char *key, uint64_t v);
-/* Nanoseconds as microseconds with three decimals: exact. */
-void export_json_us(struct export_json *j, const char *key, int64_t ns);
+/* Nanoseconds as microseconds with three decimals: exact. The value alone. */
+void export_json_us(struct buf *out, int64_t ns);
 
 #endif

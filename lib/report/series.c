@@ -14,6 +14,7 @@
 #include "report/tally.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
@@ -61,6 +62,19 @@ bool report_series_value(const struct report_series_point *p, double *out)
 		return false;
 	*out = is_rate ? cell_rate(c) : c->value;
 	return true;
+}
+
+const char *report_series_unit(const struct report_series_point *p,
+			       char text[REPORT_SERIES_UNIT_BYTES])
+{
+	if (p->is_samples)
+		return "samples/s";
+	if (p->of->kind == EVENT_SHARE)
+		return "%";
+	if (p->of->kind != EVENT_COUNT || p->of->metric)
+		return p->of->unit;
+	snprintf(text, REPORT_SERIES_UNIT_BYTES, "%s/s", p->of->unit);
+	return text;
 }
 
 /* --- points ---------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct err;
 struct report_filter;
 
 enum { REPORT_NO_CPU = UINT32_MAX };
+enum { REPORT_SERIES_UNIT_BYTES = 64 };
 
 /* One number of one event or metric, on one CPU, of one thing, or of the machine. */
 struct report_series_point {
@@ -58,5 +59,8 @@ int report_series(const struct report_series_config *config, struct err *e);
 /* The point's number as it is shown: the rate of a count, a share in percent, a value, a metric.
  * False: it has none. */
 bool report_series_value(const struct report_series_point *p, double *out);
+/* The unit of that: "samples/s", "%", "B", "B/s" …; maybe in text. */
+const char *report_series_unit(const struct report_series_point *p,
+			       char text[REPORT_SERIES_UNIT_BYTES]);
 
 #endif

@@ -153,8 +153,10 @@ def main():
         assert {p["name"].split()[2] for p in out["profiles"]} == {"mix"}
         out = export(folder, "--lines", *only)
         check_file(out)
-        lines = [f for f in out["shared"]["frames"] if f["name"] == "work_a"]
-        assert lines and all(("line" in f) == f["file"].endswith("mix.c") for f in lines), lines
+        lines = {(r["function"], r["line"].replace("[no line]", "")) for r in
+                 rows(folder, "--report=flat", "--sort=function,line", *only)}
+        assert lines == {(f["name"], f"{f['file']}:{f['line']}" if "line" in f else "")
+                         for f in out["shared"]["frames"]}
         # nothing to show is a file too
         out = export(folder, "--comm=nosuch")
         check_file(out)

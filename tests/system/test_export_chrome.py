@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""--output-format=chrome: does it say what the traces and the reports say? Each sample stands in it
+once, as the bytes of the traces have it; weights are those of --report=threads, stacks those of
+--report=stacks, counters those of --report=series.
+"""
+import collections
+import csv
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import sampled  # noqa: E402
+from sampled import event  # noqa: E402
+
+CPUPERF, PRINT, MIX = (os.environ[n] for n in ("CPUPERF", "CPUPERF_PRINT", "MIX"))
+COUNTERS = 4194304  # a pid that no process can have
+METRIC = {"name": "double", "expr": "{software:page_faults} * 2", "unit": "faults"}
+
+
+def run(*args, code=0, **environment):
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False, env={**os.environ, **environment})
+    assert done.returncode == code, (args, done.returncode, done.stderr)
+    return done.stdout
+
+
+def show(folder, *args, **keys):
+    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
+
+
+def rows(folder, *args):
+    return list(csv.DictReader(io.StringIO(show(folder, "--output-format=csv", *args))))
+
+
+def export(folder, *args, **keys):
+    text = show(folder, "--output-format=chrome", *args, **keys)
+    return json.loads(text, parse_constant=lambda name: sys.exit(f"{name} is no JSON"))
+
+
+def record(folder, events, *args, **keys):
+    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+        try:
+            sampled.finish(sampled.start(folder, events, *args, **keys))
+        finally:
+            mix.kill()
+    return mix.pid
+
+
+def names_of(out, what):
+    return {(e["pid"], e["tid"] if what == "thread_name" else 0): e["args"]["name"]
+            for e in out["traceEvents"] if e["ph"] == "M" and e["name"] == what}
+
+
+def check_samples(folder, out):
+    """Against the traces: time, CPU, thread, event of each."""
+    start = out["otherData"]["start_monotonic_ns"]
+    labels = [e["label"] for e in sampled.traces(folder)[0].events]
+    expected = collections.Counter(
+        (s["time"] - start, t.cpu, *s["tid"], labels[s["event"]])
+        for i in range(2) for t in sampled.traces(folder, i) for s in t.samples())
+    assert start == min(t.end[0] for t in sampled.traces(folder))
+    found = collections.Counter((round(s["ts"] * 1000), s["cpu"], s["pid"], s["tid"], s["name"])
+                                for s in out["samples"])
+    assert found == expected, (found - expected, expected - found)
+    last = {}
+    for s in out["samples"]:
+        assert last.get((s["pid"], s["tid"]), -math.inf) <= s["ts"]
+        last[s["pid"], s["tid"]] = s["ts"]
+    threads = names_of(out, "thread_name")
+    assert set(last) == set(threads)
+    assert {pid for pid, _ in last} | {COUNTERS} == {pid for pid, _ in names_of(out, "process_name")}
+
+
+def check_weights(folder, out, *args):
+    """A thread may have had several names, of which it has one here."""
+    expected, names, found = collections.Counter(), collections.defaultdict(set), collections.Counter()
+    for r in rows(folder, "--report=threads", *args):
+        thread = int(r["pid"]), int(r["tid"])
+        expected[r["event"], *thread] += int(r["self_count"])
+        names[thread].add(r["comm"])
+    for s in out["samples"]:
+        found[s["name"], s["pid"], s["tid"]] += s["weight"]
+    assert found == expected, (found - expected, expected - found)
+    for thread, name in names_of(out, "thread_name").items():
+        assert name in names[thread], (thread, name)
+
+
+def call(name):
+    return name if name[-1] in ")]" else name + "()"
+
+
+def check_stacks(folder, out, *args):
+    frames, used = out["stackFrames"], set()
+
+    def stack(sf):
+        way = []
+        while sf is not None:
+            used.add(str(sf))
+            way.append(call(frames[str(sf)]["name"]))
+            sf = frames[str(sf)].get("parent")
+            assert len(way) <= len(frames), "a circle"
+        return "; ".join(reversed(way))
+
+    found, expected = collections.Counter(), collections.Counter()
+    for s in out["samples"]:
+        found[s["name"], stack(s["sf"])] += s["weight"]
+    for r in rows(folder, "--report=stacks", "--top=0", *args):
+        expected[r["event"], r["stack"]] += int(r["count"])
+    assert found == expected, (found - expected, expected - found)
+    assert used == set(frames) and "0" not in frames
+    nodes = [(f["name"], f["category"], f.get("parent")) for f in frames.values()]
+    assert len(set(nodes)) == len(nodes), "a frame twice"
+
+
+def check_counters(folder, out):
+    """A rate stands where its time begins, a value where it was read."""
+    expected, found = {}, {}
+    for r in rows(folder, "--report=series"):
+        if not r["value"]:
+            continue
+        name = r["label"] + " samples" * (r["kind"] == "samples")
+        name += f" {r['thing_name']}" * bool(r["thing"]) + f" CPU {r['cpu']}" * bool(r["cpu"])
+        at = int(r["time_ns"]) - (int(r["span_ns"]) if r["kind"] != "value" else 0)
+        assert (name, at) not in expected
+        expected[name, at] = r["unit"] or "value", float(r["value"])
+    for e in out["traceEvents"]:
+        if e["ph"] == "C":
+            assert e["pid"] == COUNTERS and (e["name"], e["ts"]) not in found, e
+            (unit, value), = e["args"].items()
+            found[e["name"], round(e["ts"] * 1000)] = unit, value
+    assert set(found) == set(expected), set(found) ^ set(expected)
+    for key, (unit, value) in expected.items():
+        assert found[key][0] == unit and math.isclose(found[key][1], value, rel_tol=1e-6,
+                                                      abs_tol=2e-9), (key, found[key], unit, value)
+    return {name for name, _ in found}
+
+
+def check_losses(folder, out):
+    """What is told of the samples in a report's warnings stands in the file."""
+    done = subprocess.run([PRINT, f"--session={folder}/s.cpsession", "--report=threads",
+                           "--output-format=csv"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=True)
+    told = re.findall(r"warning: (.*): samples: (.*)", done.stderr)
+    assert out["otherData"]["losses"] == [f"{label}: {text}" for label, text in told], told
+
+
+def check_all(folder, pid):
+    out = export(folder)
+    assert list(out) == ["displayTimeUnit", "traceEvents", "samples", "stackFrames", "otherData"]
+    check_samples(folder, out)
+    check_weights(folder, out)
+    check_stacks(folder, out)
+    counters = check_counters(folder, out)
+    assert {"cpu_clock samples CPU 0", "busy CPU 0", "memory_free", "page_faults CPU 0",
+            "double CPU 0"} <= counters, counters
+    assert names_of(out, "process_name")[pid, 0] == "mix"
+    assert out["otherData"]["session"] == "odd \\ name"
+    check_losses(folder, out)
+    # the same, however many threads read, and whatever the locale
+    text = show(folder, "--output-format=chrome", "--threads=1")
+    assert text == show(folder, "--output-format=chrome", "--threads=3", LC_ALL="de_DE.UTF-8")
+    only = [f"--pid={pid}", "--event=cpu_clock"]
+    out = export(folder, *only)
+    assert {s["pid"] for s in out["samples"]} == {pid}
+    check_weights(folder, out, *only)
+    check_stacks(folder, out, *only)
+    lines = {r["function"] + f" ({r['line']})" * (r["line"] != "[no line]")
+             for r in rows(folder, "--report=flat", "--sort=function,line", *only)}
+    out = export(folder, "--lines", *only)
+    shown = {f["name"] for f in out["stackFrames"].values()}
+    assert shown == lines, shown ^ lines
+    out = export(folder, "--comm=nosuch")
+    assert out["samples"] == [] and out["stackFrames"] == {}
+
+
+def check_tally(folder):
+    """A session that only counts has counters."""
+    sampled.finish(sampled.start(folder, [event("software:cpu_clock"), event("misc:memory_free"),
+                                          event("arch:instructions_retired"), event("software:page_faults")],
+                                 "--duration=100ms", num_iterations=3, metrics=[METRIC]))
+    out = export(folder)
+    assert list(out) == ["displayTimeUnit", "traceEvents", "otherData"]
+    assert {"memory_free", "cpu_clock CPU 0", "double"} <= check_counters(folder, out)
+    if not any(e["name"].startswith("instructions") for e in out["traceEvents"]):
+        assert any("instructions" in text for text in out["otherData"]["not_counted"]), out["otherData"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as base:
+        sampling, tally = f"{base}/a", f"{base}/b"
+        os.mkdir(sampling)
+        os.mkdir(tally)
+        pid = record(sampling, [
+            event("software:cpu_clock", rate=1000000, flags=["callchain"]),
+            event("software:context_switches", rate=1, flags=["callchain"]),
+            event("software:page_faults"), event("misc:cpu_utilization", label="busy"),
+            event("misc:memory_free")], "--duration=400ms", num_iterations=2,
+                     config_name="odd \\ name", metrics=[METRIC])
+        check_all(sampling, pid)
+        check_tally(tally)
+        run(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
+            "--output-format=chrome", code=2)
+
+
+if __name__ == "__main__":
+    main()
