@@ -111,7 +111,8 @@ static const struct opt_row rows[] = {
      " folded"
      " pprof"
      " speedscope"
-     " chrome",
+     " chrome"
+     " perf-data",
      "Output",
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
      "raw: the records as they are, with their offset in the file; of the summary of one session "
@@ -119,7 +120,8 @@ static const struct opt_row rows[] = {
      " folded: stacks for flame graphs."
      " pprof: for go tool pprof and what else reads profile.proto, packed with gzip."
      " speedscope: its own format, a profile of each event and thread."
-     " chrome: a trace in JSON, for chrome://tracing.",
+     " chrome: a trace in JSON, for chrome://tracing."
+     " perf-data: a perf.data file, for perf script and perf report.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},

@@ -29,6 +29,7 @@ static const struct report exports[] = {
     {"pprof", true, true, true, export_pprof, .is_binary = true},
     {"speedscope", true, true, true, .print = export_speedscope},
     {"chrome", .print = export_chrome},
+    {"perf-data", true, .print = export_perf_data, .is_binary = true},
 };
 
 const struct report *report_find_export(const char *format)

@@ -34,6 +34,7 @@ report_fn export_folded;
 report_fn export_pprof;
 report_fn export_speedscope;
 report_fn export_chrome;
+report_fn export_perf_data;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

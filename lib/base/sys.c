@@ -35,6 +35,11 @@ static ssize_t kernel_write(int fd, const void *buf, size_t len)
 	return result(write(fd, buf, len));
 }
 
+static ssize_t kernel_pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return result(pwrite(fd, buf, len, at));
+}
+
 static ssize_t kernel_writev(int fd, const struct iovec *piece, int nr)
 {
 	return result(writev(fd, piece, nr));
@@ -81,6 +86,7 @@ const struct sys_ops sys_kernel_ops = {
     .read = kernel_read,
     .pread = kernel_pread,
     .write = kernel_write,
+    .pwrite = kernel_pwrite,
     .writev = kernel_writev,
     .ftruncate = kernel_ftruncate,
     .close = kernel_close,

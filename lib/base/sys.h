@@ -17,6 +17,7 @@ struct sys_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*pread)(int fd, void *buf, size_t len, off_t at);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
+	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t at);
 	ssize_t (*writev)(int fd, const struct iovec *piece, int nr);
 	int (*ftruncate)(int fd, off_t len);
 	int (*close)(int fd);

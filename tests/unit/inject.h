@@ -100,6 +100,11 @@ static inline ssize_t inject_write(int fd, const void *buf, size_t len)
 	return inject_fails() ? inject.error : sys_kernel_ops.write(fd, buf, len);
 }
 
+static inline ssize_t inject_pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.pwrite(fd, buf, len, at);
+}
+
 static inline ssize_t inject_writev(int fd, const struct iovec *piece, int nr)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.writev(fd, piece, nr);
@@ -166,6 +171,7 @@ static inline void inject_sys(unsigned n, int error)
 	    .read = inject_read,
 	    .pread = inject_pread,
 	    .write = inject_write,
+	    .pwrite = inject_pwrite,
 	    .writev = inject_writev,
 	    .ftruncate = inject_ftruncate,
 	    .close = inject_close,

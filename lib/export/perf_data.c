@@ -1,0 +1,424 @@
+/*
+ * Features are rows of a table, in the order of their numbers: what says whether there is one, and
+ * what writes it. Places in the file are those in the buffer, and what stands before it.
+ */
+#include "export/perf_data.h"
+
+#include "base/buf.h"
+#include "export/perf_tracing.h"
+
+#include <endian.h>
+#include <string.h>
+
+enum {
+	SECTION_BYTES = 16, /* struct perf_file_section */
+	NAME_ALIGN = 64,
+	ATTR_SIZE_AT = 4,
+	ATTR_SAMPLE_TYPE_AT = 24,
+	ATTR_READ_FORMAT_AT = 32,
+	ATTR_BITS_AT = 40,
+	ATTR_CLOCKID_AT = 92,
+	MIN_ATTR_BYTES = 64,
+	CLOCK_MONOTONIC_NR = 1,
+};
+
+/* struct perf_event_attr: bits behind read_format */
+enum {
+	BIT_MMAP = 1 << 8,
+	BIT_COMM = 1 << 9,
+	BIT_TASK = 1 << 13,
+	BIT_SAMPLE_ID_ALL = 1 << 18,
+	BIT_MMAP2 = 1 << 23,
+	BIT_COMM_EXEC = 1 << 24,
+	BIT_USE_CLOCKID = 1 << 25,
+	BIT_KSYMBOL = 1 << 29,
+	BIT_BPF_EVENT = 1 << 30,
+};
+
+static void set32(uint8_t *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static void set64(uint8_t *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
+			 uint64_t sample_type, uint64_t read_format)
+{
+	const uint8_t *p = attr;
+	size_t size = len < sizeof(a->bytes) ? len : sizeof(a->bytes);
+
+	if (len < MIN_ATTR_BYTES)
+		return false;
+	for (size_t i = size; i < len; i++)
+		if (p[i])
+			return false;
+	*a = (struct perf_data_attr){{0}};
+	memcpy(a->bytes, p, size);
+	set32(a->bytes + ATTR_SIZE_AT, sizeof(a->bytes));
+	set64(a->bytes + ATTR_SAMPLE_TYPE_AT, sample_type);
+	set64(a->bytes + ATTR_READ_FORMAT_AT, read_format);
+	set64(a->bytes + ATTR_BITS_AT, get64(a->bytes + ATTR_BITS_AT) | BIT_SAMPLE_ID_ALL);
+	return true;
+}
+
+void perf_data_attr_side_band(struct perf_data_attr *a)
+{
+	enum { TYPE_SOFTWARE = 1, CONFIG_DUMMY = 9 };
+	enum {
+		SAMPLE_TID = 1 << 1,
+		SAMPLE_TIME = 1 << 2,
+		SAMPLE_CPU = 1 << 7,
+		SAMPLE_IDENTIFIER = 1 << 16
+	};
+
+	*a = (struct perf_data_attr){{0}};
+	set32(a->bytes, TYPE_SOFTWARE);
+	set32(a->bytes + ATTR_SIZE_AT, sizeof(a->bytes));
+	set64(a->bytes + 8, CONFIG_DUMMY);
+	set64(a->bytes + ATTR_SAMPLE_TYPE_AT,
+	      SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER);
+	set64(a->bytes + ATTR_BITS_AT, BIT_MMAP | BIT_COMM | BIT_TASK | BIT_SAMPLE_ID_ALL |
+					   BIT_MMAP2 | BIT_COMM_EXEC | BIT_USE_CLOCKID |
+					   BIT_KSYMBOL | BIT_BPF_EVENT);
+	set32(a->bytes + ATTR_CLOCKID_AT, CLOCK_MONOTONIC_NR);
+}
+
+/* The number of bytes, then they, filled up with NULs. */
+static void put_string(struct buf *b, const char *s)
+{
+	size_t len = strlen(s), room = (len + NAME_ALIGN) & ~(size_t)(NAME_ALIGN - 1);
+
+	buf_le32(b, (uint32_t)room);
+	buf_add(b, s, len);
+	buf_fill(b, '\0', room - len);
+}
+
+static bool is_said(const char *s)
+{
+	return s && *s;
+}
+
+static bool has_tracepoints(const struct perf_data_tail *t)
+{
+	for (size_t i = 0; i < t->nr_events; i++)
+		if (t->events[i].tracepoint)
+			return true;
+	return false;
+}
+
+static void put_tracepoints(struct buf *b, const struct perf_data_tail *t)
+{
+	perf_tracing_add(b, t->events, t->nr_events, t->page_bytes);
+}
+
+static bool has_build_ids(const struct perf_data_tail *t)
+{
+	return t->nr_build_ids;
+}
+
+/* struct perf_record_header_build_id */
+static void put_build_id(struct buf *b, const struct perf_data_build_id *id)
+{
+	enum { HEADER_BUILD_ID = 67, MISC_KERNEL = 1, MISC_USER = 2, MISC_SIZE = 1 << 15 };
+	enum { MAX_PATH_BYTES = 4096 };
+	size_t path_len = strnlen(id->path, MAX_PATH_BYTES);
+	size_t room = (path_len + NAME_ALIGN) & ~(size_t)(NAME_ALIGN - 1);
+	uint8_t bytes[24] = {0};
+
+	memcpy(bytes, id->bytes, id->len);
+	bytes[PERF_DATA_BUILD_ID_BYTES] = id->len;
+	buf_le32(b, HEADER_BUILD_ID);
+	buf_le16(b, (id->is_kernel ? MISC_KERNEL : MISC_USER) | MISC_SIZE);
+	buf_le16(b, (uint16_t)(8 + 4 + sizeof(bytes) + room));
+	buf_le32(b, UINT32_MAX); /* of the host, of no guest */
+	buf_add(b, bytes, sizeof(bytes));
+	buf_add(b, id->path, path_len);
+	buf_fill(b, '\0', room - path_len);
+}
+
+static void put_build_ids(struct buf *b, const struct perf_data_tail *t)
+{
+	for (size_t i = 0; i < t->nr_build_ids; i++)
+		put_build_id(b, &t->build_ids[i]);
+}
+
+static bool has_host(const struct perf_data_tail *t)
+{
+	return is_said(t->host);
+}
+
+static void put_host(struct buf *b, const struct perf_data_tail *t)
+{
+	put_string(b, t->host);
+}
+
+static bool has_release(const struct perf_data_tail *t)
+{
+	return is_said(t->release);
+}
+
+static void put_release(struct buf *b, const struct perf_data_tail *t)
+{
+	put_string(b, t->release);
+}
+
+static bool has_version(const struct perf_data_tail *t)
+{
+	return is_said(t->version);
+}
+
+static void put_version(struct buf *b, const struct perf_data_tail *t)
+{
+	put_string(b, t->version);
+}
+
+static bool has_machine(const struct perf_data_tail *t)
+{
+	return is_said(t->machine);
+}
+
+static void put_machine(struct buf *b, const struct perf_data_tail *t)
+{
+	put_string(b, t->machine);
+}
+
+static bool has_cpus(const struct perf_data_tail *t)
+{
+	return t->nr_cpus;
+}
+
+static void put_cpus(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le32(b, t->nr_cpus);
+	buf_le32(b, t->nr_online);
+}
+
+static bool has_cpu_model(const struct perf_data_tail *t)
+{
+	return is_said(t->cpu_model);
+}
+
+static void put_cpu_model(struct buf *b, const struct perf_data_tail *t)
+{
+	put_string(b, t->cpu_model);
+}
+
+static bool has_command(const struct perf_data_tail *t)
+{
+	return t->nr_command;
+}
+
+static void put_command(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le32(b, (uint32_t)t->nr_command);
+	for (size_t i = 0; i < t->nr_command; i++)
+		put_string(b, t->command[i]);
+}
+
+static bool has_events(const struct perf_data_tail *t)
+{
+	return t->nr_events;
+}
+
+static void put_ids(struct buf *b, const struct perf_data_event *e)
+{
+	for (size_t i = 0; i < e->nr_ids; i++)
+		buf_le64(b, e->ids[i]);
+}
+
+static void put_events(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le32(b, (uint32_t)t->nr_events);
+	buf_le32(b, PERF_DATA_MAX_ATTR_BYTES);
+	for (size_t i = 0; i < t->nr_events; i++) {
+		const struct perf_data_event *e = &t->events[i];
+
+		buf_add(b, e->attr.bytes, sizeof(e->attr.bytes));
+		buf_le32(b, (uint32_t)e->nr_ids);
+		put_string(b, e->name);
+		put_ids(b, e);
+	}
+}
+
+static bool has_branches(const struct perf_data_tail *t)
+{
+	return t->has_branches;
+}
+
+static bool has_groups(const struct perf_data_tail *t)
+{
+	return t->nr_groups;
+}
+
+static void put_groups(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le32(b, (uint32_t)t->nr_groups);
+	for (size_t i = 0; i < t->nr_groups; i++) {
+		put_string(b, "{anon_group}");
+		buf_le32(b, t->groups[i].leader);
+		buf_le32(b, t->groups[i].nr);
+	}
+}
+
+static bool has_times(const struct perf_data_tail *t)
+{
+	return t->last_ns;
+}
+
+static void put_times(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le64(b, t->first_ns);
+	buf_le64(b, t->last_ns);
+}
+
+static bool has_clock(const struct perf_data_tail *t)
+{
+	(void)t;
+	return true;
+}
+
+/* The resolution of the clock, in ns. */
+static void put_clock(struct buf *b, const struct perf_data_tail *t)
+{
+	(void)t;
+	buf_le64(b, 1);
+}
+
+static bool has_clock_data(const struct perf_data_tail *t)
+{
+	return t->realtime_ns;
+}
+
+static void put_clock_data(struct buf *b, const struct perf_data_tail *t)
+{
+	buf_le32(b, 1); /* version */
+	buf_le32(b, CLOCK_MONOTONIC_NR);
+	buf_le64(b, t->realtime_ns);
+	buf_le64(b, t->monotonic_ns);
+}
+
+/* HEADER_… of tools/perf/util/header.h, in their order. */
+static const struct {
+	unsigned number;
+	bool (*has)(const struct perf_data_tail *t);
+	void (*put)(struct buf *b,
+		    const struct perf_data_tail *t); /* NULL: says all by being there */
+} features[] = {
+    {1, has_tracepoints, put_tracepoints},
+    {2, has_build_ids, put_build_ids},
+    {3, has_host, put_host},
+    {4, has_release, put_release},
+    {5, has_version, put_version},
+    {6, has_machine, put_machine},
+    {7, has_cpus, put_cpus},
+    {8, has_cpu_model, put_cpu_model},
+    {11, has_command, put_command},
+    {12, has_events, put_events},
+    {15, has_branches, NULL},
+    {17, has_groups, put_groups},
+    {21, has_times, put_times},
+    {23, has_clock, put_clock},
+    {29, has_clock_data, put_clock_data},
+};
+
+enum { NR_FEATURES = sizeof(features) / sizeof(features[0]) };
+
+/* Where the buffer's end is in the file. */
+static uint64_t place(const struct buf *b, const struct perf_data_tail *t)
+{
+	return PERF_DATA_HEAD_BYTES + t->data_bytes + b->len;
+}
+
+static void set_section(struct buf *b, size_t at, uint64_t from, uint64_t to)
+{
+	if (buf_error(b))
+		return;
+	set64((uint8_t *)b->data + at, from);
+	set64((uint8_t *)b->data + at + 8, to - from);
+}
+
+/* A section for each feature, then what they say. The bits of those there are. */
+static uint64_t put_features(struct buf *b, const struct perf_data_tail *t)
+{
+	uint64_t bits = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < NR_FEATURES; i++)
+		if (features[i].has(t))
+			bits |= UINT64_C(1) << features[i].number;
+	buf_fill(b, '\0', (size_t)__builtin_popcountll(bits) * SECTION_BYTES);
+	for (size_t i = 0; i < NR_FEATURES; i++) {
+		uint64_t from = place(b, t);
+
+		if (!(bits >> features[i].number & 1))
+			continue;
+		if (features[i].put)
+			features[i].put(b, t);
+		set_section(b, at, from, place(b, t));
+		at += SECTION_BYTES;
+	}
+	return bits;
+}
+
+/* struct perf_file_attr of each: the attr, then where its ids are. */
+static void put_attrs(struct buf *b, const struct perf_data_tail *t, uint64_t ids_at)
+{
+	for (size_t i = 0; i < t->nr_events; i++) {
+		const struct perf_data_event *e = &t->events[i];
+
+		buf_add(b, e->attr.bytes, sizeof(e->attr.bytes));
+		buf_le64(b, ids_at);
+		buf_le64(b, e->nr_ids * sizeof(*e->ids));
+		ids_at += e->nr_ids * sizeof(*e->ids);
+	}
+}
+
+/* struct perf_file_header */
+enum {
+	HEAD_SIZE_AT = 8,
+	HEAD_ATTR_SIZE_AT = 16,
+	HEAD_ATTRS_AT = 24,
+	HEAD_DATA_AT = 40,
+	HEAD_FEATURES_AT = 72,
+};
+
+void perf_data_head_init(uint8_t head[PERF_DATA_HEAD_BYTES])
+{
+	memset(head, 0, PERF_DATA_HEAD_BYTES);
+	memcpy(head, "PERFILE2", 8);
+	set64(head + HEAD_SIZE_AT, PERF_DATA_HEAD_BYTES);
+	set64(head + HEAD_ATTR_SIZE_AT, PERF_DATA_MAX_ATTR_BYTES + SECTION_BYTES);
+	set64(head + HEAD_DATA_AT, PERF_DATA_HEAD_BYTES);
+}
+
+int perf_data_tail(struct buf *out, const struct perf_data_tail *t,
+		   uint8_t head[PERF_DATA_HEAD_BYTES])
+{
+	uint64_t ids_at, attrs_at;
+
+	perf_data_head_init(head);
+	set64(head + HEAD_DATA_AT + 8, t->data_bytes);
+	set64(head + HEAD_FEATURES_AT, put_features(out, t));
+	ids_at = place(out, t);
+	for (size_t i = 0; i < t->nr_events; i++)
+		put_ids(out, &t->events[i]);
+	attrs_at = place(out, t);
+	put_attrs(out, t, ids_at);
+	set64(head + HEAD_ATTRS_AT, attrs_at);
+	set64(head + HEAD_ATTRS_AT + 8, place(out, t) - attrs_at);
+	return buf_error(out);
+}
