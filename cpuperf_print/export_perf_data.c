@@ -11,6 +11,7 @@
 #include "elf/build_id.h"
 #include "export_perf_data_events.h"
 #include "export_perf_data_kernel.h"
+#include "export_perf_data_stacks.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -35,6 +36,7 @@ struct perf_data {
 	struct err *e;
 	struct events events;
 	struct kernel kernel;
+	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
 	uint8_t *born; /* owned; pids whose beginning, or exec, was told until now: bits */
 	bool is_first_pass;
@@ -133,8 +135,10 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	    .is_before = before,
 	};
 
-	if (is_side_band(item->record.kind))
-		put(x, item, &o);
+	if (!is_side_band(item->record.kind))
+		return;
+	stacks_put_data(&x->stacks, &x->j->out, item, &o);
+	put(x, item, &o);
 }
 
 static int take_before(struct perf_data *x, const struct profile_item *item)
@@ -212,7 +216,8 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	o.layout = events_layout(item->layout);
 	o.id = item->id->id;
 	o.cpu = cpu;
-	o.stack = item->record.stack;
+	if (is_sample)
+		stacks_set(&x->stacks, item, &o);
 	put(x, item, &o);
 	if (is_sample && !x->first_ns)
 		x->first_ns = item->time_ns;
@@ -428,12 +433,13 @@ int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
 	kernel_init(&x.kernel);
 	x.born = mem_zalloc(MAX_PID / 8);
 	x.lookup = profile_lookup_new(x.opened->processes);
-	if (!x.born || !x.lookup)
+	if (!x.born || !x.lookup || stacks_init(&x.stacks, j, x.opened, x.lookup))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
 	tell(&x, x.nr_unknown, "samples are left out: it is not known of which event they are");
 	tell(&x, x.nr_bad, "records are left out: they do not fit into a perf.data file");
+	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);
 	kernel_fini(&x.kernel);

@@ -29,7 +29,7 @@ enum owner { BORROWED, OWNED, MAPPED };
 struct segment {
 	uint64_t offset, address, file_bytes;
 	uint64_t page_bytes;
-	bool is_code;
+	bool is_code, is_writable;
 };
 
 struct elf_file {
@@ -117,6 +117,7 @@ static void add_segment(struct elf_file *f, const uint8_t *phdr)
 	    .file_bytes = load(phdr + l->p.filesz, l->word),
 	    .page_bytes = load(phdr + l->p.align, l->word),
 	    .is_code = load(phdr + l->p.flags, 4) & PF_X,
+	    .is_writable = load(phdr + l->p.flags, 4) & PF_W,
 	};
 
 	if (s.page_bytes > MAX_PAGE_BYTES || (s.page_bytes & (s.page_bytes - 1)))
@@ -376,6 +377,19 @@ bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *addre
 		return false;
 	*address = best->address + (offset - best->offset);
 	return true;
+}
+
+size_t elf_file_nr_segments(const struct elf_file *f)
+{
+	return f->nr_segments;
+}
+
+void elf_file_segment(const struct elf_file *f, size_t i, struct elf_segment *out)
+{
+	const struct segment *s = &f->segment[i];
+
+	*out =
+	    (struct elf_segment){s->offset, s->address, s->file_bytes, s->is_code, s->is_writable};
 }
 
 const uint8_t *elf_file_bytes(const struct elf_file *f, uint64_t address, size_t *len)

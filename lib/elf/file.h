@@ -37,6 +37,13 @@ const uint8_t *elf_file_data(const struct elf_file *f, size_t *len);
 /* The address, as the file has it, of what its loadable segments map from this place in the file.
  */
 bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);
+/* The loadable segments, in the order of the file's headers; whole pages are mapped. */
+struct elf_segment {
+	uint64_t offset, address, file_bytes;
+	bool is_code, is_writable;
+};
+size_t elf_file_nr_segments(const struct elf_file *f);
+void elf_file_segment(const struct elf_file *f, size_t i, struct elf_segment *out);
 /* The bytes of the loadable segments from an address on, and how many there are; NULL: not in the
  * file. */
 const uint8_t *elf_file_bytes(const struct elf_file *f, uint64_t address, size_t *len);

@@ -79,6 +79,7 @@ void perf_data_attr_side_band(struct perf_data_attr *a)
 {
 	enum { TYPE_SOFTWARE = 1, CONFIG_DUMMY = 9 };
 	enum {
+		SAMPLE_IP = 1 << 0,
 		SAMPLE_TID = 1 << 1,
 		SAMPLE_TIME = 1 << 2,
 		SAMPLE_CPU = 1 << 7,
@@ -90,7 +91,7 @@ void perf_data_attr_side_band(struct perf_data_attr *a)
 	set32(a->bytes + ATTR_SIZE_AT, sizeof(a->bytes));
 	set64(a->bytes + 8, CONFIG_DUMMY);
 	set64(a->bytes + ATTR_SAMPLE_TYPE_AT,
-	      SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER);
+	      SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER);
 	set64(a->bytes + ATTR_BITS_AT, BIT_MMAP | BIT_COMM | BIT_TASK | BIT_SAMPLE_ID_ALL |
 					   BIT_MMAP2 | BIT_COMM_EXEC | BIT_USE_CLOCKID |
 					   BIT_KSYMBOL | BIT_BPF_EVENT);

@@ -28,7 +28,8 @@ struct perf_data_attr {
 };
 bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
 			 uint64_t sample_type, uint64_t read_format);
-/* Of side-band records: a dummy event that tells of tasks and mappings; TID, TIME, CPU and
+/* Of side-band records: a dummy event that tells of tasks and mappings; IP (of which
+ * there is none in such records, but readers want all events to have it), TID, TIME, CPU and
  * IDENTIFIER. */
 void perf_data_attr_side_band(struct perf_data_attr *a);
 

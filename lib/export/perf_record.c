@@ -37,14 +37,15 @@ enum {
 	SAMPLE_TIME = 1 << 2,
 	SAMPLE_ADDR = 1 << 3,
 	SAMPLE_READ = 1 << 4,
+	SAMPLE_CALLCHAIN = 1 << 5,
 	SAMPLE_ID = 1 << 6,
 	SAMPLE_CPU = 1 << 7,
 	SAMPLE_PERIOD = 1 << 8,
 	SAMPLE_STREAM_ID = 1 << 9,
+	SAMPLE_STACK_USER = 1 << 13,
 	SAMPLE_IDENTIFIER = 1 << 16,
-	/* words before the CPU, but for the identifier */
-	SAMPLE_HEAD =
-	    SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR | SAMPLE_ID | SAMPLE_STREAM_ID,
+	/* words between the IP and the CPU */
+	SAMPLE_HEAD = SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR | SAMPLE_ID | SAMPLE_STREAM_ID,
 };
 
 /* enum perf_event_read_format */
@@ -60,7 +61,9 @@ struct perf_layout perf_layout_told(const struct perf_layout *l)
 {
 	struct perf_layout told = *l;
 
-	told.sample_type |= SAMPLE_IDENTIFIER | SAMPLE_CPU;
+	told.sample_type |= SAMPLE_IDENTIFIER | SAMPLE_CPU | SAMPLE_IP;
+	if (l->sample_type & SAMPLE_STACK_USER)
+		told.sample_type |= SAMPLE_CALLCHAIN;
 	if (l->sample_type & SAMPLE_READ)
 		told.read_format |= READ_ID;
 	told.has_sample_id = true;
@@ -133,6 +136,51 @@ static void put_group(struct work *w)
 		put_count(w, i);
 }
 
+/* Words up to where the program's begin. */
+static uint64_t kernel_words(struct cursor c, uint64_t nr)
+{
+	const uint64_t context_user = (uint64_t)-512;
+	uint64_t i = 0;
+
+	while (i < nr && cursor_le64(&c) != context_user)
+		i++;
+	return i;
+}
+
+static void put_chain(struct work *w)
+{
+	bool has_chain = w->o->layout.sample_type & SAMPLE_CALLCHAIN;
+	bool has_stack = w->o->layout.sample_type & SAMPLE_STACK_USER;
+	uint64_t nr = has_chain ? cursor_le64(&w->c) : 0, kept = nr;
+
+	w->c.underflow |= nr > w->c.left / WORD_BYTES;
+	if (!cursor_ok(&w->c) || (!has_chain && !has_stack))
+		return;
+	if (w->o->chain)
+		kept = 0;
+	else if (has_stack)
+		kept = kernel_words(w->c, nr);
+	buf_le64(w->out, w->o->chain ? w->o->nr_chain : kept);
+	for (size_t i = 0; w->o->chain && i < w->o->nr_chain; i++)
+		buf_le64(w->out, w->o->chain[i]);
+	copy(w, (size_t)kept * WORD_BYTES);
+	cursor_skip(&w->c, (size_t)(nr - kept) * WORD_BYTES);
+}
+
+/* No registers, no stack. */
+static int put_empty_dump(struct work *w)
+{
+	const uint8_t *dump = w->o->dump;
+
+	if (dump < w->c.at || dump > w->c.at + w->c.left)
+		return -EINVAL;
+	copy(w, (size_t)(dump - w->c.at));
+	cursor_skip(&w->c, w->o->dump_len);
+	buf_le64(w->out, 0);
+	buf_le64(w->out, 0);
+	return 0;
+}
+
 static size_t excess_of(const struct work *w, size_t rest)
 {
 	size_t len = w->out->len - w->start + rest;
@@ -166,11 +214,20 @@ static int put_cut_stack(struct work *w, size_t excess)
 
 static int put_rest(struct work *w)
 {
-	size_t excess = excess_of(w, w->c.left);
-	int rc = excess ? put_cut_stack(w, excess) : 0;
+	bool is_dropped = w->o->chain && w->o->dump;
+	size_t excess = is_dropped ? 0 : excess_of(w, w->c.left);
+	int rc = excess ? put_cut_stack(w, excess) : is_dropped ? put_empty_dump(w) : 0;
 
 	copy(w, w->c.left);
-	return rc;
+	return rc == 0 && excess_of(w, 0) ? -E2BIG : rc;
+}
+
+static void put_ip(struct work *w)
+{
+	if (w->o->layout.sample_type & SAMPLE_IP)
+		copy(w, WORD_BYTES);
+	else
+		buf_le64(w->out, w->o->ip);
 }
 
 static int put_sample(struct work *w)
@@ -180,6 +237,7 @@ static int put_sample(struct work *w)
 	if (l->sample_type & SAMPLE_IDENTIFIER)
 		cursor_skip(&w->c, WORD_BYTES);
 	buf_le64(w->out, w->o->id);
+	put_ip(w);
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_HEAD));
 	put_cpu(w);
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_PERIOD));
@@ -187,6 +245,7 @@ static int put_sample(struct work *w)
 		put_group(w);
 	else if (l->sample_type & SAMPLE_READ)
 		put_single(w);
+	put_chain(w);
 	return put_rest(w);
 }
 
@@ -254,6 +313,14 @@ static void set_before(struct work *w, uint32_t kind, uint16_t misc)
 	set_le16(w, 4, misc | MISC_FORK_EXEC);
 }
 
+static void set_mode(struct work *w, uint16_t misc)
+{
+	enum { MODE_MASK = 7, MODE_USER = 2 };
+
+	if (w->o->is_user_ip && !(w->o->layout.sample_type & SAMPLE_IP))
+		set_le16(w, 4, (uint16_t)((misc & ~MODE_MASK) | MODE_USER));
+}
+
 int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t *p, size_t len)
 {
 	struct work w = {.out = out, .o = o, .start = out->len};
@@ -274,7 +341,9 @@ int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t 
 		return rc;
 	}
 	set_le16(&w, 6, (uint16_t)(out->len - w.start));
-	if (o->is_before && kind != RECORD_SAMPLE)
+	if (kind == RECORD_SAMPLE)
+		set_mode(&w, misc);
+	else if (o->is_before)
 		set_before(&w, kind, misc);
 	return 0;
 }

@@ -19,8 +19,9 @@ struct perf_layout {
 	uint64_t sample_type, read_format;
 	bool has_sample_id; /* sample_id_all: records that are no samples end with who and when */
 };
-/* The same with IDENTIFIER and CPU in each record, and an id beside each count that a sample holds:
- * what perf_record_add makes of it. */
+/* What perf_record_add makes of it: IDENTIFIER and CPU in each record, an IP in each sample, and an
+ * id beside each count that it holds; with a copy of the stack, of which readers find the program's
+ * callers, a callchain, which has the kernel's part alone. */
 struct perf_layout perf_layout_told(const struct perf_layout *l);
 
 /* Whose a record is. */
@@ -31,7 +32,16 @@ struct perf_origin {
 	/* The id of the event whose count is at place i of a sample; 0: not known. */
 	uint64_t (*member)(void *arg, uint64_t i);
 	void *arg;
-	const uint8_t *stack; /* of a sample: the copy of the user's stack in the record; or NULL */
+	/* Of a sample: */
+	uint64_t ip; /* where it has none; then with a mode: user, or as it is */
+	bool is_user_ip;
+	const uint8_t *stack; /* the copy of the user's stack in the record; NULL: there is none */
+	/* A callchain in place of its own, with its marks; then without registers and stack, which
+	 * are dump_len bytes from dump on (NULL: there are none). NULL: its own. */
+	const uint64_t *chain;
+	size_t nr_chain;
+	const uint8_t *dump;
+	size_t dump_len;
 	/* It tells of what was there before all that is measured: it has the time 0 then, at which
 	 * readers take it at once. Of a fork: the space of the parent is not the child's. */
 	bool is_before;

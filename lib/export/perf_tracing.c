@@ -14,7 +14,12 @@ static void put_text(struct buf *b, const char *s, size_t len)
 	buf_addc(b, '\0');
 }
 
-/* The reader takes the size of a long from here if there is no header_page: it has no content. */
+/* tracefs's events/header_page: readers take the size of a long from it. */
+static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
 static void put_headers(struct buf *b, uint32_t page_bytes)
 {
 	enum { DEFAULT_PAGE_BYTES = 4096, LONG_BYTES = 8 };
@@ -25,7 +30,8 @@ static void put_headers(struct buf *b, uint32_t page_bytes)
 	buf_addc(b, LONG_BYTES);
 	buf_le32(b, page_bytes ? page_bytes : DEFAULT_PAGE_BYTES);
 	put_text(b, "header_page", 11);
-	buf_le64(b, 0);
+	buf_le64(b, sizeof(header_page) - 1);
+	buf_add(b, header_page, sizeof(header_page) - 1);
 	put_text(b, "header_event", 12);
 	buf_le64(b, 0);
 	buf_le32(b, 0); /* ftrace's own events */
