@@ -239,6 +239,11 @@ const char *report_functions_text(const struct report_functions *f, uint32_t num
 	return f->texts[number];
 }
 
+size_t report_functions_nr_texts(const struct report_functions *f)
+{
+	return f->nr_texts;
+}
+
 size_t report_functions_nr(const struct report_functions *f)
 {
 	return f->nr;

@@ -29,6 +29,7 @@ uint32_t report_functions_number(struct report_functions *f, const char *text);
 
 /* When no thread asks for more. Numbers are below the count. */
 const char *report_functions_text(const struct report_functions *f, uint32_t number);
+size_t report_functions_nr_texts(const struct report_functions *f);
 size_t report_functions_nr(const struct report_functions *f);
 const struct report_function *report_functions_at(const struct report_functions *f,
 						  uint32_t number);

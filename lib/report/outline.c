@@ -1,0 +1,254 @@
+/*
+ * Stacks are a tree whose callers have lower numbers, so that it is added up from its end, and
+ * walked without a stack of ours: children of a node stand side by side in one sorted list.
+ */
+#include "report/outline.h"
+
+#include "base/mem.h"
+#include "report/functions.h"
+#include "report/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { NONE = UINT32_MAX };
+
+/* A frame of the stacks, or what was merged in one. */
+struct node {
+	const struct report_function *function;
+	uint64_t weight, samples; /* with what it called */
+	uint32_t parent, number;
+	uint32_t place;     /* itself, or what it is merged into */
+	uint32_t next, end; /* of its children in the sorted list */
+	uint32_t rank;      /* in the walk */
+};
+
+struct work {
+	const struct report_stacks *stacks;
+	uint64_t min_samples;
+	struct node *nodes; /* by number of the stack; behind them the merged ones */
+	size_t nr, nr_stacks;
+	uint32_t *merged; /* by number of the stack: the merged node in it */
+	uint32_t *sorted; /* numbers of nodes that are there: by parent, then by weight */
+	size_t nr_sorted;
+};
+
+static void work_fini(struct work *w)
+{
+	mem_free(w->nodes);
+	mem_free(w->merged);
+	mem_free(w->sorted);
+}
+
+static int work_init(struct work *w)
+{
+	w->nr_stacks = w->nr = report_stacks_nr(w->stacks);
+	w->nodes = mem_calloc(2 * w->nr, sizeof(*w->nodes));
+	w->merged = mem_calloc(w->nr, sizeof(*w->merged));
+	w->sorted = mem_calloc(2 * w->nr, sizeof(*w->sorted));
+	return w->nodes && w->merged && w->sorted ? 0 : -ENOMEM;
+}
+
+static void add_up(struct work *w, const struct report_slices *slices)
+{
+	size_t nr;
+	const struct report_slice *c = report_slices_counts(slices, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		w->nodes[c[i].stack].weight += c[i].weight;
+		w->nodes[c[i].stack].samples += c[i].samples;
+	}
+	for (size_t i = w->nr_stacks; i-- > 1;) {
+		const struct report_stack_node *stack = report_stacks_at(w->stacks, (uint32_t)i);
+		struct node *n = &w->nodes[i], *parent = &w->nodes[stack->parent];
+
+		*n = (struct node){.function = stack->frame.function,
+				   .weight = n->weight,
+				   .samples = n->samples,
+				   .parent = stack->parent,
+				   .number = (uint32_t)i};
+		parent->weight += n->weight;
+		parent->samples += n->samples;
+	}
+}
+
+/* The node, or the merged one that it is part of; callers first. */
+static void merge(struct work *w, uint32_t number, struct report_outline *out)
+{
+	struct node *n = &w->nodes[number], *all;
+	uint32_t caller = w->nodes[n->parent].place, *merged;
+
+	n->place = number;
+	if (caller == n->parent && n->samples >= w->min_samples)
+		return;
+	out->nr_merged++;
+	if (caller != n->parent) { /* is merged itself */
+		n->place = caller;
+		return;
+	}
+	merged = &w->merged[n->parent];
+	if (!*merged) {
+		*merged = (uint32_t)w->nr++;
+		w->nodes[*merged] =
+		    (struct node){.parent = n->parent, .number = *merged, .place = *merged};
+	}
+	all = &w->nodes[*merged];
+	all->weight += n->weight;
+	all->samples += n->samples;
+	n->place = *merged;
+}
+
+static int compare_nodes(const void *pa, const void *pb, void *arg)
+{
+	const struct node *nodes = arg;
+	const struct node *a = &nodes[*(const uint32_t *)pa], *b = &nodes[*(const uint32_t *)pb];
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	if (a->function && b->function && a->function != b->function)
+		return report_function_compare(a->function, b->function);
+	return a->number < b->number ? -1 : 1;
+}
+
+/* Of each node that is there, where its children are. */
+static void sort(struct work *w)
+{
+	for (size_t i = 1; i < w->nr; i++)
+		if (w->nodes[i].place == i && w->nodes[i].samples)
+			w->sorted[w->nr_sorted++] = (uint32_t)i;
+	qsort_r(w->sorted, w->nr_sorted, sizeof(*w->sorted), compare_nodes, w->nodes);
+	for (size_t i = w->nr_sorted; i-- > 0;) {
+		struct node *parent = &w->nodes[w->nodes[w->sorted[i]].parent];
+
+		parent->next = (uint32_t)i;
+		parent->end += 1;
+	}
+	for (size_t i = 0; i < w->nr; i++)
+		w->nodes[i].end += w->nodes[i].next;
+}
+
+/* Down where there is a child that was not yet seen, else up. */
+static void walk(struct work *w, struct report_outline *out)
+{
+	uint32_t at = 0, depth = 0;
+
+	for (;;) {
+		struct node *n = &w->nodes[at];
+
+		if (n->next < n->end) {
+			at = w->sorted[n->next++];
+			n = &w->nodes[at];
+			n->rank = (uint32_t)out->nr;
+			out->nodes[out->nr++] =
+			    (struct report_outline_node){.function = n->function, .depth = ++depth};
+		} else if (at) {
+			at = n->parent;
+			depth--;
+		} else {
+			return;
+		}
+	}
+}
+
+static int make_nodes(struct work *w, struct report_outline *out)
+{
+	out->nodes = mem_calloc(w->nr_sorted + 1, sizeof(*out->nodes));
+	if (!out->nodes)
+		return -ENOMEM;
+	walk(w, out);
+	return 0;
+}
+
+static uint32_t rank_of(const struct work *w, uint32_t stack)
+{
+	return w->nodes[w->nodes[stack].place].rank;
+}
+
+static int compare_counts(const void *pa, const void *pb)
+{
+	const struct report_slice *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	return a->slice < b->slice ? -1 : a->slice > b->slice;
+}
+
+/* Those of a node, moved down to *end: of stacks that were merged some are the same. */
+static void pack(struct report_outline *out, size_t first, size_t nr, size_t *end)
+{
+	const size_t begin = *end;
+	struct report_slice *c = out->counts;
+
+	qsort(c + first, nr, sizeof(*c), compare_counts);
+	for (size_t i = first; i < first + nr; i++) {
+		if (*end > begin && compare_counts(&c[*end - 1], &c[i]) == 0) {
+			c[*end - 1].samples += c[i].samples;
+			c[*end - 1].weight += c[i].weight;
+		} else {
+			c[(*end)++] = c[i];
+		}
+	}
+}
+
+/* To each node its counts. Of no stack at all there are none: engines give a frame to each. */
+static int make_counts(const struct work *w, const struct report_slices *slices,
+		       struct report_outline *out)
+{
+	struct report_outline_node *nodes = out->nodes;
+	size_t nr, at = 0;
+	const struct report_slice *c = report_slices_counts(slices, &nr);
+
+	out->counts = mem_calloc(nr + 1, sizeof(*out->counts));
+	if (!out->counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		if (c[i].stack)
+			nodes[rank_of(w, c[i].stack) + 1].first_count++;
+	for (size_t i = 0; i < out->nr; i++)
+		nodes[i + 1].first_count += nodes[i].first_count;
+	for (size_t i = 0; i < nr; i++)
+		if (c[i].stack)
+			out->counts[nodes[rank_of(w, c[i].stack)].first_count++] = c[i];
+	for (size_t i = 0; i < out->nr; i++) { /* they now begin where the next ones did */
+		size_t end = nodes[i].first_count;
+
+		nodes[i].first_count = out->nr_counts;
+		pack(out, at, end - at, &out->nr_counts);
+		at = end;
+	}
+	nodes[out->nr].first_count = out->nr_counts;
+	return 0;
+}
+
+int report_outline_make(const struct report_stacks *stacks, const struct report_slices *slices,
+			uint64_t min_samples, struct report_outline *out)
+{
+	struct work w = {.stacks = stacks, .min_samples = min_samples};
+	struct report_outline made = {.nr = 0};
+	int rc = work_init(&w);
+
+	if (rc == 0)
+		add_up(&w, slices);
+	for (uint32_t i = 1; i < w.nr_stacks && rc == 0; i++)
+		merge(&w, i, &made);
+	if (rc == 0) {
+		sort(&w);
+		rc = make_nodes(&w, &made);
+	}
+	if (rc == 0)
+		rc = make_counts(&w, slices, &made);
+	work_fini(&w);
+	if (rc)
+		report_outline_fini(&made);
+	else
+		*out = made;
+	return rc;
+}
+
+void report_outline_fini(struct report_outline *o)
+{
+	mem_free(o->nodes);
+	mem_free(o->counts);
+}
