@@ -112,6 +112,7 @@ static const struct opt_row rows[] = {
      " pprof"
      " speedscope"
      " chrome"
+     " html"
      " perf-data",
      "Output",
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
@@ -121,6 +122,7 @@ static const struct opt_row rows[] = {
      " pprof: for go tool pprof and what else reads profile.proto, packed with gzip."
      " speedscope: its own format, a profile of each event and thread."
      " chrome: a trace in JSON, for chrome://tracing."
+     " html: one page that opens offline."
      " perf-data: a perf.data file, for perf script and perf report.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",

@@ -1,0 +1,160 @@
+/*
+ * From the text in the page to arrays. What the numbers mean is told in export_html.c, which
+ * writes them. Knows nothing of the page.
+ */
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const DIGIT_OF = new Uint8Array(128);
+
+for (let i = 0; i < DIGITS.length; i++)
+	DIGIT_OF[DIGITS.charCodeAt(i)] = i;
+
+/* Whole numbers, one behind the other: five bits a character, the lowest first. */
+class Numbers {
+	constructor(text) {
+		this.text = text;
+		this.at = 0;
+	}
+
+	get isOver() {
+		return this.at >= this.text.length;
+	}
+
+	next() {
+		let digit = DIGIT_OF[this.text.charCodeAt(this.at++)];
+		let number = digit & 31;
+
+		for (let factor = 32; digit & 32; factor *= 32) {
+			digit = DIGIT_OF[this.text.charCodeAt(this.at++)];
+			number += (digit & 31) * factor;
+		}
+		return number;
+	}
+}
+
+/* Nodes in the order of a walk: each behind its parent, before the parent's next child. */
+function decodeTree(text, nr) {
+	const numbers = new Numbers(text);
+	const tree = {
+		nr,
+		of: new Uint32Array(nr),
+		parent: new Int32Array(nr),
+		depth: new Uint16Array(nr),
+		end: new Uint32Array(nr), /* behind the last node below it */
+	};
+	const way = [0];
+
+	tree.parent[0] = -1;
+	tree.of[0] = 0xffffffff;
+	for (let i = 1; i < nr; i++) {
+		const left = numbers.next();
+
+		way.length -= left;
+		tree.parent[i] = way[way.length - 1];
+		tree.depth[i] = way.length;
+		tree.of[i] = numbers.next();
+		way.push(i);
+	}
+	for (let i = nr - 1; i >= 0; i--) {
+		tree.end[i] = Math.max(tree.end[i], i + 1);
+		if (i)
+			tree.end[tree.parent[i]] = Math.max(tree.end[tree.parent[i]], tree.end[i]);
+	}
+	return tree;
+}
+
+/* Nodes whose function is that of no caller of theirs: what is below these is a function's total. */
+function findOutermost(tree, nrFunctions) {
+	const is = new Uint8Array(tree.nr);
+	const within = new Uint32Array(nrFunctions); /* behind the node that it is in */
+
+	for (let i = 1; i < tree.nr; i++) {
+		const f = tree.of[i];
+
+		if (i < within[f])
+			continue;
+		within[f] = tree.end[i];
+		is[i] = 1;
+	}
+	return is;
+}
+
+/* How many samples of a group fell into a slice of time, at a node. */
+function decodeCells(text, nr, tree, groups, events) {
+	const numbers = new Numbers(text);
+	const cells = {
+		nr,
+		node: new Uint32Array(nr),
+		group: new Uint32Array(nr),
+		slice: new Uint16Array(nr),
+		samples: new Float64Array(nr),
+		weight: new Float64Array(nr),
+		first: new Uint32Array(tree.nr + 1), /* of each node */
+	};
+	let at = 0;
+
+	for (let node = 0; node < tree.nr; node++) {
+		cells.first[node] = at;
+		for (let runs = numbers.next(); runs > 0; runs--) {
+			const group = numbers.next();
+			const period = events[groups.event[group]].period;
+			let slice = 0;
+
+			for (let left = numbers.next(); left > 0; left--) {
+				const step = numbers.next();
+				const samples = step % 2 ? numbers.next() + 2 : 1;
+
+				slice += Math.floor(step / 2);
+				cells.node[at] = node;
+				cells.group[at] = group;
+				cells.slice[at] = slice;
+				cells.samples[at] = samples;
+				cells.weight[at++] = period ? samples * period : numbers.next();
+			}
+		}
+	}
+	cells.first[tree.nr] = at;
+	return cells;
+}
+
+function decodeGroups(text) {
+	const numbers = new Numbers(text);
+	const groups = { side: [], event: [], thread: [] };
+
+	while (!numbers.isOver) {
+		groups.side.push(numbers.next());
+		groups.event.push(numbers.next());
+		groups.thread.push(numbers.next());
+	}
+	return groups;
+}
+
+function decodeThreads(text, comms) {
+	const numbers = new Numbers(text);
+	const threads = [];
+
+	while (!numbers.isOver)
+		threads.push({ comm: comms[numbers.next()], pid: numbers.next(), tid: numbers.next() });
+	return threads;
+}
+
+function decodeFunctions(page) {
+	const numbers = new Numbers(page.functions);
+
+	return page.names.map((name) => {
+		const code = numbers.next();
+
+		return { name, object: Math.floor(code / 2), isKernel: code % 2 === 1 };
+	});
+}
+
+function decode(page) {
+	const data = { ...page };
+
+	data.functions = decodeFunctions(page);
+	data.tree = decodeTree(page.tree, page.nr_nodes);
+	data.outermost = findOutermost(data.tree, data.functions.length);
+	data.groups = decodeGroups(page.groups);
+	data.threads = decodeThreads(page.threads, page.comms);
+	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);
+	return data;
+}

@@ -1,0 +1,382 @@
+/*
+ * The flame graph on its canvas: where frames are, what they look like, mouse and keys. Only what
+ * is in view is drawn, so that a graph may be as deep as it likes.
+ */
+const ROW = 20;
+const LEAST_PIXELS = 0.4;
+const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
+const KERNEL_HUE = 18;
+
+class GraphView {
+	constructor(page) {
+		this.page = page;
+		this.model = page.model;
+		this.canvas = byId('graph');
+		this.scroll = byId('scroll');
+		this.content = byId('content');
+		this.context = this.canvas.getContext('2d');
+		this.mode = 'flame';
+		this.side = 0;
+		this.isFound = null; /* functions that are searched for */
+		this.widths = new Map();
+		this.giveHues();
+		this.rebuild();
+		this.listen();
+	}
+
+	/* Objects have colours by how much they have; the kernel has its own. */
+	giveHues() {
+		const { functions } = this.model.data;
+		const weights = new Map();
+
+		this.hueOf = new Map();
+		for (const row of this.model.functions()) {
+			const f = functions[row.of];
+
+			if (!f.isKernel)
+				weights.set(f.object, (weights.get(f.object) || 0) + row.self[0] + row.self[1]);
+		}
+		[...weights].sort((a, b) => b[1] - a[1]).slice(0, HUES.length)
+			.forEach(([object], i) => this.hueOf.set(object, HUES[i]));
+	}
+
+	get isInverted() {
+		return this.mode === 'callers';
+	}
+
+	get isUpward() {
+		return this.mode === 'flame';
+	}
+
+	/* After what is selected has changed: the same frames as before, as far as they are there. */
+	rebuild() {
+		const zoom = this.zoomed ? this.zoomed.way : [];
+		const focus = this.focused ? this.focused.way : [];
+
+		this.graph = new Graph(this.model, this.isInverted, this.side);
+		this.zoomed = this.graph.find(zoom);
+		this.focused = this.graph.find(focus);
+		this.hovered = null;
+		this.window = windowOf(this.zoomed);
+		this.layOut();
+	}
+
+	setMode(mode) {
+		this.mode = mode;
+		this.zoomed = this.focused = null;
+		this.rebuild();
+		this.showRoot();
+		this.page.zoomChanged();
+	}
+
+	setSide(side) {
+		this.side = side;
+		this.rebuild();
+	}
+
+	/* Frames that are wide enough to be seen in the window, row by row. */
+	layOut() {
+		const [start, end] = this.window;
+		const width = this.canvas.clientWidth || 1;
+		const scale = width / (end - start || 1);
+		const waiting = [this.graph.root];
+
+		this.rows = [];
+		while (waiting.length) {
+			const frame = waiting.pop();
+			const left = Math.max(0, (frame.start - start) * scale);
+			const right = Math.min(width, (frame.start + frame.width - start) * scale);
+
+			if (right - left < LEAST_PIXELS)
+				continue;
+			(this.rows[frame.depth] = this.rows[frame.depth] || [])
+				.push({ frame, left, width: right - left });
+			waiting.push(...this.graph.children(frame));
+		}
+		this.rows.forEach((row) => row.sort((a, b) => a.left - b.left));
+		this.fit();
+		this.draw();
+	}
+
+	fit() {
+		const height = Math.max(this.rows.length, 3) * ROW;
+		const shown = Math.min(height, Math.max(240, Math.min(640, Math.round(innerHeight * 0.62))));
+		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
+
+		this.content.style.height = `${height}px`;
+		this.scroll.style.height = `${shown}px`;
+		this.height = height;
+		this.shown = shown;
+		if (this.isUpward) /* what is in view stays there */
+			this.scroll.scrollTop = height - shown - Math.max(0, below);
+		resize(this.canvas, shown);
+	}
+
+	showRoot() {
+		this.scroll.scrollTop = this.isUpward ? this.height : 0;
+		this.draw();
+	}
+
+	/* On the canvas. */
+	topOf(depth) {
+		const y = this.isUpward ? this.height - (depth + 1) * ROW : depth * ROW;
+
+		return y - this.scroll.scrollTop;
+	}
+
+	draw() {
+		const { context: c, canvas } = this;
+
+		if (this.isWaiting)
+			return;
+		this.isWaiting = true;
+		requestAnimationFrame(() => {
+			this.isWaiting = false;
+			this.colors = this.page.colors;
+			prepare(c, canvas);
+			c.font = this.page.font;
+			c.textBaseline = 'middle';
+			this.rows.forEach((row, depth) => this.drawRow(row, depth));
+			this.drawOutline(this.hovered, 1);
+			if (document.activeElement === canvas)
+				this.drawOutline(this.focused, 2.5);
+		});
+	}
+
+	drawRow(row, depth) {
+		const y = this.topOf(depth);
+
+		if (y > -ROW && y < this.shown)
+			row.forEach((place) => this.drawFrame(place, y));
+	}
+
+	drawFrame(place, y) {
+		const { context: c } = this;
+		const { frame, left, width } = place;
+		const isAncestor = frame.depth < this.zoomed.depth;
+
+		c.globalAlpha = isAncestor ? 0.55 : 1;
+		c.fillStyle = this.colorOf(frame);
+		c.fillRect(left, y + 0.5, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
+		if (width > 26) {
+			c.fillStyle = this.isLit(frame) ? '#ffffff' : this.colors.frameText;
+			c.fillText(this.fitted(this.label(frame), width - 9), left + 5, y + ROW / 2 + 0.5);
+		}
+		c.globalAlpha = 1;
+	}
+
+	drawOutline(frame, thick) {
+		const place = frame && this.placeOf(frame);
+
+		if (!place)
+			return;
+		this.context.lineWidth = thick;
+		this.context.strokeStyle = this.colors.text;
+		this.context.strokeRect(place.left + thick / 2, this.topOf(frame.depth) + thick / 2,
+			Math.max(place.width - thick - 1, 1), ROW - thick);
+	}
+
+	isLit(frame) {
+		return this.isFound !== null && frame.parent !== null && this.isFound[frame.of] === 1;
+	}
+
+	colorOf(frame) {
+		const { colors } = this;
+
+		if (this.isFound)
+			return this.isLit(frame) ? colors.lit : colors.frameRest;
+		if (!frame.parent)
+			return colors.frameRest;
+		if (this.model.nrSides > 1)
+			return colors.ofChange(this.model.change(frame.weight, frame.samples));
+
+		const f = this.model.data.functions[frame.of];
+
+		return colors.ofHue(f.isKernel ? KERNEL_HUE : this.hueOf.get(f.object), frame.of);
+	}
+
+	/* What certainly changed, by the test of cpuperf_print over all the time, has a mark. */
+	label(frame) {
+		if (!frame.parent)
+			return `all: ${percent(1)}, ${this.model.amount(frame.weight[this.side])}`;
+
+		const mark = this.page.certain(frame.of);
+
+		return (mark > 0 ? '▲ ' : mark < 0 ? '▼ ' : '') + this.model.data.functions[frame.of].name;
+	}
+
+	measure(text) {
+		let width = this.widths.get(text);
+
+		if (width === undefined) {
+			width = this.context.measureText(text).width;
+			this.widths.set(text, width);
+		}
+		return width;
+	}
+
+	fitted(text, width) {
+		if (text.length * 9 < width || this.measure(text) <= width)
+			return text;
+
+		const mean = this.measure(text) / text.length;
+		const nr = Math.floor(width / mean) - 1;
+
+		return nr < 2 ? '' : `${text.slice(0, nr)}…`;
+	}
+
+	placeOf(frame) {
+		return (this.rows[frame.depth] || []).find((place) => place.frame === frame);
+	}
+
+	frameAt(x, y) {
+		const inside = y + this.scroll.scrollTop;
+		const depth = Math.floor((this.isUpward ? this.height - inside - 0.01 : inside) / ROW);
+		const place = (this.rows[depth] || []).find((p) => x >= p.left && x < p.left + p.width);
+
+		return place ? place.frame : null;
+	}
+
+	zoom(frame) {
+		this.zoomed = frame;
+		this.focused = frame;
+		this.moveTo(windowOf(frame));
+		this.page.zoomChanged();
+	}
+
+	/* A fifth of a second in between, so that the eye can follow. */
+	moveTo(window) {
+		const from = this.window;
+		const began = performance.now();
+		const span = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 180;
+		const step = (now) => {
+			const part = span ? Math.min(1, Math.max(0, (now - began) / span)) : 1;
+			const eased = 1 - (1 - part) ** 3;
+
+			if (this.moving !== began)
+				return;
+			this.window = from.map((x, i) => x + (window[i] - x) * eased);
+			if (part >= 1)
+				this.window = window;
+			else
+				requestAnimationFrame(step);
+			this.layOut();
+			if (part >= 1)
+				this.reveal(this.focused);
+		};
+
+		this.moving = began;
+		step(span ? began : began + 1);
+	}
+
+	zoomOut() {
+		if (this.zoomed.parent)
+			this.zoom(this.zoomed.parent);
+	}
+
+	focus(frame) {
+		this.focused = frame;
+		if (!this.placeOf(frame) || frame.depth < this.zoomed.depth)
+			this.zoom(frame);
+		this.reveal(frame);
+		this.page.say(frame);
+		this.draw();
+	}
+
+	reveal(frame) {
+		const y = this.topOf(frame.depth);
+
+		if (y < 0)
+			this.scroll.scrollTop += y;
+		else if (y + ROW > this.shown)
+			this.scroll.scrollTop += y + ROW - this.shown;
+	}
+
+	/* The widest child in view; the caller; the neighbour in the same row. */
+	neighbour(key) {
+		const isDeeper = key === (this.isUpward ? 'ArrowUp' : 'ArrowDown');
+		const row = this.rows[this.focused.depth] || [];
+		const at = row.findIndex((place) => place.frame === this.focused);
+
+		if (key === 'Home')
+			return this.graph.root;
+		if (key === 'ArrowLeft')
+			return at > 0 ? row[at - 1].frame : null;
+		if (key === 'ArrowRight')
+			return at >= 0 && at + 1 < row.length ? row[at + 1].frame : null;
+		if (!isDeeper)
+			return this.focused.parent;
+		return this.graph.children(this.focused).reduce((best, child) =>
+			child.width > (best ? best.width : 0) && this.placeOf(child) ? child : best, null);
+	}
+
+	key(event) {
+		const keys = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home'];
+
+		if (event.altKey || event.ctrlKey || event.metaKey)
+			return;
+		if (keys.includes(event.key)) {
+			const next = this.neighbour(event.key);
+
+			if (next)
+				this.focus(next);
+		} else if (event.key === 'Enter' || event.key === ' ') {
+			this.zoom(this.focused);
+		} else if (event.key === 'Escape') {
+			this.zoomOut();
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+
+	listen() {
+		const { canvas } = this;
+
+		canvas.addEventListener('mousemove', (event) => {
+			this.hover(this.frameAt(event.offsetX, event.offsetY), event);
+		});
+		canvas.addEventListener('mouseleave', () => this.hover(null, null));
+		canvas.addEventListener('click', (event) => {
+			const frame = this.frameAt(event.offsetX, event.offsetY);
+
+			if (frame)
+				this.zoom(frame);
+		});
+		canvas.addEventListener('keydown', (event) => this.key(event));
+		canvas.addEventListener('focus', () => { this.page.say(this.focused); this.draw(); });
+		canvas.addEventListener('blur', () => this.draw());
+		this.scroll.addEventListener('scroll', () => this.draw());
+	}
+
+	hover(frame, event) {
+		this.page.tip(frame, event);
+		if (frame === this.hovered)
+			return;
+		this.hovered = frame;
+		this.draw();
+	}
+}
+
+function windowOf(frame) {
+	return [frame.start, frame.start + frame.width];
+}
+
+/* As many pixels as the screen has. */
+function resize(canvas, height) {
+	const ratio = window.devicePixelRatio || 1;
+	const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
+
+	canvas.style.height = `${height}px`;
+	if (canvas.width !== width)
+		canvas.width = width;
+	if (canvas.height !== Math.round(height * ratio))
+		canvas.height = Math.round(height * ratio);
+}
+
+function prepare(context, canvas) {
+	const ratio = window.devicePixelRatio || 1;
+
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.clearRect(0, 0, canvas.width, canvas.height);
+}

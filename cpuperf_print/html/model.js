@@ -1,0 +1,287 @@
+/*
+ * What is selected, and what the samples of it come to: at each node, of each function, in each
+ * slice of time. Knows nothing of the page.
+ */
+class Model {
+	constructor(data) {
+		this.data = data;
+		this.event = Math.max(0, data.events.findIndex((e) => e.samples[0] > 0));
+		this.who = () => true; /* which threads */
+		this.first = 0;
+		this.end = data.nr_slices;
+		this.nrSides = data.sides.length;
+		this.self = data.sides.map(() => new Float64Array(data.tree.nr));
+		this.selfSamples = data.sides.map(() => new Float64Array(data.tree.nr));
+		this.total = data.sides.map(() => new Float64Array(data.tree.nr));
+		this.totalSamples = data.sides.map(() => new Float64Array(data.tree.nr));
+		this.slices = data.sides.map(() => new Float64Array(data.nr_slices));
+		this.add();
+	}
+
+	get isAllTime() {
+		return this.first === 0 && this.end === this.data.nr_slices;
+	}
+
+	get unit() {
+		return this.data.events[this.event].unit;
+	}
+
+	amount(weight) {
+		return amount(weight * (this.data.events[this.event].scale || 1), this.unit);
+	}
+
+	all(side = 0) {
+		return this.total[side][0];
+	}
+
+	allSamples(side = 0) {
+		return this.totalSamples[side][0];
+	}
+
+	/* Of what is selected. */
+	share(weight, side = 0) {
+		return this.all(side) ? weight / this.all(side) : 0;
+	}
+
+	chooseGroups() {
+		const { groups, threads } = this.data;
+
+		this.isWanted = Uint8Array.from(groups.event, (event, i) =>
+			event === this.event && this.who(threads[groups.thread[i]], groups.thread[i]) ? 1 : 0);
+	}
+
+	/* After each change of what is selected. */
+	add() {
+		const { cells, groups, tree } = this.data;
+
+		this.chooseGroups();
+		for (const list of [this.self, this.selfSamples, this.slices])
+			list.forEach((side) => side.fill(0));
+		for (let i = 0; i < cells.nr; i++) {
+			const group = cells.group[i];
+
+			if (!this.isWanted[group])
+				continue;
+
+			const side = groups.side[group];
+			const slice = cells.slice[i];
+
+			this.slices[side][slice] += cells.weight[i];
+			if (slice < this.first || slice >= this.end)
+				continue;
+			this.self[side][cells.node[i]] += cells.weight[i];
+			this.selfSamples[side][cells.node[i]] += cells.samples[i];
+		}
+		for (let side = 0; side < this.nrSides; side++) {
+			addUp(tree, this.self[side], this.total[side]);
+			addUp(tree, this.selfSamples[side], this.totalSamples[side]);
+		}
+	}
+
+	/* Of functions: what they took by themselves, and with those that they called. */
+	functions() {
+		const { tree, outermost, functions } = this.data;
+		const rows = functions.map((f, of) => ({
+			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));
+
+		for (let side = 0; side < this.nrSides; side++)
+			for (let i = 1; i < tree.nr; i++) {
+				const row = rows[tree.of[i]];
+
+				row.self[side] += this.self[side][i];
+				row.selfSamples[side] += this.selfSamples[side][i];
+				row.total[side] += outermost[i] ? this.total[side][i] : 0;
+				row.totalSamples[side] += outermost[i] ? this.totalSamples[side][i] : 0;
+			}
+		return rows.filter((row) => row.totalSamples[0] + row.totalSamples[1] > 0);
+	}
+
+	/* The part of the selected samples that have one of these functions on their stack. */
+	found(isFound, side = 0) {
+		const { tree } = this.data;
+		const below = new Uint8Array(tree.nr);
+		let weight = 0;
+
+		for (let i = 1; i < tree.nr; i++) {
+			below[i] = isFound[tree.of[i]] || below[tree.parent[i]] ? 1 : 0;
+			weight += below[i] ? this.self[side][i] : 0;
+		}
+		return this.share(weight, side);
+	}
+
+	/* When the samples of these nodes (by themselves) came. */
+	slicesOf(nodes, withBelow) {
+		const { cells, groups, tree } = this.data;
+		const out = new Float64Array(this.data.nr_slices);
+
+		for (const node of nodes) {
+			const end = cells.first[withBelow ? tree.end[node] : node + 1];
+
+			for (let i = cells.first[node]; i < end; i++)
+				if (this.isWanted[cells.group[i]] && groups.side[cells.group[i]] === 0)
+					out[cells.slice[i]] += cells.weight[i];
+		}
+		return out;
+	}
+
+	/* How strongly a share has changed: from -1 to 1; near to 0 what may be by chance. */
+	change(weight, samples) {
+		const share = [this.share(weight[0], 0), this.share(weight[1], 1)];
+		const n = [this.allSamples(0), this.allSamples(1)];
+		const part = (samples[0] + samples[1]) / (n[0] + n[1] || 1);
+		const sigma = Math.sqrt(part * (1 - part) * (1 / (n[0] || 1) + 1 / (n[1] || 1)));
+		const chance = sigma ? Math.abs(share[0] - share[1]) / sigma : 0;
+		const least = 0.5 / (n[0] + n[1] || 1);
+		const times = Math.log2((share[0] + least) / (share[1] + least));
+
+		return Math.max(-1, Math.min(1, times)) * Math.min(1, (chance / 3) ** 2);
+	}
+}
+
+/* To each node what it and those below it have. */
+function addUp(tree, self, total) {
+	total.set(self);
+	for (let i = tree.nr - 1; i > 0; i--)
+		total[tree.parent[i]] += total[i];
+}
+
+/*
+ * The graph as it is shown: made of the tree, or from the sampled functions to their callers. Frames
+ * get their children when they are asked for, so that only what can be seen is made.
+ */
+class Frame {
+	constructor(of, parent, from, at) {
+		this.of = of; /* UINT32_MAX: of the root */
+		this.parent = parent;
+		this.depth = parent ? parent.depth + 1 : 0;
+		this.from = from; /* nodes whose samples these are */
+		this.at = at;     /* callers: where each of them has come to; else null */
+		this.weight = [0, 0];
+		this.samples = [0, 0];
+		this.self = [0, 0];
+		this.start = 0; /* part of the whole width */
+		this.width = 1;
+		this.inner = null;
+	}
+
+	get way() {
+		const way = [];
+
+		for (let frame = this; frame.parent; frame = frame.parent)
+			way.unshift(frame.of);
+		return way;
+	}
+}
+
+class Graph {
+	constructor(model, isInverted, side) {
+		this.model = model;
+		this.isInverted = isInverted;
+		this.side = side;
+		this.root = new Frame(0xffffffff, null, [0], null);
+		for (let s = 0; s < model.nrSides; s++) {
+			this.root.weight[s] = model.all(s);
+			this.root.samples[s] = model.allSamples(s);
+		}
+	}
+
+	children(frame) {
+		if (!frame.inner) {
+			frame.inner = this.isInverted ? this.callers(frame) : this.callees(frame);
+			this.place(frame);
+		}
+		return frame.inner;
+	}
+
+	take(frame, node, weights, samples) {
+		for (let s = 0; s < this.model.nrSides; s++) {
+			frame.weight[s] += weights[s][node];
+			frame.samples[s] += samples[s][node];
+		}
+	}
+
+	callees(frame) {
+		const { model } = this;
+		const { tree } = model.data;
+		const byFunction = new Map();
+
+		for (const node of frame.from)
+			for (let i = node + 1; i < tree.end[node]; i = tree.end[i]) {
+				if (!model.totalSamples.some((side) => side[i]))
+					continue;
+
+				const child = getChild(byFunction, frame, tree.of[i], null);
+
+				child.from.push(i);
+				this.take(child, i, model.total, model.totalSamples);
+				for (let s = 0; s < model.nrSides; s++)
+					child.self[s] += model.self[s][i];
+			}
+		return [...byFunction.values()];
+	}
+
+	callers(frame) {
+		const { model } = this;
+		const { tree } = model.data;
+		const byFunction = new Map();
+		const add = (leaf, at) => {
+			if (at <= 0 || !model.selfSamples.some((side) => side[leaf]))
+				return;
+
+			const child = getChild(byFunction, frame, tree.of[at], []);
+
+			child.from.push(leaf);
+			child.at.push(at);
+			this.take(child, leaf, model.self, model.selfSamples);
+		};
+
+		if (frame.parent)
+			frame.from.forEach((leaf, i) => add(leaf, tree.parent[frame.at[i]]));
+		else
+			for (let i = 1; i < tree.nr; i++)
+				add(i, i);
+
+		const list = [...byFunction.values()];
+
+		if (!frame.parent)
+			list.forEach((child) => { child.self = child.weight; });
+		return list.sort((a, b) => b.weight[0] + b.weight[1] - a.weight[0] - a.weight[1]);
+	}
+
+	place(frame) {
+		let start = frame.start;
+
+		for (const child of frame.inner) {
+			child.start = start;
+			child.width = this.model.share(child.weight[this.side], this.side);
+			start += child.width;
+		}
+	}
+
+	/* The frame that is reached by this way, or the last of it that is there. */
+	find(way) {
+		let frame = this.root;
+
+		for (const of of way) {
+			const next = this.children(frame).find((child) => child.of === of);
+
+			if (!next)
+				break;
+			frame = next;
+		}
+		return frame;
+	}
+
+	/* When the samples of a frame came. */
+	slices(frame) {
+		return this.model.slicesOf(frame.from, !this.isInverted || !frame.parent);
+	}
+}
+
+function getChild(byFunction, parent, of, at) {
+	let child = byFunction.get(of);
+
+	if (!child)
+		byFunction.set(of, child = new Frame(of, parent, [], at ? [] : null));
+	return child;
+}

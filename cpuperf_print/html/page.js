@@ -1,0 +1,482 @@
+/*
+ * The page: what its parts have in common, and what happens when something is chosen.
+ */
+const MAX_TASKS = 400;
+const LEGEND_NAMES = 8;
+
+/* What is drawn with, as the style sheet has it. */
+class Colors {
+	constructor() {
+		const style = getComputedStyle(document.documentElement);
+		const get = (name) => style.getPropertyValue(name).trim();
+
+		this.text = get('--text');
+		this.soft = get('--soft');
+		this.line = get('--line');
+		this.panel = get('--panel');
+		this.accent = get('--accent');
+		this.accentSoft = get('--accent-soft');
+		this.lit = get('--found');
+		this.bars = get('--bars');
+		this.lines = get('--lines');
+		this.frameText = get('--frame-text');
+		this.frameRest = get('--frame-rest');
+		this.light = parseFloat(get('--frame-light'));
+		this.rich = get('--frame-rich');
+		this.same = rgbOf(get('--same'));
+		this.more = rgbOf(get('--more'));
+		this.less = rgbOf(get('--less'));
+	}
+
+	/* Neighbours of one object differ a little, each function always in the same way. */
+	ofHue(hue, number) {
+		const shade = (Math.imul(number + 1, 0x9e3779b1) >>> 24) / 255 - 0.5;
+
+		if (hue === undefined)
+			return this.frameRest;
+		return `hsl(${hue + 10 * shade} ${this.rich} ${this.light + 7 * shade}%)`;
+	}
+
+	ofChange(change) {
+		const end = change > 0 ? this.more : this.less;
+		const mixed = this.same.map((x, i) => Math.round(x + (end[i] - x) * Math.abs(change)));
+
+		return `rgb(${mixed.join(' ')})`;
+	}
+}
+
+function rgbOf(hex) {
+	return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
+
+class Page {
+	constructor(data) {
+		this.data = data;
+		this.model = new Model(data);
+		this.colors = new Colors();
+		this.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+		this.smallFont = `11px ${getComputedStyle(document.body).fontFamily}`;
+		this.found = null;
+		this.certainties = certaintiesOf(data);
+		this.showHeader();
+		this.makeChoices();
+		this.graph = new GraphView(this);
+		this.time = new TimeView(this);
+		this.table = new TableView(this);
+		this.graph.showRoot();
+		this.showLegend();
+		this.showSpan();
+		this.say(this.graph.focused);
+		this.listen();
+	}
+
+	showHeader() {
+		const { data } = this;
+		const list = (id, texts) => {
+			byId(id).replaceChildren(...texts.map((text) => element('li', text)));
+			byId(id).hidden = texts.length === 0;
+		};
+
+		document.title = `${data.title} – cpuperf`;
+		byId('title').textContent = data.title;
+		byId('subtitle').textContent = data.subtitle;
+		byId('tool').textContent = data.tool;
+		list('warnings', data.warnings);
+		list('notes', data.notes);
+		byId('facts').replaceChildren(...data.facts.flatMap(([name, value]) =>
+			[element('dt', name), element('dd', value)]));
+	}
+
+	makeChoices() {
+		const { data, model } = this;
+
+		byId('event').replaceChildren(...data.events.map((event, i) => {
+			const option = element('option', `${event.label} – ${plural(event.samples[0], 'sample')}`);
+
+			option.value = i;
+			option.disabled = !event.samples.some((n) => n > 0);
+			option.hidden = option.disabled;
+			return option;
+		}));
+		byId('event').value = model.event;
+		byId('sides').hidden = model.nrSides < 2;
+		this.makeTasks();
+	}
+
+	/* Processes, those with most first, and the threads of those that have several. */
+	makeTasks() {
+		const tasks = tasksOf(this.data);
+		const who = byId('who');
+
+		who.replaceChildren(choice('', 'All processes'));
+		this.tasks = new Map();
+		for (const task of tasks.slice(0, MAX_TASKS)) {
+			const value = `${this.tasks.size}`;
+
+			this.tasks.set(value, task.isWanted);
+			who.append(choice(value, task.name));
+		}
+		who.hidden = tasks.length < 2;
+		who.parentElement.hidden = who.hidden;
+	}
+
+	listen() {
+		const { graph } = this;
+
+		byId('event').addEventListener('change', () => {
+			this.model.event = Number(byId('event').value);
+			this.update();
+		});
+		byId('who').addEventListener('change', () => {
+			this.model.who = this.tasks.get(byId('who').value) || (() => true);
+			this.update();
+		});
+		byId('search').addEventListener('input', () => this.search(byId('search').value));
+		byId('search').addEventListener('keydown', (event) => this.searchKey(event));
+		byId('modes').addEventListener('change', (event) => graph.setMode(event.target.value));
+		byId('sides').addEventListener('change', (event) => {
+			graph.setSide(Number(event.target.value));
+			this.search(byId('search').value);
+		});
+		byId('reset').addEventListener('click', () => graph.zoom(graph.graph.root));
+		byId('all-time').addEventListener('click', () => this.selectTime(0, this.data.nr_slices));
+		byId('span').addEventListener('submit', (event) => this.readSpan(event));
+		byId('span').addEventListener('change', (event) => this.readSpan(event));
+		byId('theme').addEventListener('click', () => this.changeTheme());
+		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.recolor());
+		document.addEventListener('keydown', (event) => this.key(event));
+		new ResizeObserver(() => { graph.layOut(); this.time.layOut(); }).observe(byId('scroll'));
+	}
+
+	/* A slash goes to the search from wherever nothing is written. */
+	key(event) {
+		const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) &&
+			!/^(radio|checkbox)$/.test(event.target.type);
+
+		if (event.key !== '/' || isField || event.ctrlKey || event.metaKey || event.altKey)
+			return;
+		event.preventDefault();
+		byId('search').focus();
+		byId('search').select();
+	}
+
+	searchKey(event) {
+		if (event.key === 'Escape') {
+			byId('search').value = '';
+			this.search('');
+		} else if (event.key !== 'Enter') {
+			return;
+		}
+		event.preventDefault();
+		byId('graph').focus();
+	}
+
+	changeTheme() {
+		const root = document.documentElement;
+		const isDark = root.dataset.theme ? root.dataset.theme === 'dark'
+			: matchMedia('(prefers-color-scheme: dark)').matches;
+
+		root.dataset.theme = isDark ? 'light' : 'dark';
+		this.recolor();
+	}
+
+	recolor() {
+		this.colors = new Colors();
+		this.showLegend();
+		this.graph.draw();
+		this.time.draw();
+	}
+
+	/* All that depends on what is selected. */
+	update() {
+		this.model.add();
+		this.graph.rebuild();
+		this.table.rebuild();
+		this.time.showValues();
+		this.showSpan();
+		this.showLegend();
+		this.zoomChanged();
+		if (this.found)
+			this.showFound();
+	}
+
+	selectTime(first, end) {
+		if (first === this.model.first && end === this.model.end)
+			return;
+		this.model.first = first;
+		this.model.end = end;
+		if (this.isUpdating)
+			return;
+		this.isUpdating = true;
+		requestAnimationFrame(() => {
+			this.isUpdating = false;
+			this.update();
+		});
+	}
+
+	/* Since the session's start. */
+	timeOf(slice) {
+		return this.data.start_ns + slice * this.data.slice_ns;
+	}
+
+	showSpan() {
+		const { model } = this;
+		const from = this.timeOf(model.first), to = this.timeOf(model.end);
+
+		byId('from').value = exactTime(from);
+		byId('to').value = exactTime(to);
+		byId('all-time').disabled = model.isAllTime;
+		byId('span-said').textContent =
+			`${plural(model.allSamples(), 'sample')}, ${model.amount(model.all())}${model.isAllTime
+				? '' : ` from ${time(from)} to ${time(to)}: --from=${exactTime(from)} --to=${exactTime(to)}`}`;
+	}
+
+	readSpan(event) {
+		const { data } = this;
+		const read = (id) => Math.round((parseTime(byId(id).value) - data.start_ns) / data.slice_ns);
+		const first = Math.max(0, Math.min(data.nr_slices - 1, read('from')));
+		const end = Math.max(first + 1, Math.min(data.nr_slices, read('to')));
+
+		event.preventDefault();
+		if (first >= 0 && end > first)
+			this.selectTime(first, end);
+		this.showSpan();
+	}
+
+	search(text) {
+		const wanted = text.trim().toLowerCase();
+
+		this.found = wanted ? Uint8Array.from(this.data.functions, (f) =>
+			(f.name.toLowerCase().includes(wanted) ? 1 : 0)) : null;
+		this.showFound();
+	}
+
+	/* One function, from the table. */
+	show(of) {
+		byId('search').value = this.data.functions[of].name;
+		this.found = Uint8Array.from(this.data.functions, (f, i) => (i === of ? 1 : 0));
+		this.showFound();
+		byId('graph-title').scrollIntoView({ block: 'center' });
+	}
+
+	isFound(of) {
+		return this.found !== null && this.found[of] === 1;
+	}
+
+	showFound() {
+		const { found, model } = this;
+
+		this.graph.isFound = found;
+		byId('found').textContent = !found ? '' : !found.includes(1) ? 'nothing found'
+			: `${percent(model.found(found, this.graph.side))} of the samples`;
+		this.graph.draw();
+		this.table.show();
+	}
+
+	zoomChanged() {
+		const { zoomed, graph } = this.graph;
+		const isWhole = !zoomed.parent;
+
+		byId('reset').disabled = isWhole;
+		this.time.part = isWhole ? null : graph.slices(zoomed);
+		this.time.draw();
+		this.showPath(zoomed);
+		this.say(zoomed);
+	}
+
+	showPath(zoomed) {
+		const path = byId('path');
+		const frames = [];
+
+		for (let frame = zoomed; frame; frame = frame.parent)
+			frames.unshift(frame);
+		path.hidden = frames.length < 2;
+		path.replaceChildren(...frames.slice(-8).map((frame) => {
+			const button = element('button', this.nameOf(frame));
+
+			button.type = 'button';
+			if (frame === zoomed)
+				button.setAttribute('aria-current', 'true');
+			button.addEventListener('click', () => this.graph.zoom(frame));
+			return button;
+		}));
+	}
+
+	nameOf(frame) {
+		return frame.parent ? this.data.functions[frame.of].name : 'all';
+	}
+
+	/* Lines about a frame: for the tip, and in one for who cannot see it. */
+	describe(frame) {
+		const { model, data } = this;
+		const side = this.graph.side;
+		const f = frame.parent ? data.functions[frame.of] : null;
+		const lines = [`${percent(model.share(frame.weight[side], side))}: ${
+			model.amount(frame.weight[side])}, ${plural(frame.samples[side], 'sample')}`];
+
+		if (f)
+			lines.unshift(data.objects[f.object]);
+		if (f && frame.self[side] && frame.self[side] !== frame.weight[side])
+			lines.push(`itself ${percent(model.share(frame.self[side], side))}`);
+		if (model.nrSides > 1)
+			lines.push(...this.describeChange(frame));
+		return lines;
+	}
+
+	describeChange(frame) {
+		const { model } = this;
+		const is = model.share(frame.weight[0], 0), was = model.share(frame.weight[1], 1);
+		const lines = [`${percent(was)} before, ${percent(is)} now: ${points(is - was)}`];
+		const result = frame.parent && this.certainty(frame.of);
+
+		if (result)
+			lines.push(`the function itself certainly changed: ${points(result.change)} ± ${
+				percent(result.half)}`);
+		return lines;
+	}
+
+	say(frame) {
+		byId('said').textContent = [this.nameOf(frame), ...this.describe(frame)].join(' · ');
+	}
+
+	tip(frame, event) {
+		const tip = byId('tip');
+
+		tip.hidden = !frame;
+		if (!frame)
+			return;
+		tip.replaceChildren(element('b', this.nameOf(frame)),
+			...this.describe(frame).map((line) => element('span', line)));
+
+		const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
+		const below = event.clientY + 18;
+		const isLow = below + tip.offsetHeight > innerHeight;
+
+		tip.style.left = `${Math.max(4, left)}px`;
+		tip.style.top = `${isLow ? event.clientY - tip.offsetHeight - 10 : below}px`;
+	}
+
+	certainty(of) {
+		return this.certainties.get(`${this.model.event} ${of}`);
+	}
+
+	/* 1: has certainly become more; -1: less; 0: nobody knows. */
+	certain(of) {
+		const result = this.certainty(of);
+
+		return result ? Math.sign(result.change) : 0;
+	}
+
+	showLegend() {
+		byId('legend').replaceChildren(...(this.model.nrSides > 1 ? this.changeLegend()
+			: this.objectLegend()));
+	}
+
+	objectLegend() {
+		const { functions, objects } = this.data;
+		const parts = new Map();
+
+		for (const row of this.model.functions()) {
+			const f = functions[row.of];
+			const hue = f.isKernel ? KERNEL_HUE : this.graph.hueOf.get(f.object);
+			const part = parts.get(hue) || { hue, weight: 0,
+				name: f.isKernel ? 'kernel' : hue === undefined ? 'other objects' : objects[f.object] };
+
+			part.weight += row.self[0];
+			parts.set(hue, part);
+		}
+		return [...parts.values()].sort((a, b) => b.weight - a.weight).slice(0, LEGEND_NAMES)
+			.map((part) => mark(`${part.name} ${percent(this.model.share(part.weight))}`,
+				this.colors.ofHue(part.hue, 0)));
+	}
+
+	changeLegend() {
+		const scale = element('li', 'less · as before · more than before');
+
+		scale.prepend(element('i', undefined, 'scale'));
+		return [scale, element('li', 'full colour from twice as much (or half) on; pale what may be by chance'),
+			element('li', '▲ ▼ functions that certainly changed, by themselves')];
+	}
+}
+
+function mark(text, color) {
+	const item = element('li', text);
+	const spot = element('i');
+
+	spot.style.background = color;
+	item.prepend(spot);
+	return item;
+}
+
+function choice(value, text) {
+	const option = element('option', text);
+
+	option.value = value;
+	return option;
+}
+
+/* Of each process and thread: how it is called, and which threads it has. */
+function tasksOf(data) {
+	const { cells, groups, threads } = data;
+	const weights = new Float64Array(threads.length);
+	const processes = new Map();
+	const list = [];
+
+	for (let i = 0; i < cells.nr; i++)
+		weights[groups.thread[cells.group[i]]] += cells.samples[i];
+	threads.forEach((thread, i) => {
+		const p = processes.get(thread.pid) || { weight: 0, threads: [] };
+
+		p.weight += weights[i];
+		p.threads.push(i);
+		processes.set(thread.pid, p);
+	});
+	for (const [pid, p] of [...processes].sort((a, b) => b[1].weight - a[1].weight)) {
+		p.threads.sort((a, b) => weights[b] - weights[a]);
+		list.push({ name: `${threads[p.threads[0]].comm} (${pid})`, isWanted: (t) => t.pid === pid });
+		if (p.threads.length > 1)
+			list.push(...p.threads.map((i) => ({
+				name: `\u2003${threads[i].comm}, thread ${threads[i].tid}`,
+				isWanted: (t, number) => number === i })));
+	}
+	return list;
+}
+
+/* What cpuperf_print found to have changed beyond chance. */
+function certaintiesOf(data) {
+	const map = new Map();
+
+	for (const [event, of, change, half] of data.certain || [])
+		map.set(`${event} ${of}`, { change, half });
+	return map;
+}
+
+/* What tests (and curious people) ask. */
+function interfaceOf(page) {
+	return {
+		page,
+		frames: () => page.graph.rows.flat().map(({ frame, left, width }) => ({
+			name: page.nameOf(frame), depth: frame.depth, left, width,
+			top: page.graph.topOf(frame.depth), height: ROW,
+			weight: frame.weight, samples: frame.samples, color: page.graph.colorOf(frame) })),
+		functions: () => page.table.sorted().map((row) => ({
+			name: page.data.functions[row.of].name,
+			object: page.data.objects[page.data.functions[row.of].object],
+			self: row.self, total: row.total, samples: row.selfSamples })),
+		focused: () => page.nameOf(page.graph.focused),
+		zoomed: () => page.nameOf(page.graph.zoomed),
+		isMoving: () => page.graph.window.some((x, i) => x !== windowOf(page.graph.zoomed)[i]),
+	};
+}
+
+function start() {
+	try {
+		window.cpuperf = interfaceOf(new Page(decode(JSON.parse(byId('data').textContent))));
+	} catch (error) {
+		byId('fault').textContent = `This page cannot show its data: ${error.message}`;
+		byId('fault').hidden = false;
+		throw error;
+	}
+}
+
+start();

@@ -1,0 +1,405 @@
+/*
+ * The axis of time: the samples, and below them counts and misc, each in a row of its own. What is
+ * dragged over is selected, in whole slices.
+ */
+const ROW_HEIGHT = 44;
+const SAMPLES_HEIGHT = 70;
+const SCALE_HEIGHT = 22;
+const SHOWN_AT_FIRST = 5;
+const NEAR = 6;
+
+class TimeView {
+	constructor(page) {
+		this.page = page;
+		this.model = page.model;
+		this.data = page.model.data;
+		this.canvas = byId('axis');
+		this.context = this.canvas.getContext('2d');
+		this.series = this.data.series;
+		this.isShown = this.series.map(() => false);
+		this.part = null; /* the samples of the frame in hand */
+		this.cursor = null;
+		this.chooseFirst();
+		this.makeChooser();
+		this.makeRows();
+		this.listen();
+		this.layOut();
+	}
+
+	get lengthNs() {
+		return this.data.nr_slices * this.data.slice_ns;
+	}
+
+	get startNs() {
+		return this.data.start_ns;
+	}
+
+	/* Those of the whole machine come first. */
+	chooseFirst() {
+		let nr = 0;
+
+		this.series.forEach((s, i) => {
+			if (s.main && nr < SHOWN_AT_FIRST) {
+				this.isShown[i] = true;
+				nr++;
+			}
+		});
+	}
+
+	makeChooser() {
+		const chooser = byId('chooser');
+
+		chooser.hidden = this.series.length === 0;
+		this.series.forEach((s, i) => {
+			const label = element('label');
+			const box = element('input');
+			const item = element('li');
+
+			box.type = 'checkbox';
+			box.checked = this.isShown[i];
+			box.addEventListener('change', () => {
+				this.isShown[i] = box.checked;
+				this.makeRows();
+				this.layOut();
+			});
+			label.title = s.label;
+			label.append(box, s.label);
+			item.append(label);
+			byId('choices').append(item);
+		});
+	}
+
+	makeRows() {
+		const shown = this.series.filter((s, i) => this.isShown[i]);
+
+		byId('chooser').querySelector('summary').textContent =
+			`${shown.length} of ${plural(this.series.length, 'row')} of counts and misc shown`;
+		this.rows = [{ name: 'samples', height: SAMPLES_HEIGHT, series: null },
+			...shown.map((s) => ({ name: s.label, height: ROW_HEIGHT, series: s }))];
+		byId('rows').replaceChildren(...this.rows.map((row) => {
+			const item = element('li');
+
+			item.style.height = `${row.height}px`;
+			row.value = element('span');
+			item.append(element('b', row.name), row.value);
+			item.title = row.series && row.series.note ? row.series.note : row.name;
+			return item;
+		}));
+		this.showValues();
+	}
+
+	layOut() {
+		const height = this.rows.reduce((sum, row) => sum + row.height, 0) + SCALE_HEIGHT;
+
+		resize(this.canvas, height);
+		this.height = height;
+		this.draw();
+	}
+
+	xOf(slice) {
+		return slice / this.data.nr_slices * this.canvas.clientWidth;
+	}
+
+	/* A border between slices. */
+	borderAt(x) {
+		const border = Math.round(x / (this.canvas.clientWidth || 1) * this.data.nr_slices);
+
+		return Math.max(0, Math.min(this.data.nr_slices, border));
+	}
+
+	sliceAt(x) {
+		const slice = Math.floor(x / (this.canvas.clientWidth || 1) * this.data.nr_slices);
+
+		return Math.max(0, Math.min(this.data.nr_slices - 1, slice));
+	}
+
+	draw() {
+		if (this.isWaiting)
+			return;
+		this.isWaiting = true;
+		requestAnimationFrame(() => {
+			let y = 0;
+
+			this.isWaiting = false;
+			this.colors = this.page.colors;
+			prepare(this.context, this.canvas);
+			for (const row of this.rows) {
+				if (row.series)
+					this.drawSeries(row.series, y, row.height);
+				else
+					this.drawSamples(y, row.height);
+				this.drawLine(0, y + row.height - 0.5, this.canvas.clientWidth, this.colors.line);
+				y += row.height;
+			}
+			this.drawScale(y);
+			this.drawSelection();
+			this.drawCursor();
+		});
+	}
+
+	drawLine(x, y, width, color) {
+		this.context.fillStyle = color;
+		this.context.fillRect(x, y, width, 1);
+	}
+
+	drawSamples(y, height) {
+		const all = this.model.slices[0];
+		const high = all.reduce((max, x) => Math.max(max, x), 0) || 1;
+
+		this.drawBars(all, high, y, height, this.colors.bars);
+		if (this.model.nrSides > 1)
+			this.drawSteps(this.model.slices[1], high, y, height);
+		if (this.part)
+			this.drawBars(this.part, high, y, height, this.colors.accent);
+	}
+
+	drawBars(values, high, y, height, color) {
+		const { context: c } = this;
+		const room = height - 8;
+
+		c.fillStyle = color;
+		values.forEach((value, i) => {
+			const size = value / high * room;
+			const left = this.xOf(i), width = this.xOf(i + 1) - left;
+
+			if (size > 0)
+				c.fillRect(left, y + height - 1 - size, Math.max(width - (width > 4 ? 1 : 0), 0.6), size);
+		});
+	}
+
+	/* What was before, as an outline. */
+	drawSteps(values, high, y, height) {
+		const { context: c } = this;
+
+		c.beginPath();
+		values.forEach((value, i) => {
+			const top = y + height - 1 - Math.min(1, value / high) * (height - 8);
+
+			c.lineTo(this.xOf(i), top);
+			c.lineTo(this.xOf(i + 1), top);
+		});
+		c.strokeStyle = this.colors.soft;
+		c.lineWidth = 1;
+		c.stroke();
+	}
+
+	xOfTime(ns) {
+		return (ns - this.startNs) / this.lengthNs * this.canvas.clientWidth;
+	}
+
+	drawSeries(series, y, height) {
+		const { context: c } = this;
+		const { values } = series;
+		const step = this.data.series_span_ns / (values.length || 1);
+		const [low, high] = series.bounds || (series.bounds = boundsOf(values));
+		const top = (v) => y + height - 5 - (v - low) / (high - low || 1) * (height - 10);
+
+		c.strokeStyle = this.colors.lines;
+		c.fillStyle = this.colors.lines;
+		c.lineWidth = 1.4;
+		c.beginPath();
+		values.forEach((value, i) => {
+			const x = this.xOfTime(this.data.series_start_ns + i * step);
+			const end = this.xOfTime(this.data.series_start_ns + (i + 1) * step);
+
+			if (value === null)
+				return;
+			if (i === 0 || values[i - 1] === null)
+				c.moveTo(x, top(value));
+			c.lineTo(x, top(value));
+			c.lineTo(end, top(value));
+		});
+		c.stroke();
+	}
+
+	drawScale(y) {
+		const { context: c } = this;
+		const width = this.canvas.clientWidth;
+		const step = niceStep(this.lengthNs / Math.max(2, Math.floor(width / 90)));
+		const first = Math.ceil(this.startNs / step) * step;
+
+		c.font = this.page.smallFont;
+		c.textBaseline = 'middle';
+		for (let t = first; t <= this.startNs + this.lengthNs; t += step) {
+			const x = this.xOfTime(t);
+			const text = t ? time(t) : '0';
+
+			this.drawLine(x, y, 1, this.colors.soft);
+			c.fillStyle = this.colors.line;
+			c.fillRect(x, y, 1, 5);
+			c.fillStyle = this.colors.soft;
+			c.fillText(text, Math.min(x + 3, width - c.measureText(text).width), y + 12);
+		}
+	}
+
+	drawSelection() {
+		const { context: c, model } = this;
+		const left = this.xOf(model.first), right = this.xOf(model.end);
+		const height = this.height - SCALE_HEIGHT;
+
+		if (model.isAllTime)
+			return;
+		c.globalAlpha = 0.62;
+		c.fillStyle = this.colors.panel;
+		c.fillRect(0, 0, left, height);
+		c.fillRect(right, 0, this.canvas.clientWidth - right, height);
+		c.globalAlpha = 1;
+		c.fillStyle = this.colors.accentSoft;
+		c.fillRect(left, 0, right - left, height);
+		c.fillStyle = this.colors.accent;
+		c.fillRect(left - 1, 0, 2, height);
+		c.fillRect(right - 1, 0, 2, height);
+	}
+
+	drawCursor() {
+		if (this.cursor === null)
+			return;
+		this.context.fillStyle = this.colors.soft;
+		this.context.fillRect(Math.round(this.cursor), 0, 1, this.height - SCALE_HEIGHT);
+	}
+
+	/* Beside each row: its number where the cursor is, else its range. */
+	showValues() {
+		const slice = this.cursor === null ? -1 : this.sliceAt(this.cursor);
+
+		for (const row of this.rows)
+			row.value.textContent = row.series ? this.seriesValue(row.series, slice)
+				: this.samplesValue(slice);
+	}
+
+	samplesValue(slice) {
+		const { model, data } = this;
+
+		if (slice < 0)
+			return `${time(data.slice_ns)} a bar`;
+		return `${model.amount(model.slices[0][slice])} at ${
+			time(this.startNs + slice * data.slice_ns)}`;
+	}
+
+	seriesValue(series, slice) {
+		const { data } = this;
+		const [low, high] = series.bounds || (series.bounds = boundsOf(series.values));
+		const ns = this.startNs + (slice + 0.5) * data.slice_ns - data.series_start_ns;
+		const value = series.values[Math.floor(ns / data.series_span_ns * series.values.length)];
+		const text = (x) => amount(x, series.unit) + series.per;
+
+		if (slice >= 0)
+			return value === null || value === undefined ? 'no number' : text(value);
+		return low > high ? 'no number' : `${text(series.least)} … ${text(series.most)}`;
+	}
+
+	/* Of slices; in any order. */
+	select(a, b) {
+		const first = Math.min(a, b), end = Math.max(a, b);
+
+		if (first === end)
+			this.page.selectTime(0, this.data.nr_slices);
+		else
+			this.page.selectTime(first, end);
+	}
+
+	/* Whether the pointer is at a border of what is selected, within, or elsewhere. */
+	gripAt(x) {
+		const left = this.xOf(this.model.first), right = this.xOf(this.model.end);
+
+		if (this.model.isAllTime)
+			return 'new';
+		if (Math.abs(x - left) < NEAR)
+			return 'first';
+		if (Math.abs(x - right) < NEAR)
+			return 'end';
+		return x > left && x < right ? 'move' : 'new';
+	}
+
+	down(event) {
+		if (event.button)
+			return;
+		this.canvas.setPointerCapture(event.pointerId);
+		this.drag = { grip: this.gripAt(event.offsetX), x: event.offsetX, hasMoved: false,
+			first: this.model.first, end: this.model.end };
+	}
+
+	move(event) {
+		const x = event.offsetX;
+
+		this.cursor = x;
+		this.showValues();
+		this.canvas.style.cursor = { new: 'crosshair', move: 'grab', first: 'ew-resize',
+			end: 'ew-resize' }[this.drag ? this.drag.grip : this.gripAt(x)];
+		if (this.drag && (this.drag.hasMoved || Math.abs(x - this.drag.x) > 3))
+			this.dragTo(x);
+		this.draw();
+	}
+
+	dragTo(x) {
+		const { drag } = this;
+		const border = this.borderAt(x);
+
+		drag.hasMoved = true;
+		if (drag.grip === 'move')
+			this.shift(drag.first, drag.end, border - this.borderAt(drag.x));
+		else if (drag.grip === 'new')
+			this.select(this.borderAt(drag.x), border);
+		else
+			this.select(border, drag.grip === 'first' ? drag.end : drag.first);
+	}
+
+	shift(first, end, by) {
+		const kept = Math.max(-first, Math.min(this.data.nr_slices - end, by));
+
+		this.page.selectTime(first + kept, end + kept);
+	}
+
+	up() {
+		if (this.drag && !this.drag.hasMoved && this.drag.grip === 'new')
+			this.page.selectTime(0, this.data.nr_slices);
+		this.drag = null;
+	}
+
+	key(event) {
+		const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+		const { model, data } = this;
+
+		if (event.key === 'Escape')
+			this.page.selectTime(0, data.nr_slices);
+		else if (!step)
+			return;
+		else if (model.isAllTime)
+			this.select(step > 0 ? 0 : data.nr_slices,
+				step > 0 ? Math.ceil(data.nr_slices / 10) : Math.floor(data.nr_slices * 0.9));
+		else if (event.shiftKey)
+			this.page.selectTime(model.first,
+				Math.max(model.first + 1, Math.min(data.nr_slices, model.end + step)));
+		else
+			this.shift(model.first, model.end, step);
+		event.preventDefault();
+	}
+
+	listen() {
+		const { canvas } = this;
+
+		canvas.addEventListener('pointerdown', (event) => this.down(event));
+		canvas.addEventListener('pointermove', (event) => this.move(event));
+		canvas.addEventListener('pointerup', () => this.up());
+		canvas.addEventListener('pointercancel', () => { this.drag = null; });
+		canvas.addEventListener('pointerleave', () => {
+			this.cursor = null;
+			this.showValues();
+			this.draw();
+		});
+		canvas.addEventListener('keydown', (event) => this.key(event));
+	}
+}
+
+/* From 0 on, if nothing is below: so heights mean something. */
+function boundsOf(values) {
+	const some = values.filter((v) => v !== null);
+
+	return some.length ? [Math.min(0, ...some), Math.max(0, ...some)] : [1, 0];
+}
+
+function niceStep(ns) {
+	const ten = 10 ** Math.floor(Math.log10(ns));
+
+	return ten * [1, 2, 5, 10].find((n) => n * ten >= ns);
+}
