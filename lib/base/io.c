@@ -37,6 +37,25 @@ ssize_t io_read_full(int fd, void *buf, size_t len)
 	return (ssize_t)done;
 }
 
+ssize_t io_pread_full(int fd, void *buf, size_t len, uint64_t at)
+{
+	uint8_t *p = buf;
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = sys()->pread(fd, p + done, len - done, (off_t)(at + done));
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 int io_write_full(int fd, const void *buf, size_t len)
 {
 	const char *p = buf;

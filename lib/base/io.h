@@ -6,6 +6,7 @@
 #define BASE_IO_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
@@ -14,6 +15,8 @@ struct iovec;
 
 /* Reads until len bytes or the end of file; the number read or -errno. */
 ssize_t io_read_full(int fd, void *buf, size_t len);
+/* The same from a place in the file; where it was read stays. */
+ssize_t io_pread_full(int fd, void *buf, size_t len, uint64_t at);
 /* Writes all; 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
 /* The same of pieces (some may be empty); changes them. */

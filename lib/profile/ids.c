@@ -102,11 +102,13 @@ int profile_ids_init(struct profile_ids *k, const struct trace_event *events, si
 	if (!nr_ids)
 		make_id(k, &s);
 	for (size_t i = 0; i < nr_ids && !k->only; i++)
-		if (is_sampled(&k->item[i]) && !trace_layout_has_identifier(&k->item[i].layout))
+		if (is_sampled(&k->item[i]) && !trace_layout_has_id(&k->item[i].layout))
 			k->only = &k->item[i];
 	for (size_t i = 0; i < k->nr && !k->any; i++)
 		if (is_sampled(&k->item[i]))
 			k->any = &k->item[i].layout;
+	if (k->any)
+		trace_layout_id_place(k->any, &k->place);
 	k->sharing = find_sharing(k);
 	return 0;
 }

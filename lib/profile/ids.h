@@ -23,6 +23,7 @@ struct profile_ids {
 	const struct profile_known_id
 	    *sharing; /* what a sample of an unknown id is of: the only event to which Linux may
 			 have given that of a stranger (trace_layout_shares_data); or NULL */
+	struct trace_place place; /* where records have theirs */
 	const struct trace_layout
 	    *any;                /* what ends records that are no samples is the same for all */
 	struct trace_id made_id; /* where the trace's are lost */

@@ -244,7 +244,7 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 		return &r->side_band;
 	trace_record_size(p, len, &kind);
 	if (!k)
-		k = find_id(r, trace_record_identifier(p, len));
+		k = find_id(r, trace_record_word(&r->ids.place, p, len));
 	if (!k && kind == TRACE_RECORD_SAMPLE)
 		k = r->ids.sharing;
 	if (kind == TRACE_RECORD_SAMPLE && !(k && k->has_layout))
@@ -634,6 +634,8 @@ static void give(struct profile_records *r, struct profile_item *out)
 		out->reading = ((const struct reading *)run->own)[w->at];
 	else
 		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, out);
+	if (run->kind == PROFILE_RECORD && out->record.has & TRACE_HAS_CPU)
+		out->cpu = out->record.cpu;
 	note_given(r, out);
 }
 

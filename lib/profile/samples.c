@@ -219,7 +219,7 @@ static const struct profile_known_id *find_id(struct profile_samples *s, const u
 
 	if (s->ids.only)
 		return s->ids.only;
-	id = trace_record_identifier(p, len);
+	id = trace_record_word(&s->ids.place, p, len);
 	if (!s->last || s->last->id != id)
 		s->last = profile_ids_find(&s->ids, id);
 	return s->last ? s->last : s->ids.sharing;
@@ -234,6 +234,7 @@ static void fill(struct profile_samples *s, const struct profile_known_id *k,
 		s->time_ns = r->time_ns;
 	out->id = k->what;
 	out->layout = &k->layout;
+	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
 	out->weight = r->period ? r->period : 1; /* of the sample, else of its layout */
 }

@@ -16,6 +16,7 @@ struct profile_sample {
 	const struct trace_id *id;         /* whose it is */
 	const struct trace_layout *layout; /* of its records */
 	struct trace_record record;
+	uint32_t cpu;     /* of the sample, else of the trace; UINT32_MAX: not known */
 	uint64_t time_ns; /* of a sample without a time: of the one before */
 	uint64_t weight;  /* what it stands for: its period, or 1 if that is not known */
 };

@@ -15,13 +15,15 @@
 #include "profile/session_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct profile_session {
 	int dirfd;
 	const char *base; /* of the prefix; in the manifest */
 	struct profile_folder folder;
-	size_t at; /* next file */
+	const struct trace_set *set; /* borrowed; NULL: there are files */
+	size_t at;                   /* next file */
 	char name[NAME_MAX + 1], common_name[NAME_MAX + 1];
 	profile_problem_fn *problem;
 	void *arg;
@@ -85,10 +87,28 @@ static int learn_trace(struct profile_session *s, struct trace_reader *r)
 	return rc;
 }
 
+static void name_file(const struct profile_session *s, const struct profile_file *file,
+		      char name[NAME_MAX + 1])
+{
+	if (s->set)
+		snprintf(name, NAME_MAX + 1, "%s", s->set->name);
+	else
+		profile_file_name(s->base, file, name);
+}
+
+static int open_reader(const struct profile_session *s, const struct profile_file *file,
+		       const char *name, struct trace_reader **out, struct err *e)
+{
+	size_t number = file->trace == TRACE_COMMON ? s->folder.nr : file->trace;
+
+	return s->set ? s->set->open(s->set->arg, number, out, e)
+		      : trace_reader_open(s->dirfd, name, out, e);
+}
+
 static int open_file(struct profile_session *s, size_t i, struct trace_reader **out, struct err *e)
 {
-	profile_file_name(s->base, &s->folder.file[i], s->name);
-	return trace_reader_open(s->dirfd, s->name, out, e);
+	name_file(s, &s->folder.file[i], s->name);
+	return open_reader(s, &s->folder.file[i], s->name, out, e);
 }
 
 static bool is_sampled(const struct trace_event *e)
@@ -189,9 +209,23 @@ static int report_strays(struct profile_session *s)
 	return 0;
 }
 
+static int list_set(struct profile_session *s, struct err *e)
+{
+	struct profile_folder *f = &s->folder;
+
+	f->file = mem_calloc(s->set->nr + 1, sizeof(*f->file));
+	if (!f->file)
+		return err_set(e, -ENOMEM, "cannot read %s: out of memory", s->set->name);
+	for (; f->nr < s->set->nr; f->nr++)
+		f->file[f->nr].trace = (uint32_t)f->nr;
+	f->nr_all = f->cap = f->nr_traces = f->max_rows = f->nr;
+	f->nr_iterations = 1;
+	return 0;
+}
+
 static int start(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
-	int rc = find_files(s, m, e);
+	int rc = s->set ? list_set(s, e) : find_files(s, m, e);
 
 	if (rc)
 		return rc;
@@ -207,8 +241,9 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;
 }
 
-int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
-			 struct profile_session **out, struct err *e)
+static int open_session(const struct profile_manifest *m, const struct trace_set *set,
+			profile_problem_fn *problem, void *arg, struct profile_session **out,
+			struct err *e)
 {
 	struct profile_session *s = mem_zalloc(sizeof(*s));
 	int rc;
@@ -216,7 +251,8 @@ int profile_session_open(const struct profile_manifest *m, profile_problem_fn *p
 	if (!s)
 		return err_set(e, -ENOMEM, "cannot read the session: out of memory");
 	s->dirfd = -1;
-	s->base = base_of(m->output_path_prefix);
+	s->set = set;
+	s->base = m ? base_of(m->output_path_prefix) : set->name;
 	s->problem = problem;
 	s->arg = arg;
 	rc = start(s, m, e);
@@ -225,6 +261,18 @@ int profile_session_open(const struct profile_manifest *m, profile_problem_fn *p
 	else
 		*out = s;
 	return rc;
+}
+
+int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
+			 struct profile_session **out, struct err *e)
+{
+	return open_session(m, NULL, problem, arg, out, e);
+}
+
+int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
+			     struct profile_session **out, struct err *e)
+{
+	return open_session(NULL, set, problem, arg, out, e);
 }
 
 void profile_session_close(struct profile_session *s)
@@ -266,7 +314,7 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 	struct trace_reader *r = NULL;
 	struct err e = {0};
 	const char *why = NULL;
-	int rc = trace_reader_open(s->dirfd, f->name, &r, &e);
+	int rc = open_reader(s, file, f->name, &r, &e);
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -297,7 +345,7 @@ static int open_last(struct profile_session *s, struct trace_reader **out)
 	const struct profile_file *file = &s->folder.file[s->at - 1];
 	const struct profile_faults faults = faults_of(s, s->name);
 
-	profile_file_name(s->base, file, s->name);
+	name_file(s, file, s->name);
 	return open_checked(s, file, &faults, NULL, out);
 }
 
@@ -319,6 +367,8 @@ uint64_t profile_session_bytes(const struct profile_session *s)
 	uint64_t bytes = 0;
 	struct stat st;
 
+	if (s->set)
+		return s->set->bytes;
 	for (size_t i = 0; i < s->folder.nr; i++) {
 		profile_file_name(s->base, &s->folder.file[i], name);
 		if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
@@ -333,7 +383,7 @@ int profile_session_open_file(const struct profile_session *s, size_t i,
 {
 	struct profile_faults faults = *f;
 
-	profile_file_name(s->base, &s->folder.file[i], name);
+	name_file(s, &s->folder.file[i], name);
 	faults.name = name;
 	return open_checked(s, &s->folder.file[i], &faults, NULL, out);
 }
@@ -371,6 +421,8 @@ void profile_session_rewind(struct profile_session *s)
 /* Events that are not sampled may be read meanwhile, by another thread. */
 uint64_t profile_session_window_ns(const struct profile_session *s)
 {
+	if (s->set)
+		return s->set->window_ns;
 	return nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS
 						     : PROFILE_WINDOW_NS;
 }
@@ -401,7 +453,7 @@ int profile_session_open_common(struct profile_session *s, struct profile_faults
 {
 	static const struct profile_file file = {TRACE_COMMON, TRACE_COMMON};
 
-	profile_file_name(s->base, &file, s->common_name);
+	name_file(s, &file, s->common_name);
 	*faults = faults_of(s, s->common_name);
 	return open_checked(s, &file, faults,
 			    "without it there are addresses only: tasks and symbols have no names",

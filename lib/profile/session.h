@@ -13,6 +13,7 @@
 struct err;
 struct profile_session;
 struct profile_records;
+struct trace_set;
 
 enum {
 	PROFILE_MAX_FILES = 4 << 20, /* of one session; beyond: -EFBIG */
@@ -91,6 +92,9 @@ struct profile_trace {
  */
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e);
+/* The same of traces that are in no folder; the set is borrowed until it is closed. */
+int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
+			     struct profile_session **out, struct err *e);
 void profile_session_close(struct profile_session *s);
 const struct profile_facts *profile_session_facts(const struct profile_session *s);
 

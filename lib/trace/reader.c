@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -43,25 +44,9 @@ struct trace_reader {
 	uint64_t nr_frames, nr_readings;
 	bool end_agrees, damaged;
 	struct trace_head head;
+	const struct trace_feed *feed; /* NULL: all is in the file; else of what follows */
+	void *feed_arg;
 };
-
-static ssize_t pread_full(int fd, uint8_t *p, size_t len, uint64_t at)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = sys()->pread(fd, p + done, len - done, (off_t)(at + done));
-
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
-			return n;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
 
 /* Moves the window of a file to at, len bytes or more. -ENODATA: the file became shorter. */
 static int load(struct trace_reader *r, uint64_t at, size_t len)
@@ -81,7 +66,7 @@ static int load(struct trace_reader *r, uint64_t at, size_t len)
 		r->memory = p;
 		r->memory_bytes = want;
 	}
-	got = pread_full(r->fd, r->memory, want, at);
+	got = io_pread_full(r->fd, r->memory, want, at);
 	if (got < 0)
 		return (int)got;
 	r->window = r->memory;
@@ -274,7 +259,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	int rc;
 
 	if (r->at >= r->size)
-		return 0;
+		return r->feed ? r->feed->next(r->feed_arg, out, e) : 0;
 	rc = check_frame(r, r->at, &f, &end, &why);
 	if (rc < 0)
 		return read_error(r, rc, e);
@@ -287,11 +272,13 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 
 uint64_t trace_reader_bytes(const struct trace_reader *r)
 {
-	return r->at;
+	return r->feed ? r->feed->bytes(r->feed_arg) : r->at;
 }
 
 bool trace_reader_is_whole(const struct trace_reader *r)
 {
+	if (r->feed)
+		return r->feed->is_whole(r->feed_arg);
 	return r->end_agrees && !r->damaged && r->at == r->size;
 }
 
@@ -463,6 +450,26 @@ int trace_reader_open_mem(const void *data, size_t len, const char *name, struct
 	return start(r, out, e);
 }
 
+int trace_reader_open_feed(const struct trace_head *head, const void *frames, size_t len,
+			   const struct trace_feed *feed, void *arg, const char *name,
+			   struct trace_reader **out)
+{
+	struct trace_reader *r = reader_new(name);
+
+	if (!r) {
+		feed->close(arg);
+		return -ENOMEM;
+	}
+	r->window = frames;
+	r->window_bytes = len;
+	r->size = len;
+	r->head = *head;
+	r->feed = feed;
+	r->feed_arg = arg;
+	*out = r;
+	return 0;
+}
+
 /* The size of a regular file; anything else could block, or has no end. */
 static int regular_size(const struct trace_reader *r, uint64_t *out, struct err *e)
 {
@@ -501,6 +508,8 @@ void trace_reader_close(struct trace_reader *r)
 		return;
 	if (r->fd >= 0)
 		sys()->close(r->fd);
+	if (r->feed)
+		r->feed->close(r->feed_arg);
 	trace_unpacker_fini(&r->unpacker);
 	mem_free(r->memory);
 	mem_free(r->name);

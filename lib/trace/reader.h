@@ -32,6 +32,33 @@ int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, st
 /* The same over bytes in memory (borrowed). */
 int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
 			  struct err *e);
+
+/* Frames that are in no file of ours, made when they are asked for. */
+struct trace_feed {
+	/* As the functions of a reader below. */
+	int (*next)(void *arg, struct trace_frame *out, struct err *e);
+	uint64_t (*bytes)(const void *arg);
+	bool (*is_whole)(const void *arg);
+	void (*close)(void *arg);
+};
+/* A trace of this head: first the frames in memory (borrowed; as a writer gathers them), then those
+ * of the feed, whose arg is taken over, also on failure. 0 or -ENOMEM. */
+int trace_reader_open_feed(const struct trace_head *head, const void *frames, size_t len,
+			   const struct trace_feed *feed, void *arg, const char *name,
+			   struct trace_reader **out);
+
+/* The traces of a session that are in no folder. All but the common one are of iteration 0, and
+ * have the numbers from 0. Their heads have the same session id. */
+struct trace_set {
+	const char *name; /* for messages: what they are made of */
+	size_t nr;
+	uint64_t bytes;     /* of what they are made of */
+	uint64_t window_ns; /* how far a record may stand behind younger ones */
+	/* As trace_reader_open; for any thread. Number nr is the common one. */
+	int (*open)(const void *arg, size_t number, struct trace_reader **out, struct err *e);
+	const void *arg;
+};
+
 void trace_reader_close(struct trace_reader *r);
 const struct trace_head *trace_reader_head(const struct trace_reader *r);
 

@@ -134,9 +134,42 @@ bool trace_layout_shares_data(const struct trace_layout *l)
 	       (l->type == SOFTWARE && l->config != CPU_CLOCK && l->config != TASK_CLOCK);
 }
 
-bool trace_layout_has_identifier(const struct trace_layout *l)
+bool trace_layout_has_id(const struct trace_layout *l)
 {
-	return l->sample_type & SAMPLE_IDENTIFIER;
+	return l->sample_type & (SAMPLE_IDENTIFIER | SAMPLE_ID);
+}
+
+static unsigned nr_fields(const struct trace_layout *l, uint64_t of)
+{
+	return (unsigned)__builtin_popcountll(l->sample_type & of);
+}
+
+/* An identifier, where it is asked for, is the first word of samples and the last of others: the
+ * same for all layouts. */
+void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out)
+{
+	enum {
+		BEFORE = SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR,
+		BEHIND = SAMPLE_STREAM_ID | SAMPLE_CPU
+	};
+
+	*out = (struct trace_place){.of_other = 1, .is_there = trace_layout_has_id(l)};
+	if (l->sample_type & SAMPLE_IDENTIFIER)
+		return;
+	out->of_sample = nr_fields(l, BEFORE);
+	out->of_other = 1 + nr_fields(l, BEHIND);
+}
+
+void trace_layout_time_place(const struct trace_layout *l, struct trace_place *out)
+{
+	enum {
+		BEFORE = SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID,
+		BEHIND = SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER
+	};
+
+	*out = (struct trace_place){.of_sample = nr_fields(l, BEFORE),
+				    .of_other = 1 + nr_fields(l, BEHIND),
+				    .is_there = l->sample_type & SAMPLE_TIME};
 }
 
 struct decoder {
@@ -358,7 +391,7 @@ static bool take_sample(struct decoder *d)
 	return cursor_ok(&d->c) && d->c.left == 0;
 }
 
-static size_t id_bytes(const struct trace_layout *l)
+size_t trace_layout_id_bytes(const struct trace_layout *l)
 {
 	size_t nr = 0;
 
@@ -571,7 +604,7 @@ const char *trace_record_kind_name(uint32_t kind)
 /* The id at the end first: what the record itself says of pid, id and time goes before it. */
 static bool take_other(struct decoder *d)
 {
-	size_t id_len = id_bytes(d->l);
+	size_t id_len = trace_layout_id_bytes(d->l);
 	struct cursor body = d->c;
 
 	if (id_len > d->c.left)
@@ -647,14 +680,13 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 	return -EINVAL;
 }
 
-uint64_t trace_record_identifier(const uint8_t *p, size_t len)
+uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, size_t len)
 {
 	uint32_t kind;
-	size_t size = trace_record_size(p, len, &kind);
+	size_t nr = trace_record_size(p, len, &kind) / WORD_BYTES;
+	size_t at = kind == TRACE_RECORD_SAMPLE ? 1 + place->of_sample : nr - place->of_other;
 
-	if (size < HEADER_BYTES + WORD_BYTES)
-		return 0;
-	return trace_word(p, kind == TRACE_RECORD_SAMPLE ? 1 : size / WORD_BYTES - 1);
+	return place->is_there && nr && at && at < nr ? trace_word(p, at) : 0;
 }
 
 /* Bits of the flags, by the order of struct perf_branch_entry. */

@@ -75,8 +75,18 @@ bool trace_layout_is_sampled(const struct trace_layout *l);
 /* Its event happens once for all who sample it (a software event but the clocks, a tracepoint):
  * Linux may leave the id of another listener in the samples. */
 bool trace_layout_shares_data(const struct trace_layout *l);
-/* Its records name their event: see trace_record_identifier. */
-bool trace_layout_has_identifier(const struct trace_layout *l);
+/* Its records name their event. */
+bool trace_layout_has_id(const struct trace_layout *l);
+/* Bytes that end its records other than samples. */
+size_t trace_layout_id_bytes(const struct trace_layout *l);
+/* Where a word stands in records: in samples its number from the first, in others from the last
+ * back, which is 1; 0 and 0 are of a word that is not there. */
+struct trace_place {
+	unsigned of_sample, of_other;
+	bool is_there;
+};
+void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out);
+void trace_layout_time_place(const struct trace_layout *l, struct trace_place *out);
 
 enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
 
@@ -166,9 +176,8 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 			struct trace_record *out);
 /* Size and kind without a layout: the size (a multiple of 8), or 0 if no record is there. */
 size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind);
-/* The IDENTIFIER of a record, which is at the same place whatever its layout: of a sample its
- * first word, of other records their last. 0 if it has none. */
-uint64_t trace_record_identifier(const uint8_t *p, size_t len);
+/* The word at that place; 0 if the record is too short for it. */
+uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, size_t len);
 static inline uint64_t trace_word(const uint8_t *words, uint64_t i)
 {
 	uint64_t v;

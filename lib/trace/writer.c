@@ -413,6 +413,30 @@ void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals)
 	frame_end(b, at, TRACE_FRAME_END);
 }
 
+void trace_writer_common(struct trace_writer *w)
+{
+	fail(&w->bytes, buf_error(&w->common));
+	buf_add(&w->bytes, w->common.data, w->common.len);
+	w->nr_frames += w->nr_common_frames;
+}
+
+void trace_writer_whole(struct trace_writer *w, const struct trace_totals *totals)
+{
+	struct trace_totals t = *totals;
+
+	t.nr_frames = w->nr_frames;
+	t.nr_readings = w->nr_readings;
+	t.bytes = w->bytes.len;
+	trace_writer_end(w, &t);
+}
+
+int trace_writer_bytes(const struct trace_writer *w, const void **bytes, size_t *len)
+{
+	*bytes = w->bytes.data;
+	*len = w->bytes.len;
+	return buf_error(&w->bytes);
+}
+
 int trace_writer_check(const struct trace_writer *w, bool has_header, const char *path,
 		       struct err *e)
 {
@@ -430,13 +454,9 @@ int trace_writer_check(const struct trace_writer *w, bool has_header, const char
 int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
 			const struct trace_totals *totals, struct err *e)
 {
-	struct trace_totals t = *totals;
 	int rc;
 
-	t.nr_frames = w->nr_frames;
-	t.nr_readings = w->nr_readings;
-	t.bytes = w->bytes.len;
-	trace_writer_end(w, &t);
+	trace_writer_whole(w, totals);
 	rc = trace_writer_check(w, true, path, e);
 	if (rc == 0)
 		rc = io_write_atomic(dirfd, name, path, w->bytes.data, w->bytes.len, trace_is_trace,

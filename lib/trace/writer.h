@@ -40,6 +40,13 @@ void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len)
 void trace_writer_things(struct trace_writer *w, const struct trace_things *t);
 /* Forgets what was gathered (errors too): frames that follow are for a file that grows (file.h). */
 void trace_writer_more(struct trace_writer *w);
+/* Adds what trace_writer_set_common encoded, where a trace does not begin with it. */
+void trace_writer_common(struct trace_writer *w);
+/* Adds the end frame of what was gathered; totals as for trace_writer_commit. */
+void trace_writer_whole(struct trace_writer *w, const struct trace_totals *totals);
+/* What was gathered since _begin or _more, for who reads it in memory; until the next call. 0 or
+ * -errno. */
+int trace_writer_bytes(const struct trace_writer *w, const void **bytes, size_t *len);
 /*
  * Adds the end frame and puts the file at dirfd/name (path is for messages): a new file of mode
  * 0600, links not followed, an existing file replaced only if it is a cpuperf trace. On failure

@@ -75,6 +75,7 @@ static void check_alone(const struct trace_layout *l, const uint8_t *p, size_t l
 			const char *format)
 {
 	struct trace_record r;
+	struct trace_place place;
 	uint32_t kind;
 	size_t size;
 
@@ -88,7 +89,8 @@ static void check_alone(const struct trace_layout *l, const uint8_t *p, size_t l
 		else
 			require(r.has == 0 && r.name == NULL);
 		require(r.len == size && r.kind == kind);
-		touched ^= (uint32_t)trace_record_identifier(copy, size);
+		trace_layout_id_place(l, &place);
+		touched ^= (uint32_t)trace_record_word(&place, copy, size);
 		free(copy);
 	}
 }

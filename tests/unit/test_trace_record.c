@@ -1172,21 +1172,57 @@ static void sizes(void **state)
 
 static void identifiers(void **state)
 {
+	static const struct trace_layout l = {.sample_type = S_IDENTIFIER | S_TID};
 	uint8_t bytes[32] = {0};
+	struct trace_place place;
 
 	(void)state;
+	trace_layout_id_place(&l, &place);
 	for (uint8_t i = 0; i < 4; i++)
 		bytes[8 * (size_t)i] = (uint8_t)(i + 1);
 	bytes[0] = TRACE_RECORD_SAMPLE;
 	bytes[6] = 32;
-	assert_int_equal(trace_record_identifier(bytes, 32), 2);
+	assert_int_equal(trace_record_word(&place, bytes, 32), 2);
 	bytes[0] = TRACE_RECORD_COMM;
-	assert_int_equal(trace_record_identifier(bytes, 32), 4);
+	assert_int_equal(trace_record_word(&place, bytes, 32), 4);
 	bytes[6] = 16;
-	assert_int_equal(trace_record_identifier(bytes, 32), 2);
+	assert_int_equal(trace_record_word(&place, bytes, 32), 2);
 	bytes[6] = 8;
-	assert_int_equal(trace_record_identifier(bytes, 32), 0);
-	assert_int_equal(trace_record_identifier(bytes, 7), 0);
+	assert_int_equal(trace_record_word(&place, bytes, 32), 0);
+	assert_int_equal(trace_record_word(&place, bytes, 7), 0);
+}
+
+/* Where words stand that one asks for: as the kernel writes them. */
+static void places(void **state)
+{
+	static const struct {
+		uint64_t type;
+		struct trace_place id, time;
+	} rows[] = {
+	    {S_IDENTIFIER | S_IP | S_TID | S_TIME, {0, 1, true}, {3, 2, true}},
+	    {S_IP | S_TID | S_TIME | S_ADDR | S_ID | S_CPU | S_PERIOD, {4, 2, true}, {2, 3, true}},
+	    {S_IP | S_TID | S_ID | S_STREAM_ID | S_CPU, {2, 3, true}, {2, 4, false}},
+	    {S_TID | S_TIME, {2, 1, false}, {1, 1, true}},
+	    {S_TID | S_TIME | S_ID | S_IDENTIFIER, {0, 1, true}, {2, 3, true}},
+	    {S_TID, {1, 1, false}, {1, 1, false}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct trace_layout l = {.sample_type = rows[i].type};
+		struct trace_place p;
+
+		trace_layout_id_place(&l, &p);
+		assert_int_equal(p.is_there, rows[i].id.is_there);
+		if (p.is_there &&
+		    (p.of_sample != rows[i].id.of_sample || p.of_other != rows[i].id.of_other))
+			fail_msg("id of row %zu: %u %u", i, p.of_sample, p.of_other);
+		trace_layout_time_place(&l, &p);
+		assert_int_equal(p.is_there, rows[i].time.is_there);
+		if (p.is_there &&
+		    (p.of_sample != rows[i].time.of_sample || p.of_other != rows[i].time.of_other))
+			fail_msg("time of row %zu: %u %u", i, p.of_sample, p.of_other);
+	}
 }
 
 static void attrs(void **state)
@@ -1230,7 +1266,7 @@ static void attrs(void **state)
 	assert_true(l.type == 2 && l.period == 50 && !l.is_freq && l.has_sample_id);
 	assert_true(l.nr_user_regs == 3 && l.user_regs == 7 && l.nr_intr_regs == 2);
 	assert_int_equal(l.branch_sample_type, B_HW_INDEX);
-	assert_true(trace_layout_is_sampled(&l) && trace_layout_has_identifier(&l));
+	assert_true(trace_layout_is_sampled(&l) && trace_layout_has_id(&l));
 	/* an older attr ends before the registers */
 	put_word(bytes, 2 | 64ull << 32);
 	assert_true(trace_layout_init(&l, bytes, 64));
@@ -1240,7 +1276,7 @@ static void attrs(void **state)
 	attr_bytes(&a, bytes);
 	assert_true(trace_layout_init(&l, bytes, sizeof(bytes)));
 	assert_true(l.is_freq && l.period == 0 && !l.has_sample_id);
-	assert_true(trace_layout_is_sampled(&l) && !trace_layout_has_identifier(&l));
+	assert_true(trace_layout_is_sampled(&l) && !trace_layout_has_id(&l));
 	a.period = 0;
 	attr_bytes(&a, bytes);
 	assert_true(trace_layout_init(&l, bytes, sizeof(bytes)));
@@ -1284,6 +1320,7 @@ int main(void)
 	    cmocka_unit_test_teardown(bodies_that_lie, free_memory),
 	    cmocka_unit_test_teardown(sizes, free_memory),
 	    cmocka_unit_test_teardown(identifiers, free_memory),
+	    cmocka_unit_test(places),
 	    cmocka_unit_test_teardown(attrs, free_memory),
 	    cmocka_unit_test_teardown(side_band, free_memory),
 	};
