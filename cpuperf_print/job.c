@@ -13,7 +13,9 @@
 #include "base/sys.h"
 #include "elf/finder.h"
 #include "elf/vdso.h"
+#include "import/import.h"
 #include "missing.h"
+#include "perf_data.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
@@ -185,6 +187,7 @@ static void opened_fini(struct opened *o)
 	symbols_free(o->symbols);
 	profile_processes_free(o->processes);
 	profile_session_close(o->session);
+	import_close(o->import);
 	cpsession_fini(&o->manifest);
 	spec_fini(&o->spec);
 	mem_free(o->config_name);
@@ -269,8 +272,11 @@ static void load_metrics(struct job *j, struct opened *o)
 static int open_session(struct job *j, struct opened *o, struct err *e)
 {
 	struct profile_manifest m;
-	int rc = load_manifest(o);
+	int rc;
 
+	if (o->is_perf_data)
+		return perf_data_open(j, o, e);
+	rc = load_manifest(o);
 	if (rc)
 		return rc;
 	m = (struct profile_manifest){
@@ -307,25 +313,38 @@ static int check_is_new(const struct job *j, size_t i, struct err *e)
 	return 0;
 }
 
+/* Those to print, then those to compare with, which may be either. */
+static void name_inputs(struct job *j)
+{
+	const struct options *o = j->options;
+	const struct opt_strings *lists[] = {&o->sessions, &o->perf_data, &o->diff};
+	size_t nr = 0;
+
+	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+		for (size_t i = 0; i < lists[k]->nr; i++) {
+			struct opened *s = &j->sessions[nr++];
+
+			s->path = lists[k]->item[i];
+			s->is_perf_data = lists[k] == &o->perf_data ||
+					  (lists[k] == &o->diff && import_is_perf_data(s->path));
+			cpsession_init(&s->manifest);
+			spec_init(&s->spec);
+		}
+	}
+	j->nr_sessions = o->sessions.nr + o->perf_data.nr;
+	j->nr_diff = o->diff.nr;
+}
+
 int job_open(struct job *j, struct err *e)
 {
 	const struct options *o = j->options;
-	size_t nr = o->sessions.nr + o->diff.nr;
+	size_t nr = o->sessions.nr + o->perf_data.nr + o->diff.nr;
 	int rc = 0;
 
 	j->sessions = mem_calloc(nr, sizeof(*j->sessions));
 	if (!j->sessions)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < nr; i++) {
-		struct opened *s = &j->sessions[i];
-
-		s->path =
-		    i < o->sessions.nr ? o->sessions.item[i] : o->diff.item[i - o->sessions.nr];
-		cpsession_init(&s->manifest);
-		spec_init(&s->spec);
-	}
-	j->nr_sessions = o->sessions.nr;
-	j->nr_diff = o->diff.nr;
+	name_inputs(j);
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		rc = open_session(j, &j->sessions[i], e);
 		if (rc == 0)
@@ -375,6 +394,8 @@ static int make_symbols(struct job *j, struct opened *o, const struct buf *kalls
 	};
 	int rc = symbols_new(&config, &o->symbols);
 
+	if (rc == 0 && o->import && !j->options->kallsyms)
+		return perf_data_add_kernel(j, o);
 	if (rc == 0 && j->options->kallsyms)
 		return symbols_load_kallsyms(o->symbols, j->options->kallsyms, e);
 	return rc ? rc : symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
@@ -401,7 +422,7 @@ static int know_names_of(struct job *j, struct opened *o, struct err *e)
 	struct buf kallsyms;
 	int rc;
 
-	o->is_same_boot = is_same_boot(&o->facts->head);
+	o->is_same_boot = o->import ? perf_data_is_same_boot(o) : is_same_boot(&o->facts->head);
 	o->vdso = o->is_same_boot ? j->vdso : NULL;
 	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
 	rc = profile_processes_load(o->session, take_kallsyms, &kallsyms, &o->processes);

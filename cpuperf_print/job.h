@@ -18,8 +18,12 @@
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
+struct import;
+
 struct opened {
 	const char *path;
+	bool is_perf_data;     /* else a session file */
+	struct import *import; /* of perf.data */
 	struct cpsession manifest;
 	struct spec spec; /* its metrics */
 	struct profile_session *session;

@@ -36,7 +36,8 @@ static void log_start(const struct job *j)
 		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
 		log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", o->facts->nr_iterations,
 			 o->facts->nr_traces);
-		log_info("Output path prefix: %s", o->manifest.output_path_prefix);
+		if (!o->import)
+			log_info("Output path prefix: %s", o->manifest.output_path_prefix);
 	}
 }
 
@@ -51,11 +52,13 @@ static void log_end(const struct job *j, uint64_t start_ns)
 /* Whatever is asked to be written over: not one of these. */
 static int open_file(const struct options *o, struct err *e)
 {
-	const char *inputs[2 * OPT_MAX_STRINGS + 1];
+	const char *inputs[3 * OPT_MAX_STRINGS + 1];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < o->sessions.nr; i++)
 		inputs[nr++] = o->sessions.item[i];
+	for (size_t i = 0; i < o->perf_data.nr; i++)
+		inputs[nr++] = o->perf_data.item[i];
 	for (size_t i = 0; i < o->diff.nr; i++)
 		inputs[nr++] = o->diff.item[i];
 	if (o->kallsyms)
@@ -313,9 +316,9 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 		rc = report_sort_columns(o->sort, &columns, e);
 	if (rc)
 		return rc;
-	if (!o->sessions.nr) {
+	if (!o->sessions.nr && !o->perf_data.nr) {
 		err_set(e, -EINVAL, "no session given");
-		err_hint(e, "--session=FILE; --help lists all options");
+		err_hint(e, "--session=FILE, or --perf-data=FILE; --help lists all options");
 		return -EINVAL;
 	}
 	if (!o->diff.nr && (o->fail_over || o->counts)) {

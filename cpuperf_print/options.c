@@ -15,6 +15,10 @@ static const struct opt_row rows[] = {
      "session: those of the same spec are added up; summary, series and top-down are printed of "
      "each.",
      opt_add_string, AT(sessions)},
+    {"perf-data", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Input",
+     "A file of perf record, in place of a session or beside some: of any version and byte order, "
+     "of a pipe too, compressed or not; may be given several times.",
+     opt_add_string, AT(perf_data)},
     {"by-session", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Input",
      "Several sessions: each by itself, not added up. flat and threads: side by side if their "
      "specs "
@@ -45,7 +49,8 @@ static const struct opt_row rows[] = {
      "summary, with samples summary and flat.",
      opt_add_string, AT(reports)},
     {"diff", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Report",
-     "Compare with another session, the one before; may be given several times. Says what "
+     "Compare with another session (or perf.data), the one before; may be given several times. "
+     "Says what "
      "certainly changed.",
      opt_add_string, AT(diff)},
     {"counts", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Report",

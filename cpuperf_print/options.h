@@ -10,7 +10,7 @@
 /* Strings point into argv; NULL: not given. */
 struct options {
 	struct opt_std std;
-	struct opt_strings sessions, reports, diff;
+	struct opt_strings sessions, perf_data, reports, diff;
 	const char *output_format, *output_file;
 	const char *sort, *top, *min_percent, *max_depth, *fail_over, *threads;
 	bool by_session, no_pager, counts;

@@ -41,6 +41,12 @@ static bool is_of_event(const struct records *r, const struct profile_item *item
 	       report_filter_has_event(f, &r->opened->facts->events[event]);
 }
 
+/* A reading is of its trace's CPU. */
+static uint32_t cpu_of(const struct profile_merged_item *m)
+{
+	return m->item->kind == PROFILE_RECORD ? m->item->cpu : m->trace->head.cpu;
+}
+
 static bool is_shown(void *arg, const struct profile_merged_item *m,
 		     const struct profile_task *task)
 {
@@ -52,7 +58,7 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 	if (!report_filter_has_time(f, r->start_ns, item->time_ns) || !is_of_event(r, item))
 		return false;
 	if (m->trace ? !report_ranges_has(&f->iterations, m->trace->head.iteration) ||
-			   !report_ranges_has(&f->cpus, m->trace->head.cpu)
+			   !report_ranges_has(&f->cpus, cpu_of(m))
 		     : f->iterations.nr || f->cpus.nr)
 		return false;
 	if (!f->pids.nr && !f->comms.nr)

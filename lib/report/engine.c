@@ -272,7 +272,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	const struct report_filter *f = w->engine->run->filter;
 	const struct trace_record *r = &s->record;
 
-	if (!report_ranges_has(&f->pids, r->pid) ||
+	if (!report_ranges_has(&f->cpus, s->cpu) || !report_ranges_has(&f->pids, r->pid) ||
 	    !report_globs_match(&f->comms, task->comm->name))
 		return false;
 	if (!report_filter_has_time(f, w->engine->input->start_ns, s->time_ns))
@@ -281,7 +281,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	    .event = s->id->event,
 	    .session = has_part(w, REPORT_BY_SESSION) ? w->engine->input->number : 0,
 	    .iteration = has_part(w, REPORT_BY_ITERATION) ? head->iteration : 0,
-	    .cpu = has_part(w, REPORT_BY_CPU) ? head->cpu : 0,
+	    .cpu = has_part(w, REPORT_BY_CPU) ? s->cpu : 0,
 	    .pid = has_part(w, REPORT_BY_PID) ? r->pid : 0,
 	    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
 	    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0,
@@ -421,6 +421,12 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 	return failed ? failed : rc < 0 ? rc : 0;
 }
 
+/* Samples of a trace of no one CPU tell theirs. */
+static bool is_wanted_cpu(const struct engine *g, uint32_t cpu)
+{
+	return cpu == UINT32_MAX || report_ranges_has(&g->run->filter->cpus, cpu);
+}
+
 static int read_file(struct worker *w, size_t i)
 {
 	struct engine *g = w->engine;
@@ -433,7 +439,7 @@ static int read_file(struct worker *w, size_t i)
 	rc = profile_samples_open(g->input->session, i, take_problem, g, &samples);
 	if (rc != 1)
 		return rc;
-	if (report_ranges_has(&g->run->filter->cpus, profile_samples_head(samples)->cpu))
+	if (is_wanted_cpu(g, profile_samples_head(samples)->cpu))
 		rc = read_samples(w, samples);
 	else
 		rc = 0;

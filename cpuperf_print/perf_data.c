@@ -1,0 +1,122 @@
+/*
+ * Opening perf.data, and the symbols of its kernel: those of this one, if it is the same.
+ */
+#include "perf_data.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "elf/build_id.h"
+#include "import/import.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { MAX_KALLSYMS_BYTES = 256 << 20, MAX_NOTES_BYTES = 64 << 10 };
+
+int perf_data_open(struct job *j, struct opened *o, struct err *e)
+{
+	int rc = import_open(o->path, job_problem, j, &o->import, e);
+
+	if (rc)
+		return rc;
+	rc = profile_session_open_set(import_set(o->import), job_problem, j, &o->session, e);
+	if (rc)
+		return rc;
+	o->facts = profile_session_facts(o->session);
+	o->config_name = mem_strdup(import_facts(o->import)->command);
+	return o->config_name ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static bool is_kernel_here(const struct import_facts *f)
+{
+	struct elf_build_id here, there = {.len = (uint8_t)f->kernel_build_id_len};
+	struct buf notes;
+	bool is_same;
+
+	buf_init(&notes, MAX_NOTES_BYTES);
+	memcpy(there.bytes, f->kernel_build_id, sizeof(there.bytes));
+	is_same = there.len && root_load(&root_live, "/sys/kernel/notes", &notes) == 0 &&
+		  elf_build_id_in_notes((const uint8_t *)notes.data, notes.len, 4, &here) &&
+		  elf_build_id_equal(&here, &there);
+	buf_fini(&notes);
+	return is_same;
+}
+
+/* Of the symbol in text as /proc/kallsyms has it; 0: it is not there, or hidden. */
+static uint64_t address_of(const struct buf *kallsyms, const char *name)
+{
+	const char *at = buf_str(kallsyms), *end = at + kallsyms->len, *line, *stop;
+	size_t len = strlen(name);
+
+	while (len && (line = str_next_line(&at, end, &stop))) {
+		const char *space = memchr(line, ' ', (size_t)(stop - line));
+
+		if (space && stop - space == (ptrdiff_t)len + 3 && !memcmp(space + 3, name, len))
+			return strtoull(line, NULL, 16);
+	}
+	return 0;
+}
+
+static bool load_kallsyms(struct buf *out)
+{
+	buf_init(out, MAX_KALLSYMS_BYTES);
+	return root_load(&root_live, "/proc/kallsyms", out) == 0;
+}
+
+/* Where the kernel is loaded is another place after each boot, if it says where. */
+static bool is_in_place(const struct import_facts *f, const struct buf *kallsyms)
+{
+	return f->kernel_address && address_of(kallsyms, f->kernel_symbol) == f->kernel_address;
+}
+
+bool perf_data_is_same_boot(const struct opened *o)
+{
+	const struct import_facts *f = import_facts(o->import);
+	struct utsname uts;
+	struct buf kallsyms;
+	bool is_same;
+
+	if (uname(&uts) || strcmp(uts.nodename, f->host) != 0 || !is_kernel_here(f))
+		return false;
+	is_same = load_kallsyms(&kallsyms) && is_in_place(f, &kallsyms);
+	buf_fini(&kallsyms);
+	return is_same;
+}
+
+static void tell_nameless(struct job *j, const struct opened *o, const char *why)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -ENOENT, o->path, 0, 0, "functions of the kernel have no names: %s", why);
+	err_hint(&e, "--kallsyms=FILE takes a copy of /proc/kallsyms of that machine, made before "
+		     "it was booted again");
+	job_problem(j, false, &e);
+}
+
+int perf_data_add_kernel(struct job *j, struct opened *o)
+{
+	const struct import_facts *f = import_facts(o->import);
+	struct buf kallsyms;
+	int rc = 0;
+
+	if (!f->kernel_address && !f->kernel_build_id_len)
+		return 0; /* nothing of the kernel was recorded */
+	if (!is_kernel_here(f)) {
+		tell_nameless(j, o, "it is not the kernel that runs here");
+		return 0;
+	}
+	if (!load_kallsyms(&kallsyms) || !address_of(&kallsyms, f->kernel_symbol))
+		tell_nameless(j, o, "this kernel hides its addresses");
+	else if (!is_in_place(f, &kallsyms))
+		tell_nameless(j, o, "it was booted again since, and is at another place");
+	else
+		rc = symbols_add_kallsyms(o->symbols, buf_str(&kallsyms), kallsyms.len);
+	buf_fini(&kallsyms);
+	return rc;
+}

@@ -1,0 +1,18 @@
+/*
+ * perf.data as one of the sessions: opening it, and where the kernel's symbols come from, which it
+ * does not hold.
+ */
+#ifndef CPUPERF_PRINT_PERF_DATA_H
+#define CPUPERF_PRINT_PERF_DATA_H
+
+#include "job.h"
+
+/* -errno with *e. */
+int perf_data_open(struct job *j, struct opened *o, struct err *e);
+/* True if it was recorded here since the last boot: the host and the kernel are the same ones, and
+ * the kernel is where it was. */
+bool perf_data_is_same_boot(const struct opened *o);
+/* Gives o->symbols what is known of the kernel; what is not is told. 0 or -ENOMEM. */
+int perf_data_add_kernel(struct job *j, struct opened *o);
+
+#endif

@@ -1,0 +1,221 @@
+/*
+ * The events of a file: their attrs in our byte order, their ids, and names for those that have
+ * none. Must not know where in the file they stood.
+ */
+#include "import/internal.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The sizes that are set, so that who reads it takes no more than is there. */
+static void set_size(struct import_event *ev)
+{
+	uint32_t size = htole32(ev->attr_bytes);
+
+	memcpy(ev->attr + 4, &size, sizeof(size));
+}
+
+static uint32_t told_size(const struct import *im, const uint8_t *attr)
+{
+	uint32_t size;
+
+	memcpy(&size, attr + 4, sizeof(size));
+	return im->facts.is_big_endian ? be32toh(size) : le32toh(size);
+}
+
+/* attr.size is 0 in files of perf that knew the first version only. */
+static int take_attr(const struct import *im, struct import_event *ev, const uint8_t *attr,
+		     size_t len)
+{
+	uint32_t size;
+
+	if (len < IMPORT_ATTR_MIN_BYTES)
+		return -EINVAL;
+	size = told_size(im, attr);
+	if (!size)
+		size = IMPORT_ATTR_MIN_BYTES;
+	if (size > len)
+		size = (uint32_t)len;
+	if (size > IMPORT_ATTR_BYTES)
+		size = IMPORT_ATTR_BYTES;
+	if (size < IMPORT_ATTR_MIN_BYTES)
+		return -EINVAL;
+	ev->attr_bytes = size & ~7u;
+	memcpy(ev->attr, attr, ev->attr_bytes);
+	if (im->facts.is_big_endian)
+		import_swap_attr(ev->attr, ev->attr_bytes);
+	set_size(ev);
+	return 0;
+}
+
+static void know_layout(struct import_event *ev)
+{
+	ev->has_layout = trace_layout_init(&ev->layout, ev->attr, ev->attr_bytes);
+	if (!ev->has_layout)
+		return;
+	trace_layout_id_place(&ev->layout, &ev->id_place);
+	trace_layout_time_place(&ev->layout, &ev->time_place);
+}
+
+int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event)
+{
+	struct import_event ev = {.leader = (uint32_t)im->nr_events};
+	void *grown;
+	int rc;
+
+	if (im->nr_events == IMPORT_MAX_EVENTS)
+		return -EFBIG;
+	rc = take_attr(im, &ev, attr, len);
+	if (rc)
+		return rc;
+	grown = mem_grow(im->events, im->nr_events, &im->events_room, sizeof(*im->events));
+	if (!grown)
+		return -ENOMEM;
+	im->events = grown;
+	know_layout(&ev);
+	*event = (uint32_t)im->nr_events;
+	im->events[im->nr_events++] = ev;
+	im->ids_are_sorted = false;
+	return 0;
+}
+
+int import_add_id(struct import *im, uint64_t id, uint32_t event)
+{
+	uint32_t place = 0;
+	void *grown;
+
+	if (im->nr_ids == IMPORT_MAX_IDS) {
+		im->ids_are_left_out = true;
+		return 0;
+	}
+	grown = mem_grow(im->ids, im->nr_ids, &im->ids_room, sizeof(*im->ids));
+	if (!grown)
+		return -ENOMEM;
+	im->ids = grown;
+	if (im->nr_ids && im->ids[im->nr_ids - 1].event == event)
+		place = im->ids[im->nr_ids - 1].place + 1;
+	im->ids[im->nr_ids++] = (struct import_id){id, event, place};
+	im->ids_are_sorted = false;
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct import_id *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+/* Told twice, by the attr and by its description, an id is one. */
+void import_ids_sort(struct import *im)
+{
+	size_t nr = 0;
+
+	if (im->ids_are_sorted)
+		return;
+	if (im->nr_ids)
+		qsort(im->ids, im->nr_ids, sizeof(*im->ids), compare_ids);
+	for (size_t i = 0; i < im->nr_ids; i++)
+		if (!nr || im->ids[nr - 1].id != im->ids[i].id)
+			im->ids[nr++] = im->ids[i];
+	im->nr_ids = nr;
+	im->any = NULL;
+	for (size_t i = 0; i < im->nr_events && !im->any; i++)
+		if (im->events[i].has_layout && trace_layout_is_sampled(&im->events[i].layout))
+			im->any = &im->events[i];
+	im->ids_are_sorted = true;
+}
+
+const struct import_id *import_find_id(struct import *im, uint64_t id)
+{
+	const struct import_id key = {.id = id};
+	size_t low = 0, n = im->nr_ids;
+
+	import_ids_sort(im);
+	while (n) {
+		size_t half = n / 2;
+
+		if (im->ids[low + half].id < key.id) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low < im->nr_ids && im->ids[low].id == id ? &im->ids[low] : NULL;
+}
+
+const struct import_event *import_any_event(struct import *im)
+{
+	import_ids_sort(im);
+	return im->any;
+}
+
+/* Those of all events are at the same place: perf sees to it. */
+const struct import_event *import_event_of(struct import *im, const uint8_t *p, size_t len)
+{
+	const struct import_id *id;
+
+	import_ids_sort(im);
+	if (!im->any || !im->any->id_place.is_there)
+		return im->any;
+	id = import_find_id(im, trace_record_word(&im->any->id_place, p, len));
+	if (id && id->event < im->nr_events && im->events[id->event].has_layout)
+		return &im->events[id->event];
+	return im->nr_events == 1 ? im->any : NULL;
+}
+
+/* enum perf_type_id and those of its numbers, as perf calls them */
+static const char *const hardware[] = {"cycles",
+				       "instructions",
+				       "cache-references",
+				       "cache-misses",
+				       "branches",
+				       "branch-misses",
+				       "bus-cycles",
+				       "stalled-cycles-frontend",
+				       "stalled-cycles-backend",
+				       "ref-cycles"};
+static const char *const software[] = {
+    "cpu-clock",        "task-clock",   "page-faults",  "context-switches",
+    "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+    "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
+
+static const char *find_name(const struct trace_layout *l)
+{
+	enum { HARDWARE, SOFTWARE };
+	const uint64_t nr_hardware = sizeof(hardware) / sizeof(hardware[0]);
+	const uint64_t nr_software = sizeof(software) / sizeof(software[0]);
+
+	if (l->type == HARDWARE && (l->config & UINT32_MAX) < nr_hardware)
+		return hardware[l->config & UINT32_MAX];
+	return l->type == SOFTWARE && l->config < nr_software ? software[l->config] : NULL;
+}
+
+static const char *make_name(struct import *im, const struct import_event *ev)
+{
+	const struct trace_layout *l = &ev->layout;
+	const char *name = ev->has_layout ? find_name(l) : NULL;
+
+	if (name)
+		return name;
+	return arena_printf(&im->arena, "type%" PRIu32 ":r%" PRIx64, l->type, l->config);
+}
+
+void import_name_events(struct import *im)
+{
+	for (size_t i = 0; i < im->nr_events; i++) {
+		struct import_event *ev = &im->events[i];
+
+		if (!ev->name || !*ev->name)
+			ev->name = make_name(im, ev);
+		if (!ev->name)
+			ev->name = "event";
+	}
+}

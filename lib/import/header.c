@@ -1,0 +1,496 @@
+/*
+ * The header of a perf.data file, the attrs it points to, and what stands behind the records: the
+ * features. Source: struct perf_file_header and process_… in tools/perf/util/header.c. Must not
+ * trust an offset, a size or a number.
+ */
+#include "import/internal.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	PIPE_HEADER_BYTES = 16,
+	FILE_HEADER_BYTES = 104, /* with the features */
+	SECTION_BYTES = 16,
+	NR_FEATURES = 256,
+	MISC_BUILD_ID_SIZE = 1 << 15,
+	MISC_CPUMODE = 7,
+};
+
+static const char magic_2[] = "PERFILE2", magic_2_swapped[] = "2ELIFREP", magic_1[] = "PERFFILE";
+
+static int is_no_perf_data(const struct import *im, struct err *e)
+{
+	err_set_at(e, -EINVAL, im->path, 0, 0, "is no perf.data file");
+	err_hint(e, "--perf-data=FILE reads what perf record wrote; --session=FILE a cpuperf "
+		    "session");
+	return -EINVAL;
+}
+
+/* The byte order of the first version is seen by the size of an attr and its section. */
+static bool is_size_of_attr(uint64_t size)
+{
+	return size >= IMPORT_ATTR_MIN_BYTES + SECTION_BYTES && size < 4096 && size % 8 == 0;
+}
+
+bool import_is_magic(const uint8_t p[8])
+{
+	return memcmp(p, magic_2, 8) == 0 || memcmp(p, magic_2_swapped, 8) == 0 ||
+	       memcmp(p, magic_1, 8) == 0;
+}
+
+/* False: it is no magic. */
+static bool find_order(const uint8_t *p, bool *is_big)
+{
+	uint64_t attr_size;
+
+	if (memcmp(p, magic_2, 8) == 0 || memcmp(p, magic_2_swapped, 8) == 0) {
+		*is_big = memcmp(p, magic_2, 8) != 0;
+		return true;
+	}
+	if (memcmp(p, magic_1, 8) != 0)
+		return false;
+	memcpy(&attr_size, p + 16, sizeof(attr_size));
+	*is_big = !is_size_of_attr(le64toh(attr_size));
+	return true;
+}
+
+/* What of a section the file has. */
+static struct import_section clip(const struct import *im, struct import_section s)
+{
+	if (s.offset > im->size)
+		s.offset = im->size;
+	if (s.size > im->size - s.offset)
+		s.size = im->size - s.offset;
+	return s;
+}
+
+static struct import_section take_section(struct import_bytes *b)
+{
+	struct import_section s = {import_u64(b), 0};
+
+	s.size = import_u64(b);
+	return s;
+}
+
+/* The section, in memory of the caller's: *out is NULL if there is nothing. 0, -ENOMEM, -EFBIG. */
+static int load_section(struct import *im, struct import_section s, size_t max, uint8_t **out,
+			size_t *len)
+{
+	ssize_t got;
+
+	*out = NULL;
+	*len = 0;
+	s = clip(im, s);
+	if (!s.size)
+		return 0;
+	if (s.size > max)
+		return -EFBIG;
+	*out = mem_alloc((size_t)s.size);
+	if (!*out)
+		return -ENOMEM;
+	got = io_pread_full(im->fd, *out, (size_t)s.size, s.offset);
+	*len = got > 0 ? (size_t)got : 0;
+	return 0;
+}
+
+static int add_ids(struct import *im, struct import_section s, uint32_t event)
+{
+	struct import_bytes b;
+	uint8_t *data;
+	size_t len;
+	int rc = load_section(im, s, (size_t)IMPORT_MAX_IDS * 8, &data, &len);
+
+	im->ids_are_left_out |= rc == -EFBIG;
+	if (rc)
+		return rc == -EFBIG ? 0 : rc;
+	import_bytes_init(&b, data, len, im->facts.is_big_endian);
+	while (b.c.left >= 8 && rc == 0)
+		rc = import_add_id(im, import_u64(&b), event);
+	mem_free(data);
+	return rc;
+}
+
+static int add_attr(struct import *im, struct import_bytes *b, size_t attr_bytes)
+{
+	const uint8_t *attr = cursor_bytes(&b->c, attr_bytes - SECTION_BYTES);
+	struct import_section ids = take_section(b);
+	uint32_t event;
+	int rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event);
+
+	return rc ? rc : add_ids(im, ids, event);
+}
+
+static int add_attrs(struct import *im, struct import_section s, size_t attr_bytes, struct err *e)
+{
+	struct import_bytes b;
+	uint8_t *data;
+	size_t len;
+	int rc = load_section(im, s, (size_t)IMPORT_MAX_EVENTS * 4096, &data, &len);
+
+	if (rc == 0)
+		import_bytes_init(&b, data, len, im->facts.is_big_endian);
+	while (rc == 0 && b.c.left >= attr_bytes)
+		rc = add_attr(im, &b, attr_bytes);
+	mem_free(data);
+	if (rc == -EFBIG)
+		return err_set_at(e, rc, im->path, 0, 0, "has more than %d events",
+				  IMPORT_MAX_EVENTS);
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "its events make no sense: %s", strerror(-rc))
+		  : 0;
+}
+
+/* Texts of one string. */
+static const struct {
+	unsigned number;
+	size_t at;
+} strings[] = {
+    {3, offsetof(struct import_facts, host)},         {4, offsetof(struct import_facts, kernel)},
+    {5, offsetof(struct import_facts, perf_version)}, {6, offsetof(struct import_facts, machine)},
+    {8, offsetof(struct import_facts, cpu_model)},    {9, offsetof(struct import_facts, cpu_id)},
+};
+
+static bool take_string(struct import *im, unsigned number, struct import_bytes *b)
+{
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		const char **to = (const char **)(void *)((char *)&im->facts + strings[i].at);
+		const char *s;
+		size_t len;
+
+		if (strings[i].number != number)
+			continue;
+		s = import_string(b, &len);
+		if (s)
+			*to = import_text(im, s, len);
+		return true;
+	}
+	return false;
+}
+
+static int take_build_ids(struct import *im, struct import_bytes *b)
+{
+	int rc = 0;
+
+	while (b->c.left >= 8 && rc == 0) {
+		struct import_bytes head = *b;
+		uint16_t misc, size;
+
+		cursor_skip(&head.c, 4);
+		misc = import_u16(&head);
+		size = import_u16(&head);
+		if (size < 8 || size > b->c.left)
+			break;
+		rc = import_add_build_id(im, misc, b->c.at + 8, size - 8u);
+		cursor_skip(&b->c, size);
+	}
+	return rc;
+}
+
+static int take_cpus(struct import *im, struct import_bytes *b)
+{
+	im->facts.nr_cpus_available = import_u32(b);
+	im->facts.nr_cpus_online = import_u32(b);
+	return 0;
+}
+
+static int take_memory(struct import *im, struct import_bytes *b)
+{
+	uint64_t kib = import_u64(b);
+
+	im->facts.memory_bytes = kib <= UINT64_MAX / 1024 ? kib * 1024 : 0;
+	return 0;
+}
+
+/* What a shell would take apart again, or nearly. */
+static int take_command(struct import *im, struct import_bytes *b)
+{
+	uint32_t nr = import_u32(b);
+	struct buf all;
+
+	buf_init(&all, IMPORT_MAX_STRING_BYTES);
+	for (uint32_t i = 0; i < nr && cursor_ok(&b->c) && !buf_error(&all); i++) {
+		size_t len;
+		const char *s = import_string(b, &len);
+		bool is_quoted = s && (!len || memchr(s, ' ', len));
+
+		if (!s)
+			break;
+		buf_adds(&all, i ? " " : "");
+		buf_adds(&all, is_quoted ? "'" : "");
+		buf_add(&all, s, len);
+		buf_adds(&all, is_quoted ? "'" : "");
+	}
+	im->facts.command = import_text(im, buf_str(&all), all.len);
+	buf_fini(&all);
+	return 0;
+}
+
+/* Event i of the description is found by its first id, or has the place i. */
+static uint32_t described_event(struct import *im, uint32_t i, struct import_bytes ids,
+				uint32_t nr_ids)
+{
+	const struct import_id *id = nr_ids ? import_find_id(im, import_u64(&ids)) : NULL;
+
+	return id ? id->event : i;
+}
+
+static int take_description(struct import *im, struct import_bytes *b)
+{
+	uint32_t nr = import_u32(b), attr_bytes = import_u32(b);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && i < IMPORT_MAX_EVENTS && rc == 0; i++) {
+		const uint8_t *attr = cursor_bytes(&b->c, attr_bytes);
+		uint32_t nr_ids = import_u32(b), event = i;
+		size_t len;
+		const char *name = import_string(b, &len);
+		struct import_bytes ids = *b;
+
+		if (!name || nr_ids > b->c.left / 8)
+			break;
+		cursor_skip(&b->c, (size_t)nr_ids * 8);
+		if (i >= im->nr_events && im->facts.is_pipe)
+			rc = import_add_event(im, attr, attr_bytes, &event);
+		if (rc == 0)
+			event = described_event(im, event, ids, nr_ids);
+		if (rc || event >= im->nr_events)
+			return rc == -ENOMEM ? rc : 0;
+		if (!im->events[event].name)
+			im->events[event].name = import_text(im, name, len);
+	}
+	return rc;
+}
+
+static int take_times(struct import *im, struct import_bytes *b)
+{
+	uint64_t first = import_u64(b), last = import_u64(b);
+
+	if (!cursor_ok(&b->c) || first > last)
+		return 0;
+	im->facts.first_ns = first;
+	im->facts.last_ns = last;
+	return 0;
+}
+
+static int take_groups(struct import *im, struct import_bytes *b)
+{
+	uint32_t nr = import_u32(b);
+
+	for (uint32_t i = 0; i < nr && cursor_ok(&b->c); i++) {
+		uint32_t leader, members;
+		size_t len;
+
+		import_string(b, &len);
+		leader = import_u32(b);
+		members = import_u32(b);
+		if (!cursor_ok(&b->c))
+			break;
+		for (uint64_t k = leader; k < (uint64_t)leader + members && k < im->nr_events; k++)
+			im->events[k].leader = leader;
+	}
+	return 0;
+}
+
+static int take_packed(struct import *im, struct import_bytes *b)
+{
+	(void)b;
+	im->facts.is_packed = true;
+	return 0;
+}
+
+static int (*const features[])(struct import *im, struct import_bytes *b) = {
+    [2] = take_build_ids,    [7] = take_cpus,    [10] = take_memory, [11] = take_command,
+    [12] = take_description, [17] = take_groups, [21] = take_times,  [27] = take_packed,
+};
+
+int import_feature(struct import *im, unsigned number, const void *data, size_t len)
+{
+	struct import_bytes b;
+
+	import_bytes_init(&b, data, len, im->facts.is_big_endian);
+	if (take_string(im, number, &b))
+		return 0;
+	if (number >= sizeof(features) / sizeof(features[0]) || !features[number])
+		return 0;
+	return features[number](im, &b);
+}
+
+static bool is_same_path(const void *arg, const void *key, uint32_t number)
+{
+	const struct import *im = arg;
+
+	return strcmp(im->build_ids[number].path, key) == 0;
+}
+
+static uint32_t hash_path(const char *path)
+{
+	return index_hash(0, path, strlen(path));
+}
+
+const struct import_build_id *import_find_build_id(const struct import *im, const char *path)
+{
+	uint32_t i = index_find(&im->build_id_index, hash_path(path), is_same_path, im, path);
+
+	return i == INDEX_NONE ? NULL : &im->build_ids[i];
+}
+
+/* Before Linux 5.10 there is no size, and what is behind 16 bytes of an md5 is 0. */
+static unsigned length_of(uint16_t misc, const uint8_t id[24])
+{
+	unsigned len = IMPORT_BUILD_ID_BYTES;
+
+	if (misc & MISC_BUILD_ID_SIZE)
+		return id[20] <= IMPORT_BUILD_ID_BYTES ? id[20] : IMPORT_BUILD_ID_BYTES;
+	while (len > 8 && !id[len - 1])
+		len--;
+	return len > 16 ? IMPORT_BUILD_ID_BYTES : len > 8 ? 16 : 8;
+}
+
+static int keep_build_id(struct import *im, const struct import_build_id *id)
+{
+	void *grown;
+
+	if (im->nr_build_ids == IMPORT_MAX_BUILD_IDS || import_find_build_id(im, id->path))
+		return 0;
+	grown =
+	    mem_grow(im->build_ids, im->nr_build_ids, &im->build_ids_room, sizeof(*im->build_ids));
+	if (!grown)
+		return -ENOMEM;
+	im->build_ids = grown;
+	im->build_ids[im->nr_build_ids] = *id;
+	if (index_add(&im->build_id_index, hash_path(id->path), (uint32_t)im->nr_build_ids))
+		return -ENOMEM;
+	im->nr_build_ids++;
+	return 0;
+}
+
+static void keep_kernel(struct import *im, const struct import_build_id *id)
+{
+	memcpy(im->facts.kernel_build_id, id->bytes, sizeof(id->bytes));
+	im->facts.kernel_build_id_len = id->len;
+}
+
+int import_add_build_id(struct import *im, uint16_t misc, const void *data, size_t len)
+{
+	struct import_build_id id = {0};
+	struct import_bytes b;
+	const uint8_t *bytes;
+
+	import_bytes_init(&b, data, len, im->facts.is_big_endian);
+	cursor_skip(&b.c, 4); /* pid */
+	bytes = cursor_bytes(&b.c, 24);
+	if (!bytes || !b.c.left)
+		return 0;
+	id.len = (uint8_t)length_of(misc, bytes);
+	memcpy(id.bytes, bytes, id.len);
+	id.path = arena_strndup(&im->arena, (const char *)b.c.at,
+				strnlen((const char *)b.c.at, b.c.left));
+	if (!id.path)
+		return im->arena.used_bytes > IMPORT_MAX_TEXT_BYTES / 2 ? 0 : -ENOMEM;
+	if ((misc & MISC_CPUMODE) == TRACE_MODE_KERNEL && strncmp(id.path, "[kernel", 7) == 0)
+		keep_kernel(im, &id);
+	return keep_build_id(im, &id);
+}
+
+/* One section for each bit, behind the records, in the order of the bits. */
+static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64])
+{
+	struct import_section at = {im->data.offset + im->data.size,
+				    NR_FEATURES * (uint64_t)SECTION_BYTES};
+	struct import_bytes b;
+	uint8_t *table;
+	size_t len;
+	int rc = load_section(im, at, NR_FEATURES * SECTION_BYTES, &table, &len);
+
+	import_bytes_init(&b, table, len, im->facts.is_big_endian);
+	for (unsigned i = 0; i < NR_FEATURES && rc == 0; i++) {
+		struct import_section s;
+		uint8_t *data;
+
+		if (!(bits[i / 64] >> i % 64 & 1))
+			continue;
+		s = take_section(&b);
+		if (!cursor_ok(&b.c))
+			break;
+		rc = load_section(im, s, IMPORT_MAX_FEATURE_BYTES, &data, &len);
+		if (rc == 0)
+			rc = import_feature(im, i, data, len);
+		mem_free(data);
+		rc = rc == -EFBIG ? 0 : rc;
+	}
+	mem_free(table);
+	return rc;
+}
+
+/* Big-endian perf writes longs: the bits of each word are as a number has them. */
+static void take_bits(struct import_bytes *b, uint64_t bits[NR_FEATURES / 64])
+{
+	for (size_t i = 0; i < NR_FEATURES / 64; i++)
+		bits[i] = import_u64(b);
+}
+
+static void find_data(struct import *im, struct import_section data)
+{
+	im->data = data;
+	if (!data.size) {
+		im->facts.is_cut = true;
+		im->data.size = im->size > data.offset ? im->size - data.offset : 0;
+		import_tell(im, true,
+			    "perf did not come to its end: who recorded, and names of events, are "
+			    "not told");
+	}
+	if (data.offset > im->size || data.size > im->size - data.offset) {
+		im->facts.is_cut = true;
+		import_tell(im, true, "the file was cut: its end is missing");
+	}
+	im->data = clip(im, im->data);
+}
+
+static int load_file(struct import *im, struct import_bytes *b, uint64_t header_bytes,
+		     struct err *e)
+{
+	uint64_t attr_bytes = import_u64(b), bits[NR_FEATURES / 64] = {0};
+	struct import_section attrs = take_section(b), data = take_section(b);
+	int rc;
+
+	take_section(b); /* names of events, of the first perfs */
+	if (header_bytes >= FILE_HEADER_BYTES)
+		take_bits(b, bits);
+	if (!cursor_ok(&b->c) || !is_size_of_attr(attr_bytes))
+		return err_set_at(e, -EINVAL, im->path, 0, 0, "its header makes no sense");
+	rc = add_attrs(im, attrs, (size_t)attr_bytes, e);
+	if (rc)
+		return rc;
+	find_data(im, data);
+	rc = load_features(im, bits);
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
+}
+
+int import_header_load(struct import *im, struct err *e)
+{
+	uint8_t bytes[FILE_HEADER_BYTES] = {0};
+	struct import_bytes b;
+	uint64_t header_bytes;
+	ssize_t got = io_pread_full(im->fd, bytes, sizeof(bytes), 0);
+
+	if (got < 0)
+		return err_set_at(e, (int)got, im->path, 0, 0, "cannot be read: %s",
+				  strerror(-(int)got));
+	if (got < PIPE_HEADER_BYTES || !find_order(bytes, &im->facts.is_big_endian))
+		return is_no_perf_data(im, e);
+	import_bytes_init(&b, bytes, (size_t)got, im->facts.is_big_endian);
+	cursor_skip(&b.c, 8);
+	header_bytes = import_u64(&b);
+	if (header_bytes != PIPE_HEADER_BYTES)
+		return load_file(im, &b, header_bytes, e);
+	im->facts.is_pipe = true;
+	im->data = (struct import_section){PIPE_HEADER_BYTES, im->size - PIPE_HEADER_BYTES};
+	return 0;
+}

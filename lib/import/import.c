@@ -1,0 +1,214 @@
+/*
+ * Opens a perf.data file and reads what is told of it.
+ */
+#include "import/internal.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void import_tell(struct import *im, bool is_loss, const char *fmt, ...)
+{
+	struct err e = {0};
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set_at(&e, -EINVAL, im->path, 0, 0, "%s", text);
+	im->problem(im->arg, is_loss, &e);
+}
+
+const char *import_text(struct import *im, const char *text, size_t len)
+{
+	char *copy = arena_strndup(
+	    &im->arena, text,
+	    strnlen(text, len < IMPORT_MAX_STRING_BYTES ? len : IMPORT_MAX_STRING_BYTES));
+
+	if (!copy)
+		return "";
+	str_clean(copy, strlen(copy));
+	return copy;
+}
+
+static void init_facts(struct import_facts *f, const char *path)
+{
+	*f = (struct import_facts){.path = path,
+				   .host = "",
+				   .machine = "",
+				   .kernel = "",
+				   .perf_version = "",
+				   .cpu_model = "",
+				   .cpu_id = "",
+				   .command = "",
+				   .kernel_symbol = ""};
+}
+
+static struct import *import_new(const char *path)
+{
+	struct import *im = mem_zalloc(sizeof(*im));
+
+	if (!im)
+		return NULL;
+	im->fd = im->temp_fd = -1;
+	arena_init(&im->arena, IMPORT_MAX_TEXT_BYTES);
+	buf_init(&im->side_made, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
+	buf_init(&im->side_told, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
+	buf_init(&im->common, 2 * (size_t)IMPORT_MAX_SIDE_BYTES + ((size_t)512 << 20));
+	im->path = arena_strdup(&im->arena, path);
+	init_facts(&im->facts, im->path);
+	if (im->path)
+		return im;
+	import_close(im);
+	return NULL;
+}
+
+void import_close(struct import *im)
+{
+	if (!im)
+		return;
+	io_close(&im->fd);
+	io_close(&im->temp_fd);
+	arena_fini(&im->arena);
+	buf_fini(&im->side_made);
+	buf_fini(&im->side_told);
+	buf_fini(&im->common);
+	index_fini(&im->build_id_index);
+	mem_free(im->event_facts);
+	mem_free(im->events);
+	mem_free(im->ids);
+	mem_free(im->build_ids);
+	mem_free(im);
+}
+
+static int open_file(struct import *im, struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
+	im->fd = sys()->openat(AT_FDCWD, im->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	rc = im->fd < 0 ? im->fd : sys()->fstatat(im->fd, "", &st, AT_EMPTY_PATH);
+	if (rc < 0)
+		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
+	if (!S_ISREG(st.st_mode))
+		return err_set_at(e, -EINVAL, im->path, 0, 0,
+				  "is no perf.data file: not a regular file");
+	im->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* The same file has the same id: what is at its two ends, and its size. */
+static int make_session_id(struct import *im)
+{
+	enum { PART_BYTES = 64 << 10 };
+	uint8_t *part = mem_alloc(2 * PART_BYTES);
+	uint64_t last = im->size > PART_BYTES ? im->size - PART_BYTES : 0;
+	ssize_t got, more;
+	size_t len;
+
+	if (!part)
+		return -ENOMEM;
+	got = io_pread_full(im->fd, part, PART_BYTES, 0);
+	len = got > 0 ? (size_t)got : 0;
+	more = io_pread_full(im->fd, part + len, PART_BYTES, last);
+	len += more > 0 ? (size_t)more : 0;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t hash = index_hash(i + (uint32_t)im->size, part, len);
+
+		memcpy(im->session_id + 4 * (size_t)i, &hash, sizeof(hash));
+	}
+	mem_free(part);
+	return 0;
+}
+
+static int make_facts(struct import *im)
+{
+	im->event_facts = mem_calloc(im->nr_events + 1, sizeof(*im->event_facts));
+	if (!im->event_facts)
+		return -ENOMEM;
+	for (size_t i = 0; i < im->nr_events; i++) {
+		const struct import_event *ev = &im->events[i];
+		uint64_t n;
+
+		memcpy(&n, ev->attr + 16, sizeof(n));
+		im->event_facts[i] = (struct import_event_facts){
+		    .name = ev->name,
+		    .period = ev->layout.is_freq ? 0 : le64toh(n),
+		    .frequency = ev->layout.is_freq ? le64toh(n) : 0,
+		    .nr_samples = ev->nr_samples,
+		};
+	}
+	im->facts.events = im->event_facts;
+	im->facts.nr_events = im->nr_events;
+	return 0;
+}
+
+static int load(struct import *im, struct err *e)
+{
+	int rc = open_file(im, e);
+
+	if (rc == 0)
+		rc = import_header_load(im, e);
+	if (rc == 0)
+		rc = import_index(im, e);
+	if (rc)
+		return rc;
+	if (!im->nr_events)
+		return err_set_at(e, -EINVAL, im->path, 0, 0, "tells of no event");
+	import_name_events(im);
+	rc = make_session_id(im);
+	if (rc == 0)
+		rc = make_facts(im);
+	if (rc == 0)
+		rc = import_make_set(im);
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
+}
+
+int import_open(const char *path, import_problem_fn *problem, void *arg, struct import **out,
+		struct err *e)
+{
+	struct import *im = import_new(path);
+	int rc;
+
+	if (!im)
+		return err_set_at(e, -ENOMEM, path, 0, 0, "cannot be read: out of memory");
+	im->problem = problem;
+	im->arg = arg;
+	rc = load(im, e);
+	if (rc)
+		import_close(im);
+	else
+		*out = im;
+	return rc;
+}
+
+const struct import_facts *import_facts(const struct import *im)
+{
+	return &im->facts;
+}
+
+const struct trace_set *import_set(const struct import *im)
+{
+	return &im->set;
+}
+
+bool import_is_perf_data(const char *path)
+{
+	IO_AUTO_FD int fd =
+	    sys()->openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	uint8_t magic[8];
+
+	return fd >= 0 && io_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       import_is_magic(magic);
+}

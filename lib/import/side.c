@@ -1,0 +1,153 @@
+/*
+ * Records of tasks, mappings and kernel symbols, as a trace's common file has them: each ends in
+ * TID and TIME. What perf made itself, of what was there before, has no time. Must not know what
+ * they mean.
+ */
+#include "import/internal.h"
+#include "trace/writer.h"
+
+#include <errno.h>
+
+enum {
+	TAIL_BYTES = 16,
+	MAX_RECORD_BYTES = 65528,
+	FRAME_BYTES = 1 << 20,
+	RANGE_BYTES = 32, /* pid, tid, address, length, place in the file */
+	MMAP2_BYTES = 64, /* up to the name */
+	PROT_EXEC_ONLY = 4,
+};
+
+bool import_is_side_band(uint32_t kind)
+{
+	static const bool is[] = {
+	    [TRACE_RECORD_MMAP] = true,    [TRACE_RECORD_COMM] = true,
+	    [TRACE_RECORD_EXIT] = true,    [TRACE_RECORD_FORK] = true,
+	    [TRACE_RECORD_MMAP2] = true,   [TRACE_RECORD_NAMESPACES] = true,
+	    [TRACE_RECORD_KSYMBOL] = true, [TRACE_RECORD_BPF_EVENT] = true,
+	    [TRACE_RECORD_CGROUP] = true,  [TRACE_RECORD_TEXT_POKE] = true,
+	};
+
+	return kind < sizeof(is) / sizeof(is[0]) && is[kind];
+}
+
+/* "[kernel.kallsyms]_text": what stands behind the bracket is a symbol, and the place in the file
+ * its address. */
+static void note_kernel(struct import *im, const struct trace_record *r)
+{
+	const char *end = strchr(r->name, ']');
+
+	if (r->cpumode != TRACE_MODE_KERNEL || strncmp(r->name, "[kernel.kallsyms]", 17) != 0 ||
+	    !end || !end[1] || im->facts.kernel_address)
+		return;
+	im->facts.kernel_symbol = import_text(im, end + 1, strlen(end + 1));
+	im->facts.kernel_address = r->offset;
+}
+
+static void add_head(struct buf *b, const struct trace_record *r, size_t size)
+{
+	buf_le32(b, r->kind);
+	buf_le16(b, r->misc);
+	buf_le16(b, (uint16_t)size);
+}
+
+static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_ns)
+{
+	buf_le32(b, r->pid);
+	buf_le32(b, r->tid);
+	buf_le64(b, time_ns);
+}
+
+int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns)
+{
+	static const struct trace_layout plain;
+	const struct import_event *any = import_any_event(im);
+	const struct trace_layout *l = any ? &any->layout : &plain;
+	struct trace_record r;
+	struct buf *b = &im->side_told;
+	size_t body;
+
+	if (trace_record_decode(l, p, len, &r)) {
+		im->nr_senseless++;
+		return 0;
+	}
+	if (r.kind == TRACE_RECORD_MMAP || r.kind == TRACE_RECORD_MMAP2)
+		note_kernel(im, &r);
+	if (r.has & TRACE_HAS_TIME ? !r.time_ns : !time_ns)
+		b = &im->side_made;
+	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(l);
+	if (IMPORT_HEADER_BYTES + body + TAIL_BYTES > MAX_RECORD_BYTES ||
+	    b->len > IMPORT_MAX_SIDE_BYTES) {
+		im->side_is_left_out = true;
+		return 0;
+	}
+	add_head(b, &r, IMPORT_HEADER_BYTES + body + TAIL_BYTES);
+	buf_add(b, p + IMPORT_HEADER_BYTES, body);
+	add_tail(b, &r, r.has & TRACE_HAS_TIME ? r.time_ns : time_ns);
+	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* A mapping of a file whose build-id stands elsewhere, as one that tells it. */
+static bool add_identified(struct import *im, const struct trace_record *r, struct buf *out)
+{
+	bool is_map = r->kind == TRACE_RECORD_MMAP || r->kind == TRACE_RECORD_MMAP2;
+	const struct import_build_id *id =
+	    is_map && !r->build_id_len ? import_find_build_id(im, r->name) : NULL;
+	size_t name_len, size;
+
+	if (!id)
+		return false;
+	name_len = (strlen(r->name) + 8) & ~(size_t)7;
+	size = IMPORT_HEADER_BYTES + MMAP2_BYTES + name_len + TAIL_BYTES;
+	if (size > MAX_RECORD_BYTES)
+		return false;
+	buf_le32(out, TRACE_RECORD_MMAP2);
+	buf_le16(out, (uint16_t)(r->misc | TRACE_MISC_BUILD_ID));
+	buf_le16(out, (uint16_t)size);
+	buf_add(out, r->bytes + IMPORT_HEADER_BYTES, RANGE_BYTES);
+	buf_addc(out, (char)id->len);
+	buf_fill(out, 0, 3);
+	buf_add(out, id->bytes, IMPORT_BUILD_ID_BYTES);
+	buf_le32(out, r->kind == TRACE_RECORD_MMAP2 ? r->prot : PROT_EXEC_ONLY);
+	buf_le32(out, r->flags);
+	buf_adds(out, r->name);
+	buf_fill(out, 0, name_len - strlen(r->name));
+	add_tail(out, r, r->time_ns);
+	return true;
+}
+
+static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
+	       const struct buf *records)
+{
+	struct trace_layout l;
+	struct buf out;
+	int rc = 0;
+
+	trace_layout_side_band(&l);
+	buf_init(&out, 2 * FRAME_BYTES);
+	for (size_t at = 0; at < records->len && rc == 0;) {
+		const uint8_t *p = (const uint8_t *)records->data + at;
+		struct trace_record r;
+
+		rc = trace_record_decode(&l, p, records->len - at, &r);
+		if (rc)
+			break;
+		if (!add_identified(im, &r, &out))
+			buf_add(&out, p, r.len);
+		at += r.len;
+		if (out.len < FRAME_BYTES && at < records->len)
+			continue;
+		rc = buf_error(&out);
+		trace_writer_records(w, ring, UINT32_MAX, out.data, out.len);
+		buf_reset(&out);
+		rc = rc ? rc : import_take_frames(im, w);
+	}
+	buf_fini(&out);
+	return rc;
+}
+
+int import_side_put(struct import *im, struct trace_writer *w)
+{
+	int rc = put(im, w, TRACE_RING_MADE, &im->side_made);
+
+	return rc ? rc : put(im, w, TRACE_RING_SIDE_BAND, &im->side_told);
+}

@@ -1,0 +1,131 @@
+/*
+ * The records of a slice as frames: runs of those that are of a ring, as they lie in the window.
+ * What stands between them (of perf's own; of tasks and mappings) is passed by.
+ */
+#include "import/internal.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { FRAME_HEAD_BYTES = 8, OFFSET_BYTES = 24 }; /* of a frame in a file: its header, its head */
+
+struct slice {
+	struct import *im;
+	struct import_walk walk;
+	void *frames; /* owned */
+	uint64_t start;
+	bool is_unpacked, has_failed;
+};
+
+void *import_slice_new(struct import *im, const struct import_slice *s, void *frames)
+{
+	struct slice *slice = mem_zalloc(sizeof(*slice));
+
+	if (!slice)
+		return NULL;
+	slice->im = im;
+	slice->frames = frames;
+	slice->start = s->start;
+	slice->is_unpacked = s->is_unpacked;
+	slice->walk = (struct import_walk){.fd = s->is_unpacked ? im->temp_fd : im->fd,
+					   .is_big = im->facts.is_big_endian,
+					   .at = s->start,
+					   .end = s->end};
+	return slice;
+}
+
+static bool is_of_ring(struct slice *s, const struct import_record *r)
+{
+	if (r->type >= IMPORT_USER_TYPES || r->size % 8 || import_is_side_band(r->type))
+		return false;
+	return !s->walk.is_big || import_swap(s->im, r);
+}
+
+/* A ring of samples, of no one CPU, in the 8 bytes before the records: those are given already. */
+static void put_head(uint8_t *p)
+{
+	const uint32_t head[2] = {htole32(TRACE_RING_SAMPLES), htole32(UINT32_MAX)};
+
+	memcpy(p - FRAME_HEAD_BYTES, head, sizeof(head));
+}
+
+static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t len,
+		       struct trace_frame *out)
+{
+	put_head(p);
+	*out = (struct trace_frame){.kind = TRACE_FRAME_RECORDS,
+				    .offset = at >= OFFSET_BYTES ? at - OFFSET_BYTES : at,
+				    .payload = p - FRAME_HEAD_BYTES,
+				    .length = (uint32_t)(FRAME_HEAD_BYTES + len),
+				    .is_packed = s->is_unpacked};
+}
+
+/* A run ends where the window must be moved. */
+static int next(void *arg, struct trace_frame *out, struct err *e)
+{
+	struct slice *s = arg;
+	struct import_record r;
+	uint64_t start = 0;
+	uint8_t *p = NULL;
+	size_t len = 0;
+	bool is_moved;
+	int rc = 1;
+
+	for (;;) {
+		if (p && !import_walk_has(&s->walk))
+			break;
+		rc = import_walk_peek(&s->walk, &r, &is_moved);
+		if (rc != 1)
+			break;
+		if (!is_of_ring(s, &r)) {
+			if (p)
+				break;
+			import_walk_pass(&s->walk, &r);
+			continue;
+		}
+		if (!p) {
+			p = r.p;
+			start = r.at;
+		}
+		len += r.size;
+		import_walk_pass(&s->walk, &r);
+	}
+	if (p) {
+		make_frame(s, p, start, len, out);
+		return 1;
+	}
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	s->has_failed = true;
+	return err_set_at(e, rc == -ENODATA || rc == -EILSEQ ? -EIO : rc, s->im->path, 0, 0,
+			  "cannot be read on: it became another file meanwhile");
+}
+
+static uint64_t bytes(const void *arg)
+{
+	const struct slice *s = arg;
+
+	return s->walk.at - s->start;
+}
+
+static bool is_whole(const void *arg)
+{
+	const struct slice *s = arg;
+
+	return !s->has_failed;
+}
+
+static void close_slice(void *arg)
+{
+	struct slice *s = arg;
+
+	import_walk_fini(&s->walk);
+	mem_free(s->frames);
+	mem_free(s);
+}
+
+const struct trace_feed import_slice_feed = {
+    .next = next, .bytes = bytes, .is_whole = is_whole, .close = close_slice};

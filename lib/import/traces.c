@@ -1,0 +1,295 @@
+/*
+ * A file as a set of traces: one for each slice, and the common one. What stands before their
+ * records is written as a recorder would, and read in memory.
+ */
+#include "import/internal.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Copies what w has gathered. */
+static int take_bytes(const struct trace_writer *w, void **out, size_t *out_len)
+{
+	const void *bytes;
+	size_t len;
+	int rc = trace_writer_bytes(w, &bytes, &len);
+	void *copy;
+
+	if (rc)
+		return rc;
+	copy = mem_alloc(len ? len : 1);
+	if (!copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, bytes, len);
+	mem_free(*out);
+	*out = copy;
+	*out_len = len;
+	return 0;
+}
+
+static struct trace_head make_head(const struct import *im, uint32_t iteration, uint32_t trace)
+{
+	struct trace_head h = {.iteration = iteration,
+			       .trace = trace,
+			       .cpu = UINT32_MAX,
+			       .nr_traces = (uint32_t)im->nr_slices};
+
+	memcpy(h.session_id, im->session_id, sizeof(h.session_id));
+	snprintf(h.host, sizeof(h.host), "%s", im->facts.host);
+	snprintf(h.machine, sizeof(h.machine), "%s", im->facts.machine);
+	return h;
+}
+
+static const char *group_of(const struct trace_layout *l)
+{
+	static const char *const groups[] = {"hardware", "software", "tracepoint",
+					     "cache",    "raw",      "breakpoint"};
+
+	return l->type < sizeof(groups) / sizeof(groups[0]) ? groups[l->type] : "pmu";
+}
+
+/* cpu-clock and task-clock count nanoseconds. */
+static bool is_clock(const struct trace_layout *l)
+{
+	return l->type == 1 && l->config < 2;
+}
+
+static bool is_dummy(const struct trace_layout *l)
+{
+	return l->type == 1 && l->config == 9;
+}
+
+static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
+{
+	const struct trace_layout *l = &ev->layout;
+	uint64_t period;
+
+	memcpy(&period, ev->attr + 16, sizeof(period));
+	period = le64toh(period);
+	*out = (struct trace_event){
+	    .id = i,
+	    .kind = EVENT_COUNT,
+	    .scope = EVENT_SCOPE_CPU,
+	    .state = READING_OK,
+	    .perf_group = ev->leader,
+	    .group = group_of(l),
+	    .name = ev->name,
+	    .label = ev->name,
+	    .unit = ev->unit      ? ev->unit
+		    : is_clock(l) ? "ns"
+				  : "",
+	    .source = "perf.data",
+	    .attr = ev->attr,
+	    .attr_bytes = ev->attr_bytes,
+	    .scale = ev->scale,
+	    .format = ev->format,
+	};
+	if (is_dummy(l) && !ev->nr_samples)
+		return;
+	if (l->is_freq)
+		out->frequency = period;
+	else
+		out->rate = period;
+}
+
+static struct trace_info make_info(const struct import_facts *f, char tool[128])
+{
+	snprintf(tool, 128, "perf %.100s", f->perf_version);
+	return (struct trace_info){.tool = tool,
+				   .kernel = f->kernel,
+				   .cpu_model = f->cpu_model,
+				   .config_name = f->command};
+}
+
+static int set_common(struct import *im, struct trace_writer *w)
+{
+	struct trace_event *events = mem_calloc(im->nr_events + 1, sizeof(*events));
+	struct trace_info info;
+	char tool[128];
+	int rc;
+
+	if (!events)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < im->nr_events; i++)
+		make_event(&im->events[i], i, &events[i]);
+	info = make_info(&im->facts, tool);
+	rc = trace_writer_set_common(w, &info, events, im->nr_events);
+	mem_free(events);
+	return rc;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct trace_id *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->event < y->event ? -1 : x->event > y->event;
+}
+
+/* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */
+static int put_ids(const struct import *im, struct trace_writer *w)
+{
+	struct trace_id *ids = mem_calloc(im->nr_ids + 1, sizeof(*ids));
+	size_t nr = 0;
+
+	if (!ids)
+		return -ENOMEM;
+	for (; nr < im->nr_ids; nr++) {
+		const struct import_id *id = &im->ids[nr];
+
+		ids[nr] = (struct trace_id){
+		    .id = id->id,
+		    .event = id->event,
+		    .instance = 0,
+		    .group = im->events[id->event].leader + id->place * (uint32_t)im->nr_events,
+		};
+	}
+	for (uint32_t i = 0; i < im->nr_events && !im->nr_ids; i++, nr = i)
+		ids[i] = (struct trace_id){.event = i, .group = i};
+	qsort(ids, nr, sizeof(*ids), compare_ids);
+	trace_writer_ids(w, ids, nr);
+	mem_free(ids);
+	return 0;
+}
+
+static void put_sampling(const struct import_slice *s, struct trace_writer *w)
+{
+	const struct trace_sampling sampling = {.idle_ns = UINT64_MAX, .lost = s->nr_lost};
+
+	trace_writer_sampling(w, &sampling);
+}
+
+static void put_end(const struct import *im, struct trace_writer *w)
+{
+	trace_writer_whole(w, &(struct trace_totals){.start_ns = im->facts.first_ns,
+						     .end_ns = im->facts.last_ns,
+						     .is_cut = im->facts.is_cut});
+}
+
+/* The first has what all have, before its own. */
+static int make_frames(struct import *im, size_t i, void **out, size_t *len)
+{
+	struct trace_writer *w = trace_writer_new();
+	int rc = w ? 0 : -ENOMEM;
+
+	if (rc == 0 && i == 0)
+		rc = set_common(im, w);
+	if (rc == 0 && i == 0)
+		trace_writer_common(w);
+	if (rc == 0)
+		rc = put_ids(im, w);
+	if (rc == 0) {
+		put_sampling(&im->slices[i], w);
+		put_end(im, w);
+		rc = take_bytes(w, out, len);
+	}
+	trace_writer_free(w);
+	return rc;
+}
+
+static int open_slice(struct import *im, size_t i, struct trace_reader **out)
+{
+	const struct trace_head head = make_head(im, 0, (uint32_t)i);
+	void *frames = NULL, *slice;
+	size_t len = 0;
+	int rc = make_frames(im, i, &frames, &len);
+
+	if (rc)
+		return rc;
+	slice = import_slice_new(im, &im->slices[i], frames);
+	if (!slice) {
+		mem_free(frames);
+		return -ENOMEM;
+	}
+	return trace_reader_open_feed(&head, frames, len, &import_slice_feed, slice, im->path, out);
+}
+
+static int next_none(void *arg, struct trace_frame *out, struct err *e)
+{
+	(void)arg;
+	(void)out;
+	(void)e;
+	return 0;
+}
+
+static uint64_t no_bytes(const void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static bool is_whole(const void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void close_none(void *arg)
+{
+	(void)arg;
+}
+
+static int open_trace(const void *arg, size_t number, struct trace_reader **out, struct err *e)
+{
+	static const struct trace_feed nothing = {next_none, no_bytes, is_whole, close_none};
+	struct import *im = (struct import *)arg;
+	const struct trace_head head = make_head(im, TRACE_COMMON, TRACE_COMMON);
+	int rc;
+
+	if (number < im->nr_slices)
+		rc = open_slice(im, number, out);
+	else
+		rc = trace_reader_open_feed(&head, im->common.data, im->common.len, &nothing, NULL,
+					    im->path, out);
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
+}
+
+int import_take_frames(struct import *im, struct trace_writer *w)
+{
+	const void *bytes;
+	size_t len;
+	int rc = trace_writer_bytes(w, &bytes, &len);
+
+	if (rc == 0)
+		buf_add(&im->common, bytes, len);
+	trace_writer_more(w);
+	return rc ? rc : buf_error(&im->common);
+}
+
+static int make_common(struct import *im, struct trace_writer *w)
+{
+	int rc;
+
+	trace_writer_common(w);
+	rc = import_take_frames(im, w);
+	return rc ? rc : import_side_put(im, w);
+}
+
+int import_make_set(struct import *im)
+{
+	struct trace_writer *w = trace_writer_new();
+	int rc = w ? set_common(im, w) : -ENOMEM;
+
+	if (rc == 0)
+		rc = make_common(im, w);
+	trace_writer_free(w);
+	if (rc)
+		return rc;
+	im->set = (struct trace_set){
+	    .name = im->path,
+	    .nr = im->nr_slices,
+	    .bytes = im->data.size,
+	    .window_ns = im->disorder_ns + 1,
+	    .open = open_trace,
+	    .arg = im,
+	};
+	return 0;
+}

@@ -1,0 +1,109 @@
+/*
+ * A window over the file, moved with pread: a file that is cut off while it is read must not end
+ * us, as it would with mmap. Must not know what records are for.
+ */
+#include "import/walk.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+void import_walk_fini(struct import_walk *w)
+{
+	mem_free(w->memory);
+	w->memory = NULL;
+	w->window_bytes = 0;
+}
+
+int import_walk_load(struct import_walk *w)
+{
+	uint64_t left = w->end - w->at;
+	size_t want = left < IMPORT_WINDOW_BYTES ? (size_t)left : IMPORT_WINDOW_BYTES;
+	ssize_t got;
+
+	if (!w->memory)
+		w->memory = mem_alloc(IMPORT_HEADER_BYTES + IMPORT_WINDOW_BYTES);
+	if (!w->memory)
+		return -ENOMEM;
+	w->window_bytes = 0;
+	w->window_at = w->at;
+	got = io_pread_full(w->fd, w->memory + IMPORT_HEADER_BYTES, want, w->at);
+	if (got < 0)
+		return (int)got;
+	w->window_bytes = (size_t)got;
+	if ((size_t)got < want) {
+		w->end = w->at + (uint64_t)got;
+		w->is_short = true;
+	}
+	return got > 0;
+}
+
+static size_t in_window(const struct import_walk *w)
+{
+	uint64_t from = w->at - w->window_at;
+
+	return w->at >= w->window_at && from < w->window_bytes ? w->window_bytes - (size_t)from : 0;
+}
+
+static void take_header(const struct import_walk *w, struct import_record *out)
+{
+	uint32_t type;
+	uint16_t misc, size;
+
+	out->p = w->memory + IMPORT_HEADER_BYTES + (w->at - w->window_at);
+	out->at = w->at;
+	memcpy(&type, out->p, sizeof(type));
+	memcpy(&misc, out->p + 4, sizeof(misc));
+	memcpy(&size, out->p + 6, sizeof(size));
+	out->type = w->is_big ? be32toh(type) : le32toh(type);
+	out->misc = w->is_big ? be16toh(misc) : le16toh(misc);
+	out->size = w->is_big ? be16toh(size) : le16toh(size);
+}
+
+bool import_walk_has(const struct import_walk *w)
+{
+	struct import_record r;
+
+	if (in_window(w) < IMPORT_HEADER_BYTES)
+		return false;
+	take_header(w, &r);
+	return in_window(w) >= r.size;
+}
+
+/* Sees to it that len bytes are in the window: 1, -ENODATA, -errno. */
+static int ensure(struct import_walk *w, size_t len, bool *is_moved)
+{
+	int rc;
+
+	if (in_window(w) >= len)
+		return 1;
+	if (w->end - w->at < len)
+		return -ENODATA;
+	*is_moved = true;
+	rc = import_walk_load(w);
+	if (rc < 0)
+		return rc;
+	return in_window(w) >= len ? 1 : -ENODATA;
+}
+
+int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_moved)
+{
+	int rc;
+
+	*is_moved = false;
+	if (w->at >= w->end)
+		return 0;
+	rc = ensure(w, IMPORT_HEADER_BYTES, is_moved);
+	if (rc < 0)
+		return rc;
+	take_header(w, out);
+	if (out->size < IMPORT_HEADER_BYTES)
+		return -EILSEQ;
+	rc = ensure(w, out->size, is_moved);
+	if (rc == 1 && *is_moved)
+		take_header(w, out);
+	return rc;
+}

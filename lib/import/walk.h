@@ -1,0 +1,51 @@
+/*
+ * From record to record of a perf.data file, through a window: memory is that of the window.
+ * Private to import/; knows of a record what its header says.
+ */
+#ifndef IMPORT_WALK_H
+#define IMPORT_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	IMPORT_WINDOW_BYTES = 1 << 20,
+	IMPORT_HEADER_BYTES = 8,
+	IMPORT_USER_TYPES = 64, /* PERF_RECORD_USER_TYPE_START: from here on they are perf's own */
+};
+
+/* Zero-initialise memory; set fd, is_big, at and end. */
+struct import_walk {
+	int fd;
+	bool is_big;
+	bool is_short;    /* the file became shorter than end */
+	uint64_t at, end; /* the next record; where there are no more */
+	uint8_t *memory;  /* owned; with room for a word before the window */
+	uint64_t window_at;
+	size_t window_bytes;
+};
+
+/* The bytes of the record lie in the window, whose they are; its header is still as in the file. */
+struct import_record {
+	uint8_t *p;
+	uint32_t type, size;
+	uint16_t misc;
+	uint64_t at; /* in the file */
+};
+
+void import_walk_fini(struct import_walk *w);
+/* Moves the window so that it begins at w->at. 1; 0: nothing is there; -errno. */
+int import_walk_load(struct import_walk *w);
+/* The record at w->at, without going on: 1; 0: the end; -ENODATA: it is cut there; -EILSEQ: none
+ * can be there; -errno. The bytes stay until the window is moved, which a call does only if the
+ * record does not lie in it: *is_moved. */
+int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_moved);
+/* The record at w->at lies in the window as a whole: peeking moves nothing. */
+bool import_walk_has(const struct import_walk *w);
+static inline void import_walk_pass(struct import_walk *w, const struct import_record *r)
+{
+	w->at += r->size;
+}
+
+#endif
