@@ -298,6 +298,12 @@ static int take_groups(struct import *im, struct import_bytes *b)
 	return 0;
 }
 
+static int take_tracing(struct import *im, struct import_bytes *b)
+{
+	import_tracing(im, b->c.at, b->c.left);
+	return 0;
+}
+
 static int take_packed(struct import *im, struct import_bytes *b)
 {
 	(void)b;
@@ -306,8 +312,9 @@ static int take_packed(struct import *im, struct import_bytes *b)
 }
 
 static int (*const features[])(struct import *im, struct import_bytes *b) = {
-    [2] = take_build_ids,    [7] = take_cpus,    [10] = take_memory, [11] = take_command,
-    [12] = take_description, [17] = take_groups, [21] = take_times,  [27] = take_packed,
+    [1] = take_tracing, [2] = take_build_ids, [7] = take_cpus,
+    [10] = take_memory, [11] = take_command,  [12] = take_description,
+    [17] = take_groups, [21] = take_times,    [27] = take_packed,
 };
 
 int import_feature(struct import *im, unsigned number, const void *data, size_t len)

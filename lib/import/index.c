@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/sys.h"
+#include "base/mem.h"
+#include "trace/unzip.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +16,13 @@
 
 enum {
 	HEADER_ATTR = 64,
+	EVENT_TYPE = 65,
 	HEADER_BUILD_ID = 67,
-	FINISHED_ROUND = 68,
+	EVENT_UPDATE = 78,
 	HEADER_FEATURE = 80,
+	COMPRESSED = 81,
+	COMPRESSED2 = 83,
+	OUT_BYTES = 1 << 20,
 	NR_KINDS = 22, /* of the kernel, that are known */
 };
 
@@ -32,6 +37,10 @@ struct walking {
 	uint64_t last_id; /* and whose it is */
 	struct import_event *event;
 	uint64_t nr_foreign, nr_senseless;
+	struct trace_unzip *unzip; /* owned; NULL until something is packed */
+	uint8_t *out;              /* owned; OUT_BYTES */
+	uint64_t packed_bytes;
+	bool is_damaged; /* what is packed: the rest of it is left out */
 };
 
 static bool begin_slice(struct walking *w, uint64_t at)
@@ -126,6 +135,21 @@ static uint64_t word_of(const struct import_record *r, size_t i)
 	return r->size >= (i + 2) * 8 ? trace_word(r->p, i + 1) : 0;
 }
 
+/* The kernel's have a time: a PMU lost them. Those without are perf's, which asks each event at its
+ * end how many found no room: LOST records have told of these. */
+static void count_lost_samples(struct walking *w, const struct import_record *r)
+{
+	struct import_event *ev = event_of(w, r);
+
+	if (time_of(ev, r)) {
+		w->slice->nr_lost += word_of(r, 0);
+		w->im->facts.nr_lost_samples += word_of(r, 0);
+	} else if (ev) {
+		ev->nr_lost += word_of(r, 0);
+		ev->has_lost = true;
+	}
+}
+
 static void count(struct walking *w, const struct import_record *r)
 {
 	struct import_facts *f = &w->im->facts;
@@ -134,10 +158,12 @@ static void count(struct walking *w, const struct import_record *r)
 		w->slice->nr_lost += word_of(r, 1);
 		f->nr_lost += word_of(r, 1);
 	} else if (r->type == TRACE_RECORD_LOST_SAMPLES) {
-		w->slice->nr_lost += word_of(r, 0);
-		f->nr_lost_samples += word_of(r, 0);
+		count_lost_samples(w, r);
 	} else if (r->type == TRACE_RECORD_THROTTLE) {
-		w->slice->nr_throttled++;
+		const struct import_id *id = import_find_id(w->im, word_of(r, 1));
+
+		if (id)
+			w->im->events[id->event].nr_throttled++;
 		f->nr_throttled++;
 	}
 }
@@ -214,10 +240,145 @@ static int take_feature(struct walking *w, const struct import_record *r)
 		   : 0;
 }
 
+/* What perf before Linux 3.9 called its events, in a pipe. */
+static int take_event_type(struct walking *w, const struct import_record *r)
+{
+	struct import *im = w->im;
+	struct import_bytes b;
+	uint64_t config;
+
+	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
+	config = import_u64(&b);
+	for (size_t i = 0; i < im->nr_events && cursor_ok(&b.c); i++)
+		if (im->events[i].layout.config == config && !im->events[i].name)
+			im->events[i].name = import_text(im, (const char *)b.c.at, b.c.left);
+	return 0;
+}
+
+/* What was found out later of an event: its unit, its scale, its name. */
+static int take_event_update(struct walking *w, const struct import_record *r)
+{
+	enum { UNIT, SCALE, NAME };
+	struct import *im = w->im;
+	const struct import_id *id;
+	struct import_bytes b;
+	uint64_t kind;
+	const char *text;
+
+	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
+	kind = import_u64(&b);
+	id = import_find_id(im, import_u64(&b));
+	if (!cursor_ok(&b.c) || !id || kind > NAME || kind == SCALE)
+		return 0;
+	text = import_text(im, (const char *)b.c.at, b.c.left);
+	if (kind == UNIT)
+		im->events[id->event].unit = text;
+	else
+		im->events[id->event].name = text;
+	return 0;
+}
+
+/* Behind the record, not in it. */
+static int take_tracing(struct walking *w, const struct import_record *r)
+{
+	uint64_t len = import_walk_payload(&w->walk, r);
+	uint8_t *data;
+	ssize_t got;
+
+	if (!len || len > IMPORT_MAX_FEATURE_BYTES)
+		return 0;
+	data = mem_alloc((size_t)len);
+	if (!data)
+		return -ENOMEM;
+	got = io_pread_full(w->walk.fd, data, (size_t)len, r->at + r->size);
+	if (got > 0)
+		import_tracing(w->im, data, (size_t)got);
+	mem_free(data);
+	return 0;
+}
+
+static int start_unpacking(struct walking *w)
+{
+	struct err e = {0};
+	int rc;
+
+	if (w->unzip)
+		return 0;
+	w->im->facts.is_packed = true;
+	w->out = mem_alloc(OUT_BYTES);
+	w->unzip = trace_unzip_new();
+	if (!w->out || !w->unzip)
+		return -ENOMEM;
+	rc = io_open_temporary(&w->im->temp_fd, &e);
+	if (rc)
+		w->im->problem(w->im->arg, true, &e);
+	return rc;
+}
+
+static int damaged(struct walking *w, const struct import_record *r, const char *how)
+{
+	w->is_damaged = true;
+	import_tell(w->im, true, "what is packed at offset %" PRIu64 " %s: the rest is left out",
+		    r->at, how);
+	return 0;
+}
+
+static uint64_t max_unpacked(const struct walking *w)
+{
+	return IMPORT_MIN_UNPACK_BYTES + IMPORT_MAX_UNPACK_FACTOR * w->packed_bytes;
+}
+
+/* One after the other they are one stream: records begin in one and end in the next. */
+static int unpack(struct walking *w, const struct import_record *r, const void *in, size_t len)
+{
+	struct import *im = w->im;
+	long got;
+	size_t before;
+	int rc = start_unpacking(w);
+
+	w->packed_bytes += len;
+	if (rc || w->is_damaged)
+		return rc;
+	do {
+		before = len;
+		got = trace_unzip_some(w->unzip, &in, &len, w->out, OUT_BYTES);
+		if (got < 0)
+			return damaged(w, r, "is damaged");
+		if (im->temp_bytes + (uint64_t)got > max_unpacked(w))
+			return damaged(w, r, "would become too long");
+		rc = io_write_full(im->temp_fd, w->out, (size_t)got);
+		im->temp_bytes += (uint64_t)got;
+	} while (rc == 0 && (got == OUT_BYTES || (len && (got || len != before))));
+	return rc;
+}
+
+static int take_compressed(struct walking *w, const struct import_record *r)
+{
+	return w->is_unpacked ? 0 : unpack(w, r, r->p + 8, r->size - 8);
+}
+
+/* It tells how many bytes are packed, and has some more to be whole words. */
+static int take_compressed_2(struct walking *w, const struct import_record *r)
+{
+	struct import_bytes b;
+	uint64_t len;
+
+	import_bytes_init(&b, r->p + 8, r->size - 8, w->im->facts.is_big_endian);
+	len = import_u64(&b);
+	if (!cursor_ok(&b.c) || len > b.c.left)
+		len = b.c.left;
+	return w->is_unpacked ? 0 : unpack(w, r, b.c.at, (size_t)len);
+}
+
 static int (*const takes[])(struct walking *w, const struct import_record *r) = {
     [HEADER_ATTR] = take_attr,
+    [EVENT_TYPE] = take_event_type,
+    [IMPORT_TRACING_DATA] = take_tracing,
     [HEADER_BUILD_ID] = take_build_id,
+    [EVENT_UPDATE] = take_event_update,
     [HEADER_FEATURE] = take_feature,
+    [COMPRESSED] = take_compressed,
+    [COMPRESSED2] = take_compressed_2,
 };
 
 static int take(struct walking *w, const struct import_record *r)
@@ -269,19 +430,45 @@ static uint64_t slice_bytes(uint64_t all)
 	return part > IMPORT_SLICE_BYTES ? part : IMPORT_SLICE_BYTES;
 }
 
+static int walk_file(struct walking *w)
+{
+	const struct import *im = w->im;
+
+	w->slice_bytes = slice_bytes(im->data.size);
+	w->max_slices = IMPORT_MAX_SLICES;
+	w->walk.fd = im->fd;
+	w->walk.at = im->data.offset;
+	w->walk.end = im->data.offset + im->data.size;
+	return walk(w);
+}
+
+/* What was packed, as if it stood behind the file. */
+static int walk_unpacked(struct walking *w)
+{
+	const struct import *im = w->im;
+
+	w->slice = NULL;
+	w->is_unpacked = true;
+	w->slice_bytes = slice_bytes(im->temp_bytes);
+	w->max_slices = im->nr_slices + IMPORT_MAX_SLICES;
+	w->walk.fd = im->temp_fd;
+	w->walk.at = w->walk.window_at = w->walk.window_bytes = 0;
+	w->walk.end = im->temp_bytes;
+	return walk(w);
+}
+
 int import_index(struct import *im, struct err *e)
 {
-	struct walking w = {
-	    .im = im, .max_slices = IMPORT_MAX_SLICES, .slice_bytes = slice_bytes(im->data.size)};
+	struct walking w = {.im = im, .walk.is_big = im->facts.is_big_endian};
 	int rc;
 
-	w.walk = (struct import_walk){.fd = im->fd,
-				      .is_big = im->facts.is_big_endian,
-				      .at = im->data.offset,
-				      .end = im->data.offset + im->data.size};
 	im->facts.first_ns = im->facts.last_ns = 0; /* as the records have it */
-	rc = walk(&w);
+	rc = walk_file(&w);
+	if (rc == 0 && im->temp_bytes)
+		rc = walk_unpacked(&w);
 	import_walk_fini(&w.walk);
+	trace_unzip_free(w.unzip);
+	mem_free(w.out);
 	if (rc)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
 	tell(&w);

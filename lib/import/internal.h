@@ -26,6 +26,9 @@ enum {
 	IMPORT_MAX_TEXT_BYTES = 256 << 20,
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
+	/* What is unpacked: so many times what was packed, and this. */
+	IMPORT_MAX_UNPACK_FACTOR = 1000,
+	IMPORT_MIN_UNPACK_BYTES = 64 << 20,
 };
 
 struct import_event {
@@ -38,7 +41,9 @@ struct import_event {
 	const char *format;      /* of a tracepoint; in the arena; NULL: not told */
 	double scale;            /* 0: not told */
 	uint32_t leader;         /* of its group: another event, or itself */
-	uint64_t nr_samples;
+	uint64_t nr_samples, nr_throttled;
+	uint64_t nr_lost; /* as perf asked at the end; with has_lost */
+	bool has_lost;
 };
 
 struct import_id {
@@ -68,6 +73,7 @@ struct import_section {
 struct import {
 	const char *path; /* in the arena */
 	int fd, temp_fd;  /* temp: what was unpacked; -1: nothing was */
+	uint64_t temp_bytes;
 	uint64_t size;
 	struct import_section data;
 	import_problem_fn *problem;
@@ -138,6 +144,9 @@ struct trace_writer;
 int import_side_put(struct import *im, struct trace_writer *w);
 /* Moves what w has gathered to im->common. 0 or -ENOMEM. */
 int import_take_frames(struct import *im, struct trace_writer *w);
+
+/* tracing.c: the formats of tracepoints. What makes no sense is passed over. */
+void import_tracing(struct import *im, const void *data, size_t len);
 
 /* order.c: puts a record of the other byte order into ours, in place. False: it makes no sense. */
 bool import_swap(struct import *im, const struct import_record *r);

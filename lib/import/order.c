@@ -1,17 +1,356 @@
 /*
- * From the other byte order into ours. Must not trust a number that it swaps.
+ * From the other byte order into ours: all words of a record are turned first, then what is not a
+ * word is put right. A pair of two numbers in a word has changed places then, and bytes are turned
+ * back. Source: struct perf_event_header and what follows it in linux/perf_event.h; for bit fields
+ * tools/perf/util/evsel.c. Must not trust a number that it turns.
  */
 #include "import/internal.h"
 
-void import_swap_attr(uint8_t *attr, size_t len)
+#include <endian.h>
+
+enum {
+	WORD = 8,
+	BRANCH_WORDS = 3,
+	/* enum perf_event_sample_format */
+	S_IP = 1 << 0,
+	S_TID = 1 << 1,
+	S_TIME = 1 << 2,
+	S_ADDR = 1 << 3,
+	S_READ = 1 << 4,
+	S_CALLCHAIN = 1 << 5,
+	S_ID = 1 << 6,
+	S_CPU = 1 << 7,
+	S_PERIOD = 1 << 8,
+	S_STREAM_ID = 1 << 9,
+	S_RAW = 1 << 10,
+	S_BRANCH_STACK = 1 << 11,
+	S_IDENTIFIER = 1 << 16,
+	READ_GROUP = 1 << 3,
+	READ_WORDS = 1 << 0 | 1 << 1, /* enabled, running */
+	READ_EACH = 1 << 2 | 1 << 4,  /* id, lost */
+	BRANCH_HW_INDEX = 1 << 17,
+};
+
+/* Words in our order already, but for what is put right from here on. */
+struct turn {
+	uint8_t *p;
+	size_t left; /* words */
+	bool is_bad;
+};
+
+static uint64_t get(const uint8_t *p)
 {
-	(void)attr;
-	(void)len;
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+static void set(uint8_t *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static void turn_words(uint8_t *p, size_t nr)
+{
+	for (; nr; nr--, p += WORD) {
+		uint64_t v;
+
+		memcpy(&v, p, sizeof(v));
+		v = __builtin_bswap64(v);
+		memcpy(p, &v, sizeof(v));
+	}
+}
+
+static uint8_t *take(struct turn *t, uint64_t nr)
+{
+	uint8_t *p = t->p;
+
+	t->is_bad |= nr > t->left;
+	if (t->is_bad)
+		return NULL;
+	t->p += nr * WORD;
+	t->left -= (size_t)nr;
+	return p;
+}
+
+static uint64_t word(struct turn *t)
+{
+	const uint8_t *p = take(t, 1);
+
+	return p ? get(p) : 0;
+}
+
+static void words(struct turn *t, uint64_t nr)
+{
+	take(t, nr);
+}
+
+/* Two numbers of 32 bits. */
+static void pair(struct turn *t)
+{
+	uint8_t *p = take(t, 1);
+
+	if (p)
+		set(p, get(p) << 32 | get(p) >> 32);
+}
+
+static void bytes(struct turn *t, uint64_t nr)
+{
+	uint8_t *p = take(t, nr);
+
+	if (p)
+		turn_words(p, (size_t)nr);
+}
+
+static void rest(struct turn *t)
+{
+	bytes(t, t->left);
+}
+
+/* A length of 32 bits, and so many bytes: together whole words. */
+static void raw(struct turn *t)
+{
+	uint8_t *p = t->p;
+	uint64_t len;
+
+	if (!take(t, 1))
+		return;
+	len = get(p) >> 32;
+	t->is_bad |= (len + 4) % WORD || (len + 4) / WORD - 1 > t->left;
+	if (t->is_bad)
+		return;
+	bytes(t, (len + 4) / WORD - 1);
+	turn_words(p, 1);
+	memcpy(p, &(uint32_t){htole32((uint32_t)len)}, 4);
+}
+
+static uint64_t reverse_bits(uint64_t v, unsigned from, unsigned nr)
+{
+	return v >> (64 - from - nr) & ((UINT64_C(1) << nr) - 1);
+}
+
+/* struct perf_branch_entry: in the other order its first bit is the highest. */
+static uint64_t branch_flags(uint64_t v)
+{
+	static const struct {
+		unsigned from, nr;
+	} fields[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 16}, {20, 4}, {24, 2}, {26, 4}, {30, 3}};
+	uint64_t out = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		out |= reverse_bits(v, fields[i].from, fields[i].nr) << fields[i].from;
+	return out;
+}
+
+static void branches(struct turn *t, const struct trace_layout *l)
+{
+	uint64_t nr = word(t);
+
+	if (l->branch_sample_type & BRANCH_HW_INDEX)
+		words(t, 1);
+	for (; nr && !t->is_bad; nr--) {
+		uint8_t *p = take(t, BRANCH_WORDS);
+
+		if (p)
+			set(p + 2 * WORD, branch_flags(get(p + 2 * WORD)));
+	}
+}
+
+static void read_values(struct turn *t, const struct trace_layout *l)
+{
+	uint64_t times = (uint64_t)__builtin_popcountll(l->read_format & READ_WORDS);
+	uint64_t each = 1 + (uint64_t)__builtin_popcountll(l->read_format & READ_EACH);
+	uint64_t nr = 1;
+
+	if (l->read_format & READ_GROUP)
+		nr = word(t);
+	t->is_bad |= nr > t->left;
+	if (!t->is_bad)
+		words(t, times + nr * each);
+}
+
+/* Behind the branches all are words, or bytes in words: a stack is of no use in another order. */
+static void sample(struct turn *t, const struct trace_layout *l)
+{
+	const uint64_t s = l->sample_type;
+
+	words(t, !!(s & S_IDENTIFIER) + !!(s & S_IP));
+	if (s & S_TID)
+		pair(t);
+	words(t, (uint64_t)__builtin_popcountll(s & (S_TIME | S_ADDR | S_ID | S_STREAM_ID)));
+	if (s & S_CPU)
+		pair(t);
+	words(t, !!(s & S_PERIOD));
+	if (s & S_READ)
+		read_values(t, l);
+	if (s & S_CALLCHAIN)
+		words(t, word(t));
+	if (s & S_RAW)
+		raw(t);
+	if (s & S_BRANCH_STACK)
+		branches(t, l);
+}
+
+static void sample_id(struct turn *t, const struct trace_layout *l)
+{
+	const uint64_t s = l->sample_type;
+
+	if (s & S_TID)
+		pair(t);
+	words(t, (uint64_t)__builtin_popcountll(s & (S_TIME | S_ID | S_STREAM_ID)));
+	if (s & S_CPU)
+		pair(t);
+}
+
+/* The address; a length of 32 bits, and two numbers of 16. */
+static void ksymbol(struct turn *t)
+{
+	uint8_t *p;
+	uint64_t v;
+
+	words(t, 1);
+	p = take(t, 1);
+	v = p ? get(p) : 0;
+	if (p)
+		set(p, v >> 32 | (v & 0xffff0000) << 16 | v << 48);
+	rest(t);
+}
+
+/* Two numbers of 16 bits and one of 32; bytes. */
+static void bpf(struct turn *t)
+{
+	uint8_t *p = take(t, 1);
+	uint64_t v = p ? get(p) : 0;
+
+	if (p)
+		set(p, v >> 48 | (v >> 16 & 0xffff0000) | v << 32);
+	rest(t);
+}
+
+static void mmap2(struct turn *t, uint16_t misc)
+{
+	pair(t);
+	words(t, 3);
+	if (misc & TRACE_MISC_BUILD_ID) {
+		bytes(t, 3);
+	} else {
+		pair(t);
+		words(t, 2);
+	}
+	pair(t);
+	rest(t);
+}
+
+static void text_poke(struct turn *t)
+{
+	words(t, 1);
+	rest(t); /* it is read by nobody */
+}
+
+/* p: a pair, w: a word, s: bytes to the end; what is not told are words. */
+static const char *const shapes[] = {
+    [TRACE_RECORD_MMAP] = "pwwws",
+    [TRACE_RECORD_COMM] = "ps",
+    [TRACE_RECORD_EXIT] = "pp",
+    [TRACE_RECORD_FORK] = "pp",
+    [TRACE_RECORD_READ] = "p",
+    [TRACE_RECORD_ITRACE_START] = "p",
+    [TRACE_RECORD_SWITCH_CPU_WIDE] = "p",
+    [TRACE_RECORD_NAMESPACES] = "p",
+    [TRACE_RECORD_CGROUP] = "ws",
+};
+
+static void shaped(struct turn *t, const char *shape)
+{
+	for (; shape && *shape; shape++) {
+		if (*shape == 'p')
+			pair(t);
+		else if (*shape == 'w')
+			words(t, 1);
+		else
+			rest(t);
+	}
+}
+
+static void body(struct turn *t, const struct import_record *r)
+{
+	if (r->type == TRACE_RECORD_MMAP2)
+		mmap2(t, r->misc);
+	else if (r->type == TRACE_RECORD_KSYMBOL)
+		ksymbol(t);
+	else if (r->type == TRACE_RECORD_BPF_EVENT)
+		bpf(t);
+	else if (r->type == TRACE_RECORD_TEXT_POKE)
+		text_poke(t);
+	else if (r->type < sizeof(shapes) / sizeof(shapes[0]))
+		shaped(t, shapes[r->type]);
+}
+
+static void turn_header(const struct import_record *r)
+{
+	const uint32_t type = htole32(r->type);
+	const uint16_t misc = htole16(r->misc), size = htole16((uint16_t)r->size);
+
+	memcpy(r->p, &type, sizeof(type));
+	memcpy(r->p + 4, &misc, sizeof(misc));
+	memcpy(r->p + 6, &size, sizeof(size));
 }
 
 bool import_swap(struct import *im, const struct import_record *r)
 {
-	(void)im;
-	(void)r;
-	return false;
+	struct turn t = {r->p + WORD, r->size / WORD - 1, false}, end = t;
+	const struct import_event *ev;
+	size_t id_words;
+
+	turn_header(r);
+	turn_words(t.p, t.left);
+	ev = import_event_of(im, r->p, r->size);
+	if (!ev)
+		ev = import_any_event(im);
+	if (r->type == TRACE_RECORD_SAMPLE) {
+		if (ev)
+			sample(&t, &ev->layout);
+		return !t.is_bad;
+	}
+	id_words = ev ? trace_layout_id_bytes(&ev->layout) / WORD : 0;
+	if (id_words > t.left)
+		return false;
+	end.p += (t.left - id_words) * WORD;
+	end.left = id_words;
+	t.left -= id_words;
+	body(&t, r);
+	if (id_words)
+		sample_id(&end, &ev->layout);
+	return !t.is_bad && !end.is_bad;
+}
+
+static uint8_t reverse_byte(uint8_t b)
+{
+	uint8_t out = 0;
+
+	for (int i = 0; i < 8; i++)
+		out |= (uint8_t)((b >> i & 1) << (7 - i));
+	return out;
+}
+
+/* struct perf_event_attr: words, but for its flags, whose bits count from the other end of each
+ * byte, and pairs. */
+void import_swap_attr(uint8_t *attr, size_t len)
+{
+	enum { FLAGS_AT = 40 };
+	static const uint8_t pairs[] = {0, 48, 88, 104, 112};
+	struct turn t = {attr, len / WORD, false};
+	uint8_t flags[WORD];
+
+	memcpy(flags, attr + FLAGS_AT, WORD);
+	turn_words(attr, t.left);
+	for (size_t i = 0; i < WORD; i++)
+		attr[FLAGS_AT + i] = reverse_byte(flags[i]);
+	for (size_t i = 0; i < sizeof(pairs); i++) {
+		struct turn at = {attr + pairs[i], pairs[i] < len, false};
+
+		pair(&at);
+	}
 }

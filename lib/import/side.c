@@ -131,8 +131,12 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 		rc = trace_record_decode(&l, p, records->len - at, &r);
 		if (rc)
 			break;
-		if (!add_identified(im, &r, &out))
-			buf_add(&out, p, r.len);
+		if (!r.time_ns)
+			r.time_ns = im->facts.first_ns;
+		if (!add_identified(im, &r, &out)) {
+			buf_add(&out, p, r.len - sizeof(r.time_ns));
+			buf_le64(&out, r.time_ns);
+		}
 		at += r.len;
 		if (out.len < FRAME_BYTES && at < records->len)
 			continue;

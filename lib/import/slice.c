@@ -81,9 +81,9 @@ static int next(void *arg, struct trace_frame *out, struct err *e)
 		if (rc != 1)
 			break;
 		if (!is_of_ring(s, &r)) {
+			import_walk_pass(&s->walk, &r); /* it is looked at once: see import_swap */
 			if (p)
 				break;
-			import_walk_pass(&s->walk, &r);
 			continue;
 		}
 		if (!p) {

@@ -160,11 +160,28 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 	return 0;
 }
 
-static void put_sampling(const struct import_slice *s, struct trace_writer *w)
+/* What is known of each event stands in the first trace: perf does not tell it by CPU. */
+static int put_sampling(const struct import *im, size_t i, struct trace_writer *w)
 {
-	const struct trace_sampling sampling = {.idle_ns = UINT64_MAX, .lost = s->nr_lost};
+	const struct import_slice *s = &im->slices[i];
+	struct trace_sampling sampling = {.idle_ns = UINT64_MAX, .lost = s->nr_lost};
+	struct trace_sampled *items = mem_calloc(im->nr_events + 1, sizeof(*items));
 
+	if (!items)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < im->nr_events && i == 0; k++) {
+		const struct import_event *ev = &im->events[k];
+
+		items[sampling.nr++] =
+		    (struct trace_sampled){.event = k,
+					   .samples = ev->nr_samples,
+					   .lost = ev->has_lost ? ev->nr_lost : UINT64_MAX,
+					   .throttled = ev->nr_throttled};
+	}
+	sampling.item = items;
 	trace_writer_sampling(w, &sampling);
+	mem_free(items);
+	return 0;
 }
 
 static void put_end(const struct import *im, struct trace_writer *w)
@@ -186,8 +203,9 @@ static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 		trace_writer_common(w);
 	if (rc == 0)
 		rc = put_ids(im, w);
+	if (rc == 0)
+		rc = put_sampling(im, i, w);
 	if (rc == 0) {
-		put_sampling(&im->slices[i], w);
 		put_end(im, w);
 		rc = take_bytes(w, out, len);
 	}
@@ -286,7 +304,7 @@ int import_make_set(struct import *im)
 	im->set = (struct trace_set){
 	    .name = im->path,
 	    .nr = im->nr_slices,
-	    .bytes = im->data.size,
+	    .bytes = im->data.size + im->temp_bytes,
 	    .window_ns = im->disorder_ns + 1,
 	    .open = open_trace,
 	    .arg = im,

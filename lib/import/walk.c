@@ -107,3 +107,23 @@ int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_
 		take_header(w, out);
 	return rc;
 }
+
+/* Source: struct perf_record_header_tracing_data, perf_record_auxtrace in
+ * tools/lib/perf/include/perf/event.h. What is not there any more ends the file. */
+uint64_t import_walk_payload(const struct import_walk *w, const struct import_record *r)
+{
+	uint64_t left = w->end - w->at, size = 0;
+	uint32_t size_32;
+
+	if (r->type == IMPORT_TRACING_DATA && r->size >= 12) {
+		memcpy(&size_32, r->p + 8, sizeof(size_32));
+		size = w->is_big ? be32toh(size_32) : le32toh(size_32);
+	} else if (r->type == IMPORT_AUXTRACE && r->size >= 16) {
+		memcpy(&size, r->p + 8, sizeof(size));
+		size = w->is_big ? be64toh(size) : le64toh(size);
+	}
+	if (size > left)
+		return left;
+	size = (size + 7) & ~UINT64_C(7);
+	return size < left ? size : left;
+}

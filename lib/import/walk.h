@@ -43,9 +43,15 @@ int import_walk_load(struct import_walk *w);
 int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_moved);
 /* The record at w->at lies in the window as a whole: peeking moves nothing. */
 bool import_walk_has(const struct import_walk *w);
+/* Records of perf's own that have bytes behind them, which their size does not count. */
+enum { IMPORT_TRACING_DATA = 66, IMPORT_AUXTRACE = 71 };
+uint64_t import_walk_payload(const struct import_walk *w, const struct import_record *r);
+/* Goes on behind the record, and behind its payload. */
 static inline void import_walk_pass(struct import_walk *w, const struct import_record *r)
 {
 	w->at += r->size;
+	if (r->type == IMPORT_TRACING_DATA || r->type == IMPORT_AUXTRACE)
+		w->at += import_walk_payload(w, r);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The only file that sees zstd. A payload is packed in pieces, as it lies in a ring, into one zstd
+ * With unzip.c what sees zstd. A payload is packed in pieces, as it lies in a ring, into one zstd
  * frame; and unpacked into a buffer of the size that was told, so that a bomb bursts there. Must
  * not know what is packed.
  */
