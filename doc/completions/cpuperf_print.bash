@@ -13,6 +13,10 @@ _cpuperf_print() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--perf-data)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
 	--sysroot)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
@@ -50,7 +54,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print
