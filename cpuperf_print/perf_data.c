@@ -4,6 +4,7 @@
 #include "perf_data.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/root.h"
@@ -33,19 +34,38 @@ int perf_data_open(struct job *j, struct opened *o, struct err *e)
 	return o->config_name ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-static bool is_kernel_here(const struct import_facts *f)
+static bool is_build_id_here(const struct elf_build_id *there)
 {
-	struct elf_build_id here, there = {.len = (uint8_t)f->kernel_build_id_len};
+	struct elf_build_id here;
 	struct buf notes;
 	bool is_same;
 
 	buf_init(&notes, MAX_NOTES_BYTES);
-	memcpy(there.bytes, f->kernel_build_id, sizeof(there.bytes));
-	is_same = there.len && root_load(&root_live, "/sys/kernel/notes", &notes) == 0 &&
+	is_same = root_load(&root_live, "/sys/kernel/notes", &notes) == 0 &&
 		  elf_build_id_in_notes((const uint8_t *)notes.data, notes.len, 4, &here) &&
-		  elf_build_id_equal(&here, &there);
+		  elf_build_id_equal(&here, there);
 	buf_fini(&notes);
 	return is_same;
+}
+
+/* Written on a machine of this name and kernel, after its last boot. */
+static bool is_of_this_boot(const struct import_facts *f)
+{
+	struct clock_triple now;
+	struct utsname uts;
+
+	clock_triple_now(&now);
+	return uname(&uts) == 0 && strcmp(uts.nodename, f->host) == 0 &&
+	       strcmp(uts.release, f->kernel) == 0 &&
+	       f->modified_ns > now.realtime_ns - now.boottime_ns;
+}
+
+static bool is_kernel_here(const struct import_facts *f)
+{
+	struct elf_build_id there = {.len = (uint8_t)f->kernel_build_id_len};
+
+	memcpy(there.bytes, f->kernel_build_id, sizeof(there.bytes));
+	return there.len ? is_build_id_here(&there) : is_of_this_boot(f);
 }
 
 /* Of the symbol in text as /proc/kallsyms has it; 0: it is not there, or hidden. */
@@ -78,11 +98,10 @@ static bool is_in_place(const struct import_facts *f, const struct buf *kallsyms
 bool perf_data_is_same_boot(const struct opened *o)
 {
 	const struct import_facts *f = import_facts(o->import);
-	struct utsname uts;
 	struct buf kallsyms;
 	bool is_same;
 
-	if (uname(&uts) || strcmp(uts.nodename, f->host) != 0 || !is_kernel_here(f))
+	if (!is_of_this_boot(f) || !is_kernel_here(f))
 		return false;
 	is_same = load_kallsyms(&kallsyms) && is_in_place(f, &kallsyms);
 	buf_fini(&kallsyms);

@@ -105,6 +105,8 @@ static int open_file(struct import *im, struct err *e)
 		return err_set_at(e, -EINVAL, im->path, 0, 0,
 				  "is no perf.data file: not a regular file");
 	im->size = (uint64_t)st.st_size;
+	if (st.st_mtim.tv_sec > 0)
+		im->facts.modified_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000);
 	return 0;
 }
 

@@ -126,7 +126,7 @@ static int take_side_band(struct walking *w, const struct import_record *r)
 	uint64_t time_ns = ev && ev->layout.has_sample_id ? time_of(ev, r) : 0;
 
 	note_time(w, time_ns);
-	return import_side_add(w->im, r->p, r->size, w->time_ns);
+	return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
 }
 
 /* The second word of those that tell how many were lost. */
@@ -179,6 +179,7 @@ static int take_of_kernel(struct walking *w, const struct import_record *r)
 		return 0;
 	}
 	if (r->type == TRACE_RECORD_SAMPLE) {
+		w->im->is_running = true;
 		take_sample(w, r);
 		return 0;
 	}
@@ -188,6 +189,15 @@ static int take_of_kernel(struct walking *w, const struct import_record *r)
 	add_to_slice(w, r);
 	count(w, r);
 	return 0;
+}
+
+/* Those of a time all have it, or none. */
+static void know_times(struct import *im)
+{
+	import_ids_sort(im);
+	im->lacks_times = im->any != NULL;
+	for (size_t i = 0; i < im->nr_events; i++)
+		im->lacks_times &= !im->events[i].time_place.is_there;
 }
 
 /* How many bytes of an attr's record are the attr: what it says itself. */
@@ -219,6 +229,7 @@ static int take_attr(struct walking *w, const struct import_record *r)
 	while (rc == 0 && ids.c.left >= 8)
 		rc = import_add_id(im, import_u64(&ids), event);
 	w->event = NULL;
+	know_times(im);
 	return rc;
 }
 
@@ -413,6 +424,17 @@ static int walk(struct walking *w)
 	return rc;
 }
 
+static void use_places(struct import *im)
+{
+	if (!im->lacks_times)
+		return;
+	im->facts.first_ns = im->data.offset;
+	im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
+	if (im->facts.nr_samples)
+		import_tell(im, false,
+			    "its samples have no times: places in the file stand for them");
+}
+
 static void tell(const struct walking *w)
 {
 	if (w->nr_senseless)
@@ -463,6 +485,7 @@ int import_index(struct import *im, struct err *e)
 	int rc;
 
 	im->facts.first_ns = im->facts.last_ns = 0; /* as the records have it */
+	know_times(im);
 	rc = walk_file(&w);
 	if (rc == 0 && im->temp_bytes)
 		rc = walk_unpacked(&w);
@@ -471,6 +494,7 @@ int import_index(struct import *im, struct err *e)
 	mem_free(w.out);
 	if (rc)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
+	use_places(im);
 	tell(&w);
 	return 0;
 }

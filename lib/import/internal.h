@@ -94,6 +94,8 @@ struct import {
 	struct import_slice slices[2 * IMPORT_MAX_SLICES]; /* of the file, of what was unpacked */
 	size_t nr_slices;
 	uint64_t disorder_ns;
+	bool lacks_times; /* no sample has one: places in the file stand for them */
+	bool is_running;  /* without times: what comes now was not there before */
 	/* Tasks and mappings as a trace has them: what was there before, and what the kernel told.
 	 */
 	struct buf side_made, side_told;
@@ -136,9 +138,10 @@ void import_name_events(struct import *im);
 int import_index(struct import *im, struct err *e);
 
 /* side.c: whether records of this kind are kept for the common trace; and keeps one, whose bytes
- * are little-endian. time_ns: of the file at this place, 0: none yet. 0 or -ENOMEM. */
+ * are little-endian. time_ns: of the file at this place, 0: none yet; at: the place. 0 or
+ * -ENOMEM. */
 bool import_is_side_band(uint32_t kind);
-int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns);
+int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at);
 /* Puts the frames of both into im->common, with the build-ids that the file tells. 0 or -ENOMEM. */
 struct trace_writer;
 int import_side_put(struct import *im, struct trace_writer *w);

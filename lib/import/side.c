@@ -57,7 +57,23 @@ static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_
 	buf_le64(b, time_ns);
 }
 
-int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns)
+/* Without times perf's own records stand first, and the program that it starts begins by an exec.
+ */
+static uint64_t place_as_time(struct import *im, const struct trace_record *r, uint64_t at)
+{
+	im->is_running |= r->kind == TRACE_RECORD_COMM && r->misc & TRACE_MISC_EXEC;
+	return im->is_running ? at : 0;
+}
+
+static uint64_t time_of(struct import *im, const struct trace_record *r, uint64_t time_ns,
+			uint64_t at)
+{
+	if (im->lacks_times)
+		return place_as_time(im, r, at);
+	return r->has & TRACE_HAS_TIME ? r->time_ns : time_ns;
+}
+
+int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at)
 {
 	static const struct trace_layout plain;
 	const struct import_event *any = import_any_event(im);
@@ -72,7 +88,8 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	}
 	if (r.kind == TRACE_RECORD_MMAP || r.kind == TRACE_RECORD_MMAP2)
 		note_kernel(im, &r);
-	if (r.has & TRACE_HAS_TIME ? !r.time_ns : !time_ns)
+	time_ns = time_of(im, &r, time_ns, at);
+	if (!time_ns)
 		b = &im->side_made;
 	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(l);
 	if (IMPORT_HEADER_BYTES + body + TAIL_BYTES > MAX_RECORD_BYTES ||
@@ -82,7 +99,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	}
 	add_head(b, &r, IMPORT_HEADER_BYTES + body + TAIL_BYTES);
 	buf_add(b, p + IMPORT_HEADER_BYTES, body);
-	add_tail(b, &r, r.has & TRACE_HAS_TIME ? r.time_ns : time_ns);
+	add_tail(b, &r, time_ns);
 	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
 }
 

@@ -10,7 +10,13 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FRAME_HEAD_BYTES = 8, OFFSET_BYTES = 24 }; /* of a frame in a file: its header, its head */
+enum {
+	FRAME_HEAD_BYTES = 8,
+	OFFSET_BYTES = 24, /* of a frame in a file: its header, its head */
+	TIMED_BYTES = 1 << 20,
+	WORD_BYTES = 8,
+	MAX_RECORD_BYTES = 65528,
+};
 
 struct slice {
 	struct import *im;
@@ -18,6 +24,7 @@ struct slice {
 	void *frames; /* owned */
 	uint64_t start;
 	bool is_unpacked, has_failed;
+	uint8_t *timed; /* owned; records with a time that they lack; NULL: they have it */
 };
 
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames)
@@ -26,6 +33,12 @@ void *import_slice_new(struct import *im, const struct import_slice *s, void *fr
 
 	if (!slice)
 		return NULL;
+	if (im->lacks_times)
+		slice->timed = mem_alloc(TIMED_BYTES + 2 * (1 << 16));
+	if (im->lacks_times && !slice->timed) {
+		mem_free(slice);
+		return NULL;
+	}
 	slice->im = im;
 	slice->frames = frames;
 	slice->start = s->start;
@@ -63,6 +76,71 @@ static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t le
 				    .is_packed = s->is_unpacked};
 }
 
+/* The word before which the time stands that the layout does not have; 0: the record has none. */
+static size_t place_of_time(struct slice *s, const struct import_record *r)
+{
+	const struct import_event *ev = import_any_event(s->im);
+	size_t nr = r->size / WORD_BYTES;
+
+	if (!ev)
+		return 0;
+	if (r->type == TRACE_RECORD_SAMPLE)
+		return 1 + ev->time_place.of_sample;
+	return ev->layout.has_sample_id && nr >= ev->time_place.of_other
+		   ? nr + 1 - ev->time_place.of_other
+		   : 0;
+}
+
+/* Puts the record to p with its place in the file for a time; how long it is there. */
+static size_t put_timed(struct slice *s, const struct import_record *r, uint8_t *p)
+{
+	size_t at = place_of_time(s, r) * WORD_BYTES;
+	const uint16_t size = htole16((uint16_t)(r->size + WORD_BYTES));
+	const uint64_t time = htole64(r->at);
+
+	if (!at || at > r->size || r->size + WORD_BYTES > MAX_RECORD_BYTES) {
+		memcpy(p, r->p, r->size);
+		return r->size;
+	}
+	memcpy(p, r->p, at);
+	memcpy(p + at, &time, sizeof(time));
+	memcpy(p + at + sizeof(time), r->p + at, r->size - at);
+	memcpy(p + 6, &size, sizeof(size));
+	return r->size + WORD_BYTES;
+}
+
+static int fail(struct slice *s, int rc, struct err *e)
+{
+	s->has_failed = true;
+	return err_set_at(e, rc == -ENODATA || rc == -EILSEQ ? -EIO : rc, s->im->path, 0, 0,
+			  "cannot be read on: it became another file meanwhile");
+}
+
+/* Copies, as long as there is room for the longest. */
+static int next_timed(struct slice *s, struct trace_frame *out, struct err *e)
+{
+	uint8_t *start = s->timed + FRAME_HEAD_BYTES, *p = start;
+	uint64_t at = s->walk.at;
+	struct import_record r;
+	bool is_moved;
+	int rc = 1;
+
+	while (p - start < TIMED_BYTES) {
+		rc = import_walk_peek(&s->walk, &r, &is_moved);
+		if (rc != 1)
+			break;
+		import_walk_pass(&s->walk, &r);
+		if (is_of_ring(s, &r))
+			p += put_timed(s, &r, p);
+	}
+	if (p > start) {
+		make_frame(s, start, at, (size_t)(p - start), out);
+		out->is_packed = true; /* offsets are those of the file no more */
+		return 1;
+	}
+	return rc == 0 || rc == -ENOMEM ? rc : fail(s, rc, e);
+}
+
 /* A run ends where the window must be moved. */
 static int next(void *arg, struct trace_frame *out, struct err *e)
 {
@@ -74,6 +152,8 @@ static int next(void *arg, struct trace_frame *out, struct err *e)
 	bool is_moved;
 	int rc = 1;
 
+	if (s->timed)
+		return next_timed(s, out, e);
 	for (;;) {
 		if (p && !import_walk_has(&s->walk))
 			break;
@@ -97,11 +177,7 @@ static int next(void *arg, struct trace_frame *out, struct err *e)
 		make_frame(s, p, start, len, out);
 		return 1;
 	}
-	if (rc == 0 || rc == -ENOMEM)
-		return rc;
-	s->has_failed = true;
-	return err_set_at(e, rc == -ENODATA || rc == -EILSEQ ? -EIO : rc, s->im->path, 0, 0,
-			  "cannot be read on: it became another file meanwhile");
+	return rc == 0 || rc == -ENOMEM ? rc : fail(s, rc, e);
 }
 
 static uint64_t bytes(const void *arg)
@@ -124,6 +200,7 @@ static void close_slice(void *arg)
 
 	import_walk_fini(&s->walk);
 	mem_free(s->frames);
+	mem_free(s->timed);
 	mem_free(s);
 }
 

@@ -66,6 +66,14 @@ static bool is_dummy(const struct trace_layout *l)
 	return l->type == 1 && l->config == 9;
 }
 
+/* As the records are that a slice hands out: with times. */
+static void add_time(struct import_event *ev)
+{
+	enum { SAMPLE_TYPE_AT = 24, TIME = 1 << 2 };
+
+	ev->attr[SAMPLE_TYPE_AT] |= TIME;
+}
+
 static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
 {
 	const struct trace_layout *l = &ev->layout;
@@ -117,8 +125,11 @@ static int set_common(struct import *im, struct trace_writer *w)
 
 	if (!events)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < im->nr_events; i++)
+	for (uint32_t i = 0; i < im->nr_events; i++) {
+		if (im->lacks_times)
+			add_time(&im->events[i]);
 		make_event(&im->events[i], i, &events[i]);
+	}
 	info = make_info(&im->facts, tool);
 	rc = trace_writer_set_common(w, &info, events, im->nr_events);
 	mem_free(events);

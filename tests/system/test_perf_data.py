@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+"""--perf-data=FILE on files that perf record made here, held against perf script sample by sample:
+time, pid and tid, comm, CPU, event, period, address, and the stack with the names of functions.
+
+Where the two may differ, and why (all else is a failure; how often each occurs is printed):
+  alias   several symbols begin at one address, and each program has its own rule which is shown
+  return  perf script looks a return address up as it is, we the call before it: they differ where
+          the call is the last instruction of its function, and perf names the one behind it
+  unnamed perf names from what it finds on its own: .gnu_debugdata, the vdso, PLT stubs; or we do
+  empty   of a callchain without an entry (--kernel-callchains in a program) we show the address
+  group   of each sample of a group perf script makes one for each member besides, and takes what it
+          counted since the sample before for the period: both are left out
+  unwound stack bytes are unwound by other code, by other rules where to stop: the first frame must
+          be the same, and of all stacks nine of ten as far as both go
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+WORK = [MIX, "ms", "30", "2"]
+seen = collections.Counter()
+
+
+def run(*args, **keys):
+    return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **keys)
+
+
+def perf_record(folder, name, *args, work=tuple(WORK), to_pipe=False):
+    """The file's path, or None where this perf or kernel cannot do it."""
+    path = f"{folder}/{name}.data"
+    if to_pipe:
+        with open(path, "wb") as out:
+            done = subprocess.run(["perf", "record", *args, "-o", "-", "--", *work], stdout=out,
+                                  stderr=subprocess.PIPE, check=False)
+    else:
+        done = run("perf", "record", *args, "-o", path, "--", *work)
+    if done.returncode:
+        print(f"left out: {name}: {done.stderr.decode().strip().splitlines()[-1:]}")
+        return None
+    return path
+
+
+HEAD = re.compile(r"^(?P<comm>.*?)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
+                  r"(?:(?P<time>\d+\.\d+):\s+)?(?:(?P<period>\d+)\s+)?(?P<event>\S+):(?P<rest>.*)$")
+FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)(?:\+0x([0-9a-f]+))?(?: \(inlined\))? \((.*)\)$")
+
+
+def perf_script(path, has_cpu, has_time=True):
+    fields = "comm,pid,tid," + ("cpu," if has_cpu else "") + ("time," if has_time else "") + \
+        "event,period,ip,sym,symoff,dso"
+    for _ in range(3):  # perf 6.1 at times ends with "stack smashing detected"
+        done = run("perf", "script", "-i", path, "-F", fields, "--ns", "--no-inline", "-f",
+                   "--max-stack=1024")
+        if done.returncode >= 0:
+            break
+    samples = []
+    for line in done.stdout.decode(errors="replace").splitlines():
+        frame = FRAME.match(line) if line.startswith("\t") else None
+        head = HEAD.match(line) if line.strip() and not frame else None
+        if head:
+            samples.append({**head.groupdict(), "comm": head["comm"].strip(), "stack": []})
+            frame = FRAME.match(" " + head["rest"])
+        if frame:
+            samples[-1]["stack"].append((int(frame[1], 16), frame[2], int(frame[3] or "0", 16),
+                                         frame[4]))
+    assert samples, (path, done.stderr)
+    return samples
+
+
+def ours(path, *args):
+    done = run(PRINT, f"--perf-data={path}", "--report=records", "--output-format=ndjson",
+               "--quiet", *args)
+    assert done.returncode == 0, (path, done.stderr)
+    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    return [r for r in rows if r.get("kind") == "sample"], done.stderr.decode()
+
+
+def clean(name):
+    return re.sub(r"\.(constprop|isra|part|cold|lto_priv|localalias)(\.\d+)*|@.*$", "", name)
+
+
+def check_frame(i, theirs, our):
+    address, name, offset, _ = theirs
+    # of programs' frames perf tells the place in the file: in its page it is the same
+    back = (address - int(our["address"], 16)) % 4096
+    assert back == 0 or (i and back == 1), (i, theirs, our)
+    mine = our["function"]
+    if clean(mine) == clean(name):
+        seen["same"] += 1
+    elif i and offset == 0 and name != "[unknown]":
+        seen["return"] += 1
+    elif name == "[unknown]" or mine.startswith("[unknown]"):
+        seen["unnamed"] += 1
+    else:
+        seen["alias"] += 1
+
+
+def check_stack(sample, row, is_unwound):
+    stack = row.get("stack") or [{"address": row["address"], "function": row["function"]}]
+    theirs = sample["stack"]
+    if is_unwound:
+        seen["stacks"] += 1
+        seen["unwound"] += len(theirs) != len(stack) or any(
+            (a[0] - int(b["address"], 16)) % 4096 > 1 for a, b in zip(theirs, stack))
+        theirs, stack = theirs[:1], stack[:1]
+    if not theirs and len(stack) == 1:
+        seen["empty"] += 1
+        return
+    assert len(theirs) == len(stack), (sample, row)
+    for i, (a, b) in enumerate(zip(theirs, stack)):
+        check_frame(i, a, b)
+
+
+def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
+    theirs, (mine, _) = perf_script(path, has_cpu, has_time), ours(path)
+    theirs = [s for s in theirs if only in (None, s["event"])]
+    assert len(theirs) == len(mine), (path, len(theirs), len(mine))
+    if has_time:
+        # those of one time stand in any order
+        theirs.sort(key=lambda s: (float(s["time"]), int(s["tid"]), s["event"]))
+        mine.sort(key=lambda r: (r["monotonic_ns"], r["tid"], r["event"]))
+    for a, b in zip(theirs, mine):
+        if has_time:
+            assert int(a["time"].replace(".", "")) == b["monotonic_ns"], (a, b)
+        assert int(a["tid"]) in (b["tid"], -1 if b["tid"] == 4294967295 else None), (a, b)
+        assert int(a["pid"]) in (b["pid"], -1 if b["pid"] == 4294967295 else None), (a, b)
+        shown = re.sub(r"[\x00-\x1f\x7f]", "?", a["comm"])
+        assert shown == b["comm"].strip() or a["comm"].startswith(":"), (a, b)
+        assert a["event"] == b["event"], (a, b)
+        assert only or not a["period"] or int(a["period"]) == b["period"], (a, b)
+        assert not has_cpu or int(a["cpu"]) == b["cpu"], (a, b)
+        check_stack(a, b, is_unwound)
+    return len(mine)
+
+
+CLOCK = ["-e", "cpu-clock", "-c", "250000"]
+# name, options, what check() is told
+RECORDINGS = [
+    ("plain", CLOCK, {}),
+    ("chains", [*CLOCK, "-g"], {}),
+    ("frequency", ["-e", "cpu-clock", "-F", "3000", "-g"], {}),
+    ("system", [*CLOCK, "-a", "-g"], {"has_cpu": True}),
+    ("cpu", [*CLOCK, "--sample-cpu", "-T"], {"has_cpu": True}),
+    ("data", [*CLOCK, "-d", "--phys-data"], {}),
+    ("raw", [*CLOCK, "-R", "-g"], {}),
+    ("packed", [*CLOCK, "-g", "-z"], {}),
+    ("packed19", [*CLOCK, "-a", "-z19"], {"has_cpu": True}),
+    ("ids", [*CLOCK, "--buildid-all"], {}),
+    ("clock", [*CLOCK, "--clockid", "CLOCK_BOOTTIME"], {}),
+    ("one", [*CLOCK, "--per-thread"], {"has_time": False}),
+    ("several", ["-e", "cpu-clock,task-clock,page-faults,context-switches", "-c", "50000", "-g"], {}),
+    ("group", ["-e", "{cpu-clock,page-faults}:S", "-c", "250000"], {"only": "cpu-clock"}),
+    ("tracepoints", ["-e", "sched:sched_switch,sched:sched_wakeup", "-g"], {}),
+    ("noinherit", [*CLOCK, "-i"], {"has_time": False}),
+    ("kernel", [*CLOCK, "-g", "--kernel-callchains"], {}),
+    ("user", [*CLOCK, "-g", "--user-callchains"], {}),
+    ("mmap2", [*CLOCK, "-g", "--buildid-mmap"], {}),
+    ("cgroups", [*CLOCK, "--all-cgroups", "--namespaces"], {}),
+    ("switches", [*CLOCK, "--switch-events"], {}),
+    ("weights", [*CLOCK, "-W"], {}),
+    ("dwarf", [*CLOCK, "--call-graph", "dwarf,8192"], {"is_unwound": True}),
+]
+
+
+def main():
+    if not shutil.which("perf"):
+        print("skip: perf is not installed")
+        return 77
+    nr = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, args, how in RECORDINGS:
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
+            path = perf_record(folder, name, *args)
+            if path:
+                nr += 1
+                print(f"{name}: {check(path, **how)} samples")
+        path = perf_record(folder, "pipe", *CLOCK, "-g", to_pipe=True)
+        if path:
+            print(f"pipe: {check(path)} samples")
+        path = perf_record(folder, "output", *CLOCK, "--switch-output=1M")
+        for file in sorted(os.listdir(folder)):
+            if file.startswith("output.data."):
+                print(f"{file}: {check(f'{folder}/{file}')} samples")
+    print(dict(seen))
+    assert nr > 10, "perf records too little here"
+    assert seen["same"] > 20 * seen["alias"], seen
+    assert seen["same"] > 10 * seen["unnamed"], seen
+    assert seen["stacks"] > 10 * seen["unwound"], seen
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
