@@ -306,7 +306,7 @@ static int load_traces(struct pprof *p)
 	if (!p->traces)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nr_sessions && rc == 0; i++)
-		rc = export_traces_load(p->j, p->first + i, &p->traces[i], p->e);
+		rc = export_traces_load(p->j, p->first + i, NULL, NULL, &p->traces[i], p->e);
 	return rc;
 }
 

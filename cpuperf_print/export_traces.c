@@ -56,12 +56,24 @@ static void add_notes(struct buf *notes, const struct profile_trace *t)
 			buf_add(notes, t->notes[i], strlen(t->notes[i]) + 1);
 }
 
-int export_traces_load(struct job *j, size_t session, struct export_traces *out, struct err *e)
+static void add_trace(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
+{
+	add_span(f, t, iteration);
+	for (size_t i = 0; i < f->nr_ran; i++)
+		add_ran(&f->ran[i], &t->pairs[i]);
+	add_notes(&f->notes, t);
+	if (!f->has_clocks && t->has_clocks)
+		f->clocks = t->clocks;
+	f->has_clocks |= t->has_clocks;
+}
+
+int export_traces_load(struct job *j, size_t session, export_trace_fn *each, void *arg,
+		       struct export_traces *out, struct err *e)
 {
 	struct opened *o = &j->sessions[session];
 	struct profile_trace t;
 	uint32_t iteration = UINT32_MAX;
-	int rc;
+	int rc, told = 0;
 
 	*out = (struct export_traces){.nr_ran = o->facts->nr_events};
 	buf_init(&out->notes, MAX_NOTES_BYTES);
@@ -69,15 +81,11 @@ int export_traces_load(struct job *j, size_t session, struct export_traces *out,
 	if (!out->ran)
 		return err_set(e, -ENOMEM, "out of memory");
 	profile_session_rewind(o->session);
-	while ((rc = profile_session_next(o->session, &t)) == 1) {
-		add_span(out, &t, &iteration);
-		for (size_t i = 0; i < out->nr_ran; i++)
-			add_ran(&out->ran[i], &t.pairs[i]);
-		add_notes(&out->notes, &t);
-		if (!out->has_clocks && t.has_clocks)
-			out->clocks = t.clocks;
-		out->has_clocks |= t.has_clocks;
+	while ((rc = profile_session_next(o->session, &t)) == 1 && told == 0) {
+		add_trace(out, &t, &iteration);
+		told = each ? each(arg, &t) : 0;
 	}
+	rc = told ? told : rc;
 	profile_session_rewind(o->session);
 	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
 }

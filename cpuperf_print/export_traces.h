@@ -22,9 +22,12 @@ struct export_traces {
 	struct buf notes; /* of the traces, each once, with a NUL behind it */
 };
 
-/* Of a session; reads its traces, but not their records. *out is to be finished in any case. -errno
- * with *e. */
-int export_traces_load(struct job *j, size_t session, struct export_traces *out, struct err *e);
+/* Of a session; reads its traces, but not their records. each: told of them, in order; what it
+ * returns, if not 0, ends the reading; may be NULL. *out is to be finished in any case. -errno with
+ * *e. */
+typedef int export_trace_fn(void *arg, const struct profile_trace *trace);
+int export_traces_load(struct job *j, size_t session, export_trace_fn *each, void *arg,
+		       struct export_traces *out, struct err *e);
 void export_traces_fini(struct export_traces *f);
 /* CLOCK_REALTIME of a time of the session; 0: not known. */
 uint64_t export_traces_realtime(const struct export_traces *f, uint64_t monotonic_ns);

@@ -26,6 +26,7 @@ static const struct report reports[] = {
 
 static const struct report exports[] = {
     {"folded", true, true, .print = export_folded},
+    {"perfetto", .print = export_perfetto, .is_binary = true},
     {"pprof", true, true, true, export_pprof, .is_binary = true},
     {"speedscope", true, true, true, .print = export_speedscope},
     {"chrome", .print = export_chrome},

@@ -31,6 +31,7 @@ report_fn report_summary_print, report_records_print, report_flat_print, report_
     report_branches_print, report_diff_print, report_series_print, report_topdown_print;
 
 report_fn export_folded;
+report_fn export_perfetto;
 report_fn export_pprof;
 report_fn export_speedscope;
 report_fn export_chrome;
