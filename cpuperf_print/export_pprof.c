@@ -108,11 +108,15 @@ static void put_number(struct pprof *p, enum label label, uint64_t number)
 	proto_end(b, message);
 }
 
+/* That of no text is left out: there is no other way to say it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
 	struct buf *b = &p->tables.out;
-	size_t message = proto_begin(b, SAMPLE_LABEL);
+	size_t message;
 
+	if (!text)
+		return;
+	message = proto_begin(b, SAMPLE_LABEL);
 	proto_uint(b, LABEL_KEY, p->keys[label]);
 	proto_uint(b, LABEL_TEXT, text);
 	proto_end(b, message);
@@ -126,8 +130,7 @@ static void put_labels(struct pprof *p, const struct report_key *key, uint64_t c
 	put_number(p, CPU, key->cpu);
 	put_number(p, ITERATION, key->iteration);
 	put_text(p, COMM, comm);
-	if (session)
-		put_text(p, SESSION, session);
+	put_text(p, SESSION, session);
 }
 
 static uint64_t amount(uint64_t weight, uint64_t scale)
@@ -315,6 +318,7 @@ static int prepare(struct pprof *p)
 	const struct profile_facts *facts = facts_of(p);
 
 	pprof_tables_init(&p->tables);
+	p->tables.has_several = p->nr_sessions > 1;
 	p->gzip = gzip_new(GZIP_FASTEST);
 	p->type_of = mem_calloc(facts->nr_events + 1, sizeof(*p->type_of));
 	p->values = mem_calloc(2 * facts->nr_events + 1, sizeof(*p->values));

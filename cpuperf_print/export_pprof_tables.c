@@ -420,10 +420,25 @@ static uint64_t find_location(struct pprof_tables *t, const struct place *p)
 									: 0;
 }
 
+/* A file is the same in all sessions: the object of the first that had it. */
+static uint64_t find_common(struct pprof_tables *t, const struct place *p)
+{
+	struct report_frame frames[PPROF_MAX_INLINED];
+	const struct place common = {frames, p->nr};
+	uint32_t mapping = p->frames[0].object ? find_mapping(t, p->frames[0].object) : 0;
+
+	for (size_t i = 0; i < p->nr; i++) {
+		frames[i] = p->frames[i];
+		if (mapping)
+			frames[i].object = t->mappings[mapping - 1].object;
+	}
+	return find_location(t, &common);
+}
+
 uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frames, size_t nr)
 {
 	const struct place p = {frames, nr};
-	uint64_t id = find_location(t, &p);
+	uint64_t id = t->has_several ? find_common(t, &p) : find_location(t, &p);
 	struct report_frame bare;
 	const struct place function = {&bare, 1};
 

@@ -33,9 +33,10 @@ enum pprof_field {
 enum { PPROF_MAX_INLINED = 64 };
 
 struct pprof_tables {
-	struct buf out; /* messages that are written; the caller takes them away */
-	int error;      /* -ENOMEM: the first failure */
-	bool is_full;   /* there are too many places: later ones have no address */
+	struct buf out;   /* messages that are written; the caller takes them away */
+	int error;        /* -ENOMEM: the first failure */
+	bool is_full;     /* there are too many places: later ones have no address */
+	bool has_several; /* set by the caller: sessions, which have objects of their own */
 	struct arena arena;
 	struct index by_text, by_function, by_location, by_object;
 	const char **texts; /* numbers are places */
