@@ -115,9 +115,10 @@ static const struct opt_row rows[] = {
      "text csv ndjson raw"
      " folded"
      " pprof"
-     " perfetto"
      " speedscope"
+     " perfetto"
      " chrome"
+     " openmetrics"
      " html"
      " perf-data",
      "Output",
@@ -126,9 +127,10 @@ static const struct opt_row rows[] = {
      "alone. For other programs, in place of a report:"
      " folded: stacks for flame graphs."
      " pprof: for go tool pprof and what else reads profile.proto, packed with gzip."
-     " perfetto: a trace in its own format, of one session."
      " speedscope: its own format, a profile of each event and thread."
+     " perfetto: a trace for ui.perfetto.dev."
      " chrome: a trace in JSON, for chrome://tracing."
+     " openmetrics: totals for Prometheus."
      " html: one page that opens offline."
      " perf-data: a perf.data file, for perf script and perf report.",
      opt_set_string, AT(output_format)},

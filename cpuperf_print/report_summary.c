@@ -8,6 +8,7 @@
 #include "profile/records.h"
 #include "report/tally.h"
 #include "reports.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -126,20 +127,6 @@ static int print_common(struct summary *r, struct err *e)
 	return print_records(r, NULL, records, e);
 }
 
-/* Of a CPU that is not wanted the first row keeps what is of the machine. */
-static void add_row(struct summary *r, const struct profile_trace *trace, bool is_wanted)
-{
-	struct table *t = r->print.table;
-	size_t row = t->nr_rows, nr = report_tally_add(t, trace);
-
-	if (is_wanted)
-		r->j->nr_records += nr + 1; /* the time */
-	else if (row == 0)
-		report_tally_leave_cpu(t, row);
-	else
-		t->nr_rows--;
-}
-
 static int take_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
 {
 	const struct report_filter *f = &r->j->filter;
@@ -149,7 +136,7 @@ static int take_trace(struct summary *r, const struct profile_trace *trace, stru
 		return 0;
 	if (report_tally_is_next(r->print.table, trace))
 		end_iteration(r);
-	add_row(r, trace, is_wanted);
+	tables_add_row(r->j, r->print.table, trace);
 	return is_wanted ? print_trace(r, trace, e) : 0;
 }
 

@@ -31,6 +31,7 @@ static const struct report exports[] = {
     {"speedscope", true, true, true, .print = export_speedscope},
     {"chrome", .print = export_chrome},
     {"perf-data", true, .print = export_perf_data, .is_binary = true},
+    {"openmetrics", .print = export_openmetrics},
     {"html", .adds_up = true, .takes_diff = true, .is_binary = true, .print = export_html},
 };
 

@@ -37,6 +37,7 @@ report_fn export_speedscope;
 report_fn export_chrome;
 report_fn export_perf_data;
 report_fn export_html;
+report_fn export_openmetrics;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

@@ -1,0 +1,182 @@
+/*
+ * Sums over iterations.
+ */
+#include "sums.h"
+
+#include "base/mem.h"
+#include "report/tally.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	MAX_NAMES_BYTES = 64 << 20,
+	MAX_CPUS = 8192,
+	MAX_SUMS = 16 << 20, /* of columns and CPUs */
+	MAX_THINGS = 1 << 20,
+};
+
+int sums_init(struct sums *x, size_t nr_columns)
+{
+	*x = (struct sums){.nr_cpus = 0};
+	arena_init(&x->names, MAX_NAMES_BYTES);
+	x->summary = table_summary_new(nr_columns);
+	return x->summary ? 0 : -ENOMEM;
+}
+
+void sums_fini(struct sums *x)
+{
+	mem_free(x->cpus);
+	mem_free(x->sums);
+	mem_free(x->things);
+	index_fini(&x->thing_index);
+	arena_fini(&x->names);
+	if (x->summary)
+		table_summary_free(x->summary);
+}
+
+/* Room for more CPUs: the sums move apart. */
+static int grow_cpus(struct sums *x, size_t nr_columns)
+{
+	size_t room = x->cpus_room ? 2 * x->cpus_room : 64;
+	struct cpu *cpus;
+	struct sum *sums;
+
+	if (x->nr_cpus < x->cpus_room)
+		return 0;
+	if (room > MAX_CPUS || room * nr_columns > MAX_SUMS)
+		return -EFBIG;
+	sums = mem_calloc(room * nr_columns + 1, sizeof(*sums));
+	cpus = sums ? mem_resize(x->cpus, room * sizeof(*cpus)) : NULL;
+	if (!cpus) {
+		mem_free(sums);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr_columns && x->nr_cpus; i++)
+		memcpy(&sums[i * room], sums_at(x, i, 0), x->nr_cpus * sizeof(*sums));
+	mem_free(x->sums);
+	x->cpus = cpus;
+	x->sums = sums;
+	x->cpus_room = room;
+	return 0;
+}
+
+/* Mostly the rows of all iterations are of the same CPUs. */
+static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *out)
+{
+	uint32_t number = t->row_cpu[row];
+	size_t at = row < x->nr_cpus && x->cpus[row].number == number ? row : 0;
+	int rc;
+
+	while (at < x->nr_cpus && x->cpus[at].number != number)
+		at++;
+	if (at == x->nr_cpus) {
+		rc = grow_cpus(x, t->nr_events);
+		if (rc)
+			return rc;
+		x->cpus[x->nr_cpus++] = (struct cpu){.number = number};
+	}
+	*out = at;
+	return 0;
+}
+
+static void add_cell(struct sum *s, const struct cell *c, const struct sampled *sampled,
+		     uint64_t realtime_ns)
+{
+	s->nr_states[c->state]++;
+	if (sampled && sampled->claim != SAMPLED_NONE) {
+		s->is_sampled = true;
+		sampled_counts_add(&s->sampled, &sampled->n);
+	}
+	if (c->is_perf) {
+		s->is_perf = true;
+		s->enabled_ns += c->enabled_ns;
+		s->running_ns += c->running_ns;
+	}
+	if (!cell_has_value(c))
+		return;
+	s->has_value = true;
+	s->realtime_ns = realtime_ns;
+	s->last = *c;
+	s->raw += c->raw;
+	s->base += c->base;
+	s->count += c->count;
+	s->real += c->value;
+}
+
+static int add_row(struct sums *x, const struct table *t, size_t row)
+{
+	size_t cpu;
+	int rc = find_cpu(x, t, row, &cpu);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < t->nr_events; i++) {
+		const struct cell *c = table_cell(t, row, i);
+		size_t place = report_tally_is_of_cpu(&t->columns[i]) ? cpu : 0;
+
+		if (c->state != CELL_NONE)
+			add_cell(sums_at(x, i, place), c, table_sampled(t, row, i), t->realtime_ns);
+	}
+	if (t->row_sampling) {
+		x->cpus[cpu].lost += t->row_sampling[row].lost;
+		x->cpus[cpu].ticks += t->row_sampling[row].ticks;
+		x->cpus[cpu].ticks_missed += t->row_sampling[row].ticks_missed;
+	}
+	return 0;
+}
+
+static bool is_same_thing(const void *arg, const void *key, uint32_t number)
+{
+	const struct sums *x = arg;
+	const struct table_thing *k = key;
+
+	return x->things[number].column == k->column &&
+	       strcmp(x->things[number].name, k->name) == 0;
+}
+
+/* By the name: what went and came again under it goes on. */
+static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
+{
+	uint32_t hash = index_hash((uint32_t)k->column, k->name, strlen(k->name));
+	uint32_t at = index_find(&x->thing_index, hash, is_same_thing, x, k);
+	struct thing *things;
+
+	if (k->cell.state == CELL_NONE)
+		return 0;
+	if (at == INDEX_NONE) {
+		if (x->nr_things == MAX_THINGS)
+			return -EFBIG;
+		things = mem_grow(x->things, x->nr_things, &x->things_room, sizeof(*things));
+		if (!things)
+			return -ENOMEM;
+		x->things = things;
+		at = (uint32_t)x->nr_things;
+		things[at] =
+		    (struct thing){.column = k->column, .name = arena_strdup(&x->names, k->name)};
+		if (!things[at].name || index_add(&x->thing_index, hash, at))
+			return -ENOMEM;
+		x->nr_things++;
+	}
+	add_cell(&x->things[at].sum, &k->cell, NULL, t->realtime_ns);
+	return 0;
+}
+
+int sums_add(struct sums *x, const struct table *t)
+{
+	int rc = 0;
+
+	table_summary_add(x->summary, t);
+	if (t->end_ns > t->start_ns) {
+		x->measured_ns += t->end_ns - t->start_ns;
+		if (t->realtime_ns && !x->start_realtime_ns)
+			x->start_realtime_ns = t->realtime_ns - (t->end_ns - t->start_ns);
+	}
+	x->end_realtime_ns = t->realtime_ns ? t->realtime_ns : x->end_realtime_ns;
+	x->is_sampling = t->sampled != NULL;
+	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
+		rc = add_row(x, t, row);
+	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
+		rc = add_thing(x, t, &t->things[k]);
+	return rc;
+}

@@ -1,0 +1,64 @@
+/*
+ * What a session's iterations come to: of each event on each CPU, and of each thing, one sum. Knows
+ * nothing of formats.
+ */
+#ifndef CPUPERF_PRINT_SUMS_H
+#define CPUPERF_PRINT_SUMS_H
+
+#include "base/arena.h"
+#include "base/index.h"
+#include "metric/table.h"
+
+/* Of one event on one CPU, or of one thing, over all iterations. */
+struct sum {
+	unsigned __int128 count;
+	double real; /* where cells are real numbers */
+	unsigned __int128 raw, base;
+	uint64_t enabled_ns, running_ns;
+	uint64_t realtime_ns; /* of the last iteration that had a number; 0: not known */
+	uint64_t nr_states[CELL_NR_STATES];
+	struct cell last; /* with a number */
+	bool has_value, is_perf;
+	bool is_sampled;
+	struct sampled_counts sampled;
+};
+
+struct thing {
+	size_t column;
+	const char *name;
+	struct sum sum;
+};
+
+struct cpu {
+	uint32_t number;
+	uint64_t lost, ticks, ticks_missed;
+};
+
+/* Zero-initialise, then sums_init. */
+struct sums {
+	struct cpu *cpus; /* owned */
+	size_t nr_cpus, cpus_room;
+	struct sum *sums;     /* owned: sums_at */
+	struct thing *things; /* owned */
+	size_t nr_things, things_room;
+	struct index thing_index;
+	struct arena names;                          /* of things */
+	struct table_summary *summary;               /* owned */
+	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
+	uint64_t measured_ns;
+	bool is_sampling;
+};
+
+/* For tables of so many columns. 0 or -ENOMEM; sums_fini in any case. */
+int sums_init(struct sums *x, size_t nr_columns);
+void sums_fini(struct sums *x);
+/* Adds an iteration whose totals are filled. 0, -ENOMEM, or -EFBIG: CPUs or things are too many. */
+int sums_add(struct sums *x, const struct table *t);
+
+/* Of an event, on the CPU at that place; what is of no CPU is at 0. */
+static inline struct sum *sums_at(const struct sums *x, size_t column, size_t cpu)
+{
+	return &x->sums[column * x->cpus_room + cpu];
+}
+
+#endif

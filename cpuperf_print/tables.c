@@ -1,0 +1,66 @@
+/*
+ * Traces to tables, iteration by iteration.
+ */
+#include "tables.h"
+
+#include "base/err.h"
+#include "report/tally.h"
+
+#include <errno.h>
+#include <string.h>
+
+void tables_add_row(struct job *j, struct table *t, const struct profile_trace *trace)
+{
+	size_t row = t->nr_rows, nr = report_tally_add(t, trace);
+
+	if (report_ranges_has(&j->filter.cpus, trace->head.cpu))
+		j->nr_records += nr + 1; /* the time */
+	else if (row == 0)
+		report_tally_leave_cpu(t, row);
+	else
+		t->nr_rows--;
+}
+
+int tables_open(struct tables *x, struct job *j, const struct opened *o, struct err *e)
+{
+	*x = (struct tables){.j = j, .opened = o};
+	profile_session_rewind(o->session); /* another report may have read it */
+	return report_tally_new(o->facts, &o->spec.metric_set, &x->t, e);
+}
+
+void tables_close(struct tables *x)
+{
+	table_free(x->t);
+}
+
+/* Reads on in the iteration; 1: up to a trace of the next one, 0: to the end. */
+static int read_iteration(struct tables *x)
+{
+	int rc;
+
+	while ((rc = profile_session_next(x->opened->session, &x->trace)) == 1) {
+		if (!report_ranges_has(&x->j->filter.iterations, x->trace.head.iteration))
+			continue;
+		if (report_tally_is_next(x->t, &x->trace))
+			return 1;
+		tables_add_row(x->j, x->t, &x->trace);
+	}
+	return rc;
+}
+
+int tables_next(struct tables *x, struct err *e)
+{
+	int rc;
+
+	x->t->nr_rows = 0;
+	if (x->has_trace)
+		tables_add_row(x->j, x->t, &x->trace);
+	rc = read_iteration(x);
+	x->has_trace = rc == 1;
+	if (rc < 0)
+		return err_set(e, rc, "cannot read on: %s", strerror(-rc));
+	if (!x->t->nr_rows)
+		return 0;
+	table_total(x->t);
+	return 1;
+}

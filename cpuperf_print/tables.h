@@ -1,0 +1,30 @@
+/*
+ * The tables of a session, one of each iteration, of what the options want: what reports and
+ * exports of counts share. Knows nothing of formats.
+ */
+#ifndef CPUPERF_PRINT_TABLES_H
+#define CPUPERF_PRINT_TABLES_H
+
+#include "job.h"
+#include "metric/table.h"
+
+/* Adds a trace as a row of the iteration in hand. Of a CPU that is not wanted the first row keeps
+ * what is of the machine. */
+void tables_add_row(struct job *j, struct table *t, const struct profile_trace *trace);
+
+struct tables {
+	struct table *t; /* the iteration in hand; before the first, columns without rows */
+	struct job *j;
+	const struct opened *opened;
+	struct profile_trace trace; /* read, and of the next iteration */
+	bool has_trace;
+};
+
+/* From the session's first trace on. The session is not to be read by others meanwhile. 0 or -errno
+ * with *e. */
+int tables_open(struct tables *x, struct job *j, const struct opened *o, struct err *e);
+void tables_close(struct tables *x); /* also if opening failed */
+/* The next iteration, its totals filled: 1; 0 after the last; -errno with *e. */
+int tables_next(struct tables *x, struct err *e);
+
+#endif

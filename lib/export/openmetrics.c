@@ -1,0 +1,213 @@
+/*
+ * OpenMetrics 1.0, the text format (specification/OpenMetrics.md). Metadata
+ * stands before the lines of a family, labels are escaped, "# EOF" is the end.
+ */
+#include "export/openmetrics.h"
+
+#include "base/buf.h"
+#include "base/digits.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { NS_DIGITS = 9, NS = 1000000000 };
+
+static const struct {
+	const char *ours, *theirs;
+	int exponent;
+} units[] = {
+    {"B", "bytes", 0},     {"ns", "seconds", -9},
+    {"us", "seconds", -6}, {"ms", "seconds", -3},
+    {"s", "seconds", 0},   {"%", "ratio", -2},
+    {"J", "joules", 0},    {"W", "watts", 0},
+    {"V", "volts", 0},     {"A", "amperes", 0},
+    {"Hz", "hertz", 0},    {"°C", "celsius", 0},
+    {"C", "celsius", 0},   {"RPM", "revolutions_per_minute", 0},
+};
+
+/* Of the types: a name that ends so would be taken for one of them. */
+static const char *const suffixes[] = {"_total",  "_created", "_info", "_count", "_sum",
+				       "_bucket", "_gcount",  "_gsum", "_value"};
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+void openmetrics_add_name(struct buf *b, const char *text)
+{
+	bool has_any = false, is_pending = false;
+
+	for (; *text; text++) {
+		char c = *text;
+
+		if (!is_letter(c) && !is_digit(c)) {
+			is_pending = has_any;
+			continue;
+		}
+		if (is_pending)
+			buf_addc(b, '_');
+		buf_addc(b, c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c);
+		has_any = true;
+		is_pending = false;
+	}
+}
+
+static bool ends_in(const char *text, size_t len, const char *end, size_t end_len)
+{
+	return len >= end_len && memcmp(text + len - end_len, end, end_len) == 0;
+}
+
+/* It is the last of its words, and not all. */
+static bool has_unit(const char *base, const char *unit)
+{
+	size_t len = strlen(base), unit_len = strlen(unit);
+
+	return len > unit_len && base[len - unit_len - 1] == '_' &&
+	       ends_in(base, len, unit, unit_len);
+}
+
+int openmetrics_add_unit(struct buf *b, const char *unit, const char *base)
+{
+	size_t before = b->len;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(units[i].ours, unit) != 0)
+			continue;
+		buf_adds(b, units[i].theirs);
+		return units[i].exponent;
+	}
+	openmetrics_add_name(b, unit);
+	if (base && !buf_error(b) && !has_unit(base, buf_str(b) + before))
+		buf_cut(b, before);
+	return 0;
+}
+
+void openmetrics_add_family(struct buf *b, const char *base, const char *unit)
+{
+	size_t len = strlen(base);
+
+	buf_add(b, base, len);
+	if (*unit && !has_unit(base, unit)) {
+		buf_addc(b, '_');
+		buf_adds(b, unit);
+	}
+	if (*unit)
+		return;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (ends_in(base, len, suffixes[i], strlen(suffixes[i]))) {
+			buf_adds(b, "_value");
+			return;
+		}
+}
+
+/* Backslashes, quotes and newlines; what is not UTF-8, and other control characters, are "?". */
+static void add_escaped(struct buf *b, const char *s)
+{
+	for (size_t len; *s; s += len) {
+		len = str_character(s, strnlen(s, 4));
+		if (*s == '\\' || *s == '"') {
+			buf_addc(b, '\\');
+			buf_addc(b, *s);
+		} else if (*s == '\n') {
+			buf_adds(b, "\\n");
+		} else if (!len || (unsigned char)*s < ' ' || *s == 0x7f) {
+			buf_addc(b, '?');
+		} else {
+			buf_add(b, s, len);
+		}
+		len = len ? len : 1;
+	}
+}
+
+static void add_metadata(struct openmetrics *m, const char *what)
+{
+	buf_adds(m->out, "# ");
+	buf_adds(m->out, what);
+	buf_addc(m->out, ' ');
+	buf_adds(m->out, m->name);
+	buf_addc(m->out, ' ');
+}
+
+void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const char *name,
+			const char *unit, const char *help)
+{
+	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge\n",
+					    [OPENMETRICS_COUNTER] = "counter\n",
+					    [OPENMETRICS_INFO] = "info\n"};
+
+	m->name = name;
+	m->type = type;
+	add_metadata(m, "TYPE");
+	buf_adds(m->out, types[type]);
+	if (*unit) {
+		add_metadata(m, "UNIT");
+		buf_adds(m->out, unit);
+		buf_addc(m->out, '\n');
+	}
+	add_metadata(m, "HELP");
+	add_escaped(m->out, help);
+	buf_addc(m->out, '\n');
+}
+
+void openmetrics_begin(struct openmetrics *m)
+{
+	static const char *const ends[] = {[OPENMETRICS_GAUGE] = "",
+					   [OPENMETRICS_COUNTER] = "_total",
+					   [OPENMETRICS_INFO] = "_info"};
+
+	buf_adds(m->out, m->name);
+	buf_adds(m->out, ends[m->type]);
+	m->nr_labels = 0;
+}
+
+static void begin_label(struct openmetrics *m, const char *name)
+{
+	buf_addc(m->out, m->nr_labels++ ? ',' : '{');
+	buf_adds(m->out, name);
+	buf_adds(m->out, "=\"");
+}
+
+void openmetrics_label(struct openmetrics *m, const char *name, const char *value)
+{
+	begin_label(m, name);
+	add_escaped(m->out, value);
+	buf_addc(m->out, '"');
+}
+
+void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t value)
+{
+	begin_label(m, name);
+	buf_u64(m->out, value);
+	buf_addc(m->out, '"');
+}
+
+void openmetrics_value(struct openmetrics *m)
+{
+	buf_adds(m->out, m->nr_labels ? "} " : " ");
+}
+
+void openmetrics_end(struct openmetrics *m, uint64_t time_ns)
+{
+	char digits[DIGITS_ROOM];
+
+	if (time_ns) {
+		buf_addc(m->out, ' ');
+		buf_u64(m->out, time_ns / NS);
+		buf_addc(m->out, '.');
+		buf_add(m->out, digits,
+			(size_t)(digits_dec_fixed(digits, time_ns % NS, NS_DIGITS) - digits));
+	}
+	buf_addc(m->out, '\n');
+}
+
+void openmetrics_eof(struct openmetrics *m)
+{
+	buf_adds(m->out, "# EOF\n");
+}

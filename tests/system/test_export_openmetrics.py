@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""OpenMetrics of sessions recorded here: does the format's own parser take it, is every number that of
+the summary's csv, are units and names what they should be, and is nothing that was not counted given
+as 0? CPUPERF, CPUPERF_PRINT and MIX name the programs.
+"""
+import collections
+import csv
+import decimal
+import glob
+import io
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import sampled
+from sampled import CPUS, crc32c, event, finish
+
+try:
+    from prometheus_client.openmetrics import parser
+except ImportError:
+    print("skip: no prometheus_client, python3-prometheus-client has it")
+    sys.exit(77)
+
+PRINT = os.environ["CPUPERF_PRINT"]
+Decimal = decimal.Decimal
+FACTORS = {"ns": Decimal("1e-9"), "%": Decimal("0.01")}
+ODD_LABEL = 'a "b" \\ d=e,'
+EVENTS = [
+    event("software:context_switches", label=ODD_LABEL),
+    event("software:major_faults", label="rare"),
+    event("software:task_clock"),
+    event("software:page_faults", label="twin1"),
+    event("software:page_faults", label="twin2", flags=["user"]),
+    event("fixed:instructions_retired"), event("fixed:unhalted_core_cycles"),
+    event("misc:memory_used"), event("misc:cpu_utilization"),
+    event("misc:net_rx_bytes"), event("misc:process_rss"), event("misc:process_cpu_time"),
+]
+METRICS = [{"name": "switches per s", "expr": f"{{{ODD_LABEL}}} / duration", "unit": "1/s"}]
+
+
+def output(*args, **env):
+    done = subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                          env={**os.environ, **env})
+    assert done.returncode == 0, (args, done.stderr)
+    return done.stdout
+
+
+def families(text):
+    assert text.endswith("# EOF\n")
+    return {f.name: f for f in parser.text_string_to_metric_families(text)}
+
+
+def cells(file, *args):
+    return list(csv.DictReader(io.StringIO(output(
+        f"--session={file}", "--report=summary", "--output-format=csv", *args), newline="")))
+
+
+def change_frames(folder, change):
+    """What change makes of (iteration, kind, payload) of the frames of each trace."""
+    for path in glob.glob(f"{folder}/t.[0-9]*.cpuperf"):
+        with open(path, "rb") as f:
+            data = bytearray(f.read())
+        at, iteration = 192, int(os.path.basename(path).split(".")[1])
+        while at + 16 <= len(data):
+            kind, flags, length = struct.unpack_from("<HHI", data, at + 4)
+            if not flags & 1:
+                payload = change(iteration, kind, bytes(data[at + 16:at + 16 + length]))
+                data[at + 16:at + 16 + length] = payload
+                struct.pack_into("<I", data, at + 12, crc32c(data[at + 4:at + 12] + payload))
+            at += 16 + (length + 7) // 8 * 8
+        with open(path, "wb") as f:
+            f.write(data)
+
+
+def multiplex(folder):
+    """As if the first event had been counted half of the time, and the second not at all in an
+    iteration."""
+    starts = {}
+
+    def change(iteration, kind, payload):
+        if kind == 2:  # and two events are called alike
+            return payload.replace(b"twin2", b"twin1")
+        if kind != 4:
+            return payload
+        data = bytearray(payload)
+        boundary, size, nr = struct.unpack_from("<III", data)
+        for at in range(16, 16 + nr * size, size):
+            index, _ = struct.unpack_from("<II", data, at)
+            _, _, enabled, running, _ = struct.unpack_from("<5Q", data, at + 16)
+            if boundary == 0:
+                starts[index] = enabled, running
+            elif index == 0 or (index == 1 and iteration == 1):
+                half = (enabled - starts[index][0]) // 2 * (index == 0)
+                struct.pack_into("<Q", data, at + 40, starts[index][1] + half)
+        return bytes(data)
+    change_frames(folder, change)
+
+
+def wanted(rows):
+    """What the lines should be: by event, number of its column among those of its label, CPU, thing."""
+    out, last = collections.defaultdict(Decimal), {}
+    states, shares, running = collections.Counter(), {}, {}
+    for r in rows:
+        if r["kind"] == "metric":
+            continue
+        cpu = r["cpu"] if r["kind"] != "value" and not r["label"].startswith(("net", "process")) \
+            or r["label"] == "cpu_utilization" else ""
+        key = (r["label"], cpu, r["thing"])
+        if not r["thing"]:
+            states[key[:2], r["state"]] += 1
+        if r["enabled_ns"]:
+            e, n = running.get(key[:2], (0, 0))
+            running[key[:2]] = e + int(r["enabled_ns"]), n + int(r["running_ns"])
+        if r["value"] == "":
+            continue
+        if r["kind"] == "share":
+            raw, base = shares.get(key, (0, 0))
+            shares[key] = raw + int(r["raw"]), base + int(r["base"])
+        elif r["kind"] == "value":
+            last[key] = Decimal(r["value"])
+        else:
+            out[key] += Decimal(r["value"]) * FACTORS.get(r["unit"], 1)
+    out.update(last)
+    return out, shares, states, running
+
+
+def check_numbers(file, found, *args):
+    rows = cells(file, *args)
+    twins = {"twin1"} if not any(r["label"] == "twin2" for r in rows) else set()
+    numbers, shares, states, running = wanted(rows)
+    seen, halves = set(), collections.Counter()
+    for f in found.values():
+        if not f.name.startswith(("cpuperf_software", "cpuperf_fixed", "cpuperf_misc")):
+            continue
+        for s in f.samples:
+            assert s.name == f.name + ("_total" if f.type == "counter" else ""), s
+            key = (s.labels["event"], s.labels.get("cpu", ""), s.labels.get("thing", ""))
+            assert ("column" in s.labels) == (key[0] in twins), s
+            seen.add(key)
+            if key[0] in twins:  # both columns are one row each in the csv
+                halves[key] += Decimal(s.value)
+            elif key in shares:
+                raw, base = shares[key]
+                assert abs(s.value - raw / base) < 1e-8, (s, raw, base)
+            else:
+                assert abs(Decimal(s.value) - numbers[key]) <= abs(numbers[key]) * Decimal(
+                    "1e-12"), (s, numbers[key])
+    for key, value in halves.items():
+        assert abs(value - numbers[key]) < Decimal("1e-6"), key
+    of_things = {k for k in numbers if k[0].startswith(("net_", "process_"))}
+    assert seen == {k for k in set(numbers) | set(shares) if k not in of_things or k[2]}, seen
+    check_states(found, states, running, twins)
+    return numbers
+
+
+def check_states(found, states, running, twins):
+    got = collections.Counter()
+    for s in found["cpuperf_event_iterations"].samples:
+        got[(s.labels["event"], s.labels.get("cpu", "")), s.labels["state"]] += int(s.value)
+    # what has no CPU is of the first one's row in the csv
+    assert {k: n for k, n in got.items() if k[0][1]} == {
+        k: n for k, n in states.items() if k[0][1] and (k[0][0], "") not in
+        {place for place, _ in got}}, (got, states)
+    ratios = [s for s in found["cpuperf_event_running_ratio"].samples
+              if s.labels["event"] not in twins]
+    assert len(ratios) > 1
+    for s in ratios:
+        enabled, ran = running[s.labels["event"], s.labels["cpu"]]
+        assert abs(s.value - ran / enabled) < 1e-8, s
+
+
+def check_names(found):
+    for name, kind, unit in (("cpuperf_software_context_switches", "counter", "switches"),
+                             ("cpuperf_software_task_clock_seconds", "counter", "seconds"),
+                             ("cpuperf_misc_memory_used_bytes", "gauge", "bytes"),
+                             ("cpuperf_misc_net_rx_bytes", "counter", "bytes"),
+                             ("cpuperf_misc_process_cpu_time_seconds", "counter", "seconds"),
+                             ("cpuperf_misc_cpu_utilization_ratio", "gauge", "ratio"),
+                             ("cpuperf_event_running_ratio", "gauge", "ratio"),
+                             ("cpuperf_session", "info", ""), ("cpuperf_event", "info", "")):
+        f = found[name]
+        assert (f.type, f.unit) == (kind, unit) and f.documentation, f
+    infos = {s.labels["event"]: s.labels for s in found["cpuperf_event"].samples}
+    assert ODD_LABEL in infos and infos["memory_used"]["metric_family"] == \
+        "cpuperf_misc_memory_used_bytes"
+    for name in ("instructions_retired", "unhalted_core_cycles"):
+        f = found[f"cpuperf_fixed_{name}"]
+        if infos[name]["state"] != "ok":
+            assert not f.samples and infos[name]["reason"], f
+    assert len(found["cpuperf_session"].samples[0].labels["session_id"]) == 32
+
+
+def check_times(file, found):
+    ends = sorted({int(r["realtime_ns"]) for r in cells(file)})
+    starts = {int(r["realtime_ns"]) - int(r["end_ns"]) + int(r["start_ns"]) for r in cells(file)}
+    for f in found.values():
+        for s in f.samples:
+            if f.type != "info":
+                assert s.timestamp.sec * 10**9 + s.timestamp.nsec in ends, s
+    start = found["cpuperf_session_start_time_seconds"].samples[0].value
+    assert abs(start - min(starts) / 1e9) < 1e-5
+    spans = {r["iteration"]: int(r["end_ns"]) - int(r["start_ns"]) for r in cells(file)}
+    assert abs(found["cpuperf_session_measured_seconds"].samples[0].value
+               - sum(spans.values()) / 1e9) < 1e-9
+    assert found["cpuperf_session_iterations"].samples[0].value == len(spans)
+
+
+def check_tally(folder):
+    os.mkdir(folder)
+    finish(sampled.start(folder, EVENTS, "--duration=60ms", num_iterations=3, metrics=METRICS))
+    file = f"{folder}/s.cpsession"
+    text = output(f"--session={file}", "--output-format=openmetrics")
+    assert text == output(f"--session={file}", "--output-format=openmetrics",
+                          LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8")
+    found = families(text)
+    check_names(found)
+    numbers = check_numbers(file, found)
+    check_times(file, found)
+    metric, = found["cpuperf_metric_switches_per_s_1_s"].samples
+    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and not r["cpu"]]
+    assert abs(metric.value - sum(totals) / len(totals)) <= 1e-6 * metric.value, metric
+    multiplex(folder)
+    changed = families(output(f"--session={file}", "--output-format=openmetrics"))
+    shares = [s.value for s in changed["cpuperf_event_running_ratio"].samples
+              if s.labels["event"] == ODD_LABEL]
+    assert len(shares) == len(CPUS) and all(abs(s - 0.5) < 1e-6 for s in shares), shares
+    less = check_numbers(file, changed)
+    for cpu in map(str, CPUS):
+        assert abs(less[ODD_LABEL, cpu, ""] - 2 * numbers[ODD_LABEL, cpu, ""]) <= 3
+        missing, = [s.value for s in changed["cpuperf_event_iterations"].samples
+                    if (s.labels["event"], s.labels["cpu"] if "cpu" in s.labels else "",
+                        s.labels["state"]) == ("rare", cpu, "not counted")]
+        assert missing == 1
+    for args in (["--cpu=0"], ["--iteration=1"]):
+        found = families(output(f"--session={file}", "--output-format=openmetrics", *args))
+        check_numbers(file, found, *args)
+    # not counted in all there is: no line, and no 0
+    assert not found["cpuperf_software_major_faults"].samples
+    none = families(output(f"--session={file}", "--output-format=openmetrics", "--iteration=99"))
+    assert none["cpuperf_session"].samples and not none["cpuperf_event_iterations"].samples
+
+
+def check_samples(folder):
+    os.mkdir(folder)
+    busy = sampled.mix("ms", 60000, 1, CPUS[0])
+    try:
+        finish(sampled.start(folder, [event("software:cpu_clock", rate=1000000),
+                                      event("misc:memory_used")], "--duration=100ms",
+                             num_iterations=2))
+    finally:
+        busy.kill()
+        busy.wait()
+        busy.stdout.close()
+    file = f"{folder}/s.cpsession"
+    found = families(output(f"--session={file}", "--output-format=openmetrics"))
+    sums = collections.Counter()
+    for r in cells(file):
+        for name in ("samples", "idle", "weight", "lost", "throttled"):
+            if r[name]:
+                sums[name, r["label"], r["cpu"]] += int(r[name])
+    for name in ("samples", "idle", "weight", "lost", "throttled"):
+        f = found["cpuperf_samples" + ("" if name == "samples" else f"_{name}")]
+        assert {(name, s.labels["event"], s.labels["cpu"]): s.value for s in f.samples} == {
+            k: v for k, v in sums.items() if k[0] == name}, name
+        assert f.type == "counter" and f.samples, f
+    assert sum(s.value for s in found["cpuperf_samples"].samples) > 100
+    assert all(s.value == 0 for s in found["cpuperf_records_lost"].samples)
+
+
+def check_refusals(folder):
+    file = f"--session={folder}/s.cpsession"
+    for args in ([file, "--report=summary"], [file, file.replace("tally", "sampling")]):
+        done = subprocess.run([PRINT, *args, "--output-format=openmetrics"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        assert done.returncode == 2 and not done.stdout, done
+        assert re.search("error: --output-format=openmetrics is", done.stderr), done.stderr
+
+
+def main():
+    if not sampled.may_sample():
+        print("skip: this user may not sample all CPUs")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as top:
+        check_tally(f"{top}/tally")
+        check_samples(f"{top}/sampling")
+        check_refusals(f"{top}/tally")
+
+
+main()

@@ -1,0 +1,172 @@
+/*
+ * Text of OpenMetrics: names and units as the format wants them, any text as a label, and failures.
+ */
+#include "inject.h"
+
+#include "base/buf.h"
+#include "export/openmetrics.h"
+
+static struct buf b;
+
+static int setup(void **state)
+{
+	(void)state;
+	buf_init(&b, 1 << 20);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	buf_fini(&b);
+	return 0;
+}
+
+static void expect(const char *text)
+{
+	assert_int_equal(buf_error(&b), 0);
+	assert_string_equal(buf_str(&b), text);
+	buf_reset(&b);
+}
+
+static void names(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"", ""},
+	    {"cycles", "cycles"},
+	    {"INST_RETIRED.ANY", "inst_retired_any"},
+	    {"cpu/event=0xc0/", "cpu_event_0xc0"},
+	    {"--a  b--", "a_b"},
+	    {"°C", "c"},
+	    {"\xff\xff", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		openmetrics_add_name(&b, cases[i][0]);
+		expect(cases[i][1]);
+	}
+}
+
+static void units(void **state)
+{
+	static const struct {
+		const char *ours, *base, *theirs;
+		int exponent;
+	} cases[] = {
+	    {"", "a", "", 0},
+	    {"B", "a", "bytes", 0},
+	    {"ns", "a", "seconds", -9},
+	    {"%", "a", "ratio", -2},
+	    {"°C", "a", "celsius", 0},
+	    {"switches", "context_switches", "switches", 0},
+	    {"switches", "switches", "", 0},
+	    {"switches", "contextswitches", "", 0},
+	    {"switches", "context", "", 0},
+	    {"MiB/s", NULL, "mib_s", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		assert_int_equal(openmetrics_add_unit(&b, cases[i].ours, cases[i].base),
+				 cases[i].exponent);
+		expect(cases[i].theirs);
+	}
+}
+
+static void families(void **state)
+{
+	static const char *const cases[][3] = {
+	    {"a_read", "bytes", "a_read_bytes"},
+	    {"a_bytes", "bytes", "a_bytes"},
+	    {"a_xbytes", "bytes", "a_xbytes_bytes"},
+	    {"a_total", "", "a_total_value"},
+	    {"a_info", "", "a_info_value"},
+	    {"a_value", "", "a_value_value"}, /* or it would be taken for that of "a_total" */
+	    {"a_total", "bytes", "a_total_bytes"},
+	    {"a", "", "a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		openmetrics_add_family(&b, cases[i][0], cases[i][1]);
+		expect(cases[i][2]);
+	}
+}
+
+static void write_all(struct openmetrics *m)
+{
+	openmetrics_family(m, OPENMETRICS_COUNTER, "a_bytes", "bytes", "What \"a\" is\\\n.");
+	openmetrics_begin(m);
+	openmetrics_label(m, "event", "\"\\\n\t\x7f\xff\xc3\xa9");
+	openmetrics_label_u64(m, "cpu", UINT64_MAX);
+	openmetrics_value(m);
+	buf_u64(m->out, 17);
+	openmetrics_end(m, 1000000001);
+	openmetrics_family(m, OPENMETRICS_INFO, "s", "", "x");
+	openmetrics_begin(m);
+	openmetrics_label(m, "id", "");
+	openmetrics_value(m);
+	buf_adds(m->out, "1");
+	openmetrics_end(m, 0);
+	openmetrics_family(m, OPENMETRICS_GAUGE, "g", "", "");
+	openmetrics_begin(m);
+	openmetrics_value(m);
+	buf_adds(m->out, "2");
+	openmetrics_end(m, 5000000000);
+	openmetrics_eof(m);
+}
+
+static void lines(void **state)
+{
+	struct openmetrics m = {.out = &b};
+
+	(void)state;
+	write_all(&m);
+	expect("# TYPE a_bytes counter\n"
+	       "# UNIT a_bytes bytes\n"
+	       "# HELP a_bytes What \\\"a\\\" is\\\\\\n.\n"
+	       "a_bytes_total{event=\"\\\"\\\\\\n???\xc3\xa9\",cpu=\"18446744073709551615\"} 17 "
+	       "1.000000001\n"
+	       "# TYPE s info\n"
+	       "# HELP s x\n"
+	       "s_info{id=\"\"} 1\n"
+	       "# TYPE g gauge\n"
+	       "# HELP g \n"
+	       "g 2 5.000000000\n"
+	       "# EOF\n");
+}
+
+static int write_once(void *arg)
+{
+	struct buf own;
+	struct openmetrics m = {.out = &own};
+	int rc;
+
+	(void)arg;
+	buf_init(&own, 1 << 20);
+	openmetrics_add_unit(&own, "word", "a");
+	write_all(&m);
+	rc = buf_error(&own);
+	buf_fini(&own);
+	return rc;
+}
+
+static void memory_fails(void **state)
+{
+	(void)state;
+	inject_every(write_once, NULL, 1, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(names, setup, teardown),
+	    cmocka_unit_test_setup_teardown(units, setup, teardown),
+	    cmocka_unit_test_setup_teardown(families, setup, teardown),
+	    cmocka_unit_test_setup_teardown(lines, setup, teardown),
+	    cmocka_unit_test(memory_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
