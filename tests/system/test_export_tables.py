@@ -195,7 +195,8 @@ def check_lines(file, table):
         if r["kind"] == "reading":
             assert rest == f"{r['event']} reads {r['raw']}", (rest, r)
             continue
-        assert rest.startswith(r["comm"]) and f" {r['pid']}/{r['tid']} " in rest, (rest, r)
+        assert rest.startswith(r["comm"]), (rest, r)
+        assert f"{r['pid']}/{r['tid']} " in f"{rest} ", (rest, r)
         if r["kind"] == "sample":
             place = f"  {r['address'][2:]} {r['function']}" if r["address"] else ""
             assert f" {r['event']} period {r['period']}{place}" in rest, (rest, r)
