@@ -185,22 +185,6 @@ static int put_all(struct html *h, struct err *e)
 	return rc ? rc : job_flush(h->j, e);
 }
 
-/* There is one page. */
-static int check(const struct job *j, struct err *e)
-{
-	if (j->options->by_session && j->nr_sessions > 1) {
-		err_set(e, -EINVAL, "--output-format=html has no page for each session");
-		err_hint(e, "leave out --by-session, or give one --session at a time");
-		return -EINVAL;
-	}
-	if (j->options->counts) {
-		err_set(e, -EINVAL, "--output-format=html compares shares, not counts");
-		err_hint(e, "leave out --counts; --report=diff has it");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int know(struct html *h, struct err *e)
 {
 	int rc = h->has_samples || h->j->nr_diff ? job_check_samples(h->j, "html", e) : 0;
@@ -211,12 +195,10 @@ static int know(struct html *h, struct err *e)
 int export_html(struct job *j, size_t first, size_t nr, struct err *e)
 {
 	struct html *h = mem_zalloc(sizeof(*h));
-	int rc = check(j, e);
+	int rc;
 
-	if (!h || rc) {
-		mem_free(h);
-		return rc ? rc : err_set(e, -ENOMEM, "out of memory");
-	}
+	if (!h)
+		return err_set(e, -ENOMEM, "out of memory");
 	h->j = j;
 	h->first = first;
 	h->nr = nr;

@@ -246,8 +246,13 @@ static int choose_export(const struct job *j, struct plan *p, struct err *e)
 	} else if (o->diff.nr && !r->takes_diff) {
 		err_set(e, -EINVAL, "--output-format=%s compares nothing", o->output_format);
 		err_hint(e, "leave out --diff, or take html, text, csv or ndjson");
-	} else if (o->sessions.nr > 1 && !r->adds_up) {
-		err_set(e, -EINVAL, "--output-format=%s is of one session", o->output_format);
+	} else if (o->counts) {
+		err_set(e, -EINVAL, "--output-format=%s compares shares, not counts",
+			o->output_format);
+		err_hint(e, "leave out --counts; --report=diff has it");
+	} else if (o->sessions.nr > 1 && (!r->adds_up || o->by_session)) {
+		err_set(e, -EINVAL, "--output-format=%s is of one session%s", o->output_format,
+			r->adds_up ? ", or of what several add up to" : "");
 		err_hint(e, "give one --session at a time");
 	} else if (r->is_binary && j->is_terminal) {
 		err_set(e, -EINVAL, "--output-format=%s is nothing for a terminal",

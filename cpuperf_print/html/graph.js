@@ -4,6 +4,7 @@
  */
 const ROW = 20;
 const LEAST_PIXELS = 0.4;
+const SEEN_PIXELS = 5; /* rows of thinner frames alone have no room kept for them */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
 
@@ -100,7 +101,9 @@ class GraphView {
 
 	fit() {
 		const height = Math.max(this.rows.length, 3) * ROW;
-		const shown = Math.min(height, Math.max(240, Math.min(640, Math.round(innerHeight * 0.62))));
+		const seen = this.rows.findLastIndex((row) => row.some((place) => place.width > SEEN_PIXELS));
+		const most = Math.max(240, Math.min(640, Math.round(innerHeight * 0.62)));
+		const shown = Math.min(height, most, Math.max(6, seen + 2) * ROW);
 		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
 
 		this.content.style.height = `${height}px`;
@@ -155,9 +158,10 @@ class GraphView {
 		const { frame, left, width } = place;
 		const isAncestor = frame.depth < this.zoomed.depth;
 
-		c.globalAlpha = isAncestor ? 0.55 : 1;
+		c.globalAlpha = this.isFound && !this.isLit(frame) ? 0.3 : isAncestor ? 0.55 : 1;
 		c.fillStyle = this.colorOf(frame);
 		c.fillRect(left, y + 0.5, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
+		c.globalAlpha = isAncestor ? 0.6 : 1;
 		if (width > 26) {
 			c.fillStyle = this.isLit(frame) ? '#ffffff' : this.colors.frameText;
 			c.fillText(this.fitted(this.label(frame), width - 9), left + 5, y + ROW / 2 + 0.5);
@@ -183,8 +187,8 @@ class GraphView {
 	colorOf(frame) {
 		const { colors } = this;
 
-		if (this.isFound)
-			return this.isLit(frame) ? colors.lit : colors.frameRest;
+		if (this.isLit(frame))
+			return colors.lit;
 		if (!frame.parent)
 			return colors.frameRest;
 		if (this.model.nrSides > 1)
@@ -222,7 +226,7 @@ class GraphView {
 		const mean = this.measure(text) / text.length;
 		const nr = Math.floor(width / mean) - 1;
 
-		return nr < 2 ? '' : `${text.slice(0, nr)}…`;
+		return nr < 3 ? '' : `${text.slice(0, nr)}…`;
 	}
 
 	placeOf(frame) {

@@ -57,8 +57,8 @@ function amount(x, unit) {
 
 	const step = Math.abs(x) >= 1e5 && PREFIXES.find((p) => Math.abs(x) >= p[1]);
 
-	if (step)
-		return `${significant(x / step[1])} ${step[0]}${unit}`;
+	if (step) /* "1.20 GB", "38.7 k faults" */
+		return `${significant(x / step[1])} ${step[0]}${unit.length > 3 ? ' ' : ''}${unit}`;
 	return `${Number.isInteger(x) ? whole(x) : significant(x)}${unit ? ` ${unit}` : ''}`;
 }
 

@@ -1,0 +1,608 @@
+#!/usr/bin/env python3
+"""Is the page of --output-format=html true, and can it be used? Real sessions become pages, which headless
+Chromium opens (browser.py): with real clicks, drags and keys, and numbers held against those of
+--report=flat. Names of functions, tasks and the session are markup. Nothing may be asked of the network,
+nothing may be logged. CPUPERF, CPUPERF_PRINT and MIX name the programs; a compiler makes one more.
+"""
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import browser
+import sampled
+from sampled import event
+
+PRINT = os.environ["CPUPERF_PRINT"]
+LC_ALL = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}  # numbers have points all the same
+NAME = "</script><script>window.hacked=1</script>"
+FUNCTION = "</script><img src=x onerror=window.hacked=1>&amp;<!--"
+COMM = "</b><i>&lt;\u2028"  # 15 bytes at most
+MS = 1000000
+
+# Half of the time in first, half in second, which a function of an evil name calls.
+PROGRAM = r"""
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+#define WORK(name) __attribute__((noinline)) void name(double end) { volatile int x = 0; \
+	while (now() < end) for (int i = 0; i < 20000; i++) x++; }
+WORK(first)
+WORK(second)
+__attribute__((noinline)) void evil(double end) __asm__("\"EVIL\"");
+void evil(double end) { second(end); __asm__ volatile(""); }
+int main(void)
+{
+	double begin = now();
+	prctl(PR_SET_NAME, "COMM");
+	first(begin + 0.5);
+	evil(begin + 1);
+	first(begin + 30);
+}
+"""
+
+
+def compile_program(folder):
+    path = f"{folder}/program"
+    text = PROGRAM.replace("EVIL", FUNCTION.replace("\\", "\\\\")).replace("COMM", COMM)
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-x", "c", "-D_GNU_SOURCE", "-O1",
+                    "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", path, "-"],
+                   input=text.encode(), check=True)
+    return path
+
+
+def record(folder, events, programs, *args, **keys):
+    """A session, while the programs run."""
+    os.mkdir(folder)
+    running = [subprocess.Popen(p, stdout=subprocess.DEVNULL) for p in programs]
+    try:
+        sampled.finish(sampled.start(folder, events, *args, **keys))
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
+    return f"{folder}/s.cpsession", [p.pid for p in running]
+
+
+def run_print(*args, code=0):
+    p = subprocess.run([PRINT, "--quiet=2", *args], capture_output=True, text=True, check=False,
+                       env={**os.environ, **LC_ALL})
+    assert p.returncode == code, (args, p.returncode, p.stderr)
+    return p.stdout if code == 0 else p.stderr
+
+
+def make_page(session, path, *args):
+    run_print(f"--session={session}", "--output-format=html", f"--output-file={path}", *args)
+    return path
+
+
+def report(session, name, *args):
+    out = run_print(f"--session={session}", f"--report={name}", "--output-format=csv", "--top=0", *args)
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def flat(session, *args, which="cpu_clock"):
+    """(function, object): self, total, samples, of an event."""
+    return {(r["function"], r["object"]):
+            (int(r["self_count"]), int(r["total_count"] or 0), int(r["self_samples"]))
+            for r in report(session, "flat", *args) if r["event"] == which}
+
+
+def table(page):
+    """The same, of what the page shows."""
+    rows = page.run("cpuperf.functions()")
+    assert len(rows) == len({(r["name"], r["object"]) for r in rows})
+    return {(r["name"], r["object"]): (r["self"][0], r["total"][0], r["samples"][0]) for r in rows}
+
+
+def same(page, expected):
+    got = table(page)
+    assert got == expected, {k: (got.get(k), expected.get(k)) for k in {*got, *expected}
+                             if got.get(k) != expected.get(k)}
+    assert len(expected) > 5, expected
+
+
+def frames(page):
+    return page.run("cpuperf.frames()")
+
+
+def frame(page, name):
+    return max((f for f in frames(page) if f["name"] == name), key=lambda f: f["width"])
+
+
+def text(page, selector):
+    return page.run(f"document.querySelector({json.dumps(selector)}).textContent")
+
+
+def point(page, name):
+    """Where a frame is in view."""
+    x, y, _, _ = page.box("#graph")
+    f = frame(page, name)
+    return x + f["left"] + f["width"] / 2, y + f["top"] + f["height"] / 2
+
+
+def pixels(page, x, y, width, height):
+    """Rows of (red, green, blue) of the screen."""
+    clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
+    scroll = page.run("[scrollX, scrollY]")
+    clip["x"] += scroll[0]
+    clip["y"] += scroll[1]
+    return decode_png(browser.base64.b64decode(
+        page.call("Page.captureScreenshot", format="png", clip=clip)["data"]))
+
+
+def decode_png(data):
+    at, packed, width, height, size = 8, b"", 0, 0, 0
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"IHDR":
+            width, height, _, color = struct.unpack_from(">IIBB", data, at + 8)
+            size = {2: 3, 6: 4}[color]
+        elif kind == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += 12 + length
+    raw, before, rows = zlib.decompress(packed), bytes(width * size), []
+    for y in range(height):
+        start = y * (width * size + 1)
+        before = unfilter(raw[start], bytearray(raw[start + 1:start + 1 + width * size]), before, size)
+        rows.append([tuple(before[i:i + 3]) for i in range(0, width * size, size)])
+    return rows
+
+
+def unfilter(kind, line, before, size):
+    for i, byte in enumerate(line):
+        a = line[i - size] if i >= size else 0
+        b, c = before[i], before[i - size] if i >= size else 0
+        paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+        line[i] = (byte + (0, a, b, (a + b) // 2, paeth)[kind]) % 256
+    return bytes(line)
+
+
+def choose(page, field, wanted):
+    """By its text."""
+    value = page.run(f"[...document.getElementById('{field}').options].find((o) => "
+                     f"o.textContent.includes({json.dumps(wanted)})).value")
+    page.run(f"(() => {{ const e = document.getElementById('{field}'); e.value = '{value}';"
+             "e.dispatchEvent(new Event('change', {bubbles: true})); })()")
+    page.settle()
+
+
+# ---- what is checked
+
+def check_file(path):
+    """Markup of strangers is nowhere in it, and the policy is strict."""
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    assert page.count("</script>") == 2 and page.count("<script") == 2, page.count("</script>")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1]
+    assert not re.search("[<>&\u2028\u2029]", data)
+    assert FUNCTION in json.loads(data)["names"]
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert re.fullmatch(r"default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src "
+                        r"'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'", policy), policy
+    ours = page.replace(data, "")
+    assert not re.search(r"(src|href)=|@import|url\(|https?:", ours), "something is from elsewhere"
+    return json.loads(data)
+
+
+def check_quiet(page, path):
+    assert page.problems() == [], page.problems()
+    assert page.requests() == ["file://" + path], page.requests()
+    assert page.run("window.hacked") is None
+    assert page.run("document.images.length + document.querySelectorAll('b + i').length") == 0
+
+
+def check_policy(page):
+    """Even what got in would not run, and could not tell anybody."""
+    page.run("(() => { const s = document.createElement('script'); s.textContent = 'window.hacked = 1';"
+             "document.body.append(s); document.body.insertAdjacentHTML('beforeend', "
+             "'<img src=\"http://127.0.0.1:9/\" onerror=\"window.hacked = 1\">'); })()")
+    assert page.run("fetch('http://127.0.0.1:9/').then(() => 1, () => 0)") == 0
+    page.settle()
+    assert page.run("window.hacked") is None
+    assert any("Content Security Policy" in str(p) for p in page.problems())
+    assert not [p for p in page.problems() if "Refused" not in str(p) and "violates" not in str(p)]
+
+
+def check_header(page, session):
+    info = page.run("[...document.querySelectorAll('#facts dt')].map((e) => [e.textContent, "
+                    "e.nextSibling.textContent])")
+    facts = dict(info)
+    assert text(page, "h1") == NAME and page.run("document.title").startswith(NAME)
+    assert facts["Session"].startswith(session) and facts["Host"].startswith(os.uname().nodename)
+    assert os.uname().release in facts["Kernel"] and NAME in facts["Spec"]
+    events = [value for name, value in info if name == "Event"]
+    clock = next(e for e in events if e.startswith("software:cpu_clock [ns], sampled each 1000000: "))
+    assert int(re.search(r"([\d,]+) samples", clock)[1].replace(",", "")) == sum(
+        s for _, _, s in flat(session).values())
+    assert re.match(r"[\d,]+ samples, [\d.]+ (m?s)$", text(page, "#span-said")), text(page, "#span-said")
+
+
+def check_root(page):
+    root = frames(page)[0]
+    width = page.run("document.getElementById('graph').clientWidth")
+    assert root["name"] == "all" and root["left"] == 0 and abs(root["width"] - width) < 0.5
+    assert root["depth"] == 0 and width > 1000
+    below = [f for f in frames(page) if f["depth"] == 1]
+    assert 0.9 * width < sum(f["width"] for f in below) <= width + 1
+
+
+def check_drawn(page):
+    """What is on the screen is what the page says of its frames."""
+    width = frame(page, "first")["width"]
+    x, y = (round(v) for v in point(page, "first"))
+    colors = [c for row in pixels(page, round(x - width / 2) + 1, y - 8, round(width) - 3, 16) for c in row]
+    most = max(set(colors), key=colors.count)
+    assert colors.count(most) > len(colors) / 2 and max(most) > 100, most
+    assert len(set(colors)) > 10, "there is no name on it"
+    other = pixels(page, *(round(v) for v in point(page, "all")), 3, 3)[1][1]
+    assert other != most, (other, most)
+    x, y, width, height = page.box("#axis")
+    bars = {c for row in pixels(page, x + 10, y + 2, 200, 60) for c in row}
+    assert len(bars) > 1, bars
+
+
+def check_click(page, session):
+    everything = frame(page, "all")["weight"][0]
+    before = frame(page, "second")["width"]
+    page.click(*point(page, "second"))
+    assert page.run("cpuperf.zoomed()") == "second" and not page.run("cpuperf.isMoving()")
+    after = frame(page, "second")
+    assert after["width"] > before and abs(after["width"] - frame(page, "all")["width"]) < 0.5
+    weight = flat(session)[("second", "program")][1]
+    assert after["weight"][0] == weight and everything > weight
+    assert FUNCTION in text(page, "#path") and not page.run("document.getElementById('path').hidden")
+    assert text(page, "#said").startswith("second · program · "), text(page, "#said")
+    page.click_on("#reset")
+    assert page.run("cpuperf.zoomed()") == "all" and abs(frame(page, "second")["width"] - before) < 0.5
+    page.click(*point(page, FUNCTION))
+    page.click_on("#path button")
+    assert page.run("cpuperf.zoomed()") == "all"
+
+
+def check_search(page, session):
+    numbers = flat(session)
+    share = numbers[("second", "program")][1] / sum(s for s, _, _ in numbers.values())
+    color = frame(page, "second")["color"]
+    page.run("document.getElementById('graph').focus()")
+    page.key("/")
+    assert page.run("document.activeElement.id") == "search" and page.run(
+        "document.getElementById('search').value") == ""
+    page.type("SECON")
+    found = re.match(r"([\d.]+) % of the samples$", text(page, "#found"))
+    assert abs(float(found[1]) - 100 * share) < 0.06, (found[0], share)
+    lit = {f["color"] for f in frames(page) if f["name"] == "second"}
+    assert len(lit) == 1 and lit != {color}
+    assert not {f["color"] for f in frames(page) if "secon" not in f["name"]} & lit
+    assert page.run("[...document.querySelectorAll('tr.found td.name')].map((e) => e.textContent)") == [
+        "second"]
+    page.type(" nothing is so")
+    assert text(page, "#found") == "nothing found"
+    page.key("Escape")
+    assert text(page, "#found") == "" and frame(page, "second")["color"] == color
+    assert page.run("document.activeElement.id") == "graph"
+
+
+def check_keys(page, pid):
+    seen = []
+    page.run("document.getElementById('theme').focus()")
+    for _ in range(40):
+        page.key("Tab")
+        seen.append(page.run("document.activeElement.id || document.activeElement.tagName"))
+        if seen[-1] == "filter":
+            break
+    order = [seen.index(i) for i in ("event", "who", "search", "from", "to", "axis", "graph",
+                                     "filter")]
+    assert order == sorted(order), seen
+    assert page.run("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    choose(page, "who", f"({pid})")  # whatever else the machine does
+    page.run("document.getElementById('graph').focus()")
+    page.key("Home")
+    names = []
+    for _ in range(60):
+        page.key("ArrowUp")
+        names.append(page.run("cpuperf.focused()"))
+        if names[-1] in ("first", "second"):
+            break
+    assert names[-1] in ("first", "second") and "main" in names, names
+    assert text(page, "#said").startswith(names[-1] + " · program · ")
+    page.key("ArrowDown")
+    assert page.run("cpuperf.focused()") == names[-2]
+    page.key("Enter")
+    assert page.run("cpuperf.zoomed()") == names[-2]
+    page.key("Escape")
+    assert page.run("cpuperf.zoomed()") != names[-2]
+    while page.run("cpuperf.zoomed()") != "all":
+        page.key("Escape")
+    choose(page, "who", "All processes")
+    page.run("document.getElementById('graph').focus()")
+    page.key("Home")
+    page.key("ArrowUp")
+    row = [f["name"] for f in sorted((f for f in frames(page) if f["depth"] == 1),
+                                     key=lambda f: f["left"])]
+    at = row.index(page.run("cpuperf.focused()"))
+    page.key("ArrowRight" if at == 0 else "ArrowLeft")
+    assert page.run("cpuperf.focused()") == row[1 if at == 0 else at - 1]
+
+
+def time_of(page, name):
+    return page.run(f"document.getElementById('{name}').value")
+
+
+def check_time(page, session):
+    """Where second ran; the rest has none of it."""
+    x, y, width, _ = page.box("#axis")
+    slices = page.run("cpuperf.page.data.nr_slices")
+    assert 150 <= slices <= 402, slices
+    assert time_of(page, "from") == "0ms"
+    page.drag(x + width * 0.2, x + width * 0.41, y + 30)
+    start, end = time_of(page, "from"), time_of(page, "to")
+    some = flat(session, f"--from={start}", f"--to={end}")
+    assert some != flat(session) and start != "0ms"
+    same(page, some)
+    assert f"--from={start} --to={end}" in text(page, "#span-said")
+    total = sum(s for s, _, _ in some.values())
+    assert frame(page, "all")["weight"][0] == total
+    page.drag(x + width * 0.3, x + width * 0.5, y + 60)  # from within: is moved
+    assert (time_of(page, "from"), time_of(page, "to")) != (start, end)
+    same(page, flat(session, f"--from={time_of(page, 'from')}", f"--to={time_of(page, 'to')}"))
+    page.run("document.getElementById('axis').focus()")
+    page.key("ArrowRight")
+    page.key("ArrowLeft", modifiers=8)
+    same(page, flat(session, f"--from={time_of(page, 'from')}", f"--to={time_of(page, 'to')}"))
+    page.key("Escape")
+    assert time_of(page, "from") == "0ms"
+    same(page, flat(session))
+    page.click_on("#to")
+    page.run("document.getElementById('to').select()")
+    page.type("0.8 s")
+    page.key("Enter")
+    assert time_of(page, "to") == "800ms", time_of(page, "to")
+    same(page, flat(session, "--to=800ms"))
+    page.click_on("#all-time")
+    same(page, flat(session))
+
+
+def check_choices(page, session, pid):
+    comm = "</b><i>&lt;"
+    choose(page, "who", f"({pid})")
+    assert comm in page.run("document.getElementById('who').selectedOptions[0].textContent")
+    same(page, flat(session, f"--pid={pid}"))
+    choose(page, "who", "All processes")
+    choose(page, "event", "faults")
+    faults = flat(session, which="page_faults")
+    got = table(page)
+    assert got == faults and len(got) > 1, (got, faults)
+    assert " faults" in text(page, "#span-said"), text(page, "#span-said")
+    choose(page, "event", "cpu_clock")
+    same(page, flat(session))
+
+
+def check_modes(page, session):
+    canvas = "document.getElementById('graph').clientHeight"
+    upright = {(f["name"], f["depth"], round(f["width"])) for f in frames(page)}
+    assert frame(page, "main")["top"] > frame(page, "first")["top"]
+    page.click_on("#modes label:nth-of-type(2)")
+    assert {(f["name"], f["depth"], round(f["width"])) for f in frames(page)} == upright
+    assert frame(page, "main")["top"] < frame(page, "first")["top"] and frame(page, "all")["top"] == 0
+    page.click_on("#modes label:nth-of-type(3)")
+    numbers = flat(session)
+    heads = [f for f in frames(page) if f["depth"] == 1]
+    for f in heads:
+        assert f["weight"][0] == sum(v[0] for k, v in numbers.items() if k[0] == f["name"]) or sum(
+            g["name"] == f["name"] for g in heads) > 1, f
+    second = frame(page, "second")
+    callers = [f for f in frames(page) if f["depth"] == 2 and second["left"] - 1 <= f["left"] and
+               f["left"] + f["width"] <= second["left"] + second["width"] + 1]
+    assert second["depth"] == 1 and callers[0]["name"] == FUNCTION and callers[0]["width"] > 0.9 * second[
+        "width"], callers
+    assert page.run(canvas) > 60
+    page.click_on("#modes label:nth-of-type(1)")
+
+
+def check_table(page):
+    def column(n):
+        return page.run("[...document.querySelectorAll('#functions tbody tr')].map((r) => "
+                        f"r.children[{n}].textContent)")
+    headers = page.run("[...document.querySelectorAll('#functions th')].map((e) => e.textContent)")
+    assert headers[:3] == ["Self", "Total", "Samples"] and headers[-2:] == ["Function", "Object"], headers
+    samples = [int(s.replace(",", "")) for s in column(2)]
+    assert samples == sorted(samples, reverse=True)
+    page.click_on("#functions th:nth-child(5) button")
+    assert column(4) == sorted(column(4)) and text(page, "th[aria-sort=ascending]") == "Function"
+    page.click_on("#functions th:nth-child(5) button")
+    assert column(4) == sorted(column(4), reverse=True)
+    page.click_on("#filter")
+    page.type("PROGRAM")
+    assert set(column(5)) == {"program"} and {"first", "second", FUNCTION, "main"} <= set(column(4))
+    assert re.match(r"\d+ of \d+ functions$", text(page, "#counted"))
+    row = column(4).index(FUNCTION) + 1
+    page.click_on(f"#functions tbody tr:nth-child({row}) button")
+    assert page.run("document.getElementById('search').value") == FUNCTION
+    page.run("(() => { for (const id of ['search', 'filter']) { const e = document.getElementById(id);"
+             "e.value = ''; e.dispatchEvent(new Event('input')); } })()")
+    page.click_on("#functions th:nth-child(1) button")
+
+
+def check_rows(page, session):
+    """Counts and misc, beside the samples."""
+    names = page.run("[...document.querySelectorAll('#rows b')].map((e) => e.textContent)")
+    assert names[0] == "samples" and "cpu_user" in names, names
+    series = page.run("cpuperf.page.data.series.find((s) => s.label === 'cpu_user')")
+    points = [float(r["value"]) for r in report(session, "series") if r["label"] == "cpu_user"
+              and r["value"]]
+    assert series["unit"] == "%" and min(points) <= series["mean"] <= max(points), series["mean"]
+    assert len([v for v in series["values"] if v is not None]) > 100
+    row = names.index("cpu_user")
+    x, y, width, _ = page.box("#axis")
+    page.mouse("mouseMoved", x + width / 2, y + 30)
+    page.settle()
+    shown = page.run("[...document.querySelectorAll('#rows span')].map((e) => e.textContent)")
+    half = series["values"][len(series["values"]) // 2 - 1:len(series["values"]) // 2 + 2]
+    assert any(abs(float(shown[row].split()[0]) - v) < 0.51 for v in half if v is not None), (shown, half)
+    assert " at " in shown[0]
+    page.mouse("mouseMoved", 5, 5)
+    page.run("document.getElementById('chooser').open = true")
+    page.click_on("#choices input")
+    assert page.run("document.querySelectorAll('#rows li').length") == len(names) - 1
+
+
+def check_theme(page):
+    light = page.run("getComputedStyle(document.body).backgroundColor")
+    page.click_on("#theme")
+    assert page.run("getComputedStyle(document.body).backgroundColor") != light
+    x, y, _, height = page.box("#graph")
+    assert max(pixels(page, x + 500, y + height / 2, 3, 3)[0][0]) < 200
+    page.click_on("#theme")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == light
+
+
+def check_one(folder, screen):
+    program = compile_program(folder)
+    session, (pid,) = record(
+        f"{folder}/one", [event("software:cpu_clock", rate=MS, flags=["callchain"]),
+                          event("software:page_faults", frequency=2000, flags=["callchain"]),
+                          event("misc:cpu_user"), event("misc:runnable"),
+                          event("software:context_switches")],
+        [[program]], "--duration=150ms", num_iterations=14, config_name=NAME)
+    path = make_page(session, f"{folder}/one.html")
+    data = check_file(path)
+    assert data["events"][0]["period"] == MS
+    with browser.Browser(1280, 900) as page:
+        page.open(path)
+        check_quiet(page, path)
+        check_header(page, session)
+        check_root(page)
+        same(page, flat(session))
+        check_drawn(page)
+        check_click(page, session)
+        check_search(page, session)
+        check_keys(page, pid)
+        check_time(page, session)
+        check_choices(page, session, pid)
+        check_modes(page, session)
+        check_table(page)
+        check_rows(page, session)
+        check_theme(page)
+        check_quiet(page, path)
+        if screen:
+            page.screenshot(screen)
+        check_policy(page)
+    return session
+
+
+def check_parts(session, folder):
+    """Options hold; what is small is merged, and that is said."""
+    with browser.Browser(1280, 900) as page:
+        page.open(make_page(session, f"{folder}/part.html", "--from=500ms", "--to=1s"))
+        same(page, flat(session, "--from=500ms", "--to=1s"))
+        assert time_of(page, "from") == "500ms" and time_of(page, "to").startswith("1"), time_of(page, "to")
+        page.open(make_page(session, f"{folder}/small.html", "--min-percent=5"))
+        got, every = table(page), flat(session)
+        assert "merged into [merged]" in text(page, "#notes")
+        assert sum(v[0] for v in got.values()) == sum(v[0] for v in every.values())
+        assert got[("second", "program")][2] <= every[("second", "program")][2]
+        assert got[("[merged]", "")][0] > 0 and len(got) < len(every)
+        assert page.problems() == []
+
+
+def mixes(slower):
+    mix = os.environ["MIX"]
+    return [[mix, "ms", "60000", "1", str(cpu), "0", str(slower)] for cpu in sampled.CPUS]
+
+
+def check_diff(folder):
+    events = [event("software:cpu_clock", rate=200000, flags=["callchain"])]
+    was, pids = record(f"{folder}/was", events, mixes(0), "--duration=100ms", num_iterations=8)
+    now, more = record(f"{folder}/is", events, mixes(150), "--duration=100ms", num_iterations=8)
+    only = "--pid=" + ",".join(map(str, pids + more))
+    path = make_page(now, f"{folder}/diff.html", f"--diff={was}", only)
+    certain = {(r["function"], r["object"]): r for r in report(now, "diff", f"--diff={was}", only)
+               if r["certain"] == "true"}
+    assert ("work_b", "mix") in certain, certain
+    with browser.Browser(1280, 900) as page:
+        page.open(path)
+        check_diff_page(page, now, was, only, certain)
+        assert page.problems() == []
+
+
+def red_less_blue(color):
+    red, _, blue = map(int, re.match(r"rgb\((\d+) (\d+) (\d+)\)", color).groups())
+    return red - blue
+
+
+def check_diff_page(page, now, was, only, certain):
+    rows = page.run("cpuperf.functions()")
+    for side, session in ((0, now), (1, was)):
+        numbers = flat(session, only)
+        assert numbers == {(r["name"], r["object"]): (r["self"][side], r["total"][side],
+                                                      r["samples"][side])
+                           for r in rows if r["total"][side]}
+    assert red_less_blue(frame(page, "work_b")["color"]) > 40, frame(page, "work_b")
+    assert red_less_blue(frame(page, "work_a")["color"]) < 0, frame(page, "work_a")
+    assert abs(red_less_blue(frame(page, "run")["color"])) < 30, frame(page, "run")
+    shown = page.run("[...document.querySelectorAll('#functions tbody tr')].map((r) => "
+                     "[...r.children].map((c) => c.textContent)).filter((r) => r[6])")
+    assert {r[7] for r in shown} == {name for name, _ in certain}, (shown, certain)
+    row = next(r for r in shown if r[7] == "work_b")
+    change, half = re.match(r"▲ \+([\d.]+) % ± ([\d.]+) %$", row[6]).groups()
+    expected = certain[("work_b", "mix")]
+    assert abs(float(change) - float(expected["change"])) < 0.06, (row, expected)
+    assert 0 < float(half) < float(change)
+    assert "more than before" in text(page, "#legend")
+    assert "certainly changed" in text(page, "#notes")
+    wide = frame(page, "work_b")["width"]
+    page.click_on("#sides label:nth-of-type(2)")
+    assert frame(page, "work_b")["width"] < wide
+    page.click(*point(page, "work_b"))
+    assert re.search(r"% before, [\d.]+ % now: \+", text(page, "#said")), text(page, "#said")
+
+
+def check_tally(folder):
+    """Counts alone: the axis of time, and an empty graph."""
+    session, _ = record(f"{folder}/tally", [event("software:context_switches"), event("misc:cpu_user")],
+                        [], "--duration=50ms", num_iterations=6, config_name="counts")
+    with browser.Browser(1280, 900) as page:
+        page.open(make_page(session, f"{folder}/tally.html"))
+        assert page.problems() == []
+        names = page.run("[...document.querySelectorAll('#rows b')].map((e) => e.textContent)")
+        assert {"context_switches", "cpu_user"} <= set(names), names
+        assert [f["name"] for f in frames(page)] == ["all"] or not frames(page)
+
+
+def check_refused(session, folder):
+    """Before anything is written."""
+    one = (f"--session={session}", "--output-format=html", f"--output-file={folder}/none.html")
+    assert "--report" in run_print(*one, "--report=flat", code=2)
+    assert "shares, not counts" in run_print(*one, f"--diff={folder}/was/s.cpsession", "--counts", code=2)
+    assert "one session" in run_print(*one, f"--session={folder}/is/s.cpsession", "--by-session", code=2)
+    assert not os.path.exists(f"{folder}/none.html")
+
+
+def main():
+    if not sampled.may_sample():
+        print("skip: kernel.perf_event_paranoid does not let this user sample")
+        sys.exit(77)
+    if not browser.find():
+        print("skip: no Chromium here")
+        sys.exit(77)
+    screen = sys.argv[1] if len(sys.argv) > 1 else None
+    with tempfile.TemporaryDirectory(prefix="cpuperf-html.") as folder:
+        session = check_one(folder, screen)
+        check_parts(session, folder)
+        check_diff(folder)
+        check_tally(folder)
+        check_refused(session, folder)
+
+
+if __name__ == "__main__":
+    main()
