@@ -296,14 +296,28 @@ static bool is_whole(const struct table *t, const struct table_column *c, size_t
 	return has == METRIC_SOME ? c->is_total_only : has != METRIC_LACKS;
 }
 
+/* Some rows of a table; NULL: the first nr. */
+struct rows {
+	const uint32_t *row;
+	size_t nr;
+};
+
+static size_t row_at(const struct rows *rows, size_t i)
+{
+	return rows->row ? rows->row[i] : i;
+}
+
 /* An operand over the rows that are whole for the metric; how many are not. */
-static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t operand)
+static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t operand,
+			  const struct rows *rows)
 {
 	enum event_kind kind = t->columns[operand].kind;
 	uint32_t nr_others = 0;
 
 	t->sums[operand] = (struct cell){.state = CELL_NONE};
-	for (size_t row = 0; row < t->nr_rows; row++) {
+	for (size_t i = 0; i < rows->nr; i++) {
+		size_t row = row_at(rows, i);
+
 		if (is_whole(t, c, row))
 			cell_total(kind, &t->sums[operand], table_cell(t, row, operand));
 		else
@@ -312,39 +326,83 @@ static uint32_t sum_whole(struct table *t, const struct table_column *c, size_t 
 	return nr_others;
 }
 
-static void total_metric(struct table *t, size_t i)
+static void total_metric(struct table *t, size_t i, const struct rows *rows, struct cell *total)
 {
 	const struct table_column *c = &t->columns[i];
 	const struct expr_step *operand;
-	struct cell *total = &t->totals[i];
 	uint32_t nr_others = 0;
 
 	for (size_t k = 0; (operand = metric_operand(c->metric, &k));)
-		nr_others = sum_whole(t, c, operand->operand);
+		nr_others = sum_whole(t, c, operand->operand, rows);
 	metric_make(c->metric, t->sums, span_of(t), total);
 	total->nr_without = nr_others;
 	if (total->state == CELL_NONE && nr_others)
 		total->state = CELL_NA;
 }
 
-static void make_metrics(struct table *t)
+static void total_events(const struct table *t, const struct rows *rows, struct cell *totals)
 {
-	for (size_t i = t->nr_events; i < t->nr_columns; i++) {
-		for (size_t row = 0; row < t->nr_rows; row++)
-			make_metric(t, row, i);
-		total_metric(t, i);
+	memset(totals, 0, t->nr_columns * sizeof(*totals));
+	for (size_t k = 0; k < rows->nr; k++) {
+		size_t row = row_at(rows, k);
+
+		for (size_t i = 0; i < t->nr_events; i++)
+			cell_total(t->columns[i].kind, &totals[i], table_cell(t, row, i));
 	}
 }
 
 void table_total(struct table *t)
 {
-	memset(t->totals, 0, t->nr_columns * sizeof(*t->totals));
-	for (size_t row = 0; row < t->nr_rows; row++)
-		for (size_t i = 0; i < t->nr_events; i++)
-			cell_total(t->columns[i].kind, &t->totals[i], table_cell(t, row, i));
-	make_metrics(t);
+	const struct rows all = {NULL, t->nr_rows};
+
+	total_events(t, &all, t->totals);
+	for (size_t i = t->nr_events; i < t->nr_columns; i++) {
+		for (size_t row = 0; row < t->nr_rows; row++)
+			make_metric(t, row, i);
+		total_metric(t, i, &all, &t->totals[i]);
+	}
 	if (t->sampled)
 		total_samples(t);
+}
+
+void table_total_of(struct table *t, const uint32_t *rows, size_t nr, struct cell *cells)
+{
+	const struct rows some = {rows, nr};
+
+	total_events(t, &some, cells);
+	for (size_t i = t->nr_events; i < t->nr_columns; i++)
+		total_metric(t, i, &some, &cells[i]);
+}
+
+static int copy_things(struct table *to, const struct table *from)
+{
+	table_drop_things(to);
+	for (size_t i = 0; i < from->nr_things; i++) {
+		const char *name = arena_strdup(&to->thing_names, from->things[i].name);
+		struct table_thing *thing = name ? new_thing(to) : NULL;
+
+		if (!thing)
+			return -ENOMEM;
+		*thing = from->things[i];
+		thing->name = name;
+	}
+	return 0;
+}
+
+int table_copy_events(struct table *to, const struct table *from)
+{
+	to->nr_rows = from->nr_rows;
+	memcpy(to->row_trace, from->row_trace, from->nr_rows * sizeof(*to->row_trace));
+	memcpy(to->row_cpu, from->row_cpu, from->nr_rows * sizeof(*to->row_cpu));
+	for (size_t row = 0; row < from->nr_rows; row++)
+		memcpy(table_cell(to, row, 0), table_cell(from, row, 0),
+		       from->nr_events * sizeof(*to->cells));
+	to->iteration = from->iteration;
+	to->start_ns = from->start_ns;
+	to->end_ns = from->end_ns;
+	to->realtime_ns = from->realtime_ns;
+	to->is_cut = from->is_cut;
+	return copy_things(to, from);
 }
 
 struct table_summary *table_summary_new(size_t nr_columns)

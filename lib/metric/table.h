@@ -119,6 +119,16 @@ void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
  */
 void table_total(struct table *t);
 
+/* The same of some rows (nr of them, by place) into cells, one for each column. */
+void table_total_of(struct table *t, const uint32_t *rows, size_t nr, struct cell *cells);
+
+/*
+ * Takes over what was counted in an iteration: rows, times, events' cells and things, not totals
+ * and not metrics. Both have the same events; to has room for the rows of from, and may have other
+ * metrics. Names of things are copied. 0 or -ENOMEM: then things are missing.
+ */
+int table_copy_events(struct table *to, const struct table *from);
+
 /* Where and when a metric was beyond a limit. */
 enum { TABLE_MAX_SPANS = 8 };
 struct table_span {
