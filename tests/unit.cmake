@@ -7,7 +7,7 @@ foreach(source ${tests})
   target_compile_definitions(${name} PRIVATE TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data"
     SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit)
-  target_link_libraries(${name} PRIVATE cpuperf_lib PkgConfig::CMOCKA)
+  target_link_libraries(${name} PRIVATE room_dashboard PkgConfig::CMOCKA)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
 endforeach()

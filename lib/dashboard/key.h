@@ -1,0 +1,30 @@
+/*
+ * What a person does at the dashboard: a key, or the mouse. Knows nothing of terminals.
+ */
+#ifndef DASHBOARD_KEY_H
+#define DASHBOARD_KEY_H
+
+/* What is an ASCII character is itself. */
+enum key_code {
+	KEY_CODE_NONE = 0,
+	KEY_CODE_ESCAPE = 27,
+	KEY_CODE_UP = 256,
+	KEY_CODE_DOWN,
+	KEY_CODE_LEFT,
+	KEY_CODE_RIGHT,
+	KEY_CODE_PAGE_UP,
+	KEY_CODE_PAGE_DOWN,
+	KEY_CODE_HOME,
+	KEY_CODE_END,
+	KEY_CODE_CLICK, /* at x, y */
+	KEY_CODE_WHEEL_UP,
+	KEY_CODE_WHEEL_DOWN,
+	KEY_CODE_RESIZE,
+};
+
+struct key {
+	int code;
+	unsigned x, y; /* of the mouse: column and line, from 0 */
+};
+
+#endif

@@ -1,0 +1,430 @@
+/*
+ * What the dashboard shows: iterations in, cells of all rows out.
+ */
+#include "dashboard/model.h"
+
+#include "base/mem.h"
+#include "metric/chance.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NO_ROW = UINT32_MAX, MAX_SERIES = 1 << 20, MAX_FOLDED_ROWS = 256 };
+
+/* --- rows that are made of CPUs --------------------------------------------------------------- */
+
+static struct model_group *new_group(struct model_dimension *dim)
+{
+	struct model_group *g = &dim->groups[dim->nr++];
+
+	return g;
+}
+
+static int reserve(struct model *m, struct model_dimension *dim, size_t nr)
+{
+	dim->groups = mem_calloc(nr ? nr : 1, sizeof(*dim->groups));
+	dim->first_row = m->nr_rows;
+	return dim->groups ? 0 : -ENOMEM;
+}
+
+static int add_member(struct model *m, struct model_group *g, uint32_t trace)
+{
+	if (!g->traces)
+		g->traces = mem_calloc(m->facts.nr_cpus, sizeof(*g->traces));
+	if (!g->traces)
+		return -ENOMEM;
+	g->traces[g->nr++] = trace;
+	return 0;
+}
+
+/* What a CPU's group of this kind is called; false: it is not known. */
+static bool name_group(const struct model_cpu *cpu, enum model_view view,
+		       char name[MODEL_NAME_BYTES])
+{
+	if (view == MODEL_PACKAGES && cpu->package >= 0)
+		snprintf(name, MODEL_NAME_BYTES, "package %d", cpu->package);
+	else if (view == MODEL_NODES && cpu->node >= 0)
+		snprintf(name, MODEL_NAME_BYTES, "node %d", cpu->node);
+	else if (view == MODEL_TYPES && cpu->type)
+		snprintf(name, MODEL_NAME_BYTES, "%s", cpu->type);
+	else
+		return false;
+	return true;
+}
+
+static struct model_group *find_group(struct model_dimension *dim, const char *name)
+{
+	for (size_t i = 0; i < dim->nr; i++)
+		if (strcmp(dim->groups[i].name, name) == 0)
+			return &dim->groups[i];
+	return NULL;
+}
+
+static int add_view(struct model *m, enum model_view view)
+{
+	struct model_dimension *dim = &m->dimensions[view];
+	int rc = reserve(m, dim, m->facts.nr_cpus);
+
+	for (uint32_t i = 0; i < m->facts.nr_cpus && rc == 0; i++) {
+		char name[MODEL_NAME_BYTES];
+		struct model_group *g;
+
+		if (!name_group(&m->facts.cpus[i], view, name))
+			continue;
+		g = find_group(dim, name);
+		if (!g) {
+			g = new_group(dim);
+			memcpy(g->name, name, sizeof(name));
+		}
+		rc = add_member(m, g, i);
+	}
+	m->nr_rows += (uint32_t)dim->nr;
+	return rc;
+}
+
+static bool follow_each_other(const struct model_cpu *cpus, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (cpus[i].cpu != cpus[i - 1].cpu + 1)
+			return false;
+	return true;
+}
+
+static int add_fold_group(struct model *m, struct model_dimension *dim, uint32_t first, size_t nr)
+{
+	const struct model_cpu *cpus = &m->facts.cpus[first];
+	struct model_group *g = new_group(dim);
+	int rc = 0;
+
+	snprintf(g->name, sizeof(g->name), "%u%s%u", cpus[0].cpu,
+		 follow_each_other(cpus, nr) ? "-" : "…", cpus[nr - 1].cpu);
+	for (uint32_t i = 0; i < nr && rc == 0; i++)
+		rc = add_member(m, g, first + i);
+	return rc;
+}
+
+/* size CPUs each; not where they are still more than any screen has lines. */
+static int add_fold(struct model *m, struct model_dimension *dim, size_t size)
+{
+	size_t nr_cpus = m->facts.nr_cpus, nr = (nr_cpus + size - 1) / size;
+	int rc;
+
+	if (nr_cpus <= size / 2 || nr > MAX_FOLDED_ROWS)
+		return 0;
+	rc = reserve(m, dim, nr);
+	for (size_t first = 0; first < nr_cpus && rc == 0; first += size)
+		rc = add_fold_group(m, dim, (uint32_t)first,
+				    nr_cpus - first < size ? nr_cpus - first : size);
+	m->nr_rows += (uint32_t)dim->nr;
+	return rc;
+}
+
+static int add_dimensions(struct model *m)
+{
+	int rc = 0;
+
+	m->nr_rows = 1 + (uint32_t)m->facts.nr_cpus;
+	for (enum model_view v = MODEL_PACKAGES; v < MODEL_NR_VIEWS && rc == 0; v++)
+		rc = add_view(m, v);
+	for (size_t i = 0; i < MODEL_NR_FOLDS && rc == 0; i++)
+		rc = add_fold(m, &m->dimensions[MODEL_NR_VIEWS + i], (size_t)2 << i);
+	return rc;
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+struct table *model_new_table(const struct model *m)
+{
+	struct table *t = table_new(m->nr_columns, m->facts.nr_cpus);
+
+	if (!t)
+		return NULL;
+	memcpy(t->columns, m->facts.events, m->facts.nr_events * sizeof(*t->columns));
+	table_set_metrics(t, &m->facts.metrics);
+	return t;
+}
+
+static int init_frame(const struct model *m, struct model_frame *f)
+{
+	size_t nr_groups = m->nr_rows - 1 - m->facts.nr_cpus;
+
+	f->table = model_new_table(m);
+	f->groups = mem_calloc(nr_groups * m->nr_columns + 1, sizeof(*f->groups));
+	f->row_of = mem_calloc(m->facts.nr_cpus + 1, sizeof(*f->row_of));
+	return f->table && f->groups && f->row_of ? 0 : -ENOMEM;
+}
+
+static bool is_in_table(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE || c->metric;
+}
+
+static int init_columns(struct model *m)
+{
+	m->columns = mem_calloc(m->nr_columns + 1, sizeof(*m->columns));
+	m->order = mem_calloc(m->nr_rows + 1, sizeof(*m->order));
+	if (!m->columns || !m->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->nr_columns; i++)
+		if (is_in_table(&m->frames[0].table->columns[i]))
+			m->columns[m->nr_shown_columns++] = i;
+	return 0;
+}
+
+/* Of all rows if there is room, else of the total. */
+static int init_history(struct model *m)
+{
+	size_t nr = (size_t)m->nr_rows * m->nr_columns;
+	int rc = nr <= MAX_SERIES ? history_init(&m->history, nr) : -EFBIG;
+
+	m->has_row_history = rc == 0;
+	if (rc == -EFBIG)
+		rc = history_init(&m->history, m->nr_columns);
+	if (rc)
+		return rc;
+	m->baseline.spread = mem_calloc(m->history.nr_series, sizeof(*m->baseline.spread));
+	return m->baseline.spread ? 0 : -ENOMEM;
+}
+
+static int init_all(struct model *m)
+{
+	int rc = add_dimensions(m);
+
+	for (size_t i = 0; i < 2 && rc == 0; i++)
+		rc = init_frame(m, &m->frames[i]);
+	if (rc == 0)
+		rc = init_columns(m);
+	return rc ? rc : init_history(m);
+}
+
+int model_init(struct model *m, const struct model_facts *facts)
+{
+	int rc;
+
+	*m = (struct model){.facts = *facts,
+			    .nr_columns = facts->nr_events + facts->metrics.nr,
+			    .sort_column = SIZE_MAX,
+			    .selected_line = SIZE_MAX,
+			    .has_chart = true};
+	m->shown = &m->frames[0];
+	m->spare = &m->frames[1];
+	rc = init_all(m);
+	if (rc)
+		model_fini(m);
+	return rc;
+}
+
+static void free_dimension(struct model_dimension *dim)
+{
+	for (size_t i = 0; i < dim->nr; i++)
+		mem_free(dim->groups[i].traces);
+	mem_free(dim->groups);
+}
+
+void model_fini(struct model *m)
+{
+	for (size_t i = 0; i < MODEL_NR_DIMENSIONS; i++)
+		free_dimension(&m->dimensions[i]);
+	for (size_t i = 0; i < 2; i++) {
+		table_free(m->frames[i].table);
+		mem_free(m->frames[i].groups);
+		mem_free(m->frames[i].row_of);
+	}
+	history_fini(&m->history);
+	mem_free(m->baseline.spread);
+	mem_free(m->columns);
+	mem_free(m->order);
+	*m = (struct model){.nr_columns = 0};
+}
+
+/* --- an iteration ------------------------------------------------------------------------------
+ */
+
+static void find_rows(const struct model *m, struct model_frame *f)
+{
+	const struct table *t = f->table;
+
+	for (size_t i = 0; i < m->facts.nr_cpus; i++)
+		f->row_of[i] = NO_ROW;
+	for (size_t row = 0; row < t->nr_rows; row++)
+		if (t->row_trace[row] < m->facts.nr_cpus)
+			f->row_of[t->row_trace[row]] = (uint32_t)row;
+}
+
+static struct cell *group_cells(const struct model *m, const struct model_frame *f, uint32_t row)
+{
+	return &f->groups[(row - 1 - m->facts.nr_cpus) * m->nr_columns];
+}
+
+static void total_group(const struct model *m, struct model_frame *f, const struct model_group *g,
+			uint32_t row)
+{
+	uint32_t rows[CPUSET_MAX_CPU];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < g->nr && nr < CPUSET_MAX_CPU; i++)
+		if (f->row_of[g->traces[i]] != NO_ROW)
+			rows[nr++] = f->row_of[g->traces[i]];
+	table_total_of(f->table, rows, nr, group_cells(m, f, row));
+}
+
+/* Takes the table, and makes of it what is shown. */
+static void make_frame(struct model *m, struct model_frame *f, struct table **t)
+{
+	struct table *old = f->table;
+
+	f->table = *t;
+	*t = old;
+	f->is_set = true;
+	table_total(f->table);
+	find_rows(m, f);
+	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
+		const struct model_dimension *dim = &m->dimensions[k];
+
+		for (size_t i = 0; i < dim->nr; i++)
+			total_group(m, f, &dim->groups[i], dim->first_row + (uint32_t)i);
+	}
+}
+
+static const struct cell *frame_cell(const struct model *m, const struct model_frame *f,
+				     uint32_t row, size_t column)
+{
+	if (row == 0)
+		return &f->table->totals[column];
+	if (row > m->facts.nr_cpus)
+		return &group_cells(m, f, row)[column];
+	if (f->row_of[row - 1] == NO_ROW)
+		return NULL;
+	return table_cell(f->table, f->row_of[row - 1], column);
+}
+
+double model_number(const struct table_column *c, const struct cell *cell, bool as_count)
+{
+	if (!cell || !cell_has_value(cell))
+		return NAN;
+	if (c->kind != EVENT_COUNT || as_count)
+		return cell->value;
+	if (!cell->span_ns)
+		return NAN;
+	return strcmp(c->unit, "ns") == 0 ? 100 * cell->value / (double)cell->span_ns
+					  : cell_rate(cell);
+}
+
+static void remember(struct model *m, const struct model_frame *f)
+{
+	const struct table *t = f->table;
+	const struct history_entry entry = {.iteration = t->iteration,
+					    .is_cut = t->is_cut,
+					    .span_s = (double)(t->end_ns - t->start_ns) / 1e9};
+	uint32_t nr_rows = m->has_row_history ? m->nr_rows : 1;
+
+	history_begin(&m->history, &entry);
+	for (uint32_t row = 0; row < nr_rows; row++)
+		for (size_t i = 0; i < m->nr_columns; i++)
+			history_set(&m->history, model_series(m, row, i),
+				    model_number(&t->columns[i], frame_cell(m, f, row, i), false));
+	if (!m->first_start_ns)
+		m->first_start_ns = t->start_ns;
+	m->last_end_ns = t->end_ns;
+	m->last_iteration = t->iteration;
+	m->nr_lost += table_lost(t);
+}
+
+static void turn_frames(struct model *m)
+{
+	struct model_frame *spare = m->shown;
+
+	m->shown = m->spare;
+	m->spare = spare;
+}
+
+void model_add(struct model *m, struct table **t)
+{
+	make_frame(m, m->spare, t);
+	remember(m, m->spare);
+	if (!m->facts.is_replay && (!m->is_paused || !m->shown->is_set))
+		turn_frames(m);
+}
+
+void model_show(struct model *m, struct table **t)
+{
+	make_frame(m, m->spare, t);
+	turn_frames(m);
+}
+
+void model_note(struct model *m, const char *text)
+{
+	char *to = m->notes[m->nr_notes++ % MODEL_MAX_NOTES];
+
+	snprintf(to, MODEL_NOTE_BYTES, "%s", text);
+}
+
+/* --- what is asked of it -----------------------------------------------------------------------
+ */
+
+size_t model_series(const struct model *m, uint32_t row, size_t column)
+{
+	return row * m->nr_columns + column;
+}
+
+const struct cell *model_cell(const struct model *m, uint32_t row, size_t column)
+{
+	return m->shown->is_set && row < m->nr_rows ? frame_cell(m, m->shown, row, column) : NULL;
+}
+
+const struct table_column *model_column(const struct model *m, size_t column)
+{
+	return &m->shown->table->columns[column];
+}
+
+const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_NAME_BYTES])
+{
+	if (row == 0)
+		return "all";
+	if (row <= m->facts.nr_cpus) {
+		snprintf(text, MODEL_NAME_BYTES, "%u", m->facts.cpus[row - 1].cpu);
+		return text;
+	}
+	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
+		const struct model_dimension *dim = &m->dimensions[k];
+
+		if (dim->nr && row >= dim->first_row && row - dim->first_row < dim->nr)
+			return dim->groups[row - dim->first_row].name;
+	}
+	return "";
+}
+
+/* Is a single number so far from the mean that it would come by chance in less than 5 of 100
+ * iterations? As sure as so few iterations allow. */
+static bool is_beyond(const struct spread *s, double x)
+{
+	double width = spread_deviation(s) * sqrt(1 + 1 / (double)s->nr);
+
+	return fabs(x - s->mean) > width * chance_student_inverse(0.05, (double)s->nr - 1);
+}
+
+struct model_difference model_difference(const struct model *m, uint32_t row, size_t column)
+{
+	struct model_difference d = {.part = NAN, .spread = MODEL_UNKNOWN};
+	const struct cell *cell = model_cell(m, row, column);
+	size_t series = model_series(m, row, column);
+	const struct spread *base;
+	double x;
+
+	if (!m->baseline.is_set || series >= m->history.nr_series)
+		return d;
+	base = &m->baseline.spread[series];
+	x = model_number(model_column(m, column), cell, false);
+	if (isnan(x) || !base->nr)
+		return d;
+	if (base->mean != 0)
+		d.part = (x - base->mean) / fabs(base->mean);
+	else if (x == 0)
+		d.part = 0;
+	if (base->nr > 1)
+		d.spread = is_beyond(base, x) ? MODEL_BEYOND : MODEL_INSIDE;
+	return d;
+}

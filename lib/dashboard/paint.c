@@ -1,0 +1,240 @@
+/*
+ * The dashboard as a whole: what gets how many lines, and the lines at the top and the bottom.
+ */
+#include "base/buf.h"
+#include "base/str.h"
+#include "dashboard/paint_parts.h"
+#include "screen/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { NS_PER_S = 1000000000, HEAD_LINES = 2, FOOT_LINES = 1, MAX_CHART_LINES = 14 };
+
+void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
+{
+	bool is_time_rate = c->kind == EVENT_COUNT && !as_count && strcmp(c->unit, "ns") == 0;
+
+	if (c->metric) {
+		screen_metric_human(out, x, c->unit);
+	} else if (c->kind == EVENT_SHARE || is_time_rate) {
+		screen_decimal(out, x, 1);
+		buf_adds(out, " %");
+	} else {
+		screen_human(out, x, c->unit);
+	}
+}
+
+/* "0:05", "1:02:03". */
+static void add_clock(struct buf *out, uint64_t ns)
+{
+	uint64_t s = ns / NS_PER_S;
+
+	if (s >= 3600)
+		buf_printf(out, "%" PRIu64 ":%02" PRIu64, s / 3600, s / 60 % 60);
+	else
+		buf_printf(out, "%" PRIu64, s / 60);
+	buf_printf(out, ":%02" PRIu64, s % 60);
+}
+
+static uint64_t elapsed(const struct model *m, const struct paint_state *s)
+{
+	uint64_t now_ns = s->now_ns;
+
+	if (m->facts.is_replay)
+		now_ns = m->shown->is_set ? m->shown->table->end_ns : 0;
+	return m->first_start_ns && now_ns > m->first_start_ns ? now_ns - m->first_start_ns : 0;
+}
+
+static uint64_t left(const struct model *m, uint64_t elapsed_ns)
+{
+	uint64_t all_ns;
+
+	if (__builtin_mul_overflow(m->facts.nr_iterations, m->facts.duration_ns, &all_ns))
+		return UINT64_MAX;
+	return all_ns > elapsed_ns ? all_ns - elapsed_ns : 0;
+}
+
+static uint64_t nr_done(const struct model *m)
+{
+	return m->shown->is_set ? (uint64_t)m->shown->table->iteration + 1 : 0;
+}
+
+static void add_progress_text(struct buf *out, const struct model *m, const struct paint_state *s)
+{
+	uint64_t elapsed_ns = elapsed(m, s);
+
+	buf_adds(out, m->facts.is_replay ? "" : "left ");
+	if (!m->facts.is_replay) {
+		add_clock(out, left(m, elapsed_ns));
+		buf_adds(out, "  elapsed ");
+	}
+	add_clock(out, elapsed_ns);
+}
+
+static const char *mode_name(const struct model *m, const struct paint_state *s)
+{
+	if (m->facts.is_replay)
+		return m->is_playing ? " PLAYING " : " REPLAY ";
+	if (s->is_ended)
+		return " ENDING ";
+	return m->is_paused ? " PAUSED " : "";
+}
+
+/* Name, iteration, bar, times: the bar takes what is left, and goes first. */
+static void paint_first_line(const struct model *m, const struct paint_state *s, struct canvas *c)
+{
+	unsigned x = 1, mode_width = canvas_width(mode_name(m, s)), bar;
+	struct buf text, times;
+	double part =
+	    m->facts.nr_iterations ? (double)nr_done(m) / (double)m->facts.nr_iterations : 0;
+
+	buf_init(&text, PAINT_TEXT_BYTES);
+	buf_init(&times, PAINT_TEXT_BYTES);
+	canvas_fill(c, 0, 0, c->width, CANVAS_BAR, " ");
+	buf_printf(&text, "  iteration %" PRIu64 " of %" PRIu64 "  ", nr_done(m),
+		   m->facts.nr_iterations);
+	add_progress_text(&times, m, s);
+	x += canvas_put(c, x, 0, CANVAS_BAR, m->facts.name, c->width / 3);
+	x += canvas_put(c, x, 0, CANVAS_BAR, buf_str(&text), c->width);
+	bar = x + (unsigned)times.len + mode_width + 12 < c->width
+		  ? c->width - x - (unsigned)times.len - mode_width - 5
+		  : 0;
+	bar = bar > 40 ? 40 : bar;
+	if (bar) {
+		canvas_put(c, x++, 0, CANVAS_BAR, "[", 1);
+		paint_bar(c, x, 0, bar, CANVAS_BAR, part);
+		x += bar;
+		x += canvas_put(c, x, 0, CANVAS_BAR, "]  ", 3);
+	}
+	canvas_put(c, x, 0, CANVAS_BAR, buf_str(&times), c->width);
+	if (mode_width < c->width)
+		canvas_put(c, c->width - mode_width, 0, CANVAS_BAR | CANVAS_SELECTED,
+			   mode_name(m, s), mode_width);
+	buf_fini(&text);
+	buf_fini(&times);
+}
+
+static void add_number(struct buf *out, const char *before, uint64_t n, const char *behind)
+{
+	buf_adds(out, before);
+	buf_u64_commas(out, n);
+	buf_adds(out, behind);
+}
+
+static void paint_second_line(const struct model *m, const struct paint_state *s, struct canvas *c)
+{
+	struct buf right, left_text;
+	unsigned width;
+
+	buf_init(&right, PAINT_TEXT_BYTES);
+	buf_init(&left_text, PAINT_LINE_BYTES);
+	buf_printf(&left_text, " %s · %s · %zu CPU%s", m->facts.host, m->facts.cpu_model,
+		   m->facts.nr_cpus, m->facts.nr_cpus == 1 ? "" : "s");
+	if (m->facts.is_replay && s->nr_read < m->facts.nr_iterations)
+		add_number(&right, "", s->nr_read, " iterations read  ");
+	if (m->nr_missed)
+		add_number(&right, "", m->nr_missed, " not drawn  ");
+	add_number(&right, "lost ", m->nr_lost, "  ");
+	add_number(&right, "", m->nr_notes, m->nr_notes == 1 ? " warning (w) " : " warnings (w) ");
+	width = (unsigned)right.len < c->width ? c->width - (unsigned)right.len : 0;
+	canvas_left(c, 0, 1, width, CANVAS_DIM, buf_str(&left_text));
+	canvas_put(c, width, 1, m->nr_notes || m->nr_lost ? CANVAS_WARN : CANVAS_DIM,
+		   buf_str(&right), c->width);
+	buf_fini(&right);
+	buf_fini(&left_text);
+}
+
+static const char *const view_names[MODEL_NR_VIEWS] = {"CPUs", "total", "packages", "NUMA nodes",
+						       "core types"};
+
+static void paint_foot(const struct model *m, const struct paint_state *s, struct canvas *c)
+{
+	unsigned y = c->height - 1;
+	struct buf text;
+
+	buf_init(&text, PAINT_LINE_BYTES);
+	if (s->problem)
+		buf_printf(&text, " %s", s->problem);
+	else if (*m->message)
+		buf_printf(&text, " %s", m->message);
+	else
+		buf_printf(&text, " q quit  ? help  s sort  v %s  r %s  b baseline  %s",
+			   view_names[m->view], m->is_counts ? "counts" : "rates/s",
+			   m->facts.is_replay ? ", . step  space play" : "p pause");
+	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
+	buf_fini(&text);
+}
+
+/* Lines of each part, in order; 0: it is left out. */
+struct plan {
+	unsigned machine, table, things, detail;
+};
+
+static unsigned lower(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* The table comes first, but leaves room for a chart on a screen that is high enough. */
+static struct plan divide(const struct model *m, unsigned width, unsigned lines)
+{
+	unsigned things = paint_things_need(m), table = paint_table_need(m);
+	struct plan p = {.machine = lower(paint_machine_need(m, width), lines / 3)};
+
+	lines -= p.machine;
+	if (table && lines >= 8)
+		p.detail = PAINT_DETAIL_LINES;
+	if (p.detail && m->has_chart && lines >= 16)
+		p.detail += lower(lines / 5, MAX_CHART_LINES);
+	lines -= p.detail;
+	p.table = things && table ? lower(table, lines - lower(things, lines / 2)) : lines;
+	if (!table)
+		p.table = 0;
+	p.things = things ? lines - p.table : 0;
+	if (!things)
+		p.table = table ? lower(table, lines) : 0;
+	if (p.detail > PAINT_DETAIL_LINES && !things) /* what nobody wants is the chart's */
+		p.detail = lower(p.detail + lines - p.table, PAINT_DETAIL_LINES + MAX_CHART_LINES);
+	return p;
+}
+
+static void paint_body(struct model *m, struct canvas *c)
+{
+	struct plan p = divide(m, c->width, c->height - HEAD_LINES - FOOT_LINES);
+	struct paint_area area = {HEAD_LINES, p.machine};
+
+	if (p.machine)
+		paint_machine(m, c, area);
+	area = (struct paint_area){area.y + p.machine, p.table};
+	m->layout.nr_shown = 0;
+	if (p.table)
+		paint_table(m, c, area);
+	area = (struct paint_area){area.y + p.table, p.things};
+	if (p.things)
+		paint_things(m, c, area);
+	area = (struct paint_area){area.y + p.things, p.detail};
+	if (p.detail)
+		paint_detail(m, c, area);
+}
+
+void paint(struct model *m, const struct paint_state *s, struct canvas *c)
+{
+	canvas_clear(c);
+	paint_first_line(m, s, c);
+	if (c->height > HEAD_LINES + FOOT_LINES) {
+		paint_second_line(m, s, c);
+		if (m->shown->is_set)
+			paint_body(m, c);
+		else
+			canvas_put(c, 1, HEAD_LINES + 1, CANVAS_DIM,
+				   m->facts.is_replay ? "reading …"
+						      : "the first iteration is being measured …",
+				   c->width);
+	}
+	if (m->overlay)
+		paint_overlay(m, c);
+	if (c->height > 1)
+		paint_foot(m, s, c);
+}

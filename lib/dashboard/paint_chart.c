@@ -1,0 +1,353 @@
+/*
+ * Lines and charts of what was, and what is to be known of the selected cell.
+ */
+#include "base/buf.h"
+#include "dashboard/paint_parts.h"
+#include "metric/chance.h"
+#include "screen/number.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NR_LEVELS = 8, AXIS_WIDTH = 11, DOTS_WIDE = 2, DOTS_HIGH = 4 };
+
+static const char *const levels[2][NR_LEVELS] = {
+    {"_", ".", "-", "=", "+", "*", "#", "@"},
+    {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+};
+
+size_t paint_nr_entries(const struct model *m)
+{
+	const struct history *h = &m->history;
+	size_t nr = h->nr;
+
+	while (nr && history_entry(h, nr - 1)->iteration > m->shown->table->iteration)
+		nr--;
+	return nr;
+}
+
+static double largest(const struct history *h, size_t series, size_t from, size_t to)
+{
+	double max = 0;
+
+	for (size_t i = from; i < to; i++) {
+		double x = history_value(h, i, series);
+
+		if (x > max)
+			max = x;
+	}
+	return max;
+}
+
+void paint_spark(const struct model *m, struct canvas *c, unsigned x, unsigned y, unsigned width,
+		 size_t series)
+{
+	const struct history *h = &m->history;
+	size_t to = paint_nr_entries(m), from = to > width ? to - width : 0;
+	double max;
+
+	if (series >= h->nr_series)
+		return;
+	max = largest(h, series, from, to);
+	x += width - (unsigned)(to - from);
+	for (size_t i = from; i < to; i++, x++) {
+		double value = history_value(h, i, series);
+		int level = max > 0 && value > 0 ? (int)(value / max * NR_LEVELS) : 0;
+
+		if (isnan(value))
+			continue;
+		level = level < NR_LEVELS ? level : NR_LEVELS - 1;
+		canvas_put(c, x, y, CANVAS_CHART, levels[c->is_utf8][level], 1);
+	}
+}
+
+void paint_bar(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t style, double part)
+{
+	unsigned full;
+
+	part = part > 0 ? fmin(part, 1) : 0;
+	full = (unsigned)(part * width + 0.5);
+	canvas_fill(c, x, y, full, style, "█");
+	canvas_fill(c, x + full, y, width - full, style, "░");
+}
+
+/* --- the chart ---------------------------------------------------------------------------------
+ */
+
+struct chart {
+	const struct history *h;
+	size_t series, from, to; /* entries */
+	double low, high;        /* of the axis */
+	unsigned x, y, width, height;
+};
+
+static void find_axis(struct chart *k)
+{
+	double low = INFINITY, high = -INFINITY;
+
+	for (size_t i = k->from; i < k->to; i++) {
+		double value = history_value(k->h, i, k->series);
+
+		if (isnan(value))
+			continue;
+		low = fmin(low, value);
+		high = fmax(high, value);
+	}
+	if (low > high)
+		low = high = 0;
+	k->high = high > 0 ? high : low < 0 ? 0 : 1;
+	k->low = low >= 0 && low < high / 2 ? 0 : low; /* 0 is shown if it is not far away */
+	if (k->low >= k->high)
+		k->low = k->high > 0 ? 0 : k->high - 1;
+}
+
+/* How many of nr dots are below the value: at least one. */
+static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
+{
+	double value = history_value(k->h, i, k->series), part;
+
+	if (isnan(value))
+		return 0;
+	part = (value - k->low) / (k->high - k->low);
+	return 1 + (unsigned)(fmin(fmax(part, 0), 1) * (nr - 1) + 0.5);
+}
+
+/* Dots of one of the two columns of a character, from its bottom. */
+static unsigned braille(unsigned column, unsigned nr_dots)
+{
+	static const uint8_t bits[DOTS_WIDE][DOTS_HIGH] = {{0x40, 0x04, 0x02, 0x01},
+							   {0x80, 0x20, 0x10, 0x08}};
+	unsigned pattern = 0;
+
+	for (unsigned i = 0; i < nr_dots && i < DOTS_HIGH; i++)
+		pattern |= bits[column][i];
+	return pattern;
+}
+
+/* Braille: two entries in a character, four dots in a line. */
+static void put_braille(const struct chart *k, struct canvas *c, unsigned x, const unsigned dots[2])
+{
+	for (unsigned line = 0; line < k->height; line++) {
+		unsigned below = line * DOTS_HIGH, pattern = 0;
+		char text[4] = {(char)0xe2, 0, 0, 0};
+
+		for (unsigned i = 0; i < DOTS_WIDE; i++)
+			pattern |= braille(i, dots[i] > below ? dots[i] - below : 0);
+		if (!pattern)
+			continue;
+		text[1] = (char)(0xa0 | pattern >> 6);
+		text[2] = (char)(0x80 | (pattern & 0x3f));
+		canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART, text, 1);
+	}
+}
+
+static void put_column(const struct chart *k, struct canvas *c, unsigned x, unsigned height)
+{
+	for (unsigned line = 0; line < height; line++)
+		canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART,
+			   line + 1 == height ? "*" : ":", 1);
+}
+
+static void paint_points(const struct chart *k, struct canvas *c)
+{
+	size_t per_cell = c->is_utf8 ? DOTS_WIDE : 1, nr = k->to - k->from;
+	unsigned x = k->x + k->width - (unsigned)((nr + per_cell - 1) / per_cell);
+
+	for (size_t i = k->from; i < k->to; i += per_cell, x++) {
+		unsigned dots[2] = {0, 0};
+
+		if (!c->is_utf8) {
+			put_column(k, c, x, dots_of(k, i, k->height));
+			continue;
+		}
+		for (size_t d = 0; d < DOTS_WIDE && i + d < k->to; d++)
+			dots[d] = dots_of(k, i + d, k->height * DOTS_HIGH);
+		put_braille(k, c, x, dots);
+	}
+}
+
+/* --- numbers of the history, in the mode that is shown ------------------------------------------
+ */
+
+/* From what the history holds: rates, and percent of the time. */
+static double to_shown(const struct model *m, const struct table_column *column, double x)
+{
+	double s = (double)m->facts.duration_ns / 1e9;
+
+	if (!m->is_counts || column->kind != EVENT_COUNT)
+		return x;
+	return strcmp(column->unit, "ns") == 0 ? x * s * 1e7 : x * s;
+}
+
+static void add_shown(const struct model *m, struct buf *out, const struct table_column *column,
+		      double x)
+{
+	paint_number(out, column, to_shown(m, column, x), m->is_counts);
+}
+
+static void paint_axis(const struct model *m, const struct chart *k, struct canvas *c,
+		       const struct table_column *column)
+{
+	struct buf b;
+
+	buf_init(&b, PAINT_TEXT_BYTES);
+	add_shown(m, &b, column, k->high);
+	canvas_right(c, 0, k->y, AXIS_WIDTH - 1, CANVAS_DIM, buf_str(&b));
+	buf_reset(&b);
+	add_shown(m, &b, column, k->low);
+	if (k->height > 1)
+		canvas_right(c, 0, k->y + k->height - 1, AXIS_WIDTH - 1, CANVAS_DIM, buf_str(&b));
+	buf_fini(&b);
+	for (unsigned i = 0; i < k->height; i++)
+		canvas_put(c, AXIS_WIDTH, k->y + i, CANVAS_DIM, "│", 1);
+}
+
+static void paint_chart(const struct model *m, struct canvas *c, struct paint_area area,
+			size_t column, size_t series)
+{
+	struct chart k = {.h = &m->history,
+			  .series = series,
+			  .to = paint_nr_entries(m),
+			  .x = AXIS_WIDTH + 1,
+			  .y = area.y,
+			  .height = area.height};
+	size_t room;
+
+	if (c->width <= AXIS_WIDTH + 1)
+		return;
+	k.width = c->width - AXIS_WIDTH - 1;
+	room = k.width * (c->is_utf8 ? DOTS_WIDE : 1);
+	k.from = k.to > room ? k.to - room : 0;
+	find_axis(&k);
+	paint_axis(m, &k, c, model_column(m, column));
+	paint_points(&k, c);
+}
+
+/* --- the selected cell --------------------------------------------------------------------------
+ */
+
+static void add_row_name(const struct model *m, struct buf *out)
+{
+	char text[MODEL_NAME_BYTES];
+	uint32_t row = m->selected_row;
+
+	if (row && row <= m->facts.nr_cpus)
+		buf_adds(out, "CPU ");
+	else if (row && m->view == MODEL_CPUS)
+		buf_adds(out, "CPUs ");
+	buf_adds(out, model_row_name(m, row, text));
+}
+
+/* The number as it is, and what must be known of it. */
+static void add_number(struct buf *out, const struct table_column *column, const struct cell *cell)
+{
+	if (!cell || cell->state == CELL_NONE) {
+		buf_adds(out, "nothing");
+		return;
+	}
+	screen_cell(out, column->kind, cell);
+	if (!cell_has_value(cell) && column->reason && *column->reason)
+		buf_printf(out, " (%s)", column->reason);
+	if (cell_has_value(cell) && *column->unit && !column->metric && column->kind != EVENT_SHARE)
+		buf_printf(out, " %s", column->unit);
+	if (cell_has_value(cell) && column->kind == EVENT_COUNT && cell->span_ns) {
+		buf_adds(out, ", ");
+		paint_number(out, column, model_number(column, cell, false), false);
+		buf_adds(out, strcmp(column->unit, "ns") == 0 ? " of the time" : "/s");
+	}
+}
+
+static void add_difference(const struct model *m, struct buf *out, size_t column, size_t series)
+{
+	static const char *const words[] = {[MODEL_UNKNOWN] = "",
+					    [MODEL_INSIDE] = ", within the spread",
+					    [MODEL_BEYOND] = ", beyond the spread"};
+	struct model_difference d = model_difference(m, m->selected_row, column);
+	const struct model_baseline *b = &m->baseline;
+
+	if (isnan(d.part))
+		return;
+	buf_printf(out, "   baseline %u-%u: ", b->first, b->last);
+	add_shown(m, out, model_column(m, column), b->spread[series].mean);
+	buf_adds(out, d.part < 0 ? " -" : " +");
+	screen_decimal(out, fabs(d.part) * 100, 1);
+	buf_printf(out, " %%%s", words[d.spread]);
+}
+
+/* The mean of the iterations since the mark against that of the baseline. */
+static void add_mean_difference(const struct model *m, struct buf *out, size_t series)
+{
+	static const double nothing_known[2] = {0, 0};
+	const struct spread *base = &m->baseline.spread[series];
+	struct chance_test test;
+	struct spread since;
+	size_t from, to;
+
+	history_range(&m->history, m->baseline.last + 1, m->shown->table->iteration, &from, &to);
+	since = history_spread(&m->history, series, from, to);
+	if (!chance_welch(base, &since, nothing_known, &test) || base->mean == 0)
+		return;
+	buf_adds(out, since.mean < base->mean ? "; mean since -" : "; mean since +");
+	screen_decimal(out, fabs(since.mean - base->mean) / fabs(base->mean) * 100, 1);
+	buf_adds(out, " ± ");
+	screen_decimal(out, test.half / fabs(base->mean) * 100, 1);
+	buf_adds(out, test.p < 0.05 ? " %, certain" : " %, not certain");
+}
+
+static void add_statistics(const struct model *m, struct buf *out, size_t column, size_t series)
+{
+	const struct table_column *of = model_column(m, column);
+	const struct history_total *t = &m->history.totals[series];
+	double deviation = spread_deviation(&t->spread);
+
+	if (!t->spread.nr)
+		return;
+	buf_adds(out, " min ");
+	add_shown(m, out, of, t->min);
+	buf_adds(out, "  mean ");
+	add_shown(m, out, of, t->spread.mean);
+	buf_adds(out, "  max ");
+	add_shown(m, out, of, t->max);
+	buf_adds(out, "  deviation ");
+	add_shown(m, out, of, deviation);
+	if (t->spread.mean > 0) {
+		buf_adds(out, " (");
+		screen_decimal(out, 100 * deviation / t->spread.mean, 1);
+		buf_adds(out, " %)");
+	}
+	buf_adds(out, "  n ");
+	buf_u64(out, t->spread.nr);
+	if (m->baseline.is_set) {
+		add_difference(m, out, column, series);
+		add_mean_difference(m, out, series);
+	}
+}
+
+void paint_detail(const struct model *m, struct canvas *c, struct paint_area area)
+{
+	size_t column = m->columns[m->selected_column];
+	size_t series = model_series(m, m->selected_row, column);
+	const struct table_column *of = model_column(m, column);
+	struct buf b;
+
+	buf_init(&b, PAINT_LINE_BYTES);
+	buf_adds(&b, " ");
+	add_row_name(m, &b);
+	buf_printf(&b, " · %s:%s", of->group, of->name);
+	if (strcmp(of->label, of->name) != 0)
+		buf_printf(&b, " (%s)", of->label);
+	buf_adds(&b, " · ");
+	add_number(&b, of, model_cell(m, m->selected_row, column));
+	canvas_left(c, 0, area.y, c->width, CANVAS_TITLE, buf_str(&b));
+	buf_reset(&b);
+	if (series < m->history.nr_series)
+		add_statistics(m, &b, column, series);
+	else
+		buf_adds(&b, " no history: there are too many rows and columns for one");
+	canvas_left(c, 0, area.y + 1, c->width, CANVAS_PLAIN, buf_str(&b));
+	buf_fini(&b);
+	area.y += PAINT_DETAIL_LINES;
+	area.height -= PAINT_DETAIL_LINES;
+	if (area.height && series < m->history.nr_series)
+		paint_chart(m, c, area, column, series);
+}

@@ -1,0 +1,237 @@
+/*
+ * What is of the machine and not of its CPUs: a number or a bar for each, in as many columns as
+ * fit; and a bar for each CPU. Many things: those that did most, kind by kind.
+ */
+#include "base/buf.h"
+#include "dashboard/paint_parts.h"
+#include "screen/format.h"
+#include "screen/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ITEM_WIDTH = 38,
+	NUMBER_WIDTH = 11,
+	MAX_LABEL_WIDTH = 18,
+	BAR_WIDTH = 19,
+	MAX_BAR_LINES = 4,
+};
+
+/* --- bars of CPUs ------------------------------------------------------------------------------
+ */
+
+/* The column whose bars are drawn: how busy each CPU is; SIZE_MAX: it was not asked for. */
+static size_t find_busy(const struct model *m)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < m->facts.nr_events; i++) {
+		const struct table_column *c = model_column(m, i);
+
+		if (c->scope != EVENT_SCOPE_CPU || c->kind != EVENT_SHARE)
+			continue;
+		if (strcmp(c->name, "cpu_utilization") == 0)
+			return i;
+		found = found == SIZE_MAX ? i : found;
+	}
+	return found;
+}
+
+static unsigned lines_for(size_t nr, size_t per_line)
+{
+	return per_line ? (unsigned)((nr + per_line - 1) / per_line) : 0;
+}
+
+/* A bar with its number for each CPU if those take few lines, else one character. */
+static bool has_long_bars(const struct model *m, unsigned width)
+{
+	return lines_for(m->facts.nr_cpus, width / BAR_WIDTH) - 1 < MAX_BAR_LINES;
+}
+
+static unsigned bar_lines(const struct model *m, unsigned width)
+{
+	unsigned lines;
+
+	if (find_busy(m) == SIZE_MAX)
+		return 0;
+	if (has_long_bars(m, width))
+		return lines_for(m->facts.nr_cpus, width / BAR_WIDTH);
+	lines = lines_for(m->facts.nr_cpus, width > BAR_WIDTH ? width - BAR_WIDTH : 1);
+	return lines < MAX_BAR_LINES ? lines : MAX_BAR_LINES;
+}
+
+static double busy_part(const struct model *m, uint32_t row, size_t column)
+{
+	double x = model_number(model_column(m, column), model_cell(m, row, column), false);
+
+	return isnan(x) ? 0 : x / 100;
+}
+
+static uint8_t busy_style(double part)
+{
+	return part >= 0.9 ? CANVAS_WARN : part >= 0.5 ? CANVAS_HEAT + 3 : CANVAS_GOOD;
+}
+
+static void paint_long_bar(const struct model *m, struct canvas *c, unsigned x, unsigned y,
+			   uint32_t row, size_t column)
+{
+	double part = busy_part(m, row, column);
+	char name[MODEL_NAME_BYTES];
+	struct buf b;
+
+	buf_init(&b, PAINT_TEXT_BYTES);
+	screen_decimal(&b, part * 100, 0);
+	buf_adds(&b, " %");
+	canvas_right(c, x, y, 4, CANVAS_DIM, model_row_name(m, row, name));
+	paint_bar(c, x + 5, y, 7, busy_style(part), part);
+	canvas_right(c, x + 13, y, 5, CANVAS_PLAIN, buf_str(&b));
+	buf_fini(&b);
+}
+
+static const char *short_bar(double part, bool is_utf8)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const digits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+	size_t nr = is_utf8 ? sizeof(blocks) / sizeof(blocks[0]) : 10;
+	size_t i = part > 0 ? (size_t)(part * (double)nr) : 0;
+
+	i = i < nr ? i : nr - 1;
+	return is_utf8 ? blocks[i] : digits[i];
+}
+
+static void paint_bars(const struct model *m, struct canvas *c, struct paint_area area,
+		       size_t column)
+{
+	bool is_long = has_long_bars(m, c->width);
+	unsigned first = is_long ? 0 : BAR_WIDTH, each = is_long ? BAR_WIDTH : 1;
+	unsigned per_line = c->width > first + each ? (c->width - first) / each : 1;
+
+	if (!is_long)
+		canvas_left(c, 1, area.y, BAR_WIDTH - 2, CANVAS_DIM,
+			    model_column(m, column)->label);
+	for (uint32_t i = 0; i < m->facts.nr_cpus; i++) {
+		unsigned x = first + i % per_line * each, y = area.y + i / per_line;
+		double part = busy_part(m, i + 1, column);
+
+		if (y >= area.y + area.height)
+			return;
+		if (is_long)
+			paint_long_bar(m, c, x, y, i + 1, column);
+		else
+			canvas_put(c, x, y, busy_style(part), short_bar(part, c->is_utf8), 1);
+	}
+}
+
+/* --- numbers of the machine --------------------------------------------------------------------
+ */
+
+static bool is_item(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric;
+}
+
+static size_t nr_items(const struct model *m)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < m->facts.nr_events; i++)
+		nr += is_item(model_column(m, i));
+	return nr;
+}
+
+static size_t items_per_line(unsigned width)
+{
+	return width > ITEM_WIDTH ? width / ITEM_WIDTH : 1;
+}
+
+unsigned paint_machine_need(const struct model *m, unsigned width)
+{
+	return bar_lines(m, width) + lines_for(nr_items(m), items_per_line(width));
+}
+
+static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsigned y,
+		       unsigned width, size_t column)
+{
+	const struct table_column *of = model_column(m, column);
+	const struct cell *cell = model_cell(m, 0, column);
+	unsigned label = width < ITEM_WIDTH ? width / 2 : MAX_LABEL_WIDTH, line;
+	double value = model_number(of, cell, false);
+	struct buf b;
+
+	label = label + NUMBER_WIDTH + 1 < width ? label : width / 2;
+	line = width - label - NUMBER_WIDTH > 3 ? width - label - NUMBER_WIDTH - 3 : 0;
+	buf_init(&b, PAINT_TEXT_BYTES);
+	screen_cell_human(&b, of->kind, of->unit, cell);
+	canvas_left(c, x, y, label, CANVAS_DIM, of->label);
+	if (of->kind == EVENT_SHARE && !isnan(value))
+		paint_bar(c, x + label + 1, y, line, CANVAS_CHART, value / 100);
+	else if (line)
+		paint_spark(m, c, x + label + 1, y, line, model_series(m, 0, column));
+	canvas_right(c, x + label + 1 + line, y, width - label - line - 2,
+		     cell_has_value(cell) ? CANVAS_PLAIN : CANVAS_DIM, buf_str(&b));
+	buf_fini(&b);
+}
+
+static void paint_items(const struct model *m, struct canvas *c, struct paint_area area)
+{
+	size_t per_line = items_per_line(c->width), k = 0;
+	unsigned width = c->width / (unsigned)per_line;
+
+	for (size_t i = 0; i < m->facts.nr_events; i++) {
+		unsigned y;
+
+		if (!is_item(model_column(m, i)))
+			continue;
+		y = area.y + (unsigned)(k / per_line);
+		if (y >= area.y + area.height)
+			return;
+		paint_item(m, c, 1 + (unsigned)(k % per_line) * width, y, width - 1, i);
+		k++;
+	}
+}
+
+void paint_machine(const struct model *m, struct canvas *c, struct paint_area area)
+{
+	unsigned lines = bar_lines(m, c->width);
+	struct paint_area bars = {area.y, lines < area.height ? lines : area.height};
+
+	if (lines)
+		paint_bars(m, c, bars, find_busy(m));
+	area.y += bars.height;
+	area.height -= bars.height;
+	paint_items(m, c, area);
+}
+
+/* --- things ------------------------------------------------------------------------------------
+ */
+
+unsigned paint_things_need(const struct model *m)
+{
+	const struct table *t = m->shown->table;
+
+	for (size_t i = 0; i < m->facts.nr_events; i++)
+		if (model_column(m, i)->scope == EVENT_SCOPE_THINGS)
+			return 2 + (unsigned)(t->nr_things < CANVAS_MAX_HEIGHT ? t->nr_things
+									       : CANVAS_MAX_HEIGHT);
+	return 0;
+}
+
+void paint_things(const struct model *m, struct canvas *c, struct paint_area area)
+{
+	const struct screen_options options = {.width = c->width, .nr_things = area.height};
+	struct screen_state *s = screen_state_new(m->nr_columns, &options);
+	struct buf text;
+	char *line, *rest;
+
+	if (!s)
+		return;
+	buf_init(&text, 1 << 20);
+	screen_things(s, m->shown->table, &text);
+	rest = text.data;
+	for (unsigned i = 0; rest && i < area.height && (line = strsep(&rest, "\n")); i++)
+		canvas_put(c, 1, area.y + i, i ? CANVAS_PLAIN : CANVAS_TITLE, line, c->width);
+	buf_fini(&text);
+	screen_state_free(s);
+}

@@ -1,0 +1,306 @@
+/*
+ * The table: a row for each CPU or group of them below the total, a column for each event and
+ * metric. The first column stands still, the others are scrolled.
+ */
+#include "base/buf.h"
+#include "dashboard/paint_parts.h"
+#include "screen/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TITLE_LINES = 2, MIN_WIDTH = 9, NARROW_WIDTH = 13, MIN_FIRST_WIDTH = 6 };
+
+unsigned paint_table_need(const struct model *m)
+{
+	size_t nr = m->view == MODEL_TOTAL  ? 0
+		    : m->view == MODEL_CPUS ? m->facts.nr_cpus
+					    : m->dimensions[m->view].nr;
+
+	if (!m->nr_shown_columns)
+		return 0;
+	return TITLE_LINES + 1 + (unsigned)(nr < CANVAS_MAX_HEIGHT ? nr : CANVAS_MAX_HEIGHT);
+}
+
+/* --- widths ------------------------------------------------------------------------------------
+ */
+
+static size_t place(const struct model *m, size_t i)
+{
+	return m->columns[i];
+}
+
+/* Of a column in which some cell has no number: so wide that it can say why. */
+static unsigned state_width(const struct model *m, size_t column)
+{
+	const struct cell *total = model_cell(m, 0, column);
+	unsigned width = 0;
+
+	if (total && !cell_has_value(total))
+		width = canvas_width(cell_state_name(total->state));
+	return width;
+}
+
+static unsigned width_of(const struct model *m, size_t i, unsigned max_label)
+{
+	size_t column = place(m, i);
+	unsigned width = canvas_width(model_column(m, column)->label);
+	unsigned state = state_width(m, column);
+
+	width = width > max_label ? max_label : width;
+	width = width < MIN_WIDTH ? MIN_WIDTH : width;
+	return width < state ? state : width;
+}
+
+/* Whole labels if they all fit, else short ones. */
+static unsigned max_label(const struct model *m, unsigned room)
+{
+	unsigned used = 0;
+
+	for (size_t i = 0; i < m->nr_shown_columns && used <= room; i++)
+		used += 1 + width_of(m, i, CANVAS_MAX_WIDTH);
+	return used <= room ? CANVAS_MAX_WIDTH : NARROW_WIDTH;
+}
+
+/* Columns from first_column on that fit; at least one. */
+static void place_columns(struct model *m, unsigned room, unsigned label)
+{
+	struct model_layout *l = &m->layout;
+	unsigned x = l->first_width, end = l->first_width + room;
+
+	l->nr_shown = 0;
+	for (size_t i = m->first_column; i < m->nr_shown_columns; i++) {
+		unsigned width = width_of(m, i, label);
+
+		if (l->nr_shown == MODEL_MAX_SHOWN || (x + 1 + width > end && l->nr_shown))
+			return;
+		l->shown[l->nr_shown] = place(m, i);
+		l->x[l->nr_shown] = x + 1;
+		l->width[l->nr_shown++] = width;
+		x += 1 + width;
+	}
+}
+
+static unsigned first_width(const struct model *m)
+{
+	unsigned width = MIN_FIRST_WIDTH;
+	char text[MODEL_NAME_BYTES];
+
+	for (size_t i = 0; i < m->nr_order; i++) {
+		unsigned need = canvas_width(model_row_name(m, m->order[i], text));
+
+		width = need > width ? need : width;
+	}
+	return width + 1;
+}
+
+/* Scrolled so that the selected column is among those shown. */
+static void lay_out(struct model *m, unsigned width)
+{
+	struct model_layout *l = &m->layout;
+	unsigned room, label;
+
+	l->first_width = first_width(m);
+	room = width > l->first_width ? width - l->first_width : 0;
+	label = max_label(m, room);
+	if (label == CANVAS_MAX_WIDTH || m->selected_column < m->first_column)
+		m->first_column = label == CANVAS_MAX_WIDTH ? 0 : m->selected_column;
+	place_columns(m, room, label);
+	while (m->selected_column >= m->first_column + l->nr_shown &&
+	       m->first_column < m->selected_column) {
+		m->first_column++;
+		place_columns(m, room, label);
+	}
+}
+
+/* --- titles ------------------------------------------------------------------------------------
+ */
+
+static void paint_title(const struct model *m, struct canvas *c, size_t k)
+{
+	const struct model_layout *l = &m->layout;
+	size_t i = m->first_column + k;
+	uint8_t style = CANVAS_TITLE | (i == m->selected_column ? CANVAS_SELECTED : 0);
+	const char *label = model_column(m, l->shown[k])->label;
+
+	if (i != m->sort_column) {
+		canvas_right(c, l->x[k], l->title_y, l->width[k], style, label);
+		return;
+	}
+	canvas_left(c, l->x[k], l->title_y, 1, style, m->sorts_up ? "▲" : "▼");
+	canvas_right(c, l->x[k] + 1, l->title_y, l->width[k] - 1, style, label);
+}
+
+static const char *first_title(const struct model *m)
+{
+	static const char *const names[MODEL_NR_VIEWS] = {"CPU", "", "package", "node", "type"};
+
+	return names[m->view];
+}
+
+static void paint_titles(const struct model *m, struct canvas *c)
+{
+	const struct model_layout *l = &m->layout;
+
+	canvas_left(c, 0, l->title_y, l->first_width, CANVAS_TITLE, first_title(m));
+	for (size_t k = 0; k < l->nr_shown; k++)
+		paint_title(m, c, k);
+	if (m->first_column)
+		canvas_put(c, l->first_width - 1, l->title_y, CANVAS_DIM, "◀", 1);
+	if (m->first_column + l->nr_shown < m->nr_shown_columns)
+		canvas_put(c, c->width - 1, l->title_y + 1, CANVAS_DIM, "▶", 1);
+	if (TITLE_LINES < 2)
+		return;
+	for (size_t k = 0; k < l->nr_shown; k++)
+		paint_spark(m, c, l->x[k], l->title_y + 1, l->width[k],
+			    model_series(m, 0, l->shown[k]));
+}
+
+/* --- cells -------------------------------------------------------------------------------------
+ */
+
+/* Of the rows shown; the total is not compared with its parts. */
+static double largest(const struct model *m, size_t column)
+{
+	double max = 0;
+
+	for (size_t i = 0; i < m->nr_order; i++) {
+		double x = model_number(model_column(m, column), model_cell(m, m->order[i], column),
+					m->is_counts);
+
+		if (x > max)
+			max = x;
+	}
+	return max;
+}
+
+static uint8_t style_of(const struct cell *cell, double x, double max, bool is_total)
+{
+	int step;
+
+	if (cell->limit)
+		return CANVAS_BAD;
+	if (!cell_has_value(cell))
+		return CANVAS_DIM;
+	if (is_total)
+		return CANVAS_BOLD;
+	step = max > 0 && x > 0 ? (int)(x / max * CANVAS_NR_HEAT) : 0;
+	return (uint8_t)(CANVAS_HEAT + (step < CANVAS_NR_HEAT ? step : CANVAS_NR_HEAT - 1));
+}
+
+/* "~": it counted for a part of the time only; "*": not all that it should hold; "!": beyond a
+ * limit of the spec. */
+static void put_marks(struct buf *out, const struct cell *cell)
+{
+	if (cell_is_partial(cell))
+		buf_addc(out, '*');
+	if (cell->limit)
+		buf_addc(out, '!');
+}
+
+static void put_cell(struct buf *out, const struct table_column *column, const struct cell *cell,
+		     bool as_count)
+{
+	double x = model_number(column, cell, as_count);
+
+	if (!cell_has_value(cell) || isnan(x)) {
+		buf_adds(out, cell_state_name(cell->state));
+		return;
+	}
+	if (cell_running_share(cell) < 1)
+		buf_addc(out, '~');
+	paint_number(out, column, x, as_count);
+	put_marks(out, cell);
+}
+
+/* "+12.3 %", and "!" if that is more than iterations differ. */
+static uint8_t put_difference(struct buf *out, const struct model_difference *d)
+{
+	if (isnan(d->part)) {
+		buf_addc(out, '-');
+		return CANVAS_DIM;
+	}
+	buf_addc(out, d->part < 0 ? '-' : '+');
+	screen_decimal(out, fabs(d->part) * 100, fabs(d->part) < 10 ? 1 : 0);
+	buf_adds(out, d->spread == MODEL_BEYOND ? "%!" : "%");
+	if (d->spread != MODEL_BEYOND)
+		return CANVAS_DIM;
+	return d->part > 0 ? CANVAS_WARN : CANVAS_GOOD;
+}
+
+static void paint_cell(const struct model *m, struct canvas *c, unsigned y, uint32_t row, size_t k,
+		       double max)
+{
+	const struct model_layout *l = &m->layout;
+	const struct cell *cell = model_cell(m, row, l->shown[k]);
+	const struct table_column *column = model_column(m, l->shown[k]);
+	bool is_selected = m->first_column + k == m->selected_column && row == m->selected_row;
+	uint8_t style;
+	struct buf b;
+
+	if (!cell)
+		return;
+	buf_init(&b, PAINT_TEXT_BYTES);
+	style = style_of(cell, model_number(column, cell, m->is_counts), max, row == 0);
+	if (m->shows_difference && cell_has_value(cell)) {
+		struct model_difference d = model_difference(m, row, l->shown[k]);
+
+		style = put_difference(&b, &d);
+	} else {
+		put_cell(&b, column, cell, m->is_counts);
+	}
+	canvas_right(c, l->x[k], y, l->width[k],
+		     (uint8_t)(style | (is_selected ? CANVAS_SELECTED : 0)), buf_str(&b));
+	buf_fini(&b);
+}
+
+static void paint_row_name(const struct model *m, struct canvas *c, unsigned y, uint32_t row)
+{
+	char text[MODEL_NAME_BYTES];
+	bool is_selected = row == m->selected_row;
+
+	canvas_left(c, 0, y, m->layout.first_width - 1,
+		    (uint8_t)(is_selected ? CANVAS_BOLD | CANVAS_SELECTED : CANVAS_BOLD),
+		    model_row_name(m, row, text));
+}
+
+static void paint_column(const struct model *m, struct canvas *c, size_t k)
+{
+	const struct model_layout *l = &m->layout;
+	double max = largest(m, l->shown[k]);
+
+	paint_cell(m, c, l->rows_y, 0, k, max);
+	for (unsigned i = 0; i < l->nr_lines && m->first_line + i < m->nr_order; i++)
+		paint_cell(m, c, l->rows_y + 1 + i, m->order[m->first_line + i], k, max);
+}
+
+/* How many lines there are above and below. */
+static void paint_more(const struct model *m, struct canvas *c)
+{
+	const struct model_layout *l = &m->layout;
+	size_t below = m->nr_order - m->first_line;
+
+	if (m->first_line)
+		canvas_put(c, l->first_width - 1, l->rows_y, CANVAS_DIM, "▲", 1);
+	if (below > l->nr_lines)
+		canvas_put(c, l->first_width - 1, l->rows_y + l->nr_lines, CANVAS_DIM, "▼", 1);
+}
+
+void paint_table(struct model *m, struct canvas *c, struct paint_area area)
+{
+	struct model_layout *l = &m->layout;
+
+	l->title_y = area.y;
+	l->rows_y = area.y + (area.height > TITLE_LINES ? TITLE_LINES : 1);
+	l->nr_lines = area.height > TITLE_LINES + 1 ? area.height - TITLE_LINES - 1 : 0;
+	model_arrange(m, l->nr_lines);
+	lay_out(m, c->width);
+	paint_titles(m, c);
+	paint_row_name(m, c, l->rows_y, 0);
+	for (unsigned i = 0; i < l->nr_lines && m->first_line + i < m->nr_order; i++)
+		paint_row_name(m, c, l->rows_y + 1 + i, m->order[m->first_line + i]);
+	for (size_t k = 0; k < l->nr_shown; k++)
+		paint_column(m, c, k);
+	paint_more(m, c);
+}

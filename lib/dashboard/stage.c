@@ -1,0 +1,356 @@
+/*
+ * The dashboard on a terminal.
+ */
+#include "dashboard/stage.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/sys.h"
+#include "dashboard/paint.h"
+#include "dashboard/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	NS_PER_MS = 1000000,
+	DRAW_EVERY_MS = 40,    /* however fast iterations come */
+	CLOCK_EVERY_MS = 1000, /* the times at the top */
+	AWAY_MS = 300,         /* how often to look whether we are in the foreground again */
+	LEAVE_MS = 300,
+	MAX_SCREEN_BYTES = 4 << 20,
+	MAX_SAVED = 100, /* screens in one second */
+};
+
+struct stage {
+	struct model model;
+	struct canvas canvas;
+	struct terminal *terminal; /* NULL: gone */
+	struct paint_state state;
+	int signal_fd;
+	bool is_touched, wants_quit;
+	uint64_t drawn_ns, nr_drawn, nr_bytes;
+};
+
+static const int taken[] = {SIGTSTP, SIGCONT, SIGWINCH, 0};
+
+static void add_signals(sigset_t *set, const int *numbers)
+{
+	for (; numbers && *numbers; numbers++) {
+		struct sigaction action;
+
+		if (sigaction(*numbers, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(set, *numbers);
+	}
+}
+
+static void signals_of(const int *ends, sigset_t *set)
+{
+	sigemptyset(set);
+	add_signals(set, taken);
+	add_signals(set, ends);
+}
+
+void stage_block(const int *ends, sigset_t *old)
+{
+	sigset_t set;
+
+	signals_of(ends, &set);
+	pthread_sigmask(SIG_BLOCK, &set, old);
+}
+
+static int fit_canvas(struct stage *s)
+{
+	unsigned width, height;
+	struct canvas canvas;
+
+	terminal_size(s->terminal, &width, &height);
+	if (s->canvas.cells && s->canvas.width == width && s->canvas.height == height)
+		return 0;
+	if (canvas_init(&canvas, width, height, terminal_is_utf8(s->terminal)))
+		return -ENOMEM;
+	canvas_fini(&s->canvas);
+	s->canvas = canvas;
+	return 0;
+}
+
+static int open_all(struct stage *s, const struct stage_config *config, struct err *e)
+{
+	sigset_t set;
+	int rc;
+
+	signals_of(config->ends, &set);
+	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (s->signal_fd < 0)
+		return err_set(e, -errno, "signals: %s", strerror(errno));
+	rc = model_init(&s->model, config->facts);
+	if (rc)
+		return err_set(e, rc, "the dashboard: %s", strerror(-rc));
+	rc = terminal_open(config->fd, &s->terminal, e);
+	if (rc == 0 && fit_canvas(s))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	return rc;
+}
+
+int stage_open(const struct stage_config *config, struct stage **out, struct err *e)
+{
+	struct stage *s = mem_zalloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->signal_fd = -1;
+	s->is_touched = true;
+	rc = open_all(s, config, e);
+	if (rc)
+		stage_close(s, 0);
+	else
+		*out = s;
+	return rc;
+}
+
+void stage_close(struct stage *s, unsigned wait_ms)
+{
+	if (!s)
+		return;
+	terminal_close(s->terminal, wait_ms);
+	model_fini(&s->model);
+	canvas_fini(&s->canvas);
+	io_close(&s->signal_fd);
+	mem_free(s);
+}
+
+struct model *stage_model(struct stage *s)
+{
+	return &s->model;
+}
+
+void stage_touch(struct stage *s)
+{
+	s->is_touched = true;
+}
+
+void stage_set_read(struct stage *s, uint64_t nr)
+{
+	s->state.nr_read = nr;
+}
+
+void stage_end(struct stage *s)
+{
+	s->state.is_ended = true;
+	s->is_touched = true;
+}
+
+bool stage_is_gone(const struct stage *s)
+{
+	return !s->terminal;
+}
+
+uint64_t stage_nr_bytes(const struct stage *s)
+{
+	return s->terminal ? terminal_nr_bytes(s->terminal) : s->nr_bytes;
+}
+
+uint64_t stage_nr_drawn(const struct stage *s)
+{
+	return s->nr_drawn;
+}
+
+static void lose_terminal(struct stage *s)
+{
+	s->nr_bytes = terminal_nr_bytes(s->terminal);
+	terminal_close(s->terminal, 0);
+	s->terminal = NULL;
+}
+
+/* --- drawing -----------------------------------------------------------------------------------
+ */
+
+static uint64_t next_draw_ns(const struct stage *s)
+{
+	return s->drawn_ns + (uint64_t)(s->is_touched ? DRAW_EVERY_MS : CLOCK_EVERY_MS) * NS_PER_MS;
+}
+
+static void draw(struct stage *s)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!terminal_is_entered(s->terminal) || terminal_is_behind(s->terminal) ||
+	    now_ns < next_draw_ns(s) || fit_canvas(s))
+		return;
+	s->state.now_ns = now_ns;
+	paint(&s->model, &s->state, &s->canvas);
+	terminal_draw(s->terminal, &s->canvas);
+	s->drawn_ns = now_ns;
+	s->nr_drawn++;
+	s->is_touched = false;
+}
+
+/* --- saving ------------------------------------------------------------------------------------
+ */
+
+/* A new file of the current folder, never one that is there. */
+static int create(char *name, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char when[32];
+
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	for (unsigned i = 0; i < MAX_SAVED; i++) {
+		int fd;
+
+		snprintf(name, size, i ? "cpuperf-%s-%u.txt" : "cpuperf-%s.txt", when, i);
+		fd = sys()->openat(AT_FDCWD, name,
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd != -EEXIST)
+			return fd;
+	}
+	return -EEXIST;
+}
+
+static int write_screen(const struct canvas *c, char *name, size_t size)
+{
+	int fd = create(name, size), rc;
+	struct buf text;
+
+	if (fd < 0)
+		return fd;
+	buf_init(&text, MAX_SCREEN_BYTES);
+	canvas_text(c, &text);
+	rc = buf_error(&text);
+	if (rc == 0)
+		rc = io_write_full(fd, buf_str(&text), text.len);
+	if (sys()->close(fd) && rc == 0)
+		rc = -EIO;
+	buf_fini(&text);
+	return rc;
+}
+
+static void save(struct stage *s)
+{
+	struct model *m = &s->model;
+	char name[64], folder[160];
+	int rc;
+
+	paint(m, &s->state, &s->canvas);
+	rc = write_screen(&s->canvas, name, sizeof(name));
+	if (rc)
+		snprintf(m->message, sizeof(m->message), "the screen could not be saved: %s",
+			 strerror(-rc));
+	else
+		snprintf(m->message, sizeof(m->message), "saved as %s/%s",
+			 getcwd(folder, sizeof(folder)) ? folder : ".", name);
+}
+
+/* --- keys and signals --------------------------------------------------------------------------
+ */
+
+static void act(struct stage *s, enum model_action action)
+{
+	if (action == MODEL_QUIT)
+		s->wants_quit = true;
+	else if (action == MODEL_SAVE)
+		save(s);
+	else if (action == MODEL_REDRAW)
+		terminal_redraw(s->terminal);
+	s->is_touched = true;
+}
+
+static void take_keys(struct stage *s)
+{
+	struct key key;
+	int rc;
+
+	while ((rc = terminal_key(s->terminal, &key)) == 1)
+		act(s, model_key(&s->model, &key));
+	if (rc < 0)
+		lose_terminal(s);
+}
+
+/* As the signal would have done it: the whole process stops here. */
+static void suspend(struct stage *s)
+{
+	sigset_t set, old;
+
+	if (s->terminal)
+		terminal_leave(s->terminal, LEAVE_MS);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	(void)kill(getpid(), SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &set, &old);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void take_signals(struct stage *s)
+{
+	struct signalfd_siginfo info;
+
+	while (sys()->read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTSTP)
+			suspend(s);
+		else if (info.ssi_signo != SIGWINCH && info.ssi_signo != SIGCONT)
+			s->wants_quit = true;
+	}
+	if (!s->terminal)
+		return;
+	(void)terminal_enter(s->terminal);
+	terminal_resize(s->terminal);
+	s->is_touched = true;
+}
+
+/* --- a turn ------------------------------------------------------------------------------------
+ */
+
+static int wait_for(const struct stage *s, int wait_ms)
+{
+	uint64_t now_ns = clock_monotonic_ns(), due_ns = next_draw_ns(s);
+	int due_ms = due_ns > now_ns ? (int)((due_ns - now_ns) / NS_PER_MS) + 1 : 0;
+
+	if (!s->terminal || terminal_is_behind(s->terminal))
+		return wait_ms;
+	if (!terminal_is_entered(s->terminal))
+		due_ms = AWAY_MS;
+	return wait_ms >= 0 && wait_ms < due_ms ? wait_ms : due_ms;
+}
+
+static bool is_reading(const struct stage *s)
+{
+	return s->terminal && terminal_is_entered(s->terminal);
+}
+
+bool stage_turn(struct stage *s, int wake_fd, int wait_ms)
+{
+	enum { SIGNAL, WAKE, TERMINAL, NR };
+	struct pollfd p[NR] = {[SIGNAL] = {.fd = s->signal_fd, .events = POLLIN},
+			       [WAKE] = {.fd = wake_fd, .events = POLLIN},
+			       [TERMINAL] = {.fd = -1}};
+
+	if (s->terminal)
+		draw(s);
+	if (s->terminal && terminal_flush(s->terminal))
+		lose_terminal(s);
+	if (is_reading(s))
+		p[TERMINAL] = (struct pollfd){
+		    .fd = terminal_fd(s->terminal),
+		    .events = (short)(POLLIN | (terminal_is_behind(s->terminal) ? POLLOUT : 0))};
+	if (poll(p, NR, wait_for(s, wait_ms)) < 0)
+		return s->wants_quit;
+	if (p[SIGNAL].revents)
+		take_signals(s);
+	else if (s->terminal && !terminal_is_entered(s->terminal) && terminal_enter(s->terminal))
+		s->is_touched = true;
+	if (is_reading(s) && p[TERMINAL].revents & ~POLLOUT)
+		take_keys(s);
+	return s->wants_quit;
+}
