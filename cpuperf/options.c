@@ -53,6 +53,11 @@ static const struct opt_row before[] = {
 	"fails unless all of it works here."),
     FLAG("strict", strict, "Measuring",
 	 "Fail before anything starts if an event cannot be measured on every CPU."),
+    FLAG("live", live, "Measuring",
+	 "Show a dashboard that follows the iterations of a tally; ? lists its keys. The default "
+	 "on a terminal, in text, with more than one iteration. When it closes the summary is "
+	 "printed."),
+    FLAG("no-live", no_live, "Measuring", "Print a table after each iteration, as elsewhere."),
     {.name = "output-format",
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",

@@ -16,7 +16,7 @@ enum { OPTIONS_MAX_OVERRIDES = 32 };
 
 struct options {
 	struct opt_std std;
-	bool check_spec, list_events, list_specs, strict;
+	bool check_spec, list_events, list_specs, strict, live, no_live;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;

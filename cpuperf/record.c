@@ -7,13 +7,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "dashboard/terminal.h"
 #include "metric/table.h"
 #include "program.h"
 #include "screen/format.h"
 #include "session/session.h"
 #include "status.h"
+#include "watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +35,9 @@ struct recorder {
 	struct table_summary *summary;
 	struct buf out;
 	struct status status;
+	struct watch watch;
 	bool begun;
+	bool was_live;   /* there was a dashboard: results are printed at the end alone */
 	int print_error; /* of stdout: 0 or -errno */
 };
 
@@ -40,21 +45,29 @@ static struct session *running; /* for the signal handler */
 static volatile sig_atomic_t is_interrupted;
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 
+/* The first signal ends the iteration, the second of its kind the program, but for SIGHUP: both the
+ * kernel and the shell send one when a terminal goes away. */
 static void on_signal(int number)
 {
+	static volatile sig_atomic_t last;
 	int saved = errno;
 
-	(void)number;
+	if (number == last && number != SIGHUP) {
+		terminal_restore();
+		signal(number, SIG_DFL);
+		raise(number); /* when this handler returns */
+	}
+	last = number;
 	is_interrupted = 1;
 	session_stop(running);
 	errno = saved;
 }
 
-/* The first signal ends the iteration, the second (default action again) the program. Only SIGHUP
- * stays ignored if it was (nohup); SIGINT is for any script's background job, which may want it. */
+/* Only SIGHUP stays ignored if it was (nohup); SIGINT is for any script's background job, which may
+ * want it. */
 static void catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+	struct sigaction action = {.sa_handler = on_signal}, old;
 
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		if (sigaction(caught[i], &action, &old) == 0 && caught[i] == SIGHUP &&
@@ -163,11 +176,26 @@ static size_t warn_events(const struct recorder *r)
 	return nr;
 }
 
+enum { MAX_WAIT_MS = 3000, PIECE_BYTES = 256 };
+
+/* A terminal that was held (^S) while the dashboard was on it holds no session. */
+static bool takes_more(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, MAX_WAIT_MS) != 0;
+}
+
 /* As io_write_full, but a signal ends the waiting for a reader that does not read. */
-static int write_out(const char *p, size_t len)
+static int write_out(const struct recorder *r, const char *p, size_t len)
 {
 	while (len) {
-		ssize_t n = sys()->write(STDOUT_FILENO, p, len);
+		size_t piece = r->was_live && len > PIECE_BYTES ? PIECE_BYTES : len;
+		ssize_t n;
+
+		if (r->was_live && !takes_more())
+			return -ETIMEDOUT;
+		n = sys()->write(STDOUT_FILENO, p, piece);
 
 		if (n == -EINTR && !is_interrupted)
 			continue;
@@ -184,7 +212,7 @@ static int print_out(struct recorder *r)
 	int rc = buf_error(&r->out);
 
 	if (rc == 0)
-		rc = write_out(buf_str(&r->out), r->out.len);
+		rc = write_out(r, buf_str(&r->out), r->out.len);
 	buf_reset(&r->out);
 	if (rc && !r->print_error)
 		r->print_error = rc;
@@ -205,6 +233,11 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	status_erase(&r->status);
 	live_iteration(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
+	if (watch_is_on(&r->watch)) {
+		r->begun = true;
+		watch_iteration(&r->watch, r->table);
+		return 0;
+	}
 	if (!r->begun)
 		r->format->begin(r->screen, r->table, &r->out);
 	r->begun = true;
@@ -219,7 +252,10 @@ static void on_note(const char *text, void *arg)
 	struct recorder *r = arg;
 
 	status_erase(&r->status);
-	log_warning("%s", text);
+	if (watch_is_on(&r->watch))
+		watch_note(&r->watch, text);
+	else
+		log_warning("%s", text);
 }
 
 static void on_progress(const struct session_progress *p, void *arg)
@@ -325,9 +361,16 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	log_start(r->plan->spec);
 	tell_groups(r);
+	if (watch_start(&r->watch, o, r->session, r->table, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	r->was_live = watch_is_on(&r->watch);
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);
+	if (!watch_stop(&r->watch))
+		r->print_error = -ETIMEDOUT;
 	rc = finish(r, rc, &e);
 	release_signals();
 	return rc;
@@ -369,6 +412,10 @@ int record(const struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
+	if (watch_check(o, plan, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_USAGE;
+	}
 	status_init(&r.status, plan->is_sampling && o->std.min_level <= LOG_INFO);
 	raise_descriptor_limit();
 	if (session_open(&config, &r.session, &e)) {

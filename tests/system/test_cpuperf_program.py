@@ -409,10 +409,10 @@ def in_terminal(columns, *args):
 def check_terminal(folder):
     spec = write_spec(folder, SOFTWARE + MISC + [("software", "task_clock"),
                                                  ("misc", "memory_available")])
-    wide = in_terminal(250, spec, "--duration=30ms")
+    wide = in_terminal(250, spec, "--duration=30ms", "--no-live")
     assert max(len(line) for line in wide.splitlines()) > 80
     for columns in (80, 40, 20):
-        text = in_terminal(columns, spec, "--duration=30ms")
+        text = in_terminal(columns, spec, "--duration=30ms", "--no-live")
         table = text.split("\n\n2 iterations")[0]
         # a column that is wider than what is left stands alone, and is not cut
         if columns == 80:

@@ -1,0 +1,35 @@
+/*
+ * The dashboard in place of the tables that are printed iteration by iteration: whether there is
+ * to be one, what it is told, and what is said when it is over.
+ */
+#ifndef CPUPERF_WATCH_H
+#define CPUPERF_WATCH_H
+
+#include "base/buf.h"
+#include "dashboard/show.h"
+#include "options.h"
+#include "session/session.h"
+
+#include <stdbool.h>
+
+struct watch {
+	struct show *show; /* NULL: there is none */
+	struct session *session;
+	struct model_cpu *cpus;
+	struct buf notes; /* said while the screen had the terminal; lines */
+	bool holds_notes;
+};
+
+/* --live makes no sense here: -EINVAL with *e. */
+int watch_check(const struct options *o, const struct plan *plan, struct err *e);
+/* Starts it if it is wanted. t has the columns of the session, and outlives it. 0, or -errno with
+ * *e where it was asked for and cannot be; without --live there is none then. */
+int watch_start(struct watch *w, const struct options *o, struct session *s, const struct table *t,
+		struct err *e);
+bool watch_is_on(const struct watch *w);
+void watch_iteration(struct watch *w, const struct table *t);
+void watch_note(struct watch *w, const char *text);
+/* Gives the terminal back and says what was held. False: the terminal takes nothing. */
+bool watch_stop(struct watch *w);
+
+#endif
