@@ -8,21 +8,11 @@
 
 #include "metric/table.h"
 #include "profile/session.h"
+#include "report/formulas.h"
 
 struct err;
 struct report_filter;
 struct report_topdown;
-
-/* A row of the table. */
-struct report_topdown_row {
-	const char *name, *expr, *unit;
-	const char *what; /* in words */
-	const char *spec; /* of those that are shipped: one that measures it */
-	/* Beyond what is usual: a limit (NULL: none), and what it may mean. */
-	const char *low, *low_hint, *high, *high_hint;
-};
-size_t report_topdown_nr_rows(void);
-const struct report_topdown_row *report_topdown_row(size_t i);
 
 /* One of them, of all code or of a part of it. */
 struct report_topdown_value {
