@@ -2,29 +2,16 @@
  * The text format's block of many things (disks, processes …): a table for each kind, the things
  * that did most first, as rates and shares of time. Knows nothing of what the things are.
  */
+#include "screen/things.h"
 #include "base/mem.h"
 #include "screen/number.h"
 #include "screen/state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 24, COLUMN_WIDTH = 11, MAX_COLUMNS = 32, CELL_BYTES = 64 };
-
-/* The columns of one kind of things. */
-struct kind {
-	const struct table *t;
-	size_t name_len; /* of the kind, in its columns' names: "disk" in "disk_read_bytes" */
-	size_t column[MAX_COLUMNS];
-	size_t nr_columns;
-};
-
-/* A thing of the kind: its cells stand one behind the other. */
-struct line {
-	const struct table_thing *const *first;
-	size_t nr;
-	double weight; /* of the first column */
-};
+enum { NAME_WIDTH = 24, COLUMN_WIDTH = 11, CELL_BYTES = 64 };
 
 static size_t kind_len(const char *name)
 {
@@ -53,10 +40,10 @@ static bool begins_kind(const struct table *t, size_t column)
 	return true;
 }
 
-static void find_columns(struct kind *k, const struct table *t, size_t first)
+static void find_columns(struct screen_kind *k, const struct table *t, size_t first)
 {
-	*k = (struct kind){.t = t, .name_len = kind_len(t->columns[first].name)};
-	for (size_t i = first; i < t->nr_events && k->nr_columns < MAX_COLUMNS; i++)
+	*k = (struct screen_kind){.t = t, .name_len = kind_len(t->columns[first].name)};
+	for (size_t i = first; i < t->nr_events && k->nr_columns < SCREEN_KIND_MAX_COLUMNS; i++)
 		if (is_of_kind(t, i, first))
 			k->column[k->nr_columns++] = i;
 }
@@ -73,14 +60,14 @@ static int by_name(const void *a, const void *b)
 /* Those that did most come first, then by name. */
 static int by_weight(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct screen_thing *x = a, *y = b;
 
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
 	return strcmp((*x->first)->name, (*y->first)->name);
 }
 
-static size_t gather(const struct kind *k, const struct table_thing **out)
+static size_t gather(const struct screen_kind *k, const struct table_thing **out)
 {
 	size_t nr = 0;
 
@@ -92,21 +79,21 @@ static size_t gather(const struct kind *k, const struct table_thing **out)
 }
 
 /* What is shown of it. */
-static double weight_of(const struct kind *k, const struct table_thing *thing)
+static double weight_of(const struct screen_kind *k, const struct table_thing *thing)
 {
 	return k->t->columns[thing->column].kind == EVENT_VALUE ? thing->cell.value
 								: cell_rate(&thing->cell);
 }
 
-static size_t make_lines(const struct kind *k, const struct table_thing *const *things, size_t nr,
-			 struct line *out)
+static size_t make_lines(const struct screen_kind *k, const struct table_thing *const *things,
+			 size_t nr, struct screen_thing *out)
 {
 	size_t nr_lines = 0;
 
 	for (size_t i = 0, end; i < nr; i = end) {
 		for (end = i + 1; end < nr && strcmp(things[i]->name, things[end]->name) == 0;)
 			end++;
-		out[nr_lines++] = (struct line){
+		out[nr_lines++] = (struct screen_thing){
 		    .first = &things[i],
 		    .nr = end - i,
 		    .weight = things[i]->column == k->column[0] ? weight_of(k, things[i]) : 0,
@@ -116,8 +103,7 @@ static size_t make_lines(const struct kind *k, const struct table_thing *const *
 	return nr_lines;
 }
 
-/* Without the kind, which heads the block; a label as it is. */
-static const char *heading(const struct kind *k, size_t i)
+const char *screen_kind_heading(const struct screen_kind *k, size_t i)
 {
 	const struct table_column *c = &k->t->columns[k->column[i]];
 
@@ -125,11 +111,57 @@ static const char *heading(const struct kind *k, size_t i)
 								      : c->label;
 }
 
-static unsigned column_width(const struct kind *k, size_t i)
+unsigned screen_kind_width(const struct screen_kind *k, size_t i)
 {
-	unsigned width = screen_width(heading(k, i));
+	unsigned width = screen_width(screen_kind_heading(k, i));
 
 	return width < COLUMN_WIDTH ? COLUMN_WIDTH : width;
+}
+
+bool screen_kind_next(const struct table *t, size_t *i, struct screen_kind *out)
+{
+	while (*i < t->nr_events) {
+		size_t first = (*i)++;
+
+		if (!begins_kind(t, first))
+			continue;
+		find_columns(out, t, first);
+		return true;
+	}
+	return false;
+}
+
+int screen_things_find(const struct screen_kind *k, struct screen_things *out)
+{
+	const struct table_thing **cells = mem_calloc(k->t->nr_things + 1, sizeof(*cells));
+	struct screen_thing *item = mem_calloc(k->t->nr_things + 1, sizeof(*item));
+
+	if (!cells || !item) {
+		mem_free(cells);
+		mem_free(item);
+		return -ENOMEM;
+	}
+	*out = (struct screen_things){cells, item, make_lines(k, cells, gather(k, cells), item)};
+	return 0;
+}
+
+void screen_things_drop(struct screen_things *things)
+{
+	mem_free(things->cells);
+	mem_free(things->item);
+}
+
+void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
+		       struct buf *out)
+{
+	const struct table_column *c = &k->t->columns[k->column[i]];
+
+	for (size_t n = 0; n < thing->nr; n++) {
+		if (thing->first[n]->column != k->column[i])
+			continue;
+		screen_cell_human(out, c->kind, c->unit, &thing->first[n]->cell);
+		return;
+	}
 }
 
 static void right(struct buf *out, unsigned width, const char *text)
@@ -155,32 +187,26 @@ static void put_name(struct buf *out, const char *name, size_t len)
 	buf_fill(out, ' ', NAME_WIDTH - width);
 }
 
-static void put_title(const struct kind *k, size_t from, size_t to, struct buf *out)
+static void put_title(const struct screen_kind *k, size_t from, size_t to, struct buf *out)
 {
 	put_name(out, k->t->columns[k->column[0]].name, k->name_len);
 	for (size_t i = from; i < to; i++)
-		right(out, column_width(k, i), heading(k, i));
+		right(out, screen_kind_width(k, i), screen_kind_heading(k, i));
 	buf_addc(out, '\n');
 }
 
-static void put_line(const struct kind *k, const struct line *l, size_t from, size_t to,
-		     struct buf *out)
+static void put_line(const struct screen_kind *k, const struct screen_thing *l, size_t from,
+		     size_t to, struct buf *out)
 {
-	const struct table_thing *const *thing = l->first;
+	const char *name = (*l->first)->name;
 
-	put_name(out, (*thing)->name, strlen((*thing)->name));
+	put_name(out, name, strlen(name));
 	for (size_t i = from; i < to; i++) {
 		struct buf b;
 
 		buf_init(&b, CELL_BYTES);
-		while (thing < l->first + l->nr && (*thing)->column < k->column[i])
-			thing++;
-		if (thing < l->first + l->nr && (*thing)->column == k->column[i]) {
-			const struct table_column *c = &k->t->columns[k->column[i]];
-
-			screen_cell_human(&b, c->kind, c->unit, &(*thing)->cell);
-		}
-		right(out, column_width(k, i), buf_str(&b));
+		screen_thing_cell(k, l, i, &b);
+		right(out, screen_kind_width(k, i), buf_str(&b));
 		buf_fini(&b);
 	}
 	while (out->len && out->data[out->len - 1] == ' ') /* a line does not end in blanks */
@@ -189,12 +215,12 @@ static void put_line(const struct kind *k, const struct line *l, size_t from, si
 }
 
 /* Columns [from, returned) fit beside the names; at least one. */
-static size_t block_end(const struct screen_state *s, const struct kind *k, size_t from)
+static size_t block_end(const struct screen_state *s, const struct screen_kind *k, size_t from)
 {
 	size_t i = from, used = NAME_WIDTH;
 
 	while (i < k->nr_columns) {
-		used += 1 + column_width(k, i);
+		used += 1 + screen_kind_width(k, i);
 		if (s->options.width && used > s->options.width && i > from)
 			break;
 		i++;
@@ -202,8 +228,8 @@ static size_t block_end(const struct screen_state *s, const struct kind *k, size
 	return i;
 }
 
-static void put_lines(const struct screen_state *s, const struct kind *k, const struct line *lines,
-		      size_t nr, struct buf *out)
+static void put_lines(const struct screen_state *s, const struct screen_kind *k,
+		      const struct screen_thing *lines, size_t nr, struct buf *out)
 {
 	size_t shown =
 	    s->options.nr_things && nr > s->options.nr_things ? s->options.nr_things : nr;
@@ -221,29 +247,17 @@ static void put_lines(const struct screen_state *s, const struct kind *k, const 
 	buf_adds(out, " more\n");
 }
 
-static void put_kind(const struct screen_state *s, const struct kind *k, struct buf *out)
-{
-	const struct table_thing **things = mem_calloc(k->t->nr_things, sizeof(*things));
-	struct line *lines = mem_calloc(k->t->nr_things, sizeof(*lines));
-
-	if (things && lines) {
-		size_t nr = gather(k, things);
-
-		if (nr)
-			put_lines(s, k, lines, make_lines(k, things, nr, lines), out);
-	}
-	mem_free(things);
-	mem_free(lines);
-}
-
 void screen_things(const struct screen_state *s, const struct table *t, struct buf *out)
 {
-	struct kind k;
+	struct screen_kind k;
 
-	for (size_t i = 0; i < t->nr_events && t->nr_things; i++) {
-		if (!begins_kind(t, i))
+	for (size_t i = 0; t->nr_things && screen_kind_next(t, &i, &k);) {
+		struct screen_things things;
+
+		if (screen_things_find(&k, &things))
 			continue;
-		find_columns(&k, t, i);
-		put_kind(s, &k, out);
+		if (things.nr)
+			put_lines(s, &k, things.item, things.nr, out);
+		screen_things_drop(&things);
 	}
 }
