@@ -1,0 +1,81 @@
+/*
+ * Where CPUs are, from sysfs.
+ */
+#include "host/topology.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_LIST_BYTES = 1 << 20 };
+
+/* physical_package_id is -1 where nobody knows. */
+static int32_t package_of(const struct host *h, unsigned cpu)
+{
+	char path[96];
+	uint64_t id;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/physical_package_id",
+		 cpu);
+	return root_load_u64(&h->root, path, &id) || id > INT32_MAX ? -1 : (int32_t)id;
+}
+
+/* Core PMUs with CPUs of their own: there are several types. */
+static const char *type_of(const struct host *h, unsigned cpu)
+{
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		if (h->pmus[i].is_core && cpuset_has(&h->pmus[i].cpus, cpu))
+			return h->pmus[i].name;
+	return NULL;
+}
+
+struct places {
+	const struct host *host;
+	const struct cpuset *cpus;
+	struct host_place *out;
+};
+
+static void set_node(const struct places *p, const struct cpuset *on, int32_t node)
+{
+	size_t i = 0;
+
+	for (int cpu = cpuset_next(p->cpus, 0); cpu >= 0;
+	     cpu = cpuset_next(p->cpus, (unsigned)cpu + 1), i++)
+		if (cpuset_has(on, (unsigned)cpu))
+			p->out[i].node = node;
+}
+
+/* "node0" and its cpulist. */
+static int take_node(const char *name, void *arg)
+{
+	const struct places *p = arg;
+	struct cpuset on;
+	uint64_t node;
+	char path[96];
+	struct buf list;
+
+	if (strncmp(name, "node", 4) != 0 || str_parse_u64(name + 4, &node) || node > INT32_MAX)
+		return 0;
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", (unsigned)node);
+	buf_init(&list, MAX_LIST_BYTES);
+	if (root_load(&p->host->root, path, &list) == 0 &&
+	    cpuset_parse(buf_str(&list), list.len, &on) == 0)
+		set_node(p, &on, (int32_t)node);
+	buf_fini(&list);
+	return 0;
+}
+
+void host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out)
+{
+	const struct places p = {.host = h, .cpus = cpus, .out = out};
+	size_t i = 0;
+
+	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1))
+		out[i++] = (struct host_place){.package = package_of(h, (unsigned)cpu),
+					       .node = -1,
+					       .type = type_of(h, (unsigned)cpu)};
+	(void)root_each(&h->root, "/sys/devices/system/node", take_node, (void *)&p);
+}
