@@ -418,6 +418,26 @@ void profile_session_rewind(struct profile_session *s)
 	s->at = 0;
 }
 
+void profile_session_seek(struct profile_session *s, uint32_t iteration)
+{
+	size_t low = 0, high = s->folder.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->folder.file[middle].iteration < iteration)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	s->at = low;
+}
+
+uint32_t profile_session_ahead(const struct profile_session *s)
+{
+	return s->at < s->folder.nr ? s->folder.file[s->at].iteration : UINT32_MAX;
+}
+
 /* Events that are not sampled may be read meanwhile, by another thread. */
 uint64_t profile_session_window_ns(const struct profile_session *s)
 {

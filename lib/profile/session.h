@@ -103,6 +103,10 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 int profile_session_next(struct profile_session *s, struct profile_trace *out);
 /* The next trace is the first again. */
 void profile_session_rewind(struct profile_session *s);
+/* The next trace is the first one of that iteration, or of a later one. */
+void profile_session_seek(struct profile_session *s, uint32_t iteration);
+/* The iteration of the file that is looked at next; UINT32_MAX: there is none. */
+uint32_t profile_session_ahead(const struct profile_session *s);
 
 /*
  * The records of the trace that was given last, valid until the next trace, and those of the
