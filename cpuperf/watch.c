@@ -3,17 +3,18 @@
  */
 #include "watch.h"
 
+#include "api/live.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/str.h"
+#include "host/topology.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_NOTES_BYTES = 64 << 10 };
+enum { MAX_NOTES_BYTES = 64 << 10, MAX_BYTES = 16 << 20 };
 
 int watch_check(const struct options *o, const struct plan *plan, struct err *e)
 {
@@ -63,14 +64,20 @@ static const char *spec_name(const struct spec *spec)
 
 static int make_cpus(struct watch *w, const struct plan *plan)
 {
+	struct host_place *places = arena_calloc(&w->arena, plan->nr_cpus, sizeof(*places));
+	struct model_cpu *cpus = arena_calloc(&w->arena, plan->nr_cpus, sizeof(*cpus));
 	uint32_t i = 0;
 
-	w->cpus = mem_calloc(plan->nr_cpus, sizeof(*w->cpus));
-	if (!w->cpus)
+	if (!places || !cpus)
 		return -ENOMEM;
+	host_places(plan->host, &plan->cpus, places);
 	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0 && i < plan->nr_cpus;
-	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
-		w->cpus[i++] = (struct model_cpu){.cpu = (uint32_t)cpu, .package = -1, .node = -1};
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1), i++)
+		cpus[i] = (struct model_cpu){.cpu = (uint32_t)cpu,
+					     .package = places[i].package,
+					     .node = places[i].node,
+					     .type = places[i].type};
+	w->cpus = cpus;
 	return 0;
 }
 
@@ -91,15 +98,15 @@ static int start(struct watch *w, const struct table *t, struct err *e)
 				    .duration_ns = plan->spec->duration_ns,
 				    .events = t->columns,
 				    .nr_events = t->nr_events,
-				    .metrics = plan->spec->metric_set,
-				    .nr_spec_metrics = plan->spec->metric_set.nr,
 				    .nr_cpus = plan->nr_cpus};
 	struct show_config config = {.fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = w};
 
-	if (make_cpus(w, plan))
-		return err_set(e, -ENOMEM, "out of memory");
+	int rc = live_metrics(w->session, &w->arena, &facts.metrics, e);
+
+	if (rc == 0 && make_cpus(w, plan))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	facts.cpus = w->cpus;
-	return show_start(&config, &w->show, e);
+	return rc ? rc : show_start(&config, &w->show, e);
 }
 
 int watch_start(struct watch *w, const struct options *o, struct session *s, const struct table *t,
@@ -113,10 +120,11 @@ int watch_start(struct watch *w, const struct options *o, struct session *s, con
 	if (!is_wanted(o, plan))
 		return 0;
 	buf_init(&w->notes, MAX_NOTES_BYTES);
+	arena_init(&w->arena, MAX_BYTES);
 	w->holds_notes = !o->std.log_file && isatty(STDERR_FILENO);
 	rc = start(w, t, o->live ? e : &why);
 	if (rc)
-		mem_free(w->cpus);
+		arena_fini(&w->arena);
 	if (rc && !o->live) {
 		log_verbose(1, "no dashboard: %s", why.msg);
 		rc = 0;
@@ -167,6 +175,6 @@ bool watch_stop(struct watch *w)
 		say_notes(w);
 	buf_fini(&w->notes);
 	if (is_given_back) /* else the thread that draws still has them */
-		mem_free(w->cpus);
+		arena_fini(&w->arena);
 	return is_given_back;
 }

@@ -5,6 +5,7 @@
 #ifndef CPUPERF_WATCH_H
 #define CPUPERF_WATCH_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "dashboard/show.h"
 #include "options.h"
@@ -15,7 +16,8 @@
 struct watch {
 	struct show *show; /* NULL: there is none */
 	struct session *session;
-	struct model_cpu *cpus;
+	struct arena arena; /* of what the dashboard borrows */
+	const struct model_cpu *cpus;
 	struct buf notes; /* said while the screen had the terminal; lines */
 	bool holds_notes;
 };

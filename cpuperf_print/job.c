@@ -232,7 +232,11 @@ void job_problem(void *arg, bool is_loss, const struct err *problem)
 	struct job *j = arg;
 
 	j->lost |= is_loss;
-	if (!was_told(j, problem))
+	if (was_told(j, problem))
+		return;
+	if (j->tell)
+		j->tell(j->tell_arg, problem);
+	else
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
 }
 

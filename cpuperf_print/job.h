@@ -70,8 +70,11 @@ struct job {
 	bool has_header;           /* of the report in hand */
 	bool is_brief;             /* the summary is followed by what matters more */
 	struct index told;         /* problems, by their hashes */
-	bool lost;                 /* something of the sessions could not be read */
-	bool is_over;              /* a change is beyond --fail-over */
+	/* Where problems go while the terminal has another use; NULL: to the log. */
+	void (*tell)(void *arg, const struct err *problem);
+	void *tell_arg;
+	bool lost;    /* something of the sessions could not be read */
+	bool is_over; /* a change is beyond --fail-over */
 };
 
 /* What makes no sense is -EINVAL with *e. options are borrowed. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "job.h"
+#include "live.h"
 #include "options.h"
 #include "out_file.h"
 #include "output.h"
@@ -170,6 +171,8 @@ static int run_steps(struct job *j, struct plan *p, struct err *e)
 	if (rc)
 		return rc;
 	log_start(j);
+	if (j->options->live)
+		return live_show(j, e);
 	rc = open_out(j, e);
 	if (rc)
 		return rc;
@@ -335,6 +338,8 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 	j->is_terminal = j->width != 0;
 	j->has_color = j->is_terminal && wants_color();
 	rc = choose_form(j, e);
+	if (rc == 0)
+		rc = live_check(o, e);
 	if (rc == 0)
 		rc = choose_reports(o, p, e);
 	if (rc == 0)

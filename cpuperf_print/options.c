@@ -148,7 +148,8 @@ const struct opt_table cpuperf_print_options = {
     .program = "cpuperf_print",
     .summary = "prints the traces of a cpuperf session",
     .usage = "  cpuperf_print --session=FILE [--report=NAME] [--output-format=FORMAT]\n"
-	     "  cpuperf_print --session=NEW --diff=OLD [--fail-over=PERCENT]",
+	     "  cpuperf_print --session=NEW --diff=OLD [--fail-over=PERCENT]\n"
+	     "  cpuperf_print --session=FILE --live",
     .rows = rows,
     .nr_rows = sizeof(rows) / sizeof(rows[0]),
     .footer =

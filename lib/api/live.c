@@ -5,6 +5,7 @@
 
 #include "collect/collect.h"
 #include "event/model.h"
+#include "report/formulas.h"
 #include "report/tally.h"
 #include "session/things.h"
 
@@ -80,6 +81,23 @@ int live_columns(struct table *t, const struct plan *plan, const struct session 
 	}
 	table_set_metrics(t, &plan->spec->metric_set);
 	return table_add_sampling(t);
+}
+
+int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e)
+{
+	const struct plan *plan = session_plan(s);
+	struct report_formula_event *events = arena_calloc(a, plan->nr_events + 1, sizeof(*events));
+
+	if (!events)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const struct plan_event *p = &plan->events[i];
+
+		events[i] =
+		    (struct report_formula_event){p->event.group->name, p->event.row->name,
+						  p->asked->flags, !session_event(s, i)->nr_cpus};
+	}
+	return report_formulas_join(&plan->spec->metric_set, events, plan->nr_events, a, out, e);
 }
 
 /* A cell from the readings of the event's parts on this CPU; most events have one. */

@@ -31,6 +31,9 @@ size_t live_nr_columns(const struct plan *plan);
 /* Fills the columns from an opened session of the plan, and makes room for samples if it takes
  * any. Strings are borrowed from both. 0 or -ENOMEM. */
 int live_columns(struct table *t, const struct plan *plan, const struct session *s);
+/* The metrics of the spec and what else can be derived from the events that work. In the arena. 0;
+ * -ENOMEM with *e. */
+int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e);
 /* Fills cells, totals and times from an iteration; the table is of the plan's columns and CPUs. */
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 int history_init(struct history *h, size_t nr_series)
 {
@@ -31,6 +32,12 @@ void history_fini(struct history *h)
 	mem_free(h->entry);
 	mem_free(h->totals);
 	*h = (struct history){.nr = 0};
+}
+
+void history_clear(struct history *h)
+{
+	h->nr = h->next = 0;
+	memset(h->totals, 0, h->nr_series * sizeof(*h->totals));
 }
 
 static size_t place(const struct history *h, size_t i)

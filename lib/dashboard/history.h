@@ -30,6 +30,7 @@ struct history {
 /* As deep as the ceilings allow; -EFBIG if that is less than HISTORY_MIN_DEPTH. */
 int history_init(struct history *h, size_t nr_series);
 void history_fini(struct history *h);
+void history_clear(struct history *h);
 
 /* The next entry, in place of the oldest if there is no room; history_set each series then. */
 void history_begin(struct history *h, const struct history_entry *entry);

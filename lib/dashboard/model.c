@@ -326,7 +326,7 @@ static void remember(struct model *m, const struct model_frame *f)
 		for (size_t i = 0; i < m->nr_columns; i++)
 			history_set(&m->history, model_series(m, row, i),
 				    model_number(&t->columns[i], frame_cell(m, f, row, i), false));
-	if (!m->first_start_ns)
+	if (!m->first_start_ns || t->start_ns < m->first_start_ns)
 		m->first_start_ns = t->start_ns;
 	m->last_end_ns = t->end_ns;
 	m->last_iteration = t->iteration;
@@ -353,6 +353,11 @@ void model_show(struct model *m, struct table **t)
 {
 	make_frame(m, m->spare, t);
 	turn_frames(m);
+}
+
+void model_forget(struct model *m)
+{
+	history_clear(&m->history);
 }
 
 void model_note(struct model *m, const char *text)

@@ -35,8 +35,7 @@ struct model_facts {
 	uint64_t nr_iterations, duration_ns;
 	const struct table_column *events; /* columns of what is counted */
 	size_t nr_events;
-	struct metric_set metrics; /* those of the spec, then derived ones */
-	size_t nr_spec_metrics;
+	struct metric_set metrics;    /* those of the spec, then derived ones */
 	const struct model_cpu *cpus; /* by trace */
 	size_t nr_cpus;
 	bool is_replay;
@@ -136,6 +135,8 @@ struct table *model_new_table(const struct model *m);
 void model_add(struct model *m, struct table **t);
 /* Shows an iteration that is in the history, or is yet to come there. As above. */
 void model_show(struct model *m, struct table **t);
+/* Empties the history. */
+void model_forget(struct model *m);
 void model_note(struct model *m, const char *text);
 
 enum model_action { MODEL_NOTHING, MODEL_QUIT, MODEL_SAVE, MODEL_REDRAW };

@@ -365,39 +365,35 @@ static enum model_action do_last(struct model *m)
 }
 
 static const struct model_key_row rows[] = {
-    {{'k', KEY_CODE_UP}, "up, k", "the line above", do_up, MODEL_KEY_ALWAYS},
-    {{'j', KEY_CODE_DOWN}, "down, j", "the line below", do_down, MODEL_KEY_ALWAYS},
-    {{'h', KEY_CODE_LEFT}, "left, h", "the column before", do_left, MODEL_KEY_ALWAYS},
-    {{'l', KEY_CODE_RIGHT}, "right, l", "the column behind", do_right, MODEL_KEY_ALWAYS},
-    {{KEY_CODE_PAGE_UP}, "PgUp", "a page up", do_page_up, MODEL_KEY_ALWAYS},
-    {{KEY_CODE_PAGE_DOWN}, "PgDn", "a page down", do_page_down, MODEL_KEY_ALWAYS},
-    {{'0', KEY_CODE_HOME}, "Home, 0", "the first column", do_first_column, MODEL_KEY_ALWAYS},
-    {{'$', KEY_CODE_END}, "End, $", "the last column", do_last_column, MODEL_KEY_ALWAYS},
-    {{'s'}, "s", "sort by the column: largest, smallest, not at all", do_sort, MODEL_KEY_ALWAYS},
-    {{'r'}, "r", "rates per second, or counts of the iteration", do_counts, MODEL_KEY_ALWAYS},
-    {{'v'}, "v", "rows: CPUs, total, packages, NUMA nodes, core types", do_view, MODEL_KEY_ALWAYS},
-    {{'t'}, "t", "the total alone", do_total, MODEL_KEY_ALWAYS},
-    {{'f'}, "f", "each CPU, or as many together as fit", do_fold, MODEL_KEY_ALWAYS},
-    {{'b'},
-     "b",
-     "mark a baseline: the iterations since the last mark",
-     do_baseline,
-     MODEL_KEY_ALWAYS},
-    {{'d'}, "d", "differences to the baseline, or numbers", do_difference, MODEL_KEY_ALWAYS},
-    {{'c'}, "c", "the chart of the selected cell", do_chart, MODEL_KEY_ALWAYS},
-    {{'p', ' '}, "p, space", "pause: measuring goes on", do_pause, MODEL_KEY_LIVE},
-    {{'p', ' '}, "p, space", "play, pause", do_pause, MODEL_KEY_REPLAY},
-    {{',', '['}, ", [", "the iteration before", do_back, MODEL_KEY_REPLAY},
-    {{'.', ']'}, ". ]", "the next iteration", do_forward, MODEL_KEY_REPLAY},
-    {{'<', '{'}, "< {", "ten iterations back", do_back_far, MODEL_KEY_REPLAY},
-    {{'>', '}'}, "> }", "ten iterations on", do_forward_far, MODEL_KEY_REPLAY},
-    {{'g'}, "g", "the first iteration", do_first, MODEL_KEY_REPLAY},
-    {{'G'}, "G", "the last iteration", do_last, MODEL_KEY_REPLAY},
-    {{'w'}, "w", "warnings", do_notes, MODEL_KEY_ALWAYS},
-    {{'S'}, "S", "save the screen as text", do_save, MODEL_KEY_ALWAYS},
-    {{'L' - '@'}, "^L", "draw all anew", do_redraw, MODEL_KEY_ALWAYS},
-    {{'?'}, "?, F1", "this help", do_help, MODEL_KEY_ALWAYS},
-    {{'q'}, "q", "quit: the session ends, its files are whole", do_quit, MODEL_KEY_LIVE},
+    {{'k', KEY_CODE_UP}, "arrows hjkl", "select a line, a column", do_up},
+    {{'j', KEY_CODE_DOWN}, NULL, NULL, do_down},
+    {{'h', KEY_CODE_LEFT}, NULL, NULL, do_left},
+    {{'l', KEY_CODE_RIGHT}, NULL, NULL, do_right},
+    {{KEY_CODE_PAGE_UP}, "PgUp PgDn", "a page up, down", do_page_up},
+    {{KEY_CODE_PAGE_DOWN}, NULL, NULL, do_page_down},
+    {{'0', KEY_CODE_HOME}, "Home End", "first, last column", do_first_column},
+    {{'$', KEY_CODE_END}, NULL, NULL, do_last_column},
+    {{'s'}, "s", "sort: down, up, not", do_sort},
+    {{'r'}, "r", "rates, or counts", do_counts},
+    {{'v'}, "v", "rows: CPUs, packages ...", do_view},
+    {{'t'}, "t", "the total alone", do_total},
+    {{'f'}, "f", "fold CPUs, or each", do_fold},
+    {{'b'}, "b", "mark a baseline", do_baseline},
+    {{'d'}, "d", "differences, or numbers", do_difference},
+    {{'c'}, "c", "the chart, or more lines", do_chart},
+    {{'p', ' '}, "p space", "pause; measuring goes on", do_pause, MODEL_KEY_LIVE},
+    {{'p', ' '}, "p space", "play, pause", do_pause, MODEL_KEY_REPLAY},
+    {{',', '['}, ", .", "an iteration back, on", do_back, MODEL_KEY_REPLAY},
+    {{'.', ']'}, NULL, NULL, do_forward, MODEL_KEY_REPLAY},
+    {{'<', '{'}, "< >", "ten iterations back, on", do_back_far, MODEL_KEY_REPLAY},
+    {{'>', '}'}, NULL, NULL, do_forward_far, MODEL_KEY_REPLAY},
+    {{'g'}, "g G", "first, last iteration", do_first, MODEL_KEY_REPLAY},
+    {{'G'}, NULL, NULL, do_last, MODEL_KEY_REPLAY},
+    {{'w'}, "w", "warnings", do_notes},
+    {{'S'}, "S", "save the screen as text", do_save},
+    {{'L' - '@'}, "^L", "draw all anew", do_redraw},
+    {{'?'}, "? F1", "this help", do_help},
+    {{'q'}, "q", "end the session, and quit", do_quit, MODEL_KEY_LIVE},
     {{'q'}, "q", "quit", do_quit, MODEL_KEY_REPLAY},
 };
 
@@ -469,13 +465,13 @@ enum model_action model_key(struct model *m, const struct key *key)
 	if (key->code == KEY_CODE_NONE)
 		return MODEL_NOTHING;
 	m->message[0] = '\0';
+	if (m->overlay && key->code != '?' && key->code != 'w') {
+		m->overlay = MODEL_NO_OVERLAY;
+		return MODEL_NOTHING;
+	}
 	for (size_t i = 0; (row = model_key_row(m, &i));)
 		for (size_t k = 0; k < MODEL_KEY_CODES && row->code[k]; k++)
 			if (row->code[k] == key->code)
 				return row->use(m);
-	if (m->overlay) { /* any other key */
-		m->overlay = MODEL_NO_OVERLAY;
-		return MODEL_NOTHING;
-	}
 	return use_mouse(m, key);
 }

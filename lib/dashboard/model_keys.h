@@ -11,7 +11,7 @@ enum model_key_when { MODEL_KEY_ALWAYS, MODEL_KEY_LIVE, MODEL_KEY_REPLAY };
 
 struct model_key_row {
 	int code[MODEL_KEY_CODES]; /* 0: no further one */
-	const char *name, *help;
+	const char *name, *help;   /* NULL: said with the row before */
 	enum model_action (*use)(struct model *m);
 	enum model_key_when when;
 };

@@ -93,8 +93,9 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 	buf_init(&text, PAINT_TEXT_BYTES);
 	buf_init(&times, PAINT_TEXT_BYTES);
 	canvas_fill(c, 0, 0, c->width, CANVAS_BAR, " ");
-	buf_printf(&text, "  iteration %" PRIu64 " of %" PRIu64 "  ", nr_done(m),
-		   m->facts.nr_iterations);
+	if (nr_done(m))
+		buf_printf(&text, "  iteration %" PRIu64, nr_done(m) - 1);
+	buf_printf(&text, "  %" PRIu64 " of %" PRIu64 "  ", nr_done(m), m->facts.nr_iterations);
 	add_progress_text(&times, m, s);
 	x += canvas_put(c, x, 0, CANVAS_BAR, m->facts.name, c->width / 3);
 	x += canvas_put(c, x, 0, CANVAS_BAR, buf_str(&text), c->width);
@@ -185,7 +186,7 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 
 	lines -= p.machine;
 	if (table && lines >= 8)
-		p.detail = PAINT_DETAIL_LINES;
+		p.detail = paint_detail_lines(m);
 	if (p.detail && m->has_chart && lines >= 16)
 		p.detail += lower(lines / 5, MAX_CHART_LINES);
 	lines -= p.detail;
@@ -195,8 +196,9 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 	p.things = things ? lines - p.table : 0;
 	if (!things)
 		p.table = table ? lower(table, lines) : 0;
-	if (p.detail > PAINT_DETAIL_LINES && !things) /* what nobody wants is the chart's */
-		p.detail = lower(p.detail + lines - p.table, PAINT_DETAIL_LINES + MAX_CHART_LINES);
+	if (p.detail > paint_detail_lines(m) && !things) /* what nobody wants is the chart's */
+		p.detail =
+		    lower(p.detail + lines - p.table, paint_detail_lines(m) + MAX_CHART_LINES);
 	return p;
 }
 

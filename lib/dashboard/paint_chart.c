@@ -265,11 +265,13 @@ static void add_difference(const struct model *m, struct buf *out, size_t column
 	struct model_difference d = model_difference(m, m->selected_row, column);
 	const struct model_baseline *b = &m->baseline;
 
-	if (isnan(d.part))
+	buf_printf(out, " baseline %u-%u: ", b->first, b->last);
+	if (isnan(d.part)) {
+		buf_adds(out, "no number to compare with");
 		return;
-	buf_printf(out, "   baseline %u-%u: ", b->first, b->last);
+	}
 	add_shown(m, out, model_column(m, column), b->spread[series].mean);
-	buf_adds(out, d.part < 0 ? " -" : " +");
+	buf_adds(out, d.part < 0 ? "; now -" : "; now +");
 	screen_decimal(out, fabs(d.part) * 100, 1);
 	buf_printf(out, " %%%s", words[d.spread]);
 }
@@ -317,10 +319,11 @@ static void add_statistics(const struct model *m, struct buf *out, size_t column
 	}
 	buf_adds(out, "  n ");
 	buf_u64(out, t->spread.nr);
-	if (m->baseline.is_set) {
-		add_difference(m, out, column, series);
-		add_mean_difference(m, out, series);
-	}
+}
+
+unsigned paint_detail_lines(const struct model *m)
+{
+	return m->baseline.is_set ? 3 : 2;
 }
 
 void paint_detail(const struct model *m, struct canvas *c, struct paint_area area)
@@ -345,9 +348,15 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 	else
 		buf_adds(&b, " no history: there are too many rows and columns for one");
 	canvas_left(c, 0, area.y + 1, c->width, CANVAS_PLAIN, buf_str(&b));
+	if (m->baseline.is_set && series < m->history.nr_series) {
+		buf_reset(&b);
+		add_difference(m, &b, column, series);
+		add_mean_difference(m, &b, series);
+		canvas_left(c, 0, area.y + 2, c->width, CANVAS_PLAIN, buf_str(&b));
+	}
 	buf_fini(&b);
-	area.y += PAINT_DETAIL_LINES;
-	area.height -= PAINT_DETAIL_LINES;
+	area.y += paint_detail_lines(m);
+	area.height -= paint_detail_lines(m);
 	if (area.height && series < m->history.nr_series)
 		paint_chart(m, c, area, column, series);
 }

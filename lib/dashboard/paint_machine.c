@@ -1,14 +1,12 @@
 /*
  * What is of the machine and not of its CPUs: a number or a bar for each, in as many columns as
- * fit; and a bar for each CPU. Many things: those that did most, kind by kind.
+ * fit; and a bar for each CPU.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
-#include "screen/format.h"
 #include "screen/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -202,36 +200,4 @@ void paint_machine(const struct model *m, struct canvas *c, struct paint_area ar
 	area.y += bars.height;
 	area.height -= bars.height;
 	paint_items(m, c, area);
-}
-
-/* --- things ------------------------------------------------------------------------------------
- */
-
-unsigned paint_things_need(const struct model *m)
-{
-	const struct table *t = m->shown->table;
-
-	for (size_t i = 0; i < m->facts.nr_events; i++)
-		if (model_column(m, i)->scope == EVENT_SCOPE_THINGS)
-			return 2 + (unsigned)(t->nr_things < CANVAS_MAX_HEIGHT ? t->nr_things
-									       : CANVAS_MAX_HEIGHT);
-	return 0;
-}
-
-void paint_things(const struct model *m, struct canvas *c, struct paint_area area)
-{
-	const struct screen_options options = {.width = c->width, .nr_things = area.height};
-	struct screen_state *s = screen_state_new(m->nr_columns, &options);
-	struct buf text;
-	char *line, *rest;
-
-	if (!s)
-		return;
-	buf_init(&text, 1 << 20);
-	screen_things(s, m->shown->table, &text);
-	rest = text.data;
-	for (unsigned i = 0; rest && i < area.height && (line = strsep(&rest, "\n")); i++)
-		canvas_put(c, 1, area.y + i, i ? CANVAS_PLAIN : CANVAS_TITLE, line, c->width);
-	buf_fini(&text);
-	screen_state_free(s);
 }

@@ -5,83 +5,94 @@
 #include "dashboard/model_keys.h"
 #include "dashboard/paint_parts.h"
 
-enum { NAME_WIDTH = 10, BOX_WIDTH = 66, MARKS_LINES = 5 };
+enum { NAME_WIDTH = 12, COLUMN_WIDTH = 39, NARROW_WIDTH = 39 };
 
 struct box {
 	struct canvas *c;
-	unsigned x, y, width, end; /* y: the next line */
+	unsigned x, y, width, lines; /* below the title */
 };
 
 static struct box open_box(struct canvas *c, unsigned width, unsigned lines, const char *title)
 {
-	struct box b = {.c = c, .width = width + 2 < c->width ? width + 2 : c->width};
 	unsigned room = c->height > 3 ? c->height - 3 : 0;
+	struct box b = {.c = c, .y = 2, .width = width < c->width ? width : c->width};
 
-	lines = lines + 2 < room ? lines + 2 : room;
+	b.lines = lines < room ? lines : room;
 	b.x = (c->width - b.width) / 2;
-	b.y = 2;
-	b.end = b.y + lines;
-	for (unsigned y = b.y; y < b.end; y++)
-		canvas_fill(c, b.x, y, b.width, CANVAS_PLAIN, " ");
-	canvas_left(c, b.x, b.y++, b.width, CANVAS_BAR, title);
+	canvas_left(c, b.x, 1, b.width, CANVAS_BAR, title);
+	for (unsigned i = 0; i < b.lines; i++)
+		canvas_fill(c, b.x, b.y + i, b.width, CANVAS_PLAIN, " ");
 	return b;
 }
 
-static void put_line(struct box *b, const char *name, const char *text)
+/* The i-th line of the box; behind the last of one column comes the next column. */
+static void put_line(const struct box *b, unsigned i, const char *name, const char *text)
 {
-	unsigned width = *name ? NAME_WIDTH : 0;
+	unsigned x = b->x + (b->lines ? i / b->lines : 0) * COLUMN_WIDTH + 1;
+	unsigned y = b->y + (b->lines ? i % b->lines : 0), end = b->x + b->width;
 
-	if (b->y >= b->end || b->width < NAME_WIDTH + 2)
+	if (!b->lines || x + NAME_WIDTH >= end)
 		return;
-	canvas_left(b->c, b->x + 1, b->y, width, CANVAS_BOLD, name);
-	canvas_left(b->c, b->x + 1 + width, b->y++, b->width - width - 2, CANVAS_PLAIN, text);
+	canvas_left(b->c, x, y, NAME_WIDTH - 1, CANVAS_BOLD, name);
+	canvas_put(b->c, x + NAME_WIDTH, y, CANVAS_PLAIN, text, end - x - NAME_WIDTH);
 }
 
-static unsigned nr_keys(const struct model *m)
+struct help_line {
+	const char *name, *text;
+};
+
+static const struct help_line marks[] = {
+    {"click", "select; on a title: sort"},   {"wheel", "lines up, down"},
+    {"~1.23 M", "counted part of the time"}, {"1.23 M*", "some of it is missing"},
+    {"1.23 M!", "beyond a limit"},           {"+1.2%!", "beyond the spread"},
+};
+
+enum { MAX_HELP_LINES = 64, NR_MARKS = sizeof(marks) / sizeof(marks[0]) };
+
+static unsigned gather_help(const struct model *m, struct help_line out[MAX_HELP_LINES])
 {
+	const struct model_key_row *row;
 	unsigned nr = 0;
 
-	for (size_t i = 0; model_key_row(m, &i);)
-		nr++;
+	for (size_t i = 0; (row = model_key_row(m, &i)) && nr < MAX_HELP_LINES - NR_MARKS;)
+		if (row->help)
+			out[nr++] = (struct help_line){row->name, row->help};
+	for (size_t i = 0; i < NR_MARKS; i++)
+		out[nr++] = marks[i];
 	return nr;
 }
 
-static const struct {
-	const char *name, *text;
-} marks[] = {
-    {"~", "counted for a part of the time only: an estimate"},
-    {"*", "not all that it should hold: a CPU went away, a number is missing"},
-    {"!", "beyond a limit of the spec; of a difference: beyond the spread"},
-    {"click", "on a title: sort; on a cell: select; wheel: lines"},
-};
-
-/* In two columns where they do not all fit below each other and the screen is wide. */
+/* In two columns where they do not all fit below each other. */
 static void paint_help(const struct model *m, struct canvas *c)
 {
-	struct box b = open_box(c, BOX_WIDTH, nr_keys(m) + MARKS_LINES, " Keys: any closes");
-	const struct model_key_row *row;
+	struct help_line lines[MAX_HELP_LINES];
+	unsigned nr = gather_help(m, lines), room = c->height > 3 ? c->height - 3 : 0;
+	bool is_wide = nr > room && c->width > COLUMN_WIDTH + NAME_WIDTH;
+	struct box b = open_box(c, is_wide ? 2 * COLUMN_WIDTH : NARROW_WIDTH,
+				is_wide ? (nr + 1) / 2 : nr, " Keys; any closes");
 
-	for (size_t i = 0; (row = model_key_row(m, &i));)
-		put_line(&b, row->name, row->help);
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		put_line(&b, marks[i].name, marks[i].text);
+	for (unsigned i = 0; i < nr; i++)
+		put_line(&b, i, lines[i].name, lines[i].text);
 }
 
 /* The newest last; of more than fit the newest. */
 static void paint_notes(const struct model *m, struct canvas *c)
 {
-	uint64_t nr = m->nr_notes < MODEL_MAX_NOTES ? m->nr_notes : MODEL_MAX_NOTES, room;
-	struct box b = open_box(c, c->width, nr ? (unsigned)nr : 1, " Warnings: any key closes");
+	uint64_t nr = m->nr_notes < MODEL_MAX_NOTES ? m->nr_notes : MODEL_MAX_NOTES;
+	struct box b = open_box(c, c->width, nr ? (unsigned)nr : 1, " Warnings; any key closes");
+	uint64_t first = m->nr_notes - (nr < b.lines ? nr : b.lines);
 
 	if (!nr)
-		put_line(&b, "", "none");
-	room = b.end > b.y ? b.end - b.y : 0;
-	for (uint64_t i = nr > room ? m->nr_notes - room : m->nr_notes - nr; i < m->nr_notes; i++)
-		put_line(&b, "", m->notes[i % MODEL_MAX_NOTES]);
+		canvas_put(c, b.x + 1, b.y, CANVAS_PLAIN, "none", b.width);
+	for (unsigned i = 0; first + i < m->nr_notes; i++)
+		canvas_left(c, b.x + 1, b.y + i, b.width - 2, CANVAS_PLAIN,
+			    m->notes[(first + i) % MODEL_MAX_NOTES]);
 }
 
 void paint_overlay(const struct model *m, struct canvas *c)
 {
+	if (c->width < NAME_WIDTH || c->height < 4)
+		return;
 	if (m->overlay == MODEL_HELP)
 		paint_help(m, c);
 	else

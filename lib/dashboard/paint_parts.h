@@ -32,7 +32,7 @@ void paint_bar(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t
 size_t paint_nr_entries(const struct model *m);
 
 /* What is to be known of the selected cell, and below it its history. */
-enum { PAINT_DETAIL_LINES = 2 };
+unsigned paint_detail_lines(const struct model *m); /* without the chart */
 void paint_detail(const struct model *m, struct canvas *c, struct paint_area area);
 
 /* What is of the machine, and bars of its CPUs. */

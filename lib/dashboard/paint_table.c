@@ -150,8 +150,6 @@ static void paint_titles(const struct model *m, struct canvas *c)
 		canvas_put(c, l->first_width - 1, l->title_y, CANVAS_DIM, "◀", 1);
 	if (m->first_column + l->nr_shown < m->nr_shown_columns)
 		canvas_put(c, c->width - 1, l->title_y + 1, CANVAS_DIM, "▶", 1);
-	if (TITLE_LINES < 2)
-		return;
 	for (size_t k = 0; k < l->nr_shown; k++)
 		paint_spark(m, c, l->x[k], l->title_y + 1, l->width[k],
 			    model_series(m, 0, l->shown[k]));
@@ -214,17 +212,21 @@ static void put_cell(struct buf *out, const struct table_column *column, const s
 	put_marks(out, cell);
 }
 
-/* "+12.3 %", and "!" if that is more than iterations differ. */
+/* "+12.3%", and "!" if that is more than iterations differ. */
 static uint8_t put_difference(struct buf *out, const struct model_difference *d)
 {
+	double percent = fabs(d->part) * 100;
+	bool is_beyond = d->spread == MODEL_BEYOND && percent >= 0.05;
+
 	if (isnan(d->part)) {
 		buf_addc(out, '-');
 		return CANVAS_DIM;
 	}
-	buf_addc(out, d->part < 0 ? '-' : '+');
-	screen_decimal(out, fabs(d->part) * 100, fabs(d->part) < 10 ? 1 : 0);
-	buf_adds(out, d->spread == MODEL_BEYOND ? "%!" : "%");
-	if (d->spread != MODEL_BEYOND)
+	if (percent >= 0.05)
+		buf_addc(out, d->part < 0 ? '-' : '+');
+	screen_decimal(out, percent, percent < 1000 ? 1 : 0);
+	buf_adds(out, is_beyond ? "%!" : "%");
+	if (!is_beyond)
 		return CANVAS_DIM;
 	return d->part > 0 ? CANVAS_WARN : CANVAS_GOOD;
 }

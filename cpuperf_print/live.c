@@ -1,0 +1,322 @@
+/*
+ * A tally in the dashboard. One thread: the terminal's turns, and between them the iteration that
+ * is to be shown, and one more for the history.
+ */
+#include "live.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "dashboard/stage.h"
+#include "report/formulas.h"
+#include "report/tally.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_BYTES = 16 << 20, CLOSE_MS = 1000, NS_PER_MS = 1000000, MIN_PLAY_MS = 50 };
+
+struct replay {
+	struct job *job;
+	struct opened *opened;
+	struct arena arena;
+	struct stage *stage;
+	struct table *read;  /* owned; as the traces have it */
+	struct table *spare; /* owned; as the dashboard wants it */
+	uint32_t next;       /* iteration for the history */
+	uint32_t shown;      /* UINT32_MAX: none yet */
+	uint64_t shown_ns;   /* when */
+};
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
+
+int live_check(const struct options *o, struct err *e)
+{
+	if (!o->live)
+		return 0;
+	if (o->sessions.nr != 1 || o->diff.nr)
+		return err_set(e, -EINVAL, "--live shows one session");
+	if (o->reports.nr || o->output_file || strcmp(o->output_format, "text") != 0)
+		return err_set(e, -EINVAL,
+			       "--live is no report: not with --report, "
+			       "--output-format and --output-file");
+	if (o->cpus || o->iterations || o->events.nr)
+		return err_set(e, -EINVAL,
+			       "--live shows all: not with --cpu, --iteration and --event");
+	if (!isatty(STDOUT_FILENO))
+		return err_set(e, -EINVAL, "--live: standard output is no terminal");
+	return 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static void note(struct replay *r, uint32_t iteration, const char *text)
+{
+	char line[MODEL_NOTE_BYTES];
+
+	snprintf(line, sizeof(line), "iteration %u: %s", iteration, text);
+	model_note(stage_model(r->stage), line);
+}
+
+/* Each once, whichever traces have it. */
+static void take_notes(struct replay *r, const struct profile_trace *trace, size_t *nr)
+{
+	enum { MAX_NOTES = 8 };
+
+	for (size_t i = 0; i < trace->nr_notes && *nr < MAX_NOTES; i++, ++*nr)
+		note(r, trace->head.iteration, trace->notes[i]);
+}
+
+/* 1: it is in r->read; 0: it has no trace; -ENOMEM. */
+static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes)
+{
+	struct profile_session *s = r->opened->session;
+	struct profile_trace trace;
+	size_t nr_notes = 0;
+	int rc;
+
+	r->read->nr_rows = 0;
+	profile_session_seek(s, iteration);
+	while (profile_session_ahead(s) == iteration) {
+		rc = profile_session_next(s, &trace);
+		if (rc < 0)
+			return rc;
+		/* a file that cannot be read was passed over, perhaps the last of them */
+		if (rc == 0 || trace.head.iteration != iteration)
+			break;
+		(void)report_tally_add(r->read, &trace);
+		if (takes_notes)
+			take_notes(r, &trace, &nr_notes);
+	}
+	return r->read->nr_rows > 0;
+}
+
+static int copy_iteration(struct replay *r)
+{
+	return table_copy_events(r->spare, r->read);
+}
+
+static int add_to_history(struct replay *r)
+{
+	int rc = read_iteration(r, r->next, true);
+
+	if (rc == 1) {
+		rc = copy_iteration(r);
+		model_add(stage_model(r->stage), &r->spare);
+	} else if (rc == 0) {
+		note(r, r->next, "there is no trace of it");
+	}
+	r->next++;
+	stage_set_read(r->stage, r->next);
+	if (r->next == r->opened->facts->nr_iterations || r->next <= r->shown + 1)
+		stage_touch(r->stage);
+	return rc < 0 ? rc : 0;
+}
+
+static int show_wanted(struct replay *r)
+{
+	struct model *m = stage_model(r->stage);
+	int rc = read_iteration(r, m->wanted, false);
+
+	r->shown = m->wanted;
+	r->shown_ns = clock_monotonic_ns();
+	if (rc == 1) {
+		rc = copy_iteration(r);
+		model_show(m, &r->spare);
+	} else if (rc == 0) {
+		snprintf(m->message, sizeof(m->message), "iteration %u has no trace: shown is %u",
+			 m->wanted, m->shown->table->iteration);
+	}
+	stage_touch(r->stage);
+	return rc < 0 ? rc : 0;
+}
+
+/* Of a long session only the last entries are kept: those up to what is shown are wanted. */
+static bool lacks_history(struct replay *r)
+{
+	const struct history *h = &stage_model(r->stage)->history;
+	uint32_t ahead = (uint32_t)h->depth / 4;
+
+	if (h->nr == h->depth && history_entry(h, 0)->iteration > 0 &&
+	    r->shown < history_entry(h, h->depth / 4)->iteration) {
+		model_forget(stage_model(r->stage));
+		r->next = r->shown > h->depth / 2 ? r->shown - (uint32_t)(h->depth / 2) : 0;
+	}
+	return r->next < r->opened->facts->nr_iterations &&
+	       (h->nr < h->depth || r->next <= r->shown + ahead);
+}
+
+/* --- the dashboard ------------------------------------------------------------------------------
+ */
+
+static uint64_t play_ms(const struct replay *r)
+{
+	uint64_t ms = stage_model(r->stage)->facts.duration_ns / NS_PER_MS;
+
+	return ms < MIN_PLAY_MS ? MIN_PLAY_MS : ms;
+}
+
+/* How long the next turn may wait: something to read, the next iteration of a playing one, for
+ * ever. */
+static int wait_ms(struct replay *r)
+{
+	uint64_t since_ms = (clock_monotonic_ns() - r->shown_ns) / NS_PER_MS;
+
+	if (lacks_history(r))
+		return 0;
+	if (!stage_model(r->stage)->is_playing)
+		return -1;
+	return since_ms < play_ms(r) ? (int)(play_ms(r) - since_ms) : 0;
+}
+
+static void play(struct replay *r)
+{
+	struct model *m = stage_model(r->stage);
+
+	if (!m->is_playing || clock_monotonic_ns() - r->shown_ns < play_ms(r) * NS_PER_MS)
+		return;
+	if (m->wanted + 1 < m->facts.nr_iterations)
+		m->wanted++;
+	else
+		m->is_playing = false;
+	stage_touch(r->stage);
+}
+
+static int run(struct replay *r)
+{
+	int rc = 0;
+
+	while (rc == 0 && !stage_is_gone(r->stage)) {
+		play(r);
+		if (stage_model(r->stage)->wanted != r->shown)
+			rc = show_wanted(r);
+		else if (lacks_history(r))
+			rc = add_to_history(r);
+		if (stage_turn(r->stage, -1, wait_ms(r)))
+			break;
+	}
+	return rc;
+}
+
+static void tell(void *arg, const struct err *problem)
+{
+	struct replay *r = arg;
+	char line[sizeof(problem->source) + sizeof(problem->msg) + 2];
+
+	snprintf(line, sizeof(line), "%s: %s", problem->source, problem->msg);
+	model_note(stage_model(r->stage), line);
+}
+
+static int on_stage(struct replay *r, const struct model_facts *facts, struct err *e)
+{
+	const struct stage_config config = {.fd = STDOUT_FILENO, .facts = facts, .ends = ends};
+	int rc = stage_open(&config, &r->stage, e);
+
+	if (rc)
+		return rc;
+	r->job->tell = tell;
+	r->job->tell_arg = r;
+	r->spare = model_new_table(stage_model(r->stage));
+	rc = r->spare ? run(r) : -ENOMEM;
+	r->job->tell = NULL;
+	stage_close(r->stage, CLOSE_MS);
+	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+}
+
+/* --- what it is told ----------------------------------------------------------------------------
+ */
+
+static const char *name_of(const struct opened *o)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	if (*o->config_name)
+		return o->config_name;
+	return slash ? slash + 1 : o->path;
+}
+
+/* By trace. A trace that the first iteration lacks is taken for the CPU of its number. */
+static int make_cpus(struct replay *r, struct model_facts *f)
+{
+	const struct profile_facts *p = r->opened->facts;
+	struct profile_trace trace;
+	struct model_cpu *cpus;
+
+	f->nr_cpus = p->max_rows > p->nr_traces ? p->max_rows : p->nr_traces;
+	cpus = arena_calloc(&r->arena, f->nr_cpus, sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->nr_cpus; i++)
+		cpus[i] = (struct model_cpu){.cpu = i, .package = -1, .node = -1};
+	profile_session_rewind(r->opened->session);
+	for (size_t i = 0; i < f->nr_cpus; i++) {
+		if (profile_session_next(r->opened->session, &trace) != 1)
+			break;
+		if (trace.head.trace < f->nr_cpus)
+			cpus[trace.head.trace].cpu = trace.head.cpu;
+	}
+	f->cpus = cpus;
+	return 0;
+}
+
+static int make_metrics(struct replay *r, struct metric_set *out, struct err *e)
+{
+	const struct profile_facts *p = r->opened->facts;
+	struct report_formula_event *events =
+	    arena_calloc(&r->arena, p->nr_events + 1, sizeof(*events));
+
+	if (!events)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < p->nr_events; i++)
+		events[i] = (struct report_formula_event){p->events[i].group, p->events[i].name,
+							  p->events[i].flags,
+							  p->events[i].state != READING_OK};
+	return report_formulas_join(&r->opened->spec.metric_set, events, p->nr_events, &r->arena,
+				    out, e);
+}
+
+static int show(struct replay *r, struct err *e)
+{
+	const struct profile_facts *p = r->opened->facts;
+	const struct metric_set none = {NULL, 0};
+	struct model_facts f = {.name = name_of(r->opened),
+				.host = p->head.host,
+				.cpu_model = p->info ? p->info->cpu_model : "",
+				.nr_iterations = p->nr_iterations,
+				.duration_ns = p->info ? p->info->duration_ns : 0,
+				.nr_events = p->nr_events,
+				.is_replay = true};
+	int rc = report_tally_new(p, &none, &r->read, e);
+
+	if (rc)
+		return rc;
+	f.events = r->read->columns;
+	rc = make_metrics(r, &f.metrics, e);
+	if (rc == 0 && make_cpus(r, &f))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	return rc ? rc : on_stage(r, &f, e);
+}
+
+int live_show(struct job *j, struct err *e)
+{
+	struct replay r = {.job = j, .opened = &j->sessions[0], .shown = UINT32_MAX};
+	sigset_t old;
+	int rc;
+
+	if (r.opened->facts->is_sampling) {
+		err_set(e, -EINVAL, "--live shows what was counted, and this session has samples");
+		err_hint(e, "leave --live out");
+		return -EINVAL;
+	}
+	stage_block(ends, &old);
+	arena_init(&r.arena, MAX_BYTES);
+	rc = show(&r, e);
+	arena_fini(&r.arena);
+	table_free(r.read);
+	table_free(r.spare);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}

@@ -1,0 +1,128 @@
+/*
+ * Many things: a block for each kind, those that did most first.
+ */
+#include "base/buf.h"
+#include "dashboard/paint_parts.h"
+#include "screen/number.h"
+#include "screen/things.h"
+
+#include <string.h>
+
+enum { MIN_NAME_WIDTH = 16, MAX_NAME_WIDTH = 40 };
+
+/* How many kinds there are, and lines with their titles. */
+static unsigned count(const struct table *t, unsigned *nr_kinds)
+{
+	struct screen_kind k;
+	unsigned lines = 0;
+
+	*nr_kinds = 0;
+	for (size_t i = 0; screen_kind_next(t, &i, &k); ++*nr_kinds) {
+		size_t nr = 0;
+
+		for (size_t n = 0; n < t->nr_things; n++)
+			nr += t->things[n].column == k.column[0];
+		lines += 1 + (unsigned)(nr < CANVAS_MAX_HEIGHT ? nr : CANVAS_MAX_HEIGHT);
+	}
+	return lines;
+}
+
+unsigned paint_things_need(const struct model *m)
+{
+	unsigned nr_kinds;
+
+	return count(m->shown->table, &nr_kinds);
+}
+
+/* What the columns leave, as far as that is not too little. */
+static unsigned name_width(const struct screen_kind *k, unsigned width)
+{
+	unsigned used = 1;
+
+	for (size_t i = 0; i < k->nr_columns; i++)
+		used += 1 + screen_kind_width(k, i);
+	if (used + MIN_NAME_WIDTH > width)
+		return MIN_NAME_WIDTH;
+	return width - used > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : width - used;
+}
+
+static void paint_kind_title(const struct screen_kind *k, struct canvas *c, unsigned y,
+			     size_t nr_columns, unsigned name)
+{
+	char kind[MODEL_NAME_BYTES] = "";
+	unsigned x = 1 + name;
+
+	memcpy(kind, k->t->columns[k->column[0]].name,
+	       k->name_len < sizeof(kind) ? k->name_len : sizeof(kind) - 1);
+	canvas_left(c, 1, y, name, CANVAS_TITLE, kind);
+	for (size_t i = 0; i < nr_columns; i++) {
+		unsigned width = screen_kind_width(k, i);
+
+		canvas_right(c, x + 1, y, width, CANVAS_TITLE, screen_kind_heading(k, i));
+		x += 1 + width;
+	}
+}
+
+static void paint_thing(const struct screen_kind *k, const struct screen_thing *thing,
+			struct canvas *c, unsigned y, size_t nr_columns, unsigned name)
+{
+	unsigned x = 1 + name;
+	struct buf b;
+
+	buf_init(&b, PAINT_TEXT_BYTES);
+	canvas_left(c, 1, y, name, CANVAS_PLAIN, (*thing->first)->name);
+	for (size_t i = 0; i < nr_columns; i++) {
+		unsigned width = screen_kind_width(k, i);
+
+		buf_reset(&b);
+		screen_thing_cell(k, thing, i, &b);
+		canvas_right(c, x + 1, y, width, CANVAS_PLAIN, buf_str(&b));
+		x += 1 + width;
+	}
+	buf_fini(&b);
+}
+
+/* Columns that fit whole beside the name. */
+static size_t columns_that_fit(const struct screen_kind *k, unsigned width, unsigned name)
+{
+	unsigned used = 1 + name;
+	size_t i = 0;
+
+	while (i < k->nr_columns && used + 1 + screen_kind_width(k, i) <= width)
+		used += 1 + screen_kind_width(k, i++);
+	return i;
+}
+
+/* How many lines it took. */
+static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct paint_area area)
+{
+	unsigned name = name_width(k, c->width), nr;
+	size_t nr_columns = columns_that_fit(k, c->width, name);
+	struct screen_things things;
+
+	if (area.height < 2 || screen_things_find(k, &things))
+		return 0;
+	nr = things.nr < area.height - 1 ? (unsigned)things.nr : area.height - 1;
+	paint_kind_title(k, c, area.y, nr_columns, name);
+	for (unsigned i = 0; i < nr; i++)
+		paint_thing(k, &things.item[i], c, area.y + 1 + i, nr_columns, name);
+	screen_things_drop(&things);
+	return 1 + nr;
+}
+
+/* Each kind gets its part of what is left. */
+void paint_things(const struct model *m, struct canvas *c, struct paint_area area)
+{
+	const struct table *t = m->shown->table;
+	struct screen_kind k;
+	unsigned left;
+
+	(void)count(t, &left);
+	for (size_t i = 0; left && screen_kind_next(t, &i, &k); left--) {
+		struct paint_area part = {area.y, area.height / left};
+		unsigned used = paint_kind(&k, c, part);
+
+		area.y += used;
+		area.height -= used;
+	}
+}
