@@ -111,6 +111,10 @@ static const struct opt_row rows[] = {
      AT(inlined)},
     {"lines", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Names and stacks",
      "Tell source lines: short for --sort=function,line.", opt_set_flag, AT(lines)},
+    {"live", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Output",
+     "Show a session that only counted in the dashboard of cpuperf, forwards and backwards by "
+     "iteration; ? lists its keys.",
+     opt_set_flag, AT(live)},
     {"output-format", OPT_REQUIRED, "FORMAT", OPT_COMPLETE_WORDS,
      "text csv ndjson raw"
      " folded"
