@@ -253,7 +253,8 @@ static int choose_export(const struct job *j, struct plan *p, struct err *e)
 		err_set(e, -EINVAL, "--output-format=%s compares shares, not counts",
 			o->output_format);
 		err_hint(e, "leave out --counts; --report=diff has it");
-	} else if (o->sessions.nr > 1 && (!r->adds_up || o->by_session)) {
+	} else if (o->sessions.nr + o->perf_data.nr > 1 &&
+		   (!r->adds_up || (o->by_session && !r->is_side_by_side))) {
 		err_set(e, -EINVAL, "--output-format=%s is of one session%s", o->output_format,
 			r->adds_up ? ", or of what several add up to" : "");
 		err_hint(e, "give one --session at a time");
@@ -294,7 +295,7 @@ static int check_raw(const struct options *o, const struct plan *p, struct err *
 		is_other |= p->report[i]->print != report_summary_print;
 	if (strcmp(o->output_format, "raw") != 0)
 		return 0;
-	if (!is_other && o->sessions.nr > 1) {
+	if (!is_other && o->sessions.nr + o->perf_data.nr > 1) {
 		err_set(e, -EINVAL, "--output-format=raw is of one session");
 		err_hint(e, "give one --session at a time; csv and ndjson tell sessions apart");
 		return -EINVAL;
