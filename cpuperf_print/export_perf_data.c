@@ -184,6 +184,12 @@ static bool is_task_wanted(const struct perf_data *x, const struct profile_item 
 	return report_globs_match(&f->comms, task.comm->name);
 }
 
+/* Of a record where it tells it. */
+static uint32_t cpu_of(const struct profile_item *item, const struct profile_trace *t)
+{
+	return item->cpu == UINT32_MAX ? t->head.cpu : item->cpu;
+}
+
 static bool is_wanted(const struct perf_data *x, const struct profile_item *item,
 		      const struct profile_trace *t)
 {
@@ -191,7 +197,7 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 
 	return report_filter_has_time(f, x->start_ns, item->time_ns) &&
 	       report_ranges_has(&f->iterations, t->head.iteration) &&
-	       report_ranges_has(&f->cpus, t->head.cpu) &&
+	       report_ranges_has(&f->cpus, cpu_of(item, t)) &&
 	       report_filter_has_event(f, &x->opened->facts->events[item->id->event]) &&
 	       (item->record.kind != TRACE_RECORD_SAMPLE || is_task_wanted(x, item));
 }
@@ -203,7 +209,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	struct member_of of = {t, item->id};
 	struct perf_origin o = {.member = member, .arg = &of};
 	bool is_sample = item->record.kind == TRACE_RECORD_SAMPLE;
-	uint32_t cpu = item->cpu == UINT32_MAX ? t->head.cpu : item->cpu;
+	uint32_t cpu = cpu_of(item, t);
 
 	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events) {
 		x->nr_unknown += is_sample;
@@ -223,7 +229,8 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 		x->first_ns = item->time_ns;
 	if (is_sample)
 		x->last_ns = item->time_ns;
-	x->max_cpu = cpu > x->max_cpu ? cpu : x->max_cpu;
+	if (cpu != UINT32_MAX && cpu > x->max_cpu)
+		x->max_cpu = cpu;
 	x->j->nr_records++;
 	return 0;
 }

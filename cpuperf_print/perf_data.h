@@ -14,5 +14,7 @@ int perf_data_open(struct job *j, struct opened *o, struct err *e);
 bool perf_data_is_same_boot(const struct opened *o);
 /* Gives o->symbols what is known of the kernel; what is not is told. 0 or -ENOMEM. */
 int perf_data_add_kernel(struct job *j, struct opened *o);
+/* Its summary: who recorded what, and what became of it. 0 or -errno with *e. */
+int report_perf_data_print(struct job *j, size_t first, struct err *e);
 
 #endif

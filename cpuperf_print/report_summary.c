@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "output.h"
+#include "perf_data.h"
 #include "profile/records.h"
 #include "report/tally.h"
 #include "reports.h"
@@ -180,9 +181,12 @@ int report_summary_print(struct job *j, size_t first, size_t nr, struct err *e)
 	struct summary r = {.j = j,
 			    .output = output_find(j->options->output_format),
 			    .opened = &j->sessions[first]};
-	int rc = print_init(&r, e);
+	int rc;
 
 	(void)nr;
+	if (r.opened->import && strcmp(j->options->output_format, "raw") != 0)
+		return report_perf_data_print(j, first, e);
+	rc = print_init(&r, e);
 	profile_session_rewind(r.opened->session); /* another report may have read it */
 	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)

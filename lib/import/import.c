@@ -149,6 +149,8 @@ static int make_facts(struct import *im)
 		    .period = ev->layout.is_freq ? 0 : le64toh(n),
 		    .frequency = ev->layout.is_freq ? le64toh(n) : 0,
 		    .nr_samples = ev->nr_samples,
+		    .nr_throttled = ev->nr_throttled,
+		    .nr_lost = ev->has_lost ? ev->nr_lost : UINT64_MAX,
 		};
 	}
 	im->facts.events = im->event_facts;

@@ -28,7 +28,8 @@ typedef void import_problem_fn(void *arg, bool is_loss, const struct err *proble
 struct import_event_facts {
 	const char *name;
 	uint64_t period, frequency; /* as asked for; 0: not so */
-	uint64_t nr_samples;
+	uint64_t nr_samples, nr_throttled;
+	uint64_t nr_lost; /* samples, as the kernel counted them; UINT64_MAX: not told */
 };
 
 /* What the file says of itself. Strings are safe to show, "" where it does not say. */

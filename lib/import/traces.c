@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_INSTANCES = 256 }; /* of an event; each CPU or task is one */
+
 /* Copies what w has gathered. */
 static int take_bytes(const struct trace_writer *w, void **out, size_t *out_len)
 {
@@ -66,6 +68,38 @@ static bool is_dummy(const struct trace_layout *l)
 	return l->type == 1 && l->config == 9;
 }
 
+/* The flags of a spec that would have asked for this. */
+static uint32_t flags_of(const struct import_event *ev)
+{
+	static const struct {
+		uint64_t bits; /* of the attr's flags, or of its sample type */
+		bool is_sample_type, is_flag_if_not;
+		uint32_t flag;
+	} rows[] = {
+	    {1 << 5, false, true, 1},     /* exclude_kernel: os */
+	    {1 << 4, false, true, 2},     /* exclude_user: user */
+	    {1 << 0, true, false, 4},     /* IP: pc */
+	    {1 << 11, true, false, 8},    /* BRANCH_STACK: last_branch */
+	    {1 << 5, true, false, 32},    /* CALLCHAIN: callchain */
+	    {1 << 13, true, false, 64},   /* STACK_USER: user_stack */
+	    {3 << 15, false, false, 128}, /* precise_ip: precise */
+	    {1 << 2, false, false, 256},  /* pinned */
+	    {1 << 7, false, false, 512},  /* exclude_idle: no_idle */
+	};
+	enum { FLAGS_AT = 40 };
+	uint64_t attr_flags;
+	uint32_t flags = 0;
+
+	memcpy(&attr_flags, ev->attr + FLAGS_AT, sizeof(attr_flags));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t of = rows[i].is_sample_type ? ev->layout.sample_type : le64toh(attr_flags);
+
+		if (!(of & rows[i].bits) == rows[i].is_flag_if_not)
+			flags |= rows[i].flag;
+	}
+	return flags;
+}
+
 /* As the records are that a slice hands out: with times. */
 static void add_time(struct import_event *ev)
 {
@@ -85,6 +119,7 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .id = i,
 	    .kind = EVENT_COUNT,
 	    .scope = EVENT_SCOPE_CPU,
+	    .flags = flags_of(ev),
 	    .state = READING_OK,
 	    .perf_group = ev->leader,
 	    .group = group_of(l),
@@ -159,7 +194,7 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 		ids[nr] = (struct trace_id){
 		    .id = id->id,
 		    .event = id->event,
-		    .instance = 0,
+		    .instance = id->place % MAX_INSTANCES,
 		    .group = im->events[id->event].leader + id->place * (uint32_t)im->nr_events,
 		};
 	}

@@ -442,7 +442,9 @@ static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
 	k->start_ns = k->end_ns;
 	if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
 		k->end_ns = UINT64_MAX;
-	k->end_ns = least(k->end_ns, s->trace->end_ns);
+	/* of many CPUs a sample in the little that is left would look like a burst */
+	if (s->trace->head.cpu != REPORT_NO_CPU)
+		k->end_ns = least(k->end_ns, s->trace->end_ns);
 	return rc;
 }
 
@@ -498,14 +500,20 @@ static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
 	return give_samples(s, event, k->end_ns, end_ns);
 }
 
+/* From one sample to the next of another CPU says nothing. */
+static bool is_from_sample_to_sample(const struct series *s)
+{
+	return s->config->from_sample_to_sample && s->trace->head.cpu != REPORT_NO_CPU;
+}
+
 static int count_sample(struct series *s, uint32_t event, const struct profile_item *item)
 {
 	const struct profile_trace *t = s->trace;
 	uint64_t time_ns = item->time_ns;
 
 	time_ns = time_ns < t->start_ns ? t->start_ns : least(time_ns, t->end_ns);
-	return s->config->from_sample_to_sample ? count_from_last(s, event, &item->record, time_ns)
-						: count_in_slice(s, event, &item->record, time_ns);
+	return is_from_sample_to_sample(s) ? count_from_last(s, event, &item->record, time_ns)
+					   : count_in_slice(s, event, &item->record, time_ns);
 }
 
 /* Counts of the timebase's group, as readings of its time. */
@@ -536,11 +544,18 @@ static int add_counts(struct series *s, const struct profile_item *item)
 
 /* --- a trace of samples ---------------------------------------------------------------------- */
 
+/* Those of a trace of many CPUs tell theirs. */
+static bool is_of_wanted_cpu(const struct series *s, const struct profile_item *item)
+{
+	return s->trace->head.cpu != REPORT_NO_CPU ||
+	       report_ranges_has(&s->config->filter->cpus, item->cpu);
+}
+
 static int add_item(struct series *s, const struct profile_item *item)
 {
 	bool is_sample = item->kind == PROFILE_RECORD && item->ring == TRACE_RING_SAMPLES &&
 			 item->record.kind == TRACE_RECORD_SAMPLE && item->id &&
-			 item->id->event < s->facts->nr_events;
+			 item->id->event < s->facts->nr_events && is_of_wanted_cpu(s, item);
 	int rc;
 
 	if (item->kind == PROFILE_READING)
@@ -700,9 +715,8 @@ static int end_samples(struct series *s)
 	for (uint32_t i = 0; i < s->facts->nr_events && rc == 0; i++)
 		if (sampled_event_is_sampled(&s->table->columns[i].sampling) &&
 		    s->trace->events[i].state == READING_OK)
-			rc = s->config->from_sample_to_sample
-				 ? end_from_last(s, i, s->trace->end_ns)
-				 : end_slice(s, i, s->trace->end_ns);
+			rc = is_from_sample_to_sample(s) ? end_from_last(s, i, s->trace->end_ns)
+							 : end_slice(s, i, s->trace->end_ns);
 	return rc;
 }
 
