@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -266,6 +267,16 @@ static int take_event_type(struct walking *w, const struct import_record *r)
 	return 0;
 }
 
+/* IEEE 754 binary64. */
+static void take_scale(struct import_event *ev, uint64_t bits)
+{
+	double scale;
+
+	memcpy(&scale, &bits, sizeof(scale));
+	if (isfinite(scale) && scale > 0)
+		ev->scale = scale;
+}
+
 /* What was found out later of an event: its unit, its scale, its name. */
 static int take_event_update(struct walking *w, const struct import_record *r)
 {
@@ -279,8 +290,12 @@ static int take_event_update(struct walking *w, const struct import_record *r)
 	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
 	kind = import_u64(&b);
 	id = import_find_id(im, import_u64(&b));
-	if (!cursor_ok(&b.c) || !id || kind > NAME || kind == SCALE)
+	if (!cursor_ok(&b.c) || !id || kind > NAME)
 		return 0;
+	if (kind == SCALE) {
+		take_scale(&im->events[id->event], import_u64(&b));
+		return 0;
+	}
 	text = import_text(im, (const char *)b.c.at, b.c.left);
 	if (kind == UNIT)
 		im->events[id->event].unit = text;

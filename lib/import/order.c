@@ -314,6 +314,8 @@ bool import_swap(struct import *im, const struct import_record *r)
 			sample(&t, &ev->layout);
 		return !t.is_bad;
 	}
+	if (!trace_record_kind_name(r->type))
+		return true; /* nobody reads it */
 	id_words = ev ? trace_layout_id_bytes(&ev->layout) / WORD : 0;
 	if (id_words > t.left)
 		return false;

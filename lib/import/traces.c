@@ -63,6 +63,13 @@ static bool is_clock(const struct trace_layout *l)
 	return l->type == 1 && l->config < 2;
 }
 
+static const char *unit_of(const struct import_event *ev)
+{
+	if (ev->unit && *ev->unit)
+		return ev->unit;
+	return is_clock(&ev->layout) ? "ns" : "";
+}
+
 static bool is_dummy(const struct trace_layout *l)
 {
 	return l->type == 1 && l->config == 9;
@@ -125,9 +132,7 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .group = group_of(l),
 	    .name = ev->name,
 	    .label = ev->name,
-	    .unit = ev->unit      ? ev->unit
-		    : is_clock(l) ? "ns"
-				  : "",
+	    .unit = unit_of(ev),
 	    .source = "perf.data",
 	    .attr = ev->attr,
 	    .attr_bytes = ev->attr_bytes,

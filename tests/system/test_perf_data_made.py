@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+"""--perf-data=FILE on files that are made here, of which all is known: perf of Linux 3.0 and later,
+both byte orders, pipes, packed records, branches, weights, guests, ARM; and files that are cut,
+damaged or lie.
+"""
+import csv
+import io
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import perf_data_file as pd  # noqa: E402
+
+PRINT = os.environ["CPUPERF_PRINT"]
+BASE = pd.IP | pd.TID | pd.TIME | pd.PERIOD | pd.CPU
+KERNEL_IP = 0xffffffff81000123
+
+
+def run(path, *args, codes=(0,)):
+    done = subprocess.run([PRINT, f"--perf-data={path}", *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode in codes, (args, done.returncode, done.stderr)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def records(path, **keys):
+    out, problems = run(path, "--report=records", "--output-format=ndjson", "--quiet", **keys)
+    return [json.loads(line) for line in out.splitlines()], problems
+
+
+def rows(path, report, *args, **keys):
+    out, _ = run(path, f"--report={report}", "--output-format=csv", "--quiet", *args, **keys)
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def fill(f, nr=100, **keys):
+    """A program that was there before, one that starts, and samples of both by turns."""
+    f.comm(10, 10, "old")
+    f.mmap(10, 0x400000, 0x10000, 0, "/opt/old")
+    f.fork(20, 10, 20, 10, 1000)
+    f.comm(20, 20, "new", pd.COMM_EXEC, time=1100)
+    f.mmap(20, 0x500000, 0x10000, 0x1000, "/opt/new", time=1200)
+    for i in range(nr):
+        old = i % 2 == 0
+        f.sample(ip=0x400100 if old else 0x500200, pid=10 if old else 20, tid=10 if old else 20,
+                 time=2000 + 10 * i, cpu=i % 4, period=100 + i, **keys)
+
+
+def check_fill(path, nr=100, order=True, cpu=True, time=True):
+    all_, problems = records(path)
+    got = [r for r in all_ if r["kind"] == "sample"]
+    assert len(got) == nr, (path, len(got), problems)
+    for i, r in enumerate(got):
+        old = i % 2 == 0
+        assert r["comm"] == ("old" if old else "new"), r
+        assert r["pid"] == r["tid"] == (10 if old else 20), r
+        assert not time or r["monotonic_ns"] == 2000 + 10 * i, r
+        assert not cpu or r["cpu"] == i % 4, r
+        assert r["period"] == 100 + i, r
+        assert r["address"] == ("0x400100" if old else "0x500200"), r
+        assert r["object"] == ("old" if old else "new"), r
+    flat = {(r["object"]): int(r["self_count"]) for r in rows(path, "flat", "--sort=object")}
+    assert flat == {"old": sum(100 + i for i in range(0, nr, 2)),
+                    "new": sum(100 + i for i in range(1, nr, 2))}, flat
+    if cpu:
+        by_cpu = {int(r["cpu"]): int(r["self_samples"]) for r in rows(path, "flat", "--sort=cpu")}
+        assert by_cpu == {c: nr // 4 for c in range(4)}, by_cpu
+        one = rows(path, "flat", "--sort=cpu", "--cpu=2")
+        assert [r["cpu"] for r in one] == ["2"] and int(one[0]["self_samples"]) == nr // 4, one
+    return all_, problems
+
+
+def forms(folder):
+    """The same records in every form a file may have."""
+    plain = BASE | pd.IDENTIFIER
+    for order in "<>":
+        for name, keys, type_, how in (
+                ("now", {"attr_bytes": 136}, plain, {}),
+                ("older", {}, plain, {}),
+                ("ver0", {"attr_bytes": 64}, plain, {}),
+                ("mmap", {"mmap2": False}, plain, {}),
+                ("ids", {}, BASE | pd.ID, {}),
+                ("streams", {}, BASE | pd.ID | pd.STREAM_ID | pd.ADDR, {}),
+                ("one", {}, BASE, {}),
+                ("linux3", {"attr_bytes": 64, "mmap2": False, "sample_id_all": False},
+                 BASE | pd.ID, {}),
+                ("timeless", {}, (plain & ~pd.TIME), {"time": False}),
+                ("cpuless", {}, (plain & ~pd.CPU), {"cpu": False})):
+            f = pd.File(order, **keys)
+            f.event(0, 0, type_, [11, 12], freq=4000)
+            fill(f)
+            for form in ("file", "pipe", "packed", "packed2"):
+                path = f"{folder}/{name}.{form}.{'big' if order == '>' else 'little'}"
+                if form.startswith("packed"):
+                    g = pd.File(order, **keys)
+                    g.attrs, g.records = f.attrs, list(f.records)
+                    g.pack_records(0, kind=83 if form == "packed2" else 81)
+                    data = g.whole()
+                else:
+                    data = f.pipe() if form == "pipe" else f.whole()
+                write(path, data)
+                check_fill(path, **how)
+
+
+def write(path, data):
+    with open(path, "wb") as out:
+        out.write(data)
+
+
+def versions(folder):
+    """Headers: of the first version, without features, of a perf that was killed."""
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER, [1], freq=99)
+    fill(f)
+    write(f"{folder}/v1", f.whole(magic=b"PERFFILE"))
+    check_fill(f"{folder}/v1")
+    write(f"{folder}/killed", f.whole(told_size=0)[:-3])
+    all_, problems = records(f"{folder}/killed", codes=(1,))
+    assert len([r for r in all_ if r["kind"] == "sample"]) == 99, len(all_)
+    assert "did not come to its end" in problems and "cut at offset" in problems, problems
+    g = pd.File(">")
+    g.event(0, 0, BASE | pd.IDENTIFIER, [1], freq=99)
+    fill(g)
+    write(f"{folder}/v1.big", g.whole(magic=b"PERFFILE"))
+    check_fill(f"{folder}/v1.big")
+
+
+def who(folder):
+    for order in "<>":
+        f = pd.File(order)
+        f.event(0, 0, BASE | pd.IDENTIFIER, [1], freq=99)
+        f.event(2, 77, BASE | pd.IDENTIFIER, [2], period=1)
+        f.event(4, 0x1c2, BASE | pd.IDENTIFIER, [3, 4], period=1000)
+        fill(f)
+        f.sample(event=2, nr=1, ip=0x400100, pid=10, tid=10, time=5000, period=7)
+        f.lost(5, time=5001)
+        f.other(pd.LOST_SAMPLES, f.words(3), 0, time=5002)
+        f.other(pd.LOST_SAMPLES, f.words(4), 0, event=2)
+        f.other(pd.THROTTLE, f.words(5003, 3, 3), 0, time=5003, event=2)
+        f.record(40, 0, f.words(1, 2, 3))
+        f.who("box", "5.4.0", "4.19.1", "aarch64", "ARM Cortex", ["perf", "record", "-a b"])
+        f.names(["cycles:u", "sched:sched_switch", "cpu/event=0xc2,umask=0x1/"])
+        for form in ("file", "pipe"):
+            path = f"{folder}/who.{form}.{order == '<'}"
+            write(path, f.whole() if form == "file" else f.pipe())
+            out, _ = run(path, "--report=summary", "--no-pager")
+            for part in ("box", "5.4.0", "4.19.1", "aarch64", "ARM Cortex", "perf record '-a b'",
+                         "2 online of 4", "lost 5", "samples lost by the hardware 3",
+                         "of unknown kinds 1"):
+                assert part in out, (part, out)
+            got = {r["event"]: r for r in rows(path, "summary")}
+            assert set(got) == {"cycles:u", "sched:sched_switch", "cpu/event=0xc2,umask=0x1/"}, got
+            assert got["cycles:u"]["frequency"] == "99" and got["cycles:u"]["samples"] == "100"
+            event = got["cpu/event=0xc2,umask=0x1/"]
+            assert (event["period"], event["samples"], event["lost"], event["throttled"]) == \
+                ("1000", "1", "4", "1"), event
+            flat, problems = run(path, "--report=flat", "--event=cpu/*", "--quiet",
+                                 "--output-format=csv")
+            assert "8 records were lost" in problems, problems
+            assert len(flat.splitlines()) == 2, flat
+
+
+def everything(folder):
+    """A sample with all there is, behind which the next must be found."""
+    for order in "<>":
+        for branch in (0, pd.HW_INDEX, pd.HW_INDEX | pd.COUNTERS):
+            type_ = (1 << 25) - 1 & ~pd.WEIGHT
+            f = pd.File(order, attr_bytes=136)
+            f.event(0, 0, type_, [5], period=1000, branch=branch, regs=0b111, stack=64,
+                    regs_intr=0b11, read_format=15, precise=2)
+            f.comm(10, 10, "all")
+            f.mmap(10, 0x400000, 0x10000, 0, "/opt/all")
+            for i in range(10):
+                f.sample(ip=0x400100, pid=10, tid=10, time=1000 + i, addr=0xabc0, cpu=3, period=50,
+                         chain=(pd.CONTEXT_KERNEL, KERNEL_IP, pd.CONTEXT_USER, 0x400100, 0x400201),
+                         raw=b"12345678901234567890", weight=17 | 5 << 32 | 6 << 48,
+                         branches=[(0x400300, 0x400400, f.turned(1 | 12 << 4 | 3 << 20)),
+                                   (0x400500, 0x400600, f.turned(2 | 99 << 4))],
+                         regs=(1, 2, 3), stack=b"stack" * 8, read=(1, 2, 3, 7, 5), data_src=9,
+                         regs_intr=(4, 5))
+            path = f"{folder}/all.{branch}.{order == '<'}"
+            write(path, f.whole())
+            got, problems = records(path)
+            got = [r for r in got if r["kind"] == "sample"]
+            assert len(got) == 10, (order, branch, problems)
+            r = got[-1]
+            assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 50, 1009), r
+            assert [s["address"] for s in r["stack"]] == \
+                [hex(KERNEL_IP), "0x400100", "0x400200"], r
+            assert (r["data_address"], r["physical_address"], r["data_source"], r["weight"],
+                    r["stack_bytes"]) == ("0xabc0", "0x1000", "0x9", 17, 40), r
+            assert [(b["from"]["address"], b["to"]["address"], b["mispredicted"], b["cycles"])
+                    for b in r["branches"]] == [("0x400300", "0x400400", True, 12),
+                                                ("0x400500", "0x400600", False, 99)], r
+            assert [(int(b["branches"]), float(b["mispredicted"]), float(b["cycles"]))
+                    for b in rows(path, "branches")] == [(10, 100, 12), (10, 0, 99)]
+            out, _ = run(path, "--report=summary", "--output-format=raw", "--quiet")
+            assert "20 bytes 3132333435363738393031323334353637383930" in out, out
+            assert "40 bytes, 3 registers of 64 bits" in out, out
+
+
+def guests(folder):
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER | pd.CALLCHAIN, [5], period=1000)
+    f.comm(10, 10, "qemu")
+    f.mmap(10, 0x400000, 0x10000, 0, "/opt/qemu")
+    for i, (misc, chain) in enumerate((
+            (pd.USER, (pd.CONTEXT_USER, 0x400100)), (pd.GUEST_KERNEL, (pd.CONTEXT_GUEST, 0x99)),
+            (pd.GUEST_USER, ()), (pd.HYPERVISOR, ()))):
+        f.sample(misc=misc, ip=0x400100, pid=10, tid=10, time=1000 + i, period=1, chain=chain)
+    write(f"{folder}/guests", f.whole())
+    flat = rows(f"{folder}/guests", "flat", "--sort=object")
+    assert sum(int(r["self_samples"]) for r in flat) == 4, flat
+    assert {r["object"]: int(r["self_samples"]) for r in flat}["qemu"] == 1, flat
+
+
+def several(folder):
+    """Two files are added up; the same twice is refused; one is compared with the other."""
+    paths = []
+    for k in range(2):
+        f = pd.File("<>"[k])
+        f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
+        fill(f, 100 + 40 * k)
+        f.names(["cycles"])
+        paths.append(f"{folder}/several.{k}")
+        write(paths[-1], f.whole())
+    flat = rows(paths[0], "flat", "--sort=object", f"--perf-data={paths[1]}")
+    assert sum(int(r["self_samples"]) for r in flat) == 240, flat
+    _, problems = run(paths[0], f"--perf-data={paths[0]}", "--report=flat", codes=(1,))
+    assert "same session" in problems, problems
+    out, _ = run(paths[0], f"--diff={paths[1]}", "--sort=object", "--no-pager")
+    assert "old" in out and "new" in out, out
+
+
+def hostile(folder):
+    """What lies, is cut or is damaged ends in words, or in what is before it; never in a crash."""
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER | pd.CALLCHAIN | pd.RAW, [1, 2], period=1000)
+    f.who("box", "5.4.0", "4.19.1", "aarch64", "ARM Cortex", ["perf", "record"])
+    f.names(["cycles"])
+    fill(f, 20, chain=(1, 2, 3), raw=b"raw")
+    f.build_ids([(pd.USER, "/opt/old", bytes(range(20)))])
+    good = f.whole()
+    dice = random.Random(4)
+    path = f"{folder}/hostile"
+    cases = [good[:n] for n in range(0, len(good), max(1, len(good) // 60))]
+    for _ in range(120):
+        bad = bytearray(good)
+        for _ in range(dice.randrange(1, 6)):
+            at = dice.randrange(len(bad)) // 8 * 8
+            bad[at:at + 8] = dice.choice((b"\xff" * 8, bytes(8), dice.randbytes(8),
+                                          struct.pack("<Q", 1 << dice.randrange(64))))
+        cases.append(bytes(bad))
+    for data in cases:
+        write(path, data)
+        for args in (("--report=flat",), ("--report=records",)):
+            run(path, *args, "--quiet", codes=(0, 1))
+    write(path, b"\x89CPUPRF\n" + bytes(300))
+    _, problems = run(path, codes=(1,))
+    assert "is no perf.data" in problems, problems
+
+
+def build_ids(folder):
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
+    fill(f)
+    f.build_ids([(pd.USER, "/opt/old", bytes(range(1, 21))), (pd.KERNEL, "[kernel.kallsyms]",
+                                                              bytes(range(2, 22)))])
+    write(f"{folder}/ids", f.whole())
+    _, problems = run(f"{folder}/ids", "--report=flat", "--quiet", "--output-format=csv")
+    assert "0102030405060708090a0b0c0d0e0f1011121314" in problems or "old" in problems, problems
+    assert "functions of the kernel have no names" in problems, problems
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (forms, versions, who, everything, guests, several, build_ids, hostile):
+            if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
+                part(folder)
+                print(part.__name__, "ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
