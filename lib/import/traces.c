@@ -188,7 +188,7 @@ static int compare_ids(const void *a, const void *b)
 /* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */
 static int put_ids(const struct import *im, struct trace_writer *w)
 {
-	struct trace_id *ids = mem_calloc(im->nr_ids + 1, sizeof(*ids));
+	struct trace_id *ids = mem_calloc(im->nr_ids + im->nr_events, sizeof(*ids));
 	size_t nr = 0;
 
 	if (!ids)
