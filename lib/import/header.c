@@ -97,7 +97,12 @@ static int load_section(struct import *im, struct import_section s, size_t max, 
 	if (!*out)
 		return -ENOMEM;
 	got = io_pread_full(im->fd, *out, (size_t)s.size, s.offset);
-	*len = got > 0 ? (size_t)got : 0;
+	if (got < 0) {
+		mem_free(*out);
+		*out = NULL;
+		return (int)got;
+	}
+	*len = (size_t)got;
 	return 0;
 }
 

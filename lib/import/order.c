@@ -24,7 +24,19 @@ enum {
 	S_STREAM_ID = 1 << 9,
 	S_RAW = 1 << 10,
 	S_BRANCH_STACK = 1 << 11,
+	S_REGS_USER = 1 << 12,
+	S_STACK_USER = 1 << 13,
+	S_WEIGHT = 1 << 14,
+	S_DATA_SRC = 1 << 15,
 	S_IDENTIFIER = 1 << 16,
+	S_TRANSACTION = 1 << 17,
+	S_REGS_INTR = 1 << 18,
+	S_PHYS_ADDR = 1 << 19,
+	S_AUX = 1 << 20,
+	S_CGROUP = 1 << 21,
+	S_PAGE_SIZES = 1 << 22 | 1 << 23,
+	S_WEIGHT_STRUCT = 1 << 24,
+	BRANCH_COUNTERS = 1 << 19,
 	READ_GROUP = 1 << 3,
 	READ_WORDS = 1 << 0 | 1 << 1, /* enabled, running */
 	READ_EACH = 1 << 2 | 1 << 4,  /* id, lost */
@@ -150,12 +162,15 @@ static void branches(struct turn *t, const struct trace_layout *l)
 
 	if (l->branch_sample_type & BRANCH_HW_INDEX)
 		words(t, 1);
-	for (; nr && !t->is_bad; nr--) {
+	t->is_bad |= nr > t->left;
+	for (uint64_t i = 0; i < nr && !t->is_bad; i++) {
 		uint8_t *p = take(t, BRANCH_WORDS);
 
 		if (p)
 			set(p + 2 * WORD, branch_flags(get(p + 2 * WORD)));
 	}
+	if (l->branch_sample_type & BRANCH_COUNTERS)
+		words(t, nr);
 }
 
 static void read_values(struct turn *t, const struct trace_layout *l)
@@ -171,7 +186,47 @@ static void read_values(struct turn *t, const struct trace_layout *l)
 		words(t, times + nr * each);
 }
 
-/* Behind the branches all are words, or bytes in words: a stack is of no use in another order. */
+static void regs(struct turn *t, unsigned nr)
+{
+	if (word(t))
+		words(t, nr);
+}
+
+/* How many bytes, whole words; how many of them are good. */
+static void stack(struct turn *t)
+{
+	uint64_t len = word(t);
+
+	t->is_bad |= len % WORD != 0;
+	bytes(t, len / WORD);
+	words(t, len != 0);
+}
+
+static void aux(struct turn *t)
+{
+	uint64_t len = word(t);
+
+	t->is_bad |= len % WORD != 0;
+	bytes(t, len / WORD);
+}
+
+/* A weight in three parts is the same word in both orders, like the source of data. */
+static void behind_branches(struct turn *t, const struct trace_layout *l)
+{
+	const uint64_t s = l->sample_type;
+
+	if (s & S_REGS_USER)
+		regs(t, l->nr_user_regs);
+	if (s & S_STACK_USER)
+		stack(t);
+	words(t, !!(s & (S_WEIGHT | S_WEIGHT_STRUCT)) + !!(s & S_DATA_SRC) + !!(s & S_TRANSACTION));
+	if (s & S_REGS_INTR)
+		regs(t, l->nr_intr_regs);
+	words(t, (uint64_t)__builtin_popcountll(s & (S_PHYS_ADDR | S_CGROUP | S_PAGE_SIZES)));
+	if (s & S_AUX)
+		aux(t);
+}
+
 static void sample(struct turn *t, const struct trace_layout *l)
 {
 	const uint64_t s = l->sample_type;
@@ -191,6 +246,7 @@ static void sample(struct turn *t, const struct trace_layout *l)
 		raw(t);
 	if (s & S_BRANCH_STACK)
 		branches(t, l);
+	behind_branches(t, l);
 }
 
 static void sample_id(struct turn *t, const struct trace_layout *l)

@@ -1,0 +1,322 @@
+/*
+ * perf.data as a set of traces: the kept files of the fuzz target, which tests/system/
+ * perf_data_file.py made, of both byte orders; what is wrong with a file in words; and every
+ * allocation and every system call failing in turn.
+ */
+#include "inject.h"
+
+#include "import/import.h"
+#include "import/internal.h"
+#include "profile/merged.h"
+#include "profile/processes.h"
+#include "profile/samples.h"
+#include "profile/session.h"
+
+#include <sys/mman.h>
+
+enum { MAX_BYTES = 1 << 20, MAX_TOLD = 8 };
+
+static char told[MAX_TOLD][512];
+static size_t nr_told;
+
+static void problem(void *arg, bool is_loss, const struct err *e)
+{
+	(void)arg;
+	(void)is_loss;
+	if (nr_told < MAX_TOLD)
+		snprintf(told[nr_told], sizeof(told[0]), "%s", e->msg);
+	nr_told++;
+}
+
+static bool was_told(const char *part)
+{
+	for (size_t i = 0; i < nr_told && i < MAX_TOLD; i++)
+		if (strstr(told[i], part))
+			return true;
+	return false;
+}
+
+static const char *corpus_path(const char *name, char path[4096])
+{
+	snprintf(path, 4096, "%s/tests/fuzz/corpus/perf_data/%s", SOURCE_DIR, name);
+	return path;
+}
+
+struct opened {
+	struct import *im;
+	struct profile_session *session;
+};
+
+static int open_path(const char *path, struct opened *o, struct err *e)
+{
+	int rc = import_open(path, problem, NULL, &o->im, e);
+
+	if (rc)
+		return rc;
+	rc = profile_session_open_set(import_set(o->im), problem, NULL, &o->session, e);
+	if (rc)
+		import_close(o->im);
+	return rc;
+}
+
+static void close_opened(struct opened *o)
+{
+	profile_session_close(o->session);
+	import_close(o->im);
+}
+
+/* All records in the order of time, one behind the other, but for their times. */
+static int gather(struct profile_session *s, struct buf *out)
+{
+	struct profile_merged_item item;
+	struct profile_merged *m;
+	int rc = profile_merged_open(s, problem, NULL, &m);
+
+	if (rc)
+		return rc;
+	while ((rc = profile_merged_next(m, &item)) == 1)
+		buf_add(out, item.item->record.bytes, item.item->record.len);
+	profile_merged_close(m);
+	return rc ? rc : buf_error(out);
+}
+
+static void gather_path(const char *path, struct buf *out, struct import_facts *facts)
+{
+	struct opened o;
+
+	assert_int_equal(open_path(path, &o, NULL), 0);
+	assert_int_equal(gather(o.session, out), 0);
+	*facts = *import_facts(o.im);
+	assert_true(facts->nr_events == 1);
+	close_opened(&o);
+}
+
+/* The same file from machines of both orders is the same, to the last byte of its records. */
+static void both_orders(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t nr_samples, nr_records;
+	} rows[] = {
+	    {"file", 6, 11}, {"pipe", 6, 0}, {"packed", 6, 0}, {"all", 1, 4}, {"linux3", 4, 10}};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		char name[64], path[4096];
+		struct import_facts facts[2];
+		struct buf records[2];
+
+		for (int k = 0; k < 2; k++) {
+			buf_init(&records[k], MAX_BYTES);
+			snprintf(name, sizeof(name), "%s.%s", rows[i].name, k ? "big" : "little");
+			gather_path(corpus_path(name, path), &records[k], &facts[k]);
+			assert_int_equal(facts[k].is_big_endian, k);
+			assert_int_equal(facts[k].nr_samples, rows[i].nr_samples);
+			if (rows[i].nr_records)
+				assert_int_equal(facts[k].nr_records, rows[i].nr_records);
+		}
+		if (records[0].len != records[1].len ||
+		    memcmp(records[0].data, records[1].data, records[0].len) != 0)
+			fail_msg("%s: the orders differ", rows[i].name);
+		for (int k = 0; k < 2; k++)
+			buf_fini(&records[k]);
+	}
+}
+
+static int open_bytes(const void *data, size_t len, struct opened *o, struct err *e)
+{
+	int fd = memfd_create("perf.data", MFD_CLOEXEC), rc;
+	char path[64];
+
+	assert_true(fd >= 0 && write(fd, data, len) == (ssize_t)len);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	nr_told = 0;
+	rc = open_path(path, o, e);
+	close(fd);
+	return rc;
+}
+
+static size_t load(const char *name, uint8_t *data)
+{
+	char path[4096];
+	FILE *f = fopen(corpus_path(name, path), "re");
+	size_t len;
+
+	assert_non_null(f);
+	len = fread(data, 1, MAX_BYTES, f);
+	fclose(f);
+	return len;
+}
+
+/* Words of the header of a file. */
+enum { SIZE = 8, ATTR_SIZE = 16, ATTRS_AT = 24, ATTRS = 32, DATA_AT = 40, DATA = 48 };
+
+/* What cannot be read at all, and why. */
+static void refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint64_t word;
+		size_t len; /* of the file; 0: all */
+		const char *says;
+	} rows[] = {
+	    {0, 0, 0, "is no perf.data file"},
+	    {0, 0x4352554f53, 0, "is no perf.data file"},
+	    {SIZE, 104, 15, "is no perf.data file"},
+	    {SIZE, 104, 60, "header makes no sense"},
+	    {ATTR_SIZE, 0, 0, "header makes no sense"},
+	    {ATTR_SIZE, 79, 0, "header makes no sense"},
+	    {ATTR_SIZE, 1 << 20, 0, "header makes no sense"},
+	    {ATTRS, 0, 0, "tells of no event"},
+	    {ATTRS_AT, UINT64_MAX, 0, "tells of no event"},
+	    {ATTRS, 64, 0, "tells of no event"},
+	};
+	uint8_t *data = malloc(MAX_BYTES);
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct opened o;
+		struct err e = {0};
+
+		len = load("file.little", data);
+		memcpy(data + rows[i].at, &rows[i].word, 8);
+		if (open_bytes(data, rows[i].len ? rows[i].len : len, &o, &e) != -EINVAL ||
+		    !strstr(e.msg, rows[i].says))
+			fail_msg("row %zu: %s", i, e.msg);
+	}
+	free(data);
+}
+
+/* What is there is read, and the rest is told. */
+static void damaged(void **state)
+{
+	static const struct {
+		const char *file;
+		size_t at;
+		uint64_t word;
+		size_t cut; /* bytes from the end */
+		uint64_t nr_samples;
+		const char *says;
+	} rows[] = {
+	    {"file.little", DATA, 0, 0, 6, "did not come to its end"},
+	    {"file.little", DATA, UINT64_MAX, 0, 6, "was cut"},
+	    {"file.little", DATA_AT, UINT64_MAX, 0, 0, "was cut"},
+	    {"file.little", 248, 0, 0, 0, "no record begins at offset 248"},
+	    {"pipe.little", SIZE, 16, 5, 6, "a record is cut at offset"},
+	    {"packed.little", 256, 0, 0, 0, "is damaged"},
+	};
+	uint8_t *data = malloc(MAX_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		size_t len = load(rows[i].file, data);
+		struct opened o;
+		struct err e = {0};
+
+		memcpy(data + rows[i].at, &rows[i].word, 8);
+		if (open_bytes(data, len - rows[i].cut, &o, &e))
+			fail_msg("row %zu: %s", i, e.msg);
+		if (import_facts(o.im)->nr_samples != rows[i].nr_samples ||
+		    (*rows[i].says && !was_told(rows[i].says)))
+			fail_msg("row %zu: %zu samples, %zu told, %s", i,
+				 (size_t)import_facts(o.im)->nr_samples, nr_told, told[0]);
+		close_opened(&o);
+	}
+	free(data);
+}
+
+/* Any cut ends in words, or in what is before it. */
+static void every_cut(void **state)
+{
+	static const char *const names[] = {"file.little", "pipe.big", "packed.little", "all.big"};
+	uint8_t *data = malloc(MAX_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		size_t len = load(names[i], data);
+
+		for (size_t cut = 0; cut < len; cut += 3) {
+			struct opened o;
+			struct buf records;
+			struct err e = {0};
+
+			if (open_bytes(data, cut, &o, &e)) {
+				assert_int_not_equal(e.code, 0);
+				continue;
+			}
+			buf_init(&records, MAX_BYTES);
+			assert_int_equal(gather(o.session, &records), 0);
+			buf_fini(&records);
+			close_opened(&o);
+		}
+	}
+	free(data);
+}
+
+static void told_facts(void **state)
+{
+	char path[4096];
+	struct opened o;
+	const struct import_facts *f;
+
+	(void)state;
+	assert_int_equal(open_path(corpus_path("file.big", path), &o, NULL), 0);
+	f = import_facts(o.im);
+	assert_string_equal(f->host, "box");
+	assert_string_equal(f->kernel, "5.4");
+	assert_string_equal(f->perf_version, "4.19");
+	assert_string_equal(f->machine, "aarch64");
+	assert_string_equal(f->cpu_model, "cpu");
+	assert_string_equal(f->command, "perf record");
+	assert_string_equal(f->events[0].name, "cycles");
+	assert_int_equal(f->events[0].frequency, 99);
+	assert_int_equal(f->events[0].period, 0);
+	assert_int_equal(f->events[0].nr_lost, UINT64_MAX);
+	assert_true(f->nr_cpus_available == 4 && f->nr_cpus_online == 2);
+	assert_true(f->memory_bytes == 1 << 30 && f->has_times && !f->is_cut && !f->is_packed);
+	assert_true(f->first_ns == 1000 && f->last_ns == 2050);
+	close_opened(&o);
+}
+
+static int read_file(void *arg)
+{
+	struct profile_processes *processes;
+	struct opened o;
+	struct buf records;
+	int rc = open_path(arg, &o, NULL);
+
+	if (rc)
+		return rc;
+	buf_init(&records, MAX_BYTES);
+	rc = profile_processes_load(o.session, NULL, NULL, &processes);
+	if (rc == 0) {
+		profile_processes_free(processes);
+		rc = gather(o.session, &records);
+	}
+	buf_fini(&records);
+	close_opened(&o);
+	return rc;
+}
+
+static void failures(void **state)
+{
+	static const char *const names[] = {"file.little", "packed.big", "linux3.little"};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		char path[4096];
+
+		inject_every(read_file, (void *)corpus_path(names[i], path), 20, 8);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(both_orders), cmocka_unit_test(refused),    cmocka_unit_test(damaged),
+	    cmocka_unit_test(every_cut),   cmocka_unit_test(told_facts), cmocka_unit_test(failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
