@@ -43,9 +43,12 @@ static int take(void *arg, const struct report_entry *e)
 	return sink->entry(sink->arg, &below);
 }
 
-/* A semicolon would be the end of the frame, as would a newline of the stack. */
+/* A semicolon would be the end of the frame, as would a newline of the stack; and without a name
+ * there would be no frame: a task may have none. */
 static void add_name(struct buf *b, const char *name)
 {
+	if (!*name)
+		buf_adds(b, "[no name]");
 	for (; *name; name++)
 		buf_addc(b, *name == ';' || *name == '\n' ? ':' : *name);
 }

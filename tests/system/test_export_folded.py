@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""--output-format=folded: do its lines come to what the reports say, stack by stack, and beside what
+perf makes of the same program; and can names that nobody should give break them?
+"""
+import collections
+import csv
+import io
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import sampled  # noqa: E402
+from sampled import event  # noqa: E402
+
+PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+PERIOD = 1000000
+# Runs code of its own making, whose name a map tells, under a name of its own.
+ODD = """
+import ctypes, mmap, os, platform, sys
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+code = mmap.mmap(-1, 4096, prot=7)
+code.write({"x86_64": b"\\xeb\\xfe", "aarch64": b"\\0\\0\\0\\x14"}[platform.machine()])
+at = ctypes.addressof(ctypes.c_char.from_buffer(code))
+with open(f"/tmp/perf-{os.getpid()}.map", "w") as out:
+    out.write(f"{at:x} 1000 odd;name(a, b) 12\\n")
+print(os.getpid(), flush=True)
+ctypes.CFUNCTYPE(None)(at)()
+"""
+
+
+def run(*args, code=0, **environment):
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False, env={**os.environ, **environment})
+    assert done.returncode == code, (args, done.returncode, done.stderr)
+    return done.stdout
+
+
+def show(folder, *args, **keys):
+    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
+
+
+def rows(folder, *args):
+    return list(csv.DictReader(io.StringIO(show(folder, "--output-format=csv", "--top=0", *args))))
+
+
+def folded(folder, *args, **keys):
+    """Stack (outermost first) to weight; functions of the same name may be of several files."""
+    out = collections.Counter()
+    for line in show(folder, "--output-format=folded", *args, **keys).split("\n")[:-1]:
+        found = re.fullmatch(r"(.*) ([0-9]+)", line)
+        assert found, repr(line)
+        stack, weight = found.groups()
+        assert weight != "0", line
+        out[stack] += int(weight)
+    return out
+
+
+def record(folder, programs, events, *args, **keys):
+    """A session while programs run; what each printed first."""
+    running = [subprocess.Popen(p, stdout=subprocess.PIPE, text=True) for p in programs]
+    first = [p.stdout.readline() if p.args[0] == sys.executable else "" for p in running]
+    try:
+        sampled.finish(sampled.start(folder, events, *args, **keys))
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+    return first, [p.pid for p in running]
+
+
+def call(name):
+    """As --report=stacks has it."""
+    return name if name[-1] in ")]" else name + "()"
+
+
+def without_task(lines):
+    """Lines of several events as --report=stacks has them: the kernel's functions are not marked."""
+    out = collections.Counter()
+    for stack, weight in lines.items():
+        label, _, *names = stack.split(";")
+        out[label, "; ".join(call(n.removesuffix("_[k]")) for n in names)] += weight
+    return out
+
+
+def check_reports(folder):
+    lines = folded(folder)
+    expected = collections.Counter()
+    for r in rows(folder, "--report=stacks"):
+        expected[r["event"], r["stack"].replace("odd;name", "odd:name")] += int(r["count"])
+    assert without_task(lines) == expected, (without_task(lines) - expected,
+                                             expected - without_task(lines))
+    # tasks by their names
+    expected, found = collections.Counter(), collections.Counter()
+    for r in rows(folder, "--report=flat", "--sort=comm"):
+        comm = r["comm"].replace(";", ":") or "[no name]"
+        expected[r["event"], comm] += int(r["self_count"])
+    for stack, weight in lines.items():
+        found[tuple(stack.split(";")[:2])] += weight
+    assert found == expected, (found, expected)
+    # the kernel's functions and no others
+    kernel = {r["function"] for r in rows(folder, "--report=flat", "--sort=function,object")
+              if r["object"].startswith("[kernel")}
+    names = {n for stack in lines for n in stack.split(";")[2:]}
+    assert {n.removesuffix("_[k]") for n in names if n.endswith("_[k]")} <= kernel
+    assert "asm_sysvec_apic_timer_interrupt" not in names
+    assert any(n.endswith("_[k]") for n in names)
+
+
+def check_one_event(folder, pid):
+    """No event in front where there is one; the same, however many threads read."""
+    only = (f"--pid={pid}", "--event=cpu_clock")
+    lines = folded(folder, *only)
+    assert all(stack.startswith("mix;") for stack in lines)
+    r, = rows(folder, "--report=threads", "--sort=pid", *only)[:1]
+    assert {r["comm"], r["pid"]} == {"mix", str(pid)}
+    assert lines == folded(folder, *only, "--threads=1", LC_ALL="de_DE.UTF-8")
+    assert not folded(folder, "--comm=nosuch")
+
+
+def check_odd_names(folder):
+    """A semicolon in a name is no frame, a number behind it no weight."""
+    lines = folded(folder, "--event=cpu_clock")
+    odd = {stack: weight for stack, weight in lines.items() if "odd" in stack}
+    names = {(s.split(";")[0], s.split(";")[-1]) for s in odd}
+    assert {n for _, n in names if not n.endswith("_[k]")} == {"odd:name(a, b) 12"}, odd
+    assert {t for t, _ in names} >= {"a:b 1?c", "[no name]"}, names
+
+
+def collapse(text):
+    """perf script's samples as folded stacks, by number of samples."""
+    out = collections.Counter()
+    for sample in text.split("\n\n"):
+        comm, *frames = sample.strip("\n").split("\n")
+        if frames:
+            names = [f.split(None, 1)[1] for f in frames if len(f.split()) > 1]
+            out[";".join([comm.strip(), *reversed(names)])] += 1
+    return out
+
+
+def check_beside_perf(folder):
+    """What both say of a program that ran for both at once: the same stacks as often, by chance."""
+    if not sampled.have("perf"):
+        print("beside perf: no perf here")
+        return
+    data = f"{folder}/perf.data"
+    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+        perf = subprocess.Popen(["perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-c",
+                                 str(PERIOD), "-g", "-p", str(mix.pid), "sleep", "1"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        sampled.finish(sampled.start(
+            folder, [event("software:cpu_clock", rate=PERIOD, flags=["callchain"])],
+            "--duration=1s"))
+        assert perf.wait() == 0
+        mix.kill()
+    theirs = collapse(run("perf", "script", "-i", data, "-F", "comm,ip,sym"))
+    ours = folded(folder, f"--pid={mix.pid}")
+    ours = collections.Counter({s: w // PERIOD for s, w in ours.items()})
+    total, their_total = sum(ours.values()), sum(theirs.values())
+    seen = 0
+    for stack in {s for s, n in ours.items() if n > 20} | {s for s, n in theirs.items() if n > 20}:
+        a, b = ours[stack] / total, theirs[stack.replace("_[k]", "")] / their_total
+        both = (ours[stack] + theirs[stack]) / (total + their_total)
+        sigma = math.sqrt(both * (1 - both) * (1 / total + 1 / their_total))
+        assert abs(a - b) <= 5 * sigma, (stack, ours, theirs)
+        seen += 1
+    assert seen >= 3, (ours, theirs)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as base:
+        folders = [f"{base}/a", f"{base}/b"]
+        for f in folders:
+            os.mkdir(f)
+        odd = [[sys.executable, "-c", ODD, name] for name in ("a;b 1\nc", "")]
+        maps = []
+        try:
+            maps, pids = record(
+                folders[0], [[MIX, "ms", "60000", "2"], *odd],
+                [event("software:cpu_clock", rate=PERIOD, flags=["callchain"]),
+                 event("software:context_switches", rate=1, flags=["callchain"])],
+                "--duration=700ms", num_iterations=2)
+            check_reports(folders[0])
+            check_one_event(folders[0], pids[0])
+            check_odd_names(folders[0])
+        finally:
+            for pid in filter(None, maps):
+                os.unlink(f"/tmp/perf-{int(pid)}.map")
+        check_beside_perf(folders[1])
+
+
+if __name__ == "__main__":
+    main()
