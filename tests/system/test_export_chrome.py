@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,17 @@ from sampled import event  # noqa: E402
 
 CPUPERF, PRINT, MIX = (os.environ[n] for n in ("CPUPERF", "CPUPERF_PRINT", "MIX"))
 COUNTERS = 4194304  # a pid that no process can have
+# A process whose first thread has another name than the second; both run.
+TWO_NAMES = """
+import ctypes, threading
+def spin(name):
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    print(threading.get_native_id(), flush=True)
+    while True:
+        pass
+threading.Thread(target=spin, args=(b"second",)).start()
+spin(b"first")
+"""
 METRIC = {"name": "double", "expr": "{software:page_faults} * 2", "unit": "faults"}
 
 
@@ -44,12 +56,32 @@ def export(folder, *args, **keys):
 
 
 def record(folder, events, *args, **keys):
-    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+    """A session while programs run; the pid of the one with three threads, that of the other and of
+    its second thread."""
+    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix, \
+            subprocess.Popen([sys.executable, "-c", TWO_NAMES], stdout=subprocess.PIPE) as two:
         try:
+            tids = {int(two.stdout.readline()) for _ in range(2)}
             sampled.finish(sampled.start(folder, events, *args, **keys))
         finally:
             mix.kill()
-    return mix.pid
+            two.kill()
+    return mix.pid, two.pid, *(tids - {two.pid})
+
+
+def lose(folder, nr):
+    """Makes the first trace say that its ring lost so many records."""
+    with open(f"{folder}/t.0.0.cpuperf", "r+b") as f:
+        data = f.read()
+        at, = struct.unpack_from("<H", data, 14)
+        while struct.unpack_from("<H", data, at + 4)[0] != 9:
+            at += 16 + (struct.unpack_from("<I", data, at + 8)[0] + 7) // 8 * 8
+        flags, length = struct.unpack_from("<HI", data, at + 6)
+        assert not flags & 1, "packed"
+        payload = bytearray(data[at + 16:at + 16 + length])
+        struct.pack_into("<Q", payload, 32, nr)
+        f.seek(at + 12)
+        f.write(struct.pack("<I", sampled.crc32c(data[at + 4:at + 12] + payload)) + payload)
 
 
 def names_of(out, what):
@@ -148,9 +180,10 @@ def check_losses(folder, out):
                           stderr=subprocess.PIPE, text=True, check=True)
     told = re.findall(r"warning: (.*): samples: (.*)", done.stderr)
     assert out["otherData"]["losses"] == [f"{label}: {text}" for label, text in told], told
+    return told
 
 
-def check_all(folder, pid):
+def check_all(folder, pid, two, second):
     out = export(folder)
     assert list(out) == ["displayTimeUnit", "traceEvents", "samples", "stackFrames", "otherData"]
     check_samples(folder, out)
@@ -159,7 +192,9 @@ def check_all(folder, pid):
     counters = check_counters(folder, out)
     assert {"cpu_clock samples CPU 0", "busy CPU 0", "memory_free", "page_faults CPU 0",
             "double CPU 0"} <= counters, counters
-    assert names_of(out, "process_name")[pid, 0] == "mix"
+    names = {**names_of(out, "process_name"), **names_of(out, "thread_name")}
+    assert names[pid, 0] == "mix" and names[two, 0] == names[two, two] == "first"
+    assert names[two, second] == "second"
     assert out["otherData"]["session"] == "odd \\ name"
     check_losses(folder, out)
     # the same, however many threads read, and whatever the locale
@@ -196,13 +231,16 @@ def main():
         sampling, tally = f"{base}/a", f"{base}/b"
         os.mkdir(sampling)
         os.mkdir(tally)
-        pid = record(sampling, [
+        pids = record(sampling, [
             event("software:cpu_clock", rate=1000000, flags=["callchain"]),
             event("software:context_switches", rate=1, flags=["callchain"]),
             event("software:page_faults"), event("misc:cpu_utilization", label="busy"),
             event("misc:memory_free")], "--duration=400ms", num_iterations=2,
-                     config_name="odd \\ name", metrics=[METRIC])
-        check_all(sampling, pid)
+                      config_name="odd \\ name", metrics=[METRIC])
+        check_all(sampling, *pids)
+        lose(sampling, 7)
+        told = check_losses(sampling, export(sampling))
+        assert all("7 records were lost" in text for _, text in told) and len(told) == 2, told
         check_tally(tally)
         run(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
             "--output-format=chrome", code=2)
