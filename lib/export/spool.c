@@ -205,5 +205,5 @@ const struct export_record *export_spool_bucket(const struct export_spool *s, ui
 						size_t *nr)
 {
 	*nr = s->start[bucket + 1] - s->start[bucket];
-	return s->record + s->start[bucket];
+	return *nr ? s->record + s->start[bucket] : NULL;
 }

@@ -34,7 +34,7 @@ int export_spool_add(struct export_spool *s, const struct export_record *r, stru
  * do, 24 bytes each. 0 or -errno with *e. */
 int export_spool_sort(struct export_spool *s, const struct export_place *place, size_t nr_buckets,
 		      struct err *e);
-/* The records of a bucket, in their order; *nr may be 0. */
+/* The records of a bucket, in their order; NULL if there is none. */
 const struct export_record *export_spool_bucket(const struct export_spool *s, uint32_t bucket,
 						size_t *nr);
 
