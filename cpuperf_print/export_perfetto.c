@@ -262,7 +262,8 @@ static void put_facts(struct perfetto *p)
 			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], &o->facts->events[i]);
 	put_uuid(b, o->facts->head.session_id);
 	put_system(b, o);
-	put_config(p);
+	if (p->nr_sequences)
+		put_config(p);
 }
 
 /* --- notes ----------------------------------------------------------------------------------- */
