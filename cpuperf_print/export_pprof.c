@@ -21,7 +21,13 @@ enum { VALUE_TYPE = 1, VALUE_UNIT };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER, LABEL_UNIT };
 
-enum { MAX_FRAMES = 2048, PACK_BYTES = 64 << 10, MAX_NAME_BYTES = 1024, NO_TYPE = UINT32_MAX };
+enum {
+	MAX_FRAMES = 2048,
+	PACK_BYTES = 64 << 10,
+	MAX_NAME_BYTES = 1024,
+	MAX_LABELS_BYTES = 4096,
+	NO_TYPE = UINT32_MAX
+};
 
 /* What a sample is labelled with, in this order. */
 enum label { PID, TID, CPU, ITERATION, COMM, SESSION, NR_LABELS };
@@ -47,8 +53,15 @@ struct pprof {
 	uint64_t *values;  /* owned; of a sample: two of each type */
 	size_t nr_types;
 	uint64_t keys[NR_LABELS], unit; /* numbers of texts */
-	uint64_t nr_left;               /* samples of events without a type */
-	uint64_t ids[MAX_FRAMES];       /* of the locations of a sample */
+	struct buf labels;              /* as they are written, of: */
+	struct report_key labelled;
+	uint64_t nr_left;         /* samples of events without a type */
+	uint64_t ids[MAX_FRAMES]; /* of the locations of a sample */
+	/* The stack before, the outermost first, and the locations whose innermost frame is there;
+	 * 0: it is not. Those that follow one another mostly have the same callers. */
+	struct report_frame before[MAX_FRAMES];
+	uint64_t ids_before[MAX_FRAMES];
+	size_t nr_before;
 };
 
 static const struct profile_facts *facts_of(const struct pprof *p)
@@ -84,13 +97,38 @@ static size_t nr_at_place(const struct report_frame *frames, size_t nr)
 	return i + 1;
 }
 
+static size_t nr_same_callers(const struct pprof *p, const struct report_frame *frames, size_t nr)
+{
+	size_t most = nr < p->nr_before ? nr : p->nr_before, same = 0;
+
+	while (same < most && report_frame_is_same(&frames[nr - 1 - same], &p->before[same]))
+		same++;
+	return same;
+}
+
+/* Of the stack before, what is not the same is replaced. */
+static void remember(struct pprof *p, const struct report_frame *frames, size_t nr, size_t same)
+{
+	for (size_t i = same; i < nr; i++) {
+		p->before[i] = frames[nr - 1 - i];
+		p->ids_before[i] = 0;
+	}
+	p->nr_before = nr;
+}
+
 static size_t find_locations(struct pprof *p, const struct report_entry *e)
 {
-	size_t nr = 0;
+	size_t frames = e->nr_frames < MAX_FRAMES ? e->nr_frames : MAX_FRAMES;
+	size_t nr = 0, same = nr_same_callers(p, e->frames, frames);
 
-	for (size_t i = 0, here; i < e->nr_frames && nr < MAX_FRAMES; i += here) {
-		here = nr_at_place(e->frames + i, e->nr_frames - i);
-		p->ids[nr++] = pprof_location(&p->tables, e->frames + i, here);
+	remember(p, e->frames, frames, same);
+	for (size_t i = 0, here; i < frames; i += here) {
+		uint64_t *id = &p->ids_before[frames - 1 - i];
+
+		here = nr_at_place(e->frames + i, frames - i);
+		if (!*id)
+			*id = pprof_location(&p->tables, e->frames + i, here);
+		p->ids[nr++] = *id;
 	}
 	pprof_count(&p->tables, p->ids[0], e->weight.samples);
 	return nr;
@@ -99,7 +137,7 @@ static size_t find_locations(struct pprof *p, const struct report_entry *e)
 /* A unit stands beside numbers, because some readers take a 0 without one for no number. */
 static void put_number(struct pprof *p, enum label label, uint64_t number)
 {
-	struct buf *b = &p->tables.out;
+	struct buf *b = &p->labels;
 	size_t message = proto_begin(b, SAMPLE_LABEL);
 
 	proto_uint(b, LABEL_KEY, p->keys[label]);
@@ -111,7 +149,7 @@ static void put_number(struct pprof *p, enum label label, uint64_t number)
 /* That of no text is left out: there is no other way to say it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
-	struct buf *b = &p->tables.out;
+	struct buf *b = &p->labels;
 	size_t message;
 
 	if (!text)
@@ -122,15 +160,23 @@ static void put_text(struct pprof *p, enum label label, uint64_t text)
 	proto_end(b, message);
 }
 
-static void put_labels(struct pprof *p, const struct report_key *key, uint64_t comm,
-		       uint64_t session)
+/* Of what follows one another most is of the same thread. Texts that are new are written here. */
+static void know_labels(struct pprof *p, struct report_key key)
 {
-	put_number(p, PID, key->pid);
-	put_number(p, TID, key->tid);
-	put_number(p, CPU, key->cpu);
-	put_number(p, ITERATION, key->iteration);
-	put_text(p, COMM, comm);
-	put_text(p, SESSION, session);
+	struct pprof_tables *t = &p->tables;
+
+	key.event = 0; /* has no label */
+	if (p->labels.len && memcmp(&p->labelled, &key, sizeof(key)) == 0)
+		return;
+	p->labelled = key;
+	buf_reset(&p->labels);
+	put_number(p, PID, key.pid);
+	put_number(p, TID, key.tid);
+	put_number(p, CPU, key.cpu);
+	put_number(p, ITERATION, key.iteration);
+	put_text(p, COMM, pprof_name(t, report_functions_text(p->j->functions, key.comm)));
+	if (p->nr_sessions > 1)
+		put_text(p, SESSION, pprof_name(t, p->j->sessions[key.session].path));
 }
 
 static uint64_t amount(uint64_t weight, uint64_t scale)
@@ -151,12 +197,11 @@ static void put_values(struct pprof *p, const struct report_entry *e)
 	own[0] = own[1] = 0;
 }
 
-/* Texts are written before the message that names them. */
+/* What a message names is written before it. */
 static int take(void *arg, const struct report_entry *e)
 {
 	struct pprof *p = arg;
-	struct pprof_tables *t = &p->tables;
-	uint64_t comm, session = 0;
+	struct buf *out = &p->tables.out;
 	size_t nr, message;
 
 	if (p->type_of[e->key.event] == NO_TYPE) {
@@ -164,15 +209,13 @@ static int take(void *arg, const struct report_entry *e)
 		return 0;
 	}
 	nr = find_locations(p, e);
-	comm = pprof_name(t, report_functions_text(p->j->functions, e->key.comm));
-	if (p->nr_sessions > 1)
-		session = pprof_name(t, p->j->sessions[e->key.session].path);
-	message = proto_begin(&t->out, PPROF_SAMPLE);
-	proto_packed(&t->out, SAMPLE_LOCATION, p->ids, nr);
+	know_labels(p, e->key);
+	message = proto_begin(out, PPROF_SAMPLE);
+	proto_packed(out, SAMPLE_LOCATION, p->ids, nr);
 	put_values(p, e);
-	put_labels(p, &e->key, comm, session);
-	proto_end(&t->out, message);
-	return pack(p, PACK_BYTES);
+	buf_add(out, p->labels.data, p->labels.len);
+	proto_end(out, message);
+	return buf_error(&p->labels) ? buf_error(&p->labels) : pack(p, PACK_BYTES);
 }
 
 /* --- what is said once ----------------------------------------------------------------------- */
@@ -318,6 +361,7 @@ static int prepare(struct pprof *p)
 	const struct profile_facts *facts = facts_of(p);
 
 	pprof_tables_init(&p->tables);
+	buf_init(&p->labels, MAX_LABELS_BYTES);
 	p->tables.has_several = p->nr_sessions > 1;
 	p->gzip = gzip_new(GZIP_FASTEST);
 	p->type_of = mem_calloc(facts->nr_events + 1, sizeof(*p->type_of));
@@ -352,6 +396,7 @@ static void fini(struct pprof *p)
 	mem_free(p->values);
 	mem_free(p->stats.event);
 	gzip_free(p->gzip);
+	buf_fini(&p->labels);
 	pprof_tables_fini(&p->tables);
 	mem_free(p);
 }

@@ -347,10 +347,9 @@ def check_sessions(messages, folder, profile):
     assert len(files) == len(set(files)), "a file twice"
     os.mkdir(f"{folder}/c")
     sampled.finish(sampled.start(f"{folder}/c", EVENTS[:1], "--duration=10ms"))
-    for more in ([], ["--by-session"]):
-        error = run(PRINT, f"--session={a}", f"--session={folder}/c/s.cpsession",
-                    "--output-format=pprof", *more, code=1)
-        assert "did not measure what" in error, error
+    error = run(PRINT, f"--session={a}", f"--session={folder}/c/s.cpsession",
+                "--output-format=pprof", code=1)
+    assert "did not measure what" in error, error
 
 
 def check_main(messages, folder):
