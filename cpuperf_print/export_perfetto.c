@@ -192,18 +192,25 @@ static void put_uuid(struct buf *b, const uint8_t id[16])
 	perfetto_end(b, packet);
 }
 
+/* What is not known is not there. */
+static void put_known(struct buf *b, uint32_t field, const char *text, size_t len)
+{
+	if (len)
+		proto_bytes(b, field, text, len);
+}
+
 /* The kernel's text is its release, and its version if that is there. */
 static void put_utsname(struct buf *b, const struct opened *o)
 {
 	const struct trace_info *info = o->facts->info;
-	const char *kernel = info ? info->kernel : "";
+	const char *kernel = info ? info->kernel : "", *machine = o->facts->head.machine;
 	size_t message = proto_begin(b, SYSTEM_UTSNAME), release = strcspn(kernel, " ");
 
 	proto_text(b, UTSNAME_SYSNAME, "Linux");
 	if (kernel[release])
 		proto_text(b, UTSNAME_VERSION, kernel + release + 1);
-	proto_bytes(b, UTSNAME_RELEASE, kernel, release);
-	proto_text(b, UTSNAME_MACHINE, o->facts->head.machine);
+	put_known(b, UTSNAME_RELEASE, kernel, release);
+	put_known(b, UTSNAME_MACHINE, machine, strlen(machine));
 	proto_end(b, message);
 }
 
@@ -214,11 +221,12 @@ static void put_system(struct buf *b, const struct opened *o)
 	size_t message = proto_begin(b, PACKET_SYSTEM_INFO);
 
 	put_utsname(b, o);
-	if (info) {
+	if (info && info->user_hz)
 		proto_uint(b, SYSTEM_HZ, info->user_hz);
+	if (info)
 		proto_text(b, SYSTEM_TOOL, info->tool);
+	if (info && info->page_bytes)
 		proto_uint(b, SYSTEM_PAGE_BYTES, info->page_bytes);
-	}
 	proto_end(b, message);
 	perfetto_end(b, packet);
 }
@@ -478,7 +486,8 @@ static int put_threads(struct perfetto *p)
 {
 	int rc = 0;
 
-	qsort(p->threads, p->nr_threads, sizeof(*p->threads), compare_threads);
+	if (p->nr_threads)
+		qsort(p->threads, p->nr_threads, sizeof(*p->threads), compare_threads);
 	for (size_t i = 0; i < p->nr_threads && rc == 0; i++) {
 		const struct thread *t = &p->threads[i];
 

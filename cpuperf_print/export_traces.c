@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLAG_TIMEBASE = 16, MAX_NOTES_BYTES = 256 << 10, MAX_LINE_BYTES = 16 << 10 };
+enum { FLAG_TIMEBASE = 16, MAX_NOTES_BYTES = 64 << 10, MAX_LINE_BYTES = 16 << 10 };
 
 static void add_span(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
 {
@@ -153,7 +153,7 @@ static void add_part(struct line *l, const char *before, const char *text)
 {
 	if (!text || !*text)
 		return;
-	buf_adds(&l->text, l->text.len ? before : "");
+	buf_adds(&l->text, before);
 	buf_adds(&l->text, text);
 }
 
@@ -165,7 +165,8 @@ static void put_session(struct line *l, const struct opened *o)
 	buf_printf(&l->text, "session %s", o->path);
 	add_part(l, ": ", o->config_name);
 	put_line(l);
-	buf_printf(&l->text, "host %s, %s", head->host, head->machine);
+	buf_printf(&l->text, "host %s", *head->host ? head->host : "not known");
+	add_part(l, ", ", head->machine);
 	if (info) {
 		add_part(l, ", ", info->cpu_model);
 		add_part(l, ", Linux ", info->kernel);
