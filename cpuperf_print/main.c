@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}
-	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION);
+	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION ", " CPUPERF_WITH);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
 	if (check_options(&j, &o, &p, &e)) {

@@ -123,6 +123,7 @@ static const struct opt_row rows[] = {
      " perfetto"
      " chrome"
      " openmetrics"
+     " sqlite"
      " html"
      " perf-data",
      "Output",
@@ -135,6 +136,7 @@ static const struct opt_row rows[] = {
      " perfetto: a trace for ui.perfetto.dev."
      " chrome: a trace in JSON, for chrome://tracing."
      " openmetrics: totals for Prometheus."
+     " sqlite: a database of all that was recorded."
      " html: one page that opens offline."
      " perf-data: a perf.data file, for perf script and perf report.",
      opt_set_string, AT(output_format)},

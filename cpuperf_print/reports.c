@@ -32,6 +32,7 @@ static const struct report exports[] = {
     {"chrome", .print = export_chrome},
     {"perf-data", true, .print = export_perf_data, .is_binary = true},
     {"openmetrics", .print = export_openmetrics},
+    {"sqlite", .is_binary = true, .print = export_sqlite},
     {"html", .adds_up = true, .takes_diff = true, .is_binary = true, .print = export_html},
 };
 

@@ -38,6 +38,7 @@ report_fn export_chrome;
 report_fn export_perf_data;
 report_fn export_html;
 report_fn export_openmetrics;
+report_fn export_sqlite;
 
 /* For people: a column for each session. rows are those of a flat report with the session among its
  * columns. */

@@ -33,6 +33,13 @@ void tables_close(struct tables *x)
 	table_free(x->t);
 }
 
+static void take(struct tables *x)
+{
+	tables_add_row(x->j, x->t, &x->trace);
+	if (x->on_trace && report_ranges_has(&x->j->filter.cpus, x->trace.head.cpu))
+		x->on_trace(x->arg, &x->trace);
+}
+
 /* Reads on in the iteration; 1: up to a trace of the next one, 0: to the end. */
 static int read_iteration(struct tables *x)
 {
@@ -43,7 +50,7 @@ static int read_iteration(struct tables *x)
 			continue;
 		if (report_tally_is_next(x->t, &x->trace))
 			return 1;
-		tables_add_row(x->j, x->t, &x->trace);
+		take(x);
 	}
 	return rc;
 }
@@ -54,7 +61,7 @@ int tables_next(struct tables *x, struct err *e)
 
 	x->t->nr_rows = 0;
 	if (x->has_trace)
-		tables_add_row(x->j, x->t, &x->trace);
+		take(x);
 	rc = read_iteration(x);
 	x->has_trace = rc == 1;
 	if (rc < 0)

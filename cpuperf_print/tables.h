@@ -18,6 +18,10 @@ struct tables {
 	const struct opened *opened;
 	struct profile_trace trace; /* read, and of the next iteration */
 	bool has_trace;
+	/* Told of each trace of a CPU that is wanted, before its iteration is given; NULL: nobody.
+	 */
+	void (*on_trace)(void *arg, const struct profile_trace *trace);
+	void *arg;
 };
 
 /* From the session's first trace on. The session is not to be read by others meanwhile. 0 or -errno

@@ -1,0 +1,16 @@
+/*
+ * In place of export_sqlite.c where this was built without libsqlite3.
+ */
+#include "base/err.h"
+#include "reports.h"
+
+#include <errno.h>
+
+int export_sqlite(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	(void)j, (void)first, (void)nr;
+	err_set(e, -ENOTSUP, "--output-format=sqlite: this cpuperf_print was built without sqlite");
+	err_hint(e, "build it where the headers of libsqlite3 are (Debian: libsqlite3-dev); "
+		    "--version says what it has");
+	return -ENOTSUP;
+}
