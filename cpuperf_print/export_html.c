@@ -13,7 +13,7 @@
  * cells: of each node how many groups it has; of each of these its number, how many slices, and of
  *   each slice twice the distance from the one before, and 1 more and then the number of samples
  *   less 2 if there are several; and the weight if the event has no period
- * series: counts and misc; series_start_ns, series_span_ns: their time
+ * series: counts and misc; series_start_ns, series_span_ns: their time; iterations: when they began
  * certain: event, function, change and what is uncertain of it
  *
  * What is a list of numbers is text as export/digits.h has it. The page is bounded, whatever was
@@ -113,8 +113,13 @@ void html_note(struct html *h, int kind, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	if (has_line(&h->notes[kind], line) || !*line)
+	if (!*line || has_line(&h->notes[kind], line))
 		return;
+	if (h->nr_notes[kind] == HTML_MAX_NOTES) {
+		h->nr_more[kind]++;
+		return;
+	}
+	h->nr_notes[kind]++;
 	buf_adds(&h->notes[kind], line);
 	buf_addc(&h->notes[kind], '\n');
 }

@@ -16,7 +16,7 @@ struct report_lines;
 struct report_stacks;
 
 enum { HTML_NOW, HTML_BEFORE, HTML_NR_SIDES };
-enum { HTML_NOTES_BYTES = 1 << 20 };
+enum { HTML_MAX_NOTES = 24, HTML_NOTES_BYTES = 128 << 10, HTML_MAX_ITERATIONS = 200 };
 
 /* A thread; pid HTML_SEVERAL: all of that name, where there are too many. */
 enum { HTML_SEVERAL = UINT32_MAX };
@@ -45,7 +45,8 @@ struct html {
 
 	struct report_stacks *stacks;
 	struct report_slices *slices;
-	uint64_t slice_ns, max_slice; /* at first */
+	uint64_t slice_ns; /* at first, like these */
+	uint32_t min_slice, max_slice;
 	struct report_stats stats[HTML_NR_SIDES];
 	struct html_thread *threads;
 	size_t nr_threads, threads_room;
@@ -66,10 +67,13 @@ struct html {
 	struct html_certain *certain; /* what certainly changed */
 	size_t nr_certain, certain_room;
 
-	uint64_t began_realtime_ns;
+	uint64_t began_ns, began_realtime_ns;       /* the first session */
+	uint64_t iteration_ns[HTML_MAX_ITERATIONS]; /* after that: when they began */
+	size_t nr_iterations;
 	struct report_outline outline;
 	struct buf notes[2]; /* a line each: of what must be known, and of how the page was made */
-	struct buf data;     /* JSON that waits to be written */
+	size_t nr_notes[2], nr_more[2]; /* lines; those for which there was no room */
+	struct buf data;                /* JSON that waits to be written */
 	struct export_json json;
 };
 
@@ -78,7 +82,7 @@ int html_flush(struct html *h, struct err *e);
 /* null if it is no number. */
 void html_real(struct html *h, const char *key, double v, unsigned digits);
 
-/* Notes; the same once. */
+/* Notes; the same once, and so many of a kind. */
 enum { HTML_WARNING, HTML_NOTE };
 void html_note(struct html *h, int kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -33,6 +33,16 @@ static void add_date(struct buf *b, uint64_t realtime_ns)
 		buf_adds(b, text);
 }
 
+/* When each iteration of the session began that is shown over time. */
+static void take_iteration(struct html *h, const struct opened *o, const struct profile_trace *t)
+{
+	if (o != &h->j->sessions[h->first] || t->head.iteration != h->nr_iterations ||
+	    h->nr_iterations == HTML_MAX_ITERATIONS || !t->start_ns)
+		return;
+	h->iteration_ns[h->nr_iterations++] =
+	    t->start_ns > h->began_ns ? t->start_ns - h->began_ns : 0;
+}
+
 static void take_trace(struct html *h, const struct profile_trace *t, const char *whose)
 {
 	const struct clock_triple *c = &t->clocks;
@@ -42,8 +52,10 @@ static void take_trace(struct html *h, const struct profile_trace *t, const char
 	if (t->is_cut)
 		html_note(h, HTML_WARNING, "%sThe session was ended in iteration %" PRIu32 ".",
 			  whose, t->head.iteration);
-	if (!h->began_realtime_ns && t->has_clocks && t->start_ns)
-		h->began_realtime_ns = c->realtime_ns - (c->monotonic_ns - t->start_ns);
+	if (h->began_ns || !t->has_clocks || !t->start_ns)
+		return;
+	h->began_ns = t->start_ns;
+	h->began_realtime_ns = c->realtime_ns - (c->monotonic_ns - t->start_ns);
 }
 
 static int read_traces(struct html *h, const struct opened *o, const char *whose)
@@ -52,8 +64,10 @@ static int read_traces(struct html *h, const struct opened *o, const char *whose
 	int rc;
 
 	profile_session_rewind(o->session);
-	while ((rc = profile_session_next(o->session, &t)) > 0)
+	while ((rc = profile_session_next(o->session, &t)) > 0) {
 		take_trace(h, &t, whose);
+		take_iteration(h, o, &t);
+	}
 	profile_session_rewind(o->session);
 	return rc;
 }
@@ -94,11 +108,11 @@ int html_head_read(struct html *h, struct err *e)
 	int rc = 0;
 
 	(void)e;
-	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff && rc == 0; i++)
-		rc = read_traces(h, &h->j->sessions[i], i < h->j->nr_sessions ? "" : "Before: ");
 	if (h->has_samples)
 		for (unsigned side = 0; side < h->nr_sides; side++)
 			say_samples(h, side, side == HTML_NOW ? "" : "Before: ");
+	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff && rc == 0; i++)
+		rc = read_traces(h, &h->j->sessions[i], i < h->j->nr_sessions ? "" : "Before: ");
 	return rc;
 }
 
@@ -202,12 +216,16 @@ static void put_facts(struct html *h)
 
 static void put_notes(struct html *h, const char *key, int kind)
 {
-	char *line = h->notes[kind].data, *end;
+	char *line = h->notes[kind].data, *end, more[64];
 
 	export_json_array(&h->json, key);
 	for (; line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
 		export_json_text(&h->json, NULL, line);
+	}
+	if (h->nr_more[kind]) {
+		snprintf(more, sizeof(more), "… and %zu more like these.", h->nr_more[kind]);
+		export_json_text(&h->json, NULL, more);
 	}
 	export_json_end(&h->json);
 }
@@ -242,6 +260,10 @@ void html_head_put(struct html *h)
 	for (unsigned i = 0; i < h->nr_sides; i++) {
 		export_json_text(&h->json, NULL, i == HTML_NOW ? "now" : "before");
 	}
+	export_json_end(&h->json);
+	export_json_array(&h->json, "iterations");
+	for (size_t i = 0; i < h->nr_iterations; i++)
+		export_json_u64(&h->json, NULL, h->iteration_ns[i]);
 	export_json_end(&h->json);
 	put_facts(h);
 	put_notes(h, "warnings", HTML_WARNING);

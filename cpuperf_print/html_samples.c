@@ -19,7 +19,7 @@ enum {
 	NR_SLICES = 400, /* at most, if all goes well */
 	MIN_SLICES = 100,
 	MAX_COUNTS = 2 << 20,          /* in memory */
-	MAX_BYTES = 4 << 20,           /* of tree and cells in the page */
+	MAX_BYTES = 4 << 20,           /* of tree, cells and names in the page */
 	MAX_ENCODED_BYTES = 512 << 20, /* before it is known that they are too many */
 	MAX_THREADS = 4096,            /* told apart; then by name */
 };
@@ -112,6 +112,13 @@ static int find_group(struct html *h, unsigned side, const struct report_key *k,
 	return rc;
 }
 
+static uint32_t clamp(const struct html *h, uint64_t slice, unsigned doubled)
+{
+	uint32_t min = h->min_slice >> doubled, max = h->max_slice >> doubled;
+
+	return slice < min ? min : slice > max ? max : (uint32_t)slice;
+}
+
 static int take(void *arg, const struct report_sample *s, size_t nr)
 {
 	struct html *h = arg;
@@ -119,35 +126,47 @@ static int take(void *arg, const struct report_sample *s, size_t nr)
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		unsigned side = s[i].key.session >= h->j->nr_sessions ? HTML_BEFORE : HTML_NOW;
-		uint64_t slice = s[i].key.slice < h->max_slice ? s[i].key.slice : h->max_slice;
 		uint32_t group;
 
 		rc = find_group(h, side, &s[i].key, &group);
 		if (rc == 0)
-			rc = report_slices_add(h->slices, s[i].stack, group, (uint32_t)slice,
-					       s[i].weight);
+			rc = report_slices_add(h->slices, s[i].stack, group,
+					       clamp(h, s[i].key.slice, 0), s[i].weight);
 		if (rc == 0 && h->nr_sides > 1)
 			rc = html_change_take(h, &s[i], side);
 	}
 	return rc;
 }
 
-/* A round number, of which some hundreds make the time of the session. */
+/* The time that was asked for, else that of all that was read; since the session's start. */
+static void find_time(const struct html *h, uint64_t *start_ns, uint64_t *end_ns)
+{
+	const struct report_filter *f = &h->j->filter;
+
+	*start_ns = report_lines_start_ns(h->lines);
+	*end_ns = *start_ns + report_lines_span_ns(h->lines);
+	*start_ns = f->from_ns && f->from_ns < *end_ns ? f->from_ns : *start_ns;
+	*end_ns = f->to_ns > *start_ns && f->to_ns < *end_ns ? f->to_ns : *end_ns;
+}
+
+/* A round number, of which some hundreds make the time. Samples that are far outside, as damaged
+ * files have them, are in the first slice or the last. */
 static void choose_slices(struct html *h)
 {
-	uint64_t ns = h->lines ? report_lines_span_ns(h->lines) : 0;
-	uint64_t ten = 1;
 	static const uint64_t steps[] = {1, 2, 5};
+	uint64_t start_ns, end_ns, ten = 1, first;
 	unsigned i = 0;
 
-	if (h->lines)
-		ns += report_lines_start_ns(h->lines);
-	while (steps[i] * ten * NR_SLICES < ns && ten < UINT64_MAX / 100) {
+	find_time(h, &start_ns, &end_ns);
+	while (steps[i] * ten * NR_SLICES < end_ns - start_ns && ten < UINT64_MAX / 10000) {
 		i = (i + 1) % 3;
 		ten *= i ? 1 : 10;
 	}
 	h->slice_ns = steps[i] * ten;
-	h->max_slice = 2 * NR_SLICES; /* what is behind the end of the session is at its end */
+	first = start_ns / h->slice_ns;
+	first = first < UINT32_MAX / 2 ? first : UINT32_MAX / 2;
+	h->min_slice = first > NR_SLICES ? (uint32_t)first - NR_SLICES : 0;
+	h->max_slice = (uint32_t)first + 2 * NR_SLICES;
 }
 
 int html_samples_read(struct html *h, struct err *e)
@@ -190,6 +209,7 @@ struct encoded {
 	uint32_t first; /* slice */
 	uint64_t nr_slices;
 	uint64_t *period; /* of each event; 0: samples have different ones */
+	size_t names_len; /* of functions */
 };
 
 /* Uses of functions, those of most nodes first: they get the shortest numbers. */
@@ -275,17 +295,16 @@ static int find_periods(struct html *h, struct encoded *to)
 	return 0;
 }
 
+/* Those of the time, and of samples outside. */
 static void find_slices(struct html *h, struct encoded *to)
 {
 	const unsigned doubled = h->slices ? report_slices_doubled(h->slices) : 0;
-	uint64_t slice_ns = h->slice_ns << doubled, first = 0, end = 1;
+	const uint64_t slice_ns = h->slice_ns << doubled;
+	uint64_t start_ns, end_ns, first, end;
 
-	if (h->lines) {
-		uint64_t start_ns = report_lines_start_ns(h->lines);
-
-		first = start_ns / slice_ns;
-		end = (start_ns + report_lines_span_ns(h->lines) + slice_ns - 1) / slice_ns;
-	}
+	find_time(h, &start_ns, &end_ns);
+	first = clamp(h, start_ns / slice_ns, doubled);
+	end = clamp(h, end_ns / slice_ns + (end_ns % slice_ns != 0), doubled);
 	for (size_t i = 0; i < h->outline.nr_counts; i++) {
 		uint32_t slice = h->outline.counts[i].slice;
 
@@ -366,6 +385,8 @@ static int encode(struct html *h, struct numbers *n, struct encoded *to)
 	if (rc)
 		return rc;
 	find_slices(h, to);
+	for (size_t i = 0; i < n->nr_functions; i++)
+		to->names_len += strlen(n->functions[i]->name);
 	encode_tree(h, n, to);
 	encode_cells(h, to);
 	rc = buf_error(&to->tree);
@@ -407,9 +428,9 @@ static int make(struct html *h, struct numbers *n, struct encoded *to, uint64_t 
 		*n = (struct numbers){.nr_functions = 0};
 		if (rc == 0)
 			rc = encode(h, n, to);
-		if (rc || to->tree.len + to->cells.len <= MAX_BYTES)
+		if (rc || to->tree.len + to->cells.len + to->names_len <= MAX_BYTES)
 			return rc;
-		if (to->nr_slices >= 2 * (uint64_t)MIN_SLICES)
+		if (to->nr_slices >= 2 * (uint64_t)MIN_SLICES && to->cells.len > MAX_BYTES / 2)
 			rc = report_slices_double(h->slices);
 		else
 			*min_samples = *min_samples < 2 ? 2 : 2 * *min_samples;

@@ -55,6 +55,7 @@ class Model {
 		const { cells, groups, tree } = this.data;
 
 		this.chooseGroups();
+		this.ofFunctions = null;
 		for (const list of [this.self, this.selfSamples, this.slices])
 			list.forEach((side) => side.fill(0));
 		for (let i = 0; i < cells.nr; i++) {
@@ -80,6 +81,11 @@ class Model {
 
 	/* Of functions: what they took by themselves, and with those that they called. */
 	functions() {
+		this.ofFunctions = this.ofFunctions || this.addFunctions();
+		return this.ofFunctions;
+	}
+
+	addFunctions() {
 		const { tree, outermost, functions } = this.data;
 		const rows = functions.map((f, of) => ({
 			of, self: [0, 0], selfSamples: [0, 0], total: [0, 0], totalSamples: [0, 0] }));

