@@ -16,9 +16,12 @@
 
 enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
 
+/* What the spec says, else the file. */
 static const char *name_of(const struct opened *o)
 {
-	return *o->config_name ? o->config_name : "unnamed session";
+	const char *slash = strrchr(o->path, '/');
+
+	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
 }
 
 /* "2026-11-20 13:01:02 UTC" */
@@ -230,21 +233,27 @@ static void put_notes(struct html *h, const char *key, int kind)
 	export_json_end(&h->json);
 }
 
+static void add_part(struct buf *b, const char *text)
+{
+	buf_adds(b, b->len && *text ? " · " : "");
+	buf_adds(b, text);
+}
+
 static void put_subtitle(struct html *h)
 {
 	const struct trace_info *info = h->facts->info;
-	struct buf b;
+	struct buf b, part;
 
 	buf_init(&b, LINE_BYTES);
-	buf_adds(&b, h->facts->head.host);
-	if (info && *info->cpu_model)
-		buf_printf(&b, " · %s", info->cpu_model);
-	if (h->began_realtime_ns) {
-		buf_adds(&b, " · ");
-		add_date(&b, h->began_realtime_ns);
-	}
-	buf_adds(&b, " · ");
-	screen_human(&b, (double)report_lines_span_ns(h->lines), "ns");
+	buf_init(&part, LINE_BYTES);
+	add_part(&b, h->facts->head.host);
+	add_part(&b, info ? info->cpu_model : "");
+	add_date(&part, h->began_realtime_ns);
+	add_part(&b, buf_str(&part));
+	buf_reset(&part);
+	screen_human(&part, (double)report_lines_span_ns(h->lines), "ns");
+	add_part(&b, buf_str(&part));
+	buf_fini(&part);
 	if (h->nr_sides > 1)
 		buf_printf(&b, " · compared with %s", h->j->sessions[h->j->nr_sessions].path);
 	export_json_text(&h->json, "subtitle", buf_str(&b));

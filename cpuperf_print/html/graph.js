@@ -223,9 +223,10 @@ class GraphView {
 		if (text.length * 9 < width || this.measure(text) <= width)
 			return text;
 
-		const mean = this.measure(text) / text.length;
-		const nr = Math.floor(width / mean) - 1;
+		let nr = Math.ceil(width * text.length / this.measure(text));
 
+		while (nr >= 3 && this.measure(`${text.slice(0, nr)}…`) > width)
+			nr--;
 		return nr < 3 ? '' : `${text.slice(0, nr)}…`;
 	}
 

@@ -46,6 +46,12 @@ class Colors {
 	}
 }
 
+const darkness = matchMedia('(prefers-color-scheme: dark)');
+
+function followSystem() {
+	document.documentElement.dataset.theme = darkness.matches ? 'dark' : 'light';
+}
+
 function rgbOf(hex) {
 	return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
@@ -144,7 +150,7 @@ class Page {
 		byId('span').addEventListener('submit', (event) => this.readSpan(event));
 		byId('span').addEventListener('change', (event) => this.readSpan(event));
 		byId('theme').addEventListener('click', () => this.changeTheme());
-		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.recolor());
+		darkness.addEventListener('change', () => { followSystem(); this.recolor(); });
 		document.addEventListener('keydown', (event) => this.key(event));
 		new ResizeObserver(() => this.resize()).observe(byId('scroll'));
 	}
@@ -184,11 +190,9 @@ class Page {
 	}
 
 	changeTheme() {
-		const root = document.documentElement;
-		const isDark = root.dataset.theme ? root.dataset.theme === 'dark'
-			: matchMedia('(prefers-color-scheme: dark)').matches;
+		const { dataset } = document.documentElement;
 
-		root.dataset.theme = isDark ? 'light' : 'dark';
+		dataset.theme = dataset.theme === 'dark' ? 'light' : 'dark';
 		this.recolor();
 	}
 
@@ -489,6 +493,7 @@ function interfaceOf(page) {
 
 function start() {
 	try {
+		followSystem();
 		window.cpuperf = interfaceOf(new Page(decode(JSON.parse(byId('data').textContent))));
 	} catch (error) {
 		byId('fault').textContent = `This page cannot show its data: ${error.message}`;
