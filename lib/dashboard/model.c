@@ -29,12 +29,13 @@ static int reserve(struct model *m, struct model_dimension *dim, size_t nr)
 	return dim->groups ? 0 : -ENOMEM;
 }
 
-static int add_member(struct model *m, struct model_group *g, uint32_t trace)
+static int add_member(struct model_group *g, uint32_t trace)
 {
-	if (!g->traces)
-		g->traces = mem_calloc(m->facts.nr_cpus, sizeof(*g->traces));
-	if (!g->traces)
+	uint32_t *traces = mem_grow(g->traces, g->nr, &g->room, sizeof(*traces));
+
+	if (!traces)
 		return -ENOMEM;
+	g->traces = traces;
 	g->traces[g->nr++] = trace;
 	return 0;
 }
@@ -78,7 +79,7 @@ static int add_view(struct model *m, enum model_view view)
 			g = new_group(dim);
 			memcpy(g->name, name, sizeof(name));
 		}
-		rc = add_member(m, g, i);
+		rc = add_member(g, i);
 	}
 	m->nr_rows += (uint32_t)dim->nr;
 	return rc;
@@ -101,7 +102,7 @@ static int add_fold_group(struct model *m, struct model_dimension *dim, uint32_t
 	snprintf(g->name, sizeof(g->name), "%u%s%u", cpus[0].cpu,
 		 follow_each_other(cpus, nr) ? "-" : "…", cpus[nr - 1].cpu);
 	for (uint32_t i = 0; i < nr && rc == 0; i++)
-		rc = add_member(m, g, first + i);
+		rc = add_member(g, first + i);
 	return rc;
 }
 
@@ -165,8 +166,9 @@ static bool is_in_table(const struct table_column *c)
 static int init_columns(struct model *m)
 {
 	m->columns = mem_calloc(m->nr_columns + 1, sizeof(*m->columns));
+	m->widths = mem_calloc(m->nr_columns + 1, sizeof(*m->widths));
 	m->order = mem_calloc(m->nr_rows + 1, sizeof(*m->order));
-	if (!m->columns || !m->order)
+	if (!m->columns || !m->widths || !m->order)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->nr_columns; i++)
 		if (is_in_table(&m->frames[0].table->columns[i]))
@@ -236,6 +238,7 @@ void model_fini(struct model *m)
 	history_fini(&m->history);
 	mem_free(m->baseline.spread);
 	mem_free(m->columns);
+	mem_free(m->widths);
 	mem_free(m->order);
 	*m = (struct model){.nr_columns = 0};
 }

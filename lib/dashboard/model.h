@@ -46,8 +46,8 @@ enum { MODEL_NAME_BYTES = 32, MODEL_NOTE_BYTES = 256, MODEL_MAX_NOTES = 100 };
 /* Several CPUs that are one row. */
 struct model_group {
 	char name[MODEL_NAME_BYTES];
-	uint32_t *traces; /* owned by the model, like rows */
-	size_t nr;
+	uint32_t *traces; /* owned */
+	size_t nr, room;
 };
 
 /* A way to make rows of the CPUs. */
@@ -96,7 +96,8 @@ struct model {
 	bool has_row_history; /* else only the total has one */
 	struct model_baseline baseline;
 
-	size_t *columns; /* of the table, by place: what is of CPUs; owned */
+	size_t *columns;  /* of the table, by place: what is of CPUs; owned */
+	unsigned *widths; /* of each: what the painter needed for it; only grows; owned */
 	size_t nr_shown_columns;
 	uint32_t *order; /* rows below the total, as they are shown; owned */
 	size_t nr_order;

@@ -117,6 +117,8 @@ static void move_lines(struct model *m, long by)
 	if (line >= (long)m->nr_order)
 		line = (long)m->nr_order - 1;
 	select_line(m, line < 0 ? SIZE_MAX : (size_t)line);
+	if (line < 0)
+		m->first_line = 0;
 }
 
 static void move_columns(struct model *m, long by)

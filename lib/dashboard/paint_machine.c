@@ -60,15 +60,16 @@ static unsigned bar_lines(const struct model *m, unsigned width)
 	return lines < MAX_BAR_LINES ? lines : MAX_BAR_LINES;
 }
 
+/* NaN: it has no number. */
 static double busy_part(const struct model *m, uint32_t row, size_t column)
 {
-	double x = model_number(model_column(m, column), model_cell(m, row, column), false);
-
-	return isnan(x) ? 0 : x / 100;
+	return model_number(model_column(m, column), model_cell(m, row, column), false) / 100;
 }
 
 static uint8_t busy_style(double part)
 {
+	if (isnan(part))
+		return CANVAS_DIM;
 	return part >= 0.9 ? CANVAS_WARN : part >= 0.5 ? CANVAS_HEAT + 3 : CANVAS_GOOD;
 }
 
@@ -80,8 +81,12 @@ static void paint_long_bar(const struct model *m, struct canvas *c, unsigned x, 
 	struct buf b;
 
 	buf_init(&b, PAINT_TEXT_BYTES);
-	screen_decimal(&b, part * 100, 0);
-	buf_adds(&b, " %");
+	if (isnan(part)) {
+		buf_addc(&b, '-');
+	} else {
+		screen_decimal(&b, part * 100, 0);
+		buf_adds(&b, " %");
+	}
 	canvas_right(c, x, y, 4, CANVAS_DIM, model_row_name(m, row, name));
 	paint_bar(c, x + 5, y, 7, busy_style(part), part);
 	canvas_right(c, x + 13, y, 5, CANVAS_PLAIN, buf_str(&b));
@@ -95,6 +100,8 @@ static const char *short_bar(double part, bool is_utf8)
 	size_t nr = is_utf8 ? sizeof(blocks) / sizeof(blocks[0]) : 10;
 	size_t i = part > 0 ? (size_t)(part * (double)nr) : 0;
 
+	if (isnan(part))
+		return "-";
 	i = i < nr ? i : nr - 1;
 	return is_utf8 ? blocks[i] : digits[i];
 }

@@ -10,7 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TITLE_LINES = 2, MIN_WIDTH = 9, NARROW_WIDTH = 13, MIN_FIRST_WIDTH = 6 };
+enum {
+	TITLE_LINES = 2,
+	MIN_WIDTH = 9,
+	NARROW_WIDTH = 13,
+	MIN_FIRST_WIDTH = 6,
+	MAX_UNIT_WIDTH = 2,
+};
 
 unsigned paint_table_need(const struct model *m)
 {
@@ -31,26 +37,36 @@ static size_t place(const struct model *m, size_t i)
 	return m->columns[i];
 }
 
-/* Of a column in which some cell has no number: so wide that it can say why. */
-static unsigned state_width(const struct model *m, size_t column)
+static unsigned state_width(const struct model *m, uint32_t row, size_t column)
 {
-	const struct cell *total = model_cell(m, 0, column);
-	unsigned width = 0;
+	const struct cell *cell = model_cell(m, row, column);
 
-	if (total && !cell_has_value(total))
-		width = canvas_width(cell_state_name(total->state));
-	return width;
+	return cell && !cell_has_value(cell) ? canvas_width(cell_state_name(cell->state)) : 0;
+}
+
+/* So wide that cells without a number can say why; once it was needed it stays, so that the table
+ * stands still. */
+static void grow_widths(const struct model *m)
+{
+	for (size_t i = 0; i < m->nr_shown_columns; i++) {
+		unsigned width = state_width(m, 0, place(m, i));
+
+		for (size_t k = 0; k < m->nr_order; k++) {
+			unsigned need = state_width(m, m->order[k], place(m, i));
+
+			width = need > width ? need : width;
+		}
+		m->widths[i] = width > m->widths[i] ? width : m->widths[i];
+	}
 }
 
 static unsigned width_of(const struct model *m, size_t i, unsigned max_label)
 {
-	size_t column = place(m, i);
-	unsigned width = canvas_width(model_column(m, column)->label);
-	unsigned state = state_width(m, column);
+	unsigned width = canvas_width(model_column(m, place(m, i))->label);
 
 	width = width > max_label ? max_label : width;
 	width = width < MIN_WIDTH ? MIN_WIDTH : width;
-	return width < state ? state : width;
+	return width < m->widths[i] ? m->widths[i] : width;
 }
 
 /* Whole labels if they all fit, else short ones. */
@@ -101,6 +117,7 @@ static void lay_out(struct model *m, unsigned width)
 	struct model_layout *l = &m->layout;
 	unsigned room, label;
 
+	grow_widths(m);
 	l->first_width = first_width(m);
 	room = width > l->first_width ? width - l->first_width : 0;
 	label = max_label(m, room);
@@ -208,7 +225,10 @@ static void put_cell(struct buf *out, const struct table_column *column, const s
 	}
 	if (cell_running_share(cell) < 1)
 		buf_addc(out, '~');
-	paint_number(out, column, x, as_count);
+	if (column->metric && canvas_width(column->unit) > MAX_UNIT_WIDTH)
+		screen_metric_human(out, x, ""); /* the selected cell tells it */
+	else
+		paint_number(out, column, x, as_count);
 	put_marks(out, cell);
 }
 

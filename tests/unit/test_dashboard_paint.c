@@ -1,0 +1,274 @@
+/*
+ * The painter against screens kept in tests/data/dashboard: text, and below it for some the styles.
+ * GOLDEN_UPDATE=1 writes them anew: read the difference before it is kept.
+ */
+#include "base/buf.h"
+#include "base/io.h"
+#include "dashboard/paint.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test_dashboard.h"
+
+enum { OUT_BYTES = 4 << 20 };
+
+static void keys(struct session_under_test *s, const char *text)
+{
+	for (; *text; text++)
+		press(s, *text);
+}
+
+static void plain(struct session_under_test *s)
+{
+	(void)s;
+}
+
+static void moved(struct session_under_test *s)
+{
+	keys(s, "jjjl");
+}
+
+static void sorted(struct session_under_test *s)
+{
+	keys(s, "ls");
+}
+
+static void unfolded(struct session_under_test *s)
+{
+	keys(s, "fjjjjj");
+	press(s, KEY_CODE_PAGE_DOWN);
+}
+
+static void right(struct session_under_test *s)
+{
+	keys(s, "$");
+}
+
+static void counts(struct session_under_test *s)
+{
+	keys(s, "rjl");
+}
+
+static void packages(struct session_under_test *s)
+{
+	keys(s, "vv");
+}
+
+static void nodes(struct session_under_test *s)
+{
+	keys(s, "vvv");
+}
+
+static void types(struct session_under_test *s)
+{
+	keys(s, "vvvv");
+}
+
+static void total(struct session_under_test *s)
+{
+	keys(s, "t");
+}
+
+static void baseline(struct session_under_test *s)
+{
+	keys(s, "bl");
+	add_iterations(s, 30, 5);
+}
+
+static void paused(struct session_under_test *s)
+{
+	keys(s, "p");
+	add_iterations(s, 30, 5);
+}
+
+static void no_chart(struct session_under_test *s)
+{
+	keys(s, "c");
+}
+
+static void help(struct session_under_test *s)
+{
+	keys(s, "?");
+}
+
+static void notes(struct session_under_test *s)
+{
+	model_note(&s->m, "iteration 3 was held up: it took 1500 ms instead of 1000");
+	model_note(&s->m, "CPU 2 went offline in iteration 7: its counts end there");
+	keys(s, "w");
+}
+
+static void told(struct session_under_test *s)
+{
+	snprintf(s->m.message, sizeof(s->m.message), "saved as /tmp/x.txt");
+}
+
+static void replay(struct session_under_test *s)
+{
+	s->m.facts.is_replay = true;
+	s->t->nr_rows = s->facts.nr_cpus;
+	fill(s->t, 12);
+	model_show(&s->m, &s->t);
+}
+
+static void offline(struct session_under_test *s)
+{
+	s->t->nr_rows = s->facts.nr_cpus - 1; /* the trace of the last CPU is missing */
+	fill(s->t, 30);
+	table_cell(s->t, 0, CYCLES)->state = CELL_OFFLINE;
+	*table_cell(s->t, 1, CYCLES) = (struct cell){.state = CELL_NOT_COUNTED, .is_perf = true};
+	model_add(&s->m, &s->t);
+}
+
+static const struct golden {
+	const char *file;
+	unsigned width, height;
+	bool is_utf8, has_styles;
+	size_t nr_cpus;
+	uint32_t nr_iterations;
+	void (*prepare)(struct session_under_test *s);
+} goldens[] = {
+    {"80x24.txt", 80, 24, true, true, 4, 30, plain},
+    {"120x40.txt", 120, 40, true, true, 8, 30, moved},
+    {"300x100.txt", 300, 100, true, false, 64, 200, plain},
+    {"80x24-64.txt", 80, 24, true, false, 64, 30, plain},
+    {"80x24-64-each.txt", 80, 24, true, false, 64, 30, unfolded},
+    {"80x24-ascii.txt", 80, 24, false, false, 4, 30, plain},
+    {"120x40-ascii.txt", 120, 40, false, false, 64, 30, moved},
+    {"40x10.txt", 40, 10, true, false, 4, 30, plain},
+    {"20x5.txt", 20, 5, true, false, 4, 30, plain},
+    {"sorted.txt", 120, 30, true, false, 8, 30, sorted},
+    {"right.txt", 60, 24, true, false, 4, 30, right},
+    {"counts.txt", 120, 30, true, false, 4, 30, counts},
+    {"packages.txt", 120, 30, true, false, 64, 30, packages},
+    {"nodes.txt", 120, 30, true, false, 64, 30, nodes},
+    {"types.txt", 120, 30, true, false, 64, 30, types},
+    {"total.txt", 120, 30, true, false, 64, 30, total},
+    {"baseline.txt", 120, 30, true, true, 4, 30, baseline},
+    {"paused.txt", 120, 30, true, false, 4, 30, paused},
+    {"no-chart.txt", 120, 30, true, false, 4, 30, no_chart},
+    {"help-80x24.txt", 80, 24, true, false, 4, 30, help},
+    {"help-120x40.txt", 120, 40, true, false, 4, 30, help},
+    {"notes.txt", 80, 24, true, false, 4, 30, notes},
+    {"told.txt", 80, 24, true, false, 4, 30, told},
+    {"replay.txt", 120, 30, true, false, 4, 30, replay},
+    {"offline.txt", 120, 30, true, false, 4, 30, offline},
+    {"first.txt", 80, 24, true, false, 4, 0, plain},
+};
+
+static void add_styles(const struct canvas *c, struct buf *out)
+{
+	for (unsigned y = 0; y < c->height; y++) {
+		for (unsigned x = 0; x < c->width; x++) {
+			uint8_t style = c->cells[(size_t)y * c->width + x].style;
+			char letter = (char)((style & CANVAS_SELECTED ? 'A' : 'a') +
+					     (style & ~CANVAS_SELECTED));
+
+			buf_addc(out, style == CANVAS_PLAIN ? '.' : letter);
+		}
+		buf_addc(out, '\n');
+	}
+}
+
+static void render(const struct golden *g, struct buf *out)
+{
+	struct session_under_test s;
+	struct paint_state state = {.nr_read = 30};
+	struct canvas c;
+
+	begin_session(&s, g->nr_cpus);
+	add_iterations(&s, 0, g->nr_iterations);
+	assert_int_equal(canvas_init(&c, g->width, g->height, g->is_utf8), 0);
+	paint(&s.m, &state, &c); /* keys know the lines of the screen */
+	g->prepare(&s);
+	state.now_ns = START_NS + (uint64_t)g->nr_iterations * NS_PER_S + NS_PER_S / 2;
+	paint(&s.m, &state, &c);
+	canvas_text(&c, out);
+	if (g->has_styles)
+		add_styles(&c, out);
+	canvas_fini(&c);
+	end_session(&s);
+}
+
+static void compare(const char *file, const struct buf *out)
+{
+	struct buf golden;
+	char path[512];
+
+	snprintf(path, sizeof(path), TEST_DATA_DIR "/dashboard/%s", file);
+	if (getenv("GOLDEN_UPDATE")) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		fwrite(buf_str(out), 1, out->len, f);
+		fclose(f);
+	}
+	buf_init(&golden, OUT_BYTES);
+	assert_int_equal(io_load(AT_FDCWD, path, &golden), 0);
+	if (strcmp(buf_str(&golden), buf_str(out)))
+		fail_msg("%s differs; it is now:\n%s", file, buf_str(out));
+	buf_fini(&golden);
+}
+
+static void golden_screens(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
+		struct buf out;
+
+		buf_init(&out, OUT_BYTES);
+		render(&goldens[i], &out);
+		assert_int_equal(buf_error(&out), 0);
+		compare(goldens[i].file, &out);
+		buf_fini(&out);
+	}
+}
+
+/* Whatever the size: nothing is written outside, and what is clicked is there. The sanitizers
+ * watch. */
+static void any_size(void **state)
+{
+	static const char *const lives[] = {"", "f", "?", "w", "$b", "tc", "vvs"};
+	static const unsigned sizes[] = {1, 2, 3, 7, 11, 19, 38, 39, 77, 81, 200};
+	const struct paint_state at = {.now_ns = START_NS};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(lives) / sizeof(lives[0]); k++) {
+		struct session_under_test s;
+
+		begin_session(&s, 20);
+		add_iterations(&s, 0, 3);
+		keys(&s, lives[k]);
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 11; i++) {
+			struct canvas c;
+
+			canvas_init(&c, sizes[i / 11], sizes[i % 11], i % 2);
+			paint(&s.m, &at, &c);
+			for (unsigned n = 0; n < 40; n++)
+				model_key(&s.m, &(struct key){.code = KEY_CODE_CLICK,
+							      .x = n * 7 % 211,
+							      .y = n * 3 % 101});
+			paint(&s.m, &at, &c);
+			canvas_fini(&c);
+		}
+		end_session(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(golden_screens),
+	    cmocka_unit_test(any_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
