@@ -130,15 +130,15 @@ static const struct opt_row rows[] = {
      "text (the default): for people. csv: a table with a header. ndjson: one JSON object per row. "
      "raw: the records as they are, with their offset in the file; of the summary of one session "
      "alone. For other programs, in place of a report:"
-     " folded: stacks for flame graphs."
-     " pprof: for go tool pprof and what else reads profile.proto, packed with gzip."
-     " speedscope: its own format, a profile of each event and thread."
-     " perfetto: a trace for ui.perfetto.dev."
-     " chrome: a trace in JSON, for chrome://tracing."
-     " openmetrics: totals for Prometheus."
-     " sqlite: a database of all that was recorded."
-     " html: one page that opens offline."
-     " perf-data: a perf.data file, for perf script and perf report.",
+     " html: one page for any browser, which opens offline."
+     " folded: stacks for flame graphs, a line each."
+     " pprof: for go tool pprof and what else reads profile.proto; packed with gzip."
+     " speedscope: its own format, a profile for each event and thread."
+     " perfetto: a trace for ui.perfetto.dev: samples, threads, counters."
+     " chrome: the same in JSON, for chrome://tracing."
+     " perf-data: for perf script and perf report."
+     " sqlite: a database of everything."
+     " openmetrics: what was counted, for Prometheus and the like.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},
