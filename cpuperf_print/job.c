@@ -175,6 +175,7 @@ int job_init(struct job *j, const struct options *options, struct err *e)
 			  .fail_over = -1,
 			  .out_fd = -1};
 	buf_init(&j->out, MAX_OUT_BYTES);
+	buf_init(&j->kallsyms, MAX_KALLSYMS_BYTES);
 	arena_init(&j->columns, MAX_COLUMNS_BYTES);
 	rc = make_filter(j, e);
 	if (rc == 0)
@@ -203,6 +204,7 @@ void job_fini(struct job *j)
 	report_functions_free(j->functions);
 	report_rules_fini(&j->rules);
 	buf_fini(&j->out);
+	buf_fini(&j->kallsyms);
 	index_fini(&j->told);
 	arena_fini(&j->columns);
 }
@@ -426,7 +428,7 @@ static int know_names_of(struct job *j, struct opened *o, struct err *e)
 	struct buf kallsyms;
 	int rc;
 
-	o->is_same_boot = o->import ? perf_data_is_same_boot(o) : is_same_boot(&o->facts->head);
+	o->is_same_boot = o->import ? perf_data_is_same_boot(j, o) : is_same_boot(&o->facts->head);
 	o->vdso = o->is_same_boot ? j->vdso : NULL;
 	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
 	rc = profile_processes_load(o->session, take_kallsyms, &kallsyms, &o->processes);

@@ -55,6 +55,8 @@ struct job {
 	size_t nr_sessions, nr_diff;
 	struct elf_finder *finder;
 	struct elf_file *vdso; /* ours */
+	struct buf kallsyms;   /* of the kernel that runs; for perf.data */
+	bool has_read_kallsyms;
 	struct report_functions *functions;
 
 	struct arena columns; /* of the grids that were made */

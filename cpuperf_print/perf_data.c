@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { MAX_KALLSYMS_BYTES = 256 << 20, MAX_NOTES_BYTES = 64 << 10 };
+enum { MAX_NOTES_BYTES = 64 << 10 };
 
 int perf_data_open(struct job *j, struct opened *o, struct err *e)
 {
@@ -83,10 +83,13 @@ static uint64_t address_of(const struct buf *kallsyms, const char *name)
 	return 0;
 }
 
-static bool load_kallsyms(struct buf *out)
+/* Once: the kernel takes its time over it. */
+static const struct buf *load_kallsyms(struct job *j)
 {
-	buf_init(out, MAX_KALLSYMS_BYTES);
-	return root_load(&root_live, "/proc/kallsyms", out) == 0;
+	if (!j->has_read_kallsyms && root_load(&root_live, "/proc/kallsyms", &j->kallsyms))
+		buf_reset(&j->kallsyms);
+	j->has_read_kallsyms = true;
+	return &j->kallsyms;
 }
 
 /* Where the kernel is loaded is another place after each boot, if it says where. */
@@ -95,17 +98,11 @@ static bool is_in_place(const struct import_facts *f, const struct buf *kallsyms
 	return f->kernel_address && address_of(kallsyms, f->kernel_symbol) == f->kernel_address;
 }
 
-bool perf_data_is_same_boot(const struct opened *o)
+bool perf_data_is_same_boot(struct job *j, const struct opened *o)
 {
 	const struct import_facts *f = import_facts(o->import);
-	struct buf kallsyms;
-	bool is_same;
 
-	if (!is_of_this_boot(f) || !is_kernel_here(f))
-		return false;
-	is_same = load_kallsyms(&kallsyms) && is_in_place(f, &kallsyms);
-	buf_fini(&kallsyms);
-	return is_same;
+	return is_of_this_boot(f) && is_kernel_here(f) && is_in_place(f, load_kallsyms(j));
 }
 
 static void tell_nameless(struct job *j, const struct opened *o, const char *why)
@@ -121,8 +118,7 @@ static void tell_nameless(struct job *j, const struct opened *o, const char *why
 int perf_data_add_kernel(struct job *j, struct opened *o)
 {
 	const struct import_facts *f = import_facts(o->import);
-	struct buf kallsyms;
-	int rc = 0;
+	const struct buf *kallsyms;
 
 	if (!f->kernel_address && !f->kernel_build_id_len)
 		return 0; /* nothing of the kernel was recorded */
@@ -130,12 +126,12 @@ int perf_data_add_kernel(struct job *j, struct opened *o)
 		tell_nameless(j, o, "it is not the kernel that runs here");
 		return 0;
 	}
-	if (!load_kallsyms(&kallsyms) || !address_of(&kallsyms, f->kernel_symbol))
+	kallsyms = load_kallsyms(j);
+	if (is_in_place(f, kallsyms))
+		return symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
+	if (!address_of(kallsyms, f->kernel_symbol))
 		tell_nameless(j, o, "this kernel hides its addresses");
-	else if (!is_in_place(f, &kallsyms))
-		tell_nameless(j, o, "it was booted again since, and is at another place");
 	else
-		rc = symbols_add_kallsyms(o->symbols, buf_str(&kallsyms), kallsyms.len);
-	buf_fini(&kallsyms);
-	return rc;
+		tell_nameless(j, o, "it was booted again since, and is at another place");
+	return 0;
 }

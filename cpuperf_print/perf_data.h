@@ -11,7 +11,7 @@
 int perf_data_open(struct job *j, struct opened *o, struct err *e);
 /* True if it was recorded here since the last boot: the host and the kernel are the same ones, and
  * the kernel is where it was. */
-bool perf_data_is_same_boot(const struct opened *o);
+bool perf_data_is_same_boot(struct job *j, const struct opened *o);
 /* Gives o->symbols what is known of the kernel; what is not is told. 0 or -ENOMEM. */
 int perf_data_add_kernel(struct job *j, struct opened *o);
 /* Its summary: who recorded what, and what became of it. 0 or -errno with *e. */
