@@ -17,7 +17,7 @@ static const struct opt_row rows[] = {
      opt_add_string, AT(sessions)},
     {"perf-data", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Input",
      "A file of perf record, in place of a session or beside some: of any version and byte order, "
-     "of a pipe too, compressed or not; may be given several times.",
+     "of a pipe too (-: of the standard input), compressed or not; may be given several times.",
      opt_add_string, AT(perf_data)},
     {"by-session", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Input",
      "Several sessions: each by itself, not added up. flat and threads: side by side if their "

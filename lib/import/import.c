@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 void import_tell(struct import *im, bool is_loss, const char *fmt, ...)
 {
@@ -91,22 +92,58 @@ void import_close(struct import *im)
 	mem_free(im);
 }
 
+/* What comes through a pipe goes to a file without a name first: it is read more than once. */
+static int copy_input(struct import *im, struct err *e)
+{
+	enum { PART_BYTES = 256 << 10 };
+	IO_AUTO_FD int from = im->fd;
+	uint8_t *part = mem_alloc(PART_BYTES);
+	ssize_t got = part ? 1 : -ENOMEM;
+	int rc;
+
+	im->fd = -1;
+	rc = io_open_temporary(&im->fd, e);
+	while (rc == 0 && got > 0 && im->size < IMPORT_MAX_PIPE_BYTES) {
+		got = io_read_full(from, part, PART_BYTES);
+		if (got > 0)
+			rc = io_write_full(im->fd, part, (size_t)got);
+		im->size += got > 0 ? (uint64_t)got : 0;
+	}
+	mem_free(part);
+	rc = rc ? rc : (int)got;
+	if (rc > 0)
+		rc = -EFBIG;
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be copied: %s", strerror(-rc)) : 0;
+}
+
+static int open_path(struct import *im, bool is_input)
+{
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (is_input ? 0 : O_NONBLOCK);
+
+	return sys()->openat(AT_FDCWD, is_input ? "/dev/stdin" : im->path, flags, 0);
+}
+
 static int open_file(struct import *im, struct err *e)
 {
+	bool is_input = strcmp(im->path, "-") == 0;
 	struct stat st;
 	int rc;
 
-	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
-	im->fd = sys()->openat(AT_FDCWD, im->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	im->fd = open_path(im, is_input);
 	rc = im->fd < 0 ? im->fd : sys()->fstatat(im->fd, "", &st, AT_EMPTY_PATH);
 	if (rc < 0)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
-	if (!S_ISREG(st.st_mode))
-		return err_set_at(e, -EINVAL, im->path, 0, 0,
-				  "is no perf.data file: not a regular file");
-	im->size = (uint64_t)st.st_size;
 	if (st.st_mtim.tv_sec > 0)
 		im->facts.modified_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000);
+	if (is_input && S_ISFIFO(st.st_mode))
+		return copy_input(im, e);
+	if (!S_ISREG(st.st_mode)) {
+		err_set_at(e, -EINVAL, im->path, 0, 0, "is no perf.data file: not a regular file");
+		err_hint(e, "--perf-data=- reads a pipe");
+		return -EINVAL;
+	}
+	im->size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -158,6 +195,21 @@ static int make_facts(struct import *im)
 	return 0;
 }
 
+/* A perf that was killed did not say what it ran on: mostly it was here. Stacks are unwound by it.
+ */
+static void guess_machine(struct import *im)
+{
+	struct utsname uts;
+
+	if (*im->facts.machine || im->facts.is_big_endian || uname(&uts))
+		return;
+	im->facts.machine = import_text(im, uts.machine, sizeof(uts.machine));
+	import_tell(
+	    im, false,
+	    "does not say on what machine it was recorded: it is taken for one like this, %s",
+	    im->facts.machine);
+}
+
 static int load(struct import *im, struct err *e)
 {
 	int rc = open_file(im, e);
@@ -170,6 +222,7 @@ static int load(struct import *im, struct err *e)
 		return rc;
 	if (!im->nr_events)
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "tells of no event");
+	guess_machine(im);
 	import_name_events(im);
 	rc = make_session_id(im);
 	if (rc == 0)

@@ -31,6 +31,8 @@ enum {
 	IMPORT_MIN_UNPACK_BYTES = 64 << 20,
 };
 
+#define IMPORT_MAX_PIPE_BYTES (UINT64_C(1) << 40)
+
 struct import_event {
 	uint8_t attr[IMPORT_ATTR_BYTES]; /* little-endian */
 	uint32_t attr_bytes;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-	IMPORT_WINDOW_BYTES = 1 << 20,
+	IMPORT_WINDOW_BYTES = 256 << 10,
 	IMPORT_HEADER_BYTES = 8,
 	IMPORT_USER_TYPES = 64, /* PERF_RECORD_USER_TYPE_START: from here on they are perf's own */
 };

@@ -112,6 +112,34 @@ def write(path, data):
         out.write(data)
 
 
+def large(folder):
+    """Many windows and slices; records lie across the ends of both. A pipe into the program too."""
+    nr = 60000
+    for order in "<>":
+        f = pd.File(order)
+        f.event(0, 0, BASE | pd.IDENTIFIER | pd.CALLCHAIN, [11, 12], freq=4000)
+        fill(f, nr, chain=(pd.CONTEXT_USER, 0x400100, 0x400201, 0x400301))
+        f.records.insert(40, f.pack("IHHQ", 71, 0, 48, 4096) + bytes(32) + bytes(4096))
+        f.records.insert(90, f.pack("IHHI", 66, 0, 12, 30) + bytes(32))
+        path = f"{folder}/large.{order == '<'}"
+        write(path, f.whole())
+        for threads in ("1", "2", "5"):
+            flat = rows(path, "flat", "--sort=object", f"--threads={threads}")
+            assert sum(int(r["self_samples"]) for r in flat) == nr, flat
+        out, _ = run(path, "--report=records", "--event=*", "--quiet")
+        assert len([line for line in out.splitlines() if "cycles" in line]) == nr
+        g = pd.File(order)
+        g.attrs, g.records = f.attrs, f.records
+        g.pack_records(0, pieces=40)
+        write(path + ".packed", g.whole())
+        flat = rows(path + ".packed", "flat", "--sort=object")
+        assert sum(int(r["self_samples"]) for r in flat) == nr, flat
+        done = subprocess.run([PRINT, "--perf-data=-", "--report=flat", "--output-format=csv",
+                               "--sort=object", "--quiet"], input=f.pipe(), capture_output=True,
+                              check=True)
+        assert len(done.stdout.decode().splitlines()) == 3, done.stdout
+
+
 def versions(folder):
     """Headers: of the first version, without features, of a perf that was killed."""
     f = pd.File()
@@ -279,7 +307,7 @@ def build_ids(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, versions, who, everything, guests, several, build_ids, hostile):
+        for part in (forms, large, versions, who, everything, guests, several, build_ids, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
