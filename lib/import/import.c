@@ -86,6 +86,7 @@ void import_close(struct import *im)
 	buf_fini(&im->common);
 	index_fini(&im->build_id_index);
 	mem_free(im->event_facts);
+	mem_free(im->modules);
 	mem_free(im->events);
 	mem_free(im->ids);
 	mem_free(im->build_ids);

@@ -19,6 +19,7 @@ enum {
 	IMPORT_MAX_EVENTS = 1024, /* more are refused */
 	IMPORT_MAX_IDS = 65536,   /* more are left out, and that is told */
 	IMPORT_BUILD_ID_BYTES = 20,
+	IMPORT_MAX_MODULES = 4096, /* the rest is left out */
 };
 
 /* As profile_problem_fn. */
@@ -30,6 +31,12 @@ struct import_event_facts {
 	uint64_t period, frequency; /* as asked for; 0: not so */
 	uint64_t nr_samples, nr_throttled;
 	uint64_t nr_lost; /* samples, as the kernel counted them; UINT64_MAX: not told */
+};
+
+/* Where a module of the kernel was; name as "[nf_tables]", safe to show. */
+struct import_module {
+	uint64_t start, len;
+	const char *name;
 };
 
 /* What the file says of itself. Strings are safe to show, "" where it does not say. */
@@ -55,6 +62,8 @@ struct import_facts {
 	unsigned kernel_build_id_len;
 	const char *kernel_symbol; /* "_text", "_stext": whose address it is */
 	uint64_t kernel_address;
+	const struct import_module *modules;
+	size_t nr_modules;
 };
 
 /* It begins as perf.data does. */

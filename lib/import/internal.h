@@ -83,7 +83,9 @@ struct import {
 	struct arena arena;
 	struct import_facts facts;
 	struct import_event_facts *event_facts; /* owned */
-	struct import_event *events;            /* owned */
+	struct import_module *modules;          /* owned */
+	size_t modules_room;
+	struct import_event *events; /* owned */
 	size_t nr_events, events_room;
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;

@@ -3,10 +3,13 @@
  * TID and TIME. What perf made itself, of what was there before, has no time. Must not know what
  * they mean.
  */
+#include "base/mem.h"
 #include "import/internal.h"
 #include "trace/writer.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 enum {
 	TAIL_BYTES = 16,
@@ -32,15 +35,60 @@ bool import_is_side_band(uint32_t kind)
 
 /* "[kernel.kallsyms]_text": what stands behind the bracket is a symbol, and the place in the file
  * its address. */
-static void note_kernel(struct import *im, const struct trace_record *r)
+static void note_text(struct import *im, const struct trace_record *r)
 {
 	const char *end = strchr(r->name, ']');
 
-	if (r->cpumode != TRACE_MODE_KERNEL || strncmp(r->name, "[kernel.kallsyms]", 17) != 0 ||
-	    !end || !end[1] || im->facts.kernel_address)
+	if (!end || !end[1] || im->facts.kernel_address)
 		return;
 	im->facts.kernel_symbol = import_text(im, end + 1, strlen(end + 1));
 	im->facts.kernel_address = r->offset;
+}
+
+/* "[nf_tables]", of that or of "/lib/modules/6.1/kernel/net/netfilter/nf-tables.ko.xz"; NULL
+ * without memory. */
+static const char *module_name(struct import *im, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *end = strstr(name, ".ko");
+	char text[64];
+
+	if (*name == '[')
+		return import_text(im, name, strlen(name));
+	snprintf(text, sizeof(text), "[%.*s]", (int)(end && end - name < 60 ? end - name : 60),
+		 name);
+	for (char *p = text; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	return import_text(im, text, strlen(text));
+}
+
+static int note_module(struct import *im, const struct trace_record *r)
+{
+	struct import_facts *f = &im->facts;
+	void *grown;
+
+	if (f->nr_modules == IMPORT_MAX_MODULES || !r->length)
+		return 0;
+	grown = mem_grow(im->modules, f->nr_modules, &im->modules_room, sizeof(*im->modules));
+	if (!grown)
+		return -ENOMEM;
+	im->modules = grown;
+	im->modules[f->nr_modules++] =
+	    (struct import_module){r->start, r->length, module_name(im, r->name)};
+	f->modules = im->modules;
+	return 0;
+}
+
+static int note_kernel(struct import *im, const struct trace_record *r)
+{
+	bool is_map = r->kind == TRACE_RECORD_MMAP || r->kind == TRACE_RECORD_MMAP2;
+
+	if (!is_map || r->cpumode != TRACE_MODE_KERNEL)
+		return 0;
+	if (strncmp(r->name, "[kernel.kallsyms]", 17) != 0)
+		return note_module(im, r);
+	note_text(im, r);
+	return 0;
 }
 
 static void add_head(struct buf *b, const struct trace_record *r, size_t size)
@@ -86,8 +134,8 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 		im->nr_senseless++;
 		return 0;
 	}
-	if (r.kind == TRACE_RECORD_MMAP || r.kind == TRACE_RECORD_MMAP2)
-		note_kernel(im, &r);
+	if (note_kernel(im, &r))
+		return -ENOMEM;
 	time_ns = time_of(im, &r, time_ns, at);
 	if (!time_ns)
 		b = &im->side_made;
