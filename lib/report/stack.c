@@ -66,9 +66,10 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 	}
 }
 
+/* An address of 0 is none: what others write for a sample that does not tell it. */
 static void add_ip(struct report_stack *s, const struct trace_record *r)
 {
-	if (s->nr || !(r->has & TRACE_HAS_IP) || !context_of(r))
+	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
 		return;
 	add(s, r->ip);
 	s->nr_kernel = r->cpumode == TRACE_MODE_KERNEL;
