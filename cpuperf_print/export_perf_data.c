@@ -26,7 +26,6 @@ enum {
 	MAX_PID = 1 << 22, /* PID_MAX_LIMIT; pids beyond are not marked */
 	ROUND_BYTES = 1 << 20,
 	ROUND_NS = 100000000,
-	MAX_TAIL_BYTES = 512 << 20,
 	MAX_RELEASE_BYTES = 128,
 };
 
@@ -38,15 +37,21 @@ struct perf_data {
 	struct kernel kernel;
 	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
-	uint8_t *born; /* owned; pids whose beginning, or exec, was told until now: bits */
-	bool is_first_pass;
+	uint8_t *born;    /* owned; pids whose beginning, or exec, was told until now: bits */
 	uint64_t written; /* of the records, but for what is in j->out */
 	uint64_t round_at, round_ns;
 	uint64_t start_ns, first_ns, last_ns; /* of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
 	uint32_t max_cpu;
-	uint64_t nr_unknown, nr_bad;
+	uint32_t *seen; /* owned; of each trace number the last iteration, and 1 */
+	uint64_t nr_bad;
 };
+
+/* The first error wins: it may have been told. */
+static int no_memory(const struct perf_data *x)
+{
+	return err_set(x->e, -ENOMEM, "out of memory");
+}
 
 static uint64_t bytes_so_far(const struct perf_data *x)
 {
@@ -73,19 +78,24 @@ static bool is_born(const struct perf_data *x, uint32_t pid)
 	return pid < MAX_PID && x->born[pid / 8] >> pid % 8 & 1;
 }
 
+static bool is_exec(const struct profile_item *item)
+{
+	return item->ring == TRACE_RING_SIDE_BAND && item->record.kind == TRACE_RECORD_COMM &&
+	       item->record.misc & TRACE_MISC_EXEC;
+}
+
 /* A process that began, or whose program did. */
 static void note_birth(struct perf_data *x, const struct profile_item *item)
 {
 	const struct trace_record *r = &item->record;
 	bool is_fork = r->kind == TRACE_RECORD_FORK && r->tid == r->pid && r->ppid != r->pid;
-	bool is_exec = r->kind == TRACE_RECORD_COMM && r->misc & TRACE_MISC_EXEC;
 
-	if (item->ring == TRACE_RING_SIDE_BAND && (is_fork || is_exec))
+	if ((item->ring == TRACE_RING_SIDE_BAND && is_fork) || is_exec(item))
 		mark_born(x, r->pid);
 }
 
 /* Made of what was there before the session: it stands before all others. What was made of a
- * process that began later keeps its time. */
+ * process that began later, or whose program did, the kernel has told by then. */
 static bool is_before(struct perf_data *x, const struct profile_item *item)
 {
 	note_birth(x, item);
@@ -137,6 +147,8 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 
 	if (!is_side_band(item->record.kind))
 		return;
+	if (x->stacks.has_dumps && is_exec(item))
+		perf_record_forget(&x->j->out, item->record.pid, item->time_ns, o.cpu, o.id);
 	stacks_put_data(&x->stacks, &x->j->out, item, &o);
 	put(x, item, &o);
 }
@@ -144,9 +156,7 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 static int take_before(struct perf_data *x, const struct profile_item *item)
 {
 	if (item->kind == PROFILE_KALLSYMS)
-		return kernel_take(&x->kernel, item->text, item->text_len)
-			   ? err_set(x->e, -ENOMEM, "out of memory")
-			   : 0;
+		return kernel_take(&x->kernel, item->text, item->text_len);
 	if (item->kind == PROFILE_RECORD && is_before(x, item))
 		put_side_band(x, item, true);
 	return flush(x);
@@ -159,7 +169,7 @@ static int put_before(struct perf_data *x)
 	int rc = profile_session_common(x->opened->session, &records);
 
 	if (rc != 1)
-		return rc;
+		return rc ? no_memory(x) : 0;
 	while ((rc = profile_records_next(records, &item)) == 1) {
 		rc = take_before(x, &item);
 		if (rc)
@@ -167,8 +177,7 @@ static int put_before(struct perf_data *x)
 	}
 	profile_records_close(records);
 	kernel_put(&x->kernel, &x->j->out, EVENTS_SIDE_BAND_ID);
-	memset(x->born, 0, MAX_PID / 8);
-	return rc;
+	return rc == -ENOMEM ? no_memory(x) : rc;
 }
 
 static bool is_task_wanted(const struct perf_data *x, const struct profile_item *item)
@@ -211,11 +220,9 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	bool is_sample = item->record.kind == TRACE_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
-	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events) {
-		x->nr_unknown += is_sample;
-		return 0;
-	}
-	if (!is_wanted(x, item, t))
+	/* what is of no known event is told where it is read */
+	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
+	    !is_wanted(x, item, t))
 		return 0;
 	if (events_meet(&x->events, t, item->id))
 		return -ENOMEM;
@@ -239,7 +246,7 @@ static void put_round(struct perf_data *x, uint64_t time_ns)
 {
 	uint64_t at = bytes_so_far(x);
 
-	if (at - x->round_at < ROUND_BYTES || time_ns - x->round_ns < ROUND_NS)
+	if (at - x->round_at < ROUND_BYTES || time_ns < x->round_ns + ROUND_NS)
 		return;
 	perf_record_round(&x->j->out);
 	x->round_at = at;
@@ -254,21 +261,63 @@ static void note_clocks(struct perf_data *x, const struct profile_trace *t)
 	x->realtime_ns = t->clocks.realtime_ns;
 }
 
+static int put_lost(struct perf_data *x, const struct profile_trace *t,
+		    const struct trace_sampled *s, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->nr_ids; i++) {
+		const struct trace_id *id = &t->ids[i];
+
+		if (id->event != s->event || id->instance != s->instance)
+			continue;
+		perf_record_lost_samples(&x->j->out, s->lost, time_ns, t->head.cpu, id->id);
+		return events_meet(&x->events, t, id);
+	}
+	return 0;
+}
+
+/* What the kernel counted as lost in a trace, said when the trace is first met. */
+static int put_all_lost(struct perf_data *x, const struct profile_trace *t, uint64_t time_ns)
+{
+	const struct report_filter *f = &x->j->filter;
+	const struct profile_facts *facts = x->opened->facts;
+	int rc = 0;
+
+	for (size_t i = 0; t->sampling && i < t->sampling->nr && rc == 0; i++) {
+		const struct trace_sampled *s = &t->sampling->item[i];
+
+		if (s->lost && s->lost != UINT64_MAX && s->event < facts->nr_events &&
+		    report_ranges_has(&f->iterations, t->head.iteration) &&
+		    report_ranges_has(&f->cpus, t->head.cpu) &&
+		    report_filter_has_event(f, &facts->events[s->event]))
+			rc = put_lost(x, t, s, time_ns);
+	}
+	return rc;
+}
+
+static int meet_trace(struct perf_data *x, const struct profile_merged_item *m)
+{
+	const struct trace_head *head = &m->trace->head;
+
+	if (head->trace >= PROFILE_MAX_TRACES || x->seen[head->trace] == head->iteration + 1)
+		return 0;
+	x->seen[head->trace] = head->iteration + 1;
+	note_clocks(x, m->trace);
+	return put_all_lost(x, m->trace, m->item->time_ns);
+}
+
 static int take(struct perf_data *x, const struct profile_merged_item *m)
 {
 	const struct profile_item *item = m->item;
-	int rc = 0;
+	int rc = m->trace ? meet_trace(x, m) : 0;
 
-	if (m->trace)
-		note_clocks(x, m->trace);
-	if (item->kind != PROFILE_RECORD)
+	if (rc == 0 && item->kind != PROFILE_RECORD)
 		return 0;
-	if (m->trace)
+	if (rc == 0 && m->trace)
 		rc = put_event_record(x, item, m->trace);
-	else if (!is_before(x, item))
+	else if (rc == 0 && item->ring == TRACE_RING_SIDE_BAND)
 		put_side_band(x, item, false);
 	if (rc)
-		return err_set(x->e, rc, "out of memory");
+		return rc;
 	put_round(x, item->time_ns);
 	return flush(x);
 }
@@ -280,7 +329,7 @@ static int put_records(struct perf_data *x)
 	int rc = profile_merged_open(x->opened->session, job_problem, x->j, &m);
 
 	if (rc)
-		return err_set(x->e, rc, "out of memory");
+		return no_memory(x);
 	x->start_ns = profile_merged_start_ns(m);
 	while ((rc = profile_merged_next(m, &item)) == 1) {
 		rc = take(x, &item);
@@ -288,7 +337,7 @@ static int put_records(struct perf_data *x)
 			break;
 	}
 	profile_merged_close(m);
-	return rc;
+	return rc == -ENOMEM ? no_memory(x) : rc;
 }
 
 /* The kernel's, if it is still the one that was recorded. */
@@ -416,7 +465,7 @@ static int write_all(struct perf_data *x)
 	if (rc == 0)
 		rc = put_records(x);
 	if (rc == 0 && events_finish(&x->events))
-		rc = err_set(x->e, -ENOMEM, "out of memory");
+		rc = no_memory(x);
 	x->written += x->j->out.len;
 	if (rc == 0)
 		rc = job_write(x->j, x->e);
@@ -440,15 +489,16 @@ int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
 	kernel_init(&x.kernel);
 	x.born = mem_zalloc(MAX_PID / 8);
 	x.lookup = profile_lookup_new(x.opened->processes);
-	if (!x.born || !x.lookup || stacks_init(&x.stacks, j, x.opened, x.lookup))
+	x.seen = mem_calloc(PROFILE_MAX_TRACES, sizeof(*x.seen));
+	if (!x.born || !x.lookup || !x.seen || stacks_init(&x.stacks, j, x.opened, x.lookup))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
-	tell(&x, x.nr_unknown, "samples are left out: it is not known of which event they are");
 	tell(&x, x.nr_bad, "records are left out: they do not fit into a perf.data file");
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);
+	mem_free(x.seen);
 	kernel_fini(&x.kernel);
 	events_fini(&x.events);
 	return rc;

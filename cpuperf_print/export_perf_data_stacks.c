@@ -94,7 +94,7 @@ static bool find_user_pc(const struct stacks *s, const struct profile_item *item
 							    : 64;
 	uint64_t regs = item->layout->user_regs;
 
-	if (bit == 64 || !(regs >> bit & 1) || !item->record.nr_regs)
+	if (bit == 64 || !(regs >> bit & 1) || !item->record.nr_regs || !item->record.stack_len)
 		return false;
 	regs &= (UINT64_C(1) << bit) - 1;
 	*out = trace_word(item->record.regs, (uint64_t)__builtin_popcountll(regs));
@@ -155,15 +155,17 @@ static void find_dump(const struct trace_record *r, struct perf_origin *o)
 
 static bool is_hybrid(const struct trace_record *r)
 {
-	return r->has & TRACE_HAS_CALLCHAIN && r->has & TRACE_HAS_USER_STACK &&
-	       r->stack_len <= HYBRID_STACK_BYTES && r->stack_len;
+	return r->has & TRACE_HAS_CALLCHAIN && r->stack_len <= HYBRID_STACK_BYTES;
 }
 
 void stacks_set(struct stacks *s, const struct profile_item *item, struct perf_origin *o)
 {
 	set_ip(s, item, o);
 	o->stack = item->record.stack;
-	if (!s->unwinder || !is_hybrid(&item->record))
+	if (!item->record.stack_len)
+		return;
+	o->drops_user = !s->unwinder || !is_hybrid(&item->record);
+	if (o->drops_user)
 		return;
 	make_chain(s, item, o);
 	find_dump(&item->record, o);

@@ -158,7 +158,7 @@ static void put_chain(struct work *w)
 		return;
 	if (w->o->chain)
 		kept = 0;
-	else if (has_stack)
+	else if (w->o->drops_user)
 		kept = kernel_words(w->c, nr);
 	buf_le64(w->out, w->o->chain ? w->o->nr_chain : kept);
 	for (size_t i = 0; w->o->chain && i < w->o->nr_chain; i++)
@@ -383,6 +383,16 @@ void perf_record_kernel(struct buf *out, const struct perf_kernel_range *r, uint
 	buf_add(out, r->name, name_len);
 	buf_fill(out, '\0', room - name_len);
 	put_side_band_id(out, 0, 0, 0, id);
+}
+
+void perf_record_forget(struct buf *out, uint32_t pid, uint64_t time_ns, uint32_t cpu, uint64_t id)
+{
+	put_header(out, RECORD_FORK, MISC_FORK_EXEC,
+		   HEADER_BYTES + 3 * WORD_BYTES + SIDE_BAND_ID_BYTES);
+	for (int i = 0; i < 4; i++) /* pid, ppid, tid, ptid */
+		buf_le32(out, pid);
+	buf_le64(out, time_ns);
+	put_side_band_id(out, pid, time_ns, cpu, id);
 }
 
 void perf_record_round(struct buf *out)

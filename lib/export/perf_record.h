@@ -20,8 +20,8 @@ struct perf_layout {
 	bool has_sample_id; /* sample_id_all: records that are no samples end with who and when */
 };
 /* What perf_record_add makes of it: IDENTIFIER and CPU in each record, an IP in each sample, and an
- * id beside each count that it holds; with a copy of the stack, of which readers find the program's
- * callers, a callchain, which has the kernel's part alone. */
+ * id beside each count that it holds; with a copy of the stack, which readers look into only then,
+ * a callchain. */
 struct perf_layout perf_layout_told(const struct perf_layout *l);
 
 /* Whose a record is. */
@@ -36,6 +36,7 @@ struct perf_origin {
 	uint64_t ip; /* where it has none; then with a mode: user, or as it is */
 	bool is_user_ip;
 	const uint8_t *stack; /* the copy of the user's stack in the record; NULL: there is none */
+	bool drops_user;      /* of its callchain, the program's part: the stack tells it */
 	/* A callchain in place of its own, with its marks; then without registers and stack, which
 	 * are dump_len bytes from dump on (NULL: there are none). NULL: its own. */
 	const uint64_t *chain;
@@ -65,6 +66,10 @@ struct perf_kernel_range {
 void perf_record_kernel(struct buf *out, const struct perf_kernel_range *r, uint64_t id);
 /* Readers may give what they hold back: nothing that comes is older than the round before. */
 void perf_record_round(struct buf *out);
+/* Before an exec: perf 6.1 keeps what a process had mapped then beside what it maps after, and
+ * takes the one for the other when it unwinds. A process that forks itself off, without its
+ * mappings, has none. */
+void perf_record_forget(struct buf *out, uint32_t pid, uint64_t time_ns, uint32_t cpu, uint64_t id);
 /* The kernel's own count of samples that were lost: PERF_RECORD_LOST_SAMPLES. */
 void perf_record_lost_samples(struct buf *out, uint64_t nr, uint64_t time_ns, uint32_t cpu,
 			      uint64_t id);
