@@ -68,6 +68,17 @@ static void test_addresses(void **state)
 				 cases[i].address != 0);
 		assert_int_equal(address, cases[i].address);
 	}
+	assert_int_equal(elf_file_nr_segments(f), INJECT_NR(phdr));
+	for (size_t i = 0; i < INJECT_NR(phdr); i++) {
+		struct elf_segment seg;
+
+		elf_file_segment(f, i, &seg);
+		assert_int_equal(seg.offset, phdr[i].p_offset);
+		assert_int_equal(seg.address, phdr[i].p_vaddr);
+		assert_int_equal(seg.file_bytes, phdr[i].p_filesz);
+		assert_int_equal(seg.is_code, (phdr[i].p_flags & PF_X) != 0);
+		assert_int_equal(seg.is_writable, (phdr[i].p_flags & PF_W) != 0);
+	}
 	assert_ptr_equal(elf_file_bytes(f, 0x402900, &len), (uint8_t *)b.data + 0x1900);
 	assert_int_equal(len, 0x700);
 	assert_null(elf_file_bytes(f, 0x403000, &len));
