@@ -139,6 +139,7 @@ static int put_samples(struct chrome *c, struct err *e)
 
 		for (size_t k = 0; k < nr && rc == 0; k++) {
 			put_sample(c, &r[k]);
+			export_spool_touch(c->sorted.spool);
 			rc = job_flush(c->j, e);
 		}
 	}

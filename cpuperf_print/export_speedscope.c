@@ -89,8 +89,10 @@ static int number_group(struct speedscope *s, uint32_t group)
 	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
 	int rc = 0;
 
-	for (size_t i = 0; i < nr && rc == 0; i++)
+	for (size_t i = 0; i < nr && rc == 0; i++) {
 		rc = number_stack(s, r[i].stack);
+		export_spool_touch(s->sorted.spool);
+	}
 	return rc;
 }
 
@@ -172,12 +174,15 @@ static const char *unit_of(const struct trace_event *e)
 
 /* The next of a group's samples from *i on: the number of its stack, and what it weighs with those
  * behind it that have the same. */
-static uint32_t next(const struct export_record *r, size_t nr, size_t *i, uint64_t *weight)
+static uint32_t next(struct speedscope *s, const struct export_record *r, size_t nr, size_t *i,
+		     uint64_t *weight)
 {
 	uint32_t stack = r[*i].stack;
 
-	for (*weight = 0; *i < nr && r[*i].stack == stack; ++*i)
+	for (*weight = 0; *i < nr && r[*i].stack == stack; ++*i) {
 		*weight += r[*i].weight;
+		export_spool_touch(s->sorted.spool);
+	}
 	return stack;
 }
 
@@ -201,7 +206,7 @@ static int put_samples(struct speedscope *s, const struct export_record *r, size
 
 	export_json_array(&s->json, "samples");
 	for (size_t i = 0; i < nr && rc == 0;) {
-		put_stack(s, next(r, nr, &i, &weight));
+		put_stack(s, next(s, r, nr, &i, &weight));
 		rc = job_flush(s->j, e);
 	}
 	export_json_end(&s->json);
@@ -216,7 +221,7 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 
 	export_json_array(&s->json, "weights");
 	for (size_t i = 0; i < nr && rc == 0;) {
-		next(r, nr, &i, &weight);
+		next(s, r, nr, &i, &weight);
 		export_facts_put_weight(&s->json, NULL, event, weight);
 		rc = job_flush(s->j, e);
 	}

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { NR_WAITING = 4096 };
+enum { NR_WAITING = 4096, NR_TOUCHED = 1 << 19 };
 
 struct export_spool {
 	int fd;
@@ -26,6 +26,7 @@ struct export_spool {
 	struct export_record *record; /* the file, 2 × nr; NULL: not mapped */
 	size_t *start;                /* owned; of each bucket in the second half, and the end */
 	const struct export_place *place;
+	size_t nr_touched; /* since memory was given back */
 };
 
 struct export_spool *export_spool_new(struct err *e)
@@ -104,18 +105,29 @@ static int map(struct export_spool *s)
 	return 0;
 }
 
+/* The pages stay the kernel's as long as it likes, but are ours no more. */
+void export_spool_touch(struct export_spool *s)
+{
+	if (++s->nr_touched % NR_TOUCHED == 0)
+		madvise(s->record, file_bytes(s), MADV_DONTNEED);
+}
+
 /* Stable. start is that of each bucket before and after; in between where its next record goes. */
 static void distribute(struct export_spool *s, size_t nr_buckets)
 {
 	const struct export_record *from = s->record;
 
-	for (size_t i = 0; i < s->nr; i++)
+	for (size_t i = 0; i < s->nr; i++) {
 		s->start[s->place[from[i].tag].bucket + 1]++;
+		export_spool_touch(s);
+	}
 	s->start[0] = s->nr;
 	for (size_t b = 0; b < nr_buckets; b++)
 		s->start[b + 1] += s->start[b];
-	for (size_t i = 0; i < s->nr; i++)
+	for (size_t i = 0; i < s->nr; i++) {
 		s->record[s->start[s->place[from[i].tag].bucket]++] = from[i];
+		export_spool_touch(s);
+	}
 	memmove(s->start + 1, s->start, nr_buckets * sizeof(*s->start));
 	s->start[0] = s->nr;
 }
@@ -129,29 +141,30 @@ static bool is_less(const struct export_spool *s, const struct export_record *a,
 }
 
 /* The end of what is in order from i on. */
-static size_t run_end(const struct export_spool *s, const struct export_record *r, size_t nr,
-		      size_t i)
+static size_t run_end(struct export_spool *s, const struct export_record *r, size_t nr, size_t i)
 {
 	if (i == nr)
 		return nr;
-	while (i + 1 < nr && !is_less(s, &r[i + 1], &r[i]))
-		i++;
+	for (; i + 1 < nr && !is_less(s, &r[i + 1], &r[i]); i++)
+		export_spool_touch(s);
 	return i + 1;
 }
 
-static void merge(const struct export_spool *s, const struct export_record *from, size_t middle,
+static void merge(struct export_spool *s, const struct export_record *from, size_t middle,
 		  size_t end, struct export_record *to)
 {
 	size_t i = 0, k = middle;
 
-	while (i < middle && k < end)
-		*to++ = is_less(s, &from[k], &from[i]) ? from[k++] : from[i++];
-	memcpy(to, from + i, (middle - i) * sizeof(*to));
-	memcpy(to + (middle - i), from + k, (end - k) * sizeof(*to));
+	while (i < middle || k < end) {
+		bool is_second = i == middle || (k < end && is_less(s, &from[k], &from[i]));
+
+		*to++ = from[is_second ? k++ : i++];
+		export_spool_touch(s);
+	}
 }
 
 /* Merges each two runs. Returns the number of pairs. */
-static size_t merge_pairs(const struct export_spool *s, const struct export_record *from, size_t nr,
+static size_t merge_pairs(struct export_spool *s, const struct export_record *from, size_t nr,
 			  struct export_record *to)
 {
 	size_t nr_pairs = 0, middle, end;
@@ -164,7 +177,7 @@ static size_t merge_pairs(const struct export_spool *s, const struct export_reco
 	return nr_pairs;
 }
 
-static void sort(const struct export_spool *s, struct export_record *r, size_t nr)
+static void sort(struct export_spool *s, struct export_record *r, size_t nr)
 {
 	struct export_record *other = r - s->nr;
 
