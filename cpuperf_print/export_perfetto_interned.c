@@ -329,27 +329,26 @@ static void put_frame(struct put *p, uint32_t iid)
 	proto_end(p->b, message);
 }
 
-/* The outermost first. *nr: how many. -ENOMEM. */
-static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t *iids, size_t *nr)
+/* The sampled one first. *nr: how many. -ENOMEM. */
+static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t iids[MAX_DEPTH],
+		       size_t *nr)
 {
-	size_t depth = report_stacks_at(in->stacks, stack)->depth, at;
-
 	if (make_room(in, stack)) /* callers have lower numbers */
 		return -ENOMEM;
-	at = *nr = depth < MAX_DEPTH ? depth : MAX_DEPTH;
-	for (; stack != REPORT_NO_STACK && at; at--) {
+	for (*nr = 0; stack != REPORT_NO_STACK && *nr < MAX_DEPTH; (*nr)++) {
 		const struct report_stack_node *node = report_stacks_at(in->stacks, stack);
 
 		if (!in->frame_of[stack])
 			in->frame_of[stack] = find_frame(in, &node->frame);
 		if (!in->frame_of[stack])
 			return -ENOMEM;
-		iids[at - 1] = in->frame_of[stack];
+		iids[*nr] = in->frame_of[stack];
 		stack = node->parent;
 	}
 	return 0;
 }
 
+/* The outermost first. */
 static int put_callstack(struct put *p, uint32_t stack)
 {
 	uint32_t iids[MAX_DEPTH];
@@ -362,8 +361,8 @@ static int put_callstack(struct put *p, uint32_t stack)
 		put_frame(p, iids[i]);
 	message = proto_begin(p->b, fields[CALLSTACKS]);
 	proto_uint(p->b, IID, stack);
-	for (size_t i = 0; i < nr; i++)
-		proto_uint(p->b, CALLSTACK_FRAMES, iids[i]);
+	for (size_t i = nr; i; i--)
+		proto_uint(p->b, CALLSTACK_FRAMES, iids[i - 1]);
 	proto_end(p->b, message);
 	return p->error;
 }

@@ -423,7 +423,7 @@ static uint64_t find_location(struct pprof_tables *t, const struct place *p)
 /* A file is the same in all sessions: the object of the first that had it. */
 static uint64_t find_common(struct pprof_tables *t, const struct place *p)
 {
-	struct report_frame frames[PPROF_MAX_INLINED];
+	struct report_frame frames[PPROF_MAX_INLINED] = {p->frames[0]};
 	const struct place common = {frames, p->nr};
 	uint32_t mapping = p->frames[0].object ? find_mapping(t, p->frames[0].object) : 0;
 
