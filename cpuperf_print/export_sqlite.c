@@ -13,10 +13,10 @@
 #include "report/series.h"
 #include "report/stacks.h"
 #include "report/tally.h"
+#include "report/weights.h"
 #include "reports.h"
 #include "sqlite_file.h"
 #include "sqlite_schema.h"
-#include "stack_weights.h"
 #include "tables.h"
 
 #include <errno.h>
@@ -45,8 +45,8 @@ struct database {
 	    losses;
 	struct numbering thing, task;
 	struct report_stacks *stacks;
-	bool *has_comm;                /* owned, while comms are written */
-	struct stack_weights *weights; /* owned; of each event */
+	bool *has_comm;                 /* owned, while comms are written */
+	struct report_weights *weights; /* owned; of each event */
 	uint64_t start_ns, realtime_offset_ns;
 	struct err *e;
 };
@@ -415,7 +415,7 @@ static int take_sample(struct database *d, const struct report_sample *s)
 	sqlite_maybe(r, s->stack != REPORT_NO_STACK, s->stack);
 	sqlite_row_end(r);
 	rc = sqlite_file_error(d->file, d->e);
-	return rc ? rc : stack_weights_add(&d->weights[s->key.event], s->stack, s->weight);
+	return rc ? rc : report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
 }
 
 static int take_samples(void *arg, const struct report_sample *samples, size_t nr)
@@ -509,7 +509,7 @@ static void put_functions(struct database *d)
 static int put_stacks(struct database *d)
 {
 	bool *is_recursive =
-	    stack_weights_recursive(d->stacks, report_functions_nr(d->j->functions));
+	    report_weights_recursive(d->stacks, report_functions_nr(d->j->functions));
 	struct sqlite_rows r;
 
 	if (!is_recursive)
@@ -534,7 +534,7 @@ static int put_stacks(struct database *d)
 
 static void put_event_weights(struct database *d, struct sqlite_rows *r, size_t event)
 {
-	const struct stack_weights *w = &d->weights[event];
+	const struct report_weights *w = &d->weights[event];
 
 	for (uint32_t i = 1; i < report_stacks_nr(d->stacks); i++) {
 		if (!w->total[i].samples)
@@ -558,7 +558,7 @@ static int put_weights(struct database *d)
 	for (size_t i = 0; i < d->opened->facts->nr_events && rc == 0; i++) {
 		if (!d->weights[i].nr)
 			continue;
-		rc = stack_weights_add_up(&d->weights[i], d->stacks);
+		rc = report_weights_add_up(&d->weights[i], d->stacks);
 		if (rc == 0)
 			put_event_weights(d, &r, i);
 	}
@@ -726,7 +726,7 @@ int export_sqlite(struct job *j, size_t first, size_t nr, struct err *e)
 	sqlite_file_close(d.file);
 	report_stacks_free(d.stacks);
 	for (size_t i = 0; i < d.opened->facts->nr_events && d.weights; i++)
-		stack_weights_fini(&d.weights[i]);
+		report_weights_fini(&d.weights[i]);
 	mem_free(d.weights);
 	numbering_fini(&d.thing);
 	numbering_fini(&d.task);

@@ -629,6 +629,93 @@ static void session_in_rows(void **state)
 	remove_session();
 }
 
+/* What only hardware says: branches, data, weights. */
+static void write_hardware(void)
+{
+	static const uint64_t words[] = {
+	    0x1234, /* data address */
+	    5,      /* period */
+	    2,      /* branches */
+	    0x1040,
+	    0x2040,
+	    1 | 7 << 4, /* mispredicted, cycles 7 */
+	    0xffffffff81000040,
+	    0x1040,
+	    2,         /* predicted */
+	    99,        /* weight */
+	    0x5080021, /* data source */
+	    0xabc000,  /* physical address */
+	};
+	struct trace_writer *w;
+	struct buf b;
+	size_t at;
+
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	w = begin(0, 0);
+	buf_init(&b, MAX_BYTES);
+	at = sample_begin(&b, 100, TRACE_MODE_USER, START_NS);
+	buf_le64(&b, 0x1040);
+	record_id(&b, 7, 8, START_NS);
+	for (size_t i = 0; i < INJECT_NR(words); i++)
+		buf_le64(&b, words[i]);
+	record_end(&b, at);
+	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.0.0.cpuperf", START_NS);
+	w = begin(TRACE_COMMON, TRACE_COMMON);
+	end(w, "s.common.cpuperf", START_NS);
+}
+
+static void hardware(void **state)
+{
+	static const char *const want_rows[] = {
+	    [REPORT_RECORDS_CSV] =
+		"\n0,10,0,3,7,8,prog,sample,cpu_clock,5,0x1040,old(int),prog,\"0x1040 old(int) "
+		"(prog)\",\"0x1040 old(int) (prog) -> 0x2040 [unknown] (prog+0x2000), "
+		"mispredicted, "
+		"cycles 7; 0xffffffff81000040 schedule ([kernel]) -> 0x1040 old(int) (prog)\",,"
+		"0x1234,0xabc000,0x5080021,99,,,,,,,,,,,,,,,,,\n",
+	    [REPORT_RECORDS_NDJSON] =
+		",\"branches\":[{\"from\":{\"address\":\"0x1040\",\"function\":\"old(int)\","
+		"\"object\":\"prog\"},\"to\":{\"address\":\"0x2040\",\"function\":\"[unknown] "
+		"(prog+0x2000)\",\"object\":\"prog\"},\"mispredicted\":true,\"cycles\":7},"
+		"{\"from\":{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\","
+		"\"object\":\"[kernel]\"},\"to\":{\"address\":\"0x1040\",\"function\":\"old(int)\","
+		"\"object\":\"prog\"},\"mispredicted\":false}],\"data_address\":\"0x1234\","
+		"\"physical_address\":\"0xabc000\",\"data_source\":\"0x5080021\",\"weight\":99}\n",
+	};
+	uint8_t saved[ATTR_BYTES];
+
+	(void)state;
+	memcpy(saved, attrs[0], sizeof(saved));
+	attr_bytes(&(struct attr){.period = 5,
+				  .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME | S_ADDR |
+						 S_PERIOD | S_BRANCH_STACK | S_WEIGHT | S_DATA_SRC |
+						 S_PHYS_ADDR,
+				  .bits = ATTR_SAMPLE_ID_ALL},
+		   attrs[0]);
+	write_hardware();
+	for (enum report_records_form form = REPORT_RECORDS_CSV; form <= REPORT_RECORDS_NDJSON;
+	     form++) {
+		struct asked asked = {0};
+		struct shown shown;
+		uint64_t nr = 0;
+
+		init(&shown);
+		shown.form = form;
+		assert_int_equal(report(&shown, &asked, true, &nr), 0);
+		assert_int_equal(keep(&shown), 0);
+		if (!strstr(buf_str(&shown.all), want_rows[form]))
+			fail_msg("%s is not in %s", want_rows[form], buf_str(&shown.all));
+		fini(&shown);
+	}
+	memcpy(attrs[0], saved, sizeof(saved));
+	remove_session();
+}
+
 /* What is left out tells of mappings all the same. */
 static void some_lines(void **state)
 {
@@ -751,13 +838,10 @@ static void everything_fails_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(lines),
-	    cmocka_unit_test(rows),
-	    cmocka_unit_test(session_in_rows),
-	    cmocka_unit_test(some_lines),
-	    cmocka_unit_test(names_are_of_their_place),
-	    cmocka_unit_test(flush_fails),
-	    cmocka_unit_test(everything_fails_once),
+	    cmocka_unit_test(lines),           cmocka_unit_test(rows),
+	    cmocka_unit_test(session_in_rows), cmocka_unit_test(hardware),
+	    cmocka_unit_test(some_lines),      cmocka_unit_test(names_are_of_their_place),
+	    cmocka_unit_test(flush_fails),     cmocka_unit_test(everything_fails_once),
 	};
 
 	return cmocka_run_group_tests(tests, make_attrs, NULL);

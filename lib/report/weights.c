@@ -1,7 +1,7 @@
 /*
  * Sums over the tree of stacks: a caller has a lower number than what it calls.
  */
-#include "stack_weights.h"
+#include "report/weights.h"
 
 #include "base/mem.h"
 #include "report/stacks.h"
@@ -9,17 +9,17 @@
 #include <errno.h>
 #include <string.h>
 
-void stack_weights_fini(struct stack_weights *w)
+void report_weights_fini(struct report_weights *w)
 {
 	mem_free(w->self);
 	mem_free(w->total);
 }
 
 /* Room for that number: stacks are added while samples come. */
-static int grow(struct stack_weights *w, size_t nr)
+static int grow(struct report_weights *w, size_t nr)
 {
 	size_t room = nr > 2 * w->nr ? nr : 2 * w->nr;
-	struct stack_weight *self = mem_resize(w->self, room * sizeof(*self));
+	struct report_stack_weight *self = mem_resize(w->self, room * sizeof(*self));
 
 	if (!self)
 		return -ENOMEM;
@@ -29,7 +29,7 @@ static int grow(struct stack_weights *w, size_t nr)
 	return 0;
 }
 
-int stack_weights_add(struct stack_weights *w, uint32_t stack, uint64_t weight)
+int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight)
 {
 	int rc = stack < w->nr ? 0 : grow(w, (size_t)stack + 1024);
 
@@ -40,7 +40,7 @@ int stack_weights_add(struct stack_weights *w, uint32_t stack, uint64_t weight)
 	return 0;
 }
 
-int stack_weights_add_up(struct stack_weights *w, const struct report_stacks *stacks)
+int report_weights_add_up(struct report_weights *w, const struct report_stacks *stacks)
 {
 	size_t nr = report_stacks_nr(stacks);
 	int rc = nr <= w->nr ? 0 : grow(w, nr);
@@ -101,7 +101,7 @@ static void walk(const struct report_stacks *stacks, const struct links *l, uint
 	}
 }
 
-bool *stack_weights_recursive(const struct report_stacks *stacks, size_t nr_functions)
+bool *report_weights_recursive(const struct report_stacks *stacks, size_t nr_functions)
 {
 	size_t nr = report_stacks_nr(stacks);
 	uint32_t *on_way = mem_calloc(nr_functions + 1, sizeof(*on_way));
