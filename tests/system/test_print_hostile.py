@@ -7,6 +7,7 @@ CPU or than MIB. CPUPERF and CPUPERF_PRINT name the programs. CPUPERF_TEST_SEED 
 """
 import concurrent.futures
 import csv
+import io
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -30,6 +32,7 @@ REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "
 SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
 NR_DEEP, NR_LENGTHS = (600, 600) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (50, 60)
+FORMATS = ("csv", "sqlite", "ndjson", "openmetrics")
 U32, U64 = 2**32 - 1, 2**64 - 1
 HUGE = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, U32, 2**63 - 1, U64, U64 - 7, 2**47)
 EVENTS, RECORDS, KALLSYMS = 2, 7, 10
@@ -358,6 +361,34 @@ def all_reports():
     return [f"--report={name}" for name in REPORTS]
 
 
+def is_sound(form, path, status, out):
+    """What is written is what the format's readers take, whatever was read."""
+    if form == "sqlite":
+        if status == 0 or os.path.getsize(path):
+            with sqlite3.connect(path) as db:
+                return db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return True
+    if form == "ndjson":
+        return all(isinstance(json.loads(line), dict) for line in out.split("\n")[:-1])
+    if form == "openmetrics":
+        return status == 1 and not out or out.endswith("# EOF\n")
+    return all(csv.reader(io.StringIO(out, newline=""), strict=True))
+
+
+def check_format(name, to, main, form, must_say):
+    args = [main, "--quiet", f"--output-format={form}", f"--output-file={to}/made"]
+    args += all_reports() if form in ("csv", "ndjson") else []
+    result = run(to, *args)
+    made = f"{to}/made"
+    out = read(made)[:8 << 20].decode("utf-8", "replace") if os.path.exists(made) else ""
+    fine = is_fine(f"{name}, {form}", result[:2] + ("" if form == "sqlite" else out,) + result[3:],
+                   must_say)
+    if out and not is_sound(form, made, result[0], out):
+        print(f"  {name}, {form}: not sound")
+        return False
+    return fine
+
+
 def check_case(folder, session, number, case):
     name, change, must_say = case
     to = copy_of(session, f"{folder}/{number}")
@@ -365,6 +396,10 @@ def check_case(folder, session, number, case):
         change(to)
         main = f"--session={to}/s.cpsession"
         fine = is_fine(name, run(to, main, "--quiet", *all_reports()), must_say)
+        if number % 3 == 0:
+            form = FORMATS[number // 3 % len(FORMATS)]
+            # that of counts does not read the common file
+            fine &= check_format(name, to, main, form, must_say and form != "openmetrics")
         if number % 5 == 0:
             fine &= is_fine(name + ", diff", run(to, main, "--quiet",
                                                  f"--diff={session}/s.cpsession"), must_say)
