@@ -93,6 +93,12 @@ void html_head_put(struct html *h);
 /* Counts and misc over time. */
 int html_series_read(struct html *h, struct err *e);
 int html_series_put(struct html *h, struct err *e);
+/* The time that was asked for, else that of all that was read; since the session's start. */
+void html_time_shown(const struct html *h, uint64_t *start_ns, uint64_t *end_ns);
+/* A slice that may be there: samples far outside, as damaged files have them, are in the first or
+ * the last. */
+uint32_t html_slice_within(const struct html *h, uint64_t slice, unsigned doubled);
+
 /* Samples: by stack, thread and time. */
 int html_samples_read(struct html *h, struct err *e);
 int html_samples_put(struct html *h, struct err *e);
