@@ -310,6 +310,13 @@ static void warn_never_counted(const struct recorder *r)
 	buf_fini(&names);
 }
 
+/* Messages for a terminal that takes nothing would wait for it as results do. */
+static void be_silent(const struct options *o)
+{
+	if (!o->std.log_file && isatty(STDERR_FILENO))
+		log_open("cpuperf", LOG_FATAL + 1, STDERR_FILENO);
+}
+
 static int finish(struct recorder *r, int rc, const struct err *e)
 {
 	status_erase(&r->status);
@@ -369,8 +376,10 @@ static int run_session(struct recorder *r, const struct options *o)
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);
-	if (!watch_stop(&r->watch))
+	if (!watch_stop(&r->watch)) {
 		r->print_error = -ETIMEDOUT;
+		be_silent(o);
+	}
 	rc = finish(r, rc, &e);
 	release_signals();
 	return rc;

@@ -165,16 +165,16 @@ static void say_notes(struct watch *w)
 
 bool watch_stop(struct watch *w)
 {
-	bool is_given_back;
+	int rc;
 
 	if (!w->show)
 		return true;
-	is_given_back = show_stop(w->show);
+	rc = show_stop(w->show);
 	w->show = NULL;
-	if (is_given_back)
+	if (rc == 0)
 		say_notes(w);
 	buf_fini(&w->notes);
-	if (is_given_back) /* else the thread that draws still has them */
+	if (rc != -EBUSY)
 		arena_fini(&w->arena);
-	return is_given_back;
+	return rc == 0;
 }

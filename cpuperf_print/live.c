@@ -6,7 +6,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/mem.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "dashboard/stage.h"
 #include "report/formulas.h"
 #include "report/tally.h"
@@ -16,7 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_BYTES = 16 << 20, CLOSE_MS = 1000, NS_PER_MS = 1000000, MIN_PLAY_MS = 50 };
+enum {
+	MAX_BYTES = 16 << 20,
+	MAX_PROBLEMS_BYTES = 64 << 10,
+	CLOSE_MS = 1000,
+	NS_PER_MS = 1000000,
+	MIN_PLAY_MS = 50
+};
 
 struct replay {
 	struct job *job;
@@ -28,6 +35,7 @@ struct replay {
 	uint32_t next;       /* iteration for the history */
 	uint32_t shown;      /* UINT32_MAX: none yet */
 	uint64_t shown_ns;   /* when */
+	struct buf problems; /* a line each: to be said again when the terminal is free */
 };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
@@ -208,6 +216,16 @@ static void tell(void *arg, const struct err *problem)
 
 	snprintf(line, sizeof(line), "%s: %s", problem->source, problem->msg);
 	model_note(stage_model(r->stage), line);
+	buf_adds(&r->problems, line);
+	buf_addc(&r->problems, '\n');
+}
+
+static void say_problems(const struct buf *problems)
+{
+	const char *at = buf_str(problems), *end = at + problems->len, *line, *stop;
+
+	while ((line = str_next_line(&at, end, &stop)))
+		log_warning("%.*s", (int)(stop - line), line);
 }
 
 static int on_stage(struct replay *r, const struct model_facts *facts, struct err *e)
@@ -222,7 +240,8 @@ static int on_stage(struct replay *r, const struct model_facts *facts, struct er
 	r->spare = model_new_table(stage_model(r->stage));
 	rc = r->spare ? run(r) : -ENOMEM;
 	r->job->tell = NULL;
-	stage_close(r->stage, CLOSE_MS);
+	if (stage_close(r->stage, CLOSE_MS))
+		say_problems(&r->problems);
 	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
 }
 
@@ -313,7 +332,9 @@ int live_show(struct job *j, struct err *e)
 	}
 	stage_block(ends, &old);
 	arena_init(&r.arena, MAX_BYTES);
+	buf_init(&r.problems, MAX_PROBLEMS_BYTES);
 	rc = show(&r, e);
+	buf_fini(&r.problems);
 	arena_fini(&r.arena);
 	table_free(r.read);
 	table_free(r.spare);

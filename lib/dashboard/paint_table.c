@@ -141,12 +141,9 @@ static void paint_title(const struct model *m, struct canvas *c, size_t k)
 	uint8_t style = CANVAS_TITLE | (i == m->selected_column ? CANVAS_SELECTED : 0);
 	const char *label = model_column(m, l->shown[k])->label;
 
-	if (i != m->sort_column) {
-		canvas_right(c, l->x[k], l->title_y, l->width[k], style, label);
-		return;
-	}
-	canvas_left(c, l->x[k], l->title_y, 1, style, m->sorts_up ? "▲" : "▼");
-	canvas_right(c, l->x[k] + 1, l->title_y, l->width[k] - 1, style, label);
+	canvas_right(c, l->x[k], l->title_y, l->width[k], style, label);
+	if (i == m->sort_column) /* between it and the column before */
+		canvas_put(c, l->x[k] - 1, l->title_y, CANVAS_TITLE, m->sorts_up ? "▲" : "▼", 1);
 }
 
 static const char *first_title(const struct model *m)

@@ -28,6 +28,7 @@ struct show {
 	pthread_t thread;
 	int wake_fd;
 	atomic_bool is_closing;
+	bool is_given_back; /* when the thread has ended */
 
 	pthread_mutex_t lock; /* of what is below; held for some instructions */
 	struct table *come[NR_TABLES], *idle[NR_TABLES];
@@ -157,7 +158,7 @@ static void *draw(void *arg)
 		take_tables(s);
 		take_notes(s);
 	}
-	stage_close(s->stage, CLOSE_MS);
+	s->is_given_back = stage_close(s->stage, CLOSE_MS);
 	return NULL;
 }
 
@@ -217,7 +218,7 @@ int show_start(const struct show_config *config, struct show **out, struct err *
 		if (rc == 0)
 			rc = start_thread(s);
 		if (rc) {
-			stage_close(s->stage, 0);
+			(void)stage_close(s->stage, 0);
 			err_set(e, rc, "the dashboard: %s", strerror(-rc));
 		}
 	}
@@ -231,13 +232,14 @@ int show_start(const struct show_config *config, struct show **out, struct err *
 }
 
 /* A thread that waits for its terminal is left behind, with what it holds. */
-bool show_stop(struct show *s)
+int show_stop(struct show *s)
 {
 	struct timespec until;
+	bool is_given_back;
 	sigset_t old;
 
 	if (!s)
-		return true;
+		return 0;
 	old = s->old_mask;
 	atomic_store(&s->is_closing, true);
 	wake(s);
@@ -245,9 +247,10 @@ bool show_stop(struct show *s)
 	until.tv_sec += JOIN_S;
 	if (pthread_timedjoin_np(s->thread, NULL, &until)) {
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
-		return false;
+		return -EBUSY;
 	}
+	is_given_back = s->is_given_back;
 	free_show(s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return true;
+	return is_given_back ? 0 : -ETIMEDOUT;
 }

@@ -24,8 +24,9 @@ int show_start(const struct show_config *config, struct show **out, struct err *
 /* From one thread. */
 void show_iteration(struct show *s, const struct table *t);
 void show_note(struct show *s, const char *text);
-/* Gives the terminal back, and waits for that a little. False: it takes nothing, and whoever
- * writes to it would wait. NULL is fine. */
-bool show_stop(struct show *s);
+/* Gives the terminal back, and waits for that a little. -ETIMEDOUT: it takes nothing, and whoever
+ * writes to it would wait. -EBUSY: so does the thread, which keeps what it borrowed. NULL is fine.
+ */
+int show_stop(struct show *s);
 
 #endif

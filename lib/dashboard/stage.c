@@ -112,21 +112,24 @@ int stage_open(const struct stage_config *config, struct stage **out, struct err
 	s->is_touched = true;
 	rc = open_all(s, config, e);
 	if (rc)
-		stage_close(s, 0);
+		(void)stage_close(s, 0);
 	else
 		*out = s;
 	return rc;
 }
 
-void stage_close(struct stage *s, unsigned wait_ms)
+bool stage_close(struct stage *s, unsigned wait_ms)
 {
+	bool is_given_back;
+
 	if (!s)
-		return;
-	terminal_close(s->terminal, wait_ms);
+		return true;
+	is_given_back = terminal_close(s->terminal, wait_ms);
 	model_fini(&s->model);
 	canvas_fini(&s->canvas);
 	io_close(&s->signal_fd);
 	mem_free(s);
+	return is_given_back;
 }
 
 struct model *stage_model(struct stage *s)
@@ -168,7 +171,7 @@ uint64_t stage_nr_drawn(const struct stage *s)
 static void lose_terminal(struct stage *s)
 {
 	s->nr_bytes = terminal_nr_bytes(s->terminal);
-	terminal_close(s->terminal, 0);
+	(void)terminal_close(s->terminal, 0);
 	s->terminal = NULL;
 }
 
@@ -284,7 +287,7 @@ static void suspend(struct stage *s)
 	sigset_t set, old;
 
 	if (s->terminal)
-		terminal_leave(s->terminal, LEAVE_MS);
+		(void)terminal_leave(s->terminal, LEAVE_MS);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	(void)kill(getpid(), SIGTSTP);

@@ -26,8 +26,8 @@ void stage_block(const int *ends, sigset_t *old);
 
 /* -errno with *e. */
 int stage_open(const struct stage_config *config, struct stage **out, struct err *e);
-/* Gives the terminal back, and waits at most so long for it. NULL is fine. */
-void stage_close(struct stage *s, unsigned wait_ms);
+/* Gives the terminal back, as terminal_close. NULL is fine. */
+bool stage_close(struct stage *s, unsigned wait_ms);
 
 struct model *stage_model(struct stage *s);
 /* What is shown is not what is to be shown. */

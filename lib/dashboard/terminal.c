@@ -99,7 +99,7 @@ static bool takes_more(const struct terminal *t, int wait_ms)
 {
 	struct pollfd p = {.fd = t->fd, .events = POLLOUT};
 
-	return poll(&p, 1, wait_ms) == 1 && p.revents & POLLOUT;
+	return poll(&p, 1, wait_ms) == 1 && p.revents;
 }
 
 int terminal_flush(struct terminal *t)
@@ -129,11 +129,13 @@ uint64_t terminal_nr_bytes(const struct terminal *t)
 	return t->nr_bytes;
 }
 
-/* Until all is written, the terminal is gone, or so long nothing could be written. */
-static void drain(struct terminal *t, unsigned wait_ms)
+/* Until all is written or the terminal is gone; false: so long nothing could be written. */
+static bool drain(struct terminal *t, unsigned wait_ms)
 {
-	while (terminal_flush(t) == 0 && terminal_is_behind(t) && takes_more(t, (int)wait_ms))
-		;
+	while (terminal_flush(t) == 0 && terminal_is_behind(t))
+		if (!takes_more(t, (int)wait_ms))
+			return false;
+	return true;
 }
 
 /* --- modes ----------------------------------------------------------------------------------- */
@@ -399,12 +401,13 @@ int terminal_open(int fd, struct terminal **out, struct err *e)
 	return err_set(e, -EAGAIN, "the terminal is another job's: we are in the background");
 }
 
-void terminal_close(struct terminal *t, unsigned wait_ms)
+bool terminal_close(struct terminal *t, unsigned wait_ms)
 {
-	if (!t)
-		return;
-	terminal_leave(t, wait_ms);
-	free_terminal(t);
+	bool is_given_back = !t || terminal_leave(t, wait_ms);
+
+	if (t)
+		free_terminal(t);
+	return is_given_back;
 }
 
 /* --- coming and going ------------------------------------------------------------------------ */
@@ -430,16 +433,30 @@ bool terminal_enter(struct terminal *t)
 	return true;
 }
 
-void terminal_leave(struct terminal *t, unsigned wait_ms)
+/* A terminal that is held (^S) gets what it needs to be itself again: the kernel lets go where
+ * holding is turned off (drivers/tty/n_tty.c, n_tty_set_termios). */
+static bool release(struct terminal *t, unsigned wait_ms)
 {
+	struct termios mode = t->before;
+
+	mode.c_iflag &= ~(tcflag_t)IXON;
+	(void)set_mode(t->fd, &mode);
+	return drain(t, wait_ms);
+}
+
+bool terminal_leave(struct terminal *t, unsigned wait_ms)
+{
+	bool is_given_back;
+
 	if (!t->is_entered)
-		return;
+		return true;
 	endwin();
 	take_output(t);
-	drain(t, wait_ms);
+	is_given_back = drain(t, wait_ms) || release(t, wait_ms);
 	(void)set_mode(t->fd, &t->before);
 	t->is_entered = false;
 	emergency.is_set = 0;
+	return is_given_back;
 }
 
 bool terminal_is_utf8(const struct terminal *t)

@@ -20,8 +20,9 @@ struct terminal;
  * LC_CTYPE is set (its encoding says whether there is UTF-8). -errno with *e: it is no terminal, or
  * one that cannot do this. */
 int terminal_open(int fd, struct terminal **out, struct err *e);
-/* Gives it back as it was, and waits for that at most so long. NULL is fine. */
-void terminal_close(struct terminal *t, unsigned wait_ms);
+/* Gives it back as it was, and waits for that at most about so long; a terminal that is held (^S)
+ * is let go then. False: it takes nothing, and is left as it is. NULL is fine. */
+bool terminal_close(struct terminal *t, unsigned wait_ms);
 
 bool terminal_is_utf8(const struct terminal *t);
 void terminal_size(const struct terminal *t, unsigned *width, unsigned *height);
@@ -45,7 +46,7 @@ int terminal_key(struct terminal *t, struct key *out);
 
 /* Gives the terminal back for the time that the process is stopped, and takes it again. In the
  * background it cannot be taken: false. */
-void terminal_leave(struct terminal *t, unsigned wait_ms);
+bool terminal_leave(struct terminal *t, unsigned wait_ms);
 bool terminal_enter(struct terminal *t);
 bool terminal_is_entered(const struct terminal *t);
 
