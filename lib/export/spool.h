@@ -34,8 +34,8 @@ int export_spool_add(struct export_spool *s, const struct export_record *r, stru
  * do, 24 bytes each. 0 or -errno with *e. */
 int export_spool_sort(struct export_spool *s, const struct export_place *place, size_t nr_buckets,
 		      struct err *e);
-/* Called for each record that is looked at, this gives the memory back in which the file is, now and
- * then: records that are looked at again are read again. */
+/* Called for each record that is looked at, this gives the memory back in which the file is, now
+ * and then: records that are looked at again are read again. */
 void export_spool_touch(struct export_spool *s);
 /* The records of a bucket, in their order; NULL if there is none. */
 const struct export_record *export_spool_bucket(const struct export_spool *s, uint32_t bucket,
