@@ -682,7 +682,7 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 
 uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, size_t len)
 {
-	uint32_t kind;
+	uint32_t kind = 0;
 	size_t nr = trace_record_size(p, len, &kind) / WORD_BYTES;
 	size_t at = kind == TRACE_RECORD_SAMPLE ? 1 + place->of_sample : nr - place->of_other;
 
