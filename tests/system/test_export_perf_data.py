@@ -29,6 +29,7 @@ import subprocess
 import tempfile
 import time
 
+import perf_data_file as pd
 import sampled
 from sampled import event
 
@@ -287,7 +288,8 @@ OWN = [f"--comm={name}" for name in OURS]  # to unwind what else runs takes its 
 def record(folder, events, ms=300, prefix=(), **keys):
     """A session while a mix and a program without frame pointers have a CPU each."""
     session = sampled.start(folder, events, prefix=prefix, duration=60, **keys)
-    programs = [sampled.mix("cpu_ms", ms, 2), subprocess.Popen([f"{os.path.dirname(folder)}/chains", "deep", str(ms)])]
+    chains = f"{os.path.dirname(folder)}/chains"
+    programs = [sampled.mix("cpu_ms", ms, 2), subprocess.Popen([chains, "deep", str(ms)])]
     for p in programs:
         p.communicate(timeout=60)
         assert p.returncode == 0
@@ -514,8 +516,40 @@ def check_of_perf(folder):
     assert ours == theirs and ours.count("cpu-clock") > 50, (ours[:1000], theirs[:1000])
 
 
+def check_branches(folder):
+    """No machine of these tests has branches, weights and addresses of data: they are made. In the
+    order of their events, which have layouts of their own."""
+    for branch in (0, pd.HW_INDEX):
+        f = pd.File("<", attr_bytes=112)
+        data = pd.IDENTIFIER | pd.IP | pd.TID | pd.TIME | pd.ADDR | pd.WEIGHT | pd.DATA_SRC | pd.PHYS
+        f.event(0, 0, data | pd.PERIOD | pd.CALLCHAIN | pd.BRANCH, [5], period=1000, branch=branch | 1)
+        f.event(0, 1, data | pd.CPU | pd.TRANSACTION, [6], period=77)
+        f.names(["cycles", "loads"])
+        f.comm(10, 10, "made")
+        f.mmap(10, 0x400000, 0x10000, 0, "/opt/made")
+        for i in range(10):
+            f.sample(ip=0x400100, pid=10, tid=10, time=1000 + i, period=50,
+                     chain=(pd.CONTEXT_USER, 0x400100, 0x400201),
+                     branches=[(0x400300, 0x400400, f.branch_flags(mispredicted=1, cycles=12)),
+                               (0x400500, 0x400600, f.branch_flags(predicted=1, cycles=99))])
+            f.sample(event=1, ip=0x400100, pid=10, tid=10, time=1000 + i, cpu=3, addr=0xabc0,
+                     weight=17, data_src=0x68100142)
+        with open(f"{folder}/made.data", "wb") as out:
+            out.write(f.whole())
+        printer(f"--perf-data={folder}/made.data", "--output-format=perf-data",
+                f"--output-file={folder}/out.data")
+        fields = "comm,tid,time,event,ip,period,brstack,addr,weight,data_src,phys_addr"
+        theirs, ours = (run("perf", "script", "-F", fields, "-i", f"{folder}/{name}")[0].split("\n")
+                        for name in ("made.data", "out.data"))
+        assert sorted(ours) == sorted(theirs), list(difflib.unified_diff(theirs, ours))[:10]
+        assert sum("0x400300/0x400400/M/-/-/12" in line for line in ours) == 10, ours[:10]
+        assert sum("abc0" in line and " 17 " in line for line in ours) == 10, ours[:10]
+        assert "branch" in perf(folder, "report", "--header-only", "-i", f"{folder}/out.data")
+        assert "# Samples: 20 " in run("perf", "report", "--stdio", "-b", "-i", f"{folder}/out.data")[0]
+
+
 CHECKS = [check_one, check_several, check_group, check_dwarf, check_both, check_hybrid,
-          check_tracepoints, check_lost, check_of_perf]
+          check_tracepoints, check_lost, check_of_perf, check_branches]
 
 
 def main():
