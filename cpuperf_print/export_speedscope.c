@@ -160,11 +160,9 @@ static int put_in_order(struct speedscope *s)
 
 static const char *unit_of(const struct trace_event *e)
 {
-	static const char *const units[][2] = {{"ns", "nanoseconds"},
-					       {"us", "microseconds"},
-					       {"ms", "milliseconds"},
-					       {"s", "seconds"},
-					       {"B", "bytes"}};
+	static const char *const units[][2] = {{"ns", "nanoseconds"},  {"us", "microseconds"},
+					       {"ms", "milliseconds"}, {"msec", "milliseconds"},
+					       {"s", "seconds"},       {"B", "bytes"}};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (strcmp(e->unit, units[i][0]) == 0)
