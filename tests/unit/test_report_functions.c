@@ -37,6 +37,40 @@ static void each_once(void **state)
 	report_functions_free(NULL);
 }
 
+static const struct report_function *linked(struct report_functions *f, const char *name,
+					    const char *linkage_name)
+{
+	const struct symbol_function s = {
+	    .name = name, .linkage_name = linkage_name, .object = "x", .is_known = true};
+
+	return report_functions_get(f, &s);
+}
+
+/* The first symbol's, as long as there are functions; of what is merged there is none. */
+static void linkage_names(void **state)
+{
+	struct report_rules rules = {0};
+	struct report_functions *f = report_functions_new(&test_no_rules);
+	char text[] = "_Z1av";
+	const struct report_function *a = linked(f, "a()", text);
+	struct err e = {0};
+
+	(void)state;
+	text[2] = '?';
+	assert_string_equal(a->linkage_name, "_Z1av");
+	assert_ptr_equal(linked(f, "a()", "_Z1bv"), a);
+	assert_string_equal(a->linkage_name, "_Z1av");
+	assert_ptr_equal(linked(f, "b", "b")->linkage_name, linked(f, "b", "b")->name);
+	assert_string_equal(report_functions_named(f, "[hidden]", "")->linkage_name, "[hidden]");
+	report_functions_free(f);
+
+	assert_int_equal(report_rules_add_merge(&rules, "s/^a.*/all/", &e), 0);
+	f = report_functions_new(&rules);
+	assert_string_equal(linked(f, "a()", "_Z1av")->linkage_name, "all");
+	report_functions_free(f);
+	report_rules_fini(&rules);
+}
+
 static void add_rule(struct report_rules *r, const char *kind, const char *text)
 {
 	struct err e = {0};
@@ -321,15 +355,11 @@ static void everything_fails_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_once),
-	    cmocka_unit_test(shape),
-	    cmocka_unit_test(merged_functions),
-	    cmocka_unit_test(merged_objects),
-	    cmocka_unit_test(split_and_function),
-	    cmocka_unit_test(many),
-	    cmocka_unit_test(same_hashes),
-	    cmocka_unit_test(threads),
-	    cmocka_unit_test(everything_fails_once),
+	    cmocka_unit_test(each_once),      cmocka_unit_test(linkage_names),
+	    cmocka_unit_test(shape),          cmocka_unit_test(merged_functions),
+	    cmocka_unit_test(merged_objects), cmocka_unit_test(split_and_function),
+	    cmocka_unit_test(many),           cmocka_unit_test(same_hashes),
+	    cmocka_unit_test(threads),        cmocka_unit_test(everything_fails_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
