@@ -84,6 +84,14 @@ static const struct opened *opened_of(const struct perfetto *p)
 	return &p->j->sessions[p->session];
 }
 
+/* When what is of no time stands: at the start, also where no trace tells that. */
+static uint64_t start_of(const struct perfetto *p)
+{
+	uint64_t start_ns = p->traces.start_ns ? p->traces.start_ns : p->snapshot_ns;
+
+	return start_ns ? start_ns : 1;
+}
+
 /* --- packets --------------------------------------------------------------------------------- */
 
 uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b)
@@ -281,7 +289,7 @@ static void put_note(void *arg, const char *line)
 {
 	struct perfetto *p = arg;
 	struct buf *b = &p->j->out;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, p->traces.start_ns);
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p));
 	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
 
 	proto_uint(b, EVENT_TYPE, TYPE_INSTANT);
@@ -356,7 +364,8 @@ static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_
 static void put_lost(struct perfetto *p, const struct profile_trace *t)
 {
 	struct buf *b = &p->j->out;
-	size_t packet = perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns);
+	size_t packet =
+	    perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1);
 	size_t sample = proto_begin(b, PACKET_PERF_SAMPLE);
 
 	proto_uint(b, SAMPLE_CPU, t->head.cpu);
@@ -387,8 +396,7 @@ static int read_traces(struct perfetto *p)
 	int rc = export_traces_load(p->j, p->session, take_trace, p, &p->traces, p->e);
 
 	if (rc == 0 && !p->snapshot_ns)
-		put_snapshot(&p->j->out,
-			     &(struct clock_triple){.monotonic_ns = p->traces.start_ns});
+		put_snapshot(&p->j->out, &(struct clock_triple){.monotonic_ns = start_of(p)});
 	return rc;
 }
 
@@ -439,7 +447,7 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 static void put_process(struct perfetto *p, const struct thread *t)
 {
 	struct buf *b = &p->j->out;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, p->traces.start_ns);
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
 	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), process;
 
 	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
@@ -454,7 +462,7 @@ static void put_process(struct perfetto *p, const struct thread *t)
 static void put_thread(struct perfetto *p, const struct thread *t)
 {
 	struct buf *b = &p->j->out;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, p->traces.start_ns);
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
 	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), thread;
 
 	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
