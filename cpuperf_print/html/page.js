@@ -207,11 +207,17 @@ class Page {
 	update() {
 		this.model.add();
 		this.graph.rebuild();
-		this.table.rebuild();
 		this.time.showValues();
 		this.showSpan();
-		this.showLegend();
 		this.zoomChanged();
+		if (!this.time.drag)
+			this.updateText();
+	}
+
+	/* While the time is dragged the graph follows, the rest when it is over. */
+	updateText() {
+		this.table.rebuild();
+		this.showLegend();
 		if (this.found)
 			this.showFound();
 	}

@@ -375,9 +375,13 @@ class TimeView {
 	}
 
 	up() {
-		if (this.drag && !this.drag.hasMoved && this.drag.grip === 'new')
-			this.page.selectTime(0, this.data.nr_slices);
+		const { drag } = this;
+
 		this.drag = null;
+		if (drag && drag.hasMoved)
+			this.page.updateText();
+		else if (drag && drag.grip === 'new')
+			this.page.selectTime(0, this.data.nr_slices);
 	}
 
 	key(event) {
@@ -405,7 +409,7 @@ class TimeView {
 		canvas.addEventListener('pointerdown', (event) => this.down(event));
 		canvas.addEventListener('pointermove', (event) => this.move(event));
 		canvas.addEventListener('pointerup', () => this.up());
-		canvas.addEventListener('pointercancel', () => { this.drag = null; });
+		canvas.addEventListener('pointercancel', () => this.up());
 		canvas.addEventListener('pointerleave', () => {
 			this.cursor = null;
 			this.showValues();

@@ -28,7 +28,7 @@ FUNCTION = "</script><img src=x onerror=window.hacked=1>&amp;<!--"
 COMM = "</b><i>&lt;\u2028"  # 15 bytes at most
 MS = 1000000
 
-# Half of the time in first_half, half in second_half, which a function of an evil name calls.
+# Half of the time in first_half, half in second_half, which a function of an evil name calls, within itself.
 PROGRAM = r"""
 #include <string.h>
 #include <sys/prctl.h>
@@ -39,14 +39,14 @@ static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
 	while (now() < end) for (int i = 0; i < 20000; i++) x++; }
 WORK(first_half)
 WORK(second_half)
-__attribute__((noinline)) void evil(double end) __asm__("\"EVIL\"");
-void evil(double end) { second_half(end); __asm__ volatile(""); }
+__attribute__((noinline)) void evil(double end, int n) __asm__("\"EVIL\"");
+void evil(double end, int n) { if (n) evil(end, n - 1); else second_half(end); __asm__ volatile(""); }
 int main(void)
 {
 	double begin = now();
 	prctl(PR_SET_NAME, "COMM");
 	first_half(begin + 0.5);
-	evil(begin + 1);
+	evil(begin + 1, 2);
 	first_half(begin + 30);
 }
 """
@@ -260,8 +260,10 @@ def check_drawn(page):
     other = pixels(page, *(round(v) for v in point(page, "all")), 3, 3)[1][1]
     assert other != most, (other, most)
     x, y, width, height = page.box("#axis")
-    bars = {c for row in pixels(page, x + 10, y + 2, 200, 60) for c in row}
-    assert len(bars) > 1, bars
+    wanted = page.run("getComputedStyle(document.documentElement).getPropertyValue('--bars')").strip()
+    wanted = tuple(int(wanted[i:i + 2], 16) for i in (1, 3, 5))
+    bars = [c for row in pixels(page, x + 10, y + 35, 200, 30) for c in row]
+    assert bars.count(wanted) > len(bars) / 4, (wanted, set(bars))
 
 
 def check_click(page, session):
@@ -282,9 +284,13 @@ def check_click(page, session):
     assert page.run("cpuperf.zoomed()") == "all"
 
 
+def share_of(numbers, name):
+    return numbers[(name, "program")][1] / sum(s for s, _, _ in numbers.values())
+
+
 def check_search(page, session):
     numbers = flat(session)
-    share = numbers[("second_half", "program")][1] / sum(s for s, _, _ in numbers.values())
+    share = share_of(numbers, "second_half")
     color = frame(page, "second_half")["color"]
     page.run("document.getElementById('graph').focus()")
     page.key("/")
@@ -298,6 +304,10 @@ def check_search(page, session):
     assert not {f["color"] for f in frames(page) if "second_hal" not in f["name"]} & lit
     assert page.run("[...document.querySelectorAll('tr.found td.name')].map((e) => e.textContent)") == [
         "second_half"]
+    page.run("document.getElementById('search').select()")
+    page.type("onError=")  # whatever it calls is found with it
+    found = re.match(r"([\d.]+) % of the samples$", text(page, "#found"))
+    assert abs(float(found[1]) - 100 * share_of(numbers, FUNCTION)) < 0.06, found[0]
     page.type(" nothing is so")
     assert text(page, "#found") == "nothing found"
     page.key("Escape")
@@ -343,12 +353,19 @@ def check_keys(page, pid):
     row = [f["name"] for f in sorted((f for f in frames(page) if f["depth"] == 1),
                                      key=lambda f: f["left"])]
     at = row.index(page.run("cpuperf.focused()"))
-    page.key("ArrowRight" if at == 0 else "ArrowLeft")
+    steps = ("ArrowRight", "ArrowLeft") if at == 0 else ("ArrowLeft", "ArrowRight")
+    page.key(steps[0])
     assert page.run("cpuperf.focused()") == row[1 if at == 0 else at - 1]
+    page.key(steps[1])
+    assert page.run("cpuperf.focused()") == row[at]
 
 
 def time_of(page, name):
     return page.run(f"document.getElementById('{name}').value")
+
+
+def selected(page):
+    return page.run("[cpuperf.page.model.first, cpuperf.page.model.end]")
 
 
 def check_time(page, session):
@@ -365,12 +382,19 @@ def check_time(page, session):
     assert f"--from={start} --to={end}" in text(page, "#span-said")
     total = sum(s for s, _, _ in some.values())
     assert frame(page, "all")["weight"][0] == total
+    first, last = selected(page)
     page.drag(x + width * 0.3, x + width * 0.5, y + 60)  # from within: is moved
-    assert (time_of(page, "from"), time_of(page, "to")) != (start, end)
+    moved = selected(page)
+    assert moved[0] > first and moved[1] - moved[0] == last - first, (first, last, moved)
     same(page, flat(session, f"--from={time_of(page, 'from')}", f"--to={time_of(page, 'to')}"))
+    page.drag(x + moved[1] / slices * width, x + width * 0.9, y + 60)  # by its border: is longer
+    assert selected(page)[0] == moved[0] and selected(page)[1] > moved[1], (moved, selected(page))
+    first, last = selected(page)
     page.run("document.getElementById('axis').focus()")
     page.key("ArrowRight")
+    assert selected(page) == [first + 1, last + 1]
     page.key("ArrowLeft", modifiers=8)
+    assert selected(page) == [first + 1, last]
     same(page, flat(session, f"--from={time_of(page, 'from')}", f"--to={time_of(page, 'to')}"))
     page.key("Escape")
     assert time_of(page, "from") == "0ms"
@@ -454,6 +478,10 @@ def check_rows(page, session):
               and r["value"]]
     assert series["unit"] == "%" and min(points) <= series["mean"] <= max(points), series["mean"]
     assert len([v for v in series["values"] if v is not None]) > 100
+    for line in page.run("cpuperf.page.data.series.filter((s) => s.main)"):
+        values = [v for v in line["values"] if v is not None]
+        mean = sum(values) / len(values)
+        assert abs(mean - line["mean"]) < 0.1 * abs(line["mean"]) + 0.5, (line["label"], mean, line["mean"])
     row = names.index("cpu_user")
     x, y, width, _ = page.box("#axis")
     page.mouse("mouseMoved", x + width / 2, y + 30)
