@@ -74,7 +74,7 @@ enum { NR_NOT_ITS = sizeof(not_its) / sizeof(not_its[0]) };
 static void take_output(struct terminal *t)
 {
 	int fd = fileno(t->memory);
-	off_t len = lseek(fd, 0, SEEK_END);
+	off_t len = lseek(fd, 0, SEEK_CUR);
 	char *to;
 
 	if (t->sent == t->pending.len) {
@@ -86,8 +86,7 @@ static void take_output(struct terminal *t)
 		buf_use(&t->pending, (size_t)len);
 	else if (len > 0) /* what is shown is not what was drawn */
 		t->wants_all = true;
-	(void)lseek(fd, 0, SEEK_SET);
-	(void)sys()->ftruncate(fd, 0);
+	(void)lseek(fd, 0, SEEK_SET); /* what is behind stays: its memory is used again */
 }
 
 bool terminal_is_behind(const struct terminal *t)
@@ -501,23 +500,61 @@ void terminal_redraw(struct terminal *t)
 	t->wants_all = true;
 }
 
-/* Cells of one style from x on, but not beyond end; how many. */
+static attr_t attr_of(const struct terminal *t, uint8_t style)
+{
+	attr_t attr = t->attrs[(style & ~CANVAS_SELECTED) % CANVAS_NR_STYLES];
+
+	return attr ^ (style & CANVAS_SELECTED ? A_REVERSE : 0);
+}
+
+static bool is_ascii(const struct canvas_cell *cell)
+{
+	return *cell->text && (uint8_t)*cell->text < 0x80;
+}
+
+/* A blank looks the same in all of these: it goes on as the cell before, which saves changing
+ * there and back. */
+static bool is_flat(attr_t attr)
+{
+	return !(attr & (A_REVERSE | A_UNDERLINE));
+}
+
+/* ASCII from x on, but not beyond end, of any style; how many. */
+static unsigned draw_ascii(const struct terminal *t, const struct canvas_cell *line, unsigned x,
+			   unsigned y, unsigned end)
+{
+	chtype text[CANVAS_MAX_WIDTH];
+	attr_t before = A_NORMAL;
+	unsigned i = x;
+
+	for (; i < end && is_ascii(&line[i]); i++) {
+		attr_t attr = attr_of(t, line[i].style);
+
+		if (*line[i].text == ' ' && is_flat(attr) && is_flat(before))
+			attr = before;
+		text[i - x] = (chtype)(uint8_t)*line[i].text | attr;
+		before = attr;
+	}
+	(void)mvaddchnstr((int)y, (int)x, text, (int)(i - x));
+	return i - x;
+}
+
+/* Other characters of one style from x on. */
 static unsigned draw_run(const struct terminal *t, const struct canvas_cell *line, unsigned x,
 			 unsigned y, unsigned end)
 {
 	char text[CANVAS_MAX_WIDTH * 4];
 	uint8_t style = line[x].style;
-	attr_t attr = t->attrs[(style & ~CANVAS_SELECTED) % CANVAS_NR_STYLES];
 	size_t len = 0;
 	unsigned i = x;
 
-	for (; i < end && line[i].style == style; i++) {
+	for (; i < end && line[i].style == style && !is_ascii(&line[i]); i++) {
 		size_t n = strlen(line[i].text);
 
 		memcpy(text + len, line[i].text, n);
 		len += n;
 	}
-	(void)attrset((int)(attr ^ (style & CANVAS_SELECTED ? A_REVERSE : 0)));
+	(void)attrset((int)attr_of(t, style));
 	(void)mvaddnstr((int)y, (int)x, text, (int)len);
 	return i - x;
 }
@@ -540,7 +577,8 @@ static void draw_line(struct terminal *t, const struct canvas *c, unsigned y)
 			x--;
 	}
 	while (x < end)
-		x += draw_run(t, new, x, y, end);
+		x +=
+		    is_ascii(&new[x]) ? draw_ascii(t, new, x, y, end) : draw_run(t, new, x, y, end);
 	memcpy(old, new, c->width * sizeof(*new));
 }
 
