@@ -448,10 +448,26 @@ static void take_bits(struct import_bytes *b, uint64_t bits[NR_FEATURES / 64])
 		bits[i] = import_u64(b);
 }
 
-static void find_data(struct import *im, struct import_section data)
+/* Where the records would begin the table of features does: there are none. A perf that was killed
+ * wrote no table, and its first record's size is not 0 there. */
+static bool is_empty(const struct import *im, uint64_t at, const uint64_t bits[NR_FEATURES / 64])
+{
+	uint64_t nr = 0, first;
+	struct import_bytes b;
+
+	for (size_t i = 0; i < NR_FEATURES / 64; i++)
+		nr += (uint64_t)__builtin_popcountll(bits[i]);
+	if (!nr || io_pread_full(im->fd, &first, sizeof(first), at) != sizeof(first))
+		return false;
+	import_bytes_init(&b, &first, sizeof(first), im->facts.is_big_endian);
+	return import_u64(&b) == at + nr * SECTION_BYTES;
+}
+
+static void find_data(struct import *im, struct import_section data,
+		      const uint64_t bits[NR_FEATURES / 64])
 {
 	im->data = data;
-	if (!data.size) {
+	if (!data.size && !is_empty(im, data.offset, bits)) {
 		im->facts.is_cut = true;
 		im->data.size = im->size > data.offset ? im->size - data.offset : 0;
 		import_tell(im, true,
@@ -480,7 +496,7 @@ static int load_file(struct import *im, struct import_bytes *b, uint64_t header_
 	rc = add_attrs(im, attrs, (size_t)attr_bytes, e);
 	if (rc)
 		return rc;
-	find_data(im, data);
+	find_data(im, data, bits);
 	rc = load_features(im, bits);
 	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
 }

@@ -509,6 +509,9 @@ int import_index(struct import *im, struct err *e)
 	mem_free(w.out);
 	if (rc)
 		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
+	if (!im->nr_slices) /* a session has a trace at least */
+		im->slices[im->nr_slices++] =
+		    (struct import_slice){.start = im->data.offset, .end = im->data.offset};
 	use_places(im);
 	tell(&w);
 	return 0;

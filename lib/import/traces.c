@@ -185,6 +185,13 @@ static int compare_ids(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
+/* What has another id is of it too. */
+static bool is_of_one_event(const struct import *im)
+{
+	return im->nr_events == 1 && im->events[0].has_layout &&
+	       trace_layout_is_sampled(&im->events[0].layout);
+}
+
 /* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */
 static int put_ids(const struct import *im, struct trace_writer *w)
 {
@@ -193,7 +200,7 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 
 	if (!ids)
 		return -ENOMEM;
-	for (; nr < im->nr_ids; nr++) {
+	for (; nr < im->nr_ids && !is_of_one_event(im); nr++) {
 		const struct import_id *id = &im->ids[nr];
 
 		ids[nr] = (struct trace_id){
@@ -203,7 +210,7 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 		    .group = im->events[id->event].leader + id->place * (uint32_t)im->nr_events,
 		};
 	}
-	for (uint32_t i = 0; i < im->nr_events && !im->nr_ids; i++, nr = i)
+	for (uint32_t i = 0; i < im->nr_events && !im->nr_ids && im->nr_events > 1; i++, nr = i)
 		ids[i] = (struct trace_id){.event = i, .group = i};
 	qsort(ids, nr, sizeof(*ids), compare_ids);
 	trace_writer_ids(w, ids, nr);

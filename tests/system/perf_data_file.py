@@ -50,7 +50,7 @@ class File:
         attr = self.pack("IIQQQQ", type_, self.attr_bytes, config, freq or period, sample_type,
                          read_format) + flags
         attr += self.pack("IIQQQQIiQIHH", 0, 0, 0, 0, branch, regs, stack, 0, regs_intr, 0, 0, 0)
-        attr = (attr + bytes(128))[:self.attr_bytes]
+        attr = (attr + bytes(self.attr_bytes))[:self.attr_bytes]
         self.attrs.append({"bytes": attr, "type": sample_type, "ids": ids, "branch": branch,
                            "regs": regs, "read": read_format, "regs_intr": regs_intr})
         return len(self.attrs) - 1
