@@ -165,11 +165,8 @@ static int set_common(struct import *im, struct trace_writer *w)
 
 	if (!events)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < im->nr_events; i++) {
-		if (im->lacks_times)
-			add_time(&im->events[i]);
+	for (uint32_t i = 0; i < im->nr_events; i++)
 		make_event(&im->events[i], i, &events[i]);
-	}
 	info = make_info(&im->facts, tool);
 	rc = trace_writer_set_common(w, &info, events, im->nr_events);
 	mem_free(events);
@@ -352,8 +349,12 @@ static int make_common(struct import *im, struct trace_writer *w)
 int import_make_set(struct import *im)
 {
 	struct trace_writer *w = trace_writer_new();
-	int rc = w ? set_common(im, w) : -ENOMEM;
+	int rc;
 
+	import_ids_sort(im); /* from here on threads read it */
+	for (size_t i = 0; i < im->nr_events && im->lacks_times; i++)
+		add_time(&im->events[i]);
+	rc = w ? set_common(im, w) : -ENOMEM;
 	if (rc == 0)
 		rc = make_common(im, w);
 	trace_writer_free(w);

@@ -51,7 +51,7 @@ def fill(f, nr=100, **keys):
                  time=2000 + 10 * i, cpu=i % 4, period=100 + i, **keys)
 
 
-def check_fill(path, nr=100, order=True, cpu=True, time=True):
+def check_fill(path, nr=100, cpu=True, time=True, is_brief=False):
     all_, problems = records(path)
     got = [r for r in all_ if r["kind"] == "sample"]
     assert len(got) == nr, (path, len(got), problems)
@@ -64,6 +64,8 @@ def check_fill(path, nr=100, order=True, cpu=True, time=True):
         assert r["period"] == 100 + i, r
         assert r["address"] == ("0x400100" if old else "0x500200"), r
         assert r["object"] == ("old" if old else "new"), r
+    if is_brief:
+        return
     flat = {(r["object"]): int(r["self_count"]) for r in rows(path, "flat", "--sort=object")}
     assert flat == {"old": sum(100 + i for i in range(0, nr, 2)),
                     "new": sum(100 + i for i in range(1, nr, 2))}, flat
@@ -72,7 +74,6 @@ def check_fill(path, nr=100, order=True, cpu=True, time=True):
         assert by_cpu == {c: nr // 4 for c in range(4)}, by_cpu
         one = rows(path, "flat", "--sort=cpu", "--cpu=2")
         assert [r["cpu"] for r in one] == ["2"] and int(one[0]["self_samples"]) == nr // 4, one
-    return all_, problems
 
 
 def forms(folder):
@@ -105,7 +106,7 @@ def forms(folder):
                 else:
                     data = f.pipe() if form == "pipe" else f.whole()
                 write(path, data)
-                check_fill(path, **how)
+                check_fill(path, is_brief=form != "file", **how)
 
 
 def write(path, data):
@@ -312,8 +313,8 @@ def hostile(folder):
     good = f.whole()
     dice = random.Random(4)
     path = f"{folder}/hostile"
-    cases = [good[:n] for n in range(0, len(good), max(1, len(good) // 60))]
-    for _ in range(120):
+    cases = [good[:n] for n in range(0, len(good), max(1, len(good) // 20))]
+    for _ in range(40):
         bad = bytearray(good)
         for _ in range(dice.randrange(1, 6)):
             at = dice.randrange(len(bad)) // 8 * 8
@@ -322,8 +323,7 @@ def hostile(folder):
         cases.append(bytes(bad))
     for data in cases:
         write(path, data)
-        for args in (("--report=flat",), ("--report=records",)):
-            run(path, *args, "--quiet", codes=(0, 1))
+        run(path, "--report=flat", "--report=records", "--quiet", codes=(0, 1))
     write(path, b"\x89CPUPRF\n" + bytes(300))
     _, problems = run(path, codes=(1,))
     assert "is no perf.data" in problems, problems
