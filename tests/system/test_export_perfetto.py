@@ -25,6 +25,15 @@ CLEARED, NEEDS_STATE = 1, 2
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 KERNEL_MODE, USER_MODE = 1, 2
 KERNEL = "[kernel.kallsyms]"
+TWO_NAMES = """
+import ctypes, threading
+def run(name):
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    while True:
+        pass
+threading.Thread(target=run, args=(b"other",), daemon=True).start()
+run(b"first")
+"""
 SAMPLED = [event("software:cpu_clock", rate=1000000, flags=["callchain", "timebase"]),
            event("software:page_faults", rate=1, flags=["callchain"])]
 COUNTED = [event("software:context_switches", rate=0), event("misc:cpu_utilization", rate=0),
@@ -315,12 +324,16 @@ def check_facts(folder, trace, before, after):
 # ---- sessions
 
 def record(folder, events, *args, **keys):
-    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix:
+    """The pids of mix, and of a process whose threads are called otherwise."""
+    with subprocess.Popen([MIX, "ms", "60000", "3"], stdout=subprocess.DEVNULL) as mix, \
+            subprocess.Popen([sys.executable, "-c", TWO_NAMES]) as two:
         try:
+            time.sleep(0.2)  # they have their names
             sampled.finish(sampled.start(folder, events, *args, **keys))
         finally:
             mix.kill()
-    return mix.pid
+            two.kill()
+    return mix.pid, two.pid
 
 
 def key(sample):
@@ -330,12 +343,14 @@ def key(sample):
 
 def check_sampled(messages, folder):
     before = time.time_ns()
-    pid = record(folder, SAMPLED + COUNTED, "--duration=500ms", num_iterations=2,
+    pid, two = record(folder, SAMPLED + COUNTED, "--duration=500ms", num_iterations=2,
                  config_name='a "name", odd')
     after = time.time_ns()
     trace = export(messages, folder)
     check_facts(folder, trace, before, after)
     check_threads(folder, trace)
+    assert trace.processes[two] == trace.threads[two, two] == "first"
+    assert {name for (of, _), name in trace.threads.items() if of == two} == {"first", "other"}
     check_modes(trace)
     check_counts(trace, folder)
     check_bytes(folder, trace, pid)
@@ -367,8 +382,18 @@ def check_tally(messages, folder):
     assert error.returncode == 1 and "has counts only" in error.stderr
 
 
+def lose(kind, data, at):
+    """As if the ring had lost 7 records, and the clock had run half of its time."""
+    if kind == 9:
+        struct.pack_into("<Q", data, at + 32, 7)
+    boundary, length, nr = struct.unpack_from("<III", data, at)
+    for reading in range(at + 16, at + 16 + nr * length, length) if (kind, boundary) == (4, 1) else ():
+        if struct.unpack_from("<I", data, reading) == (0,):
+            enabled, = struct.unpack_from("<Q", data, reading + 32)
+            struct.pack_into("<Q", data, reading + 40, enabled // 2)
+
+
 def check_lost(messages, folder):
-    """As if the ring of each CPU had lost 7 records in each iteration."""
     for name in os.listdir(folder):
         if not re.fullmatch(r"t\.\d+\.\d+\.cpuperf", name):
             continue
@@ -376,17 +401,20 @@ def check_lost(messages, folder):
             data = bytearray(f.read())
         at, = struct.unpack_from("<H", data, 14)
         while at < len(data):
-            _, kind, _, length = struct.unpack_from("<4sHHI", data, at)
-            if kind == 9:
-                struct.pack_into("<Q", data, at + 16 + 32, 7)
-                head = data[at + 4:at + 12] + data[at + 16:at + 16 + length]
-                struct.pack_into("<I", data, at + 12, sampled.crc32c(head))
+            _, kind, flags, length = struct.unpack_from("<4sHHI", data, at)
+            if not flags & 1:
+                lose(kind, data, at + 16)
+            head = data[at + 4:at + 12] + data[at + 16:at + 16 + length]
+            struct.pack_into("<I", data, at + 12, sampled.crc32c(head))
             at += 16 + (length + 7) // 8 * 8
         with open(f"{folder}/{name}", "wb") as f:
             f.write(data)
     trace = export(messages, folder)
     assert trace.lost == {cpu: 14 for cpu in sampled.CPUS}, trace.lost
-    assert any(f"{14 * len(sampled.CPUS)} records were lost" in note for note in trace.notes)
+    notes = "\n".join(trace.notes)
+    assert f"{14 * len(sampled.CPUS)} records were lost" in notes, notes
+    part, = re.findall("^cpu_clock: multiplexed: it was counted ([0-9.]+) % of the time", notes, re.M)
+    assert 20 < float(part) < 55, notes  # in the second iteration hardly, if at all
 
 
 def main():
