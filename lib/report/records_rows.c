@@ -570,7 +570,7 @@ static uint64_t columns_of_sample(const struct row *w)
 	return trace_record_pc(w->r, &pc) ? holds | BIT(ADDRESS) : holds;
 }
 
-static void sample(const struct row *w, struct common *c)
+static void sample(const struct row *w, const struct common *c)
 {
 	records_make_stack(w->s);
 	begin_row(w, c);
@@ -619,8 +619,9 @@ static const struct {
     [TRACE_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
 };
 
-static void other(const struct row *w, struct common *c)
+static void other(const struct row *w, const struct common *common)
 {
+	struct common c = *common;
 	const struct trace_record *r = w->r;
 	char number[sizeof("record_") + DIGITS_ROOM] = "record_";
 	bool is_known = r->kind < sizeof(kinds) / sizeof(kinds[0]) &&
@@ -628,23 +629,23 @@ static void other(const struct row *w, struct common *c)
 	uint64_t holds = is_known ? kinds[r->kind].columns : BIT(BYTES);
 
 	*digits_dec(number + sizeof("record_") - 1, r->kind) = '\0';
-	c->kind = trace_record_kind_name(r->kind);
+	c.kind = trace_record_kind_name(r->kind);
 	if (is_known)
-		c->kind = kinds[r->kind].name ? kinds[r->kind].name : kinds[r->kind].name_of(r);
-	if (!c->kind)
-		c->kind = number;
+		c.kind = kinds[r->kind].name ? kinds[r->kind].name : kinds[r->kind].name_of(r);
+	if (!c.kind)
+		c.kind = number;
 	if (r->build_id_len && r->kind == TRACE_RECORD_MMAP2)
 		holds |= BIT(BUILD_ID);
 	if (!r->name)
 		holds &= ~BIT(NAME);
-	begin_row(w, c);
+	begin_row(w, &c);
 	put_rest(w, holds);
 }
 
 static void record(const struct records_item *s, bool is_json)
 {
 	const struct row w = {s, s->r, s->all->out, is_json};
-	struct common c = {
+	const struct common c = {
 	    .has_task = true, .has_event = s->event != NULL, .cpu = s->item->cpu, .kind = "sample"};
 
 	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event)
