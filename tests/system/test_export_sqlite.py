@@ -41,7 +41,7 @@ def run(*args, **keys):
 
 def output(*args, **keys):
     done = run(*args, **keys)
-    assert done.returncode == 0, (args, done.stderr)
+    assert done.returncode == 0, (args, [l for l in done.stderr.splitlines() if b"error" in l])
     return done.stdout
 
 
@@ -285,6 +285,9 @@ def check_failures(folder, file):
         assert done.returncode == 1 and not done.stdout, (done.returncode, done.stderr)
         assert done.stderr.count(b"error:") == 1 and b"cannot be made" in done.stderr, done.stderr
         assert not os.listdir(private)
+    full = run(*args, "--output-file=/dev/full")
+    assert full.returncode == 1 and full.stderr.count(b"error:") == 1, full
+    assert b"/dev/full: error: cannot be written" in full.stderr, full
     both = run(*args, "--report=flat")
     assert both.returncode == 2 and b"is no form of --report=flat" in both.stderr, both
     primary, secondary = pty.openpty()

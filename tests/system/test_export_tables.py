@@ -62,7 +62,7 @@ def run(*args, **env):
 
 def output(*args, **env):
     done = run(*args, **env)
-    assert done.returncode == 0, (args, done.stderr)
+    assert done.returncode == 0, (args, [l for l in done.stderr.splitlines() if b"error" in l])
     return done.stdout.decode("utf-8", "strict")
 
 
