@@ -181,6 +181,12 @@ int html_change_compare(struct html *h)
 {
 	int rc = know_names(h);
 
+	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
+		html_note(h, HTML_WARNING,
+			  "There are too many functions in too many %s to test what changed.",
+			  h->by_iteration ? "iterations" : "sessions");
+		return 0;
+	}
 	for (uint32_t i = 0; i < h->facts->nr_events && rc == 0; i++)
 		rc = compare_event(h, i);
 	return rc;

@@ -160,6 +160,21 @@ static void choose_slices(struct html *h)
 	h->max_slice = (uint32_t)first + 2 * NR_SLICES;
 }
 
+static int read_sides(struct html *h, const struct report_sink *sink, struct err *e)
+{
+	int rc = job_read_samples(h->j, h->first, h->nr, sink, &h->stats[HTML_NOW], e);
+
+	if (rc == 0 && h->nr_sides > 1)
+		rc = job_read_samples(h->j, h->j->nr_sessions, h->j->nr_diff, sink,
+				      &h->stats[HTML_BEFORE], e);
+	if (rc != -EFBIG)
+		return rc;
+	err_clear(e);
+	err_set(e, rc, "there are too many stacks of too many threads for a page");
+	err_hint(e, "leave some out: --comm=, --pid=, --cpu=, --from=, --to=");
+	return rc;
+}
+
 int html_samples_read(struct html *h, struct err *e)
 {
 	struct report_sink sink = {.parts = REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_TID |
@@ -179,9 +194,6 @@ int html_samples_read(struct html *h, struct err *e)
 	h->leaves = report_slices_new(MAX_COUNTS);
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)
 		return -ENOMEM;
-	rc = job_read_samples(h->j, h->first, h->nr, &sink, &h->stats[HTML_NOW], e);
-	if (rc == 0 && h->nr_sides > 1)
-		rc = job_read_samples(h->j, h->j->nr_sessions, h->j->nr_diff, &sink,
-				      &h->stats[HTML_BEFORE], e);
+	rc = read_sides(h, &sink, e);
 	return rc == 0 && h->nr_sides > 1 ? html_change_compare(h) : rc;
 }
