@@ -59,7 +59,8 @@ function amount(x, unit) {
 
 	if (step) /* "1.20 GB", "38.7 k faults" */
 		return `${significant(x / step[1])} ${step[0]}${unit.length > 3 ? ' ' : ''}${unit}`;
-	return `${Number.isInteger(x) ? whole(x) : significant(x)}${unit ? ` ${unit}` : ''}`;
+	return `${Number.isInteger(x) || Math.abs(x) >= 1000 ? whole(x) : significant(x)}${
+		unit ? ` ${unit}` : ''}`;
 }
 
 function percent(share) {
