@@ -163,6 +163,17 @@ static bool is_in_table(const struct table_column *c)
 	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE || c->metric;
 }
 
+/* The first one that is measured. */
+static void select_column(struct model *m)
+{
+	for (size_t i = 0; i < m->nr_shown_columns; i++) {
+		if (m->frames[0].table->columns[m->columns[i]].reason)
+			continue;
+		m->selected_column = i;
+		return;
+	}
+}
+
 static int init_columns(struct model *m)
 {
 	m->columns = mem_calloc(m->nr_columns + 1, sizeof(*m->columns));
@@ -173,6 +184,7 @@ static int init_columns(struct model *m)
 	for (size_t i = 0; i < m->nr_columns; i++)
 		if (is_in_table(&m->frames[0].table->columns[i]))
 			m->columns[m->nr_shown_columns++] = i;
+	select_column(m);
 	return 0;
 }
 

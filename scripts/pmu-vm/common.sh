@@ -57,6 +57,7 @@ make_image() {
 	cp "$vm"/modules/*.ko "$root/modules/"
 	install -m 755 scripts/pmu-vm/init "$root/init"
 	cp -L "$vm/sysroot/lib/ld-linux-aarch64.so.1" "$root/lib/"
+	install -D -m 644 "$vm/sysroot/lib/terminfo/x/xterm" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/*
 	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share}; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
