@@ -122,7 +122,7 @@ size_t ticks_take(struct ticks *t, uint32_t trace, uint64_t until_ns, const stru
 	from = k->at;
 	while (k->at < k->written.nr && k->written.item[k->at].time_ns <= until_ns)
 		k->at++;
-	*out = k->written.item + from;
+	*out = from ? k->written.item + from : k->written.item; /* which may be NULL */
 	return k->at - from;
 }
 
