@@ -63,11 +63,12 @@ static bool is_clock(const struct trace_layout *l)
 	return l->type == 1 && l->config < 2;
 }
 
+/* perf shows clocks in milliseconds. */
 static const char *unit_of(const struct import_event *ev)
 {
-	if (ev->unit && *ev->unit)
-		return ev->unit;
-	return is_clock(&ev->layout) ? "ns" : "";
+	if (is_clock(&ev->layout))
+		return "ns";
+	return ev->unit ? ev->unit : "";
 }
 
 static bool is_dummy(const struct trace_layout *l)
@@ -136,7 +137,7 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .source = "perf.data",
 	    .attr = ev->attr,
 	    .attr_bytes = ev->attr_bytes,
-	    .scale = ev->scale,
+	    .scale = is_clock(l) ? 0 : ev->scale,
 	    .format = ev->format,
 	};
 	if (is_dummy(l) && !ev->nr_samples)
