@@ -224,6 +224,7 @@ def main():
         return 77
     nr = 0
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # perf keeps copies of programs there
         for name, args, how in RECORDINGS:
             if sys.argv[1:] and name not in sys.argv[1:]:
                 continue
