@@ -224,7 +224,6 @@ static int load(struct import *im, struct err *e)
 	if (!im->nr_events)
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "tells of no event");
 	guess_machine(im);
-	import_name_events(im);
 	rc = make_session_id(im);
 	if (rc == 0)
 		rc = make_facts(im);

@@ -455,6 +455,11 @@ static void tell(const struct walking *w)
 	if (w->nr_senseless)
 		import_tell(w->im, true, "%" PRIu64 " records make no sense: left out",
 			    w->nr_senseless);
+	if (w->im->any && !w->im->any->id_place.is_there && w->im->nr_events > 1)
+		import_tell(w->im, true,
+			    "its samples do not say which of its %zu events they are of: all are "
+			    "taken for those of %s",
+			    w->im->nr_events, w->im->any->name);
 	if (w->im->ids_are_left_out)
 		import_tell(w->im, true, "has more than %d ids: samples of the others are left out",
 			    IMPORT_MAX_IDS);
@@ -512,6 +517,7 @@ int import_index(struct import *im, struct err *e)
 	if (!im->nr_slices) /* a session has a trace at least */
 		im->slices[im->nr_slices++] =
 		    (struct import_slice){.start = im->data.offset, .end = im->data.offset};
+	import_name_events(im);
 	use_places(im);
 	tell(&w);
 	return 0;

@@ -254,6 +254,19 @@ def foreign(folder):
         assert summary[0]["samples"] == ("21" if nr == 1 else "20"), summary
 
 
+def nameless(folder):
+    """Several events, and nothing in a sample says which: the first has them all, and that is said."""
+    f = pd.File()
+    f.event(0, 0, BASE, [1], period=1000)
+    f.event(0, 1, BASE, [2], period=1000)
+    fill(f, 20)
+    write(f"{folder}/nameless", f.whole())
+    _, problems = run(f"{folder}/nameless", "--report=flat", "--quiet", codes=(1,))
+    assert "all are taken for those of cycles" in problems, problems
+    got = {r["event"]: r["samples"] for r in rows(f"{folder}/nameless", "summary", codes=(1,))}
+    assert got == {"cycles": "20", "instructions": "0"}, got
+
+
 def empty(folder):
     """No sample, no record, is no fault."""
     for fill_it in (False, True):
@@ -398,7 +411,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, large, versions, who, everything, foreign, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, large, versions, who, everything, foreign, nameless, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
