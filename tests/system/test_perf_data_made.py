@@ -28,8 +28,9 @@ def run(path, *args, codes=(0,)):
     return done.stdout.decode(), done.stderr.decode()
 
 
-def records(path, **keys):
-    out, problems = run(path, "--report=records", "--output-format=ndjson", "--quiet", **keys)
+def records(path, args=(), **keys):
+    out, problems = run(path, "--report=records", "--output-format=ndjson", "--quiet", *args,
+                        **keys)
     return [json.loads(line) for line in out.splitlines()], problems
 
 
@@ -267,6 +268,28 @@ def nameless(folder):
     assert got == {"cycles": "20", "instructions": "0"}, got
 
 
+def filters(folder):
+    """What picks samples, by what the sample says."""
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
+    f.event(0, 1, BASE | pd.IDENTIFIER, [2], period=1000)
+    fill(f)
+    fill(f, event=1)
+    write(f"{folder}/filters", f.whole())
+    for args, nr in ((("--from=1500ns",), 100), (("--to=1500ns",), 100), (("--comm=new",), 100),
+                     (("--pid=10",), 100), (("--cpu=1,3",), 100), (("--event=instr*",), 100),
+                     (("--cpu=0", "--event=cycles"), 25), (("--iteration=1",), 0),
+                     (("--from=1500ns", "--pid=20", "--cpu=1"), 24)):
+        for threads in ("--threads=1", "--threads=3"):
+            flat = rows(f"{folder}/filters", "flat", "--sort=object", threads, *args)
+            assert sum(int(r["self_samples"]) for r in flat) == nr, (args, flat)
+        all_, _ = records(f"{folder}/filters", args=args)
+        assert len([r for r in all_ if r["kind"] == "sample"]) == nr, (args, len(all_))
+        if args[0].startswith(("--cpu", "--event")):
+            out = rows(f"{folder}/filters", "series", *args)
+            assert sum(int(r["raw"]) for r in out if r["kind"] == "samples") == nr, (args, out)
+
+
 def empty(folder):
     """No sample, no record, is no fault."""
     for fill_it in (False, True):
@@ -411,7 +434,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, large, versions, who, everything, foreign, nameless, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, large, versions, who, everything, foreign, nameless, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
