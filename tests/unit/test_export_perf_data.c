@@ -107,7 +107,7 @@ static void heads(void **state)
 static void texts(void **state)
 {
 	static const char *const command[] = {"a", "b c"};
-	char exact[64]; /* with its NUL it fills its room */
+	char exact[65]; /* without its NUL it fills a room */
 	const struct perf_data_tail t = {.host = "box",
 					 .release = "6.1.0",
 					 .version = "cpuperf 1",
