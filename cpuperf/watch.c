@@ -68,9 +68,8 @@ static int make_cpus(struct watch *w, const struct plan *plan)
 	struct model_cpu *cpus = arena_calloc(&w->arena, plan->nr_cpus, sizeof(*cpus));
 	uint32_t i = 0;
 
-	if (!places || !cpus)
+	if (!places || !cpus || host_places(plan->host, &plan->cpus, places))
 		return -ENOMEM;
-	host_places(plan->host, &plan->cpus, places);
 	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0 && i < plan->nr_cpus;
 	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1), i++)
 		cpus[i] = (struct model_cpu){.cpu = (uint32_t)cpu,

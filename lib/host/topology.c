@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,19 +57,30 @@ static int take_node(const char *name, void *arg)
 	uint64_t node;
 	char path[96];
 	struct buf list;
+	int rc;
 
 	if (strncmp(name, "node", 4) != 0 || str_parse_u64(name + 4, &node) || node > INT32_MAX)
 		return 0;
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", (unsigned)node);
 	buf_init(&list, MAX_LIST_BYTES);
-	if (root_load(&p->host->root, path, &list) == 0 &&
-	    cpuset_parse(buf_str(&list), list.len, &on) == 0)
+	rc = root_load(&p->host->root, path, &list);
+	if (rc == 0 && cpuset_parse(buf_str(&list), list.len, &on) == 0)
 		set_node(p, &on, (int32_t)node);
 	buf_fini(&list);
-	return 0;
+	return rc == -ENOMEM ? rc : 0;
 }
 
-void host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out)
+/* One type for all is none. */
+static void drop_single_type(struct host_place *out, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (out[i].type != out[0].type)
+			return;
+	for (size_t i = 0; i < nr; i++)
+		out[i].type = NULL;
+}
+
+int host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out)
 {
 	const struct places p = {.host = h, .cpus = cpus, .out = out};
 	size_t i = 0;
@@ -77,5 +89,8 @@ void host_places(const struct host *h, const struct cpuset *cpus, struct host_pl
 		out[i++] = (struct host_place){.package = package_of(h, (unsigned)cpu),
 					       .node = -1,
 					       .type = type_of(h, (unsigned)cpu)};
-	(void)root_each(&h->root, "/sys/devices/system/node", take_node, (void *)&p);
+	drop_single_type(out, i);
+	return root_each(&h->root, "/sys/devices/system/node", take_node, (void *)&p) == -ENOMEM
+		   ? -ENOMEM
+		   : 0;
 }

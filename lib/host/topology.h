@@ -11,7 +11,8 @@ struct host_place {
 	const char *type;      /* the PMU of its core, in the host; NULL: all cores are alike */
 };
 
-/* Of each CPU of the set, in order, into cpuset_count places. What cannot be read is not known. */
-void host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out);
+/* Of each CPU of the set, in order, into cpuset_count places. What cannot be read is not known. 0
+ * or -ENOMEM. */
+int host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out);
 
 #endif
