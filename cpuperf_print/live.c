@@ -257,6 +257,18 @@ static const char *name_of(const struct opened *o)
 	return slash ? slash + 1 : o->path;
 }
 
+static int take_cpu(struct replay *r, const struct profile_trace *trace, struct model_cpu *out)
+{
+	const struct trace_where *place = &trace->where;
+	char *type = arena_strdup(&r->arena, place->type);
+
+	*out = (struct model_cpu){.cpu = trace->head.cpu,
+				  .package = place->package,
+				  .node = place->node,
+				  .type = *place->type ? type : NULL};
+	return type ? 0 : -ENOMEM;
+}
+
 /* By trace. A trace that the first iteration lacks is taken for the CPU of its number. */
 static int make_cpus(struct replay *r, struct model_facts *f)
 {
@@ -274,8 +286,8 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 	for (size_t i = 0; i < f->nr_cpus; i++) {
 		if (profile_session_next(r->opened->session, &trace) != 1)
 			break;
-		if (trace.head.trace < f->nr_cpus)
-			cpus[trace.head.trace].cpu = trace.head.cpu;
+		if (trace.head.trace < f->nr_cpus && take_cpu(r, &trace, &cpus[trace.head.trace]))
+			return -ENOMEM;
 	}
 	f->cpus = cpus;
 	return 0;

@@ -188,6 +188,11 @@ static int take_note(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
+static int take_place(struct profile_load *l, const struct trace_frame *f)
+{
+	return trace_decode_where(f, &l->trace.where);
+}
+
 static int take_end(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_totals totals;
@@ -236,6 +241,7 @@ static int (*const take[])(struct profile_load *l, const struct trace_frame *f) 
     [TRACE_FRAME_READINGS] = take_readings, [TRACE_FRAME_NOTE] = take_note,
     [TRACE_FRAME_END] = take_end,           [TRACE_FRAME_IDS] = take_ids,
     [TRACE_FRAME_SAMPLING] = take_sampling, [TRACE_FRAME_THINGS] = take_things,
+    [TRACE_FRAME_WHERE] = take_place,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
@@ -319,8 +325,11 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
 	if (l->trace.further)
 		memset(l->further, 0, nr_further(l) * sizeof(*l->further));
-	l->trace = (struct profile_trace){
-	    .name = name, .head = *head, .events = l->session_events->item, .pairs = l->pairs};
+	l->trace = (struct profile_trace){.where = {.package = -1, .node = -1},
+					  .name = name,
+					  .head = *head,
+					  .events = l->session_events->item,
+					  .pairs = l->pairs};
 	l->has_totals = l->notes_dropped = false;
 	l->nr_foreign_readings = 0;
 	l->faults.name = name;

@@ -6,6 +6,7 @@
 #define SESSION_INTERNAL_H
 
 #include "collect/collect.h"
+#include "host/topology.h"
 #include "session/cpu.h"
 #include "session/output.h"
 #include "session/sampling.h"
@@ -48,7 +49,8 @@ struct session {
 	/* while it runs */
 	struct session_output *output;
 	struct trace_writer *writer;
-	struct reading *scratch; /* owned; nr_parts */
+	struct host_place *places; /* owned; of each CPU; NULL without traces */
+	struct reading *scratch;   /* owned; nr_parts */
 	struct session_note notes[SESSION_MAX_NOTES];
 	size_t nr_notes;
 	uint64_t split_due_ns;     /* when to look for groups that never ran; 0: done */

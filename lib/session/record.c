@@ -124,6 +124,23 @@ int session_writer_new(const struct session *s, struct trace_writer **out, struc
 	return 0;
 }
 
+static int find_places(struct session *s, struct err *e)
+{
+	s->places = mem_calloc(s->nr_cpus, sizeof(*s->places));
+	if (!s->places || host_places(s->plan->host, &s->plan->cpus, s->places))
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static void add_place(const struct session *s, uint32_t trace)
+{
+	const struct host_place *from = &s->places[trace];
+	struct trace_where place = {.package = from->package, .node = from->node};
+
+	snprintf(place.type, sizeof(place.type), "%s", from->type ? from->type : "");
+	trace_writer_where(s->writer, &place);
+}
+
 int session_record_open(struct session *s, struct err *e)
 {
 	const struct spec *spec = s->plan->spec;
@@ -137,6 +154,8 @@ int session_record_open(struct session *s, struct err *e)
 	rc = session_output_open(spec, detected, s->nr_cpus, &s->output, e);
 	if (rc == 0 && session_output_has_traces(s->output))
 		rc = session_writer_new(s, &s->writer, e);
+	if (rc == 0 && s->writer && !s->sampling)
+		rc = find_places(s, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_open_files(s->sampling, e);
 	return rc;
@@ -150,6 +169,8 @@ void session_record_close(struct session *s)
 	s->output = NULL;
 	trace_writer_free(s->writer);
 	s->writer = NULL;
+	mem_free(s->places);
+	s->places = NULL;
 }
 
 /* What a trace keeps of a boundary: of the start the numbers, of the end also why there is none. */
@@ -208,6 +229,7 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	if (rc)
 		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
 	trace_writer_clocks(s->writer, &it->clocks);
+	add_place(s, trace);
 	session_add_readings(s, s->writer, TRACE_START, it->traces[trace].start);
 	session_add_readings(s, s->writer, TRACE_END, it->traces[trace].end);
 	if (trace == 0) {

@@ -305,6 +305,35 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 	return 0;
 }
 
+/* After the cut, which may have split a character. */
+static void copy_clean(char *to, size_t size, const char *text, size_t len)
+{
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(to, text, len);
+	to[len] = '\0';
+	str_clean(to, len);
+}
+
+int trace_decode_where(const struct trace_frame *f, struct trace_where *out)
+{
+	int32_t package, node;
+	struct decoder d;
+	const char *type;
+	size_t len;
+
+	if (!decoder_init(&d, f, TRACE_FRAME_WHERE))
+		return -EINVAL;
+	package = (int32_t)cursor_le32(&d.c);
+	node = (int32_t)cursor_le32(&d.c);
+	type = cursor_string16(&d.c, &len);
+	if (!cursor_ok(&d.c))
+		return -EINVAL;
+	*out = (struct trace_where){.package = package, .node = node};
+	copy_clean(out->type, sizeof(out->type), type, len);
+	return 0;
+}
+
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size)
 {
 	struct decoder d;
@@ -318,11 +347,7 @@ int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char 
 	text = cursor_string16(&d.c, &len);
 	if (!cursor_ok(&d.c))
 		return -EINVAL;
-	if (len > size - 1)
-		len = size - 1;
-	memcpy(buf, text, len);
-	buf[len] = '\0';
-	str_clean(buf, len); /* after the cut, which may have split a character */
+	copy_clean(buf, size, text, len);
 	*out = (struct trace_note){time_ns, buf};
 	return 0;
 }

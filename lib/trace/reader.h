@@ -94,6 +94,8 @@ void trace_info_fini(struct trace_info_owned *i);
 int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
 /* text points to a NUL-terminated copy inside buf (cut at size). */
+/* A longer name of the type is cut; it is clean. */
+int trace_decode_where(const struct trace_frame *f, struct trace_where *out);
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
 /* The records of the frame: whose they are, of which CPU (UINT32_MAX: made), and their bytes
  * (borrowed), whole records, as long as the frame is. Whether a record's own header tells the truth

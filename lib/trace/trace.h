@@ -25,6 +25,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_SAMPLING = 9,  /* what became of the samples of the iteration */
 	TRACE_FRAME_KALLSYMS = 10, /* lines of /proc/kallsyms */
 	TRACE_FRAME_THINGS = 11,   /* what the instances of events of many things are called */
+	TRACE_FRAME_WHERE = 12,    /* where the trace's CPU is */
 };
 
 enum trace_boundary {
@@ -131,6 +132,13 @@ struct trace_things {
 	size_t nr_events;
 	const struct trace_thing *item;
 	size_t nr;
+};
+
+/* Where the CPU of a trace is. */
+enum { TRACE_TYPE_BYTES = 64 };
+struct trace_where {
+	int32_t package, node;       /* negative: not known */
+	char type[TRACE_TYPE_BYTES]; /* of its core; "": all are alike, or not known */
 };
 
 struct trace_note {

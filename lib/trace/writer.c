@@ -292,6 +292,17 @@ void trace_writer_note(struct trace_writer *w, const struct trace_note *note)
 	w->nr_frames++;
 }
 
+void trace_writer_where(struct trace_writer *w, const struct trace_where *place)
+{
+	size_t at = frame_begin(&w->bytes);
+
+	buf_le32(&w->bytes, (uint32_t)place->package);
+	buf_le32(&w->bytes, (uint32_t)place->node);
+	add_string16(&w->bytes, place->type);
+	frame_end(&w->bytes, at, TRACE_FRAME_WHERE);
+	w->nr_frames++;
+}
+
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr)
 {
 	struct buf *b = &w->bytes;

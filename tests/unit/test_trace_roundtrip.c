@@ -604,6 +604,44 @@ static void test_later_version(void **state)
 	buf_fini(&b);
 }
 
+/* What is written is read; a long name of a type is cut between characters, and clean. */
+static void test_place(void **state)
+{
+	static const struct trace_where places[] = {{0, 1, "cpu_core"}, {-1, -1, ""}, {36, 7, "x"}};
+	static unsigned char payload[10 + 300] = {1, [4] = 2, [8] = 44, [9] = 1, '\033', 'a'};
+	struct trace_frame f = {TRACE_FRAME_WHERE, 192, payload, sizeof(payload)};
+	struct trace_writer *w = trace_writer_new();
+	const struct trace_head head = {.nr_traces = 1};
+	struct trace_where out;
+	struct trace_reader *r;
+	struct err e = {0};
+	struct folder folder;
+
+	(void)state;
+	memset(payload + 12, 0xc3, 298); /* halves of characters */
+	assert_int_equal(trace_decode_where(&f, &out), 0);
+	assert_int_equal(out.package, 1);
+	assert_int_equal(out.node, 2);
+	assert_int_equal(strlen(out.type), TRACE_TYPE_BYTES - 1);
+	assert_memory_equal(out.type, "?a??", 4);
+	folder_init(&folder);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	for (size_t i = 0; i < NR(places); i++)
+		trace_writer_where(w, &places[i]);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	assert_int_equal(trace_reader_open(folder.fd, "t", &r, &e), 0);
+	for (size_t i = 0; i < NR(places); i++) {
+		f = next_of_kind(r, TRACE_FRAME_WHERE);
+		assert_int_equal(trace_decode_where(&f, &out), 0);
+		assert_int_equal(out.package, places[i].package);
+		assert_int_equal(out.node, places[i].node);
+		assert_string_equal(out.type, places[i].type);
+	}
+	trace_reader_close(r);
+	trace_writer_free(w);
+	folder_fini(&folder);
+}
+
 /* Payloads that a right checksum does not make right. */
 static void test_malformed(void **state)
 {
@@ -656,6 +694,8 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_THINGS, {1, [4] = 2, [16] = 1}, 24},   /* the next one behind it, too */
 	    {TRACE_FRAME_THINGS, {[3] = 0x40, [7] = 0x40}, 64}, /* 2^32 bytes of events */
 	    {TRACE_FRAME_THINGS, {1, [4] = 255, [5] = 255, [6] = 255, [7] = 255}, 64},
+	    {TRACE_FRAME_WHERE, {0}, 9},
+	    {TRACE_FRAME_WHERE, {[8] = 1}, 10},
 	};
 
 	(void)state;
@@ -669,6 +709,7 @@ static void test_malformed(void **state)
 		struct trace_ids ids = {.nr = 1234};
 		struct trace_sampling sampling = {.nr = 1234};
 		struct trace_things_owned things = {.things.nr = 1234};
+		struct trace_where place = {.node = 1234};
 		enum trace_boundary boundary;
 		enum trace_ring ring;
 		const uint8_t *records;
@@ -682,6 +723,8 @@ static void test_malformed(void **state)
 		assert_int_equal(trace_decode_clocks(&f, &clocks), -EINVAL);
 		assert_int_equal(trace_decode_readings(&f, &boundary, &nr), -EINVAL);
 		assert_int_equal(trace_decode_note(&f, &note, text, sizeof(text)), -EINVAL);
+		assert_int_equal(trace_decode_where(&f, &place), -EINVAL);
+		assert_int_equal(place.node, 1234);
 		assert_int_equal(trace_decode_end(&f, &totals), -EINVAL);
 		assert_int_equal(trace_decode_records(&f, &ring, &cpu, &records, &nr), -EINVAL);
 		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);
@@ -1009,23 +1052,15 @@ static void test_text_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),
-	    cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_lists),
-	    cmocka_unit_test(test_things),
-	    cmocka_unit_test(test_things_ceilings),
-	    cmocka_unit_test(test_format_ceiling),
-	    cmocka_unit_test(test_item_ceilings),
-	    cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_trace_ceiling),
-	    cmocka_unit_test(test_later_version),
-	    cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_least),
-	    cmocka_unit_test(test_event_ceilings),
-	    cmocka_unit_test(test_spec_ceiling),
-	    cmocka_unit_test(test_text),
+	    cmocka_unit_test(test_memory),          cmocka_unit_test(test_file),
+	    cmocka_unit_test(test_large),           cmocka_unit_test(test_no_strings),
+	    cmocka_unit_test(test_lists),           cmocka_unit_test(test_things),
+	    cmocka_unit_test(test_things_ceilings), cmocka_unit_test(test_format_ceiling),
+	    cmocka_unit_test(test_item_ceilings),   cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_trace_ceiling),   cmocka_unit_test(test_later_version),
+	    cmocka_unit_test(test_place),           cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_least),           cmocka_unit_test(test_event_ceilings),
+	    cmocka_unit_test(test_spec_ceiling),    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_text_everywhere),
 	};
 
