@@ -288,7 +288,7 @@ static void set_looks(struct terminal *t)
 {
 	bool has_color = wants_color(), has_own = has_color && use_default_colors() == OK;
 
-	for (short i = 0; i < CANVAS_NR_STYLES; i++) {
+	for (unsigned i = 0; i < CANVAS_NR_STYLES; i++) {
 		const struct look *l = &looks[i];
 		short color = COLORS >= 256 ? l->many : l->few, pair = (short)(i + 1);
 

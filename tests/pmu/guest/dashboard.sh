@@ -7,7 +7,7 @@ mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts 2>/dev/null || true
 spec fixed:cycle_counter software:cpu_clock software:context_switches misc:cpu_utilization \
 	misc:memory_available >all.cpspec
-TERM=xterm LC_ALL=C pmu_screen 120 40 SfSq cpuperf --spec-file="$PWD/all.cpspec" --live \
+TERM=xterm LC_ALL=C pmu_screen 120 40 cycle_counter SfSq cpuperf --spec-file="$PWD/all.cpspec" --live \
 	--num-iterations=1000 --duration=250ms --output-path-prefix="$PWD/all" \
 	--session-result-spec-path="$PWD/all.cpsession" --log-file=all.log ||
 	{ cat all.log; fail "cpuperf --live"; }
