@@ -1,6 +1,6 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
 # test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY (programs) and
-# SOURCE_DIR, run one at a time because they measure, and skip with exit code 77 and a line "skip: reason".
+# SOURCE_DIR, run one at a time because they measure (exports do not), and skip with exit code 77 and a line "skip: reason".
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
@@ -26,9 +26,13 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     if(script MATCHES "\\.py$")
       set(interpreter /usr/bin/python3)
     endif()
+    set(serial ON)
+    if(name MATCHES "_export_" AND NOT name MATCHES "perf_data")
+      set(serial OFF)
+    endif()
     add_test(NAME ${name} COMMAND ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 120 SKIP_RETURN_CODE 77
-      RUN_SERIAL ON ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
+      RUN_SERIAL ${serial} ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
 BUSY=$<TARGET_FILE:busy>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
   endforeach()
