@@ -122,15 +122,18 @@ static void put(struct perf_data *x, const struct profile_item *item, const stru
 	x->nr_bad += rc != 0;
 }
 
-/* The kinds that a reader of such a file knows, and that one session writes. */
-static bool is_side_band(uint32_t kind)
+/* The kinds that a reader of such a file takes without more than the record. */
+static bool is_kept(uint32_t kind)
 {
 	static const bool kinds[] = {
-	    [TRACE_RECORD_MMAP] = true,       [TRACE_RECORD_LOST] = true,
-	    [TRACE_RECORD_COMM] = true,       [TRACE_RECORD_EXIT] = true,
-	    [TRACE_RECORD_FORK] = true,       [TRACE_RECORD_MMAP2] = true,
-	    [TRACE_RECORD_KSYMBOL] = true,    [TRACE_RECORD_BPF_EVENT] = true,
-	    [TRACE_RECORD_NAMESPACES] = true, [TRACE_RECORD_CGROUP] = true,
+	    [TRACE_RECORD_SAMPLE] = true,     [TRACE_RECORD_THROTTLE] = true,
+	    [TRACE_RECORD_UNTHROTTLE] = true, [TRACE_RECORD_LOST_SAMPLES] = true,
+	    [TRACE_RECORD_READ] = true,       [TRACE_RECORD_MMAP] = true,
+	    [TRACE_RECORD_LOST] = true,       [TRACE_RECORD_COMM] = true,
+	    [TRACE_RECORD_EXIT] = true,       [TRACE_RECORD_FORK] = true,
+	    [TRACE_RECORD_MMAP2] = true,      [TRACE_RECORD_KSYMBOL] = true,
+	    [TRACE_RECORD_BPF_EVENT] = true,  [TRACE_RECORD_NAMESPACES] = true,
+	    [TRACE_RECORD_CGROUP] = true,
 	};
 
 	return kind < sizeof(kinds) && kinds[kind];
@@ -145,7 +148,7 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	    .is_before = before,
 	};
 
-	if (!is_side_band(item->record.kind))
+	if (!is_kept(item->record.kind))
 		return;
 	if (x->stacks.has_dumps && is_exec(item))
 		perf_record_forget(&x->j->out, item->record.pid, item->time_ns, o.cpu, o.id);
@@ -222,7 +225,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 
 	/* what is of no known event is told where it is read */
 	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
-	    !is_wanted(x, item, t))
+	    !is_kept(item->record.kind) || !is_wanted(x, item, t))
 		return 0;
 	if (events_meet(&x->events, t, item->id))
 		return -ENOMEM;

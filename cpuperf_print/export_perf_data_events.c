@@ -114,12 +114,9 @@ static void put_fields(struct buf *b, const char *format, bool of_common)
 	struct profile_field f;
 	const char *at = format;
 
-	for (;;) {
-		const char *line = at;
+	while (profile_field_next(&at, &f)) {
+		const char *line = f.name;
 
-		if (!profile_field_next(&at, &f))
-			break;
-		line = f.name;
 		while (line > format && line[-1] != '\n')
 			line--;
 		if (is_common(&f) != of_common)

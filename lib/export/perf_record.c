@@ -23,6 +23,7 @@ enum {
 enum {
 	RECORD_MMAP = 1,
 	RECORD_FORK = 7,
+	RECORD_READ = 8,
 	RECORD_SAMPLE = 9,
 	RECORD_LOST_SAMPLES = 13,
 	RECORD_FINISHED_ROUND = 68,
@@ -136,6 +137,14 @@ static void put_group(struct work *w)
 		put_count(w, i);
 }
 
+static void put_counts(struct work *w)
+{
+	if (w->o->layout.read_format & READ_GROUP)
+		put_group(w);
+	else
+		put_single(w);
+}
+
 /* Words up to where the program's begin. */
 static uint64_t kernel_words(struct cursor c, uint64_t nr)
 {
@@ -241,10 +250,8 @@ static int put_sample(struct work *w)
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_HEAD));
 	put_cpu(w);
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_PERIOD));
-	if (l->sample_type & SAMPLE_READ && l->read_format & READ_GROUP)
-		put_group(w);
-	else if (l->sample_type & SAMPLE_READ)
-		put_single(w);
+	if (l->sample_type & SAMPLE_READ)
+		put_counts(w);
 	put_chain(w);
 	return put_rest(w);
 }
@@ -270,12 +277,16 @@ static void put_id(struct work *w)
 	buf_le64(w->out, w->o->id);
 }
 
-static int put_other(struct work *w)
+static int put_other(struct work *w, uint32_t kind)
 {
 	const struct perf_layout *l = &w->o->layout;
 	size_t id_len =
 	    l->has_sample_id ? (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_ID_ALL) : 0;
 
+	if (kind == RECORD_READ && l->sample_type & SAMPLE_READ) {
+		copy(w, WORD_BYTES); /* who */
+		put_counts(w);
+	}
 	if (id_len > w->c.left)
 		return -EINVAL;
 	copy(w, w->c.left - id_len);
@@ -333,7 +344,7 @@ int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t 
 	misc = cursor_le16(&w.c);
 	cursor_skip(&w.c, 2);
 	buf_add(out, p, cursor_ok(&w.c) ? HEADER_BYTES : 0);
-	rc = kind == RECORD_SAMPLE ? put_sample(&w) : put_other(&w);
+	rc = kind == RECORD_SAMPLE ? put_sample(&w) : put_other(&w, kind);
 	if (rc == 0 && (!cursor_ok(&w.c) || len % WORD_BYTES))
 		rc = -EINVAL;
 	if (rc) {

@@ -99,18 +99,19 @@ static void check_record(const struct trace_layout *l, const uint8_t *p, size_t 
 				.is_before = is_before};
 	struct trace_record r;
 	struct buf out;
+	bool has_sense = trace_record_decode(l, p, len, &r) == 0;
 	int rc;
 
 	buf_init(&out, MAX_BYTES);
-	if (trace_record_decode(l, p, len, &r) == 0) {
-		o.stack = r.stack;
-		rc = perf_record_add(&out, &o, p, len);
+	o.stack = r.stack;
+	rc = perf_record_add(&out, &o, p, len);
+	if (has_sense) {
+		bool is_known = trace_record_kind_name(r.kind) != NULL;
+
 		require(rc == 0 || (rc == -E2BIG && len > MAX_RECORD_BYTES / 2) ||
-			r.nr_read > 4096 || !trace_record_kind_name(r.kind));
-		if (rc == 0 && !is_before && trace_record_kind_name(r.kind))
+			r.nr_read > 4096 || !is_known);
+		if (rc == 0 && !is_before && is_known)
 			check_added(l, &r, &out);
-	} else {
-		rc = perf_record_add(&out, &o, p, len);
 	}
 	require(rc == 0 || out.len == 0);
 	buf_fini(&out);

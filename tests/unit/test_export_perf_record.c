@@ -330,6 +330,17 @@ static void others(void **state)
 	assert_int_equal(identifier(&b), 42);
 	assert_int_equal(out.len, in.len + 8);
 
+	begin(TRACE_RECORD_READ, 0); /* counts of an event that has them in its samples too */
+	words(5, 4);
+	words(11, 3);
+	o.layout.sample_type |= READ;
+	o.layout.read_format = ENABLED | RUNNING;
+	add(&o, &a, &b);
+	assert_int_equal(out.len, in.len + 2 * 8);
+	assert_true(b.nr_read == 1 && trace_word(b.read_values, 0) == 6 && b.read_enabled_ns == 7 &&
+		    b.read_running_ns == 8 && trace_word(b.read_values, 3) == 42);
+	o.layout.sample_type &= ~(uint64_t)READ;
+
 	o.layout.has_sample_id = false; /* an event that does not tell: nothing is made up */
 	begin(TRACE_RECORD_LOST, 0);
 	words(5, 2);
