@@ -182,7 +182,9 @@ static int make_facts(struct import *im)
 		uint64_t n;
 
 		memcpy(&n, ev->attr + 16, sizeof(n));
-		im->event_facts[i] = (struct import_event_facts){
+		if (ev->column >= im->nr_columns)
+			continue;
+		im->event_facts[ev->column] = (struct import_event_facts){
 		    .name = ev->name,
 		    .period = ev->layout.is_freq ? 0 : le64toh(n),
 		    .frequency = ev->layout.is_freq ? le64toh(n) : 0,
@@ -192,7 +194,7 @@ static int make_facts(struct import *im)
 		};
 	}
 	im->facts.events = im->event_facts;
-	im->facts.nr_events = im->nr_events;
+	im->facts.nr_events = im->nr_columns;
 	return 0;
 }
 
@@ -224,6 +226,7 @@ static int load(struct import *im, struct err *e)
 	if (!im->nr_events)
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "tells of no event");
 	guess_machine(im);
+	import_number_columns(im);
 	rc = make_session_id(im);
 	if (rc == 0)
 		rc = make_facts(im);

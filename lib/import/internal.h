@@ -42,6 +42,7 @@ struct import_event {
 	const char *name, *unit; /* in the arena; NULL: not told */
 	const char *format;      /* of a tracepoint; in the arena; NULL: not told */
 	double scale;            /* 0: not told */
+	uint32_t column;         /* among the events of the traces; UINT32_MAX: of none */
 	uint32_t leader;         /* of its group: another event, or itself */
 	uint64_t nr_samples, nr_throttled;
 	uint64_t nr_lost; /* as perf asked at the end; with has_lost */
@@ -86,7 +87,7 @@ struct import {
 	struct import_module *modules;          /* owned */
 	size_t modules_room;
 	struct import_event *events; /* owned */
-	size_t nr_events, events_room;
+	size_t nr_events, events_room, nr_columns;
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;
 	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
@@ -164,7 +165,9 @@ extern const struct trace_feed import_slice_feed;
 /* What the feed takes; NULL without memory. frames (of len bytes) are freed with it. */
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames);
 
-/* traces.c: 0 or -ENOMEM. */
+/* traces.c: which events the traces have, when all is indexed. */
+void import_number_columns(struct import *im);
+/* 0 or -ENOMEM. */
 int import_make_set(struct import *im);
 
 #endif

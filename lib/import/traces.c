@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NO_COLUMN = UINT32_MAX };
 enum { MAX_INSTANCES = 256 }; /* of an event; each CPU or task is one */
 
 /* Copies what w has gathered. */
@@ -71,9 +72,11 @@ static const char *unit_of(const struct import_event *ev)
 	return ev->unit ? ev->unit : "";
 }
 
-static bool is_dummy(const struct trace_layout *l)
+static bool is_side_band_event(const struct import_event *ev)
 {
-	return l->type == 1 && l->config == 9;
+	enum { SOFTWARE = 1, DUMMY = 9 };
+
+	return ev->layout.type == SOFTWARE && ev->layout.config == DUMMY && !ev->nr_samples;
 }
 
 /* The flags of a spec that would have asked for this. */
@@ -140,8 +143,6 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .scale = is_clock(l) ? 0 : ev->scale,
 	    .format = ev->format,
 	};
-	if (is_dummy(l) && !ev->nr_samples)
-		return;
 	if (l->is_freq)
 		out->frequency = period;
 	else
@@ -159,7 +160,7 @@ static struct trace_info make_info(const struct import_facts *f, char tool[128])
 
 static int set_common(struct import *im, struct trace_writer *w)
 {
-	struct trace_event *events = mem_calloc(im->nr_events + 1, sizeof(*events));
+	struct trace_event *events = mem_calloc(im->nr_columns + 1, sizeof(*events));
 	struct trace_info info;
 	char tool[128];
 	int rc;
@@ -167,9 +168,10 @@ static int set_common(struct import *im, struct trace_writer *w)
 	if (!events)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < im->nr_events; i++)
-		make_event(&im->events[i], i, &events[i]);
+		if (im->events[i].column != NO_COLUMN)
+			make_event(&im->events[i], i, &events[im->events[i].column]);
 	info = make_info(&im->facts, tool);
-	rc = trace_writer_set_common(w, &info, events, im->nr_events);
+	rc = trace_writer_set_common(w, &info, events, im->nr_columns);
 	mem_free(events);
 	return rc;
 }
@@ -183,11 +185,21 @@ static int compare_ids(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
+static const struct import_event *event_of_column(const struct import *im, uint32_t column)
+{
+	const struct import_event *ev = im->events;
+
+	while (ev->column != column)
+		ev++;
+	return ev;
+}
+
 /* What has another id is of it too. */
 static bool is_of_one_event(const struct import *im)
 {
-	return im->nr_events == 1 && im->events[0].has_layout &&
-	       trace_layout_is_sampled(&im->events[0].layout);
+	const struct import_event *ev = event_of_column(im, 0);
+
+	return im->nr_columns == 1 && ev->has_layout && trace_layout_is_sampled(&ev->layout);
 }
 
 /* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */
@@ -203,12 +215,12 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 
 		ids[nr] = (struct trace_id){
 		    .id = id->id,
-		    .event = id->event,
+		    .event = im->events[id->event].column,
 		    .instance = id->place % MAX_INSTANCES,
 		    .group = im->events[id->event].leader + id->place * (uint32_t)im->nr_events,
 		};
 	}
-	for (uint32_t i = 0; i < im->nr_events && !im->nr_ids && im->nr_events > 1; i++, nr = i)
+	for (uint32_t i = 0; i < im->nr_columns && !im->nr_ids && im->nr_columns > 1; i++, nr = i)
 		ids[i] = (struct trace_id){.event = i, .group = i};
 	qsort(ids, nr, sizeof(*ids), compare_ids);
 	trace_writer_ids(w, ids, nr);
@@ -228,8 +240,10 @@ static int put_sampling(const struct import *im, size_t i, struct trace_writer *
 	for (uint32_t k = 0; k < im->nr_events && i == 0; k++) {
 		const struct import_event *ev = &im->events[k];
 
+		if (ev->column == NO_COLUMN)
+			continue;
 		items[sampling.nr++] =
-		    (struct trace_sampled){.event = k,
+		    (struct trace_sampled){.event = ev->column,
 					   .samples = ev->nr_samples,
 					   .lost = ev->has_lost ? ev->nr_lost : UINT64_MAX,
 					   .throttled = ev->nr_throttled};
@@ -345,6 +359,19 @@ static int make_common(struct import *im, struct trace_writer *w)
 	trace_writer_common(w);
 	rc = import_take_frames(im, w);
 	return rc ? rc : import_side_put(im, w);
+}
+
+/* What perf has for its side-band is no event, unless there is nothing else. */
+void import_number_columns(struct import *im)
+{
+	bool has_other = false;
+
+	for (size_t i = 0; i < im->nr_events; i++)
+		has_other |= !is_side_band_event(&im->events[i]);
+	for (size_t i = 0; i < im->nr_events; i++)
+		im->events[i].column = has_other && is_side_band_event(&im->events[i])
+					   ? NO_COLUMN
+					   : (uint32_t)im->nr_columns++;
 }
 
 int import_make_set(struct import *im)
