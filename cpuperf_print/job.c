@@ -204,6 +204,7 @@ void job_fini(struct job *j)
 	report_functions_free(j->functions);
 	report_rules_fini(&j->rules);
 	buf_fini(&j->out);
+	perf_data_end_reading(j);
 	buf_fini(&j->kallsyms);
 	index_fini(&j->told);
 	arena_fini(&j->columns);

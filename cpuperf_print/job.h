@@ -18,6 +18,8 @@
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
+#include <pthread.h>
+
 struct import;
 
 struct opened {
@@ -55,8 +57,10 @@ struct job {
 	size_t nr_sessions, nr_diff;
 	struct elf_finder *finder;
 	struct elf_file *vdso; /* ours */
-	struct buf kallsyms;   /* of the kernel that runs; for perf.data */
-	bool has_read_kallsyms;
+	bool wants_names;      /* a report will ask job_know_names */
+	struct buf kallsyms;   /* of the kernel that runs; for perf.data: perf_kernel.c */
+	pthread_t kallsyms_reader;
+	bool is_reading_kallsyms, has_read_kallsyms;
 	struct report_functions *functions;
 
 	struct arena columns; /* of the grids that were made */

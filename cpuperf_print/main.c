@@ -35,10 +35,11 @@ static void log_start(const struct job *j)
 		const struct opened *o = &j->sessions[i];
 
 		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
+		if (o->import)
+			continue;
 		log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", o->facts->nr_iterations,
 			 o->facts->nr_traces);
-		if (!o->import)
-			log_info("Output path prefix: %s", o->manifest.output_path_prefix);
+		log_info("Output path prefix: %s", o->manifest.output_path_prefix);
 	}
 }
 
@@ -163,11 +164,23 @@ static int print_all(struct job *j, struct plan *p, struct err *e)
 	return rc ? rc : job_write(j, e);
 }
 
+/* With nothing asked for, the samples of people's summary do. */
+static bool wants_names(const struct plan *p)
+{
+	bool is_wanted = !p->nr;
+
+	for (size_t i = 0; i < p->nr; i++)
+		is_wanted |= p->report[i]->needs_names;
+	return is_wanted;
+}
+
 static int run_steps(struct job *j, struct plan *p, struct err *e)
 {
 	uint64_t start_ns = clock_monotonic_ns();
-	int rc = job_open(j, e), closed;
+	int rc, closed;
 
+	j->wants_names = wants_names(p);
+	rc = job_open(j, e);
 	if (rc)
 		return rc;
 	log_start(j);

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -79,11 +80,37 @@ static uint64_t address_of(const struct buf *kallsyms, const char *name)
 	return 0;
 }
 
-/* Once: the kernel takes its time over it. */
+static void *read_kallsyms(void *arg)
+{
+	struct job *j = arg;
+
+	if (root_load(&root_live, "/proc/kallsyms", &j->kallsyms))
+		buf_reset(&j->kallsyms);
+	return NULL;
+}
+
+void perf_data_read_ahead(struct job *j)
+{
+	if (j->is_reading_kallsyms || j->has_read_kallsyms || !j->wants_names ||
+	    j->options->kallsyms)
+		return;
+	j->is_reading_kallsyms = pthread_create(&j->kallsyms_reader, NULL, read_kallsyms, j) == 0;
+}
+
+void perf_data_end_reading(struct job *j)
+{
+	if (!j->is_reading_kallsyms)
+		return;
+	pthread_join(j->kallsyms_reader, NULL);
+	j->is_reading_kallsyms = false;
+	j->has_read_kallsyms = true;
+}
+
 static const struct buf *load_kallsyms(struct job *j)
 {
-	if (!j->has_read_kallsyms && root_load(&root_live, "/proc/kallsyms", &j->kallsyms))
-		buf_reset(&j->kallsyms);
+	perf_data_end_reading(j);
+	if (!j->has_read_kallsyms)
+		read_kallsyms(j);
 	j->has_read_kallsyms = true;
 	return &j->kallsyms;
 }
