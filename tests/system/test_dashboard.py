@@ -367,6 +367,10 @@ def check_replay(folder):
         t.wait(rf"^ CPU 0 · software:context_switches · {count:,} ")
         t.press("w", r"t\.7\.0\.cpuperf")
         t.press("w", r"Warnings", absent=True)
+        if os.path.exists("/sys/devices/system/cpu/cpu0/topology/physical_package_id"):
+            t.press("v", r"v total")
+            text = t.press("v", r"v packages")
+            assert re.search(r"^package \d+ ", text, re.M), text
         t.keys("space")
         t.wait(r"PLAYING")
         t.wait(r"iteration 14  15 of 15 .*REPLAY")

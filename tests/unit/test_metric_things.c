@@ -292,6 +292,52 @@ static void no_memory(void **state)
 	}
 }
 
+/* What was counted is taken over, into a table with other metrics and more room; what is made of it
+ * is not, and names do not hang on the first. */
+static void copied(void **state)
+{
+	const struct reading a = {.state = READING_OK, .time_ns = 1},
+			     b = {.state = READING_OK, .time_ns = 2, .raw = 5};
+	struct table *from = table_new(2, 2), *to = table_new(3, 4);
+
+	(void)state;
+	to->nr_events = 2;
+	for (size_t i = 0; i < 2; i++)
+		from->columns[i] = to->columns[i] = (struct table_column){
+		    .kind = EVENT_COUNT, .scope = i ? EVENT_SCOPE_THINGS : EVENT_SCOPE_CPU};
+	*table_cell(to, 0, 2) = (struct cell){.state = CELL_NA};
+	table_add_thing(to, 1, 7, "gone", &a, &b);
+	for (uint32_t row = 0; row < 2; row++) {
+		from->row_trace[row] = 10 + row;
+		from->row_cpu[row] = 20 + row;
+		*table_cell(from, row, 0) = (struct cell){.state = CELL_OK, .count = row + 1};
+	}
+	from->iteration = 3;
+	from->start_ns = 4;
+	from->end_ns = 5;
+	from->realtime_ns = 6;
+	from->is_cut = true;
+	assert_int_equal(table_add_thing(from, 1, 1, "sda", &a, &b), 0);
+	assert_int_equal(table_copy_events(to, from), 0);
+	table_free(from);
+	assert_int_equal(to->nr_rows, 2);
+	assert_int_equal(to->row_trace[1], 11);
+	assert_int_equal(to->row_cpu[1], 21);
+	assert_int_equal(table_cell(to, 0, 0)->count, 1);
+	assert_int_equal(table_cell(to, 1, 0)->count, 2);
+	assert_int_equal(table_cell(to, 0, 1)->count, 5);
+	assert_int_equal(table_cell(to, 0, 2)->state, CELL_NA);
+	assert_int_equal(to->iteration, 3);
+	assert_int_equal(to->start_ns, 4);
+	assert_int_equal(to->end_ns, 5);
+	assert_int_equal(to->realtime_ns, 6);
+	assert_true(to->is_cut);
+	assert_int_equal(to->nr_things, 1);
+	assert_string_equal(to->things[0].name, "sda");
+	assert_int_equal(to->things[0].number, 1);
+	table_free(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +348,7 @@ int main(void)
 	    cmocka_unit_test(why_there_is_no_number),
 	    cmocka_unit_test(in_a_metric),
 	    cmocka_unit_test(no_memory),
+	    cmocka_unit_test(copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

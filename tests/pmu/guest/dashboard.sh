@@ -26,6 +26,6 @@ shown=$(sed -n 's/^ all - fixed:cycle_counter .* - \([0-9,]*\) .*/\1/p' "$1" | t
 cpuperf_print --session=all.cpsession --output-format=csv --iteration="$iteration" >all.csv 2>/dev/null
 awk -F, -v shown="$shown" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
 	$c["event"] == "cycle_counter" { sum += $c["value"]; n++ }
-	END { printf "iteration: %d CPUs, %d cycles, shown %d\n", n, sum, shown
+	END { printf "iteration: %d CPUs, %.0f cycles, shown %.0f\n", n, sum, shown
 		if (n != 64 || sum != shown) exit 1 }' all.csv || fail "other numbers than the traces'"
 cat "$1"
