@@ -136,7 +136,7 @@ static void paint_second_line(const struct model *m, const struct paint_state *s
 	if (m->facts.is_replay && s->nr_read < m->facts.nr_iterations)
 		add_number(&right, "", s->nr_read, " iterations read  ");
 	if (m->nr_missed)
-		add_number(&right, "", m->nr_missed, " not drawn  ");
+		add_number(&right, "", m->nr_missed, " not in the history  ");
 	add_number(&right, "lost ", m->nr_lost, "  ");
 	add_number(&right, "", m->nr_notes, m->nr_notes == 1 ? " warning (w) " : " warnings (w) ");
 	width = (unsigned)right.len < c->width ? c->width - (unsigned)right.len : 0;

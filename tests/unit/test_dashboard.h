@@ -74,7 +74,7 @@ static void begin_session(struct session_under_test *s, size_t nr_cpus)
 	arena_init(&s->arena, 16 << 20);
 	make_metric(s, 0, "ipc", "", "{instructions} / {cycles}");
 	make_metric(s, 1, "work", "GI/s", "{instructions} / duration / 1e9");
-	s->metric[0].warn_below = (struct metric_limit){"0.6", 0.6};
+	s->metric[0].warn_below = (struct metric_limit){"0.69", 0.69};
 	make_cpus(s, nr_cpus);
 	s->facts = (struct model_facts){.name = "synthetic",
 					.host = "testhost",
