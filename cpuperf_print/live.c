@@ -33,6 +33,7 @@ struct replay {
 	struct table *read;  /* owned; as the traces have it */
 	struct table *spare; /* owned; as the dashboard wants it */
 	uint32_t next;       /* iteration for the history */
+	uint32_t noted;      /* those before have been told about */
 	uint32_t shown;      /* UINT32_MAX: none yet */
 	uint64_t shown_ns;   /* when */
 	struct buf problems; /* a line each: to be said again when the terminal is free */
@@ -109,15 +110,17 @@ static int copy_iteration(struct replay *r)
 
 static int add_to_history(struct replay *r)
 {
-	int rc = read_iteration(r, r->next, true);
+	bool is_new = r->next >= r->noted;
+	int rc = read_iteration(r, r->next, is_new);
 
 	if (rc == 1) {
 		rc = copy_iteration(r);
 		model_add(stage_model(r->stage), &r->spare);
-	} else if (rc == 0) {
+	} else if (rc == 0 && is_new) {
 		note(r, r->next, "there is no trace of it");
 	}
 	r->next++;
+	r->noted = is_new ? r->next : r->noted;
 	stage_set_read(r->stage, r->next);
 	if (r->next == r->opened->facts->nr_iterations || r->next <= r->shown + 1)
 		stage_touch(r->stage);
@@ -142,19 +145,30 @@ static int show_wanted(struct replay *r)
 	return rc < 0 ? rc : 0;
 }
 
-/* Of a long session only the last entries are kept: those up to what is shown are wanted. */
+/* Of a long session only some entries are kept: those up to what is shown are wanted. */
+static bool is_elsewhere(const struct replay *r, const struct history *h)
+{
+	uint32_t depth = (uint32_t)h->depth;
+
+	if (r->shown > r->next && r->shown - r->next > depth)
+		return true;
+	return h->nr == depth && history_entry(h, 0)->iteration > 0 &&
+	       r->shown < history_entry(h, depth / 4)->iteration;
+}
+
 static bool lacks_history(struct replay *r)
 {
 	const struct history *h = &stage_model(r->stage)->history;
-	uint32_t ahead = (uint32_t)h->depth / 4;
+	uint32_t depth = (uint32_t)h->depth;
 
-	if (h->nr == h->depth && history_entry(h, 0)->iteration > 0 &&
-	    r->shown < history_entry(h, h->depth / 4)->iteration) {
+	if (r->shown == UINT32_MAX)
+		return false;
+	if (is_elsewhere(r, h)) {
 		model_forget(stage_model(r->stage));
-		r->next = r->shown > h->depth / 2 ? r->shown - (uint32_t)(h->depth / 2) : 0;
+		r->next = r->shown > depth / 2 ? r->shown - depth / 2 : 0;
 	}
 	return r->next < r->opened->facts->nr_iterations &&
-	       (h->nr < h->depth || r->next <= r->shown + ahead);
+	       (h->nr < depth || r->next <= r->shown + depth / 4);
 }
 
 /* --- the dashboard ------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def check_suspended(folder):
         t.wait(r"iteration [1-9]")
         t.keys("C-z")
         t.wait(r"Stopped .*cpuperf")
-        t.keys("echo shown $((40 + 2))", "Enter")  # the shell has its terminal as it was
+        t.keys("sleep 0.5; echo shown $((40 + 2))", "Enter")  # its terminal is as it was
         t.wait(r"^shown 42")
         assert "q quit" not in t.text()
         files = iterations(folder)
@@ -379,12 +379,30 @@ def check_replay(folder):
         assert "t.7.0.cpuperf" in text, text
 
 
+def check_long_replay(folder):
+    """More iterations than the history keeps: what is around the one shown is read anew."""
+    spec = write_spec(folder, num_iterations=700, events=EVENTS[:2], metrics=[])
+    subprocess.run([CPUPERF, spec, "--duration=1ms"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    with Terminal([PRINT, f"--session={folder}/s.cpsession", "--live"], 120, 36) as t:
+        t.wait(r"n 600\b")
+        t.press("G", r"iteration 699  700 of 700")
+        t.wait(r"n 700\b")
+        warnings = re.search(r"(\d+) warnings?", t.text())[1]
+        t.press("g", r"iteration 0  1 of 700")
+        t.press(">", r"iteration 10  11 of 700")
+        t.wait(r"n 600\b")
+        assert re.search(r"^ .*│ .*[⠁-⣿]{6}$", t.text(), re.M), t.text()
+        assert re.search(r"(\d+) warnings?", t.text())[1] == warnings, "told twice"
+
+
 def main():
     if not have_tmux():
         print("skip: no tmux here (scripts/deps test installs it)")
         return 77
     for check in (check_keys, check_sizes, check_suspended, check_background, check_hung_up,
-                  check_blocked, check_stalled, check_colors, check_no_terminal, check_refused, check_replay):
+                  check_blocked, check_stalled, check_colors, check_no_terminal, check_refused, check_replay,
+                  check_long_replay):
         start = time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check(folder)
