@@ -105,6 +105,7 @@ static bool is_before(struct perf_data *x, const struct profile_item *item)
 struct member_of {
 	const struct profile_trace *trace;
 	const struct trace_id *id;
+	struct events *events;
 };
 
 static uint64_t member(void *arg, uint64_t i)
@@ -113,6 +114,23 @@ static uint64_t member(void *arg, uint64_t i)
 	const struct trace_id *id = profile_member(of->trace->ids, of->trace->nr_ids, of->id, i);
 
 	return id ? id->id : 0;
+}
+
+static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
+{
+	const struct member_of *of = arg;
+
+	return events_count(of->events, id, count, false);
+}
+
+/* Of a sample that is not told, so that the next one is not taken for what came until this. */
+static void leave_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
+{
+	const struct trace_record *r = &item->record;
+
+	for (uint64_t i = 0; i < r->nr_read; i++)
+		events_count(&x->events, member(of, i),
+			     trace_word(r->read_values, i * r->read_stride), true);
 }
 
 static void put(struct perf_data *x, const struct profile_item *item, const struct perf_origin *o)
@@ -218,17 +236,21 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 static int put_event_record(struct perf_data *x, const struct profile_item *item,
 			    const struct profile_trace *t)
 {
-	struct member_of of = {t, item->id};
-	struct perf_origin o = {.member = member, .arg = &of};
+	struct member_of of = {t, item->id, &x->events};
+	struct perf_origin o = {.member = member, .count = told_count, .arg = &of};
 	bool is_sample = item->record.kind == TRACE_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
 	/* what is of no known event is told where it is read */
 	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
-	    !is_kept(item->record.kind) || !is_wanted(x, item, t))
+	    !is_kept(item->record.kind))
 		return 0;
 	if (events_meet(&x->events, t, item->id))
 		return -ENOMEM;
+	if (!is_wanted(x, item, t)) {
+		leave_counts(x, item, &of);
+		return 0;
+	}
 	o.layout = events_layout(item->layout);
 	o.id = item->id->id;
 	o.cpu = cpu;
@@ -488,6 +510,7 @@ int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
 	(void)nr;
 	if (!j->options->output_file)
 		return refuse_out(j, e);
+	report_warn_unshaped(j);
 	events_init(&x.events, x.opened->facts);
 	kernel_init(&x.kernel);
 	x.born = mem_zalloc(MAX_PID / 8);

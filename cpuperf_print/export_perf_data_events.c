@@ -214,9 +214,14 @@ static bool is_same(const void *arg, const void *key, uint32_t number)
 	return x->id[number].id == *id;
 }
 
+static uint32_t find_id(const struct events *x, uint64_t id)
+{
+	return index_find(&x->index, index_hash(0, &id, sizeof(id)), is_same, x, &id);
+}
+
 static bool is_known(const struct events *x, uint64_t id)
 {
-	return index_find(&x->index, index_hash(0, &id, sizeof(id)), is_same, x, &id) != INDEX_NONE;
+	return find_id(x, id) != INDEX_NONE;
 }
 
 static int add_id(struct events *x, uint64_t id, uint32_t event)
@@ -231,7 +236,7 @@ static int add_id(struct events *x, uint64_t id, uint32_t event)
 	x->id = grown;
 	if (index_add(&x->index, index_hash(0, &id, sizeof(id)), (uint32_t)x->nr_ids))
 		return -ENOMEM;
-	x->id[x->nr_ids++] = (struct events_id){id, event};
+	x->id[x->nr_ids++] = (struct events_id){.id = id, .event = event};
 	return 0;
 }
 
@@ -282,6 +287,20 @@ static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 	if (!is_read || first < 0 || (size_t)first != before || x->nr - before != nr)
 		return 0;
 	return add_group(x, (uint32_t)first, (uint32_t)nr);
+}
+
+uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out)
+{
+	uint32_t number = find_id(x, id);
+	struct events_id *one;
+
+	if (number == INDEX_NONE)
+		return count;
+	one = &x->id[number];
+	if (!is_left_out)
+		one->told += count - one->count;
+	one->count = count;
+	return one->told;
 }
 
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id)

@@ -19,6 +19,8 @@ enum {
 struct events_id {
 	uint64_t id;
 	uint32_t event; /* of the list */
+	/* Of its counts in samples: the last one, and what of it fell on samples that are told. */
+	uint64_t count, told;
 };
 
 /* One perf_event_attr of an event of the session. */
@@ -50,6 +52,11 @@ int events_meet(struct events *x, const struct profile_trace *t, const struct tr
 /* After the last: those of which no record came too, and the side band's event behind them. 0 or
  * -ENOMEM. list, nr, group, nr_groups hold then. */
 int events_finish(struct events *x);
+
+/* A sample has this count of that id, which was met: what of it fell on the samples that are told,
+ * this one too unless it is left out. Readers take what came between two samples for the second's.
+ */
+uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out);
 
 struct perf_layout events_layout(const struct trace_layout *l);
 

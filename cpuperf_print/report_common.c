@@ -186,6 +186,28 @@ void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
 	buf_fini(&b);
 }
 
+void report_warn_unshaped(struct job *j)
+{
+	const struct options *o = j->options;
+	const char *separator = "";
+	struct err problem = {0};
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	add_option(&b, o->merge.nr, "--merge", &separator);
+	add_option(&b, o->merge_object, "--merge-object", &separator);
+	add_option(&b, o->split.nr, "--split", &separator);
+	add_option(&b, o->hide.nr, "--hide", &separator);
+	add_option(&b, o->only.nr, "--only", &separator);
+	if (b.len) {
+		err_set(&problem, -ENOTSUP,
+			"--output-format=%s holds samples as they were recorded, whatever %s says",
+			o->output_format, buf_str(&b));
+		job_problem(j, false, &problem);
+	}
+	buf_fini(&b);
+}
+
 void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
 	struct buf *b = &j->out;

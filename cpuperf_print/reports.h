@@ -57,6 +57,9 @@ void report_nothing(struct job *j, const struct report_stats *stats, const char 
 /* Counts know no tasks: a warning if options are given that such a report cannot follow. */
 enum { REPORT_BY_TASK = 1 << 0, REPORT_BY_EVENT = 1 << 1, REPORT_BY_TIME = 1 << 2 };
 void report_warn_unfiltered(struct job *j, const char *report, unsigned by);
+/* Of a format whose readers look names up themselves: a warning if options are given that shape
+ * names and stacks. */
+void report_warn_unshaped(struct job *j);
 /* Rows of an event that are not shown: there are too many, or they are below --min-percent. */
 struct report_rest {
 	size_t nr;

@@ -99,15 +99,23 @@ static void put_cpu(struct work *w)
 		buf_le64(w->out, w->o->cpu);
 }
 
+static uint64_t told_count(const struct perf_origin *o, uint64_t id, uint64_t count)
+{
+	return o->count ? o->count(o->arg, id, count) : count;
+}
+
+static uint64_t member_id(const struct perf_origin *o, uint64_t i)
+{
+	return o->member ? o->member(o->arg, i) : 0;
+}
+
 static void put_count(struct work *w, uint64_t i)
 {
-	uint64_t format = w->o->layout.read_format;
+	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
+	uint64_t id = format & READ_ID ? cursor_le64(&w->c) : member_id(w->o, i);
 
-	copy(w, WORD_BYTES);
-	if (format & READ_ID)
-		copy(w, WORD_BYTES);
-	else
-		buf_le64(w->out, w->o->member ? w->o->member(w->o->arg, i) : 0);
+	buf_le64(w->out, told_count(w->o, id, count));
+	buf_le64(w->out, id);
 	if (format & READ_LOST)
 		copy(w, WORD_BYTES);
 }
@@ -115,9 +123,10 @@ static void put_count(struct work *w, uint64_t i)
 /* Of one event the times stand behind the count, before its id. */
 static void put_single(struct work *w)
 {
-	uint64_t format = w->o->layout.read_format;
+	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
 
-	copy(w, (size_t)WORD_BYTES * (1 + nr_words(format, READ_ENABLED | READ_RUNNING)));
+	buf_le64(w->out, told_count(w->o, w->o->id, count));
+	copy(w, (size_t)WORD_BYTES * nr_words(format, READ_ENABLED | READ_RUNNING));
 	if (format & READ_ID)
 		copy(w, WORD_BYTES);
 	else

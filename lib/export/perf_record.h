@@ -31,6 +31,9 @@ struct perf_origin {
 	uint32_t cpu; /* where the record does not say */
 	/* The id of the event whose count is at place i of a sample; 0: not known. */
 	uint64_t (*member)(void *arg, uint64_t i);
+	/* What is told in place of a count of that id: what readers shall find since the sample
+	 * before. NULL: the count. */
+	uint64_t (*count)(void *arg, uint64_t id, uint64_t count);
 	void *arg;
 	/* Of a sample: */
 	uint64_t ip; /* where it has none; then with a mode: user, or as it is */

@@ -220,6 +220,45 @@ static void strangers(void **state)
 	assert_int_equal(out.len, in.len + 2 * 8);
 }
 
+/* Counts are told as they are asked for, by the id that is told with them. */
+static uint64_t count(void *arg, uint64_t id, uint64_t count)
+{
+	(void)arg;
+	return 10000 * id + count;
+}
+
+static void counts(void **state)
+{
+	static const uint64_t formats[] = {0,     ENABLED | RUNNING,           FORMAT_ID | LOST,
+					   GROUP, GROUP | ENABLED | FORMAT_ID, GROUP | LOST};
+	uint64_t first = 500;
+
+	(void)state;
+	for (size_t n = 0; n < INJECT_NR(formats); n++) {
+		struct perf_origin o = {.layout.sample_type = TIME | READ,
+					.layout.read_format = formats[n],
+					.id = 42,
+					.member = member,
+					.count = count,
+					.arg = &first};
+		struct trace_record a, b;
+
+		put_sample(&o.layout);
+		add(&o, &a, &b);
+		assert_true(b.nr_read && b.nr_read == a.nr_read);
+		for (uint64_t i = 0; i < b.nr_read; i++) {
+			uint64_t was = trace_word(a.read_values, i * a.read_stride);
+			uint64_t id = !(formats[n] & GROUP) ? 42
+				      : formats[n] & FORMAT_ID
+					  ? trace_word(a.read_values, i * a.read_stride + 1)
+					  : 500 + i;
+
+			assert_int_equal(trace_word(b.read_values, i * b.read_stride),
+					 10000 * id + was);
+		}
+	}
+}
+
 static void stacks(void **state)
 {
 	static const uint64_t chain[] = {(uint64_t)-512, 1, 2};
@@ -445,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(layouts, setup, teardown),
 	    cmocka_unit_test_setup_teardown(strangers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(counts, setup, teardown),
 	    cmocka_unit_test_setup_teardown(stacks, setup, teardown),
 	    cmocka_unit_test_setup_teardown(too_long, setup, teardown),
 	    cmocka_unit_test_setup_teardown(others, setup, teardown),
