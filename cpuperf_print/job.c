@@ -599,9 +599,11 @@ int job_check_samples(const struct job *j, const char *report, struct err *e)
 		if (f->is_sampling || !f->nr_events)
 			continue;
 		err_set_at(e, -EINVAL, j->sessions[i].path, 0, 0,
-			   "has counts only: nothing was sampled for --report=%s", report);
-		err_hint(e, "--report=summary and --report=series show counts; events with a rate "
-			    "or a frequency are sampled");
+			   "has counts only: nothing was sampled for --%s=%s",
+			   j->is_export ? "output-format" : "report", report);
+		err_hint(e, "%s; events with a rate or a frequency are sampled",
+			 j->is_export ? "html, sqlite, perfetto, chrome and openmetrics take counts"
+				      : "--report=summary and --report=series show counts");
 		return -EINVAL;
 	}
 	return 0;

@@ -271,7 +271,7 @@ static int choose_export(const struct job *j, struct plan *p, struct err *e)
 		err_set(e, -EINVAL, "--output-format=%s is of one session%s", o->output_format,
 			r->adds_up ? ", or of what several add up to" : "");
 		err_hint(e, "give one --session at a time");
-	} else if (r->is_binary && j->is_terminal) {
+	} else if (r->is_binary && !o->output_file && isatty(STDOUT_FILENO)) {
 		err_set(e, -EINVAL, "--output-format=%s is nothing for a terminal",
 			o->output_format);
 		err_hint(e, "--output-file=PATH takes it, or a pipe");
@@ -282,6 +282,16 @@ static int choose_export(const struct job *j, struct plan *p, struct err *e)
 	return -EINVAL;
 }
 
+/* Nothing chosen: it is the default. */
+static bool has_diff(const struct options *o, const struct plan *p)
+{
+	bool has = o->diff.nr && !p->nr;
+
+	for (size_t i = 0; i < p->nr; i++)
+		has |= p->report[i]->print == report_diff_print;
+	return has;
+}
+
 static int check_diff(const struct options *o, const struct plan *p, struct err *e)
 {
 	if (o->diff.nr && o->by_session) {
@@ -289,11 +299,14 @@ static int check_diff(const struct options *o, const struct plan *p, struct err 
 		err_hint(e, "give one of them");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < p->nr && !o->diff.nr; i++) {
-		if (p->report[i]->print != report_diff_print)
-			continue;
+	if (!o->diff.nr && has_diff(o, p)) {
 		err_set(e, -EINVAL, "--report=diff compares with nothing");
 		err_hint(e, "--diff=FILE names the session to compare with");
+		return -EINVAL;
+	}
+	if (o->fail_over && !has_diff(o, p)) {
+		err_set(e, -EINVAL, "nothing judges a change for --fail-over");
+		err_hint(e, "--report=diff does, as text, csv or ndjson");
 		return -EINVAL;
 	}
 	return 0;

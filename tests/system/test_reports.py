@@ -501,6 +501,9 @@ def check_tally(session, folder):
         assert done.returncode == 1 and not done.stdout, done
         assert done.stderr.count("error:") == 1 and "series show counts" in done.stderr, done
         assert f"{tally}: error: has counts only: nothing was sampled" in done.stderr, done
+    done = run(f"--session={tally}", "--output-format=folded")
+    assert done.returncode == 1 and "nothing was sampled for --output-format=folded" in done.stderr, done
+    assert "html, sqlite, perfetto, chrome and openmetrics take counts" in done.stderr, done
     for args in ([f"--session={tally}", f"--diff={session.file}"],
                  [f"--session={session.file}", f"--diff={tally}"],
                  [f"--session={session.file}", f"--session={tally}", "--report=flat"]):
@@ -674,6 +677,10 @@ def check_refused(session):
                        ([f"--session={session.file}"] * 65, "given more than 64 times"),
                        ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
                         "--by-session prints each session"),
+                       ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
+                         "--report=flat"], "nothing judges a change for --fail-over"),
+                       ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
+                         "--output-format=html"], "nothing judges a change for --fail-over"),
                        ([f"--session={session.file}"] + ["--hide=x"] * 33,
                         "given more than 32 times")):
         done = run(*args)
