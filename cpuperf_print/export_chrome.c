@@ -209,8 +209,7 @@ static void put_other(struct chrome *c, const struct export_series *series)
 	export_json_object(&c->json, "otherData");
 	export_json_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
 	export_facts_put(&c->json, c->o);
-	if (c->sorted.spool)
-		export_facts_put_losses(&c->json, c->o, &c->sorted.stats);
+	export_facts_put_losses(&c->json, c->j, (size_t)(c->o - c->j->sessions), &c->sorted.stats);
 	export_series_put_notes(series, &c->json);
 	export_json_end(&c->json);
 }

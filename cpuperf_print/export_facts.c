@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "export/json.h"
+#include "export_traces.h"
 #include "missing.h"
 #include "screen/number.h"
 
@@ -58,9 +59,15 @@ static bool add_losses(struct buf *b, const struct opened *o, const struct repor
 	return has_any;
 }
 
-void export_facts_put_losses(struct export_json *out, const struct opened *o,
+static void put_unread(void *arg, const char *line)
+{
+	export_json_text(arg, NULL, line);
+}
+
+void export_facts_put_losses(struct export_json *out, const struct job *j, size_t first,
 			     const struct report_stats *stats)
 {
+	const struct opened *o = &j->sessions[first];
 	struct buf text;
 
 	buf_init(&text, EXPORT_NAME_BYTES);
@@ -70,6 +77,7 @@ void export_facts_put_losses(struct export_json *out, const struct opened *o,
 		if (add_losses(&text, o, stats, i))
 			export_json_text(out, NULL, buf_str(&text));
 	}
+	export_unread_lines(j, put_unread, out);
 	export_json_end(out);
 	buf_fini(&text);
 }
@@ -96,6 +104,8 @@ void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t
 	buf_adds(b, *o->config_name ? o->config_name : o->path);
 	if (nr > 1)
 		buf_printf(b, " and %zu more", nr - 1);
+	if (j->nr_unread)
+		buf_adds(b, "; not all could be read");
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
 		size_t before = b->len;
 

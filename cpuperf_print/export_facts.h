@@ -12,8 +12,9 @@ enum { EXPORT_NAME_BYTES = 4096 };
 
 /* Fields of the object that is open: who recorded where, and when. */
 void export_facts_put(struct export_json *out, const struct opened *o);
-/* An array of texts, one for each event whose samples did not all come; none if there is none. */
-void export_facts_put_losses(struct export_json *out, const struct opened *o,
+/* An array of texts: one for each event whose samples did not all come (if any were read), and
+ * what of the files could not be read. */
+void export_facts_put_losses(struct export_json *out, const struct job *j, size_t first,
 			     const struct report_stats *stats);
 /* In the event's unit: exact where its scale is whole. */
 void export_facts_put_weight(struct export_json *out, const char *key, const struct trace_event *e,

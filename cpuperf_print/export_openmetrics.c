@@ -514,6 +514,9 @@ static void put_session(struct exposition *x)
 	openmetrics_end(&x->m, 0);
 	put_gauge(x, "cpuperf_session_iterations", "", "Iterations that were read.",
 		  x->sums.summary->nr_iterations, 0);
+	put_gauge(x, "cpuperf_session_unread_parts", "",
+		  "Damaged or missing parts of its files: what was in them is in no number here.",
+		  x->j->nr_unread, 0);
 	put_gauge(x, "cpuperf_session_measured_seconds", "seconds", "How long they were together.",
 		  x->sums.measured_ns, -9);
 	if (x->sums.start_realtime_ns)

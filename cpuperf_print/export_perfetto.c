@@ -312,6 +312,7 @@ static void put_notes(struct perfetto *p)
 	export_session_lines(p->j, p->session, &p->traces, put_note, p);
 	if (p->stats.event)
 		export_samples_lines(p->j, p->session, &p->stats, put_note, p);
+	export_unread_lines(p->j, put_note, p);
 	if (p->stacks && report_stacks_is_full(p->stacks))
 		put_note(p, "there are too many stacks: some lack their innermost frames");
 }

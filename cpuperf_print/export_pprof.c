@@ -321,6 +321,7 @@ static void put_comments(struct pprof *p)
 	for (size_t i = 0; i < p->nr_sessions; i++)
 		export_session_lines(p->j, p->first + i, &p->traces[i], put_comment, p);
 	export_samples_lines(p->j, p->first, &p->stats, put_comment, p);
+	export_unread_lines(p->j, put_comment, p);
 	if (p->tables.is_full)
 		put_comment(p, "there are too many places: some locations have no address");
 	if (!p->nr_left)

@@ -288,7 +288,7 @@ static void put_facts(struct speedscope *s)
 		export_json_end(&s->json);
 	}
 	export_json_end(&s->json);
-	export_facts_put_losses(&s->json, o, &s->sorted.stats);
+	export_facts_put_losses(&s->json, s->j, s->first, &s->sorted.stats);
 }
 
 static int put_all(struct speedscope *s, struct err *e)

@@ -8,6 +8,7 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "export_traces.h"
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "report/series.h"
@@ -603,6 +604,11 @@ static void put_losses(struct database *d, const struct report_stats *stats)
 		 report_stacks_is_full(d->stacks));
 }
 
+static void put_unread(void *arg, const char *line)
+{
+	put_loss(arg, line, false, 0, 1);
+}
+
 static void warn_full(struct database *d)
 {
 	struct err problem = {0};
@@ -691,8 +697,10 @@ static int fill(struct database *d, size_t first)
 		rc = put_series(d);
 	if (rc == 0 && d->opened->facts->is_sampling)
 		rc = put_samples(d, first);
-	if (rc == 0)
+	if (rc == 0) {
 		put_session(d);
+		export_unread_lines(d->j, put_unread, d);
+	}
 	close_rows(d);
 	return rc ? rc : sqlite_file_error(d->file, d->e);
 }

@@ -255,3 +255,9 @@ void export_samples_lines(const struct job *j, size_t first, const struct report
 		put_samples(&l, &events[i], stats, i);
 	buf_fini(&l.text);
 }
+
+void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
+{
+	for (size_t at = 0; at < j->unread.len; at += strlen(j->unread.data + at) + 1)
+		line(arg, j->unread.data + at);
+}

@@ -40,6 +40,9 @@ void export_session_lines(const struct job *j, size_t session, const struct expo
 void export_samples_lines(const struct job *j, size_t first, const struct report_stats *stats,
 			  export_line_fn *line, void *arg);
 
+/* What of the files could not be read until now. */
+void export_unread_lines(const struct job *j, export_line_fn *line, void *arg);
+
 /* What is shown = count × this, where that is a whole number; else 1, and what is shown is raw. */
 uint64_t export_scale(const struct trace_event *event);
 bool export_is_sampled(const struct trace_event *event);

@@ -3,6 +3,7 @@
  * believed.
  */
 #include "base/err.h"
+#include "export_traces.h"
 #include "html.h"
 #include "missing.h"
 #include "report/lines.h"
@@ -260,6 +261,11 @@ static void put_subtitle(struct html *h)
 	buf_fini(&b);
 }
 
+static void say_unread(void *arg, const char *line)
+{
+	html_note(arg, HTML_WARNING, "%s.", line);
+}
+
 void html_head_put(struct html *h)
 {
 	export_json_text(&h->json, "title", name_of(&h->j->sessions[h->first]));
@@ -275,6 +281,7 @@ void html_head_put(struct html *h)
 		export_json_u64(&h->json, NULL, h->iteration_ns[i]);
 	export_json_end(&h->json);
 	put_facts(h);
+	export_unread_lines(h->j, say_unread, h);
 	put_notes(h, "warnings", HTML_WARNING);
 	put_notes(h, "notes", HTML_NOTE);
 }

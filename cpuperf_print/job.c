@@ -35,6 +35,8 @@ enum {
 	FLUSH_BYTES = 64 << 10,
 	MAX_THREADS = 64,
 	MAX_MISSING_BYTES = 4096,
+	MAX_UNREAD = 32,
+	MAX_UNREAD_BYTES = 256 << 10,
 	MAX_COLUMNS_BYTES = 64 << 20,
 	MAX_KALLSYMS_BYTES = 256 << 20,
 	PROGRESS_AFTER_NS = 1000000000,
@@ -176,6 +178,7 @@ int job_init(struct job *j, const struct options *options, struct err *e)
 			  .out_fd = -1};
 	buf_init(&j->out, MAX_OUT_BYTES);
 	buf_init(&j->kallsyms, MAX_KALLSYMS_BYTES);
+	buf_init(&j->unread, MAX_UNREAD_BYTES);
 	arena_init(&j->columns, MAX_COLUMNS_BYTES);
 	rc = make_filter(j, e);
 	if (rc == 0)
@@ -206,6 +209,7 @@ void job_fini(struct job *j)
 	buf_fini(&j->out);
 	perf_data_end_reading(j);
 	buf_fini(&j->kallsyms);
+	buf_fini(&j->unread);
 	index_fini(&j->told);
 	arena_fini(&j->columns);
 }
@@ -230,6 +234,18 @@ static bool was_told(struct job *j, const struct err *problem)
 	return false;
 }
 
+static void note_unread(struct job *j, const struct err *problem)
+{
+	if (j->nr_unread++ < MAX_UNREAD) {
+		buf_printf(&j->unread, "not all could be read: %s%s%s", problem->source,
+			   *problem->source ? ": " : "", problem->msg);
+		buf_addc(&j->unread, '\0');
+	} else if (j->nr_unread == MAX_UNREAD + 1) {
+		buf_adds(&j->unread, "not all could be read: there is more than is told here");
+		buf_addc(&j->unread, '\0');
+	}
+}
+
 void job_problem(void *arg, bool is_loss, const struct err *problem)
 {
 	struct job *j = arg;
@@ -237,6 +253,8 @@ void job_problem(void *arg, bool is_loss, const struct err *problem)
 	j->lost |= is_loss;
 	if (was_told(j, problem))
 		return;
+	if (is_loss)
+		note_unread(j, problem);
 	if (j->tell)
 		j->tell(j->tell_arg, problem);
 	else

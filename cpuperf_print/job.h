@@ -79,7 +79,9 @@ struct job {
 	/* Where problems go while the terminal has another use; NULL: to the log. */
 	void (*tell)(void *arg, const struct err *problem);
 	void *tell_arg;
-	bool lost;    /* something of the sessions could not be read */
+	bool lost;         /* something of the sessions could not be read */
+	struct buf unread; /* what: a line each, with a NUL behind it; not more than some */
+	size_t nr_unread;
 	bool is_over; /* a change is beyond --fail-over */
 };
 

@@ -7,6 +7,7 @@ CPU or than MIB. CPUPERF and CPUPERF_PRINT name the programs. CPUPERF_TEST_SEED 
 """
 import concurrent.futures
 import csv
+import gzip
 import io
 import itertools
 import json
@@ -441,6 +442,32 @@ def check_changed(folder, session, program, pid):
     return ok
 
 
+def says_unread(folder, session, form):
+    """Whether what is exported says by itself that files of the session could not be read."""
+    path = f"{folder}/exported"
+    run(folder, f"--session={session}/s.cpsession", "--quiet=2", f"--output-format={form}",
+        f"--output-file={path}")
+    data = read(path)
+    data = gzip.decompress(data) if form == "pprof" else data
+    said = b"not all could be read: " in data
+    if form == "openmetrics":
+        said = b"\ncpuperf_session_unread_parts 0 " not in data
+    return said
+
+
+def check_said(folder, session):
+    """Who is given what was exported does not see standard error."""
+    damaged = copy_of(session, f"{folder}/damaged")
+    name = next(name for name in file_names(damaged) if not name.endswith(("cpsession", "common.cpuperf")))
+    data = read(f"{damaged}/{name}")
+    write(f"{damaged}/{name}", data[:len(data) * 2 // 3])
+    wrong = [form for form in ("pprof", "perfetto", "speedscope", "chrome", "html", "openmetrics", "sqlite")
+             if says_unread(folder, session, form) or not says_unread(folder, damaged, form)]
+    if wrong:
+        print("damage is not told, or told of what is whole:", wrong)
+    return not wrong
+
+
 def main():
     if not sampled.may_sample():
         print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
@@ -467,6 +494,7 @@ def main():
                       flush=True)
                 failed += [kind] * (not all(fine))
         failed += ["programs"] * (not check_changed(folder, session, program, pid))
+        failed += ["said"] * (not check_said(folder, session))
         assert not failed, failed
 
 
