@@ -115,12 +115,13 @@ static void put_fields(struct buf *b, const char *format, bool of_common)
 	const char *at = format;
 
 	while (profile_field_next(&at, &f)) {
-		const char *line = f.name;
+		const char *line;
 
-		while (line > format && line[-1] != '\n')
-			line--;
 		if (is_common(&f) != of_common)
 			continue;
+		line = f.name;
+		while (line > format && line[-1] != '\n')
+			line--;
 		buf_add(b, line, strcspn(line, "\n"));
 		buf_addc(b, '\n');
 	}

@@ -399,10 +399,10 @@ enum {
 
 void perf_data_head_init(uint8_t head[PERF_DATA_HEAD_BYTES])
 {
-	static const uint8_t magic[] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+	const uint64_t magic = 0x32454c4946524550; /* "PERFILE2" */
 
 	memset(head, 0, PERF_DATA_HEAD_BYTES);
-	memcpy(head, magic, sizeof(magic));
+	set64(head, magic);
 	set64(head + HEAD_SIZE_AT, PERF_DATA_HEAD_BYTES);
 	set64(head + HEAD_ATTR_SIZE_AT, PERF_DATA_MAX_ATTR_BYTES + SECTION_BYTES);
 	set64(head + HEAD_DATA_AT, PERF_DATA_HEAD_BYTES);

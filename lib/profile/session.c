@@ -241,9 +241,9 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;
 }
 
-static int open_session(const struct profile_manifest *m, const struct trace_set *set,
-			profile_problem_fn *problem, void *arg, struct profile_session **out,
-			struct err *e)
+static int open_session(const char *base, const struct profile_manifest *m,
+			const struct trace_set *set, profile_problem_fn *problem, void *arg,
+			struct profile_session **out, struct err *e)
 {
 	struct profile_session *s = mem_zalloc(sizeof(*s));
 	int rc;
@@ -252,7 +252,7 @@ static int open_session(const struct profile_manifest *m, const struct trace_set
 		return err_set(e, -ENOMEM, "cannot read the session: out of memory");
 	s->dirfd = -1;
 	s->set = set;
-	s->base = m ? base_of(m->output_path_prefix) : set->name;
+	s->base = base;
 	s->problem = problem;
 	s->arg = arg;
 	rc = start(s, m, e);
@@ -266,13 +266,13 @@ static int open_session(const struct profile_manifest *m, const struct trace_set
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e)
 {
-	return open_session(m, NULL, problem, arg, out, e);
+	return open_session(base_of(m->output_path_prefix), m, NULL, problem, arg, out, e);
 }
 
 int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
 			     struct profile_session **out, struct err *e)
 {
-	return open_session(NULL, set, problem, arg, out, e);
+	return open_session(set->name, NULL, set, problem, arg, out, e);
 }
 
 void profile_session_close(struct profile_session *s)

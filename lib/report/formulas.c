@@ -267,9 +267,11 @@ int report_formulas_join(const struct metric_set *metrics,
 	struct report_formulas *f = arena_alloc(a, sizeof(*f));
 	struct metric *all = arena_calloc(a, metrics->nr + REPORT_MAX_FORMULAS, sizeof(*all));
 	size_t nr_all = metrics->nr;
-	int rc = f && all ? report_formulas_make(events, nr, true, a, f, e)
-			  : err_set(e, -ENOMEM, "out of memory");
+	int rc;
 
+	if (!f || !all)
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = report_formulas_make(events, nr, true, a, f, e);
 	if (rc)
 		return rc;
 	if (metrics->nr)

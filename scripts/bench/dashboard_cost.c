@@ -217,6 +217,17 @@ static struct model_cpu *make_cpus(void)
 	return cpus;
 }
 
+/* A number from 1 on, or the end. */
+static unsigned long number_of(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (!n || *end || n > 1000000)
+		die(text);
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	struct table *t;
@@ -236,12 +247,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: dashboard_cost CPUS EVENTS WIDTH HEIGHT ITERATIONS MS\n");
 		return 2;
 	}
-	args.nr_cpus = (size_t)atoi(argv[1]);
-	args.nr_events = (size_t)atoi(argv[2]);
-	args.width = (unsigned)atoi(argv[3]);
-	args.height = (unsigned)atoi(argv[4]);
-	args.nr_iterations = (unsigned)atoi(argv[5]);
-	args.ms = (unsigned)atoi(argv[6]);
+	args.nr_cpus = (size_t)number_of(argv[1]);
+	args.nr_events = (size_t)number_of(argv[2]);
+	args.width = (unsigned)number_of(argv[3]);
+	args.height = (unsigned)number_of(argv[4]);
+	args.nr_iterations = (unsigned)number_of(argv[5]);
+	args.ms = (unsigned)number_of(argv[6]);
 	names = mem_calloc(args.nr_events, sizeof(*names));
 	t = table_new(args.nr_events, args.nr_cpus);
 	if (!names || !t)

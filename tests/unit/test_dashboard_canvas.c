@@ -57,9 +57,10 @@ static const struct {
     {"e\xcc\x81"
      "x",
      true, 0, 8, "ex\n", 2}, /* combining */
+    /* right-to-left override: NOLINTNEXTLINE(misc-misleading-bidirectional) */
     {"a\xe2\x80\xae"
      "b",
-     true, 0, 8, "ab\n", 2}, /* right-to-left override */
+     true, 0, 8, "ab\n", 2},
     {"a\xe2\x80\x8b\xef\xbb\xbf"
      "b",
      true, 0, 8, "ab\n", 2},
