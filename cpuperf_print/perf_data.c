@@ -11,10 +11,7 @@
 
 int perf_data_open(struct job *j, struct opened *o, struct err *e)
 {
-	int rc;
-
-	perf_data_read_ahead(j);
-	rc = import_open(o->path, job_problem, j, &o->import, e);
+	int rc = import_open(o->path, job_problem, perf_data_read_ahead, j, &o->import, e);
 
 	if (rc)
 		return rc;

@@ -89,10 +89,12 @@ static void *read_kallsyms(void *arg)
 	return NULL;
 }
 
-void perf_data_read_ahead(struct job *j)
+void perf_data_read_ahead(void *arg, const struct import_facts *f)
 {
+	struct job *j = arg;
+
 	if (j->is_reading_kallsyms || j->has_read_kallsyms || !j->wants_names ||
-	    j->options->kallsyms)
+	    j->options->kallsyms || !is_kernel_here(f))
 		return;
 	j->is_reading_kallsyms = pthread_create(&j->kallsyms_reader, NULL, read_kallsyms, j) == 0;
 }

@@ -213,12 +213,14 @@ static void guess_machine(struct import *im)
 	    im->facts.machine);
 }
 
-static int load(struct import *im, struct err *e)
+static int load(struct import *im, import_known_fn *known, struct err *e)
 {
 	int rc = open_file(im, e);
 
 	if (rc == 0)
 		rc = import_header_load(im, e);
+	if (rc == 0 && known)
+		known(im->arg, &im->facts);
 	if (rc == 0)
 		rc = import_index(im, e);
 	if (rc)
@@ -235,8 +237,8 @@ static int load(struct import *im, struct err *e)
 	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
 }
 
-int import_open(const char *path, import_problem_fn *problem, void *arg, struct import **out,
-		struct err *e)
+int import_open(const char *path, import_problem_fn *problem, import_known_fn *known, void *arg,
+		struct import **out, struct err *e)
 {
 	struct import *im = import_new(path);
 	int rc;
@@ -245,7 +247,7 @@ int import_open(const char *path, import_problem_fn *problem, void *arg, struct 
 		return err_set_at(e, -ENOMEM, path, 0, 0, "cannot be read: out of memory");
 	im->problem = problem;
 	im->arg = arg;
-	rc = load(im, e);
+	rc = load(im, known, e);
 	if (rc)
 		import_close(im);
 	else

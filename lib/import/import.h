@@ -22,6 +22,11 @@ enum {
 	IMPORT_MAX_MODULES = 4096, /* the rest is left out */
 };
 
+/* Called when what stands before and behind the records is known, and the pass over them begins: of
+ * a pipe that is nothing yet. */
+struct import_facts;
+typedef void import_known_fn(void *arg, const struct import_facts *f);
+
 /* As profile_problem_fn. */
 typedef void import_problem_fn(void *arg, bool is_loss, const struct err *problem);
 
@@ -71,11 +76,11 @@ bool import_is_perf_data(const char *path);
 
 /*
  * Reads the file once, with memory that does not grow with its samples. What is damaged or cut is
- * told to problem, and what is before it can be read. path: borrowed. -EINVAL with *e: it is not
- * perf.data, or tells of no event; -errno.
+ * told to problem, and what is before it can be read. path is copied; known may be NULL. -EINVAL
+ * with *e: it is not perf.data, or tells of no event; -errno.
  */
-int import_open(const char *path, import_problem_fn *problem, void *arg, struct import **out,
-		struct err *e);
+int import_open(const char *path, import_problem_fn *problem, import_known_fn *known, void *arg,
+		struct import **out, struct err *e);
 void import_close(struct import *im); /* NULL is fine */
 const struct import_facts *import_facts(const struct import *im);
 /* Lives as long as the import does. */

@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(fd >= 0);
 	require(write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	rc = import_open(path, problem, NULL, &im, &e);
+	rc = import_open(path, problem, NULL, NULL, &im, &e);
 	require(rc == 0 || e.code == rc);
 	if (rc == 0) {
 		require(import_is_perf_data(path));

@@ -49,7 +49,7 @@ struct opened {
 
 static int open_path(const char *path, struct opened *o, struct err *e)
 {
-	int rc = import_open(path, problem, NULL, &o->im, e);
+	int rc = import_open(path, problem, NULL, NULL, &o->im, e);
 
 	if (rc)
 		return rc;
