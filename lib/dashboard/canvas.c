@@ -147,6 +147,16 @@ static void put_glyph(struct canvas_cell *at, const struct glyph *g, uint8_t sty
 		set(at + 1, is_utf8 ? "" : "?", is_utf8 ? 0 : 1, style);
 }
 
+static bool is_plain(char c)
+{
+	return c >= 0x20 && c < 0x7f;
+}
+
+static struct canvas_cell plain_cell(char c, uint8_t style)
+{
+	return (struct canvas_cell){.text = {c}, .style = style};
+}
+
 unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, const char *text,
 		    unsigned max)
 {
@@ -156,6 +166,12 @@ unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, con
 	while (*text) {
 		struct glyph g;
 
+		if (is_plain(*text)) { /* nearly all */
+			if (used == room)
+				break;
+			line[x + used++] = plain_cell(*text++, style);
+			continue;
+		}
 		text += next_glyph(text, &g);
 		if (!g.width)
 			continue;
@@ -176,6 +192,11 @@ unsigned canvas_width(const char *text)
 	while (*text) {
 		struct glyph g;
 
+		if (is_plain(*text)) {
+			text++;
+			width++;
+			continue;
+		}
 		text += next_glyph(text, &g);
 		width += g.width;
 	}
