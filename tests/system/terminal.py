@@ -14,8 +14,18 @@ def have_tmux():
     return shutil.which("tmux") is not None
 
 
+ENDING = """
+status=$?
+case $(stty -a) in
+*" icanon"*" echo "*) echo "status $status." ;;
+*) echo "the terminal is not as it was" ;;
+esac
+exec sleep 1000"""
+
+
 class Terminal:
-    """One window that runs a command in a shell; its exit status is shown at the end."""
+    """One window that runs a command in a shell; its exit status is shown at the end, if the
+    terminal is as it was before."""
 
     count = 0
 
@@ -28,7 +38,7 @@ class Terminal:
             words += " bash --norc --noprofile -i"
         else:
             words += " sh -c " + shlex.quote(
-                f"{shlex.join(command)}; echo \"status $?.\"; exec sleep 1000")
+                shlex.join(command) + ENDING)
         config = f"/tmp/{self.socket}.conf"
         with open(config, "w", encoding="utf-8") as out:
             out.write(f"set -g default-terminal {term}\nset -g status off\n"

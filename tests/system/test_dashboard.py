@@ -204,7 +204,6 @@ def check_suspended(folder):
         t.wait(r"all traces")
         t.keys("echo status $?", "Enter")
         t.wait(r"^status 0")
-        t.keys("stty -a | tr ';' '\\n' | grep -c -E ' (icanon|echo) '", "Enter")
     check_whole(folder)
 
 
@@ -246,7 +245,9 @@ def check_blocked(folder):
         wait_until(lambda: iterations(folder) > files + 20, "a held terminal holds the measuring")
         assert abs(shown_iteration(t.text()) - shown_iteration(text)) < 20
         t.keys("C-q")
-        t.wait(rf"iteration {files + 20}|iteration {(files + 20) // 10 + 1}\d")
+        text = t.wait(rf"iteration {files + 20}|iteration {(files + 20) // 10 + 1}\d")
+        missed = re.search(r"(\d+) not in the history", text)  # some, where there is no CPU for it
+        assert not missed or int(missed[1]) < 10, text
         t.keys("C-s")
         os.kill(child_of(t), signal.SIGINT)
         text = t.wait(r"^status 0\.", history=True)  # and the terminal is let go

@@ -61,6 +61,9 @@ static const struct {
     {"a\xe2\x80\xae"
      "b",
      true, 0, 8, "ab\n", 2},
+    {"a\xe2\x81\xa0"
+     "b",
+     true, 0, 8, "ab\n", 2}, /* a word joiner */
     {"a\xe2\x80\x8b\xef\xbb\xbf"
      "b",
      true, 0, 8, "ab\n", 2},
@@ -157,9 +160,8 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(puts_text),
-	    cmocka_unit_test(fills_fields),
-	    cmocka_unit_test(styles_and_sizes),
+	    cmocka_unit_test(puts_text),    cmocka_unit_test(no_direction),
+	    cmocka_unit_test(fills_fields), cmocka_unit_test(styles_and_sizes),
 	    cmocka_unit_test(no_memory),
 	};
 
