@@ -179,7 +179,7 @@ void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
 	add_option(&b, (by & REPORT_BY_TIME) && f->from_ns, "--from", &separator);
 	add_option(&b, (by & REPORT_BY_TIME) && f->to_ns, "--to", &separator);
 	if (b.len) {
-		err_set(&problem, -ENOTSUP, "--%s=%s shows counts, not filtered by %s",
+		err_set(&problem, -ENOTSUP, "--%s=%s: counts are not filtered by %s",
 			j->is_export ? "output-format" : "report", report, buf_str(&b));
 		job_problem(j, false, &problem);
 	}

@@ -454,7 +454,7 @@ def check_filtered_counts(session):
     for name, ignored in (("summary", "--pid, --comm, --only, --event, --from, --to"),
                           ("series", "--pid, --comm, --only"), ("top-down", "--pid, --comm, --only")):
         done = run(args[0], f"--report={name}", *given)
-        assert done.stderr == f"cpuperf_print: warning: --report={name} shows counts, not " \
+        assert done.stderr == f"cpuperf_print: warning: --report={name}: counts are not " \
             f"filtered by {ignored}\n", done.stderr
         assert not run(args[0], f"--report={name}", "--cpu=0", "--iteration=0").stderr
 
