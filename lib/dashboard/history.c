@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,11 +62,19 @@ static void add_to_total(struct history_total *t, double value)
 	spread_add(&t->spread, value);
 }
 
+/* A float may be too small for it; NaN stays. */
+static float to_float(double value)
+{
+	return (float)(value > (double)FLT_MAX    ? (double)FLT_MAX
+		       : value < -(double)FLT_MAX ? -(double)FLT_MAX
+						  : value);
+}
+
 void history_set(struct history *h, size_t series, double value)
 {
 	size_t last = (h->next + h->depth - 1) % h->depth;
 
-	h->values[last * h->nr_series + series] = (float)value;
+	h->values[last * h->nr_series + series] = to_float(value);
 	if (!isnan(value) && !h->entry[last].is_cut)
 		add_to_total(&h->totals[series], value);
 }

@@ -26,6 +26,13 @@ size_t paint_nr_entries(const struct model *m)
 	return nr;
 }
 
+unsigned paint_step(double x, double max, unsigned nr)
+{
+	double step = max > 0 && x > 0 ? x / max * nr : 0; /* NaN: both are infinite */
+
+	return step < nr ? (unsigned)step : nr - 1;
+}
+
 static double largest(const struct history *h, size_t series, size_t from, size_t to)
 {
 	double max = 0;
@@ -52,12 +59,11 @@ void paint_spark(const struct model *m, struct canvas *c, unsigned x, unsigned y
 	x += width - (unsigned)(to - from);
 	for (size_t i = from; i < to; i++, x++) {
 		double value = history_value(h, i, series);
-		int level = max > 0 && value > 0 ? (int)(value / max * NR_LEVELS) : 0;
 
 		if (isnan(value))
 			continue;
-		level = level < NR_LEVELS ? level : NR_LEVELS - 1;
-		canvas_put(c, x, y, CANVAS_CHART, levels[c->is_utf8][level], 1);
+		canvas_put(c, x, y, CANVAS_CHART,
+			   levels[c->is_utf8][paint_step(value, max, NR_LEVELS)], 1);
 	}
 }
 

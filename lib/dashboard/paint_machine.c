@@ -97,13 +97,11 @@ static const char *short_bar(double part, bool is_utf8)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const digits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-	size_t nr = is_utf8 ? sizeof(blocks) / sizeof(blocks[0]) : 10;
-	size_t i = part > 0 ? (size_t)(part * (double)nr) : 0;
 
 	if (isnan(part))
 		return "-";
-	i = i < nr ? i : nr - 1;
-	return is_utf8 ? blocks[i] : digits[i];
+	return is_utf8 ? blocks[paint_step(part, 1, sizeof(blocks) / sizeof(blocks[0]))]
+		       : digits[paint_step(part, 1, sizeof(digits) / sizeof(digits[0]))];
 }
 
 static void paint_bars(const struct model *m, struct canvas *c, struct paint_area area,

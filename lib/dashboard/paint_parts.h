@@ -22,6 +22,8 @@ void paint_number(struct buf *out, const struct table_column *c, double x, bool 
 unsigned paint_table_need(const struct model *m);
 void paint_table(struct model *m, struct canvas *c, struct paint_area area);
 
+/* In which of nr steps from 0 to max is x? What is less is in the first, more in the last. */
+unsigned paint_step(double x, double max, unsigned nr);
 /* "▂▃▅": the last width numbers of the series, scaled to their maximum. upto: entries of the
  * history that are shown. */
 void paint_spark(const struct model *m, struct canvas *c, unsigned x, unsigned y, unsigned width,

@@ -189,16 +189,13 @@ static double largest(const struct model *m, size_t column)
 
 static uint8_t style_of(const struct cell *cell, double x, double max, bool is_total)
 {
-	int step;
-
 	if (cell->limit)
 		return CANVAS_BAD;
 	if (!cell_has_value(cell))
 		return CANVAS_DIM;
 	if (is_total)
 		return CANVAS_BOLD;
-	step = max > 0 && x > 0 ? (int)(x / max * CANVAS_NR_HEAT) : 0;
-	return (uint8_t)(CANVAS_HEAT + (step < CANVAS_NR_HEAT ? step : CANVAS_NR_HEAT - 1));
+	return (uint8_t)(CANVAS_HEAT + paint_step(x, max, CANVAS_NR_HEAT));
 }
 
 /* "~": it counted for a part of the time only; "*": not all that it should hold; "!": beyond a

@@ -4,9 +4,10 @@
  */
 #include "base/buf.h"
 #include "base/io.h"
-#include "dashboard/paint.h"
+#include "dashboard/paint_parts.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,11 +264,64 @@ static void any_size(void **state)
 	}
 }
 
+/* Numbers that are too large for the history, for each other and for all: painted somehow. */
+static void huge_numbers(void **state)
+{
+	static const double numbers[] = {1e39, 1e308, INFINITY, -1e308, 1e-300, -INFINITY, 1};
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+
+	(void)state;
+	begin_session(&s, 2);
+	canvas_init(&c, 120, 40, true);
+	for (uint32_t i = 0; i < 20; i++) {
+		s.t->nr_rows = 2;
+		fill(s.t, i);
+		for (size_t k = 0; k < EVENTS; k++) {
+			struct cell *cell = table_cell(s.t, i % 2, k);
+
+			cell->value = numbers[(i + k) % (sizeof(numbers) / sizeof(numbers[0]))];
+			cell->is_real = true;
+		}
+		model_add(&s.m, &s.t);
+		keys(&s, i % 5 ? "lrj" : "bd");
+		paint(&s.m, &at, &c);
+	}
+	for (size_t i = 0; i < s.m.history.nr_series; i++)
+		assert_false(isinf(history_value(&s.m.history, s.m.history.nr - 1, i)));
+	canvas_fini(&c);
+	end_session(&s);
+}
+
+/* Of eight steps. */
+static void steps(void **state)
+{
+	static const struct {
+		double x, max;
+		unsigned step;
+	} cases[] = {
+	    {0, 1, 0},        {-1, 1, 0},
+	    {1, 0, 0},        {NAN, 1, 0},
+	    {0.124, 1, 0},    {0.125, 1, 1},
+	    {0.999, 1, 7},    {1, 1, 7},
+	    {1e308, 1, 7},    {INFINITY, INFINITY, 7},
+	    {1, INFINITY, 0}, {INFINITY, 1, 7},
+	    {1, -1e300, 0},   {1e300, 1e-300, 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(paint_step(cases[i].x, cases[i].max, 8), cases[i].step);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(golden_screens),
 	    cmocka_unit_test(any_size),
+	    cmocka_unit_test(huge_numbers),
+	    cmocka_unit_test(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
