@@ -113,7 +113,7 @@ static uint64_t member(void *arg, uint64_t i)
 	const struct member_of *of = arg;
 	const struct trace_id *id = profile_member(of->trace->ids, of->trace->nr_ids, of->id, i);
 
-	return id ? id->id : 0;
+	return id ? events_id(id) : 0;
 }
 
 static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
@@ -252,7 +252,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 		return 0;
 	}
 	o.layout = events_layout(item->layout);
-	o.id = item->id->id;
+	o.id = events_id(item->id);
 	o.cpu = cpu;
 	if (is_sample)
 		stacks_set(&x->stacks, item, &o);
@@ -294,7 +294,7 @@ static int put_lost(struct perf_data *x, const struct profile_trace *t,
 
 		if (id->event != s->event || id->instance != s->instance)
 			continue;
-		perf_record_lost_samples(&x->j->out, s->lost, time_ns, t->head.cpu, id->id);
+		perf_record_lost_samples(&x->j->out, s->lost, time_ns, t->head.cpu, events_id(id));
 		return events_meet(&x->events, t, id);
 	}
 	return 0;

@@ -215,6 +215,11 @@ static bool is_same(const void *arg, const void *key, uint32_t number)
 	return x->id[number].id == *id;
 }
 
+uint64_t events_id(const struct trace_id *id)
+{
+	return id->id ? id->id : EVENTS_ONLY_ID;
+}
+
 static uint32_t find_id(const struct events *x, uint64_t id)
 {
 	return index_find(&x->index, index_hash(0, &id, sizeof(id)), is_same, x, &id);
@@ -277,7 +282,7 @@ static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 	for (size_t i = 0; i < nr; i++) {
 		int place =
 		    ensure_event(x, ids[i].event, ids[i].attr, is_read && i ? &leader : NULL);
-		int rc = place < 0 ? place : add_id(x, ids[i].id, (uint32_t)place);
+		int rc = place < 0 ? place : add_id(x, events_id(&ids[i]), (uint32_t)place);
 
 		if (rc == -ENOMEM)
 			return rc;
@@ -309,14 +314,14 @@ int events_meet(struct events *x, const struct profile_trace *t, const struct tr
 	size_t i = 0, end;
 	int rc = 0;
 
-	if (is_known(x, id->id))
+	if (is_known(x, events_id(id)))
 		return 0;
 	for (; i < t->nr_ids && rc == 0; i = end) {
 		for (end = i + 1; end < t->nr_ids && t->ids[end].group == t->ids[i].group;)
 			end++;
 		rc = meet_group(x, &t->ids[i], end - i);
 	}
-	return rc == 0 && !is_known(x, id->id) ? meet_group(x, id, 1) : rc;
+	return rc == 0 && !is_known(x, events_id(id)) ? meet_group(x, id, 1) : rc;
 }
 
 static int add_rest(struct events *x)

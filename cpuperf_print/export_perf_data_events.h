@@ -13,8 +13,10 @@
 #include "trace/record.h"
 
 enum {
-	EVENTS_SIDE_BAND_ID = 0x63707500
-}; /* of the side band's event, which the traces do not tell */
+	EVENTS_SIDE_BAND_ID =
+	    0x63707500,              /* of the side band's event, which the traces do not tell */
+	EVENTS_ONLY_ID = 0x63707501, /* of the only event, where the traces tell no ids */
+};
 
 struct events_id {
 	uint64_t id;
@@ -47,6 +49,8 @@ struct events {
 
 void events_init(struct events *x, const struct profile_facts *facts);
 void events_fini(struct events *x);
+/* As it stands in the file, where 0 is no id. */
+uint64_t events_id(const struct trace_id *id);
 /* An id of a trace is met: it, and all others of the trace, are in the file. 0 or -ENOMEM. */
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id);
 /* After the last: those of which no record came too, and the side band's event behind them. 0 or

@@ -46,7 +46,7 @@ enum {
 	SAMPLE_STACK_USER = 1 << 13,
 	SAMPLE_IDENTIFIER = 1 << 16,
 	/* words between the IP and the CPU */
-	SAMPLE_HEAD = SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR | SAMPLE_ID | SAMPLE_STREAM_ID,
+	SAMPLE_HEAD = SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR,
 };
 
 /* enum perf_event_read_format */
@@ -248,6 +248,21 @@ static void put_ip(struct work *w)
 		buf_le64(w->out, w->o->ip);
 }
 
+/* Readers take an id that stands here for the one at the record's end. */
+static void put_ids(struct work *w, bool is_there)
+{
+	uint64_t type = w->o->layout.sample_type;
+
+	if (type & SAMPLE_ID)
+		buf_le64(w->out, w->o->id);
+	if (is_there) {
+		cursor_skip(&w->c, (size_t)WORD_BYTES * nr_words(type, SAMPLE_ID));
+		copy(w, (size_t)WORD_BYTES * nr_words(type, SAMPLE_STREAM_ID));
+	} else {
+		buf_fill(w->out, '\0', (size_t)WORD_BYTES * nr_words(type, SAMPLE_STREAM_ID));
+	}
+}
+
 static int put_sample(struct work *w)
 {
 	const struct perf_layout *l = &w->o->layout;
@@ -257,6 +272,7 @@ static int put_sample(struct work *w)
 	buf_le64(w->out, w->o->id);
 	put_ip(w);
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_HEAD));
+	put_ids(w, true);
 	put_cpu(w);
 	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_PERIOD));
 	if (l->sample_type & SAMPLE_READ)
@@ -267,8 +283,9 @@ static int put_sample(struct work *w)
 
 /* struct sample_id, of which each field is a word. */
 enum {
-	SAMPLE_ID_HEAD = SAMPLE_TID | SAMPLE_TIME | SAMPLE_ID | SAMPLE_STREAM_ID,
-	SAMPLE_ID_ALL = SAMPLE_ID_HEAD | SAMPLE_CPU | SAMPLE_IDENTIFIER,
+	SAMPLE_ID_HEAD = SAMPLE_TID | SAMPLE_TIME,
+	SAMPLE_ID_ALL =
+	    SAMPLE_ID_HEAD | SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER,
 };
 
 static void put_id(struct work *w)
@@ -278,9 +295,11 @@ static void put_id(struct work *w)
 
 	if (l->has_sample_id) {
 		copy(w, len);
+		put_ids(w, true);
 		put_cpu(w);
 	} else {
 		buf_fill(w->out, '\0', len);
+		put_ids(w, false);
 		buf_le64(w->out, w->o->cpu);
 	}
 	buf_le64(w->out, w->o->id);

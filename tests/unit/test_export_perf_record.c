@@ -218,6 +218,14 @@ static void strangers(void **state)
 	assert_int_not_equal(a.id, 42);
 	assert_int_equal(b.id, 42);
 	assert_int_equal(out.len, in.len + 2 * 8);
+
+	o.layout.sample_type = ID | TIME; /* readers prefer this one to the identifier */
+	put_sample(&o.layout);
+	add(&o, &a, &b);
+	assert_int_not_equal(a.id, 42);
+	assert_int_equal(trace_word((const uint8_t *)out.data, 1),
+			 42); /* identifier, address, time */
+	assert_int_equal(trace_word((const uint8_t *)out.data, 4), 42);
 }
 
 /* Counts are told as they are asked for, by the id that is told with them. */
