@@ -160,8 +160,9 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(puts_text),    cmocka_unit_test(no_direction),
-	    cmocka_unit_test(fills_fields), cmocka_unit_test(styles_and_sizes),
+	    cmocka_unit_test(puts_text),
+	    cmocka_unit_test(fills_fields),
+	    cmocka_unit_test(styles_and_sizes),
 	    cmocka_unit_test(no_memory),
 	};
 
