@@ -11,6 +11,7 @@
 #include "export_facts.h"
 #include "export_series.h"
 #include "export_sorted.h"
+#include "export_traces.h"
 #include "report/functions.h"
 #include "reports.h"
 
@@ -258,6 +259,8 @@ int export_chrome(struct job *j, size_t first, size_t nr, struct err *e)
 
 	(void)nr;
 	buf_init(&c.same, LINE_BYTES);
+	if (rc == 0)
+		export_has_counters(j, c.o);
 	if (rc == 0)
 		rc = put_all(&c, e);
 	export_sorted_fini(&c.sorted);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "export_traces.h"
 #include "report/functions.h"
 #include "report/tree.h"
 #include "reports.h"
@@ -21,7 +22,7 @@ struct folded {
 	struct report_frame frames[MAX_FRAMES];
 	size_t ends[MAX_FRAMES + 1]; /* of the line, by depth */
 	struct buf line;
-	bool has_events; /* there are several: their names are the outermost frames */
+	bool has_events; /* of several: their names are the outermost frames */
 };
 
 /* The task is the outermost frame. */
@@ -109,13 +110,24 @@ static int put_event(struct folded *f, const struct report_node *root, struct er
 	return put_below(f, root, e);
 }
 
+/* By what is asked for, not by what came: the same options give lines of the same shape. */
+static bool has_events(const struct folded *f)
+{
+	const struct profile_facts *facts = f->j->sessions[f->first].facts;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < facts->nr_events; i++)
+		nr += export_is_sampled(&facts->events[i]) &&
+		      report_filter_has_event(&f->j->filter, &facts->events[i]);
+	return nr > 1;
+}
+
 static int put_all(struct folded *f, struct err *e)
 {
 	uint32_t at = report_tree_root(f->tree);
 	int rc = 0;
 
-	f->has_events =
-	    at != REPORT_NO_NODE && report_tree_node(f->tree, at)->next != REPORT_NO_NODE;
+	f->has_events = has_events(f);
 	while (at != REPORT_NO_NODE && rc == 0) {
 		rc = put_event(f, report_tree_node(f->tree, at), e);
 		at = report_tree_node(f->tree, at)->next;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "export/proto.h"
 #include "export_perfetto.h"
+#include "export_traces.h"
 #include "report/series.h"
 
 #include <errno.h>
@@ -175,15 +176,6 @@ static int put_point(void *arg, const struct report_series_point *p)
 	return job_flush(c->j, c->e);
 }
 
-/* That all events are sampled and nothing else is there is known without reading. */
-static bool has_any(const struct opened *o)
-{
-	for (size_t i = 0; i < o->facts->nr_events; i++)
-		if (!o->facts->events[i].rate && !o->facts->events[i].frequency)
-			return true;
-	return o->spec.metric_set.nr || !o->facts->is_sampling;
-}
-
 int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 {
 	const struct opened *o = &j->sessions[session];
@@ -194,7 +186,7 @@ int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 						    .slice_ns = SLICE_NS,
 						    .point = put_point,
 						    .arg = &c};
-	int rc = has_any(o) ? report_series(&config, e) : 0;
+	int rc = export_has_counters(j, o) ? report_series(&config, e) : 0;
 
 	index_fini(&c.index);
 	mem_free(c.tracks);

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "missing.h"
+#include "reports.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -117,6 +118,23 @@ bool export_is_sampled(const struct trace_event *event)
 	    sampled_event(event->group, event->name, event->rate, event->frequency, event->flags);
 
 	return sampled_event_is_sampled(&s) && event->attr_bytes;
+}
+
+/* That all events are sampled and nothing else is there is known without reading. */
+static bool has_counters(const struct opened *o)
+{
+	for (size_t i = 0; i < o->facts->nr_events; i++)
+		if (!o->facts->events[i].rate && !o->facts->events[i].frequency)
+			return true;
+	return o->spec.metric_set.nr || !o->facts->is_sampling;
+}
+
+bool export_has_counters(struct job *j, const struct opened *o)
+{
+	if (!has_counters(o))
+		return false;
+	report_warn_unfiltered(j, j->options->output_format, REPORT_BY_TASK);
+	return true;
 }
 
 uint32_t export_timebase(const struct profile_facts *facts)

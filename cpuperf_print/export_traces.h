@@ -46,6 +46,9 @@ void export_unread_lines(const struct job *j, export_line_fn *line, void *arg);
 /* What is shown = count × this, where that is a whole number; else 1, and what is shown is raw. */
 uint64_t export_scale(const struct trace_event *event);
 bool export_is_sampled(const struct trace_event *event);
+/* Of the session there are counts over time besides samples. They know no tasks: a warning if
+ * options are given that they cannot follow. */
+bool export_has_counters(struct job *j, const struct opened *o);
 /* The event whose pace is that of the session, or the first that is sampled; UINT32_MAX: none. */
 uint32_t export_timebase(const struct profile_facts *facts);
 

@@ -2,6 +2,7 @@
  * Counts and misc on the page's axis of time: the lines of the report series.
  */
 #include "base/err.h"
+#include "export_traces.h"
 #include "html.h"
 #include "report/lines.h"
 
@@ -24,6 +25,7 @@ int html_series_read(struct html *h, struct err *e)
 					      .point = report_lines_add};
 	int rc;
 
+	export_has_counters(h->j, o);
 	filter.events.nr = 0; /* metrics need all */
 	h->lines = report_lines_new(h->facts->nr_events, &o->spec.metric_set,
 				    o->facts->nr_traces <= FEW_CPUS);
