@@ -250,6 +250,10 @@ static SCREEN *new_screen(FILE *memory, FILE *keys)
 	for (size_t i = 0; i < NR_NOT_ITS; i++)
 		sigaction(not_its[i], &ignore, &old[i]);
 	screen = newterm(NULL, memory, keys);
+	if (!screen) { /* the type may have no size of its own (linux) */
+		use_env(TRUE);
+		screen = newterm(NULL, memory, keys);
+	}
 	for (size_t i = 0; i < NR_NOT_ITS; i++)
 		sigaction(not_its[i], &old[i], NULL);
 	return screen;
