@@ -165,34 +165,34 @@ static int set_keys(const struct terminal *t)
 	return set_mode(t->fd, &mode);
 }
 
-static void add_leave(const char *name)
+static void add_text(const char *text)
 {
-	const char *text = tigetstr(name);
-	size_t len;
+	size_t len = strlen(text);
 
-	if (!text || text == (const char *)-1 || strstr(text, "$<"))
-		return;
-	len = strlen(text);
 	if (len > sizeof(emergency.text) - emergency.len)
 		return;
 	memcpy(emergency.text + emergency.len, text, len);
 	emergency.len += len;
 }
 
+static void add_leave(const char *name)
+{
+	const char *text = tigetstr(name);
+
+	if (text && text != (const char *)-1 && !strstr(text, "$<"))
+		add_text(text);
+}
+
 static void prepare_restore(const struct terminal *t)
 {
-	static const char no_mouse[] = "\033[?1000l\033[?1006l";
-
 	emergency.fd = t->fd;
 	emergency.before = t->before;
 	emergency.len = 0;
 	add_leave("sgr0");
 	add_leave("rmkx");
 	add_leave("cnorm");
-	if (key_mouse) {
-		memcpy(emergency.text + emergency.len, no_mouse, sizeof(no_mouse) - 1);
-		emergency.len += sizeof(no_mouse) - 1;
-	}
+	if (key_mouse)
+		add_text("\033[?1000l\033[?1006l");
 	add_leave("rmcup");
 }
 
