@@ -64,6 +64,9 @@ static const struct {
     {"a\xe2\x81\xa0"
      "b",
      true, 0, 8, "ab\n", 2}, /* a word joiner */
+    {"a\xd8\x9c\xe1\xa0\x8e\xef\xbf\xb9"
+     "b",
+     true, 0, 8, "ab\n", 2}, /* Arabic letter mark, Mongolian separator, annotation */
     {"a\xe2\x80\x8b\xef\xbb\xbf"
      "b",
      true, 0, 8, "ab\n", 2},
