@@ -47,13 +47,19 @@ static uint64_t elapsed(const struct model *m, const struct paint_state *s)
 	return m->first_start_ns && now_ns > m->first_start_ns ? now_ns - m->first_start_ns : 0;
 }
 
-static uint64_t left(const struct model *m, uint64_t elapsed_ns)
+/* Of the iterations that are to come: a time in which the process was stopped makes none shorter.
+ */
+static uint64_t left(const struct model *m, const struct paint_state *s)
 {
-	uint64_t all_ns;
+	uint64_t nr_come = m->last_end_ns ? (uint64_t)m->last_iteration + 1 : 0, all_ns;
+	uint64_t since_ns =
+	    m->last_end_ns && s->now_ns > m->last_end_ns ? s->now_ns - m->last_end_ns : 0;
 
-	if (__builtin_mul_overflow(m->facts.nr_iterations, m->facts.duration_ns, &all_ns))
+	if (nr_come >= m->facts.nr_iterations)
+		return 0;
+	if (__builtin_mul_overflow(m->facts.nr_iterations - nr_come, m->facts.duration_ns, &all_ns))
 		return UINT64_MAX;
-	return all_ns > elapsed_ns ? all_ns - elapsed_ns : 0;
+	return all_ns - (since_ns < m->facts.duration_ns ? since_ns : m->facts.duration_ns);
 }
 
 static uint64_t nr_done(const struct model *m)
@@ -67,7 +73,7 @@ static void add_progress_text(struct buf *out, const struct model *m, const stru
 
 	buf_adds(out, m->facts.is_replay ? "" : "left ");
 	if (!m->facts.is_replay) {
-		add_clock(out, left(m, elapsed_ns));
+		add_clock(out, left(m, s));
 		buf_adds(out, "  elapsed ");
 	}
 	add_clock(out, elapsed_ns);

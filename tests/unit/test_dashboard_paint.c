@@ -294,6 +294,42 @@ static void huge_numbers(void **state)
 	end_session(&s);
 }
 
+/* Of 100 iterations of a second; also when it was stopped meanwhile (^Z). */
+static void time_left(void **state)
+{
+	static const struct {
+		uint32_t nr_come;
+		double now_s;
+		const char *text;
+	} cases[] = {
+	    {0, 0, "left 1:40  elapsed 0:00"},     {5, 5, "left 1:35  elapsed 0:05"},
+	    {5, 5.5, "left 1:34  elapsed 0:05"},   {5, 305, "left 1:34  elapsed 5:05"},
+	    {99, 399, "left 0:00  elapsed 6:39"},  {100, 100, "left 0:00  elapsed 1:40"},
+	    {101, 101, "left 0:00  elapsed 1:41"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct paint_state at = {.now_ns = START_NS +
+							 (uint64_t)(cases[i].now_s * NS_PER_S)};
+		struct session_under_test s;
+		struct canvas c;
+		struct buf text;
+
+		begin_session(&s, 1);
+		add_iterations(&s, 0, cases[i].nr_come);
+		canvas_init(&c, 100, 10, false);
+		paint(&s.m, &at, &c);
+		buf_init(&text, OUT_BYTES);
+		canvas_text(&c, &text);
+		if (!strstr(buf_str(&text), cases[i].text))
+			fail_msg("%s is not in:\n%s", cases[i].text, buf_str(&text));
+		buf_fini(&text);
+		canvas_fini(&c);
+		end_session(&s);
+	}
+}
+
 /* Of eight steps. */
 static void steps(void **state)
 {
@@ -318,9 +354,8 @@ static void steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_screens),
-	    cmocka_unit_test(any_size),
-	    cmocka_unit_test(huge_numbers),
+	    cmocka_unit_test(golden_screens), cmocka_unit_test(any_size),
+	    cmocka_unit_test(huge_numbers),   cmocka_unit_test(time_left),
 	    cmocka_unit_test(steps),
 	};
 
