@@ -153,7 +153,8 @@ static int set_mode(int fd, const struct termios *mode)
 	return rc;
 }
 
-/* Keys one by one and not shown; ^C and ^Z are signals, ^S and ^Q hold the output, as ever. */
+/* Keys one by one and not shown; ^C and ^Z are signals, ^S and ^Q hold the output, as ever.
+ * ^\ would end the process and leave the terminal as it is. */
 static int set_keys(const struct terminal *t)
 {
 	struct termios mode = t->before;
@@ -162,6 +163,7 @@ static int set_keys(const struct terminal *t)
 	mode.c_iflag &= ~(tcflag_t)(ICRNL | INLCR | IGNCR);
 	mode.c_cc[VMIN] = 1;
 	mode.c_cc[VTIME] = 0;
+	mode.c_cc[VQUIT] = _POSIX_VDISABLE;
 	return set_mode(t->fd, &mode);
 }
 

@@ -126,7 +126,7 @@ def check_keys(folder):
         t.press("p", r"PAUSED", absent=True)
         t.wait(rf"iteration ({before + 4}|{before + 5}|\d*[1-9]\d\d?)\b")
         t.press("S", r"saved as /.*/cpuperf-\d+-\d+.*\.txt")
-        t.keys("C-l")
+        t.keys("C-l", "C-\\")  # which ends nothing
         check_mouse(t)
         t.keys("q")
         text = t.wait(r"^status \d+\.", history=True)
