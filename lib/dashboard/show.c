@@ -149,7 +149,8 @@ static void *draw(void *arg)
 	while (!atomic_load(&s->is_closing)) {
 		bool was_gone = stage_is_gone(s->stage);
 
-		if (stage_turn(s->stage, s->wake_fd, -1)) {
+		/* who was left behind has nobody to ask any more */
+		if (stage_turn(s->stage, s->wake_fd, -1) && !atomic_load(&s->is_closing)) {
 			stage_end(s->stage);
 			s->config.quit(s->config.arg);
 		}
