@@ -191,6 +191,23 @@ static void add_shown(const struct model *m, struct buf *out, const struct table
 	paint_number(out, column, to_shown(m, column, x), m->is_counts);
 }
 
+/* Between ends that read the same a chart would magnify what no number shows. */
+static bool reads_the_same(const struct model *m, const struct table_column *column, double x,
+			   double y)
+{
+	struct buf a, b;
+	bool is_same;
+
+	buf_init(&a, PAINT_TEXT_BYTES);
+	buf_init(&b, PAINT_TEXT_BYTES);
+	add_shown(m, &a, column, x);
+	add_shown(m, &b, column, y);
+	is_same = strcmp(buf_str(&a), buf_str(&b)) == 0;
+	buf_fini(&a);
+	buf_fini(&b);
+	return is_same;
+}
+
 static void paint_axis(const struct model *m, const struct chart *k, struct canvas *c,
 		       const struct table_column *column)
 {
@@ -225,6 +242,8 @@ static void paint_chart(const struct model *m, struct canvas *c, struct paint_ar
 	room = k.width * (c->is_utf8 ? DOTS_WIDE : 1);
 	k.from = k.to > room ? k.to - room : 0;
 	find_axis(&k);
+	if (reads_the_same(m, model_column(m, column), k.low, k.high))
+		k.low = 0;
 	paint_axis(m, &k, c, model_column(m, column));
 	paint_points(&k, c);
 }

@@ -330,6 +330,34 @@ static void time_left(void **state)
 	}
 }
 
+/* Numbers that read the same are a level line below the top, not noise between equal ends. */
+static void level_chart(void **state)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+	struct buf text;
+
+	(void)state;
+	begin_session(&s, 1);
+	canvas_init(&c, 100, 40, true);
+	buf_init(&text, OUT_BYTES);
+	for (uint32_t i = 0; i < 20; i++) {
+		s.t->nr_rows = 1;
+		fill(s.t, i);
+		*table_cell(s.t, 0, CYCLES) = counted(2000000000 + i % 2 * 1000, 1);
+		model_add(&s.m, &s.t);
+	}
+	paint(&s.m, &at, &c);
+	canvas_text(&c, &text);
+	assert_non_null(strstr(buf_str(&text), "2.000 G │"));
+	assert_non_null(strstr(buf_str(&text), "        0 │"));
+	assert_non_null(strstr(buf_str(&text), "⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿\n"));
+	buf_fini(&text);
+	canvas_fini(&c);
+	end_session(&s);
+}
+
 /* Of eight steps. */
 static void steps(void **state)
 {
@@ -356,7 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(golden_screens), cmocka_unit_test(any_size),
 	    cmocka_unit_test(huge_numbers),   cmocka_unit_test(time_left),
-	    cmocka_unit_test(steps),
+	    cmocka_unit_test(level_chart),    cmocka_unit_test(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
