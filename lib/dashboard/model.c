@@ -269,9 +269,27 @@ static void find_rows(const struct model *m, struct model_frame *f)
 			f->row_of[t->row_trace[row]] = (uint32_t)row;
 }
 
+static uint32_t nr_missing(const struct model *m, const struct model_frame *f)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < m->facts.nr_cpus; i++)
+		nr += f->row_of[i] == NO_ROW;
+	return nr;
+}
+
 static struct cell *group_cells(const struct model *m, const struct model_frame *f, uint32_t row)
 {
 	return &f->groups[(row - 1 - m->facts.nr_cpus) * m->nr_columns];
+}
+
+/* What a CPU without a row should have added: its trace was lost, or cannot be read. */
+static void tell_missing(const struct model *m, const struct table *t, uint32_t nr,
+			 struct cell *totals)
+{
+	for (size_t i = 0; i < m->nr_columns && nr; i++)
+		if (t->columns[i].metric || t->columns[i].scope == EVENT_SCOPE_CPU)
+			totals[i].nr_without += nr;
 }
 
 static void total_group(const struct model *m, struct model_frame *f, const struct model_group *g,
@@ -284,6 +302,7 @@ static void total_group(const struct model *m, struct model_frame *f, const stru
 		if (f->row_of[g->traces[i]] != NO_ROW)
 			rows[nr++] = f->row_of[g->traces[i]];
 	table_total_of(f->table, rows, nr, group_cells(m, f, row));
+	tell_missing(m, f->table, (uint32_t)(g->nr - nr), group_cells(m, f, row));
 }
 
 /* Takes the table, and makes of it what is shown. */
@@ -296,6 +315,7 @@ static void make_frame(struct model *m, struct model_frame *f, struct table **t)
 	f->is_set = true;
 	table_total(f->table);
 	find_rows(m, f);
+	tell_missing(m, f->table, nr_missing(m, f), f->table->totals);
 	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
 		const struct model_dimension *dim = &m->dimensions[k];
 

@@ -89,6 +89,16 @@ static void missing_traces(void **state)
 	assert_null(model_cell(&s.m, 4, CYCLES));
 	assert_null(model_cell(&s.m, s.m.nr_rows, CYCLES));
 	assert_float_equal(shown(&s, named(&s, "0-1"), CYCLES), 2e6 * (double)wave(1, 0), 1);
+	assert_true(cell_is_partial(model_cell(&s.m, named(&s, "0-1"), CYCLES)));
+	assert_true(cell_is_partial(model_cell(&s.m, 0, CYCLES)));
+	assert_true(cell_is_partial(model_cell(&s.m, 0, EVENTS)));
+	assert_false(cell_is_partial(model_cell(&s.m, 0, MEMORY)));
+	assert_false(cell_is_partial(model_cell(&s.m, 1, CYCLES)));
+	s.t->nr_rows = 4;
+	fill(s.t, 1);
+	model_add(&s.m, &s.t);
+	assert_false(cell_is_partial(model_cell(&s.m, named(&s, "0-1"), CYCLES)));
+	assert_false(cell_is_partial(model_cell(&s.m, 0, EVENTS)));
 	end_session(&s);
 }
 
