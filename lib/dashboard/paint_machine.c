@@ -165,6 +165,8 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 
 	label = label + NUMBER_WIDTH + 1 < width ? label : width / 2;
 	line = width - label - NUMBER_WIDTH > 3 ? width - label - NUMBER_WIDTH - 3 : 0;
+	if (!cell_has_value(cell)) /* what it says instead is longer */
+		line = 0;
 	buf_init(&b, PAINT_TEXT_BYTES);
 	screen_cell_human(&b, of->kind, of->unit, cell);
 	canvas_left(c, x, y, label, CANVAS_DIM, of->label);

@@ -358,6 +358,37 @@ static void level_chart(void **state)
 	end_session(&s);
 }
 
+/* What the machine does not have is said whole. */
+static void machine_without_numbers(void **state)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+
+	(void)state;
+	for (unsigned width = 40; width < 200; width += 20) {
+		struct session_under_test s;
+		struct canvas c;
+		const char *line;
+		struct buf text;
+
+		begin_session(&s, 1);
+		s.t->nr_rows = 1;
+		fill(s.t, 0);
+		*table_cell(s.t, 0, MEMORY) = (struct cell){.state = CELL_NOT_SUPPORTED};
+		model_add(&s.m, &s.t);
+		canvas_init(&c, width, 24, true);
+		paint(&s.m, &at, &c);
+		buf_init(&text, OUT_BYTES);
+		canvas_text(&c, &text);
+		line = strstr(buf_str(&text), "memory_available");
+		assert_non_null(line);
+		if (!memmem(line, strcspn(line, "\n"), " not supported", 14))
+			fail_msg("width %u:\n%s", width, buf_str(&text));
+		buf_fini(&text);
+		canvas_fini(&c);
+		end_session(&s);
+	}
+}
+
 /* Of eight steps. */
 static void steps(void **state)
 {
@@ -384,7 +415,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(golden_screens), cmocka_unit_test(any_size),
 	    cmocka_unit_test(huge_numbers),   cmocka_unit_test(time_left),
-	    cmocka_unit_test(level_chart),    cmocka_unit_test(steps),
+	    cmocka_unit_test(level_chart),    cmocka_unit_test(machine_without_numbers),
+	    cmocka_unit_test(steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
