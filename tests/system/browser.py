@@ -157,6 +157,8 @@ class Browser:
                         "return [r.x, r.y, r.width, r.height]; })()")
 
     def click_on(self, selector):
+        self.box(selector)
+        self.settle()  # the browser finds what is at a place by what it has drawn
         x, y, width, height = self.box(selector)
         self.click(x + width / 2, y + height / 2)
 
