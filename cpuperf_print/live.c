@@ -51,9 +51,10 @@ int live_check(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--live is no report: not with --report, "
 			       "--output-format and --output-file");
-	if (o->cpus || o->iterations || o->events.nr)
+	if (o->cpus || o->iterations || o->events.nr || o->pids || o->comms.nr || o->from || o->to)
 		return err_set(e, -EINVAL,
-			       "--live shows all: not with --cpu, --iteration and --event");
+			       "--live shows all: not with --cpu, --iteration, --event, --pid, "
+			       "--comm, --from and --to");
 	if (!isatty(STDOUT_FILENO))
 		return err_set(e, -EINVAL, "--live: standard output is no terminal");
 	return 0;

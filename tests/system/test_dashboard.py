@@ -343,7 +343,8 @@ def check_refused(folder):
             ((PRINT, session, "--live"), "standard output is no terminal"),
             ((PRINT, session, "--live", "--report=series"), "not with --report"),
             ((PRINT, session, session, "--live"), "one session"),
-            ((PRINT, session, "--live", "--cpu=0"), "shows all")):
+            ((PRINT, session, "--live", "--cpu=0"), "shows all"),
+            ((PRINT, session, "--live", "--comm=x"), "shows all")):
         done = run(*args)
         assert done.returncode == 2 and message in done.stderr.decode(), (args, done)
 
