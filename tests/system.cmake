@@ -1,6 +1,6 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
 # test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY (programs) and
-# SOURCE_DIR, run one at a time because they measure (exports do not), and skip with exit code 77 and a line "skip: reason".
+# SOURCE_DIR, run one at a time where they measure or have perf record, and skip with exit code 77 and a line "skip: reason".
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
@@ -27,7 +27,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
       set(interpreter /usr/bin/python3)
     endif()
     set(serial ON)
-    if(name MATCHES "_export_" AND NOT name MATCHES "perf_data")
+    if(name MATCHES "_(export|print)_|_events|_schemas|_made" AND NOT name MATCHES "_export_perf_data")
       set(serial OFF)
     endif()
     add_test(NAME ${name} COMMAND ${interpreter} ${script})

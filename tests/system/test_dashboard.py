@@ -279,7 +279,9 @@ def check_colors(folder):
     for term, env, has, lacks in (
             ("tmux-256color", {}, r"\033\[[0-9;]*38;5;\d", None),
             ("screen", {}, r"\033\[[0-9;]*3[1-6]m", r"38;5;"),
-            ("tmux-256color", {"TERM": "linux"}, r"\033\[[0-9;]*3[1-6]m", r"38;5;"),
+            # where ncurses loads libgpm, which forgets a name when it goes
+            ("tmux-256color", {"TERM": "linux", "ASAN_OPTIONS": "detect_leaks=0"},
+             r"\033\[[0-9;]*3[1-6]m", r"38;5;"),
             ("tmux-256color", {"NO_COLOR": "1"}, r"\033\[[0-9;]*7m", r"\033\[[0-9;]*(3[0-7]|38;)"),
             ("tmux-256color", {"LC_ALL": "C"}, r"\[[#.]+\]", r"[^\x00-\x7f]")):
         with Terminal([CPUPERF, spec, "--duration=100ms"], 80, 24, env, term=term) as t:
