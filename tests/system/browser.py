@@ -121,6 +121,14 @@ class Browser:
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame("
                  "() => setTimeout(done, 0))))")
 
+    def until(self, expression, seconds=10):
+        """Waits for what the page does in its own time."""
+        end = time.monotonic() + seconds
+        while not self.run(expression):
+            assert time.monotonic() < end, (expression, self.run(
+                "document.activeElement.outerHTML"), self.run("[scrollX, scrollY]"))
+            self.settle()
+
     def problems(self):
         """What went wrong: exceptions, errors and warnings of the console and of the browser."""
         return [e["params"] for e in self.events

@@ -492,8 +492,10 @@ def check_rows(page, session):
     assert " at " in shown[0]
     page.mouse("mouseMoved", 5, 5)
     page.run("document.getElementById('chooser').open = true")
-    page.click_on("#choices input")
-    assert page.run("document.querySelectorAll('#rows li').length") == len(names) - 1
+    page.run("document.querySelector('#choices label[title=cpu_user] input').click()")
+    left = "[...document.querySelectorAll('#rows b')].map((e) => e.textContent)"
+    page.until(f"!{left}.includes('cpu_user')")
+    assert page.run(left) == [n for n in names if n != "cpu_user"], (page.run(left), names)
 
 
 def check_theme(page):
