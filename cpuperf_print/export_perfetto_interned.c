@@ -6,6 +6,7 @@
  * were mapped as it is), the kernel, or what its function says to be of.
  */
 #include "base/arena.h"
+#include "base/index.h"
 #include "base/mem.h"
 #include "export/proto.h"
 #include "export_perfetto.h"
@@ -96,12 +97,6 @@ void perfetto_interned_free(struct perfetto_interned *in)
 	mem_free(in);
 }
 
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
-}
-
 /* --- numbers --------------------------------------------------------------------------------- */
 
 static bool is_mapping(const void *arg, const void *key, uint32_t number)
@@ -118,7 +113,7 @@ static uint32_t find_mapping(struct perfetto_interned *in, const struct report_f
 	const struct mapping key = {.object = f->object,
 				    .name = f->function->is_kernel ? "[kernel.kallsyms]"
 								   : f->function->object};
-	uint32_t hash = f->object ? (uint32_t)mix(0, (uintptr_t)f->object)
+	uint32_t hash = f->object ? (uint32_t)index_mix(0, (uintptr_t)f->object)
 				  : index_hash(1, key.name, strlen(key.name));
 	uint32_t number = index_find(&in->by_mapping, hash, is_mapping, in, &key);
 	struct mapping *mappings;
@@ -144,7 +139,7 @@ static bool is_source(const void *arg, const void *key, uint32_t number)
 
 static uint32_t find_source(struct perfetto_interned *in, const char *file)
 {
-	uint32_t hash = (uint32_t)mix(0, (uintptr_t)file);
+	uint32_t hash = (uint32_t)index_mix(0, (uintptr_t)file);
 	uint32_t number = index_find(&in->by_source, hash, is_source, in, file);
 	const char **sources;
 
@@ -189,8 +184,8 @@ static uint32_t add_frame(struct perfetto_interned *in, uint32_t hash, const str
 
 static uint32_t find_frame(struct perfetto_interned *in, const struct report_frame *f)
 {
-	uint64_t hash =
-	    mix(mix(0, (uintptr_t)f->function ^ f->address << 16), (uintptr_t)f->object ^ f->line);
+	uint64_t hash = index_mix(index_mix(0, (uintptr_t)f->function ^ f->address << 16),
+				  (uintptr_t)f->object ^ f->line);
 	uint32_t number = index_find(&in->by_frame, (uint32_t)hash, is_frame, in, f);
 
 	return number != INDEX_NONE ? number + 1 : add_frame(in, (uint32_t)hash, f);

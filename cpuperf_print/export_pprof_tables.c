@@ -3,6 +3,7 @@
  */
 #include "export_pprof_tables.h"
 
+#include "base/index.h"
 #include "base/mem.h"
 #include "export/proto.h"
 #include "profile/processes.h"
@@ -79,12 +80,6 @@ static uint64_t fail(struct pprof_tables *t, int error)
 	if (!t->error)
 		t->error = error;
 	return 0;
-}
-
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
 }
 
 /* --- texts ----------------------------------------------------------------------------------- */
@@ -169,7 +164,8 @@ static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof
 static uint64_t function_id(struct pprof_tables *t, const struct report_frame *frame)
 {
 	const struct pprof_function key = {frame->function, frame->file};
-	uint32_t hash = (uint32_t)mix(mix(0, (uintptr_t)key.function), (uintptr_t)key.file);
+	uint32_t hash =
+	    (uint32_t)index_mix(index_mix(0, (uintptr_t)key.function), (uintptr_t)key.file);
 	uint32_t number = index_find(&t->by_function, hash, is_function, t, &key);
 	struct pprof_function *functions;
 
@@ -339,10 +335,10 @@ static bool is_location(const void *arg, const void *key, uint32_t number)
 
 static uint32_t hash_place(const struct place *p)
 {
-	uint64_t h = mix(0, (uintptr_t)p->frames[0].object ^ p->frames[0].address);
+	uint64_t h = index_mix(0, (uintptr_t)p->frames[0].object ^ p->frames[0].address);
 
 	for (size_t i = 0; i < p->nr; i++)
-		h = mix(mix(h, (uintptr_t)p->frames[i].function), p->frames[i].line);
+		h = index_mix(index_mix(h, (uintptr_t)p->frames[i].function), p->frames[i].line);
 	return (uint32_t)h;
 }
 

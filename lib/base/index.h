@@ -20,6 +20,13 @@ enum { INDEX_MAX = 64 << 20, INDEX_NONE = UINT32_MAX };
 /* Of bytes; seed: another hash to go on from, or 0. */
 uint32_t index_hash(uint32_t seed, const void *data, size_t len);
 
+/* The same of words, one after the other, for tables that are asked very often. */
+static inline uint64_t index_mix(uint64_t seed, uint64_t word)
+{
+	seed = (seed ^ word) * 0x9e3779b97f4a7c15u;
+	return seed ^ seed >> 32;
+}
+
 /* Whether the thing of this number is what key means. */
 typedef bool index_same_fn(const void *arg, const void *key, uint32_t number);
 /* The number of the first thing of this hash that is the same, or INDEX_NONE. What hostile input

@@ -4,6 +4,7 @@
  */
 #include "report/stacks.h"
 
+#include "base/index.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -57,18 +58,12 @@ static struct report_stack_node *at(const struct report_stacks *s, uint32_t numb
 	return &s->chunk[number / CHUNK_NODES][number % CHUNK_NODES];
 }
 
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
-}
-
 static uint64_t hash_of(uint32_t parent, const struct report_frame *f)
 {
-	uint64_t h = mix(parent, (uintptr_t)f->function);
+	uint64_t h = index_mix(parent, (uintptr_t)f->function);
 
-	h = mix(h, (uintptr_t)f->file ^ (uint64_t)f->line << 40);
-	return mix(h, (uintptr_t)f->object ^ f->address);
+	h = index_mix(h, (uintptr_t)f->file ^ (uint64_t)f->line << 40);
+	return index_mix(h, (uintptr_t)f->object ^ f->address);
 }
 
 static bool is_node(const struct report_stack_node *n, uint32_t parent,
