@@ -87,6 +87,7 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part);
 /*
  * Adds a cell into a total over CPUs (all zero at first): counts add up, shares add raw and base,
  * values do not add: the total of a value is that of its single row, CELL_NONE with several.
+ * Its span is the longest of theirs.
  * Cells without a number enter no sum, but a total of nothing else takes the state of the first.
  * A sum beyond 64 bits is CELL_FAILED.
  */

@@ -183,6 +183,26 @@ static void totals(void **state)
 	assert_true(cell_is_partial(&total));
 }
 
+/* The rate of a sum is that of the longest span in it, in whatever order the cells come. */
+static void total_spans(void **state)
+{
+	static const uint64_t spans[][3] = {{500, 700, 300}, {700, 500, 300}, {300, 500, 700}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+		struct cell total = {0};
+
+		for (int k = 0; k < 3; k++) {
+			struct cell c = counted(7);
+
+			c.span_ns = spans[i][k];
+			cell_total(EVENT_COUNT, &total, &c);
+		}
+		assert_int_equal(total.span_ns, 700);
+		assert_true(cell_rate(&total) == 21 * 1e9 / 700);
+	}
+}
+
 static void totals_of_shares_and_values(void **state)
 {
 	struct cell a = {.state = CELL_OK, .raw = 10, .base = 100, .value = 10};
@@ -235,9 +255,10 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(make_cells), cmocka_unit_test(keep_raw_numbers),
-	    cmocka_unit_test(totals),     cmocka_unit_test(totals_of_shares_and_values),
-	    cmocka_unit_test(spreads),    cmocka_unit_test(names),
+	    cmocka_unit_test(make_cells),  cmocka_unit_test(keep_raw_numbers),
+	    cmocka_unit_test(totals),      cmocka_unit_test(totals_of_shares_and_values),
+	    cmocka_unit_test(total_spans), cmocka_unit_test(spreads),
+	    cmocka_unit_test(names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
