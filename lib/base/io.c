@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -99,13 +100,92 @@ int io_writev_full(int fd, struct iovec *piece, size_t nr)
 	return 0;
 }
 
-int io_load(int dirfd, const char *path, struct buf *out)
+static int check_regular(const struct stat *st)
 {
-	enum { STEP_BYTES = 4096 };
-	IO_AUTO_FD int fd = sys()->openat(dirfd, path, O_RDONLY, 0);
+	if (S_ISREG(st->st_mode))
+		return 0;
+	return S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
+}
 
+/* Asked before it is opened, because opening a device may do something; and after, because it may
+ * be another file by then: O_NONBLOCK for a FIFO, which would wait for its writer. */
+int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
+{
+	int links = flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, fd;
+	int rc = sys()->fstatat(dirfd, path, st, links);
+
+	if (rc == 0 && S_ISLNK(st->st_mode))
+		rc = -ELOOP;
+	rc = rc ? rc : check_regular(st);
+	if (rc)
+		return rc;
+	fd = sys()->openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags, 0);
 	if (fd < 0)
 		return fd;
+	rc = sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+	rc = rc ? rc : check_regular(st);
+	if (rc)
+		io_close(&fd);
+	return rc ? rc : fd;
+}
+
+int io_named_descriptor(const char *path)
+{
+	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+	static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+	uint64_t number;
+
+	for (int i = 0; i < 3; i++)
+		if (strcmp(path, names[i]) == 0)
+			return i;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		size_t len = strlen(folders[i]);
+
+		if (strncmp(path, folders[i], len) == 0 &&
+		    str_parse_u64(path + len, &number) == 0 && number <= INT_MAX)
+			return (int)number;
+	}
+	return -1;
+}
+
+int io_open_input(const char *path, struct err *e)
+{
+	struct stat st;
+	int named = io_named_descriptor(path), fd;
+
+	if (named >= 0) {
+		fd = fcntl(named, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		fd = fd < 0 ? -errno : fd;
+	} else {
+		fd = io_open_regular(AT_FDCWD, path, 0, &st);
+	}
+	if (fd >= 0)
+		return fd;
+	return err_set_at(e, fd, path, 0, 0, "cannot be read: %s",
+			  fd == -EINVAL ? "it is not a regular file" : strerror(-fd));
+}
+
+int io_sync(int fd)
+{
+	int rc;
+
+	do
+		rc = sys()->fsync(fd);
+	while (rc == -EINTR);
+	return rc == -EINVAL || rc == -EROFS ? 0 : rc;
+}
+
+int io_load(int dirfd, const char *path, struct buf *out)
+{
+	IO_AUTO_FD int fd = sys()->openat(dirfd, path, O_RDONLY, 0);
+
+	return fd < 0 ? fd : io_load_fd(fd, out);
+}
+
+int io_load_fd(int fd, struct buf *out)
+{
+	enum { STEP_BYTES = 4096 };
+
 	for (;;) {
 		size_t room = out->max_bytes - out->len;
 		char beyond,
@@ -136,17 +216,28 @@ void io_close_cleanup(int *fd)
 	io_close(fd);
 }
 
-/* Where the file system has no files without a name. */
-static int open_and_unlink(int dirfd)
+int io_random_name(char name[IO_RANDOM_NAME_BYTES])
 {
-	char name[] = ".cpuperf-0123456789abcdef";
 	uint8_t random[8];
-	int rc = sys()->getrandom(random, sizeof(random)), fd;
+	int rc = sys()->getrandom(random, sizeof(random));
 
 	if (rc < 0)
 		return rc;
+	snprintf(name, IO_RANDOM_NAME_BYTES, ".cpuperf-");
 	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(name + sizeof(name) - 1 - 2 * (sizeof(random) - i), 3, "%02x", random[i]);
+		snprintf(name + IO_RANDOM_NAME_BYTES - 1 - 2 * (sizeof(random) - i), 3, "%02x",
+			 random[i]);
+	return 0;
+}
+
+/* Where the file system has no files without a name. */
+static int open_and_unlink(int dirfd)
+{
+	char name[IO_RANDOM_NAME_BYTES];
+	int rc = io_random_name(name), fd;
+
+	if (rc < 0)
+		return rc;
 	fd = sys()->openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fd;
@@ -301,8 +392,8 @@ static int write_temporary(int dirfd, const char *temporary, const void *data, s
 }
 
 /* The common case, a new name, costs one rename; only a name that exists is looked into. */
-static int publish(int dirfd, const char *temporary, const char *name, const char *path,
-		   io_may_replace_fn *may_replace, struct err *e)
+int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
+	       io_may_replace_fn *may_replace, struct err *e)
 {
 	int rc = -EEXIST;
 
@@ -327,7 +418,7 @@ int io_write_atomic(int dirfd, const char *name, const char *path, const void *d
 		rc = write_temporary(dirfd, temporary, data, len);
 	if (rc)
 		return say_errno(path, rc, e);
-	rc = publish(dirfd, temporary, name, path, may_replace, e);
+	rc = io_publish(dirfd, temporary, name, path, may_replace, e);
 	if (rc)
 		sys()->unlinkat(dirfd, temporary, 0);
 	return rc;

@@ -12,6 +12,7 @@
 struct buf;
 struct err;
 struct iovec;
+struct stat;
 
 /* Reads until len bytes or the end of file; the number read or -errno. */
 ssize_t io_read_full(int fd, void *buf, size_t len);
@@ -24,9 +25,31 @@ int io_writev_full(int fd, struct iovec *piece, size_t nr);
 /* Appends a whole regular file (or pipe, or /proc text) to *out, at most out's ceiling:
  * -EFBIG beyond it. A directory is -EISDIR. */
 int io_load(int dirfd, const char *path, struct buf *out);
-void io_close(int *fd); /* closes *fd if >= 0 and sets it to -1 */
+int io_load_fd(int fd, struct buf *out); /* the same of what is open */
+void io_close(int *fd);                  /* closes *fd if >= 0 and sets it to -1 */
 void io_close_cleanup(int *fd);
 #define IO_AUTO_FD __attribute__((cleanup(io_close_cleanup)))
+
+/*
+ * Opens a file that a person named, for reading. What is no regular file (a FIFO, a device) is
+ * refused, and neither waited for nor touched: -EISDIR, -EINVAL. Of the descriptor that is returned
+ * *st tells. flags: 0, or O_NOFOLLOW: a link is -ELOOP.
+ */
+int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
+/* The descriptor that path is a name of (/dev/stdin, /dev/fd/N …), or -1: who gave it to this
+ * program chose what is behind it. */
+int io_named_descriptor(const char *path);
+/* A regular file as above, or what a named descriptor has behind it, whatever that is. -errno with
+ * *e, which names the path. */
+int io_open_input(const char *path, struct err *e);
+
+/* What was written to a file, or to the names in a folder, is on the disk when this returns 0. What
+ * has no disk behind it (a pipe, a terminal) is 0 too. */
+int io_sync(int fd);
+
+/* A name in any folder that nobody can guess: for a file that gets its own later. */
+enum { IO_RANDOM_NAME_BYTES = sizeof(".cpuperf-0123456789abcdef") };
+int io_random_name(char name[IO_RANDOM_NAME_BYTES]);
 
 /* A file without a name, to be read and written, of mode 0600, which goes when it is closed: in
  * TMPDIR, else /tmp. 0 or -errno with *e. */
@@ -51,6 +74,9 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 			 io_may_replace_fn *may_replace, struct err *e);
 int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		    io_may_replace_fn *may_replace, struct err *e);
+/* Gives folder/temporary, a whole file, the name, by the same rule. On failure it is left. */
+int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
+	       io_may_replace_fn *may_replace, struct err *e);
 /* For a file that grows under its name: creates it, of mode 0600, to be written to *fd. What is
  * there is removed first, where the same rule lets it be replaced (may_replace is not NULL here):
  * who reads it keeps it. On failure no file was made. */

@@ -50,6 +50,11 @@ static int kernel_ftruncate(int fd, off_t len)
 	return (int)result(ftruncate(fd, len));
 }
 
+static int kernel_fsync(int fd)
+{
+	return (int)result(fsync(fd));
+}
+
 static int kernel_close(int fd)
 {
 	return (int)result(close(fd));
@@ -58,6 +63,11 @@ static int kernel_close(int fd)
 static int kernel_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	return (int)result(fstatat(dirfd, path, st, flags));
+}
+
+static int kernel_linkat(int olddir, const char *old, int newdir, const char *new, int flags)
+{
+	return (int)result(linkat(olddir, old, newdir, new, flags));
 }
 
 static int kernel_renameat2(int olddir, const char *old, int newdir, const char *new,
@@ -89,8 +99,10 @@ const struct sys_ops sys_kernel_ops = {
     .pwrite = kernel_pwrite,
     .writev = kernel_writev,
     .ftruncate = kernel_ftruncate,
+    .fsync = kernel_fsync,
     .close = kernel_close,
     .fstatat = kernel_fstatat,
+    .linkat = kernel_linkat,
     .renameat2 = kernel_renameat2,
     .unlinkat = kernel_unlinkat,
     .flock = kernel_flock,

@@ -20,8 +20,10 @@ struct sys_ops {
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t at);
 	ssize_t (*writev)(int fd, const struct iovec *piece, int nr);
 	int (*ftruncate)(int fd, off_t len);
+	int (*fsync)(int fd);
 	int (*close)(int fd);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
+	int (*linkat)(int olddir, const char *old, int newdir, const char *new, int flags);
 	int (*renameat2)(int olddir, const char *old, int newdir, const char *new, unsigned flags);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 	int (*flock)(int fd, int op);

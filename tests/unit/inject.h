@@ -115,6 +115,11 @@ static inline int inject_ftruncate(int fd, off_t len)
 	return inject_fails() ? inject.error : sys_kernel_ops.ftruncate(fd, len);
 }
 
+static inline int inject_fsync(int fd)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.fsync(fd);
+}
+
 static inline int inject_close(int fd)
 {
 	int rc = sys_kernel_ops.close(fd); /* it closes even when it fails, as the kernel does */
@@ -125,6 +130,12 @@ static inline int inject_close(int fd)
 static inline int inject_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.fstatat(dirfd, path, st, flags);
+}
+
+static inline int inject_linkat(int olddir, const char *old, int newdir, const char *new, int flags)
+{
+	return inject_fails() ? inject.error
+			      : sys_kernel_ops.linkat(olddir, old, newdir, new, flags);
 }
 
 static inline int inject_renameat2(int olddir, const char *old, int newdir, const char *new,
@@ -174,8 +185,10 @@ static inline void inject_sys(unsigned n, int error)
 	    .pwrite = inject_pwrite,
 	    .writev = inject_writev,
 	    .ftruncate = inject_ftruncate,
+	    .fsync = inject_fsync,
 	    .close = inject_close,
 	    .fstatat = inject_fstatat,
+	    .linkat = inject_linkat,
 	    .renameat2 = inject_renameat2,
 	    .unlinkat = inject_unlinkat,
 	    .flock = inject_flock,

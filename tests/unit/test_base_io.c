@@ -184,6 +184,159 @@ static void test_open_folder_long(void **state)
 		}
 }
 
+/* What a person may name for reading; opening what is refused must not wait. */
+static const struct {
+	const char *name;
+	int flags, rc;
+} inputs[] = {
+    {"file", 0, 0},
+    {"link", 0, 0},
+    {"link", O_NOFOLLOW, -ELOOP},
+    {"dangling", 0, -ENOENT},
+    {"dangling", O_NOFOLLOW, -ELOOP},
+    {"none", 0, -ENOENT},
+    {"folder", 0, -EISDIR},
+    {"fifo", 0, -EINVAL},
+    {"to-fifo", 0, -EINVAL},
+    {"to-null", 0, -EINVAL},
+};
+
+static struct root put_inputs(void)
+{
+	struct root r = tree_make();
+	IO_AUTO_FD int dirfd = open(r.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	tree_put(&r, "/file", "text", 4);
+	tree_put(&r, "/folder", NULL, 0);
+	assert_int_equal(symlinkat("file", dirfd, "link"), 0);
+	assert_int_equal(symlinkat("nowhere", dirfd, "dangling"), 0);
+	assert_int_equal(mkfifoat(dirfd, "fifo", 0600), 0);
+	assert_int_equal(symlinkat("fifo", dirfd, "to-fifo"), 0);
+	assert_int_equal(symlinkat("/dev/null", dirfd, "to-null"), 0);
+	return r;
+}
+
+static void test_open_regular(void **state)
+{
+	struct root r = put_inputs();
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(inputs); i++) {
+		char path[300];
+		struct err e = {0};
+		struct stat st;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", r.dir, inputs[i].name);
+		fd = io_open_regular(AT_FDCWD, path, inputs[i].flags, &st);
+		assert_int_equal(fd < 0 ? fd : 0, inputs[i].rc);
+		assert_true(fd < 0 || st.st_size == 4);
+		io_close(&fd);
+		fd = io_open_input(path, &e);
+		assert_int_equal(fd < 0, e.code != 0);
+		if (!inputs[i].flags)
+			assert_int_equal(e.code, inputs[i].rc);
+		assert_string_equal(e.source, fd < 0 ? path : "");
+		io_close(&fd);
+	}
+	tree_remove(&r);
+}
+
+/* Between the question and the opening it becomes a FIFO: not waited for, and refused. */
+static int openat_of_fifo(int dirfd, const char *path, int flags, mode_t mode)
+{
+	assert_int_equal(unlinkat(dirfd, path, 0), 0);
+	assert_int_equal(mkfifoat(dirfd, path, 0600), 0);
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+static void test_open_exchanged(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct root r = put_inputs();
+	size_t nr_fds = inject_open_fds();
+	char path[300];
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/file", r.dir);
+	ops.openat = openat_of_fifo;
+	sys_set_ops(&ops);
+	assert_int_equal(io_open_regular(AT_FDCWD, path, 0, &st), -EINVAL);
+	sys_set_ops(NULL);
+	assert_int_equal(inject_open_fds(), nr_fds);
+	tree_remove(&r);
+}
+
+static void test_named_descriptors(void **state)
+{
+	static const struct {
+		const char *path;
+		int fd;
+	} rows[] = {
+	    {"/dev/stdin", 0},           {"/dev/stdout", 1},
+	    {"/dev/stderr", 2},          {"/dev/fd/7", 7},
+	    {"/proc/self/fd/12", 12},    {"/dev/fd/", -1},
+	    {"/dev/fd/x", -1},           {"/dev/fd/7/x", -1},
+	    {"/dev/fd/99999999999", -1}, {"/dev/fd", -1},
+	    {"/dev/null", -1},           {"7", -1},
+	    {"/proc/1/fd/7", -1},        {"/dev/fd/-1", -1},
+	    {"/tmp/dev/stdin", -1},      {"/dev/fd/18446744073709551615", -1},
+	};
+	char path[40], text[8];
+	struct err e = {0};
+	int pipe_fds[2], fd;
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(rows); i++)
+		assert_int_equal(io_named_descriptor(rows[i].path), rows[i].fd);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(write(pipe_fds[1], "a spec", 6), 6);
+	close(pipe_fds[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[0]);
+	fd = io_open_input(path, &e); /* a pipe that was given to us */
+	assert_true(fd > STDERR_FILENO);
+	close(pipe_fds[0]);
+	assert_int_equal(io_read_full(fd, text, sizeof(text)), 6);
+	io_close(&fd);
+	assert_int_equal(io_open_input(path, &e), -EBADF);
+	assert_int_equal(e.code, -EBADF);
+}
+
+static int fsync_rc;
+
+static int fake_fsync(int fd)
+{
+	int rc = fsync_rc;
+
+	(void)fd;
+	fsync_rc = rc == -EINTR ? 0 : rc;
+	return rc;
+}
+
+static void test_sync(void **state)
+{
+	static const int rows[][2] = {
+	    {0, 0},       {-EINTR, 0},        {-EINVAL, 0},      {-EROFS, 0},
+	    {-EIO, -EIO}, {-ENOSPC, -ENOSPC}, {-EDQUOT, -EDQUOT}};
+	struct sys_ops ops = sys_kernel_ops;
+	int pipe_fds[2];
+
+	(void)state;
+	ops.fsync = fake_fsync;
+	sys_set_ops(&ops);
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		fsync_rc = rows[i][0];
+		assert_int_equal(io_sync(0), rows[i][1]);
+	}
+	sys_set_ops(NULL);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(io_sync(pipe_fds[1]), 0);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	assert_int_equal(io_sync(pipe_fds[1]), -EBADF);
+}
+
 /* A folder to write in, with the name "f" in it. */
 struct place {
 	struct root root;
@@ -626,13 +779,24 @@ static void test_temporary(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lazy_kernel),      cmocka_unit_test(test_errors_pass),
-	    cmocka_unit_test(test_load_ceiling),     cmocka_unit_test(test_load_others),
-	    cmocka_unit_test(test_open_folder),      cmocka_unit_test(test_open_folder_long),
-	    cmocka_unit_test(test_new_file),         cmocka_unit_test(test_existing),
-	    cmocka_unit_test(test_foreign),          cmocka_unit_test(test_plain_rename),
-	    cmocka_unit_test(test_every_call_fails), cmocka_unit_test(test_close_tells),
-	    cmocka_unit_test(test_create),           cmocka_unit_test(test_create_fails),
+	    cmocka_unit_test(test_lazy_kernel),
+	    cmocka_unit_test(test_errors_pass),
+	    cmocka_unit_test(test_load_ceiling),
+	    cmocka_unit_test(test_load_others),
+	    cmocka_unit_test(test_open_folder),
+	    cmocka_unit_test(test_open_folder_long),
+	    cmocka_unit_test(test_open_regular),
+	    cmocka_unit_test(test_open_exchanged),
+	    cmocka_unit_test(test_named_descriptors),
+	    cmocka_unit_test(test_sync),
+	    cmocka_unit_test(test_new_file),
+	    cmocka_unit_test(test_existing),
+	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_plain_rename),
+	    cmocka_unit_test(test_every_call_fails),
+	    cmocka_unit_test(test_close_tells),
+	    cmocka_unit_test(test_create),
+	    cmocka_unit_test(test_create_fails),
 	    cmocka_unit_test(test_temporary),
 	};
 
