@@ -34,6 +34,7 @@ enum {
 	BIT_KSYMBOL = 1 << 29,
 	BIT_BPF_EVENT = 1 << 30,
 };
+#define BIT_BUILD_ID (UINT64_C(1) << 34)
 
 static void set32(uint8_t *p, uint32_t v)
 {
@@ -94,7 +95,7 @@ void perf_data_attr_side_band(struct perf_data_attr *a)
 	      SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER);
 	set64(a->bytes + ATTR_BITS_AT, BIT_MMAP | BIT_COMM | BIT_TASK | BIT_SAMPLE_ID_ALL |
 					   BIT_MMAP2 | BIT_COMM_EXEC | BIT_USE_CLOCKID |
-					   BIT_KSYMBOL | BIT_BPF_EVENT);
+					   BIT_KSYMBOL | BIT_BPF_EVENT | BIT_BUILD_ID);
 	set32(a->bytes + ATTR_CLOCKID_AT, CLOCK_MONOTONIC_NR);
 }
 

@@ -126,9 +126,14 @@ void import_ids_sort(struct import *im)
 			im->ids[nr++] = im->ids[i];
 	im->nr_ids = nr;
 	im->any = NULL;
-	for (size_t i = 0; i < im->nr_events && !im->any; i++)
-		if (im->events[i].has_layout && trace_layout_is_sampled(&im->events[i].layout))
-			im->any = &im->events[i];
+	im->has_build_ids = false;
+	for (size_t i = 0; i < im->nr_events; i++) {
+		const struct import_event *ev = &im->events[i];
+
+		im->has_build_ids |= ev->has_layout && ev->layout.has_build_id;
+		if (!im->any && ev->has_layout && trace_layout_is_sampled(&ev->layout))
+			im->any = ev;
+	}
 	im->ids_are_sorted = true;
 }
 

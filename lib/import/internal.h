@@ -93,6 +93,7 @@ struct import {
 	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
 	uint64_t nr_senseless;             /* of tasks and mappings */
 	const struct import_event *any;    /* for what is of no event; NULL: there is none */
+	bool has_build_ids;                /* some event asked for them in its mappings */
 	struct import_build_id *build_ids; /* owned */
 	size_t nr_build_ids, build_ids_room;
 	struct index build_id_index;

@@ -285,11 +285,11 @@ static void bpf(struct turn *t)
 	rest(t);
 }
 
-static void mmap2(struct turn *t, uint16_t misc)
+static void mmap2(struct turn *t, bool has_build_id)
 {
 	pair(t);
 	words(t, 3);
-	if (misc & TRACE_MISC_BUILD_ID) {
+	if (has_build_id) {
 		bytes(t, 3);
 	} else {
 		pair(t);
@@ -330,10 +330,10 @@ static void shaped(struct turn *t, const char *shape)
 	}
 }
 
-static void body(struct turn *t, const struct import_record *r)
+static void body(struct turn *t, const struct import_record *r, bool has_build_ids)
 {
 	if (r->type == TRACE_RECORD_MMAP2)
-		mmap2(t, r->misc);
+		mmap2(t, has_build_ids && r->misc & TRACE_MISC_BUILD_ID);
 	else if (r->type == TRACE_RECORD_KSYMBOL)
 		ksymbol(t);
 	else if (r->type == TRACE_RECORD_BPF_EVENT)
@@ -378,7 +378,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 	end.p += (t.left - id_words) * WORD;
 	end.left = id_words;
 	t.left -= id_words;
-	body(&t, r);
+	body(&t, r, im->has_build_ids);
 	if (id_words)
 		sample_id(&end, &ev->layout);
 	return !t.is_bad && !end.is_bad;

@@ -123,14 +123,14 @@ static uint64_t time_of(struct import *im, const struct trace_record *r, uint64_
 
 int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at)
 {
-	static const struct trace_layout plain;
 	const struct import_event *any = import_any_event(im);
-	const struct trace_layout *l = any ? &any->layout : &plain;
+	struct trace_layout l = any ? any->layout : (struct trace_layout){0};
 	struct trace_record r;
 	struct buf *b = &im->side_told;
 	size_t body;
 
-	if (trace_record_decode(l, p, len, &r)) {
+	l.has_build_id = im->has_build_ids; /* perf has one event that tells of mappings */
+	if (trace_record_decode(&l, p, len, &r)) {
 		im->nr_senseless++;
 		return 0;
 	}
@@ -139,7 +139,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	time_ns = time_of(im, &r, time_ns, at);
 	if (!time_ns)
 		b = &im->side_made;
-	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(l);
+	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(&l);
 	if (IMPORT_HEADER_BYTES + body + TAIL_BYTES > MAX_RECORD_BYTES ||
 	    b->len > IMPORT_MAX_SIDE_BYTES) {
 		im->side_is_left_out = true;

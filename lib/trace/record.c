@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { HEADER_BYTES = 8, WORD_BYTES = 8, BRANCH_WORDS = 3, CPUMODE_MASK = 7 };
+enum { MAX_MINOR = (1 << 20) - 1 }; /* of a device: MINORBITS in linux/kdev_t.h */
 
 /* enum perf_event_sample_format */
 enum {
@@ -68,6 +69,7 @@ enum {
 	ATTR_FREQ = 1 << 10,
 	ATTR_SAMPLE_ID_ALL = 1 << 18,
 };
+#define ATTR_BUILD_ID (UINT64_C(1) << 34)
 
 /* The word at a place; 0 behind the end: an older attr is shorter. */
 static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
@@ -106,6 +108,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.is_freq = bits & ATTR_FREQ && period;
 	v.period = v.is_freq ? 0 : period;
 	v.has_sample_id = bits & ATTR_SAMPLE_ID_ALL;
+	v.has_build_id = bits & ATTR_BUILD_ID;
 	v.branch_sample_type = attr_word(attr, size, ATTR_BRANCH_AT);
 	v.user_regs = attr_word(attr, size, ATTR_USER_REGS_AT);
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
@@ -118,7 +121,8 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 
 void trace_layout_side_band(struct trace_layout *l)
 {
-	*l = (struct trace_layout){.sample_type = SAMPLE_TID | SAMPLE_TIME, .has_sample_id = true};
+	*l = (struct trace_layout){
+	    .sample_type = SAMPLE_TID | SAMPLE_TIME, .has_sample_id = true, .has_build_id = true};
 }
 
 bool trace_layout_is_sampled(const struct trace_layout *l)
@@ -446,10 +450,27 @@ static void take_inode(struct decoder *d)
 	d->r->inode_generation = cursor_le64(&d->c);
 }
 
+/* The kernel leaves the bit of one listener in the records of all who come after it, also of those
+ * that asked for device and inode and have these (Linux 5.12 to 6.18: perf_event_mmap_output in
+ * kernel/events/core.c). Programs that rewrite records put build-ids into those of events that did
+ * not ask: no device has so great a number as four bytes of theirs. */
+static bool holds_build_id(const struct decoder *d)
+{
+	struct cursor c = d->c;
+	uint32_t len = cursor_le32(&c), minor = cursor_le32(&c);
+
+	if (!(d->r->misc & TRACE_MISC_BUILD_ID))
+		return false;
+	return d->l->has_build_id ||
+	       (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES && minor > MAX_MINOR);
+}
+
 static void take_mmap2(struct decoder *d)
 {
 	take_tid(d);
 	take_range(d);
+	if (!holds_build_id(d))
+		d->r->misc &= (uint16_t)~TRACE_MISC_BUILD_ID;
 	if (d->r->misc & TRACE_MISC_BUILD_ID)
 		take_build_id(d);
 	else

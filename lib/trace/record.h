@@ -52,7 +52,7 @@ enum trace_cpumode {
 enum {
 	TRACE_MISC_EXEC = 1 << 13,     /* COMM: the name is new because of an exec */
 	TRACE_MISC_EXACT_IP = 1 << 14, /* SAMPLE */
-	TRACE_MISC_BUILD_ID = 1 << 14, /* MMAP2 */
+	TRACE_MISC_BUILD_ID = 1 << 14, /* MMAP2: in place of device and inode */
 };
 
 /* How the records of one perf event are laid out: from its perf_event_attr. */
@@ -62,8 +62,9 @@ struct trace_layout {
 	unsigned nr_user_regs, nr_intr_regs;
 	uint64_t user_regs;          /* which, as bits: perf_regs.h of the machine */
 	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
-	uint32_t type;               /* attr.type */
-	uint64_t config;             /* attr.config */
+	bool has_build_id; /* attr.build_id: without it TRACE_MISC_BUILD_ID is not believed */
+	uint32_t type;     /* attr.type */
+	uint64_t config;   /* attr.config */
 };
 /* attr: bytes as a trace stores them. False if they are too short, say what they cannot, or ask for
  * fields that are younger than this reader. */
@@ -125,7 +126,7 @@ enum {
 };
 struct trace_record {
 	uint32_t kind;
-	uint16_t misc;
+	uint16_t misc;   /* without a TRACE_MISC_BUILD_ID that is not so */
 	uint8_t cpumode; /* enum trace_cpumode */
 	bool is_exact_ip;
 	const uint8_t *bytes; /* the whole record */

@@ -13,15 +13,15 @@ MMAP, LOST, COMM, EXIT, THROTTLE, UNTHROTTLE, FORK, READ_RECORD, SAMPLE, MMAP2 =
 LOST_SAMPLES, KSYMBOL, SWITCH = 13, 17, 14
 KERNEL, USER, HYPERVISOR, GUEST_KERNEL, GUEST_USER = range(1, 6)
 CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_GUEST = 2**64 - 128, 2**64 - 512, 2**64 - 2048
-COMM_EXEC = 1 << 13
+COMM_EXEC, MISC_BUILD_ID = 1 << 13, 1 << 14
 HW_INDEX, COUNTERS = 1 << 17, 1 << 19
 FREQ, SAMPLE_ID_ALL = 10, 18  # bits of the attr's flags
 
 
 class File:
-    def __init__(self, order="<", attr_bytes=112, sample_id_all=True, mmap2=True):
+    def __init__(self, order="<", attr_bytes=112, sample_id_all=True, mmap2=True, leaks=False):
         self.order, self.attr_bytes = order, attr_bytes
-        self.sample_id_all, self.mmap2 = sample_id_all, mmap2
+        self.sample_id_all, self.mmap2, self.leaks = sample_id_all, mmap2, leaks
         self.attrs, self.records, self.features, self.stream = [], [], {}, None
 
     # --- numbers and texts ---
@@ -90,6 +90,8 @@ class File:
         self.other(FORK, self.pack("IIIIQ", pid, ppid, tid, ptid, time), 0, pid, tid, time, **keys)
 
     def mmap(self, pid, start, length, offset, path, misc=USER, inode=(8, 1, 4711, 0), **keys):
+        if self.leaks:  # the bit of another listener's build-ids, and no build-id
+            misc, inode = misc | MISC_BUILD_ID, (254, 0, 4711, 0)
         body = self.pack("IIQQQ", pid, pid, start, length, offset)
         if self.mmap2:
             body += self.pack("IIQQII", *inode, 5, 2)

@@ -87,6 +87,7 @@ def forms(folder):
                 ("older", {}, plain, {}),
                 ("ver0", {"attr_bytes": 64}, plain, {}),
                 ("mmap", {"mmap2": False}, plain, {}),
+                ("leaked", {"leaks": True}, plain, {}),
                 ("ids", {}, BASE | pd.ID, {}),
                 ("streams", {}, BASE | pd.ID | pd.STREAM_ID | pd.ADDR, {}),
                 ("one", {}, BASE, {}),

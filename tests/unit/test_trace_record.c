@@ -1118,9 +1118,10 @@ static void bodies_that_lie(void **state)
 	    {"symbol", 17, 0, {1, 1, UINT64_MAX}, 3},
 	    {"nothing", 2, 0, {0}, 0},
 	};
-	struct trace_layout l = layout_of(&(struct attr){.sample_type = S_TID});
-	struct trace_layout with_id =
-	    layout_of(&(struct attr){.sample_type = S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL});
+	struct trace_layout l =
+	    layout_of(&(struct attr){.sample_type = S_TID, .bits = ATTR_BUILD_ID});
+	struct trace_layout with_id = layout_of(&(struct attr){
+	    .sample_type = S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL | ATTR_BUILD_ID});
 
 	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -1139,6 +1140,55 @@ static void bodies_that_lie(void **state)
 		assert_int_equal(r.kind, rows[i].kind);
 		if (decode(&with_id, b.data, b.len, &r) != -EINVAL)
 			fail_msg("%s: believed with an id", rows[i].name);
+		buf_fini(&b);
+	}
+}
+
+/* The bit of another listener's: the event that did not ask has device and inode. Whatever the
+ * numbers are: a length of 8, none, more than there may be. But no device has four bytes of an id
+ * for its number. */
+static void bits_of_others(void **state)
+{
+	static const struct {
+		uint32_t major, minor;
+		uint64_t bits;
+		bool is_id;
+	} rows[] = {
+	    {8, 1, 0, false},
+	    {254, 0, 0, false},
+	    {0, 47, 0, false},
+	    {20, 0xfffff, 0, false},
+	    {20, 0x100000, 0, true},
+	    {21, 0x100000, 0, false},
+	    {20, 1, ATTR_BUILD_ID, true},
+	    {0, 0, ATTR_BUILD_ID, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct trace_layout l =
+		    layout_of(&(struct attr){.sample_type = S_TID, .bits = rows[i].bits});
+		struct trace_record r;
+		struct buf b;
+		size_t at;
+
+		buf_init(&b, MAX_BYTES);
+		at = record_begin(&b, TRACE_RECORD_MMAP2, TRACE_MODE_USER | MISC_BIT_14);
+		put_mmap(&b);
+		buf_le32(&b, rows[i].major);
+		buf_le32(&b, rows[i].minor);
+		buf_le64(&b, 1234);
+		buf_le64(&b, 5678);
+		buf_le64(&b, 5);
+		record_name(&b, "/bin/true");
+		record_end(&b, at);
+		print_message("%u:%u\n", rows[i].major, rows[i].minor);
+		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
+		check_mmap(&r);
+		assert_int_equal(r.misc, TRACE_MODE_USER | (rows[i].is_id ? MISC_BIT_14 : 0));
+		assert_int_equal(r.build_id_len, rows[i].is_id ? rows[i].major : 0);
+		assert_int_equal(r.inode, rows[i].is_id ? 0 : 1234);
+		assert_int_equal(r.major, rows[i].is_id ? 0 : rows[i].major);
 		buf_fini(&b);
 	}
 }
@@ -1318,6 +1368,7 @@ int main(void)
 	    cmocka_unit_test_teardown(kinds_of_records, free_memory),
 	    cmocka_unit_test_teardown(name_into_id, free_memory),
 	    cmocka_unit_test_teardown(bodies_that_lie, free_memory),
+	    cmocka_unit_test_teardown(bits_of_others, free_memory),
 	    cmocka_unit_test_teardown(sizes, free_memory),
 	    cmocka_unit_test_teardown(identifiers, free_memory),
 	    cmocka_unit_test(places),
