@@ -309,6 +309,7 @@ static int open_session(struct job *j, struct opened *o, struct err *e)
 	    .output_path_prefix = o->manifest.output_path_prefix,
 	    .num_iterations = o->manifest.num_iterations,
 	    .num_traces = o->manifest.num_traces,
+	    .session_id = o->manifest.session_id,
 	};
 	rc = profile_session_open(&m, job_problem, j, &o->session, e);
 	if (rc)

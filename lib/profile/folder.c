@@ -213,7 +213,7 @@ void profile_folder_report_strays(const struct profile_folder *f, const char *ba
 		err_set_at(&e, -EEXIST, first, 0, 0, "%s: left out, as are %zu more files up to %s",
 			   what, s->nr - 1, last);
 	err_hint(&e, is_own ? "the session file is an older copy, or the session is still running"
-			    : "an older session of the same prefix has left them");
+			    : "another session of the same prefix has left them");
 	problem(arg, false, &e);
 }
 

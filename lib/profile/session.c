@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "profile/folder.h"
 #include "profile/load.h"
@@ -28,6 +29,8 @@ struct profile_session {
 	profile_problem_fn *problem;
 	void *arg;
 
+	char id[33];     /* of the session; "": not known yet */
+	bool has_others; /* files of other sessions have its names */
 	bool has_head, has_info;
 	struct trace_info_owned info;
 	struct trace_events events;
@@ -63,19 +66,27 @@ static int learn_frame(struct profile_session *s, const struct trace_frame *f)
 
 static bool is_of_session(const struct profile_session *s, const struct trace_head *head)
 {
-	return !memcmp(head->session_id, s->facts.head.session_id, sizeof(head->session_id));
+	char id[33];
+
+	str_hex16(head->session_id, id);
+	return strcmp(id, s->id) == 0;
 }
 
 static int learn_trace(struct profile_session *s, struct trace_reader *r)
 {
+	const struct trace_head *head = trace_reader_head(r);
 	struct trace_frame f;
 	int rc = 0;
 
-	if (!s->has_head)
-		s->facts.head = *trace_reader_head(r);
-	s->has_head = true;
-	if (!is_of_session(s, trace_reader_head(r)))
+	if (!*s->id)
+		str_hex16(head->session_id, s->id);
+	if (!is_of_session(s, head)) {
+		s->has_others = true;
 		return 0;
+	}
+	if (!s->has_head)
+		s->facts.head = *head;
+	s->has_head = true;
 	while (rc == 0 && !(s->has_info && s->events.nr)) {
 		int got = trace_reader_next(r, &f, NULL);
 
@@ -180,7 +191,7 @@ static int is_own(struct profile_session *s, size_t i)
 
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
-	rc = s->has_head && is_of_session(s, trace_reader_head(r));
+	rc = is_of_session(s, trace_reader_head(r));
 	trace_reader_close(r);
 	return rc;
 }
@@ -223,6 +234,18 @@ static int list_set(struct profile_session *s, struct err *e)
 	return 0;
 }
 
+/* All its files are another session's. */
+static int refuse_others(const struct profile_session *s, const struct profile_manifest *m,
+			 struct err *e)
+{
+	err_set_at(e, -ENOENT, m->path, 0, 0,
+		   "no trace of this session is beside it: those of %s are of another session",
+		   s->base);
+	err_hint(e, "a session that used the same prefix later has replaced them, or this one "
+		    "ended before it wrote any");
+	return -ENOENT;
+}
+
 static int start(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
 	int rc = s->set ? list_set(s, e) : find_files(s, m, e);
@@ -233,6 +256,8 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	s->facts.nr_traces = s->folder.nr_traces;
 	s->facts.max_rows = s->folder.max_rows;
 	rc = learn(s);
+	if (rc == 0 && m && s->has_others && !s->has_head)
+		return refuse_others(s, m, e);
 	if (rc == 0)
 		rc = report_strays(s);
 	profile_folder_report(&s->folder, s->problem, s->arg);
@@ -253,6 +278,8 @@ static int open_session(const char *base, const struct profile_manifest *m,
 	s->dirfd = -1;
 	s->set = set;
 	s->base = base;
+	if (m && m->session_id)
+		snprintf(s->id, sizeof(s->id), "%s", m->session_id);
 	s->problem = problem;
 	s->arg = arg;
 	rc = start(s, m, e);

@@ -29,6 +29,7 @@ struct profile_manifest {
 	const char *path;                    /* of the session file: traces are sought beside it */
 	const char *output_path_prefix;      /* only what is behind its last slash is used */
 	uint64_t num_iterations, num_traces; /* 0: not given, then what is found counts */
+	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not given */
 };
 
 /* Told of each problem as it is found. is_loss: something of the session is not there; else
@@ -87,9 +88,9 @@ struct profile_trace {
 
 /*
  * Looks through the folder once and reports what is missing and what lies beyond the session's
- * numbers. The session's id is that of the first file, by iteration and trace, whose header can
- * be read: a session writes its iterations in order over those of an older one, so the lowest
- * number is always its own. -ENOENT with *e: there is no trace of this session. -errno.
+ * numbers. Where the session file does not give the session's id, it is that of the first file, by
+ * iteration and trace, whose header can be read: a session writes its iterations in order over
+ * those of an older one. -ENOENT with *e: there is no trace of this session. -errno.
  */
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e);

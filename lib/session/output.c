@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
@@ -29,10 +30,12 @@ struct place {
 struct session_output {
 	struct place traces, manifest;
 	struct cpsession session;
+	char id[33];            /* of the session */
 	uint64_t manifest_says; /* num_iterations as written; 0: not written yet */
 	struct buf text;
 };
 
+static const char trace_suffix[] = ".cpuperf";
 static const char traces_hint[] = "--output-path-prefix=PATH (or output_path_prefix in the spec) "
 				  "puts the traces elsewhere; an empty one saves none";
 static const char manifest_hint[] =
@@ -100,8 +103,9 @@ static int trace_name(const struct session_output *o, uint32_t iteration, uint32
 
 	if (trace != TRACE_COMMON)
 		snprintf(which, sizeof(which), "%u.%u", iteration, trace);
-	if (snprintf(name, NAME_MAX + 1, "%s.%s.cpuperf", o->traces.name, which) > NAME_MAX ||
-	    snprintf(path, PATH_MAX, "%s.%s.cpuperf", o->traces.path, which) >= PATH_MAX)
+	if (snprintf(name, NAME_MAX + 1, "%s.%s%s", o->traces.name, which, trace_suffix) >
+		NAME_MAX ||
+	    snprintf(path, PATH_MAX, "%s.%s%s", o->traces.path, which, trace_suffix) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->traces.path);
 	return 0;
 }
@@ -128,10 +132,10 @@ static int check_traces(const struct session_output *o, uint64_t nr_iterations, 
 	return rc;
 }
 
-/* A session is known by its first iteration and its common file: what an older one left there goes
- * now, so that a session that dies early does not leave its manifest beside another's numbers. */
-static int remove_first_traces(const struct session_output *o, uint32_t nr_traces, struct err *e)
+/* Readers who do not compare ids know a session by its first iteration and its common file. */
+static int remove_first_traces(const struct session_output *o, struct err *e)
 {
+	uint32_t nr_traces = (uint32_t)o->session.num_traces;
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = 0;
 
@@ -149,49 +153,49 @@ static int remove_first_traces(const struct session_output *o, uint32_t nr_trace
 }
 
 /* The manifest must not stand where a trace will. */
-static int check_manifest_name(const struct session_output *o, struct err *e)
+static int check_manifest_name(const struct place *p, struct err *e)
 {
-	static const char suffix[] = ".cpuperf";
-	size_t len = o->manifest.dirfd < 0 ? 0 : strlen(o->manifest.name),
-	       tail = sizeof(suffix) - 1;
+	size_t len = strlen(p->name), tail = sizeof(trace_suffix) - 1;
 
-	if (len < tail || strcmp(o->manifest.name + len - tail, suffix) != 0)
+	if (len < tail || strcmp(p->name + len - tail, trace_suffix) != 0)
 		return 0;
-	err_set(e, -EINVAL, "%s: a manifest must not have the name of a trace (%s)",
-		o->manifest.path, suffix);
-	err_hint(e, "%s", manifest_hint);
-	return -EINVAL;
+	return err_set(e, -EINVAL, "%s: a manifest must not have the name of a trace (%s)", p->path,
+		       trace_suffix);
 }
 
-static int prepare_traces(const struct session_output *o, uint64_t nr_iterations,
-			  uint32_t nr_traces, struct err *e)
+static int check_manifest(const struct place *p, struct err *e)
 {
-	int rc = check_traces(o, nr_iterations, nr_traces, e);
+	int rc = check_manifest_name(p, e);
 
 	if (rc == 0)
-		rc = remove_first_traces(o, nr_traces, e);
+		rc = io_check_replaceable(p->dirfd, p->name, p->path, is_manifest, e);
+	if (rc)
+		err_hint(e, "%s", manifest_hint);
+	return rc;
+}
+
+static int open_manifest(struct session_output *o, const char *path, struct err *e)
+{
+	int rc = place_open(&o->manifest, path, manifest_lock, manifest_hint, e);
+
+	return rc || o->manifest.dirfd < 0 ? rc : check_manifest(&o->manifest, e);
+}
+
+static int open_traces(struct session_output *o, const struct session_output_config *c,
+		       struct err *e)
+{
+	int rc = place_open(&o->traces, c->spec->output_path_prefix, traces_lock, traces_hint, e);
+
+	if (rc || !session_output_has_traces(o))
+		return rc;
+	rc = check_traces(o, c->spec->num_iterations, c->nr_traces, e);
 	if (rc)
 		err_hint(e, "%s", traces_hint);
 	return rc;
 }
 
-static int open_places(struct session_output *o, const struct spec *spec, uint32_t nr_traces,
-		       struct err *e)
-{
-	int rc = place_open(&o->traces, spec->output_path_prefix, traces_lock, traces_hint, e);
-
-	if (rc == 0)
-		rc = place_open(&o->manifest, spec->session_result_spec_path, manifest_lock,
-				manifest_hint, e);
-	if (rc == 0)
-		rc = check_manifest_name(o, e);
-	if (rc == 0 && session_output_has_traces(o))
-		rc = prepare_traces(o, spec->num_iterations, nr_traces, e);
-	return rc;
-}
-
-int session_output_open(const struct spec *spec, const char *model_name, uint32_t nr_traces,
-			struct session_output **out, struct err *e)
+int session_output_open(const struct session_output_config *c, struct session_output **out,
+			struct err *e)
 {
 	struct session_output *o = mem_zalloc(sizeof(*o));
 	int rc;
@@ -200,12 +204,16 @@ int session_output_open(const struct spec *spec, const char *model_name, uint32_
 		return err_set(e, -ENOMEM, "out of memory");
 	o->traces = o->manifest = (struct place){.dirfd = -1, .lock = {.fd = -1}};
 	cpsession_init(&o->session);
-	o->session.config_name = spec->config_name;
-	o->session.model_name = model_name;
-	o->session.output_path_prefix = spec->output_path_prefix;
-	o->session.num_traces = nr_traces;
+	str_hex16(c->id, o->id);
+	o->session.config_name = c->spec->config_name;
+	o->session.model_name = c->model_name;
+	o->session.output_path_prefix = c->spec->output_path_prefix;
+	o->session.num_traces = c->nr_traces;
+	o->session.session_id = o->id;
 	buf_init(&o->text, MAX_MANIFEST_BYTES);
-	rc = open_places(o, spec, nr_traces, e);
+	rc = open_traces(o, c, e);
+	if (rc == 0)
+		rc = open_manifest(o, c->spec->session_result_spec_path, e);
 	if (rc) {
 		session_output_close(o);
 		return rc;
@@ -248,6 +256,18 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 		err_hint(e, "%s", manifest_hint);
 	else
 		o->manifest_says = num_iterations;
+	return rc;
+}
+
+int session_output_begin(struct session_output *o, struct err *e)
+{
+	int rc = session_output_manifest(o, 1, e);
+
+	if (rc || !session_output_has_traces(o))
+		return rc;
+	rc = remove_first_traces(o, e);
+	if (rc)
+		err_hint(e, "%s", traces_hint);
 	return rc;
 }
 

@@ -17,17 +17,26 @@ struct trace_writer;
 struct trace_totals;
 struct session_output;
 
-/* Opens the folders, takes the locks, and refuses early what would be refused later. spec and
- * model_name outlive the output. 0 or -errno with *e. */
-int session_output_open(const struct spec *spec, const char *model_name, uint32_t nr_traces,
-			struct session_output **out, struct err *e);
+/* Opens the folders, takes the locks, and refuses early what would be refused later: no file of an
+ * older session is changed. spec and model_name outlive the output. 0 or -errno with *e. */
+struct session_output_config {
+	const struct spec *spec;
+	const char *model_name;
+	const uint8_t *id; /* of the session: 16 bytes, copied */
+	uint32_t nr_traces;
+};
+int session_output_open(const struct session_output_config *c, struct session_output **out,
+			struct err *e);
+/* The session begins: its manifest takes the place of the older one, and then what an older session
+ * left under the names of the first iteration and of the common file is removed. */
+int session_output_begin(struct session_output *o, struct err *e);
 /* Releases the locks. NULL is fine. */
 void session_output_close(struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
-/* The manifest, saying that there are num_iterations (>= 1); not written again if that is what it
- * says. */
+/* The manifest, saying that there are num_iterations (>= 1; begin has said 1); not written again
+ * if that is what it says. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
 
 /* Puts the writer's trace under its name. */

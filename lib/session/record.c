@@ -141,21 +141,33 @@ static void add_place(const struct session *s, uint32_t trace)
 	trace_writer_where(s->writer, &place);
 }
 
-int session_record_open(struct session *s, struct err *e)
+static int open_output(struct session *s, struct err *e)
 {
 	const struct spec *spec = s->plan->spec;
+	struct session_output_config config = {
+	    .spec = spec, .model_name = s->model_name, .id = s->id, .nr_traces = s->nr_cpus};
 	char *detected = s->model_name;
-	int rc;
 
 	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
 		snprintf(detected, sizeof(s->model_name), "%s", spec->model_name);
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
 		model_detect(detected, sizeof(s->model_name));
-	rc = session_output_open(spec, detected, s->nr_cpus, &s->output, e);
+	return session_output_open(&config, &s->output, e);
+}
+
+/* Whatever refuses the session comes before session_output_begin: then the older one stays. */
+int session_record_open(struct session *s, struct err *e)
+{
+	int rc = open_output(s, e);
+
 	if (rc == 0 && session_output_has_traces(s->output))
 		rc = session_writer_new(s, &s->writer, e);
 	if (rc == 0 && s->writer && !s->sampling)
 		rc = find_places(s, e);
+	if (rc == 0 && s->sampling)
+		rc = sampling_prepare_files(s->sampling, e);
+	if (rc == 0)
+		rc = session_output_begin(s->output, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_open_files(s->sampling, e);
 	return rc;

@@ -446,26 +446,33 @@ static void end_survey(struct sampling *g)
 		session_note(g->s, 0, "%s", g->surveyed.note);
 }
 
-static int open_common(struct sampling *g, struct err *e)
+static int begin_common(struct sampling *g, struct err *e)
 {
 	struct session *s = g->s;
 	struct common *c = &g->common;
 	struct trace_head head;
-	struct clock_triple now;
 	int rc;
 
 	session_make_head(s, TRACE_COMMON, TRACE_COMMON, UINT32_MAX, &head);
 	rc = session_writer_new(s, &c->writer, e);
 	rc = rc ? rc : trace_writer_begin(c->writer, &head);
-	if (rc)
-		return err_set(e, rc, "the common file cannot be made: %s", strerror(-rc));
-	clock_triple_now(&now);
-	trace_writer_clocks(c->writer, &now);
-	return session_output_create(s->output, c->writer, TRACE_COMMON, TRACE_COMMON, c->packer,
-				     &c->file, e);
+	return rc ? err_set(e, rc, "the common file cannot be made: %s", strerror(-rc)) : 0;
 }
 
 int sampling_open_files(struct sampling *g, struct err *e)
+{
+	struct common *c = &g->common;
+	struct clock_triple now;
+
+	if (!c->writer)
+		return 0;
+	clock_triple_now(&now);
+	trace_writer_clocks(c->writer, &now);
+	return session_output_create(g->s->output, c->writer, TRACE_COMMON, TRACE_COMMON, c->packer,
+				     &c->file, e);
+}
+
+int sampling_prepare_files(struct sampling *g, struct err *e)
 {
 	int level = spec_zstd_level(g->s->plan->spec);
 
@@ -476,7 +483,7 @@ int sampling_open_files(struct sampling *g, struct err *e)
 		g->packer = trace_packer_new(level);
 	if (!g->common.packer || (level && !g->packer))
 		return err_set(e, -ENOMEM, "no memory to compress with");
-	return open_common(g, e);
+	return begin_common(g, e);
 }
 
 /* The end of the common file; its totals are those of the whole session. */

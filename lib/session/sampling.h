@@ -22,7 +22,9 @@ void sampling_close_rings(struct sampling *g);
 /* The same for a CPU that is back; under the lock. */
 int sampling_reopen(struct sampling *g, uint32_t trace);
 
-/* The common file, before anything is measured; nothing if the session saves no traces. */
+/* The memory that files need, and the common file, before anything is measured; nothing if the
+ * session saves no traces. */
+int sampling_prepare_files(struct sampling *g, struct err *e);
 int sampling_open_files(struct sampling *g, struct err *e);
 /* After the last iteration: waits for the survey, and ends the common file. 0 or -errno. */
 int sampling_finish(struct sampling *g, struct err *e);

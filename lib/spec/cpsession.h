@@ -16,6 +16,7 @@ struct cpsession {
 	const char *config_name, *model_name; /* never NULL; "" is left out when written */
 	uint64_t num_iterations, num_traces;  /* 0: not given */
 	const char *output_path_prefix;       /* never NULL */
+	const char *session_id;               /* never NULL; 32 digits, or "": not given */
 };
 
 void cpsession_init(struct cpsession *s);

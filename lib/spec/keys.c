@@ -371,6 +371,15 @@ const struct key_row key_rows[] = {
 	.description = "How the paths of the traces begin. cpuperf_print takes the name only and "
 		       "looks for the traces beside the session file.",
     },
+    {
+	SESSION_FIELD(session_id),
+	.name = "session_id",
+	.type = KEY_HEX,
+	.max = 32,
+	.description = "Which session it is, as its traces have it: those of another session of "
+		       "the same output_path_prefix are left out. Without it, it is that of the "
+		       "first trace.",
+    },
 };
 const size_t nr_key_rows = sizeof(key_rows) / sizeof(key_rows[0]);
 
@@ -416,6 +425,7 @@ static void set_default(const struct key_row *row, void *target)
 	case KEY_STRING:
 	case KEY_NAME:
 	case KEY_WORD:
+	case KEY_HEX:
 		memcpy((char *)target + row->offset, &text, sizeof(text));
 		break;
 	case KEY_SECONDS:

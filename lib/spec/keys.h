@@ -16,6 +16,7 @@ enum key_type {
 	KEY_STRING,  /* any text; a const char * in the model */
 	KEY_NAME,    /* text that stands in a table: printable, one line */
 	KEY_WORD,    /* one of words; a const char * in the model */
+	KEY_HEX,     /* max lower-case hexadecimal digits; a const char * in the model */
 	KEY_INTEGER, /* a uint64_t in the model */
 	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
 	KEY_REAL,    /* a struct metric_limit in the model */

@@ -13,6 +13,8 @@ static void bounds(struct buf *out, const struct key_row *row)
 {
 	if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
 		buf_printf(out, ", %" PRIu64 " to %" PRIu64, row->min, row->max);
+	else if (row->type == KEY_HEX)
+		buf_printf(out, ", %" PRIu64 " hexadecimal digits", row->max);
 	else if (row->min)
 		buf_adds(out, ", not empty");
 	if (row->step)
@@ -27,7 +29,7 @@ static void facts(struct buf *out, const struct key_row *row)
 	    [KEY_STRING] = "string",         [KEY_NAME] = "string",     [KEY_WORD] = "string",
 	    [KEY_INTEGER] = "integer",       [KEY_SECONDS] = "integer", [KEY_REAL] = "number",
 	    [KEY_LIST] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
-	    [KEY_METRICS] = "array",
+	    [KEY_METRICS] = "array",         [KEY_HEX] = "string",
 	};
 	char words[256] = "";
 

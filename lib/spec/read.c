@@ -90,6 +90,18 @@ static int read_word(struct doc *d, const struct key_row *row, const json_t *val
 	return 0;
 }
 
+static int read_hex(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		    void *target)
+{
+	size_t len = json_string_length(value);
+
+	if (json_is_string(value) && len == row->max &&
+	    strspn(json_string_value(value), "0123456789abcdef") == len)
+		return read_string(d, row, value, node, target);
+	doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
 /* The text of a number; NULL without memory. */
 static const char *number_text(const struct doc *d, int node)
 {
@@ -282,7 +294,7 @@ static read_fn *const readers[] = {
     [KEY_STRING] = read_string,   [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
     [KEY_INTEGER] = read_number,  [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
     [KEY_LIST] = read_list,       [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
-    [KEY_METRICS] = read_metrics,
+    [KEY_METRICS] = read_metrics, [KEY_HEX] = read_hex,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

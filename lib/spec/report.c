@@ -120,6 +120,9 @@ void report_wanted(const struct key_row *row, char *buf, size_t size)
 	case KEY_WORD:
 		snprintf(buf, size, "%s", row->form);
 		break;
+	case KEY_HEX:
+		snprintf(buf, size, "%" PRIu64 " hexadecimal digits", row->max);
+		break;
 	case KEY_FLAGS:
 		snprintf(buf, size, "an array of %ss", row->item);
 		break;

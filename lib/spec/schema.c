@@ -41,6 +41,13 @@ static void text_property(struct writer *w, const struct key_row *row)
 		write_string(w, "default", row->default_text);
 }
 
+static void hex_property(struct writer *w, const struct key_row *row)
+{
+	write_string(w, "type", "string");
+	write_raw(w, "pattern", "");
+	buf_printf(w->out, "\"^[0-9a-f]{%u}$\"", (unsigned)row->max);
+}
+
 static void number_property(struct writer *w, const struct key_row *row)
 {
 	write_string(w, "type", "integer");
@@ -179,6 +186,7 @@ static void property(struct writer *w, const struct key_row *row)
 	    [KEY_SECONDS] = number_property, [KEY_REAL] = real_property,
 	    [KEY_LIST] = list_property,      [KEY_FLAGS] = flags_property,
 	    [KEY_EVENTS] = events_property,  [KEY_METRICS] = metrics_property,
+	    [KEY_HEX] = hex_property,
 	};
 
 	write_open(w, row->name, '{');

@@ -176,7 +176,7 @@ static write_fn *const writers[] = {
     [KEY_STRING] = write_text,     [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
     [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
     [KEY_LIST] = write_list,       [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
-    [KEY_METRICS] = write_metrics,
+    [KEY_METRICS] = write_metrics, [KEY_HEX] = write_text,
 };
 
 void write_object(struct writer *w, const char *key, enum key_level level, const void *model)

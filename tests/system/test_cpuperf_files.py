@@ -169,6 +169,60 @@ def check_killed_before_its_first_trace(folder):
     assert rows == [] and "iteration 0" in error, (rows, error)
 
 
+def iterations(rows):
+    return sorted({int(row["iteration"]) for row in rows})
+
+
+def check_refused_keeps_older(folder):
+    """A session that does not begin leaves the one before it readable."""
+    run(spec_of(folder, num_iterations=2, duration=0))
+    with open(f"{folder}/notes.cpsession", "w", encoding="utf-8") as out:
+        out.write("precious\n")
+    for keys, said in (({"session_result_spec_path": f"{folder}/notes.cpsession"}, "not made by"),
+                       ({"session_result_spec_path": f"{folder}/no/s.cpsession"}, "No such file"),
+                       ({"session_result_spec_path": f"{folder}/t.5.0.cpuperf"}, "name of a trace"),
+                       ({"events": [{"group_name": "misc", "event_name": "nothing"}]}, "nothing")):
+        assert said in run(spec_of(folder, **keys), "--duration=10ms", code=1)
+        rows, error = shown(folder, code=0)
+        assert iterations(rows) == [0, 1], (keys, error)
+
+
+def check_replaced(folder):
+    """Another session uses the prefix with a manifest of its own: neither shows the other's."""
+    def session(name, nr):
+        run(spec_of(folder, num_iterations=nr, duration=0,
+                    session_result_spec_path=f"{folder}/{name}.cpsession"))
+
+    def show(name, code):
+        os.link(f"{folder}/{name}.cpsession", f"{folder}/s.cpsession")
+        try:
+            return shown(folder, code)
+        finally:
+            os.unlink(f"{folder}/s.cpsession")
+
+    session("a", 4)
+    assert iterations(show("a", 0)[0]) == [0, 1, 2, 3]
+    session("b", 2)
+    rows, error = show("b", 0)
+    assert iterations(rows) == [0, 1], rows
+    assert "t.2.0.cpuperf" in error and "not of this session" in error, error
+    rows, error = show("a", 1)
+    assert iterations(rows) == [2, 3], rows
+    assert "t.0.0.cpuperf" in error and "a trace of another session" in error, error
+    session("c", 4)
+    for name in "a", "b":
+        rows, error = show(name, 1)
+        assert rows == [] and "those of t are of another session" in error, (rows, error)
+    assert iterations(show("c", 0)[0]) == [0, 1, 2, 3]
+    # a manifest without an id is of the session that the first trace is of
+    with open(f"{folder}/a.cpsession", encoding="utf-8") as f:
+        old = json.load(f)
+    assert len(old.pop("session_id")) == 32
+    with open(f"{folder}/old.cpsession", "w", encoding="utf-8") as f:
+        json.dump(old, f)
+    assert iterations(show("old", 0)[0]) == [0, 1, 2, 3]
+
+
 def check_names(folder):
     """Names that cannot work are refused before anything is measured."""
     error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)

@@ -187,6 +187,13 @@ static void mix_sessions(void)
 	write_trace("s.2.1.cpuperf", &(struct make){9, 2, 1, 2});
 }
 
+/* Another session has begun with the same prefix. */
+static void replace_first(void)
+{
+	write_trace("s.0.0.cpuperf", &(struct make){9, 0, 0, 2});
+	write_trace("s.0.1.cpuperf", &(struct make){9, 0, 1, 2});
+}
+
 static void leave_strays(void)
 {
 	write_trace("s.3.0.cpuperf", &(struct make){9, 3, 0, 2});
@@ -252,12 +259,16 @@ static void a_fifo(void)
 	assert_int_equal(mkfifo(path, 0600), 0);
 }
 
+#define ID_1 "01010101010101010101010101010101"
+#define ID_7 "07070707070707070707070707070707"
+
 static const struct scene {
 	const char *name;
 	void (*act)(void);
 	uint64_t num_iterations, num_traces;
 	size_t nr_traces, nr_losses, nr_notes;
 	const char *said; /* in one of the problems; NULL: there is none */
+	const char *id;   /* that the session file gives */
 } scenes[] = {
     {"whole", nothing, 3, 2, 6, 0, 0, NULL},
     {"numbers not given", nothing, 0, 0, 6, 0, 0, NULL},
@@ -282,7 +293,7 @@ static const struct scene {
     {"older behind newer", go_on, 3, 2, 6, 0, 2,
      "s.3.0.cpuperf: of this session, but beyond what its session file says: left out: the session "
      "file is an older copy, or the session is still running\n"
-     "s.4.0.cpuperf: not of this session: left out: an older session of the same prefix"},
+     "s.4.0.cpuperf: not of this session: left out: another session of the same prefix"},
     {"renamed", rename_one, 3, 2, 5, 1, 0, "its header names another iteration or trace"},
     {"other events", other_events, 3, 2, 5, 1, 0, "its events are not those of the session"},
     {"unknown event", unknown_event, 3, 2, 6, 1, 0, "1 readings of unknown events"},
@@ -294,6 +305,14 @@ static const struct scene {
      "s.2.0.cpuperf: of this session, but beyond what its session file says: left out, as are 1 "},
     {"fewer traces", nothing, 3, 1, 3, 0, 1,
      "s.0.1.cpuperf: of this session, but beyond what its session file says"},
+    {"whole, with id", nothing, 3, 2, 6, 0, 0, NULL, ID_1},
+    {"first replaced", replace_first, 3, 2, 4, 2, 0, "s.0.0.cpuperf: a trace of another session",
+     ID_1},
+    {"first replaced, and numbers not given", replace_first, 0, 0, 4, 2, 0,
+     "s.0.1.cpuperf: a trace of another session", ID_1},
+    {"older behind newer, with id", go_on, 3, 2, 6, 0, 2,
+     "s.4.0.cpuperf: not of this session: left out: another session of the same prefix", ID_1},
+    {"damaged header, with id", damage_header, 3, 2, 5, 1, 0, "s.0.0.cpuperf", ID_1},
 };
 
 struct told {
@@ -338,7 +357,7 @@ static int remove_session(void **state)
 static struct profile_session *open_session(const struct scene *c, struct told *told)
 {
 	const struct profile_manifest m = {manifest_path, "/elsewhere/s", c->num_iterations,
-					   c->num_traces};
+					   c->num_traces, c->id};
 	struct profile_session *s = NULL;
 	struct err e = {0};
 
@@ -494,6 +513,23 @@ static void no_session(void **state)
 	assert_null(s);
 }
 
+/* Another session has used the prefix since: its numbers are not shown. */
+static void all_replaced(void **state)
+{
+	const struct profile_manifest m = {manifest_path, "/tmp/s", NR_ITERATIONS, NR_TRACES, ID_7};
+	struct profile_session *s = NULL;
+	struct told told = {0};
+	struct err e = {0};
+
+	(void)state;
+	make_session();
+	assert_int_equal(profile_session_open(&m, take, &told, &s, &e), -ENOENT);
+	assert_null(s);
+	assert_non_null(strstr(e.msg, "those of s are of another session"));
+	assert_non_null(strstr(e.hint, "used the same prefix later"));
+	assert_int_equal(told.nr_losses + told.nr_notes, 0);
+}
+
 /* Only files with a broken header: all are named, none is given. */
 static void nothing_readable(void **state)
 {
@@ -616,6 +652,7 @@ int main(void)
 	    cmocka_unit_test(every_byte),        cmocka_unit_test(many_gaps_are_few_lines),
 	    cmocka_unit_test(no_session),        cmocka_unit_test(every_allocation),
 	    cmocka_unit_test(every_system_call), cmocka_unit_test(nothing_readable),
+	    cmocka_unit_test(all_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, remove_session);

@@ -3,6 +3,7 @@
  */
 #include "test_session.h"
 
+#include "base/str.h"
 #include "session/output.h"
 
 #include <signal.h>
@@ -24,12 +25,15 @@ static void begin(void)
 static int open_output(const char *prefix, const char *manifest, struct session_output **out,
 		       struct err *e)
 {
+	static const uint8_t id[16] = {1};
 	struct spec other = rig.spec;
+	const struct session_output_config config = {
+	    .spec = &other, .model_name = "", .id = id, .nr_traces = NR_CPUS};
 
 	*e = (struct err){0};
 	other.output_path_prefix = prefix;
 	other.session_result_spec_path = manifest;
-	return session_output_open(&other, "", NR_CPUS, out, e);
+	return session_output_open(&config, out, e);
 }
 
 static void test_locks(void **state)
@@ -255,12 +259,144 @@ static void test_folder_is_link(void **state)
 	rig_fini(&rig);
 }
 
+/* What the names of the older session hold. */
+static void load_all(const char *const name[], size_t nr, struct buf *out)
+{
+	buf_init(out, 1 << 20);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(io_load(AT_FDCWD, rig_path(&rig, name[i]), out), 0);
+}
+
+/* A session that is refused leaves the one before it as it was, whatever refuses it. */
+static void test_refused_leaves_older(void **state)
+{
+	static const char *const names[] = {"t.0.0.cpuperf", "t.0.1.cpuperf", "t.common.cpuperf",
+					    "t.1.1.cpuperf", "s.cpsession"};
+	enum { NR_NAMES = sizeof(names) / sizeof(names[0]) };
+	static const struct {
+		const char *manifest, *blocked;
+		enum way way;
+		bool is_twice; /* the name belongs to a running session */
+	} cases[] = {
+	    {"no/s.cpsession", NULL, 0, false},
+	    {"x.cpuperf", NULL, 0, false},
+	    {"other.cpsession", "other.cpsession", FOREIGN, false},
+	    {"other.cpsession", "other.cpsession", FOLDER, false},
+	    {"s.cpsession", "s.cpsession.lock", FOLDER, false},
+	    {"s.cpsession", NULL, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct session_output *other = NULL;
+		struct buf before, after;
+		struct err e = {0};
+
+		begin();
+		assert_run(&tape, &rig);
+		/* as a session that samples leaves it */
+		assert_int_equal(link(rig_path(&rig, names[0]), rig_path(&rig, names[2])), 0);
+		load_all(names, NR_NAMES, &before);
+		if (cases[i].blocked)
+			put(cases[i].blocked, cases[i].way);
+		if (cases[i].is_twice)
+			assert_int_equal(open_output("", rig_path(&rig, "s.cpsession"), &other, &e),
+					 0);
+		rig.spec.session_result_spec_path = rig_path(&rig, cases[i].manifest);
+		tape = (struct tape){.nr_iterations = 0};
+		assert_true(tape_run(&tape, &rig, &e) < 0);
+		assert_int_equal(tape.nr_iterations, 0);
+		session_output_close(other);
+		load_all(names, NR_NAMES, &after);
+		assert_int_equal(before.len, after.len);
+		assert_memory_equal(before.data, after.data, before.len);
+		buf_fini(&before);
+		buf_fini(&after);
+		rig_fini(&rig);
+	}
+}
+
+/* Whether the manifest has the id of a trace's session. */
+static bool manifest_is_of(const char *trace)
+{
+	IO_AUTO_FD int dirfd = open(rig.folder.dir, O_RDONLY | O_DIRECTORY);
+	struct err_list errs = {0};
+	struct trace_reader *r;
+	struct cpsession s;
+	char id[33];
+	bool is_same;
+
+	cpsession_init(&s);
+	assert_int_equal(cpsession_load(rig_path(&rig, "s.cpsession"), &s, &errs), 0);
+	assert_int_equal(trace_reader_open(dirfd, trace, &r, NULL), 0);
+	str_hex16(trace_reader_head(r)->session_id, id);
+	is_same = strcmp(id, s.session_id) == 0;
+	trace_reader_close(r);
+	cpsession_fini(&s);
+	return is_same;
+}
+
+/* The manifest says whose traces it means. */
+static void test_id(void **state)
+{
+	(void)state;
+	begin();
+	assert_run(&tape, &rig);
+	assert_true(manifest_is_of("t.0.0.cpuperf"));
+	tape = (struct tape){.nr_iterations = 0};
+	rig.spec.num_iterations = 1;
+	assert_run(&tape, &rig);
+	assert_true(manifest_is_of("t.0.1.cpuperf"));
+	assert_false(manifest_is_of("t.1.0.cpuperf"));
+	rig_fini(&rig);
+}
+
+/* Every system call of a start fails once: until the new manifest is in its place, the older
+ * session is whole. */
+static void test_failing_start(void **state)
+{
+	static const char *const names[] = {"t.0.0.cpuperf", "t.0.1.cpuperf"};
+	struct session_output *o;
+	unsigned nr_kept = 0;
+	struct err e;
+
+	(void)state;
+	for (unsigned n = 1; n == 1 || inject.fired; n++) {
+		int rc;
+
+		begin();
+		assert_run(&tape, &rig);
+		inject_sys(n, -EIO);
+		rc = open_output(rig.spec.output_path_prefix, rig.spec.session_result_spec_path, &o,
+				 &e);
+		if (rc == 0) {
+			rc = session_output_begin(o, &e);
+			session_output_close(o);
+		}
+		inject_stop();
+		if (rc && access(rig_path(&rig, names[0]), F_OK) == 0 && manifest_is_of(names[0])) {
+			nr_kept++;
+			assert_int_equal(access(rig_path(&rig, names[1]), F_OK), 0);
+		} else if (rc) {
+			assert_false(manifest_is_of("t.1.0.cpuperf"));
+		}
+		rig_fini(&rig);
+	}
+	assert_true(nr_kept > 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_locks),      cmocka_unit_test(test_holder_killed),
-	    cmocka_unit_test(test_owner_only), cmocka_unit_test(test_in_the_way),
-	    cmocka_unit_test(test_folders),    cmocka_unit_test(test_folder_is_link),
+	    cmocka_unit_test(test_locks),
+	    cmocka_unit_test(test_holder_killed),
+	    cmocka_unit_test(test_owner_only),
+	    cmocka_unit_test(test_in_the_way),
+	    cmocka_unit_test(test_folders),
+	    cmocka_unit_test(test_folder_is_link),
+	    cmocka_unit_test(test_refused_leaves_older),
+	    cmocka_unit_test(test_id),
+	    cmocka_unit_test(test_failing_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,9 +21,11 @@ static void test_written(void **state)
 	      .model_name = "m",
 	      .num_iterations = 3,
 	      .num_traces = 2,
-	      .output_path_prefix = "/tmp/x"},
+	      .output_path_prefix = "/tmp/x",
+	      .session_id = "00112233445566778899aabbccddeeff"},
 	     "{\"config_name\":\"c\",\"model_name\":\"m\",\"num_iterations\":3,\"num_traces\":2,"
-	     "\"output_path_prefix\":\"/tmp/x\"}\n"},
+	     "\"output_path_prefix\":\"/tmp/x\","
+	     "\"session_id\":\"00112233445566778899aabbccddeeff\"}\n"},
 	    {{.config_name = "", .model_name = "", .num_traces = 1, .output_path_prefix = ""},
 	     "{\"num_traces\":1,\"output_path_prefix\":\"\"}\n"},
 	    {{.config_name = "\"\n", .model_name = "", .output_path_prefix = "\\"},

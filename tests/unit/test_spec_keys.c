@@ -89,6 +89,7 @@ static void test_defaults(void **state)
 	assert_int_equal(session.num_iterations, 0);
 	assert_int_equal(session.num_traces, 0);
 	assert_string_equal(session.output_path_prefix, "");
+	assert_string_equal(session.session_id, "");
 	cpsession_fini(&session);
 }
 
@@ -152,6 +153,11 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		break;
 	case KEY_WORD:
 		buf_printf(out, "\"%s\"", row->words[1 + is_other]);
+		break;
+	case KEY_HEX:
+		buf_addc(out, '"');
+		buf_fill(out, is_other ? 'f' : '0', row->max);
+		buf_addc(out, '"');
 		break;
 	case KEY_FLAGS:
 		add_words(out, row, is_other);
