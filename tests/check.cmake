@@ -12,6 +12,7 @@ foreach(part format includes headers shell man names generated)
 endforeach()
 script_test(check_tidy check 600 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
 script_test(check_deps check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
+script_test(check_mutations check 60 ${scripts}/mutate --list)
 script_test(check_report check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/report.sh)
 set_tests_properties(check_tidy PROPERTIES PROCESSORS 2 COST 1000)
 
