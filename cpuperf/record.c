@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/sys.h"
 #include "dashboard/terminal.h"
 #include "metric/table.h"
+#include "output.h"
 #include "program.h"
 #include "screen/format.h"
 #include "session/session.h"
@@ -16,7 +16,6 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,11 +33,14 @@ struct recorder {
 	struct table *table;
 	struct table_summary *summary;
 	struct buf out;
+	struct output output;
 	struct status status;
 	struct watch watch;
 	bool begun;
-	bool was_live;   /* there was a dashboard: results are printed at the end alone */
-	int print_error; /* of stdout: 0 or -errno */
+	bool was_live; /* there was a dashboard: results are printed at the end alone */
+	bool has_gap, has_told_gap;
+	struct screen_gap gap; /* between the last table that is printed and the next one */
+	int print_error;       /* of stdout: 0 or -errno */
 };
 
 static struct session *running; /* for the signal handler */
@@ -176,47 +178,59 @@ static size_t warn_events(const struct recorder *r)
 	return nr;
 }
 
-enum { MAX_WAIT_MS = 3000, PIECE_BYTES = 256 };
-
 /* A terminal that was held (^S) while the dashboard was on it holds no session. */
-static bool takes_more(void)
+static bool is_impatient(void *arg)
 {
-	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	const struct recorder *r = arg;
 
-	return poll(&p, 1, MAX_WAIT_MS) != 0;
+	return is_interrupted || r->was_live;
 }
 
-/* As io_write_full, but a signal ends the waiting for a reader that does not read. */
-static int write_out(const struct recorder *r, const char *p, size_t len)
+static const char *where_else(const struct recorder *r)
 {
-	while (len) {
-		size_t piece = r->was_live && len > PIECE_BYTES ? PIECE_BYTES : len;
-		ssize_t n;
-
-		if (r->was_live && !takes_more())
-			return -ETIMEDOUT;
-		n = sys()->write(STDOUT_FILENO, p, piece);
-
-		if (n == -EINTR && !is_interrupted)
-			continue;
-		if (n < 0)
-			return (int)n;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return *r->plan->spec->output_path_prefix ? "; the traces have them" : "";
 }
 
-static int print_out(struct recorder *r)
+static void add_to_gap(struct recorder *r)
+{
+	const struct table *t = r->table;
+
+	if (!r->has_gap)
+		r->gap = (struct screen_gap){.first = t->iteration, .start_ns = t->start_ns};
+	r->has_gap = true;
+	r->gap.last = t->iteration;
+	r->gap.end_ns = t->end_ns;
+	r->gap.realtime_ns = t->realtime_ns;
+	if (!r->has_told_gap) /* at the end: how many there were */
+		log_warning("standard output is not read fast enough: from iteration %u on, some "
+			    "are not printed%s",
+			    r->gap.first, where_else(r));
+	r->has_told_gap = true;
+}
+
+/* What comes before the next table, or before the summary. */
+static void add_start(struct recorder *r)
+{
+	if (!r->begun)
+		r->format->begin(r->screen, r->table, &r->out);
+	if (r->has_gap)
+		r->format->gap(r->screen, r->table, &r->gap, &r->out);
+}
+
+/* A table that finds no room becomes a gap. */
+static int print_table(struct recorder *r)
 {
 	int rc = buf_error(&r->out);
 
-	if (rc == 0)
-		rc = write_out(r, buf_str(&r->out), r->out.len);
+	if (rc == 0 && output_table(&r->output, buf_str(&r->out), r->out.len)) {
+		r->begun = true;
+		r->has_gap = false;
+	} else if (rc == 0) {
+		add_to_gap(r);
+	}
 	buf_reset(&r->out);
-	if (rc && !r->print_error)
-		r->print_error = rc;
-	return rc;
+	r->print_error = rc;
+	return rc ? rc : output_is_broken(&r->output);
 }
 
 static void log_warning_of(void *arg, const struct err *warning)
@@ -238,13 +252,11 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 		watch_iteration(&r->watch, r->table);
 		return 0;
 	}
-	if (!r->begun)
-		r->format->begin(r->screen, r->table, &r->out);
-	r->begun = true;
+	add_start(r);
 	r->format->iteration(r->screen, r->table, &r->out);
 	if (!r->format->is_for_people) /* they have them among the results */
 		screen_warn_samples(r->table, log_warning_of, NULL);
-	return print_out(r);
+	return print_table(r);
 }
 
 static void on_note(const char *text, void *arg)
@@ -310,22 +322,45 @@ static void warn_never_counted(const struct recorder *r)
 	buf_fini(&names);
 }
 
-/* Messages for a terminal that takes nothing would wait for it as results do. */
-static void be_silent(const struct options *o)
+/* When all tables are written, so that there is room. */
+static int print_summary(struct recorder *r)
 {
-	if (!o->std.log_file && isatty(STDERR_FILENO))
-		log_open("cpuperf", LOG_FATAL + 1, STDERR_FILENO);
+	int rc = output_flush(&r->output);
+
+	if (rc)
+		return rc;
+	add_start(r);
+	r->format->summary(r->screen, r->table, r->summary, &r->out);
+	rc = buf_error(&r->out);
+	return rc ? rc : output_summary(&r->output, buf_str(&r->out), r->out.len);
+}
+
+static void tell_not_printed(const struct recorder *r)
+{
+	uint64_t nr = r->summary->nr_iterations, missing = nr - output_nr_tables(&r->output);
+	bool is_cut = r->print_error == -ETIMEDOUT;
+
+	if (missing && !r->was_live)
+		log_warning("%llu of %llu iterations were not printed%s",
+			    (unsigned long long)missing, (unsigned long long)nr, where_else(r));
+	if (is_cut)
+		log_error(
+		    "standard output is not read: the rest of it, with the summary, is left out");
+	else if (r->print_error)
+		log_error("standard output: %s; the session ended with iteration %llu",
+			  strerror(-r->print_error),
+			  (unsigned long long)session_nr_done(r->session) - 1);
 }
 
 static int finish(struct recorder *r, int rc, const struct err *e)
 {
+	bool is_any = r->begun || r->has_gap;
+
 	status_erase(&r->status);
-	if (r->begun && !r->print_error) {
-		r->format->summary(r->screen, r->table, r->summary, &r->out);
-		print_out(r);
-	}
+	if (is_any && !r->print_error)
+		r->print_error = print_summary(r);
 	warn_never_counted(r);
-	if (r->begun && !r->format->is_for_people)
+	if (is_any && !r->format->is_for_people)
 		screen_warn_metrics(r->table, r->summary, log_warning_of, NULL);
 	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc)
 		log_info("ended after %llu of %llu iteration(s)",
@@ -333,10 +368,7 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 			 (unsigned long long)r->plan->spec->num_iterations);
 	if (rc)
 		log_err(LOG_ERROR, e);
-	if (r->print_error)
-		log_error("standard output: %s; the session ended with iteration %llu",
-			  strerror(-r->print_error),
-			  (unsigned long long)session_nr_done(r->session) - 1);
+	tell_not_printed(r);
 	if (rc || r->print_error) {
 		log_info("cpuperf exiting with error");
 		return EXIT_FAILED;
@@ -376,10 +408,8 @@ static int run_session(struct recorder *r, const struct options *o)
 	running = r->session;
 	catch_signals();
 	rc = session_run(r->session, &e);
-	if (!watch_stop(&r->watch)) {
+	if (!watch_stop(&r->watch))
 		r->print_error = -ETIMEDOUT;
-		be_silent(o);
-	}
 	rc = finish(r, rc, &e);
 	release_signals();
 	return rc;
@@ -408,16 +438,32 @@ static int with_memory(struct recorder *r, const struct options *o)
 	return status;
 }
 
-int record(const struct plan *plan, const struct options *o)
+static int with_output(struct recorder *r, const struct options *o)
 {
-	struct recorder r = {.plan = plan, .format = screen_format_find(o->output_format)};
-	struct session_config config = {.plan = plan,
+	struct session_config config = {.plan = r->plan,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
 					.on_note = on_note,
 					.on_progress = on_progress,
 					.is_strict = o->strict,
-					.arg = &r};
+					.arg = r};
+	struct err e = {0};
+	int status;
+
+	status_init(&r->status, &r->output, r->plan->is_sampling && o->std.min_level <= LOG_INFO);
+	raise_descriptor_limit();
+	if (session_open(&config, &r->session, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	status = with_memory(r, o);
+	session_close(r->session);
+	return status;
+}
+
+int record(const struct plan *plan, const struct options *o)
+{
+	struct recorder r = {.plan = plan, .format = screen_format_find(o->output_format)};
 	struct err e = {0};
 	int status;
 
@@ -425,13 +471,11 @@ int record(const struct plan *plan, const struct options *o)
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;
 	}
-	status_init(&r.status, plan->is_sampling && o->std.min_level <= LOG_INFO);
-	raise_descriptor_limit();
-	if (session_open(&config, &r.session, &e)) {
+	if (output_open(&r.output, is_impatient, &r, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}
-	status = with_memory(&r, o);
-	session_close(r.session);
+	status = with_output(&r, o);
+	output_close(&r.output);
 	return status;
 }

@@ -4,10 +4,9 @@
 #include "status.h"
 
 #include "base/buf.h"
-#include "base/sys.h"
+#include "output.h"
 #include "session/session.h"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,9 +14,9 @@ enum { MAX_LINE_BYTES = 256, DEFAULT_WIDTH = 80, NS_PER_S = 1000000000 };
 
 #define ERASE "\r\033[K"
 
-void status_init(struct status *s, bool is_wanted)
+void status_init(struct status *s, struct output *out, bool is_wanted)
 {
-	*s = (struct status){.is_wanted = is_wanted && isatty(STDERR_FILENO)};
+	*s = (struct status){.out = out, .is_wanted = is_wanted && isatty(STDERR_FILENO)};
 }
 
 /* Columns of the terminal, but the last: a line that reaches it may wrap. */
@@ -28,13 +27,6 @@ static size_t room(void)
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return DEFAULT_WIDTH - 1;
 	return size.ws_col - 1u;
-}
-
-static bool can_write(void)
-{
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-
-	return poll(&p, 1, 0) == 1 && p.revents & POLLOUT;
 }
 
 static uint64_t per_second(uint64_t nr, uint64_t ns)
@@ -71,8 +63,8 @@ void status_show(struct status *s, const struct session_progress *p)
 	buf_add(&out, buf_str(&line), line.len < room() ? line.len : room());
 	s->samples = p->samples;
 	s->elapsed_ns = p->elapsed_ns;
-	if (can_write())
-		s->is_shown = sys()->write(STDERR_FILENO, buf_str(&out), out.len) > 0;
+	if (!output_is_behind(s->out)) /* else it would be out of date when it is seen */
+		s->is_shown = output_status(s->out, buf_str(&out), out.len);
 	buf_fini(&line);
 	buf_fini(&out);
 }
@@ -80,6 +72,6 @@ void status_show(struct status *s, const struct session_progress *p)
 void status_erase(struct status *s)
 {
 	if (s->is_shown)
-		(void)sys()->write(STDERR_FILENO, ERASE, sizeof(ERASE) - 1);
+		(void)output_status(s->out, ERASE, sizeof(ERASE) - 1);
 	s->is_shown = false;
 }

@@ -8,16 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct output;
 struct session_progress;
 
 struct status {
+	struct output *out; /* borrowed */
 	bool is_wanted, is_shown;
 	uint64_t samples, elapsed_ns; /* of the progress before */
 };
 
 /* is_wanted: nothing is shown all the same if stderr is no terminal. */
-void status_init(struct status *s, bool is_wanted);
-/* A terminal that takes nothing at the moment gets no line: rings fill meanwhile. */
+void status_init(struct status *s, struct output *out, bool is_wanted);
+/* A terminal that takes nothing at the moment gets no line. */
 void status_show(struct status *s, const struct session_progress *p);
 void status_erase(struct status *s);
 

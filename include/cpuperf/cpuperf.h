@@ -72,7 +72,12 @@ struct cpuperf_iteration {
 	const struct cpuperf_cell *totals;
 };
 
-/* Called for each iteration; a result other than 0 ends the recording or the reading after it. */
+/*
+ * Called for each iteration; a result other than 0 ends the recording or the reading after it.
+ * By the thread that called cpuperf_record or cpuperf_read. While recording the next iteration has
+ * begun already: a call that takes long (by writing to a pipe that nobody reads, say) makes that
+ * one longer, and samples are lost when the buffers are full. Then hand a copy to another thread.
+ */
 typedef int cpuperf_iteration_fn(const struct cpuperf_iteration *it, void *arg);
 
 /*

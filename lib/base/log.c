@@ -16,6 +16,8 @@ enum { LINE_BYTES = 8192 }; /* what is longer is cut */
 static struct {
 	const char *program;
 	int min_level, fd;
+	log_write_fn *write; /* NULL: to fd */
+	void *arg;
 } sink = {.program = "cpuperf", .min_level = LOG_FATAL + 1, .fd = -1};
 
 void log_open(const char *program, int min_level, int fd)
@@ -25,6 +27,17 @@ void log_open(const char *program, int min_level, int fd)
 	sink.fd = fd;
 }
 
+int log_fd(void)
+{
+	return sink.fd;
+}
+
+void log_divert(log_write_fn *write, void *arg)
+{
+	sink.write = write;
+	sink.arg = arg;
+}
+
 static void write_line(char *text, size_t size, int len)
 {
 	size_t n = len < 0 ? 0 : (size_t)len;
@@ -32,8 +45,10 @@ static void write_line(char *text, size_t size, int len)
 	if (n > size - 2)
 		n = size - 2;
 	text[n] = '\n';
-	(void)io_write_full(sink.fd, text,
-			    n + 1); /* a log that cannot be written has nowhere to say so */
+	if (sink.write)
+		sink.write(text, n + 1, sink.arg);
+	else /* a log that cannot be written has nowhere to say so */
+		(void)io_write_full(sink.fd, text, n + 1);
 }
 
 /* Warnings and errors are for people ("cpuperf: error: …"); the rest looks as the original's. */

@@ -17,3 +17,9 @@ void screen_csv_iteration(struct screen_state *s, const struct table *t, struct 
 {
 	screen_write_cells(t, s->options.session, screen_write_csv, out);
 }
+
+void screen_csv_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		    struct buf *out)
+{
+	screen_write_gap(t, gap, s->options.session, screen_write_csv, out);
+}

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "metric/table.h"
+#include "screen/format.h"
 #include "screen/number.h"
 
 struct cell_row {
@@ -243,4 +244,29 @@ void screen_write_cells(const struct table *t, const char *session, screen_write
 					      session},
 			   write, out);
 	write_things(t, session, write, out);
+}
+
+void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
+		      screen_write_fn *write, struct buf *out)
+{
+	static const struct table_column column = {.group = "cpuperf",
+						   .name = "iterations_not_printed",
+						   .label = "iterations_not_printed",
+						   .unit = "iterations",
+						   .kind = EVENT_COUNT};
+	static const struct sampled none;
+	uint64_t nr = (uint64_t)gap->last - gap->first + 1;
+	const struct cell cell = {.state = CELL_OK,
+				  .count = nr,
+				  .value = (double)nr,
+				  .raw = nr,
+				  .span_ns = gap->end_ns - gap->start_ns};
+	struct table at = *t; /* which borrows all but its times */
+
+	at.iteration = gap->first;
+	at.start_ns = gap->start_ns;
+	at.end_ns = gap->end_ns;
+	at.realtime_ns = gap->realtime_ns;
+	write_cell(&(struct cell_row){&at, at.nr_rows, &column, &cell, &none, NULL, session}, write,
+		   out);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct buf;
+struct screen_gap;
 struct screen_state;
 struct table;
 
@@ -32,5 +33,8 @@ const struct screen_field *screen_cell_fields(const struct table *t, bool has_se
  * tells the table from others. */
 void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
 			struct buf *out);
+/* The row that stands in the place of iterations; it is of no trace and no CPU. */
+void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
+		      screen_write_fn *write, struct buf *out);
 
 #endif

@@ -24,11 +24,11 @@ static void summary_nothing(struct screen_state *s, const struct table *t,
 
 const struct screen_format screen_formats[] = {
     {"text", "a table per iteration and a summary, for people", true, begin_nothing,
-     screen_text_iteration, screen_text_summary},
+     screen_text_iteration, screen_text_gap, screen_text_summary},
     {"csv", "a line per number, with a header", false, screen_csv_begin, screen_csv_iteration,
-     summary_nothing},
+     screen_csv_gap, summary_nothing},
     {"ndjson", "a JSON object per number, and per event at the end", false, begin_nothing,
-     screen_ndjson_iteration, screen_ndjson_summary},
+     screen_ndjson_iteration, screen_ndjson_gap, screen_ndjson_summary},
 };
 const size_t nr_screen_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
 

@@ -23,6 +23,13 @@ struct screen_options {
 	bool has_header; /* csv: it was written before */
 };
 
+/* Iterations that were measured and not printed. */
+struct screen_gap {
+	uint32_t first, last;
+	uint64_t start_ns;            /* of the first */
+	uint64_t end_ns, realtime_ns; /* of the last */
+};
+
 struct screen_format {
 	const char *name, *description;
 	bool is_for_people; /* has warnings among its results */
@@ -30,6 +37,9 @@ struct screen_format {
 	void (*begin)(struct screen_state *s, const struct table *t, struct buf *out);
 	/* One iteration; its totals are filled. */
 	void (*iteration)(struct screen_state *s, const struct table *t, struct buf *out);
+	/* In the place of iterations that are left out; t: any one of the tables. */
+	void (*gap)(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		    struct buf *out);
 	/* Once after the last: totals, mean and deviation, warnings. t: any one of the tables. */
 	void (*summary)(struct screen_state *s, const struct table *t,
 			const struct table_summary *sum, struct buf *out);
@@ -42,7 +52,8 @@ struct screen_format {
  * file is one table.
  * ndjson: the same names as keys; then an object with "summary": true per column.
  * In both, what does not hold is empty (null); integers are exact, shares have four decimals. A
- * session that samples has more fields, in all of its cells.
+ * session that samples has more fields, in all of its cells. A gap is a row of the event
+ * cpuperf:iterations_not_printed: its iteration is the first of them, its value how many.
  */
 extern const struct screen_format screen_formats[];
 extern const size_t nr_screen_formats;

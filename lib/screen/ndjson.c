@@ -12,6 +12,12 @@ void screen_ndjson_iteration(struct screen_state *s, const struct table *t, stru
 	screen_write_cells(t, s->options.session, screen_write_json, out);
 }
 
+void screen_ndjson_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		       struct buf *out)
+{
+	screen_write_gap(t, gap, s->options.session, screen_write_json, out);
+}
+
 /* The summary of one column. */
 struct summary_row {
 	const struct table_column *column;

@@ -18,6 +18,8 @@ struct screen_state {
 };
 
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_text_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		     struct buf *out);
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out);
 
@@ -27,8 +29,12 @@ void screen_samples_summary(struct screen_state *s, const struct table *t,
 
 void screen_csv_begin(struct screen_state *s, const struct table *t, struct buf *out);
 void screen_csv_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_csv_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		    struct buf *out);
 
 void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out);
+void screen_ndjson_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		       struct buf *out);
 void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 			   const struct table_summary *sum, struct buf *out);
 

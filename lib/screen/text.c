@@ -173,3 +173,16 @@ void screen_text_iteration(struct screen_state *s, const struct table *t, struct
 	screen_things(s, t, out);
 	screen_samples(s, t, out);
 }
+
+void screen_text_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
+		     struct buf *out)
+{
+	(void)s, (void)t;
+	buf_adds(out, "Not printed: iteration ");
+	buf_u64(out, gap->first);
+	if (gap->last > gap->first) {
+		buf_adds(out, " to ");
+		buf_u64(out, gap->last);
+	}
+	buf_adds(out, ", because what came before was not read in time\n");
+}

@@ -254,7 +254,8 @@ static void note_times(struct session *s, const struct session_iteration *it)
 			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
 }
 
-/* The files come first: printing can block. The numbers are given even if the files failed. */
+/* The files come first: on_iteration may take its time. The numbers are given even if the files
+ * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
 {
 	int rc;

@@ -4,7 +4,7 @@
  * meanwhile.
  *
  * Threads: one thread opens, runs and closes a session; session_stop may come from anywhere. Calls
- * back from that thread alone.
+ * back from that thread alone, which measures: what waits in them is missing there.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H

@@ -111,6 +111,32 @@ static void test_err(void **state)
 	assert_string_equal(logged(), "prog: error: lost\n");
 }
 
+static void take_line(const char *line, size_t len, void *arg)
+{
+	buf_add(arg, line, len);
+}
+
+static void test_divert(void **state)
+{
+	struct err e = {0};
+	struct buf b;
+
+	(void)state;
+	err_set(&e, -EIO, "lost");
+	buf_init(&b, 100);
+	start(LOG_WARNING);
+	assert_int_equal(log_fd(), sink_fd);
+	log_divert(take_line, &b);
+	log_info("not this");
+	log_warning("a");
+	log_err(LOG_ERROR, &e);
+	log_divert(NULL, NULL);
+	log_warning("b");
+	assert_string_equal(buf_str(&b), "prog: warning: a\nprog: error: lost\n");
+	assert_string_equal(logged(), "prog: warning: b\n");
+	buf_fini(&b);
+}
+
 struct target {
 	int before;
 	struct opt_std std;
@@ -260,11 +286,11 @@ static void test_state_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_silent),      cmocka_unit_test(test_levels),
-	    cmocka_unit_test(test_one_write),   cmocka_unit_test(test_err),
-	    cmocka_unit_test(test_options),     cmocka_unit_test(test_log_file),
-	    cmocka_unit_test(test_answers),     cmocka_unit_test(test_clocks),
-	    cmocka_unit_test(test_state_names),
+	    cmocka_unit_test(test_silent),    cmocka_unit_test(test_levels),
+	    cmocka_unit_test(test_one_write), cmocka_unit_test(test_err),
+	    cmocka_unit_test(test_options),   cmocka_unit_test(test_log_file),
+	    cmocka_unit_test(test_answers),   cmocka_unit_test(test_clocks),
+	    cmocka_unit_test(test_divert),    cmocka_unit_test(test_state_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

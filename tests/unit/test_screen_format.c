@@ -537,12 +537,55 @@ static void unknown_format(void **state)
 	assert_null(screen_format_find(""));
 }
 
+/* Iterations that were not printed: a row of the same fields, or a line. */
+static void gaps(void **state)
+{
+	static const struct {
+		const char *format;
+		uint32_t last;
+		const char *text;
+	} rows[] = {
+	    {"text", 7,
+	     "Not printed: iteration 7, because what came before was not read in time\n"},
+	    {"text", 9,
+	     "Not printed: iteration 7 to 9, because what came before was not read in time\n"},
+	    {"csv", 9,
+	     "7,,,100,400,500,cpuperf,iterations_not_printed,iterations_not_printed,count,ok,3,"
+	     "iterations,3,,,,300\n"},
+	    {"ndjson", 7,
+	     "{\"iteration\":7,\"trace\":null,\"cpu\":null,\"start_ns\":100,\"end_ns\":400,"
+	     "\"realtime_ns\":500,\"group\":\"cpuperf\",\"event\":\"iterations_not_printed\","
+	     "\"label\":\"iterations_not_printed\",\"kind\":\"count\",\"state\":\"ok\",\"value\":1,"
+	     "\"unit\":\"iterations\",\"raw\":1,\"enabled_ns\":null,\"running_ns\":null,"
+	     "\"base\":null,\"span_ns\":300}\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct screen_gap gap = {7, rows[i].last, 100, 400, 500};
+		const struct screen_options options = {0};
+		struct screen_state *screen = screen_state_new(3, &options);
+		struct setup s = {0};
+		struct buf out;
+
+		example(&s);
+		buf_init(&out, OUT_BYTES);
+		screen_format_find(rows[i].format)->gap(screen, s.t, &gap, &out);
+		assert_string_equal(buf_str(&out), rows[i].text);
+		assert_int_equal(s.t->iteration, 0);
+		buf_fini(&out);
+		screen_state_free(screen);
+		table_free(s.t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(golden_tables), cmocka_unit_test(wrap_keeps_numbers_whole),
 	    cmocka_unit_test(summary_fits),  cmocka_unit_test(ndjson_is_json),
 	    cmocka_unit_test(warnings),      cmocka_unit_test(unknown_format),
+	    cmocka_unit_test(gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

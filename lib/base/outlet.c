@@ -1,0 +1,314 @@
+/*
+ * A queue of texts, and a thread that writes the first one piece by piece.
+ */
+#include "base/outlet.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+
+struct text {
+	struct text *next;
+	size_t len;
+	bool is_counted;
+	char data[];
+};
+
+struct outlet {
+	int fd;
+	size_t max_bytes;
+	pthread_t thread;
+
+	pthread_mutex_t lock;                  /* of what is below; not held while writing */
+	pthread_cond_t changed;                /* any of it; CLOCK_MONOTONIC */
+	struct text *first;                    /* owned, with its followers; it is being written */
+	struct text **end;                     /* where the next one is hung */
+	size_t nr_bytes;                       /* of all of them */
+	uint64_t nr_bytes_written, nr_written; /* texts: those that are counted */
+	int error;
+	bool is_closing; /* the thread is to end */
+	bool is_left;    /* and nobody waits for it */
+};
+
+/* --- the thread --------------------------------------------------------------------------------
+ */
+
+static void drop_first(struct outlet *o)
+{
+	struct text *t = o->first;
+
+	o->first = t->next;
+	if (!o->first)
+		o->end = &o->first;
+	o->nr_bytes -= t->len;
+	mem_free(t);
+}
+
+/* False: the thread is to end, or the write failed. */
+static bool note_written(struct outlet *o, ssize_t n)
+{
+	bool goes_on;
+
+	pthread_mutex_lock(&o->lock);
+	if (n < 0)
+		o->error = (int)n;
+	else
+		o->nr_bytes_written += (size_t)n;
+	goes_on = !o->error && !o->is_closing;
+	pthread_cond_broadcast(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+	return goes_on;
+}
+
+/* Also where whoever started us has made the descriptor one that does not wait. */
+static ssize_t write_piece(int fd, const char *p, size_t len)
+{
+	ssize_t n;
+
+	while ((n = sys()->write(fd, p, len)) == -EINTR || n == -EAGAIN)
+		if (n == -EAGAIN)
+			(void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+	return n;
+}
+
+/* In pieces that a pipe takes whole, so that it is seen whether somebody reads. */
+static void write_text(struct outlet *o, const struct text *t)
+{
+	size_t at = 0;
+
+	while (at < t->len) {
+		size_t len = t->len - at < PIPE_BUF ? t->len - at : PIPE_BUF;
+		ssize_t n = write_piece(o->fd, t->data + at, len);
+
+		if (!note_written(o, n))
+			return;
+		at += (size_t)n;
+	}
+}
+
+static void release(struct outlet *o)
+{
+	while (o->first)
+		drop_first(o);
+	pthread_cond_destroy(&o->changed);
+	pthread_mutex_destroy(&o->lock);
+	mem_free(o);
+}
+
+static void *run(void *arg)
+{
+	struct outlet *o = arg;
+	const struct text *t;
+	bool is_left;
+
+	pthread_mutex_lock(&o->lock);
+	for (;;) {
+		while (!o->first && !o->is_closing)
+			pthread_cond_wait(&o->changed, &o->lock);
+		if (o->is_closing)
+			break;
+		t = o->first;
+		pthread_mutex_unlock(&o->lock);
+		write_text(o, t);
+		pthread_mutex_lock(&o->lock);
+		o->nr_written += t->is_counted && !o->error;
+		do
+			drop_first(o);
+		while (o->error && o->first);
+		pthread_cond_broadcast(&o->changed);
+	}
+	is_left = o->is_left;
+	pthread_mutex_unlock(&o->lock);
+	if (is_left)
+		release(o);
+	return NULL;
+}
+
+/* Signals are for others, but the one that stops a program in the background whose terminal is
+ * not to be written to. */
+static int start(struct outlet *o)
+{
+	sigset_t mask, before;
+	int rc;
+
+	sigfillset(&mask);
+	sigdelset(&mask, SIGTTOU);
+	pthread_sigmask(SIG_SETMASK, &mask, &before);
+	rc = pthread_create(&o->thread, NULL, run, o);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+/* --- who adds ----------------------------------------------------------------------------------
+ */
+
+static int init_locks(struct outlet *o)
+{
+	pthread_condattr_t attr;
+	int rc = pthread_condattr_init(&attr);
+
+	if (rc)
+		return -rc;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	rc = pthread_cond_init(&o->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (rc == 0)
+		rc = pthread_mutex_init(&o->lock, NULL);
+	return -rc;
+}
+
+int outlet_new(int fd, size_t max_bytes, struct outlet **out)
+{
+	struct outlet *o = mem_zalloc(sizeof(*o));
+	int rc;
+
+	if (!o)
+		return -ENOMEM;
+	o->fd = fd;
+	o->max_bytes = max_bytes;
+	o->end = &o->first;
+	rc = init_locks(o);
+	if (rc) { /* cannot be with the locks of Linux */
+		mem_free(o);
+		return rc;
+	}
+	rc = start(o);
+	if (rc) {
+		release(o);
+		return rc;
+	}
+	*out = o;
+	return 0;
+}
+
+static bool has_room(const struct outlet *o, size_t len)
+{
+	if (o->error)
+		return false;
+	return !o->first || (o->nr_bytes <= o->max_bytes && len <= o->max_bytes - o->nr_bytes);
+}
+
+bool outlet_add(struct outlet *o, const void *text, size_t len, bool is_counted)
+{
+	struct text *t = mem_alloc(sizeof(*t) + len);
+	bool is_taken;
+
+	if (!t)
+		return false;
+	t->next = NULL;
+	t->len = len;
+	t->is_counted = is_counted;
+	if (len)
+		memcpy(t->data, text, len);
+	pthread_mutex_lock(&o->lock);
+	is_taken = has_room(o, len);
+	if (is_taken) {
+		*o->end = t;
+		o->end = &t->next;
+		o->nr_bytes += len;
+		pthread_cond_broadcast(&o->changed);
+	}
+	pthread_mutex_unlock(&o->lock);
+	if (!is_taken)
+		mem_free(t);
+	return is_taken;
+}
+
+uint64_t outlet_nr_written(struct outlet *o)
+{
+	uint64_t nr;
+
+	pthread_mutex_lock(&o->lock);
+	nr = o->nr_written;
+	pthread_mutex_unlock(&o->lock);
+	return nr;
+}
+
+bool outlet_is_empty(struct outlet *o)
+{
+	bool is_empty;
+
+	pthread_mutex_lock(&o->lock);
+	is_empty = !o->first;
+	pthread_mutex_unlock(&o->lock);
+	return is_empty;
+}
+
+bool outlet_is_broken(struct outlet *o)
+{
+	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
+	int error;
+
+	pthread_mutex_lock(&o->lock);
+	error = o->error;
+	pthread_mutex_unlock(&o->lock);
+	return error || (poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+static struct timespec after_ms(unsigned ms)
+{
+	uint64_t ns = clock_monotonic_ns() + (uint64_t)ms * NS_PER_MS;
+
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+/* Until it is empty, or nothing was written until then. */
+static int wait_empty(struct outlet *o, unsigned quiet_ms)
+{
+	struct timespec until = after_ms(quiet_ms);
+	uint64_t before = o->nr_bytes_written;
+
+	while (o->first) {
+		int rc = pthread_cond_timedwait(&o->changed, &o->lock, &until);
+
+		if (o->nr_bytes_written != before) {
+			before = o->nr_bytes_written;
+			until = after_ms(quiet_ms);
+		} else if (rc && o->first) {
+			return -rc;
+		}
+	}
+	return o->error;
+}
+
+int outlet_wait(struct outlet *o, unsigned quiet_ms)
+{
+	int rc;
+
+	pthread_mutex_lock(&o->lock);
+	rc = wait_empty(o, quiet_ms);
+	pthread_mutex_unlock(&o->lock);
+	return rc;
+}
+
+void outlet_close(struct outlet *o)
+{
+	pthread_t thread;
+	bool is_held;
+
+	if (!o)
+		return;
+	pthread_mutex_lock(&o->lock);
+	thread = o->thread;
+	is_held = o->is_left = o->first != NULL;
+	o->is_closing = true;
+	pthread_cond_broadcast(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+	if (is_held) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	release(o);
+}
