@@ -5,6 +5,7 @@
  * first, without a time, as do the kernel's own ranges. Misc events have no place in such a file.
  */
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/sys.h"
@@ -456,8 +457,7 @@ static int refuse_out(const struct job *j, struct err *e)
 
 static int write_head(struct perf_data *x, const uint8_t head[PERF_DATA_HEAD_BYTES])
 {
-	ssize_t n = sys()->pwrite(x->j->out_fd, head, PERF_DATA_HEAD_BYTES, 0);
-	int rc = n < 0 ? (int)n : n != PERF_DATA_HEAD_BYTES ? -EIO : 0;
+	int rc = io_pwrite_full(x->j->out_fd, head, PERF_DATA_HEAD_BYTES, 0);
 
 	if (rc == -ESPIPE)
 		return refuse_out(x->j, x->e);
@@ -508,7 +508,8 @@ int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
 	int rc = 0;
 
 	(void)nr;
-	if (!j->options->output_file)
+	/* not where the shell began to write, perhaps behind something else */
+	if (!j->options->output_file || io_named_descriptor(j->options->output_file) >= 0)
 		return refuse_out(j, e);
 	report_warn_unshaped(j);
 	events_init(&x.events, x.opened->facts);

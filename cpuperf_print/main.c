@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/sys.h"
 #include "job.h"
 #include "live.h"
 #include "options.h"
@@ -84,17 +83,12 @@ static int open_out(struct job *j, struct err *e)
 	return j->out_fd < 0 ? j->out_fd : 0;
 }
 
-/* Some file systems tell only now that the space was not there. */
-static int close_out(struct job *j, struct err *e)
+static int close_out(struct job *j, bool is_whole, struct err *e)
 {
-	int rc = 0;
-
-	if (j->pager.pid)
-		pager_end(&j->pager);
-	else if (j->out_fd > STDERR_FILENO)
-		rc = sys()->close(j->out_fd);
-	return rc ? err_set_at(e, rc, j->out_name, 0, 0, "cannot be written: %s", strerror(-rc))
-		  : 0;
+	if (j->options->output_file)
+		return out_file_close(j->out_fd, j->out_name, is_whole, e);
+	pager_end(&j->pager);
+	return 0;
 }
 
 static bool is_sampling(const struct job *j)
@@ -194,7 +188,7 @@ static int run_steps(struct job *j, struct plan *p, struct err *e)
 		rc = 0;
 		err_clear(e);
 	}
-	closed = close_out(j, e);
+	closed = close_out(j, rc == 0, e);
 	log_end(j, start_ns);
 	return rc ? rc : closed;
 }

@@ -141,7 +141,10 @@ static const struct opt_row rows[] = {
      " openmetrics: what was counted, for Prometheus and the like.",
      opt_set_string, AT(output_format)},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
-     "Write to this file instead of the standard output.", opt_set_string, AT(output_file)},
+     "Write to this file instead of the standard output. It is of mode 0600 and takes its name "
+     "when it is whole: until then, and if something fails, an older file stays. Links are not "
+     "followed. A terminal, a FIFO, /dev/stdout and /dev/fd/N are written to as they stand.",
+     opt_set_string, AT(output_file)},
     {"no-pager", OPT_NONE, NULL, OPT_COMPLETE_NONE, NULL, "Output",
      "Do not show the output with a pager (PAGER, else less), as is done on a terminal.",
      opt_set_flag, AT(no_pager)},

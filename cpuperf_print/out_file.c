@@ -1,94 +1,199 @@
 /*
- * Opens the file that is printed to. Knows nothing of what is printed.
+ * Opens the file that is printed to, and gives it its name at the end. Knows nothing of what is
+ * printed.
  */
 #include "out_file.h"
 
+#include "base/buf.h"
+#include "base/draft.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/sys.h"
 #include "spec/cpsession.h"
+#include "spec/spec.h"
 #include "trace/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-static int refuse(const char *path, const char *what, struct err *e)
+static struct draft draft = DRAFT_NONE; /* there is one output: for the signal handler too */
+
+static int refuse(const char *path, int rc, struct err *e, const char *what)
 {
-	err_set_at(e, -EEXIST, path, 0, 0, "is %s: it is left as it is", what);
+	err_set_at(e, rc, path, 0, 0, "%s: it is left as it is", what);
 	err_hint(e, "give --output-file another name");
-	return -EEXIST;
+	return rc;
 }
 
-static bool is_same(const char *path, const struct stat *st)
+static int cannot_open(const char *path, int rc, struct err *e)
 {
-	struct stat other;
-
-	return sys()->fstatat(AT_FDCWD, path, &other, 0) == 0 && other.st_dev == st->st_dev &&
-	       other.st_ino == st->st_ino;
-}
-
-/* What we may not read is no trace that we print. */
-static bool is_trace(const char *path)
-{
-	IO_AUTO_FD int fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
-
-	return fd >= 0 && trace_is_trace(fd) == 1;
+	return err_set_at(e, rc, path, 0, 0, "cannot be opened: %s", strerror(-rc));
 }
 
 /* Of any session, whatever it is called: of one that is not being printed too. */
-static bool is_manifest(const char *path)
+static bool is_manifest(int fd)
 {
 	static struct err_list errs; /* too large for a stack */
 	struct cpsession s;
+	struct buf text;
 	bool is;
 
-	cpsession_init(&s);
 	errs.nr = errs.dropped = 0;
-	is = cpsession_load(path, &s, &errs) == 0 && *s.output_path_prefix;
+	cpsession_init(&s);
+	buf_init(&text, SPEC_MAX_TEXT_BYTES);
+	is = io_load_fd(fd, &text) == 0 &&
+	     cpsession_parse(buf_str(&text), text.len, "", &s, &errs) == 0 && *s.output_path_prefix;
+	buf_fini(&text);
 	cpsession_fini(&s);
 	return is;
 }
 
+/* What the file is that may not be lost, or NULL. */
+static const char *what_is(int fd)
+{
+	if (trace_is_trace(fd) == 1)
+		return "is a trace of cpuperf";
+	return lseek(fd, 0, SEEK_SET) == 0 && is_manifest(fd) ? "is a session file" : NULL;
+}
+
+/* An io_may_replace_fn: asked again when the output is whole. */
+static int is_replaceable(int fd)
+{
+	return !what_is(fd);
+}
+
 static bool is_read(const char *const *inputs, size_t nr, const struct stat *st)
 {
+	struct stat other;
+
 	for (size_t i = 0; i < nr; i++)
-		if (is_same(inputs[i], st))
+		if (sys()->fstatat(AT_FDCWD, inputs[i], &other, 0) == 0 &&
+		    other.st_dev == st->st_dev && other.st_ino == st->st_ino)
 			return true;
 	return false;
 }
 
-/* Not O_TRUNC, which asks nobody. What is no regular file (a terminal, a pipe) has no content to
- * lose, and reading from it would take what is another's. */
-static int prepare(int fd, const char *path, const char *const *inputs, size_t nr, struct err *e)
+/* What is there by that name, and would be lost. */
+static int check_file(const char *path, const struct stat *st, const char *const *inputs, size_t nr,
+		      struct err *e)
 {
-	struct stat st;
+	IO_AUTO_FD int fd = -1;
+	const char *what;
 
-	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) || !S_ISREG(st.st_mode))
-		return 0;
-	if (is_manifest(path))
-		return refuse(path, "a session file", e);
-	if (is_read(inputs, nr, &st))
-		return refuse(path, "a file that is read", e);
-	if (is_trace(path))
-		return refuse(path, "a trace of cpuperf", e);
-	if (ftruncate(fd, 0) == 0)
-		return 0;
-	return err_set_at(e, -errno, path, 0, 0, "cannot be emptied: %s", strerror(errno));
+	if (st->st_uid != geteuid())
+		return refuse(path, -EPERM, e, "belongs to another user");
+	fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (fd < 0)
+		return cannot_open(path, fd, e);
+	what = what_is(fd);
+	if (!what && is_read(inputs, nr, st))
+		what = "is a file that is read";
+	return what ? refuse(path, -EEXIST, e, what) : 0;
+}
+
+/* Before anybody dies of a signal, what was written so far goes. What was ignored stays so: nohup.
+ */
+static void on_signal(int number)
+{
+	draft_forget(&draft);
+	raise(number); /* when this handler returns, which is there once */
+}
+
+static void catch_signals(void)
+{
+	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], &action, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigaction(ends[i], &old, NULL);
+}
+
+static int open_draft(const char *path, struct err *e)
+{
+	int rc;
+
+	catch_signals();
+	rc = draft_open(&draft, path, e);
+	return rc ? rc : draft.fd;
+}
+
+/* Whoever made a FIFO reads what is written to it. */
+static bool is_for_us(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) ||
+	       (S_ISFIFO(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0));
+}
+
+/* What takes bytes without being a file: a FIFO, a terminal, /dev/null. */
+static int open_in_place(const char *path, const struct stat *st, struct err *e)
+{
+	struct stat now;
+	int fd, rc;
+
+	if (!is_for_us(st))
+		return refuse(path, -EPERM, e,
+			      S_ISFIFO(st->st_mode) ? "is a FIFO of another user"
+						    : "is neither a file nor a terminal or pipe");
+	fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_NOFOLLOW | O_NOCTTY, 0);
+	if (fd < 0)
+		return cannot_open(path, fd, e);
+	rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
+	if (rc == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+		return fd;
+	io_close(&fd);
+	return refuse(path, rc ? rc : -ESTALE, e, "was exchanged meanwhile");
+}
+
+/* A descriptor that the shell opened: what is behind it was its user's choice. */
+static int open_named(const char *path, int named, struct err *e)
+{
+	int fd = fcntl(named, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	return fd < 0 ? cannot_open(path, -errno, e) : fd;
 }
 
 int out_file_open(const char *path, const char *const *inputs, size_t nr, struct err *e)
 {
-	int rc, fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_CREAT, 0666);
+	int named = io_named_descriptor(path), rc;
+	struct stat st;
 
-	if (fd < 0)
-		return err_set_at(e, fd, path, 0, 0, "cannot be opened: %s", strerror(-fd));
-	rc = prepare(fd, path, inputs, nr, e);
-	if (rc) {
-		io_close(&fd);
-		return rc;
-	}
-	return fd;
+	if (named >= 0)
+		return open_named(path, named, e);
+	rc = sys()->fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW);
+	if (rc == -ENOENT)
+		return open_draft(path, e);
+	if (rc)
+		return cannot_open(path, rc, e);
+	if (S_ISDIR(st.st_mode))
+		return cannot_open(path, -EISDIR, e);
+	if (S_ISLNK(st.st_mode))
+		return refuse(path, -ELOOP, e, "is a symbolic link, which is not followed");
+	if (!S_ISREG(st.st_mode))
+		return open_in_place(path, &st, e);
+	rc = check_file(path, &st, inputs, nr, e);
+	return rc ? rc : open_draft(path, e);
+}
+
+/* Some file systems tell only now that the space was not there. */
+static int close_in_place(int fd, const char *path, struct err *e)
+{
+	int rc = sys()->close(fd);
+
+	return rc && rc != -EINTR
+		   ? err_set_at(e, rc, path, 0, 0, "cannot be written: %s", strerror(-rc))
+		   : 0;
+}
+
+int out_file_close(int fd, const char *path, bool is_whole, struct err *e)
+{
+	if (fd != draft.fd)
+		return close_in_place(fd, path, e);
+	if (is_whole)
+		return draft_publish(&draft, is_replaceable, e);
+	draft_drop(&draft);
+	return 0;
 }

@@ -7,7 +7,6 @@
 #include "base/digits.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "job.h"
 
@@ -154,14 +153,6 @@ static int copy(struct sqlite_file *f, struct job *j, struct err *e)
 	return rc ? rc : job_write(j, e);
 }
 
-/* Half a database is none: a file that took a part is left empty. */
-static void forget_half(const struct job *j)
-{
-	if (!j->options->output_file || ftruncate(j->out_fd, 0) == 0)
-		return;
-	log_verbose(1, "%s: cannot be emptied", j->out_name); /* a pipe, a device */
-}
-
 int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)
 {
 	int code;
@@ -175,10 +166,7 @@ int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)
 		return sqlite_file_error(f, e);
 	}
 	f->db = NULL;
-	code = copy(f, j, e);
-	if (code)
-		forget_half(j);
-	return code;
+	return copy(f, j, e);
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */

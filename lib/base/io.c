@@ -74,6 +74,22 @@ int io_write_full(int fd, const void *buf, size_t len)
 	return 0;
 }
 
+int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t at)
+{
+	const char *p = buf;
+
+	for (size_t done = 0; done < len;) {
+		ssize_t n = sys()->pwrite(fd, p + done, len - done, (off_t)(at + done));
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return (int)n;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
 /* Passes over the first len bytes, and over what is empty. */
 static void advance(struct iovec **piece, size_t *nr, size_t len)
 {

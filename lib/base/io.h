@@ -20,6 +20,7 @@ ssize_t io_read_full(int fd, void *buf, size_t len);
 ssize_t io_pread_full(int fd, void *buf, size_t len, uint64_t at);
 /* Writes all; 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
+int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t at); /* at a place in the file */
 /* The same of pieces (some may be empty); changes them. */
 int io_writev_full(int fd, struct iovec *piece, size_t nr);
 /* Appends a whole regular file (or pipe, or /proc text) to *out, at most out's ceiling:

@@ -197,7 +197,7 @@ def check_output_file(folder):
         before = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
         kallsyms = f"--kallsyms={other}/kallsyms"
         session = f"--session={other}/s.cpsession"
-        for name, said in (("s.cpsession", "is a session file"), ("link", "is a session file"),
+        for name, said in (("s.cpsession", "is a session file"), ("link", "is a symbolic link"),
                            ("copy", "is a session file"), ("kallsyms", "is a file that is read"),
                            ("t.2.0.cpuperf", "is a trace of cpuperf"),
                            ("hard", "is a trace of cpuperf"), ("foreign", "is a trace of cpuperf")):

@@ -22,6 +22,11 @@ static ssize_t lazy_write(int fd, const void *buf, size_t len)
 	return nr_calls++ % 2 ? -EINTR : sys_kernel_ops.write(fd, buf, len < 3 ? len : 3);
 }
 
+static ssize_t lazy_pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return nr_calls++ % 2 ? -EINTR : sys_kernel_ops.pwrite(fd, buf, len < 3 ? len : 3, at);
+}
+
 static ssize_t lazy_writev(int fd, const struct iovec *piece, int nr)
 {
 	assert_true(nr > 0 && piece->iov_len > 0); /* nothing is written in vain */
@@ -55,6 +60,7 @@ static void test_lazy_kernel(void **state)
 		in[i] = (char)i;
 	ops.read = lazy_read;
 	ops.write = lazy_write;
+	ops.pwrite = lazy_pwrite;
 	ops.writev = lazy_writev;
 	sys_set_ops(&ops);
 	assert_int_equal(io_write_full(fd, in, sizeof(in)), 0);
@@ -63,6 +69,11 @@ static void test_lazy_kernel(void **state)
 	assert_int_equal(io_read_full(fd, out + 999, 50), 1); /* to the end of the file */
 	assert_int_equal(io_read_full(fd, out, 1), 0);
 	check_lazy_pieces(in);
+	assert_int_equal(io_pwrite_full(fd, in + 500, 500, 0), 0); /* where writing is stays */
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 1000);
+	assert_int_equal(io_pread_full(fd, in, 500, 0), 500);
+	assert_memory_equal(in, in + 500, 500);
+	memcpy(in, out, sizeof(in));
 	sys_set_ops(NULL);
 	assert_memory_equal(in, out, sizeof(in));
 	io_close(&fd);
