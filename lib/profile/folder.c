@@ -22,14 +22,17 @@
 /* How much is listed before "and more". */
 enum { MAX_RANGES = 16, MAX_GAPS = 16, MAX_LIST_BYTES = 400 };
 
-/* A dot and a number without padding, as the recorder writes it; TRACE_COMMON is none. */
-static bool take_number(const char **p, const char *end, uint32_t *out)
+/* What stands before the number, and a number without padding, as the recorder writes it;
+ * TRACE_COMMON is none. */
+static bool take_number(const char **p, const char *end, const char *sign, uint32_t *out)
 {
+	size_t len = strlen(sign);
 	const char *at = *p;
 	uint64_t v;
 
-	if (at == end || *at++ != '.')
+	if (strncmp(at, sign, len) != 0)
 		return false;
+	at += len;
 	if (at + 1 < end && at[0] == '0' && at[1] >= '0' && at[1] <= '9')
 		return false;
 	if (str_scan_u64(&at, end, &v) || v >= TRACE_COMMON)
@@ -39,14 +42,26 @@ static bool take_number(const char **p, const char *end, uint32_t *out)
 	return true;
 }
 
+/* An iteration, or a segment, whose iterations are not known yet: behind all others. */
+static bool take_first(const char **p, const char *end, struct profile_file *f)
+{
+	if (take_number(p, end, ".", &f->iteration))
+		return true;
+	if (!take_number(p, end, ".s", &f->segment))
+		return false;
+	f->segment++;
+	f->iteration = TRACE_COMMON - 1;
+	return true;
+}
+
 static bool parse_name(const char *base, const char *name, struct profile_file *out)
 {
 	size_t len = strlen(base);
 	const char *p = name + len, *end = name + strlen(name);
-	struct profile_file f;
+	struct profile_file f = {0};
 
-	if (strncmp(name, base, len) != 0 || !take_number(&p, end, &f.iteration) ||
-	    !take_number(&p, end, &f.trace) || strcmp(p, SUFFIX) != 0)
+	if (strncmp(name, base, len) != 0 || !take_first(&p, end, &f) ||
+	    !take_number(&p, end, ".", &f.trace) || strcmp(p, SUFFIX) != 0)
 		return false;
 	*out = f;
 	return true;
@@ -56,12 +71,15 @@ void profile_file_name(const char *base, const struct profile_file *file, char n
 {
 	if (file->iteration == TRACE_COMMON)
 		snprintf(name, NAME_MAX + 1, "%s.common" SUFFIX, base);
+	else if (file->segment)
+		snprintf(name, NAME_MAX + 1, "%s.s%" PRIu32 ".%" PRIu32 SUFFIX, base,
+			 file->segment - 1, file->trace);
 	else
 		snprintf(name, NAME_MAX + 1, "%s.%" PRIu32 ".%" PRIu32 SUFFIX, base,
 			 file->iteration, file->trace);
 }
 
-static int add(struct profile_folder *f, const struct profile_file *file)
+int profile_folder_add(struct profile_folder *f, const struct profile_file *file)
 {
 	if (f->nr_all == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 64;
@@ -91,24 +109,37 @@ static int read_names(DIR *dir, const char *base, struct profile_folder *f)
 		if (!d)
 			return -errno;
 		if (parse_name(base, d->d_name, &file))
-			rc = add(f, &file);
+			rc = profile_folder_add(f, &file);
 	}
 	return rc;
 }
 
+/* What a segment has comes first: it was looked into. */
 static int compare(const void *a, const void *b)
 {
 	const struct profile_file *x = a, *y = b;
 
 	if (x->iteration != y->iteration)
 		return x->iteration < y->iteration ? -1 : 1;
-	return x->trace < y->trace ? -1 : x->trace > y->trace;
+	if (x->trace != y->trace)
+		return x->trace < y->trace ? -1 : 1;
+	if (!x->segment != !y->segment)
+		return x->segment ? -1 : 1;
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
 }
 
 static bool is_within(const struct profile_folder *f, const struct profile_file *file)
 {
 	return (!f->nr_iterations || file->iteration < f->nr_iterations) &&
-	       (!f->nr_traces || file->trace < f->nr_traces) && file->trace < PROFILE_MAX_TRACES;
+	       (!f->nr_traces || file->trace < f->nr_traces) && file->trace < PROFILE_MAX_TRACES &&
+	       !file->segment == !file->to;
+}
+
+static bool is_again(const struct profile_folder *f, const struct profile_file *file)
+{
+	const struct profile_file *last = f->nr ? &f->file[f->nr - 1] : NULL;
+
+	return last && last->iteration == file->iteration && last->trace == file->trace;
 }
 
 /* Those of the session first; the order within both stays. */
@@ -117,7 +148,7 @@ static void divide(struct profile_folder *f, struct profile_file *strays)
 	size_t nr_strays = 0;
 
 	for (size_t i = 0; i < f->nr_all; i++)
-		if (is_within(f, &f->file[i]))
+		if (is_within(f, &f->file[i]) && !is_again(f, &f->file[i]))
 			f->file[f->nr++] = f->file[i];
 		else
 			strays[nr_strays++] = f->file[i];
@@ -146,7 +177,7 @@ static void count(struct profile_folder *f)
 		f->nr_traces = (uint64_t)max_trace + 1;
 }
 
-static int order(struct profile_folder *f)
+int profile_folder_order(struct profile_folder *f)
 {
 	struct profile_file *strays;
 
@@ -178,8 +209,6 @@ int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, ui
 	}
 	rc = read_names(dir, base, &f);
 	closedir(dir);
-	if (rc == 0)
-		rc = order(&f);
 	if (rc) {
 		profile_folder_fini(&f);
 		return rc;

@@ -1,7 +1,9 @@
 /*
- * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf, and the one that they
- * have in common, <base>.common.cpuperf. Reads the folder once, opens nothing in it. Its work is
- * bounded by the files there are, whatever the manifest claims. Knows nothing of what is in a file.
+ * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf, segments of many
+ * iterations, <base>.s<number>.<trace>.cpuperf, and the one that they have in common,
+ * <base>.common.cpuperf. Reads the folder once, opens nothing in it: what segments hold is for
+ * segments.h to say. Its work is bounded by the files there are, whatever the manifest claims.
+ * Knows nothing of what is in a file.
  */
 #ifndef PROFILE_FOLDER_H
 #define PROFILE_FOLDER_H
@@ -12,6 +14,9 @@
 
 struct profile_file {
 	uint32_t iteration, trace; /* both TRACE_COMMON: the common file; it is in no list */
+	uint32_t segment;          /* 1 + its number; 0: the iteration has a file of its own */
+	uint32_t head_bytes;       /* of a segment: as in trace_part */
+	uint64_t from, to;         /* to 0: all of a file, be it a segment */
 };
 
 struct profile_folder {
@@ -23,9 +28,15 @@ struct profile_folder {
 	size_t max_rows;
 };
 
-/* dirfd stays the caller's. 0, -EFBIG, -ENOMEM, -errno; then nothing is owned. */
+/* As the folder gives them, segments as one file each. dirfd stays the caller's. 0, -EFBIG,
+ * -ENOMEM, -errno; then nothing is owned. */
 int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
 			struct profile_folder *out);
+/* 0, -EFBIG or -ENOMEM. */
+int profile_folder_add(struct profile_folder *f, const struct profile_file *file);
+/* Puts them in order and sees which are the session's; a segment that was not looked into is a
+ * stray, and so is all but one of what claims to be the same. 0 or -ENOMEM. */
+int profile_folder_order(struct profile_folder *f);
 void profile_folder_fini(struct profile_folder *f);
 /* Reports what is missing, in a few lines whatever their number. */
 void profile_folder_report(const struct profile_folder *f, profile_problem_fn *problem, void *arg);

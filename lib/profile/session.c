@@ -13,6 +13,7 @@
 #include "profile/load.h"
 #include "profile/records.h"
 #include "profile/samples.h"
+#include "profile/segments.h"
 #include "profile/session_internal.h"
 
 #include <errno.h>
@@ -107,13 +108,35 @@ static void name_file(const struct profile_session *s, const struct profile_file
 		profile_file_name(s->base, file, name);
 }
 
+static int open_part(const struct profile_session *s, const struct profile_file *file,
+		     const char *name, struct trace_reader **out, struct err *e)
+{
+	const struct trace_part part = {.iteration = file->iteration,
+					.head_bytes = file->head_bytes,
+					.from = file->from,
+					.to = file->to};
+	struct trace_reader *r;
+	int rc = trace_reader_open(s->dirfd, name, &r, e);
+
+	if (rc)
+		return rc;
+	rc = trace_reader_select(r, &part, e);
+	if (rc)
+		trace_reader_close(r);
+	else
+		*out = r;
+	return rc;
+}
+
 static int open_reader(const struct profile_session *s, const struct profile_file *file,
 		       const char *name, struct trace_reader **out, struct err *e)
 {
 	size_t number = file->trace == TRACE_COMMON ? s->folder.nr : file->trace;
 
-	return s->set ? s->set->open(s->set->arg, number, out, e)
-		      : trace_reader_open(s->dirfd, name, out, e);
+	if (s->set)
+		return s->set->open(s->set->arg, number, out, e);
+	return file->to ? open_part(s, file, name, out, e)
+			: trace_reader_open(s->dirfd, name, out, e);
 }
 
 static int open_file(struct profile_session *s, size_t i, struct trace_reader **out, struct err *e)
@@ -172,6 +195,12 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	if (rc)
 		return rc;
 	rc = profile_folder_scan(s->dirfd, s->base, m->num_iterations, m->num_traces, &s->folder);
+	if (rc == 0)
+		rc =
+		    profile_segments_list(&s->folder, s->dirfd, s->base, s->id, s->problem, s->arg);
+	if (rc == 0)
+		rc = profile_folder_order(&s->folder);
+	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
 				  strerror(-rc));
@@ -322,12 +351,16 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 
 /* NULL, or why the trace is not what its name says. */
 static const char *fault(const struct profile_session *s, const struct profile_file *file,
-			 const struct trace_head *head)
+			 const struct trace_reader *r)
 {
+	const struct trace_head *head = trace_reader_head(r);
+
 	if (!is_of_session(s, head))
 		return "a trace of another session: left out";
 	if (head->iteration != file->iteration || head->trace != file->trace)
 		return "its header names another iteration or trace: left out";
+	if (trace_reader_is_segment(r) != !!file->to)
+		return "holds many iterations, which its name does not say: left out";
 	if (!s->events.nr)
 		return "no trace says what was measured: left out";
 	return NULL;
@@ -346,7 +379,7 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc == 0)
-		why = fault(s, file, trace_reader_head(r));
+		why = fault(s, file, r);
 	if (rc == 0 && !why) {
 		*out = r;
 		return 1;
@@ -397,8 +430,12 @@ uint64_t profile_session_bytes(const struct profile_session *s)
 	if (s->set)
 		return s->set->bytes;
 	for (size_t i = 0; i < s->folder.nr; i++) {
-		profile_file_name(s->base, &s->folder.file[i], name);
-		if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
+		const struct profile_file *file = &s->folder.file[i];
+
+		profile_file_name(s->base, file, name);
+		if (file->to)
+			bytes += file->to - file->from;
+		else if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
 			bytes += (uint64_t)st.st_size;
 	}
 	return bytes;

@@ -94,6 +94,8 @@ int session_writer_new(const struct session *s, struct trace_writer **out, struc
 /* Files and writer, before the first iteration; and the end of both. */
 int session_record_open(struct session *s, struct err *e);
 void session_record_close(struct session *s);
+/* After the last iteration: what is still open has its end. */
+int session_record_finish(struct session *s, struct err *e);
 /* Writes the traces of an iteration. */
 int session_record(struct session *s, const struct session_iteration *it, struct err *e);
 

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
+#include "session/segments.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 #include "trace/file.h"
@@ -18,7 +19,10 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { MAX_MANIFEST_BYTES = 65536 };
+enum {
+	MAX_MANIFEST_BYTES = 65536,
+	MAX_PLAIN_ITERATIONS = 100, /* a tally of more has segments */
+};
 
 /* A name in a folder that no other session uses meanwhile. */
 struct place {
@@ -30,7 +34,9 @@ struct place {
 struct session_output {
 	struct place traces, manifest;
 	struct cpsession session;
-	char id[33];            /* of the session */
+	char id[33]; /* of the session */
+	bool is_segmented;
+	struct segments segments;
 	uint64_t manifest_says; /* num_iterations as written; 0: not written yet */
 	struct buf text;
 };
@@ -96,18 +102,25 @@ static int is_manifest(int fd)
 	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }
 
-static int trace_name(const struct session_output *o, uint32_t iteration, uint32_t trace,
-		      char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
+/* number: of the iteration, or of the segment. */
+static int form_name(const struct session_output *o, bool is_segment, uint32_t number,
+		     uint32_t trace, char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
 {
 	char which[32] = "common";
 
 	if (trace != TRACE_COMMON)
-		snprintf(which, sizeof(which), "%u.%u", iteration, trace);
+		snprintf(which, sizeof(which), "%s%u.%u", is_segment ? "s" : "", number, trace);
 	if (snprintf(name, NAME_MAX + 1, "%s.%s%s", o->traces.name, which, trace_suffix) >
 		NAME_MAX ||
 	    snprintf(path, PATH_MAX, "%s.%s%s", o->traces.path, which, trace_suffix) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->traces.path);
 	return 0;
+}
+
+static int trace_name(const struct session_output *o, uint32_t number, uint32_t trace,
+		      char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
+{
+	return form_name(o, o->is_segmented, number, trace, name, path, e);
 }
 
 /* Behind the first iteration's traces comes the common file. */
@@ -139,8 +152,8 @@ static int remove_first_traces(const struct session_output *o, struct err *e)
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = 0;
 
-	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
-		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
+	for (uint32_t i = 0; i < 2 * (nr_traces + 1) && rc == 0; i++) {
+		rc = form_name(o, i % 2, 0, first_trace(i / 2, nr_traces), name, path, e);
 		if (rc == 0)
 			rc = sys()->unlinkat(o->traces.dirfd, name, 0);
 		if (rc == -ENOENT)
@@ -188,6 +201,9 @@ static int open_traces(struct session_output *o, const struct session_output_con
 
 	if (rc || !session_output_has_traces(o))
 		return rc;
+	o->is_segmented = session_output_is_segmented(c->spec);
+	if (o->is_segmented && segments_init(&o->segments, c->nr_traces))
+		return err_set(e, -ENOMEM, "out of memory");
 	rc = check_traces(o, c->spec->num_iterations, c->nr_traces, e);
 	if (rc)
 		err_hint(e, "%s", traces_hint);
@@ -226,6 +242,7 @@ void session_output_close(struct session_output *o)
 {
 	if (!o)
 		return;
+	segments_fini(&o->segments);
 	place_close(&o->traces);
 	place_close(&o->manifest);
 	cpsession_fini(&o->session);
@@ -271,15 +288,78 @@ int session_output_begin(struct session_output *o, struct err *e)
 	return rc;
 }
 
-int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
-			 uint32_t trace, const struct trace_totals *totals, struct err *e)
+bool session_output_is_segmented(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_events; i++)
+		if (spec_event_is_sampled(&spec->events[i]))
+			return false;
+	return spec->num_iterations > MAX_PLAIN_ITERATIONS;
+}
+
+/* The next segment of the trace, with what its iterations have in common. */
+static int create_segment(struct session_output *o, struct trace_writer *w,
+			  const struct trace_head *head, struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = trace_name(o, o->segments.number, head->trace, name, path, e);
+
+	if (rc)
+		return rc;
+	rc = trace_writer_begin(w, head);
+	if (rc)
+		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+	return trace_segment_create(w, o->traces.dirfd, name, path, &o->segments.file[head->trace],
+				    e);
+}
+
+static int begin_part(struct session_output *o, struct trace_writer *w,
+		      const struct trace_head *head, struct err *e)
+{
+	int rc = 0;
+
+	if (head->trace == 0 && segments_are_full(&o->segments))
+		rc = segments_finish(&o->segments, w, e);
+	if (rc == 0 && !o->segments.file[head->trace])
+		rc = create_segment(o, w, head, e);
+	if (rc)
+		err_hint(e, "%s", traces_hint);
+	else
+		trace_writer_iteration(w, head->iteration);
+	return rc;
+}
+
+int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
+			       const struct trace_head *head, struct err *e)
+{
+	int rc;
+
+	if (o->is_segmented)
+		return begin_part(o, w, head, e);
+	rc = trace_writer_begin(w, head);
+	return rc ? err_set(e, rc, "a trace cannot be made: %s", strerror(-rc)) : 0;
+}
+
+int session_output_finish(struct session_output *o, struct trace_writer *w, struct err *e)
+{
+	return segments_finish(&o->segments, w, e);
+}
+
+static int commit_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			uint32_t trace, const struct trace_totals *totals, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = trace_name(o, iteration, trace, name, path, e);
 
-	if (rc)
-		return rc;
-	rc = trace_writer_commit(w, o->traces.dirfd, name, path, totals, e);
+	return rc ? rc : trace_writer_commit(w, o->traces.dirfd, name, path, totals, e);
+}
+
+int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
+			 uint32_t trace, const struct trace_totals *totals, struct err *e)
+{
+	int rc = o->is_segmented
+		     ? trace_segment_add(o->segments.file[trace], w, iteration, totals, e)
+		     : commit_trace(o, w, iteration, trace, totals, e);
+
 	if (rc)
 		err_hint(e, "%s", traces_hint);
 	return rc;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct spec;
+struct trace_head;
 struct trace_file;
 struct trace_packer;
 struct trace_writer;
@@ -39,9 +40,17 @@ bool session_output_has_traces(const struct session_output *o);
  * if that is what it says. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
 
-/* Puts the writer's trace under its name. */
+/* Whether the traces of a tally are segments, each of many iterations. */
+bool session_output_is_segmented(const struct spec *spec);
+/* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
+int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
+			       const struct trace_head *head, struct err *e);
+/* Puts the writer's trace under its name, or at the end of its segment. */
 int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
 			 uint32_t trace, const struct trace_totals *totals, struct err *e);
+
+/* Ends the segments, if there are any; w is used for that. */
+int session_output_finish(struct session_output *o, struct trace_writer *w, struct err *e);
 
 /* The writer's trace as a file that grows, under its name; iteration and trace TRACE_COMMON: the
  * session's common file. packer: see trace_file_create. */

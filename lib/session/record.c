@@ -237,9 +237,9 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	int rc;
 
 	session_make_head(s, it->iteration, trace, it->traces[trace].cpu, &head);
-	rc = trace_writer_begin(s->writer, &head);
+	rc = session_output_begin_trace(s->output, s->writer, &head, e);
 	if (rc)
-		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+		return rc;
 	trace_writer_clocks(s->writer, &it->clocks);
 	add_place(s, trace);
 	session_add_readings(s, s->writer, TRACE_START, it->traces[trace].start);
@@ -251,6 +251,13 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 	}
 	session_add_notes(s, s->writer, trace);
 	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);
+}
+
+int session_record_finish(struct session *s, struct err *e)
+{
+	if (s->sampling)
+		return sampling_finish(s->sampling, e);
+	return s->writer ? session_output_finish(s->output, s->writer, e) : 0;
 }
 
 int session_record(struct session *s, const struct session_iteration *it, struct err *e)

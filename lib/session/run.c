@@ -355,8 +355,8 @@ int session_run(struct session *s, struct err *e)
 
 	if (rc == 0)
 		rc = run_iterations(s, e);
-	if (rc == 0 && s->sampling)
-		rc = sampling_finish(s->sampling, e);
+	if (rc == 0)
+		rc = session_record_finish(s, e);
 	session_record_close(s);
 	return rc;
 }

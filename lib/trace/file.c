@@ -25,6 +25,8 @@ struct trace_file {
 	uint64_t bytes;                  /* whole frames */
 	uint64_t nr_frames, nr_readings; /* so far */
 	int error;                       /* of a write: sticks */
+	struct trace_part *part;         /* owned; of a segment: where its iterations begin */
+	size_t nr_parts;
 };
 
 static int say(const struct trace_file *f, int rc, struct err *e)
@@ -135,24 +137,26 @@ static int file_close(struct trace_file *f, struct err *e)
 		rc = 0; /* it is closed */
 	if (rc)
 		say(f, rc, e);
+	mem_free(f->part);
 	mem_free(f->path);
 	mem_free(f);
 	return rc;
 }
 
-int trace_file_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
-		      struct trace_packer *packer, struct trace_file **out, struct err *e)
+static int no_memory(const char *path, struct err *e)
 {
-	struct trace_file *f;
-	int rc = trace_writer_check(w, true, path, e);
+	return err_set_at(e, -ENOMEM, path, 0, 0, "no memory to write it");
+}
 
-	if (rc)
-		return rc;
-	f = file_new(path, packer);
-	if (!f)
-		return err_set_at(e, -ENOMEM, path, 0, 0, "no memory to write it");
-	if (packer)
-		trace_writer_features(w, TRACE_FEATURE_ZSTD);
+/* Takes f over. */
+static int create(struct trace_file *f, struct trace_writer *w, int dirfd, const char *name,
+		  uint32_t features, struct trace_file **out, struct err *e)
+{
+	const char *path = f->path;
+	int rc;
+
+	if (features)
+		trace_writer_features(w, features);
 	rc = io_create(dirfd, name, path, trace_is_trace, &f->fd, e);
 	if (rc == 0) {
 		rc = put_gathered(f, w, e);
@@ -165,6 +169,37 @@ int trace_file_create(struct trace_writer *w, int dirfd, const char *name, const
 	}
 	*out = f;
 	return 0;
+}
+
+int trace_file_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
+		      struct trace_packer *packer, struct trace_file **out, struct err *e)
+{
+	struct trace_file *f;
+	int rc = trace_writer_check(w, true, path, e);
+
+	if (rc)
+		return rc;
+	f = file_new(path, packer);
+	return f ? create(f, w, dirfd, name, packer ? TRACE_FEATURE_ZSTD : 0, out, e)
+		 : no_memory(path, e);
+}
+
+int trace_segment_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
+			 struct trace_file **out, struct err *e)
+{
+	struct trace_file *f;
+	int rc = trace_writer_check(w, true, path, e);
+
+	if (rc)
+		return rc;
+	f = file_new(path, NULL);
+	if (f)
+		f->part = mem_calloc(TRACE_SEGMENT_ITERATIONS, sizeof(*f->part));
+	if (!f || !f->part) {
+		trace_file_abandon(f);
+		return no_memory(path, e);
+	}
+	return create(f, w, dirfd, name, TRACE_FEATURE_SEGMENT, out, e);
 }
 
 static bool is_sound(const struct trace_span *s)
@@ -273,6 +308,42 @@ int trace_file_finish(struct trace_file *f, struct trace_writer *w,
 		trace_writer_end(w, &t);
 		rc = trace_file_append(f, w, e);
 	}
+	closed = file_close(f, e);
+	return rc ? rc : closed;
+}
+
+bool trace_segment_is_full(const struct trace_file *f)
+{
+	return f->nr_parts == TRACE_SEGMENT_ITERATIONS || f->bytes >= TRACE_SEGMENT_BYTES;
+}
+
+/* What the end says is of the iteration alone, but for its place in the file. */
+int trace_segment_add(struct trace_file *f, struct trace_writer *w, uint32_t iteration,
+		      const struct trace_totals *totals, struct err *e)
+{
+	struct trace_totals t = *totals;
+	uint64_t from = f->bytes;
+	int rc;
+
+	if (f->nr_parts == TRACE_SEGMENT_ITERATIONS)
+		return err_set_at(e, -EFBIG, f->path, 0, 0, "no room for a further iteration");
+	t.nr_frames = w->nr_frames;
+	t.nr_readings = w->nr_readings;
+	t.bytes = from + w->bytes.len;
+	trace_writer_end(w, &t);
+	rc = trace_file_append(f, w, e);
+	if (rc == 0)
+		f->part[f->nr_parts++] = (struct trace_part){.iteration = iteration, .from = from};
+	return rc;
+}
+
+int trace_segment_finish(struct trace_file *f, struct trace_writer *w, struct err *e)
+{
+	int rc, closed;
+
+	trace_writer_more(w);
+	trace_writer_index(w, f->bytes, f->part, f->nr_parts);
+	rc = trace_file_append(f, w, e);
 	closed = file_close(f, e);
 	return rc ? rc : closed;
 }

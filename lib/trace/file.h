@@ -58,6 +58,23 @@ int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, str
  * not be built (-EFBIG, -ENOMEM: nothing is written, and the file is as good as before). */
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e);
 
+/*
+ * A segment: a file of many iterations of one trace, each whole in it by one write. Created like
+ * any other, but not packed: what the writer has gathered since trace_writer_begin is what all its
+ * iterations have in common.
+ */
+int trace_segment_create(struct trace_writer *w, int dirfd, const char *name, const char *path,
+			 struct trace_file **out, struct err *e);
+/* Appends what w has gathered since trace_writer_iteration, and the end frame. Iterations come in
+ * order, TRACE_SEGMENT_ITERATIONS at most. Totals as for trace_writer_commit. */
+enum { TRACE_SEGMENT_ITERATIONS = 1000, TRACE_SEGMENT_BYTES = 64 << 20 };
+int trace_segment_add(struct trace_file *f, struct trace_writer *w, uint32_t iteration,
+		      const struct trace_totals *totals, struct err *e);
+/* No further iteration is to go into it: it has so many, or is so large. */
+bool trace_segment_is_full(const struct trace_file *f);
+/* Adds the index, and closes the file, also on failure. */
+int trace_segment_finish(struct trace_file *f, struct trace_writer *w, struct err *e);
+
 /* Adds what w has gathered since trace_writer_more and the end frame, and closes the file, also on
  * failure. Totals as for trace_writer_commit. */
 int trace_file_finish(struct trace_file *f, struct trace_writer *w,

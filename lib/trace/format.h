@@ -34,14 +34,18 @@ enum {
 	TRACE_MAX_SPEC_BYTES = 4 << 20,
 	TRACE_MAX_ATTR_BYTES = 65536,
 	TRACE_MAX_FORMAT_BYTES = 65536,
-	TRACE_MAX_ITEMS = 65536, /* of an ids or a sampling frame */
+	TRACE_MAX_ITEMS = 65536, /* of an ids, a sampling or an index frame */
+	TRACE_ITERATION_BYTES = 8,
+	TRACE_INDEX_HEAD_BYTES = 8,
+	TRACE_INDEX_ITEM_BYTES = 16,
 };
 
 /* Bits of the header's two feature words: a reader that does not know an incompatible bit must
  * refuse the file; unknown compatible bits mean nothing to it. */
 enum {
-	TRACE_FEATURE_ZSTD = 1 << 0, /* incompatible: frames may be packed */
-	TRACE_INCOMPATIBLE_KNOWN = TRACE_FEATURE_ZSTD,
+	TRACE_FEATURE_ZSTD = 1 << 0,    /* incompatible: frames may be packed */
+	TRACE_FEATURE_SEGMENT = 1 << 1, /* incompatible: the file holds many iterations */
+	TRACE_INCOMPATIBLE_KNOWN = TRACE_FEATURE_ZSTD | TRACE_FEATURE_SEGMENT,
 	TRACE_COMPATIBLE_KNOWN = 0,
 };
 

@@ -21,6 +21,9 @@ int trace_writer_check(const struct trace_writer *w, bool has_header, const char
 		       struct err *e);
 /* Sets the feature bits of the header that was gathered. */
 void trace_writer_features(struct trace_writer *w, uint32_t incompatible);
+/* Adds the index of a segment, which will be at that offset: its last bytes say so. */
+void trace_writer_index(struct trace_writer *w, uint64_t offset, const struct trace_part *item,
+			size_t nr);
 /* Adds the end frame; all totals are the caller's. */
 void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals);
 

@@ -30,9 +30,10 @@ enum {
 };
 
 struct trace_reader {
-	char *name; /* owned; for messages */
-	int fd;     /* -1: in memory */
-	uint64_t size, at;
+	char *name;        /* owned; for messages */
+	int fd;            /* -1: in memory */
+	uint64_t size, at; /* size: where reading ends */
+	uint64_t header_bytes;
 	const uint8_t *window; /* the bytes at hand: window_bytes from window_at */
 	uint64_t window_at;
 	size_t window_bytes;
@@ -46,6 +47,9 @@ struct trace_reader {
 	struct trace_head head;
 	const struct trace_feed *feed; /* NULL: all is in the file; else of what follows */
 	void *feed_arg;
+	bool is_segment, has_part, is_in_head; /* is_in_head: the part itself is still to come */
+	struct trace_part part;                /* the one that was selected */
+	uint64_t file_bytes;
 };
 
 /* Moves the window of a file to at, len bytes or more. -ENODATA: the file became shorter. */
@@ -245,10 +249,61 @@ static void account(struct trace_reader *r, const struct trace_frame *f, uint64_
 	size_t nr;
 
 	r->at = end;
+	if (r->is_segment && f->kind == TRACE_FRAME_ITERATION)
+		r->nr_frames = r->nr_readings = 0;
 	r->end_agrees = f->kind == TRACE_FRAME_END && end_agrees(r, f);
 	r->nr_frames++;
 	if (trace_decode_readings(f, &boundary, &nr) == 0)
 		r->nr_readings += nr;
+}
+
+static bool is_first_part(const struct trace_part *p)
+{
+	return p->from == p->head_bytes;
+}
+
+/* From what all iterations have in common to the one that is read. */
+static void enter_part(struct trace_reader *r)
+{
+	r->is_in_head = false;
+	r->at = r->part.from;
+	r->size = r->part.to < r->file_bytes ? r->part.to : r->file_bytes;
+	if (!is_first_part(&r->part))
+		r->damaged = false;
+}
+
+static bool begins_iteration(const struct trace_frame *f, uint32_t *iteration)
+{
+	struct cursor c;
+
+	cursor_init(&c, f->payload, f->length);
+	*iteration = cursor_le32(&c);
+	return f->kind == TRACE_FRAME_ITERATION && cursor_ok(&c);
+}
+
+/* What comes is another iteration than it was said to be: nothing of it is used. */
+static int refuse_part(struct trace_reader *r, struct err *e)
+{
+	uint64_t at = r->at;
+
+	r->at = r->size;
+	r->damaged = true;
+	return err_set_at(e, -EILSEQ, r->name, 0, 0,
+			  "damaged at offset %" PRIu64 ": iteration %" PRIu32
+			  " does not begin there; %" PRIu64 " bytes skipped",
+			  at, r->part.iteration, r->at - at);
+}
+
+/* The selected iteration begins where it was said to begin, and no other one does there or later.
+ */
+static bool is_selected(const struct trace_reader *r, const struct trace_frame *f)
+{
+	uint32_t iteration;
+	bool is_begin = begins_iteration(f, &iteration);
+
+	if (!r->has_part || (!is_begin && f->offset != r->part.from))
+		return true;
+	return is_begin && f->offset == r->part.from && iteration == r->part.iteration;
 }
 
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e)
@@ -258,13 +313,21 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	uint64_t end = 0;
 	int rc;
 
+	if (r->at >= r->size && r->is_in_head)
+		enter_part(r);
 	if (r->at >= r->size)
 		return r->feed ? r->feed->next(r->feed_arg, out, e) : 0;
 	rc = check_frame(r, r->at, &f, &end, &why);
 	if (rc < 0)
 		return read_error(r, rc, e);
+	if (rc == 0 && r->is_in_head && !is_first_part(&r->part)) {
+		r->at = r->size; /* it is told with the first one */
+		return trace_reader_next(r, out, e);
+	}
 	if (rc == 0)
 		return skip_damage(r, why, e);
+	if (!is_selected(r, &f))
+		return refuse_part(r, e);
 	account(r, &f, end);
 	*out = f;
 	return 1;
@@ -272,7 +335,210 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 
 uint64_t trace_reader_bytes(const struct trace_reader *r)
 {
-	return r->feed ? r->feed->bytes(r->feed_arg) : r->at;
+	bool is_in_part = r->has_part && !r->is_in_head;
+
+	if (r->feed)
+		return r->feed->bytes(r->feed_arg);
+	return is_in_part ? r->at - (r->part.from - r->part.head_bytes) : r->at;
+}
+
+bool trace_reader_is_segment(const struct trace_reader *r)
+{
+	return r->is_segment;
+}
+
+int trace_reader_select(struct trace_reader *r, const struct trace_part *part, struct err *e)
+{
+	if (!r->is_segment || (part->from | part->head_bytes) % 8 ||
+	    part->head_bytes < r->header_bytes || part->head_bytes > r->file_bytes ||
+	    part->from < part->head_bytes || part->to < part->from)
+		return err_set_at(e, -EINVAL, r->name, 0, 0, "has no iteration %" PRIu32 " there",
+				  part->iteration);
+	r->part = *part;
+	r->has_part = r->is_in_head = true;
+	r->damaged = r->end_agrees = false;
+	r->head.iteration = part->iteration;
+	r->at = r->header_bytes;
+	r->size = part->head_bytes;
+	return 0;
+}
+
+void trace_parts_fini(struct trace_parts *p)
+{
+	mem_free(p->item);
+	*p = (struct trace_parts){0};
+}
+
+static int add_part(struct trace_parts *p, const struct trace_part *part)
+{
+	enum { FIRST = 256 };
+
+	if (p->nr == TRACE_MAX_ITEMS)
+		return -EFBIG;
+	if ((p->nr & (p->nr - 1)) == 0 && (p->nr == 0 || p->nr >= FIRST)) {
+		size_t cap = p->nr ? 2 * p->nr : FIRST;
+		struct trace_part *item = mem_resize(p->item, cap * sizeof(*item));
+
+		if (!item)
+			return -ENOMEM;
+		p->item = item;
+	}
+	p->item[p->nr++] = *part;
+	return 0;
+}
+
+/* The next part of the index, which ends where the one behind it begins: [*from, limit) is what is
+ * left for it. False: that cannot be. */
+static bool take_part(struct cursor c, struct trace_parts *p, uint64_t limit,
+		      struct trace_part *out)
+{
+	uint64_t least = p->nr ? p->item[p->nr - 1].from + 8 : TRACE_HEADER_BYTES;
+
+	out->iteration = cursor_le32(&c);
+	cursor_skip(&c, 4);
+	out->from = cursor_le64(&c);
+	out->to = limit;
+	out->head_bytes = p->nr ? p->item[0].head_bytes : (uint32_t)out->from;
+	return cursor_ok(&c) && out->from >= least && out->from < limit && out->from % 8 == 0 &&
+	       (p->nr ? p->item[p->nr - 1].iteration < out->iteration
+		      : out->from == out->head_bytes);
+}
+
+/* 1; 0: malformed; -ENOMEM. */
+static int decode_index(const struct trace_frame *f, struct trace_parts *out)
+{
+	uint32_t item_bytes, nr;
+	struct cursor c;
+
+	cursor_init(&c, f->payload, f->length);
+	item_bytes = cursor_le32(&c);
+	nr = cursor_le32(&c);
+	if (!cursor_ok(&c) || item_bytes < TRACE_INDEX_ITEM_BYTES || nr > TRACE_MAX_ITEMS ||
+	    (uint64_t)item_bytes * nr > c.left)
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct trace_part part;
+		struct cursor item;
+		int rc;
+
+		cursor_init(&item, cursor_bytes(&c, item_bytes), item_bytes);
+		if (!take_part(item, out, f->offset, &part))
+			return 0;
+		if (out->nr)
+			out->item[out->nr - 1].to = part.from;
+		rc = add_part(out, &part);
+		if (rc)
+			return rc;
+	}
+	return 1;
+}
+
+/* The index is the last frame, and its last bytes are its own place in the file. 1: *out has it; 0:
+ * there is none; -ENOMEM. */
+static int read_index(struct trace_reader *r, struct trace_parts *out)
+{
+	struct trace_frame f;
+	const char *ignored;
+	const uint8_t *p;
+	uint64_t at, end;
+	struct cursor c;
+	int rc = view(r, r->file_bytes - 8, 8, &p);
+
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	cursor_init(&c, p, 8);
+	at = cursor_le64(&c);
+	if (at % 8 || at < r->header_bytes || at >= r->file_bytes)
+		return 0;
+	rc = check_frame(r, at, &f, &end, &ignored);
+	if (rc != 1)
+		return rc == -ENOMEM ? rc : 0;
+	if (f.kind != TRACE_FRAME_INDEX || end != r->file_bytes)
+		return 0;
+	rc = decode_index(&f, out);
+	if (rc != 1)
+		trace_parts_fini(out);
+	return rc;
+}
+
+/* Looking through a segment. */
+struct part_scan {
+	struct trace_parts *out;
+	uint64_t head_bytes;
+	bool is_head, is_open; /* what is common to all is not over; nor is the last iteration */
+};
+
+static bool is_common(const struct trace_frame *f)
+{
+	return f->kind == TRACE_FRAME_INFO || f->kind == TRACE_FRAME_EVENTS;
+}
+
+static void add_stray(struct trace_parts *p, uint64_t from, uint64_t to)
+{
+	if (!p->strays)
+		p->first_stray = from;
+	p->strays += to - from;
+}
+
+/* f: what is in the file from there; NULL: damage. An iteration ends with it: behind damage there
+ * may be another one's frames. 0 or -errno. */
+static int scan_part(struct part_scan *s, const struct trace_frame *f, uint64_t from, uint64_t to)
+{
+	struct trace_parts *p = s->out;
+	uint32_t iteration;
+
+	if (s->is_head && f && is_common(f) && to <= UINT32_MAX) {
+		s->head_bytes = to;
+		return 0;
+	}
+	s->is_head = false;
+	if (f && begins_iteration(f, &iteration) &&
+	    (!p->nr || p->item[p->nr - 1].iteration < iteration)) {
+		s->is_open = true;
+		return add_part(p, &(struct trace_part){.iteration = iteration,
+							.head_bytes = (uint32_t)s->head_bytes,
+							.from = from,
+							.to = to});
+	}
+	if (s->is_open)
+		p->item[p->nr - 1].to = to;
+	else if (!f || f->kind != TRACE_FRAME_INDEX)
+		add_stray(p, from, to);
+	if (!f || f->kind == TRACE_FRAME_END)
+		s->is_open = false;
+	return 0;
+}
+
+static int scan_parts(struct trace_reader *r, struct trace_parts *out)
+{
+	struct part_scan s = {.out = out, .head_bytes = r->header_bytes, .is_head = true};
+	int rc = 0;
+
+	while (rc == 0) {
+		struct trace_frame f;
+		uint64_t from = r->at;
+		int got = trace_reader_next(r, &f, NULL);
+
+		if (got != 1 && got != -EILSEQ)
+			return got == -ENOMEM ? got : 0;
+		rc = scan_part(&s, got == 1 ? &f : NULL, from, r->at);
+	}
+	return rc;
+}
+
+int trace_reader_parts(struct trace_reader *r, struct trace_parts *out)
+{
+	struct trace_parts p = {0};
+	int rc = read_index(r, &p);
+
+	if (rc == 0)
+		rc = scan_parts(r, &p);
+	if (rc < 0) {
+		trace_parts_fini(&p);
+		return rc;
+	}
+	*out = p;
+	return 0;
 }
 
 bool trace_reader_is_whole(const struct trace_reader *r)
@@ -412,7 +678,9 @@ static int start(struct trace_reader *r, struct trace_reader **out, struct err *
 		return rc;
 	}
 	decode_head(p, &r->head);
-	r->at = header_length(p);
+	r->at = r->header_bytes = header_length(p);
+	r->file_bytes = r->size;
+	r->is_segment = features(p) & TRACE_FEATURE_SEGMENT;
 	r->known_flags = features(p) & TRACE_FEATURE_ZSTD ? TRACE_FRAME_PACKED : 0;
 	*out = r;
 	return 0;

@@ -33,6 +33,23 @@ int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, st
 int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
 			  struct err *e);
 
+/* Of a segment: where its iterations are. */
+bool trace_reader_is_segment(const struct trace_reader *r);
+/* By the segment's index; where there is none, or none that can be, by looking through it, which
+ * ends the reader's frames. What stands between iterations cannot be told whose it is: *strays says
+ * how many bytes, *first_stray where they begin. Iterations are in order. 0, -ENOMEM or -EFBIG. */
+struct trace_parts {
+	struct trace_part *item; /* owned */
+	size_t nr;
+	uint64_t strays, first_stray;
+};
+int trace_reader_parts(struct trace_reader *r, struct trace_parts *out);
+void trace_parts_fini(struct trace_parts *p);
+/* From its begin, reads one iteration of a segment as if it were a trace of its own: its head has
+ * the iteration, and the frames that all have in common come first. Damage of those is told with
+ * the segment's first iteration alone. -EINVAL: this is no segment, or it cannot be there. */
+int trace_reader_select(struct trace_reader *r, const struct trace_part *part, struct err *e);
+
 /* Frames that are in no file of ours, made when they are asked for. */
 struct trace_feed {
 	/* As the functions of a reader below. */

@@ -14,24 +14,33 @@
 
 /* Kinds of frames; the numbers are the file's: only append. */
 enum trace_frame_kind {
-	TRACE_FRAME_INFO = 1,      /* what was measured, by what, on what */
-	TRACE_FRAME_EVENTS = 2,    /* the resolved events */
-	TRACE_FRAME_CLOCKS = 3,    /* a clock triple */
-	TRACE_FRAME_READINGS = 4,  /* raw readings of one boundary */
-	TRACE_FRAME_NOTE = 5,      /* a warning in words */
-	TRACE_FRAME_END = 6,       /* totals: the trace is whole */
-	TRACE_FRAME_RECORDS = 7,   /* whole records as the kernel wrote them into a ring */
-	TRACE_FRAME_IDS = 8,       /* which event a record's id means on this CPU */
-	TRACE_FRAME_SAMPLING = 9,  /* what became of the samples of the iteration */
-	TRACE_FRAME_KALLSYMS = 10, /* lines of /proc/kallsyms */
-	TRACE_FRAME_THINGS = 11,   /* what the instances of events of many things are called */
-	TRACE_FRAME_WHERE = 12,    /* where the trace's CPU is */
+	TRACE_FRAME_INFO = 1,       /* what was measured, by what, on what */
+	TRACE_FRAME_EVENTS = 2,     /* the resolved events */
+	TRACE_FRAME_CLOCKS = 3,     /* a clock triple */
+	TRACE_FRAME_READINGS = 4,   /* raw readings of one boundary */
+	TRACE_FRAME_NOTE = 5,       /* a warning in words */
+	TRACE_FRAME_END = 6,        /* totals: the trace is whole */
+	TRACE_FRAME_RECORDS = 7,    /* whole records as the kernel wrote them into a ring */
+	TRACE_FRAME_IDS = 8,        /* which event a record's id means on this CPU */
+	TRACE_FRAME_SAMPLING = 9,   /* what became of the samples of the iteration */
+	TRACE_FRAME_KALLSYMS = 10,  /* lines of /proc/kallsyms */
+	TRACE_FRAME_THINGS = 11,    /* what the instances of events of many things are called */
+	TRACE_FRAME_WHERE = 12,     /* where the trace's CPU is */
+	TRACE_FRAME_ITERATION = 13, /* of a segment: what follows is of that iteration */
+	TRACE_FRAME_INDEX = 14,     /* of a segment: where its iterations begin */
 };
 
 enum trace_boundary {
 	TRACE_START = 0,
 	TRACE_END = 1,
 	TRACE_TICK = 2, /* between them, at the timebase's pace */
+};
+
+/* Of a segment, a file that holds many iterations of one trace: where one of them is. */
+struct trace_part {
+	uint32_t iteration;
+	uint32_t head_bytes; /* of the segment: header, and the frames of all its iterations */
+	uint64_t from, to;   /* its iteration frame, and what is behind its last byte */
 };
 
 /* The iteration and the trace number of a session's common file, which is of no CPU. */

@@ -218,6 +218,18 @@ void trace_writer_more(struct trace_writer *w)
 	w->nr_readings = 0;
 }
 
+void trace_writer_iteration(struct trace_writer *w, uint32_t iteration)
+{
+	size_t at;
+
+	trace_writer_more(w);
+	at = frame_begin(&w->bytes);
+	buf_le32(&w->bytes, iteration);
+	buf_le32(&w->bytes, 0);
+	frame_end(&w->bytes, at, TRACE_FRAME_ITERATION);
+	w->nr_frames++;
+}
+
 int trace_writer_begin(struct trace_writer *w, const struct trace_head *head)
 {
 	trace_writer_more(w);
@@ -422,6 +434,23 @@ void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals)
 	buf_le64(b, totals->bytes);
 	buf_le64(b, totals->is_cut ? TRACE_END_IS_CUT : 0);
 	frame_end(b, at, TRACE_FRAME_END);
+}
+
+void trace_writer_index(struct trace_writer *w, uint64_t offset, const struct trace_part *item,
+			size_t nr)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
+
+	add_list(b, TRACE_INDEX_ITEM_BYTES, nr);
+	for (size_t i = 0; i < nr && !buf_error(b); i++) {
+		buf_le32(b, item[i].iteration);
+		buf_le32(b, 0);
+		buf_le64(b, item[i].from);
+	}
+	buf_le64(b, offset);
+	frame_end(b, at, TRACE_FRAME_INDEX);
+	w->nr_frames++;
 }
 
 void trace_writer_common(struct trace_writer *w)

@@ -41,6 +41,8 @@ void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len)
 void trace_writer_things(struct trace_writer *w, const struct trace_things *t);
 /* Forgets what was gathered (errors too): frames that follow are for a file that grows (file.h). */
 void trace_writer_more(struct trace_writer *w);
+/* The same for an iteration of a segment, which begins with a frame of its own. */
+void trace_writer_iteration(struct trace_writer *w, uint32_t iteration);
 /* Adds what trace_writer_set_common encoded, where a trace does not begin with it. */
 void trace_writer_common(struct trace_writer *w);
 /* Adds the end frame of what was gathered; totals as for trace_writer_commit. */

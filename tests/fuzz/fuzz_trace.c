@@ -167,7 +167,7 @@ static void check_frame(const struct trace_frame *f)
 
 /* Frames come in the order of the file, do not overlap, and lie within it; damages stand between
  * them, so there are no more of these than frames and one. */
-static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size)
+static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size, bool is_part)
 {
 	uint64_t at = TRACE_HEADER_BYTES;
 	size_t nr_frames = 0, nr_damages = 0;
@@ -180,7 +180,7 @@ static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size
 		if (rc != 1) {
 			require(rc == -EILSEQ && e.code == rc && e.msg[0]);
 			err_clear(&e);
-			require(++nr_damages <= nr_frames + 1);
+			require(++nr_damages <= nr_frames + 1 + 2 * is_part);
 			continue;
 		}
 		nr_frames++;
@@ -197,7 +197,28 @@ static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size
 		check_frame(&f);
 	}
 	require(e.code == 0);
-	require(!trace_reader_is_whole(r) || (nr_damages == 0 && (is_packed || at == size)));
+	require(!trace_reader_is_whole(r) ||
+		(nr_damages == 0 && (is_packed || is_part || at == size)));
+}
+
+/* Each iteration of a segment: within the file, in order, none of another number. */
+static void read_parts(struct trace_reader *r, const uint8_t *data, size_t size)
+{
+	struct trace_parts parts;
+	int rc = trace_reader_parts(r, &parts);
+
+	require(rc == 0 || rc == -EFBIG);
+	for (size_t i = 0; rc == 0 && i < parts.nr && i < 64; i++) {
+		const struct trace_part *p = &parts.item[i];
+
+		require(p->from >= p->head_bytes && p->to >= p->from && p->to <= size);
+		require(!i || (p->iteration > p[-1].iteration && p->from >= p[-1].to));
+		require(trace_reader_select(r, p, NULL) == 0);
+		require(trace_reader_head(r)->iteration == p->iteration);
+		read_frames(r, data, size, true);
+	}
+	if (rc == 0)
+		trace_parts_fini(&parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -212,7 +233,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_text(trace_reader_head(r)->host);
 	check_text(trace_reader_head(r)->machine);
-	read_frames(r, data, size);
+	read_frames(r, data, size, false);
+	trace_reader_close(r);
+	require(trace_reader_open_mem(data, size, "input", &r, &e) == 0);
+	if (trace_reader_is_segment(r))
+		read_parts(r, data, size);
 	trace_reader_close(r);
 	return 0;
 }

@@ -29,12 +29,15 @@ FRAMES = {
         ticks_missed:Q item_bytes:I nr:I"""),
     10: ("kallsyms", ""),
     11: ("things", "nr_events:I nr:I"),
+    13: ("iteration", "iteration:I reserved:I"),
+    14: ("index", "item_bytes:I nr:I"),
 }
 ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),
-         "sampling": ("item_bytes", SAMPLED)}
+         "sampling": ("item_bytes", SAMPLED), "index": ("item_bytes", "iteration:I reserved:I from:Q")}
 SIDE_BAND = (1, 2)  # rings whose records end with these fields:
 SAMPLE_ID = "pid:I tid:I time_ns:Q"
 PACKED = 1  # flag of a frame, and the feature bit that allows it
+SEGMENT = 2  # feature bit: many iterations, each behind a frame that says which
 MAX_BYTES = 64 << 20
 STATES = ["", "ok", "offline", "not supported", "no permission", "limit reached", "failed"]
 HAS_RAW, VALUE, SHARE, THINGS = ("ok", "offline"), 2, 3, 4  # states; kinds; scope
@@ -139,7 +142,7 @@ def header(data):
     end = d["header_bytes"] - 4
     if end < 188 or data[end:end + 4] != struct.pack("<I", crc32c(data[:end])):
         raise ValueError("the header is damaged")
-    if (d["byte_order"], d["version"], d["incompatible"] & ~PACKED) != (0x01020304, 1, 0):
+    if (d["byte_order"], d["version"], d["incompatible"] & ~(PACKED | SEGMENT)) != (0x01020304, 1, 0):
         raise ValueError("of a version that is not known")
     return d
 
@@ -161,6 +164,7 @@ def intact(data, at, features):
 def read(data, say):
     """The header and the decoded frames; say(message) for all that is wrong."""
     head, frames, nr_readings, whole, skipped = header(data), [], 0, False, False
+    first, index = 0, []  # frame of the iteration at hand; where each begins
     at = head["header_bytes"]
     while at < len(data):
         start, frame = at, None
@@ -180,9 +184,20 @@ def read(data, say):
         except (struct.error, ValueError) as e:
             d = {"frame": "malformed"}
             say(f"malformed frame at offset {at}: {e}")
-        last = [d.get(k) for k in ("frame", "nr_frames", "bytes")]
-        whole = last == ["end", len(frames), at] and (
-            skipped or d["nr_readings"] == nr_readings)
+        if head["incompatible"] & SEGMENT and d["frame"] == "iteration":
+            if index and not whole:
+                say(f"iteration {index[-1][0]} is not whole")
+            first, nr_readings = len(frames), 0
+            index.append((d["iteration"], at))
+        if d["frame"] == "index":
+            if (struct.unpack("<Q", frame[1][-8:])[0], frame[2]) != (at, len(data)):
+                say(f"the index at offset {at} is out of place")
+            if [(i["iteration"], i["from"]) for i in d["items"]] != index:
+                say(f"the index at offset {at} does not agree with what was read")
+        else:
+            last = [d.get(k) for k in ("frame", "nr_frames", "bytes")]
+            whole = last == ["end", len(frames) - first, at] and (
+                skipped or d["nr_readings"] == nr_readings)
         frames.append(d)
         nr_readings += len(d.get("readings", ()))
         at = frame[2]
@@ -205,6 +220,16 @@ def number(kind, start, end):
         return "not counted", {"enabled_ns": d["enabled_ns"]}
     return after, d
 
+def iterations(head, frames):
+    """Header and frames of each iteration: of a segment those behind each of its begins."""
+    begins = [i for i, f in enumerate(frames) if f["frame"] == "iteration"]
+    if not begins or not head["incompatible"] & SEGMENT:
+        yield head, frames
+        return
+    for begin, end in zip(begins, begins[1:] + [len(frames)]):
+        own = {**head, "iteration": frames[begin]["iteration"]}
+        yield own, frames[:begins[0]] + frames[begin:end]
+
 def counts(head, frames):
     events = next((f["events"] for f in frames if f["frame"] == "events"), [])
     all_readings = ((f["boundary"], r) for f in frames for r in f.get("readings", ()))
@@ -226,7 +251,10 @@ def main(args):
         try:
             with open(path, "rb") as f:
                 head, frames = read(f.read(), lambda what: wrong.append(f"{path}: {what}\n"))
-            for row in counts(head, frames) if as_csv else [{"file": path, **head}, *frames]:
+            rows = [{"file": path, **head}, *frames]
+            if as_csv:
+                rows = (row for own in iterations(head, frames) for row in counts(*own))
+            for row in rows:
                 emit(row)
         except (ValueError, OSError) as e:
             wrong.append(f"{path}: {e}\n")

@@ -1,0 +1,158 @@
+/*
+ * From segments to the iterations in them. Must not trust a name, an order or a place from a file.
+ */
+#include "profile/segments.h"
+
+#include "base/err.h"
+#include "base/str.h"
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct list {
+	struct profile_folder *folder;
+	int dirfd;
+	const char *base;
+	char id[33]; /* "": not known yet */
+	profile_problem_fn *problem;
+	void *arg;
+};
+
+static void report_strays(const struct list *l, const char *name, const struct trace_parts *parts)
+{
+	struct err e = {0};
+
+	if (!parts->strays)
+		return;
+	err_set_at(&e, -EILSEQ, name, 0, 0,
+		   "%" PRIu64 " bytes from offset %" PRIu64
+		   " on are damaged, or nothing says of which iteration they are: left out",
+		   parts->strays, parts->first_stray);
+	l->problem(l->arg, true, &e);
+}
+
+static int add_parts(const struct list *l, const struct profile_file *file,
+		     const struct trace_parts *parts)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < parts->nr && rc == 0; i++)
+		rc = profile_folder_add(
+		    l->folder, &(struct profile_file){.iteration = parts->item[i].iteration,
+						      .trace = file->trace,
+						      .segment = file->segment,
+						      .head_bytes = parts->item[i].head_bytes,
+						      .from = parts->item[i].from,
+						      .to = parts->item[i].to});
+	return rc;
+}
+
+/* NULL, or why the file is not what its name says. */
+static const char *fault(const struct profile_file *file, const struct trace_reader *r)
+{
+	if (!trace_reader_is_segment(r))
+		return "is no segment, as its name says: left out";
+	if (trace_reader_head(r)->trace != file->trace)
+		return "its header names another trace: left out";
+	return NULL;
+}
+
+static bool is_own(struct list *l, const struct trace_head *head)
+{
+	char id[33];
+
+	str_hex16(head->session_id, id);
+	if (!*l->id)
+		memcpy(l->id, id, sizeof(id));
+	return strcmp(l->id, id) == 0;
+}
+
+/* 1: what it holds was added; 0: it is not of this session; -EFBIG, -ENOMEM. */
+static int list_reader(struct list *l, const struct profile_file *file, const char *name,
+		       struct trace_reader *r)
+{
+	const char *why = fault(file, r);
+	struct trace_parts parts;
+	struct err e = {0};
+	int rc;
+
+	if (!is_own(l, trace_reader_head(r)))
+		return 0;
+	if (why) {
+		err_set_at(&e, -EINVAL, name, 0, 0, "%s", why);
+		l->problem(l->arg, true, &e);
+		return 1;
+	}
+	rc = trace_reader_parts(r, &parts);
+	if (rc)
+		return rc;
+	report_strays(l, name, &parts);
+	rc = add_parts(l, file, &parts);
+	trace_parts_fini(&parts);
+	return rc ? rc : 1;
+}
+
+static int list_segment(struct list *l, const struct profile_file *file)
+{
+	char name[NAME_MAX + 1];
+	struct trace_reader *r;
+	struct err e = {0};
+	int rc;
+
+	profile_file_name(l->base, file, name);
+	rc = trace_reader_open(l->dirfd, name, &r, &e);
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc) {
+		l->problem(l->arg, true, &e);
+		return 1;
+	}
+	rc = list_reader(l, file, name, r);
+	trace_reader_close(r);
+	return rc;
+}
+
+/* A session removes what an older one left of the first iteration: what is there is its own. */
+static bool has_first(const struct profile_folder *f)
+{
+	for (size_t i = 0; i < f->nr_all; i++)
+		if (!f->file[i].segment && f->file[i].iteration == 0)
+			return true;
+	return false;
+}
+
+/* Those of the folder stand at its beginning; what they hold comes behind them. */
+int profile_segments_list(struct profile_folder *f, int dirfd, const char *base, const char *id,
+			  profile_problem_fn *problem, void *arg)
+{
+	struct list l = {.folder = f, .dirfd = dirfd, .base = base, .problem = problem, .arg = arg};
+	size_t nr = f->nr_all, kept = 0;
+	int rc = 0;
+
+	if (!*id && has_first(f))
+		return 0;
+	snprintf(l.id, sizeof(l.id), "%s", id);
+	for (size_t i = 0; i < nr && rc >= 0; i++) {
+		const struct profile_file file = f->file[i];
+
+		rc = file.segment ? list_segment(&l, &file) : 0;
+		if (rc == 0)
+			f->file[kept++] = file;
+	}
+	if (rc < 0 || kept == nr)
+		return rc < 0 ? rc : 0;
+	memmove(f->file + kept, f->file + nr, (f->nr_all - nr) * sizeof(*f->file));
+	f->nr_all -= nr - kept;
+	return 0;
+}
+
+bool profile_segments_are_others(const struct profile_folder *f)
+{
+	for (size_t i = f->nr; i < f->nr_all; i++)
+		if (f->file[i].segment && !f->file[i].to)
+			return true;
+	return false;
+}
