@@ -1,5 +1,5 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
-# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY (programs) and
+# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY, DEAF (programs) and
 # SOURCE_DIR, run one at a time where they measure or have perf record, and skip with exit code 77 and a line "skip: reason".
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
@@ -18,6 +18,11 @@ target_compile_options(busy PRIVATE -fno-sanitize=all)
 target_link_options(busy PRIVATE -fno-sanitize=all)
 target_link_libraries(busy PRIVATE Threads::Threads)
 set_target_properties(busy PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_survey_hangs.py mounts.
+add_executable(deaf ${CMAKE_CURRENT_SOURCE_DIR}/system/deaf.c)
+target_compile_options(deaf PRIVATE -fno-sanitize=all)
+target_link_options(deaf PRIVATE -fno-sanitize=all)
+set_target_properties(deaf PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 if(TARGET cpuperf AND TARGET cpuperf_print)
   foreach(script ${tests})
     get_filename_component(name ${script} NAME_WE)
@@ -34,6 +39,6 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 120 SKIP_RETURN_CODE 77
       RUN_SERIAL ${serial} ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-BUSY=$<TARGET_FILE:busy>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
+BUSY=$<TARGET_FILE:busy>;DEAF=$<TARGET_FILE:deaf>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
   endforeach()
 endif()

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "session/internal.h"
+#include "session/looker.h"
 #include "session/pacer.h"
 #include "session/sampler.h"
 #include "session/survey.h"
@@ -70,7 +71,8 @@ struct sampling {
 	pthread_t survey;
 	bool has_survey;
 	atomic_bool survey_stop, survey_done;
-	struct survey_result surveyed;
+	struct survey_result kernel, tasks;
+	struct buf silent;            /* what did not answer, in words */
 	struct trace_packer *symbols; /* owned by that thread; NULL: no memory */
 
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
@@ -256,6 +258,7 @@ int sampling_new(struct session *s, struct sampling **out)
 		return -ENOMEM;
 	*g = (struct sampling){.s = s, .nr_cpus = s->nr_cpus};
 	session_things_init(&g->things);
+	buf_init(&g->silent, SESSION_NOTE_BYTES);
 	rc = common_init(&g->common);
 	if (rc == 0)
 		rc = pacer_init(&g->pacer, pace_ns(s->plan), tick, g);
@@ -293,6 +296,7 @@ void sampling_free(struct sampling *g)
 	mem_free(g->scratch);
 	mem_free(g->picked);
 	session_things_fini(&g->things);
+	buf_fini(&g->silent);
 	ticks_fini(&g->ticks);
 	mem_free(g);
 }
@@ -402,7 +406,8 @@ static void lower_priority(const struct sampling *g)
 		(void)setpriority(PRIO_PROCESS, 0, g->nice);
 }
 
-static int run_survey(struct sampling *g)
+/* By itself, and first: it waits for nobody. */
+static int survey_kernel(struct sampling *g)
 {
 	struct survey_config config = {.root = &g->s->plan->host->root,
 				       .wants_kernel = wants_kernel(g->s->plan),
@@ -416,23 +421,51 @@ static int run_survey(struct sampling *g)
 	g->symbols = trace_packer_new(0);
 	if (g->symbols)
 		config.pack = survey_pack;
-	rc = survey_run(&config, &g->surveyed);
+	rc = survey_run(&config, &g->kernel);
 	trace_packer_free(g->symbols);
 	return rc;
+}
+
+static int survey_tasks(struct sampling *g)
+{
+	const struct looker_config config = {.root = &g->s->plan->host->root,
+					     .records = survey_records,
+					     .arg = g,
+					     .stop = &g->survey_stop};
+	struct looker l;
+	int rc = looker_init(&l, &config);
+
+	if (rc)
+		return rc;
+	rc = looker_survey(&l, &g->tasks);
+	looker_note(&l, &g->silent);
+	looker_fini(&l);
+	return rc;
+}
+
+static void note_failure(struct survey_result *r, int rc, const char *what)
+{
+	if (rc && !r->note[0])
+		snprintf(r->note, sizeof(r->note), "%s of before the start are missing: %s", what,
+			 rc == -ECANCELED ? "stopped" : strerror(-rc));
 }
 
 static void *survey(void *arg)
 {
 	struct sampling *g = arg;
-	int rc;
 
 	lower_priority(g);
-	rc = run_survey(g);
-	if (rc && !g->surveyed.note[0])
-		snprintf(g->surveyed.note, sizeof(g->surveyed.note),
-			 "tasks and symbols of before the start are missing: %s", strerror(-rc));
+	note_failure(&g->kernel, survey_kernel(g), "symbols");
+	note_failure(&g->tasks, survey_tasks(g), "tasks");
 	atomic_store(&g->survey_done, true);
 	return NULL;
+}
+
+enum { NR_SURVEY_NOTES = 3 };
+
+static const char *survey_note(const struct sampling *g, int i)
+{
+	return i == 0 ? g->kernel.note : i == 1 ? g->tasks.note : buf_str(&g->silent);
 }
 
 /* Waits for it, and tells what it has to say. */
@@ -442,8 +475,9 @@ static void end_survey(struct sampling *g)
 		return;
 	pthread_join(g->survey, NULL);
 	g->has_survey = false;
-	if (g->surveyed.note[0])
-		session_note(g->s, 0, "%s", g->surveyed.note);
+	for (int i = 0; i < NR_SURVEY_NOTES; i++)
+		if (*survey_note(g, i))
+			session_note(g->s, 0, "%s", survey_note(g, i));
 }
 
 static int begin_common(struct sampling *g, struct err *e)
@@ -495,9 +529,11 @@ static int finish_common(struct sampling *g, struct err *e)
 
 	c->file = NULL;
 	trace_writer_more(c->writer);
-	if (g->surveyed.note[0])
-		trace_writer_note(c->writer, &(struct trace_note){.time_ns = totals.end_ns,
-								  .text = g->surveyed.note});
+	for (int i = 0; i < NR_SURVEY_NOTES; i++)
+		if (*survey_note(g, i))
+			trace_writer_note(c->writer,
+					  &(struct trace_note){.time_ns = totals.end_ns,
+							       .text = survey_note(g, i)});
 	return trace_file_finish(file, c->writer, &totals, e);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The walk over /proc: processes, their threads, their mappings, then the kernel's programs and
- * symbols. What is read becomes records in one buffer, which is given on when it is full. Must not
+ * The kernel's programs and symbols, then the walk over /proc: processes, their threads, their
+ * mappings. What is read becomes records in one buffer, which is given on when it is full. Must not
  * know what becomes of them.
  */
 #include "session/survey.h"
@@ -39,6 +39,7 @@ enum {
 enum missing {
 	DENIED,
 	NO_IDS,
+	FOREIGN,
 	HIDDEN,
 	NO_KALLSYMS,
 	NO_BPF,
@@ -55,6 +56,7 @@ enum missing {
 static const char *const missing_words[NR_MISSING] = {
     [DENIED] = "mappings of some processes (CAP_SYS_PTRACE)",
     [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
+    [FOREIGN] = "build-ids on file systems that may never answer",
     [HIDDEN] = "kernel symbols (kernel.kptr_restrict)",
     [NO_KALLSYMS] = "kernel symbols (no /proc/kallsyms)",
     [NO_BPF] = "BPF programs (CAP_SYS_ADMIN)",
@@ -77,7 +79,8 @@ struct survey {
 	unsigned missing;        /* bits: 1 << enum missing */
 	int rc;                  /* of what ends the survey; sticky */
 	struct survey_task task; /* the process at hand */
-	bool is_denied;          /* some of it may not be read */
+	struct survey_at at;
+	bool is_denied; /* some of it may not be read */
 };
 
 static void miss(struct survey *s, enum missing what)
@@ -171,8 +174,39 @@ static void give_records(struct survey *s)
 /* Room for one more record. */
 static void make_room(struct survey *s)
 {
-	if (s->out.len > SURVEY_PIECE_BYTES - SURVEY_RECORD_MAX_BYTES)
+	size_t max = s->config->max_bytes ? s->config->max_bytes : SURVEY_PIECE_BYTES;
+
+	if (s->out.len > max - SURVEY_RECORD_MAX_BYTES)
 		give_records(s);
+}
+
+static void tell(struct survey *s)
+{
+	if (!s->config->at)
+		return;
+	give_records(s);
+	s->config->at(&s->at, s->config->arg);
+}
+
+static void tell_process(struct survey *s, const char *name, size_t len)
+{
+	s->at = (struct survey_at){.pid = s->task.pid};
+	memcpy(s->at.name, name, len < sizeof(s->at.name) ? len : sizeof(s->at.name) - 1);
+	tell(s);
+}
+
+static void tell_file(const struct proc_mapping *m, void *arg)
+{
+	struct survey *s = arg;
+	size_t max = sizeof(s->at.path) - 1, left_out = m->name_len > max ? m->name_len - max : 0;
+
+	s->at.is_file = true;
+	s->at.address = m->start;
+	s->at.key = survey_key(m);
+	snprintf(s->at.path, sizeof(s->at.path), "%.*s", (int)(m->name_len - left_out),
+		 m->name + left_out);
+	tell(s);
+	s->at.is_file = false;
 }
 
 static void add_task(struct survey *s, const struct survey_task *t, uint32_t parent_pid,
@@ -294,14 +328,15 @@ static bool ask_mappings(struct survey *s, struct maps *maps)
 	return rc == -ENOENT;
 }
 
-static void add_mappings(struct survey *s)
+/* From that address on. */
+static void add_mappings(struct survey *s, uint64_t from)
 {
 	char path[MAX_PATH_BYTES];
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->task.pid);
 
 	IO_AUTO_FD int fd = root_open(s->config->root, path);
-	struct maps maps = {.fd = fd};
+	struct maps maps = {.fd = fd, .from = from};
 
 	if (fd < 0)
 		pass_over(s, fd);
@@ -337,8 +372,33 @@ static void add_process(struct survey *s)
 	add_task(s, &s->task, (uint32_t)t.parent, (uint32_t)t.parent, t.name, t.name_len);
 	if (t.nr_threads > 1)
 		add_threads(s);
-	if (t.memory_bytes)
-		add_mappings(s);
+	if (!t.memory_bytes || s->config->is_careful)
+		return;
+	tell_process(s, t.name, t.name_len);
+	add_mappings(s, 0);
+}
+
+/* Its place in the walk, which is that of the names' bytes, against where another survey was. */
+static int compare_places(const struct survey *s, const char *name)
+{
+	char after[MAX_PATH_BYTES];
+
+	snprintf(after, sizeof(after), "%" PRIu32, s->config->after->pid);
+	return strcmp(name, after);
+}
+
+/* True: an earlier survey has been there. Where it was at a file, the rest of the process is left
+ * for this one. */
+static bool is_done(struct survey *s, const char *name)
+{
+	const struct survey_at *after = s->config->after;
+	int order = after ? compare_places(s, name) : 1;
+
+	if (order == 0 && after->is_file && !s->config->is_careful) {
+		tell_process(s, after->name, strnlen(after->name, sizeof(after->name)));
+		add_mappings(s, after->address);
+	}
+	return order <= 0;
 }
 
 /* The time is taken before anything is read: what changes while we read has a record of the kernel
@@ -352,7 +412,10 @@ static int visit_process(const char *name, void *arg)
 		return is_over(s);
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;
-	add_process(s);
+	if (!is_done(s, name)) {
+		tell_process(s, "", 0);
+		add_process(s);
+	}
 	if (s->is_denied) {
 		s->result.nr_denied++;
 		miss(s, DENIED);
@@ -362,11 +425,18 @@ static int visit_process(const char *name, void *arg)
 
 static void survey_processes(struct survey *s)
 {
-	int rc = root_each(s->config->root, "/proc", visit_process, s);
+	int rc;
 
+	s->ids.before = tell_file;
+	s->ids.arg = s;
+	for (size_t i = 0; i < s->config->nr_skipped; i++)
+		survey_ids_skip(&s->ids, &s->config->skipped[i]);
+	rc = root_each(s->config->root, "/proc", visit_process, s);
 	if (rc < 0)
 		fail(s, rc);
 	give_records(s);
+	if (s->ids.nr_foreign)
+		miss(s, FOREIGN);
 	if (s->ids.is_denied)
 		miss(s, NO_IDS);
 	if (s->ids.is_full)
@@ -478,6 +548,10 @@ static void write_note(const struct survey *s, char *note, size_t size)
 			len += (size_t)snprintf(note + len, size - len, "%s%s", before,
 						missing_words[i]);
 			before = "; ";
+			if (i == FOREIGN && len < size)
+				len += (size_t)snprintf(
+				    note + len, size - len, " (%u files, %s)", s->ids.nr_foreign,
+				    *s->ids.foreign_type ? s->ids.foreign_type : "not mounted");
 		}
 }
 
@@ -492,9 +566,10 @@ int survey_run(const struct survey_config *c, struct survey_result *out)
 	buf_init(&s->out, SURVEY_PIECE_BYTES);
 	buf_init(&s->text, MAX_LINE_BYTES);
 	survey_ids_init(&s->ids, c->root);
-	survey_processes(s);
 	if (c->wants_kernel && !is_over(s))
 		survey_kernel(s);
+	if (c->wants_tasks && !is_over(s))
+		survey_processes(s);
 	write_note(s, s->result.note, sizeof(s->result.note));
 	rc = s->rc;
 	if (rc == 0)

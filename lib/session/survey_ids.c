@@ -20,19 +20,20 @@
 
 struct survey_file {
 	struct survey_file *next; /* in the bucket */
-	uint64_t inode;
-	uint32_t major, minor, name_crc;
+	struct survey_key key;
 	struct elf_build_id id;
 };
 
 void survey_ids_init(struct survey_ids *ids, const struct root *root)
 {
 	*ids = (struct survey_ids){.root = root};
+	survey_mounts_init(&ids->mounts, root);
 	arena_init(&ids->arena, SURVEY_MAX_FILES * (sizeof(struct survey_file) + 16));
 }
 
 void survey_ids_fini(struct survey_ids *ids)
 {
+	survey_mounts_fini(&ids->mounts);
 	arena_fini(&ids->arena);
 }
 
@@ -70,23 +71,23 @@ static int find_id(const struct root *root, uint32_t pid, int maps_fd, const str
 	return asked == -ENODATA && rc == -EPERM ? asked : rc;
 }
 
-static struct survey_file make_key(const struct proc_mapping *m)
+struct survey_key survey_key(const struct proc_mapping *m)
 {
-	return (struct survey_file){.inode = m->inode,
-				    .major = m->major,
-				    .minor = m->minor,
-				    .name_crc = crc32c(0, m->name, m->name_len)};
+	return (struct survey_key){.inode = m->inode,
+				   .major = m->major,
+				   .minor = m->minor,
+				   .name_crc = crc32c(0, m->name, m->name_len)};
 }
 
-static struct survey_file **find_bucket(struct survey_ids *ids, const struct survey_file *key)
+static struct survey_file **find_bucket(struct survey_ids *ids, const struct survey_key *key)
 {
 	return &ids->bucket[(key->name_crc ^ key->inode) % SURVEY_FILE_BUCKETS];
 }
 
-static struct survey_file *find_file(struct survey_file *f, const struct survey_file *key)
+static struct survey_file *find_file(struct survey_file *f, const struct survey_key *key)
 {
-	while (f && (f->inode != key->inode || f->major != key->major || f->minor != key->minor ||
-		     f->name_crc != key->name_crc))
+	while (f && (f->key.inode != key->inode || f->key.major != key->major ||
+		     f->key.minor != key->minor || f->key.name_crc != key->name_crc))
 		f = f->next;
 	return f;
 }
@@ -128,14 +129,45 @@ static bool is_known(struct survey_ids *ids, int rc)
 	}
 }
 
+void survey_ids_skip(struct survey_ids *ids, const struct survey_key *key)
+{
+	const struct survey_file file = {.key = *key};
+
+	(void)add_file(ids, find_bucket(ids, key), &file);
+}
+
+/* The file system answers by itself. */
+static bool is_local(struct survey_ids *ids, uint32_t pid, const struct proc_mapping *m)
+{
+	const struct survey_mount *mount =
+	    survey_mounts_find(&ids->mounts, pid, m->major, m->minor);
+
+	if (mount && mount->is_local)
+		return true;
+	ids->nr_foreign++;
+	snprintf(ids->foreign_type, sizeof(ids->foreign_type), "%s", mount ? mount->type : "");
+	return false;
+}
+
+/* As is_known. */
+static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
+		      const struct proc_mapping *m, struct elf_build_id *id)
+{
+	if (!is_local(ids, pid, m))
+		return true;
+	if (ids->before)
+		ids->before(m, ids->arg);
+	return is_known(ids, find_id(ids->root, pid, maps_fd, m, id));
+}
+
 const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
 					   const struct proc_mapping *m)
 {
-	struct survey_file file = make_key(m), **bucket = find_bucket(ids, &file);
-	struct survey_file *f = find_file(*bucket, &file);
+	struct survey_file file = {.key = survey_key(m)};
+	struct survey_file **bucket = find_bucket(ids, &file.key);
+	struct survey_file *f = find_file(*bucket, &file.key);
 
-	if (!f && !ids->is_full && !ids->is_denied &&
-	    is_known(ids, find_id(ids->root, pid, maps_fd, m, &file.id)))
+	if (!f && !ids->is_full && !ids->is_denied && read_file(ids, pid, maps_fd, m, &file.id))
 		f = add_file(ids, bucket, &file);
 	return f && f->id.len ? &f->id : NULL;
 }

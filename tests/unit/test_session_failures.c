@@ -5,6 +5,8 @@
  */
 #include "test_session.h"
 
+#include "session/survey_ops.h"
+
 enum { NR_CPUS = 2, NR_ITERATIONS = 2 };
 
 static struct tape tape;
@@ -237,6 +239,29 @@ static int set_mode(void **state)
 	return 0;
 }
 
+static pid_t no_fork(void)
+{
+	return -EAGAIN;
+}
+
+/* What meets no failure is not to be done a thousand times: a child of this program takes long. */
+static int set_mode_alone(void **state)
+{
+	static struct survey_ops ops;
+
+	ops = survey_kernel_ops;
+	ops.fork = no_fork;
+	survey_set_ops(&ops);
+	return set_mode(state);
+}
+
+static int with_children(void **state)
+{
+	(void)state;
+	survey_set_ops(NULL);
+	return 0;
+}
+
 int main(void)
 {
 	static size_t counts = 0, samples = 1;
@@ -247,10 +272,10 @@ int main(void)
 	    cmocka_unit_test_prestate_setup_teardown(test_every_perf_call, set_mode, NULL, &counts),
 	    cmocka_unit_test_prestate_setup_teardown(test_every_allocation, set_mode, NULL,
 						     &samples),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_file_call, set_mode, NULL,
-						     &samples),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_perf_call, set_mode, NULL,
-						     &samples),
+	    cmocka_unit_test_prestate_setup_teardown(test_every_file_call, set_mode_alone,
+						     with_children, &samples),
+	    cmocka_unit_test_prestate_setup_teardown(test_every_perf_call, set_mode_alone,
+						     with_children, &samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

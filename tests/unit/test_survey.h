@@ -72,6 +72,7 @@ static inline int tape_run(struct tape *t, const struct root *r, bool wants_kern
 	struct survey_config c = {
 	    .root = r,
 	    .wants_kernel = wants_kernel,
+	    .wants_tasks = true,
 	    .max_tasks = t->max_tasks,
 	    .records = tape_records,
 	    .kallsyms = tape_kallsyms,
@@ -226,6 +227,8 @@ static inline void put_process(const struct root *r, uint32_t pid, const char *n
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	if (maps)
 		put_text(r, path, maps);
+	put_text(r, "/proc/self/mountinfo",
+		 "20 1 253:0 / / rw - ext4 /dev/a rw\n21 20 253:1 / /b rw - xfs /dev/b rw\n");
 }
 
 /* A mapped file with this build-id (under 256 bytes; NULL: no ELF file). */

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""A file system that never answers holds up no session: a FUSE file, which is not read, and one that
+looks like a local one (an overlay over it), at which the child that reads it hangs. The session ends
+on SIGTERM, its lock is free at once, all else of the survey is there, what is not is named. CPUPERF
+and DEAF name the programs; needs root.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import sampled
+
+CLOCK = sampled.event("software:cpu_clock", rate=1000000, flags=["callchain"])
+
+
+def run(folder, deaf, note):
+    _, error = sampled.finish(sampled.start(folder, [CLOCK], "--duration=200ms"))
+    assert re.search(note, error), (note, error)
+    trace = sampled.common(folder)
+    assert trace.of(10), "the kernel's symbols are not there"
+    assert trace.end and any(re.search(note, n) for n in trace.notes), trace.notes
+    made = {pid: {m.name for m in of_pid if m.is_made}
+            for pid, of_pid in sampled.mappings(trace).items()}
+    assert any(name.endswith("/deaf.so") for name in made[deaf]), made[deaf]
+    assert made[os.getpid()], "a survey that ended there"
+
+
+def stop(folder, number):
+    """A session that is ended while its survey hangs; the next has the lock at once."""
+    p = sampled.start(folder, [CLOCK], "--duration=60")
+    time.sleep(0.5)
+    p.send_signal(number)
+    sampled.finish(p)
+    sampled.finish(sampled.start(folder, [CLOCK], "--duration=50ms"))
+
+
+def check(how, note):
+    folder = tempfile.mkdtemp(prefix="cpuperf-deaf-")
+    for name in ("fuse", "empty", "over"):
+        os.mkdir(f"{folder}/{name}")
+    with subprocess.Popen([os.environ["DEAF"], folder, *how], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as deaf:
+        try:
+            line = deaf.stdout.readline()
+            if not line:
+                assert deaf.wait() == 77, deaf.stderr.read()
+                return deaf.stderr.read().strip() or "no overlay over FUSE"
+            run(folder, int(line), note)
+            stop(folder, signal.SIGTERM)
+            stop(folder, signal.SIGINT)
+        finally:
+            deaf.stdin.close()
+            deaf.wait()
+            for name in ("over", "fuse"):
+                subprocess.run(["umount", "-l", f"{folder}/{name}"], stderr=subprocess.DEVNULL,
+                               check=False)
+    shutil.rmtree(folder)
+    return None
+
+
+def main():
+    if os.geteuid():
+        print("skip: needs root to mount")
+        return 77
+    skips = [check([], r"file systems that may never answer \(\d+ files, fuse\)"),
+             check(["overlay"], r"do not answer: process \d+ \(deaf child\): .*/over/deaf.so")]
+    if any(skips):
+        print("skip:", *filter(None, skips))
+        return 77
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
