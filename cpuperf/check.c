@@ -1,15 +1,21 @@
 /*
- * --check-spec: the plan in words.
+ * --check-spec: the plan in words, and what comes of opening it.
  */
 #include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "collect/collect.h"
 #include "event/model.h"
 #include "events_text.h"
 #include "metric/sampled.h"
 #include "metric/table.h"
 #include "program.h"
-#include "session/plan.h"
+#include "session/session.h"
 #include "spec/keys.h"
+
+#include <errno.h>
+#include <stdio.h>
 
 enum { MAX_PLAN_BYTES = 16 << 20, NS_PER_S = 1000000000 };
 
@@ -188,7 +194,8 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 	add_cpus(out, plan, p);
 }
 
-static void add_event(struct buf *out, const struct plan *plan, const struct plan_event *p)
+static void add_event(struct buf *out, const struct plan *plan, const struct plan_event *p,
+		      const struct event_support *here)
 {
 	const struct event_row *row = p->event.row;
 
@@ -201,8 +208,8 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 	add_place(out, plan, p);
 	buf_printf(out, "  unit       %s\n", row->unit);
 	buf_printf(out, "  here       %s%s%s\n",
-		   p->support.state == READING_OK ? "works" : reading_state_name(p->support.state),
-		   p->support.reason[0] ? ": " : "", p->support.reason);
+		   here->state == READING_OK ? "works" : reading_state_name(here->state),
+		   here->reason[0] ? ": " : "", here->reason);
 }
 
 static void add_limit(struct buf *out, const char *what, const struct metric_limit *limit,
@@ -225,19 +232,19 @@ static void add_limits(struct buf *out, const struct metric *m)
 }
 
 /* The events that it is made of, as far as they do not work. */
-static void add_missing_operands(struct buf *out, const struct plan *plan, const struct metric *m)
+static void add_missing_operands(struct buf *out, const struct event_support *here,
+				 const struct metric *m)
 {
 	const struct expr_step *operand;
 	const char *separator = "n/a: ";
 
 	buf_adds(out, "  here       ");
 	for (size_t i = 0; (operand = metric_operand(m, &i));) {
-		const struct plan_event *p = &plan->events[operand->operand];
+		enum reading_state state = here[operand->operand].state;
 
-		if (p->support.state == READING_OK)
+		if (state == READING_OK)
 			continue;
-		buf_printf(out, "%s{%s} %s", separator, operand->name,
-			   reading_state_name(p->support.state));
+		buf_printf(out, "%s{%s} %s", separator, operand->name, reading_state_name(state));
 		separator = ", ";
 	}
 	buf_adds(out, *separator == ',' ? "\n" : "works\n");
@@ -253,7 +260,8 @@ static bool has_rows(const struct plan *plan, const struct metric *m)
 	return table_scopes_meet(scopes);
 }
 
-static void add_metric(struct buf *out, const struct plan *plan, size_t i)
+static void add_metric(struct buf *out, const struct plan *plan, const struct event_support *here,
+		       size_t i)
 {
 	const struct metric *m = &plan->spec->metric_set.item[i];
 
@@ -263,7 +271,7 @@ static void add_metric(struct buf *out, const struct plan *plan, size_t i)
 		buf_adds(out, "  where      over all CPUs: some of its events are not of each\n");
 	if (*m->unit)
 		buf_printf(out, "  unit       %s\n", m->unit);
-	add_missing_operands(out, plan, m);
+	add_missing_operands(out, here, m);
 }
 
 /* Hardware events of the plan; those that take a fixed counter, where there are any, apart. */
@@ -316,7 +324,13 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 				     : "they take turns (multiplexing)");
 }
 
-static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c)
+static bool works_everywhere(const struct event_support *here)
+{
+	return here->state == READING_OK && !here->reason[0];
+}
+
+static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,
+		       const struct event_support *here)
 {
 	char duration[32];
 	size_t nr_working = 0;
@@ -329,27 +343,79 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 		buf_printf(out, ", CPU model %s", model_canonical(plan->spec->model_name));
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < plan->nr_events; i++) {
-		add_event(out, plan, &plan->events[i]);
-		nr_working += plan->events[i].support.state == READING_OK;
+		add_event(out, plan, &plan->events[i], &here[i]);
+		nr_working += works_everywhere(&here[i]);
 	}
 	for (size_t i = 0; i < plan->spec->metric_set.nr; i++)
-		add_metric(out, plan, i);
+		add_metric(out, plan, here, i);
 	add_counters(out, plan, c);
 	buf_printf(out, "\n%zu of %zu event(s) work here.\n", nr_working, plan->nr_events);
 	return nr_working;
 }
 
-int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o)
+/* What came of opening it, and of reading it if that is another thing. */
+static void look(const struct session *s, size_t i, struct event_support *out)
 {
+	const struct session_event *ev = session_event(s, i);
+	const struct plan *plan = session_plan(s);
+
+	*out = ev->support;
+	if (out->state == READING_OK && !event_is_perf(&plan->events[i].event))
+		collect_check(plan->host, &plan->events[i].event, out);
+	if (ev->nr_cpus && ev->nr_cpus < ev->nr_wanted)
+		snprintf(out->reason, sizeof(out->reason),
+			 "on %u of %u CPUs only, on the others: %.180s", ev->nr_cpus, ev->nr_wanted,
+			 ev->support.reason);
+}
+
+/* As measuring would begin, but for the files. 0 or -errno; then it is as far as can be told
+ * without. */
+static int open_all(const struct plan *plan, const struct options *o, struct event_support *here)
+{
+	struct session_config config = {.plan = plan, .is_strict = o->strict};
+	struct session *s;
+	struct err e = {0};
+	int rc = session_open(&config, &s, &e);
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (rc == 0)
+			look(s, i, &here[i]);
+		else
+			here[i] = plan->events[i].support;
+	if (rc)
+		log_err(o->strict || rc == -EINVAL ? LOG_ERROR : LOG_WARNING, &e);
+	else
+		session_close(s);
+	return rc;
+}
+
+static int check(const struct plan *plan, const struct catalogue *c, const struct options *o,
+		 struct event_support *here)
+{
+	int rc = open_all(plan, o, here), status;
 	size_t nr_working;
 	struct buf out;
-	int status;
 
+	if (rc == -EINVAL) /* the spec picks what cannot be */
+		return EXIT_FAILED;
 	buf_init(&out, MAX_PLAN_BYTES);
-	nr_working = add_plan(&out, plan, c);
+	nr_working = add_plan(&out, plan, c, here);
 	status = print_result(&out);
 	buf_fini(&out);
-	if (o->strict && nr_working < plan->nr_events)
+	if (o->strict && (rc || nr_working < plan->nr_events))
 		return EXIT_FAILED;
+	return status;
+}
+
+int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o)
+{
+	struct event_support *here = mem_calloc(plan->nr_events, sizeof(*here));
+	int status = EXIT_FAILED;
+
+	if (here)
+		status = check(plan, c, o, here);
+	else
+		log_error("out of memory");
+	mem_free(here);
 	return status;
 }

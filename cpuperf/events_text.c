@@ -34,14 +34,12 @@ const char *event_alone_name(unsigned alone)
 	return names[alone & (EVENT_ALONE_OS | EVENT_ALONE_USER)];
 }
 
-void event_facts_init(struct event_facts *f, const struct host *host, const struct event *ev)
+void event_facts_init(struct event_facts *f, const struct event *ev)
 {
 	f->event = *ev;
 	f->support = (struct event_support){.state = READING_OK};
 	f->scale[0] = '\0';
 	buf_init(&f->encoding, MAX_ENCODING_BYTES);
-	if (host)
-		event_support_check(host, ev, 0, &f->support);
 }
 
 void event_facts_fini(struct event_facts *f)

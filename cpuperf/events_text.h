@@ -17,9 +17,9 @@ struct event_facts {
 	char scale[32];      /* "" where it is 1 */
 };
 
-/* For a list: event and support only. host may be NULL: support is not asked for. */
-void event_facts_init(struct event_facts *f, const struct host *host, const struct event *ev);
-/* The rest, for a description. */
+/* For a list: the event, as if it works. */
+void event_facts_init(struct event_facts *f, const struct event *ev);
+/* For a description: what else is told of the event, but for its support. */
 void event_facts_complete(struct event_facts *f);
 void event_facts_fini(struct event_facts *f);
 

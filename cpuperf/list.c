@@ -6,8 +6,11 @@
 #include "base/str.h"
 #include "event/model.h"
 #include "events_text.h"
+#include "pmu/probe.h"
 #include "program.h"
+#include "works.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +21,7 @@ struct list {
 	const struct list_format *format;
 	const char *pattern;
 	const struct host *host;
+	struct pmu_probe *probe;         /* owned; NULL: only names are asked for */
 	const struct event_group *group; /* the last one printed */
 	size_t nr, nr_not_working;
 };
@@ -86,6 +90,15 @@ static bool matches(const struct list *l, const struct event *ev)
 	       str_glob(l->pattern, row->description);
 }
 
+/* What is only named needs no look at the machine. */
+static void look(const struct list *l, const struct event *ev, struct event_support *out)
+{
+	if (l->probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
+		event_support_check(l->host, ev, 0, out); /* thousands, and each is there */
+	else if (l->probe)
+		event_works(l->host, l->probe, ev, out);
+}
+
 static int list_one(const struct event *ev, void *arg)
 {
 	struct list *l = arg;
@@ -93,8 +106,8 @@ static int list_one(const struct event *ev, void *arg)
 
 	if (!matches(l, ev))
 		return 0;
-	/* what is only named needs no look at the machine */
-	event_facts_init(&facts, l->format->add == add_name ? NULL : l->host, ev);
+	event_facts_init(&facts, ev);
+	look(l, ev, &facts.support);
 	l->format->add(l, &facts);
 	l->nr++;
 	l->nr_not_working += facts.support.state != READING_OK;
@@ -147,17 +160,23 @@ int list_events(const struct options *o, const struct catalogue *c)
 {
 	struct list l = {
 	    .pattern = o->list_pattern, .host = c->host, .format = find_format(o->output_format)};
-	int status, rc;
+	int status, rc = 0;
 
+	if (l.format->add != add_name) {
+		l.probe = pmu_probe_new(c->host, NULL);
+		rc = l.probe ? 0 : -ENOMEM;
+	}
 	buf_init(&l.out, MAX_LIST_BYTES);
 	if (l.format->header)
 		screen_write_csv_header(&l.out, l.format->header, EVENT_NR_LIST_FIELDS);
-	rc = catalogue_each(c, list_one, &l);
+	if (rc == 0)
+		rc = catalogue_each(c, list_one, &l);
 	if (rc)
 		log_error("the list of events: %s", strerror(-rc));
 	status = rc ? EXIT_FAILED : print_list(&l);
 	if (!rc)
 		say_more(&l, c);
 	buf_fini(&l.out);
+	pmu_probe_free(l.probe);
 	return status;
 }

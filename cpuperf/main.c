@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int print_buf(struct buf *out)
@@ -120,6 +121,17 @@ static void machine_fini(struct machine *m)
 	host_fini(&m->host);
 }
 
+/* A descriptor per event and CPU can be more than the soft limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 /* Events are resolved although the spec has errors, so that all are told together. */
 static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m,
 		     struct err_list *errs, int status)
@@ -132,6 +144,7 @@ static int with_plan(const struct options *o, const struct spec *spec, const str
 		log_errors(errs);
 		status = status ? status : EXIT_FAILED;
 	} else {
+		raise_descriptor_limit();
 		status =
 		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);
 	}

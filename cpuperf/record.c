@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* of each kind, in each iteration; cpuperf_print has more of them */
@@ -83,17 +82,6 @@ static void release_signals(void)
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		signal(caught[i], SIG_DFL);
 	running = NULL;
-}
-
-/* A descriptor per event and CPU can be more than the soft limit. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 /* Groups of hardware events share the counters by turns. */
@@ -451,7 +439,6 @@ static int with_output(struct recorder *r, const struct options *o)
 	int status;
 
 	status_init(&r->status, &r->output, r->plan->is_sampling && o->std.min_level <= LOG_INFO);
-	raise_descriptor_limit();
 	if (session_open(&config, &r->session, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;

@@ -299,6 +299,23 @@ void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading
 		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
 }
 
+int collect_status(const struct collect *c, size_t i)
+{
+	const struct event_row *row = c->events[i].row;
+	struct reading r = {.state = READING_FAILED};
+
+	if (collect_is_many(&c->events[i]))
+		return c->many[c->many_of[i]].status;
+	for (uint32_t cpu = 0; cpu < (is_per_cpu(row) ? c->nr_cpus : 1); cpu++) {
+		collect_get(c, i, cpu, &r);
+		if (r.state == READING_OK)
+			return 0;
+	}
+	if (row->collector < COLLECT_NR_SOURCES && c->open[row->collector].status)
+		return c->open[row->collector].status;
+	return -ENODATA;
+}
+
 bool collect_is_many(const struct event *ev)
 {
 	uint16_t k = ev->row->collector;

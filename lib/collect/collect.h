@@ -12,6 +12,7 @@
 #include "event/event.h"
 
 struct err;
+struct host;
 
 /* All misc rows of the collectors, for the catalogue. */
 extern const struct event_group collect_misc_group;
@@ -34,6 +35,13 @@ void collect_close(struct collect *c);
 
 /* Reads every file in use once, now. */
 void collect_read(struct collect *c);
+
+/* What came of the i-th event's last reading, on the CPU where it went best: 0 or -errno; -ENODATA:
+ * the file was read, and does not have it. */
+int collect_status(const struct collect *c, size_t i);
+/* Whether an event (of misc, no perf event) works here: what event_support_check has found, and if
+ * that is nothing, what one reading says. */
+void collect_check(const struct host *h, const struct event *ev, struct event_support *out);
 
 /* Whether the event is of this row of the session: its CPU's, or (system) trace 0's. */
 bool collect_belongs(const struct event *ev, uint32_t trace);

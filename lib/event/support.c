@@ -187,8 +187,11 @@ static void explain_file(const struct event *ev, int error, struct event_support
 	bool denied = error == EACCES || error == EPERM;
 
 	say(out, denied ? READING_NO_PERMISSION : READING_NOT_SUPPORTED, "", "");
-	snprintf(out->reason, sizeof(out->reason), "%s cannot be read: %s", ev->row->source,
-		 strerror(error));
+	if (error == ENODATA)
+		snprintf(out->reason, sizeof(out->reason), "%s does not have it", ev->row->source);
+	else
+		snprintf(out->reason, sizeof(out->reason), "%s cannot be read: %s", ev->row->source,
+			 strerror(error));
 	if (denied)
 		snprintf(out->hint, sizeof(out->hint), "run as a user who may read it");
 }

@@ -28,6 +28,19 @@ cat strict.log
 grep -q -- '--strict' strict.log || fail "--strict gives no reason"
 { [ ! -s strict.out ] && [ ! -e strict.0.0.cpuperf ]; } || fail "--strict measured all the same"
 
+# What the kernel lists and this PMU does not count is not said to work.
+cpuperf --list-events=arch:llc_misses >list.out 2>&1
+grep -q '^llc_misses: .*\[not supported\]$' list.out || fail "the list says: $(cat list.out)"
+cpuperf --list-events=fixed:cycle_counter --quiet | grep -q '\[' && fail "cycles do not work"
+cpuperf --describe-event=arch:llc_misses >describe.out
+grep -q '^  here  *not supported$' describe.out || fail "the description says: $(cat describe.out)"
+grep -q '^  reason  *the kernel refuses ' describe.out || fail "no reason: $(cat describe.out)"
+spec arch:llc_misses fixed:cycle_counter >misses.cpspec
+cpuperf --check-spec --spec-file="$PWD/misses.cpspec" >check.out || fail "the spec is valid"
+grep -q '^1 of 2 event(s) work here' check.out || fail "the plan says: $(cat check.out)"
+cpuperf --check-spec --strict --spec-file="$PWD/misses.cpspec" >/dev/null &&
+	fail "--check-spec --strict: all of it works"
+
 # Samples at the pace of an event that does not count: refused before the start.
 spec fixed:instructions_retired:timebase+pc@1000000 fixed:cycle_counter >timebase.cpspec
 status=0

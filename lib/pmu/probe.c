@@ -1,0 +1,177 @@
+/*
+ * Opens each part of an event on one CPU of each kind.
+ */
+#include "pmu/probe.h"
+
+#include "base/index.h"
+#include "base/mem.h"
+#include "host/host.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What was opened, and what came of it. */
+struct key {
+	uint64_t config, config1, config2;
+	uint32_t type, cpu;
+};
+
+struct answer {
+	struct key key;
+	int error; /* 0 or errno */
+};
+
+struct pmu_probe {
+	const struct host *host;
+	const struct pmu_ops *ops;
+	struct cpuset cpus;     /* one of each kind of core */
+	struct answer *answers; /* owned */
+	size_t nr, room;
+	struct index index;
+};
+
+static int first_of(const struct host *h, const struct cpuset *cpus)
+{
+	int cpu = cpuset_next(cpus, 0);
+
+	while (cpu >= 0 && !cpuset_has(&h->online, (unsigned)cpu))
+		cpu = cpuset_next(cpus, (unsigned)cpu + 1);
+	return cpu;
+}
+
+static void add_first(const struct host *h, const struct cpuset *cpus, struct cpuset *out)
+{
+	int cpu = first_of(h, cpuset_count(cpus) ? cpus : &h->online);
+
+	if (cpu >= 0)
+		cpuset_add(out, (unsigned)cpu);
+}
+
+struct pmu_probe *pmu_probe_new(const struct host *host, const struct pmu_ops *ops)
+{
+	struct pmu_probe *p = mem_zalloc(sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->host = host;
+	p->ops = ops ? ops : &pmu_kernel_ops;
+	for (size_t i = 0; i < host->nr_pmus; i++)
+		if (host->pmus[i].is_core)
+			add_first(host, &host->pmus[i].cpus, &p->cpus);
+	if (!cpuset_count(&p->cpus))
+		add_first(host, &host->online, &p->cpus);
+	return p;
+}
+
+void pmu_probe_free(struct pmu_probe *p)
+{
+	if (!p)
+		return;
+	index_fini(&p->index);
+	mem_free(p->answers);
+	mem_free(p);
+}
+
+static int try_open(const struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
+{
+	const struct event_use use = {0};
+	struct perf_event_attr *attr = event_attr_new(part, &use);
+	int fd;
+
+	if (!attr)
+		return ENOMEM;
+	attr->disabled = 1;
+	fd = p->ops->open(attr, -1, (int)cpu, -1, 0);
+	mem_free(attr);
+	if (fd < 0)
+		return -fd;
+	p->ops->close(fd);
+	return 0;
+}
+
+static bool is_same(const void *arg, const void *key, uint32_t number)
+{
+	const struct pmu_probe *p = arg;
+
+	return memcmp(&p->answers[number].key, key, sizeof(struct key)) == 0;
+}
+
+/* Without memory it is asked for again. */
+static void keep(struct pmu_probe *p, uint32_t hash, const struct answer *a)
+{
+	struct answer *grown = mem_grow(p->answers, p->nr, &p->room, sizeof(*grown));
+
+	if (!grown)
+		return;
+	p->answers = grown;
+	p->answers[p->nr] = *a;
+	if (index_add(&p->index, hash, (uint32_t)p->nr) == 0)
+		p->nr++;
+}
+
+static int ask(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
+{
+	struct answer a = {.key = {.type = part->type,
+				   .config = part->config,
+				   .config1 = part->config1,
+				   .config2 = part->config2,
+				   .cpu = cpu}};
+	uint32_t hash = index_hash(0, &a.key, sizeof(a.key));
+	uint32_t known = index_find(&p->index, hash, is_same, p, &a.key);
+
+	if (known != INDEX_NONE)
+		return p->answers[known].error;
+	a.error = try_open(p, part, cpu);
+	keep(p, hash, &a);
+	return a.error;
+}
+
+/* How often the part was opened; *error: the first refusal. */
+static unsigned ask_part(struct pmu_probe *p, const struct event_part *part, int *error)
+{
+	const struct cpuset *cpus = &p->cpus;
+	struct cpuset own;
+	unsigned nr = 0;
+
+	cpuset_clear(&own);
+	if (part->cpus && cpuset_count(part->cpus)) {
+		add_first(p->host, part->cpus, &own);
+		cpus = &own;
+	}
+	if (!cpuset_count(cpus) && !*error)
+		*error = ENODEV; /* all of its PMU's CPUs are offline */
+	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1)) {
+		int rc = ask(p, part, (uint32_t)cpu);
+
+		nr += rc == 0;
+		if (rc && !*error)
+			*error = rc;
+	}
+	return nr;
+}
+
+void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_support *out)
+{
+	struct event_part part;
+	unsigned nr_opened = 0;
+	int error = 0;
+
+	event_support_check(p->host, ev, 0, out);
+	if (out->state != READING_OK || !event_is_perf(ev))
+		return;
+	for (uint32_t i = 0; i < event_nr_parts(ev); i++) {
+		event_part(ev, i, &part);
+		nr_opened += ask_part(p, &part, &error);
+	}
+	if (error)
+		event_support_explain(p->host, ev, error, out);
+	if (error && nr_opened) {
+		char why[sizeof(out->reason)];
+
+		memcpy(why, out->reason, sizeof(why));
+		snprintf(out->reason, sizeof(out->reason), "not on every CPU: %.200s", why);
+		out->state = READING_OK;
+	}
+}
