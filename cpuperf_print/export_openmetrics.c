@@ -389,26 +389,81 @@ static int put_common(struct exposition *x, const struct table *t, const struct 
 	return rc;
 }
 
+static void put_state(struct exposition *x, const struct table *t, size_t column, size_t cpu,
+		      const char *state, uint64_t nr)
+{
+	if (!nr)
+		return;
+	put_labels(x, t, column, NULL);
+	put_cpu(x, t, column, cpu);
+	openmetrics_label(&x->m, "state", state);
+	openmetrics_value(&x->m);
+	buf_u64(x->m.out, nr);
+	openmetrics_end(&x->m, x->sums.end_realtime_ns);
+}
+
+/* Whether one of its things, or its sum, lacks a number. */
+static bool lacks_things(const struct sum *s)
+{
+	for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)
+		if (s->nr_things[state])
+			return true;
+	return false;
+}
+
+static int put_things_states(struct exposition *x, const struct table *t, struct err *e)
+{
+	bool has_family = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_events && x->sums.nr_cpus && rc == 0; i++) {
+		const struct sum *s = sums_at(&x->sums, i, 0);
+
+		if (!lacks_things(s))
+			continue;
+		if (!has_family)
+			openmetrics_family(
+			    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_things", "",
+			    "Things (disks, processes ...) of an event of which some "
+			    "have no number, by what became of them, in the last "
+			    "iteration: their sum is of those that are \"ok\".");
+		has_family = true;
+		for (size_t state = CELL_OK; state < CELL_NR_STATES; state++)
+			put_state(x, t, i, 0, cell_state_name((enum cell_state)state),
+				  s->nr_things[state]);
+		rc = flush(x, e);
+	}
+	return rc;
+}
+
+static bool has_partial(const struct exposition *x, const struct table *t)
+{
+	for (size_t i = 0; i < t->nr_events; i++)
+		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
+			if (sums_at(&x->sums, i, cpu)->nr_partial)
+				return true;
+	return false;
+}
+
 static int put_states(struct exposition *x, const struct table *t, struct err *e)
 {
 	int rc = 0;
 
 	openmetrics_family(&x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
-			   "Iterations by what became of the event in them: what is not \"ok\" or "
-			   "\"offline\" is in no sum.");
+			   has_partial(x, t)
+			       ? "Iterations by what became of the event in them: what is not "
+				 "\"ok\", \"partial\" or \"offline\" is in no sum."
+			       : "Iterations by what became of the event in them: what is not "
+				 "\"ok\" or \"offline\" is in no sum.");
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
 			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
-			uint64_t nr = sums_at(&x->sums, i, cpu)->nr_states[state];
+			const struct sum *s = sums_at(&x->sums, i, cpu);
 
-			if (!nr)
-				continue;
-			put_labels(x, t, i, NULL);
-			put_cpu(x, t, i, cpu);
-			openmetrics_label(&x->m, "state", cell_state_name((enum cell_state)state));
-			openmetrics_value(&x->m);
-			buf_u64(x->m.out, nr);
-			openmetrics_end(&x->m, x->sums.end_realtime_ns);
+			put_state(x, t, i, cpu, cell_state_name((enum cell_state)state),
+				  s->nr_states[state]);
+			if (state == CELL_OK)
+				put_state(x, t, i, cpu, "partial", s->nr_partial);
 		}
 		rc = flush(x, e);
 	}
@@ -445,7 +500,9 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 	for (size_t i = 0; i < sizeof(commons) / sizeof(commons[0]) && rc == 0; i++)
 		if (x->sums.is_sampling || commons[i].type == OPENMETRICS_GAUGE)
 			rc = put_common(x, t, &commons[i], e);
-	return rc ? rc : put_states(x, t, e);
+	if (rc == 0)
+		rc = put_states(x, t, e);
+	return rc ? rc : put_things_states(x, t, e);
 }
 
 /* --- of the session -------------------------------------------------------------------------- */

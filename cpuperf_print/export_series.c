@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
 	COUNTERS_PID = 4 << 20, /* PID_MAX_LIMIT: all pids are below */
@@ -49,6 +50,8 @@ static void take_note(struct export_series *s, const struct report_series_point 
 	if (has_value) {
 		n->nr_with++;
 		n->running = running < n->running ? running : n->running;
+		if (p->cell->nr_without > n->least.nr_without)
+			n->least = *p->cell;
 		return;
 	}
 	n->nr_without++;
@@ -147,6 +150,27 @@ static const char *why(const struct export_series_note *n)
 	return n->reason && *n->reason ? n->reason : cell_state_name(n->state);
 }
 
+/* A field that is there where some number lacks something. */
+static void put_partial(const struct export_series *s, struct export_json *out)
+{
+	char text[NAME_BYTES], state[CELL_STATE_BYTES];
+	bool is_open = false;
+
+	for (size_t i = 0; i < s->nr_notes; i++) {
+		const struct export_series_note *n = &s->notes[i];
+
+		if (!n->least.nr_without)
+			continue;
+		if (!is_open)
+			export_json_array(out, "partial");
+		is_open = true;
+		snprintf(text, sizeof(text), "%s: %s", n->label, cell_state_text(&n->least, state));
+		export_json_text(out, NULL, text);
+	}
+	if (is_open)
+		export_json_end(out);
+}
+
 void export_series_put_notes(const struct export_series *s, struct export_json *out)
 {
 	struct buf b;
@@ -178,4 +202,5 @@ void export_series_put_notes(const struct export_series *s, struct export_json *
 	}
 	export_json_end(out);
 	buf_fini(&b);
+	put_partial(s, out);
 }

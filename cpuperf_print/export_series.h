@@ -14,7 +14,8 @@ struct export_series_note {
 	const char *reason; /* why there is no number; NULL */
 	enum cell_state state;
 	uint64_t nr_with, nr_without;
-	double running; /* the smallest share of the time that it was counted */
+	double running;    /* the smallest share of the time that it was counted */
+	struct cell least; /* of the numbers, that which lacks most, or zeroes */
 };
 
 struct export_series {

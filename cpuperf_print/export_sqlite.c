@@ -208,6 +208,7 @@ static void put_count(struct database *d, const struct table *t, size_t column,
 {
 	const struct table_column *c = &t->columns[column];
 	struct sqlite_rows *r = &d->counts;
+	char state[CELL_STATE_BYTES];
 
 	if (cell->state == CELL_NONE)
 		return;
@@ -217,7 +218,7 @@ static void put_count(struct database *d, const struct table *t, size_t column,
 		     p->has_trace ? t->row_cpu[p->row] : 0);
 	sqlite_u64(r, column);
 	sqlite_maybe(r, p->has_thing, p->thing);
-	sqlite_text(r, cell_state_name(cell->state));
+	sqlite_text(r, cell_state_text(cell, state));
 	put_value(r, c, cell);
 	put_raw(r, c, cell);
 	put_times(r, cell, cell->is_perf);
@@ -355,6 +356,7 @@ static int take_point(void *arg, const struct report_series_point *p)
 {
 	struct database *d = arg;
 	struct sqlite_rows *r = &d->series;
+	char state[CELL_STATE_BYTES];
 	uint32_t thing = 0;
 	double value;
 	int rc = 0;
@@ -372,7 +374,7 @@ static int take_point(void *arg, const struct report_series_point *p)
 	sqlite_text(r, p->is_samples ? "samples" : kind_of(p->of));
 	sqlite_u64(r, p->end_ns);
 	sqlite_maybe(r, p->cell->span_ns != 0, p->cell->span_ns);
-	sqlite_text(r, cell_state_name(p->cell->state));
+	sqlite_text(r, cell_state_text(p->cell, state));
 	if (report_series_value(p, &value))
 		sqlite_real(r, value);
 	else

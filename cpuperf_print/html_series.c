@@ -76,11 +76,14 @@ static void put_value(struct html *h, const char *key, double v)
 
 static void put_note(struct html *h, const struct report_line *l)
 {
-	char note[256];
+	char note[256] = "", state[CELL_STATE_BYTES];
 
-	snprintf(note, sizeof(note), "multiplexed: ran %.0f %% of the time at least, scaled",
-		 100 * l->running);
-	export_json_text(&h->json, "note", l->running < 1 ? note : "");
+	if (l->running < 1)
+		snprintf(note, sizeof(note),
+			 "multiplexed: ran %.0f %% of the time at least, scaled", 100 * l->running);
+	else if (l->least.nr_without)
+		snprintf(note, sizeof(note), "%s", cell_state_text(&l->least, state));
+	export_json_text(&h->json, "note", note);
 }
 
 static void put_line(struct html *h, size_t i)
@@ -108,8 +111,13 @@ static void put_line(struct html *h, size_t i)
 
 static void say_problems(struct html *h, const struct report_line *l)
 {
+	char state[CELL_STATE_BYTES];
+
 	if (l->cpu != REPORT_NO_CPU || l->thing)
 		return;
+	if (l->least.nr_without)
+		html_note(h, HTML_WARNING, "%s lacks something: %s.", l->of.label,
+			  cell_state_text(&l->least, state));
 	if (l->has_number && l->running < 1)
 		html_note(
 		    h, HTML_WARNING,

@@ -150,8 +150,12 @@ static bool is_of_things(const struct print *p, uint32_t event)
 static void thing_line(struct print *p, uint64_t offset, const struct reading *r, const char *name)
 {
 	raw_event_line(p, offset, "Thing", &p->facts->events[r->event]);
-	buf_printf(p->out, ", %" PRIu32 "%s%s, %" PRIu64 "\n", r->instance, *name ? " " : "", name,
-		   r->raw);
+	buf_printf(p->out, ", %" PRIu32 "%s%s, ", r->instance, *name ? " " : "", name);
+	if (r->state == READING_OK)
+		buf_u64(p->out, r->raw);
+	else
+		buf_adds(p->out, cell_state_name(cell_state_of_reading(r->state)));
+	buf_addc(p->out, '\n');
 }
 
 static void things(struct print *p, const struct profile_trace *t)
@@ -168,11 +172,11 @@ static void things(struct print *p, const struct profile_trace *t)
 
 static void reading(struct print *p, uint64_t offset, const struct reading *r)
 {
-	if (r->state != READING_OK && r->state != READING_OFFLINE)
-		return;
-	if (is_of_things(p, r->event))
+	bool holds = r->state == READING_OK || r->state == READING_OFFLINE;
+
+	if (is_of_things(p, r->event) && reading_is_of_thing(r))
 		thing_line(p, offset, r, "");
-	else if (r->instance >= PROFILE_MAX_PARTS)
+	else if (!holds || r->instance >= PROFILE_MAX_PARTS)
 		return;
 	else if (p->facts->events[r->event].kind == EVENT_VALUE)
 		value_line(p, offset, r->event, r->raw);

@@ -113,6 +113,7 @@ enum { NR_PARTS = sizeof(parts) / sizeof(parts[0]) };
 static void line(struct buf *out, unsigned width, const struct table_column *column,
 		 const struct cell *c)
 {
+	char state[CELL_STATE_BYTES];
 	size_t end;
 
 	buf_adds(out, "  ");
@@ -131,7 +132,7 @@ static void line(struct buf *out, unsigned width, const struct table_column *col
 	}
 	out->len = end < out->len ? end : out->len; /* no blanks at the end */
 	if (cell_is_partial(c))
-		buf_adds(out, c->state == CELL_OFFLINE ? "  offline" : "  partial");
+		buf_printf(out, "  %s", cell_state_text(c, state));
 	if (c->limit)
 		buf_printf(out, "  %s", screen_limit_name(c->limit));
 	buf_addc(out, '\n');

@@ -68,13 +68,15 @@ static void put_count(struct grid *g, bool holds, uint64_t n)
 
 static void put_names(struct grid *g, const struct report_series_point *p)
 {
+	char state[CELL_STATE_BYTES];
+
 	grid_text(g, p->of->group);
 	grid_text(g, p->of->name);
 	grid_text(g, p->of->label);
 	put_count(g, p->thing != NULL, p->thing ? p->thing->number : 0);
 	p->thing ? grid_text(g, p->thing->name) : grid_none(g);
 	grid_text(g, kind_of(p));
-	grid_text(g, cell_state_name(p->cell->state));
+	grid_text(g, cell_state_text(p->cell, state));
 }
 
 static void put_numbers(struct grid *g, const struct report_series_point *p)
@@ -254,6 +256,7 @@ static void put_no_number(const struct shown *s, const struct report_line *l)
 static void put_line(struct shown *s, size_t i)
 {
 	const struct report_line *l = report_lines_at(s->lines, i);
+	char state[CELL_STATE_BYTES];
 	struct buf *b = &s->j->out;
 
 	screen_left(b, s->width[NAME], cell_text(s, l, NAME));
@@ -262,6 +265,8 @@ static void put_line(struct shown *s, size_t i)
 			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
 		buf_adds(b, "  ");
 		put_shape(s, i);
+		if (l->least.nr_without)
+			buf_printf(b, "  (%s)", cell_state_text(&l->least, state));
 	} else {
 		put_no_number(s, l);
 	}

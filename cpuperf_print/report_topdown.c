@@ -82,9 +82,10 @@ static void put_spread(struct shown *s, const struct report_topdown_value *v)
 static void put_state(struct shown *s, const struct report_topdown_value *v)
 {
 	bool has_value = cell_has_value(&v->total);
+	char state[CELL_STATE_BYTES];
 
 	has_value ? grid_real(s->g, v->running) : grid_none(s->g);
-	grid_text(s->g, cell_state_name(v->total.state));
+	grid_text(s->g, cell_state_text(&v->total, state));
 	grid_text(s->g, has_value ? screen_limit_name(v->total.limit) : "");
 	grid_text(s->g, v->row->expr);
 }

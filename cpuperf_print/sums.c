@@ -83,7 +83,10 @@ static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *o
 static void add_cell(struct sum *s, const struct cell *c, const struct sampled *sampled,
 		     uint64_t realtime_ns)
 {
-	s->nr_states[c->state]++;
+	if (c->state == CELL_OK && c->nr_without)
+		s->nr_partial++;
+	else
+		s->nr_states[c->state]++;
 	if (sampled && sampled->claim != SAMPLED_NONE) {
 		s->is_sampled = true;
 		sampled_counts_add(&s->sampled, &sampled->n);
@@ -162,6 +165,14 @@ static int add_thing(struct sums *x, const struct table *t, const struct table_t
 	return 0;
 }
 
+static void count_things(struct sums *x, const struct table *t)
+{
+	for (size_t i = 0; i < t->nr_events && x->nr_cpus; i++)
+		memset(sums_at(x, i, 0)->nr_things, 0, sizeof(sums_at(x, i, 0)->nr_things));
+	for (size_t k = 0; k < t->nr_things && x->nr_cpus; k++)
+		sums_at(x, t->things[k].column, 0)->nr_things[t->things[k].cell.state]++;
+}
+
 int sums_add(struct sums *x, const struct table *t)
 {
 	int rc = 0;
@@ -176,6 +187,7 @@ int sums_add(struct sums *x, const struct table *t)
 	x->is_sampling = t->sampled != NULL;
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		rc = add_row(x, t, row);
+	count_things(x, t);
 	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
 		rc = add_thing(x, t, &t->things[k]);
 	return rc;

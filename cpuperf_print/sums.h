@@ -16,8 +16,11 @@ struct sum {
 	unsigned __int128 raw, base;
 	uint64_t enabled_ns, running_ns;
 	uint64_t realtime_ns; /* of the last iteration that had a number; 0: not known */
-	uint64_t nr_states[CELL_NR_STATES];
-	struct cell last; /* with a number */
+	uint64_t
+	    nr_states[CELL_NR_STATES]; /* iterations; in those of nr_partial it is none of these */
+	uint64_t nr_partial;
+	uint64_t nr_things[CELL_NR_STATES]; /* of many things: of the last iteration */
+	struct cell last;                   /* with a number */
 	bool has_value, is_perf;
 	bool is_sampled;
 	struct sampled_counts sampled;

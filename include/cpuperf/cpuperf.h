@@ -45,10 +45,11 @@ struct cpuperf_event {
 
 /* One event on one CPU over one iteration, or over all CPUs. */
 struct cpuperf_cell {
-	int has_value;       /* 0: value does not hold; state says why */
-	const char *state;   /* "ok", "not counted", "not supported", "n/a" …; "": none here */
-	double value;        /* count (scaled if it was multiplexed), reading, percent, metric */
-	uint64_t raw;        /* as the kernel gave it: difference, or reading */
+	int has_value;     /* 0: value does not hold; state says why */
+	const char *state; /* "ok", "not counted", "not supported", "n/a" …; "partial": a sum that
+			      lacks a CPU or a thing; "": none here */
+	double value;      /* count (scaled if it was multiplexed), reading, percent, metric */
+	uint64_t raw;      /* as the kernel gave it: difference, or reading */
 	uint64_t enabled_ns; /* how long it was wanted … */
 	uint64_t running_ns; /* … and how long it was really counted; both 0 if not from perf_event.
 				Of a metric: of its event that was counted least */

@@ -98,7 +98,9 @@ static void add_samples(struct cpuperf_cell *cell, const struct sampled *s)
 static void add_cell(struct cpuperf_cell *out, const struct cell *c, const struct sampled *s)
 {
 	*out = (struct cpuperf_cell){.has_value = cell_has_value(c),
-				     .state = cell_state_name(c->state),
+				     .state = cell_is_partial(c) && c->state == CELL_OK
+						  ? "partial"
+						  : cell_state_name(c->state),
 				     .value = c->value,
 				     .raw = c->raw,
 				     .enabled_ns = c->enabled_ns,

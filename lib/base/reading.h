@@ -5,6 +5,7 @@
 #ifndef BASE_READING_H
 #define BASE_READING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Why there is or is no number. The order is the one of the trace format: only append. */
@@ -22,19 +23,27 @@ enum reading_state {
 /* "ok", "offline", "not supported", "no permission", "limit reached", "failed"; "unknown state". */
 const char *reading_state_name(uint32_t state);
 
-/* Of a thing (a disk, a process …): it was there before the iteration began. */
-enum { READING_OLD = 1 };
+/* Of a thing (a disk, a process …): it was there before the iteration began; it is there and has no
+ * number, which is not said of its event. */
+enum { READING_OLD = 1, READING_OF_THING = 2 };
 
 struct reading {
 	uint32_t event;                  /* index in the session's events */
 	uint32_t instance;               /* 0; else which device, process … of the event */
 	uint32_t state;                  /* enum reading_state */
-	uint32_t flags;                  /* 0 or READING_OLD */
+	uint32_t flags;                  /* READING_OLD, READING_OF_THING */
 	uint64_t time_ns;                /* CLOCK_MONOTONIC when it was really read */
 	uint64_t raw;                    /* counter or gauge, as the kernel gave it */
 	uint64_t enabled_ns, running_ns; /* perf events: cumulative; misc: 0 */
 	uint64_t base; /* what raw is a share of (cumulative); 0 where it is no share */
 };
+
+/* Of an event of many things: it is one of theirs, and does not say why the event is not measured.
+ */
+static inline bool reading_is_of_thing(const struct reading *r)
+{
+	return r->state == READING_OK || (r->state != READING_NONE && r->flags & READING_OF_THING);
+}
 
 /* How an event's numbers are to be read: shared by catalogue, trace and reports. */
 enum event_kind {

@@ -352,17 +352,34 @@ void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct c
 	c->many[set].source->get(c->many[set].state, k, out);
 }
 
+static enum reading_state state_of_field(const struct collect_thing *thing, uint16_t field)
+{
+	const struct {
+		uint32_t fields;
+		enum reading_state state;
+	} states[] = {{thing->has, READING_OK},
+		      {thing->denied, READING_NO_PERMISSION},
+		      {thing->absent, READING_NOT_SUPPORTED},
+		      {thing->failed, READING_FAILED}};
+
+	for (size_t k = 0; k < sizeof(states) / sizeof(states[0]); k++)
+		if (states[k].fields >> field & 1)
+			return states[k].state;
+	return READING_NONE;
+}
+
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out)
 {
 	uint16_t field = c->events[i].row->field;
+	enum reading_state state = state_of_field(thing, field);
 
-	if (!(thing->has >> field & 1))
+	if (state == READING_NONE)
 		return false;
 	*out = (struct reading){.instance = thing->number,
-				.state = READING_OK,
+				.state = state,
 				.time_ns = thing->time_ns,
-				.raw = thing->values[field]};
+				.raw = state == READING_OK ? thing->values[field] : 0};
 	return true;
 }
 

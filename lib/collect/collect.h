@@ -57,7 +57,8 @@ uint32_t collect_set(const struct collect *c, size_t i); /* UINT32_MAX: not of m
 /* The things of the last read, in the order of their source. */
 size_t collect_nr_things(const struct collect *c, uint32_t set);
 void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out);
-/* The i-th event's reading of a thing of its set, all but .event. False: it has none. */
+/* The i-th event's reading of a thing of its set, all but .event: why there is no number, if it
+ * could not be read. False: it has none. */
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out);
 /* The next thing that a person must be told of the things, once each; NULL: no more. */

@@ -34,6 +34,10 @@ struct collect_thing {
 			     before: its counters began at 0 meanwhile; 0: that is not known */
 	uint32_t has;     /* bit f: field f holds */
 	const uint64_t *values; /* by field */
+	/* Fields that are wanted and do not hold: by why. */
+	uint32_t denied; /* may not be read */
+	uint32_t absent; /* this kernel, or this thing, has no such number */
+	uint32_t failed; /* could not be read */
 };
 
 struct collect_many_source {

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 65536, WHO_BYTES = 2048 };
+enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 65536, WHO_BYTES = 160 };
 
 static const struct process_reader *const reader = &process_proc_reader;
 
@@ -433,6 +433,9 @@ static void process_get(const void *state, size_t i, struct collect_thing *out)
 	    .born_ns = p->born_ns,
 	    .has = p->values.has,
 	    .values = p->values.of,
+	    .denied = p->values.trouble[PROCESS_DENIED],
+	    .absent = p->values.trouble[PROCESS_ABSENT],
+	    .failed = p->values.trouble[PROCESS_FAILED],
 	};
 }
 

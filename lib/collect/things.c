@@ -179,11 +179,23 @@ int things_open(struct things *t, const char *folder, const char *name, struct t
 		return rc;
 	}
 	memcpy(thing->fds, fds, sizeof(fds));
+	memcpy(thing->errors, errors, sizeof(errors));
 	for (size_t i = 0; i < t->kind->nr_files; i++)
 		if (errors[i])
 			tell_file(t, thing, i, "cannot be opened", errors[i]);
 	*out = thing;
 	return 0;
+}
+
+/* Why the thing has no numbers of these fields. */
+static void lack(struct thing *thing, uint32_t fields, int error)
+{
+	if (error == -EACCES || error == -EPERM)
+		thing->denied |= fields;
+	else if (!error || error == -ENOENT || error == -ENODEV)
+		thing->absent |= fields;
+	else
+		thing->failed |= fields;
 }
 
 static int read_file(struct things *t, struct thing *thing, size_t i)
@@ -201,6 +213,7 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	else if (f->fields & t->wanted & ~has)
 		tell_file(t, thing, i, "does not tell all that was asked for", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
+	lack(thing, f->fields & t->wanted & ~thing->has, rc);
 	return 0;
 }
 
@@ -223,11 +236,13 @@ int things_read(struct things *t, struct thing *thing)
 {
 	int rc = 0;
 
-	thing->has = 0;
+	thing->has = thing->denied = thing->absent = thing->failed = 0;
 	memset(thing->values, 0, sizeof(thing->values));
 	for (size_t i = 0; i < t->kind->nr_files && rc == 0; i++)
 		if (thing->fds[i] >= 0)
 			rc = read_file(t, thing, i);
+		else
+			lack(thing, t->kind->files[i].fields & t->wanted, thing->errors[i]);
 	unwrap(t->kind, thing);
 	thing->time_ns = clock_monotonic_ns();
 	return rc;
@@ -311,6 +326,9 @@ void things_get(const void *state, size_t i, struct collect_thing *out)
 	    .born_ns = thing->born_ns,
 	    .has = thing->has,
 	    .values = thing->values,
+	    .denied = thing->denied,
+	    .absent = thing->absent,
+	    .failed = thing->failed,
 	};
 }
 

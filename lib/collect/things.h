@@ -38,8 +38,9 @@ struct thing {
 	bool is_seen; /* since things_begin */
 	uint8_t told; /* bit i: what is wrong with file i */
 	int fds[THINGS_MAX_FILES];
-	uint64_t time_ns, born_ns; /* as of struct collect_thing */
-	uint32_t has;
+	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
+	uint32_t has, denied, absent, failed; /* the same */
+	int errors[THINGS_MAX_FILES];         /* of opening them: 0 or -errno */
 	uint64_t values[THINGS_MAX_FIELDS];
 	uint64_t last[THINGS_MAX_FIELDS], past[THINGS_MAX_FIELDS]; /* of those that wrap: as it was
 								      read last; the wraps */

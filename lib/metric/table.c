@@ -177,16 +177,20 @@ static struct table_thing *new_thing(struct table *t)
 static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
 	struct cell *all = table_cell(t, 0, column);
+	uint32_t nr_with = all->nr_with, nr_without = all->nr_without;
 
 	if (!cell_has_value(part)) {
-		if (all->state == CELL_NONE && part->state == CELL_NOT_COUNTED)
+		if (all->state == CELL_NONE)
 			all->state = part->state;
+		all->nr_without++;
 		return;
 	}
-	if (cell_has_value(all))
-		cell_join(t->columns[column].kind, all, part);
+	if (nr_with)
+		cell_join(t->columns[column].kind, all, part); /* nothing after an overflow */
 	else
 		*all = *part;
+	all->nr_with = nr_with + 1;
+	all->nr_without = nr_without;
 }
 
 /* What it did before its first reading is not of this iteration. */
@@ -204,7 +208,7 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 	struct table_thing *thing;
 	const char *copy;
 
-	if (!end || end->state != READING_OK)
+	if (!end || !reading_is_of_thing(end))
 		return 0;
 	copy = arena_strdup(&t->thing_names, name);
 	thing = copy ? new_thing(t) : NULL;
@@ -212,7 +216,7 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 		return -ENOMEM;
 	*thing = (struct table_thing){.column = column, .number = number, .name = copy};
 	cell_make(c->kind, start ? start : &born, end, &thing->cell);
-	if (has_no_start(c, start, end))
+	if (end->state == READING_OK && has_no_start(c, start, end))
 		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
 	add_to_cell(t, column, &thing->cell);
@@ -335,7 +339,7 @@ static void total_metric(struct table *t, size_t i, const struct rows *rows, str
 	for (size_t k = 0; (operand = metric_operand(c->metric, &k));)
 		nr_others = sum_whole(t, c, operand->operand, rows);
 	metric_make(c->metric, t->sums, span_of(t), total);
-	total->nr_without = nr_others;
+	total->nr_without += nr_others;
 	if (total->state == CELL_NONE && nr_others)
 		total->state = CELL_NA;
 }
@@ -451,6 +455,11 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 {
 	if (!cell_has_value(total))
 		return;
+	if (total->nr_without) {
+		s->nr_partial++;
+		if (total->nr_without > s->least.nr_without)
+			s->least = *total;
+	}
 	s->sum += total->count;
 	s->real_sum += total->is_real ? total->value : 0;
 	if (is_cut && s->spread.nr) {

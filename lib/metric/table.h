@@ -91,6 +91,7 @@ void table_join(struct table *t, size_t row, size_t column, const struct reading
  * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
  * Without a start it came in the iteration, and counts from 0 (at start_ns), unless its end says
  * that it was there before: then it is not counted. Without an end it has gone, and is left out.
+ * Without a number it is in the list, and the event's number lacks it (cell.nr_without).
  * Call table_set for row 0 first, with neither: it clears the cell and says why if the event is not
  * measured. The times of the table are set; the name is copied. 0 or -ENOMEM.
  */
@@ -152,6 +153,8 @@ struct column_summary {
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */
+	uint64_t nr_partial;               /* iterations whose total lacks something */
+	struct cell least;                 /* of them, the total that lacks most */
 	struct sampled sampled;            /* of all iterations and CPUs; zero if not sampled */
 	struct table_beyond low, high;     /* of a metric */
 };

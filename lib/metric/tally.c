@@ -5,7 +5,9 @@
  */
 #include "metric/tally.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 typedef unsigned __int128 wide;
 
@@ -27,6 +29,17 @@ static const struct {
 const char *cell_state_name(enum cell_state s)
 {
 	return s < CELL_NR_STATES ? states[s].name : "unknown state";
+}
+
+const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES])
+{
+	if (c->state != CELL_OK || !c->nr_without)
+		return cell_state_name(c->state);
+	if (!c->nr_with)
+		return "partial";
+	snprintf(out, CELL_STATE_BYTES, "partial: %" PRIu32 " of %" PRIu64, c->nr_with,
+		 (uint64_t)c->nr_with + c->nr_without);
+	return out;
 }
 
 enum cell_state cell_state_of_reading(uint32_t reading_state)
@@ -218,21 +231,26 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part)
 	*c = (struct cell){.state = part->state, .is_perf = c->is_perf, .time_ns = c->time_ns};
 }
 
+/* What the total is made of: of the cell, or of what that was made of. */
+static void add_parts(struct cell *total, const struct cell *c)
+{
+	bool is_sum = c->nr_with || c->nr_without, has_value = cell_has_value(c);
+
+	total->nr_with += is_sum ? c->nr_with : has_value;
+	total->nr_without += is_sum ? c->nr_without : !has_value;
+}
+
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c)
 {
 	if (c->state == CELL_NONE)
 		return;
-	if (!cell_has_value(c)) {
-		if (!total->nr_without++ && !total->nr_with)
-			total->state = c->state;
-		return;
-	}
-	if (total->nr_with++ == 0)
+	if (!total->nr_with && (cell_has_value(c) || !total->nr_without))
 		total->state = c->state;
-	else if (kind == EVENT_VALUE)
+	else if (cell_has_value(c) && kind == EVENT_VALUE)
 		total->state = CELL_NONE;
-	if (cell_has_value(total)) /* not after an overflow */
+	if (cell_has_value(c) && cell_has_value(total)) /* not after an overflow */
 		add_numbers(kind, total, c);
+	add_parts(total, c);
 }
 
 void spread_add(struct spread *s, double x)

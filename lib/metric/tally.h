@@ -50,13 +50,18 @@ struct cell {
 	uint64_t base;                   /* difference of the base; 0 where there is none */
 	uint64_t time_ns;                /* when the end was read, CLOCK_MONOTONIC */
 	uint64_t span_ns;    /* between the two readings; 0 for an instantaneous value */
-	uint32_t nr_with;    /* of a total: cells that are in it */
-	uint32_t nr_without; /* of a total: cells that should be in it but have no number */
+	uint32_t nr_with;    /* of a sum over CPUs, or many things: those that are in it */
+	uint32_t nr_without; /* those that should be in it but have no number */
 };
 
 bool cell_has_value(const struct cell *c); /* CELL_OK or CELL_OFFLINE */
-/* There is a number, but not of all it should hold: a CPU went away, or a total lacks cells. */
+/* There is a number, but not of all it should hold: a CPU went away, a sum lacks a CPU or a thing,
+ * or a metric is made of such a sum. */
 bool cell_is_partial(const struct cell *c);
+/* cell_state_name, and of a number that lacks something "partial: 5 of 111", or "partial"
+ * where it is not known of how many. Uses out, or not. */
+enum { CELL_STATE_BYTES = 48 };
+const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
 /* running / enabled in 0 … 1; 1 where nothing was multiplexed or there is no such time. */
 double cell_running_share(const struct cell *c);
 /* count per second of the real span; 0 if the span is 0 or there is no value. */
@@ -88,7 +93,8 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part);
  * Adds a cell into a total over CPUs (all zero at first): counts add up, shares add raw and base,
  * values do not add: the total of a value is that of its single row, CELL_NONE with several.
  * Its span is the longest of theirs.
- * Cells without a number enter no sum, but a total of nothing else takes the state of the first.
+ * Cells without a number enter no sum, but a total of nothing else takes the state of the first. A
+ * cell that is a sum itself stands for all that it was made of.
  * A sum beyond 64 bits is CELL_FAILED.
  */
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c);

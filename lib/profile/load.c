@@ -87,7 +87,7 @@ static struct profile_pair *pair_of(struct profile_load *l, const struct reading
 
 static bool is_of_thing(const struct profile_load *l, const struct reading *r)
 {
-	return r->event < l->session_events->nr && r->state == READING_OK &&
+	return r->event < l->session_events->nr && reading_is_of_thing(r) &&
 	       l->session_events->item[r->event].scope == EVENT_SCOPE_THINGS;
 }
 

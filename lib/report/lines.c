@@ -280,6 +280,8 @@ static void note_state(struct line *line, const struct report_series_point *p)
 		line->shown.state = p->cell->state;
 		return;
 	}
+	if (p->cell->nr_without > line->shown.least.nr_without)
+		line->shown.least = *p->cell;
 	line->shown.nr_points += !p->is_samples || p->cell->count;
 	line->shown.running = fmin(line->shown.running, running);
 }
@@ -592,6 +594,8 @@ static int compare(const void *a, const void *b)
 		order = compare_numbers(x->thing != NULL, y->thing != NULL);
 	if (!order)
 		order = compare_numbers(x->cpu + 1u, y->cpu + 1u);
+	if (!order)
+		order = compare_numbers(!x->has_number, !y->has_number);
 	if (!order)
 		order = x->mean != y->mean ? (x->mean > y->mean ? -1 : 1) : 0;
 	return order ? order : compare_numbers(x->number, y->number);

@@ -27,6 +27,7 @@ struct report_line {
 	double running;                 /* the smallest running share */
 	uint64_t nr_points, nr_without; /* with a number, and without */
 	enum cell_state state;          /* of the last point without */
+	struct cell least; /* of the points with one, that which lacks most, or zeroes */
 };
 
 /* each_cpu: a line for each CPU too. The metrics are borrowed, and so is what columns of points

@@ -16,6 +16,7 @@ struct cell_row {
 	const struct sampled *sampled;   /* NULL in a session that only counts */
 	const struct table_thing *thing; /* NULL: of a CPU or the machine */
 	const char *session;             /* NULL: it is not told */
+	char *state;                     /* CELL_STATE_BYTES for cell_state_text */
 };
 
 /* A number that holds if cond does; r is the row. */
@@ -92,7 +93,7 @@ TEXT(event, r->column->name)
 TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
 TEXT(kind, kind_name(r->column))
-TEXT(state, cell_state_name(r->cell->state))
+TEXT(state, cell_state_text(r->cell, r->state))
 
 static bool value(const void *p, struct buf *out)
 {
@@ -205,11 +206,13 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 	buf_adds(out, "}\n");
 }
 
-static void write_cell(const struct cell_row *r, screen_write_fn *write, struct buf *out)
+static void write_cell(struct cell_row *r, screen_write_fn *write, struct buf *out)
 {
 	size_t nr;
 	const struct screen_field *fields = screen_cell_fields(r->t, r->session != NULL, &nr);
+	char state[CELL_STATE_BYTES];
 
+	r->state = state;
 	if (r->cell->state != CELL_NONE)
 		write(out, fields, nr, r);
 }

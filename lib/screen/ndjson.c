@@ -24,6 +24,7 @@ struct summary_row {
 	const struct column_summary *sum;
 	uint64_t nr_iterations, nr_cut;
 	const char *session; /* NULL: it is not told */
+	const char *partial; /* what its totals lack; "" */
 };
 
 #define TEXT(name, expression)                                                                     \
@@ -39,7 +40,7 @@ TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
-TEXT(reason, r->column->reason ? r->column->reason : "")
+TEXT(reason, r->column->reason ? r->column->reason : r->partial)
 
 static bool summary(const void *p, struct buf *out)
 {
@@ -227,6 +228,9 @@ void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
 					sum->nr_cut, name};
 
+		buf_reset(&s->scratch);
+		screen_partial(&s->scratch, &sum->column[i]);
+		r.partial = buf_str(&s->scratch);
 		screen_write_json(out, fields + first, nr, &r);
 	}
 }

@@ -277,10 +277,11 @@ static void mark(struct buf *out, const char *text, bool *has_marks)
 	*has_marks = true;
 }
 
-/* " (62%, offline, low)", or nothing. */
+/* " (62%, partial: 3 of 4, low)", or nothing. */
 static void marks(struct buf *out, const struct cell *c)
 {
 	double share = cell_running_share(c);
+	char state[CELL_STATE_BYTES];
 	bool has_marks = false;
 
 	if (share < 1) {
@@ -288,7 +289,7 @@ static void marks(struct buf *out, const struct cell *c)
 		screen_running(out, share);
 	}
 	if (cell_is_partial(c))
-		mark(out, c->state == CELL_OFFLINE ? "offline" : "partial", &has_marks);
+		mark(out, cell_state_text(c, state), &has_marks);
 	if (c->limit)
 		mark(out, screen_limit_name(c->limit), &has_marks);
 	buf_adds(out, has_marks ? ")" : "");

@@ -23,6 +23,10 @@ void screen_text_gap(struct screen_state *s, const struct table *t, const struct
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out);
 
+/* "partial: 5 of 111 in 3 iterations": the total that lacks most, and how many lack something;
+ * nothing if none does. */
+void screen_partial(struct buf *out, const struct column_summary *sum);
+
 /* The samples of all iterations; nothing if none were taken. */
 void screen_samples_summary(struct screen_state *s, const struct table *t,
 			    const struct table_summary *sum, struct buf *out);

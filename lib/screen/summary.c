@@ -167,6 +167,18 @@ static void note(struct buf *out, const char *what, uint64_t nr, uint64_t of)
 	buf_adds(out, of == 1 ? " cell" : " cells");
 }
 
+void screen_partial(struct buf *out, const struct column_summary *sum)
+{
+	char state[CELL_STATE_BYTES];
+
+	if (!sum->nr_partial)
+		return;
+	buf_adds(out, cell_state_text(&sum->least, state));
+	buf_adds(out, " in ");
+	buf_u64(out, sum->nr_partial);
+	buf_adds(out, sum->nr_partial == 1 ? " iteration" : " iterations");
+}
+
 static void notes(const struct table_column *c, const struct column_summary *sum, struct buf *out)
 {
 	uint64_t nr = nr_cells(sum);
@@ -180,6 +192,11 @@ static void notes(const struct table_column *c, const struct column_summary *sum
 		note(out, "multiplexed", sum->nr_multiplexed, nr);
 		buf_adds(out, ", lowest running share ");
 		screen_running(out, sum->min_running);
+		buf_addc(out, '\n');
+	}
+	if (sum->nr_partial && sum->nr_cells[CELL_OK] == nr) { /* the cells do not show it */
+		buf_adds(out, "    ");
+		screen_partial(out, sum);
 		buf_addc(out, '\n');
 	}
 	for (enum cell_state s = CELL_OK + 1; sum->spread.nr && s < CELL_NR_STATES; s++) {

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 24, COLUMN_WIDTH = 11, CELL_BYTES = 64 };
+enum {
+	NAME_WIDTH = 24,
+	COLUMN_WIDTH = 11,
+	STATE_WIDTH = 13 /* "no permission" */,
+	CELL_BYTES = 64
+};
 
 static size_t kind_len(const char *name)
 {
@@ -57,11 +62,13 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->column < y->column ? -1 : x->column > y->column;
 }
 
-/* Those that did most come first, then by name. */
+/* Those that did most come first, those without such a number last; then by name. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct screen_thing *x = a, *y = b;
 
+	if ((x->lacks == CELL_NONE) != (y->lacks == CELL_NONE))
+		return x->lacks == CELL_NONE ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
 	return strcmp((*x->first)->name, (*y->first)->name);
@@ -85,6 +92,12 @@ static double weight_of(const struct screen_kind *k, const struct table_thing *t
 								: cell_rate(&thing->cell);
 }
 
+/* Why its first number is missing, or CELL_NONE. */
+static enum cell_state lacks(const struct table_thing *first)
+{
+	return cell_has_value(&first->cell) ? CELL_NONE : first->cell.state;
+}
+
 static size_t make_lines(const struct screen_kind *k, const struct table_thing *const *things,
 			 size_t nr, struct screen_thing *out)
 {
@@ -97,6 +110,7 @@ static size_t make_lines(const struct screen_kind *k, const struct table_thing *
 		    .first = &things[i],
 		    .nr = end - i,
 		    .weight = things[i]->column == k->column[0] ? weight_of(k, things[i]) : 0,
+		    .lacks = lacks(things[i]),
 		};
 	}
 	qsort(out, nr_lines, sizeof(*out), by_weight);
@@ -114,8 +128,9 @@ const char *screen_kind_heading(const struct screen_kind *k, size_t i)
 unsigned screen_kind_width(const struct screen_kind *k, size_t i)
 {
 	unsigned width = screen_width(screen_kind_heading(k, i));
+	unsigned least = table_cell(k->t, 0, k->column[i])->nr_without ? STATE_WIDTH : COLUMN_WIDTH;
 
-	return width < COLUMN_WIDTH ? COLUMN_WIDTH : width;
+	return width < least ? least : width;
 }
 
 bool screen_kind_next(const struct table *t, size_t *i, struct screen_kind *out)
@@ -228,6 +243,29 @@ static size_t block_end(const struct screen_state *s, const struct screen_kind *
 	return i;
 }
 
+/* "and 101 more (96: no permission)" */
+static void put_rest(const struct screen_thing *lines, size_t nr, struct buf *out)
+{
+	enum cell_state why = lines[nr - 1].lacks;
+	size_t nr_lacking = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_lacking += why != CELL_NONE && lines[i].lacks == why;
+	buf_adds(out, "and ");
+	buf_u64(out, nr);
+	buf_adds(out, " more");
+	if (nr_lacking) {
+		buf_adds(out, " (");
+		if (nr_lacking < nr) {
+			buf_u64(out, nr_lacking);
+			buf_adds(out, ": ");
+		}
+		buf_adds(out, cell_state_name(why));
+		buf_addc(out, ')');
+	}
+	buf_addc(out, '\n');
+}
+
 static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		      const struct screen_thing *lines, size_t nr, struct buf *out)
 {
@@ -240,11 +278,8 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		for (size_t i = 0; i < shown; i++)
 			put_line(k, &lines[i], from, to, out);
 	}
-	if (shown == nr)
-		return;
-	buf_adds(out, "and ");
-	buf_u64(out, nr - shown);
-	buf_adds(out, " more\n");
+	if (shown < nr)
+		put_rest(lines + shown, nr - shown, out);
 }
 
 void screen_things(const struct screen_state *s, const struct table *t, struct buf *out)

@@ -23,12 +23,14 @@ struct screen_kind {
 struct screen_thing {
 	const struct table_thing *const *first;
 	size_t nr;
-	double weight; /* of the first column */
+	double weight;         /* of the first column */
+	enum cell_state lacks; /* why its first number is missing; CELL_NONE: it is there */
 };
 
 struct screen_things {
 	const struct table_thing **cells; /* owned */
-	struct screen_thing *item;        /* owned; those that did most first, then by name */
+	struct screen_thing *item;        /* owned; those that did most first, then by name; those
+					     whose first number is missing last */
 	size_t nr;
 };
 

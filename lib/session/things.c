@@ -91,6 +91,7 @@ static int take_event(struct session_things *t, const struct session *s, size_t 
 			continue;
 		r.event = (uint32_t)s->misc_index[m];
 		r.flags = thing.born_ns > s->boundary_ns ? 0 : READING_OLD;
+		r.flags |= r.state == READING_OK ? 0 : READING_OF_THING;
 		rc = add_reading(t, &r, first + k);
 	}
 	return rc;

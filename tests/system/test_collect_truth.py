@@ -21,11 +21,13 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
 
-CPUPERF, BUSY, SOURCE_DIR = (os.environ[k] for k in ("CPUPERF", "BUSY", "SOURCE_DIR"))
+CPUPERF, CPUPERF_PRINT, BUSY, SOURCE_DIR = (
+    os.environ[k] for k in ("CPUPERF", "CPUPERF_PRINT", "BUSY", "SOURCE_DIR"))
 READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
 TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -509,7 +511,8 @@ def as_nobody():
 
 
 def check_nobody(folder):
-    """The bytes of another user's process may not be read: that is said once, the rest measured."""
+    """The bytes of another user's process may not be read: that is said once, its row and the sum say
+    so in every output, live and printed, and the rest is measured."""
     prefix = as_nobody()
     if not prefix:
         skip("nobody", "not root, no setpriv, or cpuperf is not within reach of nobody")
@@ -518,7 +521,9 @@ def check_nobody(folder):
     with Busy("threads", 1) as busy:
         pids = {"pids": [busy.pid, 0]}
         write_spec(folder, [("process_cpu_time", pids), ("process_rss", pids),
-                            ("process_write_bytes", pids)], num_iterations=3)
+                            ("process_write_bytes", pids)], num_iterations=3,
+                   output_path_prefix=f"{folder}/t",
+                   metrics=[{"name": "written", "expr": "{process_write_bytes} * 2"}])
         os.chmod(f"{folder}/s.cpspec", 0o644)
         done = subprocess.run([*prefix, CPUPERF, f"--spec-file={folder}/s.cpspec",
                                "--duration=50ms", "--output-format=csv", "--quiet"], check=True,
@@ -527,10 +532,49 @@ def check_nobody(folder):
     assert done.stderr.count("may not be read") == 1 and busy.name in done.stderr
     there = [(r["event"], r["state"]) for r in csv.DictReader(io.StringIO(done.stdout))
              if r["thing"] == busy.name]
-    assert there == [("process_cpu_time", "ok"), ("process_rss", "ok")] * 3, there
+    assert there == [("process_cpu_time", "ok"), ("process_rss", "ok"),
+                     ("process_write_bytes", "no permission")] * 3, there
     own = [r["state"] for r in csv.DictReader(io.StringIO(done.stdout))
            if r["thing"].endswith(" cpuperf") and r["event"] == "process_write_bytes"]
     assert own == ["ok"] * 3, own
+    expect_partial(folder, done.stdout, busy.name)
+
+
+def expect_partial(folder, live, name):
+    """Of two processes one may not be read: what every output says of their sum."""
+    sums = [r["state"] for r in csv.DictReader(io.StringIO(live))
+            if r["event"] == "process_write_bytes" and not r["thing"]]
+    assert sums == ["partial: 1 of 2"] * 3, sums
+    metrics = {r["state"] for r in csv.DictReader(io.StringIO(live)) if r["event"] == "written"}
+    assert metrics == {"partial"}, metrics
+
+    def printed(*args):
+        return subprocess.run([CPUPERF_PRINT, f"--session={folder}/s.cpsession", "--quiet", *args],
+                              check=True, text=True, stdout=subprocess.PIPE).stdout
+
+    assert printed("--output-format=csv") == live
+    text = printed()
+    assert text.count("  partial: 1 of 2\n") >= 3 and "partial: 1 of 2 in 3 iterations" in text, text
+    assert f"{name} " in text and "no permission" in text, text
+    rows = [json.loads(line) for line in printed("--output-format=ndjson").splitlines()]
+    assert [r["reason"] for r in rows if r.get("summary") and r["event"] == "process_write_bytes"] == \
+        ["partial: 1 of 2 in 3 iterations"], rows[-4:]
+    assert f" {name}, no permission\n" in printed("--output-format=raw")
+    series = list(csv.DictReader(io.StringIO(printed("--report=series", "--output-format=csv"))))
+    assert sum(r["state"] == "partial: 1 of 2" for r in series) == 3
+    assert sum(r["state"] == "no permission" and r["thing_name"] == name for r in series) == 3
+    assert "(partial: 1 of 2)" in printed("--report=series")
+    families = printed("--output-format=openmetrics")
+    for line in ('cpuperf_event_iterations{event="process_write_bytes",state="partial"} 3 ',
+                 'cpuperf_event_things{event="process_write_bytes",state="ok"} 1 ',
+                 'cpuperf_event_things{event="process_write_bytes",state="no permission"} 1 '):
+        assert line in families, (line, families)
+    assert "process_write_bytes lacks something: partial: 1 of 2" in printed("--output-format=html")
+    assert '"partial":["process_write_bytes: partial: 1 of 2' in printed("--output-format=chrome")
+    printed("--output-format=sqlite", f"--output-file={folder}/db")
+    with contextlib.closing(sqlite3.connect(f"{folder}/db")) as db:
+        states = dict(db.execute("select state, count(*) from counts group by state").fetchall())
+    assert states["partial: 1 of 2"] == 3 and states["no permission"] == 3, states
 
 
 def main():

@@ -400,8 +400,8 @@ static void test_notes(void **state)
 	many_open(&m, &collect_disk_source, &r, "sda sdzz nvme0n1 sq*", ALL);
 	for (int i = 0; i < 2; i++) {
 		many_read(&m);
-		assert_int_equal(many_get(&m, "sda").has, STAT);
-		assert_int_equal(many_get(&m, "nvme0n1").has, ALL);
+		many_expect_fields(&m, "sda", STAT, QUEUE, 0, 0);
+		many_expect_fields(&m, "nvme0n1", ALL, 0, 0, 0);
 	}
 	many_expect_note(&m, "disk sda: inflight cannot be opened: Permission denied");
 	many_expect_note(&m, "no disk \"sdzz\"");
@@ -412,6 +412,7 @@ static void test_notes(void **state)
 	many_open(&m, &collect_disk_source, &r, "sda", STAT);
 	many_read(&m);
 	many_expect(&m, "0 sda\n");
+	many_expect_fields(&m, "sda", 0, 0, 0, STAT);
 	many_expect_note(&m, "disk sda: stat cannot be opened: Too many open files");
 	many_close(&m);
 	kernel_stop();
@@ -433,9 +434,12 @@ static void test_lacking(void **state)
 	many_expect_note(&m, "sda: stat does not tell all that was asked for: discards");
 	many_expect_note(&m, NULL);
 	many_expect(&m, "0 sda 0=1024 1=0 2=1 3=0 4=0 5=0 6=0\n");
+	many_expect_fields(&m, "sda", ALL & ~QUEUE & ~(1u << DISK_DISCARD_BYTES), 0,
+			   QUEUE | 1u << DISK_DISCARD_BYTES, 0);
 	tree_text(&r, "/sys/class/block/sda/stat", "1 0 2 0 0 x");
 	many_read(&m);
 	many_expect(&m, "0 sda\n");
+	many_expect_fields(&m, "sda", 0, 0, QUEUE, STAT);
 	many_close(&m);
 	many_open(&m, &collect_disk_source, &r, "sda", 1u << DISK_READ_OPS);
 	many_read(&m);

@@ -77,6 +77,18 @@ static inline struct collect_thing many_get(const struct many *m, const char *na
 	return t;
 }
 
+/* Which fields a thing has, and of which it says why not. */
+static inline void many_expect_fields(const struct many *m, const char *name, uint32_t has,
+				      uint32_t denied, uint32_t absent, uint32_t failed)
+{
+	struct collect_thing t = many_get(m, name);
+
+	assert_int_equal(t.has, has);
+	assert_int_equal(t.denied, denied);
+	assert_int_equal(t.absent, absent);
+	assert_int_equal(t.failed, failed);
+}
+
 /* The things as "number name" and, of each field that it has, " field=value", a line each. */
 static inline void many_print(const struct many *m, struct buf *out)
 {

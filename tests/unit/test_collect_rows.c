@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "collect/collect.h"
+#include "collect/disk.h"
 #include "collect/sensors.h"
 #include "host/host.h"
 
@@ -232,11 +233,53 @@ static void test_every_row(void **state)
 	host_fini(&host);
 }
 
+/* What a thing cannot say has a reading that says why. */
+static void test_why_not(void **state)
+{
+	enum { FIELD = 1u << DISK_READ_BYTES };
+	const uint64_t values[] = {7, 7, 7};
+	const struct {
+		struct collect_thing thing;
+		uint32_t state;
+	} rows[] = {
+	    {{.has = FIELD, .values = values}, READING_OK},
+	    {{.denied = FIELD}, READING_NO_PERMISSION},
+	    {{.absent = FIELD}, READING_NOT_SUPPORTED},
+	    {{.failed = FIELD}, READING_FAILED},
+	    {{.denied = 2 * FIELD}, READING_NONE},
+	};
+	struct root root = tree_captured("distinct");
+	struct event ev = {&collect_misc_group, NULL};
+	struct collect *c;
+	int opened;
+
+	(void)state;
+	for (size_t i = 0; i < collect_misc_group.nr_rows; i++)
+		if (strcmp(collect_misc_group.rows[i].name, "disk_read_bytes") == 0)
+			ev.row = &collect_misc_group.rows[i];
+	assert_int_equal(collect_open(&root, &ev, NULL, 1, &c, &opened), 0);
+	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		struct collect_thing thing = rows[i].thing;
+		struct reading r = {0};
+
+		thing.number = 5;
+		thing.time_ns = 9;
+		assert_int_equal(collect_get_of_thing(c, 0, &thing, &r),
+				 rows[i].state != READING_NONE);
+		assert_int_equal(r.state, rows[i].state);
+		assert_int_equal(r.raw, r.state == READING_OK ? 7 : 0);
+		assert_int_equal(r.instance, r.state == READING_NONE ? 0 : 5);
+		assert_int_equal(r.time_ns, r.state == READING_NONE ? 0 : 9);
+	}
+	collect_close(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_list),
 	    cmocka_unit_test(test_every_row),
+	    cmocka_unit_test(test_why_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,9 +70,10 @@ static void one_thing(void **state)
 	    {EVENT_COUNT, 0, true, true, 1, 4, 100, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
 	    {EVENT_COUNT, 0, true, true, 1, 0, 100, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
 	    /* no number at the start, backwards: there, and in no sum */
-	    {EVENT_COUNT, 0, true, true, 4, 1, 0, 130, 1, CELL_NO_PERMISSION, 0, 0, CELL_NONE},
-	    {EVENT_COUNT, 0, true, true, 1, 1, 131, 130, 1, CELL_FAILED, 0, 0, CELL_NONE},
-	    {EVENT_COUNT, 0x1p52, true, true, 1, 1, 0, 4096, 1, CELL_FAILED, 0, 0, CELL_NONE},
+	    {EVENT_COUNT, 0, true, true, 4, 1, 0, 130, 1, CELL_NO_PERMISSION, 0, 0,
+	     CELL_NO_PERMISSION},
+	    {EVENT_COUNT, 0, true, true, 1, 1, 131, 130, 1, CELL_FAILED, 0, 0, CELL_FAILED},
+	    {EVENT_COUNT, 0x1p52, true, true, 1, 1, 0, 4096, 1, CELL_FAILED, 0, 0, CELL_FAILED},
 	    /* values: those of the end */
 	    {EVENT_VALUE, 0, true, true, 1, 1, 131, 130, 1, CELL_OK, 130, 0, CELL_OK},
 	    {EVENT_VALUE, 0, false, true, 0, 1, 0, 130, 1, CELL_OK, 130, 0, CELL_OK},
@@ -169,11 +170,11 @@ static void why_there_is_no_number(void **state)
 {
 	static const struct {
 		uint32_t state;
-		enum cell_state wanted;
+		enum cell_state wanted, with_one; /* that has none */
 	} rows[] = {
-	    {READING_OK, CELL_NONE},
-	    {READING_NO_PERMISSION, CELL_NO_PERMISSION},
-	    {READING_NOT_SUPPORTED, CELL_NOT_SUPPORTED},
+	    {READING_OK, CELL_NONE, CELL_FAILED},
+	    {READING_NO_PERMISSION, CELL_NO_PERMISSION, CELL_NO_PERMISSION},
+	    {READING_NOT_SUPPORTED, CELL_NOT_SUPPORTED, CELL_NOT_SUPPORTED},
 	};
 	const struct reading a = at(2000, 100), b = at(8000, 130), backwards = at(8000, 99);
 
@@ -185,12 +186,14 @@ static void why_there_is_no_number(void **state)
 		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].wanted);
 		assert_int_equal(table_cell(t, 1, 0)->state, CELL_NONE);
 		table_add_thing(t, 0, 0, "sda", &a, &backwards);
-		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].wanted);
+		assert_int_equal(table_cell(t, 0, 0)->state, rows[i].with_one);
 		table_add_thing(t, 0, 1, "sdb", &a, &b);
 		assert_int_equal(table_cell(t, 0, 0)->state, CELL_OK);
 		assert_int_equal(table_cell(t, 0, 0)->count, 30);
 		table_add_thing(t, 0, 2, "sdc", &a, &backwards);
 		assert_int_equal(table_cell(t, 0, 0)->state, CELL_OK);
+		assert_int_equal(table_cell(t, 0, 0)->nr_with, 1);
+		assert_int_equal(table_cell(t, 0, 0)->nr_without, 2);
 		table_free(t);
 	}
 }
@@ -224,6 +227,76 @@ static void iterations(void **state)
 	table_free(t);
 }
 
+/* Of a thing that may not be read: it is there, says so, and the sum, the total and the summary say
+ * how many it lacks; each in whatever order they come. */
+static void a_part_of_them(void **state)
+{
+	const struct reading a = at(2000, 100), b = at(8000, 130);
+	const struct reading denied = {.state = READING_NO_PERMISSION,
+				       .time_ns = 8000,
+				       .flags = READING_OLD | READING_OF_THING};
+	char text[CELL_STATE_BYTES];
+
+	(void)state;
+	for (unsigned readable = 0; readable < 3; readable++) { /* which of them; 2: none */
+		struct table *t = new_table(EVENT_COUNT, 0);
+		struct table_summary *sum = table_summary_new(2);
+
+		clear(t, READING_OK);
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(table_add_thing(t, 0, i, i ? "b" : "a",
+							 i == readable ? &a : &denied,
+							 i == readable ? &b : &denied),
+					 0);
+		assert_int_equal(table_add_thing(t, 0, 2, "c", NULL, &denied), 0);
+		table_total(t);
+		table_summary_add(sum, t);
+		assert_int_equal(t->nr_things, 3);
+		assert_int_equal(t->things[2].cell.state, CELL_NO_PERMISSION);
+		assert_int_equal(t->totals[0].nr_with, readable < 2);
+		assert_int_equal(t->totals[0].nr_without, readable < 2 ? 2 : 3);
+		assert_string_equal(cell_state_text(&t->totals[0], text),
+				    readable < 2 ? "partial: 1 of 3" : "no permission");
+		assert_string_equal(cell_state_text(table_cell(t, 0, 0), text),
+				    readable < 2 ? "partial: 1 of 3" : "no permission");
+		assert_int_equal(t->totals[0].count, readable < 2 ? 30 : 0);
+		assert_int_equal(sum->column[0].nr_partial, readable < 2);
+		assert_int_equal(sum->column[0].least.nr_without, readable < 2 ? 2 : 0);
+		table_summary_free(sum);
+		table_free(t);
+	}
+}
+
+/* What says why the event is not measured is of no thing. */
+static void the_events_own(void **state)
+{
+	const struct reading why = {.state = READING_NO_PERMISSION, .time_ns = 8000};
+	struct table *t = new_table(EVENT_COUNT, 0);
+
+	(void)state;
+	clear(t, READING_OK);
+	assert_int_equal(table_add_thing(t, 0, 0, "", NULL, &why), 0);
+	assert_int_equal(t->nr_things, 0);
+	assert_int_equal(table_cell(t, 0, 0)->nr_without, 0);
+	table_free(t);
+}
+
+/* Beyond 64 bits there is no sum, also not of those that come later. */
+static void too_much(void **state)
+{
+	const struct reading a = at(2000, 0), most = at(8000, UINT64_MAX), one = at(8000, 1);
+	struct table *t = new_table(EVENT_COUNT, 0);
+
+	(void)state;
+	clear(t, READING_OK);
+	table_add_thing(t, 0, 0, "a", &a, &most);
+	table_add_thing(t, 0, 1, "b", &a, &one);
+	table_add_thing(t, 0, 2, "c", &a, &one);
+	table_total(t);
+	assert_int_equal(t->totals[0].state, CELL_FAILED);
+	table_free(t);
+}
+
 /* A metric of things is made of their sum. */
 static void in_a_metric(void **state)
 {
@@ -233,6 +306,8 @@ static void in_a_metric(void **state)
 	const struct metric metric = {.name = "m", .unit = "", .expr = {steps, NR(steps)}};
 	const struct metric_set metrics = {&metric, 1};
 	const struct reading none = at(1000, 0), a = at(2000, 0), b = at(8000, 30), n = at(8000, 8);
+	const struct reading denied = {.state = READING_NO_PERMISSION, .flags = READING_OF_THING};
+	char text[CELL_STATE_BYTES];
 	struct table *t = table_new(3, 2);
 
 	(void)state;
@@ -248,6 +323,13 @@ static void in_a_metric(void **state)
 	assert_true(t->totals[2].value == 7.5);
 	assert_true(table_cell(t, 0, 2)->value == 7.5);
 	assert_int_equal(table_cell(t, 1, 2)->state, CELL_NONE);
+	assert_false(cell_is_partial(&t->totals[2]));
+	table_add_thing(t, 0, 2, "sdc", NULL, &denied); /* and of a sum that lacks one */
+	table_total(t);
+	assert_true(t->totals[2].value == 7.5);
+	assert_true(cell_is_partial(&t->totals[2]));
+	assert_true(cell_is_partial(table_cell(t, 0, 2)));
+	assert_string_equal(cell_state_text(&t->totals[2], text), "partial");
 	table_free(t);
 }
 
@@ -346,6 +428,9 @@ int main(void)
 	    cmocka_unit_test(they_add_up),
 	    cmocka_unit_test(iterations),
 	    cmocka_unit_test(why_there_is_no_number),
+	    cmocka_unit_test(a_part_of_them),
+	    cmocka_unit_test(the_events_own),
+	    cmocka_unit_test(too_much),
 	    cmocka_unit_test(in_a_metric),
 	    cmocka_unit_test(no_memory),
 	    cmocka_unit_test(copied),

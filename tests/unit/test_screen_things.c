@@ -277,12 +277,50 @@ static void the_field(void **state)
 	}
 }
 
+/* Those that may not be read stand behind the others, and what is left out says how many they are.
+ */
+static void unreadable(void **state)
+{
+	static const struct {
+		unsigned nr_things;
+		const char *end;
+	} rows[] = {
+	    {0, "\nsdb                              0 B/s\nd0                       no permission\n"
+		"d1                       no permission\nd2                       no permission\n"},
+	    {3, "\nd0                       no permission\nand 2 more (no permission)\n"},
+	    {1, "\nsda                          1,000 B/s\nand 4 more (3: no permission)\n"},
+	};
+	const struct reading denied = {.state = READING_NO_PERMISSION, .flags = READING_OF_THING};
+
+	(void)state;
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct screen_options o = {.nr_things = rows[i].nr_things};
+		struct table *t = begin();
+		struct buf out;
+
+		for (uint32_t k = 0; k < 3; k++) {
+			const char name[] = {'d', (char)('0' + k), '\0'};
+
+			assert_int_equal(table_add_thing(t, READ, k, name, &denied, &denied), 0);
+		}
+		add(t, READ, 3, "sda", 0, 2000);
+		add(t, READ, 4, "sdb", 500, 500);
+		table_total(t);
+		render("text", &o, t, &out);
+		assert_non_null(strstr(buf_str(&out), "1,000 B/s (partial: 2 of 5)"));
+		if (out.len < strlen(rows[i].end) ||
+		    strcmp(buf_str(&out) + out.len - strlen(rows[i].end), rows[i].end) != 0)
+			fail_msg("row %zu:\n%s", i, buf_str(&out));
+		buf_fini(&out);
+		table_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden),
-	    cmocka_unit_test(as_many_as_asked),
-	    cmocka_unit_test(fits),
+	    cmocka_unit_test(unreadable),       cmocka_unit_test(golden),
+	    cmocka_unit_test(as_many_as_asked), cmocka_unit_test(fits),
 	    cmocka_unit_test(the_field),
 	};
 

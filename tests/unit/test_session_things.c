@@ -20,7 +20,7 @@ static struct tape tape;
 struct told {
 	unsigned nr_start, nr_end, nr_ticks;
 	uint64_t start_raw[8], end_raw[8]; /* of event 0, by instance */
-	uint32_t end_flags[8];
+	uint32_t end_flags[8], end_state[8];
 	char names[8][16];
 	size_t nr_events; /* that number alike */
 };
@@ -72,8 +72,10 @@ static void take_readings(struct told *t, const struct trace_frame *f)
 		  : boundary == TRACE_END ? &t->nr_end
 					  : &t->nr_ticks) += 1;
 		assert_true(r.instance < 8);
-		if (r.event == 0 && boundary == TRACE_END)
+		if (r.event == 0 && boundary == TRACE_END) {
 			t->end_flags[r.instance] = r.flags;
+			t->end_state[r.instance] = r.state;
+		}
 		if (r.event == 0)
 			(boundary == TRACE_START ? t->start_raw : t->end_raw)[r.instance] = r.raw;
 	}
@@ -215,12 +217,15 @@ static void test_old_and_new(void **state)
 	assert_run(&tape, &rig);
 	t = load("t.1.0.cpuperf");
 	assert_int_equal(t.nr_start, 2);
-	assert_int_equal(t.nr_end, 2); /* sda, sdc */
+	assert_int_equal(t.nr_end, 3);
+	assert_int_equal(t.end_state[number_of(&t, "sdb")], READING_FAILED);
+	assert_int_equal(t.end_flags[number_of(&t, "sdb")], READING_OLD | READING_OF_THING);
 	assert_int_equal(t.end_flags[number_of(&t, "sda")], READING_OLD);
 	assert_int_equal(t.end_flags[number_of(&t, "sdc")], 0);
 	t = load("t.2.0.cpuperf");
-	assert_int_equal(t.nr_start, 2);
+	assert_int_equal(t.nr_start, 3);
 	assert_int_equal(t.nr_end, 3);
+	assert_int_equal(t.end_state[number_of(&t, "sdb")], READING_OK);
 	assert_int_equal(t.start_raw[number_of(&t, "sdb")], 0);
 	assert_int_equal(t.end_flags[number_of(&t, "sdb")], READING_OLD);
 	assert_int_equal(t.end_flags[number_of(&t, "sdc")], READING_OLD);
