@@ -353,6 +353,11 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 	return rc ? 0 : refuse_existing(path, e);
 }
 
+bool io_is_taken(int rc)
+{
+	return rc == -EPERM || rc == -EEXIST || rc == -EISDIR || rc == -ENOTEMPTY || rc == -ELOOP;
+}
+
 static int create_new(int dirfd, const char *name)
 {
 	return sys()->openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -376,23 +381,31 @@ int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *
 	return 0;
 }
 
-/* What a killed process left is removed, if it is a file of this user; only the holder of a name's
- * lock writes there. */
-static int create_temporary(int dirfd, const char *temporary)
+static bool is_own_file(int dirfd, const char *name)
 {
-	int fd = create_new(dirfd, temporary);
 	struct stat st;
 
-	if (fd != -EEXIST)
-		return fd;
-	if (sys()->fstatat(dirfd, temporary, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
-	    st.st_uid != geteuid())
-		return -EEXIST;
-	sys()->unlinkat(dirfd, temporary, 0);
-	return create_new(dirfd, temporary);
+	return sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_uid == geteuid();
 }
 
-static int write_temporary(int dirfd, const char *temporary, const void *data, size_t len)
+/* What a killed process left is removed, if it is a file of this user; only the holder of a name's
+ * lock writes there. What else has the name does no harm: another one is taken. */
+static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
+{
+	int fd = create_new(dirfd, temporary), rc;
+
+	if (fd == -EEXIST && is_own_file(dirfd, temporary)) {
+		sys()->unlinkat(dirfd, temporary, 0);
+		fd = create_new(dirfd, temporary);
+	}
+	if (fd != -EEXIST)
+		return fd;
+	rc = io_random_name(temporary);
+	return rc ? rc : create_new(dirfd, temporary);
+}
+
+static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len)
 {
 	int fd = create_temporary(dirfd, temporary), closed, rc;
 

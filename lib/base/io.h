@@ -5,6 +5,7 @@
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -63,12 +64,13 @@ int io_open_temporary(int *fd, struct err *e);
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e);
 
 /*
- * io_write_atomic writes data as folder/name: a new file of mode 0600 named .name.tmp, then
- * renamed. The caller sees to it (by a lock) that nobody else writes this name. An existing file is
- * replaced only if it is a regular file (no link) of the effective user, and may_replace says so of
- * its content (it gets an fd open for reading; 1: yes, 0: no, -errno); may_replace NULL: the caller
- * knows that the name is its own. On failure nothing is left under either name. path is for the
- * message. io_check_replaceable asks the same beforehand: 0 if the name is free or may be replaced.
+ * io_write_atomic writes data as folder/name: a new file of mode 0600 named .name.tmp (by a random
+ * name, where a stranger has that one), then renamed. The caller sees to it (by a lock) that nobody
+ * else writes this name. An existing file is replaced only if it is a regular file (no link) of the
+ * effective user, and may_replace says so of its content (it gets an fd open for reading; 1: yes,
+ * 0: no, -errno); may_replace NULL: the caller knows that the name is its own. On failure nothing
+ * is left under either name. path is for the message. io_check_replaceable asks the same
+ * beforehand: 0 if the name is free or may be replaced.
  */
 typedef int io_may_replace_fn(int fd);
 int io_check_replaceable(int dirfd, const char *name, const char *path,
@@ -78,6 +80,9 @@ int io_write_atomic(int dirfd, const char *name, const char *path, const void *d
 /* Gives folder/temporary, a whole file, the name, by the same rule. On failure it is left. */
 int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
 	       io_may_replace_fn *may_replace, struct err *e);
+/* Whether that is what these functions return where the name has something that is not replaced, or
+ * that came between. */
+bool io_is_taken(int rc);
 /* For a file that grows under its name: creates it, of mode 0600, to be written to *fd. What is
  * there is removed first, where the same rule lets it be replaced (may_replace is not NULL here):
  * who reads it keeps it. On failure no file was made. */

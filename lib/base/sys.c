@@ -76,6 +76,11 @@ static int kernel_renameat2(int olddir, const char *old, int newdir, const char 
 	return (int)result(renameat2(olddir, old, newdir, new, flags));
 }
 
+static int kernel_mkdirat(int dirfd, const char *path, mode_t mode)
+{
+	return (int)result(mkdirat(dirfd, path, mode));
+}
+
 static int kernel_unlinkat(int dirfd, const char *path, int flags)
 {
 	return (int)result(unlinkat(dirfd, path, flags));
@@ -104,6 +109,7 @@ const struct sys_ops sys_kernel_ops = {
     .fstatat = kernel_fstatat,
     .linkat = kernel_linkat,
     .renameat2 = kernel_renameat2,
+    .mkdirat = kernel_mkdirat,
     .unlinkat = kernel_unlinkat,
     .flock = kernel_flock,
     .getrandom = kernel_getrandom,

@@ -25,6 +25,7 @@ struct sys_ops {
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*linkat)(int olddir, const char *old, int newdir, const char *new, int flags);
 	int (*renameat2)(int olddir, const char *old, int newdir, const char *new, unsigned flags);
+	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 	int (*flock)(int fd, int op);
 	int (*getrandom)(void *buf, size_t len);

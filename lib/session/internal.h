@@ -55,6 +55,8 @@ struct session {
 	size_t nr_notes;
 	uint64_t split_due_ns;     /* when to look for groups that never ran; 0: done */
 	struct sampling *sampling; /* owned; NULL in tally mode */
+	uint64_t nr_left_out;      /* files whose names were taken */
+	struct err left_out;       /* the first of them */
 	/* of events of many things, at the start and the end of the iteration */
 	struct session_things things_start, things_end;
 	uint64_t boundary_ns; /* the last one: a thing that came later is new in the iteration */
@@ -96,6 +98,9 @@ int session_record_open(struct session *s, struct err *e);
 void session_record_close(struct session *s);
 /* After the last iteration: what is still open has its end. */
 int session_record_finish(struct session *s, struct err *e);
+/* rc of a file's writer, and why: a name that somebody took meanwhile costs that file alone, which
+ * is told now and when the session ends: 0. Else rc, and *why is in *e. */
+int session_go_on_without(struct session *s, int rc, const struct err *why, struct err *e);
 /* Writes the traces of an iteration. */
 int session_record(struct session *s, const struct session_iteration *it, struct err *e);
 

@@ -25,9 +25,10 @@ static bool is_current(int fd, int dirfd, const char *name)
 	       by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
-static int refuse_foreign(int rc, const struct stat *st, const char *path, struct err *e)
+static int refuse_foreign(const struct stat *st, const char *path, struct err *e)
 {
-	return err_set(e, rc, "%s: belongs to another user (uid %u)", path, (unsigned)st->st_uid);
+	err_set(e, -EPERM, "%s: belongs to another user (uid %u)", path, (unsigned)st->st_uid);
+	return -EPERM;
 }
 
 /* Another user's file, in /tmp say: fs.protected_regular makes opening it EACCES even for root. */
@@ -36,7 +37,7 @@ static int refuse_open(int rc, int dirfd, const char *name, const char *path, st
 	struct stat st;
 
 	if (sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid())
-		return refuse_foreign(rc, &st, path, e);
+		return refuse_foreign(&st, path, e);
 	return err_set(e, rc, "%s: cannot be made: %s", path,
 		       rc == -ELOOP ? "it is a symbolic link" : strerror(-rc));
 }
@@ -47,7 +48,7 @@ static int try_lock(int fd, const char *path, struct err *e)
 	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
 
 	if (rc == 0 && st.st_uid != geteuid())
-		return refuse_foreign(-EPERM, &st, path, e);
+		return refuse_foreign(&st, path, e);
 	/* a lock file is empty; what is not would be lost when the lock is removed */
 	if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size))
 		return err_set(e, -EEXIST, "%s: is there already and is no lock file", path);

@@ -9,12 +9,14 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
+#include "session/names.h"
 #include "session/segments.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 #include "trace/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -39,6 +41,9 @@ struct session_output {
 	struct segments segments;
 	uint64_t manifest_says; /* num_iterations as written; 0: not written yet */
 	struct buf text;
+	/* of a session that moved */
+	char folder[PATH_MAX], prefix[PATH_MAX], manifest_path[PATH_MAX];
+	char moved[2 * PATH_MAX]; /* what to say of it */
 };
 
 static const char trace_suffix[] = ".cpuperf";
@@ -129,19 +134,42 @@ static uint32_t first_trace(uint32_t t, uint32_t nr_traces)
 	return t < nr_traces ? t : TRACE_COMMON;
 }
 
-/* The first iteration's names, so that most conflicts show before anything is measured; and the
- * longest one. */
-static int check_traces(const struct session_output *o, uint64_t nr_iterations, uint32_t nr_traces,
+struct search {
+	const struct place *traces;
+	struct err *e;
+	int rc; /* of what is in the way */
+};
+
+/* A names_check_fn. */
+static int check_trace(void *arg, const char *name)
+{
+	struct search *s = arg;
+	const struct place *p = s->traces;
+	char path[PATH_MAX + NAME_MAX];
+
+	snprintf(path, sizeof(path), "%.*s%s", (int)(p->name - p->path), p->path, name);
+	s->rc = io_check_replaceable(p->dirfd, name, path, trace_is_trace, s->e);
+	return s->rc;
+}
+
+/* All names that the session could use, so that conflicts show before anything is measured; and
+ * whether the longest one is too long. */
+static int check_traces(const struct session_output *o, const struct session_output_config *c,
 			struct err *e)
 {
+	const struct names names = {.base = o->traces.name,
+				    .nr_iterations = c->spec->num_iterations,
+				    .nr_traces = c->nr_traces,
+				    .is_segmented = o->is_segmented};
+	struct search search = {.traces = &o->traces, .e = e};
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, (uint32_t)nr_iterations - 1, nr_traces - 1, name, path, e);
+	int rc = trace_name(o, (uint32_t)names.nr_iterations - 1, c->nr_traces - 1, name, path, e);
 
-	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
-		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
-		if (rc == 0)
-			rc = io_check_replaceable(o->traces.dirfd, name, path, trace_is_trace, e);
-	}
+	if (rc)
+		return rc;
+	rc = names_find(&names, o->traces.dirfd, check_trace, &search);
+	if (rc && !search.rc)
+		err_set(e, rc, "%s: its folder cannot be read: %s", o->traces.path, strerror(-rc));
 	return rc;
 }
 
@@ -195,18 +223,109 @@ static int open_manifest(struct session_output *o, const char *path, struct err 
 }
 
 static int open_traces(struct session_output *o, const struct session_output_config *c,
-		       struct err *e)
+		       const char *prefix, struct err *e)
 {
-	int rc = place_open(&o->traces, c->spec->output_path_prefix, traces_lock, traces_hint, e);
+	int rc = place_open(&o->traces, prefix, traces_lock, traces_hint, e);
 
 	if (rc || !session_output_has_traces(o))
 		return rc;
 	o->is_segmented = session_output_is_segmented(c->spec);
 	if (o->is_segmented && segments_init(&o->segments, c->nr_traces))
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = check_traces(o, c->spec->num_iterations, c->nr_traces, e);
+	rc = check_traces(o, c, e);
 	if (rc)
 		err_hint(e, "%s", traces_hint);
+	return rc;
+}
+
+static int open_places(struct session_output *o, const struct session_output_config *c,
+		       const char *prefix, const char *manifest, struct err *e)
+{
+	int rc = open_traces(o, c, prefix, e);
+
+	return rc ? rc : open_manifest(o, manifest, e);
+}
+
+static void close_places(struct session_output *o)
+{
+	segments_fini(&o->segments);
+	place_close(&o->traces);
+	place_close(&o->manifest);
+}
+
+static int make_folder(struct session_output *o, const char *beside, struct err *e)
+{
+	const char *slash = strrchr(beside, '/');
+	char random[IO_RANDOM_NAME_BYTES], folder[PATH_MAX];
+	int rc = io_random_name(random);
+
+	/* behind the dot: a folder for a person to see */
+	if (snprintf(folder, sizeof(folder), "%.*s%s", slash ? (int)(slash - beside) + 1 : 0,
+		     beside, random + 1) >= (int)sizeof(folder))
+		rc = -ENAMETOOLONG;
+	rc = rc ? rc : sys()->mkdirat(AT_FDCWD, folder, 0700);
+	if (rc)
+		return err_set(e, rc, "%s: no folder can be made there: %s", beside, strerror(-rc));
+	snprintf(o->folder, sizeof(o->folder), "%s", folder);
+	return 0;
+}
+
+/* The path of the same name in the folder; "" stays so. */
+static int move_path(const struct session_output *o, const char *path, char moved[PATH_MAX],
+		     struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+
+	*moved = '\0';
+	if (*path &&
+	    snprintf(moved, PATH_MAX, "%s/%s", o->folder, slash ? slash + 1 : path) >= PATH_MAX)
+		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->folder);
+	return 0;
+}
+
+static void say_moved(struct session_output *o, const struct err *why)
+{
+	int len = snprintf(o->moved, sizeof(o->moved), "%s: the files of this session are in %s",
+			   why->msg, o->folder);
+
+	if (*o->manifest_path)
+		snprintf(o->moved + len, sizeof(o->moved) - (size_t)len,
+			 "; cpuperf_print --session=%s shows them", o->manifest_path);
+}
+
+/* Anybody can take a name in a public folder: the files go where nobody else can. The manifest goes
+ * with the traces, because a reader looks for those beside it. */
+static int open_moved(struct session_output *o, const struct session_output_config *c,
+		      const struct err *why, struct err *e)
+{
+	const char *prefix = c->spec->output_path_prefix,
+		   *manifest = c->spec->session_result_spec_path;
+	int rc = make_folder(o, *prefix ? prefix : manifest, e);
+
+	if (rc == 0)
+		rc = move_path(o, prefix, o->prefix, e);
+	if (rc == 0)
+		rc = move_path(o, manifest, o->manifest_path, e);
+	if (rc == 0)
+		rc = open_places(o, c, o->prefix, o->manifest_path, e);
+	if (rc == 0)
+		say_moved(o, why);
+	return rc;
+}
+
+static int open_anywhere(struct session_output *o, const struct session_output_config *c,
+			 struct err *e)
+{
+	struct err why = {0};
+	int rc =
+	    open_places(o, c, c->spec->output_path_prefix, c->spec->session_result_spec_path, &why);
+
+	if (rc == -EPERM && c->may_move) {
+		close_places(o);
+		return open_moved(o, c, &why, e);
+	}
+	if (rc && e)
+		*e = why;
 	return rc;
 }
 
@@ -223,17 +342,15 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	str_hex16(c->id, o->id);
 	o->session.config_name = c->spec->config_name;
 	o->session.model_name = c->model_name;
-	o->session.output_path_prefix = c->spec->output_path_prefix;
 	o->session.num_traces = c->nr_traces;
 	o->session.session_id = o->id;
 	buf_init(&o->text, MAX_MANIFEST_BYTES);
-	rc = open_traces(o, c, e);
-	if (rc == 0)
-		rc = open_manifest(o, c->spec->session_result_spec_path, e);
+	rc = open_anywhere(o, c, e);
 	if (rc) {
 		session_output_close(o);
 		return rc;
 	}
+	o->session.output_path_prefix = o->traces.path;
 	*out = o;
 	return 0;
 }
@@ -242,12 +359,17 @@ void session_output_close(struct session_output *o)
 {
 	if (!o)
 		return;
-	segments_fini(&o->segments);
-	place_close(&o->traces);
-	place_close(&o->manifest);
+	close_places(o);
+	if (*o->folder) /* stays, if there is anything in it */
+		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
 	cpsession_fini(&o->session);
 	buf_fini(&o->text);
 	mem_free(o);
+}
+
+const char *session_output_moved(const struct session_output *o)
+{
+	return *o->moved ? o->moved : NULL;
 }
 
 bool session_output_has_traces(const struct session_output *o)
@@ -321,6 +443,8 @@ static int begin_part(struct session_output *o, struct trace_writer *w,
 		rc = segments_finish(&o->segments, w, e);
 	if (rc == 0 && !o->segments.file[head->trace])
 		rc = create_segment(o, w, head, e);
+	if (io_is_taken(rc))
+		o->segments.is_spoilt = true;
 	if (rc)
 		err_hint(e, "%s", traces_hint);
 	else

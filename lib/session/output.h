@@ -25,6 +25,7 @@ struct session_output_config {
 	const char *model_name;
 	const uint8_t *id; /* of the session: 16 bytes, copied */
 	uint32_t nr_traces;
+	bool may_move; /* to a folder of our own, where a name belongs to another user */
 };
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e);
@@ -33,6 +34,9 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 int session_output_begin(struct session_output *o, struct err *e);
 /* Releases the locks. NULL is fine. */
 void session_output_close(struct session_output *o);
+
+/* Where the files are, and why, if they are not where the spec says; else NULL. */
+const char *session_output_moved(const struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 

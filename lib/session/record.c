@@ -2,6 +2,7 @@
  * An iteration into its traces.
  */
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "event/model.h"
 #include "session/internal.h"
@@ -144,8 +145,11 @@ static void add_place(const struct session *s, uint32_t trace)
 static int open_output(struct session *s, struct err *e)
 {
 	const struct spec *spec = s->plan->spec;
-	struct session_output_config config = {
-	    .spec = spec, .model_name = s->model_name, .id = s->id, .nr_traces = s->nr_cpus};
+	struct session_output_config config = {.spec = spec,
+					       .model_name = s->model_name,
+					       .id = s->id,
+					       .nr_traces = s->nr_cpus,
+					       .may_move = spec_has_default_paths(spec)};
 	char *detected = s->model_name;
 
 	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
@@ -168,6 +172,8 @@ int session_record_open(struct session *s, struct err *e)
 		rc = sampling_prepare_files(s->sampling, e);
 	if (rc == 0)
 		rc = session_output_begin(s->output, e);
+	if (rc == 0 && session_output_moved(s->output))
+		session_note(s, 0, "%s", session_output_moved(s->output));
 	if (rc == 0 && s->sampling)
 		rc = sampling_open_files(s->sampling, e);
 	return rc;
@@ -228,6 +234,19 @@ void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t
 								  .text = s->notes[i].text});
 }
 
+int session_go_on_without(struct session *s, int rc, const struct err *why, struct err *e)
+{
+	if (!io_is_taken(rc)) {
+		if (rc && e)
+			*e = *why;
+		return rc;
+	}
+	if (!s->nr_left_out++)
+		s->left_out = *why;
+	session_note(s, 0, "%s; the session goes on without this file", why->msg);
+	return 0;
+}
+
 static int record_trace(struct session *s, const struct session_iteration *it, uint32_t trace,
 			struct err *e)
 {
@@ -266,7 +285,11 @@ int session_record(struct session *s, const struct session_iteration *it, struct
 
 	if (s->sampling)
 		return sampling_record(s->sampling, it, e);
-	for (uint32_t t = 0; s->writer && t < it->nr_traces && rc == 0; t++)
-		rc = record_trace(s, it, t, e);
+	for (uint32_t t = 0; s->writer && t < it->nr_traces && rc == 0; t++) {
+		struct err why = {0};
+
+		rc = record_trace(s, it, t, &why);
+		rc = session_go_on_without(s, rc, &why, e);
+	}
 	return rc;
 }

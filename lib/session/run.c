@@ -276,12 +276,20 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	return rc;
 }
 
+static int write_manifest(struct session *s, struct err *e)
+{
+	struct err why = {0};
+	int rc = session_output_manifest(s->output, s->nr_done + 1, &why);
+
+	return session_go_on_without(s, rc, &why, e);
+}
+
 /* One iteration, from the start readings there are to its files. */
 static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
 			 uint64_t *end_ns, struct err *e)
 {
 	struct session_iteration it = {.iteration = (uint32_t)s->nr_done, .start_ns = start_ns};
-	int rc = session_output_manifest(s->output, s->nr_done + 1, e);
+	int rc = write_manifest(s, e);
 
 	if (rc == 0 && s->sampling)
 		rc = sampling_begin(s->sampling, it.iteration, e);
@@ -349,6 +357,17 @@ static int run_iterations(struct session *s, struct err *e)
 	}
 }
 
+static int tell_left_out(const struct session *s, struct err *e)
+{
+	if (!s->nr_left_out)
+		return 0;
+	err_set(e, s->left_out.code,
+		"%" PRIu64 " file(s) of the session are not there; the first: %s", s->nr_left_out,
+		s->left_out.msg);
+	err_hint(e, "%s", s->left_out.hint);
+	return s->left_out.code;
+}
+
 int session_run(struct session *s, struct err *e)
 {
 	int rc = session_record_open(s, e);
@@ -357,6 +376,8 @@ int session_run(struct session *s, struct err *e)
 		rc = run_iterations(s, e);
 	if (rc == 0)
 		rc = session_record_finish(s, e);
+	if (rc == 0)
+		rc = tell_left_out(s, e);
 	session_record_close(s);
 	return rc;
 }

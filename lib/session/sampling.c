@@ -677,9 +677,11 @@ int sampling_begin(struct sampling *g, uint32_t iteration, struct err *e)
 
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
 		struct trace_file *file = NULL;
+		struct err why = {0};
 
 		if (g->s->writer)
-			rc = create_trace(g, iteration, t, &file, e);
+			rc = create_trace(g, iteration, t, &file, &why);
+		rc = session_go_on_without(g->s, rc, &why, e);
 		if (rc == 0)
 			rc = sampler_begin(&g->samplers[t], file, e);
 	}
@@ -689,6 +691,12 @@ int sampling_begin(struct sampling *g, uint32_t iteration, struct err *e)
 const struct err *sampling_failed(const struct sampling *g)
 {
 	return g->error.code ? &g->error : NULL;
+}
+
+/* Where the trace has no file, because its name was taken, what was gathered goes nowhere. */
+static int append(struct trace_file *file, struct trace_writer *w, struct err *e)
+{
+	return file ? trace_file_append(file, w, e) : 0;
 }
 
 /* What waits and was read up to that time, names first: what is left of the last time, and then
@@ -701,11 +709,11 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 	const struct reading *readings;
 	int rc = 0;
 
-	if (!file)
+	if (!w)
 		return 0;
 	trace_writer_more(w);
 	if (t == 0 && ticks_take_names(&g->ticks, g->s, w, until_ns))
-		rc = trace_file_append(file, w, e);
+		rc = append(file, w, e);
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		size_t nr = ticks_take(&g->ticks, t, until_ns, &readings);
 
@@ -713,7 +721,7 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 			break;
 		trace_writer_more(w);
 		trace_writer_readings(w, TRACE_TICK, readings, nr);
-		rc = trace_file_append(file, w, e);
+		rc = append(file, w, e);
 	}
 	return rc;
 }

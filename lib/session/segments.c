@@ -32,7 +32,7 @@ bool segments_are_full(const struct segments *s)
 	for (uint32_t t = 0; t < s->nr_traces; t++)
 		if (s->file[t] && trace_segment_is_full(s->file[t]))
 			return true;
-	return false;
+	return s->is_spoilt;
 }
 
 int segments_finish(struct segments *s, struct trace_writer *w, struct err *e)
@@ -49,5 +49,6 @@ int segments_finish(struct segments *s, struct trace_writer *w, struct err *e)
 		rc = rc ? rc : one;
 	}
 	s->number++;
+	s->is_spoilt = false;
 	return rc;
 }

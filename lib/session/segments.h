@@ -16,13 +16,14 @@ struct segments {
 	struct trace_file **file; /* owned; of each trace; NULL: not created yet */
 	uint32_t nr_traces;
 	uint32_t number; /* of those that are open, or will be next */
+	bool is_spoilt;  /* one of them could not have its name */
 };
 
 /* 0 or -ENOMEM. */
 int segments_init(struct segments *s, uint32_t nr_traces);
 /* What is open stays without its index. Fine for one that is all 0. */
 void segments_fini(struct segments *s);
-/* One of them is: the next iteration belongs to the next ones. */
+/* One of them is, or could not have its name: the next iteration belongs to the next ones. */
 bool segments_are_full(const struct segments *s);
 /* Ends all that are open, whatever happens to one of them; w is used for that. 0 or the first
  * -errno, with *e. */

@@ -77,7 +77,8 @@ const struct session_event *session_event(const struct session *s, size_t i);
 /* How many events work on some CPU. */
 size_t session_nr_working(const struct session *s);
 
-/* Makes the files, measures all iterations (or until stopped), writes them. 0 or -errno with *e. */
+/* Makes the files, measures all iterations (or until stopped), writes them. 0 or -errno with *e. A
+ * file whose name somebody takes meanwhile costs that file, and is an error at the end. */
 int session_run(struct session *s, struct err *e);
 
 /* Ends the iteration in progress: it is read, reported and written, and is the last one.

@@ -119,6 +119,17 @@ bool spec_is_sampling(const struct spec *s)
 	return false;
 }
 
+static bool is_default(const char *key, const char *text)
+{
+	return !*text || strcmp(text, key_find(KEY_SPEC, key)->default_text) == 0;
+}
+
+bool spec_has_default_paths(const struct spec *s)
+{
+	return is_default("output_path_prefix", s->output_path_prefix) &&
+	       is_default("session_result_spec_path", s->session_result_spec_path);
+}
+
 int spec_zstd_level(const struct spec *s)
 {
 	const char *colon = strchr(s->compression, ':');

@@ -227,6 +227,55 @@ def check_replaced(folder):
     assert iterations(show("old", 0)[0]) == [0, 1, 2, 3]
 
 
+def run_in_tmp(*commands):
+    """The program with the default paths, in an empty /tmp of its own, in which the commands ran."""
+    with open(CPUPERF, "rb") as cpuperf, open(PRINT, "rb") as printer:
+        fds = cpuperf.fileno(), printer.fileno()
+        script = f"""set -e; mount -t tmpfs none /tmp; chmod 1777 /tmp; cd /; cat >/tmp/spec
+cpuperf() {{ /proc/self/fd/{fds[0]} --spec-file=/tmp/spec --output-format=csv "$@"; }}
+show() {{ /proc/self/fd/{fds[1]} --output-format=csv "$@"; }}
+other() {{ setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
+""" + "\n".join(commands)
+        spec = json.dumps({"num_iterations": 20, "events": [
+            {"group_name": g, "event_name": e} for g, e in EVENTS]})
+        return subprocess.run(["unshare", "-m", "bash", "-c", script], input=spec, text=True,
+                              check=False, capture_output=True, pass_fds=fds)
+
+
+def check_public_folder(_):
+    """What anybody can do in /tmp ends no session of root's, whose files go elsewhere."""
+    if os.geteuid() != 0 or run_in_tmp("other true").returncode:
+        print("skip: names in /tmp that belong to others: not root, or no mount namespace here")
+        return
+    for make in ("touch /tmp/cpuperf.12.0.cpuperf", "ln -s /etc/passwd /tmp/cpuperf.0.1.cpuperf",
+                 "mkdir /tmp/cpuperf.3.1.cpuperf", "touch /tmp/cpuperf.cpsession",
+                 "touch /tmp/cpuperf.traces.lock", "mkfifo /tmp/cpuperf.cpsession.lock"):
+        p = run_in_tmp(f"other {make}", "ls -lA /tmp >&2", "cpuperf --duration=1ms >/dev/null",
+                       "stat -c %a /tmp/cpuperf-* >&2",
+                       "show --session=$(echo /tmp/cpuperf-*/cpuperf.cpsession)")
+        assert p.returncode == 0 and "belongs to another user (uid 65534)" in p.stderr, (make, p)
+        assert "the files of this session are in /tmp/cpuperf-" in p.stderr, p.stderr
+        assert "\n700\n" in p.stderr, p.stderr
+        assert iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p.stdout
+        # a path that was asked for is used or refused
+        p = run_in_tmp(f"other {make}", "cpuperf --duration=1ms --output-path-prefix=/tmp/cpuperf "
+                       "--session-result-spec-path=/tmp/s.cpsession; ls /tmp/cpuperf-*")
+        assert p.returncode and "/cpuperf-" not in p.stdout, (make, p)
+    # a name that is taken while the session runs costs that file
+    p = run_in_tmp("cpuperf --duration=100ms --num-iterations=10 >/dev/null & pid=$!",
+                   "until [ -e /tmp/cpuperf.0.0.cpuperf ]; do kill -0 $pid; sleep 0.01; done",
+                   "other touch /tmp/cpuperf.8.0.cpuperf",
+                   "wait $pid && exit 9", "show --session=/tmp/cpuperf.cpsession || true")
+    assert p.returncode == 0, p
+    assert "/tmp/cpuperf.8.0.cpuperf: belongs to another user (uid 65534)" in p.stderr, p.stderr
+    assert "the session goes on without this file" in p.stderr, p.stderr
+    assert "1 file(s) of the session are not there" in p.stderr, p.stderr
+    rows = list(csv.DictReader(io.StringIO(p.stdout)))
+    assert iterations(rows) == [i for i in range(10) if CPUS > 1 or i != 8], p.stdout
+    assert {r["trace"] for r in rows if r["iteration"] == "8"} == \
+        {str(t) for t in range(1, CPUS)}, p.stdout
+
+
 def check_names(folder):
     """Names that cannot work are refused before anything is measured."""
     error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)

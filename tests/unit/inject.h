@@ -145,6 +145,11 @@ static inline int inject_renameat2(int olddir, const char *old, int newdir, cons
 			      : sys_kernel_ops.renameat2(olddir, old, newdir, new, flags);
 }
 
+static inline int inject_mkdirat(int dirfd, const char *path, mode_t mode)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.mkdirat(dirfd, path, mode);
+}
+
 static inline int inject_unlinkat(int dirfd, const char *path, int flags)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.unlinkat(dirfd, path, flags);
@@ -190,6 +195,7 @@ static inline void inject_sys(unsigned n, int error)
 	    .fstatat = inject_fstatat,
 	    .linkat = inject_linkat,
 	    .renameat2 = inject_renameat2,
+	    .mkdirat = inject_mkdirat,
 	    .unlinkat = inject_unlinkat,
 	    .flock = inject_flock,
 	    .getrandom = inject_getrandom,

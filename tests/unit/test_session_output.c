@@ -182,15 +182,17 @@ static void test_in_the_way(void **state)
 	static const char manifest[] = "--session-result-spec-path";
 	static const struct {
 		const char *name, *option;
-		unsigned ways, nr_iterations; /* whole ones before it is met */
+		unsigned ways;
 	} cases[] = {
-	    {"t.0.0.cpuperf", prefix, ~0u, 0},
-	    {"t.0.1.cpuperf", prefix, ~0u, 0},
-	    {"t.1.0.cpuperf", prefix, ~0u, 1},
-	    {"t.1.1.cpuperf", prefix, ~0u, 1},
-	    {"t.traces.lock", prefix, ~(1u << EMPTY), 0},
-	    {"s.cpsession", manifest, ~0u, 0},
-	    {"s.cpsession.lock", manifest, ~(1u << EMPTY), 0},
+	    {"t.0.0.cpuperf", prefix, ~0u},
+	    {"t.0.1.cpuperf", prefix, ~0u},
+	    {"t.1.0.cpuperf", prefix, ~0u},
+	    {"t.1.1.cpuperf", prefix, ~0u},
+	    {"t.common.cpuperf", prefix, ~0u},
+	    {"t.s0.1.cpuperf", prefix, ~0u},
+	    {"t.traces.lock", prefix, ~(1u << EMPTY)},
+	    {"s.cpsession", manifest, ~0u},
+	    {"s.cpsession.lock", manifest, ~(1u << EMPTY)},
 	};
 
 	(void)state;
@@ -207,16 +209,197 @@ static void test_in_the_way(void **state)
 			    !strstr(e.hint, cases[i].option) ||
 			    (way == OTHER_USERS && !strstr(e.msg, "another user")))
 				fail_msg("%s, %d: %s; %s", cases[i].name, way, e.msg, e.hint);
-			assert_true(tape.nr_iterations >= cases[i].nr_iterations);
+			assert_int_equal(tape.nr_iterations, 0);
 			check_untouched(cases[i].name, way);
-			assert_int_equal(
-			    access(rig_path(&rig, "t.0.1.cpuperf"), F_OK) == 0,
-			    cases[i].nr_iterations > 0 ||
-				(strcmp(cases[i].name, "t.0.1.cpuperf") == 0 && way != TO_NOTHING));
+			assert_int_equal(access(rig_path(&rig, "t.0.1.cpuperf"), F_OK) == 0,
+					 strcmp(cases[i].name, "t.0.1.cpuperf") == 0 &&
+					     way != TO_NOTHING);
 			rig_fini(&rig);
 		}
 	if (geteuid() != 0)
 		print_message("skip: files of another user: not root\n");
+}
+
+/* Names that the session does not use are nobody's business. */
+static void test_beside_the_way(void **state)
+{
+	static const char *const names[] = {"t.2.0.cpuperf",  "t.0.2.cpuperf", "t.00.0.cpuperf",
+					    "t.x.0.cpuperf",  "t.0.cpuperf",   "t.0.0.0.cpuperf",
+					    "tt.0.0.cpuperf", "t.0.0.cpuper",  "t.0.-1.cpuperf",
+					    "t.s1.0.cpuperf"};
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put(names[i], geteuid() ? FOREIGN : OTHER_USERS);
+	assert_run(&tape, &rig);
+	rig_fini(&rig);
+}
+
+/* A name that somebody takes while the session runs. */
+static struct taken {
+	const char *name;
+	enum way way;
+} taken;
+
+static int take_name(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0) {
+		if (strcmp(taken.name, "s.cpsession") == 0)
+			assert_int_equal(unlink(rig_path(&rig, taken.name)), 0);
+		put(taken.name, taken.way);
+	}
+	return 0;
+}
+
+static bool was_told(const char *text)
+{
+	for (unsigned i = 0; i < tape.nr_notes && i < MAX_NOTES; i++)
+		if (strstr(tape.notes[i], text))
+			return true;
+	return false;
+}
+
+static bool is_there(const char *name)
+{
+	return access(rig_path(&rig, name), F_OK) == 0;
+}
+
+static const char *const mode_events[] = {
+    SOFTWARE_2,
+    "{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
+    "\"flags\":[\"timebase\"]}," EV("misc", "cpu_user"),
+};
+
+/* Costs that file, and ends no session. */
+static void check_taken_trace(const char *events, enum way way)
+{
+	struct err e = {0};
+	int rc;
+
+	rig_init(&rig, NR_CPUS, "", events);
+	rig_with_files(&rig);
+	rig.spec.num_iterations = 3;
+	tape = (struct tape){.each = take_name};
+	taken = (struct taken){"t.1.0.cpuperf", way};
+	rc = tape_run(&tape, &rig, &e);
+	assert_int_equal(rc, way == OTHER_USERS ? -EPERM : -EEXIST);
+	assert_int_equal(tape.nr_iterations, 3);
+	assert_non_null(strstr(e.msg, "1 file(s) of the session are not there"));
+	assert_non_null(strstr(e.msg, rig_path(&rig, taken.name)));
+	assert_non_null(strstr(e.hint, "--output-path-prefix"));
+	assert_true(was_told(rig_path(&rig, taken.name)));
+	check_untouched(taken.name, way);
+	assert_true(is_there("t.1.1.cpuperf") && is_there("t.2.0.cpuperf") &&
+		    is_there("t.2.1.cpuperf"));
+	unlinkat(AT_FDCWD, rig_path(&rig, taken.name), way == FOLDER ? AT_REMOVEDIR : 0);
+	unlink(rig_path(&rig, "target"));
+	assert_files(&rig, 5 + (events == mode_events[1]), 3);
+	rig_fini(&rig);
+}
+
+static void test_trace_taken_meanwhile(void **state)
+{
+	(void)state;
+	for (int mode = 0; mode < 2; mode++)
+		for (enum way way = FOREIGN; way <= OTHER_USERS; way++)
+			if (way != OTHER_USERS || geteuid() == 0)
+				check_taken_trace(mode_events[mode], way);
+}
+
+/* The segments of the next iteration have the next number. */
+static void test_segment_taken_meanwhile(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	begin();
+	rig.spec.num_iterations = 1003; /* a segment has 1,000 */
+	tape = (struct tape){.each = take_name};
+	taken = (struct taken){"t.s1.1.cpuperf", FOLDER};
+	assert_int_equal(tape_run(&tape, &rig, &e), -EEXIST);
+	assert_int_equal(tape.nr_iterations, 1003);
+	assert_non_null(strstr(e.msg, "1 file(s)"));
+	assert_true(is_there("t.s0.1.cpuperf") && is_there("t.s1.0.cpuperf"));
+	assert_true(is_there("t.s2.0.cpuperf") && is_there("t.s2.1.cpuperf"));
+	check_untouched(taken.name, taken.way);
+	rig_fini(&rig);
+}
+
+/* What is written under another name first is written all the same. */
+static void test_temporary_taken(void **state)
+{
+	static const char *const names[] = {".t.1.0.cpuperf.tmp", ".s.cpsession.tmp"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		for (enum way way = TO_FILE; way <= OTHER_USERS; way++) {
+			struct err e = {0};
+
+			if (way == OTHER_USERS && geteuid() != 0)
+				continue;
+			begin();
+			rig.spec.num_iterations = 3;
+			tape = (struct tape){.each = take_name};
+			taken = (struct taken){names[i], way};
+			if (tape_run(&tape, &rig, &e))
+				fail_msg("%s: %s", names[i], e.msg);
+			check_untouched(names[i], way);
+			unlinkat(AT_FDCWD, rig_path(&rig, names[i]),
+				 way == FOLDER ? AT_REMOVEDIR : 0);
+			unlink(rig_path(&rig, "target"));
+			assert_files(&rig, 6, 3);
+			rig_fini(&rig);
+		}
+}
+
+static void test_manifest_taken(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	begin();
+	rig.spec.num_iterations = 3;
+	tape = (struct tape){.each = take_name};
+	taken = (struct taken){"s.cpsession", FOLDER};
+	assert_int_equal(tape_run(&tape, &rig, &e), -EISDIR);
+	assert_int_equal(tape.nr_iterations, 3);
+	assert_non_null(strstr(e.msg, "2 file(s)"));
+	assert_non_null(strstr(e.msg, rig_path(&rig, "s.cpsession")));
+	assert_true(is_there("t.2.1.cpuperf"));
+	rig_fini(&rig);
+}
+
+/* The paths are the default ones, and a name belongs to another user. */
+static void test_moved(void **state)
+{
+	static const char *const names[] = {"t.0.0.cpuperf", "t.1.1.cpuperf", "t.common.cpuperf",
+					    "t.traces.lock", "s.cpsession",   "s.cpsession.lock"};
+	static const uint8_t id[16] = {1};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct session_output_config config = {
+		    .spec = &rig.spec, .model_name = "", .id = id, .nr_traces = NR_CPUS};
+		struct session_output *o;
+		struct err e = {0};
+
+		begin();
+		put(names[i], OTHER_USERS);
+		assert_int_equal(session_output_open(&config, &o, &e), -EPERM);
+		config.may_move = true;
+		assert_int_equal(session_output_open(&config, &o, &e), 0);
+		assert_non_null(strstr(session_output_moved(o), rig_path(&rig, names[i])));
+		assert_non_null(strstr(session_output_moved(o), "uid 65534"));
+		assert_non_null(strstr(session_output_moved(o), "/s.cpsession shows"));
+		session_output_close(o);
+		assert_int_equal(inject_entries(rig.folder.dir), 1); /* an empty folder goes */
+		check_untouched(names[i], OTHER_USERS);
+		rig_fini(&rig);
+	}
 }
 
 static void test_folders(void **state)
@@ -397,6 +580,12 @@ int main(void)
 	    cmocka_unit_test(test_refused_leaves_older),
 	    cmocka_unit_test(test_id),
 	    cmocka_unit_test(test_failing_start),
+	    cmocka_unit_test(test_beside_the_way),
+	    cmocka_unit_test(test_trace_taken_meanwhile),
+	    cmocka_unit_test(test_segment_taken_meanwhile),
+	    cmocka_unit_test(test_temporary_taken),
+	    cmocka_unit_test(test_manifest_taken),
+	    cmocka_unit_test(test_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
