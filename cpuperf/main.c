@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -262,6 +263,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int answered;
 
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit fails as on a full disk */
 	opt_std_prepare("cpuperf");
 	if (opt_parse(cpuperf_options(), argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);

@@ -44,36 +44,43 @@ struct recorder {
 
 static struct session *running; /* for the signal handler */
 static volatile sig_atomic_t is_interrupted;
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t is_out_of_time; /* the limit of CPU time */
+static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
 
-/* The first signal ends the iteration, the second of its kind the program, but for SIGHUP: both the
- * kernel and the shell send one when a terminal goes away. */
+/* Not by a person: the kernel and the shell send a SIGHUP each when a terminal goes away, and
+ * SIGXCPU comes every second. Who started us may want them ignored (nohup). */
+static bool is_automatic(int number)
+{
+	return number == SIGHUP || number == SIGXCPU;
+}
+
+/* The first signal ends the iteration, the second of its kind the program, if a person sent it. */
 static void on_signal(int number)
 {
 	static volatile sig_atomic_t last;
 	int saved = errno;
 
-	if (number == last && number != SIGHUP) {
+	if (number == last && !is_automatic(number)) {
 		terminal_restore();
 		signal(number, SIG_DFL);
 		raise(number); /* when this handler returns */
 	}
 	last = number;
 	is_interrupted = 1;
+	is_out_of_time |= number == SIGXCPU;
 	session_stop(running);
 	errno = saved;
 }
 
-/* Only SIGHUP stays ignored if it was (nohup); SIGINT is for any script's background job, which may
- * want it. */
+/* SIGINT and SIGQUIT are ignored in any script's background job, which may want them. */
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old;
 
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		if (sigaction(caught[i], &action, &old) == 0 && caught[i] == SIGHUP &&
+		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
 		    old.sa_handler == SIG_IGN)
-			sigaction(SIGHUP, &old, NULL);
+			sigaction(caught[i], &old, NULL);
 }
 
 /* Before the session goes away: a late signal must not find it. */
@@ -357,7 +364,9 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	if (rc)
 		log_err(LOG_ERROR, e);
 	tell_not_printed(r);
-	if (rc || r->print_error) {
+	if (is_out_of_time)
+		log_error("the limit of CPU time (ulimit -t) has ended the session");
+	if (rc || r->print_error || is_out_of_time) {
 		log_info("cpuperf exiting with error");
 		return EXIT_FAILED;
 	}

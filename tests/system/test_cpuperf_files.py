@@ -36,7 +36,8 @@ def spec_of(folder, **keys):
 
 
 def start(*args):
-    return subprocess.Popen([CPUPERF, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    program = [] if args[0] == "prlimit" else [CPUPERF]
+    return subprocess.Popen([*program, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                             text=True)
 
 
@@ -307,6 +308,40 @@ def check_blocked_output(folder):
     assert p.returncode == 1 and "standard output" in error, (p.returncode, error)
     rows = check_whole(folder)
     assert rows and rows % (CPUS * len(EVENTS)) == 0, rows
+
+
+def check_signals(folder):
+    """Each signal that ends a session leaves whole files and nothing else."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
+        for nr in (100, 100000):  # files of iterations, and segments
+            p = start(spec_of(folder, num_iterations=nr), "--duration=100ms")
+            wait_for(f"{folder}/s.cpsession", p)
+            time.sleep(0.15)
+            p.send_signal(number)
+            error = p.communicate(timeout=20)[1]
+            out_of_time = number == signal.SIGXCPU
+            assert p.returncode == out_of_time, (number, p.returncode, error)
+            assert ("limit of CPU time" in error) == out_of_time and f"of {nr} iter" in error, error
+            assert strays(folder) == [], (number, os.listdir(folder))
+            rows = shown(folder, code=0)[0]
+            assert len(rows) % (CPUS * len(EVENTS)) == 0 and rows, (number, rows)
+
+
+def check_limits(folder):
+    """A limit of file sizes ends a session as a full disk does; one of CPU time as a signal."""
+    big = {"num_iterations": 90, "config_name": "x" * 200,
+           "events": [{"group_name": g, "event_name": e} for g, e in EVENTS] +
+           [{"group_name": "misc", "event_name": "process_threads"}]}
+    for keys, limit in ((big, 4096), (dict(big, num_iterations=100000), 100000)):
+        error = run("prlimit", f"--fsize={limit}", CPUPERF, spec_of(folder, **keys),
+                    "--duration=1ms", code=1)
+        assert "File too large" in error and f"{folder}/" in error, error
+        assert strays(folder) == [], os.listdir(folder)
+    assert shown(folder, code=1)[0]
+    error = run("prlimit", "--cpu=1:9", CPUPERF, spec_of(folder, num_iterations=10**6),
+                "--duration=0", code=1)
+    assert "limit of CPU time" in error and strays(folder) == [], error
+    assert shown(folder, code=0)[0]
 
 
 def check_full_disk(folder):
