@@ -12,10 +12,17 @@ skip() { printf 'skip: %s\n' "$*"; exit 77; } # 77: what ctest takes for skipped
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Ninja if it is there, else what CMake takes by itself; a folder keeps what it was made with.
-if [[ -z ${CMAKE_GENERATOR:-} ]] && have ninja; then
-	export CMAKE_GENERATOR=Ninja
-fi
+# apt_sources [OPTION...]: the lines of a sources.list, with the options of each: those of this
+# machine that belong to its own release.
+apt_sources() {
+	local codename
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	# shellcheck disable=SC2016 # apt's own variables
+	apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' |
+		sort -u | awk -v release="$codename" -v options="${*:+[$*] }" '
+			release != "" && index($2, release) == 1 { print "deb " options $0 }'
+}
+
 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CMAKE_BUILD_PARALLEL_LEVEL
 
@@ -28,6 +35,31 @@ progress() {
 	fi
 }
 
+# stale FOLDER: what CMake remembers there is of no use: it could not be configured, was made for
+# a tree in another place, or with files that are gone.
+stale() {
+	local cache=$1/CMakeCache.txt path
+	[[ -e $cache ]] || return 1
+	[[ -e $1/build.ninja || -e $1/Makefile ]] || return 0
+	path=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+	[[ $path -ef $PWD ]] || return 0
+	while read -r path; do
+		[[ -e $path ]] || return 0
+	done < <(sed -n 's|^[A-Za-z_][^=]*:FILEPATH=/|/|p' "$cache")
+	return 1
+}
+
+# Objects stay: they are made again where the new configuration differs.
+forget_stale() { ! stale "$1" || rm -rf "$1/CMakeCache.txt" "$1/CMakeFiles"; }
+
+# configure PRESET FOLDER: with Ninja if it is there by now, else what CMake takes by itself; a
+# folder keeps what it was made with.
+configure() {
+	[[ -n ${CMAKE_GENERATOR:-} ]] || ! have ninja || local -x CMAKE_GENERATOR=Ninja
+	forget_stale "$2"
+	cmake --preset "$1" -B "$2" || { forget_stale "$2" && return 1; }
+}
+
 # build PRESET FOLDER [TARGET...]: quiet when all is well; the whole log when it is not.
 build() {
 	local preset=$1 folder=$2 log=$2/build.log
@@ -35,7 +67,7 @@ build() {
 	mkdir -p "$folder" 2>/dev/null || true
 	[[ -w $folder ]] ||
 		die "$folder is not writable (made by another user?): remove it or fix its owner"
-	if ! { cmake --preset "$preset" -B "$folder" &&
+	if ! { configure "$preset" "$folder" &&
 		cmake --build "$folder" ${1:+--target "$@"}; } 2>&1 | tee "$log" | progress; then
 		cat "$log" >&2
 		die "preset $preset does not build (log: $log)"

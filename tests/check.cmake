@@ -8,15 +8,16 @@ function(script_test name label timeout)
 endfunction()
 
 foreach(part format includes headers shell man names generated)
-  script_test(check_${part} check 60 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
+  script_test(check_${part} check 300 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
 endforeach()
-script_test(check_tidy check 600 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
-script_test(check_deps check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
-script_test(check_mutations check 60 ${scripts}/mutate --list)
-script_test(check_report check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/report.sh)
+script_test(check_tidy check 1800 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
+script_test(check_deps check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
+script_test(check_build check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/build.sh)
+script_test(check_mutations check 300 ${scripts}/mutate --list)
+script_test(check_report check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/report.sh)
 set_tests_properties(check_tidy PROPERTIES PROCESSORS 2 COST 1000)
 
-script_test(build_clang build 600 ${scripts}/fuzz --build)
+script_test(build_clang build 1800 ${scripts}/fuzz --build)
 set_tests_properties(build_clang PROPERTIES FIXTURES_SETUP clang PROCESSORS 2 COST 2000)
 
 # The readers of people's files, spec, trace and perf.data, 20 s each; the others two (0 would be
@@ -34,6 +35,6 @@ foreach(source ${targets})
 endforeach()
 
 if(TARGET cpuperf AND TARGET cpuperf_print)
-  script_test(install install 120 ${CMAKE_CURRENT_SOURCE_DIR}/system/install.sh
+  script_test(install install 600 ${CMAKE_CURRENT_SOURCE_DIR}/system/install.sh
     ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER} "${CPUPERF_SANITIZE}" ${CMAKE_INSTALL_LIBDIR})
 endif()
