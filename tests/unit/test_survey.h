@@ -237,16 +237,18 @@ static inline void put_mapped(const struct root *r, uint32_t pid, const char *ra
 	struct test_segment s = {.type = TEST_NOTE, .align = 4};
 	char path[128], note[272] = TEST_GNU("\0", "\3");
 	struct buf b;
+	size_t id_len;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
 	if (!id) {
 		put_text(r, path, "#!/bin/sh\n");
 		return;
 	}
-	note[4] = (char)strlen(id);
-	memcpy(note + 16, id, strlen(id));
+	id_len = strlen(id);
+	note[4] = (char)id_len;
+	memcpy(note + 16, id, id_len);
 	s.bytes = note;
-	s.len = 16 + strlen(id);
+	s.len = 16 + id_len;
 	buf_init(&b, 1 << 16);
 	test_elf(&b, 64, &s, 1);
 	tree_put(r, path, b.data, b.len);

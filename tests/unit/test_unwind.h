@@ -78,17 +78,24 @@ static inline void test_map(struct profile_lookup *l, uint64_t start, uint64_t e
 static inline void test_map_self(struct profile_lookup *l)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
-	unsigned long start, end, offset;
-	char line[4096], prot[5], path[4096];
+	char line[4096];
 
 	assert_non_null(f);
 	l->nr = 0;
-	while (fgets(line, sizeof(line), f)) {
-		*path = '\0';
-		assert_true(sscanf(line, "%lx-%lx %4s %lx %*s %*s %4095[^\n]", &start, &end, prot,
-				   &offset, path) >= 4);
-		if (prot[2] == 'x')
-			test_map(l, start, end, offset, PROT_READ | PROT_EXEC, path);
+	while (fgets(line, sizeof(line), f)) { /* start-end prot offset device inode path */
+		char *prot, *at;
+		uint64_t start = strtoull(line, &at, 16), end = strtoull(at + 1, &prot, 16);
+		uint64_t offset = strtoull(prot + 6, &at, 16);
+
+		assert_true(start < end && *prot == ' ' && *at == ' ');
+		for (unsigned i = 0; i < 2; i++) {
+			at += strspn(at, " ");
+			at += strcspn(at, " \n");
+		}
+		at += strspn(at, " ");
+		at[strcspn(at, "\n")] = '\0';
+		if (prot[3] == 'x')
+			test_map(l, start, end, offset, PROT_READ | PROT_EXEC, at);
 	}
 	fclose(f);
 }
