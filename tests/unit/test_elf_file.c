@@ -177,7 +177,7 @@ static void test_own(void **state)
 
 	(void)state;
 	if (!test_own_build_id(want, sizeof(want))) {
-		print_message("SKIPPED: there is no readelf\n");
+		print_message("skip: there is no readelf\n");
 		elf_file_close(f);
 		skip();
 	}

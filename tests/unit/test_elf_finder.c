@@ -347,7 +347,7 @@ static void test_server(void **state)
 	test_world_open(w, &(struct elf_finder_config){.use_debuginfod = true}, NULL);
 	if (!elf_finder_code(w->finder, &e)) {
 		unsetenv("DEBUGINFOD_URLS");
-		print_message("SKIPPED: test_server: %s\n", w->last.msg);
+		print_message("skip: %s\n", w->last.msg);
 		skip();
 	}
 	assert_non_null(elf_finder_debug(w->finder, &e));

@@ -1138,7 +1138,7 @@ static void branches_with_lines(void **state)
 	(void)state;
 	write_session(samples, NR);
 	if (!make_program()) {
-		print_message("SKIPPED: there is no compiler\n");
+		print_message("skip: there is no compiler\n");
 		remove_session();
 		free(samples);
 		skip();

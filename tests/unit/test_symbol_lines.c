@@ -126,7 +126,7 @@ static void test_lines(void **state)
 	TEST_NEEDS(w, "nm");
 	for (size_t i = 0; i < INJECT_NR(cases); i++) {
 		if (!compile(w, cases[i].cc, cases[i].flags)) {
-			print_message("SKIPPED: no %s %s\n", cases[i].cc, cases[i].flags);
+			print_message("skip: no %s %s\n", cases[i].cc, cases[i].flags);
 			continue;
 		}
 		for (int inlined = 0; inlined < 2; inlined++) {

@@ -186,7 +186,7 @@ static void test_live(void **state)
 	FILE *p = fopen("/proc/kallsyms", "re");
 
 	if (!p || !fgets(line, sizeof(line), p) || strncmp(line, "0000000000000000 ", 17) == 0) {
-		print_message("SKIPPED: test_live: this kernel does not show its symbols\n");
+		print_message("skip: this kernel does not show its symbols\n");
 		if (p)
 			fclose(p);
 		skip();
@@ -285,7 +285,7 @@ static void test_jit_refused(void **state)
 
 	for (size_t i = 0; i < INJECT_NR(cases); i++) {
 		if (cases[i].wants_root && geteuid() != 0) {
-			print_message("SKIPPED: test_jit_refused: only root gives files away\n");
+			print_message("skip: only root gives files away\n");
 			continue;
 		}
 		tree_put(&w->tree, "/real", text, sizeof(text) - 1);
@@ -344,7 +344,7 @@ static void test_jit_of_owner(void **state)
 	pid_t pid;
 
 	if (geteuid() != 0) {
-		print_message("SKIPPED: test_jit_of_owner: only root is somebody else\n");
+		print_message("skip: only root is somebody else\n");
 		skip();
 	}
 	pid = fork();

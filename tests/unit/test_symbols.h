@@ -176,7 +176,7 @@ static inline int test_world_teardown(void **state)
 #define TEST_NEEDS(w, program)                                                                     \
 	do {                                                                                       \
 		if (!test_shell(w, "command -v %s >/dev/null", program)) {                         \
-			print_message("SKIPPED: %s: there is no %s\n", __func__, program);         \
+			print_message("skip: there is no %s\n", program);                          \
 			skip();                                                                    \
 		}                                                                                  \
 	} while (0)
