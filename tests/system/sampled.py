@@ -387,6 +387,25 @@ class Busy:
             p.stdout.close()
 
 
+def for_everybody(path, folder):
+    """A copy in a folder that everybody may enter, of what may be in a home that is closed."""
+    copy = shutil.copy(path, folder)
+    os.chmod(copy, 0o755)
+    return copy
+
+
+@functools.lru_cache
+def perf_reader():
+    """What stands before a perf that reads a file. As root it enters the mount namespaces of the
+    processes that the file tells of, and in a chroot it does not find back from there to the files
+    of this one: so it gets a /proc that has none of them."""
+    prefix = ("unshare", "--mount", "--propagation", "unchanged", "--pid", "--fork", "sh", "-c",
+              'mount --make-private /proc && mount -t proc proc /proc && exec "$@"', "sh")
+    may = is_root() and have("unshare") and subprocess.run(
+        [*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    return prefix if may else ()
+
+
 def is_root():
     return os.geteuid() == 0
 

@@ -20,6 +20,8 @@ import tempfile
 import termios
 import time
 
+import sampled
+
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 NOBODY = 65534
@@ -35,6 +37,12 @@ def run(*args, code=0, program=CPUPERF, **more):
                           timeout=60, **more)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     return done
+
+
+def as_nobody(folder):
+    """How to run cpuperf as nobody. folder: everybody may enter the one that it is in."""
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/",
+            "program": sampled.for_everybody(CPUPERF, os.path.dirname(folder))}
 
 
 def write_spec(folder, events, name="s.cpspec", event_keys=None, **keys):
@@ -286,13 +294,14 @@ def check_no_permission(folder):
     spec = write_spec(folder, many + MISC)
     os.chown(folder, NOBODY, NOBODY)
     os.chmod(f"{folder}/s.cpspec", 0o644)
-    done = run(spec, "--duration=20ms", user=NOBODY, group=NOBODY, extra_groups=[])
+    nobody = as_nobody(folder)
+    done = run(spec, "--duration=20ms", **nobody)
     assert f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
     assert "CAP_PERFMON" in done.stderr
     row = next(line for line in done.stdout.splitlines() if line.startswith("Trace 0:"))
     assert row.count("no permission") >= 12, row
     assert os.stat(f"{folder}/t.0.0.cpuperf").st_uid == NOBODY
-    run(spec, "--strict", user=NOBODY, group=NOBODY, extra_groups=[], code=1)
+    run(spec, "--strict", **nobody, code=1)
 
 
 def check_pace_without_permission(folder):
@@ -304,7 +313,7 @@ def check_pace_without_permission(folder):
         print("skip: no permission: not root, or everybody may measure")
         return
     os.chown(folder, NOBODY, NOBODY)
-    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    nobody = as_nobody(folder)
     files_of = (f"--output-path-prefix={folder}/t", f"--session-result-spec-path={folder}/s.cpsession")
     with open(f"{folder}/mixed.cpspec", "w", encoding="utf-8") as out:
         json.dump({"events": [{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,
@@ -312,7 +321,7 @@ def check_pace_without_permission(folder):
                               {"group_name": "software", "event_name": "page_faults"},
                               {"group_name": "misc", "event_name": "memory_used"}]}, out)
     os.chmod(f"{folder}/mixed.cpspec", 0o644)
-    system = f"{SOURCE_DIR}/specs/system.cpspec"
+    system = sampled.for_everybody(f"{SOURCE_DIR}/specs/system.cpspec", folder)
     for spec, more, code in ((f"{folder}/mixed.cpspec", [], 1), (system, ["--strict"], 1),
                              (system, [], 0)):
         done = run(f"--spec-file={spec}", *files_of, "--duration=1", "--num-iterations=1", *more,

@@ -12,11 +12,12 @@ import os
 import pty
 import random
 import select
-import shutil
 import struct
 import subprocess
 import tempfile
 import time
+
+import sampled
 
 CPUPERF, SOURCE_DIR = os.environ["CPUPERF"], os.environ["SOURCE_DIR"]
 MODELS = [None, "skl", "icx", "spr", "amd64_fam17h_zen1", "zen4"]
@@ -295,9 +296,8 @@ def check_unprivileged():
         return
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        shutil.copy(CPUPERF, f"{folder}/cpuperf")
         nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-                  f"{folder}/cpuperf"]
+                  sampled.for_everybody(CPUPERF, folder)]
 
         def run_nobody(*args):
             return subprocess.run([*nobody, *args], capture_output=True, text=True, check=True,

@@ -55,7 +55,8 @@ def run(*command, code=0, env=None):
 
 def perf(folder, *command):
     """perf is to be silent. Its caches are in the folder."""
-    out, error = run("perf", *command, env={**os.environ, "HOME": folder, "DEBUGINFOD_URLS": ""})
+    out, error = run(*sampled.perf_reader(), "perf", *command,
+                     env={**os.environ, "HOME": folder, "DEBUGINFOD_URLS": ""})
     assert error == "", (command, error)
     return out
 
@@ -528,7 +529,8 @@ def check_lost(folder):
     lost = sum(i["lost"] for t in sampled.traces(folder) for i in t.sampling["items"])
     printer(f"--session={folder}/s.cpsession", "--output-format=perf-data",
             f"--output-file={folder}/out.data", "--comm=mix")
-    text, error = run("perf", "report", "--stdio", "--no-inline", "-i", f"{folder}/out.data")
+    text, error = run(*sampled.perf_reader(), "perf", "report", "--stdio", "--no-inline", "-i",
+                      f"{folder}/out.data")
     assert lost > 100 and f"# Total Lost Samples: {lost}" in text, (lost, text[:500])
     assert "lost" in error, error
 

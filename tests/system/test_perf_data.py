@@ -58,8 +58,8 @@ def perf_script(path, has_cpu, has_time=True):
     fields = "comm,pid,tid," + ("cpu," if has_cpu else "") + ("time," if has_time else "") + \
         "event,period,ip,sym,symoff,dso"
     for _ in range(3):  # perf 6.1 at times ends with "stack smashing detected"
-        done = run("perf", "script", "-i", path, "-F", fields, "--ns", "--no-inline", "-f",
-                   "--max-stack=1024")
+        done = run(*sampled.perf_reader(), "perf", "script", "-i", path, "-F", fields, "--ns",
+                   "--no-inline", "-f", "--max-stack=1024")
         if done.returncode >= 0:
             break
     if done.returncode < 0:
@@ -151,7 +151,8 @@ def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
 
 def check_fields(path):
     """Of tracepoints: what perf prints as KEY=NUMBER is the field's number."""
-    done = run("perf", "script", "-i", path, "-F", "time,event,trace", "--ns", "-f")
+    done = run(*sampled.perf_reader(), "perf", "script", "-i", path, "-F", "time,event,trace",
+               "--ns", "-f")
     rows = {(r["monotonic_ns"], r["event"], r["tid"]): r["fields"] for r in ours(path)[0]}
     of_time = {}
     for (time, name, _), fields in rows.items():
