@@ -31,7 +31,7 @@ endif()
 function(pmu_test name)
   cmake_parse_arguments(arg "" "" "COMMAND;PROPERTIES" ${ARGN})
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS pmu TIMEOUT 300 SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS pmu TIMEOUT 1000 SKIP_RETURN_CODE 77
     ${arg_PROPERTIES})
 endfunction()
 

@@ -10,7 +10,6 @@ not less than /proc of the inner one. The sources differ, and by how much is sai
 `perf stat -a` counts the same events beside; CPUPERF and KNOWN name the programs.
 """
 import csv
-import io
 import json
 import os
 import shutil
@@ -35,8 +34,10 @@ MARGIN = {"page_faults": 0.03, "context_switches": 0}
 # perf's window begins after perf was loaded and its events were opened, and ends before it is
 # torn down: its own faults and switches are in our count and not in its own.
 PERF_MARGIN = 0.08
-# Other programs may ask for their parents too, a few times in a second.
-GETPPID, OTHERS = 50000, 1000
+GETPPID = 50000
+# Others do things too, and all the more, the busier the machine is: what must be few beside
+# known's is tried with twice as much, up to so often.
+DOUBLINGS = 7
 TRACEFS = "/sys/kernel/tracing"
 
 
@@ -67,9 +68,10 @@ class Try:
     def __init__(self, folder, action, duration="60", more=(), prefix=()):
         write_spec(folder, more)
         outer = machine()
-        with subprocess.Popen([*prefix, CPUPERF, f"--spec-file={folder}/s.cpspec",
-                               "--output-format=csv", f"--duration={duration}", "--quiet"],
-                              stdout=subprocess.PIPE, text=True) as p:
+        # a file, because nobody reads before the end
+        with open(f"{folder}/rows.csv", "w+", encoding="utf-8") as out, subprocess.Popen(
+                [*prefix, CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv",
+                 f"--duration={duration}", "--quiet"], stdout=out) as p:
             while not os.path.exists(f"{folder}/s.cpsession"):  # made after the first reading
                 assert p.poll() is None
                 time.sleep(0.002)
@@ -77,8 +79,9 @@ class Try:
             self.result = action()
             self.inner = {k: v - inner[k] for k, v in machine().items()}
             p.send_signal(signal.SIGINT)
-            self.rows = list(csv.DictReader(io.StringIO(p.communicate()[0])))
-            assert p.returncode == 0
+            assert p.wait() == 0
+            out.seek(0)
+            self.rows = list(csv.DictReader(out))
         self.outer = {k: v - outer[k] for k, v in machine().items()}
         os.unlink(f"{folder}/s.cpsession")
 
@@ -148,18 +151,34 @@ def check_clock(folder):
     assert statistics.median(worst) < 0.001, worst
 
 
+def user_ticks(cpu):
+    with open("/proc/stat", encoding="ascii") as f:
+        fields = next(line.split() for line in f if line.startswith(f"cpu{cpu} "))
+    return int(fields[1]) + int(fields[2])  # and nice
+
+
 def check_cpu_user(folder):
-    """A CPU on which a program spins is busy in user mode at least as long as that says of itself.
-    The kernel counts in ticks of 10 ms: two of them may be missing."""
-    cpu = CPUS[-1]
-    one = Try(folder, lambda: known("spin", 800, cpu))
+    """In ticks, as /proc has it: between what that shows outside and inside of the iteration. And
+    no less than what a program says of itself that spins there: of each of its turns the kernel
+    counts the whole ticks in it, or one more, or one less."""
+    cpu, tick_ns = CPUS[-1], 1e9 / os.sysconf("SC_CLK_TCK")
+
+    def act():
+        before = user_ticks(cpu)
+        return known("spin", 800, cpu), user_ticks(cpu) - before
+
+    before = user_ticks(cpu)
+    one = Try(folder, act)
+    outer = user_ticks(cpu) - before
+    own, inner = one.result
     row = next(r for r in one.cells("misc_cpu_user") if int(r["cpu"]) == cpu)
     busy = next(r for r in one.cells("misc_cpu_utilization") if int(r["cpu"]) == cpu)
-    window_ns = int(row["end_ns"]) - int(row["start_ns"])
-    own = 100 * (one.result["cpu_ns"] - 20e6) / window_ns
-    print(f"cpu_user: {row['value']} %, of which known {own:.1f} % (and two ticks)")
-    assert own > 30, "the machine is too busy to test anything"
-    assert own <= float(row["value"]) <= float(busy["value"]) <= 100
+    least = own["cpu_ns"] / tick_ns - 2 - own["voluntary"] - own["involuntary"]
+    print(f"cpu_user: {row['raw']} ticks, /proc {inner} to {outer}, known at least {least:.0f}")
+    assert own["cpu_ns"] >= 800e6
+    assert max(inner, least) <= int(row["raw"]) <= outer
+    assert abs(float(row["value"]) - 100 * int(row["raw"]) / int(row["base"])) < 1e-3, row
+    assert float(row["value"]) <= float(busy["value"]) <= 100
 
 
 def meminfo():
@@ -169,31 +188,64 @@ def meminfo():
             "memory_used": kib["MemTotal"] - kib["MemFree"] - kib["Buffers"] - kib["Cached"] << 10}
 
 
-def hold(mib):
-    """What /proc/meminfo says while known fills memory, keeps it and frees it."""
-    seen = [meminfo()]
-    with subprocess.Popen([KNOWN, "hold", str(mib), "400"], stdout=subprocess.DEVNULL) as p:
-        while p.poll() is None:
-            seen.append(meminfo())
-            time.sleep(0.005)
-    assert p.returncode == 0
-    time.sleep(0.15)
-    return [*seen, meminfo()]
+def hold(mib, seconds):
+    """(time_ns, what /proc/meminfo says) all the time before known fills memory, while it keeps it,
+    and afterwards, each for so long."""
+    seen = []
+
+    def watch(is_over):
+        while not is_over():
+            seen.append((time.monotonic_ns(), meminfo()))
+            time.sleep(0.002)
+
+    for _ in range(2):
+        with subprocess.Popen([KNOWN, "hold", str(mib), str(int(1000 * seconds))],
+                              stdout=subprocess.DEVNULL) as p:
+            watch(lambda: p.poll() is not None)
+        assert p.returncode == 0
+        end = time.monotonic() + seconds
+        watch(lambda: time.monotonic() > end)
+    return seen
+
+
+def bounds_near(seen, event, when_ns):
+    """The least and most that /proc showed of late and soon after; None if it was not looked at."""
+    near = [(t, shown[event]) for t, shown in seen if abs(t - when_ns) <= 100e6]
+    if not [t for t, _ in near if t < when_ns - 20e6] or not [t for t, _ in near if t > when_ns + 20e6]:
+        return None
+    return min(v for _, v in near), max(v for _, v in near)
+
+
+def are_true(one, event):
+    """Whether each value is one that /proc showed at about that time; None if what others do with
+    memory hides what known does. Pages freed before wait in lists of the CPUs, where the kernel
+    counts them as used until somebody asks for them."""
+    slack, apart, close = 24 << 20, 64 << 20, []
+    for row in one.cells("misc_" + event):
+        value, bounds = int(row["value"]), bounds_near(one.result, event, int(row["end_ns"]))
+        if not bounds:
+            continue
+        if not bounds[0] - slack <= value <= bounds[1] + slack:
+            print(f"{event}: {value >> 20} MiB, /proc {bounds[0] >> 20} to {bounds[1] >> 20} MiB")
+            return False
+        if bounds[1] - bounds[0] <= slack:
+            close.append(bounds)
+    rise = max((b[0] for b in close), default=0) - min((b[1] for b in close), default=0)
+    print(f"{event}: {len(close)} readings between close bounds, {rise >> 20} MiB apart")
+    return True if rise >= apart + 2 * slack else None
 
 
 def check_memory(folder):
-    """Each value is one that /proc shows in the window. A rise may be less than what was filled:
-    pages freed before wait in lists of the CPUs, where the kernel counts them as used."""
-    mib, slack = 256, 24 << 20
-    one = Try(folder, lambda: hold(mib), duration="0.05")
-    for event in ("memory_used", "memory_available"):
-        shown = [m[event] for m in one.result]
-        values = [int(r["value"]) for r in one.cells("misc_" + event)]
-        rose, should = max(values) - min(values), max(shown) - min(shown)
-        print(f"{event}: {min(values) >> 20} to {max(values) >> 20} MiB, /proc: "
-              f"{min(shown) >> 20} to {max(shown) >> 20} MiB")
-        assert min(shown) - slack <= min(values) <= max(values) <= max(shown) + slack
-        assert should / 2 <= rose <= should + slack, (rose, should)
+    """What is read is what /proc shows then, while a program takes memory and gives it back. One
+    session may be held up between the time of its reading and the reading: not each time."""
+    answers = []
+    for seconds in (0.4, 0.8, 1.6):
+        one = Try(folder, lambda seconds=seconds: hold(256, seconds), duration="0.05")
+        answers = [are_true(one, event) for event in ("memory_used", "memory_available")]
+        if all(answers):
+            return
+    assert False not in answers, answers
+    print("skip: memory: what others do with memory hides what known does")
 
 
 def perf_stat(*what):
@@ -260,17 +312,21 @@ def check_tracepoint(folder):
         return
     has_perf = may_perf(event, prefix)
 
-    def act():
+    def act(nr):
         if has_perf:
-            return perf_count(event, KNOWN, "getppid", GETPPID, prefix=prefix)[0]
-        known("getppid", GETPPID)
-        return GETPPID
+            return perf_count(event, KNOWN, "getppid", nr, prefix=prefix)[0]
+        known("getppid", nr)
+        return nr
 
-    one = Try(folder, act, more=[("tracepoint", event)], prefix=prefix)
-    print(f"{event}: {GETPPID} made, {one.count(event)} counted, "
-          f"{'by perf ' + str(one.result) if has_perf else 'no perf'}")
-    assert GETPPID <= one.count(event) <= GETPPID + OTHERS, one.count(event)
-    assert GETPPID <= one.result <= one.count(event), (one.result, one.count(event))
+    for nr in (GETPPID << i for i in range(DOUBLINGS)):
+        one = Try(folder, lambda nr=nr: act(nr), more=[("tracepoint", event)], prefix=prefix)
+        counted = one.count(event)
+        print(f"{event}: {nr} made, {counted} counted, "
+              f"{'by perf ' + str(one.result) if has_perf else 'no perf'}")
+        assert nr <= one.result <= counted, (one.result, counted)
+        if counted <= 1.02 * nr:  # other programs may ask for their parents too
+            return
+    raise AssertionError("more was counted than made, however much that was")
 
 
 def check_perf(folder):
@@ -283,11 +339,13 @@ def check_perf(folder):
         if event == "cpu_migrations" and len(CPUS) < 2:
             continue
         ratios = []
-        for _ in range(TRIES):
-            one = Try(folder, lambda what=what: perf_stat(*what))
+        while not ratios or ratios[-1] > 1 + PERF_MARGIN:
+            assert len(ratios) < DOUBLINGS, ratios
+            nr = what[1] << len(ratios)
+            one = Try(folder, lambda nr=nr, what=what: perf_stat(what[0], nr))
             ratios.append(one.count(event) / one.result[event])
-        print(f"{event}: {statistics.median(ratios):.4f} of what perf stat counts")
-        assert 1 <= statistics.median(ratios) <= 1 + PERF_MARGIN, ratios
+            print(f"{event}: {nr} made: {ratios[-1]:.4f} of what perf stat counts")
+            assert ratios[-1] >= 1, ratios
 
 
 def main():

@@ -145,7 +145,9 @@ def check_text(folder):
     end = "\n3 iterations, all traces\n"
     assert recorded.split(end)[1] == shown.split(end)[1]
     assert len(re.findall(r"^All: ", recorded, re.M)) == 3
-    assert re.search(r"\| *-[\d,]+\|", recorded) and " (low)" in recorded, recorded
+    # used: whole from 1,000 MB on, less has decimals
+    assert re.search(r"\| *-(\d{1,3}(,\d{3})+|\d{1,3}\.\d+)\|", recorded), recorded
+    assert " (low)" in recorded, recorded
     assert shown.count("  low\n") == recorded.count(" (low)")
     assert shown.count("All traces") == 3
     for line in ("warning: idle: below 200 on CPU", "warning: used per ns: above -0.5 over all CPUs"):

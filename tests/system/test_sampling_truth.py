@@ -41,11 +41,11 @@ def known(*args):
     subprocess.run([KNOWN, *map(str, args)], stdout=subprocess.DEVNULL, check=True)
 
 
-def session(folder, events, action, *args, **keys):
+def session(folder, events, action, duration="60", **keys):
     """Traces and common file of a session around an action, which is given its process."""
     shutil.rmtree(folder)
     os.mkdir(folder)
-    p = sampled.start(folder, events, "--duration=60", *args, **keys)
+    p = sampled.start(folder, events, f"--duration={duration}", **keys)
     try:
         action(p)
     finally:
@@ -317,24 +317,50 @@ def field(text, name):
                                     text).groups()))
 
 
+def iterations_begun(folder):
+    return sum(re.fullmatch(r"t\.\d+\.0\.cpuperf", name) is not None for name in os.listdir(folder))
+
+
+def check_none_missing(number, traces):
+    """traces: those of one CPU. What happens while a CPU is being read may be counted before the
+    boundary and have a sample behind it, as the time of a reading is that of its begin. So at a
+    boundary samples may be behind counts, but at some boundary they are not; and what is ahead of
+    counts was counted before the first reading."""
+    before, behind, at_boundaries = traces[0].readings[0, 0][1], 0, []
+    for trace in traces:
+        behind += residual(trace, 0, sum(1 for _ in trace.samples()))
+        at_boundaries.append(behind)
+    print(f"  CPU {number}: samples behind counts at boundaries: {at_boundaries}, {before} before")
+    assert min(at_boundaries) >= -before, (at_boundaries, before)
+    doubt(min(at_boundaries[-5:]) <= 0, at_boundaries)
+
+
 def check_tracepoint(folder):
     """Rate 1: each occurrence is a sample, with the fields of the tracepoint."""
     if see_tracefs() is None:
         print("  skip: tracefs cannot be had here")
         return
-    traces, _ = session(folder, [event("tracepoint:sched:sched_switch", rate=1)],
-                        lambda _: known("switches", 2000), prefix=see_tracefs())
-    ours = 0
-    for trace in traces:
-        samples = check_sums(trace)
-        assert residual(trace, 0, len(samples)) == 0
+
+    def act(_):
+        known("switches", 2000)
+        last = iterations_begun(folder) + 5
+        while iterations_begun(folder) < last:
+            time.sleep(0.02)
+
+    session(folder, [event("tracepoint:sched:sched_switch", rate=1)], act, duration="100ms",
+            prefix=see_tracefs(), num_iterations=1000)
+    nr, ours, of_cpu = iterations_begun(folder), 0, {}
+    for trace in (trace for i in range(nr) for trace in sampled.traces(folder, i)):
+        of_cpu.setdefault(trace.cpu, []).append(trace)
         text = trace.events[0]["format"]
         (at, size), (pid_at, _) = field(text, "prev_comm"), field(text, "prev_pid")
-        for s in samples:
+        for s in check_sums(trace):
             name = s["raw"][at:at + size].split(b"\0")[0].decode()
             pid = int.from_bytes(s["raw"][pid_at:pid_at + 4], "little")
             assert pid == s["tid"][1] or s["tid"][1] == 2**32 - 1, s  # who leaves, and who dies
             ours += name == "known"
+    for cpu, traces in of_cpu.items():
+        check_none_missing(cpu, traces)
     print(f"  {ours} switches away from known")
     assert ours >= 4000, ours
 
