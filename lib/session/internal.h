@@ -93,8 +93,10 @@ void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t
 /* A writer with the frames that all traces of the session have. 0 or -errno with *e. */
 int session_writer_new(const struct session *s, struct trace_writer **out, struct err *e);
 
-/* Files and writer, before the first iteration; and the end of both. */
+/* Files and writer, before the first iteration; their names, once it was begun: who sees the
+ * manifest knows that it is measured; and the end of both. */
 int session_record_open(struct session *s, struct err *e);
+int session_record_begin(struct session *s, struct err *e);
 void session_record_close(struct session *s);
 /* After the last iteration: what is still open has its end. */
 int session_record_finish(struct session *s, struct err *e);

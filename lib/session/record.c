@@ -170,13 +170,16 @@ int session_record_open(struct session *s, struct err *e)
 		rc = find_places(s, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_prepare_files(s->sampling, e);
-	if (rc == 0)
-		rc = session_output_begin(s->output, e);
+	return rc;
+}
+
+int session_record_begin(struct session *s, struct err *e)
+{
+	int rc = session_output_begin(s->output, e);
+
 	if (rc == 0 && session_output_moved(s->output))
 		session_note(s, 0, "%s", session_output_moved(s->output));
-	if (rc == 0 && s->sampling)
-		rc = sampling_open_files(s->sampling, e);
-	return rc;
+	return rc == 0 && s->sampling ? sampling_open_files(s->sampling, e) : rc;
 }
 
 void session_record_close(struct session *s)

@@ -319,7 +319,7 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 /* *start_ns: when the first iteration started. */
 static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
-	int rc = 0;
+	int rc;
 
 	if (collect_nr_sets(s->collect)) /* the first one opens the files of each process */
 		collect_read(s->collect);
@@ -327,7 +327,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		enable_cpu(s, &s->cpus[t]);
 	*start_ns = clock_monotonic_ns();
 	read_boundary(s);
-	if (s->sampling)
+	rc = session_record_begin(s, e);
+	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
 	end_becomes_start(s);
 	return rc;
