@@ -89,12 +89,13 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 {
 	char path[PATH_MAX];
 	struct err e = {0};
+	IO_AUTO_FD int fd = open_spec(o->spec_file, path, &e);
 
-	if (find_spec(o->spec_file, path, &e)) {
+	if (fd < 0) {
 		err_list_insert(errs, &e);
 		return EXIT_FAILED;
 	}
-	if (spec_load(path, spec, errs))
+	if (spec_load_fd(fd, path, spec, errs))
 		return EXIT_FAILED;
 	if (apply_overrides(o, spec, errs))
 		return EXIT_USAGE;

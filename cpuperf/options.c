@@ -43,8 +43,10 @@ static const struct opt_row before[] = {
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
      .section = "Measuring",
-     .help = "Measure what FILE says. A name without a slash that is not in the current folder is "
-	     "looked for in CPUPERF_SPEC_PATH, then among the installed specs.",
+     .help =
+	 "Measure what FILE says. A name without a slash that is not in the current folder is "
+	 "looked for in CPUPERF_SPEC_PATH, then among the installed specs. What others may have "
+	 "written is taken from the current folder with a slash only: ./FILE.",
      .set = opt_set_string,
      .offset = offsetof(struct options, spec_file)},
     FLAG(

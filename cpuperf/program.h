@@ -20,8 +20,9 @@ int describe_event(const struct options *o, const struct catalogue *c);
 
 /* specs.c: the search for a spec named without a folder. */
 int list_specs(void);
-/* Where the spec is: a path in found (PATH_MAX bytes). 0 or -ENOENT with *e. */
-int find_spec(const char *name, char *found, struct err *e);
+/* Opens the spec: a descriptor, and its path in found (PATH_MAX bytes). -errno with *e: there is
+ * none, or who is not trusted wrote what lies by that name in the current folder. */
+int open_spec(const char *name, char *found, struct err *e);
 
 /* check.c: --check-spec. */
 struct plan;

@@ -16,8 +16,10 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -275,8 +277,10 @@ static void on_progress(const struct session_progress *p, void *arg)
 static void log_start(const struct spec *spec)
 {
 	uint64_t ns_per_s = 1000000000;
+	char path[PATH_MAX];
 
 	log_info("cpuperf control program starting");
+	log_info("Spec: %s", realpath(spec->source, path) ? path : spec->source);
 	if (spec->duration_ns % ns_per_s == 0) {
 		log_info("%llu iteration(s), %llu second(s) per iteration",
 			 (unsigned long long)spec->num_iterations,

@@ -3,10 +3,13 @@
  * a fixed place relative to the program, in an install and in a build tree alike.
  */
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/root.h"
+#include "base/sys.h"
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,20 +74,78 @@ static int search_folder(const char *folder, void *arg)
 	return 1;
 }
 
-int find_spec(const char *name, char *found, struct err *e)
+/* Why others may have written it, or NULL: who may write to it counts, not only whose it is. A
+ * group of the user's own is no other. */
+static const char *mistrust(const struct stat *st)
+{
+	bool is_own_group = st->st_gid == getegid() || st->st_gid == 0;
+
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return "it belongs to another user";
+	if (st->st_mode & S_IWOTH)
+		return "everybody may write to it";
+	if (st->st_mode & S_IWGRP && !is_own_group)
+		return "a group may write to it";
+	return NULL;
+}
+
+static int refuse(const char *name, const char *why, struct err *e)
+{
+	err_set_at(e, -EPERM, name, 0, 0, "is not taken from the current folder: %s", why);
+	err_hint(e, "if it is to be measured: --spec-file=./%s", name);
+	return -EPERM;
+}
+
+/* Whoever may exchange the link for another may as well move the trusted file to this name: so it
+ * does not matter that it is looked at apart from the file. */
+static int check_here(const char *name, const struct stat *file, struct err *e)
+{
+	const char *why = mistrust(file);
+	struct stat link;
+	int rc = sys()->fstatat(AT_FDCWD, name, &link, AT_SYMLINK_NOFOLLOW);
+
+	if (rc)
+		return err_set_at(e, rc, name, 0, 0, "cannot be read: %s", strerror(-rc));
+	if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0)
+		why = "it is a link of another user";
+	return why ? refuse(name, why, e) : 0;
+}
+
+/* In a folder where others may write, anybody can leave a spec of a well-known name. What is looked
+ * at is the file that is open. -ENOENT without *e: none is here. */
+static int open_here(const char *name, struct err *e)
+{
+	struct stat st;
+	int fd = io_open_regular(AT_FDCWD, name, 0, &st), rc;
+
+	if (fd == -ENOENT || fd == -EISDIR)
+		return -ENOENT;
+	if (fd < 0)
+		return err_set_at(e, fd, name, 0, 0, "cannot be read: %s",
+				  fd == -EINVAL ? "it is not a regular file" : strerror(-fd));
+	rc = check_here(name, &st, e);
+	if (rc)
+		io_close(&fd);
+	return rc ? rc : fd;
+}
+
+int open_spec(const char *name, char *found, struct err *e)
 {
 	struct search s = {.name = name, .found = found};
+	int fd = -ENOENT;
 
 	if (!*name)
 		return err_set(e, -EINVAL, "--spec-file: the name is empty");
 	if (strlen(name) >= PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "--spec-file: the name is too long");
-	if (strchr(name, '/') || is_file(name)) {
-		snprintf(found, PATH_MAX, "%s", name);
-		return 0;
-	}
+	snprintf(found, PATH_MAX, "%s", name);
+	if (strchr(name, '/'))
+		return io_open_input(name, e);
+	fd = open_here(name, e);
+	if (fd != -ENOENT)
+		return fd;
 	if (each_folder(search_folder, &s))
-		return 0;
+		return io_open_input(found, e);
 	err_set(e, -ENOENT, "%s: no such spec, neither here nor where specs are looked for", name);
 	err_hint(e, "--list-specs lists those that are found by name");
 	return -ENOENT;

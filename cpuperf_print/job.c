@@ -23,6 +23,7 @@
 #include "symbol/symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -261,13 +262,41 @@ void job_problem(void *arg, bool is_loss, const struct err *problem)
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
 }
 
-static int load_manifest(struct opened *o)
+/* Who reads another's numbers should know it. */
+static void tell_owner(struct job *j, const struct opened *o, uint32_t uid)
+{
+	struct err e = {0};
+
+	if (uid == geteuid() || uid == 0)
+		return;
+	err_set_at(&e, -EPERM, o->path, 0, 0,
+		   "belongs to another user (uid %u), who could write anything there", uid);
+	job_problem(j, false, &e);
+}
+
+static int open_manifest(struct job *j, const struct opened *o)
+{
+	struct err e = {0};
+	struct stat st;
+	int fd = io_open_input(o->path, &e);
+
+	if (fd < 0)
+		log_err(LOG_ERROR, &e);
+	else if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0)
+		tell_owner(j, o, st.st_uid);
+	return fd;
+}
+
+static int load_manifest(struct job *j, struct opened *o)
 {
 	static struct err_list errs; /* too large for a stack */
+	IO_AUTO_FD int fd = open_manifest(j, o);
 	int rc;
 
+	if (fd < 0)
+		return fd;
 	errs.nr = errs.dropped = 0;
-	rc = cpsession_load(o->path, &o->manifest, &errs);
+	rc = cpsession_load_fd(fd, o->path, &o->manifest, &errs);
 	for (size_t i = 0; i < errs.nr; i++)
 		log_err(LOG_ERROR, &errs.item[i]);
 	if (rc)
@@ -299,9 +328,13 @@ static int open_session(struct job *j, struct opened *o, struct err *e)
 	struct profile_manifest m;
 	int rc;
 
-	if (o->is_perf_data)
-		return perf_data_open(j, o, e);
-	rc = load_manifest(o);
+	if (o->is_perf_data) {
+		rc = perf_data_open(j, o, e);
+		if (rc == 0)
+			tell_owner(j, o, import_facts(o->import)->uid);
+		return rc;
+	}
+	rc = load_manifest(j, o);
 	if (rc)
 		return rc;
 	m = (struct profile_manifest){

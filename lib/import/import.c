@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 void import_tell(struct import *im, bool is_loss, const char *fmt, ...)
 {
@@ -117,12 +118,17 @@ static int copy_input(struct import *im, struct err *e)
 	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be copied: %s", strerror(-rc)) : 0;
 }
 
-static int open_path(struct import *im, bool is_input)
+static int open_path(struct import *im, bool is_input, struct stat *st)
 {
-	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
-	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (is_input ? 0 : O_NONBLOCK);
+	int rc;
 
-	return sys()->openat(AT_FDCWD, is_input ? "/dev/stdin" : im->path, flags, 0);
+	if (!is_input) {
+		im->fd = io_open_regular(AT_FDCWD, im->path, 0, st);
+		return im->fd < 0 ? im->fd : 0;
+	}
+	im->fd = sys()->openat(AT_FDCWD, "/dev/stdin", O_RDONLY | O_NOCTTY, 0);
+	rc = im->fd < 0 ? im->fd : sys()->fstatat(im->fd, "", st, AT_EMPTY_PATH);
+	return rc || S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode) ? rc : -EINVAL;
 }
 
 static int open_file(struct import *im, struct err *e)
@@ -131,19 +137,19 @@ static int open_file(struct import *im, struct err *e)
 	struct stat st;
 	int rc;
 
-	im->fd = open_path(im, is_input);
-	rc = im->fd < 0 ? im->fd : sys()->fstatat(im->fd, "", &st, AT_EMPTY_PATH);
-	if (rc < 0)
-		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
-	if (st.st_mtim.tv_sec > 0)
-		im->facts.modified_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000);
-	if (is_input && S_ISFIFO(st.st_mode))
-		return copy_input(im, e);
-	if (!S_ISREG(st.st_mode)) {
+	rc = open_path(im, is_input, &st);
+	if (rc == -EINVAL || rc == -EISDIR) {
 		err_set_at(e, -EINVAL, im->path, 0, 0, "is no perf.data file: not a regular file");
 		err_hint(e, "--perf-data=- reads a pipe");
 		return -EINVAL;
 	}
+	if (rc < 0)
+		return err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc));
+	im->facts.uid = S_ISREG(st.st_mode) ? st.st_uid : geteuid();
+	if (st.st_mtim.tv_sec > 0)
+		im->facts.modified_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000);
+	if (S_ISFIFO(st.st_mode))
+		return copy_input(im, e);
 	im->size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -267,8 +273,8 @@ const struct trace_set *import_set(const struct import *im)
 
 bool import_is_perf_data(const char *path)
 {
-	IO_AUTO_FD int fd =
-	    sys()->openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	struct stat st;
+	IO_AUTO_FD int fd = io_open_regular(AT_FDCWD, path, 0, &st);
 	uint8_t magic[8];
 
 	return fd >= 0 && io_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) &&

@@ -49,6 +49,7 @@ struct import_facts {
 	const char *path;
 	const char *host, *machine, *kernel, *perf_version, *cpu_model, *cpu_id, *command;
 	uint64_t modified_ns;                       /* when the file was, CLOCK_REALTIME */
+	uint32_t uid;                               /* whose file it is; of a pipe: the caller */
 	uint32_t nr_cpus_online, nr_cpus_available; /* 0: not told */
 	uint64_t memory_bytes;                      /* 0: not told */
 	bool is_pipe, is_big_endian, is_packed;

@@ -55,17 +55,28 @@ int cpsession_parse(const char *text, size_t len, const char *source, struct cps
 	return rc;
 }
 
-int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)
+/* fd -1: by its path. */
+static int load(int fd, const char *path, struct cpsession *s, struct err_list *errs)
 {
 	struct buf text;
 	int rc;
 
 	buf_init(&text, SPEC_MAX_TEXT_BYTES);
-	rc = doc_load(path, &text, errs);
+	rc = fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs);
 	if (rc == 0)
 		rc = cpsession_parse(buf_str(&text), text.len, path, s, errs);
 	buf_fini(&text);
 	return rc;
+}
+
+int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)
+{
+	return load(-1, path, s, errs);
+}
+
+int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_list *errs)
+{
+	return load(fd, path, s, errs);
 }
 
 void cpsession_to_json(const struct cpsession *s, struct buf *out)

@@ -26,6 +26,7 @@ void cpsession_fini(struct cpsession *s);
 int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,
 		    struct err_list *errs);
 int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs);
+int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_list *errs);
 /* Compact JSON and a newline, keys in the original's order. */
 void cpsession_to_json(const struct cpsession *s, struct buf *out);
 

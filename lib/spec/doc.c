@@ -10,7 +10,6 @@
 #include "spec/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +128,18 @@ void doc_close(struct doc *d)
 int doc_load(const char *path, struct buf *text, struct err_list *errs)
 {
 	struct err e = {.code = 0};
-	int rc = io_load(AT_FDCWD, path, text);
+	IO_AUTO_FD int fd = io_open_input(path, &e);
+
+	if (fd >= 0)
+		return doc_load_fd(fd, path, text, errs);
+	err_list_insert(errs, &e);
+	return fd;
+}
+
+int doc_load_fd(int fd, const char *path, struct buf *text, struct err_list *errs)
+{
+	struct err e = {.code = 0};
+	int rc = io_load_fd(fd, text);
 
 	if (rc == 0)
 		return 0;

@@ -37,8 +37,9 @@ int doc_read_metrics(struct doc *d, const json_t *array, int node, void *target)
 /* Reports "must be …, not …" at the node's value. */
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node);
 
-/* Appends a file to *text. 0 or -errno, reported. */
+/* Appends a file to *text. 0 or -errno, reported. What a path may name is io_open_input's rule. */
 struct buf;
 int doc_load(const char *path, struct buf *text, struct err_list *errs);
+int doc_load_fd(int fd, const char *path, struct buf *text, struct err_list *errs);
 
 #endif

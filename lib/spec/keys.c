@@ -138,9 +138,11 @@ const struct key_row key_rows[] = {
 	.name = "session_result_spec_path",
 	.type = KEY_STRING,
 	.max = 3799,
+	.suffix = ".cpsession", /* so that no spec writes over a file of another kind */
 	.default_text = "/tmp/cpuperf.cpsession",
 	.description = "Where the description of the session is written, for cpuperf_print. It "
-		       "does not follow output_path_prefix. An empty string writes none.",
+		       "does not follow output_path_prefix. An empty string writes none. "
+		       "cpuperf_print reads one of any name.",
 	.metavar = "FILE",
     },
 
@@ -389,6 +391,13 @@ const struct key_row *key_find(enum key_level level, const char *name)
 		if (key_rows[i].level == level && strcmp(key_rows[i].name, name) == 0)
 			return &key_rows[i];
 	return NULL;
+}
+
+bool key_ends_well(const struct key_row *row, const char *text, size_t len)
+{
+	size_t tail = row->suffix ? strlen(row->suffix) : 0;
+
+	return !tail || !len || (len >= tail && memcmp(text + len - tail, row->suffix, tail) == 0);
 }
 
 const char *key_word(const struct key_row *row, const char *text)

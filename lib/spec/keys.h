@@ -36,6 +36,7 @@ struct key_row {
 	bool has_numbers;         /* KEY_LIST */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
+	const char *suffix;       /* KEY_STRING: what a text ends in that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
@@ -55,6 +56,8 @@ extern const size_t nr_key_rows;
 /* NULL if there is none of that name at that level. */
 const struct key_row *key_find(enum key_level level, const char *name);
 
+/* True if the row's text may end as this one does. */
+bool key_ends_well(const struct key_row *row, const char *text, size_t len);
 /* The word of the row that is text, or NULL. */
 const char *key_word(const struct key_row *row, const char *text);
 /* True if a number that counts in parts of the key's unit (unit of them are one) is allowed. */

@@ -17,6 +17,8 @@ static void bounds(struct buf *out, const struct key_row *row)
 		buf_printf(out, ", %" PRIu64 " hexadecimal digits", row->max);
 	else if (row->min)
 		buf_adds(out, ", not empty");
+	if (row->suffix)
+		buf_printf(out, ", empty or ending in %s", row->suffix);
 	if (row->step)
 		buf_printf(out, ", a multiple of %" PRIu64, row->step);
 	if (row->unit)

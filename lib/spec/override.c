@@ -47,6 +47,8 @@ static int set_string(struct spec *s, const struct key_row *row, const char *val
 
 	if (len < row->min || len > row->max)
 		return refuse(row, value, source, -ERANGE, e);
+	if (!key_ends_well(row, value, len))
+		return refuse(row, value, source, -EINVAL, e);
 	if (!str_is_utf8(value, len)) /* the manifest could not name it */
 		return err_set_at(e, -EINVAL, source, 0, 0, "%s must be UTF-8", row->name);
 	copy = arena_strdup(&s->arena, value);

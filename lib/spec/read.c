@@ -53,7 +53,8 @@ static int read_string(struct doc *d, const struct key_row *row, const json_t *v
 	size_t len = json_string_length(value);
 	const char *s;
 
-	if (!json_is_string(value) || (len < row->min && len) || len > row->max) {
+	if (!json_is_string(value) || (len < row->min && len) || len > row->max ||
+	    (!d->is_stored && !key_ends_well(row, json_string_value(value), len))) {
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}

@@ -82,7 +82,9 @@ static void show_length(const struct key_row *row, char *buf, size_t size)
 		snprintf(buf, size, "a string of %" PRIu64 " to %" PRIu64 " bytes", row->min,
 			 row->max);
 	else
-		snprintf(buf, size, "a string of at most %" PRIu64 " bytes", row->max);
+		snprintf(buf, size, "a string of at most %" PRIu64 " bytes%s%s", row->max,
+			 row->suffix ? ", empty or ending in " : "",
+			 row->suffix ? row->suffix : "");
 }
 
 static void show_range(const struct key_row *row, char *buf, size_t size)

@@ -7,6 +7,7 @@
 #include "spec/keys.h"
 #include "spec/write.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void property(struct writer *w, const struct key_row *row);
@@ -29,6 +30,15 @@ static void properties(struct writer *w, enum key_level level)
 	write_close(w, '}');
 }
 
+/* A regular expression: the empty text, or one that ends so. */
+static void write_suffix(struct writer *w, const char *suffix)
+{
+	char pattern[64];
+
+	snprintf(pattern, sizeof(pattern), "^$|[%c]%s$", suffix[0], suffix + 1);
+	write_string(w, "pattern", pattern);
+}
+
 static void text_property(struct writer *w, const struct key_row *row)
 {
 	write_string(w, "type", "string");
@@ -37,6 +47,8 @@ static void text_property(struct writer *w, const struct key_row *row)
 	write_u64(w, "maxLength", row->max); /* of characters; the reader counts bytes */
 	if (row->type == KEY_NAME)
 		write_raw(w, "pattern", "\"^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f]*$\"");
+	if (row->suffix)
+		write_suffix(w, row->suffix);
 	if (row->default_text)
 		write_string(w, "default", row->default_text);
 }

@@ -93,17 +93,28 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 	return rc;
 }
 
-int spec_load(const char *path, struct spec *s, struct err_list *errs)
+/* fd -1: by its path. */
+static int load(int fd, const char *path, struct spec *s, struct err_list *errs)
 {
 	struct buf text;
 	int rc;
 
 	buf_init(&text, SPEC_MAX_TEXT_BYTES);
-	rc = doc_load(path, &text, errs);
+	rc = fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs);
 	if (rc == 0)
 		rc = spec_parse(buf_str(&text), text.len, path, s, errs);
 	buf_fini(&text);
 	return rc;
+}
+
+int spec_load(const char *path, struct spec *s, struct err_list *errs)
+{
+	return load(-1, path, s, errs);
+}
+
+int spec_load_fd(int fd, const char *path, struct spec *s, struct err_list *errs)
+{
+	return load(fd, path, s, errs);
 }
 
 bool spec_event_is_sampled(const struct spec_event *e)

@@ -119,8 +119,9 @@ void spec_fini(struct spec *s);
  */
 int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	       struct err_list *errs);
-/* spec_parse of a file. */
+/* spec_parse of a file, by its path or open. */
 int spec_load(const char *path, struct spec *s, struct err_list *errs);
+int spec_load_fd(int fd, const char *path, struct spec *s, struct err_list *errs);
 /*
  * The metrics of what spec_to_json wrote into a trace, perhaps in a later version: any duration
  * goes, and unknown keys are passed over. A text without metrics is not read further. nr_events: of

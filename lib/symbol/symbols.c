@@ -105,9 +105,11 @@ static int read_kallsyms(struct symbols *s, int fd)
 
 int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e)
 {
-	IO_AUTO_FD int fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
-	int rc = fd < 0 ? fd : read_kallsyms(s, fd);
+	IO_AUTO_FD int fd = io_open_input(path, e);
+	int rc = fd < 0 ? 0 : read_kallsyms(s, fd);
 
+	if (fd < 0)
+		return fd;
 	if (rc)
 		return err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
 	s->kernel.path = path;

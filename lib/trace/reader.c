@@ -738,18 +738,18 @@ int trace_reader_open_feed(const struct trace_head *head, const void *frames, si
 	return 0;
 }
 
-/* The size of a regular file; anything else could block, or has no end. */
-static int regular_size(const struct trace_reader *r, uint64_t *out, struct err *e)
+/* What is no regular file could block, or has no end. */
+static int open_file(struct trace_reader *r, int dirfd, const char *path, struct err *e)
 {
 	struct stat st;
-	int rc = sys()->fstatat(r->fd, "", &st, AT_EMPTY_PATH);
 
-	if (rc < 0)
-		return read_error(r, rc, e);
-	if (!S_ISREG(st.st_mode))
+	r->fd = io_open_regular(dirfd, path, 0, &st);
+	if (r->fd == -EINVAL || r->fd == -EISDIR)
 		return err_set_at(e, -EINVAL, r->name, 0, 0,
 				  "is not a cpuperf trace: not a regular file");
-	*out = (uint64_t)st.st_size;
+	if (r->fd < 0)
+		return read_error(r, r->fd, e);
+	r->size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -760,9 +760,7 @@ int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, st
 
 	if (!r)
 		return no_memory(path, e);
-	/* O_NONBLOCK: opening a FIFO must not wait for its writer */
-	r->fd = sys()->openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-	rc = r->fd < 0 ? read_error(r, r->fd, e) : regular_size(r, &r->size, e);
+	rc = open_file(r, dirfd, path, e);
 	if (rc) {
 		trace_reader_close(r);
 		return rc;

@@ -185,7 +185,7 @@ def check_refused_keeps_older(folder):
         out.write("precious\n")
     for keys, said in (({"session_result_spec_path": f"{folder}/notes.cpsession"}, "not made by"),
                        ({"session_result_spec_path": f"{folder}/no/s.cpsession"}, "No such file"),
-                       ({"session_result_spec_path": f"{folder}/t.5.0.cpuperf"}, "name of a trace"),
+                       ({"session_result_spec_path": f"{folder}/t.5.0.cpuperf"}, "empty or ending in .cpsession"),
                        ({"events": [{"group_name": "misc", "event_name": "nothing"}]}, "nothing")):
         assert said in run(spec_of(folder, **keys), "--duration=10ms", code=1)
         rows, error = shown(folder, code=0)
@@ -280,7 +280,7 @@ def check_public_folder(_):
 def check_names(folder):
     """Names that cannot work are refused before anything is measured."""
     error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)
-    assert "must not have the name of a trace" in error and "--session-result-spec-path" in error
+    assert '"session_result_spec_path" must be ' in error and "ending in .cpsession" in error, error
     error = run(spec_of(folder, output_path_prefix=f"{folder}/" + "n" * 243), code=1)
     assert "too long" in error, error
     with open(f"{folder}/s.cpsession", "w", encoding="utf-8") as out:

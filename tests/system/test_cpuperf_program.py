@@ -157,7 +157,7 @@ def check_exit_codes(folder):
             (2, [spec, f"--config-name={'n' * 300}"], "--config-name"),
             (2, [spec, "--model-name=nosuch"], "--model-name: error: Unknown model: nosuch"),
             (1, [spec, f"--output-path-prefix={no_folder}/t"], no_folder),
-            (1, [spec, f"--session-result-spec-path={no_folder}/s"], "No such file"),
+            (1, [spec, f"--session-result-spec-path={no_folder}/s.cpsession"], "No such file"),
             (1, [spec, f"--log-file={no_folder}/log"], no_folder)):
         done = run(*args, code=code)
         assert text in done.stdout + done.stderr, (args, done.stdout, done.stderr)

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -344,18 +346,23 @@ static void test_hints(void **state)
 
 static void test_files_that_cannot_be_read(void **state)
 {
-	static const struct {
+	char large[40];
+	const struct {
 		const char *path;
 		int rc;
 		const char *part;
 	} cases[] = {
 	    {TEST_DATA_DIR "/specs/valid/no-such-file", -ENOENT, "No such file"},
 	    {TEST_DATA_DIR "/specs", -EISDIR, "Is a directory"},
-	    {"/dev/zero", -EFBIG, "larger than 4 MiB"},
+	    {"/dev/zero", -EINVAL, "not a regular file"},
+	    {large, -EFBIG, "larger than 4 MiB"},
 	};
+	IO_AUTO_FD int fd = memfd_create("large", MFD_CLOEXEC);
 	struct spec s;
 
 	(void)state;
+	assert_int_equal(ftruncate(fd, SPEC_MAX_TEXT_BYTES + 1), 0);
+	snprintf(large, sizeof(large), "/dev/fd/%d", fd);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		memset(&errs, 0, sizeof(errs));
 		spec_init(&s);

@@ -142,7 +142,8 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		if (strcmp(row->name, "expr") == 0) /* of the event, by its label */
 			buf_printf(out, "\"%d * {label%d}\"", is_other, is_other);
 		else
-			buf_printf(out, "\"%s%d\"", row->name, is_other);
+			buf_printf(out, "\"%s%d%s\"", row->name, is_other,
+				   row->suffix ? row->suffix : "");
 		break;
 	case KEY_REAL:
 		buf_adds(out, is_other ? "1.25e-3" : "-7");

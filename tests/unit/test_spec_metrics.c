@@ -150,6 +150,7 @@ static void stored(void **state)
 	buf_init(&json, 1 << 20);
 	load("metrics.cpspec", &s);
 	assert_int_equal(spec_override(&s, "duration", "20ms", "--duration", &e), 0);
+	s.session_result_spec_path = "/of/an/older/version"; /* which no spec may name any more */
 	spec_to_json(&s, &json);
 	assert_non_null(strstr(buf_str(&json), "\"duration\":0.02,"));
 	assert_int_equal(parse(buf_str(&json), &back), -EINVAL); /* no spec may say so */
