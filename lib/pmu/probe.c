@@ -128,50 +128,67 @@ static int ask(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
 	return a.error;
 }
 
-/* How often the part was opened; *error: the first refusal. */
-static unsigned ask_part(struct pmu_probe *p, const struct event_part *part, int *error)
+/* What came of an event so far. */
+struct result {
+	struct cpuset opened, refused;
+	int error; /* the first refusal: errno */
+};
+
+static void ask_on(struct pmu_probe *p, const struct event_part *part, const struct cpuset *cpus,
+		   struct result *r)
 {
-	const struct cpuset *cpus = &p->cpus;
-	struct cpuset own;
-	unsigned nr = 0;
-
-	cpuset_clear(&own);
-	if (part->cpus && cpuset_count(part->cpus)) {
-		add_first(p->host, part->cpus, &own);
-		cpus = &own;
-	}
-	if (!cpuset_count(cpus) && !*error)
-		*error = ENODEV; /* all of its PMU's CPUs are offline */
 	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1)) {
-		int rc = ask(p, part, (uint32_t)cpu);
+		int error = ask(p, part, (uint32_t)cpu);
 
-		nr += rc == 0;
-		if (rc && !*error)
-			*error = rc;
+		cpuset_add(error ? &r->refused : &r->opened, (unsigned)cpu);
+		r->error = r->error ? r->error : error;
 	}
-	return nr;
+}
+
+static void ask_part(struct pmu_probe *p, const struct event_part *part, struct result *r)
+{
+	struct cpuset own;
+
+	if (!part->cpus || !cpuset_count(part->cpus)) {
+		ask_on(p, part, &p->cpus, r);
+		return;
+	}
+	cpuset_clear(&own);
+	add_first(p->host, part->cpus, &own);
+	ask_on(p, part, &own, r);
+	if (!cpuset_count(&own) && !r->error)
+		r->error = ENODEV; /* all of its PMU's CPUs are offline */
+}
+
+/* Where one part is missing, a sum would be wrong. */
+static bool works_somewhere(const struct result *r)
+{
+	int cpu = cpuset_next(&r->opened, 0);
+
+	while (cpu >= 0 && cpuset_has(&r->refused, (unsigned)cpu))
+		cpu = cpuset_next(&r->opened, (unsigned)cpu + 1);
+	return cpu >= 0;
 }
 
 void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_support *out)
 {
+	struct result r = {.error = 0};
 	struct event_part part;
-	unsigned nr_opened = 0;
-	int error = 0;
+	char why[sizeof(out->reason)];
 
 	event_support_check(p->host, ev, 0, out);
 	if (out->state != READING_OK || !event_is_perf(ev))
 		return;
 	for (uint32_t i = 0; i < event_nr_parts(ev); i++) {
 		event_part(ev, i, &part);
-		nr_opened += ask_part(p, &part, &error);
+		ask_part(p, &part, &r);
 	}
-	if (error)
-		event_support_explain(p->host, ev, error, out);
-	if (error && nr_opened) {
-		char why[sizeof(out->reason)];
-
-		memcpy(why, out->reason, sizeof(why));
-		snprintf(out->reason, sizeof(out->reason), "not on every CPU: %.200s", why);
-		out->state = READING_OK;
-	}
+	if (!r.error)
+		return;
+	event_support_explain(p->host, ev, r.error, out);
+	if (!works_somewhere(&r))
+		return;
+	out->state = READING_OK;
+	memcpy(why, out->reason, sizeof(why));
+	snprintf(out->reason, sizeof(out->reason), "not on every CPU: %.200s", why);
 }

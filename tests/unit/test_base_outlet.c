@@ -250,8 +250,9 @@ static void test_left(void **state)
 	assert_int_equal(outlet_wait(t.o, SHORT_MS), -ETIMEDOUT);
 	outlet_close(t.o);
 	close(t.read);
-	while (inject.nr_live)
+	for (unsigned i = 0; inject.nr_live && i < LONG_MS / 2; i++)
 		usleep(1000);
+	assert_int_equal(inject.nr_live, 0);
 	close(t.write);
 	inject_stop();
 }

@@ -117,8 +117,11 @@ static void test_refused(void **state)
 /* A generic event on one kind of core, an event of one PMU. */
 static void test_parts(void **state)
 {
-	struct event_part part = {.type = 20, .config = 1, .cpus = &host.online};
-	struct event_row row = {.name = "x", .source = "x", .parts = &part, .nr_parts = 1};
+	struct event_part part[2] = {
+	    {.type = 20, .config = 1, .cpus = &host.online},
+	    {.config = PERF_COUNT_HW_CACHE_MISSES, .cpus = &host.online},
+	};
+	struct event_row row = {.name = "x", .source = "x", .parts = part, .nr_parts = 1};
 	const struct event ev = {&event_model_group, &row};
 	struct event misses = find(&event_arch_group, "llc_misses");
 	struct event_support s;
@@ -135,8 +138,17 @@ static void test_parts(void **state)
 	assert_int_equal(fake.nr_opens, 3);
 	assert_int_equal(fake.events[1].cpu, 1);
 	add_cpus(&pmus[2].cpus, 0, 0); /* which is offline */
-	part.cpus = &pmus[2].cpus;
+	part[0].cpus = &pmus[2].cpus;
 	assert_int_equal(ask(p, &ev).state, READING_NOT_SUPPORTED);
+	pmu_probe_free(p);
+	start(0);
+	row.nr_parts = 2; /* a sum that lacks one is wrong; on another CPU it is none */
+	part[0].cpus = &host.online;
+	fake.refusal[PERF_TYPE_HARDWARE][PERF_COUNT_HW_CACHE_MISSES] = -ENOENT;
+	p = probe_new();
+	assert_int_equal(ask(p, &ev).state, READING_NOT_SUPPORTED);
+	part[1].cpus = &pmus[0].cpus;
+	assert_int_equal(ask(p, &ev).state, READING_OK);
 	pmu_probe_free(p);
 }
 
