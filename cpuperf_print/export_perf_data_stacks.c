@@ -60,6 +60,7 @@ int stacks_init(struct stacks *s, const struct job *j, const struct opened *o,
 	    .sysroot = j->options->sysroot,
 	    .debug_dirs = j->options->debug_dirs.item,
 	    .nr_debug_dirs = j->options->debug_dirs.nr,
+	    .reader = j->finder ? elf_finder_reader(j->finder) : NULL,
 	};
 	int rc;
 

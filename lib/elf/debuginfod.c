@@ -11,8 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* elfutils/debuginfod.h; a build-id of len bytes (0 would be text), the path is not wanted. */
+/* elfutils/debuginfod.h; a build-id of len bytes (0 would be text); the path is malloc'd. */
 typedef int find_fn(void *client, const unsigned char *id, int len, char **path);
 
 struct debuginfod {
@@ -81,7 +82,17 @@ void debuginfod_close(struct debuginfod *d)
 	mem_free(d);
 }
 
-int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what)
+int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what,
+		    char **path)
 {
-	return d->find[what](d->client, id->bytes, id->len, NULL);
+	char *found = NULL;
+	int fd = d->find[what](d->client, id->bytes, id->len, &found);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	if (!found)
+		return -ENOMEM;
+	*path = found;
+	return 0;
 }

@@ -16,7 +16,8 @@ int debuginfod_open(struct debuginfod **out, struct err *e);
 void debuginfod_close(struct debuginfod *d); /* NULL is fine */
 
 enum debuginfod_what { DEBUGINFOD_CODE, DEBUGINFOD_DEBUG };
-/* An open file (the caller's), or -errno. What came is not to be trusted. */
-int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what);
+/* The path of a file, to be freed with free; -errno. What came is not to be trusted. */
+int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what,
+		    char **path);
 
 #endif

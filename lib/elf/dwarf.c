@@ -3,21 +3,26 @@
  */
 #include "elf/dwarf.h"
 
-#include "base/mem.h"
-
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* All sections, unpacked, for each byte of the file, and beyond that. Debug sections of compilers
- * pack to a third, a few of them to a twentieth. */
-enum { MAX_RATIO = 64, MAX_MORE_BYTES = 64 << 20 };
-static const uint64_t max_bytes = (uint64_t)4 << 30;
+/* Unpacked, for each byte of the sections, and beyond that. Debug sections of compilers pack to a
+ * third, a few of them to a twentieth. */
+enum { MAX_RATIO = 64, MAX_MORE_BYTES = 1 << 20, MAX_SECTIONS = 1 << 18 };
 
 struct packed {
-	size_t nr;      /* sections */
-	uint64_t bytes; /* that they say they unpack to */
+	size_t nr;       /* sections */
+	uint64_t stored; /* their bytes */
+	uint64_t bytes;  /* that they say they unpack to */
+};
+
+/* What is asked of libdw here is in these; the rest of the debug sections is not read. */
+static const char *const wanted[] = {
+    "info", "types", "abbrev",   "line",   "line_str",
+    "str",  "addr",  "rnglists", "ranges", "str_offsets",
 };
 
 static bool is_gnu_packed(Elf *elf, size_t names, const GElf_Shdr *shdr)
@@ -44,7 +49,7 @@ static bool look_at(Elf *elf, struct packed *out)
 {
 	struct packed p = {0};
 	Elf_Scn *section = NULL;
-	size_t names = 0;
+	size_t names = 0, nr = 0;
 	GElf_Shdr shdr;
 	GElf_Chdr chdr;
 
@@ -52,7 +57,7 @@ static bool look_at(Elf *elf, struct packed *out)
 	while ((section = elf_nextscn(elf, section))) {
 		uint64_t bytes = 0;
 
-		if (!gelf_getshdr(section, &shdr))
+		if (!gelf_getshdr(section, &shdr) || nr++ == MAX_SECTIONS)
 			return false;
 		if (shdr.sh_flags & SHF_COMPRESSED)
 			bytes = gelf_getchdr(section, &chdr) ? chdr.ch_size : 0;
@@ -61,18 +66,45 @@ static bool look_at(Elf *elf, struct packed *out)
 		else
 			continue;
 		p.nr++;
-		if (__builtin_add_overflow(p.bytes, bytes, &p.bytes))
+		if (__builtin_add_overflow(p.bytes, bytes, &p.bytes) ||
+		    __builtin_add_overflow(p.stored, shdr.sh_size, &p.stored))
 			return false;
 	}
 	*out = p;
 	return true;
 }
 
-static bool is_within_limits(const struct packed *p, size_t len)
+static bool is_within_limits(const struct packed *p)
 {
-	uint64_t most = (uint64_t)len * MAX_RATIO + MAX_MORE_BYTES;
+	return p->stored <= UINT64_MAX / MAX_RATIO - MAX_MORE_BYTES &&
+	       p->bytes <= p->stored * MAX_RATIO + MAX_MORE_BYTES;
+}
 
-	return p->bytes <= (most < max_bytes ? most : max_bytes);
+static bool is_wanted(const char *name)
+{
+	size_t i = 0;
+
+	if (strncmp(name, ".debug_", 7) == 0)
+		name += 7;
+	else if (strncmp(name, ".zdebug_", 8) == 0)
+		name += 8;
+	else
+		return false;
+	while (i < sizeof(wanted) / sizeof(wanted[0]) && strcmp(wanted[i], name) != 0)
+		i++;
+	return i < sizeof(wanted) / sizeof(wanted[0]);
+}
+
+/* libdw sees only what is there. */
+static bool load_wanted(const struct elf_file *f)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, &s) && s.is_held && s.size && is_wanted(s.name) &&
+		    !elf_file_load(f, &s))
+			return false;
+	return true;
 }
 
 static Elf *open_bytes(const void *data, size_t len)
@@ -82,26 +114,32 @@ static Elf *open_bytes(const void *data, size_t len)
 }
 
 /* Unpacking, libelf writes into the headers: then into those of a copy. */
+static int open_copy(const struct elf_file *f, const struct packed *packed, struct elf_dwarf *d)
+{
+	if (!is_within_limits(packed))
+		return -EFBIG;
+	if (!elf_file_pay(f, packed->bytes + packed->stored))
+		return -ENOMEM;
+	d->copy = elf_file_copy(f, &d->copy_len);
+	if (!d->copy)
+		return -ENOMEM;
+	elf_end(d->elf);
+	d->elf = open_bytes(d->copy, d->copy_len);
+	return d->elf ? 0 : -ENODATA;
+}
+
 static int open_elf(const struct elf_file *f, struct elf_dwarf *d)
 {
 	size_t len;
 	const uint8_t *data = elf_file_data(f, &len);
 	struct packed packed;
 
+	if (!load_wanted(f))
+		return -ENOMEM;
 	d->elf = open_bytes(data, len);
 	if (!d->elf || !look_at(d->elf, &packed))
 		return -ENODATA;
-	if (!is_within_limits(&packed, len))
-		return -EFBIG;
-	if (!packed.nr)
-		return 0;
-	elf_end(d->elf);
-	d->elf = NULL;
-	d->copy = mem_alloc(len);
-	if (!d->copy)
-		return -ENOMEM;
-	d->elf = open_bytes(memcpy(d->copy, data, len), len);
-	return d->elf ? 0 : -ENODATA;
+	return packed.nr ? open_copy(f, &packed, d) : 0;
 }
 
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out)
@@ -125,8 +163,32 @@ void elf_dwarf_close(struct elf_dwarf *d)
 		dwarf_end(d->dwarf);
 	if (d->elf)
 		elf_end(d->elf);
-	mem_free(d->copy);
+	if (d->copy)
+		munmap(d->copy, d->copy_len);
 	*d = (struct elf_dwarf){0};
+}
+
+/* As libelf has it by now, unpacked; its name may still be that of what was packed. */
+const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len)
+{
+	Elf_Scn *section = NULL;
+	size_t names = 0;
+	GElf_Shdr shdr;
+
+	elf_getshdrstrndx(d->elf, &names);
+	while ((section = elf_nextscn(d->elf, section))) {
+		const char *name =
+		    gelf_getshdr(section, &shdr) ? elf_strptr(d->elf, names, shdr.sh_name) : NULL;
+		const Elf_Data *data;
+
+		if (!name ||
+		    (strcmp(name, ".debug_line") != 0 && strcmp(name, ".zdebug_line") != 0))
+			continue;
+		data = elf_rawdata(section, NULL);
+		*len = data ? data->d_size : 0;
+		return data ? data->d_buf : NULL;
+	}
+	return NULL;
 }
 
 bool elf_dwarf_needs(const struct elf_file *f, struct elf_build_id *out)
@@ -136,6 +198,7 @@ bool elf_dwarf_needs(const struct elf_file *f, struct elf_build_id *out)
 
 	if (!elf_file_find_section(f, ".gnu_debugaltlink", &s))
 		return false;
+	elf_file_load(f, &s);
 	*out = (struct elf_build_id){0};
 	name = s.data ? strnlen((const char *)s.data, s.size) + 1 : 0;
 	if (s.data && name < s.size && s.size - name <= ELF_MAX_BUILD_ID_BYTES) {

@@ -16,12 +16,16 @@ struct elf_dwarf {
 	Elf *elf;
 	void *copy; /* owned; of a file with packed sections: libelf writes into its headers when it
 		       unpacks them. NULL: there are none */
+	size_t copy_len;
 };
 
-/* f must outlive *out. 0; -ENODATA: it has no DWARF, or none that libdw takes; -EFBIG; -ENOMEM.
+/* f must outlive *out; it pays for what is unpacked. 0; -ENODATA: it has no DWARF, or none that
+ * libdw takes; -EFBIG: it says to unpack to more than it can; -ENOMEM, as when it takes too much.
  */
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out);
 void elf_dwarf_close(struct elf_dwarf *d); /* zeroed is fine */
+/* The tables of lines of all units, unpacked; NULL: there are none. */
+const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len);
 
 /* The build-id of the file that holds what this and other files share (.gnu_debugaltlink). False:
  * it needs none. A link that makes no sense has a build-id of length 0. */

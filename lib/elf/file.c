@@ -1,17 +1,19 @@
 /*
  * Bytes to header, segments and sections. Where the fields are is a table of two rows, one per
- * class. Nothing is copied but the segments: a section is decoded when it is asked for.
+ * class. A section is decoded when it is asked for. Of a file, there is an image of its size,
+ * without memory behind it until a block is filled from the file: all pointers are into it.
  */
 #include "elf/file.h"
 
 #include "base/err.h"
-#include "base/io.h"
 #include "base/mem.h"
-#include "base/sys.h"
+#include "elf/reader.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <lzma.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -22,9 +24,22 @@ enum {
 	MAX_NAME_BYTES = 256, /* of a section */
 	/* What maps a segment begins at a page before it: of 4 KiB … 64 KiB (arm64). */
 	MAX_PAGE_BYTES = 64 << 10,
+	BLOCK_BYTES = 64 << 10, /* of the image; a power of 2 */
 };
 
-enum owner { BORROWED, OWNED, MAPPED };
+static const uint64_t max_file_bytes = (uint64_t)64 << 30;
+
+enum owner { BORROWED, OWNED, IMAGE };
+
+/* What of a file there is. */
+struct image {
+	struct elf_reader *reader;     /* borrowed */
+	struct elf_reader_file source; /* its path is the file's name */
+	pthread_mutex_t lock;          /* of filling, and of source */
+	bool is_open;                  /* from then on failures are told by whom they meet */
+	_Atomic(int) rc;               /* of the first failure: nothing more is read */
+	_Atomic(bool) *has;            /* owned; by block */
+};
 
 struct segment {
 	uint64_t offset, address, file_bytes;
@@ -36,7 +51,8 @@ struct elf_file {
 	char *name; /* owned */
 	const uint8_t *data;
 	size_t len;
-	enum owner owner; /* of data */
+	enum owner owner;    /* of data */
+	struct image *image; /* owned; NULL: all of data is there */
 	const struct layout *layout;
 	uint16_t machine;
 	struct elf_build_id build_id;
@@ -45,7 +61,7 @@ struct elf_file {
 	const char *names; /* of sections; NULL: none */
 	size_t names_len;
 	size_t nr_segments;
-	struct segment segment[MAX_SEGMENTS]; /* the loadable ones */
+	struct segment *segment; /* owned; the loadable ones */
 };
 
 /* Offsets in the headers of 32 and 64 bits; word: bytes of an offset, size or address. */
@@ -102,11 +118,99 @@ static const struct layout *find_layout(const uint8_t *data, size_t len)
 	return len < l->ehdr_bytes ? NULL : l;
 }
 
+/* The image. */
+
+/* Without memory behind it: what is not written to costs nothing. Large pages would. */
+static void *reserve(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, len, MADV_NOHUGEPAGE);
+	return p;
+}
+
+static size_t nr_blocks(size_t len)
+{
+	return len / BLOCK_BYTES + (len % BLOCK_BYTES != 0);
+}
+
+static bool has_block(const struct image *m, size_t i)
+{
+	return atomic_load_explicit(&m->has[i], memory_order_acquire);
+}
+
+/* Blocks [from, to), none of which is there. */
+static int fill_run(const struct elf_file *f, size_t from, size_t to)
+{
+	size_t at = from * BLOCK_BYTES, end = to * BLOCK_BYTES < f->len ? to * BLOCK_BYTES : f->len;
+	uint8_t *image = (uint8_t *)(uintptr_t)f->data;
+	int rc = elf_reader_read(f->image->reader, &f->image->source, at, end - at, image + at);
+
+	for (size_t i = from; i < to && rc == 0; i++)
+		atomic_store_explicit(&f->image->has[i], true, memory_order_release);
+	return rc;
+}
+
+static int fill(const struct elf_file *f, size_t from, size_t to)
+{
+	int rc = 0;
+
+	for (size_t i = from, stop; i < to && rc == 0; i = stop) {
+		for (stop = i; stop < to && !has_block(f->image, stop);)
+			stop++;
+		if (stop > i)
+			rc = fill_run(f, i, stop);
+		else
+			stop++;
+	}
+	return rc;
+}
+
+/* The first failure is told, and is the last. */
+static void end_reading(const struct elf_file *f, int rc)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&f->image->rc, &none, rc) && f->image->is_open)
+		elf_reader_tell(f->image->reader, rc, f->name);
+}
+
+static bool is_filled(const struct elf_file *f, size_t from, size_t to)
+{
+	while (from < to && has_block(f->image, from))
+		from++;
+	return from == to;
+}
+
+static bool have(const struct elf_file *f, uint64_t offset, uint64_t len)
+{
+	size_t from = (size_t)offset / BLOCK_BYTES, to = nr_blocks((size_t)(offset + len));
+	int rc;
+
+	if (!f->image || !len || is_filled(f, from, to))
+		return true;
+	if (atomic_load(&f->image->rc))
+		return false;
+	pthread_mutex_lock(&f->image->lock);
+	rc = fill(f, from, to);
+	pthread_mutex_unlock(&f->image->lock);
+	if (rc)
+		end_reading(f, rc);
+	return rc == 0;
+}
+
 /* The bytes [offset, offset + len), if the file has them all. */
 static const uint8_t *bytes_at(const struct elf_file *f, uint64_t offset, uint64_t len)
 {
-	return offset <= f->len && len <= f->len - offset ? f->data + offset : NULL;
+	if (offset > f->len || len > f->len - offset || !have(f, offset, len))
+		return NULL;
+	return f->data + offset;
 }
+
+/* Header, segments and sections. */
 
 static void add_segment(struct elf_file *f, const uint8_t *phdr)
 {
@@ -162,6 +266,9 @@ static int decode_segments(struct elf_file *f)
 	phdr = bytes_at(f, at, nr * l->phdr_bytes);
 	if (!phdr)
 		return -EINVAL;
+	f->segment = mem_calloc(nr, sizeof(*f->segment));
+	if (!f->segment)
+		return -ENOMEM;
 	for (; nr--; phdr += l->phdr_bytes) {
 		uint64_t type = load(phdr, 4);
 
@@ -220,9 +327,10 @@ static void find_build_id_in_sections(struct elf_file *f)
 
 static int decode(struct elf_file *f)
 {
+	size_t head = f->len < sizeof(Elf64_Ehdr) ? f->len : sizeof(Elf64_Ehdr);
 	int rc;
 
-	f->layout = find_layout(f->data, f->len);
+	f->layout = bytes_at(f, 0, head) ? find_layout(f->data, head) : NULL;
 	if (!f->layout)
 		return -EINVAL;
 	f->machine = (uint16_t)load(f->data + offsetof(Elf64_Ehdr, e_machine), 2);
@@ -234,81 +342,131 @@ static int decode(struct elf_file *f)
 	return 0;
 }
 
-static void release(const void *data, size_t len, enum owner owner)
+static void free_image(struct image *m)
 {
-	if (owner == MAPPED)
-		munmap((void *)(uintptr_t)data, len);
-	else if (owner == OWNED)
-		mem_free((void *)(uintptr_t)data);
+	if (!m)
+		return;
+	pthread_mutex_destroy(&m->lock);
+	mem_free((void *)m->has);
+	mem_free(m);
 }
 
-/* Takes data over when it succeeds. */
-static int open_bytes(const void *data, size_t len, enum owner owner, const char *name,
-		      struct elf_file **out, struct err *e)
+/* But for data: that is its opener's. */
+static void free_file(struct elf_file *f)
+{
+	free_image(f->image);
+	mem_free(f->segment);
+	mem_free(f->name);
+	mem_free(f);
+}
+
+static struct elf_file *make(const char *name, enum owner owner)
 {
 	struct elf_file *f = mem_zalloc(sizeof(*f));
-	int rc = -ENOMEM;
 
-	if (f)
-		f->name = mem_strdup(name);
-	if (!f || !f->name) {
-		err_set(e, rc, "no memory");
-		goto fail;
-	}
-	f->data = data;
-	f->len = len;
+	if (!f)
+		return NULL;
 	f->owner = owner;
-	rc = decode(f);
-	if (rc) {
-		err_set_at(e, rc, name, 0, 0,
-			   "not a little-endian ELF file, or one that makes no sense");
-		goto fail;
+	f->name = mem_strdup(name);
+	if (f->name)
+		return f;
+	free_file(f);
+	return NULL;
+}
+
+static int decode_told(struct elf_file *f, struct err *e)
+{
+	int rc = decode(f);
+
+	if (f->image && atomic_load(&f->image->rc)) {
+		rc = atomic_load(&f->image->rc);
+		elf_reader_explain(rc, f->name, e);
+		return rc;
 	}
-	*out = f;
-	return 0;
-fail:
-	if (f)
-		mem_free(f->name);
-	mem_free(f);
-	return rc;
+	if (rc == -ENOMEM)
+		return err_set(e, rc, "no memory");
+	return rc ? err_set_at(e, rc, f->name, 0, 0,
+			       "not a little-endian ELF file, or one that makes no sense")
+		  : 0;
 }
 
 int elf_file_open_mem(const void *data, size_t len, bool is_owned, const char *name,
 		      struct elf_file **out, struct err *e)
 {
-	return open_bytes(data, len, is_owned ? OWNED : BORROWED, name, out, e);
+	struct elf_file *f = make(name, is_owned ? OWNED : BORROWED);
+	int rc;
+
+	if (!f)
+		return err_set(e, -ENOMEM, "no memory");
+	f->data = data;
+	f->len = len;
+	rc = decode_told(f, e);
+	if (rc)
+		free_file(f);
+	else
+		*out = f;
+	return rc;
 }
 
-static int map(int fd, const char *name, void **data, size_t *len, struct err *e)
+static struct image *make_image(struct elf_reader *reader, const struct elf_reader_file *source)
 {
-	struct stat st;
-	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	struct image *m = mem_zalloc(sizeof(*m));
 
-	if (rc)
-		return err_set_at(e, rc, name, 0, 0, "cannot be read: %s", strerror(-rc));
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
-		return err_set_at(e, -EINVAL, name, 0, 0, "%s",
-				  S_ISREG(st.st_mode) ? "is empty" : "is not a regular file");
-	*data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (*data == MAP_FAILED) {
-		rc = -errno;
-		return err_set_at(e, rc, name, 0, 0, "cannot be mapped: %s", strerror(-rc));
+	if (!m)
+		return NULL;
+	m->has = mem_calloc(nr_blocks((size_t)source->st.st_size), sizeof(*m->has));
+	if (!m->has) {
+		mem_free(m);
+		return NULL;
 	}
-	*len = (size_t)st.st_size;
+	m->reader = reader;
+	m->source = *source;
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+static int open_image(struct elf_reader *reader, const struct elf_reader_file *source,
+		      struct elf_file **out, struct err *e)
+{
+	struct elf_file *f = make(source->path, IMAGE);
+	int rc = -ENOMEM;
+
+	if (f)
+		f->image = make_image(reader, source);
+	if (f && f->image) {
+		f->image->source.path = f->name;
+		f->len = (size_t)source->st.st_size;
+		f->data = reserve(f->len);
+	}
+	if (!f || !f->data)
+		err_set(e, rc, "no memory");
+	else
+		rc = decode_told(f, e);
+	if (rc) {
+		elf_file_close(f);
+		return rc;
+	}
+	f->image->is_open = true;
+	*out = f;
 	return 0;
 }
 
-int elf_file_open_fd(int fd, const char *name, struct elf_file **out, struct err *e)
+int elf_file_open(struct elf_reader *reader, const char *path, struct elf_file **out,
+		  struct stat *st, struct err *e)
 {
-	void *data = NULL;
-	size_t len = 0;
-	int rc = map(fd, name, &data, &len, e);
+	struct elf_reader_file source = {.path = path};
+	int rc = elf_reader_look(reader, &source);
 
-	if (rc)
+	if (rc) {
+		elf_reader_explain(rc, path, e);
 		return rc;
-	rc = open_bytes(data, len, MAPPED, name, out, e);
-	if (rc)
-		release(data, len, MAPPED);
+	}
+	if (source.st.st_size <= 0 || (uint64_t)source.st.st_size > max_file_bytes)
+		return err_set_at(e, -EINVAL, path, 0, 0, "%s",
+				  source.st.st_size > 0 ? "is too large" : "is empty");
+	rc = open_image(reader, &source, out, e);
+	if (rc == 0)
+		*st = source.st;
 	return rc;
 }
 
@@ -316,9 +474,11 @@ void elf_file_close(struct elf_file *f)
 {
 	if (!f)
 		return;
-	release(f->data, f->len, f->owner);
-	mem_free(f->name);
-	mem_free(f);
+	if (f->owner == IMAGE && f->data)
+		munmap((void *)(uintptr_t)f->data, f->len);
+	else if (f->owner == OWNED)
+		mem_free((void *)(uintptr_t)f->data);
+	free_file(f);
 }
 
 const char *elf_file_name(const struct elf_file *f)
@@ -345,6 +505,66 @@ const uint8_t *elf_file_data(const struct elf_file *f, size_t *len)
 {
 	*len = f->len;
 	return f->data;
+}
+
+void *elf_file_copy(const struct elf_file *f, size_t *len)
+{
+	uint8_t *copy = reserve(f->len);
+
+	for (size_t at = 0, n; copy && at < f->len; at += n) {
+		n = f->len - at < BLOCK_BYTES ? f->len - at : BLOCK_BYTES;
+		if (!f->image || has_block(f->image, at / BLOCK_BYTES))
+			memcpy(copy + at, f->data + at, n);
+	}
+	*len = f->len;
+	return copy;
+}
+
+bool elf_file_crc32(const struct elf_file *f, uint32_t *out)
+{
+	int rc;
+
+	if (!f->image) {
+		*out = lzma_crc32(f->data, f->len, 0);
+		return true;
+	}
+	if (atomic_load(&f->image->rc))
+		return false;
+	pthread_mutex_lock(&f->image->lock);
+	rc = elf_reader_crc32(f->image->reader, &f->image->source, out);
+	pthread_mutex_unlock(&f->image->lock);
+	if (rc)
+		end_reading(f, rc);
+	return rc == 0;
+}
+
+bool elf_file_pay(const struct elf_file *f, uint64_t bytes)
+{
+	bool is_paid;
+
+	if (!f->image)
+		return true;
+	is_paid = elf_reader_pay(f->image->reader, &f->image->source, bytes);
+	if (!is_paid)
+		end_reading(f, -ENOMEM);
+	return is_paid;
+}
+
+bool elf_file_spend(const struct elf_file *f, uint64_t ns)
+{
+	bool has_enough;
+
+	if (!f->image)
+		return true;
+	has_enough = elf_reader_spend(f->image->reader, &f->image->source, ns);
+	if (!has_enough)
+		end_reading(f, -ETIMEDOUT);
+	return has_enough;
+}
+
+uint64_t elf_file_bytes_left(const struct elf_file *f)
+{
+	return f->image ? elf_reader_bytes_left(f->image->reader, &f->image->source) : UINT64_MAX;
 }
 
 /* How well a segment claims a place in the file: what lies in it exactly before what its first or
@@ -392,15 +612,16 @@ void elf_file_segment(const struct elf_file *f, size_t i, struct elf_segment *ou
 	    (struct elf_segment){s->offset, s->address, s->file_bytes, s->is_code, s->is_writable};
 }
 
-const uint8_t *elf_file_bytes(const struct elf_file *f, uint64_t address, size_t *len)
+const uint8_t *elf_file_bytes(const struct elf_file *f, uint64_t address, size_t max, size_t *len)
 {
 	for (size_t i = 0; i < f->nr_segments; i++) {
 		const struct segment *s = &f->segment[i];
+		uint64_t at = address - s->address;
 
-		if (address >= s->address && address - s->address < s->file_bytes) {
-			*len = (size_t)(s->file_bytes - (address - s->address));
-			return f->data + s->offset + (address - s->address);
-		}
+		if (address < s->address || at >= s->file_bytes)
+			continue;
+		*len = s->file_bytes - at < max ? (size_t)(s->file_bytes - at) : max;
+		return bytes_at(f, s->offset + at, *len);
 	}
 	return NULL;
 }
@@ -441,8 +662,8 @@ bool elf_file_section(const struct elf_file *f, size_t i, struct elf_section *ou
 	    .link = (uint32_t)load(shdr + l->s.link, 4),
 	    .info = (uint32_t)load(shdr + l->s.info, 4),
 	};
-	if (out->type != SHT_NOBITS)
-		out->data = bytes_at(f, out->offset, out->size);
+	out->is_held =
+	    out->type != SHT_NOBITS && out->offset <= f->len && out->size <= f->len - out->offset;
 	return true;
 }
 
@@ -456,4 +677,15 @@ bool elf_file_find_section(const struct elf_file *f, const char *name, struct el
 			return true;
 		}
 	return false;
+}
+
+bool elf_file_load(const struct elf_file *f, struct elf_section *s)
+{
+	s->data = s->is_held ? bytes_at(f, s->offset, s->size) : NULL;
+	return s->data != NULL;
+}
+
+bool elf_file_load_section(const struct elf_file *f, const char *name, struct elf_section *out)
+{
+	return elf_file_find_section(f, name, out) && elf_file_load(f, out);
 }

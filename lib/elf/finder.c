@@ -6,18 +6,18 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "elf/debuginfod.h"
+#include "elf/reader.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lzma.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -36,6 +36,8 @@ struct entry {
 
 struct elf_finder {
 	struct elf_finder_config config;
+	struct elf_reader *reader;
+	struct elf_reader *own; /* owned; NULL: the reader is borrowed */
 	pthread_mutex_t lock;
 	struct debuginfod *debuginfod; /* owned; NULL: not used, or not yet */
 	bool has_tried_debuginfod, has_told_debuginfod;
@@ -49,33 +51,19 @@ static void report(const struct elf_finder *f, const struct err *e)
 		f->config.problem(f->config.arg, e);
 }
 
-/* Opening a device may do something, a pipe may wait: only regular files are. */
-static int open_regular(const char *path)
-{
-	struct stat st;
-	int fd, rc = sys()->fstatat(AT_FDCWD, path, &st, 0);
-
-	if (rc)
-		return rc;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-	return fd;
-}
-
 /* NULL, with *e, if it is no file that can be read. */
-static struct elf_file *open_path(const char *path, struct stat *st, struct err *e)
+static struct elf_file *open_path(const struct elf_finder *f, const char *path, struct stat *st,
+				  struct err *e)
 {
-	IO_AUTO_FD int fd = open_regular(path);
-	int rc = fd < 0 ? fd : sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
 	struct elf_file *file = NULL;
 
-	if (rc)
-		err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
-			   rc == -EINVAL ? "not a regular file" : strerror(-rc));
-	else
-		elf_file_open_fd(fd, path, &file, e);
+	elf_file_open(f->reader, path, &file, st, e);
 	return file;
+}
+
+struct elf_reader *elf_finder_reader(const struct elf_finder *f)
+{
+	return f->reader;
 }
 
 static const char *sysroot(const struct elf_finder *f)
@@ -170,7 +158,7 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 
 	if (len < 0 || (size_t)len >= sizeof(path))
 		return NULL;
-	file = open_path(path, &st, e);
+	file = open_path(f, path, &st, e);
 	if (!file)
 		return NULL;
 	if (!w->build_id.len)
@@ -209,7 +197,7 @@ static bool has_bytes(const struct elf_file *f, const char *name)
 {
 	struct elf_section s;
 
-	return elf_file_find_section(f, name, &s) && s.data && s.size;
+	return elf_file_find_section(f, name, &s) && s.is_held && s.size;
 }
 
 /* A debug file has no bytes of code. */
@@ -218,7 +206,7 @@ static bool has_code(const struct elf_file *f)
 	struct elf_section s;
 
 	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
-		if (elf_file_section(f, i, &s) && (s.flags & SHF_EXECINSTR) && s.data && s.size)
+		if (elf_file_section(f, i, &s) && (s.flags & SHF_EXECINSTR) && s.is_held && s.size)
 			return true;
 	return false;
 }
@@ -235,13 +223,13 @@ static bool has_symbols(const struct elf_file *f)
 
 typedef bool accept_fn(const struct elf_file *f);
 
-static struct elf_file *open_checked(const char *path, const struct elf_build_id *id,
-				     accept_fn *accept)
+static struct elf_file *open_checked(const struct elf_finder *f, const char *path,
+				     const struct elf_build_id *id, accept_fn *accept)
 {
 	struct elf_file *file;
 	struct stat st;
 
-	file = open_path(path, &st, NULL);
+	file = open_path(f, path, &st, NULL);
 	if (!file)
 		return NULL;
 	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
@@ -267,7 +255,7 @@ static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct el
 		len = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s%s", dir, name, name + 2,
 			       suffix);
 		if (len >= 0 && (size_t)len < sizeof(path))
-			file = open_checked(path, id, accept);
+			file = open_checked(f, path, id, accept);
 	}
 	return file;
 }
@@ -289,9 +277,10 @@ static void tell_unanswered(struct elf_finder *f, int rc)
 static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
 				    enum debuginfod_what what, accept_fn *accept)
 {
-	IO_AUTO_FD int fd = -1;
 	struct elf_file *file;
 	struct err e = {0};
+	char *path;
+	int rc;
 
 	if (!f->config.use_debuginfod || id->len < 2)
 		return NULL;
@@ -300,15 +289,14 @@ static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build
 	f->has_tried_debuginfod = true;
 	if (!f->debuginfod)
 		return NULL;
-	fd = debuginfod_find(f->debuginfod, id, what);
-	if (fd < 0)
-		tell_unanswered(f, fd);
-	if (fd < 0 || elf_file_open_fd(fd, "debuginfod", &file, NULL))
+	rc = debuginfod_find(f->debuginfod, id, what, &path);
+	if (rc) {
+		tell_unanswered(f, rc);
 		return NULL;
-	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
-		return file;
-	elf_file_close(file);
-	return NULL;
+	}
+	file = open_checked(f, path, id, accept);
+	free(path); /* of another library's heap */
+	return file;
 }
 
 static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted *w)
@@ -343,7 +331,7 @@ static bool decode_link(const struct elf_file *code, struct link *out)
 	const uint8_t *p;
 	size_t len;
 
-	if (!elf_file_find_section(code, ".gnu_debuglink", &s) || !s.data)
+	if (!elf_file_load_section(code, ".gnu_debuglink", &s))
 		return false;
 	len = strnlen((const char *)s.data, s.size);
 	if (!len || len > NAME_MAX || ((len + 4) & ~(size_t)3) + 4 > s.size ||
@@ -357,23 +345,27 @@ static bool decode_link(const struct elf_file *code, struct link *out)
 	return true;
 }
 
-/* 1: it is the file; 0: it is not, or is not there; -ESTALE: another version of it. */
-static int open_linked(const char *path, const struct link *link, const struct elf_build_id *id,
-		       struct elf_file **out)
+static bool is_linked(const struct elf_file *file, const struct link *link,
+		      const struct elf_build_id *id)
 {
-	const struct elf_build_id *found;
-	struct elf_file *file;
-	const uint8_t *data;
-	struct stat st;
-	size_t len;
+	const struct elf_build_id *found = elf_file_build_id(file);
+	uint32_t crc;
 
-	file = open_path(path, &st, NULL);
+	return (!id->len || !found->len || elf_build_id_equal(id, found)) && has_symbols(file) &&
+	       elf_file_crc32(file, &crc) && crc == link->crc;
+}
+
+/* 1: it is the file; 0: it is not, or is not there; -ESTALE: another version of it. */
+static int open_linked(const struct elf_finder *f, const char *path, const struct link *link,
+		       const struct elf_build_id *id, struct elf_file **out)
+{
+	struct elf_file *file;
+	struct stat st;
+
+	file = open_path(f, path, &st, NULL);
 	if (!file)
 		return 0;
-	found = elf_file_build_id(file);
-	data = elf_file_data(file, &len);
-	if ((!id->len || !found->len || elf_build_id_equal(id, found)) && has_symbols(file) &&
-	    lzma_crc32(data, len, 0) == link->crc) {
+	if (is_linked(file, link, id)) {
 		*out = file;
 		return 1;
 	}
@@ -410,7 +402,7 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 		return NULL;
 	for (size_t i = 0; i < nr_debug_dirs(f) + 2 && !file; i++)
 		if (link_path(f, i, w->path, &link, path) &&
-		    open_linked(path, &link, elf_file_build_id(code), &file) == -ESTALE)
+		    open_linked(f, path, &link, elf_file_build_id(code), &file) == -ESTALE)
 			err_set_at(&e, -ESTALE, path, 0, 0,
 				   "is not the debug file of %s: it was made of another version",
 				   w->path);
@@ -559,11 +551,22 @@ int elf_finder_check(const struct elf_finder_config *config, struct err *e)
 
 int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out)
 {
+	const struct elf_reader_config reader = {.problem = config->problem, .arg = config->arg};
 	struct elf_finder *f = mem_zalloc(sizeof(*f));
+	int rc = 0;
 
 	if (!f)
 		return -ENOMEM;
 	f->config = *config;
+	f->reader = config->reader;
+	if (!f->reader)
+		rc = elf_reader_new(&reader, &f->own);
+	if (rc) {
+		mem_free(f);
+		return rc;
+	}
+	if (f->own)
+		f->reader = f->own;
 	pthread_mutex_init(&f->lock, NULL);
 	*out = f;
 	return 0;
@@ -588,6 +591,7 @@ void elf_finder_free(struct elf_finder *f)
 			free_entry(en);
 		}
 	debuginfod_close(f->debuginfod);
+	elf_reader_free(f->own);
 	pthread_mutex_destroy(&f->lock);
 	mem_free(f);
 }

@@ -9,6 +9,7 @@
 #include "elf/file.h"
 
 struct elf_finder;
+struct elf_reader;
 
 /* Strings are borrowed. */
 struct elf_finder_config {
@@ -20,6 +21,8 @@ struct elf_finder_config {
 	/* When it was recorded, CLOCK_REALTIME: a file changed later is another one, if no build-id
 	 * can tell. 0: not known. */
 	uint64_t recorded_ns;
+	/* Borrowed: the reader of the run. NULL: one of its own, which tells problems as below. */
+	struct elf_reader *reader;
 	/* Told once of each file that is not there, cannot be read, or changed since (another
 	 * build-id), with a hint. Called under the finder's lock. */
 	void (*problem)(void *arg, const struct err *problem);
@@ -49,6 +52,8 @@ const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_w
 /* The debug file of this build-id, wherever its code is: what several share (.gnu_debugaltlink).
  * Nothing is told if there is none. */
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
+/* For other files that belong to what was recorded. */
+struct elf_reader *elf_finder_reader(const struct elf_finder *f);
 /* As configured; "" for /. */
 const char *elf_finder_sysroot(const struct elf_finder *f);
 

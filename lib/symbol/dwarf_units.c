@@ -4,7 +4,9 @@
  */
 #include "symbol/dwarf_units.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "elf/file.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -14,14 +16,45 @@
 enum {
 	MAX_RANGES_EACH = 1 << 16, /* of one entry */
 	MAX_BACK = 64,             /* ranges before the nearest that may cover it too */
+	STEPS = 256,               /* between two looks at the clock */
 };
 
-static int add_range(struct dwarf_ranges *r, const struct dwarf_range *range)
+static bool has_time(struct dwarf_units *u)
+{
+	uint64_t now_ns = clock_thread_cpu_ns();
+
+	if (!elf_file_spend(u->file, now_ns - u->since_ns))
+		u->is_over = true;
+	u->since_ns = now_ns;
+	return !u->is_over;
+}
+
+void dwarf_units_begin(struct dwarf_units *u)
+{
+	u->since_ns = clock_thread_cpu_ns();
+}
+
+void dwarf_units_end(struct dwarf_units *u)
+{
+	has_time(u);
+}
+
+/* One more entry or range is looked at. What points back to itself, or is too much, ends here. */
+static bool may_look(struct dwarf_units *u)
+{
+	return !u->is_over && (++u->nr_looked % STEPS || has_time(u));
+}
+
+static int add_range(struct dwarf_units *u, struct dwarf_ranges *r, const struct dwarf_range *range)
 {
 	struct dwarf_range *p;
 
 	if (r->nr == DWARF_UNITS_MAX_RANGES || range->low >= range->high)
 		return 0;
+	if (r->nr == r->room && !elf_file_pay(u->file, (r->room + 1) * sizeof(*p))) {
+		u->is_over = true;
+		return 0;
+	}
 	p = mem_grow(r->range, r->nr, &r->room, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -31,19 +64,19 @@ static int add_range(struct dwarf_ranges *r, const struct dwarf_range *range)
 }
 
 /* All ranges of an entry. What was left out by the linker claims to be at 0. */
-static int add_die(struct dwarf_ranges *r, Dwarf_Die *die, uint32_t unit)
+static int add_die(struct dwarf_units *u, struct dwarf_ranges *r, Dwarf_Die *die, uint32_t unit)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 	int rc = 0;
 
-	for (int i = 0; i < MAX_RANGES_EACH && rc == 0; i++) {
+	for (int i = 0; i < MAX_RANGES_EACH && rc == 0 && may_look(u); i++) {
 		at = dwarf_ranges(die, at, &base, &low, &high);
 		if (at <= 0)
 			break;
 		if (low)
 			rc = add_range(
-			    r, &(struct dwarf_range){low, high, dwarf_dieoffset(die), unit});
+			    u, r, &(struct dwarf_range){low, high, dwarf_dieoffset(die), unit});
 	}
 	return rc;
 }
@@ -95,18 +128,28 @@ static int add_unit(struct dwarf_units *u, Dwarf_Die *die)
 		return -ENOMEM;
 	u->unit = p;
 	p[u->nr] = (struct dwarf_unit){.offset = dwarf_dieoffset(die)};
-	return add_die(&u->ranges, die, (uint32_t)u->nr++);
+	return add_die(u, &u->ranges, die, (uint32_t)u->nr++);
 }
 
-int dwarf_units_load(Dwarf *dwarf, struct dwarf_units *out)
+static bool may_take_unit(struct dwarf_units *u, size_t nr)
 {
-	struct dwarf_units u = {.dwarf = dwarf};
+	if (nr == DWARF_UNITS_MAX || !may_look(u))
+		return false;
+	u->is_over = !elf_file_pay(u->file, DWARF_UNITS_UNIT_COST);
+	return !u->is_over;
+}
+
+int dwarf_units_load(Dwarf *dwarf, const struct elf_file *file, struct dwarf_units *out)
+{
+	struct dwarf_units u = {.dwarf = dwarf, .file = file};
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
+	size_t nr = 0;
 	int rc = 0;
 
+	dwarf_units_begin(&u);
 	/* without a place for the split unit: it would be opened by its name */
-	while (rc == 0 && u.nr < DWARF_UNITS_MAX &&
+	while (rc == 0 && may_take_unit(&u, nr++) &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0)
 		if (dwarf_tag(&die) == DW_TAG_compile_unit)
 			rc = add_unit(&u, &die);
@@ -145,12 +188,6 @@ static bool is_scope(int tag)
 	}
 }
 
-/* One more entry is looked at. What points back to itself, or is too much, ends here. */
-static bool may_look(struct dwarf_units *u)
-{
-	return u->nr_looked < DWARF_UNITS_MAX_LOOKED && ++u->nr_looked;
-}
-
 struct walk {
 	struct dwarf_units *units;
 	struct dwarf_unit *unit;
@@ -169,7 +206,7 @@ static void add_functions(struct walk *w, Dwarf_Die *parent, int depth)
 		if (w->rc || !may_look(w->units))
 			return;
 		if (tag == DW_TAG_subprogram)
-			w->rc = add_die(&w->unit->functions, &die, 0);
+			w->rc = add_die(w->units, &w->unit->functions, &die, 0);
 		if (is_scope(tag))
 			add_functions(w, &die, depth + 1);
 	} while (dwarf_siblingof(&die, &die) == 0);
@@ -187,19 +224,32 @@ static void load_functions(struct dwarf_units *u, struct dwarf_unit *unit, Dwarf
 	sort(&unit->functions);
 }
 
-bool dwarf_units_find(struct dwarf_units *u, uint64_t address, Dwarf_Die *unit, Dwarf_Die *function)
+struct dwarf_unit *dwarf_units_find(struct dwarf_units *u, uint64_t address, Dwarf_Die *unit,
+				    Dwarf_Die *function)
 {
 	const struct dwarf_range *r = find(&u->ranges, address);
 	struct dwarf_unit *p = r ? &u->unit[r->unit] : NULL;
 
-	if (!p || !dwarf_offdie(u->dwarf, p->offset, unit))
-		return false;
+	if (!p || u->is_over || !dwarf_offdie(u->dwarf, p->offset, unit))
+		return NULL;
 	if (!p->is_loaded)
 		load_functions(u, p, unit);
 	r = find(&p->functions, address);
 	if (!r || !dwarf_offdie(u->dwarf, r->offset, function))
 		*function = (Dwarf_Die){0};
-	return true;
+	return p;
+}
+
+/* dwarf_haspc would go through as many ranges as the entry claims. */
+static bool covers(struct dwarf_units *u, Dwarf_Die *die, uint64_t address)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	while (may_look(u) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
+		if (address >= low && address < high)
+			return true;
+	return false;
 }
 
 /* The child to go on with: an inlined function or a block that covers the address. */
@@ -214,7 +264,7 @@ static bool find_child(struct dwarf_units *u, const Dwarf_Die *parent, uint64_t 
 		int tag = dwarf_tag(&die);
 
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
-		    dwarf_haspc(&die, address) == 1) {
+		    covers(u, &die, address)) {
 			*out = die;
 			return true;
 		}

@@ -126,9 +126,9 @@ static int add_slots(struct slots *s, const struct elf_file *f, const struct mac
 	int rc = 0;
 
 	if (!elf_file_find_section(f, section, &relocations) || relocations.type != SHT_RELA ||
-	    !relocations.data)
+	    !elf_file_load(f, &relocations))
 		return 0;
-	if (!elf_file_section(f, relocations.link, &symbols))
+	if (!elf_file_section(f, relocations.link, &symbols) || !elf_file_load(f, &symbols))
 		symbols.data = NULL;
 	for (size_t i = 0; i < relocations.size / sizeof(Elf64_Rela) && rc == 0; i++)
 		rc = add_slot(s, m, relocations.data + i * sizeof(Elf64_Rela), &symbols);
@@ -173,7 +173,8 @@ static int add_section(struct symbol_table *t, const struct slots *slots, const 
 	struct elf_section s;
 	int rc = 0;
 
-	if (!elf_file_find_section(f, name, &s) || !s.data || s.size > UINT64_MAX - s.address)
+	if (!elf_file_load_section(f, name, &s) || s.size > UINT64_MAX - s.address ||
+	    !elf_file_pay(f, s.size / SHORTEST_BYTES * SYMBOL_ENTRY_COST))
 		return 0;
 	for (uint64_t at = 0; at < s.size && rc == 0;) {
 		struct stub stub = {.start = s.address + at};

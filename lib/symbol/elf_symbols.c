@@ -4,6 +4,7 @@
  */
 #include "symbol/elf_symbols.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "elf/file.h"
 #include "elf/unpack.h"
@@ -123,13 +124,21 @@ static bool find_table(const struct elf_file *f, uint32_t type, struct elf_secti
 		       struct elf_section *text)
 {
 	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
-		if (elf_file_section(f, i, table) && table->type == type && table->data)
-			return elf_file_section(f, table->link, text) && text->data;
+		if (elf_file_section(f, i, table) && table->type == type && table->is_held)
+			return elf_file_section(f, table->link, text) && elf_file_load(f, table) &&
+			       elf_file_load(f, text);
 	return false;
 }
 
+static bool pay_symbols(const struct elf_file *payer, uint64_t nr)
+{
+	return elf_file_pay(payer, (nr < SYMBOL_MAX_ENTRIES ? nr : SYMBOL_MAX_ENTRIES) *
+				       SYMBOL_ENTRY_COST);
+}
+
 /* How many symbols it has, whatever becomes of them; or -ENOMEM. */
-static ssize_t add_table(struct elf_symbols *s, const struct elf_file *f, uint32_t type)
+static ssize_t add_table(struct elf_symbols *s, const struct elf_file *f,
+			 const struct elf_file *payer, uint32_t type)
 {
 	bool is_64 = elf_file_is_64(f);
 	size_t entry_bytes = is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), nr;
@@ -137,7 +146,8 @@ static ssize_t add_table(struct elf_symbols *s, const struct elf_file *f, uint32
 	struct code_sections code;
 	int rc;
 
-	if (s->nr_texts == ELF_SYMBOLS_MAX_TEXTS || !find_table(f, type, &table, &text))
+	if (s->nr_texts == ELF_SYMBOLS_MAX_TEXTS || !find_table(f, type, &table, &text) ||
+	    !pay_symbols(payer, table.size / entry_bytes))
 		return 0;
 	rc = find_code_sections(f, &code);
 	if (rc)
@@ -155,6 +165,13 @@ static ssize_t add_table(struct elf_symbols *s, const struct elf_file *f, uint32
 	return rc ? rc : (ssize_t)nr;
 }
 
+static size_t max_unpacked(const struct elf_file *code)
+{
+	uint64_t left = elf_file_bytes_left(code);
+
+	return left < MAX_UNPACKED_BYTES ? (size_t)left : MAX_UNPACKED_BYTES;
+}
+
 static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
 {
 	struct elf_section packed;
@@ -163,17 +180,21 @@ static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
 	ssize_t n;
 	int rc;
 
-	if (!elf_file_find_section(code, ".gnu_debugdata", &packed) || !packed.data)
+	if (!elf_file_load_section(code, ".gnu_debugdata", &packed))
 		return 0;
-	rc = elf_unpack_xz(packed.data, packed.size, MAX_UNPACKED_BYTES, &data, &len);
+	rc = elf_unpack_xz(packed.data, packed.size, max_unpacked(code), &data, &len);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
+	if (!elf_file_pay(code, len)) {
+		mem_free(data);
+		return 0;
+	}
 	rc = elf_file_open_mem(data, len, true, ".gnu_debugdata", &s->unpacked, NULL);
 	if (rc) {
 		mem_free(data);
 		return rc == -ENOMEM ? rc : 0;
 	}
-	n = add_table(s, s->unpacked, SHT_SYMTAB);
+	n = add_table(s, s->unpacked, code, SHT_SYMTAB);
 	if (n > 0)
 		s->part = ELF_SYMBOLS_ALL;
 	return n < 0 ? (int)n : 0;
@@ -182,10 +203,10 @@ static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
 /* .symtab has all that .dynsym has. */
 static int add_all(struct elf_symbols *s, const struct elf_file *code, const struct elf_file *debug)
 {
-	ssize_t n = code ? add_table(s, code, SHT_SYMTAB) : 0;
+	ssize_t n = code ? add_table(s, code, code, SHT_SYMTAB) : 0;
 
 	if (n == 0 && debug && debug != code)
-		n = add_table(s, debug, SHT_SYMTAB);
+		n = add_table(s, debug, debug, SHT_SYMTAB);
 	if (n < 0)
 		return (int)n;
 	if (n > 0)
@@ -195,7 +216,7 @@ static int add_all(struct elf_symbols *s, const struct elf_file *code, const str
 	if (n == 0) {
 		int rc = add_unpacked(s, code);
 
-		n = rc ? rc : add_table(s, code, SHT_DYNSYM);
+		n = rc ? rc : add_table(s, code, code, SHT_DYNSYM);
 	}
 	return n < 0 ? (int)n : 0;
 }
@@ -252,10 +273,20 @@ static int prefer(const void *arg, const struct symbol_entry *a, const struct sy
 	return strncmp(name_a, name_b, n < MAX_COMPARED ? n : MAX_COMPARED);
 }
 
+/* What has neither is nobody's. */
+static void spend(const struct elf_file *code, const struct elf_file *debug, uint64_t start_ns)
+{
+	const struct elf_file *f = code ? code : debug;
+
+	if (f)
+		elf_file_spend(f, clock_thread_cpu_ns() - start_ns);
+}
+
 int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 		     struct elf_symbols *out)
 {
 	struct elf_symbols s = {.nr_texts = 0};
+	uint64_t start_ns = clock_thread_cpu_ns();
 	int rc = add_all(&s, code, debug);
 
 	if (rc == 0 && code)
@@ -266,6 +297,7 @@ int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 		rc = symbol_table_seal(&s.table, prefer, &s);
 	if (rc == 0)
 		rc = symbol_table_seal(&s.choosers, prefer, &s);
+	spend(code, debug, start_ns);
 	if (rc)
 		elf_symbols_fini(&s);
 	else

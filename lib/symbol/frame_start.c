@@ -21,7 +21,7 @@ void frame_table_init(struct frame_table *t, const struct elf_file *f)
 	struct elf_section s;
 
 	*t = (struct frame_table){.file = f};
-	if (!elf_file_find_section(f, ".eh_frame_hdr", &s) || !s.data || s.size < HEAD_BYTES ||
+	if (!elf_file_load_section(f, ".eh_frame_hdr", &s) || s.size < HEAD_BYTES ||
 	    s.data[0] != 1 || s.data[2] != COUNT_UDATA4 || s.data[3] != TABLE_DATAREL_SDATA4)
 		return;
 	t->address = s.address;
@@ -42,7 +42,7 @@ static uint64_t address_at(const struct frame_table *t, uint32_t i, unsigned whi
 static bool is_behind(const struct frame_table *t, uint64_t entry, uint64_t start, uint64_t address)
 {
 	size_t len;
-	const uint8_t *p = elf_file_bytes(t->file, entry, &len);
+	const uint8_t *p = elf_file_bytes(t->file, entry, 16, &len);
 
 	if (!p || len < 16 || word_32(p) == UINT32_MAX)
 		return false;

@@ -9,6 +9,7 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "elf/finder.h"
+#include "elf/reader.h"
 #include "symbol/room.h"
 
 #include <errno.h>
@@ -60,8 +61,7 @@ static bool is_owner_of(uid_t uid, uint32_t pid)
 /* Where nobody said where maps are, those here are of the processes that run here. */
 static bool is_foreign(const struct symbols_config *config)
 {
-	return !config->is_same_boot && !config->jit_folder &&
-	       !(config->finder && *elf_finder_sysroot(config->finder));
+	return !config->is_same_boot && !config->jit_folder && !*elf_finder_sysroot(config->finder);
 }
 
 /* Written before this machine was started: by another process of that pid. A second for clocks that
@@ -95,8 +95,6 @@ static int check_time(const struct stat *st, const struct symbols_config *config
 static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
 		 const char *path, struct err *e)
 {
-	if (!S_ISREG(st->st_mode))
-		return err_set_at(e, -EINVAL, path, 0, 0, "is not a regular file");
 	if (st->st_size > TEXT_SYMBOLS_MAX_BYTES)
 		return err_set_at(e, -EFBIG, path, 0, 0, "is too large");
 	if (st->st_uid == 0 || st->st_uid == geteuid() ||
@@ -110,15 +108,34 @@ static int check(const struct stat *st, const struct symbols_config *config, uin
 	return -EACCES;
 }
 
-static int load_text(int fd, size_t len, struct buf *out)
+static int load_text(struct elf_reader *reader, struct elf_reader_file *f, struct buf *out)
 {
-	char *p = buf_reserve(out, len ? len : 1);
-	ssize_t n = p ? io_read_full(fd, p, len) : buf_error(out);
+	size_t len = (size_t)f->st.st_size;
+	char *p;
+	int rc;
 
-	if (n < 0)
-		return (int)n;
-	out->len = (size_t)n;
-	return 0;
+	if (!len)
+		return 0;
+	p = buf_reserve(out, len);
+	rc = p ? elf_reader_read(reader, f, 0, len, p) : buf_error(out);
+	if (rc == 0)
+		buf_use(out, len);
+	return rc;
+}
+
+/* Each line is a symbol, at most. */
+static int parse(struct elf_reader *reader, struct elf_reader_file *f, struct jit_process *p)
+{
+	const char *at = buf_str(&p->text), *end = at + p->text.len;
+	uint64_t nr = 1;
+
+	while (nr < SYMBOL_MAX_ENTRIES && (at = memchr(at, '\n', (size_t)(end - at)))) {
+		at++;
+		nr++;
+	}
+	if (!elf_reader_pay(reader, f, nr * SYMBOL_ENTRY_COST))
+		return -ENOMEM;
+	return text_symbols_parse_map(buf_str(&p->text), p->text.len, &p->symbols);
 }
 
 /* The maps of another machine are all refused alike: that is said once. */
@@ -134,27 +151,23 @@ static void tell(struct symbol_jit *j, const struct symbols_config *config, cons
 static int load(struct symbol_jit *j, struct jit_process *p, const struct symbols_config *config,
 		const char *path)
 {
-	IO_AUTO_FD int fd = sys()->openat(
-	    AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	struct elf_reader *reader = elf_finder_reader(config->finder);
+	struct elf_reader_file f = {.path = path, .refuses_links = true};
 	struct err e = {0};
-	struct stat st;
-	int rc = fd;
+	int rc = elf_reader_look(reader, &f);
 
-	if (fd == -ENOENT || fd == -ENOTDIR)
+	if (rc == -ENOENT || rc == -ENOTDIR)
 		return 0;
-	if (fd >= 0)
-		rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
 	if (rc == 0)
-		rc = check_time(&st, config, path, &e);
+		rc = check_time(&f.st, config, path, &e);
 	if (rc == 0)
-		rc = check(&st, config, p->pid, path, &e);
+		rc = check(&f.st, config, p->pid, path, &e);
 	if (rc == 0)
-		rc = load_text(fd, (size_t)st.st_size, &p->text);
+		rc = load_text(reader, &f, &p->text);
 	if (rc == 0)
-		rc = text_symbols_parse_map(buf_str(&p->text), p->text.len, &p->symbols);
-	if (rc && rc != -ENOMEM) {
-		err_set_at(&e, rc, path, 0, 0, "cannot be read: %s",
-			   rc == -ELOOP ? "it is a link" : strerror(-rc));
+		rc = parse(reader, &f, p);
+	if (rc) {
+		elf_reader_explain(rc, path, &e);
 		tell(j, config, &e);
 	}
 	return rc;
@@ -177,7 +190,7 @@ static struct jit_process *add(struct symbol_jit *j, const struct symbols_config
 			       pid);
 	else
 		len = snprintf(path, sizeof(path), "%s/tmp/perf-%" PRIu32 ".map",
-			       config->finder ? elf_finder_sysroot(config->finder) : "", pid);
+			       elf_finder_sysroot(config->finder), pid);
 	if (len >= 0 && (size_t)len < sizeof(path))
 		load(j, p, config, path);
 	p->next = j->bucket[pid % NR_BUCKETS];
@@ -229,7 +242,7 @@ const struct symbol_function *symbol_jit_function(struct symbol_jit *j,
 						  struct functions *f, uint32_t pid,
 						  uint64_t address)
 {
-	struct jit_process *p = get(j, config, pid);
+	struct jit_process *p = config->finder ? get(j, config, pid) : NULL;
 	ptrdiff_t i = p ? symbol_table_find(&p->symbols.table, address) : -1;
 	const struct symbol_function *fn;
 

@@ -2,6 +2,7 @@
  * Source lines and inlined functions, from the DWARF of the debug files, under one lock: libdw
  * wants that. Every answer is kept. Must not know samples.
  */
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/dwarf.h"
@@ -20,8 +21,10 @@
 enum {
 	NR_BUCKETS = 1 << 14,
 	MAX_ANSWERS = 1 << 21,
-	/* Rows of a line table are made of one byte or more each, and take some 100. */
+	/* Rows of a line table are made of one byte or more each, and take some 100; of compilers,
+	 * of twice as many. */
 	MAX_LINE_PROGRAM_BYTES = 32 << 20,
+	LINE_PROGRAM_COST = 50,
 };
 
 static const size_t max_answers_bytes = (size_t)1 << 30;
@@ -118,6 +121,14 @@ static bool open_shared(const struct symbol_lines *l, const struct elf_file *deb
 	return true;
 }
 
+static bool open_dwarf(const struct elf_file *f, struct elf_dwarf *out)
+{
+	uint64_t start_ns = clock_thread_cpu_ns();
+	int rc = elf_dwarf_open(f, out);
+
+	return elf_file_spend(f, clock_thread_cpu_ns() - start_ns) && rc == 0;
+}
+
 static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_object *object,
 				   const struct symbol_object *o)
 {
@@ -131,8 +142,8 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 	if (!d)
 		return NULL;
 	d->object = object;
-	d->is_usable = elf_dwarf_open(o->debug, &d->dwarf) == 0 && open_shared(l, o->debug, d) &&
-		       dwarf_units_load(d->dwarf.dwarf, &d->units) == 0;
+	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
+		       dwarf_units_load(d->dwarf.dwarf, o->debug, &d->units) == 0;
 	d->next = *head;
 	*head = d;
 	return d;
@@ -236,17 +247,37 @@ static void unroll(struct question *q, Dwarf_Die *inlined, size_t nr,
 }
 
 /* dwarf_getsrc_die makes the table of all lines of the unit. */
-static bool has_bounded_lines(struct question *q, const struct elf_file *f)
+static bool pay_lines(const struct question *q, Dwarf_Die *unit, const struct elf_file *payer)
 {
-	struct elf_section s;
 	Dwarf_Attribute attr;
+	const uint8_t *lines;
 	Dwarf_Word at;
+	size_t len;
 
-	if (!elf_file_find_section(f, ".debug_line", &s) || (s.flags & SHF_COMPRESSED) || !s.data ||
-	    s.size <= MAX_LINE_PROGRAM_BYTES)
-		return true;
-	return dwarf_formudata(dwarf_attr(&q->unit, DW_AT_stmt_list, &attr), &at) == 0 &&
-	       at < s.size && s.size - at >= 4 && word_32(s.data + at) <= MAX_LINE_PROGRAM_BYTES;
+	lines = elf_dwarf_lines(&q->file->dwarf, &len);
+	if (!lines || dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &at) != 0)
+		return true; /* there is nothing to make */
+	return at < len && len - at >= 4 && word_32(lines + at) <= MAX_LINE_PROGRAM_BYTES &&
+	       elf_file_pay(payer, (uint64_t)word_32(lines + at) * LINE_PROGRAM_COST);
+}
+
+/* Once for each unit. */
+static bool has_lines(struct question *q, struct dwarf_unit *u, const struct elf_file *payer)
+{
+	if (!u->is_paid)
+		u->has_lines = pay_lines(q, &q->unit, payer);
+	u->is_paid = true;
+	return u->has_lines;
+}
+
+static bool find_unit(struct question *q, const struct elf_file *payer, Dwarf_Die *function)
+{
+	struct dwarf_unit *u;
+
+	if (!q->file || !q->file->is_usable)
+		return false;
+	u = dwarf_units_find(&q->file->units, q->address, &q->unit, function);
+	return u && has_lines(q, u, payer);
 }
 
 static void ask(struct question *q, const struct symbol_object *o,
@@ -255,16 +286,18 @@ static void ask(struct question *q, const struct symbol_object *o,
 	Dwarf_Die inlined[SYMBOL_MAX_LINES], die;
 	size_t nr = 0;
 
-	if (!q->file || !q->file->is_usable ||
-	    !dwarf_units_find(&q->file->units, q->address, &q->unit, &die) ||
-	    !has_bounded_lines(q, o->debug)) {
+	if (q->file)
+		dwarf_units_begin(&q->file->units);
+	if (!find_unit(q, o->debug, &die)) {
 		q->out[q->nr++] = (struct symbol_line){.function = function};
-		return;
+	} else {
+		if (q->l->config->with_inlined && die.addr)
+			nr = dwarf_units_inlined(&q->file->units, &die, q->address, inlined,
+						 SYMBOL_MAX_LINES);
+		unroll(q, inlined, nr, function);
 	}
-	if (q->l->config->with_inlined && die.addr)
-		nr = dwarf_units_inlined(&q->file->units, &die, q->address, inlined,
-					 SYMBOL_MAX_LINES);
-	unroll(q, inlined, nr, function);
+	if (q->file && q->file->is_usable)
+		dwarf_units_end(&q->file->units);
 }
 
 static size_t bucket(const struct profile_object *object, uint64_t address)

@@ -26,7 +26,10 @@ struct symbol_entry {
 	bool is_nameless; /* it has no name to show: where others end */
 };
 
-enum { SYMBOL_MAX_ENTRIES = 1 << 22 };
+enum {
+	SYMBOL_MAX_ENTRIES = 1 << 22,
+	SYMBOL_ENTRY_COST = 96, /* bytes of memory for each, with all that is made of it */
+};
 
 struct symbol_span {
 	uint64_t start, end;

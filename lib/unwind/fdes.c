@@ -279,7 +279,7 @@ static void find_table(struct unwind_fdes *f, const struct elf_file *file)
 	struct cursor c;
 	uint64_t nr;
 
-	if (!elf_file_find_section(file, ".eh_frame_hdr", &s) || !s.data)
+	if (!elf_file_load_section(file, ".eh_frame_hdr", &s))
 		return;
 	cursor_init(&c, s.data, s.size);
 	base = (struct unwind_base){.at = s.data, .address = s.address, .data = s.address};
@@ -302,8 +302,8 @@ void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool i
 	struct elf_section s;
 
 	*f = (struct unwind_fdes){.is_eh = is_eh};
-	if (!elf_file_find_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s) || !s.data ||
-	    s.flags & SHF_COMPRESSED)
+	if (!elf_file_find_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s) ||
+	    s.flags & SHF_COMPRESSED || !elf_file_load(file, &s))
 		return;
 	f->data = s.data;
 	f->len = s.size;

@@ -22,6 +22,7 @@ static void check_sections(const struct elf_file *f, const uint8_t *data, size_t
 
 	for (size_t i = 0; i < elf_file_nr_sections(f); i++) {
 		require(elf_file_section(f, i, &s));
+		elf_file_load(f, &s);
 		require(!s.data ||
 			(s.data >= data && s.size <= size && s.data + s.size <= data + size));
 	}
@@ -36,7 +37,7 @@ static void check_addresses(const struct elf_file *f, const uint8_t *data, size_
 
 		if (!elf_file_address(f, offset, &address))
 			continue;
-		p = elf_file_bytes(f, address, &len);
+		p = elf_file_bytes(f, address, SIZE_MAX, &len);
 		require(!p || (p >= data && len > 0 && len <= size && p + len <= data + size));
 	}
 }

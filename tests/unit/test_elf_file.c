@@ -6,6 +6,7 @@
 #include "test_symbols.h"
 
 #include "elf/file.h"
+#include "elf/reader.h"
 
 #include <elf.h>
 
@@ -79,10 +80,10 @@ static void test_addresses(void **state)
 		assert_int_equal(seg.is_code, (phdr[i].p_flags & PF_X) != 0);
 		assert_int_equal(seg.is_writable, (phdr[i].p_flags & PF_W) != 0);
 	}
-	assert_ptr_equal(elf_file_bytes(f, 0x402900, &len), (uint8_t *)b.data + 0x1900);
+	assert_ptr_equal(elf_file_bytes(f, 0x402900, SIZE_MAX, &len), (uint8_t *)b.data + 0x1900);
 	assert_int_equal(len, 0x700);
-	assert_null(elf_file_bytes(f, 0x403000, &len));
-	assert_null(elf_file_bytes(f, 0x3fffff, &len));
+	assert_null(elf_file_bytes(f, 0x403000, SIZE_MAX, &len));
+	assert_null(elf_file_bytes(f, 0x3fffff, SIZE_MAX, &len));
 	elf_file_close(f);
 	buf_fini(&b);
 }
@@ -106,10 +107,10 @@ static void test_senseless(void **state)
 	(void)state;
 	make(&b, phdr, INJECT_NR(phdr), 100);
 	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
-	assert_non_null(elf_file_bytes(f, 5, &len));
+	assert_non_null(elf_file_bytes(f, 5, SIZE_MAX, &len));
 	assert_int_equal(len, b.len - 100);
-	assert_null(elf_file_bytes(f, UINT64_MAX - 50, &len));
-	assert_null(elf_file_bytes(f, 0, &len));
+	assert_null(elf_file_bytes(f, UINT64_MAX - 50, SIZE_MAX, &len));
+	assert_null(elf_file_bytes(f, 0, SIZE_MAX, &len));
 	assert_false(elf_file_address(f, UINT64_MAX - 4, &address));
 	elf_file_close(f);
 	buf_fini(&b);
@@ -153,17 +154,18 @@ static void test_no_files(void **state)
 {
 	static const char *const paths[] = {"/dev/null", "/proc/self/status", "/"};
 	struct elf_file *f = NULL;
+	struct elf_reader *reader;
+	struct stat st;
 
 	(void)state;
+	assert_int_equal(elf_reader_new(&(struct elf_reader_config){0}, &reader), 0);
 	for (size_t i = 0; i < INJECT_NR(paths); i++) {
 		struct err e = {0};
-		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 
-		assert_true(fd >= 0);
-		assert_int_equal(elf_file_open_fd(fd, paths[i], &f, &e), -EINVAL);
+		assert_int_equal(elf_file_open(reader, paths[i], &f, &st, &e), -EINVAL);
 		assert_non_null(strstr(e.source, paths[i]));
-		close(fd);
 	}
+	elf_reader_free(reader);
 }
 
 /* This very program, as readelf sees it. */
@@ -186,10 +188,12 @@ static void test_own(void **state)
 	assert_string_equal(id->len ? hex : "", want);
 	assert_true(elf_file_find_section(f, ".text", &text));
 	assert_true(text.flags & SHF_EXECINSTR);
+	assert_true(text.is_held && elf_file_load(f, &text));
 	assert_non_null(text.data);
 	assert_true(elf_file_address(f, text.offset + 5, &address));
 	assert_int_equal(address, text.address + 5);
 	assert_true(elf_file_find_section(f, ".bss", &s));
+	assert_true(!s.is_held && !elf_file_load(f, &s));
 	assert_null(s.data);
 	memset(&s, 7, sizeof(s));
 	assert_false(elf_file_find_section(f, ".tex", &s));
@@ -213,12 +217,13 @@ static void ask_all(const uint8_t *data, size_t len)
 		for (size_t i = 0; i < elf_file_nr_sections(f); i++) {
 			assert_true(elf_file_section(f, i, &s));
 			sum += strlen(s.name);
+			elf_file_load(f, &s);
 			for (uint64_t k = 0; s.data && k < s.size; k += s.size / 7 + 1)
 				sum += s.data[k];
 		}
 		for (uint64_t offset = 0; offset < len + 8192; offset += 512)
 			if (elf_file_address(f, offset, &address)) {
-				const uint8_t *p = elf_file_bytes(f, address, &n);
+				const uint8_t *p = elf_file_bytes(f, address, SIZE_MAX, &n);
 
 				sum += p ? p[0] + p[n - 1] : 0;
 			}
@@ -271,12 +276,9 @@ static int open_one(void *arg)
 {
 	struct elf_file *f;
 	struct err e = {0};
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), rc;
+	struct stat st;
+	int rc = elf_file_open(arg, "/proc/self/exe", &f, &st, &e);
 
-	(void)arg;
-	assert_true(fd >= 0);
-	rc = elf_file_open_fd(fd, "self", &f, &e);
-	close(fd);
 	assert_int_equal(e.code, rc);
 	if (rc == 0)
 		elf_file_close(f);
@@ -285,8 +287,13 @@ static int open_one(void *arg)
 
 static void test_failures(void **state)
 {
+	struct elf_reader *reader;
+
 	(void)state;
-	inject_every(open_one, NULL, 2, 1);
+	assert_int_equal(elf_reader_new(&(struct elf_reader_config){0}, &reader), 0);
+	assert_int_equal(open_one(reader), 0); /* from now on its child is there, and a socket */
+	inject_every(open_one, reader, 4, 0);
+	elf_reader_free(reader);
 }
 
 int main(void)

@@ -383,7 +383,13 @@ static void test_failures(void **state)
 	make_programs(w);
 	assert_true(test_shell(w, "cp p.debug bin && objcopy --add-gnu-debuglink=p.debug bin/p"));
 	e = want(w, "bin/p", path);
-	inject_every(find_one, &e, 5, 5);
+	inject_every(find_one, &e, 5, 0);
+	for (unsigned n = 1; n < 60;
+	     n++) { /* calls of the child's, which cannot tell that it was */
+		inject_sys(n, n % 2 ? -EIO : -ENOSPC);
+		assert_int_equal(find_one(&e), 0);
+		inject_stop();
+	}
 }
 
 int main(void)

@@ -8,6 +8,9 @@
 
 #include "inject.h"
 
+#include "base/buf.h"
+#include "base/io.h"
+
 #include "elf/finder.h"
 #include "profile/processes.h"
 #include "symbol/symbols.h"
@@ -122,7 +125,7 @@ static inline const struct profile_mapping *test_mapping(const struct profile_ob
 static inline uint64_t test_offset(const struct elf_file *f, uint64_t address)
 {
 	size_t len, all;
-	const uint8_t *p = elf_file_bytes(f, address, &len);
+	const uint8_t *p = elf_file_bytes(f, address, SIZE_MAX, &len);
 
 	assert_non_null(p);
 	return (uint64_t)(p - elf_file_data(f, &all));
@@ -140,14 +143,15 @@ static inline const struct symbol_function *test_function(struct test_world *w,
 	return symbols_user(w->symbols, &m, m.start + test_offset(f, address));
 }
 
+/* All of it, as it is now. */
 static inline struct elf_file *test_open_elf(const char *path)
 {
 	struct elf_file *f;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct buf b;
 
-	assert_true(fd >= 0);
-	assert_int_equal(elf_file_open_fd(fd, path, &f, NULL), 0);
-	close(fd);
+	buf_init(&b, SIZE_MAX / 2);
+	assert_int_equal(io_load(AT_FDCWD, path, &b), 0);
+	assert_int_equal(elf_file_open_mem(b.data, b.len, true, path, &f, NULL), 0);
 	return f;
 }
 

@@ -4,6 +4,9 @@
  */
 #include "test_unwind.h"
 
+#include "base/buf.h"
+#include "base/io.h"
+
 #include "unwind/cfi.h"
 
 #include "elf/file.h"
@@ -105,14 +108,14 @@ static void check_address(struct both *b, uint64_t address)
 
 static void open_both(struct both *b, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const uint8_t *data;
+	struct buf bytes;
 	size_t len;
 
 	*b = (struct both){.machine = unwind_machine_find(TEST_MACHINE)};
-	assert_true(fd >= 0);
-	assert_int_equal(elf_file_open_fd(fd, path, &b->file, NULL), 0);
-	close(fd);
+	buf_init(&bytes, SIZE_MAX / 2);
+	assert_int_equal(io_load(AT_FDCWD, path, &bytes), 0);
+	assert_int_equal(elf_file_open_mem(bytes.data, bytes.len, true, path, &b->file, NULL), 0);
 	data = elf_file_data(b->file, &len);
 	elf_version(EV_CURRENT);
 	b->elf = elf_memory((char *)(uintptr_t)data, len);

@@ -1,0 +1,358 @@
+/*
+ * One child, asked over a socket: a path and a range; it answers with what fstat says and the
+ * bytes. It opens the file anew for each question, so that nothing is lost with a child that is
+ * given up.
+ */
+#include "elf/reader.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "elf/reader_child.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	SHARE = 4, /* of what is left, a file may take one in so many */
+	CRC_STEP_BYTES = 1 << 20,
+	NS_PER_BYTE = 100, /* a slow disk has 10 MB/s */
+};
+
+/* Of a run. What is waited for because the machine is busy is not the file's doing: so much of each
+ * answer is taken from a budget of its own. */
+static const uint64_t max_bytes = (uint64_t)8 << 30, max_ns = 20 * (uint64_t)1000000000,
+		      max_grace_ns = 60 * (uint64_t)1000000000, grace_ns = 100000000;
+
+struct elf_reader {
+	struct elf_reader_config config;
+	pthread_mutex_t lock;
+	uint64_t bytes, ns, grace_ns; /* left */
+	pid_t pid;                    /* 0: none */
+	int fd;                       /* -1: none */
+	bool has_failed;              /* no child can be made */
+};
+
+/* The side of who asks. All below is called under the lock. */
+
+static int start(struct elf_reader *r)
+{
+	int pair[2], rc;
+	pid_t pid;
+
+	if (r->pid)
+		return 0;
+	if (r->has_failed)
+		return -EAGAIN;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		elf_reader_serve(pair[1]);
+	rc = pid < 0 ? -EAGAIN : 0;
+	r->has_failed = rc != 0;
+	close(pair[1]);
+	if (rc) {
+		close(pair[0]);
+		return rc;
+	}
+	r->pid = pid;
+	r->fd = pair[0];
+	return 0;
+}
+
+/* One that waits for what never comes cannot be waited for: it is killed whenever that is over. */
+static void give_up(struct elf_reader *r, bool is_idle)
+{
+	if (!r->pid)
+		return;
+	close(r->fd);
+	kill(r->pid, SIGKILL);
+	waitpid(r->pid, NULL, is_idle ? 0 : WNOHANG);
+	r->pid = 0;
+	r->fd = -1;
+}
+
+/* One in SHARE of what is left if the file had taken nothing. */
+static uint64_t left(uint64_t all, uint64_t taken)
+{
+	uint64_t most = (all + taken) / SHARE;
+
+	return most > taken ? most - taken : 0;
+}
+
+static uint64_t ns_left(const struct elf_reader *r, const struct elf_reader_file *f)
+{
+	return left(r->ns, f->ns) + f->credit_ns;
+}
+
+static bool spend(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns)
+{
+	bool has_enough = ns < ns_left(r, f);
+	uint64_t free_ns = ns < f->credit_ns ? ns : f->credit_ns;
+
+	f->credit_ns -= free_ns;
+	ns -= free_ns;
+	if (ns > r->ns)
+		ns = r->ns;
+	r->ns -= ns;
+	f->ns += ns;
+	return has_enough;
+}
+
+static bool spend_waiting(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns)
+{
+	uint64_t free_ns = ns < grace_ns ? ns : grace_ns;
+
+	if (free_ns > r->grace_ns)
+		free_ns = r->grace_ns;
+	r->grace_ns -= free_ns;
+	return spend(r, f, ns - free_ns);
+}
+
+static bool pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t bytes)
+{
+	if (bytes > left(r->bytes, f->bytes))
+		return false;
+	r->bytes -= bytes;
+	f->bytes += bytes;
+	return true;
+}
+
+/* 0; -ETIMEDOUT; -EPIPE: the child ended. */
+static int take(struct elf_reader *r, void *out, uint64_t len, uint64_t until_ns)
+{
+	for (uint64_t done = 0; done < len;) {
+		ssize_t n = recv(r->fd, (char *)out + done, len - done, MSG_DONTWAIT);
+		uint64_t now_ns;
+		struct pollfd p = {.fd = r->fd, .events = POLLIN};
+
+		if (n > 0) {
+			done += (uint64_t)n;
+			continue;
+		}
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			return -EPIPE;
+		now_ns = clock_monotonic_ns();
+		if (now_ns >= until_ns)
+			return -ETIMEDOUT;
+		poll(&p, 1, (int)((until_ns - now_ns) / 1000000 + 1));
+	}
+	return 0;
+}
+
+static int take_answer(struct elf_reader *r, const struct elf_reader_question *q,
+		       struct elf_reader_answer *a, void *out, uint64_t until_ns)
+{
+	int rc = take(r, a, sizeof(*a), until_ns), end = 0;
+
+	if (rc || a->rc || !q->len)
+		return rc;
+	rc = take(r, out, q->len, until_ns);
+	if (rc == 0)
+		rc = take(r, &end, sizeof(end), until_ns);
+	a->rc = end;
+	return rc;
+}
+
+/* A file on a file system that does not answer is asked once: then its time is used up. */
+static int ask_child(struct elf_reader *r, struct elf_reader_file *f,
+		     const struct elf_reader_question *q, struct elf_reader_answer *a, void *out)
+{
+	uint64_t start_ns = clock_monotonic_ns(), most_ns = ns_left(r, f);
+	int rc;
+
+	if (most_ns == f->credit_ns)
+		return -ETIMEDOUT;
+	most_ns += grace_ns < r->grace_ns ? grace_ns : r->grace_ns;
+	rc = start(r);
+	if (rc)
+		return rc;
+	rc = elf_reader_give(r->fd, q, sizeof(*q)) ? take_answer(r, q, a, out, start_ns + most_ns)
+						   : -EPIPE;
+	if (!spend_waiting(r, f, clock_monotonic_ns() - start_ns) && rc == 0)
+		rc = -ETIMEDOUT;
+	if (rc)
+		give_up(r, false);
+	return rc ? rc : a->rc;
+}
+
+static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
+	       uint64_t held_len, void *out)
+{
+	struct elf_reader_question q = {
+	    .offset = offset, .len = len, .held_len = held_len, .refuses_links = f->refuses_links};
+	size_t path_len = strlen(f->path);
+	struct elf_reader_answer a = {.rc = 0};
+	int rc;
+
+	if (path_len >= sizeof(q.path))
+		return -ENAMETOOLONG;
+	memcpy(q.path, f->path, path_len + 1);
+	pthread_mutex_lock(&r->lock);
+	f->credit_ns += len * NS_PER_BYTE;
+	rc = ask_child(r, f, &q, &a, out);
+	pthread_mutex_unlock(&r->lock);
+	if (rc)
+		return rc;
+	if (f->is_known && !elf_reader_is_same(&f->st, &a.st))
+		return -ESTALE;
+	f->st = a.st;
+	f->is_known = true;
+	return 0;
+}
+
+static uint64_t bytes_of_machine(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t half = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 2 : max_bytes;
+
+	return half < max_bytes ? half : max_bytes;
+}
+
+int elf_reader_new(const struct elf_reader_config *config, struct elf_reader **out)
+{
+	struct elf_reader *r = mem_zalloc(sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct elf_reader){
+	    .config = *config,
+	    .bytes = config->max_bytes ? config->max_bytes : bytes_of_machine(),
+	    .ns = config->max_ns ? config->max_ns : max_ns,
+	    .grace_ns = max_grace_ns,
+	    .fd = -1,
+	};
+	pthread_mutex_init(&r->lock, NULL);
+	*out = r;
+	return 0;
+}
+
+void elf_reader_free(struct elf_reader *r)
+{
+	if (!r)
+		return;
+	give_up(r, true);
+	pthread_mutex_destroy(&r->lock);
+	mem_free(r);
+}
+
+int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f)
+{
+	return ask(r, f, 0, 0, 0, NULL);
+}
+
+int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
+		    void *out)
+{
+	if (!len)
+		return 0;
+	return elf_reader_pay(r, f, len) ? ask(r, f, offset, len, len, out) : -ENOMEM;
+}
+
+static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step, uint32_t *crc)
+{
+	int rc = elf_reader_look(r, f);
+	uint64_t size = rc == 0 && f->st.st_size > 0 ? (uint64_t)f->st.st_size : 0;
+
+	if (rc == 0)
+		rc = ask(r, f, 0, 0, size, NULL); /* is it worth it? */
+	for (uint64_t at = 0; at < size && rc == 0; at += CRC_STEP_BYTES) {
+		size_t len = size - at < CRC_STEP_BYTES ? (size_t)(size - at) : CRC_STEP_BYTES;
+
+		rc = ask(r, f, at, len, len, step);
+		if (rc == 0)
+			*crc = lzma_crc32(step, len, *crc);
+	}
+	return rc;
+}
+
+int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out)
+{
+	void *step = mem_alloc(CRC_STEP_BYTES);
+	uint32_t crc = 0;
+	int rc = step ? add_crc32(r, f, step, &crc) : -ENOMEM;
+
+	mem_free(step);
+	if (rc == 0)
+		*out = crc;
+	return rc;
+}
+
+bool elf_reader_pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t bytes)
+{
+	bool is_paid;
+
+	pthread_mutex_lock(&r->lock);
+	is_paid = pay(r, f, bytes);
+	pthread_mutex_unlock(&r->lock);
+	return is_paid;
+}
+
+bool elf_reader_spend(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns)
+{
+	bool has_enough;
+
+	pthread_mutex_lock(&r->lock);
+	has_enough = spend(r, f, ns);
+	pthread_mutex_unlock(&r->lock);
+	return has_enough;
+}
+
+uint64_t elf_reader_bytes_left(struct elf_reader *r, const struct elf_reader_file *f)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&r->lock);
+	bytes = left(r->bytes, f->bytes);
+	pthread_mutex_unlock(&r->lock);
+	return bytes;
+}
+
+void elf_reader_explain(int rc, const char *path, struct err *e)
+{
+	switch (rc) {
+	case -ETIMEDOUT:
+		err_set_at(e, rc, path, 0, 0, "is left out: to read it takes too long");
+		err_hint(e, "its file system does not answer, or it was made to keep readers busy; "
+			    "a copy below --sysroot=DIR or --debug-dir=DIR is read in its place");
+		break;
+	case -EFBIG:
+		err_set_at(e, rc, path, 0, 0,
+			   "is left out: it claims much, and most of that is a hole");
+		break;
+	case -ENOMEM:
+		err_set_at(e, rc, path, 0, 0,
+			   "is left out: it takes more than a quarter of the memory that there is "
+			   "for all such files");
+		break;
+	case -ESTALE:
+		err_set_at(e, rc, path, 0, 0, "is left out: it was changed while it was read");
+		err_hint(e, "print again");
+		break;
+	default:
+		err_set_at(e, rc, path, 0, 0, "cannot be read: %s",
+			   rc == -EINVAL  ? "not a regular file"
+			   : rc == -ELOOP ? "it is a link"
+					  : strerror(-rc));
+	}
+}
+
+void elf_reader_tell(struct elf_reader *r, int rc, const char *path)
+{
+	struct err e = {0};
+
+	elf_reader_explain(rc, path, &e);
+	pthread_mutex_lock(&r->lock);
+	if (r->config.problem)
+		r->config.problem(r->config.arg, &e);
+	pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,68 @@
+/*
+ * Reads other people's files, for names: within a budget of memory and time for the whole run, and
+ * in a child process, because whoever touches a file on a file system that does not answer cannot
+ * even be killed. The child holds nothing: who waits too long for it leaves it alone. What was
+ * read is a copy, so that nobody can change it, or cut it off, under who looks at it. May be used
+ * by several threads at once. Knows nothing of what the files are.
+ *
+ * A file may take at most a quarter of what the others left, so that none takes it all.
+ */
+#ifndef ELF_READER_H
+#define ELF_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct elf_reader;
+struct err;
+
+struct elf_reader_config {
+	/* Told what is left out, and why; may be NULL. By one thread at a time. */
+	void (*problem)(void *arg, const struct err *problem);
+	void *arg;
+	uint64_t max_bytes, max_ns; /* 0: 8 GiB, or half of the machine's memory; 20 s */
+};
+
+/* 0 or -ENOMEM. The child is made when it is first asked. */
+int elf_reader_new(const struct elf_reader_config *config, struct elf_reader **out);
+void elf_reader_free(struct elf_reader *r); /* NULL is fine */
+
+/* A file, by its path, and what it took of the budget. Zero-initialise, but for path. */
+struct elf_reader_file {
+	const char *path;   /* borrowed */
+	bool refuses_links; /* as the last part of the path */
+	bool is_known;      /* looked at: from then on it must be what it was then, else -ESTALE */
+	struct stat st;
+	uint64_t bytes, ns, credit_ns; /* taken; and what it may take for its size */
+};
+
+/*
+ * Looks at a file: fills st, and is_known. -EINVAL: not a regular file; -ESTALE: it changed;
+ * -ETIMEDOUT: nobody answers, or it used up its time; -errno of the calls.
+ */
+int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f);
+/*
+ * Copies its bytes [offset, offset + len), all of which it must have, and which are paid for.
+ * Beside the above: -ENOMEM: more than it may take; -EFBIG: most of them are a hole, which costs
+ * nobody anything to make.
+ */
+int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
+		    void *out);
+/* CRC-32 (that of zlib) of the whole file, of which nothing is kept. */
+int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out);
+
+/* Takes memory for what is made of a file. False: more than it may take; nothing was taken. */
+bool elf_reader_pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t bytes);
+/* Tells that looking into a file took so long. False: it used up its time. */
+bool elf_reader_spend(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns);
+/* The most that it may still take. */
+uint64_t elf_reader_bytes_left(struct elf_reader *r, const struct elf_reader_file *f);
+
+/* What is wrong, for a person, if rc is of reading. */
+void elf_reader_explain(int rc, const char *path, struct err *e);
+/* Tells that of the problem function. */
+void elf_reader_tell(struct elf_reader *r, int rc, const char *path);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * The child's side: opens, looks and reads, as long as it is asked. It makes system calls and
+ * nothing else: it may have been made while other threads held any lock.
+ */
+#include "elf/reader_child.h"
+
+#include "base/io.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	CHUNK_BYTES = 64 << 10,
+	MAX_HOLE_BYTES = 1 << 20, /* beyond as many as there are bytes */
+	MAX_EXTENTS = 1 << 16,    /* looked at; what is behind them counts as bytes */
+	SOCKET_FD = 3,            /* behind the standard ones */
+	MAX_FD = 1 << 16,
+};
+
+static bool receive(int fd, void *out, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = read(fd, (char *)out + done, len - done);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+bool elf_reader_give(int fd, const void *data, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* Is more of the range a hole than what it holds? Of a file system that knows none: no. */
+static bool is_hollow(int fd, uint64_t offset, uint64_t len)
+{
+	uint64_t end = offset + len, at = offset, holes = 0;
+
+	for (int i = 0; i < MAX_EXTENTS && at < end; i++) {
+		off_t data = lseek(fd, (off_t)at, SEEK_DATA), hole;
+		uint64_t next = data < 0 || (uint64_t)data > end ? end : (uint64_t)data;
+
+		if (data < 0 && errno != ENXIO)
+			return false;
+		holes += next - at;
+		hole = next < end ? lseek(fd, (off_t)next, SEEK_HOLE) : -1;
+		at = hole < 0 || (uint64_t)hole <= next ? end : (uint64_t)hole;
+	}
+	return holes > len - holes && holes - (len - holes) > MAX_HOLE_BYTES;
+}
+
+/* Opening a device may do something, a pipe may wait: only regular files are opened. */
+static int open_regular(const struct elf_reader_question *q, struct stat *st)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	int rc = sys()->fstatat(AT_FDCWD, q->path, st, q->refuses_links ? AT_SYMLINK_NOFOLLOW : 0);
+	int fd;
+
+	if (rc)
+		return rc;
+	if (S_ISLNK(st->st_mode))
+		return -ELOOP;
+	if (!S_ISREG(st->st_mode))
+		return -EINVAL;
+	fd = sys()->openat(AT_FDCWD, q->path, flags | (q->refuses_links ? O_NOFOLLOW : 0), 0);
+	if (fd < 0)
+		return fd;
+	rc = sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
+	if (rc == 0 && !S_ISREG(st->st_mode))
+		rc = -EINVAL;
+	if (rc == 0)
+		return fd;
+	sys()->close(fd);
+	return rc;
+}
+
+static int check_range(int fd, const struct elf_reader_question *q, const struct stat *st)
+{
+	uint64_t size = st->st_size > 0 ? (uint64_t)st->st_size : 0;
+
+	if (q->offset > size || q->held_len > size - q->offset)
+		return -ESTALE;
+	return q->held_len && is_hollow(fd, q->offset, q->held_len) ? -EFBIG : 0;
+}
+
+/* When it was last changed tells what it is; its number in the file system does not, of all. */
+bool elf_reader_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* As many bytes as were promised, and whether they are those of the file as it was. */
+static bool give_bytes(int to, int fd, const struct elf_reader_question *q, const struct stat *st)
+{
+	static char chunk[CHUNK_BYTES];
+	struct stat now;
+	int rc = 0;
+
+	for (uint64_t done = 0; done < q->len;) {
+		size_t len = q->len - done < CHUNK_BYTES ? (size_t)(q->len - done) : CHUNK_BYTES;
+		ssize_t n = rc ? rc : io_pread_full(fd, chunk, len, q->offset + done);
+
+		if (n < 0 || (size_t)n < len)
+			rc = n < 0 ? (int)n : -ESTALE;
+		if (rc)
+			memset(chunk, 0, len);
+		if (!elf_reader_give(to, chunk, len))
+			return false;
+		done += len;
+	}
+	if (rc == 0)
+		rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
+	if (rc == 0 && !elf_reader_is_same(st, &now))
+		rc = -ESTALE;
+	return elf_reader_give(to, &rc, sizeof(rc));
+}
+
+static bool answer(int to, const struct elf_reader_question *q)
+{
+	struct elf_reader_answer a = {.rc = 0};
+	int fd = open_regular(q, &a.st);
+	bool is_given;
+
+	a.rc = fd < 0 ? fd : check_range(fd, q, &a.st);
+	is_given = elf_reader_give(to, &a, sizeof(a));
+	if (is_given && a.rc == 0 && q->len)
+		is_given = give_bytes(to, fd, q, &a.st);
+	if (fd >= 0)
+		sys()->close(fd);
+	return is_given;
+}
+
+/* What others wait for the end of must not be held by who may never end: all but the socket. */
+static void let_go(int fd)
+{
+	int null;
+
+	dup2(fd, SOCKET_FD);
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, SOCKET_FD + 1, INT_MAX, 0))
+#endif
+		for (int i = SOCKET_FD + 1; i < MAX_FD; i++)
+			close(i);
+	null = open("/dev/null", O_RDWR);
+	for (int i = 0; i < SOCKET_FD && null >= 0; i++)
+		dup2(null, i);
+}
+
+void elf_reader_serve(int fd)
+{
+	static struct elf_reader_question q;
+
+	let_go(fd);
+	while (receive(SOCKET_FD, &q, sizeof(q)) && answer(SOCKET_FD, &q))
+		;
+	_exit(0);
+}

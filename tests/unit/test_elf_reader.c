@@ -1,0 +1,351 @@
+/*
+ * What the reader of others' files gives, and what it refuses: files that change, that are made of
+ * holes, that do not answer, that end their reader, that take more than their part.
+ */
+#include "test_symbols.h"
+
+#include "elf/reader.h"
+
+#include <lzma.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { SECOND_NS = 1000000000 };
+static const uint64_t tebibyte = UINT64_C(1) << 40;
+
+struct fixture {
+	struct test_world *w;
+	struct elf_reader *reader;
+	char path[4096];
+};
+
+static void setup(struct fixture *t, void **state, const struct elf_reader_config *config)
+{
+	struct elf_reader_config c = config ? *config : (struct elf_reader_config){0};
+
+	t->w = *state;
+	c.problem = test_problem;
+	c.arg = t->w;
+	assert_int_equal(elf_reader_new(&c, &t->reader), 0);
+}
+
+static void teardown(struct fixture *t)
+{
+	sys_set_ops(NULL);
+	elf_reader_free(t->reader);
+	for (int i = 0; i < 1000 && waitpid(-1, NULL, WNOHANG) >= 0; i++)
+		usleep(10000); /* those that were killed */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static struct elf_reader_file file_named(struct fixture *t, const char *name)
+{
+	snprintf(t->path, sizeof(t->path), "%s/%s", t->w->tree.dir, name);
+	return (struct elf_reader_file){.path = t->path};
+}
+
+static void put(struct fixture *t, const char *name, const char *text, uint64_t size)
+{
+	struct elf_reader_file f = file_named(t, name);
+	int fd = open(f.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(ftruncate(fd, (off_t)(size ? size : strlen(text))), 0);
+	close(fd);
+}
+
+static void test_read(void **state)
+{
+	static const char text[] = "what stands in the file";
+	struct elf_reader_file f;
+	char got[sizeof(text)] = "";
+	struct fixture t;
+	uint32_t crc;
+
+	setup(&t, state, NULL);
+	put(&t, "a", text, 0);
+	f = file_named(&t, "a");
+	assert_int_equal(elf_reader_look(t.reader, &f), 0);
+	assert_int_equal(f.st.st_size, sizeof(text) - 1);
+	assert_int_equal(elf_reader_read(t.reader, &f, 5, 6, got), 0);
+	assert_string_equal(got, "stands");
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 0, NULL), 0);
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), 0);
+	assert_int_equal(crc, lzma_crc32((const uint8_t *)text, sizeof(text) - 1, 0));
+	assert_int_equal(elf_reader_read(t.reader, &f, 5, sizeof(text) - 5, got), -ESTALE);
+	assert_int_equal(elf_reader_read(t.reader, &f, UINT64_MAX, 2, got), -ESTALE);
+	teardown(&t);
+}
+
+/* More than any buffer on the way. */
+static void test_read_much(void **state)
+{
+	enum { LEN = 9 << 20 };
+	struct elf_reader_file f;
+	uint8_t *want = malloc(LEN), *got = malloc(LEN);
+	uint64_t seed = 3;
+	struct fixture t;
+	uint32_t crc;
+	FILE *out;
+
+	setup(&t, state, NULL);
+	assert_true(want && got);
+	for (size_t i = 0; i < LEN; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		want[i] = (uint8_t)(seed >> 33);
+	}
+	f = file_named(&t, "much");
+	out = fopen(f.path, "w");
+	assert_non_null(out);
+	assert_int_equal(fwrite(want, 1, LEN, out), LEN);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(elf_reader_read(t.reader, &f, 1, LEN - 1, got), 0);
+	assert_memory_equal(got, want + 1, LEN - 1);
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), 0);
+	assert_int_equal(crc, lzma_crc32(want, LEN, 0));
+	free(want);
+	free(got);
+	teardown(&t);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *name;
+		bool refuses_links;
+		int rc;
+	} cases[] = {
+	    {"nothing", false, -ENOENT}, {"folder", false, -EINVAL}, {"pipe", false, -EINVAL},
+	    {"link", false, 0},          {"link", true, -ELOOP},     {"device", false, -EINVAL},
+	};
+	struct fixture t;
+
+	setup(&t, state, NULL);
+	put(&t, "a", "text", 0);
+	assert_true(test_shell(
+	    t.w, "mkdir folder && mkfifo pipe && ln -s a link && ln -s /dev/zero device"));
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct elf_reader_file f = file_named(&t, cases[i].name);
+
+		f.refuses_links = cases[i].refuses_links;
+		assert_int_equal(elf_reader_look(t.reader, &f), cases[i].rc);
+	}
+	teardown(&t);
+}
+
+static void test_changed(void **state)
+{
+	struct elf_reader_file f;
+	struct fixture t;
+	uint32_t crc;
+	char got[8];
+
+	setup(&t, state, NULL);
+	put(&t, "a", "what was", 0);
+	f = file_named(&t, "a");
+	assert_int_equal(elf_reader_look(t.reader, &f), 0);
+	put(&t, "a", "what is now", 0);
+	assert_int_equal(elf_reader_look(t.reader, &f), -ESTALE);
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 8, got), -ESTALE);
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), -ESTALE);
+	teardown(&t);
+}
+
+/* A tebibyte that costs its owner a block. */
+static void test_holes(void **state)
+{
+	struct elf_reader_file f;
+	struct fixture t;
+	uint32_t crc;
+	char *got = malloc(2 << 20);
+
+	setup(&t, state, NULL);
+	assert_non_null(got);
+	put(&t, "holes", "text", tebibyte);
+	f = file_named(&t, "holes");
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 2 << 20, got), -EFBIG);
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), -EFBIG);
+	/* a small one is what compilers and copies may leave */
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 1 << 20, got), 0);
+	assert_string_equal(got, "text");
+	free(got);
+	teardown(&t);
+}
+
+/* What the child does at a file's name. */
+
+static int odd_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (strstr(path, "never"))
+		for (;;)
+			pause();
+	if (strstr(path, "deadly"))
+		_exit(1);
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+static ssize_t short_pread(int fd, void *buf, size_t len, off_t at)
+{
+	ssize_t n = sys_kernel_ops.pread(fd, buf, len, at);
+
+	return n > 2 ? 2 : at ? 0 : n;
+}
+
+static void test_odd(void **state)
+{
+	static const char *const names[] = {"never", "never again", "never more"};
+	struct sys_ops ops = sys_kernel_ops;
+	struct elf_reader_file f;
+	struct fixture t;
+
+	ops.openat = odd_openat;
+	sys_set_ops(&ops);
+	setup(&t, state, &(struct elf_reader_config){.max_ns = SECOND_NS});
+	put(&t, "deadly", "text", 0);
+	put(&t, "good", "text", 0);
+	for (size_t i = 0; i < INJECT_NR(names); i++) {
+		put(&t, names[i], "text", 0);
+		f = file_named(&t, names[i]);
+		assert_int_equal(elf_reader_look(t.reader, &f), -ETIMEDOUT);
+		/* its time is used up: nobody waits again */
+		assert_int_equal(elf_reader_look(t.reader, &f), -ETIMEDOUT);
+		f = file_named(&t, "deadly");
+		assert_int_equal(elf_reader_look(t.reader, &f), -EPIPE);
+		f = file_named(&t, "good");
+		assert_int_equal(elf_reader_look(t.reader, &f), 0);
+	}
+	teardown(&t);
+}
+
+/* Cut off after it was measured: its bytes are not there any more. */
+static void test_cut(void **state)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct elf_reader_file f;
+	struct fixture t;
+	char got[8];
+
+	ops.pread = short_pread;
+	sys_set_ops(&ops);
+	setup(&t, state, NULL);
+	put(&t, "a", "what was", 0);
+	f = file_named(&t, "a");
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 8, got), -ESTALE);
+	/* what was not understood is not in the way of the next answer */
+	assert_int_equal(elf_reader_look(t.reader, &f), 0);
+	teardown(&t);
+}
+
+static void test_parts(void **state)
+{
+	struct elf_reader_file a, b;
+	struct fixture t;
+	char got[8];
+
+	setup(&t, state,
+	      &(struct elf_reader_config){.max_bytes = 1024, .max_ns = UINT64_C(64) * SECOND_NS});
+	put(&t, "a", "what was", 0);
+	a = b = file_named(&t, "a");
+	assert_false(elf_reader_pay(t.reader, &a, 257));
+	assert_true(elf_reader_pay(t.reader, &a, 200));
+	assert_int_equal(elf_reader_bytes_left(t.reader, &a), 56);
+	assert_true(elf_reader_pay(t.reader, &a, 56));
+	assert_false(elf_reader_pay(t.reader, &a, 1));
+	/* the next has a quarter of what is left */
+	assert_int_equal(elf_reader_bytes_left(t.reader, &b), 192);
+	assert_int_equal(elf_reader_read(t.reader, &a, 0, 8, got), -ENOMEM);
+	assert_int_equal(elf_reader_read(t.reader, &b, 0, 8, got), 0);
+	assert_true(elf_reader_spend(t.reader, &a, UINT64_C(15) * SECOND_NS));
+	assert_false(elf_reader_spend(t.reader, &a, UINT64_C(2) * SECOND_NS));
+	assert_int_equal(elf_reader_look(t.reader, &a), -ETIMEDOUT);
+	assert_int_equal(elf_reader_look(t.reader, &b), 0);
+	assert_true(elf_reader_spend(t.reader, &b, UINT64_C(11) * SECOND_NS));
+	assert_false(elf_reader_spend(t.reader, &b, UINT64_C(2) * SECOND_NS));
+	teardown(&t);
+}
+
+/* A program whose bytes go away while it is looked into: it was a SIGBUS. */
+static void test_truncated(void **state)
+{
+	struct elf_section s;
+	struct elf_file *f;
+	struct fixture t;
+	struct stat st;
+
+	TEST_NEEDS(*state, "cc");
+	setup(&t, state, NULL);
+	assert_true(test_shell(t.w, "echo 'int x[1 << 18] = {1};' >a.c && "
+				    "cc -g -shared -o a.so a.c && cp a.so b.so"));
+	file_named(&t, "b.so");
+	assert_int_equal(elf_file_open(t.reader, t.path, &f, &st, NULL), 0);
+	assert_true(test_shell(t.w, ": >b.so"));
+	assert_true(elf_file_find_section(f, ".data", &s));
+	assert_false(elf_file_load(f, &s));
+	assert_false(elf_file_load_section(f, ".data", &s));
+	assert_int_equal(t.w->nr_problems, 1);
+	assert_int_equal(t.w->last.code, -ESTALE);
+	elf_file_close(f);
+	teardown(&t);
+}
+
+/* Sections that are a hole are not looked through. */
+static void test_hollow_section(void **state)
+{
+	struct elf_section s;
+	struct elf_file *f;
+	struct fixture t;
+	struct stat st;
+
+	TEST_NEEDS(*state, "cc");
+	setup(&t, state, NULL);
+	assert_true(test_shell(t.w, "echo 'int x = 1;' >a.c && cc -g -shared -o a.so a.c"));
+	file_named(&t, "a.so");
+	assert_int_equal(truncate(t.path, (off_t)tebibyte), 0);
+	assert_int_equal(elf_file_open(t.reader, t.path, &f, &st, NULL), -EINVAL); /* too large */
+	assert_int_equal(truncate(t.path, (off_t)(tebibyte / 32)), 0);
+	assert_int_equal(elf_file_open(t.reader, t.path, &f, &st, NULL), 0);
+	assert_true(elf_file_find_section(f, ".symtab", &s));
+	s.size = tebibyte / 1024;
+	assert_false(elf_file_load(f, &s));
+	assert_int_equal(t.w->nr_problems, 1);
+	assert_int_equal(t.w->last.code, -EFBIG);
+	elf_file_close(f);
+	teardown(&t);
+}
+
+static void test_failures(void **state)
+{
+	struct fixture t = {.w = *state};
+
+	setup(&t, state, NULL);
+	put(&t, "a", "text", 0);
+	teardown(&t);
+	for (unsigned n = 1; n <= 6; n++) {
+		struct elf_reader_file f = file_named(&t, "a");
+		char got[4];
+		int rc;
+
+		inject_sys(n, -EIO); /* the child's, from its beginning on */
+		setup(&t, state, NULL);
+		rc = elf_reader_read(t.reader, &f, 0, 4, got);
+		inject_stop();
+		assert_int_equal(rc, n <= 5 ? -EIO : 0); /* closing does not matter */
+		teardown(&t);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_read),      TEST(test_read_much),
+	    TEST(test_refused),   TEST(test_changed),
+	    TEST(test_holes),     TEST(test_odd),
+	    TEST(test_cut),       TEST(test_parts),
+	    TEST(test_truncated), TEST(test_hollow_section),
+	    TEST(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
