@@ -55,17 +55,31 @@ void opt_std_prepare(const char *program)
 	log_open(program, LOG_INFO, STDERR_FILENO);
 }
 
+/* Another user's file is not written to, whoever may: messages quote what programs are called. */
+static int open_log(const char *path, struct err *e)
+{
+	int fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	int rc = fd < 0 ? fd : 0;
+	struct stat st;
+
+	if (rc)
+		return err_set(e, rc, "--log-file=%s: cannot be opened: %s", path,
+			       rc == -ELOOP ? "it is a symbolic link, which is not followed"
+					    : strerror(-rc));
+	rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	if (rc == 0 && (S_ISCHR(st.st_mode) || st.st_uid == geteuid() || st.st_uid == 0))
+		return fd;
+	io_close(&fd);
+	return err_set(e, rc ? rc : -EPERM, "--log-file=%s: cannot be opened: %s", path,
+		       rc ? strerror(-rc) : "it belongs to another user");
+}
+
 int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e)
 {
-	int fd = STDERR_FILENO;
+	int fd = o->log_file ? open_log(o->log_file, e) : STDERR_FILENO;
 
-	if (o->log_file)
-		fd = sys()->openat(AT_FDCWD, o->log_file,
-				   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_set(e, fd, "--log-file=%s: cannot be opened: %s", o->log_file,
-			       fd == -ELOOP ? "it is a symbolic link, which is not followed"
-					    : strerror(-fd));
+		return fd;
 	log_open(program, o->min_level, fd);
 	return 0;
 }

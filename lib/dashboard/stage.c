@@ -236,6 +236,8 @@ static int write_screen(const struct canvas *c, char *name, size_t size)
 		rc = io_write_full(fd, buf_str(&text), text.len);
 	if (sys()->close(fd) && rc == 0)
 		rc = -EIO;
+	if (rc)
+		sys()->unlinkat(AT_FDCWD, name, 0); /* half a screen */
 	buf_fini(&text);
 	return rc;
 }

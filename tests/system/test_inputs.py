@@ -228,6 +228,28 @@ def check_owner_is_said(place):
         assert again.stdout.startswith(shown.stdout)
 
 
+def check_log_file(place):
+    """Messages go to a file of one's own, and to no other user's."""
+    log = place.path("log")
+    place.write_spec()
+    for _ in range(2):
+        place.run(CPUPERF, "--spec-file=own.cpspec", f"--log-file={log}", *TRACE_OPTIONS)
+    with open(log, encoding="utf-8") as f:
+        assert f.read().count("control program starting") == 2
+    assert os.stat(log).st_mode == 0o100600
+    if os.geteuid() != 0:
+        print("skip: another user's log: this is not root")
+        return
+    with open(log, "w", encoding="ascii") as f:
+        f.write("precious")
+    os.chmod(log, 0o666)
+    os.chown(log, STRANGER, -1)
+    for program in (CPUPERF, PRINT):
+        place.fail("it belongs to another user", program, f"--log-file={log}", "--version")
+    with open(log, encoding="ascii") as f:
+        assert f.read() == "precious"
+
+
 def main():
     users = [None, NOBODY] if os.geteuid() == 0 else [None]
     for name, check in sorted(globals().items()):
