@@ -108,6 +108,11 @@ def twin(session, folder, change=lambda kind, payload: payload):
             data[24] ^= 1
             data[188:192] = struct.pack("<I", crc32c(data[:188]))
             change_frames(data, change)
+        elif name.endswith(".cpsession"):
+            manifest = json.loads(data)
+            whose = bytearray.fromhex(manifest["session_id"])
+            whose[0] ^= 1
+            data = json.dumps({**manifest, "session_id": whose.hex()}).encode()
         with open(f"{folder}/{name}", "wb") as f:
             f.write(data)
     return types.SimpleNamespace(file=f"{folder}/s.cpsession", mix=session.mix, ours=session.ours)
