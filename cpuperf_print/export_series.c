@@ -50,7 +50,7 @@ static void take_note(struct export_series *s, const struct report_series_point 
 	if (has_value) {
 		n->nr_with++;
 		n->running = running < n->running ? running : n->running;
-		if (p->cell->nr_without > n->least.nr_without)
+		if (cell_is_shorter(p->cell, &n->least))
 			n->least = *p->cell;
 		return;
 	}
@@ -159,7 +159,7 @@ static void put_partial(const struct export_series *s, struct export_json *out)
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
-		if (!n->least.nr_without)
+		if (!cell_is_short(&n->least))
 			continue;
 		if (!is_open)
 			export_json_array(out, "partial");

@@ -81,7 +81,7 @@ static void put_note(struct html *h, const struct report_line *l)
 	if (l->running < 1)
 		snprintf(note, sizeof(note),
 			 "multiplexed: ran %.0f %% of the time at least, scaled", 100 * l->running);
-	else if (l->least.nr_without)
+	else if (cell_is_short(&l->least))
 		snprintf(note, sizeof(note), "%s", cell_state_text(&l->least, state));
 	export_json_text(&h->json, "note", note);
 }
@@ -115,7 +115,7 @@ static void say_problems(struct html *h, const struct report_line *l)
 
 	if (l->cpu != REPORT_NO_CPU || l->thing)
 		return;
-	if (l->least.nr_without)
+	if (cell_is_short(&l->least))
 		html_note(h, HTML_WARNING, "%s lacks something: %s.", l->of.label,
 			  cell_state_text(&l->least, state));
 	if (l->has_number && l->running < 1)

@@ -265,7 +265,7 @@ static void put_line(struct shown *s, size_t i)
 			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
 		buf_adds(b, "  ");
 		put_shape(s, i);
-		if (l->least.nr_without)
+		if (cell_is_short(&l->least))
 			buf_printf(b, "  (%s)", cell_state_text(&l->least, state));
 	} else {
 		put_no_number(s, l);

@@ -83,7 +83,7 @@ static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *o
 static void add_cell(struct sum *s, const struct cell *c, const struct sampled *sampled,
 		     uint64_t realtime_ns)
 {
-	if (c->state == CELL_OK && c->nr_without)
+	if (c->state == CELL_OK && cell_is_short(c))
 		s->nr_partial++;
 	else
 		s->nr_states[c->state]++;

@@ -379,7 +379,8 @@ bool collect_get_of_thing(const struct collect *c, size_t i, const struct collec
 	*out = (struct reading){.instance = thing->number,
 				.state = state,
 				.time_ns = thing->time_ns,
-				.raw = state == READING_OK ? thing->values[field] : 0};
+				.raw = state == READING_OK ? thing->values[field] : 0,
+				.base = thing->missed >> field & 1 ? thing->nr_missed : 0};
 	return true;
 }
 

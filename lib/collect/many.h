@@ -38,6 +38,9 @@ struct collect_thing {
 	uint32_t denied; /* may not be read */
 	uint32_t absent; /* this kernel, or this thing, has no such number */
 	uint32_t failed; /* could not be read */
+	/* Counters that lack what ended between two readings; so many times until now. */
+	uint32_t missed;
+	uint64_t nr_missed;
 };
 
 struct collect_many_source {

@@ -436,6 +436,8 @@ static void process_get(const void *state, size_t i, struct collect_thing *out)
 	    .denied = p->values.trouble[PROCESS_DENIED],
 	    .absent = p->values.trouble[PROCESS_ABSENT],
 	    .failed = p->values.trouble[PROCESS_FAILED],
+	    .missed = p->values.missed,
+	    .nr_missed = p->values.nr_missed,
 	};
 }
 

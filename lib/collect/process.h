@@ -39,7 +39,8 @@ enum process_field {
  *
  * PROCESS_CPU_TIME is the process's own clock: threads that ended are in it, also those that no
  * reading saw. On a captured /proc, and on one of another PID namespace, it is the sum over
- * threads, as PROCESS_RUN_DELAY always is: those that no reading saw are not in it; a note says so.
+ * threads, as PROCESS_RUN_DELAY always is: what threads did between the last reading that saw them
+ * and their end is not in it. It is counted how often that was so (collect_thing.nr_missed).
  *
  * What only the process itself can change (run delay, bytes, faults, threads) is not read while its
  * clock stands still: what it does when it wakes shows after a tick of its CPU (10 ms at most), or

@@ -69,7 +69,9 @@ struct watched {
 	int nr_threads;              /* or -errno */
 	struct task first;
 	struct task_table others; /* and what is past of all */
-	bool is_whole;            /* nothing failed when it was read last */
+	uint64_t unseen_ns; /* at most: CPU time of threads that ended before they were read */
+	uint64_t nr_unseen; /* so often it grew */
+	bool is_whole;      /* nothing failed when it was read last */
 };
 
 /* ---- files */
@@ -307,6 +309,47 @@ static int read_times(struct reader *r, struct watched *p)
 	return rc == 0 && is_changed ? find_tasks(r, p) : rc;
 }
 
+/* As the kernel has it of a number (include/linux/posix-timers.h): clock_getcpuclockid would ask
+ * whether there is one. */
+static clockid_t clock_of(uint32_t pid)
+{
+	enum { CPUCLOCK_SCHED = 2 };
+
+	return (clockid_t)(~pid << 3 | CPUCLOCK_SCHED);
+}
+
+static uint64_t to_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+static uint64_t proc_clock(const void *state, uint32_t pid)
+{
+	const struct reader *r = state;
+	struct timespec t;
+
+	return r->has_clock && clock_gettime(clock_of(pid), &t) == 0 ? to_ns(&t) : 0;
+}
+
+/*
+ * Whether threads used CPU time of which nothing was read. The clock has it, the sum of those that
+ * were read does not; both are made of the same numbers, and the sum is read between two looks at
+ * the clock: what is unseen lies between what the two say.
+ */
+static void find_unseen(struct reader *r, struct watched *p, uint64_t seen_ns)
+{
+	uint64_t after_ns = proc_clock(r, p->pid);
+	uint64_t least_ns = p->clock_ns > seen_ns ? p->clock_ns - seen_ns : 0;
+	uint64_t most_ns = after_ns > seen_ns ? after_ns - seen_ns : 0;
+
+	if (least_ns > p->unseen_ns) {
+		p->nr_unseen++;
+		p->unseen_ns = most_ns > least_ns ? most_ns : least_ns;
+	} else if (most_ns < p->unseen_ns) {
+		p->unseen_ns = most_ns;
+	}
+}
+
 static int get_times(struct reader *r, struct watched *p, struct process_values *out)
 {
 	int rc = r->has_schedstat ? read_times(r, p) : -ENOENT;
@@ -315,11 +358,15 @@ static int get_times(struct reader *r, struct watched *p, struct process_values 
 	if (rc)
 		return rc;
 	task_table_sum(&p->others, &sum);
+	out->missed = BIT(PROCESS_RUN_DELAY);
 	if (!r->has_clock) {
 		set(out, PROCESS_CPU_TIME, sum.cpu_ns + p->first.last.cpu_ns);
 		out->trouble[PROCESS_PARTIAL] |= BIT(PROCESS_CPU_TIME) & r->wanted;
+		out->missed |= BIT(PROCESS_CPU_TIME);
 	}
 	set(out, PROCESS_RUN_DELAY, sum.delay_ns + p->first.last.delay_ns);
+	find_unseen(r, p, sum.cpu_ns + p->first.last.cpu_ns);
+	out->nr_missed = p->nr_unseen + p->others.nr_ended;
 	for (size_t i = 0; i < p->others.nr; i++)
 		out->is_reopened |= p->others.list[i].fd == -EMFILE;
 	return 0;
@@ -490,28 +537,6 @@ static uint32_t proc_self(const void *state)
 	const struct reader *r = state;
 
 	return r->self;
-}
-
-/* As the kernel has it of a number (include/linux/posix-timers.h): clock_getcpuclockid would ask
- * whether there is one. */
-static clockid_t clock_of(uint32_t pid)
-{
-	enum { CPUCLOCK_SCHED = 2 };
-
-	return (clockid_t)(~pid << 3 | CPUCLOCK_SCHED);
-}
-
-static uint64_t to_ns(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
-}
-
-static uint64_t proc_clock(const void *state, uint32_t pid)
-{
-	const struct reader *r = state;
-	struct timespec t;
-
-	return r->has_clock && clock_gettime(clock_of(pid), &t) == 0 ? to_ns(&t) : 0;
 }
 
 static int proc_list(void *state, struct proc_ids *out)

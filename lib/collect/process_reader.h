@@ -27,7 +27,9 @@ struct process_values {
 	uint32_t has;                          /* bits of fields, like the next */
 	uint32_t trouble[PROCESS_NR_TROUBLES]; /* of those wanted */
 	int error;                             /* -errno of a field in FAILED */
-	bool is_reopened;                      /* for want of descriptors */
+	uint32_t missed;                       /* as of struct collect_thing, like the next */
+	uint64_t nr_missed;
+	bool is_reopened; /* for want of descriptors */
 };
 
 enum { PROCESS_COMMAND_BYTES = 64 }; /* threads of the kernel have the longest */

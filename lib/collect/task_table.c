@@ -23,6 +23,7 @@ void task_table_end(struct task_table *t, struct task *task)
 {
 	add(&t->past, &task->last);
 	task->last = (struct task_times){0};
+	t->nr_ended++;
 }
 
 /* Those below tid, from *k on, are not there any more. */

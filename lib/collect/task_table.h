@@ -24,7 +24,8 @@ struct task {
 struct task_table {
 	struct task *list; /* owned; by tid, ascending */
 	size_t nr;
-	struct task_times past; /* of those that ended */
+	struct task_times past; /* of those that ended, until they were read last */
+	uint64_t nr_ended;      /* grows with each that ends */
 };
 
 void task_table_fini(struct task_table *t);

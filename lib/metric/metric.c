@@ -37,7 +37,7 @@ static void take_operand(struct cell *m, const struct cell *c)
 {
 	if (c->state == CELL_OFFLINE)
 		m->state = CELL_OFFLINE;
-	m->nr_without |= c->nr_without != 0; /* of how many is not said: operands differ */
+	m->is_short |= cell_is_short(c); /* of how many is not said: operands differ */
 	if (c->is_perf && (!m->is_perf || cell_running_share(c) < cell_running_share(m))) {
 		m->enabled_ns = c->enabled_ns;
 		m->running_ns = c->running_ns;

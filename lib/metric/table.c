@@ -455,11 +455,9 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 {
 	if (!cell_has_value(total))
 		return;
-	if (total->nr_without) {
-		s->nr_partial++;
-		if (total->nr_without > s->least.nr_without)
-			s->least = *total;
-	}
+	s->nr_partial += cell_is_short(total);
+	if (cell_is_shorter(total, &s->least))
+		s->least = *total;
 	s->sum += total->count;
 	s->real_sum += total->is_real ? total->value : 0;
 	if (is_cut && s->spread.nr) {

@@ -33,9 +33,9 @@ const char *cell_state_name(enum cell_state s)
 
 const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES])
 {
-	if (c->state != CELL_OK || !c->nr_without)
+	if (c->state != CELL_OK || !cell_is_short(c))
 		return cell_state_name(c->state);
-	if (!c->nr_with)
+	if (!c->nr_with || !c->nr_without)
 		return "partial";
 	snprintf(out, CELL_STATE_BYTES, "partial: %" PRIu32 " of %" PRIu64, c->nr_with,
 		 (uint64_t)c->nr_with + c->nr_without);
@@ -64,7 +64,17 @@ bool cell_has_value(const struct cell *c)
 
 bool cell_is_partial(const struct cell *c)
 {
-	return cell_has_value(c) && (c->state == CELL_OFFLINE || c->nr_without);
+	return cell_has_value(c) && (c->state == CELL_OFFLINE || cell_is_short(c));
+}
+
+bool cell_is_short(const struct cell *c)
+{
+	return cell_has_value(c) && (c->nr_without || c->is_short);
+}
+
+bool cell_is_shorter(const struct cell *c, const struct cell *than)
+{
+	return cell_is_short(c) && (!cell_is_short(than) || c->nr_without > than->nr_without);
 }
 
 double cell_running_share(const struct cell *c)
@@ -131,7 +141,11 @@ static enum cell_state difference(enum event_kind kind, const struct reading *a,
 			*/
 		return kind == EVENT_SHARE ? CELL_NOT_COUNTED : CELL_FAILED;
 	c->is_perf = a->enabled_ns || b->enabled_ns || a->running_ns || b->running_ns;
-	return kind == EVENT_SHARE ? divide_by_base(c) : scale(c);
+	if (kind == EVENT_SHARE)
+		return divide_by_base(c);
+	c->is_short = c->base != 0;
+	c->base = 0;
+	return scale(c);
 }
 
 /* The state before any arithmetic: the end's, or the start's if that one has no number. */
@@ -205,6 +219,7 @@ static void add_numbers(enum event_kind kind, struct cell *total, const struct c
 	add(&total->running_ns, c->running_ns, &overflow);
 	add(&total->base, c->base, &overflow);
 	total->is_perf |= c->is_perf;
+	total->is_short |= c->is_short;
 	if (c->time_ns > total->time_ns)
 		total->time_ns = c->time_ns;
 	if (c->span_ns > total->span_ns)

@@ -42,6 +42,7 @@ struct cell {
 	bool is_perf;   /* enabled_ns and running_ns hold */
 	bool is_real;   /* only value holds, no exact count: shares, and what has a broken scale */
 	bool is_metric; /* made of other cells: only value, the times and limit hold */
+	bool is_short;  /* something that belongs to it was not seen; how much is not known */
 	enum cell_limit limit;
 	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
 	double value;   /* count as a double, or the real number */
@@ -56,12 +57,16 @@ struct cell {
 
 bool cell_has_value(const struct cell *c); /* CELL_OK or CELL_OFFLINE */
 /* There is a number, but not of all it should hold: a CPU went away, a sum lacks a CPU or a thing,
- * or a metric is made of such a sum. */
+ * a thing lacks what ended between two readings, or it is made of such a number. */
 bool cell_is_partial(const struct cell *c);
 /* cell_state_name, and of a number that lacks something "partial: 5 of 111", or "partial"
  * where it is not known of how many. Uses out, or not. */
 enum { CELL_STATE_BYTES = 48 };
 const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
+/* That without a CPU that went away; and whether it lacks more than the other, which may be zeroes.
+ */
+bool cell_is_short(const struct cell *c);
+bool cell_is_shorter(const struct cell *c, const struct cell *than);
 /* running / enabled in 0 … 1; 1 where nothing was multiplexed or there is no such time. */
 double cell_running_share(const struct cell *c);
 /* count per second of the real span; 0 if the span is 0 or there is no value. */
@@ -72,7 +77,8 @@ double cell_rate(const struct cell *c);
  * - no end: CELL_NONE. No start (but for values): CELL_FAILED, there is nothing to subtract.
  * - count: Δraw, and if it ran for less than it was enabled, Δraw × Δenabled / Δrunning.
  *   A perf event (any of the four times is not 0) that did not run in the span is
- *   CELL_NOT_COUNTED, also when the span is empty; what is no perf event counts 0 then.
+ *   CELL_NOT_COUNTED, also when the span is empty; what is no perf event counts 0 then. Where
+ *   the base grew something ended between two readings: is_short.
  * - share: 100 × Δraw / Δbase; CELL_NOT_COUNTED if the base did not move.
  * - what went backwards, or is beyond 64 bits when scaled, has no number: CELL_FAILED; a share
  *   (whose parts may go back a little in the kernel) CELL_NOT_COUNTED.

@@ -280,7 +280,7 @@ static void note_state(struct line *line, const struct report_series_point *p)
 		line->shown.state = p->cell->state;
 		return;
 	}
-	if (p->cell->nr_without > line->shown.least.nr_without)
+	if (cell_is_shorter(p->cell, &line->shown.least))
 		line->shown.least = *p->cell;
 	line->shown.nr_points += !p->is_samples || p->cell->count;
 	line->shown.running = fmin(line->shown.running, running);

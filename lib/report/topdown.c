@@ -64,7 +64,7 @@ static void add_total(struct report_topdown *t, size_t i, const struct table *ta
 	struct report_topdown_value *v = &t->value[i];
 	const struct cell *cell = &table->totals[table->nr_events + i];
 
-	t->nr_partial[i] += !cell_has_value(cell) || cell->nr_without;
+	t->nr_partial[i] += !cell_has_value(cell) || cell_is_short(cell);
 	if (!cell_has_value(cell)) {
 		v->total.state = v->spread.nr ? v->total.state : cell->state;
 		v->reason = table->columns[table->nr_events + i].reason;

@@ -15,6 +15,7 @@ enum {
 	NAME_WIDTH = 24,
 	COLUMN_WIDTH = 11,
 	STATE_WIDTH = 13 /* "no permission" */,
+	SHORT_WIDTH = 17 /* "100.0 % (partial)" */,
 	CELL_BYTES = 64
 };
 
@@ -128,7 +129,8 @@ const char *screen_kind_heading(const struct screen_kind *k, size_t i)
 unsigned screen_kind_width(const struct screen_kind *k, size_t i)
 {
 	unsigned width = screen_width(screen_kind_heading(k, i));
-	unsigned least = table_cell(k->t, 0, k->column[i])->nr_without ? STATE_WIDTH : COLUMN_WIDTH;
+	const struct cell *sum = table_cell(k->t, 0, k->column[i]);
+	unsigned least = sum->is_short ? SHORT_WIDTH : sum->nr_without ? STATE_WIDTH : COLUMN_WIDTH;
 
 	return width < least ? least : width;
 }

@@ -186,16 +186,19 @@ def check_born(folder):
 
 
 def check_churn(folder):
-    """Threads that come and go, about 1,000 in a second: none of their time is lost."""
+    """Threads that come and go, about 1,000 in a second: none of their time is lost; how long they
+    waited is, and that is said."""
     with Busy("churn", 1000) as busy:
         pids = {"pids": [busy.pid]}
         one = Window(folder, [("process_cpu_time", pids), ("process_threads", pids),
-                              ("forks", {})], busy.go)
+                              ("process_run_delay", pids), ("forks", {})], busy.go)
         ours, own = one.one("process_cpu_time", busy.name), one.result["clock_ns"]
         print(f"churn: {ours} ns, clock {own} ns, {one.one('forks')} forks")
         assert own <= ours <= own + TICK_NS
         assert one.one("process_threads", busy.name) == 1
         assert one.one("forks") >= 1000
+        for thing in ("", busy.name):
+            assert [r["state"] for r in one.of("process_run_delay", thing)] == ["partial"], thing
 
 
 def meminfo():

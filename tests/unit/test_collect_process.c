@@ -934,10 +934,13 @@ static void test_many_threads(void **state)
 	}
 	expect_notes(s, "half of the limit of open files is in use: of 1 of 1 processes they are "
 			"opened anew for each reading, which takes longer; raise it (ulimit -n)\n");
+	assert_true(get(s, 20).missed & BIT(PROCESS_RUN_DELAY));
+	assert_int_equal(get(s, 20).nr_missed, 0); /* they are all there yet */
 	remove_path(&r, "/proc/20/task/149");
 	put_thread(&r, 20, 200, 3);
 	put_thread(&r, 20, 120, 5);
 	read_all(s);
+	assert_true(get(s, 20).nr_missed > 0);
 	assert_int_equal(value(s, 20, PROCESS_RUN_DELAY), 20 + 50 * 2 + 3 * 2 + 4 * 2);
 	source->close(s);
 	tree_remove(&r);

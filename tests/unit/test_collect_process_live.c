@@ -281,6 +281,57 @@ static void test_visitors(void **state)
 	child_end(&c);
 }
 
+static void *long_visitor(void *unused)
+{
+	burn(20000000);
+	return unused;
+}
+
+/* First threads that stay, then some that end, then none. */
+static uint64_t unseen_step(unsigned step)
+{
+	pthread_t thread;
+
+	if (step == 0)
+		return burn_step(0);
+	for (int i = 0; i < 5 && step == 1; i++)
+		if (pthread_create(&thread, NULL, long_visitor, NULL) == 0)
+			pthread_join(thread, NULL);
+	burn(thread_ns() + 30000000);
+	return used_ns();
+}
+
+static uint64_t nr_missed(void *s, const struct child *c)
+{
+	read_all(s);
+	return get(s, (unsigned)c->pid).nr_missed;
+}
+
+/* Threads that work while they are read are not taken for some that ended; those that ended between
+ * two readings are noticed though no reading saw one of them. */
+static void test_unseen(void **state)
+{
+	struct child c = child_start(unseen_step);
+	void *s = start(&root_live, only(&c), BIT(PROCESS_RUN_DELAY));
+	uint64_t before;
+
+	(void)state;
+	before = nr_missed(s, &c);
+	for (unsigned step = 0; step < 3; step++) {
+		child_ask(&c);
+		while (step != 1 && !has_answered(&c))
+			assert_int_equal(nr_missed(s, &c), before);
+		child_answer(&c);
+		if (step == 1) {
+			assert_true(nr_missed(s, &c) > before);
+			before = get(s, (unsigned)c.pid).nr_missed;
+		}
+		assert_int_equal(nr_missed(s, &c), before);
+	}
+	source->close(s);
+	child_end(&c);
+}
+
 /* ---- memory, disk, descriptors */
 
 static uint64_t touch_step(unsigned step)
@@ -810,13 +861,14 @@ static void test_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_burners),  cmocka_unit_test(test_burners_by_files),
-	    cmocka_unit_test(test_visitors), cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_disk),     cmocka_unit_test(test_descriptors),
-	    cmocka_unit_test(test_self),     cmocka_unit_test(test_asleep),
-	    cmocka_unit_test(test_no_ticks), cmocka_unit_test(test_memory_asleep),
-	    cmocka_unit_test(test_zombie),   cmocka_unit_test(test_reused),
-	    cmocka_unit_test(test_nobody),   cmocka_unit_test(test_renamed),
+	    cmocka_unit_test(test_burners),       cmocka_unit_test(test_burners_by_files),
+	    cmocka_unit_test(test_visitors),      cmocka_unit_test(test_unseen),
+	    cmocka_unit_test(test_memory),        cmocka_unit_test(test_disk),
+	    cmocka_unit_test(test_descriptors),   cmocka_unit_test(test_self),
+	    cmocka_unit_test(test_asleep),        cmocka_unit_test(test_no_ticks),
+	    cmocka_unit_test(test_memory_asleep), cmocka_unit_test(test_zombie),
+	    cmocka_unit_test(test_reused),        cmocka_unit_test(test_nobody),
+	    cmocka_unit_test(test_renamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,10 @@ static void test_why_not(void **state)
 	const struct {
 		struct collect_thing thing;
 		uint32_t state;
+		uint64_t base;
 	} rows[] = {
+	    {{.has = FIELD, .values = values, .missed = FIELD, .nr_missed = 4}, READING_OK, 4},
+	    {{.has = FIELD, .values = values, .missed = 2 * FIELD, .nr_missed = 4}, READING_OK},
 	    {{.has = FIELD, .values = values}, READING_OK},
 	    {{.denied = FIELD}, READING_NO_PERMISSION},
 	    {{.absent = FIELD}, READING_NOT_SUPPORTED},
@@ -268,6 +271,7 @@ static void test_why_not(void **state)
 				 rows[i].state != READING_NONE);
 		assert_int_equal(r.state, rows[i].state);
 		assert_int_equal(r.raw, r.state == READING_OK ? 7 : 0);
+		assert_int_equal(r.base, rows[i].base);
 		assert_int_equal(r.instance, r.state == READING_NONE ? 0 : 5);
 		assert_int_equal(r.time_ns, r.state == READING_NONE ? 0 : 9);
 	}

@@ -147,6 +147,32 @@ static void keep_raw_numbers(void **state)
 	assert_true(cell_rate(&c) == 40 * 1e9 / 500);
 }
 
+/* The base of a count: so often something ended unseen. */
+static void ended_unseen(void **state)
+{
+	const struct reading a = {.state = READING_OK, .raw = 5, .base = 2};
+	struct reading b = {.state = READING_OK, .raw = 9, .base = 2};
+	struct cell whole, c, total = {0};
+	char text[CELL_STATE_BYTES];
+
+	(void)state;
+	cell_make(EVENT_COUNT, &a, &b, &whole);
+	assert_false(cell_is_partial(&whole));
+	b.base = 3;
+	cell_make(EVENT_COUNT, &a, &b, &c);
+	assert_true(cell_is_partial(&c) && c.count == 4 && c.base == 0);
+	assert_string_equal(cell_state_text(&c, text), "partial");
+	cell_total(EVENT_COUNT, &total, &c);
+	cell_total(EVENT_COUNT, &total, &whole);
+	assert_true(cell_is_partial(&total));
+	assert_string_equal(cell_state_text(&total, text), "partial");
+	assert_true(cell_is_shorter(&c, &whole) && !cell_is_shorter(&whole, &c));
+	assert_false(cell_is_shorter(&c, &total));
+	total.nr_without = 3;
+	assert_true(cell_is_shorter(&total, &c));
+	assert_string_equal(cell_state_text(&total, text), "partial: 2 of 5");
+}
+
 static struct cell counted(uint64_t count)
 {
 	return (struct cell){
@@ -255,9 +281,13 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(make_cells),  cmocka_unit_test(keep_raw_numbers),
-	    cmocka_unit_test(totals),      cmocka_unit_test(totals_of_shares_and_values),
-	    cmocka_unit_test(total_spans), cmocka_unit_test(spreads),
+	    cmocka_unit_test(make_cells),
+	    cmocka_unit_test(keep_raw_numbers),
+	    cmocka_unit_test(ended_unseen),
+	    cmocka_unit_test(totals),
+	    cmocka_unit_test(totals_of_shares_and_values),
+	    cmocka_unit_test(total_spans),
+	    cmocka_unit_test(spreads),
 	    cmocka_unit_test(names),
 	};
 
