@@ -170,11 +170,11 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	return a;
 }
 
-/* What each level still asks for, by the kernel that brought it. */
+/* What each level still asks for, by the kernel that brought it. Build-ids (5.12) are not asked
+ * for: the kernel then marks the mappings of all other listeners too, and those read nonsense. */
 static const struct {
-	bool build_id; /* 5.12 */
-	bool symbols;  /* ksymbol and bpf_event: 5.1 */
-} side_bands[] = {{true, true}, {false, true}, {false, false}};
+	bool symbols; /* ksymbol and bpf_event: 5.1 */
+} side_bands[] = {{true}, {false}};
 
 struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes)
 {
@@ -191,7 +191,6 @@ struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_byt
 	a->comm = 1;
 	a->comm_exec = 1;
 	a->task = 1;
-	a->build_id = side_bands[level].build_id;
 	a->ksymbol = side_bands[level].symbols;
 	a->bpf_event = side_bands[level].symbols;
 	return a;

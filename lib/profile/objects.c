@@ -65,7 +65,8 @@ static struct profile_object make_key(const struct trace_record *r)
 				     .build_id_len = (uint8_t)r->build_id_len,
 				     .major = r->major,
 				     .minor = r->minor,
-				     .inode = r->inode};
+				     .inode = r->inode,
+				     .inode_generation = r->inode_generation};
 
 	memcpy(key.build_id, r->build_id, r->build_id_len);
 	return key;
@@ -83,8 +84,8 @@ static bool is_same(const void *arg, const void *key, uint32_t number)
 	const struct profile_objects *all = arg;
 	const struct profile_object *a = key, *b = all->item[number];
 
-	return a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
-	       a->build_id_len == b->build_id_len &&
+	return a->inode == b->inode && a->inode_generation == b->inode_generation &&
+	       a->major == b->major && a->minor == b->minor && a->build_id_len == b->build_id_len &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_len) && !strcmp(a->path, b->path);
 }
 
@@ -164,4 +165,26 @@ void profile_objects_fini(struct profile_objects *all)
 	arena_fini(&all->arena);
 	index_fini(&all->index);
 	mem_free(all->item);
+}
+
+int profile_objects_keep(struct profile_objects *all, struct profile_gathered *g)
+{
+	bool *is_used = mem_calloc(all->nr + 1, sizeof(*is_used));
+	size_t kept = 0;
+
+	if (!is_used)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->nr_told; i++)
+		is_used[g->told[i].mapping.object->number] = true;
+	for (size_t i = 0; i < all->nr; i++) {
+		struct profile_object *o = all->item[i];
+
+		if (!is_used[i])
+			continue;
+		o->number = (uint32_t)kept;
+		all->item[kept++] = o;
+	}
+	all->nr = kept;
+	mem_free(is_used);
+	return 0;
 }

@@ -236,10 +236,23 @@ static int take_kallsyms(struct load *l, const struct trace_frame *f)
 	return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
 }
 
+static int take_build_id(struct load *l, const struct trace_frame *f)
+{
+	struct trace_build_id id;
+	int rc = trace_decode_build_id(f, &id);
+
+	if (rc == 0)
+		rc = profile_build_ids_add(&l->g.build_ids, &id);
+	l->p->has_left_out |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
 static int take_frame(struct load *l, const struct trace_frame *f)
 {
 	if (f->kind == TRACE_FRAME_RECORDS)
 		return take_records(l, f);
+	if (f->kind == TRACE_FRAME_BUILD_ID)
+		return take_build_id(l, f);
 	return f->kind == TRACE_FRAME_KALLSYMS ? take_kallsyms(l, f) : 0;
 }
 
@@ -319,7 +332,9 @@ static int make_all(struct load *l)
 
 	if (l->g.nr_looked)
 		qsort(l->g.looked_ns, l->g.nr_looked, sizeof(*l->g.looked_ns), compare_ns);
-	rc = profile_lives_make(l->p, &l->g);
+	rc = profile_build_ids_resolve(l->p, &l->g);
+	if (rc == 0)
+		rc = profile_lives_make(l->p, &l->g);
 	if (rc == 0)
 		rc = profile_spaces_make(l->p, &l->g);
 	if (rc == 0)
@@ -369,6 +384,7 @@ static void drop_gathered(struct profile_gathered *g)
 	mem_free(g->ksymbols);
 	mem_free(g->looked_ns);
 	mem_free(g->of_lives);
+	profile_build_ids_fini(&g->build_ids);
 }
 
 int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
@@ -379,6 +395,7 @@ int profile_processes_read(struct trace_reader *r, struct profile_faults *faults
 
 	if (!l.p)
 		return -ENOMEM;
+	profile_build_ids_init(&l.g.build_ids);
 	trace_layout_side_band(&l.layout);
 	rc = r ? take_all(&l, r) : 0;
 	if (rc == 0)

@@ -46,7 +46,7 @@ struct profile_object {
 	uint8_t build_id_len;   /* 0: not recorded */
 	uint8_t build_id[PROFILE_MAX_BUILD_ID_BYTES];
 	uint32_t major, minor; /* with inode 0: not recorded */
-	uint64_t inode;
+	uint64_t inode, inode_generation;
 };
 
 struct profile_mapping {

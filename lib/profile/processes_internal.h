@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 
+struct trace_build_id;
 struct trace_reader;
 struct trace_record;
 
@@ -27,6 +28,7 @@ enum {
 	PROFILE_MAX_TREE_MAPPINGS = 2 << 20,  /* that overlap too much for a short list */
 	PROFILE_MAX_COPIED = 1 << 20,         /* from ancestors too far to be asked */
 	PROFILE_MAX_OBJECTS = 1 << 20,
+	PROFILE_MAX_BUILD_IDS = 1 << 20,
 	PROFILE_MAX_COMMS = 1 << 20,
 	PROFILE_MAX_KSYMBOLS = 1 << 20,
 	PROFILE_MAX_STRANGERS = 1 << 16,
@@ -49,6 +51,10 @@ void profile_objects_fini(struct profile_objects *o);
 /* The object that an MMAP or MMAP2 record maps: 0; -EFBIG: left out; -ENOMEM. */
 int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
 			const struct profile_object **out);
+
+/* Forgets those that nothing told maps, and gives the others new numbers; none is added then. */
+struct profile_gathered;
+int profile_objects_keep(struct profile_objects *o, struct profile_gathered *g);
 
 struct profile_comms {
 	struct arena arena;
@@ -167,6 +173,20 @@ struct profile_processes {
 	bool has_left_out;                   /* because of a ceiling */
 };
 
+/* Build-ids of files that were told beside their mappings; each is found by its file. */
+struct profile_build_ids {
+	struct arena arena;
+	struct profile_build_id *item; /* owned; in the order of the file */
+	size_t nr, room;
+	uint32_t *last; /* owned; of each file: its last item */
+	size_t nr_files, last_room;
+	struct index index; /* of files */
+};
+void profile_build_ids_init(struct profile_build_ids *all);
+void profile_build_ids_fini(struct profile_build_ids *all);
+/* 0; -EFBIG: left out; -ENOMEM. */
+int profile_build_ids_add(struct profile_build_ids *all, const struct trace_build_id *t);
+
 /* What is gathered of the records. */
 struct profile_gathered {
 	struct profile_change *changes; /* owned; by pid, then time, after the gathering */
@@ -177,6 +197,7 @@ struct profile_gathered {
 	size_t nr_ksymbols, ksymbols_room;
 	uint64_t *looked_ns; /* owned; when the survey looked at a process, in order */
 	size_t nr_looked, looked_room;
+	struct profile_build_ids build_ids;
 	uint32_t *of_lives; /* owned; told mappings, life by life */
 	uint32_t nr_of_lives;
 };
@@ -192,7 +213,8 @@ struct profile_ksymbol_told {
 /* When the survey had read all of the process that it looked at at time_ns: it began the next. */
 uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns);
 
-/* The steps; 0 or -ENOMEM. */
+/* The steps; 0 or -ENOMEM. The first gives mappings the build-ids that were told beside them. */
+int profile_build_ids_resolve(struct profile_processes *p, struct profile_gathered *g);
 int profile_lives_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_begins_make(struct profile_processes *p);

@@ -25,6 +25,7 @@
 enum {
 	LOOK_EVERY_MS = 50, /* at whether to stop */
 	END_MS = 100,       /* for a child that has nothing to wait for */
+	MAX_TOLD = 4,       /* of what was left out, by name */
 	NS_PER_MS = 1000000,
 };
 
@@ -74,8 +75,7 @@ static void leave_out(struct looker *l, const struct survey_at *at)
 
 	io_close(&l->fd);
 	l->left[nr] = is_killed(l->pid, 1) ? 0 : l->pid;
-	if (nr < LOOKER_MAX_TOLD)
-		l->told[nr] = *at;
+	l->told[nr] = *at;
 	if (at->is_file)
 		l->skipped[l->nr_skipped++] = at->key;
 }
@@ -286,18 +286,19 @@ static void add_told(struct buf *note, const struct survey_at *at)
 		buf_printf(note, ": %s", at->path);
 }
 
-void looker_note(const struct looker *l, struct buf *note)
+unsigned looker_note(const struct looker *l, unsigned from, struct buf *note)
 {
-	unsigned nr = l->nr_given_up < LOOKER_MAX_TOLD ? l->nr_given_up : LOOKER_MAX_TOLD;
+	unsigned nr = l->nr_given_up - from, nr_told = nr < MAX_TOLD ? nr : MAX_TOLD;
 
-	for (unsigned i = 0; i < nr; i++) {
+	for (unsigned i = 0; i < nr_told; i++) {
 		buf_adds(note, i ? "; " : "not surveyed, for they do not answer: ");
-		add_told(note, &l->told[i]);
+		add_told(note, &l->told[from + i]);
 	}
-	if (l->nr_given_up > nr)
-		buf_printf(note, "; and %u more", l->nr_given_up - nr);
-	if (l->nr_given_up >= LOOKER_MAX_CHILDREN / 2)
+	if (nr > nr_told)
+		buf_printf(note, "; and %u more", nr - nr_told);
+	if (!from && nr >= LOOKER_MAX_CHILDREN / 2)
 		buf_adds(note, "; and the mappings of the processes behind them");
 	if (note->len)
 		str_clean(note->data, note->len);
+	return l->nr_given_up;
 }

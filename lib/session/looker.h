@@ -22,7 +22,6 @@ enum {
 	LOOKER_MAX_CHILDREN = 12,       /* that are given up, in all; the last ones are careful */
 	LOOKER_PATIENCE_MS = 2000,      /* without a word */
 	LOOKER_RECORDS_BYTES = 1 << 16, /* told at once */
-	LOOKER_MAX_TOLD = 4,            /* of what was left out, by name */
 };
 
 struct looker_config {
@@ -44,10 +43,10 @@ struct looker {
 	bool has_after;
 	struct survey_key skipped[LOOKER_MAX_CHILDREN];
 	size_t nr_skipped;
-	unsigned nr_given_up;                   /* children */
-	pid_t left[LOOKER_MAX_CHILDREN];        /* of them, those that did not end; 0: it did */
-	struct survey_at told[LOOKER_MAX_TOLD]; /* what did not answer: the first of it */
-	struct looker_message *message;         /* owned; the last one */
+	unsigned nr_given_up;                       /* children */
+	pid_t left[LOOKER_MAX_CHILDREN];            /* of them, those that did not end; 0: it did */
+	struct survey_at told[LOOKER_MAX_CHILDREN]; /* what did not answer */
+	struct looker_message *message;             /* owned; the last one */
 };
 
 /* 0 or -ENOMEM; then nothing is owned. */
@@ -60,7 +59,7 @@ void looker_fini(struct looker *l);
 int looker_survey(struct looker *l, struct survey_result *out);
 /* 0; -ETIMEDOUT: it does not answer, and is not to be asked again; -ECANCELED; -errno as above. */
 int looker_ask(struct looker *l, const struct identify_question *q, struct identify_answer *out);
-/* Adds what did not answer, in words; nothing if all did. */
-void looker_note(const struct looker *l, struct buf *note);
+/* Adds what did not answer, from that one on, in words; nothing if all did. How many in all. */
+unsigned looker_note(const struct looker *l, unsigned from, struct buf *note);
 
 #endif

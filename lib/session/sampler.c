@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "event/event.h"
+#include "session/mapped.h"
 
 #include <errno.h>
 #include <string.h>
@@ -221,7 +222,8 @@ int sampler_drain(struct sampler *s, struct err *e)
 	return rc;
 }
 
-int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct err *e)
+int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
+			    struct err *e)
 {
 	struct pmu_scan scan = {0}; /* no events: what it counts is what was lost */
 	struct pmu_view v;
@@ -232,6 +234,8 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 		return 0;
 	v = pmu_ring_view(&s->side_band);
 	head = pmu_ring_head(&s->side_band);
+	if (common)
+		mapped_take(mapped, &s->side_band, s->side_band.tail, head);
 	for (at = s->side_band.tail; at < head && rc == 0;) {
 		uint64_t end = pmu_scan_count(&scan, &v, at, head, TRACE_FILE_RECORDS_BYTES);
 		struct trace_span span = {.is_urgent = is_urgent(s, &s->side_band, head - at)};

@@ -13,6 +13,7 @@
 #include "trace/file.h"
 
 struct err;
+struct mapped;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
@@ -57,8 +58,9 @@ void sampler_enable(const struct sampler *s);
 
 /* Moves what the ring holds to the file. 0 or -errno with *e. */
 int sampler_drain(struct sampler *s, struct err *e);
-/* The same for the side band, into common (NULL: forgets it). */
-int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct err *e);
+/* The same for the side band, into common (NULL: forgets it); what it maps is noted. */
+int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
+			    struct err *e);
 
 /*
  * The boundary of an iteration, at the time of the CPU's end readings: what was sampled before goes

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "session/internal.h"
 #include "session/looker.h"
+#include "session/mapped.h"
 #include "session/pacer.h"
 #include "session/sampler.h"
 #include "session/survey.h"
@@ -27,6 +28,8 @@ enum {
 	DRAIN_EVERY_NS = 250000000,
 	PACK_NS = 100000000, /* of each emptying of the rings */
 	MIN_PACE_NS = 1000000,
+	LAST_NS = 500000000, /* for files that were mapped at the end */
+	LAST_PATIENCE_MS = 300,
 };
 
 /* The session's common file; two threads write it. */
@@ -69,10 +72,14 @@ struct sampling {
 	} before, now; /* at the start of the iteration, at its end */
 
 	pthread_t survey;
-	bool has_survey;
+	bool has_survey, has_told;
+	unsigned nr_silent;
 	atomic_bool survey_stop, survey_done;
 	struct survey_result kernel, tasks;
-	struct buf silent;            /* what did not answer, in words */
+	struct looker looker; /* of the survey's thread, as is: */
+	struct identify_question question;
+	struct buf silent, late; /* what did not answer, in words: in the survey, and after it */
+	struct mapped mapped;
 	struct trace_packer *symbols; /* owned by that thread; NULL: no memory */
 
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
@@ -259,7 +266,10 @@ int sampling_new(struct session *s, struct sampling **out)
 	*g = (struct sampling){.s = s, .nr_cpus = s->nr_cpus};
 	session_things_init(&g->things);
 	buf_init(&g->silent, SESSION_NOTE_BYTES);
+	buf_init(&g->late, SESSION_NOTE_BYTES);
 	rc = common_init(&g->common);
+	if (rc == 0)
+		rc = mapped_init(&g->mapped);
 	if (rc == 0)
 		rc = pacer_init(&g->pacer, pace_ns(s->plan), tick, g);
 	if (rc) { /* cannot be with the mutexes of Linux */
@@ -297,6 +307,8 @@ void sampling_free(struct sampling *g)
 	mem_free(g->picked);
 	session_things_fini(&g->things);
 	buf_fini(&g->silent);
+	buf_fini(&g->late);
+	mapped_fini(&g->mapped);
 	ticks_fini(&g->ticks);
 	mem_free(g);
 }
@@ -428,19 +440,76 @@ static int survey_kernel(struct sampling *g)
 
 static int survey_tasks(struct sampling *g)
 {
-	const struct looker_config config = {.root = &g->s->plan->host->root,
-					     .records = survey_records,
-					     .arg = g,
-					     .stop = &g->survey_stop};
-	struct looker l;
-	int rc = looker_init(&l, &config);
+	int rc = looker_survey(&g->looker, &g->tasks);
 
-	if (rc)
-		return rc;
-	rc = looker_survey(&l, &g->tasks);
-	looker_note(&l, &g->silent);
-	looker_fini(&l);
+	g->nr_silent = looker_note(&g->looker, 0, &g->silent);
 	return rc;
+}
+
+static int add_build_id(struct sampling *g, const struct identify_answer *a)
+{
+	const struct identify_question *q = &g->question;
+	const struct trace_build_id id = {
+	    .major = q->major,
+	    .minor = q->minor,
+	    .inode = q->inode,
+	    .inode_generation = q->generation,
+	    .from_ns = a->from_ns,
+	    .to_ns = a->to_ns,
+	    .id = a->id.bytes,
+	    .id_len = a->id.len,
+	    .path = q->path,
+	    .path_len = (uint32_t)strlen(q->path),
+	};
+	struct common *c = &g->common;
+	int rc = 0;
+
+	common_lock(c);
+	if (c->file) {
+		trace_writer_more(c->writer);
+		trace_writer_build_id(c->writer, &id);
+		rc = trace_file_append(c->file, c->writer, &c->error);
+	}
+	common_unlock(c);
+	return rc;
+}
+
+/* One question. False: no further one is to be asked. */
+static bool identify_one(struct sampling *g, uint32_t number)
+{
+	struct identify_answer a = {0};
+	int rc = looker_ask(&g->looker, &g->question, &a);
+
+	mapped_answered(&g->mapped, number, (enum identify_state)a.state, rc == -ETIMEDOUT);
+	if (rc == 0 && a.state == IDENTIFY_FOUND)
+		rc = add_build_id(g, &a);
+	return rc == 0 || rc == -ETIMEDOUT;
+}
+
+/* Until the session ends: a person who waits for that does not wait long for what is left. */
+static void identify_mapped(struct sampling *g)
+{
+	uint64_t until_ns = 0;
+	uint32_t number;
+
+	g->looker.config.stop = NULL;
+	while (mapped_next(&g->mapped, &g->question, &number)) {
+		if (!until_ns && mapped_is_ending(&g->mapped)) {
+			until_ns = clock_monotonic_ns() + LAST_NS;
+			g->looker.config.patience_ms = LAST_PATIENCE_MS;
+		}
+		if (!identify_one(g, number) || (until_ns && clock_monotonic_ns() > until_ns))
+			break;
+	}
+	looker_note(&g->looker, g->nr_silent, &g->late);
+	if (g->mapped.nr_foreign)
+		buf_printf(&g->late,
+			   "%sno build-ids of %u files that were mapped: their file "
+			   "systems may never answer",
+			   g->late.len ? "; " : "", g->mapped.nr_foreign);
+	if (g->mapped.is_full)
+		buf_printf(&g->late, "%sno build-ids of files beyond the ceiling",
+			   g->late.len ? "; " : "");
 }
 
 static void note_failure(struct survey_result *r, int rc, const char *what)
@@ -452,32 +521,55 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 
 static void *survey(void *arg)
 {
+	const struct looker_config config = {.root = &((struct sampling *)arg)->s->plan->host->root,
+					     .records = survey_records,
+					     .arg = arg,
+					     .stop = &((struct sampling *)arg)->survey_stop};
 	struct sampling *g = arg;
+	int rc;
 
 	lower_priority(g);
 	note_failure(&g->kernel, survey_kernel(g), "symbols");
-	note_failure(&g->tasks, survey_tasks(g), "tasks");
+	rc = looker_init(&g->looker, &config);
+	note_failure(&g->tasks, rc ? rc : survey_tasks(g), "tasks");
 	atomic_store(&g->survey_done, true);
+	if (rc)
+		return NULL;
+	identify_mapped(g);
+	looker_fini(&g->looker);
 	return NULL;
 }
 
-enum { NR_SURVEY_NOTES = 3 };
+enum { NR_SURVEY_NOTES = 3 }; /* and what comes later */
 
 static const char *survey_note(const struct sampling *g, int i)
 {
-	return i == 0 ? g->kernel.note : i == 1 ? g->tasks.note : buf_str(&g->silent);
+	const char *const notes[] = {g->kernel.note, g->tasks.note, buf_str(&g->silent),
+				     buf_str(&g->late)};
+
+	return notes[i];
 }
 
-/* Waits for it, and tells what it has to say. */
+/* What it has to say, once it is through. */
+static void tell_survey(struct sampling *g)
+{
+	for (int i = 0; i < NR_SURVEY_NOTES && !g->has_told; i++)
+		if (*survey_note(g, i))
+			session_note(g->s, 0, "%s", survey_note(g, i));
+	g->has_told = true;
+}
+
+/* Waits for its thread. */
 static void end_survey(struct sampling *g)
 {
 	if (!g->has_survey)
 		return;
+	mapped_end(&g->mapped);
 	pthread_join(g->survey, NULL);
 	g->has_survey = false;
-	for (int i = 0; i < NR_SURVEY_NOTES; i++)
-		if (*survey_note(g, i))
-			session_note(g->s, 0, "%s", survey_note(g, i));
+	tell_survey(g);
+	if (g->late.len)
+		session_note(g->s, 0, "%s", buf_str(&g->late));
 }
 
 static int begin_common(struct sampling *g, struct err *e)
@@ -529,7 +621,7 @@ static int finish_common(struct sampling *g, struct err *e)
 
 	c->file = NULL;
 	trace_writer_more(c->writer);
-	for (int i = 0; i < NR_SURVEY_NOTES; i++)
+	for (int i = 0; i <= NR_SURVEY_NOTES; i++)
 		if (*survey_note(g, i))
 			trace_writer_note(c->writer,
 					  &(struct trace_note){.time_ns = totals.end_ns,
@@ -729,7 +821,8 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 static void drain_side_band(struct sampling *g, uint32_t t)
 {
 	common_lock(&g->common);
-	if (sampler_drain_side_band(&g->samplers[t], g->common.file, &g->common.error) &&
+	if (sampler_drain_side_band(&g->samplers[t], g->common.file, &g->mapped,
+				    &g->common.error) &&
 	    !g->error.code)
 		g->error = g->common.error;
 	common_unlock(&g->common);
@@ -943,7 +1036,7 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 	if (rc)
 		*e = g->error;
 	if (atomic_load(&g->survey_done))
-		end_survey(g);
+		tell_survey(g);
 	g->pack_until_ns = clock_monotonic_ns() + PACK_NS;
 	read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "trace/format.h"
 #include "trace/reader.h"
+#include "trace/record.h"
 
 #include <errno.h>
 
@@ -156,5 +157,32 @@ int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t
 		return -EINVAL;
 	*text = (const char *)f->payload;
 	*len = f->length;
+	return 0;
+}
+
+static const void *take_bytes32(struct cursor *c, uint32_t *len)
+{
+	*len = cursor_le32(c);
+	return cursor_bytes(c, *len);
+}
+
+int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out)
+{
+	struct trace_build_id id;
+	struct cursor c;
+
+	if (!begin(&c, f, TRACE_FRAME_BUILD_ID))
+		return -EINVAL;
+	id.major = cursor_le32(&c);
+	id.minor = cursor_le32(&c);
+	id.inode = cursor_le64(&c);
+	id.inode_generation = cursor_le64(&c);
+	id.from_ns = cursor_le64(&c);
+	id.to_ns = cursor_le64(&c);
+	id.id = take_bytes32(&c, &id.id_len);
+	id.path = take_bytes32(&c, &id.path_len);
+	if (!cursor_ok(&c) || !id.id_len || id.id_len > TRACE_MAX_BUILD_ID_BYTES)
+		return -EINVAL;
+	*out = id;
 	return 0;
 }

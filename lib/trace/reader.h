@@ -110,6 +110,8 @@ int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
 void trace_info_fini(struct trace_info_owned *i);
 int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
+/* Borrowed, as long as the frame is. -EINVAL also for an id of no possible length. */
+int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out);
 /* text points to a NUL-terminated copy inside buf (cut at size). */
 /* A longer name of the type is cut; it is clean. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);

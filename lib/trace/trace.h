@@ -28,6 +28,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_WHERE = 12,     /* where the trace's CPU is */
 	TRACE_FRAME_ITERATION = 13, /* of a segment: what follows is of that iteration */
 	TRACE_FRAME_INDEX = 14,     /* of a segment: where its iterations begin */
+	TRACE_FRAME_BUILD_ID = 15,  /* of a file that was mapped */
 };
 
 enum trace_boundary {
@@ -148,6 +149,18 @@ enum { TRACE_TYPE_BYTES = 64 };
 struct trace_where {
 	int32_t package, node;       /* negative: not known */
 	char type[TRACE_TYPE_BYTES]; /* of its core; "": all are alike, or not known */
+};
+
+/* A file, as mappings that tell no build-id have it; and the build-id that it had from one time to
+ * the other. */
+struct trace_build_id {
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+	const uint8_t *id;
+	uint32_t id_len;  /* 1 … 20 */
+	const char *path; /* as records have it: not terminated, not cleaned */
+	uint32_t path_len;
 };
 
 struct trace_note {

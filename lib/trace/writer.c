@@ -315,6 +315,29 @@ void trace_writer_where(struct trace_writer *w, const struct trace_where *place)
 	w->nr_frames++;
 }
 
+static void add_bytes32(struct buf *b, const void *bytes, uint32_t len)
+{
+	buf_le32(b, len);
+	buf_add(b, bytes, len);
+}
+
+void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *id)
+{
+	struct buf *b = &w->bytes;
+	size_t at = frame_begin(b);
+
+	buf_le32(b, id->major);
+	buf_le32(b, id->minor);
+	buf_le64(b, id->inode);
+	buf_le64(b, id->inode_generation);
+	buf_le64(b, id->from_ns);
+	buf_le64(b, id->to_ns);
+	add_bytes32(b, id->id, id->id_len);
+	add_bytes32(b, id->path, id->path_len);
+	frame_end(b, at, TRACE_FRAME_BUILD_ID);
+	w->nr_frames++;
+}
+
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr)
 {
 	struct buf *b = &w->bytes;

@@ -31,6 +31,8 @@ FRAMES = {
     11: ("things", "nr_events:I nr:I"),
     13: ("iteration", "iteration:I reserved:I"),
     14: ("index", "item_bytes:I nr:I"),
+    15: ("build_id", """major:I minor:I inode:Q inode_generation:Q from_ns:Q to_ns:Q id:bytes32
+        path:bytes32"""),
 }
 ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),
          "sampling": ("item_bytes", SAMPLED), "index": ("item_bytes", "iteration:I reserved:I from:Q")}

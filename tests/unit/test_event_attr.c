@@ -218,7 +218,6 @@ static void test_attr(void **state)
 static void test_side_band(void **state)
 {
 	static const struct perf_event_attr want[] = {
-	    {BAND, .build_id = 1, .ksymbol = 1, .bpf_event = 1},
 	    {BAND, .ksymbol = 1, .bpf_event = 1},
 	    {BAND},
 	};

@@ -440,6 +440,78 @@ static void surveyed_build_id_is_taken(void **state)
 	profile_processes_free(p);
 }
 
+static void put_build_id(struct tape *t, const char *path, uint64_t generation, uint64_t from_ns,
+			 uint64_t to_ns, char id)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	buf_le32(&b, 8);
+	buf_le32(&b, 1);
+	buf_le64(&b, 7);
+	buf_le64(&b, generation);
+	buf_le64(&b, from_ns);
+	buf_le64(&b, to_ns);
+	buf_le32(&b, 20);
+	buf_fill(&b, id, 20);
+	buf_le32(&b, (uint32_t)strlen(path));
+	buf_adds(&b, path);
+	add_frame(&t->file, TRACE_FRAME_BUILD_ID, 0, b.data, (uint32_t)b.len);
+	buf_fini(&b);
+}
+
+/* Told beside the mappings, each for its time: what was mapped before, between or after has none,
+ * and neither has another file. */
+static void build_ids_of_their_time(void **state)
+{
+	static const struct {
+		uint64_t time_ns;
+		const char *path;
+		char id; /* 0: none */
+	} maps[] = {{99, "/f", 0},  {100, "/f", 'a'}, {240, "/f", 'a'},
+		    {251, "/f", 0}, {300, "/f", 'b'}, {400, "/f", 'b'},
+		    {401, "/f", 0}, {150, "/g", 0},   {500, "/f", 0}};
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct tape t;
+
+	(void)state;
+	tape_init(&t);
+	put_build_id(&t, "/f", 0, 100, 200, 'a');
+	put_build_id(&t, "/f", 0, 180, 250, 'a');
+	put_build_id(&t, "/f", 3, 0, 1000, 'c'); /* another generation */
+	for (uint32_t i = 0; i < NR(maps); i++)
+		tape_add(&t, &(struct step){.op = MAP,
+					    .time_ns = maps[i].time_ns,
+					    .pid = 10 + i,
+					    .tid = 10 + i,
+					    .start = 0x1000,
+					    .end = 0x2000,
+					    .text = maps[i].path,
+					    .inode = 7});
+	tape_flush(&t, false);
+	put_build_id(&t, "/f", 0, 300, 400, 'b'); /* also behind them */
+	p = tape_read(&t, false);
+	l = profile_lookup_new(p);
+	for (uint32_t i = 0; i < NR(maps); i++) {
+		const struct profile_mapping *m;
+		struct profile_task task;
+
+		profile_lookup_task(l, 10 + i, 10 + i, 1000, &task);
+		m = profile_lookup_mapping(l, task.process, 0x1000, 1000);
+		assert_non_null(m);
+		assert_string_equal(m->object->path, maps[i].path);
+		print_message("%u\n", (unsigned)maps[i].time_ns);
+		assert_int_equal(m->object->build_id_len, maps[i].id ? 20 : 0);
+		if (maps[i].id)
+			assert_int_equal(m->object->build_id[19], maps[i].id);
+		assert_ptr_equal(profile_object(p, m->object->number), m->object);
+	}
+	assert_int_equal(profile_nr_objects(p), 4); /* a, b, none, the other */
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
 static void ksymbols_come_and_go(void **state)
 {
 	static const struct step steps[] = {
@@ -734,6 +806,8 @@ static void make_rich(struct tape *t)
 					    THREAD(55, 1, 9, 1)};
 
 	tape_init(t);
+	put_build_id(t, "/b", 0, 0, 1000, 'a');
+	put_build_id(t, "/b", 0, 2000, 3000, 'b');
 	for (size_t i = 0; i < NR(steps); i++)
 		tape_add(t, &steps[i]);
 	for (uint32_t i = 100; i < 140; i++) {
@@ -834,6 +908,7 @@ int main(void)
 	    cmocka_unit_test(strangers_have_entries),
 	    cmocka_unit_test(objects_are_told_apart),
 	    cmocka_unit_test(surveyed_build_id_is_taken),
+	    cmocka_unit_test(build_ids_of_their_time),
 	    cmocka_unit_test(ksymbols_come_and_go),
 	    cmocka_unit_test(answers_are_those_of_a_search),
 	    cmocka_unit_test(a_million_over_one_another),

@@ -67,7 +67,7 @@ static int look(struct tape *t, const struct root *r, struct buf *note)
 	t->start_ns = clock_monotonic_ns();
 	rc = looker_survey(&l, &t->result);
 	t->end_ns = clock_monotonic_ns();
-	looker_note(&l, note);
+	looker_note(&l, 0, note);
 	looker_fini(&l);
 	sys_set_ops(NULL);
 	return rc;

@@ -696,6 +696,11 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_THINGS, {1, [4] = 255, [5] = 255, [6] = 255, [7] = 255}, 64},
 	    {TRACE_FRAME_WHERE, {0}, 9},
 	    {TRACE_FRAME_WHERE, {[8] = 1}, 10},
+	    {TRACE_FRAME_BUILD_ID, {0}, 48},                  /* of no bytes */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 21}, 69},          /* of too many */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 20}, 67},          /* no path */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 4, [48] = 2}, 53}, /* a path beyond the end */
+	    {TRACE_FRAME_BUILD_ID, {[40] = 255, [43] = 255}, 64},
 	};
 
 	(void)state;
@@ -710,6 +715,7 @@ static void test_malformed(void **state)
 		struct trace_sampling sampling = {.nr = 1234};
 		struct trace_things_owned things = {.things.nr = 1234};
 		struct trace_where place = {.node = 1234};
+		struct trace_build_id id;
 		enum trace_boundary boundary;
 		enum trace_ring ring;
 		const uint8_t *records;
@@ -730,6 +736,7 @@ static void test_malformed(void **state)
 		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);
 		assert_int_equal(trace_decode_sampling(&f, &sampling), -EINVAL);
 		assert_int_equal(trace_decode_things(&f, &things), -EINVAL);
+		assert_int_equal(trace_decode_build_id(&f, &id), -EINVAL);
 		assert_int_equal(trace_decode_kallsyms(&f, &kallsyms, &nr), -EINVAL);
 		assert_int_equal(nr, 1234);
 		assert_int_equal(ids.nr, 1234);

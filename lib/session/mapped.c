@@ -1,0 +1,282 @@
+/*
+ * A table of files under a lock that is never held for long. Must not open anything.
+ */
+#include "session/mapped.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	RECORD_MMAP2 = 10,
+	MISC_BUILD_ID = 1 << 14,
+	PROT_EXECUTE = 4,
+	TAIL_BYTES = 16, /* task and time */
+	NS_PER_S = 1000000000,
+};
+#define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two questions for a file */
+#define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
+
+/* PERF_RECORD_MMAP2 without a build-id. */
+struct record {
+	uint32_t kind;
+	uint16_t misc, size;
+	uint32_t pid, tid;
+	uint64_t start, len, offset;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+	uint32_t prot, flags;
+	char path[IDENTIFY_PATH_BYTES + TAIL_BYTES];
+};
+_Static_assert(offsetof(struct record, path) == 72, "PERF_RECORD_MMAP2");
+
+struct mapped_file {
+	uint64_t inode, generation;
+	uint64_t start, end; /* of its last mapping */
+	uint32_t major, minor, pid;
+	bool is_wanted; /* mapped, and not yet asked for */
+	bool is_left;   /* not to be asked for */
+	uint64_t due_ns, pause_ns;
+	const char *path;
+};
+
+int mapped_init(struct mapped *m)
+{
+	pthread_condattr_t attr;
+	int rc = pthread_condattr_init(&attr);
+
+	if (rc)
+		return -rc;
+	*m = (struct mapped){0};
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	rc = pthread_cond_init(&m->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (rc == 0)
+		rc = pthread_mutex_init(&m->lock, NULL);
+	arena_init(&m->arena, MAPPED_MAX_TEXT_BYTES);
+	return -rc;
+}
+
+void mapped_fini(struct mapped *m)
+{
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	arena_fini(&m->arena);
+	index_fini(&m->index);
+	mem_free(m->files);
+}
+
+static bool is_same(const void *arg, const void *key, uint32_t number)
+{
+	const struct mapped_file *f = &((const struct mapped *)arg)->files[number];
+	const struct record *r = key;
+
+	return f->inode == r->inode && f->major == r->major && f->minor == r->minor &&
+	       f->generation == r->generation && strcmp(f->path, r->path) == 0;
+}
+
+/* NULL: there is no room. */
+static struct mapped_file *add_file(struct mapped *m, const struct record *r, uint32_t hash)
+{
+	void *grown = m->nr < MAPPED_MAX_FILES
+			  ? mem_grow(m->files, m->nr, &m->room, sizeof(*m->files))
+			  : NULL;
+	const char *path;
+
+	m->files = grown ? grown : m->files;
+	path = grown ? arena_strdup(&m->arena, r->path) : NULL;
+	m->is_full = !path || index_add(&m->index, hash, (uint32_t)m->nr);
+	if (m->is_full)
+		return NULL;
+	m->files[m->nr] = (struct mapped_file){.inode = r->inode,
+					       .generation = r->generation,
+					       .major = r->major,
+					       .minor = r->minor,
+					       .path = path,
+					       .pause_ns = FIRST_PAUSE_NS};
+	return &m->files[m->nr++];
+}
+
+static struct mapped_file *find_file(struct mapped *m, const struct record *r)
+{
+	uint32_t hash = index_hash((uint32_t)r->inode, r->path, strlen(r->path));
+	uint32_t number = index_find(&m->index, hash, is_same, m, r);
+
+	return number == INDEX_NONE ? add_file(m, r, hash) : &m->files[number];
+}
+
+static void want(struct mapped *m, const struct record *r)
+{
+	struct mapped_file *f = find_file(m, r);
+
+	if (!f || f->is_left)
+		return;
+	f->pid = r->pid;
+	f->start = r->start;
+	f->end = r->start + r->len;
+	/* a new one may not be there for long */
+	if (!f->is_wanted)
+		pthread_cond_signal(&m->wake);
+	f->is_wanted = true;
+}
+
+static void copy(const struct pmu_view *v, uint64_t at, size_t len, struct record *out)
+{
+	const void *part[2];
+	size_t part_len[2];
+
+	pmu_view_span(v, at, at + len, part, part_len);
+	memcpy(out, part[0], part_len[0]);
+	memcpy((char *)out + part_len[0], part[1], part_len[1]);
+}
+
+/* A header is one word, which never wraps. */
+static void unmark(const struct pmu_ring *ring, const struct pmu_view *v, uint64_t at,
+		   uint16_t misc)
+{
+	size_t place = (size_t)(v->data - (const uint8_t *)ring->base) + (at & v->mask);
+
+	misc &= (uint16_t)~MISC_BUILD_ID;
+	memcpy((char *)ring->base + place + offsetof(struct record, misc), &misc, sizeof(misc));
+}
+
+static bool is_file(const struct record *r)
+{
+	size_t head = offsetof(struct record, path);
+
+	return r->prot & PROT_EXECUTE && r->inode && r->path[0] == '/' &&
+	       memchr(r->path, '\0', r->size - head - TAIL_BYTES);
+}
+
+static void take_mapping(struct mapped *m, const struct pmu_ring *ring, const struct pmu_view *v,
+			 uint64_t at, uint16_t misc, uint16_t size)
+{
+	struct record r;
+
+	if (misc & MISC_BUILD_ID)
+		unmark(ring, v, at, misc);
+	if (size <= offsetof(struct record, path) + TAIL_BYTES || size > sizeof(r))
+		return;
+	copy(v, at, size, &r);
+	if (is_file(&r))
+		want(m, &r);
+}
+
+void mapped_take(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to)
+{
+	struct pmu_view v = pmu_ring_view(ring);
+
+	pthread_mutex_lock(&m->lock);
+	while (at < to) {
+		uint64_t word = pmu_view_word(&v, at);
+		uint16_t size = (uint16_t)(word >> 48);
+
+		if (size < sizeof(word) || size > to - at)
+			break;
+		if ((uint32_t)word == RECORD_MMAP2)
+			take_mapping(m, ring, &v, at, (uint16_t)(word >> 32), size);
+		at += size;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mapped_end(struct mapped *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->is_ending = true;
+	pthread_cond_signal(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool mapped_is_ending(struct mapped *m)
+{
+	bool is_ending;
+
+	pthread_mutex_lock(&m->lock);
+	is_ending = m->is_ending;
+	pthread_mutex_unlock(&m->lock);
+	return is_ending;
+}
+
+/* The first that is wanted and due; else NULL, and when one will be. */
+static struct mapped_file *find_due(struct mapped *m, uint64_t *due_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	*due_ns = UINT64_MAX;
+	for (size_t i = 0; i < m->nr; i++) {
+		struct mapped_file *f = &m->files[i];
+
+		if (!f->is_wanted)
+			continue;
+		if (m->is_ending || f->due_ns <= now_ns)
+			return f;
+		if (f->due_ns < *due_ns)
+			*due_ns = f->due_ns;
+	}
+	return NULL;
+}
+
+static void wait_until(struct mapped *m, uint64_t due_ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(due_ns / NS_PER_S),
+			     .tv_nsec = (long)(due_ns % NS_PER_S)};
+
+	if (due_ns == UINT64_MAX)
+		(void)pthread_cond_wait(&m->wake, &m->lock);
+	else
+		(void)pthread_cond_timedwait(&m->wake, &m->lock, &t);
+}
+
+static void make_question(const struct mapped_file *f, struct identify_question *q)
+{
+	size_t len = strnlen(f->path, sizeof(q->path) - 1);
+
+	q->inode = f->inode;
+	q->generation = f->generation;
+	q->start = f->start;
+	q->end = f->end;
+	q->major = f->major;
+	q->minor = f->minor;
+	q->pid = f->pid;
+	memcpy(q->path, f->path, len);
+	q->path[len] = '\0';
+}
+
+bool mapped_next(struct mapped *m, struct identify_question *q, uint32_t *number)
+{
+	struct mapped_file *f;
+	uint64_t due_ns;
+
+	pthread_mutex_lock(&m->lock);
+	while (!(f = find_due(m, &due_ns)) && !m->is_ending)
+		wait_until(m, due_ns);
+	if (f) {
+		f->is_wanted = false; /* what is mapped from now on is asked for again */
+		f->due_ns = clock_monotonic_ns() + f->pause_ns;
+		make_question(f, q);
+		*number = (uint32_t)(f - m->files);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return f;
+}
+
+void mapped_answered(struct mapped *m, uint32_t number, enum identify_state state, bool is_last)
+{
+	struct mapped_file *f;
+
+	pthread_mutex_lock(&m->lock);
+	f = &m->files[number];
+	m->nr_foreign += state == IDENTIFY_FOREIGN;
+	f->is_left = is_last || state == IDENTIFY_FOREIGN;
+	f->is_wanted &= !f->is_left;
+	if (state == IDENTIFY_FOUND)
+		f->pause_ns = FIRST_PAUSE_NS;
+	else if (f->pause_ns < LONGEST_PAUSE_NS)
+		f->pause_ns *= 2;
+	pthread_mutex_unlock(&m->lock);
+}

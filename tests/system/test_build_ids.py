@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Build-ids of what ran before and during a session are those that readelf tells; a file that was
+replaced, overwritten or removed meanwhile gets no wrong one. And who listens to mappings beside a
+session of ours gets what the kernel would have told without it: perf works, and no mapping of its
+recordings has the mark of a build-id. CPUPERF, CPUPERF_PRINT, MIX and DEAF name programs.
+"""
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import sampled
+
+CLOCK = sampled.event("software:cpu_clock", rate=1000000, flags=["callchain"])
+MISC_BUILD_ID = 1 << 14
+PERF_RUNS = 6
+
+
+def readelf(path):
+    out = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         text=True, check=True).stdout
+    return re.search(r"Build ID: ([0-9a-f]+)", out)[1]
+
+
+def told_ids(trace):
+    """(major, minor, inode, generation, path): [(from_ns, to_ns, id)]"""
+    out = {}
+    for p in trace.of(15):
+        major, minor, inode, generation, start, end, length = struct.unpack_from("<IIQQQQI", p)
+        at = 44 + length
+        path = p[at + 4:at + 4 + struct.unpack_from("<I", p, at)[0]].decode()
+        out.setdefault((major, minor, inode, generation, path), []).append(
+            (start, end, p[44:at].hex()))
+    return out
+
+
+def mappings(trace):
+    """(path, time, id of the survey, ids that were told beside) of what is executable."""
+    told = told_ids(trace)
+    for r in trace.records():
+        if r.kind != sampled.R_MMAP2 or not struct.unpack_from("<I", r.body, 56)[0] & 4:
+            continue
+        path = sampled.name_of(r.body[64:])
+        when, = struct.unpack_from("<Q", r.body, len(r.body) - 8)
+        assert r.ring == sampled.RING_MADE or not r.misc & MISC_BUILD_ID, path
+        if r.misc & MISC_BUILD_ID:
+            yield path, when, r.body[36:36 + r.body[32]].hex(), set()
+        else:
+            key = (*struct.unpack_from("<IIQQ", r.body, 32), path)
+            yield path, when, None, {i for a, b, i in told.get(key, []) if a <= when <= b}
+
+
+def run(path):
+    subprocess.run([path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+
+
+def put(source, path):
+    with open(source, "rb") as f, open(path, "r+b" if os.path.exists(path) else "wb") as out:
+        out.truncate(0)
+        out.write(f.read())
+    os.chmod(path, 0o755)
+
+
+def change_files(folder):
+    """Runs programs, and does to them what is done to files. When each changed."""
+    when = {}
+    for name in ("during", "renamed", "written", "removed"):
+        run(f"{folder}/{name}")
+    os.unlink(f"{folder}/removed")
+    when["renamed"] = time.monotonic_ns()
+    os.rename(f"{folder}/other", f"{folder}/renamed")
+    time.sleep(1)  # it is asked for before it changes
+    when["written"] = time.monotonic_ns()
+    put(os.environ["MIX"], f"{folder}/written")
+    time.sleep(0.1)
+    run(f"{folder}/renamed")
+    run(f"{folder}/written")
+    return when
+
+
+def check_ids(folder):
+    one, other = os.environ["DEAF"], os.environ["MIX"]
+    for name in ("during", "renamed", "written", "removed"):
+        put(one, f"{folder}/{name}")
+    put(other, f"{folder}/other")
+    time.sleep(0.1)  # what was written in the same tick as it is mapped cannot be verified
+    session = sampled.start(folder, [CLOCK], "--duration=4")
+    time.sleep(0.5)
+    when = change_files(folder)
+    sampled.finish(session)
+    sampled.check_sound(folder)
+    first, second = readelf(one), readelf(other)
+    seen, surveyed = set(), 0
+    for path, at, survey, ids in mappings(sampled.common(folder)):
+        name = os.path.basename(path)
+        if os.path.dirname(path) == folder:
+            right = second if at > when.get(name, at) else first
+            assert ids <= {right}, (path, at, when, ids)
+            seen |= {(name, i) for i in ids}
+        elif path == os.path.realpath(sys.executable) and survey:
+            surveyed += 1
+            assert survey == readelf(path), path
+    assert surveyed, "no build-id of what ran before"
+    assert {("during", first), ("written", first), ("written", second),
+            ("renamed", second)} <= seen, seen
+    subprocess.run([os.environ["CPUPERF_PRINT"], f"--session={folder}/s.cpsession", "--quiet",
+                    "--output-format=sqlite", f"--output-file={folder}/out.db"], check=True)
+    with contextlib.closing(sqlite3.connect(f"{folder}/out.db")) as db:
+        read = {build_id for build_id, in db.execute(
+            "SELECT build_id FROM objects WHERE path = ?", (f"{folder}/during",))}
+    assert read == {first}, read
+
+
+def perf_works(perf, path):
+    return subprocess.run([perf, "record", "-q", "-e", "cpu-clock", "-o", path, "true"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def check_perf(folder, perf):
+    path = f"{folder}/perf.data"
+    session = sampled.start(folder, [CLOCK], "--duration=60")
+    for _ in range(PERF_RUNS):
+        done = subprocess.run([perf, "record", "-g", "-e", "cpu-clock", "-o", path, "sh", "-c",
+                               "ls / /usr; cat /etc/passwd; true"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        dump = subprocess.run([perf, "report", "-D", "-i", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors="replace",
+                              check=False).stdout
+        told = [line for line in dump.splitlines() if "PERF_RECORD_MMAP2" in line]
+        assert told and not [line for line in told if re.search(r" @ \S+ <", line)], told
+    session.terminate()
+    sampled.finish(session)
+
+
+def main():
+    perf = shutil.which("perf")
+    with tempfile.TemporaryDirectory(prefix="cpuperf-ids-") as folder:
+        folder = os.path.realpath(folder)
+        check_ids(folder)
+        if not perf or not perf_works(perf, f"{folder}/perf.data"):
+            print("skip: no perf to run beside a session")
+            return 77
+        check_perf(folder, perf)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,393 @@
+/*
+ * Files that are mapped during a session: what the side-band says becomes questions, each once and
+ * again when it is mapped again; the mark of others' build-ids goes; and a file gets its build-id
+ * only if it is the very one, and has not changed since.
+ */
+#include "test_survey.h"
+
+#include "pmu/ring.h"
+#include "session/identify.h"
+#include "session/mapped.h"
+#include "session/survey_mounts.h"
+
+#include <sys/sysmacros.h>
+
+enum { RING_BYTES = 4096, MISC_MARK = 1 << 14 };
+
+/* A ring in memory, in which records are put one behind the other, around its end. */
+struct memory {
+	struct pmu_ring ring;
+	uint64_t head;
+};
+
+static void memory_init(struct memory *m, uint64_t at)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	*m = (struct memory){
+	    .ring = {.base = calloc(1, page + RING_BYTES), .bytes = RING_BYTES, .tail = at},
+	    .head = at};
+	assert_non_null(m->ring.base);
+}
+
+static uint8_t *byte_at(const struct memory *m, uint64_t at)
+{
+	return (uint8_t *)m->ring.base + sysconf(_SC_PAGESIZE) + at % RING_BYTES;
+}
+
+static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_t prot,
+			const char *path)
+{
+	struct buf b;
+
+	buf_init(&b, RING_BYTES);
+	buf_le32(&b, TRACE_RECORD_MMAP2);
+	buf_le16(&b, misc);
+	buf_le16(&b, (uint16_t)(72 + (strlen(path) + 8) / 8 * 8 + 16));
+	buf_le32(&b, 7);
+	buf_le32(&b, 7);
+	buf_le64(&b, 0x400000);
+	buf_le64(&b, 0x1000);
+	buf_le64(&b, 0);
+	buf_le32(&b, 254);
+	buf_le32(&b, 0);
+	buf_le64(&b, inode);
+	buf_le64(&b, 99);
+	buf_le32(&b, prot);
+	buf_le32(&b, 2);
+	buf_adds(&b, path);
+	buf_fill(&b, 0, (strlen(path) + 8) / 8 * 8 - strlen(path));
+	buf_fill(&b, 0, 16);
+	for (size_t i = 0; i < b.len; i++)
+		*byte_at(m, m->head++) = (uint8_t)b.data[i];
+	buf_fini(&b);
+}
+
+static void take_all(struct mapped *t, struct memory *m)
+{
+	mapped_take(t, &m->ring, m->ring.tail, m->head);
+	m->ring.tail = m->head;
+}
+
+static void expect_question(struct mapped *t, uint64_t inode, const char *path,
+			    enum identify_state answer, bool is_last)
+{
+	struct identify_question q;
+	uint32_t number;
+
+	assert_true(mapped_next(t, &q, &number));
+	assert_int_equal(q.inode, inode);
+	assert_int_equal(q.major, 254);
+	assert_int_equal(q.generation, 99);
+	assert_int_equal(q.pid, 7);
+	assert_int_equal(q.start, 0x400000);
+	assert_int_equal(q.end, 0x401000);
+	assert_string_equal(q.path, path);
+	mapped_answered(t, number, answer, is_last);
+}
+
+static void expect_no_question(struct mapped *t)
+{
+	struct identify_question q;
+	uint32_t number;
+
+	mapped_end(t);
+	assert_false(mapped_next(t, &q, &number));
+}
+
+/* At each place of a ring, so that the record wraps at each of its words. */
+static void test_questions(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 256; at += 8) {
+		struct mapped t;
+		struct memory m;
+
+		memory_init(&m, 5 * RING_BYTES - at);
+		assert_int_equal(mapped_init(&t), 0);
+		put_mapping(&m, 2 | MISC_MARK, 1, 5, "/bin/a program");
+		put_mapping(&m, 2, 0, 5, "//anon");
+		put_mapping(&m, 2, 2, 1, "/not/executable");
+		put_mapping(&m, 2, 3, 5, "[odd]");
+		put_mapping(&m, 2, 1, 5, "/bin/a program");
+		put_mapping(&m, 2, 1, 5, "/another/of/that/inode");
+		take_all(&t, &m);
+		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 4), 2);
+		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 5), 0);
+		expect_question(&t, 1, "/bin/a program", IDENTIFY_FOUND, false);
+		expect_question(&t, 1, "/another/of/that/inode", IDENTIFY_NONE, false);
+		expect_no_question(&t);
+		mapped_fini(&t);
+		free(m.ring.base);
+	}
+}
+
+/* Mapped again it is asked for again, later; unless it is on a file system that may not answer, or
+ * did not. */
+static void test_again(void **state)
+{
+	struct mapped t;
+	struct memory m;
+
+	(void)state;
+	memory_init(&m, 0);
+	assert_int_equal(mapped_init(&t), 0);
+	for (uint64_t i = 1; i <= 4; i++)
+		put_mapping(&m, 2, i, 5, "/f");
+	take_all(&t, &m);
+	expect_question(&t, 1, "/f", IDENTIFY_FOUND, false);
+	expect_question(&t, 2, "/f", IDENTIFY_NONE, false);
+	expect_question(&t, 3, "/f", IDENTIFY_FOREIGN, false);
+	expect_question(&t, 4, "/f", IDENTIFY_NONE, true);
+	for (uint64_t i = 1; i <= 5; i++)
+		put_mapping(&m, 2, i, 5, "/f");
+	take_all(&t, &m);
+	expect_question(&t, 5, "/f", IDENTIFY_FOUND, false); /* the others are not due */
+	mapped_end(&t);
+	assert_true(mapped_is_ending(&t));
+	expect_question(&t, 1, "/f", IDENTIFY_FOUND, false);
+	expect_question(&t, 2, "/f", IDENTIFY_FOUND, false);
+	expect_no_question(&t);
+	assert_int_equal(t.nr_foreign, 1);
+	mapped_fini(&t);
+	free(m.ring.base);
+}
+
+static void test_hostile_sizes(void **state)
+{
+	static const uint16_t sizes[] = {0, 4, 8, 72, 80, 88, 4000};
+	struct mapped t;
+	struct memory m;
+
+	(void)state;
+	assert_int_equal(mapped_init(&t), 0);
+	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+		memory_init(&m, 0);
+		put_mapping(&m, 2, 1, 5, "/x");
+		memcpy(byte_at(&m, 6), &sizes[i], 2);
+		take_all(&t, &m);
+		free(m.ring.base);
+	}
+	expect_no_question(&t);
+	mapped_fini(&t);
+}
+
+/* A tree whose files are of the file system that it lies on, which is said to be of that type. */
+struct place {
+	struct root root;
+	struct survey_mounts mounts;
+	struct identify_question q;
+};
+
+static void put_file(const struct root *r, const char *path, const char *id)
+{
+	struct test_segment s = {.type = TEST_NOTE, .align = 4};
+	char note[20] = TEST_GNU("\4", "\3");
+	struct buf b;
+
+	memcpy(note + 16, id, 4);
+	s.bytes = note;
+	s.len = sizeof(note);
+	buf_init(&b, 1 << 16);
+	test_elf(&b, 64, &s, 1);
+	tree_put(r, path, b.data, b.len);
+	buf_fini(&b);
+}
+
+static void set_inode(struct place *p, const char *path)
+{
+	char full[512];
+	struct stat st;
+
+	snprintf(full, sizeof(full), "%s%s", p->root.dir, path);
+	assert_int_equal(lstat(full, &st), 0);
+	p->q.inode = st.st_ino;
+	p->q.major = major(st.st_dev);
+	p->q.minor = minor(st.st_dev);
+}
+
+static void place_init(struct place *p, const char *type, const char *point)
+{
+	char text[512];
+
+	*p = (struct place){.root = tree_make()};
+	put_file(&p->root, "/bin/a", "abcd");
+	put_file(&p->root, "/over/bin/b", "efgh");
+	set_inode(p, "/bin/a");
+	snprintf(text, sizeof(text), "20 1 %u:%u / %s rw shared:1 master:2 - %s /dev/x rw\n",
+		 p->q.major, p->q.minor, point, type);
+	put_text(&p->root, "/proc/self/mountinfo", text);
+	survey_mounts_init(&p->mounts, &p->root);
+	snprintf(p->q.path, sizeof(p->q.path), "/bin/a");
+	p->q.pid = 7;
+	p->q.start = 0x1000;
+	p->q.end = 0x2000;
+	usleep(30000); /* what changed in this very tick is not believed */
+}
+
+static void place_fini(struct place *p)
+{
+	survey_mounts_fini(&p->mounts);
+	tree_remove(&p->root);
+}
+
+static struct identify_answer ask(struct place *p)
+{
+	struct identify_answer a;
+	uint64_t before_ns = clock_monotonic_ns();
+
+	identify(&p->mounts, &p->q, &a);
+	if (a.state == IDENTIFY_FOUND) {
+		assert_in_range(a.to_ns, before_ns, clock_monotonic_ns());
+		assert_true(a.from_ns <= a.to_ns);
+	}
+	return a;
+}
+
+static void expect_id(struct place *p, const char *id)
+{
+	struct identify_answer a = ask(p);
+
+	assert_int_equal(a.state, id ? IDENTIFY_FOUND : IDENTIFY_NONE);
+	if (id) {
+		assert_int_equal(a.id.len, 4);
+		assert_memory_equal(a.id.bytes, id, 4);
+	}
+}
+
+static void test_identify(void **state)
+{
+	struct place p;
+	char from[512], to[512];
+	struct identify_answer a;
+	uint64_t written_ns;
+
+	(void)state;
+	place_init(&p, "ext4", "/");
+	expect_id(&p, "abcd");
+	p.q.inode++;
+	expect_id(&p, NULL);
+	p.q.inode--;
+	p.q.minor++;
+	expect_id(&p, NULL);
+	p.q.minor--;
+	snprintf(p.q.path, sizeof(p.q.path), "/bin/a (deleted)");
+	expect_id(&p, NULL);
+	snprintf(p.q.path, sizeof(p.q.path), "/bin/a");
+	/* another one in its place */
+	snprintf(from, sizeof(from), "%s/over/bin/b", p.root.dir);
+	snprintf(to, sizeof(to), "%s/bin/a", p.root.dir);
+	assert_int_equal(rename(to, from), 0);
+	put_file(&p.root, "/bin/a", "efgh");
+	expect_id(&p, NULL);
+	/* it is still mapped, under whatever name */
+	tree_put(&p.root, "/proc/7/map_files/x", "", 0);
+	snprintf(to, sizeof(to), "%s/proc/7/map_files/1000-2000", p.root.dir);
+	assert_int_equal(symlink(from, to), 0);
+	usleep(30000);
+	expect_id(&p, "abcd");
+	/* written over: what was mapped before has no build-id, though the inode is the same */
+	written_ns = clock_monotonic_ns();
+	put_file(&p.root, "/over/bin/b", "ijkl");
+	usleep(30000);
+	a = ask(&p);
+	assert_int_equal(a.state, IDENTIFY_FOUND);
+	assert_memory_equal(a.id.bytes, "ijkl", 4);
+	assert_true(a.from_ns >= written_ns);
+	place_fini(&p);
+}
+
+/* Types that may not answer are not looked at; a mount of none is asked for later. */
+static void test_types(void **state)
+{
+	static const struct {
+		const char *type;
+		enum identify_state state;
+	} types[] = {{"ext4", IDENTIFY_FOUND},         {"btrfs", IDENTIFY_FOUND},
+		     {"overlay", IDENTIFY_FOUND},      {"fuse", IDENTIFY_FOREIGN},
+		     {"fuse.sshfs", IDENTIFY_FOREIGN}, {"nfs4", IDENTIFY_FOREIGN},
+		     {"9p", IDENTIFY_FOREIGN},         {"of the future", IDENTIFY_FOREIGN}};
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(types); i++) {
+		struct place p;
+
+		print_message("%s\n", types[i].type);
+		place_init(&p, types[i].type, "/");
+		hook_start((struct hook){.part = "/bin/a"});
+		assert_int_equal(ask(&p).state, types[i].state);
+		hook_stop();
+		place_fini(&p);
+	}
+}
+
+/* A container's path is that of ours below its mount. */
+static void test_elsewhere(void **state)
+{
+	struct place p;
+
+	(void)state;
+	place_init(&p, "ext4", "/over");
+	set_inode(&p, "/over/bin/b");
+	snprintf(p.q.path, sizeof(p.q.path), "/bin/b");
+	expect_id(&p, "efgh");
+	place_fini(&p);
+}
+
+/* What is no file is not opened: a pipe would wait for a writer. */
+static void test_not_opened(void **state)
+{
+	struct place p;
+	char path[512];
+
+	(void)state;
+	place_init(&p, "ext4", "/");
+	snprintf(path, sizeof(path), "%s/bin/pipe", p.root.dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	set_inode(&p, "/bin/pipe");
+	snprintf(p.q.path, sizeof(p.q.path), "/bin/pipe");
+	expect_id(&p, NULL);
+	place_fini(&p);
+}
+
+static void test_mounts(void **state)
+{
+	struct root r = tree_make();
+	struct survey_mounts m;
+
+	(void)state;
+	put_text(&r, "/proc/self/mountinfo",
+		 "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+		 "2 1 0:40 / /user rw shared:7 - nfs4 host:/x rw\n"
+		 "3 1 0:41 / /a\\040b rw - tmpfs none rw\n"
+		 "4 1 0:42 / /user/c rw - fuse.x y rw\n"
+		 "5 1 9999999999:1 / /d rw - ext4 x rw\n6 1 1:x / /e rw - ext4 x rw\n7\n\n- \n"
+		 "8 1 8:2 / /f rw no end of options\n");
+	put_text(&r, "/proc/7/mountinfo", "1 0 0:50 / / rw - overlay o rw\n");
+	survey_mounts_init(&m, &r);
+	assert_string_equal(survey_mounts_find(&m, 7, 0, 40)->type, "nfs4");
+	assert_false(survey_mounts_find(&m, 7, 0, 40)->is_local);
+	assert_true(survey_mounts_find(&m, 7, 8, 1)->is_local);
+	assert_true(survey_mounts_find(&m, 7, 0, 50)->is_local);
+	assert_false(survey_mounts_find(&m, 7, 0, 50)->is_own);
+	assert_null(survey_mounts_find(&m, 8, 8, 2));
+	assert_string_equal(survey_mounts_cover(&m, "/bin/a")->type, "ext4");
+	assert_string_equal(survey_mounts_cover(&m, "/users/a")->type, "ext4");
+	assert_string_equal(survey_mounts_cover(&m, "/user/a")->type, "nfs4");
+	assert_string_equal(survey_mounts_cover(&m, "/user/c/a")->type, "fuse.x");
+	assert_string_equal(survey_mounts_cover(&m, "/a b/c")->type, "tmpfs");
+	survey_mounts_fini(&m);
+	tree_remove(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_questions),     cmocka_unit_test(test_again),
+	    cmocka_unit_test(test_hostile_sizes), cmocka_unit_test(test_identify),
+	    cmocka_unit_test(test_types),         cmocka_unit_test(test_elsewhere),
+	    cmocka_unit_test(test_not_opened),    cmocka_unit_test(test_mounts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
