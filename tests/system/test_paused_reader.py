@@ -3,6 +3,7 @@
 what is not printed is said, and a signal ends the program. CPUPERF and CPUPERF_PRINT name the
 programs. No time is asserted: a session that waits for a reader fails by never making its files.
 """
+import concurrent.futures
 import csv
 import io
 import json
@@ -114,8 +115,12 @@ def check_dropped(folder):
             log.seek(0)
             return log.read()
         wait_until(lambda: "some are not printed" in said(), p, "nothing was dropped")
-        p.send_signal(signal.SIGTERM)
-        text = read_all(read)
+        time.sleep(0.3)  # for some more
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            reading = pool.submit(read_all, read)
+            time.sleep(0.3)
+            p.send_signal(signal.SIGTERM)
+            text = reading.result()
         assert p.wait() == 0, said()
         error = said()
     cells = rows(text)
@@ -131,7 +136,7 @@ def check_dropped(folder):
 
 
 def end_with(folder, number):
-    spec = write_spec(folder, COUNTED, num_iterations=100000)
+    spec = write_spec(folder, COUNTED, num_iterations=100)
     read, write = full_pipe()
     with subprocess.Popen(spec, stdout=write, stderr=subprocess.PIPE, text=True) as p:
         os.close(write)
@@ -181,7 +186,7 @@ def check_messages(folder):
 def check_messages_and_signal(folder):
     spec = write_spec(folder, COUNTED)
     read, write = full_pipe()
-    with subprocess.Popen([*spec, "--num-iterations=100000"], stdout=subprocess.DEVNULL,
+    with subprocess.Popen([*spec, "--num-iterations=100"], stdout=subprocess.DEVNULL,
                           stderr=write) as p:
         os.close(write)
         wait_until(last_trace(folder, 3), p, "measuring waits for a reader of stderr")
@@ -191,15 +196,18 @@ def check_messages_and_signal(folder):
 
 
 def check_status_line(folder):
-    """A terminal that takes nothing: the status line of a session that samples, and its messages."""
-    spec = write_spec(folder, SAMPLED, num_iterations=3, duration="1200ms")
+    """A terminal that takes nothing any more: the status line of a session that samples, and its end."""
+    spec = write_spec(folder, SAMPLED, num_iterations=3, duration="2200ms")
     parent, child = pty.openpty()
-    fill(child)
     with subprocess.Popen(spec, stdout=subprocess.DEVNULL, stderr=child) as p:
-        os.close(child)
+        text = b""
+        while b"samples/s" not in text:
+            text += os.read(parent, 65536)
+        fill(child)
         wait_until(last_trace(folder, 2), p, "measuring waits for a terminal")
         p.send_signal(signal.SIGTERM)
         p.wait(timeout=PATIENCE_S)
+    os.close(child)
     os.close(parent)
 
 
