@@ -43,12 +43,17 @@ def full_pipe():
 
 
 def fill(write):
+    """Until nothing more is taken; what was given to a terminal goes on to where there is room."""
     os.set_blocking(write, False)
-    try:
-        while os.write(write, b"." * 4096):
-            pass
-    except BlockingIOError:
-        os.set_blocking(write, True)
+    nr = 1
+    while nr:
+        nr = 0
+        try:
+            while True:
+                nr += os.write(write, b"." * 4096)
+        except BlockingIOError:
+            time.sleep(0.05)
+    os.set_blocking(write, True)
 
 
 def read_all(fd):
