@@ -23,6 +23,17 @@ static int set_list_events(const struct opt_row *row, const char *value, void *t
 	return 0;
 }
 
+static int set_no_sync(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)value;
+	(void)e;
+	o->overrides[key_find(KEY_SPEC, "sync_period") - key_rows] = "0";
+	return 0;
+}
+
 static int set_output_format(const struct opt_row *row, const char *value, void *target,
 			     struct err *e)
 {
@@ -60,6 +71,12 @@ static const struct opt_row before[] = {
 	 "on a terminal, in text, with more than one iteration. When it closes the summary is "
 	 "printed."),
     FLAG("no-live", no_live, "Measuring", "Print a table after each iteration, as elsewhere."),
+    {.name = "no-sync",
+     .arg = OPT_NONE,
+     .section = "Measuring",
+     .help = "Short for --sync-period=0: a power cut may take what was measured in the last half "
+	     "minute, or all of it.",
+     .set = set_no_sync},
     {.name = "output-format",
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",

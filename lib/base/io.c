@@ -405,19 +405,32 @@ static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
 	return rc ? rc : create_new(dirfd, temporary);
 }
 
-static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len)
+static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len,
+			   bool is_durable)
 {
 	int fd = create_temporary(dirfd, temporary), closed, rc;
 
 	if (fd < 0)
 		return fd;
 	rc = io_write_full(fd, data, len);
+	if (rc == 0 && is_durable)
+		rc = io_sync(fd);
 	closed = sys()->close(fd); /* a network's file system may tell of a full disk only now */
 	if (rc == 0 && closed != -EINTR)
 		rc = closed;
 	if (rc)
 		sys()->unlinkat(dirfd, temporary, 0);
 	return rc;
+}
+
+int io_write_temporary(int dirfd, const char *name, const char *path, const void *data, size_t len,
+		       bool is_durable, char temporary[NAME_MAX + 1], struct err *e)
+{
+	int rc = -ENAMETOOLONG;
+
+	if (snprintf(temporary, NAME_MAX + 1, ".%s.tmp", name) <= NAME_MAX)
+		rc = write_temporary(dirfd, temporary, data, len, is_durable);
+	return rc ? say_errno(path, rc, e) : 0;
 }
 
 /* The common case, a new name, costs one rename; only a name that exists is looked into. */
@@ -441,12 +454,10 @@ int io_write_atomic(int dirfd, const char *name, const char *path, const void *d
 		    io_may_replace_fn *may_replace, struct err *e)
 {
 	char temporary[NAME_MAX + 1];
-	int rc = -ENAMETOOLONG;
+	int rc = io_write_temporary(dirfd, name, path, data, len, false, temporary, e);
 
-	if (snprintf(temporary, sizeof(temporary), ".%s.tmp", name) < (int)sizeof(temporary))
-		rc = write_temporary(dirfd, temporary, data, len);
 	if (rc)
-		return say_errno(path, rc, e);
+		return rc;
 	rc = io_publish(dirfd, temporary, name, path, may_replace, e);
 	if (rc)
 		sys()->unlinkat(dirfd, temporary, 0);

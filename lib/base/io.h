@@ -5,6 +5,7 @@
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,6 +78,10 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 			 io_may_replace_fn *may_replace, struct err *e);
 int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		    io_may_replace_fn *may_replace, struct err *e);
+/* Its first half: the file under the other name, which goes to temporary, for io_publish.
+ * is_durable: its content is on the disk. On failure nothing is left. */
+int io_write_temporary(int dirfd, const char *name, const char *path, const void *data, size_t len,
+		       bool is_durable, char temporary[NAME_MAX + 1], struct err *e);
 /* Gives folder/temporary, a whole file, the name, by the same rule. On failure it is left. */
 int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
 	       io_may_replace_fn *may_replace, struct err *e);

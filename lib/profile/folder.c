@@ -181,6 +181,7 @@ int profile_folder_order(struct profile_folder *f)
 {
 	struct profile_file *strays;
 
+	f->nr = f->max_rows = 0;
 	if (!f->nr_all)
 		return 0;
 	strays = mem_calloc(f->nr_all, sizeof(*strays));

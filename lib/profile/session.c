@@ -17,6 +17,7 @@
 #include "profile/session_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -183,6 +184,65 @@ static int learn(struct profile_session *s)
 	return rc;
 }
 
+/* 1: a trace of this session; 0: it is not, or cannot be read; -ENOMEM. */
+static int is_own(struct profile_session *s, size_t i)
+{
+	struct trace_reader *r;
+	int rc = open_file(s, i, &r, NULL);
+
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	rc = is_of_session(s, trace_reader_head(r));
+	trace_reader_close(r);
+	return rc;
+}
+
+/* Which session a file belongs to is asked of the file; what was listed of a segment is known. */
+static int is_later(struct profile_session *s, size_t i)
+{
+	const struct profile_file *file = &s->folder.file[i];
+
+	if (file->iteration < s->folder.nr_iterations || (file->segment && !file->to))
+		return 0;
+	return file->to ? 1 : is_own(s, i);
+}
+
+static void report_unfinished(const struct profile_session *s, const struct profile_manifest *m,
+			      uint64_t nr)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -ENOENT, m->path, 0, 0,
+		   "the session did not end: there are %" PRIu64 " iterations, and the session "
+		   "file says %" PRIu64,
+		   nr, m->num_iterations);
+	err_hint(&e, "it was killed, or is still running: all iterations that are there are used");
+	s->problem(s->arg, true, &e);
+}
+
+/* While a session runs its manifest is behind its traces: what has its id belongs to it. 0 or
+ * -ENOMEM. */
+static int take_later(struct profile_session *s, const struct profile_manifest *m)
+{
+	uint64_t nr = s->folder.nr_iterations;
+
+	if (!*s->id || !m->num_iterations)
+		return 0;
+	for (size_t i = s->folder.nr; i < s->folder.nr_all; i++) {
+		int rc = is_later(s, i);
+
+		if (rc < 0)
+			return rc;
+		if (rc && s->folder.file[i].iteration >= nr)
+			nr = (uint64_t)s->folder.file[i].iteration + 1;
+	}
+	if (nr == s->folder.nr_iterations)
+		return 0;
+	report_unfinished(s, m, nr);
+	s->folder.nr_iterations = nr;
+	return profile_folder_order(&s->folder);
+}
+
 static int find_files(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
 	const char *name;
@@ -200,6 +260,8 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 		    profile_segments_list(&s->folder, s->dirfd, s->base, s->id, s->problem, s->arg);
 	if (rc == 0)
 		rc = profile_folder_order(&s->folder);
+	if (rc == 0)
+		rc = take_later(s, m);
 	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
@@ -210,19 +272,6 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 		   s->base);
 	err_hint(e, "put the traces into the folder of the session file");
 	return -ENOENT;
-}
-
-/* 1: a trace of this session; 0: it is not, or cannot be read; -ENOMEM. */
-static int is_own(struct profile_session *s, size_t i)
-{
-	struct trace_reader *r;
-	int rc = open_file(s, i, &r, NULL);
-
-	if (rc)
-		return rc == -ENOMEM ? rc : 0;
-	rc = is_of_session(s, trace_reader_head(r));
-	trace_reader_close(r);
-	return rc;
 }
 
 static void add_stray(struct profile_strays *to, size_t i)

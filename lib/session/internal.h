@@ -53,6 +53,7 @@ struct session {
 	struct reading *scratch;   /* owned; nr_parts */
 	struct session_note notes[SESSION_MAX_NOTES];
 	size_t nr_notes;
+	uint64_t sync_told_ns;     /* the slowest sync that was told */
 	uint64_t split_due_ns;     /* when to look for groups that never ran; 0: done */
 	struct sampling *sampling; /* owned; NULL in tally mode */
 	uint64_t nr_left_out;      /* files whose names were taken */

@@ -5,12 +5,14 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
 #include "session/names.h"
 #include "session/segments.h"
+#include "session/syncer.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 #include "trace/file.h"
@@ -23,7 +25,8 @@
 
 enum {
 	MAX_MANIFEST_BYTES = 65536,
-	MAX_PLAIN_ITERATIONS = 100, /* a tally of more has segments */
+	MANIFEST_PERIOD_NS = 1000000000, /* where nothing is synced */
+	MAX_PLAIN_ITERATIONS = 100,      /* a tally of more has segments */
 };
 
 /* A name in a folder that no other session uses meanwhile. */
@@ -39,7 +42,12 @@ struct session_output {
 	char id[33]; /* of the session */
 	bool is_segmented;
 	struct segments segments;
-	uint64_t manifest_says; /* num_iterations as written; 0: not written yet */
+	bool is_synced, is_sampling;
+	uint64_t num_iterations, nr_recorded;
+	struct syncer syncer;     /* its thread alone uses the rest while it runs */
+	char draft[NAME_MAX + 1]; /* of the manifest, without its name; "": there is none */
+	struct err taken;         /* why the manifest is not what it should be */
+	uint64_t manifest_says;   /* num_iterations as written; 0: not written yet */
 	struct buf text;
 	/* of a session that moved */
 	char folder[PATH_MAX], prefix[PATH_MAX], manifest_path[PATH_MAX];
@@ -222,6 +230,19 @@ static int open_manifest(struct session_output *o, const char *path, struct err 
 	return rc || o->manifest.dirfd < 0 ? rc : check_manifest(&o->manifest, e);
 }
 
+static bool is_sampling(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_events; i++)
+		if (spec_event_is_sampled(&spec->events[i]))
+			return true;
+	return false;
+}
+
+bool session_output_is_segmented(const struct spec *spec)
+{
+	return !is_sampling(spec) && spec->num_iterations > MAX_PLAIN_ITERATIONS;
+}
+
 static int open_traces(struct session_output *o, const struct session_output_config *c,
 		       const char *prefix, struct err *e)
 {
@@ -329,6 +350,31 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 	return rc;
 }
 
+/* Written, and on the disk if that is asked for, but not under its name. */
+static int draft_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+{
+	const struct place *p = &o->manifest;
+	int rc;
+
+	o->session.num_iterations = num_iterations;
+	buf_reset(&o->text);
+	cpsession_to_json(&o->session, &o->text);
+	if (buf_error(&o->text))
+		return err_set(e, buf_error(&o->text), "%s: cannot be made", p->path);
+	rc = io_write_temporary(p->dirfd, p->name, p->path, o->text.data, o->text.len, o->is_synced,
+				o->draft, e);
+	if (rc)
+		*o->draft = '\0';
+	return rc;
+}
+
+static void drop_draft(struct session_output *o)
+{
+	if (*o->draft)
+		sys()->unlinkat(o->manifest.dirfd, o->draft, 0);
+	*o->draft = '\0';
+}
+
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e)
 {
@@ -344,6 +390,9 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	o->session.model_name = c->model_name;
 	o->session.num_traces = c->nr_traces;
 	o->session.session_id = o->id;
+	o->is_sampling = is_sampling(c->spec);
+	o->is_synced = c->spec->sync_period_ns;
+	o->syncer.period_ns = o->is_synced ? c->spec->sync_period_ns : MANIFEST_PERIOD_NS;
 	buf_init(&o->text, MAX_MANIFEST_BYTES);
 	rc = open_anywhere(o, c, e);
 	if (rc) {
@@ -351,6 +400,13 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 		return rc;
 	}
 	o->session.output_path_prefix = o->traces.path;
+	if (o->manifest.dirfd >= 0)
+		rc = draft_manifest(o, 1, e);
+	if (rc) {
+		err_hint(e, "%s", manifest_hint);
+		session_output_close(o);
+		return rc;
+	}
 	*out = o;
 	return 0;
 }
@@ -359,6 +415,9 @@ void session_output_close(struct session_output *o)
 {
 	if (!o)
 		return;
+	segments_fini(&o->segments);
+	(void)syncer_stop(&o->syncer, NULL);
+	drop_draft(o);
 	close_places(o);
 	if (*o->folder) /* stays, if there is anything in it */
 		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
@@ -377,30 +436,39 @@ bool session_output_has_traces(const struct session_output *o)
 	return o->traces.dirfd >= 0;
 }
 
-int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+/* Only the first takes the place of another session's. */
+static int publish_manifest(struct session_output *o, struct err *e)
 {
 	const struct place *p = &o->manifest;
-	int rc;
+	int rc = io_publish(p->dirfd, o->draft, p->name, p->path,
+			    o->manifest_says ? NULL : is_manifest, e);
 
-	if (p->dirfd < 0 || o->manifest_says == num_iterations)
-		return 0;
-	o->session.num_iterations = num_iterations;
-	buf_reset(&o->text);
-	cpsession_to_json(&o->session, &o->text);
-	if (buf_error(&o->text))
-		return err_set(e, buf_error(&o->text), "%s: cannot be made", p->path);
-	rc = io_write_atomic(p->dirfd, p->name, p->path, o->text.data, o->text.len,
-			     o->manifest_says ? NULL : is_manifest, e);
 	if (rc)
-		err_hint(e, "%s", manifest_hint);
+		drop_draft(o);
 	else
-		o->manifest_says = num_iterations;
+		o->manifest_says = o->session.num_iterations;
+	*o->draft = '\0';
 	return rc;
 }
 
-int session_output_begin(struct session_output *o, struct err *e)
+static int write_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
 {
-	int rc = session_output_manifest(o, 1, e);
+	int rc = 0;
+
+	if (o->manifest.dirfd < 0 || o->manifest_says == num_iterations)
+		return 0;
+	if (!*o->draft)
+		rc = draft_manifest(o, num_iterations, e);
+	if (rc == 0)
+		rc = publish_manifest(o, e);
+	if (rc)
+		err_hint(e, "%s", manifest_hint);
+	return rc;
+}
+
+static int begin_places(struct session_output *o, struct err *e)
+{
+	int rc = write_manifest(o, 1, e);
 
 	if (rc || !session_output_has_traces(o))
 		return rc;
@@ -410,12 +478,131 @@ int session_output_begin(struct session_output *o, struct err *e)
 	return rc;
 }
 
-bool session_output_is_segmented(const struct spec *spec)
+static int sync_error(const char *path, int rc, struct err *e)
 {
-	for (size_t i = 0; i < spec->nr_events; i++)
-		if (spec_event_is_sampled(&spec->events[i]))
-			return false;
-	return spec->num_iterations > MAX_PLAIN_ITERATIONS;
+	return err_set(e, rc, "%s: cannot be brought to the disk: %s", path, strerror(-rc));
+}
+
+/* A file that is not there any more, or was never ours, needs nothing. */
+static int sync_file(const struct session_output *o, uint32_t number, uint32_t trace, struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	int rc = trace_name(o, number, trace, name, path, e), fd;
+
+	if (rc)
+		return rc;
+	fd = sys()->openat(o->traces.dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (fd == -ENOENT || fd == -EACCES || fd == -ELOOP || fd == -ENXIO)
+		return 0;
+	rc = fd < 0 ? fd : io_sync(fd);
+	io_close(&fd);
+	return rc ? sync_error(path, rc, e) : 0;
+}
+
+static int sync_traces(const struct session_output *o, const struct sync_work *work, struct err *e)
+{
+	int rc = 0;
+
+	for (uint64_t i = work->first; i < work->end && rc == 0; i++)
+		for (uint32_t t = 0; t < o->session.num_traces && rc == 0; t++)
+			rc = sync_file(o, (uint32_t)i, t, e);
+	if (rc == 0 && o->is_sampling)
+		rc = sync_file(o, 0, TRACE_COMMON, e);
+	if (rc)
+		return rc;
+	rc = io_sync(o->traces.dirfd);
+	return rc ? sync_error(o->traces.path, rc, e) : 0;
+}
+
+/* A name that somebody has taken since does not end the session, but is told at its end. */
+static int update_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+{
+	struct err why = {0};
+	int rc = write_manifest(o, num_iterations, &why);
+
+	if (io_is_taken(rc)) {
+		o->taken = why;
+		return 0;
+	}
+	o->taken = (struct err){0};
+	if (rc)
+		*e = why;
+	return rc;
+}
+
+/* What the manifest says is there before it says so. */
+static int sync_round(void *arg, const struct sync_work *work, struct err *e)
+{
+	struct session_output *o = arg;
+	int rc = 0;
+
+	if (o->is_synced && session_output_has_traces(o))
+		rc = sync_traces(o, work, e);
+	if (rc == 0)
+		rc = update_manifest(o, work->num_iterations, e);
+	if (rc == 0 && o->is_synced && o->manifest.dirfd >= 0) {
+		rc = io_sync(o->manifest.dirfd);
+		if (rc)
+			return sync_error(o->manifest.path, rc, e);
+	}
+	if (rc == 0 && o->is_synced)
+		log_verbose(1, "on the disk: the first %llu iterations",
+			    (unsigned long long)work->nr_recorded);
+	return rc;
+}
+
+/* Files of these numbers were written to. */
+static int post(struct session_output *o, uint64_t first, uint64_t end, struct err *e)
+{
+	if (!o->syncer.is_running)
+		return 0;
+	return syncer_post(&o->syncer,
+			   &(struct sync_work){.num_iterations = o->num_iterations,
+					       .nr_recorded = o->nr_recorded,
+					       .first = first,
+					       .end = end},
+			   e);
+}
+
+int session_output_begin(struct session_output *o, struct err *e)
+{
+	int rc = begin_places(o, e);
+
+	if (rc || (o->traces.dirfd < 0 && o->manifest.dirfd < 0))
+		return rc;
+	o->syncer.round = sync_round;
+	o->syncer.arg = o;
+	o->syncer.is_steady = o->is_synced && o->is_sampling;
+	rc = syncer_start(&o->syncer);
+	if (rc)
+		return err_set(e, rc, "no thread that syncs files: %s", strerror(-rc));
+	o->num_iterations = 1;
+	return post(o, UINT64_MAX, 0, e);
+}
+
+/* What grows while the iteration lasts has the number of the iteration. */
+int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+{
+	bool is_new = o->num_iterations != num_iterations;
+
+	o->num_iterations = num_iterations;
+	if (!is_new)
+		return 0;
+	return o->is_sampling ? post(o, num_iterations - 1, num_iterations, e)
+			      : post(o, UINT64_MAX, 0, e);
+}
+
+void session_output_recorded(struct session_output *o, uint32_t iteration)
+{
+	uint64_t number = o->is_segmented ? o->segments.number : iteration;
+
+	o->nr_recorded = (uint64_t)iteration + 1;
+	(void)post(o, number, number + 1, NULL); /* the next one tells an error */
+}
+
+uint64_t session_output_sync_ns(struct session_output *o)
+{
+	return o->syncer.is_running ? syncer_slowest_ns(&o->syncer) : 0;
 }
 
 /* The next segment of the trace, with what its iterations have in common. */
@@ -434,13 +621,22 @@ static int create_segment(struct session_output *o, struct trace_writer *w,
 				    e);
 }
 
+/* Their indexes go to the disk, too. */
+static int finish_segments(struct session_output *o, struct trace_writer *w, struct err *e)
+{
+	uint32_t number = o->segments.number;
+	int rc = segments_finish(&o->segments, w, e);
+
+	return rc ? rc : post(o, number, number + 1, e);
+}
+
 static int begin_part(struct session_output *o, struct trace_writer *w,
 		      const struct trace_head *head, struct err *e)
 {
 	int rc = 0;
 
 	if (head->trace == 0 && segments_are_full(&o->segments))
-		rc = segments_finish(&o->segments, w, e);
+		rc = finish_segments(o, w, e);
 	if (rc == 0 && !o->segments.file[head->trace])
 		rc = create_segment(o, w, head, e);
 	if (io_is_taken(rc))
@@ -465,7 +661,15 @@ int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
 
 int session_output_finish(struct session_output *o, struct trace_writer *w, struct err *e)
 {
-	return segments_finish(&o->segments, w, e);
+	struct err further = {0};
+	int rc = o->is_segmented && w ? finish_segments(o, w, e) : 0, synced;
+
+	synced = syncer_stop(&o->syncer, rc ? &further : e);
+	if (rc == 0 && synced == 0 && o->taken.code) {
+		synced = o->taken.code;
+		*e = o->taken;
+	}
+	return rc ? rc : synced;
 }
 
 static int commit_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,

@@ -29,8 +29,9 @@ struct session_output_config {
 };
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e);
-/* The session begins: its manifest takes the place of the older one, and then what an older session
- * left under the names of the first iteration and of the common file is removed. */
+/* The session begins: its manifest (written, and on the disk, since it was opened) takes the place
+ * of the older one, and then what an older session left under the names of the first iteration and
+ * of the common file is removed. */
 int session_output_begin(struct session_output *o, struct err *e);
 /* Releases the locks. NULL is fine. */
 void session_output_close(struct session_output *o);
@@ -40,9 +41,14 @@ const char *session_output_moved(const struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
-/* The manifest, saying that there are num_iterations (>= 1; begin has said 1); not written again
- * if that is what it says. */
+/* The manifest will say that there are num_iterations (>= 1; begin has said 1), the one in progress
+ * included: by the sync thread, no more often than the spec's sync_period. 0 or what that thread
+ * failed with. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
+/* The iteration's traces are written: they will be on the disk after a sync_period at most. */
+void session_output_recorded(struct session_output *o, uint32_t iteration);
+/* How long it took to bring files to the disk, at most, since this was asked last. */
+uint64_t session_output_sync_ns(struct session_output *o);
 
 /* Whether the traces of a tally are segments, each of many iterations. */
 bool session_output_is_segmented(const struct spec *spec);
@@ -53,7 +59,8 @@ int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
 int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
 			 uint32_t trace, const struct trace_totals *totals, struct err *e);
 
-/* Ends the segments, if there are any; w is used for that. */
+/* Ends the segments, if there are any; w is used for that, and may be NULL without traces. Then all
+ * that was written is on the disk, unless the spec asks for no sync. */
 int session_output_finish(struct session_output *o, struct trace_writer *w, struct err *e);
 
 /* The writer's trace as a file that grows, under its name; iteration and trace TRACE_COMMON: the

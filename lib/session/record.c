@@ -277,22 +277,26 @@ static int record_trace(struct session *s, const struct session_iteration *it, u
 
 int session_record_finish(struct session *s, struct err *e)
 {
-	if (s->sampling)
-		return sampling_finish(s->sampling, e);
-	return s->writer ? session_output_finish(s->output, s->writer, e) : 0;
+	int rc = s->sampling ? sampling_finish(s->sampling, e) : 0;
+	struct err why = {0};
+
+	if (rc)
+		return rc;
+	rc = session_output_finish(s->output, s->writer, &why);
+	return session_go_on_without(s, rc, &why, e);
 }
 
 int session_record(struct session *s, const struct session_iteration *it, struct err *e)
 {
-	int rc = 0;
+	int rc = s->sampling ? sampling_record(s->sampling, it, e) : 0;
 
-	if (s->sampling)
-		return sampling_record(s->sampling, it, e);
-	for (uint32_t t = 0; s->writer && t < it->nr_traces && rc == 0; t++) {
+	for (uint32_t t = 0; !s->sampling && s->writer && t < it->nr_traces && rc == 0; t++) {
 		struct err why = {0};
 
 		rc = record_trace(s, it, t, &why);
 		rc = session_go_on_without(s, rc, &why, e);
 	}
+	if (rc == 0)
+		session_output_recorded(s->output, it->iteration);
 	return rc;
 }

@@ -240,6 +240,20 @@ static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
 	       (late_ns >= duration_ns || (late_ns >= duration_ns / 4 && late_ns >= LITTLE_NS));
 }
 
+/* While files are on their way to the disk a power cut takes them: longer than a person expects? */
+static void note_sync(struct session *s)
+{
+	uint64_t ns = session_output_sync_ns(s->output);
+
+	if (ns < NS_PER_S || ns < 2 * s->sync_told_ns)
+		return;
+	s->sync_told_ns = ns;
+	session_note(s, 0,
+		     "the disk is slow: it took %" PRIu64 " ms to bring to it what was measured; a "
+		     "power cut takes what is on the way",
+		     to_ms(ns));
+}
+
 /* What a person must know of the iteration before its numbers are used. */
 static void note_times(struct session *s, const struct session_iteration *it)
 {
@@ -300,6 +314,7 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	read_boundary(s);
 	it.is_cut = is_ending(s) && it.end_ns < deadline_ns;
 	note_times(s, &it);
+	note_sync(s);
 	return finish_iteration(s, &it, e);
 }
 

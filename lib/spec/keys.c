@@ -112,6 +112,18 @@ const struct key_row key_rows[] = {
 	.metavar = "N",
     },
     {
+	SPEC_FIELD(sync_period_ns),
+	.name = "sync_period",
+	.type = KEY_SECONDS,
+	.max = 86400,
+	.default_text = "1",
+	.unit = "seconds",
+	.description = "How long what was measured may wait until it is brought to the disk, where "
+		       "it survives a power cut: at the end of each iteration, but no more often "
+		       "than this, and of samples also meanwhile. 0 leaves it to the kernel.",
+	.metavar = "TIME",
+    },
+    {
 	SPEC_FIELD(compression),
 	.name = "compression",
 	.type = KEY_WORD,

@@ -109,7 +109,7 @@ def check_manifest_always(folder):
         return
     with open(f"{SOURCE_DIR}/schemas/cpsession.schema.json", encoding="utf-8") as f:
         validator = jsonschema.Draft202012Validator(json.load(f))
-    p = start(spec_of(folder, config_name="c"), "--duration=10ms")
+    p = start(spec_of(folder, config_name="c"), "--duration=30ms", "--sync-period=1ms")
     wait_for(f"{folder}/s.cpsession", p)
     seen = [0]
     while p.poll() is None:

@@ -68,8 +68,12 @@ def kill_one(folder, after_s):
     killed_ns = time.monotonic_ns()
     p.kill()
     p.communicate()
-    last = manifest(folder)["num_iterations"] - 1  # the one in progress is counted
-    assert not [n for n in os.listdir(folder) if n.startswith(f"t.{last + 1}.")]
+    # the one in progress is counted, or will be in a moment
+    last = max([int(n.split(".")[1]) for n in os.listdir(folder)
+                if re.fullmatch(r"t\.\d+\.\d+\.cpuperf", n)],
+               default=manifest(folder)["num_iterations"] - 1)
+    is_counted = manifest(folder)["num_iterations"] > last
+    assert manifest(folder)["num_iterations"] >= last
     before = [sampled.traces(folder, i) for i in range(last)]
     assert all(t.end for of_iteration in before for t in of_iteration)
     assert all(len(of_iteration) == len(CPUS) for of_iteration in before)
@@ -82,7 +86,7 @@ def kill_one(folder, after_s):
     for of_cpu in times:  # nor are there holes
         assert len(of_cpu) < 2 or len(of_cpu) >= 0.5 * (of_cpu[-1] - of_cpu[1]) / FAST, of_cpu[-1]
     missing_ns = max(killed_ns - of_cpu[-1] for of_cpu in times)
-    return last, missing_ns, sum(t.end is not None for t in left) == len(CPUS)
+    return last, missing_ns, is_counted and sum(t.end is not None for t in left) == len(CPUS)
 
 
 def check_kills(folder):

@@ -254,7 +254,7 @@ def check_killed(folder):
     os.mkdir(f"{folder}/k")
     spec = write_spec(f"{folder}/k", num_iterations=100000)
     with subprocess.Popen([CPUPERF, spec, "--duration=10ms", "--quiet"],
-                          stderr=subprocess.DEVNULL) as p:
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         deadline = time.monotonic() + 30
         while not segments(f"{folder}/k") or os.path.getsize(f"{folder}/k/t.s0.0.cpuperf") < 50000:
             assert time.monotonic() < deadline and p.poll() is None

@@ -310,7 +310,10 @@ static const struct scene {
      ID_1},
     {"first replaced, and numbers not given", replace_first, 0, 0, 4, 2, 0,
      "s.0.1.cpuperf: a trace of another session", ID_1},
-    {"older behind newer, with id", go_on, 3, 2, 6, 0, 2,
+    {"its manifest is behind it", go_on, 3, 2, 7, 2, 1,
+     "the session did not end: there are 4 iterations, and the session file says 3: it was killed",
+     ID_1},
+    {"older behind newer, with id", go_on, 3, 2, 7, 2, 1,
      "s.4.0.cpuperf: not of this session: left out: another session of the same prefix", ID_1},
     {"damaged header, with id", damage_header, 3, 2, 5, 1, 0, "s.0.0.cpuperf", ID_1},
 };

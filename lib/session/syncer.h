@@ -1,0 +1,53 @@
+/*
+ * A thread that brings files to the disk beside measuring: by rounds, each of all that was written
+ * since the last one, no more often than its period, and without delay where that has passed. Where
+ * files grow all the time a new iteration does not wait either, if the one before had a period.
+ * Nothing is dropped when a round takes long: the next one has more to do. Knows no files.
+ */
+#ifndef SESSION_SYNCER_H
+#define SESSION_SYNCER_H
+
+#include "base/err.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a round has to do. */
+struct sync_work {
+	uint64_t num_iterations; /* of the session, the one in progress included */
+	uint64_t nr_recorded;    /* iterations whose files are written */
+	uint64_t first, end;     /* files of these numbers: first <= number < end */
+};
+/* No file at all. */
+#define SYNC_NOTHING .first = UINT64_MAX, .end = 0
+
+struct syncer {
+	uint64_t period_ns;
+	bool is_steady; /* files grow all the time: each period has a round */
+	int (*round)(void *arg, const struct sync_work *work, struct err *e);
+	void *arg;
+
+	/* under the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool is_running, is_stopping, has_work, is_urgent;
+	uint64_t urgent_ns; /* when it was so last */
+	struct sync_work work;
+	uint64_t slowest_ns; /* of the rounds since that was asked */
+	struct err error;    /* the first of a round: there is no further one */
+};
+
+/* Starts the thread; period_ns, is_steady, round and arg are set. 0 or -errno. */
+int syncer_start(struct syncer *s);
+/* There is this to do, beside what waits already. 0 or what a round failed with, *e as it was told.
+ */
+int syncer_post(struct syncer *s, const struct sync_work *work, struct err *e);
+/* How long the slowest round took since this was asked last. */
+uint64_t syncer_slowest_ns(struct syncer *s);
+/* A last round, if there is something to do; then the thread has ended. As syncer_post. Nothing if
+ * it does not run. */
+int syncer_stop(struct syncer *s, struct err *e);
+
+#endif
