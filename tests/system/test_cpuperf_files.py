@@ -87,7 +87,7 @@ def check_lock(folder):
     wait_for(f"{folder}/s.cpsession", first)
     for key, option in (("session_result_spec_path", "--output-path-prefix"),
                         ("output_path_prefix", "--session-result-spec-path")):
-        error = run(spec_of(folder, **{key: f"{folder}/other"}), code=1)
+        error = run(spec_of(folder, **{key: f"{folder}/other.cpsession"}), code=1)
         assert "another cpuperf session" in error and option in error, error
     run(spec_of(folder, output_path_prefix=f"{folder}/o", num_iterations=1,
                 session_result_spec_path=f"{folder}/o.cpsession"), "--duration=10ms")
@@ -280,7 +280,7 @@ def check_public_folder(_):
 def check_names(folder):
     """Names that cannot work are refused before anything is measured."""
     error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)
-    assert '"session_result_spec_path" must be ' in error and "ending in .cpsession" in error, error
+    assert 'session_result_spec_path must be ' in error and "ending in .cpsession" in error, error
     error = run(spec_of(folder, output_path_prefix=f"{folder}/" + "n" * 243), code=1)
     assert "too long" in error, error
     with open(f"{folder}/s.cpsession", "w", encoding="utf-8") as out:
