@@ -100,6 +100,8 @@ def check_frame(i, theirs, our, is_counted):
     mine = our["function"]
     if clean(mine) == clean(name):
         seen["same"] += 1
+    elif name == "[unknown]" and mine.startswith("[unknown]"):
+        seen["unnamed by both"] += 1  # of a library without symbols and debug file
     elif i and offset == 0 and name != "[unknown]":
         seen["return"] += 1
     elif name == "[unknown]" or mine.startswith("[unknown]"):
