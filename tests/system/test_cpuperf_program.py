@@ -579,6 +579,9 @@ def check_two_sessions(folder):
 
 
 def main():
+    if not sampled.may_sample():
+        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        sys.exit(77)
     checks = [check for name, check in sorted(globals().items()) if name.startswith("check_")]
     only = sys.argv[1:]
     for check in checks:

@@ -164,6 +164,9 @@ def check_beside_perf(folder, pid):
 
 
 def main():
+    if not sampled.may_sample():
+        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as base:
         odd = [[sys.executable, "-c", ODD, name] for name in ("a;b 1\nc", "")]
         maps = []

@@ -10,7 +10,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
+
+import sampled
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 
@@ -205,6 +208,9 @@ def check_sampling(folder):
 
 
 def main():
+    if not sampled.may_sample():
+        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         check_warnings(check_csv(folder))
         check_warnings(show(folder, "csv"))

@@ -131,7 +131,7 @@ def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
     if theirs is None:
         seen["perf crashed"] += 1
         return 0
-    theirs = [s for s in theirs if only in (None, s["event"])]
+    theirs = [s for s in theirs if only in (None, s["event"].removesuffix(":u"))]  # not root
     assert len(theirs) == len(mine), (path, len(theirs), len(mine))
     if has_time:
         # those of one time stand in any order
