@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -603,6 +604,29 @@ static void end_reading(struct job *j, size_t first, const struct report_stats *
 		warn_missing(j, j->sessions[first].facts->events, stats);
 }
 
+/* A report of nothing but [unknown] should not pass for one. */
+static void tell_unmapped(struct job *j, const struct opened *o, uint64_t nr_user,
+			  uint64_t nr_unmapped)
+{
+	enum { MIN_SAMPLES = 100 };
+	struct err e = {0};
+
+	if (nr_user < MIN_SAMPLES || nr_unmapped <= nr_user / 2)
+		return;
+	err_set_at(&e, -ENODATA, o->path, 0, 0,
+		   "%" PRIu64 " of %" PRIu64 " samples of processes lie in no mapping that was "
+		   "recorded: they have no name",
+		   nr_unmapped, nr_user);
+	err_hint(
+	    &e, "%s",
+	    o->import
+		? "perf that ran beside a listener that asked for build-ids (cpuperf before "
+		  "this was mended, perf record --buildid-mmap) lost its mappings: record again"
+		: "what was mapped before the session was not surveyed, or records were "
+		  "lost: the session's notes say so");
+	job_problem(j, false, &e);
+}
+
 int job_read_samples(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		     struct report_stats *stats, struct err *e)
 {
@@ -636,8 +660,11 @@ int job_read_samples(struct job *j, size_t first, size_t nr, const struct report
 						   .number = (uint32_t)i,
 						   .start_ns = o->start_ns};
 
+		const uint64_t nr_user = stats->nr_user, nr_unmapped = stats->nr_unmapped;
+
 		rc = report_engine_read(&run, &input, stats);
 		j->read_bytes = stats->bytes;
+		tell_unmapped(j, o, stats->nr_user - nr_user, stats->nr_unmapped - nr_unmapped);
 	}
 	end_reading(j, first, stats);
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;

@@ -297,6 +297,14 @@ static void set_process(struct worker *w)
 	w->place.epoch = profile_lookup_epoch(w->lookup, w->place.process, w->place.time_ns);
 }
 
+/* Whether what was told of mappings is of use. */
+static void count_mapped(struct worker *w, const struct profile_sample *s, uint64_t address)
+{
+	w->stats.nr_user++;
+	w->stats.nr_unmapped +=
+	    !profile_lookup_mapping(w->lookup, w->place.process, address, s->time_ns);
+}
+
 static int take_stack(struct worker *w, const struct profile_sample *s)
 {
 	struct report_stack *st = &w->stack;
@@ -308,8 +316,10 @@ static int take_stack(struct worker *w, const struct profile_sample *s)
 	}
 	if (st->nr_kernel)
 		w->place.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
-	if (st->nr > st->nr_kernel)
+	if (st->nr > st->nr_kernel) {
 		set_process(w);
+		count_mapped(w, s, st->address[st->nr_kernel]);
+	}
 	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }
 
@@ -545,6 +555,8 @@ static void add_stats(struct worker *w)
 	}
 	add_u64(&to->nr_lost, w->stats.nr_lost);
 	to->nr_unwound += w->stats.nr_unwound;
+	to->nr_user += w->stats.nr_user;
+	to->nr_unmapped += w->stats.nr_unmapped;
 	for (size_t i = 0; i <= UNWIND_MAX; i++)
 		to->nr_ends[i] += w->stats.nr_ends[i];
 }

@@ -43,8 +43,10 @@ struct report_stats {
 	size_t nr_events;
 	uint64_t nr_unwound;              /* stacks made of stack bytes */
 	uint64_t nr_ends[UNWIND_MAX + 1]; /* of these: by enum unwind_end */
-	uint64_t nr_lost;                 /* records, by what the rings say */
-	uint64_t bytes;                   /* of the files */
+	/* Samples of processes, and those of them whose address lies in no mapping. */
+	uint64_t nr_user, nr_unmapped;
+	uint64_t nr_lost; /* records, by what the rings say */
+	uint64_t bytes;   /* of the files */
 };
 
 struct report_run {

@@ -116,6 +116,23 @@ def write(path, data):
         out.write(data)
 
 
+def unmapped(folder):
+    """When most samples lie in no mapping, that is said once, with numbers; the status stays 0."""
+    for nr_mapped, is_told in ((40, True), (60, False)):
+        f = pd.File("<")
+        f.event(0, 0, BASE | pd.IDENTIFIER, [11, 12], freq=4000)
+        f.comm(10, 10, "a", misc=pd.COMM_EXEC, time=1)
+        f.mmap(10, 0x400000, 0x1000, 0, "/usr/bin/a", time=2)
+        for i in range(120):
+            f.sample(ip=0x400100 if i < nr_mapped else 0x900000, pid=10, tid=10, time=1000 + i,
+                     period=1)
+        write(f"{folder}/unmapped", f.whole())
+        for report in ("flat", "tree"):
+            _, error = run(f"{folder}/unmapped", f"--report={report}")
+            assert ("80 of 120 samples" in error) == is_told, error
+            assert error.count("no mapping") == is_told, error
+
+
 def large(folder):
     """Many windows and slices; records lie across the ends of both. A pipe into the program too."""
     nr = 60000
@@ -435,7 +452,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, large, versions, who, everything, foreign, nameless, filters, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
