@@ -50,6 +50,16 @@ static int kernel_ftruncate(int fd, off_t len)
 	return (int)result(ftruncate(fd, len));
 }
 
+static off_t kernel_lseek(int fd, off_t at, int whence)
+{
+	return (off_t)result(lseek(fd, at, whence));
+}
+
+static int kernel_fallocate(int fd, int mode, off_t at, off_t len)
+{
+	return (int)result(fallocate(fd, mode, at, len));
+}
+
 static int kernel_fsync(int fd)
 {
 	return (int)result(fsync(fd));
@@ -104,6 +114,8 @@ const struct sys_ops sys_kernel_ops = {
     .pwrite = kernel_pwrite,
     .writev = kernel_writev,
     .ftruncate = kernel_ftruncate,
+    .lseek = kernel_lseek,
+    .fallocate = kernel_fallocate,
     .fsync = kernel_fsync,
     .close = kernel_close,
     .fstatat = kernel_fstatat,

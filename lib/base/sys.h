@@ -20,6 +20,8 @@ struct sys_ops {
 	ssize_t (*pwrite)(int fd, const void *buf, size_t len, off_t at);
 	ssize_t (*writev)(int fd, const struct iovec *piece, int nr);
 	int (*ftruncate)(int fd, off_t len);
+	off_t (*lseek)(int fd, off_t at, int whence);
+	int (*fallocate)(int fd, int mode, off_t at, off_t len);
 	int (*fsync)(int fd);
 	int (*close)(int fd);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);

@@ -35,6 +35,14 @@ void profile_faults_lose(const struct profile_faults *f, int code, const char *w
 	f->problem(f->arg, true, &e);
 }
 
+void profile_faults_short(const struct profile_faults *f)
+{
+	profile_faults_lose(
+	    f, -ENOSPC,
+	    "there was no room for all of it (a full disk, or a limit): what came last "
+	    "is missing");
+}
+
 void profile_faults_end(const struct profile_faults *f, bool is_whole)
 {
 	struct err e = {0};

@@ -24,6 +24,8 @@ void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame
 /* Something that is not there, or left out: not counted. */
 void profile_faults_lose(const struct profile_faults *f, int code, const char *what);
 /* After the last frame: how many more there were, or that the end is missing. */
+/* The file ends as it should, but there was no room for all of it. */
+void profile_faults_short(const struct profile_faults *f);
 void profile_faults_end(const struct profile_faults *f, bool is_whole);
 
 #endif

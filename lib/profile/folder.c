@@ -270,7 +270,8 @@ static void add_range(struct ranges *r, uint64_t from, uint64_t to)
 static void hint_if_last(const struct profile_folder *f, uint64_t iteration, struct err *e)
 {
 	if (iteration + 1 == f->nr_iterations)
-		err_hint(e, "it is the last: the session was killed in it, or is still running");
+		err_hint(e, "it is the last: the session was killed or its disk was full in it, or "
+			    "it is still running");
 }
 
 /* Iterations without any file. */

@@ -366,6 +366,8 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 		rc = profile_load_end(l);
 	if (rc)
 		return rc == -EPROTO ? 0 : rc;
+	if (trace_reader_is_short(r))
+		profile_faults_short(&l->faults);
 	report(l, trace_reader_is_whole(r));
 	return 1;
 }

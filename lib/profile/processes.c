@@ -265,6 +265,8 @@ static void tell(const struct load *l, const struct trace_reader *r)
 {
 	struct err e = {0};
 
+	if (trace_reader_is_short(r))
+		profile_faults_short(l->faults);
 	profile_faults_end(l->faults, trace_reader_is_whole(r));
 	if (has_left_out(l->p))
 		profile_faults_lose(

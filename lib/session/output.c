@@ -49,6 +49,7 @@ struct session_output {
 	struct err taken;         /* why the manifest is not what it should be */
 	uint64_t manifest_says;   /* num_iterations as written; 0: not written yet */
 	struct buf text;
+	int reserve_fd; /* a file without a name; -1: none */
 	/* of a session that moved */
 	char folder[PATH_MAX], prefix[PATH_MAX], manifest_path[PATH_MAX];
 	char moved[2 * PATH_MAX]; /* what to say of it */
@@ -384,6 +385,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	if (!o)
 		return err_set(e, -ENOMEM, "out of memory");
 	o->traces = o->manifest = (struct place){.dirfd = -1, .lock = {.fd = -1}};
+	o->reserve_fd = -1;
 	cpsession_init(&o->session);
 	str_hex16(c->id, o->id);
 	o->session.config_name = c->spec->config_name;
@@ -418,12 +420,27 @@ void session_output_close(struct session_output *o)
 	segments_fini(&o->segments);
 	(void)syncer_stop(&o->syncer, NULL);
 	drop_draft(o);
+	session_output_release(o);
 	close_places(o);
 	if (*o->folder) /* stays, if there is anything in it */
 		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
 	cpsession_fini(&o->session);
 	buf_fini(&o->text);
 	mem_free(o);
+}
+
+void session_output_reserve(struct session_output *o, uint64_t bytes)
+{
+	int fd = sys()->openat(o->traces.dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
+
+	o->reserve_fd = fd < 0 ? -1 : fd;
+	if (fd >= 0 && sys()->fallocate(fd, 0, 0, (off_t)bytes))
+		session_output_release(o);
+}
+
+void session_output_release(struct session_output *o)
+{
+	io_close(&o->reserve_fd);
 }
 
 const char *session_output_moved(const struct session_output *o)

@@ -41,6 +41,11 @@ const char *session_output_moved(const struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
+/* Takes so much of the disk, where that can be had, until it is released: for the ends of files
+ * when the disk is full. */
+void session_output_reserve(struct session_output *o, uint64_t bytes);
+void session_output_release(struct session_output *o);
+
 /* The manifest will say that there are num_iterations (>= 1; begin has said 1), the one in progress
  * included: by the sync thread, no more often than the spec's sync_period. 0 or what that thread
  * failed with. */

@@ -181,15 +181,53 @@ static bool is_urgent(const struct sampler *s, const struct pmu_ring *ring, uint
 	return waiting > ring->bytes / 8 || clock_monotonic_ns() > *s->pack_until_ns;
 }
 
+static int write_span(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+		      bool is_urgent, struct err *e)
+{
+	struct trace_span span = {.is_urgent = is_urgent};
+
+	pmu_view_span(v, from, to, span.part, span.len);
+	return trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
+}
+
+/* The end of the records from … that take no more than so many bytes. */
+static uint64_t end_within(const struct pmu_view *v, uint64_t from, uint64_t to, uint64_t bytes)
+{
+	uint64_t at = from, more;
+
+	while (at < to && (more = pmu_record_bytes(v, at, to)) && at + more - from <= bytes)
+		at += more;
+	return at;
+}
+
+/* There was no room for all of it: as much as there is room for, in ever smaller pieces. */
+static void write_what_fits(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to)
+{
+	enum { MIN_BYTES = 256 };
+
+	for (uint64_t bytes = (to - from) / 2; bytes >= MIN_BYTES; bytes /= 2) {
+		uint64_t end = end_within(v, from, to, bytes);
+		struct err ignored = {0};
+
+		trace_file_retry(s->file);
+		if (write_span(s, v, from, end, true, &ignored) == 0)
+			from = end;
+	}
+}
+
 /* Counts what stands from … to, and writes it: as much of it as a reader can hold. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		uint64_t *end, struct err *e)
 {
-	struct trace_span span = {.is_urgent = is_urgent(s, &s->ring, to - from)};
+	int rc;
 
 	*end = pmu_scan_count(&s->scan, v, from, to, TRACE_FILE_RECORDS_BYTES);
-	pmu_view_span(v, from, *end, span.part, span.len);
-	return s->file ? trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e) : 0;
+	if (!s->file)
+		return 0;
+	rc = write_span(s, v, from, *end, is_urgent(s, &s->ring, to - from), e);
+	if (rc)
+		write_what_fits(s, v, from, *end);
+	return rc;
 }
 
 static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,

@@ -30,7 +30,12 @@ enum {
 	MIN_PACE_NS = 1000000,
 	LAST_NS = 500000000, /* for files that were mapped at the end */
 	LAST_PATIENCE_MS = 300,
+	RESERVE_BYTES = 16 << 10, /* of each file, for its end on a full disk */
 };
+
+/* Of an error that ends the session: its source and message. */
+#define UNSAVED_FORMAT "%s%s%s: what came after is missing in the files of the session"
+#define UNSAVED_WHY(e) (e)->source, (e)->source[0] ? ": " : "", (e)->msg
 
 /* The session's common file; two threads write it. */
 struct common {
@@ -592,6 +597,7 @@ int sampling_open_files(struct sampling *g, struct err *e)
 
 	if (!c->writer)
 		return 0;
+	session_output_reserve(g->s->output, (uint64_t)RESERVE_BYTES * (g->nr_cpus + 1));
 	clock_triple_now(&now);
 	trace_writer_clocks(c->writer, &now);
 	return session_output_create(g->s->output, c->writer, TRACE_COMMON, TRACE_COMMON, c->packer,
@@ -612,6 +618,14 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 	return begin_common(g, e);
 }
 
+static void note_unsaved(struct trace_writer *w, const struct err *why)
+{
+	char text[SESSION_NOTE_BYTES];
+
+	snprintf(text, sizeof(text), UNSAVED_FORMAT, UNSAVED_WHY(why));
+	trace_writer_note(w, &(struct trace_note){.time_ns = clock_monotonic_ns(), .text = text});
+}
+
 /* The end of the common file; its totals are those of the whole session. */
 static int finish_common(struct sampling *g, struct err *e)
 {
@@ -626,6 +640,8 @@ static int finish_common(struct sampling *g, struct err *e)
 			trace_writer_note(c->writer,
 					  &(struct trace_note){.time_ns = totals.end_ns,
 							       .text = survey_note(g, i)});
+	if (c->error.code)
+		note_unsaved(c->writer, &c->error);
 	return trace_file_finish(file, c->writer, &totals, e);
 }
 
@@ -651,8 +667,10 @@ void sampling_close_files(struct sampling *g)
 	end_threads(g);
 	lower_priority(g);
 	g->is_raised = false;
-	trace_file_abandon(g->common.file);
-	g->common.file = NULL;
+	if (g->common.file) { /* the session failed */
+		session_output_release(g->s->output);
+		(void)finish_common(g, NULL);
+	}
 	trace_packer_free(g->packer);
 	g->packer = NULL;
 }
@@ -967,17 +985,15 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	return trace_file_finish(file, s->writer, &totals, e);
 }
 
-static int record_cpu(struct sampling *g, const struct session_iteration *it, uint32_t t,
-		      struct err *e)
+/* What was sampled and read until the end of the iteration. */
+static int record_cpu(struct sampling *g, uint32_t t, struct err *e)
 {
 	uint64_t until_ns = cut_ns(g, t);
-	struct err ignored = {0};
-	int rc = sampler_cut(&g->samplers[t], until_ns, true, e), finished;
+	int rc = sampler_cut(&g->samplers[t], until_ns, true, e);
 
 	rc = rc ? rc : drain_ticks(g, t, until_ns, e);
 	sum_up(g, t);
-	finished = finish_trace(g, it, t, rc ? &ignored : e);
-	return rc ? rc : finished;
+	return rc;
 }
 
 /* Each reading took longer than the period, or the machine held them up. */
@@ -1028,13 +1044,35 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 	note_dropped(g, iteration);
 }
 
-int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)
+/* Samples first, and then the ends of all files: on a full disk these have what was kept for them.
+ */
+static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
 {
 	uint64_t max_rate = host_max_sample_rate(g->s->plan->host);
-	int rc = g->error.code ? g->error.code : 0;
+	int rc = why->code, one;
 
-	if (rc)
-		*e = g->error;
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		g->results[t].max_rate_end = max_rate;
+		one = record_cpu(g, t, why);
+		rc = rc ? rc : one;
+	}
+	g->max_rate = max_rate;
+	if (rc && g->s->writer) {
+		session_output_release(g->s->output);
+		session_note(g->s, 0, UNSAVED_FORMAT, UNSAVED_WHY(why));
+	}
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		one = finish_trace(g, it, t, why);
+		rc = rc ? rc : one;
+	}
+	return rc;
+}
+
+int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)
+{
+	struct err why;
+	int rc;
+
 	if (atomic_load(&g->survey_done))
 		tell_survey(g);
 	g->pack_until_ns = clock_monotonic_ns() + PACK_NS;
@@ -1042,15 +1080,10 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		drain_side_band(g, t);
 	note_losses(g, it->iteration);
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		struct err further = {0};
-		int one;
-
-		g->results[t].max_rate_end = max_rate;
-		one = record_cpu(g, it, t, rc ? &further : e);
-		rc = rc ? rc : one;
-	}
-	g->max_rate = max_rate;
+	why = g->error;
+	rc = record_all(g, it, &why);
+	if (rc && e)
+		*e = why;
 	g->before = g->now;
 	return rc;
 }

@@ -288,6 +288,7 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 {
 	struct trace_totals t;
 	struct decoder d;
+	uint64_t flags;
 
 	if (!decoder_init(&d, f, TRACE_FRAME_END))
 		return -EINVAL;
@@ -298,7 +299,9 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 	t.lost = cursor_le64(&d.c);
 	t.throttled = cursor_le64(&d.c);
 	t.bytes = cursor_le64(&d.c);
-	t.is_cut = d.c.left && cursor_le64(&d.c) & TRACE_END_IS_CUT;
+	flags = d.c.left ? cursor_le64(&d.c) : 0;
+	t.is_cut = flags & TRACE_END_IS_CUT;
+	t.is_short = flags & TRACE_END_IS_SHORT;
 	if (!cursor_ok(&d.c))
 		return -EINVAL;
 	*out = t;

@@ -16,6 +16,8 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 struct trace_file {
 	char *path; /* owned */
@@ -25,6 +27,9 @@ struct trace_file {
 	uint64_t bytes;                  /* whole frames */
 	uint64_t nr_frames, nr_readings; /* so far */
 	int error;                       /* of a write: sticks */
+	bool is_short;                   /* a write failed */
+	bool is_torn;                    /* what it left could not be cut off */
+	uint64_t max_bytes;              /* of all but the end: the process may not write more */
 	struct trace_part *part;         /* owned; of a segment: where its iterations begin */
 	size_t nr_parts;
 };
@@ -38,8 +43,22 @@ static int say(const struct trace_file *f, int rc, struct err *e)
 /* So that no part of a frame stays. If that fails too, a reader finds the cut. */
 static void cut_back(struct trace_file *f)
 {
-	while (sys()->ftruncate(f->fd, (off_t)f->bytes) == -EINTR)
-		;
+	int rc;
+
+	do
+		rc = sys()->ftruncate(f->fd, (off_t)f->bytes);
+	while (rc == -EINTR);
+	f->is_torn = rc || sys()->lseek(f->fd, (off_t)f->bytes, SEEK_SET) < 0;
+}
+
+bool trace_file_retry(struct trace_file *f)
+{
+	bool is_full = f->error == -ENOSPC || f->error == -EFBIG || f->error == -EDQUOT;
+
+	if (!is_full || f->is_torn)
+		return false;
+	f->error = 0;
+	return true;
 }
 
 /* Whole frames: all of them, or none and never again. Changes piece. */
@@ -49,13 +68,22 @@ static int put(struct trace_file *f, struct iovec *piece, size_t nr, struct err 
 
 	for (size_t i = 0; i < nr; i++)
 		bytes += piece[i].iov_len;
-	f->error = io_writev_full(f->fd, piece, nr);
+	f->error = bytes > f->max_bytes ? -EFBIG : io_writev_full(f->fd, piece, nr);
 	if (f->error) {
+		f->is_short = true;
 		cut_back(f);
 		return say(f, f->error, e);
 	}
 	f->bytes = bytes;
 	return 0;
+}
+
+static int put_frame(struct trace_file *f, struct iovec *piece, size_t nr, struct err *e)
+{
+	int rc = put(f, piece, nr, e);
+
+	f->nr_frames += rc == 0;
+	return rc;
 }
 
 /* The kinds that may grow large. */
@@ -104,10 +132,21 @@ static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err
 	if (f->packer)
 		all = pack_all(f->packer, w);
 	rc = put(f, &all, 1, e);
-	f->nr_frames += w->nr_frames;
-	f->nr_readings += w->nr_readings;
+	f->nr_frames += rc ? 0 : w->nr_frames;
+	f->nr_readings += rc ? 0 : w->nr_readings;
 	trace_writer_more(w);
 	return rc;
+}
+
+/* The limit of file sizes, less what an end takes. */
+static uint64_t find_max_bytes(void)
+{
+	enum { END_BYTES = 16 << 10 };
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur > 2 * END_BYTES ? limit.rlim_cur - END_BYTES : limit.rlim_cur;
 }
 
 static struct trace_file *file_new(const char *path, struct trace_packer *packer)
@@ -122,6 +161,7 @@ static struct trace_file *file_new(const char *path, struct trace_packer *packer
 		return NULL;
 	}
 	f->fd = -1;
+	f->max_bytes = find_max_bytes();
 	f->packer = packer && !packer->is_for_symbols ? packer : NULL;
 	f->may_pack = packer;
 	return f;
@@ -242,8 +282,7 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "these are no whole records");
 	if (!span->len[0] && !span->len[1])
 		return 0;
-	f->nr_frames++;
-	return put(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
+	return put_frame(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
 }
 
 bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
@@ -279,8 +318,7 @@ int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, str
 		return say(f, f->error, e);
 	if (!f->may_pack || !is_packed_kallsyms(frame, len))
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
-	f->nr_frames++;
-	return put(f, &all, 1, e);
+	return put_frame(f, &all, 1, e);
 }
 
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)
@@ -295,20 +333,34 @@ int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *
 	return put_gathered(f, w, e);
 }
 
-int trace_file_finish(struct trace_file *f, struct trace_writer *w,
+static int append_end(struct trace_file *f, struct trace_writer *w,
 		      const struct trace_totals *totals, struct err *e)
 {
 	struct trace_totals t = *totals;
-	int rc = trace_file_append(f, w, e), closed;
+	int rc = trace_file_append(f, w, e);
 
-	if (rc == 0) {
-		t.nr_frames = f->nr_frames;
-		t.nr_readings = f->nr_readings;
-		t.bytes = f->bytes;
-		trace_writer_end(w, &t);
-		rc = trace_file_append(f, w, e);
-	}
+	if (rc)
+		return rc;
+	t.nr_frames = f->nr_frames;
+	t.nr_readings = f->nr_readings;
+	t.bytes = f->bytes;
+	t.is_short = f->is_short;
+	trace_writer_end(w, &t);
+	return trace_file_append(f, w, e);
+}
+
+int trace_file_finish(struct trace_file *f, struct trace_writer *w,
+		      const struct trace_totals *totals, struct err *e)
+{
+	int before = f->error, rc, closed;
+
+	if (before)
+		say(f, before, e);
+	trace_file_retry(f);
+	f->max_bytes = UINT64_MAX;
+	rc = append_end(f, w, totals, e);
 	closed = file_close(f, e);
+	rc = before ? before : rc;
 	return rc ? rc : closed;
 }
 

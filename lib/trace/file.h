@@ -75,8 +75,12 @@ bool trace_segment_is_full(const struct trace_file *f);
 /* Adds the index, and closes the file, also on failure. */
 int trace_segment_finish(struct trace_file *f, struct trace_writer *w, struct err *e);
 
+/* After a call that failed because there was no room: true, and what is smaller may be tried. */
+bool trace_file_retry(struct trace_file *f);
+
 /* Adds what w has gathered since trace_writer_more and the end frame, and closes the file, also on
- * failure. Totals as for trace_writer_commit. */
+ * failure; the end is tried too where there was no room before, for it takes little. Totals as for
+ * trace_writer_commit. */
 int trace_file_finish(struct trace_file *f, struct trace_writer *w,
 		      const struct trace_totals *totals, struct err *e);
 
@@ -88,7 +92,8 @@ uint64_t trace_file_bytes(const struct trace_file *f);
 
 /*
  * After a write that failed (a full disk) the file is cut back to its last whole frame, and every
- * further call fails with the same error. Functions return 0 or -errno with *e set.
+ * further call fails with the same error, but for trace_file_finish and after trace_file_retry.
+ * Functions return 0 or -errno with *e set.
  */
 
 #endif

@@ -71,7 +71,7 @@ struct trace_header_bytes {
 _Static_assert(sizeof(struct trace_header_bytes) == TRACE_HEADER_BYTES, "trace header");
 
 /* Flags of the end frame. */
-enum { TRACE_END_IS_CUT = 1 };
+enum { TRACE_END_IS_CUT = 1, TRACE_END_IS_SHORT = 2 };
 
 /* Flags of a frame; each is for files with its feature bit only. */
 enum {

@@ -43,7 +43,7 @@ struct trace_reader {
 	uint16_t known_flags;  /* of frames, in this file */
 	uint64_t wasted_bytes; /* checksummed or unpacked for what was no frame */
 	uint64_t nr_frames, nr_readings;
-	bool end_agrees, damaged;
+	bool end_agrees, damaged, is_short;
 	struct trace_head head;
 	const struct trace_feed *feed; /* NULL: all is in the file; else of what follows */
 	void *feed_arg;
@@ -234,12 +234,15 @@ static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
 			  why, r->at - start);
 }
 
-static bool end_agrees(const struct trace_reader *r, const struct trace_frame *f)
+static bool end_agrees(struct trace_reader *r, const struct trace_frame *f)
 {
 	struct trace_totals t;
 
-	return trace_decode_end(f, &t) == 0 && t.nr_frames == r->nr_frames &&
-	       t.nr_readings == r->nr_readings && t.bytes == f->offset;
+	if (trace_decode_end(f, &t))
+		return false;
+	r->is_short |= t.is_short;
+	return t.nr_frames == r->nr_frames && t.nr_readings == r->nr_readings &&
+	       t.bytes == f->offset;
 }
 
 /* Keeps count, for the end frame to agree with. */
@@ -539,6 +542,11 @@ int trace_reader_parts(struct trace_reader *r, struct trace_parts *out)
 	}
 	*out = p;
 	return 0;
+}
+
+bool trace_reader_is_short(const struct trace_reader *r)
+{
+	return r->is_short;
 }
 
 bool trace_reader_is_whole(const struct trace_reader *r)

@@ -88,6 +88,8 @@ uint64_t trace_reader_bytes(const struct trace_reader *r);
 /* After 0: whether the end frame was seen and agrees with what was read (else the trace was cut).
  */
 bool trace_reader_is_whole(const struct trace_reader *r);
+/* After 0: the end says that there was no room for all of the trace. */
+bool trace_reader_is_short(const struct trace_reader *r);
 
 /* Decoders of payloads; strings point into an arena-like store of the result that ..._fini frees.
  * Text is safe to show: what could steer a terminal or is not UTF-8 has become a space or '?'

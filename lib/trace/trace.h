@@ -176,6 +176,7 @@ struct trace_totals {
 	uint64_t lost, throttled; /* records lost, pauses of events; 0 in tally mode */
 	uint64_t bytes;           /* of the file before the end frame */
 	bool is_cut;              /* the session was ended in this iteration */
+	bool is_short;            /* there was no room for all of it */
 };
 
 /* An io_may_replace_fn: 1 if the file, read from its offset, begins as a trace does, else 0 or

@@ -455,7 +455,8 @@ void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals)
 	buf_le64(b, totals->lost);
 	buf_le64(b, totals->throttled);
 	buf_le64(b, totals->bytes);
-	buf_le64(b, totals->is_cut ? TRACE_END_IS_CUT : 0);
+	buf_le64(b, (totals->is_cut ? TRACE_END_IS_CUT : 0) |
+			(totals->is_short ? TRACE_END_IS_SHORT : 0));
 	frame_end(b, at, TRACE_FRAME_END);
 }
 

@@ -134,6 +134,51 @@ def check_full_disk(folder):
         subprocess.run(["umount", folder], check=True)
 
 
+def check_full_by_common(folder):
+    """The common file fills the disk, with the kernel's symbols: what the CPUs' traces can hold is
+    there, each has its end, and why it ended."""
+    if not sampled.is_root() or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=640k", "none", folder], check=False).returncode:
+        print("  skip: no file system can be mounted here")
+        return
+    try:
+        with sampled.Busy():
+            _, error = run(folder, [event("software:cpu_clock", rate=FAST)], "--duration=60",
+                           code=1)
+        assert "No space left on device" in error, error
+        traces = sampled.traces(folder)
+        print("  samples", [len(times_of(t)) for t in traces], "bytes",
+              [t.bytes for t in traces], "common", sampled.common(folder).bytes)
+        assert all(t.end for t in [*traces, sampled.common(folder)]), "no end"
+        assert any("No space left" in note for t in traces for note in t.notes)
+        sampled.check_sound(folder)
+        shown, error = show(folder, 1)
+        assert "No space left on device" in shown and "t.common.cpuperf" in error, (shown, error)
+        assert "there was no room for all of it" in error and "killed" not in error, error
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def check_limits(folder):
+    """A limit of file sizes is a full disk; the one of CPU time, and each signal, is an end."""
+    busy = [event("software:cpu_clock", rate=FAST, stack_bytes=4096, flags=["user_stack"])]
+    with sampled.Busy():
+        _, error = run(folder, busy, "--duration=60", code=1, prefix=["prlimit", "--fsize=1000000"])
+        assert "File too large" in error, error
+        traces = sampled.traces(folder)
+        assert all(t.bytes <= 1000000 and t.end for t in traces), [t.bytes for t in traces]
+        assert max(t.bytes for t in traces) > 900000, [t.bytes for t in traces]
+        for number in (signal.SIGQUIT, signal.SIGXCPU, signal.SIGHUP, signal.SIGTERM):
+            os.unlink(f"{folder}/s.cpsession")
+            p = sampled.start(folder, [CLOCK], "--duration=60")
+            time.sleep(0.3)
+            p.send_signal(number)
+            finish(p, number == signal.SIGXCPU)
+            assert all(t.end for t in [*sampled.traces(folder), sampled.common(folder)])
+            assert not [n for n in os.listdir(folder) if n.endswith((".lock", ".tmp"))]
+    sampled.check_sound(folder, [f"t.0.{t}.cpuperf" for t in range(len(CPUS))])
+
+
 # ---- signals, and no files
 
 def check_signal(folder):

@@ -115,6 +115,16 @@ static inline int inject_ftruncate(int fd, off_t len)
 	return inject_fails() ? inject.error : sys_kernel_ops.ftruncate(fd, len);
 }
 
+static inline off_t inject_lseek(int fd, off_t at, int whence)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.lseek(fd, at, whence);
+}
+
+static inline int inject_fallocate(int fd, int mode, off_t at, off_t len)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.fallocate(fd, mode, at, len);
+}
+
 static inline int inject_fsync(int fd)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.fsync(fd);
@@ -190,6 +200,8 @@ static inline void inject_sys(unsigned n, int error)
 	    .pwrite = inject_pwrite,
 	    .writev = inject_writev,
 	    .ftruncate = inject_ftruncate,
+	    .lseek = inject_lseek,
+	    .fallocate = inject_fallocate,
 	    .fsync = inject_fsync,
 	    .close = inject_close,
 	    .fstatat = inject_fstatat,

@@ -275,7 +275,8 @@ static const struct scene {
     {"one missing", lose_one, 3, 2, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
     {"one missing, not given", lose_one, 0, 0, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
     {"killed in the last", lose_last_iteration, 3, 2, 4, 1, 0,
-     "no traces of iteration 2 (of 0-2): it is the last: the session was killed in it"},
+     "no traces of iteration 2 (of 0-2): it is the last: the session was killed or its disk was "
+     "full in it"},
     {"first missing", lose_first_iteration, 3, 2, 4, 1, 0, "no traces of iteration 0 (of 0-2)"},
     {"claims too much", nothing, UINT64_MAX, UINT64_MAX, 6, 4, 0,
      "no traces of iteration 3-18446744073709551614"},

@@ -204,7 +204,7 @@ static int small_ftruncate(int fd, off_t len)
 	return disk.cannot_cut ? -EIO : sys_kernel_ops.ftruncate(fd, len);
 }
 
-/* After the failure each call says the same and none writes. */
+/* After the failure each call says the same, and none writes but the last, which tries the end. */
 static void check_sticks(struct trace_writer *w, struct trace_file *f)
 {
 	struct trace_span span = span_at(sample_record, sizeof(sample_record), 0);
@@ -216,8 +216,10 @@ static void check_sticks(struct trace_writer *w, struct trace_file *f)
 	trace_writer_more(w);
 	sample_gather_tick(w);
 	assert_int_equal(trace_file_append(f, w, &e[1]), -ENOSPC);
-	assert_int_equal(trace_file_finish(f, w, &sample_totals, &e[2]), -ENOSPC);
 	assert_int_equal(disk.nr_writes, nr_writes);
+	disk.room = 0;
+	assert_int_equal(trace_file_finish(f, w, &sample_totals, &e[2]), -ENOSPC);
+	assert_int_equal(disk.nr_writes, nr_writes + 1);
 	for (size_t i = 0; i < NR(e); i++) {
 		assert_string_equal(e[i].source, "some/path");
 		assert_string_equal(e[i].msg, "cannot be written: No space left on device");
@@ -310,6 +312,49 @@ static void test_full_disk(void **state)
 	assert_true(is_whole);
 	sys_set_ops(NULL);
 	buf_fini(&bytes);
+	folder_fini(&d);
+}
+
+/* What is large finds no room, what is small does: records, and the end. */
+static void test_end_on_full_disk(void **state)
+{
+	struct trace_span span = span_at(sample_record, sizeof(sample_record), 16);
+	struct trace_writer *w = trace_writer_new();
+	struct sys_ops ops = sys_kernel_ops;
+	struct trace_file *f = NULL;
+	struct err e[2] = {0};
+	struct folder d;
+	struct trace_reader *r;
+	struct trace_frame frame;
+	unsigned nr_records = 0;
+
+	(void)state;
+	folder_init(&d);
+	assert_int_equal(create(w, &d, &f, NULL), 0);
+	ops.writev = small_writev;
+	sys_set_ops(&ops);
+	disk.room = 20; /* half a frame */
+	assert_false(trace_file_retry(f));
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 5, &span, &e[0]), -ENOSPC);
+	disk.room = 1 << 20;
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 5, &span, NULL), -ENOSPC);
+	assert_true(trace_file_retry(f));
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 5, &span, NULL), 0);
+	disk.room = 20;
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 5, &span, NULL), -ENOSPC);
+	disk.room = 1 << 20;
+	trace_writer_more(w);
+	sample_gather_end(w);
+	assert_int_equal(trace_file_finish(f, w, &sample_totals, &e[1]), -ENOSPC);
+	sys_set_ops(NULL);
+	assert_string_equal(e[1].msg, "cannot be written: No space left on device");
+	assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
+	while (trace_reader_next(r, &frame, NULL) == 1)
+		nr_records += frame.kind == TRACE_FRAME_RECORDS;
+	assert_int_equal(nr_records, 1);
+	assert_true(trace_reader_is_whole(r) && trace_reader_is_short(r));
+	trace_reader_close(r);
+	trace_writer_free(w);
 	folder_fini(&d);
 }
 
@@ -538,11 +583,12 @@ static void test_existing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),       cmocka_unit_test(test_grows),
-	    cmocka_unit_test(test_misuse),      cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_cannot_cut),  cmocka_unit_test(test_every_failure),
-	    cmocka_unit_test(test_interrupted), cmocka_unit_test(test_one_call),
-	    cmocka_unit_test(test_close_tells), cmocka_unit_test(test_existing),
+	    cmocka_unit_test(test_bytes),         cmocka_unit_test(test_grows),
+	    cmocka_unit_test(test_misuse),        cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_cannot_cut),    cmocka_unit_test(test_end_on_full_disk),
+	    cmocka_unit_test(test_every_failure), cmocka_unit_test(test_interrupted),
+	    cmocka_unit_test(test_one_call),      cmocka_unit_test(test_close_tells),
+	    cmocka_unit_test(test_existing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
