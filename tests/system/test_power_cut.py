@@ -112,10 +112,25 @@ def iterations(disk, number):
     return {i for i, cpus in seen.items() if len(cpus) >= CPUS}, done.stderr
 
 
+def snapshot(image, copy):
+    """The disk at one moment: it was read twice, and nothing had changed meanwhile. Else what was
+    read first would be older than what was read last, which no power cut makes."""
+    for _ in range(1000):
+        with open(image, "rb") as f:
+            first = f.read()
+            f.seek(0)
+            if f.read() == first:
+                break
+    else:
+        assert False, "the disk is never at rest"
+    with open(copy, "wb") as f:
+        f.write(first)
+
+
 def cut(folder, image, promised):
     """What is on the disk now, as a machine finds it that starts again."""
     copy = f"{folder}/copy"
-    shutil.copyfile(image, copy)
+    snapshot(image, copy)
     subprocess.run(["e2fsck", "-fy", copy], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    check=False)
     with Disk(copy, f"{folder}/after", "ro"):
