@@ -277,6 +277,27 @@ def check_public_folder(_):
         {str(t) for t in range(1, CPUS)}, p.stdout
 
 
+def check_pre_made(_):
+    """A hundred ways of another user to be there first (with CPUPERF_TEST_LONG=1): none ends the
+    session, costs it a number, or is touched by it."""
+    if os.environ.get("CPUPERF_TEST_LONG") != "1" or os.geteuid() != 0 or \
+            run_in_tmp("other true").returncode:
+        return
+    names = [f"cpuperf.{i}.{t}.cpuperf" for i in (0, 1, 7, 19, 20) for t in (0, CPUS - 1, 99)]
+    names += ["cpuperf.cpsession", ".cpuperf.cpsession.tmp", "cpuperf.cpsession.lock",
+              "cpuperf.traces.lock", ".cpuperf.5.0.cpuperf.tmp"]
+    for name in names:
+        for make in ("touch", "mkdir", "mkfifo", "ln -s /etc/passwd", "ln -s /tmp/none"):
+            p = run_in_tmp(f"other {make} /tmp/{name}; stat -c '%u %i %z' /tmp/{name} >/tmp/before",
+                           "sum=$(md5sum /etc/passwd)", "cpuperf --duration=1ms >/dev/null",
+                           f"stat -c '%u %i %z' /tmp/{name} | cmp - /tmp/before",
+                           '[ "$sum" = "$(md5sum /etc/passwd)" ] && [ ! -e /tmp/none ]',
+                           "set -- /tmp/cpuperf-*/cpuperf.cpsession /tmp/cpuperf.cpsession",
+                           '[ -O "$1" ] && [ -f "$1" ] || shift', 'show --session="$1"')
+            assert p.returncode == 0, (make, name, p)
+            assert iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), (make, name)
+
+
 def check_names(folder):
     """Names that cannot work are refused before anything is measured."""
     error = run(spec_of(folder, session_result_spec_path=f"{folder}/t.0.0.cpuperf"), code=1)
@@ -314,6 +335,8 @@ def check_signals(folder):
     """Each signal that ends a session leaves whole files and nothing else."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
         for nr in (100, 100000):  # files of iterations, and segments
+            if os.path.exists(f"{folder}/s.cpsession"):  # of the one before: it is waited for
+                os.unlink(f"{folder}/s.cpsession")
             p = start(spec_of(folder, num_iterations=nr), "--duration=100ms")
             wait_for(f"{folder}/s.cpsession", p)
             time.sleep(0.15)

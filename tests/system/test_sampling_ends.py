@@ -18,7 +18,7 @@ from sampled import CPUS, event, finish
 
 PRINT = os.environ["CPUPERF_PRINT"]
 FAST = 100000  # ns: 10 kHz
-KILLS = 10
+KILLS = 60 if os.environ.get("CPUPERF_TEST_LONG") == "1" else 10
 MAX_MISSING_NS = 500000000
 CLOCK = event("software:cpu_clock", rate=FAST, flags=["callchain"])
 STORM = """i=0
