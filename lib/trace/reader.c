@@ -440,10 +440,10 @@ static int decode_index(const struct trace_frame *f, struct trace_parts *out)
  * there is none; -ENOMEM. */
 static int read_index(struct trace_reader *r, struct trace_parts *out)
 {
-	struct trace_frame f;
+	struct trace_frame f = {0};
 	const char *ignored;
 	const uint8_t *p;
-	uint64_t at, end;
+	uint64_t at, end = 0;
 	struct cursor c;
 	int rc = view(r, r->file_bytes - 8, 8, &p);
 
