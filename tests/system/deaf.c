@@ -110,6 +110,7 @@ static void map(const char *folder, int by_overlay)
 	char path[512], options[1400];
 	int fd;
 
+	close(device); /* else its own end, which flushes the file, waits for an answer for ever */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "deaf child");
 	snprintf(options, sizeof(options), "lowerdir=%s/fuse:%s/empty", folder, folder);
