@@ -518,7 +518,7 @@ static int scan_parts(struct trace_reader *r, struct trace_parts *out)
 	int rc = 0;
 
 	while (rc == 0) {
-		struct trace_frame f;
+		struct trace_frame f = {0};
 		uint64_t from = r->at;
 		int got = trace_reader_next(r, &f, NULL);
 
