@@ -19,12 +19,12 @@ case_of() {
 	echo "<system-out>$4</system-out></testcase>"
 }
 
-# expect NAME CODE PATTERN LONG CASES...
+# expect NAME CODE PATTERN JUDGED CASES...
 expect() {
-	local name=$1 code=$2 pattern=$3 long=$4 got=0 output
+	local name=$1 code=$2 pattern=$3 judged=$4 got=0 output
 	shift 4
 	echo "<testsuite>$*</testsuite>" >"$work/test.xml"
-	output=$("$top/scripts/test-report" "$work/test.xml" "$work" 50 "$long" \
+	output=$("$top/scripts/test-report" "$work/test.xml" "$work" 50 "$judged" \
 		$'unit 60\nfuzz 60\nwhole 900' 2>&1) || got=$?
 	if [[ $got != "$code" || ! $output =~ $pattern ]]; then
 		printf 'FAILED %s: exit %s, wanted %s and /%s/\n%s\n' "$name" "$got" "$code" \
@@ -35,8 +35,8 @@ expect() {
 
 quick=$(case_of quick 1.5 run fine)
 expect "all well" 0 'unit +1 +1.5 +60' 0 "$quick"
-expect "over budget" 1 'fuzz took 61.0 s, its budget is 60 s' 0 "$quick" "$(case_of slow 61 run x)"
-expect "long has no budget" 0 'fuzz +1 +61.0' 1 "$quick" "$(case_of slow 61 run x)"
+expect "over budget" 1 'fuzz took 61.0 s, its budget is 60 s' 1 "$quick" "$(case_of slow 61 run x)"
+expect "budgets are not judged" 0 'fuzz +1 +61.0' 0 "$quick" "$(case_of slow 61 run x)"
 expect "nothing ran" 1 'no test ran' 0 ''
 expect "all skipped" 1 'no test ran' 0 "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"
 expect "a reason" 0 'slow: no PMU' 0 "$quick" "$(case_of slow 0 notrun 'skip: no PMU' '<skipped/>')"

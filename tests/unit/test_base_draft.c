@@ -245,7 +245,7 @@ static void on_signal(int number)
 
 static void write_until_killed(const char *path, int told)
 {
-	signal(SIGTERM, on_signal);
+	sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
 	if (draft_open(&dying, path, NULL) == 0 && io_write_full(dying.fd, "ours new", 8) == 0 &&
 	    write(told, "", 1) == 1)
 		pause();
