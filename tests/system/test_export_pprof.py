@@ -352,7 +352,8 @@ def check_sessions(messages, folder, profile):
         (name, (path,)): w for path, p in ((a, profile), (b, other))
         for name, w in p.totals().items()}
     assert both.p.time_nanos == min(profile.p.time_nanos, other.p.time_nanos)
-    files = [both.text[m.file] for m in both.p.mapping]
+    # programs of another root folder may have other files of the same names
+    files = [(both.text[m.file], both.text[m.build_id]) for m in both.p.mapping]
     assert len(files) == len(set(files)), "a file twice"
     os.mkdir(f"{folder}/c")
     sampled.finish(sampled.start(f"{folder}/c", EVENTS[:1], "--duration=10ms"))

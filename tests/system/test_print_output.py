@@ -86,18 +86,19 @@ class Place:
     def __init__(self, folder, user):
         self.user, self.out, self.path = user, f"{folder}/out", f"{folder}/out/made"
         self.session = f"--session={folder}/s.cpsession"
+        self.program = sampled.for_everybody(PRINT, os.path.dirname(folder))
         self.nowhere = f"{folder}/nowhere"  # names cost time: there are none but the kernel's
         os.mkdir(self.nowhere)
         os.mkdir(self.out)
         os.chown(self.out, owner(user), -1)
 
     def args(self, *args):
-        return [PRINT, "--quiet=2", self.session, f"--sysroot={self.nowhere}",
+        return [self.program, "--quiet=2", self.session, f"--sysroot={self.nowhere}",
                 f"--output-file={self.path}", *args]
 
     def run(self, *args, code=0, **more):
         done = subprocess.run(self.args(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False, timeout=60, **who(self.user), **more)
+                              check=False, timeout=60, cwd="/", **who(self.user), **more)
         assert done.returncode == code, (args, done.returncode, done.stderr)
         return done
 

@@ -135,7 +135,8 @@ def check_depth(program, maps, samples, top):
         names = [program.function(find_mapping(maps, a), a) for a in chain[:1] +
                  tuple(a - 1 for a in chain[1:3])]
         deep += names[0] in SHARES and names[1:] == ["run", top]
-    assert deep >= 0.99 * len(samples), (deep, len(samples), top)
+    # the first and last instructions of a function have no frame: chance may meet them more often
+    doubt(deep >= 0.99 * len(samples), (deep, len(samples), top))
 
 
 def is_before_exec(maps, sample):
