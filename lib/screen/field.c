@@ -206,15 +206,15 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 	buf_adds(out, "}\n");
 }
 
-static void write_cell(struct cell_row *r, screen_write_fn *write, struct buf *out)
+static void write_cell(struct cell_row r, screen_write_fn *write, struct buf *out)
 {
 	size_t nr;
-	const struct screen_field *fields = screen_cell_fields(r->t, r->session != NULL, &nr);
+	const struct screen_field *fields = screen_cell_fields(r.t, r.session != NULL, &nr);
 	char state[CELL_STATE_BYTES];
 
-	r->state = state;
-	if (r->cell->state != CELL_NONE)
-		write(out, fields, nr, r);
+	r.state = state;
+	if (r.cell->state != CELL_NONE)
+		write(out, fields, nr, &r);
 }
 
 /* They are of the machine, like the cell of row 0 that they add up to; nothing of them is sampled.
@@ -227,8 +227,8 @@ static void write_things(const struct table *t, const char *session, screen_writ
 	for (size_t k = 0; k < t->nr_things; k++) {
 		const struct table_thing *thing = &t->things[k];
 
-		write_cell(&(struct cell_row){t, 0, &t->columns[thing->column], &thing->cell, &none,
-					      thing, session},
+		write_cell((struct cell_row){t, 0, &t->columns[thing->column], &thing->cell, &none,
+					     thing, session},
 			   write, out);
 	}
 }
@@ -238,13 +238,13 @@ void screen_write_cells(const struct table *t, const char *session, screen_write
 {
 	for (size_t row = 0; row < t->nr_rows; row++)
 		for (size_t i = 0; i < t->nr_columns; i++)
-			write_cell(&(struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
-						      table_sampled(t, row, i), NULL, session},
+			write_cell((struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
+						     table_sampled(t, row, i), NULL, session},
 				   write, out);
 	for (size_t i = t->nr_events; i < t->nr_columns; i++)
-		write_cell(&(struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
-					      t->sampled ? &t->sampled_totals[i] : NULL, NULL,
-					      session},
+		write_cell((struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
+					     t->sampled ? &t->sampled_totals[i] : NULL, NULL,
+					     session},
 			   write, out);
 	write_things(t, session, write, out);
 }
@@ -270,6 +270,6 @@ void screen_write_gap(const struct table *t, const struct screen_gap *gap, const
 	at.start_ns = gap->start_ns;
 	at.end_ns = gap->end_ns;
 	at.realtime_ns = gap->realtime_ns;
-	write_cell(&(struct cell_row){&at, at.nr_rows, &column, &cell, &none, NULL, session}, write,
+	write_cell((struct cell_row){&at, at.nr_rows, &column, &cell, &none, NULL, session}, write,
 		   out);
 }
