@@ -344,6 +344,7 @@ static int open_session(struct job *j, struct opened *o, struct err *e)
 	    .num_iterations = o->manifest.num_iterations,
 	    .num_traces = o->manifest.num_traces,
 	    .session_id = o->manifest.session_id,
+	    .is_recording = *o->manifest.state != '\0',
 	};
 	rc = profile_session_open(&m, job_problem, j, &o->session, e);
 	if (rc)

@@ -301,7 +301,8 @@ static int read_manifest(struct client *c, const char *path, const struct cpsess
 					    .output_path_prefix = m->output_path_prefix,
 					    .num_iterations = m->num_iterations,
 					    .num_traces = m->num_traces,
-					    .session_id = m->session_id};
+					    .session_id = m->session_id,
+					    .is_recording = *m->state != '\0'};
 	struct profile_session *s;
 	struct err e = {0};
 	int rc = profile_session_open(&manifest, take_problem, c, &s, &e);

@@ -207,16 +207,13 @@ static int is_later(struct profile_session *s, size_t i)
 	return file->to ? 1 : is_own(s, i);
 }
 
-static void report_unfinished(const struct profile_session *s, const struct profile_manifest *m,
-			      uint64_t nr)
+static void report_unfinished(const struct profile_session *s, const struct profile_manifest *m)
 {
 	struct err e = {0};
 
 	err_set_at(&e, -ENOENT, m->path, 0, 0,
-		   "the session did not end: there are %" PRIu64 " iterations, and the session "
-		   "file says %" PRIu64,
-		   nr, m->num_iterations);
-	err_hint(&e, "it was killed, or is still running: all iterations that are there are used");
+		   "the session did not end: it was killed, or is still running");
+	err_hint(&e, "all iterations that are there are used");
 	s->problem(s->arg, true, &e);
 }
 
@@ -236,9 +233,10 @@ static int take_later(struct profile_session *s, const struct profile_manifest *
 		if (rc && s->folder.file[i].iteration >= nr)
 			nr = (uint64_t)s->folder.file[i].iteration + 1;
 	}
+	if (m->is_recording || nr > s->folder.nr_iterations)
+		report_unfinished(s, m);
 	if (nr == s->folder.nr_iterations)
 		return 0;
-	report_unfinished(s, m, nr);
 	s->folder.nr_iterations = nr;
 	return profile_folder_order(&s->folder);
 }

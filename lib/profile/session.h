@@ -30,6 +30,7 @@ struct profile_manifest {
 	const char *output_path_prefix;      /* only what is behind its last slash is used */
 	uint64_t num_iterations, num_traces; /* 0: not given, then what is found counts */
 	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not given */
+	bool is_recording;                   /* it says that the session has not ended */
 };
 
 /* Told of each problem as it is found. is_loss: something of the session is not there; else

@@ -48,6 +48,7 @@ struct session_output {
 	char draft[NAME_MAX + 1]; /* of the manifest, without its name; "": there is none */
 	struct err taken;         /* why the manifest is not what it should be */
 	uint64_t manifest_says;   /* num_iterations as written; 0: not written yet */
+	bool manifest_says_end;
 	struct buf text;
 	int reserve_fd; /* a file without a name; -1: none */
 	/* of a session that moved */
@@ -352,12 +353,14 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 }
 
 /* Written, and on the disk if that is asked for, but not under its name. */
-static int draft_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+static int draft_manifest(struct session_output *o, uint64_t num_iterations, bool is_end,
+			  struct err *e)
 {
 	const struct place *p = &o->manifest;
 	int rc;
 
 	o->session.num_iterations = num_iterations;
+	o->session.state = is_end ? "" : CPSESSION_RECORDING;
 	buf_reset(&o->text);
 	cpsession_to_json(&o->session, &o->text);
 	if (buf_error(&o->text))
@@ -403,7 +406,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	}
 	o->session.output_path_prefix = o->traces.path;
 	if (o->manifest.dirfd >= 0)
-		rc = draft_manifest(o, 1, e);
+		rc = draft_manifest(o, 1, false, e);
 	if (rc) {
 		err_hint(e, "%s", manifest_hint);
 		session_output_close(o);
@@ -413,12 +416,25 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	return 0;
 }
 
+/* The last round says in the manifest that the session has ended. */
+static int stop_syncer(struct session_output *o, struct err *e)
+{
+	if (o->syncer.is_running)
+		(void)syncer_post(&o->syncer,
+				  &(struct sync_work){.num_iterations = o->num_iterations,
+						      .nr_recorded = o->nr_recorded,
+						      .is_last = true,
+						      SYNC_NOTHING},
+				  NULL);
+	return syncer_stop(&o->syncer, e);
+}
+
 void session_output_close(struct session_output *o)
 {
 	if (!o)
 		return;
 	segments_fini(&o->segments);
-	(void)syncer_stop(&o->syncer, NULL);
+	(void)stop_syncer(o, NULL);
 	drop_draft(o);
 	session_output_release(o);
 	close_places(o);
@@ -464,18 +480,21 @@ static int publish_manifest(struct session_output *o, struct err *e)
 		drop_draft(o);
 	else
 		o->manifest_says = o->session.num_iterations;
+	o->manifest_says_end = !rc && !*o->session.state;
 	*o->draft = '\0';
 	return rc;
 }
 
-static int write_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+static int write_manifest(struct session_output *o, uint64_t num_iterations, bool is_end,
+			  struct err *e)
 {
 	int rc = 0;
 
-	if (o->manifest.dirfd < 0 || o->manifest_says == num_iterations)
+	if (o->manifest.dirfd < 0 ||
+	    (o->manifest_says == num_iterations && o->manifest_says_end == is_end))
 		return 0;
 	if (!*o->draft)
-		rc = draft_manifest(o, num_iterations, e);
+		rc = draft_manifest(o, num_iterations, is_end, e);
 	if (rc == 0)
 		rc = publish_manifest(o, e);
 	if (rc)
@@ -485,7 +504,7 @@ static int write_manifest(struct session_output *o, uint64_t num_iterations, str
 
 static int begin_places(struct session_output *o, struct err *e)
 {
-	int rc = write_manifest(o, 1, e);
+	int rc = write_manifest(o, 1, false, e);
 
 	if (rc || !session_output_has_traces(o))
 		return rc;
@@ -532,10 +551,10 @@ static int sync_traces(const struct session_output *o, const struct sync_work *w
 }
 
 /* A name that somebody has taken since does not end the session, but is told at its end. */
-static int update_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
+static int update_manifest(struct session_output *o, const struct sync_work *work, struct err *e)
 {
 	struct err why = {0};
-	int rc = write_manifest(o, num_iterations, &why);
+	int rc = write_manifest(o, work->num_iterations, work->is_last, &why);
 
 	if (io_is_taken(rc)) {
 		o->taken = why;
@@ -556,7 +575,7 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 	if (o->is_synced && session_output_has_traces(o))
 		rc = sync_traces(o, work, e);
 	if (rc == 0)
-		rc = update_manifest(o, work->num_iterations, e);
+		rc = update_manifest(o, work, e);
 	if (rc == 0 && o->is_synced && o->manifest.dirfd >= 0) {
 		rc = io_sync(o->manifest.dirfd);
 		if (rc)
@@ -681,7 +700,7 @@ int session_output_finish(struct session_output *o, struct trace_writer *w, stru
 	struct err further = {0};
 	int rc = o->is_segmented && w ? finish_segments(o, w, e) : 0, synced;
 
-	synced = syncer_stop(&o->syncer, rc ? &further : e);
+	synced = stop_syncer(o, rc ? &further : e);
 	if (rc == 0 && synced == 0 && o->taken.code) {
 		synced = o->taken.code;
 		*e = o->taken;

@@ -18,6 +18,7 @@ struct sync_work {
 	uint64_t num_iterations; /* of the session, the one in progress included */
 	uint64_t nr_recorded;    /* iterations whose files are written */
 	uint64_t first, end;     /* files of these numbers: first <= number < end */
+	bool is_last;            /* the session has ended */
 };
 /* No file at all. */
 #define SYNC_NOTHING .first = UINT64_MAX, .end = 0

@@ -11,12 +11,16 @@
 
 struct buf;
 
+/* The session has not ended: it runs, or was killed. */
+#define CPSESSION_RECORDING "recording"
+
 struct cpsession {
 	struct arena arena;
 	const char *config_name, *model_name; /* never NULL; "" is left out when written */
 	uint64_t num_iterations, num_traces;  /* 0: not given */
 	const char *output_path_prefix;       /* never NULL */
 	const char *session_id;               /* never NULL; 32 digits, or "": not given */
+	const char *state;                    /* never NULL; CPSESSION_RECORDING, or "" */
 };
 
 void cpsession_init(struct cpsession *s);

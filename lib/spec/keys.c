@@ -28,6 +28,8 @@ static const char *const compression_words[] = {
     "zstd:15", "zstd:16", "zstd:17", "zstd:18", "zstd:19", NULL,
 };
 
+static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
+
 #define SPEC_FIELD(f)    .level = KEY_SPEC, .offset = offsetof(struct spec, f)
 #define EVENT_FIELD(f)   .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
 #define METRIC_FIELD(f)  .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
@@ -393,6 +395,15 @@ const struct key_row key_rows[] = {
 	.description = "Which session it is, as its traces have it: those of another session of "
 		       "the same output_path_prefix are left out. Without it, it is that of the "
 		       "first trace.",
+    },
+    {
+	SESSION_FIELD(state),
+	.name = "state",
+	.type = KEY_WORD,
+	.words = session_states,
+	.form = "\"" CPSESSION_RECORDING "\"",
+	.description = "\"" CPSESSION_RECORDING "\" until the session has ended, and for ever if "
+		       "it was killed; then num_iterations may be behind.",
     },
 };
 const size_t nr_key_rows = sizeof(key_rows) / sizeof(key_rows[0]);

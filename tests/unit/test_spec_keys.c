@@ -153,7 +153,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		buf_printf(out, "%" PRIu64, sample_number(row, is_other));
 		break;
 	case KEY_WORD:
-		buf_printf(out, "\"%s\"", row->words[1 + is_other]);
+		buf_printf(out, "\"%s\"", row->words[row->words[1] ? 1 + is_other : 0]);
 		break;
 	case KEY_HEX:
 		buf_addc(out, '"');
