@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 enum {
-	SHARE = 4, /* of what is left, a file may take one in so many */
-	CRC_STEP_BYTES = 1 << 20,
-	NS_PER_BYTE = 100, /* a slow disk has 10 MB/s */
+	SHARE = 4,            /* of what is left, a file may take one in so many */
+	STEP_BYTES = 1 << 20, /* of an answer: no more is waited for without a byte of it */
+	NS_PER_BYTE = 100,    /* a slow disk has 10 MB/s */
 };
 
 /* Of a run. What is waited for because the machine is busy is not the file's doing: so much of each
@@ -188,8 +188,11 @@ static int ask_child(struct elf_reader *r, struct elf_reader_file *f,
 static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
 	       uint64_t held_len, void *out)
 {
-	struct elf_reader_question q = {
-	    .offset = offset, .len = len, .held_len = held_len, .refuses_links = f->refuses_links};
+	struct elf_reader_question q = {.offset = offset,
+					.len = len,
+					.held_len = held_len,
+					.refuses_links = f->refuses_links,
+					.may_grow = f->may_grow};
 	size_t path_len = strlen(f->path);
 	struct elf_reader_answer a = {.rc = 0};
 	int rc;
@@ -203,8 +206,8 @@ static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset,
 	pthread_mutex_unlock(&r->lock);
 	if (rc)
 		return rc;
-	if (f->is_known && !elf_reader_is_same(&f->st, &a.st))
-		return -ESTALE;
+	if (f->is_known)
+		return elf_reader_is_same(&f->st, &a.st, f->may_grow) ? 0 : -ESTALE;
 	f->st = a.st;
 	f->is_known = true;
 	return 0;
@@ -253,9 +256,14 @@ int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f)
 int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
 		    void *out)
 {
-	if (!len)
-		return 0;
-	return elf_reader_pay(r, f, len) ? ask(r, f, offset, len, len, out) : -ENOMEM;
+	int rc = elf_reader_pay(r, f, len) ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; at < len && rc == 0; at += STEP_BYTES) {
+		uint64_t step = len - at < STEP_BYTES ? len - at : STEP_BYTES;
+
+		rc = ask(r, f, offset + at, step, at ? step : len, (char *)out + at);
+	}
+	return rc;
 }
 
 static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step, uint32_t *crc)
@@ -265,8 +273,8 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step
 
 	if (rc == 0)
 		rc = ask(r, f, 0, 0, size, NULL); /* is it worth it? */
-	for (uint64_t at = 0; at < size && rc == 0; at += CRC_STEP_BYTES) {
-		size_t len = size - at < CRC_STEP_BYTES ? (size_t)(size - at) : CRC_STEP_BYTES;
+	for (uint64_t at = 0; at < size && rc == 0; at += STEP_BYTES) {
+		size_t len = size - at < STEP_BYTES ? (size_t)(size - at) : STEP_BYTES;
 
 		rc = ask(r, f, at, len, len, step);
 		if (rc == 0)
@@ -277,7 +285,7 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step
 
 int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out)
 {
-	void *step = mem_alloc(CRC_STEP_BYTES);
+	void *step = mem_alloc(STEP_BYTES);
 	uint32_t crc = 0;
 	int rc = step ? add_crc32(r, f, step, &crc) : -ENOMEM;
 

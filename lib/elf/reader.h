@@ -33,6 +33,7 @@ void elf_reader_free(struct elf_reader *r); /* NULL is fine */
 struct elf_reader_file {
 	const char *path;   /* borrowed */
 	bool refuses_links; /* as the last part of the path */
+	bool may_grow;      /* meanwhile: what it had when it was looked at is what counts */
 	bool is_known;      /* looked at: from then on it must be what it was then, else -ESTALE */
 	struct stat st;
 	uint64_t bytes, ns, credit_ns; /* taken; and what it may take for its size */

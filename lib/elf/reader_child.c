@@ -100,8 +100,10 @@ static int check_range(int fd, const struct elf_reader_question *q, const struct
 }
 
 /* When it was last changed tells what it is; its number in the file system does not, of all. */
-bool elf_reader_is_same(const struct stat *a, const struct stat *b)
+bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_grow)
 {
+	if (may_grow)
+		return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size <= b->st_size;
 	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
@@ -128,7 +130,7 @@ static bool give_bytes(int to, int fd, const struct elf_reader_question *q, cons
 	}
 	if (rc == 0)
 		rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
-	if (rc == 0 && !elf_reader_is_same(st, &now))
+	if (rc == 0 && !elf_reader_is_same(st, &now, q->may_grow))
 		rc = -ESTALE;
 	return elf_reader_give(to, &rc, sizeof(rc));
 }

@@ -13,7 +13,7 @@
 struct elf_reader_question {
 	uint64_t offset, len; /* len 0: only look */
 	uint64_t held_len;    /* from offset on: that so much is there, and not a hole */
-	bool refuses_links;
+	bool refuses_links, may_grow;
 	char path[PATH_MAX];
 };
 
@@ -26,7 +26,7 @@ struct elf_reader_answer {
 void elf_reader_serve(int fd) __attribute__((noreturn));
 /* Sends all of it; false: nobody takes it. */
 bool elf_reader_give(int fd, const void *data, size_t len);
-/* Is it the file that it was? */
-bool elf_reader_is_same(const struct stat *a, const struct stat *b);
+/* Is b the file that a was? may_grow: or has it only become longer? */
+bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_grow);
 
 #endif

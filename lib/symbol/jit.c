@@ -152,7 +152,7 @@ static int load(struct symbol_jit *j, struct jit_process *p, const struct symbol
 		const char *path)
 {
 	struct elf_reader *reader = elf_finder_reader(config->finder);
-	struct elf_reader_file f = {.path = path, .refuses_links = true};
+	struct elf_reader_file f = {.path = path, .refuses_links = true, .may_grow = true};
 	struct err e = {0};
 	int rc = elf_reader_look(reader, &f);
 
