@@ -106,6 +106,8 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	rc = trace_reader_open(l->dirfd, name, &r, &e);
 	if (rc == -ENOMEM)
 		return rc;
+	if (rc && *l->id)
+		return 0; /* of nobody knows which session: what this one lacks is told */
 	if (rc) {
 		l->problem(l->arg, true, &e);
 		return 1;

@@ -190,8 +190,8 @@ static int remove_first_traces(const struct session_output *o, struct err *e)
 	char name[NAME_MAX + 1], path[PATH_MAX];
 	int rc = 0;
 
-	for (uint32_t i = 0; i < 2 * (nr_traces + 1) && rc == 0; i++) {
-		rc = form_name(o, i % 2, 0, first_trace(i / 2, nr_traces), name, path, e);
+	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
+		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
 		if (rc == 0)
 			rc = sys()->unlinkat(o->traces.dirfd, name, 0);
 		if (rc == -ENOENT)
