@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* of each kind, in each iteration; cpuperf_print has more of them */
@@ -72,6 +73,19 @@ static void on_signal(int number)
 	is_out_of_time |= number == SIGXCPU;
 	session_stop(running);
 	errno = saved;
+}
+
+/* Where the hard limit of CPU time is the soft one, as ulimit -t sets them, the kernel kills
+ * without a SIGXCPU before: a second is kept for the end. */
+static void lower_cpu_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur == limit.rlim_max &&
+	    limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 1) {
+		limit.rlim_cur--;
+		(void)setrlimit(RLIMIT_CPU, &limit);
+	}
 }
 
 /* SIGINT and SIGQUIT are ignored in any script's background job, which may want them. */
@@ -407,6 +421,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	r->was_live = watch_is_on(&r->watch);
 	running = r->session;
+	lower_cpu_limit();
 	catch_signals();
 	rc = session_run(r->session, &e);
 	if (!watch_stop(&r->watch))

@@ -58,7 +58,8 @@ void opt_std_prepare(const char *program)
 /* Another user's file is not written to, whoever may: messages quote what programs are called. */
 static int open_log(const char *path, struct err *e)
 {
-	int fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	int fd = sys()->openat(AT_FDCWD, path,
+			       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
 	int rc = fd < 0 ? fd : 0;
 	struct stat st;
 
@@ -67,8 +68,10 @@ static int open_log(const char *path, struct err *e)
 			       rc == -ELOOP ? "it is a symbolic link, which is not followed"
 					    : strerror(-rc));
 	rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
-	if (rc == 0 && (S_ISCHR(st.st_mode) || st.st_uid == geteuid() || st.st_uid == 0))
+	if (rc == 0 && (S_ISCHR(st.st_mode) || st.st_uid == geteuid() || st.st_uid == 0)) {
+		(void)fcntl(fd, F_SETFL, O_APPEND); /* a FIFO was not to be waited for */
 		return fd;
+	}
 	io_close(&fd);
 	return err_set(e, rc ? rc : -EPERM, "--log-file=%s: cannot be opened: %s", path,
 		       rc ? strerror(-rc) : "it belongs to another user");
