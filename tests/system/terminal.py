@@ -76,6 +76,14 @@ class Terminal:
         self.keys(key)
         return self.wait(pattern, absent=absent)
 
+    def still(self):
+        """The screen, once it does not change: what is drawn comes in pieces."""
+        text, before = self.text(), None
+        while text != before:
+            time.sleep(0.1)
+            text, before = self.text(), text
+        return text
+
     def resize(self, width, height):
         self.tmux("resize-window", "-x", str(width), "-y", str(height))
 

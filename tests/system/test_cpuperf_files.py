@@ -361,10 +361,30 @@ def check_limits(folder):
         assert "File too large" in error and f"{folder}/" in error, error
         assert strays(folder) == [], os.listdir(folder)
     assert shown(folder, code=1)[0]
-    error = run("prlimit", "--cpu=1:9", CPUPERF, spec_of(folder, num_iterations=10**6),
-                "--duration=0", code=1)
-    assert "limit of CPU time" in error and strays(folder) == [], error
-    assert shown(folder, code=0)[0]
+    for limit in ("1:9", "3:3"):  # as ulimit -St, and as ulimit -t
+        error = run("prlimit", f"--cpu={limit}", CPUPERF, spec_of(folder, num_iterations=10**6),
+                    "--duration=0", code=1)
+        assert "limit of CPU time" in error and strays(folder) == [], error
+        assert shown(folder, code=0)[0]
+
+
+def check_strays_of_others(folder):
+    """Files that nobody can say are of the session cost it nothing."""
+    run(spec_of(folder, num_iterations=3), "--duration=5ms")
+    rows = shown(folder, code=0)[0]
+    for name in ("t.s5.0.cpuperf", "t.s0.9.cpuperf", "t.7.0.cpuperf"):
+        with open(f"{folder}/{name}", "w", encoding="utf-8"):
+            pass
+    os.mkdir(f"{folder}/t.s7.0.cpuperf")
+    again, said = shown(folder, code=0)
+    assert again == rows and "not of this session: left out" in said, said
+
+
+def check_log_to_pipe(folder):
+    """A FIFO as log is not waited for."""
+    os.mkfifo(f"{folder}/log")
+    error = run(spec_of(folder), "--duration=1ms", f"--log-file={folder}/log", code=1)
+    assert "--log-file=" in error and "cannot be opened" in error, error
 
 
 def check_full_disk(folder):

@@ -9,7 +9,9 @@
 session() {
 	measure "$1" 8 500ms &
 	session=$!
-	sleep 1.35
+	# the manifest comes when measuring begins
+	until [ -e "$1.cpsession" ]; do kill -0 $session || exit 1; sleep 0.02; done
+	sleep 1.25
 	echo 0 >/sys/devices/system/cpu/cpu3/online
 	sleep "$2"
 	echo 1 >/sys/devices/system/cpu/cpu3/online
