@@ -482,6 +482,7 @@ static int open_and_unwind(void *arg)
 /* Without memory, or files that cannot be read: less is found, and nothing is left behind. */
 static void test_failures(void **state)
 {
+	size_t nr_fds = inject_open_fds(), nr_less = 0;
 	static struct all a;
 
 	(void)state;
@@ -490,8 +491,16 @@ static void test_failures(void **state)
 	memcpy(&a.t.lookup, &unwind.lookup, sizeof(unwind.lookup));
 	a.s = sample;
 	test_sample_init(&a.s, TEST_REGS);
-	inject_every(open_and_unwind, &a, 8, 2);
+	inject_every(open_and_unwind, &a, 8, 0); /* all calls are the child's */
 	assert_int_equal(a.t.end, UNWIND_WHOLE);
+	for (unsigned n = 1; n < 30; n++) { /* which cannot tell that it was */
+		inject_sys(n, n % 2 ? -EIO : -ENOSPC);
+		assert_int_equal(open_and_unwind(&a), 0);
+		inject_stop();
+		nr_less += a.t.end != UNWIND_WHOLE;
+		assert_int_equal(inject_open_fds(), nr_fds);
+	}
+	assert_true(nr_less > 0 && nr_less < 29);
 }
 
 static void test_machines(void **state)
