@@ -314,6 +314,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	struct trace_frame f = {0};
 	const char *why;
 	uint64_t end = 0;
+	bool is_good;
 	int rc;
 
 	if (r->at >= r->size && r->is_in_head)
@@ -323,14 +324,13 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	rc = check_frame(r, r->at, &f, &end, &why);
 	if (rc < 0)
 		return read_error(r, rc, e);
-	if (rc == 0 && r->is_in_head && !is_first_part(&r->part)) {
+	is_good = rc == 1 && is_selected(r, &f);
+	if (!is_good && r->is_in_head && !is_first_part(&r->part)) {
 		r->at = r->size; /* it is told with the first one */
 		return trace_reader_next(r, out, e);
 	}
-	if (rc == 0)
-		return skip_damage(r, why, e);
-	if (!is_selected(r, &f))
-		return refuse_part(r, e);
+	if (!is_good)
+		return rc ? refuse_part(r, e) : skip_damage(r, why, e);
 	account(r, &f, end);
 	*out = f;
 	return 1;

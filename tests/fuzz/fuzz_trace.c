@@ -166,11 +166,13 @@ static void check_frame(const struct trace_frame *f)
 }
 
 /* Frames come in the order of the file, do not overlap, and lie within it; damages stand between
- * them, so there are no more of these than frames and one. */
+ * them, so there are no more of these than frames and one. A part is read in two pieces, what is
+ * common to all and its own: each has one more between its frames, and each may end with the
+ * refusal of another iteration, right behind a damage. */
 static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size, bool is_part)
 {
 	uint64_t at = TRACE_HEADER_BYTES;
-	size_t nr_frames = 0, nr_damages = 0;
+	size_t nr_frames = 0, nr_damages = 0, max_more = is_part ? 4 : 1;
 	bool is_packed = false;
 	struct trace_frame f;
 	struct err e = {0};
@@ -180,7 +182,7 @@ static void read_frames(struct trace_reader *r, const uint8_t *data, size_t size
 		if (rc != 1) {
 			require(rc == -EILSEQ && e.code == rc && e.msg[0]);
 			err_clear(&e);
-			require(++nr_damages <= nr_frames + 1 + 2 * is_part);
+			require(++nr_damages <= nr_frames + max_more);
 			continue;
 		}
 		nr_frames++;

@@ -82,7 +82,7 @@ static bool read_part(struct trace_reader *r, const struct trace_part *part)
 {
 	uint16_t kinds[MAX_KINDS];
 	struct trace_frame f;
-	size_t nr = 0;
+	size_t nr = 0, nr_damages = 0;
 	int rc;
 
 	assert_int_equal(trace_reader_select(r, part, NULL), 0);
@@ -94,6 +94,7 @@ static bool read_part(struct trace_reader *r, const struct trace_part *part)
 		size_t nr_readings;
 
 		assert_true(rc == 1 || rc == -EILSEQ);
+		nr_damages += rc != 1;
 		if (rc != 1)
 			continue;
 		assert_true(nr < MAX_KINDS);
@@ -105,6 +106,7 @@ static bool read_part(struct trace_reader *r, const struct trace_part *part)
 	}
 	if (!trace_reader_is_whole(r))
 		return false;
+	assert_int_equal(nr_damages, 0);
 	assert_true(nr >= NR(part_kinds) - 2); /* what is common may be lost */
 	assert_memory_equal(kinds + nr - (NR(part_kinds) - 2), part_kinds + 2,
 			    sizeof(part_kinds) - 2 * sizeof(*part_kinds));
@@ -262,6 +264,29 @@ static void test_lying_index(void **state)
 		}
 }
 
+/* An index that does not name the first iteration, which so stands in what is common to all: that
+ * is told with the first one that is named, and the others are whole. */
+static void test_index_without_first(void **state)
+{
+	size_t at = segment.len - index_bytes, item = 8 + 16;
+	const char *old = segment.data + at + 16;
+	char payload[8 + (NR_PARTS - 1) * 16 + 8];
+	struct outcome o;
+	struct buf b;
+
+	(void)state;
+	memcpy(payload, old, 8);
+	payload[4] = NR_PARTS - 1;
+	memcpy(payload + 8, old + item, sizeof(payload) - 8);
+	buf_init(&b, segment.len);
+	buf_add(&b, segment.data, at);
+	add_frame(&b, TRACE_FRAME_INDEX, 0, payload, sizeof(payload));
+	o = read_bytes(b.data, b.len);
+	assert_int_equal(o.nr_parts, NR_PARTS - 1);
+	assert_int_equal(o.nr_whole, NR_PARTS - 2);
+	buf_fini(&b);
+}
+
 static void test_select_refuses(void **state)
 {
 	const struct trace_part bad[] = {
@@ -364,6 +389,7 @@ int main(void)
 	    cmocka_unit_test(test_flips),
 	    cmocka_unit_test(test_lost_border),
 	    cmocka_unit_test(test_lying_index),
+	    cmocka_unit_test(test_index_without_first),
 	    cmocka_unit_test(test_select_refuses),
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_every_failure),
