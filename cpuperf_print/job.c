@@ -88,26 +88,26 @@ static int parse_time(const char *option, const char *text, uint64_t *out, struc
 	return -EINVAL;
 }
 
-static int parse_ranges(const char *option, const char *text, struct report_ranges *out,
+static int parse_ranges(const char *option, const char *text, struct profile_ranges *out,
 			struct err *e)
 {
-	return text ? report_ranges_parse(out, option, text, e) : 0;
+	return text ? profile_ranges_parse(out, option, text, e) : 0;
 }
 
-static int add_globs(struct report_globs *to, const char *option, const struct opt_strings *list,
+static int add_globs(struct profile_globs *to, const char *option, const struct opt_strings *list,
 		     struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < list->nr && rc == 0; i++)
-		rc = report_globs_add(to, option, list->item[i], e);
+		rc = profile_globs_add(to, option, list->item[i], e);
 	return rc;
 }
 
 static int make_filter(struct job *j, struct err *e)
 {
 	const struct options *o = j->options;
-	struct report_filter *f = &j->filter;
+	struct profile_filter *f = &j->filter;
 	int rc = add_globs(&f->events, "--event", &o->events, e);
 
 	if (rc == 0)

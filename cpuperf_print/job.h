@@ -10,9 +10,9 @@
 #include "base/index.h"
 #include "options.h"
 #include "pager.h"
+#include "profile/filter.h"
 #include "profile/session.h"
 #include "report/engine.h"
-#include "report/filter.h"
 #include "report/rules.h"
 #include "screen/grid.h"
 #include "spec/cpsession.h"
@@ -45,7 +45,7 @@ struct job {
 	bool is_export;              /* for other programs: no table */
 	bool is_terminal, has_color; /* the output */
 	unsigned width;              /* of the terminal; 0: none */
-	struct report_filter filter;
+	struct profile_filter filter;
 	struct report_rules rules;
 	uint64_t top; /* UINT64_MAX: as the report likes */
 	uint32_t max_depth;

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "counts/formulas.h"
+#include "counts/tally.h"
 #include "dashboard/stage.h"
-#include "report/formulas.h"
-#include "report/tally.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes
 		/* a file that cannot be read was passed over, perhaps the last of them */
 		if (rc == 0 || trace.head.iteration != iteration)
 			break;
-		(void)report_tally_add(r->read, &trace);
+		(void)counts_tally_add(r->read, &trace);
 		if (takes_notes)
 			take_notes(r, &trace, &nr_notes);
 	}
@@ -311,16 +311,16 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 static int make_metrics(struct replay *r, struct metric_set *out, struct err *e)
 {
 	const struct profile_facts *p = r->opened->facts;
-	struct report_formula_event *events =
+	struct counts_formula_event *events =
 	    arena_calloc(&r->arena, p->nr_events + 1, sizeof(*events));
 
 	if (!events)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < p->nr_events; i++)
-		events[i] = (struct report_formula_event){p->events[i].group, p->events[i].name,
+		events[i] = (struct counts_formula_event){p->events[i].group, p->events[i].name,
 							  p->events[i].flags,
 							  p->events[i].state != READING_OK};
-	return report_formulas_join(&r->opened->spec.metric_set, events, p->nr_events, &r->arena,
+	return counts_formulas_join(&r->opened->spec.metric_set, events, p->nr_events, &r->arena,
 				    out, e);
 }
 
@@ -335,7 +335,7 @@ static int show(struct replay *r, struct err *e)
 				.duration_ns = p->info ? p->info->duration_ns : 0,
 				.nr_events = p->nr_events,
 				.is_replay = true};
-	int rc = report_tally_new(p, &none, &r->read, e);
+	int rc = counts_tally_new(p, &none, &r->read, e);
 
 	if (rc)
 		return rc;

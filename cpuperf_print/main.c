@@ -9,9 +9,9 @@
 #include "live.h"
 #include "options.h"
 #include "out_file.h"
-#include "output.h"
-#include "report_columns.h"
 #include "reports.h"
+#include "reports/columns.h"
+#include "summary/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

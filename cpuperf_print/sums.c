@@ -4,7 +4,7 @@
 #include "sums.h"
 
 #include "base/mem.h"
-#include "report/tally.h"
+#include "counts/tally.h"
 
 #include <errno.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 		return rc;
 	for (size_t i = 0; i < t->nr_events; i++) {
 		const struct cell *c = table_cell(t, row, i);
-		size_t place = report_tally_is_of_cpu(&t->columns[i]) ? cpu : 0;
+		size_t place = counts_tally_is_of_cpu(&t->columns[i]) ? cpu : 0;
 
 		if (c->state != CELL_NONE)
 			add_cell(sums_at(x, i, place), c, table_sampled(t, row, i), t->realtime_ns);

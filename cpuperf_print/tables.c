@@ -4,19 +4,19 @@
 #include "tables.h"
 
 #include "base/err.h"
-#include "report/tally.h"
+#include "counts/tally.h"
 
 #include <errno.h>
 #include <string.h>
 
 void tables_add_row(struct job *j, struct table *t, const struct profile_trace *trace)
 {
-	size_t row = t->nr_rows, nr = report_tally_add(t, trace);
+	size_t row = t->nr_rows, nr = counts_tally_add(t, trace);
 
-	if (report_ranges_has(&j->filter.cpus, trace->head.cpu))
+	if (profile_ranges_has(&j->filter.cpus, trace->head.cpu))
 		j->nr_records += nr + 1; /* the time */
 	else if (row == 0)
-		report_tally_leave_cpu(t, row);
+		counts_tally_leave_cpu(t, row);
 	else
 		t->nr_rows--;
 }
@@ -25,7 +25,7 @@ int tables_open(struct tables *x, struct job *j, const struct opened *o, struct 
 {
 	*x = (struct tables){.j = j, .opened = o};
 	profile_session_rewind(o->session); /* another report may have read it */
-	return report_tally_new(o->facts, &o->spec.metric_set, &x->t, e);
+	return counts_tally_new(o->facts, &o->spec.metric_set, &x->t, e);
 }
 
 void tables_close(struct tables *x)
@@ -36,7 +36,7 @@ void tables_close(struct tables *x)
 static void take(struct tables *x)
 {
 	tables_add_row(x->j, x->t, &x->trace);
-	if (x->on_trace && report_ranges_has(&x->j->filter.cpus, x->trace.head.cpu))
+	if (x->on_trace && profile_ranges_has(&x->j->filter.cpus, x->trace.head.cpu))
 		x->on_trace(x->arg, &x->trace);
 }
 
@@ -46,9 +46,9 @@ static int read_iteration(struct tables *x)
 	int rc;
 
 	while ((rc = profile_session_next(x->opened->session, &x->trace)) == 1) {
-		if (!report_ranges_has(&x->j->filter.iterations, x->trace.head.iteration))
+		if (!profile_ranges_has(&x->j->filter.iterations, x->trace.head.iteration))
 			continue;
-		if (report_tally_is_next(x->t, &x->trace))
+		if (counts_tally_is_next(x->t, &x->trace))
 			return 1;
 		take(x);
 	}

@@ -3,8 +3,8 @@
  */
 #include "api/live.h"
 #include "base/mem.h"
+#include "counts/tally.h"
 #include "cpuperf/cpuperf.h"
-#include "report/tally.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
@@ -249,9 +249,9 @@ static int read_traces(struct client *c, struct profile_session *s)
 	int rc;
 
 	while ((rc = profile_session_next(s, &trace)) == 1) {
-		if (report_tally_is_next(c->table, &trace) && end_iteration(c))
+		if (counts_tally_is_next(c->table, &trace) && end_iteration(c))
 			return 0;
-		report_tally_add(c->table, &trace);
+		counts_tally_add(c->table, &trace);
 	}
 	if (rc == 0)
 		end_iteration(c);
@@ -263,7 +263,7 @@ static int read_tables(struct client *c, struct profile_session *s, const struct
 	const struct profile_facts *facts = profile_session_facts(s);
 	struct err e = {0};
 	struct table *t;
-	int rc = report_tally_new(facts, &spec->metric_set, &t, &e);
+	int rc = counts_tally_new(facts, &spec->metric_set, &t, &e);
 
 	if (rc)
 		return fail(c->e, &e);

@@ -4,9 +4,9 @@
 #include "api/live.h"
 
 #include "collect/collect.h"
+#include "counts/formulas.h"
+#include "counts/tally.h"
 #include "event/model.h"
-#include "report/formulas.h"
-#include "report/tally.h"
 #include "session/things.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ int live_columns(struct table *t, const struct plan *plan, const struct session 
 int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
-	struct report_formula_event *events = arena_calloc(a, plan->nr_events + 1, sizeof(*events));
+	struct counts_formula_event *events = arena_calloc(a, plan->nr_events + 1, sizeof(*events));
 
 	if (!events)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -94,10 +94,10 @@ int live_metrics(const struct session *s, struct arena *a, struct metric_set *ou
 		const struct plan_event *p = &plan->events[i];
 
 		events[i] =
-		    (struct report_formula_event){p->event.group->name, p->event.row->name,
+		    (struct counts_formula_event){p->event.group->name, p->event.row->name,
 						  p->asked->flags, !session_event(s, i)->nr_cpus};
 	}
-	return report_formulas_join(&plan->spec->metric_set, events, plan->nr_events, a, out, e);
+	return counts_formulas_join(&plan->spec->metric_set, events, plan->nr_events, a, out, e);
 }
 
 /* A cell from the readings of the event's parts on this CPU; most events have one. */
@@ -148,7 +148,7 @@ void live_iteration(struct table *t, const struct session *s, const struct sessi
 		t->row_cpu[row] = it->traces[row].cpu;
 		for (size_t i = 0; i < t->nr_events; i++)
 			set_cell(t, row, i, s, &it->traces[row]);
-		report_tally_samples(t, row, it->traces[row].sampling);
+		counts_tally_samples(t, row, it->traces[row].sampling);
 	}
 	add_things(t, it);
 	table_total(t);

@@ -6,15 +6,15 @@
 #include "report/engine.h"
 
 #include "base/mem.h"
+#include "counts/tally.h"
+#include "profile/filter.h"
 #include "profile/processes.h"
 #include "profile/samples.h"
-#include "report/filter.h"
 #include "report/fold.h"
 #include "report/functions.h"
 #include "report/resolver.h"
 #include "report/singles.h"
 #include "report/stack.h"
-#include "report/tally.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -269,13 +269,13 @@ static uint32_t slice_of(const struct worker *w, uint64_t time_ns)
 static bool make_key(struct worker *w, const struct trace_head *head,
 		     const struct profile_sample *s, const struct profile_task *task)
 {
-	const struct report_filter *f = w->engine->run->filter;
+	const struct profile_filter *f = w->engine->run->filter;
 	const struct trace_record *r = &s->record;
 
-	if (!report_ranges_has(&f->cpus, s->cpu) || !report_ranges_has(&f->pids, r->pid) ||
-	    !report_globs_match(&f->comms, task->comm->name))
+	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
+	    !profile_globs_match(&f->comms, task->comm->name))
 		return false;
-	if (!report_filter_has_time(f, w->engine->input->start_ns, s->time_ns))
+	if (!profile_filter_has_time(f, w->engine->input->start_ns, s->time_ns))
 		return false;
 	w->key = (struct report_key){
 	    .event = s->id->event,
@@ -398,7 +398,7 @@ static void take_coverage(struct worker *w, const struct profile_trace *trace)
 {
 	struct table *t = w->table;
 
-	report_tally_add(t, trace);
+	counts_tally_add(t, trace);
 	for (size_t i = 0; i < t->nr_events && t->sampled; i++) {
 		const struct sampled *s = table_sampled(t, 0, i);
 		struct report_event_stats *to = &w->stats.event[i];
@@ -434,7 +434,7 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 /* Samples of a trace of no one CPU tell theirs. */
 static bool is_wanted_cpu(const struct engine *g, uint32_t cpu)
 {
-	return cpu == UINT32_MAX || report_ranges_has(&g->run->filter->cpus, cpu);
+	return cpu == UINT32_MAX || profile_ranges_has(&g->run->filter->cpus, cpu);
 }
 
 static int read_file(struct worker *w, size_t i)
@@ -444,7 +444,7 @@ static int read_file(struct worker *w, size_t i)
 	struct profile_samples *samples;
 	int rc;
 
-	if (!report_ranges_has(&g->run->filter->iterations, file.iteration))
+	if (!profile_ranges_has(&g->run->filter->iterations, file.iteration))
 		return 0;
 	rc = profile_samples_open(g->input->session, i, take_problem, g, &samples);
 	if (rc != 1)
@@ -511,7 +511,7 @@ static int make_table(struct worker *w)
 	struct profile_facts facts = *profile_session_facts(w->engine->input->session);
 
 	facts.max_rows = 1;
-	return report_tally_new(&facts, &no_metrics, &w->table, NULL);
+	return counts_tally_new(&facts, &no_metrics, &w->table, NULL);
 }
 
 static int worker_init(struct worker *w, struct engine *g)
@@ -628,7 +628,7 @@ static int know_events(struct engine *g, bool **out)
 	if (!wanted)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr_events; i++)
-		wanted[i] = report_filter_has_event(g->run->filter, &f->events[i]);
+		wanted[i] = profile_filter_has_event(g->run->filter, &f->events[i]);
 	*out = wanted;
 	return 0;
 }

@@ -14,7 +14,7 @@
 struct elf_file;
 struct elf_finder;
 struct profile_processes;
-struct report_filter;
+struct profile_filter;
 struct report_functions;
 struct symbols;
 
@@ -50,7 +50,7 @@ struct report_stats {
 };
 
 struct report_run {
-	const struct report_filter *filter;
+	const struct profile_filter *filter;
 	struct report_functions *functions;
 	const struct report_sink *sink;
 	unsigned nr_threads;         /* 0: as many as there are CPUs */

@@ -30,7 +30,7 @@ struct record {
 	uint32_t major, minor;
 	uint64_t inode, generation;
 	uint32_t prot, flags;
-	char path[IDENTIFY_PATH_BYTES + TAIL_BYTES];
+	char path[SURVEY_IDENTIFY_PATH_BYTES + TAIL_BYTES];
 };
 _Static_assert(offsetof(struct record, path) == 72, "PERF_RECORD_MMAP2");
 
@@ -232,7 +232,7 @@ static void wait_until(struct mapped *m, uint64_t due_ns)
 		(void)pthread_cond_timedwait(&m->wake, &m->lock, &t);
 }
 
-static void make_question(const struct mapped_file *f, struct identify_question *q)
+static void make_question(const struct mapped_file *f, struct survey_identify_question *q)
 {
 	size_t len = strnlen(f->path, sizeof(q->path) - 1);
 
@@ -247,7 +247,7 @@ static void make_question(const struct mapped_file *f, struct identify_question 
 	q->path[len] = '\0';
 }
 
-bool mapped_next(struct mapped *m, struct identify_question *q, uint32_t *number)
+bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
 {
 	struct mapped_file *f;
 	uint64_t due_ns;
@@ -265,16 +265,17 @@ bool mapped_next(struct mapped *m, struct identify_question *q, uint32_t *number
 	return f;
 }
 
-void mapped_answered(struct mapped *m, uint32_t number, enum identify_state state, bool is_last)
+void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_state state,
+		     bool is_last)
 {
 	struct mapped_file *f;
 
 	pthread_mutex_lock(&m->lock);
 	f = &m->files[number];
-	m->nr_foreign += state == IDENTIFY_FOREIGN;
-	f->is_left = is_last || state == IDENTIFY_FOREIGN;
+	m->nr_foreign += state == SURVEY_IDENTIFY_FOREIGN;
+	f->is_left = is_last || state == SURVEY_IDENTIFY_FOREIGN;
 	f->is_wanted &= !f->is_left;
-	if (state == IDENTIFY_FOUND)
+	if (state == SURVEY_IDENTIFY_FOUND)
 		f->pause_ns = FIRST_PAUSE_NS;
 	else if (f->pause_ns < LONGEST_PAUSE_NS)
 		f->pause_ns *= 2;

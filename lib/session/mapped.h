@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/index.h"
 #include "pmu/ring.h"
-#include "session/identify.h"
+#include "survey/identify.h"
 
 #include <pthread.h>
 
@@ -42,9 +42,10 @@ void mapped_take(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t 
 void mapped_end(struct mapped *m);
 
 /* The next file to ask for, and its number; waits for one. False: it ends, and there is none. */
-bool mapped_next(struct mapped *m, struct identify_question *q, uint32_t *number);
+bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number);
 bool mapped_is_ending(struct mapped *m);
 /* What became of the question. is_last: the file is not to be asked for again. */
-void mapped_answered(struct mapped *m, uint32_t number, enum identify_state state, bool is_last);
+void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_state state,
+		     bool is_last);
 
 #endif

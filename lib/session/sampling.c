@@ -8,12 +8,12 @@
 
 #include "base/mem.h"
 #include "session/internal.h"
-#include "session/looker.h"
 #include "session/mapped.h"
 #include "session/pacer.h"
 #include "session/sampler.h"
-#include "session/survey.h"
 #include "session/ticks.h"
+#include "survey/looker.h"
+#include "survey/survey.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,8 +81,8 @@ struct sampling {
 	unsigned nr_silent;
 	atomic_bool survey_stop, survey_done;
 	struct survey_result kernel, tasks;
-	struct looker looker; /* of the survey's thread, as is: */
-	struct identify_question question;
+	struct survey_looker looker; /* of the survey's thread, as is: */
+	struct survey_identify_question question;
 	struct buf silent, late; /* what did not answer, in words: in the survey, and after it */
 	struct mapped mapped;
 	struct trace_packer *symbols; /* owned by that thread; NULL: no memory */
@@ -445,15 +445,15 @@ static int survey_kernel(struct sampling *g)
 
 static int survey_tasks(struct sampling *g)
 {
-	int rc = looker_survey(&g->looker, &g->tasks);
+	int rc = survey_looker_survey(&g->looker, &g->tasks);
 
-	g->nr_silent = looker_note(&g->looker, 0, &g->silent);
+	g->nr_silent = survey_looker_note(&g->looker, 0, &g->silent);
 	return rc;
 }
 
-static int add_build_id(struct sampling *g, const struct identify_answer *a)
+static int add_build_id(struct sampling *g, const struct survey_identify_answer *a)
 {
-	const struct identify_question *q = &g->question;
+	const struct survey_identify_question *q = &g->question;
 	const struct trace_build_id id = {
 	    .major = q->major,
 	    .minor = q->minor,
@@ -482,11 +482,11 @@ static int add_build_id(struct sampling *g, const struct identify_answer *a)
 /* One question. False: no further one is to be asked. */
 static bool identify_one(struct sampling *g, uint32_t number)
 {
-	struct identify_answer a = {0};
-	int rc = looker_ask(&g->looker, &g->question, &a);
+	struct survey_identify_answer a = {0};
+	int rc = survey_looker_ask(&g->looker, &g->question, &a);
 
-	mapped_answered(&g->mapped, number, (enum identify_state)a.state, rc == -ETIMEDOUT);
-	if (rc == 0 && a.state == IDENTIFY_FOUND)
+	mapped_answered(&g->mapped, number, (enum survey_identify_state)a.state, rc == -ETIMEDOUT);
+	if (rc == 0 && a.state == SURVEY_IDENTIFY_FOUND)
 		rc = add_build_id(g, &a);
 	return rc == 0 || rc == -ETIMEDOUT;
 }
@@ -506,7 +506,7 @@ static void identify_mapped(struct sampling *g)
 		if (!identify_one(g, number) || (until_ns && clock_monotonic_ns() > until_ns))
 			break;
 	}
-	looker_note(&g->looker, g->nr_silent, &g->late);
+	survey_looker_note(&g->looker, g->nr_silent, &g->late);
 	if (g->mapped.nr_foreign)
 		buf_printf(&g->late,
 			   "%sno build-ids of %u files that were mapped: their file "
@@ -526,22 +526,23 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 
 static void *survey(void *arg)
 {
-	const struct looker_config config = {.root = &((struct sampling *)arg)->s->plan->host->root,
-					     .records = survey_records,
-					     .arg = arg,
-					     .stop = &((struct sampling *)arg)->survey_stop};
+	const struct survey_looker_config config = {
+	    .root = &((struct sampling *)arg)->s->plan->host->root,
+	    .records = survey_records,
+	    .arg = arg,
+	    .stop = &((struct sampling *)arg)->survey_stop};
 	struct sampling *g = arg;
 	int rc;
 
 	lower_priority(g);
 	note_failure(&g->kernel, survey_kernel(g), "symbols");
-	rc = looker_init(&g->looker, &config);
+	rc = survey_looker_init(&g->looker, &config);
 	note_failure(&g->tasks, rc ? rc : survey_tasks(g), "tasks");
 	atomic_store(&g->survey_done, true);
 	if (rc)
 		return NULL;
 	identify_mapped(g);
-	looker_fini(&g->looker);
+	survey_looker_fini(&g->looker);
 	return NULL;
 }
 

@@ -18,8 +18,8 @@
 #include "base/mem.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
-#include "session/survey_record.h"
 #include "spec/cpsession.h"
+#include "survey/record.h"
 #include "trace/file.h"
 #include "trace/record.h"
 

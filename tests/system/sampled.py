@@ -389,8 +389,10 @@ class Busy:
 
 def for_everybody(path, folder):
     """A copy in a folder that everybody may enter, of what may be in a home that is closed."""
-    copy = shutil.copy(path, folder)
-    os.chmod(copy, 0o755)
+    copy = f"{folder}/{os.path.basename(path)}"
+    new = shutil.copy(path, f"{copy}.new")
+    os.chmod(new, 0o755)
+    os.replace(new, copy)  # a child of a killed program may still run the one before
     return copy
 
 

@@ -9,10 +9,10 @@
 
 #include "base/index.h"
 #include "elf/finder.h"
+#include "profile/filter.h"
 #include "profile/samples.h"
 #include "report/branches.h"
 #include "report/engine.h"
-#include "report/filter.h"
 #include "report/flat.h"
 #include "report/stacks.h"
 #include "report/tree.h"
@@ -562,7 +562,7 @@ static int take_samples(void *arg, const struct report_sample *samples, size_t n
 
 static struct report_event_stats event_stats[NR_EVENTS];
 
-static int run(struct world *w, const struct report_filter *filter, const struct report_sink *sink,
+static int run(struct world *w, const struct profile_filter *filter, const struct report_sink *sink,
 	       unsigned nr_threads, bool with_inlined, struct report_stats *stats)
 {
 	const struct report_run r = {.filter = filter,
@@ -693,9 +693,9 @@ static struct sample *make_samples(uint64_t seed, size_t nr, uint32_t spread)
 }
 
 static void compare_as(bool as_singles, const struct sample *samples, size_t nr, unsigned parts,
-		       const struct report_filter *filter, wanted_fn *is_wanted)
+		       const struct profile_filter *filter, wanted_fn *is_wanted)
 {
-	static const struct report_filter all;
+	static const struct profile_filter all;
 	static const unsigned threads[] = {1, 4, 0};
 
 	for (size_t i = as_singles ? 1 : 0; i < (as_singles ? 2 : INJECT_NR(threads)); i++) {
@@ -742,7 +742,7 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 }
 
 static void compare(const struct sample *samples, size_t nr, unsigned parts,
-		    const struct report_filter *filter, wanted_fn *is_wanted)
+		    const struct profile_filter *filter, wanted_fn *is_wanted)
 {
 	compare_as(false, samples, nr, parts, filter, is_wanted);
 	if (parts & REPORT_BY_STACK) /* by four threads */
@@ -827,7 +827,7 @@ static bool is_none(const struct sample *s)
 }
 
 static const struct {
-	struct report_filter filter;
+	struct profile_filter filter;
 	wanted_fn *is_wanted;
 } filters[] = {
     {{.pids = {.item = {{7, 7}, {9, 100}}, .nr = 2}}, is_7_or_9},
@@ -867,7 +867,7 @@ static void left_out(void **state)
 {
 	enum { NR = 2000 };
 	struct sample *samples = make_samples(5, NR, 32);
-	const struct report_filter filter = {.pids = {.item = {{7, 7}}, .nr = 1}};
+	const struct profile_filter filter = {.pids = {.item = {{7, 7}}, .nr = 1}};
 	struct report_stats stats;
 	struct world w;
 	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
@@ -897,7 +897,7 @@ static void left_out(void **state)
 static void missing(void **state)
 {
 	static const struct {
-		struct report_filter filter;
+		struct profile_filter filter;
 		uint64_t nr_files;
 	} cases[] = {
 	    {{.events = {.nr = 0}}, NR_FILES},
@@ -942,7 +942,7 @@ static void not_wanted(void **state)
 {
 	enum { NR = 3000 };
 	struct sample *samples = make_samples(6, NR, 16);
-	static const struct report_filter all;
+	static const struct profile_filter all;
 	struct report_rules rules = {0};
 	struct report_stats stats;
 	struct world w;
@@ -982,7 +982,7 @@ static void reports_add_up(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		static const struct report_filter all;
+		static const struct profile_filter all;
 		struct sample *samples = make_samples(seed, NR, 40);
 		uint64_t want[NR_EVENTS] = {0}, self[NR_EVENTS] = {0}, roots[NR_EVENTS] = {0};
 		const struct report_flat_row *rows;
@@ -1078,7 +1078,7 @@ static void many_meanings(void **state)
 	(void)state;
 	assert_true(told && samples);
 	for (int by_process = 0; by_process < 2; by_process++) {
-		static const struct report_filter all;
+		static const struct profile_filter all;
 		uint64_t sums[NR_PATHS][NR_OFFSETS] = {{0}};
 		const struct report_flat_row *rows;
 		struct report_stats stats;
@@ -1125,7 +1125,7 @@ static bool make_program(void)
 static void branches_with_lines(void **state)
 {
 	enum { NR = 500 };
-	static const struct report_filter all;
+	static const struct profile_filter all;
 	struct sample *samples = make_samples(9, NR, 16);
 	struct report_branches *b;
 	struct report_flat *flat;
@@ -1171,7 +1171,7 @@ static void sink_fails(void **state)
 	enum { NR = 60000 };
 	struct sample *samples = make_samples(3, NR, 0x8000);
 	static const size_t at[] = {1, 2, 5000, 15000};
-	static const struct report_filter all;
+	static const struct profile_filter all;
 
 	(void)state;
 	write_session(samples, NR);
@@ -1198,7 +1198,7 @@ static void damaged(void **state)
 {
 	enum { NR = 4000 };
 	struct sample *samples = make_samples(4, NR, 16);
-	static const struct report_filter all;
+	static const struct profile_filter all;
 	uint64_t whole = 0, got;
 	struct report_stats stats;
 	struct world w;
@@ -1237,7 +1237,7 @@ enum { BY_TWO = 1, AS_SINGLES = 2 };
 
 static int open_and_run(int how)
 {
-	static const struct report_filter all;
+	static const struct profile_filter all;
 	struct report_stats stats;
 	struct world w;
 	struct report_sink sink = {

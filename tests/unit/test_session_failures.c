@@ -5,7 +5,7 @@
  */
 #include "test_session.h"
 
-#include "session/survey_ops.h"
+#include "survey/ops.h"
 
 enum { NR_CPUS = 2, NR_ITERATIONS = 2 };
 

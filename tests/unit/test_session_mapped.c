@@ -6,9 +6,9 @@
 #include "test_survey.h"
 
 #include "pmu/ring.h"
-#include "session/identify.h"
 #include "session/mapped.h"
-#include "session/survey_mounts.h"
+#include "survey/identify.h"
+#include "survey/mounts.h"
 
 #include <sys/sysmacros.h>
 
@@ -70,9 +70,9 @@ static void take_all(struct mapped *t, struct memory *m)
 }
 
 static void expect_question(struct mapped *t, uint64_t inode, const char *path,
-			    enum identify_state answer, bool is_last)
+			    enum survey_identify_state answer, bool is_last)
 {
-	struct identify_question q;
+	struct survey_identify_question q;
 	uint32_t number;
 
 	assert_true(mapped_next(t, &q, &number));
@@ -88,7 +88,7 @@ static void expect_question(struct mapped *t, uint64_t inode, const char *path,
 
 static void expect_no_question(struct mapped *t)
 {
-	struct identify_question q;
+	struct survey_identify_question q;
 	uint32_t number;
 
 	mapped_end(t);
@@ -114,8 +114,8 @@ static void test_questions(void **state)
 		take_all(&t, &m);
 		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 4), 2);
 		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 5), 0);
-		expect_question(&t, 1, "/bin/a program", IDENTIFY_FOUND, false);
-		expect_question(&t, 1, "/another/of/that/inode", IDENTIFY_NONE, false);
+		expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND, false);
+		expect_question(&t, 1, "/another/of/that/inode", SURVEY_IDENTIFY_NONE, false);
 		expect_no_question(&t);
 		mapped_fini(&t);
 		free(m.ring.base);
@@ -135,18 +135,18 @@ static void test_again(void **state)
 	for (uint64_t i = 1; i <= 4; i++)
 		put_mapping(&m, 2, i, 5, "/f");
 	take_all(&t, &m);
-	expect_question(&t, 1, "/f", IDENTIFY_FOUND, false);
-	expect_question(&t, 2, "/f", IDENTIFY_NONE, false);
-	expect_question(&t, 3, "/f", IDENTIFY_FOREIGN, false);
-	expect_question(&t, 4, "/f", IDENTIFY_NONE, true);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_NONE, false);
+	expect_question(&t, 3, "/f", SURVEY_IDENTIFY_FOREIGN, false);
+	expect_question(&t, 4, "/f", SURVEY_IDENTIFY_NONE, true);
 	for (uint64_t i = 1; i <= 5; i++)
 		put_mapping(&m, 2, i, 5, "/f");
 	take_all(&t, &m);
-	expect_question(&t, 5, "/f", IDENTIFY_FOUND, false); /* the others are not due */
+	expect_question(&t, 5, "/f", SURVEY_IDENTIFY_FOUND, false); /* the others are not due */
 	mapped_end(&t);
 	assert_true(mapped_is_ending(&t));
-	expect_question(&t, 1, "/f", IDENTIFY_FOUND, false);
-	expect_question(&t, 2, "/f", IDENTIFY_FOUND, false);
+	expect_question(&t, 1, "/f", SURVEY_IDENTIFY_FOUND, false);
+	expect_question(&t, 2, "/f", SURVEY_IDENTIFY_FOUND, false);
 	expect_no_question(&t);
 	assert_int_equal(t.nr_foreign, 1);
 	mapped_fini(&t);
@@ -176,7 +176,7 @@ static void test_hostile_sizes(void **state)
 struct place {
 	struct root root;
 	struct survey_mounts mounts;
-	struct identify_question q;
+	struct survey_identify_question q;
 };
 
 static void put_file(const struct root *r, const char *path, const char *id)
@@ -231,13 +231,13 @@ static void place_fini(struct place *p)
 	tree_remove(&p->root);
 }
 
-static struct identify_answer ask(struct place *p)
+static struct survey_identify_answer ask(struct place *p)
 {
-	struct identify_answer a;
+	struct survey_identify_answer a;
 	uint64_t before_ns = clock_monotonic_ns();
 
-	identify(&p->mounts, &p->q, &a);
-	if (a.state == IDENTIFY_FOUND) {
+	survey_identify(&p->mounts, &p->q, &a);
+	if (a.state == SURVEY_IDENTIFY_FOUND) {
 		assert_in_range(a.to_ns, before_ns, clock_monotonic_ns());
 		assert_true(a.from_ns <= a.to_ns);
 	}
@@ -246,9 +246,9 @@ static struct identify_answer ask(struct place *p)
 
 static void expect_id(struct place *p, const char *id)
 {
-	struct identify_answer a = ask(p);
+	struct survey_identify_answer a = ask(p);
 
-	assert_int_equal(a.state, id ? IDENTIFY_FOUND : IDENTIFY_NONE);
+	assert_int_equal(a.state, id ? SURVEY_IDENTIFY_FOUND : SURVEY_IDENTIFY_NONE);
 	if (id) {
 		assert_int_equal(a.id.len, 4);
 		assert_memory_equal(a.id.bytes, id, 4);
@@ -259,7 +259,7 @@ static void test_identify(void **state)
 {
 	struct place p;
 	char from[512], to[512];
-	struct identify_answer a;
+	struct survey_identify_answer a;
 	uint64_t written_ns;
 
 	(void)state;
@@ -291,7 +291,7 @@ static void test_identify(void **state)
 	put_file(&p.root, "/over/bin/b", "ijkl");
 	usleep(30000);
 	a = ask(&p);
-	assert_int_equal(a.state, IDENTIFY_FOUND);
+	assert_int_equal(a.state, SURVEY_IDENTIFY_FOUND);
 	assert_memory_equal(a.id.bytes, "ijkl", 4);
 	assert_true(a.from_ns >= written_ns);
 	place_fini(&p);
@@ -302,11 +302,12 @@ static void test_types(void **state)
 {
 	static const struct {
 		const char *type;
-		enum identify_state state;
-	} types[] = {{"ext4", IDENTIFY_FOUND},         {"btrfs", IDENTIFY_FOUND},
-		     {"overlay", IDENTIFY_FOUND},      {"fuse", IDENTIFY_FOREIGN},
-		     {"fuse.sshfs", IDENTIFY_FOREIGN}, {"nfs4", IDENTIFY_FOREIGN},
-		     {"9p", IDENTIFY_FOREIGN},         {"of the future", IDENTIFY_FOREIGN}};
+		enum survey_identify_state state;
+	} types[] = {
+	    {"ext4", SURVEY_IDENTIFY_FOUND},         {"btrfs", SURVEY_IDENTIFY_FOUND},
+	    {"overlay", SURVEY_IDENTIFY_FOUND},      {"fuse", SURVEY_IDENTIFY_FOREIGN},
+	    {"fuse.sshfs", SURVEY_IDENTIFY_FOREIGN}, {"nfs4", SURVEY_IDENTIFY_FOREIGN},
+	    {"9p", SURVEY_IDENTIFY_FOREIGN},         {"of the future", SURVEY_IDENTIFY_FOREIGN}};
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(types); i++) {

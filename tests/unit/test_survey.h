@@ -8,7 +8,7 @@
 #include "test_elf.h"
 
 #include "base/clock.h"
-#include "session/survey.h"
+#include "survey/survey.h"
 #include "trace/record.h"
 
 #include <inttypes.h>

@@ -1,0 +1,271 @@
+/*
+ * Google's Trace Event Format, the JSON object form: samples with stackFrames, and counters. What
+ * reads it reads different parts: chrome's viewer all, speedscope the samples (each for the time to
+ * the next of its thread), Perfetto names and counters. Keys are in the order in which these want
+ * them: traceEvents first.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/json.h"
+#include "exports/facts.h"
+#include "exports/series.h"
+#include "exports/sorted.h"
+#include "exports/traces.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { LINE_BYTES = 1 << 16 };
+
+struct chrome {
+	struct job *j;
+	const struct opened *o;
+	struct export_sorted sorted; /* all zero: the session only counts */
+	struct export_json json;
+	uint32_t *of_node; /* owned; of each stack its number in the file, 0: none yet */
+	uint32_t *node_of; /* owned; and the reverse */
+	uint32_t nr_nodes;
+	struct buf same; /* what the samples of a tag have in common */
+	uint32_t tag;    /* of that */
+};
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint32_t tid,
+			 const char *name)
+{
+	struct export_json *j = &c->json;
+
+	export_json_object(j, NULL);
+	export_json_text(j, "ph", "M");
+	export_json_text(j, "name", what);
+	export_json_u64(j, "pid", pid);
+	export_json_u64(j, "tid", tid);
+	export_json_object(j, "args");
+	export_json_text(j, "name", name);
+	export_json_end(j);
+	export_json_end(j);
+}
+
+static const char *name_of(const struct chrome *c, const struct export_group *g)
+{
+	return report_functions_text(c->j->functions, g->key.comm);
+}
+
+/* The first thread's name; without samples of it that of the first that has some. Groups are by
+ * process. */
+static void put_process(struct chrome *c, const struct export_group *g, size_t nr)
+{
+	const struct export_group *main_thread = g;
+
+	for (size_t i = 0; i < nr && g[i].key.pid == g->key.pid; i++)
+		if (g[i].key.tid == g->key.pid)
+			main_thread = &g[i];
+	put_metadata(c, "process_name", g->key.pid, g->key.pid, name_of(c, main_thread));
+}
+
+static int put_names(struct chrome *c, struct err *e)
+{
+	const struct export_group *g = c->sorted.groups;
+	size_t nr = c->sorted.nr_groups;
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		if (!i || g[i].key.pid != g[i - 1].key.pid)
+			put_process(c, &g[i], nr - i);
+		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, name_of(c, &g[i]));
+		rc = job_flush(c->j, e);
+	}
+	return rc;
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+/* Callers of a stack that has a number have theirs. */
+static uint32_t number_stack(struct chrome *c, uint32_t stack)
+{
+	for (uint32_t at = stack; at != REPORT_NO_STACK && !c->of_node[at];
+	     at = report_stacks_at(c->sorted.stacks, at)->parent) {
+		c->of_node[at] = ++c->nr_nodes;
+		c->node_of[c->nr_nodes] = at;
+	}
+	return c->of_node[stack];
+}
+
+static void know_tag(struct chrome *c, uint32_t tag)
+{
+	const struct report_key *key = &c->sorted.tags[tag].key;
+	struct export_json j;
+
+	if (c->same.len && c->tag == tag)
+		return;
+	c->tag = tag;
+	buf_reset(&c->same);
+	export_json_init(&j, &c->same);
+	export_json_u64(&j, "cpu", key->cpu);
+	export_json_u64(&j, "pid", key->pid);
+	export_json_u64(&j, "tid", key->tid);
+	export_json_text(&j, "name", c->o->facts->events[key->event].label);
+	export_json_next(&j, "ts");
+}
+
+static void put_sample(struct chrome *c, const struct export_record *r)
+{
+	const struct report_key *key = &c->sorted.tags[r->tag].key;
+	struct export_json *j = &c->json;
+
+	know_tag(c, r->tag);
+	export_json_object(j, NULL);
+	buf_add(j->out, c->same.data, c->same.len);
+	export_json_us(j->out, (int64_t)(r->time_ns - c->o->start_ns));
+	j->has_items = true;
+	export_facts_put_weight(j, "weight", &c->o->facts->events[key->event], r->weight);
+	if (r->stack != REPORT_NO_STACK)
+		export_json_u64(j, "sf", number_stack(c, r->stack));
+	export_json_end(j);
+}
+
+static int put_samples(struct chrome *c, struct err *e)
+{
+	int rc = 0;
+
+	export_json_array(&c->json, "samples");
+	for (size_t i = 0; i < c->sorted.nr_groups && rc == 0; i++) {
+		size_t nr;
+		const struct export_record *r = export_sorted_records(&c->sorted, i, &nr);
+
+		for (size_t k = 0; k < nr && rc == 0; k++) {
+			put_sample(c, &r[k]);
+			export_spool_touch(c->sorted.spool);
+			rc = job_flush(c->j, e);
+		}
+	}
+	export_json_end(&c->json);
+	return rc ? rc : buf_error(&c->same);
+}
+
+/* With its line, if lines are asked for. */
+static void put_frame_name(struct chrome *c, const struct report_frame *f)
+{
+	struct buf name;
+
+	if (!f->line) {
+		export_json_text(&c->json, "name", f->function->name);
+		return;
+	}
+	buf_init(&name, LINE_BYTES);
+	buf_printf(&name, "%s (%s:%" PRIu32 ")", f->function->name, f->file ? f->file : "?",
+		   f->line);
+	export_json_text(&c->json, "name", buf_str(&name));
+	buf_fini(&name);
+}
+
+static void put_node(struct chrome *c, uint32_t number)
+{
+	const struct report_stack_node *n = report_stacks_at(c->sorted.stacks, c->node_of[number]);
+	char key[16];
+
+	snprintf(key, sizeof(key), "%" PRIu32, number);
+	export_json_object(&c->json, key);
+	put_frame_name(c, &n->frame);
+	export_json_text(&c->json, "category", n->frame.function->object);
+	if (n->parent != REPORT_NO_STACK)
+		export_json_u64(&c->json, "parent", c->of_node[n->parent]);
+	export_json_end(&c->json);
+}
+
+static int put_nodes(struct chrome *c, struct err *e)
+{
+	int rc = 0;
+
+	export_json_object(&c->json, "stackFrames");
+	for (uint32_t i = 1; i <= c->nr_nodes && rc == 0; i++) {
+		put_node(c, i);
+		rc = job_flush(c->j, e);
+	}
+	export_json_end(&c->json);
+	return rc;
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static int put_events(struct chrome *c, struct export_series *series, struct err *e)
+{
+	int rc;
+
+	export_json_array(&c->json, "traceEvents");
+	rc = put_names(c, e);
+	if (rc == 0)
+		rc = export_series_put(series, &c->json, e);
+	export_json_end(&c->json);
+	return rc;
+}
+
+static void put_other(struct chrome *c, const struct export_series *series)
+{
+	export_json_object(&c->json, "otherData");
+	export_json_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
+	export_facts_put(&c->json, c->o);
+	export_facts_put_losses(&c->json, c->j, (size_t)(c->o - c->j->sessions), &c->sorted.stats);
+	export_series_put_notes(series, &c->json);
+	export_json_end(&c->json);
+}
+
+static int put_all(struct chrome *c, struct err *e)
+{
+	struct export_series series;
+	int rc = export_series_init(&series, c->j, c->o, e);
+
+	export_json_init(&c->json, &c->j->out);
+	export_json_object(&c->json, NULL);
+	export_json_text(&c->json, "displayTimeUnit", "ns");
+	if (rc == 0)
+		rc = put_events(c, &series, e);
+	if (rc == 0 && c->sorted.spool)
+		rc = put_samples(c, e);
+	if (rc == 0 && c->sorted.spool)
+		rc = put_nodes(c, e);
+	if (rc == 0)
+		put_other(c, &series);
+	export_json_end(&c->json);
+	buf_addc(c->json.out, '\n');
+	export_series_fini(&series);
+	return rc;
+}
+
+static int read_samples(struct chrome *c, size_t first, struct err *e)
+{
+	int rc = job_know_names(c->j, e);
+	size_t nr;
+
+	if (rc == 0)
+		rc = export_sorted_read(&c->sorted, c->j, first, 1, false, e);
+	if (rc)
+		return rc;
+	nr = report_stacks_nr(c->sorted.stacks);
+	c->of_node = mem_calloc(nr, sizeof(*c->of_node));
+	c->node_of = mem_calloc(nr + 1, sizeof(*c->node_of));
+	return c->of_node && c->node_of ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+int export_chrome(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct chrome c = {.j = j, .o = &j->sessions[first]};
+	int rc = c.o->facts->is_sampling ? read_samples(&c, first, e) : 0;
+
+	(void)nr;
+	buf_init(&c.same, LINE_BYTES);
+	if (rc == 0)
+		export_has_counters(j, c.o);
+	if (rc == 0)
+		rc = put_all(&c, e);
+	export_sorted_fini(&c.sorted);
+	buf_fini(&c.same);
+	mem_free(c.of_node);
+	mem_free(c.node_of);
+	return rc;
+}

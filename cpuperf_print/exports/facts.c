@@ -1,0 +1,116 @@
+/*
+ * Facts of sessions as JSON, and as a title.
+ */
+#include "exports/facts.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "export/json.h"
+#include "exports/traces.h"
+#include "missing.h"
+#include "screen/number.h"
+
+#include <string.h>
+
+static void put_id(struct export_json *out, const char *key, const uint8_t id[16])
+{
+	char hex[33];
+
+	str_hex16(id, hex);
+	export_json_text(out, key, hex);
+}
+
+void export_facts_put(struct export_json *out, const struct opened *o)
+{
+	const struct trace_head *head = &o->facts->head;
+	const struct trace_info *info = o->facts->info;
+
+	export_json_text(out, "session", o->config_name);
+	export_json_text(out, "host", head->host);
+	export_json_text(out, "machine", head->machine);
+	if (info) {
+		export_json_text(out, "cpu_model", info->cpu_model);
+		export_json_text(out, "kernel", info->kernel);
+		export_json_text(out, "recorder", info->tool);
+	}
+	put_id(out, "session_id", head->session_id);
+	put_id(out, "boot_id", head->boot_id);
+	export_json_u64(out, "start_monotonic_ns", o->start_ns);
+}
+
+/* False: nothing is missing. */
+static bool add_losses(struct buf *b, const struct opened *o, const struct report_stats *stats,
+		       uint32_t event)
+{
+	const struct report_event_stats *s = &stats->event[event];
+	struct buf text;
+	bool has_any;
+
+	buf_init(&text, EXPORT_NAME_BYTES);
+	if (s->taken.samples + s->left.samples)
+		missing_add(&text, stats, event);
+	if (text.len) {
+		buf_adds(b, o->facts->events[event].label);
+		buf_adds(b, ": ");
+		buf_adds(b, buf_str(&text) + sizeof("; ") - 1);
+	}
+	has_any = text.len != 0;
+	buf_fini(&text);
+	return has_any;
+}
+
+static void put_unread(void *arg, const char *line)
+{
+	export_json_text(arg, NULL, line);
+}
+
+void export_facts_put_losses(struct export_json *out, const struct job *j, size_t first,
+			     const struct report_stats *stats)
+{
+	const struct opened *o = &j->sessions[first];
+	struct buf text;
+
+	buf_init(&text, EXPORT_NAME_BYTES);
+	export_json_array(out, "losses");
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		buf_reset(&text);
+		if (add_losses(&text, o, stats, i))
+			export_json_text(out, NULL, buf_str(&text));
+	}
+	export_unread_lines(j, put_unread, out);
+	export_json_end(out);
+	buf_fini(&text);
+}
+
+void export_facts_put_weight(struct export_json *out, const char *key, const struct trace_event *e,
+			     uint64_t weight)
+{
+	double scale = e->scale > 0 ? e->scale : 1, shown = (double)weight * scale;
+
+	export_json_next(out, key);
+	if (scale == 1)
+		buf_u64(out->out, weight);
+	else if (scale == (double)(uint32_t)scale && shown < 1.8e19)
+		buf_u64(out->out, weight * (uint32_t)scale);
+	else
+		screen_real(out->out, shown);
+}
+
+void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t nr,
+			const struct report_stats *stats)
+{
+	const struct opened *o = &j->sessions[first];
+
+	buf_adds(b, *o->config_name ? o->config_name : o->path);
+	if (nr > 1)
+		buf_printf(b, " and %zu more", nr - 1);
+	if (j->nr_unread)
+		buf_adds(b, "; not all could be read");
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		size_t before = b->len;
+
+		buf_adds(b, "; ");
+		if (!add_losses(b, o, stats, i))
+			buf_cut(b, before);
+	}
+}

@@ -1,0 +1,170 @@
+/*
+ * Folded stacks, a line each: "comm;outermost;…;sampled_[k] 1234", the input of flame graphs. The
+ * number is what the samples stand for, in the event's unit (ns of a clock).
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "exports/traces.h"
+#include "report/functions.h"
+#include "report/tree.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MAX_FRAMES = 2048 + 1 /* and the task's name */ };
+
+struct folded {
+	struct job *j;
+	size_t first;
+	struct report_tree *tree;
+	struct report_frame frames[MAX_FRAMES];
+	size_t ends[MAX_FRAMES + 1]; /* of the line, by depth */
+	struct buf line;
+	bool has_events; /* of several: their names are the outermost frames */
+};
+
+/* The task is the outermost frame. */
+static int take(void *arg, const struct report_entry *e)
+{
+	struct folded *f = arg;
+	const struct report_sink *sink = report_tree_sink(f->tree);
+	const char *comm = report_functions_text(f->j->functions, e->key.comm);
+	struct report_entry below = *e;
+	size_t nr = e->nr_frames < MAX_FRAMES ? e->nr_frames : MAX_FRAMES - 1;
+
+	memcpy(f->frames, e->frames, nr * sizeof(*f->frames));
+	f->frames[nr] =
+	    (struct report_frame){.function = report_functions_named(f->j->functions, comm, "")};
+	if (!f->frames[nr].function)
+		return -ENOMEM;
+	below.frames = f->frames;
+	below.nr_frames = nr + 1;
+	return sink->entry(sink->arg, &below);
+}
+
+/* A semicolon would be the end of the frame, as would a newline of the stack; and without a name
+ * there would be no frame: a task may have none. */
+static void add_name(struct buf *b, const char *name)
+{
+	if (!*name)
+		buf_adds(b, "[no name]");
+	for (; *name; name++)
+		buf_addc(b, *name == ';' || *name == '\n' ? ':' : *name);
+}
+
+static void add_frame(struct folded *f, const struct report_function *function)
+{
+	if (f->line.len)
+		buf_addc(&f->line, ';');
+	add_name(&f->line, function->name);
+	if (function->is_kernel)
+		buf_adds(&f->line, "_[k]");
+}
+
+static int put_line(struct folded *f, const struct report_node *n, struct err *e)
+{
+	if (!n->self.samples)
+		return 0;
+	buf_add(&f->j->out, f->line.data, f->line.len);
+	buf_addc(&f->j->out, ' ');
+	buf_u64(&f->j->out, n->self.weight);
+	buf_addc(&f->j->out, '\n');
+	return job_flush(f->j, e);
+}
+
+/* Down and back: the line grows and is cut with the depth. */
+static int put_below(struct folded *f, const struct report_node *root, struct err *e)
+{
+	uint32_t at = root->first_child, way[MAX_FRAMES];
+	size_t depth = 0;
+	int rc = 0;
+
+	while (rc == 0 && (at != REPORT_NO_NODE || depth)) {
+		const struct report_node *n;
+
+		if (at == REPORT_NO_NODE) {
+			depth--;
+			buf_cut(&f->line, f->ends[depth]);
+			at = report_tree_node(f->tree, way[depth])->next;
+			continue;
+		}
+		n = report_tree_node(f->tree, at);
+		f->ends[depth] = f->line.len;
+		way[depth++] = at;
+		add_frame(f, n->function);
+		rc = put_line(f, n, e);
+		at = n->first_child;
+	}
+	return rc;
+}
+
+static int put_event(struct folded *f, const struct report_node *root, struct err *e)
+{
+	const struct profile_facts *facts = f->j->sessions[f->first].facts;
+
+	buf_reset(&f->line);
+	if (f->has_events)
+		add_name(&f->line, facts->events[root->event].label);
+	return put_below(f, root, e);
+}
+
+/* By what is asked for, not by what came: the same options give lines of the same shape. */
+static bool has_events(const struct folded *f)
+{
+	const struct profile_facts *facts = f->j->sessions[f->first].facts;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < facts->nr_events; i++)
+		nr += export_is_sampled(&facts->events[i]) &&
+		      profile_filter_has_event(&f->j->filter, &facts->events[i]);
+	return nr > 1;
+}
+
+static int put_all(struct folded *f, struct err *e)
+{
+	uint32_t at = report_tree_root(f->tree);
+	int rc = 0;
+
+	f->has_events = has_events(f);
+	while (at != REPORT_NO_NODE && rc == 0) {
+		rc = put_event(f, report_tree_node(f->tree, at), e);
+		at = report_tree_node(f->tree, at)->next;
+	}
+	return rc == 0 && buf_error(&f->line) ? err_set(e, buf_error(&f->line), "out of memory")
+					      : rc;
+}
+
+static int read_all(struct folded *f, size_t nr, struct err *e)
+{
+	const struct report_sink sink = {
+	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = take, .arg = f};
+	struct report_stats stats = {.nr_events = 0};
+	int rc = job_read_samples(f->j, f->first, nr, &sink, &stats, e);
+
+	mem_free(stats.event);
+	if (rc == 0)
+		report_tree_finish(f->tree);
+	return rc;
+}
+
+int export_folded(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct folded *f = mem_zalloc(sizeof(*f));
+	int rc;
+
+	if (!f)
+		return err_set(e, -ENOMEM, "out of memory");
+	f->j = j;
+	f->first = first;
+	buf_init(&f->line, 64 << 20);
+	f->tree = report_tree_new(false, 0);
+	rc = f->tree ? read_all(f, nr, e) : err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = put_all(f, e);
+	report_tree_free(f->tree);
+	buf_fini(&f->line);
+	mem_free(f);
+	return rc;
+}

@@ -1,0 +1,389 @@
+/*
+ * Attrs as opened, but that all tell their id and CPU. Events that are only counted in the samples
+ * of another (siblings of a timebase) have its layout: readers find their counts there by id.
+ */
+#include "exports/perf_data/events.h"
+
+#include "base/mem.h"
+#include "profile/fields.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_IDS = 4 << 20,
+	MAX_FORMAT_BYTES = 256 << 10,
+	TYPE_TRACEPOINT = 2,
+	SAMPLE_READ = 1 << 4,
+	SAMPLE_BRANCH_STACK = 1 << 11,
+};
+
+void events_init(struct events *x, const struct profile_facts *facts)
+{
+	*x = (struct events){.facts = facts};
+}
+
+void events_fini(struct events *x)
+{
+	for (size_t i = 0; i < x->nr; i++)
+		buf_fini(&x->one[i].format);
+	mem_free(x->one);
+	mem_free(x->id);
+	index_fini(&x->index);
+	mem_free(x->group);
+	mem_free(x->sorted);
+	mem_free(x->list);
+	*x = (struct events){0};
+}
+
+struct perf_layout events_layout(const struct trace_layout *l)
+{
+	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id};
+}
+
+/* Part nr of an event's attrs, and its layout. */
+static const uint8_t *find_attr(const struct trace_event *e, uint32_t nr, uint32_t *size,
+				struct trace_layout *layout)
+{
+	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
+
+	for (; end - p >= 8; p += *size) {
+		memcpy(size, p + 4, sizeof(*size));
+		if (*size < 8 || *size > (size_t)(end - p))
+			return NULL;
+		if (nr-- == 0)
+			return trace_layout_init(layout, p, *size) ? p : NULL;
+	}
+	return NULL;
+}
+
+/* "REC->name": a number as what it is, text as text; other things have no letter of printf. */
+static const char *conversion(const struct profile_field *f)
+{
+	if (f->is_char)
+		return "%s";
+	if (f->is_array || f->is_placed || f->is_relative || f->size > 8)
+		return NULL;
+	if (f->size == 8)
+		return f->is_signed ? "%lld" : "%llu";
+	return f->is_signed ? "%d" : "%u";
+}
+
+static bool is_common(const struct profile_field *f)
+{
+	return f->name_len >= 7 && memcmp(f->name, "common_", 7) == 0;
+}
+
+static void put_argument(struct buf *b, const struct profile_field *f)
+{
+	const char *how = f->is_relative ? "__get_rel_str(" : f->is_placed ? "__get_str(" : "REC->";
+
+	buf_adds(b, ", ");
+	buf_adds(b, how);
+	buf_add(b, f->name, f->name_len);
+	buf_adds(b, how[0] == '_' ? ")" : "");
+}
+
+static void put_print_format(struct buf *b, const char *format)
+{
+	struct profile_field f;
+	const char *at = format, *space = "";
+
+	buf_adds(b, "\nprint fmt: \"");
+	while (profile_field_next(&at, &f)) {
+		if (is_common(&f) || !conversion(&f))
+			continue;
+		buf_adds(b, space);
+		buf_add(b, f.name, f.name_len);
+		buf_addc(b, '=');
+		buf_adds(b, conversion(&f));
+		space = " ";
+	}
+	buf_addc(b, '"');
+	at = format;
+	while (profile_field_next(&at, &f))
+		if (!is_common(&f) && conversion(&f))
+			put_argument(b, &f);
+	buf_addc(b, '\n');
+}
+
+/* Lines of fields: the common ones, an empty line, the others. */
+static void put_fields(struct buf *b, const char *format, bool of_common)
+{
+	struct profile_field f;
+	const char *at = format;
+
+	while (profile_field_next(&at, &f)) {
+		const char *line;
+
+		if (is_common(&f) != of_common)
+			continue;
+		line = f.name;
+		while (line > format && line[-1] != '\n')
+			line--;
+		buf_add(b, line, strcspn(line, "\n"));
+		buf_addc(b, '\n');
+	}
+	if (of_common)
+		buf_addc(b, '\n');
+}
+
+/* A format file as tracefs has it. */
+static void put_format(struct buf *b, const struct trace_event *e, uint64_t number)
+{
+	const char *name = strchr(e->name, ':');
+
+	buf_adds(b, "name: ");
+	buf_adds(b, name ? name + 1 : e->name);
+	buf_adds(b, "\nID: ");
+	buf_u64(b, number);
+	buf_adds(b, "\nformat:\n");
+	put_fields(b, e->format, true);
+	put_fields(b, e->format, false);
+	put_print_format(b, e->format);
+}
+
+static int set_tracepoint(struct events_one *one, const struct trace_event *e,
+			  const struct trace_layout *l)
+{
+	if (l->type != TYPE_TRACEPOINT)
+		return 0;
+	put_format(&one->format, e, l->config);
+	one->out.tracepoint = e->name;
+	one->out.tracepoint_id = l->config;
+	return buf_error(&one->format);
+}
+
+/* The place in the list; -ENOENT: it cannot be in such a file. of: the event in whose samples its
+ * counts stand; NULL: it has its own. */
+static int add_event(struct events *x, uint32_t event, uint32_t attr, const struct trace_layout *of)
+{
+	const struct trace_event *e = &x->facts->events[event];
+	struct events_one *grown = mem_grow(x->one, x->nr, &x->room, sizeof(*grown)), *one;
+	struct trace_layout own;
+	struct perf_layout told;
+	const uint8_t *p;
+	uint32_t size;
+	int rc;
+
+	if (!grown)
+		return -ENOMEM;
+	x->one = grown;
+	one = &x->one[x->nr];
+	*one = (struct events_one){.event = event, .attr = attr};
+	p = find_attr(e, attr, &size, &own);
+	if (!p || (!of && !trace_layout_is_sampled(&own)))
+		return -ENOENT;
+	told = events_layout(of ? of : &own);
+	told = perf_layout_told(&told);
+	if (!perf_data_attr_init(&one->out.attr, p, size, told.sample_type, told.read_format))
+		return -ENOENT;
+	one->out.name = *e->label ? e->label : e->name;
+	buf_init(&one->format, MAX_FORMAT_BYTES);
+	rc = set_tracepoint(one, e, &own);
+	if (rc) {
+		buf_fini(&one->format);
+		return rc == -EFBIG ? -ENOENT : rc;
+	}
+	x->has_branches |= (told.sample_type & SAMPLE_BRANCH_STACK) != 0;
+	return (int)x->nr++;
+}
+
+/* Few: a session has at most some tens. */
+static int find_event(const struct events *x, uint32_t event, uint32_t attr)
+{
+	for (size_t i = 0; i < x->nr; i++)
+		if (x->one[i].event == event && x->one[i].attr == attr)
+			return (int)i;
+	return -ENOENT;
+}
+
+static int ensure_event(struct events *x, uint32_t event, uint32_t attr,
+			const struct trace_layout *of)
+{
+	int i = find_event(x, event, attr);
+
+	return i == -ENOENT && event < x->facts->nr_events ? add_event(x, event, attr, of) : i;
+}
+
+static bool is_same(const void *arg, const void *key, uint32_t number)
+{
+	const struct events *x = arg;
+	const uint64_t *id = key;
+
+	return x->id[number].id == *id;
+}
+
+uint64_t events_id(const struct trace_id *id)
+{
+	return id->id ? id->id : EVENTS_ONLY_ID;
+}
+
+static uint32_t find_id(const struct events *x, uint64_t id)
+{
+	return index_find(&x->index, index_hash(0, &id, sizeof(id)), is_same, x, &id);
+}
+
+static bool is_known(const struct events *x, uint64_t id)
+{
+	return find_id(x, id) != INDEX_NONE;
+}
+
+static int add_id(struct events *x, uint64_t id, uint32_t event)
+{
+	struct events_id *grown;
+
+	if (x->nr_ids == MAX_IDS || is_known(x, id))
+		return 0;
+	grown = mem_grow(x->id, x->nr_ids, &x->ids_room, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	x->id = grown;
+	if (index_add(&x->index, index_hash(0, &id, sizeof(id)), (uint32_t)x->nr_ids))
+		return -ENOMEM;
+	x->id[x->nr_ids++] = (struct events_id){.id = id, .event = event};
+	return 0;
+}
+
+static int add_group(struct events *x, uint32_t leader, uint32_t nr)
+{
+	struct perf_data_group *grown;
+
+	if (nr < 2)
+		return 0;
+	for (size_t i = 0; i < x->nr_groups; i++)
+		if (x->group[i].leader == leader)
+			return 0;
+	grown = mem_grow(x->group, x->nr_groups, &x->groups_room, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	x->group = grown;
+	x->group[x->nr_groups++] = (struct perf_data_group){leader, nr};
+	return 0;
+}
+
+static bool find_layout(const struct events *x, const struct trace_id *id, struct trace_layout *out)
+{
+	uint32_t size;
+
+	return id->event < x->facts->nr_events &&
+	       find_attr(&x->facts->events[id->event], id->attr, &size, out);
+}
+
+/* The ids of one group. */
+static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
+{
+	struct trace_layout leader = {0};
+	bool is_read = find_layout(x, &ids[0], &leader) && leader.sample_type & SAMPLE_READ;
+	size_t before = x->nr;
+	int first = -ENOENT;
+
+	for (size_t i = 0; i < nr; i++) {
+		int place =
+		    ensure_event(x, ids[i].event, ids[i].attr, is_read && i ? &leader : NULL);
+		int rc = place < 0 ? place : add_id(x, events_id(&ids[i]), (uint32_t)place);
+
+		if (rc == -ENOMEM)
+			return rc;
+		if (i == 0)
+			first = place;
+	}
+	/* only what lies together is a group there */
+	if (!is_read || first < 0 || (size_t)first != before || x->nr - before != nr)
+		return 0;
+	return add_group(x, (uint32_t)first, (uint32_t)nr);
+}
+
+uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out)
+{
+	uint32_t number = find_id(x, id);
+	struct events_id *one;
+
+	if (number == INDEX_NONE)
+		return count;
+	one = &x->id[number];
+	if (!is_left_out)
+		one->told += count - one->count;
+	one->count = count;
+	return one->told;
+}
+
+int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id)
+{
+	size_t i = 0, end;
+	int rc = 0;
+
+	if (is_known(x, events_id(id)))
+		return 0;
+	for (; i < t->nr_ids && rc == 0; i = end) {
+		for (end = i + 1; end < t->nr_ids && t->ids[end].group == t->ids[i].group;)
+			end++;
+		rc = meet_group(x, &t->ids[i], end - i);
+	}
+	return rc == 0 && !is_known(x, events_id(id)) ? meet_group(x, id, 1) : rc;
+}
+
+static int add_rest(struct events *x)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < x->facts->nr_events && rc != -ENOMEM; i++)
+		for (uint32_t attr = 0; rc != -ENOMEM; attr++) {
+			struct trace_layout l;
+			struct trace_id id = {.event = i, .attr = attr};
+
+			if (!find_layout(x, &id, &l))
+				break;
+			rc = ensure_event(x, i, attr, NULL);
+		}
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct events_id *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Events with their ids, and the side band's. */
+static void fill_list(struct events *x)
+{
+	static const uint64_t side_band_id = EVENTS_SIDE_BAND_ID;
+	struct perf_data_event *last = &x->list[x->nr];
+
+	for (size_t i = 0; i < x->nr; i++) {
+		x->list[i] = x->one[i].out;
+		if (x->list[i].tracepoint)
+			x->list[i].format = buf_str(&x->one[i].format);
+	}
+	for (size_t i = 0; i < x->nr_ids; i++) {
+		struct perf_data_event *e = &x->list[x->id[i].event];
+
+		x->sorted[i] = x->id[i].id;
+		if (!e->nr_ids++)
+			e->ids = &x->sorted[i];
+	}
+	*last = (struct perf_data_event){.name = "dummy", .ids = &side_band_id, .nr_ids = 1};
+	perf_data_attr_side_band(&last->attr);
+}
+
+int events_finish(struct events *x)
+{
+	int rc = add_rest(x);
+
+	if (rc)
+		return rc;
+	x->sorted = mem_calloc(x->nr_ids + 1, sizeof(*x->sorted));
+	x->list = mem_calloc(x->nr + 1, sizeof(*x->list));
+	if (!x->sorted || !x->list)
+		return -ENOMEM;
+	index_fini(&x->index);
+	if (x->nr_ids)
+		qsort(x->id, x->nr_ids, sizeof(*x->id), compare_ids);
+	fill_list(x);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * Where the kernel and its modules lie, as other programs want to be told: from lines of
+ * /proc/kallsyms. Knows nothing of files.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H
+#define CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H
+
+#include "base/arena.h"
+#include "base/index.h"
+
+#include <stdint.h>
+
+struct buf;
+
+/* From the first to the last function of a module. */
+struct kernel_module {
+	const char *name; /* "[ext4]" */
+	uint64_t first, last;
+};
+
+/* Zero-initialise by kernel_init. */
+struct kernel {
+	uint64_t text, stext;         /* the addresses of these symbols; 0: not told */
+	uint64_t last;                /* function of the kernel itself */
+	struct kernel_module *module; /* owned */
+	size_t nr, room;
+	struct index index; /* of modules, by name */
+	struct arena names;
+};
+
+void kernel_init(struct kernel *k);
+void kernel_fini(struct kernel *k);
+/* Whole lines. 0 or -ENOMEM. */
+int kernel_take(struct kernel *k, const char *text, size_t len);
+/* Their PERF_RECORD_MMAPs; id: of the side band's event. */
+void kernel_put(const struct kernel *k, struct buf *out, uint64_t id);
+
+#endif

@@ -1,0 +1,532 @@
+/*
+ * A perf.data file, as perf record would have written of the same: what perf script and perf report
+ * read. Records go out in the order of time, in one layout for all (export/perf_record.h): each
+ * with its event's id and its CPU. What the survey told of processes that were there before comes
+ * first, without a time, as do the kernel's own ranges. Misc events have no place in such a file.
+ */
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/sys.h"
+#include "elf/build_id.h"
+#include "exports/perf_data/events.h"
+#include "exports/perf_data/kernel.h"
+#include "exports/perf_data/stacks.h"
+#include "profile/merged.h"
+#include "profile/processes.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	MAX_PID = 1 << 22, /* PID_MAX_LIMIT; pids beyond are not marked */
+	ROUND_BYTES = 1 << 20,
+	ROUND_NS = 100000000,
+	MAX_RELEASE_BYTES = 128,
+};
+
+struct perf_data {
+	struct job *j;
+	const struct opened *opened;
+	struct err *e;
+	struct events events;
+	struct kernel kernel;
+	struct stacks stacks;
+	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
+	uint8_t *born;    /* owned; pids whose beginning, or exec, was told until now: bits */
+	uint64_t written; /* of the records, but for what is in j->out */
+	uint64_t round_at, round_ns;
+	uint64_t start_ns, first_ns, last_ns; /* of the session; of samples */
+	uint64_t monotonic_ns, realtime_ns;
+	uint32_t max_cpu;
+	uint32_t *seen; /* owned; of each trace number the last iteration, and 1 */
+	uint64_t nr_bad;
+};
+
+/* The first error wins: it may have been told. */
+static int no_memory(const struct perf_data *x)
+{
+	return err_set(x->e, -ENOMEM, "out of memory");
+}
+
+static uint64_t bytes_so_far(const struct perf_data *x)
+{
+	return x->written + x->j->out.len;
+}
+
+static int flush(struct perf_data *x)
+{
+	size_t len = x->j->out.len;
+	int rc = job_flush(x->j, x->e);
+
+	x->written += len - x->j->out.len;
+	return rc;
+}
+
+static void mark_born(struct perf_data *x, uint32_t pid)
+{
+	if (pid < MAX_PID)
+		x->born[pid / 8] |= (uint8_t)(1u << pid % 8);
+}
+
+static bool is_born(const struct perf_data *x, uint32_t pid)
+{
+	return pid < MAX_PID && x->born[pid / 8] >> pid % 8 & 1;
+}
+
+static bool is_exec(const struct profile_item *item)
+{
+	return item->ring == TRACE_RING_SIDE_BAND && item->record.kind == TRACE_RECORD_COMM &&
+	       item->record.misc & TRACE_MISC_EXEC;
+}
+
+/* A process that began, or whose program did. */
+static void note_birth(struct perf_data *x, const struct profile_item *item)
+{
+	const struct trace_record *r = &item->record;
+	bool is_fork = r->kind == TRACE_RECORD_FORK && r->tid == r->pid && r->ppid != r->pid;
+
+	if ((item->ring == TRACE_RING_SIDE_BAND && is_fork) || is_exec(item))
+		mark_born(x, r->pid);
+}
+
+/* Made of what was there before the session: it stands before all others. What was made of a
+ * process that began later, or whose program did, the kernel has told by then. */
+static bool is_before(struct perf_data *x, const struct profile_item *item)
+{
+	note_birth(x, item);
+	return item->ring == TRACE_RING_MADE && !is_born(x, item->record.pid);
+}
+
+struct member_of {
+	const struct profile_trace *trace;
+	const struct trace_id *id;
+	struct events *events;
+};
+
+static uint64_t member(void *arg, uint64_t i)
+{
+	const struct member_of *of = arg;
+	const struct trace_id *id = profile_member(of->trace->ids, of->trace->nr_ids, of->id, i);
+
+	return id ? events_id(id) : 0;
+}
+
+static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
+{
+	const struct member_of *of = arg;
+
+	return events_count(of->events, id, count, false);
+}
+
+/* Of a sample that is not told, so that the next one is not taken for what came until this. */
+static void leave_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
+{
+	const struct trace_record *r = &item->record;
+
+	for (uint64_t i = 0; i < r->nr_read; i++)
+		events_count(&x->events, member(of, i),
+			     trace_word(r->read_values, i * r->read_stride), true);
+}
+
+static void put(struct perf_data *x, const struct profile_item *item, const struct perf_origin *o)
+{
+	int rc = perf_record_add(&x->j->out, o, item->record.bytes, item->record.len);
+
+	x->nr_bad += rc != 0;
+}
+
+/* The kinds that a reader of such a file takes without more than the record. */
+static bool is_kept(uint32_t kind)
+{
+	static const bool kinds[] = {
+	    [TRACE_RECORD_SAMPLE] = true,     [TRACE_RECORD_THROTTLE] = true,
+	    [TRACE_RECORD_UNTHROTTLE] = true, [TRACE_RECORD_LOST_SAMPLES] = true,
+	    [TRACE_RECORD_READ] = true,       [TRACE_RECORD_MMAP] = true,
+	    [TRACE_RECORD_LOST] = true,       [TRACE_RECORD_COMM] = true,
+	    [TRACE_RECORD_EXIT] = true,       [TRACE_RECORD_FORK] = true,
+	    [TRACE_RECORD_MMAP2] = true,      [TRACE_RECORD_KSYMBOL] = true,
+	    [TRACE_RECORD_BPF_EVENT] = true,  [TRACE_RECORD_NAMESPACES] = true,
+	    [TRACE_RECORD_CGROUP] = true,
+	};
+
+	return kind < sizeof(kinds) && kinds[kind];
+}
+
+static void put_side_band(struct perf_data *x, const struct profile_item *item, bool before)
+{
+	const struct perf_origin o = {
+	    .layout = events_layout(item->layout),
+	    .id = EVENTS_SIDE_BAND_ID,
+	    .cpu = item->cpu == UINT32_MAX ? 0 : item->cpu,
+	    .is_before = before,
+	};
+
+	if (!is_kept(item->record.kind))
+		return;
+	if (x->stacks.has_dumps && is_exec(item))
+		perf_record_forget(&x->j->out, item->record.pid, item->time_ns, o.cpu, o.id);
+	stacks_put_data(&x->stacks, &x->j->out, item, &o);
+	put(x, item, &o);
+}
+
+static int take_before(struct perf_data *x, const struct profile_item *item)
+{
+	if (item->kind == PROFILE_KALLSYMS)
+		return kernel_take(&x->kernel, item->text, item->text_len);
+	if (item->kind == PROFILE_RECORD && is_before(x, item))
+		put_side_band(x, item, true);
+	return flush(x);
+}
+
+static int put_before(struct perf_data *x)
+{
+	struct profile_records *records;
+	struct profile_item item;
+	int rc = profile_session_common(x->opened->session, &records);
+
+	if (rc != 1)
+		return rc ? no_memory(x) : 0;
+	while ((rc = profile_records_next(records, &item)) == 1) {
+		rc = take_before(x, &item);
+		if (rc)
+			break;
+	}
+	profile_records_close(records);
+	kernel_put(&x->kernel, &x->j->out, EVENTS_SIDE_BAND_ID);
+	return rc == -ENOMEM ? no_memory(x) : rc;
+}
+
+static bool is_task_wanted(const struct perf_data *x, const struct profile_item *item)
+{
+	const struct profile_filter *f = &x->j->filter;
+	struct profile_task task;
+
+	if (!profile_ranges_has(&f->pids, item->record.pid))
+		return false;
+	if (!f->comms.nr)
+		return true;
+	profile_lookup_task(x->lookup, item->record.pid, item->record.tid, item->time_ns, &task);
+	return profile_globs_match(&f->comms, task.comm->name);
+}
+
+/* Of a record where it tells it. */
+static uint32_t cpu_of(const struct profile_item *item, const struct profile_trace *t)
+{
+	return item->cpu == UINT32_MAX ? t->head.cpu : item->cpu;
+}
+
+static bool is_wanted(const struct perf_data *x, const struct profile_item *item,
+		      const struct profile_trace *t)
+{
+	const struct profile_filter *f = &x->j->filter;
+
+	return profile_filter_has_time(f, x->start_ns, item->time_ns) &&
+	       profile_ranges_has(&f->iterations, t->head.iteration) &&
+	       profile_ranges_has(&f->cpus, cpu_of(item, t)) &&
+	       profile_filter_has_event(f, &x->opened->facts->events[item->id->event]) &&
+	       (item->record.kind != TRACE_RECORD_SAMPLE || is_task_wanted(x, item));
+}
+
+/* Of the events' ring. */
+static int put_event_record(struct perf_data *x, const struct profile_item *item,
+			    const struct profile_trace *t)
+{
+	struct member_of of = {t, item->id, &x->events};
+	struct perf_origin o = {.member = member, .count = told_count, .arg = &of};
+	bool is_sample = item->record.kind == TRACE_RECORD_SAMPLE;
+	uint32_t cpu = cpu_of(item, t);
+
+	/* what is of no known event is told where it is read */
+	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
+	    !is_kept(item->record.kind))
+		return 0;
+	if (events_meet(&x->events, t, item->id))
+		return -ENOMEM;
+	if (!is_wanted(x, item, t)) {
+		leave_counts(x, item, &of);
+		return 0;
+	}
+	o.layout = events_layout(item->layout);
+	o.id = events_id(item->id);
+	o.cpu = cpu;
+	if (is_sample)
+		stacks_set(&x->stacks, item, &o);
+	put(x, item, &o);
+	if (is_sample && !x->first_ns)
+		x->first_ns = item->time_ns;
+	if (is_sample)
+		x->last_ns = item->time_ns;
+	if (cpu != UINT32_MAX && cpu > x->max_cpu)
+		x->max_cpu = cpu;
+	x->j->nr_records++;
+	return 0;
+}
+
+static void put_round(struct perf_data *x, uint64_t time_ns)
+{
+	uint64_t at = bytes_so_far(x);
+
+	if (at - x->round_at < ROUND_BYTES || time_ns < x->round_ns + ROUND_NS)
+		return;
+	perf_record_round(&x->j->out);
+	x->round_at = at;
+	x->round_ns = time_ns;
+}
+
+static void note_clocks(struct perf_data *x, const struct profile_trace *t)
+{
+	if (x->realtime_ns || !t->has_clocks)
+		return;
+	x->monotonic_ns = t->clocks.monotonic_ns;
+	x->realtime_ns = t->clocks.realtime_ns;
+}
+
+static int put_lost(struct perf_data *x, const struct profile_trace *t,
+		    const struct trace_sampled *s, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->nr_ids; i++) {
+		const struct trace_id *id = &t->ids[i];
+
+		if (id->event != s->event || id->instance != s->instance)
+			continue;
+		perf_record_lost_samples(&x->j->out, s->lost, time_ns, t->head.cpu, events_id(id));
+		return events_meet(&x->events, t, id);
+	}
+	return 0;
+}
+
+/* What the kernel counted as lost in a trace, said when the trace is first met. */
+static int put_all_lost(struct perf_data *x, const struct profile_trace *t, uint64_t time_ns)
+{
+	const struct profile_filter *f = &x->j->filter;
+	const struct profile_facts *facts = x->opened->facts;
+	int rc = 0;
+
+	for (size_t i = 0; t->sampling && i < t->sampling->nr && rc == 0; i++) {
+		const struct trace_sampled *s = &t->sampling->item[i];
+
+		if (s->lost && s->lost != UINT64_MAX && s->event < facts->nr_events &&
+		    profile_ranges_has(&f->iterations, t->head.iteration) &&
+		    profile_ranges_has(&f->cpus, t->head.cpu) &&
+		    profile_filter_has_event(f, &facts->events[s->event]))
+			rc = put_lost(x, t, s, time_ns);
+	}
+	return rc;
+}
+
+static int meet_trace(struct perf_data *x, const struct profile_merged_item *m)
+{
+	const struct trace_head *head = &m->trace->head;
+
+	if (head->trace >= PROFILE_MAX_TRACES || x->seen[head->trace] == head->iteration + 1)
+		return 0;
+	x->seen[head->trace] = head->iteration + 1;
+	note_clocks(x, m->trace);
+	return put_all_lost(x, m->trace, m->item->time_ns);
+}
+
+static int take(struct perf_data *x, const struct profile_merged_item *m)
+{
+	const struct profile_item *item = m->item;
+	int rc = m->trace ? meet_trace(x, m) : 0;
+
+	if (rc == 0 && item->kind != PROFILE_RECORD)
+		return 0;
+	if (rc == 0 && m->trace)
+		rc = put_event_record(x, item, m->trace);
+	else if (rc == 0 && item->ring == TRACE_RING_SIDE_BAND)
+		put_side_band(x, item, false);
+	if (rc)
+		return rc;
+	put_round(x, item->time_ns);
+	return flush(x);
+}
+
+static int put_records(struct perf_data *x)
+{
+	struct profile_merged *m;
+	struct profile_merged_item item;
+	int rc = profile_merged_open(x->opened->session, job_problem, x->j, &m);
+
+	if (rc)
+		return no_memory(x);
+	x->start_ns = profile_merged_start_ns(m);
+	while ((rc = profile_merged_next(m, &item)) == 1) {
+		rc = take(x, &item);
+		if (rc)
+			break;
+	}
+	profile_merged_close(m);
+	return rc == -ENOMEM ? no_memory(x) : rc;
+}
+
+/* The kernel's, if it is still the one that was recorded. */
+static void read_kernel_id(const struct perf_data *x, struct elf_build_id *out)
+{
+	struct buf notes;
+
+	if (!x->opened->is_same_boot)
+		return;
+	buf_init(&notes, 64 << 10);
+	if (root_load(&root_live, "/sys/kernel/notes", &notes) == 0)
+		(void)elf_build_id_in_notes((const uint8_t *)buf_str(&notes), notes.len, 4, out);
+	buf_fini(&notes);
+}
+
+static struct perf_data_build_id *list_build_ids(const struct perf_data *x,
+						 const struct elf_build_id *kernel, size_t *nr)
+{
+	const struct profile_processes *p = x->opened->processes;
+	struct perf_data_build_id *list = mem_calloc(profile_nr_objects(p) + 1, sizeof(*list));
+
+	if (list && kernel->len)
+		list[(*nr)++] = (struct perf_data_build_id){true, kernel->len, kernel->bytes,
+							    "[kernel.kallsyms]"};
+	for (uint32_t i = 0; list && i < profile_nr_objects(p); i++) {
+		const struct profile_object *o = profile_object(p, i);
+
+		if (o->build_id_len)
+			list[(*nr)++] = (struct perf_data_build_id){false, o->build_id_len,
+								    o->build_id, o->path};
+	}
+	return list;
+}
+
+/* "6.1.0 #1 SMP …": its first word. */
+static const char *release_of(const struct trace_info *info, char buf[MAX_RELEASE_BYTES])
+{
+	if (!info)
+		return "";
+	snprintf(buf, MAX_RELEASE_BYTES, "%.*s", (int)strcspn(info->kernel, " "), info->kernel);
+	return buf;
+}
+
+static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
+{
+	const struct profile_facts *facts = x->opened->facts;
+	static const char *const command[] = {"cpuperf"};
+	char release[MAX_RELEASE_BYTES];
+	struct elf_build_id kernel = {0};
+	struct perf_data_tail t = {
+	    .data_bytes = x->written,
+	    .events = x->events.list,
+	    .nr_events = x->events.nr + 1,
+	    .groups = x->events.group,
+	    .nr_groups = x->events.nr_groups,
+	    .host = facts->head.host,
+	    .release = release_of(facts->info, release),
+	    .version = facts->info ? facts->info->tool : "",
+	    .machine = facts->head.machine,
+	    .cpu_model = facts->info ? facts->info->cpu_model : "",
+	    .nr_cpus =
+		x->max_cpu + 1 > facts->nr_traces ? x->max_cpu + 1 : (uint32_t)facts->nr_traces,
+	    .nr_online = (uint32_t)facts->nr_traces,
+	    .command = command,
+	    .nr_command = 1,
+	    .first_ns = x->first_ns,
+	    .last_ns = x->last_ns,
+	    .monotonic_ns = x->monotonic_ns,
+	    .realtime_ns = x->realtime_ns,
+	    .page_bytes = facts->info ? facts->info->page_bytes : 0,
+	    .has_branches = x->events.has_branches,
+	};
+	struct perf_data_build_id *build_ids;
+	int rc;
+
+	read_kernel_id(x, &kernel);
+	build_ids = list_build_ids(x, &kernel, &t.nr_build_ids);
+	t.build_ids = build_ids;
+	rc = build_ids ? perf_data_tail(&x->j->out, &t, head) : -ENOMEM;
+	mem_free(build_ids);
+	return rc ? err_set(x->e, rc, "what follows the records: %s", strerror(-rc)) : 0;
+}
+
+static int refuse_out(const struct job *j, struct err *e)
+{
+	err_set_at(e, -EINVAL, j->out_name, 0, 0,
+		   "takes no perf.data file: its beginning is written last");
+	err_hint(e, "--output-file=PATH with a file takes it");
+	return -EINVAL;
+}
+
+static int write_head(struct perf_data *x, const uint8_t head[PERF_DATA_HEAD_BYTES])
+{
+	int rc = io_pwrite_full(x->j->out_fd, head, PERF_DATA_HEAD_BYTES, 0);
+
+	if (rc == -ESPIPE)
+		return refuse_out(x->j, x->e);
+	return rc ? err_set_at(x->e, rc, x->j->out_name, 0, 0, "cannot be written: %s",
+			       strerror(-rc))
+		  : 0;
+}
+
+static void tell(struct perf_data *x, uint64_t nr, const char *what)
+{
+	struct err problem = {0};
+
+	if (!nr)
+		return;
+	err_set(&problem, -EINVAL, "%" PRIu64 " %s", nr, what);
+	job_problem(x->j, true, &problem);
+}
+
+static int write_all(struct perf_data *x)
+{
+	uint8_t head[PERF_DATA_HEAD_BYTES];
+	int rc;
+
+	perf_data_head_init(head);
+	rc = write_head(x, head);
+	if (rc)
+		return rc;
+	buf_add(&x->j->out, head, sizeof(head));
+	rc = put_before(x);
+	if (rc == 0)
+		rc = put_records(x);
+	if (rc == 0 && events_finish(&x->events))
+		rc = no_memory(x);
+	x->written += x->j->out.len;
+	if (rc == 0)
+		rc = job_write(x->j, x->e);
+	x->written -= sizeof(head);
+	if (rc == 0)
+		rc = put_tail(x, head);
+	if (rc == 0)
+		rc = job_write(x->j, x->e);
+	return rc ? rc : write_head(x, head);
+}
+
+int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct perf_data x = {.j = j, .opened = &j->sessions[first], .e = e};
+	int rc = 0;
+
+	(void)nr;
+	/* not where the shell began to write, perhaps behind something else */
+	if (!j->options->output_file || io_named_descriptor(j->options->output_file) >= 0)
+		return refuse_out(j, e);
+	report_warn_unshaped(j);
+	events_init(&x.events, x.opened->facts);
+	kernel_init(&x.kernel);
+	x.born = mem_zalloc(MAX_PID / 8);
+	x.lookup = profile_lookup_new(x.opened->processes);
+	x.seen = mem_calloc(PROFILE_MAX_TRACES, sizeof(*x.seen));
+	if (!x.born || !x.lookup || !x.seen || stacks_init(&x.stacks, j, x.opened, x.lookup))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = write_all(&x);
+	tell(&x, x.nr_bad, "records are left out: they do not fit into a perf.data file");
+	stacks_fini(&x.stacks);
+	profile_lookup_free(x.lookup);
+	mem_free(x.born);
+	mem_free(x.seen);
+	kernel_fini(&x.kernel);
+	events_fini(&x.events);
+	return rc;
+}

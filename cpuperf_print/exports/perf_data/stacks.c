@@ -1,0 +1,258 @@
+/*
+ * Readers join what a callchain has of the program and what they unwind of its stack: where both
+ * are there, one must go. A long piece of stack says more than frame pointers do; a short one was
+ * taken to complete their chain, which they cannot do, so that is done here.
+ */
+#include "exports/perf_data/stacks.h"
+
+#include "base/mem.h"
+#include "elf/finder.h"
+#include "profile/processes.h"
+#include "profile/records.h"
+#include "profile/samples.h"
+#include "report/stack.h"
+#include "unwind/unwind.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	HYBRID_STACK_BYTES = 1024, /* as report/stack.c has it */
+	SAMPLE_STACK_USER = 1 << 13,
+	MAX_CHAIN = REPORT_MAX_DEPTH + 2, /* with its marks */
+	PROT_EXECUTE = 4,
+	WORD_BYTES = 8,
+};
+
+static const uint64_t context_kernel = (uint64_t)-128, context_user = (uint64_t)-512;
+
+static bool has_dumps(const struct profile_facts *facts)
+{
+	for (size_t i = 0; i < facts->nr_events; i++) {
+		const struct trace_event *e = &facts->events[i];
+		struct trace_layout l;
+
+		if (e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) &&
+		    l.sample_type & SAMPLE_STACK_USER)
+			return true;
+	}
+	return false;
+}
+
+static int make_unwinder(struct stacks *s, const struct opened *o)
+{
+	const struct unwinder_config config = {
+	    .finder = s->finder,
+	    .lookup = s->lookup,
+	    .machine = o->facts->head.machine,
+	    .vdso = o->vdso,
+	};
+	int rc = unwinder_new(&config, &s->unwinder);
+
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+int stacks_init(struct stacks *s, const struct job *j, const struct opened *o,
+		struct profile_lookup *lookup)
+{
+	const struct elf_finder_config config = {
+	    .sysroot = j->options->sysroot,
+	    .debug_dirs = j->options->debug_dirs.item,
+	    .nr_debug_dirs = j->options->debug_dirs.nr,
+	    .reader = j->finder ? elf_finder_reader(j->finder) : NULL,
+	};
+	int rc;
+
+	*s = (struct stacks){.lookup = lookup, .machine = o->facts->head.machine};
+	s->has_dumps = has_dumps(o->facts);
+	if (!s->has_dumps)
+		return 0;
+	s->stack = mem_alloc(sizeof(*s->stack));
+	s->chain = mem_calloc(MAX_CHAIN, sizeof(*s->chain));
+	rc = s->stack && s->chain ? elf_finder_new(&config, &s->finder) : -ENOMEM;
+	if (rc == 0)
+		rc = make_unwinder(s, o);
+	if (rc)
+		stacks_fini(s);
+	return rc;
+}
+
+void stacks_fini(struct stacks *s)
+{
+	unwinder_free(s->unwinder);
+	elf_finder_free(s->finder);
+	mem_free(s->stack);
+	mem_free(s->chain);
+	*s = (struct stacks){0};
+}
+
+/* The program counter among the user's registers: PERF_REG_X86_IP, PERF_REG_ARM64_PC. */
+static bool find_user_pc(const struct stacks *s, const struct profile_item *item, uint64_t *out)
+{
+	unsigned bit = strcmp(s->machine, "x86_64") == 0    ? 8
+		       : strcmp(s->machine, "aarch64") == 0 ? 32
+							    : 64;
+	uint64_t regs = item->layout->user_regs;
+
+	if (bit == 64 || !(regs >> bit & 1) || !item->record.nr_regs || !item->record.stack_len)
+		return false;
+	regs &= (UINT64_C(1) << bit) - 1;
+	*out = trace_word(item->record.regs, (uint64_t)__builtin_popcountll(regs));
+	return true;
+}
+
+/* A sample without an address has that of its callchain, or of its registers. */
+static void set_ip(const struct stacks *s, const struct profile_item *item, struct perf_origin *o)
+{
+	if (trace_record_pc(&item->record, &o->ip))
+		return;
+	o->ip = 0;
+	o->is_user_ip = find_user_pc(s, item, &o->ip);
+}
+
+/* Return addresses were moved back into their calls: readers expect them as they are. */
+static void put_part(struct stacks *s, size_t *nr, uint64_t context, size_t from, size_t to)
+{
+	if (from == to)
+		return;
+	s->chain[(*nr)++] = context;
+	for (size_t i = from; i < to; i++)
+		s->chain[(*nr)++] = s->stack->address[i] + (i > from);
+}
+
+static void make_chain(struct stacks *s, const struct profile_item *item, struct perf_origin *o)
+{
+	const struct trace_record *r = &item->record;
+	const struct profile_sample sample = {.id = item->id,
+					      .layout = item->layout,
+					      .record = *r,
+					      .time_ns = item->time_ns,
+					      .weight = r->period};
+	struct profile_task task;
+
+	profile_lookup_task(s->lookup, r->pid, r->tid, item->time_ns, &task);
+	report_stack_make(s->unwinder, task.process, &sample, true, s->stack);
+	o->nr_chain = 0;
+	put_part(s, &o->nr_chain, context_kernel, 0, s->stack->nr_kernel);
+	put_part(s, &o->nr_chain, context_user, s->stack->nr_kernel, s->stack->nr);
+	o->chain = s->chain;
+}
+
+/* Registers, then the stack; each begins with a word that says whether there is any. */
+static void find_dump(const struct trace_record *r, struct perf_origin *o)
+{
+	const uint8_t *from = r->regs_abi ? r->regs - WORD_BYTES : NULL, *to;
+
+	if (!from && r->stack)
+		from = r->stack - 2 * WORD_BYTES;
+	if (!from)
+		return;
+	to = r->stack ? r->stack + trace_word(r->stack - WORD_BYTES, 0) + WORD_BYTES
+		      : r->regs + (size_t)(r->nr_regs + 1) * WORD_BYTES;
+	o->dump = from;
+	o->dump_len = (size_t)(to - from);
+}
+
+static bool is_hybrid(const struct trace_record *r)
+{
+	return r->has & TRACE_HAS_CALLCHAIN && r->stack_len <= HYBRID_STACK_BYTES;
+}
+
+void stacks_set(struct stacks *s, const struct profile_item *item, struct perf_origin *o)
+{
+	set_ip(s, item, o);
+	o->stack = item->record.stack;
+	if (!item->record.stack_len)
+		return;
+	o->drops_user = !s->unwinder || !is_hybrid(&item->record);
+	if (o->drops_user)
+		return;
+	make_chain(s, item, o);
+	find_dump(&item->record, o);
+}
+
+/* The file, and where its address 0 was mapped if its place offset was at start. */
+static const struct elf_file *find_file(const struct stacks *s, const struct trace_record *r,
+					uint64_t *base)
+{
+	struct elf_wanted w = {.path = r->name,
+			       .build_id.len = (uint8_t)r->build_id_len,
+			       .major = r->major,
+			       .minor = r->minor,
+			       .inode = r->inode};
+	const struct elf_file *f;
+	uint64_t address;
+
+	memcpy(w.build_id.bytes, r->build_id, r->build_id_len);
+	f = elf_finder_code(s->finder, &w);
+	if (!f || !elf_file_address(f, r->offset, &address))
+		return NULL;
+	*base = r->start - address;
+	return f;
+}
+
+/* struct perf_event_header, PERF_RECORD_MMAP2 */
+enum {
+	MISC_AT = 4,
+	START_AT = 16,
+	LEN_AT = 24,
+	OFFSET_AT = 32,
+	PROT_AT = 64,
+	MISC_MMAP_DATA = 1 << 13,
+	PROT_READING = 1,
+	PAGE_BYTES = 4096, /* at least: a mapping may be told to be smaller than it was */
+};
+
+static void set64(struct buf *out, size_t at, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(out->data + at, &v, sizeof(v));
+}
+
+/* Makes the record at a place that of a segment. */
+static void set_segment(struct buf *out, size_t at, const struct trace_record *r,
+			const struct elf_segment *seg, uint64_t base)
+{
+	uint16_t misc = htole16((uint16_t)(r->misc | MISC_MMAP_DATA));
+	uint32_t prot = htole32(PROT_READING);
+	uint64_t slack = seg->address & (PAGE_BYTES - 1);
+	uint64_t len = (slack + seg->file_bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+
+	memcpy(out->data + at + MISC_AT, &misc, sizeof(misc));
+	memcpy(out->data + at + PROT_AT, &prot, sizeof(prot));
+	set64(out, at + START_AT, base + seg->address - slack);
+	set64(out, at + LEN_AT, len);
+	set64(out, at + OFFSET_AT, seg->offset - slack);
+}
+
+static void put_segments(struct buf *out, const struct elf_file *f, uint64_t base,
+			 const struct trace_record *r, const struct perf_origin *o)
+{
+	for (size_t i = 0; i < elf_file_nr_segments(f); i++) {
+		struct elf_segment seg;
+		size_t at = out->len;
+
+		elf_file_segment(f, i, &seg);
+		if (seg.is_code || seg.is_writable || !seg.file_bytes ||
+		    seg.offset < (seg.address & (PAGE_BYTES - 1)))
+			continue;
+		if (perf_record_add(out, o, r->bytes, r->len) == 0 && !buf_error(out))
+			set_segment(out, at, r, &seg, base);
+	}
+}
+
+void stacks_put_data(const struct stacks *s, struct buf *out, const struct profile_item *item,
+		     const struct perf_origin *o)
+{
+	const struct trace_record *r = &item->record;
+	const struct elf_file *f;
+	uint64_t base;
+
+	if (!s->has_dumps || r->kind != TRACE_RECORD_MMAP2 || !(r->prot & PROT_EXECUTE) ||
+	    r->name[0] != '/')
+		return;
+	f = find_file(s, r, &base);
+	if (f)
+		put_segments(out, f, base, r, o);
+}

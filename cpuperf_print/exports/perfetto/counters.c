@@ -1,0 +1,194 @@
+/*
+ * Points become values of counters, each on its track: of an event on a CPU, of a thing, of the
+ * machine. A value holds from its time to the next, so a point stands at the start of what it is
+ * of. Readers know a track only behind its description. Must not do any arithmetic.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "counts/series.h"
+#include "export/proto.h"
+#include "exports/perfetto/perfetto.h"
+#include "exports/traces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNTER_UNIT_NAME = 6 };
+enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_VALUE_REAL = 44, TYPE_COUNTER = 4 };
+enum { SLICE_NS = 100000000, MAX_NAME_BYTES = 1024 };
+
+/* What a track is found by; column alone: that of an event, above those of its CPUs or things. */
+struct track {
+	uint32_t column, cpu, thing; /* COUNTS_NO_CPU, NO_THING */
+};
+enum { NO_THING = UINT32_MAX };
+
+struct counters {
+	struct job *j;
+	struct err *e;
+	struct track *tracks;
+	size_t nr, room;
+	struct index index;
+};
+
+static bool is_track(const void *arg, const void *key, uint32_t number)
+{
+	const struct counters *c = arg;
+
+	return memcmp(&c->tracks[number], key, sizeof(struct track)) == 0;
+}
+
+/* 1: it is new; 0; -ENOMEM. */
+static int add(struct counters *c, const struct track *t)
+{
+	uint32_t hash = index_hash(0, t, sizeof(*t));
+	struct track *tracks;
+
+	if (index_find(&c->index, hash, is_track, c, t) != INDEX_NONE)
+		return 0;
+	tracks = mem_grow(c->tracks, c->nr, &c->room, sizeof(*tracks));
+	if (!tracks)
+		return -ENOMEM;
+	c->tracks = tracks;
+	tracks[c->nr] = *t;
+	if (index_add(&c->index, hash, (uint32_t)c->nr))
+		return -ENOMEM;
+	c->nr++;
+	return 1;
+}
+
+static uint64_t uuid_of(const struct track *t)
+{
+	return perfetto_uuid(UUID_COUNTER, (uint64_t)t->column << 32 | t->cpu, t->thing);
+}
+
+static uint64_t column_uuid(uint32_t column)
+{
+	return perfetto_uuid(UUID_COLUMN, column, 0);
+}
+
+/* That of the value. */
+static void make_unit(const struct counts_series_point *p, char unit[MAX_NAME_BYTES])
+{
+	bool is_rate = p->of->kind == EVENT_COUNT && !p->of->metric;
+
+	snprintf(unit, MAX_NAME_BYTES, "%s%s", p->of->kind == EVENT_SHARE ? "%" : p->of->unit,
+		 is_rate ? "/s" : "");
+}
+
+static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BYTES])
+{
+	if (p->thing)
+		snprintf(name, MAX_NAME_BYTES, "%s %s", p->of->label, p->thing->name);
+	else if (p->cpu != COUNTS_NO_CPU)
+		snprintf(name, MAX_NAME_BYTES, "%s CPU %u", p->of->label, p->cpu);
+	else
+		snprintf(name, MAX_NAME_BYTES, "%s", p->of->label);
+}
+
+static void put_column(struct counters *c, const struct counts_series_point *p)
+{
+	struct buf *b = &c->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track;
+
+	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
+	proto_uint(b, TRACK_UUID, column_uuid(p->column));
+	proto_text(b, TRACK_NAME, p->of->label);
+	proto_end(b, track);
+	perfetto_end(b, packet);
+}
+
+static void put_track(struct counters *c, const struct track *t,
+		      const struct counts_series_point *p, bool has_column)
+{
+	struct buf *b = &c->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track, counter;
+	char name[MAX_NAME_BYTES], unit[MAX_NAME_BYTES];
+
+	make_name(p, name);
+	make_unit(p, unit);
+	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
+	proto_uint(b, TRACK_UUID, uuid_of(t));
+	if (has_column)
+		proto_uint(b, TRACK_PARENT, column_uuid(p->column));
+	proto_text(b, TRACK_NAME, name);
+	counter = proto_begin(b, TRACK_COUNTER);
+	proto_text(b, COUNTER_UNIT_NAME, unit);
+	proto_end(b, counter);
+	proto_end(b, track);
+	perfetto_end(b, packet);
+}
+
+/* Described, and what it is of before it. */
+static int know_track(struct counters *c, const struct track *t,
+		      const struct counts_series_point *p)
+{
+	const struct track column = {p->column, COUNTS_NO_CPU, NO_THING};
+	bool has_column = memcmp(t, &column, sizeof(column)) != 0;
+	int rc;
+
+	if (has_column) {
+		struct track parent = column;
+
+		parent.cpu = COUNTS_NO_CPU - 1; /* not the track of the event's own values */
+		rc = add(c, &parent);
+		if (rc < 0)
+			return rc;
+		if (rc)
+			put_column(c, p);
+	}
+	rc = add(c, t);
+	if (rc > 0)
+		put_track(c, t, p, has_column);
+	return rc < 0 ? rc : 0;
+}
+
+static void put_value(struct counters *c, const struct track *t, uint64_t time_ns, double value)
+{
+	struct buf *b = &c->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns), event;
+
+	event = proto_begin(b, PACKET_TRACK_EVENT);
+	proto_uint(b, EVENT_TYPE, TYPE_COUNTER);
+	proto_uint(b, EVENT_TRACK, uuid_of(t));
+	proto_double(b, EVENT_VALUE_REAL, value);
+	proto_end(b, event);
+	perfetto_end(b, packet);
+}
+
+/* Samples have a place of their own. Totals of events are those of the CPUs. */
+static int put_point(void *arg, const struct counts_series_point *p)
+{
+	const struct track t = {p->column, p->cpu, p->thing ? p->thing->number : NO_THING};
+	struct counters *c = arg;
+	double value;
+	int rc;
+
+	if (p->is_samples || (p->is_total && !p->of->metric) || !counts_series_value(p, &value))
+		return 0;
+	rc = know_track(c, &t, p);
+	if (rc)
+		return err_set(c->e, rc, "out of memory");
+	put_value(c, &t, p->of->kind == EVENT_VALUE && !p->of->metric ? p->end_ns : p->start_ns,
+		  value);
+	c->j->nr_records++;
+	return job_flush(c->j, c->e);
+}
+
+int perfetto_put_counters(struct job *j, size_t session, struct err *e)
+{
+	const struct opened *o = &j->sessions[session];
+	struct counters c = {.j = j, .e = e};
+	const struct counts_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &j->filter,
+						    .slice_ns = SLICE_NS,
+						    .point = put_point,
+						    .arg = &c};
+	int rc = export_has_counters(j, o) ? counts_series(&config, e) : 0;
+
+	index_fini(&c.index);
+	mem_free(c.tracks);
+	return rc;
+}

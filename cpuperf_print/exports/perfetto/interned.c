@@ -1,0 +1,377 @@
+/*
+ * Stacks are numbered by the report, and each node of them knows its frame's number here. What is
+ * numbered has one number in all sequences, and a bit in each that has it.
+ *
+ * Readers leave out a stack with a frame in no mapping, so each frame has one: its file (as if it
+ * were mapped as it is), the kernel, or what its function says to be of.
+ */
+#include "base/arena.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "export/proto.h"
+#include "exports/perfetto/perfetto.h"
+#include "profile/processes.h"
+#include "report/stacks.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum interned {
+	FUNCTION_NAMES,
+	FRAMES,
+	CALLSTACKS,
+	BUILD_IDS,
+	MAPPING_PATHS,
+	SOURCE_PATHS,
+	MAPPINGS,
+	NR_INTERNED,
+};
+
+static const uint32_t fields[NR_INTERNED] = {
+    [FUNCTION_NAMES] = 5, [FRAMES] = 6,        [CALLSTACKS] = 7, [BUILD_IDS] = 16,
+    [MAPPING_PATHS] = 17, [SOURCE_PATHS] = 18, [MAPPINGS] = 19};
+
+enum { IID = 1, TEXT_BYTES = 2 };
+enum { MAPPING_BUILD_ID = 2, MAPPING_START = 4, MAPPING_END, MAPPING_PATH = 7 };
+enum { FRAME_FUNCTION = 2, FRAME_MAPPING, FRAME_PLACE, FRAME_SOURCE, FRAME_LINE };
+enum { CALLSTACK_FRAMES = 2 };
+enum { RANGE_BITS = 32, MAX_DEPTH = 2048 };
+
+struct bits {
+	uint64_t *word; /* owned */
+	size_t room;    /* words */
+};
+
+struct mapping {
+	const struct profile_object *object; /* NULL: of no file */
+	const char *name;                    /* then */
+};
+
+struct perfetto_interned {
+	const struct report_stacks *stacks;
+	uint32_t nr_sequences;
+	struct bits *has; /* owned; of each sequence: NR_INTERNED */
+	struct index by_frame, by_mapping, by_source;
+	struct report_frame *frames; /* iids are places and 1, as of those below */
+	uint32_t *mapping_of;        /* of each frame, its iid */
+	size_t nr_frames, frames_room, mapping_of_room;
+	struct mapping *mappings;
+	size_t nr_mappings, mappings_room;
+	const char **sources;
+	size_t nr_sources, sources_room;
+	uint32_t *frame_of; /* owned; of each stack's node; 0: not looked for yet */
+	size_t frame_of_room;
+};
+
+struct perfetto_interned *perfetto_interned_new(const struct report_stacks *stacks,
+						uint32_t nr_sequences)
+{
+	struct perfetto_interned *in = mem_zalloc(sizeof(*in));
+
+	if (!in)
+		return NULL;
+	in->stacks = stacks;
+	in->nr_sequences = nr_sequences;
+	in->has = mem_calloc((size_t)nr_sequences * NR_INTERNED + 1, sizeof(*in->has));
+	if (in->has)
+		return in;
+	mem_free(in);
+	return NULL;
+}
+
+void perfetto_interned_free(struct perfetto_interned *in)
+{
+	if (!in)
+		return;
+	for (size_t i = 0; i < (size_t)in->nr_sequences * NR_INTERNED; i++)
+		mem_free(in->has[i].word);
+	mem_free(in->has);
+	index_fini(&in->by_frame);
+	index_fini(&in->by_mapping);
+	index_fini(&in->by_source);
+	mem_free(in->frames);
+	mem_free(in->mapping_of);
+	mem_free(in->mappings);
+	mem_free(in->sources);
+	mem_free(in->frame_of);
+	mem_free(in);
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+static bool is_mapping(const void *arg, const void *key, uint32_t number)
+{
+	const struct perfetto_interned *in = arg;
+	const struct mapping *a = &in->mappings[number], *b = key;
+
+	return a->object == b->object && (a->object || strcmp(a->name, b->name) == 0);
+}
+
+/* iids; 0 without memory. */
+static uint32_t find_mapping(struct perfetto_interned *in, const struct report_frame *f)
+{
+	const struct mapping key = {.object = f->object,
+				    .name = f->function->is_kernel ? "[kernel.kallsyms]"
+								   : f->function->object};
+	uint32_t hash = f->object ? (uint32_t)index_mix(0, (uintptr_t)f->object)
+				  : index_hash(1, key.name, strlen(key.name));
+	uint32_t number = index_find(&in->by_mapping, hash, is_mapping, in, &key);
+	struct mapping *mappings;
+
+	if (number != INDEX_NONE)
+		return number + 1;
+	mappings = mem_grow(in->mappings, in->nr_mappings, &in->mappings_room, sizeof(*mappings));
+	if (!mappings)
+		return 0;
+	in->mappings = mappings;
+	mappings[in->nr_mappings] = key;
+	if (index_add(&in->by_mapping, hash, (uint32_t)in->nr_mappings))
+		return 0;
+	return (uint32_t)++in->nr_mappings;
+}
+
+static bool is_source(const void *arg, const void *key, uint32_t number)
+{
+	const struct perfetto_interned *in = arg;
+
+	return in->sources[number] == key;
+}
+
+static uint32_t find_source(struct perfetto_interned *in, const char *file)
+{
+	uint32_t hash = (uint32_t)index_mix(0, (uintptr_t)file);
+	uint32_t number = index_find(&in->by_source, hash, is_source, in, file);
+	const char **sources;
+
+	if (number != INDEX_NONE)
+		return number + 1;
+	sources = mem_grow(in->sources, in->nr_sources, &in->sources_room, sizeof(*sources));
+	if (!sources)
+		return 0;
+	in->sources = sources;
+	sources[in->nr_sources] = file;
+	if (index_add(&in->by_source, hash, (uint32_t)in->nr_sources))
+		return 0;
+	return (uint32_t)++in->nr_sources;
+}
+
+static bool is_frame(const void *arg, const void *key, uint32_t number)
+{
+	const struct perfetto_interned *in = arg;
+
+	return report_frame_is_same(&in->frames[number], key);
+}
+
+static uint32_t add_frame(struct perfetto_interned *in, uint32_t hash, const struct report_frame *f)
+{
+	size_t nr = in->nr_frames;
+	struct report_frame *frames = mem_grow(in->frames, nr, &in->frames_room, sizeof(*frames));
+	uint32_t *mapping_of;
+
+	if (!frames)
+		return 0;
+	in->frames = frames;
+	mapping_of = mem_grow(in->mapping_of, nr, &in->mapping_of_room, sizeof(*mapping_of));
+	if (!mapping_of)
+		return 0;
+	in->mapping_of = mapping_of;
+	frames[nr] = *f;
+	mapping_of[nr] = find_mapping(in, f);
+	if (!mapping_of[nr] || index_add(&in->by_frame, hash, (uint32_t)nr))
+		return 0;
+	return (uint32_t)++in->nr_frames;
+}
+
+static uint32_t find_frame(struct perfetto_interned *in, const struct report_frame *f)
+{
+	uint64_t hash = index_mix(index_mix(0, (uintptr_t)f->function ^ f->address << 16),
+				  (uintptr_t)f->object ^ f->line);
+	uint32_t number = index_find(&in->by_frame, (uint32_t)hash, is_frame, in, f);
+
+	return number != INDEX_NONE ? number + 1 : add_frame(in, (uint32_t)hash, f);
+}
+
+static int make_room(struct perfetto_interned *in, uint32_t stack)
+{
+	size_t room = ((size_t)stack + 1024) * 2;
+	uint32_t *grown;
+
+	if (stack < in->frame_of_room)
+		return 0;
+	grown = mem_resize(in->frame_of, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + in->frame_of_room, 0, (room - in->frame_of_room) * sizeof(*grown));
+	in->frame_of = grown;
+	in->frame_of_room = room;
+	return 0;
+}
+
+/* --- what a sequence has --------------------------------------------------------------------- */
+
+static struct bits *bits_of(struct perfetto_interned *in, uint32_t sequence, enum interned what)
+{
+	return &in->has[(size_t)sequence * NR_INTERNED + what];
+}
+
+static bool has(const struct bits *b, uint32_t number)
+{
+	return number / 64 < b->room && (b->word[number / 64] >> number % 64 & 1);
+}
+
+static int set(struct bits *b, uint32_t number)
+{
+	if (number / 64 >= b->room) {
+		size_t room = ((size_t)number / 64 + 64) * 2;
+		uint64_t *grown = mem_resize(b->word, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + b->room, 0, (room - b->room) * sizeof(*grown));
+		b->word = grown;
+		b->room = room;
+	}
+	b->word[number / 64] |= (uint64_t)1 << number % 64;
+	return 0;
+}
+
+/* What is being written, for whom. */
+struct put {
+	struct perfetto_interned *in;
+	uint32_t sequence;
+	struct buf *b;
+	int error;
+};
+
+/* True: it is to be written now. */
+static bool is_new(struct put *p, enum interned what, uint32_t iid)
+{
+	struct bits *b = bits_of(p->in, p->sequence, what);
+
+	if (has(b, iid))
+		return false;
+	if (set(b, iid))
+		p->error = -ENOMEM;
+	return true;
+}
+
+/* --- messages -------------------------------------------------------------------------------- */
+
+static void put_bytes(struct put *p, enum interned what, uint32_t iid, const void *data, size_t len)
+{
+	size_t message = proto_begin(p->b, fields[what]);
+
+	proto_uint(p->b, IID, iid);
+	proto_bytes(p->b, TEXT_BYTES, data, len);
+	proto_end(p->b, message);
+}
+
+static void put_text(struct put *p, enum interned what, uint32_t iid, const char *text)
+{
+	if (is_new(p, what, iid))
+		put_bytes(p, what, iid, text, strlen(text));
+}
+
+/* Its build-id and path have its number. */
+static void put_mapping(struct put *p, uint32_t iid)
+{
+	const struct mapping *m = &p->in->mappings[iid - 1];
+	const struct profile_object *o = m->object;
+	bool has_build_id = o && o->build_id_len;
+	size_t message;
+
+	if (!is_new(p, MAPPINGS, iid))
+		return;
+	if (has_build_id)
+		put_bytes(p, BUILD_IDS, iid, o->build_id, o->build_id_len);
+	put_text(p, MAPPING_PATHS, iid, o ? o->shown_path : m->name);
+	message = proto_begin(p->b, fields[MAPPINGS]);
+	proto_uint(p->b, IID, iid);
+	if (has_build_id)
+		proto_uint(p->b, MAPPING_BUILD_ID, iid);
+	if (o) {
+		proto_uint(p->b, MAPPING_START, (uint64_t)iid << RANGE_BITS);
+		proto_uint(p->b, MAPPING_END, ((uint64_t)iid + 1) << RANGE_BITS);
+	}
+	proto_uint(p->b, MAPPING_PATH, iid);
+	proto_end(p->b, message);
+}
+
+static void put_frame(struct put *p, uint32_t iid)
+{
+	const struct report_frame *f = &p->in->frames[iid - 1];
+	uint32_t mapping = p->in->mapping_of[iid - 1], source = 0;
+	size_t message;
+
+	if (!is_new(p, FRAMES, iid))
+		return;
+	put_mapping(p, mapping);
+	put_text(p, FUNCTION_NAMES, f->function->number + 1, f->function->name);
+	if (f->file) {
+		source = find_source(p->in, f->file);
+		p->error = source ? p->error : -ENOMEM;
+		put_text(p, SOURCE_PATHS, source, f->file);
+	}
+	message = proto_begin(p->b, fields[FRAMES]);
+	proto_uint(p->b, IID, iid);
+	proto_uint(p->b, FRAME_FUNCTION, f->function->number + 1);
+	proto_uint(p->b, FRAME_MAPPING, mapping);
+	proto_uint(p->b, FRAME_PLACE, f->address);
+	if (source)
+		proto_uint(p->b, FRAME_SOURCE, source);
+	if (f->line)
+		proto_uint(p->b, FRAME_LINE, f->line);
+	proto_end(p->b, message);
+}
+
+/* The sampled one first. *nr: how many. -ENOMEM. */
+static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t iids[MAX_DEPTH],
+		       size_t *nr)
+{
+	if (make_room(in, stack)) /* callers have lower numbers */
+		return -ENOMEM;
+	for (*nr = 0; stack != REPORT_NO_STACK && *nr < MAX_DEPTH; (*nr)++) {
+		const struct report_stack_node *node = report_stacks_at(in->stacks, stack);
+
+		if (!in->frame_of[stack])
+			in->frame_of[stack] = find_frame(in, &node->frame);
+		if (!in->frame_of[stack])
+			return -ENOMEM;
+		iids[*nr] = in->frame_of[stack];
+		stack = node->parent;
+	}
+	return 0;
+}
+
+/* The outermost first. */
+static int put_callstack(struct put *p, uint32_t stack)
+{
+	uint32_t iids[MAX_DEPTH];
+	size_t nr, message;
+	int rc = find_frames(p->in, stack, iids, &nr);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < nr; i++)
+		put_frame(p, iids[i]);
+	message = proto_begin(p->b, fields[CALLSTACKS]);
+	proto_uint(p->b, IID, stack);
+	for (size_t i = nr; i; i--)
+		proto_uint(p->b, CALLSTACK_FRAMES, iids[i - 1]);
+	proto_end(p->b, message);
+	return p->error;
+}
+
+int perfetto_intern(struct perfetto_interned *in, uint32_t sequence, uint32_t stack, struct buf *b)
+{
+	struct put p = {.in = in, .sequence = sequence, .b = b};
+	size_t message;
+	int rc;
+
+	if (stack == REPORT_NO_STACK || !is_new(&p, CALLSTACKS, stack))
+		return p.error;
+	message = proto_begin(b, PACKET_INTERNED_DATA);
+	rc = put_callstack(&p, stack);
+	proto_end(b, message);
+	return rc;
+}

@@ -1,0 +1,640 @@
+/*
+ * Perfetto's own format, a stream of packets: what was measured where and on which clocks, counters
+ * over time, samples with their stacks as they come, and at the end who they were of. A reader puts
+ * packets in order by their times, which are of CLOCK_MONOTONIC.
+ */
+#include "exports/perfetto/perfetto.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/proto.h"
+#include "exports/traces.h"
+#include "report/functions.h"
+#include "report/stacks.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fields of messages, by the public definitions. */
+enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY };
+enum { CLOCK_ID = 1, CLOCK_TIMESTAMP };
+enum { UUID_MSB = 1, UUID_LSB };
+enum { SYSTEM_UTSNAME = 1, SYSTEM_HZ = 3, SYSTEM_TOOL, SYSTEM_PAGE_BYTES = 6 };
+enum { UTSNAME_SYSNAME = 1, UTSNAME_VERSION, UTSNAME_RELEASE, UTSNAME_MACHINE };
+enum { CONFIG_DATA_SOURCE = 2, DATA_SOURCE_CONFIG = 1 };
+enum { SOURCE_NAME = 1, SOURCE_PERF_EVENT = 111, PERF_EVENT_TIMEBASE = 15 };
+enum { DEFAULTS_PERF_SAMPLE = 12, DEFAULTS_CLOCK = 58, PERF_SAMPLE_TIMEBASE = 1 };
+enum { TIMEBASE_PERIOD = 1, TIMEBASE_FREQUENCY, TIMEBASE_NAME = 10, TIMEBASE_CLOCK };
+enum { PERF_CLOCK_MONOTONIC = 2 };
+enum { PROCESS_PID = 1, PROCESS_NAME = 6, THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
+enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23, TYPE_INSTANT = 3 };
+enum {
+	SAMPLE_CPU = 1,
+	SAMPLE_PID,
+	SAMPLE_TID,
+	SAMPLE_STACK,
+	SAMPLE_MODE,
+	SAMPLE_COUNT,
+	SAMPLE_LOST = 17
+};
+enum { MODE_UNKNOWN = 0, MODE_KERNEL, MODE_USER };
+
+enum {
+	PARTS = REPORT_BY_STACK | REPORT_BY_ADDRESS | REPORT_BY_CPU | REPORT_BY_PID |
+		REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_ITERATION
+};
+enum { NO_SEQUENCE = UINT32_MAX };
+
+/* What an event came to on a CPU, sample by sample: from what the kernel's counter said at the
+ * start of the iteration. */
+struct count {
+	uint32_t event, iteration, cpu;
+	uint64_t value;
+};
+
+/* A thread as it was called last. */
+struct thread {
+	uint32_t pid, tid, comm;
+	uint64_t time_ns;
+};
+
+struct perfetto {
+	struct job *j;
+	size_t session;
+	struct err *e;
+	struct export_traces traces;
+	uint64_t snapshot_ns;  /* the last clocks that were written */
+	uint32_t *sequence_of; /* owned; of each event; NO_SEQUENCE: it is not sampled */
+	uint32_t nr_sequences; /* of samples */
+	struct report_stacks *stacks;
+	struct perfetto_interned *interned;
+	struct report_stats stats;
+	struct index by_count, by_thread;
+	struct count *counts;
+	size_t nr_counts, counts_room;
+	struct thread *threads;
+	size_t nr_threads, threads_room;
+	uint32_t last_count, last_thread;
+};
+
+static const struct opened *opened_of(const struct perfetto *p)
+{
+	return &p->j->sessions[p->session];
+}
+
+/* When what is of no time stands: at the start, also where no trace tells that. */
+static uint64_t start_of(const struct perfetto *p)
+{
+	uint64_t start_ns = p->traces.start_ns ? p->traces.start_ns : p->snapshot_ns;
+
+	return start_ns ? start_ns : 1;
+}
+
+/* --- packets --------------------------------------------------------------------------------- */
+
+uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b)
+{
+	const uint64_t words[] = {kind, a, b};
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+	}
+	return h ? h : 1; /* 0 is a track that there always is */
+}
+
+size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns)
+{
+	size_t packet = proto_begin(b, TRACE_PACKET);
+
+	if (time_ns)
+		proto_uint(b, PACKET_TIMESTAMP, time_ns);
+	proto_uint(b, PACKET_SEQUENCE, sequence);
+	if (flags)
+		proto_uint(b, PACKET_SEQUENCE_FLAGS, flags);
+	return packet;
+}
+
+void perfetto_end(struct buf *b, size_t packet)
+{
+	proto_end(b, packet);
+}
+
+/* --- facts ----------------------------------------------------------------------------------- */
+
+static void put_timebase(struct buf *b, uint32_t field, const struct trace_event *event)
+{
+	size_t message = proto_begin(b, field);
+
+	if (event->frequency)
+		proto_uint(b, TIMEBASE_FREQUENCY, event->frequency);
+	else
+		proto_uint(b, TIMEBASE_PERIOD, event->rate);
+	proto_text(b, TIMEBASE_NAME, event->label);
+	proto_uint(b, TIMEBASE_CLOCK, PERF_CLOCK_MONOTONIC);
+	proto_end(b, message);
+}
+
+/* The first packet of a sequence: its times are of that clock. event: of its samples, or NULL. */
+static void put_first(struct buf *b, uint32_t sequence, const struct trace_event *event)
+{
+	size_t packet = perfetto_begin(b, sequence, SEQUENCE_CLEARED, 0), defaults;
+
+	proto_bool(b, PACKET_FIRST_ON_SEQUENCE, true);
+	defaults = proto_begin(b, PACKET_DEFAULTS);
+	proto_uint(b, DEFAULTS_CLOCK, CLOCK_ID_MONOTONIC);
+	if (event) {
+		size_t samples = proto_begin(b, DEFAULTS_PERF_SAMPLE);
+
+		put_timebase(b, PERF_SAMPLE_TIMEBASE, event);
+		proto_end(b, samples);
+	}
+	proto_end(b, defaults);
+	perfetto_end(b, packet);
+}
+
+static void put_clock(struct buf *b, unsigned id, uint64_t time_ns)
+{
+	size_t message = proto_begin(b, SNAPSHOT_CLOCK);
+
+	proto_uint(b, CLOCK_ID, id);
+	proto_uint(b, CLOCK_TIMESTAMP, time_ns);
+	proto_end(b, message);
+}
+
+static void put_snapshot(struct buf *b, const struct clock_triple *c)
+{
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
+	size_t snapshot = proto_begin(b, PACKET_CLOCK_SNAPSHOT);
+
+	put_clock(b, CLOCK_ID_MONOTONIC, c->monotonic_ns);
+	if (c->boottime_ns)
+		put_clock(b, CLOCK_ID_BOOTTIME, c->boottime_ns);
+	if (c->realtime_ns)
+		put_clock(b, CLOCK_ID_REALTIME, c->realtime_ns);
+	proto_uint(b, SNAPSHOT_PRIMARY, c->boottime_ns ? CLOCK_ID_BOOTTIME : CLOCK_ID_MONOTONIC);
+	proto_end(b, snapshot);
+	perfetto_end(b, packet);
+}
+
+static uint64_t load_be64(const uint8_t *p)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static void put_uuid(struct buf *b, const uint8_t id[16])
+{
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
+	size_t message = proto_begin(b, PACKET_TRACE_UUID);
+
+	proto_uint(b, UUID_MSB, load_be64(id));
+	proto_uint(b, UUID_LSB, load_be64(id + 8));
+	proto_end(b, message);
+	perfetto_end(b, packet);
+}
+
+/* What is not known is not there. */
+static void put_known(struct buf *b, uint32_t field, const char *text, size_t len)
+{
+	if (len)
+		proto_bytes(b, field, text, len);
+}
+
+/* The kernel's text is its release, and its version if that is there. */
+static void put_utsname(struct buf *b, const struct opened *o)
+{
+	const struct trace_info *info = o->facts->info;
+	const char *kernel = info ? info->kernel : "", *machine = o->facts->head.machine;
+	size_t message = proto_begin(b, SYSTEM_UTSNAME), release = strcspn(kernel, " ");
+
+	proto_text(b, UTSNAME_SYSNAME, "Linux");
+	if (kernel[release])
+		proto_text(b, UTSNAME_VERSION, kernel + release + 1);
+	put_known(b, UTSNAME_RELEASE, kernel, release);
+	put_known(b, UTSNAME_MACHINE, machine, strlen(machine));
+	proto_end(b, message);
+}
+
+static void put_system(struct buf *b, const struct opened *o)
+{
+	const struct trace_info *info = o->facts->info;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
+	size_t message = proto_begin(b, PACKET_SYSTEM_INFO);
+
+	put_utsname(b, o);
+	if (info && info->user_hz)
+		proto_uint(b, SYSTEM_HZ, info->user_hz);
+	if (info)
+		proto_text(b, SYSTEM_TOOL, info->tool);
+	if (info && info->page_bytes)
+		proto_uint(b, SYSTEM_PAGE_BYTES, info->page_bytes);
+	proto_end(b, message);
+	perfetto_end(b, packet);
+}
+
+static void put_source(struct buf *b, const struct trace_event *event)
+{
+	size_t source = proto_begin(b, CONFIG_DATA_SOURCE), config, perf;
+
+	config = proto_begin(b, DATA_SOURCE_CONFIG);
+	proto_text(b, SOURCE_NAME, "linux.perf");
+	perf = proto_begin(b, SOURCE_PERF_EVENT);
+	put_timebase(b, PERF_EVENT_TIMEBASE, event);
+	proto_end(b, perf);
+	proto_end(b, config);
+	proto_end(b, source);
+}
+
+static void put_config(struct perfetto *p)
+{
+	const struct profile_facts *facts = opened_of(p)->facts;
+	struct buf *b = &p->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
+	size_t config = proto_begin(b, PACKET_TRACE_CONFIG);
+
+	for (size_t i = 0; i < facts->nr_events; i++)
+		if (p->sequence_of[i] != NO_SEQUENCE)
+			put_source(b, &facts->events[i]);
+	proto_end(b, config);
+	perfetto_end(b, packet);
+}
+
+static void put_facts(struct perfetto *p)
+{
+	const struct opened *o = opened_of(p);
+	struct buf *b = &p->j->out;
+
+	put_first(b, SEQUENCE_FACTS, NULL);
+	put_first(b, SEQUENCE_COUNTERS, NULL);
+	for (size_t i = 0; i < o->facts->nr_events; i++)
+		if (p->sequence_of[i] != NO_SEQUENCE)
+			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], &o->facts->events[i]);
+	put_uuid(b, o->facts->head.session_id);
+	put_system(b, o);
+	if (p->nr_sequences)
+		put_config(p);
+}
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+/* A line for people, as an event of no duration at the start. */
+static void put_note(void *arg, const char *line)
+{
+	struct perfetto *p = arg;
+	struct buf *b = &p->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p));
+	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
+
+	proto_uint(b, EVENT_TYPE, TYPE_INSTANT);
+	proto_uint(b, EVENT_TRACK, perfetto_uuid(UUID_NOTES, 0, 0));
+	proto_text(b, EVENT_NAME, line);
+	proto_end(b, event);
+	perfetto_end(b, packet);
+}
+
+static void put_notes(struct perfetto *p)
+{
+	struct buf *b = &p->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0), track;
+
+	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
+	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_NOTES, 0, 0));
+	proto_text(b, TRACK_NAME, "cpuperf");
+	proto_end(b, track);
+	perfetto_end(b, packet);
+	export_session_lines(p->j, p->session, &p->traces, put_note, p);
+	if (p->stats.event)
+		export_samples_lines(p->j, p->session, &p->stats, put_note, p);
+	export_unread_lines(p->j, put_note, p);
+	if (p->stacks && report_stacks_is_full(p->stacks))
+		put_note(p, "there are too many stacks: some lack their innermost frames");
+}
+
+/* --- traces ---------------------------------------------------------------------------------- */
+
+static bool is_count(const void *arg, const void *key, uint32_t number)
+{
+	const struct perfetto *p = arg;
+	const struct count *a = &p->counts[number], *b = key;
+
+	return a->event == b->event && a->iteration == b->iteration && a->cpu == b->cpu;
+}
+
+/* INDEX_NONE: no memory. */
+static uint32_t find_count(struct perfetto *p, const struct count *key)
+{
+	const uint32_t words[] = {key->event, key->iteration, key->cpu};
+	uint32_t hash, number = p->last_count;
+	struct count *counts;
+
+	if (number < p->nr_counts && is_count(p, key, number))
+		return number;
+	hash = index_hash(0, words, sizeof(words));
+	number = index_find(&p->by_count, hash, is_count, p, key);
+	if (number != INDEX_NONE)
+		return p->last_count = number;
+	counts = mem_grow(p->counts, p->nr_counts, &p->counts_room, sizeof(*counts));
+	if (!counts)
+		return INDEX_NONE;
+	p->counts = counts;
+	counts[p->nr_counts] = *key;
+	if (index_add(&p->by_count, hash, (uint32_t)p->nr_counts))
+		return INDEX_NONE;
+	return p->last_count = (uint32_t)p->nr_counts++;
+}
+
+static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_t event)
+{
+	const struct count key = {.event = event,
+				  .iteration = t->head.iteration,
+				  .cpu = t->head.cpu,
+				  .value = t->pairs[event].start.raw};
+
+	if (p->sequence_of[event] == NO_SEQUENCE || !t->pairs[event].has_start)
+		return 0;
+	return find_count(p, &key) == INDEX_NONE ? -ENOMEM : 0;
+}
+
+static void put_lost(struct perfetto *p, const struct profile_trace *t)
+{
+	struct buf *b = &p->j->out;
+	size_t packet =
+	    perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1);
+	size_t sample = proto_begin(b, PACKET_PERF_SAMPLE);
+
+	proto_uint(b, SAMPLE_CPU, t->head.cpu);
+	proto_uint(b, SAMPLE_LOST, t->sampling->lost);
+	proto_end(b, sample);
+	perfetto_end(b, packet);
+}
+
+/* Readers want snapshots in the order of time, and before what they are to be applied to. */
+static int take_trace(void *arg, const struct profile_trace *t)
+{
+	struct perfetto *p = arg;
+	int rc = 0;
+
+	if (t->has_clocks && t->clocks.monotonic_ns > p->snapshot_ns) {
+		put_snapshot(&p->j->out, &t->clocks);
+		p->snapshot_ns = t->clocks.monotonic_ns;
+	}
+	for (uint32_t i = 0; i < opened_of(p)->facts->nr_events && rc == 0; i++)
+		rc = note_count(p, t, i);
+	if (p->nr_sequences && t->sampling && t->sampling->lost)
+		put_lost(p, t);
+	return rc ? rc : job_flush(p->j, p->e);
+}
+
+static int read_traces(struct perfetto *p)
+{
+	int rc = export_traces_load(p->j, p->session, take_trace, p, &p->traces, p->e);
+
+	if (rc == 0 && !p->snapshot_ns)
+		put_snapshot(&p->j->out, &(struct clock_triple){.monotonic_ns = start_of(p)});
+	return rc;
+}
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+static bool is_thread(const void *arg, const void *key, uint32_t number)
+{
+	const struct perfetto *p = arg;
+	const struct thread *a = &p->threads[number], *b = key;
+
+	return a->pid == b->pid && a->tid == b->tid;
+}
+
+static uint32_t find_thread(struct perfetto *p, const struct thread *key)
+{
+	const uint32_t words[] = {key->pid, key->tid};
+	uint32_t hash, number = p->last_thread;
+	struct thread *threads;
+
+	if (number < p->nr_threads && is_thread(p, key, number))
+		return number;
+	hash = index_hash(0, words, sizeof(words));
+	number = index_find(&p->by_thread, hash, is_thread, p, key);
+	if (number != INDEX_NONE)
+		return p->last_thread = number;
+	threads = mem_grow(p->threads, p->nr_threads, &p->threads_room, sizeof(*threads));
+	if (!threads)
+		return INDEX_NONE;
+	p->threads = threads;
+	threads[p->nr_threads] = *key;
+	if (index_add(&p->by_thread, hash, (uint32_t)p->nr_threads))
+		return INDEX_NONE;
+	return p->last_thread = (uint32_t)p->nr_threads++;
+}
+
+static int note_thread(struct perfetto *p, const struct report_sample *s)
+{
+	const struct thread key = {s->key.pid, s->key.tid, s->key.comm, s->time_ns};
+	uint32_t number = find_thread(p, &key);
+
+	if (number == INDEX_NONE)
+		return -ENOMEM;
+	if (s->time_ns >= p->threads[number].time_ns)
+		p->threads[number] = key;
+	return 0;
+}
+
+static void put_process(struct perfetto *p, const struct thread *t)
+{
+	struct buf *b = &p->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
+	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), process;
+
+	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+	process = proto_begin(b, TRACK_PROCESS);
+	proto_int(b, PROCESS_PID, (int32_t)t->pid);
+	proto_text(b, PROCESS_NAME, report_functions_text(p->j->functions, t->comm));
+	proto_end(b, process);
+	proto_end(b, track);
+	perfetto_end(b, packet);
+}
+
+static void put_thread(struct perfetto *p, const struct thread *t)
+{
+	struct buf *b = &p->j->out;
+	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
+	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), thread;
+
+	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
+	proto_uint(b, TRACK_PARENT, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+	thread = proto_begin(b, TRACK_THREAD);
+	proto_int(b, THREAD_PID, (int32_t)t->pid);
+	proto_int(b, THREAD_TID, (int32_t)t->tid);
+	proto_text(b, THREAD_NAME, report_functions_text(p->j->functions, t->comm));
+	proto_end(b, thread);
+	proto_end(b, track);
+	perfetto_end(b, packet);
+}
+
+/* A process is called as its first thread; if that was not seen, as any other. */
+static int compare_threads(const void *x, const void *y)
+{
+	const struct thread *a = x, *b = y;
+	bool a_is_main = a->tid == a->pid, b_is_main = b->tid == b->pid;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a_is_main != b_is_main)
+		return a_is_main ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+/* Readers know the idle task. */
+static int put_threads(struct perfetto *p)
+{
+	int rc = 0;
+
+	if (p->nr_threads)
+		qsort(p->threads, p->nr_threads, sizeof(*p->threads), compare_threads);
+	for (size_t i = 0; i < p->nr_threads && rc == 0; i++) {
+		const struct thread *t = &p->threads[i];
+
+		if (!t->pid)
+			continue;
+		if (!i || t[-1].pid != t->pid)
+			put_process(p, t);
+		put_thread(p, t);
+		rc = job_flush(p->j, p->e);
+	}
+	return rc;
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+static unsigned mode_of(const struct perfetto *p, uint32_t stack)
+{
+	if (stack == REPORT_NO_STACK)
+		return MODE_UNKNOWN;
+	return report_stacks_at(p->stacks, stack)->frame.function->is_kernel ? MODE_KERNEL
+									     : MODE_USER;
+}
+
+static void put_sample(struct perfetto *p, const struct report_sample *s, uint64_t count)
+{
+	struct buf *b = &p->j->out;
+	size_t message = proto_begin(b, PACKET_PERF_SAMPLE);
+
+	proto_uint(b, SAMPLE_CPU, s->key.cpu);
+	proto_uint(b, SAMPLE_PID, s->key.pid);
+	proto_uint(b, SAMPLE_TID, s->key.tid);
+	if (s->stack != REPORT_NO_STACK)
+		proto_uint(b, SAMPLE_STACK, s->stack);
+	proto_uint(b, SAMPLE_MODE, mode_of(p, s->stack));
+	proto_uint(b, SAMPLE_COUNT, count);
+	proto_end(b, message);
+}
+
+static int take_one(struct perfetto *p, const struct report_sample *s)
+{
+	const struct count key = {s->key.event, s->key.iteration, s->key.cpu, 0};
+	uint32_t sequence = p->sequence_of[s->key.event], count = find_count(p, &key);
+	struct buf *b = &p->j->out;
+	size_t packet;
+	int rc;
+
+	if (sequence == NO_SEQUENCE)
+		return 0;
+	if (count == INDEX_NONE || note_thread(p, s))
+		return -ENOMEM;
+	p->counts[count].value += s->weight;
+	packet = perfetto_begin(b, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns);
+	rc = perfetto_intern(p->interned, sequence, s->stack, b);
+	put_sample(p, s, p->counts[count].value);
+	perfetto_end(b, packet);
+	return rc;
+}
+
+static int take(void *arg, const struct report_sample *samples, size_t nr)
+{
+	struct perfetto *p = arg;
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = take_one(p, &samples[i]);
+	return rc ? rc : job_flush(p->j, p->e);
+}
+
+static int read_samples(struct perfetto *p)
+{
+	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = p};
+	int rc = job_know_names(p->j, p->e);
+
+	if (rc)
+		return rc;
+	p->stacks = report_stacks_new();
+	p->interned = p->stacks ? perfetto_interned_new(p->stacks, p->nr_sequences) : NULL;
+	if (!p->interned)
+		return -ENOMEM;
+	if (p->j->options->lines)
+		sink.parts |= REPORT_BY_LINE;
+	sink.stacks = p->stacks;
+	rc = job_read_samples(p->j, p->session, 1, &sink, &p->stats, p->e);
+	return rc ? rc : put_threads(p);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static int number_sequences(struct perfetto *p)
+{
+	const struct profile_facts *facts = opened_of(p)->facts;
+
+	p->sequence_of = mem_calloc(facts->nr_events + 1, sizeof(*p->sequence_of));
+	if (!p->sequence_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->nr_events; i++)
+		p->sequence_of[i] = facts->is_sampling && export_is_sampled(&facts->events[i])
+					? p->nr_sequences++
+					: NO_SEQUENCE;
+	return 0;
+}
+
+static int write_all(struct perfetto *p)
+{
+	int rc = number_sequences(p);
+
+	if (rc)
+		return rc;
+	put_facts(p);
+	rc = read_traces(p);
+	if (rc == 0)
+		rc = perfetto_put_counters(p->j, p->session, p->e);
+	if (rc == 0 && p->nr_sequences)
+		rc = read_samples(p);
+	if (rc == 0)
+		put_notes(p);
+	return rc;
+}
+
+static void fini(struct perfetto *p)
+{
+	export_traces_fini(&p->traces);
+	mem_free(p->sequence_of);
+	perfetto_interned_free(p->interned);
+	report_stacks_free(p->stacks);
+	mem_free(p->stats.event);
+	index_fini(&p->by_count);
+	index_fini(&p->by_thread);
+	mem_free(p->counts);
+	mem_free(p->threads);
+}
+
+int export_perfetto(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct perfetto p = {.j = j, .session = first, .e = e};
+	int rc = write_all(&p);
+
+	(void)nr; /* 1 */
+	fini(&p);
+	return rc ? err_set(e, rc, "the trace cannot be made: %s", strerror(-rc)) : 0;
+}

@@ -1,0 +1,423 @@
+/*
+ * profile.proto, packed by gzip: what `go tool pprof` and its relatives read. Samples that agree in
+ * stack and labels are a message, which is written when it comes, behind what it is the first to
+ * name; what is known only at the end stands there. The order of fields is free.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/gzip.h"
+#include "export/proto.h"
+#include "exports/pprof/tables.h"
+#include "exports/traces.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Fields of what is in a Profile. */
+enum { VALUE_TYPE = 1, VALUE_UNIT };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER, LABEL_UNIT };
+
+enum {
+	MAX_FRAMES = 2048,
+	PACK_BYTES = 64 << 10,
+	MAX_NAME_BYTES = 1024,
+	MAX_LABELS_BYTES = 4096,
+	NO_TYPE = UINT32_MAX
+};
+
+/* What a sample is labelled with, in this order. */
+enum label { PID, TID, CPU, ITERATION, COMM, SESSION, NR_LABELS };
+
+static const struct {
+	const char *key;
+	unsigned part;
+} labels[NR_LABELS] = {
+    [PID] = {"pid", REPORT_BY_PID},    [TID] = {"tid", REPORT_BY_TID},
+    [CPU] = {"cpu", REPORT_BY_CPU},    [ITERATION] = {"iteration", REPORT_BY_ITERATION},
+    [COMM] = {"comm", REPORT_BY_COMM}, [SESSION] = {"session", REPORT_BY_SESSION},
+};
+
+struct pprof {
+	struct job *j;
+	size_t first, nr_sessions;
+	struct err *e;
+	struct pprof_tables tables;
+	struct gzip *gzip;
+	struct export_traces *traces; /* owned; of each session */
+	struct report_stats stats;
+	uint32_t *type_of; /* owned; of each event: its place among sample types; NO_TYPE */
+	uint64_t *values;  /* owned; of a sample: two of each type */
+	size_t nr_types;
+	uint64_t keys[NR_LABELS], unit; /* numbers of texts */
+	struct buf labels;              /* as they are written, of: */
+	struct report_key labelled;
+	uint64_t nr_left;         /* samples of events without a type */
+	uint64_t ids[MAX_FRAMES]; /* of the locations of a sample */
+	/* The stack before, the outermost first, and the locations whose innermost frame is there;
+	 * 0: it is not. Those that follow one another mostly have the same callers. */
+	struct report_frame before[MAX_FRAMES];
+	uint64_t ids_before[MAX_FRAMES];
+	size_t nr_before;
+};
+
+static const struct profile_facts *facts_of(const struct pprof *p)
+{
+	return p->j->sessions[p->first].facts;
+}
+
+/* Packs what was written, once it is much, and hands it on. */
+static int pack(struct pprof *p, size_t at_least)
+{
+	struct buf *out = &p->tables.out;
+	int rc = p->tables.error ? p->tables.error : buf_error(out);
+
+	if (rc)
+		return rc;
+	if (out->len < at_least)
+		return 0;
+	rc = gzip_add(p->gzip, out->data, out->len, &p->j->out);
+	buf_reset(out);
+	return rc ? rc : job_flush(p->j, p->e);
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+static size_t nr_at_place(const struct report_frame *frames, size_t nr)
+{
+	size_t i = 0;
+
+	while (frames[i].is_inlined && i + 1 < nr && i + 1 < PPROF_MAX_INLINED &&
+	       frames[i + 1].address == frames[i].address &&
+	       frames[i + 1].object == frames[i].object)
+		i++;
+	return i + 1;
+}
+
+static size_t nr_same_callers(const struct pprof *p, const struct report_frame *frames, size_t nr)
+{
+	size_t most = nr < p->nr_before ? nr : p->nr_before, same = 0;
+
+	while (same < most && report_frame_is_same(&frames[nr - 1 - same], &p->before[same]))
+		same++;
+	return same;
+}
+
+/* Of the stack before, what is not the same is replaced. */
+static void remember(struct pprof *p, const struct report_frame *frames, size_t nr, size_t same)
+{
+	for (size_t i = same; i < nr; i++) {
+		p->before[i] = frames[nr - 1 - i];
+		p->ids_before[i] = 0;
+	}
+	p->nr_before = nr;
+}
+
+static size_t find_locations(struct pprof *p, const struct report_entry *e)
+{
+	size_t frames = e->nr_frames < MAX_FRAMES ? e->nr_frames : MAX_FRAMES;
+	size_t nr = 0, same = nr_same_callers(p, e->frames, frames);
+
+	remember(p, e->frames, frames, same);
+	for (size_t i = 0, here; i < frames; i += here) {
+		uint64_t *id = &p->ids_before[frames - 1 - i];
+
+		here = nr_at_place(e->frames + i, frames - i);
+		if (!*id)
+			*id = pprof_location(&p->tables, e->frames + i, here);
+		p->ids[nr++] = *id;
+	}
+	pprof_count(&p->tables, p->ids[0], e->weight.samples);
+	return nr;
+}
+
+/* A unit stands beside numbers, because some readers take a 0 without one for no number. */
+static void put_number(struct pprof *p, enum label label, uint64_t number)
+{
+	struct buf *b = &p->labels;
+	size_t message = proto_begin(b, SAMPLE_LABEL);
+
+	proto_uint(b, LABEL_KEY, p->keys[label]);
+	proto_uint(b, LABEL_NUMBER, number);
+	proto_uint(b, LABEL_UNIT, p->unit);
+	proto_end(b, message);
+}
+
+/* That of no text is left out: there is no other way to say it. */
+static void put_text(struct pprof *p, enum label label, uint64_t text)
+{
+	struct buf *b = &p->labels;
+	size_t message;
+
+	if (!text)
+		return;
+	message = proto_begin(b, SAMPLE_LABEL);
+	proto_uint(b, LABEL_KEY, p->keys[label]);
+	proto_uint(b, LABEL_TEXT, text);
+	proto_end(b, message);
+}
+
+/* Of what follows one another most is of the same thread. Texts that are new are written here. */
+static void know_labels(struct pprof *p, struct report_key key)
+{
+	struct pprof_tables *t = &p->tables;
+
+	key.event = 0; /* has no label */
+	if (p->labels.len && memcmp(&p->labelled, &key, sizeof(key)) == 0)
+		return;
+	p->labelled = key;
+	buf_reset(&p->labels);
+	put_number(p, PID, key.pid);
+	put_number(p, TID, key.tid);
+	put_number(p, CPU, key.cpu);
+	put_number(p, ITERATION, key.iteration);
+	put_text(p, COMM, pprof_name(t, report_functions_text(p->j->functions, key.comm)));
+	if (p->nr_sessions > 1)
+		put_text(p, SESSION, pprof_name(t, p->j->sessions[key.session].path));
+}
+
+static uint64_t amount(uint64_t weight, uint64_t scale)
+{
+	uint64_t shown;
+
+	return __builtin_mul_overflow(weight, scale, &shown) || shown > INT64_MAX ? INT64_MAX
+										  : shown;
+}
+
+static void put_values(struct pprof *p, const struct report_entry *e)
+{
+	uint64_t *own = &p->values[2 * p->type_of[e->key.event]];
+
+	own[0] = amount(e->weight.samples, 1);
+	own[1] = amount(e->weight.weight, export_scale(&facts_of(p)->events[e->key.event]));
+	proto_packed(&p->tables.out, SAMPLE_VALUE, p->values, 2 * p->nr_types);
+	own[0] = own[1] = 0;
+}
+
+/* What a message names is written before it. */
+static int take(void *arg, const struct report_entry *e)
+{
+	struct pprof *p = arg;
+	struct buf *out = &p->tables.out;
+	size_t nr, message;
+
+	if (p->type_of[e->key.event] == NO_TYPE) {
+		p->nr_left += e->weight.samples;
+		return 0;
+	}
+	nr = find_locations(p, e);
+	know_labels(p, e->key);
+	message = proto_begin(out, PPROF_SAMPLE);
+	proto_packed(out, SAMPLE_LOCATION, p->ids, nr);
+	put_values(p, e);
+	buf_add(out, p->labels.data, p->labels.len);
+	proto_end(out, message);
+	return buf_error(&p->labels) ? buf_error(&p->labels) : pack(p, PACK_BYTES);
+}
+
+/* --- what is said once ----------------------------------------------------------------------- */
+
+static const char *unit_of(const struct trace_event *event)
+{
+	bool is_raw = event->scale > 0 && event->scale != (double)export_scale(event);
+
+	return is_raw ? "count" : strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
+}
+
+/* Labels may be the same; types of a profile may not. */
+static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
+{
+	const struct trace_event *events = facts_of(p)->events;
+	char name[MAX_NAME_BYTES];
+	unsigned nr_same = 0;
+
+	for (uint32_t i = 0; i < event; i++)
+		nr_same +=
+		    p->type_of[i] != NO_TYPE && strcmp(events[i].label, events[event].label) == 0;
+	if (nr_same)
+		snprintf(name, sizeof(name), "%s#%u%s", events[event].label, nr_same + 1, suffix);
+	else
+		snprintf(name, sizeof(name), "%s%s", events[event].label, suffix);
+	return pprof_text(&p->tables, name);
+}
+
+static void put_type(struct pprof *p, uint32_t field, uint64_t name, const char *unit)
+{
+	uint64_t number = pprof_text(&p->tables, unit);
+	size_t message = proto_begin(&p->tables.out, field);
+
+	proto_uint(&p->tables.out, VALUE_TYPE, name);
+	proto_uint(&p->tables.out, VALUE_UNIT, number);
+	proto_end(&p->tables.out, message);
+}
+
+static void put_types(struct pprof *p)
+{
+	const struct profile_facts *facts = facts_of(p);
+	uint32_t timebase = export_timebase(facts);
+
+	for (uint32_t i = 0; i < facts->nr_events; i++) {
+		if (p->type_of[i] == NO_TYPE)
+			continue;
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, "_samples"), "count");
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""), unit_of(&facts->events[i]));
+	}
+	if (timebase != UINT32_MAX)
+		proto_uint(&p->tables.out, PPROF_DEFAULT_SAMPLE_TYPE, type_name(p, timebase, ""));
+	for (int i = 0; i < NR_LABELS; i++)
+		p->keys[i] = pprof_text(&p->tables, labels[i].key);
+	p->unit = pprof_text(&p->tables, "id");
+}
+
+static void put_comment(void *arg, const char *line)
+{
+	struct pprof *p = arg;
+	uint64_t text = pprof_text(&p->tables, line);
+
+	proto_uint(&p->tables.out, PPROF_COMMENT, text);
+}
+
+/* The earliest start, and how long all were measured. */
+static void put_times(struct pprof *p)
+{
+	uint64_t start_ns = 0, measured_ns = 0;
+
+	for (size_t i = 0; i < p->nr_sessions; i++) {
+		uint64_t ns = export_traces_realtime(&p->traces[i], p->traces[i].start_ns);
+
+		start_ns = ns && (!start_ns || ns < start_ns) ? ns : start_ns;
+		measured_ns += p->traces[i].measured_ns;
+	}
+	if (start_ns)
+		proto_uint(&p->tables.out, PPROF_TIME_NANOS, start_ns);
+	proto_uint(&p->tables.out, PPROF_DURATION_NANOS, measured_ns);
+}
+
+/* Where the kernel adapts it: the mean. */
+static void put_period(struct pprof *p)
+{
+	const struct profile_facts *facts = facts_of(p);
+	uint32_t timebase = export_timebase(facts);
+	const struct trace_event *ev;
+	const struct report_weight *w;
+	uint64_t period;
+
+	if (timebase == UINT32_MAX)
+		return;
+	ev = &facts->events[timebase];
+	w = &p->stats.event[timebase].taken;
+	period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
+	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), unit_of(ev));
+	proto_uint(&p->tables.out, PPROF_PERIOD, amount(period, export_scale(ev)));
+}
+
+static void put_comments(struct pprof *p)
+{
+	char line[MAX_NAME_BYTES];
+
+	for (size_t i = 0; i < p->nr_sessions; i++)
+		export_session_lines(p->j, p->first + i, &p->traces[i], put_comment, p);
+	export_samples_lines(p->j, p->first, &p->stats, put_comment, p);
+	export_unread_lines(p->j, put_comment, p);
+	if (p->tables.is_full)
+		put_comment(p, "there are too many places: some locations have no address");
+	if (!p->nr_left)
+		return;
+	snprintf(line, sizeof(line), "%llu samples are of no event that is sampled: left out",
+		 (unsigned long long)p->nr_left);
+	put_comment(p, line);
+}
+
+static int finish(struct pprof *p)
+{
+	int rc;
+
+	pprof_put_mappings(&p->tables, p->j->options->inlined);
+	put_times(p);
+	put_period(p);
+	put_comments(p);
+	rc = pack(p, 0);
+	return rc ? rc : gzip_end(p->gzip, &p->j->out);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static int load_traces(struct pprof *p)
+{
+	int rc = 0;
+
+	p->traces = mem_calloc(p->nr_sessions, sizeof(*p->traces));
+	if (!p->traces)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nr_sessions && rc == 0; i++)
+		rc = export_traces_load(p->j, p->first + i, NULL, NULL, &p->traces[i], p->e);
+	return rc;
+}
+
+static int prepare(struct pprof *p)
+{
+	const struct profile_facts *facts = facts_of(p);
+
+	pprof_tables_init(&p->tables);
+	buf_init(&p->labels, MAX_LABELS_BYTES);
+	p->tables.has_several = p->nr_sessions > 1;
+	p->gzip = gzip_new(GZIP_FASTEST);
+	p->type_of = mem_calloc(facts->nr_events + 1, sizeof(*p->type_of));
+	p->values = mem_calloc(2 * facts->nr_events + 1, sizeof(*p->values));
+	if (!p->gzip || !p->type_of || !p->values)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->nr_events; i++)
+		p->type_of[i] =
+		    export_is_sampled(&facts->events[i]) ? (uint32_t)p->nr_types++ : NO_TYPE;
+	put_types(p);
+	return load_traces(p);
+}
+
+static int read_all(struct pprof *p)
+{
+	struct report_sink sink = {
+	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = take, .arg = p};
+
+	for (int i = 0; i < NR_LABELS; i++)
+		sink.parts |= i == SESSION && p->nr_sessions == 1 ? 0 : labels[i].part;
+	if (p->j->options->lines)
+		sink.parts |= REPORT_BY_LINE;
+	return job_read_samples(p->j, p->first, p->nr_sessions, &sink, &p->stats, p->e);
+}
+
+static void fini(struct pprof *p)
+{
+	for (size_t i = 0; i < p->nr_sessions && p->traces; i++)
+		export_traces_fini(&p->traces[i]);
+	mem_free(p->traces);
+	mem_free(p->type_of);
+	mem_free(p->values);
+	mem_free(p->stats.event);
+	gzip_free(p->gzip);
+	buf_fini(&p->labels);
+	pprof_tables_fini(&p->tables);
+	mem_free(p);
+}
+
+int export_pprof(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct pprof *p = mem_zalloc(sizeof(*p));
+	int rc;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	p->j = j;
+	p->first = first;
+	p->nr_sessions = nr;
+	p->e = e;
+	rc = prepare(p);
+	if (rc == 0)
+		rc = read_all(p);
+	if (rc == 0)
+		rc = finish(p);
+	fini(p);
+	return rc ? err_set(e, rc, "the profile cannot be made: %s", strerror(-rc)) : 0;
+}

@@ -1,0 +1,454 @@
+/*
+ * Messages go out in the order in which they are met; a reader has all before it looks at any.
+ */
+#include "exports/pprof/tables.h"
+
+#include "base/index.h"
+#include "base/mem.h"
+#include "export/proto.h"
+#include "profile/processes.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_FILE = 5,
+	MAPPING_BUILD_ID,
+	MAPPING_HAS_FUNCTIONS,
+	MAPPING_HAS_FILES,
+	MAPPING_HAS_LINES,
+	MAPPING_HAS_INLINED
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION = 1, LINE_NUMBER };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+
+enum {
+	RANGE_BITS = 32, /* of a file's addresses: one that is larger has none beyond */
+	PAGE_BYTES = 4096,
+	MAX_LOCATIONS = 1 << 23, /* beyond, a location is a function, wherever it is */
+	MAX_COPIED_BYTES = 64 << 20,
+	MAX_OUT_BYTES = 64 << 20,
+};
+
+struct pprof_function {
+	const struct report_function *function;
+	const char *file; /* of its source; NULL: not known */
+};
+
+struct pprof_location {
+	uint32_t first, nr; /* among frames */
+	uint32_t mapping;   /* its id; 0: none */
+};
+
+struct pprof_mapping {
+	const struct profile_object *object; /* NULL: the kernel */
+	uint64_t low, high;                  /* of addresses that were seen */
+	uint64_t nr_samples;
+	bool has_files, has_lines;
+};
+
+void pprof_tables_init(struct pprof_tables *t)
+{
+	*t = (struct pprof_tables){.nr_texts = 0};
+	buf_init(&t->out, MAX_OUT_BYTES);
+	arena_init(&t->arena, MAX_COPIED_BYTES);
+	pprof_name(t, ""); /* which is number 0 */
+}
+
+void pprof_tables_fini(struct pprof_tables *t)
+{
+	buf_fini(&t->out);
+	arena_fini(&t->arena);
+	index_fini(&t->by_text);
+	index_fini(&t->by_function);
+	index_fini(&t->by_location);
+	index_fini(&t->by_object);
+	mem_free(t->texts);
+	mem_free(t->functions);
+	mem_free(t->locations);
+	mem_free(t->frames);
+	mem_free(t->mappings);
+}
+
+/* 0, so that it can be the id that is returned. */
+static uint64_t fail(struct pprof_tables *t, int error)
+{
+	if (!t->error)
+		t->error = error;
+	return 0;
+}
+
+/* --- texts ----------------------------------------------------------------------------------- */
+
+static bool is_text(const void *arg, const void *key, uint32_t number)
+{
+	const struct pprof_tables *t = arg;
+
+	return t->texts[number] == key || strcmp(t->texts[number], key) == 0;
+}
+
+static uint64_t add_text(struct pprof_tables *t, uint32_t hash, const char *text)
+{
+	const char **texts = mem_grow(t->texts, t->nr_texts, &t->texts_room, sizeof(*texts));
+
+	if (!texts)
+		return fail(t, -ENOMEM);
+	t->texts = texts;
+	texts[t->nr_texts] = text;
+	if (index_add(&t->by_text, hash, (uint32_t)t->nr_texts))
+		return fail(t, -ENOMEM);
+	proto_text(&t->out, PPROF_STRING, text);
+	return t->nr_texts++;
+}
+
+static uint64_t text_number(struct pprof_tables *t, const char *text, bool is_kept)
+{
+	uint32_t hash = index_hash(0, text, strlen(text));
+	uint32_t number = index_find(&t->by_text, hash, is_text, t, text);
+
+	if (number != INDEX_NONE)
+		return number;
+	text = is_kept ? text : arena_strdup(&t->arena, text);
+	return text ? add_text(t, hash, text) : fail(t, -ENOMEM);
+}
+
+uint64_t pprof_text(struct pprof_tables *t, const char *text)
+{
+	return text_number(t, text, false);
+}
+
+uint64_t pprof_name(struct pprof_tables *t, const char *text)
+{
+	return text_number(t, text, true);
+}
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+static bool is_function(const void *arg, const void *key, uint32_t number)
+{
+	const struct pprof_tables *t = arg;
+	const struct pprof_function *f = key;
+
+	return t->functions[number].function == f->function && t->functions[number].file == f->file;
+}
+
+/* Readers take what stands as both names for one that is still to be made readable, and cut off
+ * what they hold for arguments. */
+static uint64_t system_name_of(struct pprof_tables *t, const struct report_function *f)
+{
+	if (strcmp(f->name, f->linkage_name) == 0 && strpbrk(f->name, "<>[]():"))
+		return 0;
+	return pprof_name(t, f->linkage_name);
+}
+
+static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof_function *f)
+{
+	uint64_t name = pprof_name(t, f->function->name);
+	uint64_t system_name = system_name_of(t, f->function);
+	uint64_t file = f->file ? pprof_name(t, f->file) : 0;
+	size_t start = proto_begin(&t->out, PPROF_FUNCTION);
+
+	proto_uint(&t->out, FUNCTION_ID, id);
+	proto_uint(&t->out, FUNCTION_NAME, name);
+	if (system_name)
+		proto_uint(&t->out, FUNCTION_SYSTEM_NAME, system_name);
+	if (file)
+		proto_uint(&t->out, FUNCTION_FILE, file);
+	proto_end(&t->out, start);
+}
+
+static uint64_t function_id(struct pprof_tables *t, const struct report_frame *frame)
+{
+	const struct pprof_function key = {frame->function, frame->file};
+	uint32_t hash =
+	    (uint32_t)index_mix(index_mix(0, (uintptr_t)key.function), (uintptr_t)key.file);
+	uint32_t number = index_find(&t->by_function, hash, is_function, t, &key);
+	struct pprof_function *functions;
+
+	if (number != INDEX_NONE)
+		return (uint64_t)number + 1;
+	functions = mem_grow(t->functions, t->nr_functions, &t->functions_room, sizeof(*functions));
+	if (!functions)
+		return fail(t, -ENOMEM);
+	t->functions = functions;
+	functions[t->nr_functions] = key;
+	if (index_add(&t->by_function, hash, (uint32_t)t->nr_functions))
+		return fail(t, -ENOMEM);
+	put_function(t, ++t->nr_functions, &key);
+	return t->nr_functions;
+}
+
+/* --- mappings -------------------------------------------------------------------------------- */
+
+/* The same file, also of another session. */
+static bool is_object(const void *arg, const void *key, uint32_t number)
+{
+	const struct pprof_tables *t = arg;
+	const struct profile_object *a = t->mappings[number].object, *b = key;
+
+	if (!a || !b)
+		return a == b;
+	return strcmp(a->path, b->path) == 0 && a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+}
+
+static uint32_t hash_object(const struct profile_object *object)
+{
+	return object ? index_hash(index_hash(0, object->path, strlen(object->path)),
+				   object->build_id, object->build_id_len)
+		      : 0;
+}
+
+static uint32_t find_mapping(struct pprof_tables *t, const struct profile_object *object)
+{
+	uint32_t hash = hash_object(object);
+	uint32_t number = index_find(&t->by_object, hash, is_object, t, object);
+	struct pprof_mapping *mappings;
+
+	if (number != INDEX_NONE)
+		return number + 1;
+	mappings = mem_grow(t->mappings, t->nr_mappings, &t->mappings_room, sizeof(*mappings));
+	if (!mappings)
+		return (uint32_t)fail(t, -ENOMEM);
+	t->mappings = mappings;
+	mappings[t->nr_mappings] = (struct pprof_mapping){.object = object, .low = UINT64_MAX};
+	if (index_add(&t->by_object, hash, (uint32_t)t->nr_mappings))
+		return (uint32_t)fail(t, -ENOMEM);
+	return (uint32_t)++t->nr_mappings;
+}
+
+/* Its id, which takes note of the address; 0: the frame is in none. */
+static uint32_t mapping_of(struct pprof_tables *t, const struct report_frame *frame)
+{
+	bool is_kernel = !frame->object && frame->function->is_kernel && frame->address;
+	struct pprof_mapping *m;
+	uint32_t id;
+
+	if (!is_kernel && (!frame->object || frame->address >> RANGE_BITS))
+		return 0;
+	id = find_mapping(t, frame->object);
+	if (!id)
+		return 0;
+	m = &t->mappings[id - 1];
+	m->low = frame->address < m->low ? frame->address : m->low;
+	m->high = frame->address > m->high ? frame->address : m->high;
+	m->has_files |= frame->file != NULL;
+	m->has_lines |= frame->line != 0;
+	return id;
+}
+
+static uint64_t range_start(const struct pprof_tables *t, uint32_t id)
+{
+	return t->mappings[id - 1].object ? (uint64_t)id << RANGE_BITS : 0;
+}
+
+static uint64_t build_id_text(struct pprof_tables *t, const struct profile_object *object)
+{
+	struct buf hex;
+	uint64_t number;
+
+	if (!object || !object->build_id_len)
+		return 0;
+	buf_init(&hex, 2 * PROFILE_MAX_BUILD_ID_BYTES);
+	buf_hex_bytes(&hex, object->build_id, object->build_id_len);
+	number = buf_error(&hex) ? fail(t, buf_error(&hex)) : pprof_text(t, buf_str(&hex));
+	buf_fini(&hex);
+	return number;
+}
+
+/* Names were sought: a reader that seeks again would find other files than were recorded. */
+static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
+{
+	const struct pprof_mapping *m = &t->mappings[id - 1];
+	const struct profile_object *o = m->object;
+	uint64_t start = range_start(t, id), page = PAGE_BYTES - 1, last = start + (m->high | page);
+	uint64_t file = pprof_name(t, o ? o->shown_path : "[kernel.kallsyms]");
+	uint64_t build_id = build_id_text(t, o);
+	struct buf *b = &t->out;
+	size_t message = proto_begin(b, PPROF_MAPPING);
+
+	proto_uint(b, MAPPING_ID, id);
+	proto_uint(b, MAPPING_START, o ? start : m->low & ~page);
+	proto_uint(b, MAPPING_LIMIT, last + (last != UINT64_MAX));
+	proto_uint(b, MAPPING_FILE, file);
+	if (build_id)
+		proto_uint(b, MAPPING_BUILD_ID, build_id);
+	proto_bool(b, MAPPING_HAS_FUNCTIONS, true);
+	proto_bool(b, MAPPING_HAS_FILES, m->has_files);
+	proto_bool(b, MAPPING_HAS_LINES, m->has_lines);
+	proto_bool(b, MAPPING_HAS_INLINED, has_inlined && o);
+	proto_end(b, message);
+}
+
+/* A program rather than a library. */
+static bool is_rather_main(const struct pprof_mapping *a, const struct pprof_mapping *b)
+{
+	bool is_program =
+	    a->object && a->object->kind == PROFILE_OBJECT_FILE && !strstr(a->object->name, ".so");
+	bool b_is_program =
+	    b->object && b->object->kind == PROFILE_OBJECT_FILE && !strstr(b->object->name, ".so");
+
+	if (is_program != b_is_program)
+		return is_program;
+	return a->nr_samples > b->nr_samples;
+}
+
+/* The first is taken for that of the main binary. */
+void pprof_put_mappings(struct pprof_tables *t, bool has_inlined)
+{
+	size_t main = 0;
+
+	for (size_t i = 1; i < t->nr_mappings; i++)
+		if (is_rather_main(&t->mappings[i], &t->mappings[main]))
+			main = i;
+	if (t->nr_mappings)
+		put_mapping(t, (uint32_t)main + 1, has_inlined);
+	for (size_t i = 0; i < t->nr_mappings; i++)
+		if (i != main)
+			put_mapping(t, (uint32_t)i + 1, has_inlined);
+}
+
+/* --- locations ------------------------------------------------------------------------------- */
+
+/* What a location is found by. */
+struct place {
+	const struct report_frame *frames;
+	size_t nr;
+};
+
+static bool is_location(const void *arg, const void *key, uint32_t number)
+{
+	const struct pprof_tables *t = arg;
+	const struct pprof_location *l = &t->locations[number];
+	const struct place *p = key;
+	size_t same = 0;
+
+	while (l->nr == p->nr && same < p->nr &&
+	       report_frame_is_same(&t->frames[l->first + same], &p->frames[same]))
+		same++;
+	return same == p->nr;
+}
+
+static uint32_t hash_place(const struct place *p)
+{
+	uint64_t h = index_mix(0, (uintptr_t)p->frames[0].object ^ p->frames[0].address);
+
+	for (size_t i = 0; i < p->nr; i++)
+		h = index_mix(index_mix(h, (uintptr_t)p->frames[i].function), p->frames[i].line);
+	return (uint32_t)h;
+}
+
+static void put_lines(struct pprof_tables *t, const struct place *p, const uint64_t *functions)
+{
+	for (size_t i = 0; i < p->nr; i++) {
+		size_t line = proto_begin(&t->out, LOCATION_LINE);
+
+		proto_uint(&t->out, LINE_FUNCTION, functions[i]);
+		if (p->frames[i].line)
+			proto_uint(&t->out, LINE_NUMBER, p->frames[i].line);
+		proto_end(&t->out, line);
+	}
+}
+
+static void put_location(struct pprof_tables *t, const struct pprof_location *l, uint64_t id,
+			 const struct place *p)
+{
+	uint64_t functions[PPROF_MAX_INLINED];
+	uint64_t address = p->frames[0].address;
+	size_t message;
+
+	for (size_t i = 0; i < p->nr; i++)
+		functions[i] = function_id(t, &p->frames[i]);
+	message = proto_begin(&t->out, PPROF_LOCATION);
+	proto_uint(&t->out, LOCATION_ID, id);
+	if (l->mapping)
+		proto_uint(&t->out, LOCATION_MAPPING, l->mapping);
+	if (address)
+		proto_uint(&t->out, LOCATION_ADDRESS,
+			   l->mapping ? range_start(t, l->mapping) + address : address);
+	put_lines(t, p, functions);
+	proto_end(&t->out, message);
+}
+
+static bool has_frames(struct pprof_tables *t, const struct place *p)
+{
+	for (size_t i = 0; i < p->nr; i++) {
+		struct report_frame *frames =
+		    mem_grow(t->frames, t->nr_frames, &t->frames_room, sizeof(*frames));
+
+		if (!frames)
+			return false;
+		t->frames = frames;
+		frames[t->nr_frames++] = p->frames[i];
+	}
+	return true;
+}
+
+static uint64_t add_location(struct pprof_tables *t, uint32_t hash, const struct place *p)
+{
+	struct pprof_location *locations =
+	    mem_grow(t->locations, t->nr_locations, &t->locations_room, sizeof(*locations));
+	struct pprof_location l = {.first = (uint32_t)t->nr_frames, .nr = (uint32_t)p->nr};
+
+	if (!locations)
+		return fail(t, -ENOMEM);
+	t->locations = locations;
+	l.mapping = mapping_of(t, &p->frames[0]);
+	if (!has_frames(t, p) || index_add(&t->by_location, hash, (uint32_t)t->nr_locations))
+		return fail(t, -ENOMEM);
+	locations[t->nr_locations] = l;
+	put_location(t, &l, ++t->nr_locations, p);
+	return t->nr_locations;
+}
+
+static uint64_t find_location(struct pprof_tables *t, const struct place *p)
+{
+	uint32_t hash = hash_place(p);
+	uint32_t number = index_find(&t->by_location, hash, is_location, t, p);
+
+	if (number != INDEX_NONE)
+		return (uint64_t)number + 1;
+	return t->nr_locations < MAX_LOCATIONS || !p->frames[0].address ? add_location(t, hash, p)
+									: 0;
+}
+
+/* A file is the same in all sessions: the object of the first that had it. */
+static uint64_t find_common(struct pprof_tables *t, const struct place *p)
+{
+	struct report_frame frames[PPROF_MAX_INLINED] = {p->frames[0]};
+	const struct place common = {frames, p->nr};
+	uint32_t mapping = p->frames[0].object ? find_mapping(t, p->frames[0].object) : 0;
+
+	for (size_t i = 0; i < p->nr; i++) {
+		frames[i] = p->frames[i];
+		if (mapping)
+			frames[i].object = t->mappings[mapping - 1].object;
+	}
+	return find_location(t, &common);
+}
+
+uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frames, size_t nr)
+{
+	const struct place p = {frames, nr};
+	uint64_t id = t->has_several ? find_common(t, &p) : find_location(t, &p);
+	struct report_frame bare;
+	const struct place function = {&bare, 1};
+
+	if (id || t->error)
+		return id;
+	bare = (struct report_frame){.function = frames[nr - 1].function};
+	t->is_full = true;
+	return find_location(t, &function);
+}
+
+void pprof_count(struct pprof_tables *t, uint64_t location, uint64_t samples)
+{
+	uint32_t mapping = location ? t->locations[location - 1].mapping : 0;
+
+	if (mapping)
+		t->mappings[mapping - 1].nr_samples += samples;
+}

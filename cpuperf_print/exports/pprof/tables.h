@@ -1,0 +1,67 @@
+/*
+ * The tables of a profile.proto that is being written: texts, functions, locations, each written
+ * when it is first asked for, and the mappings, written at the end. What is kept is what finds them
+ * again. Knows nothing of samples.
+ *
+ * Processes have their files where they like, so each file has a range of addresses of its own
+ * here: an address is that of the range and the offset in the file. The kernel is where it is.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H
+#define CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/index.h"
+#include "report/entry.h"
+
+/* Fields of Profile, by the public profile.proto. */
+enum pprof_field {
+	PPROF_SAMPLE_TYPE = 1,
+	PPROF_SAMPLE,
+	PPROF_MAPPING,
+	PPROF_LOCATION,
+	PPROF_FUNCTION,
+	PPROF_STRING,
+	PPROF_TIME_NANOS = 9,
+	PPROF_DURATION_NANOS,
+	PPROF_PERIOD_TYPE,
+	PPROF_PERIOD,
+	PPROF_COMMENT,
+	PPROF_DEFAULT_SAMPLE_TYPE,
+};
+
+enum { PPROF_MAX_INLINED = 64 };
+
+struct pprof_tables {
+	struct buf out;   /* messages that are written; the caller takes them away */
+	int error;        /* -ENOMEM: the first failure */
+	bool is_full;     /* there are too many places: later ones have no address */
+	bool has_several; /* set by the caller: sessions, which have objects of their own */
+	struct arena arena;
+	struct index by_text, by_function, by_location, by_object;
+	const char **texts; /* numbers are places */
+	size_t nr_texts, texts_room;
+	struct pprof_function *functions; /* ids are places and 1, as of those below */
+	size_t nr_functions, functions_room;
+	struct pprof_location *locations;
+	size_t nr_locations, locations_room;
+	struct report_frame *frames; /* of locations */
+	size_t nr_frames, frames_room;
+	struct pprof_mapping *mappings;
+	size_t nr_mappings, mappings_room;
+};
+
+void pprof_tables_init(struct pprof_tables *t);
+void pprof_tables_fini(struct pprof_tables *t);
+
+/* A text's number: 0 of "", and after a failure. pprof_name: it lives as long as the tables. */
+uint64_t pprof_text(struct pprof_tables *t, const char *text);
+uint64_t pprof_name(struct pprof_tables *t, const char *text);
+/* The id of a place and the functions there, 1 to PPROF_MAX_INLINED: those that are inlined into
+ * the next, and that. 0 after a failure. */
+uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frames, size_t nr);
+/* A sample was at that location: what has most of them is the profile's main binary. */
+void pprof_count(struct pprof_tables *t, uint64_t location, uint64_t samples);
+void pprof_put_mappings(struct pprof_tables *t, bool has_inlined);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * A counter of each event and metric, CPU and thing, of a process of its own that no pid can be. A
+ * rate stands where its time begins, a value where it was read: viewers keep a number until the
+ * next.
+ */
+#include "exports/series.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "counts/series.h"
+#include "export/json.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+	COUNTERS_PID = 4 << 20, /* PID_MAX_LIMIT: all pids are below */
+	SLICE_NS = 100000000,
+	NAME_BYTES = 4096,
+};
+
+int export_series_init(struct export_series *s, struct job *j, const struct opened *o,
+		       struct err *e)
+{
+	*s = (struct export_series){
+	    .j = j, .o = o, .nr_notes = o->facts->nr_events + o->spec.metric_set.nr};
+	buf_init(&s->name, NAME_BYTES);
+	s->notes = mem_calloc(s->nr_notes + 1, sizeof(*s->notes));
+	return s->notes ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+void export_series_fini(struct export_series *s)
+{
+	mem_free(s->notes);
+	buf_fini(&s->name);
+}
+
+static void take_note(struct export_series *s, const struct counts_series_point *p, bool has_value)
+{
+	struct export_series_note *n = &s->notes[p->column];
+	double running = cell_running_share(p->cell);
+
+	if (p->is_samples)
+		return;
+	if (!n->label)
+		*n = (struct export_series_note){.label = p->of->label, .running = 1};
+	if (has_value) {
+		n->nr_with++;
+		n->running = running < n->running ? running : n->running;
+		if (cell_is_shorter(p->cell, &n->least))
+			n->least = *p->cell;
+		return;
+	}
+	n->nr_without++;
+	n->state = p->cell->state;
+	n->reason = p->of->reason;
+}
+
+/* "instructions CPU 3", "read sda". */
+static const char *name_of(struct export_series *s, const struct counts_series_point *p)
+{
+	buf_reset(&s->name);
+	buf_adds(&s->name, p->of->label);
+	if (p->is_samples)
+		buf_adds(&s->name, " samples");
+	if (p->thing)
+		buf_printf(&s->name, " %s", p->thing->name);
+	if (p->cpu != COUNTS_NO_CPU)
+		buf_printf(&s->name, " CPU %" PRIu32, p->cpu);
+	return buf_str(&s->name);
+}
+
+static void put_process(struct export_series *s)
+{
+	struct export_json *out = s->out;
+
+	if (s->has_counters)
+		return;
+	s->has_counters = true;
+	buf_reset(&s->name);
+	buf_printf(&s->name, "counters of %s", s->o->facts->head.host);
+	export_json_object(out, NULL);
+	export_json_text(out, "ph", "M");
+	export_json_text(out, "name", "process_name");
+	export_json_u64(out, "pid", COUNTERS_PID);
+	export_json_object(out, "args");
+	export_json_text(out, "name", buf_str(&s->name));
+	export_json_end(out);
+	export_json_end(out);
+}
+
+static void put_counter(struct export_series *s, const struct counts_series_point *p, double value)
+{
+	struct export_json *out = s->out;
+	bool is_level = p->of->kind == EVENT_VALUE && !p->is_samples && !p->of->metric;
+	uint64_t time_ns = is_level ? p->end_ns : p->start_ns;
+	char text[COUNTS_SERIES_UNIT_BYTES];
+	const char *unit = counts_series_unit(p, text);
+
+	export_json_object(out, NULL);
+	export_json_text(out, "ph", "C");
+	export_json_text(out, "name", name_of(s, p));
+	export_json_u64(out, "pid", COUNTERS_PID);
+	export_json_next(out, "ts");
+	export_json_us(out->out, (int64_t)(time_ns - p->origin_ns));
+	export_json_object(out, "args");
+	export_json_next(out, *unit ? unit : "value");
+	screen_metric(out->out, value);
+	export_json_end(out);
+	export_json_end(out);
+}
+
+/* Totals of events are the sums of the CPUs' counters. */
+static int put_point(void *arg, const struct counts_series_point *p)
+{
+	struct export_series *s = arg;
+	double value;
+	bool has_value = counts_series_value(p, &value);
+
+	if (p->is_total && !p->of->metric)
+		return 0;
+	s->j->nr_records++;
+	take_note(s, p, has_value);
+	if (!has_value)
+		return 0;
+	put_process(s);
+	put_counter(s, p, value);
+	return job_flush(s->j, s->e);
+}
+
+int export_series_put(struct export_series *s, struct export_json *out, struct err *e)
+{
+	const struct counts_series_config config = {.session = s->o->session,
+						    .metrics = &s->o->spec.metric_set,
+						    .filter = &s->j->filter,
+						    .slice_ns = SLICE_NS,
+						    .point = put_point,
+						    .arg = s};
+
+	s->out = out;
+	s->e = e;
+	return counts_series(&config, e);
+}
+
+static const char *why(const struct export_series_note *n)
+{
+	return n->reason && *n->reason ? n->reason : cell_state_name(n->state);
+}
+
+/* A field that is there where some number lacks something. */
+static void put_partial(const struct export_series *s, struct export_json *out)
+{
+	char text[NAME_BYTES], state[CELL_STATE_BYTES];
+	bool is_open = false;
+
+	for (size_t i = 0; i < s->nr_notes; i++) {
+		const struct export_series_note *n = &s->notes[i];
+
+		if (!cell_is_short(&n->least))
+			continue;
+		if (!is_open)
+			export_json_array(out, "partial");
+		is_open = true;
+		snprintf(text, sizeof(text), "%s: %s", n->label, cell_state_text(&n->least, state));
+		export_json_text(out, NULL, text);
+	}
+	if (is_open)
+		export_json_end(out);
+}
+
+void export_series_put_notes(const struct export_series *s, struct export_json *out)
+{
+	struct buf b;
+
+	buf_init(&b, NAME_BYTES);
+	export_json_array(out, "not_counted");
+	for (size_t i = 0; i < s->nr_notes; i++) {
+		const struct export_series_note *n = &s->notes[i];
+
+		if (!n->nr_without)
+			continue;
+		buf_reset(&b);
+		buf_printf(&b, "%s: %s in %" PRIu64 " of %" PRIu64 " readings", n->label, why(n),
+			   n->nr_without, n->nr_without + n->nr_with);
+		export_json_text(out, NULL, buf_str(&b));
+	}
+	export_json_end(out);
+	export_json_array(out, "estimated");
+	for (size_t i = 0; i < s->nr_notes; i++) {
+		const struct export_series_note *n = &s->notes[i];
+
+		if (!n->nr_with || n->running >= 1)
+			continue;
+		buf_reset(&b);
+		buf_printf(&b, "%s: counted at least ", n->label);
+		screen_running(&b, n->running);
+		buf_adds(&b, " of the time");
+		export_json_text(out, NULL, buf_str(&b));
+	}
+	export_json_end(out);
+	buf_fini(&b);
+	put_partial(s, out);
+}

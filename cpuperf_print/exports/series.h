@@ -1,0 +1,41 @@
+/*
+ * Counts and misc over time as counters of the Trace Event Format. Knows nothing of samples.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_SERIES_H
+#define CPUPERF_PRINT_EXPORTS_SERIES_H
+
+#include "job.h"
+
+struct export_json;
+
+/* What must be known of one event or metric beside its numbers. */
+struct export_series_note {
+	const char *label;  /* NULL: nothing came of it */
+	const char *reason; /* why there is no number; NULL */
+	enum cell_state state;
+	uint64_t nr_with, nr_without;
+	double running;    /* the smallest share of the time that it was counted */
+	struct cell least; /* of the numbers, that which lacks most, or zeroes */
+};
+
+struct export_series {
+	struct job *j;
+	const struct opened *o;
+	struct export_json *out;
+	struct export_series_note *notes; /* owned; of each event, then each metric */
+	size_t nr_notes;
+	bool has_counters;
+	struct buf name;
+	struct err *e;
+};
+
+/* 0 or -ENOMEM with *e; end with export_series_fini in any case. */
+int export_series_init(struct export_series *s, struct job *j, const struct opened *o,
+		       struct err *e);
+void export_series_fini(struct export_series *s);
+/* Items of the array that is open. Reads the session. 0 or -errno with *e. */
+int export_series_put(struct export_series *s, struct export_json *out, struct err *e);
+/* Then, fields of the object that is open: what was not counted, and what is estimated. */
+void export_series_put_notes(const struct export_series *s, struct export_json *out);
+
+#endif

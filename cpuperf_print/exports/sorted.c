@@ -1,0 +1,210 @@
+/*
+ * A tag is found for each sample, and the sample put into the spool; when all are there the tags
+ * are put in order, of which groups are parts, and the spool is sorted. All is the same whichever
+ * thread was first: numbers that depend on that decide nothing.
+ */
+#include "exports/sorted.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PARTS = REPORT_BY_STACK | REPORT_BY_SESSION | REPORT_BY_CPU | REPORT_BY_PID |
+		REPORT_BY_TID | REPORT_BY_COMM
+};
+
+static bool is_tag(const void *arg, const void *key, uint32_t number)
+{
+	const struct export_sorted *s = arg;
+
+	return memcmp(&s->tags[number].key, key, sizeof(struct report_key)) == 0;
+}
+
+/* INDEX_NONE without memory. */
+static uint32_t add_tag(struct export_sorted *s, uint32_t hash, const struct report_key *key)
+{
+	struct export_tag *tags = mem_grow(s->tags, s->nr_tags, &s->room, sizeof(*tags));
+
+	if (!tags)
+		return INDEX_NONE;
+	s->tags = tags;
+	tags[s->nr_tags] = (struct export_tag){.key = *key};
+	if (index_add(&s->index, hash, (uint32_t)s->nr_tags))
+		return INDEX_NONE;
+	return (uint32_t)s->nr_tags++;
+}
+
+static uint32_t tag_of(struct export_sorted *s, const struct report_key *key)
+{
+	uint32_t hash, number;
+
+	if (s->last < s->nr_tags && is_tag(s, key, s->last))
+		return s->last;
+	hash = index_hash(0, key, sizeof(*key));
+	number = index_find(&s->index, hash, is_tag, s, key);
+	s->last = number != INDEX_NONE ? number : add_tag(s, hash, key);
+	return s->last;
+}
+
+static int take_one(struct export_sorted *s, const struct report_sample *sample)
+{
+	const struct export_record r = {.time_ns = sample->time_ns,
+					.weight = sample->weight,
+					.tag = tag_of(s, &sample->key),
+					.stack = sample->stack};
+
+	if (r.tag == INDEX_NONE)
+		return -ENOMEM;
+	s->tags[r.tag].nr++;
+	s->tags[r.tag].weight += r.weight;
+	return export_spool_add(s->spool, &r, s->e);
+}
+
+static int take(void *arg, const struct report_sample *samples, size_t nr)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = take_one(arg, &samples[i]);
+	return rc;
+}
+
+static int compare_numbers(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_names(const struct export_sorted *s, uint32_t a, uint32_t b)
+{
+	return a == b ? 0
+		      : strcmp(report_functions_text(s->j->functions, a),
+			       report_functions_text(s->j->functions, b));
+}
+
+static int compare_groups(const struct export_sorted *s, const struct report_key *a,
+			  const struct report_key *b)
+{
+	int rc = s->is_by_event ? compare_numbers(a->event, b->event) : 0;
+
+	if (!rc)
+		rc = compare_numbers(a->session, b->session);
+	if (!rc)
+		rc = compare_numbers(a->pid, b->pid);
+	if (!rc)
+		rc = compare_numbers(a->tid, b->tid);
+	if (!rc && s->is_by_event)
+		rc = compare_names(s, a->comm, b->comm);
+	return rc;
+}
+
+static int compare_tags(const void *x, const void *y, void *arg)
+{
+	const struct export_sorted *s = arg;
+	const struct report_key *a = &s->tags[*(const uint32_t *)x].key;
+	const struct report_key *b = &s->tags[*(const uint32_t *)y].key;
+	int rc = compare_groups(s, a, b);
+
+	if (!rc)
+		rc = compare_numbers(a->event, b->event);
+	if (!rc)
+		rc = compare_names(s, a->comm, b->comm);
+	return rc ? rc : compare_numbers(a->cpu, b->cpu);
+}
+
+static void add_to_group(struct export_group *g, const struct export_tag *t)
+{
+	if (t->nr > g->most) {
+		g->most = t->nr;
+		g->key = t->key;
+	}
+	g->nr += t->nr;
+	g->weight += t->weight;
+}
+
+/* order: the tags, sorted. */
+static void make_groups(struct export_sorted *s, const uint32_t *order)
+{
+	for (size_t i = 0; i < s->nr_tags; i++) {
+		const struct export_tag *t = &s->tags[order[i]];
+
+		if (!i || compare_groups(s, &s->tags[order[i - 1]].key, &t->key))
+			s->nr_groups++;
+		add_to_group(&s->groups[s->nr_groups - 1], t);
+		s->places[order[i]] =
+		    (struct export_place){(uint32_t)s->nr_groups - 1, (uint32_t)i};
+	}
+}
+
+static int sort(struct export_sorted *s, struct err *e)
+{
+	uint32_t *order = mem_calloc(s->nr_tags + 1, sizeof(*order));
+
+	s->groups = mem_calloc(s->nr_tags + 1, sizeof(*s->groups));
+	s->places = mem_calloc(s->nr_tags + 1, sizeof(*s->places));
+	if (!order || !s->groups || !s->places) {
+		mem_free(order);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	for (uint32_t i = 0; i < s->nr_tags; i++)
+		order[i] = i;
+	qsort_r(order, s->nr_tags, sizeof(*order), compare_tags, s);
+	make_groups(s, order);
+	mem_free(order);
+	return export_spool_sort(s->spool, s->places, s->nr_groups, e);
+}
+
+static void warn_full(struct job *j)
+{
+	struct err problem = {0};
+
+	err_set(&problem, -EFBIG,
+		"more than %d different stacks: of the others the innermost functions are left out",
+		REPORT_MAX_STACKS);
+	err_hint(&problem, "--comm, --pid, --from and --to print less at a time");
+	job_problem(j, true, &problem);
+}
+
+int export_sorted_read(struct export_sorted *s, struct job *j, size_t first, size_t nr,
+		       bool is_by_event, struct err *e)
+{
+	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = s};
+	int rc;
+
+	*s = (struct export_sorted){.j = j, .is_by_event = is_by_event, .e = e};
+	if (j->options->lines)
+		sink.parts |= REPORT_BY_LINE;
+	s->spool = export_spool_new(e);
+	if (!s->spool)
+		return e->code;
+	s->stacks = sink.stacks = report_stacks_new();
+	if (!s->stacks)
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = job_read_samples(j, first, nr, &sink, &s->stats, e);
+	if (rc)
+		return rc;
+	if (report_stacks_is_full(s->stacks))
+		warn_full(j);
+	return sort(s, e);
+}
+
+void export_sorted_fini(struct export_sorted *s)
+{
+	export_spool_free(s->spool);
+	report_stacks_free(s->stacks);
+	mem_free(s->stats.event);
+	mem_free(s->tags);
+	mem_free(s->groups);
+	mem_free(s->places);
+	index_fini(&s->index);
+}
+
+const struct export_record *export_sorted_records(const struct export_sorted *s, size_t group,
+						  size_t *nr)
+{
+	return export_spool_bucket(s->spool, (uint32_t)group, nr);
+}

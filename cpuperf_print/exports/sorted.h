@@ -1,0 +1,49 @@
+/*
+ * Samples one by one in the order of time, group by group: of an event and thread, or of a thread.
+ * What formats of single samples share. Knows nothing of formats.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_SORTED_H
+#define CPUPERF_PRINT_EXPORTS_SORTED_H
+
+#include "export/spool.h"
+#include "job.h"
+#include "report/stacks.h"
+
+/* Samples that agree in all but time, weight and stack; the tag of their records. */
+struct export_tag {
+	struct report_key key;
+	size_t nr;
+	uint64_t weight;
+};
+
+struct export_group {
+	struct report_key key; /* of most of its samples; of one of its CPUs */
+	size_t nr, most;
+	uint64_t weight;
+};
+
+struct export_sorted {
+	struct job *j;
+	bool is_by_event; /* groups: of an event, session, task and name; else of a task */
+	struct report_stats stats;
+	struct report_stacks *stacks;
+	struct export_spool *spool;
+	struct export_tag *tags;
+	size_t nr_tags, room;
+	struct export_group *groups; /* by event, session, pid, tid, name */
+	size_t nr_groups;
+	struct export_place *places; /* of the tags */
+	struct index index;
+	uint32_t last; /* tag */
+	struct err *e;
+};
+
+/* Reads and sorts the samples of sessions [first, first + nr). Frames are functions, with their
+ * lines if those are asked for. 0 or -errno with *e; end with export_sorted_fini in any case. */
+int export_sorted_read(struct export_sorted *s, struct job *j, size_t first, size_t nr,
+		       bool is_by_event, struct err *e);
+void export_sorted_fini(struct export_sorted *s);
+const struct export_record *export_sorted_records(const struct export_sorted *s, size_t group,
+						  size_t *nr);
+
+#endif

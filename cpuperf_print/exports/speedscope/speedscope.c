@@ -1,0 +1,328 @@
+/*
+ * speedscope's own format (file-format-schema.json of its package): a profile of each event and
+ * thread. Neighbours of the same stack are one, with the sum of their weights: time has no place in
+ * it but by the order.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/json.h"
+#include "exports/facts.h"
+#include "exports/sorted.h"
+#include "report/functions.h"
+#include "reports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct speedscope {
+	struct job *j;
+	size_t first, nr;
+	struct export_sorted sorted;
+	struct export_json json;
+	/* Frames by number, as first met: */
+	const struct report_frame **frames; /* owned; what they point to is the stacks' */
+	size_t nr_frames, room;
+	struct index index;
+	uint32_t *of_node; /* owned; of each stack its function's number, and 1 */
+	uint32_t *way;     /* owned; a stack's numbers */
+	uint32_t depth;    /* of the deepest */
+	uint32_t *order;   /* owned; of the groups */
+};
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+static bool is_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_frame(const void *arg, const void *key, uint32_t number)
+{
+	const struct speedscope *s = arg;
+	const struct report_frame *a = key, *b = s->frames[number];
+
+	return a->function == b->function && a->line == b->line && is_text(a->file, b->file);
+}
+
+static int add_frame(struct speedscope *s, const struct report_frame *f, uint32_t *number)
+{
+	uint32_t hash = index_hash(f->line, &f->function->number, sizeof(f->function->number));
+	const struct report_frame **frames;
+
+	*number = index_find(&s->index, hash, is_frame, s, f);
+	if (*number != INDEX_NONE)
+		return 0;
+	frames = mem_grow(s->frames, s->nr_frames, &s->room, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	s->frames = frames;
+	frames[s->nr_frames] = f;
+	*number = (uint32_t)s->nr_frames++;
+	return index_add(&s->index, hash, *number);
+}
+
+/* Callers of a stack whose function has a number have theirs. */
+static int number_stack(struct speedscope *s, uint32_t stack)
+{
+	const struct report_stack_node *n = report_stacks_at(s->sorted.stacks, stack);
+	int rc = 0;
+
+	if (n->depth > s->depth)
+		s->depth = n->depth;
+	while (stack != REPORT_NO_STACK && !s->of_node[stack] && rc == 0) {
+		uint32_t number;
+
+		n = report_stacks_at(s->sorted.stacks, stack);
+		rc = add_frame(s, &n->frame, &number);
+		s->of_node[stack] = number + 1;
+		stack = n->parent;
+	}
+	return rc;
+}
+
+static int number_group(struct speedscope *s, uint32_t group)
+{
+	size_t nr;
+	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		rc = number_stack(s, r[i].stack);
+		export_spool_touch(s->sorted.spool);
+	}
+	return rc;
+}
+
+static int number_frames(struct speedscope *s)
+{
+	int rc = 0;
+
+	s->of_node = mem_calloc(report_stacks_nr(s->sorted.stacks), sizeof(*s->of_node));
+	if (!s->of_node)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->sorted.nr_groups && rc == 0; i++)
+		rc = number_group(s, s->order[i]);
+	s->way = rc ? NULL : mem_calloc(s->depth + 1, sizeof(*s->way));
+	return s->way ? 0 : -ENOMEM;
+}
+
+static int put_frames(struct speedscope *s, struct err *e)
+{
+	int rc = 0;
+
+	export_json_object(&s->json, "shared");
+	export_json_array(&s->json, "frames");
+	for (size_t i = 0; i < s->nr_frames && rc == 0; i++) {
+		const struct report_frame *f = s->frames[i];
+
+		export_json_object(&s->json, NULL);
+		export_json_text(&s->json, "name", f->function->name);
+		export_json_text(&s->json, "file", f->file ? f->file : f->function->object);
+		if (f->line)
+			export_json_u64(&s->json, "line", f->line);
+		export_json_end(&s->json);
+		rc = job_flush(s->j, e);
+	}
+	export_json_end(&s->json);
+	export_json_end(&s->json);
+	return rc;
+}
+
+/* --- profiles -------------------------------------------------------------------------------- */
+
+/* Those of an event together, the heaviest first: what the viewer begins with. */
+static int compare_order(const void *x, const void *y, void *arg)
+{
+	const struct speedscope *s = arg;
+	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
+	const struct export_group *a = &s->sorted.groups[i], *b = &s->sorted.groups[k];
+
+	if (a->key.event != b->key.event)
+		return a->key.event < b->key.event ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return i < k ? -1 : 1;
+}
+
+static int put_in_order(struct speedscope *s)
+{
+	s->order = mem_calloc(s->sorted.nr_groups + 1, sizeof(*s->order));
+	if (!s->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->sorted.nr_groups; i++)
+		s->order[i] = i;
+	qsort_r(s->order, s->sorted.nr_groups, sizeof(*s->order), compare_order, s);
+	return 0;
+}
+
+static const char *unit_of(const struct trace_event *e)
+{
+	static const char *const units[][2] = {{"ns", "nanoseconds"},  {"us", "microseconds"},
+					       {"ms", "milliseconds"}, {"msec", "milliseconds"},
+					       {"s", "seconds"},       {"B", "bytes"}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(e->unit, units[i][0]) == 0)
+			return units[i][1];
+	return "none";
+}
+
+/* The next of a group's samples from *i on: the number of its stack, and what it weighs with those
+ * behind it that have the same. */
+static uint32_t next(struct speedscope *s, const struct export_record *r, size_t nr, size_t *i,
+		     uint64_t *weight)
+{
+	uint32_t stack = r[*i].stack;
+
+	for (*weight = 0; *i < nr && r[*i].stack == stack; ++*i) {
+		*weight += r[*i].weight;
+		export_spool_touch(s->sorted.spool);
+	}
+	return stack;
+}
+
+static void put_stack(struct speedscope *s, uint32_t stack)
+{
+	size_t nr = 0;
+
+	for (; stack != REPORT_NO_STACK; stack = report_stacks_at(s->sorted.stacks, stack)->parent)
+		s->way[nr++] = s->of_node[stack] - 1;
+	export_json_array(&s->json, NULL);
+	while (nr)
+		export_json_u64(&s->json, NULL, s->way[--nr]);
+	export_json_end(&s->json);
+}
+
+static int put_samples(struct speedscope *s, const struct export_record *r, size_t nr,
+		       struct err *e)
+{
+	uint64_t weight;
+	int rc = 0;
+
+	export_json_array(&s->json, "samples");
+	for (size_t i = 0; i < nr && rc == 0;) {
+		put_stack(s, next(s, r, nr, &i, &weight));
+		rc = job_flush(s->j, e);
+	}
+	export_json_end(&s->json);
+	return rc;
+}
+
+static int put_weights(struct speedscope *s, const struct trace_event *event,
+		       const struct export_record *r, size_t nr, struct err *e)
+{
+	uint64_t weight;
+	int rc = 0;
+
+	export_json_array(&s->json, "weights");
+	for (size_t i = 0; i < nr && rc == 0;) {
+		next(s, r, nr, &i, &weight);
+		export_facts_put_weight(&s->json, NULL, event, weight);
+		rc = job_flush(s->j, e);
+	}
+	export_json_end(&s->json);
+	return rc;
+}
+
+static void put_name(struct speedscope *s, const struct trace_event *event,
+		     const struct report_key *key)
+{
+	struct buf name;
+
+	buf_init(&name, EXPORT_NAME_BYTES);
+	buf_printf(&name, "%s — %s %" PRIu32 "/%" PRIu32, event->label,
+		   report_functions_text(s->j->functions, key->comm), key->pid, key->tid);
+	if (s->nr > 1)
+		buf_printf(&name, " of %s", s->j->sessions[key->session].path);
+	export_json_text(&s->json, "name", buf_str(&name));
+	buf_fini(&name);
+}
+
+static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
+{
+	const struct export_group *g = &s->sorted.groups[group];
+	const struct trace_event *event = &s->j->sessions[s->first].facts->events[g->key.event];
+	size_t nr;
+	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
+	int rc;
+
+	export_json_object(&s->json, NULL);
+	export_json_text(&s->json, "type", "sampled");
+	put_name(s, event, &g->key);
+	export_json_text(&s->json, "unit", unit_of(event));
+	export_json_u64(&s->json, "startValue", 0);
+	export_facts_put_weight(&s->json, "endValue", event, g->weight);
+	rc = put_samples(s, r, nr, e);
+	if (rc == 0)
+		rc = put_weights(s, event, r, nr, e);
+	export_json_end(&s->json);
+	return rc;
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static void put_head(struct speedscope *s)
+{
+	struct buf title;
+
+	buf_init(&title, EXPORT_NAME_BYTES);
+	export_facts_title(&title, s->j, s->first, s->nr, &s->sorted.stats);
+	export_json_text(&s->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	export_json_text(&s->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
+	export_json_text(&s->json, "name", buf_str(&title));
+	buf_fini(&title);
+}
+
+/* What the format has no place for: other readers pass it by. */
+static void put_facts(struct speedscope *s)
+{
+	const struct opened *o = &s->j->sessions[s->first];
+
+	export_json_array(&s->json, "cpuperf");
+	for (size_t i = 0; i < s->nr; i++) {
+		export_json_object(&s->json, NULL);
+		export_facts_put(&s->json, &o[i]);
+		export_json_end(&s->json);
+	}
+	export_json_end(&s->json);
+	export_facts_put_losses(&s->json, s->j, s->first, &s->sorted.stats);
+}
+
+static int put_all(struct speedscope *s, struct err *e)
+{
+	int rc;
+
+	export_json_init(&s->json, &s->j->out);
+	export_json_object(&s->json, NULL);
+	put_head(s);
+	put_facts(s);
+	rc = put_frames(s, e);
+	export_json_array(&s->json, "profiles");
+	for (size_t i = 0; i < s->sorted.nr_groups && rc == 0; i++)
+		rc = put_profile(s, s->order[i], e);
+	export_json_end(&s->json);
+	export_json_end(&s->json);
+	buf_addc(s->json.out, '\n');
+	return rc;
+}
+
+int export_speedscope(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct speedscope s = {.j = j, .first = first, .nr = nr};
+	int rc = export_sorted_read(&s.sorted, j, first, nr, true, e);
+
+	if (rc == 0 && (put_in_order(&s) || number_frames(&s)))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = put_all(&s, e);
+	export_sorted_fini(&s.sorted);
+	index_fini(&s.index);
+	mem_free(s.frames);
+	mem_free(s.of_node);
+	mem_free(s.way);
+	mem_free(s.order);
+	return rc;
+}

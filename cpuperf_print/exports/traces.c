@@ -1,0 +1,281 @@
+/*
+ * Facts of a session, from its traces one after the other. Must not read their records.
+ */
+#include "exports/traces.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "missing.h"
+#include "reports.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { FLAG_TIMEBASE = 16, MAX_NOTES_BYTES = 64 << 10, MAX_LINE_BYTES = 16 << 10 };
+
+static void add_span(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
+{
+	if (!t->start_ns || t->end_ns < t->start_ns)
+		return;
+	if (!f->start_ns || t->start_ns < f->start_ns)
+		f->start_ns = t->start_ns;
+	if (t->end_ns > f->end_ns)
+		f->end_ns = t->end_ns;
+	if (t->head.iteration != *iteration)
+		f->measured_ns += t->end_ns - t->start_ns;
+	*iteration = t->head.iteration;
+}
+
+static void add_ran(struct export_ran *r, const struct profile_pair *p)
+{
+	uint64_t enabled_ns = p->end.enabled_ns - p->start.enabled_ns;
+	uint64_t running_ns = p->end.running_ns - p->start.running_ns;
+
+	if (!p->has_start || !p->has_end || p->end.enabled_ns < p->start.enabled_ns ||
+	    running_ns > enabled_ns)
+		return;
+	r->enabled_ns += enabled_ns;
+	r->running_ns += running_ns;
+}
+
+static bool has_note(const struct buf *notes, const char *note)
+{
+	for (size_t at = 0; at < notes->len; at += strlen(notes->data + at) + 1)
+		if (strcmp(notes->data + at, note) == 0)
+			return true;
+	return false;
+}
+
+/* What is beyond the room is left out. */
+static void add_notes(struct buf *notes, const struct profile_trace *t)
+{
+	for (size_t i = 0; i < t->nr_notes; i++)
+		if (!has_note(notes, t->notes[i]))
+			buf_add(notes, t->notes[i], strlen(t->notes[i]) + 1);
+}
+
+static void add_trace(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
+{
+	add_span(f, t, iteration);
+	for (size_t i = 0; i < f->nr_ran; i++)
+		add_ran(&f->ran[i], &t->pairs[i]);
+	add_notes(&f->notes, t);
+	if (!f->has_clocks && t->has_clocks)
+		f->clocks = t->clocks;
+	f->has_clocks |= t->has_clocks;
+}
+
+int export_traces_load(struct job *j, size_t session, export_trace_fn *each, void *arg,
+		       struct export_traces *out, struct err *e)
+{
+	struct opened *o = &j->sessions[session];
+	struct profile_trace t;
+	uint32_t iteration = UINT32_MAX;
+	int rc, told = 0;
+
+	*out = (struct export_traces){.nr_ran = o->facts->nr_events};
+	buf_init(&out->notes, MAX_NOTES_BYTES);
+	out->ran = mem_calloc(out->nr_ran + 1, sizeof(*out->ran));
+	if (!out->ran)
+		return err_set(e, -ENOMEM, "out of memory");
+	profile_session_rewind(o->session);
+	while ((rc = profile_session_next(o->session, &t)) == 1 && told == 0) {
+		add_trace(out, &t, &iteration);
+		told = each ? each(arg, &t) : 0;
+	}
+	rc = told ? told : rc;
+	profile_session_rewind(o->session);
+	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
+}
+
+void export_traces_fini(struct export_traces *f)
+{
+	mem_free(f->ran);
+	buf_fini(&f->notes);
+}
+
+uint64_t export_traces_realtime(const struct export_traces *f, uint64_t monotonic_ns)
+{
+	if (!f->has_clocks || !monotonic_ns)
+		return 0;
+	return f->clocks.realtime_ns - f->clocks.monotonic_ns + monotonic_ns;
+}
+
+uint64_t export_scale(const struct trace_event *event)
+{
+	bool is_whole =
+	    event->scale >= 1 && event->scale <= 1e9 && event->scale == floor(event->scale);
+
+	return is_whole ? (uint64_t)event->scale : 1;
+}
+
+bool export_is_sampled(const struct trace_event *event)
+{
+	struct sampled_event s =
+	    sampled_event(event->group, event->name, event->rate, event->frequency, event->flags);
+
+	return sampled_event_is_sampled(&s) && event->attr_bytes;
+}
+
+/* That all events are sampled and nothing else is there is known without reading. */
+static bool has_counters(const struct opened *o)
+{
+	for (size_t i = 0; i < o->facts->nr_events; i++)
+		if (!o->facts->events[i].rate && !o->facts->events[i].frequency)
+			return true;
+	return o->spec.metric_set.nr || !o->facts->is_sampling;
+}
+
+bool export_has_counters(struct job *j, const struct opened *o)
+{
+	if (!has_counters(o))
+		return false;
+	report_warn_unfiltered(j, j->options->output_format, REPORT_BY_TASK);
+	return true;
+}
+
+uint32_t export_timebase(const struct profile_facts *facts)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t i = 0; i < facts->nr_events; i++) {
+		if (!export_is_sampled(&facts->events[i]))
+			continue;
+		if (facts->events[i].flags & FLAG_TIMEBASE)
+			return i;
+		first = first == UINT32_MAX ? i : first;
+	}
+	return first;
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+/* A line that is being made, and where it goes. */
+struct line {
+	struct buf text;
+	export_line_fn *put;
+	void *arg;
+};
+
+static void put_line(struct line *l)
+{
+	if (l->text.len)
+		l->put(l->arg, buf_str(&l->text));
+	buf_reset(&l->text);
+}
+
+static void add_part(struct line *l, const char *before, const char *text)
+{
+	if (!text || !*text)
+		return;
+	buf_adds(&l->text, before);
+	buf_adds(&l->text, text);
+}
+
+static void put_session(struct line *l, const struct opened *o)
+{
+	const struct trace_head *head = &o->facts->head;
+	const struct trace_info *info = o->facts->info;
+
+	buf_printf(&l->text, "session %s", o->path);
+	add_part(l, ": ", o->config_name);
+	put_line(l);
+	buf_printf(&l->text, "host %s", *head->host ? head->host : "not known");
+	add_part(l, ", ", head->machine);
+	if (info) {
+		add_part(l, ", ", info->cpu_model);
+		add_part(l, ", Linux ", info->kernel);
+		add_part(l, "; recorded by ", info->tool);
+	}
+	put_line(l);
+}
+
+static void put_unmeasured(struct line *l, const struct trace_event *event)
+{
+	if (event->state == READING_OK)
+		return;
+	buf_printf(&l->text, "%s: not measured: %s", event->label,
+		   event->reason && *event->reason ? event->reason
+						   : reading_state_name(event->state));
+	put_line(l);
+}
+
+static void put_ran(struct line *l, const struct trace_event *event, const struct export_ran *r)
+{
+	double part = r->enabled_ns ? (double)r->running_ns / (double)r->enabled_ns : 1;
+
+	if (part >= 1)
+		return;
+	buf_printf(&l->text, "%s: multiplexed: it was counted ", event->label);
+	screen_decimal(&l->text, 100 * part, 1);
+	buf_adds(&l->text, " % of the time, and samples are of that time only");
+	put_line(l);
+}
+
+static void put_samples(struct line *l, const struct trace_event *event,
+			const struct report_stats *stats, uint32_t i)
+{
+	const struct report_event_stats *s = &stats->event[i];
+
+	if (!export_is_sampled(event))
+		return;
+	buf_printf(&l->text, "%s: ", event->label);
+	buf_u64_commas(&l->text, s->taken.samples);
+	buf_adds(&l->text, s->taken.samples == 1 ? " sample" : " samples");
+	if (s->left.samples) {
+		buf_adds(&l->text, "; ");
+		buf_u64_commas(&l->text, s->left.samples);
+		buf_adds(&l->text, " more are left out");
+	}
+	missing_add(&l->text, stats, i);
+	put_line(l);
+}
+
+static void put_notes(struct line *l, const struct buf *notes)
+{
+	for (size_t at = 0; at < notes->len; at += strlen(notes->data + at) + 1) {
+		buf_printf(&l->text, "note: %s", notes->data + at);
+		put_line(l);
+	}
+	if (!buf_error(notes))
+		return;
+	buf_adds(&l->text, "note: there are more notes than are told here");
+	put_line(l);
+}
+
+void export_session_lines(const struct job *j, size_t session, const struct export_traces *f,
+			  export_line_fn *line, void *arg)
+{
+	const struct opened *o = &j->sessions[session];
+	struct line l = {.put = line, .arg = arg};
+
+	buf_init(&l.text, MAX_LINE_BYTES);
+	put_session(&l, o);
+	for (size_t i = 0; i < o->facts->nr_events; i++) {
+		put_unmeasured(&l, &o->facts->events[i]);
+		put_ran(&l, &o->facts->events[i], &f->ran[i]);
+	}
+	put_notes(&l, &f->notes);
+	buf_fini(&l.text);
+}
+
+void export_samples_lines(const struct job *j, size_t first, const struct report_stats *stats,
+			  export_line_fn *line, void *arg)
+{
+	const struct trace_event *events = j->sessions[first].facts->events;
+	struct line l = {.put = line, .arg = arg};
+
+	buf_init(&l.text, MAX_LINE_BYTES);
+	for (uint32_t i = 0; i < stats->nr_events; i++)
+		put_samples(&l, &events[i], stats, i);
+	buf_fini(&l.text);
+}
+
+void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
+{
+	for (size_t at = 0; at < j->unread.len; at += strlen(j->unread.data + at) + 1)
+		line(arg, j->unread.data + at);
+}

@@ -1,0 +1,223 @@
+/*
+ * What changed beyond chance since the sessions of --diff, of the functions by themselves: as the
+ * report diff finds it, by shares.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "page/html.h"
+#include "report/diff.h"
+#include "report/functions.h"
+#include "report/stacks.h"
+#include "reports/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BYTES = 16, WAS = 0, IS = 1 /* the sides of a diff */ };
+
+/* Both sides of an event are groups beside each other. */
+static uint32_t group_of(uint32_t event, unsigned side)
+{
+	return 2 * event + (side == HTML_NOW ? IS : WAS);
+}
+
+static size_t first_of(const struct html *h, unsigned side)
+{
+	return side == HTML_NOW ? h->first : h->j->nr_sessions;
+}
+
+static size_t nr_of(const struct html *h, unsigned side)
+{
+	return side == HTML_NOW ? h->nr : h->j->nr_diff;
+}
+
+int html_change_take(struct html *h, const struct report_sample *s, unsigned side)
+{
+	const struct report_stack_node *leaf = report_stacks_at(h->stacks, s->stack);
+	uint32_t replicate =
+	    h->by_iteration ? s->key.iteration : s->key.session - (uint32_t)first_of(h, side);
+
+	return s->stack == REPORT_NO_STACK
+		   ? 0
+		   : report_slices_add(h->leaves, leaf->frame.function->number,
+				       group_of(s->key.event, side), replicate, s->weight);
+}
+
+/* Which functions each session has, for the names of what is no file. */
+static int add_names(struct html *h, size_t session, unsigned side)
+{
+	size_t nr, nr_rows = 0;
+	const struct report_slice *c = report_slices_counts(h->leaves, &nr);
+	MEM_AUTO struct report_flat_row *rows = mem_calloc(nr + 1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		size_t of = first_of(h, side) + (h->by_iteration ? 0 : c[i].slice);
+
+		if (c[i].group % 2 != (side == HTML_NOW ? IS : WAS) || of != session)
+			continue;
+		rows[nr_rows].column[REPORT_FUNCTION] = c[i].stack;
+		rows[nr_rows++].column[REPORT_SESSION] = (uint32_t)session;
+	}
+	return diff_names_add(h->comparable, h->j, session, rows, nr_rows);
+}
+
+static int know_names(struct html *h)
+{
+	int rc = 0;
+
+	h->comparable = report_comparable_new(h->j->functions);
+	if (!h->comparable)
+		return -ENOMEM;
+	for (unsigned side = 0; side < HTML_NR_SIDES; side++)
+		for (size_t i = 0; i < nr_of(h, side) && rc == 0; i++)
+			rc = add_names(h, first_of(h, side) + i, side);
+	if (rc == 0)
+		diff_names_tell(h->comparable, h->j);
+	for (size_t i = 0; i < report_comparable_nr(h->comparable) && rc == 0; i++)
+		if (report_comparable_why(h->comparable, i) != REPORT_COMPARABLE)
+			html_note(h, HTML_WARNING,
+				  "%s is compared as a whole: its functions have other names, or "
+				  "none, on the other side.",
+				  report_comparable_name(h->comparable, i));
+	return rc;
+}
+
+static int add_counts(struct html *h, struct diff *d, uint32_t event)
+{
+	size_t nr;
+	const struct report_slice *c = report_slices_counts(h->leaves, &nr);
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		const struct report_function *f;
+		unsigned side = c[i].group % 2;
+		char key[KEY_BYTES];
+
+		if (c[i].group / 2 != event)
+			continue;
+		f = report_comparable_function(h->comparable,
+					       report_functions_at(h->j->functions, c[i].stack));
+		if (!f)
+			return -ENOMEM;
+		snprintf(key, sizeof(key), "%" PRIu32, f->number);
+		rc = diff_add(d, side, c[i].slice, key, c[i].weight, c[i].samples);
+		if (rc == 0)
+			rc = diff_total(d, side, c[i].slice, c[i].weight, 0);
+	}
+	return rc;
+}
+
+static int keep_certain(struct html *h, uint32_t event, const struct diff_result *r)
+{
+	for (size_t i = 0; i < r->nr_rows && r->rows[i].is_certain; i++) {
+		struct html_certain *list =
+		    mem_grow(h->certain, h->nr_certain, &h->certain_room, sizeof(*list));
+
+		if (!list)
+			return -ENOMEM;
+		h->certain = list;
+		list[h->nr_certain++] =
+		    (struct html_certain){.event = event,
+					  .function = (uint32_t)strtoul(r->rows[i].key, NULL, 10),
+					  .change = r->rows[i].difference,
+					  .half = r->rows[i].half};
+	}
+	return 0;
+}
+
+static void say_how(struct html *h, uint32_t event, const struct diff_result *r)
+{
+	const char *label = h->facts->events[event].label;
+	const char *what = h->by_iteration ? "iterations" : "sessions";
+
+	if (!r->is_testable)
+		html_note(
+		    h, HTML_WARNING,
+		    "%s: what changed cannot be certain: it takes two %s with samples on each "
+		    "side.",
+		    label, what);
+	else
+		html_note(h, HTML_NOTE,
+			  "%s: %zu of %zu functions certainly changed, by %zu %s now and %zu "
+			  "before%s.",
+			  label, r->nr_certain, r->nr_rows, r->side[IS].nr_replicates, what,
+			  r->side[WAS].nr_replicates,
+			  h->by_iteration ? "; what differs from run to run they do not see" : "");
+}
+
+static int compare_event(struct html *h, uint32_t event)
+{
+	const size_t by_session[] = {h->j->nr_diff, h->nr};
+	struct diff_options options = {.basis = DIFF_SHARES, .are_iterations = h->by_iteration};
+	struct diff_result result;
+	struct diff *d;
+	int rc;
+
+	for (unsigned side = 0; side < 2; side++)
+		options.nr_replicates[side] =
+		    h->by_iteration ? h->j->sessions[side == IS ? h->first : h->j->nr_sessions]
+					  .facts->nr_iterations
+				    : by_session[side];
+	rc = diff_new(&options, &d);
+	if (rc)
+		return rc;
+	rc = add_counts(h, d, event);
+	if (rc == 0)
+		rc = diff_finish(d, &result);
+	if (rc == 0 && result.nr_rows) {
+		say_how(h, event, &result);
+		rc = keep_certain(h, event, &result);
+	}
+	diff_free(d);
+	return rc;
+}
+
+int html_change_compare(struct html *h)
+{
+	int rc = know_names(h);
+
+	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
+		html_note(h, HTML_WARNING,
+			  "There are too many functions in too many %s to test what changed.",
+			  h->by_iteration ? "iterations" : "sessions");
+		return 0;
+	}
+	for (uint32_t i = 0; i < h->facts->nr_events && rc == 0; i++)
+		rc = compare_event(h, i);
+	return rc;
+}
+
+int html_change_name(struct html *h)
+{
+	for (size_t i = 0; i < h->outline.nr; i++) {
+		struct report_outline_node *n = &h->outline.nodes[i];
+
+		n->function = report_comparable_function(h->comparable, n->function);
+		if (!n->function)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void html_change_put(struct html *h, const uint32_t *numbers, size_t nr)
+{
+	export_json_array(&h->json, "certain");
+	for (size_t i = 0; i < h->nr_certain; i++) {
+		const struct html_certain *c = &h->certain[i];
+
+		if (c->function >= nr || numbers[c->function] == UINT32_MAX)
+			continue; /* is merged in the page */
+		export_json_array(&h->json, NULL);
+		export_json_u64(&h->json, NULL, c->event);
+		export_json_u64(&h->json, NULL, numbers[c->function]);
+		html_real(h, NULL, c->change, 6);
+		html_real(h, NULL, c->half, 6);
+		export_json_end(&h->json);
+	}
+	export_json_end(&h->json);
+}

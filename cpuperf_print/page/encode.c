@@ -1,0 +1,236 @@
+/*
+ * The stacks and counts of the page as few characters: functions by numbers, tree and cells as they
+ * are told in export_html.c; coarser until they fit.
+ */
+#include "page/encode.h"
+#include "base/mem.h"
+#include "export/digits.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MIN_SLICES = 100,
+	MAX_BYTES = 4 << 20, /* of tree, cells and names in the page */
+};
+
+/* Uses of functions, those of most nodes first: they get the shortest numbers. */
+struct use {
+	const struct report_function *function;
+	uint32_t nr;
+};
+
+static int compare_uses(const void *pa, const void *pb)
+{
+	const struct use *a = pa, *b = pb;
+
+	if (a->nr != b->nr)
+		return a->nr > b->nr ? -1 : 1;
+	return a->nr ? report_function_compare(a->function, b->function) : 0;
+}
+
+/* Merged nodes have a function that is none. */
+static int name_merged(struct html *h)
+{
+	const struct report_function *merged =
+	    report_functions_named(h->j->functions, "[merged]", "");
+
+	for (size_t i = 0; merged && i < h->outline.nr; i++)
+		if (!h->outline.nodes[i].function)
+			h->outline.nodes[i].function = merged;
+	return merged ? 0 : -ENOMEM;
+}
+
+static int number_functions(struct html *h, struct html_numbers *n)
+{
+	size_t nr = report_functions_nr(h->j->functions);
+	MEM_AUTO struct use *uses = mem_calloc(nr + 1, sizeof(*uses));
+
+	n->function = mem_calloc(nr + 1, sizeof(*n->function));
+	n->functions = mem_calloc(nr + 1, sizeof(*n->functions));
+	if (!uses || !n->function || !n->functions)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->outline.nr; i++) {
+		const struct report_function *f = h->outline.nodes[i].function;
+
+		uses[f->number].function = f;
+		uses[f->number].nr++;
+	}
+	qsort(uses, nr, sizeof(*uses), compare_uses);
+	n->nr_all = nr;
+	memset(n->function, 0xff, nr * sizeof(*n->function));
+	for (size_t i = 0; i < nr && uses[i].nr; i++) {
+		n->functions[i] = uses[i].function;
+		n->function[uses[i].function->number] = (uint32_t)n->nr_functions++;
+	}
+	return 0;
+}
+
+void html_numbers_fini(struct html_numbers *n)
+{
+	mem_free(n->function);
+	mem_free(n->functions);
+}
+
+static uint32_t event_of(const struct html *h, const struct report_slice *c)
+{
+	return h->groups[c->group].event;
+}
+
+/* The period of an event, if each of its samples has the same. */
+static int find_periods(struct html *h, struct html_encoded *to)
+{
+	MEM_AUTO bool *is_other = mem_calloc(h->facts->nr_events + 1, sizeof(*is_other));
+
+	to->period = mem_calloc(h->facts->nr_events + 1, sizeof(*to->period));
+	if (!is_other || !to->period)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->outline.nr_counts; i++) {
+		const struct report_slice *c = &h->outline.counts[i];
+		uint64_t *period = &to->period[event_of(h, c)];
+
+		*period = *period ? *period : c->weight / c->samples;
+		is_other[event_of(h, c)] |= *period * c->samples != c->weight;
+	}
+	for (size_t i = 0; i < h->facts->nr_events; i++)
+		to->period[i] = is_other[i] ? 0 : to->period[i];
+	return 0;
+}
+
+void html_encode_slices(struct html *h, struct html_encoded *to)
+{
+	const unsigned doubled = h->slices ? report_slices_doubled(h->slices) : 0;
+	const uint64_t slice_ns = h->slice_ns << doubled;
+	uint64_t start_ns, end_ns, first, end;
+
+	html_time_shown(h, &start_ns, &end_ns);
+	first = html_slice_within(h, start_ns / slice_ns, doubled);
+	end = html_slice_within(h, end_ns / slice_ns + (end_ns % slice_ns != 0), doubled);
+	for (size_t i = 0; i < h->outline.nr_counts; i++) {
+		uint32_t slice = h->outline.counts[i].slice;
+
+		first = slice < first ? slice : first;
+		end = slice >= end ? slice + 1 : end;
+	}
+	to->first = (uint32_t)first;
+	to->nr_slices = end > first ? end - first : 1;
+}
+
+/* Of one node and group. Returns where the next begin. */
+static size_t encode_run(struct html *h, struct html_encoded *to, size_t i, size_t end)
+{
+	const struct report_slice *c = h->outline.counts;
+	size_t last = i;
+	uint32_t before = to->first;
+
+	while (last < end && c[last].group == c[i].group)
+		last++;
+	digits_add(&to->cells, c[i].group);
+	digits_add(&to->cells, last - i);
+	for (; i < last; i++) {
+		digits_add(&to->cells, 2 * (uint64_t)(c[i].slice - before) + (c[i].samples > 1));
+		if (c[i].samples > 1)
+			digits_add(&to->cells, c[i].samples - 2);
+		if (!to->period[event_of(h, &c[i])])
+			digits_add(&to->cells, c[i].weight);
+		before = c[i].slice;
+	}
+	return last;
+}
+
+static size_t count_runs(const struct html *h, size_t i, size_t end)
+{
+	size_t nr = 0;
+
+	for (; i < end; i++)
+		nr += i + 1 == end || h->outline.counts[i + 1].group != h->outline.counts[i].group;
+	return nr;
+}
+
+static void encode_cells(struct html *h, struct html_encoded *to)
+{
+	digits_add(&to->cells, 0); /* of the root */
+	for (size_t i = 0; i < h->outline.nr; i++) {
+		const struct report_outline_node *n = &h->outline.nodes[i];
+		size_t at = n[0].first_count, end = n[1].first_count;
+
+		digits_add(&to->cells, count_runs(h, at, end));
+		while (at < end)
+			at = encode_run(h, to, at, end);
+	}
+}
+
+static void encode_tree(struct html *h, const struct html_numbers *n, struct html_encoded *to)
+{
+	uint32_t depth = 0;
+
+	for (size_t i = 0; i < h->outline.nr; i++) {
+		const struct report_outline_node *node = &h->outline.nodes[i];
+
+		digits_add(&to->tree, depth + 1 - node->depth);
+		digits_add(&to->tree, n->function[node->function->number]);
+		depth = node->depth;
+	}
+}
+
+static int encode(struct html *h, struct html_numbers *n, struct html_encoded *to)
+{
+	int rc = name_merged(h);
+
+	if (rc == 0 && h->nr_sides > 1)
+		rc = html_change_name(h);
+	if (rc == 0)
+		rc = number_functions(h, n);
+	if (rc == 0)
+		rc = find_periods(h, to);
+	if (rc)
+		return rc;
+	html_encode_slices(h, to);
+	for (size_t i = 0; i < n->nr_functions; i++)
+		to->names_len += strlen(n->functions[i]->name);
+	encode_tree(h, n, to);
+	encode_cells(h, to);
+	rc = buf_error(&to->tree);
+	return rc ? rc : buf_error(&to->cells);
+}
+
+void html_encoded_init(struct html_encoded *to)
+{
+	*to = (struct html_encoded){.first = 0};
+	buf_init(&to->tree, HTML_MAX_ENCODED_BYTES);
+	buf_init(&to->cells, HTML_MAX_ENCODED_BYTES);
+}
+
+void html_encoded_fini(struct html_encoded *to)
+{
+	buf_fini(&to->tree);
+	buf_fini(&to->cells);
+	mem_free(to->period);
+}
+
+int html_encode(struct html *h, struct html_numbers *n, struct html_encoded *to,
+		uint64_t *min_samples)
+{
+	for (;;) {
+		int rc = report_outline_make(h->stacks, h->slices, *min_samples, &h->outline);
+
+		html_encoded_init(to);
+		*n = (struct html_numbers){.nr_functions = 0};
+		if (rc == 0)
+			rc = encode(h, n, to);
+		if (rc || to->tree.len + to->cells.len + to->names_len <= MAX_BYTES)
+			return rc;
+		if (to->nr_slices >= 2 * (uint64_t)MIN_SLICES && to->cells.len > MAX_BYTES / 2)
+			rc = report_slices_double(h->slices);
+		else
+			*min_samples = *min_samples < 2 ? 2 : 2 * *min_samples;
+		report_outline_fini(&h->outline);
+		h->outline = (struct report_outline){.nr = 0};
+		html_numbers_fini(n);
+		html_encoded_fini(to);
+		if (rc)
+			return rc;
+	}
+}

@@ -1,0 +1,287 @@
+/*
+ * What stands above the page: of what it is, and what must be known before its numbers are
+ * believed.
+ */
+#include "base/err.h"
+#include "counts/lines.h"
+#include "exports/traces.h"
+#include "missing.h"
+#include "page/html.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
+
+/* What the spec says, else the file. */
+static const char *name_of(const struct opened *o)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
+}
+
+/* "2026-11-20 13:01:02 UTC" */
+static void add_date(struct buf *b, uint64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (realtime_ns && gmtime_r(&seconds, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+		buf_adds(b, text);
+}
+
+/* When each iteration of the session began that is shown over time. */
+static void take_iteration(struct html *h, const struct opened *o, const struct profile_trace *t)
+{
+	if (o != &h->j->sessions[h->first] || t->head.iteration != h->nr_iterations ||
+	    h->nr_iterations == HTML_MAX_ITERATIONS || !t->start_ns)
+		return;
+	h->iteration_ns[h->nr_iterations++] =
+	    t->start_ns > h->began_ns ? t->start_ns - h->began_ns : 0;
+}
+
+static void take_trace(struct html *h, const struct profile_trace *t, const char *whose)
+{
+	const struct clock_triple *c = &t->clocks;
+
+	for (size_t i = 0; i < t->nr_notes; i++)
+		html_note(h, HTML_WARNING, "%s%s", whose, t->notes[i]);
+	if (t->is_cut)
+		html_note(h, HTML_WARNING, "%sThe session was ended in iteration %" PRIu32 ".",
+			  whose, t->head.iteration);
+	if (h->began_ns || !t->has_clocks || !t->start_ns)
+		return;
+	h->began_ns = t->start_ns;
+	h->began_realtime_ns = c->realtime_ns - (c->monotonic_ns - t->start_ns);
+}
+
+static int read_traces(struct html *h, const struct opened *o, const char *whose)
+{
+	struct profile_trace t;
+	int rc;
+
+	profile_session_rewind(o->session);
+	while ((rc = profile_session_next(o->session, &t)) > 0) {
+		take_trace(h, &t, whose);
+		take_iteration(h, o, &t);
+	}
+	profile_session_rewind(o->session);
+	return rc;
+}
+
+static void say_missing(struct html *h, unsigned side, uint32_t event, const char *whose)
+{
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	missing_add(&b, &h->stats[side], event);
+	if (b.len)
+		html_note(h, HTML_WARNING, "%s%s: samples: %s.", whose,
+			  h->facts->events[event].label, buf_str(&b) + sizeof("; ") - 1);
+	buf_fini(&b);
+}
+
+static void say_stacks(struct html *h, const struct report_stats *s, const char *whose)
+{
+	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++)
+		if (s->nr_ends[end])
+			html_note(h, HTML_WARNING, "%sStacks that are not whole: %.1f %% %s.",
+				  whose, 100.0 * (double)s->nr_ends[end] / (double)s->nr_unwound,
+				  unwind_end_name(end));
+}
+
+static void say_samples(struct html *h, unsigned side, const char *whose)
+{
+	const struct report_stats *s = &h->stats[side];
+
+	for (uint32_t i = 0; i < s->nr_events; i++)
+		if (s->event[i].taken.samples || s->event[i].left.samples)
+			say_missing(h, side, i, whose);
+	say_stacks(h, s, whose);
+}
+
+int html_head_read(struct html *h, struct err *e)
+{
+	int rc = 0;
+
+	(void)e;
+	if (h->has_samples)
+		for (unsigned side = 0; side < h->nr_sides; side++)
+			say_samples(h, side, side == HTML_NOW ? "" : "Before: ");
+	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff && rc == 0; i++)
+		rc = read_traces(h, &h->j->sessions[i], i < h->j->nr_sessions ? "" : "Before: ");
+	return rc;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static void put_fact(struct html *h, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	export_json_array(&h->json, NULL);
+	export_json_text(&h->json, NULL, name);
+	export_json_text(&h->json, NULL, value);
+	export_json_end(&h->json);
+}
+
+/* Takes the text of b, which is empty then. */
+static void put_built(struct html *h, const char *name, struct buf *b)
+{
+	put_fact(h, name, buf_str(b));
+	buf_reset(b);
+}
+
+static void put_event(struct html *h, uint32_t i, struct buf *b)
+{
+	const struct trace_event *ev = &h->facts->events[i];
+	const struct report_event_stats *s = h->stats[HTML_NOW].event;
+
+	buf_printf(b, "%s:%s", ev->group, ev->name);
+	if (*ev->unit)
+		buf_printf(b, " [%s]", ev->unit);
+	if (ev->frequency)
+		buf_printf(b, ", sampled %" PRIu64 " times a second", ev->frequency);
+	else if (ev->rate)
+		buf_printf(b, ", sampled each %" PRIu64, ev->rate);
+	if (s && s[i].taken.samples) {
+		buf_adds(b, ": ");
+		buf_u64_commas(b, s[i].taken.samples);
+		buf_adds(b, " samples");
+	}
+	if (s && s[i].left.samples) {
+		buf_adds(b, "; ");
+		buf_u64_commas(b, s[i].left.samples);
+		buf_adds(b, " more are left out by the options");
+	}
+	if (ev->reason && *ev->reason)
+		buf_printf(b, "; %s", ev->reason);
+	put_built(h, "Event", b);
+}
+
+static void put_sessions(struct html *h, struct buf *b)
+{
+	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff; i++) {
+		const struct opened *o = &h->j->sessions[i];
+
+		buf_printf(b, "%s (%s), %" PRIu64 " iterations", o->path, name_of(o),
+			   o->facts->nr_iterations);
+		put_built(h, i < h->j->nr_sessions ? "Session" : "Compared with", b);
+	}
+}
+
+static void put_host(struct html *h, struct buf *b)
+{
+	const struct trace_head *head = &h->facts->head;
+	const struct trace_info *info = h->facts->info;
+
+	buf_printf(b, "%s (%s)", head->host, head->machine);
+	put_built(h, "Host", b);
+	buf_hex_bytes(b, head->boot_id, sizeof(head->boot_id));
+	put_built(h, "Boot", b);
+	if (!info)
+		return;
+	put_fact(h, "CPU", info->cpu_model);
+	put_fact(h, "Kernel", info->kernel);
+	put_fact(h, "Recorded by", info->tool);
+}
+
+static void put_times(struct html *h, struct buf *b)
+{
+	add_date(b, h->began_realtime_ns);
+	put_built(h, "Began", b);
+	screen_human(b, (double)counts_lines_span_ns(h->lines), "ns");
+	put_built(h, "Time shown", b);
+}
+
+static void put_facts(struct html *h)
+{
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	export_json_array(&h->json, "facts");
+	put_sessions(h, &b);
+	put_times(h, &b);
+	put_host(h, &b);
+	for (uint32_t i = 0; i < h->facts->nr_events; i++)
+		put_event(h, i, &b);
+	if (h->facts->info && strlen(h->facts->info->spec_json) < MAX_SPEC_BYTES)
+		put_fact(h, "Spec", h->facts->info->spec_json);
+	export_json_end(&h->json);
+	buf_fini(&b);
+}
+
+static void put_notes(struct html *h, const char *key, int kind)
+{
+	char *line = h->notes[kind].data, *end, more[64];
+
+	export_json_array(&h->json, key);
+	for (; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		export_json_text(&h->json, NULL, line);
+	}
+	if (h->nr_more[kind]) {
+		snprintf(more, sizeof(more), "… and %zu more like these.", h->nr_more[kind]);
+		export_json_text(&h->json, NULL, more);
+	}
+	export_json_end(&h->json);
+}
+
+static void add_part(struct buf *b, const char *text)
+{
+	buf_adds(b, b->len && *text ? " · " : "");
+	buf_adds(b, text);
+}
+
+static void put_subtitle(struct html *h)
+{
+	const struct trace_info *info = h->facts->info;
+	struct buf b, part;
+
+	buf_init(&b, LINE_BYTES);
+	buf_init(&part, LINE_BYTES);
+	add_part(&b, h->facts->head.host);
+	add_part(&b, info ? info->cpu_model : "");
+	add_date(&part, h->began_realtime_ns);
+	add_part(&b, buf_str(&part));
+	buf_reset(&part);
+	screen_human(&part, (double)counts_lines_span_ns(h->lines), "ns");
+	add_part(&b, buf_str(&part));
+	buf_fini(&part);
+	if (h->nr_sides > 1)
+		buf_printf(&b, " · compared with %s", h->j->sessions[h->j->nr_sessions].path);
+	export_json_text(&h->json, "subtitle", buf_str(&b));
+	buf_fini(&b);
+}
+
+static void say_unread(void *arg, const char *line)
+{
+	html_note(arg, HTML_WARNING, "%s.", line);
+}
+
+void html_head_put(struct html *h)
+{
+	export_json_text(&h->json, "title", name_of(&h->j->sessions[h->first]));
+	put_subtitle(h);
+	export_json_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
+	export_json_array(&h->json, "sides");
+	for (unsigned i = 0; i < h->nr_sides; i++) {
+		export_json_text(&h->json, NULL, i == HTML_NOW ? "now" : "before");
+	}
+	export_json_end(&h->json);
+	export_json_array(&h->json, "iterations");
+	for (size_t i = 0; i < h->nr_iterations; i++)
+		export_json_u64(&h->json, NULL, h->iteration_ns[i]);
+	export_json_end(&h->json);
+	put_facts(h);
+	export_unread_lines(h->j, say_unread, h);
+	put_notes(h, "warnings", HTML_WARNING);
+	put_notes(h, "notes", HTML_NOTE);
+}

@@ -1,0 +1,160 @@
+/*
+ * Counts and misc on the page's axis of time: the lines of the report series.
+ */
+#include "base/err.h"
+#include "counts/lines.h"
+#include "exports/traces.h"
+#include "page/html.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NR_POINTS = 200, FINE_NS = 1000000, FEW_CPUS = 8, MAX_LINES = 400, DIGITS = 5 };
+
+int html_series_read(struct html *h, struct err *e)
+{
+	const struct opened *o = &h->j->sessions[h->first];
+	struct profile_filter filter = h->j->filter;
+	struct counts_series_config config = {.session = o->session,
+					      .metrics = &o->spec.metric_set,
+					      .filter = &filter,
+					      .slice_ns = FINE_NS,
+					      .from_sample_to_sample = true,
+					      .point = counts_lines_add};
+	int rc;
+
+	export_has_counters(h->j, o);
+	filter.events.nr = 0; /* metrics need all */
+	h->lines = counts_lines_new(h->facts->nr_events, &o->spec.metric_set,
+				    o->facts->nr_traces <= FEW_CPUS);
+	if (!h->lines)
+		return -ENOMEM;
+	config.arg = h->lines;
+	rc = counts_series(&config, e);
+	return rc ? rc : counts_lines_end(h->lines);
+}
+
+/* What samples are of is in the flame graph. */
+static bool is_wanted(const struct html *h, const struct counts_line *l)
+{
+	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
+
+	return l->has_number && !l->is_samples && profile_filter_has_event(&h->j->filter, &ev);
+}
+
+static void put_label(struct html *h, const struct counts_line *l)
+{
+	char label[512];
+
+	if (l->thing)
+		snprintf(label, sizeof(label), "%s of %s", l->of.label, l->thing);
+	else if (l->cpu != COUNTS_NO_CPU)
+		snprintf(label, sizeof(label), "%s, CPU %u", l->of.label, l->cpu);
+	else
+		snprintf(label, sizeof(label), "%s", l->of.label);
+	export_json_text(&h->json, "label", label);
+}
+
+static bool is_rate(const struct counts_line *l)
+{
+	return l->of.metric ? l->is_rate : l->of.kind == EVENT_COUNT;
+}
+
+static void put_unit(struct html *h, const struct counts_line *l)
+{
+	export_json_text(&h->json, "unit",
+			 l->of.kind == EVENT_SHARE && !l->of.metric ? "%" : l->of.unit);
+	export_json_text(&h->json, "per", is_rate(l) ? "/s" : "");
+}
+
+static void put_value(struct html *h, const char *key, double v)
+{
+	html_real(h, key, v, DIGITS);
+}
+
+static void put_note(struct html *h, const struct counts_line *l)
+{
+	char note[256] = "", state[CELL_STATE_BYTES];
+
+	if (l->running < 1)
+		snprintf(note, sizeof(note),
+			 "multiplexed: ran %.0f %% of the time at least, scaled", 100 * l->running);
+	else if (cell_is_short(&l->least))
+		snprintf(note, sizeof(note), "%s", cell_state_text(&l->least, state));
+	export_json_text(&h->json, "note", note);
+}
+
+static void put_line(struct html *h, size_t i)
+{
+	const struct counts_line *l = counts_lines_at(h->lines, i);
+	double values[NR_POINTS];
+
+	export_json_object(&h->json, NULL);
+	put_label(h, l);
+	put_unit(h, l);
+	put_note(h, l);
+	export_json_next(&h->json, "main");
+	buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");
+	put_value(h, "least", l->min);
+	put_value(h, "mean", l->mean);
+	put_value(h, "most", l->max);
+	export_json_array(&h->json, "values");
+	counts_lines_shape(h->lines, i, values, NR_POINTS);
+	for (size_t k = 0; k < NR_POINTS; k++) {
+		html_real(h, NULL, values[k], DIGITS);
+	}
+	export_json_end(&h->json);
+	export_json_end(&h->json);
+}
+
+static void say_problems(struct html *h, const struct counts_line *l)
+{
+	char state[CELL_STATE_BYTES];
+
+	if (l->cpu != COUNTS_NO_CPU || l->thing)
+		return;
+	if (cell_is_short(&l->least))
+		html_note(h, HTML_WARNING, "%s lacks something: %s.", l->of.label,
+			  cell_state_text(&l->least, state));
+	if (l->has_number && l->running < 1)
+		html_note(
+		    h, HTML_WARNING,
+		    "%s ran %.0f %% of the time at least (multiplexed): its numbers are scaled.",
+		    l->of.label, 100 * l->running);
+	if (!l->has_number && l->of.reason && *l->of.reason)
+		html_note(h, HTML_WARNING, "%s was not measured: %s.", l->of.label, l->of.reason);
+	else if (!l->has_number && l->nr_without)
+		html_note(h, HTML_WARNING, "%s has no number: %s.", l->of.label,
+			  cell_state_name(l->state));
+}
+
+int html_series_put(struct html *h, struct err *e)
+{
+	size_t nr = 0, nr_left = 0;
+	int rc = 0;
+
+	export_json_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
+	export_json_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
+	export_json_array(&h->json, "series");
+	for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
+		say_problems(h, counts_lines_at(h->lines, i));
+		if (!is_wanted(h, counts_lines_at(h->lines, i)))
+			continue;
+		if (nr++ < MAX_LINES)
+			put_line(h, i);
+		else
+			nr_left++;
+		rc = html_flush(h, e);
+	}
+	export_json_end(&h->json);
+	nr_left += counts_lines_left(h->lines);
+	if (nr_left)
+		html_note(h, HTML_NOTE, "%zu more rows of counts and misc are left out.", nr_left);
+	if (h->nr > 1)
+		html_note(h, HTML_NOTE,
+			  "Counts and misc are those of the first session; samples "
+			  "are added up, each session from its own start.");
+	return rc;
+}

@@ -1,0 +1,239 @@
+/*
+ * The samples of the page, written: events, threads, functions, stacks and counts.
+ */
+#include "report/stacks.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "export/digits.h"
+#include "page/encode.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* What the user calls small. */
+static uint64_t least_samples(const struct html *h)
+{
+	double share = h->j->min_percent > 0 ? h->j->min_percent / 100 : 0;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < h->stats[HTML_NOW].nr_events; i++)
+		all += h->stats[HTML_NOW].event[i].taken.samples;
+	return (uint64_t)(share * (double)all);
+}
+
+static void say_coarser(struct html *h, uint64_t min_samples)
+{
+	if (report_slices_doubled(h->slices))
+		html_note(h, HTML_NOTE,
+			  "There is too much for a page: slices of time are %u times as long as "
+			  "they would be.",
+			  1u << report_slices_doubled(h->slices));
+	if (h->outline.nr_merged)
+		html_note(h, HTML_NOTE,
+			  "%zu frames of fewer than %" PRIu64
+			  " samples are merged into [merged], in their callers: totals of small "
+			  "functions are too low.",
+			  h->outline.nr_merged, min_samples);
+	if (report_stacks_is_full(h->stacks))
+		html_note(h, HTML_WARNING, "There are too many stacks: some are cut.");
+	if (h->has_several)
+		html_note(h, HTML_NOTE,
+			  "There are too many threads: some are told apart by name only.");
+}
+
+static void put_buf(struct html *h, const char *key, const struct buf *b)
+{
+	export_json_next(&h->json, key);
+	buf_addc(&h->data, '"');
+	buf_add(&h->data, b->data, b->len);
+	buf_addc(&h->data, '"');
+}
+
+static void put_count(struct html *h, const char *key, uint64_t n)
+{
+	export_json_u64(&h->json, key, n);
+}
+
+/* A table of the report's texts that are used: numbers in the order of first use. */
+struct texts {
+	uint32_t *number; /* by the report's; UINT32_MAX: not yet */
+	uint32_t nr;
+};
+
+static uint32_t text_number(struct html *h, struct texts *t, uint32_t text)
+{
+	if (t->number[text] == UINT32_MAX) {
+		t->number[text] = t->nr++;
+		export_json_text(&h->json, NULL, report_functions_text(h->j->functions, text));
+	}
+	return t->number[text];
+}
+
+static int texts_init(struct html *h, struct texts *t)
+{
+	size_t nr = report_functions_nr_texts(h->j->functions);
+
+	*t = (struct texts){.nr = 0};
+	t->number = mem_alloc((nr + 1) * sizeof(*t->number));
+	if (!t->number)
+		return -ENOMEM;
+	memset(t->number, 0xff, (nr + 1) * sizeof(*t->number));
+	return 0;
+}
+
+static int put_threads(struct html *h)
+{
+	struct texts comms;
+	struct buf list;
+	int rc = texts_init(h, &comms);
+
+	if (rc)
+		return rc;
+	buf_init(&list, HTML_MAX_ENCODED_BYTES);
+	export_json_array(&h->json, "comms");
+	for (size_t i = 0; i < h->nr_threads; i++) {
+		digits_add(&list, text_number(h, &comms, h->threads[i].comm));
+		digits_add(&list, h->threads[i].pid);
+		digits_add(&list, h->threads[i].tid);
+	}
+	export_json_end(&h->json);
+	put_buf(h, "threads", &list);
+	buf_reset(&list);
+	for (size_t i = 0; i < h->nr_groups; i++) {
+		digits_add(&list, h->groups[i].side);
+		digits_add(&list, h->groups[i].event);
+		digits_add(&list, h->groups[i].thread);
+	}
+	put_buf(h, "groups", &list);
+	rc = buf_error(&list);
+	buf_fini(&list);
+	mem_free(comms.number);
+	return rc;
+}
+
+static int put_functions(struct html *h, const struct html_numbers *n, struct err *e)
+{
+	struct texts objects;
+	struct buf list;
+	int rc = texts_init(h, &objects);
+
+	if (rc)
+		return rc;
+	buf_init(&list, HTML_MAX_ENCODED_BYTES);
+	export_json_array(&h->json, "objects");
+	for (size_t i = 0; i < n->nr_functions; i++)
+		digits_add(&list,
+			   2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
+			       n->functions[i]->is_kernel);
+	export_json_end(&h->json);
+	put_buf(h, "functions", &list);
+	export_json_array(&h->json, "names");
+	for (size_t i = 0; i < n->nr_functions && rc == 0; i++) {
+		export_json_text(&h->json, NULL, n->functions[i]->name);
+		rc = html_flush(h, e);
+	}
+	export_json_end(&h->json);
+	rc = rc ? rc : buf_error(&list);
+	buf_fini(&list);
+	mem_free(objects.number);
+	return rc;
+}
+
+static uint64_t samples_of(const struct html *h, unsigned side, uint32_t event)
+{
+	return h->stats[side].event ? h->stats[side].event[event].taken.samples : 0;
+}
+
+static void put_event(struct html *h, const struct html_encoded *from, uint32_t i)
+{
+	const struct trace_event *ev = &h->facts->events[i];
+
+	export_json_object(&h->json, NULL);
+	export_json_text(&h->json, "label", ev->label);
+	export_json_text(&h->json, "unit", ev->unit);
+	html_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
+	put_count(h, "period", from->period ? from->period[i] : 0);
+	export_json_array(&h->json, "samples");
+	for (unsigned side = 0; side < h->nr_sides; side++) {
+		export_json_u64(&h->json, NULL, samples_of(h, side, i));
+	}
+	export_json_end(&h->json);
+	export_json_end(&h->json);
+}
+
+static void put_events(struct html *h, const struct html_encoded *from)
+{
+	export_json_array(&h->json, "events");
+	for (uint32_t i = 0; i < h->facts->nr_events; i++) {
+		put_event(h, from, i);
+	}
+	export_json_end(&h->json);
+}
+
+static void put_time(struct html *h, const struct html_encoded *from)
+{
+	uint64_t slice_ns = h->slice_ns << (h->slices ? report_slices_doubled(h->slices) : 0);
+
+	put_count(h, "start_ns", from->first * slice_ns);
+	put_count(h, "slice_ns", slice_ns);
+	put_count(h, "nr_slices", from->nr_slices);
+}
+
+static int put_samples(struct html *h, struct html_numbers *n, struct html_encoded *from,
+		       struct err *e)
+{
+	int rc;
+
+	put_time(h, from);
+	put_events(h, from);
+	rc = put_threads(h);
+	if (rc == 0)
+		rc = put_functions(h, n, e);
+	if (rc == 0 && h->nr_sides > 1)
+		html_change_put(h, n->function, n->nr_all);
+	put_count(h, "nr_nodes", h->outline.nr + 1);
+	put_count(h, "nr_cells", h->outline.nr_counts);
+	put_buf(h, "tree", &from->tree);
+	put_buf(h, "cells", &from->cells);
+	return rc ? rc : html_flush(h, e);
+}
+
+/* A session that only counts has an empty tree. */
+static int put_none(struct html *h)
+{
+	struct html_encoded none;
+
+	html_encoded_init(&none);
+	digits_add(&none.cells, 0);
+	html_encode_slices(h, &none);
+	put_time(h, &none);
+	put_events(h, &none);
+	put_count(h, "nr_nodes", 1);
+	put_count(h, "nr_cells", 0);
+	buf_adds(&h->data, ",\"comms\":[],\"threads\":\"\",\"groups\":\"\",\"objects\":[],"
+			   "\"functions\":\"\",\"names\":[],\"tree\":\"\",\"cells\":\"A\"");
+	html_encoded_fini(&none);
+	return 0;
+}
+
+int html_samples_put(struct html *h, struct err *e)
+{
+	uint64_t min_samples;
+	struct html_numbers n;
+	struct html_encoded made;
+	int rc;
+
+	if (!h->has_samples)
+		return put_none(h);
+	min_samples = least_samples(h);
+	rc = html_encode(h, &n, &made, &min_samples);
+	if (rc == 0) {
+		say_coarser(h, min_samples);
+		rc = put_samples(h, &n, &made, e);
+	}
+	html_numbers_fini(&n);
+	html_encoded_fini(&made);
+	return rc;
+}

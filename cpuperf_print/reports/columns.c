@@ -1,0 +1,136 @@
+/*
+ * The columns by which rows are told apart: their names, and what stands in them.
+ */
+#include "reports/columns.h"
+#include "base/err.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 4096 };
+
+/* A row in print. */
+struct place {
+	const struct job *j;
+	size_t first; /* of the sessions */
+	unsigned columns;
+	const struct report_flat_row *row;
+	struct grid *g;
+};
+
+static void put_number(const struct place *p, enum report_column c)
+{
+	grid_count(p->g, p->row->column[c]);
+}
+
+static void put_function(const struct place *p, enum report_column c)
+{
+	grid_text(p->g, report_functions_at(p->j->functions, p->row->column[c])->name);
+}
+
+static void put_text(const struct place *p, enum report_column c)
+{
+	grid_text(p->g, report_functions_text(p->j->functions, p->row->column[c]));
+}
+
+/* The object of a function goes with it. */
+static void put_object(const struct place *p, enum report_column c)
+{
+	uint32_t function = p->row->column[REPORT_FUNCTION];
+
+	if (p->columns >> REPORT_FUNCTION & 1)
+		grid_text(p->g, report_functions_at(p->j->functions, function)->object);
+	else
+		put_text(p, c);
+}
+
+static void put_line(const struct place *p, enum report_column c)
+{
+	char text[NAME_BYTES];
+
+	if (p->row->file == UINT32_MAX) {
+		grid_text(p->g, "[no line]");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s:%" PRIu32,
+		 report_functions_text(p->j->functions, p->row->file), p->row->column[c]);
+	grid_text(p->g, text);
+}
+
+static void put_session(const struct place *p, enum report_column c)
+{
+	grid_text(p->g, p->j->sessions[p->row->column[c]].path);
+}
+
+/* In the order in which they are shown. */
+static const struct {
+	enum report_column column;
+	enum grid_kind kind;
+	void (*put)(const struct place *p, enum report_column c);
+} shown[] = {
+    {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
+    {REPORT_CPU, GRID_COUNT, put_number},       {REPORT_PID, GRID_COUNT, put_number},
+    {REPORT_TID, GRID_COUNT, put_number},       {REPORT_COMM, GRID_TEXT, put_text},
+    {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
+    {REPORT_FUNCTION, GRID_TEXT, put_function},
+};
+enum { NR_SHOWN = sizeof(shown) / sizeof(shown[0]) };
+
+static bool is_shown(unsigned columns, enum report_column c)
+{
+	return (columns >> c & 1) || (c == REPORT_OBJECT && (columns >> REPORT_FUNCTION & 1));
+}
+
+size_t report_add_columns(unsigned columns, struct grid_column *out)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < NR_SHOWN; i++)
+		if (is_shown(columns, shown[i].column))
+			out[nr++] = (struct grid_column){
+			    .name = report_column_names[shown[i].column], .kind = shown[i].kind};
+	return nr;
+}
+
+void report_put_columns(const struct job *j, size_t first, unsigned columns,
+			const struct report_flat_row *row, struct grid *g)
+{
+	const struct place p = {j, first, columns, row, g};
+
+	for (size_t i = 0; i < NR_SHOWN; i++)
+		if (is_shown(columns, shown[i].column))
+			shown[i].put(&p, shown[i].column);
+}
+
+static int column_of(const char *name, size_t len, struct err *e)
+{
+	for (int c = 0; c < REPORT_NR_COLUMNS; c++)
+		if (strlen(report_column_names[c]) == len &&
+		    strncmp(report_column_names[c], name, len) == 0)
+			return c;
+	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
+	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
+	return -EINVAL;
+}
+
+int report_sort_columns(const char *list, unsigned *out, struct err *e)
+{
+	unsigned columns = 0;
+
+	for (const char *p = list;;) {
+		size_t len = strcspn(p, ",");
+		int c = column_of(p, len, e);
+
+		if (c < 0)
+			return c;
+		columns |= 1u << c;
+		if (!p[len])
+			break;
+		p += len + 1;
+	}
+	*out = columns;
+	return 0;
+}

@@ -1,0 +1,292 @@
+/*
+ * What the reports of samples have in common: headings, shares, notes of what is not sure.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "missing.h"
+#include "reports.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1024, FLAG_CALLCHAIN = 32, FLAG_USER_STACK = 64 };
+
+static const struct trace_event *event_of(const struct job *j, size_t first, uint32_t event)
+{
+	return &j->sessions[first].facts->events[event];
+}
+
+bool report_has_callers(const struct job *j, size_t first)
+{
+	for (uint32_t i = 0; i < j->sessions[first].facts->nr_events; i++)
+		if (event_of(j, first, i)->flags & (FLAG_CALLCHAIN | FLAG_USER_STACK))
+			return true;
+	return false;
+}
+
+static double scale_of(const struct trace_event *e)
+{
+	return e->scale > 0 ? e->scale : 1;
+}
+
+uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64_t weight)
+{
+	double shown;
+
+	if (j->form != GRID_PEOPLE)
+		return weight;
+	shown = round((double)weight * scale_of(event_of(j, first, event)));
+	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
+}
+
+struct share_interval report_share_of(const struct report_weight *part,
+				      const struct report_weight *all)
+{
+	const struct share_weights whole = {all->samples, (double)all->weight, all->squares};
+	const struct share_weights own = {part->samples, (double)part->weight, part->squares};
+
+	return share_interval_part(&own, &whole);
+}
+
+struct share_interval report_share(const struct report_stats *stats, uint32_t event,
+				   const struct report_weight *part)
+{
+	return report_share_of(part, &stats->event[event].taken);
+}
+
+uint64_t report_top(const struct job *j, uint64_t for_people)
+{
+	if (j->top == UINT64_MAX)
+		return j->form == GRID_PEOPLE ? for_people : UINT64_MAX;
+	return j->top ? j->top : UINT64_MAX;
+}
+
+double report_min_share(const struct job *j, double for_people_percent)
+{
+	if (j->min_percent >= 0)
+		return j->min_percent / 100;
+	return j->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
+}
+
+static bool has_session(const struct grid_column *columns, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(columns[i].name, "session") == 0)
+			return true;
+	return false;
+}
+
+struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
+			 const char *report)
+{
+	struct grid_column *own = arena_calloc(&j->columns, nr, sizeof(*own));
+	const struct grid_options options = {.form = j->form,
+					     .width = j->width,
+					     .has_color = j->has_color,
+					     .report = report,
+					     .session =
+						 has_session(columns, nr) ? NULL : j->session_shown,
+					     .is_continued = j->has_header};
+
+	if (!own)
+		return NULL;
+	j->has_header = true;
+	memcpy(own, columns, nr * sizeof(*own));
+	return grid_new(own, nr, &options);
+}
+
+static void add_left_out(struct buf *b, const struct report_event_stats *s)
+{
+	if (!s->left.samples)
+		return;
+	buf_adds(b, "; ");
+	buf_u64_commas(b, s->left.samples);
+	buf_adds(b, " more are left out");
+}
+
+/* On a line of its own where the terminal has no room. */
+static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
+			size_t start, struct buf *b)
+{
+	struct buf text;
+
+	buf_init(&text, LINE_BYTES);
+	missing_add(&text, stats, event);
+	if (text.len && j->width &&
+	    screen_width(buf_str(b) + start) + screen_width(buf_str(&text)) > j->width)
+		buf_printf(b, "\n  %s", buf_str(&text) + sizeof("; ") - 1);
+	else
+		buf_adds(b, buf_str(&text));
+	buf_fini(&text);
+}
+
+void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event)
+{
+	const struct report_event_stats *s = &stats->event[event];
+	const struct trace_event *ev = event_of(j, first, event);
+	struct buf *b = &j->out;
+	size_t start;
+
+	if (j->form != GRID_PEOPLE)
+		return;
+	buf_addc(b, '\n');
+	start = b->len;
+	buf_adds(b, ev->label);
+	buf_adds(b, ": ");
+	buf_u64_commas(b, s->taken.samples);
+	buf_adds(b, s->taken.samples == 1 ? " sample, " : " samples, ");
+	screen_human(b, (double)s->taken.weight * scale_of(ev), ev->unit);
+	add_left_out(b, s);
+	add_missing(j, stats, event, start, b);
+	buf_addc(b, '\n');
+}
+
+static void add_option(struct buf *b, bool is_given, const char *option, const char **separator)
+{
+	if (!is_given)
+		return;
+	buf_adds(b, *separator);
+	buf_adds(b, option);
+	*separator = ", ";
+}
+
+/* Whole files and events are passed over uncounted. */
+static void add_uncounted(struct buf *b, const struct profile_filter *f)
+{
+	const char *separator = "; not counted is what is left out by ";
+
+	add_option(b, f->events.nr, "--event", &separator);
+	add_option(b, f->cpus.nr, "--cpu", &separator);
+	add_option(b, f->iterations.nr, "--iteration", &separator);
+}
+
+void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
+{
+	const struct profile_filter *f = &j->filter;
+	const char *separator = "";
+	struct err problem = {0};
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	add_option(&b, (by & REPORT_BY_TASK) && f->pids.nr, "--pid", &separator);
+	add_option(&b, (by & REPORT_BY_TASK) && f->comms.nr, "--comm", &separator);
+	add_option(&b, (by & REPORT_BY_TASK) && j->options->only.nr, "--only", &separator);
+	add_option(&b, (by & REPORT_BY_EVENT) && f->events.nr, "--event", &separator);
+	add_option(&b, (by & REPORT_BY_TIME) && f->from_ns, "--from", &separator);
+	add_option(&b, (by & REPORT_BY_TIME) && f->to_ns, "--to", &separator);
+	if (b.len) {
+		err_set(&problem, -ENOTSUP, "--%s=%s: counts are not filtered by %s",
+			j->is_export ? "output-format" : "report", report, buf_str(&b));
+		job_problem(j, false, &problem);
+	}
+	buf_fini(&b);
+}
+
+void report_warn_unshaped(struct job *j)
+{
+	const struct options *o = j->options;
+	const char *separator = "";
+	struct err problem = {0};
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	add_option(&b, o->merge.nr, "--merge", &separator);
+	add_option(&b, o->merge_object, "--merge-object", &separator);
+	add_option(&b, o->split.nr, "--split", &separator);
+	add_option(&b, o->hide.nr, "--hide", &separator);
+	add_option(&b, o->only.nr, "--only", &separator);
+	if (b.len) {
+		err_set(&problem, -ENOTSUP,
+			"--output-format=%s holds samples as they were recorded, whatever %s says",
+			o->output_format, buf_str(&b));
+		job_problem(j, false, &problem);
+	}
+	buf_fini(&b);
+}
+
+void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
+{
+	struct buf *b = &j->out;
+	uint64_t left = 0;
+
+	if (j->form != GRID_PEOPLE)
+		return;
+	for (size_t i = 0; i < stats->nr_events; i++)
+		left += stats->event[i].left.samples;
+	buf_printf(b, "\nNo %s", what);
+	if (left) {
+		buf_adds(b, ": ");
+		buf_u64_commas(b, left);
+		buf_adds(b, left == 1 ? " sample is left out" : " samples are left out");
+	}
+	add_uncounted(b, &j->filter);
+	buf_addc(b, '\n');
+}
+
+void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_beyond_top,
+		     bool is_small)
+{
+	report_weight_add(&r->weight, w);
+	r->nr++;
+	r->is_beyond_top |= is_beyond_top;
+	r->is_small |= is_small;
+}
+
+void report_rest_put(const struct job *j, const struct report_rest *r,
+		     const struct share_interval *share, struct grid *g)
+{
+	const char *how = !r->is_small        ? "--top=0 shows all"
+			  : !r->is_beyond_top ? "--min-percent=0 shows all"
+					      : "--top=0 --min-percent=0 shows all";
+	struct buf b;
+
+	if (j->form != GRID_PEOPLE || !r->nr)
+		return;
+	buf_init(&b, LINE_BYTES);
+	buf_printf(&b, "… %zu more", r->nr);
+	if (share) {
+		buf_adds(&b, ": ");
+		screen_decimal(&b, 100 * share->share, 1);
+		buf_adds(&b, " %");
+	}
+	buf_printf(&b, " (%s)", how);
+	grid_line(g, buf_str(&b));
+	buf_fini(&b);
+}
+
+void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
+{
+	struct buf b;
+
+	if (j->form != GRID_PEOPLE || !stats->nr_unwound)
+		return;
+	buf_init(&b, LINE_BYTES);
+	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
+		if (!stats->nr_ends[end])
+			continue;
+		buf_adds(&b, b.len ? ", " : "Stacks that are not whole: ");
+		screen_decimal(&b, 100.0 * (double)stats->nr_ends[end] / (double)stats->nr_unwound,
+			       1);
+		buf_printf(&b, " %% %s", unwind_end_name(end));
+	}
+	if (b.len) {
+		grid_line(g, "");
+		grid_line(g, buf_str(&b));
+	}
+	buf_fini(&b);
+}
+
+int report_end(struct job *j, struct grid *g, int rc, struct err *e)
+{
+	if (rc == 0) {
+		rc = grid_write(g, &j->out);
+		if (rc)
+			err_set(e, rc, "cannot be printed: %s", strerror(-rc));
+	}
+	grid_free(g);
+	return rc ? rc : job_flush(j, e);
+}

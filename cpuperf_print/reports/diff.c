@@ -1,0 +1,485 @@
+/*
+ * Two sides of sessions compared: --session is what is, --diff what was. Rows are those of the flat
+ * report.
+ */
+#include "report/diff.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "missing.h"
+#include "report/functions.h"
+#include "reports.h"
+#include "reports/columns.h"
+#include "reports/diff.h"
+#include "screen/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 40, MAX_KEY_BYTES = 1 << 20, MISSING_BYTES = 1024 };
+enum { WAS, IS };
+/* Of these the columns tell of functions, and so of their names. */
+enum { FUNCTION_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
+
+struct comparison {
+	struct job *j;
+	unsigned columns; /* by which rows are told apart */
+	bool by_iteration;
+	struct report_flat *flat[2];
+	struct report_stats stats[2];
+	const struct report_flat_row *rows[2];
+	size_t nr_rows[2];
+	size_t nr_replicates[2], nr_cut[2];
+	struct diff_replicate *replicates[2]; /* owned; NULL: parts of the whole are compared */
+	size_t first[2];                      /* of the sessions */
+	uint32_t event;
+	struct diff *diff;
+	struct report_comparable *comparable;
+	struct buf key;                /* of the row in hand */
+	size_t nr_compared, nr_tested; /* events; rows of them */
+	bool is_testable;
+	struct grid *g;
+};
+
+/* By what the sides' replicates are told apart. */
+static enum report_column replicate_column(const struct comparison *c)
+{
+	return c->by_iteration ? REPORT_ITERATION : REPORT_SESSION;
+}
+
+static int read_side(struct comparison *c, int side, struct err *e)
+{
+	size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+	unsigned columns = c->columns | 1u << replicate_column(c) | 1u << REPORT_SESSION;
+	int rc;
+
+	if (c->columns & FUNCTION_COLUMNS)
+		columns |= 1u << REPORT_FUNCTION;
+
+	c->first[side] = side == IS ? 0 : c->j->nr_sessions;
+	c->nr_replicates[side] =
+	    c->by_iteration ? c->j->sessions[c->first[side]].facts->nr_iterations : nr;
+	c->flat[side] = report_flat_new(c->j->functions, columns, false);
+	if (!c->flat[side])
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = job_read_samples(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
+			      &c->stats[side], e);
+	if (rc)
+		return rc;
+	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);
+	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+/* How much there was is to be compared of the same work only. */
+static int know_replicates(struct comparison *c)
+{
+	int rc = 0;
+
+	for (int side = WAS; side <= IS && rc == 0; side++) {
+		size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+
+		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
+					  &c->replicates[side]);
+		for (size_t i = 0; i < c->nr_replicates[side] && rc == 0; i++)
+			c->nr_cut[side] += c->replicates[side][i].is_cut;
+	}
+	return rc;
+}
+
+static bool is_left_out(const struct comparison *c, int side, size_t replicate)
+{
+	return c->replicates[side] && replicate < c->nr_replicates[side] &&
+	       c->replicates[side][replicate].is_cut;
+}
+
+static int add_durations(struct comparison *c, int side)
+{
+	int rc = 0;
+
+	for (size_t i = 0; c->replicates[side] && i < c->nr_replicates[side] && rc == 0; i++)
+		if (!c->replicates[side][i].is_cut)
+			rc = diff_total(c->diff, (unsigned)side, i, 0,
+					c->replicates[side][i].duration_ns);
+	return rc;
+}
+
+static size_t replicate_of(const struct comparison *c, int side, const struct report_flat_row *row)
+{
+	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
+}
+
+static int know_names(struct comparison *c)
+{
+	int rc = 0;
+
+	c->comparable = report_comparable_new(c->j->functions);
+	if (!c->comparable)
+		return -ENOMEM;
+	for (int side = WAS; side <= IS; side++)
+		for (size_t i = 0; i < (side == IS ? c->j->nr_sessions : c->j->nr_diff) && rc == 0;
+		     i++)
+			rc = diff_names_add(c->comparable, c->j, c->first[side] + i, c->rows[side],
+					    c->nr_rows[side]);
+	if (rc == 0 && (c->columns & (1u << REPORT_FUNCTION | 1u << REPORT_LINE)))
+		diff_names_tell(c->comparable, c->j);
+	return rc;
+}
+
+/* Those of functions whose names are not to be compared, as rows of all of their object. */
+static int make_comparable(struct comparison *c, struct report_flat_row *row)
+{
+	const struct report_function *was, *is;
+
+	if (!(c->columns & FUNCTION_COLUMNS))
+		return 0;
+	was = report_functions_at(c->j->functions, row->column[REPORT_FUNCTION]);
+	is = report_comparable_function(c->comparable, was);
+	if (!is)
+		return -ENOMEM;
+	if (is == was)
+		return 0;
+	row->column[REPORT_FUNCTION] = is->number;
+	row->column[REPORT_OBJECT] = is->object_number;
+	row->column[REPORT_LINE] = 0;
+	row->file = UINT32_MAX;
+	return 0;
+}
+
+/* Before the numbers, which come by chance: rows that are equal otherwise are in the order of their
+ * keys. */
+static void add_names(struct comparison *c, const struct report_flat_row *row)
+{
+	const struct report_functions *f = c->j->functions;
+
+	if (c->columns >> REPORT_FUNCTION & 1) {
+		const struct report_function *function =
+		    report_functions_at(f, row->column[REPORT_FUNCTION]);
+
+		buf_printf(&c->key, "%s\n%s\n", function->name, function->object);
+	}
+	if (c->columns >> REPORT_OBJECT & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_OBJECT]));
+	if (c->columns >> REPORT_COMM & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_COMM]));
+	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
+}
+
+/* What a row has in common with one of another replicate: the columns as numbers are its last
+ * line. */
+static int make_key(struct comparison *c, const struct report_flat_row *row)
+{
+	buf_reset(&c->key);
+	add_names(c, row);
+	buf_addc(&c->key, '\n');
+	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
+		if (c->columns >> i & 1)
+			buf_printf(&c->key, "%" PRIu32 " ", row->column[i]);
+	buf_printf(&c->key, "%" PRIu32, row->file);
+	return buf_error(&c->key);
+}
+
+static int add_rows(struct comparison *c, int side)
+{
+	int rc = add_durations(c, side);
+
+	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
+		struct report_flat_row row = c->rows[side][i];
+		size_t replicate = replicate_of(c, side, &row);
+
+		if (row.column[REPORT_EVENT] != c->event || is_left_out(c, side, replicate))
+			continue;
+		rc = make_comparable(c, &row);
+		if (rc == 0)
+			rc = make_key(c, &row);
+		if (rc == 0)
+			rc = diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key),
+				      row.self.weight, row.self.samples);
+		if (rc == 0)
+			rc = diff_total(c->diff, (unsigned)side, replicate, row.self.weight, 0);
+	}
+	return rc;
+}
+
+/* The row that a key was made of: numbers back to columns. */
+static void read_key(const struct comparison *c, const char *key, struct report_flat_row *out)
+{
+	*out = (struct report_flat_row){.column[REPORT_EVENT] = c->event};
+	key = strrchr(key, '\n') + 1;
+	for (unsigned i = 0; i < REPORT_NR_COLUMNS; i++)
+		if (c->columns >> i & 1)
+			out->column[i] = (uint32_t)strtoul(key, (char **)&key, 10);
+	out->file = (uint32_t)strtoul(key, NULL, 10);
+}
+
+static struct grid *make_grid(const struct comparison *c)
+{
+	struct grid_column columns[11 + REPORT_NR_COLUMNS] = {
+	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
+	    {"change", NULL, "%", GRID_SHIFT, GRID_ALL},
+	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
+	    {"certain", NULL, NULL, GRID_FLAG, GRID_ALL},
+	    {"p", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
+	    {"was", NULL, "%", GRID_PERCENT, GRID_ALL},
+	    {"is", NULL, "%", GRID_PERCENT, GRID_ALL},
+	    {"was_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"is_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    /* of one replicate, the mean */
+	    {"was_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
+	    {"is_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
+	};
+	size_t nr = 11;
+
+	nr += report_add_columns(c->columns, columns + nr);
+	return report_grid(c->j, columns, nr, "diff");
+}
+
+static void put_row(struct comparison *c, const struct diff_row *row)
+{
+	const struct trace_event *ev = &c->j->sessions[0].facts->events[c->event];
+	struct report_flat_row of;
+
+	read_key(c, row->key, &of);
+	grid_row(c->g);
+	grid_text(c->g, ev->label);
+	grid_shift(c->g, row->difference, row->half, row->is_certain);
+	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_certain)
+				: grid_none(c->g);
+	grid_flag(c->g, row->is_certain);
+	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
+	grid_percent(c->g, row->side[WAS].share);
+	grid_percent(c->g, row->side[IS].share);
+	grid_count(c->g, row->side[WAS].nr_samples);
+	grid_count(c->g, row->side[IS].nr_samples);
+	grid_real(c->g, row->side[WAS].weight);
+	grid_real(c->g, row->side[IS].weight);
+	report_put_columns(c->j, 0, c->columns, &of, c->g);
+}
+
+/* --counts: what is not the same work. For people below the heading, else as a warning. */
+static void say(struct comparison *c, const struct err *what)
+{
+	if (c->j->form == GRID_PEOPLE)
+		buf_printf(&c->j->out, "%c%s; %s\n", toupper((unsigned char)what->msg[0]),
+			   what->msg + 1, what->hint);
+	else
+		job_problem(c->j, false, what);
+}
+
+static void say_other_work(struct comparison *c, const struct diff_result *r)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct err cut = {0}, longer = {0};
+
+	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
+		err_set(&cut, -ENODATA, "%s that were cut short are left out: %zu now, %zu before",
+			what, c->nr_cut[IS], c->nr_cut[WAS]);
+		err_hint(&cut, "they are not the same work");
+		say(c, &cut);
+	}
+	if (c->replicates[IS] && r->has_other_duration) {
+		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
+			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
+		err_hint(&longer, "--counts says something if they did the same work");
+		say(c, &longer);
+	}
+}
+
+static void put_missing(struct comparison *c, int side, const char *when)
+{
+	struct buf missing;
+
+	buf_init(&missing, MISSING_BYTES);
+	missing_add(&missing, &c->stats[side], c->event);
+	if (missing.len)
+		buf_printf(&c->j->out, "%s%s\n", when, buf_str(&missing));
+	buf_fini(&missing);
+}
+
+/* For people: what was compared, and how sure one can be. */
+static void put_heading(struct comparison *c, const struct diff_result *r)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct buf *b = &c->j->out;
+
+	if (c->j->form != GRID_PEOPLE)
+		return;
+	buf_printf(b, "\n%s: %zu %s now, %zu before; %zu of %zu rows tested, ",
+		   c->j->sessions[0].facts->events[c->event].label, r->side[IS].nr_replicates, what,
+		   r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
+	if (!r->is_testable)
+		buf_printf(b, "which takes two %s a side: nothing is certain\n", what);
+	else if (c->by_iteration)
+		buf_printf(b, "%zu certainly changed within these two runs\n", r->nr_certain);
+	else
+		buf_printf(b, "%zu certainly changed\n", r->nr_certain);
+	put_missing(c, IS, "now");
+	put_missing(c, WAS, "before");
+	if (c->by_iteration && r->is_testable)
+		buf_adds(b, "What differs from run to run iterations do not see: give several "
+			    "sessions a side to be sure of it.\n");
+}
+
+static int put_rows(struct comparison *c, const struct diff_result *r, struct err *e)
+{
+	uint64_t top = report_top(c->j, TOP);
+	double min = report_min_share(c->j, 0);
+	struct report_rest rest = {0};
+
+	put_heading(c, r);
+	say_other_work(c, r);
+	c->g = c->g ? c->g : make_grid(c);
+	if (!c->g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->nr_rows; i++) {
+		const struct diff_row *row = &r->rows[i];
+		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
+
+		if (!row->is_certain && (i >= top || is_small))
+			report_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
+		else
+			put_row(c, row);
+	}
+	report_rest_put(c->j, &rest, NULL, c->g);
+	if (c->j->form == GRID_PEOPLE) {
+		struct grid *g = c->g;
+
+		c->g = NULL;
+		return report_end(c->j, g, 0, e);
+	}
+	return 0;
+}
+
+static int compare_event(struct comparison *c, struct err *e)
+{
+	const struct diff_options options = {
+	    .basis = c->j->options->counts ? DIFF_WEIGHTS : DIFF_SHARES,
+	    .nr_replicates = {c->nr_replicates[WAS], c->nr_replicates[IS]},
+	    .are_iterations = c->by_iteration};
+	struct diff_result result;
+	int rc = diff_new(&options, &c->diff);
+
+	for (int side = WAS; side <= IS && rc == 0; side++)
+		rc = add_rows(c, side);
+	if (rc == 0)
+		rc = diff_finish(c->diff, &result);
+	if (rc)
+		err_set(e, rc, "cannot be compared: %s", strerror(-rc));
+	if (rc == 0)
+		rc = put_rows(c, &result, e);
+	if (rc == 0) {
+		c->nr_compared++;
+		c->nr_tested += result.nr_tested;
+		c->is_testable |= result.is_testable;
+	}
+	if (rc == 0 && c->j->fail_over >= 0)
+		c->j->is_over |= diff_is_over(&result, c->j->fail_over / 100);
+	diff_free(c->diff);
+	c->diff = NULL;
+	return rc;
+}
+
+static bool is_compared(const struct comparison *c, uint32_t event)
+{
+	return c->stats[WAS].event[event].taken.samples || c->stats[IS].event[event].taken.samples;
+}
+
+/* Who is to be told whether something changed must not take silence for a no. */
+static int say_untested(struct comparison *c, struct err *e)
+{
+	const char *what = c->by_iteration ? "iterations" : "sessions";
+	struct err why = {0};
+	int rc = 0;
+
+	if (c->nr_tested)
+		return 0;
+	if (!c->nr_compared)
+		err_set(&why, -ENODATA, "nothing was compared: there are no samples");
+	else if (!c->is_testable)
+		err_set(&why, -ENODATA,
+			"nothing was tested: it takes two %s with samples on each side", what);
+	else
+		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
+	err_hint(&why, "%s",
+		 c->nr_compared && !c->is_testable
+		     ? "record with --num-iterations=10, or give several sessions a side"
+		     : "record for longer, or at a higher rate");
+	if (c->j->fail_over >= 0) {
+		rc = job_write(c->j, e);
+		if (rc == 0) {
+			*e = why;
+			rc = why.code;
+		}
+	} else if (c->j->form != GRID_PEOPLE) {
+		job_problem(c->j, false, &why);
+	}
+	return rc;
+}
+
+/* For programs the header. */
+static int put_nothing(struct comparison *c, struct err *e)
+{
+	if (c->j->form == GRID_PEOPLE) {
+		buf_adds(&c->j->out, "\nNo samples on either side\n");
+		return 0;
+	}
+	c->g = make_grid(c);
+	return c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static int compare_all(struct comparison *c, struct err *e)
+{
+	size_t nr = c->j->sessions[0].facts->nr_events;
+	int rc = read_side(c, WAS, e);
+
+	if (rc == 0)
+		rc = read_side(c, IS, e);
+	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
+		rc = know_names(c);
+		if (rc)
+			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
+	}
+	if (rc == 0 && c->j->options->counts) {
+		rc = know_replicates(c);
+		if (rc)
+			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
+	}
+	for (c->event = 0; c->event < nr && rc == 0; c->event++)
+		if (is_compared(c, c->event))
+			rc = compare_event(c, e);
+	if (rc == 0 && !c->nr_compared)
+		rc = put_nothing(c, e);
+	if (rc == 0 && c->g) {
+		rc = report_end(c->j, c->g, 0, e);
+		c->g = NULL;
+	}
+	return rc ? rc : say_untested(c, e);
+}
+
+int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct comparison c = {.j = j, .by_iteration = j->nr_sessions == 1 && j->nr_diff == 1};
+	int rc =
+	    report_sort_columns(j->options->sort ? j->options->sort : "function", &c.columns, e);
+
+	(void)first;
+	(void)nr;
+	buf_init(&c.key, MAX_KEY_BYTES);
+	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
+	if (rc == 0)
+		rc = compare_all(&c, e);
+	for (int side = WAS; side <= IS; side++) {
+		report_flat_free(c.flat[side]);
+		mem_free(c.stats[side].event);
+		mem_free(c.replicates[side]);
+	}
+	grid_free(c.g);
+	report_comparable_free(c.comparable);
+	buf_fini(&c.key);
+	return rc;
+}

@@ -1,0 +1,116 @@
+/*
+ * The names of functions on the sides of a comparison: where they are there on one and not on the
+ * other, nothing is made of it.
+ */
+#include "base/err.h"
+#include "profile/processes.h"
+#include "report/functions.h"
+#include "reports/diff.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TOLD = 8 };
+
+static int add_files(struct report_comparable *c, const struct opened *o)
+{
+	size_t nr = profile_nr_objects(o->processes);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && rc == 0; i++) {
+		const struct profile_object *object = profile_object(o->processes, i);
+		enum symbol_names names = symbols_names_of(o->symbols, i);
+		const struct report_object_facts facts = {
+		    .name = object->name,
+		    .bytes_id = object->build_id,
+		    .bytes_id_len = object->build_id_len,
+		    .names = names - SYMBOL_NAMES_NONE,
+		};
+
+		if (object->kind == PROFILE_OBJECT_FILE && names != SYMBOL_NAMES_NOT_ASKED)
+			rc = report_comparable_add(c, &facts);
+	}
+	return rc;
+}
+
+static bool is_of_vdso(const struct report_function *f)
+{
+	return strcmp(f->object, "[vdso]") == 0;
+}
+
+static bool is_of_kernel(const struct report_function *f)
+{
+	return f->is_kernel;
+}
+
+/* What is no file has names in a session if any of its functions has one. */
+static int add_other(struct report_comparable *c, const struct job *j, size_t session,
+		     const struct report_flat_row *rows, size_t nr, const char *name,
+		     bool (*is_of)(const struct report_function *f))
+{
+	struct report_object_facts facts = {
+	    .name = name, .bytes_id = name, .bytes_id_len = strlen(name)};
+	bool is_there = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_function *f =
+		    report_functions_at(j->functions, rows[i].column[REPORT_FUNCTION]);
+
+		if (rows[i].column[REPORT_SESSION] != session || !is_of(f))
+			continue;
+		is_there = true;
+		facts.names |= f->is_known;
+	}
+	return is_there ? report_comparable_add(c, &facts) : 0;
+}
+
+int diff_names_add(struct report_comparable *c, const struct job *j, size_t session,
+		   const struct report_flat_row *rows, size_t nr)
+{
+	int rc = add_files(c, &j->sessions[session]);
+
+	if (rc == 0)
+		rc = add_other(c, j, session, rows, nr, "[kernel]", is_of_kernel);
+	if (rc == 0)
+		rc = add_other(c, j, session, rows, nr, "[vdso]", is_of_vdso);
+	return rc;
+}
+
+static void tell(struct job *j, const char *name, enum report_comparable_why why)
+{
+	bool differ = why == REPORT_NAMES_DIFFER, is_file = name[0] != '[';
+	const char *what = differ ? "names are missing on one side"
+				  : "these are two builds, and neither has names";
+	const char *hint = is_file ? "keep the old program: --debug-dir=FOLDER"
+				   : "record as root, or give --kallsyms=";
+	struct err e = {0};
+
+	if (j->form == GRID_PEOPLE) {
+		buf_printf(&j->out, "%s: %s: compared as a whole; %s\n", name, what, hint);
+		return;
+	}
+	err_set(&e, -ENODATA, "%s: %s: compared as a whole", name, what);
+	err_hint(&e, "%s", hint);
+	job_problem(j, false, &e);
+}
+
+void diff_names_tell(const struct report_comparable *c, struct job *j)
+{
+	size_t nr_told = 0;
+
+	if (j->form == GRID_PEOPLE && report_comparable_nr_whole(c))
+		buf_addc(&j->out, '\n');
+	for (size_t i = 0; i < report_comparable_nr(c) && nr_told < MAX_TOLD; i++) {
+		enum report_comparable_why why = report_comparable_why(c, i);
+
+		if (why == REPORT_COMPARABLE)
+			continue;
+		tell(j, report_comparable_name(c, i), why);
+		nr_told++;
+	}
+	if (j->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_told)
+		buf_printf(&j->out, "… and %zu more objects are compared as a whole\n",
+			   report_comparable_nr_whole(c) - nr_told);
+}

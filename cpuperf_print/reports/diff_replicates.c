@@ -1,0 +1,60 @@
+/*
+ * How long the replicates of a comparison lasted, and which were cut short: by reading all traces
+ * once more.
+ */
+#include "base/mem.h"
+#include "reports/diff.h"
+
+#include <errno.h>
+
+/* Of the CPUs of an iteration the one that took longest counts. */
+static int load_session(const struct opened *o, struct diff_replicate *iterations)
+{
+	struct profile_trace t;
+	int rc;
+
+	profile_session_rewind(o->session);
+	while ((rc = profile_session_next(o->session, &t)) > 0) {
+		uint64_t ns = t.end_ns > t.start_ns ? t.end_ns - t.start_ns : 0;
+		struct diff_replicate *r;
+
+		if (t.head.iteration >= o->facts->nr_iterations)
+			continue;
+		r = &iterations[t.head.iteration];
+		r->duration_ns = ns > r->duration_ns ? ns : r->duration_ns;
+		r->is_cut |= t.is_cut;
+	}
+	profile_session_rewind(o->session);
+	return rc;
+}
+
+static int add_session(const struct opened *o, struct diff_replicate *to)
+{
+	size_t nr = o->facts->nr_iterations;
+	MEM_AUTO struct diff_replicate *iterations = mem_calloc(nr + 1, sizeof(*iterations));
+	int rc = iterations ? load_session(o, iterations) : -ENOMEM;
+
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		to->duration_ns += iterations[i].duration_ns;
+		to->is_cut |= iterations[i].is_cut;
+	}
+	return rc;
+}
+
+int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iteration,
+			 struct diff_replicate **out)
+{
+	size_t nr_all = by_iteration ? j->sessions[first].facts->nr_iterations : nr;
+	struct diff_replicate *list = mem_calloc(nr_all + 1, sizeof(*list));
+	int rc = list ? 0 : -ENOMEM;
+
+	if (rc == 0 && by_iteration)
+		rc = load_session(&j->sessions[first], list);
+	for (size_t i = 0; i < nr && !by_iteration && rc == 0; i++)
+		rc = add_session(&j->sessions[first + i], &list[i]);
+	if (rc)
+		mem_free(list);
+	else
+		*out = list;
+	return rc;
+}

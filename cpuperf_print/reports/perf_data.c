@@ -1,0 +1,126 @@
+/*
+ * The summary of perf.data: what the file says of itself, and the samples of each event. There are
+ * no counts to hold them against: what should have come is not known.
+ */
+#include "perf_data.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "import/import.h"
+#include "reports.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const struct grid_column columns[] = {
+    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"period", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"frequency", "frequency (Hz)", NULL, GRID_COUNT, GRID_ALL},
+    {"samples", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"lost", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"throttled", NULL, NULL, GRID_COUNT, GRID_ALL},
+};
+
+static void put_text(struct buf *b, const char *name, const char *text)
+{
+	if (*text)
+		buf_printf(b, "%-9s %s\n", name, text);
+}
+
+static void put_form(struct buf *b, const struct import_facts *f)
+{
+	buf_printf(b, "%-9s %s%s%s%s\n", "Form", f->is_pipe ? "of a pipe" : "of a file",
+		   f->is_big_endian ? ", big-endian" : "", f->is_packed ? ", compressed" : "",
+		   f->is_cut ? ", cut" : "");
+}
+
+static void put_cpus(struct buf *b, const struct import_facts *f)
+{
+	put_text(b, "CPU", *f->cpu_model ? f->cpu_model : f->cpu_id);
+	if (f->nr_cpus_available)
+		buf_printf(b, "%-9s %" PRIu32 " online of %" PRIu32 "\n", "CPUs", f->nr_cpus_online,
+			   f->nr_cpus_available);
+	if (f->memory_bytes) {
+		buf_printf(b, "%-9s ", "Memory");
+		screen_human(b, (double)f->memory_bytes, "B");
+		buf_addc(b, '\n');
+	}
+}
+
+static void put_time(struct buf *b, const struct import_facts *f)
+{
+	char text[32];
+
+	if (!f->has_times || f->last_ns < f->first_ns)
+		return;
+	str_format_duration(f->last_ns - f->first_ns, text, sizeof(text));
+	buf_printf(b, "%-9s %s from the first record to the last\n", "Time", text);
+}
+
+/* What the rings say was lost, and what is not ours to know. */
+static void put_losses(struct buf *b, const struct import_facts *f)
+{
+	buf_printf(b, "%-9s ", "Records");
+	buf_u64_commas(b, f->nr_records);
+	if (f->nr_unknown) {
+		buf_adds(b, "; of unknown kinds ");
+		buf_u64_commas(b, f->nr_unknown);
+	}
+	buf_adds(b, "; lost ");
+	buf_u64_commas(b, f->nr_lost);
+	if (f->nr_lost_samples) {
+		buf_adds(b, "; samples lost by the hardware ");
+		buf_u64_commas(b, f->nr_lost_samples);
+	}
+	buf_addc(b, '\n');
+}
+
+static void put_head(struct buf *b, const struct import_facts *f)
+{
+	put_text(b, "File", f->path);
+	put_form(b, f);
+	put_text(b, "Command", f->command);
+	put_text(b, "Host", f->host);
+	put_text(b, "Machine", f->machine);
+	put_cpus(b, f);
+	put_text(b, "Kernel", f->kernel);
+	put_text(b, "Perf", f->perf_version);
+	put_time(b, f);
+	put_losses(b, f);
+	buf_addc(b, '\n');
+}
+
+static void put_number(struct grid *g, uint64_t n, bool is_there)
+{
+	if (is_there)
+		grid_count(g, n);
+	else
+		grid_none(g);
+}
+
+static void put_row(struct grid *g, const struct import_event_facts *ev)
+{
+	grid_row(g);
+	grid_text(g, ev->name);
+	put_number(g, ev->period, ev->period);
+	put_number(g, ev->frequency, ev->frequency);
+	grid_count(g, ev->nr_samples);
+	put_number(g, ev->nr_lost, ev->nr_lost != UINT64_MAX);
+	grid_count(g, ev->nr_throttled);
+}
+
+int report_perf_data_print(struct job *j, size_t first, struct err *e)
+{
+	const struct import_facts *f = import_facts(j->sessions[first].import);
+	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "summary");
+
+	if (!g)
+		return err_set(e, -ENOMEM, "out of memory");
+	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	if (j->form == GRID_PEOPLE)
+		put_head(&j->out, f);
+	for (size_t i = 0; i < f->nr_events; i++)
+		put_row(g, &f->events[i]);
+	return report_end(j, g, 0, e);
+}

@@ -1,0 +1,136 @@
+/*
+ * Every record, a line or a row each, in the order of time.
+ */
+#include "report/records.h"
+
+#include "base/err.h"
+#include "profile/processes.h"
+#include "report/names.h"
+#include "reports.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct records {
+	struct job *j;
+	const struct opened *opened;
+	uint64_t start_ns;
+	struct unwinder *unwinder; /* NULL: stacks of that machine cannot be unwound */
+	struct err *e;
+};
+
+static int flush(void *arg)
+{
+	struct records *r = arg;
+
+	return job_write(r->j, r->e);
+}
+
+/* Of an event that is wanted; of none: only if none is asked for. */
+static bool is_of_event(const struct records *r, const struct profile_item *item)
+{
+	const struct profile_filter *f = &r->j->filter;
+	uint32_t event = item->kind == PROFILE_READING ? item->reading.event
+			 : item->id                    ? item->id->event
+						       : UINT32_MAX;
+
+	if (!f->events.nr)
+		return true;
+	return event < r->opened->facts->nr_events &&
+	       profile_filter_has_event(f, &r->opened->facts->events[event]);
+}
+
+/* A reading is of its trace's CPU. */
+static uint32_t cpu_of(const struct profile_merged_item *m)
+{
+	return m->item->kind == PROFILE_RECORD ? m->item->cpu : m->trace->head.cpu;
+}
+
+static bool is_shown(void *arg, const struct profile_merged_item *m,
+		     const struct profile_task *task)
+{
+	const struct records *r = arg;
+	const struct profile_filter *f = &r->j->filter;
+	const struct profile_item *item = m->item;
+	bool is_record = item->kind == PROFILE_RECORD;
+
+	if (!profile_filter_has_time(f, r->start_ns, item->time_ns) || !is_of_event(r, item))
+		return false;
+	if (m->trace ? !profile_ranges_has(&f->iterations, m->trace->head.iteration) ||
+			   !profile_ranges_has(&f->cpus, cpu_of(m))
+		     : f->iterations.nr || f->cpus.nr)
+		return false;
+	if (!f->pids.nr && !f->comms.nr)
+		return true;
+	return is_record && profile_ranges_has(&f->pids, item->record.pid) &&
+	       (!f->comms.nr || (task && profile_globs_match(&f->comms, task->comm->name)));
+}
+
+static bool has_filter(const struct profile_filter *f)
+{
+	return f->events.nr || f->comms.nr || f->pids.nr || f->cpus.nr || f->iterations.nr ||
+	       f->from_ns || f->to_ns;
+}
+
+static int print(struct records *r, struct profile_lookup *lookup)
+{
+	static const enum report_records_form forms[] = {[GRID_PEOPLE] = REPORT_RECORDS_TEXT,
+							 [GRID_CSV] = REPORT_RECORDS_CSV,
+							 [GRID_NDJSON] = REPORT_RECORDS_NDJSON};
+	struct report_names_of of = {.lookup = lookup, .symbols = r->opened->symbols};
+	struct report_names names;
+	const struct report_records_config config = {
+	    .session = r->opened->session,
+	    .names = &names,
+	    .unwinder = r->unwinder,
+	    .problem = job_problem,
+	    .problem_arg = r->j,
+	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
+	    .form = forms[r->j->form],
+	    .session_shown = r->j->session_shown,
+	    .has_header = r->j->has_header,
+	    .max_shown = report_top(r->j, 0),
+	    .out = &r->j->out,
+	    .flush = flush,
+	    .arg = r,
+	};
+	uint64_t nr = 0;
+	int rc;
+
+	report_names_init(&names, &of);
+	r->j->has_header = true;
+	rc = report_records(&config, &nr);
+	r->j->nr_records += nr;
+	return rc;
+}
+
+static int make_unwinder(struct records *r, struct profile_lookup *lookup)
+{
+	const struct unwinder_config config = {
+	    .finder = r->j->finder,
+	    .lookup = lookup,
+	    .machine = r->opened->facts->head.machine,
+	    .vdso = r->opened->vdso,
+	};
+	int rc = unwinder_new(&config, &r->unwinder);
+
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	struct records r = {.j = j, .opened = &j->sessions[first], .e = e};
+	struct profile_lookup *lookup;
+	int rc;
+
+	(void)nr;
+	lookup = profile_lookup_new(r.opened->processes);
+	r.start_ns = r.opened->start_ns;
+	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;
+	if (rc == 0)
+		rc = print(&r, lookup);
+	unwinder_free(r.unwinder);
+	profile_lookup_free(lookup);
+	return rc ? err_set(e, rc, "records cannot be printed: %s", strerror(-rc)) : 0;
+}

@@ -1,0 +1,440 @@
+/*
+ * Counts and misc over time: for programs a row for each point, as they are read; for people a line
+ * for each event, with its shape.
+ */
+#include "counts/series.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "counts/lines.h"
+#include "reports.h"
+#include "reports/columns.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SLICE_NS = 100000000, FINE_NS = 1000000, ROWS_AT_ONCE = 256 };
+enum { TOP = 10, FEW_CPUS = 4, DEFAULT_WIDTH = 100, MIN_SHAPE = 10, CELL_BYTES = 512 };
+
+struct points {
+	struct job *j;
+	struct grid *g;
+	size_t nr_waiting;
+	struct err *e;
+};
+
+static const struct grid_column point_columns[] = {
+    {"time_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"monotonic_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"span_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"iteration", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"cpu", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"group", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"label", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"thing", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"thing_name", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"kind", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"state", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"value", NULL, NULL, GRID_REAL, GRID_ALL},
+    {"unit", NULL, NULL, GRID_TEXT, GRID_ALL},
+    {"raw", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"base", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"enabled_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"running_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"weight", NULL, NULL, GRID_COUNT, GRID_ALL},
+};
+
+static const char *kind_of(const struct counts_series_point *p)
+{
+	if (p->is_samples)
+		return "samples";
+	if (p->of->metric)
+		return "metric";
+	return p->of->kind == EVENT_VALUE   ? "value"
+	       : p->of->kind == EVENT_SHARE ? "share"
+					    : "count";
+}
+
+static void put_count(struct grid *g, bool holds, uint64_t n)
+{
+	holds ? grid_count(g, n) : grid_none(g);
+}
+
+static void put_names(struct grid *g, const struct counts_series_point *p)
+{
+	char state[CELL_STATE_BYTES];
+
+	grid_text(g, p->of->group);
+	grid_text(g, p->of->name);
+	grid_text(g, p->of->label);
+	put_count(g, p->thing != NULL, p->thing ? p->thing->number : 0);
+	p->thing ? grid_text(g, p->thing->name) : grid_none(g);
+	grid_text(g, kind_of(p));
+	grid_text(g, cell_state_text(p->cell, state));
+}
+
+static void put_numbers(struct grid *g, const struct counts_series_point *p)
+{
+	const struct cell *c = p->cell;
+	bool has_value = cell_has_value(c);
+	double value;
+	char unit[COUNTS_SERIES_UNIT_BYTES];
+
+	counts_series_value(p, &value) ? grid_real(g, value) : grid_none(g);
+	grid_text(g, counts_series_unit(p, unit));
+	put_count(g, has_value && !p->of->metric, c->raw);
+	put_count(g, has_value && p->of->kind == EVENT_SHARE && !p->is_samples, c->base);
+	put_count(g, c->is_perf && !p->of->metric, c->enabled_ns);
+	put_count(g, c->is_perf && !p->of->metric, c->running_ns);
+	put_count(g, p->is_samples, p->weight);
+}
+
+static int write_rows(struct points *w)
+{
+	int rc = grid_write(w->g, &w->j->out);
+
+	w->nr_waiting = 0;
+	if (rc)
+		return err_set(w->e, rc, "cannot be printed: %s", strerror(-rc));
+	return job_flush(w->j, w->e);
+}
+
+/* Totals of events are those of the rows. */
+static int put_point(void *arg, const struct counts_series_point *p)
+{
+	struct points *w = arg;
+	struct grid *g = w->g;
+
+	if (p->is_total && !p->of->metric)
+		return 0;
+	w->j->nr_records++;
+	grid_row(g);
+	put_count(g, p->end_ns >= p->origin_ns, p->end_ns - p->origin_ns);
+	grid_count(g, p->end_ns);
+	put_count(g, p->cell->span_ns != 0, p->cell->span_ns);
+	grid_count(g, p->iteration);
+	put_count(g, p->cpu != COUNTS_NO_CPU, p->cpu);
+	put_names(g, p);
+	put_numbers(g, p);
+	return ++w->nr_waiting < ROWS_AT_ONCE ? 0 : write_rows(w);
+}
+
+static int print_points(struct job *j, const struct opened *o, struct err *e)
+{
+	struct points w = {.j = j, .e = e};
+	const struct counts_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &j->filter,
+						    .slice_ns = SLICE_NS,
+						    .point = put_point,
+						    .arg = &w};
+	int rc;
+
+	w.g = report_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]),
+			  "series");
+	if (!w.g)
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = counts_series(&config, e);
+	return report_end(j, w.g, rc, e);
+}
+
+/* --- people ---------------------------------------------------------------------------------- */
+
+enum { NAME, LOWEST, MEAN, HIGHEST, RUNNING, NR_CELLS };
+
+static const char *const headers[NR_CELLS] = {"event", "lowest", "mean", "highest", "running"};
+
+/* What is being printed. */
+struct shown {
+	struct job *j;
+	const struct counts_lines *lines;
+	bool each_cpu, has_running, has_utf8;
+	unsigned width[NR_CELLS], shape_width;
+	struct buf cell;
+	void (*put)(struct shown *s, size_t i); /* a line */
+};
+
+static void add_number(struct buf *b, const struct counts_line *l, double x)
+{
+	const struct table_column *c = &l->of;
+
+	if (c->metric)
+		screen_metric_human(b, x, c->unit);
+	else
+		screen_human(b, x, c->kind == EVENT_SHARE ? "%" : c->unit);
+	if (c->metric ? l->is_rate : c->kind == EVENT_COUNT)
+		buf_adds(b, strchr(buf_str(b), ' ') ? "/s" : " /s");
+}
+
+static void add_name(struct buf *b, const struct counts_line *l)
+{
+	if (l->thing)
+		buf_printf(b, "  %s", l->thing);
+	else if (l->cpu != COUNTS_NO_CPU)
+		buf_printf(b, "  CPU %u", l->cpu);
+	else
+		buf_adds(b, l->of.label);
+	if (l->is_samples && l->cpu == COUNTS_NO_CPU)
+		buf_adds(b, " (samples)");
+	if (l->of.kind == EVENT_VALUE && l->of.scope == EVENT_SCOPE_CPU && !l->of.metric &&
+	    l->cpu == COUNTS_NO_CPU)
+		buf_adds(b, " (mean)");
+}
+
+static const char *cell_text(struct shown *s, const struct counts_line *l, int cell)
+{
+	const double number[] = {[LOWEST] = l->min, [MEAN] = l->mean, [HIGHEST] = l->max};
+
+	buf_reset(&s->cell);
+	if (cell == NAME)
+		add_name(&s->cell, l);
+	else if (cell == RUNNING && l->running < 1)
+		screen_running(&s->cell, l->running);
+	else if (cell != RUNNING && l->has_number)
+		add_number(&s->cell, l, number[cell]);
+	return buf_str(&s->cell);
+}
+
+static void measure(struct shown *s, size_t i)
+{
+	const struct counts_line *l = counts_lines_at(s->lines, i);
+
+	s->has_running |= l->running < 1;
+	for (int k = 0; k < NR_CELLS; k++) {
+		unsigned width = screen_width(cell_text(s, l, k));
+
+		if (width > s->width[k])
+			s->width[k] = width;
+	}
+}
+
+/* What a column of the shape is; from 0 on, if nothing is below. */
+static const char *level(const struct shown *s, double x, double low, double high)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const marks[] = {".", ":", "-", "=", "+", "*", "#", "#"};
+	double part = high > low ? (x - low) / (high - low) : 0;
+	int k = (int)fmin(fmax(part * 8, 0), 7);
+
+	if (isnan(x))
+		return " ";
+	return s->has_utf8 ? blocks[k] : marks[k];
+}
+
+static void put_shape(const struct shown *s, size_t i)
+{
+	double shape[COUNTS_LINES_SLICES], low = 0, high = 0;
+	size_t nr = s->shape_width, last = 0;
+
+	counts_lines_shape(s->lines, i, shape, nr);
+	for (size_t k = 0; k < nr; k++) {
+		low = fmin(low, shape[k]); /* NAN is neither */
+		high = fmax(high, shape[k]);
+		last = isnan(shape[k]) ? last : k + 1;
+	}
+	for (size_t k = 0; k < last; k++)
+		buf_adds(&s->j->out, level(s, shape[k], low, high));
+}
+
+static void put_no_number(const struct shown *s, const struct counts_line *l)
+{
+	const char *state = l->nr_without ? cell_state_name(l->state) : "";
+
+	buf_adds(&s->j->out, "  n/a");
+	if (*state && l->state != CELL_NA)
+		buf_printf(&s->j->out, ": %s", state);
+	if (l->of.reason && *l->of.reason)
+		buf_printf(&s->j->out, ": %s", l->of.reason);
+}
+
+static void put_line(struct shown *s, size_t i)
+{
+	const struct counts_line *l = counts_lines_at(s->lines, i);
+	char state[CELL_STATE_BYTES];
+	struct buf *b = &s->j->out;
+
+	screen_left(b, s->width[NAME], cell_text(s, l, NAME));
+	if (l->has_number) {
+		for (int k = LOWEST; k < RUNNING + s->has_running; k++)
+			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
+		buf_adds(b, "  ");
+		put_shape(s, i);
+		if (cell_is_short(&l->least))
+			buf_printf(b, "  (%s)", cell_state_text(&l->least, state));
+	} else {
+		put_no_number(s, l);
+	}
+	buf_addc(b, '\n');
+}
+
+static bool is_wanted(const struct shown *s, const struct counts_line *l)
+{
+	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
+
+	if (!l->has_number && l->cpu != COUNTS_NO_CPU)
+		return false; /* the line over all says why */
+	return profile_filter_has_event(&s->j->filter, &ev);
+}
+
+/* All lines; of each event so many things at most. Returns how many are left out. */
+static uint64_t for_each(struct shown *s)
+{
+	uint64_t top = report_top(s->j, TOP), nr_things = 0, nr_left = 0;
+	uint32_t column = UINT32_MAX;
+
+	for (size_t i = 0; i < counts_lines_nr(s->lines); i++) {
+		const struct counts_line *l = counts_lines_at(s->lines, i);
+
+		nr_things = l->column == column ? nr_things : 0;
+		column = l->column;
+		if (!is_wanted(s, l))
+			continue;
+		if (l->thing && nr_things++ >= top)
+			nr_left++;
+		else
+			s->put(s, i);
+	}
+	return nr_left;
+}
+
+/* The locale's, by its name: nothing else is made of it. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static void lay_out(struct shown *s)
+{
+	unsigned used = 2, all = s->j->width ? s->j->width : DEFAULT_WIDTH;
+
+	for (int k = 0; k < NR_CELLS; k++)
+		s->width[k] = screen_width(headers[k]);
+	s->put = measure;
+	for_each(s);
+	for (int k = 0; k < RUNNING + s->has_running; k++)
+		used += s->width[k] + (k ? 2 : 0);
+	s->shape_width = all > used + MIN_SHAPE ? all - used : MIN_SHAPE;
+	if (s->shape_width > COUNTS_LINES_SLICES)
+		s->shape_width = COUNTS_LINES_SLICES;
+}
+
+static void put_header(const struct shown *s)
+{
+	struct buf *b = &s->j->out;
+	double span_ns = (double)counts_lines_span_ns(s->lines);
+
+	buf_adds(b, "\nOver time: ");
+	screen_human(b, span_ns, "ns");
+	if (counts_lines_start_ns(s->lines)) {
+		buf_adds(b, " from ");
+		screen_human(b, (double)counts_lines_start_ns(s->lines), "ns");
+	}
+	buf_adds(b, "; each mark is ");
+	screen_human(b, span_ns / s->shape_width, "ns");
+	buf_adds(b, s->j->has_color ? "\n\033[1m" : "\n");
+	screen_left(b, s->width[NAME], headers[NAME]);
+	for (int k = LOWEST; k < RUNNING + s->has_running; k++)
+		screen_right(b, s->width[k] + 2, headers[k]);
+	buf_adds(b, "  over time");
+	buf_adds(b, s->j->has_color ? "\033[0m\n" : "\n");
+}
+
+static void put_left(const struct shown *s, uint64_t nr)
+{
+	struct buf *b = &s->j->out;
+
+	nr += counts_lines_left(s->lines);
+	if (!nr)
+		return;
+	buf_u64_commas(b, nr);
+	buf_adds(b, " more lines are left out (--top=0 shows all)\n");
+}
+
+static int put_lines(struct shown *s, struct err *e)
+{
+	if (!counts_lines_nr(s->lines)) {
+		buf_adds(&s->j->out, "\nNothing was measured in this time\n");
+		return job_flush(s->j, e);
+	}
+	buf_init(&s->cell, CELL_BYTES);
+	lay_out(s);
+	put_header(s);
+	s->put = put_line;
+	put_left(s, for_each(s));
+	buf_fini(&s->cell);
+	return job_flush(s->j, e);
+}
+
+/* They are few, or asked for. */
+static int choose_cpus(const struct job *j, const struct opened *o, bool *each_cpu, struct err *e)
+{
+	uint64_t nr = o->facts->nr_traces;
+	unsigned columns = 0;
+	int rc = j->options->sort ? report_sort_columns(j->options->sort, &columns, e) : 0;
+
+	*each_cpu = (nr > 1 && nr <= FEW_CPUS) || columns & 1 << REPORT_CPU || j->filter.cpus.nr;
+	return rc;
+}
+
+/* Metrics need all events, whatever is shown. */
+static int read_lines(struct job *j, const struct opened *o, struct counts_lines *lines,
+		      struct err *e)
+{
+	struct profile_filter filter = j->filter;
+	const struct counts_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &filter,
+						    .slice_ns = FINE_NS,
+						    .from_sample_to_sample = true,
+						    .point = counts_lines_add,
+						    .arg = lines};
+	int rc;
+
+	filter.events.nr = 0;
+	rc = counts_series(&config, e);
+	if (rc == 0)
+		rc = counts_lines_end(lines);
+	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
+}
+
+static int print_lines(struct job *j, const struct opened *o, struct err *e)
+{
+	struct shown s = {.j = j, .has_utf8 = is_utf8()};
+	struct counts_lines *lines;
+	int rc = choose_cpus(j, o, &s.each_cpu, e);
+
+	if (rc)
+		return rc;
+	lines = counts_lines_new(o->facts->nr_events, &o->spec.metric_set, s.each_cpu);
+	if (!lines)
+		return err_set(e, -ENOMEM, "out of memory");
+	s.lines = lines;
+	rc = read_lines(j, o, lines, e);
+	if (rc == 0)
+		rc = put_lines(&s, e);
+	counts_lines_free(lines);
+	return rc;
+}
+
+int report_series_print(struct job *j, size_t first, size_t nr, struct err *e)
+{
+	const struct opened *o = &j->sessions[first];
+
+	(void)nr;
+	report_warn_unfiltered(j, "series", REPORT_BY_TASK);
+	return j->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
+}

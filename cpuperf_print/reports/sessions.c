@@ -1,0 +1,216 @@
+/*
+ * The flat report of several sessions side by side: a row's part of each.
+ */
+#include "base/err.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "missing.h"
+#include "report/flat.h"
+#include "reports.h"
+#include "reports/columns.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 40, NAME_BYTES = 32 };
+
+/* A row of the table: of the sessions' rows that are alike but for the session. */
+struct line {
+	const struct report_flat_row *row; /* one of them */
+	uint64_t weight;                   /* of all */
+};
+
+struct table {
+	struct job *j;
+	size_t first, nr;   /* sessions */
+	unsigned columns;   /* without the session */
+	struct index index; /* of lines */
+	struct line *lines; /* owned */
+	size_t nr_lines, room;
+	struct report_weight *self; /* owned; nr_lines × nr */
+	struct report_weight *all;  /* owned; of each event and session */
+	char (*names)[NAME_BYTES];  /* owned; of the columns */
+	const struct report_stats *stats;
+	struct grid *g;
+};
+
+/* What a line is found by. */
+struct key {
+	uint32_t column[REPORT_NR_COLUMNS], file;
+};
+
+static struct key key_of(const struct report_flat_row *row)
+{
+	struct key k;
+
+	memcpy(k.column, row->column, sizeof(k.column));
+	k.column[REPORT_SESSION] = 0;
+	k.file = row->file;
+	return k;
+}
+
+static bool is_line(const void *arg, const void *key, uint32_t number)
+{
+	const struct table *t = arg;
+	struct key k = key_of(t->lines[number].row);
+
+	return memcmp(&k, key, sizeof(k)) == 0;
+}
+
+/* INDEX_NONE: no memory. */
+static uint32_t find_line(struct table *t, const struct report_flat_row *row)
+{
+	const struct key k = key_of(row);
+	uint32_t hash = index_hash(0, &k, sizeof(k));
+	uint32_t number = index_find(&t->index, hash, is_line, t, &k);
+	struct line *lines;
+
+	if (number != INDEX_NONE)
+		return number;
+	lines = mem_grow(t->lines, t->nr_lines, &t->room, sizeof(*lines));
+	if (!lines)
+		return INDEX_NONE;
+	t->lines = lines;
+	lines[t->nr_lines] = (struct line){.row = row};
+	if (index_add(&t->index, hash, (uint32_t)t->nr_lines))
+		return INDEX_NONE;
+	return (uint32_t)t->nr_lines++;
+}
+
+static struct report_weight *all_of(struct table *t, const struct report_flat_row *row)
+{
+	return &t->all[row->column[REPORT_EVENT] * t->nr + row->column[REPORT_SESSION] - t->first];
+}
+
+static int gather(struct table *t, const struct report_flat_row *rows, size_t nr)
+{
+	size_t nr_events = t->j->sessions[t->first].facts->nr_events;
+
+	t->all = mem_calloc(nr_events * t->nr + 1, sizeof(*t->all));
+	t->self = mem_calloc(nr * t->nr + 1, sizeof(*t->self));
+	if (!t->all || !t->self)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t line = find_line(t, &rows[i]);
+
+		if (line == INDEX_NONE)
+			return -ENOMEM;
+		t->lines[line].weight += rows[i].self.weight;
+		t->self[line * t->nr + rows[i].column[REPORT_SESSION] - t->first] = rows[i].self;
+		report_weight_add(all_of(t, &rows[i]), &rows[i].self);
+	}
+	return 0;
+}
+
+static int make_names(struct table *t)
+{
+	t->names = mem_calloc(t->nr, sizeof(*t->names));
+	for (size_t i = 0; i < t->nr && t->names; i++)
+		snprintf(t->names[i], NAME_BYTES, "session %zu", i + 1);
+	return t->names ? 0 : -ENOMEM;
+}
+
+static int make_grid(struct table *t)
+{
+	struct grid_column columns[GRID_MAX_COLUMNS];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		columns[nr++] = (struct grid_column){.name = t->names[i], .kind = GRID_SHARE};
+	nr += report_add_columns(t->columns, columns + nr);
+	t->g = report_grid(t->j, columns, nr, "flat");
+	return t->g ? 0 : -ENOMEM;
+}
+
+static void put_line(struct table *t, uint32_t number)
+{
+	const struct report_flat_row *row = t->lines[number].row;
+
+	grid_row(t->g);
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct report_weight *all = &t->all[row->column[REPORT_EVENT] * t->nr + i];
+		struct share_interval share = report_share_of(&t->self[number * t->nr + i], all);
+
+		all->samples ? grid_share(t->g, &share) : grid_na(t->g);
+	}
+	report_put_columns(t->j, t->first, t->columns, row, t->g);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	uint32_t ex = x->row->column[REPORT_EVENT], ey = y->row->column[REPORT_EVENT];
+
+	if (ex != ey)
+		return ex < ey ? -1 : 1;
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static void put_heading(const struct table *t, uint32_t event)
+{
+	buf_printf(&t->j->out, "\n%s", t->j->sessions[t->first].facts->events[event].label);
+	missing_add(&t->j->out, t->stats, event);
+	buf_addc(&t->j->out, '\n');
+}
+
+/* Lines are put in order by way of their numbers: what each has stands by number. */
+static int put_lines(struct table *t, struct err *e)
+{
+	uint64_t top = report_top(t->j, TOP), rank = 0;
+	struct line *sorted = mem_calloc(t->nr_lines + 1, sizeof(*sorted));
+	int rc = sorted ? 0 : -ENOMEM;
+
+	if (rc == 0 && t->nr_lines) {
+		memcpy(sorted, t->lines, t->nr_lines * sizeof(*sorted));
+		qsort(sorted, t->nr_lines, sizeof(*sorted), compare);
+	}
+	for (size_t i = 0; i < t->nr_lines && rc == 0; i++) {
+		uint32_t event = sorted[i].row->column[REPORT_EVENT];
+
+		if (i == 0 || event != sorted[i - 1].row->column[REPORT_EVENT]) {
+			rank = 0;
+			put_heading(t, event);
+			rc = make_grid(t);
+		}
+		if (rc == 0 && rank++ < top)
+			put_line(t, find_line(t, sorted[i].row));
+		if (rc == 0 &&
+		    (i + 1 == t->nr_lines || sorted[i + 1].row->column[REPORT_EVENT] != event)) {
+			rc = report_end(t->j, t->g, 0, e);
+			t->g = NULL;
+		}
+	}
+	mem_free(sorted);
+	return rc;
+}
+
+int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned columns,
+			     const struct report_stats *stats, const struct report_flat_row *rows,
+			     size_t nr_rows, struct err *e)
+{
+	struct table t = {.j = j,
+			  .first = first,
+			  .nr = nr,
+			  .columns = columns & ~(1u << REPORT_SESSION),
+			  .stats = stats};
+	int rc = gather(&t, rows, nr_rows);
+
+	buf_addc(&j->out, '\n');
+	for (size_t i = 0; i < nr; i++)
+		buf_printf(&j->out, "session %zu: %s\n", i + 1, j->sessions[first + i].path);
+	if (rc == 0)
+		rc = make_names(&t);
+	if (rc == 0)
+		rc = put_lines(&t, e);
+	index_fini(&t.index);
+	mem_free(t.lines);
+	mem_free(t.self);
+	mem_free(t.all);
+	mem_free(t.names);
+	grid_free(t.g);
+	return rc == -ENOMEM ? err_set(e, rc, "out of memory") : rc;
+}

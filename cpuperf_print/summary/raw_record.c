@@ -1,0 +1,417 @@
+/*
+ * The lines of one record in the raw format: those of the original, then one for each thing more
+ * that a record of the kernel says. Kinds are rows of a table. Text in records is another's: it is
+ * disarmed. Must not know how records are found or put in order.
+ */
+#include "base/digits.h"
+#include "base/str.h"
+#include "profile/fields.h"
+#include "summary/raw.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct shown {
+	struct print *p;
+	const struct profile_trace *trace; /* NULL: of the common file */
+	const struct profile_item *item;
+	const struct trace_record *r;
+	const struct trace_event *event; /* NULL: not known */
+};
+
+#define NR(table) (sizeof(table) / sizeof((table)[0]))
+
+static const char *word(const char *const *words, size_t nr, size_t i)
+{
+	return i < nr ? words[i] : NULL;
+}
+
+static void put_name(struct buf *out, const char *name)
+{
+	buf_adds(out, ", ");
+	buf_shown(out, name, strlen(name));
+	buf_addc(out, '\n');
+}
+
+static void put_u64(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_u64(out, v);
+}
+
+static void put_0x(struct buf *out, const char *before, uint64_t v)
+{
+	buf_adds(out, before);
+	buf_adds(out, "0x");
+	buf_hex(out, v);
+}
+
+static void event_line(const struct shown *s, const char *kind)
+{
+	raw_event_line(s->p, s->item->offset, kind, s->event);
+}
+
+static void put_guest(const struct shown *s)
+{
+	static const char *const modes[] = {[TRACE_MODE_HYPERVISOR] = "hypervisor",
+					    [TRACE_MODE_GUEST_KERNEL] = "guest kernel",
+					    [TRACE_MODE_GUEST_USER] = "guest user"};
+	const char *mode = word(modes, NR(modes), s->r->cpumode);
+
+	if (mode)
+		buf_printf(s->p->out, ", %s", mode);
+}
+
+/* Linux has no address spaces with a number: what has one is the process. */
+static void tick(const struct shown *s)
+{
+	struct buf *out = s->p->out;
+	uint64_t pc;
+
+	if (trace_record_pc(s->r, &pc)) {
+		event_line(s, "PC");
+		put_0x(out, ", aspace ", s->r->pid);
+		put_0x(out, ", pc ", pc);
+		buf_adds(out, s->r->is_exact_ip ? ", exact" : "");
+	} else {
+		event_line(s, "Tick");
+	}
+	put_guest(s);
+	if (s->r->has & TRACE_HAS_PERIOD)
+		put_u64(out, ", period ", s->r->period);
+	buf_addc(out, '\n');
+	raw_tell(s->p, s->item->id->event, s->r->period);
+}
+
+static void put_branch(struct buf *out, const struct trace_branch *b)
+{
+	/* PERF_BR_…, PERF_BR_NEW_…, PERF_BR_SPEC_…, PERF_BR_PRIV_… */
+	static const char *const types[] = {NULL,
+					    "conditional",
+					    "unconditional",
+					    "indirect",
+					    "call",
+					    "indirect call",
+					    "return",
+					    "syscall",
+					    "syscall return",
+					    "conditional call",
+					    "conditional return",
+					    "exception return",
+					    "interrupt",
+					    "system error",
+					    "no transaction"};
+	static const char *const new_types[] = {
+	    "alignment fault", "data fault", "instruction fault", "arch 1", "arch 2", "arch 3",
+	    "arch 4",          "arch 5"};
+	static const char *const speculations[] = {NULL, "speculated wrongly", "not speculated",
+						   "speculated rightly"};
+	static const char *const privileges[] = {NULL, "user", "kernel", "hypervisor"};
+	enum { EXTENDED = 15 };
+	const char *said[] = {
+	    b->mispredicted ? "mispredicted" : NULL,
+	    b->predicted ? "predicted" : NULL,
+	    b->in_transaction ? "in transaction" : NULL,
+	    b->aborted ? "aborted" : NULL,
+	    b->type == EXTENDED ? word(new_types, NR(new_types), b->new_type)
+				: word(types, NR(types), b->type),
+	    word(speculations, NR(speculations), b->speculation),
+	    word(privileges, NR(privileges), b->privilege),
+	};
+
+	put_0x(out, "      from ", b->from);
+	put_0x(out, ", to ", b->to);
+	for (size_t i = 0; i < NR(said); i++) {
+		buf_adds(out, said[i] ? ", " : "");
+		buf_adds(out, said[i] ? said[i] : "");
+	}
+	if (b->cycles)
+		buf_printf(out, ", %u cycles", b->cycles);
+	buf_addc(out, '\n');
+}
+
+static void last_branch(const struct shown *s)
+{
+	struct trace_branch b;
+
+	event_line(s, "LastBranch");
+	put_0x(s->p->out, ", aspace ", s->r->pid);
+	put_u64(s->p->out, ", ", s->r->nr_branches);
+	buf_adds(s->p->out, " branches");
+	if (s->r->has & TRACE_HAS_HW_INDEX && s->r->hw_index != UINT64_MAX)
+		buf_printf(s->p->out, ", index %" PRIu64, s->r->hw_index);
+	buf_addc(s->p->out, '\n');
+	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
+		trace_record_branch(s->r, i, &b);
+		put_branch(s->p->out, &b);
+	}
+}
+
+/* The timebase itself, at the first place, has its tick. */
+static void counts(const struct shown *s)
+{
+	const struct profile_trace *t = s->trace;
+
+	for (uint64_t i = 1; i < s->r->nr_read; i++) {
+		const struct trace_id *id = profile_member(t->ids, t->nr_ids, s->item->id, i);
+
+		if (id && id->event < s->p->facts->nr_events && id->instance < PROFILE_MAX_PARTS)
+			raw_count(s->p, s->item->offset, id->event, id->instance,
+				  trace_word(s->r->read_values, i * s->r->read_stride));
+	}
+}
+
+static char *put_address(char *p, uint64_t address)
+{
+	*p++ = ' ';
+	*p++ = '0';
+	*p++ = 'x';
+	return digits_hex(p, address);
+}
+
+/* Most of what is written when chains were recorded: addresses, into room that was asked for once.
+ */
+static void callchain(const struct shown *s)
+{
+	enum { MOST_BYTES = DIGITS_ROOM + 3 };
+	struct buf *out = s->p->out;
+	char *start, *p;
+
+	event_line(s, "Callchain");
+	p = start = buf_reserve(out, s->r->nr_callchain * MOST_BYTES + 1);
+	if (!p)
+		return;
+	for (uint64_t i = 0; i < s->r->nr_callchain; i++) {
+		uint64_t address = trace_word(s->r->callchain, i);
+		const char *context = trace_context_name(address);
+
+		p = context ? stpcpy(stpcpy(p, ", "), context) : put_address(p, address);
+	}
+	*p++ = '\n';
+	buf_use(out, (size_t)(p - start));
+}
+
+/* enum perf_sample_regs_abi: 1 and 2 */
+static void user_stack(const struct shown *s)
+{
+	event_line(s, "UserStack");
+	put_u64(s->p->out, ", ", s->r->stack_len);
+	buf_adds(s->p->out, " bytes");
+	if (s->r->nr_regs)
+		buf_printf(s->p->out, ", %u registers of %u bits", s->r->nr_regs,
+			   s->r->regs_abi == 1 ? 32 : 64);
+	buf_addc(s->p->out, '\n');
+}
+
+static void put_field(struct buf *out, const struct profile_field *f, const struct profile_value *v)
+{
+	buf_adds(out, ", ");
+	buf_shown(out, f->name, f->name_len);
+	buf_addc(out, ' ');
+	if (v->kind == PROFILE_TEXT) {
+		buf_addc(out, '"');
+		buf_shown(out, v->bytes, v->len);
+		buf_addc(out, '"');
+	} else if (v->kind == PROFILE_BYTES) {
+		buf_hex_bytes(out, v->bytes, v->len);
+	} else if (f->is_signed) {
+		buf_printf(out, "%" PRId64, (int64_t)v->number);
+	} else {
+		buf_u64(out, v->number);
+	}
+}
+
+static void raw_bytes(const struct shown *s)
+{
+	const char *format = s->event->format;
+	struct profile_field f;
+	struct profile_value v;
+	size_t nr = 0;
+
+	event_line(s, "Raw");
+	while (profile_field_next(&format, &f)) {
+		if (!profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
+			continue;
+		put_field(s->p->out, &f, &v);
+		nr++;
+	}
+	if (!nr) {
+		buf_printf(s->p->out, ", %" PRIu32 " bytes ", s->r->raw_len);
+		buf_hex_bytes(s->p->out, s->r->raw, s->r->raw_len);
+	}
+	buf_addc(s->p->out, '\n');
+}
+
+static void data(const struct shown *s)
+{
+	const struct trace_record *r = s->r;
+	const struct {
+		uint32_t has;
+		const char *name;
+		uint64_t value;
+	} parts[] = {{TRACE_HAS_ADDR, "address", r->addr},
+		     {TRACE_HAS_PHYS_ADDR, "physical", r->phys_addr},
+		     {TRACE_HAS_WEIGHT, "weight", r->weight},
+		     {TRACE_HAS_DATA_SRC, "source", r->data_src}};
+
+	event_line(s, "Data");
+	for (size_t i = 0; i < NR(parts); i++)
+		if (r->has & parts[i].has)
+			buf_printf(s->p->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
+	buf_addc(s->p->out, '\n');
+}
+
+/* What a sample may hold, line by line. */
+static const struct {
+	uint32_t has; /* one of them */
+	void (*show)(const struct shown *s);
+} sample_parts[] = {
+    {TRACE_HAS_BRANCHES, last_branch},
+    {TRACE_HAS_READ, counts},
+    {TRACE_HAS_CALLCHAIN, callchain},
+    {TRACE_HAS_USER_REGS | TRACE_HAS_USER_STACK, user_stack},
+    {TRACE_HAS_RAW, raw_bytes},
+    {TRACE_HAS_ADDR | TRACE_HAS_PHYS_ADDR | TRACE_HAS_WEIGHT | TRACE_HAS_DATA_SRC, data},
+};
+
+static void unknown(const struct shown *s)
+{
+	const char *name = trace_record_kind_name(s->r->kind);
+
+	raw_line(s->p, s->item->offset, "Record");
+	buf_printf(s->p->out, "kind %" PRIu32, s->r->kind);
+	if (name)
+		buf_printf(s->p->out, " (%s)", name);
+	buf_printf(s->p->out, ", %zu bytes\n", s->r->len);
+}
+
+static void sample(const struct shown *s)
+{
+	if (!s->event) {
+		unknown(s);
+		return;
+	}
+	tick(s);
+	for (size_t i = 0; i < NR(sample_parts); i++)
+		if (s->r->has & sample_parts[i].has)
+			sample_parts[i].show(s);
+}
+
+static void lost(const struct shown *s)
+{
+	raw_line(s->p, s->item->offset, "Lost");
+	if (s->event)
+		buf_printf(s->p->out, "Event 0x%" PRIx32 ", ", s->event->id);
+	buf_printf(s->p->out, "%" PRIu64 " %s\n", s->r->lost,
+		   s->r->kind == TRACE_RECORD_LOST ? "records" : "samples");
+}
+
+static void throttle(const struct shown *s)
+{
+	event_line(s, s->r->kind == TRACE_RECORD_THROTTLE ? "Throttle" : "Unthrottle");
+	buf_addc(s->p->out, '\n');
+}
+
+static void task_line(const struct shown *s, const char *kind)
+{
+	raw_line(s->p, s->item->offset, kind);
+	buf_printf(s->p->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
+}
+
+static void comm(const struct shown *s)
+{
+	task_line(s, "Comm");
+	buf_adds(s->p->out, s->r->misc & TRACE_MISC_EXEC ? ", exec" : "");
+	put_name(s->p->out, s->r->name);
+}
+
+static void task(const struct shown *s)
+{
+	task_line(s, s->r->kind == TRACE_RECORD_FORK ? "Fork" : "Exit");
+	buf_printf(s->p->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
+		   s->r->ptid);
+}
+
+static void put_range(const struct shown *s)
+{
+	buf_printf(s->p->out, ", start 0x%" PRIx64 ", length 0x%" PRIx64 ", offset 0x%" PRIx64,
+		   s->r->start, s->r->length, s->r->offset);
+}
+
+static void mapping(const struct shown *s)
+{
+	task_line(s, "Mmap");
+	put_range(s);
+	put_name(s->p->out, s->r->name);
+}
+
+/* PROT_… and MAP_SHARED of mmap(2), as /proc/PID/maps shows them. */
+static void put_rights(struct buf *out, uint32_t prot, uint32_t flags)
+{
+	buf_printf(out, ", %c%c%c%c", prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-',
+		   prot & 4 ? 'x' : '-', flags & 1 ? 's' : 'p');
+}
+
+static void mapping2(const struct shown *s)
+{
+	const struct trace_record *r = s->r;
+	struct buf *out = s->p->out;
+
+	task_line(s, "Mmap2");
+	put_range(s);
+	put_rights(out, r->prot, r->flags);
+	if (r->misc & TRACE_MISC_BUILD_ID) {
+		buf_adds(out, ", build id ");
+		buf_hex_bytes(out, r->build_id, r->build_id_len);
+	} else {
+		buf_printf(out, ", device %" PRIu32 ":%" PRIu32 ", inode %" PRIu64, r->major,
+			   r->minor, r->inode);
+	}
+	put_name(out, r->name);
+}
+
+/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+static void ksymbol(const struct shown *s)
+{
+	raw_line(s->p, s->item->offset, "Ksymbol");
+	buf_printf(s->p->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
+		   s->r->length, s->r->type, s->r->flags & 1 ? ", gone" : "");
+	put_name(s->p->out, s->r->name);
+}
+
+/* enum perf_bpf_event_type */
+static void bpf(const struct shown *s)
+{
+	static const char *const types[] = {NULL, "loaded", "unloaded"};
+	const char *type = word(types, NR(types), s->r->type);
+
+	raw_line(s->p, s->item->offset, "Bpf");
+	buf_printf(s->p->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
+}
+
+/* The others are never asked for. */
+static void (*const kinds[])(const struct shown *s) = {
+    [TRACE_RECORD_MMAP] = mapping,      [TRACE_RECORD_LOST] = lost,
+    [TRACE_RECORD_COMM] = comm,         [TRACE_RECORD_EXIT] = task,
+    [TRACE_RECORD_THROTTLE] = throttle, [TRACE_RECORD_UNTHROTTLE] = throttle,
+    [TRACE_RECORD_FORK] = task,         [TRACE_RECORD_SAMPLE] = sample,
+    [TRACE_RECORD_MMAP2] = mapping2,    [TRACE_RECORD_LOST_SAMPLES] = lost,
+    [TRACE_RECORD_KSYMBOL] = ksymbol,   [TRACE_RECORD_BPF_EVENT] = bpf,
+};
+
+static const struct trace_event *event_of(const struct print *p, const struct profile_item *item)
+{
+	return item->id && item->id->event < p->facts->nr_events
+		   ? &p->facts->events[item->id->event]
+		   : NULL;
+}
+
+void raw_record(struct print *p, const struct profile_trace *trace, const struct profile_item *item)
+{
+	const struct shown s = {p, trace, item, &item->record, event_of(p, item)};
+
+	if (s.r->kind < NR(kinds) && kinds[s.r->kind])
+		kinds[s.r->kind](&s);
+	else
+		unknown(&s);
+}

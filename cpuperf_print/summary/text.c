@@ -1,0 +1,281 @@
+/*
+ * The text format, for people: what was measured on what, then each iteration, trace by trace,
+ * the totals, and a summary. Knows nothing of files; the numbers are those of metric/.
+ */
+#include "base/str.h"
+#include "screen/number.h"
+#include "summary/output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NUMBER_WIDTH = 22, RATE_WIDTH = 12, RUNNING_WIDTH = 9, CELL_BYTES = 128 };
+
+/* A line of the header, unless there is nothing to say. */
+static void fact(struct print *p, const char *name, const char *value)
+{
+	if (value && *value)
+		buf_printf(p->out, "%-10s %s\n", name, value);
+}
+
+void out_text_begin(struct print *p)
+{
+	const struct profile_facts *f = p->facts;
+	const struct trace_info *info = f->info;
+	char id[33];
+
+	str_hex16(f->head.session_id, id);
+	fact(p, "Config", *p->config_name ? p->config_name : "unnamed");
+	fact(p, "Session", id);
+	fact(p, "Host", f->head.host);
+	fact(p, "Machine", f->head.machine);
+	if (!info)
+		return;
+	fact(p, "CPU", info->cpu_model);
+	fact(p, "Kernel", info->kernel);
+	fact(p, "Tool", info->tool);
+}
+
+/* A trace's note, once per iteration whichever traces have it. */
+void out_text_trace(struct print *p, const struct profile_trace *trace)
+{
+	char line[PROFILE_NOTE_BYTES + 16];
+
+	for (size_t i = 0; i < trace->nr_notes; i++) {
+		snprintf(line, sizeof(line), "Note: %s\n", trace->notes[i]);
+		if (!strstr(buf_str(&p->notes), line))
+			buf_adds(&p->notes, line);
+	}
+}
+
+static void right(struct buf *out, unsigned width, const struct buf *text)
+{
+	unsigned len = screen_width(buf_str(text));
+
+	buf_fill(out, ' ', len < width ? width - len : 1);
+	buf_adds(out, buf_str(text));
+}
+
+static unsigned label_width(const struct table *t)
+{
+	unsigned width = 16;
+
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (screen_width(t->columns[i].label) > width)
+			width = screen_width(t->columns[i].label);
+	return width;
+}
+
+static void put_number(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	if (cell_has_value(c))
+		screen_number_text(b, column->kind, c);
+	else
+		buf_adds(b, cell_state_name(c->state));
+}
+
+/* Counts per second; values as they are, in short. */
+static void put_rate(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	if (!cell_has_value(c) || column->kind == EVENT_SHARE)
+		return;
+	if (column->metric) {
+		screen_metric_human(b, c->value, column->unit);
+	} else if (column->kind == EVENT_VALUE) {
+		screen_human(b, c->value, column->unit);
+	} else if (c->span_ns) {
+		screen_human(b, cell_rate(c), column->unit);
+		buf_adds(b, "/s");
+	}
+}
+
+static void put_running(struct buf *b, const struct table_column *column, const struct cell *c)
+{
+	(void)column;
+	if (cell_has_value(c) && c->is_perf)
+		screen_running(b, cell_running_share(c));
+}
+
+static const struct {
+	const char *name;
+	unsigned width;
+	void (*put)(struct buf *b, const struct table_column *column, const struct cell *c);
+} parts[] = {
+    {"number", NUMBER_WIDTH, put_number},
+    {"in short", RATE_WIDTH, put_rate},
+    {"running", RUNNING_WIDTH, put_running},
+};
+
+enum { NR_PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+static void line(struct buf *out, unsigned width, const struct table_column *column,
+		 const struct cell *c)
+{
+	char state[CELL_STATE_BYTES];
+	size_t end;
+
+	buf_adds(out, "  ");
+	buf_adds(out, column->label);
+	buf_fill(out, ' ', width - screen_width(column->label));
+	end = out->len;
+	for (size_t i = 0; i < NR_PARTS; i++) {
+		struct buf b;
+
+		buf_init(&b, CELL_BYTES);
+		parts[i].put(&b, column, c);
+		right(out, parts[i].width, &b);
+		if (b.len)
+			end = out->len;
+		buf_fini(&b);
+	}
+	out->len = end < out->len ? end : out->len; /* no blanks at the end */
+	if (cell_is_partial(c))
+		buf_printf(out, "  %s", cell_state_text(c, state));
+	if (c->limit)
+		buf_printf(out, "  %s", screen_limit_name(c->limit));
+	buf_addc(out, '\n');
+}
+
+static bool is_empty(const struct table *t, const struct cell *cells)
+{
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (cells[i].state != CELL_NONE)
+			return false;
+	return true;
+}
+
+static void block(struct print *p, const char *name, const struct cell *cells)
+{
+	unsigned width = label_width(p->table);
+
+	if (is_empty(p->table, cells)) /* its CPU is not wanted */
+		return;
+	buf_printf(p->out, "\n%-*s", (int)width + 2, name);
+	for (size_t i = 0; i < NR_PARTS; i++)
+		buf_printf(p->out, "%*s", (int)parts[i].width, parts[i].name);
+	buf_addc(p->out, '\n');
+	for (size_t i = 0; i < p->table->nr_columns; i++)
+		if (cells[i].state != CELL_NONE)
+			line(p->out, width, &p->table->columns[i], &cells[i]);
+}
+
+static void when(struct buf *out, const struct table *t)
+{
+	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
+	struct tm tm;
+	char text[64];
+
+	if (!t->realtime_ns || !gmtime_r(&seconds, &tm) ||
+	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		return;
+	buf_printf(out, " until %s.%03u UTC", text,
+		   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
+}
+
+static void title(struct print *p)
+{
+	const struct table *t = p->table;
+
+	buf_printf(p->out, "\nIteration %" PRIu32 ":", t->iteration);
+	if (t->end_ns >= t->start_ns) {
+		buf_addc(p->out, ' ');
+		screen_human(p->out, (double)(t->end_ns - t->start_ns), "ns");
+	}
+	when(p->out, t);
+	buf_addc(p->out, '\n');
+}
+
+static void put_bytes(struct buf *out, uint64_t bytes)
+{
+	bool is_small = bytes < 1 << 20;
+
+	buf_u64_commas(out, is_small ? bytes >> 10 : bytes >> 20);
+	buf_adds(out, is_small ? " KiB" : " MiB");
+}
+
+/* Of the machine and the session, so of one row as good as of any; rings can differ. */
+static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct table_sampling *s)
+{
+	if (s->ring_bytes && (!sum->ring_bytes || s->ring_bytes < sum->ring_bytes))
+		sum->ring_bytes = s->ring_bytes;
+	if (s->ring_bytes > *max_ring)
+		*max_ring = s->ring_bytes;
+	if (s->max_rate_start)
+		sum->max_rate_start = s->max_rate_start;
+	if (s->ticks > sum->ticks)
+		sum->ticks = s->ticks;
+	if (s->ticks_missed > sum->ticks_missed)
+		sum->ticks_missed = s->ticks_missed;
+}
+
+static void put_rings(struct buf *out, uint64_t min, uint64_t max)
+{
+	if (!max)
+		return;
+	buf_adds(out, "Rings:  ");
+	put_bytes(out, min);
+	if (min < max) {
+		buf_adds(out, " to ");
+		put_bytes(out, max);
+	}
+	buf_adds(out, " for a CPU\n");
+}
+
+/* How the iteration was sampled: what matters where samples are missing. */
+static void sampling(struct print *p)
+{
+	struct table_sampling sum = {0};
+	uint64_t max_ring = 0;
+
+	for (size_t row = 0; p->table->sampled && row < p->table->nr_rows; row++)
+		add_row(&sum, &max_ring, &p->table->row_sampling[row]);
+	put_rings(p->out, sum.ring_bytes, max_ring);
+	if (sum.max_rate_start) {
+		buf_adds(p->out, "Limit:  ");
+		buf_u64_commas(p->out, sum.max_rate_start);
+		buf_adds(p->out, " samples per second, the kernel's\n");
+	}
+	if (!sum.ticks && !sum.ticks_missed)
+		return;
+	buf_adds(p->out, "Ticks:  ");
+	buf_u64_commas(p->out, sum.ticks);
+	buf_adds(p->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
+	buf_u64_commas(p->out, sum.ticks_missed);
+	buf_addc(p->out, '\n');
+}
+
+void out_text_iteration(struct print *p)
+{
+	const struct table *t = p->table;
+	char name[48];
+
+	if (!p->is_brief)
+		title(p);
+	buf_adds(p->out, buf_str(&p->notes));
+	if (buf_error(&p->notes))
+		buf_adds(p->out, "Note: there are more notes than are shown\n");
+	if (p->is_brief)
+		return;
+	sampling(p);
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
+			 t->row_cpu[row]);
+		block(p, name, table_cell(t, row, 0));
+	}
+	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)
+		block(p, "All traces", t->totals);
+	if (t->nr_things)
+		buf_addc(p->out, '\n');
+	screen_things(p->screen, t, p->out);
+	if (t->sampled)
+		buf_addc(p->out, '\n');
+	screen_samples(p->screen, t, p->out);
+}
+
+void out_text_end(struct print *p)
+{
+	if (p->summary->nr_iterations)
+		screen_format_find("text")->summary(p->screen, p->table, p->summary, p->out);
+}

@@ -1,0 +1,58 @@
+/*
+ * What can be derived from counts: instructions per cycle, misses, where the slots of the pipeline
+ * went. A table of formulas; those are made whose events are measured. For the top-down report and
+ * the dashboard. Knows nothing of sessions and formats.
+ */
+#ifndef COUNTS_FORMULAS_H
+#define COUNTS_FORMULAS_H
+
+#include "metric/metric.h"
+
+struct arena;
+struct err;
+
+/* A row of the table. */
+struct counts_topdown_row {
+	const char *name, *expr, *unit;
+	const char *what; /* in words */
+	const char *spec; /* of those that are shipped: one that measures it */
+	/* Beyond what is usual: a limit (NULL: none), and what it may mean. */
+	const char *low, *low_hint, *high, *high_hint;
+	bool is_by_time; /* holds in one iteration, not in sums over several */
+};
+size_t counts_topdown_nr_rows(void);
+const struct counts_topdown_row *counts_topdown_row(size_t i);
+
+/* Of what is measured, or was to be; flags: the spec's, as in traces. */
+struct counts_formula_event {
+	const char *group, *name;
+	uint32_t flags;
+	bool is_missing; /* it is not measured: no formula has it */
+};
+
+enum { COUNTS_MAX_FORMULAS = 256 };
+
+struct counts_formula {
+	const struct counts_topdown_row *row;
+	const char *part; /* "", "user", "kernel" */
+};
+
+/* metric[i] is of item[i]; named "ipc", "ipc user", "llc_misses/1k". */
+struct counts_formulas {
+	size_t nr;
+	struct metric metric[COUNTS_MAX_FORMULAS];
+	struct counts_formula item[COUNTS_MAX_FORMULAS];
+};
+
+/* Those whose operands are among the events; an operand is a place there. with_times: those of one
+ * iteration too. In the arena. 0; -ENOMEM, -EINVAL with *e. */
+int counts_formulas_make(const struct counts_formula_event *events, size_t nr, bool with_times,
+			 struct arena *a, struct counts_formulas *out, struct err *e);
+
+/* The metrics of a spec, and behind them all that can be derived and has another name, without
+ * limits: what is usual is no warning while one looks on. In the arena. As above. */
+int counts_formulas_join(const struct metric_set *metrics,
+			 const struct counts_formula_event *events, size_t nr, struct arena *a,
+			 struct metric_set *out, struct err *e);
+
+#endif

@@ -1,0 +1,654 @@
+/*
+ * A point gives each slice the part of it that it overlaps. Where there is no further slice for a
+ * later time, each two become one. What several CPUs have adds up: the time that is covered is that
+ * of the first CPU that the slice has seen.
+ */
+#include "counts/lines.h"
+
+#include "base/arena.h"
+#include "base/index.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NR = COUNTS_LINES_SLICES,
+	FIRST_WIDTH_NS = 1000000,
+	MAX_NAMES_BYTES = 16 << 20,
+	NS_PER_S = 1000000000
+};
+
+/* A count: its amount; a share: part and whole; a value: times ns, and these. */
+struct slice {
+	double amount, base;
+	double covered_ns; /* by the CPU that covers most */
+	uint32_t part;     /* the first CPU: its trace, and 1; 0: none yet */
+	double part_ns;    /* what it covers */
+	uint32_t run;      /* the CPU that came last, and what it has covered since */
+	double run_ns;
+};
+
+struct extremes {
+	double min, max;
+	bool has_any;
+};
+
+struct line {
+	struct counts_line shown; /* the first */
+	struct extremes points, totals;
+	uint32_t part;
+	bool is_mixed; /* several CPUs are in it */
+	struct slice slice[NR];
+};
+
+struct counts_lines {
+	const struct metric_set *metrics;
+	size_t nr_events;
+	struct cell *cells; /* owned; of each event: what metrics are made of */
+	bool each_cpu;
+	struct line **line; /* owned, like each */
+	size_t nr, room;
+	struct line **order; /* owned; those to show */
+	size_t nr_order;
+	struct index index;
+	struct arena names;
+	uint64_t base_ns, width_ns; /* of the slices */
+	uint64_t origin_ns;
+	bool has_base, has_points;
+	uint64_t first_ns, last_ns; /* of all points */
+	uint64_t nr_left;
+};
+
+struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set *metrics,
+				      bool each_cpu)
+{
+	struct counts_lines *l = mem_zalloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	arena_init(&l->names, MAX_NAMES_BYTES);
+	l->metrics = metrics;
+	l->nr_events = nr_events;
+	l->each_cpu = each_cpu;
+	l->width_ns = FIRST_WIDTH_NS;
+	l->cells = mem_calloc(nr_events + 1, sizeof(*l->cells));
+	if (l->cells)
+		return l;
+	counts_lines_free(l);
+	return NULL;
+}
+
+void counts_lines_free(struct counts_lines *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->nr; i++)
+		mem_free(l->line[i]);
+	mem_free(l->line);
+	mem_free(l->order);
+	mem_free(l->cells);
+	index_fini(&l->index);
+	arena_fini(&l->names);
+	mem_free(l);
+}
+
+/* --- which line ------------------------------------------------------------------------------ */
+
+struct key {
+	uint32_t column, cpu, number;
+	uint32_t kind; /* 0; 1: samples; 2: of a thing */
+};
+
+static uint32_t kind_of(const struct counts_line *l)
+{
+	return l->is_samples ? 1 : l->thing ? 2 : 0;
+}
+
+static bool is_same(const void *arg, const void *key, uint32_t i)
+{
+	const struct counts_line *l = &((struct line *const *)arg)[i]->shown;
+	const struct key *k = key;
+
+	return l->column == k->column && l->cpu == k->cpu && l->number == k->number &&
+	       kind_of(l) == k->kind;
+}
+
+static struct line *find(const struct counts_lines *l, const struct key *key)
+{
+	uint32_t i = index_find(&l->index, index_hash(0, key, sizeof(*key)), is_same, l->line, key);
+
+	return i == INDEX_NONE ? NULL : l->line[i];
+}
+
+static struct line *add_line(struct counts_lines *l, const struct key *key,
+			     const struct table_column *of)
+{
+	struct line **grown = mem_grow(l->line, l->nr, &l->room, sizeof(*grown)), *line;
+
+	if (!grown)
+		return NULL;
+	l->line = grown;
+	line = mem_zalloc(sizeof(*line));
+	if (!line || index_add(&l->index, index_hash(0, key, sizeof(*key)), (uint32_t)l->nr)) {
+		mem_free(line);
+		return NULL;
+	}
+	l->line[l->nr++] = line;
+	line->shown = (struct counts_line){.column = key->column,
+					   .cpu = key->cpu,
+					   .number = key->number,
+					   .of = *of,
+					   .is_samples = key->kind == 1,
+					   .running = 1};
+	return line;
+}
+
+/* NULL: there is no room (counted), or no memory: -ENOMEM in *rc. */
+static struct line *line_of(struct counts_lines *l, const struct counts_series_point *p,
+			    uint32_t cpu, int *rc)
+{
+	const struct key key = {.column = p->column,
+				.cpu = cpu,
+				.number = p->thing ? p->thing->number : 0,
+				.kind = p->is_samples ? 1
+					: p->thing    ? 2
+						      : 0};
+	struct line *line = find(l, &key);
+	bool is_needed = cpu == COUNTS_NO_CPU && !p->thing;
+
+	*rc = 0;
+	if (!line && !is_needed && l->nr >= COUNTS_MAX_LINES) {
+		l->nr_left++;
+		return NULL;
+	}
+	if (!line)
+		line = add_line(l, &key, p->of);
+	if (line && p->thing && (!line->shown.thing || !*line->shown.thing))
+		line->shown.thing = arena_strdup(&l->names, p->thing->name);
+	if (line && p->thing && !line->shown.thing)
+		line = NULL;
+	if (!line)
+		*rc = -ENOMEM;
+	return line;
+}
+
+/* --- slices ---------------------------------------------------------------------------------- */
+
+/* Of the same time. Points of a CPU follow one another, or take turns with those of the others that
+ * are of the same time. */
+static void add_part(struct slice *to, const struct slice *from)
+{
+	to->amount += from->amount;
+	to->base += from->base;
+	to->part = to->part ? to->part : from->part;
+	if (to->part == from->part)
+		to->part_ns += from->covered_ns;
+	to->run_ns = to->run == from->part ? to->run_ns + from->covered_ns : from->covered_ns;
+	to->run = from->part;
+	to->covered_ns = fmax(to->covered_ns, fmax(to->part_ns, to->run_ns));
+}
+
+/* Of the time that follows. */
+static void join(struct slice *to, const struct slice *from)
+{
+	to->amount += from->amount;
+	to->base += from->base;
+	to->covered_ns += from->covered_ns;
+	to->part_ns += from->part_ns;
+	to->part = to->part ? to->part : from->part;
+	to->run_ns = to->run == from->run ? to->run_ns + from->run_ns : from->run_ns;
+	to->run = from->run;
+}
+
+static void widen_line(struct line *line)
+{
+	for (size_t i = 0; i < NR / 2; i++) {
+		struct slice sum = line->slice[2 * i];
+
+		join(&sum, &line->slice[2 * i + 1]);
+		line->slice[i] = sum;
+	}
+	memset(&line->slice[NR / 2], 0, sizeof(line->slice) / 2);
+}
+
+/* Until the time is within the slices. */
+static void widen(struct counts_lines *l, uint64_t end_ns)
+{
+	while (end_ns > l->base_ns && (end_ns - l->base_ns - 1) / l->width_ns >= NR) {
+		for (size_t i = 0; i < l->nr; i++)
+			widen_line(l->line[i]);
+		l->width_ns *= 2;
+	}
+}
+
+/* What a whole point adds. */
+static struct slice whole_of(const struct counts_series_point *p, const struct cell *c)
+{
+	double ns = (double)(p->end_ns - p->start_ns);
+	struct slice s = {.covered_ns = ns, .part = p->trace + 1};
+
+	if (p->of->metric || p->of->kind == EVENT_VALUE) {
+		s.amount = c->value * ns;
+		s.base = ns;
+	} else if (p->of->kind == EVENT_SHARE && !p->is_samples) {
+		s.amount = (double)c->raw;
+		s.base = (double)c->base;
+	} else {
+		s.amount = c->value;
+	}
+	return s;
+}
+
+static void spread_over(const struct counts_lines *l, struct line *line,
+			const struct counts_series_point *p, const struct slice *whole)
+{
+	uint64_t start = p->start_ns - l->base_ns, end = p->end_ns - l->base_ns;
+	size_t first = start / l->width_ns, last = (end - 1) / l->width_ns;
+
+	for (size_t i = first; i <= last && i < NR; i++) {
+		uint64_t from = i * l->width_ns, to = from + l->width_ns;
+		double part;
+
+		from = from > start ? from : start;
+		to = to < end ? to : end;
+		part = (double)(to - from) / (double)(end - start);
+		add_part(&line->slice[i], &(struct slice){.amount = whole->amount * part,
+							  .base = whole->base * part,
+							  .covered_ns = whole->covered_ns * part,
+							  .part = whole->part});
+	}
+}
+
+static void reach(struct extremes *x, double value)
+{
+	x->min = x->has_any ? fmin(x->min, value) : value;
+	x->max = x->has_any ? fmax(x->max, value) : value;
+	x->has_any = true;
+}
+
+/* --- points ---------------------------------------------------------------------------------- */
+
+static void note_state(struct line *line, const struct counts_series_point *p)
+{
+	double running = cell_running_share(p->cell);
+
+	if (!cell_has_value(p->cell)) {
+		line->shown.nr_without++;
+		line->shown.state = p->cell->state;
+		return;
+	}
+	if (cell_is_shorter(p->cell, &line->shown.least))
+		line->shown.least = *p->cell;
+	line->shown.nr_points += !p->is_samples || p->cell->count;
+	line->shown.running = fmin(line->shown.running, running);
+}
+
+static void note_part(struct line *line, uint32_t part)
+{
+	line->is_mixed |= line->part && line->part != part;
+	line->part = part;
+}
+
+/* Metrics have slices of their own later. */
+static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_series_point *p,
+		  const struct cell *c)
+{
+	struct counts_series_point point = *p;
+	struct slice whole;
+	double value;
+	int rc;
+	struct line *line = line_of(l, p, cpu, &rc);
+
+	if (!line)
+		return rc;
+	point.cell = c;
+	note_state(line, p);
+	if (!counts_series_value(&point, &value))
+		return 0;
+	reach(p->is_total ? &line->totals : &line->points, value);
+	if (p->is_total)
+		return 0;
+	note_part(line, p->trace + 1);
+	if (p->of->metric || p->start_ns >= p->end_ns || p->start_ns < l->base_ns)
+		return 0;
+	whole = whole_of(p, c);
+	spread_over(l, line, p, &whole);
+	return 0;
+}
+
+/* What the samples stand for. */
+static struct cell estimate(const struct counts_series_point *p)
+{
+	struct cell c = *p->cell;
+
+	c.count = c.raw = p->weight;
+	c.value = (double)p->weight;
+	cell_scale(EVENT_COUNT, p->of->scale, &c);
+	return c;
+}
+
+static void note_time(struct counts_lines *l, const struct counts_series_point *p)
+{
+	if (!l->has_base) {
+		l->base_ns = p->start_ns < p->origin_ns ? p->start_ns : p->origin_ns;
+		l->origin_ns = p->origin_ns;
+		l->has_base = true;
+	}
+	if (!cell_has_value(p->cell) || p->start_ns < l->base_ns)
+		return;
+	if (!l->has_points || p->start_ns < l->first_ns)
+		l->first_ns = p->start_ns;
+	if (!l->has_points || p->end_ns > l->last_ns)
+		l->last_ns = p->end_ns;
+	l->has_points = true;
+	widen(l, p->end_ns);
+}
+
+int counts_lines_add(void *arg, const struct counts_series_point *p)
+{
+	struct counts_lines *l = arg;
+	struct cell c = p->is_samples ? estimate(p) : *p->cell;
+	int rc = 0;
+
+	note_time(l, p);
+	if (l->each_cpu && p->cpu != COUNTS_NO_CPU)
+		rc = add_to(l, p->cpu, p, &c);
+	return rc ? rc : add_to(l, COUNTS_NO_CPU, p, &c);
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+/* Parts of ticks are broken: they are taken finer. */
+static uint64_t whole_number(double x, double base)
+{
+	double fine = base < 0x1p20 ? 0x1p40 : base < 0x1p40 ? 0x1p20 : 1;
+
+	return (uint64_t)fmin(fmax(round(x * fine), 0), 0x1p63);
+}
+
+/* A slice as a cell of its event; of a count: what it would be over span_ns. */
+static struct cell cell_of(const struct table_column *c, const struct slice *s, double span_ns)
+{
+	struct cell cell = {.state = CELL_NONE}, share = {.state = CELL_OK};
+
+	if (!s->part || !(s->covered_ns > 0))
+		return cell;
+	if (c->kind == EVENT_SHARE) {
+		share.raw = whole_number(s->amount, s->base);
+		share.base = whole_number(s->base, s->base);
+		if (share.base)
+			cell_total(EVENT_SHARE, &cell, &share);
+		return cell;
+	}
+	cell.state = CELL_OK;
+	cell.is_real = true;
+	if (c->kind == EVENT_VALUE) {
+		cell.value = s->amount / s->base;
+		return cell;
+	}
+	cell.value = s->amount * (span_ns / s->covered_ns);
+	cell.span_ns = (uint64_t)span_ns;
+	return cell;
+}
+
+/* The event's line of that CPU, or of the machine. */
+static const struct line *operand_line(const struct counts_lines *l, uint32_t column, uint32_t cpu)
+{
+	const struct line *line = find(l, &(struct key){.column = column, .cpu = cpu});
+
+	return line ? line : find(l, &(struct key){.column = column, .cpu = COUNTS_NO_CPU});
+}
+
+/* Slices from … to as one, those at the ends in part; of all, or of those that has says. */
+static struct slice sum_of(const struct line *line, double from, double to, const bool *has)
+{
+	struct slice sum = {0};
+
+	for (size_t i = (size_t)from; i < NR && (double)i < to; i++) {
+		double part = fmin(to, (double)i + 1) - fmax(from, (double)i);
+		struct slice s = line->slice[i];
+
+		s.amount *= part;
+		s.base *= part;
+		s.covered_ns *= part;
+		if (part > 0 && (!has || has[i]))
+			join(&sum, &s);
+	}
+	return sum;
+}
+
+/* Of what comes in span_ns. */
+static double metric_value(const struct counts_lines *l, const struct line *line, double from,
+			   double to, const bool *has, uint64_t span_ns)
+{
+	const struct metric *m = line->shown.of.metric;
+	const struct expr_step *operand;
+	struct cell out;
+
+	for (size_t i = 0; (operand = metric_operand(m, &i));) {
+		const struct line *of =
+		    operand_line(l, (uint32_t)operand->operand, line->shown.cpu);
+		struct slice s = of ? sum_of(of, from, to, has) : (struct slice){0};
+
+		l->cells[operand->operand] = of ? cell_of(&of->shown.of, &s, (double)span_ns)
+						: (struct cell){.state = CELL_NONE};
+	}
+	metric_make(m, l->cells, span_ns, &out);
+	return cell_has_value(&out) ? out.value : NAN;
+}
+
+/* The number over slices from … to, of which both may be broken; NAN: none. */
+static double value_of(const struct counts_lines *l, const struct line *line, double from,
+		       double to)
+{
+	struct slice s;
+	struct cell c;
+
+	if (line->shown.of.metric)
+		return metric_value(l, line, from, to, NULL, NS_PER_S);
+	s = sum_of(line, from, to, NULL);
+	c = cell_of(&line->shown.of, &s, s.covered_ns);
+	if (!cell_has_value(&c))
+		return NAN;
+	return line->shown.of.kind == EVENT_COUNT ? cell_rate(&c) : c.value;
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+/* The slices that hold points: whole ones, for those at the ends are covered in part only. */
+static uint64_t first_slice(const struct counts_lines *l)
+{
+	return (l->first_ns - l->base_ns) / l->width_ns;
+}
+
+static uint64_t end_slice(const struct counts_lines *l)
+{
+	uint64_t ns = l->last_ns - l->base_ns;
+
+	return ns / l->width_ns + (ns % l->width_ns != 0);
+}
+
+static struct extremes extremes_of_slices(const struct counts_lines *l, const struct line *line)
+{
+	struct extremes x = {0};
+
+	for (size_t i = 0; i < NR; i++) {
+		double value = value_of(l, line, (double)i, (double)i + 1);
+
+		if (!isnan(value))
+			reach(&x, value);
+	}
+	return x;
+}
+
+/* Over all slices in which it has a number: others have a part of its operands. */
+static double mean_of_metric(const struct counts_lines *l, const struct line *line,
+			     uint64_t span_ns)
+{
+	bool has[NR];
+
+	for (size_t i = 0; i < NR; i++)
+		has[i] = !isnan(value_of(l, line, (double)i, (double)i + 1));
+	return metric_value(l, line, 0, NR, has, span_ns);
+}
+
+static double mean_of(const struct counts_lines *l, const struct line *line)
+{
+	return line->shown.of.metric ? mean_of_metric(l, line, NS_PER_S) : value_of(l, line, 0, NR);
+}
+
+/* Twice the time does not give the same. */
+static bool is_rate(const struct counts_lines *l, const struct line *line, double mean)
+{
+	double twice;
+
+	if (!line->shown.of.metric || isnan(mean))
+		return false;
+	twice = mean_of_metric(l, line, 2 * (uint64_t)NS_PER_S);
+	return fabs(twice - mean) > 1e-6 * fabs(mean);
+}
+
+static bool is_within(const struct extremes *x, double mean)
+{
+	double room = 1e-9 * fabs(mean);
+
+	return x->has_any && x->min - room <= mean && mean <= x->max + room;
+}
+
+/* A point's own number is that of its own time; and where operands lack a CPU for a time, points
+ * and slices may differ in what they hold. */
+static struct extremes extremes_of(const struct counts_lines *l, const struct line *line,
+				   double mean)
+{
+	const struct extremes *x = line->totals.has_any ? &line->totals
+				   : line->is_mixed     ? NULL
+							: &line->points;
+	bool is_good = x && x->has_any && !line->shown.is_rate &&
+		       (!line->shown.of.metric || is_within(x, mean));
+
+	return is_good ? *x : extremes_of_slices(l, line);
+}
+
+static void make_numbers(const struct counts_lines *l, struct line *line)
+{
+	double mean = mean_of(l, line);
+	struct extremes x;
+
+	line->shown.is_rate = is_rate(l, line, mean);
+	x = extremes_of(l, line, mean);
+	line->shown.has_number = x.has_any && !isnan(mean);
+	if (!line->shown.has_number)
+		return;
+	line->shown.min = x.min;
+	line->shown.mean = mean;
+	line->shown.max = x.max;
+}
+
+/* Those of operands of several paces, or of CPUs and the machine, have no points. */
+static int add_metrics(struct counts_lines *l)
+{
+	for (size_t i = 0; i < l->metrics->nr; i++) {
+		const struct metric *m = &l->metrics->item[i];
+		const struct key key = {.column = (uint32_t)(l->nr_events + i),
+					.cpu = COUNTS_NO_CPU};
+		const struct table_column of = {.group = "metric",
+						.name = m->name,
+						.label = m->name,
+						.unit = m->unit,
+						.kind = EVENT_VALUE,
+						.metric = m};
+
+		if (!find(l, &key) && !add_line(l, &key, &of))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The other one of counts and samples has more points. */
+static bool is_coarse(const struct counts_lines *l, const struct counts_line *a)
+{
+	const struct line *b = find(l, &(struct key){a->column, a->cpu, 0, !a->is_samples});
+
+	if (a->thing || !b)
+		return false;
+	return a->is_samples ? b->shown.nr_points >= a->nr_points
+			     : b->shown.nr_points > a->nr_points;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* The machine has the highest number of a CPU. */
+static int compare(const void *a, const void *b)
+{
+	const struct counts_line *x = &(*(struct line *const *)a)->shown,
+				 *y = &(*(struct line *const *)b)->shown;
+	int order = compare_numbers(x->column, y->column);
+
+	if (!order)
+		order = compare_numbers(x->thing != NULL, y->thing != NULL);
+	if (!order)
+		order = compare_numbers(x->cpu + 1u, y->cpu + 1u);
+	if (!order)
+		order = compare_numbers(!x->has_number, !y->has_number);
+	if (!order)
+		order = x->mean != y->mean ? (x->mean > y->mean ? -1 : 1) : 0;
+	return order ? order : compare_numbers(x->number, y->number);
+}
+
+int counts_lines_end(struct counts_lines *l)
+{
+	int rc = add_metrics(l);
+
+	l->order = rc == 0 ? mem_calloc(l->nr + 1, sizeof(struct line *)) : NULL;
+	if (!l->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->nr; i++) {
+		make_numbers(l, l->line[i]);
+		if (!is_coarse(l, &l->line[i]->shown))
+			l->order[l->nr_order++] = l->line[i];
+	}
+	qsort(l->order, l->nr_order, sizeof(struct line *), compare);
+	return 0;
+}
+
+size_t counts_lines_nr(const struct counts_lines *l)
+{
+	return l->nr_order;
+}
+
+const struct counts_line *counts_lines_at(const struct counts_lines *l, size_t i)
+{
+	return &l->order[i]->shown;
+}
+
+uint64_t counts_lines_left(const struct counts_lines *l)
+{
+	return l->nr_left;
+}
+
+uint64_t counts_lines_start_ns(const struct counts_lines *l)
+{
+	return l->first_ns > l->origin_ns ? l->first_ns - l->origin_ns : 0;
+}
+
+uint64_t counts_lines_span_ns(const struct counts_lines *l)
+{
+	return l->last_ns - l->first_ns;
+}
+
+void counts_lines_shape(const struct counts_lines *l, size_t i, double *out, size_t nr)
+{
+	double first = (double)first_slice(l);
+	double step = ((double)end_slice(l) - first) / (double)nr;
+
+	for (size_t k = 0; k < nr; k++)
+		out[k] = step > 0 ? value_of(l, l->order[i], first + step * (double)k,
+					     first + step * (double)(k + 1))
+				  : NAN;
+}

@@ -1,0 +1,818 @@
+/*
+ * Each tick is made a trace of its own, whose readings are those of the tick and the ones before
+ * them, so that its numbers come about as those of an iteration do. A tick is over when an event is
+ * read again. Must not trust a time, an event or an instance from the file.
+ */
+#include "counts/series.h"
+
+#include "base/err.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "counts/tally.h"
+#include "profile/filter.h"
+#include "profile/records.h"
+#include "profile/things.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
+
+/* Where the readings of an event are. */
+enum source { AT_ENDS, IN_TICKS, IN_SAMPLES, NR_SOURCES };
+
+/* The readings of one tick, and the last ones before it. */
+struct stream {
+	struct profile_pair *pairs;   /* owned; of each event */
+	struct profile_pair *further; /* owned; NULL: none; as in profile_trace */
+	struct profile_thing *things; /* owned */
+	size_t nr_things, room;
+	struct index index; /* of things */
+	uint64_t start_ns, end_ns;
+	bool is_open; /* there are readings of the tick */
+};
+
+/* Samples of an event in the slice of time at hand. */
+struct counter {
+	uint64_t start_ns, end_ns; /* of the slice; 0: none yet */
+	uint64_t nr, weight;
+	uint64_t longest_ns; /* without a sample */
+};
+
+struct series {
+	const struct counts_series_config *config;
+	const struct profile_facts *facts;
+	struct table *table;
+	uint64_t origin_ns;
+	bool has_origin;
+	/* Of the trace at hand: */
+	const struct profile_trace *trace;
+	struct stream stream[NR_SOURCES]; /* the first has pairs alone */
+	uint8_t *source;                  /* owned; of each event: enum source */
+	struct counter *counter;          /* owned; of each event */
+};
+
+bool counts_series_value(const struct counts_series_point *p, double *out)
+{
+	const struct cell *c = p->cell;
+	bool is_rate = p->is_samples || (p->of->kind == EVENT_COUNT && !p->of->metric);
+
+	if (!cell_has_value(c) || (is_rate && !c->span_ns))
+		return false;
+	*out = is_rate ? cell_rate(c) : c->value;
+	return true;
+}
+
+const char *counts_series_unit(const struct counts_series_point *p,
+			       char text[COUNTS_SERIES_UNIT_BYTES])
+{
+	if (p->is_samples)
+		return "samples/s";
+	if (p->of->kind == EVENT_SHARE)
+		return "%";
+	if (p->of->kind != EVENT_COUNT || p->of->metric)
+		return p->of->unit;
+	snprintf(text, COUNTS_SERIES_UNIT_BYTES, "%s/s", p->of->unit);
+	return text;
+}
+
+/* --- points ---------------------------------------------------------------------------------- */
+
+static bool is_wanted_column(const struct profile_filter *f, const struct table_column *c)
+{
+	const struct trace_event ev = {.group = c->group, .name = c->name};
+
+	return profile_filter_has_event(f, &ev);
+}
+
+/* Times of what is outside the window are left out; 0: to the end. */
+static bool is_in_time(const struct series *s, const struct counts_series_point *p)
+{
+	const struct profile_filter *f = s->config->filter;
+
+	if (f->from_ns && (p->start_ns < s->origin_ns || p->start_ns - s->origin_ns < f->from_ns))
+		return false;
+	return !f->to_ns || p->end_ns < s->origin_ns || p->end_ns - s->origin_ns <= f->to_ns;
+}
+
+static int give(const struct series *s, struct counts_series_point *p)
+{
+	const struct profile_filter *f = s->config->filter;
+
+	p->origin_ns = s->origin_ns;
+	if (!is_wanted_column(f, p->of) || !is_in_time(s, p) ||
+	    (p->cpu != COUNTS_NO_CPU && !profile_ranges_has(&f->cpus, p->cpu)))
+		return 0;
+	return s->config->point(s->config->arg, p);
+}
+
+/* What is of no reading, and a value, is of the whole time. */
+static int give_cell(const struct series *s, size_t i, const struct cell *cell,
+		     struct counts_series_point *p)
+{
+	const struct table *t = s->table;
+
+	if (cell->state == CELL_NONE)
+		return 0;
+	p->column = (uint32_t)i;
+	p->of = &t->columns[i];
+	p->cell = cell;
+	p->iteration = t->iteration;
+	p->end_ns = cell->time_ns ? cell->time_ns : t->end_ns;
+	p->start_ns = t->start_ns < p->end_ns ? t->start_ns : p->end_ns;
+	if (cell->span_ns && cell->span_ns <= p->end_ns)
+		p->start_ns = p->end_ns - cell->span_ns;
+	return give(s, p);
+}
+
+static int give_row_cell(const struct series *s, size_t row, size_t i)
+{
+	const struct table *t = s->table;
+	struct counts_series_point p = {
+	    .trace = t->row_trace[row],
+	    .cpu = counts_tally_is_of_cpu(&t->columns[i]) ? t->row_cpu[row] : COUNTS_NO_CPU};
+
+	return give_cell(s, i, table_cell(t, row, i), &p);
+}
+
+static int give_things(const struct series *s)
+{
+	const struct table *t = s->table;
+	int rc = 0;
+
+	for (size_t k = 0; k < t->nr_things && rc == 0; k++) {
+		struct counts_series_point p = {
+		    .trace = t->row_trace[0], .cpu = COUNTS_NO_CPU, .thing = &t->things[k]};
+
+		rc = give_cell(s, t->things[k].column, &t->things[k].cell, &p);
+	}
+	return rc;
+}
+
+/* --- a tally --------------------------------------------------------------------------------- */
+
+/* Over CPUs; what is of the machine has its number in a row. */
+static int give_totals(const struct series *s)
+{
+	const struct table *t = s->table;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
+		struct counts_series_point p = {.cpu = COUNTS_NO_CPU, .is_total = true};
+
+		if (counts_tally_is_of_cpu(&t->columns[i]) || t->columns[i].is_total_only)
+			rc = give_cell(s, i, &t->totals[i], &p);
+	}
+	return rc;
+}
+
+static int end_iteration(struct series *s)
+{
+	struct table *t = s->table;
+	int rc = 0;
+
+	if (!t->nr_rows)
+		return 0;
+	table_total(t);
+	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
+		for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
+			if (!t->columns[i].is_total_only)
+				rc = give_row_cell(s, row, i);
+	if (rc == 0)
+		rc = give_totals(s);
+	if (rc == 0)
+		rc = give_things(s);
+	t->nr_rows = 0;
+	return rc;
+}
+
+/* What is of a CPU that is not wanted enters no total. */
+static void add_row(struct series *s, const struct profile_trace *trace)
+{
+	struct table *t = s->table;
+	size_t row = t->nr_rows;
+
+	counts_tally_add(t, trace);
+	if (!profile_ranges_has(&s->config->filter->cpus, trace->head.cpu))
+		counts_tally_leave_cpu(t, row);
+}
+
+static int read_counted(struct series *s, const struct profile_trace *trace)
+{
+	int rc = counts_tally_is_next(s->table, trace) ? end_iteration(s) : 0;
+
+	add_row(s, trace);
+	return rc;
+}
+
+/* --- ticks ----------------------------------------------------------------------------------- */
+
+/* Not measured: that is said once, among what is read at the ends. */
+static bool is_said(const struct series *s, enum source source, size_t i)
+{
+	const struct table_column *c = &s->table->columns[i];
+
+	if (s->trace->events[i].state == READING_OK || cell_has_value(table_cell(s->table, 0, i)))
+		return true;
+	return source == AT_ENDS && (counts_tally_is_of_cpu(c) || s->trace->head.trace == 0);
+}
+
+/* All operands that are measured are read there; a tick has none that is not. */
+static bool is_all_of(const struct series *s, const struct metric *m, enum source source)
+{
+	const struct expr_step *operand;
+	bool has_any = source == AT_ENDS;
+
+	for (size_t i = 0; (operand = metric_operand(m, &i));) {
+		bool is_measured = s->trace->events[operand->operand].state == READING_OK;
+
+		if (is_measured && s->source[operand->operand] != source)
+			return false;
+		has_any |= is_measured;
+	}
+	return has_any;
+}
+
+/* Of operands that are read at another pace there is no number. */
+static bool is_said_metric(const struct series *s, enum source source, size_t i)
+{
+	const struct table_column *c = &s->table->columns[i];
+	enum metric_has has = metric_has(c->metric, table_cell(s->table, 0, 0));
+
+	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS))
+		return false;
+	return is_all_of(s, c->metric, source);
+}
+
+/* The numbers of a tick. */
+static int give_tick(struct series *s, enum source source, const struct profile_trace *tick)
+{
+	struct table *t = s->table;
+	int rc = 0;
+
+	t->nr_rows = 0;
+	counts_tally_add(t, tick);
+	table_total(t);
+	for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
+		if (i < t->nr_events ? is_said(s, source, i) : is_said_metric(s, source, i))
+			rc = give_row_cell(s, 0, i);
+	if (rc == 0)
+		rc = give_things(s);
+	t->nr_rows = 0;
+	return rc;
+}
+
+static void go_on_from(struct profile_pair *p)
+{
+	if (!p->has_end)
+		return;
+	*p = (struct profile_pair){.has_start = true, .start = p->end};
+}
+
+static void begin_tick(const struct series *s, struct stream *st)
+{
+	size_t nr = s->facts->nr_events;
+
+	for (size_t i = 0; i < nr; i++)
+		go_on_from(&st->pairs[i]);
+	for (size_t i = 0; st->further && i < nr * FURTHER; i++)
+		go_on_from(&st->further[i]);
+	for (size_t k = 0; k < st->nr_things; k++)
+		go_on_from(&st->things[k].pair);
+	st->start_ns = st->end_ns;
+	st->is_open = false;
+}
+
+static int end_tick(struct series *s, enum source source)
+{
+	struct stream *st = &s->stream[source];
+	struct profile_trace tick = *s->trace;
+	int rc;
+
+	if (!st->is_open)
+		return 0;
+	tick.pairs = st->pairs;
+	tick.further = st->further;
+	tick.things = st->things;
+	tick.nr_things = st->nr_things;
+	tick.start_ns = st->start_ns;
+	tick.end_ns = st->end_ns;
+	tick.sampling = NULL;
+	rc = give_tick(s, source, &tick);
+	begin_tick(s, st);
+	return rc;
+}
+
+static uint32_t hash_thing(const struct profile_thing *t)
+{
+	const uint32_t key[] = {t->event, t->number};
+
+	return index_hash(0, key, sizeof(key));
+}
+
+static bool is_same_thing(const void *arg, const void *key, uint32_t number)
+{
+	const struct profile_thing *a = (const struct profile_thing *)arg + number, *b = key;
+
+	return a->event == b->event && a->number == b->number;
+}
+
+/* NULL without memory, or with too many. */
+static struct profile_thing *add_thing(struct stream *st, const struct profile_thing *thing)
+{
+	struct profile_thing *grown =
+	    st->nr_things < MAX_THINGS
+		? mem_grow(st->things, st->nr_things, &st->room, sizeof(*grown))
+		: NULL;
+
+	if (!grown)
+		return NULL;
+	st->things = grown;
+	if (index_add(&st->index, hash_thing(thing), (uint32_t)st->nr_things))
+		return NULL;
+	grown[st->nr_things] = *thing;
+	return &grown[st->nr_things++];
+}
+
+static struct profile_pair *find_thing(struct stream *st, const struct reading *r)
+{
+	const struct profile_thing key = {.event = r->event, .number = r->instance, .name = ""};
+	uint32_t k = index_find(&st->index, hash_thing(&key), is_same_thing, st->things, &key);
+	struct profile_thing *thing = k != INDEX_NONE ? &st->things[k] : add_thing(st, &key);
+
+	return thing ? &thing->pair : NULL;
+}
+
+/* Where a reading belongs; NULL: nowhere, or -ENOMEM in *rc. */
+static struct profile_pair *find_pair(const struct series *s, struct stream *st,
+				      const struct reading *r, int *rc)
+{
+	struct profile_pair *p = NULL;
+	size_t nr = s->facts->nr_events;
+
+	*rc = 0;
+	if (s->facts->events[r->event].scope == EVENT_SCOPE_THINGS)
+		p = find_thing(st, r);
+	else if (!r->instance)
+		p = &st->pairs[r->event];
+	else if (r->instance >= PROFILE_MAX_PARTS)
+		return NULL;
+	else if (st->further || (st->further = mem_calloc(nr, FURTHER * sizeof(*p))))
+		p = &st->further[(size_t)r->event * FURTHER + r->instance - 1];
+	if (!p)
+		*rc = -ENOMEM;
+	return p;
+}
+
+static int add_reading(struct series *s, enum source source, const struct reading *r)
+{
+	struct stream *st = &s->stream[source];
+	int rc;
+	struct profile_pair *p = find_pair(s, st, r, &rc);
+
+	if (!p)
+		return rc;
+	if (p->has_end)
+		rc = end_tick(s, source);
+	p->has_end = true;
+	p->end = *r;
+	st->is_open = true;
+	if (r->time_ns > st->end_ns)
+		st->end_ns = r->time_ns;
+	s->source[r->event] = (uint8_t)source;
+	return rc;
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+static int give_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+{
+	const struct counter *k = &s->counter[event];
+	const struct cell cell = {.state = CELL_OK,
+				  .count = k->nr,
+				  .value = (double)k->nr,
+				  .raw = k->nr,
+				  .time_ns = end_ns,
+				  .span_ns = end_ns - start_ns};
+	struct counts_series_point p = {.column = event,
+					.of = &s->table->columns[event],
+					.is_samples = true,
+					.iteration = s->trace->head.iteration,
+					.trace = s->trace->head.trace,
+					.cpu = s->trace->head.cpu,
+					.start_ns = start_ns,
+					.end_ns = end_ns,
+					.cell = &cell,
+					.weight = k->weight};
+
+	return start_ns < end_ns ? give(s, &p) : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Where the slice of a time begins. */
+static uint64_t slice_of(const struct series *s, uint64_t time_ns)
+{
+	return time_ns < s->origin_ns ? time_ns
+				      : time_ns - (time_ns - s->origin_ns) % s->config->slice_ns;
+}
+
+/* Ends the slice at hand, and what is without samples up to a time: that is one point. */
+static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = give_samples(s, event, k->start_ns, k->end_ns);
+
+	*k = (struct counter){.start_ns = k->end_ns,
+			      .end_ns = until_ns < k->end_ns ? k->end_ns : until_ns};
+	return rc ? rc : give_samples(s, event, k->start_ns, k->end_ns);
+}
+
+/* The slice of a time that is not in the one at hand. */
+static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
+{
+	struct counter *k = &s->counter[event];
+	uint64_t start_ns = slice_of(s, time_ns);
+	int rc = end_slice(s, event, start_ns);
+
+	k->start_ns = k->end_ns;
+	if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
+		k->end_ns = UINT64_MAX;
+	/* of many CPUs a sample in the little that is left would look like a burst */
+	if (s->trace->head.cpu != COUNTS_NO_CPU)
+		k->end_ns = least(k->end_ns, s->trace->end_ns);
+	return rc;
+}
+
+static void add_sample(struct counter *k, const struct trace_record *r)
+{
+	k->nr++;
+	if (__builtin_add_overflow(k->weight, r->period ? r->period : 1, &k->weight))
+		k->weight = UINT64_MAX;
+}
+
+/* A slice is of times from its start up to its end; the trace's last has that end too. */
+static int count_in_slice(struct series *s, uint32_t event, const struct trace_record *r,
+			  uint64_t time_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = 0;
+
+	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns)
+		rc = turn_slice(s, event, time_ns);
+	add_sample(k, r);
+	return rc;
+}
+
+/* end_ns is the last sample's time. */
+static int count_from_last(struct series *s, uint32_t event, const struct trace_record *r,
+			   uint64_t time_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = 0;
+
+	time_ns = time_ns < k->end_ns ? k->end_ns : time_ns;
+	if (time_ns - k->end_ns > k->longest_ns)
+		k->longest_ns = time_ns - k->end_ns;
+	k->end_ns = time_ns;
+	add_sample(k, r);
+	if (time_ns - k->start_ns < s->config->slice_ns)
+		return 0;
+	rc = give_samples(s, event, k->start_ns, time_ns);
+	*k = (struct counter){.start_ns = time_ns, .end_ns = time_ns, .longest_ns = k->longest_ns};
+	return rc;
+}
+
+/* Of what came after the last sample nothing is known, but where that is long: it was little. */
+static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
+{
+	struct counter *k = &s->counter[event];
+	int rc = give_samples(s, event, k->start_ns, k->end_ns);
+	uint64_t rest_ns = end_ns > k->end_ns ? end_ns - k->end_ns : 0;
+
+	k->nr = k->weight = 0;
+	if (rc || rest_ns / 2 <= k->longest_ns)
+		return rc;
+	return give_samples(s, event, k->end_ns, end_ns);
+}
+
+/* From one sample to the next of another CPU says nothing. */
+static bool is_from_sample_to_sample(const struct series *s)
+{
+	return s->config->from_sample_to_sample && s->trace->head.cpu != COUNTS_NO_CPU;
+}
+
+static int count_sample(struct series *s, uint32_t event, const struct profile_item *item)
+{
+	const struct profile_trace *t = s->trace;
+	uint64_t time_ns = item->time_ns;
+
+	time_ns = time_ns < t->start_ns ? t->start_ns : least(time_ns, t->end_ns);
+	return is_from_sample_to_sample(s) ? count_from_last(s, event, &item->record, time_ns)
+					   : count_in_slice(s, event, &item->record, time_ns);
+}
+
+/* Counts of the timebase's group, as readings of its time. */
+static int add_counts(struct series *s, const struct profile_item *item)
+{
+	const struct profile_trace *t = s->trace;
+	const struct trace_record *r = &item->record;
+	int rc = 0;
+
+	for (uint64_t i = 0; i < r->nr_read && rc == 0; i++) {
+		const struct trace_id *id = profile_member(t->ids, t->nr_ids, item->id, i);
+
+		if (!id || id->event >= s->facts->nr_events)
+			continue;
+		rc = add_reading(s, IN_SAMPLES,
+				 &(struct reading){
+				     .event = id->event,
+				     .instance = id->instance,
+				     .state = READING_OK,
+				     .time_ns = item->time_ns,
+				     .raw = trace_word(r->read_values, i * r->read_stride),
+				     .enabled_ns = r->read_enabled_ns,
+				     .running_ns = r->read_running_ns,
+				 });
+	}
+	return rc;
+}
+
+/* --- a trace of samples ---------------------------------------------------------------------- */
+
+/* Those of a trace of many CPUs tell theirs. */
+static bool is_of_wanted_cpu(const struct series *s, const struct profile_item *item)
+{
+	return s->trace->head.cpu != COUNTS_NO_CPU ||
+	       profile_ranges_has(&s->config->filter->cpus, item->cpu);
+}
+
+static int add_item(struct series *s, const struct profile_item *item)
+{
+	bool is_sample = item->kind == PROFILE_RECORD && item->ring == TRACE_RING_SAMPLES &&
+			 item->record.kind == TRACE_RECORD_SAMPLE && item->id &&
+			 item->id->event < s->facts->nr_events && is_of_wanted_cpu(s, item);
+	int rc;
+
+	if (item->kind == PROFILE_READING)
+		return add_reading(s, IN_TICKS, &item->reading);
+	if (!is_sample)
+		return 0;
+	rc = count_sample(s, item->id->event, item);
+	if (rc == 0 && item->record.has & TRACE_HAS_READ)
+		rc = add_counts(s, item);
+	return rc;
+}
+
+static void start_pairs(struct profile_pair *to, const struct profile_pair *from, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		to[i] =
+		    (struct profile_pair){.has_start = from[i].has_start, .start = from[i].start};
+}
+
+static void stream_reset(struct stream *st)
+{
+	mem_free(st->further);
+	index_fini(&st->index);
+	st->further = NULL;
+	st->index = (struct index){0};
+	st->nr_things = 0;
+	st->is_open = false;
+}
+
+static int start_further(struct stream *st, const struct profile_trace *t, size_t nr)
+{
+	if (!t->further)
+		return 0;
+	st->further = mem_calloc(nr, FURTHER * sizeof(*st->further));
+	if (!st->further)
+		return -ENOMEM;
+	start_pairs(st->further, t->further, nr * FURTHER);
+	return 0;
+}
+
+/* Things are not counted by samples. */
+static int start_stream(struct series *s, enum source source)
+{
+	const struct profile_trace *t = s->trace;
+	struct stream *st = &s->stream[source];
+	size_t nr_things = source == IN_TICKS ? t->nr_things : 0;
+	int rc;
+
+	stream_reset(st);
+	st->start_ns = st->end_ns = t->start_ns;
+	start_pairs(st->pairs, t->pairs, s->facts->nr_events);
+	rc = start_further(st, t, s->facts->nr_events);
+	for (size_t k = 0; k < nr_things && rc == 0; k++) {
+		struct profile_thing thing = t->things[k];
+
+		start_pairs(&thing.pair, &t->things[k].pair, 1);
+		rc = add_thing(st, &thing) ? 0 : -ENOMEM;
+	}
+	return rc;
+}
+
+static int start_trace(struct series *s)
+{
+	size_t nr = s->facts->nr_events;
+	int rc = 0;
+
+	memset(s->source, AT_ENDS, nr);
+	for (size_t i = 0; i < nr; i++)
+		s->counter[i] =
+		    (struct counter){.start_ns = s->trace->start_ns, .end_ns = s->trace->start_ns};
+	for (enum source k = IN_TICKS; k < NR_SOURCES && rc == 0; k++)
+		rc = start_stream(s, k);
+	return rc;
+}
+
+/* A tick that stands for the end of a killed session has been read. */
+static int end_pair(struct series *s, size_t event, const struct profile_pair *p)
+{
+	enum source source = s->source[event];
+
+	return source != AT_ENDS && p->has_end && !p->is_tick ? add_reading(s, source, &p->end) : 0;
+}
+
+/* The readings at the end end the last tick of what is read at a pace. */
+static int end_streams(struct series *s)
+{
+	const struct profile_trace *t = s->trace;
+	size_t nr = s->facts->nr_events;
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = end_pair(s, i, &t->pairs[i]);
+	for (size_t i = 0; t->further && i < nr * FURTHER && rc == 0; i++)
+		rc = end_pair(s, i / FURTHER, &t->further[i]);
+	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
+		rc = end_pair(s, t->things[k].event, &t->things[k].pair);
+	for (enum source k = IN_TICKS; k < NR_SOURCES && rc == 0; k++)
+		rc = end_tick(s, k);
+	return rc;
+}
+
+static bool is_at_ends(const struct series *s, size_t event)
+{
+	return s->source[event] == AT_ENDS;
+}
+
+static void take_ends(const struct series *s, struct profile_pair *to,
+		      const struct profile_pair *from, size_t nr_each)
+{
+	for (size_t i = 0; i < s->facts->nr_events * nr_each; i++)
+		to[i] = is_at_ends(s, i / nr_each) ? from[i] : (struct profile_pair){0};
+}
+
+/* Things of what is read at the boundaries alone. */
+static size_t take_things(const struct series *s, struct profile_thing *to)
+{
+	const struct profile_trace *t = s->trace;
+	size_t nr = 0;
+
+	for (size_t k = 0; k < t->nr_things; k++)
+		if (is_at_ends(s, t->things[k].event))
+			to[nr++] = t->things[k];
+	return nr;
+}
+
+/* The trace, without what is read at a pace. */
+static int give_ends(struct series *s)
+{
+	struct stream *st = &s->stream[AT_ENDS];
+	const struct profile_trace *t = s->trace;
+	struct profile_trace rest = *t;
+	struct profile_thing *things = mem_calloc(t->nr_things + 1, sizeof(*things));
+	int rc = things ? 0 : -ENOMEM;
+
+	if (rc == 0 && t->further && !st->further)
+		st->further = mem_calloc(s->facts->nr_events, FURTHER * sizeof(*st->further));
+	if (rc == 0 && t->further && !st->further)
+		rc = -ENOMEM;
+	if (rc == 0) {
+		take_ends(s, st->pairs, t->pairs, 1);
+		if (t->further)
+			take_ends(s, st->further, t->further, FURTHER);
+		rest.pairs = st->pairs;
+		rest.further = t->further ? st->further : NULL;
+		rest.things = things;
+		rest.nr_things = take_things(s, things);
+		rc = give_tick(s, AT_ENDS, &rest);
+	}
+	mem_free(things);
+	return rc;
+}
+
+static int end_samples(struct series *s)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->facts->nr_events && rc == 0; i++)
+		if (sampled_event_is_sampled(&s->table->columns[i].sampling) &&
+		    s->trace->events[i].state == READING_OK)
+			rc = is_from_sample_to_sample(s) ? end_from_last(s, i, s->trace->end_ns)
+							 : end_slice(s, i, s->trace->end_ns);
+	return rc;
+}
+
+static int read_items(struct series *s)
+{
+	struct profile_records *records;
+	struct profile_item item;
+	int rc = profile_session_records(s->config->session, &records), got;
+
+	if (rc != 1)
+		return rc;
+	rc = 0;
+	while (rc == 0 && (got = profile_records_next(records, &item)) == 1)
+		rc = add_item(s, &item);
+	profile_records_close(records);
+	return rc ? rc : got;
+}
+
+static int read_sampled(struct series *s, const struct profile_trace *trace)
+{
+	int rc;
+
+	s->trace = trace;
+	rc = start_trace(s);
+	if (rc == 0)
+		rc = read_items(s);
+	if (rc == 0)
+		rc = end_samples(s);
+	if (rc == 0)
+		rc = end_streams(s);
+	return rc ? rc : give_ends(s);
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+static int init(struct series *s, struct err *e)
+{
+	size_t nr = s->facts->nr_events + 1;
+	bool has_all = true;
+	int rc = counts_tally_new(s->facts, s->config->metrics, &s->table, e);
+
+	if (rc)
+		return rc;
+	s->source = mem_calloc(nr, sizeof(*s->source));
+	s->counter = mem_calloc(nr, sizeof(*s->counter));
+	for (size_t i = 0; i < NR_SOURCES; i++) {
+		s->stream[i].pairs = mem_calloc(nr, sizeof(*s->stream[i].pairs));
+		has_all &= s->stream[i].pairs != NULL;
+	}
+	return s->source && s->counter && has_all ? 0 : -ENOMEM;
+}
+
+static void fini(struct series *s)
+{
+	for (size_t i = 0; i < NR_SOURCES; i++) {
+		stream_reset(&s->stream[i]);
+		mem_free(s->stream[i].pairs);
+		mem_free(s->stream[i].things);
+	}
+	mem_free(s->source);
+	mem_free(s->counter);
+	table_free(s->table);
+}
+
+static int read_trace(struct series *s, const struct profile_trace *trace)
+{
+	if (!s->has_origin)
+		s->origin_ns = trace->start_ns;
+	s->has_origin = true;
+	if (!profile_ranges_has(&s->config->filter->iterations, trace->head.iteration))
+		return 0;
+	return s->facts->is_sampling ? read_sampled(s, trace) : read_counted(s, trace);
+}
+
+static int read_all(struct series *s)
+{
+	struct profile_trace trace;
+	int rc = 0, got;
+
+	profile_session_rewind(s->config->session);
+	while (rc == 0 && (got = profile_session_next(s->config->session, &trace)) == 1)
+		rc = read_trace(s, &trace);
+	if (rc == 0)
+		rc = got;
+	if (rc == 0 && !s->facts->is_sampling)
+		rc = end_iteration(s);
+	return rc;
+}
+
+int counts_series(const struct counts_series_config *config, struct err *e)
+{
+	struct series s = {.config = config, .facts = profile_session_facts(config->session)};
+	int rc = init(&s, e);
+
+	if (rc == 0)
+		rc = read_all(&s);
+	fini(&s);
+	return rc == -ENOMEM && e && !e->code ? err_set(e, rc, "out of memory") : rc;
+}

@@ -1,0 +1,158 @@
+/*
+ * A session as tables.
+ */
+#include "counts/tally.h"
+
+#include "base/err.h"
+
+#include <errno.h>
+
+/* Of an iteration: all CPUs there can be, and all events of a spec. */
+enum { MAX_CELLS = 4 << 20 };
+
+static void set_columns(struct table *t, const struct profile_facts *f)
+{
+	for (size_t i = 0; i < f->nr_events; i++) {
+		const struct trace_event *e = &f->events[i];
+
+		t->columns[i] = (struct table_column){
+		    .group = e->group,
+		    .name = e->name,
+		    .label = *e->label ? e->label : e->name,
+		    .unit = e->unit,
+		    .kind = e->kind,
+		    .scope = e->scope,
+		    .scale = e->scale,
+		    .reason = e->state != READING_OK ? e->reason : NULL,
+		    .sampling = sampled_event(e->group, e->name, e->rate, e->frequency, e->flags),
+		};
+	}
+}
+
+int counts_tally_new(const struct profile_facts *f, const struct metric_set *metrics,
+		     struct table **out, struct err *e)
+{
+	size_t nr = f->nr_events + metrics->nr;
+	struct table *t;
+
+	if (nr && f->max_rows > MAX_CELLS / nr)
+		return err_set(e, -EFBIG, "%zu traces of %zu events are too many for a table",
+			       f->max_rows, nr);
+	t = table_new(nr, f->max_rows);
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	set_columns(t, f);
+	table_set_metrics(t, metrics);
+	if (table_add_sampling(t)) {
+		table_free(t);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	t->nr_rows = 0;
+	*out = t;
+	return 0;
+}
+
+static void set_pair(struct table *t, size_t row, size_t i, const struct profile_trace *trace,
+		     const struct profile_pair *p)
+{
+	table_set(t, row, i, trace->events[i].state, p->has_start ? &p->start : NULL,
+		  p->has_end ? &p->end : NULL);
+}
+
+/* The first part that is there makes the cell, the others join it. */
+static void set_cell(struct table *t, size_t row, size_t i, const struct profile_trace *trace)
+{
+	const struct profile_pair *first = &trace->pairs[i], *p = trace->further;
+	bool is_set = first->has_end;
+
+	set_pair(t, row, i, trace, first);
+	if (!p)
+		return;
+	p += i * (PROFILE_MAX_PARTS - 1);
+	for (size_t k = 0; k < PROFILE_MAX_PARTS - 1; k++, p++) {
+		if (!p->has_end)
+			continue;
+		if (is_set)
+			table_join(t, row, i, p->has_start ? &p->start : NULL, &p->end);
+		else
+			set_pair(t, row, i, trace, p);
+		is_set = true;
+	}
+}
+
+void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s)
+{
+	static const struct trace_sampling nothing = {.idle_ns = UINT64_MAX};
+
+	s = s ? s : &nothing;
+	table_set_sampling(t, row,
+			   &(struct table_sampling){.ring_bytes = s->ring_bytes,
+						    .max_rate_start = s->max_rate_start,
+						    .max_rate_end = s->max_rate_end,
+						    .idle_ns = s->idle_ns,
+						    .lost = s->lost,
+						    .ticks = s->ticks,
+						    .ticks_missed = s->ticks_missed});
+	for (size_t i = 0; i < s->nr; i++)
+		table_add_sampled(t, row, s->item[i].event,
+				  &(struct sampled_counts){.samples = s->item[i].samples,
+							   .idle = s->item[i].idle,
+							   .weight = s->item[i].weight,
+							   .lost = s->item[i].lost,
+							   .throttled = s->item[i].throttled});
+}
+
+/* Without memory the things are left out, and their event has what was added so far. */
+static void add_things(struct table *t, const struct profile_trace *trace)
+{
+	for (size_t k = 0; k < trace->nr_things; k++) {
+		const struct profile_thing *thing = &trace->things[k];
+		const struct profile_pair *p = &thing->pair;
+
+		if (table_add_thing(t, thing->event, thing->number, thing->name,
+				    p->has_start ? &p->start : NULL, p->has_end ? &p->end : NULL))
+			return;
+	}
+}
+
+size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
+{
+	size_t row = t->nr_rows++, nr = 0;
+
+	t->row_trace[row] = trace->head.trace;
+	t->row_cpu[row] = trace->head.cpu;
+	if (row == 0) {
+		t->iteration = trace->head.iteration;
+		t->is_cut = false;
+		table_set_time(t, trace->start_ns, trace->end_ns, &trace->clocks);
+	}
+	t->is_cut |= trace->is_cut;
+	for (size_t i = 0; i < t->nr_events; i++) {
+		set_cell(t, row, i, trace);
+		nr += cell_has_value(table_cell(t, row, i));
+	}
+	if (row == 0) {
+		table_drop_things(t);
+		add_things(t, trace);
+	}
+	counts_tally_samples(t, row, trace->sampling);
+	return nr;
+}
+
+bool counts_tally_is_of_cpu(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;
+}
+
+void counts_tally_leave_cpu(struct table *t, size_t row)
+{
+	for (size_t i = 0; i < t->nr_events; i++)
+		if (counts_tally_is_of_cpu(&t->columns[i]))
+			*table_cell(t, row, i) = (struct cell){.state = CELL_NONE};
+	counts_tally_samples(t, row, NULL);
+}
+
+bool counts_tally_is_next(const struct table *t, const struct profile_trace *trace)
+{
+	return t->nr_rows && t->iteration != trace->head.iteration;
+}

@@ -1,0 +1,38 @@
+/*
+ * A session as tables: the traces of an iteration become the rows of one table. What
+ * cpuperf_print and the public interface share. Knows nothing of formats.
+ */
+#ifndef COUNTS_TALLY_H
+#define COUNTS_TALLY_H
+
+#include "metric/table.h"
+#include "profile/session.h"
+
+struct err;
+
+/* A table for the session's events and the metrics made of them (places in facts->events), and as
+ * many rows as an iteration can have; no rows yet. Strings and metrics are borrowed. -EFBIG if that
+ * is more than a session can have. */
+int counts_tally_new(const struct profile_facts *facts, const struct metric_set *metrics,
+		     struct table **out, struct err *e);
+
+/* Adds a trace as the next row; the first one sets the iteration and its times, any of them that it
+ * was cut (the first can be damaged). Returns how many numbers it has. */
+size_t counts_tally_add(struct table *t, const struct profile_trace *trace);
+
+/* Takes out of a row what is of its CPU, its samples too, and leaves what is of the machine: the
+ * CPU is not wanted.
+ */
+void counts_tally_leave_cpu(struct table *t, size_t row);
+/* A column's cells are of each row's CPU, or its package; else of the machine, in row 0. */
+bool counts_tally_is_of_cpu(const struct table_column *c);
+
+/* What became of a CPU's samples, into its row, when the cells are made; s NULL: not known. For
+ * the recorder too, so that both take the same. */
+void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
+
+/* True if the trace is of another iteration than the rows there are: then fill the totals, use the
+ * table, and set nr_rows to 0. */
+bool counts_tally_is_next(const struct table *t, const struct profile_trace *trace);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * The formulas are metrics like those of a spec, beside the events of the session, so that tables
+ * make them.
+ */
+#include "counts/topdown.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "counts/formulas.h"
+#include "counts/tally.h"
+#include "profile/filter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BYTES = 1 << 20 };
+
+struct counts_topdown {
+	struct arena arena;
+	const struct profile_facts *facts;
+	struct counts_formulas formulas;
+	struct counts_topdown_value value[COUNTS_MAX_FORMULAS];
+	uint64_t nr_partial[COUNTS_MAX_FORMULAS]; /* iterations without a number of all CPUs */
+	struct cell *sums;                        /* owned; of each event, over the iterations */
+};
+
+size_t counts_topdown_nr(const struct counts_topdown *t)
+{
+	return t->formulas.nr;
+}
+
+const struct counts_topdown_value *counts_topdown_at(const struct counts_topdown *t, size_t i)
+{
+	return &t->value[i];
+}
+
+/* --- which formulas -------------------------------------------------------------------------- */
+
+static int add_formulas(struct counts_topdown *t, struct err *e)
+{
+	const struct profile_facts *f = t->facts;
+	struct counts_formula_event *events =
+	    arena_calloc(&t->arena, f->nr_events + 1, sizeof(*events));
+	int rc;
+
+	for (size_t i = 0; events && i < f->nr_events; i++)
+		events[i] = (struct counts_formula_event){f->events[i].group, f->events[i].name,
+							  f->events[i].flags};
+	rc = events ? counts_formulas_make(events, f->nr_events, false, &t->arena, &t->formulas, e)
+		    : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < t->formulas.nr; i++)
+		t->value[i] = (struct counts_topdown_value){
+		    .row = t->formulas.item[i].row, .part = t->formulas.item[i].part, .running = 1};
+	return rc;
+}
+
+/* --- their numbers --------------------------------------------------------------------------- */
+
+static void add_total(struct counts_topdown *t, size_t i, const struct table *table)
+{
+	struct counts_topdown_value *v = &t->value[i];
+	const struct cell *cell = &table->totals[table->nr_events + i];
+
+	t->nr_partial[i] += !cell_has_value(cell) || cell_is_short(cell);
+	if (!cell_has_value(cell)) {
+		v->total.state = v->spread.nr ? v->total.state : cell->state;
+		v->reason = table->columns[table->nr_events + i].reason;
+		return;
+	}
+	v->total = *cell;
+	v->running = fmin(v->running, cell_running_share(cell));
+	if (!table->is_cut || !v->spread.nr)
+		spread_add(&v->spread, cell->value);
+}
+
+static void end_iteration(struct counts_topdown *t, struct table *table)
+{
+	if (!table->nr_rows)
+		return;
+	table_total(table);
+	for (size_t i = 0; i < table->nr_events; i++)
+		cell_total(table->columns[i].kind, &t->sums[i], &table->totals[i]);
+	for (size_t i = 0; i < t->formulas.nr; i++)
+		add_total(t, i, table);
+	table->nr_rows = 0;
+}
+
+/* Of all iterations together. Where events lack parts of different times their sums do not belong
+ * together: then it is the mean of those that have a number. */
+static void end_value(struct counts_topdown *t, size_t i)
+{
+	struct counts_topdown_value *v = &t->value[i];
+	struct cell all;
+
+	if (!v->spread.nr)
+		return;
+	metric_make(&t->formulas.metric[i], t->sums, 0, &all);
+	if (!t->nr_partial[i] && cell_has_value(&all))
+		v->total = all;
+	else
+		v->total.value = v->spread.mean;
+	v->total.limit =
+	    v->row->low && v->total.value < t->formulas.metric[i].warn_below.value    ? CELL_LOW
+	    : v->row->high && v->total.value > t->formulas.metric[i].warn_above.value ? CELL_HIGH
+										      : CELL_WITHIN;
+	v->hint = v->total.limit == CELL_LOW    ? v->row->low_hint
+		  : v->total.limit == CELL_HIGH ? v->row->high_hint
+						: NULL;
+}
+
+static void add_trace(struct counts_topdown *t, struct table *table,
+		      const struct profile_filter *filter, const struct profile_trace *trace)
+{
+	if (!profile_ranges_has(&filter->iterations, trace->head.iteration))
+		return;
+	if (counts_tally_is_next(table, trace))
+		end_iteration(t, table);
+	counts_tally_add(table, trace);
+	if (!profile_ranges_has(&filter->cpus, trace->head.cpu))
+		counts_tally_leave_cpu(table, table->nr_rows - 1);
+}
+
+static int read_traces(struct counts_topdown *t, struct profile_session *s,
+		       const struct profile_filter *filter, struct err *e)
+{
+	const struct metric_set set = {t->formulas.metric, t->formulas.nr};
+	struct profile_trace trace;
+	struct table *table;
+	int rc = counts_tally_new(t->facts, &set, &table, e);
+
+	if (rc)
+		return rc;
+	profile_session_rewind(s);
+	while ((rc = profile_session_next(s, &trace)) == 1)
+		add_trace(t, table, filter, &trace);
+	if (rc == 0)
+		end_iteration(t, table);
+	table_free(table);
+	for (size_t i = 0; i < t->formulas.nr; i++)
+		end_value(t, i);
+	return rc;
+}
+
+int counts_topdown_read(struct profile_session *s, const struct profile_filter *filter,
+			struct counts_topdown **out, struct err *e)
+{
+	struct counts_topdown *t = mem_zalloc(sizeof(*t));
+	int rc = -ENOMEM;
+
+	if (t) {
+		arena_init(&t->arena, MAX_BYTES);
+		t->facts = profile_session_facts(s);
+		t->sums = mem_calloc(t->facts->nr_events + 1, sizeof(*t->sums));
+		rc = t->sums ? add_formulas(t, e) : -ENOMEM;
+	}
+	if (rc == 0 && t->formulas.nr)
+		rc = read_traces(t, s, filter, e);
+	if (rc == 0)
+		*out = t;
+	else
+		counts_topdown_free(t);
+	return rc == -ENOMEM && e && !e->code ? err_set(e, rc, "out of memory") : rc;
+}
+
+void counts_topdown_free(struct counts_topdown *t)
+{
+	if (!t)
+		return;
+	mem_free(t->sums);
+	arena_fini(&t->arena);
+	mem_free(t);
+}

@@ -1,0 +1,39 @@
+/*
+ * What the counts of a session say of how the CPUs did: instructions per cycle, misses, where the
+ * slots of the pipeline went. A table of formulas; those are made whose events were measured. Knows
+ * nothing of formats.
+ */
+#ifndef COUNTS_TOPDOWN_H
+#define COUNTS_TOPDOWN_H
+
+#include "counts/formulas.h"
+#include "metric/table.h"
+#include "profile/session.h"
+
+struct err;
+struct profile_filter;
+struct counts_topdown;
+
+/* One of them, of all code or of a part of it. */
+struct counts_topdown_value {
+	const struct counts_topdown_row *row;
+	const char *part; /* "", "user", "kernel" */
+	/* Of all iterations together, or their mean where one lacks a CPU's number; cell_has_value
+	 * tells whether it has one. Beyond what is usual: total.limit. */
+	struct cell total;
+	struct spread spread; /* of its iterations, but one that was cut */
+	double running;       /* the smallest running share of an iteration */
+	const char *reason;   /* why it is not measured; NULL */
+	const char *hint;     /* what it may mean that the total is not usual; NULL */
+};
+
+/* Reads the session, which is rewound. The filter's CPUs and iterations hold. 0; -ENOMEM, -EFBIG
+ * with *e. */
+int counts_topdown_read(struct profile_session *s, const struct profile_filter *filter,
+			struct counts_topdown **out, struct err *e);
+void counts_topdown_free(struct counts_topdown *t); /* NULL is fine */
+/* In the order of the table; of each first all code. None: no formula has its events. */
+size_t counts_topdown_nr(const struct counts_topdown *t);
+const struct counts_topdown_value *counts_topdown_at(const struct counts_topdown *t, size_t i);
+
+#endif

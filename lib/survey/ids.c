@@ -1,0 +1,173 @@
+/*
+ * A hash table of files, which only grows, to a ceiling. The name is part of what a file is known
+ * by: device and inode, as /proc/PID/maps has them, are the same for files of two subvolumes of
+ * btrfs.
+ */
+#include "survey/ids.h"
+
+#include "base/crc32c.h"
+#include "base/io.h"
+#include "base/root.h"
+#include "base/sys.h"
+#include "collect/proc_maps.h"
+#include "elf/build_id.h"
+#include "survey/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+struct survey_file {
+	struct survey_file *next; /* in the bucket */
+	struct survey_key key;
+	struct elf_build_id id;
+};
+
+void survey_ids_init(struct survey_ids *ids, const struct root *root)
+{
+	*ids = (struct survey_ids){.root = root};
+	survey_mounts_init(&ids->mounts, root);
+	arena_init(&ids->arena, SURVEY_MAX_FILES * (sizeof(struct survey_file) + 16));
+}
+
+void survey_ids_fini(struct survey_ids *ids)
+{
+	survey_mounts_fini(&ids->mounts);
+	arena_fini(&ids->arena);
+}
+
+/* A device is not to be opened (what would it do?): looked at first. */
+static int open_mapped(const struct root *root, uint32_t pid, const struct proc_mapping *m)
+{
+	char full[sizeof(root->dir) + 80];
+	const char *path = full + snprintf(full, sizeof(full), "%s", root->dir);
+	struct stat st;
+	int rc;
+
+	snprintf(full + (path - full), 80, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
+		 m->start, m->end);
+	rc = sys()->fstatat(AT_FDCWD, full, &st, 0);
+	if (rc)
+		return rc;
+	return S_ISREG(st.st_mode) ? root_open(root, path) : -EINVAL;
+}
+
+static int read_id(const struct root *root, uint32_t pid, const struct proc_mapping *m,
+		   struct elf_build_id *id)
+{
+	IO_AUTO_FD int fd = open_mapped(root, pid, m);
+
+	return fd < 0 ? fd : elf_build_id_read(fd, id);
+}
+
+/* The kernel finds most, and in 6.11 only those at the beginning of a file. */
+static int find_id(const struct root *root, uint32_t pid, int maps_fd, const struct proc_mapping *m,
+		   struct elf_build_id *id)
+{
+	int asked = survey_maps_build_id(maps_fd, m, id);
+	int rc = asked ? read_id(root, pid, m, id) : 0;
+
+	return asked == -ENODATA && rc == -EPERM ? asked : rc;
+}
+
+struct survey_key survey_key(const struct proc_mapping *m)
+{
+	return (struct survey_key){.inode = m->inode,
+				   .major = m->major,
+				   .minor = m->minor,
+				   .name_crc = crc32c(0, m->name, m->name_len)};
+}
+
+static struct survey_file **find_bucket(struct survey_ids *ids, const struct survey_key *key)
+{
+	return &ids->bucket[(key->name_crc ^ key->inode) % SURVEY_FILE_BUCKETS];
+}
+
+static struct survey_file *find_file(struct survey_file *f, const struct survey_key *key)
+{
+	while (f && (f->key.inode != key->inode || f->key.major != key->major ||
+		     f->key.minor != key->minor || f->key.name_crc != key->name_crc))
+		f = f->next;
+	return f;
+}
+
+static struct survey_file *add_file(struct survey_ids *ids, struct survey_file **bucket,
+				    const struct survey_file *file)
+{
+	struct survey_file *f =
+	    ids->nr_files < SURVEY_MAX_FILES ? arena_alloc(&ids->arena, sizeof(*f)) : NULL;
+
+	ids->is_full = !f;
+	if (!f)
+		return NULL;
+	*f = *file;
+	f->next = *bucket;
+	*bucket = f;
+	ids->nr_files++;
+	ids->nr_ids += f->id.len > 0;
+	return f;
+}
+
+/* Whether the reading of a file, which gave rc, says what there is to know of it. */
+static bool is_known(struct survey_ids *ids, int rc)
+{
+	switch (rc) {
+	case -ENOENT:
+	case -ESRCH:
+		return false; /* mapping or process has gone: others may have the file still */
+	case -EPERM:
+		ids->is_denied = true;
+		return false;
+	case 0:
+	case -ENODATA:
+	case -EINVAL:
+		return true;
+	default:
+		ids->has_failed = true;
+		return true;
+	}
+}
+
+void survey_ids_skip(struct survey_ids *ids, const struct survey_key *key)
+{
+	const struct survey_file file = {.key = *key};
+
+	(void)add_file(ids, find_bucket(ids, key), &file);
+}
+
+/* The file system answers by itself. */
+static bool is_local(struct survey_ids *ids, uint32_t pid, const struct proc_mapping *m)
+{
+	const struct survey_mount *mount =
+	    survey_mounts_find(&ids->mounts, pid, m->major, m->minor);
+
+	if (mount && mount->is_local)
+		return true;
+	ids->nr_foreign++;
+	snprintf(ids->foreign_type, sizeof(ids->foreign_type), "%s", mount ? mount->type : "");
+	return false;
+}
+
+/* As is_known. */
+static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
+		      const struct proc_mapping *m, struct elf_build_id *id)
+{
+	if (!is_local(ids, pid, m))
+		return true;
+	if (ids->before)
+		ids->before(m, ids->arg);
+	return is_known(ids, find_id(ids->root, pid, maps_fd, m, id));
+}
+
+const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
+					   const struct proc_mapping *m)
+{
+	struct survey_file file = {.key = survey_key(m)};
+	struct survey_file **bucket = find_bucket(ids, &file.key);
+	struct survey_file *f = find_file(*bucket, &file.key);
+
+	if (!f && !ids->is_full && !ids->is_denied && read_file(ids, pid, maps_fd, m, &file.id))
+		f = add_file(ids, bucket, &file);
+	return f && f->id.len ? &f->id : NULL;
+}

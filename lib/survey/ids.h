@@ -1,0 +1,57 @@
+/*
+ * The build-ids of mapped files, each file asked for once: of the kernel, or, where it knows none,
+ * read through /proc/PID/map_files, which leads to the very file that is mapped, whatever its name
+ * means in whose mount namespace.
+ */
+#ifndef SURVEY_IDS_H
+#define SURVEY_IDS_H
+
+#include "base/arena.h"
+#include "survey/mounts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_build_id;
+struct proc_mapping;
+struct root;
+
+enum { SURVEY_MAX_FILES = 65536, SURVEY_FILE_BUCKETS = 4096 };
+
+/* What a file is known by. */
+struct survey_key {
+	uint64_t inode;
+	uint32_t major, minor, name_crc;
+};
+struct survey_key survey_key(const struct proc_mapping *m);
+
+struct survey_ids {
+	const struct root *root; /* borrowed */
+	struct survey_mounts mounts;
+	/* Told before a file is read, which may never return; NULL. */
+	void (*before)(const struct proc_mapping *m, void *arg);
+	void *arg;
+	struct arena arena;
+	struct survey_file *bucket[SURVEY_FILE_BUCKETS];
+	uint32_t nr_files; /* known, with a build-id or without */
+	uint32_t nr_ids;
+	uint32_t nr_foreign; /* files that were not read: of a network, or of a program */
+	char foreign_type[SURVEY_FS_BYTES]; /* the type of the last one's file system; "": no
+					       table of mounts has it */
+	bool is_denied;                     /* the kernel lets us read none: not asked again */
+	bool has_failed;                    /* some could not be read, for another reason */
+	bool is_full; /* some files were not read because SURVEY_MAX_FILES, or memory, was short */
+};
+
+void survey_ids_init(struct survey_ids *ids, const struct root *root);
+void survey_ids_fini(struct survey_ids *ids);
+
+/* Says that the file is never to be read. */
+void survey_ids_skip(struct survey_ids *ids, const struct survey_key *key);
+
+/* The build-id of the mapping's file; NULL: it has none, or it cannot be read. Lives as long as
+ * ids. maps_fd is that of /proc/PID/maps. */
+const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
+					   const struct proc_mapping *m);
+
+#endif

@@ -1,0 +1,279 @@
+/*
+ * Tables of mounts, ours first. Must not open anything but them.
+ */
+#include "survey/mounts.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+enum {
+	MAX_TABLE_BYTES = 16 << 20,
+	MAX_ARENA_BYTES = 32 << 20,
+	MAX_PATH_BYTES = 64,
+	MAX_FIELDS = 64,
+	LOAD_EVERY_NS = 1000000000,
+	/* of a line: numbers of the mount and its parent come first */
+	DEVICE_FIELD = 2,
+	ROOT_FIELD,
+	POINT_FIELD,
+	OPTIONS_FIELD,
+};
+
+/* On disks of this machine, or in its memory; what is not known may be of a network. */
+static const char *const local_types[] = {
+    "aufs",    "bcachefs", "btrfs",    "cramfs",   "devtmpfs", "erofs",     "exfat",
+    "ext2",    "ext3",     "ext4",     "f2fs",     "gfs2",     "hugetlbfs", "iso9660",
+    "jffs2",   "jfs",      "minix",    "msdos",    "nilfs2",   "ntfs3",     "ocfs2",
+    "overlay", "ramfs",    "reiserfs", "romfs",    "rootfs",   "squashfs",  "tmpfs",
+    "ubifs",   "udf",      "vfat",     "virtiofs", "xfs",      "zfs",       "zonefs",
+};
+
+struct field {
+	const char *at;
+	size_t len;
+};
+
+static bool is_local(const char *type)
+{
+	for (size_t i = 0; i < sizeof(local_types) / sizeof(local_types[0]); i++)
+		if (strcmp(type, local_types[i]) == 0)
+			return true;
+	return false;
+}
+
+static size_t split(const char *line, const char *end, struct field fields[MAX_FIELDS])
+{
+	size_t nr = 0;
+
+	while (line < end && nr < MAX_FIELDS) {
+		const char *stop = memchr(line, ' ', (size_t)(end - line));
+
+		stop = stop ? stop : end;
+		fields[nr++] = (struct field){line, (size_t)(stop - line)};
+		line = stop + 1;
+	}
+	return nr;
+}
+
+/* Optional fields end with one that is "-". */
+static const struct field *find_type(const struct field *fields, size_t nr)
+{
+	for (size_t i = OPTIONS_FIELD + 1; i + 1 < nr; i++)
+		if (fields[i].len == 1 && fields[i].at[0] == '-')
+			return &fields[i + 1];
+	return NULL;
+}
+
+static bool parse_device(const struct field *f, struct survey_mount *out)
+{
+	const char *p = f->at, *end = p + f->len;
+	uint64_t major, minor;
+
+	if (str_scan_u64(&p, end, &major) || p == end || *p++ != ':' ||
+	    str_scan_u64(&p, end, &minor) || p != end || major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	out->major = (uint32_t)major;
+	out->minor = (uint32_t)minor;
+	return true;
+}
+
+static bool is_octal(const char *p, size_t left)
+{
+	return left >= 4 && p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' &&
+	       p[2] <= '7' && p[3] >= '0' && p[3] <= '7';
+}
+
+/* The kernel writes spaces, tabs, newlines and backslashes as \040. */
+static const char *copy_path(struct survey_mounts *m, const struct field *f)
+{
+	char *copy = arena_strndup(&m->arena, f->at, f->len), *to = copy;
+
+	for (const char *p = copy; copy && *p;) {
+		bool is_escaped = is_octal(p, strlen(p));
+
+		*to++ =
+		    is_escaped ? (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0')) : *p;
+		p += is_escaped ? 4 : 1;
+	}
+	if (copy)
+		*to = '\0';
+	return copy;
+}
+
+static const struct survey_mount *find(const struct survey_mounts *m, uint32_t major,
+				       uint32_t minor)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->item[i].major == major && m->item[i].minor == minor)
+			return &m->item[i];
+	return NULL;
+}
+
+/* What is left out is not known, and so not read. */
+static void add(struct survey_mounts *m, const struct survey_mount *mount)
+{
+	void *grown;
+
+	if (m->nr == SURVEY_MAX_MOUNTS || !mount->root || !mount->point)
+		return;
+	grown = mem_grow(m->item, m->nr, &m->room, sizeof(*m->item));
+	if (!grown)
+		return;
+	m->item = grown;
+	m->item[m->nr++] = *mount;
+}
+
+/* Of others' mounts only the device is of use. */
+static bool is_known(const struct survey_mounts *m, const struct survey_mount *mount)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct survey_mount *of = &m->item[i];
+
+		if (of->major == mount->major && of->minor == mount->minor &&
+		    (!mount->is_own ||
+		     (of->is_own && mount->point && strcmp(of->point, mount->point) == 0)))
+			return true;
+	}
+	return false;
+}
+
+static void add_line(struct survey_mounts *m, const char *line, const char *end, bool is_own)
+{
+	struct survey_mount mount = {.is_own = is_own};
+	struct field fields[MAX_FIELDS];
+	size_t nr = split(line, end, fields);
+	const struct field *type = find_type(fields, nr);
+
+	if (!type || !parse_device(&fields[DEVICE_FIELD], &mount))
+		return;
+	snprintf(mount.type, sizeof(mount.type), "%.*s", (int)type->len, type->at);
+	str_clean(mount.type, strlen(mount.type));
+	mount.is_local = is_local(mount.type);
+	mount.root = copy_path(m, &fields[ROOT_FIELD]);
+	mount.point = copy_path(m, &fields[POINT_FIELD]);
+	if (!is_known(m, &mount))
+		add(m, &mount);
+}
+
+static int load(struct survey_mounts *m, const char *path, bool is_own)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, MAX_TABLE_BYTES);
+	rc = root_load(m->root, path, &text);
+	if (rc == 0) {
+		const char *p = buf_str(&text), *end = p + text.len, *line, *stop;
+
+		while ((line = str_next_line(&p, end, &stop)))
+			add_line(m, line, stop, is_own);
+	}
+	buf_fini(&text);
+	return rc;
+}
+
+/* What memfd_create(2) makes is of a mount that no table has. */
+static void add_memory(struct survey_mounts *m)
+{
+	struct survey_mount mount = {.type = "tmpfs", .is_local = true, .root = "", .point = ""};
+	IO_AUTO_FD int fd = memfd_create("cpuperf", MFD_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || sys()->fstatat(fd, "", &st, AT_EMPTY_PATH))
+		return;
+	mount.major = major(st.st_dev);
+	mount.minor = minor(st.st_dev);
+	add(m, &mount);
+}
+
+static void load_own(struct survey_mounts *m)
+{
+	bool is_first = !m->loaded_ns;
+
+	m->loaded_ns = clock_monotonic_ns();
+	(void)load(m, "/proc/self/mountinfo", true);
+	if (is_first)
+		add_memory(m);
+}
+
+static void load_of(struct survey_mounts *m, uint32_t pid)
+{
+	char path[MAX_PATH_BYTES];
+
+	if (m->nr_tables == SURVEY_MAX_MOUNT_TABLES)
+		return;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
+	m->nr_tables += load(m, path, false) == 0;
+}
+
+void survey_mounts_init(struct survey_mounts *m, const struct root *root)
+{
+	*m = (struct survey_mounts){.root = root};
+	arena_init(&m->arena, MAX_ARENA_BYTES);
+}
+
+void survey_mounts_fini(struct survey_mounts *m)
+{
+	arena_fini(&m->arena);
+	mem_free(m->item);
+	m->item = NULL;
+}
+
+const struct survey_mount *survey_mounts_find(struct survey_mounts *m, uint32_t pid, uint32_t major,
+					      uint32_t minor)
+{
+	const struct survey_mount *found = find(m, major, minor);
+
+	/* mounted since then, or where only the process sees it */
+	if (!found && clock_monotonic_ns() - m->loaded_ns > LOAD_EVERY_NS) {
+		load_own(m);
+		found = find(m, major, minor);
+	}
+	if (!found) {
+		load_of(m, pid);
+		found = find(m, major, minor);
+	}
+	return found;
+}
+
+/* "/" covers all, "/a" covers "/a" and "/a/b". */
+static size_t covers(const char *point, const char *path)
+{
+	size_t len = strlen(point);
+
+	if (len == 1)
+		return 1;
+	return strncmp(point, path, len) == 0 && (path[len] == '/' || !path[len]) ? len : 0;
+}
+
+const struct survey_mount *survey_mounts_cover(struct survey_mounts *m, const char *path)
+{
+	const struct survey_mount *best = NULL;
+	size_t best_len = 1;
+
+	if (!m->loaded_ns)
+		load_own(m);
+	for (size_t i = 0; i < m->nr; i++) {
+		size_t len = m->item[i].is_own ? covers(m->item[i].point, path) : 0;
+
+		/* the later one lies over the earlier */
+		if (len >= best_len) {
+			best = &m->item[i];
+			best_len = len;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,582 @@
+/*
+ * The kernel's programs and symbols, then the walk over /proc: processes, their threads, their
+ * mappings. What is read becomes records in one buffer, which is given on when it is full. Must not
+ * know what becomes of them.
+ */
+#include "survey/survey.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "collect/proc_maps.h"
+#include "collect/proc_task.h"
+#include "survey/bpf.h"
+#include "survey/ids.h"
+#include "survey/maps.h"
+#include "survey/record.h"
+#include "survey/symbols.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* seq_file gives less than a page at a time, whatever is asked for; more costs no less. */
+enum {
+	READ_BYTES = 4096,
+	MAX_LINE_BYTES = 65536, /* of maps */
+	MAX_STAT_BYTES = 2048,
+	MAX_COMM_BYTES = 128,
+	MAX_PATH_BYTES = 64,
+	MAX_FOLDER_BYTES = 256,
+};
+
+/* What may be missing, in the order of the note. */
+enum missing {
+	DENIED,
+	NO_IDS,
+	FOREIGN,
+	HIDDEN,
+	NO_KALLSYMS,
+	NO_BPF,
+	FAILED,
+	ODD,
+	TASKS,
+	MAPPINGS,
+	IDS,
+	PROGRAMS,
+	STOPPED,
+	NR_MISSING
+};
+
+static const char *const missing_words[NR_MISSING] = {
+    [DENIED] = "mappings of some processes (CAP_SYS_PTRACE)",
+    [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
+    [FOREIGN] = "build-ids on file systems that may never answer",
+    [HIDDEN] = "kernel symbols (kernel.kptr_restrict)",
+    [NO_KALLSYMS] = "kernel symbols (no /proc/kallsyms)",
+    [NO_BPF] = "BPF programs (CAP_SYS_ADMIN)",
+    [FAILED] = "what could not be read",
+    [ODD] = "text that no kernel writes",
+    [TASKS] = "tasks beyond the ceiling",
+    [MAPPINGS] = "mappings beyond the ceiling",
+    [IDS] = "build-ids beyond the ceiling",
+    [PROGRAMS] = "BPF programs beyond the ceiling",
+    [STOPPED] = "the rest (stopped)",
+};
+
+struct survey {
+	const struct survey_config *config;
+	struct survey_result result;
+	struct buf out;               /* records that are not yet given on */
+	struct buf text;              /* of maps: what is not yet parsed */
+	char name[SURVEY_PATH_BYTES]; /* of the mapping at hand */
+	struct survey_ids ids;
+	unsigned missing;        /* bits: 1 << enum missing */
+	int rc;                  /* of what ends the survey; sticky */
+	struct survey_task task; /* the process at hand */
+	struct survey_at at;
+	bool is_denied; /* some of it may not be read */
+};
+
+static void miss(struct survey *s, enum missing what)
+{
+	s->missing |= 1u << what;
+}
+
+static void fail(struct survey *s, int rc)
+{
+	if (!s->rc)
+		s->rc = rc;
+}
+
+/* It failed, or is to stop. */
+static bool is_over(struct survey *s)
+{
+	if (s->config->stop && atomic_load(s->config->stop))
+		miss(s, STOPPED);
+	return s->rc || s->missing & 1u << STOPPED;
+}
+
+/* A file that cannot be opened or read; nothing to say if its process has gone. */
+static void pass_over(struct survey *s, int rc)
+{
+	if (rc == -EACCES || rc == -EPERM)
+		s->is_denied = true;
+	else if (rc == -ENOMEM)
+		fail(s, rc);
+	else if (rc && rc != -ENOENT && rc != -ESRCH)
+		miss(s, rc == -EFBIG ? ODD : FAILED); /* a line without end */
+}
+
+static ssize_t read_some(int fd, void *buf, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = sys()->read(fd, buf, len);
+	while (n == -EINTR);
+	return n;
+}
+
+/* A file whose text the kernel gives with the first read; NUL-terminated. */
+static ssize_t load_small(const struct survey *s, const char *path, char *text, size_t size)
+{
+	IO_AUTO_FD int fd = root_open(s->config->root, path);
+	ssize_t n = fd < 0 ? fd : read_some(fd, text, size - 1);
+
+	if (n >= 0)
+		text[n] = '\0';
+	return n;
+}
+
+/* More of the file; what read(2) gives. */
+static ssize_t load_more(int fd, struct buf *b)
+{
+	char *p = buf_reserve(b, READ_BYTES);
+	ssize_t n = p ? read_some(fd, p, READ_BYTES) : buf_error(b);
+
+	if (n > 0)
+		b->len += (size_t)n;
+	return n;
+}
+
+/* How many bytes of it are whole lines; at the end of the file all. */
+static size_t whole_lines(const struct buf *b, bool is_end)
+{
+	size_t len = b->len;
+
+	while (!is_end && len && b->data[len - 1] != '\n')
+		len--;
+	return len;
+}
+
+static void drop_front(struct buf *b, size_t len)
+{
+	b->len -= len;
+	memmove(b->data, b->data + len, b->len);
+}
+
+static void give_records(struct survey *s)
+{
+	int rc = buf_error(&s->out);
+
+	if (rc == 0 && !s->rc && s->out.len)
+		rc = s->config->records(s->out.data, s->out.len, s->config->arg);
+	buf_reset(&s->out);
+	fail(s, rc);
+}
+
+/* Room for one more record. */
+static void make_room(struct survey *s)
+{
+	size_t max = s->config->max_bytes ? s->config->max_bytes : SURVEY_PIECE_BYTES;
+
+	if (s->out.len > max - SURVEY_RECORD_MAX_BYTES)
+		give_records(s);
+}
+
+static void tell(struct survey *s)
+{
+	if (!s->config->at)
+		return;
+	give_records(s);
+	s->config->at(&s->at, s->config->arg);
+}
+
+static void tell_process(struct survey *s, const char *name, size_t len)
+{
+	s->at = (struct survey_at){.pid = s->task.pid};
+	memcpy(s->at.name, name, len < sizeof(s->at.name) ? len : sizeof(s->at.name) - 1);
+	tell(s);
+}
+
+static void tell_file(const struct proc_mapping *m, void *arg)
+{
+	struct survey *s = arg;
+	size_t max = sizeof(s->at.path) - 1, left_out = m->name_len > max ? m->name_len - max : 0;
+
+	s->at.is_file = true;
+	s->at.address = m->start;
+	s->at.key = survey_key(m);
+	snprintf(s->at.path, sizeof(s->at.path), "%.*s", (int)(m->name_len - left_out),
+		 m->name + left_out);
+	tell(s);
+	s->at.is_file = false;
+}
+
+static void add_task(struct survey *s, const struct survey_task *t, uint32_t parent_pid,
+		     uint32_t parent_tid, const char *name, size_t len)
+{
+	make_room(s);
+	survey_record_fork(&s->out, t, parent_pid, parent_tid);
+	survey_record_comm(&s->out, t, name, len);
+	s->result.nr_threads++;
+}
+
+static bool has_room_for_task(struct survey *s)
+{
+	uint32_t max = s->config->max_tasks ? s->config->max_tasks : SURVEY_MAX_TASKS;
+
+	if (s->result.nr_threads < max)
+		return true;
+	miss(s, TASKS);
+	return false;
+}
+
+/* The number that a folder of /proc is named by; 0: it is another. */
+static uint32_t task_number(const char *name)
+{
+	uint64_t v;
+
+	return str_parse_u64(name, &v) == 0 && v <= INT32_MAX ? (uint32_t)v : 0;
+}
+
+static int visit_thread(const char *name, void *arg)
+{
+	struct survey *s = arg;
+	struct survey_task t = s->task;
+	char path[MAX_PATH_BYTES], comm[MAX_COMM_BYTES];
+	ssize_t len;
+
+	t.tid = task_number(name);
+	if (is_over(s) || !t.tid || t.tid == t.pid || !has_room_for_task(s))
+		return is_over(s);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", t.pid, t.tid);
+	len = load_small(s, path, comm, sizeof(comm));
+	if (len < 0)
+		pass_over(s, (int)len);
+	else
+		add_task(s, &t, t.pid, t.pid, comm, (size_t)len - (len && comm[len - 1] == '\n'));
+	return is_over(s);
+}
+
+static void add_threads(struct survey *s)
+{
+	char path[MAX_PATH_BYTES];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
+	rc = root_each(s->config->root, path, visit_thread, s);
+	if (rc < 0)
+		pass_over(s, rc);
+}
+
+/* The maps of the process at hand. */
+struct maps {
+	int fd;
+	uint64_t from; /* mappings before are told already */
+	uint32_t nr;
+};
+
+static void add_mapping(struct survey *s, const struct proc_mapping *m, struct maps *maps)
+{
+	if (maps->nr == SURVEY_MAX_MAPPINGS) {
+		miss(s, MAPPINGS);
+		return;
+	}
+	make_room(s);
+	survey_record_mmap2(&s->out, &s->task, m,
+			    m->inode ? survey_ids_find(&s->ids, s->task.pid, maps->fd, m) : NULL);
+	maps->nr++;
+	s->result.nr_mappings++;
+}
+
+/* The whole lines there are; at the end of the file, the last too. */
+static void add_lines(struct survey *s, bool is_end, struct maps *maps)
+{
+	const char *text = s->text.data, *end = text + whole_lines(&s->text, is_end), *line, *stop;
+	struct proc_mapping m;
+
+	while ((line = str_next_line(&text, end, &stop))) {
+		if (proc_maps_parse(line, (size_t)(stop - line), &m))
+			miss(s, ODD);
+		else if (m.prot & PROC_MAPS_EXEC && m.start >= maps->from)
+			add_mapping(s, &m, maps);
+	}
+	drop_front(&s->text, (size_t)(end - s->text.data));
+}
+
+static void read_mappings(struct survey *s, struct maps *maps)
+{
+	ssize_t n = 1;
+
+	buf_reset(&s->text);
+	while (n > 0 && !is_over(s)) {
+		n = load_more(maps->fd, &s->text);
+		if (n < 0)
+			pass_over(s, (int)n);
+		else
+			add_lines(s, n == 0, maps);
+	}
+}
+
+/* True: the kernel told them all. */
+static bool ask_mappings(struct survey *s, struct maps *maps)
+{
+	struct proc_mapping m;
+	int rc;
+
+	while ((rc = survey_maps_next(maps->fd, maps->from, s->name, &m)) == 0 && !is_over(s)) {
+		add_mapping(s, &m, maps);
+		maps->from = m.end;
+	}
+	return rc == -ENOENT;
+}
+
+/* From that address on. */
+static void add_mappings(struct survey *s, uint64_t from)
+{
+	char path[MAX_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->task.pid);
+
+	IO_AUTO_FD int fd = root_open(s->config->root, path);
+	struct maps maps = {.fd = fd, .from = from};
+
+	if (fd < 0)
+		pass_over(s, fd);
+	else if (!ask_mappings(s, &maps))
+		read_mappings(s, &maps);
+}
+
+static int load_process(struct survey *s, char *text, size_t size, struct proc_task *t)
+{
+	char path[MAX_PATH_BYTES];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", s->task.pid);
+	n = load_small(s, path, text, size);
+	if (n < 0) {
+		pass_over(s, (int)n);
+		return (int)n;
+	}
+	if (proc_task_parse(text, (size_t)n, t) == 0 && t->parent <= INT32_MAX)
+		return 0;
+	miss(s, ODD);
+	return -EINVAL;
+}
+
+static void add_process(struct survey *s)
+{
+	char text[MAX_STAT_BYTES];
+	struct proc_task t;
+
+	if (load_process(s, text, sizeof(text), &t))
+		return;
+	s->result.nr_processes++;
+	add_task(s, &s->task, (uint32_t)t.parent, (uint32_t)t.parent, t.name, t.name_len);
+	if (t.nr_threads > 1)
+		add_threads(s);
+	if (!t.memory_bytes || s->config->is_careful)
+		return;
+	tell_process(s, t.name, t.name_len);
+	add_mappings(s, 0);
+}
+
+/* Its place in the walk, which is that of the names' bytes, against where another survey was. */
+static int compare_places(const struct survey *s, const char *name)
+{
+	char after[MAX_PATH_BYTES];
+
+	snprintf(after, sizeof(after), "%" PRIu32, s->config->after->pid);
+	return strcmp(name, after);
+}
+
+/* True: an earlier survey has been there. Where it was at a file, the rest of the process is left
+ * for this one. */
+static bool is_done(struct survey *s, const char *name)
+{
+	const struct survey_at *after = s->config->after;
+	int order = after ? compare_places(s, name) : 1;
+
+	if (order == 0 && after->is_file && !s->config->is_careful) {
+		tell_process(s, after->name, strnlen(after->name, sizeof(after->name)));
+		add_mappings(s, after->address);
+	}
+	return order <= 0;
+}
+
+/* The time is taken before anything is read: what changes while we read has a record of the kernel
+ * with a later time, which then holds. */
+static int visit_process(const char *name, void *arg)
+{
+	struct survey *s = arg;
+	uint32_t pid = task_number(name);
+
+	if (is_over(s) || !pid || !has_room_for_task(s))
+		return is_over(s);
+	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
+	s->is_denied = false;
+	if (!is_done(s, name)) {
+		tell_process(s, "", 0);
+		add_process(s);
+	}
+	if (s->is_denied) {
+		s->result.nr_denied++;
+		miss(s, DENIED);
+	}
+	return is_over(s);
+}
+
+static void survey_processes(struct survey *s)
+{
+	int rc;
+
+	s->ids.before = tell_file;
+	s->ids.arg = s;
+	for (size_t i = 0; i < s->config->nr_skipped; i++)
+		survey_ids_skip(&s->ids, &s->config->skipped[i]);
+	rc = root_each(s->config->root, "/proc", visit_process, s);
+	if (rc < 0)
+		fail(s, rc);
+	give_records(s);
+	if (s->ids.nr_foreign)
+		miss(s, FOREIGN);
+	if (s->ids.is_denied)
+		miss(s, NO_IDS);
+	if (s->ids.is_full)
+		miss(s, IDS);
+	if (s->ids.has_failed)
+		miss(s, FAILED);
+	s->result.nr_build_ids = s->ids.nr_ids;
+}
+
+static int add_function(const struct survey_function *f, void *arg)
+{
+	struct survey *s = arg;
+
+	make_room(s);
+	survey_record_ksymbol(&s->out, s->task.time_ns, f);
+	return is_over(s);
+}
+
+/* The programs of this machine. False: the kernel does not tell. */
+static bool survey_programs(struct survey *s)
+{
+	struct survey_bpf told = {0};
+	int rc;
+
+	if (s->config->root->dir[0])
+		return false;
+	s->task.time_ns = clock_monotonic_ns();
+	rc = survey_bpf_each(add_function, s, &told);
+	give_records(s);
+	if (rc == -ENOMEM)
+		fail(s, rc);
+	if (told.nr_denied)
+		miss(s, NO_BPF);
+	if (told.has_failed)
+		miss(s, FAILED);
+	if (told.is_full)
+		miss(s, PROGRAMS);
+	return rc >= 0;
+}
+
+static int give_symbols(const char *text, size_t len, void *arg)
+{
+	struct survey *s = arg;
+
+	fail(s, s->config->kallsyms(text, len, s->config->arg));
+	return s->rc;
+}
+
+static bool pack_symbols(const char *text, size_t len, const void **piece, size_t *piece_len,
+			 void *arg)
+{
+	const struct survey_config *c = ((struct survey *)arg)->config;
+
+	return c->pack(text, len, piece, piece_len, c->arg);
+}
+
+static int give_packed(const void *piece, size_t len, void *arg)
+{
+	struct survey *s = arg;
+
+	fail(s, s->config->packed(piece, len, s->config->arg));
+	return s->rc;
+}
+
+static void survey_symbols(struct survey *s, bool wants_changing)
+{
+	char folder[MAX_FOLDER_BYTES];
+	struct survey_symbols_config c = {
+	    .root = s->config->root,
+	    .wants_changing = wants_changing,
+	    .give = give_symbols,
+	    .pack = pack_symbols,
+	    .give_packed = give_packed,
+	    .arg = s,
+	    .stop = s->config->stop,
+	};
+	int rc;
+
+	if (s->config->pack && survey_symbols_folder(folder, sizeof(folder)))
+		c.folder = folder;
+	rc = survey_symbols_run(&c);
+	s->result.has_kallsyms = rc == 0;
+	if (s->rc || is_over(s))
+		return;
+	if (rc == -EACCES || rc == -EPERM)
+		miss(s, HIDDEN);
+	else if (rc == -ENOENT)
+		miss(s, NO_KALLSYMS);
+	else
+		pass_over(s, rc);
+}
+
+/* Where the kernel does not tell its programs, kallsyms does. */
+static void survey_kernel(struct survey *s)
+{
+	bool is_told = survey_programs(s);
+
+	if (!is_over(s))
+		survey_symbols(s, !is_told);
+}
+
+static void write_note(const struct survey *s, char *note, size_t size)
+{
+	const char *before = "not surveyed: ";
+	size_t len = 0;
+
+	for (unsigned i = 0; i < NR_MISSING && len < size; i++)
+		if (s->missing & 1u << i) {
+			len += (size_t)snprintf(note + len, size - len, "%s%s", before,
+						missing_words[i]);
+			before = "; ";
+			if (i == FOREIGN && len < size)
+				len += (size_t)snprintf(
+				    note + len, size - len, " (%u files, %s)", s->ids.nr_foreign,
+				    *s->ids.foreign_type ? s->ids.foreign_type : "not mounted");
+		}
+}
+
+int survey_run(const struct survey_config *c, struct survey_result *out)
+{
+	struct survey *s = mem_zalloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->config = c;
+	buf_init(&s->out, SURVEY_PIECE_BYTES);
+	buf_init(&s->text, MAX_LINE_BYTES);
+	survey_ids_init(&s->ids, c->root);
+	if (c->wants_kernel && !is_over(s))
+		survey_kernel(s);
+	if (c->wants_tasks && !is_over(s))
+		survey_processes(s);
+	write_note(s, s->result.note, sizeof(s->result.note));
+	rc = s->rc;
+	if (rc == 0)
+		*out = s->result;
+	survey_ids_fini(&s->ids);
+	buf_fini(&s->text);
+	buf_fini(&s->out);
+	mem_free(s);
+	return rc;
+}

@@ -1,0 +1,387 @@
+/*
+ * The child that looks at what may not answer: it tells what a survey in this process tells; what
+ * hangs costs a file or a process, said by name, and no more; it has nothing of ours. A read that
+ * never returns stands for a file system that never answers.
+ */
+#include "test_survey.h"
+
+#include "survey/looker.h"
+#include "survey/looker_child.h"
+#include "survey/ops.h"
+
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+
+#define EXE   "00400000-00401000 r-xp 00001000 fd:00 77  /bin/a\n"
+#define LIB   "7f0000000000-7f0000002000 r-xp 00000000 fd:00 78  /lib/b\n"
+#define OTHER "7f0000004000-7f0000006000 r-xp 00000000 fd:00 79  /lib/c\n"
+
+/* In the child these never return. */
+static const char *hangs_at[4];
+static pid_t parent;
+
+static bool hangs(const char *path)
+{
+	for (size_t i = 0; i < INJECT_NR(hangs_at) && getpid() != parent; i++)
+		if (hangs_at[i] && strstr(path, hangs_at[i]))
+			return true;
+	return false;
+}
+
+static int hang_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	while (hangs(path))
+		pause();
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+static int hang_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	while (hangs(path))
+		pause();
+	return sys_kernel_ops.fstatat(dirfd, path, st, flags);
+}
+
+static void start_hanging(const char *a, const char *b)
+{
+	static struct sys_ops ops;
+
+	parent = getpid();
+	hangs_at[0] = a;
+	hangs_at[1] = b;
+	ops = sys_kernel_ops;
+	ops.openat = hang_openat;
+	ops.fstatat = hang_fstatat;
+	sys_set_ops(&ops);
+}
+
+static int look(struct tape *t, const struct root *r, struct buf *note)
+{
+	const struct survey_looker_config c = {
+	    .root = r, .patience_ms = 300, .records = tape_records, .arg = t, .stop = &t->stop};
+	struct survey_looker l;
+	int rc;
+
+	assert_int_equal(survey_looker_init(&l, &c), 0);
+	t->start_ns = clock_monotonic_ns();
+	rc = survey_looker_survey(&l, &t->result);
+	t->end_ns = clock_monotonic_ns();
+	survey_looker_note(&l, 0, note);
+	survey_looker_fini(&l);
+	sys_set_ops(NULL);
+	return rc;
+}
+
+static struct root make_tree(void)
+{
+	struct root r = tree_make();
+
+	put_process(&r, 6, "x", 1, EXE);
+	put_process(&r, 7, "a", 1, EXE LIB OTHER);
+	put_process(&r, 8, "b", 1, LIB OTHER);
+	put_mapped(&r, 6, "400000-401000", "i");
+	put_mapped(&r, 7, "7f0000000000-7f0000002000", "j");
+	put_mapped(&r, 7, "7f0000004000-7f0000006000", "k");
+	put_mapped(&r, 8, "7f0000000000-7f0000002000", "j");
+	return r;
+}
+
+#define SIX                                                                                        \
+	"fork 6/6 of 1/1\ncomm 6/6 x\n"                                                            \
+	"mmap2 6/6 400000+1000 @1000 id 69 5 2 /bin/a\n"
+#define SEVEN "fork 7/7 of 1/1\ncomm 7/7 a\n"
+#define EIGHT "fork 8/8 of 1/1\ncomm 8/8 b\n"
+#define EXE7  "mmap2 7/7 400000+1000 @1000 id 69 5 2 /bin/a\n"
+
+static const struct {
+	const char *what, *a, *b, *records, *note;
+} cases[] = {
+    {"all is well", NULL, NULL,
+     SIX SEVEN EXE7 "mmap2 7/7 7f0000000000+2000 @0 id 6a 5 2 /lib/b\n"
+		    "mmap2 7/7 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n" EIGHT
+		    "mmap2 8/8 7f0000000000+2000 @0 id 6a 5 2 /lib/b\n"
+		    "mmap2 8/8 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n",
+     ""},
+    {"a file, of two processes; all else is there", "7/map_files/7f0000000000", NULL,
+     SIX SEVEN EXE7 "mmap2 7/7 7f0000000000+2000 @0 fd:0 78 5 2 /lib/b\n"
+		    "mmap2 7/7 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n" EIGHT
+		    "mmap2 8/8 7f0000000000+2000 @0 fd:0 78 5 2 /lib/b\n"
+		    "mmap2 8/8 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n",
+     "not surveyed, for they do not answer: process 7 (a): /lib/b"},
+    {"a process's mappings", "7/maps", NULL,
+     SIX SEVEN EIGHT "mmap2 8/8 7f0000000000+2000 @0 id 6a 5 2 /lib/b\n"
+		     "mmap2 8/8 7f0000004000+2000 @0 fd:0 79 5 2 /lib/c\n",
+     "not surveyed, for they do not answer: process 7 (a)"},
+    {"all of it, and another's file", "7/stat", "8/map_files/7f0000000000",
+     SIX EIGHT "mmap2 8/8 7f0000000000+2000 @0 fd:0 78 5 2 /lib/b\n"
+	       "mmap2 8/8 7f0000004000+2000 @0 fd:0 79 5 2 /lib/c\n",
+     "not surveyed, for they do not answer: process 7; process 8 (b): /lib/b"},
+};
+
+/* What was told before the file that hangs is not told again. */
+static void test_hangs(void **state)
+{
+	struct root r = make_tree();
+	size_t nr_fds = inject_open_fds();
+
+	(void)state;
+	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		struct buf note;
+		struct tape t;
+
+		print_message("%s\n", cases[i].what);
+		buf_init(&note, SURVEY_NOTE_BYTES);
+		tape_init(&t);
+		start_hanging(cases[i].a, cases[i].b);
+		assert_int_equal(look(&t, &r, &note), 0);
+		tape_expect(&t, 0, cases[i].records);
+		assert_string_equal(buf_str(&note), cases[i].note);
+		buf_fini(&note);
+		tape_fini(&t);
+		assert_int_equal(inject_open_fds(), nr_fds);
+	}
+	tree_remove(&r);
+}
+
+/* Many that hang do not make it last for ever: from half of the children on names alone are read;
+ * those of all processes are there. */
+static void test_many_hang(void **state)
+{
+	struct root r = tree_make();
+	struct buf note;
+	struct tape t;
+
+	(void)state;
+	for (uint32_t pid = 100; pid < 120; pid++)
+		put_process(&r, pid, "evil", 1, EXE);
+	put_process(&r, 99, "good", 1, EXE); /* comes last */
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	start_hanging("/maps", NULL);
+	assert_int_equal(look(&t, &r, &note), 0);
+	print_message("%s\n", buf_str(&note));
+	assert_int_equal(t.nr_pieces, 21);
+	tape_expect(&t, 99, "fork 99/99 of 1/1\ncomm 99/99 good\n");
+	tape_expect(&t, 119, "fork 119/119 of 1/1\ncomm 119/119 evil\n");
+	assert_non_null(strstr(buf_str(&note), "process 103 (evil); and 2 more; and the mappings"));
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
+static atomic_bool *stopped;
+
+static void stop_it(int number)
+{
+	(void)number;
+	atomic_store(stopped, true);
+}
+
+/* A session that ends does not wait for it. */
+static void test_stopped(void **state)
+{
+	struct root r = make_tree();
+	struct buf note;
+	struct tape t;
+
+	(void)state;
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	stopped = &t.stop;
+	signal(SIGALRM, stop_it);
+	start_hanging("7/maps", NULL);
+	ualarm(100000, 0);
+	assert_int_equal(look(&t, &r, &note), -ECANCELED);
+	signal(SIGALRM, SIG_DFL);
+	tape_expect(&t, 0, SIX SEVEN);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
+/* The child ends, which is as no answer, if it finds a descriptor that is not its own. */
+static int report_fds(int dirfd, const char *path, int flags, mode_t mode)
+{
+	struct stat st;
+
+	if (getpid() == parent || !strstr(path, "7/stat"))
+		return sys_kernel_ops.openat(dirfd, path, flags, mode);
+	for (int fd = 0; fd < 256; fd++)
+		if (fstat(fd, &st) == 0 && !S_ISSOCK(st.st_mode))
+			_exit(1);
+	return sys_kernel_ops.openat(dirfd, path, flags, mode);
+}
+
+static void test_has_nothing(void **state)
+{
+	static struct sys_ops ops;
+	struct root r = make_tree();
+	struct buf note;
+	struct tape t;
+	int pipes[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0); /* also without O_CLOEXEC */
+	assert_int_equal(dup2(pipes[0], 200), 200);
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	start_hanging(NULL, NULL);
+	ops = sys_kernel_ops;
+	ops.openat = report_fds;
+	sys_set_ops(&ops);
+	assert_int_equal(look(&t, &r, &note), 0);
+	assert_string_equal(buf_str(&note), "");
+	tape_expect(&t, 7,
+		    SEVEN EXE7 "mmap2 7/7 7f0000000000+2000 @0 id 6a 5 2 /lib/b\n"
+			       "mmap2 7/7 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n");
+	close(pipes[0]);
+	close(pipes[1]);
+	close(200);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
+/* A lock of ours is free as soon as we let it go, though the child hangs. */
+static void test_locks(void **state)
+{
+	struct root r = make_tree();
+	struct buf note;
+	struct tape t;
+	char path[512];
+	int fd, other;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/lock", r.dir);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	other = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	start_hanging("7/maps", "8/stat");
+	assert_int_equal(look(&t, &r, &note), 0);
+	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), -1);
+	close(fd);
+	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
+	close(other);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
+static pid_t failing_fork(void)
+{
+	return -EAGAIN;
+}
+
+static int failing_socketpair(int fds[2])
+{
+	(void)fds;
+	return -EMFILE;
+}
+
+/* A child that says what none of ours would. */
+static uint8_t said[SURVEY_LOOKER_HEAD_BYTES + 64];
+static size_t said_len;
+static int said_fd;
+
+static int noted_socketpair(int fds[2])
+{
+	int rc = survey_kernel_ops.socketpair(fds);
+
+	said_fd = fds[1];
+	return rc;
+}
+
+static pid_t lying_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)!send(said_fd, said, said_len, MSG_NOSIGNAL);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void test_no_child(void **state)
+{
+	struct root r = make_tree();
+	struct survey_ops ops;
+	struct buf note;
+	struct tape t;
+
+	(void)state;
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	ops = survey_kernel_ops;
+	ops.fork = failing_fork;
+	survey_set_ops(&ops);
+	assert_int_equal(look(&t, &r, &note), -EAGAIN);
+	ops.socketpair = failing_socketpair;
+	assert_int_equal(look(&t, &r, &note), -EMFILE);
+	assert_int_equal(t.nr_pieces, 0);
+	survey_set_ops(NULL);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
+/* Each is taken for one that does not answer; nothing of it is given on. */
+static void test_lies(void **state)
+{
+	static const struct {
+		uint32_t kind;
+		size_t len;
+		uint64_t words[4];
+	} lies[] = {
+	    {0, 8, {0}},
+	    {99, 8, {0}},
+	    {SURVEY_LOOKER_AT, 8, {0}},
+	    {SURVEY_LOOKER_RESULT, 24, {0}},
+	    {SURVEY_LOOKER_ANSWER, 8, {0}},
+	    {SURVEY_LOOKER_RECORDS, 8, {0}},
+	    {SURVEY_LOOKER_RECORDS, 16, {7 | 24ull << 48}},
+	    {SURVEY_LOOKER_RECORDS, 16, {9 | 16ull << 48}},
+	    {SURVEY_LOOKER_RECORDS, 16, {7 | 12ull << 48}},
+	    {SURVEY_LOOKER_RECORDS, 4, {0}},
+	};
+	struct root r = make_tree();
+	struct survey_ops ops;
+
+	(void)state;
+	ops = survey_kernel_ops;
+	ops.socketpair = noted_socketpair;
+	ops.fork = lying_fork;
+	for (size_t i = 0; i < INJECT_NR(lies); i++) {
+		struct buf note;
+		struct tape t;
+
+		memcpy(said, &lies[i].kind, 4);
+		memcpy(said + SURVEY_LOOKER_HEAD_BYTES, lies[i].words, sizeof(lies[i].words));
+		said_len = i + 1 == INJECT_NR(lies) ? 4 : SURVEY_LOOKER_HEAD_BYTES + lies[i].len;
+		buf_init(&note, SURVEY_NOTE_BYTES);
+		tape_init(&t);
+		survey_set_ops(&ops);
+		(void)look(&t, &r, &note);
+		survey_set_ops(NULL);
+		assert_int_equal(t.nr_pieces, 0);
+		assert_non_null(strstr(buf_str(&note), "not surveyed"));
+		buf_fini(&note);
+		tape_fini(&t);
+	}
+	tree_remove(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_hangs),   cmocka_unit_test(test_many_hang),
+	    cmocka_unit_test(test_stopped), cmocka_unit_test(test_has_nothing),
+	    cmocka_unit_test(test_locks),   cmocka_unit_test(test_no_child),
+	    cmocka_unit_test(test_lies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
