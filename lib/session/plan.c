@@ -203,26 +203,16 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 /* A key that picks things of another kind than the event's. */
 static int check_choice(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
-	const struct spec_event *asked = p->asked;
-	const struct {
-		const char *name;
-		size_t nr;
-		struct spec_pos pos;
-	} keys[] = {{"devices", asked->devices.nr, asked->devices_pos},
-		    {"pids", asked->pids.nr, asked->pids_pos},
-		    {"cgroups", asked->cgroups.nr, asked->cgroups_pos}};
+	const struct spec_choice *choice = &p->asked->choice;
 	const char *own = p->event.row->choice;
 	struct err e = {0};
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (!keys[i].nr || (own && strcmp(own, keys[i].name) == 0))
-			continue;
-		err_set(&e, -EINVAL, "%s:%s has no %s", p->event.group->name, p->event.row->name,
-			keys[i].name);
-		err_hint(&e, own ? "what it is of is picked by \"%s\"" : "leave the key out", own);
-		return report(plan->spec, keys[i].pos, &e, errs);
-	}
-	return 0;
+	if (!choice->key || (own && strcmp(own, choice->key) == 0))
+		return 0;
+	err_set(&e, -EINVAL, "%s:%s has no %s", p->event.group->name, p->event.row->name,
+		choice->key);
+	err_hint(&e, own ? "what it is of is picked by \"%s\"" : "leave the key out", own);
+	return report(plan->spec, choice->pos, &e, errs);
 }
 
 /* Made rows are new each time they are found: an event is its group and its row's own name. */
@@ -282,12 +272,12 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	return rc ? rc : check_alias_twice(plan, i, errs);
 }
 
-static const char *join(struct arena *arena, const struct spec_words *words)
+static const char *join(struct arena *arena, const struct spec_choice *choice)
 {
-	const char *all = words->item[0];
+	const char *all = choice->words[0];
 
-	for (size_t i = 1; i < words->nr && all; i++)
-		all = arena_printf(arena, "%s,%s", all, words->item[i]);
+	for (size_t i = 1; i < choice->nr_words && all; i++)
+		all = arena_printf(arena, "%s,%s", all, choice->words[i]);
 	return all;
 }
 
@@ -295,13 +285,10 @@ static const char *join(struct arena *arena, const struct spec_words *words)
  * that were picked. NULL without memory. */
 static const char *modes_name(struct arena *arena, const struct spec_event *e)
 {
-	const struct spec_words *choice = e->devices.nr ? &e->devices
-					  : e->pids.nr  ? &e->pids
-							: &e->cgroups;
 	unsigned modes = e->flags & (SPEC_OS | SPEC_USER);
 
-	if (choice->nr)
-		return join(arena, choice);
+	if (e->choice.key)
+		return join(arena, &e->choice);
 	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
 }
 

@@ -113,16 +113,6 @@ static int make_memory(struct session *s)
 	return 0;
 }
 
-/* plan_make has seen to it that it has the one key that is its own. */
-static struct collect_choice choice_of(const struct spec_event *e)
-{
-	const struct spec_words *w = e->devices.nr ? &e->devices
-				     : e->pids.nr  ? &e->pids
-						   : &e->cgroups;
-
-	return (struct collect_choice){.words = w->item, .nr = w->nr};
-}
-
 static void add_misc(struct session *s, size_t i)
 {
 	const struct plan_event *p = &s->plan->events[i];
@@ -135,7 +125,8 @@ static void add_misc(struct session *s, size_t i)
 	if (p->event.row->missing)
 		return;
 	s->misc_index[s->nr_misc] = i;
-	s->misc_choices[s->nr_misc] = choice_of(p->asked);
+	s->misc_choices[s->nr_misc] = (struct collect_choice){.words = p->asked->choice.words,
+							      .nr = p->asked->choice.nr_words};
 	s->misc[s->nr_misc++] = p->event;
 }
 
@@ -151,17 +142,12 @@ static void explain_misc(const struct session *s, size_t m, int error, struct ev
 	snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1, why->hint);
 }
 
-static struct spec_pos choice_pos(const struct spec_event *e)
-{
-	return e->devices.nr ? e->devices_pos : e->pids.nr ? e->pids_pos : e->cgroups_pos;
-}
-
 /* Words that pick nothing that can be: the spec is wrong, not the machine. */
 static int refuse_choice(const struct session *s, size_t m, struct err *e)
 {
 	const struct spec_event *asked = s->plan->events[s->misc_index[m]].asked;
 	const struct err *why = collect_why(s->collect, m);
-	struct spec_pos pos = choice_pos(asked);
+	struct spec_pos pos = asked->choice.pos;
 
 	if (!why || why->code != -EINVAL || !pos.line)
 		return 0;

@@ -61,21 +61,6 @@ static bool branch_filter_has_no_flag(const struct spec_event *e)
 	return e->branch_filter && !(e->flags & SPEC_LAST_BRANCH);
 }
 
-static bool devices_are_not_of_misc(const struct spec_event *e)
-{
-	return !is_misc(e) && e->devices.nr;
-}
-
-static bool pids_are_not_of_misc(const struct spec_event *e)
-{
-	return !is_misc(e) && e->pids.nr;
-}
-
-static bool cgroups_are_not_of_misc(const struct spec_event *e)
-{
-	return !is_misc(e) && e->cgroups.nr;
-}
-
 #define AT(member) offsetof(struct spec_event, member)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
@@ -101,12 +86,6 @@ static const struct rule {
      "add \"user_stack\" to the flags, or leave stack_bytes out"},
     {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
      "add \"last_branch\" to the flags, or leave branch_filter out"},
-    {devices_are_not_of_misc, AT(devices_pos), 0, "only events of group misc have devices",
-     "leave devices out"},
-    {pids_are_not_of_misc, AT(pids_pos), 0, "only events of group misc have pids",
-     "leave pids out: other events are of whole CPUs"},
-    {cgroups_are_not_of_misc, AT(cgroups_pos), 0, "only events of group misc have cgroups",
-     "leave cgroups out"},
 };
 
 static const char *first_flag(unsigned flags)
@@ -127,22 +106,26 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 				   e->event_name, flag, *flag ? ": " : "", rules[i].what),
 			 "%s", rules[i].hint);
 	}
+	if (e->choice.key && !is_misc(e))
+		err_hint(report_at(errs, s->source, e->choice.pos,
+				   "%s:%s: only events of group misc have %s", e->group_name,
+				   e->event_name, e->choice.key),
+			 "leave %s out: other events count on whole CPUs", e->choice.key);
 }
 
-static bool same_words(const struct spec_words *a, const struct spec_words *b)
+static bool is_same_choice(const struct spec_choice *a, const struct spec_choice *b)
 {
-	if (a->nr != b->nr)
+	if (a->nr_words != b->nr_words || (a->key && strcmp(a->key, b->key) != 0))
 		return false;
-	for (size_t i = 0; i < a->nr; i++)
-		if (strcmp(a->item[i], b->item[i]) != 0)
+	for (size_t i = 0; i < a->nr_words; i++)
+		if (strcmp(a->words[i], b->words[i]) != 0)
 			return false;
 	return true;
 }
 
 static bool is_same(const struct spec_event *a, const struct spec_event *b)
 {
-	return same_words(&a->devices, &b->devices) && same_words(&a->pids, &b->pids) &&
-	       same_words(&a->cgroups, &b->cgroups) && a->rate == b->rate &&
+	return is_same_choice(&a->choice, &b->choice) && a->rate == b->rate &&
 	       a->frequency == b->frequency && a->flags == b->flags &&
 	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter &&
 	       strcmp(a->group_name, b->group_name) == 0 &&

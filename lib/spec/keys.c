@@ -255,10 +255,9 @@ const struct key_row key_rows[] = {
 		       "the flag last_branch.",
     },
     {
-	EVENT_FIELD(devices),
-	EVENT_POS(devices_pos),
+	EVENT_FIELD(choice),
 	.name = "devices",
-	.type = KEY_LIST,
+	.type = KEY_CHOICE,
 	.min = 1,
 	.max = 64,
 	.item = "device",
@@ -267,10 +266,9 @@ const struct key_row key_rows[] = {
 		       "whole physical disks, and all interfaces but the loopback.",
     },
     {
-	EVENT_FIELD(pids),
-	EVENT_POS(pids_pos),
+	EVENT_FIELD(choice),
 	.name = "pids",
-	.type = KEY_LIST,
+	.type = KEY_CHOICE,
 	.has_numbers = true,
 	.min = 1,
 	.max = 64,
@@ -280,10 +278,9 @@ const struct key_row key_rows[] = {
 		       "are called, or \"all\", as without it.",
     },
     {
-	EVENT_FIELD(cgroups),
-	EVENT_POS(cgroups_pos),
+	EVENT_FIELD(choice),
 	.name = "cgroups",
-	.type = KEY_LIST,
+	.type = KEY_CHOICE,
 	.min = 1,
 	.max = 64,
 	.item = "control group",
@@ -467,7 +464,7 @@ static void set_default(const struct key_row *row, void *target)
 		break;
 	case KEY_REAL:
 	case KEY_FLAGS:
-	case KEY_LIST:
+	case KEY_CHOICE:
 	case KEY_EVENTS:
 	case KEY_METRICS:
 		break; /* empty */

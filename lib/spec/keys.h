@@ -21,7 +21,8 @@ enum key_type {
 	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
 	KEY_REAL,    /* a struct metric_limit in the model */
 	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
-	KEY_LIST,    /* an array of names, with has_numbers also of integers; a struct spec_words */
+	KEY_CHOICE,  /* an array of names, with has_numbers also of integers; a struct spec_choice,
+			which holds one key of this type */
 	KEY_EVENTS,  /* the array of events */
 	KEY_METRICS, /* the array of metrics */
 };
@@ -33,14 +34,14 @@ struct key_row {
 	const char *name;
 	enum key_type type;
 	bool required;
-	bool has_numbers;         /* KEY_LIST */
+	bool has_numbers;         /* KEY_CHOICE */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *suffix;       /* KEY_STRING: what a text ends in that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
-	const char *item;         /* KEY_FLAGS, KEY_LIST: what one of them is called */
+	const char *item;         /* KEY_FLAGS, KEY_CHOICE: what one of them is called */
 	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
 	const char *groups;       /* which groups it is for; NULL: all */
 	const char *modes;        /* "tally", "sampling"; NULL: both */

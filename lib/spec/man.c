@@ -28,10 +28,10 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",         [KEY_NAME] = "string",     [KEY_WORD] = "string",
-	    [KEY_INTEGER] = "integer",       [KEY_SECONDS] = "integer", [KEY_REAL] = "number",
-	    [KEY_LIST] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
-	    [KEY_METRICS] = "array",         [KEY_HEX] = "string",
+	    [KEY_STRING] = "string",           [KEY_NAME] = "string",     [KEY_WORD] = "string",
+	    [KEY_INTEGER] = "integer",         [KEY_SECONDS] = "integer", [KEY_REAL] = "number",
+	    [KEY_CHOICE] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
+	    [KEY_METRICS] = "array",           [KEY_HEX] = "string",
 	};
 	char words[256] = "";
 

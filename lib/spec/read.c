@@ -247,12 +247,12 @@ wrong:
 	return NULL;
 }
 
-static int read_list(struct doc *d, const struct key_row *row, const json_t *value, int node,
-		     void *target)
+static int read_choice(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
 {
+	struct spec_choice choice = {.key = row->name, .pos = value_pos(d, node)}, old;
 	size_t nr = json_array_size(value);
-	struct spec_words words = {0};
-	const char **item;
+	const char **words;
 	int rc = 0;
 
 	if (!json_is_array(value) || nr > row->max) {
@@ -260,16 +260,23 @@ static int read_list(struct doc *d, const struct key_row *row, const json_t *val
 		return 0;
 	}
 	check_empty(d, row, value, node);
-	item = arena_calloc(d->arena, nr, sizeof(*item));
-	if (!item)
+	memcpy(&old, field(row, target), sizeof(old));
+	if (old.key) {
+		report_at(d->errs, d->source, choice.pos, "\"%s\" and \"%s\" exclude each other",
+			  old.key, row->name);
+		return 0;
+	}
+	words = arena_calloc(d->arena, nr, sizeof(*words));
+	if (!words)
 		return report_no_memory(d->errs, d->source);
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		item[words.nr] =
+		words[choice.nr_words] =
 		    list_item(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &rc);
-		words.nr += item[words.nr] != NULL;
+		choice.nr_words += words[choice.nr_words] != NULL;
 	}
-	words.item = item;
-	memcpy(field(row, target), &words, sizeof(words));
+	choice.words = words;
+	if (choice.nr_words)
+		memcpy(field(row, target), &choice, sizeof(choice));
 	return rc;
 }
 
@@ -294,7 +301,7 @@ static int read_metrics(struct doc *d, const struct key_row *row, const json_t *
 static read_fn *const readers[] = {
     [KEY_STRING] = read_string,   [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
     [KEY_INTEGER] = read_number,  [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
-    [KEY_LIST] = read_list,       [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
+    [KEY_CHOICE] = read_choice,   [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
     [KEY_METRICS] = read_metrics, [KEY_HEX] = read_hex,
 };
 

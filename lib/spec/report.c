@@ -128,7 +128,7 @@ void report_wanted(const struct key_row *row, char *buf, size_t size)
 	case KEY_FLAGS:
 		snprintf(buf, size, "an array of %ss", row->item);
 		break;
-	case KEY_LIST:
+	case KEY_CHOICE:
 		snprintf(buf, size, "an array of %llu to %llu %s", (unsigned long long)row->min,
 			 (unsigned long long)row->max,
 			 row->has_numbers ? "numbers and names" : "names");

@@ -196,7 +196,7 @@ static void property(struct writer *w, const struct key_row *row)
 	    [KEY_STRING] = text_property,    [KEY_NAME] = text_property,
 	    [KEY_WORD] = word_property,      [KEY_INTEGER] = number_property,
 	    [KEY_SECONDS] = number_property, [KEY_REAL] = real_property,
-	    [KEY_LIST] = list_property,      [KEY_FLAGS] = flags_property,
+	    [KEY_CHOICE] = list_property,    [KEY_FLAGS] = flags_property,
 	    [KEY_EVENTS] = events_property,  [KEY_METRICS] = metrics_property,
 	    [KEY_HEX] = hex_property,
 	};

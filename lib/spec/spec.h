@@ -46,10 +46,12 @@ struct spec_pos {
 	unsigned line, column;
 };
 
-/* Words of the spec, in its arena; a number is its digits. */
-struct spec_words {
-	const char *const *item;
-	size_t nr;
+/* Which things an event of many things is about, by the key that picks them. */
+struct spec_choice {
+	const char *key;          /* "devices", "pids" or "cgroups"; NULL: nothing is picked */
+	const char *const *words; /* in the spec's arena; a number is its digits */
+	size_t nr_words;
+	struct spec_pos pos; /* of the key's value */
 };
 
 struct spec_event {
@@ -59,14 +61,13 @@ struct spec_event {
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: not given, SPEC_BRANCH_ANY is meant */
-	struct spec_words devices, pids, cgroups; /* of many things: which; nr 0: not given */
+	struct spec_choice choice;
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
 	/* of the values; line 0: not there */
-	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos,
-	    devices_pos, pids_pos, cgroups_pos;
+	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
 };
 
 /* A metric as it is written. */

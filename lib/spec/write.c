@@ -136,16 +136,16 @@ static void write_flags(struct writer *w, const struct key_row *row, const void 
 	write_close(w, ']');
 }
 
-static void write_list(struct writer *w, const struct key_row *row, const void *model)
+static void write_choice(struct writer *w, const struct key_row *row, const void *model)
 {
-	struct spec_words words;
+	struct spec_choice choice;
 
-	memcpy(&words, field(row, model), sizeof(words));
-	if (!words.nr)
+	memcpy(&choice, field(row, model), sizeof(choice));
+	if (!choice.key || strcmp(choice.key, row->name) != 0)
 		return;
 	write_open(w, row->name, '[');
-	for (size_t i = 0; i < words.nr; i++)
-		write_string(w, NULL, words.item[i]);
+	for (size_t i = 0; i < choice.nr_words; i++)
+		write_string(w, NULL, choice.words[i]);
 	write_close(w, ']');
 }
 
@@ -175,7 +175,7 @@ typedef void write_fn(struct writer *w, const struct key_row *row, const void *m
 static write_fn *const writers[] = {
     [KEY_STRING] = write_text,     [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
     [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
-    [KEY_LIST] = write_list,       [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
+    [KEY_CHOICE] = write_choice,   [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
     [KEY_METRICS] = write_metrics, [KEY_HEX] = write_text,
 };
 

@@ -54,7 +54,7 @@ static void test_rows_are_whole(void **state)
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
 		assert_int_equal(row->item != NULL,
-				 row->type == KEY_FLAGS || row->type == KEY_LIST);
+				 row->type == KEY_FLAGS || row->type == KEY_CHOICE);
 		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
 		if (row->words)
 			continue;
@@ -98,7 +98,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 /* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events. */
 static bool is_left_out(const struct key_row *row, bool is_other)
 {
-	return row->type == KEY_LIST || (strcmp(row->name, "frequency") == 0 && !is_other);
+	return row->type == KEY_CHOICE || (strcmp(row->name, "frequency") == 0 && !is_other);
 }
 
 static uint64_t sample_number(const struct key_row *row, bool is_other)
@@ -163,7 +163,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 	case KEY_FLAGS:
 		add_words(out, row, is_other);
 		break;
-	case KEY_LIST: /* test_lists */
+	case KEY_CHOICE: /* test_lists */
 		break;
 	case KEY_EVENTS:
 		buf_addc(out, '[');
