@@ -4,6 +4,7 @@
 #include "screen/field.h"
 
 #include "base/buf.h"
+#include "base/json_writer.h"
 #include "metric/table.h"
 #include "screen/format.h"
 #include "screen/number.h"
@@ -194,16 +195,21 @@ void screen_write_csv(struct buf *out, const struct screen_field *fields, size_t
 void screen_write_json(struct buf *out, const struct screen_field *fields, size_t nr,
 		       const void *row)
 {
+	struct json_writer j;
+
+	jsonw_init(&j, out, false);
+	jsonw_object(&j, NULL);
 	for (size_t i = 0; i < nr; i++) {
-		buf_adds(out, i ? ",\"" : "{\"");
-		buf_adds(out, fields[i].name);
-		buf_adds(out, "\":");
-		if (fields[i].text)
-			buf_json_string(out, fields[i].text(row));
-		else if (!fields[i].number(row, out))
+		if (fields[i].text) {
+			jsonw_text(&j, fields[i].name, fields[i].text(row));
+			continue;
+		}
+		jsonw_key(&j, fields[i].name);
+		if (!fields[i].number(row, out))
 			buf_adds(out, "null");
 	}
-	buf_adds(out, "}\n");
+	jsonw_end(&j);
+	buf_addc(out, '\n');
 }
 
 static void write_cell(struct cell_row r, screen_write_fn *write, struct buf *out)

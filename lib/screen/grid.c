@@ -6,17 +6,20 @@
 #include "screen/grid.h"
 
 #include "base/buf.h"
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "screen/number.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
 	GAP = 2, /* blanks between columns */
 	INDENT = 2,
+	MAX_NAME_BYTES = 128, /* of a field */
 	MAX_DEPTH = 40,
 	MIN_CUT_WIDTH = 16,
 	MAX_COLUMN_WIDTH = 256, /* what is wider moves the rest of its own line only */
@@ -39,12 +42,13 @@ struct grid {
 	const struct grid_column *columns;
 	size_t nr_columns;
 	struct grid_options options;
-	size_t at;       /* the column of the next cell */
-	bool is_open;    /* a row has begun */
-	bool is_begun;   /* machines: it has a field */
-	bool has_header; /* it is written */
-	int error;       /* other than the text's */
-	struct buf text; /* lines for machines, the text of pieces for people */
+	size_t at;               /* the column of the next cell */
+	bool is_open;            /* a row has begun */
+	bool is_begun;           /* CSV: the row has a field */
+	struct json_writer json; /* of the row, in text */
+	bool has_header;         /* it is written */
+	int error;               /* other than the text's */
+	struct buf text;         /* lines for machines, the text of pieces for people */
 	struct piece *pieces;
 	size_t nr_pieces, room;
 	unsigned width[GRID_MAX_COLUMNS]; /* of the columns, so far */
@@ -301,29 +305,29 @@ static void fail(struct grid *g, int error)
 
 /* --- machines -------------------------------------------------------------------------------- */
 
-/* What stands before a field. */
-static void lead(struct grid *g, const char *name, const char *suffix)
+/* Writes what precedes a field's value: its comma, and in JSON its name. */
+static void begin_field(struct grid *g, const char *name, const char *suffix)
 {
-	bool is_json = g->options.form == GRID_NDJSON;
+	char whole[MAX_NAME_BYTES];
 
+	if (g->options.form == GRID_NDJSON) {
+		if (*suffix)
+			snprintf(whole, sizeof(whole), "%s%s", name, suffix);
+		jsonw_key(&g->json, *suffix ? whole : name);
+		return;
+	}
 	if (g->is_begun)
 		buf_addc(&g->text, ',');
 	g->is_begun = true;
-	if (!is_json)
-		return;
-	buf_addc(&g->text, '"');
-	buf_adds(&g->text, name);
-	buf_adds(&g->text, suffix);
-	buf_adds(&g->text, "\":");
 }
 
-/* v NULL: there is none. */
+/* v is NULL for an empty cell. */
 static void give(struct grid *g, const struct grid_column *c, const union value *v)
 {
 	const struct kind *kind = &kinds[c->kind];
 
 	for (size_t i = 0; i < MAX_PARTS && kind->suffix[i]; i++) {
-		lead(g, c->name, kind->suffix[i]);
+		begin_field(g, c->name, kind->suffix[i]);
 		if (v)
 			kind->give(&g->text, g->options.form, v, i);
 		else if (g->options.form == GRID_NDJSON)
@@ -331,27 +335,27 @@ static void give(struct grid *g, const struct grid_column *c, const union value 
 	}
 }
 
-static void give_name(struct grid *g, const char *name, const char *text)
-{
-	lead(g, name, "");
-	give_text(&g->text, g->options.form, &(union value){.text = text}, 0);
-}
-
 static void begin_line(struct grid *g)
 {
 	bool is_json = g->options.form == GRID_NDJSON;
 
 	g->is_begun = false;
-	buf_adds(&g->text, is_json ? "{" : "");
-	if (is_json && g->options.report)
-		give_name(g, "report", g->options.report);
-	if (g->options.session)
-		give_name(g, "session", g->options.session);
+	if (is_json) {
+		jsonw_init(&g->json, &g->text, false);
+		jsonw_object(&g->json, NULL);
+		jsonw_text(&g->json, "report", g->options.report);
+	}
+	if (!g->options.session)
+		return;
+	begin_field(g, "session", "");
+	give_text(&g->text, g->options.form, &(union value){.text = g->options.session}, 0);
 }
 
 static void end_line(struct grid *g)
 {
-	buf_adds(&g->text, g->options.form == GRID_NDJSON ? "}\n" : "\n");
+	if (g->options.form == GRID_NDJSON)
+		jsonw_end(&g->json);
+	buf_addc(&g->text, '\n');
 }
 
 static void csv_header(const struct grid *g, struct buf *out)

@@ -4,6 +4,7 @@
 #include "spec/cpsession.h"
 
 #include "base/buf.h"
+#include "base/json_writer.h"
 #include "spec/doc.h"
 #include "spec/report.h"
 #include "spec/write.h"
@@ -81,9 +82,9 @@ int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_
 
 void cpsession_to_json(const struct cpsession *s, struct buf *out)
 {
-	struct writer w;
+	struct json_writer w;
 
-	writer_init(&w, out, false);
+	jsonw_init(&w, out, false);
 	write_object(&w, NULL, KEY_SESSION, s);
 	buf_addc(out, '\n');
 }

@@ -1,0 +1,42 @@
+/*
+ * JSON text into a buffer, piece by piece: commas, keys, nesting, compact or indented. The buffer
+ * may be emptied between two pieces. Errors are the buffer's.
+ */
+#ifndef BASE_JSON_WRITER_H
+#define BASE_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+
+enum { JSONW_MAX_DEPTH = 16 };
+
+struct json_writer {
+	struct buf *out; /* borrowed */
+	bool is_indented;
+	bool has_items;                /* of the innermost object or array */
+	unsigned depth;                /* of open objects and arrays */
+	char closing[JSONW_MAX_DEPTH]; /* the bracket of each */
+};
+
+void jsonw_init(struct json_writer *j, struct buf *out, bool is_indented);
+
+/* Writes the comma and the key before a value; the caller appends the value. All functions below
+ * take the key so: NULL in an array and at the root. */
+void jsonw_key(struct json_writer *j, const char *key);
+/* At most JSONW_MAX_DEPTH deep. */
+void jsonw_object(struct json_writer *j, const char *key);
+void jsonw_array(struct json_writer *j, const char *key);
+/* Closes the innermost object or array. */
+void jsonw_end(struct json_writer *j);
+
+/* NULL writes nothing, not even the key. */
+void jsonw_text(struct json_writer *j, const char *key, const char *text);
+void jsonw_u64(struct json_writer *j, const char *key, uint64_t v);
+/* Nanoseconds as microseconds with three decimals: exact. */
+void jsonw_us(struct json_writer *j, const char *key, int64_t ns);
+/* JSON text as it stands. */
+void jsonw_raw(struct json_writer *j, const char *key, const char *json);
+
+#endif
