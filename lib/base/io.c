@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -308,6 +309,30 @@ int io_open_folder(const char *path, int *dirfd, const char **name, struct err *
 	*dirfd = fd;
 	*name = base;
 	return 0;
+}
+
+int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg)
+{
+	int fd = sys()->openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0), rc = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		sys()->close(fd);
+		return -ENOMEM;
+	}
+	while (rc == 0) {
+		errno = 0;
+		d = readdir(dir);
+		rc = d ? fn(d->d_name, arg) : -errno;
+		if (!d)
+			break;
+	}
+	closedir(dir);
+	return rc;
 }
 
 static int refuse_foreign(const char *path, const struct stat *st, struct err *e)

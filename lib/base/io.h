@@ -64,6 +64,10 @@ int io_open_temporary(int *fd, struct err *e);
  */
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e);
 
+/* Calls fn for each name in the folder (. and .. too), in no order. 0; what fn returned other than
+ * 0, which ends the walk; -errno. dirfd stays the caller's. */
+int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg);
+
 /*
  * io_write_atomic writes data as folder/name: a new file of mode 0600 named .name.tmp (by a random
  * name, where a stranger has that one), then renamed. The caller sees to it (by a lock) that nobody

@@ -5,78 +5,25 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "base/sys.h"
+#include "trace/name.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SUFFIX ".cpuperf"
 
 /* How much is listed before "and more". */
 enum { MAX_RANGES = 16, MAX_GAPS = 16, MAX_LIST_BYTES = 400 };
 
-/* What stands before the number, and a number without padding, as the recorder writes it;
- * TRACE_COMMON is none. */
-static bool take_number(const char **p, const char *end, const char *sign, uint32_t *out)
-{
-	size_t len = strlen(sign);
-	const char *at = *p;
-	uint64_t v;
-
-	if (strncmp(at, sign, len) != 0)
-		return false;
-	at += len;
-	if (at + 1 < end && at[0] == '0' && at[1] >= '0' && at[1] <= '9')
-		return false;
-	if (str_scan_u64(&at, end, &v) || v >= TRACE_COMMON)
-		return false;
-	*p = at;
-	*out = (uint32_t)v;
-	return true;
-}
-
-/* An iteration, or a segment, whose iterations are not known yet: behind all others. */
-static bool take_first(const char **p, const char *end, struct profile_file *f)
-{
-	if (take_number(p, end, ".", &f->iteration))
-		return true;
-	if (!take_number(p, end, ".s", &f->segment))
-		return false;
-	f->segment++;
-	f->iteration = TRACE_COMMON - 1;
-	return true;
-}
-
-static bool parse_name(const char *base, const char *name, struct profile_file *out)
-{
-	size_t len = strlen(base);
-	const char *p = name + len, *end = name + strlen(name);
-	struct profile_file f = {0};
-
-	if (strncmp(name, base, len) != 0 || !take_first(&p, end, &f) ||
-	    !take_number(&p, end, ".", &f.trace) || strcmp(p, SUFFIX) != 0)
-		return false;
-	*out = f;
-	return true;
-}
-
 void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1])
 {
-	if (file->iteration == TRACE_COMMON)
-		snprintf(name, NAME_MAX + 1, "%s.common" SUFFIX, base);
-	else if (file->segment)
-		snprintf(name, NAME_MAX + 1, "%s.s%" PRIu32 ".%" PRIu32 SUFFIX, base,
-			 file->segment - 1, file->trace);
-	else
-		snprintf(name, NAME_MAX + 1, "%s.%" PRIu32 ".%" PRIu32 SUFFIX, base,
-			 file->iteration, file->trace);
+	const struct trace_name n = {.number = file->segment ? file->segment - 1 : file->iteration,
+				     .trace = file->trace,
+				     .is_segment = file->segment};
+
+	(void)trace_name_format(base, &n, name, NAME_MAX + 1);
 }
 
 int profile_folder_add(struct profile_folder *f, const struct profile_file *file)
@@ -97,21 +44,24 @@ int profile_folder_add(struct profile_folder *f, const struct profile_file *file
 	return 0;
 }
 
-static int read_names(DIR *dir, const char *base, struct profile_folder *f)
-{
-	struct profile_file file;
-	struct dirent *d;
-	int rc = 0;
+struct scan {
+	const char *base;
+	struct profile_folder *folder;
+};
 
-	while (rc == 0) {
-		errno = 0;
-		d = readdir(dir);
-		if (!d)
-			return -errno;
-		if (parse_name(base, d->d_name, &file))
-			rc = profile_folder_add(f, &file);
-	}
-	return rc;
+/* The iterations of a segment are not known yet: it stands behind all others. */
+static int add_name(const char *name, void *arg)
+{
+	const struct scan *s = arg;
+	struct profile_file file = {0};
+	struct trace_name n;
+
+	if (!trace_name_parse(s->base, name, &n) || n.trace == TRACE_COMMON)
+		return 0;
+	file.trace = n.trace;
+	file.segment = n.is_segment ? n.number + 1 : 0;
+	file.iteration = n.is_segment ? TRACE_COMMON - 1 : n.number;
+	return profile_folder_add(s->folder, &file);
 }
 
 /* What a segment has comes first: it was looked into. */
@@ -198,18 +148,8 @@ int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, ui
 			struct profile_folder *out)
 {
 	struct profile_folder f = {.nr_iterations = num_iterations, .nr_traces = num_traces};
-	int rc, fd = sys()->openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
-	DIR *dir;
+	int rc = io_each_name(dirfd, add_name, &(struct scan){base, &f});
 
-	if (fd < 0)
-		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		sys()->close(fd);
-		return -ENOMEM;
-	}
-	rc = read_names(dir, base, &f);
-	closedir(dir);
 	if (rc) {
 		profile_folder_fini(&f);
 		return rc;

@@ -10,12 +10,12 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
-#include "session/names.h"
 #include "session/segments.h"
 #include "session/syncer.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 #include "trace/file.h"
+#include "trace/name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,24 +118,15 @@ static int is_manifest(int fd)
 }
 
 /* number: of the iteration, or of the segment. */
-static int form_name(const struct session_output *o, bool is_segment, uint32_t number,
-		     uint32_t trace, char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
+static int make_name(const struct session_output *o, uint32_t number, uint32_t trace,
+		     char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
 {
-	char which[32] = "common";
+	const struct trace_name n = {number, trace, o->is_segmented};
 
-	if (trace != TRACE_COMMON)
-		snprintf(which, sizeof(which), "%s%u.%u", is_segment ? "s" : "", number, trace);
-	if (snprintf(name, NAME_MAX + 1, "%s.%s%s", o->traces.name, which, trace_suffix) >
-		NAME_MAX ||
-	    snprintf(path, PATH_MAX, "%s.%s%s", o->traces.path, which, trace_suffix) >= PATH_MAX)
+	if (!trace_name_format(o->traces.name, &n, name, NAME_MAX + 1) ||
+	    !trace_name_format(o->traces.path, &n, path, PATH_MAX))
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", o->traces.path);
 	return 0;
-}
-
-static int trace_name(const struct session_output *o, uint32_t number, uint32_t trace,
-		      char name[NAME_MAX + 1], char path[PATH_MAX], struct err *e)
-{
-	return form_name(o, o->is_segmented, number, trace, name, path, e);
 }
 
 /* Behind the first iteration's traces comes the common file. */
@@ -145,18 +136,31 @@ static uint32_t first_trace(uint32_t t, uint32_t nr_traces)
 }
 
 struct search {
-	const struct place *traces;
+	const struct session_output *output;
+	uint64_t nr_iterations;
+	uint32_t nr_traces;
 	struct err *e;
 	int rc; /* of what is in the way */
 };
 
-/* A names_check_fn. */
-static int check_trace(void *arg, const char *name)
+/* A name that the session could use. The first ones are removed in both forms. */
+static bool could_use(const struct search *s, const struct trace_name *n)
+{
+	if (n->trace == TRACE_COMMON)
+		return true;
+	return n->number < s->nr_iterations && n->trace < s->nr_traces &&
+	       (n->is_segment == s->output->is_segmented || n->number == 0);
+}
+
+static int check_trace(const char *name, void *arg)
 {
 	struct search *s = arg;
-	const struct place *p = s->traces;
+	const struct place *p = &s->output->traces;
 	char path[PATH_MAX + NAME_MAX];
+	struct trace_name n;
 
+	if (!trace_name_parse(p->name, name, &n) || !could_use(s, &n))
+		return 0;
 	snprintf(path, sizeof(path), "%.*s%s", (int)(p->name - p->path), p->path, name);
 	s->rc = io_check_replaceable(p->dirfd, name, path, trace_is_trace, s->e);
 	return s->rc;
@@ -167,17 +171,17 @@ static int check_trace(void *arg, const char *name)
 static int check_traces(const struct session_output *o, const struct session_output_config *c,
 			struct err *e)
 {
-	const struct names names = {.base = o->traces.name,
-				    .nr_iterations = c->spec->num_iterations,
-				    .nr_traces = c->nr_traces,
-				    .is_segmented = o->is_segmented};
-	struct search search = {.traces = &o->traces, .e = e};
+	struct search search = {.output = o,
+				.nr_iterations = c->spec->num_iterations,
+				.nr_traces = c->nr_traces,
+				.e = e};
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, (uint32_t)names.nr_iterations - 1, c->nr_traces - 1, name, path, e);
+	int rc =
+	    make_name(o, (uint32_t)c->spec->num_iterations - 1, c->nr_traces - 1, name, path, e);
 
 	if (rc)
 		return rc;
-	rc = names_find(&names, o->traces.dirfd, check_trace, &search);
+	rc = io_each_name(o->traces.dirfd, check_trace, &search);
 	if (rc && !search.rc)
 		err_set(e, rc, "%s: its folder cannot be read: %s", o->traces.path, strerror(-rc));
 	return rc;
@@ -191,7 +195,7 @@ static int remove_first_traces(const struct session_output *o, struct err *e)
 	int rc = 0;
 
 	for (uint32_t t = 0; t <= nr_traces && rc == 0; t++) {
-		rc = trace_name(o, 0, first_trace(t, nr_traces), name, path, e);
+		rc = make_name(o, 0, first_trace(t, nr_traces), name, path, e);
 		if (rc == 0)
 			rc = sys()->unlinkat(o->traces.dirfd, name, 0);
 		if (rc == -ENOENT)
@@ -523,7 +527,7 @@ static int sync_error(const char *path, int rc, struct err *e)
 static int sync_file(const struct session_output *o, uint32_t number, uint32_t trace, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, number, trace, name, path, e), fd;
+	int rc = make_name(o, number, trace, name, path, e), fd;
 
 	if (rc)
 		return rc;
@@ -646,7 +650,7 @@ static int create_segment(struct session_output *o, struct trace_writer *w,
 			  const struct trace_head *head, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, o->segments.number, head->trace, name, path, e);
+	int rc = make_name(o, o->segments.number, head->trace, name, path, e);
 
 	if (rc)
 		return rc;
@@ -712,7 +716,7 @@ static int commit_trace(struct session_output *o, struct trace_writer *w, uint32
 			uint32_t trace, const struct trace_totals *totals, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, iteration, trace, name, path, e);
+	int rc = make_name(o, iteration, trace, name, path, e);
 
 	return rc ? rc : trace_writer_commit(w, o->traces.dirfd, name, path, totals, e);
 }
@@ -734,7 +738,7 @@ int session_output_create(struct session_output *o, struct trace_writer *w, uint
 			  struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
-	int rc = trace_name(o, iteration, trace, name, path, e);
+	int rc = make_name(o, iteration, trace, name, path, e);
 
 	if (rc)
 		return rc;
