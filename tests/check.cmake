@@ -11,6 +11,8 @@ foreach(part format includes headers shell man names generated)
   script_test(check_${part} check 300 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
 endforeach()
 script_test(check_tidy check 1800 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
+script_test(check_cfi_alone check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/cfi_alone.sh
+  $<TARGET_FILE:room_cfi>)
 script_test(check_deps check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
 script_test(check_build check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/build.sh)
 script_test(check_mutations check 300 ${scripts}/mutate --list)

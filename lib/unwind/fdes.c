@@ -35,9 +35,9 @@ struct entry {
 	size_t next;  /* the offset of the next entry */
 };
 
-static struct unwind_base base_of(const struct unwind_fdes *f)
+static struct cfi_base base_of(const struct unwind_fdes *f)
 {
-	return (struct unwind_base){.at = f->data, .address = f->address};
+	return (struct cfi_base){.at = f->data, .address = f->address};
 }
 
 /* The id of an FDE tells its CIE: in .eh_frame back from the id's place, else from the section's
@@ -73,8 +73,8 @@ static bool take_entry(const struct unwind_fdes *f, uint64_t offset, struct entr
 	return cursor_ok(&e->c);
 }
 
-static void take_letter(struct cursor *c, char letter, const struct unwind_base *base,
-			struct unwind_cie *out)
+static void take_letter(struct cursor *c, char letter, const struct cfi_base *base,
+			struct cfi_cie *out)
 {
 	switch (letter) {
 	case 'R':
@@ -87,7 +87,7 @@ static void take_letter(struct cursor *c, char letter, const struct unwind_base 
 		uint8_t encoding = cursor_u8(c);
 
 		/* where the routine's pointer lies does not matter */
-		unwind_pointer(c, encoding & (uint8_t)~DW_EH_PE_indirect, base);
+		cfi_pointer(c, encoding & (uint8_t)~DW_EH_PE_indirect, base);
 		break;
 	}
 	case 'S':
@@ -99,8 +99,8 @@ static void take_letter(struct cursor *c, char letter, const struct unwind_base 
 }
 
 /* What the letters say of the CIE's further data, whose length the first one ("z") brings. */
-static void take_augmentation(struct cursor *c, const char *letters, const struct unwind_base *base,
-			      struct unwind_cie *out)
+static void take_augmentation(struct cursor *c, const char *letters, const struct cfi_base *base,
+			      struct cfi_cie *out)
 {
 	struct cursor data;
 	const uint8_t *p;
@@ -108,7 +108,7 @@ static void take_augmentation(struct cursor *c, const char *letters, const struc
 
 	if (!*letters)
 		return;
-	p = unwind_block(c, &len);
+	p = cfi_block(c, &len);
 	cursor_init(&data, p, p ? len : 0);
 	out->has_data = true;
 	while (*++letters && cursor_ok(&data))
@@ -140,23 +140,23 @@ static bool take_version(struct cursor *c, uint8_t version)
 	return address_bytes == WORD_BYTES && segment_bytes == 0;
 }
 
-static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct unwind_cie *out)
+static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct cfi_cie *out)
 {
-	struct unwind_base base = base_of(f);
+	struct cfi_base base = base_of(f);
 	const char *letters;
 	uint8_t version;
 	struct entry e;
 
-	*out = (struct unwind_cie){0};
+	*out = (struct cfi_cie){0};
 	if (!take_entry(f, offset, &e) || !e.is_cie)
 		return false;
 	version = cursor_u8(&e.c);
 	letters = take_letters(&e.c);
 	if (!letters || !take_version(&e.c, version))
 		return false;
-	out->code_align = unwind_uleb(&e.c);
-	out->data_align = unwind_sleb(&e.c);
-	out->ra = version == 1 ? cursor_u8(&e.c) : unwind_uleb(&e.c);
+	out->code_align = cfi_uleb(&e.c);
+	out->data_align = cfi_sleb(&e.c);
+	out->ra = version == 1 ? cursor_u8(&e.c) : cfi_uleb(&e.c);
 	take_augmentation(&e.c, letters, &base, out);
 	out->program = e.c.at;
 	out->program_len = e.c.left;
@@ -164,24 +164,24 @@ static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct unwind
 }
 
 /* Its function, and what is left is its program. */
-static bool take_fde(const struct unwind_fdes *f, struct entry *e, struct unwind_fde *out)
+static bool take_fde(const struct unwind_fdes *f, struct entry *e, struct cfi_fde *out)
 {
-	struct unwind_base base = base_of(f);
+	struct cfi_base base = base_of(f);
 	size_t len;
 
 	if (e->is_cie || !take_cie(f, e->cie, &out->cie))
 		return false;
-	out->start = unwind_pointer(&e->c, out->cie.encoding, &base);
-	out->len = unwind_pointer(&e->c, out->cie.encoding & 0x0f, &base);
+	out->start = cfi_pointer(&e->c, out->cie.encoding, &base);
+	out->len = cfi_pointer(&e->c, out->cie.encoding & 0x0f, &base);
 	if (out->cie.has_data)
-		unwind_block(&e->c, &len);
+		cfi_block(&e->c, &len);
 	out->program = e->c.at;
 	out->program_len = e->c.left;
 	return cursor_ok(&e->c);
 }
 
 static bool fde_at(const struct unwind_fdes *f, uint64_t offset, uint64_t address,
-		   struct unwind_fde *out)
+		   struct cfi_fde *out)
 {
 	struct entry e;
 
@@ -198,7 +198,7 @@ static uint64_t table_word(const struct unwind_fdes *f, size_t i)
 	return f->table_base + (uint64_t)(int32_t)cursor_le32(&c);
 }
 
-static bool find_in_table(const struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+static bool find_in_table(const struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
 {
 	size_t low = 0, high = f->nr_table;
 
@@ -230,7 +230,7 @@ static void make_list(struct unwind_fdes *f)
 	for (size_t at = 0; at < f->len && f->nr_list < MAX_LIST && take_entry(f, at, &e);
 	     at = e.next) {
 		struct unwind_fde_place *list;
-		struct unwind_fde fde;
+		struct cfi_fde fde;
 
 		if (!take_fde(f, &e, &fde) || !fde.len)
 			continue;
@@ -245,7 +245,7 @@ static void make_list(struct unwind_fdes *f)
 		qsort(f->list, f->nr_list, sizeof(*f->list), compare);
 }
 
-static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
 {
 	size_t low = 0, high;
 
@@ -263,7 +263,7 @@ static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct unwind_
 	return low && fde_at(f, f->list[low - 1].offset, address, out);
 }
 
-bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out)
+bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
 {
 	if (!f->data)
 		return false;
@@ -273,7 +273,7 @@ bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct unwind_fde
 /* The table that linkers make, in the one form that they make. */
 static void find_table(struct unwind_fdes *f, const struct elf_file *file)
 {
-	struct unwind_base base = {0};
+	struct cfi_base base = {0};
 	uint8_t pointer, count, table;
 	struct elf_section s;
 	struct cursor c;
@@ -282,14 +282,14 @@ static void find_table(struct unwind_fdes *f, const struct elf_file *file)
 	if (!elf_file_load_section(file, ".eh_frame_hdr", &s))
 		return;
 	cursor_init(&c, s.data, s.size);
-	base = (struct unwind_base){.at = s.data, .address = s.address, .data = s.address};
+	base = (struct cfi_base){.at = s.data, .address = s.address, .data = s.address};
 	if (cursor_u8(&c) != 1)
 		return;
 	pointer = cursor_u8(&c);
 	count = cursor_u8(&c);
 	table = cursor_u8(&c);
-	unwind_pointer(&c, pointer, &base);
-	nr = unwind_pointer(&c, count, &base);
+	cfi_pointer(&c, pointer, &base);
+	nr = cfi_pointer(&c, count, &base);
 	if (!cursor_ok(&c) || table != HDR_ENCODING || !nr || nr > c.left / PAIR_BYTES)
 		return;
 	f->table = c.at;

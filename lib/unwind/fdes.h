@@ -6,7 +6,9 @@
 #ifndef UNWIND_FDES_H
 #define UNWIND_FDES_H
 
-#include "unwind/program.h"
+#include "cfi/program.h"
+
+#include <stddef.h>
 
 struct elf_file;
 struct unwind_fdes {
@@ -22,17 +24,9 @@ struct unwind_fdes {
 	bool is_listed;
 };
 
-/* What an entry says of one function. */
-struct unwind_fde {
-	struct unwind_cie cie;
-	uint64_t start, len; /* addresses */
-	const uint8_t *program;
-	size_t program_len;
-};
-
 /* Finds the section; without one nothing is found in it. Borrows from the file. */
 void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool is_eh);
 void unwind_fdes_fini(struct unwind_fdes *f);
-bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct unwind_fde *out);
+bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out);
 
 #endif

@@ -1,35 +1,30 @@
 /*
- * What unwinding must know of a machine: its registers by their DWARF numbers, and where a sample
- * has them. Source: the psABIs of x86-64 and AArch64 (DWARF), asm/perf_regs.h of both.
+ * What unwinding must know of a machine besides its registers (cfi/machine.h), and where a sample
+ * has those. Source: asm/perf_regs.h of both machines.
  */
 #ifndef UNWIND_MACHINE_H
 #define UNWIND_MACHINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "cfi/frame.h"
 
-enum {
-	UNWIND_MAX_REGS = 33, /* those that hold addresses: x0 … x30, sp of arm64 */
-	UNWIND_NO_REG = 255,
-};
+struct trace_layout;
+struct trace_record;
 
 struct unwind_machine {
-	const char *name;        /* as uname has it */
-	uint16_t elf_machine;    /* EM_… */
-	uint8_t nr_regs;         /* numbers below it are kept */
-	uint8_t sp, fp;          /* DWARF numbers */
-	uint8_t ra;              /* the column of the return address */
-	uint8_t lr;              /* the register a call leaves it in; UNWIND_NO_REG: on the stack */
-	uint8_t pc_bit;          /* of the program counter in a sample's registers */
-	uint64_t callee_saved;   /* bits: what a function leaves as it was */
-	uint64_t address_bits;   /* of code of programs; the rest of a return address may be a
-				    signature (arm64: PAC) */
-	bool has_vdso_sigreturn; /* handlers of signals return into the vdso, without a table that
-				    tells where the signal was */
-	const uint8_t *bit_of_reg; /* nr_regs of them: which bit of a sample's registers */
+	const char *name;     /* as uname has it */
+	uint16_t elf_machine; /* EM_… */
+	const struct cfi_machine *cfi;
+	uint8_t pc_bit;            /* of the program counter in a sample's registers */
+	const uint8_t *bit_of_reg; /* of the other registers, by DWARF number */
+	bool has_vdso_sigreturn;   /* handlers of signals return into the vdso, whose table does not
+				      say where the interrupted registers are */
 };
 
 /* NULL: not known. */
 const struct unwind_machine *unwind_machine_find(const char *name);
+
+/* The frame that a sample's registers and stack hold. False: it has none, or not these. */
+bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *layout,
+			  const struct trace_record *sample, struct cfi_frame *out);
 
 #endif

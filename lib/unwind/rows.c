@@ -39,8 +39,8 @@ static struct unwind_slot *probe(struct unwind_slot *slot, size_t nr, uint32_t o
 	return &slot[i];
 }
 
-const struct unwind_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
-					 uint64_t address)
+const struct cfi_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
+				      uint64_t address)
 {
 	const struct unwind_slot *s;
 
@@ -74,7 +74,7 @@ static void begin_anew(struct unwind_rows *r)
 
 static bool make_room(struct unwind_rows *r)
 {
-	struct unwind_row *row;
+	struct cfi_row *row;
 
 	if (r->nr == UNWIND_MAX_ROWS)
 		begin_anew(r);
@@ -86,8 +86,8 @@ static bool make_room(struct unwind_rows *r)
 	return row;
 }
 
-const struct unwind_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
-					 const struct unwind_row *row)
+const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
+				      const struct cfi_row *row)
 {
 	if (!make_room(r))
 		return NULL;

@@ -4,7 +4,7 @@
 #ifndef UNWIND_ROWS_H
 #define UNWIND_ROWS_H
 
-#include "unwind/row.h"
+#include "cfi/row.h"
 
 #include <stddef.h>
 
@@ -13,17 +13,17 @@ enum { UNWIND_MAX_ROWS = 1 << 17 };
 struct unwind_rows {
 	struct unwind_slot *slot; /* a power of two of them */
 	size_t nr_slots;
-	struct unwind_row *row;
+	struct cfi_row *row;
 	size_t nr, room;
 };
 
 void unwind_rows_init(struct unwind_rows *r);
 void unwind_rows_fini(struct unwind_rows *r);
 /* NULL: not there. Valid until the next is added. */
-const struct unwind_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
-					 uint64_t address);
+const struct cfi_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
+				      uint64_t address);
 /* Copies it in; what is not there yet. NULL: no memory, nothing changed. */
-const struct unwind_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
-					 const struct unwind_row *row);
+const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
+				      const struct cfi_row *row);
 
 #endif

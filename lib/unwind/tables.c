@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "elf/finder.h"
 #include "profile/processes.h"
-#include "unwind/cfi.h"
+#include "unwind/machine.h"
+#include "unwind/object.h"
 #include "unwind/rows.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ enum { MAX_OBJECTS = 1 << 20 };
 
 struct object {
 	bool is_tried, is_debug_tried;
-	const struct elf_file *file; /* NULL: none that may be used */
-	struct unwind_cfi *cfi;      /* owned */
+	const struct elf_file *file;  /* NULL: none that may be used */
+	struct unwind_object *tables; /* owned */
 };
 
 struct unwind_tables {
@@ -27,10 +28,10 @@ struct unwind_tables {
 	struct object *object; /* by number */
 	size_t nr_objects;
 	struct unwind_rows rows;
-	struct unwind_row last; /* without memory for rows */
+	struct cfi_row last; /* without memory for rows */
 };
 
-static const struct unwind_row unknown = {.kind = UNWIND_ROW_UNKNOWN};
+static const struct cfi_row unknown = {.kind = CFI_ROW_UNKNOWN};
 
 struct unwind_tables *unwind_tables_new(struct elf_finder *finder, const struct elf_file *vdso,
 					const struct unwind_machine *m)
@@ -51,7 +52,7 @@ void unwind_tables_free(struct unwind_tables *t)
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->nr_objects; i++)
-		unwind_cfi_close(t->object[i].cfi);
+		unwind_object_close(t->object[i].tables);
 	unwind_rows_fini(&t->rows);
 	mem_free(t->object);
 	mem_free(t);
@@ -104,31 +105,34 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 	o->is_tried = true;
 	if (!file || elf_file_machine(file) != t->machine->elf_machine || !elf_file_is_64(file))
 		return;
-	o->cfi = unwind_cfi_open(file);
-	if (o->cfi)
+	o->tables = unwind_object_open(file);
+	if (o->tables)
 		o->file = file;
 }
 
-static void load_row(struct unwind_tables *t, struct object *o, const struct profile_object *p,
-		     uint64_t address, struct unwind_row *out)
+/* The rules for an address, if need be from the separate file of debug information. */
+static bool find_rules(struct unwind_tables *t, struct object *o, const struct profile_object *p,
+		       uint64_t address, struct cfi_rules *out)
 {
 	struct elf_wanted w;
 
-	unwind_cfi_row(o->cfi, t->machine, address, out);
-	if (out->kind != UNWIND_ROW_NONE || o->is_debug_tried || p->kind != PROFILE_OBJECT_FILE)
-		return;
+	if (unwind_object_rules(o->tables, t->machine->cfi, address, out))
+		return true;
+	if (o->is_debug_tried || p->kind != PROFILE_OBJECT_FILE)
+		return false;
 	o->is_debug_tried = true;
 	w = wanted(p);
-	unwind_cfi_add_debug(o->cfi, elf_finder_debug(t->finder, &w));
-	unwind_cfi_row(o->cfi, t->machine, address, out);
+	unwind_object_add_debug(o->tables, elf_finder_debug(t->finder, &w));
+	return unwind_object_rules(o->tables, t->machine->cfi, address, out);
 }
 
-const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
-					    const struct profile_mapping *mapping, uint64_t address,
-					    struct unwind_at *at)
+const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
+					 const struct profile_mapping *mapping, uint64_t address,
+					 struct unwind_at *at)
 {
 	struct object *o = object_of(t, mapping->object->number);
-	const struct unwind_row *row;
+	const struct cfi_row *row;
+	struct cfi_rules rules;
 
 	if (o && !o->is_tried)
 		open_object(t, o, mapping->object);
@@ -139,12 +143,21 @@ const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
 	row = unwind_rows_get(&t->rows, at->object, at->address);
 	if (row)
 		return row;
-	load_row(t, o, mapping->object, at->address, &t->last);
+	if (find_rules(t, o, mapping->object, at->address, &rules))
+		cfi_rules_row(&rules, t->machine->cfi, &t->last);
+	else
+		t->last = (struct cfi_row){.kind = CFI_ROW_NONE};
 	row = unwind_rows_add(&t->rows, at->object, at->address, &t->last);
 	return row ? row : &t->last;
 }
 
-int unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at, struct unwind_frame *f)
+enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
+				struct cfi_frame *f)
 {
-	return unwind_cfi_step(t->object[at->object].cfi, at->address, f);
+	struct cfi_rules rules;
+
+	if (!unwind_object_rules(t->object[at->object].tables, t->machine->cfi, at->address,
+				 &rules))
+		return CFI_NO_TABLE;
+	return cfi_rules_apply(&rules, f);
 }

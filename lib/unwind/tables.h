@@ -5,11 +5,12 @@
 #ifndef UNWIND_TABLES_H
 #define UNWIND_TABLES_H
 
-#include "unwind/row.h"
+#include "cfi/row.h"
 
 struct elf_file;
 struct elf_finder;
 struct profile_mapping;
+struct unwind_machine;
 struct unwind_tables;
 
 /* All is borrowed. vdso: the file for mappings of it; NULL: there is none. NULL: no memory. */
@@ -24,11 +25,12 @@ struct unwind_at {
 };
 
 /* The row for an address (of memory) in a mapping; valid until the next is found. Never NULL: one
- * of the kind UNWIND_ROW_UNKNOWN where there is no file. */
-const struct unwind_row *unwind_tables_find(struct unwind_tables *t,
-					    const struct profile_mapping *mapping, uint64_t address,
-					    struct unwind_at *at);
-/* The step of a hard row that was found at a place. As unwind_row_apply. */
-int unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at, struct unwind_frame *f);
+ * of the kind CFI_ROW_UNKNOWN where there is no file. */
+const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
+					 const struct profile_mapping *mapping, uint64_t address,
+					 struct unwind_at *at);
+/* Steps to the caller by a hard row that was found at a place. As cfi_rules_apply. */
+enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at *at,
+				struct cfi_frame *f);
 
 #endif

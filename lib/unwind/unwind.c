@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "profile/processes.h"
-#include "profile/samples.h"
+#include "unwind/machine.h"
 #include "unwind/tables.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct walk {
 	struct unwinder *u;
 	const struct profile_process *process;
 	uint64_t time_ns;
-	struct unwind_frame frame;
+	struct cfi_frame frame;
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -73,15 +73,15 @@ static const struct profile_mapping *mapped(const struct walk *w, uint64_t addre
 }
 
 /* Code without a table: the frame pointer is believed if it leads to code. */
-static int step_by_pointer(struct walk *w)
+static enum cfi_end step_by_pointer(struct walk *w)
 {
-	int rc = unwind_frame_by_pointer(&w->frame);
+	enum cfi_end end = cfi_frame_by_pointer(&w->frame);
 	const struct profile_mapping *m;
 
-	if (rc != UNWIND_GOES_ON)
-		return rc;
-	m = mapped(w, unwind_frame_lookup(&w->frame));
-	return m && m->prot & PROT_EXEC ? rc : UNWIND_NO_TABLE;
+	if (end != CFI_GOES_ON)
+		return end;
+	m = mapped(w, cfi_frame_lookup(&w->frame));
+	return m && m->prot & PROT_EXEC ? end : CFI_NO_TABLE;
 }
 
 /* Nothing but a handler's return leads into the vdso. */
@@ -93,46 +93,41 @@ static bool is_sigreturn(const struct walk *w, const struct profile_mapping *m)
 
 /* A frame pointer of 0 marks the outermost, by the psABIs: the dynamic linker begins so, without a
  * row in its table. Of code that is not known it may be any number. */
-static bool is_outermost(const struct unwind_frame *f)
+static bool is_outermost(const struct cfi_frame *f)
 {
 	uint64_t fp;
 
-	return unwind_frame_reg(f, f->machine->fp, &fp) && !fp;
+	return cfi_frame_reg(f, f->machine->fp, &fp) && !fp;
 }
 
-static int step_by_row(struct walk *w, const struct unwind_row *row, const struct unwind_at *at)
+static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
+				const struct unwind_at *at)
 {
 	switch (row->kind) {
-	case UNWIND_ROW_PLAIN:
-		return unwind_row_apply(row, &w->frame);
-	case UNWIND_ROW_HARD:
+	case CFI_ROW_PLAIN:
+		return cfi_row_apply(row, &w->frame);
+	case CFI_ROW_HARD:
 		return unwind_tables_step(w->u->tables, at, &w->frame);
-	case UNWIND_ROW_OUTERMOST:
-		return UNWIND_WHOLE;
-	case UNWIND_ROW_NONE:
-		return is_outermost(&w->frame) ? UNWIND_WHOLE : step_by_pointer(w);
+	case CFI_ROW_OUTERMOST:
+		return CFI_WHOLE;
+	case CFI_ROW_NONE:
+		return is_outermost(&w->frame) ? CFI_WHOLE : step_by_pointer(w);
 	default:
 		return step_by_pointer(w);
 	}
 }
 
-static int step(struct walk *w)
+static enum cfi_end step(struct walk *w)
 {
-	uint64_t address = unwind_frame_lookup(&w->frame);
+	uint64_t address = cfi_frame_lookup(&w->frame);
 	const struct profile_mapping *m = mapped(w, address);
 	struct unwind_at at;
 
 	if (!m)
 		return step_by_pointer(w);
 	if (is_sigreturn(w, m))
-		return unwind_frame_by_sigframe(&w->frame);
+		return cfi_frame_by_sigframe(&w->frame);
 	return step_by_row(w, unwind_tables_find(w->u->tables, m, address, &at), &at);
-}
-
-static bool begin(struct walk *w, const struct trace_layout *layout,
-		  const struct trace_record *sample)
-{
-	return unwind_frame_init(&w->frame, w->u->machine, layout, sample);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -141,35 +136,35 @@ static void mark(uint64_t *exact, size_t i)
 		exact[i / 64] |= 1ull << i % 64;
 }
 
-static void note(const struct unwind_frame *f, size_t i, uint64_t *out, uint64_t *exact)
-{
-	out[i] = f->pc;
-	if (f->is_exact)
-		mark(exact, i);
-}
-
 size_t unwind_user(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		   const struct trace_layout *layout, const struct trace_record *sample,
 		   uint64_t *out, size_t max, uint64_t *exact, enum unwind_end *end)
 {
+	static const enum unwind_end ends[] = {
+	    [CFI_GOES_ON] = UNWIND_MAX,         [CFI_WHOLE] = UNWIND_WHOLE,
+	    [CFI_TRUNCATED] = UNWIND_TRUNCATED, [CFI_NO_TABLE] = UNWIND_NO_TABLE,
+	    [CFI_SENSELESS] = UNWIND_SENSELESS,
+	};
 	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
-	int rc = UNWIND_GOES_ON;
+	enum cfi_end last = CFI_GOES_ON;
 	size_t nr = 0;
 
 	if (exact)
 		memset(exact, 0, (max + 63) / 64 * sizeof(*exact));
-	if (!begin(&w, layout, sample)) {
+	if (!unwind_machine_frame(u->machine, layout, sample, &w.frame)) {
 		*end = UNWIND_NO_REGS;
 		return 0;
 	}
-	while (rc == UNWIND_GOES_ON && nr < max) {
-		note(&w.frame, nr++, out, exact);
-		rc = step(&w);
-		if (rc == UNWIND_GOES_ON && w.frame.is_exact)
-			mark(exact,
-			     nr - 1); /* the handler's return, which it enters at its start */
+	while (last == CFI_GOES_ON && nr < max) {
+		out[nr] = w.frame.pc;
+		if (w.frame.is_exact)
+			mark(exact, nr);
+		nr++;
+		last = step(&w);
+		if (last == CFI_GOES_ON && w.frame.is_exact)
+			mark(exact, nr - 1); /* a handler's return, entered at its start */
 	}
-	*end = rc == UNWIND_GOES_ON ? UNWIND_MAX : (enum unwind_end)rc;
+	*end = ends[last];
 	return nr;
 }
 
@@ -178,29 +173,29 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
  * kernel took that from behind the word at the sampled frame pointer, which functions without
  * frames leave alone. pointed: that place.
  */
-static bool is_in_chain(const struct walk *w, const struct unwind_row *row, uint64_t pointed)
+static bool is_in_chain(const struct walk *w, const struct cfi_row *row, uint64_t pointed)
 {
 	uint64_t cfa;
 
-	if (row->kind != UNWIND_ROW_PLAIN)
-		return row->kind != UNWIND_ROW_HARD && row->kind != UNWIND_ROW_OUTERMOST;
-	return row->ra_reg == UNWIND_NO_REG && unwind_frame_reg(&w->frame, row->cfa_reg, &cfa) &&
+	if (row->kind != CFI_ROW_PLAIN)
+		return row->kind != CFI_ROW_HARD && row->kind != CFI_ROW_OUTERMOST;
+	return row->ra_reg == CFI_NO_REG && cfi_frame_reg(&w->frame, row->cfa_reg, &cfa) &&
 	       cfa + (uint64_t)(int64_t)row->cfa_off + (uint64_t)(int64_t)row->ra_off == pointed;
 }
 
-/* One step toward the chain: not UNWIND_GOES_ON if it has been reached, or nothing is known. */
-static int step_to_chain(struct walk *w, uint64_t pointed)
+/* One step toward the chain: not CFI_GOES_ON if it has been reached, or nothing is known. */
+static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 {
-	uint64_t address = unwind_frame_lookup(&w->frame);
+	uint64_t address = cfi_frame_lookup(&w->frame);
 	const struct profile_mapping *m = mapped(w, address);
-	const struct unwind_row *row;
+	const struct cfi_row *row;
 	struct unwind_at at;
 
 	if (!m)
-		return UNWIND_NO_TABLE;
+		return CFI_NO_TABLE;
 	row = unwind_tables_find(w->u->tables, m, address, &at);
 	if (row->is_signal || is_in_chain(w, row, pointed))
-		return UNWIND_NO_TABLE;
+		return CFI_NO_TABLE;
 	return step_by_row(w, row, &at);
 }
 
@@ -209,17 +204,18 @@ size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process
 		       uint64_t *out, size_t max, bool *is_whole)
 {
 	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
-	int rc = UNWIND_GOES_ON;
+	enum cfi_end end = CFI_GOES_ON;
 	uint64_t pointed;
 	size_t nr = 0;
 
 	*is_whole = false;
-	if (!begin(&w, layout, sample) || !unwind_frame_reg(&w.frame, u->machine->fp, &pointed))
+	if (!unwind_machine_frame(u->machine, layout, sample, &w.frame) ||
+	    !cfi_frame_reg(&w.frame, u->machine->cfi->fp, &pointed))
 		return 0;
 	pointed += sizeof(uint64_t);
-	while (nr < max && (rc = step_to_chain(&w, pointed)) == UNWIND_GOES_ON)
+	while (nr < max && (end = step_to_chain(&w, pointed)) == CFI_GOES_ON)
 		out[nr++] = w.frame.pc;
-	*is_whole = rc == UNWIND_WHOLE;
+	*is_whole = end == CFI_WHOLE;
 	return nr;
 }
 

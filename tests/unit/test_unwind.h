@@ -7,10 +7,10 @@
 
 #include "inject.h"
 
+#include "cfi/machine.h"
 #include "elf/finder.h"
 #include "profile/processes.h"
 #include "trace/record.h"
-#include "unwind/machine.h"
 #include "unwind/unwind.h"
 
 #include <signal.h>

@@ -5,6 +5,7 @@
  */
 #include "test_unwind.h"
 
+#include "cfi/row.h"
 #include "unwind/rows.h"
 
 enum { HEAD_BYTES = 2 + 33 * 8 };
@@ -209,24 +210,24 @@ static void test_circles(void **state)
 	static const struct {
 		int64_t by;
 		bool was_lr, is_exact, is_signal;
-		int rc;
+		enum cfi_end end;
 	} steps[] = {
-	    {16, false, false, false, UNWIND_GOES_ON}, {0, false, true, false, UNWIND_SENSELESS},
-	    {0, true, false, false, UNWIND_SENSELESS}, {0, true, true, false, UNWIND_GOES_ON},
-	    {-8, true, true, false, UNWIND_SENSELESS}, {-8, false, false, true, UNWIND_GOES_ON},
+	    {16, false, false, false, CFI_GOES_ON}, {0, false, true, false, CFI_SENSELESS},
+	    {0, true, false, false, CFI_SENSELESS}, {0, true, true, false, CFI_GOES_ON},
+	    {-8, true, true, false, CFI_SENSELESS}, {-8, false, false, true, CFI_GOES_ON},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(steps); i++) {
-		struct unwind_frame f = {.machine = unwind_machine_find("aarch64"),
-					 .is_exact = steps[i].is_exact};
-		struct unwind_arrival a = {.sp = SP + (uint64_t)steps[i].by,
-					   .ra = 0x400010,
-					   .ra_was_lr = steps[i].was_lr,
-					   .is_signal = steps[i].is_signal};
+		struct cfi_frame f = {.machine = &cfi_machine_aarch64,
+				      .is_exact = steps[i].is_exact};
+		struct cfi_arrival a = {.sp = SP + (uint64_t)steps[i].by,
+					.ra = 0x400010,
+					.ra_was_lr = steps[i].was_lr,
+					.is_signal = steps[i].is_signal};
 
-		unwind_frame_set(&f, f.machine->sp, SP);
-		assert_int_equal(unwind_frame_arrive(&f, &a), steps[i].rc);
+		cfi_frame_set(&f, f.machine->sp, SP);
+		assert_int_equal(cfi_frame_arrive(&f, &a), steps[i].end);
 	}
 }
 
@@ -255,7 +256,7 @@ static void test_other_machine(void **state)
 
 static void test_rows(void **state)
 {
-	struct unwind_row row = {.kind = UNWIND_ROW_PLAIN};
+	struct cfi_row row = {.kind = CFI_ROW_PLAIN};
 	struct unwind_rows r;
 
 	(void)state;

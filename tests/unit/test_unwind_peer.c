@@ -7,7 +7,8 @@
 #include "base/buf.h"
 #include "base/io.h"
 
-#include "unwind/cfi.h"
+#include "unwind/machine.h"
+#include "unwind/object.h"
 
 #include "elf/file.h"
 
@@ -20,8 +21,8 @@ struct both {
 	Elf *elf;
 	Dwarf_CFI *peer;
 	struct elf_file *file;
-	struct unwind_cfi *cfi;
-	const struct unwind_machine *machine;
+	struct unwind_object *tables;
+	const struct cfi_machine *machine;
 	size_t nr_rows, nr_plain, nr_hard, nr_none, nr_outermost;
 };
 
@@ -33,7 +34,7 @@ static bool is_offset(const Dwarf_Op *ops, size_t nr, int64_t *off)
 }
 
 /* Where our row has a register; false: not on the stack. */
-static bool saved_at(const struct unwind_row *row, unsigned reg, int64_t *off)
+static bool saved_at(const struct cfi_row *row, unsigned reg, int64_t *off)
 {
 	for (unsigned i = 0; i < row->nr_saved; i++) {
 		*off = row->saved_off[i];
@@ -43,7 +44,7 @@ static bool saved_at(const struct unwind_row *row, unsigned reg, int64_t *off)
 	return false;
 }
 
-static void check_reg(const struct both *b, Dwarf_Frame *frame, const struct unwind_row *row,
+static void check_reg(const struct both *b, Dwarf_Frame *frame, const struct cfi_row *row,
 		      unsigned reg, uint64_t address)
 {
 	int64_t theirs, ours = 0;
@@ -53,7 +54,7 @@ static void check_reg(const struct both *b, Dwarf_Frame *frame, const struct unw
 
 	assert_int_equal(dwarf_frame_register(frame, (int)reg, mem, &ops, &nr), 0);
 	is_saved = is_offset(ops, nr, &theirs);
-	if (reg == b->machine->ra && row->ra_reg == UNWIND_NO_REG)
+	if (reg == b->machine->ra && row->ra_reg == CFI_NO_REG)
 		ours = row->ra_off;
 	else if (saved_at(row, reg, &ours) != is_saved)
 		fail_msg("%lx: register %u is %ssaved", (unsigned long)address, reg,
@@ -63,7 +64,7 @@ static void check_reg(const struct both *b, Dwarf_Frame *frame, const struct unw
 			 (long)theirs, (long)ours);
 }
 
-static void check_plain(const struct both *b, Dwarf_Frame *frame, const struct unwind_row *row,
+static void check_plain(const struct both *b, Dwarf_Frame *frame, const struct cfi_row *row,
 			uint64_t address)
 {
 	Dwarf_Op *ops;
@@ -78,29 +79,31 @@ static void check_plain(const struct both *b, Dwarf_Frame *frame, const struct u
 			check_reg(b, frame, row, reg, address);
 }
 
-static void count(struct both *b, const struct unwind_row *row)
+static void count(struct both *b, const struct cfi_row *row)
 {
 	b->nr_rows++;
-	b->nr_plain += row->kind == UNWIND_ROW_PLAIN;
-	b->nr_hard += row->kind == UNWIND_ROW_HARD;
-	b->nr_none += row->kind == UNWIND_ROW_NONE;
-	b->nr_outermost += row->kind == UNWIND_ROW_OUTERMOST;
+	b->nr_plain += row->kind == CFI_ROW_PLAIN;
+	b->nr_hard += row->kind == CFI_ROW_HARD;
+	b->nr_none += row->kind == CFI_ROW_NONE;
+	b->nr_outermost += row->kind == CFI_ROW_OUTERMOST;
 }
 
 static void check_address(struct both *b, uint64_t address)
 {
-	struct unwind_row row;
+	struct cfi_row row = {.kind = CFI_ROW_NONE};
+	struct cfi_rules rules;
 	Dwarf_Frame *frame = NULL;
 	bool is_signal, has = dwarf_cfi_addrframe(b->peer, address, &frame) == 0;
 
-	unwind_cfi_row(b->cfi, b->machine, address, &row);
-	if (has != (row.kind != UNWIND_ROW_NONE))
+	if (unwind_object_rules(b->tables, b->machine, address, &rules))
+		cfi_rules_row(&rules, b->machine, &row);
+	if (has != (row.kind != CFI_ROW_NONE))
 		fail_msg("%lx: %s row", (unsigned long)address, has ? "a" : "no");
 	if (has) {
 		assert_int_equal(dwarf_frame_info(frame, NULL, NULL, &is_signal), b->machine->ra);
 		assert_int_equal(is_signal, row.is_signal);
 	}
-	if (row.kind == UNWIND_ROW_PLAIN)
+	if (row.kind == CFI_ROW_PLAIN)
 		check_plain(b, frame, &row, address);
 	count(b, &row);
 	free(frame);
@@ -112,7 +115,7 @@ static void open_both(struct both *b, const char *path)
 	struct buf bytes;
 	size_t len;
 
-	*b = (struct both){.machine = unwind_machine_find(TEST_MACHINE)};
+	*b = (struct both){.machine = unwind_machine_find(TEST_MACHINE)->cfi};
 	buf_init(&bytes, SIZE_MAX / 2);
 	assert_int_equal(io_load(AT_FDCWD, path, &bytes), 0);
 	assert_int_equal(elf_file_open_mem(bytes.data, bytes.len, true, path, &b->file, NULL), 0);
@@ -121,13 +124,13 @@ static void open_both(struct both *b, const char *path)
 	b->elf = elf_memory((char *)(uintptr_t)data, len);
 	b->peer = dwarf_getcfi_elf(b->elf);
 	assert_non_null(b->peer);
-	b->cfi = unwind_cfi_open(b->file);
-	assert_non_null(b->cfi);
+	b->tables = unwind_object_open(b->file);
+	assert_non_null(b->tables);
 }
 
 static void close_both(struct both *b)
 {
-	unwind_cfi_close(b->cfi);
+	unwind_object_close(b->tables);
 	dwarf_cfi_end(b->peer);
 	elf_end(b->elf);
 	elf_file_close(b->file);

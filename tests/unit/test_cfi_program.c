@@ -4,9 +4,9 @@
  */
 #include "test_unwind.h"
 
-#include "unwind/program.h"
+#include "cfi/program.h"
 
-enum { SP = 0x7000, SENSELESS = UNWIND_SENSELESS, CUT = UNWIND_TRUNCATED };
+enum { SP = 0x7000, SENSELESS = CFI_SENSELESS, CUT = CFI_TRUNCATED };
 
 /* In bytes: operations by their codes. */
 #define E(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
@@ -109,43 +109,42 @@ static const struct {
     {"of the vendor", E(0xe0), 0, SENSELESS},
 };
 
-static struct unwind_frame frame_of(const uint8_t *stack, size_t len)
+static struct cfi_frame frame_of(const uint8_t *stack, size_t len)
 {
-	struct unwind_frame f = {
-	    .machine = unwind_machine_find("x86_64"), .stack = {stack, SP, len}, .pc = 0x400123};
+	struct cfi_frame f = {
+	    .machine = &cfi_machine_x86_64, .stack = {stack, SP, len}, .pc = 0x400123};
 
-	unwind_frame_set(&f, 7, SP);
+	cfi_frame_set(&f, 7, SP);
 	return f;
 }
 
 static void test_exprs(void **state)
 {
 	static const uint8_t stack[16] = {[8 ... 15] = 0x11};
-	const struct unwind_frame f = frame_of(stack, sizeof(stack));
+	const struct cfi_frame f = frame_of(stack, sizeof(stack));
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(exprs); i++) {
-		struct unwind_expr e = {exprs[i].bytes, exprs[i].len};
+		struct cfi_expr e = {exprs[i].bytes, exprs[i].len};
 		uint64_t v = 0xabcdef;
-		int want = exprs[i].end ? exprs[i].end : UNWIND_GOES_ON;
-		int rc = unwind_expr_run(&e, &f, NULL, &v);
+		enum cfi_end end = cfi_expr_run(&e, &f, NULL, &v);
 
-		if (rc != want || v != (exprs[i].end ? 0xabcdef : exprs[i].value))
-			fail_msg("%s: %d, %lx", exprs[i].what, rc, (unsigned long)v);
+		if ((int)end != exprs[i].end || v != (exprs[i].end ? 0xabcdef : exprs[i].value))
+			fail_msg("%s: %d, %lx", exprs[i].what, end, (unsigned long)v);
 	}
 }
 
 static void test_cfa_first(void **state)
 {
 	static const uint8_t plus8[] = {0x38, 0x22};
-	const struct unwind_frame f = frame_of(plus8, sizeof(plus8));
-	const struct unwind_expr e = {plus8, sizeof(plus8)};
+	const struct cfi_frame f = frame_of(plus8, sizeof(plus8));
+	const struct cfi_expr e = {plus8, sizeof(plus8)};
 	uint64_t cfa = 100, v = 0;
 
 	(void)state;
-	assert_int_equal(unwind_expr_run(&e, &f, &cfa, &v), UNWIND_GOES_ON);
+	assert_int_equal(cfi_expr_run(&e, &f, &cfa, &v), CFI_GOES_ON);
 	assert_int_equal(v, 108);
-	assert_int_equal(unwind_expr_run(&e, &f, NULL, &v), UNWIND_SENSELESS);
+	assert_int_equal(cfi_expr_run(&e, &f, NULL, &v), CFI_SENSELESS);
 }
 
 /* Programs: behind a common one that says: CFA rsp+8, return address at -8. Asked for what holds at
@@ -158,37 +157,37 @@ static const struct {
 	uint8_t cfa_reg, kind; /* of rbx (3) */
 	int64_t cfa_off, off;
 } programs[] = {
-    {"nothing", NULL, 0, false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"nop", E(0, 0, 0), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"advance to it", E(0x4a, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 16, 0},
-    {"advance beyond", E(0x4b, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"advance1", E(0x02, 10, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 16, 0},
-    {"advance2", E(0x03, 10, 0, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 16, 0},
-    {"advance4", E(0x04, 10, 0, 0, 0, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 16, 0},
-    {"advance4, far", E(0x04, 255, 255, 255, 255, 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"set_loc", E(0x01, B8(0x1009ull), 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 16, 0},
-    {"set_loc beyond", E(0x01, B8(0x1010ull), 0x0e, 16), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"offset", E(0x83, 2), false, 7, UNWIND_RULE_SAVED, 8, -16},
-    {"offset_extended", E(0x05, 3, 3), false, 7, UNWIND_RULE_SAVED, 8, -24},
-    {"offset_extended_sf", E(0x11, 3, 0x7f), false, 7, UNWIND_RULE_SAVED, 8, 8},
-    {"negative_offset_extended", E(0x2f, 3, 2), false, 7, UNWIND_RULE_SAVED, 8, 16},
-    {"val_offset", E(0x14, 3, 2), false, 7, UNWIND_RULE_CFA, 8, -16},
-    {"val_offset_sf", E(0x15, 3, 0x7e), false, 7, UNWIND_RULE_CFA, 8, 16},
-    {"restore", E(0x83, 2, 0xc3), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"restore_extended", E(0x83, 2, 0x06, 3), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"undefined", E(0x07, 3), false, 7, UNWIND_RULE_LOST, 8, 0},
-    {"same_value", E(0x08, 3), false, 7, UNWIND_RULE_SAME, 8, 0},
-    {"register", E(0x09, 3, 12), false, 7, UNWIND_RULE_REG, 8, 12},
-    {"expression", E(0x10, 3, 1, 0x30), false, 7, UNWIND_RULE_EXPR, 8, 0},
-    {"val_expression", E(0x16, 3, 1, 0x30), false, 7, UNWIND_RULE_VAL_EXPR, 8, 0},
-    {"def_cfa", E(0x0c, 6, 16), false, 6, UNWIND_RULE_UNSAID, 16, 0},
-    {"def_cfa_sf", E(0x12, 6, 0x7e), false, 6, UNWIND_RULE_UNSAID, 16, 0},
-    {"def_cfa_register", E(0x0d, 6), false, 6, UNWIND_RULE_UNSAID, 8, 0},
-    {"def_cfa_offset_sf", E(0x13, 0x7d), false, 7, UNWIND_RULE_UNSAID, 24, 0},
-    {"remembered", E(0x0a, 0x83, 2, 0x0e, 99, 0x0b), false, 7, UNWIND_RULE_UNSAID, 8, 0},
-    {"args_size", E(0x2e, 8), false, 7, UNWIND_RULE_UNSAID, 8, 0},
+    {"nothing", NULL, 0, false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"nop", E(0, 0, 0), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"advance to it", E(0x4a, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 16, 0},
+    {"advance beyond", E(0x4b, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"advance1", E(0x02, 10, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 16, 0},
+    {"advance2", E(0x03, 10, 0, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 16, 0},
+    {"advance4", E(0x04, 10, 0, 0, 0, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 16, 0},
+    {"advance4, far", E(0x04, 255, 255, 255, 255, 0x0e, 16), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"set_loc", E(0x01, B8(0x1009ull), 0x0e, 16), false, 7, CFI_RULE_UNSAID, 16, 0},
+    {"set_loc beyond", E(0x01, B8(0x1010ull), 0x0e, 16), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"offset", E(0x83, 2), false, 7, CFI_RULE_SAVED, 8, -16},
+    {"offset_extended", E(0x05, 3, 3), false, 7, CFI_RULE_SAVED, 8, -24},
+    {"offset_extended_sf", E(0x11, 3, 0x7f), false, 7, CFI_RULE_SAVED, 8, 8},
+    {"negative_offset_extended", E(0x2f, 3, 2), false, 7, CFI_RULE_SAVED, 8, 16},
+    {"val_offset", E(0x14, 3, 2), false, 7, CFI_RULE_CFA, 8, -16},
+    {"val_offset_sf", E(0x15, 3, 0x7e), false, 7, CFI_RULE_CFA, 8, 16},
+    {"restore", E(0x83, 2, 0xc3), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"restore_extended", E(0x83, 2, 0x06, 3), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"undefined", E(0x07, 3), false, 7, CFI_RULE_LOST, 8, 0},
+    {"same_value", E(0x08, 3), false, 7, CFI_RULE_SAME, 8, 0},
+    {"register", E(0x09, 3, 12), false, 7, CFI_RULE_REG, 8, 12},
+    {"expression", E(0x10, 3, 1, 0x30), false, 7, CFI_RULE_EXPR, 8, 0},
+    {"val_expression", E(0x16, 3, 1, 0x30), false, 7, CFI_RULE_VAL_EXPR, 8, 0},
+    {"def_cfa", E(0x0c, 6, 16), false, 6, CFI_RULE_UNSAID, 16, 0},
+    {"def_cfa_sf", E(0x12, 6, 0x7e), false, 6, CFI_RULE_UNSAID, 16, 0},
+    {"def_cfa_register", E(0x0d, 6), false, 6, CFI_RULE_UNSAID, 8, 0},
+    {"def_cfa_offset_sf", E(0x13, 0x7d), false, 7, CFI_RULE_UNSAID, 24, 0},
+    {"remembered", E(0x0a, 0x83, 2, 0x0e, 99, 0x0b), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"args_size", E(0x2e, 8), false, 7, CFI_RULE_UNSAID, 8, 0},
     {"registers that are not kept", E(0x05, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0x07, 99, 0x06, 98),
-     false, 7, UNWIND_RULE_UNSAID, 8, 0},
+     false, 7, CFI_RULE_UNSAID, 8, 0},
 
     {"unknown", E(0x3f), true, 0, 0, 0, 0},
     {"unknown, known before", E(0x1d), true, 0, 0, 0, 0},
@@ -206,23 +205,25 @@ static const struct {
 static void test_programs(void **state)
 {
 	static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1};
-	const struct unwind_cie cie = {.code_align = 1,
-				       .data_align = -8,
-				       .ra = 16,
-				       .program = common,
-				       .program_len = sizeof(common)};
+	const struct cfi_cie cie = {.code_align = 1,
+				    .data_align = -8,
+				    .ra = 16,
+				    .program = common,
+				    .program_len = sizeof(common)};
 
 	(void)state;
 	for (size_t i = 0; i < INJECT_NR(programs); i++) {
-		struct unwind_base base = {.at = programs[i].bytes};
-		struct unwind_rules r = {0};
-		bool ok =
-		    unwind_program_run(unwind_machine_find("x86_64"), &cie, &base,
-				       programs[i].bytes, programs[i].len, 0x1000, 0x100a, &r);
+		struct cfi_base base = {.at = programs[i].bytes};
+		struct cfi_fde fde = {.cie = cie,
+				      .start = 0x1000,
+				      .program = programs[i].bytes,
+				      .program_len = programs[i].len};
+		struct cfi_rules r = {0};
+		bool ok = cfi_program_run(&cfi_machine_x86_64, &fde, &base, 0x100a, &r);
 
 		if (ok == programs[i].is_wrong)
 			fail_msg("%s: %s", programs[i].what, ok ? "taken" : "not taken");
-		if (ok && (r.cfa.kind != UNWIND_RULE_REG || r.cfa.off != programs[i].cfa_reg ||
+		if (ok && (r.cfa.kind != CFI_RULE_REG || r.cfa.off != programs[i].cfa_reg ||
 			   r.cfa.plus != programs[i].cfa_off || r.reg[3].kind != programs[i].kind ||
 			   r.reg[3].off != programs[i].off || r.reg[16].off != -8))
 			fail_msg("%s: CFA %ld%+ld, rbx %d %+ld", programs[i].what, (long)r.cfa.off,

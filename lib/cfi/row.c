@@ -1,12 +1,12 @@
 /*
  * A plain row applied. This is where unwinding spends its time: a few additions and loads a frame.
  */
-#include "unwind/row.h"
+#include "cfi/row.h"
 
 /* A stack grows toward lower addresses, so each caller's is higher: else it would go in circles.
  * But a function that keeps its return address in a register may have no stack at all, and a
  * signal's handler may have a stack of its own, anywhere. */
-static bool gets_nearer(const struct unwind_frame *f, const struct unwind_arrival *a)
+static bool gets_nearer(const struct cfi_frame *f, const struct cfi_arrival *a)
 {
 	uint64_t sp = f->reg[f->machine->sp];
 
@@ -15,17 +15,17 @@ static bool gets_nearer(const struct unwind_frame *f, const struct unwind_arriva
 	return a->sp == sp && a->ra_was_lr && f->is_exact;
 }
 
-int unwind_frame_arrive(struct unwind_frame *f, const struct unwind_arrival *a)
+enum cfi_end cfi_frame_arrive(struct cfi_frame *f, const struct cfi_arrival *a)
 {
 	uint64_t pc = a->is_signal ? a->ra : a->ra & f->machine->address_bits;
 
 	if (!gets_nearer(f, a))
-		return UNWIND_SENSELESS;
-	f->known = a->kept;
-	unwind_frame_set(f, f->machine->sp, a->sp);
+		return CFI_SENSELESS;
+	f->known = a->known;
+	cfi_frame_set(f, f->machine->sp, a->sp);
 	f->pc = pc;
 	f->is_exact = a->is_signal;
-	return pc ? UNWIND_GOES_ON : UNWIND_WHOLE;
+	return pc ? CFI_GOES_ON : CFI_WHOLE;
 }
 
 /*
@@ -33,7 +33,7 @@ int unwind_frame_arrive(struct unwind_frame *f, const struct unwind_arrival *a)
  * place is below the stack already was popped, at a function's end: tables do not tell that, as the
  * place keeps its value.
  */
-static void load_saved(const struct unwind_row *r, struct unwind_frame *f, struct unwind_arrival *a)
+static void load_saved(const struct cfi_row *r, struct cfi_frame *f, struct cfi_arrival *a)
 {
 	for (unsigned i = 0; i < r->nr_saved; i++) {
 		uint64_t bit = 1ull << r->saved_reg[i];
@@ -41,28 +41,28 @@ static void load_saved(const struct unwind_row *r, struct unwind_frame *f, struc
 
 		if (at < f->stack.start && f->is_exact)
 			continue;
-		a->kept &= ~bit;
-		if (unwind_stack_word(&f->stack, at, &f->reg[r->saved_reg[i]]) == UNWIND_GOES_ON)
-			a->kept |= bit;
+		a->known &= ~bit;
+		if (cfi_stack_word(&f->stack, at, &f->reg[r->saved_reg[i]]) == CFI_GOES_ON)
+			a->known |= bit;
 	}
 }
 
-int unwind_row_apply(const struct unwind_row *r, struct unwind_frame *f)
+enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f)
 {
-	struct unwind_arrival a = {.kept = f->known & f->machine->callee_saved,
-				   .is_signal = r->is_signal};
-	int rc = UNWIND_GOES_ON;
+	struct cfi_arrival a = {.known = f->known & f->machine->callee_saved,
+				.is_signal = r->is_signal};
+	enum cfi_end end = CFI_GOES_ON;
 
-	if (!unwind_frame_reg(f, r->cfa_reg, &a.sp))
-		return UNWIND_SENSELESS;
+	if (!cfi_frame_reg(f, r->cfa_reg, &a.sp))
+		return CFI_SENSELESS;
 	a.sp += (uint64_t)(int64_t)r->cfa_off;
-	if (r->ra_reg == UNWIND_NO_REG)
-		rc = unwind_stack_word(&f->stack, a.sp + (uint64_t)(int64_t)r->ra_off, &a.ra);
-	else if (!unwind_frame_reg(f, r->ra_reg, &a.ra))
-		rc = UNWIND_SENSELESS;
-	a.ra_was_lr = r->ra_reg != UNWIND_NO_REG;
-	if (rc != UNWIND_GOES_ON)
-		return rc;
+	if (r->ra_reg == CFI_NO_REG)
+		end = cfi_stack_word(&f->stack, a.sp + (uint64_t)(int64_t)r->ra_off, &a.ra);
+	else if (!cfi_frame_reg(f, r->ra_reg, &a.ra))
+		end = CFI_SENSELESS;
+	a.ra_was_lr = r->ra_reg != CFI_NO_REG;
+	if (end != CFI_GOES_ON)
+		return end;
 	load_saved(r, f, &a);
-	return unwind_frame_arrive(f, &a);
+	return cfi_frame_arrive(f, &a);
 }

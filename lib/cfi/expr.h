@@ -2,21 +2,21 @@
  * DWARF expressions as unwind tables have them, over the registers and the stack of a frame.
  * Bounded: expressions may jump back. Source: DWARF 5, 2.5 and 6.4.2.
  */
-#ifndef UNWIND_EXPR_H
-#define UNWIND_EXPR_H
+#ifndef CFI_EXPR_H
+#define CFI_EXPR_H
 
-#include "unwind/frame.h"
+#include "cfi/frame.h"
 
 #include <stddef.h>
 
 /* Bytes of the table; the CFA is on the stack when it begins, if it has one. */
-struct unwind_expr {
+struct cfi_expr {
 	const uint8_t *bytes;
 	size_t len;
 };
 
 /* What it comes to. Goes on, or why not. */
-int unwind_expr_run(const struct unwind_expr *e, const struct unwind_frame *f, const uint64_t *cfa,
-		    uint64_t *out);
+enum cfi_end cfi_expr_run(const struct cfi_expr *e, const struct cfi_frame *f, const uint64_t *cfa,
+			  uint64_t *out);
 
 #endif

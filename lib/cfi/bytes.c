@@ -1,7 +1,7 @@
 /*
  * LEB128 and encoded pointers.
  */
-#include "unwind/bytes.h"
+#include "cfi/bytes.h"
 
 #include <dwarf.h>
 
@@ -24,7 +24,7 @@ static uint64_t leb(struct cursor *c, unsigned *shift, uint8_t *last)
 	return v;
 }
 
-uint64_t unwind_uleb(struct cursor *c)
+uint64_t cfi_uleb(struct cursor *c)
 {
 	unsigned shift;
 	uint8_t last;
@@ -32,7 +32,7 @@ uint64_t unwind_uleb(struct cursor *c)
 	return leb(c, &shift, &last);
 }
 
-int64_t unwind_sleb(struct cursor *c)
+int64_t cfi_sleb(struct cursor *c)
 {
 	unsigned shift;
 	uint8_t last;
@@ -43,9 +43,9 @@ int64_t unwind_sleb(struct cursor *c)
 	return (int64_t)v;
 }
 
-const uint8_t *unwind_block(struct cursor *c, size_t *len)
+const uint8_t *cfi_block(struct cursor *c, size_t *len)
 {
-	*len = unwind_uleb(c);
+	*len = cfi_uleb(c);
 	return cursor_bytes(c, *len);
 }
 
@@ -65,16 +65,16 @@ static uint64_t value(struct cursor *c, uint8_t format)
 	case DW_EH_PE_sdata2:
 		return (uint64_t)(int16_t)cursor_le16(c);
 	case DW_EH_PE_uleb128:
-		return unwind_uleb(c);
+		return cfi_uleb(c);
 	case DW_EH_PE_sleb128:
-		return (uint64_t)unwind_sleb(c);
+		return (uint64_t)cfi_sleb(c);
 	default:
 		c->underflow = true;
 		return 0;
 	}
 }
 
-uint64_t unwind_pointer(struct cursor *c, uint8_t encoding, const struct unwind_base *base)
+uint64_t cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base)
 {
 	uint64_t here = base->address + (uint64_t)(c->at - base->at);
 	uint64_t v = value(c, encoding & 0x0f);

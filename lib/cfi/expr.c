@@ -1,0 +1,297 @@
+/*
+ * A stack machine. Operations that unwind tables cannot have (of types, of objects, of other
+ * threads …) end it.
+ */
+#include "cfi/expr.h"
+
+#include "cfi/bytes.h"
+
+#include <dwarf.h>
+
+enum { MAX_DEPTH = 64, MAX_STEPS = 1000, WORD_BYTES = 8 };
+
+struct run {
+	const struct cfi_frame *frame;
+	uint64_t value[MAX_DEPTH];
+	unsigned depth;
+	enum cfi_end end;
+	struct cursor c;
+	const struct cfi_expr *expr;
+};
+
+static void fail(struct run *r)
+{
+	r->end = CFI_SENSELESS;
+}
+
+static void push(struct run *r, uint64_t v)
+{
+	if (r->depth == MAX_DEPTH)
+		fail(r);
+	else
+		r->value[r->depth++] = v;
+}
+
+static uint64_t pop(struct run *r)
+{
+	if (r->depth)
+		return r->value[--r->depth];
+	fail(r);
+	return 0;
+}
+
+/* From the top: 0. */
+static void pick(struct run *r, uint64_t i)
+{
+	if (i < r->depth)
+		push(r, r->value[r->depth - 1 - i]);
+	else
+		fail(r);
+}
+
+static void push_reg(struct run *r, uint64_t number, uint64_t offset)
+{
+	uint64_t v;
+
+	if (number == r->frame->machine->ra && r->frame->machine->lr == CFI_NO_REG)
+		push(r, r->frame->pc + offset); /* that column is the program counter */
+	else if (cfi_frame_reg(r->frame, number, &v))
+		push(r, v + offset);
+	else
+		fail(r);
+}
+
+static void load(struct run *r, uint64_t bytes)
+{
+	uint64_t v = 0, mask = bytes < WORD_BYTES ? (1ull << bytes * 8) - 1 : UINT64_MAX;
+	enum cfi_end end = cfi_stack_word(&r->frame->stack, pop(r), &v);
+
+	if (!bytes || bytes > WORD_BYTES)
+		fail(r);
+	if (r->end == CFI_GOES_ON)
+		r->end = end;
+	push(r, v & mask);
+}
+
+static uint64_t shift_arithmetic(uint64_t a, uint64_t b)
+{
+	uint64_t sign = (int64_t)a < 0 ? UINT64_MAX : 0;
+
+	if (b > 63)
+		return sign;
+	return a >> b | (b ? sign << (64 - b) : 0);
+}
+
+/* DW_OP_div is signed, of which the least by -1 has no result. */
+static uint64_t divide(struct run *r, uint64_t a, uint64_t b)
+{
+	if (!b || (a == 1ull << 63 && b == UINT64_MAX)) {
+		fail(r);
+		return 0;
+	}
+	return (uint64_t)((int64_t)a / (int64_t)b);
+}
+
+static uint64_t modulo(struct run *r, uint64_t a, uint64_t b)
+{
+	if (b)
+		return a % b;
+	fail(r);
+	return 0;
+}
+
+static uint64_t arithmetic(struct run *r, uint8_t op, uint64_t a, uint64_t b)
+{
+	switch (op) {
+	case DW_OP_and:
+		return a & b;
+	case DW_OP_or:
+		return a | b;
+	case DW_OP_xor:
+		return a ^ b;
+	case DW_OP_plus:
+		return a + b;
+	case DW_OP_minus:
+		return a - b;
+	case DW_OP_mul:
+		return a * b;
+	case DW_OP_div:
+		return divide(r, a, b);
+	case DW_OP_mod:
+		return modulo(r, a, b);
+	case DW_OP_shl:
+		return b > 63 ? 0 : a << b;
+	case DW_OP_shr:
+		return b > 63 ? 0 : a >> b;
+	default:
+		return shift_arithmetic(a, b);
+	}
+}
+
+/* The offset counts from behind the jump. An operand that was cut jumps nowhere. */
+static void jump(struct run *r, bool is_taken)
+{
+	uint64_t by = (uint64_t)(int16_t)cursor_le16(&r->c);
+	uint64_t at = (uint64_t)(r->c.at - r->expr->bytes) + by;
+
+	if (!is_taken || !cursor_ok(&r->c))
+		return;
+	cursor_init(&r->c, r->expr->bytes, r->expr->len);
+	cursor_skip(&r->c, at);
+}
+
+static bool compare(uint8_t op, int64_t a, int64_t b)
+{
+	switch (op) {
+	case DW_OP_eq:
+		return a == b;
+	case DW_OP_ne:
+		return a != b;
+	case DW_OP_lt:
+		return a < b;
+	case DW_OP_le:
+		return a <= b;
+	case DW_OP_gt:
+		return a > b;
+	default:
+		return a >= b;
+	}
+}
+
+static void run_one(struct run *r)
+{
+	struct cursor *c = &r->c;
+	uint8_t op = cursor_u8(c);
+	uint64_t v, w, u;
+
+	switch (op) {
+	case DW_OP_breg0 ... DW_OP_breg31:
+		push_reg(r, (uint64_t)op - DW_OP_breg0, (uint64_t)cfi_sleb(c));
+		break;
+	case DW_OP_bregx:
+		v = cfi_uleb(c);
+		push_reg(r, v, (uint64_t)cfi_sleb(c));
+		break;
+	case DW_OP_lit0 ... DW_OP_lit31:
+		push(r, (uint64_t)op - DW_OP_lit0);
+		break;
+	case DW_OP_const1u:
+		push(r, cursor_u8(c));
+		break;
+	case DW_OP_const1s:
+		push(r, (uint64_t)(int8_t)cursor_u8(c));
+		break;
+	case DW_OP_const2u:
+		push(r, cursor_le16(c));
+		break;
+	case DW_OP_const2s:
+		push(r, (uint64_t)(int16_t)cursor_le16(c));
+		break;
+	case DW_OP_const4u:
+		push(r, cursor_le32(c));
+		break;
+	case DW_OP_const4s:
+		push(r, (uint64_t)(int32_t)cursor_le32(c));
+		break;
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		push(r, cursor_le64(c));
+		break;
+	case DW_OP_constu:
+		push(r, cfi_uleb(c));
+		break;
+	case DW_OP_consts:
+		push(r, (uint64_t)cfi_sleb(c));
+		break;
+	case DW_OP_plus_uconst:
+		push(r, pop(r) + cfi_uleb(c));
+		break;
+	case DW_OP_deref:
+		load(r, WORD_BYTES);
+		break;
+	case DW_OP_deref_size:
+		load(r, cursor_u8(c));
+		break;
+	case DW_OP_dup:
+		pick(r, 0);
+		break;
+	case DW_OP_over:
+		pick(r, 1);
+		break;
+	case DW_OP_pick:
+		pick(r, cursor_u8(c));
+		break;
+	case DW_OP_drop:
+		pop(r);
+		break;
+	case DW_OP_swap:
+		v = pop(r);
+		w = pop(r);
+		push(r, v);
+		push(r, w);
+		break;
+	case DW_OP_rot:
+		v = pop(r);
+		w = pop(r);
+		u = pop(r);
+		push(r, v);
+		push(r, u);
+		push(r, w);
+		break;
+	case DW_OP_abs:
+		v = pop(r);
+		push(r, (int64_t)v < 0 ? -v : v);
+		break;
+	case DW_OP_neg:
+		push(r, -pop(r));
+		break;
+	case DW_OP_not:
+		push(r, ~pop(r));
+		break;
+	case DW_OP_and ... DW_OP_mul: /* and, div, minus, mod, mul */
+	case DW_OP_or ... DW_OP_plus:
+	case DW_OP_shl ... DW_OP_xor: /* shl, shr, shra, xor */
+		w = pop(r);
+		v = pop(r);
+		push(r, arithmetic(r, op, v, w));
+		break;
+	case DW_OP_eq ... DW_OP_ne: /* eq, ge, gt, le, lt, ne */
+		w = pop(r);
+		v = pop(r);
+		push(r, compare(op, (int64_t)v, (int64_t)w));
+		break;
+	case DW_OP_skip:
+		jump(r, true);
+		break;
+	case DW_OP_bra:
+		jump(r, pop(r));
+		break;
+	case DW_OP_nop:
+		break;
+	default:
+		fail(r);
+	}
+	if (!cursor_ok(c))
+		fail(r);
+}
+
+enum cfi_end cfi_expr_run(const struct cfi_expr *e, const struct cfi_frame *f, const uint64_t *cfa,
+			  uint64_t *out)
+{
+	struct run r = {.frame = f, .end = CFI_GOES_ON, .expr = e};
+	uint64_t v;
+
+	if (cfa)
+		push(&r, *cfa);
+	cursor_init(&r.c, e->bytes, e->len);
+	for (unsigned steps = 0; r.c.left && r.end == CFI_GOES_ON; steps++) {
+		if (steps == MAX_STEPS)
+			fail(&r);
+		else
+			run_one(&r);
+	}
+	v = r.end == CFI_GOES_ON ? pop(&r) : 0;
+	if (r.end == CFI_GOES_ON)
+		*out = v;
+	return r.end;
+}

@@ -1,0 +1,31 @@
+/*
+ * The machines.
+ */
+#include "cfi/machine.h"
+
+#define BIT(n) (1ull << (n))
+
+const struct cfi_machine cfi_machine_x86_64 = {
+    .nr_regs = 17, /* rax rdx rcx rbx rsi rdi rbp rsp r8 … r15, rip */
+    .sp = 7,
+    .fp = 6,
+    .ra = 16,
+    .lr = CFI_NO_REG,
+    .callee_saved = BIT(3) | BIT(6) | BIT(12) | BIT(13) | BIT(14) | BIT(15),
+    .address_bits = UINT64_MAX,
+};
+
+/*
+ * Programs have 48 bits of addresses, and code is never put above them (a program must ask for the
+ * larger 52-bit space by a hint). The bits above hold a return address's signature: they are
+ * cleared whether it is signed or not, so that no key is needed.
+ */
+const struct cfi_machine cfi_machine_aarch64 = {
+    .nr_regs = 32, /* x0 … x30, sp */
+    .sp = 31,
+    .fp = 29,
+    .ra = 30,
+    .lr = 30,
+    .callee_saved = BIT(30) - BIT(19), /* x19 … x29 */
+    .address_bits = BIT(48) - 1,
+};

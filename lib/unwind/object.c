@@ -1,0 +1,55 @@
+/*
+ * Two sections, of which the first that has an entry counts.
+ */
+#include "unwind/object.h"
+
+#include "base/mem.h"
+#include "elf/file.h"
+#include "unwind/fdes.h"
+
+struct unwind_object {
+	struct unwind_fdes eh_frame, debug_frame;
+};
+
+struct unwind_object *unwind_object_open(const struct elf_file *code)
+{
+	struct unwind_object *o = mem_zalloc(sizeof(*o));
+
+	if (!o)
+		return NULL;
+	unwind_fdes_init(&o->eh_frame, code, true);
+	unwind_fdes_init(&o->debug_frame, code, false);
+	return o;
+}
+
+void unwind_object_add_debug(struct unwind_object *o, const struct elf_file *debug)
+{
+	if (debug && !o->debug_frame.data)
+		unwind_fdes_init(&o->debug_frame, debug, false);
+}
+
+void unwind_object_close(struct unwind_object *o)
+{
+	if (!o)
+		return;
+	unwind_fdes_fini(&o->eh_frame);
+	unwind_fdes_fini(&o->debug_frame);
+	mem_free(o);
+}
+
+static bool rules_in(struct unwind_fdes *fdes, const struct cfi_machine *m, uint64_t address,
+		     struct cfi_rules *out)
+{
+	struct cfi_base base = {.at = fdes->data, .address = fdes->address};
+	struct cfi_fde fde;
+
+	return unwind_fdes_find(fdes, address, &fde) &&
+	       cfi_program_run(m, &fde, &base, address, out);
+}
+
+bool unwind_object_rules(struct unwind_object *o, const struct cfi_machine *m, uint64_t address,
+			 struct cfi_rules *out)
+{
+	return rules_in(&o->eh_frame, m, address, out) ||
+	       rules_in(&o->debug_frame, m, address, out);
+}
