@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLAG_TIMEBASE = 16, MAX_NOTES_BYTES = 64 << 10, MAX_LINE_BYTES = 16 << 10 };
+enum { MAX_NOTES_BYTES = 64 << 10, MAX_LINE_BYTES = 16 << 10 };
 
 static void add_span(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
 {
@@ -144,7 +144,7 @@ uint32_t export_timebase(const struct profile_facts *facts)
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		if (!export_is_sampled(&facts->events[i]))
 			continue;
-		if (facts->events[i].flags & FLAG_TIMEBASE)
+		if (facts->events[i].flags & TRACE_EVENT_TIMEBASE)
 			return i;
 		first = first == UINT32_MAX ? i : first;
 	}

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE_BYTES = 1024, FLAG_CALLCHAIN = 32, FLAG_USER_STACK = 64 };
+enum { LINE_BYTES = 1024 };
 
 static const struct trace_event *event_of(const struct job *j, size_t first, uint32_t event)
 {
@@ -23,7 +23,7 @@ static const struct trace_event *event_of(const struct job *j, size_t first, uin
 bool report_has_callers(const struct job *j, size_t first)
 {
 	for (uint32_t i = 0; i < j->sessions[first].facts->nr_events; i++)
-		if (event_of(j, first, i)->flags & (FLAG_CALLCHAIN | FLAG_USER_STACK))
+		if (event_of(j, first, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
 			return true;
 	return false;
 }

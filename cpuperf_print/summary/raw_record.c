@@ -53,9 +53,9 @@ static void event_line(const struct shown *s, const char *kind)
 
 static void put_guest(const struct shown *s)
 {
-	static const char *const modes[] = {[TRACE_MODE_HYPERVISOR] = "hypervisor",
-					    [TRACE_MODE_GUEST_KERNEL] = "guest kernel",
-					    [TRACE_MODE_GUEST_USER] = "guest user"};
+	static const char *const modes[] = {[PERF_RECORD_MISC_HYPERVISOR] = "hypervisor",
+					    [PERF_RECORD_MISC_GUEST_KERNEL] = "guest kernel",
+					    [PERF_RECORD_MISC_GUEST_USER] = "guest user"};
 	const char *mode = word(modes, NR(modes), s->r->cpumode);
 
 	if (mode)
@@ -303,12 +303,12 @@ static void lost(const struct shown *s)
 	if (s->event)
 		buf_printf(s->p->out, "Event 0x%" PRIx32 ", ", s->event->id);
 	buf_printf(s->p->out, "%" PRIu64 " %s\n", s->r->lost,
-		   s->r->kind == TRACE_RECORD_LOST ? "records" : "samples");
+		   s->r->kind == PERF_RECORD_LOST ? "records" : "samples");
 }
 
 static void throttle(const struct shown *s)
 {
-	event_line(s, s->r->kind == TRACE_RECORD_THROTTLE ? "Throttle" : "Unthrottle");
+	event_line(s, s->r->kind == PERF_RECORD_THROTTLE ? "Throttle" : "Unthrottle");
 	buf_addc(s->p->out, '\n');
 }
 
@@ -321,13 +321,13 @@ static void task_line(const struct shown *s, const char *kind)
 static void comm(const struct shown *s)
 {
 	task_line(s, "Comm");
-	buf_adds(s->p->out, s->r->misc & TRACE_MISC_EXEC ? ", exec" : "");
+	buf_adds(s->p->out, s->r->misc & PERF_RECORD_MISC_COMM_EXEC ? ", exec" : "");
 	put_name(s->p->out, s->r->name);
 }
 
 static void task(const struct shown *s)
 {
-	task_line(s, s->r->kind == TRACE_RECORD_FORK ? "Fork" : "Exit");
+	task_line(s, s->r->kind == PERF_RECORD_FORK ? "Fork" : "Exit");
 	buf_printf(s->p->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
 		   s->r->ptid);
 }
@@ -360,7 +360,7 @@ static void mapping2(const struct shown *s)
 	task_line(s, "Mmap2");
 	put_range(s);
 	put_rights(out, r->prot, r->flags);
-	if (r->misc & TRACE_MISC_BUILD_ID) {
+	if (r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 		buf_adds(out, ", build id ");
 		buf_hex_bytes(out, r->build_id, r->build_id_len);
 	} else {
@@ -370,12 +370,12 @@ static void mapping2(const struct shown *s)
 	put_name(out, r->name);
 }
 
-/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
 static void ksymbol(const struct shown *s)
 {
 	raw_line(s->p, s->item->offset, "Ksymbol");
 	buf_printf(s->p->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
-		   s->r->length, s->r->type, s->r->flags & 1 ? ", gone" : "");
+		   s->r->length, s->r->type,
+		   s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? ", gone" : "");
 	put_name(s->p->out, s->r->name);
 }
 
@@ -391,12 +391,12 @@ static void bpf(const struct shown *s)
 
 /* The others are never asked for. */
 static void (*const kinds[])(const struct shown *s) = {
-    [TRACE_RECORD_MMAP] = mapping,      [TRACE_RECORD_LOST] = lost,
-    [TRACE_RECORD_COMM] = comm,         [TRACE_RECORD_EXIT] = task,
-    [TRACE_RECORD_THROTTLE] = throttle, [TRACE_RECORD_UNTHROTTLE] = throttle,
-    [TRACE_RECORD_FORK] = task,         [TRACE_RECORD_SAMPLE] = sample,
-    [TRACE_RECORD_MMAP2] = mapping2,    [TRACE_RECORD_LOST_SAMPLES] = lost,
-    [TRACE_RECORD_KSYMBOL] = ksymbol,   [TRACE_RECORD_BPF_EVENT] = bpf,
+    [PERF_RECORD_MMAP] = mapping,      [PERF_RECORD_LOST] = lost,
+    [PERF_RECORD_COMM] = comm,         [PERF_RECORD_EXIT] = task,
+    [PERF_RECORD_THROTTLE] = throttle, [PERF_RECORD_UNTHROTTLE] = throttle,
+    [PERF_RECORD_FORK] = task,         [PERF_RECORD_SAMPLE] = sample,
+    [PERF_RECORD_MMAP2] = mapping2,    [PERF_RECORD_LOST_SAMPLES] = lost,
+    [PERF_RECORD_KSYMBOL] = ksymbol,   [PERF_RECORD_BPF_EVENT] = bpf,
 };
 
 static const struct trace_event *event_of(const struct print *p, const struct profile_item *item)

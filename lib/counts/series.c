@@ -554,7 +554,7 @@ static bool is_of_wanted_cpu(const struct series *s, const struct profile_item *
 static int add_item(struct series *s, const struct profile_item *item)
 {
 	bool is_sample = item->kind == PROFILE_RECORD && item->ring == TRACE_RING_SAMPLES &&
-			 item->record.kind == TRACE_RECORD_SAMPLE && item->id &&
+			 item->record.kind == PERF_RECORD_SAMPLE && item->id &&
 			 item->id->event < s->facts->nr_events && is_of_wanted_cpu(s, item);
 	int rc;
 

@@ -4,6 +4,7 @@
  * Source: Arm Architecture Reference Manual, "Common event numbers"; drivers/perf/arm_pmuv3.c.
  */
 #include "base/arena.h"
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "event/model.h"
 #include "event/parts.h"
@@ -11,7 +12,6 @@
 #include "host/host.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <string.h>
 #include <strings.h>
 

@@ -3,16 +3,12 @@
  * CPUs. What the kernel takes: perf_copy_attr() and perf_event_open() in kernel/events/core.c.
  */
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "spec/spec.h"
 
 #include <asm/perf_regs.h>
-#include <linux/perf_event.h>
 #include <time.h>
-
-#ifndef PERF_FORMAT_LOST
-#define PERF_FORMAT_LOST (1U << 4) /* linux/perf_event.h of 6.0 */
-#endif
 
 /* All general registers that perf_reg_validate() of the architecture lets through: what unwinding a
  * stack may ask for. Without any the kernel refuses. */

@@ -5,11 +5,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/perf_abi.h"
 #include "host/host.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <string.h>
 
 /* Linux 5.13: which core PMU a generic event is meant for stands in config (uapi perf_event.h;

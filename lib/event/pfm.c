@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "event/model.h"
 #include "event/parts.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 /* the kernel's before libpfm4's, which then leaves its copy out */
-#include <linux/perf_event.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
 #include <string.h>

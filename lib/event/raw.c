@@ -6,6 +6,7 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/perf_abi.h"
 #include "base/str.h"
 #include "event/boxes.h"
 #include "event/event.h"
@@ -16,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

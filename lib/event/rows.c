@@ -2,10 +2,9 @@
  * The tables of fixed, arch and software events. On Linux the kernel chooses the counter: each
  * row names the kernel's generic event, so fixed:X and arch:X count the same thing.
  */
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "event/parts.h"
-
-#include <linux/perf_event.h>
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 #define ANY   (EVENT_ALONE_OS | EVENT_ALONE_USER)

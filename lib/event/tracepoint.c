@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/perf_abi.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -13,7 +14,6 @@
 #include "host/host.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

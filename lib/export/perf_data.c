@@ -5,6 +5,7 @@
 #include "export/perf_data.h"
 
 #include "base/buf.h"
+#include "base/perf_abi.h"
 #include "export/perf_tracing.h"
 
 #include <endian.h>
@@ -13,28 +14,10 @@
 enum {
 	SECTION_BYTES = 16, /* struct perf_file_section */
 	NAME_ALIGN = 64,
-	ATTR_SIZE_AT = 4,
-	ATTR_SAMPLE_TYPE_AT = 24,
-	ATTR_READ_FORMAT_AT = 32,
-	ATTR_BITS_AT = 40,
-	ATTR_CLOCKID_AT = 92,
-	MIN_ATTR_BYTES = 64,
 	CLOCK_MONOTONIC_NR = 1,
 };
 
-/* struct perf_event_attr: bits behind read_format */
-enum {
-	BIT_MMAP = 1 << 8,
-	BIT_COMM = 1 << 9,
-	BIT_TASK = 1 << 13,
-	BIT_SAMPLE_ID_ALL = 1 << 18,
-	BIT_MMAP2 = 1 << 23,
-	BIT_COMM_EXEC = 1 << 24,
-	BIT_USE_CLOCKID = 1 << 25,
-	BIT_KSYMBOL = 1 << 29,
-	BIT_BPF_EVENT = 1 << 30,
-};
-#define BIT_BUILD_ID (UINT64_C(1) << 34)
+#define ATTR_AT(field) offsetof(struct perf_event_attr, field)
 
 static void set32(uint8_t *p, uint32_t v)
 {
@@ -62,41 +45,35 @@ bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
 	const uint8_t *p = attr;
 	size_t size = len < sizeof(a->bytes) ? len : sizeof(a->bytes);
 
-	if (len < MIN_ATTR_BYTES)
+	if (len < PERF_ATTR_SIZE_VER0)
 		return false;
 	for (size_t i = size; i < len; i++)
 		if (p[i])
 			return false;
 	*a = (struct perf_data_attr){{0}};
 	memcpy(a->bytes, p, size);
-	set32(a->bytes + ATTR_SIZE_AT, sizeof(a->bytes));
-	set64(a->bytes + ATTR_SAMPLE_TYPE_AT, sample_type);
-	set64(a->bytes + ATTR_READ_FORMAT_AT, read_format);
-	set64(a->bytes + ATTR_BITS_AT, get64(a->bytes + ATTR_BITS_AT) | BIT_SAMPLE_ID_ALL);
+	set32(a->bytes + ATTR_AT(size), sizeof(a->bytes));
+	set64(a->bytes + ATTR_AT(sample_type), sample_type);
+	set64(a->bytes + ATTR_AT(read_format), read_format);
+	set64(a->bytes + PERF_ABI_ATTR_BITS_AT,
+	      get64(a->bytes + PERF_ABI_ATTR_BITS_AT) | PERF_ABI_ATTR_SAMPLE_ID_ALL);
 	return true;
 }
 
 void perf_data_attr_side_band(struct perf_data_attr *a)
 {
-	enum { TYPE_SOFTWARE = 1, CONFIG_DUMMY = 9 };
-	enum {
-		SAMPLE_IP = 1 << 0,
-		SAMPLE_TID = 1 << 1,
-		SAMPLE_TIME = 1 << 2,
-		SAMPLE_CPU = 1 << 7,
-		SAMPLE_IDENTIFIER = 1 << 16
-	};
-
 	*a = (struct perf_data_attr){{0}};
-	set32(a->bytes, TYPE_SOFTWARE);
-	set32(a->bytes + ATTR_SIZE_AT, sizeof(a->bytes));
-	set64(a->bytes + 8, CONFIG_DUMMY);
-	set64(a->bytes + ATTR_SAMPLE_TYPE_AT,
-	      SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_IDENTIFIER);
-	set64(a->bytes + ATTR_BITS_AT, BIT_MMAP | BIT_COMM | BIT_TASK | BIT_SAMPLE_ID_ALL |
-					   BIT_MMAP2 | BIT_COMM_EXEC | BIT_USE_CLOCKID |
-					   BIT_KSYMBOL | BIT_BPF_EVENT | BIT_BUILD_ID);
-	set32(a->bytes + ATTR_CLOCKID_AT, CLOCK_MONOTONIC_NR);
+	set32(a->bytes, PERF_TYPE_SOFTWARE);
+	set32(a->bytes + ATTR_AT(size), sizeof(a->bytes));
+	set64(a->bytes + ATTR_AT(config), PERF_COUNT_SW_DUMMY);
+	set64(a->bytes + ATTR_AT(sample_type), PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						   PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
+	set64(a->bytes + PERF_ABI_ATTR_BITS_AT,
+	      PERF_ABI_ATTR_MMAP | PERF_ABI_ATTR_COMM | PERF_ABI_ATTR_TASK |
+		  PERF_ABI_ATTR_SAMPLE_ID_ALL | PERF_ABI_ATTR_MMAP2 | PERF_ABI_ATTR_COMM_EXEC |
+		  PERF_ABI_ATTR_USE_CLOCKID | PERF_ABI_ATTR_KSYMBOL | PERF_ABI_ATTR_BPF_EVENT |
+		  PERF_ABI_ATTR_BUILD_ID);
+	set32(a->bytes + ATTR_AT(clockid), CLOCK_MONOTONIC_NR);
 }
 
 /* The number of bytes, then they, filled up with NULs. */
@@ -135,7 +112,7 @@ static bool has_build_ids(const struct perf_data_tail *t)
 /* struct perf_record_header_build_id */
 static void put_build_id(struct buf *b, const struct perf_data_build_id *id)
 {
-	enum { HEADER_BUILD_ID = 67, MISC_KERNEL = 1, MISC_USER = 2, MISC_SIZE = 1 << 15 };
+	enum { HEADER_BUILD_ID = 67, MISC_SIZE = 1 << 15 };
 	enum { MAX_PATH_BYTES = 4096 };
 	size_t path_len = strnlen(id->path, MAX_PATH_BYTES);
 	size_t room = (path_len + NAME_ALIGN) & ~(size_t)(NAME_ALIGN - 1);
@@ -144,7 +121,7 @@ static void put_build_id(struct buf *b, const struct perf_data_build_id *id)
 	memcpy(bytes, id->bytes, id->len);
 	bytes[PERF_DATA_BUILD_ID_BYTES] = id->len;
 	buf_le32(b, HEADER_BUILD_ID);
-	buf_le16(b, (id->is_kernel ? MISC_KERNEL : MISC_USER) | MISC_SIZE);
+	buf_le16(b, (id->is_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER) | MISC_SIZE);
 	buf_le16(b, (uint16_t)(8 + 4 + sizeof(bytes) + room));
 	buf_le32(b, UINT32_MAX); /* of the host, of no guest */
 	buf_add(b, bytes, sizeof(bytes));

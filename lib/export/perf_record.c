@@ -6,67 +6,30 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/perf_abi.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum {
-	HEADER_BYTES = 8,
-	WORD_BYTES = 8,
-	MAX_BYTES = 65528, /* of a record: its size has 16 bits, and is a multiple of 8 */
+	HEADER_BYTES = PERF_ABI_HEADER_BYTES,
+	WORD_BYTES = PERF_ABI_WORD_BYTES,
+	MAX_BYTES = PERF_ABI_MAX_RECORD_BYTES,
 	MAX_NAME_BYTES = 4095,
 	MAX_READ = 4096, /* counts in a sample */
 	NO_PID = -1,
-};
-
-/* enum perf_event_type, enum perf_user_event_type of the tool, PERF_RECORD_MISC_… */
-enum {
-	RECORD_MMAP = 1,
-	RECORD_FORK = 7,
-	RECORD_READ = 8,
-	RECORD_SAMPLE = 9,
-	RECORD_LOST_SAMPLES = 13,
-	RECORD_FINISHED_ROUND = 68,
-	MISC_KERNEL = 1,
-	MISC_FORK_EXEC = 1 << 13, /* the tool's: maps are not copied */
-};
-
-/* enum perf_event_sample_format */
-enum {
-	SAMPLE_IP = 1 << 0,
-	SAMPLE_TID = 1 << 1,
-	SAMPLE_TIME = 1 << 2,
-	SAMPLE_ADDR = 1 << 3,
-	SAMPLE_READ = 1 << 4,
-	SAMPLE_CALLCHAIN = 1 << 5,
-	SAMPLE_ID = 1 << 6,
-	SAMPLE_CPU = 1 << 7,
-	SAMPLE_PERIOD = 1 << 8,
-	SAMPLE_STREAM_ID = 1 << 9,
-	SAMPLE_STACK_USER = 1 << 13,
-	SAMPLE_IDENTIFIER = 1 << 16,
-	/* words between the IP and the CPU */
-	SAMPLE_HEAD = SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR,
-};
-
-/* enum perf_event_read_format */
-enum {
-	READ_ENABLED = 1 << 0,
-	READ_RUNNING = 1 << 1,
-	READ_ID = 1 << 2,
-	READ_GROUP = 1 << 3,
-	READ_LOST = 1 << 4,
+	RECORD_FINISHED_ROUND = 68, /* enum perf_user_event_type of the tool */
 };
 
 struct perf_layout perf_layout_told(const struct perf_layout *l)
 {
 	struct perf_layout told = *l;
 
-	told.sample_type |= SAMPLE_IDENTIFIER | SAMPLE_CPU | SAMPLE_IP;
-	if (l->sample_type & SAMPLE_STACK_USER)
-		told.sample_type |= SAMPLE_CALLCHAIN;
-	if (l->sample_type & SAMPLE_READ)
-		told.read_format |= READ_ID;
+	told.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_CPU | PERF_SAMPLE_IP;
+	if (l->sample_type & PERF_SAMPLE_STACK_USER)
+		told.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (l->sample_type & PERF_SAMPLE_READ)
+		told.read_format |= PERF_FORMAT_ID;
 	told.has_sample_id = true;
 	return told;
 }
@@ -78,25 +41,12 @@ struct work {
 	size_t start; /* of the record in out */
 };
 
-static unsigned nr_words(uint64_t sample_type, uint64_t of)
-{
-	return (unsigned)__builtin_popcountll(sample_type & of);
-}
-
 static void copy(struct work *w, size_t len)
 {
 	const uint8_t *p = cursor_bytes(&w->c, len);
 
 	if (p)
 		buf_add(w->out, p, len);
-}
-
-static void put_cpu(struct work *w)
-{
-	if (w->o->layout.sample_type & SAMPLE_CPU)
-		copy(w, WORD_BYTES);
-	else
-		buf_le64(w->out, w->o->cpu);
 }
 
 static uint64_t told_count(const struct perf_origin *o, uint64_t id, uint64_t count)
@@ -112,12 +62,20 @@ static uint64_t member_id(const struct perf_origin *o, uint64_t i)
 static void put_count(struct work *w, uint64_t i)
 {
 	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
-	uint64_t id = format & READ_ID ? cursor_le64(&w->c) : member_id(w->o, i);
+	uint64_t id = format & PERF_FORMAT_ID ? cursor_le64(&w->c) : member_id(w->o, i);
 
 	buf_le64(w->out, told_count(w->o, id, count));
 	buf_le64(w->out, id);
-	if (format & READ_LOST)
+	if (format & PERF_FORMAT_LOST)
 		copy(w, WORD_BYTES);
+}
+
+static void copy_times(struct work *w)
+{
+	const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	uint64_t format = w->o->layout.read_format;
+
+	copy(w, (size_t)WORD_BYTES * (unsigned)__builtin_popcountll(format & times));
 }
 
 /* Of one event the times stand behind the count, before its id. */
@@ -126,29 +84,29 @@ static void put_single(struct work *w)
 	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
 
 	buf_le64(w->out, told_count(w->o, w->o->id, count));
-	copy(w, (size_t)WORD_BYTES * nr_words(format, READ_ENABLED | READ_RUNNING));
-	if (format & READ_ID)
+	copy_times(w);
+	if (format & PERF_FORMAT_ID)
 		copy(w, WORD_BYTES);
 	else
 		buf_le64(w->out, w->o->id);
-	if (format & READ_LOST)
+	if (format & PERF_FORMAT_LOST)
 		copy(w, WORD_BYTES);
 }
 
 static void put_group(struct work *w)
 {
-	uint64_t format = w->o->layout.read_format, nr = cursor_le64(&w->c);
+	uint64_t nr = cursor_le64(&w->c);
 
 	w->c.underflow |= nr > MAX_READ;
 	buf_le64(w->out, nr);
-	copy(w, (size_t)WORD_BYTES * nr_words(format, READ_ENABLED | READ_RUNNING));
+	copy_times(w);
 	for (uint64_t i = 0; i < nr && cursor_ok(&w->c); i++)
 		put_count(w, i);
 }
 
 static void put_counts(struct work *w)
 {
-	if (w->o->layout.read_format & READ_GROUP)
+	if (w->o->layout.read_format & PERF_FORMAT_GROUP)
 		put_group(w);
 	else
 		put_single(w);
@@ -157,18 +115,17 @@ static void put_counts(struct work *w)
 /* Words up to where the program's begin. */
 static uint64_t kernel_words(struct cursor c, uint64_t nr)
 {
-	const uint64_t context_user = (uint64_t)-512;
 	uint64_t i = 0;
 
-	while (i < nr && cursor_le64(&c) != context_user)
+	while (i < nr && cursor_le64(&c) != PERF_CONTEXT_USER)
 		i++;
 	return i;
 }
 
 static void put_chain(struct work *w)
 {
-	bool has_chain = w->o->layout.sample_type & SAMPLE_CALLCHAIN;
-	bool has_stack = w->o->layout.sample_type & SAMPLE_STACK_USER;
+	bool has_chain = w->o->layout.sample_type & PERF_SAMPLE_CALLCHAIN;
+	bool has_stack = w->o->layout.sample_type & PERF_SAMPLE_STACK_USER;
 	uint64_t nr = has_chain ? cursor_le64(&w->c) : 0, kept = nr;
 
 	w->c.underflow |= nr > w->c.left / WORD_BYTES;
@@ -240,78 +197,60 @@ static int put_rest(struct work *w)
 	return rc == 0 && excess_of(w, 0) ? -E2BIG : rc;
 }
 
-static void put_ip(struct work *w)
+/* A field of one word, which the record has in its place or not. Readers take an id that stands
+ * among the fields for the one at the end of the record: all ids are the origin's. */
+static void put_word(struct work *w, enum perf_abi_field f, bool is_there)
 {
-	if (w->o->layout.sample_type & SAMPLE_IP)
+	bool is_id = f == PERF_ABI_IDENTIFIER || f == PERF_ABI_ID;
+
+	if (is_there && !is_id) {
 		copy(w, WORD_BYTES);
-	else
-		buf_le64(w->out, w->o->ip);
-}
-
-/* Readers take an id that stands here for the one at the record's end. */
-static void put_ids(struct work *w, bool is_there)
-{
-	uint64_t type = w->o->layout.sample_type;
-
-	if (type & SAMPLE_ID)
-		buf_le64(w->out, w->o->id);
-	if (is_there) {
-		cursor_skip(&w->c, (size_t)WORD_BYTES * nr_words(type, SAMPLE_ID));
-		copy(w, (size_t)WORD_BYTES * nr_words(type, SAMPLE_STREAM_ID));
-	} else {
-		buf_fill(w->out, '\0', (size_t)WORD_BYTES * nr_words(type, SAMPLE_STREAM_ID));
+		return;
 	}
+	cursor_skip(&w->c, is_there ? WORD_BYTES : 0);
+	if (is_id)
+		buf_le64(w->out, w->o->id);
+	else if (f == PERF_ABI_IP)
+		buf_le64(w->out, w->o->ip);
+	else
+		buf_le64(w->out, f == PERF_ABI_CPU ? w->o->cpu : 0);
 }
 
 static int put_sample(struct work *w)
 {
-	const struct perf_layout *l = &w->o->layout;
+	uint64_t type = w->o->layout.sample_type,
+		 told = perf_layout_told(&w->o->layout).sample_type;
 
-	if (l->sample_type & SAMPLE_IDENTIFIER)
-		cursor_skip(&w->c, WORD_BYTES);
-	buf_le64(w->out, w->o->id);
-	put_ip(w);
-	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_HEAD));
-	put_ids(w, true);
-	put_cpu(w);
-	copy(w, (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_PERIOD));
-	if (l->sample_type & SAMPLE_READ)
+	for (unsigned f = 0; f < PERF_ABI_READ; f++)
+		if (perf_abi_has(told, (enum perf_abi_field)f))
+			put_word(w, (enum perf_abi_field)f,
+				 perf_abi_has(type, (enum perf_abi_field)f));
+	if (perf_abi_has(type, PERF_ABI_READ))
 		put_counts(w);
 	put_chain(w);
 	return put_rest(w);
 }
 
-/* struct sample_id, of which each field is a word. */
-enum {
-	SAMPLE_ID_HEAD = SAMPLE_TID | SAMPLE_TIME,
-	SAMPLE_ID_ALL =
-	    SAMPLE_ID_HEAD | SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER,
-};
-
 static void put_id(struct work *w)
 {
 	const struct perf_layout *l = &w->o->layout;
-	size_t len = (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_ID_HEAD);
+	uint64_t told = perf_layout_told(l).sample_type;
 
-	if (l->has_sample_id) {
-		copy(w, len);
-		put_ids(w, true);
-		put_cpu(w);
-	} else {
-		buf_fill(w->out, '\0', len);
-		put_ids(w, false);
-		buf_le64(w->out, w->o->cpu);
+	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++) {
+		enum perf_abi_field f = perf_abi_id_fields[i];
+
+		if (perf_abi_has(told, f))
+			put_word(w, f, l->has_sample_id && perf_abi_has(l->sample_type, f));
 	}
-	buf_le64(w->out, w->o->id);
 }
 
 static int put_other(struct work *w, uint32_t kind)
 {
 	const struct perf_layout *l = &w->o->layout;
 	size_t id_len =
-	    l->has_sample_id ? (size_t)WORD_BYTES * nr_words(l->sample_type, SAMPLE_ID_ALL) : 0;
+	    l->has_sample_id ? (size_t)WORD_BYTES * perf_abi_id_words(l->sample_type) : 0;
 
-	if (kind == RECORD_READ && l->sample_type & SAMPLE_READ) {
+	if (kind == PERF_RECORD_READ && l->sample_type & PERF_SAMPLE_READ) {
 		copy(w, WORD_BYTES); /* who */
 		put_counts(w);
 	}
@@ -319,7 +258,6 @@ static int put_other(struct work *w, uint32_t kind)
 		return -EINVAL;
 	copy(w, w->c.left - id_len);
 	put_id(w);
-	cursor_skip(&w->c, w->c.left); /* an identifier that it had */
 	return excess_of(w, 0) ? -E2BIG : 0;
 }
 
@@ -341,23 +279,23 @@ static void set_before(struct work *w, uint32_t kind, uint16_t misc)
 {
 	enum { FORK_TIME_AT = 24 };
 	uint64_t type = w->o->layout.sample_type, zero = 0;
-	size_t behind =
-	    (size_t)WORD_BYTES * (2 + nr_words(type, SAMPLE_TIME | SAMPLE_ID | SAMPLE_STREAM_ID));
+	unsigned behind =
+	    perf_abi_id_place(perf_layout_told(&w->o->layout).sample_type, PERF_ABI_TIME);
 
-	if (type & SAMPLE_TIME)
-		set(w, w->out->len - w->start - behind, &zero, sizeof(zero));
-	if (kind != RECORD_FORK)
+	if (type & PERF_SAMPLE_TIME)
+		set(w, w->out->len - w->start - (size_t)WORD_BYTES * behind, &zero, sizeof(zero));
+	if (kind != PERF_RECORD_FORK)
 		return;
 	set(w, FORK_TIME_AT, &zero, sizeof(zero));
-	set_le16(w, 4, misc | MISC_FORK_EXEC);
+	set_le16(w, 4, misc | PERF_RECORD_MISC_FORK_EXEC);
 }
 
 static void set_mode(struct work *w, uint16_t misc)
 {
-	enum { MODE_MASK = 7, MODE_USER = 2 };
-
-	if (w->o->is_user_ip && !(w->o->layout.sample_type & SAMPLE_IP))
-		set_le16(w, 4, (uint16_t)((misc & ~MODE_MASK) | MODE_USER));
+	if (w->o->is_user_ip && !(w->o->layout.sample_type & PERF_SAMPLE_IP))
+		set_le16(
+		    w, 4,
+		    (uint16_t)((misc & ~PERF_RECORD_MISC_CPUMODE_MASK) | PERF_RECORD_MISC_USER));
 }
 
 int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t *p, size_t len)
@@ -372,7 +310,7 @@ int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t 
 	misc = cursor_le16(&w.c);
 	cursor_skip(&w.c, 2);
 	buf_add(out, p, cursor_ok(&w.c) ? HEADER_BYTES : 0);
-	rc = kind == RECORD_SAMPLE ? put_sample(&w) : put_other(&w, kind);
+	rc = kind == PERF_RECORD_SAMPLE ? put_sample(&w) : put_other(&w, kind);
 	if (rc == 0 && (!cursor_ok(&w.c) || len % WORD_BYTES))
 		rc = -EINVAL;
 	if (rc) {
@@ -380,7 +318,7 @@ int perf_record_add(struct buf *out, const struct perf_origin *o, const uint8_t 
 		return rc;
 	}
 	set_le16(&w, 6, (uint16_t)(out->len - w.start));
-	if (kind == RECORD_SAMPLE)
+	if (kind == PERF_RECORD_SAMPLE)
 		set_mode(&w, misc);
 	else if (o->is_before)
 		set_before(&w, kind, misc);
@@ -412,7 +350,7 @@ void perf_record_kernel(struct buf *out, const struct perf_kernel_range *r, uint
 	size_t name_len = strnlen(r->name, MAX_NAME_BYTES);
 	size_t room = (name_len + WORD_BYTES) & ~(size_t)(WORD_BYTES - 1);
 
-	put_header(out, RECORD_MMAP, MISC_KERNEL,
+	put_header(out, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
 		   HEADER_BYTES + 4 * WORD_BYTES + room + SIDE_BAND_ID_BYTES);
 	buf_le32(out, (uint32_t)NO_PID);
 	buf_le32(out, 0);
@@ -426,7 +364,7 @@ void perf_record_kernel(struct buf *out, const struct perf_kernel_range *r, uint
 
 void perf_record_forget(struct buf *out, uint32_t pid, uint64_t time_ns, uint32_t cpu, uint64_t id)
 {
-	put_header(out, RECORD_FORK, MISC_FORK_EXEC,
+	put_header(out, PERF_RECORD_FORK, PERF_RECORD_MISC_FORK_EXEC,
 		   HEADER_BYTES + 3 * WORD_BYTES + SIDE_BAND_ID_BYTES);
 	for (int i = 0; i < 4; i++) /* pid, ppid, tid, ptid */
 		buf_le32(out, pid);
@@ -442,7 +380,8 @@ void perf_record_round(struct buf *out)
 void perf_record_lost_samples(struct buf *out, uint64_t nr, uint64_t time_ns, uint32_t cpu,
 			      uint64_t id)
 {
-	put_header(out, RECORD_LOST_SAMPLES, 0, HEADER_BYTES + WORD_BYTES + SIDE_BAND_ID_BYTES);
+	put_header(out, PERF_RECORD_LOST_SAMPLES, 0,
+		   HEADER_BYTES + WORD_BYTES + SIDE_BAND_ID_BYTES);
 	buf_le64(out, nr);
 	put_side_band_id(out, 0, time_ns, cpu, id);
 }

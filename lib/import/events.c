@@ -16,14 +16,14 @@ static void set_size(struct import_event *ev)
 {
 	uint32_t size = htole32(ev->attr_bytes);
 
-	memcpy(ev->attr + 4, &size, sizeof(size));
+	memcpy(ev->attr + offsetof(struct perf_event_attr, size), &size, sizeof(size));
 }
 
 static uint32_t told_size(const struct import *im, const uint8_t *attr)
 {
 	uint32_t size;
 
-	memcpy(&size, attr + 4, sizeof(size));
+	memcpy(&size, attr + offsetof(struct perf_event_attr, size), sizeof(size));
 	return im->facts.is_big_endian ? be32toh(size) : le32toh(size);
 }
 
@@ -194,13 +194,13 @@ static const char *const software[] = {
 
 static const char *find_name(const struct trace_layout *l)
 {
-	enum { HARDWARE, SOFTWARE };
 	const uint64_t nr_hardware = sizeof(hardware) / sizeof(hardware[0]);
 	const uint64_t nr_software = sizeof(software) / sizeof(software[0]);
 
-	if (l->type == HARDWARE && (l->config & UINT32_MAX) < nr_hardware)
+	if (l->type == PERF_TYPE_HARDWARE && (l->config & UINT32_MAX) < nr_hardware)
 		return hardware[l->config & UINT32_MAX];
-	return l->type == SOFTWARE && l->config < nr_software ? software[l->config] : NULL;
+	return l->type == PERF_TYPE_SOFTWARE && l->config < nr_software ? software[l->config]
+									: NULL;
 }
 
 static const char *make_name(struct import *im, const struct import_event *ev)

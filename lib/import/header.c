@@ -21,7 +21,6 @@ enum {
 	SECTION_BYTES = 16,
 	NR_FEATURES = 256,
 	MISC_BUILD_ID_SIZE = 1 << 15,
-	MISC_CPUMODE = 7,
 };
 
 static const char magic_2[] = "PERFILE2", magic_2_swapped[] = "2ELIFREP", magic_1[] = "PERFFILE";
@@ -406,7 +405,8 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 				strnlen((const char *)b.c.at, b.c.left));
 	if (!id.path)
 		return im->arena.used_bytes > IMPORT_MAX_TEXT_BYTES / 2 ? 0 : -ENOMEM;
-	if ((misc & MISC_CPUMODE) == TRACE_MODE_KERNEL && strncmp(id.path, "[kernel", 7) == 0)
+	if ((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
+	    strncmp(id.path, "[kernel", 7) == 0)
 		keep_kernel(im, &id);
 	return keep_build_id(im, &id);
 }

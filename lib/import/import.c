@@ -187,7 +187,7 @@ static int make_facts(struct import *im)
 		const struct import_event *ev = &im->events[i];
 		uint64_t n;
 
-		memcpy(&n, ev->attr + 16, sizeof(n));
+		memcpy(&n, ev->attr + offsetof(struct perf_event_attr, sample_period), sizeof(n));
 		if (ev->column >= im->nr_columns)
 			continue;
 		im->event_facts[ev->column] = (struct import_event_facts){

@@ -155,12 +155,12 @@ static void count(struct walking *w, const struct import_record *r)
 {
 	struct import_facts *f = &w->im->facts;
 
-	if (r->type == TRACE_RECORD_LOST) {
+	if (r->type == PERF_RECORD_LOST) {
 		w->slice->nr_lost += word_of(r, 1);
 		f->nr_lost += word_of(r, 1);
-	} else if (r->type == TRACE_RECORD_LOST_SAMPLES) {
+	} else if (r->type == PERF_RECORD_LOST_SAMPLES) {
 		count_lost_samples(w, r);
-	} else if (r->type == TRACE_RECORD_THROTTLE) {
+	} else if (r->type == PERF_RECORD_THROTTLE) {
 		const struct import_id *id = import_find_id(w->im, word_of(r, 1));
 
 		if (id)
@@ -179,7 +179,7 @@ static int take_of_kernel(struct walking *w, const struct import_record *r)
 		w->nr_senseless++;
 		return 0;
 	}
-	if (r->type == TRACE_RECORD_SAMPLE) {
+	if (r->type == PERF_RECORD_SAMPLE) {
 		w->im->is_running = true;
 		take_sample(w, r);
 		return 0;

@@ -17,7 +17,7 @@
 #include "trace/record.h"
 
 enum {
-	IMPORT_ATTR_MIN_BYTES = 64,
+	IMPORT_ATTR_MIN_BYTES = PERF_ATTR_SIZE_VER0,
 	IMPORT_ATTR_BYTES = 136, /* PERF_ATTR_SIZE_VER8; what is behind it is not needed */
 	IMPORT_MAX_SLICES = 64,
 	IMPORT_SLICE_BYTES = 1 << 20, /* at least */

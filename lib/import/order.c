@@ -1,47 +1,13 @@
 /*
  * From the other byte order into ours: all words of a record are turned first, then what is not a
  * word is put right. A pair of two numbers in a word has changed places then, and bytes are turned
- * back. Source: struct perf_event_header and what follows it in linux/perf_event.h; for bit fields
- * tools/perf/util/evsel.c. Must not trust a number that it turns.
+ * back. Source for bit fields: tools/perf/util/evsel.c. Must not trust a number that it turns.
  */
 #include "import/internal.h"
 
 #include <endian.h>
 
-enum {
-	WORD = 8,
-	BRANCH_WORDS = 3,
-	/* enum perf_event_sample_format */
-	S_IP = 1 << 0,
-	S_TID = 1 << 1,
-	S_TIME = 1 << 2,
-	S_ADDR = 1 << 3,
-	S_READ = 1 << 4,
-	S_CALLCHAIN = 1 << 5,
-	S_ID = 1 << 6,
-	S_CPU = 1 << 7,
-	S_PERIOD = 1 << 8,
-	S_STREAM_ID = 1 << 9,
-	S_RAW = 1 << 10,
-	S_BRANCH_STACK = 1 << 11,
-	S_REGS_USER = 1 << 12,
-	S_STACK_USER = 1 << 13,
-	S_WEIGHT = 1 << 14,
-	S_DATA_SRC = 1 << 15,
-	S_IDENTIFIER = 1 << 16,
-	S_TRANSACTION = 1 << 17,
-	S_REGS_INTR = 1 << 18,
-	S_PHYS_ADDR = 1 << 19,
-	S_AUX = 1 << 20,
-	S_CGROUP = 1 << 21,
-	S_PAGE_SIZES = 1 << 22 | 1 << 23,
-	S_WEIGHT_STRUCT = 1 << 24,
-	BRANCH_COUNTERS = 1 << 19,
-	READ_GROUP = 1 << 3,
-	READ_WORDS = 1 << 0 | 1 << 1, /* enabled, running */
-	READ_EACH = 1 << 2 | 1 << 4,  /* id, lost */
-	BRANCH_HW_INDEX = 1 << 17,
-};
+enum { WORD = PERF_ABI_WORD_BYTES };
 
 /* Words in our order already, but for what is put right from here on. */
 struct turn {
@@ -146,13 +112,13 @@ static uint64_t reverse_bits(uint64_t v, unsigned from, unsigned nr)
 /* struct perf_branch_entry: in the other order its first bit is the highest. */
 static uint64_t branch_flags(uint64_t v)
 {
-	static const struct {
-		unsigned from, nr;
-	} fields[] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 16}, {20, 4}, {24, 2}, {26, 4}, {30, 3}};
 	uint64_t out = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		out |= reverse_bits(v, fields[i].from, fields[i].nr) << fields[i].from;
+	for (size_t i = 0; i < PERF_ABI_NR_BRANCH_FLAGS; i++) {
+		const struct perf_abi_bits *b = &perf_abi_branch_flags[i];
+
+		out |= reverse_bits(v, b->from, b->nr) << b->from;
+	}
 	return out;
 }
 
@@ -160,26 +126,28 @@ static void branches(struct turn *t, const struct trace_layout *l)
 {
 	uint64_t nr = word(t);
 
-	if (l->branch_sample_type & BRANCH_HW_INDEX)
+	if (l->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
 		words(t, 1);
 	t->is_bad |= nr > t->left;
 	for (uint64_t i = 0; i < nr && !t->is_bad; i++) {
-		uint8_t *p = take(t, BRANCH_WORDS);
+		uint8_t *p = take(t, PERF_ABI_BRANCH_WORDS);
 
 		if (p)
 			set(p + 2 * WORD, branch_flags(get(p + 2 * WORD)));
 	}
-	if (l->branch_sample_type & BRANCH_COUNTERS)
+	if (l->branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
 		words(t, nr);
 }
 
 static void read_values(struct turn *t, const struct trace_layout *l)
 {
-	uint64_t times = (uint64_t)__builtin_popcountll(l->read_format & READ_WORDS);
-	uint64_t each = 1 + (uint64_t)__builtin_popcountll(l->read_format & READ_EACH);
+	const uint64_t of_all = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	const uint64_t of_each = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	uint64_t times = (uint64_t)__builtin_popcountll(l->read_format & of_all);
+	uint64_t each = 1 + (uint64_t)__builtin_popcountll(l->read_format & of_each);
 	uint64_t nr = 1;
 
-	if (l->read_format & READ_GROUP)
+	if (l->read_format & PERF_FORMAT_GROUP)
 		nr = word(t);
 	t->is_bad |= nr > t->left;
 	if (!t->is_bad)
@@ -210,54 +178,58 @@ static void aux(struct turn *t)
 	bytes(t, len / WORD);
 }
 
-/* A weight in three parts is the same word in both orders, like the source of data. */
-static void behind_branches(struct turn *t, const struct trace_layout *l)
+static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_field f)
 {
-	const uint64_t s = l->sample_type;
-
-	if (s & S_REGS_USER)
+	switch (f) {
+	case PERF_ABI_READ:
+		read_values(t, l);
+		break;
+	case PERF_ABI_CALLCHAIN:
+		words(t, word(t));
+		break;
+	case PERF_ABI_RAW:
+		raw(t);
+		break;
+	case PERF_ABI_BRANCH_STACK:
+		branches(t, l);
+		break;
+	case PERF_ABI_REGS_USER:
 		regs(t, l->nr_user_regs);
-	if (s & S_STACK_USER)
-		stack(t);
-	words(t, !!(s & (S_WEIGHT | S_WEIGHT_STRUCT)) + !!(s & S_DATA_SRC) + !!(s & S_TRANSACTION));
-	if (s & S_REGS_INTR)
+		break;
+	case PERF_ABI_REGS_INTR:
 		regs(t, l->nr_intr_regs);
-	words(t, (uint64_t)__builtin_popcountll(s & (S_PHYS_ADDR | S_CGROUP | S_PAGE_SIZES)));
-	if (s & S_AUX)
+		break;
+	case PERF_ABI_STACK_USER:
+		stack(t);
+		break;
+	default: /* PERF_ABI_AUX */
 		aux(t);
+		break;
+	}
+}
+
+static void field(struct turn *t, const struct trace_layout *l, enum perf_abi_field f)
+{
+	if (!perf_abi_has(l->sample_type, f))
+		return;
+	if (perf_abi_fields[f].shape == PERF_ABI_WORD)
+		words(t, 1);
+	else if (perf_abi_fields[f].shape == PERF_ABI_PAIR)
+		pair(t);
+	else
+		list(t, l, f);
 }
 
 static void sample(struct turn *t, const struct trace_layout *l)
 {
-	const uint64_t s = l->sample_type;
-
-	words(t, !!(s & S_IDENTIFIER) + !!(s & S_IP));
-	if (s & S_TID)
-		pair(t);
-	words(t, (uint64_t)__builtin_popcountll(s & (S_TIME | S_ADDR | S_ID | S_STREAM_ID)));
-	if (s & S_CPU)
-		pair(t);
-	words(t, !!(s & S_PERIOD));
-	if (s & S_READ)
-		read_values(t, l);
-	if (s & S_CALLCHAIN)
-		words(t, word(t));
-	if (s & S_RAW)
-		raw(t);
-	if (s & S_BRANCH_STACK)
-		branches(t, l);
-	behind_branches(t, l);
+	for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
+		field(t, l, (enum perf_abi_field)f);
 }
 
 static void sample_id(struct turn *t, const struct trace_layout *l)
 {
-	const uint64_t s = l->sample_type;
-
-	if (s & S_TID)
-		pair(t);
-	words(t, (uint64_t)__builtin_popcountll(s & (S_TIME | S_ID | S_STREAM_ID)));
-	if (s & S_CPU)
-		pair(t);
+	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++)
+		field(t, l, perf_abi_id_fields[i]);
 }
 
 /* The address; a length of 32 bits, and two numbers of 16. */
@@ -307,15 +279,15 @@ static void text_poke(struct turn *t)
 
 /* p: a pair, w: a word, s: bytes to the end; what is not told are words. */
 static const char *const shapes[] = {
-    [TRACE_RECORD_MMAP] = "pwwws",
-    [TRACE_RECORD_COMM] = "ps",
-    [TRACE_RECORD_EXIT] = "pp",
-    [TRACE_RECORD_FORK] = "pp",
-    [TRACE_RECORD_READ] = "p",
-    [TRACE_RECORD_ITRACE_START] = "p",
-    [TRACE_RECORD_SWITCH_CPU_WIDE] = "p",
-    [TRACE_RECORD_NAMESPACES] = "p",
-    [TRACE_RECORD_CGROUP] = "ws",
+    [PERF_RECORD_MMAP] = "pwwws",
+    [PERF_RECORD_COMM] = "ps",
+    [PERF_RECORD_EXIT] = "pp",
+    [PERF_RECORD_FORK] = "pp",
+    [PERF_RECORD_READ] = "p",
+    [PERF_RECORD_ITRACE_START] = "p",
+    [PERF_RECORD_SWITCH_CPU_WIDE] = "p",
+    [PERF_RECORD_NAMESPACES] = "p",
+    [PERF_RECORD_CGROUP] = "ws",
 };
 
 static void shaped(struct turn *t, const char *shape)
@@ -332,13 +304,13 @@ static void shaped(struct turn *t, const char *shape)
 
 static void body(struct turn *t, const struct import_record *r, bool has_build_ids)
 {
-	if (r->type == TRACE_RECORD_MMAP2)
-		mmap2(t, has_build_ids && r->misc & TRACE_MISC_BUILD_ID);
-	else if (r->type == TRACE_RECORD_KSYMBOL)
+	if (r->type == PERF_RECORD_MMAP2)
+		mmap2(t, has_build_ids && r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
+	else if (r->type == PERF_RECORD_KSYMBOL)
 		ksymbol(t);
-	else if (r->type == TRACE_RECORD_BPF_EVENT)
+	else if (r->type == PERF_RECORD_BPF_EVENT)
 		bpf(t);
-	else if (r->type == TRACE_RECORD_TEXT_POKE)
+	else if (r->type == PERF_RECORD_TEXT_POKE)
 		text_poke(t);
 	else if (r->type < sizeof(shapes) / sizeof(shapes[0]))
 		shaped(t, shapes[r->type]);
@@ -365,7 +337,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 	ev = import_event_of(im, r->p, r->size);
 	if (!ev)
 		ev = import_any_event(im);
-	if (r->type == TRACE_RECORD_SAMPLE) {
+	if (r->type == PERF_RECORD_SAMPLE) {
 		if (ev)
 			sample(&t, &ev->layout);
 		return !t.is_bad;
@@ -393,12 +365,16 @@ static uint8_t reverse_byte(uint8_t b)
 	return out;
 }
 
+#define ATTR_AT(field) offsetof(struct perf_event_attr, field)
+
 /* struct perf_event_attr: words, but for its flags, whose bits count from the other end of each
  * byte, and pairs. */
 void import_swap_attr(uint8_t *attr, size_t len)
 {
-	enum { FLAGS_AT = 40 };
-	static const uint8_t pairs[] = {0, 48, 88, 104, 112};
+	enum { FLAGS_AT = PERF_ABI_ATTR_BITS_AT };
+	static const uint8_t pairs[] = {ATTR_AT(type), ATTR_AT(wakeup_events),
+					ATTR_AT(sample_stack_user), ATTR_AT(aux_watermark),
+					ATTR_AT(aux_sample_size)};
 	struct turn t = {attr, len / WORD, false};
 	uint8_t flags[WORD];
 

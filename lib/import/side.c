@@ -23,11 +23,11 @@ enum {
 bool import_is_side_band(uint32_t kind)
 {
 	static const bool is[] = {
-	    [TRACE_RECORD_MMAP] = true,    [TRACE_RECORD_COMM] = true,
-	    [TRACE_RECORD_EXIT] = true,    [TRACE_RECORD_FORK] = true,
-	    [TRACE_RECORD_MMAP2] = true,   [TRACE_RECORD_NAMESPACES] = true,
-	    [TRACE_RECORD_KSYMBOL] = true, [TRACE_RECORD_BPF_EVENT] = true,
-	    [TRACE_RECORD_CGROUP] = true,  [TRACE_RECORD_TEXT_POKE] = true,
+	    [PERF_RECORD_MMAP] = true,    [PERF_RECORD_COMM] = true,
+	    [PERF_RECORD_EXIT] = true,    [PERF_RECORD_FORK] = true,
+	    [PERF_RECORD_MMAP2] = true,   [PERF_RECORD_NAMESPACES] = true,
+	    [PERF_RECORD_KSYMBOL] = true, [PERF_RECORD_BPF_EVENT] = true,
+	    [PERF_RECORD_CGROUP] = true,  [PERF_RECORD_TEXT_POKE] = true,
 	};
 
 	return kind < sizeof(is) / sizeof(is[0]) && is[kind];
@@ -81,9 +81,9 @@ static int note_module(struct import *im, const struct trace_record *r)
 
 static int note_kernel(struct import *im, const struct trace_record *r)
 {
-	bool is_map = r->kind == TRACE_RECORD_MMAP || r->kind == TRACE_RECORD_MMAP2;
+	bool is_map = r->kind == PERF_RECORD_MMAP || r->kind == PERF_RECORD_MMAP2;
 
-	if (!is_map || r->cpumode != TRACE_MODE_KERNEL)
+	if (!is_map || r->cpumode != PERF_RECORD_MISC_KERNEL)
 		return 0;
 	if (strncmp(r->name, "[kernel.kallsyms]", 17) != 0)
 		return note_module(im, r);
@@ -109,7 +109,7 @@ static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_
  */
 static uint64_t place_as_time(struct import *im, const struct trace_record *r, uint64_t at)
 {
-	im->is_running |= r->kind == TRACE_RECORD_COMM && r->misc & TRACE_MISC_EXEC;
+	im->is_running |= r->kind == PERF_RECORD_COMM && r->misc & PERF_RECORD_MISC_COMM_EXEC;
 	return im->is_running ? at : 0;
 }
 
@@ -154,7 +154,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 /* A mapping of a file whose build-id stands elsewhere, as one that tells it. */
 static bool add_identified(struct import *im, const struct trace_record *r, struct buf *out)
 {
-	bool is_map = r->kind == TRACE_RECORD_MMAP || r->kind == TRACE_RECORD_MMAP2;
+	bool is_map = r->kind == PERF_RECORD_MMAP || r->kind == PERF_RECORD_MMAP2;
 	const struct import_build_id *id =
 	    is_map && !r->build_id_len ? import_find_build_id(im, r->name) : NULL;
 	size_t name_len, size;
@@ -165,14 +165,14 @@ static bool add_identified(struct import *im, const struct trace_record *r, stru
 	size = IMPORT_HEADER_BYTES + MMAP2_BYTES + name_len + TAIL_BYTES;
 	if (size > MAX_RECORD_BYTES)
 		return false;
-	buf_le32(out, TRACE_RECORD_MMAP2);
-	buf_le16(out, (uint16_t)(r->misc | TRACE_MISC_BUILD_ID));
+	buf_le32(out, PERF_RECORD_MMAP2);
+	buf_le16(out, (uint16_t)(r->misc | PERF_RECORD_MISC_MMAP_BUILD_ID));
 	buf_le16(out, (uint16_t)size);
 	buf_add(out, r->bytes + IMPORT_HEADER_BYTES, RANGE_BYTES);
 	buf_addc(out, (char)id->len);
 	buf_fill(out, 0, 3);
 	buf_add(out, id->bytes, IMPORT_BUILD_ID_BYTES);
-	buf_le32(out, r->kind == TRACE_RECORD_MMAP2 ? r->prot : PROT_EXEC_ONLY);
+	buf_le32(out, r->kind == PERF_RECORD_MMAP2 ? r->prot : PROT_EXEC_ONLY);
 	buf_le32(out, r->flags);
 	buf_adds(out, r->name);
 	buf_fill(out, 0, name_len - strlen(r->name));

@@ -84,7 +84,7 @@ static size_t place_of_time(struct slice *s, const struct import_record *r)
 
 	if (!ev)
 		return 0;
-	if (r->type == TRACE_RECORD_SAMPLE)
+	if (r->type == PERF_RECORD_SAMPLE)
 		return 1 + ev->time_place.of_sample;
 	return ev->layout.has_sample_id && nr >= ev->time_place.of_other
 		   ? nr + 1 - ev->time_place.of_other

@@ -61,7 +61,8 @@ static const char *group_of(const struct trace_layout *l)
 /* cpu-clock and task-clock count nanoseconds. */
 static bool is_clock(const struct trace_layout *l)
 {
-	return l->type == 1 && l->config < 2;
+	return l->type == PERF_TYPE_SOFTWARE &&
+	       (l->config == PERF_COUNT_SW_CPU_CLOCK || l->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
 /* perf shows clocks in milliseconds. */
@@ -74,9 +75,8 @@ static const char *unit_of(const struct import_event *ev)
 
 static bool is_side_band_event(const struct import_event *ev)
 {
-	enum { SOFTWARE = 1, DUMMY = 9 };
-
-	return ev->layout.type == SOFTWARE && ev->layout.config == DUMMY && !ev->nr_samples;
+	return ev->layout.type == PERF_TYPE_SOFTWARE && ev->layout.config == PERF_COUNT_SW_DUMMY &&
+	       !ev->nr_samples;
 }
 
 /* The flags of a spec that would have asked for this. */
@@ -87,21 +87,20 @@ static uint32_t flags_of(const struct import_event *ev)
 		bool is_sample_type, is_flag_if_not;
 		uint32_t flag;
 	} rows[] = {
-	    {1 << 5, false, true, 1},     /* exclude_kernel: os */
-	    {1 << 4, false, true, 2},     /* exclude_user: user */
-	    {1 << 0, true, false, 4},     /* IP: pc */
-	    {1 << 11, true, false, 8},    /* BRANCH_STACK: last_branch */
-	    {1 << 5, true, false, 32},    /* CALLCHAIN: callchain */
-	    {1 << 13, true, false, 64},   /* STACK_USER: user_stack */
-	    {3 << 15, false, false, 128}, /* precise_ip: precise */
-	    {1 << 2, false, false, 256},  /* pinned */
-	    {1 << 7, false, false, 512},  /* exclude_idle: no_idle */
+	    {PERF_ABI_ATTR_EXCLUDE_KERNEL, false, true, TRACE_EVENT_OS},
+	    {PERF_ABI_ATTR_EXCLUDE_USER, false, true, TRACE_EVENT_USER},
+	    {PERF_SAMPLE_IP, true, false, TRACE_EVENT_PC},
+	    {PERF_SAMPLE_BRANCH_STACK, true, false, TRACE_EVENT_LAST_BRANCH},
+	    {PERF_SAMPLE_CALLCHAIN, true, false, TRACE_EVENT_CALLCHAIN},
+	    {PERF_SAMPLE_STACK_USER, true, false, TRACE_EVENT_USER_STACK},
+	    {PERF_ABI_ATTR_PRECISE_IP, false, false, TRACE_EVENT_PRECISE},
+	    {PERF_ABI_ATTR_PINNED, false, false, TRACE_EVENT_PINNED},
+	    {PERF_ABI_ATTR_EXCLUDE_IDLE, false, false, TRACE_EVENT_NO_IDLE},
 	};
-	enum { FLAGS_AT = 40 };
 	uint64_t attr_flags;
 	uint32_t flags = 0;
 
-	memcpy(&attr_flags, ev->attr + FLAGS_AT, sizeof(attr_flags));
+	memcpy(&attr_flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(attr_flags));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t of = rows[i].is_sample_type ? ev->layout.sample_type : le64toh(attr_flags);
 
@@ -114,9 +113,7 @@ static uint32_t flags_of(const struct import_event *ev)
 /* As the records are that a slice hands out: with times. */
 static void add_time(struct import_event *ev)
 {
-	enum { SAMPLE_TYPE_AT = 24, TIME = 1 << 2 };
-
-	ev->attr[SAMPLE_TYPE_AT] |= TIME;
+	ev->attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
 }
 
 static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
@@ -124,7 +121,7 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	const struct trace_layout *l = &ev->layout;
 	uint64_t period;
 
-	memcpy(&period, ev->attr + 16, sizeof(period));
+	memcpy(&period, ev->attr + offsetof(struct perf_event_attr, sample_period), sizeof(period));
 	period = le64toh(period);
 	*out = (struct trace_event){
 	    .id = i,

@@ -5,13 +5,15 @@
 #ifndef IMPORT_WALK_H
 #define IMPORT_WALK_H
 
+#include "base/perf_abi.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
 	IMPORT_WINDOW_BYTES = 256 << 10,
-	IMPORT_HEADER_BYTES = 8,
+	IMPORT_HEADER_BYTES = PERF_ABI_HEADER_BYTES,
 	IMPORT_USER_TYPES = 64, /* PERF_RECORD_USER_TYPE_START: from here on they are perf's own */
 };
 

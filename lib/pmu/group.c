@@ -3,13 +3,10 @@
  */
 #include "pmu/group.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
-#include <string.h>
+#include "base/perf_abi.h"
 
-#ifndef PERF_FORMAT_LOST
-#define PERF_FORMAT_LOST (1U << 4) /* linux/perf_event.h of 6.0 */
-#endif
+#include <errno.h>
+#include <string.h>
 
 /* read(2) of a group: nr, time_enabled, time_running, then for each member its value and, if the
  * one that is read asked for it, what it lost (perf_read_group() in kernel/events/core.c). */

@@ -3,8 +3,9 @@
  */
 #include "pmu/ops.h"
 
+#include "base/perf_abi.h"
+
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -5,10 +5,10 @@
 
 #include "base/index.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "host/host.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 

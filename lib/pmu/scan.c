@@ -3,46 +3,27 @@
  */
 #include "pmu/scan.h"
 
-#include <linux/perf_event.h>
+#include "base/perf_abi.h"
 
-enum { HEADER_BYTES = 8 };
+enum { HEADER_BYTES = PERF_ABI_HEADER_BYTES };
 
-/* In the order in which perf_output_sample() writes them; all are one word. */
-static const uint64_t before_period[] = {
-    PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
-    PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
-    PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
-};
-
-static uint16_t place_of(const struct perf_event_attr *attr, uint64_t field)
+/* In bytes from the start of the record; 0: samples do not have the field. */
+static uint16_t place_of(const struct perf_event_attr *attr, enum perf_abi_field f)
 {
-	uint16_t at = HEADER_BYTES;
-
-	if (!(attr->sample_type & field))
+	if (!perf_abi_has(attr->sample_type, f))
 		return 0;
-	for (size_t i = 0; before_period[i] != field; i++)
-		if (attr->sample_type & before_period[i])
-			at += sizeof(uint64_t);
-	return at;
-}
-
-/* What happens once for all who sample it: Linux (seen in 6.18; since samples know which of their
- * fields are filled in, 6.1) takes the id for the first of them and leaves it to the others. */
-static bool shares_data(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_TRACEPOINT ||
-	       (attr->type == PERF_TYPE_SOFTWARE && attr->config != PERF_COUNT_SW_CPU_CLOCK &&
-		attr->config != PERF_COUNT_SW_TASK_CLOCK);
+	return (uint16_t)(HEADER_BYTES +
+			  PERF_ABI_WORD_BYTES * perf_abi_sample_place(attr->sample_type, f));
 }
 
 void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id)
 {
 	*e = (struct pmu_scan_event){.id = id,
 				     .period = attr->freq ? 0 : attr->sample_period,
-				     .tid_at = place_of(attr, PERF_SAMPLE_TID),
-				     .time_at = place_of(attr, PERF_SAMPLE_TIME),
-				     .period_at = place_of(attr, PERF_SAMPLE_PERIOD),
-				     .shares_data = shares_data(attr)};
+				     .tid_at = place_of(attr, PERF_ABI_TID),
+				     .time_at = place_of(attr, PERF_ABI_TIME),
+				     .period_at = place_of(attr, PERF_ABI_PERIOD),
+				     .shares_data = perf_abi_shares_data(attr->type, attr->config)};
 }
 
 static struct perf_event_header header_at(const struct pmu_view *v, uint64_t at)

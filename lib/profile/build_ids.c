@@ -157,7 +157,7 @@ static int resolve(struct profile_objects *objects, const struct profile_build_i
 	const struct profile_object *o = m->object;
 	const struct profile_build_id *id =
 	    o->build_id_len || !o->inode ? NULL : find_at(all, o, m->from_ns);
-	struct trace_record r = {.kind = TRACE_RECORD_MMAP2};
+	struct trace_record r = {.kind = PERF_RECORD_MMAP2};
 	int rc;
 
 	if (!id)

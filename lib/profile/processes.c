@@ -93,7 +93,7 @@ static int take_exit(struct load *l)
 
 static int take_comm(struct load *l)
 {
-	bool is_exec = l->record.misc & TRACE_MISC_EXEC && !l->is_made;
+	bool is_exec = l->record.misc & PERF_RECORD_MISC_COMM_EXEC && !l->is_made;
 	uint32_t comm = PROFILE_COMM_UNKNOWN;
 	int rc = profile_comms_add(&l->p->comms, l->record.name, &comm);
 
@@ -109,7 +109,7 @@ static struct profile_mapping make_mapping(const struct trace_record *r)
 	    .end = r->length > UINT64_MAX - r->start ? UINT64_MAX : r->start + r->length,
 	    .offset = r->offset,
 	    .from_ns = r->time_ns,
-	    .prot = r->kind == TRACE_RECORD_MMAP2 ? r->prot : PROT_EXECUTE,
+	    .prot = r->kind == PERF_RECORD_MMAP2 ? r->prot : PROT_EXECUTE,
 	    .pid = r->pid,
 	};
 
@@ -132,8 +132,8 @@ static int add_told(struct load *l, const struct profile_mapping *m)
 static int take_map(struct load *l)
 {
 	struct profile_mapping m = make_mapping(&l->record);
-	bool is_user =
-	    l->record.cpumode == TRACE_MODE_USER || l->record.cpumode == TRACE_MODE_UNKNOWN;
+	bool is_user = l->record.cpumode == PERF_RECORD_MISC_USER ||
+		       l->record.cpumode == PERF_RECORD_MISC_CPUMODE_UNKNOWN;
 	int rc = 0;
 
 	if (m.start >= m.end || !is_user)
@@ -187,9 +187,9 @@ static int take_ksymbol(struct load *l)
 }
 
 static int (*const take[])(struct load *l) = {
-    [TRACE_RECORD_MMAP] = take_map,  [TRACE_RECORD_COMM] = take_comm,
-    [TRACE_RECORD_EXIT] = take_exit, [TRACE_RECORD_FORK] = take_fork,
-    [TRACE_RECORD_MMAP2] = take_map, [TRACE_RECORD_KSYMBOL] = take_ksymbol,
+    [PERF_RECORD_MMAP] = take_map,  [PERF_RECORD_COMM] = take_comm,
+    [PERF_RECORD_EXIT] = take_exit, [PERF_RECORD_FORK] = take_fork,
+    [PERF_RECORD_MMAP2] = take_map, [PERF_RECORD_KSYMBOL] = take_ksymbol,
 };
 
 /* Puts no order into them: that is for the time at which all are there. */

@@ -245,9 +245,9 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	trace_record_size(p, len, &kind);
 	if (!k)
 		k = find_id(r, trace_record_word(&r->ids.place, p, len));
-	if (!k && kind == TRACE_RECORD_SAMPLE)
+	if (!k && kind == PERF_RECORD_SAMPLE)
 		k = r->ids.sharing;
-	if (kind == TRACE_RECORD_SAMPLE && !(k && k->has_layout))
+	if (kind == PERF_RECORD_SAMPLE && !(k && k->has_layout))
 		return NULL;
 	if (k)
 		*id = k->what;

@@ -249,7 +249,7 @@ static bool take_record(struct profile_samples *s, struct profile_sample *out)
 
 	s->at = size ? p + size : s->end;
 	s->nr_senseless += !size;
-	if (!size || kind != TRACE_RECORD_SAMPLE)
+	if (!size || kind != PERF_RECORD_SAMPLE)
 		return false;
 	k = find_id(s, p, size);
 	if (!k || !k->has_layout) {

@@ -219,9 +219,9 @@ static void note_epochs(struct records_item *s)
 {
 	const struct report_names *names = s->all->config->names;
 
-	if (s->r->kind == TRACE_RECORD_KSYMBOL)
+	if (s->r->kind == PERF_RECORD_KSYMBOL)
 		s->all->kernel_epoch++;
-	else if (s->r->kind == TRACE_RECORD_SAMPLE)
+	else if (s->r->kind == PERF_RECORD_SAMPLE)
 		s->epoch = names->epoch(names->arg, s->task.process, s->item->time_ns);
 }
 

@@ -131,7 +131,7 @@ static void rights(const struct row *w)
 {
 	uint32_t prot = w->r->prot;
 	const char text[] = {prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
-			     w->r->flags & 1 ? 's' : 'p', '\0'};
+			     w->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p', '\0'};
 
 	add_text(w, text);
 }
@@ -580,7 +580,7 @@ static void sample(const struct row *w, const struct common *c)
 
 static const char *name_of_comm(const struct trace_record *r)
 {
-	return r->misc & TRACE_MISC_EXEC ? "exec" : "comm";
+	return r->misc & PERF_RECORD_MISC_COMM_EXEC ? "exec" : "comm";
 }
 
 static const char *name_of_fork(const struct trace_record *r)
@@ -588,16 +588,16 @@ static const char *name_of_fork(const struct trace_record *r)
 	return r->pid == r->ppid ? "thread" : "fork";
 }
 
-/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
 static const char *name_of_ksymbol(const struct trace_record *r)
 {
-	return r->flags & 1 ? "ksymbol_gone" : "ksymbol";
+	return r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "ksymbol_gone" : "ksymbol";
 }
 
-/* enum perf_bpf_event_type */
 static const char *name_of_bpf(const struct trace_record *r)
 {
-	return r->type == 1 ? "bpf_loaded" : r->type == 2 ? "bpf_unloaded" : "bpf";
+	return r->type == PERF_BPF_EVENT_PROG_LOAD     ? "bpf_loaded"
+	       : r->type == PERF_BPF_EVENT_PROG_UNLOAD ? "bpf_unloaded"
+						       : "bpf";
 }
 
 static const struct {
@@ -605,18 +605,18 @@ static const struct {
 	const char *(*name_of)(const struct trace_record *r); /* in place of name */
 	uint64_t columns;
 } kinds[] = {
-    [TRACE_RECORD_MMAP] = {"mmap", NULL, BIT(START) | BIT(END) | BIT(OFFSET) | BIT(NAME)},
-    [TRACE_RECORD_LOST] = {"lost", NULL, BIT(LOST)},
-    [TRACE_RECORD_COMM] = {NULL, name_of_comm, BIT(NAME)},
-    [TRACE_RECORD_EXIT] = {"exit", NULL, BIT(PARENT_PID) | BIT(PARENT_TID)},
-    [TRACE_RECORD_THROTTLE] = {"throttle", NULL, 0},
-    [TRACE_RECORD_UNTHROTTLE] = {"unthrottle", NULL, 0},
-    [TRACE_RECORD_FORK] = {NULL, name_of_fork, BIT(PARENT_PID) | BIT(PARENT_TID)},
-    [TRACE_RECORD_MMAP2] = {"mmap", NULL,
-			    BIT(START) | BIT(END) | BIT(OFFSET) | BIT(RIGHTS) | BIT(NAME)},
-    [TRACE_RECORD_LOST_SAMPLES] = {"lost_samples", NULL, BIT(LOST)},
-    [TRACE_RECORD_KSYMBOL] = {NULL, name_of_ksymbol, BIT(START) | BIT(END) | BIT(NAME)},
-    [TRACE_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
+    [PERF_RECORD_MMAP] = {"mmap", NULL, BIT(START) | BIT(END) | BIT(OFFSET) | BIT(NAME)},
+    [PERF_RECORD_LOST] = {"lost", NULL, BIT(LOST)},
+    [PERF_RECORD_COMM] = {NULL, name_of_comm, BIT(NAME)},
+    [PERF_RECORD_EXIT] = {"exit", NULL, BIT(PARENT_PID) | BIT(PARENT_TID)},
+    [PERF_RECORD_THROTTLE] = {"throttle", NULL, 0},
+    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", NULL, 0},
+    [PERF_RECORD_FORK] = {NULL, name_of_fork, BIT(PARENT_PID) | BIT(PARENT_TID)},
+    [PERF_RECORD_MMAP2] = {"mmap", NULL,
+			   BIT(START) | BIT(END) | BIT(OFFSET) | BIT(RIGHTS) | BIT(NAME)},
+    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", NULL, BIT(LOST)},
+    [PERF_RECORD_KSYMBOL] = {NULL, name_of_ksymbol, BIT(START) | BIT(END) | BIT(NAME)},
+    [PERF_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
 };
 
 static void other(const struct row *w, const struct common *common)
@@ -634,7 +634,7 @@ static void other(const struct row *w, const struct common *common)
 		c.kind = kinds[r->kind].name ? kinds[r->kind].name : kinds[r->kind].name_of(r);
 	if (!c.kind)
 		c.kind = number;
-	if (r->build_id_len && r->kind == TRACE_RECORD_MMAP2)
+	if (r->build_id_len && r->kind == PERF_RECORD_MMAP2)
 		holds |= BIT(BUILD_ID);
 	if (!r->name)
 		holds &= ~BIT(NAME);
@@ -648,7 +648,7 @@ static void record(const struct records_item *s, bool is_json)
 	const struct common c = {
 	    .has_task = true, .has_event = s->event != NULL, .cpu = s->item->cpu, .kind = "sample"};
 
-	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event)
+	if (s->r->kind == PERF_RECORD_SAMPLE && s->event)
 		sample(&w, &c);
 	else
 		other(&w, &c);

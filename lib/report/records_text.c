@@ -207,24 +207,24 @@ static void sample(const struct records_item *s)
 static void lost(const struct records_item *s)
 {
 	put_number(s->all->out, "lost ", s->r->lost);
-	buf_adds(s->all->out, s->r->kind == TRACE_RECORD_LOST ? " records" : " samples");
+	buf_adds(s->all->out, s->r->kind == PERF_RECORD_LOST ? " records" : " samples");
 }
 
 static void throttle(const struct records_item *s)
 {
-	buf_adds(s->all->out, s->r->kind == TRACE_RECORD_THROTTLE ? "throttle " : "unthrottle ");
+	buf_adds(s->all->out, s->r->kind == PERF_RECORD_THROTTLE ? "throttle " : "unthrottle ");
 	put_event(s);
 }
 
 static void comm(const struct records_item *s)
 {
-	buf_adds(s->all->out, s->r->misc & TRACE_MISC_EXEC ? "exec" : "name");
+	buf_adds(s->all->out, s->r->misc & PERF_RECORD_MISC_COMM_EXEC ? "exec" : "name");
 	put_text(s, s->r->name);
 }
 
 static void task(const struct records_item *s)
 {
-	if (s->r->kind == TRACE_RECORD_EXIT) {
+	if (s->r->kind == PERF_RECORD_EXIT) {
 		buf_adds(s->all->out, "exit");
 		return;
 	}
@@ -242,7 +242,7 @@ static void put_rights(const struct records_item *s)
 {
 	uint32_t prot = s->r->prot;
 	const char text[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
-			     s->r->flags & 1 ? 's' : 'p'};
+			     s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p'};
 
 	buf_add(s->all->out, text, sizeof(text));
 }
@@ -251,7 +251,7 @@ static void mapping(const struct records_item *s)
 {
 	put_range(s, "mmap ");
 	put_0x(s->all->out, " offset ", s->r->offset);
-	if (s->r->kind == TRACE_RECORD_MMAP2)
+	if (s->r->kind == PERF_RECORD_MMAP2)
 		put_rights(s);
 	if (s->r->build_id_len) {
 		buf_adds(s->all->out, " build-id ");
@@ -260,34 +260,35 @@ static void mapping(const struct records_item *s)
 	put_text(s, s->r->name);
 }
 
-/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
 static void ksymbol(const struct records_item *s)
 {
-	put_range(s, s->r->flags & 1 ? "kernel symbol gone " : "kernel symbol ");
+	put_range(s, s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "kernel symbol gone "
+									: "kernel symbol ");
 	put_text(s, s->r->name);
 }
 
-/* enum perf_bpf_event_type */
 static void bpf(const struct records_item *s)
 {
 	put_number(s->all->out, "BPF program ", s->r->object);
-	buf_adds(s->all->out, s->r->type == 1 ? " loaded" : s->r->type == 2 ? " unloaded" : "");
+	buf_adds(s->all->out, s->r->type == PERF_BPF_EVENT_PROG_LOAD     ? " loaded"
+			      : s->r->type == PERF_BPF_EVENT_PROG_UNLOAD ? " unloaded"
+									 : "");
 }
 
 /* In the line. A sample has lines below. */
 static void (*const kinds[])(const struct records_item *s) = {
-    [TRACE_RECORD_MMAP] = mapping,      [TRACE_RECORD_LOST] = lost,
-    [TRACE_RECORD_COMM] = comm,         [TRACE_RECORD_EXIT] = task,
-    [TRACE_RECORD_THROTTLE] = throttle, [TRACE_RECORD_UNTHROTTLE] = throttle,
-    [TRACE_RECORD_FORK] = task,         [TRACE_RECORD_LOST_SAMPLES] = lost,
-    [TRACE_RECORD_MMAP2] = mapping,     [TRACE_RECORD_KSYMBOL] = ksymbol,
-    [TRACE_RECORD_BPF_EVENT] = bpf,
+    [PERF_RECORD_MMAP] = mapping,      [PERF_RECORD_LOST] = lost,
+    [PERF_RECORD_COMM] = comm,         [PERF_RECORD_EXIT] = task,
+    [PERF_RECORD_THROTTLE] = throttle, [PERF_RECORD_UNTHROTTLE] = throttle,
+    [PERF_RECORD_FORK] = task,         [PERF_RECORD_LOST_SAMPLES] = lost,
+    [PERF_RECORD_MMAP2] = mapping,     [PERF_RECORD_KSYMBOL] = ksymbol,
+    [PERF_RECORD_BPF_EVENT] = bpf,
 };
 
 static void record(const struct records_item *s)
 {
 	put_start(s, s->r->pid, s->r->tid);
-	if (s->r->kind == TRACE_RECORD_SAMPLE && s->event) {
+	if (s->r->kind == PERF_RECORD_SAMPLE && s->event) {
 		sample(s);
 		return;
 	}

@@ -1,15 +1,11 @@
 /*
  * A callchain has marks (PERF_CONTEXT_…) between its parts: the kernel's first, then the program's.
- * Source: linux/perf_event.h, enum perf_callchain_context.
  */
 #include "report/stack.h"
 
 #include "profile/samples.h"
 
 #include <string.h>
-
-static const uint64_t context_kernel = (uint64_t)-128, context_user = (uint64_t)-512,
-		      context_max = (uint64_t)-4095;
 
 /* A dump that is not longer than this was taken for the leaf's caller only. */
 enum { HYBRID_STACK_BYTES = 1024, MAX_LACKING = 64 };
@@ -22,9 +18,9 @@ static void add(struct report_stack *s, uint64_t address)
 
 static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
 {
-	bool is_kernel = context == context_kernel && s->nr == s->nr_kernel;
+	bool is_kernel = context == PERF_CONTEXT_KERNEL && s->nr == s->nr_kernel;
 
-	if (!is_kernel && context != context_user)
+	if (!is_kernel && context != PERF_CONTEXT_USER)
 		return;
 	add(s, address);
 	if (is_kernel)
@@ -35,11 +31,11 @@ static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
 static uint64_t context_of(const struct trace_record *r)
 {
 	switch (r->cpumode) {
-	case TRACE_MODE_KERNEL:
-		return context_kernel;
-	case TRACE_MODE_USER:
-	case TRACE_MODE_UNKNOWN:
-		return context_user;
+	case PERF_RECORD_MISC_KERNEL:
+		return PERF_CONTEXT_KERNEL;
+	case PERF_RECORD_MISC_USER:
+	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
+		return PERF_CONTEXT_USER;
 	default:
 		return 0;
 	}
@@ -56,7 +52,7 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 	for (uint64_t i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
 		uint64_t word = trace_word(r->callchain, i);
 
-		if (word >= context_max) {
+		if (word >= PERF_CONTEXT_MAX) {
 			context = word;
 			is_first = true;
 			continue;
@@ -72,7 +68,7 @@ static void add_ip(struct report_stack *s, const struct trace_record *r)
 	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
 		return;
 	add(s, r->ip);
-	s->nr_kernel = r->cpumode == TRACE_MODE_KERNEL;
+	s->nr_kernel = r->cpumode == PERF_RECORD_MISC_KERNEL;
 }
 
 static size_t unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,

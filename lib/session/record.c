@@ -28,6 +28,10 @@ static uint32_t add_attrs(const struct session *s, size_t i, struct buf *out)
 	return (uint32_t)(out->len - len);
 }
 
+_Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (int)SPEC_HOST &&
+		   (int)TRACE_EVENT_TIMEBASE == (int)SPEC_TIMEBASE,
+	       "a trace stores the flags of the spec");
+
 static void describe_event(const struct session *s, size_t i, struct trace_event *out)
 {
 	const struct plan_event *p = &s->plan->events[i];

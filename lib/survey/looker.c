@@ -127,8 +127,8 @@ static bool are_records(const uint8_t *p, size_t len)
 		uint32_t kind;
 		size_t size = trace_record_size(p, len, &kind);
 
-		if (!size || (kind != TRACE_RECORD_FORK && kind != TRACE_RECORD_COMM &&
-			      kind != TRACE_RECORD_MMAP2))
+		if (!size || (kind != PERF_RECORD_FORK && kind != PERF_RECORD_COMM &&
+			      kind != PERF_RECORD_MMAP2))
 			return false;
 		p += size;
 		len -= size;

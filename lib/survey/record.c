@@ -14,8 +14,6 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a trace is little-endian");
 
-enum { MISC_MMAP_BUILD_ID = 1 << 14 };               /* PERF_RECORD_MISC_MMAP_BUILD_ID */
-enum { KSYMBOL_BPF = 1 };                            /* PERF_RECORD_KSYMBOL_TYPE_BPF */
 enum { FLAGS_SHARED = 1, FLAGS_PRIVATE = 2 };        /* MAP_SHARED, MAP_PRIVATE */
 enum { MAX_COMM_BYTES = 16, MAX_PATH_BYTES = 4096 }; /* with the NUL: TASK_COMM_LEN, PATH_MAX */
 
@@ -96,7 +94,7 @@ void survey_record_fork(struct buf *out, const struct survey_task *t, uint32_t p
 			uint32_t parent_tid)
 {
 	struct record_fork r = {
-	    .head = {.kind = TRACE_RECORD_FORK, .size = sizeof(r)},
+	    .head = {.kind = PERF_RECORD_FORK, .size = sizeof(r)},
 	    .pid = t->pid,
 	    .ppid = parent_pid,
 	    .tid = t->tid,
@@ -110,7 +108,7 @@ void survey_record_fork(struct buf *out, const struct survey_task *t, uint32_t p
 
 void survey_record_comm(struct buf *out, const struct survey_task *t, const char *name, size_t len)
 {
-	struct record_comm r = {.head.kind = TRACE_RECORD_COMM, .pid = t->pid, .tid = t->tid};
+	struct record_comm r = {.head.kind = PERF_RECORD_COMM, .pid = t->pid, .tid = t->tid};
 
 	if (len >= MAX_COMM_BYTES)
 		len = MAX_COMM_BYTES - 1;
@@ -123,7 +121,7 @@ static void set_file(struct record_mmap2 *r, const struct proc_mapping *m,
 		     const struct elf_build_id *id)
 {
 	if (id && id->len) {
-		r->head.misc |= MISC_MMAP_BUILD_ID;
+		r->head.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
 		r->build_id.len = id->len;
 		memcpy(r->build_id.bytes, id->bytes, id->len);
 		return;
@@ -148,7 +146,7 @@ void survey_record_mmap2(struct buf *out, const struct survey_task *t, const str
 			 const struct elf_build_id *id)
 {
 	struct record_mmap2 r = {
-	    .head = {.kind = TRACE_RECORD_MMAP2, .misc = TRACE_MODE_USER},
+	    .head = {.kind = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER},
 	    .pid = t->pid,
 	    .tid = t->tid,
 	    .start = m->start,
@@ -171,11 +169,11 @@ void survey_record_ksymbol(struct buf *out, uint64_t time_ns, const struct surve
 	const struct survey_task nobody = {.time_ns = time_ns};
 	size_t len = strlen(f->name);
 	struct record_ksymbol r = {
-	    .head = {.kind = TRACE_RECORD_KSYMBOL,
+	    .head = {.kind = PERF_RECORD_KSYMBOL,
 		     .size = (uint16_t)(sizeof(r) + text_bytes(len) + sizeof(struct record_id))},
 	    .address = f->address,
 	    .len = f->len,
-	    .type = KSYMBOL_BPF,
+	    .type = PERF_RECORD_KSYMBOL_TYPE_BPF,
 	};
 
 	buf_add(out, &r, sizeof(r));

@@ -10,66 +10,14 @@
 #include <errno.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 8, WORD_BYTES = 8, BRANCH_WORDS = 3, CPUMODE_MASK = 7 };
-enum { MAX_MINOR = (1 << 20) - 1 }; /* of a device: MINORBITS in linux/kdev_t.h */
-
-/* enum perf_event_sample_format */
 enum {
-	SAMPLE_IP = 1 << 0,
-	SAMPLE_TID = 1 << 1,
-	SAMPLE_TIME = 1 << 2,
-	SAMPLE_ADDR = 1 << 3,
-	SAMPLE_READ = 1 << 4,
-	SAMPLE_CALLCHAIN = 1 << 5,
-	SAMPLE_ID = 1 << 6,
-	SAMPLE_CPU = 1 << 7,
-	SAMPLE_PERIOD = 1 << 8,
-	SAMPLE_STREAM_ID = 1 << 9,
-	SAMPLE_RAW = 1 << 10,
-	SAMPLE_BRANCH_STACK = 1 << 11,
-	SAMPLE_REGS_USER = 1 << 12,
-	SAMPLE_STACK_USER = 1 << 13,
-	SAMPLE_WEIGHT = 1 << 14,
-	SAMPLE_DATA_SRC = 1 << 15,
-	SAMPLE_IDENTIFIER = 1 << 16,
-	SAMPLE_TRANSACTION = 1 << 17,
-	SAMPLE_REGS_INTR = 1 << 18,
-	SAMPLE_PHYS_ADDR = 1 << 19,
-	SAMPLE_AUX = 1 << 20,
-	SAMPLE_CGROUP = 1 << 21,
-	SAMPLE_DATA_PAGE_SIZE = 1 << 22,
-	SAMPLE_CODE_PAGE_SIZE = 1 << 23,
-	SAMPLE_WEIGHT_STRUCT = 1 << 24,
-	SAMPLE_KNOWN = (1 << 25) - 1,
+	CPUMODE_MASK = PERF_RECORD_MISC_CPUMODE_MASK,
+	MAX_MINOR = (1 << 20) - 1, /* of a device: MINORBITS in linux/kdev_t.h */
+	HEADER_BYTES = PERF_ABI_HEADER_BYTES,
+	WORD_BYTES = PERF_ABI_WORD_BYTES,
 };
 
-/* enum perf_event_read_format */
-enum {
-	READ_ENABLED = 1 << 0,
-	READ_RUNNING = 1 << 1,
-	READ_ID = 1 << 2,
-	READ_GROUP = 1 << 3,
-	READ_LOST = 1 << 4,
-	READ_KNOWN = (1 << 5) - 1,
-};
-
-/* enum perf_branch_sample_type; the counters are of Linux 6.8 */
-enum {
-	BRANCH_HW_INDEX = 1 << 17,
-	BRANCH_COUNTERS = 1 << 19,
-	BRANCH_KNOWN = (1 << 20) - 1,
-};
-
-/* struct perf_event_attr: places of its fields, and of two of its bits */
-enum {
-	ATTR_MIN_BYTES = 64,
-	ATTR_BRANCH_AT = 72,
-	ATTR_USER_REGS_AT = 80,
-	ATTR_INTR_REGS_AT = 96,
-	ATTR_FREQ = 1 << 10,
-	ATTR_SAMPLE_ID_ALL = 1 << 18,
-};
-#define ATTR_BUILD_ID (UINT64_C(1) << 34)
+#define ATTR_AT(field) offsetof(struct perf_event_attr, field)
 
 /* The word at a place; 0 behind the end: an older attr is shorter. */
 static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
@@ -83,9 +31,9 @@ static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
 
 static bool is_known(const struct trace_layout *l)
 {
-	return !(l->sample_type & ~(uint64_t)SAMPLE_KNOWN) &&
-	       !(l->read_format & ~(uint64_t)READ_KNOWN) &&
-	       !(l->branch_sample_type & ~(uint64_t)BRANCH_KNOWN);
+	return !(l->sample_type & ~(uint64_t)PERF_ABI_SAMPLE_KNOWN) &&
+	       !(l->read_format & ~(uint64_t)PERF_ABI_READ_KNOWN) &&
+	       !(l->branch_sample_type & ~(uint64_t)PERF_ABI_BRANCH_KNOWN);
 }
 
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
@@ -98,21 +46,22 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	cursor_init(&c, attr, len);
 	v.type = cursor_le32(&c);
 	size = cursor_le32(&c);
-	if (size < ATTR_MIN_BYTES || size > len)
+	if (size < PERF_ATTR_SIZE_VER0 || size > len)
 		return false;
 	v.config = cursor_le64(&c);
 	period = cursor_le64(&c);
 	v.sample_type = cursor_le64(&c);
 	v.read_format = cursor_le64(&c);
 	bits = cursor_le64(&c);
-	v.is_freq = bits & ATTR_FREQ && period;
+	v.is_freq = bits & PERF_ABI_ATTR_FREQ && period;
 	v.period = v.is_freq ? 0 : period;
-	v.has_sample_id = bits & ATTR_SAMPLE_ID_ALL;
-	v.has_build_id = bits & ATTR_BUILD_ID;
-	v.branch_sample_type = attr_word(attr, size, ATTR_BRANCH_AT);
-	v.user_regs = attr_word(attr, size, ATTR_USER_REGS_AT);
+	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
+	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
+	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
+	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
-	v.nr_intr_regs = (unsigned)__builtin_popcountll(attr_word(attr, size, ATTR_INTR_REGS_AT));
+	v.nr_intr_regs =
+	    (unsigned)__builtin_popcountll(attr_word(attr, size, ATTR_AT(sample_regs_intr)));
 	if (!is_known(&v))
 		return false;
 	*l = v;
@@ -121,8 +70,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 
 void trace_layout_side_band(struct trace_layout *l)
 {
-	*l = (struct trace_layout){
-	    .sample_type = SAMPLE_TID | SAMPLE_TIME, .has_sample_id = true, .has_build_id = true};
+	*l = (struct trace_layout){.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+				   .has_sample_id = true,
+				   .has_build_id = true};
 }
 
 bool trace_layout_is_sampled(const struct trace_layout *l)
@@ -132,48 +82,34 @@ bool trace_layout_is_sampled(const struct trace_layout *l)
 
 bool trace_layout_shares_data(const struct trace_layout *l)
 {
-	enum { SOFTWARE = 1, TRACEPOINT = 2, CPU_CLOCK = 0, TASK_CLOCK = 1 };
-
-	return l->type == TRACEPOINT ||
-	       (l->type == SOFTWARE && l->config != CPU_CLOCK && l->config != TASK_CLOCK);
+	return perf_abi_shares_data(l->type, l->config);
 }
 
 bool trace_layout_has_id(const struct trace_layout *l)
 {
-	return l->sample_type & (SAMPLE_IDENTIFIER | SAMPLE_ID);
+	return l->sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
 }
 
-static unsigned nr_fields(const struct trace_layout *l, uint64_t of)
+static void find_place(const struct trace_layout *l, enum perf_abi_field f, struct trace_place *out)
 {
-	return (unsigned)__builtin_popcountll(l->sample_type & of);
+	*out = (struct trace_place){.of_sample = perf_abi_sample_place(l->sample_type, f),
+				    .of_other = perf_abi_id_place(l->sample_type, f),
+				    .is_there = perf_abi_has(l->sample_type, f)};
 }
 
-/* An identifier, where it is asked for, is the first word of samples and the last of others: the
- * same for all layouts. */
+/* The identifier is at the same place in all layouts: the first word of samples and the last of
+ * other records. */
 void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out)
 {
-	enum {
-		BEFORE = SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR,
-		BEHIND = SAMPLE_STREAM_ID | SAMPLE_CPU
-	};
-
-	*out = (struct trace_place){.of_other = 1, .is_there = trace_layout_has_id(l)};
-	if (l->sample_type & SAMPLE_IDENTIFIER)
-		return;
-	out->of_sample = nr_fields(l, BEFORE);
-	out->of_other = 1 + nr_fields(l, BEHIND);
+	find_place(l,
+		   perf_abi_has(l->sample_type, PERF_ABI_IDENTIFIER) ? PERF_ABI_IDENTIFIER
+								     : PERF_ABI_ID,
+		   out);
 }
 
 void trace_layout_time_place(const struct trace_layout *l, struct trace_place *out)
 {
-	enum {
-		BEFORE = SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID,
-		BEHIND = SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER
-	};
-
-	*out = (struct trace_place){.of_sample = nr_fields(l, BEFORE),
-				    .of_other = 1 + nr_fields(l, BEHIND),
-				    .is_there = l->sample_type & SAMPLE_TIME};
+	find_place(l, PERF_ABI_TIME, out);
 }
 
 struct decoder {
@@ -216,16 +152,16 @@ static void take_cpu(struct decoder *d)
 
 static void take_read_times(struct decoder *d)
 {
-	if (d->l->read_format & READ_ENABLED)
+	if (d->l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
 		d->r->read_enabled_ns = cursor_le64(&d->c);
-	if (d->l->read_format & READ_RUNNING)
+	if (d->l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
 		d->r->read_running_ns = cursor_le64(&d->c);
 }
 
 /* Words that follow the count of each. */
 static unsigned read_extras(const struct trace_layout *l)
 {
-	return !!(l->read_format & READ_ID) + !!(l->read_format & READ_LOST);
+	return !!(l->read_format & PERF_FORMAT_ID) + !!(l->read_format & PERF_FORMAT_LOST);
 }
 
 static void take_read_group(struct decoder *d)
@@ -250,7 +186,7 @@ static void take_read_one(struct decoder *d)
 
 static void take_read(struct decoder *d)
 {
-	if (d->l->read_format & READ_GROUP)
+	if (d->l->read_format & PERF_FORMAT_GROUP)
 		take_read_group(d);
 	else
 		take_read_one(d);
@@ -274,12 +210,12 @@ static void take_branches(struct decoder *d)
 
 	r->nr_branches = cursor_le64(&d->c);
 	r->hw_index = UINT64_MAX;
-	if (d->l->branch_sample_type & BRANCH_HW_INDEX && !d->no_hw_index) {
+	if (d->l->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX && !d->no_hw_index) {
 		r->hw_index = cursor_le64(&d->c);
 		r->has |= TRACE_HAS_HW_INDEX;
 	}
-	r->branches = take_words(d, r->nr_branches, BRANCH_WORDS);
-	if (d->l->branch_sample_type & BRANCH_COUNTERS)
+	r->branches = take_words(d, r->nr_branches, PERF_ABI_BRANCH_WORDS);
+	if (d->l->branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
 		take_words(d, r->nr_branches, 1);
 }
 
@@ -312,7 +248,7 @@ static void take_user_stack(struct decoder *d)
 
 static void take_weight(struct decoder *d)
 {
-	if (d->l->sample_type & SAMPLE_WEIGHT) {
+	if (d->l->sample_type & PERF_SAMPLE_WEIGHT) {
 		d->r->weight = cursor_le64(&d->c);
 		return;
 	}
@@ -326,82 +262,71 @@ static void skip_aux(struct decoder *d)
 	cursor_skip(&d->c, cursor_le64(&d->c));
 }
 
-/* A field is there if a bit of asked is in the layout's sample type. Without a function it is one
- * word that goes to the place at. */
-struct field {
-	uint32_t asked, has;
+/* Where a field goes. Without a function it is one word, stored in a member of the record. */
+struct target {
+	uint32_t has;
 	size_t at;
 	void (*take)(struct decoder *d);
 };
 
-#define WORD(asked, has, member)                                                                   \
+#define WORD(has, member)                                                                          \
 	{                                                                                          \
-		asked, has, offsetof(struct trace_record, member), NULL                            \
+		has, offsetof(struct trace_record, member), NULL                                   \
 	}
 
-static const struct field sample_fields[] = {
-    WORD(SAMPLE_IDENTIFIER, TRACE_HAS_ID, id),
-    WORD(SAMPLE_IP, TRACE_HAS_IP, ip),
-    {SAMPLE_TID, TRACE_HAS_TID, 0, take_tid},
-    WORD(SAMPLE_TIME, TRACE_HAS_TIME, time_ns),
-    WORD(SAMPLE_ADDR, TRACE_HAS_ADDR, addr),
-    WORD(SAMPLE_ID, TRACE_HAS_ID, id),
-    {SAMPLE_STREAM_ID, 0, 0, skip_word},
-    {SAMPLE_CPU, TRACE_HAS_CPU, 0, take_cpu},
-    WORD(SAMPLE_PERIOD, TRACE_HAS_PERIOD, period),
-    {SAMPLE_READ, TRACE_HAS_READ, 0, take_read},
-    {SAMPLE_CALLCHAIN, TRACE_HAS_CALLCHAIN, 0, take_callchain},
-    {SAMPLE_RAW, TRACE_HAS_RAW, 0, take_raw},
-    {SAMPLE_BRANCH_STACK, TRACE_HAS_BRANCHES, 0, take_branches},
-    {SAMPLE_REGS_USER, TRACE_HAS_USER_REGS, 0, take_user_regs},
-    {SAMPLE_STACK_USER, TRACE_HAS_USER_STACK, 0, take_user_stack},
-    {SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT, TRACE_HAS_WEIGHT, 0, take_weight},
-    WORD(SAMPLE_DATA_SRC, TRACE_HAS_DATA_SRC, data_src),
-    {SAMPLE_TRANSACTION, 0, 0, skip_word},
-    {SAMPLE_REGS_INTR, 0, 0, skip_intr_regs},
-    WORD(SAMPLE_PHYS_ADDR, TRACE_HAS_PHYS_ADDR, phys_addr),
-    {SAMPLE_CGROUP, 0, 0, skip_word},
-    {SAMPLE_DATA_PAGE_SIZE, 0, 0, skip_word},
-    {SAMPLE_CODE_PAGE_SIZE, 0, 0, skip_word},
-    {SAMPLE_AUX, 0, 0, skip_aux},
-};
-
-/* struct sample_id, which ends all other records. */
-static const struct field id_fields[] = {
-    {SAMPLE_TID, TRACE_HAS_TID, 0, take_tid}, WORD(SAMPLE_TIME, TRACE_HAS_TIME, time_ns),
-    WORD(SAMPLE_ID, TRACE_HAS_ID, id),        {SAMPLE_STREAM_ID, 0, 0, skip_word},
-    {SAMPLE_CPU, TRACE_HAS_CPU, 0, take_cpu}, WORD(SAMPLE_IDENTIFIER, TRACE_HAS_ID, id),
+static const struct target targets[PERF_ABI_NR_FIELDS] = {
+    [PERF_ABI_IDENTIFIER] = WORD(TRACE_HAS_ID, id),
+    [PERF_ABI_IP] = WORD(TRACE_HAS_IP, ip),
+    [PERF_ABI_TID] = {TRACE_HAS_TID, 0, take_tid},
+    [PERF_ABI_TIME] = WORD(TRACE_HAS_TIME, time_ns),
+    [PERF_ABI_ADDR] = WORD(TRACE_HAS_ADDR, addr),
+    [PERF_ABI_ID] = WORD(TRACE_HAS_ID, id),
+    [PERF_ABI_STREAM_ID] = {0, 0, skip_word},
+    [PERF_ABI_CPU] = {TRACE_HAS_CPU, 0, take_cpu},
+    [PERF_ABI_PERIOD] = WORD(TRACE_HAS_PERIOD, period),
+    [PERF_ABI_READ] = {TRACE_HAS_READ, 0, take_read},
+    [PERF_ABI_CALLCHAIN] = {TRACE_HAS_CALLCHAIN, 0, take_callchain},
+    [PERF_ABI_RAW] = {TRACE_HAS_RAW, 0, take_raw},
+    [PERF_ABI_BRANCH_STACK] = {TRACE_HAS_BRANCHES, 0, take_branches},
+    [PERF_ABI_REGS_USER] = {TRACE_HAS_USER_REGS, 0, take_user_regs},
+    [PERF_ABI_STACK_USER] = {TRACE_HAS_USER_STACK, 0, take_user_stack},
+    [PERF_ABI_WEIGHT] = {TRACE_HAS_WEIGHT, 0, take_weight},
+    [PERF_ABI_DATA_SRC] = WORD(TRACE_HAS_DATA_SRC, data_src),
+    [PERF_ABI_TRANSACTION] = {0, 0, skip_word},
+    [PERF_ABI_REGS_INTR] = {0, 0, skip_intr_regs},
+    [PERF_ABI_PHYS_ADDR] = WORD(TRACE_HAS_PHYS_ADDR, phys_addr),
+    [PERF_ABI_CGROUP] = {0, 0, skip_word},
+    [PERF_ABI_DATA_PAGE_SIZE] = {0, 0, skip_word},
+    [PERF_ABI_CODE_PAGE_SIZE] = {0, 0, skip_word},
+    [PERF_ABI_AUX] = {0, 0, skip_aux},
 };
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-static void take_fields(struct decoder *d, const struct field *fields, size_t nr)
+static void take_field(struct decoder *d, enum perf_abi_field f)
 {
-	for (const struct field *f = fields; f < fields + nr; f++) {
-		if (!(d->l->sample_type & f->asked))
-			continue;
-		d->r->has |= f->has;
-		if (f->take)
-			f->take(d);
-		else
-			*field_at(d->r, f->at) = cursor_le64(&d->c);
-	}
+	const struct target *t = &targets[f];
+
+	if (!perf_abi_has(d->l->sample_type, f))
+		return;
+	d->r->has |= t->has;
+	if (t->take)
+		t->take(d);
+	else
+		*field_at(d->r, t->at) = cursor_le64(&d->c);
 }
 
 static bool take_sample(struct decoder *d)
 {
 	d->r->period = d->l->period;
-	take_fields(d, sample_fields, NR(sample_fields));
+	for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
+		take_field(d, (enum perf_abi_field)f);
 	return cursor_ok(&d->c) && d->c.left == 0;
 }
 
 size_t trace_layout_id_bytes(const struct trace_layout *l)
 {
-	size_t nr = 0;
-
-	for (size_t i = 0; l->has_sample_id && i < NR(id_fields); i++)
-		nr += !!(l->sample_type & id_fields[i].asked);
-	return nr * WORD_BYTES;
+	return l->has_sample_id ? perf_abi_id_words(l->sample_type) * WORD_BYTES : 0;
 }
 
 /* Text up to its NUL; what is behind it fills up to a multiple of 8. */
@@ -459,7 +384,7 @@ static bool holds_build_id(const struct decoder *d)
 	struct cursor c = d->c;
 	uint32_t len = cursor_le32(&c), minor = cursor_le32(&c);
 
-	if (!(d->r->misc & TRACE_MISC_BUILD_ID))
+	if (!(d->r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
 		return false;
 	return d->l->has_build_id ||
 	       (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES && minor > MAX_MINOR);
@@ -470,8 +395,8 @@ static void take_mmap2(struct decoder *d)
 	take_tid(d);
 	take_range(d);
 	if (!holds_build_id(d))
-		d->r->misc &= (uint16_t)~TRACE_MISC_BUILD_ID;
-	if (d->r->misc & TRACE_MISC_BUILD_ID)
+		d->r->misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
+	if (d->r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 		take_build_id(d);
 	else
 		take_inode(d);
@@ -594,27 +519,27 @@ static const struct {
 	const char *name;
 	void (*take)(struct decoder *d); /* NULL: a sample */
 } kinds[] = {
-    [TRACE_RECORD_MMAP] = {"mmap", take_mmap},
-    [TRACE_RECORD_LOST] = {"lost", take_lost},
-    [TRACE_RECORD_COMM] = {"comm", take_comm},
-    [TRACE_RECORD_EXIT] = {"exit", take_task},
-    [TRACE_RECORD_THROTTLE] = {"throttle", take_throttle},
-    [TRACE_RECORD_UNTHROTTLE] = {"unthrottle", take_throttle},
-    [TRACE_RECORD_FORK] = {"fork", take_task},
-    [TRACE_RECORD_READ] = {"read", take_counts},
-    [TRACE_RECORD_SAMPLE] = {"sample", NULL},
-    [TRACE_RECORD_MMAP2] = {"mmap2", take_mmap2},
-    [TRACE_RECORD_AUX] = {"aux", take_aux},
-    [TRACE_RECORD_ITRACE_START] = {"itrace_start", take_tid},
-    [TRACE_RECORD_LOST_SAMPLES] = {"lost_samples", take_lost_samples},
-    [TRACE_RECORD_SWITCH] = {"switch", take_nothing},
-    [TRACE_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", take_tid},
-    [TRACE_RECORD_NAMESPACES] = {"namespaces", take_namespaces},
-    [TRACE_RECORD_KSYMBOL] = {"ksymbol", take_ksymbol},
-    [TRACE_RECORD_BPF_EVENT] = {"bpf_event", take_bpf},
-    [TRACE_RECORD_CGROUP] = {"cgroup", take_cgroup},
-    [TRACE_RECORD_TEXT_POKE] = {"text_poke", take_text_poke},
-    [TRACE_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", take_object},
+    [PERF_RECORD_MMAP] = {"mmap", take_mmap},
+    [PERF_RECORD_LOST] = {"lost", take_lost},
+    [PERF_RECORD_COMM] = {"comm", take_comm},
+    [PERF_RECORD_EXIT] = {"exit", take_task},
+    [PERF_RECORD_THROTTLE] = {"throttle", take_throttle},
+    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", take_throttle},
+    [PERF_RECORD_FORK] = {"fork", take_task},
+    [PERF_RECORD_READ] = {"read", take_counts},
+    [PERF_RECORD_SAMPLE] = {"sample", NULL},
+    [PERF_RECORD_MMAP2] = {"mmap2", take_mmap2},
+    [PERF_RECORD_AUX] = {"aux", take_aux},
+    [PERF_RECORD_ITRACE_START] = {"itrace_start", take_tid},
+    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", take_lost_samples},
+    [PERF_RECORD_SWITCH] = {"switch", take_nothing},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", take_tid},
+    [PERF_RECORD_NAMESPACES] = {"namespaces", take_namespaces},
+    [PERF_RECORD_KSYMBOL] = {"ksymbol", take_ksymbol},
+    [PERF_RECORD_BPF_EVENT] = {"bpf_event", take_bpf},
+    [PERF_RECORD_CGROUP] = {"cgroup", take_cgroup},
+    [PERF_RECORD_TEXT_POKE] = {"text_poke", take_text_poke},
+    [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", take_object},
 };
 
 const char *trace_record_kind_name(uint32_t kind)
@@ -631,7 +556,8 @@ static bool take_other(struct decoder *d)
 	if (id_len > d->c.left)
 		return false;
 	cursor_skip(&d->c, d->c.left - id_len);
-	take_fields(d, id_fields, d->l->has_sample_id ? NR(id_fields) : 0);
+	for (unsigned i = 0; d->l->has_sample_id && i < PERF_ABI_NR_ID_FIELDS; i++)
+		take_field(d, perf_abi_id_fields[i]);
 	d->c = body;
 	d->c.left -= id_len;
 	kinds[d->r->kind].take(d);
@@ -643,7 +569,7 @@ static bool take_record(const struct trace_layout *l, struct trace_record *r, bo
 	struct decoder d = {.l = l, .r = r, .no_hw_index = no_hw_index};
 
 	cursor_init(&d.c, r->bytes + HEADER_BYTES, r->len - HEADER_BYTES);
-	if (r->kind == TRACE_RECORD_SAMPLE)
+	if (r->kind == PERF_RECORD_SAMPLE)
 		return take_sample(&d);
 	return !trace_record_kind_name(r->kind) || take_other(&d);
 }
@@ -682,7 +608,7 @@ static void begin(const uint8_t *p, size_t len, struct trace_record *r)
 	r->bytes = p;
 	r->misc = misc_of(p);
 	r->cpumode = r->misc & CPUMODE_MASK;
-	r->is_exact_ip = r->kind == TRACE_RECORD_SAMPLE && r->misc & TRACE_MISC_EXACT_IP;
+	r->is_exact_ip = r->kind == PERF_RECORD_SAMPLE && r->misc & PERF_RECORD_MISC_EXACT_IP;
 }
 
 int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t len,
@@ -705,34 +631,35 @@ uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, si
 {
 	uint32_t kind = 0;
 	size_t nr = trace_record_size(p, len, &kind) / WORD_BYTES;
-	size_t at = kind == TRACE_RECORD_SAMPLE ? 1 + place->of_sample : nr - place->of_other;
+	size_t at = kind == PERF_RECORD_SAMPLE ? 1 + place->of_sample : nr - place->of_other;
 
 	return place->is_there && nr && at && at < nr ? trace_word(p, at) : 0;
 }
 
-/* Bits of the flags, by the order of struct perf_branch_entry. */
-static uint64_t bits(uint64_t flags, unsigned from, unsigned nr)
+static uint64_t branch_flag(uint64_t flags, enum perf_abi_branch_flag f)
 {
-	return flags >> from & ((1u << nr) - 1);
+	const struct perf_abi_bits *b = &perf_abi_branch_flags[f];
+
+	return flags >> b->from & ((1u << b->nr) - 1);
 }
 
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out)
 {
-	const uint8_t *p = r->branches + i * BRANCH_WORDS * WORD_BYTES;
+	const uint8_t *p = r->branches + i * PERF_ABI_BRANCH_WORDS * WORD_BYTES;
 	uint64_t flags = trace_word(p, 2);
 
 	*out = (struct trace_branch){
 	    .from = trace_word(p, 0),
 	    .to = trace_word(p, 1),
-	    .mispredicted = bits(flags, 0, 1),
-	    .predicted = bits(flags, 1, 1),
-	    .in_transaction = bits(flags, 2, 1),
-	    .aborted = bits(flags, 3, 1),
-	    .cycles = (uint16_t)bits(flags, 4, 16),
-	    .type = (uint8_t)bits(flags, 20, 4),
-	    .speculation = (uint8_t)bits(flags, 24, 2),
-	    .new_type = (uint8_t)bits(flags, 26, 4),
-	    .privilege = (uint8_t)bits(flags, 30, 3),
+	    .mispredicted = branch_flag(flags, PERF_ABI_BRANCH_MISPREDICTED),
+	    .predicted = branch_flag(flags, PERF_ABI_BRANCH_PREDICTED),
+	    .in_transaction = branch_flag(flags, PERF_ABI_BRANCH_IN_TX),
+	    .aborted = branch_flag(flags, PERF_ABI_BRANCH_ABORT),
+	    .cycles = (uint16_t)branch_flag(flags, PERF_ABI_BRANCH_CYCLES),
+	    .type = (uint8_t)branch_flag(flags, PERF_ABI_BRANCH_TYPE),
+	    .speculation = (uint8_t)branch_flag(flags, PERF_ABI_BRANCH_SPEC),
+	    .new_type = (uint8_t)branch_flag(flags, PERF_ABI_BRANCH_NEW_TYPE),
+	    .privilege = (uint8_t)branch_flag(flags, PERF_ABI_BRANCH_PRIV),
 	};
 }
 
@@ -740,15 +667,19 @@ void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_
 const char *trace_context_name(uint64_t address)
 {
 	static const struct {
-		int64_t mark;
+		uint64_t mark;
 		const char *name;
-	} marks[] = {{-32, "hypervisor"}, {-128, "kernel"},        {-512, "user"},
-		     {-2048, "guest"},    {-2176, "guest kernel"}, {-2560, "guest user"}};
+	} marks[] = {{PERF_CONTEXT_HV, "hypervisor"},
+		     {PERF_CONTEXT_KERNEL, "kernel"},
+		     {PERF_CONTEXT_USER, "user"},
+		     {PERF_CONTEXT_GUEST, "guest"},
+		     {PERF_CONTEXT_GUEST_KERNEL, "guest kernel"},
+		     {PERF_CONTEXT_GUEST_USER, "guest user"}};
 
-	if (address < (uint64_t)-4095)
+	if (address < PERF_CONTEXT_MAX)
 		return NULL;
 	for (size_t i = 0; i < NR(marks); i++)
-		if ((int64_t)address == marks[i].mark)
+		if (address == marks[i].mark)
 			return marks[i].name;
 	return "unknown";
 }

@@ -1,59 +1,18 @@
 /*
  * Records as the kernel wrote them into a ring: from their bytes to a structure. Every record is
- * hostile: its own size, counts and strings are checked against the bytes there are. Names the
- * layouts of linux/perf_event.h that it needs (enum perf_event_type and perf_event_sample_format,
- * Linux 4.14 to 6.12); knows nothing of files or processes.
+ * hostile: its own size, counts and strings are checked against the bytes there are. The layouts
+ * are those of base/perf_abi.h. Knows nothing of files or processes.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
+
+#include "base/perf_abi.h"
 
 #include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-/* PERF_RECORD_…; unknown ones are handed out with their bytes alone. */
-enum trace_record_kind {
-	TRACE_RECORD_MMAP = 1,
-	TRACE_RECORD_LOST = 2,
-	TRACE_RECORD_COMM = 3,
-	TRACE_RECORD_EXIT = 4,
-	TRACE_RECORD_THROTTLE = 5,
-	TRACE_RECORD_UNTHROTTLE = 6,
-	TRACE_RECORD_FORK = 7,
-	TRACE_RECORD_READ = 8,
-	TRACE_RECORD_SAMPLE = 9,
-	TRACE_RECORD_MMAP2 = 10,
-	TRACE_RECORD_AUX = 11,
-	TRACE_RECORD_ITRACE_START = 12,
-	TRACE_RECORD_LOST_SAMPLES = 13,
-	TRACE_RECORD_SWITCH = 14,
-	TRACE_RECORD_SWITCH_CPU_WIDE = 15,
-	TRACE_RECORD_NAMESPACES = 16,
-	TRACE_RECORD_KSYMBOL = 17,
-	TRACE_RECORD_BPF_EVENT = 18,
-	TRACE_RECORD_CGROUP = 19,
-	TRACE_RECORD_TEXT_POKE = 20,
-	TRACE_RECORD_AUX_OUTPUT_HW_ID = 21,
-};
-
-/* PERF_RECORD_MISC_…: where the CPU was. */
-enum trace_cpumode {
-	TRACE_MODE_UNKNOWN = 0,
-	TRACE_MODE_KERNEL = 1,
-	TRACE_MODE_USER = 2,
-	TRACE_MODE_HYPERVISOR = 3,
-	TRACE_MODE_GUEST_KERNEL = 4,
-	TRACE_MODE_GUEST_USER = 5,
-};
-
-/* Other bits of misc. */
-enum {
-	TRACE_MISC_EXEC = 1 << 13,     /* COMM: the name is new because of an exec */
-	TRACE_MISC_EXACT_IP = 1 << 14, /* SAMPLE */
-	TRACE_MISC_BUILD_ID = 1 << 14, /* MMAP2: in place of device and inode */
-};
 
 /* How the records of one perf event are laid out: from its perf_event_attr. */
 struct trace_layout {
@@ -62,7 +21,8 @@ struct trace_layout {
 	unsigned nr_user_regs, nr_intr_regs;
 	uint64_t user_regs;          /* which, as bits: perf_regs.h of the machine */
 	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
-	bool has_build_id; /* attr.build_id: without it TRACE_MISC_BUILD_ID is not believed */
+	bool has_build_id; /* attr.build_id: without it PERF_RECORD_MISC_MMAP_BUILD_ID is not
+			      believed */
 	uint32_t type;     /* attr.type */
 	uint64_t config;   /* attr.config */
 };
@@ -125,9 +85,9 @@ enum {
 	TRACE_HAS_PHYS_ADDR = 1 << 16,
 };
 struct trace_record {
-	uint32_t kind;
-	uint16_t misc;   /* without a TRACE_MISC_BUILD_ID that is not so */
-	uint8_t cpumode; /* enum trace_cpumode */
+	uint32_t kind;   /* PERF_RECORD_…; of one that is not known only the bytes are set */
+	uint16_t misc;   /* without a PERF_RECORD_MISC_MMAP_BUILD_ID that is wrong */
+	uint8_t cpumode; /* PERF_RECORD_MISC_CPUMODE_… */
 	bool is_exact_ip;
 	const uint8_t *bytes; /* the whole record */
 	size_t len;

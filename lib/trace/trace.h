@@ -68,14 +68,28 @@ struct trace_info {
 	uint32_t page_bytes;
 };
 
+/* What a spec asks for an event; the numbers are the file's, and those of enum spec_flag. */
+enum trace_event_flag {
+	TRACE_EVENT_OS = 1 << 0,
+	TRACE_EVENT_USER = 1 << 1,
+	TRACE_EVENT_PC = 1 << 2,
+	TRACE_EVENT_LAST_BRANCH = 1 << 3,
+	TRACE_EVENT_TIMEBASE = 1 << 4,
+	TRACE_EVENT_CALLCHAIN = 1 << 5,
+	TRACE_EVENT_USER_STACK = 1 << 6,
+	TRACE_EVENT_PRECISE = 1 << 7,
+	TRACE_EVENT_PINNED = 1 << 8,
+	TRACE_EVENT_NO_IDLE = 1 << 9,
+	TRACE_EVENT_GUEST = 1 << 10,
+	TRACE_EVENT_HOST = 1 << 11,
+};
+
 /* One resolved event. Strings as above. */
 struct trace_event {
 	uint32_t id;    /* group << 11 | number */
 	uint32_t kind;  /* enum event_kind */
 	uint32_t scope; /* enum event_scope */
-	uint32_t flags; /* the spec's flags: os 1, user 2, pc 4, last_branch 8, timebase 16,
-			 callchain 32, user_stack 64, precise 128, pinned 256, no_idle 512, guest
-			 1024, host 2048 */
+	uint32_t flags; /* enum trace_event_flag */
 	uint64_t rate;
 	uint32_t state; /* enum reading_state at the start of the session: READING_OK or why not */
 	uint32_t perf_group; /* which perf_event group on each CPU, from 0; UINT32_MAX: none */

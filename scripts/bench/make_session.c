@@ -237,8 +237,8 @@ static void add_sample(struct buf *out, uint64_t *state, uint64_t time_ns)
 	if (pid >= pid_of(args.processes))
 		pid = tid = pid_of(0);
 	nr = make_chain(p, pid, below(state, SPOTS) * 4, chain);
-	buf_le32(out, TRACE_RECORD_SAMPLE);
-	buf_le16(out, p->is_kernel ? TRACE_MODE_KERNEL : TRACE_MODE_USER);
+	buf_le32(out, PERF_RECORD_SAMPLE);
+	buf_le16(out, p->is_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 	buf_le16(out, (uint16_t)(8 + 16 + 8 + 8 * nr));
 	buf_le32(out, pid);
 	buf_le32(out, tid);
@@ -412,12 +412,12 @@ static void add_child(struct buf *b, uint64_t i, uint64_t time_ns)
 	t.time_ns += PERIOD_NS;
 	at = b->len;
 	add_comm(b, &t, "child", i);
-	set_head(b, at, TRACE_RECORD_COMM, TRACE_MISC_EXEC);
+	set_head(b, at, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
 	map_files(b, &t);
 	t.time_ns += 100 * PERIOD_NS;
 	at = b->len;
 	survey_record_fork(b, &t, pid_of(0), pid_of(0));
-	set_head(b, at, TRACE_RECORD_EXIT, 0);
+	set_head(b, at, PERF_RECORD_EXIT, 0);
 }
 
 /* In lines of /proc/kallsyms, some pieces of them. */

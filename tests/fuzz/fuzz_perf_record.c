@@ -82,8 +82,8 @@ static void check_added(const struct trace_layout *l, const struct trace_record 
 	require(out->len % 8 == 0 && out->len <= MAX_RECORD_BYTES);
 	require(trace_record_decode(&to, (const uint8_t *)out->data, out->len, &b) == 0);
 	require(b.len == out->len && b.kind == a->kind && b.misc == a->misc);
-	require(trace_word(b.bytes, a->kind == TRACE_RECORD_SAMPLE ? 1 : b.len / 8 - 1) == OUR_ID);
-	if (a->kind == TRACE_RECORD_SAMPLE)
+	require(trace_word(b.bytes, a->kind == PERF_RECORD_SAMPLE ? 1 : b.len / 8 - 1) == OUR_ID);
+	if (a->kind == PERF_RECORD_SAMPLE)
 		check_sample(a, &b);
 	else if (a->name)
 		require(b.name && strcmp(a->name, b.name) == 0);

@@ -122,19 +122,21 @@ static void put_ksymbol(struct buf *b, const struct step *s)
 static const struct {
 	uint32_t kind;
 	void (*put)(struct buf *b, const struct step *s);
-} kinds[] = {{TRACE_RECORD_MMAP2, put_map}, {TRACE_RECORD_FORK, put_task},
-	     {TRACE_RECORD_COMM, put_comm}, {TRACE_RECORD_EXIT, put_task},
-	     {TRACE_RECORD_MMAP2, put_map}, {TRACE_RECORD_KSYMBOL, put_ksymbol},
-	     {TRACE_RECORD_MMAP2, put_map}, {TRACE_RECORD_MMAP2, put_map}};
+} kinds[] = {{PERF_RECORD_MMAP2, put_map}, {PERF_RECORD_FORK, put_task},
+	     {PERF_RECORD_COMM, put_comm}, {PERF_RECORD_EXIT, put_task},
+	     {PERF_RECORD_MMAP2, put_map}, {PERF_RECORD_KSYMBOL, put_ksymbol},
+	     {PERF_RECORD_MMAP2, put_map}, {PERF_RECORD_MMAP2, put_map}};
 
 static void add_step(struct buf *b, const struct step *s)
 {
 	uint32_t kind = kinds[s->kind & 7].kind;
-	uint16_t misc = TRACE_MODE_USER | (s->flags & IS_EXEC ? TRACE_MISC_EXEC : 0);
+	uint16_t misc =
+	    PERF_RECORD_MISC_USER | (s->flags & IS_EXEC ? PERF_RECORD_MISC_COMM_EXEC : 0);
 	size_t at = b->len;
 
-	if (kind == TRACE_RECORD_MMAP2)
-		misc = TRACE_MODE_USER | (s->flags & HAS_BUILD_ID ? TRACE_MISC_BUILD_ID : 0);
+	if (kind == PERF_RECORD_MMAP2)
+		misc = PERF_RECORD_MISC_USER |
+		       (s->flags & HAS_BUILD_ID ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0);
 	buf_le32(b, kind);
 	buf_le16(b, misc);
 	buf_le16(b, 0);

@@ -83,7 +83,7 @@ static void unwind_in(const uint8_t *data, const struct elf_file *file, size_t s
 	    .lookup = &lookup, .vdso = file, .machine = *data & 1 ? "aarch64" : "x86_64"};
 	struct trace_layout l = {.user_regs = *data & 1 ? (1ull << NR_REGS) - 1 : 0xff0fff,
 				 .nr_user_regs = *data & 1 ? NR_REGS : 20};
-	struct trace_record r = {.kind = TRACE_RECORD_SAMPLE,
+	struct trace_record r = {.kind = PERF_RECORD_SAMPLE,
 				 .regs_abi = 2,
 				 .regs = data + 2,
 				 .nr_regs = l.nr_user_regs,

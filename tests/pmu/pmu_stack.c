@@ -76,7 +76,7 @@ static void look_at(struct seen *s, const struct trace_record *r)
 {
 	uint64_t sp;
 
-	if (r->kind != TRACE_RECORD_SAMPLE || r->pid != s->pid)
+	if (r->kind != PERF_RECORD_SAMPLE || r->pid != s->pid)
 		return;
 	s->nr++;
 	if (r->nr_regs != NR_REGS)

@@ -201,7 +201,7 @@ static void make_tally(void)
 static void add_sample(struct buf *b, uint64_t us, uint64_t on_ms, uint64_t run_ms, uint64_t clock,
 		       uint64_t faults)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, 0);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, 0);
 	const uint64_t words[] = {2, on_ms * MS, run_ms * MS, clock, faults};
 
 	buf_le64(b, 100);
@@ -1063,7 +1063,7 @@ static void add_any_samples(struct trace_writer *w, uint64_t *seed)
 
 	buf_init(&b, MAX_BYTES);
 	for (int i = 0; i < 6; i++) {
-		size_t at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+		size_t at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 
 		buf_le64(&b, 100 + synthetic_next(seed) % 3);
 		record_id(&b, 1, 1, any_number(seed));

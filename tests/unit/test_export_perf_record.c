@@ -102,7 +102,7 @@ static void add(const struct perf_origin *o, struct trace_record *before,
 /* Of a sample its first word, of other records their last: where readers look. */
 static uint64_t identifier(const struct trace_record *r)
 {
-	return trace_word(r->bytes, r->kind == TRACE_RECORD_SAMPLE ? 1 : r->len / 8 - 1);
+	return trace_word(r->bytes, r->kind == PERF_RECORD_SAMPLE ? 1 : r->len / 8 - 1);
 }
 
 static void put_sample(const struct perf_layout *l)
@@ -111,7 +111,7 @@ static void put_sample(const struct perf_layout *l)
 					 ID,         CPU,       PERIOD,    READ, CALLCHAIN,
 					 RAW,        REGS_USER, STACK_USER};
 
-	begin(TRACE_RECORD_SAMPLE, TRACE_MODE_KERNEL);
+	begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
 	for (unsigned i = 0; i < INJECT_NR(order); i++) {
 		uint32_t bit = order[i];
 
@@ -284,7 +284,7 @@ static void stacks(void **state)
 	assert_int_equal(b.nr_callchain, 2);
 	assert_int_equal(trace_word(b.callchain, 1), 101);
 	assert_int_equal(b.stack_len, 12);
-	assert_int_equal(b.cpumode, TRACE_MODE_USER);
+	assert_int_equal(b.cpumode, PERF_RECORD_MISC_USER);
 
 	o.chain = chain;
 	o.nr_chain = 3;
@@ -303,7 +303,7 @@ static void stacks(void **state)
 
 static void put_long(size_t stack_bytes, size_t is_true)
 {
-	begin(TRACE_RECORD_SAMPLE, 0);
+	begin(PERF_RECORD_SAMPLE, 0);
 	words(7, 1);
 	words(stack_bytes, 1);
 	for (size_t i = 0; i < stack_bytes / 8; i++)
@@ -338,7 +338,7 @@ static void too_long(void **state)
 
 static void put_fork(void)
 {
-	begin(TRACE_RECORD_FORK, 0);
+	begin(PERF_RECORD_FORK, 0);
 	for (uint32_t i = 1; i <= 4; i++)
 		buf_le32(&in, i);
 	words(77, 1);
@@ -367,7 +367,7 @@ static void others(void **state)
 	assert_int_equal(b.misc, 1 << 13);
 	o.is_before = false;
 
-	begin(TRACE_RECORD_LOST, 0); /* of an event with an identifier */
+	begin(PERF_RECORD_LOST, 0); /* of an event with an identifier */
 	words(5, 2);
 	words(11, 2);
 	words(4711, 1);
@@ -377,7 +377,7 @@ static void others(void **state)
 	assert_int_equal(identifier(&b), 42);
 	assert_int_equal(out.len, in.len + 8);
 
-	begin(TRACE_RECORD_READ, 0); /* counts of an event that has them in its samples too */
+	begin(PERF_RECORD_READ, 0); /* counts of an event that has them in its samples too */
 	words(5, 4);
 	words(11, 3);
 	o.layout.sample_type |= READ;
@@ -389,7 +389,7 @@ static void others(void **state)
 	o.layout.sample_type &= ~(uint64_t)READ;
 
 	o.layout.has_sample_id = false; /* an event that does not tell: nothing is made up */
-	begin(TRACE_RECORD_LOST, 0);
+	begin(PERF_RECORD_LOST, 0);
 	words(5, 2);
 	add(&o, &a, &b);
 	assert_true(b.lost == 6 && b.time_ns == 0 && b.cpu == 3);
@@ -403,14 +403,14 @@ static void senseless(void **state)
 	(void)state;
 	buf_adds(&out, "before");
 	for (size_t nr = 0; nr < 4; nr++) {
-		begin(TRACE_RECORD_SAMPLE, 0);
+		begin(PERF_RECORD_SAMPLE, 0);
 		words(9, nr); /* the fourth word is the count of counts */
 		assert_int_equal(perf_record_add(&out, &o, end(), in.len), -EINVAL);
 	}
-	begin(TRACE_RECORD_COMM, 0);
+	begin(PERF_RECORD_COMM, 0);
 	words(1, 1);
 	assert_int_equal(perf_record_add(&out, &o, end(), in.len), -EINVAL);
-	begin(TRACE_RECORD_SAMPLE, 0);
+	begin(PERF_RECORD_SAMPLE, 0);
 	words(0, 3);
 	buf_addc(&in, 1);
 	assert_int_equal(perf_record_add(&out, &o, end(), in.len), -EINVAL);
@@ -429,21 +429,21 @@ static void made(void **state)
 	(void)state;
 	perf_record_kernel(&out, &range, 42);
 	assert_int_equal(trace_record_decode(&side, (uint8_t *)out.data, out.len, &r), 0);
-	assert_true(r.kind == TRACE_RECORD_MMAP && r.pid == UINT32_MAX && r.tid == 0 &&
+	assert_true(r.kind == PERF_RECORD_MMAP && r.pid == UINT32_MAX && r.tid == 0 &&
 		    r.start == 0x1000 && r.length == 0x200 && r.offset == 0x1010 && r.id == 42 &&
-		    r.time_ns == 0 && r.cpumode == TRACE_MODE_KERNEL && r.len == out.len);
+		    r.time_ns == 0 && r.cpumode == PERF_RECORD_MISC_KERNEL && r.len == out.len);
 	assert_string_equal(r.name, "[kernel.kallsyms]_text");
 
 	buf_reset(&out);
 	perf_record_forget(&out, 17, 99, 3, 42);
 	assert_int_equal(trace_record_decode(&side, (uint8_t *)out.data, out.len, &r), 0);
-	assert_true(r.kind == TRACE_RECORD_FORK && r.pid == 17 && r.ppid == 17 && r.tid == 17 &&
+	assert_true(r.kind == PERF_RECORD_FORK && r.pid == 17 && r.ppid == 17 && r.tid == 17 &&
 		    r.ptid == 17 && r.time_ns == 99 && r.cpu == 3 && r.misc == 1 << 13);
 
 	buf_reset(&out);
 	perf_record_lost_samples(&out, 5, 99, 3, 42);
 	assert_int_equal(trace_record_decode(&side, (uint8_t *)out.data, out.len, &r), 0);
-	assert_true(r.kind == TRACE_RECORD_LOST_SAMPLES && r.lost == 5 && r.time_ns == 99 &&
+	assert_true(r.kind == PERF_RECORD_LOST_SAMPLES && r.lost == 5 && r.time_ns == 99 &&
 		    r.cpu == 3 && r.id == 42);
 
 	buf_reset(&out);

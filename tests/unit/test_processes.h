@@ -114,13 +114,13 @@ static const struct {
 	uint16_t misc;
 	void (*put)(struct buf *b, const struct step *s);
 } step_kinds[] = {
-    [FORK] = {TRACE_RECORD_FORK, 0, step_task},
-    [COMM] = {TRACE_RECORD_COMM, 0, step_name},
-    [EXEC] = {TRACE_RECORD_COMM, MISC_EXEC, step_name},
-    [EXIT] = {TRACE_RECORD_EXIT, 0, step_task},
-    [MAP] = {TRACE_RECORD_MMAP2, TRACE_MODE_USER, step_map},
-    [SYMBOL] = {TRACE_RECORD_KSYMBOL, 0, step_symbol},
-    [NO_SYMBOL] = {TRACE_RECORD_KSYMBOL, 0, step_symbol},
+    [FORK] = {PERF_RECORD_FORK, 0, step_task},
+    [COMM] = {PERF_RECORD_COMM, 0, step_name},
+    [EXEC] = {PERF_RECORD_COMM, MISC_EXEC, step_name},
+    [EXIT] = {PERF_RECORD_EXIT, 0, step_task},
+    [MAP] = {PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, step_map},
+    [SYMBOL] = {PERF_RECORD_KSYMBOL, 0, step_symbol},
+    [NO_SYMBOL] = {PERF_RECORD_KSYMBOL, 0, step_symbol},
 };
 
 static inline void tape_add(struct tape *t, const struct step *s)

@@ -95,8 +95,7 @@ static void add_records(struct trace_writer *w, const struct scene *c, size_t i)
 
 	buf_init(&b, MAX_BYTES);
 	for (const uint64_t *ns = c->files[i].times; *ns; ns++) {
-		size_t at =
-		    record_begin(&b, is_common ? TRACE_RECORD_COMM : TRACE_RECORD_SAMPLE, 0);
+		size_t at = record_begin(&b, is_common ? PERF_RECORD_COMM : PERF_RECORD_SAMPLE, 0);
 
 		if (is_common) {
 			buf_le64(&b, i);

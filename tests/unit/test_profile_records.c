@@ -98,7 +98,7 @@ static void frame_end(struct buf *b, struct buf *records)
 /* A sample of the event with id 500; pid tells it from others. */
 static void add_sample(struct buf *b, uint64_t time_ns, uint32_t pid)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, TRACE_MODE_USER);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 
 	buf_le64(b, 500);
 	record_id(b, pid, pid, time_ns);
@@ -108,7 +108,7 @@ static void add_sample(struct buf *b, uint64_t time_ns, uint32_t pid)
 /* Of the side-band. */
 static void add_comm(struct buf *b, uint64_t time_ns, const char *name)
 {
-	size_t at = record_begin(b, TRACE_RECORD_COMM, 0);
+	size_t at = record_begin(b, PERF_RECORD_COMM, 0);
 
 	buf_le32(b, 7);
 	buf_le32(b, 7);
@@ -401,15 +401,15 @@ static void ids_are_found(void **state)
 		uint64_t time_ns, period;
 		bool is_foreign;
 	} rows[] = {
-	    {TRACE_RECORD_SAMPLE, {500, 1, 10}, 3, &ids[2], 10, 2000, false},
-	    {TRACE_RECORD_SAMPLE, {900, 1, 20, 77}, 4, &ids[0], 20, 77, false},
-	    {TRACE_RECORD_SAMPLE, {501, 1, 30}, 3, NULL, 20, 0, true}, /* the time before it */
-	    {TRACE_RECORD_SAMPLE, {600, 1, 30}, 3, NULL, 20, 0, true}, /* no such event */
-	    {TRACE_RECORD_SAMPLE, {700, 1, 30}, 3, NULL, 20, 0, true}, /* no such attr */
-	    {TRACE_RECORD_LOST, {900, 5, 1, 40, 900}, 5, &ids[0], 40, 0, false},
-	    {TRACE_RECORD_LOST, {901, 5, 1, 50, 901}, 5, NULL, 50, 0, true},
-	    {TRACE_RECORD_THROTTLE, {60, 700, 0, 1, 60, 700}, 6, &ids[4], 60, 0, false},
-	    {TRACE_RECORD_LOST, {700, 5, 1, 70, 700}, 5, &ids[4], 70, 0, false},
+	    {PERF_RECORD_SAMPLE, {500, 1, 10}, 3, &ids[2], 10, 2000, false},
+	    {PERF_RECORD_SAMPLE, {900, 1, 20, 77}, 4, &ids[0], 20, 77, false},
+	    {PERF_RECORD_SAMPLE, {501, 1, 30}, 3, NULL, 20, 0, true}, /* the time before it */
+	    {PERF_RECORD_SAMPLE, {600, 1, 30}, 3, NULL, 20, 0, true}, /* no such event */
+	    {PERF_RECORD_SAMPLE, {700, 1, 30}, 3, NULL, 20, 0, true}, /* no such attr */
+	    {PERF_RECORD_LOST, {900, 5, 1, 40, 900}, 5, &ids[0], 40, 0, false},
+	    {PERF_RECORD_LOST, {901, 5, 1, 50, 901}, 5, NULL, 50, 0, true},
+	    {PERF_RECORD_THROTTLE, {60, 700, 0, 1, 60, 700}, 6, &ids[4], 60, 0, false},
+	    {PERF_RECORD_LOST, {700, 5, 1, 70, 700}, 5, &ids[4], 70, 0, false},
 	    {99, {1, 2, 500}, 3, &ids[2], 70, 0, false},
 	};
 	struct told told = {0};
@@ -479,7 +479,7 @@ static void ids_of_strangers(void **state)
 		config.nr_ids = 2;
 		file_begin(&b);
 		frame_begin(&records, TRACE_RING_SAMPLES, 0);
-		put_record(&records, TRACE_RECORD_SAMPLE, (const uint64_t[]){999, 1, 30}, 3);
+		put_record(&records, PERF_RECORD_SAMPLE, (const uint64_t[]){999, 1, 30}, 3);
 		frame_end(&b, &records);
 		r = open_records(&b, &config);
 		assert_int_equal(profile_records_next(r, &item), 1);
@@ -515,8 +515,8 @@ static void one_event_alone(void **state)
 		config.nr_ids = has_ids ? 2 : 0;
 		file_begin(&b);
 		frame_begin(&records, TRACE_RING_SAMPLES, 0);
-		put_record(&records, TRACE_RECORD_SAMPLE, (uint64_t[]){8, 30}, 2);
-		put_record(&records, TRACE_RECORD_LOST, (uint64_t[]){4, 5, 8, 20}, 4);
+		put_record(&records, PERF_RECORD_SAMPLE, (uint64_t[]){8, 30}, 2);
+		put_record(&records, PERF_RECORD_LOST, (uint64_t[]){4, 5, 8, 20}, 4);
 		frame_end(&b, &records);
 		r = open_records(&b, &config);
 		assert_int_equal(profile_records_next(r, &item), 1);
@@ -554,7 +554,7 @@ static void lost_ids(void **state)
 	r = open_records(&b, &config);
 	assert_int_equal(profile_records_next(r, &item), 1);
 	assert_null(item.id);
-	assert_int_equal(item.record.kind, TRACE_RECORD_SAMPLE);
+	assert_int_equal(item.record.kind, PERF_RECORD_SAMPLE);
 	assert_int_equal(item.record.len, 32);
 	assert_int_equal(profile_records_next(r, &item), 0);
 	assert_string_equal(told.text, "file: 1 records of unknown events\n");
@@ -726,8 +726,8 @@ static void nonsense_is_left_out(void **state)
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	add_sample(&records, 1, 1);
-	put_record(&records, TRACE_RECORD_SAMPLE, (uint64_t[]){500, 1}, 2); /* no time */
-	put_record(&records, TRACE_RECORD_COMM, (uint64_t[]){1, UINT64_MAX, 1, 1, 500}, 5);
+	put_record(&records, PERF_RECORD_SAMPLE, (uint64_t[]){500, 1}, 2); /* no time */
+	put_record(&records, PERF_RECORD_COMM, (uint64_t[]){1, UINT64_MAX, 1, 1, 500}, 5);
 	add_sample(&records, 2, 2);
 	buf_fill(&records, 0, 64); /* size 0: nothing more can be found here */
 	add_sample(&records, 2, 99);
@@ -918,7 +918,7 @@ static void memory_is_bounded(void **state)
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	for (int i = 0; i < NR_SMALL; i++)
-		put_record(&records, TRACE_RECORD_SWITCH, (uint64_t[]){1, 5, 500}, 3);
+		put_record(&records, PERF_RECORD_SWITCH, (uint64_t[]){1, 5, 500}, 3);
 	frame_end(&b, &records);
 	assert_int_equal(read_counting(&b, UINT64_MAX, &peak_bytes), NR_SMALL);
 	assert_in_range(peak_bytes, 1 << 20, 64 << 20);
@@ -928,7 +928,7 @@ static void memory_is_bounded(void **state)
 	for (int k = 0; k < 2; k++) {
 		frame_begin(&records, TRACE_RING_SIDE_BAND, 0);
 		for (int i = k * NR_LARGE / 2; i < (k + 1) * NR_LARGE / 2; i++) {
-			size_t at = record_begin(&records, TRACE_RECORD_COMM, 0);
+			size_t at = record_begin(&records, PERF_RECORD_COMM, 0);
 
 			buf_fill(&records, 0, LARGE_BYTES);
 			record_id(&records, 1, 1, (uint64_t)(i ^ 1) * 1000); /* by twos */

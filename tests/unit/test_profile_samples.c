@@ -48,7 +48,7 @@ static int make_attrs(void **state)
 
 static void add_plain(struct buf *b, uint64_t id, uint32_t pid, uint64_t time_ns)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, 2);
 
 	buf_le64(b, id);
 	buf_le64(b, 0x1000 + pid);
@@ -58,7 +58,7 @@ static void add_plain(struct buf *b, uint64_t id, uint32_t pid, uint64_t time_ns
 
 static void add_wide(struct buf *b, uint32_t pid, uint64_t period)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, 2);
 
 	buf_le64(b, 100);
 	buf_le32(b, pid);
@@ -72,7 +72,7 @@ static void add_wide(struct buf *b, uint32_t pid, uint64_t period)
 
 static void add_lost(struct buf *b)
 {
-	size_t at = record_begin(b, TRACE_RECORD_LOST, 0);
+	size_t at = record_begin(b, PERF_RECORD_LOST, 0);
 
 	buf_le64(b, 900);
 	buf_le64(b, 5);
@@ -193,7 +193,7 @@ static void check_sample(const struct profile_sample *s, uint32_t i)
 	const struct trace_record *r = &s->record;
 	bool is_wide = i % 2;
 
-	assert_int_equal(r->kind, TRACE_RECORD_SAMPLE);
+	assert_int_equal(r->kind, PERF_RECORD_SAMPLE);
 	assert_int_equal(r->pid, i);
 	assert_int_equal(s->id->id, is_wide ? 100 : 900);
 	assert_int_equal(s->id->event, is_wide);
@@ -282,7 +282,7 @@ static void as_the_records_say(void **state)
 
 		assert_int_equal(profile_session_records(session, &r), 1);
 		while (profile_records_next(r, &item) == 1)
-			if (item.record.kind == TRACE_RECORD_SAMPLE) {
+			if (item.record.kind == PERF_RECORD_SAMPLE) {
 				nr[0]++;
 				weight[0] += item.record.period ? item.record.period : 1;
 			}
@@ -317,7 +317,7 @@ static void put_short(struct buf *b)
 	size_t at;
 
 	add_plain(b, 900, 1, 1);
-	at = record_begin(b, TRACE_RECORD_SAMPLE, 2);
+	at = record_begin(b, PERF_RECORD_SAMPLE, 2);
 	buf_le64(b, 900);
 	record_end(b, at);
 	add_plain(b, 900, 2, 2);
@@ -452,7 +452,7 @@ static void one_event_alone(void **state)
 	attr_bytes(&alone, attrs[0]);
 	nr_events = 1;
 	for (uint32_t i = 0; i < 5; i++) {
-		size_t at = record_begin(&b, TRACE_RECORD_SAMPLE, 2);
+		size_t at = record_begin(&b, PERF_RECORD_SAMPLE, 2);
 
 		buf_le64(&b, 0x1000);
 		record_id(&b, i, i, i);

@@ -79,7 +79,7 @@ static void add_samples(struct trace_writer *w, uint32_t trace)
 	buf_init(&b, MAX_BYTES);
 	for (uint32_t i = 0; i < NR_SAMPLES; i++) {
 		uint32_t place = i < NR_SAMPLES - 2 ? i : 2 * NR_SAMPLES - 3 - i;
-		size_t at = record_begin(&b, TRACE_RECORD_SAMPLE, 2);
+		size_t at = record_begin(&b, PERF_RECORD_SAMPLE, 2);
 
 		record_id(&b, trace, place, (200 + 100 * (uint64_t)place) * MS);
 		record_end(&b, at);
@@ -119,7 +119,7 @@ static void write_common(uint8_t session, uint32_t iteration)
 	size_t at;
 
 	buf_init(&b, MAX_BYTES);
-	at = record_begin(&b, TRACE_RECORD_COMM, 0);
+	at = record_begin(&b, PERF_RECORD_COMM, 0);
 	buf_le64(&b, 1);
 	record_name(&b, "init");
 	record_id(&b, 1, 1, 120);

@@ -220,8 +220,8 @@ static void put_branches(struct buf *b, const struct sample *s)
 
 static void put_sample(struct buf *b, const struct sample *s)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE,
-				 s->nr_kernel ? TRACE_MODE_KERNEL : TRACE_MODE_USER);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE,
+				 s->nr_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 
 	buf_le64(b, ids[s->event].id);
 	if (s->event == FAULTS)

@@ -93,7 +93,7 @@ static void end(struct trace_writer *w, const char *name, uint64_t start_ns)
 
 static size_t sample_begin(struct buf *b, uint64_t id, uint16_t misc, uint64_t time_ns)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, misc);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, misc);
 
 	buf_le64(b, id);
 	(void)time_ns;
@@ -115,7 +115,7 @@ static void add_chain(struct buf *b, uint16_t misc, uint64_t time_ns, const uint
 /* A tracepoint's, in the kernel. */
 static void add_switch(struct buf *b, uint64_t time_ns)
 {
-	size_t at = sample_begin(b, 200, TRACE_MODE_KERNEL, time_ns);
+	size_t at = sample_begin(b, 200, PERF_RECORD_MISC_KERNEL, time_ns);
 
 	buf_le64(b, 0xffffffff81000040);
 	record_id(b, 7, 8, time_ns);
@@ -147,13 +147,13 @@ static void write_first(void)
 	struct buf b;
 
 	buf_init(&b, MAX_BYTES);
-	add_chain(&b, TRACE_MODE_KERNEL, START_NS + 1000000, chain, INJECT_NR(chain));
+	add_chain(&b, PERF_RECORD_MISC_KERNEL, START_NS + 1000000, chain, INJECT_NR(chain));
 	add_switch(&b, START_NS + 2000000);
 	add_words(
-	    &b, TRACE_RECORD_LOST, 0,
+	    &b, PERF_RECORD_LOST, 0,
 	    (uint64_t[]){100, 12, PIDS(7, 8), START_NS + (uint64_t)12 * SECOND + 345678999, 100},
 	    5);
-	add_words(&b, TRACE_RECORD_THROTTLE, 0,
+	add_words(&b, PERF_RECORD_THROTTLE, 0,
 		  (uint64_t[]){START_NS + (uint64_t)12 * SECOND + 345679000, 100, 0, PIDS(7, 8),
 			       START_NS, 100},
 		  6);
@@ -172,11 +172,11 @@ static void write_second(void)
 	struct buf b;
 
 	buf_init(&b, MAX_BYTES);
-	add_chain(&b, TRACE_MODE_USER, START_NS + 1200000, chain, 2);
-	add_chain(&b, TRACE_MODE_USER, START_NS + 1300000, chain, 2);
-	add_chain(&b, TRACE_MODE_USER, START_NS + 1700000, chain, 2);
-	add_chain(&b, TRACE_MODE_GUEST_USER, START_NS + 1800000, guest, 2);
-	add_words(&b, TRACE_RECORD_SAMPLE, 0, (uint64_t[]){999, 1, 2}, 3);
+	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + 1200000, chain, 2);
+	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + 1300000, chain, 2);
+	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + 1700000, chain, 2);
+	add_chain(&b, PERF_RECORD_MISC_GUEST_USER, START_NS + 1800000, guest, 2);
+	add_words(&b, PERF_RECORD_SAMPLE, 0, (uint64_t[]){999, 1, 2}, 3);
 	trace_writer_ids(w, ids, INJECT_NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 4, b.data, b.len);
 	buf_fini(&b);
@@ -194,7 +194,7 @@ static void write_more(void)
 	w = begin(1, 0);
 
 	buf_init(&b, MAX_BYTES);
-	add_chain(&b, TRACE_MODE_USER, START_NS + (uint64_t)20 * SECOND, chain, 2);
+	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + (uint64_t)20 * SECOND, chain, 2);
 	trace_writer_ids(w, ids, INJECT_NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
 	buf_fini(&b);
@@ -203,7 +203,7 @@ static void write_more(void)
 
 static void add_comm(struct buf *b, uint16_t misc, uint64_t time_ns, const char *name)
 {
-	size_t at = record_begin(b, TRACE_RECORD_COMM, misc);
+	size_t at = record_begin(b, PERF_RECORD_COMM, misc);
 
 	buf_le32(b, 7);
 	buf_le32(b, 8);
@@ -214,7 +214,7 @@ static void add_comm(struct buf *b, uint16_t misc, uint64_t time_ns, const char 
 
 static void add_mapping(struct buf *b, uint64_t time_ns)
 {
-	size_t at = record_begin(b, TRACE_RECORD_MMAP2, TRACE_MISC_BUILD_ID);
+	size_t at = record_begin(b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
 
 	buf_le32(b, 7);
 	buf_le32(b, 8);
@@ -233,7 +233,7 @@ static void add_mapping(struct buf *b, uint64_t time_ns)
 
 static void add_ksymbol(struct buf *b, uint64_t time_ns)
 {
-	size_t at = record_begin(b, TRACE_RECORD_KSYMBOL, 0);
+	size_t at = record_begin(b, PERF_RECORD_KSYMBOL, 0);
 
 	buf_le64(b, 0xffffffff81000040);
 	buf_le32(b, 0x20);
@@ -254,15 +254,15 @@ static void write_common(void)
 	trace_writer_records(w, TRACE_RING_MADE, UINT32_MAX, b.data, b.len);
 	trace_writer_kallsyms(w, "f T x\n", 6);
 	buf_reset(&b);
-	add_comm(&b, TRACE_MISC_EXEC, START_NS + 500000, "prog");
-	add_words(&b, TRACE_RECORD_FORK, 0,
+	add_comm(&b, PERF_RECORD_MISC_COMM_EXEC, START_NS + 500000, "prog");
+	add_words(&b, PERF_RECORD_FORK, 0,
 		  (uint64_t[]){PIDS(9, 7), PIDS(9, 7), START_NS + 1100000, PIDS(9, 9), START_NS},
 		  5);
 	add_mapping(&b, START_NS + 1600000);
 	add_ksymbol(&b, START_NS + 1900000);
-	add_words(&b, TRACE_RECORD_BPF_EVENT, 0,
+	add_words(&b, PERF_RECORD_BPF_EVENT, 0,
 		  (uint64_t[]){1 | (uint64_t)33 << 32, 0, 0, START_NS + 1900000}, 4);
-	add_words(&b, TRACE_RECORD_EXIT, 0,
+	add_words(&b, PERF_RECORD_EXIT, 0,
 		  (uint64_t[]){PIDS(9, 7), PIDS(9, 7), START_NS + (uint64_t)20 * SECOND + 1,
 			       PIDS(9, 9), START_NS},
 		  5);
@@ -386,7 +386,7 @@ static void write_deep(void)
 	for (size_t i = 0; i < NR_DEEP * 2; i++) {
 		for (size_t k = 0; k < DEEP; k++)
 			chain[k] = DEEP_AT + 16 * (i / 2 * DEEP + k);
-		add_chain(&b, TRACE_MODE_USER, START_NS + i, chain, DEEP);
+		add_chain(&b, PERF_RECORD_MISC_USER, START_NS + i, chain, DEEP);
 		put_word((uint8_t *)b.data + b.len - 8 * DEEP - 24, PIDS(7 + i % 2, 8));
 	}
 	trace_writer_ids(w, ids, INJECT_NR(ids));
@@ -655,7 +655,7 @@ static void write_hardware(void)
 	assert_true(folder_fd >= 0);
 	w = begin(0, 0);
 	buf_init(&b, MAX_BYTES);
-	at = sample_begin(&b, 100, TRACE_MODE_USER, START_NS);
+	at = sample_begin(&b, 100, PERF_RECORD_MISC_USER, START_NS);
 	buf_le64(&b, 0x1040);
 	record_id(&b, 7, 8, START_NS);
 	for (size_t i = 0; i < INJECT_NR(words); i++)

@@ -81,11 +81,11 @@ static const struct trace_layout layout;
 
 static struct profile_sample sample_of(struct trace_record r)
 {
-	r.kind = TRACE_RECORD_SAMPLE;
+	r.kind = PERF_RECORD_SAMPLE;
 	return (struct profile_sample){.layout = &layout, .record = r, .time_ns = 77, .weight = 1};
 }
 
-static struct trace_record chain_of(enum trace_cpumode mode, const uint64_t *words, size_t nr,
+static struct trace_record chain_of(uint8_t mode, const uint64_t *words, size_t nr,
 				    struct buf *bytes)
 {
 	buf_reset(bytes);
@@ -100,55 +100,61 @@ static struct trace_record chain_of(enum trace_cpumode mode, const uint64_t *wor
 
 static const struct {
 	const char *name;
-	enum trace_cpumode mode;
+	uint8_t mode;
 	uint64_t ip; /* 0: the sample has none */
 	uint64_t words[MAX_WORDS], want[MAX_WORDS];
 	size_t nr, nr_kernel;
 } chains[] = {
     {"kernel and user",
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      K + 1,
      {KERNEL, K + 1, K + 2, USER, U + 1, U + 2, U + 3},
      {K + 1, K + 1, U + 1, U + 1, U + 2},
      5,
      2},
-    {"user", TRACE_MODE_USER, U + 9, {USER, U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
-    {"kernel", TRACE_MODE_KERNEL, 0, {KERNEL, K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
-    {"no mark, in the kernel", TRACE_MODE_KERNEL, 0, {K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
-    {"no mark, in the program", TRACE_MODE_USER, 0, {U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
-    {"no first mark", TRACE_MODE_KERNEL, 0, {K + 9, USER, U + 5}, {K + 9, U + 5}, 2, 1},
-    {"no mark, in a guest", TRACE_MODE_GUEST_USER, 0, {U + 9, USER, U + 5}, {U + 5}, 1, 0},
+    {"user", PERF_RECORD_MISC_USER, U + 9, {USER, U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
+    {"kernel", PERF_RECORD_MISC_KERNEL, 0, {KERNEL, K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
+    {"no mark, in the kernel", PERF_RECORD_MISC_KERNEL, 0, {K + 9, K + 5}, {K + 9, K + 4}, 2, 2},
+    {"no mark, in the program", PERF_RECORD_MISC_USER, 0, {U + 9, U + 5}, {U + 9, U + 4}, 2, 0},
+    {"no first mark", PERF_RECORD_MISC_KERNEL, 0, {K + 9, USER, U + 5}, {K + 9, U + 5}, 2, 1},
+    {"no mark, in a guest", PERF_RECORD_MISC_GUEST_USER, 0, {U + 9, USER, U + 5}, {U + 5}, 1, 0},
     {"guest",
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      {KERNEL, K + 1, GUEST, 5, 6, USER, U + 1},
      {K + 1, U + 1},
      2,
      1},
-    {"guest's kernel", TRACE_MODE_USER, 0, {GUEST_KERNEL, K, USER, U, GUEST_USER, 7}, {U}, 1, 0},
-    {"hypervisor", TRACE_MODE_USER, 0, {HYPERVISOR, 8, USER, U, U + 8}, {U, U + 7}, 2, 0},
-    {"guest alone", TRACE_MODE_GUEST_KERNEL, K, {GUEST, K, K + 1}, {0}, 0, 0},
-    {"guest alone, in the program", TRACE_MODE_GUEST_USER, U, {GUEST, U}, {0}, 0, 0},
-    {"in the hypervisor", TRACE_MODE_HYPERVISOR, 9, {HYPERVISOR, 9}, {0}, 0, 0},
-    {"a mark that is younger", TRACE_MODE_USER, 0, {(uint64_t)-640, 5, USER, U}, {U}, 1, 0},
+    {"guest's kernel",
+     PERF_RECORD_MISC_USER,
+     0,
+     {GUEST_KERNEL, K, USER, U, GUEST_USER, 7},
+     {U},
+     1,
+     0},
+    {"hypervisor", PERF_RECORD_MISC_USER, 0, {HYPERVISOR, 8, USER, U, U + 8}, {U, U + 7}, 2, 0},
+    {"guest alone", PERF_RECORD_MISC_GUEST_KERNEL, K, {GUEST, K, K + 1}, {0}, 0, 0},
+    {"guest alone, in the program", PERF_RECORD_MISC_GUEST_USER, U, {GUEST, U}, {0}, 0, 0},
+    {"in the hypervisor", PERF_RECORD_MISC_HYPERVISOR, 9, {HYPERVISOR, 9}, {0}, 0, 0},
+    {"a mark that is younger", PERF_RECORD_MISC_USER, 0, {(uint64_t)-640, 5, USER, U}, {U}, 1, 0},
     {"two kernel parts",
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      {KERNEL, K + 3, K + 5, KERNEL, K + 7, K + 9},
      {K + 3, K + 4, K + 7, K + 8},
      4,
      4},
     {"two user parts",
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      {USER, U + 3, U + 5, USER, U + 7, U + 9},
      {U + 3, U + 4, U + 7, U + 8},
      4,
      0},
-    {"kernel behind user", TRACE_MODE_USER, 0, {USER, U, KERNEL, K, K + 1}, {U}, 1, 0},
-    {"marks alone", TRACE_MODE_USER, 0, {USER, KERNEL, USER, GUEST}, {0}, 0, 0},
-    {"marks and IP", TRACE_MODE_USER, U + 5, {USER}, {U + 5}, 1, 0},
-    {"empty chain, in the kernel", TRACE_MODE_KERNEL, K, {0}, {K}, 1, 1},
+    {"kernel behind user", PERF_RECORD_MISC_USER, 0, {USER, U, KERNEL, K, K + 1}, {U}, 1, 0},
+    {"marks alone", PERF_RECORD_MISC_USER, 0, {USER, KERNEL, USER, GUEST}, {0}, 0, 0},
+    {"marks and IP", PERF_RECORD_MISC_USER, U + 5, {USER}, {U + 5}, 1, 0},
+    {"empty chain, in the kernel", PERF_RECORD_MISC_KERNEL, K, {0}, {K}, 1, 1},
 };
 
 static void callchains(void **state)
@@ -181,17 +187,17 @@ static void callchains(void **state)
 static const struct {
 	const char *name;
 	uint32_t has;
-	enum trace_cpumode mode;
+	uint8_t mode;
 	uint64_t ip;
 	size_t nr, nr_kernel;
 } ips[] = {
-    {"program", TRACE_HAS_IP, TRACE_MODE_USER, U, 1, 0},
-    {"kernel", TRACE_HAS_IP, TRACE_MODE_KERNEL, K, 1, 1},
-    {"not told", TRACE_HAS_IP, TRACE_MODE_UNKNOWN, U, 1, 0},
-    {"guest", TRACE_HAS_IP, TRACE_MODE_GUEST_USER, U, 0, 0},
-    {"guest's kernel", TRACE_HAS_IP, TRACE_MODE_GUEST_KERNEL, K, 0, 0},
-    {"hypervisor", TRACE_HAS_IP, TRACE_MODE_HYPERVISOR, K, 0, 0},
-    {"none", 0, TRACE_MODE_USER, U, 0, 0},
+    {"program", TRACE_HAS_IP, PERF_RECORD_MISC_USER, U, 1, 0},
+    {"kernel", TRACE_HAS_IP, PERF_RECORD_MISC_KERNEL, K, 1, 1},
+    {"not told", TRACE_HAS_IP, PERF_RECORD_MISC_CPUMODE_UNKNOWN, U, 1, 0},
+    {"guest", TRACE_HAS_IP, PERF_RECORD_MISC_GUEST_USER, U, 0, 0},
+    {"guest's kernel", TRACE_HAS_IP, PERF_RECORD_MISC_GUEST_KERNEL, K, 0, 0},
+    {"hypervisor", TRACE_HAS_IP, PERF_RECORD_MISC_HYPERVISOR, K, 0, 0},
+    {"none", 0, PERF_RECORD_MISC_USER, U, 0, 0},
 };
 
 static void addresses_alone(void **state)
@@ -226,11 +232,11 @@ static void too_deep(void **state)
 		at += at == 1000;
 		want[i] = words[at] - (i != 0 && at != 1001);
 	}
-	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, INJECT_NR(words), &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, INJECT_NR(words), &bytes));
 	report_stack_make(NULL, NULL, &sample, true, &s);
 	assert_stack("both", &s, want, REPORT_MAX_DEPTH, 999);
 	words[1000] = K;
-	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, 2000, &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, 2000, &bytes));
 	report_stack_make(NULL, NULL, &sample, true, &s);
 	assert_int_equal(s.nr, REPORT_MAX_DEPTH);
 	assert_int_equal(s.nr_kernel, REPORT_MAX_DEPTH);
@@ -242,7 +248,7 @@ static void too_deep(void **state)
 static const struct {
 	const char *name;
 	uint64_t words[MAX_WORDS]; /* the first 0: the sample has no chain */
-	enum trace_cpumode mode;
+	uint8_t mode;
 	uint64_t ip;
 	uint64_t stack_len;
 	size_t nr_unwound;
@@ -257,7 +263,7 @@ static const struct {
 } dumps[] = {
     {"dump alone",
      {0},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      U + 10,
      8000,
      3,
@@ -271,7 +277,7 @@ static const struct {
      0},
     {"short dump alone",
      {0},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      U + 10,
      512,
      3,
@@ -285,7 +291,7 @@ static const struct {
      0},
     {"signal frame",
      {0},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      U + 10,
      8000,
      4,
@@ -299,7 +305,7 @@ static const struct {
      0},
     {"from the kernel",
      {0},
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      K,
      8000,
      2,
@@ -311,11 +317,24 @@ static const struct {
      1,
      true,
      0},
-    {"no bytes", {0}, TRACE_MODE_USER, U, 0, 3, 1, UNWIND_WHOLE, 0, {U}, 1, 0, false, 0},
-    {"nothing unwound", {0}, TRACE_MODE_USER, U, 8000, 0, 0, UNWIND_NO_REGS, 0, {U}, 1, 0, true, 0},
+    {"no bytes", {0}, PERF_RECORD_MISC_USER, U, 0, 3, 1, UNWIND_WHOLE, 0, {U}, 1, 0, false, 0},
+    {"nothing unwound",
+     {0},
+     PERF_RECORD_MISC_USER,
+     U,
+     8000,
+     0,
+     0,
+     UNWIND_NO_REGS,
+     0,
+     {U},
+     1,
+     0,
+     true,
+     0},
     {"whole in place of a chain",
      {USER, U + 1, U + 2, U + 3, U + 4},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      8000,
      2,
@@ -329,7 +348,7 @@ static const struct {
      0},
     {"longer than the chain",
      {USER, U + 1, U + 2},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      8000,
      3,
@@ -343,7 +362,7 @@ static const struct {
      0},
     {"as long as the chain",
      {USER, U + 1, U + 2, U + 3},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      8000,
      3,
@@ -357,7 +376,7 @@ static const struct {
      0},
     {"behind the kernel's part",
      {KERNEL, K + 1, K + 2, USER, U + 1},
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      8000,
      2,
@@ -371,7 +390,7 @@ static const struct {
      0},
     {"leaf's caller",
      {USER, U + 1, U + 2, U + 3},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      1024,
      3,
@@ -385,7 +404,7 @@ static const struct {
      1},
     {"all there is, and a chain by chance", /* of code without frame pointers */
      {KERNEL, K + 1, USER, U + 1, U + 2, U + 3},
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      1024,
      3,
@@ -400,7 +419,7 @@ static const struct {
      true},
     {"outermost, and a chain by chance",
      {USER, U + 1, U + 2, U + 3},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      1024,
      3,
@@ -415,7 +434,7 @@ static const struct {
      true},
     {"leaf's caller that recurs", /* that the chain has it already is for the unwinder to say */
      {USER, U + 1, U + 50, U + 3},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      512,
      3,
@@ -429,7 +448,7 @@ static const struct {
      1},
     {"no leaf's caller",
      {USER, U + 1, U + 2},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      512,
      3,
@@ -443,7 +462,7 @@ static const struct {
      1},
     {"leaf alone",
      {USER, U + 1},
-     TRACE_MODE_USER,
+     PERF_RECORD_MISC_USER,
      0,
      512,
      3,
@@ -457,7 +476,7 @@ static const struct {
      1},
     {"leaf behind the kernel",
      {KERNEL, K + 1, USER, U + 1, U + 2},
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      512,
      3,
@@ -471,7 +490,7 @@ static const struct {
      1},
     {"kernel's part alone",
      {KERNEL, K + 1},
-     TRACE_MODE_KERNEL,
+     PERF_RECORD_MISC_KERNEL,
      0,
      512,
      2,
@@ -549,7 +568,7 @@ static void registers_alone(void **state)
 	static struct report_stack s;
 	struct unwinder u = {.nr = 3, .address = {U, U + 5, U + 6}, .end = UNWIND_MAX};
 	const struct profile_sample sample = sample_of((struct trace_record){
-	    .has = TRACE_HAS_USER_STACK, .cpumode = TRACE_MODE_USER, .stack_len = 64});
+	    .has = TRACE_HAS_USER_STACK, .cpumode = PERF_RECORD_MISC_USER, .stack_len = 64});
 
 	(void)state;
 	report_stack_make(&u, NULL, &sample, false, &s);
@@ -576,7 +595,7 @@ static void no_room(void **state)
 		words[i] = K + i;
 	for (size_t i = 0; i < MAX_ANSWER; i++)
 		u.address[i] = U + i;
-	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, 1001, &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, 1001, &bytes));
 	sample.record.has |= TRACE_HAS_USER_STACK;
 	sample.record.stack_len = 65536;
 	report_stack_make(&u, NULL, &sample, true, &s);
@@ -588,7 +607,7 @@ static void no_room(void **state)
 	words[1001] = USER;
 	for (size_t i = 1002; i < INJECT_NR(words); i++)
 		words[i] = U + i;
-	sample = sample_of(chain_of(TRACE_MODE_KERNEL, words, INJECT_NR(words), &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, INJECT_NR(words), &bytes));
 	sample.record.has |= TRACE_HAS_USER_STACK;
 	sample.record.stack_len = 64;
 	report_stack_make(&u, NULL, &sample, true, &s);

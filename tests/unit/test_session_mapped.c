@@ -41,7 +41,7 @@ static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_
 	struct buf b;
 
 	buf_init(&b, RING_BYTES);
-	buf_le32(&b, TRACE_RECORD_MMAP2);
+	buf_le32(&b, PERF_RECORD_MMAP2);
 	buf_le16(&b, misc);
 	buf_le16(&b, (uint16_t)(72 + (strlen(path) + 8) / 8 * 8 + 16));
 	buf_le32(&b, 7);

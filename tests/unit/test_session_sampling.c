@@ -56,7 +56,7 @@ static void take_records(struct content *c, const struct trace_frame *f,
 			assert_int_equal(trace_record_decode(layout, p, len, &r), 0);
 		else
 			r = (struct trace_record){.len = trace_record_size(p, len, &r.kind)};
-		c->nr_samples += ring == TRACE_RING_SAMPLES && r.kind == TRACE_RECORD_SAMPLE;
+		c->nr_samples += ring == TRACE_RING_SAMPLES && r.kind == PERF_RECORD_SAMPLE;
 		c->nr_side_band += ring == TRACE_RING_SIDE_BAND;
 		c->nr_made += ring == TRACE_RING_MADE;
 		if (ring == TRACE_RING_SAMPLES && !c->first_ns)

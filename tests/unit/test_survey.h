@@ -98,7 +98,7 @@ static inline void tape_describe_mmap2(struct buf *out, const struct trace_recor
 	for (unsigned i = 0; i < r->build_id_len; i++)
 		buf_printf(out, "%s%02x", i ? "" : " ", r->build_id[i]);
 	buf_printf(out, " %x %x %s\n", r->prot, r->flags, r->name);
-	assert_int_equal(r->cpumode, TRACE_MODE_USER);
+	assert_int_equal(r->cpumode, PERF_RECORD_MISC_USER);
 	assert_int_equal(r->inode_generation, 0);
 }
 
@@ -117,9 +117,9 @@ static inline void tape_describe(const struct tape *t, uint32_t pid, struct buf 
 		assert_int_equal(r.has, TRACE_HAS_TID | TRACE_HAS_TIME);
 		if (pid && r.pid != pid)
 			continue;
-		if (r.kind == TRACE_RECORD_FORK)
+		if (r.kind == PERF_RECORD_FORK)
 			buf_printf(out, "fork %u/%u of %u/%u\n", r.pid, r.tid, r.ppid, r.ptid);
-		else if (r.kind == TRACE_RECORD_COMM)
+		else if (r.kind == PERF_RECORD_COMM)
 			buf_printf(out, "comm %u/%u %s\n", r.pid, r.tid, r.name);
 		else
 			tape_describe_mmap2(out, &r);

@@ -678,7 +678,7 @@ static bool is_told(const struct tape *t, const char *end, struct trace_record *
 		const uint8_t *p = (const uint8_t *)t->records.data + at;
 
 		assert_int_equal(trace_record_decode(&layout, p, t->records.len - at, r), 0);
-		if (r->kind == TRACE_RECORD_KSYMBOL && strlen(r->name) > strlen(end) &&
+		if (r->kind == PERF_RECORD_KSYMBOL && strlen(r->name) > strlen(end) &&
 		    !strcmp(r->name + strlen(r->name) - strlen(end), end))
 			return true;
 	}

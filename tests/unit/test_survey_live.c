@@ -145,13 +145,13 @@ static void test_child(void **state)
 	survey_machine(&t);
 	end_child(&c);
 	for (size_t i = 0; i < INJECT_NR(names); i++) {
-		r = find_record(&t.records, TRACE_RECORD_COMM, c.pid, names[i], 0);
-		assert_int_equal(r.kind, TRACE_RECORD_COMM);
+		r = find_record(&t.records, PERF_RECORD_COMM, c.pid, names[i], 0);
+		assert_int_equal(r.kind, PERF_RECORD_COMM);
 		assert_int_equal(r.tid == (uint32_t)c.pid, i == 0);
 	}
-	assert_int_equal(count_records(&t.records, TRACE_RECORD_COMM, c.pid), 3);
-	assert_int_equal(count_records(&t.records, TRACE_RECORD_FORK, c.pid), 3);
-	assert_true(count_records(&t.records, TRACE_RECORD_MMAP2, c.pid) >= 3); /* ld.so, vdso */
+	assert_int_equal(count_records(&t.records, PERF_RECORD_COMM, c.pid), 3);
+	assert_int_equal(count_records(&t.records, PERF_RECORD_FORK, c.pid), 3);
+	assert_true(count_records(&t.records, PERF_RECORD_MMAP2, c.pid) >= 3); /* ld.so, vdso */
 	tape_fini(&t);
 	assert_int_equal(inject_open_fds(), nr_fds);
 }
@@ -167,8 +167,8 @@ static void test_own(void **state)
 	(void)state;
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	survey_machine(&t);
-	r = find_record(&t.records, TRACE_RECORD_MMAP2, getpid(), exe, (uintptr_t)be_child);
-	assert_int_equal(r.kind, TRACE_RECORD_MMAP2);
+	r = find_record(&t.records, PERF_RECORD_MMAP2, getpid(), exe, (uintptr_t)be_child);
+	assert_int_equal(r.kind, PERF_RECORD_MMAP2);
 	assert_int_equal(r.prot, 5);
 	for (unsigned i = 0; i < r.build_id_len; i++)
 		snprintf(got + (size_t)2 * i, 3, "%02x", r.build_id[i]);
@@ -221,7 +221,7 @@ static void unmark_ids(struct buf *records)
 
 		size = trace_record_size(p, records->len - at, &kind);
 		assert_true(size > 0);
-		if (kind == TRACE_RECORD_MMAP2)
+		if (kind == PERF_RECORD_MMAP2)
 			p[5] &= (uint8_t) ~(PERF_RECORD_MISC_MMAP_BUILD_ID >> 8);
 	}
 }
@@ -245,11 +245,11 @@ static void normalize(const uint8_t *p, const struct trace_record *r, uint8_t *o
 	enum { MISC_AT = 4, TIME_AT = 24, GENERATION_AT = 56, FLAGS_AT = 68 };
 
 	memcpy(out, p, r->len - 16);
-	if (r->kind == TRACE_RECORD_FORK)
+	if (r->kind == PERF_RECORD_FORK)
 		memset(out + TIME_AT, 0, 8);
-	if (r->kind == TRACE_RECORD_COMM)
+	if (r->kind == PERF_RECORD_COMM)
 		memset(out + MISC_AT, 0, 2);
-	if (r->kind == TRACE_RECORD_MMAP2) {
+	if (r->kind == PERF_RECORD_MMAP2) {
 		out[FLAGS_AT] &= 3;
 		memset(out + FLAGS_AT + 1, 0, 3);
 		if (!r->build_id_len)
@@ -278,9 +278,9 @@ static bool has_same(const struct buf *kernel, const uint8_t *p, const struct tr
 /* vsyscall is mapped from the start, and the event came after the child. */
 static bool is_told_by_kernel(const struct trace_record *r)
 {
-	if (r->kind == TRACE_RECORD_FORK)
+	if (r->kind == PERF_RECORD_FORK)
 		return r->tid != r->pid;
-	return r->kind != TRACE_RECORD_MMAP2 || strcmp(r->name, "[vsyscall]") != 0;
+	return r->kind != PERF_RECORD_MMAP2 || strcmp(r->name, "[vsyscall]") != 0;
 }
 
 static void compare_with_kernel(const struct buf *kernel, const struct buf *made, pid_t pid)

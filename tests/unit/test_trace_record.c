@@ -348,7 +348,7 @@ static struct trace_layout sample_layout(uint32_t sample_type)
 
 static void put_sample(struct buf *b, uint32_t sample_type)
 {
-	size_t at = record_begin(b, TRACE_RECORD_SAMPLE, TRACE_MODE_USER);
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 
 	for (size_t i = 0; i < NR(fields); i++)
 		if (sample_type & fields[i].bit)
@@ -366,9 +366,9 @@ static void check_sample(uint32_t sample_type)
 	put_sample(&b, sample_type);
 	if (decode(&l, b.data, b.len, &r))
 		fail_msg("sample type %#x: refused", sample_type);
-	assert_int_equal(r.kind, TRACE_RECORD_SAMPLE);
+	assert_int_equal(r.kind, PERF_RECORD_SAMPLE);
 	assert_int_equal(r.len, b.len);
-	assert_int_equal(r.cpumode, TRACE_MODE_USER);
+	assert_int_equal(r.cpumode, PERF_RECORD_MISC_USER);
 	if (!(sample_type & S_PERIOD))
 		assert_int_equal(r.period, 1000);
 	for (size_t i = 0; i < NR(fields); i++)
@@ -484,7 +484,7 @@ static void read_formats(void **state)
 		size_t at;
 
 		buf_init(&b, MAX_BYTES);
-		at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+		at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 		for (size_t k = 0; k < rows[i].nr_words; k++)
 			buf_le64(&b, rows[i].words[k]);
 		put_data_src(&b);
@@ -536,7 +536,7 @@ static void branch_stacks(void **state)
 		size_t at;
 
 		buf_init(&b, MAX_BYTES);
-		at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+		at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 		put_time(&b);
 		buf_le64(&b, rows[i].nr);
 		if (rows[i].puts_index)
@@ -617,15 +617,15 @@ static void where_the_cpu_was(void **state)
 {
 	static const struct {
 		uint16_t misc;
-		enum trace_cpumode mode;
+		uint8_t mode;
 		bool is_exact;
 	} rows[] = {
-	    {0, TRACE_MODE_UNKNOWN, false},
-	    {1, TRACE_MODE_KERNEL, false},
-	    {2 | MISC_BIT_14, TRACE_MODE_USER, true},
-	    {3, TRACE_MODE_HYPERVISOR, false},
-	    {4 | MISC_BIT_14, TRACE_MODE_GUEST_KERNEL, true},
-	    {5 | MISC_BIT_13, TRACE_MODE_GUEST_USER, false},
+	    {0, PERF_RECORD_MISC_CPUMODE_UNKNOWN, false},
+	    {1, PERF_RECORD_MISC_KERNEL, false},
+	    {2 | MISC_BIT_14, PERF_RECORD_MISC_USER, true},
+	    {3, PERF_RECORD_MISC_HYPERVISOR, false},
+	    {4 | MISC_BIT_14, PERF_RECORD_MISC_GUEST_KERNEL, true},
+	    {5 | MISC_BIT_13, PERF_RECORD_MISC_GUEST_USER, false},
 	};
 	struct trace_layout l = sample_layout(S_IP);
 
@@ -636,7 +636,7 @@ static void where_the_cpu_was(void **state)
 		size_t at;
 
 		buf_init(&b, MAX_BYTES);
-		at = record_begin(&b, TRACE_RECORD_SAMPLE, rows[i].misc);
+		at = record_begin(&b, PERF_RECORD_SAMPLE, rows[i].misc);
 		put_ip(&b);
 		record_end(&b, at);
 		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
@@ -686,7 +686,7 @@ static void counts_that_lie(void **state)
 		size_t at;
 
 		buf_init(&b, MAX_BYTES);
-		at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+		at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 		buf_le64(&b, rows[i].first);
 		for (int k = 0; k < 3; k++)
 			buf_le64(&b, UINT64_MAX / 2);
@@ -709,7 +709,7 @@ static void nothing_to_dump(void **state)
 
 	(void)state;
 	buf_init(&b, MAX_BYTES);
-	at = record_begin(&b, TRACE_RECORD_SAMPLE, 0);
+	at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 	buf_fill(&b, 0, 24);
 	record_end(&b, at);
 	assert_int_equal(decode(&l, b.data, b.len, &r), 0);
@@ -1073,7 +1073,7 @@ static void kinds_of_records(void **state)
 		check_kind(&kinds[i], S_TID | S_TIME, true);
 		check_kind(&kinds[i], ALL, true);
 	}
-	assert_string_equal(trace_record_kind_name(TRACE_RECORD_SAMPLE), "sample");
+	assert_string_equal(trace_record_kind_name(PERF_RECORD_SAMPLE), "sample");
 }
 
 /* A name that ends in the id behind it only. */
@@ -1087,7 +1087,7 @@ static void name_into_id(void **state)
 	(void)state;
 	trace_layout_side_band(&l);
 	buf_init(&b, MAX_BYTES);
-	at = record_begin(&b, TRACE_RECORD_COMM, 0);
+	at = record_begin(&b, PERF_RECORD_COMM, 0);
 	put_tid(&b);
 	buf_adds(&b, "16 bytes of name");
 	record_id(&b, 1, 2, 6666);
@@ -1173,7 +1173,7 @@ static void bits_of_others(void **state)
 		size_t at;
 
 		buf_init(&b, MAX_BYTES);
-		at = record_begin(&b, TRACE_RECORD_MMAP2, TRACE_MODE_USER | MISC_BIT_14);
+		at = record_begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | MISC_BIT_14);
 		put_mmap(&b);
 		buf_le32(&b, rows[i].major);
 		buf_le32(&b, rows[i].minor);
@@ -1185,7 +1185,7 @@ static void bits_of_others(void **state)
 		print_message("%u:%u\n", rows[i].major, rows[i].minor);
 		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
 		check_mmap(&r);
-		assert_int_equal(r.misc, TRACE_MODE_USER | (rows[i].is_id ? MISC_BIT_14 : 0));
+		assert_int_equal(r.misc, PERF_RECORD_MISC_USER | (rows[i].is_id ? MISC_BIT_14 : 0));
 		assert_int_equal(r.build_id_len, rows[i].is_id ? rows[i].major : 0);
 		assert_int_equal(r.inode, rows[i].is_id ? 0 : 1234);
 		assert_int_equal(r.major, rows[i].is_id ? 0 : rows[i].major);
@@ -1230,10 +1230,10 @@ static void identifiers(void **state)
 	trace_layout_id_place(&l, &place);
 	for (uint8_t i = 0; i < 4; i++)
 		bytes[8 * (size_t)i] = (uint8_t)(i + 1);
-	bytes[0] = TRACE_RECORD_SAMPLE;
+	bytes[0] = PERF_RECORD_SAMPLE;
 	bytes[6] = 32;
 	assert_int_equal(trace_record_word(&place, bytes, 32), 2);
-	bytes[0] = TRACE_RECORD_COMM;
+	bytes[0] = PERF_RECORD_COMM;
 	assert_int_equal(trace_record_word(&place, bytes, 32), 4);
 	bytes[6] = 16;
 	assert_int_equal(trace_record_word(&place, bytes, 32), 2);
@@ -1343,7 +1343,7 @@ static void side_band(void **state)
 	(void)state;
 	trace_layout_side_band(&l);
 	buf_init(&b, MAX_BYTES);
-	at = record_begin(&b, TRACE_RECORD_COMM, 0);
+	at = record_begin(&b, PERF_RECORD_COMM, 0);
 	put_comm(&b);
 	record_id(&b, 1, 2, 6666);
 	record_end(&b, at);

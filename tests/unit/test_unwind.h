@@ -113,7 +113,7 @@ static inline void test_sample_init(struct test_sample *s, uint64_t user_regs)
 {
 	s->layout = (struct trace_layout){
 	    .user_regs = user_regs, .nr_user_regs = (unsigned)__builtin_popcountll(user_regs)};
-	s->record = (struct trace_record){.kind = TRACE_RECORD_SAMPLE,
+	s->record = (struct trace_record){.kind = PERF_RECORD_SAMPLE,
 					  .has = TRACE_HAS_USER_REGS | TRACE_HAS_USER_STACK,
 					  .regs_abi = 2,
 					  .regs = (const uint8_t *)s->reg,

@@ -14,9 +14,6 @@
 enum {
 	MAX_IDS = 4 << 20,
 	MAX_FORMAT_BYTES = 256 << 10,
-	TYPE_TRACEPOINT = 2,
-	SAMPLE_READ = 1 << 4,
-	SAMPLE_BRANCH_STACK = 1 << 11,
 };
 
 void events_init(struct events *x, const struct profile_facts *facts)
@@ -147,7 +144,7 @@ static void put_format(struct buf *b, const struct trace_event *e, uint64_t numb
 static int set_tracepoint(struct events_one *one, const struct trace_event *e,
 			  const struct trace_layout *l)
 {
-	if (l->type != TYPE_TRACEPOINT)
+	if (l->type != PERF_TYPE_TRACEPOINT)
 		return 0;
 	put_format(&one->format, e, l->config);
 	one->out.tracepoint = e->name;
@@ -186,7 +183,7 @@ static int add_event(struct events *x, uint32_t event, uint32_t attr, const stru
 		buf_fini(&one->format);
 		return rc == -EFBIG ? -ENOENT : rc;
 	}
-	x->has_branches |= (told.sample_type & SAMPLE_BRANCH_STACK) != 0;
+	x->has_branches |= (told.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0;
 	return (int)x->nr++;
 }
 
@@ -275,7 +272,7 @@ static bool find_layout(const struct events *x, const struct trace_id *id, struc
 static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 {
 	struct trace_layout leader = {0};
-	bool is_read = find_layout(x, &ids[0], &leader) && leader.sample_type & SAMPLE_READ;
+	bool is_read = find_layout(x, &ids[0], &leader) && leader.sample_type & PERF_SAMPLE_READ;
 	size_t before = x->nr;
 	int first = -ENOENT;
 

@@ -81,15 +81,15 @@ static bool is_born(const struct perf_data *x, uint32_t pid)
 
 static bool is_exec(const struct profile_item *item)
 {
-	return item->ring == TRACE_RING_SIDE_BAND && item->record.kind == TRACE_RECORD_COMM &&
-	       item->record.misc & TRACE_MISC_EXEC;
+	return item->ring == TRACE_RING_SIDE_BAND && item->record.kind == PERF_RECORD_COMM &&
+	       item->record.misc & PERF_RECORD_MISC_COMM_EXEC;
 }
 
 /* A process that began, or whose program did. */
 static void note_birth(struct perf_data *x, const struct profile_item *item)
 {
 	const struct trace_record *r = &item->record;
-	bool is_fork = r->kind == TRACE_RECORD_FORK && r->tid == r->pid && r->ppid != r->pid;
+	bool is_fork = r->kind == PERF_RECORD_FORK && r->tid == r->pid && r->ppid != r->pid;
 
 	if ((item->ring == TRACE_RING_SIDE_BAND && is_fork) || is_exec(item))
 		mark_born(x, r->pid);
@@ -145,14 +145,14 @@ static void put(struct perf_data *x, const struct profile_item *item, const stru
 static bool is_kept(uint32_t kind)
 {
 	static const bool kinds[] = {
-	    [TRACE_RECORD_SAMPLE] = true,     [TRACE_RECORD_THROTTLE] = true,
-	    [TRACE_RECORD_UNTHROTTLE] = true, [TRACE_RECORD_LOST_SAMPLES] = true,
-	    [TRACE_RECORD_READ] = true,       [TRACE_RECORD_MMAP] = true,
-	    [TRACE_RECORD_LOST] = true,       [TRACE_RECORD_COMM] = true,
-	    [TRACE_RECORD_EXIT] = true,       [TRACE_RECORD_FORK] = true,
-	    [TRACE_RECORD_MMAP2] = true,      [TRACE_RECORD_KSYMBOL] = true,
-	    [TRACE_RECORD_BPF_EVENT] = true,  [TRACE_RECORD_NAMESPACES] = true,
-	    [TRACE_RECORD_CGROUP] = true,
+	    [PERF_RECORD_SAMPLE] = true,     [PERF_RECORD_THROTTLE] = true,
+	    [PERF_RECORD_UNTHROTTLE] = true, [PERF_RECORD_LOST_SAMPLES] = true,
+	    [PERF_RECORD_READ] = true,       [PERF_RECORD_MMAP] = true,
+	    [PERF_RECORD_LOST] = true,       [PERF_RECORD_COMM] = true,
+	    [PERF_RECORD_EXIT] = true,       [PERF_RECORD_FORK] = true,
+	    [PERF_RECORD_MMAP2] = true,      [PERF_RECORD_KSYMBOL] = true,
+	    [PERF_RECORD_BPF_EVENT] = true,  [PERF_RECORD_NAMESPACES] = true,
+	    [PERF_RECORD_CGROUP] = true,
 	};
 
 	return kind < sizeof(kinds) && kinds[kind];
@@ -230,7 +230,7 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 	       profile_ranges_has(&f->iterations, t->head.iteration) &&
 	       profile_ranges_has(&f->cpus, cpu_of(item, t)) &&
 	       profile_filter_has_event(f, &x->opened->facts->events[item->id->event]) &&
-	       (item->record.kind != TRACE_RECORD_SAMPLE || is_task_wanted(x, item));
+	       (item->record.kind != PERF_RECORD_SAMPLE || is_task_wanted(x, item));
 }
 
 /* Of the events' ring. */
@@ -239,7 +239,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 {
 	struct member_of of = {t, item->id, &x->events};
 	struct perf_origin o = {.member = member, .count = told_count, .arg = &of};
-	bool is_sample = item->record.kind == TRACE_RECORD_SAMPLE;
+	bool is_sample = item->record.kind == PERF_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
 	/* what is of no known event is told where it is read */

@@ -18,14 +18,11 @@
 #include <string.h>
 
 enum {
-	HYBRID_STACK_BYTES = 1024, /* as report/stack.c has it */
-	SAMPLE_STACK_USER = 1 << 13,
+	HYBRID_STACK_BYTES = 1024,        /* as report/stack.c has it */
 	MAX_CHAIN = REPORT_MAX_DEPTH + 2, /* with its marks */
 	PROT_EXECUTE = 4,
 	WORD_BYTES = 8,
 };
-
-static const uint64_t context_kernel = (uint64_t)-128, context_user = (uint64_t)-512;
 
 static bool has_dumps(const struct profile_facts *facts)
 {
@@ -34,7 +31,7 @@ static bool has_dumps(const struct profile_facts *facts)
 		struct trace_layout l;
 
 		if (e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) &&
-		    l.sample_type & SAMPLE_STACK_USER)
+		    l.sample_type & PERF_SAMPLE_STACK_USER)
 			return true;
 	}
 	return false;
@@ -134,8 +131,8 @@ static void make_chain(struct stacks *s, const struct profile_item *item, struct
 	profile_lookup_task(s->lookup, r->pid, r->tid, item->time_ns, &task);
 	report_stack_make(s->unwinder, task.process, &sample, true, s->stack);
 	o->nr_chain = 0;
-	put_part(s, &o->nr_chain, context_kernel, 0, s->stack->nr_kernel);
-	put_part(s, &o->nr_chain, context_user, s->stack->nr_kernel, s->stack->nr);
+	put_part(s, &o->nr_chain, PERF_CONTEXT_KERNEL, 0, s->stack->nr_kernel);
+	put_part(s, &o->nr_chain, PERF_CONTEXT_USER, s->stack->nr_kernel, s->stack->nr);
 	o->chain = s->chain;
 }
 
@@ -199,7 +196,6 @@ enum {
 	LEN_AT = 24,
 	OFFSET_AT = 32,
 	PROT_AT = 64,
-	MISC_MMAP_DATA = 1 << 13,
 	PROT_READING = 1,
 	PAGE_BYTES = 4096, /* at least: a mapping may be told to be smaller than it was */
 };
@@ -214,7 +210,7 @@ static void set64(struct buf *out, size_t at, uint64_t v)
 static void set_segment(struct buf *out, size_t at, const struct trace_record *r,
 			const struct elf_segment *seg, uint64_t base)
 {
-	uint16_t misc = htole16((uint16_t)(r->misc | MISC_MMAP_DATA));
+	uint16_t misc = htole16((uint16_t)(r->misc | PERF_RECORD_MISC_MMAP_DATA));
 	uint32_t prot = htole32(PROT_READING);
 	uint64_t slack = seg->address & (PAGE_BYTES - 1);
 	uint64_t len = (slack + seg->file_bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
@@ -249,7 +245,7 @@ void stacks_put_data(const struct stacks *s, struct buf *out, const struct profi
 	const struct elf_file *f;
 	uint64_t base;
 
-	if (!s->has_dumps || r->kind != TRACE_RECORD_MMAP2 || !(r->prot & PROT_EXECUTE) ||
+	if (!s->has_dumps || r->kind != PERF_RECORD_MMAP2 || !(r->prot & PROT_EXECUTE) ||
 	    r->name[0] != '/')
 		return;
 	f = find_file(s, r, &base);

@@ -1,0 +1,78 @@
+/*
+ * The tables of the perf ABI. Source: perf_output_sample() and __perf_event__output_id_sample() in
+ * kernel/events/core.c.
+ */
+#include "base/perf_abi.h"
+
+const struct perf_abi_row perf_abi_fields[PERF_ABI_NR_FIELDS] = {
+    [PERF_ABI_IDENTIFIER] = {PERF_SAMPLE_IDENTIFIER, PERF_ABI_WORD},
+    [PERF_ABI_IP] = {PERF_SAMPLE_IP, PERF_ABI_WORD},
+    [PERF_ABI_TID] = {PERF_SAMPLE_TID, PERF_ABI_PAIR},
+    [PERF_ABI_TIME] = {PERF_SAMPLE_TIME, PERF_ABI_WORD},
+    [PERF_ABI_ADDR] = {PERF_SAMPLE_ADDR, PERF_ABI_WORD},
+    [PERF_ABI_ID] = {PERF_SAMPLE_ID, PERF_ABI_WORD},
+    [PERF_ABI_STREAM_ID] = {PERF_SAMPLE_STREAM_ID, PERF_ABI_WORD},
+    [PERF_ABI_CPU] = {PERF_SAMPLE_CPU, PERF_ABI_PAIR},
+    [PERF_ABI_PERIOD] = {PERF_SAMPLE_PERIOD, PERF_ABI_WORD},
+    [PERF_ABI_READ] = {PERF_SAMPLE_READ, PERF_ABI_LIST},
+    [PERF_ABI_CALLCHAIN] = {PERF_SAMPLE_CALLCHAIN, PERF_ABI_LIST},
+    [PERF_ABI_RAW] = {PERF_SAMPLE_RAW, PERF_ABI_LIST},
+    [PERF_ABI_BRANCH_STACK] = {PERF_SAMPLE_BRANCH_STACK, PERF_ABI_LIST},
+    [PERF_ABI_REGS_USER] = {PERF_SAMPLE_REGS_USER, PERF_ABI_LIST},
+    [PERF_ABI_STACK_USER] = {PERF_SAMPLE_STACK_USER, PERF_ABI_LIST},
+    [PERF_ABI_WEIGHT] = {PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, PERF_ABI_WORD},
+    [PERF_ABI_DATA_SRC] = {PERF_SAMPLE_DATA_SRC, PERF_ABI_WORD},
+    [PERF_ABI_TRANSACTION] = {PERF_SAMPLE_TRANSACTION, PERF_ABI_WORD},
+    [PERF_ABI_REGS_INTR] = {PERF_SAMPLE_REGS_INTR, PERF_ABI_LIST},
+    [PERF_ABI_PHYS_ADDR] = {PERF_SAMPLE_PHYS_ADDR, PERF_ABI_WORD},
+    [PERF_ABI_CGROUP] = {PERF_SAMPLE_CGROUP, PERF_ABI_WORD},
+    [PERF_ABI_DATA_PAGE_SIZE] = {PERF_SAMPLE_DATA_PAGE_SIZE, PERF_ABI_WORD},
+    [PERF_ABI_CODE_PAGE_SIZE] = {PERF_SAMPLE_CODE_PAGE_SIZE, PERF_ABI_WORD},
+    [PERF_ABI_AUX] = {PERF_SAMPLE_AUX, PERF_ABI_LIST},
+};
+
+const enum perf_abi_field perf_abi_id_fields[PERF_ABI_NR_ID_FIELDS] = {
+    PERF_ABI_TID, PERF_ABI_TIME, PERF_ABI_ID, PERF_ABI_STREAM_ID, PERF_ABI_CPU, PERF_ABI_IDENTIFIER,
+};
+
+unsigned perf_abi_sample_place(uint64_t sample_type, enum perf_abi_field f)
+{
+	unsigned place = 0;
+
+	for (unsigned i = 0; i < f; i++)
+		place += perf_abi_has(sample_type, (enum perf_abi_field)i);
+	return place;
+}
+
+unsigned perf_abi_id_place(uint64_t sample_type, enum perf_abi_field f)
+{
+	unsigned i = PERF_ABI_NR_ID_FIELDS, place = 1;
+
+	while (i && perf_abi_id_fields[--i] != f)
+		place += perf_abi_has(sample_type, perf_abi_id_fields[i]);
+	return place;
+}
+
+unsigned perf_abi_id_words(uint64_t sample_type)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++)
+		nr += perf_abi_has(sample_type, perf_abi_id_fields[i]);
+	return nr;
+}
+
+bool perf_abi_shares_data(uint32_t type, uint64_t config)
+{
+	return type == PERF_TYPE_TRACEPOINT ||
+	       (type == PERF_TYPE_SOFTWARE && config != PERF_COUNT_SW_CPU_CLOCK &&
+		config != PERF_COUNT_SW_TASK_CLOCK);
+}
+
+const struct perf_abi_bits perf_abi_branch_flags[PERF_ABI_NR_BRANCH_FLAGS] = {
+    [PERF_ABI_BRANCH_MISPREDICTED] = {0, 1}, [PERF_ABI_BRANCH_PREDICTED] = {1, 1},
+    [PERF_ABI_BRANCH_IN_TX] = {2, 1},        [PERF_ABI_BRANCH_ABORT] = {3, 1},
+    [PERF_ABI_BRANCH_CYCLES] = {4, 16},      [PERF_ABI_BRANCH_TYPE] = {20, 4},
+    [PERF_ABI_BRANCH_SPEC] = {24, 2},        [PERF_ABI_BRANCH_NEW_TYPE] = {26, 4},
+    [PERF_ABI_BRANCH_PRIV] = {30, 3},
+};

@@ -1,0 +1,133 @@
+/*
+ * The perf ABI of the kernel. This is the only file that includes linux/perf_event.h; it adds what
+ * that header describes only in comments: the order and the shape of the fields of records, and the
+ * bits of perf_event_attr as numbers. Linux 4.14 to 6.12.
+ */
+#ifndef BASE_PERF_ABI_H
+#define BASE_PERF_ABI_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Younger than the headers of Debian 12, or of what else we are built with. */
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4) /* Linux 6.0 */
+#endif
+#ifndef PERF_SAMPLE_BRANCH_COUNTERS
+#define PERF_SAMPLE_BRANCH_COUNTERS (1U << 19) /* Linux 6.8 */
+#endif
+
+enum {
+	PERF_ABI_HEADER_BYTES = 8, /* struct perf_event_header */
+	PERF_ABI_WORD_BYTES = 8,
+	PERF_ABI_BRANCH_WORDS = 3, /* struct perf_branch_entry */
+	PERF_ABI_MAX_RECORD_BYTES = 65528,
+};
+
+/* Bits that this table describes. A record with others cannot be read. */
+enum {
+	PERF_ABI_SAMPLE_KNOWN = (1 << 25) - 1,
+	PERF_ABI_READ_KNOWN = (1 << 5) - 1,
+	PERF_ABI_BRANCH_KNOWN = (1 << 20) - 1,
+};
+
+/* The fields of a sample, in the order in which perf_output_sample() writes them. */
+enum perf_abi_field {
+	PERF_ABI_IDENTIFIER,
+	PERF_ABI_IP,
+	PERF_ABI_TID,
+	PERF_ABI_TIME,
+	PERF_ABI_ADDR,
+	PERF_ABI_ID,
+	PERF_ABI_STREAM_ID,
+	PERF_ABI_CPU,
+	PERF_ABI_PERIOD,
+	PERF_ABI_READ,
+	PERF_ABI_CALLCHAIN,
+	PERF_ABI_RAW,
+	PERF_ABI_BRANCH_STACK,
+	PERF_ABI_REGS_USER,
+	PERF_ABI_STACK_USER,
+	PERF_ABI_WEIGHT,
+	PERF_ABI_DATA_SRC,
+	PERF_ABI_TRANSACTION,
+	PERF_ABI_REGS_INTR,
+	PERF_ABI_PHYS_ADDR,
+	PERF_ABI_CGROUP,
+	PERF_ABI_DATA_PAGE_SIZE,
+	PERF_ABI_CODE_PAGE_SIZE,
+	PERF_ABI_AUX,
+	PERF_ABI_NR_FIELDS
+};
+
+/* All fields but the lists (READ, CALLCHAIN, RAW, BRANCH_STACK, REGS, STACK, AUX) are one word. */
+enum perf_abi_shape {
+	PERF_ABI_WORD, /* a number of 64 bits, or parts of one that is swapped as a whole */
+	PERF_ABI_PAIR, /* two numbers of 32 bits */
+	PERF_ABI_LIST, /* described by linux/perf_event.h: its length depends on its content */
+};
+
+struct perf_abi_row {
+	uint32_t asked; /* PERF_SAMPLE_…: a sample has the field if its type has one of them */
+	enum perf_abi_shape shape;
+};
+extern const struct perf_abi_row perf_abi_fields[PERF_ABI_NR_FIELDS];
+
+/* struct sample_id, the end of all other records (with sample_id_all): words, in this order. */
+enum { PERF_ABI_NR_ID_FIELDS = 6 };
+extern const enum perf_abi_field perf_abi_id_fields[PERF_ABI_NR_ID_FIELDS];
+
+static inline bool perf_abi_has(uint64_t sample_type, enum perf_abi_field f)
+{
+	return sample_type & perf_abi_fields[f].asked;
+}
+/* The place of a field up to READ in a sample: the number of words between it and the header. */
+unsigned perf_abi_sample_place(uint64_t sample_type, enum perf_abi_field f);
+/* The place of a field of struct sample_id, in words from the end of the record: 1 is the last. */
+unsigned perf_abi_id_place(uint64_t sample_type, enum perf_abi_field f);
+unsigned perf_abi_id_words(uint64_t sample_type);
+
+/* The bit-fields of struct perf_event_attr, as the bits of the word behind read_format. */
+#define PERF_ABI_ATTR_BITS_AT        40
+#define PERF_ABI_ATTR_PINNED         (UINT64_C(1) << 2)
+#define PERF_ABI_ATTR_EXCLUDE_USER   (UINT64_C(1) << 4)
+#define PERF_ABI_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)
+#define PERF_ABI_ATTR_EXCLUDE_IDLE   (UINT64_C(1) << 7)
+#define PERF_ABI_ATTR_MMAP           (UINT64_C(1) << 8)
+#define PERF_ABI_ATTR_COMM           (UINT64_C(1) << 9)
+#define PERF_ABI_ATTR_FREQ           (UINT64_C(1) << 10)
+#define PERF_ABI_ATTR_TASK           (UINT64_C(1) << 13)
+#define PERF_ABI_ATTR_PRECISE_IP     (UINT64_C(3) << 15)
+#define PERF_ABI_ATTR_SAMPLE_ID_ALL  (UINT64_C(1) << 18)
+#define PERF_ABI_ATTR_MMAP2          (UINT64_C(1) << 23)
+#define PERF_ABI_ATTR_COMM_EXEC      (UINT64_C(1) << 24)
+#define PERF_ABI_ATTR_USE_CLOCKID    (UINT64_C(1) << 25)
+#define PERF_ABI_ATTR_KSYMBOL        (UINT64_C(1) << 29)
+#define PERF_ABI_ATTR_BPF_EVENT      (UINT64_C(1) << 30)
+#define PERF_ABI_ATTR_BUILD_ID       (UINT64_C(1) << 34)
+
+/* The event counts what happens once for all who sample it (a tracepoint, a software event but the
+ * clocks). Linux 6.1 to 6.18 fills in the id for the first of them and leaves it to the others. */
+bool perf_abi_shares_data(uint32_t type, uint64_t config);
+
+/* The bit-fields of the third word of struct perf_branch_entry. */
+enum perf_abi_branch_flag {
+	PERF_ABI_BRANCH_MISPREDICTED,
+	PERF_ABI_BRANCH_PREDICTED,
+	PERF_ABI_BRANCH_IN_TX,
+	PERF_ABI_BRANCH_ABORT,
+	PERF_ABI_BRANCH_CYCLES,
+	PERF_ABI_BRANCH_TYPE,
+	PERF_ABI_BRANCH_SPEC,
+	PERF_ABI_BRANCH_NEW_TYPE,
+	PERF_ABI_BRANCH_PRIV,
+	PERF_ABI_NR_BRANCH_FLAGS
+};
+struct perf_abi_bits {
+	uint8_t from, nr;
+};
+extern const struct perf_abi_bits perf_abi_branch_flags[PERF_ABI_NR_BRANCH_FLAGS];
+
+#endif
