@@ -54,28 +54,28 @@ static const struct opt_row before[] = {
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
      .section = "Measuring",
-     .help =
-	 "Measure what FILE says. A name without a slash that is not in the current folder is "
-	 "looked for in CPUPERF_SPEC_PATH, then among the installed specs. What others may have "
-	 "written is taken from the current folder with a slash only: ./FILE.",
+     .help = "Measure the events that FILE lists. A name without a slash is looked up in the "
+	     "current folder, then in CPUPERF_SPEC_PATH, then among the installed specs. A "
+	     "file in the current folder that other users can write must be named with a "
+	     "slash: ./FILE.",
      .set = opt_set_string,
      .offset = offsetof(struct options, spec_file)},
-    FLAG(
-	"check-spec", check_spec, "Measuring",
-	"Load the spec, resolve its events and print the plan, without measuring. With --strict it "
-	"fails unless all of it works here."),
+    FLAG("check-spec", check_spec, "Measuring",
+	 "Load the spec, resolve its events and print the plan without measuring. With "
+	 "--strict, fail unless every event works here."),
     FLAG("strict", strict, "Measuring",
-	 "Fail before anything starts if an event cannot be measured on every CPU."),
+	 "Fail before measuring starts if an event cannot be measured on every CPU."),
     FLAG("live", live, "Measuring",
-	 "Show a dashboard that follows the iterations of a tally; ? lists its keys. The default "
-	 "on a terminal, in text, with more than one iteration. When it closes the summary is "
-	 "printed."),
-    FLAG("no-live", no_live, "Measuring", "Print a table after each iteration, as elsewhere."),
+	 "Show a dashboard while a session counts; ? lists its keys. This is the default "
+	 "on a terminal when the output format is text and there is more than one "
+	 "iteration. The summary is printed when the dashboard closes."),
+    FLAG("no-live", no_live, "Measuring",
+	 "Print a table after each iteration instead of the dashboard."),
     {.name = "no-sync",
      .arg = OPT_NONE,
      .section = "Measuring",
-     .help = "Short for --sync-period=0: a power cut may take what was measured in the last half "
-	     "minute, or all of it.",
+     .help = "Same as --sync-period=0: a power cut may lose the last half minute of data, or "
+	     "the whole session.",
      .set = set_no_sync},
     {.name = "output-format",
      .arg = OPT_REQUIRED,
@@ -83,17 +83,17 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_WORDS,
      .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
-     .help = "How results are printed on standard output: text (the default), csv or ndjson. "
-	     "With --list-events also names: group:name alone.",
+     .help = "Format of the results on standard output: text (the default), csv or ndjson. "
+	     "--list-events also accepts names, which prints only group:name.",
      .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",
      .section = "Looking around",
-     .help = "List the events, or those whose name, group:name or description matches the glob "
-	     "PATTERN (without wildcards: contains it). With --model-name those of another CPU "
-	     "model.",
+     .help = "List all events, or those whose name, group:name or description matches the "
+	     "glob PATTERN (a PATTERN without wildcards matches anywhere in the text). With "
+	     "--model-name, list the events of another CPU model.",
      .set = set_list_events},
     {.name = "describe-event",
      .arg = OPT_REQUIRED,
@@ -101,11 +101,11 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_COMMAND,
      .words = "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES,
      .section = "Looking around",
-     .help = "Describe one event: what it counts, how it is opened, whether it works here and if "
-	     "not what to do.",
+     .help = "Describe one event: what it counts, how it is opened, whether it works here, "
+	     "and what to do if it does not.",
      .set = opt_set_string,
      .offset = offsetof(struct options, describe_event)},
-    FLAG("list-specs", list_specs, "Looking around", "List the specs that are found by name."),
+    FLAG("list-specs", list_specs, "Looking around", "List the specs that can be found by name."),
 };
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
@@ -135,7 +135,7 @@ static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 	*out = (struct opt_row){.name = name,
 				.arg = OPT_REQUIRED,
 				.metavar = key_rows[key].metavar,
-				.section = "In place of the spec's keys",
+				.section = "Overrides of the spec's keys",
 				.help = key_rows[key].description,
 				.set = set_override,
 				.offset = key};
@@ -147,7 +147,7 @@ const struct opt_table *cpuperf_options(void)
 	static char names[OPTIONS_MAX_OVERRIDES][MAX_NAME];
 	static struct opt_table table = {
 	    .program = "cpuperf",
-	    .summary = "measure what a .cpspec says with the performance counters of Linux",
+	    .summary = "count and sample performance events of Linux as a .cpspec specifies",
 	    .usage =
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",

@@ -290,22 +290,12 @@ static void on_progress(const struct session_progress *p, void *arg)
 
 static void log_start(const struct spec *spec)
 {
-	uint64_t ns_per_s = 1000000000;
-	char path[PATH_MAX];
+	char path[PATH_MAX], duration[32];
 
-	log_info("cpuperf control program starting");
-	log_info("Spec: %s", realpath(spec->source, path) ? path : spec->source);
-	if (spec->duration_ns % ns_per_s == 0) {
-		log_info("%llu iteration(s), %llu second(s) per iteration",
-			 (unsigned long long)spec->num_iterations,
-			 (unsigned long long)(spec->duration_ns / ns_per_s));
-	} else {
-		char duration[32];
-
-		str_format_duration(spec->duration_ns, duration, sizeof(duration));
-		log_info("%llu iteration(s), %s per iteration",
-			 (unsigned long long)spec->num_iterations, duration);
-	}
+	str_format_duration(spec->duration_ns, duration, sizeof(duration));
+	log_info("session starting");
+	log_info("spec: %s", realpath(spec->source, path) ? path : spec->source);
+	log_info("%llu iteration(s) of %s", (unsigned long long)spec->num_iterations, duration);
 }
 
 /* Open, but never on the PMU in the whole session. */
@@ -376,7 +366,7 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	if (is_any && !r->format->is_for_people)
 		screen_warn_metrics(r->table, r->summary, log_warning_of, NULL);
 	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc)
-		log_info("ended after %llu of %llu iteration(s)",
+		log_info("stopped after %llu of %llu iteration(s)",
 			 (unsigned long long)session_nr_done(r->session),
 			 (unsigned long long)r->plan->spec->num_iterations);
 	if (rc)
@@ -385,10 +375,10 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	if (is_out_of_time)
 		log_error("the limit of CPU time (ulimit -t) has ended the session");
 	if (rc || r->print_error || is_out_of_time) {
-		log_info("cpuperf exiting with error");
+		log_info("session failed");
 		return EXIT_FAILED;
 	}
-	log_info("cpuperf control program exiting");
+	log_info("session ended");
 	return EXIT_DONE;
 }
 

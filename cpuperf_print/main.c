@@ -33,12 +33,12 @@ static void log_start(const struct job *j)
 	for (size_t i = 0; i < j->nr_sessions + j->nr_diff; i++) {
 		const struct opened *o = &j->sessions[i];
 
-		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
+		log_info("config: %s", *o->config_name ? o->config_name : "unnamed");
 		if (o->import)
 			continue;
 		log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", o->facts->nr_iterations,
 			 o->facts->nr_traces);
-		log_info("Output path prefix: %s", o->manifest.output_path_prefix);
+		log_info("output path prefix: %s", o->manifest.output_path_prefix);
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * The log: one line, one write, to the descriptor that the program named.
+ * The log: each line is one write to the descriptor that log_open got.
  */
 #include "base/log.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES = 8192 }; /* what is longer is cut */
+enum { LINE_BYTES = 8192 }; /* longer lines are truncated */
 
 static struct {
 	const char *program;
@@ -47,11 +47,11 @@ static void write_line(char *text, size_t size, int len)
 	text[n] = '\n';
 	if (sink.write)
 		sink.write(text, n + 1, sink.arg);
-	else /* a log that cannot be written has nowhere to say so */
+	else /* a failed write cannot be reported anywhere */
 		(void)io_write_full(sink.fd, text, n + 1);
 }
 
-/* Warnings and errors are for people ("cpuperf: error: …"); the rest looks as the original's. */
+/* Source positions are for developers: only --verbose (a level below LOG_INFO) adds them. */
 static int prefix(char *text, size_t size, int level, const char *file, int line)
 {
 	static const char *const names[] = {"INFO", "warning", "error", "fatal"};
@@ -61,9 +61,11 @@ static int prefix(char *text, size_t size, int level, const char *file, int line
 		file = slash + 1;
 	if (level >= LOG_WARNING)
 		return snprintf(text, size, "%s: %s: ", sink.program, names[level]);
-	if (level == LOG_INFO)
+	if (level < LOG_INFO)
+		return snprintf(text, size, "[VERBOSE%d:%s(%d)] ", -level, file, line);
+	if (sink.min_level < LOG_INFO)
 		return snprintf(text, size, "[%s:%s(%d)] ", names[0], file, line);
-	return snprintf(text, size, "[VERBOSE%d:%s(%d)] ", -level, file, line);
+	return snprintf(text, size, "%s: ", sink.program);
 }
 
 void log_line(int level, const char *file, int line, const char *fmt, ...)

@@ -26,11 +26,12 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 /* Rows for a table whose target is a `type` with a struct opt_std `member`. */
 #define OPT_STD_ROWS(type, member)                                                                 \
 	OPT_STD_ROW("verbose", OPT_OPTIONAL, "N", OPT_COMPLETE_NONE,                               \
-		    "Say more on standard error; N (default 1) is how much more.",                 \
+		    "Print more messages to standard error; N (default 1) is the level.",          \
 		    opt_std_set_verbose, offsetof(type, member.min_level)),                        \
-	    OPT_STD_ROW("quiet", OPT_OPTIONAL, "N", OPT_COMPLETE_NONE,                             \
-			"Say less: 1 (the default) leaves warnings and errors, 2 only errors.",    \
-			opt_std_set_quiet, offsetof(type, member.min_level)),                      \
+	    OPT_STD_ROW(                                                                           \
+		"quiet", OPT_OPTIONAL, "N", OPT_COMPLETE_NONE,                                     \
+		"Print fewer messages: 1 (the default) keeps warnings and errors, 2 only errors.", \
+		opt_std_set_quiet, offsetof(type, member.min_level)),                              \
 	    OPT_STD_ROW("log-file", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE,                       \
 			"Append messages to FILE instead of standard error.", opt_set_string,      \
 			offsetof(type, member.log_file)),                                          \

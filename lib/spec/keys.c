@@ -45,7 +45,7 @@ const struct key_row key_rows[] = {
 	.name = "config_name",
 	.type = KEY_STRING,
 	.max = 255,
-	.description = "A name for what is measured. It is stored with the results.",
+	.description = "A name for the measurement, stored with the results.",
 	.metavar = "NAME",
     },
     {
@@ -56,8 +56,8 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 255,
 	.default_text = "default",
-	.description = "The CPU model whose events are meant. \"default\" is the one of this "
-		       "machine.",
+	.description =
+	    "The CPU model whose events are used. \"default\" is the model of this machine.",
 	.metavar = "NAME",
     },
     {
@@ -68,8 +68,9 @@ const struct key_row key_rows[] = {
 	.required = true,
 	.min = 1,
 	.max = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS,
-	.description = "What is measured: at most 32 events, and 256 more of the group misc. The "
-		       "columns of the results are in this order.",
+	.description =
+	    "The events to measure: at most 32, and at most 256 more of the group misc. The "
+	    "columns of the results are in this order.",
     },
     {
 	SPEC_FIELD(metrics),
@@ -77,8 +78,9 @@ const struct key_row key_rows[] = {
 	.name = "metrics",
 	.type = KEY_METRICS,
 	.max = SPEC_MAX_METRICS,
-	.description = "Numbers made of those of the events, such as instructions per cycle: "
-		       "further columns, behind the events'.",
+	.description =
+	    "Numbers computed from events, such as instructions per cycle. Their columns "
+	    "follow those of the events.",
     },
     {
 	SPEC_FIELD(buffer_size_in_mb),
@@ -89,7 +91,7 @@ const struct key_row key_rows[] = {
 	.default_text = "16",
 	.unit = "MiB",
 	.modes = "sampling",
-	.description = "The size of each CPU's buffer.",
+	.description = "The size of each CPU's sample buffer.",
 	.metavar = "N",
     },
     {
@@ -99,8 +101,9 @@ const struct key_row key_rows[] = {
 	.max = 31536000, /* a year */
 	.default_text = "10",
 	.unit = "seconds",
-	.description = "How long one iteration takes. 0 reads the counters once, at once. The "
-		       "option --duration also takes units: 10ms, 0.5s, 2m.",
+	.description =
+	    "The length of one iteration. 0 reads the counters once, immediately. The option "
+	    "--duration also accepts units: 10ms, 0.5s, 2m.",
 	.metavar = "TIME",
     },
     {
@@ -110,7 +113,7 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 1000000000,
 	.default_text = "1",
-	.description = "How many iterations are measured, one after the other.",
+	.description = "The number of iterations, measured back to back.",
 	.metavar = "N",
     },
     {
@@ -120,9 +123,10 @@ const struct key_row key_rows[] = {
 	.max = 86400,
 	.default_text = "1",
 	.unit = "seconds",
-	.description = "How long what was measured may wait until it is brought to the disk, where "
-		       "it survives a power cut: at the end of each iteration, but no more often "
-		       "than this, and of samples also meanwhile. 0 leaves it to the kernel.",
+	.description =
+	    "The shortest time between two syncs of the session's files to disk, where they "
+	    "survive a power cut. Files are synced at the end of an iteration; files of "
+	    "samples also during it. 0 leaves syncing to the kernel.",
 	.metavar = "TIME",
     },
     {
@@ -133,8 +137,8 @@ const struct key_row key_rows[] = {
 	.words = compression_words,
 	.form = "\"none\", \"zstd\" or \"zstd:1\" to \"zstd:19\"",
 	.modes = "sampling",
-	.description = "How the records of samples are packed in the traces. A higher level takes "
-		       "less room and more time; zstd alone is level 3.",
+	.description = "How sample records are compressed in the traces. A higher level takes less "
+		       "space and more time; zstd alone is level 3.",
 	.metavar = "HOW",
     },
     {
@@ -143,8 +147,9 @@ const struct key_row key_rows[] = {
 	.type = KEY_STRING,
 	.max = 3799, /* with the numbers of a trace it stays below PATH_MAX */
 	.default_text = "/tmp/cpuperf",
-	.description = "How the paths of the traces begin; the iteration, the trace number and "
-		       ".cpuperf follow. An empty string saves no traces.",
+	.description =
+	    "The start of the traces' paths; the iteration, the trace number and .cpuperf "
+	    "are appended. If empty, no traces are saved.",
 	.metavar = "PREFIX",
     },
     {
@@ -154,9 +159,9 @@ const struct key_row key_rows[] = {
 	.max = 3799,
 	.suffix = ".cpsession", /* so that no spec writes over a file of another kind */
 	.default_text = "/tmp/cpuperf.cpsession",
-	.description = "Where the description of the session is written, for cpuperf_print. It "
-		       "does not follow output_path_prefix. An empty string writes none. "
-		       "cpuperf_print reads one of any name.",
+	.description = "Where to write the session's manifest, which cpuperf_print reads. It is "
+		       "independent of output_path_prefix. If empty, no manifest is written. "
+		       "cpuperf_print reads a manifest of any name.",
 	.metavar = "FILE",
     },
 
@@ -168,8 +173,9 @@ const struct key_row key_rows[] = {
 	.required = true,
 	.min = 1,
 	.max = 255,
-	.description = "The group of the event, as cpuperf --list-events shows it: fixed, arch, "
-		       "software, misc and others.",
+	.description =
+	    "The event's group, as cpuperf --list-events shows it: fixed, arch, software, "
+	    "misc and others.",
     },
     {
 	EVENT_FIELD(event_name),
@@ -179,7 +185,7 @@ const struct key_row key_rows[] = {
 	.required = true,
 	.min = 1,
 	.max = 255,
-	.description = "The name of the event in its group.",
+	.description = "The event's name within its group.",
     },
     {
 	EVENT_FIELD(rate),
@@ -190,9 +196,8 @@ const struct key_row key_rows[] = {
 	.default_text = "0",
 	.groups = "all but misc",
 	.modes = "sampling",
-	.description = "A sample is taken each time the event has occurred this often; of a clock, "
-		       "such as software:cpu_clock, each time so many nanoseconds have passed. 0 "
-		       "counts it only.",
+	.description = "The number of occurrences between two samples; for a clock, such as "
+		       "software:cpu_clock, the number of nanoseconds. 0 counts without sampling.",
     },
     {
 	EVENT_FIELD(frequency),
@@ -204,8 +209,9 @@ const struct key_row key_rows[] = {
 	.unit = "Hz",
 	.groups = "all but misc",
 	.modes = "sampling",
-	.description = "How many samples are taken in a second, in place of a rate: the kernel "
-		       "adapts the rate to it, and each sample tells the one it had.",
+	.description =
+	    "The number of samples per second, instead of a rate. The kernel adapts the rate "
+	    "to reach it, and each sample records its rate.",
     },
     {
 	EVENT_FIELD(flags),
@@ -215,15 +221,14 @@ const struct key_row key_rows[] = {
 	.words = flag_words,
 	.item = "flag",
 	.description =
-	    "os counts in the kernel, user in programs; without either, both. guest "
-	    "counts in virtual machines, host outside of them; without either, both. "
-	    "no_idle leaves out a clock's samples of idle CPUs. pinned keeps the event on its "
-	    "counter all "
-	    "the time, or does not count it. The rest need a rate or a frequency. pc records where "
-	    "each sample is taken, callchain also who called, user_stack the "
-	    "registers and the stack of the program, last_branch the branches before "
-	    "it; precise asks the CPU for the very instruction. timebase, for one "
-	    "event at most, reads the events without a rate at each of its samples.",
+	    "os counts in the kernel, user in programs; without either, both. guest counts "
+	    "in virtual machines, host outside them; without either, both. no_idle omits a "
+	    "clock's samples of idle CPUs. pinned keeps the event on a counter all the time, "
+	    "or does not count it at all. The other flags need a rate or a frequency. pc "
+	    "records the program counter of each sample, callchain also the callers, "
+	    "user_stack the program's registers and stack, last_branch the preceding "
+	    "branches; precise asks the CPU for the exact instruction. timebase, on at most "
+	    "one event, reads the events without a rate at each of its samples.",
     },
     {
 	EVENT_FIELD(stack_bytes),
@@ -237,8 +242,9 @@ const struct key_row key_rows[] = {
 	.unit = "bytes",
 	.groups = "all but misc",
 	.modes = "sampling",
-	.description = "How much of the program's stack a sample holds at most. It needs the flag "
-		       "user_stack.",
+	.description =
+	    "The largest piece of the program's stack that a sample holds. Needs the flag "
+	    "user_stack.",
     },
     {
 	EVENT_FIELD(branch_filter),
@@ -250,9 +256,9 @@ const struct key_row key_rows[] = {
 	.item = "branch kind",
 	.groups = "all but misc",
 	.modes = "sampling",
-	.description = "Which branches last_branch records: those of any of these kinds; without "
-		       "it, all. call_stack records the calls that have not returned. It needs "
-		       "the flag last_branch.",
+	.description = "The kinds of branches that last_branch records; without this key, all. "
+		       "call_stack records the calls that have not returned yet. Needs the flag "
+		       "last_branch.",
     },
     {
 	EVENT_FIELD(choice),
@@ -262,8 +268,8 @@ const struct key_row key_rows[] = {
 	.max = 64,
 	.item = "device",
 	.groups = "misc (disk_ and net_ events)",
-	.description = "Which disks or network interfaces: names or globs, or \"all\". Without it, "
-		       "whole physical disks, and all interfaces but the loopback.",
+	.description = "Which disks or network interfaces to read: names, globs, or \"all\". By "
+		       "default, whole physical disks, and all interfaces except loopback.",
     },
     {
 	EVENT_FIELD(choice),
@@ -274,8 +280,8 @@ const struct key_row key_rows[] = {
 	.max = 64,
 	.item = "process",
 	.groups = "misc (process_ events)",
-	.description = "Which processes: numbers (0 is cpuperf itself), \"name:GLOB\" by what they "
-		       "are called, or \"all\", as without it.",
+	.description = "Which processes to read: numbers (0 is cpuperf itself), \"name:GLOB\", or "
+		       "\"all\" (the default).",
     },
     {
 	EVENT_FIELD(choice),
@@ -285,8 +291,9 @@ const struct key_row key_rows[] = {
 	.max = 64,
 	.item = "control group",
 	.groups = "misc (cgroup_ events)",
-	.description = "Which control groups of version 2, by their paths below its mount point. "
-		       "Without it, the root of it.",
+	.description =
+	    "Which control groups (version 2) to read, as paths below the mount point. By "
+	    "default, the root group.",
     },
     {
 	EVENT_FIELD(label),
@@ -295,8 +302,8 @@ const struct key_row key_rows[] = {
 	.type = KEY_NAME,
 	.min = 1,
 	.max = 64,
-	.description = "The heading of the event's column, in place of its name. No two columns "
-		       "may share a label.",
+	.description =
+	    "The heading of the event's column, instead of its name. Labels must be unique.",
     },
 
     {
@@ -307,7 +314,7 @@ const struct key_row key_rows[] = {
 	.required = true,
 	.min = 1,
 	.max = 64,
-	.description = "The heading of the metric's column. No two columns may share it.",
+	.description = "The heading of the metric's column. It must be unique.",
     },
     {
 	METRIC_FIELD(expr),
@@ -317,9 +324,10 @@ const struct key_row key_rows[] = {
 	.required = true,
 	.min = 1,
 	.max = 1024,
-	.description = "What it is: events in braces, by group:name or by the heading of a column "
-		       "({fixed:instructions_retired}), numbers, the four operations + - * /, "
-		       "brackets, and duration, the seconds that were measured.",
+	.description =
+	    "The expression: events in braces, by group:name or column heading "
+	    "({fixed:instructions_retired}), numbers, the operators + - * /, parentheses, "
+	    "and duration, the measured time in seconds.",
     },
     {
 	METRIC_FIELD(unit),
@@ -327,7 +335,7 @@ const struct key_row key_rows[] = {
 	.type = KEY_NAME,
 	.max = 32,
 	.default_text = "",
-	.description = "Its unit; empty for what is just a number.",
+	.description = "The metric's unit; empty for a plain number.",
     },
     {
 	METRIC_FIELD(warn_below),
@@ -335,14 +343,14 @@ const struct key_row key_rows[] = {
 	.name = "warn_below",
 	.type = KEY_REAL,
 	.max = 1,
-	.description = "A value below this is marked, and warned of once in a session.",
+	.description = "A value below this limit is marked, and causes one warning per session.",
     },
     {
 	METRIC_FIELD(warn_above),
 	.name = "warn_above",
 	.type = KEY_REAL,
 	.max = 1,
-	.description = "The same of a value above this.",
+	.description = "A value above this limit is marked, and causes one warning per session.",
     },
 
     {
@@ -350,14 +358,14 @@ const struct key_row key_rows[] = {
 	.name = "config_name",
 	.type = KEY_STRING,
 	.max = 255,
-	.description = "config_name of the spec; left out if empty.",
+	.description = "config_name of the spec; omitted if empty.",
     },
     {
 	SESSION_FIELD(model_name),
 	.name = "model_name",
 	.type = KEY_STRING,
 	.max = 255,
-	.description = "The CPU model that was measured; left out if empty.",
+	.description = "The CPU model that was measured; omitted if empty.",
     },
     {
 	SESSION_FIELD(num_iterations),
@@ -365,7 +373,7 @@ const struct key_row key_rows[] = {
 	.type = KEY_INTEGER,
 	.min = 1,
 	.max = 1000000000,
-	.description = "How many iterations there are.",
+	.description = "The number of iterations.",
     },
     {
 	SESSION_FIELD(num_traces),
@@ -373,7 +381,7 @@ const struct key_row key_rows[] = {
 	.type = KEY_INTEGER,
 	.min = 1,
 	.max = 8192,
-	.description = "How many traces each iteration has: the number of CPUs measured.",
+	.description = "The number of traces in each iteration: one for each CPU measured.",
     },
     {
 	SESSION_FIELD(output_path_prefix),
@@ -381,17 +389,19 @@ const struct key_row key_rows[] = {
 	.type = KEY_STRING,
 	.max = 3799,
 	.default_text = "",
-	.description = "How the paths of the traces begin. cpuperf_print takes the name only and "
-		       "looks for the traces beside the session file.",
+	.description =
+	    "The start of the traces' paths. cpuperf_print uses only the last component and "
+	    "looks for the traces in the manifest's folder.",
     },
     {
 	SESSION_FIELD(session_id),
 	.name = "session_id",
 	.type = KEY_HEX,
 	.max = 32,
-	.description = "Which session it is, as its traces have it: those of another session of "
-		       "the same output_path_prefix are left out. Without it, it is that of the "
-		       "first trace.",
+	.description =
+	    "The id of the session, which its traces hold too. Traces of another session "
+	    "with the same output_path_prefix are ignored. If missing, the id of the first "
+	    "trace is used.",
     },
     {
 	SESSION_FIELD(state),
@@ -399,8 +409,8 @@ const struct key_row key_rows[] = {
 	.type = KEY_WORD,
 	.words = session_states,
 	.form = "\"" CPSESSION_RECORDING "\"",
-	.description = "\"" CPSESSION_RECORDING "\" until the session has ended, and for ever if "
-		       "it was killed; then num_iterations may be behind.",
+	.description = "\"" CPSESSION_RECORDING "\" until the session ends. It stays if the "
+		       "session is killed; num_iterations may then be too small.",
     },
 };
 const size_t nr_key_rows = sizeof(key_rows) / sizeof(key_rows[0]);

@@ -461,10 +461,10 @@ def check_logs(folder):
     spec = write_spec(folder, SOFTWARE, num_iterations=1)
     args = [spec, "--duration=10ms", "--output-path-prefix=", "--session-result-spec-path="]
     loud = run(*args).stderr
-    for text in ("cpuperf control program starting", "cpuperf control program exiting",
-                 "1 iteration(s), 10 ms per iteration"):
+    for text in ("cpuperf: session starting", "cpuperf: session ended",
+                 "1 iteration(s) of 10 ms"):
         assert text in loud, loud
-    assert "1 iteration(s), 2 second(s) per iteration" in run(
+    assert "1 iteration(s) of 2 s" in run(
         spec, "--duration=2", "--output-path-prefix=", "--session-result-spec-path=").stderr
     assert run(*args, "--quiet").stderr == ""
     args[0] = write_spec(folder, SOFTWARE + [("fixed", "cycle_counter")], num_iterations=1)
@@ -476,7 +476,7 @@ def check_logs(folder):
     for times in (1, 2):  # appended
         assert run(*args, f"--log-file={log}").stderr == ""
         with open(log, encoding="utf-8") as f:
-            assert f.read().count("control program starting") == times
+            assert f.read().count("session starting") == times
     assert os.stat(log).st_mode & 0o777 == 0o600
 
 
@@ -505,7 +505,7 @@ def check_signals(folder):
         assert p.returncode == 0, (number, error)
         assert time.monotonic() - sent < 10
         done = manifest(folder)["num_iterations"]
-        assert 1 <= done < 100 and f"ended after {done} of 100" in error, error
+        assert 1 <= done < 100 and f"stopped after {done} of 100" in error, error
         assert out.count("Trace 0:") == done and f"\n{done} iteration" in out, out
         assert len(files(folder)) == done * cpus + 1
         rows = list(csv.DictReader(io.StringIO(show(folder, "csv"))))
@@ -542,7 +542,7 @@ def check_nohup(folder):
               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     p.send_signal(signal.SIGHUP)
     out, error = p.communicate(timeout=30)
-    assert p.returncode == 0 and "ended after" not in error, error
+    assert p.returncode == 0 and "stopped after" not in error, error
     assert out.count("Trace 0:") == 8
 
 

@@ -135,7 +135,7 @@ def check_keys(folder):
         t.keys("q")
         text = t.wait(r"^status \d+\.", history=True)
         assert "status 0." in text, text
-        for word in ("all traces", "mean", "dev %", "warning: switch_rate: above -1", "ended after"):
+        for word in ("all traces", "mean", "dev %", "warning: switch_rate: above -1", "stopped after"):
             assert word in text, (word, text)
         assert "Keys" not in text and "PAUSED" not in text, text
     saved = glob.glob(f"{folder}/cwd/cpuperf-*.txt")

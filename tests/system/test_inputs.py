@@ -64,13 +64,13 @@ def check_own_specs(place):
                           (0 if os.geteuid() == 0 else place.uid, 0o664)):
             place.write_spec(uid=uid, gid=gid, mode=mode)
             said = place.run(CPUPERF, "--spec-file=own.cpspec", *TRACE_OPTIONS).stderr
-            assert f"] Spec: {os.path.realpath(place.folder)}/own.cpspec\n" in said, said
+            assert f": spec: {os.path.realpath(place.folder)}/own.cpspec\n" in said, said
     os.mkdir(place.path("elsewhere"))
     os.rename(place.path("own.cpspec"), place.path("elsewhere/s"))
     os.symlink("elsewhere/s", place.path("own.cpspec"))
     os.chown(place.path("own.cpspec"), place.uid, -1, follow_symlinks=False)
     said = place.run(CPUPERF, "--spec-file=own.cpspec", *TRACE_OPTIONS).stderr
-    assert f"] Spec: {os.path.realpath(place.folder)}/elsewhere/s\n" in said, said
+    assert f": spec: {os.path.realpath(place.folder)}/elsewhere/s\n" in said, said
 
 
 def check_path_is_said(place):
@@ -78,11 +78,11 @@ def check_path_is_said(place):
     place.write_spec()
     said = place.run(CPUPERF, "--spec-file=basic.cpspec", "--duration=0", "--output-path-prefix=",
                      "--session-result-spec-path=", "--output-format=csv")
-    assert "/specs/basic.cpspec\n" in said.stderr.split("] Spec: /")[1], said.stderr
+    assert "/specs/basic.cpspec\n" in said.stderr.split(": spec: /")[1], said.stderr
     assert "cpspec" not in said.stdout
     with open(place.path("own.cpspec"), "rb") as spec:
         said = place.run(CPUPERF, "--spec-file=/dev/stdin", *TRACE_OPTIONS, stdin=spec).stderr
-    assert f"] Spec: {os.path.realpath(place.folder)}/own.cpspec\n" in said, said
+    assert f": spec: {os.path.realpath(place.folder)}/own.cpspec\n" in said, said
 
 
 def refuse_here(place, name, why):
@@ -235,7 +235,7 @@ def check_log_file(place):
     for _ in range(2):
         place.run(CPUPERF, "--spec-file=own.cpspec", f"--log-file={log}", *TRACE_OPTIONS)
     with open(log, encoding="utf-8") as f:
-        assert f.read().count("control program starting") == 2
+        assert f.read().count(": session starting") == 2
     assert os.stat(log).st_mode == 0o100600
     if os.geteuid() != 0:
         print("skip: another user's log: this is not root")

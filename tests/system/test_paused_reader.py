@@ -103,7 +103,7 @@ def check_one_order(folder):
     spec = write_spec(folder, COUNTED, duration="10ms", num_iterations=3)
     text = subprocess.run(spec, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=True).stdout
-    at = [text.index(part) for part in ("program starting", "Trace 0:", "\n3 iterations", "exiting")]
+    at = [text.index(part) for part in ("session starting", "Trace 0:", "\n3 iterations", "session ended")]
     assert at == sorted(at) and text.count("Trace 0:") == 3, text
 
 
@@ -185,7 +185,7 @@ def check_messages(folder):
         wait_until(last_trace(folder, 7), p, "measuring waits for a reader of stderr")
         text = read_all(read)
         assert p.wait() == 0, text
-    assert "control program starting" in text and "control program exiting" in text, text
+    assert "session starting" in text and "session ended" in text, text
 
 
 def check_messages_and_signal(folder):

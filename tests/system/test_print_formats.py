@@ -110,9 +110,9 @@ def check_text(folder, rows):
 
 def check_log(folder):
     log = show(folder, "csv").stderr
-    wanted = ["Config: check", r"3 iteration\(s\), \d+ trace\(s\)", f"Output path prefix: {folder}/t",
+    wanted = ["config: check", r"3 iteration\(s\), \d+ trace\(s\)", f"output path prefix: {folder}/t",
               r"\d+ records processed in \d+\.\d{3} seconds"]
-    lines = [line.split("] ", 1)[1] for line in log.splitlines()]
+    lines = [line.split(": ", 1)[1] for line in log.splitlines()]
     assert len(lines) == 4 and all(re.fullmatch(w, l) for w, l in zip(wanted, lines)), log
     session = f"--session={folder}/s.cpsession"
     assert run(PRINT, session, "--quiet").stderr == ""
@@ -367,7 +367,7 @@ def check_status(spec):
                                 line)
             assert full if width == 80 else len(line) < 30, line
         left = re.sub(r"[^\n]*\r\x1b\[K", "", said)
-        assert "samples/s" not in left and "exiting" in left, left
+        assert "samples/s" not in left and "session ended" in left, left
     assert "\x1b" not in on_terminal(80, *args, "--num-iterations=1", "--quiet")
     assert "\x1b" not in run(*args, "--num-iterations=1").stderr
 

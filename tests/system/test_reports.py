@@ -417,7 +417,7 @@ def check_records(session):
         done = subprocess.run([PRINT, args[0], f"--report={report}", session.mix],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=True)
-        nr, = re.findall(r"\] (\d+) records processed", done.stderr)
+        nr, = re.findall(r": (\d+) records processed", done.stderr)
         assert int(nr) > 100, done.stderr
 
 

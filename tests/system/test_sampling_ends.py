@@ -189,7 +189,7 @@ def check_signal(folder):
         p.send_signal(signal.SIGINT)
         out, error = finish(p)
     done = manifest(folder)["num_iterations"]
-    assert done >= 1 and f"ended after {done} of 100" in error, error
+    assert done >= 1 and f"stopped after {done} of 100" in error, error
     sampled.check_sound(folder)
     for i in range(done):
         assert all(bool(t.end[7] & 1) == (i == done - 1) for t in sampled.traces(folder, i))
