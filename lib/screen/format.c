@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { FIRST_WIDTH = 10, CELL_MAX_BYTES = 256 };
+enum { CELL_MAX_BYTES = 256 };
 
 static void begin_nothing(struct screen_state *s, const struct table *t, struct buf *out)
 {
@@ -47,11 +47,10 @@ struct screen_state *screen_state_new(size_t nr_columns, const struct screen_opt
 	if (!s)
 		return NULL;
 	s->options = *options;
-	s->first_width = FIRST_WIDTH;
 	buf_init(&s->scratch, CELL_MAX_BYTES);
-	s->width = mem_calloc(nr_columns, sizeof(*s->width));
-	s->shown = mem_calloc(nr_columns, sizeof(*s->shown));
-	if (!s->width || !s->shown || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
+	s->columns = mem_calloc(nr_columns + 1, sizeof(*s->columns));
+	layout_init(&s->layout, s->columns, 0);
+	if (!s->columns || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
 		screen_state_free(s);
 		return NULL;
 	}
@@ -63,7 +62,7 @@ void screen_state_free(struct screen_state *s)
 	if (!s)
 		return;
 	buf_fini(&s->scratch);
-	mem_free(s->width);
-	mem_free(s->shown);
+	layout_fini(&s->layout);
+	mem_free(s->columns);
 	mem_free(s);
 }

@@ -1,7 +1,6 @@
 /*
- * Tables of typed columns, for people and for machines. A cell is written as text when it is
- * appended: for machines that is all; for people its place and width are kept until those of all
- * are known. Knows nothing of what the columns mean.
+ * Tables of typed columns. A cell becomes text when it is appended: for machines that is all; for
+ * people the layout places it.
  */
 #include "screen/grid.h"
 
@@ -9,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "screen/layout.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -22,20 +22,6 @@ enum {
 	MAX_NAME_BYTES = 128, /* of a field */
 	MAX_DEPTH = 40,
 	MIN_CUT_WIDTH = 16,
-	MAX_COLUMN_WIDTH = 256, /* what is wider moves the rest of its own line only */
-};
-
-static const char ELLIPSIS[] = "…", BOLD[] = "\033[1m", RED[] = "\033[31m", GREEN[] = "\033[32m",
-		  NORMAL[] = "\033[0m";
-
-/* What of a row people see: its beginning, a cell, or that it is a line of its own. */
-enum look { LOOK_ROW, LOOK_LINE, LOOK_CELL, LOOK_MORE, LOOK_LESS };
-
-struct piece {
-	uint32_t offset, len; /* in the grid's text */
-	uint32_t width;       /* columns of the terminal */
-	uint8_t column;
-	uint8_t look;
 };
 
 struct grid {
@@ -45,13 +31,12 @@ struct grid {
 	size_t at;               /* the column of the next cell */
 	bool is_open;            /* a row has begun */
 	bool is_begun;           /* CSV: the row has a field */
-	struct json_writer json; /* of the row, in text */
-	bool has_header;         /* it is written */
-	int error;               /* other than the text's */
-	struct buf text;         /* lines for machines, the text of pieces for people */
-	struct piece *pieces;
-	size_t nr_pieces, room;
-	unsigned width[GRID_MAX_COLUMNS]; /* of the columns, so far */
+	struct json_writer json; /* of the row */
+	bool has_header;         /* CSV: it is written */
+	int error;               /* other than the layout's */
+	size_t shown;            /* people: the layout's column of the next cell */
+	struct layout layout;    /* for machines only its text */
+	struct layout_column width[GRID_MAX_COLUMNS];
 };
 
 union value {
@@ -261,10 +246,20 @@ static const char *header_of(const struct grid_column *c)
 	return c->header ? c->header : c->name;
 }
 
-static void grow(unsigned *width, unsigned need)
+/* The layout's columns and its first row. */
+static void begin_people(struct grid *g)
 {
-	need = need < MAX_COLUMN_WIDTH ? need : MAX_COLUMN_WIDTH;
-	*width = *width < need ? need : *width;
+	struct layout *l = &g->layout;
+
+	layout_row(l);
+	layout_look(l, LAYOUT_BOLD);
+	for (size_t i = 0; i < g->nr_columns; i++) {
+		if (!is_for(&g->columns[i], GRID_PEOPLE))
+			continue;
+		g->width[l->nr_columns] = (struct layout_column){
+		    .gap = GAP, .is_left = kinds[g->columns[i].kind].is_left};
+		layout_text(l, l->nr_columns++, header_of(&g->columns[i]));
+	}
 }
 
 struct grid *grid_new(const struct grid_column *columns, size_t nr,
@@ -277,9 +272,10 @@ struct grid *grid_new(const struct grid_column *columns, size_t nr,
 	g->columns = columns;
 	g->nr_columns = nr;
 	g->options = *options;
-	buf_init(&g->text, GRID_MAX_BYTES);
-	for (size_t i = 0; i < nr; i++)
-		grow(&g->width[i], screen_width(header_of(&columns[i])));
+	layout_init(&g->layout, g->width, 0);
+	g->layout.has_color = options->has_color;
+	if (options->form == GRID_PEOPLE)
+		begin_people(g);
 	return g;
 }
 
@@ -287,14 +283,13 @@ void grid_free(struct grid *g)
 {
 	if (!g)
 		return;
-	buf_fini(&g->text);
-	mem_free(g->pieces);
+	layout_fini(&g->layout);
 	mem_free(g);
 }
 
 int grid_error(const struct grid *g)
 {
-	return g->error ? g->error : buf_error(&g->text);
+	return g->error ? g->error : layout_error(&g->layout);
 }
 
 static void fail(struct grid *g, int error)
@@ -317,7 +312,7 @@ static void begin_field(struct grid *g, const char *name, const char *suffix)
 		return;
 	}
 	if (g->is_begun)
-		buf_addc(&g->text, ',');
+		buf_addc(&g->layout.text, ',');
 	g->is_begun = true;
 }
 
@@ -329,9 +324,9 @@ static void give(struct grid *g, const struct grid_column *c, const union value 
 	for (size_t i = 0; i < MAX_PARTS && kind->suffix[i]; i++) {
 		begin_field(g, c->name, kind->suffix[i]);
 		if (v)
-			kind->give(&g->text, g->options.form, v, i);
+			kind->give(&g->layout.text, g->options.form, v, i);
 		else if (g->options.form == GRID_NDJSON)
-			buf_adds(&g->text, "null");
+			buf_adds(&g->layout.text, "null");
 	}
 }
 
@@ -341,21 +336,21 @@ static void begin_line(struct grid *g)
 
 	g->is_begun = false;
 	if (is_json) {
-		jsonw_init(&g->json, &g->text, false);
+		jsonw_init(&g->json, &g->layout.text, false);
 		jsonw_object(&g->json, NULL);
 		jsonw_text(&g->json, "report", g->options.report);
 	}
 	if (!g->options.session)
 		return;
 	begin_field(g, "session", "");
-	give_text(&g->text, g->options.form, &(union value){.text = g->options.session}, 0);
+	give_text(&g->layout.text, g->options.form, &(union value){.text = g->options.session}, 0);
 }
 
 static void end_line(struct grid *g)
 {
 	if (g->options.form == GRID_NDJSON)
 		jsonw_end(&g->json);
-	buf_addc(&g->text, '\n');
+	buf_addc(&g->layout.text, '\n');
 }
 
 static void csv_header(const struct grid *g, struct buf *out)
@@ -380,190 +375,61 @@ static void csv_header(const struct grid *g, struct buf *out)
 
 /* --- people ---------------------------------------------------------------------------------- */
 
-/* Keeps the text from offset on as a piece. */
-static void keep(struct grid *g, size_t offset, size_t column, enum look look)
-{
-	struct piece *p;
-
-	if (grid_error(g) || (look >= LOOK_CELL && offset == g->text.len))
-		return;
-	if (g->nr_pieces >= GRID_MAX_BYTES / sizeof(*p)) {
-		fail(g, -EFBIG);
-		return;
-	}
-	p = mem_grow(g->pieces, g->nr_pieces, &g->room, sizeof(*p));
-	if (!p) {
-		fail(g, -ENOMEM);
-		return;
-	}
-	g->pieces = p;
-	p += g->nr_pieces++;
-	*p = (struct piece){.offset = (uint32_t)offset,
-			    .len = (uint32_t)(g->text.len - offset),
-			    .width = screen_width(buf_str(&g->text) + offset),
-			    .column = (uint8_t)column,
-			    .look = (uint8_t)look};
-	if (look >= LOOK_CELL)
-		grow(&g->width[column], p->width);
-}
-
-static enum look look_of(enum grid_kind kind, const union value *v)
+static enum layout_look look_of(enum grid_kind kind, const union value *v)
 {
 	if ((kind != GRID_CHANGE && kind != GRID_SHIFT) || !v->real.is_certain)
-		return LOOK_CELL;
-	return v->real.x > 0 ? LOOK_MORE : v->real.x < 0 ? LOOK_LESS : LOOK_CELL;
+		return LAYOUT_PLAIN;
+	return v->real.x > 0 ? LAYOUT_RED : v->real.x < 0 ? LAYOUT_GREEN : LAYOUT_PLAIN;
 }
 
 static void show(struct grid *g, unsigned depth, const union value *v)
 {
 	const struct grid_column *c = &g->columns[g->at];
-	size_t offset = g->text.len;
 
-	buf_fill(&g->text, ' ', (size_t)INDENT * (depth < MAX_DEPTH ? depth : MAX_DEPTH));
-	kinds[c->kind].show(&g->text, c, v);
-	keep(g, offset, g->at, look_of(c->kind, v));
+	buf_fill(&g->layout.text, ' ', (size_t)INDENT * (depth < MAX_DEPTH ? depth : MAX_DEPTH));
+	kinds[c->kind].show(&g->layout.text, c, v);
+	layout_cell(&g->layout, g->shown);
+	layout_look(&g->layout, look_of(c->kind, v));
 }
 
-/* Where the columns stand on a line, and how wide they may be. */
-struct layout {
-	unsigned x[GRID_MAX_COLUMNS], width[GRID_MAX_COLUMNS];
-};
-
-static unsigned whole_width(const struct grid *g, const struct layout *l)
+/* The widest column of text, of several the last; NULL if none can be cut. */
+static struct layout_column *widest(struct layout *l)
 {
-	unsigned sum = 0;
+	struct layout_column *widest = NULL;
 
-	for (size_t i = 0; i < g->nr_columns; i++)
-		if (is_for(&g->columns[i], GRID_PEOPLE))
-			sum += (sum ? GAP : 0) + l->width[i];
-	return sum;
+	for (size_t i = 0; i < l->nr_columns; i++)
+		if (l->columns[i].is_cut && l->columns[i].width > MIN_CUT_WIDTH &&
+		    (!widest || l->columns[i].width >= widest->width))
+			widest = &l->columns[i];
+	return widest;
 }
 
-/* The widest column of text, of those of equal width the last; NULL if none can be cut. */
-static unsigned *widest(const struct grid *g, struct layout *l)
-{
-	unsigned *w = NULL;
-
-	for (size_t i = 0; i < g->nr_columns; i++)
-		if (g->columns[i].kind == GRID_TEXT && is_for(&g->columns[i], GRID_PEOPLE) &&
-		    l->width[i] > MIN_CUT_WIDTH && (!w || l->width[i] >= *w))
-			w = &l->width[i];
-	return w;
-}
-
-static void lay_out(const struct grid *g, struct layout *l)
-{
-	unsigned x = 0, sum, *w;
-
-	memcpy(l->width, g->width, sizeof(l->width));
-	sum = whole_width(g, l);
-	while (g->options.width && sum > g->options.width && (w = widest(g, l))) {
-		(*w)--;
-		sum--;
-	}
-	for (size_t i = 0; i < g->nr_columns; i++) {
-		l->x[i] = x;
-		if (is_for(&g->columns[i], GRID_PEOPLE))
-			x += l->width[i] + GAP;
-	}
-}
-
-/* Whole characters, width - 1 of them, and an ellipsis. */
-static void add_cut(struct buf *out, const char *s, unsigned width)
-{
-	size_t end = 0;
-
-	for (unsigned n = 0; n + 1 < width; n++)
-		do
-			end++;
-		while (((unsigned char)s[end] & 0xc0) == 0x80);
-	buf_add(out, s, end);
-	buf_adds(out, ELLIPSIS);
-}
-
-/* Puts a cell behind what reaches to column *x of the line. */
-static void place(const struct grid *g, const struct layout *l, size_t column, const char *text,
-		  size_t len, unsigned width, struct buf *out, unsigned *x)
-{
-	const struct kind *kind = &kinds[g->columns[column].kind];
-	unsigned room = l->width[column], at = l->x[column];
-	bool is_cut = g->options.width && kind->is_left && width > room;
-
-	width = is_cut ? room : width;
-	if (!kind->is_left && width < room)
-		at += room - width;
-	if (*x && at < *x + 1)
-		at = *x + 1; /* the cell before it was too wide */
-	buf_fill(out, ' ', at - *x);
-	if (is_cut)
-		add_cut(out, text, width);
-	else
-		buf_add(out, text, len);
-	*x = at + width;
-}
-
-static void people_header(const struct grid *g, const struct layout *l, struct buf *out)
-{
-	unsigned x = 0;
-
-	buf_adds(out, g->options.has_color ? BOLD : "");
-	for (size_t i = 0; i < g->nr_columns; i++) {
-		const char *header = header_of(&g->columns[i]);
-
-		if (is_for(&g->columns[i], GRID_PEOPLE))
-			place(g, l, i, header, strlen(header), screen_width(header), out, &x);
-	}
-	buf_adds(out, g->options.has_color ? NORMAL : "");
-	buf_addc(out, '\n');
-}
-
-static void people_piece(const struct grid *g, const struct layout *l, const struct piece *p,
-			 struct buf *out, unsigned *x)
-{
-	const char *color = p->look == LOOK_MORE ? RED : p->look == LOOK_LESS ? GREEN : "";
-
-	color = g->options.has_color ? color : "";
-	buf_adds(out, color);
-	place(g, l, p->column, g->text.data + p->offset, p->len, p->width, out, x);
-	buf_adds(out, *color ? NORMAL : "");
-}
-
-static void people_pieces(const struct grid *g, const struct layout *l, struct buf *out)
-{
-	unsigned x = 0;
-
-	for (size_t i = 0; i < g->nr_pieces; i++) {
-		const struct piece *p = &g->pieces[i];
-
-		if (p->look >= LOOK_CELL) {
-			people_piece(g, l, p, out, &x);
-			continue;
-		}
-		if (i)
-			buf_addc(out, '\n');
-		buf_add(out, g->text.data ? g->text.data + p->offset : "", p->len);
-		x = 0;
-	}
-	if (g->nr_pieces)
-		buf_addc(out, '\n');
-}
-
+/* Columns of text are cut until the terminal holds all, for this piece of the table only. */
 static void write_people(struct grid *g, struct buf *out)
 {
-	struct layout l;
+	struct layout_column cut[GRID_MAX_COLUMNS], *c;
+	struct layout l = g->layout;
+	unsigned sum = 0;
 
-	lay_out(g, &l);
-	if (!g->has_header)
-		people_header(g, &l, out);
-	people_pieces(g, &l, out);
-	g->nr_pieces = 0;
+	l.columns = cut;
+	for (size_t i = 0, at = 0; i < g->nr_columns; i++) {
+		if (!is_for(&g->columns[i], GRID_PEOPLE))
+			continue;
+		cut[at] = g->width[at];
+		cut[at].is_cut = g->options.width && g->columns[i].kind == GRID_TEXT;
+		sum += (sum ? GAP : 0) + cut[at++].width;
+	}
+	for (; g->options.width && sum > g->options.width && (c = widest(&l)); sum--)
+		c->width--;
+	layout_write(&l, 1, l.nr_columns, out);
 }
 
 static void write_machines(struct grid *g, struct buf *out)
 {
 	if (!g->has_header && !g->options.is_continued && g->options.form == GRID_CSV)
 		csv_header(g, out);
-	buf_add(out, buf_str(&g->text), g->text.len);
+	g->has_header = true;
+	buf_add(out, buf_str(&g->layout.text), g->layout.text.len);
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
@@ -582,10 +448,10 @@ static void end_row(struct grid *g)
 void grid_row(struct grid *g)
 {
 	end_row(g);
-	g->at = 0;
+	g->at = g->shown = 0;
 	g->is_open = true;
 	if (g->options.form == GRID_PEOPLE)
-		keep(g, g->text.len, 0, LOOK_ROW);
+		layout_row(&g->layout);
 	else
 		begin_line(g);
 }
@@ -605,6 +471,7 @@ static void cell(struct grid *g, unsigned of_kinds, unsigned depth, const union 
 			give(g, c, v);
 		else if (v)
 			show(g, depth, v);
+		g->shown++;
 	}
 	g->at++;
 }
@@ -672,25 +539,21 @@ void grid_none(struct grid *g)
 
 void grid_na(struct grid *g)
 {
-	size_t at = g->at;
+	size_t shown = g->shown;
 
 	cell(g, ANY_KIND, 0, NULL);
-	if (g->options.form != GRID_PEOPLE || at == g->at || !is_for(&g->columns[at], GRID_PEOPLE))
+	if (g->options.form != GRID_PEOPLE || shown == g->shown)
 		return;
-	buf_adds(&g->text, "n/a");
-	keep(g, g->text.len - strlen("n/a"), at, LOOK_CELL);
+	layout_text(&g->layout, shown, "n/a");
 }
 
 void grid_line(struct grid *g, const char *text)
 {
-	size_t offset;
-
 	end_row(g);
 	if (g->options.form != GRID_PEOPLE)
 		return;
-	offset = g->text.len;
-	add_clean(&g->text, text);
-	keep(g, offset, 0, LOOK_LINE);
+	add_clean(&g->layout.text, text);
+	layout_line(&g->layout);
 }
 
 int grid_write(struct grid *g, struct buf *out)
@@ -702,7 +565,6 @@ int grid_write(struct grid *g, struct buf *out)
 		write_people(g, out);
 	else
 		write_machines(g, out);
-	g->has_header = true;
-	buf_reset(&g->text);
+	layout_reset(&g->layout);
 	return buf_error(out);
 }

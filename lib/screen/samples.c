@@ -89,14 +89,23 @@ struct block {
 	const struct table *t;
 	const struct table_summary *sum; /* NULL: of the iteration in t */
 	struct buf *out;
-	unsigned label_width, width[NR_COLUMNS];
-	unsigned gap; /* before each number */
-	size_t nr_columns;
+	struct layout layout;
+	struct layout_column columns[1 + NR_COLUMNS];
 };
 
-typedef void line_fn(struct block *b, const struct line *l);
+static void add_line(struct block *b, const struct line *line)
+{
+	struct layout *l = &b->layout;
 
-static void each_cpu(struct block *b, size_t i, line_fn *fn)
+	layout_row(l);
+	layout_text(l, 0, line->label);
+	for (size_t k = 1; k < l->nr_columns; k++) {
+		columns[k - 1].put(&l->text, line);
+		layout_cell(l, k);
+	}
+}
+
+static void each_cpu(struct block *b, size_t i)
 {
 	char label[24];
 
@@ -106,11 +115,11 @@ static void each_cpu(struct block *b, size_t i, line_fn *fn)
 		if (l.s->claim == SAMPLED_NONE && l.cell->state == CELL_NONE)
 			continue;
 		snprintf(label, sizeof(label), "  CPU %u", b->t->row_cpu[row]);
-		fn(b, &l);
+		add_line(b, &l);
 	}
 }
 
-static void each_line(struct block *b, line_fn *fn)
+static void each_line(struct block *b)
 {
 	for (size_t i = 0; i < b->t->nr_columns; i++) {
 		const struct table_column *c = &b->t->columns[i];
@@ -119,30 +128,10 @@ static void each_line(struct block *b, line_fn *fn)
 
 		if (!sampled_event_is_sampled(&c->sampling))
 			continue;
-		fn(b, &(struct line){c->label, s, b->sum ? NULL : &b->t->totals[i]});
+		add_line(b, &(struct line){c->label, s, b->sum ? NULL : &b->t->totals[i]});
 		if (!b->sum && b->s->options.each_cpu && b->t->nr_rows > 1)
-			each_cpu(b, i, fn);
+			each_cpu(b, i);
 	}
-}
-
-static const char *cell_text(struct block *b, size_t k, const struct line *l)
-{
-	buf_reset(&b->s->scratch);
-	columns[k].put(&b->s->scratch, l);
-	return buf_str(&b->s->scratch);
-}
-
-static void grow(unsigned *width, const char *text)
-{
-	if (*width < screen_width(text))
-		*width = screen_width(text);
-}
-
-static void measure(struct block *b, const struct line *l)
-{
-	grow(&b->label_width, l->label);
-	for (size_t k = 0; k < b->nr_columns; k++)
-		grow(&b->width[k], cell_text(b, k, l));
 }
 
 static unsigned width_of(const struct screen_state *s)
@@ -150,62 +139,41 @@ static unsigned width_of(const struct screen_state *s)
 	return s->options.width ? s->options.width : TEXT_WIDTH;
 }
 
-static unsigned numbers_width(const struct block *b)
+/* What does not fit is saved in this order: a blank before each number, the width of labels (longer
+ * ones get lines of their own), on a terminal the last columns. */
+static size_t fit(struct block *b)
 {
-	unsigned width = 0;
+	struct layout_column *c = b->columns;
+	size_t nr = b->layout.nr_columns, to;
+	unsigned room = width_of(b->s), label_width = c[0].width, used = 0;
+	bool is_narrow = layout_fit(&b->layout, 1, room, 0) < nr;
 
-	for (size_t k = 0; k < b->nr_columns; k++)
-		width += b->gap + b->width[k];
-	return width;
-}
-
-/* What does not fit goes in this order: a blank before each number, room for labels (those that are
- * longer get lines of their own), on a terminal the last columns. */
-static void fit(struct block *b)
-{
-	unsigned room = width_of(b->s), used;
-
-	b->gap = 2;
-	if (b->label_width + numbers_width(b) > room)
-		b->gap = 1;
-	while (b->s->options.width && numbers_width(b) > room && b->nr_columns > NR_KEPT)
-		b->nr_columns--;
-	used = numbers_width(b);
+	for (size_t k = 1; k < nr && is_narrow; k++)
+		c[k].gap = 1;
+	c[0].width = 0;
+	to = layout_fit(&b->layout, 1, b->s->options.width, NR_KEPT);
+	for (size_t k = 1; k < to; k++)
+		used += c[k].gap + c[k].width;
 	room = used < room ? room - used : 0;
-	if (b->label_width > room)
-		b->label_width = room;
+	c[0].width = label_width < room ? label_width : room;
+	return to;
 }
 
-/* Where the numbers begin, behind the label or on the next line. */
-static void put_label(const struct block *b, const char *label)
+static void put_table(struct block *b, size_t nr_columns)
 {
-	screen_left(b->out, b->label_width, label);
-	if (screen_width(label) <= b->label_width)
-		return;
-	buf_addc(b->out, '\n');
-	buf_fill(b->out, ' ', b->label_width);
-}
+	struct layout *l = &b->layout;
 
-static void put_line(struct block *b, const struct line *l)
-{
-	put_label(b, l->label);
-	for (size_t k = 0; k < b->nr_columns; k++)
-		screen_right(b->out, b->gap + b->width[k], cell_text(b, k, l));
-	buf_addc(b->out, '\n');
-}
-
-static void put_table(struct block *b)
-{
-	b->label_width = screen_width("event");
-	for (size_t k = 0; k < b->nr_columns; k++)
-		grow(&b->width[k], columns[k].name);
-	each_line(b, measure);
-	fit(b);
-	put_label(b, "event");
-	for (size_t k = 0; k < b->nr_columns; k++)
-		screen_right(b->out, b->gap + b->width[k], columns[k].name);
-	buf_addc(b->out, '\n');
-	each_line(b, put_line);
+	layout_init(l, b->columns, 1 + nr_columns);
+	b->columns[0] = (struct layout_column){.is_left = true, .is_broken = true};
+	layout_row(l);
+	layout_text(l, 0, "event");
+	for (size_t k = 1; k < l->nr_columns; k++) {
+		b->columns[k] = (struct layout_column){.gap = 2};
+		layout_text(l, k, columns[k - 1].name);
+	}
+	each_line(b);
+	layout_write(l, 1, fit(b), b->out);
+	layout_fini(l);
 }
 
 /* Words, the second line and further ones behind an indent; the first one has begun. */
@@ -318,11 +286,11 @@ static void put_warning(void *arg, const struct err *warning)
 
 void screen_samples(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	struct block b = {.s = s, .t = t, .out = out, .nr_columns = NR_COLUMNS};
+	struct block b = {.s = s, .t = t, .out = out};
 
 	if (!t->sampled)
 		return;
-	put_table(&b);
+	put_table(&b, NR_COLUMNS);
 	for (size_t i = 0; i < t->nr_columns; i++)
 		put_idle(&b, i);
 	for (size_t i = 0; i < t->nr_columns; i++)
@@ -333,12 +301,12 @@ void screen_samples(struct screen_state *s, const struct table *t, struct buf *o
 void screen_samples_summary(struct screen_state *s, const struct table *t,
 			    const struct table_summary *sum, struct buf *out)
 {
-	struct block b = {.s = s, .t = t, .sum = sum, .out = out, .nr_columns = NR_SUMMED};
+	struct block b = {.s = s, .t = t, .sum = sum, .out = out};
 
 	if (!t->sampled)
 		return;
 	buf_addc(out, '\n');
-	put_table(&b);
+	put_table(&b, NR_SUMMED);
 	if (!sum->lost)
 		return;
 	buf_adds(out, "records that the rings lost: ");

@@ -7,14 +7,14 @@
 
 #include "base/buf.h"
 #include "screen/format.h"
+#include "screen/layout.h"
 
 struct screen_state {
 	struct screen_options options;
-	unsigned first_width; /* of the column "Trace N:"; only grows */
-	unsigned *width;      /* of each column; only grows, so that the table stands still */
-	size_t *shown;        /* the columns of the iteration's table, nr_shown of them */
-	size_t nr_shown;
-	struct buf scratch; /* one cell's text */
+	struct layout
+	    layout; /* of the iterations' table: its columns only grow, so that it stands still */
+	struct layout_column *columns; /* owned; of the layout */
+	struct buf scratch;
 };
 
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out);

@@ -6,31 +6,20 @@
 #include "screen/number.h"
 #include "screen/state.h"
 
-static const char *total_text(struct screen_state *s, const struct table_column *c,
-			      const struct column_summary *sum)
+static void put_total(struct buf *b, const struct table_column *c, const struct column_summary *sum)
 {
-	buf_reset(&s->scratch);
 	if (c->kind == EVENT_COUNT && sum->max.is_real)
-		screen_human(&s->scratch, sum->real_sum, c->unit);
+		screen_human(b, sum->real_sum, c->unit);
 	else if (c->kind == EVENT_COUNT && sum->spread.nr)
-		screen_wide(&s->scratch, sum->sum, true);
-	return buf_str(&s->scratch);
+		screen_wide(b, sum->sum, true);
 }
 
-static const char *human_text(struct screen_state *s, double x, const char *unit)
+static void put_number(struct buf *b, const struct table_column *c, double x)
 {
-	buf_reset(&s->scratch);
-	screen_human(&s->scratch, x, unit);
-	return buf_str(&s->scratch);
-}
-
-static const char *number_text(struct screen_state *s, const struct table_column *c, double x)
-{
-	if (!c->metric)
-		return human_text(s, x, c->unit);
-	buf_reset(&s->scratch);
-	screen_metric_human(&s->scratch, x, c->unit);
-	return buf_str(&s->scratch);
+	if (c->metric)
+		screen_metric_human(b, x, c->unit);
+	else
+		screen_human(b, x, c->unit);
 }
 
 /* Why a column has no total: the state that most of its cells are in. */
@@ -44,108 +33,51 @@ static const char *no_total_text(const struct column_summary *sum)
 	return cell_has_value(&(struct cell){.state = best}) ? "no total" : cell_state_name(best);
 }
 
-static const char *mean_text(struct screen_state *s, const struct table_column *c,
-			     const struct column_summary *sum)
+static void put_mean(struct buf *b, const struct table_column *c, const struct column_summary *sum)
 {
-	return number_text(s, c, sum->spread.mean);
+	put_number(b, c, sum->spread.mean);
 }
 
-static const char *deviation_text(struct screen_state *s, const struct table_column *c,
-				  const struct column_summary *sum)
+static void put_deviation(struct buf *b, const struct table_column *c,
+			  const struct column_summary *sum)
 {
-	return sum->spread.nr > 1 ? number_text(s, c, spread_deviation(&sum->spread)) : "";
+	if (sum->spread.nr > 1)
+		put_number(b, c, spread_deviation(&sum->spread));
 }
 
-static const char *percent_text(struct screen_state *s, const struct table_column *c,
-				const struct column_summary *sum)
+static void put_percent(struct buf *b, const struct table_column *c,
+			const struct column_summary *sum)
 {
 	double mean = sum->spread.mean;
 
 	(void)c;
-	return sum->spread.nr > 1 && mean > 0
-		   ? human_text(s, 100 * spread_deviation(&sum->spread) / mean, "%")
-		   : "";
+	if (sum->spread.nr > 1 && mean > 0)
+		screen_human(b, 100 * spread_deviation(&sum->spread) / mean, "%");
 }
 
-static const char *min_text(struct screen_state *s, const struct table_column *c,
-			    const struct column_summary *sum)
+static void put_min(struct buf *b, const struct table_column *c, const struct column_summary *sum)
 {
-	return number_text(s, c, sum->min.value);
+	put_number(b, c, sum->min.value);
 }
 
-static const char *max_text(struct screen_state *s, const struct table_column *c,
-			    const struct column_summary *sum)
+static void put_max(struct buf *b, const struct table_column *c, const struct column_summary *sum)
 {
-	return number_text(s, c, sum->max.value);
+	put_number(b, c, sum->max.value);
 }
 
 /* What is right of the event's label; a narrow terminal has only the first that fit, at least
  * NR_KEPT. */
 static const struct {
 	const char *name;
-	unsigned min_width;
-	const char *(*text)(struct screen_state *s, const struct table_column *c,
-			    const struct column_summary *sum);
+	struct layout_column layout;
+	void (*put)(struct buf *b, const struct table_column *c, const struct column_summary *sum);
 } columns[] = {
-    {"total", 7, total_text},   {"mean", 10, mean_text}, {"dev", 10, deviation_text},
-    {"dev %", 8, percent_text}, {"min", 10, min_text},   {"max", 10, max_text},
+    {"total", {.gap = 2, .width = 5}, put_total},   {"mean", {.gap = 1, .width = 9}, put_mean},
+    {"dev", {.gap = 1, .width = 9}, put_deviation}, {"dev %", {.gap = 1, .width = 7}, put_percent},
+    {"min", {.gap = 1, .width = 9}, put_min},       {"max", {.gap = 1, .width = 9}, put_max},
 };
 
 enum { NR_COLUMNS = sizeof(columns) / sizeof(columns[0]), NR_KEPT = 2 };
-
-/* How the summary is laid out. */
-struct layout {
-	unsigned label_width, width[NR_COLUMNS];
-	size_t nr_columns;
-};
-
-static void grow(unsigned *width, unsigned need)
-{
-	if (*width < need)
-		*width = need;
-}
-
-static void measure(struct screen_state *s, const struct table *t, const struct table_summary *sum,
-		    struct layout *l)
-{
-	*l = (struct layout){.label_width = 5};
-	for (size_t k = 0; k < NR_COLUMNS; k++)
-		l->width[k] = columns[k].min_width;
-	for (size_t i = 0; i < sum->nr_columns; i++) {
-		const struct column_summary *c = &sum->column[i];
-
-		grow(&l->label_width, screen_width(t->columns[i].label));
-		grow(&l->width[0], 2 + screen_width(total_text(s, &t->columns[i], c)));
-		for (size_t k = 1; c->spread.nr && k < NR_COLUMNS; k++)
-			grow(&l->width[k], 1 + screen_width(columns[k].text(s, &t->columns[i], c)));
-	}
-}
-
-static void fit(struct layout *l, unsigned width)
-{
-	unsigned used = l->label_width;
-
-	for (l->nr_columns = 0; l->nr_columns < NR_COLUMNS; l->nr_columns++) {
-		used += l->width[l->nr_columns];
-		if (width && used > width && l->nr_columns >= NR_KEPT)
-			break;
-	}
-}
-
-static void numbers(struct screen_state *s, const struct layout *l, const struct table_column *c,
-		    const struct column_summary *sum, struct buf *out)
-{
-	size_t end = out->len;
-
-	for (size_t k = 0; k < l->nr_columns; k++) {
-		const char *text = columns[k].text(s, c, sum);
-
-		screen_right(out, l->width[k], text);
-		if (*text)
-			end = out->len;
-	}
-	out->len = end < out->len ? end : out->len; /* a line does not end in blanks */
-}
 
 static uint64_t nr_cells(const struct column_summary *sum)
 {
@@ -179,31 +111,32 @@ void screen_partial(struct buf *out, const struct column_summary *sum)
 	buf_adds(out, sum->nr_partial == 1 ? " iteration" : " iterations");
 }
 
-static void notes(const struct table_column *c, const struct column_summary *sum, struct buf *out)
+static void notes(struct layout *l, const struct table_column *c, const struct column_summary *sum)
 {
 	uint64_t nr = nr_cells(sum);
+	struct buf *out = &l->text;
 
 	if (c->reason && *c->reason) {
 		buf_adds(out, "    ");
 		buf_adds(out, c->reason);
-		buf_addc(out, '\n');
+		layout_line(l);
 	}
 	if (sum->nr_multiplexed) {
 		note(out, "multiplexed", sum->nr_multiplexed, nr);
 		buf_adds(out, ", lowest running share ");
 		screen_running(out, sum->min_running);
-		buf_addc(out, '\n');
+		layout_line(l);
 	}
 	if (sum->nr_partial && sum->nr_cells[CELL_OK] == nr) { /* the cells do not show it */
 		buf_adds(out, "    ");
 		screen_partial(out, sum);
-		buf_addc(out, '\n');
+		layout_line(l);
 	}
 	for (enum cell_state s = CELL_OK + 1; sum->spread.nr && s < CELL_NR_STATES; s++) {
 		if (!sum->nr_cells[s])
 			continue;
 		note(out, cell_state_name(s), sum->nr_cells[s], nr);
-		buf_addc(out, '\n');
+		layout_line(l);
 	}
 }
 
@@ -234,36 +167,37 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 	buf_adds(out, ", all traces\n");
 }
 
-static void heading(const struct layout *l, struct buf *out)
-{
-	screen_left(out, l->label_width, "event");
-	for (size_t k = 0; k < l->nr_columns; k++)
-		screen_right(out, l->width[k], columns[k].name);
-	buf_addc(out, '\n');
-}
-
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out)
 {
+	struct layout_column width[1 + NR_COLUMNS] = {{.is_left = true}};
 	struct layout l;
 
-	measure(s, t, sum, &l);
-	fit(&l, s->options.width);
-	first_line(sum, out);
-	heading(&l, out);
+	layout_init(&l, width, 1 + NR_COLUMNS);
+	layout_row(&l);
+	layout_text(&l, 0, "event");
+	for (size_t k = 0; k < NR_COLUMNS; k++) {
+		width[1 + k] = columns[k].layout;
+		layout_text(&l, 1 + k, columns[k].name);
+	}
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		const struct column_summary *c = &sum->column[i];
 
-		screen_left(out, l.label_width, t->columns[i].label);
-		if (c->spread.nr) {
-			numbers(s, &l, &t->columns[i], c, out);
-		} else {
-			buf_adds(out, "  ");
-			buf_adds(out, no_total_text(c));
+		layout_row(&l);
+		layout_text(&l, 0, t->columns[i].label);
+		for (size_t k = 0; c->spread.nr && k < NR_COLUMNS; k++) {
+			columns[k].put(&l.text, &t->columns[i], c);
+			layout_cell(&l, 1 + k);
 		}
-		buf_addc(out, '\n');
-		notes(&t->columns[i], c, out);
+		if (!c->spread.nr) {
+			buf_adds(&l.text, no_total_text(c));
+			layout_tail(&l);
+		}
+		notes(&l, &t->columns[i], c);
 	}
+	first_line(sum, out);
+	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, NR_KEPT), out);
+	layout_fini(&l);
 	screen_warn_metrics(t, sum, put_warning, out);
 	screen_samples_summary(s, t, sum, out);
 }

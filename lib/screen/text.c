@@ -6,13 +6,7 @@
 #include "screen/number.h"
 #include "screen/state.h"
 
-enum { COLUMN_MIN_WIDTH = 11 }; /* as the original has it */
-
-static void grow(unsigned *width, unsigned need)
-{
-	if (*width < need)
-		*width = need;
-}
+enum { FIRST_MIN_WIDTH = 10, COLUMN_MIN_WIDTH = 11 }; /* as the original has it */
 
 /* The CPUs are not the traces: an offline CPU, or a missing trace. */
 static bool cpus_differ(const struct table *t)
@@ -50,125 +44,67 @@ static void put_cell(struct buf *out, const struct table *t, size_t row, size_t 
 		screen_cell(out, c->kind, line_cell(t, row, i));
 }
 
-static const char *first_text(struct screen_state *s, const struct table *t, size_t row,
-			      bool with_cpu)
+static void put_first(struct buf *out, const struct table *t, size_t row, bool with_cpu)
 {
-	buf_reset(&s->scratch);
 	if (row == t->nr_rows) {
-		buf_adds(&s->scratch, "All:");
-		return buf_str(&s->scratch);
+		buf_adds(out, "All:");
+		return;
 	}
-	buf_adds(&s->scratch, "Trace ");
-	buf_u64(&s->scratch, t->row_trace[row]);
+	buf_adds(out, "Trace ");
+	buf_u64(out, t->row_trace[row]);
 	if (with_cpu) {
-		buf_adds(&s->scratch, " (CPU ");
-		buf_u64(&s->scratch, t->row_cpu[row]);
-		buf_addc(&s->scratch, ')');
+		buf_adds(out, " (CPU ");
+		buf_u64(out, t->row_cpu[row]);
+		buf_addc(out, ')');
 	}
-	buf_addc(&s->scratch, ':');
-	return buf_str(&s->scratch);
+	buf_addc(out, ':');
 }
 
-/* Finds the columns of the table, those of what is counted. */
-static void choose(struct screen_state *s, const struct table *t)
+/* Sampled events have a table of their own. */
+static bool is_shown(const struct table *t, size_t i)
 {
-	s->nr_shown = 0;
+	return !sampled_event_is_sampled(&t->columns[i].sampling);
+}
+
+static void begin(struct layout *l, const struct table *t)
+{
+	l->columns[l->nr_columns++] =
+	    (struct layout_column){.width = FIRST_MIN_WIDTH, .is_left = true};
 	for (size_t i = 0; i < t->nr_columns; i++)
-		if (!sampled_event_is_sampled(&t->columns[i].sampling))
-			s->shown[s->nr_shown++] = i;
-}
-
-static void measure(struct screen_state *s, const struct table *t, bool with_cpu)
-{
-	for (size_t k = 0; k < s->nr_shown; k++) {
-		size_t i = s->shown[k];
-
-		grow(&s->width[i], COLUMN_MIN_WIDTH);
-		grow(&s->width[i], screen_width(t->columns[i].label));
-	}
-	for (size_t row = 0; row < nr_lines(t); row++) {
-		first_text(s, t, row, with_cpu);
-		grow(&s->first_width, (unsigned)s->scratch.len);
-		for (size_t k = 0; k < s->nr_shown; k++) {
-			size_t i = s->shown[k];
-
-			buf_reset(&s->scratch);
-			put_cell(&s->scratch, t, row, i);
-			grow(&s->width[i], (unsigned)s->scratch.len);
-		}
-	}
-}
-
-/* The shown columns [from, returned) fit beside the first one; at least one, never half of one. */
-static size_t block_end(const struct screen_state *s, size_t from)
-{
-	size_t k = from, used = s->first_width;
-
-	while (k < s->nr_shown) {
-		used += 1 + s->width[s->shown[k]];
-		if (s->options.width && used > s->options.width && k > from)
-			break;
-		k++;
-	}
-	return k;
-}
-
-static void right(struct buf *out, unsigned width, const char *text, unsigned text_width)
-{
-	buf_addc(out, '|');
-	buf_fill(out, ' ', width - text_width);
-	buf_adds(out, text);
-}
-
-static void title(const struct screen_state *s, const struct table *t, size_t from, size_t to,
-		  struct buf *out)
-{
-	buf_fill(out, ' ', s->first_width);
-	for (size_t k = from; k < to; k++) {
-		const char *label = t->columns[s->shown[k]].label;
-
-		right(out, s->width[s->shown[k]], label, screen_width(label));
-	}
-	buf_addc(out, '\n');
-}
-
-static void row_line(struct screen_state *s, const struct table *t, size_t row, size_t from,
-		     size_t to, bool with_cpu, struct buf *out)
-{
-	buf_adds(out, first_text(s, t, row, with_cpu));
-	buf_fill(out, ' ', s->first_width - s->scratch.len);
-	for (size_t k = from; k < to; k++) {
-		size_t i = s->shown[k];
-		unsigned width = s->width[i];
-
-		buf_reset(&s->scratch);
-		put_cell(&s->scratch, t, row, i);
-		if (!s->scratch.len && k + 1 == to)
-			width = 0; /* a line does not end in blanks */
-		right(out, width, buf_str(&s->scratch), (unsigned)s->scratch.len);
-	}
-	buf_addc(out, '\n');
+		if (is_shown(t, i))
+			l->columns[l->nr_columns++] = (struct layout_column){
+			    .width = COLUMN_MIN_WIDTH, .gap = 1, .separator = '|'};
 }
 
 static void counted(struct screen_state *s, const struct table *t, struct buf *out)
 {
+	struct layout *l = &s->layout;
 	bool with_cpu = cpus_differ(t);
-	size_t from = 0, to;
 
-	measure(s, t, with_cpu);
-	do {
-		to = block_end(s, from);
-		title(s, t, from, to, out);
-		for (size_t row = 0; row < nr_lines(t); row++)
-			row_line(s, t, row, from, to, with_cpu, out);
-		from = to;
-	} while (from < s->nr_shown);
+	layout_row(l);
+	for (size_t i = 0, k = 1; i < t->nr_columns; i++)
+		if (is_shown(t, i))
+			layout_text(l, k++, t->columns[i].label);
+	for (size_t row = 0; row < nr_lines(t); row++) {
+		layout_row(l);
+		put_first(&l->text, t, row, with_cpu);
+		layout_cell(l, 0);
+		for (size_t i = 0, k = 1; i < t->nr_columns; i++) {
+			if (!is_shown(t, i))
+				continue;
+			put_cell(&l->text, t, row, i);
+			layout_cell(l, k++);
+		}
+	}
+	layout_write_blocks(l, s->options.width, out);
+	layout_reset(l);
 }
 
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	choose(s, t);
-	if (s->nr_shown || !t->sampled)
+	if (!s->layout.nr_columns)
+		begin(&s->layout, t);
+	if (s->layout.nr_columns > 1)
 		counted(s, t, out);
 	screen_things(s, t, out);
 	screen_samples(s, t, out);

@@ -16,7 +16,6 @@ enum {
 	COLUMN_WIDTH = 11,
 	STATE_WIDTH = 13 /* "no permission" */,
 	SHORT_WIDTH = 17 /* "100.0 % (partial)" */,
-	CELL_BYTES = 64
 };
 
 static size_t kind_len(const char *name)
@@ -181,68 +180,16 @@ void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *t
 	}
 }
 
-static void right(struct buf *out, unsigned width, const char *text)
+/* The first NAME_WIDTH characters. */
+static void add_name(struct buf *out, const char *name, size_t len)
 {
-	unsigned len = screen_width(text);
+	size_t end = 0;
 
-	buf_fill(out, ' ', 1 + (len < width ? width - len : 0));
-	buf_adds(out, text);
-}
-
-/* The name, cut to its width. */
-static void put_name(struct buf *out, const char *name, size_t len)
-{
-	size_t end = 0, width = 0;
-
-	while (end < len && width < NAME_WIDTH) {
+	for (size_t width = 0; end < len && width < NAME_WIDTH; width++)
 		do
 			end++;
-		while (end < len && (name[end] & 0xc0) == 0x80); /* a character is whole */
-		width++;
-	}
+		while (end < len && (name[end] & 0xc0) == 0x80);
 	buf_add(out, name, end);
-	buf_fill(out, ' ', NAME_WIDTH - width);
-}
-
-static void put_title(const struct screen_kind *k, size_t from, size_t to, struct buf *out)
-{
-	put_name(out, k->t->columns[k->column[0]].name, k->name_len);
-	for (size_t i = from; i < to; i++)
-		right(out, screen_kind_width(k, i), screen_kind_heading(k, i));
-	buf_addc(out, '\n');
-}
-
-static void put_line(const struct screen_kind *k, const struct screen_thing *l, size_t from,
-		     size_t to, struct buf *out)
-{
-	const char *name = (*l->first)->name;
-
-	put_name(out, name, strlen(name));
-	for (size_t i = from; i < to; i++) {
-		struct buf b;
-
-		buf_init(&b, CELL_BYTES);
-		screen_thing_cell(k, l, i, &b);
-		right(out, screen_kind_width(k, i), buf_str(&b));
-		buf_fini(&b);
-	}
-	while (out->len && out->data[out->len - 1] == ' ') /* a line does not end in blanks */
-		out->len--;
-	buf_addc(out, '\n');
-}
-
-/* Columns [from, returned) fit beside the names; at least one. */
-static size_t block_end(const struct screen_state *s, const struct screen_kind *k, size_t from)
-{
-	size_t i = from, used = NAME_WIDTH;
-
-	while (i < k->nr_columns) {
-		used += 1 + screen_kind_width(k, i);
-		if (s->options.width && used > s->options.width && i > from)
-			break;
-		i++;
-	}
-	return i;
 }
 
 /* "and 101 more (96: no permission)" */
@@ -273,13 +220,32 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 {
 	size_t shown =
 	    s->options.nr_things && nr > s->options.nr_things ? s->options.nr_things : nr;
+	struct layout_column columns[1 + SCREEN_KIND_MAX_COLUMNS] = {
+	    {.width = NAME_WIDTH, .is_left = true, .is_fixed = true}};
+	struct layout l;
 
-	for (size_t from = 0, to; from < k->nr_columns; from = to) {
-		to = block_end(s, k, from);
-		put_title(k, from, to, out);
-		for (size_t i = 0; i < shown; i++)
-			put_line(k, &lines[i], from, to, out);
+	layout_init(&l, columns, 1 + k->nr_columns);
+	layout_row(&l);
+	add_name(&l.text, k->t->columns[k->column[0]].name, k->name_len);
+	layout_cell(&l, 0);
+	for (size_t i = 0; i < k->nr_columns; i++) {
+		columns[1 + i] = (struct layout_column){
+		    .width = screen_kind_width(k, i), .gap = 1, .is_fixed = true};
+		layout_text(&l, 1 + i, screen_kind_heading(k, i));
 	}
+	for (size_t n = 0; n < shown; n++) {
+		const char *name = (*lines[n].first)->name;
+
+		layout_row(&l);
+		add_name(&l.text, name, strlen(name));
+		layout_cell(&l, 0);
+		for (size_t i = 0; i < k->nr_columns; i++) {
+			screen_thing_cell(k, &lines[n], i, &l.text);
+			layout_cell(&l, 1 + i);
+		}
+	}
+	layout_write_blocks(&l, s->options.width, out);
+	layout_fini(&l);
 	if (shown < nr)
 		put_rest(lines + shown, nr - shown, out);
 }

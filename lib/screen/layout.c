@@ -1,0 +1,230 @@
+#include "screen/layout.h"
+
+#include "base/mem.h"
+#include "screen/number.h"
+
+#include <errno.h>
+
+enum piece_kind { PIECE_ROW, PIECE_CELL, PIECE_TAIL, PIECE_LINE };
+
+struct layout_piece {
+	uint32_t offset, len; /* in the layout's text */
+	uint32_t width;       /* columns of the terminal */
+	uint16_t column;
+	uint8_t kind, look;
+};
+
+static const char *const colors[] = {[LAYOUT_PLAIN] = "",
+				     [LAYOUT_RED] = "\033[31m",
+				     [LAYOUT_GREEN] = "\033[32m",
+				     [LAYOUT_BOLD] = "\033[1m"};
+static const char NORMAL[] = "\033[0m", ELLIPSIS[] = "…";
+
+void layout_init(struct layout *l, struct layout_column *columns, size_t nr)
+{
+	*l = (struct layout){.columns = columns, .nr_columns = nr};
+	buf_init(&l->text, LAYOUT_MAX_BYTES);
+}
+
+void layout_fini(struct layout *l)
+{
+	buf_fini(&l->text);
+	mem_free(l->pieces);
+}
+
+void layout_reset(struct layout *l)
+{
+	buf_reset(&l->text);
+	l->nr_pieces = 0;
+	l->start = 0;
+}
+
+int layout_error(const struct layout *l)
+{
+	return l->error ? l->error : buf_error(&l->text);
+}
+
+static void add(struct layout *l, size_t column, enum piece_kind kind)
+{
+	size_t start = l->start;
+	struct layout_piece *p;
+	struct layout_column *c = &l->columns[column];
+
+	l->start = l->text.len;
+	if (layout_error(l) || (kind == PIECE_CELL && start == l->text.len))
+		return;
+	if (l->nr_pieces >= LAYOUT_MAX_BYTES / sizeof(*p)) {
+		l->error = -EFBIG;
+		return;
+	}
+	p = mem_grow(l->pieces, l->nr_pieces, &l->room, sizeof(*p));
+	if (!p) {
+		l->error = -ENOMEM;
+		return;
+	}
+	l->pieces = p;
+	p += l->nr_pieces++;
+	*p = (struct layout_piece){.offset = (uint32_t)start,
+				   .len = (uint32_t)(l->text.len - start),
+				   .width = screen_width(buf_str(&l->text) + start),
+				   .column = (uint16_t)column,
+				   .kind = (uint8_t)kind};
+	if (kind != PIECE_CELL || c->is_fixed || c->width >= p->width)
+		return;
+	c->width = p->width < LAYOUT_MAX_WIDTH ? p->width : LAYOUT_MAX_WIDTH;
+}
+
+void layout_row(struct layout *l)
+{
+	add(l, 0, PIECE_ROW);
+}
+
+void layout_cell(struct layout *l, size_t column)
+{
+	add(l, column, PIECE_CELL);
+}
+
+void layout_text(struct layout *l, size_t column, const char *text)
+{
+	buf_adds(&l->text, text);
+	layout_cell(l, column);
+}
+
+void layout_look(struct layout *l, enum layout_look look)
+{
+	if (!layout_error(l))
+		l->pieces[l->nr_pieces - 1].look = (uint8_t)look;
+}
+
+void layout_tail(struct layout *l)
+{
+	add(l, 0, PIECE_TAIL);
+}
+
+void layout_line(struct layout *l)
+{
+	add(l, 0, PIECE_LINE);
+}
+
+size_t layout_fit(const struct layout *l, size_t from, unsigned width, size_t at_least)
+{
+	size_t to = from, used = l->columns[0].width;
+
+	for (; to < l->nr_columns; to++) {
+		used += l->columns[to].gap + l->columns[to].width;
+		if (width && used > width && to >= from + at_least)
+			break;
+	}
+	return to;
+}
+
+/* The line that is written. */
+struct line {
+	struct buf *out;
+	unsigned x;     /* columns written */
+	unsigned least; /* where the next cell may begin */
+	unsigned at;    /* where the current column begins */
+};
+
+static void move_to(struct line *w, unsigned x)
+{
+	buf_fill(w->out, ' ', x > w->x ? x - w->x : 0);
+	w->x = x;
+}
+
+/* Whole characters, width - 1 of them, and an ellipsis. */
+static void add_cut(struct buf *out, const char *s, unsigned width)
+{
+	size_t end = 0;
+
+	for (unsigned n = 0; n + 1 < width; n++)
+		do
+			end++;
+		while (((unsigned char)s[end] & 0xc0) == 0x80);
+	buf_add(out, s, end);
+	buf_adds(out, ELLIPSIS);
+}
+
+static void write_cell(struct line *w, const struct layout_column *c, const char *text,
+		       const struct layout_piece *p)
+{
+	bool is_wider = p->width > c->width, is_cut = is_wider && c->is_cut;
+	unsigned at = w->at + (c->is_left || is_wider ? 0 : c->width - p->width);
+
+	move_to(w, at < w->least ? w->least : at);
+	if (is_cut)
+		add_cut(w->out, text, c->width);
+	else
+		buf_add(w->out, text, p->len);
+	w->x += is_cut ? c->width : p->width;
+	w->least = w->x + 1;
+	if (is_wider && c->is_broken) {
+		buf_addc(w->out, '\n');
+		w->x = w->least = 0;
+	}
+}
+
+/* Writes the row that begins at p. Returns the piece behind it. */
+static const struct layout_piece *write_row(const struct layout *l, const struct layout_piece *p,
+					    size_t from, size_t to, struct buf *out)
+{
+	const struct layout_piece *row = p++, *end = l->pieces + l->nr_pieces;
+	struct line w = {.out = out};
+
+	buf_adds(out, l->has_color ? colors[row->look] : "");
+	for (size_t i = 0; i < to; i = i ? i + 1 : from) {
+		const struct layout_column *c = &l->columns[i];
+
+		w.at += i ? c->gap : 0;
+		if (i && c->separator) {
+			move_to(&w, w.at - 1);
+			buf_addc(out, c->separator);
+			w.x = w.least = w.at;
+		}
+		while (p < end && p->kind == PIECE_CELL && p->column < i)
+			p++;
+		if (p < end && p->kind == PIECE_CELL && p->column == i) {
+			const char *color = l->has_color ? colors[p->look] : "";
+
+			buf_adds(out, color);
+			write_cell(&w, c, l->text.data + p->offset, p);
+			buf_adds(out, *color ? NORMAL : "");
+		}
+		w.at += c->width;
+	}
+	while (p < end && p->kind == PIECE_CELL)
+		p++;
+	if (p < end && p->kind == PIECE_TAIL) {
+		move_to(&w, 2 + (w.x > l->columns[0].width ? w.x : l->columns[0].width));
+		buf_add(out, l->text.data + p->offset, p->len);
+		p++;
+	}
+	buf_adds(out, l->has_color && row->look ? NORMAL : "");
+	buf_addc(out, '\n');
+	return p;
+}
+
+void layout_write(const struct layout *l, size_t from, size_t to, struct buf *out)
+{
+	const struct layout_piece *p = l->pieces, *end = p + l->nr_pieces;
+
+	if (layout_error(l) && !out->error)
+		out->error = layout_error(l);
+	while (p < end) {
+		if (p->kind == PIECE_ROW) {
+			p = write_row(l, p, from, to, out);
+			continue;
+		}
+		buf_add(out, l->text.data + p->offset, p->len);
+		buf_addc(out, '\n');
+		p++;
+	}
+}
+
+void layout_write_blocks(const struct layout *l, unsigned width, struct buf *out)
+{
+	for (size_t from = 1, to; from < l->nr_columns; from = to) {
+		to = layout_fit(l, from, width, 1);
+		layout_write(l, from, to, out);
+	}
+}
