@@ -3,7 +3,7 @@
  */
 #include "pmu/probe.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "host/host.h"
@@ -21,15 +21,14 @@ struct key {
 struct answer {
 	struct key key;
 	int error; /* 0 or errno */
+	bool is_known;
 };
 
 struct pmu_probe {
 	const struct host *host;
 	const struct pmu_ops *ops;
-	struct cpuset cpus;     /* one of each kind of core */
-	struct answer *answers; /* owned */
-	size_t nr, room;
-	struct index index;
+	struct cpuset cpus;  /* one of each kind of core */
+	struct dict answers; /* struct answer */
 };
 
 static int first_of(const struct host *h, const struct cpuset *cpus)
@@ -55,6 +54,7 @@ struct pmu_probe *pmu_probe_new(const struct host *host, const struct pmu_ops *o
 
 	if (!p)
 		return NULL;
+	dict_init(&p->answers, sizeof(struct answer), sizeof(struct key), DICT_MAX);
 	p->host = host;
 	p->ops = ops ? ops : &pmu_kernel_ops;
 	for (size_t i = 0; i < host->nr_pmus; i++)
@@ -69,8 +69,7 @@ void pmu_probe_free(struct pmu_probe *p)
 {
 	if (!p)
 		return;
-	index_fini(&p->index);
-	mem_free(p->answers);
+	dict_fini(&p->answers);
 	mem_free(p);
 }
 
@@ -91,41 +90,22 @@ static int try_open(const struct pmu_probe *p, const struct event_part *part, ui
 	return 0;
 }
 
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct pmu_probe *p = arg;
-
-	return memcmp(&p->answers[number].key, key, sizeof(struct key)) == 0;
-}
-
 /* Without memory it is asked for again. */
-static void keep(struct pmu_probe *p, uint32_t hash, const struct answer *a)
-{
-	struct answer *grown = mem_grow(p->answers, p->nr, &p->room, sizeof(*grown));
-
-	if (!grown)
-		return;
-	p->answers = grown;
-	p->answers[p->nr] = *a;
-	if (index_add(&p->index, hash, (uint32_t)p->nr) == 0)
-		p->nr++;
-}
-
 static int ask(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
 {
-	struct answer a = {.key = {.type = part->type,
-				   .config = part->config,
-				   .config1 = part->config1,
-				   .config2 = part->config2,
-				   .cpu = cpu}};
-	uint32_t hash = index_hash(0, &a.key, sizeof(a.key));
-	uint32_t known = index_find(&p->index, hash, is_same, p, &a.key);
+	const struct key key = {.type = part->type,
+				.config = part->config,
+				.config1 = part->config1,
+				.config2 = part->config2,
+				.cpu = cpu};
+	struct answer unknown = {.is_known = false}, *a = dict_get(&p->answers, &key);
 
-	if (known != INDEX_NONE)
-		return p->answers[known].error;
-	a.error = try_open(p, part, cpu);
-	keep(p, hash, &a);
-	return a.error;
+	if (!a)
+		a = &unknown;
+	if (!a->is_known)
+		a->error = try_open(p, part, cpu);
+	a->is_known = true;
+	return a->error;
 }
 
 /* What came of an event so far. */

@@ -3,7 +3,7 @@
  */
 #include "report/branches.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/functions.h"
 
@@ -13,47 +13,19 @@
 
 struct report_branches {
 	struct report_sink sink;
-	struct index index;
-	struct report_branch_row *rows;
-	size_t nr, room;
+	struct dict rows; /* struct report_branch_row, found by all up to the event */
 };
-
-/* What a row is found by. */
-struct key {
-	uint32_t event, from, to;
-};
-
-static bool is_row(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_branches *b = arg;
-	const struct key *k = key;
-	const struct report_branch_row *row = &b->rows[number];
-
-	return row->event == k->event && row->from->number == k->from && row->to->number == k->to;
-}
-
-static struct report_branch_row *get(struct report_branches *b, const struct report_entry *e)
-{
-	const struct report_function *from = e->frames[0].function, *to = e->frames[1].function;
-	const struct key k = {e->key.event, from->number, to->number};
-	uint32_t hash = index_hash(0, &k, sizeof(k));
-	uint32_t number = index_find(&b->index, hash, is_row, b, &k);
-	struct report_branch_row *rows;
-
-	if (number != INDEX_NONE)
-		return &b->rows[number];
-	rows = mem_grow(b->rows, b->nr, &b->room, sizeof(*rows));
-	if (!rows)
-		return NULL;
-	b->rows = rows;
-	rows[b->nr] = (struct report_branch_row){.event = k.event, .from = from, .to = to};
-	return index_add(&b->index, hash, (uint32_t)b->nr) ? NULL : &rows[b->nr++];
-}
 
 static int add_entry(void *arg, const struct report_entry *e)
 {
-	struct report_branch_row *row = e->nr_frames == 2 ? get(arg, e) : NULL;
+	struct report_branches *b = arg;
+	struct report_branch_row key = {.event = e->key.event}, *row;
 
+	if (e->nr_frames != 2)
+		return -ENOMEM;
+	key.from = e->frames[0].function;
+	key.to = e->frames[1].function;
+	row = dict_get(&b->rows, &key);
 	if (!row)
 		return -ENOMEM;
 	row->nr += e->weight.samples;
@@ -67,9 +39,11 @@ struct report_branches *report_branches_new(void)
 {
 	struct report_branches *b = mem_zalloc(sizeof(*b));
 
-	if (b)
-		b->sink =
-		    (struct report_sink){.parts = REPORT_BY_BRANCH, .entry = add_entry, .arg = b};
+	if (!b)
+		return NULL;
+	b->sink = (struct report_sink){.parts = REPORT_BY_BRANCH, .entry = add_entry, .arg = b};
+	dict_init(&b->rows, sizeof(struct report_branch_row),
+		  DICT_KEY(struct report_branch_row, event), DICT_MAX);
 	return b;
 }
 
@@ -77,8 +51,7 @@ void report_branches_free(struct report_branches *b)
 {
 	if (!b)
 		return;
-	index_fini(&b->index);
-	mem_free(b->rows);
+	dict_fini(&b->rows);
 	mem_free(b);
 }
 
@@ -102,8 +75,8 @@ static int compare(const void *x, const void *y)
 
 const struct report_branch_row *report_branches_rows(struct report_branches *b, size_t *nr)
 {
-	if (b->nr)
-		qsort(b->rows, b->nr, sizeof(*b->rows), compare);
-	*nr = b->nr;
-	return b->rows;
+	if (b->rows.nr)
+		qsort(b->rows.items, b->rows.nr, b->rows.item_bytes, compare);
+	*nr = b->rows.nr;
+	return b->rows.items;
 }

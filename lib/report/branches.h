@@ -10,8 +10,8 @@
 struct report_branches;
 
 struct report_branch_row {
-	uint32_t event;
 	const struct report_function *from, *to;
+	uint32_t event;
 	uint64_t nr, mispredicted, predicted; /* what is neither was not told */
 	uint64_t cycles;                      /* sum; 0: not told */
 };

@@ -3,7 +3,7 @@
  */
 #include "report/calls.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/functions.h"
 
@@ -12,59 +12,26 @@
 #include <string.h>
 
 struct call {
-	struct report_call shown;
-	uint64_t counted; /* the entry that counted it last */
+	struct report_call shown; /* found by its first three numbers */
+	uint64_t counted;         /* the entry that counted it last */
 };
 
 struct report_calls {
 	struct report_functions *functions;
 	struct report_sink sink;
 	struct report_flat *flat;
-	struct index index;
-	struct call *calls;
-	size_t nr, room;
+	struct dict calls; /* struct call */
 	uint64_t nr_entries;
 	struct report_flat_row *rows; /* owned, like the next two; after report_calls_finish */
 	size_t nr_rows;
 	struct report_call *by_caller, *by_callee;
 };
 
-/* What a call is found by. */
-struct key {
-	uint32_t event, caller, callee;
-};
-
-static bool is_call(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_calls *c = arg;
-	const struct key *k = key;
-	const struct report_call *call = &c->calls[number].shown;
-
-	return call->event == k->event && call->caller == k->caller && call->callee == k->callee;
-}
-
-static struct call *get(struct report_calls *c, const struct key *k)
-{
-	uint32_t hash = index_hash(0, k, sizeof(*k));
-	uint32_t number = index_find(&c->index, hash, is_call, c, k);
-	struct call *list;
-
-	if (number != INDEX_NONE)
-		return &c->calls[number];
-	list = mem_grow(c->calls, c->nr, &c->room, sizeof(*list));
-	if (!list)
-		return NULL;
-	c->calls = list;
-	list[c->nr] =
-	    (struct call){.shown = {.event = k->event, .caller = k->caller, .callee = k->callee}};
-	return index_add(&c->index, hash, (uint32_t)c->nr) ? NULL : &list[c->nr++];
-}
-
 static int add_call(struct report_calls *c, const struct report_entry *e, size_t i)
 {
-	const struct key k = {e->key.event, e->frames[i + 1].function->number,
-			      e->frames[i].function->number};
-	struct call *call = get(c, &k);
+	const uint32_t key[] = {e->key.event, e->frames[i + 1].function->number,
+				e->frames[i].function->number};
+	struct call *call = dict_get(&c->calls, key);
 
 	if (!call)
 		return -ENOMEM;
@@ -93,6 +60,7 @@ struct report_calls *report_calls_new(struct report_functions *functions)
 	if (!c)
 		return NULL;
 	c->functions = functions;
+	dict_init(&c->calls, sizeof(struct call), DICT_KEY(struct report_call, callee), DICT_MAX);
 	c->sink = (struct report_sink){.parts = REPORT_BY_STACK, .entry = add_entry, .arg = c};
 	c->flat = report_flat_new(functions, 1 << REPORT_FUNCTION, true);
 	if (c->flat)
@@ -106,8 +74,7 @@ void report_calls_free(struct report_calls *c)
 	if (!c)
 		return;
 	report_flat_free(c->flat);
-	index_fini(&c->index);
-	mem_free(c->calls);
+	dict_fini(&c->calls);
 	mem_free(c->rows);
 	mem_free(c->by_caller);
 	mem_free(c->by_callee);
@@ -170,13 +137,14 @@ static int compare_by_callee(const void *x, const void *y, void *functions)
 static struct report_call *sorted(const struct report_calls *c,
 				  int (*compare)(const void *, const void *, void *))
 {
-	struct report_call *list = mem_calloc(c->nr + 1, sizeof(*list));
+	struct report_call *list = mem_calloc(c->calls.nr + 1, sizeof(*list));
+	const struct call *calls = c->calls.items;
 
 	if (!list)
 		return NULL;
-	for (size_t i = 0; i < c->nr; i++)
-		list[i] = c->calls[i].shown;
-	qsort_r(list, c->nr, sizeof(*list), compare, c->functions);
+	for (size_t i = 0; i < c->calls.nr; i++)
+		list[i] = calls[i].shown;
+	qsort_r(list, c->calls.nr, sizeof(*list), compare, c->functions);
 	return list;
 }
 
@@ -235,11 +203,11 @@ static uint32_t callee_of(const struct report_call *c)
 const struct report_call *report_calls_from(const struct report_calls *c, uint32_t event,
 					    uint32_t caller, size_t *nr)
 {
-	return find_run(c->by_caller, c->nr, event, caller, caller_of, nr);
+	return find_run(c->by_caller, c->calls.nr, event, caller, caller_of, nr);
 }
 
 const struct report_call *report_calls_to(const struct report_calls *c, uint32_t event,
 					  uint32_t callee, size_t *nr)
 {
-	return find_run(c->by_callee, c->nr, event, callee, callee_of, nr);
+	return find_run(c->by_callee, c->calls.nr, event, callee, callee_of, nr);
 }

@@ -3,7 +3,7 @@
  */
 #include "report/comparable.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/functions.h"
 
@@ -14,7 +14,7 @@
 enum { MAX_ID_BYTES = 32, NAME_BYTES = 512 };
 
 struct object {
-	uint32_t name;
+	uint32_t name; /* its key */
 	uint8_t id[MAX_ID_BYTES];
 	size_t id_len;
 	unsigned names;
@@ -23,10 +23,8 @@ struct object {
 
 struct report_comparable {
 	struct report_functions *functions;
-	uint32_t kernel; /* the number of its name */
-	struct index index;
-	struct object *objects;
-	size_t nr, room;
+	uint32_t kernel;     /* the number of its name */
+	struct dict objects; /* struct object */
 };
 
 struct report_comparable *report_comparable_new(struct report_functions *functions)
@@ -36,6 +34,7 @@ struct report_comparable *report_comparable_new(struct report_functions *functio
 	if (!c)
 		return NULL;
 	c->functions = functions;
+	dict_init(&c->objects, sizeof(struct object), sizeof(uint32_t), DICT_MAX);
 	c->kernel = report_functions_number(functions, "[kernel]");
 	if (c->kernel != UINT32_MAX)
 		return c;
@@ -47,37 +46,8 @@ void report_comparable_free(struct report_comparable *c)
 {
 	if (!c)
 		return;
-	index_fini(&c->index);
-	mem_free(c->objects);
+	dict_fini(&c->objects);
 	mem_free(c);
-}
-
-static bool is_object(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_comparable *c = arg;
-
-	return c->objects[number].name == *(const uint32_t *)key;
-}
-
-static struct object *find(const struct report_comparable *c, uint32_t name)
-{
-	uint32_t i = index_find(&c->index, index_hash(0, &name, sizeof(name)), is_object, c, &name);
-
-	return i == INDEX_NONE ? NULL : &c->objects[i];
-}
-
-static int add(struct report_comparable *c, const struct object *o)
-{
-	struct object *list = mem_grow(c->objects, c->nr, &c->room, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	c->objects = list;
-	list[c->nr] = *o;
-	if (index_add(&c->index, index_hash(0, &o->name, sizeof(o->name)), (uint32_t)c->nr))
-		return -ENOMEM;
-	c->nr++;
-	return 0;
 }
 
 static bool has_same_bytes(const struct object *a, const struct object *b)
@@ -90,6 +60,7 @@ int report_comparable_add(struct report_comparable *c, const struct report_objec
 	struct object o = {.name = report_functions_number(c->functions, facts->name),
 			   .names = facts->names},
 		      *known;
+	size_t nr = c->objects.nr;
 
 	if (o.name == UINT32_MAX)
 		return -ENOMEM;
@@ -97,9 +68,11 @@ int report_comparable_add(struct report_comparable *c, const struct report_objec
 		o.id_len = facts->bytes_id_len;
 		memcpy(o.id, facts->bytes_id, o.id_len);
 	}
-	known = find(c, o.name);
+	known = dict_get(&c->objects, &o.name);
 	if (!known)
-		return add(c, &o);
+		return -ENOMEM;
+	if (c->objects.nr > nr)
+		*known = o;
 	known->has_other_names |= known->names != o.names;
 	known->has_other_bytes |= !has_same_bytes(known, &o);
 	return 0;
@@ -115,7 +88,8 @@ static enum report_comparable_why why(const struct object *o)
 const struct report_function *report_comparable_function(struct report_comparable *c,
 							 const struct report_function *function)
 {
-	const struct object *o = find(c, function->is_kernel ? c->kernel : function->home_number);
+	uint32_t home = function->is_kernel ? c->kernel : function->home_number;
+	const struct object *o = dict_at(&c->objects, dict_find(&c->objects, &home));
 	char name[NAME_BYTES];
 	const char *object;
 
@@ -133,24 +107,26 @@ const struct report_function *report_comparable_function(struct report_comparabl
 
 size_t report_comparable_nr(const struct report_comparable *c)
 {
-	return c->nr;
+	return c->objects.nr;
 }
 
 enum report_comparable_why report_comparable_why(const struct report_comparable *c, size_t i)
 {
-	return why(&c->objects[i]);
+	return why(dict_at(&c->objects, (uint32_t)i));
 }
 
 size_t report_comparable_nr_whole(const struct report_comparable *c)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < c->nr; i++)
-		nr += why(&c->objects[i]) != REPORT_COMPARABLE;
+	for (uint32_t i = 0; i < c->objects.nr; i++)
+		nr += why(dict_at(&c->objects, i)) != REPORT_COMPARABLE;
 	return nr;
 }
 
 const char *report_comparable_name(const struct report_comparable *c, size_t i)
 {
-	return report_functions_text(c->functions, c->objects[i].name);
+	const struct object *o = dict_at(&c->objects, (uint32_t)i);
+
+	return report_functions_text(c->functions, o->name);
 }

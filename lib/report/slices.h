@@ -12,7 +12,7 @@
 struct report_slices;
 
 struct report_slice {
-	uint32_t stack, group, slice;
+	uint32_t stack, group, slice; /* its key */
 	uint64_t samples, weight;
 };
 

@@ -3,7 +3,7 @@
  */
 #include "report/tree.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/functions.h"
 
@@ -14,82 +14,49 @@
 struct report_tree {
 	struct report_sink sink;
 	bool is_inverted;
-	struct index index;
-	struct report_node *nodes;
-	size_t nr, room;
-	uint32_t root; /* the first of them */
+	struct dict nodes; /* struct report_node, found by all up to the parent */
+	uint32_t root;     /* the first of them */
 };
 
-/* What tells a node from its siblings. */
-static uint64_t what_of(const struct report_node *n)
+static struct report_node *at(const struct report_tree *t, uint32_t place)
 {
-	return n->function ? n->function->number : (uint64_t)n->session << 32 | n->event;
-}
-
-/* What a node is found by. */
-struct key {
-	uint64_t what;
-	uint32_t parent, zero;
-};
-
-static bool is_node(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_tree *t = arg;
-	const struct key *k = key;
-	const struct report_node *n = &t->nodes[number];
-
-	return n->parent == k->parent && what_of(n) == k->what;
-}
-
-static uint32_t add_node(struct report_tree *t, uint32_t hash, const struct report_node *node)
-{
-	struct report_node *nodes = mem_grow(t->nodes, t->nr, &t->room, sizeof(*nodes));
-	uint32_t *first;
-
-	if (!nodes)
-		return REPORT_NO_NODE;
-	t->nodes = nodes;
-	if (index_add(&t->index, hash, (uint32_t)t->nr))
-		return REPORT_NO_NODE;
-	nodes[t->nr] = *node;
-	first = node->parent == REPORT_NO_NODE ? &t->root : &nodes[node->parent].first_child;
-	nodes[t->nr].next = *first;
-	*first = (uint32_t)t->nr;
-	return (uint32_t)t->nr++;
+	return dict_at(&t->nodes, place);
 }
 
 /* The node, made if it is not there; REPORT_NO_NODE without memory. */
 static uint32_t get(struct report_tree *t, uint32_t parent, const struct report_entry *e,
 		    const struct report_function *function)
 {
-	const struct report_node node = {.function = function,
-					 .parent = parent,
-					 .first_child = REPORT_NO_NODE,
-					 .next = REPORT_NO_NODE,
-					 .event = e->key.event,
-					 .session = e->key.session};
-	const struct key key = {.what = what_of(&node), .parent = parent};
-	uint32_t hash = index_hash(0, &key, sizeof(key));
-	uint32_t place = index_find(&t->index, hash, is_node, t, &key);
+	const struct report_node key = {.function = function,
+					.event = e->key.event,
+					.session = e->key.session,
+					.parent = parent};
+	size_t nr = t->nodes.nr;
+	uint32_t place = dict_add(&t->nodes, &key), *first;
 
-	return place != INDEX_NONE ? place : add_node(t, hash, &node);
+	if (place == DICT_NONE || t->nodes.nr == nr)
+		return place;
+	first = parent == REPORT_NO_NODE ? &t->root : &at(t, parent)->first_child;
+	at(t, place)->first_child = REPORT_NO_NODE;
+	at(t, place)->next = *first;
+	return *first = place;
 }
 
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_tree *t = arg;
-	uint32_t at = get(t, REPORT_NO_NODE, e, NULL);
+	uint32_t place = get(t, REPORT_NO_NODE, e, NULL);
 
-	for (size_t i = 0; i < e->nr_frames && at != REPORT_NO_NODE; i++) {
+	for (size_t i = 0; i < e->nr_frames && place != REPORT_NO_NODE; i++) {
 		size_t frame = t->is_inverted ? i : e->nr_frames - 1 - i;
 
-		report_weight_add(&t->nodes[at].total, &e->weight);
-		at = get(t, at, e, e->frames[frame].function);
+		report_weight_add(&at(t, place)->total, &e->weight);
+		place = get(t, place, e, e->frames[frame].function);
 	}
-	if (at == REPORT_NO_NODE)
+	if (place == REPORT_NO_NODE)
 		return -ENOMEM;
-	report_weight_add(&t->nodes[at].total, &e->weight);
-	report_weight_add(&t->nodes[at].self, &e->weight);
+	report_weight_add(&at(t, place)->total, &e->weight);
+	report_weight_add(&at(t, place)->self, &e->weight);
 	return 0;
 }
 
@@ -101,6 +68,8 @@ struct report_tree *report_tree_new(bool is_inverted, unsigned parts)
 		return NULL;
 	t->sink =
 	    (struct report_sink){.parts = parts | REPORT_BY_STACK, .entry = add_entry, .arg = t};
+	dict_init(&t->nodes, sizeof(struct report_node), DICT_KEY(struct report_node, parent),
+		  DICT_MAX);
 	t->is_inverted = is_inverted;
 	t->root = REPORT_NO_NODE;
 	return t;
@@ -110,8 +79,7 @@ void report_tree_free(struct report_tree *t)
 {
 	if (!t)
 		return;
-	index_fini(&t->index);
-	mem_free(t->nodes);
+	dict_fini(&t->nodes);
 	mem_free(t);
 }
 
@@ -123,7 +91,7 @@ const struct report_sink *report_tree_sink(struct report_tree *t)
 static bool is_before(const struct report_node *a, const struct report_node *b)
 {
 	if (!a->function || !b->function)
-		return what_of(a) < what_of(b);
+		return a->session != b->session ? a->session < b->session : a->event < b->event;
 	if (a->total.weight != b->total.weight)
 		return a->total.weight > b->total.weight;
 	return report_function_compare(a->function, b->function) < 0;
@@ -135,10 +103,10 @@ static uint32_t merge(struct report_tree *t, uint32_t a, uint32_t b)
 	uint32_t first = REPORT_NO_NODE, *end = &first;
 
 	while (a != REPORT_NO_NODE && b != REPORT_NO_NODE) {
-		uint32_t *from = is_before(&t->nodes[b], &t->nodes[a]) ? &b : &a;
+		uint32_t *from = is_before(at(t, b), at(t, a)) ? &b : &a;
 
 		*end = *from;
-		end = &t->nodes[*from].next;
+		end = &at(t, *from)->next;
 		*from = *end;
 	}
 	*end = a != REPORT_NO_NODE ? a : b;
@@ -156,8 +124,8 @@ static uint32_t sort_siblings(struct report_tree *t, uint32_t first)
 	while (first != REPORT_NO_NODE) {
 		uint32_t one = first;
 
-		first = t->nodes[one].next;
-		t->nodes[one].next = REPORT_NO_NODE;
+		first = at(t, one)->next;
+		at(t, one)->next = REPORT_NO_NODE;
 		for (i = 0; i < 31 && bin[i] != REPORT_NO_NODE; i++) {
 			one = merge(t, bin[i], one);
 			bin[i] = REPORT_NO_NODE;
@@ -171,14 +139,14 @@ static uint32_t sort_siblings(struct report_tree *t, uint32_t first)
 
 void report_tree_finish(struct report_tree *t)
 {
-	for (size_t i = 0; i < t->nr; i++)
-		t->nodes[i].first_child = sort_siblings(t, t->nodes[i].first_child);
+	for (uint32_t i = 0; i < t->nodes.nr; i++)
+		at(t, i)->first_child = sort_siblings(t, at(t, i)->first_child);
 	t->root = sort_siblings(t, t->root);
 }
 
 const struct report_node *report_tree_node(const struct report_tree *t, uint32_t place)
 {
-	return &t->nodes[place];
+	return at(t, place);
 }
 
 uint32_t report_tree_root(const struct report_tree *t)
@@ -188,5 +156,5 @@ uint32_t report_tree_root(const struct report_tree *t)
 
 size_t report_tree_nr(const struct report_tree *t)
 {
-	return t->nr;
+	return t->nodes.nr;
 }

@@ -13,9 +13,9 @@ enum { REPORT_NO_NODE = UINT32_MAX };
 
 struct report_node {
 	const struct report_function *function; /* NULL: the root of an event (and a session) */
-	uint32_t parent, first_child, next;     /* places of nodes, or REPORT_NO_NODE */
 	uint32_t event, session;
-	struct report_weight self, total; /* self of an inverted node: of stacks that end there */
+	uint32_t parent, first_child, next; /* places of nodes, or REPORT_NO_NODE */
+	struct report_weight self, total;   /* self of an inverted node: of stacks that end there */
 };
 
 /* parts: REPORT_BY_SESSION or 0. NULL without memory. */

@@ -1,0 +1,129 @@
+/*
+ * An open hash table of record numbers. At least half of its slots are free, so few are probed; at
+ * most MAX_PROBES, whatever the keys.
+ */
+#include "base/dict.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 256, MAX_PROBES = 64 };
+
+struct dict_slot {
+	uint32_t hash, number; /* + 1; 0: free */
+};
+
+void dict_init(struct dict *d, size_t item_bytes, size_t key_bytes, size_t max)
+{
+	*d = (struct dict){.item_bytes = item_bytes, .key_bytes = key_bytes, .max = max};
+}
+
+void dict_init_texts(struct dict *d, size_t item_bytes, size_t max, size_t max_bytes)
+{
+	dict_init(d, item_bytes, 0, max);
+	arena_init(&d->texts, max_bytes);
+}
+
+void dict_fini(struct dict *d)
+{
+	mem_free(d->items);
+	mem_free(d->slots);
+	arena_fini(&d->texts);
+	d->items = NULL;
+	d->slots = NULL;
+	d->nr = d->room = d->nr_slots = d->last = 0;
+}
+
+static bool is_same(const struct dict *d, uint32_t number, const void *key)
+{
+	const void *item = dict_at(d, number);
+
+	return d->key_bytes ? memcmp(item, key, d->key_bytes) == 0
+			    : strcmp(*(const char *const *)item, key) == 0;
+}
+
+static uint32_t hash_of(const struct dict *d, const void *key)
+{
+	return hash_bytes(0, key, d->key_bytes ? d->key_bytes : strlen(key));
+}
+
+static uint32_t find(const struct dict *d, uint32_t hash, const void *key)
+{
+	for (size_t i = 0; i < MAX_PROBES && i < d->nr_slots; i++) {
+		const struct dict_slot *s = &d->slots[(hash + i) & (d->nr_slots - 1)];
+
+		if (!s->number)
+			break;
+		if (s->hash == hash && is_same(d, s->number - 1, key))
+			return s->number - 1;
+	}
+	return DICT_NONE;
+}
+
+uint32_t dict_find(const struct dict *d, const void *key)
+{
+	return d->nr ? find(d, hash_of(d, key), key) : DICT_NONE;
+}
+
+static void put(struct dict_slot *slots, size_t nr, struct dict_slot slot)
+{
+	for (size_t i = 0; i < MAX_PROBES; i++) {
+		struct dict_slot *s = &slots[(slot.hash + i) & (nr - 1)];
+
+		if (s->number)
+			continue;
+		*s = slot;
+		return;
+	}
+}
+
+/* Room for one more slot and record. */
+static int grow(struct dict *d)
+{
+	size_t nr = d->nr_slots ? 2 * d->nr_slots : FIRST_SLOTS;
+	struct dict_slot *slots;
+	void *items = mem_grow(d->items, d->nr, &d->room, d->item_bytes);
+
+	if (!items)
+		return -ENOMEM;
+	d->items = items;
+	if (2 * (d->nr + 1) <= d->nr_slots)
+		return 0;
+	slots = mem_calloc(nr, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->nr_slots; i++)
+		if (d->slots[i].number)
+			put(slots, nr, d->slots[i]);
+	mem_free(d->slots);
+	d->slots = slots;
+	d->nr_slots = nr;
+	return 0;
+}
+
+uint32_t dict_add(struct dict *d, const void *key)
+{
+	uint32_t hash, number;
+	const char *text = NULL;
+	char *item;
+
+	if (d->nr && is_same(d, d->last, key)) /* records are often asked for in runs */
+		return d->last;
+	hash = hash_of(d, key);
+	number = find(d, hash, key);
+	if (number != DICT_NONE)
+		return d->last = number;
+	if (d->nr >= d->max || d->nr >= DICT_MAX || grow(d))
+		return DICT_NONE;
+	if (!d->key_bytes && !(text = arena_strdup(&d->texts, key)))
+		return DICT_NONE;
+	number = d->last = (uint32_t)d->nr++;
+	item = memset(dict_at(d, number), 0, d->item_bytes);
+	memcpy(item, text ? (const void *)&text : key, text ? sizeof(text) : d->key_bytes);
+	put(d->slots, d->nr_slots, (struct dict_slot){hash, number + 1});
+	return number;
+}
