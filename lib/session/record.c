@@ -1,26 +1,49 @@
 /*
- * An iteration into its traces.
+ * The traces of a session.
  */
+#include "session/record.h"
+
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/sys.h"
 #include "event/model.h"
-#include "session/internal.h"
+#include "host/topology.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_SPEC_BYTES = 4 << 20, MAX_ATTRS_BYTES = 16 << 20 };
 
-/* The attrs of an event's parts, one behind the other; attr.size is a small number. */
-static uint32_t add_attrs(const struct session *s, size_t i, struct buf *out)
+int recorder_init(struct recorder *r, const struct counters *counters, struct notes *notes,
+		  const char *tool)
 {
-	const struct plan_event *p = &s->plan->events[i];
+	int rc;
+
+	*r = (struct recorder){.counters = counters, .notes = notes, .tool = tool};
+	rc = sys()->getrandom(r->id, sizeof(r->id));
+	if (rc < 0)
+		return rc;
+	r->scratch = mem_calloc(counters->plan->nr_parts, sizeof(*r->scratch));
+	return r->scratch ? 0 : -ENOMEM;
+}
+
+void recorder_fini(struct recorder *r)
+{
+	recorder_close(r);
+	mem_free(r->scratch);
+	r->scratch = NULL;
+}
+
+/* The attrs of an event's parts, one behind the other; attr.size is a small number. */
+static uint32_t add_attrs(const struct counters *c, const struct plan_event *p, struct buf *out)
+{
 	size_t len = out->len;
 
 	for (uint32_t k = 0; k < p->nr_parts; k++) {
-		const struct perf_event_attr *a = s->attrs[p->first_part + k];
+		const struct perf_event_attr *a = c->attrs[p->first_part + k];
 
 		if (a)
 			buf_add(out, a, event_attr_bytes(a));
@@ -32,94 +55,90 @@ _Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (
 		   (int)TRACE_EVENT_TIMEBASE == (int)SPEC_TIMEBASE,
 	       "a trace stores the flags of the spec");
 
-static void describe_event(const struct session *s, size_t i, struct trace_event *out)
-{
-	const struct plan_event *p = &s->plan->events[i];
-	const struct session_event *ev = &s->events[i];
-	const struct event_row *row = p->event.row;
-
-	*out = (struct trace_event){
-	    .id = p->id,
-	    .kind = row->kind,
-	    .scope = row->scope,
-	    .flags = p->asked->flags,
-	    .rate = p->asked->rate,
-	    .state = ev->support.state,
-	    .perf_group = ev->perf_group,
-	    .group = p->event.group->name,
-	    .name = row->name,
-	    .label = p->label,
-	    .unit = row->unit,
-	    .description = row->description,
-	    .source = row->source,
-	    .reason = ev->support.reason,
-	    .scale = row->scale,
-	    .frequency = p->asked->frequency,
-	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
-	};
-}
-
 /* attrs holds what the events' attr points to. */
-static int describe_events(const struct session *s, struct trace_event *out, struct buf *attrs)
+static int describe_events(const struct counters *c, struct trace_event *out, struct buf *attrs)
 {
 	const char *at;
 
-	for (size_t i = 0; i < s->plan->nr_events; i++) {
-		describe_event(s, i, &out[i]);
-		out[i].attr_bytes = add_attrs(s, i, attrs);
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+		const struct session_event *ev = &c->events[i];
+		const struct event_row *row = p->event.row;
+
+		out[i] = (struct trace_event){
+		    .id = p->id,
+		    .kind = row->kind,
+		    .scope = row->scope,
+		    .flags = p->asked->flags,
+		    .rate = p->asked->rate,
+		    .state = ev->support.state,
+		    .perf_group = ev->perf_group,
+		    .group = p->event.group->name,
+		    .name = row->name,
+		    .label = p->label,
+		    .unit = row->unit,
+		    .description = row->description,
+		    .source = row->source,
+		    .reason = ev->support.reason,
+		    .scale = row->scale,
+		    .frequency = p->asked->frequency,
+		    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
+		    .attr_bytes = add_attrs(c, p, attrs),
+		};
 	}
 	at = buf_str(attrs);
-	for (size_t i = 0; i < s->plan->nr_events; at += out[i++].attr_bytes)
+	for (size_t i = 0; i < c->plan->nr_events; at += out[i++].attr_bytes)
 		out[i].attr = at;
 	return buf_error(attrs);
 }
 
-static int set_common(const struct session *s, struct trace_writer *w, const char *spec_json)
+static int set_common(const struct recorder *r, struct trace_writer *w, const char *spec_json)
 {
-	const struct spec *spec = s->plan->spec;
-	const struct host *host = s->plan->host;
+	const struct plan *plan = r->counters->plan;
+	const struct spec *spec = plan->spec;
+	const struct host *host = plan->host;
 	struct trace_info info = {
-	    .tool = s->config.tool,
+	    .tool = r->tool,
 	    .kernel = host->kernel,
 	    .cpu_model = host->cpu_model,
 	    .config_name = spec->config_name,
-	    .model_name = s->model_name,
+	    .model_name = r->model_name,
 	    .spec_json = spec_json,
 	    .duration_ns = spec->duration_ns,
 	    .num_iterations = spec->num_iterations,
 	    .user_hz = host->user_hz,
 	    .page_bytes = host->page_bytes,
 	};
-	struct trace_event *events = mem_calloc(s->plan->nr_events, sizeof(*events));
+	struct trace_event *events = mem_calloc(plan->nr_events, sizeof(*events));
 	struct buf attrs;
 	int rc = -ENOMEM;
 
 	buf_init(&attrs, MAX_ATTRS_BYTES);
-	if (events && describe_events(s, events, &attrs) == 0)
-		rc = trace_writer_set_common(w, &info, events, s->plan->nr_events);
+	if (events && describe_events(r->counters, events, &attrs) == 0)
+		rc = trace_writer_set_common(w, &info, events, plan->nr_events);
 	buf_fini(&attrs);
 	mem_free(events);
 	return rc;
 }
 
-static int fill_writer(const struct session *s, struct trace_writer *w)
+static int fill_writer(const struct recorder *r, struct trace_writer *w)
 {
 	struct buf json;
 	int rc;
 
 	buf_init(&json, MAX_SPEC_BYTES);
-	spec_to_json(s->plan->spec, &json);
+	spec_to_json(r->counters->plan->spec, &json);
 	rc = buf_error(&json);
 	if (rc == 0)
-		rc = set_common(s, w, buf_str(&json));
+		rc = set_common(r, w, buf_str(&json));
 	buf_fini(&json);
 	return rc;
 }
 
-int session_writer_new(const struct session *s, struct trace_writer **out, struct err *e)
+int recorder_writer_new(const struct recorder *r, struct trace_writer **out, struct err *e)
 {
 	struct trace_writer *w = trace_writer_new();
-	int rc = w ? fill_writer(s, w) : -ENOMEM;
+	int rc = w ? fill_writer(r, w) : -ENOMEM;
 
 	if (rc) {
 		trace_writer_free(w);
@@ -129,178 +148,162 @@ int session_writer_new(const struct session *s, struct trace_writer **out, struc
 	return 0;
 }
 
-static int find_places(struct session *s, struct err *e)
+static int open_output(struct recorder *r, struct err *e)
 {
-	s->places = mem_calloc(s->nr_cpus, sizeof(*s->places));
-	if (!s->places || host_places(s->plan->host, &s->plan->cpus, s->places))
+	const struct spec *spec = r->counters->plan->spec;
+	struct session_output_config config = {.spec = spec,
+					       .model_name = r->model_name,
+					       .id = r->id,
+					       .nr_traces = r->counters->nr_cpus,
+					       .may_move = spec_has_default_paths(spec)};
+	char *detected = r->model_name;
+
+	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
+		snprintf(detected, sizeof(r->model_name), "%s", spec->model_name);
+	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
+		model_detect(detected, sizeof(r->model_name));
+	return session_output_open(&config, &r->output, e);
+}
+
+int recorder_open(struct recorder *r, struct err *e)
+{
+	const struct plan *plan = r->counters->plan;
+	int rc = open_output(r, e);
+
+	if (rc || !session_output_has_traces(r->output))
+		return rc;
+	rc = recorder_writer_new(r, &r->writer, e);
+	if (rc || plan->is_sampling)
+		return rc;
+	r->places = mem_calloc(r->counters->nr_cpus, sizeof(*r->places));
+	if (!r->places || host_places(plan->host, &plan->cpus, r->places))
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
 
-static void add_place(const struct session *s, uint32_t trace)
+int recorder_begin(struct recorder *r, struct err *e)
 {
-	const struct host_place *from = &s->places[trace];
-	struct trace_where place = {.package = from->package, .node = from->node};
+	int rc = session_output_begin(r->output, e);
 
-	snprintf(place.type, sizeof(place.type), "%s", from->type ? from->type : "");
-	trace_writer_where(s->writer, &place);
-}
-
-static int open_output(struct session *s, struct err *e)
-{
-	const struct spec *spec = s->plan->spec;
-	struct session_output_config config = {.spec = spec,
-					       .model_name = s->model_name,
-					       .id = s->id,
-					       .nr_traces = s->nr_cpus,
-					       .may_move = spec_has_default_paths(spec)};
-	char *detected = s->model_name;
-
-	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
-		snprintf(detected, sizeof(s->model_name), "%s", spec->model_name);
-	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
-		model_detect(detected, sizeof(s->model_name));
-	return session_output_open(&config, &s->output, e);
-}
-
-/* Whatever refuses the session comes before session_output_begin: then the older one stays. */
-int session_record_open(struct session *s, struct err *e)
-{
-	int rc = open_output(s, e);
-
-	if (rc == 0 && session_output_has_traces(s->output))
-		rc = session_writer_new(s, &s->writer, e);
-	if (rc == 0 && s->writer && !s->sampling)
-		rc = find_places(s, e);
-	if (rc == 0 && s->sampling)
-		rc = sampling_prepare_files(s->sampling, e);
+	if (rc == 0 && session_output_moved(r->output))
+		notes_add(r->notes, 0, "%s", session_output_moved(r->output));
 	return rc;
 }
 
-int session_record_begin(struct session *s, struct err *e)
+void recorder_close(struct recorder *r)
 {
-	int rc = session_output_begin(s->output, e);
-
-	if (rc == 0 && session_output_moved(s->output))
-		session_note(s, 0, "%s", session_output_moved(s->output));
-	return rc == 0 && s->sampling ? sampling_open_files(s->sampling, e) : rc;
+	session_output_close(r->output);
+	r->output = NULL;
+	trace_writer_free(r->writer);
+	r->writer = NULL;
+	mem_free(r->places);
+	r->places = NULL;
 }
 
-void session_record_close(struct session *s)
-{
-	if (s->sampling)
-		sampling_close_files(s->sampling);
-	session_output_close(s->output);
-	s->output = NULL;
-	trace_writer_free(s->writer);
-	s->writer = NULL;
-	mem_free(s->places);
-	s->places = NULL;
-}
-
-/* What a trace keeps of a boundary: of the start the numbers, of the end also why there is none. */
-void session_add_readings(const struct session *s, struct trace_writer *w,
-			  enum trace_boundary boundary, const struct reading *readings)
+void recorder_add_readings(const struct recorder *r, struct trace_writer *w,
+			   enum trace_boundary boundary, const struct reading *readings)
 {
 	size_t nr = 0;
 
-	for (size_t k = 0; k < s->plan->nr_parts; k++) {
+	for (size_t k = 0; k < r->counters->plan->nr_parts; k++) {
 		uint32_t state = readings[k].state;
 
 		if (state == READING_OK || (boundary == TRACE_END && state != READING_NONE))
-			s->scratch[nr++] = readings[k];
+			r->scratch[nr++] = readings[k];
 	}
-	trace_writer_readings(w, boundary, s->scratch, nr);
+	trace_writer_readings(w, boundary, r->scratch, nr);
 }
 
-void session_add_things(struct trace_writer *w, enum trace_boundary boundary,
-			const struct session_things *t)
+void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
+			 const struct session_things *things)
 {
-	if (t->nr_readings)
-		trace_writer_readings(w, boundary, t->readings, t->nr_readings);
+	if (things->nr_readings)
+		trace_writer_readings(w, boundary, things->readings, things->nr_readings);
 }
 
-void session_make_head(const struct session *s, uint32_t iteration, uint32_t trace, uint32_t cpu,
-		       struct trace_head *out)
+struct trace_head recorder_head(const struct recorder *r, uint32_t iteration, uint32_t trace,
+				uint32_t cpu)
 {
-	const struct host *host = s->plan->host;
+	const struct host *host = r->counters->plan->host;
+	struct trace_head head = {
+	    .iteration = iteration, .trace = trace, .cpu = cpu, .nr_traces = r->counters->nr_cpus};
 
-	*out = (struct trace_head){
-	    .iteration = iteration, .trace = trace, .cpu = cpu, .nr_traces = s->nr_cpus};
-	memcpy(out->session_id, s->id, sizeof(s->id));
-	memcpy(out->boot_id, host->boot_id, sizeof(host->boot_id));
-	snprintf(out->host, sizeof(out->host), "%s", host->node);
-	snprintf(out->machine, sizeof(out->machine), "%s", host->machine);
+	memcpy(head.session_id, r->id, sizeof(r->id));
+	memcpy(head.boot_id, host->boot_id, sizeof(host->boot_id));
+	snprintf(head.host, sizeof(head.host), "%s", host->node);
+	snprintf(head.machine, sizeof(head.machine), "%s", host->machine);
+	return head;
 }
 
-void session_add_notes(const struct session *s, struct trace_writer *w, uint32_t trace)
-{
-	for (size_t i = 0; i < s->nr_notes; i++)
-		if (s->notes[i].trace == trace)
-			trace_writer_note(w, &(struct trace_note){.time_ns = s->notes[i].time_ns,
-								  .text = s->notes[i].text});
-}
-
-int session_go_on_without(struct session *s, int rc, const struct err *why, struct err *e)
+int recorder_go_on_without(struct recorder *r, int rc, const struct err *why, struct err *e)
 {
 	if (!io_is_taken(rc)) {
 		if (rc && e)
 			*e = *why;
 		return rc;
 	}
-	if (!s->nr_left_out++)
-		s->left_out = *why;
-	session_note(s, 0, "%s; the session goes on without this file", why->msg);
+	if (!r->nr_left_out++)
+		r->left_out = *why;
+	notes_add(r->notes, 0, "%s; the session goes on without this file", why->msg);
 	return 0;
 }
 
-static int record_trace(struct session *s, const struct session_iteration *it, uint32_t trace,
-			struct err *e)
+static void add_place(const struct recorder *r, uint32_t trace)
 {
+	const struct host_place *from = &r->places[trace];
+	struct trace_where place = {.package = from->package, .node = from->node};
+
+	snprintf(place.type, sizeof(place.type), "%s", from->type ? from->type : "");
+	trace_writer_where(r->writer, &place);
+}
+
+static int write_trace(struct recorder *r, const struct session_iteration *it, uint32_t trace,
+		       struct err *e)
+{
+	struct trace_head head = recorder_head(r, it->iteration, trace, it->traces[trace].cpu);
 	struct trace_totals totals = {
 	    .start_ns = it->start_ns, .end_ns = it->end_ns, .is_cut = it->is_cut};
-	struct trace_head head;
-	int rc;
+	int rc = session_output_begin_trace(r->output, r->writer, &head, e);
 
-	session_make_head(s, it->iteration, trace, it->traces[trace].cpu, &head);
-	rc = session_output_begin_trace(s->output, s->writer, &head, e);
 	if (rc)
 		return rc;
-	trace_writer_clocks(s->writer, &it->clocks);
-	add_place(s, trace);
-	session_add_readings(s, s->writer, TRACE_START, it->traces[trace].start);
-	session_add_readings(s, s->writer, TRACE_END, it->traces[trace].end);
+	trace_writer_clocks(r->writer, &it->clocks);
+	add_place(r, trace);
+	recorder_add_readings(r, r->writer, TRACE_START, it->traces[trace].start);
+	recorder_add_readings(r, r->writer, TRACE_END, it->traces[trace].end);
 	if (trace == 0) {
-		session_add_things(s->writer, TRACE_START, it->things_start);
-		session_add_things(s->writer, TRACE_END, it->things_end);
-		session_things_write(it->things_end, s, s->writer, UINT64_MAX);
+		recorder_add_things(r->writer, TRACE_START, it->things_start);
+		recorder_add_things(r->writer, TRACE_END, it->things_end);
+		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
 	}
-	session_add_notes(s, s->writer, trace);
-	return session_output_trace(s->output, s->writer, it->iteration, trace, &totals, e);
+	notes_write(r->notes, trace, r->writer);
+	return session_output_trace(r->output, r->writer, it->iteration, trace, &totals, e);
 }
 
-int session_record_finish(struct session *s, struct err *e)
+int recorder_write(struct recorder *r, const struct session_iteration *it, struct err *e)
 {
-	int rc = s->sampling ? sampling_finish(s->sampling, e) : 0;
-	struct err why = {0};
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	rc = session_output_finish(s->output, s->writer, &why);
-	return session_go_on_without(s, rc, &why, e);
-}
-
-int session_record(struct session *s, const struct session_iteration *it, struct err *e)
-{
-	int rc = s->sampling ? sampling_record(s->sampling, it, e) : 0;
-
-	for (uint32_t t = 0; !s->sampling && s->writer && t < it->nr_traces && rc == 0; t++) {
+	for (uint32_t t = 0; r->writer && t < it->nr_traces && rc == 0; t++) {
 		struct err why = {0};
 
-		rc = record_trace(s, it, t, &why);
-		rc = session_go_on_without(s, rc, &why, e);
+		rc = write_trace(r, it, t, &why);
+		rc = recorder_go_on_without(r, rc, &why, e);
 	}
-	if (rc == 0)
-		session_output_recorded(s->output, it->iteration);
 	return rc;
+}
+
+int recorder_finish(struct recorder *r, struct err *e)
+{
+	struct err why = {0};
+	int rc = session_output_finish(r->output, r->writer, &why);
+
+	rc = recorder_go_on_without(r, rc, &why, e);
+	if (rc || !r->nr_left_out)
+		return rc;
+	err_set(e, r->left_out.code,
+		"%" PRIu64 " file(s) of the session are not there; the first: %s", r->nr_left_out,
+		r->left_out.msg);
+	err_hint(e, "%s", r->left_out.hint);
+	return r->left_out.code;
 }

@@ -2,39 +2,15 @@
  * The loop: wait for a deadline, read the boundary, hand it on. Boundaries are reads: the end of
  * an iteration is the start of the next, and no count falls between.
  */
-#include "base/mem.h"
 #include "session/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 enum { SPLIT_AFTER_NS = 100000000, NS_PER_S = 1000000000 };
-
-void session_note(struct session *s, uint32_t trace, const char *fmt, ...)
-{
-	struct session_note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
-	char text[SESSION_NOTE_BYTES];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (s->config.on_note)
-		s->config.on_note(text, s->config.arg);
-	if (s->nr_notes < SESSION_MAX_NOTES && (note.text = mem_strdup(text)))
-		s->notes[s->nr_notes++] = note;
-}
-
-void session_drop_notes(struct session *s)
-{
-	while (s->nr_notes)
-		mem_free(s->notes[--s->nr_notes].text);
-}
 
 /* Sleeps until then, or until something wakes us. */
 static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
@@ -72,14 +48,13 @@ static void split_stuck_groups(struct session *s)
 {
 	size_t nr = 0;
 
-	for (uint32_t t = 0; t < s->nr_cpus; t++)
-		nr += session_cpu_split(&s->cpus[t], &s->probe);
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		nr += session_cpu_split(&s->counters.cpus[t], &s->counters.probe);
 	if (nr)
-		session_note(
-		    s, 0,
-		    "a group of events did not run in its first 100 ms (another user of the "
-		    "PMU?): its %zu events are counted one by one from now on",
-		    nr);
+		notes_add(&s->notes, 0,
+			  "a group of events did not run in its first 100 ms (another user of the "
+			  "PMU?): its %zu events are counted one by one from now on",
+			  nr);
 }
 
 static void wait_iteration(struct session *s, uint64_t deadline_ns)
@@ -93,65 +68,40 @@ static void wait_iteration(struct session *s, uint64_t deadline_ns)
 	wait_until(s, deadline_ns);
 }
 
-bool session_add_misc(const struct session *s, const struct session_cpu *c, struct reading *out)
-{
-	bool here = true;
-
-	for (size_t m = 0; m < s->nr_misc; m++) {
-		size_t i = s->misc_index[m];
-		struct reading *r = &out[s->plan->events[i].first_part];
-
-		if (!collect_belongs(&s->misc[m], c->trace))
-			continue;
-		if (s->events[i].nr_cpus == 0)
-			r->state = s->events[i].support.state;
-		else
-			collect_get(s->collect, m, c->cpu, r);
-		here &= r->state != READING_NONE || collect_is_many(&s->misc[m]);
-	}
-	return here;
-}
-
-/* What is of the CPU alone begins with its perf events, when it is back. */
-static void drop_misc_of_cpu(const struct session *s, struct reading *out)
-{
-	for (size_t m = 0; m < s->nr_misc; m++) {
-		struct reading *r = &out[s->plan->events[s->misc_index[m]].first_part];
-
-		if (s->misc[m].row->scope == EVENT_SCOPE_CPU && r->state == READING_OK)
-			r->state = READING_NONE;
-	}
-}
-
 static void read_cpu(struct session *s, struct session_cpu *c)
 {
+	const struct misc *misc = &s->counters.misc;
 	bool was_here = c->is_open, here = session_cpu_read(c, c->end);
 
-	if (!session_add_misc(s, c, c->end))
+	if (!misc_get(misc, c->trace, c->cpu, c->end))
 		here = false;
 	if (!was_here || !here)
-		drop_misc_of_cpu(s, c->end);
+		misc_drop_cpu(misc, c->end);
 	if (!was_here || here)
 		return;
 	session_cpu_leave(c, c->end);
-	session_note(s, c->trace, "CPU %u went offline in iteration %llu: its counts end there",
-		     c->cpu, (unsigned long long)s->nr_done);
+	notes_add(&s->notes, c->trace,
+		  "CPU %u went offline in iteration %llu: its counts end there", c->cpu,
+		  (unsigned long long)s->nr_done);
 }
 
 /* Reads everything, into the CPUs' end readings. */
 static void read_boundary(struct session *s)
 {
+	const struct misc *misc = &s->counters.misc;
+
 	if (s->sampling)
 		sampling_lock(s->sampling);
-	collect_read(s->collect);
-	(void)session_things_take(&s->things_end, s); /* without memory there are none */
+	collect_read(misc->collect);
+	/* without memory there are none */
+	(void)session_things_take(&s->things_end, misc, s->boundary_ns);
 	s->boundary_ns = clock_monotonic_ns();
-	for (uint32_t t = 0; t < s->nr_cpus; t++)
-		read_cpu(s, &s->cpus[t]);
-	for (const char *note; (note = collect_note(s->collect));)
-		session_note(s, 0, "%s", note);
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		read_cpu(s, &s->counters.cpus[t]);
+	for (const char *note; (note = collect_note(misc->collect));)
+		notes_add(&s->notes, 0, "%s", note);
 	if (s->sampling) {
-		sampling_boundary(s->sampling);
+		sampling_boundary(s->sampling, s->boundary_ns);
 		sampling_unlock(s->sampling);
 	}
 }
@@ -162,8 +112,8 @@ static void end_becomes_start(struct session *s)
 
 	s->things_start = s->things_end;
 	s->things_end = old_things;
-	for (uint32_t t = 0; t < s->nr_cpus; t++) {
-		struct session_cpu *c = &s->cpus[t];
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
+		struct session_cpu *c = &s->counters.cpus[t];
 		struct reading *old = c->start;
 
 		c->start = c->end;
@@ -191,36 +141,36 @@ static int reopen_rings(struct session *s, struct session_cpu *c)
 /* Opens new groups on the CPU if it is back; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
-	struct session_spare spare;
+	const struct misc *misc = &s->counters.misc;
+	struct spare spare;
 	int rc;
 
-	session_spare_hold(s, &spare);
-	rc = session_cpu_open(c, &s->probe);
+	spare_hold(&spare);
+	rc = session_cpu_open(c, &s->counters.probe);
 	if (rc == 0 && s->sampling)
 		rc = reopen_rings(s, c);
-	session_spare_drop(&spare);
+	spare_release(&spare);
 	if (rc)
 		return;
 	enable_cpu(s, c);
 	session_cpu_read(c, c->start);
-	if (!session_add_misc(s, c,
-			      c->start)) { /* /proc was read before it came: from the next one on */
+	if (!misc_get(misc, c->trace, c->cpu, c->start)) { /* /proc was read before it came back */
 		session_cpu_leave(c, c->start);
-		drop_misc_of_cpu(s, c->start);
+		misc_drop_cpu(misc, c->start);
 		return;
 	}
 	s->split_due_ns = clock_monotonic_ns() + SPLIT_AFTER_NS; /* its groups are new */
-	session_note(s, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
-		     (unsigned long long)s->nr_done);
+	notes_add(&s->notes, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
+		  (unsigned long long)s->nr_done);
 }
 
 static void reopen_cpus(struct session *s)
 {
 	if (s->sampling)
 		sampling_lock(s->sampling);
-	for (uint32_t t = 0; t < s->nr_cpus; t++)
-		if (!s->cpus[t].is_open)
-			try_reopen(s, &s->cpus[t]);
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		if (!s->counters.cpus[t].is_open)
+			try_reopen(s, &s->counters.cpus[t]);
 	if (s->sampling)
 		sampling_unlock(s->sampling);
 }
@@ -243,15 +193,15 @@ static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
 /* While files are on their way to the disk a power cut takes them: longer than a person expects? */
 static void note_sync(struct session *s)
 {
-	uint64_t ns = session_output_sync_ns(s->output);
+	uint64_t ns = session_output_sync_ns(s->recorder.output);
 
-	if (ns < NS_PER_S || ns < 2 * s->sync_told_ns)
+	if (ns < NS_PER_S || ns < 2 * s->noted_sync_ns)
 		return;
-	s->sync_told_ns = ns;
-	session_note(s, 0,
-		     "the disk is slow: it took %" PRIu64 " ms to bring to it what was measured; a "
-		     "power cut takes what is on the way",
-		     to_ms(ns));
+	s->noted_sync_ns = ns;
+	notes_add(&s->notes, 0,
+		  "the disk is slow: it took %" PRIu64 " ms to bring to it what was measured; a "
+		  "power cut takes what is on the way",
+		  to_ms(ns));
 }
 
 /* What a person must know of the iteration before its numbers are used. */
@@ -260,12 +210,13 @@ static void note_times(struct session *s, const struct session_iteration *it)
 	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
 
 	if (it->is_cut)
-		session_note(s, 0, "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
-			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
+		notes_add(&s->notes, 0,
+			  "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
+			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
 	else if (is_held_up(span_ns, duration_ns))
-		session_note(s, 0,
-			     "iteration %u was held up: it took %" PRIu64 " ms instead of %" PRIu64,
-			     it->iteration, to_ms(span_ns), to_ms(duration_ns));
+		notes_add(&s->notes, 0,
+			  "iteration %u was held up: it took %" PRIu64 " ms instead of %" PRIu64,
+			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
 }
 
 /* The files come first: on_iteration may take its time. The numbers are given even if the files
@@ -275,27 +226,31 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	int rc;
 
 	clock_triple_now(&it->clocks);
-	for (uint32_t t = 0; t < s->nr_cpus; t++) {
-		s->traces[t].start = s->cpus[t].start;
-		s->traces[t].end = s->cpus[t].end;
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
+		s->traces[t].start = s->counters.cpus[t].start;
+		s->traces[t].end = s->counters.cpus[t].end;
+		s->traces[t].sampling = s->sampling ? sampling_result(s->sampling, t) : NULL;
 	}
 	it->things_start = &s->things_start;
 	it->things_end = &s->things_end;
 	it->traces = s->traces;
-	it->nr_traces = s->nr_cpus;
-	rc = session_record(s, it, e);
+	it->nr_traces = s->counters.nr_cpus;
+	rc =
+	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
+	if (rc == 0)
+		session_output_recorded(s->recorder.output, it->iteration);
 	if (s->config.on_iteration(it, s->config.arg))
 		atomic_store(&s->stop, true);
-	session_drop_notes(s);
+	notes_drop(&s->notes);
 	return rc;
 }
 
 static int write_manifest(struct session *s, struct err *e)
 {
 	struct err why = {0};
-	int rc = session_output_manifest(s->output, s->nr_done + 1, &why);
+	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
-	return session_go_on_without(s, rc, &why, e);
+	return recorder_go_on_without(&s->recorder, rc, &why, e);
 }
 
 /* One iteration, from the start readings there are to its files. */
@@ -306,7 +261,7 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	int rc = write_manifest(s, e);
 
 	if (rc == 0 && s->sampling)
-		rc = sampling_begin(s->sampling, it.iteration, e);
+		rc = sampling_begin(s->sampling, it.iteration, &s->things_start, e);
 	if (rc)
 		return rc;
 	wait_iteration(s, deadline_ns);
@@ -336,13 +291,14 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
 	int rc;
 
-	if (collect_nr_sets(s->collect)) /* the first one opens the files of each process */
-		collect_read(s->collect);
-	for (uint32_t t = 0; t < s->nr_cpus; t++)
-		enable_cpu(s, &s->cpus[t]);
+	if (collect_nr_sets(
+		s->counters.misc.collect)) /* the first one opens the files of each process */
+		collect_read(s->counters.misc.collect);
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		enable_cpu(s, &s->counters.cpus[t]);
 	*start_ns = clock_monotonic_ns();
 	read_boundary(s);
-	rc = session_record_begin(s, e);
+	rc = recorder_begin(&s->recorder, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
 	end_becomes_start(s);
@@ -373,27 +329,20 @@ static int run_iterations(struct session *s, struct err *e)
 	}
 }
 
-static int tell_left_out(const struct session *s, struct err *e)
-{
-	if (!s->nr_left_out)
-		return 0;
-	err_set(e, s->left_out.code,
-		"%" PRIu64 " file(s) of the session are not there; the first: %s", s->nr_left_out,
-		s->left_out.msg);
-	err_hint(e, "%s", s->left_out.hint);
-	return s->left_out.code;
-}
-
 int session_run(struct session *s, struct err *e)
 {
-	int rc = session_record_open(s, e);
+	int rc = recorder_open(&s->recorder, e);
 
+	if (rc == 0 && s->sampling)
+		rc = sampling_prepare_files(s->sampling, e);
 	if (rc == 0)
 		rc = run_iterations(s, e);
+	if (rc == 0 && s->sampling)
+		rc = sampling_finish(s->sampling, e);
 	if (rc == 0)
-		rc = session_record_finish(s, e);
-	if (rc == 0)
-		rc = tell_left_out(s, e);
-	session_record_close(s);
+		rc = recorder_finish(&s->recorder, e);
+	if (s->sampling)
+		sampling_close_files(s->sampling);
+	recorder_close(&s->recorder);
 	return rc;
 }

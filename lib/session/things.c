@@ -4,7 +4,8 @@
 #include "session/things.h"
 
 #include "base/mem.h"
-#include "session/internal.h"
+#include "session/misc.h"
+#include "trace/writer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,35 +77,36 @@ static size_t first_of(const struct session_things *t, uint32_t set)
 	return k;
 }
 
-static int take_event(struct session_things *t, const struct session *s, size_t m)
+static int take_event(struct session_things *t, const struct misc *m, size_t i,
+		      uint64_t boundary_ns)
 {
-	uint32_t set = collect_set(s->collect, m);
+	uint32_t set = collect_set(m->collect, i);
 	size_t first = first_of(t, set);
 	int rc = 0;
 
-	for (size_t k = 0; k < collect_nr_things(s->collect, set) && rc == 0; k++) {
+	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
 		struct collect_thing thing;
 		struct reading r;
 
-		collect_get_thing(s->collect, set, k, &thing);
-		if (!collect_get_of_thing(s->collect, m, &thing, &r))
+		collect_get_thing(m->collect, set, k, &thing);
+		if (!collect_get_of_thing(m->collect, i, &thing, &r))
 			continue;
-		r.event = (uint32_t)s->misc_index[m];
-		r.flags = thing.born_ns > s->boundary_ns ? 0 : READING_OLD;
+		r.event = (uint32_t)m->places[i];
+		r.flags = thing.born_ns > boundary_ns ? 0 : READING_OLD;
 		r.flags |= r.state == READING_OK ? 0 : READING_OF_THING;
 		rc = add_reading(t, &r, first + k);
 	}
 	return rc;
 }
 
-static int take_names(struct session_things *t, const struct session *s, uint32_t set)
+static int take_names(struct session_things *t, const struct misc *m, uint32_t set)
 {
 	int rc = 0;
 
-	for (size_t k = 0; k < collect_nr_things(s->collect, set) && rc == 0; k++) {
+	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
 		struct collect_thing thing;
 
-		collect_get_thing(s->collect, set, k, &thing);
+		collect_get_thing(m->collect, set, k, &thing);
 		rc = add_thing(t,
 			       &(struct session_thing){
 				   .set = set, .number = thing.number, .time_ns = thing.time_ns},
@@ -119,16 +121,16 @@ void session_things_empty(struct session_things *t)
 	buf_reset(&t->names);
 }
 
-int session_things_take(struct session_things *t, const struct session *s)
+int session_things_take(struct session_things *t, const struct misc *m, uint64_t boundary_ns)
 {
 	int rc = 0;
 
 	session_things_empty(t);
-	for (uint32_t set = 0; set < collect_nr_sets(s->collect) && rc == 0; set++)
-		rc = take_names(t, s, set);
-	for (size_t m = 0; m < s->nr_misc && rc == 0; m++)
-		if (collect_set(s->collect, m) != UINT32_MAX)
-			rc = take_event(t, s, m);
+	for (uint32_t set = 0; set < collect_nr_sets(m->collect) && rc == 0; set++)
+		rc = take_names(t, m, set);
+	for (size_t i = 0; i < m->nr && rc == 0; i++)
+		if (collect_set(m->collect, i) != UINT32_MAX)
+			rc = take_event(t, m, i, boundary_ns);
 	if (rc)
 		session_things_empty(t);
 	return rc;
@@ -154,17 +156,17 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 }
 
 /* The events of the set, as places in the plan; how many. */
-static size_t events_of(const struct session *s, uint32_t set, uint32_t *events)
+static size_t events_of(const struct misc *m, uint32_t set, uint32_t *events)
 {
 	size_t nr = 0;
 
-	for (size_t m = 0; m < s->nr_misc; m++)
-		if (collect_set(s->collect, m) == set)
-			events[nr++] = (uint32_t)s->misc_index[m];
+	for (size_t i = 0; i < m->nr; i++)
+		if (collect_set(m->collect, i) == set)
+			events[nr++] = (uint32_t)m->places[i];
 	return nr;
 }
 
-static bool write_set(const struct session_things *t, const struct session *s, uint32_t set,
+static bool write_set(const struct session_things *t, const struct misc *m, uint32_t set,
 		      uint64_t until_ns, struct trace_thing *items, struct trace_writer *w)
 {
 	uint32_t events[SPEC_MAX_MISC_EVENTS];
@@ -174,20 +176,20 @@ static bool write_set(const struct session_things *t, const struct session *s, u
 		if (t->things[k].set == set && t->things[k].time_ns <= until_ns)
 			items[things.nr++] = (struct trace_thing){
 			    t->things[k].number, session_thing_name(t, &t->things[k])};
-	things.nr_events = events_of(s, set, events);
+	things.nr_events = events_of(m, set, events);
 	if (things.nr)
 		trace_writer_things(w, &things);
 	return things.nr > 0;
 }
 
-bool session_things_write(const struct session_things *t, const struct session *s,
+bool session_things_write(const struct session_things *t, const struct misc *m,
 			  struct trace_writer *w, uint64_t until_ns)
 {
 	struct trace_thing *items = t->nr_things ? mem_calloc(t->nr_things, sizeof(*items)) : NULL;
 	bool is_any = false;
 
-	for (uint32_t set = 0; items && set < collect_nr_sets(s->collect); set++)
-		is_any |= write_set(t, s, set, until_ns, items, w);
+	for (uint32_t set = 0; items && set < collect_nr_sets(m->collect); set++)
+		is_any |= write_set(t, m, set, until_ns, items, w);
 	mem_free(items); /* without memory the things keep their numbers */
 	return is_any;
 }

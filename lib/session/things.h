@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct session;
+struct misc;
 struct trace_writer;
 
 /* A thing and its name; of the set of events that number their things alike. */
@@ -35,9 +35,9 @@ struct session_things {
 void session_things_init(struct session_things *t);
 void session_things_fini(struct session_things *t);
 
-/* Takes what collect_read has read since the session's last boundary, in place of what was there. 0
- * or -ENOMEM (then it is empty). */
-int session_things_take(struct session_things *t, const struct session *s);
+/* Replaces the contents by what collect_read read last. boundary_ns: the last boundary; a thing
+ * that was found later is new in the iteration. 0 or -ENOMEM (then it is empty). */
+int session_things_take(struct session_things *t, const struct misc *m, uint64_t boundary_ns);
 /* The reading of the event and the instance, or NULL; *hint (0 at first) makes it quick for who
  * asks in the order of another boundary. */
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,
@@ -49,7 +49,7 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from);
 /* Adds the names of the things that were read up to that time to what the writer has gathered, as
  * frames. False if there are none. */
-bool session_things_write(const struct session_things *t, const struct session *s,
+bool session_things_write(const struct session_things *t, const struct misc *m,
 			  struct trace_writer *w, uint64_t until_ns);
 /* Forgets those; of things without readings. */
 void session_things_drop(struct session_things *t, uint64_t until_ns);

@@ -126,13 +126,13 @@ size_t ticks_take(struct ticks *t, uint32_t trace, uint64_t until_ns, const stru
 	return k->at - from;
 }
 
-bool ticks_take_names(struct ticks *t, const struct session *s, struct trace_writer *w,
+bool ticks_take_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
 		      uint64_t until_ns)
 {
 	bool is_any;
 
 	lock(t);
-	is_any = session_things_write(&t->found, s, w, until_ns);
+	is_any = session_things_write(&t->found, m, w, until_ns);
 	session_things_drop(&t->found, until_ns);
 	unlock(t);
 	return is_any;

@@ -1,0 +1,53 @@
+/*
+ * The common file of a session that samples: tasks, mappings, symbols and build-ids, as they are
+ * found. Two threads write it: the session's own, and the one that surveys.
+ */
+#ifndef SESSION_COMMON_H
+#define SESSION_COMMON_H
+
+#include "base/err.h"
+#include "trace/writer.h"
+
+#include <pthread.h>
+
+struct recorder;
+struct trace_build_id;
+struct trace_file;
+struct trace_packer;
+
+struct common {
+	pthread_mutex_t lock;
+	struct trace_writer *writer; /* owned; NULL: nothing is saved */
+	struct trace_packer *packer; /* owned; with level 0, for symbols alone */
+	struct trace_file *file;     /* owned */
+	struct err error;            /* the first; sticks */
+};
+
+/* 0 or -errno. */
+int common_init(struct common *c);
+void common_fini(struct common *c);
+
+/* The memory that the file needs, and its header. level: of zstd; 0: nothing but symbols is
+ * packed. 0 or -errno with *e. */
+int common_prepare(struct common *c, const struct recorder *r, int level, struct err *e);
+/* Creates the file. 0 or -errno with *e. */
+int common_create(struct common *c, const struct recorder *r, struct err *e);
+/* Appends the end, with the notes that are not empty. 0 or -errno with *e. */
+int common_finish(struct common *c, uint64_t start_ns, const char *const *notes, size_t nr_notes,
+		  struct err *e);
+
+void common_lock(struct common *c);
+void common_unlock(struct common *c);
+
+/* Each appends under the lock; nothing if there is no file. 0 or -errno, which sticks in error. */
+int common_add_records(struct common *c, const void *records, size_t len);
+int common_add_kallsyms(struct common *c, const char *text, size_t len);
+/* A piece that trace_packer_kallsyms packed. */
+int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len);
+int common_add_build_id(struct common *c, const struct trace_build_id *id);
+
+/* For a note on an error that ends the saving. */
+#define UNSAVED_FORMAT "%s%s%s: what came after is missing in the files of the session"
+#define UNSAVED_WHY(e) (e)->source, (e)->source[0] ? ": " : "", (e)->msg
+
+#endif

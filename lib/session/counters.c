@@ -1,0 +1,177 @@
+/*
+ * From a plan to open events, over all CPUs.
+ */
+#include "session/counters.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void spare_hold(struct spare *spare)
+{
+	for (spare->nr = 0; spare->nr < SPARE_NR; spare->nr++) {
+		spare->fd[spare->nr] = eventfd(0, EFD_CLOEXEC);
+		if (spare->fd[spare->nr] < 0)
+			return; /* opening the events reports so low a limit */
+	}
+}
+
+void spare_release(struct spare *spare)
+{
+	while (spare->nr)
+		close(spare->fd[--spare->nr]);
+}
+
+static bool has_siblings(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (plan->events[i].set == PLAN_TIMEBASE && &plan->events[i] != plan->timebase)
+			return true;
+	return false;
+}
+
+static bool shares_ring(const struct plan *plan)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		nr += spec_event_is_sampled(plan->events[i].asked);
+	return nr > 1;
+}
+
+static int init_cpus(struct counters *c)
+{
+	int rc = 0;
+
+	for (int cpu = cpuset_next(&c->plan->cpus, 0); cpu >= 0 && rc == 0;
+	     cpu = cpuset_next(&c->plan->cpus, (unsigned)cpu + 1)) {
+		rc = session_cpu_init(&c->cpus[c->nr_cpus], c->plan, (uint32_t)cpu, c->nr_cpus);
+		c->nr_cpus += rc == 0;
+	}
+	return rc;
+}
+
+int counters_init(struct counters *c, const struct plan *plan, const struct pmu_ops *pmu)
+{
+	*c = (struct counters){.plan = plan};
+	c->attrs = mem_calloc(plan->nr_parts, sizeof(*c->attrs));
+	c->events = mem_calloc(plan->nr_events, sizeof(*c->events));
+	c->cpus = mem_calloc(plan->nr_cpus, sizeof(*c->cpus));
+	if (!c->attrs || !c->events || !c->cpus)
+		return -ENOMEM;
+	c->probe = (struct session_probe){
+	    .plan = plan, .pmu = pmu, .attrs = c->attrs, .shares_ring = shares_ring(plan)};
+	return init_cpus(c);
+}
+
+static void free_attrs(struct counters *c)
+{
+	for (size_t k = 0; c->attrs && k < c->plan->nr_parts; k++) {
+		mem_free(c->attrs[k]);
+		c->attrs[k] = NULL;
+	}
+}
+
+void counters_fini(struct counters *c)
+{
+	for (uint32_t t = 0; t < c->nr_cpus; t++)
+		session_cpu_fini(&c->cpus[t]);
+	free_attrs(c);
+	misc_close(&c->misc);
+	mem_free(c->attrs);
+	mem_free(c->events);
+	mem_free(c->cpus);
+	*c = (struct counters){0};
+}
+
+static int make_attrs(struct counters *c, uint64_t ring_bytes)
+{
+	const struct plan *plan = c->plan;
+	bool has_lost = ring_bytes && pmu_has_format_lost(c->probe.pmu);
+
+	free_attrs(c);
+	for (size_t k = 0; k < plan->nr_parts; k++) {
+		const struct plan_event *p = &plan->events[plan->parts[k].event];
+		const struct event_use use = {
+		    .flags = p->asked->flags,
+		    .period = p->asked->rate,
+		    .frequency = p->asked->frequency,
+		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
+		    .branch_filter = p->asked->branch_filter,
+		    .shares_ring = c->probe.shares_ring,
+		    .reads_group = p == plan->timebase && has_siblings(plan),
+		    .shares_clock = p->set == PLAN_TIMEBASE,
+		    .has_lost = has_lost,
+		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
+		};
+
+		if (p->set == PLAN_NO_SET)
+			continue;
+		c->attrs[k] = event_attr_new(&plan->parts[k].part, &use);
+		if (!c->attrs[k])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int counters_open(struct counters *c, uint64_t ring_bytes)
+{
+	int rc = make_attrs(c, ring_bytes);
+	struct spare spare;
+
+	spare_hold(&spare);
+	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
+		rc = session_cpu_open(&c->cpus[t], &c->probe);
+		if (rc == -ENODEV) /* it went offline: each iteration tries it again */
+			rc = 0;
+	}
+	spare_release(&spare);
+	return rc;
+}
+
+void counters_close(struct counters *c)
+{
+	for (uint32_t t = 0; t < c->nr_cpus; t++)
+		session_cpu_close(&c->cpus[t]);
+}
+
+/* An event works if it works on some CPU. */
+static void sum_up(struct counters *c, size_t i)
+{
+	const struct plan_event *p = &c->plan->events[i];
+	struct session_event *ev = &c->events[i];
+	struct cpuset wanted;
+	int error = 0;
+
+	ev->perf_group = UINT32_MAX;
+	for (uint32_t t = c->nr_cpus; t-- > 0;) {
+		const struct session_cpu *cpu = &c->cpus[t];
+
+		if (!cpu->is_open || cpu->errors[i]) {
+			error = cpu->is_open ? cpu->errors[i] : ENODEV;
+		} else if (cpu->group_of[i] != UINT32_MAX) {
+			ev->nr_cpus++;
+			ev->perf_group = cpu->group_of[i];
+		}
+	}
+	plan_event_cpus(c->plan, p, &wanted);
+	ev->nr_wanted = (uint32_t)cpuset_count(&wanted);
+	if (ev->nr_cpus == 0 && !error)
+		error = ENODEV; /* its PMU names only CPUs that are not measured */
+	ev->support = (struct event_support){.state = READING_OK};
+	if (error)
+		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error,
+					  &ev->support);
+	if (ev->nr_cpus)
+		ev->support.state = READING_OK;
+}
+
+void counters_sum_up(struct counters *c)
+{
+	for (size_t i = 0; i < c->plan->nr_events; i++)
+		if (c->plan->events[i].set != PLAN_NO_SET)
+			sum_up(c, i);
+}

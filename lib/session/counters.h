@@ -1,0 +1,43 @@
+/*
+ * The events of a session as they were opened: perf events on each CPU, and misc events.
+ */
+#ifndef SESSION_COUNTERS_H
+#define SESSION_COUNTERS_H
+
+#include "session/cpu.h"
+#include "session/misc.h"
+#include "session/session.h"
+
+struct counters {
+	const struct plan *plan;        /* borrowed */
+	struct perf_event_attr **attrs; /* owned, like each; per part of the plan, NULL: not perf */
+	struct session_probe probe;
+	struct session_event *events; /* owned; per event of the plan */
+	struct session_cpu *cpus;     /* owned */
+	uint32_t nr_cpus;
+	struct misc misc;
+};
+
+/* Memory only. 0 or -ENOMEM; also then counters_fini frees what is owned. */
+int counters_init(struct counters *c, const struct plan *plan, const struct pmu_ops *pmu);
+/* Closes what is open. Zeroes are fine. */
+void counters_fini(struct counters *c);
+
+/* Makes the attrs and opens the perf events on all CPUs, not yet counting. ring_bytes: of each
+ * CPU's ring; 0: nothing is sampled. Events that cannot be opened are no error. 0 or -errno. */
+int counters_open(struct counters *c, uint64_t ring_bytes);
+void counters_close(struct counters *c);
+/* Fills events: where each works, and why it does not elsewhere. */
+void counters_sum_up(struct counters *c);
+
+/* Descriptors that are held while events are opened, and released then: files, folders and locks
+ * need some later, and events may use up the limit. */
+enum { SPARE_NR = 16 };
+struct spare {
+	int fd[SPARE_NR];
+	int nr;
+};
+void spare_hold(struct spare *spare);
+void spare_release(struct spare *spare);
+
+#endif

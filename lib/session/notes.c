@@ -1,0 +1,40 @@
+/*
+ * Warnings of a session.
+ */
+#include "session/notes.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "trace/writer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
+{
+	struct note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
+	char text[NOTES_TEXT_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n->on_note)
+		n->on_note(text, n->arg);
+	if (n->nr < NOTES_MAX && (note.text = mem_strdup(text)))
+		n->item[n->nr++] = note;
+}
+
+void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w)
+{
+	for (size_t i = 0; i < n->nr; i++)
+		if (n->item[i].trace == trace)
+			trace_writer_note(w, &(struct trace_note){.time_ns = n->item[i].time_ns,
+								  .text = n->item[i].text});
+}
+
+void notes_drop(struct notes *n)
+{
+	while (n->nr)
+		mem_free(n->item[--n->nr].text);
+}

@@ -1,0 +1,39 @@
+/*
+ * Warnings of a session: passed on as they happen, and stored for the traces of the iteration. One
+ * thread uses them.
+ */
+#ifndef SESSION_NOTES_H
+#define SESSION_NOTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace_writer;
+
+enum {
+	NOTES_TEXT_BYTES = 4096, /* longer texts are cut */
+	NOTES_MAX = 256,         /* stored per iteration; further ones are only passed on */
+};
+
+struct note {
+	uint32_t trace;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	char *text;       /* owned */
+};
+
+struct notes {
+	void (*on_note)(const char *text, void *arg); /* may be NULL */
+	void *arg;
+	struct note item[NOTES_MAX];
+	size_t nr;
+};
+
+/* Passes the text on and stores it for the trace. */
+void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Appends the stored notes of the trace to what the writer has gathered. */
+void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w);
+/* Drops the stored notes: the iteration is written. */
+void notes_drop(struct notes *n);
+
+#endif

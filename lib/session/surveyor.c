@@ -1,0 +1,224 @@
+/*
+ * Survey, then build-ids.
+ */
+#include "session/surveyor.h"
+
+#include "base/clock.h"
+#include "session/common.h"
+#include "session/notes.h"
+#include "session/pacer.h"
+#include "session/plan.h"
+#include "trace/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+	LAST_NS = 500000000, /* for files that were mapped at the end */
+	LAST_PATIENCE_MS = 300,
+	NR_SURVEY_NOTES = 3, /* of the notes; the last one comes later */
+};
+
+int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
+		  struct notes *notes)
+{
+	*s = (struct surveyor){.plan = plan, .common = common, .notes = notes};
+	buf_init(&s->silent, NOTES_TEXT_BYTES);
+	buf_init(&s->late, NOTES_TEXT_BYTES);
+	return mapped_init(&s->mapped);
+}
+
+void surveyor_fini(struct surveyor *s)
+{
+	buf_fini(&s->silent);
+	buf_fini(&s->late);
+	mapped_fini(&s->mapped);
+}
+
+static int add_records(const void *records, size_t len, void *arg)
+{
+	return common_add_records(((struct surveyor *)arg)->common, records, len);
+}
+
+static int add_kallsyms(const char *text, size_t len, void *arg)
+{
+	return common_add_kallsyms(((struct surveyor *)arg)->common, text, len);
+}
+
+static int add_packed(const void *piece, size_t len, void *arg)
+{
+	return common_add_packed_kallsyms(((struct surveyor *)arg)->common, piece, len);
+}
+
+static bool pack(const char *text, size_t len, const void **piece, size_t *piece_len, void *arg)
+{
+	return trace_packer_kallsyms(((struct surveyor *)arg)->symbols, text, len, piece,
+				     piece_len);
+}
+
+static bool samples_kernel(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const struct spec_event *e = plan->events[i].asked;
+
+		if (spec_event_is_sampled(e) && (e->flags & (SPEC_OS | SPEC_USER)) != SPEC_USER)
+			return true;
+	}
+	return false;
+}
+
+/* By itself, and first: it waits for nobody. */
+static int survey_kernel(struct surveyor *s)
+{
+	struct survey_config config = {.root = &s->plan->host->root,
+				       .wants_kernel = samples_kernel(s->plan),
+				       .records = add_records,
+				       .kallsyms = add_kallsyms,
+				       .packed = add_packed,
+				       .arg = s,
+				       .stop = &s->stop};
+	int rc;
+
+	s->symbols = trace_packer_new(0);
+	if (s->symbols)
+		config.pack = pack;
+	rc = survey_run(&config, &s->kernel);
+	trace_packer_free(s->symbols);
+	return rc;
+}
+
+static int add_build_id(struct surveyor *s, const struct survey_identify_answer *a)
+{
+	const struct survey_identify_question *q = &s->question;
+
+	return common_add_build_id(s->common, &(struct trace_build_id){
+						  .major = q->major,
+						  .minor = q->minor,
+						  .inode = q->inode,
+						  .inode_generation = q->generation,
+						  .from_ns = a->from_ns,
+						  .to_ns = a->to_ns,
+						  .id = a->id.bytes,
+						  .id_len = a->id.len,
+						  .path = q->path,
+						  .path_len = (uint32_t)strlen(q->path),
+					      });
+}
+
+/* One question. False: no further one is to be asked. */
+static bool identify_one(struct surveyor *s, uint32_t number)
+{
+	struct survey_identify_answer a = {0};
+	int rc = survey_looker_ask(&s->looker, &s->question, &a);
+
+	mapped_answered(&s->mapped, number, (enum survey_identify_state)a.state, rc == -ETIMEDOUT);
+	if (rc == 0 && a.state == SURVEY_IDENTIFY_FOUND)
+		rc = add_build_id(s, &a);
+	return rc == 0 || rc == -ETIMEDOUT;
+}
+
+/* Until the session ends: whoever waits for that does not wait long for what is left. */
+static void identify_mapped(struct surveyor *s)
+{
+	uint64_t until_ns = 0;
+	uint32_t number;
+
+	s->looker.config.stop = NULL;
+	while (mapped_next(&s->mapped, &s->question, &number)) {
+		if (!until_ns && mapped_is_ending(&s->mapped)) {
+			until_ns = clock_monotonic_ns() + LAST_NS;
+			s->looker.config.patience_ms = LAST_PATIENCE_MS;
+		}
+		if (!identify_one(s, number) || (until_ns && clock_monotonic_ns() > until_ns))
+			break;
+	}
+	survey_looker_note(&s->looker, s->nr_silent, &s->late);
+	if (s->mapped.nr_foreign)
+		buf_printf(&s->late,
+			   "%sno build-ids of %u files that were mapped: their file "
+			   "systems may never answer",
+			   s->late.len ? "; " : "", s->mapped.nr_foreign);
+	if (s->mapped.is_full)
+		buf_printf(&s->late, "%sno build-ids of files beyond the ceiling",
+			   s->late.len ? "; " : "");
+}
+
+static void note_failure(struct survey_result *r, int rc, const char *what)
+{
+	if (rc && !r->note[0])
+		snprintf(r->note, sizeof(r->note), "%s of before the start are missing: %s", what,
+			 rc == -ECANCELED ? "stopped" : strerror(-rc));
+}
+
+static void *run(void *arg)
+{
+	struct surveyor *s = arg;
+	const struct survey_looker_config config = {
+	    .root = &s->plan->host->root, .records = add_records, .arg = s, .stop = &s->stop};
+	int rc, init;
+
+	(void)setpriority(PRIO_PROCESS, 0, s->nice);
+	note_failure(&s->kernel, survey_kernel(s), "symbols");
+	init = rc = survey_looker_init(&s->looker, &config);
+	if (rc == 0) {
+		rc = survey_looker_survey(&s->looker, &s->tasks);
+		s->nr_silent = survey_looker_note(&s->looker, 0, &s->silent);
+	}
+	note_failure(&s->tasks, rc, "tasks");
+	atomic_store(&s->is_surveyed, true);
+	if (init)
+		return NULL;
+	identify_mapped(s);
+	survey_looker_fini(&s->looker);
+	return NULL;
+}
+
+int surveyor_start(struct surveyor *s, int nice)
+{
+	int rc;
+
+	s->nice = nice;
+	rc = pacer_thread(&s->thread, run, s);
+	s->is_running = rc == 0;
+	return rc;
+}
+
+void surveyor_stop(struct surveyor *s)
+{
+	atomic_store(&s->stop, true);
+}
+
+void surveyor_notes(const struct surveyor *s, const char *notes[SURVEYOR_NR_NOTES])
+{
+	notes[0] = s->kernel.note;
+	notes[1] = s->tasks.note;
+	notes[2] = buf_str(&s->silent);
+	notes[3] = buf_str(&s->late);
+}
+
+void surveyor_report(struct surveyor *s)
+{
+	const char *notes[SURVEYOR_NR_NOTES];
+
+	if (s->is_reported || !atomic_load(&s->is_surveyed))
+		return;
+	s->is_reported = true;
+	surveyor_notes(s, notes);
+	for (int i = 0; i < NR_SURVEY_NOTES; i++)
+		if (*notes[i])
+			notes_add(s->notes, 0, "%s", notes[i]);
+}
+
+void surveyor_end(struct surveyor *s)
+{
+	if (!s->is_running)
+		return;
+	mapped_end(&s->mapped);
+	pthread_join(s->thread, NULL);
+	s->is_running = false;
+	surveyor_report(s);
+	if (s->late.len)
+		notes_add(s->notes, 0, "%s", buf_str(&s->late));
+}
