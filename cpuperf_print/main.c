@@ -6,12 +6,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "job.h"
-#include "live.h"
 #include "options.h"
-#include "out_file.h"
+#include "replay.h"
 #include "reports.h"
-#include "reports/columns.h"
-#include "summary/output.h"
+#include "samples.h"
+#include "summary/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,12 +25,21 @@ enum { MAX_REPORTS = OPT_MAX_STRINGS };
 struct plan {
 	const struct report *report[MAX_REPORTS];
 	size_t nr;
+	bool is_brief; /* of the summary: a report follows that says more */
 };
 
-static void log_start(const struct job *j)
+/* A run of the program. */
+struct run {
+	const struct options *options;
+	struct inputs inputs;
+	struct selection selection;
+	struct output output;
+};
+
+static void log_start(const struct inputs *in)
 {
-	for (size_t i = 0; i < j->nr_sessions + j->nr_diff; i++) {
-		const struct opened *o = &j->sessions[i];
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
+		const struct input *o = &in->item[i];
 
 		log_info("config: %s", *o->config_name ? o->config_name : "unnamed");
 		if (o->import)
@@ -42,123 +50,94 @@ static void log_start(const struct job *j)
 	}
 }
 
-static void log_end(const struct job *j, uint64_t start_ns)
+static void log_end(const struct output *o, uint64_t start_ns)
 {
 	uint64_t ms = (clock_monotonic_ns() - start_ns) / 1000000;
 
 	log_info("%" PRIu64 " records processed in %" PRIu64 ".%03" PRIu64 " seconds",
-		 j->nr_records, ms / 1000, ms % 1000);
+		 o->nr_records, ms / 1000, ms % 1000);
 }
 
-/* Whatever is asked to be written over: not one of these. */
-static int open_file(const struct options *o, struct err *e)
+static bool are_sampled(const struct inputs *in)
 {
-	const char *inputs[3 * OPT_MAX_STRINGS + 1];
-	size_t nr = 0;
-
-	for (size_t i = 0; i < o->sessions.nr; i++)
-		inputs[nr++] = o->sessions.item[i];
-	for (size_t i = 0; i < o->perf_data.nr; i++)
-		inputs[nr++] = o->perf_data.item[i];
-	for (size_t i = 0; i < o->diff.nr; i++)
-		inputs[nr++] = o->diff.item[i];
-	if (o->kallsyms)
-		inputs[nr++] = o->kallsyms;
-	return out_file_open(o->output_file, inputs, nr, e);
-}
-
-static int open_out(struct job *j, struct err *e)
-{
-	const struct options *o = j->options;
-
-	j->out_fd = STDOUT_FILENO;
-	j->out_name = "standard output";
-	if (!o->output_file) {
-		if (j->is_terminal && !o->no_pager && pager_start(&j->pager))
-			j->out_fd = j->pager.fd;
-		return 0;
-	}
-	j->out_name = o->output_file;
-	j->out_fd = open_file(o, e);
-	return j->out_fd < 0 ? j->out_fd : 0;
-}
-
-static int close_out(struct job *j, bool is_whole, struct err *e)
-{
-	if (j->options->output_file)
-		return out_file_close(j->out_fd, j->out_name, is_whole, e);
-	pager_end(&j->pager);
-	return 0;
-}
-
-static bool is_sampling(const struct job *j)
-{
-	for (size_t i = 0; i < j->nr_sessions; i++)
-		if (!j->sessions[i].facts->is_sampling)
+	for (size_t i = 0; i < in->nr; i++)
+		if (!in->item[i].facts->is_sampling)
 			return false;
 	return true;
 }
 
-/* Nothing asked for: the summary, and for people what the samples say; or what was compared. */
-static int plan_default(struct job *j, struct plan *p, struct err *e)
+/* The difference, if there is one; else the summary, and in text also where samples are. */
+static int plan_default(const struct run *r, struct plan *p, struct err *e)
 {
-	if (j->nr_diff) {
+	if (r->inputs.nr_diff) {
 		p->report[p->nr++] = report_find("diff", e);
 		return 0;
 	}
 	p->report[p->nr++] = report_find("summary", e);
-	j->is_brief = is_sampling(j) && strcmp(j->options->output_format, "text") == 0;
-	if (j->is_brief)
+	p->is_brief = are_sampled(&r->inputs) && strcmp(r->output.format, "text") == 0;
+	if (p->is_brief)
 		p->report[p->nr++] = report_find("flat", e);
 	return 0;
 }
 
-/* Side by side stands what was measured alike; else sessions are printed one after the other. */
+/* All inputs by one call: added up, or side by side if they have the same events. */
 static bool is_at_once(const struct job *j, const struct report *r)
 {
 	struct err e = {0};
 
-	if (!r->adds_up || !j->options->by_session || j->is_export)
+	if (!r->adds_up || !j->selection->by_session || j->is_export)
 		return r->adds_up;
-	return r->is_side_by_side && job_check_same_events(j, &e) == 0;
+	return r->is_side_by_side && inputs_check_same_events(j->inputs, &e) == 0;
 }
 
-static int prepare(struct job *j, const struct report *r, struct err *e)
+static int prepare(struct job *j, const struct report *r, bool is_at_once, struct err *e)
 {
-	int rc = r->needs_names ? job_check_samples(j, r->name, e) : 0;
+	int rc = r->needs_names ? samples_check(j, e) : 0;
 
-	if (rc == 0 && is_at_once(j, r))
-		rc = job_check_same_events(j, e);
-	return rc == 0 && r->needs_names ? job_know_names(j, e) : rc;
+	if (rc == 0 && is_at_once)
+		rc = inputs_check_same_events(j->inputs, e);
+	return rc == 0 && r->needs_names ? samples_load_names(j, e) : rc;
 }
 
-static int print_report(struct job *j, const struct report *r, struct err *e)
+static int print_report(struct run *r, const struct plan *p, const struct report *report,
+			struct err *e)
 {
-	int rc = prepare(j, r, e);
+	struct inputs *in = &r->inputs;
+	struct job j = {.name = report->name,
+			.is_export = report_find_export(report->name) != NULL,
+			.inputs = in,
+			.selection = &r->selection,
+			.output = &r->output,
+			.nr = in->nr,
+			.is_brief = p->is_brief};
+	const bool at_once = is_at_once(&j, report);
+	const bool has_title = in->nr > 1 && strcmp(r->output.format, "text") == 0;
+	int rc = prepare(&j, report, at_once, e);
 
-	j->has_header = false;
-	j->session_shown = NULL;
-	if (rc == 0 && is_at_once(j, r))
-		return r->print(j, 0, j->nr_sessions, e);
-	for (size_t i = 0; i < j->nr_sessions && rc == 0; i++) {
-		if (j->nr_sessions > 1 && strcmp(j->options->output_format, "text") == 0)
-			buf_printf(&j->out, "%s%s:\n", i ? "\n" : "", j->sessions[i].path);
-		j->session_shown = j->nr_sessions > 1 ? j->sessions[i].path : NULL;
-		rc = r->print(j, i, 1, e);
+	r->output.has_header = false;
+	if (rc == 0 && at_once)
+		return report->print(&j, e);
+	for (size_t i = 0; i < in->nr && rc == 0; i++) {
+		if (has_title)
+			buf_printf(&r->output.text, "%s%s:\n", i ? "\n" : "", in->item[i].path);
+		j.first = i;
+		j.nr = 1;
+		j.session = in->nr > 1 ? in->item[i].path : NULL;
+		rc = report->print(&j, e);
 	}
 	return rc;
 }
 
-static int print_all(struct job *j, struct plan *p, struct err *e)
+static int print_all(struct run *r, struct plan *p, struct err *e)
 {
-	int rc = p->nr ? 0 : plan_default(j, p, e);
+	int rc = p->nr ? 0 : plan_default(r, p, e);
 
 	for (size_t i = 0; i < p->nr && rc == 0; i++)
-		rc = print_report(j, p->report[i], e);
-	return rc ? rc : job_write(j, e);
+		rc = print_report(r, p, p->report[i], e);
+	return rc ? rc : output_write(&r->output, e);
 }
 
-/* With nothing asked for, the samples of people's summary do. */
+/* The default may print samples. */
 static bool wants_names(const struct plan *p)
 {
 	bool is_wanted = !p->nr;
@@ -168,41 +147,40 @@ static bool wants_names(const struct plan *p)
 	return is_wanted;
 }
 
-static int run_steps(struct job *j, struct plan *p, struct err *e)
+static int run_steps(struct run *r, struct plan *p, struct err *e)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	int rc, closed;
 
-	j->wants_names = wants_names(p);
-	rc = job_open(j, e);
+	rc = inputs_open(&r->inputs, r->options, wants_names(p), &r->output.problems, e);
 	if (rc)
 		return rc;
-	log_start(j);
-	if (j->options->live)
-		return live_show(j, e);
-	rc = open_out(j, e);
+	log_start(&r->inputs);
+	if (r->options->live)
+		return replay_run(&r->inputs, e);
+	rc = output_open(&r->output, e);
 	if (rc)
 		return rc;
-	rc = print_all(j, p, e);
-	if (rc == -EPIPE && !j->options->output_file) { /* its reader has read enough */
+	rc = print_all(r, p, e);
+	if (rc == -EPIPE && !r->options->output_file) { /* its reader has read enough */
 		rc = 0;
 		err_clear(e);
 	}
-	closed = close_out(j, rc == 0, e);
-	log_end(j, start_ns);
+	closed = output_close(&r->output, rc == 0, e);
+	log_end(&r->output, start_ns);
 	return rc ? rc : closed;
 }
 
-static int run(struct job *j, struct plan *p)
+static int run(struct run *r, struct plan *p)
 {
 	struct err e = {0};
-	int rc = run_steps(j, p, &e);
+	int rc = run_steps(r, p, &e);
 
 	if (rc && e.code)
 		log_err(LOG_ERROR, &e);
-	if (rc || j->lost)
+	if (rc || r->output.problems.has_loss)
 		return EXIT_FAILED;
-	return j->is_over ? EXIT_OVER : EXIT_DONE;
+	return r->output.is_over ? EXIT_OVER : EXIT_DONE;
 }
 
 static const struct {
@@ -211,19 +189,18 @@ static const struct {
 } forms[] = {
     {"text", GRID_PEOPLE}, {"csv", GRID_CSV}, {"ndjson", GRID_NDJSON}, {"raw", GRID_PEOPLE}};
 
-static int choose_form(struct job *j, struct err *e)
+static int choose_form(struct run *r, struct err *e)
 {
-	const char *format = j->options->output_format;
+	const char *format = r->output.format;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		if (strcmp(forms[i].name, format) != 0)
 			continue;
-		j->form = forms[i].form;
+		r->output.form = forms[i].form;
 		return 0;
 	}
 	if (report_find_export(format)) {
-		j->form = GRID_NDJSON; /* for programs */
-		j->is_export = true;
+		r->output.form = GRID_NDJSON; /* for programs */
 		return 0;
 	}
 	err_set(e, -EINVAL, "--output-format=%s: no such format", format);
@@ -242,9 +219,8 @@ static int choose_reports(const struct options *o, struct plan *p, struct err *e
 }
 
 /* A format that others read is what is printed: there is no report beside it. */
-static int choose_export(const struct job *j, struct plan *p, struct err *e)
+static int choose_export(const struct options *o, struct plan *p, struct err *e)
 {
-	const struct options *o = j->options;
 	const struct report *r = report_find_export(o->output_format);
 
 	if (!r)
@@ -327,22 +303,13 @@ static int check_raw(const struct options *o, const struct plan *p, struct err *
 	return -EINVAL;
 }
 
-/* Any value but none: no-color.org. */
-static bool wants_color(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return !no || !*no;
-}
-
 /* What must be there, and make sense. */
-static int check_options(struct job *j, const struct options *o, struct plan *p, struct err *e)
+static int check_options(struct run *r, struct plan *p, struct err *e)
 {
-	int rc = job_init(j, o, e);
-	unsigned columns;
+	const struct options *o = r->options;
+	int rc = selection_init(&r->selection, o, e);
 
-	if (rc == 0 && o->sort)
-		rc = report_sort_columns(o->sort, &columns, e);
+	output_init(&r->output, o);
 	if (rc)
 		return rc;
 	if (!o->sessions.nr && !o->perf_data.nr) {
@@ -355,16 +322,13 @@ static int check_options(struct job *j, const struct options *o, struct plan *p,
 		err_hint(e, "--diff=FILE names the session to compare with");
 		return -EINVAL;
 	}
-	j->width = o->output_file ? 0 : opt_std_terminal_width();
-	j->is_terminal = j->width != 0;
-	j->has_color = j->is_terminal && wants_color();
-	rc = choose_form(j, e);
+	rc = choose_form(r, e);
 	if (rc == 0)
-		rc = live_check(o, e);
+		rc = replay_check(o, e);
 	if (rc == 0)
 		rc = choose_reports(o, p, e);
 	if (rc == 0)
-		rc = choose_export(j, p, e);
+		rc = choose_export(o, p, e);
 	if (rc == 0)
 		rc = check_diff(o, p, e);
 	if (rc == 0)
@@ -376,7 +340,7 @@ int main(int argc, char **argv)
 {
 	const struct opt_table *table = &cpuperf_print_options;
 	static struct options o = {.output_format = "text"};
-	static struct job j;
+	static struct run r = {.options = &o};
 	struct plan p = {.nr = 0};
 	struct err e = {0};
 	int answered, code;
@@ -393,12 +357,14 @@ int main(int argc, char **argv)
 	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION ", " CPUPERF_WITH);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
-	if (check_options(&j, &o, &p, &e)) {
+	if (check_options(&r, &p, &e)) {
 		log_err(LOG_ERROR, &e);
 		code = EXIT_USAGE;
 	} else {
-		code = run(&j, &p);
+		code = run(&r, &p);
 	}
-	job_fini(&j);
+	inputs_fini(&r.inputs);
+	selection_fini(&r.selection);
+	output_fini(&r.output);
 	return code;
 }

@@ -1,9 +1,9 @@
 /*
- * The symbols of the kernel that perf.data was recorded on, which it does not hold: those of the
- * kernel that runs here, if it is the same one, or of its debug file. Where there are none, the
- * modules still have names.
+ * Symbols of the kernel that a perf.data file was recorded on. Without any, its modules still have
+ * names.
  */
-#include "base/buf.h"
+#include "perf_kernel.h"
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/root.h"
@@ -11,13 +11,12 @@
 #include "elf/build_id.h"
 #include "elf/finder.h"
 #include "import/import.h"
-#include "perf_data.h"
+#include "problems.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/symbols.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -80,41 +79,48 @@ static uint64_t address_of(const struct buf *kallsyms, const char *name)
 	return 0;
 }
 
-static void *read_kallsyms(void *arg)
+void perf_kernel_init(struct perf_kernel *k)
 {
-	struct job *j = arg;
+	*k = (struct perf_kernel){.is_reading = false};
+	buf_init(&k->kallsyms, MAX_TEXT_BYTES);
+}
 
-	if (root_load(&root_live, "/proc/kallsyms", &j->kallsyms))
-		buf_reset(&j->kallsyms);
+static void end_reading(struct perf_kernel *k)
+{
+	if (k->is_reading)
+		pthread_join(k->reader, NULL);
+	k->has_read |= k->is_reading;
+	k->is_reading = false;
+}
+
+void perf_kernel_fini(struct perf_kernel *k)
+{
+	end_reading(k);
+	buf_fini(&k->kallsyms);
+}
+
+static void *read_kallsyms(void *kernel)
+{
+	struct perf_kernel *k = kernel;
+
+	if (root_load(&root_live, "/proc/kallsyms", &k->kallsyms))
+		buf_reset(&k->kallsyms);
 	return NULL;
 }
 
-void perf_data_read_ahead(void *arg, const struct import_facts *f)
+void perf_kernel_read_ahead(struct perf_kernel *k, const struct import_facts *f)
 {
-	struct job *j = arg;
-
-	if (j->is_reading_kallsyms || j->has_read_kallsyms || !j->wants_names ||
-	    j->options->kallsyms || !is_kernel_here(f))
-		return;
-	j->is_reading_kallsyms = pthread_create(&j->kallsyms_reader, NULL, read_kallsyms, j) == 0;
+	if (!k->is_reading && !k->has_read && is_kernel_here(f))
+		k->is_reading = pthread_create(&k->reader, NULL, read_kallsyms, k) == 0;
 }
 
-void perf_data_end_reading(struct job *j)
+static const struct buf *load_kallsyms(struct perf_kernel *k)
 {
-	if (!j->is_reading_kallsyms)
-		return;
-	pthread_join(j->kallsyms_reader, NULL);
-	j->is_reading_kallsyms = false;
-	j->has_read_kallsyms = true;
-}
-
-static const struct buf *load_kallsyms(struct job *j)
-{
-	perf_data_end_reading(j);
-	if (!j->has_read_kallsyms)
-		read_kallsyms(j);
-	j->has_read_kallsyms = true;
-	return &j->kallsyms;
+	end_reading(k);
+	if (!k->has_read)
+		read_kallsyms(k);
+	k->has_read = true;
+	return &k->kallsyms;
 }
 
 /* Where the kernel is loaded is another place after each boot, if it says where. */
@@ -123,21 +129,19 @@ static bool is_in_place(const struct import_facts *f, const struct buf *kallsyms
 	return f->kernel_address && address_of(kallsyms, f->kernel_symbol) == f->kernel_address;
 }
 
-bool perf_data_is_same_boot(struct job *j, const struct opened *o)
+bool perf_kernel_is_same_boot(struct perf_kernel *k, const struct import_facts *f)
 {
-	const struct import_facts *f = import_facts(o->import);
-
-	return is_of_this_boot(f) && is_kernel_here(f) && is_in_place(f, load_kallsyms(j));
+	return is_of_this_boot(f) && is_kernel_here(f) && is_in_place(f, load_kallsyms(k));
 }
 
-static void tell_nameless(struct job *j, const struct opened *o, const char *why)
+static void report_nameless(struct problems *problems, const char *path, const char *why)
 {
 	struct err e = {0};
 
-	err_set_at(&e, -ENOENT, o->path, 0, 0, "functions of the kernel have no names: %s", why);
+	err_set_at(&e, -ENOENT, path, 0, 0, "functions of the kernel have no names: %s", why);
 	err_hint(&e, "--kallsyms=FILE takes a copy of /proc/kallsyms of that machine, made before "
 		     "it was booted again; --debug-dir=DIR a vmlinux under DIR/.build-id");
-	job_problem(j, false, &e);
+	problems_add(problems, false, &e);
 }
 
 /* Modules are elsewhere after each boot, and are left out; the kernel's own are moved together. */
@@ -187,10 +191,10 @@ static void add_table(struct buf *out, const struct elf_symbols *s, uint64_t by)
 }
 
 /* 1: they are added; 0: there is no such file, or it does not say where it was; -ENOMEM. */
-static int add_debug_file(struct job *j, const struct import_facts *f, struct buf *out)
+static int add_debug_file(struct elf_finder *finder, const struct import_facts *f, struct buf *out)
 {
 	struct elf_build_id id = build_id_of(f);
-	const struct elf_file *file = id.len ? elf_finder_by_id(j->finder, &id) : NULL;
+	const struct elf_file *file = id.len ? elf_finder_by_id(finder, &id) : NULL;
 	struct elf_symbols s;
 	uint64_t by;
 	bool is_told;
@@ -219,48 +223,38 @@ static void add_modules(struct buf *out, const struct import_facts *f)
 	}
 }
 
-/* What is known of the kernel but its very symbols of that boot. */
-static int make_text(struct job *j, struct opened *o, struct buf *out)
+int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f, const char *path,
+			    struct elf_finder *finder, struct symbols *symbols,
+			    struct problems *problems)
 {
-	const struct import_facts *f = import_facts(o->import);
-	const struct buf *kallsyms;
-	uint64_t here;
-	int rc = add_debug_file(j, f, out);
-
-	if (rc < 0)
-		return rc;
-	add_modules(out, f);
-	if (rc)
-		return buf_error(out);
-	if (!is_kernel_here(f)) {
-		tell_nameless(j, o, "it is not the kernel that runs here");
-		return buf_error(out);
-	}
-	kallsyms = load_kallsyms(j);
-	here = address_of(kallsyms, f->kernel_symbol);
-	if (here && f->kernel_address && f->kernel_build_id_len)
-		add_moved(out, kallsyms, f->kernel_address - here);
-	else
-		tell_nameless(j, o, "this kernel hides its addresses, or where it was is not told");
-	return buf_error(out);
-}
-
-int perf_data_add_kernel(struct job *j, struct opened *o)
-{
-	const struct import_facts *f = import_facts(o->import);
 	const struct buf *kallsyms;
 	struct buf text;
+	uint64_t here;
 	int rc;
 
 	if (!f->kernel_address && !f->kernel_build_id_len && !f->nr_modules)
 		return 0; /* nothing of the kernel was recorded */
-	kallsyms = is_kernel_here(f) ? load_kallsyms(j) : NULL;
+	kallsyms = is_kernel_here(f) ? load_kallsyms(k) : NULL;
 	if (kallsyms && is_in_place(f, kallsyms))
-		return symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
+		return symbols_add_kallsyms(symbols, buf_str(kallsyms), kallsyms->len);
 	buf_init(&text, MAX_TEXT_BYTES);
-	rc = make_text(j, o, &text);
+	rc = add_debug_file(finder, f, &text);
+	add_modules(&text, f);
+	if (rc == 0 && !kallsyms) {
+		report_nameless(problems, path, "it is not the kernel that runs here");
+	} else if (rc == 0) {
+		here = address_of(kallsyms, f->kernel_symbol);
+		if (here && f->kernel_address && f->kernel_build_id_len)
+			add_moved(&text, kallsyms, f->kernel_address - here);
+		else
+			report_nameless(problems, path,
+					"this kernel hides its addresses, or where it was is not "
+					"told");
+	}
+	if (rc >= 0)
+		rc = buf_error(&text);
 	if (rc == 0)
-		rc = symbols_add_kallsyms(o->symbols, buf_str(&text), text.len);
+		rc = symbols_add_kallsyms(symbols, buf_str(&text), text.len);
 	buf_fini(&text);
 	return rc;
 }

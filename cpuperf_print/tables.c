@@ -13,15 +13,15 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 {
 	size_t row = t->nr_rows, nr = counts_tally_add(t, trace);
 
-	if (profile_ranges_has(&j->filter.cpus, trace->head.cpu))
-		j->nr_records += nr + 1; /* the time */
+	if (profile_ranges_has(&j->selection->filter.cpus, trace->head.cpu))
+		j->output->nr_records += nr + 1; /* the time */
 	else if (row == 0)
 		counts_tally_leave_cpu(t, row);
 	else
 		t->nr_rows--;
 }
 
-int tables_open(struct tables *x, struct job *j, const struct opened *o, struct err *e)
+int tables_open(struct tables *x, struct job *j, const struct input *o, struct err *e)
 {
 	*x = (struct tables){.j = j, .opened = o};
 	profile_session_rewind(o->session); /* another report may have read it */
@@ -36,7 +36,7 @@ void tables_close(struct tables *x)
 static void take(struct tables *x)
 {
 	tables_add_row(x->j, x->t, &x->trace);
-	if (x->on_trace && profile_ranges_has(&x->j->filter.cpus, x->trace.head.cpu))
+	if (x->on_trace && profile_ranges_has(&x->j->selection->filter.cpus, x->trace.head.cpu))
 		x->on_trace(x->arg, &x->trace);
 }
 
@@ -46,7 +46,8 @@ static int read_iteration(struct tables *x)
 	int rc;
 
 	while ((rc = profile_session_next(x->opened->session, &x->trace)) == 1) {
-		if (!profile_ranges_has(&x->j->filter.iterations, x->trace.head.iteration))
+		if (!profile_ranges_has(&x->j->selection->filter.iterations,
+					x->trace.head.iteration))
 			continue;
 		if (counts_tally_is_next(x->t, &x->trace))
 			return 1;

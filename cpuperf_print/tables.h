@@ -15,7 +15,7 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 struct tables {
 	struct table *t; /* the iteration in hand; before the first, columns without rows */
 	struct job *j;
-	const struct opened *opened;
+	const struct input *opened;
 	struct profile_trace trace; /* read, and of the next iteration */
 	bool has_trace;
 	/* Told of each trace of a CPU that is wanted, before its iteration is given; NULL: nobody.
@@ -26,7 +26,7 @@ struct tables {
 
 /* From the session's first trace on. The session is not to be read by others meanwhile. 0 or -errno
  * with *e. */
-int tables_open(struct tables *x, struct job *j, const struct opened *o, struct err *e);
+int tables_open(struct tables *x, struct job *j, const struct input *o, struct err *e);
 void tables_close(struct tables *x); /* also if opening failed */
 /* The next iteration, its totals filled: 1; 0 after the last; -errno with *e. */
 int tables_next(struct tables *x, struct err *e);

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "export/json.h"
 #include "exports/traces.h"
-#include "missing.h"
+#include "samples.h"
 #include "screen/number.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void put_id(struct export_json *out, const char *key, const uint8_t id[16
 	export_json_text(out, key, hex);
 }
 
-void export_facts_put(struct export_json *out, const struct opened *o)
+void export_facts_put(struct export_json *out, const struct input *o)
 {
 	const struct trace_head *head = &o->facts->head;
 	const struct trace_info *info = o->facts->info;
@@ -39,7 +39,7 @@ void export_facts_put(struct export_json *out, const struct opened *o)
 }
 
 /* False: nothing is missing. */
-static bool add_losses(struct buf *b, const struct opened *o, const struct report_stats *stats,
+static bool add_losses(struct buf *b, const struct input *o, const struct report_stats *stats,
 		       uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
@@ -48,7 +48,7 @@ static bool add_losses(struct buf *b, const struct opened *o, const struct repor
 
 	buf_init(&text, EXPORT_NAME_BYTES);
 	if (s->taken.samples + s->left.samples)
-		missing_add(&text, stats, event);
+		samples_add_missing(&text, stats, event);
 	if (text.len) {
 		buf_adds(b, o->facts->events[event].label);
 		buf_adds(b, ": ");
@@ -64,10 +64,10 @@ static void put_unread(void *arg, const char *line)
 	export_json_text(arg, NULL, line);
 }
 
-void export_facts_put_losses(struct export_json *out, const struct job *j, size_t first,
+void export_facts_put_losses(struct export_json *out, const struct job *j,
 			     const struct report_stats *stats)
 {
-	const struct opened *o = &j->sessions[first];
+	const struct input *o = job_input(j);
 	struct buf text;
 
 	buf_init(&text, EXPORT_NAME_BYTES);
@@ -96,15 +96,14 @@ void export_facts_put_weight(struct export_json *out, const char *key, const str
 		screen_real(out->out, shown);
 }
 
-void export_facts_title(struct buf *b, const struct job *j, size_t first, size_t nr,
-			const struct report_stats *stats)
+void export_facts_title(struct buf *b, const struct job *j, const struct report_stats *stats)
 {
-	const struct opened *o = &j->sessions[first];
+	const struct input *o = job_input(j);
 
 	buf_adds(b, *o->config_name ? o->config_name : o->path);
-	if (nr > 1)
-		buf_printf(b, " and %zu more", nr - 1);
-	if (j->nr_unread)
+	if (j->nr > 1)
+		buf_printf(b, " and %zu more", j->nr - 1);
+	if (j->output->problems.nr_losses)
 		buf_adds(b, "; not all could be read");
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
 		size_t before = b->len;

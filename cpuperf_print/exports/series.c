@@ -22,8 +22,7 @@ enum {
 	NAME_BYTES = 4096,
 };
 
-int export_series_init(struct export_series *s, struct job *j, const struct opened *o,
-		       struct err *e)
+int export_series_init(struct export_series *s, struct job *j, const struct input *o, struct err *e)
 {
 	*s = (struct export_series){
 	    .j = j, .o = o, .nr_notes = o->facts->nr_events + o->spec.metric_set.nr};
@@ -122,20 +121,20 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 	if (p->is_total && !p->of->metric)
 		return 0;
-	s->j->nr_records++;
+	s->j->output->nr_records++;
 	take_note(s, p, has_value);
 	if (!has_value)
 		return 0;
 	put_process(s);
 	put_counter(s, p, value);
-	return job_flush(s->j, s->e);
+	return output_flush(s->j->output, s->e);
 }
 
 int export_series_put(struct export_series *s, struct export_json *out, struct err *e)
 {
 	const struct counts_series_config config = {.session = s->o->session,
 						    .metrics = &s->o->spec.metric_set,
-						    .filter = &s->j->filter,
+						    .filter = &s->j->selection->filter,
 						    .slice_ns = SLICE_NS,
 						    .point = put_point,
 						    .arg = s};

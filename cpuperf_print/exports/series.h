@@ -20,7 +20,7 @@ struct export_series_note {
 
 struct export_series {
 	struct job *j;
-	const struct opened *o;
+	const struct input *o;
 	struct export_json *out;
 	struct export_series_note *notes; /* owned; of each event, then each metric */
 	size_t nr_notes;
@@ -30,7 +30,7 @@ struct export_series {
 };
 
 /* 0 or -ENOMEM with *e; end with export_series_fini in any case. */
-int export_series_init(struct export_series *s, struct job *j, const struct opened *o,
+int export_series_init(struct export_series *s, struct job *j, const struct input *o,
 		       struct err *e);
 void export_series_fini(struct export_series *s);
 /* Items of the array that is open. Reads the session. 0 or -errno with *e. */

@@ -82,8 +82,8 @@ static int compare_numbers(uint32_t a, uint32_t b)
 static int compare_names(const struct export_sorted *s, uint32_t a, uint32_t b)
 {
 	return a == b ? 0
-		      : strcmp(report_functions_text(s->j->functions, a),
-			       report_functions_text(s->j->functions, b));
+		      : strcmp(report_functions_text(s->j->inputs->functions, a),
+			       report_functions_text(s->j->inputs->functions, b));
 }
 
 static int compare_groups(const struct export_sorted *s, const struct report_key *a,
@@ -166,17 +166,16 @@ static void warn_full(struct job *j)
 		"more than %d different stacks: of the others the innermost functions are left out",
 		REPORT_MAX_STACKS);
 	err_hint(&problem, "--comm, --pid, --from and --to print less at a time");
-	job_problem(j, true, &problem);
+	problems_add(&j->output->problems, true, &problem);
 }
 
-int export_sorted_read(struct export_sorted *s, struct job *j, size_t first, size_t nr,
-		       bool is_by_event, struct err *e)
+int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e)
 {
 	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = s};
 	int rc;
 
 	*s = (struct export_sorted){.j = j, .is_by_event = is_by_event, .e = e};
-	if (j->options->lines)
+	if (j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	s->spool = export_spool_new(e);
 	if (!s->spool)
@@ -184,7 +183,7 @@ int export_sorted_read(struct export_sorted *s, struct job *j, size_t first, siz
 	s->stacks = sink.stacks = report_stacks_new();
 	if (!s->stacks)
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = job_read_samples(j, first, nr, &sink, &s->stats, e);
+	rc = samples_read(j, j->first, j->nr, &sink, &s->stats, e);
 	if (rc)
 		return rc;
 	if (report_stacks_is_full(s->stacks))

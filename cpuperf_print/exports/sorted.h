@@ -6,8 +6,8 @@
 #define CPUPERF_PRINT_EXPORTS_SORTED_H
 
 #include "export/spool.h"
-#include "job.h"
 #include "report/stacks.h"
+#include "samples.h"
 
 /* Samples that agree in all but time, weight and stack; the tag of their records. */
 struct export_tag {
@@ -38,10 +38,9 @@ struct export_sorted {
 	struct err *e;
 };
 
-/* Reads and sorts the samples of sessions [first, first + nr). Frames are functions, with their
+/* Reads and sorts the samples of the job's inputs. Frames are functions, with their
  * lines if those are asked for. 0 or -errno with *e; end with export_sorted_fini in any case. */
-int export_sorted_read(struct export_sorted *s, struct job *j, size_t first, size_t nr,
-		       bool is_by_event, struct err *e);
+int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e);
 void export_sorted_fini(struct export_sorted *s);
 const struct export_record *export_sorted_records(const struct export_sorted *s, size_t group,
 						  size_t *nr);

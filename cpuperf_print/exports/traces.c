@@ -5,8 +5,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "missing.h"
 #include "reports.h"
+#include "samples.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static void add_trace(struct export_traces *f, const struct profile_trace *t, ui
 int export_traces_load(struct job *j, size_t session, export_trace_fn *each, void *arg,
 		       struct export_traces *out, struct err *e)
 {
-	struct opened *o = &j->sessions[session];
+	struct input *o = &j->inputs->item[session];
 	struct profile_trace t;
 	uint32_t iteration = UINT32_MAX;
 	int rc, told = 0;
@@ -121,7 +121,7 @@ bool export_is_sampled(const struct trace_event *event)
 }
 
 /* That all events are sampled and nothing else is there is known without reading. */
-static bool has_counters(const struct opened *o)
+static bool has_counters(const struct input *o)
 {
 	for (size_t i = 0; i < o->facts->nr_events; i++)
 		if (!o->facts->events[i].rate && !o->facts->events[i].frequency)
@@ -129,11 +129,11 @@ static bool has_counters(const struct opened *o)
 	return o->spec.metric_set.nr || !o->facts->is_sampling;
 }
 
-bool export_has_counters(struct job *j, const struct opened *o)
+bool export_has_counters(struct job *j, const struct input *o)
 {
 	if (!has_counters(o))
 		return false;
-	report_warn_unfiltered(j, j->options->output_format, REPORT_BY_TASK);
+	report_warn_unfiltered(j, REPORT_BY_TASK);
 	return true;
 }
 
@@ -175,7 +175,7 @@ static void add_part(struct line *l, const char *before, const char *text)
 	buf_adds(&l->text, text);
 }
 
-static void put_session(struct line *l, const struct opened *o)
+static void put_session(struct line *l, const struct input *o)
 {
 	const struct trace_head *head = &o->facts->head;
 	const struct trace_info *info = o->facts->info;
@@ -230,7 +230,7 @@ static void put_samples(struct line *l, const struct trace_event *event,
 		buf_u64_commas(&l->text, s->left.samples);
 		buf_adds(&l->text, " more are left out");
 	}
-	missing_add(&l->text, stats, i);
+	samples_add_missing(&l->text, stats, i);
 	put_line(l);
 }
 
@@ -249,7 +249,7 @@ static void put_notes(struct line *l, const struct buf *notes)
 void export_session_lines(const struct job *j, size_t session, const struct export_traces *f,
 			  export_line_fn *line, void *arg)
 {
-	const struct opened *o = &j->sessions[session];
+	const struct input *o = &j->inputs->item[session];
 	struct line l = {.put = line, .arg = arg};
 
 	buf_init(&l.text, MAX_LINE_BYTES);
@@ -262,10 +262,10 @@ void export_session_lines(const struct job *j, size_t session, const struct expo
 	buf_fini(&l.text);
 }
 
-void export_samples_lines(const struct job *j, size_t first, const struct report_stats *stats,
+void export_samples_lines(const struct job *j, const struct report_stats *stats,
 			  export_line_fn *line, void *arg)
 {
-	const struct trace_event *events = j->sessions[first].facts->events;
+	const struct trace_event *events = job_input(j)->facts->events;
 	struct line l = {.put = line, .arg = arg};
 
 	buf_init(&l.text, MAX_LINE_BYTES);
@@ -276,6 +276,8 @@ void export_samples_lines(const struct job *j, size_t first, const struct report
 
 void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
 {
-	for (size_t at = 0; at < j->unread.len; at += strlen(j->unread.data + at) + 1)
-		line(arg, j->unread.data + at);
+	const struct buf *losses = &j->output->problems.losses;
+
+	for (size_t at = 0; at < losses->len; at += strlen(losses->data + at) + 1)
+		line(arg, losses->data + at);
 }

@@ -5,7 +5,7 @@
 #ifndef CPUPERF_PRINT_EXPORTS_TRACES_H
 #define CPUPERF_PRINT_EXPORTS_TRACES_H
 
-#include "job.h"
+#include "samples.h"
 
 /* How long an event was counted, over its readings. */
 struct export_ran {
@@ -37,7 +37,7 @@ uint64_t export_traces_realtime(const struct export_traces *f, uint64_t monotoni
 typedef void export_line_fn(void *arg, const char *line);
 void export_session_lines(const struct job *j, size_t session, const struct export_traces *f,
 			  export_line_fn *line, void *arg);
-void export_samples_lines(const struct job *j, size_t first, const struct report_stats *stats,
+void export_samples_lines(const struct job *j, const struct report_stats *stats,
 			  export_line_fn *line, void *arg);
 
 /* What of the files could not be read until now. */
@@ -48,7 +48,7 @@ uint64_t export_scale(const struct trace_event *event);
 bool export_is_sampled(const struct trace_event *event);
 /* Of the session there are counts over time besides samples. They know no tasks: a warning if
  * options are given that they cannot follow. */
-bool export_has_counters(struct job *j, const struct opened *o);
+bool export_has_counters(struct job *j, const struct input *o);
 /* The event whose pace is that of the session, or the first that is sampled; UINT32_MAX: none. */
 uint32_t export_timebase(const struct profile_facts *facts);
 

@@ -26,12 +26,12 @@ static uint32_t group_of(uint32_t event, unsigned side)
 
 static size_t first_of(const struct html *h, unsigned side)
 {
-	return side == HTML_NOW ? h->first : h->j->nr_sessions;
+	return side == HTML_NOW ? h->j->first : h->j->inputs->nr;
 }
 
 static size_t nr_of(const struct html *h, unsigned side)
 {
-	return side == HTML_NOW ? h->nr : h->j->nr_diff;
+	return side == HTML_NOW ? h->j->nr : h->j->inputs->nr_diff;
 }
 
 int html_change_take(struct html *h, const struct report_sample *s, unsigned side)
@@ -70,7 +70,7 @@ static int know_names(struct html *h)
 {
 	int rc = 0;
 
-	h->comparable = report_comparable_new(h->j->functions);
+	h->comparable = report_comparable_new(h->j->inputs->functions);
 	if (!h->comparable)
 		return -ENOMEM;
 	for (unsigned side = 0; side < HTML_NR_SIDES; side++)
@@ -100,8 +100,8 @@ static int add_counts(struct html *h, struct diff *d, uint32_t event)
 
 		if (c[i].group / 2 != event)
 			continue;
-		f = report_comparable_function(h->comparable,
-					       report_functions_at(h->j->functions, c[i].stack));
+		f = report_comparable_function(
+		    h->comparable, report_functions_at(h->j->inputs->functions, c[i].stack));
 		if (!f)
 			return -ENOMEM;
 		snprintf(key, sizeof(key), "%" PRIu32, f->number);
@@ -152,7 +152,7 @@ static void say_how(struct html *h, uint32_t event, const struct diff_result *r)
 
 static int compare_event(struct html *h, uint32_t event)
 {
-	const size_t by_session[] = {h->j->nr_diff, h->nr};
+	const size_t by_session[] = {h->j->inputs->nr_diff, h->j->nr};
 	struct diff_options options = {.basis = DIFF_SHARES, .are_iterations = h->by_iteration};
 	struct diff_result result;
 	struct diff *d;
@@ -160,9 +160,10 @@ static int compare_event(struct html *h, uint32_t event)
 
 	for (unsigned side = 0; side < 2; side++)
 		options.nr_replicates[side] =
-		    h->by_iteration ? h->j->sessions[side == IS ? h->first : h->j->nr_sessions]
-					  .facts->nr_iterations
-				    : by_session[side];
+		    h->by_iteration
+			? h->j->inputs->item[side == IS ? h->j->first : h->j->inputs->nr]
+			      .facts->nr_iterations
+			: by_session[side];
 	rc = diff_new(&options, &d);
 	if (rc)
 		return rc;

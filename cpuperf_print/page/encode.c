@@ -35,7 +35,7 @@ static int compare_uses(const void *pa, const void *pb)
 static int name_merged(struct html *h)
 {
 	const struct report_function *merged =
-	    report_functions_named(h->j->functions, "[merged]", "");
+	    report_functions_named(h->j->inputs->functions, "[merged]", "");
 
 	for (size_t i = 0; merged && i < h->outline.nr; i++)
 		if (!h->outline.nodes[i].function)
@@ -45,7 +45,7 @@ static int name_merged(struct html *h)
 
 static int number_functions(struct html *h, struct html_numbers *n)
 {
-	size_t nr = report_functions_nr(h->j->functions);
+	size_t nr = report_functions_nr(h->j->inputs->functions);
 	MEM_AUTO struct use *uses = mem_calloc(nr + 1, sizeof(*uses));
 
 	n->function = mem_calloc(nr + 1, sizeof(*n->function));

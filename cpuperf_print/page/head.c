@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "counts/lines.h"
 #include "exports/traces.h"
-#include "missing.h"
 #include "page/html.h"
+#include "samples.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
 
 /* What the spec says, else the file. */
-static const char *name_of(const struct opened *o)
+static const char *name_of(const struct input *o)
 {
 	const char *slash = strrchr(o->path, '/');
 
@@ -38,9 +38,9 @@ static void add_date(struct buf *b, uint64_t realtime_ns)
 }
 
 /* When each iteration of the session began that is shown over time. */
-static void take_iteration(struct html *h, const struct opened *o, const struct profile_trace *t)
+static void take_iteration(struct html *h, const struct input *o, const struct profile_trace *t)
 {
-	if (o != &h->j->sessions[h->first] || t->head.iteration != h->nr_iterations ||
+	if (o != job_input(h->j) || t->head.iteration != h->nr_iterations ||
 	    h->nr_iterations == HTML_MAX_ITERATIONS || !t->start_ns)
 		return;
 	h->iteration_ns[h->nr_iterations++] =
@@ -62,7 +62,7 @@ static void take_trace(struct html *h, const struct profile_trace *t, const char
 	h->began_realtime_ns = c->realtime_ns - (c->monotonic_ns - t->start_ns);
 }
 
-static int read_traces(struct html *h, const struct opened *o, const char *whose)
+static int read_traces(struct html *h, const struct input *o, const char *whose)
 {
 	struct profile_trace t;
 	int rc;
@@ -81,7 +81,7 @@ static void say_missing(struct html *h, unsigned side, uint32_t event, const cha
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	missing_add(&b, &h->stats[side], event);
+	samples_add_missing(&b, &h->stats[side], event);
 	if (b.len)
 		html_note(h, HTML_WARNING, "%s%s: samples: %s.", whose,
 			  h->facts->events[event].label, buf_str(&b) + sizeof("; ") - 1);
@@ -115,8 +115,8 @@ int html_head_read(struct html *h, struct err *e)
 	if (h->has_samples)
 		for (unsigned side = 0; side < h->nr_sides; side++)
 			say_samples(h, side, side == HTML_NOW ? "" : "Before: ");
-	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff && rc == 0; i++)
-		rc = read_traces(h, &h->j->sessions[i], i < h->j->nr_sessions ? "" : "Before: ");
+	for (size_t i = 0; i < h->j->inputs->nr + h->j->inputs->nr_diff && rc == 0; i++)
+		rc = read_traces(h, &h->j->inputs->item[i], i < h->j->inputs->nr ? "" : "Before: ");
 	return rc;
 }
 
@@ -168,12 +168,12 @@ static void put_event(struct html *h, uint32_t i, struct buf *b)
 
 static void put_sessions(struct html *h, struct buf *b)
 {
-	for (size_t i = 0; i < h->j->nr_sessions + h->j->nr_diff; i++) {
-		const struct opened *o = &h->j->sessions[i];
+	for (size_t i = 0; i < h->j->inputs->nr + h->j->inputs->nr_diff; i++) {
+		const struct input *o = &h->j->inputs->item[i];
 
 		buf_printf(b, "%s (%s), %" PRIu64 " iterations", o->path, name_of(o),
 			   o->facts->nr_iterations);
-		put_built(h, i < h->j->nr_sessions ? "Session" : "Compared with", b);
+		put_built(h, i < h->j->inputs->nr ? "Session" : "Compared with", b);
 	}
 }
 
@@ -256,7 +256,7 @@ static void put_subtitle(struct html *h)
 	add_part(&b, buf_str(&part));
 	buf_fini(&part);
 	if (h->nr_sides > 1)
-		buf_printf(&b, " · compared with %s", h->j->sessions[h->j->nr_sessions].path);
+		buf_printf(&b, " · compared with %s", h->j->inputs->item[h->j->inputs->nr].path);
 	export_json_text(&h->json, "subtitle", buf_str(&b));
 	buf_fini(&b);
 }
@@ -268,7 +268,7 @@ static void say_unread(void *arg, const char *line)
 
 void html_head_put(struct html *h)
 {
-	export_json_text(&h->json, "title", name_of(&h->j->sessions[h->first]));
+	export_json_text(&h->json, "title", name_of(job_input(h->j)));
 	put_subtitle(h);
 	export_json_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
 	export_json_array(&h->json, "sides");

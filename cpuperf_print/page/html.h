@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/index.h"
 #include "export/json.h"
-#include "job.h"
 #include "report/outline.h"
 #include "report/slices.h"
+#include "samples.h"
 
 struct report_comparable;
 struct counts_lines;
@@ -37,9 +37,8 @@ struct html_certain {
 
 struct html {
 	struct job *j;
-	size_t first, nr; /* sessions of now; those of --diff are behind all */
 	unsigned nr_sides;
-	const struct profile_facts *facts; /* of the first */
+	const struct profile_facts *facts; /* of the first session */
 	struct counts_lines *lines;        /* of it too; NULL: none */
 	bool has_samples;
 

@@ -64,7 +64,7 @@ static size_t escape(struct buf *out, const char *s)
 
 int html_flush(struct html *h, struct err *e)
 {
-	struct buf *out = &h->j->out;
+	struct buf *out = &h->j->output->text;
 	const char *s = buf_str(&h->data);
 
 	while (*s) {
@@ -82,7 +82,7 @@ int html_flush(struct html *h, struct err *e)
 	if (buf_error(&h->data))
 		return err_set(e, buf_error(&h->data), "a part of the page is too large");
 	buf_reset(&h->data);
-	return job_flush(h->j, e);
+	return output_flush(h->j->output, e);
 }
 
 /* The program's locale is "C" for numbers. */
@@ -130,10 +130,10 @@ static int html_init(struct html *h)
 	export_json_init(&h->json, &h->data);
 	for (int i = 0; i < 2; i++)
 		buf_init(&h->notes[i], HTML_NOTES_BYTES);
-	h->facts = h->j->sessions[h->first].facts;
-	h->nr_sides = h->j->nr_diff ? 2 : 1;
+	h->facts = job_input(h->j)->facts;
+	h->nr_sides = h->j->inputs->nr_diff ? 2 : 1;
 	h->has_samples = h->facts->is_sampling;
-	h->by_iteration = h->j->nr_sessions == 1 && h->j->nr_diff == 1;
+	h->by_iteration = h->j->inputs->nr == 1 && h->j->inputs->nr_diff == 1;
 	h->stacks = report_stacks_new();
 	return h->stacks ? 0 : -ENOMEM;
 }
@@ -171,7 +171,7 @@ static int read_all(struct html *h, struct err *e)
 
 static int put_all(struct html *h, struct err *e)
 {
-	struct buf *out = &h->j->out;
+	struct buf *out = &h->j->output->text;
 	int rc;
 
 	buf_add(out, html_head, html_head_len);
@@ -187,17 +187,17 @@ static int put_all(struct html *h, struct err *e)
 		return err_set(e, -EFBIG, "there are too many notes for the page");
 	rc = html_flush(h, e);
 	buf_add(out, html_tail, html_tail_len);
-	return rc ? rc : job_flush(h->j, e);
+	return rc ? rc : output_flush(h->j->output, e);
 }
 
 static int know(struct html *h, struct err *e)
 {
-	int rc = h->has_samples || h->j->nr_diff ? job_check_samples(h->j, "html", e) : 0;
+	int rc = h->has_samples || h->j->inputs->nr_diff ? samples_check(h->j, e) : 0;
 
-	return rc == 0 && h->has_samples ? job_know_names(h->j, e) : rc;
+	return rc == 0 && h->has_samples ? samples_load_names(h->j, e) : rc;
 }
 
-int export_html(struct job *j, size_t first, size_t nr, struct err *e)
+int export_html(struct job *j, struct err *e)
 {
 	struct html *h = mem_zalloc(sizeof(*h));
 	int rc;
@@ -205,8 +205,6 @@ int export_html(struct job *j, size_t first, size_t nr, struct err *e)
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
 	h->j = j;
-	h->first = first;
-	h->nr = nr;
 	rc = html_init(h);
 	if (rc == 0)
 		rc = know(h, e);

@@ -116,7 +116,7 @@ static int take(void *arg, const struct report_sample *s, size_t nr)
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		unsigned side = s[i].key.session >= h->j->nr_sessions ? HTML_BEFORE : HTML_NOW;
+		unsigned side = s[i].key.session >= h->j->inputs->nr ? HTML_BEFORE : HTML_NOW;
 		uint32_t group;
 
 		rc = find_group(h, side, &s[i].key, &group);
@@ -132,7 +132,7 @@ static int take(void *arg, const struct report_sample *s, size_t nr)
 
 void html_time_shown(const struct html *h, uint64_t *start_ns, uint64_t *end_ns)
 {
-	const struct profile_filter *f = &h->j->filter;
+	const struct profile_filter *f = &h->j->selection->filter;
 
 	*start_ns = counts_lines_start_ns(h->lines);
 	*end_ns = *start_ns + counts_lines_span_ns(h->lines);
@@ -162,11 +162,11 @@ static void choose_slices(struct html *h)
 
 static int read_sides(struct html *h, const struct report_sink *sink, struct err *e)
 {
-	int rc = job_read_samples(h->j, h->first, h->nr, sink, &h->stats[HTML_NOW], e);
+	int rc = samples_read(h->j, h->j->first, h->j->nr, sink, &h->stats[HTML_NOW], e);
 
 	if (rc == 0 && h->nr_sides > 1)
-		rc = job_read_samples(h->j, h->j->nr_sessions, h->j->nr_diff, sink,
-				      &h->stats[HTML_BEFORE], e);
+		rc = samples_read(h->j, h->j->inputs->nr, h->j->inputs->nr_diff, sink,
+				  &h->stats[HTML_BEFORE], e);
 	if (rc != -EFBIG)
 		return rc;
 	err_clear(e);
@@ -189,7 +189,7 @@ int html_samples_read(struct html *h, struct err *e)
 		return 0;
 	sink.slice_ns = h->slice_ns;
 	sink.parts |= h->by_iteration ? REPORT_BY_ITERATION : 0;
-	h->others = report_functions_number(h->j->functions, "[others]");
+	h->others = report_functions_number(h->j->inputs->functions, "[others]");
 	h->slices = report_slices_new(MAX_COUNTS);
 	h->leaves = report_slices_new(MAX_COUNTS);
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)

@@ -15,8 +15,8 @@ enum { NR_POINTS = 200, FINE_NS = 1000000, FEW_CPUS = 8, MAX_LINES = 400, DIGITS
 
 int html_series_read(struct html *h, struct err *e)
 {
-	const struct opened *o = &h->j->sessions[h->first];
-	struct profile_filter filter = h->j->filter;
+	const struct input *o = job_input(h->j);
+	struct profile_filter filter = h->j->selection->filter;
 	struct counts_series_config config = {.session = o->session,
 					      .metrics = &o->spec.metric_set,
 					      .filter = &filter,
@@ -41,7 +41,8 @@ static bool is_wanted(const struct html *h, const struct counts_line *l)
 {
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
 
-	return l->has_number && !l->is_samples && profile_filter_has_event(&h->j->filter, &ev);
+	return l->has_number && !l->is_samples &&
+	       profile_filter_has_event(&h->j->selection->filter, &ev);
 }
 
 static void put_label(struct html *h, const struct counts_line *l)
@@ -152,7 +153,7 @@ int html_series_put(struct html *h, struct err *e)
 	nr_left += counts_lines_left(h->lines);
 	if (nr_left)
 		html_note(h, HTML_NOTE, "%zu more rows of counts and misc are left out.", nr_left);
-	if (h->nr > 1)
+	if (h->j->nr > 1)
 		html_note(h, HTML_NOTE,
 			  "Counts and misc are those of the first session; samples "
 			  "are added up, each session from its own start.");

@@ -15,7 +15,7 @@
 /* What the user calls small. */
 static uint64_t least_samples(const struct html *h)
 {
-	double share = h->j->min_percent > 0 ? h->j->min_percent / 100 : 0;
+	double share = h->j->selection->min_percent > 0 ? h->j->selection->min_percent / 100 : 0;
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < h->stats[HTML_NOW].nr_events; i++)
@@ -66,14 +66,15 @@ static uint32_t text_number(struct html *h, struct texts *t, uint32_t text)
 {
 	if (t->number[text] == UINT32_MAX) {
 		t->number[text] = t->nr++;
-		export_json_text(&h->json, NULL, report_functions_text(h->j->functions, text));
+		export_json_text(&h->json, NULL,
+				 report_functions_text(h->j->inputs->functions, text));
 	}
 	return t->number[text];
 }
 
 static int texts_init(struct html *h, struct texts *t)
 {
-	size_t nr = report_functions_nr_texts(h->j->functions);
+	size_t nr = report_functions_nr_texts(h->j->inputs->functions);
 
 	*t = (struct texts){.nr = 0};
 	t->number = mem_alloc((nr + 1) * sizeof(*t->number));

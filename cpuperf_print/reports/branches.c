@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "missing.h"
 #include "reports.h"
+#include "samples.h"
 
 #include <errno.h>
 
@@ -35,15 +35,15 @@ static uint64_t sum_of(const struct report_branch_row *rows, size_t nr, uint32_t
 	return sum;
 }
 
-static void put_row(const struct job *j, size_t first, struct grid *g,
-		    const struct report_branch_row *row, uint64_t sum)
+static void put_row(const struct job *j, struct grid *g, const struct report_branch_row *row,
+		    uint64_t sum)
 {
 	struct share_interval share = share_interval_count(row->nr, sum);
 	uint64_t told = row->mispredicted + row->predicted;
 	struct share_interval missed = share_interval_count(row->mispredicted, told);
 
 	grid_row(g);
-	grid_text(g, j->sessions[first].facts->events[row->event].label);
+	grid_text(g, job_event(j, row->event)->label);
 	grid_share(g, &share);
 	grid_count(g, row->nr);
 	told ? grid_share(g, &missed) : grid_na(g);
@@ -54,14 +54,14 @@ static void put_row(const struct job *j, size_t first, struct grid *g,
 	grid_text(g, row->to->name);
 }
 
-static void put_heading(struct job *j, size_t first, const struct report_stats *stats,
-			uint32_t event, struct grid *g)
+static void put_heading(struct job *j, const struct report_stats *stats, uint32_t event,
+			struct grid *g)
 {
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	buf_adds(&b, j->sessions[first].facts->events[event].label);
-	missing_add(&b, stats, event);
+	buf_adds(&b, job_event(j, event)->label);
+	samples_add_missing(&b, stats, event);
 	grid_line(g, "");
 	grid_line(g, buf_str(&b));
 	buf_fini(&b);
@@ -70,15 +70,16 @@ static void put_heading(struct job *j, size_t first, const struct report_stats *
 static void put_nothing(struct job *j, const struct report_stats *stats)
 {
 	report_nothing(j, stats, "branches");
-	if (j->form == GRID_PEOPLE)
-		buf_adds(&j->out, "They are recorded of events with the flag last_branch, by "
-				  "hardware that has it.\n");
+	if (j->output->form == GRID_PEOPLE)
+		buf_adds(&j->output->text,
+			 "They are recorded of events with the flag last_branch, by "
+			 "hardware that has it.\n");
 }
 
-static int put_rows(struct job *j, size_t first, struct report_branches *branches,
+static int put_rows(struct job *j, struct report_branches *branches,
 		    const struct report_stats *stats, struct err *e)
 {
-	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "branches");
+	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
 	uint64_t top = report_top(j, TOP), sum = 0, rank = 0;
 	const struct report_branch_row *rows;
 	double min = report_min_share(j, 0);
@@ -91,30 +92,30 @@ static int put_rows(struct job *j, size_t first, struct report_branches *branche
 		if (i == 0 || rows[i].event != rows[i - 1].event) {
 			sum = sum_of(rows, nr, rows[i].event);
 			rank = 0;
-			put_heading(j, first, stats, rows[i].event, g);
+			put_heading(j, stats, rows[i].event, g);
 		}
 		if (rank++ < top && (double)rows[i].nr >= min * (double)sum)
-			put_row(j, first, g, &rows[i], sum);
+			put_row(j, g, &rows[i], sum);
 	}
 	if (!nr)
 		put_nothing(j, stats);
-	if (!nr && j->form == GRID_PEOPLE) {
+	if (!nr && j->output->form == GRID_PEOPLE) {
 		grid_free(g);
-		return job_flush(j, e);
+		return output_flush(j->output, e);
 	}
 	return report_end(j, g, 0, e);
 }
 
-int report_branches_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_branches_print(struct job *j, struct err *e)
 {
 	struct report_branches *branches = report_branches_new();
 	struct report_stats stats = {0};
 	int rc = branches ? 0 : err_set(e, -ENOMEM, "out of memory");
 
 	if (rc == 0)
-		rc = job_read_samples(j, first, nr, report_branches_sink(branches), &stats, e);
+		rc = samples_read(j, j->first, j->nr, report_branches_sink(branches), &stats, e);
 	if (rc == 0)
-		rc = put_rows(j, first, branches, &stats, e);
+		rc = put_rows(j, branches, &stats, e);
 	report_branches_free(branches);
 	mem_free(stats.event);
 	return rc;

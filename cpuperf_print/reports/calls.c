@@ -17,7 +17,6 @@ enum { MIN_PERMILLE = 5, CALL_BYTES = 64 };
 
 struct table {
 	struct job *j;
-	size_t first;
 	struct report_calls *calls;
 	struct report_stats stats;
 	const struct report_flat_row *rows;
@@ -29,12 +28,12 @@ struct table {
 
 static const char *name_of(const struct table *t, uint32_t function)
 {
-	return report_functions_at(t->j->functions, function)->name;
+	return report_functions_at(t->j->inputs->functions, function)->name;
 }
 
 static struct grid *people_grid(const struct table *t, uint32_t event)
 {
-	const char *unit = t->j->sessions[t->first].facts->events[event].unit;
+	const char *unit = job_event(t->j, event)->unit;
 	const struct grid_column columns[] = {
 	    {"rank", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"total", "% total", NULL, GRID_SHARE, GRID_ALL},
@@ -44,12 +43,12 @@ static struct grid *people_grid(const struct table *t, uint32_t event)
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), "calls");
+	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_amount(struct table *t, uint32_t event, uint64_t weight)
 {
-	grid_count(t->g, report_amount(t->j, t->first, event, weight));
+	grid_count(t->g, report_amount(t->j, event, weight));
 }
 
 static void put_name(struct table *t, unsigned depth, uint32_t function)
@@ -149,7 +148,7 @@ static int print_people(struct table *t, struct err *e)
 		t->g = people_grid(t, event);
 		if (!t->g)
 			return err_set(e, -ENOMEM, "out of memory");
-		report_heading(t->j, t->first, &t->stats, event);
+		report_heading(t->j, &t->stats, event);
 		nr = begin_event(t, t->rows + i, t->nr_rows - i, &nr_shown);
 		for (size_t k = 0; k < nr_shown; k++)
 			put_block(t, &t->rows[i + k]);
@@ -162,12 +161,12 @@ static int print_people(struct table *t, struct err *e)
 
 static void put_program_call(struct table *t, const struct report_call *c)
 {
-	const struct report_function *a = report_functions_at(t->j->functions, c->caller);
-	const struct report_function *b = report_functions_at(t->j->functions, c->callee);
+	const struct report_function *a = report_functions_at(t->j->inputs->functions, c->caller);
+	const struct report_function *b = report_functions_at(t->j->inputs->functions, c->callee);
 	struct share_interval share = report_share(&t->stats, c->event, &c->weight);
 
 	grid_row(t->g);
-	grid_text(t->g, t->j->sessions[t->first].facts->events[c->event].label);
+	grid_text(t->g, job_event(t->j, c->event)->label);
 	grid_text(t->g, a->name);
 	grid_text(t->g, a->object);
 	grid_text(t->g, b->name);
@@ -211,7 +210,7 @@ static int print_programs(struct table *t, struct err *e)
 	    {"samples", NULL, NULL, GRID_COUNT, GRID_ALL},
 	    {"count", NULL, NULL, GRID_COUNT, GRID_ALL},
 	};
-	struct grid *g = report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), "calls");
+	struct grid *g = report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -223,7 +222,7 @@ static int print_programs(struct table *t, struct err *e)
 
 static int finish(struct table *t, struct err *e)
 {
-	size_t nr = report_functions_nr(t->j->functions);
+	size_t nr = report_functions_nr(t->j->inputs->functions);
 	int rc = report_calls_finish(t->calls);
 
 	t->totals = mem_calloc(nr + 1, sizeof(*t->totals));
@@ -234,17 +233,17 @@ static int finish(struct table *t, struct err *e)
 	return 0;
 }
 
-int report_calls_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_calls_print(struct job *j, struct err *e)
 {
-	struct table t = {.j = j, .first = first, .calls = report_calls_new(j->functions)};
+	struct table t = {.j = j, .calls = report_calls_new(j->inputs->functions)};
 	int rc = t.calls ? 0 : err_set(e, -ENOMEM, "out of memory");
 
 	if (rc == 0)
-		rc = job_read_samples(j, first, nr, report_calls_sink(t.calls), &t.stats, e);
+		rc = samples_read(j, j->first, j->nr, report_calls_sink(t.calls), &t.stats, e);
 	if (rc == 0)
 		rc = finish(&t, e);
 	if (rc == 0)
-		rc = j->form == GRID_PEOPLE ? print_people(&t, e) : print_programs(&t, e);
+		rc = j->output->form == GRID_PEOPLE ? print_people(&t, e) : print_programs(&t, e);
 	report_calls_free(t.calls);
 	mem_free(t.totals);
 	mem_free(t.ranks);

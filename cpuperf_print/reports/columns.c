@@ -15,7 +15,6 @@ enum { NAME_BYTES = 4096 };
 /* A row in print. */
 struct place {
 	const struct job *j;
-	size_t first; /* of the sessions */
 	unsigned columns;
 	const struct report_flat_row *row;
 	struct grid *g;
@@ -28,12 +27,12 @@ static void put_number(const struct place *p, enum report_column c)
 
 static void put_function(const struct place *p, enum report_column c)
 {
-	grid_text(p->g, report_functions_at(p->j->functions, p->row->column[c])->name);
+	grid_text(p->g, report_functions_at(p->j->inputs->functions, p->row->column[c])->name);
 }
 
 static void put_text(const struct place *p, enum report_column c)
 {
-	grid_text(p->g, report_functions_text(p->j->functions, p->row->column[c]));
+	grid_text(p->g, report_functions_text(p->j->inputs->functions, p->row->column[c]));
 }
 
 /* The object of a function goes with it. */
@@ -42,7 +41,7 @@ static void put_object(const struct place *p, enum report_column c)
 	uint32_t function = p->row->column[REPORT_FUNCTION];
 
 	if (p->columns >> REPORT_FUNCTION & 1)
-		grid_text(p->g, report_functions_at(p->j->functions, function)->object);
+		grid_text(p->g, report_functions_at(p->j->inputs->functions, function)->object);
 	else
 		put_text(p, c);
 }
@@ -56,13 +55,13 @@ static void put_line(const struct place *p, enum report_column c)
 		return;
 	}
 	snprintf(text, sizeof(text), "%s:%" PRIu32,
-		 report_functions_text(p->j->functions, p->row->file), p->row->column[c]);
+		 report_functions_text(p->j->inputs->functions, p->row->file), p->row->column[c]);
 	grid_text(p->g, text);
 }
 
 static void put_session(const struct place *p, enum report_column c)
 {
-	grid_text(p->g, p->j->sessions[p->row->column[c]].path);
+	grid_text(p->g, p->j->inputs->item[p->row->column[c]].path);
 }
 
 /* In the order in which they are shown. */
@@ -95,42 +94,17 @@ size_t report_add_columns(unsigned columns, struct grid_column *out)
 	return nr;
 }
 
-void report_put_columns(const struct job *j, size_t first, unsigned columns,
-			const struct report_flat_row *row, struct grid *g)
+void report_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
+			struct grid *g)
 {
-	const struct place p = {j, first, columns, row, g};
+	const struct place p = {j, columns, row, g};
 
 	for (size_t i = 0; i < NR_SHOWN; i++)
 		if (is_shown(columns, shown[i].column))
 			shown[i].put(&p, shown[i].column);
 }
 
-static int column_of(const char *name, size_t len, struct err *e)
+unsigned reports_columns(const struct job *j)
 {
-	for (int c = 0; c < REPORT_NR_COLUMNS; c++)
-		if (strlen(report_column_names[c]) == len &&
-		    strncmp(report_column_names[c], name, len) == 0)
-			return c;
-	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
-	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
-	return -EINVAL;
-}
-
-int report_sort_columns(const char *list, unsigned *out, struct err *e)
-{
-	unsigned columns = 0;
-
-	for (const char *p = list;;) {
-		size_t len = strcspn(p, ",");
-		int c = column_of(p, len, e);
-
-		if (c < 0)
-			return c;
-		columns |= 1u << c;
-		if (!p[len])
-			break;
-		p += len + 1;
-	}
-	*out = columns;
-	return 0;
+	return j->selection->columns ? j->selection->columns : 1u << REPORT_FUNCTION;
 }

@@ -7,12 +7,12 @@
 #include "job.h"
 #include "report/flat.h"
 
-/* Those of a list as in --sort: bits, 1 << enum report_column. -EINVAL with *e. */
-int report_sort_columns(const char *list, unsigned *out, struct err *e);
+/* Those of --sort, else function: bits, 1 << enum report_column. */
+unsigned reports_columns(const struct job *j);
 /* Their columns of a grid, at most REPORT_NR_COLUMNS: how many they are. */
 size_t report_add_columns(unsigned columns, struct grid_column *out);
 /* Their cells of a row. */
-void report_put_columns(const struct job *j, size_t first, unsigned columns,
-			const struct report_flat_row *row, struct grid *g);
+void report_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
+			struct grid *g);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "missing.h"
 #include "reports.h"
+#include "samples.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -15,15 +15,10 @@
 
 enum { LINE_BYTES = 1024 };
 
-static const struct trace_event *event_of(const struct job *j, size_t first, uint32_t event)
+bool report_has_callers(const struct job *j)
 {
-	return &j->sessions[first].facts->events[event];
-}
-
-bool report_has_callers(const struct job *j, size_t first)
-{
-	for (uint32_t i = 0; i < j->sessions[first].facts->nr_events; i++)
-		if (event_of(j, first, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
+	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++)
+		if (job_event(j, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
 			return true;
 	return false;
 }
@@ -33,13 +28,13 @@ static double scale_of(const struct trace_event *e)
 	return e->scale > 0 ? e->scale : 1;
 }
 
-uint64_t report_amount(const struct job *j, size_t first, uint32_t event, uint64_t weight)
+uint64_t report_amount(const struct job *j, uint32_t event, uint64_t weight)
 {
 	double shown;
 
-	if (j->form != GRID_PEOPLE)
+	if (j->output->form != GRID_PEOPLE)
 		return weight;
-	shown = round((double)weight * scale_of(event_of(j, first, event)));
+	shown = round((double)weight * scale_of(job_event(j, event)));
 	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
 }
 
@@ -60,16 +55,16 @@ struct share_interval report_share(const struct report_stats *stats, uint32_t ev
 
 uint64_t report_top(const struct job *j, uint64_t for_people)
 {
-	if (j->top == UINT64_MAX)
-		return j->form == GRID_PEOPLE ? for_people : UINT64_MAX;
-	return j->top ? j->top : UINT64_MAX;
+	if (j->selection->top == UINT64_MAX)
+		return j->output->form == GRID_PEOPLE ? for_people : UINT64_MAX;
+	return j->selection->top ? j->selection->top : UINT64_MAX;
 }
 
 double report_min_share(const struct job *j, double for_people_percent)
 {
-	if (j->min_percent >= 0)
-		return j->min_percent / 100;
-	return j->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
+	if (j->selection->min_percent >= 0)
+		return j->selection->min_percent / 100;
+	return j->output->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
 }
 
 static bool has_session(const struct grid_column *columns, size_t nr)
@@ -80,21 +75,20 @@ static bool has_session(const struct grid_column *columns, size_t nr)
 	return false;
 }
 
-struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr,
-			 const char *report)
+struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr)
 {
-	struct grid_column *own = arena_calloc(&j->columns, nr, sizeof(*own));
-	const struct grid_options options = {.form = j->form,
-					     .width = j->width,
-					     .has_color = j->has_color,
-					     .report = report,
+	struct grid_column *own = arena_calloc(&j->output->columns, nr, sizeof(*own));
+	const struct grid_options options = {.form = j->output->form,
+					     .width = j->output->width,
+					     .has_color = j->output->has_color,
+					     .report = j->name,
 					     .session =
-						 has_session(columns, nr) ? NULL : j->session_shown,
-					     .is_continued = j->has_header};
+						 has_session(columns, nr) ? NULL : j->session,
+					     .is_continued = j->output->has_header};
 
 	if (!own)
 		return NULL;
-	j->has_header = true;
+	j->output->has_header = true;
 	memcpy(own, columns, nr * sizeof(*own));
 	return grid_new(own, nr, &options);
 }
@@ -115,23 +109,23 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 	struct buf text;
 
 	buf_init(&text, LINE_BYTES);
-	missing_add(&text, stats, event);
-	if (text.len && j->width &&
-	    screen_width(buf_str(b) + start) + screen_width(buf_str(&text)) > j->width)
+	samples_add_missing(&text, stats, event);
+	if (text.len && j->output->width &&
+	    screen_width(buf_str(b) + start) + screen_width(buf_str(&text)) > j->output->width)
 		buf_printf(b, "\n  %s", buf_str(&text) + sizeof("; ") - 1);
 	else
 		buf_adds(b, buf_str(&text));
 	buf_fini(&text);
 }
 
-void report_heading(struct job *j, size_t first, const struct report_stats *stats, uint32_t event)
+void report_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
-	const struct trace_event *ev = event_of(j, first, event);
-	struct buf *b = &j->out;
+	const struct trace_event *ev = job_event(j, event);
+	struct buf *b = &j->output->text;
 	size_t start;
 
-	if (j->form != GRID_PEOPLE)
+	if (j->output->form != GRID_PEOPLE)
 		return;
 	buf_addc(b, '\n');
 	start = b->len;
@@ -164,9 +158,9 @@ static void add_uncounted(struct buf *b, const struct profile_filter *f)
 	add_option(b, f->iterations.nr, "--iteration", &separator);
 }
 
-void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
+void report_warn_unfiltered(struct job *j, unsigned by)
 {
-	const struct profile_filter *f = &j->filter;
+	const struct profile_filter *f = &j->selection->filter;
 	const char *separator = "";
 	struct err problem = {0};
 	struct buf b;
@@ -174,46 +168,46 @@ void report_warn_unfiltered(struct job *j, const char *report, unsigned by)
 	buf_init(&b, LINE_BYTES);
 	add_option(&b, (by & REPORT_BY_TASK) && f->pids.nr, "--pid", &separator);
 	add_option(&b, (by & REPORT_BY_TASK) && f->comms.nr, "--comm", &separator);
-	add_option(&b, (by & REPORT_BY_TASK) && j->options->only.nr, "--only", &separator);
+	add_option(&b, (by & REPORT_BY_TASK) && j->selection->rules.nr_only, "--only", &separator);
 	add_option(&b, (by & REPORT_BY_EVENT) && f->events.nr, "--event", &separator);
 	add_option(&b, (by & REPORT_BY_TIME) && f->from_ns, "--from", &separator);
 	add_option(&b, (by & REPORT_BY_TIME) && f->to_ns, "--to", &separator);
 	if (b.len) {
 		err_set(&problem, -ENOTSUP, "--%s=%s: counts are not filtered by %s",
-			j->is_export ? "output-format" : "report", report, buf_str(&b));
-		job_problem(j, false, &problem);
+			j->is_export ? "output-format" : "report", j->name, buf_str(&b));
+		problems_add(&j->output->problems, false, &problem);
 	}
 	buf_fini(&b);
 }
 
 void report_warn_unshaped(struct job *j)
 {
-	const struct options *o = j->options;
+	const struct report_rules *r = &j->selection->rules;
 	const char *separator = "";
 	struct err problem = {0};
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	add_option(&b, o->merge.nr, "--merge", &separator);
-	add_option(&b, o->merge_object, "--merge-object", &separator);
-	add_option(&b, o->split.nr, "--split", &separator);
-	add_option(&b, o->hide.nr, "--hide", &separator);
-	add_option(&b, o->only.nr, "--only", &separator);
+	add_option(&b, r->nr_merge, "--merge", &separator);
+	add_option(&b, r->merge_object, "--merge-object", &separator);
+	add_option(&b, r->nr_split, "--split", &separator);
+	add_option(&b, r->nr_hide, "--hide", &separator);
+	add_option(&b, r->nr_only, "--only", &separator);
 	if (b.len) {
 		err_set(&problem, -ENOTSUP,
 			"--output-format=%s holds samples as they were recorded, whatever %s says",
-			o->output_format, buf_str(&b));
-		job_problem(j, false, &problem);
+			j->name, buf_str(&b));
+		problems_add(&j->output->problems, false, &problem);
 	}
 	buf_fini(&b);
 }
 
 void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
-	struct buf *b = &j->out;
+	struct buf *b = &j->output->text;
 	uint64_t left = 0;
 
-	if (j->form != GRID_PEOPLE)
+	if (j->output->form != GRID_PEOPLE)
 		return;
 	for (size_t i = 0; i < stats->nr_events; i++)
 		left += stats->event[i].left.samples;
@@ -223,7 +217,7 @@ void report_nothing(struct job *j, const struct report_stats *stats, const char 
 		buf_u64_commas(b, left);
 		buf_adds(b, left == 1 ? " sample is left out" : " samples are left out");
 	}
-	add_uncounted(b, &j->filter);
+	add_uncounted(b, &j->selection->filter);
 	buf_addc(b, '\n');
 }
 
@@ -244,7 +238,7 @@ void report_rest_put(const struct job *j, const struct report_rest *r,
 					      : "--top=0 --min-percent=0 shows all";
 	struct buf b;
 
-	if (j->form != GRID_PEOPLE || !r->nr)
+	if (j->output->form != GRID_PEOPLE || !r->nr)
 		return;
 	buf_init(&b, LINE_BYTES);
 	buf_printf(&b, "… %zu more", r->nr);
@@ -262,7 +256,7 @@ void report_stack_notes(struct job *j, const struct report_stats *stats, struct 
 {
 	struct buf b;
 
-	if (j->form != GRID_PEOPLE || !stats->nr_unwound)
+	if (j->output->form != GRID_PEOPLE || !stats->nr_unwound)
 		return;
 	buf_init(&b, LINE_BYTES);
 	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
@@ -283,10 +277,10 @@ void report_stack_notes(struct job *j, const struct report_stats *stats, struct 
 int report_end(struct job *j, struct grid *g, int rc, struct err *e)
 {
 	if (rc == 0) {
-		rc = grid_write(g, &j->out);
+		rc = grid_write(g, &j->output->text);
 		if (rc)
 			err_set(e, rc, "cannot be printed: %s", strerror(-rc));
 	}
 	grid_free(g);
-	return rc ? rc : job_flush(j, e);
+	return rc ? rc : output_flush(j->output, e);
 }

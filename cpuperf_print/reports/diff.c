@@ -6,11 +6,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "missing.h"
 #include "report/functions.h"
 #include "reports.h"
 #include "reports/columns.h"
 #include "reports/diff.h"
+#include "samples.h"
 #include "screen/number.h"
 
 #include <ctype.h>
@@ -54,21 +54,21 @@ static enum report_column replicate_column(const struct comparison *c)
 
 static int read_side(struct comparison *c, int side, struct err *e)
 {
-	size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+	size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
 	unsigned columns = c->columns | 1u << replicate_column(c) | 1u << REPORT_SESSION;
 	int rc;
 
 	if (c->columns & FUNCTION_COLUMNS)
 		columns |= 1u << REPORT_FUNCTION;
 
-	c->first[side] = side == IS ? 0 : c->j->nr_sessions;
+	c->first[side] = side == IS ? 0 : c->j->inputs->nr;
 	c->nr_replicates[side] =
-	    c->by_iteration ? c->j->sessions[c->first[side]].facts->nr_iterations : nr;
-	c->flat[side] = report_flat_new(c->j->functions, columns, false);
+	    c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations : nr;
+	c->flat[side] = report_flat_new(c->j->inputs->functions, columns, false);
 	if (!c->flat[side])
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = job_read_samples(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
-			      &c->stats[side], e);
+	rc = samples_read(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
+			  &c->stats[side], e);
 	if (rc)
 		return rc;
 	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);
@@ -81,7 +81,7 @@ static int know_replicates(struct comparison *c)
 	int rc = 0;
 
 	for (int side = WAS; side <= IS && rc == 0; side++) {
-		size_t nr = side == IS ? c->j->nr_sessions : c->j->nr_diff;
+		size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
 
 		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
 					  &c->replicates[side]);
@@ -117,12 +117,12 @@ static int know_names(struct comparison *c)
 {
 	int rc = 0;
 
-	c->comparable = report_comparable_new(c->j->functions);
+	c->comparable = report_comparable_new(c->j->inputs->functions);
 	if (!c->comparable)
 		return -ENOMEM;
 	for (int side = WAS; side <= IS; side++)
-		for (size_t i = 0; i < (side == IS ? c->j->nr_sessions : c->j->nr_diff) && rc == 0;
-		     i++)
+		for (size_t i = 0;
+		     i < (side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff) && rc == 0; i++)
 			rc = diff_names_add(c->comparable, c->j, c->first[side] + i, c->rows[side],
 					    c->nr_rows[side]);
 	if (rc == 0 && (c->columns & (1u << REPORT_FUNCTION | 1u << REPORT_LINE)))
@@ -137,7 +137,7 @@ static int make_comparable(struct comparison *c, struct report_flat_row *row)
 
 	if (!(c->columns & FUNCTION_COLUMNS))
 		return 0;
-	was = report_functions_at(c->j->functions, row->column[REPORT_FUNCTION]);
+	was = report_functions_at(c->j->inputs->functions, row->column[REPORT_FUNCTION]);
 	is = report_comparable_function(c->comparable, was);
 	if (!is)
 		return -ENOMEM;
@@ -154,7 +154,7 @@ static int make_comparable(struct comparison *c, struct report_flat_row *row)
  * keys. */
 static void add_names(struct comparison *c, const struct report_flat_row *row)
 {
-	const struct report_functions *f = c->j->functions;
+	const struct report_functions *f = c->j->inputs->functions;
 
 	if (c->columns >> REPORT_FUNCTION & 1) {
 		const struct report_function *function =
@@ -236,12 +236,12 @@ static struct grid *make_grid(const struct comparison *c)
 	size_t nr = 11;
 
 	nr += report_add_columns(c->columns, columns + nr);
-	return report_grid(c->j, columns, nr, "diff");
+	return report_grid(c->j, columns, nr);
 }
 
 static void put_row(struct comparison *c, const struct diff_row *row)
 {
-	const struct trace_event *ev = &c->j->sessions[0].facts->events[c->event];
+	const struct trace_event *ev = &c->j->inputs->item[0].facts->events[c->event];
 	struct report_flat_row of;
 
 	read_key(c, row->key, &of);
@@ -258,17 +258,17 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	grid_count(c->g, row->side[IS].nr_samples);
 	grid_real(c->g, row->side[WAS].weight);
 	grid_real(c->g, row->side[IS].weight);
-	report_put_columns(c->j, 0, c->columns, &of, c->g);
+	report_put_columns(c->j, c->columns, &of, c->g);
 }
 
 /* --counts: what is not the same work. For people below the heading, else as a warning. */
 static void say(struct comparison *c, const struct err *what)
 {
-	if (c->j->form == GRID_PEOPLE)
-		buf_printf(&c->j->out, "%c%s; %s\n", toupper((unsigned char)what->msg[0]),
+	if (c->j->output->form == GRID_PEOPLE)
+		buf_printf(&c->j->output->text, "%c%s; %s\n", toupper((unsigned char)what->msg[0]),
 			   what->msg + 1, what->hint);
 	else
-		job_problem(c->j, false, what);
+		problems_add(&c->j->output->problems, false, what);
 }
 
 static void say_other_work(struct comparison *c, const struct diff_result *r)
@@ -295,9 +295,9 @@ static void put_missing(struct comparison *c, int side, const char *when)
 	struct buf missing;
 
 	buf_init(&missing, MISSING_BYTES);
-	missing_add(&missing, &c->stats[side], c->event);
+	samples_add_missing(&missing, &c->stats[side], c->event);
 	if (missing.len)
-		buf_printf(&c->j->out, "%s%s\n", when, buf_str(&missing));
+		buf_printf(&c->j->output->text, "%s%s\n", when, buf_str(&missing));
 	buf_fini(&missing);
 }
 
@@ -305,13 +305,13 @@ static void put_missing(struct comparison *c, int side, const char *when)
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
 	const char *what = c->by_iteration ? "iterations" : "sessions";
-	struct buf *b = &c->j->out;
+	struct buf *b = &c->j->output->text;
 
-	if (c->j->form != GRID_PEOPLE)
+	if (c->j->output->form != GRID_PEOPLE)
 		return;
 	buf_printf(b, "\n%s: %zu %s now, %zu before; %zu of %zu rows tested, ",
-		   c->j->sessions[0].facts->events[c->event].label, r->side[IS].nr_replicates, what,
-		   r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
+		   c->j->inputs->item[0].facts->events[c->event].label, r->side[IS].nr_replicates,
+		   what, r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
 		buf_printf(b, "which takes two %s a side: nothing is certain\n", what);
 	else if (c->by_iteration)
@@ -346,7 +346,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 			put_row(c, row);
 	}
 	report_rest_put(c->j, &rest, NULL, c->g);
-	if (c->j->form == GRID_PEOPLE) {
+	if (c->j->output->form == GRID_PEOPLE) {
 		struct grid *g = c->g;
 
 		c->g = NULL;
@@ -358,7 +358,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 static int compare_event(struct comparison *c, struct err *e)
 {
 	const struct diff_options options = {
-	    .basis = c->j->options->counts ? DIFF_WEIGHTS : DIFF_SHARES,
+	    .basis = c->j->selection->by_count ? DIFF_WEIGHTS : DIFF_SHARES,
 	    .nr_replicates = {c->nr_replicates[WAS], c->nr_replicates[IS]},
 	    .are_iterations = c->by_iteration};
 	struct diff_result result;
@@ -377,8 +377,8 @@ static int compare_event(struct comparison *c, struct err *e)
 		c->nr_tested += result.nr_tested;
 		c->is_testable |= result.is_testable;
 	}
-	if (rc == 0 && c->j->fail_over >= 0)
-		c->j->is_over |= diff_is_over(&result, c->j->fail_over / 100);
+	if (rc == 0 && c->j->selection->fail_over >= 0)
+		c->j->output->is_over |= diff_is_over(&result, c->j->selection->fail_over / 100);
 	diff_free(c->diff);
 	c->diff = NULL;
 	return rc;
@@ -409,14 +409,14 @@ static int say_untested(struct comparison *c, struct err *e)
 		 c->nr_compared && !c->is_testable
 		     ? "record with --num-iterations=10, or give several sessions a side"
 		     : "record for longer, or at a higher rate");
-	if (c->j->fail_over >= 0) {
-		rc = job_write(c->j, e);
+	if (c->j->selection->fail_over >= 0) {
+		rc = output_write(c->j->output, e);
 		if (rc == 0) {
 			*e = why;
 			rc = why.code;
 		}
-	} else if (c->j->form != GRID_PEOPLE) {
-		job_problem(c->j, false, &why);
+	} else if (c->j->output->form != GRID_PEOPLE) {
+		problems_add(&c->j->output->problems, false, &why);
 	}
 	return rc;
 }
@@ -424,8 +424,8 @@ static int say_untested(struct comparison *c, struct err *e)
 /* For programs the header. */
 static int put_nothing(struct comparison *c, struct err *e)
 {
-	if (c->j->form == GRID_PEOPLE) {
-		buf_adds(&c->j->out, "\nNo samples on either side\n");
+	if (c->j->output->form == GRID_PEOPLE) {
+		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
 		return 0;
 	}
 	c->g = make_grid(c);
@@ -434,7 +434,7 @@ static int put_nothing(struct comparison *c, struct err *e)
 
 static int compare_all(struct comparison *c, struct err *e)
 {
-	size_t nr = c->j->sessions[0].facts->nr_events;
+	size_t nr = c->j->inputs->item[0].facts->nr_events;
 	int rc = read_side(c, WAS, e);
 
 	if (rc == 0)
@@ -444,7 +444,7 @@ static int compare_all(struct comparison *c, struct err *e)
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
-	if (rc == 0 && c->j->options->counts) {
+	if (rc == 0 && c->j->selection->by_count) {
 		rc = know_replicates(c);
 		if (rc)
 			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
@@ -461,18 +461,16 @@ static int compare_all(struct comparison *c, struct err *e)
 	return rc ? rc : say_untested(c, e);
 }
 
-int report_diff_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_diff_print(struct job *j, struct err *e)
 {
-	struct comparison c = {.j = j, .by_iteration = j->nr_sessions == 1 && j->nr_diff == 1};
-	int rc =
-	    report_sort_columns(j->options->sort ? j->options->sort : "function", &c.columns, e);
+	struct comparison c = {.j = j,
+			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1};
+	int rc;
 
-	(void)first;
-	(void)nr;
+	c.columns = reports_columns(j);
 	buf_init(&c.key, MAX_KEY_BYTES);
 	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
-	if (rc == 0)
-		rc = compare_all(&c, e);
+	rc = compare_all(&c, e);
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
 		mem_free(c.stats[side].event);

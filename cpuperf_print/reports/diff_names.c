@@ -14,7 +14,7 @@
 
 enum { MAX_TOLD = 8 };
 
-static int add_files(struct report_comparable *c, const struct opened *o)
+static int add_files(struct report_comparable *c, const struct input *o)
 {
 	size_t nr = profile_nr_objects(o->processes);
 	int rc = 0;
@@ -56,7 +56,7 @@ static int add_other(struct report_comparable *c, const struct job *j, size_t se
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_function *f =
-		    report_functions_at(j->functions, rows[i].column[REPORT_FUNCTION]);
+		    report_functions_at(j->inputs->functions, rows[i].column[REPORT_FUNCTION]);
 
 		if (rows[i].column[REPORT_SESSION] != session || !is_of(f))
 			continue;
@@ -69,7 +69,7 @@ static int add_other(struct report_comparable *c, const struct job *j, size_t se
 int diff_names_add(struct report_comparable *c, const struct job *j, size_t session,
 		   const struct report_flat_row *rows, size_t nr)
 {
-	int rc = add_files(c, &j->sessions[session]);
+	int rc = add_files(c, &j->inputs->item[session]);
 
 	if (rc == 0)
 		rc = add_other(c, j, session, rows, nr, "[kernel]", is_of_kernel);
@@ -87,21 +87,21 @@ static void tell(struct job *j, const char *name, enum report_comparable_why why
 				   : "record as root, or give --kallsyms=";
 	struct err e = {0};
 
-	if (j->form == GRID_PEOPLE) {
-		buf_printf(&j->out, "%s: %s: compared as a whole; %s\n", name, what, hint);
+	if (j->output->form == GRID_PEOPLE) {
+		buf_printf(&j->output->text, "%s: %s: compared as a whole; %s\n", name, what, hint);
 		return;
 	}
 	err_set(&e, -ENODATA, "%s: %s: compared as a whole", name, what);
 	err_hint(&e, "%s", hint);
-	job_problem(j, false, &e);
+	problems_add(&j->output->problems, false, &e);
 }
 
 void diff_names_tell(const struct report_comparable *c, struct job *j)
 {
 	size_t nr_told = 0;
 
-	if (j->form == GRID_PEOPLE && report_comparable_nr_whole(c))
-		buf_addc(&j->out, '\n');
+	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c))
+		buf_addc(&j->output->text, '\n');
 	for (size_t i = 0; i < report_comparable_nr(c) && nr_told < MAX_TOLD; i++) {
 		enum report_comparable_why why = report_comparable_why(c, i);
 
@@ -110,7 +110,7 @@ void diff_names_tell(const struct report_comparable *c, struct job *j)
 		tell(j, report_comparable_name(c, i), why);
 		nr_told++;
 	}
-	if (j->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_told)
-		buf_printf(&j->out, "… and %zu more objects are compared as a whole\n",
+	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_told)
+		buf_printf(&j->output->text, "… and %zu more objects are compared as a whole\n",
 			   report_comparable_nr_whole(c) - nr_told);
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* Of the CPUs of an iteration the one that took longest counts. */
-static int load_session(const struct opened *o, struct diff_replicate *iterations)
+static int load_session(const struct input *o, struct diff_replicate *iterations)
 {
 	struct profile_trace t;
 	int rc;
@@ -28,7 +28,7 @@ static int load_session(const struct opened *o, struct diff_replicate *iteration
 	return rc;
 }
 
-static int add_session(const struct opened *o, struct diff_replicate *to)
+static int add_session(const struct input *o, struct diff_replicate *to)
 {
 	size_t nr = o->facts->nr_iterations;
 	MEM_AUTO struct diff_replicate *iterations = mem_calloc(nr + 1, sizeof(*iterations));
@@ -44,14 +44,14 @@ static int add_session(const struct opened *o, struct diff_replicate *to)
 int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iteration,
 			 struct diff_replicate **out)
 {
-	size_t nr_all = by_iteration ? j->sessions[first].facts->nr_iterations : nr;
+	size_t nr_all = by_iteration ? j->inputs->item[first].facts->nr_iterations : nr;
 	struct diff_replicate *list = mem_calloc(nr_all + 1, sizeof(*list));
 	int rc = list ? 0 : -ENOMEM;
 
 	if (rc == 0 && by_iteration)
-		rc = load_session(&j->sessions[first], list);
+		rc = load_session(&j->inputs->item[first], list);
 	for (size_t i = 0; i < nr && !by_iteration && rc == 0; i++)
-		rc = add_session(&j->sessions[first + i], &list[i]);
+		rc = add_session(&j->inputs->item[first + i], &list[i]);
 	if (rc)
 		mem_free(list);
 	else

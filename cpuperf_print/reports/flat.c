@@ -17,29 +17,26 @@ enum { TOP = 40 };
 /* What is being printed. */
 struct flat {
 	struct job *j;
-	size_t first; /* of the sessions */
 	unsigned columns;
 	bool has_total;
 	struct report_flat *flat;
 	struct report_stats stats;
 	/* Of each event and session, where rows are of a session: shares are of that. Else NULL. */
 	struct report_weight *of_sessions;
-	size_t nr_sessions;
 	struct grid *g;
 };
 
 static struct report_weight *of_session(const struct flat *f, const struct report_flat_row *row)
 {
-	return &f->of_sessions[row->column[REPORT_EVENT] * f->nr_sessions +
-			       row->column[REPORT_SESSION] - f->first];
+	return &f->of_sessions[row->column[REPORT_EVENT] * f->j->nr + row->column[REPORT_SESSION] -
+			       f->j->first];
 }
 
 static int add_sessions(struct flat *f, const struct report_flat_row *rows, size_t nr)
 {
 	if (!(f->columns >> REPORT_SESSION & 1))
 		return 0;
-	f->of_sessions =
-	    mem_calloc(f->stats.nr_events * f->nr_sessions + 1, sizeof(*f->of_sessions));
+	f->of_sessions = mem_calloc(f->stats.nr_events * f->j->nr + 1, sizeof(*f->of_sessions));
 	for (size_t i = 0; i < nr && f->of_sessions; i++)
 		report_weight_add(of_session(f, &rows[i]), &rows[i].self);
 	return f->of_sessions ? 0 : -ENOMEM;
@@ -52,9 +49,9 @@ static const struct report_weight *whole_of(const struct flat *f, const struct r
 			      : &f->stats.event[row->column[REPORT_EVENT]].taken;
 }
 
-static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
+static struct grid *make_grid(struct flat *f, uint32_t event)
 {
-	const char *unit = f->j->sessions[f->first].facts->events[event].unit;
+	const char *unit = job_event(f->j, event)->unit;
 	struct grid_column columns[6 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
@@ -68,7 +65,7 @@ static struct grid *make_grid(struct flat *f, uint32_t event, const char *name)
 	if (!f->has_total)
 		columns[2].audience = GRID_ONLY_MACHINES;
 	nr += report_add_columns(f->columns, columns + nr);
-	return report_grid(f->j, columns, nr, name);
+	return report_grid(f->j, columns, nr);
 }
 
 static void put_row(struct flat *f, const struct report_flat_row *row)
@@ -78,14 +75,14 @@ static void put_row(struct flat *f, const struct report_flat_row *row)
 	struct share_interval total = report_share_of(&row->total, whole_of(f, row));
 
 	grid_row(f->g);
-	grid_text(f->g, f->j->sessions[f->first].facts->events[event].label);
+	grid_text(f->g, job_event(f->j, event)->label);
 	grid_share(f->g, &self);
 	f->has_total ? grid_share(f->g, &total) : grid_none(f->g);
 	grid_count(f->g, row->self.samples);
-	grid_count(f->g, report_amount(f->j, f->first, event, row->self.weight));
-	f->has_total ? grid_count(f->g, report_amount(f->j, f->first, event, row->total.weight))
+	grid_count(f->g, report_amount(f->j, event, row->self.weight));
+	f->has_total ? grid_count(f->g, report_amount(f->j, event, row->total.weight))
 		     : grid_none(f->g);
-	report_put_columns(f->j, f->first, f->columns, row, f->g);
+	report_put_columns(f->j, f->columns, row, f->g);
 }
 
 /* The rows of one event. Returns how many there are. */
@@ -98,7 +95,7 @@ static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows,
 	struct share_interval share;
 	size_t i;
 
-	report_heading(f->j, f->first, &f->stats, event);
+	report_heading(f->j, &f->stats, event);
 	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
 		bool has_self = rows[i].self.samples || f->has_total;
 		bool is_small =
@@ -115,18 +112,17 @@ static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows,
 }
 
 /* For people a table for each event, for programs one. */
-static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t nr, const char *name,
-		    struct err *e)
+static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t nr, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rows && i < nr && rc == 0;) {
 		if (!f->g)
-			f->g = make_grid(f, rows[i].column[REPORT_EVENT], name);
+			f->g = make_grid(f, rows[i].column[REPORT_EVENT]);
 		if (!f->g)
 			return err_set(e, -ENOMEM, "out of memory");
 		i += put_event_rows(f, rows + i, nr - i);
-		if (f->j->form != GRID_PEOPLE && i < nr)
+		if (f->j->output->form != GRID_PEOPLE && i < nr)
 			continue;
 		if (i == nr)
 			report_stack_notes(f->j, &f->stats, f->g);
@@ -137,40 +133,40 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 }
 
 /* For programs the header. */
-static int put_nothing(struct flat *f, const char *name, struct err *e)
+static int put_nothing(struct flat *f, struct err *e)
 {
 	report_nothing(f->j, &f->stats, "samples");
-	if (f->j->form == GRID_PEOPLE || !f->stats.nr_events)
+	if (f->j->output->form == GRID_PEOPLE || !f->stats.nr_events)
 		return 0;
-	f->g = make_grid(f, 0, name);
+	f->g = make_grid(f, 0);
 	return f->g ? report_end(f->j, f->g, 0, e) : err_set(e, -ENOMEM, "out of memory");
 }
 
-static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, const char *name,
-		      struct err *e)
+static int print_flat(struct job *j, unsigned columns, struct err *e)
 {
-	struct flat f = {.j = j, .first = first, .nr_sessions = nr, .columns = columns};
+	struct flat f = {.j = j, .columns = columns};
 	const struct report_flat_row *rows = NULL;
 	size_t nr_rows = 0;
 	int rc = 0;
 
-	f.has_total = report_has_callers(j, first) &&
+	f.has_total = report_has_callers(j) &&
 		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
-	f.flat = report_flat_new(j->functions, columns, f.has_total);
+	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat)
-		rc = job_read_samples(j, first, nr, report_flat_sink(f.flat), &f.stats, e);
+		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
 	if (f.flat && rc == 0)
 		rows = report_flat_rows(f.flat, &nr_rows);
 	if (rc == 0 && !rows)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && add_sessions(&f, rows, nr_rows))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && nr_rows && j->options->by_session && nr > 1 && j->form == GRID_PEOPLE)
-		rc = report_flat_side_by_side(j, first, nr, columns, &f.stats, rows, nr_rows, e);
+	if (rc == 0 && nr_rows && j->selection->by_session && j->nr > 1 &&
+	    j->output->form == GRID_PEOPLE)
+		rc = report_flat_side_by_side(j, columns, &f.stats, rows, nr_rows, e);
 	else if (rc == 0 && nr_rows)
-		rc = put_rows(&f, rows, nr_rows, name, e);
+		rc = put_rows(&f, rows, nr_rows, e);
 	else if (rc == 0)
-		rc = put_nothing(&f, name, e);
+		rc = put_nothing(&f, e);
 	report_flat_free(f.flat);
 	mem_free(f.stats.event);
 	mem_free(f.of_sessions);
@@ -178,28 +174,25 @@ static int print_flat(struct job *j, size_t first, size_t nr, unsigned columns, 
 }
 
 /* For people a session by itself has its name above. */
-static unsigned session_column(const struct job *j, size_t nr)
+static unsigned session_column(const struct job *j)
 {
-	return j->options->by_session && (nr > 1 || j->form != GRID_PEOPLE) ? 1u << REPORT_SESSION
-									    : 0;
+	const bool is_shown = j->nr > 1 || j->output->form != GRID_PEOPLE;
+
+	return j->selection->by_session && is_shown ? 1u << REPORT_SESSION : 0;
 }
 
-int report_flat_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_flat_print(struct job *j, struct err *e)
 {
-	const char *list = j->options->sort ? j->options->sort : "function";
-	unsigned columns = 0;
-	int rc = report_sort_columns(list, &columns, e);
+	unsigned columns = reports_columns(j);
 
-	if (j->options->lines)
+	if (j->selection->with_lines)
 		columns |= 1 << REPORT_LINE;
-	columns |= session_column(j, nr);
-	return rc ? rc : print_flat(j, first, nr, columns, "flat", e);
+	return print_flat(j, columns | session_column(j), e);
 }
 
-int report_threads_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_threads_print(struct job *j, struct err *e)
 {
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM;
 
-	columns |= session_column(j, nr);
-	return print_flat(j, first, nr, columns, "threads", e);
+	return print_flat(j, columns | session_column(j), e);
 }

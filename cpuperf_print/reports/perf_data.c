@@ -2,7 +2,6 @@
  * The summary of perf.data: what the file says of itself, and the samples of each event. There are
  * no counts to hold them against: what should have come is not known.
  */
-#include "perf_data.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "import/import.h"
@@ -110,16 +109,16 @@ static void put_row(struct grid *g, const struct import_event_facts *ev)
 	grid_count(g, ev->nr_throttled);
 }
 
-int report_perf_data_print(struct job *j, size_t first, struct err *e)
+int report_perf_data_print(struct job *j, struct err *e)
 {
-	const struct import_facts *f = import_facts(j->sessions[first].import);
-	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "summary");
+	const struct import_facts *f = import_facts(job_input(j)->import);
+	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
-	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
-	if (j->form == GRID_PEOPLE)
-		put_head(&j->out, f);
+	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	if (j->output->form == GRID_PEOPLE)
+		put_head(&j->output->text, f);
 	for (size_t i = 0; i < f->nr_events; i++)
 		put_row(g, &f->events[i]);
 	return report_end(j, g, 0, e);

@@ -14,7 +14,7 @@
 
 struct records {
 	struct job *j;
-	const struct opened *opened;
+	const struct input *opened;
 	uint64_t start_ns;
 	struct unwinder *unwinder; /* NULL: stacks of that machine cannot be unwound */
 	struct err *e;
@@ -24,13 +24,13 @@ static int flush(void *arg)
 {
 	struct records *r = arg;
 
-	return job_write(r->j, r->e);
+	return output_write(r->j->output, r->e);
 }
 
 /* Of an event that is wanted; of none: only if none is asked for. */
 static bool is_of_event(const struct records *r, const struct profile_item *item)
 {
-	const struct profile_filter *f = &r->j->filter;
+	const struct profile_filter *f = &r->j->selection->filter;
 	uint32_t event = item->kind == PROFILE_READING ? item->reading.event
 			 : item->id                    ? item->id->event
 						       : UINT32_MAX;
@@ -51,7 +51,7 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 		     const struct profile_task *task)
 {
 	const struct records *r = arg;
-	const struct profile_filter *f = &r->j->filter;
+	const struct profile_filter *f = &r->j->selection->filter;
 	const struct profile_item *item = m->item;
 	bool is_record = item->kind == PROFILE_RECORD;
 
@@ -84,14 +84,14 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	    .session = r->opened->session,
 	    .names = &names,
 	    .unwinder = r->unwinder,
-	    .problem = job_problem,
-	    .problem_arg = r->j,
-	    .is_shown = has_filter(&r->j->filter) ? is_shown : NULL,
-	    .form = forms[r->j->form],
-	    .session_shown = r->j->session_shown,
-	    .has_header = r->j->has_header,
+	    .problem = problems_add,
+	    .problem_arg = &r->j->output->problems,
+	    .is_shown = has_filter(&r->j->selection->filter) ? is_shown : NULL,
+	    .form = forms[r->j->output->form],
+	    .session_shown = r->j->session,
+	    .has_header = r->j->output->has_header,
 	    .max_shown = report_top(r->j, 0),
-	    .out = &r->j->out,
+	    .out = &r->j->output->text,
 	    .flush = flush,
 	    .arg = r,
 	};
@@ -99,16 +99,16 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	int rc;
 
 	report_names_init(&names, &of);
-	r->j->has_header = true;
+	r->j->output->has_header = true;
 	rc = report_records(&config, &nr);
-	r->j->nr_records += nr;
+	r->j->output->nr_records += nr;
 	return rc;
 }
 
 static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 {
 	const struct unwinder_config config = {
-	    .finder = r->j->finder,
+	    .finder = r->j->inputs->finder,
 	    .lookup = lookup,
 	    .machine = r->opened->facts->head.machine,
 	    .vdso = r->opened->vdso,
@@ -118,13 +118,12 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
-int report_records_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_records_print(struct job *j, struct err *e)
 {
-	struct records r = {.j = j, .opened = &j->sessions[first], .e = e};
+	struct records r = {.j = j, .opened = job_input(j), .e = e};
 	struct profile_lookup *lookup;
 	int rc;
 
-	(void)nr;
 	lookup = profile_lookup_new(r.opened->processes);
 	r.start_ns = r.opened->start_ns;
 	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;

@@ -97,12 +97,12 @@ static void put_numbers(struct grid *g, const struct counts_series_point *p)
 
 static int write_rows(struct points *w)
 {
-	int rc = grid_write(w->g, &w->j->out);
+	int rc = grid_write(w->g, &w->j->output->text);
 
 	w->nr_waiting = 0;
 	if (rc)
 		return err_set(w->e, rc, "cannot be printed: %s", strerror(-rc));
-	return job_flush(w->j, w->e);
+	return output_flush(w->j->output, w->e);
 }
 
 /* Totals of events are those of the rows. */
@@ -113,7 +113,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 	if (p->is_total && !p->of->metric)
 		return 0;
-	w->j->nr_records++;
+	w->j->output->nr_records++;
 	grid_row(g);
 	put_count(g, p->end_ns >= p->origin_ns, p->end_ns - p->origin_ns);
 	grid_count(g, p->end_ns);
@@ -125,19 +125,18 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	return ++w->nr_waiting < ROWS_AT_ONCE ? 0 : write_rows(w);
 }
 
-static int print_points(struct job *j, const struct opened *o, struct err *e)
+static int print_points(struct job *j, const struct input *o, struct err *e)
 {
 	struct points w = {.j = j, .e = e};
 	const struct counts_series_config config = {.session = o->session,
 						    .metrics = &o->spec.metric_set,
-						    .filter = &j->filter,
+						    .filter = &j->selection->filter,
 						    .slice_ns = SLICE_NS,
 						    .point = put_point,
 						    .arg = &w};
 	int rc;
 
-	w.g = report_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]),
-			  "series");
+	w.g = report_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]));
 	if (!w.g)
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = counts_series(&config, e);
@@ -239,25 +238,25 @@ static void put_shape(const struct shown *s, size_t i)
 		last = isnan(shape[k]) ? last : k + 1;
 	}
 	for (size_t k = 0; k < last; k++)
-		buf_adds(&s->j->out, level(s, shape[k], low, high));
+		buf_adds(&s->j->output->text, level(s, shape[k], low, high));
 }
 
 static void put_no_number(const struct shown *s, const struct counts_line *l)
 {
 	const char *state = l->nr_without ? cell_state_name(l->state) : "";
 
-	buf_adds(&s->j->out, "  n/a");
+	buf_adds(&s->j->output->text, "  n/a");
 	if (*state && l->state != CELL_NA)
-		buf_printf(&s->j->out, ": %s", state);
+		buf_printf(&s->j->output->text, ": %s", state);
 	if (l->of.reason && *l->of.reason)
-		buf_printf(&s->j->out, ": %s", l->of.reason);
+		buf_printf(&s->j->output->text, ": %s", l->of.reason);
 }
 
 static void put_line(struct shown *s, size_t i)
 {
 	const struct counts_line *l = counts_lines_at(s->lines, i);
 	char state[CELL_STATE_BYTES];
-	struct buf *b = &s->j->out;
+	struct buf *b = &s->j->output->text;
 
 	screen_left(b, s->width[NAME], cell_text(s, l, NAME));
 	if (l->has_number) {
@@ -279,7 +278,7 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 
 	if (!l->has_number && l->cpu != COUNTS_NO_CPU)
 		return false; /* the line over all says why */
-	return profile_filter_has_event(&s->j->filter, &ev);
+	return profile_filter_has_event(&s->j->selection->filter, &ev);
 }
 
 /* All lines; of each event so many things at most. Returns how many are left out. */
@@ -319,7 +318,7 @@ static bool is_utf8(void)
 
 static void lay_out(struct shown *s)
 {
-	unsigned used = 2, all = s->j->width ? s->j->width : DEFAULT_WIDTH;
+	unsigned used = 2, all = s->j->output->width ? s->j->output->width : DEFAULT_WIDTH;
 
 	for (int k = 0; k < NR_CELLS; k++)
 		s->width[k] = screen_width(headers[k]);
@@ -334,7 +333,7 @@ static void lay_out(struct shown *s)
 
 static void put_header(const struct shown *s)
 {
-	struct buf *b = &s->j->out;
+	struct buf *b = &s->j->output->text;
 	double span_ns = (double)counts_lines_span_ns(s->lines);
 
 	buf_adds(b, "\nOver time: ");
@@ -345,17 +344,17 @@ static void put_header(const struct shown *s)
 	}
 	buf_adds(b, "; each mark is ");
 	screen_human(b, span_ns / s->shape_width, "ns");
-	buf_adds(b, s->j->has_color ? "\n\033[1m" : "\n");
+	buf_adds(b, s->j->output->has_color ? "\n\033[1m" : "\n");
 	screen_left(b, s->width[NAME], headers[NAME]);
 	for (int k = LOWEST; k < RUNNING + s->has_running; k++)
 		screen_right(b, s->width[k] + 2, headers[k]);
 	buf_adds(b, "  over time");
-	buf_adds(b, s->j->has_color ? "\033[0m\n" : "\n");
+	buf_adds(b, s->j->output->has_color ? "\033[0m\n" : "\n");
 }
 
 static void put_left(const struct shown *s, uint64_t nr)
 {
-	struct buf *b = &s->j->out;
+	struct buf *b = &s->j->output->text;
 
 	nr += counts_lines_left(s->lines);
 	if (!nr)
@@ -367,8 +366,8 @@ static void put_left(const struct shown *s, uint64_t nr)
 static int put_lines(struct shown *s, struct err *e)
 {
 	if (!counts_lines_nr(s->lines)) {
-		buf_adds(&s->j->out, "\nNothing was measured in this time\n");
-		return job_flush(s->j, e);
+		buf_adds(&s->j->output->text, "\nNothing was measured in this time\n");
+		return output_flush(s->j->output, e);
 	}
 	buf_init(&s->cell, CELL_BYTES);
 	lay_out(s);
@@ -376,25 +375,23 @@ static int put_lines(struct shown *s, struct err *e)
 	s->put = put_line;
 	put_left(s, for_each(s));
 	buf_fini(&s->cell);
-	return job_flush(s->j, e);
+	return output_flush(s->j->output, e);
 }
 
 /* They are few, or asked for. */
-static int choose_cpus(const struct job *j, const struct opened *o, bool *each_cpu, struct err *e)
+static bool shows_each_cpu(const struct job *j, const struct input *o)
 {
 	uint64_t nr = o->facts->nr_traces;
-	unsigned columns = 0;
-	int rc = j->options->sort ? report_sort_columns(j->options->sort, &columns, e) : 0;
 
-	*each_cpu = (nr > 1 && nr <= FEW_CPUS) || columns & 1 << REPORT_CPU || j->filter.cpus.nr;
-	return rc;
+	return (nr > 1 && nr <= FEW_CPUS) || j->selection->columns & 1 << REPORT_CPU ||
+	       j->selection->filter.cpus.nr;
 }
 
 /* Metrics need all events, whatever is shown. */
-static int read_lines(struct job *j, const struct opened *o, struct counts_lines *lines,
+static int read_lines(struct job *j, const struct input *o, struct counts_lines *lines,
 		      struct err *e)
 {
-	struct profile_filter filter = j->filter;
+	struct profile_filter filter = j->selection->filter;
 	const struct counts_series_config config = {.session = o->session,
 						    .metrics = &o->spec.metric_set,
 						    .filter = &filter,
@@ -411,14 +408,12 @@ static int read_lines(struct job *j, const struct opened *o, struct counts_lines
 	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
 }
 
-static int print_lines(struct job *j, const struct opened *o, struct err *e)
+static int print_lines(struct job *j, const struct input *o, struct err *e)
 {
-	struct shown s = {.j = j, .has_utf8 = is_utf8()};
+	struct shown s = {.j = j, .has_utf8 = is_utf8(), .each_cpu = shows_each_cpu(j, o)};
 	struct counts_lines *lines;
-	int rc = choose_cpus(j, o, &s.each_cpu, e);
+	int rc;
 
-	if (rc)
-		return rc;
 	lines = counts_lines_new(o->facts->nr_events, &o->spec.metric_set, s.each_cpu);
 	if (!lines)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -430,11 +425,10 @@ static int print_lines(struct job *j, const struct opened *o, struct err *e)
 	return rc;
 }
 
-int report_series_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_series_print(struct job *j, struct err *e)
 {
-	const struct opened *o = &j->sessions[first];
+	const struct input *o = job_input(j);
 
-	(void)nr;
-	report_warn_unfiltered(j, "series", REPORT_BY_TASK);
-	return j->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
+	report_warn_unfiltered(j, REPORT_BY_TASK);
+	return j->output->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
 }

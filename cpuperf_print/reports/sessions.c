@@ -4,10 +4,10 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "base/mem.h"
-#include "missing.h"
 #include "report/flat.h"
 #include "reports.h"
 #include "reports/columns.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,6 @@ struct line {
 
 struct table {
 	struct job *j;
-	size_t first, nr;   /* sessions */
 	unsigned columns;   /* without the session */
 	struct index index; /* of lines */
 	struct line *lines; /* owned */
@@ -81,15 +80,16 @@ static uint32_t find_line(struct table *t, const struct report_flat_row *row)
 
 static struct report_weight *all_of(struct table *t, const struct report_flat_row *row)
 {
-	return &t->all[row->column[REPORT_EVENT] * t->nr + row->column[REPORT_SESSION] - t->first];
+	return &t->all[row->column[REPORT_EVENT] * t->j->nr + row->column[REPORT_SESSION] -
+		       t->j->first];
 }
 
 static int gather(struct table *t, const struct report_flat_row *rows, size_t nr)
 {
-	size_t nr_events = t->j->sessions[t->first].facts->nr_events;
+	size_t nr_events = job_input(t->j)->facts->nr_events;
 
-	t->all = mem_calloc(nr_events * t->nr + 1, sizeof(*t->all));
-	t->self = mem_calloc(nr * t->nr + 1, sizeof(*t->self));
+	t->all = mem_calloc(nr_events * t->j->nr + 1, sizeof(*t->all));
+	t->self = mem_calloc(nr * t->j->nr + 1, sizeof(*t->self));
 	if (!t->all || !t->self)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
@@ -98,7 +98,8 @@ static int gather(struct table *t, const struct report_flat_row *rows, size_t nr
 		if (line == INDEX_NONE)
 			return -ENOMEM;
 		t->lines[line].weight += rows[i].self.weight;
-		t->self[line * t->nr + rows[i].column[REPORT_SESSION] - t->first] = rows[i].self;
+		t->self[line * t->j->nr + rows[i].column[REPORT_SESSION] - t->j->first] =
+		    rows[i].self;
 		report_weight_add(all_of(t, &rows[i]), &rows[i].self);
 	}
 	return 0;
@@ -106,8 +107,8 @@ static int gather(struct table *t, const struct report_flat_row *rows, size_t nr
 
 static int make_names(struct table *t)
 {
-	t->names = mem_calloc(t->nr, sizeof(*t->names));
-	for (size_t i = 0; i < t->nr && t->names; i++)
+	t->names = mem_calloc(t->j->nr, sizeof(*t->names));
+	for (size_t i = 0; i < t->j->nr && t->names; i++)
 		snprintf(t->names[i], NAME_BYTES, "session %zu", i + 1);
 	return t->names ? 0 : -ENOMEM;
 }
@@ -117,10 +118,10 @@ static int make_grid(struct table *t)
 	struct grid_column columns[GRID_MAX_COLUMNS];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < t->nr; i++)
+	for (size_t i = 0; i < t->j->nr; i++)
 		columns[nr++] = (struct grid_column){.name = t->names[i], .kind = GRID_SHARE};
 	nr += report_add_columns(t->columns, columns + nr);
-	t->g = report_grid(t->j, columns, nr, "flat");
+	t->g = report_grid(t->j, columns, nr);
 	return t->g ? 0 : -ENOMEM;
 }
 
@@ -129,13 +130,13 @@ static void put_line(struct table *t, uint32_t number)
 	const struct report_flat_row *row = t->lines[number].row;
 
 	grid_row(t->g);
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct report_weight *all = &t->all[row->column[REPORT_EVENT] * t->nr + i];
-		struct share_interval share = report_share_of(&t->self[number * t->nr + i], all);
+	for (size_t i = 0; i < t->j->nr; i++) {
+		const struct report_weight *all = &t->all[row->column[REPORT_EVENT] * t->j->nr + i];
+		struct share_interval share = report_share_of(&t->self[number * t->j->nr + i], all);
 
 		all->samples ? grid_share(t->g, &share) : grid_na(t->g);
 	}
-	report_put_columns(t->j, t->first, t->columns, row, t->g);
+	report_put_columns(t->j, t->columns, row, t->g);
 }
 
 static int compare(const void *a, const void *b)
@@ -152,9 +153,9 @@ static int compare(const void *a, const void *b)
 
 static void put_heading(const struct table *t, uint32_t event)
 {
-	buf_printf(&t->j->out, "\n%s", t->j->sessions[t->first].facts->events[event].label);
-	missing_add(&t->j->out, t->stats, event);
-	buf_addc(&t->j->out, '\n');
+	buf_printf(&t->j->output->text, "\n%s", job_event(t->j, event)->label);
+	samples_add_missing(&t->j->output->text, t->stats, event);
+	buf_addc(&t->j->output->text, '\n');
 }
 
 /* Lines are put in order by way of their numbers: what each has stands by number. */
@@ -188,20 +189,16 @@ static int put_lines(struct table *t, struct err *e)
 	return rc;
 }
 
-int report_flat_side_by_side(struct job *j, size_t first, size_t nr, unsigned columns,
-			     const struct report_stats *stats, const struct report_flat_row *rows,
-			     size_t nr_rows, struct err *e)
+int report_flat_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
+			     const struct report_flat_row *rows, size_t nr_rows, struct err *e)
 {
-	struct table t = {.j = j,
-			  .first = first,
-			  .nr = nr,
-			  .columns = columns & ~(1u << REPORT_SESSION),
-			  .stats = stats};
+	struct table t = {.j = j, .columns = columns & ~(1u << REPORT_SESSION), .stats = stats};
 	int rc = gather(&t, rows, nr_rows);
 
-	buf_addc(&j->out, '\n');
-	for (size_t i = 0; i < nr; i++)
-		buf_printf(&j->out, "session %zu: %s\n", i + 1, j->sessions[first + i].path);
+	buf_addc(&j->output->text, '\n');
+	for (size_t i = 0; i < j->nr; i++)
+		buf_printf(&j->output->text, "session %zu: %s\n", i + 1,
+			   j->inputs->item[j->first + i].path);
 	if (rc == 0)
 		rc = make_names(&t);
 	if (rc == 0)

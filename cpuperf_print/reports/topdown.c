@@ -41,7 +41,7 @@ static void put_name(struct shown *s, const struct counts_topdown_value *v)
 {
 	buf_reset(&s->b);
 	buf_adds(&s->b, v->row->name);
-	if (s->j->form == GRID_PEOPLE && *v->part)
+	if (s->j->output->form == GRID_PEOPLE && *v->part)
 		buf_printf(&s->b, ", %s", v->part);
 	grid_text(s->g, buf_str(&s->b));
 	grid_text(s->g, v->part);
@@ -96,11 +96,11 @@ static void put_what(struct shown *s, const struct counts_topdown_value *v)
 	struct buf *b = &s->b;
 
 	buf_reset(b);
-	if (!cell_has_value(&v->total) && s->j->form == GRID_PEOPLE)
+	if (!cell_has_value(&v->total) && s->j->output->form == GRID_PEOPLE)
 		buf_adds(b, v->reason ? v->reason : "an event was not counted");
 	else
 		buf_adds(b, v->row->what);
-	if (cell_has_value(&v->total) && v->running < 1 && s->j->form == GRID_PEOPLE) {
+	if (cell_has_value(&v->total) && v->running < 1 && s->j->output->form == GRID_PEOPLE) {
 		buf_adds(b, "; estimated: counted ");
 		screen_running(b, v->running);
 		buf_adds(b, " of the time");
@@ -128,54 +128,55 @@ static void put_needs(struct job *j)
 {
 	const char *last = "";
 
-	if (j->form != GRID_PEOPLE)
+	if (j->output->form != GRID_PEOPLE)
 		return;
-	buf_adds(&j->out, "\nNothing can be derived from the events of this session. Specs that "
-			  "measure what it takes:\n");
+	buf_adds(&j->output->text,
+		 "\nNothing can be derived from the events of this session. Specs that "
+		 "measure what it takes:\n");
 	for (size_t i = 0; i < counts_topdown_nr_rows(); i++) {
 		const struct counts_topdown_row *row = counts_topdown_row(i);
 
 		if (!row->spec)
 			continue;
 		if (strcmp(row->spec, last) != 0)
-			buf_printf(&j->out, "%s%s.cpspec:", *last ? "\n  " : "  ", row->spec);
+			buf_printf(&j->output->text, "%s%s.cpspec:", *last ? "\n  " : "  ",
+				   row->spec);
 		else
-			buf_addc(&j->out, ',');
-		buf_printf(&j->out, " %s", row->name);
+			buf_addc(&j->output->text, ',');
+		buf_printf(&j->output->text, " %s", row->name);
 		last = row->spec;
 	}
-	buf_addc(&j->out, '\n');
+	buf_addc(&j->output->text, '\n');
 }
 
 static int put_values(struct job *j, const struct counts_topdown *t, struct err *e)
 {
-	struct shown s = {
-	    .j = j, .g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]), "top-down")};
+	struct shown s = {.j = j,
+			  .g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]))};
 
 	if (!s.g)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (!counts_topdown_nr(t))
 		put_needs(j);
-	else if (j->form == GRID_PEOPLE)
-		buf_addc(&j->out, '\n');
+	else if (j->output->form == GRID_PEOPLE)
+		buf_addc(&j->output->text, '\n');
 	buf_init(&s.b, CELL_BYTES);
 	for (size_t i = 0; i < counts_topdown_nr(t); i++)
 		put_value(&s, counts_topdown_at(t, i));
 	buf_fini(&s.b);
-	if (j->form == GRID_PEOPLE && !counts_topdown_nr(t)) {
+	if (j->output->form == GRID_PEOPLE && !counts_topdown_nr(t)) {
 		grid_free(s.g);
-		return job_flush(j, e);
+		return output_flush(j->output, e);
 	}
 	return report_end(j, s.g, 0, e);
 }
 
-int report_topdown_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_topdown_print(struct job *j, struct err *e)
 {
 	struct counts_topdown *t;
-	int rc = counts_topdown_read(j->sessions[first].session, &j->filter, &t, e);
+	int rc = counts_topdown_read(job_input(j)->session, &j->selection->filter, &t, e);
 
-	(void)nr;
-	report_warn_unfiltered(j, "top-down", REPORT_BY_TASK);
+	report_warn_unfiltered(j, REPORT_BY_TASK);
 	if (rc)
 		return rc;
 	rc = put_values(j, t, e);

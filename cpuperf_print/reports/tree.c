@@ -16,7 +16,6 @@ enum { MIN_PERMILLE = 5, TOP_STACKS = 20, MAX_STACK_BYTES = 1 << 20, MAX_STACK_F
 
 struct trees {
 	struct job *j;
-	size_t first;
 	const char *name;
 	struct report_tree *tree;
 	struct report_stats stats;
@@ -31,12 +30,12 @@ static const struct report_node *node_at(const struct trees *t, uint32_t place)
 
 static const char *label_of(const struct trees *t, uint32_t event)
 {
-	return t->j->sessions[t->first].facts->events[event].label;
+	return job_event(t->j, event)->label;
 }
 
 static const char *unit_of(const struct trees *t, uint32_t event)
 {
-	return t->j->sessions[t->first].facts->events[event].unit;
+	return job_event(t->j, event)->unit;
 }
 
 static struct grid *tree_grid(const struct trees *t, uint32_t event)
@@ -55,7 +54,7 @@ static struct grid *tree_grid(const struct trees *t, uint32_t event)
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), t->name);
+	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_node(struct trees *t, const struct report_node *n, uint32_t parent, uint32_t depth)
@@ -69,10 +68,11 @@ static void put_node(struct trees *t, const struct report_node *n, uint32_t pare
 	parent ? grid_count(t->g, parent) : grid_none(t->g);
 	grid_count(t->g, depth);
 	grid_share(t->g, &total);
-	n->self.samples || t->j->form != GRID_PEOPLE ? grid_share(t->g, &self) : grid_none(t->g);
+	n->self.samples || t->j->output->form != GRID_PEOPLE ? grid_share(t->g, &self)
+							     : grid_none(t->g);
 	grid_count(t->g, n->total.samples);
-	grid_count(t->g, report_amount(t->j, t->first, n->event, n->total.weight));
-	grid_count(t->g, report_amount(t->j, t->first, n->event, n->self.weight));
+	grid_count(t->g, report_amount(t->j, n->event, n->total.weight));
+	grid_count(t->g, report_amount(t->j, n->event, n->self.weight));
 	grid_text(t->g, n->function->object);
 	grid_tree(t->g, depth, n->function->name);
 }
@@ -97,8 +97,8 @@ static int put_below(struct trees *t, uint32_t root, double min)
 	uint64_t nr = 0, top = report_top(t->j, UINT64_MAX);
 
 	for (;;) {
-		if (at != REPORT_NO_NODE && depth < t->j->max_depth && depth < MAX_STACK_FRAMES &&
-		    is_large(t, at, min) && nr++ < top) {
+		if (at != REPORT_NO_NODE && depth < t->j->selection->max_depth &&
+		    depth < MAX_STACK_FRAMES && is_large(t, at, min) && nr++ < top) {
 			t->number++;
 			put_node(t, node_at(t, at), depth ? way[depth - 1].number : 0, depth);
 			way[depth++] = (struct way){at, t->number};
@@ -119,7 +119,7 @@ static int put_nothing(struct trees *t, grid_fn *make, struct err *e)
 	struct grid *g;
 
 	report_nothing(t->j, &t->stats, "samples");
-	if (t->j->form == GRID_PEOPLE || !t->stats.nr_events)
+	if (t->j->output->form == GRID_PEOPLE || !t->stats.nr_events)
 		return 0;
 	g = make(t, 0);
 	return g ? report_end(t->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
@@ -139,9 +139,9 @@ static int print_roots(struct trees *t, struct err *e)
 			t->g = tree_grid(t, node_at(t, root)->event);
 		if (!t->g)
 			return err_set(e, -ENOMEM, "out of memory");
-		report_heading(t->j, t->first, &t->stats, node_at(t, root)->event);
+		report_heading(t->j, &t->stats, node_at(t, root)->event);
 		rc = put_below(t, root, min);
-		if (t->j->form != GRID_PEOPLE && node_at(t, root)->next != REPORT_NO_NODE)
+		if (t->j->output->form != GRID_PEOPLE && node_at(t, root)->next != REPORT_NO_NODE)
 			continue;
 		if (node_at(t, root)->next == REPORT_NO_NODE)
 			report_stack_notes(t->j, &t->stats, t->g);
@@ -151,14 +151,14 @@ static int print_roots(struct trees *t, struct err *e)
 	return rc;
 }
 
-static int read_tree(struct trees *t, size_t nr, bool is_inverted, struct err *e)
+static int read_tree(struct trees *t, bool is_inverted, struct err *e)
 {
 	int rc;
 
 	t->tree = report_tree_new(is_inverted, 0);
 	if (!t->tree)
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = job_read_samples(t->j, t->first, nr, report_tree_sink(t->tree), &t->stats, e);
+	rc = samples_read(t->j, t->j->first, t->j->nr, report_tree_sink(t->tree), &t->stats, e);
 	if (rc == 0)
 		report_tree_finish(t->tree);
 	return rc;
@@ -171,10 +171,10 @@ static void trees_fini(struct trees *t)
 	mem_free(t->stats.event);
 }
 
-static int print_tree(struct job *j, size_t first, size_t nr, bool is_inverted, struct err *e)
+static int print_tree(struct job *j, bool is_inverted, struct err *e)
 {
-	struct trees t = {.j = j, .first = first, .name = is_inverted ? "callers" : "tree"};
-	int rc = read_tree(&t, nr, is_inverted, e);
+	struct trees t = {.j = j, .name = is_inverted ? "callers" : "tree"};
+	int rc = read_tree(&t, is_inverted, e);
 
 	if (rc == 0)
 		rc = print_roots(&t, e);
@@ -182,14 +182,14 @@ static int print_tree(struct job *j, size_t first, size_t nr, bool is_inverted, 
 	return rc;
 }
 
-int report_tree_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_tree_print(struct job *j, struct err *e)
 {
-	return print_tree(j, first, nr, false, e);
+	return print_tree(j, false, e);
 }
 
-int report_callers_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_callers_print(struct job *j, struct err *e)
 {
-	return print_tree(j, first, nr, true, e);
+	return print_tree(j, true, e);
 }
 
 /* A function as in "main(); compute()": what has its arguments already is as it is. */
@@ -272,7 +272,7 @@ static struct grid *stacks_grid(const struct trees *t, uint32_t event)
 	    {"stack", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]), t->name);
+	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_stack(struct trees *t, uint32_t place, struct buf *b)
@@ -286,7 +286,7 @@ static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 	grid_text(t->g, label_of(t, n->event));
 	grid_share(t->g, &share);
 	grid_count(t->g, n->self.samples);
-	grid_count(t->g, report_amount(t->j, t->first, n->event, n->self.weight));
+	grid_count(t->g, report_amount(t->j, n->event, n->self.weight));
 	grid_text(t->g, buf_str(b));
 }
 
@@ -299,7 +299,7 @@ static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, s
 	struct report_rest rest = {.nr = 0};
 	size_t i;
 
-	report_heading(t->j, t->first, &t->stats, event);
+	report_heading(t->j, &t->stats, event);
 	for (i = 0; i < nr && node_at(t, list[i].node)->event == event; i++) {
 		const struct report_weight *self = &node_at(t, list[i].node)->self;
 		bool is_small = report_share(&t->stats, event, self).share < min;
@@ -333,7 +333,7 @@ static int print_stacks(struct trees *t, struct err *e)
 			rc = err_set(e, -ENOMEM, "out of memory");
 		if (rc == 0)
 			i += put_stacks(t, list + i, nr - i, &b);
-		if (rc || (t->j->form != GRID_PEOPLE && i < nr))
+		if (rc || (t->j->output->form != GRID_PEOPLE && i < nr))
 			continue;
 		if (i == nr)
 			report_stack_notes(t->j, &t->stats, t->g);
@@ -344,10 +344,10 @@ static int print_stacks(struct trees *t, struct err *e)
 	return rc;
 }
 
-int report_stacks_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_stacks_print(struct job *j, struct err *e)
 {
-	struct trees t = {.j = j, .first = first, .name = "stacks"};
-	int rc = read_tree(&t, nr, false, e);
+	struct trees t = {.j = j, .name = "stacks"};
+	int rc = read_tree(&t, false, e);
 
 	if (rc == 0)
 		rc = print_stacks(&t, e);

@@ -5,7 +5,7 @@
 #define CPUPERF_PRINT_SUMMARY_RAW_H
 
 #include "profile/records.h"
-#include "summary/output.h"
+#include "summary/format.h"
 
 /* The reading that a count was last told from. */
 struct raw_last {

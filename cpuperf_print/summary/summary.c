@@ -5,10 +5,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "counts/tally.h"
-#include "perf_data.h"
 #include "profile/records.h"
 #include "reports.h"
-#include "summary/output.h"
+#include "summary/format.h"
 #include "tables.h"
 
 #include <errno.h>
@@ -20,28 +19,28 @@ enum { MAX_NOTES_BYTES = 64 << 10, NR_THINGS = 40 };
 /* One session in print. */
 struct summary {
 	struct job *j;
-	const struct output *output;
-	struct opened *opened;
+	const struct summary_format *format;
+	const struct input *input;
 	struct print print;
 };
 
 static int print_init(struct summary *r, struct err *e)
 {
-	const struct screen_options screen = {.width = r->j->width,
+	const struct screen_options screen = {.width = r->j->output->width,
 					      .each_cpu = true,
 					      .nr_things = NR_THINGS,
-					      .session = r->j->session_shown,
-					      .has_header = r->j->has_header};
+					      .session = r->j->session,
+					      .has_header = r->j->output->has_header};
 	struct print *p = &r->print;
 	int rc;
 
-	r->j->has_header = true;
-	p->facts = r->opened->facts;
-	p->config_name = r->opened->config_name;
-	p->out = &r->j->out;
+	r->j->output->has_header = true;
+	p->facts = r->input->facts;
+	p->config_name = r->input->config_name;
+	p->out = &r->j->output->text;
 	p->is_brief = r->j->is_brief;
 	buf_init(&p->notes, MAX_NOTES_BYTES);
-	rc = counts_tally_new(p->facts, &r->opened->spec.metric_set, &p->table, e);
+	rc = counts_tally_new(p->facts, &r->input->spec.metric_set, &p->table, e);
 	if (rc)
 		return rc;
 	p->summary = table_summary_new(p->table->nr_columns);
@@ -69,8 +68,8 @@ static void end_iteration(struct summary *r)
 		return;
 	table_total(p->table);
 	table_summary_add(p->summary, p->table);
-	if (r->output->iteration)
-		r->output->iteration(p);
+	if (r->format->iteration)
+		r->format->iteration(p);
 	p->table->nr_rows = 0;
 	buf_reset(&p->notes);
 }
@@ -88,9 +87,9 @@ static int print_records(struct summary *r, const struct profile_trace *trace,
 	int rc = 0, got = 0;
 
 	while (rc == 0 && (got = profile_records_next(records, &item)) == 1) {
-		r->j->nr_records++;
-		r->output->item(&r->print, trace, &item);
-		rc = job_flush(r->j, e);
+		r->j->output->nr_records++;
+		r->format->item(&r->print, trace, &item);
+		rc = output_flush(r->j->output, e);
 	}
 	log_verbose(1, "%s: times went back by up to %" PRIu64 " ns",
 		    trace ? trace->name : "the common file",
@@ -101,18 +100,18 @@ static int print_records(struct summary *r, const struct profile_trace *trace,
 
 static int print_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
 {
-	const struct output *o = r->output;
+	const struct summary_format *f = r->format;
 	struct profile_records *records;
 	int rc = 0;
 
-	if (o->head)
-		o->head(&r->print, trace);
-	if (o->item && r->print.facts->is_sampling)
-		rc = profile_session_records(r->opened->session, &records);
+	if (f->head)
+		f->head(&r->print, trace);
+	if (f->item && r->print.facts->is_sampling)
+		rc = profile_session_records(r->input->session, &records);
 	rc = rc == 1 ? print_records(r, trace, records, e) : cannot_read_on(rc, e);
-	if (rc == 0 && o->trace)
-		o->trace(&r->print, trace);
-	return rc ? rc : job_flush(r->j, e);
+	if (rc == 0 && f->trace)
+		f->trace(&r->print, trace);
+	return rc ? rc : output_flush(r->j->output, e);
 }
 
 static int print_common(struct summary *r, struct err *e)
@@ -120,17 +119,17 @@ static int print_common(struct summary *r, struct err *e)
 	struct profile_records *records;
 	int rc = 0;
 
-	if (r->output->common && r->print.facts->is_sampling)
-		rc = profile_session_common(r->opened->session, &records);
+	if (r->format->common && r->print.facts->is_sampling)
+		rc = profile_session_common(r->input->session, &records);
 	if (rc != 1)
 		return cannot_read_on(rc, e);
-	r->output->common(&r->print);
+	r->format->common(&r->print);
 	return print_records(r, NULL, records, e);
 }
 
 static int take_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
 {
-	const struct profile_filter *f = &r->j->filter;
+	const struct profile_filter *f = &r->j->selection->filter;
 	bool is_wanted = profile_ranges_has(&f->cpus, trace->head.cpu);
 
 	if (!profile_ranges_has(&f->iterations, trace->head.iteration))
@@ -146,7 +145,7 @@ static int print_traces(struct summary *r, struct err *e)
 	struct profile_trace trace;
 	int rc, failed = 0;
 
-	while (!failed && (rc = profile_session_next(r->opened->session, &trace)) == 1)
+	while (!failed && (rc = profile_session_next(r->input->session, &trace)) == 1)
 		failed = take_trace(r, &trace, e);
 	if (failed)
 		return failed;
@@ -164,31 +163,29 @@ static int print_all(struct summary *r, struct err *e)
 {
 	int rc;
 
-	if (r->output->begin)
-		r->output->begin(&r->print);
+	if (r->format->begin)
+		r->format->begin(&r->print);
 	rc = print_traces(r, e);
 	if (rc == 0)
 		rc = print_common(r, e);
-	if (rc == 0 && r->output->end)
-		r->output->end(&r->print);
-	if (rc == 0 && r->output->is_for_programs)
+	if (rc == 0 && r->format->end)
+		r->format->end(&r->print);
+	if (rc == 0 && r->format->is_for_programs)
 		screen_warn_metrics(r->print.table, r->print.summary, log_warning_of, NULL);
-	return rc ? rc : job_flush(r->j, e);
+	return rc ? rc : output_flush(r->j->output, e);
 }
 
-int report_summary_print(struct job *j, size_t first, size_t nr, struct err *e)
+int report_summary_print(struct job *j, struct err *e)
 {
-	struct summary r = {.j = j,
-			    .output = output_find(j->options->output_format),
-			    .opened = &j->sessions[first]};
+	struct summary r = {
+	    .j = j, .format = summary_format_find(j->output->format), .input = job_input(j)};
 	int rc;
 
-	(void)nr;
-	if (r.opened->import && strcmp(j->options->output_format, "raw") != 0)
-		return report_perf_data_print(j, first, e);
+	if (r.input->import && strcmp(j->output->format, "raw") != 0)
+		return report_perf_data_print(j, e);
 	rc = print_init(&r, e);
-	profile_session_rewind(r.opened->session); /* another report may have read it */
-	report_warn_unfiltered(j, "summary", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	profile_session_rewind(r.input->session); /* another report may have read it */
+	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
 		rc = print_all(&r, e);
 	print_fini(&r.print);

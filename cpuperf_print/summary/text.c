@@ -4,7 +4,7 @@
  */
 #include "base/str.h"
 #include "screen/number.h"
-#include "summary/output.h"
+#include "summary/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

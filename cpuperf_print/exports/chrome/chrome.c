@@ -23,7 +23,7 @@ enum { LINE_BYTES = 1 << 16 };
 
 struct chrome {
 	struct job *j;
-	const struct opened *o;
+	const struct input *o;
 	struct export_sorted sorted; /* all zero: the session only counts */
 	struct export_json json;
 	uint32_t *of_node; /* owned; of each stack its number in the file, 0: none yet */
@@ -53,7 +53,7 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 
 static const char *name_of(const struct chrome *c, const struct export_group *g)
 {
-	return report_functions_text(c->j->functions, g->key.comm);
+	return report_functions_text(c->j->inputs->functions, g->key.comm);
 }
 
 /* The first thread's name; without samples of it that of the first that has some. Groups are by
@@ -78,7 +78,7 @@ static int put_names(struct chrome *c, struct err *e)
 		if (!i || g[i].key.pid != g[i - 1].key.pid)
 			put_process(c, &g[i], nr - i);
 		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, name_of(c, &g[i]));
-		rc = job_flush(c->j, e);
+		rc = output_flush(c->j->output, e);
 	}
 	return rc;
 }
@@ -141,7 +141,7 @@ static int put_samples(struct chrome *c, struct err *e)
 		for (size_t k = 0; k < nr && rc == 0; k++) {
 			put_sample(c, &r[k]);
 			export_spool_touch(c->sorted.spool);
-			rc = job_flush(c->j, e);
+			rc = output_flush(c->j->output, e);
 		}
 	}
 	export_json_end(&c->json);
@@ -185,7 +185,7 @@ static int put_nodes(struct chrome *c, struct err *e)
 	export_json_object(&c->json, "stackFrames");
 	for (uint32_t i = 1; i <= c->nr_nodes && rc == 0; i++) {
 		put_node(c, i);
-		rc = job_flush(c->j, e);
+		rc = output_flush(c->j->output, e);
 	}
 	export_json_end(&c->json);
 	return rc;
@@ -210,7 +210,7 @@ static void put_other(struct chrome *c, const struct export_series *series)
 	export_json_object(&c->json, "otherData");
 	export_json_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
 	export_facts_put(&c->json, c->o);
-	export_facts_put_losses(&c->json, c->j, (size_t)(c->o - c->j->sessions), &c->sorted.stats);
+	export_facts_put_losses(&c->json, c->j, &c->sorted.stats);
 	export_series_put_notes(series, &c->json);
 	export_json_end(&c->json);
 }
@@ -220,7 +220,7 @@ static int put_all(struct chrome *c, struct err *e)
 	struct export_series series;
 	int rc = export_series_init(&series, c->j, c->o, e);
 
-	export_json_init(&c->json, &c->j->out);
+	export_json_init(&c->json, &c->j->output->text);
 	export_json_object(&c->json, NULL);
 	export_json_text(&c->json, "displayTimeUnit", "ns");
 	if (rc == 0)
@@ -237,13 +237,13 @@ static int put_all(struct chrome *c, struct err *e)
 	return rc;
 }
 
-static int read_samples(struct chrome *c, size_t first, struct err *e)
+static int read_samples(struct chrome *c, struct err *e)
 {
-	int rc = job_know_names(c->j, e);
+	int rc = samples_load_names(c->j, e);
 	size_t nr;
 
 	if (rc == 0)
-		rc = export_sorted_read(&c->sorted, c->j, first, 1, false, e);
+		rc = export_sorted_read(&c->sorted, c->j, false, e);
 	if (rc)
 		return rc;
 	nr = report_stacks_nr(c->sorted.stacks);
@@ -252,12 +252,11 @@ static int read_samples(struct chrome *c, size_t first, struct err *e)
 	return c->of_node && c->node_of ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-int export_chrome(struct job *j, size_t first, size_t nr, struct err *e)
+int export_chrome(struct job *j, struct err *e)
 {
-	struct chrome c = {.j = j, .o = &j->sessions[first]};
-	int rc = c.o->facts->is_sampling ? read_samples(&c, first, e) : 0;
+	struct chrome c = {.j = j, .o = job_input(j)};
+	int rc = c.o->facts->is_sampling ? read_samples(&c, e) : 0;
 
-	(void)nr;
 	buf_init(&c.same, LINE_BYTES);
 	if (rc == 0)
 		export_has_counters(j, c.o);

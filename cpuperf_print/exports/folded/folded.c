@@ -17,7 +17,6 @@ enum { MAX_FRAMES = 2048 + 1 /* and the task's name */ };
 
 struct folded {
 	struct job *j;
-	size_t first;
 	struct report_tree *tree;
 	struct report_frame frames[MAX_FRAMES];
 	size_t ends[MAX_FRAMES + 1]; /* of the line, by depth */
@@ -30,13 +29,13 @@ static int take(void *arg, const struct report_entry *e)
 {
 	struct folded *f = arg;
 	const struct report_sink *sink = report_tree_sink(f->tree);
-	const char *comm = report_functions_text(f->j->functions, e->key.comm);
+	const char *comm = report_functions_text(f->j->inputs->functions, e->key.comm);
 	struct report_entry below = *e;
 	size_t nr = e->nr_frames < MAX_FRAMES ? e->nr_frames : MAX_FRAMES - 1;
 
 	memcpy(f->frames, e->frames, nr * sizeof(*f->frames));
-	f->frames[nr] =
-	    (struct report_frame){.function = report_functions_named(f->j->functions, comm, "")};
+	f->frames[nr] = (struct report_frame){
+	    .function = report_functions_named(f->j->inputs->functions, comm, "")};
 	if (!f->frames[nr].function)
 		return -ENOMEM;
 	below.frames = f->frames;
@@ -67,11 +66,11 @@ static int put_line(struct folded *f, const struct report_node *n, struct err *e
 {
 	if (!n->self.samples)
 		return 0;
-	buf_add(&f->j->out, f->line.data, f->line.len);
-	buf_addc(&f->j->out, ' ');
-	buf_u64(&f->j->out, n->self.weight);
-	buf_addc(&f->j->out, '\n');
-	return job_flush(f->j, e);
+	buf_add(&f->j->output->text, f->line.data, f->line.len);
+	buf_addc(&f->j->output->text, ' ');
+	buf_u64(&f->j->output->text, n->self.weight);
+	buf_addc(&f->j->output->text, '\n');
+	return output_flush(f->j->output, e);
 }
 
 /* Down and back: the line grows and is cut with the depth. */
@@ -102,7 +101,7 @@ static int put_below(struct folded *f, const struct report_node *root, struct er
 
 static int put_event(struct folded *f, const struct report_node *root, struct err *e)
 {
-	const struct profile_facts *facts = f->j->sessions[f->first].facts;
+	const struct profile_facts *facts = job_input(f->j)->facts;
 
 	buf_reset(&f->line);
 	if (f->has_events)
@@ -113,12 +112,12 @@ static int put_event(struct folded *f, const struct report_node *root, struct er
 /* By what is asked for, not by what came: the same options give lines of the same shape. */
 static bool has_events(const struct folded *f)
 {
-	const struct profile_facts *facts = f->j->sessions[f->first].facts;
+	const struct profile_facts *facts = job_input(f->j)->facts;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < facts->nr_events; i++)
 		nr += export_is_sampled(&facts->events[i]) &&
-		      profile_filter_has_event(&f->j->filter, &facts->events[i]);
+		      profile_filter_has_event(&f->j->selection->filter, &facts->events[i]);
 	return nr > 1;
 }
 
@@ -136,12 +135,12 @@ static int put_all(struct folded *f, struct err *e)
 					      : rc;
 }
 
-static int read_all(struct folded *f, size_t nr, struct err *e)
+static int read_all(struct folded *f, struct err *e)
 {
 	const struct report_sink sink = {
 	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = take, .arg = f};
 	struct report_stats stats = {.nr_events = 0};
-	int rc = job_read_samples(f->j, f->first, nr, &sink, &stats, e);
+	int rc = samples_read(f->j, f->j->first, f->j->nr, &sink, &stats, e);
 
 	mem_free(stats.event);
 	if (rc == 0)
@@ -149,7 +148,7 @@ static int read_all(struct folded *f, size_t nr, struct err *e)
 	return rc;
 }
 
-int export_folded(struct job *j, size_t first, size_t nr, struct err *e)
+int export_folded(struct job *j, struct err *e)
 {
 	struct folded *f = mem_zalloc(sizeof(*f));
 	int rc;
@@ -157,10 +156,9 @@ int export_folded(struct job *j, size_t first, size_t nr, struct err *e)
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory");
 	f->j = j;
-	f->first = first;
 	buf_init(&f->line, 64 << 20);
 	f->tree = report_tree_new(false, 0);
-	rc = f->tree ? read_all(f, nr, e) : err_set(e, -ENOMEM, "out of memory");
+	rc = f->tree ? read_all(f, e) : err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = put_all(f, e);
 	report_tree_free(f->tree);

@@ -32,7 +32,7 @@ struct family {
 
 struct exposition {
 	struct job *j;
-	const struct opened *opened;
+	const struct input *opened;
 	struct openmetrics m;
 	struct arena arena;
 	struct family *families; /* owned */
@@ -162,7 +162,7 @@ static int name_columns(struct exposition *x, const struct table *t)
 
 static int flush(struct exposition *x, struct err *e)
 {
-	return job_flush(x->j, e);
+	return output_flush(x->j->output, e);
 }
 
 /* An exact number with the point moved to the left. */
@@ -573,7 +573,7 @@ static void put_session(struct exposition *x)
 		  x->sums.summary->nr_iterations, 0);
 	put_gauge(x, "cpuperf_session_unread_parts", "",
 		  "Damaged or missing parts of its files: what was in them is in no number here.",
-		  x->j->nr_unread, 0);
+		  x->j->output->problems.nr_losses, 0);
 	put_gauge(x, "cpuperf_session_measured_seconds", "seconds", "How long they were together.",
 		  x->sums.measured_ns, -9);
 	if (x->sums.start_realtime_ns)
@@ -626,14 +626,13 @@ static void fini(struct exposition *x)
 	arena_fini(&x->arena);
 }
 
-int export_openmetrics(struct job *j, size_t first, size_t nr, struct err *e)
+int export_openmetrics(struct job *j, struct err *e)
 {
-	struct exposition x = {.j = j, .opened = &j->sessions[first], .m = {.out = &j->out}};
+	struct exposition x = {.j = j, .opened = job_input(j), .m = {.out = &j->output->text}};
 	struct tables tables;
 	int rc;
 
-	(void)nr;
-	report_warn_unfiltered(j, "openmetrics", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	arena_init(&x.arena, MAX_NAMES_BYTES);
 	rc = tables_open(&tables, j, x.opened, e);
 	if (rc == 0)

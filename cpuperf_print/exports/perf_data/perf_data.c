@@ -32,14 +32,14 @@ enum {
 
 struct perf_data {
 	struct job *j;
-	const struct opened *opened;
+	const struct input *opened;
 	struct err *e;
 	struct events events;
 	struct kernel kernel;
 	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
 	uint8_t *born;    /* owned; pids whose beginning, or exec, was told until now: bits */
-	uint64_t written; /* of the records, but for what is in j->out */
+	uint64_t written; /* of the records, but for what is in j->output->text */
 	uint64_t round_at, round_ns;
 	uint64_t start_ns, first_ns, last_ns; /* of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
@@ -56,15 +56,15 @@ static int no_memory(const struct perf_data *x)
 
 static uint64_t bytes_so_far(const struct perf_data *x)
 {
-	return x->written + x->j->out.len;
+	return x->written + x->j->output->text.len;
 }
 
 static int flush(struct perf_data *x)
 {
-	size_t len = x->j->out.len;
-	int rc = job_flush(x->j, x->e);
+	size_t len = x->j->output->text.len;
+	int rc = output_flush(x->j->output, x->e);
 
-	x->written += len - x->j->out.len;
+	x->written += len - x->j->output->text.len;
 	return rc;
 }
 
@@ -136,7 +136,7 @@ static void leave_counts(struct perf_data *x, const struct profile_item *item, s
 
 static void put(struct perf_data *x, const struct profile_item *item, const struct perf_origin *o)
 {
-	int rc = perf_record_add(&x->j->out, o, item->record.bytes, item->record.len);
+	int rc = perf_record_add(&x->j->output->text, o, item->record.bytes, item->record.len);
 
 	x->nr_bad += rc != 0;
 }
@@ -170,8 +170,9 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	if (!is_kept(item->record.kind))
 		return;
 	if (x->stacks.has_dumps && is_exec(item))
-		perf_record_forget(&x->j->out, item->record.pid, item->time_ns, o.cpu, o.id);
-	stacks_put_data(&x->stacks, &x->j->out, item, &o);
+		perf_record_forget(&x->j->output->text, item->record.pid, item->time_ns, o.cpu,
+				   o.id);
+	stacks_put_data(&x->stacks, &x->j->output->text, item, &o);
 	put(x, item, &o);
 }
 
@@ -198,13 +199,13 @@ static int put_before(struct perf_data *x)
 			break;
 	}
 	profile_records_close(records);
-	kernel_put(&x->kernel, &x->j->out, EVENTS_SIDE_BAND_ID);
+	kernel_put(&x->kernel, &x->j->output->text, EVENTS_SIDE_BAND_ID);
 	return rc == -ENOMEM ? no_memory(x) : rc;
 }
 
 static bool is_task_wanted(const struct perf_data *x, const struct profile_item *item)
 {
-	const struct profile_filter *f = &x->j->filter;
+	const struct profile_filter *f = &x->j->selection->filter;
 	struct profile_task task;
 
 	if (!profile_ranges_has(&f->pids, item->record.pid))
@@ -224,7 +225,7 @@ static uint32_t cpu_of(const struct profile_item *item, const struct profile_tra
 static bool is_wanted(const struct perf_data *x, const struct profile_item *item,
 		      const struct profile_trace *t)
 {
-	const struct profile_filter *f = &x->j->filter;
+	const struct profile_filter *f = &x->j->selection->filter;
 
 	return profile_filter_has_time(f, x->start_ns, item->time_ns) &&
 	       profile_ranges_has(&f->iterations, t->head.iteration) &&
@@ -264,7 +265,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 		x->last_ns = item->time_ns;
 	if (cpu != UINT32_MAX && cpu > x->max_cpu)
 		x->max_cpu = cpu;
-	x->j->nr_records++;
+	x->j->output->nr_records++;
 	return 0;
 }
 
@@ -274,7 +275,7 @@ static void put_round(struct perf_data *x, uint64_t time_ns)
 
 	if (at - x->round_at < ROUND_BYTES || time_ns < x->round_ns + ROUND_NS)
 		return;
-	perf_record_round(&x->j->out);
+	perf_record_round(&x->j->output->text);
 	x->round_at = at;
 	x->round_ns = time_ns;
 }
@@ -295,7 +296,8 @@ static int put_lost(struct perf_data *x, const struct profile_trace *t,
 
 		if (id->event != s->event || id->instance != s->instance)
 			continue;
-		perf_record_lost_samples(&x->j->out, s->lost, time_ns, t->head.cpu, events_id(id));
+		perf_record_lost_samples(&x->j->output->text, s->lost, time_ns, t->head.cpu,
+					 events_id(id));
 		return events_meet(&x->events, t, id);
 	}
 	return 0;
@@ -304,7 +306,7 @@ static int put_lost(struct perf_data *x, const struct profile_trace *t,
 /* What the kernel counted as lost in a trace, said when the trace is first met. */
 static int put_all_lost(struct perf_data *x, const struct profile_trace *t, uint64_t time_ns)
 {
-	const struct profile_filter *f = &x->j->filter;
+	const struct profile_filter *f = &x->j->selection->filter;
 	const struct profile_facts *facts = x->opened->facts;
 	int rc = 0;
 
@@ -352,7 +354,7 @@ static int put_records(struct perf_data *x)
 {
 	struct profile_merged *m;
 	struct profile_merged_item item;
-	int rc = profile_merged_open(x->opened->session, job_problem, x->j, &m);
+	int rc = profile_merged_open(x->opened->session, problems_add, &x->j->output->problems, &m);
 
 	if (rc)
 		return no_memory(x);
@@ -442,14 +444,14 @@ static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
 	read_kernel_id(x, &kernel);
 	build_ids = list_build_ids(x, &kernel, &t.nr_build_ids);
 	t.build_ids = build_ids;
-	rc = build_ids ? perf_data_tail(&x->j->out, &t, head) : -ENOMEM;
+	rc = build_ids ? perf_data_tail(&x->j->output->text, &t, head) : -ENOMEM;
 	mem_free(build_ids);
 	return rc ? err_set(x->e, rc, "what follows the records: %s", strerror(-rc)) : 0;
 }
 
 static int refuse_out(const struct job *j, struct err *e)
 {
-	err_set_at(e, -EINVAL, j->out_name, 0, 0,
+	err_set_at(e, -EINVAL, j->output->name, 0, 0,
 		   "takes no perf.data file: its beginning is written last");
 	err_hint(e, "--output-file=PATH with a file takes it");
 	return -EINVAL;
@@ -457,11 +459,11 @@ static int refuse_out(const struct job *j, struct err *e)
 
 static int write_head(struct perf_data *x, const uint8_t head[PERF_DATA_HEAD_BYTES])
 {
-	int rc = io_pwrite_full(x->j->out_fd, head, PERF_DATA_HEAD_BYTES, 0);
+	int rc = io_pwrite_full(x->j->output->fd, head, PERF_DATA_HEAD_BYTES, 0);
 
 	if (rc == -ESPIPE)
 		return refuse_out(x->j, x->e);
-	return rc ? err_set_at(x->e, rc, x->j->out_name, 0, 0, "cannot be written: %s",
+	return rc ? err_set_at(x->e, rc, x->j->output->name, 0, 0, "cannot be written: %s",
 			       strerror(-rc))
 		  : 0;
 }
@@ -473,7 +475,7 @@ static void tell(struct perf_data *x, uint64_t nr, const char *what)
 	if (!nr)
 		return;
 	err_set(&problem, -EINVAL, "%" PRIu64 " %s", nr, what);
-	job_problem(x->j, true, &problem);
+	problems_add(&x->j->output->problems, true, &problem);
 }
 
 static int write_all(struct perf_data *x)
@@ -485,31 +487,30 @@ static int write_all(struct perf_data *x)
 	rc = write_head(x, head);
 	if (rc)
 		return rc;
-	buf_add(&x->j->out, head, sizeof(head));
+	buf_add(&x->j->output->text, head, sizeof(head));
 	rc = put_before(x);
 	if (rc == 0)
 		rc = put_records(x);
 	if (rc == 0 && events_finish(&x->events))
 		rc = no_memory(x);
-	x->written += x->j->out.len;
+	x->written += x->j->output->text.len;
 	if (rc == 0)
-		rc = job_write(x->j, x->e);
+		rc = output_write(x->j->output, x->e);
 	x->written -= sizeof(head);
 	if (rc == 0)
 		rc = put_tail(x, head);
 	if (rc == 0)
-		rc = job_write(x->j, x->e);
+		rc = output_write(x->j->output, x->e);
 	return rc ? rc : write_head(x, head);
 }
 
-int export_perf_data(struct job *j, size_t first, size_t nr, struct err *e)
+int export_perf_data(struct job *j, struct err *e)
 {
-	struct perf_data x = {.j = j, .opened = &j->sessions[first], .e = e};
+	struct perf_data x = {.j = j, .opened = job_input(j), .e = e};
 	int rc = 0;
 
-	(void)nr;
 	/* not where the shell began to write, perhaps behind something else */
-	if (!j->options->output_file || io_named_descriptor(j->options->output_file) >= 0)
+	if (!output_is_file(j->output))
 		return refuse_out(j, e);
 	report_warn_unshaped(j);
 	events_init(&x.events, x.opened->facts);

@@ -37,7 +37,7 @@ static bool has_dumps(const struct profile_facts *facts)
 	return false;
 }
 
-static int make_unwinder(struct stacks *s, const struct opened *o)
+static int make_unwinder(struct stacks *s, const struct input *o)
 {
 	const struct unwinder_config config = {
 	    .finder = s->finder,
@@ -50,19 +50,15 @@ static int make_unwinder(struct stacks *s, const struct opened *o)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
-int stacks_init(struct stacks *s, const struct job *j, const struct opened *o,
+int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 		struct profile_lookup *lookup)
 {
-	const struct elf_finder_config config = {
-	    .sysroot = j->options->sysroot,
-	    .debug_dirs = j->options->debug_dirs.item,
-	    .nr_debug_dirs = j->options->debug_dirs.nr,
-	    .reader = j->finder ? elf_finder_reader(j->finder) : NULL,
-	};
+	struct elf_finder_config config = inputs_finder_config(j->inputs);
 	int rc;
 
 	*s = (struct stacks){.lookup = lookup, .machine = o->facts->head.machine};
 	s->has_dumps = has_dumps(o->facts);
+	config.reader = j->inputs->finder ? elf_finder_reader(j->inputs->finder) : NULL;
 	if (!s->has_dumps)
 		return 0;
 	s->stack = mem_alloc(sizeof(*s->stack));

@@ -23,7 +23,7 @@ struct stacks {
 };
 
 /* The lookup is borrowed. 0 or -ENOMEM; then nothing is owned. */
-int stacks_init(struct stacks *s, const struct job *j, const struct opened *o,
+int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 		struct profile_lookup *lookup);
 void stacks_fini(struct stacks *s);
 /* Sets the address, the callchain and the stack of a sample. */

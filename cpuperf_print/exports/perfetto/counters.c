@@ -89,7 +89,7 @@ static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BY
 
 static void put_column(struct counters *c, const struct counts_series_point *p)
 {
-	struct buf *b = &c->j->out;
+	struct buf *b = &c->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track;
 
 	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
@@ -102,7 +102,7 @@ static void put_column(struct counters *c, const struct counts_series_point *p)
 static void put_track(struct counters *c, const struct track *t,
 		      const struct counts_series_point *p, bool has_column)
 {
-	struct buf *b = &c->j->out;
+	struct buf *b = &c->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track, counter;
 	char name[MAX_NAME_BYTES], unit[MAX_NAME_BYTES];
 
@@ -146,7 +146,7 @@ static int know_track(struct counters *c, const struct track *t,
 
 static void put_value(struct counters *c, const struct track *t, uint64_t time_ns, double value)
 {
-	struct buf *b = &c->j->out;
+	struct buf *b = &c->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns), event;
 
 	event = proto_begin(b, PACKET_TRACK_EVENT);
@@ -172,17 +172,17 @@ static int put_point(void *arg, const struct counts_series_point *p)
 		return err_set(c->e, rc, "out of memory");
 	put_value(c, &t, p->of->kind == EVENT_VALUE && !p->of->metric ? p->end_ns : p->start_ns,
 		  value);
-	c->j->nr_records++;
-	return job_flush(c->j, c->e);
+	c->j->output->nr_records++;
+	return output_flush(c->j->output, c->e);
 }
 
 int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 {
-	const struct opened *o = &j->sessions[session];
+	const struct input *o = &j->inputs->item[session];
 	struct counters c = {.j = j, .e = e};
 	const struct counts_series_config config = {.session = o->session,
 						    .metrics = &o->spec.metric_set,
-						    .filter = &j->filter,
+						    .filter = &j->selection->filter,
 						    .slice_ns = SLICE_NS,
 						    .point = put_point,
 						    .arg = &c};

@@ -79,9 +79,9 @@ struct perfetto {
 	uint32_t last_count, last_thread;
 };
 
-static const struct opened *opened_of(const struct perfetto *p)
+static const struct input *opened_of(const struct perfetto *p)
 {
-	return &p->j->sessions[p->session];
+	return &p->j->inputs->item[p->session];
 }
 
 /* When what is of no time stands: at the start, also where no trace tells that. */
@@ -208,7 +208,7 @@ static void put_known(struct buf *b, uint32_t field, const char *text, size_t le
 }
 
 /* The kernel's text is its release, and its version if that is there. */
-static void put_utsname(struct buf *b, const struct opened *o)
+static void put_utsname(struct buf *b, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
 	const char *kernel = info ? info->kernel : "", *machine = o->facts->head.machine;
@@ -222,7 +222,7 @@ static void put_utsname(struct buf *b, const struct opened *o)
 	proto_end(b, message);
 }
 
-static void put_system(struct buf *b, const struct opened *o)
+static void put_system(struct buf *b, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
@@ -255,7 +255,7 @@ static void put_source(struct buf *b, const struct trace_event *event)
 static void put_config(struct perfetto *p)
 {
 	const struct profile_facts *facts = opened_of(p)->facts;
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
 	size_t config = proto_begin(b, PACKET_TRACE_CONFIG);
 
@@ -268,8 +268,8 @@ static void put_config(struct perfetto *p)
 
 static void put_facts(struct perfetto *p)
 {
-	const struct opened *o = opened_of(p);
-	struct buf *b = &p->j->out;
+	const struct input *o = opened_of(p);
+	struct buf *b = &p->j->output->text;
 
 	put_first(b, SEQUENCE_FACTS, NULL);
 	put_first(b, SEQUENCE_COUNTERS, NULL);
@@ -288,7 +288,7 @@ static void put_facts(struct perfetto *p)
 static void put_note(void *arg, const char *line)
 {
 	struct perfetto *p = arg;
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p));
 	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
 
@@ -301,7 +301,7 @@ static void put_note(void *arg, const char *line)
 
 static void put_notes(struct perfetto *p)
 {
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0), track;
 
 	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
@@ -311,7 +311,7 @@ static void put_notes(struct perfetto *p)
 	perfetto_end(b, packet);
 	export_session_lines(p->j, p->session, &p->traces, put_note, p);
 	if (p->stats.event)
-		export_samples_lines(p->j, p->session, &p->stats, put_note, p);
+		export_samples_lines(p->j, &p->stats, put_note, p);
 	export_unread_lines(p->j, put_note, p);
 	if (p->stacks && report_stacks_is_full(p->stacks))
 		put_note(p, "there are too many stacks: some lack their innermost frames");
@@ -364,7 +364,7 @@ static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_
 
 static void put_lost(struct perfetto *p, const struct profile_trace *t)
 {
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet =
 	    perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1);
 	size_t sample = proto_begin(b, PACKET_PERF_SAMPLE);
@@ -382,14 +382,14 @@ static int take_trace(void *arg, const struct profile_trace *t)
 	int rc = 0;
 
 	if (t->has_clocks && t->clocks.monotonic_ns > p->snapshot_ns) {
-		put_snapshot(&p->j->out, &t->clocks);
+		put_snapshot(&p->j->output->text, &t->clocks);
 		p->snapshot_ns = t->clocks.monotonic_ns;
 	}
 	for (uint32_t i = 0; i < opened_of(p)->facts->nr_events && rc == 0; i++)
 		rc = note_count(p, t, i);
 	if (p->nr_sequences && t->sampling && t->sampling->lost)
 		put_lost(p, t);
-	return rc ? rc : job_flush(p->j, p->e);
+	return rc ? rc : output_flush(p->j->output, p->e);
 }
 
 static int read_traces(struct perfetto *p)
@@ -397,7 +397,8 @@ static int read_traces(struct perfetto *p)
 	int rc = export_traces_load(p->j, p->session, take_trace, p, &p->traces, p->e);
 
 	if (rc == 0 && !p->snapshot_ns)
-		put_snapshot(&p->j->out, &(struct clock_triple){.monotonic_ns = start_of(p)});
+		put_snapshot(&p->j->output->text,
+			     &(struct clock_triple){.monotonic_ns = start_of(p)});
 	return rc;
 }
 
@@ -447,14 +448,14 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 
 static void put_process(struct perfetto *p, const struct thread *t)
 {
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
 	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), process;
 
 	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
 	process = proto_begin(b, TRACK_PROCESS);
 	proto_int(b, PROCESS_PID, (int32_t)t->pid);
-	proto_text(b, PROCESS_NAME, report_functions_text(p->j->functions, t->comm));
+	proto_text(b, PROCESS_NAME, report_functions_text(p->j->inputs->functions, t->comm));
 	proto_end(b, process);
 	proto_end(b, track);
 	perfetto_end(b, packet);
@@ -462,7 +463,7 @@ static void put_process(struct perfetto *p, const struct thread *t)
 
 static void put_thread(struct perfetto *p, const struct thread *t)
 {
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
 	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), thread;
 
@@ -471,7 +472,7 @@ static void put_thread(struct perfetto *p, const struct thread *t)
 	thread = proto_begin(b, TRACK_THREAD);
 	proto_int(b, THREAD_PID, (int32_t)t->pid);
 	proto_int(b, THREAD_TID, (int32_t)t->tid);
-	proto_text(b, THREAD_NAME, report_functions_text(p->j->functions, t->comm));
+	proto_text(b, THREAD_NAME, report_functions_text(p->j->inputs->functions, t->comm));
 	proto_end(b, thread);
 	proto_end(b, track);
 	perfetto_end(b, packet);
@@ -505,7 +506,7 @@ static int put_threads(struct perfetto *p)
 		if (!i || t[-1].pid != t->pid)
 			put_process(p, t);
 		put_thread(p, t);
-		rc = job_flush(p->j, p->e);
+		rc = output_flush(p->j->output, p->e);
 	}
 	return rc;
 }
@@ -522,7 +523,7 @@ static unsigned mode_of(const struct perfetto *p, uint32_t stack)
 
 static void put_sample(struct perfetto *p, const struct report_sample *s, uint64_t count)
 {
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t message = proto_begin(b, PACKET_PERF_SAMPLE);
 
 	proto_uint(b, SAMPLE_CPU, s->key.cpu);
@@ -539,7 +540,7 @@ static int take_one(struct perfetto *p, const struct report_sample *s)
 {
 	const struct count key = {s->key.event, s->key.iteration, s->key.cpu, 0};
 	uint32_t sequence = p->sequence_of[s->key.event], count = find_count(p, &key);
-	struct buf *b = &p->j->out;
+	struct buf *b = &p->j->output->text;
 	size_t packet;
 	int rc;
 
@@ -562,13 +563,13 @@ static int take(void *arg, const struct report_sample *samples, size_t nr)
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
 		rc = take_one(p, &samples[i]);
-	return rc ? rc : job_flush(p->j, p->e);
+	return rc ? rc : output_flush(p->j->output, p->e);
 }
 
 static int read_samples(struct perfetto *p)
 {
 	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = p};
-	int rc = job_know_names(p->j, p->e);
+	int rc = samples_load_names(p->j, p->e);
 
 	if (rc)
 		return rc;
@@ -576,10 +577,10 @@ static int read_samples(struct perfetto *p)
 	p->interned = p->stacks ? perfetto_interned_new(p->stacks, p->nr_sequences) : NULL;
 	if (!p->interned)
 		return -ENOMEM;
-	if (p->j->options->lines)
+	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = p->stacks;
-	rc = job_read_samples(p->j, p->session, 1, &sink, &p->stats, p->e);
+	rc = samples_read(p->j, p->session, 1, &sink, &p->stats, p->e);
 	return rc ? rc : put_threads(p);
 }
 
@@ -629,12 +630,12 @@ static void fini(struct perfetto *p)
 	mem_free(p->threads);
 }
 
-int export_perfetto(struct job *j, size_t first, size_t nr, struct err *e)
+int export_perfetto(struct job *j, struct err *e)
 {
-	struct perfetto p = {.j = j, .session = first, .e = e};
+	struct perfetto p = {.j = j, .session = j->first, .e = e};
 	int rc = write_all(&p);
 
-	(void)nr; /* 1 */
+	(void)j->nr; /* 1 */
 	fini(&p);
 	return rc ? err_set(e, rc, "the trace cannot be made: %s", strerror(-rc)) : 0;
 }

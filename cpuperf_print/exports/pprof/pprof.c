@@ -43,7 +43,6 @@ static const struct {
 
 struct pprof {
 	struct job *j;
-	size_t first, nr_sessions;
 	struct err *e;
 	struct pprof_tables tables;
 	struct gzip *gzip;
@@ -66,7 +65,7 @@ struct pprof {
 
 static const struct profile_facts *facts_of(const struct pprof *p)
 {
-	return p->j->sessions[p->first].facts;
+	return job_input(p->j)->facts;
 }
 
 /* Packs what was written, once it is much, and hands it on. */
@@ -79,9 +78,9 @@ static int pack(struct pprof *p, size_t at_least)
 		return rc;
 	if (out->len < at_least)
 		return 0;
-	rc = gzip_add(p->gzip, out->data, out->len, &p->j->out);
+	rc = gzip_add(p->gzip, out->data, out->len, &p->j->output->text);
 	buf_reset(out);
-	return rc ? rc : job_flush(p->j, p->e);
+	return rc ? rc : output_flush(p->j->output, p->e);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -174,9 +173,9 @@ static void know_labels(struct pprof *p, struct report_key key)
 	put_number(p, TID, key.tid);
 	put_number(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
-	put_text(p, COMM, pprof_name(t, report_functions_text(p->j->functions, key.comm)));
-	if (p->nr_sessions > 1)
-		put_text(p, SESSION, pprof_name(t, p->j->sessions[key.session].path));
+	put_text(p, COMM, pprof_name(t, report_functions_text(p->j->inputs->functions, key.comm)));
+	if (p->j->nr > 1)
+		put_text(p, SESSION, pprof_name(t, p->j->inputs->item[key.session].path));
 }
 
 static uint64_t amount(uint64_t weight, uint64_t scale)
@@ -285,7 +284,7 @@ static void put_times(struct pprof *p)
 {
 	uint64_t start_ns = 0, measured_ns = 0;
 
-	for (size_t i = 0; i < p->nr_sessions; i++) {
+	for (size_t i = 0; i < p->j->nr; i++) {
 		uint64_t ns = export_traces_realtime(&p->traces[i], p->traces[i].start_ns);
 
 		start_ns = ns && (!start_ns || ns < start_ns) ? ns : start_ns;
@@ -318,9 +317,9 @@ static void put_comments(struct pprof *p)
 {
 	char line[MAX_NAME_BYTES];
 
-	for (size_t i = 0; i < p->nr_sessions; i++)
-		export_session_lines(p->j, p->first + i, &p->traces[i], put_comment, p);
-	export_samples_lines(p->j, p->first, &p->stats, put_comment, p);
+	for (size_t i = 0; i < p->j->nr; i++)
+		export_session_lines(p->j, p->j->first + i, &p->traces[i], put_comment, p);
+	export_samples_lines(p->j, &p->stats, put_comment, p);
 	export_unread_lines(p->j, put_comment, p);
 	if (p->tables.is_full)
 		put_comment(p, "there are too many places: some locations have no address");
@@ -335,12 +334,12 @@ static int finish(struct pprof *p)
 {
 	int rc;
 
-	pprof_put_mappings(&p->tables, p->j->options->inlined);
+	pprof_put_mappings(&p->tables, p->j->selection->with_inlined);
 	put_times(p);
 	put_period(p);
 	put_comments(p);
 	rc = pack(p, 0);
-	return rc ? rc : gzip_end(p->gzip, &p->j->out);
+	return rc ? rc : gzip_end(p->gzip, &p->j->output->text);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -349,11 +348,11 @@ static int load_traces(struct pprof *p)
 {
 	int rc = 0;
 
-	p->traces = mem_calloc(p->nr_sessions, sizeof(*p->traces));
+	p->traces = mem_calloc(p->j->nr, sizeof(*p->traces));
 	if (!p->traces)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->nr_sessions && rc == 0; i++)
-		rc = export_traces_load(p->j, p->first + i, NULL, NULL, &p->traces[i], p->e);
+	for (size_t i = 0; i < p->j->nr && rc == 0; i++)
+		rc = export_traces_load(p->j, p->j->first + i, NULL, NULL, &p->traces[i], p->e);
 	return rc;
 }
 
@@ -363,7 +362,7 @@ static int prepare(struct pprof *p)
 
 	pprof_tables_init(&p->tables);
 	buf_init(&p->labels, MAX_LABELS_BYTES);
-	p->tables.has_several = p->nr_sessions > 1;
+	p->tables.has_several = p->j->nr > 1;
 	p->gzip = gzip_new(GZIP_FASTEST);
 	p->type_of = mem_calloc(facts->nr_events + 1, sizeof(*p->type_of));
 	p->values = mem_calloc(2 * facts->nr_events + 1, sizeof(*p->values));
@@ -382,15 +381,15 @@ static int read_all(struct pprof *p)
 	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = take, .arg = p};
 
 	for (int i = 0; i < NR_LABELS; i++)
-		sink.parts |= i == SESSION && p->nr_sessions == 1 ? 0 : labels[i].part;
-	if (p->j->options->lines)
+		sink.parts |= i == SESSION && p->j->nr == 1 ? 0 : labels[i].part;
+	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
-	return job_read_samples(p->j, p->first, p->nr_sessions, &sink, &p->stats, p->e);
+	return samples_read(p->j, p->j->first, p->j->nr, &sink, &p->stats, p->e);
 }
 
 static void fini(struct pprof *p)
 {
-	for (size_t i = 0; i < p->nr_sessions && p->traces; i++)
+	for (size_t i = 0; i < p->j->nr && p->traces; i++)
 		export_traces_fini(&p->traces[i]);
 	mem_free(p->traces);
 	mem_free(p->type_of);
@@ -402,7 +401,7 @@ static void fini(struct pprof *p)
 	mem_free(p);
 }
 
-int export_pprof(struct job *j, size_t first, size_t nr, struct err *e)
+int export_pprof(struct job *j, struct err *e)
 {
 	struct pprof *p = mem_zalloc(sizeof(*p));
 	int rc;
@@ -410,8 +409,6 @@ int export_pprof(struct job *j, size_t first, size_t nr, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	p->j = j;
-	p->first = first;
-	p->nr_sessions = nr;
 	p->e = e;
 	rc = prepare(p);
 	if (rc == 0)

@@ -19,7 +19,6 @@
 
 struct speedscope {
 	struct job *j;
-	size_t first, nr;
 	struct export_sorted sorted;
 	struct export_json json;
 	/* Frames by number, as first met: */
@@ -124,7 +123,7 @@ static int put_frames(struct speedscope *s, struct err *e)
 		if (f->line)
 			export_json_u64(&s->json, "line", f->line);
 		export_json_end(&s->json);
-		rc = job_flush(s->j, e);
+		rc = output_flush(s->j->output, e);
 	}
 	export_json_end(&s->json);
 	export_json_end(&s->json);
@@ -205,7 +204,7 @@ static int put_samples(struct speedscope *s, const struct export_record *r, size
 	export_json_array(&s->json, "samples");
 	for (size_t i = 0; i < nr && rc == 0;) {
 		put_stack(s, next(s, r, nr, &i, &weight));
-		rc = job_flush(s->j, e);
+		rc = output_flush(s->j->output, e);
 	}
 	export_json_end(&s->json);
 	return rc;
@@ -221,7 +220,7 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 	for (size_t i = 0; i < nr && rc == 0;) {
 		next(s, r, nr, &i, &weight);
 		export_facts_put_weight(&s->json, NULL, event, weight);
-		rc = job_flush(s->j, e);
+		rc = output_flush(s->j->output, e);
 	}
 	export_json_end(&s->json);
 	return rc;
@@ -234,9 +233,9 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 
 	buf_init(&name, EXPORT_NAME_BYTES);
 	buf_printf(&name, "%s — %s %" PRIu32 "/%" PRIu32, event->label,
-		   report_functions_text(s->j->functions, key->comm), key->pid, key->tid);
-	if (s->nr > 1)
-		buf_printf(&name, " of %s", s->j->sessions[key->session].path);
+		   report_functions_text(s->j->inputs->functions, key->comm), key->pid, key->tid);
+	if (s->j->nr > 1)
+		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
 	export_json_text(&s->json, "name", buf_str(&name));
 	buf_fini(&name);
 }
@@ -244,7 +243,7 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 {
 	const struct export_group *g = &s->sorted.groups[group];
-	const struct trace_event *event = &s->j->sessions[s->first].facts->events[g->key.event];
+	const struct trace_event *event = job_event(s->j, g->key.event);
 	size_t nr;
 	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
 	int rc;
@@ -269,7 +268,7 @@ static void put_head(struct speedscope *s)
 	struct buf title;
 
 	buf_init(&title, EXPORT_NAME_BYTES);
-	export_facts_title(&title, s->j, s->first, s->nr, &s->sorted.stats);
+	export_facts_title(&title, s->j, &s->sorted.stats);
 	export_json_text(&s->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	export_json_text(&s->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
 	export_json_text(&s->json, "name", buf_str(&title));
@@ -279,23 +278,23 @@ static void put_head(struct speedscope *s)
 /* What the format has no place for: other readers pass it by. */
 static void put_facts(struct speedscope *s)
 {
-	const struct opened *o = &s->j->sessions[s->first];
+	const struct input *o = job_input(s->j);
 
 	export_json_array(&s->json, "cpuperf");
-	for (size_t i = 0; i < s->nr; i++) {
+	for (size_t i = 0; i < s->j->nr; i++) {
 		export_json_object(&s->json, NULL);
 		export_facts_put(&s->json, &o[i]);
 		export_json_end(&s->json);
 	}
 	export_json_end(&s->json);
-	export_facts_put_losses(&s->json, s->j, s->first, &s->sorted.stats);
+	export_facts_put_losses(&s->json, s->j, &s->sorted.stats);
 }
 
 static int put_all(struct speedscope *s, struct err *e)
 {
 	int rc;
 
-	export_json_init(&s->json, &s->j->out);
+	export_json_init(&s->json, &s->j->output->text);
 	export_json_object(&s->json, NULL);
 	put_head(s);
 	put_facts(s);
@@ -309,10 +308,10 @@ static int put_all(struct speedscope *s, struct err *e)
 	return rc;
 }
 
-int export_speedscope(struct job *j, size_t first, size_t nr, struct err *e)
+int export_speedscope(struct job *j, struct err *e)
 {
-	struct speedscope s = {.j = j, .first = first, .nr = nr};
-	int rc = export_sorted_read(&s.sorted, j, first, nr, true, e);
+	struct speedscope s = {.j = j};
+	int rc = export_sorted_read(&s.sorted, j, true, e);
 
 	if (rc == 0 && (put_in_order(&s) || number_frames(&s)))
 		rc = err_set(e, -ENOMEM, "out of memory");

@@ -138,7 +138,7 @@ static int copy(struct sqlite_file *f, struct job *j, struct err *e)
 	int rc = 0;
 
 	for (off_t at = 0; rc == 0;) {
-		char *p = buf_reserve(&j->out, COPY_BYTES);
+		char *p = buf_reserve(&j->output->text, COPY_BYTES);
 		ssize_t nr = p ? pread(f->fd, p, COPY_BYTES, at) : 0;
 
 		if (nr < 0)
@@ -146,11 +146,11 @@ static int copy(struct sqlite_file *f, struct job *j, struct err *e)
 				       strerror(errno));
 		if (nr == 0)
 			break;
-		buf_use(&j->out, (size_t)nr);
+		buf_use(&j->output->text, (size_t)nr);
 		at += nr;
-		rc = job_write(j, e);
+		rc = output_write(j->output, e);
 	}
-	return rc ? rc : job_write(j, e);
+	return rc ? rc : output_write(j->output, e);
 }
 
 int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)

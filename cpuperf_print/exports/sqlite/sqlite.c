@@ -40,7 +40,7 @@ struct numbering {
 
 struct database {
 	struct job *j;
-	const struct opened *opened;
+	const struct input *opened;
 	struct sqlite_file *file;
 	struct sqlite_rows iterations, traces, notes, things, counts, sampled, series, samples,
 	    losses;
@@ -390,7 +390,7 @@ static int put_series(struct database *d)
 {
 	const struct counts_series_config config = {.session = d->opened->session,
 						    .metrics = &d->opened->spec.metric_set,
-						    .filter = &d->j->filter,
+						    .filter = &d->j->selection->filter,
 						    .slice_ns = SLICE_NS,
 						    .point = take_point,
 						    .arg = d};
@@ -436,7 +436,7 @@ static void put_comm(struct database *d, struct sqlite_rows *r, uint32_t comm)
 		return;
 	d->has_comm[comm] = true;
 	sqlite_u64(r, comm);
-	sqlite_text(r, report_functions_text(d->j->functions, comm));
+	sqlite_text(r, report_functions_text(d->j->inputs->functions, comm));
 	sqlite_row_end(r);
 }
 
@@ -495,8 +495,8 @@ static void put_functions(struct database *d)
 	struct sqlite_rows r;
 
 	sqlite_rows_open(&r, d->file, "functions", 6);
-	for (uint32_t i = 0; i < report_functions_nr(d->j->functions); i++) {
-		const struct report_function *f = report_functions_at(d->j->functions, i);
+	for (uint32_t i = 0; i < report_functions_nr(d->j->inputs->functions); i++) {
+		const struct report_function *f = report_functions_at(d->j->inputs->functions, i);
 
 		sqlite_u64(&r, f->number);
 		sqlite_text(&r, f->name);
@@ -512,7 +512,7 @@ static void put_functions(struct database *d)
 static int put_stacks(struct database *d)
 {
 	bool *is_recursive =
-	    report_weights_recursive(d->stacks, report_functions_nr(d->j->functions));
+	    report_weights_recursive(d->stacks, report_functions_nr(d->j->inputs->functions));
 	struct sqlite_rows r;
 
 	if (!is_recursive)
@@ -619,26 +619,26 @@ static void warn_full(struct database *d)
 		return;
 	err_set(&problem, -EFBIG, "there are more than %d stacks: those behind are cut",
 		REPORT_MAX_STACKS);
-	job_problem(d->j, false, &problem);
+	problems_add(&d->j->output->problems, false, &problem);
 }
 
-static int put_samples(struct database *d, size_t first)
+static int put_samples(struct database *d)
 {
 	struct report_sink sink = {.parts = REPORT_BY_ITERATION | REPORT_BY_CPU | REPORT_BY_PID |
 					    REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_STACK,
 				   .samples = take_samples,
 				   .arg = d};
 	struct report_stats stats = {.nr_events = 0};
-	int rc = job_know_names(d->j, d->e);
+	int rc = samples_load_names(d->j, d->e);
 
-	if (d->j->options->lines)
+	if (d->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = d->stacks = report_stacks_new();
 	d->weights = mem_calloc(d->opened->facts->nr_events + 1, sizeof(*d->weights));
 	if (rc == 0 && (!d->stacks || !d->weights))
 		rc = -ENOMEM;
 	if (rc == 0)
-		rc = job_read_samples(d->j, first, 1, &sink, &stats, d->e);
+		rc = samples_read(d->j, d->j->first, 1, &sink, &stats, d->e);
 	if (rc == 0)
 		rc = put_tasks(d);
 	if (rc == 0) {
@@ -685,7 +685,7 @@ static void close_rows(struct database *d)
 		sqlite_rows_close(rows_of(d, i));
 }
 
-static int fill(struct database *d, size_t first)
+static int fill(struct database *d)
 {
 	int rc;
 
@@ -698,7 +698,7 @@ static int fill(struct database *d, size_t first)
 	if (rc == 0)
 		rc = put_series(d);
 	if (rc == 0 && d->opened->facts->is_sampling)
-		rc = put_samples(d, first);
+		rc = put_samples(d);
 	if (rc == 0) {
 		put_session(d);
 		export_unread_lines(d->j, put_unread, d);
@@ -707,14 +707,14 @@ static int fill(struct database *d, size_t first)
 	return rc ? rc : sqlite_file_error(d->file, d->e);
 }
 
-static int make(struct database *d, size_t first)
+static int make(struct database *d)
 {
 	int rc;
 
 	sqlite_file_run(d->file, sqlite_schema_tables);
 	rc = sqlite_file_error(d->file, d->e);
 	if (rc == 0)
-		rc = fill(d, first);
+		rc = fill(d);
 	if (rc == 0) {
 		sqlite_file_run(d->file, sqlite_schema_views);
 		rc = sqlite_file_write(d->file, d->j, d->e);
@@ -722,15 +722,14 @@ static int make(struct database *d, size_t first)
 	return rc;
 }
 
-int export_sqlite(struct job *j, size_t first, size_t nr, struct err *e)
+int export_sqlite(struct job *j, struct err *e)
 {
-	struct database d = {.j = j, .opened = &j->sessions[first], .e = e};
+	struct database d = {.j = j, .opened = job_input(j), .e = e};
 	int rc = sqlite_file_open(&d.file, e);
 
-	(void)nr;
-	report_warn_unfiltered(j, "sqlite", REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
-		rc = make(&d, first);
+		rc = make(&d);
 	if (rc && !e->code)
 		err_set(e, rc, "cannot be exported: %s", strerror(-rc));
 	sqlite_file_close(d.file);

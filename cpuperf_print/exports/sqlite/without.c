@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-int export_sqlite(struct job *j, size_t first, size_t nr, struct err *e)
+int export_sqlite(struct job *j, struct err *e)
 {
-	(void)j, (void)first, (void)nr;
+	(void)j;
 	err_set(e, -ENOTSUP, "--output-format=sqlite: this cpuperf_print was built without sqlite");
 	err_hint(e, "build it where the headers of libsqlite3 are (Debian: libsqlite3-dev); "
 		    "--version says what it has");

@@ -2,7 +2,7 @@
  * The table of output formats. csv and ndjson are those of the recording program, so that both
  * print the same of the same session. Knows nothing of files.
  */
-#include "summary/output.h"
+#include "summary/format.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void ndjson_end(struct print *p)
 	screen_format_find("ndjson")->summary(p->screen, p->table, p->summary, p->out);
 }
 
-static const struct output outputs[] = {
+static const struct summary_format formats[] = {
     {"text", false, out_text_begin, .trace = out_text_trace, .iteration = out_text_iteration,
      .end = out_text_end},
     {"csv", true, csv_begin, .iteration = csv_iteration},
@@ -35,10 +35,10 @@ static const struct output outputs[] = {
      .item = out_raw_item, .end = out_raw_end},
 };
 
-const struct output *output_find(const char *name)
+const struct summary_format *summary_format_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
-		if (strcmp(outputs[i].name, name) == 0)
-			return &outputs[i];
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
 	return NULL;
 }

@@ -2,8 +2,8 @@
  * The output formats of cpuperf_print, one row each, and what they are handed: the session's
  * facts, one trace at a time, and one table at a time.
  */
-#ifndef CPUPERF_PRINT_SUMMARY_OUTPUT_H
-#define CPUPERF_PRINT_SUMMARY_OUTPUT_H
+#ifndef CPUPERF_PRINT_SUMMARY_FORMAT_H
+#define CPUPERF_PRINT_SUMMARY_FORMAT_H
 
 #include "base/buf.h"
 #include "metric/table.h"
@@ -28,7 +28,7 @@ struct print {
 };
 
 /* Any function may be NULL. */
-struct output {
+struct summary_format {
 	const char *name;
 	bool is_for_programs; /* of tables; their warnings are not among the results */
 	void (*begin)(struct print *p);
@@ -47,7 +47,7 @@ struct output {
 };
 
 /* NULL if there is none of that name. */
-const struct output *output_find(const char *name);
+const struct summary_format *summary_format_find(const char *name);
 
 void out_text_begin(struct print *p);
 void out_text_trace(struct print *p, const struct profile_trace *trace);

@@ -2,7 +2,7 @@
  * A tally in the dashboard. One thread: the terminal's turns, and between them the iteration that
  * is to be shown, and one more for the history.
  */
-#include "live.h"
+#include "replay.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,6 +11,8 @@
 #include "counts/formulas.h"
 #include "counts/tally.h"
 #include "dashboard/stage.h"
+#include "options.h"
+#include "problems.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +28,8 @@ enum {
 };
 
 struct replay {
-	struct job *job;
-	struct opened *opened;
+	struct problems *problems;
+	struct input *opened;
 	struct arena arena;
 	struct stage *stage;
 	struct table *read;  /* owned; as the traces have it */
@@ -36,12 +38,12 @@ struct replay {
 	uint32_t noted;      /* those before have been told about */
 	uint32_t shown;      /* UINT32_MAX: none yet */
 	uint64_t shown_ns;   /* when */
-	struct buf problems; /* a line each: to be said again when the terminal is free */
+	struct buf lines;    /* a line each: to be said again when the terminal is free */
 };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
 
-int live_check(const struct options *o, struct err *e)
+int replay_check(const struct options *o, struct err *e)
 {
 	if (!o->live)
 		return 0;
@@ -224,20 +226,20 @@ static int run(struct replay *r)
 	return rc;
 }
 
-static void tell(void *arg, const struct err *problem)
+static void show_problem(void *arg, const struct err *problem)
 {
 	struct replay *r = arg;
 	char line[sizeof(problem->source) + sizeof(problem->msg) + 2];
 
 	snprintf(line, sizeof(line), "%s: %s", problem->source, problem->msg);
 	model_note(stage_model(r->stage), line);
-	buf_adds(&r->problems, line);
-	buf_addc(&r->problems, '\n');
+	buf_adds(&r->lines, line);
+	buf_addc(&r->lines, '\n');
 }
 
-static void say_problems(const struct buf *problems)
+static void log_lines(const struct buf *lines)
 {
-	const char *at = buf_str(problems), *end = at + problems->len, *line, *stop;
+	const char *at = buf_str(lines), *end = at + lines->len, *line, *stop;
 
 	while ((line = str_next_line(&at, end, &stop)))
 		log_warning("%.*s", (int)(stop - line), line);
@@ -250,20 +252,20 @@ static int on_stage(struct replay *r, const struct model_facts *facts, struct er
 
 	if (rc)
 		return rc;
-	r->job->tell = tell;
-	r->job->tell_arg = r;
+	r->problems->report = show_problem;
+	r->problems->arg = r;
 	r->spare = model_new_table(stage_model(r->stage));
 	rc = r->spare ? run(r) : -ENOMEM;
-	r->job->tell = NULL;
+	r->problems->report = NULL;
 	if (stage_close(r->stage, CLOSE_MS))
-		say_problems(&r->problems);
+		log_lines(&r->lines);
 	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
 }
 
 /* --- what it is told ----------------------------------------------------------------------------
  */
 
-static const char *name_of(const struct opened *o)
+static const char *name_of(const struct input *o)
 {
 	const char *slash = strrchr(o->path, '/');
 
@@ -346,9 +348,9 @@ static int show(struct replay *r, struct err *e)
 	return rc ? rc : on_stage(r, &f, e);
 }
 
-int live_show(struct job *j, struct err *e)
+int replay_run(struct inputs *in, struct err *e)
 {
-	struct replay r = {.job = j, .opened = &j->sessions[0], .shown = UINT32_MAX};
+	struct replay r = {.problems = in->problems, .opened = &in->item[0], .shown = UINT32_MAX};
 	sigset_t old;
 	int rc;
 
@@ -359,9 +361,9 @@ int live_show(struct job *j, struct err *e)
 	}
 	stage_block(ends, &old);
 	arena_init(&r.arena, MAX_BYTES);
-	buf_init(&r.problems, MAX_PROBLEMS_BYTES);
+	buf_init(&r.lines, MAX_PROBLEMS_BYTES);
 	rc = show(&r, e);
-	buf_fini(&r.problems);
+	buf_fini(&r.lines);
 	arena_fini(&r.arena);
 	table_free(r.read);
 	table_free(r.spare);

@@ -1,0 +1,364 @@
+/*
+ * Opening of inputs and loading of their names.
+ */
+#include "inputs.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "elf/finder.h"
+#include "elf/vdso.h"
+#include "import/import.h"
+#include "options.h"
+#include "problems.h"
+#include "profile/merged.h"
+#include "profile/processes.h"
+#include "report/functions.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_KALLSYMS_BYTES = 256 << 20 };
+
+/* The owner of a file can put any numbers there. */
+static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
+{
+	struct err e = {0};
+
+	if (uid == geteuid() || uid == 0)
+		return;
+	err_set_at(&e, -EPERM, path, 0, 0,
+		   "belongs to another user (uid %u), who could write anything there", uid);
+	problems_add(in->problems, false, &e);
+}
+
+static int load_manifest(const struct inputs *in, struct input *o)
+{
+	static struct err_list errs; /* too large for a stack */
+	struct err e = {0};
+	struct stat st;
+	IO_AUTO_FD int fd = io_open_input(o->path, &e);
+	int rc;
+
+	if (fd < 0) {
+		log_err(LOG_ERROR, &e);
+		return fd;
+	}
+	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0)
+		warn_owner(in, o->path, st.st_uid);
+	errs.nr = errs.dropped = 0;
+	rc = cpsession_load_fd(fd, o->path, &o->manifest, &errs);
+	for (size_t i = 0; i < errs.nr; i++)
+		log_err(LOG_ERROR, &errs.item[i]);
+	if (rc)
+		return rc;
+	o->config_name = mem_strdup(o->manifest.config_name);
+	if (!o->config_name) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	str_disarm(o->config_name);
+	return 0;
+}
+
+/* From the spec in the traces. If it cannot be parsed, the events are still printed. */
+static void load_metrics(struct inputs *in, struct input *o)
+{
+	static struct err_list errs; /* too large for a stack */
+
+	errs.nr = errs.dropped = 0;
+	if (!o->facts->info ||
+	    !spec_parse_metrics(o->facts->info->spec_json, o->facts->nr_events, &o->spec, &errs))
+		return;
+	for (size_t i = 0; i < errs.nr; i++)
+		problems_add(in->problems, true, &errs.item[i]);
+}
+
+static int open_session(struct inputs *in, struct input *o, struct err *e)
+{
+	struct profile_manifest m;
+	int rc = load_manifest(in, o);
+
+	if (rc)
+		return rc;
+	m = (struct profile_manifest){
+	    .path = o->path,
+	    .output_path_prefix = o->manifest.output_path_prefix,
+	    .num_iterations = o->manifest.num_iterations,
+	    .num_traces = o->manifest.num_traces,
+	    .session_id = o->manifest.session_id,
+	    .is_recording = *o->manifest.state != '\0',
+	};
+	rc = profile_session_open(&m, problems_add, in->problems, &o->session, e);
+	if (rc)
+		return rc;
+	o->facts = profile_session_facts(o->session);
+	load_metrics(in, o);
+	return 0;
+}
+
+static void on_import_problem(void *arg, bool is_loss, const struct err *problem)
+{
+	const struct inputs *in = arg;
+
+	problems_add(in->problems, is_loss, problem);
+}
+
+static void on_import_facts(void *arg, const struct import_facts *f)
+{
+	struct inputs *in = arg;
+
+	if (in->wants_names && !in->options->kallsyms)
+		perf_kernel_read_ahead(&in->kernel, f);
+}
+
+static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
+{
+	int rc = import_open(o->path, on_import_problem, on_import_facts, in, &o->import, e);
+
+	if (rc)
+		return rc;
+	rc = profile_session_open_set(import_set(o->import), problems_add, in->problems,
+				      &o->session, e);
+	if (rc)
+		return rc;
+	o->facts = profile_session_facts(o->session);
+	o->config_name = mem_strdup(import_facts(o->import)->command);
+	if (!o->config_name)
+		return err_set(e, -ENOMEM, "out of memory");
+	warn_owner(in, o->path, import_facts(o->import)->uid);
+	return 0;
+}
+
+/* A session that is read twice is no further evidence, and differs in nothing from itself. */
+static int check_is_new(const struct inputs *in, size_t i, struct err *e)
+{
+	const struct input *o = &in->item[i];
+	const struct trace_head *head = &o->facts->head;
+
+	for (size_t k = 0; k < i; k++) {
+		const struct input *other = &in->item[k];
+
+		if (memcmp(other->facts->head.session_id, head->session_id,
+			   sizeof(head->session_id)) != 0)
+			continue;
+		err_set_at(e, -EINVAL, o->path, 0, 0, "is the same session as %s", other->path);
+		err_hint(e, "give each session once: runs that are added up or compared are "
+			    "recorded by themselves");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
+		struct problems *problems, struct err *e)
+{
+	const struct opt_strings *lists[] = {&o->sessions, &o->perf_data, &o->diff};
+	size_t nr = 0;
+	int rc = 0;
+
+	*in = (struct inputs){.options = o, .problems = problems, .wants_names = wants_names};
+	perf_kernel_init(&in->kernel);
+	in->item = mem_calloc(o->sessions.nr + o->perf_data.nr + o->diff.nr, sizeof(*in->item));
+	if (!in->item)
+		return err_set(e, -ENOMEM, "out of memory");
+	in->nr = o->sessions.nr + o->perf_data.nr;
+	in->nr_diff = o->diff.nr;
+	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+		for (size_t i = 0; i < lists[k]->nr; i++) {
+			struct input *input = &in->item[nr++];
+
+			input->path = lists[k]->item[i];
+			input->is_perf_data =
+			    lists[k] == &o->perf_data ||
+			    (lists[k] == &o->diff && import_is_perf_data(input->path));
+			cpsession_init(&input->manifest);
+			spec_init(&input->spec);
+		}
+	}
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		rc = in->item[i].is_perf_data ? open_perf_data(in, &in->item[i], e)
+					      : open_session(in, &in->item[i], e);
+		if (rc == 0)
+			rc = check_is_new(in, i, e);
+	}
+	return rc;
+}
+
+static void input_fini(struct input *o)
+{
+	symbols_free(o->symbols);
+	profile_processes_free(o->processes);
+	profile_session_close(o->session);
+	import_close(o->import);
+	cpsession_fini(&o->manifest);
+	spec_fini(&o->spec);
+	mem_free(o->config_name);
+}
+
+void inputs_fini(struct inputs *in)
+{
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
+		input_fini(&in->item[i]);
+	mem_free(in->item);
+	elf_finder_free(in->finder);
+	elf_file_close(in->vdso);
+	report_functions_free(in->functions);
+	perf_kernel_fini(&in->kernel);
+}
+
+/* --- names --------------------------------------------------------------------------------------
+ */
+
+static void log_problem(void *arg, const struct err *problem)
+{
+	(void)arg;
+	log_err(LOG_WARNING, problem);
+}
+
+static int append_text(void *buf, const char *text, size_t len)
+{
+	buf_add(buf, text, len);
+	return buf_error(buf);
+}
+
+/* True if the trace is of this machine since its last boot. */
+static bool is_same_boot(const struct trace_head *head)
+{
+	char id[40], hex[33];
+	size_t at = 0;
+
+	if (root_load_line(&root_live, "/proc/sys/kernel/random/boot_id", id, sizeof(id)))
+		return false;
+	for (const char *p = id; *p; p++)
+		if (*p != '-')
+			id[at++] = *p;
+	id[at] = '\0';
+	str_hex16(head->boot_id, hex);
+	return strcmp(id, hex) == 0;
+}
+
+static int load_symbols(struct inputs *in, struct input *o, const struct buf *kallsyms,
+			struct err *e)
+{
+	const struct symbols_config config = {
+	    .finder = in->finder,
+	    .processes = o->processes,
+	    .with_inlined = in->options->inlined,
+	    .is_same_boot = o->is_same_boot,
+	    .vdso = o->vdso,
+	    .problem = log_problem,
+	};
+	int rc = symbols_new(&config, &o->symbols);
+
+	if (rc)
+		return rc;
+	if (in->options->kallsyms)
+		return symbols_load_kallsyms(o->symbols, in->options->kallsyms, e);
+	if (o->import)
+		return perf_kernel_add_symbols(&in->kernel, import_facts(o->import), o->path,
+					       in->finder, o->symbols, in->problems);
+	return symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
+}
+
+static int load_start(struct inputs *in, struct input *o)
+{
+	struct profile_merged *m;
+	int rc = profile_merged_open(o->session, problems_add, in->problems, &m);
+
+	if (rc)
+		return rc;
+	o->start_ns = profile_merged_start_ns(m);
+	profile_merged_close(m);
+	return 0;
+}
+
+static int load_names(struct inputs *in, struct input *o, struct err *e)
+{
+	struct buf kallsyms;
+	int rc;
+
+	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
+				    : is_same_boot(&o->facts->head);
+	o->vdso = o->is_same_boot ? in->vdso : NULL;
+	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
+	rc = profile_processes_load(o->session, append_text, &kallsyms, &o->processes);
+	if (rc == 0)
+		rc = load_symbols(in, o, &kallsyms, e);
+	buf_fini(&kallsyms);
+	return rc;
+}
+
+struct elf_finder_config inputs_finder_config(const struct inputs *in)
+{
+	const struct options *o = in->options;
+
+	return (struct elf_finder_config){.sysroot = o->sysroot,
+					  .debug_dirs = o->debug_dirs.item,
+					  .nr_debug_dirs = o->debug_dirs.nr};
+}
+
+int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
+		      struct err *e)
+{
+	struct elf_finder_config config = inputs_finder_config(in);
+	int rc;
+
+	if (in->functions)
+		return 0;
+	config.use_debuginfod = in->options->debuginfod;
+	config.problem = log_problem;
+	rc = elf_finder_check(&config, e);
+	if (rc)
+		return rc;
+	in->vdso = elf_vdso_open();
+	rc = elf_finder_new(&config, &in->finder);
+	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
+		rc = load_names(in, &in->item[i], e);
+		if (rc == 0 && wants_start)
+			rc = load_start(in, &in->item[i]);
+	}
+	if (rc == 0)
+		in->functions = report_functions_new(rules);
+	if (rc == 0 && !in->functions)
+		rc = -ENOMEM;
+	return rc ? err_set(e, rc, "names cannot be had: %s", strerror(-rc)) : 0;
+}
+
+static bool is_same_event(const struct trace_event *a, const struct trace_event *b)
+{
+	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->label, b->label) == 0 && a->rate == b->rate &&
+	       a->frequency == b->frequency;
+}
+
+int inputs_check_same_events(const struct inputs *in, struct err *e)
+{
+	const struct profile_facts *a = in->item[0].facts;
+
+	for (size_t i = 1; i < in->nr + in->nr_diff; i++) {
+		const struct profile_facts *b = in->item[i].facts;
+		size_t same = 0;
+
+		while (same < a->nr_events && same < b->nr_events &&
+		       is_same_event(&a->events[same], &b->events[same]))
+			same++;
+		if (same == a->nr_events && same == b->nr_events)
+			continue;
+		err_set_at(e, -EINVAL, in->item[i].path, 0, 0,
+			   "did not measure what %s did: event %zu is another, or has another rate",
+			   in->item[0].path, same + 1);
+		err_hint(e, "sessions are added up, and compared, if their specs are the same; "
+			    "--by-session prints each by itself");
+		return -EINVAL;
+	}
+	return 0;
+}

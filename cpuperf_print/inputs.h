@@ -1,0 +1,67 @@
+/*
+ * The sessions and perf.data files that are read, and their names: tasks, mappings and symbols.
+ */
+#ifndef CPUPERF_PRINT_INPUTS_H
+#define CPUPERF_PRINT_INPUTS_H
+
+#include "perf_kernel.h"
+#include "profile/session.h"
+#include "spec/cpsession.h"
+#include "spec/spec.h"
+
+struct elf_file;
+struct elf_finder;
+struct elf_finder_config;
+struct import;
+struct options;
+struct problems;
+struct report_functions;
+struct report_rules;
+
+struct input {
+	const char *path;
+	bool is_perf_data;     /* else a session file */
+	struct import *import; /* of perf.data; else NULL */
+	struct cpsession manifest;
+	struct spec spec; /* its metrics */
+	struct profile_session *session;
+	const struct profile_facts *facts;
+	char *config_name; /* owned; safe to print */
+	uint64_t start_ns; /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
+	/* After inputs_load_names: */
+	struct profile_processes *processes;
+	struct symbols *symbols;
+	bool is_same_boot;           /* recorded here since the last boot */
+	const struct elf_file *vdso; /* of the recording machine; NULL: not known */
+};
+
+/* Zero-initialise. */
+struct inputs {
+	const struct options *options;
+	struct problems *problems;
+	struct input *item; /* owned; those to print, then those of --diff */
+	size_t nr, nr_diff;
+	/* After inputs_load_names: */
+	struct elf_finder *finder;
+	struct report_functions *functions;
+
+	struct elf_file *vdso; /* of this machine */
+	struct perf_kernel kernel;
+	bool wants_names; /* inputs_load_names will be called */
+};
+
+/* Opens all, which must be different sessions. options and problems are borrowed. inputs_fini in
+ * any case. -errno with *e, or *e empty if the errors were logged. */
+int inputs_open(struct inputs *in, const struct options *options, bool wants_names,
+		struct problems *problems, struct err *e);
+void inputs_fini(struct inputs *in);
+/* Loads names, once. Functions are called and merged by rules, which are borrowed. wants_start:
+ * fills start_ns. -errno with *e. */
+int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
+		      struct err *e);
+/* -EINVAL with *e unless all inputs have the events of the first. */
+int inputs_check_same_events(const struct inputs *in, struct err *e);
+/* Where programs and debug files are, by the options. */
+struct elf_finder_config inputs_finder_config(const struct inputs *in);
+
+#endif

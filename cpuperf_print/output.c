@@ -1,0 +1,100 @@
+/*
+ * Writing of printed text.
+ */
+#include "output.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "options.h"
+#include "out_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_TEXT_BYTES = 1 << 30, FLUSH_BYTES = 64 << 10, MAX_COLUMNS_BYTES = 64 << 20 };
+
+/* NO_COLOR with any value but the empty one: no-color.org. */
+static bool wants_color(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return !no || !*no;
+}
+
+void output_init(struct output *o, const struct options *options)
+{
+	*o = (struct output){.options = options, .format = options->output_format, .fd = -1};
+	o->width = options->output_file ? 0 : opt_std_terminal_width();
+	o->is_terminal = o->width != 0;
+	o->has_color = o->is_terminal && wants_color();
+	buf_init(&o->text, MAX_TEXT_BYTES);
+	arena_init(&o->columns, MAX_COLUMNS_BYTES);
+	problems_init(&o->problems);
+}
+
+void output_fini(struct output *o)
+{
+	buf_fini(&o->text);
+	arena_fini(&o->columns);
+	problems_fini(&o->problems);
+}
+
+/* The file must be none of those that are read. */
+static int open_file(const struct options *o, struct err *e)
+{
+	const struct opt_strings *lists[] = {&o->sessions, &o->perf_data, &o->diff};
+	const char *inputs[3 * OPT_MAX_STRINGS + 1];
+	size_t nr = 0;
+
+	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
+		for (size_t i = 0; i < lists[k]->nr; i++)
+			inputs[nr++] = lists[k]->item[i];
+	if (o->kallsyms)
+		inputs[nr++] = o->kallsyms;
+	return out_file_open(o->output_file, inputs, nr, e);
+}
+
+int output_open(struct output *o, struct err *e)
+{
+	o->fd = STDOUT_FILENO;
+	o->name = "standard output";
+	if (o->options->output_file) {
+		o->name = o->options->output_file;
+		o->fd = open_file(o->options, e);
+		return o->fd < 0 ? o->fd : 0;
+	}
+	if (o->is_terminal && !o->options->no_pager && pager_start(&o->pager))
+		o->fd = o->pager.fd;
+	return 0;
+}
+
+bool output_is_file(const struct output *o)
+{
+	const char *path = o->options->output_file;
+
+	return path && io_named_descriptor(path) < 0;
+}
+
+int output_close(struct output *o, bool is_whole, struct err *e)
+{
+	if (o->options->output_file)
+		return out_file_close(o->fd, o->name, is_whole, e);
+	pager_end(&o->pager);
+	return 0;
+}
+
+int output_write(struct output *o, struct err *e)
+{
+	int rc = buf_error(&o->text);
+
+	if (rc == 0)
+		rc = io_write_full(o->fd, o->text.data, o->text.len);
+	buf_reset(&o->text);
+	return rc ? err_set_at(e, rc, o->name, 0, 0, "cannot be written: %s", strerror(-rc)) : 0;
+}
+
+int output_flush(struct output *o, struct err *e)
+{
+	return o->text.len >= FLUSH_BYTES ? output_write(o, e) : 0;
+}

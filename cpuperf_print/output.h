@@ -1,0 +1,46 @@
+/*
+ * Where printed text goes: standard output, a pager or a file; and in which form.
+ */
+#ifndef CPUPERF_PRINT_OUTPUT_H
+#define CPUPERF_PRINT_OUTPUT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "pager.h"
+#include "problems.h"
+#include "screen/grid.h"
+
+struct options;
+
+struct output {
+	const struct options *options;
+	const char *format;          /* --output-format */
+	enum grid_form form;         /* of reports in that format */
+	bool is_terminal, has_color; /* standard output */
+	unsigned width;              /* of the terminal; 0: none */
+	struct buf text;             /* not yet written */
+	bool has_header;             /* the header of the report's table is in the text */
+	struct arena columns;        /* of grids */
+	struct problems problems;
+	uint64_t nr_records; /* printed */
+	bool is_over;        /* a change is beyond --fail-over */
+
+	const char *name; /* in messages */
+	int fd;
+	struct pager pager;
+};
+
+/* options are borrowed. output_fini in any case. */
+void output_init(struct output *o, const struct options *options);
+void output_fini(struct output *o);
+/* Opens --output-file, or starts the pager. 0 or -errno with *e; output_close after success. */
+int output_open(struct output *o, struct err *e);
+/* Output goes to a file of its own, not to standard output or a descriptor. */
+bool output_is_file(const struct output *o);
+/* is_whole: a file appears under its name. 0 or -errno with *e. */
+int output_close(struct output *o, bool is_whole, struct err *e);
+/* Writes the text; flush: if there is much of it. 0 or -errno with *e. */
+int output_write(struct output *o, struct err *e);
+int output_flush(struct output *o, struct err *e);
+
+#endif

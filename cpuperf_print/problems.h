@@ -1,0 +1,30 @@
+/*
+ * What goes wrong while inputs are read. Each problem is reported once, however often a file is
+ * read.
+ */
+#ifndef CPUPERF_PRINT_PROBLEMS_H
+#define CPUPERF_PRINT_PROBLEMS_H
+
+#include "base/buf.h"
+#include "base/index.h"
+
+#include <stdbool.h>
+
+struct err;
+
+struct problems {
+	bool has_loss;     /* something of an input could not be read */
+	struct buf losses; /* the first of them: a line each, ended by NUL */
+	size_t nr_losses;  /* all */
+	struct index seen; /* hashes of problems */
+	/* Receives problems while the terminal has another use. NULL: they are logged. */
+	void (*report)(void *arg, const struct err *problem);
+	void *arg;
+};
+
+void problems_init(struct problems *p);
+void problems_fini(struct problems *p);
+/* A profile_problem_fn; problems is a struct problems. is_loss: the exit status becomes 1. */
+void problems_add(void *problems, bool is_loss, const struct err *problem);
+
+#endif

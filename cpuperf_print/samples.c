@@ -1,0 +1,215 @@
+/*
+ * Reading of samples, with progress on the terminal.
+ */
+#include "samples.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "profile/samples.h"
+#include "screen/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CLEARLY_SHORT_PERCENT = 98, MAX_MISSING_BYTES = 4096, PROGRESS_AFTER_NS = 1000000000 };
+
+static void add_next(struct buf *b, size_t before, const char *begin)
+{
+	buf_adds(b, b->len == before ? begin : ", ");
+}
+
+void samples_add_missing(struct buf *b, const struct report_stats *stats, uint32_t event)
+{
+	const struct report_event_stats *s = &stats->event[event];
+	double coverage = sampled_coverage(&s->sampled);
+	const size_t before = b->len;
+
+	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
+		add_next(b, before, "; ");
+		screen_decimal(b, 100 * coverage, 1);
+		buf_adds(b, " % of what should have come");
+	}
+	if (stats->nr_lost) {
+		add_next(b, before, "; ");
+		buf_u64_commas(b, stats->nr_lost);
+		buf_adds(b, stats->nr_lost == 1 ? " record was lost" : " records were lost");
+	}
+	if (s->sampled.n.throttled) {
+		add_next(b, before, "; ");
+		buf_printf(b, "paused %" PRIu64 " times by the kernel", s->sampled.n.throttled);
+	}
+	buf_adds(b, b->len == before ? "" : ": shares may be off");
+}
+
+/* Of reading inputs. */
+struct progress {
+	struct problems *problems;
+	uint64_t all_bytes, read_bytes; /* all, and of the inputs before */
+	uint64_t started_ns;
+	bool is_shown; /* a line is on the terminal */
+};
+
+static void on_problem(void *arg, bool is_loss, const struct err *problem)
+{
+	const struct progress *p = arg;
+
+	problems_add(p->problems, is_loss, problem);
+}
+
+/* A line on standard error, after a second, if that is a terminal. */
+static void show_progress(void *arg, uint64_t bytes)
+{
+	static const char bar[] = "########################################",
+			  space[] = "                                        ";
+	enum { BAR_WIDTH = sizeof(bar) - 1 };
+	struct progress *p = arg;
+	uint64_t now_ns = clock_monotonic_ns(), done = p->read_bytes + bytes;
+	double part = p->all_bytes ? (double)done / (double)p->all_bytes : 1;
+	char line[128];
+	int len, full = (int)(BAR_WIDTH * (part < 1 ? part : 1));
+
+	if (now_ns - p->started_ns < PROGRESS_AFTER_NS || !isatty(STDERR_FILENO))
+		return;
+	len = snprintf(line, sizeof(line), "\r[%.*s%.*s] %3.0f %% of %.1f GB\033[K", full, bar,
+		       BAR_WIDTH - full, space, 100 * part, (double)p->all_bytes / 1e9);
+	if (len > 0)
+		io_write_full(STDERR_FILENO, line, (size_t)len);
+	p->is_shown = true;
+}
+
+static void clear_progress(const struct progress *p)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (p->is_shown)
+		io_write_full(STDERR_FILENO, clear, sizeof(clear) - 1);
+}
+
+static uint64_t nr_samples(const struct report_event_stats *s)
+{
+	return s->taken.samples + s->left.samples;
+}
+
+/* Text has it above the rows. */
+static void warn_missing(struct output *out, const struct trace_event *events,
+			 const struct report_stats *stats)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_MISSING_BYTES);
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		struct err problem = {0};
+
+		buf_reset(&b);
+		samples_add_missing(&b, stats, i);
+		if (!b.len || !nr_samples(&stats->event[i]))
+			continue;
+		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label,
+			buf_str(&b) + sizeof("; ") - 1);
+		problems_add(&out->problems, false, &problem);
+	}
+	buf_fini(&b);
+}
+
+/* A report of nothing but [unknown] says why. */
+static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr_user,
+			  uint64_t nr_unmapped)
+{
+	enum { MIN_SAMPLES = 100 };
+	struct err e = {0};
+
+	if (nr_user < MIN_SAMPLES || nr_unmapped <= nr_user / 2)
+		return;
+	err_set_at(&e, -ENODATA, o->path, 0, 0,
+		   "%" PRIu64 " of %" PRIu64 " samples of processes lie in no mapping that was "
+		   "recorded: they have no name",
+		   nr_unmapped, nr_user);
+	err_hint(
+	    &e, "%s",
+	    o->import
+		? "perf that ran beside a listener that asked for build-ids (cpuperf before "
+		  "this was mended, perf record --buildid-mmap) lost its mappings: record again"
+		: "what was mapped before the session was not surveyed, or records were "
+		  "lost: the session's notes say so");
+	problems_add(&out->problems, false, &e);
+}
+
+int samples_check(const struct job *j, struct err *e)
+{
+	for (size_t i = 0; i < j->inputs->nr + j->inputs->nr_diff; i++) {
+		const struct input *o = &j->inputs->item[i];
+
+		if (o->facts->is_sampling || !o->facts->nr_events)
+			continue;
+		err_set_at(e, -EINVAL, o->path, 0, 0,
+			   "has counts only: nothing was sampled for --%s=%s",
+			   j->is_export ? "output-format" : "report", j->name);
+		err_hint(e, "%s; events with a rate or a frequency are sampled",
+			 j->is_export ? "html, sqlite, perfetto, chrome and openmetrics take counts"
+				      : "--report=summary and --report=series show counts");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int samples_load_names(struct job *j, struct err *e)
+{
+	const struct profile_filter *f = &j->selection->filter;
+
+	return inputs_load_names(j->inputs, &j->selection->rules,
+				 f->from_ns || f->to_ns || j->is_export, e);
+}
+
+int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
+		 struct report_stats *stats, struct err *e)
+{
+	const struct inputs *in = j->inputs;
+	const struct trace_event *events = in->item[first].facts->events;
+	struct progress progress = {.problems = &j->output->problems,
+				    .started_ns = clock_monotonic_ns()};
+	const struct report_run run = {
+	    .filter = &j->selection->filter,
+	    .functions = in->functions,
+	    .sink = sink,
+	    .nr_threads = j->selection->nr_threads,
+	    .with_inlined = j->selection->with_inlined,
+	    .problem = on_problem,
+	    .progress = show_progress,
+	    .arg = &progress,
+	};
+	int rc = 0;
+
+	*stats = (struct report_stats){.nr_events = in->item[first].facts->nr_events};
+	stats->event = mem_calloc(stats->nr_events + 1, sizeof(*stats->event));
+	if (!stats->event)
+		return err_set(e, -ENOMEM, "samples cannot be read: %s", strerror(ENOMEM));
+	for (size_t i = first; i < first + nr; i++)
+		progress.all_bytes += profile_session_bytes(in->item[i].session);
+	for (size_t i = first; i < first + nr && rc == 0; i++) {
+		const struct input *o = &in->item[i];
+		const struct report_input input = {.session = o->session,
+						   .processes = o->processes,
+						   .symbols = o->symbols,
+						   .finder = in->finder,
+						   .vdso = o->vdso,
+						   .number = (uint32_t)i,
+						   .start_ns = o->start_ns};
+		const uint64_t nr_user = stats->nr_user, nr_unmapped = stats->nr_unmapped;
+
+		rc = report_engine_read(&run, &input, stats);
+		progress.read_bytes = stats->bytes;
+		warn_unmapped(j->output, o, stats->nr_user - nr_user,
+			      stats->nr_unmapped - nr_unmapped);
+	}
+	clear_progress(&progress);
+	for (size_t i = 0; i < stats->nr_events; i++)
+		j->output->nr_records += nr_samples(&stats->event[i]);
+	if (j->output->form != GRID_PEOPLE)
+		warn_missing(j->output, events, stats);
+	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
+}

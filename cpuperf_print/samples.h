@@ -1,0 +1,25 @@
+/*
+ * Reads the samples of inputs into a sink, and reports those that are missing.
+ */
+#ifndef CPUPERF_PRINT_SAMPLES_H
+#define CPUPERF_PRINT_SAMPLES_H
+
+#include "job.h"
+#include "report/engine.h"
+
+/* -EINVAL with *e if an input has counts only. */
+int samples_check(const struct job *j, struct err *e);
+/* The inputs' names, and when they began if the job needs that; once. 0 or -errno with *e. */
+int samples_load_names(struct job *j, struct err *e);
+/* Passes the selected samples of inputs [first, first + nr) to sink. stats->event: free it with
+ * mem_free, also after failure. 0 or -errno with *e. */
+int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
+		 struct report_stats *stats, struct err *e);
+/*
+ * Appends what is missing of an event's samples, whatever the filter:
+ * "; 78.4 % of what should have come, 12 records were lost: shares may be off". Nothing if at least
+ * 98 % came (or the number is not known), nothing was lost and the kernel did not pause the event.
+ */
+void samples_add_missing(struct buf *b, const struct report_stats *stats, uint32_t event);
+
+#endif

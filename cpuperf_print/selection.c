@@ -1,0 +1,198 @@
+/*
+ * Parsing of the options that select samples, names and rows.
+ */
+#include "selection.h"
+
+#include "base/err.h"
+#include "base/str.h"
+#include "options.h"
+#include "report/flat.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 64 };
+
+static int parse_number(const char *option, const char *text, uint64_t max, uint64_t *out,
+			struct err *e)
+{
+	uint64_t n;
+
+	if (!text)
+		return 0;
+	if (str_parse_u64(text, &n) || n > max) {
+		err_set(e, -EINVAL, "--%s=%s: not a number from 0 to %llu", option, text,
+			(unsigned long long)max);
+		return -EINVAL;
+	}
+	*out = n;
+	return 0;
+}
+
+/* Digits and a dot, in any locale. */
+static int parse_percent(const char *option, const char *text, double *out, struct err *e)
+{
+	locale_t c;
+	char *end;
+	double x;
+
+	if (!text)
+		return 0;
+	c = newlocale(LC_ALL_MASK, "C", NULL);
+	x = c ? strtod_l(text, &end, c) : NAN;
+	if (c)
+		freelocale(c);
+	if (!(x >= 0 && x <= 1e6) || end == text || *end)
+		return err_set(e, -EINVAL, "--%s=%s: not a percentage", option, text);
+	*out = x;
+	return 0;
+}
+
+static int parse_time(const char *option, const char *text, uint64_t *out, struct err *e)
+{
+	if (!text || str_parse_duration_ns(text, out) == 0)
+		return 0;
+	err_set(e, -EINVAL, "--%s=%s: not a time", option, text);
+	err_hint(e, "since the session's start: 500ms, 2s, 1.5s, 3m");
+	return -EINVAL;
+}
+
+static int parse_ranges(const char *option, const char *text, struct profile_ranges *out,
+			struct err *e)
+{
+	return text ? profile_ranges_parse(out, option, text, e) : 0;
+}
+
+static int add_globs(struct profile_globs *to, const char *option, const struct opt_strings *list,
+		     struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < list->nr && rc == 0; i++)
+		rc = profile_globs_add(to, option, list->item[i], e);
+	return rc;
+}
+
+static int parse_filter(struct profile_filter *f, const struct options *o, struct err *e)
+{
+	int rc = add_globs(&f->events, "--event", &o->events, e);
+
+	if (rc == 0)
+		rc = add_globs(&f->comms, "--comm", &o->comms, e);
+	if (rc == 0)
+		rc = parse_ranges("--pid", o->pids, &f->pids, e);
+	if (rc == 0)
+		rc = parse_ranges("--cpu", o->cpus, &f->cpus, e);
+	if (rc == 0)
+		rc = parse_ranges("--iteration", o->iterations, &f->iterations, e);
+	if (rc == 0)
+		rc = parse_time("from", o->from, &f->from_ns, e);
+	if (rc == 0)
+		rc = parse_time("to", o->to, &f->to_ns, e);
+	return rc;
+}
+
+typedef int add_rule_fn(struct report_rules *r, const char *text, struct err *e);
+
+static int add_rules(struct report_rules *r, const struct opt_strings *list, add_rule_fn *add,
+		     struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < list->nr && rc == 0; i++)
+		rc = add(r, list->item[i], e);
+	return rc;
+}
+
+static int parse_rules(struct report_rules *r, const struct options *o, struct err *e)
+{
+	int rc = add_rules(r, &o->merge, report_rules_add_merge, e);
+
+	r->merge_object = o->merge_object;
+	if (rc == 0)
+		rc = add_rules(r, &o->split, report_rules_add_split, e);
+	if (rc == 0)
+		rc = add_rules(r, &o->hide, report_rules_add_hide, e);
+	if (rc == 0)
+		rc = add_rules(r, &o->only, report_rules_add_only, e);
+	return rc;
+}
+
+static int parse_limits(struct selection *s, const struct options *o, struct err *e)
+{
+	uint64_t depth = UINT32_MAX, nr_threads = 0;
+	int rc = parse_number("top", o->top, UINT32_MAX, &s->top, e);
+
+	if (rc == 0)
+		rc = parse_number("max-depth", o->max_depth, UINT32_MAX, &depth, e);
+	if (rc == 0)
+		rc = parse_number("threads", o->threads, MAX_THREADS, &nr_threads, e);
+	if (rc == 0)
+		rc = parse_percent("min-percent", o->min_percent, &s->min_percent, e);
+	if (rc == 0)
+		rc = parse_percent("fail-over", o->fail_over, &s->fail_over, e);
+	s->max_depth = (uint32_t)depth;
+	s->nr_threads = (unsigned)nr_threads;
+	return rc;
+}
+
+static int find_column(const char *name, size_t len, struct err *e)
+{
+	for (int c = 0; c < REPORT_NR_COLUMNS; c++)
+		if (strlen(report_column_names[c]) == len &&
+		    strncmp(report_column_names[c], name, len) == 0)
+			return c;
+	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
+	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
+	return -EINVAL;
+}
+
+static int parse_columns(const char *list, unsigned *out, struct err *e)
+{
+	unsigned columns = 0;
+
+	if (!list)
+		return 0;
+	for (const char *p = list;;) {
+		size_t len = strcspn(p, ",");
+		int c = find_column(p, len, e);
+
+		if (c < 0)
+			return c;
+		columns |= 1u << c;
+		if (!p[len])
+			break;
+		p += len + 1;
+	}
+	*out = columns;
+	return 0;
+}
+
+int selection_init(struct selection *s, const struct options *o, struct err *e)
+{
+	int rc;
+
+	*s = (struct selection){
+	    .top = UINT64_MAX,
+	    .min_percent = -1,
+	    .fail_over = -1,
+	    .by_session = o->by_session,
+	    .by_count = o->counts,
+	    .with_inlined = o->inlined,
+	    .with_lines = o->lines,
+	};
+	rc = parse_filter(&s->filter, o, e);
+	if (rc == 0)
+		rc = parse_rules(&s->rules, o, e);
+	if (rc == 0)
+		rc = parse_limits(s, o, e);
+	return rc ? rc : parse_columns(o->sort, &s->columns, e);
+}
+
+void selection_fini(struct selection *s)
+{
+	report_rules_fini(&s->rules);
+}

@@ -1,0 +1,28 @@
+/*
+ * Which samples and names are meant, and how many rows: options, parsed.
+ */
+#ifndef CPUPERF_PRINT_SELECTION_H
+#define CPUPERF_PRINT_SELECTION_H
+
+#include "profile/filter.h"
+#include "report/rules.h"
+
+struct err;
+struct options;
+
+struct selection {
+	struct profile_filter filter;
+	struct report_rules rules;
+	unsigned columns; /* of --sort: bits, 1 << enum report_column; 0: not given */
+	uint64_t top;     /* UINT64_MAX: the report's default */
+	uint32_t max_depth;
+	double min_percent, fail_over; /* negative: not given */
+	unsigned nr_threads;           /* 0: as many as CPUs */
+	bool by_session, by_count, with_inlined, with_lines;
+};
+
+/* -EINVAL with *e for an option that cannot be parsed. selection_fini in any case. */
+int selection_init(struct selection *s, const struct options *options, struct err *e);
+void selection_fini(struct selection *s);
+
+#endif
