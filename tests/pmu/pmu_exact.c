@@ -2,19 +2,14 @@
  * One CPU, a known number of instructions: counts must be exact, the same every time, and on the
  * right side of os and user. Whole sessions: plan, groups, boundary reads, differences.
  */
-#include "base/mem.h"
+#include "kit.h"
 #include "measured.h"
+
+#include "base/mem.h"
 #include "pmu/group.h"
 #include "work.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 enum {
 	TURNS = 1000000,
@@ -80,9 +75,8 @@ static uint64_t least(size_t work, size_t event)
 	return min;
 }
 
-static int run_rounds(void **state)
+void before_all(void)
 {
-	(void)state;
 	measure(&(struct measured){.spec = spec,
 				   .duration = "100ms",
 				   .nr_iterations = NR_WORKS * NR_SAME + 1,
@@ -95,14 +89,12 @@ static int run_rounds(void **state)
 		       works[w].name, counts[w][ALL], counts[w][USER], counts[w][OS],
 		       counts[w][CYCLES], counts[w][USER_CYCLES]);
 	}
-	return 0;
 }
 
 /* A clock that is read while the kernel updates it is read again, and a reading that is later than
  * others takes another way: some rounds have 9 to 40 instructions more than the others. */
-static void test_same_every_time(void **state)
+TEST(same_every_time)
 {
-	(void)state;
 	for (size_t w = LOOP; w < NR_WORKS; w++) {
 		size_t nr_least = 0;
 
@@ -115,7 +107,7 @@ static void test_same_every_time(void **state)
 }
 
 /* Around the loop itself, with nothing beside it: no exception is allowed for. */
-static void test_group_around_the_loop(void **state)
+TEST(group_around_the_loop)
 {
 	const struct event ev = {&event_fixed_group, &event_fixed_group.rows[0]};
 	struct perf_event_attr *attr;
@@ -124,7 +116,6 @@ static void test_group_around_the_loop(void **state)
 	struct pmu_group g;
 	uint64_t first = 0;
 
-	(void)state;
 	event_part(&ev, 0, &part);
 	attr = event_attr_new(&part, &(struct event_use){.flags = SPEC_USER});
 	assert_non_null(attr);
@@ -148,9 +139,8 @@ static void test_group_around_the_loop(void **state)
 	mem_free(attr);
 }
 
-static void test_equal_to_the_loop(void **state)
+TEST(equal_to_the_loop)
 {
-	(void)state;
 	for (size_t w = LOOP; w < NR_WORKS; w++) {
 		uint64_t known = works[w].turns * WORK_INSTRUCTIONS_PER_TURN;
 
@@ -158,9 +148,8 @@ static void test_equal_to_the_loop(void **state)
 	}
 }
 
-static void test_difference_is_exact(void **state)
+TEST(difference_is_exact)
 {
-	(void)state;
 	assert_int_equal(counts[LOOP_2][USER] - counts[LOOP][USER],
 			 TURNS * WORK_INSTRUCTIONS_PER_TURN);
 	assert_int_equal(counts[CALL_2][USER] - counts[CALL][USER],
@@ -170,11 +159,10 @@ static void test_difference_is_exact(void **state)
 }
 
 /* The kernel's work is large, known to be steady, and must not show in the user's count. */
-static void test_kernel_work_is_the_kernels(void **state)
+TEST(kernel_work_is_the_kernels)
 {
 	uint64_t per_call = (counts[CALL_2][OS] - counts[CALL][OS]) / CALLS;
 
-	(void)state;
 	printf("%" PRIu64 " kernel instructions per system call\n", per_call);
 	assert_in_range(per_call, 30, 3000);
 	assert_true(counts[CALL][OS] > counts[CALL][USER]);
@@ -183,9 +171,8 @@ static void test_kernel_work_is_the_kernels(void **state)
 }
 
 /* The three counters start and stop a few hundred instructions apart, at each boundary. */
-static void test_parts_make_the_whole(void **state)
+TEST(parts_make_the_whole)
 {
-	(void)state;
 	for (size_t w = LOOP; w < NR_WORKS; w++) {
 		uint64_t parts = counts[w][USER] + counts[w][OS];
 
@@ -194,27 +181,11 @@ static void test_parts_make_the_whole(void **state)
 }
 
 /* Cycles are time at 1 GHz, and an instruction takes 4 ns of it. */
-static void test_cycles(void **state)
+TEST(cycles)
 {
-	(void)state;
 	for (size_t w = LOOP; w < NR_WORKS; w++) {
 		assert_in_range(counts[w][CYCLES], 90000000, 110000000);
 		assert_in_range(counts[w][USER_CYCLES], counts[w][USER] * 39 / 10,
 				counts[w][USER] * 41 / 10);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_same_every_time),
-	    cmocka_unit_test(test_group_around_the_loop),
-	    cmocka_unit_test(test_equal_to_the_loop),
-	    cmocka_unit_test(test_difference_is_exact),
-	    cmocka_unit_test(test_kernel_work_is_the_kernels),
-	    cmocka_unit_test(test_parts_make_the_whole),
-	    cmocka_unit_test(test_cycles),
-	};
-
-	return cmocka_run_group_tests(tests, run_rounds, NULL);
 }

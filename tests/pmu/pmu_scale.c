@@ -2,16 +2,9 @@
  * Many CPUs: one read for each group at each boundary and no other call, and a cost per CPU that
  * does not grow with their number. Run with at least 64 CPUs.
  */
+#include "kit.h"
 #include "measured.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 enum { FEW = 16, MANY = 64, NR_ITERATIONS = 3, NR_GROUPS = 2, NR_EVENTS = 5, NR_RUNS = 3 };
@@ -85,9 +78,8 @@ static void run_on(uint32_t nr_cpus, const struct pmu_ops *ops)
 				   .arg = &nr_cpus});
 }
 
-static void test_one_read_for_each_group(void **state)
+TEST(one_read_for_each_group)
 {
-	(void)state;
 	run_on(MANY, &counting_ops);
 	printf("%u opens, %u ioctls, %u reads, %u closes\n", calls.opens, calls.ioctls, calls.reads,
 	       calls.closes);
@@ -131,11 +123,10 @@ static long median_cost_us(uint32_t nr_cpus)
 	return costs[NR_RUNS / 2];
 }
 
-static void test_cost_of_a_cpu_stays(void **state)
+TEST(cost_of_a_cpu_stays)
 {
 	long few = median_cost_us(FEW), many = median_cost_us(MANY);
 
-	(void)state;
 	printf(
 	    "CPU time of a session: %ld us with %d CPUs, %ld us with %d: %ld and %ld us for each\n",
 	    few, FEW, many, MANY, few / FEW, many / MANY);
@@ -145,11 +136,10 @@ static void test_cost_of_a_cpu_stays(void **state)
 }
 
 /* Peaks of this process: it has run on few CPUs only, and then on many. */
-static void test_memory_of_a_cpu(void **state)
+TEST(memory_of_a_cpu)
 {
 	struct rusage few, many;
 
-	(void)state;
 	run_on(FEW, NULL);
 	getrusage(RUSAGE_SELF, &few);
 	run_on(MANY, NULL);
@@ -157,15 +147,4 @@ static void test_memory_of_a_cpu(void **state)
 	printf("resident memory: %ld KiB, and %ld KiB more for %d further CPUs\n", few.ru_maxrss,
 	       many.ru_maxrss - few.ru_maxrss, MANY - FEW);
 	assert_true(many.ru_maxrss - few.ru_maxrss <= (MANY - FEW) * 16);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory_of_a_cpu), /* the first one: peaks do not go down */
-	    cmocka_unit_test(test_one_read_for_each_group),
-	    cmocka_unit_test(test_cost_of_a_cpu_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

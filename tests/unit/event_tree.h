@@ -5,7 +5,7 @@
 #ifndef TEST_EVENT_TREE_H
 #define TEST_EVENT_TREE_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "event/event.h"
@@ -42,8 +42,7 @@ static inline void machine_init(struct machine *m, const char *const *files)
 	assert_int_equal(host_load(&m->root, &m->host, &e), 0);
 	snprintf(m->host.machine, sizeof(m->host.machine), "x86_64"); /* whatever this is */
 	arena_init(&m->arena, 16 << 20);
-	m->c = (struct catalogue){machine_groups, INJECT_NR(machine_groups), &m->host, &m->arena,
-				  NULL};
+	m->c = (struct catalogue){machine_groups, NR(machine_groups), &m->host, &m->arena, NULL};
 }
 
 static inline void machine_fini(struct machine *m)

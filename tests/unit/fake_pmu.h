@@ -7,14 +7,11 @@
 #ifndef TEST_FAKE_PMU_H
 #define TEST_FAKE_PMU_H
 
+#include "kit.h"
+
 #include "pmu/ops.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum {

@@ -5,9 +5,9 @@
 #ifndef TEST_SYNTHETIC_H
 #define TEST_SYNTHETIC_H
 
+#include "kit.h"
+
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* splitmix64: any seed is as good as another. */
 static inline uint64_t synthetic_next(uint64_t *state)

@@ -1,15 +1,14 @@
 /*
  * The growing buffer: its ceiling, its sticky error, and the text forms that it writes.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 
-static void test_ceiling(void **state)
+TEST(ceiling)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 5);
 	assert_string_equal(buf_str(&b), "");
 	buf_adds(&b, "abc");
@@ -27,11 +26,10 @@ static void test_ceiling(void **state)
 }
 
 /* Once it is full, nothing goes in any more, even what would fit: no text with a hole. */
-static void test_error_sticks(void **state)
+TEST(error_sticks)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 4);
 	buf_adds(&b, "ab");
 	buf_le32(&b, 1);
@@ -51,11 +49,10 @@ static void test_error_sticks(void **state)
 	buf_fini(&b);
 }
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	inject_mem(2);
 	buf_adds(&b, "kept");
@@ -69,12 +66,11 @@ static void test_without_memory(void **state)
 	assert_int_equal(b.max_bytes, 1 << 20);
 }
 
-static void test_sizes_beyond_all(void **state)
+TEST(sizes_beyond_all)
 {
 	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2 + 2, SIZE_MAX - 300};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+	for (size_t i = 0; i < NR(sizes); i++) {
 		struct buf b;
 
 		inject_mem(0);
@@ -87,11 +83,10 @@ static void test_sizes_beyond_all(void **state)
 	}
 }
 
-static void test_grows(void **state)
+TEST(grows)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 100000);
 	for (int i = 0; i < 100000; i++)
 		buf_addc(&b, (char)('a' + i % 26));
@@ -105,11 +100,10 @@ static void test_grows(void **state)
 }
 
 /* Room that is asked for and not used leaves a text all the same. */
-static void test_reserve(void **state)
+TEST(reserve)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
 	assert_non_null(buf_reserve(&b, 500));
 	assert_string_equal(buf_str(&b), "");
@@ -117,11 +111,10 @@ static void test_reserve(void **state)
 	buf_fini(&b);
 }
 
-static void test_little_endian(void **state)
+TEST(little_endian)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 100);
 	buf_le16(&b, 0x0102);
 	buf_le32(&b, 0x03040506);
@@ -156,13 +149,12 @@ static const struct {
     {"\xf5\x80\x80\x80", "\"" FFFD FFFD FFFD FFFD "\"", "\xf5\x80\x80\x80"},
 };
 
-static void test_texts(void **state)
+TEST(texts)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
-	for (size_t i = 0; i < INJECT_NR(texts); i++) {
+	for (size_t i = 0; i < NR(texts); i++) {
 		buf_reset(&b);
 		buf_json_string(&b, texts[i].text);
 		assert_string_equal(buf_str(&b), texts[i].json);
@@ -174,11 +166,10 @@ static void test_texts(void **state)
 }
 
 /* No byte of any value, alone or before a letter, makes a JSON string that is not one. */
-static void test_json_every_byte(void **state)
+TEST(json_every_byte)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
 	for (int c = 1; c < 256; c++) {
 		char text[3] = {(char)c, 'a', 0};
@@ -196,7 +187,7 @@ static void test_json_every_byte(void **state)
 	buf_fini(&b);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		uint64_t v;
@@ -213,9 +204,8 @@ static void test_numbers(void **state)
 	};
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		buf_reset(&b);
 		buf_u64(&b, rows[i].v);
 		assert_string_equal(buf_str(&b), rows[i].plain);
@@ -226,11 +216,10 @@ static void test_numbers(void **state)
 	buf_fini(&b);
 }
 
-static void test_printf(void **state)
+TEST(printf)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 300);
 	buf_printf(&b, "%s=%d;", "a", 1);
 	buf_printf(&b, "%*d", 290, 2);
@@ -242,11 +231,10 @@ static void test_printf(void **state)
 	buf_fini(&b);
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10);
 	buf_cut(&b, 0);
 	buf_adds(&b, "abcdef");
@@ -259,18 +247,4 @@ static void test_cut(void **state)
 	buf_cut(&b, 0);
 	assert_string_equal(buf_str(&b), "");
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_ceiling),         cmocka_unit_test(test_error_sticks),
-	    cmocka_unit_test(test_without_memory),  cmocka_unit_test(test_sizes_beyond_all),
-	    cmocka_unit_test(test_grows),           cmocka_unit_test(test_reserve),
-	    cmocka_unit_test(test_little_endian),   cmocka_unit_test(test_texts),
-	    cmocka_unit_test(test_json_every_byte), cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_printf),          cmocka_unit_test(test_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The bounded cursor and the checksum: never past the end, an underflow sticks; crc32c by both
  * ways is the same as by the definition.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/cursor.h"
 
@@ -11,11 +11,10 @@
 
 static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-static void test_reads(void **state)
+TEST(reads)
 {
 	struct cursor c;
 
-	(void)state;
 	cursor_init(&c, bytes, sizeof(bytes));
 	assert_int_equal(cursor_u8(&c), 1);
 	assert_int_equal(cursor_le16(&c), 0x0302);
@@ -29,11 +28,10 @@ static void test_reads(void **state)
 }
 
 /* The same fields over every shorter input: zeros from the first that does not fit, to the end. */
-static void test_cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
 	static const size_t ends[] = {1, 3, 7, 15, 16};
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(bytes); len++) {
 		uint8_t *exact = memcpy(malloc(len + 1), bytes, len + 1); /* ASan guards its end */
 		struct cursor c;
@@ -53,12 +51,11 @@ static void test_cut_at_every_byte(void **state)
 	}
 }
 
-static void test_underflow_sticks(void **state)
+TEST(underflow_sticks)
 {
 	struct cursor c;
 	size_t len;
 
-	(void)state;
 	cursor_init(&c, bytes, 4);
 	assert_null(cursor_bytes(&c, SIZE_MAX));
 	assert_int_equal(cursor_u8(&c), 0); /* there would be one */
@@ -69,13 +66,12 @@ static void test_underflow_sticks(void **state)
 	assert_false(cursor_ok(&c));
 }
 
-static void test_string16(void **state)
+TEST(string16)
 {
 	static const char data[] = "\3\0abc\0\0\5\0xy";
 	struct cursor c;
 	size_t len;
 
-	(void)state;
 	cursor_init(&c, data, sizeof(data) - 1);
 	assert_memory_equal(cursor_string16(&c, &len), "abc", 3);
 	assert_int_equal(len, 3);
@@ -87,11 +83,10 @@ static void test_string16(void **state)
 	assert_false(cursor_ok(&c));
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
 	struct cursor c;
 
-	(void)state;
 	cursor_init(&c, NULL, 0);
 	cursor_skip(&c, 0);
 	assert_true(cursor_ok(&c));
@@ -111,11 +106,10 @@ static uint32_t slow_crc32c(uint32_t crc, const uint8_t *p, size_t len)
 	return ~crc;
 }
 
-static void test_crc_known(void **state)
+TEST(crc_known)
 {
 	uint8_t block[32];
 
-	(void)state;
 	assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
 	assert_int_equal(crc32c(0, "", 0), 0);
 	memset(block, 0, sizeof(block)); /* RFC 3720, B.4 */
@@ -124,11 +118,10 @@ static void test_crc_known(void **state)
 	assert_int_equal(crc32c(0, block, 32), 0x62a8ab43);
 }
 
-static void test_crc_both_ways(void **state)
+TEST(crc_both_ways)
 {
 	uint8_t data[300];
 
-	(void)state;
 	srand(1);
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)rand();
@@ -144,17 +137,16 @@ static void test_crc_both_ways(void **state)
 }
 
 /* Long inputs, which the CPU's way takes in three streams: each length around each edge. */
-static void test_crc_long(void **state)
+TEST(crc_long)
 {
 	enum { ROUND = 3 * 1024, MAX = 3 * ROUND + 64 };
 	static const size_t edges[] = {ROUND, 2 * ROUND, 3 * ROUND};
 	static uint8_t data[MAX + 8];
 
-	(void)state;
 	srand(2);
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)rand();
-	for (size_t i = 0; i < INJECT_NR(edges); i++)
+	for (size_t i = 0; i < NR(edges); i++)
 		for (size_t len = edges[i] - 17; len <= edges[i] + 17; len++) {
 			size_t from = len % 8;
 			uint32_t start = (uint32_t)rand();
@@ -165,27 +157,9 @@ static void test_crc_long(void **state)
 		}
 }
 
-static void test_crc_goes_on(void **state)
+TEST(crc_goes_on)
 {
-	(void)state;
 	for (size_t cut = 0; cut <= sizeof(bytes); cut++)
 		assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, sizeof(bytes) - cut),
 				 crc32c(0, bytes, sizeof(bytes)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_reads),
-	    cmocka_unit_test(test_cut_at_every_byte),
-	    cmocka_unit_test(test_underflow_sticks),
-	    cmocka_unit_test(test_string16),
-	    cmocka_unit_test(test_nothing),
-	    cmocka_unit_test(test_crc_known),
-	    cmocka_unit_test(test_crc_both_ways),
-	    cmocka_unit_test(test_crc_long),
-	    cmocka_unit_test(test_crc_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Records by key: against a plain list, with keys that collide, with texts, at ceilings, and
  * without memory.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/dict.h"
 #include "base/hash.h"
@@ -19,12 +19,11 @@ static uint64_t key_of(uint32_t i)
 	return (uint64_t)i * i * 1000003 + 11;
 }
 
-static void finds_all(void **state)
+TEST(finds_all)
 {
 	struct dict d;
 	uint64_t none = 7;
 
-	(void)state;
 	dict_init(&d, sizeof(struct record), sizeof(uint64_t), DICT_MAX);
 	assert_int_equal(dict_find(&d, &none), DICT_NONE);
 	for (uint32_t i = 0; i < NR_RECORDS; i++) {
@@ -55,7 +54,7 @@ static void finds_all(void **state)
 	dict_fini(&d);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
 	struct named {
 		const char *name;
@@ -64,7 +63,6 @@ static void texts(void **state)
 	struct dict d;
 	char name[16];
 
-	(void)state;
 	dict_init_texts(&d, sizeof(struct named), 3000, 1 << 20);
 	for (unsigned i = 0; i < 2000; i++) {
 		struct named *n;
@@ -83,11 +81,10 @@ static void texts(void **state)
 	dict_fini(&d);
 }
 
-static void ceilings(void **state)
+TEST(ceilings)
 {
 	struct dict d;
 
-	(void)state;
 	dict_init(&d, 4, 4, 3);
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(dict_add(&d, &i), i < 3 ? i : DICT_NONE);
@@ -102,14 +99,13 @@ static void ceilings(void **state)
 }
 
 /* 100 keys of one slot: 64 of them are found again, and the others cost no more than that. */
-static void crowded(void **state)
+TEST(crowded)
 {
 	enum { NR = 100, NR_FOUND = 64 };
 	uint32_t keys[NR];
 	struct dict d;
 	size_t nr = 0;
 
-	(void)state;
 	for (uint32_t key = 0; nr < NR; key++)
 		if ((hash_bytes(0, &key, sizeof(key)) & 255) == 250)
 			keys[nr++] = key;
@@ -123,9 +119,8 @@ static void crowded(void **state)
 	dict_fini(&d);
 }
 
-static void hashes(void **state)
+TEST(hashes)
 {
-	(void)state;
 	assert_int_equal(hash_bytes(0, "abc", 3), hash_bytes(0, "abcd", 3));
 	assert_int_not_equal(hash_bytes(0, "abc", 3), hash_bytes(0, "abd", 3));
 	assert_int_not_equal(hash_bytes(0, "abc", 3), hash_bytes(1, "abc", 3));
@@ -133,9 +128,8 @@ static void hashes(void **state)
 }
 
 /* What was there before an addition fails is there after it, and the next addition works. */
-static void fails(void **state)
+TEST(fails)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 8; n++) {
 		struct dict d;
 		uint32_t i = 0;
@@ -159,14 +153,4 @@ static void fails(void **state)
 		assert_int_equal(inject.nr_live, 0);
 		inject_stop();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_all), cmocka_unit_test(texts),  cmocka_unit_test(ceilings),
-	    cmocka_unit_test(crowded),   cmocka_unit_test(hashes), cmocka_unit_test(fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

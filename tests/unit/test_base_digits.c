@@ -1,7 +1,7 @@
 /*
  * Digits against those of printf, at every length.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/digits.h"
@@ -45,11 +45,10 @@ static void check_all(uint64_t v)
 	buf_fini(&b);
 }
 
-static void as_printf_has_them(void **state)
+TEST(as_printf_has_them)
 {
 	uint64_t seed = 1, power = 1;
 
-	(void)state;
 	for (uint64_t v = 0; v < 70000; v++)
 		check_all(v);
 	for (int i = 0; i < 20; i++, power *= 10)
@@ -68,9 +67,8 @@ static void as_printf_has_them(void **state)
 }
 
 /* Near its ceiling a buffer takes what fits, and nothing that does not. */
-static void ceilings(void **state)
+TEST(ceilings)
 {
-	(void)state;
 	for (size_t max = 0; max < 24; max++) {
 		struct buf b;
 
@@ -82,14 +80,4 @@ static void ceilings(void **state)
 		assert_int_equal(buf_error(&b), max < 16 ? -EFBIG : 0);
 		buf_fini(&b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(as_printf_has_them),
-	    cmocka_unit_test(ceilings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * A file that takes its name when it is whole: with and without file systems that know files
  * without a name, every system call failing in turn, and what its writer's death leaves.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/draft.h"
@@ -80,7 +80,7 @@ static bool has_name(const struct sys_ops *kind)
 	return kind || fd < 0;
 }
 
-static void make_kinds(void)
+void before_all(void)
 {
 	named_ops = procless_ops = sys_kernel_ops;
 	named_ops.openat = openat_named;
@@ -101,12 +101,11 @@ static int write_f(struct place *p, struct err *e)
 	return err_set(e, rc, "not written");
 }
 
-static void test_published(void **state)
+TEST(published)
 {
 	static const char *const before[] = {NULL, "ours old"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kinds) * INJECT_NR(before); i++) {
+	for (size_t i = 0; i < NR(kinds) * NR(before); i++) {
 		mode_t mask = umask(0);
 		struct err e = {0};
 		struct place p;
@@ -126,10 +125,9 @@ static void test_published(void **state)
 }
 
 /* Until it is published the old file is what everybody sees. */
-static void test_meanwhile(void **state)
+TEST(meanwhile)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kinds); i++) {
+	for (size_t i = 0; i < NR(kinds); i++) {
 		struct draft d = DRAFT_NONE;
 		struct err e = {0};
 		struct place p;
@@ -148,10 +146,9 @@ static void test_meanwhile(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kinds); i++) {
+	for (size_t i = 0; i < NR(kinds); i++) {
 		struct err e = {0};
 		struct place p;
 
@@ -171,12 +168,11 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	struct draft d = DRAFT_NONE;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(draft_open(&d, "/no/such/folder/f", &e), -ENOENT);
 	assert_int_equal(d.fd, -1);
 	assert_int_equal(draft_open(&d, "/tmp/", &e), -EINVAL);
@@ -218,12 +214,11 @@ static bool try_failure(unsigned n, int error, bool is_named)
 	return inject.fired;
 }
 
-static void test_every_call_fails(void **state)
+TEST(every_call_fails)
 {
 	static const int errors[] = {-ENOSPC, -EIO, -EACCES};
 
-	(void)state;
-	for (size_t i = 0; i < 2 * INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < 2 * NR(errors); i++) {
 		unsigned n = 1;
 
 		while (try_failure(n, errors[i / 2], i % 2))
@@ -253,12 +248,11 @@ static void write_until_killed(const char *path, int told)
 }
 
 /* How the writer ends does not matter; but a kill leaves what has a name. */
-static void test_killed(void **state)
+TEST(killed)
 {
 	static const int signals[] = {SIGTERM, SIGKILL};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kinds) * INJECT_NR(signals); i++) {
+	for (size_t i = 0; i < NR(kinds) * NR(signals); i++) {
 		bool leaves = has_name(kinds[i / 2]) && signals[i % 2] == SIGKILL;
 		int told[2], status;
 		struct place p;
@@ -281,16 +275,4 @@ static void test_killed(void **state)
 		close(told[1]);
 		place_fini(&p);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_published),        cmocka_unit_test(test_meanwhile),
-	    cmocka_unit_test(test_refused),          cmocka_unit_test(test_no_folder),
-	    cmocka_unit_test(test_every_call_fails), cmocka_unit_test(test_killed),
-	};
-
-	make_kinds();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /*
  * Errors: the first wins, with its own hint; cut and formatted for people.
  */
-#include "inject.h"
+#include "kit.h"
 
-static void test_first_wins(void **state)
+TEST(first_wins)
 {
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(err_set_at(&e, -EINVAL, "a.cpspec", 3, 7, "bad %s", "key"), -EINVAL);
 	assert_int_equal(err_set(&e, -EIO, "second"), -EIO);
 	err_hint(&e, "hint of the second"); /* the first one's chance is over */
@@ -19,11 +18,10 @@ static void test_first_wins(void **state)
 	assert_string_equal(e.hint, "");
 }
 
-static void test_hint_once(void **state)
+TEST(hint_once)
 {
 	struct err e = {0};
 
-	(void)state;
 	err_hint(&e, "of no error");
 	assert_string_equal(e.hint, "");
 	err_set(&e, -EINVAL, "x");
@@ -38,15 +36,14 @@ static void test_hint_once(void **state)
 	assert_string_equal(e.hint, "three");
 }
 
-static void test_nobody_listens(void **state)
+TEST(nobody_listens)
 {
-	(void)state;
 	assert_int_equal(err_set(NULL, -EIO, "x"), -EIO);
 	assert_int_equal(err_set_at(NULL, -EPERM, NULL, 0, 0, "x"), -EPERM);
 	err_hint(NULL, "x");
 }
 
-static void test_format(void **state)
+TEST(format)
 {
 	static const struct {
 		const char *source, *hint;
@@ -59,8 +56,7 @@ static void test_format(void **state)
 	    {"f", "h", 4294967295u, 4294967295u, "f:4294967295:4294967295: error: m\n  hint: h"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 		char text[128], cut[4];
 
@@ -75,12 +71,11 @@ static void test_format(void **state)
 	}
 }
 
-static void test_too_long(void **state)
+TEST(too_long)
 {
 	struct err e = {0};
 	char text[2048], name[2000];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	err_set_at(&e, -EIO, name, 1, 1, "%s", name);
@@ -93,13 +88,12 @@ static void test_too_long(void **state)
 }
 
 /* Text from outside reaches no terminal as it is: escapes, lines of its own, C1 in UTF-8. */
-static void test_disarmed(void **state)
+TEST(disarmed)
 {
 	static const char odd[] = "a\x1b[31m\nb\t\x7f\xc2\x9b\xc2\xa0\xc3\xa9";
 	static const char tame[] = "a?[31m?b????\xc2\xa0\xc3\xa9";
 	struct err e = {0};
 
-	(void)state;
 	err_set_at(&e, -EIO, odd, 1, 1, "%s", odd);
 	err_hint(&e, "%s", odd);
 	assert_string_equal(e.source, tame);
@@ -107,11 +101,10 @@ static void test_disarmed(void **state)
 	assert_string_equal(e.hint, tame);
 }
 
-static void test_list(void **state)
+TEST(list)
 {
 	static struct err_list l;
 
-	(void)state;
 	for (int i = 0; i < ERR_LIST_MAX; i++)
 		assert_int_equal(err_set(err_list_add(&l), -EIO, "%d", i), -EIO);
 	assert_null(err_list_add(&l));
@@ -119,16 +112,4 @@ static void test_list(void **state)
 	assert_int_equal(l.nr, ERR_LIST_MAX);
 	assert_int_equal(l.dropped, 2);
 	assert_string_equal(l.item[ERR_LIST_MAX - 1].msg, "31");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_first_wins),     cmocka_unit_test(test_hint_once),
-	    cmocka_unit_test(test_nobody_listens), cmocka_unit_test(test_format),
-	    cmocka_unit_test(test_too_long),       cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_disarmed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

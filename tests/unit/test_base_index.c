@@ -1,7 +1,7 @@
 /*
  * The index of numbered things: against a plain list, with hashes that collide, and without memory.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/index.h"
 
@@ -20,14 +20,13 @@ static bool is_same(const void *arg, const void *key, uint32_t number)
 	return t->item[number] == *(const uint64_t *)key;
 }
 
-static void finds_all(void **state)
+TEST(finds_all)
 {
 	static uint64_t item[NR_THINGS];
 	struct things t = {.item = item};
 	struct index x = {0};
 	uint64_t none = 7;
 
-	(void)state;
 	assert_int_equal(index_find(&x, 5, is_same, &t, &none), INDEX_NONE);
 	for (uint32_t i = 0; i < NR_THINGS; i++) {
 		item[i] = (uint64_t)i * i * 1000003 + 11;
@@ -49,16 +48,15 @@ static void finds_all(void **state)
 
 /* All of one hash, near the end of the table: it goes round, and the first that is the same is
  * it. */
-static void collisions(void **state)
+TEST(collisions)
 {
 	static const uint64_t item[] = {1, 2, 3, 2, 4};
 	struct things t = {.item = item};
 	struct index x = {0};
 
-	(void)state;
-	for (uint32_t i = 0; i < INJECT_NR(item); i++)
+	for (uint32_t i = 0; i < NR(item); i++)
 		assert_int_equal(index_add(&x, UINT32_MAX, i), 0);
-	for (uint32_t i = 0; i < INJECT_NR(item); i++)
+	for (uint32_t i = 0; i < NR(item); i++)
 		assert_int_equal(index_find(&x, UINT32_MAX, is_same, &t, &item[i]), i == 3 ? 1 : i);
 	/* the same slot, another hash: not asked of */
 	t.nr_asked = 0;
@@ -76,12 +74,11 @@ static bool is_none(const void *arg, const void *key, uint32_t number)
 }
 
 /* Of 100,000 things of one hash 64 are asked of, and no more. */
-static void crowded(void **state)
+TEST(crowded)
 {
 	struct things t = {.item = NULL};
 	struct index x = {0};
 
-	(void)state;
 	for (uint32_t i = 0; i < NR_THINGS; i++)
 		assert_int_equal(index_add(&x, 7, i), 0);
 	assert_int_equal(index_find(&x, 7, is_none, &t, &t), INDEX_NONE);
@@ -89,9 +86,8 @@ static void crowded(void **state)
 	index_fini(&x);
 }
 
-static void hashes(void **state)
+TEST(hashes)
 {
-	(void)state;
 	assert_int_equal(index_hash(0, "abc", 3), index_hash(0, "abcd", 3));
 	assert_int_not_equal(index_hash(0, "abc", 3), index_hash(0, "abd", 3));
 	assert_int_not_equal(index_hash(0, "abc", 3), index_hash(1, "abc", 3));
@@ -99,23 +95,22 @@ static void hashes(void **state)
 }
 
 /* What was there before an addition fails is there after it. */
-static void fails(void **state)
+TEST(fails)
 {
 	uint64_t item[1000];
 	struct things t = {.item = item};
 	struct index x = {0};
 
-	(void)state;
 	for (unsigned n = 1; n <= 4; n++) {
 		uint32_t i = 0;
 
 		inject_mem(n);
-		for (; i < INJECT_NR(item); i++) {
+		for (; i < NR(item); i++) {
 			item[i] = i;
 			if (index_add(&x, index_hash(0, &item[i], 8), i))
 				break;
 		}
-		assert_int_equal(inject.fired, n <= 4 && i < INJECT_NR(item));
+		assert_int_equal(inject.fired, n <= 4 && i < NR(item));
 		assert_int_equal(x.nr, i);
 		for (uint32_t k = 0; k < i; k++)
 			assert_int_equal(
@@ -124,14 +119,4 @@ static void fails(void **state)
 		assert_int_equal(inject.nr_live, 0);
 		inject_stop();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_all), cmocka_unit_test(collisions), cmocka_unit_test(hashes),
-	    cmocka_unit_test(crowded),   cmocka_unit_test(fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

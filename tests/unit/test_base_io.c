@@ -2,7 +2,7 @@
  * Whole reads and writes, and files that appear whole or not at all: what may be replaced, what
  * is refused, and every system call failing in turn.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -41,7 +41,7 @@ static void check_lazy_pieces(char *in)
 	int fd = memfd_create("lazy", MFD_CLOEXEC);
 	char out[1001];
 
-	assert_int_equal(io_writev_full(fd, piece, INJECT_NR(piece)), 0);
+	assert_int_equal(io_writev_full(fd, piece, NR(piece)), 0);
 	assert_int_equal(io_writev_full(fd, piece, 0), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(io_read_full(fd, out, sizeof(out)), 1000);
@@ -49,13 +49,12 @@ static void check_lazy_pieces(char *in)
 	io_close(&fd);
 }
 
-static void test_lazy_kernel(void **state)
+TEST(lazy_kernel)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	char in[1000], out[1000];
 	int fd = memfd_create("lazy", MFD_CLOEXEC);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(in); i++)
 		in[i] = (char)i;
 	ops.read = lazy_read;
@@ -81,11 +80,10 @@ static void test_lazy_kernel(void **state)
 	io_close(&fd);
 }
 
-static void test_errors_pass(void **state)
+TEST(errors_pass)
 {
 	char c = 0;
 
-	(void)state;
 	assert_int_equal(io_read_full(-1, &c, 1), -EBADF);
 	assert_int_equal(io_write_full(-1, &c, 1), -EBADF);
 	assert_int_equal(io_write_full(-1, &c, 0), 0);
@@ -96,16 +94,15 @@ static void test_errors_pass(void **state)
 }
 
 /* The ceiling is exact: a file as long as it is loaded, one byte more is not. */
-static void test_load_ceiling(void **state)
+TEST(load_ceiling)
 {
 	static const size_t sizes[] = {0, 1, 255, 4095, 4096, 4097, 8192, 10000};
 	struct root r = tree_make();
 	static char data[10000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i % 251);
-	for (size_t i = 0; i < INJECT_NR(sizes); i++)
+	for (size_t i = 0; i < NR(sizes); i++)
 		for (size_t max = sizes[i] ? sizes[i] - 1 : 0; max <= sizes[i] + 1; max++) {
 			char path[300];
 			struct buf b;
@@ -122,12 +119,11 @@ static void test_load_ceiling(void **state)
 	tree_remove(&r);
 }
 
-static void test_load_others(void **state)
+TEST(load_others)
 {
 	struct root r = tree_make();
 	struct buf b;
 
-	(void)state;
 	tree_put(&r, "/f", "abc", 3);
 	buf_init(&b, 100);
 	assert_int_equal(root_load(&r, "/f", &b), 0);
@@ -141,7 +137,7 @@ static void test_load_others(void **state)
 	tree_remove(&r);
 }
 
-static void test_open_folder(void **state)
+TEST(open_folder)
 {
 	static const struct {
 		const char *path, *name;
@@ -159,8 +155,7 @@ static void test_open_folder(void **state)
 	    {"/dev/null/name", NULL, -ENOTDIR},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		IO_AUTO_FD int fd = -7;
 		const char *name = NULL;
 		struct err e = {0};
@@ -175,13 +170,12 @@ static void test_open_folder(void **state)
 	}
 }
 
-static void test_open_folder_long(void **state)
+TEST(open_folder_long)
 {
 	static const size_t lengths[] = {256, 4096, 10000};
 	char path[10010];
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lengths); i++)
+	for (size_t i = 0; i < NR(lengths); i++)
 		for (int in_folder = 0; in_folder < 2; in_folder++) {
 			struct err e = {0};
 			const char *name;
@@ -227,12 +221,11 @@ static struct root put_inputs(void)
 	return r;
 }
 
-static void test_open_regular(void **state)
+TEST(open_regular)
 {
 	struct root r = put_inputs();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(inputs); i++) {
+	for (size_t i = 0; i < NR(inputs); i++) {
 		char path[300];
 		struct err e = {0};
 		struct stat st;
@@ -261,7 +254,7 @@ static int openat_of_fifo(int dirfd, const char *path, int flags, mode_t mode)
 	return sys_kernel_ops.openat(dirfd, path, flags, mode);
 }
 
-static void test_open_exchanged(void **state)
+TEST(open_exchanged)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct root r = put_inputs();
@@ -269,7 +262,6 @@ static void test_open_exchanged(void **state)
 	char path[300];
 	struct stat st;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/file", r.dir);
 	ops.openat = openat_of_fifo;
 	sys_set_ops(&ops);
@@ -279,7 +271,7 @@ static void test_open_exchanged(void **state)
 	tree_remove(&r);
 }
 
-static void test_named_descriptors(void **state)
+TEST(named_descriptors)
 {
 	static const struct {
 		const char *path;
@@ -298,8 +290,7 @@ static void test_named_descriptors(void **state)
 	struct err e = {0};
 	int pipe_fds[2], fd;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++)
+	for (size_t i = 0; i < NR(rows); i++)
 		assert_int_equal(io_named_descriptor(rows[i].path), rows[i].fd);
 	assert_int_equal(pipe(pipe_fds), 0);
 	assert_int_equal(write(pipe_fds[1], "a spec", 6), 6);
@@ -325,7 +316,7 @@ static int fake_fsync(int fd)
 	return rc;
 }
 
-static void test_sync(void **state)
+TEST(sync)
 {
 	static const int rows[][2] = {
 	    {0, 0},       {-EINTR, 0},        {-EINVAL, 0},      {-EROFS, 0},
@@ -333,10 +324,9 @@ static void test_sync(void **state)
 	struct sys_ops ops = sys_kernel_ops;
 	int pipe_fds[2];
 
-	(void)state;
 	ops.fsync = fake_fsync;
 	sys_set_ops(&ops);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		fsync_rc = rows[i][0];
 		assert_int_equal(io_sync(0), rows[i][1]);
 	}
@@ -391,14 +381,13 @@ static int write_f(const struct place *p, io_may_replace_fn *may_replace, struct
 	return io_write_atomic(p->dirfd, "f", "some/f", "ours new", 8, may_replace, e);
 }
 
-static void test_new_file(void **state)
+TEST(new_file)
 {
 	mode_t mask = umask(0);
 	struct err e = {0};
 	struct place p;
 	struct stat st;
 
-	(void)state;
 	place_init(&p);
 	assert_int_equal(write_f(&p, is_ours, &e), 0);
 	umask(mask);
@@ -500,10 +489,9 @@ static void try_existing(size_t i)
 	place_fini(&p);
 }
 
-static void test_existing(void **state)
+TEST(existing)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(existing); i++) {
+	for (size_t i = 0; i < NR(existing); i++) {
 		print_message("%s\n", existing[i].what);
 		try_existing(i);
 	}
@@ -517,13 +505,12 @@ static int foreign_fstatat(int dirfd, const char *path, struct stat *st, int fla
 	return rc;
 }
 
-static void test_foreign(void **state)
+TEST(foreign)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct err e = {0};
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	put_old(&p);
 	ops.fstatat = foreign_fstatat;
@@ -550,15 +537,14 @@ static int plain_renameat2(int olddir, const char *old, int newdir, const char *
 	return flags ? plain_error : sys_kernel_ops.renameat2(olddir, old, newdir, new, flags);
 }
 
-static void test_plain_rename(void **state)
+TEST(plain_rename)
 {
 	static const int errors[] = {-EINVAL, -ENOSYS};
 	struct sys_ops ops = sys_kernel_ops;
 
-	(void)state;
 	ops.renameat2 = plain_renameat2;
 	sys_set_ops(&ops);
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		struct err e = {0};
 		struct place p;
 
@@ -600,12 +586,11 @@ static bool try_failure(unsigned n, int error, void (*put)(const struct place *p
 }
 
 /* A network's file system may tell only at close that there was no room; interrupted is closed. */
-static void test_close_tells(void **state)
+TEST(close_tells)
 {
 	static const int errors[][2] = {{-ENOSPC, -ENOSPC}, {-EIO, -EIO}, {-EINTR, 0}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		struct err e = {0};
 		struct place p;
 		int rc;
@@ -621,12 +606,11 @@ static void test_close_tells(void **state)
 	}
 }
 
-static void test_every_call_fails(void **state)
+TEST(every_call_fails)
 {
 	static const int errors[] = {-ENOSPC, -EIO, -EINTR, -EACCES};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		unsigned n = 1, m = 1;
 
 		while (try_failure(n, errors[i], NULL))
@@ -679,13 +663,12 @@ static void try_create(size_t i)
 	place_fini(&p);
 }
 
-static void test_create(void **state)
+TEST(create)
 {
 	mode_t mask = umask(0);
 	struct place p;
 	struct stat st;
 
-	(void)state;
 	place_init(&p);
 	assert_int_equal(create_f(&p, is_ours, NULL), 0);
 	umask(mask);
@@ -693,7 +676,7 @@ static void test_create(void **state)
 	assert_int_equal(fstatat(p.dirfd, "f", &st, AT_SYMLINK_NOFOLLOW), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0600);
 	place_fini(&p);
-	for (size_t i = 0; i < INJECT_NR(existing); i++)
+	for (size_t i = 0; i < NR(existing); i++)
 		if (existing[i].may_replace)
 			try_create(i);
 }
@@ -716,9 +699,8 @@ static int create_over_old(void *arg)
 	return rc;
 }
 
-static void test_create_fails(void **state)
+TEST(create_fails)
 {
-	(void)state;
 	inject_every(create_over_old, NULL, 0,
 		     6); /* openat, fstatat, openat, read, unlink, openat */
 }
@@ -761,14 +743,13 @@ static int open_temporary(void *arg)
 	return rc;
 }
 
-static void test_temporary(void **state)
+TEST(temporary)
 {
 	struct root r = tree_make();
 	struct sys_ops ops = sys_kernel_ops;
 	struct err e = {0};
 	int fd = -1;
 
-	(void)state;
 	setenv("TMPDIR", r.dir, 1);
 	check_temporary(&r);
 	inject_every(open_temporary, NULL, 0, 1);
@@ -785,31 +766,4 @@ static void test_temporary(void **state)
 	unsetenv("TMPDIR");
 	assert_int_equal(open_temporary(NULL), 0);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lazy_kernel),
-	    cmocka_unit_test(test_errors_pass),
-	    cmocka_unit_test(test_load_ceiling),
-	    cmocka_unit_test(test_load_others),
-	    cmocka_unit_test(test_open_folder),
-	    cmocka_unit_test(test_open_folder_long),
-	    cmocka_unit_test(test_open_regular),
-	    cmocka_unit_test(test_open_exchanged),
-	    cmocka_unit_test(test_named_descriptors),
-	    cmocka_unit_test(test_sync),
-	    cmocka_unit_test(test_new_file),
-	    cmocka_unit_test(test_existing),
-	    cmocka_unit_test(test_foreign),
-	    cmocka_unit_test(test_plain_rename),
-	    cmocka_unit_test(test_every_call_fails),
-	    cmocka_unit_test(test_close_tells),
-	    cmocka_unit_test(test_create),
-	    cmocka_unit_test(test_create_fails),
-	    cmocka_unit_test(test_temporary),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * The log and its options: levels, prefixes, one write for a line; clocks and names of states.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -41,13 +41,12 @@ static const char *logged(void)
 	return text;
 }
 
-static void test_silent(void **state)
+TEST(silent)
 {
-	(void)state;
 	log_error("to nobody");
 }
 
-static void test_levels(void **state)
+TEST(levels)
 {
 	static const struct {
 		int level;
@@ -58,9 +57,8 @@ static void test_levels(void **state)
 	    {LOG_ERROR, "prog: error: m\n"}, {LOG_FATAL, "prog: fatal: m\n"},
 	};
 
-	(void)state;
 	for (int min = -3; min <= LOG_FATAL + 1; min++)
-		for (size_t i = 0; i < INJECT_NR(rows); i++) {
+		for (size_t i = 0; i < NR(rows); i++) {
 			start(min);
 			log_line(rows[i].level, "a/b/f.c", 7, "%s", "m");
 			if (rows[i].level == LOG_INFO && min < LOG_INFO) /* --verbose */
@@ -71,13 +69,12 @@ static void test_levels(void **state)
 		}
 }
 
-static void test_one_write(void **state)
+TEST(one_write)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	static char big[20000];
 	const char *text;
 
-	(void)state;
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
 	ops.write = counted_write;
@@ -92,11 +89,10 @@ static void test_one_write(void **state)
 	assert_non_null(strstr(text, "\n[INFO:"));
 }
 
-static void test_err(void **state)
+TEST(err)
 {
 	struct err e = {0};
 
-	(void)state;
 	err_set_at(&e, -EINVAL, "a.cpspec", 2, 5, "bad");
 	err_hint(&e, "mend it");
 	start(LOG_INFO);
@@ -120,12 +116,11 @@ static void take_line(const char *line, size_t len, void *arg)
 	buf_add(arg, line, len);
 }
 
-static void test_divert(void **state)
+TEST(divert)
 {
 	struct err e = {0};
 	struct buf b;
 
-	(void)state;
 	err_set(&e, -EIO, "lost");
 	buf_init(&b, 100);
 	start(LOG_WARNING);
@@ -147,9 +142,9 @@ struct target {
 };
 
 static const struct opt_row rows[] = {OPT_STD_ROWS(struct target, std)};
-static const struct opt_table table = {.program = "prog", .rows = rows, .nr_rows = INJECT_NR(rows)};
+static const struct opt_table table = {.program = "prog", .rows = rows, .nr_rows = NR(rows)};
 
-static void test_options(void **state)
+TEST(options)
 {
 	static const struct {
 		const char *args[3];
@@ -170,8 +165,7 @@ static void test_options(void **state)
 	    {{"--log-file", "l", "--quiet"}, 0, 1, "l"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		char *argv[4] = {(char *)"prog"};
 		struct target t = {0};
 		struct err e = {0};
@@ -189,7 +183,7 @@ static void test_options(void **state)
 }
 
 /* Made owner-only, appended to, not through a link. */
-static void test_log_file(void **state)
+TEST(log_file)
 {
 	struct root r = tree_make();
 	char path[300], link_path[300];
@@ -198,7 +192,6 @@ static void test_log_file(void **state)
 	struct stat st;
 	struct buf b;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/log", r.dir);
 	snprintf(link_path, sizeof(link_path), "%s/link", r.dir);
 	tree_put(&r, "/log", "old\n", 4);
@@ -239,12 +232,11 @@ static int answer(const struct opt_std *o, char *text, size_t size)
 	return rc;
 }
 
-static void test_answers(void **state)
+TEST(answers)
 {
 	struct opt_std nothing = {0}, help = {.help = true}, version = {.version = true};
 	char text[4096];
 
-	(void)state;
 	assert_int_equal(answer(&nothing, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(answer(&version, text, sizeof(text)), 1);
@@ -261,12 +253,11 @@ static void test_answers(void **state)
 	}
 }
 
-static void test_clocks(void **state)
+TEST(clocks)
 {
 	uint64_t before = clock_monotonic_ns(), cpu = clock_process_cpu_ns();
 	struct clock_triple t;
 
-	(void)state;
 	clock_triple_now(&t);
 	assert_true(before > 0 && t.monotonic_ns >= before);
 	assert_true(clock_monotonic_ns() >= t.monotonic_ns);
@@ -275,9 +266,8 @@ static void test_clocks(void **state)
 	assert_true(clock_process_cpu_ns() >= cpu);
 }
 
-static void test_state_names(void **state)
+TEST(state_names)
 {
-	(void)state;
 	for (uint32_t i = 0; i < READING_NR_STATES; i++) {
 		assert_non_null(reading_state_name(i));
 		assert_string_not_equal(reading_state_name(i), "unknown state");
@@ -285,17 +275,4 @@ static void test_state_names(void **state)
 	assert_string_equal(reading_state_name(READING_NO_PERMISSION), "no permission");
 	assert_string_equal(reading_state_name(READING_NR_STATES), "unknown state");
 	assert_string_equal(reading_state_name(UINT32_MAX), "unknown state");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_silent),    cmocka_unit_test(test_levels),
-	    cmocka_unit_test(test_one_write), cmocka_unit_test(test_err),
-	    cmocka_unit_test(test_options),   cmocka_unit_test(test_log_file),
-	    cmocka_unit_test(test_answers),   cmocka_unit_test(test_clocks),
-	    cmocka_unit_test(test_divert),    cmocka_unit_test(test_state_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

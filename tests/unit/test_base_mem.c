@@ -1,17 +1,16 @@
 /*
  * The heap's table and the arena: overflow, ceiling, alignment, failure.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 
-static void test_zeroed(void **state)
+TEST(zeroed)
 {
 	static const size_t too_much[][2] = {
 	    {SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX / 2 + 1, 2}, {1ull << 33, 1ull << 33}};
 	unsigned char *p = mem_calloc(3, 5);
 
-	(void)state;
 	assert_non_null(p);
 	for (int i = 0; i < 15; i++)
 		assert_int_equal(p[i], 0);
@@ -19,13 +18,12 @@ static void test_zeroed(void **state)
 	p = mem_calloc(0, 8);
 	assert_non_null(p);
 	mem_free(p);
-	for (size_t i = 0; i < INJECT_NR(too_much); i++)
+	for (size_t i = 0; i < NR(too_much); i++)
 		assert_null(mem_calloc(too_much[i][0], too_much[i][1]));
 }
 
-static void test_every_door(void **state)
+TEST(every_door)
 {
-	(void)state;
 	for (int door = 0; door < 5; door++) {
 		void *p = NULL;
 
@@ -49,20 +47,18 @@ static void use_auto(void)
 	assert_string_equal(p, "gone at the end");
 }
 
-static void test_auto(void **state)
+TEST(auto)
 {
-	(void)state;
 	inject_mem(0);
 	use_auto();
 	inject_stop();
 	assert_int_equal(inject.nr_live, 0);
 }
 
-static void test_arena_ceiling(void **state)
+TEST(arena_ceiling)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 64);
 	assert_non_null(arena_alloc(&a, 48));
 	assert_null(arena_alloc(&a, 17)); /* 32 with its padding: 16 too many */
@@ -75,16 +71,15 @@ static void test_arena_ceiling(void **state)
 	arena_fini(&a);
 }
 
-static void test_arena_overflow(void **state)
+TEST(arena_overflow)
 {
 	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 16, SIZE_MAX - 31,
 				       SIZE_MAX - 47};
 	struct arena a;
 
-	(void)state;
 	inject_mem(0);
 	arena_init(&a, SIZE_MAX);
-	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+	for (size_t i = 0; i < NR(sizes); i++) {
 		assert_null(arena_alloc(&a, sizes[i]));
 		assert_null(arena_calloc(&a, sizes[i], 2));
 		assert_null(arena_strndup(&a, "x", sizes[i]));
@@ -95,15 +90,14 @@ static void test_arena_overflow(void **state)
 }
 
 /* Small ones share chunks, big ones have their own; all zero, aligned and apart. */
-static void test_arena_layout(void **state)
+TEST(arena_layout)
 {
 	static const size_t sizes[] = {1, 15, 16, 17, 4000, 8192, 8193, 100000, 3};
-	unsigned char *p[INJECT_NR(sizes)];
+	unsigned char *p[NR(sizes)];
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 1 << 20);
-	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+	for (size_t i = 0; i < NR(sizes); i++) {
 		p[i] = arena_alloc(&a, sizes[i]);
 		assert_non_null(p[i]);
 		assert_int_equal((uintptr_t)p[i] % 16, 0);
@@ -111,18 +105,17 @@ static void test_arena_layout(void **state)
 			assert_int_equal(p[i][k], 0);
 		memset(p[i], (int)i + 1, sizes[i]);
 	}
-	for (size_t i = 0; i < INJECT_NR(sizes); i++)
+	for (size_t i = 0; i < NR(sizes); i++)
 		for (size_t k = 0; k < sizes[i]; k++)
 			assert_int_equal(p[i][k], i + 1);
 	arena_fini(&a);
 	arena_fini(&a);
 }
 
-static void test_arena_text(void **state)
+TEST(arena_text)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 128);
 	assert_string_equal(arena_strdup(&a, ""), "");
 	assert_string_equal(arena_strndup(&a, "abc", 2), "ab");
@@ -131,11 +124,10 @@ static void test_arena_text(void **state)
 	arena_fini(&a);
 }
 
-static void test_arena_without_memory(void **state)
+TEST(arena_without_memory)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 1 << 20);
 	inject_mem(2);
 	assert_non_null(arena_alloc(&a, 100));
@@ -146,12 +138,11 @@ static void test_arena_without_memory(void **state)
 	assert_int_equal(inject.nr_live, 0);
 }
 
-static void test_grow(void **state)
+TEST(grow)
 {
 	uint32_t *list = NULL;
 	size_t room = 0;
 
-	(void)state;
 	inject_mem(0);
 	for (uint32_t i = 0; i < 1000; i++) {
 		size_t before = room;
@@ -173,11 +164,10 @@ static void test_grow(void **state)
 	assert_int_equal(inject.nr_live, 0);
 }
 
-static void test_grow_refused(void **state)
+TEST(grow_refused)
 {
 	size_t room = SIZE_MAX / 2 + 1;
 
-	(void)state;
 	assert_null(mem_grow(NULL, room, &room, 1)); /* twice the room overflows */
 	assert_int_equal(room, SIZE_MAX / 2 + 1);
 	room = SIZE_MAX / 4 + 2;
@@ -188,17 +178,4 @@ static void test_grow_refused(void **state)
 	assert_null(mem_grow(NULL, 4, &room, 1));
 	inject_stop();
 	assert_int_equal(room, 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_zeroed),         cmocka_unit_test(test_every_door),
-	    cmocka_unit_test(test_auto),           cmocka_unit_test(test_arena_ceiling),
-	    cmocka_unit_test(test_arena_overflow), cmocka_unit_test(test_arena_layout),
-	    cmocka_unit_test(test_arena_text),     cmocka_unit_test(test_arena_without_memory),
-	    cmocka_unit_test(test_grow),           cmocka_unit_test(test_grow_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Options from rows: what is taken and refused, help, man section, and completion as bash and zsh
  * read it.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -68,7 +68,7 @@ static const struct opt_table table = {
     .summary = "does things",
     .usage = "  prog --file=FILE",
     .rows = rows,
-    .nr_rows = INJECT_NR(rows),
+    .nr_rows = NR(rows),
     .footer = "Exit status: 0.",
 };
 
@@ -126,10 +126,9 @@ static void expect_same(const char *got, const char *want)
 		assert_ptr_equal(got, want);
 }
 
-static void test_parse(void **state)
+TEST(parse)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		char *argv[4] = {(char *)"prog"};
 		struct target t = {0};
 		struct err e = {0};
@@ -151,21 +150,20 @@ static void test_parse(void **state)
 	}
 }
 
-static void test_endless_option(void **state)
+TEST(endless_option)
 {
 	static char arg[100000] = "--";
 	char *argv[] = {(char *)"prog", arg};
 	struct target t = {0};
 	struct err e = {0};
 
-	(void)state;
 	memset(arg + 2, 'x', sizeof(arg) - 3);
 	assert_int_equal(opt_parse(&table, 2, argv, &t, &e), -EINVAL);
 	assert_string_equal(e.hint, "--help lists all options");
 }
 
 /* Given several times: in that order, up to the ceiling. */
-static void test_strings(void **state)
+TEST(strings)
 {
 	static const struct opt_row row = {.name = "name",
 					   .arg = OPT_REQUIRED,
@@ -180,7 +178,6 @@ static void test_strings(void **state)
 	struct target t = {.strict = true};
 	struct err e = {0};
 
-	(void)state;
 	for (int i = 0; i <= OPT_MAX_STRINGS; i++) {
 		snprintf(text[i], sizeof(text[i]), "--name=%d", i);
 		argv[i + 1] = text[i];
@@ -210,16 +207,15 @@ static size_t widest(const char *text)
 	return max;
 }
 
-static void test_help(void **state)
+TEST(help)
 {
 	static const unsigned widths[][2] = {/* asked, at most */
 					     {0, 40},  {1, 40},    {40, 40},   {60, 60},
 					     {80, 80}, {100, 100}, {500, 100}, {UINT32_MAX, 100}};
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10000);
-	for (size_t i = 0; i < INJECT_NR(widths); i++) {
+	for (size_t i = 0; i < NR(widths); i++) {
 		buf_reset(&b);
 		opt_help(&table, widths[i][0], &b);
 		assert_true(widest(buf_str(&b)) <= widths[i][1]);
@@ -228,7 +224,7 @@ static void test_help(void **state)
 	buf_fini(&b);
 }
 
-static void test_help_text(void **state)
+TEST(help_text)
 {
 	static const struct opt_table small = {"p", "does", "  p", rows, 3, "end"};
 	static const char want[] = "p: does\n\nUsage:\n  p\n"
@@ -245,7 +241,6 @@ static void test_help_text(void **state)
 				   "\nend\n";
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10000);
 	opt_help(&small, 40, &b);
 	assert_string_equal(buf_str(&b), want);
@@ -256,7 +251,7 @@ static void test_help_text(void **state)
 	buf_fini(&b);
 }
 
-static void test_man(void **state)
+TEST(man)
 {
 	static const char want[] =
 	    ".SS Input\n"
@@ -268,7 +263,6 @@ static void test_man(void **state)
 	    ".TP\n\\fB\\-\\-list\\fR[=\\fIPATTERN\\fR]\n\\&.hidden words ";
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10000);
 	opt_man_section(&table, &b);
 	assert_memory_equal(buf_str(&b), want, sizeof(want) - 1);
@@ -402,14 +396,13 @@ static void expect_completions(const struct opt_table *t, const struct completio
 	tree_remove(&r);
 }
 
-static void test_bash(void **state)
+TEST(bash)
 {
-	(void)state;
-	expect_completions(&table, completions, INJECT_NR(completions));
-	expect_completions(&value_table, values, INJECT_NR(values));
+	expect_completions(&table, completions, NR(completions));
+	expect_completions(&value_table, values, NR(values));
 }
 
-static void test_zsh(void **state)
+TEST(zsh)
 {
 	static const char *const lines[] = {
 	    "#compdef prog\n",
@@ -422,26 +415,13 @@ static void test_zsh(void **state)
 	};
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10000);
 	opt_complete_zsh(&table, &b);
-	for (size_t i = 0; i < INJECT_NR(lines); i++)
+	for (size_t i = 0; i < NR(lines); i++)
 		assert_non_null(strstr(buf_str(&b), lines[i]));
 	buf_reset(&b);
 	opt_complete_zsh(&value_table, &b);
 	assert_non_null(strstr(buf_str(&b), "[One]:EVENT:{compadd -- ${(f)\"$(_call_program values "
 					    "$words[1] --all --short)\"}}'\n"));
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse),     cmocka_unit_test(test_endless_option),
-	    cmocka_unit_test(test_strings),   cmocka_unit_test(test_help),
-	    cmocka_unit_test(test_help_text), cmocka_unit_test(test_man),
-	    cmocka_unit_test(test_bash),      cmocka_unit_test(test_zsh),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

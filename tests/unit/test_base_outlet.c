@@ -2,7 +2,7 @@
  * The queue before a descriptor: its order, its bound, a reader that pauses, goes or never comes,
  * writes that fail. Under the thread sanitizer too.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/outlet.h"
 
@@ -70,12 +70,11 @@ static bool add(const struct tube *t, const char *text)
 	return outlet_add(t->o, text, strlen(text), true);
 }
 
-static void test_order(void **state)
+TEST(order)
 {
 	char text[12] = "";
 	struct tube t;
 
-	(void)state;
 	open_tube(&t);
 	assert_true(outlet_is_empty(t.o) && !outlet_is_broken(t.o));
 	assert_true(add(&t, "one ") && add(&t, "") && add(&t, "two "));
@@ -89,13 +88,12 @@ static void test_order(void **state)
 }
 
 /* While nothing is taken; nothing is cut, and what comes later does not pass what waits. */
-static void test_bound(void **state)
+TEST(bound)
 {
 	static char big[MAX_BYTES + 1], text[2 * MAX_BYTES];
 	struct tube t;
 	size_t filler;
 
-	(void)state;
 	memset(big, 'b', sizeof(big));
 	open_tube(&t);
 	filler = fill(&t);
@@ -131,14 +129,13 @@ static void *read_slowly(void *arg)
 	return NULL;
 }
 
-static void test_slow(void **state)
+TEST(slow)
 {
 	static char big[20 * 4096];
 	pthread_t thread;
 	struct tube t;
 	size_t filler;
 
-	(void)state;
 	open_tube(&t);
 	filler = fill(&t);
 	assert_true(outlet_add(t.o, big, sizeof(big), true));
@@ -151,11 +148,10 @@ static void test_slow(void **state)
 }
 
 /* The reader goes: before, and while the thread is held. */
-static void test_gone(void **state)
+TEST(gone)
 {
 	struct tube t;
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned is_held = 0; is_held < 2; is_held++) {
 		open_tube(&t);
@@ -193,13 +189,12 @@ static ssize_t no_space(int fd, const void *buf, size_t len)
 	return -ENOSPC;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct tube t;
 	char text[2];
 
-	(void)state;
 	ops.write = fail_twice;
 	sys_set_ops(&ops);
 	open_tube(&t);
@@ -217,12 +212,11 @@ static void test_failures(void **state)
 	sys_set_ops(NULL);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct outlet *o;
 	struct tube t;
 
-	(void)state;
 	inject_mem(1);
 	assert_int_equal(outlet_new(1, MAX_BYTES, &o), -ENOMEM);
 	assert_int_equal(inject.nr_live, 0);
@@ -238,11 +232,10 @@ static void test_no_memory(void **state)
 }
 
 /* Who gives up does not wait; the thread that is held cleans up when it comes back. */
-static void test_left(void **state)
+TEST(left)
 {
 	struct tube t;
 
-	(void)state;
 	inject_mem(0);
 	open_tube(&t);
 	fill(&t);
@@ -269,12 +262,11 @@ static void *add_many(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
 	pthread_t thread[NR_THREADS];
 	struct tube t;
 
-	(void)state;
 	open_tube(&t);
 	for (unsigned i = 0; i < NR_THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, add_many, &t), 0);
@@ -289,16 +281,4 @@ static void test_threads(void **state)
 	assert_int_equal(outlet_wait(t.o, LONG_MS), 0);
 	assert_int_equal(outlet_nr_written(t.o), NR_THREADS * NR_EACH);
 	close_tube(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_order),     cmocka_unit_test(test_bound),
-	    cmocka_unit_test(test_slow),      cmocka_unit_test(test_gone),
-	    cmocka_unit_test(test_failures),  cmocka_unit_test(test_left),
-	    cmocka_unit_test(test_no_memory), cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,16 @@
 /*
  * The path root: files of a tree that stands for /, lines, numbers, folders in byte order.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/io.h"
 
-static void test_init(void **state)
+TEST(init)
 {
 	char dir[257];
 	struct root r;
 
-	(void)state;
 	memset(dir, 'd', sizeof(dir));
 	dir[256] = '\0';
 	assert_int_equal(root_init(&r, dir), -ENAMETOOLONG);
@@ -34,13 +33,12 @@ static const struct {
     {"abcd", 4, -EFBIG, NULL},
 };
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	struct root r = tree_make();
 	char line[8];
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lines); i++) {
+	for (size_t i = 0; i < NR(lines); i++) {
 		strcpy(line, "was");
 		tree_put(&r, "/proc/x", lines[i].text, strlen(lines[i].text));
 		assert_int_equal(root_load_line(&r, "/proc/x", line, lines[i].size), lines[i].rc);
@@ -56,12 +54,11 @@ static void test_lines(void **state)
 }
 
 /* A first line longer than what is read at once, in a line that could hold it and one that not. */
-static void test_endless_line(void **state)
+TEST(endless_line)
 {
 	static char text[100000], line[sizeof(text)];
 	struct root r = tree_make();
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	tree_put(&r, "/x", text, sizeof(text));
 	assert_int_equal(root_load_line(&r, "/x", line, 4096), -EFBIG);
@@ -69,7 +66,7 @@ static void test_endless_line(void **state)
 	tree_remove(&r);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		const char *text;
@@ -88,8 +85,7 @@ static void test_numbers(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		uint64_t v = 77;
 
 		tree_put(&r, "/n", rows[i].text, strlen(rows[i].text));
@@ -106,12 +102,11 @@ static int join(const char *name, void *arg)
 	return strcmp(name, "stop") == 0 ? 42 : 0;
 }
 
-static void test_each(void **state)
+TEST(each)
 {
 	struct root r = tree_make();
 	struct buf names;
 
-	(void)state;
 	buf_init(&names, 1000);
 	tree_put(&r, "/d/b", "", 0);
 	tree_put(&r, "/d/B", NULL, 0);
@@ -134,13 +129,12 @@ static void test_each(void **state)
 	tree_remove(&r);
 }
 
-static void test_path_too_long(void **state)
+TEST(path_too_long)
 {
 	static char path[5000];
 	struct buf b;
 	char line[8];
 
-	(void)state;
 	memset(path, '/', sizeof(path) - 1);
 	buf_init(&b, 100);
 	assert_int_equal(root_open(&root_live, path), -ENAMETOOLONG);
@@ -150,11 +144,10 @@ static void test_path_too_long(void **state)
 	buf_fini(&b);
 }
 
-static void test_live(void **state)
+TEST(live)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	assert_int_equal(root_load(&root_live, "/proc/self/stat", &b), 0);
 	assert_int_equal(strtol(buf_str(&b), NULL, 10), getpid());
@@ -174,26 +167,13 @@ static int load_all(void *arg)
 	return rc ? rc : root_load_u64(r, "/n", &v);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	static char data[20000];
 	struct root r = tree_make();
 
-	(void)state;
 	tree_put(&r, "/f", data, sizeof(data));
 	tree_put(&r, "/n", "5\n", 2);
 	inject_every(load_all, &r, 3, 8);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_init),         cmocka_unit_test(test_lines),
-	    cmocka_unit_test(test_endless_line), cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_each),         cmocka_unit_test(test_path_too_long),
-	    cmocka_unit_test(test_live),         cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Numbers, durations, names, globs, UTF-8, CPU lists: tables of texts and what they mean.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/cpuset.h"
@@ -28,10 +28,9 @@ static const struct {
     {"\xd9\xa1", -EINVAL, 0}, /* an Arabic digit */
 };
 
-static void test_parse_u64(void **state)
+TEST(parse_u64)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(numbers); i++) {
+	for (size_t i = 0; i < NR(numbers); i++) {
 		uint64_t v = 77;
 
 		assert_int_equal(str_parse_u64(numbers[i].text, &v), numbers[i].rc);
@@ -39,13 +38,12 @@ static void test_parse_u64(void **state)
 	}
 }
 
-static void test_scan_u64(void **state)
+TEST(scan_u64)
 {
 	static const char text[] = "123x";
 	const char *p = text;
 	uint64_t v = 77;
 
-	(void)state;
 	assert_int_equal(str_scan_u64(&p, text + 2, &v), 0); /* end, not NUL, is the end */
 	assert_int_equal(v, 12);
 	assert_ptr_equal(p, text + 2);
@@ -103,10 +101,9 @@ static const struct {
     {"1e9", -EINVAL, 0},
 };
 
-static void test_parse_duration(void **state)
+TEST(parse_duration)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(durations); i++) {
+	for (size_t i = 0; i < NR(durations); i++) {
 		uint64_t ns = 77;
 		int rc = str_parse_duration_ns(durations[i].text, &ns);
 
@@ -115,7 +112,7 @@ static void test_parse_duration(void **state)
 	}
 }
 
-static void test_format_duration(void **state)
+TEST(format_duration)
 {
 	static const struct {
 		uint64_t ns;
@@ -127,8 +124,7 @@ static void test_format_duration(void **state)
 	    {1000000001, "1 s"}, {90000000000, "90 s"}, {UINT64_MAX, "18446744073.709 s"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		char text[32];
 
 		str_format_duration(rows[i].ns, text, sizeof(text));
@@ -136,7 +132,7 @@ static void test_format_duration(void **state)
 	}
 }
 
-static void test_nearest(void **state)
+TEST(nearest)
 {
 	static const char *const names[] = {"duration", "num_iterations", "rate", "cpu_clock",
 					    "os"};
@@ -156,9 +152,8 @@ static void test_nearest(void **state)
 	};
 	char endless[200];
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
-		const char *best = str_nearest(rows[i].typed, names, INJECT_NR(names));
+	for (size_t i = 0; i < NR(rows); i++) {
+		const char *best = str_nearest(rows[i].typed, names, NR(names));
 
 		if (rows[i].best)
 			assert_string_equal(best, rows[i].best);
@@ -167,11 +162,11 @@ static void test_nearest(void **state)
 	}
 	memset(endless, 'a', sizeof(endless) - 1);
 	endless[sizeof(endless) - 1] = '\0';
-	assert_null(str_nearest(endless, names, INJECT_NR(names)));
+	assert_null(str_nearest(endless, names, NR(names)));
 	assert_null(str_nearest("x", names, 0));
 }
 
-static void test_glob(void **state)
+TEST(glob)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -191,13 +186,12 @@ static void test_glob(void **state)
 	    {"*", "", true},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++)
+	for (size_t i = 0; i < NR(rows); i++)
 		if (str_glob(rows[i].pattern, rows[i].text) != rows[i].matches)
 			fail_msg("%s %s", rows[i].pattern, rows[i].text);
 }
 
-static void test_utf8(void **state)
+TEST(utf8)
 {
 	static const struct {
 		const char *text;
@@ -229,8 +223,7 @@ static void test_utf8(void **state)
 	};
 	char *cut = malloc(1); /* ASan guards its end */
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++)
+	for (size_t i = 0; i < NR(rows); i++)
 		if (str_is_utf8(rows[i].text, strlen(rows[i].text)) != rows[i].valid)
 			fail_msg("row %zu", i);
 	assert_false(str_is_utf8("a\0b", 3));
@@ -240,12 +233,11 @@ static void test_utf8(void **state)
 	free(cut);
 }
 
-static void test_hex(void **state)
+TEST(hex)
 {
 	const uint8_t id[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 0xff};
 	char text[33];
 
-	(void)state;
 	str_hex16(id, text);
 	assert_string_equal(text, "0123456789abcdef00ff000000000000");
 }
@@ -289,13 +281,12 @@ static const struct {
     {"0x1", -EINVAL, 0, NULL},
 };
 
-static void test_cpu_lists(void **state)
+TEST(cpu_lists)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 100000);
-	for (size_t i = 0; i < INJECT_NR(lists); i++) {
+	for (size_t i = 0; i < NR(lists); i++) {
 		struct cpuset s;
 
 		cpuset_clear(&s);
@@ -315,34 +306,32 @@ static void test_cpu_lists(void **state)
 	buf_fini(&b);
 }
 
-static void test_cpu_set(void **state)
+TEST(cpu_set)
 {
 	static const unsigned in[] = {0, 1, 63, 64, 127, 4096, 8191};
 	struct cpuset s;
 	size_t i = 0;
 
-	(void)state;
 	cpuset_clear(&s);
 	assert_int_equal(cpuset_next(&s, 0), -1);
-	for (size_t k = 0; k < INJECT_NR(in); k++)
+	for (size_t k = 0; k < NR(in); k++)
 		cpuset_add(&s, in[k]);
 	cpuset_add(&s, CPUSET_MAX_CPU);
 	cpuset_add(&s, UINT32_MAX);
-	assert_int_equal(cpuset_count(&s), INJECT_NR(in));
+	assert_int_equal(cpuset_count(&s), NR(in));
 	assert_false(cpuset_has(&s, 2));
 	assert_false(cpuset_has(&s, CPUSET_MAX_CPU));
 	for (int c = cpuset_next(&s, 0); c >= 0; c = cpuset_next(&s, (unsigned)c + 1))
 		assert_int_equal(c, in[i++]);
-	assert_int_equal(i, INJECT_NR(in));
+	assert_int_equal(i, NR(in));
 	assert_int_equal(cpuset_next(&s, UINT32_MAX), -1);
 }
 
 /* Random sets come back as they were. */
-static void test_cpu_round_trip(void **state)
+TEST(cpu_round_trip)
 {
 	struct buf b;
 
-	(void)state;
 	srand(2);
 	buf_init(&b, 100000);
 	for (int i = 0; i < 200; i++) {
@@ -357,18 +346,4 @@ static void test_cpu_round_trip(void **state)
 		assert_memory_equal(&s, &back, sizeof(s));
 	}
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_parse_u64),      cmocka_unit_test(test_scan_u64),
-	    cmocka_unit_test(test_parse_duration), cmocka_unit_test(test_format_duration),
-	    cmocka_unit_test(test_nearest),        cmocka_unit_test(test_glob),
-	    cmocka_unit_test(test_utf8),           cmocka_unit_test(test_hex),
-	    cmocka_unit_test(test_cpu_lists),      cmocka_unit_test(test_cpu_set),
-	    cmocka_unit_test(test_cpu_round_trip),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Expressions of unwind tables: each operation, and those that would do harm: endless, too deep,
  * cut off, dividing what cannot be divided, reading outside of the stack. And programs of tables.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 #include "cfi/program.h"
@@ -118,13 +119,12 @@ static struct cfi_frame frame_of(const uint8_t *stack, size_t len)
 	return f;
 }
 
-static void test_exprs(void **state)
+TEST(exprs)
 {
 	static const uint8_t stack[16] = {[8 ... 15] = 0x11};
 	const struct cfi_frame f = frame_of(stack, sizeof(stack));
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(exprs); i++) {
+	for (size_t i = 0; i < NR(exprs); i++) {
 		struct cfi_expr e = {exprs[i].bytes, exprs[i].len};
 		uint64_t v = 0xabcdef;
 		enum cfi_end end = cfi_expr_run(&e, &f, NULL, &v);
@@ -134,14 +134,13 @@ static void test_exprs(void **state)
 	}
 }
 
-static void test_cfa_first(void **state)
+TEST(cfa_first)
 {
 	static const uint8_t plus8[] = {0x38, 0x22};
 	const struct cfi_frame f = frame_of(plus8, sizeof(plus8));
 	const struct cfi_expr e = {plus8, sizeof(plus8)};
 	uint64_t cfa = 100, v = 0;
 
-	(void)state;
 	assert_int_equal(cfi_expr_run(&e, &f, &cfa, &v), CFI_GOES_ON);
 	assert_int_equal(v, 108);
 	assert_int_equal(cfi_expr_run(&e, &f, NULL, &v), CFI_SENSELESS);
@@ -202,7 +201,7 @@ static const struct {
     {"an offset to an expression", E(0x0f, 1, 0x30, 0x0e, 8), true, 0, 0, 0, 0},
 };
 
-static void test_programs(void **state)
+TEST(programs)
 {
 	static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1};
 	const struct cfi_cie cie = {.code_align = 1,
@@ -211,8 +210,7 @@ static void test_programs(void **state)
 				    .program = common,
 				    .program_len = sizeof(common)};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(programs); i++) {
+	for (size_t i = 0; i < NR(programs); i++) {
 		struct cfi_base base = {.at = programs[i].bytes};
 		struct cfi_fde fde = {.cie = cie,
 				      .start = 0x1000,
@@ -229,15 +227,4 @@ static void test_programs(void **state)
 			fail_msg("%s: CFA %ld%+ld, rbx %d %+ld", programs[i].what, (long)r.cfa.off,
 				 (long)r.cfa.plus, r.reg[3].kind, (long)r.reg[3].off);
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exprs),
-	    cmocka_unit_test(test_cfa_first),
-	    cmocka_unit_test(test_programs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Control groups: the text of their files, where they are mounted, groups that come and go, and
  * controllers that are not enabled; and every failure in turn.
  */
+#include "kit.h"
 #include "test_collect_many.h"
 
 #include "collect/cgroup.h"
@@ -76,10 +77,9 @@ static const struct {
      {0}},
 };
 
-static void test_texts(void **state)
+TEST(texts)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(texts); i++) {
+	for (size_t i = 0; i < NR(texts); i++) {
 		size_t len = strlen(texts[i].text);
 		char *text = many_exact(texts[i].text, len);
 		uint64_t values[CGROUP_NR_FIELDS] = {0};
@@ -96,7 +96,7 @@ static void test_texts(void **state)
 
 #define V1 "30 25 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 
-static void test_mounts(void **state)
+TEST(mounts)
 {
 	static const struct {
 		const char *what, *text, *mount;
@@ -120,8 +120,7 @@ static void test_mounts(void **state)
 	    {"empty", "", NULL},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		size_t len = strlen(rows[i].text);
 		char *text = many_exact(rows[i].text, len), mount[24];
 		int rc = cgroup_find_mount(text, len, mount, sizeof(mount));
@@ -134,7 +133,7 @@ static void test_mounts(void **state)
 	}
 }
 
-static void test_captured(void **state)
+TEST(captured)
 {
 	static const struct {
 		const char *tree, *words;
@@ -157,8 +156,7 @@ static void test_captured(void **state)
 	     "cgroup /: cpu.stat does not tell all that was asked for: throttling needs"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct root r = tree_captured(rows[i].tree);
 		struct many m;
 
@@ -178,12 +176,11 @@ static void put_group(const struct root *r, const char *usage)
 }
 
 /* A group that is there without what was asked for: how to get it. */
-static void test_lacks(void **state)
+TEST(lacks)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	tree_text(&r, "/proc/self/mountinfo", "1 2 0:25 / /cg rw - cgroup2 none rw\n");
 	tree_text(&r, "/cg/x/cpu.stat", "usage_usec 1\n");
 	kernel_start(NULL, 0);
@@ -199,12 +196,11 @@ static void test_lacks(void **state)
 	tree_remove(&r);
 }
 
-static void test_come_and_go(void **state)
+TEST(come_and_go)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	tree_text(&r, "/proc/self/mountinfo", "1 2 0:25 / /cg rw - cgroup2 none rw\n");
 	kernel_start(NULL, 0);
 	many_open(&m, &collect_cgroup_source, &r, "x x", CPU);
@@ -234,7 +230,7 @@ static void test_come_and_go(void **state)
 	tree_remove(&r);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *tree, *words;
@@ -251,8 +247,7 @@ static void test_refused(void **state)
 	    {"container", "a  b", -EINVAL, "\"\" cannot", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct root r = tree_captured(rows[i].tree);
 		struct many m;
 
@@ -264,24 +259,22 @@ static void test_refused(void **state)
 }
 
 /* Names with dots are names. */
-static void test_dots(void **state)
+TEST(dots)
 {
 	struct root r = tree_captured("container");
 	struct many m;
 
-	(void)state;
 	many_open(&m, &collect_cgroup_source, &r, "..a a..b ...", ALL);
 	many_close(&m);
 }
 
 /* A long io.stat: more than is read at a time. */
-static void test_long(void **state)
+TEST(long)
 {
 	struct root r = tree_make();
 	struct buf text;
 	struct many m;
 
-	(void)state;
 	buf_init(&text, 1 << 20);
 	for (unsigned i = 0; i < 500; i++)
 		buf_printf(&text, "8:%u rbytes=3 wbytes=4 rios=1 wios=1\n", i);
@@ -316,23 +309,9 @@ static int open_and_read(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("server-256");
 
-	(void)state;
 	inject_every(open_and_read, &r, 8, 12);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_texts),       cmocka_unit_test(test_mounts),
-	    cmocka_unit_test(test_captured),    cmocka_unit_test(test_lacks),
-	    cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_dots),        cmocka_unit_test(test_long),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Whether misc events work: their files are read once, and must have what the row takes from them.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/collect.h"
 #include "host/host.h"
@@ -21,7 +21,7 @@ static ssize_t unsupported(int fd, void *buf, size_t len, off_t at)
 	return -EOPNOTSUPP; /* PSI that was turned off when the kernel was booted */
 }
 
-static void test_files(void **state)
+TEST(files)
 {
 	static const struct {
 		const char *path, *text, *event;
@@ -37,8 +37,7 @@ static void test_files(void **state)
 	     "/proc/vmstat cannot be read: No such file or directory"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct host host = {.root = tree_make()};
 		struct event ev = find(rows[i].event);
 		struct event_support s;
@@ -52,14 +51,13 @@ static void test_files(void **state)
 	}
 }
 
-static void test_unreadable(void **state)
+TEST(unreadable)
 {
 	struct host host = {.root = tree_make()};
 	struct sys_ops ops = sys_kernel_ops;
 	struct event ev = find("load_average_1");
 	struct event_support s;
 
-	(void)state;
 	tree_put(&host.root, "/proc/loadavg", "0.50 0.40 0.30 1/2 3\n", 21);
 	ops.pread = unsupported;
 	sys_set_ops(&ops);
@@ -71,16 +69,15 @@ static void test_unreadable(void **state)
 }
 
 /* Of this machine: what every kernel has. */
-static void test_live(void **state)
+TEST(live)
 {
 	static const char *const names[] = {"cpu_user", "memory_used", "process_rss",
 					    "page_faults"};
 	struct host host;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(host_load(&root_live, &host, &e), 0);
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		struct event ev = find(names[i]);
 		struct event_support s;
 
@@ -105,22 +102,9 @@ static int check_all(void *arg)
 	return 0;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct host host = {.root = root_live};
 
-	(void)state;
 	inject_every(check_all, &host, 2, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_unreadable),
-	    cmocka_unit_test(test_live),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Disks: the text of several kernels, which devices of captured machines are taken, disks that
  * come, go and are another one under the old name; and every failure in turn.
  */
+#include "kit.h"
 #include "test_collect_many.h"
 
 #include "collect/disk.h"
@@ -75,10 +76,9 @@ static const struct {
     {"empty", "", -EINVAL},
 };
 
-static void test_stat(void **state)
+TEST(stat)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(stats); i++) {
+	for (size_t i = 0; i < NR(stats); i++) {
 		size_t len = strlen(stats[i].text);
 		char *text = many_exact(stats[i].text, len);
 		uint64_t values[DISK_NR_FIELDS] = {0};
@@ -94,7 +94,7 @@ static void test_stat(void **state)
 	}
 }
 
-static void test_inflight(void **state)
+TEST(inflight)
 {
 	static const struct {
 		const char *text;
@@ -112,8 +112,7 @@ static void test_inflight(void **state)
 	    {"3 18446744073709551616\n", -ERANGE},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		size_t len = strlen(rows[i].text);
 		char *text = many_exact(rows[i].text, len);
 		uint64_t values[DISK_NR_FIELDS] = {0};
@@ -161,10 +160,9 @@ static void expect_names(const struct many *m, const char *names, bool there)
 			fail_msg("%s is %sthere", name, there ? "not " : "");
 }
 
-static void test_choices(void **state)
+TEST(choices)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(choices); i++) {
+	for (size_t i = 0; i < NR(choices); i++) {
 		struct root r = tree_captured(choices[i].tree);
 		struct many m;
 
@@ -213,12 +211,11 @@ static void expect_values(const struct root *r, const struct collect_thing *t)
 	assert_int_equal(v[DISK_WRITE_QUEUE], q[1]);
 }
 
-static void test_values(void **state)
+TEST(values)
 {
 	static const char *const trees[] = {"server-256", "linux-4.14", "arm64-vm", "x86-vm"};
 
-	(void)state;
-	for (size_t k = 0; k < INJECT_NR(trees); k++) {
+	for (size_t k = 0; k < NR(trees); k++) {
 		struct root r = tree_captured(trees[k]);
 		struct many m;
 
@@ -248,12 +245,11 @@ static void put_disk(const struct root *r, const char *name)
 }
 
 /* Numbers are given once; what goes is dropped, what comes is found, each at once. */
-static void test_come_and_go(void **state)
+TEST(come_and_go)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	put_disk(&r, "sda");
 	kernel_start(NULL, 0);
 	many_open(&m, &collect_disk_source, &r, "sd*", 1u << DISK_READ_BYTES);
@@ -278,7 +274,7 @@ static void test_come_and_go(void **state)
 }
 
 /* Milliseconds of 32 bits that begin anew; a step back that is none of these stays one. */
-static void test_wrap(void **state)
+TEST(wrap)
 {
 	static const struct {
 		unsigned ms;
@@ -290,10 +286,9 @@ static void test_wrap(void **state)
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	put_disk(&r, "sda");
 	many_open(&m, &collect_disk_source, &r, "sda", 1u << DISK_READ_TIME | 1u << DISK_READ_OPS);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		char text[128];
 
 		snprintf(text, sizeof(text), "%u 0 0 %u 0 0 0 0 0 0 0\n", rows[i].ms, rows[i].ms);
@@ -307,12 +302,11 @@ static void test_wrap(void **state)
 }
 
 /* Between two readings a disk went and another took its name: its old files say so. */
-static void test_another_of_the_name(void **state)
+TEST(another_of_the_name)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	put_disk(&r, "sda");
 	put_disk(&r, "sdb");
 	kernel_start(NULL, 0);
@@ -331,12 +325,11 @@ static void test_another_of_the_name(void **state)
 }
 
 /* The entry is there before its files are; and one without files that could be opened goes too. */
-static void test_late_files(void **state)
+TEST(late_files)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	put_disk(&r, "sda");
 	tree_put(&r, "/sys/class/block/sdb", NULL, 0);
 	kernel_start("sda/stat", -EACCES);
@@ -358,7 +351,7 @@ static void test_late_files(void **state)
 }
 
 /* A reading with nothing new opens nothing, and reads what is wanted once. */
-static void test_cost(void **state)
+TEST(cost)
 {
 	static const struct {
 		uint32_t wanted;
@@ -366,8 +359,7 @@ static void test_cost(void **state)
 	} rows[] = {{ALL, 2}, {QUEUE, 1}, {STAT, 1}, {1u << DISK_WRITE_QUEUE, 1}};
 	struct root r = tree_captured("server-256");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		size_t nr_fds = inject_open_fds();
 		struct many m;
 
@@ -390,12 +382,11 @@ static void test_cost(void **state)
 }
 
 /* What cannot be opened or read is told once, and the rest works. */
-static void test_notes(void **state)
+TEST(notes)
 {
 	struct root r = tree_captured("server-256");
 	struct many m;
 
-	(void)state;
 	kernel_start("sda/inflight", -EACCES);
 	many_open(&m, &collect_disk_source, &r, "sda sdzz nvme0n1 sq*", ALL);
 	for (int i = 0; i < 2; i++) {
@@ -419,12 +410,11 @@ static void test_notes(void **state)
 }
 
 /* Numbers that an old kernel does not have; text that none would write. */
-static void test_lacking(void **state)
+TEST(lacking)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	put_disk(&r, "sda");
 	tree_drop(&r, "/sys/class/block/sda/inflight");
 	many_open(&m, &collect_disk_source, &r, "sda", ALL);
@@ -452,7 +442,7 @@ static void test_lacking(void **state)
 	tree_remove(&r);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *tree, *words;
@@ -465,8 +455,7 @@ static void test_refused(void **state)
 	    {"container", "sda", -ENOENT, "/sys/class/block cannot be read"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct root r = tree_captured(rows[i].tree);
 		struct many m;
 
@@ -478,12 +467,11 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_no_disk(void **state)
+TEST(no_disk)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	tree_put(&r, "/sys/block", NULL, 0);
 	many_open(&m, &collect_disk_source, &r, "", ALL);
 	many_expect_note(&m, "no physical disk");
@@ -520,22 +508,20 @@ static int open_and_read(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("linux-4.14");
 
-	(void)state;
 	inject_every(open_and_read, &r, 8, 10);
 }
 
 /* A read that was interrupted goes on. */
-static void test_interrupted(void **state)
+TEST(interrupted)
 {
 	struct root r = tree_captured("linux-4.14");
 	struct collect_thing t;
 	struct many m;
 
-	(void)state;
 	many_open(&m, &collect_disk_source, &r, "sda", OLD | QUEUE);
 	for (unsigned n = 1; n < 4; n++) {
 		inject_sys(n, -EINTR);
@@ -549,13 +535,12 @@ static void test_interrupted(void **state)
 }
 
 /* A disk that could not be kept for want of memory is found at the next reading. */
-static void test_found_later(void **state)
+TEST(found_later)
 {
 	struct root r = tree_make();
 	struct many m;
 	int rc;
 
-	(void)state;
 	put_disk(&r, "sda");
 	many_open(&m, &collect_disk_source, &r, "all", 1u << DISK_READ_OPS);
 	many_read(&m); /* all buffers have their size now: what fails is the new disk's */
@@ -574,28 +559,4 @@ static void test_found_later(void **state)
 	}
 	many_close(&m);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat),
-	    cmocka_unit_test(test_inflight),
-	    cmocka_unit_test(test_choices),
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_wrap),
-	    cmocka_unit_test(test_another_of_the_name),
-	    cmocka_unit_test(test_cost),
-	    cmocka_unit_test(test_notes),
-	    cmocka_unit_test(test_lacking),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_no_disk),
-	    cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_found_later),
-	    cmocka_unit_test(test_late_files),
-	    cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * The sources of this machine against what is done to it: bytes written to a loop device, sent over
  * lo, CPUs that are fought for, a cgroup that works. What this machine does not have is skipped.
  */
+#include "kit.h"
 #include "test_collect_many.h"
 
 #include "base/clock.h"
@@ -88,7 +89,7 @@ static void write_and_read(const struct loop *l)
 	free(block);
 }
 
-static void test_loop(void **state)
+TEST(loop)
 {
 	uint64_t before[DISK_NR_FIELDS];
 	struct collect_thing t;
@@ -96,7 +97,6 @@ static void test_loop(void **state)
 	struct many m;
 	int rc = loop_make(&l);
 
-	(void)state;
 	if (rc)
 		SKIP("no loop device can be had here: %s", strerror(-rc));
 	many_open(&m, &collect_disk_source, &root_live, l.name, UINT32_MAX);
@@ -148,14 +148,13 @@ static void send_bytes(const int ends[2])
 	}
 }
 
-static void test_lo(void **state)
+TEST(lo)
 {
 	uint64_t before[NET_NR_FIELDS];
 	struct collect_thing t;
 	struct many m;
 	int ends[2];
 
-	(void)state;
 	if (!connect_ends(ends))
 		SKIP("no connection over 127.0.0.1: %s", strerror(errno));
 	many_open(&m, &collect_net_source, &root_live, "lo", UINT32_MAX);
@@ -223,13 +222,12 @@ static int read_pressure(uint64_t *some_us)
 enum { MAX_CHILDREN = 64, PATIENCE_S = 60 };
 
 /* More children than CPUs: some wait. */
-static void test_pressure(void **state)
+TEST(pressure)
 {
 	long nr = sysconf(_SC_NPROCESSORS_ONLN) + 1;
 	uint64_t first, now, end_ns = clock_monotonic_ns() + PATIENCE_S * 1000000000ull;
 	pid_t children[MAX_CHILDREN];
 
-	(void)state;
 	if (read_pressure(&first))
 		SKIP("the kernel tells no pressure");
 	if (nr > MAX_CHILDREN)
@@ -262,7 +260,7 @@ static bool make_group(const char *name, char folder[4096])
 	return mkdir(folder, 0700) == 0;
 }
 
-static void test_cgroup(void **state)
+TEST(cgroup)
 {
 	uint64_t end_ns = clock_monotonic_ns() + PATIENCE_S * 1000000000ull, used_ns = 0;
 	char name[64], folder[4096], procs[4200];
@@ -270,7 +268,6 @@ static void test_cgroup(void **state)
 	struct many m;
 	pid_t child;
 
-	(void)state;
 	snprintf(name, sizeof(name), "cpuperf-test-%d", (int)getpid());
 	if (!make_group(name, folder))
 		SKIP("no cgroup of version 2 can be made here");
@@ -292,16 +289,4 @@ static void test_cgroup(void **state)
 	many_read(&m);
 	assert_int_equal(m.source->nr(m.state), 0); /* its files say that it has gone */
 	many_close(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_loop),
-	    cmocka_unit_test(test_lo),
-	    cmocka_unit_test(test_pressure),
-	    cmocka_unit_test(test_cgroup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #ifndef TEST_COLLECT_MANY_H
 #define TEST_COLLECT_MANY_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "collect/many.h"
@@ -173,30 +173,6 @@ static inline void kernel_stop(void)
 static inline char *many_exact(const char *text, size_t len)
 {
 	return memcpy(malloc(len ? len : 1), text, len);
-}
-
-/* tree_put of a string. */
-static inline void tree_text(const struct root *r, const char *path, const char *text)
-{
-	tree_put(r, path, text, strlen(text));
-}
-
-/* Removes a file, or a folder of files. */
-static inline void tree_drop(const struct root *r, const char *path)
-{
-	char full[4096];
-
-	snprintf(full, sizeof(full), "%s%s", r->dir, path);
-	assert_int_equal(nftw(full, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-}
-
-static inline void tree_rename(const struct root *r, const char *from, const char *to)
-{
-	char a[4096], b[4096];
-
-	snprintf(a, sizeof(a), "%s%s", r->dir, from);
-	snprintf(b, sizeof(b), "%s%s", r->dir, to);
-	assert_int_equal(rename(a, b), 0);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * text that no kernel wrote. Each is parsed at the very end of an allocation: ASan sees a byte too
  * far.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -69,10 +69,9 @@ static char *copy_exact(const char *text, size_t len)
 	return memcpy(p, text, len);
 }
 
-static void test_maps(void **state)
+TEST(maps)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(maps); i++) {
+	for (size_t i = 0; i < NR(maps); i++) {
 		struct proc_mapping m = {.inode = 99};
 		size_t len = strlen(maps[i].line);
 		char *line = copy_exact(maps[i].line, len);
@@ -94,13 +93,12 @@ static void test_maps(void **state)
 }
 
 /* Cut at every byte: only what has an inode is a line. */
-static void test_maps_cut(void **state)
+TEST(maps_cut)
 {
 	static const char line[] =
 	    "562685c01000-562685c06000 r-xp 00002000 fe:00 247134  /usr/bin/cat";
 	size_t inode = (size_t)(strstr(line, "247134") - line);
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(line); len++) {
 		char *cut = copy_exact(line, len);
 		struct proc_mapping m;
@@ -111,26 +109,24 @@ static void test_maps_cut(void **state)
 }
 
 /* A NUL does not end a line. */
-static void test_maps_nul(void **state)
+TEST(maps_nul)
 {
 	static const char line[] = "1-2 r-xp 0 0:0 7 /a\0b";
 	struct proc_mapping m;
 
-	(void)state;
 	assert_int_equal(proc_maps_parse(line, sizeof(line) - 1, &m), 0);
 	assert_int_equal(m.name_len, 4);
 	assert_int_equal(proc_maps_parse("1-2\0r-xp 0 0:0 7 /a", 19, &m), -EINVAL);
 }
 
 /* Captured: every line is understood, and what is executable is what grep finds. */
-static void test_captured(void **state)
+TEST(captured)
 {
 	struct root r = tree_captured("tasks");
 	const char *p, *end, *line, *stop;
 	unsigned nr = 0, nr_exec = 0;
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	assert_int_equal(root_load(&r, "/proc/812/maps", &b), 0);
 	for (p = b.data, end = p + b.len; (line = str_next_line(&p, end, &stop)); nr++) {
@@ -174,10 +170,9 @@ static const struct {
     {"no threads", "5 (a) S 7" REST " 0 0 9 0", -EINVAL},
 };
 
-static void test_tasks(void **state)
+TEST(tasks)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(tasks); i++) {
+	for (size_t i = 0; i < NR(tasks); i++) {
 		struct proc_task t = {.parent = 99};
 		size_t len = strlen(tasks[i].text);
 		char *text = copy_exact(tasks[i].text, len);
@@ -194,15 +189,4 @@ static void test_tasks(void **state)
 		}
 		free(text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_maps),     cmocka_unit_test(test_maps_cut),
-	    cmocka_unit_test(test_maps_nul), cmocka_unit_test(test_captured),
-	    cmocka_unit_test(test_tasks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

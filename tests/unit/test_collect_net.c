@@ -2,6 +2,7 @@
  * Network interfaces: lines of several kernels, interfaces that come and go, and a file that
  * changes while it is read page by page; and every failure in turn.
  */
+#include "kit.h"
 #include "test_collect_many.h"
 
 #include "collect/net.h"
@@ -54,13 +55,12 @@ static const struct {
     {"beyond 64 bits", "eth0: 18446744073709551616 2 3 4 5 6 7 8 9 10 11 12", -ERANGE},
 };
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	static const char nul[] = "a\0b: 1 2 3 4 5 6 7 8 9 10 11 12";
 	struct net_line l;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lines); i++) {
+	for (size_t i = 0; i < NR(lines); i++) {
 		size_t len = strlen(lines[i].line);
 		char *line = many_exact(lines[i].line, len);
 
@@ -76,7 +76,7 @@ static void test_lines(void **state)
 	assert_int_equal(net_parse_line(nul, sizeof(nul) - 1, &l), -EINVAL);
 }
 
-static void test_captured(void **state)
+TEST(captured)
 {
 	static const struct {
 		const char *tree, *words, *expected;
@@ -93,8 +93,7 @@ static void test_captured(void **state)
 	    {"arm64-vm", "all", "0 lo 0=0 1=0 2=0 3=0 4=0 5=0 6=0 7=0\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct root r = tree_captured(rows[i].tree);
 		struct many m;
 
@@ -106,12 +105,11 @@ static void test_captured(void **state)
 	}
 }
 
-static void test_big(void **state)
+TEST(big)
 {
 	struct root r = tree_captured("server-256");
 	struct many m;
 
-	(void)state;
 	many_open(&m, &collect_net_source, &r, "", 1u << NET_TX_DROPS);
 	many_read(&m);
 	assert_int_equal(m.source->nr(m.state), 56);
@@ -127,7 +125,7 @@ static void test_big(void **state)
 #define HEADS "Inter-| Receive | Transmit\n face |bytes |bytes\n"
 #define ONES  " 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n"
 
-static void test_come_and_go(void **state)
+TEST(come_and_go)
 {
 	static const struct {
 		const char *text, *expected;
@@ -145,11 +143,10 @@ static void test_come_and_go(void **state)
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	tree_text(&r, "/proc/net/dev", steps[0].text);
 	many_open(&m, &collect_net_source, &r, "", 1u << NET_RX_BYTES);
 	kernel_start(NULL, 0);
-	for (size_t i = 0; i < INJECT_NR(steps); i++) {
+	for (size_t i = 0; i < NR(steps); i++) {
 		tree_text(&r, "/proc/net/dev", steps[i].text);
 		many_read(&m);
 		many_expect(&m, steps[i].expected);
@@ -193,13 +190,12 @@ static ssize_t paged_pread(int fd, void *buf, size_t len, off_t at)
 }
 
 /* One that the kernel passed by between two pages is no one that went. */
-static void test_passed_by(void **state)
+TEST(passed_by)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	ops.pread = paged_pread;
 	tree_text(&r, "/proc/net/dev", "");
 	sys_set_ops(&ops);
@@ -217,12 +213,11 @@ static void test_passed_by(void **state)
 	tree_remove(&r);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	struct root r = tree_make();
 	struct many m;
 
-	(void)state;
 	assert_int_equal(many_try_open(&m, &collect_net_source, &r, "", ALL), -ENOENT);
 	assert_non_null(strstr(m.e.msg, "/proc/net/dev cannot be read"));
 	assert_int_equal(many_try_open(&m, &collect_net_source, &r, "a/b", ALL), -EINVAL);
@@ -233,13 +228,12 @@ static void test_refused(void **state)
 }
 
 /* More than the ceiling: the rest is told, once. */
-static void test_too_many(void **state)
+TEST(too_many)
 {
 	struct root r = tree_make();
 	struct buf text;
 	struct many m;
 
-	(void)state;
 	buf_init(&text, 16 << 20);
 	for (unsigned i = 0; i < 5000; i++)
 		buf_printf(&text, "v%u:" ONES, i);
@@ -273,22 +267,9 @@ static int open_and_read(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("linux-4.14");
 
-	(void)state;
 	inject_every(open_and_read, &r, 5, 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lines),     cmocka_unit_test(test_captured),
-	    cmocka_unit_test(test_big),       cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_passed_by), cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_too_many),  cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

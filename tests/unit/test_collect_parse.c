@@ -2,7 +2,7 @@
  * The parsers of /proc text: right values from the text of several kernels, and no crash and
  * nothing senseless from text that no kernel wrote.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "collect/proc_keyed.h"
@@ -78,10 +78,9 @@ static const struct {
     {"no switches", "ctxt x\n", -EINVAL},
 };
 
-static void test_stat(void **state)
+TEST(stat)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(stats); i++) {
+	for (size_t i = 0; i < NR(stats); i++) {
 		struct parsed p = parse(&proc_stat_source, stats[i].text, strlen(stats[i].text));
 
 		print_message("%s\n", stats[i].what);
@@ -98,7 +97,7 @@ static void test_stat(void **state)
 }
 
 /* The shares of CPU 1; guest time is in user and nice, and in no share twice. */
-static void test_shares(void **state)
+TEST(shares)
 {
 	static const char text[] = "cpu  9 9 9 9\ncpu1 1000 200 4 8 16 32 64 128 900 100\n";
 	static const struct {
@@ -112,9 +111,8 @@ static void test_shares(void **state)
 	struct parsed p = parse(&proc_stat_source, text, strlen(text));
 	uint64_t sum = 0;
 
-	(void)state;
 	assert_int_equal(p.rc, 0);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		expect(&p, rows[i].field, 1, rows[i].ticks, 1452);
 		expect(&p, rows[i].field, 0, ABSENT, 0);
 		sum += rows[i].field == PROC_STAT_NICE ? 0 : rows[i].ticks;
@@ -138,10 +136,9 @@ static const struct {
     {"procs_blocked 18446744073709551616\n", -ERANGE, 0, 0, 0, 0},
 };
 
-static void test_machine(void **state)
+TEST(machine)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+	for (size_t i = 0; i < NR(machines); i++) {
 		const char *text = machines[i].text;
 		struct parsed p = parse(&proc_stat_source, text, strlen(text));
 
@@ -158,13 +155,12 @@ static void test_machine(void **state)
 }
 
 /* idle and iowait go back (tickless kernels estimate them): what was busy must not follow. */
-static void test_iowait_goes_back(void **state)
+TEST(iowait_goes_back)
 {
 	static const char *const texts[] = {"cpu0 10 0 5 1000 50 0 0 0\n",
 					    "cpu0 11 0 5 1001 48 0 0 0\n"};
 	uint64_t busy[2], waited[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct parsed p = parse(&proc_stat_source, texts[i], strlen(texts[i]));
 		struct collect_value v;
@@ -209,10 +205,9 @@ static const struct {
     {"number beyond 64 bits", "MemFree: 18446744073709551616 kB\n", -ERANGE, 0, 0},
 };
 
-static void test_meminfo(void **state)
+TEST(meminfo)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(meminfos); i++) {
+	for (size_t i = 0; i < NR(meminfos); i++) {
 		const char *text = meminfos[i].text;
 		struct parsed p = parse(&proc_meminfo_source, text, strlen(text));
 
@@ -227,7 +222,7 @@ static void test_meminfo(void **state)
 }
 
 /* Fields of one value each; KiB of the file are bytes. */
-static void test_meminfo_fields(void **state)
+TEST(meminfo_fields)
 {
 	static const char text[] =
 	    "MemTotal: 1000 kB\nMemFree: 400 kB\nBuffers: 50 kB\nCached: 150 kB\n"
@@ -252,11 +247,10 @@ static void test_meminfo_fields(void **state)
 	    {"SwapTotal: 9 kB\n", {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct parsed p = parse(&proc_meminfo_source, rows[i].text, strlen(rows[i].text));
 
-		for (size_t f = 0; f < INJECT_NR(rows[i].values); f++) {
+		for (size_t f = 0; f < NR(rows[i].values); f++) {
 			uint64_t kib = rows[i].values[f];
 
 			expect(&p, (uint16_t)f, 0, kib == ABSENT ? ABSENT : kib * 1024, 0);
@@ -265,7 +259,7 @@ static void test_meminfo_fields(void **state)
 	}
 }
 
-static void test_vmstat(void **state)
+TEST(vmstat)
 {
 	static const struct {
 		const char *text;
@@ -292,18 +286,17 @@ static void test_vmstat(void **state)
 	    {"pgfault 18446744073709551616\n", -ERANGE, {0}},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct parsed p = parse(&proc_vmstat_source, rows[i].text, strlen(rows[i].text));
 
 		assert_int_equal(p.rc, rows[i].rc);
-		for (size_t f = 0; p.rc == 0 && f < INJECT_NR(rows[i].values); f++)
+		for (size_t f = 0; p.rc == 0 && f < NR(rows[i].values); f++)
 			expect(&p, (uint16_t)f, 0, rows[i].values[f], 0);
 		free(p.state);
 	}
 }
 
-static void test_pressure(void **state)
+TEST(pressure)
 {
 	static const struct {
 		const char *what, *text;
@@ -327,8 +320,7 @@ static void test_pressure(void **state)
 	    {"beyond 64 bits", "some total=18446744073709551616\n", -ERANGE, 0, 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		const struct collect_source *const sources[] = {&proc_pressure_cpu_source,
 								&proc_pressure_memory_source,
 								&proc_pressure_io_source};
@@ -347,7 +339,7 @@ static void test_pressure(void **state)
 	assert_string_equal(proc_pressure_io_source.path, "/proc/pressure/io");
 }
 
-static void test_loadavg(void **state)
+TEST(loadavg)
 {
 	static const struct {
 		const char *text;
@@ -369,8 +361,7 @@ static void test_loadavg(void **state)
 	    {"nan\n", -EINVAL, 0, 0, 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct parsed p = parse(&proc_loadavg_source, rows[i].text, strlen(rows[i].text));
 		struct collect_value v;
 
@@ -424,12 +415,11 @@ static void load(const char *tree, const char *path, struct buf *out)
 }
 
 /* Captured text, cut at every byte, and every byte replaced by some that matter. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	static const char others[] = "\0\n :-9x\xff";
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(all); i++) {
+	for (size_t i = 0; i < NR(all); i++) {
 		struct buf b;
 
 		load(all[i].tree, all[i].source->path, &b);
@@ -449,7 +439,7 @@ static void test_damaged(void **state)
 }
 
 /* Random text from the words of the format. */
-static void test_random(void **state)
+TEST(random)
 {
 	static const char *const words[] = {"cpu",
 					    "cpu0",
@@ -487,25 +477,23 @@ static void test_random(void **state)
 
 	struct buf text;
 
-	(void)state;
 	buf_init(&text, 10000);
 	srand(3);
 	for (int n = 0; n < 20000; n++) {
 		buf_reset(&text);
 		for (int k = rand() % 15; k >= 0; k--)
-			buf_adds(&text, words[(size_t)rand() % INJECT_NR(words)]);
-		try_text((size_t)n % INJECT_NR(all), text.data, text.len);
+			buf_adds(&text, words[(size_t)rand() % NR(words)]);
+		try_text((size_t)n % NR(all), text.data, text.len);
 	}
 	buf_fini(&text);
 }
 
 /* The field's numbers of a real machine, once by hand. */
-static void test_captured(void **state)
+TEST(captured)
 {
 	struct parsed p;
 	struct buf b;
 
-	(void)state;
 	load("linux-4.14", "/proc/stat", &b);
 	p = parse(&proc_stat_source, b.data, b.len);
 	assert_int_equal(p.rc, 0);
@@ -529,14 +517,13 @@ static void test_captured(void **state)
 }
 
 /* A line for each of 256 CPUs, interrupts of a kilobyte: each CPU has its own. */
-static void test_big(void **state)
+TEST(big)
 {
 	enum { NR = 256 };
 	struct collect_value v;
 	struct buf b;
 	uint64_t *s;
 
-	(void)state;
 	load("server-256", "/proc/stat", &b);
 	s = calloc(1, proc_stat_source.state_bytes + NR * proc_stat_source.cpu_bytes);
 	assert_int_equal(proc_stat_source.parse(b.data, b.len, s, NR), 0);
@@ -553,19 +540,4 @@ static void test_big(void **state)
 	assert_true(proc_stat_source.get(s, PROC_STAT_PROCS_RUNNING, 0, &v) && v.raw == 97);
 	free(s);
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat),    cmocka_unit_test(test_shares),
-	    cmocka_unit_test(test_machine), cmocka_unit_test(test_iowait_goes_back),
-	    cmocka_unit_test(test_meminfo), cmocka_unit_test(test_meminfo_fields),
-	    cmocka_unit_test(test_vmstat),  cmocka_unit_test(test_pressure),
-	    cmocka_unit_test(test_loadavg), cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_random),  cmocka_unit_test(test_captured),
-	    cmocka_unit_test(test_big),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

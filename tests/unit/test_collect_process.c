@@ -3,6 +3,7 @@
  * threads that come, go and have another's number, and what is said of what may not be read.
  */
 #include "test_collect_process.h"
+#include "kit.h"
 
 #include "base/buf.h"
 
@@ -47,11 +48,10 @@ static void expect_captured(const struct collect_thing *t, size_t i, uint32_t wa
 }
 
 /* All fields, each field alone, each but one. */
-static void test_values(void **state)
+TEST(values)
 {
 	struct root r = tree_captured("processes");
 
-	(void)state;
 	for (int f = -1; f < 2 * PROCESS_NR_FIELDS; f++) {
 		uint32_t wanted = f < 0                   ? ALL_FIELDS
 				  : f < PROCESS_NR_FIELDS ? BIT(f)
@@ -60,8 +60,8 @@ static void test_values(void **state)
 
 		for (int again = 0; again < 3; again++) {
 			read_all(s);
-			assert_int_equal(source->nr(s), INJECT_NR(captured));
-			for (size_t i = 0; i < INJECT_NR(captured); i++) {
+			assert_int_equal(source->nr(s), NR(captured));
+			for (size_t i = 0; i < NR(captured); i++) {
 				struct collect_thing t;
 
 				source->get(s, i, &t);
@@ -109,10 +109,9 @@ static void expect_notes(void *s, const char *expected)
 	buf_fini(&b);
 }
 
-static void test_machines(void **state)
+TEST(machines)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+	for (size_t i = 0; i < NR(machines); i++) {
 		struct root r = tree_captured(machines[i].tree);
 		void *s = start(&r, NULL, ALL_FIELDS);
 
@@ -183,12 +182,11 @@ static void expect_pids(const void *s, const char *expected)
 	buf_fini(&b);
 }
 
-static void test_choices(void **state)
+TEST(choices)
 {
 	struct root r = tree_captured("processes");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(choices); i++) {
+	for (size_t i = 0; i < NR(choices); i++) {
 		struct err e = {0};
 		void *s = NULL;
 		int rc = try_open(&r, choices[i].words, BIT(PROCESS_RSS), &s, &e);
@@ -210,14 +208,13 @@ static void test_choices(void **state)
 	}
 }
 
-static void test_no_proc(void **state)
+TEST(no_proc)
 {
 	static const char *const self[] = {"0", NULL};
 	struct root r = tree_make();
 	struct err e = {0};
 	void *s = NULL;
 
-	(void)state;
 	assert_int_equal(try_open(&r, NULL, ALL_FIELDS, &s, &e), -ENOENT);
 	assert_string_equal(e.msg, "/proc: cannot be read: No such file or directory");
 	err_clear(&e);
@@ -228,13 +225,12 @@ static void test_no_proc(void **state)
 }
 
 /* What the words ask for and is not there is said, once. */
-static void test_absent(void **state)
+TEST(absent)
 {
 	static const char *const words[] = {"99999", "1", "name:x?", "name:sys*"};
 	struct root r = tree_captured("processes");
 	void *s = start(&r, words, BIT(PROCESS_RSS));
 
-	(void)state;
 	expect_notes(s, ""); /* nobody has looked yet */
 	for (int again = 0; again < 3; again++) {
 		read_all(s);
@@ -372,12 +368,11 @@ static struct root two_processes(void)
 }
 
 /* Numbers are given once; the order is that of the pids. */
-static void test_come_and_go(void **state)
+TEST(come_and_go)
 {
 	struct root r = two_processes();
 	void *s = start(&r, NULL, BIT(PROCESS_RSS));
 
-	(void)state;
 	read_all(s);
 	expect_pids(s, "20 30 ");
 	put_process(&r, 25, "third", 300, 9);
@@ -404,13 +399,12 @@ static void test_come_and_go(void **state)
 }
 
 /* Only what was not there at the reading before began with its counters at 0. */
-static void test_born(void **state)
+TEST(born)
 {
 	static const char *const words[] = {"name:cc*", NULL};
 	struct root r = two_processes();
 	void *all = start(&r, NULL, BIT(PROCESS_RSS)), *some = start(&r, words, BIT(PROCESS_RSS));
 
-	(void)state;
 	read_all(all);
 	read_all(some);
 	assert_int_equal(get(all, 20).born_ns, 0);
@@ -435,14 +429,13 @@ static void test_born(void **state)
 }
 
 /* Its number is another's by the next reading. A kept file tells it; all fields alone do. */
-static void test_reused_while_kept(void **state)
+TEST(reused_while_kept)
 {
 	static const uint32_t wanted[] = {BIT(PROCESS_RSS), BIT(PROCESS_MINOR_FAULTS),
 					  BIT(PROCESS_RSS) | BIT(PROCESS_READ_BYTES),
 					  BIT(PROCESS_RUN_DELAY)};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(wanted); i++) {
+	for (size_t i = 0; i < NR(wanted); i++) {
 		struct root r = two_processes();
 		void *s;
 
@@ -486,7 +479,7 @@ static void *start_low(const struct root *r, const char *const *words, uint32_t 
 }
 
 /* Nothing is kept: the start time tells it. */
-static void test_reused_while_reopened(void **state)
+TEST(reused_while_reopened)
 {
 	static const char once[] = "20/task\n20/schedstat\n20/statm\n20/io\n20/stat\n20/stat\n30/";
 	struct root r = two_processes();
@@ -495,7 +488,6 @@ static void test_reused_while_reopened(void **state)
 	void *s = start_low(&r, NULL, wanted, &nr);
 	size_t nr_fds = inject_open_fds();
 
-	(void)state;
 	assert_true(nr < 5); /* what one process needs */
 	fake_start();
 	for (int again = 0; again < 4; again++) {
@@ -518,14 +510,13 @@ static void test_reused_while_reopened(void **state)
 }
 
 /* What is kept stays below the share; when one ends another gets its place. */
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
 	struct root r = tree_make();
 	char note[256];
 	size_t nr, nr_fds;
 	void *s;
 
-	(void)state;
 	tree_put(&r, "/proc/1", NULL, 0);
 	s = start_low(&r, NULL, BIT(PROCESS_RSS), &nr);
 	for (unsigned i = 0; i < nr + 2; i++)
@@ -561,7 +552,7 @@ static void test_descriptors(void **state)
 
 /* Of files only what is wanted is opened, once. Names are looked at after 1, 2, 4 … readings, later
  * each 64th time. */
-static void test_opens(void **state)
+TEST(opens)
 {
 	static const char *const logs[] = {"20/comm\n20/statm\n30/comm\n30/statm\n",
 					   "20/comm\n30/comm\n",
@@ -575,15 +566,14 @@ static void test_opens(void **state)
 	unsigned nr_looks = 0;
 	void *s;
 
-	(void)state;
 	fake_start();
 	s = start(&r, NULL, BIT(PROCESS_VMS));
-	for (size_t i = 0; i < INJECT_NR(logs); i++) {
+	for (size_t i = 0; i < NR(logs); i++) {
 		buf_reset(&fake.log);
 		read_all(s);
 		assert_string_equal(buf_str(&fake.log), logs[i]);
 	}
-	for (size_t i = INJECT_NR(logs); i < 64; i++)
+	for (size_t i = NR(logs); i < 64; i++)
 		read_all(s);
 	for (unsigned i = 0; i < 2 * 64; i++) {
 		buf_reset(&fake.log);
@@ -599,13 +589,12 @@ static void test_opens(void **state)
 
 /* While the chosen are there, nobody else is looked for: even a folder that went is not missed
  * until its files say so. */
-static void test_by_number(void **state)
+TEST(by_number)
 {
 	static const char *const words[] = {"20", "30", NULL};
 	struct root r = two_processes();
 	void *s;
 
-	(void)state;
 	put_process(&r, 25, "other", 1, 1);
 	fake_start();
 	s = start(&r, words, BIT(PROCESS_RSS));
@@ -630,14 +619,13 @@ static void test_by_number(void **state)
 }
 
 /* The same without descriptors: a file that is not there any more says it. */
-static void test_by_number_reopened(void **state)
+TEST(by_number_reopened)
 {
 	static const char *const words[] = {"20", "30", NULL};
 	struct root r = two_processes();
 	size_t nr;
 	void *s = start_low(&r, words, ALL_FIELDS & ~BIT(PROCESS_FDS), &nr);
 
-	(void)state;
 	read_all(s);
 	expect_pids(s, "20 30 ");
 	remove_path(&r, "/proc/20");
@@ -648,13 +636,12 @@ static void test_by_number_reopened(void **state)
 }
 
 /* A process is found under its parent's name and starts another program then. */
-static void test_exec(void **state)
+TEST(exec)
 {
 	static const char *const words[] = {"name:cc*", NULL};
 	struct root r = two_processes();
 	void *all = start(&r, NULL, BIT(PROCESS_RSS)), *some = start(&r, words, BIT(PROCESS_RSS));
 
-	(void)state;
 	read_all(all);
 	read_all(some);
 	expect_pids(some, "");
@@ -679,14 +666,13 @@ static void test_exec(void **state)
 }
 
 /* Names are any bytes; neither what is shown nor a note that quotes one moves a cursor. */
-static void test_odd_names(void **state)
+TEST(odd_names)
 {
 	struct root r = tree_make();
 	struct collect_thing t;
 	struct buf b;
 	void *s;
 
-	(void)state;
 	put_process(&r, 20, "\x1b[2J\xff\n x", 1, 1);
 	put_process(&r, 21, "", 1, 1);
 	put_process(&r, 22,
@@ -714,12 +700,11 @@ static void test_odd_names(void **state)
 #define MAY_NOT ": may not be read; it takes their user, or CAP_SYS_PTRACE\n"
 
 /* Whether opening says it or reading: the rest is there, and it is said once of each process. */
-static void test_denied(void **state)
+TEST(denied)
 {
 	const uint32_t wanted =
 	    BIT(PROCESS_RSS) | BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES);
 
-	(void)state;
 	for (int late = 0; late < 2; late++) {
 		struct root r = two_processes();
 		void *s;
@@ -750,13 +735,12 @@ static void test_denied(void **state)
 	}
 }
 
-static void test_many_denied(void **state)
+TEST(many_denied)
 {
 	struct root r = tree_make();
 	struct buf b;
 	void *s;
 
-	(void)state;
 	for (unsigned i = 0; i < 200; i++)
 		put_process(&r, 1000 + i, "fifteen letters", 1, 1);
 	fake_start();
@@ -776,7 +760,7 @@ static void test_many_denied(void **state)
 }
 
 /* Text that no kernel writes: the field is missing, and it is said. */
-static void test_odd_text(void **state)
+TEST(odd_text)
 {
 	static const struct {
 		const char *file, *text, *note;
@@ -806,8 +790,7 @@ static void test_odd_text(void **state)
 	const uint32_t wanted = BIT(PROCESS_RSS) | BIT(PROCESS_READ_BYTES) |
 				BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_MINOR_FAULTS);
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct root r = two_processes();
 		void *s;
 
@@ -824,13 +807,12 @@ static void test_odd_text(void **state)
 }
 
 /* More than any kernel writes, by some bytes more and less. */
-static void test_long_text(void **state)
+TEST(long_text)
 {
 	struct root r = two_processes();
 	const uint32_t wanted = BIT(PROCESS_RSS) | BIT(PROCESS_RUN_DELAY);
 	char text[4097];
 
-	(void)state;
 	for (size_t len = 2040; len <= 4096; len = len < 2056 ? len + 1 : 2 * len) {
 		void *s;
 
@@ -852,13 +834,12 @@ static void test_long_text(void **state)
 
 /* ---- threads */
 
-static void test_threads(void **state)
+TEST(threads)
 {
 	struct root r = two_processes();
 	void *s =
 	    start(&r, NULL, BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_THREADS));
 
-	(void)state;
 	put_thread(&r, 20, 21, 100);
 	put_thread(&r, 20, 22, 1000);
 	read_all(s);
@@ -890,12 +871,11 @@ static void test_threads(void **state)
 
 /* One ends and one begins: their number is the same, and only the kept file tells it. The last has
  * the number of the one that ended. */
-static void test_threads_change_places(void **state)
+TEST(threads_change_places)
 {
 	struct root r = two_processes();
 	void *s;
 
-	(void)state;
 	put_thread(&r, 20, 21, 100);
 	fake_start();
 	s = start(&r, NULL, BIT(PROCESS_CPU_TIME));
@@ -918,14 +898,13 @@ static void test_threads_change_places(void **state)
 }
 
 /* Without a descriptor for each, threads are read by path. */
-static void test_many_threads(void **state)
+TEST(many_threads)
 {
 	static const char *const words[] = {"20", NULL};
 	struct root r = two_processes();
 	size_t nr;
 	void *s = start_low(&r, words, BIT(PROCESS_RUN_DELAY), &nr);
 
-	(void)state;
 	for (unsigned tid = 100; tid < 150; tid++)
 		put_thread(&r, 20, tid, 1);
 	for (int again = 0; again < 3; again++) {
@@ -947,13 +926,12 @@ static void test_many_threads(void **state)
 }
 
 /* Threads that end while they are looked for take no descriptor, and are no want of any. */
-static void test_short_threads(void **state)
+TEST(short_threads)
 {
 	static const char *const words[] = {"20", NULL};
 	struct root r = two_processes();
 	void *s = start(&r, words, BIT(PROCESS_RUN_DELAY));
 
-	(void)state;
 	for (unsigned again = 0; again < 3; again++) {
 		char path[64];
 
@@ -968,7 +946,7 @@ static void test_short_threads(void **state)
 }
 
 /* The last descriptors below the limit are left to others, whatever the share allows. */
-static void test_reserve(void **state)
+TEST(reserve)
 {
 	enum { NR = 100 };
 	struct root r = tree_make();
@@ -977,7 +955,6 @@ static void test_reserve(void **state)
 	unsigned nr_spare = 0;
 	void *s;
 
-	(void)state;
 	for (unsigned i = 0; i < NR; i++)
 		put_process(&r, 100 + i, "one", 50, i);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -1022,43 +999,9 @@ static int use(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("processes");
 
-	(void)state;
 	inject_every(use, &r, 20, 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_machines),
-	    cmocka_unit_test(test_choices),
-	    cmocka_unit_test(test_absent),
-	    cmocka_unit_test(test_no_proc),
-	    cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_born),
-	    cmocka_unit_test(test_reused_while_kept),
-	    cmocka_unit_test(test_reused_while_reopened),
-	    cmocka_unit_test(test_descriptors),
-	    cmocka_unit_test(test_opens),
-	    cmocka_unit_test(test_by_number),
-	    cmocka_unit_test(test_by_number_reopened),
-	    cmocka_unit_test(test_exec),
-	    cmocka_unit_test(test_odd_names),
-	    cmocka_unit_test(test_denied),
-	    cmocka_unit_test(test_many_denied),
-	    cmocka_unit_test(test_odd_text),
-	    cmocka_unit_test(test_long_text),
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_threads_change_places),
-	    cmocka_unit_test(test_many_threads),
-	    cmocka_unit_test(test_short_threads),
-	    cmocka_unit_test(test_reserve),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #ifndef TEST_COLLECT_PROCESS_H
 #define TEST_COLLECT_PROCESS_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/process.h"
 

@@ -3,9 +3,9 @@
  * of threads that come and go, memory, bytes written, descriptors, and a number that is used again.
  * Each bound is an own reading of the program that is watched, taken before and after ours.
  */
+#include "kit.h"
 #include "test_collect_process.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/magic.h>
@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -195,15 +194,13 @@ static void expect_burnt(const struct root *r)
 	source->close(s);
 }
 
-static void test_burners(void **state)
+TEST(burners)
 {
-	(void)state;
 	expect_burnt(&root_live);
 }
 
-static void test_burners_by_files(void **state)
+TEST(burners_by_files)
 {
-	(void)state;
 	expect_burnt(by_files());
 }
 
@@ -249,7 +246,7 @@ static bool has_answered(const struct child *c)
 
 /* The process's own clock has them all; the files only those that a reading saw. Neither goes back,
  * nor beyond. */
-static void test_visitors(void **state)
+TEST(visitors)
 {
 	struct child c = child_start(visit_step);
 	void *s = start(&root_live, only(&c), BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY)),
@@ -257,7 +254,6 @@ static void test_visitors(void **state)
 	uint64_t read = 0, seen = 0, delay = 0, before, after;
 	const char *note;
 
-	(void)state;
 	child_ask(&c);
 	while (!has_answered(&c)) {
 		read = read_more(s, &c, PROCESS_CPU_TIME, read);
@@ -309,13 +305,12 @@ static uint64_t nr_missed(void *s, const struct child *c)
 
 /* Threads that work while they are read are not taken for some that ended; those that ended between
  * two readings are noticed though no reading saw one of them. */
-static void test_unseen(void **state)
+TEST(unseen)
 {
 	struct child c = child_start(unseen_step);
 	void *s = start(&root_live, only(&c), BIT(PROCESS_RUN_DELAY));
 	uint64_t before;
 
-	(void)state;
 	before = nr_missed(s, &c);
 	for (unsigned step = 0; step < 3; step++) {
 		child_ask(&c);
@@ -344,7 +339,7 @@ static uint64_t touch_step(unsigned step)
 	return p != MAP_FAILED;
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	const uint32_t wanted = BIT(PROCESS_RSS) | BIT(PROCESS_VMS) | BIT(PROCESS_MINOR_FAULTS);
 	struct child c = child_start(touch_step);
@@ -352,7 +347,6 @@ static void test_memory(void **state)
 	void *s = start(&root_live, only(&c), wanted);
 	uint64_t rss, vms, faults;
 
-	(void)state;
 	read_all(s);
 	rss = value(s, pid, PROCESS_RSS);
 	vms = value(s, pid, PROCESS_VMS);
@@ -402,7 +396,7 @@ static int open_on_disk(void)
 	return -1;
 }
 
-static void test_disk(void **state)
+TEST(disk)
 {
 	const uint32_t wanted = BIT(PROCESS_WRITE_BYTES) | BIT(PROCESS_READ_BYTES);
 	uint64_t written, read;
@@ -410,7 +404,6 @@ static void test_disk(void **state)
 	unsigned pid;
 	void *s;
 
-	(void)state;
 	disk_fd = open_on_disk();
 	if (disk_fd < 0)
 		SKIP("the folder for temporary files is on no disk (TMPDIR)\n");
@@ -454,14 +447,13 @@ static int stat_without_size(int dirfd, const char *path, struct stat *st, int f
 	return rc;
 }
 
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
 	const struct root *const roots[] = {&root_live, by_files(), &root_live};
 	struct sys_ops old = sys_kernel_ops;
 
-	(void)state;
 	old.fstatat = stat_without_size;
-	for (size_t i = 0; i < INJECT_NR(roots); i++) {
+	for (size_t i = 0; i < NR(roots); i++) {
 		struct child c = child_start(open_step);
 		unsigned pid = (unsigned)c.pid;
 		uint64_t nr;
@@ -530,7 +522,7 @@ static void read_until_asleep(void *s, unsigned nr)
 
 /* What only it can change is not read while it sleeps, is there all the same, and is read when it
  * has worked. */
-static void test_asleep(void **state)
+TEST(asleep)
 {
 	const uint32_t wanted = BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_THREADS) |
 				BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_WRITE_BYTES);
@@ -539,7 +531,6 @@ static void test_asleep(void **state)
 	void *s = start(&root_live, only(&c), wanted);
 	uint64_t faults;
 
-	(void)state;
 	count_preads();
 	read_until_asleep(s, 0);
 	assert_int_equal(get(s, pid).has, wanted);
@@ -580,7 +571,7 @@ static int open_nohz_full(int dirfd, const char *path, int flags, mode_t mode)
 }
 
 /* Where a CPU may run without ticks, a clock that stands still means nothing. */
-static void test_no_ticks(void **state)
+TEST(no_ticks)
 {
 	static const struct {
 		const char *text;
@@ -588,8 +579,7 @@ static void test_no_ticks(void **state)
 	} rows[] = {{"\n", 0}, {"(null)\n", 0}, {"2-3\n", 1}};
 	struct child c = child_start(nothing);
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct sys_ops ops = sys_kernel_ops;
 		void *s;
 
@@ -623,13 +613,12 @@ static uint64_t share_step(unsigned step)
 }
 
 /* Its memory can change while it sleeps. */
-static void test_memory_asleep(void **state)
+TEST(memory_asleep)
 {
 	struct child c;
 	uint64_t rss;
 	void *s;
 
-	(void)state;
 	shared_fd = memfd_create("shared", MFD_CLOEXEC);
 	assert_true(shared_fd >= 0 && ftruncate(shared_fd, 8 * MIB) == 0);
 	c = child_start(share_step);
@@ -649,14 +638,13 @@ static void test_memory_asleep(void **state)
 
 /* ---- processes */
 
-static void test_self(void **state)
+TEST(self)
 {
 	static const char *const words[] = {"0", NULL};
 	void *s = start(&root_live, words, ALL_FIELDS);
 	struct collect_thing t;
 	char name[64];
 
-	(void)state;
 	read_all(s);
 	assert_int_equal(source->nr(s), 1);
 	source->get(s, 0, &t);
@@ -691,14 +679,13 @@ static void wait_until_stopped(const struct child *c)
 
 /* A name follows at the next reading, however long the process has been there: it must have run to
  * change it. */
-static void test_renamed(void **state)
+TEST(renamed)
 {
 	static const char *const words[] = {"name:burner", NULL};
 	struct child c = child_start(rename_step);
 	void *all = start(&root_live, only(&c), BIT(PROCESS_RSS));
 	void *some = start(&root_live, words, BIT(PROCESS_RSS));
 
-	(void)state;
 	for (unsigned step = 0; step < 6; step++) {
 		assert_int_equal(child_step(&c), 1);
 		wait_until_stopped(&c);
@@ -716,14 +703,13 @@ static void test_renamed(void **state)
 }
 
 /* A zombie is still there; once it is waited for, it is not. */
-static void test_zombie(void **state)
+TEST(zombie)
 {
 	struct child c = child_start(nothing);
 	void *s = start(&root_live, NULL, BIT(PROCESS_RSS) | BIT(PROCESS_CPU_TIME));
 	siginfo_t info;
 	uint64_t cpu;
 
-	(void)state;
 	read_all(s);
 	assert_true(value(s, (unsigned)c.pid, PROCESS_RSS) > 0);
 	cpu = value(s, (unsigned)c.pid, PROCESS_CPU_TIME);
@@ -757,7 +743,7 @@ static pid_t start_as(pid_t number)
 }
 
 /* By the file that is kept, whichever it is; and by CPU time alone, which needs none. */
-static void test_reused(void **state)
+TEST(reused)
 {
 	static const uint32_t wanted[] = {
 	    BIT(PROCESS_CPU_TIME),    BIT(PROCESS_RUN_DELAY),
@@ -766,8 +752,7 @@ static void test_reused(void **state)
 	    BIT(PROCESS_FDS),         ALL_FIELDS,
 	};
 
-	(void)state;
-	for (size_t i = 0; i < 2 * INJECT_NR(wanted); i++) {
+	for (size_t i = 0; i < 2 * NR(wanted); i++) {
 		struct child c = child_start(nothing);
 		void *s = start(i % 2 ? by_files() : &root_live, NULL, wanted[i / 2]);
 		unsigned pid = (unsigned)c.pid;
@@ -837,12 +822,11 @@ static int read_as_nobody(unsigned parent, size_t i)
 	return 0;
 }
 
-static void test_nobody(void **state)
+TEST(nobody)
 {
 	unsigned parent = (unsigned)getpid();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(mounts); i++) {
+	for (size_t i = 0; i < NR(mounts); i++) {
 		pid_t child = fork();
 		int status;
 
@@ -856,20 +840,4 @@ static void test_nobody(void **state)
 		print_message("%s\n", mounts[i].option);
 		assert_int_equal(WEXITSTATUS(status), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_burners),       cmocka_unit_test(test_burners_by_files),
-	    cmocka_unit_test(test_visitors),      cmocka_unit_test(test_unseen),
-	    cmocka_unit_test(test_memory),        cmocka_unit_test(test_disk),
-	    cmocka_unit_test(test_descriptors),   cmocka_unit_test(test_self),
-	    cmocka_unit_test(test_asleep),        cmocka_unit_test(test_no_ticks),
-	    cmocka_unit_test(test_memory_asleep), cmocka_unit_test(test_zombie),
-	    cmocka_unit_test(test_reused),        cmocka_unit_test(test_nobody),
-	    cmocka_unit_test(test_renamed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

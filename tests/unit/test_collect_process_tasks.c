@@ -2,7 +2,7 @@
  * Threads that come and go: their list, in order whatever the folder's, and their sums, which never
  * go back.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/proc_ids.h"
 #include "collect/task_table.h"
@@ -65,10 +65,9 @@ static void take_step(struct task_table *t, const struct step *s)
 	assert_int_equal(sum.delay_ns, 2 * s->sum);
 }
 
-static void test_lives(void **state)
+TEST(lives)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lives); i++) {
+	for (size_t i = 0; i < NR(lives); i++) {
 		struct task_table t = {0};
 
 		print_message("%s\n", lives[i].what);
@@ -80,7 +79,7 @@ static void test_lives(void **state)
 }
 
 /* Without memory nothing changes. */
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	const uint32_t tids[] = {5, 6};
 	const struct task_times now = {10, 20};
@@ -88,7 +87,6 @@ static void test_no_memory(void **state)
 	struct task_table t = {0};
 	unsigned nr = 0;
 
-	(void)state;
 	assert_int_equal(task_table_sync(&t, tids, 1, count, &nr), 0);
 	task_table_set(&t, &t.list[0], &now);
 	inject_mem(1);
@@ -120,7 +118,7 @@ static void put_all(const struct root *r, const char *const *names, size_t nr)
 	}
 }
 
-static void test_ids(void **state)
+TEST(ids)
 {
 	static const char *const names[] = {
 	    "977", "1",          "12",          "self",
@@ -133,24 +131,23 @@ static void test_ids(void **state)
 	struct proc_ids ids = {0};
 	int fd;
 
-	(void)state;
-	put_all(&r, names, INJECT_NR(names));
+	put_all(&r, names, NR(names));
 	fd = open_folder(&r);
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(proc_ids_load(&ids, fd), 0);
-		assert_int_equal(ids.nr, INJECT_NR(expected));
+		assert_int_equal(ids.nr, NR(expected));
 		assert_memory_equal(ids.list, expected, sizeof(expected));
 	}
 	tree_put(&r, "/proc/31", "", 0);
 	assert_int_equal(proc_ids_load(&ids, fd), 0);
-	assert_int_equal(ids.nr, INJECT_NR(expected) + 1);
+	assert_int_equal(ids.nr, NR(expected) + 1);
 	close(fd);
 	proc_ids_fini(&ids);
 	tree_remove(&r);
 }
 
 /* More than one call of the kernel gives. */
-static void test_many_ids(void **state)
+TEST(many_ids)
 {
 	enum { NR = 1500 };
 	struct root r = tree_make();
@@ -158,7 +155,6 @@ static void test_many_ids(void **state)
 	char path[64];
 	int fd;
 
-	(void)state;
 	for (unsigned i = 0; i < NR; i++) {
 		snprintf(path, sizeof(path), "/proc/%u", 100000 + i * 7919 % NR);
 		tree_put(&r, path, "", 0);
@@ -173,13 +169,12 @@ static void test_many_ids(void **state)
 	tree_remove(&r);
 }
 
-static void test_ids_fail(void **state)
+TEST(ids_fail)
 {
 	struct root r = tree_make();
 	struct proc_ids ids = {0};
 	int fd;
 
-	(void)state;
 	tree_put(&r, "/proc/1", "", 0);
 	fd = open_folder(&r);
 	for (unsigned n = 1; n <= 2; n++) {
@@ -196,15 +191,4 @@ static void test_ids_fail(void **state)
 	assert_int_equal(proc_ids_load(&ids, fd), -EBADF);
 	proc_ids_fini(&ids);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lives),    cmocka_unit_test(test_no_memory),
-	    cmocka_unit_test(test_ids),      cmocka_unit_test(test_many_ids),
-	    cmocka_unit_test(test_ids_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

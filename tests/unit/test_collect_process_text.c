@@ -2,7 +2,7 @@
  * The parsers of /proc/PID: right numbers from the text of kernels, and a clean refusal of text
  * that no kernel wrote.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "collect/proc_pid_text.h"
@@ -144,10 +144,9 @@ static int parse_exact(parse_fn *parse, const char *text, size_t len, uint64_t *
 	return rc;
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		uint64_t out[NR_NUMBERS] = {0};
 		int rc = parse_exact(rows[i].parse, rows[i].text, strlen(rows[i].text), out);
 
@@ -170,7 +169,7 @@ static void try_text(parse_fn *parse, const char *text, size_t len)
 }
 
 /* Captured text, cut at every byte, and every byte replaced by some that matter. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	static const struct {
 		const char *path;
@@ -183,8 +182,7 @@ static void test_damaged(void **state)
 	static const char others[] = "\0\n\t :-)9x\xff";
 	struct root r = tree_captured("processes");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(files); i++) {
+	for (size_t i = 0; i < NR(files); i++) {
 		struct buf b;
 
 		buf_init(&b, 65536);
@@ -202,14 +200,4 @@ static void test_damaged(void **state)
 		}
 		buf_fini(&b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rows),
-	    cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Collectors over captured trees: every misc row yields its value, CPUs that are away have none,
  * files that cannot be read say so; and every failure in turn.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/collect.h"
 
@@ -76,10 +76,9 @@ static const struct {
     {"intel-uncore", "memory_used", 0, READING_FAILED, 0, 0},
 };
 
-static void test_values(void **state)
+TEST(values)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(values); i++) {
+	for (size_t i = 0; i < NR(values); i++) {
 		struct root r = tree_captured(values[i].tree);
 		const struct reading *got;
 		struct session s;
@@ -104,18 +103,17 @@ static bool may_be_0(const char *name)
 	static const char *const names[] = {"blocked",   "cpu_nice", "cpu_irq",
 					    "swap_used", "swap_in",  "swap_out"};
 
-	for (size_t i = 0; i < INJECT_NR(names); i++)
+	for (size_t i = 0; i < NR(names); i++)
 		if (strcmp(names[i], name) == 0)
 			return true;
 	return false;
 }
 
-static void test_every_row(void **state)
+TEST(every_row)
 {
 	struct root r = tree_captured("x86-vm");
 	struct session s;
 
-	(void)state;
 	start(&s, &r);
 	collect_read(s.c);
 	for (size_t i = 0; i < s.nr; i++) {
@@ -139,11 +137,10 @@ static void test_every_row(void **state)
 }
 
 /* Every row on this machine, live: it was up for a while, so nothing is zero but waiting. */
-static void test_this_machine(void **state)
+TEST(this_machine)
 {
 	struct session s;
 
-	(void)state;
 	start(&s, &root_live);
 	collect_read(s.c);
 	assert_int_equal(get(&s, "context_switches", 0)->state, READING_OK);
@@ -153,12 +150,11 @@ static void test_this_machine(void **state)
 	collect_close(s.c);
 }
 
-static void test_before_the_first(void **state)
+TEST(before_the_first)
 {
 	struct root r = tree_captured("x86-vm");
 	struct session s;
 
-	(void)state;
 	start(&s, &r);
 	assert_int_equal(get(&s, "cpu_user", 0)->state, READING_NONE);
 	assert_int_equal(get(&s, "memory_used", 0)->state, READING_FAILED);
@@ -167,7 +163,7 @@ static void test_before_the_first(void **state)
 }
 
 /* Files that change between two reads: each read sees the file as it is then, from its start. */
-static void test_again(void **state)
+TEST(again)
 {
 	static const struct {
 		const char *stat, *meminfo;
@@ -185,12 +181,11 @@ static void test_again(void **state)
 	struct root r = tree_make();
 	struct session s;
 
-	(void)state;
 	tree_put(&r, "/sys/devices/system/cpu/possible", "0-3\n", 4);
 	tree_put(&r, "/proc/stat", "", 0);
 	tree_put(&r, "/proc/meminfo", "", 0);
 	start(&s, &r);
-	for (size_t i = 0; i < INJECT_NR(steps); i++) {
+	for (size_t i = 0; i < NR(steps); i++) {
 		tree_put(&r, "/proc/stat", steps[i].stat, strlen(steps[i].stat));
 		tree_put(&r, "/proc/meminfo", steps[i].meminfo, strlen(steps[i].meminfo));
 		collect_read(s.c);
@@ -203,12 +198,11 @@ static void test_again(void **state)
 }
 
 /* What cannot be opened is told for its events, and the others work. */
-static void test_unreadable(void **state)
+TEST(unreadable)
 {
 	struct root r = tree_make();
 	struct session s;
 
-	(void)state;
 	tree_put(&r, "/proc/stat", NULL, 0); /* a folder: opens, and does not read */
 	tree_put(&r, "/proc/vmstat", "pgfault 5\n", 10);
 	start(&s, &r);
@@ -228,7 +222,7 @@ static void test_unreadable(void **state)
 }
 
 /* More than one step of reading, and no file without end. */
-static void test_long_files(void **state)
+TEST(long_files)
 {
 	static const char line[] = "cpu1 5 0 0 1\n";
 	enum { BYTES = 17 << 20 };
@@ -236,7 +230,6 @@ static void test_long_files(void **state)
 	struct root r = tree_make();
 	struct session s;
 
-	(void)state;
 	memset(text, '\n', BYTES);
 	memcpy(text + 100000, line, sizeof(line) - 1);
 	tree_put(&r, "/proc/stat", text, 100000 + sizeof(line) - 1);
@@ -252,13 +245,12 @@ static void test_long_files(void **state)
 	free(text);
 }
 
-static void test_nothing_asked(void **state)
+TEST(nothing_asked)
 {
 	struct root r = tree_captured("x86-vm");
 	size_t nr_fds = inject_open_fds();
 	struct collect *c;
 
-	(void)state;
 	assert_int_equal(collect_open(&r, NULL, NULL, 0, &c, NULL), 0);
 	assert_int_equal(inject_open_fds(), nr_fds);
 	collect_read(c);
@@ -288,21 +280,19 @@ static int open_and_read(void *arg)
 	return 0;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("x86-vm");
 
-	(void)state;
 	inject_every(open_and_read, &r, 5, 18);
 }
 
 /* A read that was interrupted goes on; time after time it asks for no more memory. */
-static void test_interrupted(void **state)
+TEST(interrupted)
 {
 	struct root r = tree_captured("x86-vm");
 	struct session s;
 
-	(void)state;
 	start(&s, &r);
 	for (unsigned n = 1; n < 10; n++) {
 		inject_sys(n, -EINTR);
@@ -316,17 +306,4 @@ static void test_interrupted(void **state)
 	inject_stop();
 	assert_false(inject.fired);
 	collect_close(s.c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_values),       cmocka_unit_test(test_every_row),
-	    cmocka_unit_test(test_this_machine), cmocka_unit_test(test_before_the_first),
-	    cmocka_unit_test(test_again),        cmocka_unit_test(test_unreadable),
-	    cmocka_unit_test(test_long_files),   cmocka_unit_test(test_nothing_asked),
-	    cmocka_unit_test(test_failures),     cmocka_unit_test(test_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

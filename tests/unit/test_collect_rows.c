@@ -3,7 +3,7 @@
  * and a list, written by hand from those files, of what each event must show. A row without a line
  * in the list fails, and a line without a row.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "collect/collect.h"
@@ -12,7 +12,6 @@
 #include "host/host.h"
 
 #include <math.h>
-#include <unistd.h>
 
 enum { MAX_EVENTS = 256, MAX_THINGS = 8 };
 
@@ -110,7 +109,7 @@ struct all {
 
 static const struct line *line_of(const char *name)
 {
-	for (size_t i = 0; i < INJECT_NR(lines); i++)
+	for (size_t i = 0; i < NR(lines); i++)
 		if (strcmp(lines[i].name, name) == 0)
 			return &lines[i];
 	return NULL;
@@ -193,16 +192,15 @@ static void check_row(const struct all *a, size_t i)
 
 /* No two numbers of the list are the same by chance: a field that is another's would not be seen.
  */
-static void test_list(void **state)
+TEST(list)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lines); i++)
+	for (size_t i = 0; i < NR(lines); i++)
 		for (size_t k = 0; k < i; k++)
 			if (lines[i].shown == lines[k].shown && strcmp(lines[i].unit, "°C") != 0)
 				fail_msg("%s and %s", lines[i].name, lines[k].name);
 }
 
-static void test_every_row(void **state)
+TEST(every_row)
 {
 	/* misc without its perf events, which others make */
 	static const struct event_maker *const makers[] = {&collect_sensor_maker};
@@ -215,7 +213,6 @@ static void test_every_row(void **state)
 	struct host host;
 	struct catalogue c;
 
-	(void)state;
 	assert_int_equal(misc.nr_makers, 3); /* another one's rows belong into the list */
 	misc.makers = makers;
 	misc.nr_makers = 1;
@@ -227,14 +224,14 @@ static void test_every_row(void **state)
 	collect_read(a.c);
 	for (size_t i = 0; i < a.nr; i++)
 		check_row(&a, i);
-	assert_int_equal(a.nr, INJECT_NR(lines)); /* names are not twice in the catalogue */
+	assert_int_equal(a.nr, NR(lines)); /* names are not twice in the catalogue */
 	collect_close(a.c);
 	arena_fini(&arena);
 	host_fini(&host);
 }
 
 /* What a thing cannot say has a reading that says why. */
-static void test_why_not(void **state)
+TEST(why_not)
 {
 	enum { FIELD = 1u << DISK_READ_BYTES };
 	const uint64_t values[] = {7, 7, 7};
@@ -256,12 +253,11 @@ static void test_why_not(void **state)
 	struct collect *c;
 	int opened;
 
-	(void)state;
 	for (size_t i = 0; i < collect_misc_group.nr_rows; i++)
 		if (strcmp(collect_misc_group.rows[i].name, "disk_read_bytes") == 0)
 			ev.row = &collect_misc_group.rows[i];
 	assert_int_equal(collect_open(&root, &ev, NULL, 1, &c, &opened), 0);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct collect_thing thing = rows[i].thing;
 		struct reading r = {0};
 
@@ -276,15 +272,4 @@ static void test_why_not(void **state)
 		assert_int_equal(r.time_ns, r.state == READING_NONE ? 0 : 9);
 	}
 	collect_close(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_every_row),
-	    cmocka_unit_test(test_why_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

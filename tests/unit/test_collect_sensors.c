@@ -2,7 +2,7 @@
  * Sensors as events: what captured machines have, under names that stay; their values, read time
  * after time; and nothing bad from names and numbers that no driver would give.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -107,10 +107,9 @@ static const struct {
     {"x86-vm", "cpu_frequency!\nia_temperature!\npackage_temperature!\n"},
 };
 
-static void test_lists(void **state)
+TEST(lists)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lists); i++) {
+	for (size_t i = 0; i < NR(lists); i++) {
 		struct machine m;
 		struct buf b;
 
@@ -175,14 +174,13 @@ static int expect_in_group(const struct event *ev, void *arg)
 	return 0;
 }
 
-static void test_whole_group(void **state)
+TEST(whole_group)
 {
 	static const struct event_group *const misc[] = {&collect_misc_group};
 	static const char *const trees[] = {"intel-hybrid", "intel-uncore", "arm64-big-little",
 					    "linux-4.14", "x86-vm"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(trees); i++) {
+	for (size_t i = 0; i < NR(trees); i++) {
 		struct machine m;
 		struct group_walk w = {.m = &m};
 
@@ -195,17 +193,16 @@ static void test_whole_group(void **state)
 }
 
 /* A privilege behind a made name: misc's makers know nothing of it. */
-static void test_privilege(void **state)
+TEST(privilege)
 {
 	static const struct event_group *const misc[] = {&collect_misc_group};
 	static const char *const names[] = {"msr_tsc:k", "msr/tsc/u", "msr/tsc/:uk",
 					    "memory_used:u"};
 	struct machine m;
 
-	(void)state;
 	start_captured(&m, "x86-vm");
 	m.catalogue.groups = misc;
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		struct err e = {0};
 		struct event ev;
 
@@ -216,14 +213,13 @@ static void test_privilege(void **state)
 	stop(&m);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
 	static const char *const trees[] = {"intel-hybrid", "intel-uncore",   "arm64-big-little",
 					    "linux-4.14",   "sparse-offline", "x86-vm"};
 	struct machine m;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(trees); i++) {
+	for (size_t i = 0; i < NR(trees); i++) {
 		start_captured(&m, trees[i]);
 		assert_int_equal(catalogue_each(&m.catalogue, expect_row, &m), 0);
 		assert_int_equal(find(&m, "package_temperature")->number, 20);
@@ -287,10 +283,9 @@ static void expect_source(const struct machine *m, const char *name, const char 
 	assert_int_equal(row->detail != NULL, part != NULL);
 }
 
-static void test_choices(void **state)
+TEST(choices)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(choices); i++) {
+	for (size_t i = 0; i < NR(choices); i++) {
 		struct root r = bare_tree();
 		struct machine m;
 		char file[64];
@@ -329,10 +324,9 @@ static const struct {
      "Temperature: unnamed, x."},
 };
 
-static void test_spellings(void **state)
+TEST(spellings)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(spellings); i++) {
+	for (size_t i = 0; i < NR(spellings); i++) {
 		struct root r = bare_tree();
 		struct machine m;
 
@@ -356,7 +350,7 @@ static int count(const struct event *ev, void *arg)
 	return 0;
 }
 
-static void test_odd_trees(void **state)
+TEST(odd_trees)
 {
 	static const char *const others[] = {
 	    "hwmon1/temp_input",   "hwmon1/temp1_inputs",
@@ -371,8 +365,7 @@ static void test_odd_trees(void **state)
 	char file[64];
 	size_t nr = 0;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(others); i++)
+	for (size_t i = 0; i < NR(others); i++)
 		put(&r, HWMON, others[i], "1\n");
 	put(&r, HWMON, "hwmon5", "a file\n");
 	start(&m, &r);
@@ -450,10 +443,9 @@ static const struct {
     {"x86-vm", "package_temperature", 0, -ENODEV, READING_FAILED, 0},
 };
 
-static void test_values(void **state)
+TEST(values)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(values); i++) {
+	for (size_t i = 0; i < NR(values); i++) {
 		struct root r = tree_captured(values[i].tree);
 		struct reading got;
 		struct reader o;
@@ -473,7 +465,7 @@ static void test_values(void **state)
 }
 
 /* One file, read as it changes. */
-static void test_again(void **state)
+TEST(again)
 {
 	static const struct {
 		const char *text;
@@ -507,11 +499,10 @@ static void test_again(void **state)
 	struct root r = bare_tree();
 	struct reader o;
 
-	(void)state;
 	put(&r, THERMAL, "thermal_zone0/type", "x\n");
 	put(&r, THERMAL, "thermal_zone0/temp", "1\n");
 	open_reader(&o, &r, "thermal/x");
-	for (size_t i = 0; i < INJECT_NR(steps); i++) {
+	for (size_t i = 0; i < NR(steps); i++) {
 		put(&r, THERMAL, "thermal_zone0/temp", steps[i].text);
 		collect_read(o.c);
 		print_message("%zu\n", i);
@@ -523,17 +514,16 @@ static void test_again(void **state)
 }
 
 /* Errors of one read: what is failed now, and whether the next one works. */
-static void test_read_errors(void **state)
+TEST(read_errors)
 {
 	static const int errors[] = {-EIO, -ENODATA, -EAGAIN, -EBUSY, -ENODEV, -EINTR};
 	struct root r = tree_captured("intel-hybrid");
 	struct reader o;
 	size_t nr_fds;
 
-	(void)state;
 	open_reader(&o, &r, "package_temperature");
 	nr_fds = inject_open_fds();
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		bool again = errors[i] == -EINTR;
 
 		inject_sys(1, errors[i]);
@@ -549,14 +539,13 @@ static void test_read_errors(void **state)
 }
 
 /* A CPU that goes away and comes back: its file is another one then. */
-static void test_hotplug(void **state)
+TEST(hotplug)
 {
 	static const char folder[] = "/sys/devices/system/cpu/cpu1/cpufreq/";
 	struct root r = bare_tree();
 	struct reader o;
 	char path[512];
 
-	(void)state;
 	put(&r, folder, "scaling_cur_freq", "1000\n");
 	open_reader(&o, &r, "cpu_frequency");
 	snprintf(path, sizeof(path), "%s%sscaling_cur_freq", r.dir, folder);
@@ -577,7 +566,7 @@ static void test_hotplug(void **state)
 }
 
 /* Not all of an event's files, but not for want of files: the event says so, and holds nothing. */
-static void test_open_errors(void **state)
+TEST(open_errors)
 {
 	static const int errors[] = {-EMFILE, -EACCES, -ENOENT};
 	struct root r = tree_captured("intel-hybrid");
@@ -585,10 +574,9 @@ static void test_open_errors(void **state)
 	struct event ev;
 	size_t nr_fds = inject_open_fds();
 
-	(void)state;
 	start(&m, &r);
 	ev = (struct event){&sensors, find(&m, "cpu_frequency")};
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		struct collect *c;
 		int opened;
 
@@ -634,11 +622,10 @@ static int all(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("intel-hybrid");
 
-	(void)state;
 	inject_every(all, &r, 8, 100);
 }
 
@@ -661,27 +648,25 @@ static void find_in_little(struct machine *m, const char *name)
 	}
 }
 
-static void test_arena_ceiling(void **state)
+TEST(arena_ceiling)
 {
 	struct machine m;
 
-	(void)state;
 	start_captured(&m, "intel-hybrid");
 	find_in_little(&m, "hwmon/nvme/composite");
 	find_in_little(&m, "package_temperature");
 	stop(&m);
 }
 
-static void test_unknown(void **state)
+TEST(unknown)
 {
 	static const char *const names[] = {"",           "temperature", "hwmon/",
 					    "hwmon/nvme", "hwmon/nvme/", "hwmon/nvme/composite/",
 					    "thermal"};
 	struct machine m;
 
-	(void)state;
 	start_captured(&m, "intel-hybrid");
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		const struct event_row *row = NULL;
 
 		assert_int_equal(collect_sensor_maker.find(&m.catalogue, names[i], &row, NULL),
@@ -689,20 +674,4 @@ static void test_unknown(void **state)
 		assert_null(row);
 	}
 	stop(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lists),         cmocka_unit_test(test_rows),
-	    cmocka_unit_test(test_whole_group),   cmocka_unit_test(test_choices),
-	    cmocka_unit_test(test_spellings),     cmocka_unit_test(test_odd_trees),
-	    cmocka_unit_test(test_values),        cmocka_unit_test(test_again),
-	    cmocka_unit_test(test_read_errors),   cmocka_unit_test(test_hotplug),
-	    cmocka_unit_test(test_open_errors),   cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_arena_ceiling), cmocka_unit_test(test_unknown),
-	    cmocka_unit_test(test_privilege),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
  * What the sources of many share: folders that are looked at time after time, and notes.
  */
+#include "kit.h"
 #include "test_collect_many.h"
 
 #include "collect/listing.h"
@@ -22,12 +23,11 @@ static void expect_entries(const struct listing *l, size_t nr, const char *name,
 	assert_int_equal(nr_named, 0);
 }
 
-static void test_listing(void **state)
+TEST(listing)
 {
 	struct root r = tree_make();
 	struct listing l;
 
-	(void)state;
 	tree_text(&r, "/f/a", "");
 	assert_int_equal(listing_open(&l, &r, "/f"), 0);
 	assert_int_equal(listing_look(&l), 1);
@@ -69,13 +69,12 @@ static void *used_resize(void *old, size_t size)
 }
 
 /* What memory held before is no change. */
-static void test_used_memory(void **state)
+TEST(used_memory)
 {
 	static const struct mem_ops used = {used_alloc, used_resize, free};
 	struct root r = tree_make();
 	struct listing l;
 
-	(void)state;
 	tree_text(&r, "/f/a", "");
 	tree_text(&r, "/f/abcdefgh", "");
 	mem_set_ops(&used);
@@ -89,13 +88,12 @@ static void test_used_memory(void **state)
 }
 
 /* More than the kernel gives at a time. */
-static void test_long_listing(void **state)
+TEST(long_listing)
 {
 	enum { NR = 3000 };
 	struct root r = tree_make();
 	struct listing l;
 
-	(void)state;
 	for (int i = 0; i < NR; i++) {
 		char path[64];
 
@@ -110,12 +108,11 @@ static void test_long_listing(void **state)
 	tree_remove(&r);
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	struct root r = tree_make();
 	struct listing l;
 
-	(void)state;
 	assert_int_equal(listing_open(&l, &r, "/f"), -ENOENT);
 	tree_text(&r, "/f", "");
 	assert_int_equal(listing_open(&l, &r, "/f"), 0);
@@ -125,12 +122,11 @@ static void test_no_folder(void **state)
 }
 
 /* A look that failed leaves what was seen, and what changed is still to be seen. */
-static void test_failed_look(void **state)
+TEST(failed_look)
 {
 	struct root r = tree_make();
 	struct listing l;
 
-	(void)state;
 	tree_text(&r, "/f/a", "");
 	assert_int_equal(listing_open(&l, &r, "/f"), 0);
 	for (unsigned n = 1; n < 3; n++) {
@@ -154,12 +150,11 @@ static void test_failed_look(void **state)
 static const struct things_kind kind = {.name = "test"};
 
 /* Each whole, in order, until there is no room; and anew when they were taken. */
-static void test_notes(void **state)
+TEST(notes)
 {
 	struct things t;
 	int nr[2] = {0};
 
-	(void)state;
 	things_init(&t, &kind, &root_live, 0);
 	assert_null(things_note(&t));
 	for (int round = 0; round < 2; round++) {
@@ -180,21 +175,20 @@ static void test_notes(void **state)
 }
 
 /* Names in any order, names that begin alike; numbers that are never given again. */
-static void test_names(void **state)
+TEST(names)
 {
 	static const char *const names[] = {"a", "ab", "b", "", "abc"};
 	struct thing *thing;
 	struct things t;
 
-	(void)state;
 	things_init(&t, &kind, &root_live, 0);
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		assert_null(things_find(&t, names[i], strlen(names[i])));
 		assert_int_equal(things_add(&t, names[i], strlen(names[i]), &thing), 0);
 		assert_int_equal(thing->number, i);
 	}
-	for (size_t k = 0; k < 3 * INJECT_NR(names); k++) {
-		const char *name = names[k * k % INJECT_NR(names)];
+	for (size_t k = 0; k < 3 * NR(names); k++) {
+		const char *name = names[k * k % NR(names)];
 
 		thing = things_find(&t, name, strlen(name));
 		assert_true(thing && strcmp(thing->name, name) == 0);
@@ -204,7 +198,7 @@ static void test_names(void **state)
 	things_drop(&t, thing);
 	assert_null(things_find(&t, "ab", 2));
 	assert_int_equal(things_add(&t, "ab", 2, &thing), 0);
-	assert_int_equal(thing->number, INJECT_NR(names));
+	assert_int_equal(thing->number, NR(names));
 	things_begin(&t);
 	assert_true(things_is_missing(&t));
 	assert_non_null(things_find(&t, "b", 1));
@@ -224,30 +218,17 @@ static void test_names(void **state)
 }
 
 /* The kernel's bytes find it again; what is shown is harmless. */
-static void test_shown(void **state)
+TEST(shown)
 {
 	static const char name[] = "\x1b]0;x\x07\xff";
 	struct collect_thing shown;
 	struct thing *thing;
 	struct things t;
 
-	(void)state;
 	things_init(&t, &kind, &root_live, 0);
 	assert_int_equal(things_add(&t, name, strlen(name), &thing), 0);
 	assert_ptr_equal(things_find(&t, name, strlen(name)), thing);
 	things_get(&t, 0, &shown);
 	assert_string_equal(shown.name, "?]0;x??");
 	things_fini(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_listing),     cmocka_unit_test(test_long_listing),
-	    cmocka_unit_test(test_no_folder),   cmocka_unit_test(test_failed_look),
-	    cmocka_unit_test(test_notes),       cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_used_memory), cmocka_unit_test(test_shown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

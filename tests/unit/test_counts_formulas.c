@@ -1,20 +1,12 @@
 /*
  * Which formulas a session's events make, and what their metrics are called.
  */
+#include "kit.h"
+
 #include "counts/formulas.h"
 
 #include "base/arena.h"
 #include "base/err.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "inject.h"
 
 enum { OS = 1, USER = 2, MAX_BYTES = 4 << 20 };
 
@@ -36,7 +28,7 @@ static struct metric_set join(struct arena *a, const struct metric_set *metrics,
 	return out;
 }
 
-static void operands_are_places(void **state)
+TEST(operands_are_places)
 {
 	static const struct counts_formula_event events[] = {
 	    {"software", "page_faults"},
@@ -49,9 +41,8 @@ static void operands_are_places(void **state)
 	struct arena a;
 	const struct metric *m;
 
-	(void)state;
 	arena_init(&a, MAX_BYTES);
-	out = join(&a, &none, events, INJECT_NR(events));
+	out = join(&a, &none, events, NR(events));
 	m = find(&out, "ipc");
 	assert_non_null(m);
 	for (size_t i = 0, operand = 2; i < m->expr.nr_steps; i++) {
@@ -70,7 +61,7 @@ static void operands_are_places(void **state)
 }
 
 /* What is not measured, of other modes, or already there under the name, makes none. */
-static void what_makes_none(void **state)
+TEST(what_makes_none)
 {
 	static const struct {
 		struct counts_formula_event events[2];
@@ -101,8 +92,7 @@ static void what_makes_none(void **state)
 	const struct metric mine = {.name = "ipc", .warn_below = {"1", 1}};
 	const struct metric_set none = {NULL, 0}, one = {&mine, 1};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct metric_set out;
 		struct arena a;
 
@@ -120,7 +110,7 @@ static void what_makes_none(void **state)
 }
 
 /* The report sums over iterations: formulas by time are not for it. */
-static void by_time(void **state)
+TEST(by_time)
 {
 	static const struct counts_formula_event events[] = {{"misc", "memory_bytes_read"},
 							     {"misc", "memory_bytes_written"}};
@@ -128,7 +118,6 @@ static void by_time(void **state)
 	struct err e = {0};
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, MAX_BYTES);
 	f = arena_alloc(&a, sizeof(*f));
 	assert_int_equal(counts_formulas_make(events, 2, false, &a, f, &e), 0);
@@ -138,13 +127,12 @@ static void by_time(void **state)
 	arena_fini(&a);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const struct counts_formula_event events[] = {{"software", "page_faults"}};
 	const struct metric_set none = {NULL, 0};
 	int rc = -ENOMEM;
 
-	(void)state;
 	for (unsigned n = 1; rc; n++) {
 		struct metric_set out;
 		struct err e = {0};
@@ -158,16 +146,4 @@ static void no_memory(void **state)
 		inject_stop();
 		assert_true(rc == 0 || rc == -ENOMEM);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(operands_are_places),
-	    cmocka_unit_test(what_makes_none),
-	    cmocka_unit_test(by_time),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

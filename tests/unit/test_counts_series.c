@@ -2,7 +2,7 @@
  * Points over time and what they come to: sessions of readings whose numbers are known, for a tally
  * and for one that samples; lines of random points against sums of our own; formulas.
  */
-#include "inject.h"
+#include "kit.h"
 #include "synthetic.h"
 #include "test_record.h"
 
@@ -67,7 +67,7 @@ static const struct metric metrics[] = {
     {.name = "paces", .unit = "", .expr = {of_two_paces, 3}},
     {.name = "scopes", .unit = "", .expr = {of_two_scopes, 3}},
 };
-static const struct metric_set metric_set = {metrics, INJECT_NR(metrics)};
+static const struct metric_set metric_set = {metrics, NR(metrics)};
 
 static void set_events(bool is_sampling)
 {
@@ -179,22 +179,22 @@ static void make_tally(void)
 	set_events(false);
 	open_folder();
 	w = begin(0, 0);
-	trace_writer_readings(w, TRACE_START, s00, INJECT_NR(s00));
-	trace_writer_readings(w, TRACE_END, e00, INJECT_NR(e00));
+	trace_writer_readings(w, TRACE_START, s00, NR(s00));
+	trace_writer_readings(w, TRACE_END, e00, NR(e00));
 	add_names(w);
 	end(w, "s.0.0.cpuperf", 0, 10);
 	w = begin(0, 1);
-	trace_writer_readings(w, TRACE_START, s01, INJECT_NR(s01));
-	trace_writer_readings(w, TRACE_END, e01, INJECT_NR(e01));
+	trace_writer_readings(w, TRACE_START, s01, NR(s01));
+	trace_writer_readings(w, TRACE_END, e01, NR(e01));
 	end(w, "s.0.1.cpuperf", 0, 10);
 	w = begin(1, 0);
-	trace_writer_readings(w, TRACE_START, e00, INJECT_NR(e00));
-	trace_writer_readings(w, TRACE_END, e10, INJECT_NR(e10));
+	trace_writer_readings(w, TRACE_START, e00, NR(e00));
+	trace_writer_readings(w, TRACE_END, e10, NR(e10));
 	add_names(w);
 	end(w, "s.1.0.cpuperf", 10, 20);
 	w = begin(1, 1);
-	trace_writer_readings(w, TRACE_START, e01, INJECT_NR(e01));
-	trace_writer_readings(w, TRACE_END, e11, INJECT_NR(e11));
+	trace_writer_readings(w, TRACE_START, e01, NR(e01));
+	trace_writer_readings(w, TRACE_END, e11, NR(e11));
 	end(w, "s.1.1.cpuperf", 10, 20);
 }
 
@@ -206,7 +206,7 @@ static void add_sample(struct buf *b, uint64_t us, uint64_t on_ms, uint64_t run_
 
 	buf_le64(b, 100);
 	record_id(b, 1, 1, ORIGIN + us * 1000);
-	for (size_t i = 0; i < INJECT_NR(words); i++)
+	for (size_t i = 0; i < NR(words); i++)
 		buf_le64(b, words[i]);
 	record_end(b, at);
 }
@@ -247,10 +247,10 @@ static void make_sampled(void)
 	add_sample(&b, 32000, 32, 14, 300, 42); /* multiplexed: 1 ms of 19 */
 	w = begin(0, 0);
 	trace_writer_ids(w, ids, 2);
-	trace_writer_readings(w, TRACE_START, start, INJECT_NR(start));
+	trace_writer_readings(w, TRACE_START, start, NR(start));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
-	trace_writer_readings(w, TRACE_TICK, ticks, INJECT_NR(ticks));
-	trace_writer_readings(w, TRACE_END, stop, INJECT_NR(stop));
+	trace_writer_readings(w, TRACE_TICK, ticks, NR(ticks));
+	trace_writer_readings(w, TRACE_END, stop, NR(stop));
 	add_names(w);
 	buf_fini(&b);
 	end(w, "s.0.0.cpuperf", 0, 40);
@@ -426,12 +426,11 @@ static const char points_in_time[] = "clock# cpu3 10-20 = 200 ok 2 of 200\n"
 				     "clock cpu3 12-13 = 100000 ok 100\n"
 				     "clock cpu3 13-32 = 100000 ok 100\n";
 
-static void points_of_a_tally(void **state)
+TEST(points_of_a_tally)
 {
 	static const struct profile_filter all;
 	struct profile_filter some = {.cpus = {{{4, 4}}, 1}, .iterations = {{{0, 0}}, 1}};
 
-	(void)state;
 	make_tally();
 	check_points(&all, false, tally_points);
 	profile_globs_add(&some.events, "--event", "[fm]*", NULL);
@@ -440,12 +439,11 @@ static void points_of_a_tally(void **state)
 }
 
 /* A point is within the time as a whole, and counts from the session's start. */
-static void points_of_samples(void **state)
+TEST(points_of_samples)
 {
 	static const struct profile_filter all;
 	struct profile_filter clock = {.from_ns = 0}, late = {.from_ns = 10 * MS, .to_ns = 32 * MS};
 
-	(void)state;
 	make_sampled();
 	check_points(&all, false, sampled_points);
 	profile_globs_add(&late.events, "--event", "test:clock", NULL);
@@ -470,7 +468,7 @@ static void cut_end(const char *name)
 }
 
 /* A session that was killed: what its last ticks say is said once. */
-static void points_of_a_killed_session(void **state)
+TEST(points_of_a_killed_session)
 {
 	static const struct profile_filter all;
 	const struct reading start[] = {reading(USER, 0, 0, 0, 0), reading(MEMORY, 0, 0, 1, 0)};
@@ -478,13 +476,12 @@ static void points_of_a_killed_session(void **state)
 					reading(USER, 0, 20, 5, 20), reading(MEMORY, 0, 20, 3, 0)};
 	struct trace_writer *w;
 
-	(void)state;
 	set_events(true);
 	events[NOT].state = READING_OK;
 	open_folder();
 	w = begin(0, 0);
-	trace_writer_readings(w, TRACE_START, start, INJECT_NR(start));
-	trace_writer_readings(w, TRACE_TICK, ticks, INJECT_NR(ticks));
+	trace_writer_readings(w, TRACE_START, start, NR(start));
+	trace_writer_readings(w, TRACE_TICK, ticks, NR(ticks));
 	end(w, "s.0.0.cpuperf", 0, 20);
 	cut_end("s.0.0.cpuperf");
 	check_points(&all, false,
@@ -712,11 +709,10 @@ static void check_lines(const struct turn *turns, bool is_by_cpu)
 	counts_lines_free(l);
 }
 
-static void lines_of_random_points(void **state)
+TEST(lines_of_random_points)
 {
 	static struct turn turns[NR_TURNS];
 
-	(void)state;
 	make_turns(turns);
 	check_lines(turns, true);
 	check_lines(turns, false);
@@ -795,11 +791,10 @@ static const char tally_lines[] = "faults: 4000 7000 10000 ran 0.500\n"
 				  "paces/s cpu4: 40 40 40 ran 0.500\n"
 				  "scopes: 0 750 1050\n";
 
-static void lines_of_a_session(void **state)
+TEST(lines_of_a_session)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, MAX_BYTES);
 	make_sampled();
 	show_lines(false, &b);
@@ -838,9 +833,8 @@ static void add_count(struct counts_lines *l, uint32_t cpu, uint64_t span_ns, ui
 
 /* Where one has been seen for a moment only, it does not count for all of the others' time; what
  * samples stand for is scaled. */
-static void lines_of_unlike_cpus(void **state)
+TEST(lines_of_unlike_cpus)
 {
-	(void)state;
 	for (int is_samples = 0; is_samples < 2; is_samples++) {
 		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, true);
 		const struct counts_line *line;
@@ -858,7 +852,7 @@ static void lines_of_unlike_cpus(void **state)
 }
 
 /* More things than there are lines for are counted; the machine's own lines have room. */
-static void too_many_lines(void **state)
+TEST(too_many_lines)
 {
 	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, false);
 	const struct cell cell = {
@@ -873,7 +867,6 @@ static void too_many_lines(void **state)
 					.end_ns = ORIGIN + MS,
 					.cell = &cell};
 
-	(void)state;
 	assert_non_null(l);
 	for (uint32_t i = 0; i < COUNTS_MAX_LINES + 3; i++) {
 		thing.number = i;
@@ -963,13 +956,12 @@ static void show_formulas(const struct profile_filter *filter, struct buf *b)
 	profile_session_close(s);
 }
 
-static void formulas(void **state)
+TEST(formulas)
 {
 	static const struct profile_filter all;
 	const struct profile_filter some = {.cpus = {{{3, 3}}, 1}, .iterations = {{{0, 0}}, 1}};
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, MAX_BYTES);
 	make_formulas();
 	show_formulas(&all, &b);
@@ -993,11 +985,10 @@ static void formulas(void **state)
 }
 
 /* Each of the table can be read, and asks for what the spec that it names measures. */
-static void table_of_formulas(void **state)
+TEST(table_of_formulas)
 {
 	struct arena arena;
 
-	(void)state;
 	arena_init(&arena, 1 << 20);
 	for (size_t i = 0; i < counts_topdown_nr_rows(); i++) {
 		const struct counts_topdown_row *row = counts_topdown_row(i);
@@ -1041,7 +1032,7 @@ static void add_any_readings(struct trace_writer *w, uint64_t *seed)
 {
 	struct reading any[8];
 
-	for (size_t i = 0; i < INJECT_NR(any); i++)
+	for (size_t i = 0; i < NR(any); i++)
 		any[i] = (struct reading){
 		    .event = (uint32_t)(synthetic_next(seed) % (NR_EVENTS + 1)),
 		    .instance = synthetic_next(seed) % 2 ? 0 : (uint32_t)any_number(seed),
@@ -1051,10 +1042,9 @@ static void add_any_readings(struct trace_writer *w, uint64_t *seed)
 		    .enabled_ns = any_number(seed),
 		    .running_ns = any_number(seed),
 		    .base = any_number(seed)};
-	trace_writer_readings(w, synthetic_next(seed) % 5 ? TRACE_TICK : TRACE_START, any,
-			      INJECT_NR(any));
+	trace_writer_readings(w, synthetic_next(seed) % 5 ? TRACE_TICK : TRACE_START, any, NR(any));
 	if (synthetic_next(seed) % 3 == 0)
-		trace_writer_readings(w, TRACE_END, any, INJECT_NR(any));
+		trace_writer_readings(w, TRACE_END, any, NR(any));
 }
 
 static void add_any_samples(struct trace_writer *w, uint64_t *seed)
@@ -1123,7 +1113,7 @@ static void check_any_lines(const struct counts_lines *l)
 	for (size_t i = 0; i < counts_lines_nr(l); i++) {
 		const struct counts_line *line = counts_lines_at(l, i);
 
-		counts_lines_shape(l, i, shape, INJECT_NR(shape));
+		counts_lines_shape(l, i, shape, NR(shape));
 		if (line->has_number)
 			assert_true(isfinite(line->min) && isfinite(line->mean) &&
 				    isfinite(line->max) && line->min <= line->max);
@@ -1160,9 +1150,8 @@ static void any_session(uint64_t seed, bool is_sampling)
 	remove_session();
 }
 
-static void any_sessions(void **state)
+TEST(any_sessions)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 100; seed++)
 		any_session(seed, seed % 4 != 0);
 }
@@ -1195,29 +1184,9 @@ static int read_all(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
-	(void)state;
 	make_sampled();
 	inject_every(read_all, NULL, 40, 15);
 	remove_session();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(points_of_a_tally),
-	    cmocka_unit_test(points_of_samples),
-	    cmocka_unit_test(points_of_a_killed_session),
-	    cmocka_unit_test(lines_of_random_points),
-	    cmocka_unit_test(lines_of_a_session),
-	    cmocka_unit_test(lines_of_unlike_cpus),
-	    cmocka_unit_test(too_many_lines),
-	    cmocka_unit_test(formulas),
-	    cmocka_unit_test(table_of_formulas),
-	    cmocka_unit_test(any_sessions),
-	    cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /*
  * From traces to tables: what a row takes from its trace, and what the iteration takes from any.
  */
+#include "kit.h"
+
 #include "counts/tally.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 static const struct trace_event events[] = {
     {.kind = EVENT_COUNT, .group = "g", .name = "n", .label = ""}};
@@ -35,14 +30,13 @@ static void add(struct table *t, uint32_t iteration, uint32_t trace, uint64_t en
 }
 
 /* An iteration was cut if any of its traces says so: the end of the first can be lost. */
-static void any_trace_says_cut(void **state)
+TEST(any_trace_says_cut)
 {
 	static const bool is_cut[][2] = {
 	    {false, false}, {true, true}, {false, true}, {true, false}, {false, false}};
 	struct profile_trace next = {0};
 	struct table *t = NULL;
 
-	(void)state;
 	assert_int_equal(counts_tally_new(&facts, &none, &t, NULL), 0);
 	for (uint32_t i = 0; i < sizeof(is_cut) / sizeof(is_cut[0]); i++) {
 		t->nr_rows = 0;
@@ -61,7 +55,7 @@ static void any_trace_says_cut(void **state)
 
 /* The parts of an event (boxes of memory): each is scaled by its own times, then they add up; one
  * that never ran, or failed, leaves no number. */
-static void parts_of_an_event(void **state)
+TEST(parts_of_an_event)
 {
 	static const struct {
 		uint64_t raw[3], enabled[3], running[3];
@@ -75,7 +69,6 @@ static void parts_of_an_event(void **state)
 	};
 	static struct profile_pair further[PROFILE_MAX_PARTS - 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct profile_pair pairs[3] = {0};
 		struct profile_trace p = {.events = events, .pairs = pairs, .further = further};
@@ -100,14 +93,13 @@ static void parts_of_an_event(void **state)
 }
 
 /* A trace can hold a part without the one of number 0. */
-static void part_without_the_first(void **state)
+TEST(part_without_the_first)
 {
 	static struct profile_pair further[PROFILE_MAX_PARTS - 1];
 	const struct profile_pair blank = {0};
 	struct profile_trace p = {.events = events, .pairs = &blank, .further = further};
 	struct table *t = NULL;
 
-	(void)state;
 	further[8] = (struct profile_pair){.has_start = true,
 					   .has_end = true,
 					   .start = {.state = READING_OK, .raw = 10},
@@ -141,7 +133,7 @@ static struct profile_pair pair_of(uint64_t raw)
 
 /* What the trace says of samples: of parts that add up, of events that are not sampled, or not
  * there. A trace that says nothing leaves nothing of the row before. */
-static void samples_of_a_trace(void **state)
+TEST(samples_of_a_trace)
 {
 	const struct profile_facts f = {.events = sampled_events, .nr_events = 3, .max_rows = 2};
 	const struct profile_pair pairs[] = {pair_of(7), pair_of(5000), pair_of(999)};
@@ -164,7 +156,6 @@ static void samples_of_a_trace(void **state)
 	struct profile_trace p = {.events = sampled_events, .pairs = pairs, .sampling = &sampling};
 	struct table *t = NULL;
 
-	(void)state;
 	assert_int_equal(counts_tally_new(&f, &none, &t, NULL), 0);
 	assert_int_equal(t->columns[1].sampling.period, 1000);
 	assert_true(t->columns[1].sampling.is_clock && t->columns[1].sampling.is_partial);
@@ -196,7 +187,7 @@ static void samples_of_a_trace(void **state)
 }
 
 /* Metrics are behind the events, and none of the numbers of a trace: they are made of the rows. */
-static void metrics_of_traces(void **state)
+TEST(metrics_of_traces)
 {
 	struct expr_step steps[] = {{.op = EXPR_OPERAND, .name = "n", .operand = 0},
 				    {.op = EXPR_OPERAND, .name = "a", .operand = 2},
@@ -210,7 +201,6 @@ static void metrics_of_traces(void **state)
 	struct profile_trace p = {.events = sampled_events, .pairs = pairs, .sampling = &sampling};
 	struct table *t = NULL;
 
-	(void)state;
 	assert_int_equal(counts_tally_new(&f, &metrics, &t, NULL), 0);
 	assert_int_equal(t->nr_columns, 4);
 	assert_int_equal(t->nr_events, 3);
@@ -263,7 +253,7 @@ static struct profile_thing thing_of(uint32_t event, uint32_t number, const char
 
 /* Things are of the first row, of their iteration alone; who came counts from 0, who went does not;
  * of the last event there is none, and it says why. */
-static void things_of_a_trace(void **state)
+TEST(things_of_a_trace)
 {
 	const struct profile_facts f = {.events = thing_events, .nr_events = 3, .max_rows = 2};
 	const struct profile_thing things[] = {
@@ -274,7 +264,6 @@ static void things_of_a_trace(void **state)
 	    .events = thing_events, .pairs = pairs, .things = things, .nr_things = 4};
 	struct table *t = NULL;
 
-	(void)state;
 	pairs[1] = pair_of(8);
 	assert_int_equal(counts_tally_new(&f, &none, &t, NULL), 0);
 	assert_int_equal(counts_tally_add(t, &p), 1);
@@ -299,28 +288,15 @@ static void things_of_a_trace(void **state)
 	table_free(t);
 }
 
-static void too_much_for_a_table(void **state)
+TEST(too_much_for_a_table)
 {
 	struct profile_facts f = facts;
 	struct table *t = NULL;
 
-	(void)state;
 	f.max_rows = (4u << 20) + 1;
 	assert_true(counts_tally_new(&f, &none, &t, NULL) < 0);
 	assert_null(t);
 	f.max_rows = 2u << 20; /* a column each for an event and a metric, and one more */
 	assert_true(counts_tally_new(&f, &(struct metric_set){NULL, 2}, &t, NULL) < 0);
 	assert_null(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(any_trace_says_cut),     cmocka_unit_test(parts_of_an_event),
-	    cmocka_unit_test(part_without_the_first), cmocka_unit_test(samples_of_a_trace),
-	    cmocka_unit_test(metrics_of_traces),      cmocka_unit_test(things_of_a_trace),
-	    cmocka_unit_test(too_much_for_a_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

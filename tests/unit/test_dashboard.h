@@ -5,13 +5,10 @@
 #ifndef TEST_DASHBOARD_H
 #define TEST_DASHBOARD_H
 
+#include "kit.h"
+
 #include "base/arena.h"
 #include "dashboard/model.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { EVENTS = 9, METRICS = 2, NS_PER_S = 1000000000, START_NS = 5000 };
 enum { CYCLES, INSTRUCTIONS, CLOCK, MISSES, BUSY, MEMORY, SWITCHES, TIME_OF, RSS_OF };

@@ -1,17 +1,10 @@
 /*
  * Cells of a screen: what is cut, what is replaced, how wide characters are.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "dashboard/canvas.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "inject.h"
 
 static void expect(const struct canvas *c, const char *text)
 {
@@ -73,9 +66,8 @@ static const struct {
     {"\xf0\x9f\x98\x80", true, 0, 8, "\xf0\x9f\x98\x80\n", 2},
 };
 
-static void puts_text(void **state)
+TEST(puts_text)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(puts_of) / sizeof(puts_of[0]); i++) {
 		struct canvas c;
 
@@ -100,9 +92,8 @@ static const struct {
     {"abc", 0, "........\n", "........\n"},   {"abcdefghij", 20, ".abcdefg\n", ".       \n"},
 };
 
-static void fills_fields(void **state)
+TEST(fills_fields)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct canvas c;
 
@@ -119,11 +110,10 @@ static void fills_fields(void **state)
 }
 
 /* What was there of a wide character must not stay as a half. */
-static void styles_and_sizes(void **state)
+TEST(styles_and_sizes)
 {
 	struct canvas c, other;
 
-	(void)state;
 	assert_int_equal(canvas_init(&c, 100000, 100000, true), 0);
 	assert_int_equal(c.width, CANVAS_MAX_WIDTH);
 	assert_int_equal(c.height, CANVAS_MAX_HEIGHT);
@@ -149,25 +139,12 @@ static void styles_and_sizes(void **state)
 	canvas_fini(&other);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct canvas c = {.width = 77};
 
-	(void)state;
 	inject_mem(1);
 	assert_int_equal(canvas_init(&c, 4, 4, true), -ENOMEM);
 	inject_stop();
 	assert_int_equal(c.width, 77);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(puts_text),
-	    cmocka_unit_test(fills_fields),
-	    cmocka_unit_test(styles_and_sizes),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

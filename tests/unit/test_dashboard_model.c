@@ -2,18 +2,12 @@
  * What the dashboard shows of what it was given: rows made of CPUs, their order, history, baseline,
  * keys and the mouse.
  */
+#include "kit.h"
+#include "test_dashboard.h"
+
 #include "dashboard/model.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "inject.h"
-#include "test_dashboard.h"
 
 static double shown(const struct session_under_test *s, uint32_t row, size_t column)
 {
@@ -38,7 +32,7 @@ static void press_all(struct session_under_test *s, const char *keys)
 }
 
 /* A group is the sum of its CPUs, its metric that of the sums. */
-static void groups_add_up(void **state)
+TEST(groups_add_up)
 {
 	static const struct {
 		const char *name;
@@ -49,7 +43,6 @@ static void groups_add_up(void **state)
 		      {"0-7", 0, 7},    {"5", 5, 5}};
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 8);
 	add_iterations(&s, 3, 1);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
@@ -71,11 +64,10 @@ static void groups_add_up(void **state)
 }
 
 /* CPUs that the iteration has no trace of, and traces that the session does not have. */
-static void missing_traces(void **state)
+TEST(missing_traces)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 4);
 	s.t->nr_rows = 3;
 	fill(s.t, 0);
@@ -102,7 +94,7 @@ static void missing_traces(void **state)
 	end_session(&s);
 }
 
-static void folds_only_as_far_as_needed(void **state)
+TEST(folds_only_as_far_as_needed)
 {
 	static const struct {
 		size_t nr_cpus, lines, nr;
@@ -112,7 +104,6 @@ static void folds_only_as_far_as_needed(void **state)
 	    {64, 20, 16, "0-3", "60-63"}, {64, 1, 1, "0-63", "0-63"}, {64, 0, 1, "0-63", "0-63"},
 	    {5, 3, 3, "0-1", "4-4"},      {1, 0, 1, "0", "0"},        {3, 1, 1, "0-2", "0-2"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct session_under_test s;
 		char text[MODEL_NAME_BYTES];
@@ -132,11 +123,10 @@ static void folds_only_as_far_as_needed(void **state)
 }
 
 /* More CPUs than lines of any screen, and than a history of each has room for. */
-static void many_cpus(void **state)
+TEST(many_cpus)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 8192);
 	assert_false(s.m.has_row_history);
 	add_iterations(&s, 0, 2);
@@ -158,13 +148,12 @@ static void expect_order(struct session_under_test *s, const uint32_t *rows, siz
 		assert_int_equal(s->m.order[i], rows[i]);
 }
 
-static void sorts_and_follows(void **state)
+TEST(sorts_and_follows)
 {
 	static const uint32_t as_they_are[] = {1, 2, 3, 4}, down[] = {3, 2, 1, 4},
 			      up[] = {1, 2, 3, 4};
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 4);
 	s.t->nr_rows = 3; /* the last CPU has no number: it is behind, either way */
 	fill(s.t, 0);
@@ -187,11 +176,10 @@ static void sorts_and_follows(void **state)
 	end_session(&s);
 }
 
-static void moves_within_bounds(void **state)
+TEST(moves_within_bounds)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 20);
 	add_iterations(&s, 0, 1);
 	press(&s, 'f');
@@ -224,13 +212,12 @@ static void moves_within_bounds(void **state)
 }
 
 /* Columns of the table are those of CPUs, in the order of the spec. */
-static void columns_of_the_table(void **state)
+TEST(columns_of_the_table)
 {
 	static const size_t want[] = {CYCLES, INSTRUCTIONS, CLOCK,     MISSES,
 				      BUSY,   EVENTS,       EVENTS + 1};
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 2);
 	assert_int_equal(s.m.nr_shown_columns, sizeof(want) / sizeof(want[0]));
 	for (size_t i = 0; i < s.m.nr_shown_columns; i++)
@@ -238,11 +225,10 @@ static void columns_of_the_table(void **state)
 	end_session(&s);
 }
 
-static void pauses_while_it_goes_on(void **state)
+TEST(pauses_while_it_goes_on)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 2);
 	press(&s, 'p'); /* before there is anything: the first is shown all the same */
 	add_iterations(&s, 0, 3);
@@ -255,12 +241,11 @@ static void pauses_while_it_goes_on(void **state)
 	end_session(&s);
 }
 
-static void history_keeps_the_last(void **state)
+TEST(history_keeps_the_last)
 {
 	struct session_under_test s;
 	size_t series, from, to;
 
-	(void)state;
 	begin_session(&s, 2);
 	add_iterations(&s, 0, HISTORY_MAX_DEPTH + 50);
 	series = model_series(&s.m, 1, CYCLES);
@@ -286,11 +271,10 @@ static void history_keeps_the_last(void **state)
 }
 
 /* A cut iteration is in the chart, but in no mean. */
-static void cut_iteration(void **state)
+TEST(cut_iteration)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 1);
 	add_iterations(&s, 0, 2);
 	s.t->nr_rows = 1;
@@ -313,13 +297,12 @@ static void add_one(struct session_under_test *s, uint32_t iteration, uint64_t c
 	model_add(&s->m, &s->t);
 }
 
-static void baseline_and_difference(void **state)
+TEST(baseline_and_difference)
 {
 	struct model_difference d;
 	struct session_under_test s;
 	uint32_t i = 0;
 
-	(void)state;
 	begin_session(&s, 2);
 	press(&s, 'b');
 	assert_false(s.m.baseline.is_set); /* there is nothing yet */
@@ -349,11 +332,10 @@ static void baseline_and_difference(void **state)
 }
 
 /* One iteration has no spread: nothing is beyond it. */
-static void baseline_of_one(void **state)
+TEST(baseline_of_one)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 2);
 	add_one(&s, 0, 1000);
 	press(&s, 'b');
@@ -363,13 +345,12 @@ static void baseline_of_one(void **state)
 	end_session(&s);
 }
 
-static void views_that_are_known(void **state)
+TEST(views_that_are_known)
 {
 	static const enum model_view all[] = {MODEL_TOTAL, MODEL_PACKAGES, MODEL_NODES, MODEL_TYPES,
 					      MODEL_CPUS};
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 4);
 	add_iterations(&s, 0, 1);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -404,11 +385,10 @@ static void click(struct session_under_test *s, unsigned x, unsigned y)
 	model_key(&s->m, &(struct key){.code = KEY_CODE_CLICK, .x = x, .y = y});
 }
 
-static void the_mouse(void **state)
+TEST(the_mouse)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 4);
 	add_iterations(&s, 0, 1);
 	model_arrange(&s.m, 4);
@@ -444,7 +424,7 @@ static void the_mouse(void **state)
 	end_session(&s);
 }
 
-static void replay_steps(void **state)
+TEST(replay_steps)
 {
 	static const struct {
 		int key;
@@ -453,7 +433,6 @@ static void replay_steps(void **state)
 		     {'G', 99}, {'.', 99}, {'>', 99}, {'g', 0},  {']', 1}, {'[', 0}};
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 2);
 	s.m.facts.is_replay = true;
 	add_iterations(&s, 0, 3);
@@ -476,11 +455,10 @@ static void replay_steps(void **state)
 	end_session(&s);
 }
 
-static void actions_and_overlays(void **state)
+TEST(actions_and_overlays)
 {
 	struct session_under_test s;
 
-	(void)state;
 	begin_session(&s, 2);
 	assert_int_equal(press(&s, 'q'), MODEL_QUIT);
 	assert_int_equal(press(&s, 'S'), MODEL_SAVE);
@@ -503,13 +481,12 @@ static void actions_and_overlays(void **state)
 }
 
 /* Without memory there is no model, and nothing is left behind. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct session_under_test s;
 	struct model m;
 	int rc = -ENOMEM;
 
-	(void)state;
 	begin_session(&s, 4);
 	for (unsigned n = 1; rc; n++) {
 		inject_mem(n);
@@ -524,29 +501,4 @@ static void no_memory(void **state)
 		inject_stop();
 	}
 	end_session(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(groups_add_up),
-	    cmocka_unit_test(missing_traces),
-	    cmocka_unit_test(folds_only_as_far_as_needed),
-	    cmocka_unit_test(many_cpus),
-	    cmocka_unit_test(sorts_and_follows),
-	    cmocka_unit_test(moves_within_bounds),
-	    cmocka_unit_test(columns_of_the_table),
-	    cmocka_unit_test(pauses_while_it_goes_on),
-	    cmocka_unit_test(history_keeps_the_last),
-	    cmocka_unit_test(cut_iteration),
-	    cmocka_unit_test(baseline_and_difference),
-	    cmocka_unit_test(baseline_of_one),
-	    cmocka_unit_test(views_that_are_known),
-	    cmocka_unit_test(the_mouse),
-	    cmocka_unit_test(replay_steps),
-	    cmocka_unit_test(actions_and_overlays),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

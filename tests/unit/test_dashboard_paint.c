@@ -2,22 +2,14 @@
  * The painter against screens kept in tests/data/dashboard: text, and below it for some the styles.
  * GOLDEN_UPDATE=1 writes them anew: read the difference before it is kept.
  */
+#include "kit.h"
+#include "test_dashboard.h"
+
 #include "base/buf.h"
 #include "base/io.h"
 #include "dashboard/paint_parts.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "test_dashboard.h"
 
 enum { OUT_BYTES = 4 << 20 };
 
@@ -219,9 +211,8 @@ static void compare(const char *file, const struct buf *out)
 	buf_fini(&golden);
 }
 
-static void golden_screens(void **state)
+TEST(golden_screens)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
 		struct buf out;
 
@@ -235,13 +226,12 @@ static void golden_screens(void **state)
 
 /* Whatever the size: nothing is written outside, and what is clicked is there. The sanitizers
  * watch. */
-static void any_size(void **state)
+TEST(any_size)
 {
 	static const char *const lives[] = {"", "f", "?", "w", "$b", "tc", "vvs"};
 	static const unsigned sizes[] = {1, 2, 3, 7, 11, 19, 38, 39, 77, 81, 200};
 	const struct paint_state at = {.now_ns = START_NS};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(lives) / sizeof(lives[0]); k++) {
 		struct session_under_test s;
 
@@ -265,14 +255,13 @@ static void any_size(void **state)
 }
 
 /* Numbers that are too large for the history, for each other and for all: painted somehow. */
-static void huge_numbers(void **state)
+TEST(huge_numbers)
 {
 	static const double numbers[] = {1e39, 1e308, INFINITY, -1e308, 1e-300, -INFINITY, 1};
 	const struct paint_state at = {.now_ns = START_NS};
 	struct session_under_test s;
 	struct canvas c;
 
-	(void)state;
 	begin_session(&s, 2);
 	canvas_init(&c, 120, 40, true);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -295,7 +284,7 @@ static void huge_numbers(void **state)
 }
 
 /* Of 100 iterations of a second; also when it was stopped meanwhile (^Z). */
-static void time_left(void **state)
+TEST(time_left)
 {
 	static const struct {
 		uint32_t nr_come;
@@ -308,7 +297,6 @@ static void time_left(void **state)
 	    {101, 101, "left 0:00  elapsed 1:41"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct paint_state at = {.now_ns = START_NS +
 							 (uint64_t)(cases[i].now_s * NS_PER_S)};
@@ -331,14 +319,13 @@ static void time_left(void **state)
 }
 
 /* Numbers that read the same are a level line below the top, not noise between equal ends. */
-static void level_chart(void **state)
+TEST(level_chart)
 {
 	const struct paint_state at = {.now_ns = START_NS};
 	struct session_under_test s;
 	struct canvas c;
 	struct buf text;
 
-	(void)state;
 	begin_session(&s, 1);
 	canvas_init(&c, 100, 40, true);
 	buf_init(&text, OUT_BYTES);
@@ -359,11 +346,10 @@ static void level_chart(void **state)
 }
 
 /* What the machine does not have is said whole. */
-static void machine_without_numbers(void **state)
+TEST(machine_without_numbers)
 {
 	const struct paint_state at = {.now_ns = START_NS};
 
-	(void)state;
 	for (unsigned width = 40; width < 200; width += 20) {
 		struct session_under_test s;
 		struct canvas c;
@@ -390,7 +376,7 @@ static void machine_without_numbers(void **state)
 }
 
 /* Of eight steps. */
-static void steps(void **state)
+TEST(steps)
 {
 	static const struct {
 		double x, max;
@@ -405,19 +391,6 @@ static void steps(void **state)
 	    {1, -1e300, 0},   {1e300, 1e-300, 7},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(paint_step(cases[i].x, cases[i].max, 8), cases[i].step);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_screens), cmocka_unit_test(any_size),
-	    cmocka_unit_test(huge_numbers),   cmocka_unit_test(time_left),
-	    cmocka_unit_test(level_chart),    cmocka_unit_test(machine_without_numbers),
-	    cmocka_unit_test(steps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

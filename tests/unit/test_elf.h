@@ -5,7 +5,7 @@
 #ifndef TEST_ELF_H
 #define TEST_ELF_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 
@@ -75,7 +75,7 @@ static inline void test_elf_phdr(struct buf *out, unsigned bits, const struct te
 	buf_le32(out, s->type);
 	if (bits == 64)
 		buf_le32(out, 4);
-	for (size_t i = 0; i < INJECT_NR(words); i++)
+	for (size_t i = 0; i < NR(words); i++)
 		test_elf_word(out, bits, words[i]);
 	if (bits == 32)
 		buf_le32(out, 4);

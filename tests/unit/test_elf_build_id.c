@@ -2,6 +2,7 @@
  * The build-id: from files of both classes, from those that no linker made, and from this program,
  * where readelf must say the same.
  */
+#include "kit.h"
 #include "test_elf.h"
 
 #include "elf/build_id.h"
@@ -106,10 +107,9 @@ static const struct {
     {"no segment", {{0}}, 0, -ENODATA},
 };
 
-static void test_files(void **state)
+TEST(files)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(files); i++)
+	for (size_t i = 0; i < NR(files); i++)
 		for (unsigned bits = 32; bits <= 64; bits += 32) {
 			struct buf b;
 
@@ -150,12 +150,11 @@ static const struct {
     {"no alignment", 112, ID("\0"), 0},
 };
 
-static void test_changes(void **state)
+TEST(changes)
 {
 	static const struct test_segment good = TEST_SEGMENT(4, TEST_BUILD_ID);
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(changes); i++) {
+	for (size_t i = 0; i < NR(changes); i++) {
 		struct buf b;
 
 		print_message("%s\n", changes[i].what);
@@ -168,11 +167,10 @@ static void test_changes(void **state)
 }
 
 /* Cut at every byte: the build-id only if all of it is there. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	static const struct test_segment good = TEST_SEGMENT(4, ABI TEST_BUILD_ID);
 
-	(void)state;
 	for (unsigned bits = 32; bits <= 64; bits += 32) {
 		struct buf b;
 
@@ -189,13 +187,12 @@ static void test_cut(void **state)
 }
 
 /* Headers behind the notes: of those that are cut off nothing is left from the file before. */
-static void test_headers_cut(void **state)
+TEST(headers_cut)
 {
 	static const struct test_segment s[] = {{1, 4, "", 0}, TEST_SEGMENT(4, TEST_BUILD_ID)};
 	uint64_t at = test_ehdr_bytes(64) + s[1].len;
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	test_elf_header(&b, 64, 2);
 	memcpy(b.data + 32, &at, sizeof(at));
@@ -208,13 +205,12 @@ static void test_headers_cut(void **state)
 }
 
 /* Of notes that go on and on, 64 KiB are read, of eight segments. */
-static void test_ceilings(void **state)
+TEST(ceilings)
 {
 	static char filler[65536 + 64];
 	struct test_segment s[9];
 	struct buf b;
 
-	(void)state;
 	for (size_t before = 65536 - 36; before <= 65536 - 32; before += 4) {
 		uint32_t desc_len = (uint32_t)before - 16;
 
@@ -238,14 +234,13 @@ static void test_ceilings(void **state)
 	}
 }
 
-static void test_not_regular(void **state)
+TEST(not_regular)
 {
 	static const char *const paths[] = {"/dev/zero", "/proc/self"};
 	struct elf_build_id id;
 	int pipes[2];
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(paths); i++) {
+	for (size_t i = 0; i < NR(paths); i++) {
 		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 
 		assert_int_equal(elf_build_id_read(fd, &id), -EINVAL);
@@ -258,13 +253,12 @@ static void test_not_regular(void **state)
 	assert_int_equal(elf_build_id_read(-1, &id), -EBADF);
 }
 
-static void test_own(void **state)
+TEST(own)
 {
 	struct elf_build_id id = {0};
 	char expected[128], got[2 * ELF_MAX_BUILD_ID_BYTES + 1] = "";
 	int fd;
 
-	(void)state;
 	if (!test_own_build_id(expected, sizeof(expected))) {
 		print_message("skip: no readelf to ask\n");
 		skip();
@@ -278,14 +272,13 @@ static void test_own(void **state)
 }
 
 /* Interrupted reads go on. */
-static void test_interrupted(void **state)
+TEST(interrupted)
 {
 	static const struct test_segment good = TEST_SEGMENT(4, TEST_BUILD_ID);
 	struct elf_build_id id;
 	struct buf b;
 	int fd;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	test_elf(&b, 64, &good, 1);
 	fd = file_of(b.data, b.len);
@@ -308,30 +301,16 @@ static int read_fd(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	static const struct test_segment good = TEST_SEGMENT(4, TEST_BUILD_ID);
 	struct buf b;
 	int fd;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	test_elf(&b, 64, &good, 1);
 	fd = file_of(b.data, b.len);
 	inject_every(read_fd, &fd, 1, 4);
 	close(fd);
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_files),    cmocka_unit_test(test_changes),
-	    cmocka_unit_test(test_cut),      cmocka_unit_test(test_headers_cut),
-	    cmocka_unit_test(test_ceilings), cmocka_unit_test(test_not_regular),
-	    cmocka_unit_test(test_own),      cmocka_unit_test(test_interrupted),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

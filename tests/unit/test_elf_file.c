@@ -2,6 +2,7 @@
  * Segments and sections of small files made by hand, of programs of the compiler, and of both with
  * damage: nothing outside of the file is touched (the sanitizers see to that).
  */
+#include "kit.h"
 #include "test_elf.h"
 #include "test_symbols.h"
 
@@ -20,7 +21,17 @@ static void make(struct buf *out, const Elf64_Phdr *phdr, size_t nr, size_t nr_b
 	assert_int_equal(buf_error(out), 0);
 }
 
-static void test_addresses(void **state)
+void before_each(void)
+{
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
+TEST(addresses)
 {
 	/* code that begins in the page in which data ends, as linkers make it */
 	static const Elf64_Phdr phdr[] = {
@@ -54,23 +65,22 @@ static void test_addresses(void **state)
 	struct buf b;
 	size_t len;
 
-	(void)state;
-	make(&b, phdr, INJECT_NR(phdr), 0x3000);
+	make(&b, phdr, NR(phdr), 0x3000);
 	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
 	assert_string_equal(elf_file_name(f), "made");
 	assert_true(elf_file_is_64(f));
 	assert_int_equal(elf_file_machine(f), EM_X86_64);
 	assert_int_equal(elf_file_build_id(f)->len, 0);
 	assert_int_equal(elf_file_nr_sections(f), 0);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		uint64_t address = 0;
 
 		assert_int_equal(elf_file_address(f, cases[i].offset, &address),
 				 cases[i].address != 0);
 		assert_int_equal(address, cases[i].address);
 	}
-	assert_int_equal(elf_file_nr_segments(f), INJECT_NR(phdr));
-	for (size_t i = 0; i < INJECT_NR(phdr); i++) {
+	assert_int_equal(elf_file_nr_segments(f), NR(phdr));
+	for (size_t i = 0; i < NR(phdr); i++) {
 		struct elf_segment seg;
 
 		elf_file_segment(f, i, &seg);
@@ -89,7 +99,7 @@ static void test_addresses(void **state)
 }
 
 /* Each is refused, or has nothing that is not in the file. */
-static void test_senseless(void **state)
+TEST(senseless)
 {
 	static const Elf64_Phdr phdr[] = {
 	    {.p_type = PT_LOAD, .p_offset = UINT64_MAX - 4, .p_filesz = 100},
@@ -104,8 +114,7 @@ static void test_senseless(void **state)
 	struct buf b;
 	size_t len;
 
-	(void)state;
-	make(&b, phdr, INJECT_NR(phdr), 100);
+	make(&b, phdr, NR(phdr), 100);
 	assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
 	assert_non_null(elf_file_bytes(f, 5, SIZE_MAX, &len));
 	assert_int_equal(len, b.len - 100);
@@ -116,7 +125,7 @@ static void test_senseless(void **state)
 	buf_fini(&b);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		size_t at, len;
@@ -133,33 +142,31 @@ static void test_refused(void **state)
 	};
 	static const Elf64_Phdr phdr[1] = {{.p_type = PT_LOAD}};
 
-	(void)state;
-	for (size_t i = 0; i <= INJECT_NR(cases); i++) {
+	for (size_t i = 0; i <= NR(cases); i++) {
 		struct err e = {0};
 		struct elf_file *f = NULL;
 		struct buf b;
 
 		make(&b, phdr, 1, 0);
-		if (i < INJECT_NR(cases))
+		if (i < NR(cases))
 			memcpy(b.data + cases[i].at, cases[i].bytes, cases[i].len);
 		assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, &e),
-				 i < INJECT_NR(cases) ? -EINVAL : 0);
+				 i < NR(cases) ? -EINVAL : 0);
 		assert_true((f == NULL) == (e.code == -EINVAL));
 		elf_file_close(f);
 		buf_fini(&b);
 	}
 }
 
-static void test_no_files(void **state)
+TEST(no_files)
 {
 	static const char *const paths[] = {"/dev/null", "/proc/self/status", "/"};
 	struct elf_file *f = NULL;
 	struct elf_reader *reader;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(elf_reader_new(&(struct elf_reader_config){0}, &reader), 0);
-	for (size_t i = 0; i < INJECT_NR(paths); i++) {
+	for (size_t i = 0; i < NR(paths); i++) {
 		struct err e = {0};
 
 		assert_int_equal(elf_file_open(reader, paths[i], &f, &st, &e), -EINVAL);
@@ -169,7 +176,7 @@ static void test_no_files(void **state)
 }
 
 /* This very program, as readelf sees it. */
-static void test_own(void **state)
+TEST(own)
 {
 	struct elf_file *f = test_open_elf("/proc/self/exe");
 	char hex[2 * ELF_MAX_BUILD_ID_BYTES + 1], want[256];
@@ -177,7 +184,6 @@ static void test_own(void **state)
 	struct elf_section s, text;
 	uint64_t address;
 
-	(void)state;
 	if (!test_own_build_id(want, sizeof(want))) {
 		print_message("skip: there is no readelf\n");
 		elf_file_close(f);
@@ -233,9 +239,9 @@ static void ask_all(const uint8_t *data, size_t len)
 	assert_true(sum != 1);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	struct elf_file *f;
 	char path[4096];
 	uint64_t seed = 1;
@@ -285,28 +291,12 @@ static int open_one(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct elf_reader *reader;
 
-	(void)state;
 	assert_int_equal(elf_reader_new(&(struct elf_reader_config){0}, &reader), 0);
 	assert_int_equal(open_one(reader), 0); /* from now on its child is there, and a socket */
 	inject_every(open_one, reader, 4, 0);
 	elf_reader_free(reader);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_addresses),
-	    cmocka_unit_test(test_senseless),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_no_files),
-	    cmocka_unit_test(test_own),
-	    cmocka_unit_test_setup_teardown(test_damaged, test_world_setup, test_world_teardown),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Which file is found for a path and a build-id, and which is not: separate debug files by build-id
  * and by debuglink, files that changed since, a sysroot.
  */
+#include "kit.h"
 #include "test_symbols.h"
 
 #include <sys/time.h>
@@ -27,9 +28,19 @@ static void make_programs(struct test_world *w)
 	       "strip -g -o stripped p && strip -s -o bin/p p"));
 }
 
-static void test_own(void **state)
+void before_each(void)
 {
-	struct test_world *w = *state;
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
+TEST(own)
+{
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_wanted e;
 
@@ -47,9 +58,9 @@ static void test_own(void **state)
 	assert_int_equal(w->nr_problems, 0);
 }
 
-static void test_changed(void **state)
+TEST(changed)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096], dir[4096];
 	const char *dirs[] = {dir};
 	struct elf_wanted e;
@@ -83,14 +94,14 @@ static void test_changed(void **state)
 	assert_int_equal(w->nr_problems, 0);
 }
 
-static void test_missing(void **state)
+TEST(missing)
 {
 	static const char *const paths[] = {"/nowhere/p", "/dev/null", "/proc",
 					    "//anon",     "[heap]",    ""};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	test_world_open(w, NULL, NULL);
-	for (size_t i = 0; i < INJECT_NR(paths); i++) {
+	for (size_t i = 0; i < NR(paths); i++) {
 		struct elf_wanted e = {.path = paths[i], .build_id = {3, {1, 2, 3}}};
 
 		assert_null(elf_finder_code(w->finder, &e));
@@ -100,9 +111,9 @@ static void test_missing(void **state)
 }
 
 /* Opening a pipe would wait for who writes. */
-static void test_pipe(void **state)
+TEST(pipe)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_wanted e;
 
@@ -116,10 +127,10 @@ static void test_pipe(void **state)
 	assert_int_equal(w->nr_problems, 2);
 }
 
-static void test_by_build_id(void **state)
+TEST(by_build_id)
 {
 	static const char debug[] = "d/.build-id/01/23456789abcdef0123456789abcdef01234567.debug";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char dir[4096], path[4096];
 	const char *dirs[] = {"/nowhere", dir};
 	const struct elf_finder_config config = {.debug_dirs = dirs, .nr_debug_dirs = 2};
@@ -155,11 +166,11 @@ static void test_by_build_id(void **state)
 }
 
 /* From p.debug to bin/p, a link of its name and checksum; where says where it is put. */
-static void test_by_link(void **state)
+TEST(by_link)
 {
 	static const char *const places[] = {"bin/p.debug", "bin/.debug/p.debug",
 					     "d%s/bin/p.debug"};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char dir[4096], path[4096], place[8192];
 	const char *dirs[] = {dir};
 	const struct elf_finder_config config = {.debug_dirs = dirs, .nr_debug_dirs = 1};
@@ -168,7 +179,7 @@ static void test_by_link(void **state)
 	make_programs(w);
 	assert_true(test_shell(w, "objcopy --add-gnu-debuglink=p.debug bin/p"));
 	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
-	for (size_t i = 0; i < INJECT_NR(places); i++) {
+	for (size_t i = 0; i < NR(places); i++) {
 		snprintf(place, sizeof(place), "%s", places[i]);
 		if (i == 2)
 			snprintf(place, sizeof(place), "d%s/bin/p.debug", w->tree.dir);
@@ -191,9 +202,9 @@ static void test_by_link(void **state)
 }
 
 /* A link out of its folder is none. */
-static void test_link_elsewhere(void **state)
+TEST(link_elsewhere)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_wanted e;
 
@@ -210,9 +221,9 @@ static void test_link_elsewhere(void **state)
 	assert_int_equal(w->nr_problems, 0);
 }
 
-static void test_sysroot(void **state)
+TEST(sysroot)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char root[4096], path[4096];
 	struct elf_wanted e;
 
@@ -232,7 +243,7 @@ static void test_sysroot(void **state)
 }
 
 /* No build-id was recorded: what else tells. */
-static void test_doubt(void **state)
+TEST(doubt)
 {
 	static const struct {
 		bool has_inode, is_other_inode, is_recorded_before;
@@ -242,13 +253,13 @@ static void test_doubt(void **state)
 	    {true, true, false, -ESTALE},    {false, false, true, -ESTALE},
 	    {true, false, true, -ESTALE},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_wanted e;
 	struct stat st;
 
 	make_programs(w);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct elf_finder_config config = {.recorded_ns = UINT64_MAX};
 		const struct elf_file *f;
 
@@ -269,9 +280,9 @@ static void test_doubt(void **state)
 	}
 }
 
-static void test_no_server(void **state)
+TEST(no_server)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	struct elf_wanted e = {.path = "/nowhere/p", .build_id = {3, {1, 2, 3}}};
 
 	unsetenv("DEBUGINFOD_URLS");
@@ -282,9 +293,9 @@ static void test_no_server(void **state)
 }
 
 /* That it cannot be reached is said once, however much it is asked for. */
-static void test_dead_server(void **state)
+TEST(dead_server)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	struct elf_wanted e = {.path = "/nowhere/p", .build_id = {3, {1, 2, 3}}};
 	char cache[4096];
 
@@ -300,9 +311,9 @@ static void test_dead_server(void **state)
 	unsetenv("DEBUGINFOD_URLS");
 }
 
-static void test_folders(void **state)
+TEST(folders)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	const char *dirs[] = {w->tree.dir, "/nowhere"};
 	struct elf_finder_config good = {.sysroot = w->tree.dir,
 					 .debug_dirs = dirs,
@@ -322,10 +333,10 @@ static void test_folders(void **state)
 }
 
 /* From a folder in a server's place, if the library can do that. */
-static void test_server(void **state)
+TEST(server)
 {
 	static const char id[] = "0123456789abcdef0123456789abcdef01234567";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char url[4096], path[4096], cache[4096];
 	struct elf_wanted e;
 
@@ -374,9 +385,9 @@ static int find_one(void *arg)
 	return 0;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_wanted e;
 
@@ -390,27 +401,4 @@ static void test_failures(void **state)
 		assert_int_equal(find_one(&e), 0);
 		inject_stop();
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_own),
-	    TEST(test_changed),
-	    TEST(test_missing),
-	    TEST(test_pipe),
-	    TEST(test_by_build_id),
-	    TEST(test_by_link),
-	    TEST(test_link_elsewhere),
-	    TEST(test_sysroot),
-	    TEST(test_doubt),
-	    TEST(test_no_server),
-	    TEST(test_dead_server),
-	    TEST(test_folders),
-	    TEST(test_server),
-	    TEST(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * What the reader of others' files gives, and what it refuses: files that change, that are made of
  * holes, that do not answer, that end their reader, that take more than their part.
  */
+#include "kit.h"
 #include "test_symbols.h"
 
 #include "elf/reader.h"
@@ -19,11 +20,11 @@ struct fixture {
 	char path[4096];
 };
 
-static void setup(struct fixture *t, void **state, const struct elf_reader_config *config)
+static void setup(struct fixture *t, const struct elf_reader_config *config)
 {
 	struct elf_reader_config c = config ? *config : (struct elf_reader_config){0};
 
-	t->w = *state;
+	t->w = &world;
 	c.problem = test_problem;
 	c.arg = t->w;
 	assert_int_equal(elf_reader_new(&c, &t->reader), 0);
@@ -55,7 +56,17 @@ static void put(struct fixture *t, const char *name, const char *text, uint64_t 
 	close(fd);
 }
 
-static void test_read(void **state)
+void before_each(void)
+{
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
+TEST(read)
 {
 	static const char text[] = "what stands in the file";
 	struct elf_reader_file f;
@@ -63,7 +74,7 @@ static void test_read(void **state)
 	struct fixture t;
 	uint32_t crc;
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	put(&t, "a", text, 0);
 	f = file_named(&t, "a");
 	assert_int_equal(elf_reader_look(t.reader, &f), 0);
@@ -79,7 +90,7 @@ static void test_read(void **state)
 }
 
 /* More than any buffer on the way. */
-static void test_read_much(void **state)
+TEST(read_much)
 {
 	enum { LEN = 9 << 20 };
 	struct elf_reader_file f;
@@ -89,7 +100,7 @@ static void test_read_much(void **state)
 	uint32_t crc;
 	FILE *out;
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	assert_true(want && got);
 	for (size_t i = 0; i < LEN; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -109,7 +120,7 @@ static void test_read_much(void **state)
 	teardown(&t);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *name;
@@ -121,11 +132,11 @@ static void test_refused(void **state)
 	};
 	struct fixture t;
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	put(&t, "a", "text", 0);
 	assert_true(test_shell(
 	    t.w, "mkdir folder && mkfifo pipe && ln -s a link && ln -s /dev/zero device"));
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct elf_reader_file f = file_named(&t, cases[i].name);
 
 		f.refuses_links = cases[i].refuses_links;
@@ -134,14 +145,14 @@ static void test_refused(void **state)
 	teardown(&t);
 }
 
-static void test_changed(void **state)
+TEST(changed)
 {
 	struct elf_reader_file f;
 	struct fixture t;
 	uint32_t crc;
 	char got[8];
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	put(&t, "a", "what was", 0);
 	f = file_named(&t, "a");
 	assert_int_equal(elf_reader_look(t.reader, &f), 0);
@@ -153,14 +164,14 @@ static void test_changed(void **state)
 }
 
 /* A tebibyte that costs its owner a block. */
-static void test_holes(void **state)
+TEST(holes)
 {
 	struct elf_reader_file f;
 	struct fixture t;
 	uint32_t crc;
 	char *got = malloc(2 << 20);
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	assert_non_null(got);
 	put(&t, "holes", "text", tebibyte);
 	f = file_named(&t, "holes");
@@ -192,7 +203,7 @@ static ssize_t short_pread(int fd, void *buf, size_t len, off_t at)
 	return n > 2 ? 2 : at ? 0 : n;
 }
 
-static void test_odd(void **state)
+TEST(odd)
 {
 	static const char *const names[] = {"never", "never again", "never more"};
 	struct sys_ops ops = sys_kernel_ops;
@@ -201,10 +212,10 @@ static void test_odd(void **state)
 
 	ops.openat = odd_openat;
 	sys_set_ops(&ops);
-	setup(&t, state, &(struct elf_reader_config){.max_ns = SECOND_NS});
+	setup(&t, &(struct elf_reader_config){.max_ns = SECOND_NS});
 	put(&t, "deadly", "text", 0);
 	put(&t, "good", "text", 0);
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		put(&t, names[i], "text", 0);
 		f = file_named(&t, names[i]);
 		assert_int_equal(elf_reader_look(t.reader, &f), -ETIMEDOUT);
@@ -219,7 +230,7 @@ static void test_odd(void **state)
 }
 
 /* Cut off after it was measured: its bytes are not there any more. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct elf_reader_file f;
@@ -228,7 +239,7 @@ static void test_cut(void **state)
 
 	ops.pread = short_pread;
 	sys_set_ops(&ops);
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	put(&t, "a", "what was", 0);
 	f = file_named(&t, "a");
 	assert_int_equal(elf_reader_read(t.reader, &f, 0, 8, got), -ESTALE);
@@ -237,13 +248,13 @@ static void test_cut(void **state)
 	teardown(&t);
 }
 
-static void test_parts(void **state)
+TEST(parts)
 {
 	struct elf_reader_file a, b;
 	struct fixture t;
 	char got[8];
 
-	setup(&t, state,
+	setup(&t,
 	      &(struct elf_reader_config){.max_bytes = 1024, .max_ns = UINT64_C(64) * SECOND_NS});
 	put(&t, "a", "what was", 0);
 	a = b = file_named(&t, "a");
@@ -266,15 +277,15 @@ static void test_parts(void **state)
 }
 
 /* A program whose bytes go away while it is looked into: it was a SIGBUS. */
-static void test_truncated(void **state)
+TEST(truncated)
 {
 	struct elf_section s;
 	struct elf_file *f;
 	struct fixture t;
 	struct stat st;
 
-	TEST_NEEDS(*state, "cc");
-	setup(&t, state, NULL);
+	TEST_NEEDS(&world, "cc");
+	setup(&t, NULL);
 	assert_true(test_shell(t.w, "echo 'int x[1 << 18] = {1};' >a.c && "
 				    "cc -g -shared -o a.so a.c && cp a.so b.so"));
 	file_named(&t, "b.so");
@@ -290,15 +301,15 @@ static void test_truncated(void **state)
 }
 
 /* Sections that are a hole are not looked through. */
-static void test_hollow_section(void **state)
+TEST(hollow_section)
 {
 	struct elf_section s;
 	struct elf_file *f;
 	struct fixture t;
 	struct stat st;
 
-	TEST_NEEDS(*state, "cc");
-	setup(&t, state, NULL);
+	TEST_NEEDS(&world, "cc");
+	setup(&t, NULL);
 	assert_true(test_shell(t.w, "echo 'int x = 1;' >a.c && cc -g -shared -o a.so a.c"));
 	file_named(&t, "a.so");
 	assert_int_equal(truncate(t.path, (off_t)tebibyte), 0);
@@ -314,11 +325,11 @@ static void test_hollow_section(void **state)
 	teardown(&t);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
-	struct fixture t = {.w = *state};
+	struct fixture t = {.w = &world};
 
-	setup(&t, state, NULL);
+	setup(&t, NULL);
 	put(&t, "a", "text", 0);
 	teardown(&t);
 	for (unsigned n = 1; n <= 6; n++) {
@@ -327,25 +338,10 @@ static void test_failures(void **state)
 		int rc;
 
 		inject_sys(n, -EIO); /* the child's, from its beginning on */
-		setup(&t, state, NULL);
+		setup(&t, NULL);
 		rc = elf_reader_read(t.reader, &f, 0, 4, got);
 		inject_stop();
 		assert_int_equal(rc, n <= 5 ? -EIO : 0); /* closing does not matter */
 		teardown(&t);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_read),      TEST(test_read_much),
-	    TEST(test_refused),   TEST(test_changed),
-	    TEST(test_holes),     TEST(test_odd),
-	    TEST(test_cut),       TEST(test_parts),
-	    TEST(test_truncated), TEST(test_hollow_section),
-	    TEST(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The kernel's attr for every use of an event, whole and bit by bit; and what this machine's kernel
  * makes of it, where it may be asked.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "event/event.h"
 #include "spec/spec.h"
@@ -193,10 +193,9 @@ static const struct {
       .branch_sample_type = PERF_SAMPLE_BRANCH_ANY | ALL_MODES}},
 };
 
-static void test_attr(void **state)
+TEST(attr)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct perf_event_attr *a = event_attr_new(rows[i].part, &rows[i].use);
 
 		print_message("%s\n", rows[i].name);
@@ -215,15 +214,14 @@ static void test_attr(void **state)
 	.config = PERF_COUNT_SW_DUMMY, RECORDS, TYPE(0), .mmap = 1, .mmap2 = 1, .comm = 1,         \
 	.comm_exec = 1, .task = 1
 
-static void test_side_band(void **state)
+TEST(side_band)
 {
 	static const struct perf_event_attr want[] = {
 	    {BAND, .ksymbol = 1, .bpf_event = 1},
 	    {BAND},
 	};
 
-	(void)state;
-	for (unsigned level = 0; level < INJECT_NR(want); level++) {
+	for (unsigned level = 0; level < NR(want); level++) {
 		struct perf_event_attr *a = event_attr_side_band(level, 4096);
 
 		assert_non_null(a);
@@ -233,7 +231,7 @@ static void test_side_band(void **state)
 		assert_null(event_attr_side_band(level, 4096));
 		inject_stop();
 	}
-	assert_null(event_attr_side_band(INJECT_NR(want), 4096));
+	assert_null(event_attr_side_band(NR(want), 4096));
 	assert_null(event_attr_side_band(UINT32_MAX, 4096));
 }
 
@@ -265,7 +263,7 @@ static void need_kernel(void)
 }
 
 /* Everything that the kernel's own clock can do: the kernel takes it. */
-static void test_kernel_takes(void **state)
+TEST(kernel_takes)
 {
 	static const struct event_use uses[] = {
 	    USE(BOTH),
@@ -280,9 +278,8 @@ static void test_kernel_takes(void **state)
 	};
 	int fd;
 
-	(void)state;
 	need_kernel();
-	for (size_t i = 0; i < INJECT_NR(uses); i++) {
+	for (size_t i = 0; i < NR(uses); i++) {
 		fd = open_clock(&uses[i]);
 		if (fd < 0)
 			fail_msg("use %zu: %s", i, strerror(-fd));
@@ -296,14 +293,13 @@ static void test_kernel_takes(void **state)
 }
 
 /* What shares_clock is for: the kernel wants one clock in a group. */
-static void test_kernel_wants_one_clock(void **state)
+TEST(kernel_wants_one_clock)
 {
 	static const struct event_part faults = {
 	    "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, 0, NULL};
 	struct event_use sibling = USE(BOTH);
 	int leader, fd;
 
-	(void)state;
 	need_kernel();
 	leader = open_clock(&(struct event_use)RATE(BOTH | SPEC_TIMEBASE, .reads_group = true));
 	assert_true(leader >= 0);
@@ -345,7 +341,7 @@ static void count_modes(const void *ring, unsigned modes[8])
 }
 
 /* What alone_sampled of the clocks stands on: their samples are of the mode that was asked for. */
-static void test_kernel_tells_modes_apart(void **state)
+TEST(kernel_tells_modes_apart)
 {
 	static const struct {
 		unsigned flag;
@@ -359,9 +355,8 @@ static void test_kernel_tells_modes_apart(void **state)
 	};
 	size_t bytes = RING_BYTES + (size_t)sysconf(_SC_PAGESIZE);
 
-	(void)state;
 	need_kernel();
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct event_part part = {"", PERF_TYPE_SOFTWARE, cases[i].clock, 0, 0, NULL};
 		struct event_use use = USE(cases[i].flag | SPEC_PC, .period = 100000);
 		int fd = open_attr(event_attr_new(&part, &use), -1);
@@ -380,17 +375,4 @@ static void test_kernel_tells_modes_apart(void **state)
 		munmap(ring, bytes);
 		close(fd);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_attr),
-	    cmocka_unit_test(test_side_band),
-	    cmocka_unit_test(test_kernel_takes),
-	    cmocka_unit_test(test_kernel_wants_one_clock),
-	    cmocka_unit_test(test_kernel_tells_modes_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,14 @@
  * The catalogue: what every row must have, how events are found, and what is suggested for a
  * name that there is not.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/collect.h"
 #include "event/event.h"
 
 static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
 						   &collect_misc_group, &event_software_group};
-static const struct catalogue catalogue = {groups, INJECT_NR(groups)};
+static const struct catalogue catalogue = {groups, NR(groups)};
 
 /* The row's own demands; the text tells which row. */
 static void expect_row(const struct event_group *g, const struct event_row *r)
@@ -46,10 +46,9 @@ static void expect_unique(const struct event_group *g, size_t i)
 	}
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(groups); i++) {
+	for (size_t i = 0; i < NR(groups); i++) {
 		const struct event_group *g = groups[i];
 
 		assert_true(g->nr_rows > 0 && g->description[strlen(g->description) - 1] == '.');
@@ -93,10 +92,9 @@ static const struct {
     {"software:cgroup_switches", 5 << 11 | 12, NULL},
 };
 
-static void test_known(void **state)
+TEST(known)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(known); i++) {
+	for (size_t i = 0; i < NR(known); i++) {
 		const char *name = strchr(known[i].spelled, ':') + 1;
 		struct err e = {0};
 		struct event ev;
@@ -160,10 +158,9 @@ static const struct {
     {"", -EINVAL, "\"\" is not of the form group:name", "for example fixed:instructions_retired"},
 };
 
-static void test_unknown(void **state)
+TEST(unknown)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(unknown); i++) {
+	for (size_t i = 0; i < NR(unknown); i++) {
 		struct event ev = {0};
 		struct err e = {0};
 
@@ -175,13 +172,12 @@ static void test_unknown(void **state)
 	}
 }
 
-static void test_endless_name(void **state)
+TEST(endless_name)
 {
 	static char spelled[100000] = "fixed:";
 	struct err e = {0};
 	struct event ev;
 
-	(void)state;
 	memset(spelled + 6, 'x', sizeof(spelled) - 7);
 	assert_int_equal(catalogue_find_spelled(&catalogue, spelled, &ev, &e), -ENOENT);
 	assert_string_equal(e.hint, LISTS);
@@ -202,7 +198,7 @@ static int walk_on(const struct event *ev, void *arg)
 	return ++w->nr == w->stop_at ? 42 : 0;
 }
 
-static void test_each(void **state)
+TEST(each)
 {
 	static const struct event_group empty = {.name = "empty"};
 	static const struct event_group *const with_empty[] = {&empty, &event_fixed_group};
@@ -210,12 +206,11 @@ static void test_each(void **state)
 	struct walk all = {0}, some = {.stop_at = 3}, w = {0};
 	size_t nr = 0;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(groups); i++)
+	for (size_t i = 0; i < NR(groups); i++)
 		nr += groups[i]->nr_rows;
 	assert_int_equal(catalogue_each(&catalogue, walk_on, &all), 0);
 	assert_int_equal(all.nr, nr);
-	assert_ptr_equal(all.last.group, groups[INJECT_NR(groups) - 1]);
+	assert_ptr_equal(all.last.group, groups[NR(groups) - 1]);
 	assert_int_equal(catalogue_each(&catalogue, walk_on, &some), 42);
 	assert_int_equal(some.nr, 3);
 	assert_int_equal(catalogue_each(&two, walk_on, &w), 0);
@@ -224,7 +219,7 @@ static void test_each(void **state)
 }
 
 /* Counting and sampling: what may stand alone, and which are clocks. */
-static void test_alone(void **state)
+TEST(alone)
 {
 	static const unsigned any = EVENT_ALONE_OS | EVENT_ALONE_USER;
 	static const struct {
@@ -244,8 +239,7 @@ static void test_alone(void **state)
 	    {"misc:cpu_user", 0, 0, false},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct err e = {0};
 		struct event ev;
 
@@ -267,22 +261,9 @@ static int use_all(void *arg)
 	return rc ? rc : catalogue_each(arg, walk_on, &w);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct catalogue c = catalogue;
 
-	(void)state;
-	inject_every(use_all, &c, 1 + INJECT_NR(groups), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rows),         cmocka_unit_test(test_known),
-	    cmocka_unit_test(test_unknown),      cmocka_unit_test(test_each),
-	    cmocka_unit_test(test_endless_name), cmocka_unit_test(test_alone),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	inject_every(use_all, &c, 1 + NR(groups), 0);
 }

@@ -2,6 +2,7 @@
  * A machine whose CPU libpfm4 knows, whatever this one is: libpfm4 is told so before it starts.
  */
 #include "event_tree.h"
+#include "kit.h"
 
 #include "event/model.h"
 
@@ -24,7 +25,7 @@ static struct event find(const struct machine *m, const char *spelled)
 
 /* Which PMU counts its events: the one named after
  * it, that of the type that libpfm4 says, the only one. */
-static void test_model_pmu(void **state)
+TEST(model_pmu)
 {
 	static const char *const other_type[] = {"armv8_pmuv3_0/type", "8", "armv8_pmuv3_0/cpus",
 						 "0-7", NULL};
@@ -45,8 +46,7 @@ static void test_model_pmu(void **state)
 	    {named, "x_skylake", 12, "2-3", false}, {unnamed, "", 4, NULL, true},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct machine m;
 		struct event ev;
 
@@ -60,12 +60,11 @@ static void test_model_pmu(void **state)
 }
 
 /* The detected CPU, and nothing of it in what the program starts. */
-static void test_detected(void **state)
+TEST(detected)
 {
 	char name[32], reason[512];
 	struct machine m;
 
-	(void)state;
 	model_detect(name, sizeof(name));
 	assert_string_equal(name, "skl");
 	machine_init(&m, single);
@@ -78,19 +77,9 @@ static void test_detected(void **state)
 	assert_null(getenv("LIBPFM_ENCODE_INACTIVE"));
 	machine_fini(&m);
 }
-#endif
 
-int main(void)
+void before_all(void)
 {
-#if defined(__x86_64__)
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_model_pmu),
-	    cmocka_unit_test(test_detected),
-	};
-
 	setenv("LIBPFM_FORCE_PMU", "skl", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-#else
-	return 0;
-#endif
 }
+#endif

@@ -1,7 +1,7 @@
 /*
  * The energy rows: each name is found once on every machine, published or absent.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "event/event.h"
@@ -55,7 +55,7 @@ static size_t count_published(struct machine *m)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		const struct event_row *row = NULL;
 		bool is_absent = event_energy_maker.find(&m->c, names[i], &row, NULL) == 0;
 
@@ -67,10 +67,9 @@ static size_t count_published(struct machine *m)
 	return nr;
 }
 
-static void test_machines(void **state)
+TEST(machines)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+	for (size_t i = 0; i < NR(machines); i++) {
 		const struct event_row *row = NULL;
 		struct machine m;
 		size_t nr = 0;
@@ -79,17 +78,10 @@ static void test_machines(void **state)
 		open_machine(&m, machines[i].tree);
 		assert_int_equal(count_published(&m), machines[i].nr_published);
 		assert_int_equal(event_energy_maker.each(&m.c, count_row, &nr), 0);
-		assert_int_equal(nr, INJECT_NR(names) - machines[i].nr_published);
+		assert_int_equal(nr, NR(names) - machines[i].nr_published);
 		assert_int_equal(event_energy_maker.each(&m.c, stop, NULL), -ENOENT);
 		assert_int_equal(event_energy_maker.find(&m.c, "energy", &row, NULL), -ENOENT);
 		assert_null(row);
 		close_machine(&m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_machines)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,13 @@
  * The tables of the kernel's generic events against an independent source: libpfm4's own "perf"
  * and "perf_events software" tables, by the kernel's names.
  */
+#include "kit.h"
+
 #include "event/event.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
-#include <string.h>
 
 /* 1 if libpfm4 knows the row's source and agrees, 0 if it does not know it. */
 static int agrees(const struct event_row *row)
@@ -40,18 +35,10 @@ static void check_group(const struct event_group *g, int at_least)
 	assert_true(nr >= at_least);
 }
 
-static void test_generic_events(void **state)
+TEST(generic_events)
 {
-	(void)state;
 	assert_int_equal(pfm_initialize(), PFM_SUCCESS);
 	check_group(&event_fixed_group, 4);
 	check_group(&event_arch_group, 9);
 	check_group(&event_software_group, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_generic_events)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Generic events, ARM's common events and models on machines with one, two or no core PMU.
  */
 #include "event_tree.h"
+#include "kit.h"
 
 #include <linux/perf_event.h>
 
@@ -54,10 +55,9 @@ static const struct {
     {"arch:l1d_load_misses", PERF_TYPE_HW_CACHE, 0x10000},
 };
 
-static void test_generic(void **state)
+TEST(generic)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(generic); i++) {
+	for (size_t i = 0; i < NR(generic); i++) {
 		uint64_t config = generic[i].config;
 		struct machine m;
 		struct event ev;
@@ -79,7 +79,7 @@ static void test_generic(void **state)
 }
 
 /* Which PMUs are added up stands in the source, and so in the trace. */
-static void test_sources(void **state)
+TEST(sources)
 {
 	static const struct {
 		const char *const *tree;
@@ -94,8 +94,7 @@ static void test_sources(void **state)
 	    {none, "fixed:instructions_retired", "PERF_COUNT_HW_INSTRUCTIONS"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct machine m;
 		struct event ev;
 
@@ -107,13 +106,12 @@ static void test_sources(void **state)
 }
 
 /* One core PMU or none: the kernel finds it. */
-static void test_single(void **state)
+TEST(single)
 {
 	static const char *const *const trees[] = {none, single, arm_bare};
 
-	(void)state;
-	for (size_t t = 0; t < INJECT_NR(trees); t++)
-		for (size_t i = 0; i < INJECT_NR(generic); i++) {
+	for (size_t t = 0; t < NR(trees); t++)
+		for (size_t i = 0; i < NR(generic); i++) {
 			struct machine m;
 			struct event ev;
 
@@ -126,13 +124,12 @@ static void test_single(void **state)
 }
 
 /* What is no event of a core stays whole. */
-static void test_software(void **state)
+TEST(software)
 {
 	static const struct event_group *const groups[] = {&event_software_group};
 	struct machine m;
 	struct event ev;
 
-	(void)state;
 	machine_init(&m, intel);
 	m.c.groups = groups;
 	m.c.nr_groups = 1;
@@ -152,12 +149,11 @@ static int check_listed(const struct event *ev, void *arg)
 	return 0;
 }
 
-static void test_list(void **state)
+TEST(list)
 {
 	struct machine m;
 	size_t nr = 0;
 
-	(void)state;
 	machine_init(&m, intel);
 	assert_int_equal(catalogue_each(&m.c, check_listed, &nr), 0);
 	assert_int_equal(nr, event_fixed_group.nr_rows + event_arch_group.nr_rows);
@@ -203,13 +199,12 @@ static const char *const common[] = {
     "l1d_cache_allocate",
 };
 
-static void test_common(void **state)
+TEST(common)
 {
 	struct machine m;
 
-	(void)state;
 	machine_init(&m, arm_bare);
-	for (uint32_t i = 0; i < INJECT_NR(common); i++) {
+	for (uint32_t i = 0; i < NR(common); i++) {
 		char spelled[64];
 		struct event ev;
 
@@ -225,12 +220,11 @@ static void test_common(void **state)
 }
 
 /* A part for each PMU that publishes the event; none: why. */
-static void test_common_missing(void **state)
+TEST(common_missing)
 {
 	struct machine m;
 	struct event ev;
 
-	(void)state;
 	machine_init(&m, arm);
 	ev = find(&m, "arch:cpu_cycles");
 	assert_int_equal(event_nr_parts(&ev), 2);
@@ -254,7 +248,7 @@ static int count_numbered(const struct event *ev, void *arg)
 }
 
 /* On ARM, and for an ARM model; not on x86. */
-static void test_common_list(void **state)
+TEST(common_list)
 {
 	static const struct {
 		const char *const *tree;
@@ -267,8 +261,7 @@ static void test_common_list(void **state)
 	    {intel, "x86_64", "arm_ac7", 32}, {arm, "aarch64", "skylake", 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct machine m;
 		size_t nr = 0;
 
@@ -281,12 +274,11 @@ static void test_common_list(void **state)
 	}
 }
 
-static void test_common_foreign(void **state)
+TEST(common_foreign)
 {
 	struct machine m;
 	struct event ev;
 
-	(void)state;
 	machine_init(&m, single);
 	m.c.model = "neoverse-n1";
 	ev = find(&m, "arch:inst_retired");
@@ -317,7 +309,7 @@ static int expect_once(const struct event *ev, void *arg)
 
 /* Two models in one machine: a name that both know is one event with two parts; what the kernel
  * publishes under libpfm4's name is libpfm4's. "cpu_myskylake" is no Skylake. */
-static void test_two_models(void **state)
+TEST(two_models)
 {
 	static const char *const two[] = {"cpu_skylake/type",
 					  "4",
@@ -342,7 +334,6 @@ static void test_two_models(void **state)
 	struct machine m;
 	struct event ev;
 
-	(void)state;
 	machine_init(&m, two);
 	ev = find(&m, "model:LONGEST_LAT_CACHE:MISS");
 	assert_int_equal(event_nr_parts(&ev), 2);
@@ -366,23 +357,3 @@ static void test_two_models(void **state)
 	machine_fini(&m);
 }
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic),
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_single),
-		cmocka_unit_test(test_software),
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_common),
-		cmocka_unit_test(test_common_missing),
-		cmocka_unit_test(test_common_list),
-		cmocka_unit_test(test_common_foreign),
-#if defined(__x86_64__)
-		cmocka_unit_test(test_two_models),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

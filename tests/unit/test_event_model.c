@@ -2,7 +2,7 @@
  * Events of CPU models: names to encodings, whatever machine the test runs on; what is refused and
  * how; that every name listed resolves; model names, aliases and why there may be none.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static void machine_init(struct machine *m, const char *tree, const char *model)
 	memset(m, 0, sizeof(*m));
 	assert_int_equal(host_load(&root, &m->host, &e), 0);
 	arena_init(&m->arena, 64 << 20);
-	m->c = (struct catalogue){groups, INJECT_NR(groups), &m->host, &m->arena, model};
+	m->c = (struct catalogue){groups, NR(groups), &m->host, &m->arena, model};
 }
 
 static void machine_fini(struct machine *m)
@@ -121,10 +121,9 @@ static const struct {
 #endif
 };
 
-static void test_encodings(void **state)
+TEST(encodings)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(encodings); i++) {
+	for (size_t i = 0; i < NR(encodings); i++) {
 		struct event_part part;
 		struct machine m;
 		struct event ev;
@@ -192,10 +191,9 @@ static const struct {
      LISTS},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(refused); i++) {
+	for (size_t i = 0; i < NR(refused); i++) {
 		struct event ev = {0};
 		struct err e = {0};
 		struct machine m;
@@ -212,13 +210,12 @@ static void test_refused(void **state)
 }
 
 /* A name too long for any table, of one token and of many; none is cut to a name that there is. */
-static void test_endless_name(void **state)
+TEST(endless_name)
 {
 	static const char *const repeated[] = {"L", ":REPLACEMENT", ":0x1", ":c=1", ":", "é"};
 	static char name[20000];
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(repeated); i++) {
+	for (size_t i = 0; i < NR(repeated); i++) {
 		size_t len = strlen(repeated[i]);
 		struct err e = {0};
 		struct machine m;
@@ -289,10 +286,9 @@ static const struct {
 #endif
 };
 
-static void test_list(void **state)
+TEST(list)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(listed); i++) {
+	for (size_t i = 0; i < NR(listed); i++) {
 		struct listing l = {0};
 		struct machine m;
 		uint64_t start;
@@ -315,7 +311,7 @@ static int stop_third(const struct event *ev, void *arg)
 }
 
 /* The first result that is not 0 ends a listing; a full arena ends it with -ENOMEM. */
-static void test_list_ends(void **state)
+TEST(list_ends)
 {
 	const struct event_row *row;
 	struct event ev;
@@ -323,7 +319,6 @@ static void test_list_ends(void **state)
 	struct machine m;
 	int nr = 0;
 
-	(void)state;
 	machine_init(&m, "x86-vm", listed[0].model);
 	assert_int_equal(catalogue_each(&m.c, stop_third, &nr), 42);
 	assert_int_equal(nr, 3);
@@ -350,17 +345,16 @@ static int find_one(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct machine m;
 
-	(void)state;
 	machine_init(&m, "x86-vm", encodings[0].model);
 	inject_every(find_one, &m, 3, 0);
 	machine_fini(&m);
 }
 
-static void test_canonical(void **state)
+TEST(canonical)
 {
 	static const struct {
 		const char *name, *canonical;
@@ -382,8 +376,7 @@ static void test_canonical(void **state)
 	    {NULL, NULL},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		const char *canonical = model_canonical(rows[i].name);
 
 		if (rows[i].canonical)
@@ -393,7 +386,7 @@ static void test_canonical(void **state)
 	}
 }
 
-static void test_check(void **state)
+TEST(check)
 {
 	static const struct {
 		const char *name;
@@ -424,8 +417,7 @@ static void test_check(void **state)
 	   "did you mean \"skylake\"? Leave model_name out for the detected CPU"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 
 		assert_int_equal(model_check(rows[i].name, &e), rows[i].rc);
@@ -436,13 +428,12 @@ static void test_check(void **state)
 }
 
 /* CPUs that libpfm4 4.13 has no table of: known all the same, and never taken for another. */
-static void test_new_models(void **state)
+TEST(new_models)
 {
 	static const char *const names[] = {"alderlake", "RaptorLake", "graniterapids",
 					    "sierraforest", "zen5"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		struct err e = {0};
 		char msg[256];
 		int rc = model_check(names[i], &e);
@@ -461,7 +452,7 @@ static void test_new_models(void **state)
 }
 
 /* Every alias of this architecture's leads to a table; the reason tells what is missing. */
-static void test_missing_reason(void **state)
+TEST(missing_reason)
 {
 	static const struct {
 		const char *model, *reason;
@@ -478,8 +469,7 @@ static void test_missing_reason(void **state)
 		       "fixed and arch serve"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		char reason[512], one[1] = {'x'};
 		struct machine m;
 
@@ -490,24 +480,4 @@ static void test_missing_reason(void **state)
 		assert_int_equal(one[0], 0);
 		machine_fini(&m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),
-#if defined(__x86_64__)
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_endless_name),
-#endif
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_list_ends),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_canonical),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_new_models),
-		cmocka_unit_test(test_missing_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

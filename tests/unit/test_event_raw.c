@@ -2,6 +2,7 @@
  * Raw encodings, terms of any PMU, and the kernel's own names of the core PMU, on made machines.
  */
 #include "event_tree.h"
+#include "kit.h"
 
 /* One core PMU, as on any x86; a box of memory; a PMU without a mask. */
 static const char *const x86[] = {
@@ -137,10 +138,9 @@ static const struct {
     {bare, "r01c2", "r01c2", "", 4, 0x1c2, 0, NULL, "events", CORE},
 };
 
-static void test_found(void **state)
+TEST(found)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(found); i++) {
+	for (size_t i = 0; i < NR(found); i++) {
 		struct machine m;
 		struct event ev;
 		struct err e = {0};
@@ -166,7 +166,7 @@ static void test_found(void **state)
 }
 
 /* On a hybrid CPU raw codes and common names are counted by each type of core. */
-static void test_hybrid(void **state)
+TEST(hybrid)
 {
 	static const struct {
 		const char *name;
@@ -179,9 +179,8 @@ static void test_hybrid(void **state)
 	};
 	struct machine m;
 
-	(void)state;
 	machine_init(&m, hybrid);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct event ev;
 		struct err e = {0};
 
@@ -194,13 +193,12 @@ static void test_hybrid(void **state)
 	machine_fini(&m);
 }
 
-static void test_scale(void **state)
+TEST(scale)
 {
 	struct machine m;
 	struct event ev;
 	struct err e = {0};
 
-	(void)state;
 	machine_init(&m, x86);
 	assert_int_equal(catalogue_find(&m.c, "model", "energy", &ev, &e), 0);
 	assert_true(ev.row->scale == 0.5);
@@ -267,10 +265,9 @@ static const struct {
     {x86, "arm_n1", "cpu-cycles", NULL, NULL},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(refused); i++) {
+	for (size_t i = 0; i < NR(refused); i++) {
 		struct event ev = {0};
 		struct err e = {0};
 		struct machine m;
@@ -289,13 +286,12 @@ static void test_refused(void **state)
 }
 
 /* A code can be described for another CPU, not measured. */
-static void test_foreign(void **state)
+TEST(foreign)
 {
 	struct machine m;
 	struct event ev;
 	struct err e = {0};
 
-	(void)state;
 	machine_init(&m, x86);
 	m.c.model = "arm_n1";
 	assert_int_equal(catalogue_find(&m.c, "model", "r11", &ev, &e), 0);
@@ -325,7 +321,7 @@ static int note(const struct event *ev, void *arg)
 }
 
 /* What cannot be packed is not offered; a name of two PMUs stands once. */
-static void test_list(void **state)
+TEST(list)
 {
 	static const struct {
 		const char *const *tree;
@@ -338,8 +334,7 @@ static void test_list(void **state)
 	    {x86, "arm_ac7", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct machine m;
 		struct listing l = {&m, ""};
 
@@ -370,19 +365,18 @@ static int find_some(void *arg)
 	arena_init(&m.arena, 1 << 20);
 	m.c.arena = &m.arena;
 	m.c.host = &((const struct machine *)arg)->host;
-	for (size_t i = 0; i < INJECT_NR(names) && rc == 0; i++)
+	for (size_t i = 0; i < NR(names) && rc == 0; i++)
 		rc = catalogue_find(&m.c, "model", names[i], &ev, &e);
 	arena_fini(&m.arena);
 	return rc;
 }
 
 /* A listing ends at the first result that is not 0; no allocation may fail unnoticed. */
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct machine m;
 	int rc = -1;
 
-	(void)state;
 	machine_init(&m, x86);
 	assert_int_equal(catalogue_each(&m.c, stop, NULL), 42);
 	for (unsigned n = 1; rc; n++) {
@@ -393,16 +387,4 @@ static void test_failures(void **state)
 		assert_int_equal(inject.nr_live, 0);
 	}
 	machine_fini(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_found),    cmocka_unit_test(test_hybrid),
-	    cmocka_unit_test(test_scale),    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_foreign),  cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

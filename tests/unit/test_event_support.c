@@ -1,7 +1,7 @@
 /*
  * What works on which machine and why not; CPU models.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "collect/collect.h"
 #include "event/event.h"
@@ -11,7 +11,7 @@
 
 static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
 						   &collect_misc_group, &event_software_group};
-static const struct catalogue catalogue = {groups, INJECT_NR(groups)};
+static const struct catalogue catalogue = {groups, NR(groups)};
 
 static struct event find(const char *spelled)
 {
@@ -81,10 +81,9 @@ static void expect_text(const char *got, const char *form, int paranoid)
 	assert_string_equal(got, want);
 }
 
-static void test_check(void **state)
+TEST(check)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(checks); i++) {
+	for (size_t i = 0; i < NR(checks); i++) {
 		struct root r = tree_captured(checks[i].tree);
 		struct event ev = find(checks[i].event);
 		struct event_support s;
@@ -102,7 +101,7 @@ static void test_check(void **state)
 	}
 }
 
-static void test_no_perf_events(void **state)
+TEST(no_perf_events)
 {
 	static const char *const events[] = {SW, HW};
 	struct root r = tree_make();
@@ -110,11 +109,10 @@ static void test_no_perf_events(void **state)
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
 	tree_put(&r, "/proc/self/status", "CapEff:\t000001ffffffffff\n", 25);
 	assert_int_equal(host_load(&r, &h, &e), 0);
-	for (size_t i = 0; i < INJECT_NR(events); i++) {
+	for (size_t i = 0; i < NR(events); i++) {
 		struct event ev = find(events[i]);
 
 		event_support_check(&h, &ev, 0, &s); /* root is of no help here */
@@ -158,10 +156,9 @@ static const struct {
     {"x86-vm", STAT, EMFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
 };
 
-static void test_explain(void **state)
+TEST(explain)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(explanations); i++) {
+	for (size_t i = 0; i < NR(explanations); i++) {
 		struct root r = tree_captured(explanations[i].tree);
 		struct event ev = find(explanations[i].event);
 		struct event_support s;
@@ -193,13 +190,12 @@ static int explain_all(const struct event *ev, void *arg)
 	return 0;
 }
 
-static void test_explain_all(void **state)
+TEST(explain_all)
 {
 	struct root r = tree_captured("linux-4.14");
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	assert_int_equal(host_load(&r, &h, &e), 0);
 	assert_int_equal(catalogue_each(&catalogue, explain_all, &h), 0);
 	host_fini(&h);
@@ -239,10 +235,9 @@ static const struct {
     {"x86-vm", HW, SPEC_PRECISE, EOPNOTSUPP, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
 };
 
-static void test_explain_use(void **state)
+TEST(explain_use)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(refusals); i++) {
+	for (size_t i = 0; i < NR(refusals); i++) {
 		struct root r = tree_captured(refusals[i].tree);
 		struct event ev = find(refusals[i].event);
 		struct event_support s;
@@ -262,7 +257,7 @@ static void test_explain_use(void **state)
 }
 
 /* What the kernel would ignore without a word must be said before. */
-static void test_ignored_flags(void **state)
+TEST(ignored_flags)
 {
 #define PRECISE "this kind of event has no precise samples here"
 #define GUEST   "only hardware events tell virtual machines apart"
@@ -293,9 +288,8 @@ static void test_ignored_flags(void **state)
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	assert_int_equal(host_load(&r, &h, &e), 0);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct event ev = find(cases[i].event);
 		struct event_support s;
 
@@ -317,7 +311,7 @@ static void test_ignored_flags(void **state)
 #define MODEL "amd64_fam17h_zen1"
 #endif
 
-static void test_models(void **state)
+TEST(models)
 {
 	static const struct {
 		const char *name;
@@ -334,8 +328,7 @@ static void test_models(void **state)
 	    {"a model that never was", -ENOENT, "leave model_name out for the detected CPU"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 		char want[100];
 
@@ -350,26 +343,13 @@ static void test_models(void **state)
 }
 
 /* Whatever CPU this is: a name that is a model's, or none; cut at the size. */
-static void test_detected(void **state)
+TEST(detected)
 {
 	char name[64], one[1] = {'x'};
 	struct err e = {0};
 
-	(void)state;
 	model_detect(name, sizeof(name));
 	assert_int_equal(model_check(name, &e), 0);
 	model_detect(one, sizeof(one));
 	assert_int_equal(one[0], 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_check),       cmocka_unit_test(test_no_perf_events),
-	    cmocka_unit_test(test_explain),     cmocka_unit_test(test_explain_all),
-	    cmocka_unit_test(test_explain_use), cmocka_unit_test(test_ignored_flags),
-	    cmocka_unit_test(test_models),      cmocka_unit_test(test_detected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

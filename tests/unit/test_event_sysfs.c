@@ -2,7 +2,7 @@
  * PMUs as sysfs publishes them: packing by format files, published events, and text that no
  * kernel wrote.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "event/sysfs.h"
@@ -61,23 +61,20 @@ static const struct {
 static struct root root;
 static struct host host;
 
-static int set_up(void **state)
+void before_each(void)
 {
 	struct err e = {0};
 
-	(void)state;
 	root = tree_make();
-	for (size_t i = 0; i < INJECT_NR(files); i++)
+	for (size_t i = 0; i < NR(files); i++)
 		tree_put(&root, files[i].path, files[i].text, strlen(files[i].text));
-	return host_load(&root, &host, &e);
+	assert_int_equal(host_load(&root, &host, &e), 0);
 }
 
-static int tear_down(void **state)
+void after_each(void)
 {
-	(void)state;
 	host_fini(&host);
 	tree_remove(&root);
-	return 0;
 }
 
 static const struct {
@@ -103,12 +100,11 @@ static const struct {
     {"config1=7,config2=0x8000000000000000,event=1", 1, 7, 0x8000000000000000},
 };
 
-static void test_packed(void **state)
+TEST(packed)
 {
 	const struct host_pmu *pmu = host_find_pmu(&host, "box");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(packed); i++) {
+	for (size_t i = 0; i < NR(packed); i++) {
 		struct event_part p;
 		struct err e = {0};
 
@@ -164,12 +160,11 @@ static const struct {
     {"config3=1", -EINVAL, "\"config3\" is no term", ""},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	const struct host_pmu *pmu = host_find_pmu(&host, "box");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(refused); i++) {
+	for (size_t i = 0; i < NR(refused); i++) {
 		struct event_part p, before;
 		struct err e = {0};
 
@@ -186,13 +181,12 @@ static void test_refused(void **state)
 	assert_int_equal(sysfs_encode(&host, NULL, "event=1", NULL, NULL), -ENOENT);
 }
 
-static void test_too_many_terms(void **state)
+TEST(too_many_terms)
 {
 	const struct host_pmu *pmu = host_find_pmu(&host, "box");
 	char terms[5000];
 	struct event_part p;
 
-	(void)state;
 	memset(terms, ',', sizeof(terms));
 	for (size_t len = 64; len < sizeof(terms); len *= 2) {
 		struct err e = {0};
@@ -205,14 +199,13 @@ static void test_too_many_terms(void **state)
 }
 
 /* cpumask, cpus, neither: where a part is to be opened. */
-static void test_cpus(void **state)
+TEST(cpus)
 {
 	const struct host_pmu *cores = host_find_pmu(&host, "cores");
 	const struct host_pmu *plain = host_find_pmu(&host, "plain");
 	struct event_part p;
 	struct err e = {0};
 
-	(void)state;
 	assert_true(host_find_pmu(&host, "box")->has_cpumask && cores->is_core);
 	assert_int_equal(cpuset_count(&host_find_pmu(&host, "box")->cpus), 2);
 	assert_false(cores->has_cpumask || plain->is_core);
@@ -254,12 +247,11 @@ static const struct {
     {"\033[2J", NULL, NULL, NULL, NULL, 0, false},
 };
 
-static void test_find_event(void **state)
+TEST(find_event)
 {
 	const struct host_pmu *pmu = host_find_pmu(&host, "box");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(events); i++) {
+	for (size_t i = 0; i < NR(events); i++) {
 		struct sysfs_event ev = {.scale = -1};
 		int rc = sysfs_find_event(&host, pmu, events[i].asked, &ev);
 
@@ -289,11 +281,10 @@ static int gather(const struct sysfs_event *ev, void *arg)
 	return strcmp(ev->name, "energy-pkg") == 0 ? -ENOENT : 0;
 }
 
-static void test_each_event(void **state)
+TEST(each_event)
 {
 	struct buf names;
 
-	(void)state;
 	buf_init(&names, 1000);
 	assert_int_equal(sysfs_each_event(&host, host_find_pmu(&host, "plain"), gather, &names), 0);
 	assert_string_equal(buf_str(&names), "");
@@ -339,15 +330,14 @@ static void expect_scale(const char *text, double scale)
 		assert_true(!(ev.scale < scale) && !(ev.scale > scale));
 }
 
-static void test_scales(void **state)
+TEST(scales)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(scales); i++)
+	for (size_t i = 0; i < NR(scales); i++)
 		expect_scale(scales[i].text, scales[i].scale);
 }
 
 /* Text of any bytes and any length in each kind of file. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	static const char *const paths[] = {PMU "box/format/event", PMU "box/events/h",
 					    PMU "box/events/h.scale", PMU "box/events/h.unit",
@@ -355,9 +345,8 @@ static void test_hostile(void **state)
 	const struct host_pmu *pmu = host_find_pmu(&host, "box");
 	static char text[8192];
 
-	(void)state;
 	tree_put(&root, PMU "box/events/h", "event=1", 7);
-	for (size_t p = 0; p < INJECT_NR(paths); p++)
+	for (size_t p = 0; p < NR(paths); p++)
 		for (int byte = 0; byte < 256; byte += 5)
 			for (size_t len = 1; len <= sizeof(text); len *= 8) {
 				struct sysfs_event ev;
@@ -393,25 +382,7 @@ static int encode_and_find(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
-	(void)state;
 	inject_every(encode_and_find, NULL, 1, 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_packed, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_too_many_terms, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_cpus, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_find_event, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_each_event, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_scales, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Tracepoints of captured trees and, where tracefs is mounted, of this machine: every listed name
  * is found, names lead nowhere else, and what cannot be read is explained.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -63,10 +63,9 @@ static const struct {
     {"linux-4.14", "sched:sched_switch", "sched:sched_switch", 309}, /* by way of debugfs */
 };
 
-static void test_found(void **state)
+TEST(found)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(found); i++) {
+	for (size_t i = 0; i < NR(found); i++) {
 		struct event_part part;
 		struct machine m;
 		struct event ev;
@@ -117,10 +116,9 @@ static const struct {
     {"sparse-offline", "sched:sched_switch", "tracefs is not there", "mount -t tracefs"},
 };
 
-static void test_unknown(void **state)
+TEST(unknown)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(unknown); i++) {
+	for (size_t i = 0; i < NR(unknown); i++) {
 		struct machine m;
 		struct event ev;
 		struct err e;
@@ -137,14 +135,13 @@ static void test_unknown(void **state)
 	}
 }
 
-static void test_long_names(void **state)
+TEST(long_names)
 {
 	char name[600];
 	struct machine m;
 	struct event ev;
 	struct err e;
 
-	(void)state;
 	start(&m, "x86-vm");
 	for (size_t len = 1; len < sizeof(name) - 1; len++) {
 		memset(name, 'a', len);
@@ -165,7 +162,7 @@ static int add_line(const struct event *ev, void *arg)
 	return 0;
 }
 
-static void test_list(void **state)
+TEST(list)
 {
 	static const struct {
 		const char *tree, *list;
@@ -176,8 +173,7 @@ static void test_list(void **state)
 	    {"sparse-offline", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct machine m;
 		struct buf b;
 
@@ -205,14 +201,13 @@ static int say(const struct event_row *row, void *arg)
 	return a->result;
 }
 
-static void test_stopped(void **state)
+TEST(stopped)
 {
 	static const int results[] = {1, -1, -ENOENT, -ENOTDIR, -EACCES, -ENOMEM, -EINTR};
 	struct machine m;
 
-	(void)state;
 	start(&m, "x86-vm");
-	for (size_t i = 0; i < INJECT_NR(results); i++) {
+	for (size_t i = 0; i < NR(results); i++) {
 		struct answer a = {.result = results[i]};
 
 		assert_int_equal(event_tracepoint_group.makers[0]->each(&m.catalogue, say, &a),
@@ -223,14 +218,13 @@ static void test_stopped(void **state)
 }
 
 /* tracefs that is no folder, or has no folders: a list of nothing, not an error. */
-static void test_odd_trees(void **state)
+TEST(odd_trees)
 {
 	static const char *const files[] = {
 	    "/sys/kernel/tracing/events", "/sys/kernel/tracing/events/sched",
 	    "/sys/kernel/tracing/events/a b/c/id", "/sys/kernel/tracing/events/a/b c/id"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(files); i++) {
+	for (size_t i = 0; i < NR(files); i++) {
 		struct root r = tree_make();
 		struct answer a = {0};
 		struct machine m;
@@ -245,13 +239,12 @@ static void test_odd_trees(void **state)
 	}
 }
 
-static void test_detail(void **state)
+TEST(detail)
 {
 	struct machine m;
 	struct event ev;
 	struct err e;
 
-	(void)state;
 	start(&m, "x86-vm");
 	assert_int_equal(find(&m, "sched:sched_switch", &ev, &e), 0);
 	assert_string_equal(ev.row->detail, "fields:\n  char prev_comm[16]\n  pid_t prev_pid\n"
@@ -312,10 +305,9 @@ static const struct {
      "\tfield:" L256 ";\n\tfield:int a;\n"},
 };
 
-static void test_formats(void **state)
+TEST(formats)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(formats); i++) {
+	for (size_t i = 0; i < NR(formats); i++) {
 		const char *text = formats[i].text;
 		struct root r = event_tree("5\n", text, strlen(text));
 		struct machine m;
@@ -339,13 +331,12 @@ static void test_formats(void **state)
 }
 
 /* Fields without end: some of them, whole, and no more than a person would read. */
-static void test_long_format(void **state)
+TEST(long_format)
 {
 	static const char line[] = "\tfield:int a;\n";
 	enum { BYTES = 2 << 20, LINES = 5000 };
 	char *text = malloc(BYTES);
 
-	(void)state;
 	memset(text, '\n', BYTES);
 	for (size_t i = 0; i < LINES; i++)
 		memcpy(text + i * (sizeof(line) - 1), line, sizeof(line) - 1);
@@ -374,13 +365,12 @@ static void test_long_format(void **state)
 	free(text);
 }
 
-static void test_ids(void **state)
+TEST(ids)
 {
 	static const char *const wrong[] = {
 	    "", "0\n", "-1\n", "x\n", "5 \n", "0x5\n", "18446744073709551616\n"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(wrong); i++) {
+	for (size_t i = 0; i < NR(wrong); i++) {
 		struct root r = event_tree(wrong[i], "", 0);
 		struct machine m;
 		struct event ev;
@@ -395,14 +385,13 @@ static void test_ids(void **state)
 }
 
 /* The nth call from now on is refused: the folder, then the id. */
-static void test_no_permission(void **state)
+TEST(no_permission)
 {
 	static const unsigned nth[] = {1, 3};
 	struct machine m;
 
-	(void)state;
 	start(&m, "x86-vm");
-	for (size_t i = 0; i < INJECT_NR(nth); i++) {
+	for (size_t i = 0; i < NR(nth); i++) {
 		const struct event_row *row = NULL;
 		struct err e = {0};
 		int rc;
@@ -440,13 +429,12 @@ static int count(const struct event *ev, void *arg)
 }
 
 /* All there are here (none, where tracefs is not mounted or not ours to read). */
-static void test_this_machine(void **state)
+TEST(this_machine)
 {
 	struct machine m;
 	uint64_t start_ns;
 	size_t nr = 0;
 
-	(void)state;
 	assert_int_equal(try_machine(&m, &root_live), 0);
 	start_ns = clock_monotonic_ns();
 	assert_int_equal(catalogue_each(&m.catalogue, count, &nr), 0);
@@ -484,25 +472,9 @@ static int all(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("x86-vm");
 
-	(void)state;
 	inject_every(all, &r, 5, 15);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_found),         cmocka_unit_test(test_unknown),
-	    cmocka_unit_test(test_long_names),    cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_stopped),       cmocka_unit_test(test_odd_trees),
-	    cmocka_unit_test(test_detail),        cmocka_unit_test(test_formats),
-	    cmocka_unit_test(test_long_format),   cmocka_unit_test(test_ids),
-	    cmocka_unit_test(test_no_permission), cmocka_unit_test(test_this_machine),
-	    cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

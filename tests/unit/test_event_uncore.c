@@ -2,7 +2,7 @@
  * misc's hardware rows on captured trees: which there are, what each opens and where, its scale
  * and unit, sums over boxes, and what is missing.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -134,13 +134,12 @@ static const struct {
     {"x86-vm", "msr_tsc", NULL, "COUNT CPU ticks 1: msr(8) 0,0,0 everywhere;"},
 };
 
-static void test_rows(void **state)
+TEST(rows)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 10000);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		const struct event_row *r = NULL;
 		struct machine m;
 		struct err e = {0};
@@ -192,10 +191,9 @@ static const struct {
     {"amd-server", "ibs_op/cnt_ctl=1/", ""},
 };
 
-static void test_unknown(void **state)
+TEST(unknown)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(unknown); i++) {
+	for (size_t i = 0; i < NR(unknown); i++) {
 		const struct event_row *r = NULL;
 		struct machine m;
 		struct err e = {0};
@@ -229,10 +227,9 @@ static const struct {
     {"linux-4.14", "gt_temperature", "MCHBAR"},
 };
 
-static void test_missing(void **state)
+TEST(missing)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(missing); i++) {
+	for (size_t i = 0; i < NR(missing); i++) {
 		const struct event_row *r;
 		struct machine m;
 		struct err e = {0};
@@ -287,7 +284,7 @@ static int expect_row(const struct event_row *r, void *arg)
 	assert_int_equal(find(l->m, r->name, &again, &e), 0);
 	assert_string_equal(again->name, r->name);
 	assert_int_equal(again->nr_parts, r->nr_parts);
-	assert_true(r->number < INJECT_NR(l->numbers) && !l->numbers[r->number]);
+	assert_true(r->number < NR(l->numbers) && !l->numbers[r->number]);
 	l->numbers[r->number] = r->number != 0;
 	l->nr_original += r->number != 0;
 	if (!r->number)
@@ -336,10 +333,9 @@ static void list_machine(struct machine *m, struct listed *l)
 	assert_true(l->numbers[1] && l->numbers[22]);
 }
 
-static void test_listings(void **state)
+TEST(listings)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(listings); i++) {
+	for (size_t i = 0; i < NR(listings); i++) {
 		struct machine m;
 		struct listed l;
 
@@ -352,10 +348,9 @@ static void test_listings(void **state)
 	}
 }
 
-static void test_every_tree(void **state)
+TEST(every_tree)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(trees); i++) {
+	for (size_t i = 0; i < NR(trees); i++) {
 		struct machine m;
 		struct listed l;
 
@@ -373,11 +368,10 @@ static int stop(const struct event_row *r, void *arg)
 	return --*(int *)arg ? 0 : -EXDEV;
 }
 
-static void test_stops(void **state)
+TEST(stops)
 {
 	struct machine m;
 
-	(void)state;
 	open_tree(&m, "intel-uncore");
 	for (int n = 1; n <= 43; n++) { /* 20 originals and 23 of its own */
 		int left = n;
@@ -464,12 +458,11 @@ static void put_pmu(const struct root *root, const char *pmu, const char *file, 
 	tree_put(root, path, text, strlen(text));
 }
 
-static void test_guesses(void **state)
+TEST(guesses)
 {
 	static const char *const names[] = {"memory_bytes_read", "memory_bytes_written"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(guesses); i++) {
+	for (size_t i = 0; i < NR(guesses); i++) {
 		struct root root = tree_make();
 		const struct event_row *r;
 		struct machine m;
@@ -485,7 +478,7 @@ static void test_guesses(void **state)
 		snprintf(event, sizeof(event), "events/%s", guesses[i].event);
 		put_pmu(&root, guesses[i].pmu, event, "event=1\n");
 		assert_int_equal(open_root(&m, &root), 0);
-		for (size_t k = 0; k < INJECT_NR(names); k++) {
+		for (size_t k = 0; k < NR(names); k++) {
 			assert_int_equal(find(&m, names[k], &r, &e), 0);
 			assert_int_equal(r->nr_parts, 0);
 			assert_non_null(strstr(r->missing, guesses[i].says));
@@ -498,7 +491,7 @@ static void test_guesses(void **state)
 }
 
 /* An event by its terms is none that the kernel publishes. */
-static void test_descriptions(void **state)
+TEST(descriptions)
 {
 	static const struct {
 		const char *name, *description;
@@ -514,9 +507,8 @@ static void test_descriptions(void **state)
 	struct machine m;
 	struct err e = {0};
 
-	(void)state;
 	open_tree(&m, "intel-uncore");
-	for (size_t i = 0; i < INJECT_NR(texts); i++) {
+	for (size_t i = 0; i < NR(texts); i++) {
 		assert_int_equal(find(&m, texts[i].name, &r, &e), 0);
 		assert_string_equal(r->description, texts[i].description);
 	}
@@ -537,7 +529,7 @@ static const struct {
     {"glob[0]_1/x/", NULL},
 };
 
-static void test_odd(void **state)
+TEST(odd)
 {
 	struct root root = tree_make();
 	const struct event_row *r;
@@ -545,8 +537,7 @@ static void test_odd(void **state)
 	struct listed l;
 	struct err e = {0};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(odd_files); i++)
+	for (size_t i = 0; i < NR(odd_files); i++)
 		tree_put(&root, odd_files[i].path, odd_files[i].text, strlen(odd_files[i].text));
 	assert_int_equal(open_root(&m, &root), 0);
 	list_machine(&m, &l);
@@ -559,7 +550,7 @@ static void test_odd(void **state)
 	    "box_1/united/ box_1/volts/ glob[0]_1/x/ glob[0]_2/x/ lone/x/ lone_1/x/ "
 	    "uncore_imc_0/cas_count_read_sch0/ uncore_imc_0/cas_count_read_sch1/ "
 	    "uncore_imc/cas_count_read_sch0/ uncore_imc_1/cas_count_read_sch0/ ");
-	for (size_t i = 0; i < INJECT_NR(odd); i++) {
+	for (size_t i = 0; i < NR(odd); i++) {
 		print_message("%s\n", odd[i].name);
 		assert_int_equal(find(&m, odd[i].name, &r, &e), 0);
 		assert_int_equal(!r->missing, !odd[i].missing);
@@ -614,20 +605,18 @@ static int list_and_find(void *arg)
 	return rc == -ENOENT && inject.fired && inject.error ? inject.error : rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("intel-uncore");
 
-	(void)state;
 	inject_every(list_and_find, &r, 5, 100);
 }
 
 /* Without room in the arena: -ENOMEM, and nothing half made. */
-static void test_small_arena(void **state)
+TEST(small_arena)
 {
 	struct machine m;
 
-	(void)state;
 	open_tree(&m, "intel-uncore");
 	for (size_t max = 0; max < 1500; max += 16) {
 		const struct event_row *r = NULL;
@@ -641,18 +630,4 @@ static void test_small_arena(void **state)
 		assert_true(rc ? max < 1000 && !r : max > 200 && r->name && r->unit);
 	}
 	close_machine(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rows),         cmocka_unit_test(test_unknown),
-	    cmocka_unit_test(test_missing),      cmocka_unit_test(test_listings),
-	    cmocka_unit_test(test_every_tree),   cmocka_unit_test(test_stops),
-	    cmocka_unit_test(test_odd),          cmocka_unit_test(test_guesses),
-	    cmocka_unit_test(test_descriptions), cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_small_arena),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

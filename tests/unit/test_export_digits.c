@@ -1,7 +1,7 @@
 /*
  * Numbers as text: what is written is read back, and small ones are short.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/digits.h"
@@ -27,13 +27,12 @@ static const struct {
     {UINT64_MAX, "____________P"},
 };
 
-static void texts(void **state)
+TEST(texts)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 10);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		buf_reset(&b);
 		digits_add(&b, cases[i].v);
 		assert_string_equal(buf_str(&b), cases[i].text);
@@ -57,12 +56,11 @@ static uint64_t read_one(const char **text)
 	}
 }
 
-static void back(void **state)
+TEST(back)
 {
 	struct buf b;
 	const char *at;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	for (unsigned i = 0; i < 64; i++)
 		for (int k = -1; k <= 1; k++)
@@ -74,14 +72,4 @@ static void back(void **state)
 			assert_int_equal(read_one(&at), ((uint64_t)1 << i) + (uint64_t)k);
 	assert_int_equal(*at, '\0');
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(texts),
-	    cmocka_unit_test(back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

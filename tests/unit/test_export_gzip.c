@@ -1,7 +1,7 @@
 /*
  * Packed streams: what zlib unpacks of them is what went in, in pieces of any size; and failures.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/gzip.h"
@@ -56,21 +56,20 @@ static void pack(const struct buf *from, size_t piece, int level, struct buf *to
 	gzip_free(g);
 }
 
-static void round_trips(void **state)
+TEST(round_trips)
 {
 	static const size_t lens[] = {0, 1, 100, 65536, 700000};
 	static const size_t pieces[] = {1 << 10, 65536, 1 << 30};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lens) * INJECT_NR(pieces); i++) {
+	for (size_t i = 0; i < NR(lens) * NR(pieces); i++) {
 		struct buf in, packed, out;
 		int level = i % 2 ? GZIP_FASTEST : GZIP_SMALLEST;
 
 		buf_init(&in, 8 << 20);
 		buf_init(&packed, 8 << 20);
 		buf_init(&out, 8 << 20);
-		make_content(&in, lens[i % INJECT_NR(lens)]);
-		pack(&in, pieces[i / INJECT_NR(lens)], level, &packed);
+		make_content(&in, lens[i % NR(lens)]);
+		pack(&in, pieces[i / NR(lens)], level, &packed);
 		unpack(&packed, &out);
 		assert_int_equal(out.len, in.len);
 		if (in.len)
@@ -84,11 +83,10 @@ static void round_trips(void **state)
 }
 
 /* Neither a time nor a name: the same bytes always give the same stream. */
-static void has_no_time(void **state)
+TEST(has_no_time)
 {
 	struct buf in, packed;
 
-	(void)state;
 	buf_init(&in, 1000);
 	buf_init(&packed, 1 << 20);
 	buf_adds(&in, "abc");
@@ -115,11 +113,10 @@ static int pack_some(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
 	struct buf in;
 
-	(void)state;
 	buf_init(&in, 1 << 20);
 	make_content(&in, 300000);
 	inject_every(pack_some, &in, 5, 0);
@@ -127,15 +124,14 @@ static void without_memory(void **state)
 }
 
 /* Beyond the ceiling the error is said, by the call that meets it or a later one. */
-static void ceilings(void **state)
+TEST(ceilings)
 {
 	static const size_t max[] = {0, 1000, 65535, 65536, 100000};
 	struct buf in;
 
-	(void)state;
 	buf_init(&in, 1 << 20);
 	make_content(&in, 900000);
-	for (size_t i = 0; i < INJECT_NR(max); i++) {
+	for (size_t i = 0; i < NR(max); i++) {
 		struct gzip *g = gzip_new(GZIP_FASTEST);
 		struct buf out;
 		int rc;
@@ -148,16 +144,4 @@ static void ceilings(void **state)
 	}
 	buf_fini(&in);
 	gzip_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(round_trips),
-	    cmocka_unit_test(has_no_time),
-	    cmocka_unit_test(without_memory),
-	    cmocka_unit_test(ceilings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

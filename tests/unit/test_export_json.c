@@ -1,17 +1,16 @@
 /*
  * The JSON writer: commas, keys, nesting, and numbers that must be exact.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/json.h"
 
-static void test_nesting(void **state)
+TEST(nesting)
 {
 	struct buf b;
 	struct export_json j;
 
-	(void)state;
 	buf_init(&b, 1000);
 	export_json_init(&j, &b);
 	export_json_object(&j, NULL);
@@ -37,12 +36,11 @@ static void test_nesting(void **state)
 }
 
 /* What was written may go away in between. */
-static void test_emptied(void **state)
+TEST(emptied)
 {
 	struct buf b;
 	struct export_json j;
 
-	(void)state;
 	buf_init(&b, 100);
 	export_json_init(&j, &b);
 	export_json_array(&j, NULL);
@@ -53,12 +51,11 @@ static void test_emptied(void **state)
 	buf_fini(&b);
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
 	struct buf b;
 	struct export_json j;
 
-	(void)state;
 	buf_init(&b, 100);
 	export_json_init(&j, &b);
 	for (int i = 0; i < EXPORT_JSON_DEPTH; i++)
@@ -69,7 +66,7 @@ static void test_depth(void **state)
 	buf_fini(&b);
 }
 
-static void test_us(void **state)
+TEST(us)
 {
 	static const struct {
 		int64_t ns;
@@ -86,8 +83,7 @@ static void test_us(void **state)
 	    {INT64_MIN, "-9223372036854775.808"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct buf b;
 
 		buf_init(&b, 100);
@@ -95,16 +91,4 @@ static void test_us(void **state)
 		assert_string_equal(buf_str(&b), cases[i].text);
 		buf_fini(&b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nesting),
-	    cmocka_unit_test(test_emptied),
-	    cmocka_unit_test(test_depth),
-	    cmocka_unit_test(test_us),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

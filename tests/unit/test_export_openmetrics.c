@@ -1,25 +1,21 @@
 /*
  * Text of OpenMetrics: names and units as the format wants them, any text as a label, and failures.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/openmetrics.h"
 
 static struct buf b;
 
-static int setup(void **state)
+void before_each(void)
 {
-	(void)state;
 	buf_init(&b, 1 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_each(void)
 {
-	(void)state;
 	buf_fini(&b);
-	return 0;
 }
 
 static void expect(const char *text)
@@ -29,7 +25,7 @@ static void expect(const char *text)
 	buf_reset(&b);
 }
 
-static void names(void **state)
+TEST(names)
 {
 	static const char *const cases[][2] = {
 	    {"", ""},
@@ -41,14 +37,13 @@ static void names(void **state)
 	    {"\xff\xff", ""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		openmetrics_add_name(&b, cases[i][0]);
 		expect(cases[i][1]);
 	}
 }
 
-static void units(void **state)
+TEST(units)
 {
 	static const struct {
 		const char *ours, *base, *theirs;
@@ -66,15 +61,14 @@ static void units(void **state)
 	    {"MiB/s", NULL, "mib_s", 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		assert_int_equal(openmetrics_add_unit(&b, cases[i].ours, cases[i].base),
 				 cases[i].exponent);
 		expect(cases[i].theirs);
 	}
 }
 
-static void families(void **state)
+TEST(families)
 {
 	static const char *const cases[][3] = {
 	    {"a_read", "bytes", "a_read_bytes"},
@@ -87,8 +81,7 @@ static void families(void **state)
 	    {"a", "", "a"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		openmetrics_add_family(&b, cases[i][0], cases[i][1]);
 		expect(cases[i][2]);
 	}
@@ -117,11 +110,10 @@ static void write_all(struct openmetrics *m)
 	openmetrics_eof(m);
 }
 
-static void lines(void **state)
+TEST(lines)
 {
 	struct openmetrics m = {.out = &b};
 
-	(void)state;
 	write_all(&m);
 	expect("# TYPE a_bytes counter\n"
 	       "# UNIT a_bytes bytes\n"
@@ -152,21 +144,7 @@ static int write_once(void *arg)
 	return rc;
 }
 
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
-	(void)state;
 	inject_every(write_once, NULL, 1, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(names, setup, teardown),
-	    cmocka_unit_test_setup_teardown(units, setup, teardown),
-	    cmocka_unit_test_setup_teardown(families, setup, teardown),
-	    cmocka_unit_test_setup_teardown(lines, setup, teardown),
-	    cmocka_unit_test(memory_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * What stands around the records of a perf.data file: a small reader goes from the head to each
  * section, and finds there what was said, and nothing of what was not.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/cursor.h"
@@ -13,18 +13,14 @@ enum { DATA_BYTES = 4096, SECTION_BYTES = 16, NR_BITS = 64 };
 static struct buf out;
 static uint8_t head[PERF_DATA_HEAD_BYTES];
 
-static int setup(void **state)
+void before_each(void)
 {
-	(void)state;
 	buf_init(&out, 1 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_each(void)
 {
-	(void)state;
 	buf_fini(&out);
-	return 0;
 }
 
 /* Bytes of the file, which has nothing before the tail. */
@@ -83,12 +79,11 @@ static void write_tail(const struct perf_data_tail *t)
 	assert_int_equal(perf_data_tail(&out, &tail, head), 0);
 }
 
-static void heads(void **state)
+TEST(heads)
 {
 	const struct perf_data_tail t = {.nr_events = 0};
 	struct cursor c;
 
-	(void)state;
 	perf_data_head_init(head);
 	assert_memory_equal(head, "PERFILE2", 8);
 	c = head_at(8);
@@ -104,7 +99,7 @@ static void heads(void **state)
 	assert_int_equal(cursor_le64(&c), UINT64_C(1) << 23); /* the clock's resolution alone */
 }
 
-static void texts(void **state)
+TEST(texts)
 {
 	static const char *const command[] = {"a", "b c"};
 	char exact[65]; /* without its NUL it fills a room */
@@ -124,7 +119,6 @@ static void texts(void **state)
 					 .has_branches = true};
 	struct cursor c;
 
-	(void)state;
 	memset(exact, 'x', sizeof(exact) - 1);
 	exact[sizeof(exact) - 1] = '\0';
 	write_tail(&t);
@@ -158,7 +152,7 @@ static void texts(void **state)
 		assert_int_equal(feature(number, &c), UINT64_C(0x20a088f8) >> number & 1);
 }
 
-static void build_ids(void **state)
+TEST(build_ids)
 {
 	static const uint8_t bytes[PERF_DATA_BUILD_ID_BYTES] = {1, 2, 3};
 	const struct perf_data_build_id ids[] = {{true, 20, bytes, "[kernel.kallsyms]"},
@@ -166,7 +160,6 @@ static void build_ids(void **state)
 	const struct perf_data_tail t = {.build_ids = ids, .nr_build_ids = 2};
 	struct cursor c;
 
-	(void)state;
 	write_tail(&t);
 	assert_true(feature(2, &c));
 	for (size_t i = 0; i < 2; i++) {
@@ -193,7 +186,7 @@ static struct perf_data_event make_event(const char *name, const uint64_t *ids, 
 	return e;
 }
 
-static void events(void **state)
+TEST(events)
 {
 	static const uint64_t ids[] = {11, 12, 13};
 	const struct perf_data_event list[] = {
@@ -203,7 +196,6 @@ static void events(void **state)
 	    .events = list, .nr_events = 3, .groups = &group, .nr_groups = 1};
 	struct cursor c, attrs, c2;
 
-	(void)state;
 	write_tail(&t);
 	assert_true(feature(12, &c));
 	assert_int_equal(cursor_le32(&c), 3);
@@ -236,13 +228,12 @@ static void events(void **state)
 	assert_false(feature(1, &c));
 }
 
-static void attrs(void **state)
+TEST(attrs)
 {
 	uint8_t attr[136] = {1, 0, 0, 0, 136};
 	struct perf_data_attr a;
 	struct cursor c;
 
-	(void)state;
 	assert_false(perf_data_attr_init(&a, attr, 63, 0, 0));
 	attr[130] = 1; /* younger than readers */
 	assert_false(perf_data_attr_init(&a, attr, sizeof(attr), 0, 0));
@@ -264,7 +255,7 @@ static void attrs(void **state)
 }
 
 /* Each tracepoint once. */
-static void tracepoints(void **state)
+TEST(tracepoints)
 {
 	const struct perf_data_event list[] = {
 	    {.name = "clock"},
@@ -281,7 +272,6 @@ static void tracepoints(void **state)
 	const struct perf_data_tail t = {.events = list, .nr_events = 4};
 	struct cursor c;
 
-	(void)state;
 	write_tail(&t);
 	assert_true(feature(1, &c));
 	assert_memory_equal(cursor_bytes(&c, 14), "\x17\x08\x44tracing0.6", 14);
@@ -303,30 +293,14 @@ static void tracepoints(void **state)
 	assert_int_equal(c.left, 4 + 4 + 8);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	const struct perf_data_tail t = {.host = "box", .nr_cpus = 1, .realtime_ns = 1};
 	struct buf none;
 
-	(void)state;
 	for (size_t max = 0; max < 300; max += 7) {
 		buf_init(&none, max);
 		assert_int_equal(perf_data_tail(&none, &t, head), max < 172 ? -EFBIG : 0);
 		buf_fini(&none);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(heads, setup, teardown),
-	    cmocka_unit_test_setup_teardown(texts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(build_ids, setup, teardown),
-	    cmocka_unit_test_setup_teardown(events, setup, teardown),
-	    cmocka_unit_test_setup_teardown(attrs, setup, teardown),
-	    cmocka_unit_test_setup_teardown(tracepoints, setup, teardown),
-	    cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

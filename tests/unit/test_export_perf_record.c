@@ -2,7 +2,7 @@
  * Records given the layout of perf.data files: read again by the decoder of records, they say what
  * they said, and whose they are. What is cut, dropped or refused is looked at byte by byte.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/perf_record.h"
@@ -32,20 +32,16 @@ enum {
 
 static struct buf in, out;
 
-static int setup(void **state)
+void before_each(void)
 {
-	(void)state;
 	buf_init(&in, 1 << 20);
 	buf_init(&out, 1 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_each(void)
 {
-	(void)state;
 	buf_fini(&in);
 	buf_fini(&out);
-	return 0;
 }
 
 static void begin(uint32_t kind, uint16_t misc)
@@ -112,7 +108,7 @@ static void put_sample(const struct perf_layout *l)
 					 RAW,        REGS_USER, STACK_USER};
 
 	begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
-	for (unsigned i = 0; i < INJECT_NR(order); i++) {
+	for (unsigned i = 0; i < NR(order); i++) {
 		uint32_t bit = order[i];
 
 		if (!(l->sample_type & bit))
@@ -154,7 +150,7 @@ static void same_words(const uint8_t *a, const uint8_t *b, uint64_t nr)
 }
 
 /* Every layout: what was told is told, and that of its event and CPU besides. */
-static void layouts(void **state)
+TEST(layouts)
 {
 	static const uint64_t formats[] = {0,
 					   ENABLED | RUNNING,
@@ -170,16 +166,15 @@ static void layouts(void **state)
 	    RAW, IDENTIFIER};
 	uint64_t first = 500;
 
-	(void)state;
-	for (size_t n = 0; n < (1u << INJECT_NR(bits)) * INJECT_NR(formats); n++) {
+	for (size_t n = 0; n < (1u << NR(bits)) * NR(formats); n++) {
 		struct perf_origin o = {
 		    .id = 42, .cpu = 7, .member = member, .arg = &first, .ip = 9};
 		struct trace_record a, b;
 
 		o.layout.sample_type = TIME;
-		o.layout.read_format = formats[n % INJECT_NR(formats)];
-		for (size_t i = 0; i < INJECT_NR(bits); i++)
-			if (n / INJECT_NR(formats) >> i & 1)
+		o.layout.read_format = formats[n % NR(formats)];
+		for (size_t i = 0; i < NR(bits); i++)
+			if (n / NR(formats) >> i & 1)
 				o.layout.sample_type |= bits[i];
 		put_sample(&o.layout);
 		add(&o, &a, &b);
@@ -207,12 +202,11 @@ static void layouts(void **state)
 }
 
 /* The id of a stranger is that of the event. */
-static void strangers(void **state)
+TEST(strangers)
 {
 	struct perf_origin o = {.layout.sample_type = IDENTIFIER | TIME, .id = 42};
 	struct trace_record a, b;
 
-	(void)state;
 	put_sample(&o.layout);
 	add(&o, &a, &b);
 	assert_int_not_equal(a.id, 42);
@@ -235,14 +229,13 @@ static uint64_t count(void *arg, uint64_t id, uint64_t count)
 	return 10000 * id + count;
 }
 
-static void counts(void **state)
+TEST(counts)
 {
 	static const uint64_t formats[] = {0,     ENABLED | RUNNING,           FORMAT_ID | LOST,
 					   GROUP, GROUP | ENABLED | FORMAT_ID, GROUP | LOST};
 	uint64_t first = 500;
 
-	(void)state;
-	for (size_t n = 0; n < INJECT_NR(formats); n++) {
+	for (size_t n = 0; n < NR(formats); n++) {
 		struct perf_origin o = {.layout.sample_type = TIME | READ,
 					.layout.read_format = formats[n],
 					.id = 42,
@@ -267,7 +260,7 @@ static void counts(void **state)
 	}
 }
 
-static void stacks(void **state)
+TEST(stacks)
 {
 	static const uint64_t chain[] = {(uint64_t)-512, 1, 2};
 	struct perf_origin o = {
@@ -278,7 +271,6 @@ static void stacks(void **state)
 	};
 	struct trace_record a, b;
 
-	(void)state;
 	put_sample(&o.layout);
 	add(&o, &a, &b); /* the kernel's callers alone */
 	assert_int_equal(b.nr_callchain, 2);
@@ -313,13 +305,12 @@ static void put_long(size_t stack_bytes, size_t is_true)
 }
 
 /* A record has 65,528 bytes at most: the stack ends sooner. */
-static void too_long(void **state)
+TEST(too_long)
 {
 	enum { MOST = 65528, HEAD = 8 + 8 + 8 + 8 };
 	struct perf_origin o = {.layout.sample_type = TIME | STACK_USER, .id = 1};
 	struct trace_record a, b;
 
-	(void)state;
 	put_long(MOST - HEAD, MOST - HEAD);
 	assert_int_equal(perf_record_add(&out, &o, (const uint8_t *)in.data, in.len), -E2BIG);
 	assert_int_equal(out.len, 0);
@@ -346,12 +337,11 @@ static void put_fork(void)
 	words(78, 1);
 }
 
-static void others(void **state)
+TEST(others)
 {
 	struct perf_origin o = {.layout = {TID | TIME, 0, true}, .id = 42, .cpu = 3};
 	struct trace_record a, b;
 
-	(void)state;
 	put_fork();
 	add(&o, &a, &b);
 	assert_true(b.pid == 1 && b.ppid == 2 && b.tid == 3 && b.ptid == 4 && b.time_ns == 77);
@@ -396,11 +386,10 @@ static void others(void **state)
 }
 
 /* Too short for what its event asks for, or not of whole words: nothing is added. */
-static void senseless(void **state)
+TEST(senseless)
 {
 	struct perf_origin o = {.layout = {IDENTIFIER | TIME | READ, GROUP, true}};
 
-	(void)state;
 	buf_adds(&out, "before");
 	for (size_t nr = 0; nr < 4; nr++) {
 		begin(PERF_RECORD_SAMPLE, 0);
@@ -419,14 +408,13 @@ static void senseless(void **state)
 }
 
 /* What a file needs besides, in the side band's layout. */
-static void made(void **state)
+TEST(made)
 {
 	const struct trace_layout side = {.sample_type = IP | TID | TIME | CPU | IDENTIFIER,
 					  .has_sample_id = true};
 	const struct perf_kernel_range range = {0x1000, 0x200, 0x1010, "[kernel.kallsyms]_text"};
 	struct trace_record r;
 
-	(void)state;
 	perf_record_kernel(&out, &range, 42);
 	assert_int_equal(trace_record_decode(&side, (uint8_t *)out.data, out.len, &r), 0);
 	assert_true(r.kind == PERF_RECORD_MMAP && r.pid == UINT32_MAX && r.tid == 0 &&
@@ -453,12 +441,11 @@ static void made(void **state)
 }
 
 /* A name that fills its words has a NUL all the same; one that is too long is cut. */
-static void names(void **state)
+TEST(names)
 {
 	static char name[5001];
 	struct perf_kernel_range range = {.name = name};
 
-	(void)state;
 	for (size_t len = 0; len < 5000; len += len < 32 ? 1 : 331) {
 		size_t shown = len < 4095 ? len : 4095;
 
@@ -471,12 +458,11 @@ static void names(void **state)
 	}
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct perf_origin o = {.layout.sample_type = TIME};
 	struct buf none;
 
-	(void)state;
 	put_sample(&o.layout);
 	end();
 	for (size_t max = 0; max < 40; max++) {
@@ -485,22 +471,4 @@ static void no_memory(void **state)
 		assert_int_equal(buf_error(&none), -EFBIG);
 		buf_fini(&none);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(layouts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(strangers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(counts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(stacks, setup, teardown),
-	    cmocka_unit_test_setup_teardown(too_long, setup, teardown),
-	    cmocka_unit_test_setup_teardown(others, setup, teardown),
-	    cmocka_unit_test_setup_teardown(senseless, setup, teardown),
-	    cmocka_unit_test_setup_teardown(made, setup, teardown),
-	    cmocka_unit_test_setup_teardown(names, setup, teardown),
-	    cmocka_unit_test_setup_teardown(no_memory, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Messages of Protocol Buffers: bytes as the format's description has them, lengths at the borders
  * of their own length, text that is none, and failures.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "export/proto.h"
@@ -11,18 +11,14 @@
 
 static struct buf b;
 
-static int setup(void **state)
+void before_each(void)
 {
-	(void)state;
 	buf_init(&b, 16 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_each(void)
 {
-	(void)state;
 	buf_fini(&b);
-	return 0;
 }
 
 static void expect(const char *bytes, size_t len)
@@ -34,9 +30,8 @@ static void expect(const char *bytes, size_t len)
 }
 #define EXPECT(bytes) expect(bytes, sizeof(bytes) - 1)
 
-static void numbers(void **state)
+TEST(numbers)
 {
-	(void)state;
 	proto_uint(&b, 1, 150);
 	EXPECT("\x08\x96\x01");
 	proto_uint(&b, 1, 0);
@@ -56,9 +51,8 @@ static void numbers(void **state)
 	EXPECT("\x18\x01\x18\x00");
 }
 
-static void fixed(void **state)
+TEST(fixed)
 {
-	(void)state;
 	proto_fixed64(&b, 1, 0x0807060504030201);
 	EXPECT("\x09\x01\x02\x03\x04\x05\x06\x07\x08");
 	proto_double(&b, 44, 1.0);
@@ -67,9 +61,8 @@ static void fixed(void **state)
 	EXPECT("\x09\x00\x00\x00\x00\x00\x00\x00\x80");
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-	(void)state;
 	proto_text(&b, 2, "testing");
 	EXPECT("\x12\x07testing");
 	proto_text(&b, 2, "");
@@ -88,22 +81,20 @@ static void texts(void **state)
 	EXPECT("\x1a\x00");
 }
 
-static void packed(void **state)
+TEST(packed)
 {
 	static const uint64_t v[] = {3, 270, 86942};
 
-	(void)state;
 	proto_packed(&b, 6, v, 3);
 	EXPECT("\x32\x06\x03\x8e\x02\x9e\xa7\x05");
 	proto_packed(&b, 6, NULL, 0);
 	EXPECT("");
 }
 
-static void messages(void **state)
+TEST(messages)
 {
 	size_t outer, inner;
 
-	(void)state;
 	outer = proto_begin(&b, 3);
 	proto_uint(&b, 1, 150);
 	proto_end(&b, outer);
@@ -136,13 +127,12 @@ static uint64_t varint(size_t *at)
 
 /* A message whose length takes more than the byte that was left for it, within another, and with
  * something before and behind. */
-static void long_messages(void **state)
+TEST(long_messages)
 {
 	static const size_t lens[] = {0,     1,     126,   127,   128,           129,     16382,
 				      16383, 16384, 16385, 70000, (1 << 21) - 1, 1 << 21, 3 << 20};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lens); i++) {
+	for (size_t i = 0; i < NR(lens); i++) {
 		size_t outer, inner, at = 0, len;
 
 		proto_uint(&b, 9, 5);
@@ -182,16 +172,15 @@ static void write_all(struct buf *to)
 	proto_double(to, 1, M_PI);
 	inner = proto_begin(to, 2);
 	proto_text(to, 1, "\xff text \xff");
-	proto_packed(to, 2, v, INJECT_NR(v));
+	proto_packed(to, 2, v, NR(v));
 	proto_end(to, inner);
 	proto_bytes(to, 3, v, sizeof(v));
 	proto_end(to, outer);
 }
 
 /* At each ceiling there is an error, and no more than the ceiling. */
-static void ceilings(void **state)
+TEST(ceilings)
 {
-	(void)state;
 	write_all(&b);
 	for (size_t max = 0; max <= b.len; max++) {
 		struct buf small;
@@ -217,24 +206,7 @@ static int write_some(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
-	(void)state;
 	inject_every(write_some, NULL, 3, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(numbers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(fixed, setup, teardown),
-	    cmocka_unit_test_setup_teardown(texts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(packed, setup, teardown),
-	    cmocka_unit_test_setup_teardown(messages, setup, teardown),
-	    cmocka_unit_test_setup_teardown(long_messages, setup, teardown),
-	    cmocka_unit_test_setup_teardown(ceilings, setup, teardown),
-	    cmocka_unit_test(without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

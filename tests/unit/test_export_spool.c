@@ -2,7 +2,7 @@
  * The spool: every record comes back once, in its bucket, in the order of time, then of rank, then
  * as it came, however it came; and without a disk or memory it says so and leaves nothing.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "export/spool.h"
 
@@ -103,23 +103,21 @@ static void check(time_fn *time, size_t nr)
 	export_spool_free(s);
 }
 
-static void test_orders(void **state)
+TEST(orders)
 {
 	static time_fn *const times[] = {rising, falling, same, turns, little, any};
 	static const size_t nrs[] = {0, 1, 2, 3, 10, 4096, 4097, 20000};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(times); i++)
-		for (size_t k = 0; k < INJECT_NR(nrs); k++)
+	for (size_t i = 0; i < NR(times); i++)
+		for (size_t k = 0; k < NR(nrs); k++)
 			check(times[i], nrs[k]);
 }
 
-static void test_no_buckets(void **state)
+TEST(no_buckets)
 {
 	struct err e = {0};
 	struct export_spool *s = export_spool_new(&e);
 
-	(void)state;
 	assert_non_null(s);
 	assert_int_equal(export_spool_sort(s, NULL, 0, &e), 0);
 	export_spool_free(s);
@@ -159,33 +157,19 @@ static int fill_and_sort(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
-	(void)state;
 	inject_every(fill_and_sort, NULL, 2, 3);
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	struct err e = {0};
 
-	(void)state;
 	setenv("TMPDIR", "/nonexistent", 1);
 	assert_null(export_spool_new(&e));
 	unsetenv("TMPDIR");
 	assert_int_equal(e.code, -ENOENT);
 	assert_non_null(strstr(e.msg, "/nonexistent"));
 	assert_non_null(strstr(e.hint, "TMPDIR"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_orders),
-	    cmocka_unit_test(test_no_buckets),
-	    cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_no_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

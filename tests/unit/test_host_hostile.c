@@ -2,7 +2,7 @@
  * The machine from trees that no kernel made: each file in turn empty, cut, huge, binary, a
  * folder. Nothing crashes, and what is not understood is unknown.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "host/host.h"
 
@@ -26,7 +26,7 @@ static const struct {
 
 static void put_good(const struct root *r, size_t but)
 {
-	for (size_t i = 0; i < INJECT_NR(good); i++)
+	for (size_t i = 0; i < NR(good); i++)
 		if (i != but)
 			tree_put(r, good[i].path, good[i].text, strlen(good[i].text));
 }
@@ -56,13 +56,12 @@ static void load(const struct root *r, struct host *h, bool *loaded)
 	host_fini(h);
 }
 
-static void test_good(void **state)
+TEST(good)
 {
 	struct root r = tree_make();
 	struct host h;
 	bool loaded;
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
 	load(&r, &h, &loaded);
 	assert_true(loaded && h.may_perfmon);
@@ -71,7 +70,7 @@ static void test_good(void **state)
 }
 
 /* Each file replaced by each of these. */
-static void test_odd_files(void **state)
+TEST(odd_files)
 {
 	static const char binary[] =
 	    "\0\xff\n\xfe:\x1b[2J\0model name\t:\x80\n\n\nCapEff:\t\xff\n:";
@@ -95,10 +94,9 @@ static void test_odd_files(void **state)
 	    {"CapEff:\tffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\n", 67},
 	};
 
-	(void)state;
 	memset(endless, '9', sizeof(endless));
-	for (size_t i = 0; i < INJECT_NR(good); i++)
-		for (size_t k = 0; k < INJECT_NR(odd); k++) {
+	for (size_t i = 0; i < NR(good); i++)
+		for (size_t k = 0; k < NR(odd); k++) {
 			struct root r = tree_make();
 			struct host h;
 			bool loaded;
@@ -111,13 +109,12 @@ static void test_odd_files(void **state)
 		}
 }
 
-static void test_cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
 	struct root r = tree_make();
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
-	for (size_t i = 0; i < INJECT_NR(good); i++) {
+	for (size_t i = 0; i < NR(good); i++) {
 		for (size_t len = 0; len < strlen(good[i].text); len++) {
 			struct host h;
 			bool loaded;
@@ -130,7 +127,7 @@ static void test_cut_at_every_byte(void **state)
 	tree_remove(&r);
 }
 
-static void test_paranoid(void **state)
+TEST(paranoid)
 {
 	static const struct {
 		const char *text;
@@ -142,9 +139,8 @@ static void test_paranoid(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 		struct host h;
 
@@ -157,7 +153,7 @@ static void test_paranoid(void **state)
 	tree_remove(&r);
 }
 
-static void test_capabilities(void **state)
+TEST(capabilities)
 {
 	static const struct {
 		const char *status;
@@ -174,9 +170,8 @@ static void test_capabilities(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 		struct host h;
 
@@ -189,7 +184,7 @@ static void test_capabilities(void **state)
 }
 
 /* Folders that are no PMU, and names that nobody would give. */
-static void test_odd_pmus(void **state)
+TEST(odd_pmus)
 {
 	static const char longest[] = /* 63: fits; 64: does not */
 	    PMU "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn/type";
@@ -199,7 +194,6 @@ static void test_odd_pmus(void **state)
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
 	tree_put(&r, PMU "no_type/cpus", "0-3\n", 4);
 	tree_put(&r, PMU "a_file", "4\n", 2);
@@ -221,13 +215,12 @@ static void test_odd_pmus(void **state)
 	tree_remove(&r);
 }
 
-static void test_many_pmus(void **state)
+TEST(many_pmus)
 {
 	struct root r = tree_make();
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	put_good(&r, SIZE_MAX);
 	for (int i = 0; i < 300; i++) {
 		char path[100];
@@ -239,16 +232,4 @@ static void test_many_pmus(void **state)
 	assert_int_equal(h.nr_pmus, 301);
 	host_fini(&h);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),      cmocka_unit_test(test_odd_files),
-	    cmocka_unit_test(test_paranoid),  cmocka_unit_test(test_cut_at_every_byte),
-	    cmocka_unit_test(test_odd_pmus),  cmocka_unit_test(test_capabilities),
-	    cmocka_unit_test(test_many_pmus),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * The machine from captured trees: identity, CPUs, PMUs, permissions.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -83,10 +83,9 @@ static void expect_machine(const struct host *h, size_t i)
 	assert_true(h->user_hz > 0 && h->page_bytes >= 4096 && h->machine[0]);
 }
 
-static void test_machines(void **state)
+TEST(machines)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(machines); i++) {
+	for (size_t i = 0; i < NR(machines); i++) {
 		struct root r = tree_captured(machines[i].tree);
 		struct err e = {0};
 		struct host h;
@@ -102,13 +101,12 @@ static void test_machines(void **state)
 	}
 }
 
-static void test_find_pmu(void **state)
+TEST(find_pmu)
 {
 	struct root r = tree_captured("intel-uncore");
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	assert_int_equal(host_load(&r, &h, &e), 0);
 	assert_int_equal(host_find_pmu(&h, "uncore_imc_1")->type, 24);
 	assert_false(host_find_pmu(&h, "uncore_imc_1")->is_core);
@@ -119,7 +117,7 @@ static void test_find_pmu(void **state)
 }
 
 /* Read when it is asked for, for the kernel lowers it. */
-static void test_max_sample_rate(void **state)
+TEST(max_sample_rate)
 {
 	static const char path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
 	static const struct {
@@ -133,11 +131,10 @@ static void test_max_sample_rate(void **state)
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
 	assert_int_equal(host_load(&r, &h, &e), 0);
 	assert_int_equal(host_max_sample_rate(&h), 0);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		tree_put(&r, path, cases[i].text, strlen(cases[i].text));
 		assert_int_equal(host_max_sample_rate(&h), cases[i].rate);
 	}
@@ -145,12 +142,11 @@ static void test_max_sample_rate(void **state)
 	tree_remove(&r);
 }
 
-static void test_this_machine(void **state)
+TEST(this_machine)
 {
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	assert_int_equal(host_load(&root_live, &h, &e), 0);
 	assert_true(cpuset_count(&h.online) > 0);
 	assert_non_null(strchr(h.kernel, '.'));
@@ -159,14 +155,13 @@ static void test_this_machine(void **state)
 }
 
 /* What is missing is unknown, and no error: only the list of CPUs must be there. */
-static void test_next_to_nothing(void **state)
+TEST(next_to_nothing)
 {
 	static const uint8_t zeros[16];
 	struct root r = tree_make();
 	struct err e = {0};
 	struct host h;
 
-	(void)state;
 	tree_put(&r, "/sys/devices/system/cpu/online", "0\n", 2);
 	assert_int_equal(host_load(&r, &h, &e), 0);
 	assert_string_equal(h.node, "");
@@ -197,21 +192,9 @@ static int load_and_forget(void *arg)
 	return 0;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_captured("intel-hybrid");
 
-	(void)state;
 	inject_every(load_and_forget, &r, 10, 60);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_machines),        cmocka_unit_test(test_find_pmu),
-	    cmocka_unit_test(test_this_machine),    cmocka_unit_test(test_next_to_nothing),
-	    cmocka_unit_test(test_max_sample_rate), cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /*
  * Where CPUs are, on captured machines and on trees that are made.
  */
+#include "kit.h"
+
 #include "host/topology.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "inject.h"
 
 enum { MAX_CPUS = 256 };
 
@@ -22,7 +13,7 @@ static void put(const struct root *r, const char *path, const char *text)
 }
 
 /* Two packages of two CPUs, three nodes, one of which has none; what is no node; what is broken. */
-static void packages_and_nodes(void **state)
+TEST(packages_and_nodes)
 {
 	static const char *const packages[] = {"0\n", "0\n", "36\n", "-1\n", "4294967295\n"};
 	static const struct host_place want[] = {
@@ -32,7 +23,6 @@ static void packages_and_nodes(void **state)
 	struct cpuset cpus;
 	char path[128];
 
-	(void)state;
 	cpuset_clear(&cpus);
 	for (unsigned i = 0; i < 5; i++) {
 		cpuset_add(&cpus, 2 * i);
@@ -59,13 +49,12 @@ static void packages_and_nodes(void **state)
 	tree_remove(&h.root);
 }
 
-static void nothing_is_known(void **state)
+TEST(nothing_is_known)
 {
 	struct host h = {.root = tree_make()};
 	struct host_place out = {7, 7, "x"};
 	struct cpuset cpus;
 
-	(void)state;
 	cpuset_clear(&cpus);
 	assert_int_equal(host_places(&h, &cpus, &out), 0); /* no CPU: nothing is written */
 	assert_int_equal(out.package, 7);
@@ -78,7 +67,7 @@ static void nothing_is_known(void **state)
 }
 
 /* Types of cores, where there are several. */
-static void types_of_cores(void **state)
+TEST(types_of_cores)
 {
 	static const struct {
 		const char *name;
@@ -91,7 +80,6 @@ static void types_of_cores(void **state)
 		     {"arm64-server", 0, NULL},
 		     {"amd-server", 191, NULL}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct host_place out[MAX_CPUS];
 		struct root root = tree_captured(cases[i].name);
@@ -107,15 +95,4 @@ static void types_of_cores(void **state)
 			assert_string_equal(type, cases[i].type);
 		host_fini(&h);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(packages_and_nodes),
-	    cmocka_unit_test(nothing_is_known),
-	    cmocka_unit_test(types_of_cores),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * perf_data_file.py made, of both byte orders; what is wrong with a file in words; and every
  * allocation and every system call failing in turn.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "import/import.h"
 #include "import/internal.h"
@@ -92,7 +92,7 @@ static void gather_path(const char *path, struct buf *out, struct import_facts *
 }
 
 /* The same file from machines of both orders is the same, to the last byte of its records. */
-static void both_orders(void **state)
+TEST(both_orders)
 {
 	static const struct {
 		const char *name;
@@ -100,8 +100,7 @@ static void both_orders(void **state)
 	} rows[] = {
 	    {"file", 6, 11}, {"pipe", 6, 0}, {"packed", 6, 0}, {"all", 1, 4}, {"linux3", 4, 10}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		char name[64], path[4096];
 		struct import_facts facts[2];
 		struct buf records[2];
@@ -152,7 +151,7 @@ static size_t load(const char *name, uint8_t *data)
 enum { SIZE = 8, ATTR_SIZE = 16, ATTRS_AT = 24, ATTRS = 32, DATA_AT = 40, DATA = 48 };
 
 /* What cannot be read at all, and why. */
-static void refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		size_t at;
@@ -174,8 +173,7 @@ static void refused(void **state)
 	uint8_t *data = malloc(MAX_BYTES);
 	size_t len;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct opened o;
 		struct err e = {0};
 
@@ -189,7 +187,7 @@ static void refused(void **state)
 }
 
 /* What is there is read, and the rest is told. */
-static void damaged(void **state)
+TEST(damaged)
 {
 	static const struct {
 		const char *file;
@@ -208,8 +206,7 @@ static void damaged(void **state)
 	};
 	uint8_t *data = malloc(MAX_BYTES);
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		size_t len = load(rows[i].file, data);
 		struct opened o;
 		struct err e = {0};
@@ -227,13 +224,12 @@ static void damaged(void **state)
 }
 
 /* Any cut ends in words, or in what is before it. */
-static void every_cut(void **state)
+TEST(every_cut)
 {
 	static const char *const names[] = {"file.little", "pipe.big", "packed.little", "all.big"};
 	uint8_t *data = malloc(MAX_BYTES);
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		size_t len = load(names[i], data);
 
 		for (size_t cut = 0; cut < len; cut += 3) {
@@ -254,13 +250,12 @@ static void every_cut(void **state)
 	free(data);
 }
 
-static void told_facts(void **state)
+TEST(told_facts)
 {
 	char path[4096];
 	struct opened o;
 	const struct import_facts *f;
 
-	(void)state;
 	assert_int_equal(open_path(corpus_path("file.big", path), &o, NULL), 0);
 	f = import_facts(o.im);
 	assert_string_equal(f->host, "box");
@@ -299,24 +294,13 @@ static int read_file(void *arg)
 	return rc;
 }
 
-static void failures(void **state)
+TEST(failures)
 {
 	static const char *const names[] = {"file.little", "packed.big", "linux3.little"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		char path[4096];
 
 		inject_every(read_file, (void *)corpus_path(names[i], path), 20, 8);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(both_orders), cmocka_unit_test(refused),    cmocka_unit_test(damaged),
-	    cmocka_unit_test(every_cut),   cmocka_unit_test(told_facts), cmocka_unit_test(failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
  * Welch's test and Holm's correction: values computed to 40 digits elsewhere, a published example,
  * and how often they claim what is not so.
  */
-#include "inject.h"
-#include "metric/chance.h"
+#include "kit.h"
 #include "synthetic.h"
+
+#include "metric/chance.h"
 
 static void assert_near(double x, double y)
 {
@@ -19,7 +20,7 @@ static void assert_alike(double x, double y)
 		fail_msg("%.17g is not %.17g", x, y);
 }
 
-static void betas(void **state)
+TEST(betas)
 {
 	static const struct {
 		double a, b, x, value;
@@ -39,8 +40,7 @@ static void betas(void **state)
 	    {3, 4, 1, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		assert_near(chance_beta(rows[i].a, rows[i].b, rows[i].x), rows[i].value);
 		if (rows[i].x > 1e-3 && rows[i].x < 0.9) /* 1 - x is exact enough */
 			assert_near(chance_beta(rows[i].b, rows[i].a, 1 - rows[i].x),
@@ -48,7 +48,7 @@ static void betas(void **state)
 	}
 }
 
-static void students(void **state)
+TEST(students)
 {
 	static const struct {
 		double t, df, p;
@@ -74,8 +74,7 @@ static void students(void **state)
 	    {0, 3, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		assert_alike(chance_student(rows[i].t, rows[i].df), rows[i].p);
 		assert_alike(chance_student(-rows[i].t, rows[i].df), rows[i].p);
 		if (rows[i].p > 1e-15 && rows[i].p < 0.999)
@@ -97,15 +96,14 @@ static struct spread spread_of(const double *x, size_t nr)
 
 /* Student's own data (1908), two drugs for sleep, as R's t.test has it: t = -1.8608, df = 17.776,
  * p-value = 0.07939, -3.3654832 0.2054832 */
-static void welch(void **state)
+TEST(welch)
 {
 	static const double a[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0},
 			    b[] = {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
 	static const double none[2] = {0, 0};
-	struct spread x = spread_of(a, INJECT_NR(a)), y = spread_of(b, INJECT_NR(b));
+	struct spread x = spread_of(a, NR(a)), y = spread_of(b, NR(b));
 	struct chance_test t;
 
-	(void)state;
 	assert_true(chance_welch(&x, &y, none, &t));
 	assert_true(fabs(t.t - 1.8608) < 5e-5);
 	assert_true(fabs(t.df - 17.776) < 5e-4);
@@ -116,7 +114,7 @@ static void welch(void **state)
 	assert_true(fabs(t.p - 0.07939) < 5e-6);
 }
 
-static void degenerate(void **state)
+TEST(degenerate)
 {
 	static const double fives[] = {5, 5, 5}, sixes[] = {6, 6, 6}, none[2] = {0, 0},
 			    one[2] = {1, 1};
@@ -125,7 +123,6 @@ static void degenerate(void **state)
 	struct spread empty = {0};
 	struct chance_test t = {.p = 7};
 
-	(void)state;
 	assert_false(chance_welch(&a, &single, none, &t));
 	assert_false(chance_welch(&single, &b, one, &t));
 	assert_false(chance_welch(&empty, &empty, one, &t));
@@ -140,7 +137,7 @@ static void degenerate(void **state)
 	assert_near(t.p, chance_student(sqrt(1.5), 4));
 }
 
-static void holm(void **state)
+TEST(holm)
 {
 	static const double p[] = {0.01, 0.04, 0.03, 0.005, 1, 0},
 			    adjusted[] = {0.04, 0.09, 0.09, 0.025, 1, 0};
@@ -148,7 +145,6 @@ static void holm(void **state)
 	static const double ties[] = {0.02, 0.02, 0.02};
 	double out[6];
 
-	(void)state;
 	assert_int_equal(chance_holm(p, NULL, 6, out), 0);
 	for (size_t i = 0; i < 6; i++)
 		assert_near(out[i], adjusted[i]);
@@ -168,13 +164,12 @@ static void holm(void **state)
 }
 
 /* A million: in order, never less than what it was, and done. */
-static void many(void **state)
+TEST(many)
 {
 	enum { NR = 1000000 };
 	double *p = malloc(NR * sizeof(*p)), *adjusted = malloc(NR * sizeof(*p));
 	uint64_t seed = 3;
 
-	(void)state;
 	assert_true(p && adjusted);
 	for (size_t i = 0; i < NR; i++)
 		p[i] = synthetic_uniform(&seed);
@@ -188,14 +183,13 @@ static void many(void **state)
 }
 
 /* Where there is no difference p is below 0.05 in 5 of 100 cases, however the variances differ. */
-static void claims(void **state)
+TEST(claims)
 {
 	static const double none[2] = {0, 0};
 	enum { NR = 20000 };
 	unsigned nr_false = 0, nr_inside = 0;
 	uint64_t seed = 5;
 
-	(void)state;
 	for (int i = 0; i < NR; i++) {
 		struct spread s[2] = {{0}};
 		struct chance_test t;
@@ -214,15 +208,4 @@ static void claims(void **state)
 		      100.0 * nr_false / NR, NR, 100.0 * nr_inside / NR);
 	assert_in_range(nr_false, NR * 45 / 1000, NR * 55 / 1000);
 	assert_in_range(nr_inside, NR * 945 / 1000, NR * 955 / 1000);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(betas),      cmocka_unit_test(students), cmocka_unit_test(welch),
-	    cmocka_unit_test(degenerate), cmocka_unit_test(holm),     cmocka_unit_test(many),
-	    cmocka_unit_test(claims),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

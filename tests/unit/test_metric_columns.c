@@ -2,7 +2,7 @@
  * Metrics as columns of tables: which rows have one, what the totals are of, what a session comes
  * to, and where a metric was beyond its limits.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "metric/table.h"
@@ -74,7 +74,7 @@ static void expect_cell(size_t i, const char *what, const struct cell *c, const 
 #define P EVENT_SCOPE_PACKAGE
 #define T EVENT_SCOPE_THINGS
 
-static void rows_and_totals(void **state)
+TEST(rows_and_totals)
 {
 	static const struct {
 		const char *expr;
@@ -129,8 +129,7 @@ static void rows_and_totals(void **state)
 	    {"{a} / duration", C, C, {"2000"}, {"2"}, {"2"}, "2"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct metric m = metric_of(cases[i].expr);
 		struct table *t;
 		size_t nr = 0;
@@ -152,13 +151,12 @@ static void rows_and_totals(void **state)
 }
 
 /* Values do not add up: with several there is no total, and nothing is made of none. */
-static void values_and_shares(void **state)
+TEST(values_and_shares)
 {
 	static const char *const exprs[] = {"{a} / 10", "{b} / {a}", "100 - {b}"};
 	static const char *const totals[] = {"-", "n", "75"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(exprs); i++) {
+	for (size_t i = 0; i < NR(exprs); i++) {
 		struct metric m = metric_of(exprs[i]);
 		struct table *t = table_of(&m, 2, C, C);
 
@@ -178,13 +176,12 @@ static void values_and_shares(void **state)
 	}
 }
 
-static void columns(void **state)
+TEST(columns)
 {
 	struct metric m = metric_of("{a} / {b}");
 	struct table *t = table_of(&m, 1, C, C);
 	const struct metric_set set = {&m, 1};
 
-	(void)state;
 	assert_int_equal(t->nr_events, 2);
 	assert_string_equal(t->columns[2].group, "metric");
 	assert_string_equal(t->columns[2].name, "m");
@@ -212,14 +209,13 @@ static void columns(void **state)
 }
 
 /* The mean of what the iterations came to, and what was said of the cells. */
-static void summary(void **state)
+TEST(summary)
 {
 	static const char *const a[] = {"1", "6", "x"}, *const b[] = {"2", "2", "2"};
 	struct metric m = metric_of("{a} / {b}");
 	struct table_summary *s = table_summary_new(3);
 	struct table *t = table_of(&m, 1, C, C);
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		t->cells[0] = cell_of(a[i]);
 		t->cells[1] = cell_of(b[i]);
@@ -243,13 +239,12 @@ static void summary(void **state)
 }
 
 /* The total stands for the cells of what has no rows. */
-static void summary_without_rows(void **state)
+TEST(summary_without_rows)
 {
 	struct metric m = metric_of("{a} / {b}");
 	struct table_summary *s = table_summary_new(3);
 	struct table *t = table_of(&m, 2, M, C);
 
-	(void)state;
 	*table_cell(t, 0, 0) = cell_of("6");
 	*table_cell(t, 0, 1) = cell_of("1");
 	*table_cell(t, 1, 1) = cell_of("2");
@@ -276,14 +271,13 @@ static void add_iteration(struct table *t, struct table_summary *s, uint32_t ite
 	table_summary_add(s, t);
 }
 
-static void beyond_limits(void **state)
+TEST(beyond_limits)
 {
 	struct metric m = metric_of("{a} / {b}");
 	struct table_summary *s = table_summary_new(3);
 	const struct table_beyond *low = &s->column[2].low, *high = &s->column[2].high;
 	struct table *t = table_of(&m, 2, C, C);
 
-	(void)state;
 	m.warn_below = (struct metric_limit){"3", 3};
 	m.warn_above = (struct metric_limit){"8", 8};
 	add_iteration(t, s, 0, "5", "5");
@@ -315,13 +309,12 @@ static void beyond_limits(void **state)
 }
 
 /* Two CPUs within a limit, and their sum beyond it. */
-static void beyond_in_total(void **state)
+TEST(beyond_in_total)
 {
 	struct metric m = metric_of("{a}");
 	struct table_summary *s = table_summary_new(3);
 	struct table *t = table_of(&m, 2, C, C);
 
-	(void)state;
 	m.warn_above = (struct metric_limit){"8", 8};
 	add_iteration(t, s, 3, "5", "5");
 	assert_int_equal(s->column[2].high.nr_iterations, 1);
@@ -331,31 +324,12 @@ static void beyond_in_total(void **state)
 	table_free(t);
 }
 
-static int setup(void **state)
+void before_all(void)
 {
-	(void)state;
 	arena_init(&arena, 1 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_all(void)
 {
-	(void)state;
 	arena_fini(&arena);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(rows_and_totals),
-	    cmocka_unit_test(values_and_shares),
-	    cmocka_unit_test(columns),
-	    cmocka_unit_test(summary),
-	    cmocka_unit_test(summary_without_rows),
-	    cmocka_unit_test(beyond_limits),
-	    cmocka_unit_test(beyond_in_total),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,7 @@
 /*
  * Expressions: what they come to, by hand; what has no result; and where each error is.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -21,7 +21,7 @@ static bool get(const struct expr_step *operand, const void *arg, double *value)
 		     {"huge", 1e300}, {"g:n", 3}, {"l, \"x\"", 7}};
 
 	assert_null(arg);
-	for (size_t i = 0; i < INJECT_NR(known); i++) {
+	for (size_t i = 0; i < NR(known); i++) {
 		*value = known[i].value;
 		if (strcmp(operand->name, known[i].name) == 0)
 			return true;
@@ -45,7 +45,7 @@ static bool evaluate(const char *text, double *out)
 	return has;
 }
 
-static void known_values(void **state)
+TEST(known_values)
 {
 	static const struct {
 		const char *text;
@@ -101,8 +101,7 @@ static void known_values(void **state)
 	    {"0.00000000000000000000000000000000000000", 0},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		double x = -1;
 
 		if (!evaluate(rows[i].text, &x) || x != rows[i].value)
@@ -110,9 +109,8 @@ static void known_values(void **state)
 	}
 }
 
-static void numbers_agree_with_strtod(void **state)
+TEST(numbers_agree_with_strtod)
 {
-	(void)state;
 	srand(1);
 	for (int i = 0; i < 5000; i++) {
 		char text[64];
@@ -126,7 +124,7 @@ static void numbers_agree_with_strtod(void **state)
 	}
 }
 
-static void no_result(void **state)
+TEST(no_result)
 {
 	static const char *const rows[] = {
 	    "{unknown}",
@@ -144,8 +142,7 @@ static void no_result(void **state)
 	    "{a} / (duration - 2.5)",
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		double x = 55;
 
 		if (evaluate(rows[i], &x))
@@ -154,14 +151,13 @@ static void no_result(void **state)
 	}
 }
 
-static void places_of_operands(void **state)
+TEST(places_of_operands)
 {
 	size_t offset;
 	struct arena arena;
 	struct err e = {0};
 	struct expr x;
 
-	(void)state;
 	arena_init(&arena, ARENA_BYTES);
 	assert_int_equal(expr_parse("2*{a:b} - { c }", &arena, &x, &offset, &e), 0);
 	assert_int_equal(x.nr_steps, 5);
@@ -175,7 +171,7 @@ static void places_of_operands(void **state)
 	arena_fini(&arena);
 }
 
-static void errors_and_their_places(void **state)
+TEST(errors_and_their_places)
 {
 	static const struct {
 		const char *text;
@@ -231,8 +227,7 @@ static void errors_and_their_places(void **state)
 	    {"0.00000000000000000000001", 0, "too large or too small"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		size_t offset = 77;
 		struct arena arena;
 		struct err e = {0};
@@ -247,14 +242,13 @@ static void errors_and_their_places(void **state)
 	}
 }
 
-static void a_word_has_a_hint(void **state)
+TEST(a_word_has_a_hint)
 {
 	size_t offset;
 	struct arena arena;
 	struct err e = {0};
 	struct expr x;
 
-	(void)state;
 	arena_init(&arena, ARENA_BYTES);
 	assert_int_equal(expr_parse("fixed:cycles / 2", &arena, &x, &offset, &e), -EINVAL);
 	assert_non_null(strstr(e.hint, "{fixed:cycles}"));
@@ -286,7 +280,7 @@ static int parse_many(const char *a, const char *b, const char *c, size_t nr, st
 	return rc;
 }
 
-static void ceilings(void **state)
+TEST(ceilings)
 {
 	static const struct {
 		const char *a, *b, *c;
@@ -306,8 +300,7 @@ static void ceilings(void **state)
 	    {"1+(", "1", ")", EXPR_MAX_DEPTH - 1, 0, ""}, /* all numbers wait on the stack */
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 		int rc = parse_many(rows[i].a, rows[i].b, rows[i].c, rows[i].nr, &e);
 
@@ -333,32 +326,15 @@ static int parse_one(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
 	struct arena arena;
 	struct err e = {0};
 	size_t offset;
 	struct expr x;
 
-	(void)state;
 	inject_every(parse_one, NULL, 1, 0);
 	arena_init(&arena, 40); /* enough for a name, not for the steps */
 	assert_int_equal(expr_parse("{a} / {b}", &arena, &x, &offset, &e), -ENOMEM);
 	arena_fini(&arena);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(known_values),
-	    cmocka_unit_test(numbers_agree_with_strtod),
-	    cmocka_unit_test(no_result),
-	    cmocka_unit_test(places_of_operands),
-	    cmocka_unit_test(errors_and_their_places),
-	    cmocka_unit_test(a_word_has_a_hint),
-	    cmocka_unit_test(ceilings),
-	    cmocka_unit_test(without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
  * The interval of a share: known values, the ends, and whether it holds as often as it says, in
  * seeded synthetic cases.
  */
-#include "inject.h"
-#include "metric/interval.h"
+#include "kit.h"
 #include "synthetic.h"
+
+#include "metric/interval.h"
 
 enum { NR_CASES = 10000 };
 
@@ -16,7 +17,7 @@ static void assert_near(double x, double y)
 
 /* Wilson's as R's prop.test(correct=FALSE) has it, but for up to three (marked): Brown, Cai,
  * DasGupta, with quantiles of chi². */
-static void known_values(void **state)
+TEST(known_values)
 {
 	static const struct {
 		uint64_t k, n;
@@ -34,8 +35,7 @@ static void known_values(void **state)
 	    {0, 0, 0, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct share_interval s = share_interval_count(rows[i].k, rows[i].n);
 
 		assert_near(s.low, rows[i].low);
@@ -47,11 +47,10 @@ static void known_values(void **state)
 
 /* Newcombe, Interval estimation for the difference between independent proportions (1998), method
  * 10 of table II: 56/70 - 48/80 is from 0.0524 to 0.3339. */
-static void known_difference(void **state)
+TEST(known_difference)
 {
 	struct share_interval a = share_interval_count(48, 80), b = share_interval_count(56, 70), d;
 
-	(void)state;
 	d = share_interval_difference(&a, &b);
 	assert_near(d.share, 0.2);
 	assert_true(fabs(d.low - 0.0524) < 5e-5 && fabs(d.high - 0.3339) < 5e-5);
@@ -60,15 +59,13 @@ static void known_difference(void **state)
 }
 
 /* Whatever is asked, the share is inside and the ends are possible. */
-static void ends(void **state)
+TEST(ends)
 {
 	static const double shares[] = {-1, 0, 1e-300, 1e-9, 0.1, 0.5, 1 - 1e-9, 1, 1 + 1e-9, 7};
 	static const double squares[] = {0, 1e-300, 1, 100, 1e300};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(shares) * INJECT_NR(squares); i++) {
-		double share = shares[i / INJECT_NR(squares)],
-		       square = squares[i % INJECT_NR(squares)];
+	for (size_t i = 0; i < NR(shares) * NR(squares); i++) {
+		double share = shares[i / NR(squares)], square = squares[i % NR(squares)];
 		struct share_weights all = {100, 100, square},
 				     part = {1, 100 * share, square * share};
 		struct share_interval both[] = {share_interval(100 * share, &all),
@@ -81,12 +78,11 @@ static void ends(void **state)
 }
 
 /* Samples of one weight, whatever it is, are so many samples. */
-static void weights(void **state)
+TEST(weights)
 {
 	struct share_weights all = {0}, part = {0}, half = {0};
 	struct share_interval plain = share_interval_count(30, 100), s;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		share_weights_add(&all, 4000);
 	for (int i = 0; i < 15; i++)
@@ -125,7 +121,7 @@ static double percent(const char *what, const struct tally *t)
 }
 
 /* Shares of which from 0.1 to 10,000 samples are expected, of 30 to 100,000. */
-static void holds(void **state)
+TEST(holds)
 {
 	static const struct {
 		const char *name;
@@ -133,10 +129,9 @@ static void holds(void **state)
 	} bins[] = {
 	    {"below 0.3 expected", 0.3}, {"below 1", 1},    {"below 3", 3}, {"below 10", 10},
 	    {"below 100", 100},          {"more", INFINITY}};
-	struct tally all = {0}, of[INJECT_NR(bins)] = {{0}};
+	struct tally all = {0}, of[NR(bins)] = {{0}};
 	uint64_t seed = 7;
 
-	(void)state;
 	for (int i = 0; i < NR_CASES; i++) {
 		uint64_t n = (uint64_t)synthetic_log_uniform(&seed, 30, 1e5), k;
 		double p = synthetic_log_uniform(&seed, 0.1 / (double)n, 0.5);
@@ -151,7 +146,7 @@ static void holds(void **state)
 		count(&all, &s, p);
 		count(&of[bin], &s, p);
 	}
-	for (size_t i = 0; i < INJECT_NR(bins); i++)
+	for (size_t i = 0; i < NR(bins); i++)
 		assert_true(percent(bins[i].name, &of[i]) >= 93);
 	assert_in_range((unsigned)(100 * percent("in all", &all)), 9300, 9700);
 }
@@ -171,41 +166,39 @@ static void weigh(uint64_t *seed, uint64_t n, double p, double mean_in, double m
 	}
 }
 
-static void holds_with_weights(void **state)
+TEST(holds_with_weights)
 {
 	static const double ratios[] = {1, 0.2, 5};
-	struct tally by_all = {0}, by_part[INJECT_NR(ratios)] = {{0}};
+	struct tally by_all = {0}, by_part[NR(ratios)] = {{0}};
 	uint64_t seed = 11;
 
-	(void)state;
 	for (int i = 0; i < NR_CASES; i++) {
 		uint64_t n = (uint64_t)synthetic_log_uniform(&seed, 200, 2000);
 		double p = synthetic_log_uniform(&seed, 10 / (double)n, 0.8);
-		double in = ratios[i % INJECT_NR(ratios)];
+		double in = ratios[i % NR(ratios)];
 		double truth = p * in / (p * in + 1 - p);
 		struct share_weights all = {0}, part = {0};
 		struct share_interval s;
 
 		weigh(&seed, n, p, in, 1, &part, &all);
 		s = share_interval_part(&part, &all);
-		count(&by_part[i % INJECT_NR(ratios)], &s, truth);
+		count(&by_part[i % NR(ratios)], &s, truth);
 		s = share_interval(part.sum, &all);
 		if (in == 1) /* what it asks for */
 			count(&by_all, &s, truth);
 	}
 	assert_in_range((unsigned)(100 * percent("unequal weights, by the whole", &by_all)), 9300,
 			9700);
-	for (size_t i = 0; i < INJECT_NR(ratios); i++)
+	for (size_t i = 0; i < NR(ratios); i++)
 		assert_in_range((unsigned)(100 * percent("weights of the part", &by_part[i])), 9300,
 				9700);
 }
 
-static void holds_for_differences(void **state)
+TEST(holds_for_differences)
 {
 	struct tally t = {0};
 	uint64_t seed = 13;
 
-	(void)state;
 	for (int i = 0; i < NR_CASES; i++) {
 		uint64_t n[2];
 		double p[2];
@@ -221,19 +214,4 @@ static void holds_for_differences(void **state)
 		count(&t, &d, p[1] - p[0]);
 	}
 	assert_in_range((unsigned)(100 * percent("differences", &t)), 9300, 9700);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(known_values),
-	    cmocka_unit_test(known_difference),
-	    cmocka_unit_test(ends),
-	    cmocka_unit_test(weights),
-	    cmocka_unit_test(holds),
-	    cmocka_unit_test(holds_with_weights),
-	    cmocka_unit_test(holds_for_differences),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Metrics: the cell that is made of others, and what it says of them.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/arena.h"
 #include "metric/metric.h"
@@ -49,7 +49,7 @@ static struct cell in_state(enum cell_state state)
 }
 
 /* What one operand is in, beside a number. */
-static void states(void **state)
+TEST(states)
 {
 	static const struct {
 		enum cell_state a, b, metric;
@@ -73,8 +73,7 @@ static void states(void **state)
 	};
 	struct metric m = metric_of("{a} / {b}"), turned = metric_of("0 * {b} + {a} - {a}");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		const struct cell cells[] = {in_state(rows[i].a), in_state(rows[i].b)};
 		struct cell c;
 
@@ -88,7 +87,7 @@ static void states(void **state)
 }
 
 /* What they are is not what they come to: counts, shares in percent, values. */
-static void numbers(void **state)
+TEST(numbers)
 {
 	const struct cell cells[] = {
 	    count(7),
@@ -101,8 +100,7 @@ static void numbers(void **state)
 	} rows[] = {
 	    {"{a} * 3", 21}, {"100 - {b}", 87.5}, {"{c} + 1", -2.5}, {"{a} * {b} * {c}", -306.25}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct metric m = metric_of(rows[i].expr);
 		struct cell c;
 
@@ -113,14 +111,13 @@ static void numbers(void **state)
 	}
 }
 
-static void no_result_is_not_zero(void **state)
+TEST(no_result_is_not_zero)
 {
 	const struct cell cells[] = {count(7), count(0)};
 	static const char *const rows[] = {"{a} / {b}", "{b} / {b}", "1 / ({a} / {b})",
 					   "1 / {b} * 0"};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct metric m = metric_of(rows[i]);
 		struct cell c;
 
@@ -134,7 +131,7 @@ static void no_result_is_not_zero(void **state)
 }
 
 /* The estimate that is the roughest is said. */
-static void multiplexed(void **state)
+TEST(multiplexed)
 {
 	static const struct {
 		struct {
@@ -147,8 +144,7 @@ static void multiplexed(void **state)
 	    {{100, 25}, {100, 50}, 100, 25},    {{1000, 900}, {100, 80}, 100, 80},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct metric m = metric_of("{a} / {b} + {c}");
 		const struct cell cells[] = {perf(30, rows[i].a.enabled, rows[i].a.running),
 					     perf(10, rows[i].b.enabled, rows[i].b.running),
@@ -163,12 +159,11 @@ static void multiplexed(void **state)
 }
 
 /* duration: the longest span of the operands; of values, which have none, that of the iteration. */
-static void spans(void **state)
+TEST(spans)
 {
 	struct metric rate = metric_of("{a} / duration"), two = metric_of("({a} + {b}) / duration");
 	struct cell cells[] = {count(10), count(10)}, c;
 
-	(void)state;
 	metric_make(&rate, cells, 100, &c);
 	assert_true(c.value == 5);
 	assert_int_equal(c.span_ns, 2ull * S);
@@ -184,7 +179,7 @@ static void spans(void **state)
 	assert_int_equal(c.state, CELL_NA);
 }
 
-static void limits(void **state)
+TEST(limits)
 {
 	static const struct {
 		const char *below, *above;
@@ -197,8 +192,7 @@ static void limits(void **state)
 	    {"5", "7", 8, CELL_HIGH},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct metric m = metric_of("{a}");
 		const struct cell cell = count(rows[i].n);
 		struct cell c;
@@ -213,30 +207,12 @@ static void limits(void **state)
 	}
 }
 
-static int setup(void **state)
+void before_all(void)
 {
-	(void)state;
 	arena_init(&arena, 1 << 20);
-	return 0;
 }
 
-static int teardown(void **state)
+void after_all(void)
 {
-	(void)state;
 	arena_fini(&arena);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(states),
-	    cmocka_unit_test(numbers),
-	    cmocka_unit_test(no_result_is_not_zero),
-	    cmocka_unit_test(multiplexed),
-	    cmocka_unit_test(spans),
-	    cmocka_unit_test(limits),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

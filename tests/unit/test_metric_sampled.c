@@ -1,17 +1,12 @@
 /*
  * The arithmetic of samples: what is expected, what may be claimed, what adds up.
  */
+#include "kit.h"
+
 #include "base/mem.h"
 #include "metric/table.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define MAX    UINT64_MAX
 #define NO     SAMPLED_NOT_TOLD
@@ -21,7 +16,7 @@
 #define CYCLES "fixed", "unhalted_core_cycles"
 
 /* How events are sampled, by their names and flags. */
-static void events(void **state)
+TEST(events)
 {
 	static const struct {
 		const char *group, *name;
@@ -45,7 +40,6 @@ static void events(void **state)
 	    {CLOCK, 4 | 8 | 16 | 32 | 64 | 128 | 256, true, false}, /* what samples hold */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sampled_event ev =
 		    sampled_event(rows[i].group, rows[i].name, 7, 0, rows[i].flags);
@@ -162,9 +156,8 @@ static const struct {
 
 };
 
-static void make(void **state)
+TEST(make)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sampled_event ev =
 		    sampled_event(cases[i].group, cases[i].event, cases[i].period,
@@ -194,7 +187,7 @@ static void make(void **state)
 	}
 }
 
-static void idle_percent(void **state)
+TEST(idle_percent)
 {
 	static const struct {
 		uint64_t running_ns, idle_ns;
@@ -204,7 +197,6 @@ static void idle_percent(void **state)
 	const struct sampled_event ev = sampled_event(CLOCK, MS, 0, 0);
 	const struct sampled_counts n = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct cell c = {.state = CELL_OK, .running_ns = rows[i].running_ns};
 		struct sampled s;
@@ -214,12 +206,11 @@ static void idle_percent(void **state)
 	}
 }
 
-static void counts_add_up(void **state)
+TEST(counts_add_up)
 {
 	struct sampled_counts sum = {0}, one = {1, 2, 3, 4, 5}, untold = {1, 1, 1, NO, 1};
 	const struct sampled_counts most = {MAX, MAX, MAX, 0, MAX};
 
-	(void)state;
 	sampled_counts_add(&sum, &one);
 	sampled_counts_add(&sum, &one);
 	assert_int_equal(sum.samples, 2);
@@ -236,14 +227,13 @@ static void counts_add_up(void **state)
 }
 
 /* Idle CPUs are not in the coverage of the busy ones, their samples are in the sum. */
-static void totals(void **state)
+TEST(totals)
 {
 	const struct sampled busy = {SAMPLED_COMPARED, {90, 0, 900}, true, 100, 900, 1000};
 	const struct sampled idle = {SAMPLED_IDLE, {5, 5, 50}, true, 950};
 	const struct sampled none = {0}, no_count = {SAMPLED_NO_COUNT, {1, 0, 10}};
 	struct sampled total = {0};
 
-	(void)state;
 	sampled_total(&total, &none);
 	assert_int_equal(total.claim, SAMPLED_NONE);
 	sampled_total(&total, &no_count);
@@ -261,14 +251,13 @@ static void totals(void **state)
 	assert_true(fabs(sampled_coverage(&total) - 0.9) < 1e-12);
 }
 
-static void totals_stay_in_range(void **state)
+TEST(totals_stay_in_range)
 {
 	const struct sampled most = {
 	    SAMPLED_COMPARED, {MAX, MAX, MAX, MAX, MAX}, true, INT64_MAX, MAX, MAX};
 	const struct sampled least = {SAMPLED_COMPARED, {0}, true, INT64_MIN, 0, 0};
 	struct sampled total = {0}, low = {0};
 
-	(void)state;
 	sampled_total(&total, &most);
 	sampled_total(&total, &most);
 	assert_true(total.residual == INT64_MAX && total.expected == MAX && total.n.samples == MAX);
@@ -303,12 +292,11 @@ static void set_row(struct table *t, size_t row, uint64_t samples, uint64_t idle
 	table_add_sampled(t, row, 2, &n);                          /* is not there */
 }
 
-static void tables(void **state)
+TEST(tables)
 {
 	struct table *t = clock_table(3);
 	struct table_summary *sum = table_summary_new(2);
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		set_row(t, 0, 800, 0, 200);
 		set_row(t, 1, 7, 990 * MS, 0);
@@ -338,11 +326,10 @@ static void tables(void **state)
 	table_free(t);
 }
 
-static void tables_that_only_count(void **state)
+TEST(tables_that_only_count)
 {
 	struct table *t = table_new(1, 1);
 
-	(void)state;
 	assert_int_equal(table_add_sampling(t), 0);
 	table_set_sampling(t, 0, &(struct table_sampling){.lost = 1});
 	table_add_sampled(t, 0, 0, &(struct sampled_counts){1});
@@ -359,11 +346,10 @@ static void *failing_alloc(size_t size)
 	return countdown-- ? malloc(size) : NULL;
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const struct mem_ops ops = {failing_alloc, realloc, free};
 
-	(void)state;
 	for (size_t n = 0; n < 3; n++) {
 		struct table *t = table_new(1, 1);
 
@@ -374,17 +360,4 @@ static void no_memory(void **state)
 		mem_set_ops(NULL);
 		table_free(t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(events),       cmocka_unit_test(make),
-	    cmocka_unit_test(idle_percent), cmocka_unit_test(counts_add_up),
-	    cmocka_unit_test(totals),       cmocka_unit_test(totals_stay_in_range),
-	    cmocka_unit_test(tables),       cmocka_unit_test(tables_that_only_count),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /*
  * Tables: which cell gets what, the totals, and what many tables come to.
  */
+#include "kit.h"
+
 #include "base/mem.h"
 #include "metric/table.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-static void absent_readings_say_why(void **state)
+TEST(absent_readings_say_why)
 {
 	static const struct {
 		enum event_scope scope;
@@ -31,7 +26,6 @@ static void absent_readings_say_why(void **state)
 	};
 	struct table *t = table_new(1, 2);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		t->columns[0] = (struct table_column){.kind = EVENT_COUNT, .scope = rows[i].scope};
 		table_set(t, rows[i].row, 0, rows[i].event_state, NULL, NULL);
@@ -42,12 +36,11 @@ static void absent_readings_say_why(void **state)
 	table_free(t);
 }
 
-static void rows_are_numbered_and_totalled(void **state)
+TEST(rows_are_numbered_and_totalled)
 {
 	struct reading a = {.state = READING_OK}, b = {.state = READING_OK, .raw = 21};
 	struct table *t = table_new(2, 3);
 
-	(void)state;
 	t->columns[0].kind = t->columns[1].kind = EVENT_COUNT;
 	for (uint32_t row = 0; row < 3; row++) {
 		assert_int_equal(t->row_trace[row], row);
@@ -61,12 +54,11 @@ static void rows_are_numbered_and_totalled(void **state)
 	table_free(t);
 }
 
-static void time_of_day(void **state)
+TEST(time_of_day)
 {
 	const struct clock_triple clocks = {.monotonic_ns = 1000, .realtime_ns = 5000}, none = {0};
 	struct table *t = table_new(0, 0);
 
-	(void)state;
 	table_set_time(t, 100, 900, &clocks);
 	assert_int_equal(t->realtime_ns, 4900);
 	table_set_time(t, 100, 1200, &clocks);
@@ -76,13 +68,12 @@ static void time_of_day(void **state)
 	table_free(t);
 }
 
-static void summaries(void **state)
+TEST(summaries)
 {
 	static const uint64_t counts[] = {UINT64_MAX - 1, UINT64_MAX, UINT64_MAX - 3};
 	struct table_summary *s = table_summary_new(1);
 	struct table *t = table_new(1, 1);
 
-	(void)state;
 	t->columns[0].kind = EVENT_COUNT;
 	for (size_t i = 0; i < 3; i++) {
 		t->cells[0] = (struct cell){.state = CELL_OK,
@@ -110,7 +101,7 @@ static void summaries(void **state)
 }
 
 /* A cut iteration is in the sum; in the rest only where there is nothing else. */
-static void cut_iterations(void **state)
+TEST(cut_iterations)
 {
 	static const struct {
 		uint64_t counts[3]; /* 0: no number; the last is cut */
@@ -122,7 +113,6 @@ static void cut_iterations(void **state)
 	    {{100, 200, 0}, 2, 300, 0, 100, 200},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct table_summary *s = table_summary_new(1);
 		struct table *t = table_new(1, 1);
@@ -153,13 +143,12 @@ static void cut_iterations(void **state)
 }
 
 /* What has a broken scale (joules) is in the total even of a cut iteration. */
-static void cut_iteration_of_real_numbers(void **state)
+TEST(cut_iteration_of_real_numbers)
 {
 	const struct reading start = {.state = READING_OK};
 	struct table_summary *s = table_summary_new(1);
 	struct table *t = table_new(1, 1);
 
-	(void)state;
 	t->columns[0].kind = EVENT_COUNT;
 	t->columns[0].scale = 0.5;
 	for (unsigned k = 0; k < 2; k++) {
@@ -184,13 +173,12 @@ static void *failing_alloc(size_t size)
 	return countdown-- ? malloc(size) : NULL;
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const struct mem_ops ops = {failing_alloc, realloc, free};
 	struct table *t = NULL;
 	struct table_summary *s = NULL;
 
-	(void)state;
 	mem_set_ops(&ops);
 	for (size_t n = 0; !t; n++) {
 		countdown = n;
@@ -205,19 +193,4 @@ static void no_memory(void **state)
 	countdown = SIZE_MAX;
 	assert_null(table_new(SIZE_MAX, 2));
 	mem_set_ops(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(absent_readings_say_why),
-	    cmocka_unit_test(rows_are_numbered_and_totalled),
-	    cmocka_unit_test(time_of_day),
-	    cmocka_unit_test(summaries),
-	    cmocka_unit_test(cut_iterations),
-	    cmocka_unit_test(cut_iteration_of_real_numbers),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /*
  * The arithmetic of a tally, to the last unit.
  */
+#include "kit.h"
+
 #include "metric/tally.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define MAX UINT64_MAX
 
@@ -108,9 +103,8 @@ static struct reading reading(const struct point *p)
 				.base = p->base};
 }
 
-static void make_cells(void **state)
+TEST(make_cells)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
 		struct reading a = reading(&cells[i].start), b = reading(&cells[i].end);
 		struct cell c;
@@ -128,13 +122,12 @@ static void make_cells(void **state)
 	}
 }
 
-static void keep_raw_numbers(void **state)
+TEST(keep_raw_numbers)
 {
 	struct reading a = {.state = READING_OK, .time_ns = 1000, .raw = 5, .enabled_ns = 7};
 	struct reading b = a;
 	struct cell c;
 
-	(void)state;
 	b.time_ns += 500, b.raw += 10, b.enabled_ns += 400, b.running_ns += 100;
 	cell_make(EVENT_COUNT, &a, &b, &c);
 	assert_int_equal(c.raw, 10);
@@ -148,14 +141,13 @@ static void keep_raw_numbers(void **state)
 }
 
 /* The base of a count: so often something ended unseen. */
-static void ended_unseen(void **state)
+TEST(ended_unseen)
 {
 	const struct reading a = {.state = READING_OK, .raw = 5, .base = 2};
 	struct reading b = {.state = READING_OK, .raw = 9, .base = 2};
 	struct cell whole, c, total = {0};
 	char text[CELL_STATE_BYTES];
 
-	(void)state;
 	cell_make(EVENT_COUNT, &a, &b, &whole);
 	assert_false(cell_is_partial(&whole));
 	b.base = 3;
@@ -179,13 +171,12 @@ static struct cell counted(uint64_t count)
 	    .state = CELL_OK, .count = count, .raw = count, .value = (double)count};
 }
 
-static void totals(void **state)
+TEST(totals)
 {
 	struct cell a = counted(MAX - 1), one = counted(1), none = {0}, total = {0};
 	struct cell away = {.state = CELL_OFFLINE, .count = 5, .raw = 5};
 	struct cell refused = {.state = CELL_NO_PERMISSION};
 
-	(void)state;
 	cell_total(EVENT_COUNT, &total, &none);
 	assert_int_equal(total.state, CELL_NONE);
 	cell_total(EVENT_COUNT, &total, &refused);
@@ -210,11 +201,10 @@ static void totals(void **state)
 }
 
 /* The rate of a sum is that of the longest span in it, in whatever order the cells come. */
-static void total_spans(void **state)
+TEST(total_spans)
 {
 	static const uint64_t spans[][3] = {{500, 700, 300}, {700, 500, 300}, {300, 500, 700}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
 		struct cell total = {0};
 
@@ -229,13 +219,12 @@ static void total_spans(void **state)
 	}
 }
 
-static void totals_of_shares_and_values(void **state)
+TEST(totals_of_shares_and_values)
 {
 	struct cell a = {.state = CELL_OK, .raw = 10, .base = 100, .value = 10};
 	struct cell b = {.state = CELL_OK, .raw = 90, .base = 300, .value = 30};
 	struct cell v = counted(4), total = {0};
 
-	(void)state;
 	cell_total(EVENT_SHARE, &total, &a);
 	cell_total(EVENT_SHARE, &total, &b);
 	assert_true(total.value == 25); /* not 20, the mean of the two */
@@ -249,11 +238,10 @@ static void totals_of_shares_and_values(void **state)
 	assert_int_equal(total.state, CELL_NONE);
 }
 
-static void spreads(void **state)
+TEST(spreads)
 {
 	struct spread s = {0}, far = {0};
 
-	(void)state;
 	assert_true(spread_deviation(&s) == 0);
 	spread_add(&s, 2);
 	assert_true(s.mean == 2 && spread_deviation(&s) == 0);
@@ -267,29 +255,12 @@ static void spreads(void **state)
 	assert_true(fabs(spread_deviation(&far) - sqrt(1.0 / 3)) < 1e-6);
 }
 
-static void names(void **state)
+TEST(names)
 {
-	(void)state;
 	assert_string_equal(cell_state_name(CELL_NONE), "");
 	assert_string_equal(cell_state_name(CELL_NOT_COUNTED), "not counted");
 	assert_string_equal(cell_state_name(CELL_NR_STATES), "unknown state");
 	for (uint32_t s = READING_OK; s < READING_NR_STATES; s++)
 		assert_string_equal(cell_state_name(cell_state_of_reading(s)),
 				    reading_state_name(s));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(make_cells),
-	    cmocka_unit_test(keep_raw_numbers),
-	    cmocka_unit_test(ended_unseen),
-	    cmocka_unit_test(totals),
-	    cmocka_unit_test(totals_of_shares_and_values),
-	    cmocka_unit_test(total_spans),
-	    cmocka_unit_test(spreads),
-	    cmocka_unit_test(names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,12 @@
  * Things of a table (disks, processes …): which of them count, what their event comes to, and that
  * the ones of the iteration before are forgotten.
  */
+#include "kit.h"
+
 #include "base/mem.h"
 #include "metric/table.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 enum { START_NS = 1000, END_NS = 9000 };
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct reading at(uint64_t time_ns, uint64_t raw)
 {
@@ -48,7 +38,7 @@ static void clear(struct table *t, uint32_t state)
 }
 
 /* One thing: what it shows, and whether it is there at all. */
-static void one_thing(void **state)
+TEST(one_thing)
 {
 	static const struct {
 		enum event_kind kind;
@@ -80,7 +70,6 @@ static void one_thing(void **state)
 	    {EVENT_VALUE, 0, true, false, 1, 0, 131, 0, 0, CELL_NONE, 0, 0, CELL_NONE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct reading start = at(2000, rows[i].start), end = at(8000, rows[i].end);
 		struct table *t = new_table(rows[i].kind, rows[i].scale);
@@ -111,12 +100,11 @@ static void one_thing(void **state)
 
 /* What was there before the iteration, but was not read at its start: its whole life is not of this
  * iteration. A value needs no start. */
-static void old_without_start(void **state)
+TEST(old_without_start)
 {
 	struct reading a = at(2000, 100), b = at(8000, 130), old = at(8000, 1000000);
 	struct table *t = new_table(EVENT_COUNT, 0);
 
-	(void)state;
 	old.flags = READING_OLD;
 	clear(t, READING_OK);
 	assert_int_equal(table_add_thing(t, 0, 0, "sda", NULL, &old), 0);
@@ -138,12 +126,11 @@ static void old_without_start(void **state)
 }
 
 /* The sum: those with a number, in row 0 and in the total; values add up, too. */
-static void they_add_up(void **state)
+TEST(they_add_up)
 {
 	static const enum event_kind kinds[] = {EVENT_COUNT, EVENT_VALUE};
 	static const uint64_t sums[] = {30 + 5 + 200, 130 + 15 + 200};
 
-	(void)state;
 	for (size_t i = 0; i < NR(kinds); i++) {
 		struct reading a = at(2000, 100), b = at(8000, 130), c = at(2000, 10),
 			       d = at(8500, 15), e = at(8000, 200), no = {.state = READING_FAILED};
@@ -166,7 +153,7 @@ static void they_add_up(void **state)
 }
 
 /* Without a number of any of them the event says why; with one it does not. */
-static void why_there_is_no_number(void **state)
+TEST(why_there_is_no_number)
 {
 	static const struct {
 		uint32_t state;
@@ -178,7 +165,6 @@ static void why_there_is_no_number(void **state)
 	};
 	const struct reading a = at(2000, 100), b = at(8000, 130), backwards = at(8000, 99);
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct table *t = new_table(EVENT_COUNT, 0);
 
@@ -200,13 +186,12 @@ static void why_there_is_no_number(void **state)
 
 /* Names are the table's own, there are more things than a first room for them, and dropping them
  * leaves nothing for the next iteration. */
-static void iterations(void **state)
+TEST(iterations)
 {
 	enum { NR_THINGS = 1000 };
 	const struct reading a = at(2000, 0), b = at(8000, 1);
 	struct table *t = new_table(EVENT_COUNT, 0);
 
-	(void)state;
 	for (unsigned iteration = 0; iteration < 3; iteration++) {
 		clear(t, READING_OK);
 		for (uint32_t i = 0; i < NR_THINGS; i++) {
@@ -229,7 +214,7 @@ static void iterations(void **state)
 
 /* Of a thing that may not be read: it is there, says so, and the sum, the total and the summary say
  * how many it lacks; each in whatever order they come. */
-static void a_part_of_them(void **state)
+TEST(a_part_of_them)
 {
 	const struct reading a = at(2000, 100), b = at(8000, 130);
 	const struct reading denied = {.state = READING_NO_PERMISSION,
@@ -237,7 +222,6 @@ static void a_part_of_them(void **state)
 				       .flags = READING_OLD | READING_OF_THING};
 	char text[CELL_STATE_BYTES];
 
-	(void)state;
 	for (unsigned readable = 0; readable < 3; readable++) { /* which of them; 2: none */
 		struct table *t = new_table(EVENT_COUNT, 0);
 		struct table_summary *sum = table_summary_new(2);
@@ -268,12 +252,11 @@ static void a_part_of_them(void **state)
 }
 
 /* What says why the event is not measured is of no thing. */
-static void the_events_own(void **state)
+TEST(the_events_own)
 {
 	const struct reading why = {.state = READING_NO_PERMISSION, .time_ns = 8000};
 	struct table *t = new_table(EVENT_COUNT, 0);
 
-	(void)state;
 	clear(t, READING_OK);
 	assert_int_equal(table_add_thing(t, 0, 0, "", NULL, &why), 0);
 	assert_int_equal(t->nr_things, 0);
@@ -282,12 +265,11 @@ static void the_events_own(void **state)
 }
 
 /* Beyond 64 bits there is no sum, also not of those that come later. */
-static void too_much(void **state)
+TEST(too_much)
 {
 	const struct reading a = at(2000, 0), most = at(8000, UINT64_MAX), one = at(8000, 1);
 	struct table *t = new_table(EVENT_COUNT, 0);
 
-	(void)state;
 	clear(t, READING_OK);
 	table_add_thing(t, 0, 0, "a", &a, &most);
 	table_add_thing(t, 0, 1, "b", &a, &one);
@@ -298,7 +280,7 @@ static void too_much(void **state)
 }
 
 /* A metric of things is made of their sum. */
-static void in_a_metric(void **state)
+TEST(in_a_metric)
 {
 	struct expr_step steps[] = {{.op = EXPR_OPERAND, .operand = 0},
 				    {.op = EXPR_OPERAND, .operand = 1},
@@ -310,7 +292,6 @@ static void in_a_metric(void **state)
 	char text[CELL_STATE_BYTES];
 	struct table *t = table_new(3, 2);
 
-	(void)state;
 	t->columns[0] = (struct table_column){.kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS};
 	t->columns[1] = (struct table_column){.kind = EVENT_COUNT, .scope = EVENT_SCOPE_SYSTEM};
 	table_set_metrics(t, &metrics);
@@ -346,12 +327,11 @@ static void *failing_resize(void *p, size_t size)
 }
 
 /* What has no room is left out whole: not in the sum, and what was there stays. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const struct mem_ops ops = {failing_alloc, failing_resize, free};
 	const struct reading a = at(2000, 0), b = at(8000, 1);
 
-	(void)state;
 	for (size_t allowed = 0; allowed < 6; allowed++) {
 		struct table *t = new_table(EVENT_COUNT, 0);
 		uint32_t nr = 0;
@@ -376,13 +356,12 @@ static void no_memory(void **state)
 
 /* What was counted is taken over, into a table with other metrics and more room; what is made of it
  * is not, and names do not hang on the first. */
-static void copied(void **state)
+TEST(copied)
 {
 	const struct reading a = {.state = READING_OK, .time_ns = 1},
 			     b = {.state = READING_OK, .time_ns = 2, .raw = 5};
 	struct table *from = table_new(2, 2), *to = table_new(3, 4);
 
-	(void)state;
 	to->nr_events = 2;
 	for (size_t i = 0; i < 2; i++)
 		from->columns[i] = to->columns[i] = (struct table_column){
@@ -418,23 +397,4 @@ static void copied(void **state)
 	assert_string_equal(to->things[0].name, "sda");
 	assert_int_equal(to->things[0].number, 1);
 	table_free(to);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_thing),
-	    cmocka_unit_test(old_without_start),
-	    cmocka_unit_test(they_add_up),
-	    cmocka_unit_test(iterations),
-	    cmocka_unit_test(why_there_is_no_number),
-	    cmocka_unit_test(a_part_of_them),
-	    cmocka_unit_test(the_events_own),
-	    cmocka_unit_test(too_much),
-	    cmocka_unit_test(in_a_metric),
-	    cmocka_unit_test(no_memory),
-	    cmocka_unit_test(copied),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /*
  * perf_event groups against a kernel made up for the purpose (fake_pmu.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fake_pmu.h"
+#include "kit.h"
+
 #include "pmu/group.h"
 
 static struct perf_event_attr attr_of(uint32_t type, uint64_t config)
@@ -28,25 +23,21 @@ static int add(struct pmu_group *g, uint32_t type, uint64_t config, uint32_t eve
 	return pmu_group_add(g, &a, event);
 }
 
-static int setup(void **state)
+void before_each(void)
 {
-	(void)state;
 	fake_reset();
-	return 0;
 }
 
-static int teardown(void **state)
+void after_each(void)
 {
-	(void)state;
-	return fake.nr_live || fake.nr_wrong || fake.nr_orphans;
+	assert_int_equal(fake.nr_live + fake.nr_wrong + fake.nr_orphans, 0);
 }
 
-static void test_life(void **state)
+TEST(life)
 {
 	struct pmu_count a[3], b[3];
 	struct pmu_group g;
 
-	(void)state;
 	pmu_group_init(&g, &fake_ops, 1);
 	assert_int_equal(pmu_group_enable(&g), 0); /* nothing to do, and no call */
 	assert_int_equal(pmu_group_read(&g, a), 0);
@@ -71,11 +62,10 @@ static void test_life(void **state)
 	assert_int_equal(fake.nr_live, 0);
 }
 
-static void test_no_room(void **state)
+TEST(no_room)
 {
 	struct pmu_group g;
 
-	(void)state;
 	pmu_group_init(&g, &fake_ops, 0);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(add(&g, PERF_TYPE_HARDWARE, i, i), 0);
@@ -89,11 +79,10 @@ static void test_no_room(void **state)
 }
 
 /* A member that fails leaves the others as they were, whatever its place. */
-static void test_refusals(void **state)
+TEST(refusals)
 {
 	static const int errors[] = {-ENOENT, -EACCES, -EMFILE, -ENODEV, -EINTR, -ENOMEM};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		for (uint32_t bad = 0; bad < 3; bad++) {
 			struct pmu_count counts[3];
@@ -126,7 +115,7 @@ static ssize_t odd_read(int fd, void *buf, size_t len)
 	return odd_length;
 }
 
-static void test_odd_readings(void **state)
+TEST(odd_readings)
 {
 	static const struct {
 		ssize_t length;
@@ -143,7 +132,6 @@ static void test_odd_readings(void **state)
 	struct pmu_ops ops = fake_ops;
 	struct pmu_group g;
 
-	(void)state;
 	ops.read = odd_read;
 	pmu_group_init(&g, &ops, 0);
 	for (uint32_t e = 0; e < 2; e++)
@@ -159,12 +147,11 @@ static void test_odd_readings(void **state)
 	pmu_group_fini(&g);
 }
 
-static void test_interrupted(void **state)
+TEST(interrupted)
 {
 	struct pmu_count count;
 	struct pmu_group g;
 
-	(void)state;
 	pmu_group_init(&g, &fake_ops, 0);
 	assert_int_equal(add(&g, PERF_TYPE_SOFTWARE, 0, 0), 0);
 	assert_int_equal(pmu_group_enable(&g), 0);
@@ -175,12 +162,11 @@ static void test_interrupted(void **state)
 }
 
 /* The CPU goes: the group's reading is short; one by one the members give what they had. */
-static void test_detached(void **state)
+TEST(detached)
 {
 	struct pmu_count last[3], counts[3] = {{0}}, again[3];
 	struct pmu_group g;
 
-	(void)state;
 	pmu_group_init(&g, &fake_ops, 2);
 	for (uint32_t e = 0; e < 3; e++)
 		assert_int_equal(add(&g, PERF_TYPE_SOFTWARE, e, e), 0);
@@ -201,18 +187,4 @@ static void test_detached(void **state)
 	assert_int_equal(pmu_group_read_detached(&g, counts), 5);
 	assert_int_equal(counts[1].raw, 7);
 	pmu_group_fini(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_life, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_odd_readings, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_detached, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

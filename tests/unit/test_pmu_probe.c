@@ -3,7 +3,7 @@
  * kind of core alone, by right; opened once, closed, counting nothing.
  */
 #include "fake_pmu.h"
-#include "inject.h"
+#include "kit.h"
 
 #include "host/host.h"
 #include "pmu/probe.h"
@@ -67,13 +67,12 @@ static struct pmu_probe *probe_new(void)
 	return p;
 }
 
-static void test_works(void **state)
+TEST(works)
 {
 	struct event misses = find(&event_arch_group, "llc_misses");
 	struct event clock = find(&event_software_group, "cpu_clock");
 	struct pmu_probe *p;
 
-	(void)state;
 	start(0);
 	p = probe_new();
 	for (unsigned i = 0; i < 3; i++) { /* an answer is kept */
@@ -91,13 +90,12 @@ static void test_works(void **state)
 	pmu_probe_free(NULL);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const int errors[] = {-ENOENT, -EOPNOTSUPP, -EINVAL, -ENODEV};
 	struct event misses = find(&event_arch_group, "llc_misses");
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		struct event_support s;
 		struct pmu_probe *p;
 
@@ -115,7 +113,7 @@ static void test_refused(void **state)
 }
 
 /* A generic event on one kind of core, an event of one PMU. */
-static void test_parts(void **state)
+TEST(parts)
 {
 	struct event_part part[2] = {
 	    {.type = 20, .config = 1, .cpus = &host.online},
@@ -127,7 +125,6 @@ static void test_parts(void **state)
 	struct event_support s;
 	struct pmu_probe *p;
 
-	(void)state;
 	start(0);
 	fake.offline[4] = true;
 	p = probe_new();
@@ -153,14 +150,13 @@ static void test_parts(void **state)
 }
 
 /* What is clear without is not opened. */
-static void test_not_opened(void **state)
+TEST(not_opened)
 {
 	struct event misses = find(&event_arch_group, "llc_misses");
 	struct event_row gone = *misses.row;
 	const struct event missing = {&event_arch_group, &gone};
 	struct pmu_probe *p;
 
-	(void)state;
 	start(2);
 	gone.missing = "of another CPU model";
 	p = probe_new();
@@ -174,11 +170,10 @@ static void test_not_opened(void **state)
 }
 
 /* Without memory an event is not said to work, and a kept answer is only asked for again. */
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct event clock = find(&event_software_group, "cpu_clock");
 
-	(void)state;
 	start(0);
 	for (unsigned n = 1; n < 20; n++) {
 		struct event_support s = {.state = READING_LIMIT};
@@ -193,15 +188,4 @@ static void test_no_memory(void **state)
 		assert_int_equal(inject.nr_live, 0);
 		inject_stop();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_works),     cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_parts),     cmocka_unit_test(test_not_opened),
-	    cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /*
  * A ring and the counting of its records, on rings of fake_pmu.h.
  */
-#include "inject.h"
-
 #include "fake_pmu.h"
+#include "kit.h"
+
 #include "pmu/ring.h"
 #include "pmu/scan.h"
 
@@ -64,7 +64,7 @@ static void put(const uint64_t *words, size_t nr)
 	assert_true(fake_put(&fake.rings[0], words, nr));
 }
 
-static void test_sizes(void **state)
+TEST(sizes)
 {
 	static const struct {
 		uint64_t bytes;
@@ -74,7 +74,6 @@ static void test_sizes(void **state)
 	struct perf_event_attr a = attr_of(PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
 	struct pmu_ring r = {.fd = -1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int fd;
 
@@ -91,7 +90,7 @@ static void test_sizes(void **state)
 }
 
 /* Pieces of a span: before, across and behind the place where the ring wraps. */
-static void test_spans(void **state)
+TEST(spans)
 {
 	static const struct {
 		uint64_t from, to, len[2], at[2];
@@ -102,7 +101,6 @@ static void test_spans(void **state)
 	};
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const void *part[2];
@@ -119,12 +117,11 @@ static void test_spans(void **state)
 }
 
 /* Records that wrap are counted, and what is released can be written over. */
-static void test_wraps(void **state)
+TEST(wraps)
 {
 	struct bench b;
 	uint64_t nr = 0;
 
-	(void)state;
 	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME); /* 24 bytes: 4096 is no multiple */
 	for (unsigned round = 0; round < 5; round++) {
 		uint64_t head;
@@ -144,12 +141,11 @@ static void test_wraps(void **state)
 	bench_fini(&b);
 }
 
-static void test_two_events(void **state)
+TEST(two_events)
 {
 	struct bench b;
 	uint64_t head;
 
-	(void)state;
 	bench_init(&b, 2,
 		   PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 		       PERF_SAMPLE_PERIOD);
@@ -185,7 +181,7 @@ static void test_two_events(void **state)
 
 /* Linux may give a sample of a software event the id of another session's event: it is of the only
  * event that this can happen to; of several nobody knows. */
-static void test_ids_of_strangers(void **state)
+TEST(ids_of_strangers)
 {
 	static const struct {
 		uint32_t type[2];
@@ -201,7 +197,6 @@ static void test_ids_of_strangers(void **state)
 	};
 	struct bench b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bench_init(&b, 2, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
 		for (unsigned k = 0; k < 2; k++) {
@@ -222,13 +217,12 @@ static void test_ids_of_strangers(void **state)
 }
 
 /* The time of each kind of record, with and without IDENTIFIER. */
-static void test_times(void **state)
+TEST(times)
 {
 	for (int identifier = 0; identifier < 2; identifier++) {
 		uint64_t type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IP;
 		struct bench b;
 
-		(void)state;
 		bench_init(&b, 1, type | (identifier ? PERF_SAMPLE_IDENTIFIER : 0));
 		fake_sample(&fake.events[0], 1, 1234);
 		fake.rings[0].lost = 5;
@@ -242,14 +236,13 @@ static void test_times(void **state)
 }
 
 /* Whole records only, as many as the limit holds, but one at least. */
-static void test_limits(void **state)
+TEST(limits)
 {
 	static const struct {
 		uint64_t max, end;
 	} cases[] = {{0, 24}, {23, 24}, {24, 24}, {47, 24}, {48, 48}, {1000, 240}};
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, 1, PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
 	for (unsigned i = 0; i < 10; i++)
 		fake_sample(&fake.events[0], 1, i);
@@ -265,11 +258,10 @@ static void test_limits(void **state)
 }
 
 /* A size that cannot be: what follows is passed by, and nothing is read outside. */
-static void test_nonsense(void **state)
+TEST(nonsense)
 {
 	static const uint64_t sizes[] = {0, 1, 4, 12, 65535};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint64_t memory[4] = {PERF_RECORD_SAMPLE | sizes[i] << 48, 1, 2, 3};
 		struct pmu_view v = {(const uint8_t *)memory, UINT64_MAX};
@@ -285,20 +277,4 @@ static void test_nonsense(void **state)
 		assert_int_equal(pmu_scan_time_ns(&b.scan, &v, 0), 0);
 		bench_fini(&b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sizes),
-	    cmocka_unit_test(test_spans),
-	    cmocka_unit_test(test_wraps),
-	    cmocka_unit_test(test_two_events),
-	    cmocka_unit_test(test_ids_of_strangers),
-	    cmocka_unit_test(test_times),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_nonsense),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

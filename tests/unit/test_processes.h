@@ -5,7 +5,7 @@
 #ifndef TEST_PROCESSES_H
 #define TEST_PROCESSES_H
 
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 #include "test_trace.h"
 

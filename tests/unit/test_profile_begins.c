@@ -2,6 +2,7 @@
  * Epochs of a process: as long as the number is the same, every address means the same; against
  * scenes of mappings over mappings, forks and execs.
  */
+#include "kit.h"
 #include "test_processes.h"
 
 #include "profile/processes.h"
@@ -62,12 +63,11 @@ static uint32_t epoch_of(struct profile_lookup *l, uint32_t pid, uint64_t time_n
 	return profile_lookup_epoch(l, task.process, time_ns);
 }
 
-static void counts(void **state)
+TEST(counts)
 {
-	struct profile_processes *p = steps_read(scene, INJECT_NR(scene));
+	struct profile_processes *p = steps_read(scene, NR(scene));
 	struct profile_lookup *l = profile_lookup_new(p);
 
-	(void)state;
 	assert_int_equal(epoch_of(l, 7, 19), 0);
 	assert_int_equal(epoch_of(l, 7, 20), 1);
 	assert_int_equal(epoch_of(l, 7, 29), 1);
@@ -112,9 +112,8 @@ static void random_steps(struct step *s, uint64_t *random)
 }
 
 /* The whole promise: two times of one process and epoch agree in every address. */
-static void same_epoch_same_mappings(void **state)
+TEST(same_epoch_same_mappings)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		static struct step s[NR_STEPS];
 		struct profile_processes *p;
@@ -153,14 +152,4 @@ static void same_epoch_same_mappings(void **state)
 		profile_lookup_free(l);
 		profile_processes_free(p);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts),
-	    cmocka_unit_test(same_epoch_same_mappings),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

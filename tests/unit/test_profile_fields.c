@@ -2,18 +2,10 @@
  * Fields of tracepoints: lines as tracefs has them and bytes as the kernel writes them, and such as
  * neither would.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "kit.h"
 
 #include "profile/fields.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 #define LINE(decl, at, n, neg)                                                                     \
 	"\tfield:" decl ";\toffset:" #at ";\tsize:" #n ";\tsigned:" #neg ";\n"
 
@@ -40,9 +32,8 @@ static const struct {
     {LINE("int x", 18446744073709551615, 4, 1), "x", UINT64_MAX, 4, .is_signed = true},
 };
 
-static void lines_are_read(void **state)
+TEST(lines_are_read)
 {
-	(void)state;
 	for (size_t i = 0; i < NR(lines); i++) {
 		const char *format = lines[i].format;
 		struct profile_field f;
@@ -57,7 +48,7 @@ static void lines_are_read(void **state)
 	}
 }
 
-static void other_lines_are_passed_over(void **state)
+TEST(other_lines_are_passed_over)
 {
 	static const char *const formats[] = {
 	    "",
@@ -76,7 +67,6 @@ static void other_lines_are_passed_over(void **state)
 	};
 	struct profile_field f;
 
-	(void)state;
 	for (size_t i = 0; i < NR(formats); i++) {
 		const char *format = formats[i];
 
@@ -87,7 +77,7 @@ static void other_lines_are_passed_over(void **state)
 }
 
 /* Raw bytes of 32: what they hold as which field. */
-static void values_are_taken(void **state)
+TEST(values_are_taken)
 {
 	static const uint8_t raw[32] =
 	    "\x01\x02\xff\xff\xfe\xff\xff\xff" /* 0 */
@@ -172,7 +162,6 @@ static void values_are_taken(void **state)
 	    {{.offset = 20, .size = UINT64_MAX - 19, .is_relative = true}, .is_there = false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		uint8_t *copy = malloc(sizeof(raw)); /* so that a read behind it is found */
 		struct profile_value v = {.len = 4711};
@@ -194,7 +183,7 @@ static void values_are_taken(void **state)
 }
 
 /* Longer than what is left, and at an offset of more than a byte. */
-static void placed_values(void **state)
+TEST(placed_values)
 {
 	const struct profile_field f = {.offset = 0, .size = 4, .is_placed = true, .is_char = true};
 	static const uint8_t where[] = {0x40, 0x02, 24, 0}; /* at 576, 24 long */
@@ -202,7 +191,6 @@ static void placed_values(void **state)
 	uint8_t *raw = calloc(1, LEN);
 	struct profile_value v;
 
-	(void)state;
 	assert_non_null(raw);
 	memcpy(raw, where, sizeof(where));
 	memcpy(raw + 576, "far", sizeof("far"));
@@ -211,16 +199,4 @@ static void placed_values(void **state)
 	raw[2]++;
 	assert_false(profile_field_value(&f, raw, LEN, &v));
 	free(raw);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(lines_are_read),
-	    cmocka_unit_test(other_lines_are_passed_over),
-	    cmocka_unit_test(values_are_taken),
-	    cmocka_unit_test(placed_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Which samples enter: lists of numbers, what is no list and where, globs, names of events.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "profile/filter.h"
@@ -21,10 +21,9 @@ static const struct {
     {"007", 1, {7, 7, 7, 7}, {0, 6, 8, 70}},
 };
 
-static void lists_of_numbers(void **state)
+TEST(lists_of_numbers)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(lists); i++) {
+	for (size_t i = 0; i < NR(lists); i++) {
 		struct profile_ranges r = {.nr = 0};
 		struct err e = {0};
 
@@ -38,12 +37,11 @@ static void lists_of_numbers(void **state)
 	}
 }
 
-static void none_is_all(void **state)
+TEST(none_is_all)
 {
 	const struct profile_ranges r = {.nr = 0};
 	const struct profile_globs g = {.nr = 0};
 
-	(void)state;
 	assert_true(profile_ranges_has(&r, 0));
 	assert_true(profile_ranges_has(&r, UINT64_MAX));
 	assert_true(profile_globs_match(&g, ""));
@@ -71,10 +69,9 @@ static const struct {
     {"2-1,5", 0},
 };
 
-static void no_lists(void **state)
+TEST(no_lists)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(bad); i++) {
+	for (size_t i = 0; i < NR(bad); i++) {
 		struct profile_ranges r = {.nr = 0};
 		struct err e = {0};
 		char want[64];
@@ -89,13 +86,12 @@ static void no_lists(void **state)
 	}
 }
 
-static void as_many_as_fit(void **state)
+TEST(as_many_as_fit)
 {
 	struct profile_ranges r = {.nr = 0};
 	struct err e = {0};
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 16);
 	for (unsigned i = 0; i < PROFILE_MAX_RANGES; i++)
 		buf_printf(&b, "%s%u", i ? "," : "", 2 * i);
@@ -123,10 +119,9 @@ static const struct {
     {{""}, "x", false},         {{"kworker/*"}, "kworker/0:1", true},
 };
 
-static void names(void **state)
+TEST(names)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(globs); i++) {
+	for (size_t i = 0; i < NR(globs); i++) {
 		struct profile_globs g = {.nr = 0};
 
 		for (size_t k = 0; k < 2 && globs[i].globs[k]; k++)
@@ -137,12 +132,11 @@ static void names(void **state)
 	}
 }
 
-static void too_many_names(void **state)
+TEST(too_many_names)
 {
 	struct profile_globs g = {.nr = 0};
 	struct err e = {0};
 
-	(void)state;
 	for (int i = 0; i < PROFILE_MAX_GLOBS; i++)
 		assert_int_equal(profile_globs_add(&g, "--comm", "x", &e), 0);
 	assert_int_equal(profile_globs_add(&g, "--comm", "y", &e), -E2BIG);
@@ -161,32 +155,16 @@ static const struct {
     {"cpu_clocks", false},
 };
 
-static void events(void **state)
+TEST(events)
 {
 	const struct trace_event ev = {.group = "software", .name = "cpu_clock", .label = "label"};
 	struct profile_filter f = {.from_ns = 0};
 
-	(void)state;
 	assert_true(profile_filter_has_event(&f, &ev));
-	for (size_t i = 0; i < INJECT_NR(event_globs); i++) {
+	for (size_t i = 0; i < NR(event_globs); i++) {
 		f.events.item[0] = event_globs[i].glob;
 		f.events.nr = 1;
 		if (profile_filter_has_event(&f, &ev) != event_globs[i].is_in)
 			fail_msg("%s", event_globs[i].glob);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(lists_of_numbers),
-	    cmocka_unit_test(none_is_all),
-	    cmocka_unit_test(no_lists),
-	    cmocka_unit_test(as_many_as_fit),
-	    cmocka_unit_test(names),
-	    cmocka_unit_test(too_many_names),
-	    cmocka_unit_test(events),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

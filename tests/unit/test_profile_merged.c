@@ -2,7 +2,7 @@
  * The records of several files in one order: iterations of several traces, and a common file that
  * spans them; what is missing, and what happens without memory.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 
 #include "profile/merged.h"
@@ -16,14 +16,12 @@ static struct root folder; /* of one scene */
 static int folder_fd;
 static uint8_t attr[ATTR_BYTES];
 
-static int make_attr(void **state)
+void before_all(void)
 {
-	(void)state;
 	attr_bytes(&(struct attr){.period = 1000,
 				  .sample_type = S_TID | S_TIME,
 				  .bits = ATTR_SAMPLE_ID_ALL},
 		   attr);
-	return 0;
 }
 
 /* Files by their names, what times their records have (up to the first 0), and which must come out:
@@ -195,10 +193,9 @@ static void check_item(const struct scene *c, size_t nr, const struct profile_me
 		assert_int_equal(m->trace->head.trace, c->files[file].trace);
 }
 
-static void all_in_order(void **state)
+TEST(all_in_order)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(scenes); i++) {
+	for (size_t i = 0; i < NR(scenes); i++) {
 		const struct scene *c = &scenes[i];
 		struct told told = {0};
 		struct profile_session *s;
@@ -225,7 +222,7 @@ static void all_in_order(void **state)
 }
 
 /* A file that cannot be read is told of once and left out. */
-static void one_is_lost(void **state)
+TEST(one_is_lost)
 {
 	const struct scene *c = &scenes[4];
 	struct told told = {0};
@@ -234,7 +231,6 @@ static void one_is_lost(void **state)
 	struct profile_merged_item item;
 	size_t nr = 0;
 
-	(void)state;
 	make_session(c);
 	assert_int_equal(open_session(&told, &s), 0);
 	assert_int_equal(unlinkat(folder_fd, "s.0.0.cpuperf", 0), 0);
@@ -274,21 +270,9 @@ static int read_all(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
-	(void)state;
 	make_session(&scenes[4]);
 	inject_every(read_all, NULL, 30, 15);
 	remove_session();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(all_in_order),
-	    cmocka_unit_test(one_is_lost),
-	    cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, make_attr, NULL);
 }

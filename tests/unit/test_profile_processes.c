@@ -2,6 +2,7 @@
  * Who ran and what was mapped when: scenes of what was told, and what must be answered; what is
  * answered of mappings over one another and forks of forks, against a search through all of them.
  */
+#include "kit.h"
 #include "test_processes.h"
 
 #include <inttypes.h>
@@ -288,9 +289,8 @@ static size_t nr_questions(const struct scene *s)
 }
 
 /* Each question by itself; then of one who remembers, forth and back. */
-static void scenes_are_told(void **state)
+TEST(scenes_are_told)
 {
-	(void)state;
 	for (size_t k = 0; k < NR(scenes); k++) {
 		const struct scene *s = &scenes[k];
 		struct profile_processes *p = steps_read(s->steps, MAX_STEPS);
@@ -312,7 +312,7 @@ static void scenes_are_told(void **state)
 }
 
 /* When a process began and ended. */
-static void lives_are_told(void **state)
+TEST(lives_are_told)
 {
 	static const struct step steps[] = {MADE(50, 1, "a", 0x1000, 0x2000, "/a"),
 					    FORKED(100, 7, 1),
@@ -328,7 +328,6 @@ static void lives_are_told(void **state)
 	struct profile_lookup *l = profile_lookup_new(p);
 	struct profile_task task;
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		profile_lookup_task(l, 7, 7, rows[i].time_ns, &task);
 		assert_int_equal(task.process->from_ns, rows[i].from_ns);
@@ -340,14 +339,13 @@ static void lives_are_told(void **state)
 }
 
 /* Pids without a record: an entry for each, one number for all. */
-static void strangers_have_entries(void **state)
+TEST(strangers_have_entries)
 {
 	enum { NR_PIDS = 1000 };
 	struct profile_processes *p = steps_read(NULL, 0);
 	struct profile_lookup *l[2] = {profile_lookup_new(p), profile_lookup_new(p)};
 	struct profile_task task, again;
 
-	(void)state;
 	for (uint32_t pid = 1; pid < NR_PIDS; pid++) {
 		profile_lookup_task(l[0], pid, pid, pid, &task);
 		profile_lookup_task(l[1], pid, pid, 0, &again);
@@ -365,7 +363,7 @@ static void strangers_have_entries(void **state)
 }
 
 /* What an object is, by how it is called. */
-static void objects_are_told_apart(void **state)
+TEST(objects_are_told_apart)
 {
 	static const struct {
 		const char *path, *name;
@@ -392,7 +390,6 @@ static void objects_are_told_apart(void **state)
 	struct profile_processes *p;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	for (size_t i = 0; i < NR(rows); i++)
 		tape_add(&t, &(struct step){.op = MAP,
@@ -417,7 +414,7 @@ static void objects_are_told_apart(void **state)
 }
 
 /* Of a mapping that the kernel told without a build-id, and the survey with one, both are known. */
-static void surveyed_build_id_is_taken(void **state)
+TEST(surveyed_build_id_is_taken)
 {
 	static const struct step steps[] = {MAPPED(40, 1, 0x1000, 0x2000, "/lib"),
 					    MADE(50, 1, "a", 0x1000, 0x2000, "/lib"),
@@ -427,7 +424,6 @@ static void surveyed_build_id_is_taken(void **state)
 	const struct profile_mapping *m;
 	struct profile_task task;
 
-	(void)state;
 	for (uint32_t pid = 1; pid <= 2; pid++) {
 		profile_lookup_task(l, pid, pid, 60, &task);
 		m = profile_lookup_mapping(l, task.process, 0x1000, 60);
@@ -462,7 +458,7 @@ static void put_build_id(struct tape *t, const char *path, uint64_t generation, 
 
 /* Told beside the mappings, each for its time: what was mapped before, between or after has none,
  * and neither has another file. */
-static void build_ids_of_their_time(void **state)
+TEST(build_ids_of_their_time)
 {
 	static const struct {
 		uint64_t time_ns;
@@ -475,7 +471,6 @@ static void build_ids_of_their_time(void **state)
 	struct profile_lookup *l;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	put_build_id(&t, "/f", 0, 100, 200, 'a');
 	put_build_id(&t, "/f", 0, 180, 250, 'a');
@@ -512,7 +507,7 @@ static void build_ids_of_their_time(void **state)
 	profile_processes_free(p);
 }
 
-static void ksymbols_come_and_go(void **state)
+TEST(ksymbols_come_and_go)
 {
 	static const struct step steps[] = {
 	    KSYMBOL(50, true, false, 0x1000, 0x1100, "bpf_a"),
@@ -534,7 +529,6 @@ static void ksymbols_come_and_go(void **state)
 	};
 	struct profile_processes *p = steps_read(steps, NR(steps));
 
-	(void)state;
 	assert_int_equal(profile_nr_ksymbols(p), NR(rows));
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct profile_ksymbol *k = profile_ksymbol(p, i);
@@ -644,13 +638,12 @@ static void check_model(const struct model *m, uint64_t *seed)
 	profile_processes_free(p);
 }
 
-static void answers_are_those_of_a_search(void **state)
+TEST(answers_are_those_of_a_search)
 {
 	static const uint32_t nrs[] = {3, 20, 60, 150, NR_MODEL};
 	static struct model m;
 	uint64_t seed = 1;
 
-	(void)state;
 	for (size_t i = 0; i < 8 * NR(nrs); i++) {
 		make_model(&m, &seed, nrs[i % NR(nrs)], i & 1);
 		check_model(&m, &seed);
@@ -659,7 +652,7 @@ static void answers_are_those_of_a_search(void **state)
 
 /* A million mappings over one another, each a little shorter at both ends; and each over the half
  * of the one before. */
-static void a_million_over_one_another(void **state)
+TEST(a_million_over_one_another)
 {
 	enum { NR_MAPS = 1000000 };
 	struct profile_processes *p;
@@ -667,7 +660,6 @@ static void a_million_over_one_another(void **state)
 	struct profile_task task;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	for (uint64_t i = 0; i < NR_MAPS; i++) {
 		tape_add(&t, &(struct step){.op = MAP,
@@ -698,7 +690,7 @@ static void a_million_over_one_another(void **state)
 
 /* Each of the last one, and each maps: what the first mapped is there for all until copies are too
  * many; that is said. */
-static void forks_of_forks_of_forks(void **state)
+TEST(forks_of_forks_of_forks)
 {
 	enum { NR_FORKS = 20000 };
 	struct profile_processes *p;
@@ -706,7 +698,6 @@ static void forks_of_forks_of_forks(void **state)
 	struct profile_task task;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	for (uint32_t i = 1; i <= NR_FORKS; i++) {
 		tape_add(&t, &(struct step){
@@ -738,7 +729,7 @@ static void forks_of_forks_of_forks(void **state)
 }
 
 /* Without mappings of their own, any number of forks is no distance. */
-static void forks_that_map_nothing(void **state)
+TEST(forks_that_map_nothing)
 {
 	enum { NR_FORKS = 100000 };
 	struct profile_processes *p;
@@ -746,7 +737,6 @@ static void forks_that_map_nothing(void **state)
 	struct profile_task task;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	tape_add(&t, &(struct step)MAPPED(5, 1, 0x1000, 0x2000, "/a"));
 	tape_add(&t, &(struct step)MAPPED(15, 1, 0x3000, 0x4000, "/b"));
@@ -775,14 +765,13 @@ static int take_text(void *arg, const char *text, size_t len)
 	return t->rc;
 }
 
-static void kallsyms_are_given(void **state)
+TEST(kallsyms_are_given)
 {
 	struct profile_processes *p = NULL;
 	struct tape_told told = {0};
 	struct taken taken = {.rc = 0};
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "1 T a\n", 6);
 	add_frame(&t.file, TRACE_FRAME_KALLSYMS, 0, "2 T b\n", 6);
@@ -842,11 +831,10 @@ static int ask_rich(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
 	struct tape t;
 
-	(void)state;
 	make_rich(&t);
 	inject_every(ask_rich, &t, 40, 0);
 	tape_fini(&t);
@@ -877,7 +865,7 @@ static void *ask_all(void *arg)
 	return NULL;
 }
 
-static void two_threads_ask(void **state)
+TEST(two_threads_ask)
 {
 	struct profile_processes *p = NULL;
 	struct tape_told told = {0};
@@ -885,7 +873,6 @@ static void two_threads_ask(void **state)
 	pthread_t threads[2];
 	struct tape t;
 
-	(void)state;
 	make_rich(&t);
 	assert_int_equal(tape_try(&t, &told, NULL, NULL, &p), 0);
 	for (size_t i = 0; i < 2; i++) {
@@ -898,26 +885,4 @@ static void two_threads_ask(void **state)
 	}
 	profile_processes_free(p);
 	tape_fini(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(scenes_are_told),
-	    cmocka_unit_test(lives_are_told),
-	    cmocka_unit_test(strangers_have_entries),
-	    cmocka_unit_test(objects_are_told_apart),
-	    cmocka_unit_test(surveyed_build_id_is_taken),
-	    cmocka_unit_test(build_ids_of_their_time),
-	    cmocka_unit_test(ksymbols_come_and_go),
-	    cmocka_unit_test(answers_are_those_of_a_search),
-	    cmocka_unit_test(a_million_over_one_another),
-	    cmocka_unit_test(forks_of_forks_of_forks),
-	    cmocka_unit_test(forks_that_map_nothing),
-	    cmocka_unit_test(kallsyms_are_given),
-	    cmocka_unit_test(without_memory),
-	    cmocka_unit_test(two_threads_ask),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The stream of a file's records, over frames made by hand in memory: their order, whose they are,
  * what is said of those that make no sense, and how little memory it takes.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 #include "test_trace.h"
 
@@ -29,7 +29,7 @@ static const struct trace_id ids[] = {
     {.id = 700, .event = 0, .attr = 9, .group = 3},
 };
 
-static int make_attrs(void **state)
+void before_all(void)
 {
 	const struct attr wide = {.period = 1000,
 				  .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_PERIOD,
@@ -38,13 +38,11 @@ static int make_attrs(void **state)
 				    .sample_type = S_IDENTIFIER | S_TID | S_TIME,
 				    .bits = ATTR_SAMPLE_ID_ALL};
 
-	(void)state;
 	memset(attrs, 0, sizeof(attrs));
 	attr_bytes(&narrow, attrs[0]);
 	attr_bytes(&wide, attrs[1]);
 	attr_bytes(&narrow, attrs[2]);
 	attr_bytes(&(struct attr){.sample_type = S_TIME}, attrs[3]);
-	return 0;
 }
 
 struct told {
@@ -203,9 +201,8 @@ static void make_order(struct buf *b, const struct order *o)
 	}
 }
 
-static void records_are_put_in_order(void **state)
+TEST(records_are_put_in_order)
 {
-	(void)state;
 	for (size_t i = 0; i < NR(orders); i++) {
 		const struct order *o = &orders[i];
 		struct told told = {0};
@@ -237,7 +234,7 @@ static void records_are_put_in_order(void **state)
 }
 
 /* Of one time, and across slices of a frame: as in the file, at their place there. */
-static void same_time_stays(void **state)
+TEST(same_time_stays)
 {
 	enum { NR_SAMPLES = 100000 };
 	struct told told = {0};
@@ -248,7 +245,6 @@ static void same_time_stays(void **state)
 	uint32_t nr = 0;
 	size_t at;
 
-	(void)state;
 	file_begin(&b);
 	at = b.len + TRACE_FRAME_HEADER_BYTES;
 	frame_begin(&records, TRACE_RING_SAMPLES, 3);
@@ -352,11 +348,10 @@ static void make_shuffled(struct buf *b, const struct shuffle *f, struct placed 
 }
 
 /* As a sort would have it, whatever the order in the file; each with its own bytes. */
-static void shuffled_files(void **state)
+TEST(shuffled_files)
 {
 	static struct placed placed[SHUFFLED];
 
-	(void)state;
 	for (size_t k = 0; k < NR(shuffles); k++) {
 		struct told told = {0};
 		struct profile_records_config config = config_of(&told);
@@ -391,7 +386,7 @@ static void put_record(struct buf *b, uint32_t kind, const uint64_t *words, size
 }
 
 /* Whose record it is, and with which layout it was read. */
-static void ids_are_found(void **state)
+TEST(ids_are_found)
 {
 	static const struct {
 		uint32_t kind;
@@ -419,7 +414,6 @@ static void ids_are_found(void **state)
 	struct buf b, records;
 	uint64_t nr_foreign = 0;
 
-	(void)state;
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	for (size_t i = 0; i < NR(rows); i++)
@@ -444,7 +438,7 @@ static void ids_are_found(void **state)
 }
 
 /* Linux may give a sample of a software event the id of another session's event. */
-static void ids_of_strangers(void **state)
+TEST(ids_of_strangers)
 {
 	static const struct {
 		uint64_t config[2];
@@ -452,7 +446,6 @@ static void ids_of_strangers(void **state)
 	} cases[] = {{{0, 2}, 1}, {{2, 1}, 0}, {{2, 3}, 2}, {{0, 1}, 2}};
 	static const struct trace_id own[] = {{.id = 5, .event = 0}, {.id = 6, .event = 1}};
 
-	(void)state;
 	for (size_t i = 0; i < NR(cases); i++) {
 		uint8_t own_attrs[2][ATTR_BYTES] = {0};
 		struct trace_event two[2] = {{.rate = 1}, {.rate = 1}};
@@ -491,7 +484,7 @@ static void ids_of_strangers(void **state)
 }
 
 /* One event that is sampled, whose records do not say so. */
-static void one_event_alone(void **state)
+TEST(one_event_alone)
 {
 	static uint8_t plain[ATTR_BYTES];
 	struct trace_event alone[] = {{.attr = attrs[3], .attr_bytes = ATTR_BYTES},
@@ -500,7 +493,6 @@ static void one_event_alone(void **state)
 	struct told told = {0};
 	struct profile_records_config config = config_of(&told);
 
-	(void)state;
 	attr_bytes(
 	    &(struct attr){.period = 10, .sample_type = S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL},
 	    plain);
@@ -536,7 +528,7 @@ static void one_event_alone(void **state)
 }
 
 /* Several events and no ids: what is said without them. */
-static void lost_ids(void **state)
+TEST(lost_ids)
 {
 	struct told told = {0};
 	struct profile_records_config config = config_of(&told);
@@ -544,7 +536,6 @@ static void lost_ids(void **state)
 	struct profile_item item;
 	struct buf b, records;
 
-	(void)state;
 	config.ids = NULL;
 	config.nr_ids = 0;
 	file_begin(&b);
@@ -563,7 +554,7 @@ static void lost_ids(void **state)
 }
 
 /* Attrs whose own sizes are no truth: of one that is whole the layout is known, of others not. */
-static void attrs_that_lie(void **state)
+TEST(attrs_that_lie)
 {
 	static const struct {
 		uint32_t bytes, first_size, of; /* there are; the first says; which is asked for */
@@ -581,7 +572,6 @@ static void attrs_that_lie(void **state)
 	    {ATTR_BYTES + 8, ATTR_BYTES, 1, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_event event = {.attr_bytes = rows[i].bytes};
 		const struct trace_id id = {.id = 500, .attr = rows[i].of};
@@ -617,7 +607,7 @@ static void attrs_that_lie(void **state)
 }
 
 /* Readings of another thread stand behind the records of the same time. */
-static void ticks_join(void **state)
+TEST(ticks_join)
 {
 	static const struct reading ticks[] = {
 	    {.event = 3, .state = READING_OK, .time_ns = 15, .raw = 1},
@@ -633,7 +623,6 @@ static void ticks_join(void **state)
 	struct buf b, records;
 	size_t nr = 0, at;
 
-	(void)state;
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	for (uint64_t t = 10; t <= 30; t += 10)
@@ -662,7 +651,7 @@ static void ticks_join(void **state)
 }
 
 /* As the common file: several rings, made records, symbols; nobody else reads it. */
-static void common_file(void **state)
+TEST(common_file)
 {
 	static const char symbols[] = "ffffffff81000000 T _text\n";
 	struct told told = {0};
@@ -674,7 +663,6 @@ static void common_file(void **state)
 	bool has_symbols = false;
 	size_t nr = 0;
 
-	(void)state;
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SIDE_BAND, 1);
 	add_comm(&records, 300 * MS, "second");
@@ -713,7 +701,7 @@ static void common_file(void **state)
 }
 
 /* A frame of records: what is wrong there costs what is wrong, no more. */
-static void nonsense_is_left_out(void **state)
+TEST(nonsense_is_left_out)
 {
 	struct told told = {0};
 	const struct profile_records_config config = config_of(&told);
@@ -722,7 +710,6 @@ static void nonsense_is_left_out(void **state)
 	struct buf b, records;
 	uint32_t pid = 0;
 
-	(void)state;
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	add_sample(&records, 1, 1);
@@ -757,9 +744,8 @@ static void nonsense_is_left_out(void **state)
 }
 
 /* A damaged place is told by whoever reads the file first. */
-static void damage_is_told_once(void **state)
+TEST(damage_is_told_once)
 {
-	(void)state;
 	for (int twice = 0; twice < 2; twice++) {
 		enum { FRAME_BYTES = TRACE_FRAME_HEADER_BYTES + 8 + 32 };
 		struct told told = {0};
@@ -788,7 +774,7 @@ static void damage_is_told_once(void **state)
 	}
 }
 
-static void much_damage_is_few_lines(void **state)
+TEST(much_damage_is_few_lines)
 {
 	enum { NR_PAIRS = 20 };
 	struct told told = {0};
@@ -798,7 +784,6 @@ static void much_damage_is_few_lines(void **state)
 	struct buf b, records;
 	size_t nr = 0;
 
-	(void)state;
 	file_begin(&b);
 	for (uint32_t i = 0; i < NR_PAIRS; i++) {
 		add_frame(&b, TRACE_FRAME_RECORDS, 0, "\x09\0\0\0\0\0\0\0", 8);
@@ -818,7 +803,7 @@ static void much_damage_is_few_lines(void **state)
 }
 
 /* More ticks in a frame than are taken at once. */
-static void many_ticks(void **state)
+TEST(many_ticks)
 {
 	enum { NR_TICKS = 50000 };
 	struct reading *ticks = calloc(NR_TICKS, sizeof(*ticks));
@@ -829,7 +814,6 @@ static void many_ticks(void **state)
 	struct buf b;
 	uint64_t nr = 0;
 
-	(void)state;
 	assert_non_null(ticks);
 	for (uint32_t i = 0; i < NR_TICKS; i++)
 		ticks[i] = (struct reading){
@@ -908,13 +892,12 @@ static size_t read_counting(const struct buf *b, uint64_t window_ns, size_t *pea
 }
 
 /* Times that let nothing go, of the smallest records and of large ones. */
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
 	enum { NR_SMALL = 1 << 20, NR_LARGE = 1600, LARGE_BYTES = 60000 };
 	struct buf b, records;
 	size_t peak_bytes;
 
-	(void)state;
 	file_begin(&b);
 	frame_begin(&records, TRACE_RING_SAMPLES, 0);
 	for (int i = 0; i < NR_SMALL; i++)
@@ -969,13 +952,12 @@ static int read_all(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
 	static const struct reading tick = {.event = 3, .state = READING_OK, .time_ns = 15};
 	struct buf b, records;
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	file_begin(&b);
 	for (uint32_t i = 0; i < NR_FRAMES; i++) {
@@ -991,7 +973,7 @@ static void without_memory(void **state)
 	folder_fini(&f);
 }
 
-static void members_of_groups(void **state)
+TEST(members_of_groups)
 {
 	static const struct trace_id list[] = {{.event = 0, .group = 4}, {.event = 1, .group = 4},
 					       {.event = 2, .group = 4}, {.event = 3, .group = 1},
@@ -1005,7 +987,6 @@ static void members_of_groups(void **state)
 		    {5, 0, 4}, {5, 2, -1}, {0, UINT64_MAX, -1}, {5, 1ull << 61, -1}};
 	static const struct trace_id other;
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct trace_id *found =
 		    profile_member(list, NR(list), &list[rows[i].of], rows[i].i);
@@ -1015,29 +996,4 @@ static void members_of_groups(void **state)
 	}
 	assert_null(profile_member(list, NR(list), &other, 0));
 	assert_null(profile_member(NULL, 0, &other, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(records_are_put_in_order),
-	    cmocka_unit_test(same_time_stays),
-	    cmocka_unit_test(shuffled_files),
-	    cmocka_unit_test(ids_are_found),
-	    cmocka_unit_test(ids_of_strangers),
-	    cmocka_unit_test(one_event_alone),
-	    cmocka_unit_test(lost_ids),
-	    cmocka_unit_test(attrs_that_lie),
-	    cmocka_unit_test(many_ticks),
-	    cmocka_unit_test(much_damage_is_few_lines),
-	    cmocka_unit_test(ticks_join),
-	    cmocka_unit_test(common_file),
-	    cmocka_unit_test(nonsense_is_left_out),
-	    cmocka_unit_test(damage_is_told_once),
-	    cmocka_unit_test(memory_is_bounded),
-	    cmocka_unit_test(without_memory),
-	    cmocka_unit_test(members_of_groups),
-	};
-
-	return cmocka_run_group_tests(tests, make_attrs, NULL);
 }

@@ -2,7 +2,7 @@
  * The samples of a session's traces, read where they lie: each once, with its event, its time and
  * its weight; traces that are packed, damaged, of another session; several at once.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 #include "test_trace.h"
 
@@ -27,7 +27,7 @@ static const struct trace_id ids[] = {{.id = 900, .event = 0},
 				      {.id = 500, .event = 7},
 				      {.id = 600, .event = 0, .attr = 3}};
 
-static int make_attrs(void **state)
+void before_all(void)
 {
 	const struct attr plain = {.period = 1000,
 				   .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME,
@@ -36,14 +36,12 @@ static int make_attrs(void **state)
 				  .sample_type = S_IDENTIFIER | S_TID | S_PERIOD | S_CALLCHAIN,
 				  .bits = ATTR_SAMPLE_ID_ALL | ATTR_FREQ};
 
-	(void)state;
 	attr_bytes(&plain, attrs[0]);
 	attr_bytes(&wide, attrs[1]);
 	for (size_t i = 0; i < NR(events); i++) {
 		events[i].attr_bytes = ATTR_BYTES;
 		events[i].group = events[i].name = events[i].label = events[i].unit = "x";
 	}
-	return 0;
 }
 
 static void add_plain(struct buf *b, uint64_t id, uint32_t pid, uint64_t time_ns)
@@ -237,13 +235,12 @@ static int read_file(const struct profile_session *session, size_t i, struct tol
 	return rc ? rc : nr;
 }
 
-static void each_sample_once(void **state)
+TEST(each_sample_once)
 {
 	struct profile_session *session;
 	struct told told;
 	struct scene s;
 
-	(void)state;
 	scene_init(&s);
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
@@ -261,7 +258,7 @@ static void each_sample_once(void **state)
 }
 
 /* The same as records.h tells of them. */
-static void as_the_records_say(void **state)
+TEST(as_the_records_say)
 {
 	struct profile_session *session;
 	struct profile_records *r;
@@ -272,7 +269,6 @@ static void as_the_records_say(void **state)
 	uint64_t weight[2] = {0}, nr[2] = {0};
 	size_t i = 0;
 
-	(void)state;
 	scene_init(&s);
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
@@ -410,9 +406,8 @@ static const struct {
      "s.0.0.cpuperf: its events are not those of the session: left out\n"},
 };
 
-static void what_is_bad_is_told(void **state)
+TEST(what_is_bad_is_told)
 {
-	(void)state;
 	for (size_t i = 0; i < NR(bad); i++) {
 		struct profile_session *session;
 		struct told told;
@@ -438,7 +433,7 @@ static void what_is_bad_is_told(void **state)
 }
 
 /* Alone in its ring: records do not name their event; with the ids, and where they are lost. */
-static void one_event_alone(void **state)
+TEST(one_event_alone)
 {
 	const struct attr alone = {
 	    .period = 1000, .sample_type = S_IP | S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL};
@@ -469,7 +464,7 @@ static void one_event_alone(void **state)
 		scene_fini(&s);
 	}
 	nr_events = NR(events);
-	make_attrs(state);
+	before_all();
 	buf_fini(&b);
 }
 
@@ -491,7 +486,7 @@ static void *read_half(void *arg)
 	return NULL;
 }
 
-static void two_threads_read(void **state)
+TEST(two_threads_read)
 {
 	struct profile_session *session;
 	struct reader readers[2];
@@ -499,7 +494,6 @@ static void two_threads_read(void **state)
 	struct told told;
 	struct scene s;
 
-	(void)state;
 	scene_init(&s);
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
@@ -536,14 +530,13 @@ static int try_all(void *arg)
 	return rc < 0 ? rc : 0;
 }
 
-static void without_memory_or_files(void **state)
+TEST(without_memory_or_files)
 {
 	struct attempt a;
 	struct profile_session *session;
 	struct told told;
 	struct scene s;
 
-	(void)state;
 	scene_init(&s);
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
@@ -551,15 +544,4 @@ static void without_memory_or_files(void **state)
 	inject_every(try_all, &a, 10, 5);
 	profile_session_close(session);
 	scene_fini(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_sample_once),    cmocka_unit_test(as_the_records_say),
-	    cmocka_unit_test(what_is_bad_is_told), cmocka_unit_test(one_event_alone),
-	    cmocka_unit_test(two_threads_read),    cmocka_unit_test(without_memory_or_files),
-	};
-
-	return cmocka_run_group_tests(tests, make_attrs, NULL);
 }

@@ -2,7 +2,7 @@
  * A session that samples, in a folder of its own: two traces and a common file. Rows say what is
  * done to it, what can still be read, and what must be said of it.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 
 #include "profile/records.h"
@@ -37,14 +37,12 @@ static struct trace_event events[] = {
 };
 static uint64_t rate = 1000; /* of the first event */
 
-static int make_attr(void **state)
+void before_all(void)
 {
-	(void)state;
 	attr_bytes(&(struct attr){.period = 1000,
 				  .sample_type = S_TID | S_TIME,
 				  .bits = ATTR_SAMPLE_ID_ALL},
 		   attr);
-	return 0;
 }
 
 static struct trace_writer *begin(uint8_t session, uint32_t iteration, uint32_t trace)
@@ -220,7 +218,7 @@ static void odd_names(void)
 					    "s.4294967295.0.cpuperf", "s.common.0.0.cpuperf",
 					    "s.common.common.cpuperf"};
 
-	for (size_t i = 0; i < INJECT_NR(names); i++)
+	for (size_t i = 0; i < NR(names); i++)
 		assert_int_equal(linkat(folder_fd, "s.0.0.cpuperf", folder_fd, names[i], 0), 0);
 }
 
@@ -413,10 +411,9 @@ static void read_scene(const struct scene *c, struct told *told)
 	profile_session_close(s);
 }
 
-static void scenes_are_told(void **state)
+TEST(scenes_are_told)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(scenes); i++) {
+	for (size_t i = 0; i < NR(scenes); i++) {
 		struct told told = {0};
 
 		make_session();
@@ -433,13 +430,12 @@ static void scenes_are_told(void **state)
 }
 
 /* Without a rate nothing is sampled; a common file that lies there is no stray. */
-static void tally(void **state)
+TEST(tally)
 {
 	struct told told = {0};
 	struct profile_session *s;
 	struct profile_trace t;
 
-	(void)state;
 	rate = 0;
 	make_session();
 	assert_int_equal(open_session(&told, &s), 0);
@@ -475,21 +471,9 @@ static int read_all(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
-	(void)state;
 	make_session();
 	inject_every(read_all, NULL, 20, 10);
 	remove_session();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(scenes_are_told),
-	    cmocka_unit_test(tally),
-	    cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, make_attr, NULL);
 }

@@ -2,25 +2,15 @@
  * Sessions in a folder of their own: whole, with files missing, cut, damaged and foreign. Rows say
  * what is done to a session of three iterations and two traces, and what must be said of it.
  */
+#include "kit.h"
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "profile/session.h"
 #include "trace/writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 enum { NR_ITERATIONS = 3, NR_TRACES = 2, MAX_FILE_BYTES = 1 << 16 };
 
@@ -348,13 +338,12 @@ static void make_session(void)
 		}
 }
 
-static int remove_session(void **state)
+void after_all(void)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	assert_int_equal(system(command), 0);
 }
 
 static struct profile_session *open_session(const struct scene *c, struct told *told)
@@ -394,9 +383,8 @@ static size_t read_traces(const struct scene *c, struct profile_session *s)
 	return nr;
 }
 
-static void scenes_are_told(void **state)
+TEST(scenes_are_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		const struct scene *c = &scenes[i];
 		struct told told = {0};
@@ -415,13 +403,12 @@ static void scenes_are_told(void **state)
 	}
 }
 
-static void one_trace_has_all(void **state)
+TEST(one_trace_has_all)
 {
 	struct told told = {0};
 	struct profile_session *s;
 	struct profile_trace t;
 
-	(void)state;
 	make_session();
 	s = open_session(&scenes[0], &told);
 	assert_int_equal(profile_session_facts(s)->nr_iterations, NR_ITERATIONS);
@@ -445,12 +432,11 @@ static void one_trace_has_all(void **state)
 }
 
 /* A cut at each byte, a changed byte at each place: what is given is right, and it is said. */
-static void every_byte(void **state)
+TEST(every_byte)
 {
 	char path[160];
 	struct stat st;
 
-	(void)state;
 	make_session();
 	path_of("s.1.1.cpuperf", path);
 	assert_int_equal(stat(path, &st), 0);
@@ -472,14 +458,13 @@ static void every_byte(void **state)
 		}
 }
 
-static void many_gaps_are_few_lines(void **state)
+TEST(many_gaps_are_few_lines)
 {
 	struct scene c = {.name = "gaps", .num_iterations = 200, .num_traces = 2};
 	struct told told = {0};
 	struct profile_session *s;
 	char name[64];
 
-	(void)state;
 	make_session();
 	for (uint32_t i = 4; i < 200; i += 2) {
 		snprintf(name, sizeof(name), "s.%u.0.cpuperf", i);
@@ -492,7 +477,7 @@ static void many_gaps_are_few_lines(void **state)
 	profile_session_close(s);
 }
 
-static void no_session(void **state)
+TEST(no_session)
 {
 	static const struct {
 		const char *prefix;
@@ -503,7 +488,6 @@ static void no_session(void **state)
 	struct told told = {0};
 	struct err e = {0};
 
-	(void)state;
 	make_session();
 	for (size_t i = 0; i < 2; i++) {
 		err_clear(&e);
@@ -517,14 +501,13 @@ static void no_session(void **state)
 }
 
 /* Another session has used the prefix since: its numbers are not shown. */
-static void all_replaced(void **state)
+TEST(all_replaced)
 {
 	const struct profile_manifest m = {manifest_path, "/tmp/s", NR_ITERATIONS, NR_TRACES, ID_7};
 	struct profile_session *s = NULL;
 	struct told told = {0};
 	struct err e = {0};
 
-	(void)state;
 	make_session();
 	assert_int_equal(profile_session_open(&m, take, &told, &s, &e), -ENOENT);
 	assert_null(s);
@@ -534,14 +517,13 @@ static void all_replaced(void **state)
 }
 
 /* Only files with a broken header: all are named, none is given. */
-static void nothing_readable(void **state)
+TEST(nothing_readable)
 {
 	struct profile_session *s;
 	struct told told = {0};
 	struct profile_trace t;
 	char name[64];
 
-	(void)state;
 	make_session();
 	for (int i = 0; i < NR_ITERATIONS; i++)
 		for (int k = 0; k < NR_TRACES; k++) {
@@ -591,13 +573,12 @@ static int try_all(const struct scene *c, struct told *told, size_t *nr)
 	return rc;
 }
 
-static void every_allocation(void **state)
+TEST(every_allocation)
 {
 	static const struct mem_ops ops = {failing_alloc, failing_resize, free};
 	struct told told = {0};
 	size_t nr = 0, n = 0;
 
-	(void)state;
 	make_session();
 	for (int rc = -ENOMEM; rc; n++) {
 		countdown = n;
@@ -621,14 +602,13 @@ static int next_descriptor(void)
 }
 
 /* A file that cannot be read is named, and costs nothing but itself. */
-static void every_system_call(void **state)
+TEST(every_system_call)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	size_t nr = 0, n = 0;
 	int before = next_descriptor();
 	bool failed = true;
 
-	(void)state;
 	ops.openat = failing_openat;
 	ops.pread = failing_pread;
 	make_session();
@@ -646,17 +626,4 @@ static void every_system_call(void **state)
 		assert_int_equal(next_descriptor(), before);
 	}
 	assert_in_range(n, 10, 10000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(scenes_are_told),   cmocka_unit_test(one_trace_has_all),
-	    cmocka_unit_test(every_byte),        cmocka_unit_test(many_gaps_are_few_lines),
-	    cmocka_unit_test(no_session),        cmocka_unit_test(every_allocation),
-	    cmocka_unit_test(every_system_call), cmocka_unit_test(nothing_readable),
-	    cmocka_unit_test(all_replaced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, remove_session);
 }

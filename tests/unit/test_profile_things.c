@@ -2,21 +2,10 @@
  * Things of a trace, gathered in any order: readings and names come together, whatever the file
  * has twice, lacks or brings too early.
  */
+#include "kit.h"
+
 #include "base/mem.h"
 #include "profile/things.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 /* One frame's worth: a reading, or a name. */
 struct step {
@@ -86,11 +75,10 @@ static void check(const struct profile_things *t)
 }
 
 /* In the order of events and of their ends in the file, again after a reset. */
-static void gathered(void **state)
+TEST(gathered)
 {
 	struct profile_things t;
 
-	(void)state;
 	profile_things_init(&t);
 	assert_int_equal(profile_things_join(&t), 0);
 	assert_int_equal(t.nr, 0);
@@ -107,7 +95,7 @@ static void gathered(void **state)
 }
 
 /* A frame of names is of each of its events; the copies do not need the frame. */
-static void names_of_several_events(void **state)
+TEST(names_of_several_events)
 {
 	static const uint32_t events[] = {4, 2};
 	char name[] = "sda", other[] = "sdb";
@@ -115,7 +103,6 @@ static void names_of_several_events(void **state)
 	const struct trace_things names = {events, NR(events), items, NR(items)};
 	struct profile_things t;
 
-	(void)state;
 	profile_things_init(&t);
 	assert_int_equal(profile_things_name(&t, &names), 0);
 	memset(name, 'x', 3), memset(other, 'x', 3);
@@ -130,12 +117,11 @@ static void names_of_several_events(void **state)
 }
 
 /* Beyond the ceiling the rest is left out, and that is known until the reset. */
-static void too_many(void **state)
+TEST(too_many)
 {
 	const struct reading r = {.state = READING_OK};
 	struct profile_things t;
 
-	(void)state;
 	profile_things_init(&t);
 	for (size_t i = 0; i < PROFILE_MAX_THINGS; i++)
 		assert_int_equal(profile_things_add(&t, TRACE_END, &r, 0), 0);
@@ -161,12 +147,11 @@ static void *failing_resize(void *p, size_t size)
 }
 
 /* Each allocation fails once: -ENOMEM, and nothing is lost that was taken. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	static const struct mem_ops ops = {failing_alloc, failing_resize, free};
 	int rc = -ENOMEM;
 
-	(void)state;
 	for (size_t allowed = 0; rc; allowed++) {
 		struct profile_things t;
 
@@ -185,16 +170,4 @@ static void no_memory(void **state)
 			check(&t);
 		profile_things_fini(&t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(gathered),
-	    cmocka_unit_test(names_of_several_events),
-	    cmocka_unit_test(too_many),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,9 @@
 #ifndef TEST_RECORD_H
 #define TEST_RECORD_H
 
-#include "base/buf.h"
+#include "kit.h"
 
-#include <stdint.h>
-#include <string.h>
+#include "base/buf.h"
 
 /* PERF_SAMPLE_… */
 enum {

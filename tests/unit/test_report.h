@@ -5,7 +5,7 @@
 #ifndef TEST_REPORT_H
 #define TEST_REPORT_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "report/functions.h"
 #include "report/rules.h"

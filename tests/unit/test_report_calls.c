@@ -1,6 +1,7 @@
 /*
  * Who called whom, each call once in a stack; and branches. Against sums made one by one.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include "report/branches.h"
@@ -45,7 +46,7 @@ static void assert_calls(struct report_calls *c, struct report_functions *f, uin
 	assert_string_equal(text, callees);
 }
 
-static void table(void **state)
+TEST(table)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_calls *c = report_calls_new(f);
@@ -53,7 +54,6 @@ static void table(void **state)
 	static const char want[] = "abdcd";
 	size_t nr;
 
-	(void)state;
 	assert_int_equal(report_calls_sink(c)->parts, REPORT_BY_STACK);
 	give(c, f, 0, "cba", 1);
 	give(c, f, 0, "ba", 2);
@@ -92,12 +92,11 @@ static void table(void **state)
 }
 
 /* Equal ones by name, as they did not come. */
-static void order(void **state)
+TEST(order)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_calls *c = report_calls_new(f);
 
-	(void)state;
 	give(c, f, 0, "zmz", 1);
 	give(c, f, 0, "ymy", 1);
 	give(c, f, 0, "xmx", 1);
@@ -107,13 +106,12 @@ static void order(void **state)
 	report_functions_free(f);
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_calls *c = report_calls_new(f);
 	size_t nr;
 
-	(void)state;
 	assert_int_equal(report_calls_finish(c), 0);
 	assert_non_null(report_calls_rows(c, &nr));
 	assert_int_equal(nr, 0);
@@ -123,9 +121,8 @@ static void nothing(void **state)
 	report_functions_free(f);
 }
 
-static void as_one_by_one(void **state)
+TEST(as_one_by_one)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		static uint64_t sum[2][NR_LETTERS][NR_LETTERS];
 		struct report_functions *f = report_functions_new(&test_no_rules);
@@ -171,12 +168,11 @@ static void as_one_by_one(void **state)
 	}
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(test_frames(f, "abcdefgh", (struct report_frame[8]){{0}}), 8);
 	do {
 		struct report_calls *c;
@@ -217,7 +213,7 @@ static int give_branch(struct report_branches *b, struct report_functions *f, ui
 	return sink->entry(sink->arg, &e);
 }
 
-static void branches(void **state)
+TEST(branches)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_branches *b = report_branches_new();
@@ -228,7 +224,6 @@ static void branches(void **state)
 					   {0, 'c', 'a', 3, 0, 0, 0}, {1, 'a', 'b', 1, 0, 1, 5}};
 	size_t nr;
 
-	(void)state;
 	assert_int_equal(report_branches_sink(b)->parts, REPORT_BY_BRANCH);
 	report_branches_rows(b, &nr);
 	assert_int_equal(nr, 0);
@@ -241,7 +236,7 @@ static void branches(void **state)
 	give_branch(b, f, 0, "ab", REPORT_NOT_TOLD, 4, 0);
 	give_branch(b, f, 0, "ba", REPORT_PREDICTED, 9, 0);
 	rows = report_branches_rows(b, &nr);
-	assert_int_equal(nr, INJECT_NR(want));
+	assert_int_equal(nr, NR(want));
 	for (size_t i = 0; i < nr; i++) {
 		const uint64_t got[] = {rows[i].event,
 					(uint64_t)rows[i].from->name[0],
@@ -258,12 +253,11 @@ static void branches(void **state)
 	report_functions_free(f);
 }
 
-static void branches_without_memory(void **state)
+TEST(branches_without_memory)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(test_frames(f, "abcdefgh", (struct report_frame[8]){{0}}), 8);
 	do {
 		struct report_branches *b;
@@ -283,19 +277,4 @@ static void branches_without_memory(void **state)
 	} while (inject.fired);
 	assert_true(n > 3);
 	report_functions_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(table),
-	    cmocka_unit_test(order),
-	    cmocka_unit_test(nothing),
-	    cmocka_unit_test(as_one_by_one),
-	    cmocka_unit_test(no_memory),
-	    cmocka_unit_test(branches),
-	    cmocka_unit_test(branches_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

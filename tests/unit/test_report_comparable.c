@@ -2,9 +2,10 @@
  * Which functions are compared by name: objects with and without names, of the same bytes and of
  * others, on any number of sides; the kernel; what was merged; no memory.
  */
-#include "report/comparable.h"
-
+#include "kit.h"
 #include "test_report.h"
+
+#include "report/comparable.h"
 
 struct fact {
 	const char *name, *id;
@@ -62,9 +63,8 @@ static const struct report_function *make(struct report_functions *f, const char
 	return report_functions_get(f, &s);
 }
 
-static void by_case(void **state)
+TEST(by_case)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct report_functions *f = report_functions_new(&test_no_rules);
 		struct report_comparable *c = report_comparable_new(f);
@@ -89,14 +89,13 @@ static void by_case(void **state)
 }
 
 /* Modules have objects of their own, but names only together. */
-static void the_kernel(void **state)
+TEST(the_kernel)
 {
 	static const struct fact facts[] = {{"[kernel]", "k", 0}, {"[kernel]", "k", 1}};
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_comparable *c = report_comparable_new(f);
 	const struct report_function *module = make(f, "tcp", "[tcp]", true, true), *got;
 
-	(void)state;
 	assert_ptr_equal(report_comparable_function(c, module), module);
 	assert_int_equal(add(c, facts, 2), 0);
 	got = report_comparable_function(c, module);
@@ -107,7 +106,7 @@ static void the_kernel(void **state)
 }
 
 /* A function whose name was merged is still one of its object, unless it is of several. */
-static void merged(void **state)
+TEST(merged)
 {
 	static const struct fact facts[] = {{"app", "1", 0}, {"app", "2", 2}};
 	struct report_rules rules = {.nr_merge = 0};
@@ -116,7 +115,6 @@ static void merged(void **state)
 	struct report_comparable *c;
 	const struct report_function *one, *several;
 
-	(void)state;
 	assert_int_equal(report_rules_add_merge(&rules, "s/^(one|several)_.*/\\1/", &e), 0);
 	f = report_functions_new(&rules);
 	c = report_comparable_new(f);
@@ -146,23 +144,10 @@ static int use(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
 	struct fact facts[4];
 
-	(void)state;
 	memcpy(facts, cases[10].facts, sizeof(facts));
 	inject_every(use, facts, 5, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(by_case),
-	    cmocka_unit_test(the_kernel),
-	    cmocka_unit_test(merged),
-	    cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,11 @@
  * something is claimed between synthetic sessions without a difference, and whether a function
  * that was slowed is named.
  */
-#include "inject.h"
+#include "kit.h"
+#include "synthetic.h"
+
 #include "metric/chance.h"
 #include "report/diff.h"
-#include "synthetic.h"
 
 static struct diff *make(enum diff_basis basis, size_t nr_a, size_t nr_b)
 {
@@ -44,13 +45,12 @@ static void assert_near(double x, double y)
 		fail_msg("%.12g is not %.12g", x, y);
 }
 
-static void joins(void **state)
+TEST(joins)
 {
 	struct diff *d = make(DIFF_SHARES, 4, 4);
 	struct diff_result r;
 	const struct diff_row *f;
 
-	(void)state;
 	put(d, 0, 4, "f", 3000, 0), put(d, 0, 4, "g", 5000, 0), put(d, 0, 4, "gone", 2000, 0);
 	put(d, 1, 4, "f", 3500, 0), put(d, 1, 4, "g", 4950, 0), put(d, 1, 4, "new", 1550, 0);
 	assert_int_equal(diff_finish(d, &r), 0);
@@ -80,13 +80,12 @@ static void joins(void **state)
 }
 
 /* By weights the others have what they had; by shares they have less. */
-static void bases(void **state)
+TEST(bases)
 {
 	static const double differences[] = {
 	    [DIFF_SHARES] = 0.35 / 1.05 - 0.3, [DIFF_WEIGHTS] = 0.05};
 	static const double others[] = {[DIFF_SHARES] = 0.7 / 1.05 - 0.7, [DIFF_WEIGHTS] = 0};
 
-	(void)state;
 	for (unsigned basis = 0; basis < 2; basis++) {
 		struct diff *d = make(basis, 5, 5);
 		struct diff_result r;
@@ -108,12 +107,11 @@ static void bases(void **state)
 }
 
 /* What became less, and what may be chance, is not failed over. */
-static void verdicts(void **state)
+TEST(verdicts)
 {
 	struct diff *d = make(DIFF_WEIGHTS, 5, 5);
 	struct diff_result r;
 
-	(void)state;
 	put(d, 0, 5, "f", 30000, 100), put(d, 0, 5, "g", 70000, 100), put(d, 0, 5, "h", 0, 1);
 	put(d, 1, 5, "f", 24000, 100), put(d, 1, 5, "g", 71500, 100), put(d, 1, 5, "h", 1, 0);
 	assert_int_equal(diff_finish(d, &r), 0);
@@ -127,13 +125,12 @@ static void verdicts(void **state)
 
 /* Of samples that do not vary, p is that of counting them: by shares binomial, by weights as
  * Poisson has it. */
-static void counting(void **state)
+TEST(counting)
 {
 	static const double variances[] = {
 	    [DIFF_SHARES] = 0.44 * 0.56 / 1000, [DIFF_WEIGHTS] = 440};
 	static const double differences[] = {[DIFF_SHARES] = 0.08, [DIFF_WEIGHTS] = 80};
 
-	(void)state;
 	for (unsigned basis = 0; basis < 2; basis++) {
 		struct diff *d = make(basis, 4, 4);
 		struct diff_result r;
@@ -157,7 +154,7 @@ static void assert_sound(const struct diff_result *r)
 		    w->difference,    w->half,          w->relative,       w->p,
 		    w->adjusted};
 
-		for (size_t k = 0; k < INJECT_NR(numbers); k++)
+		for (size_t k = 0; k < NR(numbers); k++)
 			assert_false(isnan(numbers[k]));
 		assert_true(w->p >= 0 && w->p <= w->adjusted && w->adjusted <= 1);
 		assert_true(!w->is_certain || (w->is_tested && w->adjusted < DIFF_CERTAIN));
@@ -166,7 +163,7 @@ static void assert_sound(const struct diff_result *r)
 	}
 }
 
-static void degenerate(void **state)
+TEST(degenerate)
 {
 	static const struct {
 		const char *what;
@@ -196,8 +193,7 @@ static void degenerate(void **state)
 	    {"beyond all bounds", {5, 5}, {1ull << 60, 1ull << 50}, {1ull << 60, 1}, 2, 2, true},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < 2 * INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < 2 * NR(rows); i++) {
 		size_t k = i / 2;
 		struct diff *d = make(i % 2, rows[k].nr[0], rows[k].nr[1]);
 		struct diff_result r;
@@ -220,12 +216,11 @@ static void degenerate(void **state)
 }
 
 /* A replicate without samples is none; rows beside what was added count in the total. */
-static void totals(void **state)
+TEST(totals)
 {
 	struct diff *d = make(DIFF_SHARES, 3, 3);
 	struct diff_result r;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		for (unsigned side = 0; side < 2; side++) {
 			assert_int_equal(diff_add(d, side, i, "f", 100, 100), 0);
@@ -241,11 +236,10 @@ static void totals(void **state)
 	diff_free(d);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
 	struct diff *d = NULL;
 
-	(void)state;
 	assert_int_equal(diff_new(&(struct diff_options){.nr_replicates = {0, 1}}, &d), -EINVAL);
 	assert_int_equal(diff_new(&(struct diff_options){.nr_replicates = {1, 0}}, &d), -EINVAL);
 	assert_int_equal(
@@ -262,14 +256,13 @@ static void refused(void **state)
 }
 
 /* Many rows, of many replicates: they have an end. */
-static void ceiling(void **state)
+TEST(ceiling)
 {
 	struct diff *d = make(DIFF_SHARES, DIFF_MAX_REPLICATES, DIFF_MAX_REPLICATES);
 	struct diff_result r;
 	char key[32];
 	int rc = 0, i;
 
-	(void)state;
 	for (i = 0; i < 100000 && rc == 0; i++) {
 		snprintf(key, sizeof(key), "f%d", i);
 		rc = diff_add(d, 0, 0, key, 1, 1);
@@ -357,7 +350,7 @@ static struct diff *sessions(uint64_t *seed, const struct program *p, enum diff_
 	return d;
 }
 
-static void claims(void **state)
+TEST(claims)
 {
 	static const char *const names[] = {"shares", "weights"};
 	static const struct {
@@ -366,12 +359,11 @@ static void claims(void **state)
 	} kinds[] = {{3, 100, 20000}, {5, 100, 1000}, {5, 1000, 50000}, {10, 100, 20000}};
 	enum { NR_PAIRS = 300 };
 
-	(void)state;
 	for (unsigned basis = 0; basis < 2; basis++) {
-		unsigned nr_false = 0, nr_pairs = NR_PAIRS * INJECT_NR(kinds);
+		unsigned nr_false = 0, nr_pairs = NR_PAIRS * NR(kinds);
 		uint64_t seed = 17;
 
-		for (size_t k = 0; k < INJECT_NR(kinds); k++) {
+		for (size_t k = 0; k < NR(kinds); k++) {
 			unsigned nr_of_kind = 0;
 			size_t nr_rows = 0, nr_tested = 0;
 
@@ -399,11 +391,10 @@ static void claims(void **state)
 }
 
 /* A function of at least a tenth of the time, slowed by 10 %. */
-static void names_what_is_slower(void **state)
+TEST(names_what_is_slower)
 {
 	enum { NR_PAIRS = 200, NR = 5 };
 
-	(void)state;
 	for (unsigned basis = 0; basis < 2; basis++) {
 		unsigned nr_first = 0, nr_certain = 0, nr_others = 0;
 		uint64_t seed = 19;
@@ -456,22 +447,7 @@ static int whole(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
-	(void)state;
 	inject_every(whole, &(struct diff_options){.nr_replicates = {2, 2}}, 10, 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(joins),          cmocka_unit_test(bases),
-	    cmocka_unit_test(verdicts),       cmocka_unit_test(counting),
-	    cmocka_unit_test(degenerate),     cmocka_unit_test(totals),
-	    cmocka_unit_test(refused),        cmocka_unit_test(ceiling),
-	    cmocka_unit_test(claims),         cmocka_unit_test(names_what_is_slower),
-	    cmocka_unit_test(without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

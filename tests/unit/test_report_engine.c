@@ -4,6 +4,7 @@
  * summed sample by sample, with mappings and names of tasks as the test knows them. With one thread
  * and with several, with more stacks than are remembered, filtered, damaged, without memory.
  */
+#include "kit.h"
 #include "test_processes.h"
 #include "test_report.h"
 
@@ -46,7 +47,7 @@ static const struct trace_id ids[] = {{.id = 100, .event = CLOCK},
 				      {.id = 300, .event = FAULTS},
 				      {.id = 400, .event = BRANCHES}};
 
-static int make_attrs(void **state)
+void before_all(void)
 {
 	enum { ALL = S_IDENTIFIER | S_TID | S_TIME };
 	static const struct attr of[NR_EVENTS] = {
@@ -59,7 +60,6 @@ static int make_attrs(void **state)
 	    {.period = 1, .sample_type = ALL | S_BRANCH_STACK, .bits = ATTR_SAMPLE_ID_ALL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR_EVENTS; i++) {
 		attr_bytes(&of[i], attrs[i]);
 		events[i].kind = EVENT_COUNT;
@@ -68,7 +68,6 @@ static int make_attrs(void **state)
 		events[i].attr = attrs[i];
 		events[i].attr_bytes = ATTR_BYTES;
 	}
-	return 0;
 }
 
 /* Who was there: 7 has /bin/one, and maps /bin/two over a part of it; 8 is its child, and goes on
@@ -253,19 +252,19 @@ static void put_counts(struct trace_writer *w)
 	    {.event = CYCLES, .samples = 100, .weight = 800000, .lost = 25, .throttled = 2},
 	    {.event = FAULTS, .samples = 100, .weight = 50000}};
 	static const struct trace_sampling sampling = {
-	    .idle_ns = UINT64_MAX, .lost = NR_LOST, .item = of, .nr = INJECT_NR(of)};
+	    .idle_ns = UINT64_MAX, .lost = NR_LOST, .item = of, .nr = NR(of)};
 	struct reading r[] = {
 	    {.event = CYCLES, .state = READING_OK, .time_ns = START_NS, .raw = 7},
 	    {.event = FAULTS, .state = READING_OK, .time_ns = START_NS, .raw = 9},
 	};
 
-	trace_writer_readings(w, TRACE_START, r, INJECT_NR(r));
-	for (size_t i = 0; i < INJECT_NR(r); i++) {
+	trace_writer_readings(w, TRACE_START, r, NR(r));
+	for (size_t i = 0; i < NR(r); i++) {
 		r[i].time_ns += SPAN_NS;
 		r[i].enabled_ns = r[i].running_ns = SPAN_NS;
 		r[i].raw += i ? 50100 : 1000000;
 	}
-	trace_writer_readings(w, TRACE_END, r, INJECT_NR(r));
+	trace_writer_readings(w, TRACE_END, r, NR(r));
 	trace_writer_sampling(w, &sampling);
 }
 
@@ -281,7 +280,7 @@ static void commit(const struct trace_head *head, const char *name, uint16_t rin
 	assert_int_equal(trace_writer_set_common(w, &info, events, NR_EVENTS), 0);
 	assert_int_equal(trace_writer_begin(w, head), 0);
 	if (ring == TRACE_RING_SAMPLES)
-		trace_writer_ids(w, ids, INJECT_NR(ids));
+		trace_writer_ids(w, ids, NR(ids));
 	if (kallsyms)
 		trace_writer_kallsyms(w, kallsyms, strlen(kallsyms));
 	trace_writer_records(w, ring, head->cpu, records->data, records->len);
@@ -345,7 +344,7 @@ static void write_session_of(const struct step *told, size_t nr_told, const stru
 
 static void write_session(const struct sample *samples, size_t nr)
 {
-	write_session_of(steps, INJECT_NR(steps), samples, nr);
+	write_session_of(steps, NR(steps), samples, nr);
 }
 
 static void remove_session(void)
@@ -698,7 +697,7 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 	static const struct profile_filter all;
 	static const unsigned threads[] = {1, 4, 0};
 
-	for (size_t i = as_singles ? 1 : 0; i < (as_singles ? 2 : INJECT_NR(threads)); i++) {
+	for (size_t i = as_singles ? 1 : 0; i < (as_singles ? 2 : NR(threads)); i++) {
 		struct bag got = {.nr = 0}, want = {.nr = 0};
 		struct report_stats stats;
 		struct world w;
@@ -712,7 +711,7 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 		} else {
 			sink.entry = take_entry;
 		}
-		for (uint32_t c = 0; c < INJECT_NR(comms); c++)
+		for (uint32_t c = 0; c < NR(comms); c++)
 			assert_int_equal(report_functions_number(w.functions, comms[c]), c);
 		w.bag = &got;
 		w.input.number = 5;
@@ -750,7 +749,7 @@ static void compare(const struct sample *samples, size_t nr, unsigned parts,
 }
 
 /* Few stacks, which come again; and more than any cache or table has. */
-static void as_one_by_one(void **state)
+TEST(as_one_by_one)
 {
 	static const struct {
 		size_t nr;
@@ -765,12 +764,11 @@ static void as_one_by_one(void **state)
 	    REPORT_BY_BRANCH,
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+	for (size_t i = 0; i < NR(sizes); i++) {
 		struct sample *samples = make_samples(i + 1, sizes[i].nr, sizes[i].spread);
 
 		write_session(samples, sizes[i].nr);
-		for (size_t k = 0; k < INJECT_NR(parts); k++)
+		for (size_t k = 0; k < NR(parts); k++)
 			if (sizes[i].nr < 50000 || k == 1)
 				compare(samples, sizes[i].nr, parts[k], NULL, NULL);
 		remove_session();
@@ -848,14 +846,13 @@ static const struct {
      is_all_of_these},
 };
 
-static void filtered(void **state)
+TEST(filtered)
 {
 	enum { NR = 4000 };
 	struct sample *samples = make_samples(77, NR, 32);
 
-	(void)state;
 	write_session(samples, NR);
-	for (size_t i = 0; i < INJECT_NR(filters); i++)
+	for (size_t i = 0; i < NR(filters); i++)
 		compare(samples, NR, REPORT_BY_STACK | REPORT_BY_COMM, &filters[i].filter,
 			filters[i].is_wanted);
 	remove_session();
@@ -863,7 +860,7 @@ static void filtered(void **state)
 }
 
 /* What the filter keeps out is counted as left, of the traces that are read at all. */
-static void left_out(void **state)
+TEST(left_out)
 {
 	enum { NR = 2000 };
 	struct sample *samples = make_samples(5, NR, 32);
@@ -873,7 +870,6 @@ static void left_out(void **state)
 	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
 	struct report_weight taken[NR_EVENTS] = {{0}}, left[NR_EVENTS] = {{0}};
 
-	(void)state;
 	write_session(samples, NR);
 	assert_int_equal(world_open(&w, &test_no_rules), 0);
 	assert_int_equal(run(&w, &filter, &sink, 2, false, &stats), 0);
@@ -894,7 +890,7 @@ static void left_out(void **state)
 }
 
 /* What should have come is told of the files that are read, whatever is left out of them. */
-static void missing(void **state)
+TEST(missing)
 {
 	static const struct {
 		struct profile_filter filter;
@@ -909,12 +905,11 @@ static void missing(void **state)
 	struct world w;
 	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
 
-	(void)state;
 	for (int counts = 0; counts < 2; counts++) {
 		has_counts = counts;
 		write_session(samples, 100);
 		assert_int_equal(world_open(&w, &test_no_rules), 0);
-		for (size_t i = 0; i < INJECT_NR(cases); i++) {
+		for (size_t i = 0; i < NR(cases); i++) {
 			const struct report_event_stats *cycles = &event_stats[CYCLES];
 			uint64_t nr = counts ? cases[i].nr_files : 0;
 
@@ -938,7 +933,7 @@ static void missing(void **state)
 }
 
 /* --only leaves stacks out, and they are counted so. */
-static void not_wanted(void **state)
+TEST(not_wanted)
 {
 	enum { NR = 3000 };
 	struct sample *samples = make_samples(6, NR, 16);
@@ -949,7 +944,6 @@ static void not_wanted(void **state)
 	const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = take_entry, .arg = &w};
 	uint64_t want = 0, got = 0, left = 0;
 
-	(void)state;
 	write_session(samples, NR);
 	assert_int_equal(report_rules_add_only(&rules, "^kernel_[0-4]$", NULL), 0);
 	assert_int_equal(world_open(&w, &rules), 0);
@@ -976,11 +970,10 @@ static void not_wanted(void **state)
 }
 
 /* flat's self weights and the tree's root sum to what was taken. */
-static void reports_add_up(void **state)
+TEST(reports_add_up)
 {
 	enum { NR = 10000 };
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		static const struct profile_filter all;
 		struct sample *samples = make_samples(seed, NR, 40);
@@ -1070,12 +1063,11 @@ static uint64_t samples_of(const struct world *w, const struct report_flat_row *
 	return 0;
 }
 
-static void many_meanings(void **state)
+TEST(many_meanings)
 {
 	struct step *told = calloc(NR_MEANINGS, sizeof(*told));
 	struct sample *samples = calloc(NR_MEANINGS, sizeof(*samples));
 
-	(void)state;
 	assert_true(told && samples);
 	for (int by_process = 0; by_process < 2; by_process++) {
 		static const struct profile_filter all;
@@ -1122,7 +1114,7 @@ static bool make_program(void)
 }
 
 /* Branches are two functions each, also where inlined ones are asked for. */
-static void branches_with_lines(void **state)
+TEST(branches_with_lines)
 {
 	enum { NR = 500 };
 	static const struct profile_filter all;
@@ -1135,7 +1127,6 @@ static void branches_with_lines(void **state)
 	struct world w;
 	size_t nr;
 
-	(void)state;
 	write_session(samples, NR);
 	if (!make_program()) {
 		print_message("skip: there is no compiler\n");
@@ -1166,16 +1157,15 @@ static void branches_with_lines(void **state)
 }
 
 /* What the sink returns ends the run, and it is asked no more. */
-static void sink_fails(void **state)
+TEST(sink_fails)
 {
 	enum { NR = 60000 };
 	struct sample *samples = make_samples(3, NR, 0x8000);
 	static const size_t at[] = {1, 2, 5000, 15000};
 	static const struct profile_filter all;
 
-	(void)state;
 	write_session(samples, NR);
-	for (size_t i = 0; i < INJECT_NR(at); i++)
+	for (size_t i = 0; i < NR(at); i++)
 		for (unsigned threads = 1; threads <= 4; threads += 3) {
 			struct report_stats stats;
 			struct world w;
@@ -1194,7 +1184,7 @@ static void sink_fails(void **state)
 }
 
 /* Damage is told, and what is behind and beside it is counted. */
-static void damaged(void **state)
+TEST(damaged)
 {
 	enum { NR = 4000 };
 	struct sample *samples = make_samples(4, NR, 16);
@@ -1204,7 +1194,6 @@ static void damaged(void **state)
 	struct world w;
 	const struct report_sink sink = {.parts = 0, .entry = take_entry, .arg = &w};
 
-	(void)state;
 	write_session(samples, NR);
 	for (size_t i = 0; i < NR; i++)
 		whole += samples[i].file > 2;
@@ -1257,11 +1246,10 @@ static int open_and_run(int how)
 }
 
 /* Every allocation fails once: nothing leaks, and nothing else goes wrong. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct sample *samples = make_samples(8, 60, 8);
 
-	(void)state;
 	has_counts = true;
 	write_session(samples, 60);
 	has_counts = false;
@@ -1282,18 +1270,4 @@ static void no_memory(void **state)
 	}
 	remove_session();
 	free(samples);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(as_one_by_one), cmocka_unit_test(filtered),
-	    cmocka_unit_test(left_out),      cmocka_unit_test(missing),
-	    cmocka_unit_test(not_wanted),    cmocka_unit_test(reports_add_up),
-	    cmocka_unit_test(many_meanings), cmocka_unit_test(branches_with_lines),
-	    cmocka_unit_test(sink_fails),    cmocka_unit_test(damaged),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, make_attrs, NULL);
 }

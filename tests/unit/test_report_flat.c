@@ -1,6 +1,7 @@
 /*
  * The flat report: self and total, sorts, order; and against sums made one by one.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include "report/flat.h"
@@ -42,12 +43,11 @@ static void assert_rows(struct report_flat *flat, struct report_functions *f, co
 	assert_string_equal(got, want);
 }
 
-static void self_and_total(void **state)
+TEST(self_and_total)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_flat *flat = flat_of(f, 1 << REPORT_FUNCTION);
 
-	(void)state;
 	assert_int_equal(report_flat_sink(flat)->parts, REPORT_BY_STACK);
 	assert_rows(flat, f, "");
 	give(flat, f, (struct report_key){0}, "cba", 1);
@@ -62,12 +62,11 @@ static void self_and_total(void **state)
 	report_functions_free(f);
 }
 
-static void order(void **state)
+TEST(order)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_flat *flat = flat_of(f, 1 << REPORT_FUNCTION);
 
-	(void)state;
 	/* by event, self, total, name: not as they came */
 	give(flat, f, (struct report_key){.event = 1}, "a", 9);
 	give(flat, f, (struct report_key){0}, "zy", 1);
@@ -80,11 +79,10 @@ static void order(void **state)
 }
 
 /* Functions of one name are told apart, and ordered, by their objects. */
-static void objects(void **state)
+TEST(objects)
 {
 	static const char *const names[] = {"z", "b", "a", "c"};
 
-	(void)state;
 	for (int by_object = 0; by_object < 2; by_object++) {
 		struct report_functions *f = report_functions_new(&test_no_rules);
 		struct report_flat *flat =
@@ -93,7 +91,7 @@ static void objects(void **state)
 		const struct report_flat_row *rows;
 		size_t nr;
 
-		for (size_t i = 0; i < INJECT_NR(names); i++) {
+		for (size_t i = 0; i < NR(names); i++) {
 			const struct report_frame frames[] = {
 			    {test_function_of(f, "f", names[i]), NULL, 0},
 			    {test_function_of(f, "g", names[i]), NULL, 0}};
@@ -147,12 +145,11 @@ static uint32_t part_of(const struct report_key *k, enum report_column c)
 	return of[c];
 }
 
-static void sorts(void **state)
+TEST(sorts)
 {
 	static const unsigned given[] = {0, 2, 1};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(columns); i++)
+	for (size_t i = 0; i < NR(columns); i++)
 		for (int with_function = 0; with_function < 2; with_function++) {
 			enum report_column c = columns[i].column;
 			struct report_functions *f = report_functions_new(&test_no_rules);
@@ -185,11 +182,10 @@ static void sorts(void **state)
 
 /* By line: equal lines of other files are others, in the order of the files' names; what is not
  * known is one. */
-static void lines(void **state)
+TEST(lines)
 {
 	static const char *const files[] = {"z.c", "b.c", "a.c", "c.c", NULL};
 
-	(void)state;
 	for (int with_function = 0; with_function < 2; with_function++) {
 		struct report_functions *f = report_functions_new(&test_no_rules);
 		struct report_flat *flat =
@@ -228,12 +224,11 @@ static void lines(void **state)
 	}
 }
 
-static void without_callers(void **state)
+TEST(without_callers)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_flat *flat = report_flat_new(f, 1 << REPORT_FUNCTION, false);
 
-	(void)state;
 	assert_int_equal(report_flat_sink(flat)->parts, 0);
 	give(flat, f, (struct report_key){0}, "a", 2);
 	assert_rows(flat, f, "a 2/2");
@@ -265,9 +260,8 @@ static void add_sums(struct sums *s, const struct report_key *k, const char *let
 	}
 }
 
-static void as_one_by_one(void **state)
+TEST(as_one_by_one)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		static struct sums s;
 		struct report_functions *f = report_functions_new(&test_no_rules);
@@ -308,9 +302,8 @@ static void as_one_by_one(void **state)
 }
 
 /* So many rows that some have the same hash; of lines, by their file alone. */
-static void same_hashes(void **state)
+TEST(same_hashes)
 {
-	(void)state;
 	for (int by_file = 0; by_file < 2; by_file++) {
 		struct report_functions *f = report_functions_new(&test_no_rules);
 		struct report_flat *flat = flat_of(f, 1 << (by_file ? REPORT_LINE : REPORT_TID));
@@ -358,12 +351,11 @@ static int make(void *arg)
 	return rc;
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	unsigned n = 0;
 
-	(void)state;
 	assert_non_null(test_letter(f, 'a'));
 	do {
 		inject_mem(++n);
@@ -372,17 +364,4 @@ static void no_memory(void **state)
 	} while (inject.fired);
 	assert_true(n > 5);
 	report_functions_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(self_and_total), cmocka_unit_test(order),
-	    cmocka_unit_test(objects),        cmocka_unit_test(sorts),
-	    cmocka_unit_test(lines),          cmocka_unit_test(without_callers),
-	    cmocka_unit_test(as_one_by_one),  cmocka_unit_test(same_hashes),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The tree that counts samples that agree: what is one entry and what is two, what happens when it
  * is full, and that no sample is lost.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "report/fold.h"
 
@@ -53,7 +53,7 @@ static uint32_t count(struct report_fold *f, const struct report_key *key,
 	return node;
 }
 
-static void counts(void **state)
+TEST(counts)
 {
 	const struct report_frame a[] = {frame(0, 0), frame(1, 0)};
 	const struct report_key key = {.event = 2, .pid = 7};
@@ -61,7 +61,6 @@ static void counts(void **state)
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t node;
 
-	(void)state;
 	node = count(f, &key, a, 2, 10);
 	assert_int_equal(count(f, &key, a, 2, 3), node);
 	assert_int_equal(report_fold_empty(f), 0);
@@ -79,7 +78,7 @@ static void counts(void **state)
 }
 
 /* Stacks that differ in one thing are two. */
-static void tells_apart(void **state)
+TEST(tells_apart)
 {
 	static const char *const files[] = {"a", "b"};
 	const struct report_key keys[] = {
@@ -103,10 +102,9 @@ static void tells_apart(void **state)
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t nr = 0;
 
-	(void)state;
 	for (int again = 0; again < 2; again++)
-		for (size_t i = 0; i < INJECT_NR(keys); i++)
-			for (size_t s = 0; s < INJECT_NR(stacks); s++) {
+		for (size_t i = 0; i < NR(keys); i++)
+			for (size_t s = 0; s < NR(stacks); s++) {
 				size_t depth = 0;
 
 				while (depth < 4 && stacks[s][depth].function)
@@ -127,7 +125,7 @@ static uint32_t count_tid(struct report_fold *f, uint32_t tid, const struct repo
 }
 
 /* Full of entries: emptied and filled again, the sums are exact. */
-static void full(void **state)
+TEST(full)
 {
 	const struct report_frame a[] = {frame(0, 0)};
 	struct kept k = {0};
@@ -135,7 +133,6 @@ static void full(void **state)
 	uint64_t want = 0;
 	size_t nr_full = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3 * FULL_AT; i++) {
 		want += i;
 		if (count_tid(f, i, a, 1) != REPORT_FOLD_FULL)
@@ -157,14 +154,13 @@ static void full(void **state)
 }
 
 /* Full of nodes, with few entries; an empty one takes the deepest stack. */
-static void deep(void **state)
+TEST(deep)
 {
 	static struct report_frame deepest[REPORT_MAX_FRAMES];
 	struct kept k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	size_t nr_full = 0;
 
-	(void)state;
 	for (size_t i = 0; i < REPORT_MAX_FRAMES; i++)
 		deepest[i] = frame((unsigned)(i % NR_FUNCTIONS), 0);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -185,13 +181,12 @@ static void deep(void **state)
 }
 
 /* What is deeper is counted where there are no further nodes: at the innermost that there is. */
-static void too_deep(void **state)
+TEST(too_deep)
 {
 	struct kept k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t node = REPORT_FOLD_ROOT;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * REPORT_MAX_FRAMES; i++) {
 		struct report_frame one = frame(0, i);
 
@@ -205,13 +200,12 @@ static void too_deep(void **state)
 }
 
 /* What refuses an entry is asked no more, and the table is empty then. */
-static void refused(void **state)
+TEST(refused)
 {
 	const struct report_frame a[] = {frame(0, 0)};
 	struct kept k = {.fail_at = 3};
 	struct report_fold *f = report_fold_new(keep, &k);
 
-	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
 		count_tid(f, i, a, 1);
 	assert_int_equal(report_fold_empty(f), -ENOSPC);
@@ -222,9 +216,8 @@ static void refused(void **state)
 	report_fold_free(f);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 5; n++) {
 		struct kept k = {0};
 
@@ -233,15 +226,4 @@ static void no_memory(void **state)
 		assert_int_equal(inject.nr_live, 0);
 		inject_stop();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts),    cmocka_unit_test(tells_apart), cmocka_unit_test(full),
-	    cmocka_unit_test(deep),      cmocka_unit_test(too_deep),    cmocka_unit_test(refused),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,14 @@
  * Functions as they are reported: each once, by the rules of the user; stacks shaped; many threads;
  * no memory.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include <pthread.h>
 
 enum { NR_MANY = 100000, NR_COLLIDING = 400000, NR_THREADS = 4, NR_SHARED = 2000 };
 
-static void each_once(void **state)
+TEST(each_once)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	const struct report_function *a = test_function_of(f, "a", "x");
@@ -16,7 +17,6 @@ static void each_once(void **state)
 	const struct report_function *n = report_functions_named(f, "[hidden]", "");
 	char text[] = "a";
 
-	(void)state;
 	assert_ptr_equal(test_function_of(f, text, "x"), a);
 	text[0] = 'z'; /* names are ours */
 	assert_string_equal(a->name, "a");
@@ -47,7 +47,7 @@ static const struct report_function *linked(struct report_functions *f, const ch
 }
 
 /* The first symbol's, as long as there are functions; of what is merged there is none. */
-static void linkage_names(void **state)
+TEST(linkage_names)
 {
 	struct report_rules rules = {0};
 	struct report_functions *f = report_functions_new(&test_no_rules);
@@ -55,7 +55,6 @@ static void linkage_names(void **state)
 	const struct report_function *a = linked(f, "a()", text);
 	struct err e = {0};
 
-	(void)state;
 	text[2] = '?';
 	assert_string_equal(a->linkage_name, "_Z1av");
 	assert_ptr_equal(linked(f, "a()", "_Z1bv"), a);
@@ -118,10 +117,9 @@ static const struct {
     {{"merge", "s/b/X/", "split", "a>X/Y"}, "cba", "c Y a"},
 };
 
-static void shape(void **state)
+TEST(shape)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(shapes); i++) {
+	for (size_t i = 0; i < NR(shapes); i++) {
 		struct report_frame frames[TEST_MAX_FRAMES];
 		struct report_rules rules = {0};
 		struct report_functions *f;
@@ -145,13 +143,12 @@ static void shape(void **state)
 	}
 }
 
-static void merged_functions(void **state)
+TEST(merged_functions)
 {
 	struct report_rules rules = {0};
 	struct report_functions *f;
 	const struct report_function *m;
 
-	(void)state;
 	add_rule(&rules, "merge", "s/^(work)_.*/\\1/");
 	f = report_functions_new(&rules);
 	m = test_function_of(f, "work_a", "x");
@@ -165,7 +162,7 @@ static void merged_functions(void **state)
 	report_rules_fini(&rules);
 }
 
-static void merged_objects(void **state)
+TEST(merged_objects)
 {
 	const struct report_rules rules = {.merge_object = true};
 	struct report_functions *f = report_functions_new(&rules);
@@ -175,7 +172,6 @@ static void merged_objects(void **state)
 					{test_function_of(f, "d", "libx"), NULL, 0}};
 	size_t nr = 4;
 
-	(void)state;
 	assert_int_equal(report_functions_shape(f, frames, &nr), 0);
 	assert_int_equal(nr, 3);
 	assert_string_equal(frames[0].function->name, "libx");
@@ -186,9 +182,8 @@ static void merged_objects(void **state)
 }
 
 /* A name that a split gave, and then a function that has it: the same, whichever came first. */
-static void split_and_function(void **state)
+TEST(split_and_function)
 {
-	(void)state;
 	for (int order = 0; order < 2; order++) {
 		struct report_rules rules = {0};
 		struct report_functions *f;
@@ -211,13 +206,12 @@ static void split_and_function(void **state)
 	}
 }
 
-static void many(void **state)
+TEST(many)
 {
 	static const struct report_function *all[NR_MANY];
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	char name[32], object[32];
 
-	(void)state;
 	for (uint32_t i = 0; i < NR_MANY; i++) {
 		snprintf(name, sizeof(name), "f%u", i / 3);
 		snprintf(object, sizeof(object), "o%u", i % 3);
@@ -236,12 +230,11 @@ static void many(void **state)
 }
 
 /* So many objects of one name that some have the same hash: they are told apart all the same. */
-static void same_hashes(void **state)
+TEST(same_hashes)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	char object[32];
 
-	(void)state;
 	for (uint32_t i = 0; i < NR_COLLIDING; i++) {
 		snprintf(object, sizeof(object), "o%u", i);
 		assert_int_equal(test_function_of(f, "f", object)->number, i);
@@ -277,13 +270,12 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static void threads(void **state)
+TEST(threads)
 {
 	static struct asker asker[NR_THREADS];
 	struct report_rules rules = {0};
 	struct report_functions *f;
 
-	(void)state;
 	add_rule(&rules, "split", "f.*7$>f.*7$/seven");
 	f = report_functions_new(&rules);
 	for (unsigned i = 0; i < NR_THREADS; i++) {
@@ -340,27 +332,13 @@ static int use(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
 	struct report_rules rules = {0};
 
-	(void)state;
 	add_rule(&rules, "merge", "s/d/D/");
 	add_rule(&rules, "split", "b>c/C");
 	add_rule(&rules, "hide", "[ah]");
 	inject_every(use, &rules, 10, 0);
 	report_rules_fini(&rules);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_once),      cmocka_unit_test(linkage_names),
-	    cmocka_unit_test(shape),          cmocka_unit_test(merged_functions),
-	    cmocka_unit_test(merged_objects), cmocka_unit_test(split_and_function),
-	    cmocka_unit_test(many),           cmocka_unit_test(same_hashes),
-	    cmocka_unit_test(threads),        cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

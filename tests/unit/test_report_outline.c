@@ -2,6 +2,7 @@
  * Stacks in the order of a walk: against a tree that is made the simple way, and what is small is
  * merged without losing a sample.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include "report/outline.h"
@@ -83,11 +84,10 @@ static void expect(const struct world *w, uint64_t min_samples, size_t nr_merged
 	report_outline_fini(&o);
 }
 
-static void order(void **state)
+TEST(order)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	expect(&w, 0, 0, "");
 	add(&w, "a", 0, 3, 1);
@@ -105,11 +105,10 @@ static void order(void **state)
 	world_fini(&w);
 }
 
-static void merged(void **state)
+TEST(merged)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w);
 	add(&w, "a", 0, 0, 5);
 	add(&w, "ba", 0, 0, 1);
@@ -127,13 +126,12 @@ static void merged(void **state)
 }
 
 /* Of random stacks all samples are there, however many are merged; only large frames are. */
-static void nothing_lost(void **state)
+TEST(nothing_lost)
 {
 	uint64_t random = 1;
 	struct world w;
 	char letters[TEST_MAX_FRAMES];
 
-	(void)state;
 	world_init(&w);
 	for (unsigned i = 0; i < 5000; i++) {
 		test_random_stack(&random, letters);
@@ -158,12 +156,11 @@ static void nothing_lost(void **state)
 	world_fini(&w);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct world w;
 	unsigned n = 0;
 
-	(void)state;
 	world_init(&w);
 	add(&w, "cba", 0, 0, 3);
 	add(&w, "da", 0, 0, 1);
@@ -183,16 +180,4 @@ static void no_memory(void **state)
 	} while (inject.fired);
 	assert_true(n > 4);
 	world_fini(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(order),
-	    cmocka_unit_test(merged),
-	    cmocka_unit_test(nothing_lost),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * The report of all records: a session of two CPUs and a common file, and the lines it must become.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_record.h"
 
 #include "base/buf.h"
@@ -49,11 +49,10 @@ static struct trace_event events[] = {
 
 static const struct trace_id ids[] = {{.id = 100, .event = 0}, {.id = 200, .event = 1}};
 
-static int make_attrs(void **state)
+void before_all(void)
 {
 	enum { COMMON = S_IDENTIFIER | S_TID | S_TIME };
 
-	(void)state;
 	attr_bytes(&(struct attr){.period = 1000,
 				  .sample_type = COMMON | S_CALLCHAIN,
 				  .bits = ATTR_SAMPLE_ID_ALL},
@@ -62,7 +61,6 @@ static int make_attrs(void **state)
 				  .sample_type = COMMON | S_IP | S_RAW,
 				  .bits = ATTR_SAMPLE_ID_ALL},
 		   attrs[1]);
-	return 0;
 }
 
 static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
@@ -76,7 +74,7 @@ static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
 	struct trace_writer *w = trace_writer_new();
 
 	assert_non_null(w);
-	assert_int_equal(trace_writer_set_common(w, &info, events, INJECT_NR(events)), 0);
+	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
 	assert_int_equal(trace_writer_begin(w, &head), 0);
 	return w;
 }
@@ -147,7 +145,7 @@ static void write_first(void)
 	struct buf b;
 
 	buf_init(&b, MAX_BYTES);
-	add_chain(&b, PERF_RECORD_MISC_KERNEL, START_NS + 1000000, chain, INJECT_NR(chain));
+	add_chain(&b, PERF_RECORD_MISC_KERNEL, START_NS + 1000000, chain, NR(chain));
 	add_switch(&b, START_NS + 2000000);
 	add_words(
 	    &b, PERF_RECORD_LOST, 0,
@@ -157,7 +155,7 @@ static void write_first(void)
 		  (uint64_t[]){START_NS + (uint64_t)12 * SECOND + 345679000, 100, 0, PIDS(7, 8),
 			       START_NS, 100},
 		  6);
-	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_ids(w, ids, NR(ids));
 	trace_writer_readings(w, TRACE_TICK, &tick, 1);
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
 	buf_fini(&b);
@@ -177,7 +175,7 @@ static void write_second(void)
 	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + 1700000, chain, 2);
 	add_chain(&b, PERF_RECORD_MISC_GUEST_USER, START_NS + 1800000, guest, 2);
 	add_words(&b, PERF_RECORD_SAMPLE, 0, (uint64_t[]){999, 1, 2}, 3);
-	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_ids(w, ids, NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 4, b.data, b.len);
 	buf_fini(&b);
 	end(w, "s.0.1.cpuperf", START_NS + 5);
@@ -195,7 +193,7 @@ static void write_more(void)
 
 	buf_init(&b, MAX_BYTES);
 	add_chain(&b, PERF_RECORD_MISC_USER, START_NS + (uint64_t)20 * SECOND, chain, 2);
-	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_ids(w, ids, NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
 	buf_fini(&b);
 	end(w, "s.1.0.cpuperf", START_NS + (uint64_t)20 * SECOND);
@@ -389,7 +387,7 @@ static void write_deep(void)
 		add_chain(&b, PERF_RECORD_MISC_USER, START_NS + i, chain, DEEP);
 		put_word((uint8_t *)b.data + b.len - 8 * DEEP - 24, PIDS(7 + i % 2, 8));
 	}
-	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_ids(w, ids, NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
 	buf_fini(&b);
 	end(w, "s.0.0.cpuperf", START_NS);
@@ -506,13 +504,12 @@ static void fini(struct shown *s)
 	buf_fini(&s->all);
 }
 
-static void lines(void **state)
+TEST(lines)
 {
 	struct asked asked = {0};
 	struct shown shown;
 	uint64_t nr = 0;
 
-	(void)state;
 	make_session();
 	init(&shown);
 	assert_int_equal(report(&shown, &asked, true, &nr), 0);
@@ -572,7 +569,7 @@ static const char want_json[] =
 /* clang-format on */
 
 /* The same records; the name of the session may be anything. */
-static void rows(void **state)
+TEST(rows)
 {
 	static const struct {
 		enum report_records_form form;
@@ -585,9 +582,8 @@ static void rows(void **state)
 	    {REPORT_RECORDS_NDJSON, "a\"b", false, want_json},
 	};
 
-	(void)state;
 	make_session();
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		const char *text = cases[i].want;
 		struct asked asked = {0};
 		struct shown shown;
@@ -609,13 +605,12 @@ static void rows(void **state)
 }
 
 /* Of several sessions: before all else. */
-static void session_in_rows(void **state)
+TEST(session_in_rows)
 {
 	struct asked asked = {0};
 	struct shown shown;
 	uint64_t nr = 0;
 
-	(void)state;
 	make_session();
 	init(&shown);
 	shown.form = REPORT_RECORDS_CSV;
@@ -658,10 +653,10 @@ static void write_hardware(void)
 	at = sample_begin(&b, 100, PERF_RECORD_MISC_USER, START_NS);
 	buf_le64(&b, 0x1040);
 	record_id(&b, 7, 8, START_NS);
-	for (size_t i = 0; i < INJECT_NR(words); i++)
+	for (size_t i = 0; i < NR(words); i++)
 		buf_le64(&b, words[i]);
 	record_end(&b, at);
-	trace_writer_ids(w, ids, INJECT_NR(ids));
+	trace_writer_ids(w, ids, NR(ids));
 	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
 	buf_fini(&b);
 	end(w, "s.0.0.cpuperf", START_NS);
@@ -669,7 +664,7 @@ static void write_hardware(void)
 	end(w, "s.common.cpuperf", START_NS);
 }
 
-static void hardware(void **state)
+TEST(hardware)
 {
 	static const char *const want_rows[] = {
 	    [REPORT_RECORDS_CSV] =
@@ -689,7 +684,6 @@ static void hardware(void **state)
 	};
 	uint8_t saved[ATTR_BYTES];
 
-	(void)state;
 	memcpy(saved, attrs[0], sizeof(saved));
 	attr_bytes(&(struct attr){.period = 5,
 				  .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME | S_ADDR |
@@ -717,14 +711,13 @@ static void hardware(void **state)
 }
 
 /* What is left out tells of mappings all the same. */
-static void some_lines(void **state)
+TEST(some_lines)
 {
 	struct asked asked = {0};
 	struct shown shown;
 	uint64_t nr = 0;
 	size_t nr_lines = 0;
 
-	(void)state;
 	make_session();
 	init(&shown);
 	assert_int_equal(report(&shown, &asked, false, &nr), 0);
@@ -756,7 +749,7 @@ static void check_deep(const char *text)
 }
 
 /* What is remembered is of that address and that process. */
-static void names_are_of_their_place(void **state)
+TEST(names_are_of_their_place)
 {
 	const struct report_names names = {task_of_pid, find_epoch, find_deep, NULL, NULL};
 	struct shown shown;
@@ -769,7 +762,6 @@ static void names_are_of_their_place(void **state)
 	};
 	uint64_t nr = 0;
 
-	(void)state;
 	write_deep();
 	init(&shown);
 	assert_int_equal(open_session(&config.session), 0);
@@ -784,7 +776,7 @@ static void names_are_of_their_place(void **state)
 }
 
 /* What flush says ends the report. */
-static void flush_fails(void **state)
+TEST(flush_fails)
 {
 	const struct report_names names = {task_of_pid, find_epoch, find_deep, NULL, NULL};
 	struct shown shown;
@@ -797,7 +789,6 @@ static void flush_fails(void **state)
 	};
 	uint64_t nr = 0;
 
-	(void)state;
 	write_deep();
 	for (int failing = 1; failing < 4; failing++) {
 		init(&shown);
@@ -826,23 +817,10 @@ static int report_all(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
-	(void)state;
 	make_session();
 	for (enum report_records_form form = 0; form <= REPORT_RECORDS_NDJSON; form++)
 		inject_every(report_all, &form, 30, 10);
 	remove_session();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(lines),           cmocka_unit_test(rows),
-	    cmocka_unit_test(session_in_rows), cmocka_unit_test(hardware),
-	    cmocka_unit_test(some_lines),      cmocka_unit_test(names_are_of_their_place),
-	    cmocka_unit_test(flush_fails),     cmocka_unit_test(everything_fails_once),
-	};
-
-	return cmocka_run_group_tests(tests, make_attrs, NULL);
 }

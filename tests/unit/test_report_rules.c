@@ -1,7 +1,7 @@
 /*
  * The rules of a report: what text makes one, what is refused and why, and what a name becomes.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "report/rules.h"
 
@@ -37,10 +37,9 @@ static const struct {
     {{"s/std::(map|set)<.*>/std::\\1/"}, "f(std::map<int, int>)", "f(std::map)"},
 };
 
-static void merged(void **state)
+TEST(merged)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(merges); i++) {
+	for (size_t i = 0; i < NR(merges); i++) {
 		struct report_rules r = {0};
 		struct err e = {0};
 		char *name;
@@ -103,10 +102,9 @@ static void assert_like(const char *text, const char *glob)
 		fail_msg("\"%s\" is not \"%s\"", text, glob);
 }
 
-static void nonsense(void **state)
+TEST(nonsense)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(refused); i++) {
+	for (size_t i = 0; i < NR(refused); i++) {
 		struct report_rules r = {0};
 		struct err e = {0};
 		int rc = refused[i].add(&r, refused[i].text, &e);
@@ -139,10 +137,9 @@ static const struct {
     {"a\\.b>c/d", "a.b", "c", "d", "axb", "b"},
 };
 
-static void split(void **state)
+TEST(split)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(splits); i++) {
+	for (size_t i = 0; i < NR(splits); i++) {
 		struct report_rules r = {0};
 		struct err e = {0};
 
@@ -159,7 +156,7 @@ static void split(void **state)
 	}
 }
 
-static void too_many(void **state)
+TEST(too_many)
 {
 	static const struct {
 		add_fn *add;
@@ -171,8 +168,7 @@ static void too_many(void **state)
 	    {report_rules_add_only, "a", "--only: given more than 32 times"},
 	};
 
-	(void)state;
-	for (size_t k = 0; k < INJECT_NR(kinds); k++) {
+	for (size_t k = 0; k < NR(kinds); k++) {
 		struct report_rules r = {0};
 		struct err e = {0};
 
@@ -211,38 +207,22 @@ static int add_all(void *arg)
 	return rc;
 }
 
-static void everything_fails_once(void **state)
+TEST(everything_fails_once)
 {
-	(void)state;
 	inject_every(add_all, NULL, 6, 0);
 }
 
 /* A name beyond the ceiling is no name cut short. */
-static void long_name(void **state)
+TEST(long_name)
 {
 	static char longest[70000];
 	struct report_rules r = {0};
 	struct err e = {0};
 	int rc;
 
-	(void)state;
 	memset(longest, 'a', sizeof(longest) - 1);
 	assert_int_equal(report_rules_add_merge(&r, "s/b?$/c/", &e), 0);
 	assert_null(report_rules_merged(&r, longest, &rc));
 	assert_int_equal(rc, -EFBIG);
 	report_rules_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(merged),
-	    cmocka_unit_test(nonsense),
-	    cmocka_unit_test(split),
-	    cmocka_unit_test(too_many),
-	    cmocka_unit_test(everything_fails_once),
-	    cmocka_unit_test(long_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

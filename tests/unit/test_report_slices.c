@@ -2,6 +2,7 @@
  * Counts over time: what agrees is one count, nothing is lost when slices become longer, and there
  * are never more counts than may be.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include "report/slices.h"
@@ -39,7 +40,7 @@ static void expect(const struct report_slices *s, uint32_t stack, uint32_t group
 	assert_int_equal(got, samples);
 }
 
-static void counts(void **state)
+TEST(counts)
 {
 	static const struct sample samples[] = {
 	    {1, 0, 0, 10}, {1, 0, 0, 11}, {2, 0, 0, 12}, {1, 1, 0, 13},
@@ -48,8 +49,7 @@ static void counts(void **state)
 	struct report_slices *s = report_slices_new(100);
 	size_t nr;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(samples); i++)
+	for (size_t i = 0; i < NR(samples); i++)
 		assert_int_equal(report_slices_add(s, samples[i].stack, samples[i].group,
 						   samples[i].slice, samples[i].weight),
 				 0);
@@ -74,7 +74,7 @@ static void counts(void **state)
 }
 
 /* Each with a slice of its own. */
-static void bounded(void **state)
+TEST(bounded)
 {
 	enum { NR = 10000, MAX = 64 };
 	struct report_slices *s = report_slices_new(MAX);
@@ -82,7 +82,6 @@ static void bounded(void **state)
 	const struct report_slice *c;
 	size_t nr;
 
-	(void)state;
 	for (uint32_t i = 0; i < NR; i++) {
 		assert_int_equal(report_slices_add(s, 1 + i % 3, 0, i, i), 0);
 		report_slices_counts(s, &nr);
@@ -102,12 +101,11 @@ static void bounded(void **state)
 }
 
 /* Stacks alone are too many. */
-static void too_many(void **state)
+TEST(too_many)
 {
 	struct report_slices *s = report_slices_new(8);
 	size_t nr;
 
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(report_slices_add(s, i, 0, UINT32_MAX, 1), 0);
 	assert_int_equal(report_slices_add(s, 8, 0, UINT32_MAX, 1), -EFBIG);
@@ -119,11 +117,10 @@ static void too_many(void **state)
 	report_slices_free(s);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	unsigned n = 0;
 
-	(void)state;
 	do {
 		struct report_slices *s;
 		int rc = 0;
@@ -138,16 +135,4 @@ static void no_memory(void **state)
 		assert_int_equal(inject.nr_live, 0);
 	} while (inject.fired);
 	assert_true(n > 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(counts),
-	    cmocka_unit_test(bounded),
-	    cmocka_unit_test(too_many),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The addresses of a sample's stack, from what it holds. The unwinder is one of the test: what it
  * was asked and what it answers.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "profile/samples.h"
@@ -157,13 +157,12 @@ static const struct {
     {"empty chain, in the kernel", PERF_RECORD_MISC_KERNEL, K, {0}, {K}, 1, 1},
 };
 
-static void callchains(void **state)
+TEST(callchains)
 {
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
-	for (size_t i = 0; i < INJECT_NR(chains); i++) {
+	for (size_t i = 0; i < NR(chains); i++) {
 		static struct report_stack s;
 		struct profile_sample sample;
 		size_t nr = 0;
@@ -200,10 +199,9 @@ static const struct {
     {"none", 0, PERF_RECORD_MISC_USER, U, 0, 0},
 };
 
-static void addresses_alone(void **state)
+TEST(addresses_alone)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(ips); i++) {
+	for (size_t i = 0; i < NR(ips); i++) {
 		const struct profile_sample sample = sample_of((struct trace_record){
 		    .has = ips[i].has, .cpumode = (uint8_t)ips[i].mode, .ip = ips[i].ip});
 		static struct report_stack s;
@@ -215,24 +213,23 @@ static void addresses_alone(void **state)
 	}
 }
 
-static void too_deep(void **state)
+TEST(too_deep)
 {
 	static uint64_t words[3 * REPORT_MAX_DEPTH], want[REPORT_MAX_DEPTH];
 	static struct report_stack s;
 	struct profile_sample sample;
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
 	words[0] = KERNEL;
-	for (size_t i = 1; i < INJECT_NR(words); i++)
+	for (size_t i = 1; i < NR(words); i++)
 		words[i] = i < 1000 ? K + i : U + i;
 	words[1000] = USER;
 	for (size_t i = 0, at = 1; i < REPORT_MAX_DEPTH; i++, at++) {
 		at += at == 1000;
 		want[i] = words[at] - (i != 0 && at != 1001);
 	}
-	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, INJECT_NR(words), &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, NR(words), &bytes));
 	report_stack_make(NULL, NULL, &sample, true, &s);
 	assert_stack("both", &s, want, REPORT_MAX_DEPTH, 999);
 	words[1000] = K;
@@ -532,13 +529,12 @@ static struct unwinder answers_of(size_t i)
 	return u;
 }
 
-static void stack_bytes(void **state)
+TEST(stack_bytes)
 {
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
-	for (size_t i = 0; i < INJECT_NR(dumps); i++) {
+	for (size_t i = 0; i < NR(dumps); i++) {
 		static struct report_stack s;
 		struct profile_sample sample = dump_of(i, &bytes);
 		struct unwinder u = answers_of(i);
@@ -563,14 +559,13 @@ static void stack_bytes(void **state)
 }
 
 /* Neither chain nor IP: the registers have the address. */
-static void registers_alone(void **state)
+TEST(registers_alone)
 {
 	static struct report_stack s;
 	struct unwinder u = {.nr = 3, .address = {U, U + 5, U + 6}, .end = UNWIND_MAX};
 	const struct profile_sample sample = sample_of((struct trace_record){
 	    .has = TRACE_HAS_USER_STACK, .cpumode = PERF_RECORD_MISC_USER, .stack_len = 64});
 
-	(void)state;
 	report_stack_make(&u, NULL, &sample, false, &s);
 	assert_int_equal(u.max, 1);
 	assert_stack("one", &s, (const uint64_t[]){U}, 1, 0);
@@ -580,7 +575,7 @@ static void registers_alone(void **state)
 }
 
 /* A deep kernel part leaves less room for what is unwound, and none for a leaf's caller. */
-static void no_room(void **state)
+TEST(no_room)
 {
 	static uint64_t words[REPORT_MAX_DEPTH + 2];
 	static struct report_stack s;
@@ -588,7 +583,6 @@ static void no_room(void **state)
 	struct profile_sample sample;
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
 	words[0] = KERNEL;
 	for (size_t i = 1; i <= 1000; i++)
@@ -605,9 +599,9 @@ static void no_room(void **state)
 	assert_int_equal(s.address[1000], U);
 	assert_int_equal(s.address[1023], U + 22);
 	words[1001] = USER;
-	for (size_t i = 1002; i < INJECT_NR(words); i++)
+	for (size_t i = 1002; i < NR(words); i++)
 		words[i] = U + i;
-	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, INJECT_NR(words), &bytes));
+	sample = sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, NR(words), &bytes));
 	sample.record.has |= TRACE_HAS_USER_STACK;
 	sample.record.stack_len = 64;
 	report_stack_make(&u, NULL, &sample, true, &s);
@@ -616,15 +610,4 @@ static void no_room(void **state)
 	assert_int_equal(s.address[1001], U + 1002);
 	assert_int_equal(s.address[1023], U + 1024);
 	buf_fini(&bytes);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(callchains),      cmocka_unit_test(addresses_alone),
-	    cmocka_unit_test(too_deep),        cmocka_unit_test(stack_bytes),
-	    cmocka_unit_test(registers_alone), cmocka_unit_test(no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

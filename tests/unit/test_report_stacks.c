@@ -2,7 +2,7 @@
  * Stacks by number: the same stack has the same number whoever asks, callers have lower ones, and
  * what no longer has room is cut, not refused.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "report/stacks.h"
 
@@ -20,7 +20,7 @@ static uint32_t number_of(struct report_stacks *s, const struct report_frame *fr
 	return number;
 }
 
-static void same_and_other(void **state)
+TEST(same_and_other)
 {
 	struct report_stacks *s = report_stacks_new();
 	const int object_a = 0, object_b = 0;
@@ -34,15 +34,14 @@ static void same_and_other(void **state)
 	    {.function = &functions[0], .object = (const void *)&object_b},
 	};
 	const struct report_frame two[] = {frames[1], frames[0]}, turned[] = {frames[0], frames[1]};
-	uint32_t number[INJECT_NR(frames)], a, b;
+	uint32_t number[NR(frames)], a, b;
 
-	(void)state;
 	assert_int_equal(report_stacks_nr(s), 1);
 	assert_int_equal(number_of(s, frames, 0), REPORT_NO_STACK);
 	assert_int_equal(report_stacks_at(s, REPORT_NO_STACK)->depth, 0);
-	for (size_t i = 0; i < INJECT_NR(frames); i++)
+	for (size_t i = 0; i < NR(frames); i++)
 		number[i] = number_of(s, &frames[i], 1);
-	for (size_t i = 0; i < INJECT_NR(frames); i++) {
+	for (size_t i = 0; i < NR(frames); i++) {
 		assert_int_equal(number[i], i + 1);
 		assert_int_equal(number_of(s, &frames[i], 1), number[i]);
 		assert_int_equal(report_stacks_at(s, number[i])->parent, REPORT_NO_STACK);
@@ -55,7 +54,7 @@ static void same_and_other(void **state)
 	assert_ptr_equal(report_stacks_at(s, a)->frame.function, &functions[1]);
 	assert_int_equal(report_stacks_at(s, a)->depth, 2);
 	assert_int_equal(report_stacks_at(s, b)->parent, number[1]);
-	assert_int_equal(report_stacks_nr(s), INJECT_NR(frames) + 3);
+	assert_int_equal(report_stacks_nr(s), NR(frames) + 3);
 	assert_false(report_stacks_is_full(s));
 	report_stacks_free(s);
 }
@@ -90,14 +89,13 @@ static void *add_all(void *arg)
 	return NULL;
 }
 
-static void by_threads(void **state)
+TEST(by_threads)
 {
 	static struct adder adders[NR_THREADS];
 	struct report_stacks *s = report_stacks_new();
 	pthread_t thread[NR_THREADS];
 	struct report_frame frames[DEPTH];
 
-	(void)state;
 	for (size_t t = 0; t < NR_THREADS; t++) {
 		adders[t].stacks = s;
 		assert_int_equal(pthread_create(&thread[t], NULL, add_all, &adders[t]), 0);
@@ -118,13 +116,12 @@ static void by_threads(void **state)
 	report_stacks_free(s);
 }
 
-static void full(void **state)
+TEST(full)
 {
 	struct report_stacks *s = report_stacks_new();
 	struct report_frame frames[2] = {{.function = &functions[1]}, {.function = &functions[0]}};
 	uint32_t number = 0, again;
 
-	(void)state;
 	for (uint32_t i = 1; i < REPORT_MAX_STACKS; i++) {
 		frames[1].address = i;
 		number = number_of(s, &frames[1], 1);
@@ -140,11 +137,10 @@ static void full(void **state)
 	report_stacks_free(s);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	unsigned n = 0;
 
-	(void)state;
 	do {
 		struct report_stacks *s;
 		int rc = 0;
@@ -164,16 +160,4 @@ static void no_memory(void **state)
 		assert_int_equal(inject.nr_live, 0);
 	} while (inject.fired);
 	assert_true(n > 6);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(same_and_other),
-	    cmocka_unit_test(by_threads),
-	    cmocka_unit_test(full),
-	    cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
  * The call tree, upright and inverted: shape, order, and sums against those made one by one.
  */
+#include "kit.h"
 #include "test_report.h"
 
 #include "report/tree.h"
@@ -56,12 +57,11 @@ static void give_some(struct report_tree *t, struct report_functions *f)
 	give(t, f, (struct report_key){0}, "bx", 16);
 }
 
-static void upright(void **state)
+TEST(upright)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_tree *t = tree_of(false, 0);
 
-	(void)state;
 	assert_int_equal(report_tree_sink(t)->parts, REPORT_BY_STACK);
 	assert_int_equal(report_tree_root(t), REPORT_NO_NODE);
 	give_some(t, f);
@@ -73,12 +73,11 @@ static void upright(void **state)
 	report_functions_free(f);
 }
 
-static void inverted(void **state)
+TEST(inverted)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_tree *t = tree_of(true, 0);
 
-	(void)state;
 	give_some(t, f);
 	report_tree_finish(t);
 	assert_tree(t, "* 0/31(b 0/18(x 16/16 a 2/2 )c 0/9(b 0/9(a 9/9 ))a 0/4(a 0/4(a 4/4 )))");
@@ -87,14 +86,13 @@ static void inverted(void **state)
 }
 
 /* Equal ones by name, however they came; many of them. */
-static void order(void **state)
+TEST(order)
 {
 	static const char letters[] = "qwertyuiopasdfghjklzxcvbnm";
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_tree *t = tree_of(false, 0);
 	char want[MAX_TEXT] = "* 0/26(";
 
-	(void)state;
 	for (const char *p = letters; *p; p++)
 		give(t, f, (struct report_key){0}, (char[]){*p, '\0'}, 1);
 	report_tree_finish(t);
@@ -107,13 +105,12 @@ static void order(void **state)
 }
 
 /* A root of each event, and of each session, in their order. */
-static void roots(void **state)
+TEST(roots)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_tree *t = tree_of(false, REPORT_BY_SESSION);
 	uint32_t at;
 
-	(void)state;
 	assert_int_equal(report_tree_sink(t)->parts, REPORT_BY_STACK | REPORT_BY_SESSION);
 	give(t, f, (struct report_key){.event = 2}, "a", 9);
 	give(t, f, (struct report_key){.event = 0, .session = 1}, "a", 1);
@@ -130,7 +127,7 @@ static void roots(void **state)
 	report_functions_free(f);
 }
 
-static void same_name(void **state)
+TEST(same_name)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	const struct report_frame frames[] = {{test_function_of(f, "f", "y"), NULL, 0},
@@ -138,7 +135,6 @@ static void same_name(void **state)
 	struct report_tree *t = tree_of(false, 0);
 	uint32_t first;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		const struct report_entry e = {
 		    .weight = {1, 10, 100}, .frames = &frames[i], .nr_frames = 1};
@@ -212,11 +208,10 @@ static void check_node(const struct report_tree *t, uint32_t at, const struct gi
 	assert_int_equal(n->total.weight, n->self.weight + children);
 }
 
-static void as_one_by_one(void **state)
+TEST(as_one_by_one)
 {
 	static struct given g;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct report_functions *f = report_functions_new(&test_no_rules);
 		struct report_tree *t = tree_of(seed % 2, 0);
@@ -238,12 +233,11 @@ static void as_one_by_one(void **state)
 }
 
 /* So many callers of one function that some of its nodes have the same hash. */
-static void same_hashes(void **state)
+TEST(same_hashes)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	struct report_tree *t = tree_of(false, 0);
 
-	(void)state;
 	for (uint32_t i = 0; i < NR_COLLIDING; i++) {
 		char name[16];
 		struct report_frame frames[2] = {{test_letter(f, 'a'), NULL, 0}};
@@ -259,12 +253,11 @@ static void same_hashes(void **state)
 	report_functions_free(f);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct report_functions *f = report_functions_new(&test_no_rules);
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(test_frames(f, "abcdefgh", (struct report_frame[8]){{0}}), 8);
 	do {
 		struct report_tree *t;
@@ -289,16 +282,4 @@ static void no_memory(void **state)
 	} while (inject.fired);
 	assert_true(n > 6);
 	report_functions_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(upright),     cmocka_unit_test(inverted),
-	    cmocka_unit_test(order),       cmocka_unit_test(roots),
-	    cmocka_unit_test(same_name),   cmocka_unit_test(as_one_by_one),
-	    cmocka_unit_test(same_hashes), cmocka_unit_test(no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Samples summed over the tree of stacks, and which functions called themselves.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/mem.h"
 #include "report/stacks.h"
@@ -30,7 +30,7 @@ static uint32_t add(struct report_stacks *s, const char *text)
 	return number;
 }
 
-static void sums(void **state)
+TEST(sums)
 {
 	static const struct {
 		const char *stack;
@@ -42,9 +42,8 @@ static void sums(void **state)
 	struct report_weights w = {.nr = 0};
 	struct report_stacks *s = report_stacks_new();
 
-	(void)state;
 	assert_non_null(s);
-	for (size_t i = 0; i < INJECT_NR(want); i++)
+	for (size_t i = 0; i < NR(want); i++)
 		for (uint64_t k = 0; k < want[i].self; k++)
 			assert_int_equal(report_weights_add(&w, add(s, want[i].stack),
 							    want[i].self_weight / want[i].self),
@@ -52,7 +51,7 @@ static void sums(void **state)
 	add(s, "bc"); /* of another event */
 	assert_int_equal(report_weights_add(&w, REPORT_NO_STACK, 3), 0);
 	assert_int_equal(report_weights_add_up(&w, s), 0);
-	for (size_t i = 0; i < INJECT_NR(want); i++) {
+	for (size_t i = 0; i < NR(want); i++) {
 		uint32_t number = add(s, want[i].stack);
 
 		assert_int_equal(w.self[number].samples, want[i].self);
@@ -66,14 +65,13 @@ static void sums(void **state)
 }
 
 /* Also where no sample ends. */
-static void of_few_of_many(void **state)
+TEST(of_few_of_many)
 {
 	struct report_weights w = {.nr = 0};
 	struct report_stacks *s = report_stacks_new();
 	struct report_frame frame = {.function = &functions[0]};
 	uint32_t number = 0;
 
-	(void)state;
 	assert_non_null(s);
 	assert_int_equal(report_weights_add(&w, add(s, "a"), 1), 0);
 	for (frame.line = 1; frame.line < MANY; frame.line++)
@@ -86,7 +84,7 @@ static void of_few_of_many(void **state)
 	report_stacks_free(s);
 }
 
-static void recursion(void **state)
+TEST(recursion)
 {
 	static const struct {
 		const char *stack;
@@ -99,13 +97,12 @@ static void recursion(void **state)
 	struct report_stacks *s = report_stacks_new();
 	bool *got;
 
-	(void)state;
 	assert_non_null(s);
-	for (size_t i = 0; i < INJECT_NR(want); i++)
+	for (size_t i = 0; i < NR(want); i++)
 		add(s, want[i].stack);
 	got = report_weights_recursive(s, NR_FUNCTIONS);
 	assert_non_null(got);
-	for (size_t i = 0; i < INJECT_NR(want); i++)
+	for (size_t i = 0; i < NR(want); i++)
 		if (got[add(s, want[i].stack)] != want[i].is_recursive)
 			fail_msg("%s", want[i].stack);
 	mem_free(got);
@@ -136,25 +133,12 @@ static int all_of_it(void *arg)
 	return rc;
 }
 
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
 	struct report_stacks *s = report_stacks_new();
 
-	(void)state;
 	assert_non_null(s);
 	add(s, "abc");
 	inject_every(all_of_it, s, 5, 0);
 	report_stacks_free(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(sums),
-	    cmocka_unit_test(of_few_of_many),
-	    cmocka_unit_test(recursion),
-	    cmocka_unit_test(memory_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,24 +2,14 @@
  * The output formats against tables kept in tests/data/tables. GOLDEN_UPDATE=1 writes them anew:
  * read the difference before it is kept.
  */
+#include "kit.h"
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "screen/format.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { OUT_BYTES = 1 << 20 };
@@ -278,9 +268,8 @@ static void compare(const char *file, const struct buf *out)
 	buf_fini(&golden);
 }
 
-static void golden_tables(void **state)
+TEST(golden_tables)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
 		struct setup s = {0};
 		struct buf out;
@@ -298,9 +287,8 @@ static void golden_tables(void **state)
 }
 
 /* No line of the table is longer than the terminal, unless it holds one column only. */
-static void wrap_keeps_numbers_whole(void **state)
+TEST(wrap_keeps_numbers_whole)
 {
-	(void)state;
 	for (unsigned width = 1; width < 140; width++) {
 		const struct golden g = {"", "text", width, 1, states};
 		const struct screen_options options = {.width = width};
@@ -380,9 +368,8 @@ static void render_width(unsigned width, struct buf *out)
 	table_free(s.t);
 }
 
-static void summary_fits(void **state)
+TEST(summary_fits)
 {
-	(void)state;
 	for (unsigned width = 1; width < 110; width++) {
 		struct buf wide, narrow;
 
@@ -410,14 +397,13 @@ static void check_object(const char *line)
 	json_decref(o);
 }
 
-static void ndjson_is_json(void **state)
+TEST(ndjson_is_json)
 {
 	const struct golden g = {"", "ndjson", 0, 1, states};
 	struct setup s = {0};
 	struct buf out;
 	size_t nr = 0;
 
-	(void)state;
 	buf_init(&out, OUT_BYTES);
 	g.fill(&s);
 	*table_cell(s.t, 0, 1) = count(INT64_MAX); /* as far as jansson's integers go */
@@ -441,7 +427,7 @@ static void add_warning(void *arg, const struct err *warning)
 }
 
 /* Where a metric was beyond a limit, in short. */
-static void warnings(void **state)
+TEST(warnings)
 {
 	static const struct {
 		enum event_scope scope;
@@ -503,7 +489,6 @@ static void warnings(void **state)
 	     "m: below 0.5 on 23 CPUs, in iterations 0-9 and 90 more\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct metric m = {.name = "m", .warn_below = {"0.5", 0.5}};
 		struct table_summary *sum = table_summary_new(1);
@@ -530,15 +515,14 @@ static void warnings(void **state)
 	}
 }
 
-static void unknown_format(void **state)
+TEST(unknown_format)
 {
-	(void)state;
 	assert_null(screen_format_find("xml"));
 	assert_null(screen_format_find(""));
 }
 
 /* Iterations that were not printed: a row of the same fields, or a line. */
-static void gaps(void **state)
+TEST(gaps)
 {
 	static const struct {
 		const char *format;
@@ -560,7 +544,6 @@ static void gaps(void **state)
 	     "\"base\":null,\"span_ns\":300}\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct screen_gap gap = {7, rows[i].last, 100, 400, 500};
 		const struct screen_options options = {0};
@@ -577,16 +560,4 @@ static void gaps(void **state)
 		screen_state_free(screen);
 		table_free(s.t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_tables), cmocka_unit_test(wrap_keeps_numbers_whole),
-	    cmocka_unit_test(summary_fits),  cmocka_unit_test(ndjson_is_json),
-	    cmocka_unit_test(warnings),      cmocka_unit_test(unknown_format),
-	    cmocka_unit_test(gaps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

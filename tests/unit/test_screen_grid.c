@@ -2,8 +2,9 @@
  * Tables of reports: the same calls as text, CSV and JSON lines; widths, cuts, colour; what comes
  * from outside; every allocation failing.
  */
+#include "kit.h"
+
 #include "base/buf.h"
-#include "inject.h"
 #include "screen/grid.h"
 
 #include <jansson.h>
@@ -31,7 +32,7 @@ static void expect(const char *text)
 
 static struct grid *make(const struct grid_options *o)
 {
-	struct grid *g = grid_new(columns, INJECT_NR(columns), o);
+	struct grid *g = grid_new(columns, NR(columns), o);
 
 	buf_init(&out, 1 << 20);
 	assert_non_null(g);
@@ -59,11 +60,10 @@ static void fill(struct grid *g)
 	grid_change(g, -0.5, true);
 }
 
-static void for_people(void **state)
+TEST(for_people)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE});
 
-	(void)state;
 	fill(g);
 	grid_line(g, "and 3 more");
 	assert_int_equal(grid_write(g, &out), 0);
@@ -75,11 +75,10 @@ static void for_people(void **state)
 	finish(g);
 }
 
-static void in_colour(void **state)
+TEST(in_colour)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE, .has_color = true});
 
-	(void)state;
 	fill(g);
 	assert_int_equal(grid_write(g, &out), 0);
 	assert_memory_equal(out.data, "\033[1m ", 5);
@@ -90,11 +89,10 @@ static void in_colour(void **state)
 	finish(g);
 }
 
-static void as_csv(void **state)
+TEST(as_csv)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_CSV, .width = 10});
 
-	(void)state;
 	fill(g);
 	grid_line(g, "and 3 more");
 	assert_int_equal(grid_write(g, &out), 0);
@@ -106,12 +104,11 @@ static void as_csv(void **state)
 	finish(g);
 }
 
-static void as_json(void **state)
+TEST(as_json)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_NDJSON, .report = "fl\"at"});
 	const char *line;
 
-	(void)state;
 	fill(g);
 	assert_int_equal(grid_write(g, &out), 0);
 	expect("{\"report\":\"fl\\\"at\",\"self\":69.800000,\"self_low\":68.900000,"
@@ -156,9 +153,8 @@ static void expect_texts(unsigned width, const char *object, const char *name, c
 	finish(g);
 }
 
-static void cuts(void **state)
+TEST(cuts)
 {
-	(void)state;
 	expect_texts(0, "libfoo.so", "a_long_name_of_a_function_in_it",
 		     "object     nr  name\nlibfoo.so   1  a_long_name_of_a_function_in_it\n");
 	expect_texts(46, "libfoo.so", "a_long_name_of_a_function_in_it",
@@ -180,11 +176,10 @@ static void cuts(void **state)
 		     "/usr/lib/a/path/of/…   1  a_long_name_of_a_fu…\n");
 }
 
-static void hostile(void **state)
+TEST(hostile)
 {
 	char text[4000];
 
-	(void)state;
 	expect_texts(0, "a\x1b[31mb\n\r\x7f",
 		     "\xc2\x9b"
 		     "1m\xff\x80z\xe2\x82\xac\xe2\x82",
@@ -204,13 +199,12 @@ static void hostile(void **state)
 	finish(g);
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
 	static const char *const texts_of[] = {[GRID_PEOPLE] = "object  nr  name\n",
 					       [GRID_CSV] = "object,nr,name\n",
 					       [GRID_NDJSON] = ""};
 
-	(void)state;
 	for (unsigned form = 0; form < 3; form++) {
 		struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = form});
 
@@ -223,7 +217,7 @@ static void nothing(void **state)
 	}
 }
 
-static void shifts(void **state)
+TEST(shifts)
 {
 	static const struct grid_column shift[] = {{"d", .kind = GRID_SHIFT}};
 	static const char *const texts_of[] = {
@@ -232,7 +226,6 @@ static void shifts(void **state)
 	    [GRID_NDJSON] = ("{\"d\":1.230000,\"d_half\":0.450000}\n"
 			     "{\"d\":-50.000000,\"d_half\":null}\n")};
 
-	(void)state;
 	for (unsigned form = 0; form < 3; form++) {
 		struct grid *g = grid_new(shift, 1, &(struct grid_options){.form = form});
 
@@ -245,7 +238,7 @@ static void shifts(void **state)
 	}
 }
 
-static void percents(void **state)
+TEST(percents)
 {
 	static const struct grid_column two[] = {{"a", .kind = GRID_PERCENT},
 						 {"b", .unit = "%", .kind = GRID_PERCENT}};
@@ -254,7 +247,6 @@ static void percents(void **state)
 	    [GRID_CSV] = "a,b\n69.800000,0.000100\n,-1.000000\n",
 	    [GRID_NDJSON] = "{\"a\":69.800000,\"b\":0.000100}\n{\"a\":null,\"b\":-1.000000}\n"};
 
-	(void)state;
 	for (unsigned form = 0; form < 3; form++) {
 		struct grid *g = grid_new(two, 2, &(struct grid_options){.form = form});
 
@@ -267,7 +259,7 @@ static void percents(void **state)
 	}
 }
 
-static void audiences(void **state)
+TEST(audiences)
 {
 	static const struct grid_column two[] = {
 	    {"a", .kind = GRID_COUNT, .audience = GRID_ONLY_PEOPLE},
@@ -276,7 +268,6 @@ static void audiences(void **state)
 					       [GRID_CSV] = "b\n2\n\n",
 					       [GRID_NDJSON] = "{\"b\":2}\n{\"b\":null}\n"};
 
-	(void)state;
 	for (unsigned form = 0; form < 3; form++) {
 		struct grid *g = grid_new(two, 2, &(struct grid_options){.form = form});
 
@@ -289,11 +280,10 @@ static void audiences(void **state)
 	}
 }
 
-static void in_pieces(void **state)
+TEST(in_pieces)
 {
 	struct grid *g = grid_new(texts, 3, &(struct grid_options){.form = GRID_PEOPLE});
 
-	(void)state;
 	buf_init(&out, 1000);
 	grid_row(g), grid_text(g, "long object"), grid_count(g, 1), grid_text(g, "a");
 	assert_int_equal(grid_write(g, &out), 0);
@@ -305,12 +295,11 @@ static void in_pieces(void **state)
 	finish(g);
 }
 
-static void wrong_calls(void **state)
+TEST(wrong_calls)
 {
 	static void (*const calls[])(struct grid *) = {grid_none, grid_na};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(calls); i++) {
+	for (size_t i = 0; i < NR(calls); i++) {
 		struct grid *g = make(&(struct grid_options){0});
 
 		calls[i](g); /* before a row */
@@ -336,7 +325,7 @@ static void wrong_calls(void **state)
 
 static int whole(void *arg)
 {
-	struct grid *g = grid_new(columns, INJECT_NR(columns), arg);
+	struct grid *g = grid_new(columns, NR(columns), arg);
 	struct buf b;
 	int rc = -ENOMEM;
 
@@ -354,15 +343,14 @@ static int whole(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
-	(void)state;
 	for (unsigned form = 0; form < 3; form++)
 		inject_every(whole, &(struct grid_options){.form = form, .width = 60}, 3, 0);
 }
 
 /* One table of several grids, each of a session. */
-static void of_sessions(void **state)
+TEST(of_sessions)
 {
 	static const struct grid_column one[] = {{.name = "n", .kind = GRID_COUNT}};
 	static const struct {
@@ -378,8 +366,7 @@ static void of_sessions(void **state)
 	    {{.form = GRID_PEOPLE, .session = "c", .is_continued = true}, "n\n7\n"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct grid *g = grid_new(one, 1, &cases[i].options);
 		struct buf b;
 
@@ -392,19 +379,4 @@ static void of_sessions(void **state)
 		grid_free(g);
 		buf_fini(&b);
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(for_people),  cmocka_unit_test(in_colour),
-	    cmocka_unit_test(as_csv),      cmocka_unit_test(as_json),
-	    cmocka_unit_test(cuts),        cmocka_unit_test(hostile),
-	    cmocka_unit_test(nothing),     cmocka_unit_test(in_pieces),
-	    cmocka_unit_test(shifts),      cmocka_unit_test(audiences),
-	    cmocka_unit_test(percents),    cmocka_unit_test(wrong_calls),
-	    cmocka_unit_test(of_sessions), cmocka_unit_test(without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /*
  * Numbers as text: rows of number and text.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "screen/number.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct buf out;
 
@@ -24,7 +17,7 @@ static void expect(const char *what, const char *text)
 	buf_reset(&out);
 }
 
-static void humans(void **state)
+TEST(humans)
 {
 	static const struct {
 		double x;
@@ -57,14 +50,13 @@ static void humans(void **state)
 	    {45, "°C", "45 °C"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		screen_human(&out, rows[i].x, rows[i].unit);
 		expect("human", rows[i].text);
 	}
 }
 
-static void metrics(void **state)
+TEST(metrics)
 {
 	static const struct {
 		double x;
@@ -94,7 +86,6 @@ static void metrics(void **state)
 	    {(double)NAN, "0.000000000", "0.000", "0.000 B"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct cell c = {
 		    .state = CELL_OK, .is_metric = true, .is_real = true, .value = rows[i].x};
@@ -131,7 +122,7 @@ static void metrics(void **state)
 	}
 }
 
-static void decimals(void **state)
+TEST(decimals)
 {
 	static const struct {
 		double x;
@@ -151,16 +142,14 @@ static void decimals(void **state)
 	    {-1, 1, "0.0"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		screen_decimal(&out, rows[i].x, rows[i].decimals);
 		expect("decimal", rows[i].text);
 	}
 }
 
-static void decimals_agree_with_printf(void **state)
+TEST(decimals_agree_with_printf)
 {
-	(void)state;
 	srand(1);
 	for (int i = 0; i < 20000; i++) {
 		double x = (double)rand() / 7 / (double)(1 + rand() % 1000);
@@ -174,7 +163,7 @@ static void decimals_agree_with_printf(void **state)
 	}
 }
 
-static void running_shares(void **state)
+TEST(running_shares)
 {
 	static const struct {
 		double share;
@@ -182,16 +171,14 @@ static void running_shares(void **state)
 	} rows[] = {{1, "100%"},    {2, "100%"},  {0.9999, "99%"}, {0x1.fffffffffffffp-1, "99%"},
 		    {0.625, "62%"}, {0.01, "1%"}, {0.009, "<1%"},  {0, "<1%"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		screen_running(&out, rows[i].share);
 		expect("running", rows[i].text);
 	}
 }
 
-static void wide_numbers(void **state)
+TEST(wide_numbers)
 {
-	(void)state;
 	screen_wide(&out, 0, true);
 	expect("zero", "0");
 	screen_wide(&out, ~(unsigned __int128)0, true);
@@ -202,7 +189,7 @@ static void wide_numbers(void **state)
 	expect("quotient", "18446744073709551615.2857");
 }
 
-static void signed_numbers(void **state)
+TEST(signed_numbers)
 {
 	static const struct {
 		int64_t v;
@@ -215,7 +202,6 @@ static void signed_numbers(void **state)
 	    {INT64_MIN, "-9,223,372,036,854,775,808", "-9223372036854775808"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		screen_signed(&out, rows[i].v, true);
 		expect("for people", rows[i].for_people);
@@ -224,7 +210,7 @@ static void signed_numbers(void **state)
 	}
 }
 
-static void coverage(void **state)
+TEST(coverage)
 {
 	static const struct {
 		struct sampled s;
@@ -239,16 +225,14 @@ static void coverage(void **state)
 	     "0.9999"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(screen_coverage(&out, &rows[i].s), *rows[i].text != '\0');
 		expect("coverage", rows[i].text);
 	}
 }
 
-static void fields(void **state)
+TEST(fields)
 {
-	(void)state;
 	screen_left(&out, 6, "wörk");
 	screen_right(&out, 6, "wörk");
 	expect("fields", "wörk    wörk");
@@ -258,7 +242,7 @@ static void fields(void **state)
 }
 
 /* What must be known of a cell stands behind its number. */
-static void marks(void **state)
+TEST(marks)
 {
 	static const struct {
 		struct cell c;
@@ -281,34 +265,24 @@ static void marks(void **state)
 	    {{.state = CELL_NONE}, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		screen_cell(&out, EVENT_VALUE, &rows[i].c);
 		expect("cell", rows[i].text);
 	}
 }
 
-static void widths(void **state)
+TEST(widths)
 {
-	(void)state;
 	assert_int_equal(screen_width(""), 0);
 	assert_int_equal(screen_width("wörk"), 4);
 }
 
-int main(void)
+void before_all(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(humans),         cmocka_unit_test(decimals),
-	    cmocka_unit_test(running_shares), cmocka_unit_test(decimals_agree_with_printf),
-	    cmocka_unit_test(wide_numbers),   cmocka_unit_test(widths),
-	    cmocka_unit_test(signed_numbers), cmocka_unit_test(coverage),
-	    cmocka_unit_test(fields),         cmocka_unit_test(metrics),
-	    cmocka_unit_test(marks),
-	};
-	int rc;
-
 	buf_init(&out, 4096);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+void after_all(void)
+{
 	buf_fini(&out);
-	return rc;
 }

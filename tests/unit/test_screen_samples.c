@@ -2,21 +2,13 @@
  * What both programs print of samples, against files kept in tests/data/tables. GOLDEN_UPDATE=1
  * writes them anew: read the difference before it is kept.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "screen/format.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { OUT_BYTES = 1 << 20, TEXT_WIDTH = 80 };
@@ -248,9 +240,8 @@ static void compare(const char *file, const struct buf *out)
 	buf_fini(&golden);
 }
 
-static void golden_samples(void **state)
+TEST(golden_samples)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
 		struct table *t = goldens[i].make();
 		struct buf out;
@@ -272,11 +263,10 @@ static unsigned columns_of(const char *line)
 }
 
 /* Into a file 80 columns, on a terminal its own, if that is enough for words and two numbers. */
-static void fits(void **state)
+TEST(fits)
 {
 	struct table *(*const makers[])(void) = {well, throttled, lost, large, silent, brief};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
 		for (unsigned width = 45; width < 200; width++) {
 			const struct screen_options o = {.width = width, .each_cpu = width % 2};
@@ -314,14 +304,13 @@ static void hear(void *arg, const struct err *warning)
 	assert_true(warning->code < 0);
 }
 
-static void warnings(void **state)
+TEST(warnings)
 {
 	static const struct {
 		struct table *(*make)(void);
 		unsigned nr;
 	} rows[] = {{well, 0}, {throttled, 2}, {lost, 3}, {silent, 1}, {brief, 0}, {large, 2}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct table *t = rows[i].make();
 		struct heard h = {0};
@@ -335,13 +324,12 @@ static void warnings(void **state)
 }
 
 /* Every object of a session has the same keys, and CSV the same columns. */
-static void one_table(void **state)
+TEST(one_table)
 {
 	struct table *t = well();
 	struct buf out;
 	size_t nr = 0;
 
-	(void)state;
 	render("ndjson", &(struct screen_options){0}, t, &out);
 	for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"), nr++) {
 		json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
@@ -362,16 +350,4 @@ static void one_table(void **state)
 	}
 	buf_fini(&out);
 	table_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(golden_samples),
-	    cmocka_unit_test(fits),
-	    cmocka_unit_test(warnings),
-	    cmocka_unit_test(one_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,26 +3,17 @@
  * as many as are asked for) and what machines get (a line for each, raw), against files kept in
  * tests/data/tables. GOLDEN_UPDATE=1 writes them anew: read the difference before it is kept.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "base/io.h"
 #include "screen/format.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { OUT_BYTES = 1 << 20 };
 
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
-#define S     1000000000ull
+#define S 1000000000ull
 
 static const struct table_column columns[] = {
     {.name = "disk_read_bytes", .unit = "B", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_THINGS},
@@ -143,7 +134,7 @@ static void compare(const char *file, const struct buf *out)
 	buf_fini(&wanted);
 }
 
-static void golden(void **state)
+TEST(golden)
 {
 	static const struct {
 		const char *file, *format;
@@ -158,7 +149,6 @@ static void golden(void **state)
 	    {"things-absent.csv", "csv", {0}, absent},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct table *t = rows[i].make();
 		struct buf out;
@@ -180,11 +170,10 @@ static size_t count(const char *text, const char *what)
 }
 
 /* As many of each kind as are asked for; how many more there are is said, and right. */
-static void as_many_as_asked(void **state)
+TEST(as_many_as_asked)
 {
 	static const unsigned most[] = {0, 1, 9, 10, 11, 100};
 
-	(void)state;
 	for (size_t i = 0; i < NR(most); i++) {
 		const struct screen_options o = {.nr_things = most[i]};
 		struct screen_state *s;
@@ -228,11 +217,10 @@ static unsigned columns_of(const char *line)
 
 /* On a terminal of any width; a line does not end in blanks. One column beside the names stands,
  * however narrow it is. */
-static void fits(void **state)
+TEST(fits)
 {
 	struct table *t = several();
 
-	(void)state;
 	for (unsigned width = 45; width < 120; width++) {
 		const struct screen_options o = {.width = width};
 		struct screen_state *s = screen_state_new(t->nr_columns, &o);
@@ -251,9 +239,8 @@ static void fits(void **state)
 }
 
 /* Every line of a session has the field, if one of its events is of things, and none else. */
-static void the_field(void **state)
+TEST(the_field)
 {
-	(void)state;
 	for (int is_with = 0; is_with < 2; is_with++) {
 		struct table *t = is_with ? several() : begin();
 		size_t nr_named = 0;
@@ -279,7 +266,7 @@ static void the_field(void **state)
 
 /* Those that may not be read stand behind the others, and what is left out says how many they are.
  */
-static void unreadable(void **state)
+TEST(unreadable)
 {
 	static const struct {
 		unsigned nr_things;
@@ -292,7 +279,6 @@ static void unreadable(void **state)
 	};
 	const struct reading denied = {.state = READING_NO_PERMISSION, .flags = READING_OF_THING};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct screen_options o = {.nr_things = rows[i].nr_things};
 		struct table *t = begin();
@@ -314,15 +300,4 @@ static void unreadable(void **state)
 		buf_fini(&out);
 		table_free(t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(unreadable),       cmocka_unit_test(golden),
-	    cmocka_unit_test(as_many_as_asked), cmocka_unit_test(fits),
-	    cmocka_unit_test(the_field),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #ifndef TEST_SESSION_H
 #define TEST_SESSION_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -16,6 +16,8 @@
 #include "session/session.h"
 #include "spec/cpsession.h"
 #include "trace/reader.h"
+
+#include <dirent.h>
 
 #include <fnmatch.h>
 

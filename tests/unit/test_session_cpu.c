@@ -2,6 +2,7 @@
  * One measured CPU: what goes into which group, what is said of what does not open, groups that
  * never run, and a CPU that goes away and comes back.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "session/cpu.h"
@@ -36,7 +37,7 @@ static void bench_fini(struct bench *b)
 }
 
 /* Where the events went: "0 0 1 -" with capacity 4 for hardware events in one group. */
-static void test_groups(void **state)
+TEST(groups)
 {
 	static const struct {
 		const char *events;
@@ -56,7 +57,6 @@ static void test_groups(void **state)
 	struct reading readings[MAX_EVENTS];
 	struct bench b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bench_init(&b, cases[i].events);
 		fake.capacity = cases[i].capacity;
@@ -84,13 +84,12 @@ static void test_groups(void **state)
 
 /* Each part of an event that is on this CPU has a reading of its own; if one cannot be opened, the
  * event has none. */
-static void test_parts(void **state)
+TEST(parts)
 {
 	struct reading r[MAX_EVENTS];
 	struct cpuset on;
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, EV("box", "boxes") SOFTWARE_1);
 	assert_int_equal(b.rig.plan.nr_parts, 4);
 	plan_event_cpus(&b.rig.plan, &b.rig.plan.events[0], &on);
@@ -123,7 +122,7 @@ static void test_parts(void **state)
 	bench_fini(&b);
 }
 
-static void test_errors_per_event(void **state)
+TEST(errors_per_event)
 {
 	static const struct {
 		int error;
@@ -138,7 +137,6 @@ static void test_errors_per_event(void **state)
 	struct reading readings[MAX_EVENTS];
 	struct bench b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (size_t bad = 0; bad < 3; bad++) {
 			bench_init(&b, SOFTWARE_3);
@@ -158,12 +156,11 @@ static void test_errors_per_event(void **state)
 
 /* Each allocation and each perf call fails once: an error and nothing open, or events that say so.
  */
-static void test_open_fails(void **state)
+TEST(open_fails)
 {
 	struct bench b;
 	unsigned n, nr_bad;
 
-	(void)state;
 	bench_init(&b, SOFTWARE_2 HARDWARE_6);
 	for (n = 1; n == 1 || inject.fired; n++) {
 		inject_mem(n);
@@ -193,12 +190,11 @@ static void test_open_fails(void **state)
 	bench_fini(&b);
 }
 
-static void test_split(void **state)
+TEST(split)
 {
 	struct reading readings[MAX_EVENTS];
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, SOFTWARE_1 HARDWARE_3);
 	fake.stuck = true;
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
@@ -223,12 +219,11 @@ static void test_split(void **state)
 }
 
 /* Whatever fails while a group is split, each of its events says what became of it. */
-static void test_split_fails(void **state)
+TEST(split_fails)
 {
 	struct reading readings[MAX_EVENTS];
 	struct bench b;
 
-	(void)state;
 	for (unsigned n = 1; n == 1 || inject.fired; n++) {
 		unsigned nr_bad = 0;
 
@@ -251,13 +246,12 @@ static void test_split_fails(void **state)
 }
 
 /* All of a CPU's events end with it, in one group or in several, many in a group or one alone. */
-static void test_offline(void **state)
+TEST(offline)
 {
 	static const char *const cases[] = {SOFTWARE_3, HARDWARE_6, SOFTWARE_3 HARDWARE_6,
 					    SOFTWARE_1 HARDWARE_3, HARDWARE_6 SOFTWARE_1};
 	struct bench b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bench_init(&b, cases[i]);
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
@@ -289,13 +283,12 @@ static void test_offline(void **state)
 }
 
 /* A single event reads as whole after its CPU went: its time that stands still tells. */
-static void test_offline_alone(void **state)
+TEST(offline_alone)
 {
 	const struct timespec a_while = {.tv_nsec = 3000000};
 	struct session_cpu *c;
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, SOFTWARE_1);
 	c = &b.cpu;
 	assert_int_equal(session_cpu_open(c, &b.probe), 0);
@@ -315,12 +308,11 @@ static void test_offline_alone(void **state)
 	bench_fini(&b);
 }
 
-static void test_read_fails(void **state)
+TEST(read_fails)
 {
 	struct reading readings[MAX_EVENTS];
 	struct bench b;
 
-	(void)state;
 	bench_init(&b, SOFTWARE_2 HARDWARE_3);
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 	session_cpu_enable(&b.cpu);
@@ -334,21 +326,4 @@ static void test_read_fails(void **state)
 	assert_true(session_cpu_read(&b.cpu, readings)); /* and again */
 	assert_int_equal(readings[0].state, READING_OK);
 	bench_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_groups),
-	    cmocka_unit_test(test_parts),
-	    cmocka_unit_test(test_errors_per_event),
-	    cmocka_unit_test(test_open_fails),
-	    cmocka_unit_test(test_split),
-	    cmocka_unit_test(test_split_fails),
-	    cmocka_unit_test(test_offline),
-	    cmocka_unit_test(test_offline_alone),
-	    cmocka_unit_test(test_read_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

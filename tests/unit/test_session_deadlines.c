@@ -3,6 +3,7 @@
  * clock of the test's own, to the nanosecond. What is defined here takes the place of base/clock.c
  * and of the C library's waiting.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "session/pacer.h"
@@ -63,18 +64,17 @@ static const uint64_t work_ms[] = {0, 7, 19, 3, 50, 11, 0, 18, 1, 6};
 static int work(struct tape *t, uint32_t iteration)
 {
 	(void)t;
-	now_ns += work_ms[iteration % INJECT_NR(work_ms)] * MS;
+	now_ns += work_ms[iteration % NR(work_ms)] * MS;
 	return 0;
 }
 
-static void test_iterations(void **state)
+TEST(iterations)
 {
 	enum { NR = 100, DURATION_MS = 20 };
 	static struct tape tape;
 	uint64_t due_ns = DURATION_MS * MS;
 	struct rig rig;
 
-	(void)state;
 	rig_init(&rig, 2, "", SOFTWARE_2 MISC);
 	rig.spec.num_iterations = NR;
 	rig.spec.duration_ns = DURATION_MS * MS;
@@ -88,7 +88,7 @@ static void test_iterations(void **state)
 			fail_msg("boundary %u: due after %llu ns, came after %llu", k,
 				 (unsigned long long)due_ns, (unsigned long long)since_ns);
 		due_ns += DURATION_MS * MS;
-		while (due_ns < since_ns + work_ms[k % INJECT_NR(work_ms)] * MS)
+		while (due_ns < since_ns + work_ms[k % NR(work_ms)] * MS)
 			due_ns += DURATION_MS * MS;
 	}
 	rig_fini(&rig);
@@ -110,12 +110,11 @@ static bool tick(void *arg)
 	return true;
 }
 
-static void test_pacer(void **state)
+TEST(pacer)
 {
 	struct pacer p;
 	uint64_t start_ns, due_ns = PERIOD_MS * MS, nr_missed = 0;
 
-	(void)state;
 	assert_int_equal(pacer_init(&p, PERIOD_MS * MS, tick, &p), 0);
 	now_ns = start_ns = (uint64_t)7000 * MS;
 	assert_int_equal(pacer_start(&p), 0);
@@ -137,13 +136,7 @@ static void test_pacer(void **state)
 	pacer_fini(&p);
 }
 
-int main(void)
+void before_all(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_iterations),
-	    cmocka_unit_test(test_pacer),
-	};
-
 	now_ns = (uint64_t)5000 * MS;
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * session: it ends with an error in words, or its readings say so; every file that is there is
  * whole; nothing is left open, and the next session works.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "survey/ops.h"
@@ -24,7 +25,7 @@ static const struct {
      "\"rate\":10}," EV("software", "context_switches") MISC,
      1},
 };
-static size_t mode;
+static enum { COUNTS, SAMPLES } mode;
 
 /* One process, so that the survey has something to do, and little. */
 static void put_small_proc(void)
@@ -146,11 +147,10 @@ static void check_after(int rc, const struct err *e)
 	empty_folder();
 }
 
-static void test_every_allocation(void **state)
+static void fail_every_allocation(void)
 {
 	unsigned n, nr_harmless = 0;
 
-	(void)state;
 	begin();
 	for (n = 1; n == 1 || inject.fired; n++) {
 		struct err e = {0};
@@ -173,12 +173,11 @@ static void test_every_allocation(void **state)
 	rig_fini(&rig);
 }
 
-static void test_every_file_call(void **state)
+static void fail_every_file_call(void)
 {
 	static const int errors[] = {-EIO, -ENOSPC, -EINTR};
 	unsigned n, nr_told = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		begin();
 		for (n = 1; n == 1 || inject.fired; n++) {
@@ -202,12 +201,11 @@ static void test_every_file_call(void **state)
 		assert_true(nr_told >= 2 * 2 * 3);
 }
 
-static void test_every_perf_call(void **state)
+static void fail_every_perf_call(void)
 {
 	static const int errors[] = {-EMFILE, -EIO, -ENODEV, -EINTR};
 	unsigned n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		begin();
 		for (n = 1, fake.fail_fired = true; fake.fail_fired; n++) {
@@ -233,50 +231,55 @@ static void test_every_perf_call(void **state)
 	}
 }
 
-static int set_mode(void **state)
-{
-	mode = *(const size_t *)*state;
-	return 0;
-}
-
 static pid_t no_fork(void)
 {
 	return -EAGAIN;
 }
 
-/* What meets no failure is not to be done a thousand times: a child of this program takes long. */
-static int set_mode_alone(void **state)
+/* Forking a child of this program a thousand times takes too long. */
+static void without_children(void (*body)(void))
 {
 	static struct survey_ops ops;
 
 	ops = survey_kernel_ops;
 	ops.fork = no_fork;
 	survey_set_ops(&ops);
-	return set_mode(state);
-}
-
-static int with_children(void **state)
-{
-	(void)state;
+	body();
 	survey_set_ops(NULL);
-	return 0;
 }
 
-int main(void)
+TEST(every_allocation_counting)
 {
-	static size_t counts = 0, samples = 1;
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_prestate_setup_teardown(test_every_allocation, set_mode, NULL,
-						     &counts),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_file_call, set_mode, NULL, &counts),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_perf_call, set_mode, NULL, &counts),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_allocation, set_mode, NULL,
-						     &samples),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_file_call, set_mode_alone,
-						     with_children, &samples),
-	    cmocka_unit_test_prestate_setup_teardown(test_every_perf_call, set_mode_alone,
-						     with_children, &samples),
-	};
+	mode = COUNTS;
+	fail_every_allocation();
+}
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+TEST(every_file_call_counting)
+{
+	mode = COUNTS;
+	fail_every_file_call();
+}
+
+TEST(every_perf_call_counting)
+{
+	mode = COUNTS;
+	fail_every_perf_call();
+}
+
+TEST(every_allocation_sampling)
+{
+	mode = SAMPLES;
+	fail_every_allocation();
+}
+
+TEST(every_file_call_sampling)
+{
+	mode = SAMPLES;
+	without_children(fail_every_file_call);
+}
+
+TEST(every_perf_call_sampling)
+{
+	mode = SAMPLES;
+	without_children(fail_every_perf_call);
 }

@@ -3,6 +3,7 @@
  * again when it is mapped again; the mark of others' build-ids goes; and a file gets its build-id
  * only if it is the very one, and has not changed since.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "pmu/ring.h"
@@ -96,9 +97,8 @@ static void expect_no_question(struct mapped *t)
 }
 
 /* At each place of a ring, so that the record wraps at each of its words. */
-static void test_questions(void **state)
+TEST(questions)
 {
-	(void)state;
 	for (uint64_t at = 0; at < 256; at += 8) {
 		struct mapped t;
 		struct memory m;
@@ -124,12 +124,11 @@ static void test_questions(void **state)
 
 /* Mapped again it is asked for again, later; unless it is on a file system that may not answer, or
  * did not. */
-static void test_again(void **state)
+TEST(again)
 {
 	struct mapped t;
 	struct memory m;
 
-	(void)state;
 	memory_init(&m, 0);
 	assert_int_equal(mapped_init(&t), 0);
 	for (uint64_t i = 1; i <= 4; i++)
@@ -153,15 +152,14 @@ static void test_again(void **state)
 	free(m.ring.base);
 }
 
-static void test_hostile_sizes(void **state)
+TEST(hostile_sizes)
 {
 	static const uint16_t sizes[] = {0, 4, 8, 72, 80, 88, 4000};
 	struct mapped t;
 	struct memory m;
 
-	(void)state;
 	assert_int_equal(mapped_init(&t), 0);
-	for (size_t i = 0; i < INJECT_NR(sizes); i++) {
+	for (size_t i = 0; i < NR(sizes); i++) {
 		memory_init(&m, 0);
 		put_mapping(&m, 2, 1, 5, "/x");
 		memcpy(byte_at(&m, 6), &sizes[i], 2);
@@ -255,14 +253,13 @@ static void expect_id(struct place *p, const char *id)
 	}
 }
 
-static void test_identify(void **state)
+TEST(identify)
 {
 	struct place p;
 	char from[512], to[512];
 	struct survey_identify_answer a;
 	uint64_t written_ns;
 
-	(void)state;
 	place_init(&p, "ext4", "/");
 	expect_id(&p, "abcd");
 	p.q.inode++;
@@ -298,7 +295,7 @@ static void test_identify(void **state)
 }
 
 /* Types that may not answer are not looked at; a mount of none is asked for later. */
-static void test_types(void **state)
+TEST(types)
 {
 	static const struct {
 		const char *type;
@@ -309,8 +306,7 @@ static void test_types(void **state)
 	    {"fuse.sshfs", SURVEY_IDENTIFY_FOREIGN}, {"nfs4", SURVEY_IDENTIFY_FOREIGN},
 	    {"9p", SURVEY_IDENTIFY_FOREIGN},         {"of the future", SURVEY_IDENTIFY_FOREIGN}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(types); i++) {
+	for (size_t i = 0; i < NR(types); i++) {
 		struct place p;
 
 		print_message("%s\n", types[i].type);
@@ -323,11 +319,10 @@ static void test_types(void **state)
 }
 
 /* A container's path is that of ours below its mount. */
-static void test_elsewhere(void **state)
+TEST(elsewhere)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p, "ext4", "/over");
 	set_inode(&p, "/over/bin/b");
 	snprintf(p.q.path, sizeof(p.q.path), "/bin/b");
@@ -336,12 +331,11 @@ static void test_elsewhere(void **state)
 }
 
 /* What is no file is not opened: a pipe would wait for a writer. */
-static void test_not_opened(void **state)
+TEST(not_opened)
 {
 	struct place p;
 	char path[512];
 
-	(void)state;
 	place_init(&p, "ext4", "/");
 	snprintf(path, sizeof(path), "%s/bin/pipe", p.root.dir);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -351,12 +345,11 @@ static void test_not_opened(void **state)
 	place_fini(&p);
 }
 
-static void test_mounts(void **state)
+TEST(mounts)
 {
 	struct root r = tree_make();
 	struct survey_mounts m;
 
-	(void)state;
 	put_text(&r, "/proc/self/mountinfo",
 		 "1 0 8:1 / / rw - ext4 /dev/a rw\n"
 		 "2 1 0:40 / /user rw shared:7 - nfs4 host:/x rw\n"
@@ -379,16 +372,4 @@ static void test_mounts(void **state)
 	assert_string_equal(survey_mounts_cover(&m, "/a b/c")->type, "tmpfs");
 	survey_mounts_fini(&m);
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_questions),     cmocka_unit_test(test_again),
-	    cmocka_unit_test(test_hostile_sizes), cmocka_unit_test(test_identify),
-	    cmocka_unit_test(test_types),         cmocka_unit_test(test_elsewhere),
-	    cmocka_unit_test(test_not_opened),    cmocka_unit_test(test_mounts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
  * The files of a session: locks, what is in the way, what must not be followed or overwritten.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "base/str.h"
@@ -36,14 +37,13 @@ static int open_output(const char *prefix, const char *manifest, struct session_
 	return session_output_open(&config, out, e);
 }
 
-static void test_locks(void **state)
+TEST(locks)
 {
 	struct session_output *a, *b;
 	mode_t old = umask(0);
 	struct stat st;
 	struct err e;
 
-	(void)state;
 	begin();
 	assert_int_equal(open_output(rig_path(&rig, "a"), rig_path(&rig, "m"), &a, &e), 0);
 	umask(old);
@@ -80,7 +80,7 @@ static void hold_until_killed(int tell)
 	_exit(1);
 }
 
-static void test_holder_killed(void **state)
+TEST(holder_killed)
 {
 	struct session_output *o;
 	int told[2], status;
@@ -88,7 +88,6 @@ static void test_holder_killed(void **state)
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	begin();
 	assert_int_equal(pipe(told), 0);
 	pid = fork();
@@ -108,12 +107,11 @@ static void test_holder_killed(void **state)
 	rig_fini(&rig);
 }
 
-static void test_owner_only(void **state)
+TEST(owner_only)
 {
 	struct stat st;
 	mode_t old;
 
-	(void)state;
 	begin();
 	old = umask(0);
 	assert_run(&tape, &rig);
@@ -176,7 +174,7 @@ static void check_untouched(const char *name, enum way way)
 	buf_fini(&b);
 }
 
-static void test_in_the_way(void **state)
+TEST(in_the_way)
 {
 	static const char prefix[] = "--output-path-prefix";
 	static const char manifest[] = "--session-result-spec-path";
@@ -195,7 +193,6 @@ static void test_in_the_way(void **state)
 	    {"s.cpsession.lock", manifest, ~(1u << EMPTY)},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (enum way way = FOREIGN; way <= OTHER_USERS; way++) {
 			struct err e = {0};
@@ -221,14 +218,13 @@ static void test_in_the_way(void **state)
 }
 
 /* Names that the session does not use are nobody's business. */
-static void test_beside_the_way(void **state)
+TEST(beside_the_way)
 {
 	static const char *const names[] = {"t.2.0.cpuperf",  "t.0.2.cpuperf", "t.00.0.cpuperf",
 					    "t.x.0.cpuperf",  "t.0.cpuperf",   "t.0.0.0.cpuperf",
 					    "tt.0.0.cpuperf", "t.0.0.cpuper",  "t.0.-1.cpuperf",
 					    "t.s1.0.cpuperf"};
 
-	(void)state;
 	begin();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		put(names[i], geteuid() ? FOREIGN : OTHER_USERS);
@@ -299,9 +295,8 @@ static void check_taken_trace(const char *events, enum way way)
 	rig_fini(&rig);
 }
 
-static void test_trace_taken_meanwhile(void **state)
+TEST(trace_taken_meanwhile)
 {
-	(void)state;
 	for (int mode = 0; mode < 2; mode++)
 		for (enum way way = FOREIGN; way <= OTHER_USERS; way++)
 			if (way != OTHER_USERS || geteuid() == 0)
@@ -309,11 +304,10 @@ static void test_trace_taken_meanwhile(void **state)
 }
 
 /* The segments of the next iteration have the next number. */
-static void test_segment_taken_meanwhile(void **state)
+TEST(segment_taken_meanwhile)
 {
 	struct err e = {0};
 
-	(void)state;
 	begin();
 	rig.spec.num_iterations = 1003; /* a segment has 1,000 */
 	tape = (struct tape){.each = take_name};
@@ -328,11 +322,10 @@ static void test_segment_taken_meanwhile(void **state)
 }
 
 /* What is written under another name first is written all the same. */
-static void test_temporary_taken(void **state)
+TEST(temporary_taken)
 {
 	static const char *const names[] = {".t.1.0.cpuperf.tmp", ".s.cpsession.tmp"};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		for (enum way way = TO_FILE; way <= OTHER_USERS; way++) {
 			struct err e = {0};
@@ -354,11 +347,10 @@ static void test_temporary_taken(void **state)
 		}
 }
 
-static void test_manifest_taken(void **state)
+TEST(manifest_taken)
 {
 	struct err e = {0};
 
-	(void)state;
 	begin();
 	rig.spec.num_iterations = 3;
 	tape = (struct tape){.each = take_name};
@@ -372,13 +364,12 @@ static void test_manifest_taken(void **state)
 }
 
 /* The paths are the default ones, and a name belongs to another user. */
-static void test_moved(void **state)
+TEST(moved)
 {
 	static const char *const names[] = {"t.0.0.cpuperf", "t.1.1.cpuperf", "t.common.cpuperf",
 					    "t.traces.lock", "s.cpsession",   "s.cpsession.lock"};
 	static const uint8_t id[16] = {1};
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -402,7 +393,7 @@ static void test_moved(void **state)
 	}
 }
 
-static void test_folders(void **state)
+TEST(folders)
 {
 	static const struct {
 		const char *path, *msg;
@@ -415,7 +406,6 @@ static void test_folders(void **state)
 	struct session_output *o;
 	struct err e;
 
-	(void)state;
 	begin();
 	tree_put(&rig.folder, "/file", "", 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -431,9 +421,8 @@ static void test_folders(void **state)
 }
 
 /* A folder that is a link is a place like any other; only names are not followed. */
-static void test_folder_is_link(void **state)
+TEST(folder_is_link)
 {
-	(void)state;
 	begin();
 	assert_int_equal(symlink(".", rig_path(&rig, "link")), 0);
 	rig.spec.output_path_prefix = rig_path(&rig, "link/t");
@@ -451,7 +440,7 @@ static void load_all(const char *const name[], size_t nr, struct buf *out)
 }
 
 /* A session that is refused leaves the one before it as it was, whatever refuses it. */
-static void test_refused_leaves_older(void **state)
+TEST(refused_leaves_older)
 {
 	static const char *const names[] = {"t.0.0.cpuperf", "t.0.1.cpuperf", "t.common.cpuperf",
 					    "t.1.1.cpuperf", "s.cpsession"};
@@ -469,7 +458,6 @@ static void test_refused_leaves_older(void **state)
 	    {"s.cpsession", NULL, 0, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct session_output *other = NULL;
 		struct buf before, after;
@@ -520,9 +508,8 @@ static bool manifest_is_of(const char *trace)
 }
 
 /* The manifest says whose traces it means. */
-static void test_id(void **state)
+TEST(id)
 {
-	(void)state;
 	begin();
 	assert_run(&tape, &rig);
 	assert_true(manifest_is_of("t.0.0.cpuperf"));
@@ -536,14 +523,13 @@ static void test_id(void **state)
 
 /* Every system call of a start fails once: until the new manifest is in its place, the older
  * session is whole. */
-static void test_failing_start(void **state)
+TEST(failing_start)
 {
 	static const char *const names[] = {"t.0.0.cpuperf", "t.0.1.cpuperf"};
 	struct session_output *o;
 	unsigned nr_kept = 0;
 	struct err e;
 
-	(void)state;
 	for (unsigned n = 1; n == 1 || inject.fired; n++) {
 		int rc;
 
@@ -566,27 +552,4 @@ static void test_failing_start(void **state)
 		rig_fini(&rig);
 	}
 	assert_true(nr_kept > 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_locks),
-	    cmocka_unit_test(test_holder_killed),
-	    cmocka_unit_test(test_owner_only),
-	    cmocka_unit_test(test_in_the_way),
-	    cmocka_unit_test(test_folders),
-	    cmocka_unit_test(test_folder_is_link),
-	    cmocka_unit_test(test_refused_leaves_older),
-	    cmocka_unit_test(test_id),
-	    cmocka_unit_test(test_failing_start),
-	    cmocka_unit_test(test_beside_the_way),
-	    cmocka_unit_test(test_trace_taken_meanwhile),
-	    cmocka_unit_test(test_segment_taken_meanwhile),
-	    cmocka_unit_test(test_temporary_taken),
-	    cmocka_unit_test(test_manifest_taken),
-	    cmocka_unit_test(test_moved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * The loop: boundaries that lose nothing, deadlines that do not drift, all the ways to end, CPUs
  * that come and go. Perf calls are fake_pmu.h's; /proc is the machine's or made for the test.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include <pthread.h>
@@ -28,14 +29,13 @@ static void sleep_ms(long ms)
 
 /* Every end is the next start, so the differences add up to the whole; one read per group, CPU and
  * boundary, and not one more. */
-static void test_boundaries(void **state)
+TEST(boundaries)
 {
 	static const struct {
 		const char *events;
 		unsigned nr_groups;
 	} cases[] = {{SOFTWARE_3, 1}, {HARDWARE_6, 2}, {SOFTWARE_2 HARDWARE_6 MISC, 3}, {MISC, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(4, cases[i].events, 6, 2);
 		assert_run(&tape, &rig);
@@ -76,12 +76,11 @@ static uint64_t late_ns(unsigned k, uint64_t duration_ns)
 
 /* A busy machine may be late, but not later and later: some boundary of the last ones is on time.
  */
-static void test_no_drift(void **state)
+TEST(no_drift)
 {
 	enum { NR = 200, PART = 50, MS = 5 };
 	uint64_t late[NR];
 
-	(void)state;
 	begin(2, SOFTWARE_2, NR, MS);
 	assert_run(&tape, &rig);
 	for (unsigned k = 0; k < NR; k++)
@@ -91,11 +90,10 @@ static void test_no_drift(void **state)
 	rig_fini(&rig);
 }
 
-static void test_duration_0(void **state)
+TEST(duration_0)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 
-	(void)state;
 	begin(2, SOFTWARE_2 MISC, 3, 0);
 	assert_run(&tape, &rig);
 	assert_int_equal(tape.nr_iterations, 3);
@@ -128,13 +126,12 @@ static void assert_stopped(unsigned nr_iterations, uint64_t start_ns)
 	rig_fini(&rig);
 }
 
-static void test_stop_by_signal(void **state)
+TEST(stop_by_signal)
 {
 	const struct sigaction stop = {.sa_handler = stop_on_signal};
 	const struct itimerval soon = {.it_value.tv_usec = 30000};
 	uint64_t start_ns = clock_monotonic_ns();
 
-	(void)state;
 	begin(2, SOFTWARE_2, 5, 60000);
 	rig_with_files(&rig);
 	sigaction(SIGALRM, &stop, NULL);
@@ -146,12 +143,11 @@ static void test_stop_by_signal(void **state)
 	assert_stopped(1, start_ns);
 }
 
-static void test_stop_by_thread(void **state)
+TEST(stop_by_thread)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	pthread_t thread;
 
-	(void)state;
 	begin(2, SOFTWARE_2, 5, 60000);
 	rig_with_files(&rig);
 	assert_int_equal(tape_open(&tape, &rig, NULL), 0);
@@ -163,11 +159,10 @@ static void test_stop_by_thread(void **state)
 }
 
 /* Stopped before it ran, it still reads once and writes that. */
-static void test_stop_before(void **state)
+TEST(stop_before)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 
-	(void)state;
 	begin(2, SOFTWARE_2, 5, 60000);
 	rig_with_files(&rig);
 	assert_int_equal(tape_open(&tape, &rig, NULL), 0);
@@ -183,11 +178,10 @@ static int end_after_second(struct tape *t, uint32_t iteration)
 	return iteration == 1;
 }
 
-static void test_ended_by_caller(void **state)
+TEST(ended_by_caller)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 
-	(void)state;
 	begin(2, SOFTWARE_2, 50, 5);
 	rig_with_files(&rig);
 	tape.each = end_after_second;
@@ -205,9 +199,8 @@ static int slow_in_second(struct tape *t, uint32_t iteration)
 
 /* As after SIGSTOP or a sleeping machine: no burst of iterations, the grid stays, and it is said.
  */
-static void test_held_up(void **state)
+TEST(held_up)
 {
-	(void)state;
 	begin(2, SOFTWARE_2, 4, 20);
 	tape.each = slow_in_second;
 	assert_run(&tape, &rig);
@@ -235,9 +228,8 @@ static int little_slow_in_second(struct tape *t, uint32_t iteration)
 }
 
 /* Not so long that a deadline is passed by: that is said as well. */
-static void test_held_up_a_little(void **state)
+TEST(held_up_a_little)
 {
-	(void)state;
 	begin(2, SOFTWARE_2, 3, 100);
 	tape.each = little_slow_in_second;
 	assert_run(&tape, &rig);
@@ -274,7 +266,7 @@ static int away_for_two(struct tape *t, uint32_t iteration)
 	return 0;
 }
 
-static void test_hotplug(void **state)
+TEST(hotplug)
 {
 	/* per iteration: start and end of a perf event, and of cpu_user: Ok, oFfline, None */
 	static const struct {
@@ -291,7 +283,6 @@ static void test_hotplug(void **state)
 	};
 	char pattern[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(4, cases[i].events, 6, 20);
 		rig_with_proc(&rig);
@@ -330,11 +321,10 @@ static void test_hotplug(void **state)
 }
 
 /* The notes are in the traces of their CPU, with the iteration in which it happened. */
-static void test_notes_in_traces(void **state)
+TEST(notes_in_traces)
 {
 	int dirfd;
 
-	(void)state;
 	begin(4, SOFTWARE_3, 6, 3);
 	rig_with_files(&rig);
 	tape.each = away_for_two;
@@ -357,9 +347,8 @@ static int online_after_first(struct tape *t, uint32_t iteration)
 }
 
 /* Offline between plan and start: the events work on the other CPUs, and there when it comes. */
-static void test_offline_from_start(void **state)
+TEST(offline_from_start)
 {
-	(void)state;
 	begin(2, SOFTWARE_2, 3, 3);
 	fake.offline[1] = true;
 	tape.each = online_after_first;
@@ -375,9 +364,8 @@ static void test_offline_from_start(void **state)
 	rig_fini(&rig);
 }
 
-static void test_split_is_told(void **state)
+TEST(split_is_told)
 {
-	(void)state;
 	begin(2, HARDWARE_3 SOFTWARE_1, 3, 60);
 	fake.stuck = true;
 	assert_run(&tape, &rig);
@@ -398,9 +386,8 @@ static void test_split_is_told(void **state)
 	rig_fini(&rig);
 }
 
-static void test_multiplexed(void **state)
+TEST(multiplexed)
 {
-	(void)state;
 	begin(1, HARDWARE_6, 2, 4);
 	fake.running_pct = 25;
 	assert_run(&tape, &rig);
@@ -409,9 +396,8 @@ static void test_multiplexed(void **state)
 	rig_fini(&rig);
 }
 
-static void test_nothing_works(void **state)
+TEST(nothing_works)
 {
-	(void)state;
 	begin(2, HARDWARE_6, 1, 0);
 	for (size_t i = 0; i < FAKE_MAX_CONFIG; i++)
 		fake.refusal[PERF_TYPE_HARDWARE][i] = -ENOENT;
@@ -427,20 +413,4 @@ static void test_nothing_works(void **state)
 	}
 	tape_close(&tape);
 	rig_fini(&rig);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_boundaries),       cmocka_unit_test(test_no_drift),
-	    cmocka_unit_test(test_duration_0),       cmocka_unit_test(test_stop_by_signal),
-	    cmocka_unit_test(test_stop_by_thread),   cmocka_unit_test(test_stop_before),
-	    cmocka_unit_test(test_ended_by_caller),  cmocka_unit_test(test_held_up),
-	    cmocka_unit_test(test_held_up_a_little), cmocka_unit_test(test_hotplug),
-	    cmocka_unit_test(test_notes_in_traces),  cmocka_unit_test(test_offline_from_start),
-	    cmocka_unit_test(test_split_is_told),    cmocka_unit_test(test_multiplexed),
-	    cmocka_unit_test(test_nothing_works),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * A whole session that samples, on the rings of fake_pmu.h: what is in which file, what is counted,
  * what is refused, and what becomes of it when something goes wrong.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "trace/record.h"
@@ -137,9 +138,8 @@ enum { TID_TIME = PERF_SAMPLE_TID | PERF_SAMPLE_TIME };
 
 /* The fake kernel takes samples right after each reading: they are of the next iteration, and those
  * of the end are of none. The start reads once, and so does each boundary. */
-static void test_iterations(void **state)
+TEST(iterations)
 {
-	(void)state;
 	begin("", CLOCK, 3);
 	assert_run(&tape, &rig);
 	assert_files(&rig, NR_CPUS * 3 + 1, 3);
@@ -161,11 +161,10 @@ static void test_iterations(void **state)
 	rig_fini(&rig);
 }
 
-static void test_common_file(void **state)
+TEST(common_file)
 {
 	struct content c;
 
-	(void)state;
 	begin("", CLOCK, 1);
 	assert_run(&tape, &rig);
 	c = load("t.common.cpuperf", TID_TIME);
@@ -176,11 +175,10 @@ static void test_common_file(void **state)
 }
 
 /* The ids lead from a record to its event: leader first, then what is in its samples. */
-static void test_ids(void **state)
+TEST(ids)
 {
 	struct content c;
 
-	(void)state;
 	begin("", SWITCHES FAULTS TIMEBASE, 1);
 	assert_run(&tape, &rig);
 	c = load("t.0.0.cpuperf", 0);
@@ -194,9 +192,8 @@ static void test_ids(void **state)
 }
 
 /* Two events in one ring, each sample by its id. */
-static void test_two_events(void **state)
+TEST(two_events)
 {
-	(void)state;
 	begin("", CLOCK FAULTS, 1);
 	assert_run(&tape, &rig);
 	assert_int_equal(tape.samples[0][0], 2 * PER_READ);
@@ -204,9 +201,8 @@ static void test_two_events(void **state)
 	rig_fini(&rig);
 }
 
-static void test_no_files(void **state)
+TEST(no_files)
 {
-	(void)state;
 	begin("", CLOCK, 2);
 	rig.spec.output_path_prefix = rig.spec.session_result_spec_path = "";
 	assert_run(&tape, &rig);
@@ -215,9 +211,8 @@ static void test_no_files(void **state)
 	rig_fini(&rig);
 }
 
-static void test_compressed(void **state)
+TEST(compressed)
 {
-	(void)state;
 	begin("\"compression\":\"zstd:3\",", CLOCK, 1);
 	assert_run(&tape, &rig);
 	assert_int_equal(load("t.0.1.cpuperf", TID_TIME).nr_samples, PER_READ);
@@ -225,11 +220,10 @@ static void test_compressed(void **state)
 }
 
 /* Rings that the limit does not allow become smaller, aloud; or --strict refuses. */
-static void test_ring_limit(void **state)
+TEST(ring_limit)
 {
 	struct err e = {0};
 
-	(void)state;
 	begin("\"buffer_size_in_mb\":3,", CLOCK, 1);
 	fake.max_ring_bytes = 1 << 18;
 	assert_run(&tape, &rig);
@@ -258,12 +252,11 @@ static void test_ring_limit(void **state)
 }
 
 /* What finds no room is counted, by the ring and by the event. */
-static void test_lost(void **state)
+TEST(lost)
 {
 	enum { MANY = 3000 }; /* of 24 bytes, in 64 KiB */
 	uint64_t all;
 
-	(void)state;
 	begin("", CLOCK, 2);
 	fake.max_ring_bytes = 64 << 10;
 	fake.samples_per_read = MANY;
@@ -276,7 +269,7 @@ static void test_lost(void **state)
 	rig_fini(&rig);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
 	static const struct {
 		const char *events;
@@ -289,7 +282,6 @@ static void test_refusals(void **state)
 	    {TIMEBASE SWITCHES HARDWARE_6, 2, 0, "3 of the events without a rate do"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err e = {0};
 
@@ -306,9 +298,8 @@ static void test_refusals(void **state)
 }
 
 /* An older kernel: no symbols in the side band, no FORMAT_LOST. */
-static void test_older_kernels(void **state)
+TEST(older_kernels)
 {
-	(void)state;
 	for (int refusals = 0; refusals < 2; refusals++) {
 		begin("", CLOCK, 1);
 		fake.no_format_lost = true;
@@ -330,9 +321,8 @@ static int hotplug(struct tape *t, uint32_t iteration)
 }
 
 /* What the CPU had sampled before it went is there; when it is back there are new rings. */
-static void test_hotplug(void **state)
+TEST(hotplug)
 {
-	(void)state;
 	begin("", CLOCK, 5);
 	rig.spec.duration_ns = 20000000; /* a lone event's time must be seen to stand still */
 	tape.each = hotplug;
@@ -350,11 +340,10 @@ static void test_hotplug(void **state)
 
 /* Misc events are read between the boundaries, at the timebase's pace, into the trace of their CPU;
  * what is of the machine into the first. */
-static void test_ticks(void **state)
+TEST(ticks)
 {
 	struct content first, second;
 
-	(void)state;
 	begin("", TIMEBASE MISC, 1);
 	rig.spec.duration_ns = 50000000;
 	assert_run(&tape, &rig);
@@ -394,11 +383,10 @@ static ssize_t slow_writev(int fd, const struct iovec *v, int nr)
 	return sys_kernel_ops.writev(fd, v, nr);
 }
 
-static void test_slow_collector(void **state)
+TEST(slow_collector)
 {
 	struct sys_ops ops = sys_kernel_ops;
 
-	(void)state;
 	begin("", TIMEBASE MISC, 1);
 	rig.spec.duration_ns = 1000000000;
 	slow.session = pthread_self();
@@ -423,12 +411,11 @@ static ssize_t full_writev(int fd, const struct iovec *v, int nr)
 }
 
 /* A full disk ends the session with the error; what was measured is still given. */
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct err e = {0};
 
-	(void)state;
 	begin("", CLOCK, 3);
 	ops.writev = full_writev;
 	sys_set_ops(&ops);
@@ -436,19 +423,4 @@ static void test_full_disk(void **state)
 	sys_set_ops(NULL);
 	assert_non_null(strstr(e.source, "t.common.cpuperf")); /* the first that is written */
 	rig_fini(&rig);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_iterations), cmocka_unit_test(test_common_file),
-	    cmocka_unit_test(test_ids),        cmocka_unit_test(test_two_events),
-	    cmocka_unit_test(test_no_files),   cmocka_unit_test(test_compressed),
-	    cmocka_unit_test(test_ring_limit), cmocka_unit_test(test_lost),
-	    cmocka_unit_test(test_refusals),   cmocka_unit_test(test_older_kernels),
-	    cmocka_unit_test(test_hotplug),    cmocka_unit_test(test_ticks),
-	    cmocka_unit_test(test_full_disk),  cmocka_unit_test(test_slow_collector),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * What a session has written is on the disk when it says so: the thread that sees to it, and, by
  * the calls on files, that nothing that was written to is left without an fsync.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "session/syncer.h"
@@ -47,12 +48,11 @@ static int post(struct syncer *s, uint64_t i, struct err *e)
 
 /* However slow the disk and however often something is written: all of it has a round, and the last
  * one comes before the end. */
-static void test_nothing_is_dropped(void **state)
+TEST(nothing_is_dropped)
 {
 	const uint64_t periods_ns[] = {0, 1000, 1000000, 3600000000000};
 
-	(void)state;
-	for (size_t k = 0; k < INJECT_NR(periods_ns); k++)
+	for (size_t k = 0; k < NR(periods_ns); k++)
 		for (unsigned delay_ms = 0; delay_ms < 4; delay_ms += 3) {
 			struct syncer s;
 
@@ -71,11 +71,10 @@ static void test_nothing_is_dropped(void **state)
 		}
 }
 
-static void test_nothing_to_do(void **state)
+TEST(nothing_to_do)
 {
 	struct syncer s;
 
-	(void)state;
 	start(&s, 1000, false);
 	assert_int_equal(syncer_stop(&s, NULL), 0);
 	assert_int_equal(rounds.nr, 0);
@@ -83,11 +82,10 @@ static void test_nothing_to_do(void **state)
 }
 
 /* Files that grow have rounds without being told, the last of them again and again. */
-static void test_steady(void **state)
+TEST(steady)
 {
 	struct syncer s;
 
-	(void)state;
 	start(&s, 100000, true);
 	assert_int_equal(post(&s, 5, NULL), 0);
 	while (rounds.nr < 5)
@@ -96,12 +94,11 @@ static void test_steady(void **state)
 	assert_int_equal(rounds.seen, 1 << 5);
 }
 
-static void test_an_error_sticks(void **state)
+TEST(an_error_sticks)
 {
 	struct err e = {0}, again = {0};
 	struct syncer s;
 
-	(void)state;
 	start(&s, 0, false);
 	rounds.rc = -EIO;
 	while (post(&s, 0, &e) == 0)
@@ -113,11 +110,10 @@ static void test_an_error_sticks(void **state)
 	assert_int_equal(rounds.nr, 1);
 }
 
-static void test_slowest(void **state)
+TEST(slowest)
 {
 	struct syncer s;
 
-	(void)state;
 	start(&s, 0, false);
 	rounds.delay_ms = 2;
 	assert_int_equal(post(&s, 0, NULL), 0);
@@ -166,7 +162,7 @@ static void soil(int fd)
 		return;
 	pthread_mutex_lock(&disk.lock);
 	if (!find(ino, &at)) {
-		assert_true(disk.nr_dirty < INJECT_NR(disk.dirty));
+		assert_true(disk.nr_dirty < NR(disk.dirty));
 		disk.dirty[disk.nr_dirty++] = ino;
 	}
 	pthread_mutex_unlock(&disk.lock);
@@ -247,7 +243,7 @@ static int run_on_disk(const char *keys, const char *events, uint64_t num_iterat
 	return rc;
 }
 
-static void test_all_is_on_the_disk(void **state)
+TEST(all_is_on_the_disk)
 {
 	static const char sampled[] =
 	    "{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000},";
@@ -257,8 +253,7 @@ static void test_all_is_on_the_disk(void **state)
 	} rows[] = {{SOFTWARE_2, 1},   {SOFTWARE_2, 5},    {SOFTWARE_2, 100},
 		    {SOFTWARE_2, 101}, {SOFTWARE_2, 2500}, {sampled, 3}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 
 		if (run_on_disk("", rows[i].events, rows[i].nr, 1000000000, 0, &e))
@@ -269,35 +264,17 @@ static void test_all_is_on_the_disk(void **state)
 	}
 }
 
-static void test_no_sync(void **state)
+TEST(no_sync)
 {
-	(void)state;
 	assert_int_equal(run_on_disk("", SOFTWARE_2, 5, 0, 0, NULL), 0);
 	assert_int_equal(disk.nr_syncs, 0);
 }
 
-static void test_a_failing_disk_is_told(void **state)
+TEST(a_failing_disk_is_told)
 {
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(run_on_disk("", SOFTWARE_2, 5, 1000000000, -EIO, &e), -EIO);
 	assert_non_null(strstr(e.msg, "/s.cpsession"));
 	assert_non_null(strstr(e.msg, strerror(EIO)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nothing_is_dropped),
-	    cmocka_unit_test(test_nothing_to_do),
-	    cmocka_unit_test(test_steady),
-	    cmocka_unit_test(test_an_error_sticks),
-	    cmocka_unit_test(test_slowest),
-	    cmocka_unit_test(test_all_is_on_the_disk),
-	    cmocka_unit_test(test_no_sync),
-	    cmocka_unit_test(test_a_failing_disk_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

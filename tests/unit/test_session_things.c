@@ -2,6 +2,7 @@
  * Events of many things in a session: readings of each thing at both boundaries, their names,
  * things that come and go, in a /sys of our own.
  */
+#include "kit.h"
 #include "test_session.h"
 
 #include "session/things.h"
@@ -55,8 +56,8 @@ static void drop_disk(const char *name)
 {
 	char path[512];
 
-	snprintf(path, sizeof(path), "%s/sys/block/%s", rig.folder.dir, name);
-	assert_int_equal(nftw(path, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	snprintf(path, sizeof(path), "/sys/block/%s", name);
+	tree_drop(&rig.folder, path);
 }
 
 static void take_readings(struct told *t, const struct trace_frame *f)
@@ -137,11 +138,10 @@ static void begin(const char *events, uint64_t nr_iterations)
 }
 
 /* Each disk by its name, before and after; nothing in the other trace. */
-static void test_each(void **state)
+TEST(each)
 {
 	struct told t;
 
-	(void)state;
 	begin(READS WRITES QUEUE, 1);
 	assert_run(&tape, &rig);
 	t = load("t.0.0.cpuperf");
@@ -169,12 +169,11 @@ static int change_disks(struct tape *t, uint32_t iteration)
 
 /* A disk that comes has a number of its own; one that went has no end; the end of an iteration is
  * the start of the next. */
-static void test_come_and_go(void **state)
+TEST(come_and_go)
 {
 	unsigned a, b, c;
 	struct told t;
 
-	(void)state;
 	begin(READS, 3);
 	tape.each = change_disks;
 	assert_run(&tape, &rig);
@@ -207,11 +206,10 @@ static int hide_disk(struct tape *t, uint32_t iteration)
 }
 
 /* A reading without one at the start says whether the thing is new. */
-static void test_old_and_new(void **state)
+TEST(old_and_new)
 {
 	struct told t;
 
-	(void)state;
 	begin(READS, 4);
 	tape.each = hide_disk;
 	assert_run(&tape, &rig);
@@ -233,11 +231,10 @@ static void test_old_and_new(void **state)
 }
 
 /* At the timebase's pace, with the names of what was found meanwhile. */
-static void test_ticks(void **state)
+TEST(ticks)
 {
 	struct told t;
 
-	(void)state;
 	begin("{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
 	      "\"flags\":[\"timebase\"]}," READS,
 	      1);
@@ -282,7 +279,7 @@ static ssize_t late_pread(int fd, void *buf, size_t len, off_t at)
 }
 
 /* A note is whole, for a person and in the trace: what to do stands at its end. */
-static void test_long_note(void **state)
+TEST(long_note)
 {
 	char events[2048], name[1001] = "", text[4096];
 	bool is_there = false;
@@ -290,7 +287,6 @@ static void test_long_note(void **state)
 	struct trace_frame f;
 	struct err e = {0};
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	snprintf(events, sizeof(events),
 		 "{\"group_name\":\"misc\",\"event_name\":\"disk_read_bytes\",\"devices\":[\"sda\","
@@ -324,12 +320,11 @@ static int drop_late(struct tape *t, uint32_t iteration)
 }
 
 /* Its readings are of the iteration that follows, and so is its name. */
-static void test_late_name(void **state)
+TEST(late_name)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct told t;
 
-	(void)state;
 	begin("{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
 	      "\"flags\":[\"timebase\"]}," READS,
 	      2);
@@ -347,15 +342,4 @@ static void test_late_name(void **state)
 	t = load("t.1.0.cpuperf");
 	assert_string_equal(t.names[2], "sdc");
 	rig_fini(&rig);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_each),        cmocka_unit_test(test_come_and_go),
-	    cmocka_unit_test(test_old_and_new), cmocka_unit_test(test_ticks),
-	    cmocka_unit_test(test_late_name),   cmocka_unit_test(test_long_note),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Readings that wait for the files: in order, cut at a time, dropped and counted when there are too
  * many, and taken while others are added.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "session/ticks.h"
 
@@ -34,11 +34,10 @@ static void assert_takes(struct ticks *t, uint32_t trace, uint64_t until_ns, uin
 }
 
 /* Those after the cut stay, before those that come later. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	struct ticks t;
 
-	(void)state;
 	assert_int_equal(ticks_init(&t, 2, 0), 0);
 	assert_takes(&t, 0, UINT64_MAX, 0, 0);
 	add(&t, 0, 10, 5);
@@ -54,13 +53,12 @@ static void test_cut(void **state)
 }
 
 /* As many wait as there is room for; what is dropped is counted, with its cause. */
-static void test_full(void **state)
+TEST(full)
 {
 	static struct reading many[TICKS_MAX];
 	struct ticks_dropped dropped;
 	struct ticks t;
 
-	(void)state;
 	assert_int_equal(ticks_init(&t, 1, 0), 0);
 	for (size_t i = 0; i < TICKS_MAX; i++)
 		many[i] = at_ns(1);
@@ -77,12 +75,11 @@ static void test_full(void **state)
 	ticks_fini(&t);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	const struct reading r = at_ns(1);
 	struct ticks t;
 
-	(void)state;
 	for (unsigned nth = 1; nth <= 2; nth++) {
 		inject_mem(nth);
 		assert_int_equal(ticks_init(&t, 1, 1), -ENOMEM);
@@ -106,13 +103,12 @@ static void *add_many(void *arg)
 }
 
 /* Nothing is lost, twice, or out of order between two threads. */
-static void test_two_threads(void **state)
+TEST(two_threads)
 {
 	uint64_t next_ns = 1;
 	pthread_t thread;
 	struct ticks t;
 
-	(void)state;
 	assert_int_equal(ticks_init(&t, 1, 0), 0);
 	assert_int_equal(pthread_create(&thread, NULL, add_many, &t), 0);
 	while (next_ns <= NR_BUSY) {
@@ -125,16 +121,4 @@ static void test_two_threads(void **state)
 	pthread_join(thread, NULL);
 	assert_takes(&t, 0, UINT64_MAX, 0, 0);
 	ticks_fini(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_no_memory),
-	    cmocka_unit_test(test_two_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

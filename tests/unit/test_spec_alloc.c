@@ -2,20 +2,12 @@
  * Every allocation made to fail in turn, jansson's included: reading and writing a spec ends with
  * -ENOMEM, a message, and nothing left behind (the leak check of the sanitizer sees to that).
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "base/mem.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static size_t nr_allocations, fail_at; /* counted from 1; fail_at 0: none fails */
 static bool fail_after;                /* the later ones fail too */
@@ -93,7 +85,7 @@ static size_t fail_each(int (*run)(const char *arg, struct err_list *errs), cons
 	return nr - 1;
 }
 
-static void test_each_allocation(void **state)
+TEST(each_allocation)
 {
 	static const struct {
 		int (*run)(const char *arg, struct err_list *errs);
@@ -113,7 +105,6 @@ static void test_each_allocation(void **state)
 	    {parse_session, "{\"config_name\":\"exactly15bytes!\",\"num_traces\":3}", 0, 8},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int after = 0; after < 2; after++) {
 			fail_after = after;
@@ -124,13 +115,12 @@ static void test_each_allocation(void **state)
 
 /* jansson's token buffer grows at 16, 32, 64 … bytes: a failure at any of these edges, in strings,
  * words and numbers, must neither abort nor read behind it. */
-static void test_token_edges(void **state)
+TEST(token_edges)
 {
 	static const char *const forms[] = {"{\"a\":\"%s\"}", "{\"%s\":1}", "{\"a\":%s}", "[%s 1"};
 	static const char fills[] = "x1";
 	char token[72], text[100];
 
-	(void)state;
 	fail_after = true;
 	for (size_t f = 0; f < 4; f++)
 		for (size_t k = 0; k < 2; k++)
@@ -142,14 +132,4 @@ static void test_token_edges(void **state)
 					 forms[f], (int)len, token, at + 2);
 				fail_each(parse_session, text, -EINVAL);
 			}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_each_allocation),
-	    cmocka_unit_test(test_token_edges),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

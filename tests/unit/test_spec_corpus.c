@@ -2,23 +2,15 @@
  * The corpora of specs and session files: each valid one is accepted and comes back from its own
  * JSON; each invalid one gives exactly the errors, at the places, that its .expected names.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "base/io.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static struct err_list errs;
 
@@ -150,15 +142,14 @@ static void check_invalid(const char *path, reread_fn *reread)
 	buf_fini(&json);
 }
 
-static void test_valid_specs(void **state)
+TEST(valid_specs)
 {
-	(void)state;
 	assert_true(each(TEST_DATA_DIR "/specs/valid", ".cpspec", reread_spec, check_valid) >= 16);
 	assert_true(each(SOURCE_DIR "/specs", ".cpspec", reread_spec, check_valid) >= 2);
 }
 
 /* What could be read stays, so that a caller finds further errors: sound events in front. */
-static void test_readable_rest(void **state)
+TEST(readable_rest)
 {
 	static const char text[] =
 	    "{\"events\":[{\"group_name\":\"a\",\"event_name\":\"1\","
@@ -167,7 +158,6 @@ static void test_readable_rest(void **state)
 	    "\"event_name\":\"4\",\"rate\":\"\"}]}";
 	struct spec s;
 
-	(void)state;
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
 	assert_int_equal(spec_parse(text, strlen(text), "t", &s, &errs), -EINVAL);
@@ -181,16 +171,14 @@ static void test_readable_rest(void **state)
 	spec_fini(&s);
 }
 
-static void test_invalid_specs(void **state)
+TEST(invalid_specs)
 {
-	(void)state;
 	assert_true(each(TEST_DATA_DIR "/specs/invalid", ".cpspec", reread_spec, check_invalid) >=
 		    135);
 }
 
-static void test_sessions(void **state)
+TEST(sessions)
 {
-	(void)state;
 	assert_true(each(TEST_DATA_DIR "/cpsessions/valid", ".cpsession", reread_session,
 			 check_valid) >= 3);
 	assert_true(each(TEST_DATA_DIR "/cpsessions/invalid", ".cpsession", reread_session,
@@ -198,11 +186,10 @@ static void test_sessions(void **state)
 }
 
 /* The example of the document, to the letter. */
-static void test_document_example(void **state)
+TEST(document_example)
 {
 	struct spec s;
 
-	(void)state;
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
 	assert_int_equal(spec_load(TEST_DATA_DIR "/specs/valid/document.cpspec", &s, &errs), 0);
@@ -230,7 +217,7 @@ static void test_document_example(void **state)
 }
 
 /* What the keys about samples become in the model. */
-static void test_sampling_keys(void **state)
+TEST(sampling_keys)
 {
 	static const struct {
 		uint64_t rate, frequency, stack_bytes;
@@ -246,7 +233,6 @@ static void test_sampling_keys(void **state)
 	};
 	struct spec s;
 
-	(void)state;
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
 	assert_int_equal(spec_load(TEST_DATA_DIR "/specs/valid/sampling.cpspec", &s, &errs), 0);
@@ -271,7 +257,7 @@ static void test_sampling_keys(void **state)
 	"{ \"events\": [ { \"group_name\": \"fixed\", \"event_name\": \"a\", " keys " } ] }"
 
 /* A stack has a size of its own accord; without the flag there is none. */
-static void test_default_stack(void **state)
+TEST(default_stack)
 {
 	static const struct {
 		const char *text;
@@ -284,7 +270,6 @@ static void test_default_stack(void **state)
 	};
 	struct spec s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		memset(&errs, 0, sizeof(errs));
 		spec_init(&s);
@@ -296,7 +281,7 @@ static void test_default_stack(void **state)
 	}
 }
 
-static void test_hints(void **state)
+TEST(hints)
 {
 	static const struct {
 		const char *text, *hint;
@@ -327,7 +312,6 @@ static void test_hints(void **state)
 	};
 	struct spec s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool found = false;
 
@@ -344,7 +328,7 @@ static void test_hints(void **state)
 	}
 }
 
-static void test_files_that_cannot_be_read(void **state)
+TEST(files_that_cannot_be_read)
 {
 	char large[40];
 	const struct {
@@ -360,7 +344,6 @@ static void test_files_that_cannot_be_read(void **state)
 	IO_AUTO_FD int fd = memfd_create("large", MFD_CLOEXEC);
 	struct spec s;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, SPEC_MAX_TEXT_BYTES + 1), 0);
 	snprintf(large, sizeof(large), "/dev/fd/%d", fd);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -373,21 +356,4 @@ static void test_files_that_cannot_be_read(void **state)
 		assert_string_equal(errs.item[0].source, cases[i].path);
 		spec_fini(&s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_valid_specs),
-	    cmocka_unit_test(test_invalid_specs),
-	    cmocka_unit_test(test_readable_rest),
-	    cmocka_unit_test(test_sessions),
-	    cmocka_unit_test(test_document_example),
-	    cmocka_unit_test(test_sampling_keys),
-	    cmocka_unit_test(test_default_stack),
-	    cmocka_unit_test(test_hints),
-	    cmocka_unit_test(test_files_that_cannot_be_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /*
  * The manifest: what is written, to the byte, and that a failed read leaves nothing behind.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "spec/cpsession.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_written(void **state)
+TEST(written)
 {
 	static const struct {
 		struct cpsession s;
@@ -32,7 +27,6 @@ static void test_written(void **state)
 	     "{\"config_name\":\"\\\"\\n\",\"output_path_prefix\":\"\\\\\"}\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf json;
 
@@ -48,12 +42,11 @@ static int parse(const char *text, struct cpsession *s, struct err_list *errs)
 	return cpsession_parse(text, strlen(text), "t", s, errs);
 }
 
-static void test_read(void **state)
+TEST(read)
 {
 	struct err_list errs = {.nr = 0};
 	struct cpsession s;
 
-	(void)state;
 	cpsession_init(&s);
 	assert_int_equal(
 	    parse("{ \"num_traces\": 4, // comment\n \"config_name\": \"x\", }", &s, &errs), 0);
@@ -70,14 +63,4 @@ static void test_read(void **state)
 	assert_string_equal(s.config_name, "");
 	assert_int_equal(s.num_traces, 0);
 	cpsession_fini(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_written),
-	    cmocka_unit_test(test_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,15 @@
 /*
  * The table of keys against what is made from it, and against the reader.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "base/io.h"
 #include "spec/cpsession.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void check_schema(enum key_level root, const char *path)
 {
@@ -32,16 +25,14 @@ static void check_schema(enum key_level root, const char *path)
 	buf_fini(&kept);
 }
 
-static void test_schemas_are_up_to_date(void **state)
+TEST(schemas_are_up_to_date)
 {
-	(void)state;
 	check_schema(KEY_SPEC, SOURCE_DIR "/schemas/cpspec.schema.json");
 	check_schema(KEY_SESSION, SOURCE_DIR "/schemas/cpsession.schema.json");
 }
 
-static void test_rows_are_whole(void **state)
+TEST(rows_are_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < nr_key_rows; i++) {
 		const struct key_row *row = &key_rows[i];
 
@@ -66,12 +57,11 @@ static void test_rows_are_whole(void **state)
 	assert_null(key_find(KEY_SESSION, ""));
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct cpsession session;
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	assert_string_equal(s.config_name, "");
 	assert_string_equal(s.model_name, "default");
@@ -179,7 +169,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 }
 
 /* Names and numbers come back as names. */
-static void test_lists(void **state)
+TEST(lists)
 {
 	static const char *const cases[][2] = {
 	    {"\"devices\":[\"sda\",\"nvme*\"]", "\"devices\":[\"sda\",\"nvme*\"]"},
@@ -194,7 +184,6 @@ static void test_lists(void **state)
 	    {"\"cgroups\":[\"a\\u0007\"]", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err_list errs = {.nr = 0};
 		char text[512];
@@ -219,14 +208,13 @@ static void test_lists(void **state)
 }
 
 /* A text with every key of the table comes back from the model as it went in. */
-static void test_every_key_is_read_and_written(void **state)
+TEST(every_key_is_read_and_written)
 {
 	struct err_list errs = {.nr = 0};
 	struct cpsession session;
 	struct buf text, json;
 	struct spec s;
 
-	(void)state;
 	buf_init(&text, 1 << 16);
 	buf_init(&json, 1 << 16);
 	spec_init(&s);
@@ -254,11 +242,10 @@ static void test_every_key_is_read_and_written(void **state)
 	buf_fini(&json);
 }
 
-static void test_man(void **state)
+TEST(man)
 {
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 1 << 16);
 	keys_to_man(&out);
 	assert_int_equal(buf_error(&out), 0);
@@ -285,7 +272,7 @@ static void test_man(void **state)
 	buf_fini(&out);
 }
 
-static void test_flag_names(void **state)
+TEST(flag_names)
 {
 	static const struct {
 		enum spec_flag flag;
@@ -307,13 +294,12 @@ static void test_flag_names(void **state)
 	    {SPEC_HOST << 1, "?"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		assert_string_equal(spec_flag_name(flags[i].flag), flags[i].name);
 }
 
 /* Each word of branch_filter sets the bit that its name says. */
-static void test_branch_words(void **state)
+TEST(branch_words)
 {
 	static const struct {
 		enum spec_branch kind;
@@ -330,7 +316,6 @@ static void test_branch_words(void **state)
 	};
 	const struct key_row *row = key_find(KEY_EVENT, "branch_filter");
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		assert_int_equal(kinds[i].kind, 1u << i);
 		assert_string_equal(row->words[i], kinds[i].word);
@@ -338,12 +323,11 @@ static void test_branch_words(void **state)
 	assert_null(row->words[sizeof(kinds) / sizeof(kinds[0])]);
 }
 
-static void test_zstd_levels(void **state)
+TEST(zstd_levels)
 {
 	const struct key_row *row = key_find(KEY_SPEC, "compression");
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	assert_int_equal(spec_zstd_level(&s), 0);
 	s.compression = "zstd";
@@ -354,21 +338,4 @@ static void test_zstd_levels(void **state)
 	}
 	assert_null(row->words[21]);
 	spec_fini(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_schemas_are_up_to_date),
-	    cmocka_unit_test(test_rows_are_whole),
-	    cmocka_unit_test(test_defaults),
-	    cmocka_unit_test(test_lists),
-	    cmocka_unit_test(test_every_key_is_read_and_written),
-	    cmocka_unit_test(test_man),
-	    cmocka_unit_test(test_flag_names),
-	    cmocka_unit_test(test_branch_words),
-	    cmocka_unit_test(test_zstd_levels),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * The key metrics: which event an operand means, what the model holds, and what is read back from
  * the spec in a trace. Errors and their places are in tests/data/specs.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "spec/spec.h"
@@ -24,7 +24,7 @@ static void load(const char *name, struct spec *s)
 	assert_int_equal(spec_load(path, s, &errs), 0);
 }
 
-static void operands(void **state)
+TEST(operands)
 {
 	static const struct {
 		const char *name, *unit;
@@ -38,12 +38,11 @@ static void operands(void **state)
 		    {"no clock", "", {6}}};       /* a label before all */
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	load("metrics.cpspec", &s);
-	assert_int_equal(s.nr_metrics, INJECT_NR(want));
-	assert_int_equal(s.metric_set.nr, INJECT_NR(want));
-	for (size_t i = 0; i < INJECT_NR(want); i++) {
+	assert_int_equal(s.nr_metrics, NR(want));
+	assert_int_equal(s.metric_set.nr, NR(want));
+	for (size_t i = 0; i < NR(want); i++) {
 		const struct metric *m = &s.metric_set.item[i];
 		const struct expr_step *operand;
 		size_t nr = 0;
@@ -57,11 +56,10 @@ static void operands(void **state)
 	spec_fini(&s);
 }
 
-static void limits(void **state)
+TEST(limits)
 {
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	load("metrics.cpspec", &s);
 	assert_string_equal(s.metric_set.item[0].warn_below.text, "0.5");
@@ -80,7 +78,7 @@ static void limits(void **state)
 	"\"metrics\":[" metrics "]}"
 #define METRIC(expr) "{\"name\":\"m\",\"expr\":\"" expr "\"}"
 
-static void hints(void **state)
+TEST(hints)
 {
 	static const struct {
 		const char *text, *hint;
@@ -96,8 +94,7 @@ static void hints(void **state)
 	    {SPEC("{\"nam\":1,\"name\":\"m\",\"expr\":\"{cycles}\"}"), "\"name\""},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct spec s;
 
 		spec_init(&s);
@@ -110,11 +107,10 @@ static void hints(void **state)
 }
 
 /* Those with errors are in neither list; the others are in both. */
-static void readable_rest(void **state)
+TEST(readable_rest)
 {
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	assert_int_equal(parse(SPEC("{\"name\":\"a\"},{\"name\":\"b\",\"expr\":\"{refs\"},"
 				    "{\"name\":\"c\",\"expr\":\"{cycles}\"}"),
@@ -138,13 +134,12 @@ static void readable_rest(void **state)
 }
 
 /* Through the JSON of a trace and back: the same expressions, with the same numbers. */
-static void stored(void **state)
+TEST(stored)
 {
 	struct spec s, back;
 	struct buf json;
 	struct err e = {0};
 
-	(void)state;
 	spec_init(&s);
 	spec_init(&back);
 	buf_init(&json, 1 << 20);
@@ -176,7 +171,7 @@ static void stored(void **state)
 	spec_fini(&s);
 }
 
-static void stored_texts(void **state)
+TEST(stored_texts)
 {
 	static const struct {
 		const char *text;
@@ -201,8 +196,7 @@ static void stored_texts(void **state)
 	    {"{\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\"}]}", -EINVAL, 0, "No events"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct spec s;
 		int rc;
 
@@ -234,20 +228,7 @@ static int parse_stored(void *arg)
 	return rc;
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
-	(void)state;
 	inject_every(parse_stored, NULL, 20, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(operands),       cmocka_unit_test(limits),
-	    cmocka_unit_test(hints),          cmocka_unit_test(readable_rest),
-	    cmocka_unit_test(stored),         cmocka_unit_test(stored_texts),
-	    cmocka_unit_test(without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

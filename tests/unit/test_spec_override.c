@@ -1,20 +1,14 @@
 /*
  * Scalar keys from options, the checks over the whole spec, and durations that only options give.
  */
+#include "kit.h"
+
 #include "base/buf.h"
 #include "spec/spec.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 static char long_text[4096];
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		const char *key, *value;
@@ -47,7 +41,6 @@ static void test_numbers(void **state)
 	    {"nonsense", "1", -EINVAL, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err e = {.code = 0};
 		struct spec s, before;
@@ -70,7 +63,7 @@ static void test_numbers(void **state)
 	}
 }
 
-static void test_strings(void **state)
+TEST(strings)
 {
 	static const struct {
 		const char *key, *value;
@@ -101,7 +94,6 @@ static void test_strings(void **state)
 	    {"compression", "", -EINVAL, 0},
 	};
 
-	(void)state;
 	memset(long_text, 'p', sizeof(long_text) - 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err e = {.code = 0};
@@ -120,7 +112,7 @@ static void test_strings(void **state)
 	}
 }
 
-static void test_durations_in_json(void **state)
+TEST(durations_in_json)
 {
 	static const struct {
 		const char *value, *json;
@@ -131,7 +123,6 @@ static void test_durations_in_json(void **state)
 	    {"1000ms", "\"duration\":1,"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf json;
 		struct spec s;
@@ -146,14 +137,13 @@ static void test_durations_in_json(void **state)
 	}
 }
 
-static void test_check(void **state)
+TEST(check)
 {
 	static const char text[] = "{ \"events\": [ { \"group_name\": \"misc\", "
 				   "\"event_name\": \"m\" } ] }";
 	struct err_list errs = {.nr = 0};
 	struct spec s;
 
-	(void)state;
 	spec_init(&s);
 	assert_int_equal(spec_check(&s, &errs), -EINVAL);
 	assert_int_equal(errs.nr, 1);
@@ -178,16 +168,4 @@ static void test_check(void **state)
 	assert_int_equal(s.nr_events, 0);
 	assert_int_equal(s.duration_ns, 10000000000);
 	spec_fini(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_numbers),
-	    cmocka_unit_test(test_strings),
-	    cmocka_unit_test(test_durations_in_json),
-	    cmocka_unit_test(test_check),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

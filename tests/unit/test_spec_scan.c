@@ -2,20 +2,14 @@
  * The pass over the text: what becomes blank, where keys and values stand, and that its cost
  * grows with the text and no faster.
  */
+#include "kit.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "spec/json.h"
 #include "spec/scan.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void test_blanks(void **state)
+TEST(blanks)
 {
 	static const struct {
 		const char *text, *plain;
@@ -41,7 +35,6 @@ static void test_blanks(void **state)
 	    {"// \xc3\xa9\n{}", "     \n{}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err e = {.code = 0};
 		struct scan s;
@@ -58,7 +51,7 @@ static void check_pos(struct spec_pos pos, unsigned line, unsigned column)
 	assert_int_equal(pos.column, column);
 }
 
-static void test_positions(void **state)
+TEST(positions)
 {
 	static const char text[] = "{ // \xc3\xa9\n"
 				   "  \"\xc3\xa9\": 1, \"e\" : [ true,\r\n"
@@ -67,7 +60,6 @@ static void test_positions(void **state)
 	struct scan s;
 	int list, object;
 
-	(void)state;
 	assert_int_equal(scan_init(&s, text, strlen(text), "t", &e), 0);
 	check_pos(scan_node(&s, 0)->value_pos, 1, 1);
 	check_pos(scan_node(&s, scan_member(&s, 0, "\xc3\xa9"))->key_pos, 2, 3);
@@ -89,13 +81,12 @@ static void test_positions(void **state)
 
 /* jansson counts columns in characters and its position in bytes, both behind the last one it
  * took; the translation of its errors stands on this. */
-static void test_jansson_positions(void **state)
+TEST(jansson_positions)
 {
 	static const char text[] = "{\n \"\xc3\xa9\": tru }";
 	json_error_t error;
 	json_t *root;
 
-	(void)state;
 	assert_int_equal(json_parse(text, strlen(text), &root, &error), -EINVAL);
 	assert_int_equal(error.line, 2);
 	assert_int_equal(error.column, 9);
@@ -103,7 +94,7 @@ static void test_jansson_positions(void **state)
 	assert_memory_equal(text + error.position - 3, "tru", 3);
 }
 
-static void test_token_start(void **state)
+TEST(token_start)
 {
 	static const char text[] = "[ \"a b\", true /* x */ ]";
 	static const struct {
@@ -113,7 +104,6 @@ static void test_token_start(void **state)
 	struct err e = {.code = 0};
 	struct scan s;
 
-	(void)state;
 	assert_int_equal(scan_init(&s, text, strlen(text), "t", &e), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(scan_token_start(&s, cases[i].offset), cases[i].start);
@@ -134,7 +124,7 @@ static void note(const struct scan_node *first, const struct scan_node *again, v
 	f->again_line = again->key_pos.line;
 }
 
-static void test_duplicates(void **state)
+TEST(duplicates)
 {
 	static const struct {
 		const char *text;
@@ -151,7 +141,6 @@ static void test_duplicates(void **state)
 	    {"[1,1,1]", 0, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct found f = {0, 0, 0};
 		struct err e = {.code = 0};
@@ -179,7 +168,7 @@ static char *repeat(const char *head, const char *piece, size_t *len)
 	return text;
 }
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	static const struct {
 		const char *head, *piece, *msg;
@@ -200,7 +189,6 @@ static void test_hostile(void **state)
 	    {"", "\xf0\x9f\x98\x80", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t len;
 		char *text = repeat(cases[i].head, cases[i].piece, &len);
@@ -224,29 +212,13 @@ static void test_hostile(void **state)
 	}
 }
 
-static void test_too_large(void **state)
+TEST(too_large)
 {
 	struct err_list errs = {.nr = 0};
 	struct spec spec;
 
-	(void)state;
 	spec_init(&spec);
 	assert_int_equal(spec_parse("", SPEC_MAX_TEXT_BYTES + 1, "t", &spec, &errs), -EINVAL);
 	spec_fini(&spec);
 	assert_string_equal(errs.item[0].msg, "larger than 4 MiB");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_blanks),
-	    cmocka_unit_test(test_positions),
-	    cmocka_unit_test(test_jansson_positions),
-	    cmocka_unit_test(test_token_start),
-	    cmocka_unit_test(test_duplicates),
-	    cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_too_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

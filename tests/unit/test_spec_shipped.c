@@ -2,7 +2,7 @@
  * The specs that are shipped: each says in a line "// models: ..." which CPUs it is for, and each
  * of its events resolves for each of them. Nothing is opened.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "api/live.h"
 #include "event/model.h"
@@ -132,7 +132,7 @@ static size_t check_spec(const char *path)
 	if (!line)
 		fail_msg("%s: has no line \"// models:\"", path);
 	line += strlen("// models:");
-	for (size_t i = 0; i < INJECT_NR(models); i++)
+	for (size_t i = 0; i < NR(models); i++)
 		if (is_for(line, models[i].name)) {
 			nr++;
 			if (is_known_here(models[i].model))
@@ -157,28 +157,18 @@ static int check_named(const char *name, void *arg)
 	return 0;
 }
 
-static void test_shipped(void **state)
+TEST(shipped)
 {
 	size_t nr = 0;
 
-	(void)state;
 	assert_int_equal(root_each(&root_live, SOURCE_DIR "/specs", check_named, &nr), 0);
 	assert_true(nr >= 19);
 }
 
-static void test_models_line(void **state)
+TEST(models_line)
 {
-	(void)state;
 	assert_true(is_for(" all\n{", "skl"));
 	assert_true(is_for(" skl spr\n", "skl") && is_for(" skl spr\n", "spr"));
 	assert_false(is_for(" skl spr\n icx", "icx"));
 	assert_false(is_for(" skl spr\n", "sk"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_models_line),
-					   cmocka_unit_test(test_shipped)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

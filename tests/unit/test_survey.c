@@ -3,6 +3,7 @@
  * read is said, and every ceiling holds.
  */
 #include "test_survey.h"
+#include "kit.h"
 
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
@@ -19,13 +20,12 @@ static void expect_note(const struct tape *t, const char *words)
 }
 
 /* One captured process with all that is odd in names and mappings, two threads of the kernel. */
-static void test_captured(void **state)
+TEST(captured)
 {
 	struct root r = tree_captured("tasks");
 	struct buf symbols;
 	struct tape t;
 
-	(void)state;
 	tape_init(&t);
 	assert_int_equal(tape_run(&t, &r, true), 0);
 	tape_expect(&t, 0,
@@ -74,12 +74,11 @@ static void test_captured(void **state)
 
 /* A file is read once, under whatever address and by whomever it is mapped. Two of a device and
  * inode are told apart by their names, in one bucket too (as these are). */
-static void test_build_ids(void **state)
+TEST(build_ids)
 {
 	struct root r = tree_make();
 	struct tape t;
 
-	(void)state;
 	put_process(&r, 7, "a", 1,
 		    EXE "00401000-00402000 r-xp 00002000 fd:00 77  /bin/a\n" LIB OTHER
 			"7f0000006000-7f0000007000 r-xp 00000000 00:00 0\n"
@@ -130,17 +129,16 @@ static const struct {
     {"all is well", "map_files", 0, 0, 1, 1, "id 69", ""},
 };
 
-static void test_answers(void **state)
+TEST(answers)
 {
 	struct root r = tree_make();
 
-	(void)state;
 	put_process(&r, 7, "a", 1, "");
 	put_process(&r, 8, "b", 1, EXE);
 	put_mapped(&r, 8, "400000-401000", "i");
 	put_mapped(&r, 7, "400000-401000", "i");
 	put_process(&r, 7, "a", 1, EXE);
-	for (size_t i = 0; i < INJECT_NR(answers); i++) {
+	for (size_t i = 0; i < NR(answers); i++) {
 		char expected[128];
 		struct tape t;
 
@@ -164,13 +162,12 @@ static void test_answers(void **state)
 }
 
 /* What is no regular file is not opened: a device might do something. */
-static void test_not_opened(void **state)
+TEST(not_opened)
 {
 	struct root r = tree_make();
 	char path[512];
 	struct tape t;
 
-	(void)state;
 	put_process(&r, 7, "a", 1, EXE);
 	tree_put(&r, "/proc/7/map_files/x", "", 0);
 	snprintf(path, sizeof(path), "%s/proc/7/map_files/400000-401000", r.dir);
@@ -213,17 +210,16 @@ static const struct {
     {"interrupted early", "7/stat", 0, -EINTR, 1, TASK "fork 7/9 of 7/7\ncomm 7/9 t\n" GOOD, 0, ""},
 };
 
-static void test_troubles(void **state)
+TEST(troubles)
 {
 	struct root r = tree_make();
 	size_t nr_fds = inject_open_fds();
 
-	(void)state;
 	put_process(&r, 7, "a", 2, EXE);
 	put_process(&r, 8, "b", 1, EXE);
 	put_text(&r, "/proc/7/task/7/comm", "a\n");
 	put_text(&r, "/proc/7/task/9/comm", "t\n");
-	for (size_t i = 0; i < INJECT_NR(troubles); i++) {
+	for (size_t i = 0; i < NR(troubles); i++) {
 		struct tape t;
 
 		print_message("%s\n", troubles[i].what);
@@ -247,12 +243,11 @@ static void test_troubles(void **state)
 }
 
 /* What a user without privileges meets is said whole. */
-static void test_whole_note(void **state)
+TEST(whole_note)
 {
 	struct root r = tree_make();
 	struct tape t;
 
-	(void)state;
 	put_process(&r, 7, "a", 1, EXE);
 	put_process(&r, 8, "b", 1, EXE);
 	put_text(&r, "/proc/kallsyms", "0000000000000000 T _text\n");
@@ -282,10 +277,9 @@ static const struct {
      "7 (a) S 2147483648 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 0 1", ""},
 };
 
-static void test_oddities(void **state)
+TEST(oddities)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(oddities); i++) {
+	for (size_t i = 0; i < NR(oddities); i++) {
 		struct root r = tree_make();
 		struct tape t;
 
@@ -308,7 +302,7 @@ static void test_oddities(void **state)
 }
 
 /* Names up to the kernel's own length; a line without end does not end us. */
-static void test_long_names(void **state)
+TEST(long_names)
 {
 	static const struct {
 		size_t len;
@@ -325,8 +319,7 @@ static void test_long_names(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct buf maps, expected;
 		struct tape t;
 
@@ -358,7 +351,7 @@ static void test_long_names(void **state)
 }
 
 /* 15 bytes, as the kernel's own records have them; nothing else is taken off. */
-static void test_task_names(void **state)
+TEST(task_names)
 {
 	static const struct {
 		const char *comm, *name;
@@ -375,8 +368,7 @@ static void test_task_names(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		char expected[128], comm[256];
 		struct tape t;
 
@@ -402,11 +394,10 @@ static void add_many(struct buf *maps, unsigned nr, uint64_t inode)
 			   inode ? inode + i : 0);
 }
 
-static void test_max_mappings(void **state)
+TEST(max_mappings)
 {
 	struct root r = tree_make();
 
-	(void)state;
 	for (unsigned over = 0; over <= 1; over++) {
 		struct buf maps;
 		struct tape t;
@@ -427,12 +418,11 @@ static void test_max_mappings(void **state)
 }
 
 /* Files that are known are known still when there is room for no more. */
-static void test_max_files(void **state)
+TEST(max_files)
 {
 	struct root r = tree_make();
 	struct buf maps;
 
-	(void)state;
 	buf_init(&maps, 16 << 20);
 	add_many(&maps, SURVEY_MAX_FILES - 1, 1000);
 	put_process(&r, 6, "many", 1, buf_str(&maps));
@@ -462,7 +452,7 @@ static void test_max_files(void **state)
 }
 
 /* Processes and threads together. */
-static void test_max_tasks(void **state)
+TEST(max_tasks)
 {
 	static const char *const tasks[] = {
 	    "fork 6/6 of 1/1\ncomm 6/6 x\n", "fork 7/7 of 1/1\ncomm 7/7 a\n",
@@ -473,17 +463,16 @@ static void test_max_tasks(void **state)
 	} cases[] = {{1, 1}, {2, 1 | 2 | 8}, {3, 1 | 2 | 4 | 8}, {4, 31}, {5, 31}, {0, 31}};
 	struct root r = tree_make();
 
-	(void)state;
 	put_process(&r, 6, "x", 1, NULL);
 	put_process(&r, 7, "a", 2, EXE);
 	put_process(&r, 8, "b", 1, NULL);
 	put_text(&r, "/proc/7/task/9/comm", "t\n");
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct buf expected;
 		struct tape t;
 
 		buf_init(&expected, 1000);
-		for (unsigned k = 0; k < INJECT_NR(tasks); k++)
+		for (unsigned k = 0; k < NR(tasks); k++)
 			buf_adds(&expected, cases[i].is_there & 1u << k ? tasks[k] : "");
 		tape_init(&t);
 		t.max_tasks = cases[i].max;
@@ -499,7 +488,7 @@ static void test_max_tasks(void **state)
 #define SYMBOL "ffffffff81000000 T _text\n"
 
 /* Stopped before, between two files, between two reads: what was read until then is given. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	static const struct {
 		const char *part;
@@ -514,12 +503,11 @@ static void test_stop(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
 	put_process(&r, 6, "x", 1, NULL);
 	put_process(&r, 7, "a", 1, EXE);
 	put_process(&r, 8, "b", 1, NULL);
 	put_text(&r, "/proc/kallsyms", SYMBOL);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct tape t;
 
 		tape_init(&t);
@@ -538,14 +526,13 @@ static void test_stop(void **state)
 }
 
 /* The survey ends with what the callback returned, and does not call again. */
-static void test_callbacks_fail(void **state)
+TEST(callbacks_fail)
 {
 	static const int codes[] = {-EIO, -ECANCELED, 1, 77};
 	struct root r = tree_make();
 	struct buf maps, symbols;
 	unsigned nr_pieces = 2;
 
-	(void)state;
 	buf_init(&maps, 16 << 20);
 	buf_init(&symbols, 16 << 20);
 	add_many(&maps, 20000, 0);           /* two pieces of records */
@@ -554,7 +541,7 @@ static void test_callbacks_fail(void **state)
 	put_process(&r, 7, "a", 1, buf_str(&maps));
 	put_text(&r, "/proc/kallsyms", buf_str(&symbols));
 	for (unsigned at = 1; at <= nr_pieces; at++)
-		for (size_t i = 0; i < INJECT_NR(codes); i++) {
+		for (size_t i = 0; i < NR(codes); i++) {
 			struct tape t;
 
 			tape_init(&t);
@@ -592,10 +579,9 @@ static const struct {
     {"not there", NULL, false, "kernel symbols (no /proc/kallsyms)"},
 };
 
-static void test_kallsyms(void **state)
+TEST(kallsyms)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kallsyms); i++) {
+	for (size_t i = 0; i < NR(kallsyms); i++) {
 		struct root r = tree_make();
 		struct tape t;
 
@@ -622,7 +608,7 @@ static void test_kallsyms(void **state)
 }
 
 /* Reads that fail; and that nobody may open it. What was read before is given. */
-static void test_kallsyms_fails(void **state)
+TEST(kallsyms_fails)
 {
 	static const struct {
 		int open_error, read_error;
@@ -638,9 +624,8 @@ static void test_kallsyms_fails(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
 	put_text(&r, "/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000010 T cut");
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct tape t;
 
 		tape_init(&t);
@@ -665,7 +650,7 @@ static int take_whole_lines(const char *text, size_t len, void *arg)
 }
 
 /* In pieces, together what the file says; one line without end is no kernel's. */
-static void test_kallsyms_pieces(void **state)
+TEST(kallsyms_pieces)
 {
 	struct root r = tree_make();
 	struct survey_result result;
@@ -677,7 +662,6 @@ static void test_kallsyms_pieces(void **state)
 				  .kallsyms = take_whole_lines,
 				  .arg = &t};
 
-	(void)state;
 	buf_init(&text, 16 << 20);
 	for (unsigned i = 0; i < 100000; i++)
 		buf_printf(&text, "ffffffff%08x T symbol_%u\n", i, i);
@@ -698,14 +682,13 @@ static void test_kallsyms_pieces(void **state)
 	tree_remove(&r);
 }
 
-static void test_no_proc(void **state)
+TEST(no_proc)
 {
 	struct survey_result result = {.nr_threads = 99};
 	struct survey_config c = {
 	    .wants_tasks = true, .records = tape_records, .kallsyms = tape_kallsyms};
 	struct root r = tree_make();
 
-	(void)state;
 	c.root = &r;
 	assert_int_equal(survey_run(&c, &result), -ENOENT);
 	assert_int_equal(result.nr_threads, 99);
@@ -755,12 +738,11 @@ static int survey_all(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct root r = tree_make();
 	struct counted counted = {.root = &r};
 
-	(void)state;
 	put_process(&r, 7, "a", 2, EXE LIB);
 	put_mapped(&r, 7, "400000-401000", "i");
 	put_mapped(&r, 7, "7f0000000000-7f0000002000", "l");
@@ -773,7 +755,7 @@ static void test_failures(void **state)
 }
 
 /* The bytes, as linux/perf_event.h says. */
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	static const struct survey_task task = {
 	    .pid = 0x102, .tid = 0x103, .time_ns = 0x0908070605040302};
@@ -802,7 +784,6 @@ static void test_bytes(void **state)
 					"\7\0\0\0\1\0\0\0/bin/abc\0\0\0\0\0\0\0\0" ID;
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 4096);
 	survey_record_fork(&b, &task, 0x104, 0x105);
 	survey_record_comm(&b, &task, "seven..", 7);
@@ -812,22 +793,4 @@ static void test_bytes(void **state)
 	assert_int_equal(b.len, sizeof(expected) - 1);
 	assert_memory_equal(b.data, expected, b.len);
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),          cmocka_unit_test(test_captured),
-	    cmocka_unit_test(test_build_ids),      cmocka_unit_test(test_answers),
-	    cmocka_unit_test(test_not_opened),     cmocka_unit_test(test_troubles),
-	    cmocka_unit_test(test_whole_note),     cmocka_unit_test(test_oddities),
-	    cmocka_unit_test(test_long_names),     cmocka_unit_test(test_task_names),
-	    cmocka_unit_test(test_max_mappings),   cmocka_unit_test(test_max_files),
-	    cmocka_unit_test(test_max_tasks),      cmocka_unit_test(test_stop),
-	    cmocka_unit_test(test_callbacks_fail), cmocka_unit_test(test_kallsyms),
-	    cmocka_unit_test(test_kallsyms_fails), cmocka_unit_test(test_kallsyms_pieces),
-	    cmocka_unit_test(test_no_proc),        cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

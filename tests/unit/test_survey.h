@@ -5,6 +5,7 @@
 #ifndef TEST_SURVEY_H
 #define TEST_SURVEY_H
 
+#include "kit.h"
 #include "test_elf.h"
 
 #include "base/clock.h"

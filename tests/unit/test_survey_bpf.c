@@ -2,6 +2,7 @@
  * The functions of BPF programs: as a fake kernel tells them, as it refuses to, and on this machine
  * those of real programs, held against its own record of the loading and its line in kallsyms.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "survey/bpf.h"
@@ -59,7 +60,7 @@ static void make_btf(struct buf *b)
 	buf_add(b, STRINGS, sizeof(STRINGS));
 }
 
-static void test_btf_names(void **state)
+TEST(btf_names)
 {
 	static const struct {
 		uint32_t type;
@@ -77,9 +78,8 @@ static void test_btf_names(void **state)
 	};
 	struct buf b;
 
-	(void)state;
 	make_btf(&b);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		const char *name = survey_btf_name(b.data, b.len, cases[i].type);
 
 		if (cases[i].name)
@@ -91,7 +91,7 @@ static void test_btf_names(void **state)
 }
 
 /* Kinds that are younger: passed over by their length, as far as it is known. */
-static void test_btf_kinds(void **state)
+TEST(btf_kinds)
 {
 	static const struct {
 		uint32_t kind, vlen;
@@ -104,8 +104,7 @@ static void test_btf_kinds(void **state)
 	    {19, 65535, 9, false},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct btf_header head = {.magic = 0xeb9f, .hdr_len = sizeof(head)};
 		uint32_t words[32] = {AT_S, TYPE(cases[i].kind, cases[i].vlen)};
 		unsigned nr = 3 + cases[i].words;
@@ -131,11 +130,10 @@ static void test_btf_kinds(void **state)
 }
 
 /* Cut anywhere, and with any byte changed: a name in the bytes, or none. */
-static void test_btf_hostile(void **state)
+TEST(btf_hostile)
 {
 	struct buf b;
 
-	(void)state;
 	make_btf(&b);
 	for (size_t len = 0; len < b.len; len++) {
 		char *cut = mem_alloc(len + 1); /* ASan sees what is read behind */
@@ -421,10 +419,9 @@ static const struct {
      true},
 };
 
-static void test_kernels(void **state)
+TEST(kernels)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(kernels); i++) {
+	for (size_t i = 0; i < NR(kernels); i++) {
 		struct survey_bpf told = {0};
 		size_t nr = 0;
 		struct buf got;
@@ -452,13 +449,12 @@ static const struct fake_program two[] = {
 };
 
 /* A kernel that does not tell, from the beginning. */
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const int errors[] = {-EPERM, -ENOSYS, -EINVAL, -ENOMEM};
 	struct survey_bpf told = {.nr_denied = 99};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(errors); i++) {
+	for (size_t i = 0; i < NR(errors); i++) {
 		fake_start(two, 2);
 		fake.next_error = errors[i];
 		assert_int_equal(survey_bpf_each(describe, NULL, &told), errors[i]);
@@ -474,12 +470,11 @@ static int return_7(const struct survey_function *f, void *arg)
 	return 7;
 }
 
-static void test_callback_ends(void **state)
+TEST(callback_ends)
 {
 	struct survey_bpf told;
 	int nr = 0;
 
-	(void)state;
 	fake_start(two, 2);
 	assert_int_equal(survey_bpf_each(return_7, &nr, &told), 7);
 	assert_int_equal(nr, 1);
@@ -512,13 +507,12 @@ static int endless_bpf(int cmd, void *arg, size_t size)
 	return 0;
 }
 
-static void test_ends(void **state)
+TEST(ends)
 {
 	struct survey_ops ops = survey_kernel_ops;
 	struct survey_bpf told = {0};
 	struct buf got;
 
-	(void)state;
 	buf_init(&got, 4096);
 	fake_start(two, 2);
 	ops.bpf = circle_bpf;
@@ -534,12 +528,11 @@ static void test_ends(void **state)
 }
 
 /* Without memory: said, and nothing is left. */
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct survey_bpf told;
 	int rc;
 
-	(void)state;
 	for (unsigned n = 1; n <= 3; n++) {
 		struct buf got;
 
@@ -600,7 +593,7 @@ static int load(const char *name, const struct bpf_insn *insn, uint32_t nr, int 
 	if (types_fd >= 0) {
 		attr.prog_btf_fd = (uint32_t)types_fd;
 		attr.func_info = (uintptr_t)calling_types;
-		attr.func_info_cnt = INJECT_NR(calling_types);
+		attr.func_info_cnt = NR(calling_types);
 		attr.func_info_rec_size = sizeof(calling_types[0]);
 	}
 	return survey_kernel_ops.bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
@@ -719,24 +712,23 @@ static void load_all(struct loaded *l)
 
 	buf_init(&l->kernel, 1 << 20);
 	ring_fd = open_kernel(&ring);
-	l->fd[0] = load("test_simple", simple, INJECT_NR(simple), -1);
-	l->fd[1] = load("test_calling", calling, INJECT_NR(calling), -1);
-	l->fd[2] =
-	    types_fd < 0 ? types_fd : load("test_types", calling, INJECT_NR(calling), types_fd);
+	l->fd[0] = load("test_simple", simple, NR(simple), -1);
+	l->fd[1] = load("test_calling", calling, NR(calling), -1);
+	l->fd[2] = types_fd < 0 ? types_fd : load("test_types", calling, NR(calling), types_fd);
 	if (ring_fd >= 0)
 		close_kernel(ring_fd, ring, &l->kernel);
 	if (types_fd >= 0)
 		close(types_fd);
 	if (ring_fd < 0)
 		print_message("skip: the kernel's records: %s\n", strerror(-ring_fd));
-	for (size_t i = 0; i < INJECT_NR(l->fd); i++)
+	for (size_t i = 0; i < NR(l->fd); i++)
 		if (l->fd[i] < 0)
 			print_message("skip: program %zu: %s\n", i, strerror(-l->fd[i]));
 }
 
 static void unload_all(struct loaded *l)
 {
-	for (size_t i = 0; i < INJECT_NR(l->fd); i++)
+	for (size_t i = 0; i < NR(l->fd); i++)
 		if (l->fd[i] >= 0)
 			close(l->fd[i]);
 	buf_fini(&l->kernel);
@@ -760,7 +752,7 @@ static void check_loaded(const struct loaded *l)
 	assert_int_equal(root_load(&root_live, "/proc/kallsyms", &kallsyms), 0);
 	survey_machine(&t, survey_kernel_ops.bpf);
 	assert_null(strstr(buf_str(&t.kallsyms), "\t[bpf]"));
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		struct trace_record r;
 
 		if (l->fd[names[i].program] < 0)
@@ -814,9 +806,8 @@ static void check_or_skip(void (*check)(const struct loaded *l))
 	}
 }
 
-static void test_loaded(void **state)
+TEST(loaded)
 {
-	(void)state;
 	check_or_skip(check_loaded);
 }
 
@@ -841,9 +832,8 @@ static void check_refused(const struct loaded *l)
 	tape_fini(&t);
 }
 
-static void test_refused_here(void **state)
+TEST(refused_here)
 {
-	(void)state;
 	check_or_skip(check_refused);
 }
 
@@ -864,22 +854,7 @@ static void check_denied(const struct loaded *l)
 	tape_fini(&t);
 }
 
-static void test_denied_here(void **state)
+TEST(denied_here)
 {
-	(void)state;
 	check_or_skip(check_denied);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_btf_names),   cmocka_unit_test(test_btf_kinds),
-	    cmocka_unit_test(test_btf_hostile), cmocka_unit_test(test_kernels),
-	    cmocka_unit_test(test_refused),     cmocka_unit_test(test_callback_ends),
-	    cmocka_unit_test(test_ends),        cmocka_unit_test(test_no_memory),
-	    cmocka_unit_test(test_loaded),      cmocka_unit_test(test_refused_here),
-	    cmocka_unit_test(test_denied_here),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

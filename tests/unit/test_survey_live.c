@@ -2,6 +2,7 @@
  * The survey of this machine: a child of known name and threads, its mappings and build-ids, in the
  * very bytes that the kernel writes of it. The child is this program, started with an argument.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "survey/ops.h"
@@ -30,7 +31,7 @@ static int be_child(void)
 	char c = 'r';
 
 	prctl(PR_SET_NAME, CHILD_NAME);
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		if (pthread_create(&thread, NULL, wait_for_end, NULL))
 			return 1;
 		pthread_setname_np(thread, names[i]);
@@ -131,7 +132,7 @@ static void survey_machine(struct tape *t)
 		      t->result.nr_build_ids, t->result.note);
 }
 
-static void test_child(void **state)
+TEST(child)
 {
 	static const char *const names[] = {CHILD_NAME, "one", "(two) "};
 	struct child c;
@@ -139,12 +140,11 @@ static void test_child(void **state)
 	struct trace_record r;
 	size_t nr_fds = inject_open_fds();
 
-	(void)state;
 	fork_child(&c);
 	exec_child(&c);
 	survey_machine(&t);
 	end_child(&c);
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		r = find_record(&t.records, PERF_RECORD_COMM, c.pid, names[i], 0);
 		assert_int_equal(r.kind, PERF_RECORD_COMM);
 		assert_int_equal(r.tid == (uint32_t)c.pid, i == 0);
@@ -157,14 +157,13 @@ static void test_child(void **state)
 }
 
 /* This program's own code lies in a mapping of its file, with the build-id that readelf tells. */
-static void test_own(void **state)
+TEST(own)
 {
 	char exe[4096] = "", expected[128], got[48] = "";
 	bool has_readelf = test_own_build_id(expected, sizeof(expected));
 	struct trace_record r;
 	struct tape t;
 
-	(void)state;
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	survey_machine(&t);
 	r = find_record(&t.records, PERF_RECORD_MMAP2, getpid(), exe, (uintptr_t)be_child);
@@ -352,27 +351,18 @@ static void check_kernel(bool wants_ids)
 		skip();
 }
 
-static void test_kernel_ids(void **state)
+TEST(kernel_ids)
 {
-	(void)state;
 	check_kernel(true);
 }
 
-static void test_kernel_inodes(void **state)
+TEST(kernel_inodes)
 {
-	(void)state;
 	check_kernel(false);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_child),
-	    cmocka_unit_test(test_own),
-	    cmocka_unit_test(test_kernel_ids),
-	    cmocka_unit_test(test_kernel_inodes),
-	};
-
 	(void)argv;
-	return argc > 1 ? be_child() : cmocka_run_group_tests(tests, NULL, NULL);
+	return argc > 1 ? be_child() : kit_run();
 }

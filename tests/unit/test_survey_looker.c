@@ -3,6 +3,7 @@
  * hangs costs a file or a process, said by name, and no more; it has nothing of ours. A read that
  * never returns stands for a file system that never answers.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "survey/looker.h"
@@ -23,7 +24,7 @@ static pid_t parent;
 
 static bool hangs(const char *path)
 {
-	for (size_t i = 0; i < INJECT_NR(hangs_at) && getpid() != parent; i++)
+	for (size_t i = 0; i < NR(hangs_at) && getpid() != parent; i++)
 		if (hangs_at[i] && strstr(path, hangs_at[i]))
 			return true;
 	return false;
@@ -120,13 +121,12 @@ static const struct {
 };
 
 /* What was told before the file that hangs is not told again. */
-static void test_hangs(void **state)
+TEST(hangs)
 {
 	struct root r = make_tree();
 	size_t nr_fds = inject_open_fds();
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct buf note;
 		struct tape t;
 
@@ -146,13 +146,12 @@ static void test_hangs(void **state)
 
 /* Many that hang do not make it last for ever: from half of the children on names alone are read;
  * those of all processes are there. */
-static void test_many_hang(void **state)
+TEST(many_hang)
 {
 	struct root r = tree_make();
 	struct buf note;
 	struct tape t;
 
-	(void)state;
 	for (uint32_t pid = 100; pid < 120; pid++)
 		put_process(&r, pid, "evil", 1, EXE);
 	put_process(&r, 99, "good", 1, EXE); /* comes last */
@@ -179,13 +178,12 @@ static void stop_it(int number)
 }
 
 /* A session that ends does not wait for it. */
-static void test_stopped(void **state)
+TEST(stopped)
 {
 	struct root r = make_tree();
 	struct buf note;
 	struct tape t;
 
-	(void)state;
 	buf_init(&note, SURVEY_NOTE_BYTES);
 	tape_init(&t);
 	stopped = &t.stop;
@@ -213,7 +211,7 @@ static int report_fds(int dirfd, const char *path, int flags, mode_t mode)
 	return sys_kernel_ops.openat(dirfd, path, flags, mode);
 }
 
-static void test_has_nothing(void **state)
+TEST(has_nothing)
 {
 	static struct sys_ops ops;
 	struct root r = make_tree();
@@ -221,7 +219,6 @@ static void test_has_nothing(void **state)
 	struct tape t;
 	int pipes[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0); /* also without O_CLOEXEC */
 	assert_int_equal(dup2(pipes[0], 200), 200);
 	buf_init(&note, SURVEY_NOTE_BYTES);
@@ -244,7 +241,7 @@ static void test_has_nothing(void **state)
 }
 
 /* A lock of ours is free as soon as we let it go, though the child hangs. */
-static void test_locks(void **state)
+TEST(locks)
 {
 	struct root r = make_tree();
 	struct buf note;
@@ -252,7 +249,6 @@ static void test_locks(void **state)
 	char path[512];
 	int fd, other;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/lock", r.dir);
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	other = open(path, O_RDWR | O_CLOEXEC);
@@ -305,14 +301,13 @@ static pid_t lying_fork(void)
 	return pid;
 }
 
-static void test_no_child(void **state)
+TEST(no_child)
 {
 	struct root r = make_tree();
 	struct survey_ops ops;
 	struct buf note;
 	struct tape t;
 
-	(void)state;
 	buf_init(&note, SURVEY_NOTE_BYTES);
 	tape_init(&t);
 	ops = survey_kernel_ops;
@@ -329,7 +324,7 @@ static void test_no_child(void **state)
 }
 
 /* Each is taken for one that does not answer; nothing of it is given on. */
-static void test_lies(void **state)
+TEST(lies)
 {
 	static const struct {
 		uint32_t kind;
@@ -350,17 +345,16 @@ static void test_lies(void **state)
 	struct root r = make_tree();
 	struct survey_ops ops;
 
-	(void)state;
 	ops = survey_kernel_ops;
 	ops.socketpair = noted_socketpair;
 	ops.fork = lying_fork;
-	for (size_t i = 0; i < INJECT_NR(lies); i++) {
+	for (size_t i = 0; i < NR(lies); i++) {
 		struct buf note;
 		struct tape t;
 
 		memcpy(said, &lies[i].kind, 4);
 		memcpy(said + SURVEY_LOOKER_HEAD_BYTES, lies[i].words, sizeof(lies[i].words));
-		said_len = i + 1 == INJECT_NR(lies) ? 4 : SURVEY_LOOKER_HEAD_BYTES + lies[i].len;
+		said_len = i + 1 == NR(lies) ? 4 : SURVEY_LOOKER_HEAD_BYTES + lies[i].len;
 		buf_init(&note, SURVEY_NOTE_BYTES);
 		tape_init(&t);
 		survey_set_ops(&ops);
@@ -372,16 +366,4 @@ static void test_lies(void **state)
 		tape_fini(&t);
 	}
 	tree_remove(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_hangs),   cmocka_unit_test(test_many_hang),
-	    cmocka_unit_test(test_stopped), cmocka_unit_test(test_has_nothing),
-	    cmocka_unit_test(test_locks),   cmocka_unit_test(test_no_child),
-	    cmocka_unit_test(test_lies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

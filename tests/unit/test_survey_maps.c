@@ -2,6 +2,7 @@
  * Mappings asked for one by one: what the kernel's answers mean, that text takes over where it does
  * not answer, and that on this machine both say the same.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "base/str.h"
@@ -175,17 +176,16 @@ static const struct {
     {"gone", "", {{.end = UINT64_MAX, .error = -ESRCH}}, TASK},
 };
 
-static void test_processes(void **state)
+TEST(processes)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(processes); i++) {
+	for (size_t i = 0; i < NR(processes); i++) {
 		struct root r = tree_make();
 		size_t nr = 0;
 		struct tape t;
 
 		print_message("%s\n", processes[i].what);
 		put_process(&r, 7, "a", 1, processes[i].maps);
-		while (nr < INJECT_NR(processes[i].answer) && processes[i].answer[nr].end)
+		while (nr < NR(processes[i].answer) && processes[i].answer[nr].end)
 			nr++;
 		tape_init(&t);
 		fake_start(processes[i].answer, nr);
@@ -200,7 +200,7 @@ static void test_processes(void **state)
 
 /* Where the kernel knows no build-id, the file is read; and if that is not allowed, nothing is
  * missing. A file is asked for once. */
-static void test_no_id(void **state)
+TEST(no_id)
 {
 	static const struct answer answer[] = {
 	    {TOLD_EXE},
@@ -223,14 +223,13 @@ static void test_no_id(void **state)
 	};
 	struct root r = tree_make();
 
-	(void)state;
 	put_process(&r, 7, "a", 1, "");
 	put_mapped(&r, 7, "400000-401000", "id");
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct tape t;
 
 		tape_init(&t);
-		fake_start(answer, INJECT_NR(answer));
+		fake_start(answer, NR(answer));
 		hook_start((struct hook){.part = "map_files", .stat_error = cases[i].stat_error});
 		assert_int_equal(tape_run(&t, &r, false), 0);
 		hook_stop();
@@ -245,7 +244,7 @@ static void test_no_id(void **state)
 }
 
 /* The build-id is that of the mapping that was told, not of one that took its place. */
-static void test_other_mapping(void **state)
+TEST(other_mapping)
 {
 	static const struct answer now[] = {
 	    {TOLD_EXE, .build_id = "id"},
@@ -278,8 +277,7 @@ static void test_other_mapping(void **state)
 	static const struct proc_mapping m = {
 	    .start = 0x400000, .end = 0x401000, .inode = 77, .major = 0xfd, .minor = 1};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(now); i++) {
+	for (size_t i = 0; i < NR(now); i++) {
 		struct elf_build_id id = {.len = 99};
 		int rc;
 
@@ -336,7 +334,7 @@ static void map_odd(const struct root *r)
 	static const char *const names[] = {"/new\nline", "/gone"};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	for (size_t i = 0; i < INJECT_NR(names); i++) {
+	for (size_t i = 0; i < NR(names); i++) {
 		char path[512];
 		int fd;
 
@@ -354,13 +352,12 @@ static void map_odd(const struct root *r)
 			     MAP_FAILED);
 }
 
-static void test_live(void **state)
+TEST(live)
 {
 	struct root r = tree_make();
 	struct buf maps, text, told;
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), rc;
 
-	(void)state;
 	map_odd(&r);
 	buf_init(&maps, 1 << 20);
 	buf_init(&text, 1 << 20);
@@ -381,16 +378,4 @@ static void test_live(void **state)
 		print_message("skip: PROCMAP_QUERY: %s\n", strerror(-rc));
 		skip();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_processes),
-	    cmocka_unit_test(test_no_id),
-	    cmocka_unit_test(test_other_mapping),
-	    cmocka_unit_test(test_live),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

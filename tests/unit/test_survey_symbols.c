@@ -3,6 +3,7 @@
  * reading it; and that nothing that is kept is used but for the very same boot, kernel and modules,
  * from a file that only we can have written. Packing is done here by putting text into braces.
  */
+#include "kit.h"
 #include "test_survey.h"
 
 #include "base/crc32c.h"
@@ -91,9 +92,8 @@ static void change_to(const struct place *p, const char *path, const char *text)
 static const char *const versions[] = {"old", "new"};
 static struct buf version_text[2];
 
-static int make_versions(void **state)
+void before_all(void)
 {
-	(void)state;
 	for (unsigned v = 0; v < 2; v++) {
 		struct buf *b = &version_text[v];
 
@@ -103,15 +103,12 @@ static int make_versions(void **state)
 				   i < 1000 ? "" : versions[v]);
 		buf_printf(b, "ffffffffc0000000 t init%s\t[mod]\n", versions[v]);
 	}
-	return 0;
 }
 
-static int forget_versions(void **state)
+void after_all(void)
 {
-	(void)state;
 	for (unsigned v = 0; v < 2; v++)
 		buf_fini(&version_text[v]);
-	return 0;
 }
 
 static const struct buf *find_version(const char *version)
@@ -217,13 +214,12 @@ static const struct {
      ""},
 };
 
-static void test_texts(void **state)
+TEST(texts)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p);
-	for (size_t i = 0; i < INJECT_NR(texts); i++)
+	for (size_t i = 0; i < NR(texts); i++)
 		for (unsigned wants_changing = 0; wants_changing <= 1; wants_changing++) {
 			char text[1000];
 			struct given g;
@@ -244,11 +240,10 @@ static void test_texts(void **state)
 }
 
 /* What changes may begin anywhere, before or behind the end of a piece. */
-static void test_edges(void **state)
+TEST(edges)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	for (int shift = -60; shift <= 60; shift += 5) {
 		struct buf text;
@@ -273,12 +268,11 @@ static void test_edges(void **state)
 	place_fini(&p);
 }
 
-static void test_kept(void **state)
+TEST(kept)
 {
 	struct place p;
 	struct stat st;
 
-	(void)state;
 	place_init(&p);
 	assert_string_equal(run_whole(&p), "old");
 	assert_false(was_kept);
@@ -327,10 +321,9 @@ static const struct {
     {"the same module anew", NULL, NULL, reload_module, false},
 };
 
-static void test_changes(void **state)
+TEST(changes)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(changes); i++) {
+	for (size_t i = 0; i < NR(changes); i++) {
 		struct place p;
 		char path[300];
 
@@ -355,12 +348,11 @@ static void test_changes(void **state)
 }
 
 /* Other addresses than those that were kept: not even the same boot says that they are right. */
-static void test_other_start(void **state)
+TEST(other_start)
 {
 	struct place p;
 	struct given g;
 
-	(void)state;
 	place_init(&p);
 	assert_string_equal(run_whole(&p), "old");
 	change_to(&p, "/proc/kallsyms", CORE MOD);
@@ -372,12 +364,11 @@ static void test_other_start(void **state)
 }
 
 /* Who may not see addresses does not get them from what was kept by whoever might. */
-static void test_hidden(void **state)
+TEST(hidden)
 {
 	struct place p;
 	struct given g;
 
-	(void)state;
 	place_init(&p);
 	assert_string_equal(run_whole(&p), "old");
 	change_to(&p, "/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 t x\t[mod]\n");
@@ -565,10 +556,9 @@ static const struct {
     {"there is no folder", remove_folder, true},
 };
 
-static void test_oddities(void **state)
+TEST(oddities)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(oddities); i++) {
+	for (size_t i = 0; i < NR(oddities); i++) {
 		size_t nr_fds = inject_open_fds();
 		struct place p;
 
@@ -592,12 +582,11 @@ static void test_oddities(void **state)
 }
 
 /* Nothing is written into a place that is not ours. */
-static void test_not_written(void **state)
+TEST(not_written)
 {
 	struct place p;
 	char other[400];
 
-	(void)state;
 	place_init(&p);
 	snprintf(other, sizeof(other), "%s/other", p.root.dir);
 	assert_int_equal(mkdir(other, 0700) | symlink(other, p.folder), 0);
@@ -620,13 +609,12 @@ static ssize_t read_meanwhile(int fd, void *buf, size_t len)
 	return n;
 }
 
-static void test_module_meanwhile(void **state)
+TEST(module_meanwhile)
 {
 	struct sys_ops ops;
 	struct place p;
 	struct given g;
 
-	(void)state;
 	place_init(&p);
 	meanwhile = &p;
 	given_init(&g);
@@ -642,11 +630,10 @@ static void test_module_meanwhile(void **state)
 }
 
 /* Who wants lines that change gets all of them, and leaves nothing that the others might take. */
-static void test_changing_wanted(void **state)
+TEST(changing_wanted)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	for (unsigned is_kept = 0; is_kept <= 1; is_kept++) {
 		struct given g;
@@ -665,13 +652,12 @@ static void test_changing_wanted(void **state)
 	place_fini(&p);
 }
 
-static void test_callback_fails(void **state)
+TEST(callback_fails)
 {
 	static const int codes[] = {-EIO, -ENOENT, 1};
 
-	(void)state;
 	for (unsigned is_kept = 0; is_kept <= 1; is_kept++)
-		for (size_t i = 0; i < INJECT_NR(codes); i++) {
+		for (size_t i = 0; i < NR(codes); i++) {
 			struct place p;
 			struct given g;
 
@@ -712,7 +698,7 @@ static bool keep_text(const char *text, size_t len, const void **piece, size_t *
 }
 
 /* Stopped before it, or between two pieces. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	atomic_bool stop;
 	struct place p;
@@ -724,7 +710,6 @@ static void test_stop(void **state)
 					  .arg = &stop,
 					  .stop = &stop};
 
-	(void)state;
 	place_init(&p);
 	atomic_init(&stop, true);
 	assert_int_equal(survey_symbols_run(&c), -ECANCELED);
@@ -736,12 +721,11 @@ static void test_stop(void **state)
 }
 
 /* What was read before is given, and nothing is kept. */
-static void test_read_fails(void **state)
+TEST(read_fails)
 {
 	struct place p;
 	struct given g;
 
-	(void)state;
 	place_init(&p);
 	given_init(&g);
 	hook_start((struct hook){.part = "kallsyms", .read_at = 3, .read_error = -EIO});
@@ -755,9 +739,8 @@ static void test_read_fails(void **state)
 }
 
 /* What cannot be packed is given as text from there on, and nothing is kept. */
-static void test_cannot_pack(void **state)
+TEST(cannot_pack)
 {
-	(void)state;
 	for (unsigned at = 1; at <= 2; at++) {
 		struct place p;
 		struct given g;
@@ -776,7 +759,7 @@ static void test_cannot_pack(void **state)
 }
 
 /* Lengths of pieces that lie, in a file that is right otherwise. */
-static void test_lengths(void **state)
+TEST(lengths)
 {
 	static const struct {
 		const char *what, *bytes;
@@ -789,10 +772,9 @@ static void test_lengths(void **state)
 	};
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	run_whole(&p);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct survey_symbols_key key;
 		struct buf file, start;
 		int fd = open(p.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -821,12 +803,11 @@ static void test_lengths(void **state)
 }
 
 /* While another session writes, this one lets it. */
-static void test_lock(void **state)
+TEST(lock)
 {
 	struct place p;
 	int fd;
 
-	(void)state;
 	place_init(&p);
 	assert_int_equal(mkdir(p.folder, 0700), 0);
 	fd = open(p.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -840,14 +821,13 @@ static void test_lock(void **state)
 }
 
 /* Sessions of two boots, so that each makes the other's useless, at once. */
-static void test_at_once(void **state)
+TEST(at_once)
 {
 	enum { NR_CHILDREN = 4, NR_RUNS = 10 };
 	struct place p[2];
 	pid_t child[NR_CHILDREN];
 	int status;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		place_init(&p[i]);
 		put_kallsyms(&p[i], versions[i]);
@@ -872,14 +852,13 @@ static void test_at_once(void **state)
 }
 
 /* Too much to keep: it is given all the same. */
-static void test_too_long(void **state)
+TEST(too_long)
 {
 	enum { LINE_BYTES = 4000 };
 	struct place p;
 	struct buf text;
 	struct given g;
 
-	(void)state;
 	place_init(&p);
 	buf_init(&text, 128 << 20);
 	while (text.len <= SURVEY_SYMBOLS_MAX_BYTES + 3 * SURVEY_SYMBOLS_PIECE_BYTES) {
@@ -941,11 +920,10 @@ static int run_first(void *arg)
 	return run_once(arg);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	change_to(&p, "/proc/kallsyms", CORE MOD);
 	inject_every(run_first, &p, 2, 20);
@@ -955,12 +933,11 @@ static void test_failures(void **state)
 	place_fini(&p);
 }
 
-static void test_folder(void **state)
+TEST(folder)
 {
 	uid_t uid = geteuid();
 	char path[64];
 
-	(void)state;
 	if (uid == 0) {
 		assert_int_equal(setenv("XDG_RUNTIME_DIR", "/other", 1), 0);
 		assert_true(survey_symbols_folder(path, sizeof(path)));
@@ -999,14 +976,13 @@ static void check_rest(const char *rest)
 }
 
 /* This machine's symbols: the same twice, and those of kallsyms up to what changes. */
-static void test_live(void **state)
+TEST(live)
 {
 	struct place p;
 	struct given g[2];
 	struct buf all;
 	int rc;
 
-	(void)state;
 	place_init(&p);
 	buf_init(&all, 128 << 20);
 	rc = run_live(&p, &g[0]);
@@ -1027,33 +1003,4 @@ static void test_live(void **state)
 		print_message("skip: /proc/kallsyms: %s\n", strerror(-rc));
 		skip();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_texts),
-	    cmocka_unit_test(test_edges),
-	    cmocka_unit_test(test_kept),
-	    cmocka_unit_test(test_changes),
-	    cmocka_unit_test(test_other_start),
-	    cmocka_unit_test(test_hidden),
-	    cmocka_unit_test(test_oddities),
-	    cmocka_unit_test(test_not_written),
-	    cmocka_unit_test(test_module_meanwhile),
-	    cmocka_unit_test(test_changing_wanted),
-	    cmocka_unit_test(test_callback_fails),
-	    cmocka_unit_test(test_stop),
-	    cmocka_unit_test(test_read_fails),
-	    cmocka_unit_test(test_cannot_pack),
-	    cmocka_unit_test(test_lengths),
-	    cmocka_unit_test(test_lock),
-	    cmocka_unit_test(test_at_once),
-	    cmocka_unit_test(test_too_long),
-	    cmocka_unit_test(test_failures),
-	    cmocka_unit_test(test_folder),
-	    cmocka_unit_test(test_live),
-	};
-
-	return cmocka_run_group_tests(tests, make_versions, forget_versions);
 }

@@ -1,11 +1,11 @@
 /*
  * Names of C++ and Rust, and names that are made to be endless.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "symbol/demangle.h"
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const struct {
 		const char *linkage, *name;
@@ -38,8 +38,7 @@ static void test_names(void **state)
 	    {"_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>", true},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		char name[SYMBOL_MAX_NAME_BYTES];
 
 		if (symbol_demangle(cases[i].linkage, name) != cases[i].is_mangled)
@@ -49,11 +48,10 @@ static void test_names(void **state)
 }
 
 /* Each S_ says what went before twice: 2^n names of n letters. */
-static void test_exponential(void **state)
+TEST(exponential)
 {
 	char linkage[1024] = "_Z1fSt4pairIiiE", name[SYMBOL_MAX_NAME_BYTES];
 
-	(void)state;
 	for (int i = 0; i < 60; i++)
 		snprintf(linkage + strlen(linkage), sizeof(linkage) - strlen(linkage),
 			 "St4pairIS%c_S%c_E", i % 26 + 'A', i % 26 + 'A');
@@ -67,13 +65,12 @@ static void test_exponential(void **state)
 	assert_true(strlen(name) < SYMBOL_MAX_NAME_BYTES);
 }
 
-static void test_long(void **state)
+TEST(long)
 {
 	static char linkage[100000];
 	char name[SYMBOL_MAX_NAME_BYTES];
 	size_t len;
 
-	(void)state;
 	memset(linkage, 'a', sizeof(linkage) - 1);
 	assert_false(symbol_demangle(linkage, name));
 	len = strlen(name);
@@ -90,12 +87,11 @@ static void test_long(void **state)
 }
 
 /* A type that says itself four times over, four levels deep: longer than there is room. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	char linkage[1000] = "_Z1f", name[SYMBOL_MAX_NAME_BYTES];
 	size_t len;
 
-	(void)state;
 	/* S_ is the pair, S0_ the pair of pairs, … */
 	snprintf(linkage + strlen(linkage), 100, "St4pairIiiES_IS0_S0_ES_IS1_S1_E");
 	for (int i = 2; i < 9; i++)
@@ -107,16 +103,4 @@ static void test_cut(void **state)
 		fail_msg("%s", name);
 	assert_in_range(len, SYMBOL_MAX_NAME_BYTES - 8, SYMBOL_MAX_NAME_BYTES - 1);
 	assert_string_equal(name + len - 3, "…");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_exponential),
-	    cmocka_unit_test(test_long),
-	    cmocka_unit_test(test_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,10 @@
  * Names of functions in programs that the compiler makes at test time, held against nm and objdump:
  * symbol tables, .gnu_debugdata, separate debug files, stubs, code without a name; damaged files.
  */
-#include "elf/vdso.h"
+#include "kit.h"
 #include "test_symbols.h"
+
+#include "elf/vdso.h"
 
 #include "symbol/elf_symbols.h"
 
@@ -101,14 +103,24 @@ static unsigned compare_nm(struct test_world *w, const char *program, const char
 	return nr;
 }
 
-static void test_symtab(void **state)
+void before_each(void)
+{
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
+TEST(symtab)
 {
 	static const char *const flags[] = {"-O2", "-O0 -fno-pie -no-pie", "-O2 -static",
 					    "-O1 -fuse-ld=gold -Wl,--build-id"};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	TEST_NEEDS(w, "nm");
-	for (size_t i = 0; i < INJECT_NR(flags); i++) {
+	for (size_t i = 0; i < NR(flags); i++) {
 		if (!compile(w, flags[i], "p")) {
 			print_message("skip: this compiler does not take %s\n", flags[i]);
 			continue;
@@ -134,7 +146,7 @@ static uint64_t address_of(const struct test_world *w, const char *file, const c
 	return strtoull(text, NULL, 16);
 }
 
-static void test_choice(void **state)
+TEST(choice)
 {
 	static const struct {
 		const char *symbol;
@@ -152,7 +164,7 @@ static void test_choice(void **state)
 	    {"after", 0, "after"},
 	    {"main", 5, "main"},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct profile_object o;
 	struct elf_file *f;
@@ -162,7 +174,7 @@ static void test_choice(void **state)
 	o = test_object(w, "p", 0, path);
 	f = test_open_elf(path);
 	test_world_open(w, NULL, NULL);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		uint64_t at = address_of(w, "p", cases[i].symbol) + (uint64_t)cases[i].at;
 		const struct symbol_function *fn = test_function(w, &o, f, at);
 
@@ -210,7 +222,7 @@ static unsigned compare_stubs(struct test_world *w, const char *program, const c
 	return nr;
 }
 
-static void test_stubs(void **state)
+TEST(stubs)
 {
 	static const struct {
 		const char *cc, *flags, *objdump;
@@ -224,10 +236,10 @@ static void test_stubs(void **state)
 	    {"aarch64-linux-gnu-gcc", "-O0 -mbranch-protection=standard -Wl,-z,force-bti",
 	     "aarch64-linux-gnu-objdump", 4},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	TEST_NEEDS(w, "objdump");
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		unsigned nr;
 
 		tree_put(&w->tree, "/p.c", source, sizeof(source) - 1);
@@ -245,12 +257,12 @@ static void test_stubs(void **state)
 }
 
 /* Stubs of a static program, of which objdump knows no name: 8 bytes each. */
-static void test_static_stubs(void **state)
+TEST(static_stubs)
 {
 	static const char text[] =
 	    "#include <stdio.h>\n#include <string.h>\n"
 	    "int main(int n, char **v) { puts(v[0]); return (int)strlen(v[n - 1]); }\n";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	struct elf_section plt, slots;
 	char path[4096];
 	struct profile_object o;
@@ -286,9 +298,9 @@ static void test_static_stubs(void **state)
 }
 
 /* arm64: its functions have their names, and its marks of code and data are none. */
-static void test_arm64(void **state)
+TEST(arm64)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct profile_object o;
 	struct elf_file *f;
@@ -305,7 +317,7 @@ static void test_arm64(void **state)
 }
 
 /* A program whose symbols are elsewhere: the same names as before. */
-static void test_elsewhere(void **state)
+TEST(elsewhere)
 {
 	static const struct {
 		const char *what, *make;
@@ -327,13 +339,13 @@ static void test_elsewhere(void **state)
 	     "strip -s -o q p && objcopy --add-gnu-debuglink=q.debug q",
 	     10},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char dir[4096];
 	const char *dirs[] = {dir};
 
 	TEST_NEEDS(w, "xz");
 	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		unsigned nr;
 
 		assert_true(compile(w, "-g -O2 -rdynamic -Wl,--build-id=0x0123456789abcdef", "p"));
@@ -350,9 +362,9 @@ static void test_elsewhere(void **state)
 }
 
 /* The program is gone, its debug file is there: what was mapped as a whole is known. */
-static void test_debug_alone(void **state)
+TEST(debug_alone)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char dir[4096], path[4096];
 	const char *dirs[] = {dir};
 	struct profile_mapping m = {.start = 0x7f0000000000, .offset = 0x1000};
@@ -379,9 +391,9 @@ static void test_debug_alone(void **state)
 }
 
 /* Code without a name begins where its unwind table says. */
-static void test_unknown(void **state)
+TEST(unknown)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	const struct symbol_function *fn, *far;
 	char path[4096], want[128];
 	struct profile_object o;
@@ -415,9 +427,9 @@ static void test_unknown(void **state)
 	elf_file_close(f);
 }
 
-static void test_changed(void **state)
+TEST(changed)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct profile_mapping m;
 	struct profile_object o;
@@ -435,9 +447,9 @@ static void test_changed(void **state)
 }
 
 /* Replaced while it ran, by the same or by another: the build-id tells. */
-static void test_deleted(void **state)
+TEST(deleted)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct profile_object o;
 	struct elf_file *f;
@@ -465,7 +477,7 @@ static void test_deleted(void **state)
 	elf_file_close(f);
 }
 
-static void test_cplusplus(void **state)
+TEST(cplusplus)
 {
 	static const char text[] =
 	    "#include <vector>\nnamespace box { template <class T> struct Pile { std::vector<T> "
@@ -476,7 +488,7 @@ static void test_cplusplus(void **state)
 	    "turn<N - 1>(n) ^ N; }\ntemplate <> int turn<0>(int n) { return n; }\n"
 	    "int main(int n, char **) { box::Pile<long> p; p.v.push_back(turn<12>(n)); return "
 	    "(int)p.sum(n); }\n";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	const struct symbol_function *fn;
 	struct profile_object o;
@@ -495,7 +507,7 @@ static void test_cplusplus(void **state)
 	elf_file_close(f);
 }
 
-static void test_vdso(void **state)
+TEST(vdso)
 {
 	static const struct {
 		bool has_vdso;
@@ -511,14 +523,14 @@ static void test_vdso(void **state)
 					 .name = "[vdso]",
 					 .shown_path = "[vdso]"};
 	struct elf_file *own = elf_vdso_open();
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	unsigned nr_known = 0;
 
 	if (!own) {
 		print_message("skip: there is none\n");
 		skip();
 	}
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct profile_mapping m = {
 		    .start = cases[i].end - 0x100000, .end = cases[i].end, .object = &o};
 
@@ -550,16 +562,16 @@ static void *ask_all(void *arg)
 	struct profile_mapping m;
 
 	test_mapping(a->object, &m);
-	for (size_t i = 0; i < INJECT_NR(a->got); i++)
+	for (size_t i = 0; i < NR(a->got); i++)
 		a->got[i] = symbols_user(a->w->symbols, &m, m.start + i * 4);
 	return NULL;
 }
 
 /* Several threads, at the same time, get the same functions. */
-static void test_threads(void **state)
+TEST(threads)
 {
 	enum { NR = 4 };
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	struct asker *a = calloc(NR, sizeof(*a));
 	pthread_t thread[NR];
 	char path[4096];
@@ -604,9 +616,9 @@ static void load_damaged(const uint8_t *data, size_t len)
 	free(copy);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_section table, text, plt;
 	struct elf_file *f;
@@ -637,7 +649,7 @@ static void test_damaged(void **state)
 			      {0, 64}};
 
 		memcpy(bad, data, len);
-		for (size_t i = 0; i < INJECT_NR(places); i++)
+		for (size_t i = 0; i < NR(places); i++)
 			for (int k = 0; k < (round % 4) * 3; k++) {
 				seed = seed * 6364136223846793005u + 1442695040888963407u;
 				if (i < 4 || round % 16 == 0)
@@ -682,9 +694,9 @@ static int load_one(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct profile_object o;
 	struct loaded l = {.processes = &w->processes, .object = &o};
@@ -692,18 +704,4 @@ static void test_failures(void **state)
 	assert_true(compile(w, "-O2", "p"));
 	o = test_object(w, "p", 0, path);
 	inject_every(load_one, &l, 10, 0); /* all calls are the child's: test_elf_finder.c */
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_symtab),       TEST(test_choice),  TEST(test_stubs),
-	    TEST(test_static_stubs), TEST(test_arm64),   TEST(test_elsewhere),
-	    TEST(test_debug_alone),  TEST(test_unknown), TEST(test_changed),
-	    TEST(test_cplusplus),    TEST(test_vdso),    TEST(test_deleted),
-	    TEST(test_threads),      TEST(test_damaged), TEST(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Source lines and inlined functions of programs that are made for it: labels in the code say which
  * addresses are asked, their lines are known. And DWARF that is damaged, packed, or elsewhere.
  */
+#include "kit.h"
 #include "test_symbols.h"
 
 #include "symbol/room.h"
@@ -76,7 +77,7 @@ static void check_lines(struct test_world *w, const char *program, bool has_line
 	struct profile_mapping m;
 
 	test_mapping(&o, &m);
-	for (size_t i = 0; i < 2 * INJECT_NR(expected); i++) { /* again, from what is kept */
+	for (size_t i = 0; i < 2 * NR(expected); i++) { /* again, from what is kept */
 		const struct place *p = expected[i / 2].place;
 		uint64_t at = m.start + test_offset(f, label(w, expected[i / 2].label));
 		struct symbol_line line[SYMBOL_MAX_LINES];
@@ -106,7 +107,17 @@ static void check_lines(struct test_world *w, const char *program, bool has_line
 	elf_file_close(f);
 }
 
-static void test_lines(void **state)
+void before_each(void)
+{
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
+TEST(lines)
 {
 	static const struct {
 		const char *cc, *flags;
@@ -121,10 +132,10 @@ static void test_lines(void **state)
 	    {"clang", "-O2 -gdwarf-4"},
 	    {"aarch64-linux-gnu-gcc", "-O2 -g"},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	TEST_NEEDS(w, "nm");
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		if (!compile(w, cases[i].cc, cases[i].flags)) {
 			print_message("skip: no %s %s\n", cases[i].cc, cases[i].flags);
 			continue;
@@ -138,7 +149,7 @@ static void test_lines(void **state)
 	}
 }
 
-static void test_elsewhere(void **state)
+TEST(elsewhere)
 {
 	static const struct {
 		const char *make;
@@ -160,14 +171,14 @@ static void test_elsewhere(void **state)
 	     "cc -g -shared -Wl,--build-id=0x01020304 -o d/.build-id/01/020304.debug g.c",
 	     true, 0},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char dir[4096];
 	const char *dirs[] = {dir};
 
 	TEST_NEEDS(w, "nm");
 	assert_true(compile(w, "cc", "-O2 -g"));
 	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		assert_true(test_shell(w, "%s", cases[i].make));
 		test_world_open(w,
 				&(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
@@ -179,7 +190,7 @@ static void test_elsewhere(void **state)
 }
 
 /* Every address of a program of C++, against addr2line: the line of the code there. */
-static void test_every_address(void **state)
+TEST(every_address)
 {
 	static const char text[] =
 	    "#include <algorithm>\n#include <string>\n#include <vector>\n"
@@ -189,7 +200,7 @@ static void test_every_address(void **state)
 	    "\tfor (long i = 0; i < n + 9; i++)\n\t\tp.push_back(i ^ n);\n"
 	    "\tstd::sort(p.begin(), p.end(), [](long a, long b) { return (a & 7) < (b & 7); });\n"
 	    "\treturn (int)(twist(p, 3L) + (long)std::string(v[0]).size());\n}\n";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	unsigned long long address = 0;
 	unsigned nr = 0, nr_line;
 	char path[4096], command[4096], row[4096];
@@ -259,15 +270,15 @@ static void ask_damaged(struct test_world *w, const uint8_t *data, size_t len)
 	elf_file_close(f);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	static const char *const sections[] = {".debug_info", ".debug_abbrev", ".debug_line",
 					       ".debug_rnglists"};
 	static const char *const flags[] = {"-O2 -gdwarf-5", "-O2 -gdwarf-5 -gz"};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	uint64_t seed = 11;
 
-	for (size_t k = 0; k < INJECT_NR(flags); k++) {
+	for (size_t k = 0; k < NR(flags); k++) {
 		char path[4096];
 		struct elf_file *f;
 		const uint8_t *data;
@@ -300,9 +311,9 @@ static void test_damaged(void **state)
 }
 
 /* A section that says that it unpacks to more than all memory is not unpacked. */
-static void test_bomb(void **state)
+TEST(bomb)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct elf_section s;
 	struct elf_file *f;
@@ -326,15 +337,4 @@ static void test_bomb(void **state)
 	ask_damaged(w, bad, len);
 	free(bad);
 	elf_file_close(f);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_lines),   TEST(test_elsewhere), TEST(test_every_address),
-	    TEST(test_damaged), TEST(test_bomb),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Stretches of code: which of several covers an address; sorting against the obvious way.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "symbol/table.h"
 
@@ -48,7 +48,7 @@ static int find(const struct symbol_table *t, uint64_t address)
 	return i < 0 ? -1 : (int)t->entry[i].name;
 }
 
-static void test_cases(void **state)
+TEST(cases)
 {
 	static const struct {
 		const char *what;
@@ -96,8 +96,7 @@ static void test_cases(void **state)
 	     {{UINT64_MAX - 5, -1}, {UINT64_MAX - 4, 0}, {UINT64_MAX - 2, 1}, {UINT64_MAX, -1}}},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		struct symbol_table t;
 		size_t nr = 0;
 
@@ -114,13 +113,12 @@ static void test_cases(void **state)
 }
 
 /* Without a taste, what was added last is right. */
-static void test_last_wins(void **state)
+TEST(last_wins)
 {
 	static const struct row rows[] = {{16, 4}, {16, 8}, {0, 4}, {16, 6}};
 	struct symbol_table t;
 
-	(void)state;
-	build(&t, rows, INJECT_NR(rows), NULL);
+	build(&t, rows, NR(rows), NULL);
 	assert_int_equal(find(&t, 16), 3);
 	assert_int_equal(find(&t, 21), 3);
 	assert_int_equal(find(&t, 22), -1);
@@ -155,13 +153,12 @@ static int find_slowly(const struct row *rows, size_t nr, uint64_t address)
 	return best;
 }
 
-static void test_random(void **state)
+TEST(random)
 {
 	enum { NR = 300 };
 	struct row rows[NR];
 	uint64_t seed = 88172645463325252u;
 
-	(void)state;
 	for (int round = 0; round < 60; round++) {
 		/* narrow, so that much overlaps; and wide, so that all digits count */
 		unsigned bits = round % 2 ? 10 : 63;
@@ -200,20 +197,7 @@ static int build_one(void *arg)
 	return rc;
 }
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
-	(void)state;
 	inject_every(build_one, NULL, 5, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cases),
-	    cmocka_unit_test(test_last_wins),
-	    cmocka_unit_test(test_random),
-	    cmocka_unit_test(test_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Symbols told as text: kallsyms, against this machine's too; what came and went in the kernel;
  * maps of code made at run time, and whose they must be.
  */
+#include "kit.h"
 #include "test_symbols.h"
 
 #include "symbol/text_symbols.h"
@@ -50,7 +51,7 @@ static void check_kernel(struct test_world *w)
 	    {0, "[unknown]", "[kernel]"},
 	};
 
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		const struct symbol_function *fn = symbols_kernel(w->symbols, cases[i].address, 1);
 
 		assert_string_equal(fn->name, cases[i].name);
@@ -62,11 +63,21 @@ static void check_kernel(struct test_world *w)
 	assert_int_equal(w->nr_problems, 0);
 }
 
+void before_each(void)
+{
+	test_world_setup();
+}
+
+void after_each(void)
+{
+	test_world_teardown();
+}
+
 /* Whole, and in pieces of every size. */
-static void test_kallsyms(void **state)
+TEST(kallsyms)
 {
 	static const char text[] = KALLSYMS;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	for (size_t step = 1; step < sizeof(text); step = step * 3 + 1) {
 		test_world_open(w, NULL, NULL);
@@ -81,12 +92,12 @@ static void test_kallsyms(void **state)
 	}
 }
 
-static void test_kallsyms_file(void **state)
+TEST(kallsyms_file)
 {
 	static const char text[] = KALLSYMS, zeroed[] = "0000000000000000 T _text\n";
 	static const char *const senseless[] = {"", "\n\n", "root:x:0:0:root:/root:/bin/sh\n",
 						"ffffffff81000000\nffffffff81000000 T"};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char path[4096];
 	struct err e = {0};
 
@@ -94,7 +105,7 @@ static void test_kallsyms_file(void **state)
 	test_world_open(w, NULL, NULL);
 	assert_int_equal(symbols_load_kallsyms(w->symbols, path, &e), -ENOENT);
 	assert_string_equal(e.source, path);
-	for (size_t i = 0; i < INJECT_NR(senseless); i++) {
+	for (size_t i = 0; i < NR(senseless); i++) {
 		test_world_close(w);
 		test_world_open(w, NULL, NULL);
 		err_clear(&e);
@@ -117,10 +128,10 @@ static void test_kallsyms_file(void **state)
 	check_kernel(w);
 }
 
-static void test_no_kernel(void **state)
+TEST(no_kernel)
 {
 	static const char hidden[] = "0000000000000000 T _stext\n0000000000000000 T _text\n";
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	/* nothing was recorded: nothing to say about it */
 	test_world_open(w, NULL, NULL);
@@ -137,7 +148,7 @@ static void test_no_kernel(void **state)
 	assert_non_null(strstr(w->last.hint, "kptr_restrict"));
 }
 
-static void test_passing(void **state)
+TEST(passing)
 {
 	static const char text[] = "ffffffffa0000000 t old\t[bpf]\nffffffffa0001000 t next\n";
 	static const struct profile_ksymbol passing[] = {
@@ -161,13 +172,13 @@ static void test_passing(void **state)
 	    {0xffffffffa0001000, 30, "next", "[kernel]"},
 	    {UINT64_MAX, 30, "end", "[kernel]"},
 	};
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	w->processes.ksymbol = passing;
-	w->processes.nr_ksymbols = INJECT_NR(passing);
+	w->processes.nr_ksymbols = NR(passing);
 	test_world_open(w, NULL, NULL);
 	assert_int_equal(symbols_add_kallsyms(w->symbols, text, sizeof(text) - 1), 0);
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		const struct symbol_function *fn =
 		    symbols_kernel(w->symbols, cases[i].address, cases[i].time);
 
@@ -177,9 +188,9 @@ static void test_passing(void **state)
 }
 
 /* Each function of this kernel has at its address a name that kallsyms has there. */
-static void test_live(void **state)
+TEST(live)
 {
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	unsigned long long address;
 	char line[1024], *at;
 	unsigned nr = 0;
@@ -239,7 +250,7 @@ static void check_map(struct test_world *w, uint32_t pid, bool is_known)
 	const struct profile_mapping m = {
 	    .start = 0x7f0000000000, .end = 0x7f0000010000, .pid = pid, .object = &anon};
 
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		const struct symbol_function *fn = symbols_user(w->symbols, &m, cases[i].address);
 		bool has_name = is_known && cases[i].name;
 
@@ -250,10 +261,10 @@ static void check_map(struct test_world *w, uint32_t pid, bool is_known)
 	}
 }
 
-static void test_jit(void **state)
+TEST(jit)
 {
 	static const char text[] = MAP;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	const struct symbols_config config = {.jit_folder = w->tree.dir};
 
 	tree_put(&w->tree, "/perf-77.map", text, sizeof(text) - 1);
@@ -265,7 +276,7 @@ static void test_jit(void **state)
 }
 
 /* Maps that somebody else may have put there are not taken, and that is said once. */
-static void test_jit_refused(void **state)
+TEST(jit_refused)
 {
 	static const struct {
 		const char *make;
@@ -280,10 +291,10 @@ static void test_jit_refused(void **state)
 	    {":", 0, false},
 	};
 	static const char text[] = MAP;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	const struct symbols_config config = {.jit_folder = w->tree.dir, .is_same_boot = true};
 
-	for (size_t i = 0; i < INJECT_NR(cases); i++) {
+	for (size_t i = 0; i < NR(cases); i++) {
 		if (cases[i].wants_root && geteuid() != 0) {
 			print_message("skip: only root gives files away\n");
 			continue;
@@ -299,10 +310,10 @@ static void test_jit_refused(void **state)
 }
 
 /* What is in /tmp is of this machine's processes, and there is no word of what is not there. */
-static void test_jit_of_others(void **state)
+TEST(jit_of_others)
 {
 	static const char text[] = MAP;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char root[4096], path[2][64];
 
 	for (uint32_t i = 0; i < 2; i++) { /* beyond the pids of any machine */
@@ -336,10 +347,10 @@ static void test_jit_of_others(void **state)
 }
 
 /* A process that runs may have made it: its owner is known. */
-static void test_jit_of_owner(void **state)
+TEST(jit_of_owner)
 {
 	static const char text[] = MAP;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 	char name[64];
 	pid_t pid;
 
@@ -395,13 +406,12 @@ static void parse_both(const char *text, size_t len)
 	free(copy);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	static const char text[] = KALLSYMS MAP;
 	char bad[sizeof(text)];
 	uint64_t seed = 3;
 
-	(void)state;
 	for (size_t cut = 0; cut < sizeof(text); cut++)
 		parse_both(text, cut);
 	for (int round = 0; round < 2000; round++) {
@@ -438,25 +448,11 @@ static int ask_one(void *arg)
 	return rc;
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	static const char text[] = MAP;
-	struct test_world *w = *state;
+	struct test_world *w = &world;
 
 	tree_put(&w->tree, "/perf-77.map", text, sizeof(text) - 1);
 	inject_every(ask_one, w, 10, 0); /* all calls are the child's: test_elf_finder.c */
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, test_world_setup, test_world_teardown)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_kallsyms),    TEST(test_kallsyms_file), TEST(test_no_kernel),
-	    TEST(test_passing),     TEST(test_live),          TEST(test_jit),
-	    TEST(test_jit_refused), TEST(test_jit_of_others), TEST(test_damaged),
-	    TEST(test_jit_refused), TEST(test_jit_of_owner),  TEST(test_damaged),
-	    TEST(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef TEST_SYMBOLS_H
 #define TEST_SYMBOLS_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -14,8 +14,6 @@
 #include "elf/finder.h"
 #include "profile/processes.h"
 #include "symbol/symbols.h"
-
-#include <stdarg.h>
 
 struct profile_processes {
 	size_t nr_objects, nr_ksymbols;
@@ -155,25 +153,19 @@ static inline struct elf_file *test_open_elf(const char *path)
 	return f;
 }
 
-static inline int test_world_setup(void **state)
-{
-	struct test_world *w = calloc(1, sizeof(*w));
+/* The world of the test that runs, between test_world_setup and test_world_teardown. */
+static struct test_world world;
 
-	assert_non_null(w);
-	w->tree = tree_make();
-	w->processes.nr_objects = 8;
-	*state = w;
-	return 0;
+static inline void test_world_setup(void)
+{
+	world = (struct test_world){.tree = tree_make()};
+	world.processes.nr_objects = 8;
 }
 
-static inline int test_world_teardown(void **state)
+static inline void test_world_teardown(void)
 {
-	struct test_world *w = *state;
-
-	test_world_close(w);
-	tree_remove(&w->tree);
-	free(w);
-	return 0;
+	test_world_close(&world);
+	tree_remove(&world.tree);
 }
 
 /* A skip is loud, and counted. */

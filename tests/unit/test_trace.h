@@ -5,11 +5,7 @@
 #ifndef TEST_TRACE_H
 #define TEST_TRACE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "kit.h"
 
 #include "base/buf.h"
 #include "base/crc32c.h"
@@ -20,15 +16,7 @@
 #include "trace/writer.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct trace_head sample_head = {
     .session_id = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},

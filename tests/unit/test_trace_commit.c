@@ -2,6 +2,7 @@
  * How a trace comes to its name: whole, owner-only, never over what is not ours; and what is left
  * when memory or the file system fails at any point of writing and reading: nothing.
  */
+#include "kit.h"
 #include "test_trace.h"
 
 #include "base/mem.h"
@@ -18,13 +19,12 @@ static int commit(const struct folder *f, const char *name, struct err *e)
 	return rc;
 }
 
-static void test_mode(void **state)
+TEST(mode)
 {
 	static const mode_t masks[] = {0, 022, 077};
 	struct folder f;
 	struct stat st;
 
-	(void)state;
 	folder_init(&f);
 	for (size_t i = 0; i < NR(masks); i++) {
 		mode_t old = umask(masks[i]);
@@ -38,12 +38,11 @@ static void test_mode(void **state)
 	folder_fini(&f);
 }
 
-static void test_replaces_traces(void **state)
+TEST(replaces_traces)
 {
 	struct buf before, after;
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	sample_bytes(&before);
 	write_file(&f, "t", before.data, TRACE_HEADER_BYTES); /* a cut one, too */
@@ -93,13 +92,12 @@ static void make_dangling_link(const struct folder *f)
 	assert_int_equal(symlinkat("other", f->fd, "t"), 0);
 }
 
-static void test_refuses(void **state)
+TEST(refuses)
 {
 	static void (*const make[])(const struct folder *f) = {
 	    make_text, make_empty, make_short,        make_folder,
 	    make_fifo, make_link,  make_dangling_link};
 
-	(void)state;
 	for (size_t i = 0; i < NR(make); i++) {
 		struct stat before, after;
 		struct err e = {0};
@@ -121,12 +119,11 @@ static void test_refuses(void **state)
 	}
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	struct err e = {0};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	assert_int_equal(commit(&f, "no/folder", &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "some/path"));
@@ -308,12 +305,11 @@ static bool try_failure(const struct folder *f, unsigned n, int code, bool for_e
 	return failure.fired;
 }
 
-static void test_every_system_call(void **state)
+TEST(every_system_call)
 {
 	static const int codes[] = {-EIO, -ENOSPC, -EINTR, -ENOMEM};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (size_t i = 0; i < NR(codes); i++) {
 		for (unsigned variant = 0; variant < 4; variant++) {
@@ -366,12 +362,11 @@ static void fail_release(void *p)
 
 static const struct mem_ops failing_mem = {fail_alloc, fail_resize, fail_release};
 
-static void test_every_allocation(void **state)
+TEST(every_allocation)
 {
 	struct folder f;
 	unsigned n = 0;
 
-	(void)state;
 	folder_init(&f);
 	mem_set_ops(&failing_mem);
 	do {
@@ -395,13 +390,12 @@ static void test_every_allocation(void **state)
 }
 
 /* From the second trace on, the writer asks for no memory. */
-static void test_steady_state(void **state)
+TEST(steady_state)
 {
 	struct trace_writer *w;
 	struct folder f;
 	size_t before = 0;
 
-	(void)state;
 	folder_init(&f);
 	mem_set_ops(&failing_mem);
 	w = trace_writer_new();
@@ -419,19 +413,4 @@ static void test_steady_state(void **state)
 	trace_writer_free(w);
 	mem_set_ops(NULL);
 	folder_fini(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_mode),
-	    cmocka_unit_test(test_replaces_traces),
-	    cmocka_unit_test(test_refuses),
-	    cmocka_unit_test(test_no_folder),
-	    cmocka_unit_test(test_every_system_call),
-	    cmocka_unit_test(test_every_allocation),
-	    cmocka_unit_test(test_steady_state),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Traces that were cut, flipped, made by others or made to hurt: what is whole is read as it was
  * written, the rest is named, and neither time nor memory is out of proportion to the file.
  */
+#include "kit.h"
 #include "test_trace.h"
 
 #include "base/clock.h"
@@ -67,22 +68,18 @@ static struct outcome read_bytes(const uint8_t *bytes, size_t len)
 	return o;
 }
 
-static int make_sample(void **state)
+void before_all(void)
 {
-	(void)state;
 	sample_bytes(&sample);
 	intact = read_bytes((const uint8_t *)sample.data, sample.len);
 	assert_int_equal(intact.nr, SAMPLE_NR_FRAMES);
 	assert_memory_equal(intact.kind, sample_kinds, sizeof(sample_kinds));
 	assert_true(intact.whole);
-	return 0;
 }
 
-static int free_sample(void **state)
+void after_all(void)
 {
-	(void)state;
 	buf_fini(&sample);
-	return 0;
 }
 
 /* The place at which intact frame i ends. */
@@ -110,9 +107,8 @@ static void check_cut(size_t len)
 		assert_int_equal(o.nr_damages, 0);
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
-	(void)state;
 	for (size_t len = 0; len < sample.len; len++)
 		check_cut(len);
 }
@@ -145,11 +141,10 @@ static void check_flipped(const uint8_t *bytes, size_t at)
 	assert_false(o.whole);
 }
 
-static void test_flip_every_bit(void **state)
+TEST(flip_every_bit)
 {
 	uint8_t *bytes = (uint8_t *)sample.data;
 
-	(void)state;
 	for (size_t bit = 0; bit < sample.len * 8; bit++) {
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		check_flipped(bytes, bit / 8);
@@ -158,9 +153,8 @@ static void test_flip_every_bit(void **state)
 }
 
 /* Bytes put in or taken out between frames, frames repeated or missing: never "whole". */
-static void test_frames_moved(void **state)
+TEST(frames_moved)
 {
-	(void)state;
 	for (size_t i = 0; i < SAMPLE_NR_FRAMES; i++) {
 		struct outcome o;
 		struct buf b;
@@ -195,7 +189,7 @@ static void test_frames_moved(void **state)
 }
 
 /* Each field of the end frame must agree with what was read. */
-static void test_end_agrees(void **state)
+TEST(end_agrees)
 {
 	static const uint8_t readings[16 + 56] = {0, [4] = 56, [8] = 1};
 	static const struct {
@@ -203,7 +197,6 @@ static void test_end_agrees(void **state)
 		bool whole;
 	} rows[] = {{1, 1, 0, true}, {2, 1, 0, false}, {1, 2, 0, false}, {1, 1, 8, false}};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		uint64_t end[7] = {1, 2, htole64(rows[i].nr_frames), htole64(rows[i].nr_readings)};
 		struct outcome o;
@@ -221,7 +214,7 @@ static void test_end_agrees(void **state)
 	}
 }
 
-static void test_headers(void **state)
+TEST(headers)
 {
 	static const struct {
 		uint16_t version, header_bytes;
@@ -240,7 +233,6 @@ static void test_headers(void **state)
 	    {1, 192, 4, -EPROTO, "made by a newer cpuperf: format version 1, features 0x4"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct outcome o;
 		struct buf b;
@@ -256,12 +248,11 @@ static void test_headers(void **state)
 	}
 }
 
-static void test_byte_order(void **state)
+TEST(byte_order)
 {
 	struct outcome o;
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 4096);
 	add_header_bytes(&b, 1, 0, 192);
 	b.data[8] = 1; /* big-endian, with a right checksum */
@@ -273,12 +264,11 @@ static void test_byte_order(void **state)
 	buf_fini(&b);
 }
 
-static void test_not_traces(void **state)
+TEST(not_traces)
 {
 	static const char *const rows[] = {"", "#!/bin/sh\n", "\x89PNG\r\n", "PERFILE2",
 					   "{\"num_traces\":1}"};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct outcome o = read_bytes((const uint8_t *)rows[i], strlen(rows[i]));
 
@@ -288,12 +278,11 @@ static void test_not_traces(void **state)
 }
 
 /* A flag that this version does not know makes no frame, whatever its checksum says. */
-static void test_unknown_flags(void **state)
+TEST(unknown_flags)
 {
 	struct outcome o;
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 4096);
 	add_header_bytes(&b, 1, 0, 192);
 	add_frame(&b, 77, 1, "12345678", 8);
@@ -306,7 +295,7 @@ static void test_unknown_flags(void **state)
 }
 
 /* FIFO, folder, device, link to nowhere: an error at once. Nobody opens the FIFO's other end. */
-static void test_not_files(void **state)
+TEST(not_files)
 {
 	static const struct {
 		const char *name;
@@ -319,7 +308,6 @@ static void test_not_files(void **state)
 	};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	assert_int_equal(mkfifoat(f.fd, "fifo", 0600), 0);
 	assert_int_equal(mkdirat(f.fd, "folder", 0700), 0);
@@ -407,7 +395,7 @@ static void make_false_frames(struct buf *b, size_t bytes, size_t beyond)
 	}
 }
 
-static void test_hostile_time(void **state)
+TEST(hostile_time)
 {
 	const struct sys_ops counting = {.openat = sys_kernel_ops.openat,
 					 .pread = counting_pread,
@@ -419,7 +407,6 @@ static void test_hostile_time(void **state)
 	size_t damages;
 	uint64_t start = clock_process_cpu_ns();
 
-	(void)state;
 	folder_init(&f);
 	make_false_frames(&b, size, 0);
 	write_file(&f, "t", b.data, b.len);
@@ -436,13 +423,12 @@ static void test_hostile_time(void **state)
 }
 
 /* The bound does not cost an honest frame behind a page or two of nonsense. */
-static void test_found_behind_false_frames(void **state)
+TEST(found_behind_false_frames)
 {
 	static const uint8_t payload[16 << 10];
 	struct outcome o;
 	struct buf b;
 
-	(void)state;
 	make_false_frames(&b, 32 << 10, sizeof(payload));
 	add_frame(&b, 77, 0, payload, sizeof(payload));
 	o = read_bytes((uint8_t *)b.data, b.len);
@@ -453,12 +439,11 @@ static void test_found_behind_false_frames(void **state)
 }
 
 /* A file that is nearly all hole: the search ends. */
-static void test_endless(void **state)
+TEST(endless)
 {
 	struct folder f;
 	size_t damages;
 
-	(void)state;
 	folder_init(&f);
 	write_file(&f, "t", sample.data, sample.len);
 	set_size(&f, (off_t)1 << 40);
@@ -468,14 +453,13 @@ static void test_endless(void **state)
 }
 
 /* Lengths of up to 4 GiB in a small file take no memory. */
-static void test_memory(void **state)
+TEST(memory)
 {
 	static const uint32_t lengths[] = {1000,      1 << 20,        (64 << 20) - 16, 64 << 20,
 					   INT32_MAX, UINT32_MAX - 7, UINT32_MAX};
 	const struct mem_ops counting = {counting_alloc, counting_resize, free};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (size_t i = 0; i < NR(lengths); i++) {
 		size_t damages;
@@ -498,7 +482,7 @@ static void test_memory(void **state)
 }
 
 /* The file becomes shorter under the reader's eyes: what is left is read, and no signal comes. */
-static void test_shrinking(void **state)
+TEST(shrinking)
 {
 	enum { PAYLOAD = 100 << 10, FRAME = PAYLOAD + 16 };
 	static const uint8_t payload[PAYLOAD];
@@ -514,7 +498,6 @@ static void test_shrinking(void **state)
 	};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_reader *r;
@@ -544,13 +527,12 @@ static void test_shrinking(void **state)
 
 /* A things frame cut at every byte of its payload, with a right checksum around it: never a name
  * that is not all there, and never more than what is there. */
-static void test_things_cut(void **state)
+TEST(things_cut)
 {
 	static const uint8_t whole[] = {2, 0, 0, 0, 3, 0, 0, 0, 1,   0,   0,   0,   4,  0,
 					0, 0, 0, 0, 0, 0, 3, 0, 's', 'd', 'a', 9,   0,  0,
 					0, 0, 0, 5, 0, 0, 0, 4, 0,   'l', 'o', 'o', 'p'};
 
-	(void)state;
 	for (uint32_t len = 0; len <= sizeof(whole); len++) {
 		struct trace_things_owned owned;
 		struct trace_reader *r;
@@ -578,27 +560,4 @@ static void test_things_cut(void **state)
 		trace_reader_close(r);
 		buf_fini(&b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_flip_every_bit),
-	    cmocka_unit_test(test_frames_moved),
-	    cmocka_unit_test(test_end_agrees),
-	    cmocka_unit_test(test_headers),
-	    cmocka_unit_test(test_byte_order),
-	    cmocka_unit_test(test_not_traces),
-	    cmocka_unit_test(test_unknown_flags),
-	    cmocka_unit_test(test_not_files),
-	    cmocka_unit_test(test_hostile_time),
-	    cmocka_unit_test(test_found_behind_false_frames),
-	    cmocka_unit_test(test_endless),
-	    cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_shrinking),
-	    cmocka_unit_test(test_things_cut),
-	};
-
-	return cmocka_run_group_tests(tests, make_sample, free_sample);
 }

@@ -2,7 +2,7 @@
  * A trace that is in no file: what a writer gathered in memory, then what a feed gives; and a set
  * of such traces in place of a session's folder.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_trace.h"
 
 #include "profile/session.h"
@@ -48,6 +48,7 @@ static void close_feed(void *arg)
 
 static const struct trace_feed feed = {next, bytes, is_whole, close_feed};
 
+static struct trace_writer *writer;
 static const void *frames;
 static size_t frames_len;
 
@@ -62,18 +63,17 @@ static int open_fed(uint32_t number, bool fails, struct trace_reader **out)
 	return trace_reader_open_feed(&head, frames, frames_len, &feed, f, "made", out);
 }
 
-static void both_parts(void **state)
+TEST(both_parts)
 {
 	static const uint16_t kinds[] = {TRACE_FRAME_INFO, TRACE_FRAME_EVENTS, TRACE_FRAME_NOTE, 99,
 					 99};
 	struct trace_reader *r;
 	struct trace_frame f;
 
-	(void)state;
 	nr_closed = 0;
 	assert_int_equal(open_fed(4, false, &r), 0);
 	assert_int_equal(trace_reader_head(r)->trace, 4);
-	for (size_t i = 0; i < INJECT_NR(kinds); i++) {
+	for (size_t i = 0; i < NR(kinds); i++) {
 		assert_false(trace_reader_is_whole(r));
 		assert_int_equal(trace_reader_next(r, &f, NULL), 1);
 		assert_int_equal(f.kind, kinds[i]);
@@ -85,14 +85,13 @@ static void both_parts(void **state)
 	assert_int_equal(nr_closed, 1);
 }
 
-static void a_feed_fails(void **state)
+TEST(a_feed_fails)
 {
 	struct trace_reader *r;
 	struct trace_frame f;
 	struct err e = {0};
 	int rc;
 
-	(void)state;
 	assert_int_equal(open_fed(0, true, &r), 0);
 	while ((rc = trace_reader_next(r, &f, &e)) == 1)
 		;
@@ -134,30 +133,24 @@ static int read_set(void *arg)
 	return rc;
 }
 
-static void sets(void **state)
+TEST(sets)
 {
-	(void)state;
 	inject_every(read_set, NULL, 8, 0);
 }
 
-int main(void)
+void before_all(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(both_parts),
-	    cmocka_unit_test(a_feed_fails),
-	    cmocka_unit_test(sets),
-	};
-	struct trace_writer *w = trace_writer_new();
-	int rc;
+	writer = trace_writer_new();
+	assert_non_null(writer);
+	assert_int_equal(
+	    trace_writer_set_common(writer, &sample_info, sample_events, NR(sample_events)), 0);
+	trace_writer_more(writer);
+	trace_writer_common(writer);
+	trace_writer_note(writer, &(struct trace_note){.text = "a note"});
+	assert_int_equal(trace_writer_bytes(writer, &frames, &frames_len), 0);
+}
 
-	if (!w || trace_writer_set_common(w, &sample_info, sample_events, NR(sample_events)))
-		return 1;
-	trace_writer_more(w);
-	trace_writer_common(w);
-	trace_writer_note(w, &(struct trace_note){.text = "a note"});
-	if (trace_writer_bytes(w, &frames, &frames_len))
-		return 1;
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	trace_writer_free(w);
-	return rc;
+void after_all(void)
+{
+	trace_writer_free(writer);
 }

@@ -2,7 +2,7 @@
  * A trace that grows: the same bytes as one that is written at once, good up to its last whole
  * frame at any moment and after any failure, and never over what is not ours.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_trace.h"
 
 #include "trace/file.h"
@@ -51,12 +51,11 @@ static int write_sample(const struct folder *d, size_t wrap, struct err *e)
 }
 
 /* Wherever the ring wraps. */
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	struct buf want, got;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	sample_bytes(&want);
 	for (size_t wrap = 0; wrap <= sizeof(sample_record); wrap += 8) {
@@ -107,14 +106,13 @@ static void expect_frames(const struct folder *d, const struct trace_file *f, si
 }
 
 /* At every moment the file is there, and good as far as it goes. */
-static void test_grows(void **state)
+TEST(grows)
 {
 	struct trace_span span = span_at(sample_record, sizeof(sample_record), 8), none = {0};
 	struct trace_writer *w = trace_writer_new();
 	struct trace_file *f = NULL;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(create(w, &d, &f, NULL), 0);
 	expect_frames(&d, f, 5);
@@ -136,7 +134,7 @@ static void test_grows(void **state)
 }
 
 /* What no caller should do is refused, and harms nothing. */
-static void test_misuse(void **state)
+TEST(misuse)
 {
 	static const uint8_t records[TRACE_FILE_RECORDS_BYTES + 8];
 	static const struct trace_span rows[] = {
@@ -154,7 +152,6 @@ static void test_misuse(void **state)
 	struct folder d;
 	uint64_t bytes;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(trace_file_create(w, d.fd, "t", "t", NULL, &f, &e), -EINVAL);
 	assert_string_equal(e.msg, "no trace was begun");
@@ -291,14 +288,13 @@ static void try_full_disk(const struct folder *d, const struct buf *bytes, uint6
 }
 
 /* Full after every byte, in pieces, in the middle of frames. */
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct folder d;
 	struct buf bytes;
 	bool is_whole;
 
-	(void)state;
 	folder_init(&d);
 	sample_bytes(&bytes);
 	ops.writev = small_writev;
@@ -316,7 +312,7 @@ static void test_full_disk(void **state)
 }
 
 /* What is large finds no room, what is small does: records, and the end. */
-static void test_end_on_full_disk(void **state)
+TEST(end_on_full_disk)
 {
 	struct trace_span span = span_at(sample_record, sizeof(sample_record), 16);
 	struct trace_writer *w = trace_writer_new();
@@ -328,7 +324,6 @@ static void test_end_on_full_disk(void **state)
 	struct trace_frame frame;
 	unsigned nr_records = 0;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(create(w, &d, &f, NULL), 0);
 	ops.writev = small_writev;
@@ -359,7 +354,7 @@ static void test_end_on_full_disk(void **state)
 }
 
 /* It cannot even be cut back: the reader finds where. */
-static void test_cannot_cut(void **state)
+TEST(cannot_cut)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct trace_reader *r;
@@ -370,7 +365,6 @@ static void test_cannot_cut(void **state)
 	size_t nr = 0;
 	int rc;
 
-	(void)state;
 	folder_init(&d);
 	sample_bytes(&bytes);
 	ops.writev = small_writev;
@@ -417,11 +411,10 @@ static int write_somewhere(void *arg)
 	return rc;
 }
 
-static void test_every_failure(void **state)
+TEST(every_failure)
 {
 	static bool over;
 
-	(void)state;
 	inject_every(write_somewhere, NULL, 4, 6); /* openat, four or more writes, close */
 	inject_every(write_somewhere, &over, 4, 11);
 }
@@ -434,13 +427,12 @@ static ssize_t interrupted_writev(int fd, const struct iovec *piece, int nr)
 	return is_interrupted ? -EINTR : sys_kernel_ops.writev(fd, piece, nr);
 }
 
-static void test_interrupted(void **state)
+TEST(interrupted)
 {
 	struct sys_ops ops = sys_kernel_ops;
 	struct folder d;
 	bool is_whole;
 
-	(void)state;
 	folder_init(&d);
 	ops.writev = interrupted_writev;
 	sys_set_ops(&ops);
@@ -461,7 +453,7 @@ static ssize_t counting_writev(int fd, const struct iovec *piece, int nr)
 }
 
 /* Records go to the file in one call, from where they are; nothing asks for memory. */
-static void test_one_call(void **state)
+TEST(one_call)
 {
 	struct trace_span span = span_at(sample_record, sizeof(sample_record), 8);
 	struct trace_writer *w = trace_writer_new();
@@ -469,7 +461,6 @@ static void test_one_call(void **state)
 	struct trace_file *f = NULL;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(create(w, &d, &f, NULL), 0);
 	ops.writev = counting_writev;
@@ -492,7 +483,7 @@ static int close_fails(int fd)
 }
 
 /* A network's file system may tell only at close that there was no room. */
-static void test_close_tells(void **state)
+TEST(close_tells)
 {
 	struct trace_writer *w = trace_writer_new();
 	struct sys_ops ops = sys_kernel_ops;
@@ -500,7 +491,6 @@ static void test_close_tells(void **state)
 	struct err e = {0};
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(create(w, &d, &f, NULL), 0);
 	ops.close = close_fails;
@@ -544,7 +534,7 @@ static void make_dangling_link(const struct folder *d)
 }
 
 /* What may be replaced and what not; the rule itself is tested with io_create. */
-static void test_existing(void **state)
+TEST(existing)
 {
 	static const struct {
 		void (*make)(const struct folder *d);
@@ -554,7 +544,6 @@ static void test_existing(void **state)
 	    {make_fifo, -EEXIST}, {make_link, -EEXIST}, {make_dangling_link, -EEXIST},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct stat before, after;
 		struct err e = {0};
@@ -578,18 +567,4 @@ static void test_existing(void **state)
 		io_close(&old);
 		folder_fini(&d);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),         cmocka_unit_test(test_grows),
-	    cmocka_unit_test(test_misuse),        cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_cannot_cut),    cmocka_unit_test(test_end_on_full_disk),
-	    cmocka_unit_test(test_every_failure), cmocka_unit_test(test_interrupted),
-	    cmocka_unit_test(test_one_call),      cmocka_unit_test(test_close_tells),
-	    cmocka_unit_test(test_existing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * golden trace reads as the sample (test_trace_roundtrip says what that is), and the dump in
  * schemas/trace-format.md is of this very file. It breaks on purpose when the format changes.
  */
+#include "kit.h"
 #include "test_trace.h"
 
 #define HEX "0123456789abcdef"
@@ -12,11 +13,10 @@ static void load_path(const char *path, struct buf *out)
 	load_file(AT_FDCWD, path, out);
 }
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	struct buf golden, made;
 
-	(void)state;
 	load_path(TEST_DATA_DIR "/traces/golden.cpuperf", &golden);
 	sample_bytes(&made);
 	for (size_t i = 0; i < golden.len && i < made.len; i++)
@@ -27,7 +27,7 @@ static void test_bytes(void **state)
 	buf_fini(&golden);
 }
 
-static void test_content(void **state)
+TEST(content)
 {
 	static const uint64_t raw[3][3] = {{100, 10, 0}, {400, 30, 0}, {15}};
 	static const size_t want_nr[] = {3, 3, 1};
@@ -36,7 +36,6 @@ static void test_content(void **state)
 	struct trace_frame f;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(trace_reader_open(AT_FDCWD, path, &r, &e), 0);
 	assert_string_equal(trace_reader_head(r)->host, "box");
 	assert_int_equal(trace_reader_head(r)->cpu, 5);
@@ -61,7 +60,7 @@ static void test_content(void **state)
 }
 
 /* The golden trace of the time before sampling: what its events lack reads as none. */
-static void test_older(void **state)
+TEST(older)
 {
 	const char *path = TEST_DATA_DIR "/traces/tally.cpuperf";
 	struct trace_events events = {0};
@@ -69,7 +68,6 @@ static void test_older(void **state)
 	struct trace_frame f;
 	size_t nr = 0;
 
-	(void)state;
 	assert_int_equal(trace_reader_open(AT_FDCWD, path, &r, NULL), 0);
 	for (; trace_reader_next(r, &f, NULL) == 1; nr++)
 		if (f.kind == TRACE_FRAME_EVENTS)
@@ -102,12 +100,11 @@ static size_t check_dump_line(const char *line, const struct buf *golden)
 	return nr;
 }
 
-static void test_document(void **state)
+TEST(document)
 {
 	struct buf golden, text;
 	size_t nr = 0;
 
-	(void)state;
 	load_path(TEST_DATA_DIR "/traces/golden.cpuperf", &golden);
 	load_path(SOURCE_DIR "/schemas/trace-format.md", &text);
 	for (char *line = text.data; line; line = strchr(line, '\n')) {
@@ -117,16 +114,4 @@ static void test_document(void **state)
 	assert_int_equal(nr, golden.len); /* all of the file is explained */
 	buf_fini(&text);
 	buf_fini(&golden);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),
-	    cmocka_unit_test(test_content),
-	    cmocka_unit_test(test_older),
-	    cmocka_unit_test(test_document),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * Packed frames: they read as the plain ones do, only what becomes smaller is packed, and what is
  * damaged or made to hurt is damage like any other, at the price of what the reader allows.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_trace.h"
 
 #include "trace/file.h"
@@ -16,11 +16,10 @@ static struct reading readings[NR_READINGS];
 static char kallsyms[20000];
 
 /* Records and lines as they come: much alike, each a little different. */
-static int make_content(void **state)
+void before_all(void)
 {
 	size_t len = 0;
 
-	(void)state;
 	srand(3);
 	for (size_t i = 0; i < sizeof(noise); i++)
 		noise[i] = (uint8_t)rand();
@@ -34,7 +33,6 @@ static int make_content(void **state)
 	while (len < sizeof(kallsyms) - 40)
 		len += (size_t)snprintf(kallsyms + len, 40, "ffffffff81%06zx T symbol_%zu\n", len,
 					len);
-	return 0;
 }
 
 static const struct trace_span whole = {{records, records + 80}, {80, RECORDS_BYTES - 80}};
@@ -143,13 +141,12 @@ static uint64_t size_of(const struct folder *d, const char *name)
 	return (uint64_t)st.st_size;
 }
 
-static void test_same_frames(void **state)
+TEST(same_frames)
 {
 	static const int levels[] = {1, 3, 9, 19};
 	struct trace_reader *a, *b;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(write_trace(&d, "plain", NULL, NULL), 0);
 	assert_int_equal(features(&d, "plain"), 0);
@@ -173,7 +170,7 @@ static void test_same_frames(void **state)
 }
 
 /* A writer that was used for a packed file makes plain tallies again. */
-static void test_tally_stays_plain(void **state)
+TEST(tally_stays_plain)
 {
 	struct trace_writer *w = trace_writer_new();
 	struct trace_packer *p = trace_packer_new(3);
@@ -181,7 +178,6 @@ static void test_tally_stays_plain(void **state)
 	struct folder d;
 	struct buf want, got;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(sample_begin(w), 0);
 	assert_int_equal(trace_file_create(w, d.fd, "t", "t", p, &f, NULL), 0);
@@ -200,14 +196,13 @@ static void test_tally_stays_plain(void **state)
 }
 
 /* Places inside a packed frame are told as the frame's. */
-static void test_offsets(void **state)
+TEST(offsets)
 {
 	struct trace_packer *p = trace_packer_new(3);
 	struct trace_reader *r;
 	struct trace_frame f;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(write_trace(&d, "t", p, NULL), 0);
 	assert_int_equal(trace_reader_open(d.fd, "t", &r, NULL), 0);
@@ -278,13 +273,12 @@ static void make_small(struct buf *b)
 	buf_fini(&payload);
 }
 
-static void test_cut_and_flipped(void **state)
+TEST(cut_and_flipped)
 {
 	struct outcome o;
 	struct buf b;
 	size_t behind;
 
-	(void)state;
 	make_small(&b);
 	behind = b.len - 24; /* where the plain one begins */
 	o = read_bytes(b.data, b.len);
@@ -307,7 +301,7 @@ static void test_cut_and_flipped(void **state)
 }
 
 /* Without the feature bit a packed frame is damage, with another one the file is refused. */
-static void test_feature_bit(void **state)
+TEST(feature_bit)
 {
 	static const struct {
 		uint32_t features;
@@ -319,7 +313,6 @@ static void test_feature_bit(void **state)
 	    {2, 1, 0, 1}, {3, 1, 0, 1}, {4, 0, -EPROTO, 0}, {5, 0, -EPROTO, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_reader *r;
 		struct buf b;
@@ -374,7 +367,7 @@ static void make_packed(struct buf *b, enum make make, size_t nr)
 		memcpy(b->data + 4, old_magic, 4);
 }
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	static const struct {
 		enum make make;
@@ -405,7 +398,6 @@ static void test_hostile(void **state)
 	    {NOTHING, 0, 1000, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct buf payload, b;
 		struct outcome o;
@@ -429,9 +421,8 @@ static void test_hostile(void **state)
 }
 
 /* A length that is not even there. */
-static void test_short(void **state)
+TEST(short)
 {
-	(void)state;
 	for (uint32_t len = 0; len < 4; len++) {
 		struct buf b;
 
@@ -445,11 +436,10 @@ static void test_short(void **state)
 
 /* Bombs that turn out false cost what false checksums cost: 128 MiB of them, and no more frame is
  * looked for so near the start. */
-static void test_waste(void **state)
+TEST(waste)
 {
 	enum { BYTES = 60 << 20 };
 
-	(void)state;
 	for (size_t nr_bombs = 1; nr_bombs <= 3; nr_bombs++) {
 		struct buf payload, b;
 		struct outcome o;
@@ -472,11 +462,10 @@ static void test_waste(void **state)
 
 /* Packed frames inside one another, each with a right checksum over all up to the same end: after
  * so many long checksums no frame is looked for so near the start, not even a good one. */
-static void test_nested(void **state)
+TEST(nested)
 {
 	enum { END = 192 + (40 << 20), STEP = 24 };
 
-	(void)state;
 	for (size_t nr = 2; nr <= 10; nr += 8) {
 		struct outcome o;
 		struct buf b, f;
@@ -517,7 +506,7 @@ static void *measuring_alloc(size_t size)
 	return measuring_resize(NULL, size);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	static const struct {
 		uint32_t told;
@@ -526,7 +515,6 @@ static void test_memory(void **state)
 	    {1 << 20, 2 << 20}, {TRACE_FRAME_MAX_BYTES - 15, 1 << 20}, {UINT32_MAX, 1 << 20}};
 	const struct mem_ops measuring = {measuring_alloc, measuring_resize, free};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_reader *r;
 		struct buf payload, b;
@@ -586,9 +574,8 @@ static int write_and_read(void *arg)
 }
 
 /* What zstd asks for comes from our heap, and is not always there. */
-static void test_heap(void **state)
+TEST(heap)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 2; n++) {
 		inject_mem(n);
 		assert_null(trace_packer_new(3));
@@ -597,21 +584,19 @@ static void test_heap(void **state)
 	}
 }
 
-static void test_every_failure(void **state)
+TEST(every_failure)
 {
-	(void)state;
 	inject_every(write_and_read, NULL, 12, 12);
 }
 
 /* From the second time on, packing asks for no memory. */
-static void test_steady_state(void **state)
+TEST(steady_state)
 {
 	struct trace_packer *p = trace_packer_new(3);
 	struct trace_writer *w = trace_writer_new();
 	struct trace_file *f;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(sample_begin(w), 0);
 	assert_int_equal(trace_file_create(w, d.fd, "t", "t", p, &f, NULL), 0);
@@ -624,19 +609,4 @@ static void test_steady_state(void **state)
 	trace_writer_free(w);
 	trace_packer_free(p);
 	folder_fini(&d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_same_frames),  cmocka_unit_test(test_tally_stays_plain),
-	    cmocka_unit_test(test_offsets),      cmocka_unit_test(test_cut_and_flipped),
-	    cmocka_unit_test(test_feature_bit),  cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_short),        cmocka_unit_test(test_waste),
-	    cmocka_unit_test(test_memory),       cmocka_unit_test(test_every_failure),
-	    cmocka_unit_test(test_steady_state), cmocka_unit_test(test_heap),
-	    cmocka_unit_test(test_nested),
-	};
-
-	return cmocka_run_group_tests(tests, make_content, NULL);
 }

@@ -3,20 +3,10 @@
  * field of a sample, alone, with all others and left out of all; cut, lying, and of no sense. Every
  * record stands in memory of its own size, so that a read behind it is found.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "kit.h"
 #include "test_record.h"
+
 #include "trace/record.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { MISC_BIT_13 = 1 << 13, MISC_BIT_14 = 1 << 14, MAX_BYTES = 1 << 16 };
 
@@ -44,12 +34,10 @@ static int decode(const struct trace_layout *l, const void *bytes, size_t len,
 	return trace_record_decode(l, memory, len, out);
 }
 
-static int free_memory(void **state)
+void after_each(void)
 {
-	(void)state;
 	free(memory);
 	memory = NULL;
-	return 0;
 }
 
 /* The fields of a sample, in the order of the ABI; what each puts down and what must come of it. */
@@ -392,9 +380,8 @@ static uint32_t all_fields(uint32_t weight)
 	return all;
 }
 
-static void fields_of_samples(void **state)
+TEST(fields_of_samples)
 {
-	(void)state;
 	check_sample(0);
 	for (size_t i = 0; i < NR(fields); i++) {
 		check_sample(fields[i].bit);
@@ -429,13 +416,12 @@ static void check_cuts(const struct trace_layout *l, const struct buf *whole, bo
 	}
 }
 
-static void samples_are_cut(void **state)
+TEST(samples_are_cut)
 {
 	uint32_t types[] = {
 	    all_fields(S_WEIGHT), all_fields(S_WEIGHT_STRUCT), S_STACK_USER, S_RAW, S_AUX, S_READ,
 	    S_TID | S_TIME};
 
-	(void)state;
 	for (size_t i = 0; i < NR(types); i++) {
 		struct trace_layout l = sample_layout(types[i]);
 		struct buf b;
@@ -448,7 +434,7 @@ static void samples_are_cut(void **state)
 }
 
 /* What read(2) gives, in a sample. */
-static void read_formats(void **state)
+TEST(read_formats)
 {
 	static const struct {
 		uint64_t format;
@@ -475,7 +461,6 @@ static void read_formats(void **state)
 	    {F_GROUP | F_ENABLED, {0, 90}, 2, 0, 90, 0, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_layout l = layout_of(&(struct attr){.sample_type = S_READ | S_DATA_SRC,
 								 .read_format = rows[i].format});
@@ -503,7 +488,7 @@ static void read_formats(void **state)
 }
 
 /* Of a sample with branches: number, hw_idx, counters, as the layout and the PMU have it. */
-static void branch_stacks(void **state)
+TEST(branch_stacks)
 {
 	static const struct {
 		uint64_t flags;
@@ -525,7 +510,6 @@ static void branch_stacks(void **state)
 	    {0, 3, false, true, -EINVAL, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_layout l =
 		    layout_of(&(struct attr){.sample_type = S_TIME | S_BRANCH_STACK | S_DATA_SRC,
@@ -569,7 +553,7 @@ static void branch_stacks(void **state)
 }
 
 /* Each flag of a branch alone, and all that is not it. */
-static void branch_flags(void **state)
+TEST(branch_flags)
 {
 	static const struct {
 		uint64_t flags;
@@ -592,7 +576,6 @@ static void branch_flags(void **state)
 	    {UINT64_MAX, {1, 2, true, true, true, true, 0xffff, 15, 3, 15, 7}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		uint8_t words[24];
 		struct trace_record r = {.nr_branches = 1, .branches = words};
@@ -613,7 +596,7 @@ static void branch_flags(void **state)
 	}
 }
 
-static void where_the_cpu_was(void **state)
+TEST(where_the_cpu_was)
 {
 	static const struct {
 		uint16_t misc;
@@ -629,7 +612,6 @@ static void where_the_cpu_was(void **state)
 	};
 	struct trace_layout l = sample_layout(S_IP);
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_record r;
 		struct buf b;
@@ -648,7 +630,7 @@ static void where_the_cpu_was(void **state)
 }
 
 /* A count or a length that is more than there is. */
-static void counts_that_lie(void **state)
+TEST(counts_that_lie)
 {
 	static const struct {
 		uint32_t field;
@@ -675,7 +657,6 @@ static void counts_that_lie(void **state)
 	    {S_REGS_INTR, 2, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_layout l = layout_of(&(struct attr){.sample_type = rows[i].field,
 								 .read_format = rows[i].read_format,
@@ -700,14 +681,13 @@ static void counts_that_lie(void **state)
 }
 
 /* No registers, no stack: one word each. */
-static void nothing_to_dump(void **state)
+TEST(nothing_to_dump)
 {
 	struct trace_layout l = sample_layout(S_REGS_USER | S_STACK_USER | S_REGS_INTR);
 	struct trace_record r;
 	struct buf b;
 	size_t at;
 
-	(void)state;
 	buf_init(&b, MAX_BYTES);
 	at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
 	buf_fill(&b, 0, 24);
@@ -1058,11 +1038,10 @@ static void check_kind(const struct kind *k, uint32_t sample_type, bool has_id)
 	buf_fini(&b);
 }
 
-static void kinds_of_records(void **state)
+TEST(kinds_of_records)
 {
 	enum { ALL = S_TID | S_TIME | S_ID | S_STREAM_ID | S_CPU | S_IDENTIFIER };
 
-	(void)state;
 	for (size_t i = 0; i < NR(kinds); i++) {
 		const char *name = trace_record_kind_name(kinds[i].kind);
 
@@ -1077,14 +1056,13 @@ static void kinds_of_records(void **state)
 }
 
 /* A name that ends in the id behind it only. */
-static void name_into_id(void **state)
+TEST(name_into_id)
 {
 	struct trace_layout l;
 	struct trace_record r;
 	struct buf b;
 	size_t at;
 
-	(void)state;
 	trace_layout_side_band(&l);
 	buf_init(&b, MAX_BYTES);
 	at = record_begin(&b, PERF_RECORD_COMM, 0);
@@ -1097,7 +1075,7 @@ static void name_into_id(void **state)
 }
 
 /* Bodies that the kernel does not write. */
-static void bodies_that_lie(void **state)
+TEST(bodies_that_lie)
 {
 	static const struct {
 		const char *name;
@@ -1123,7 +1101,6 @@ static void bodies_that_lie(void **state)
 	struct trace_layout with_id = layout_of(&(struct attr){
 	    .sample_type = S_TID | S_TIME, .bits = ATTR_SAMPLE_ID_ALL | ATTR_BUILD_ID});
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_record r;
 		struct buf b;
@@ -1147,7 +1124,7 @@ static void bodies_that_lie(void **state)
 /* The bit of another listener's: the event that did not ask has device and inode. Whatever the
  * numbers are: a length of 8, none, more than there may be. But no device has four bytes of an id
  * for its number. */
-static void bits_of_others(void **state)
+TEST(bits_of_others)
 {
 	static const struct {
 		uint32_t major, minor;
@@ -1164,7 +1141,6 @@ static void bits_of_others(void **state)
 	    {0, 0, ATTR_BUILD_ID, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_layout l =
 		    layout_of(&(struct attr){.sample_type = S_TID, .bits = rows[i].bits});
@@ -1193,7 +1169,7 @@ static void bits_of_others(void **state)
 	}
 }
 
-static void sizes(void **state)
+TEST(sizes)
 {
 	static const struct {
 		uint16_t says;
@@ -1205,7 +1181,6 @@ static void sizes(void **state)
 	};
 	struct trace_layout l = sample_layout(0);
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		uint8_t bytes[64] = {
 		    14, 0, 0, 0, 0, 0, (uint8_t)rows[i].says, (uint8_t)(rows[i].says >> 8)};
@@ -1220,13 +1195,12 @@ static void sizes(void **state)
 	}
 }
 
-static void identifiers(void **state)
+TEST(identifiers)
 {
 	static const struct trace_layout l = {.sample_type = S_IDENTIFIER | S_TID};
 	uint8_t bytes[32] = {0};
 	struct trace_place place;
 
-	(void)state;
 	trace_layout_id_place(&l, &place);
 	for (uint8_t i = 0; i < 4; i++)
 		bytes[8 * (size_t)i] = (uint8_t)(i + 1);
@@ -1243,7 +1217,7 @@ static void identifiers(void **state)
 }
 
 /* Where words stand that one asks for: as the kernel writes them. */
-static void places(void **state)
+TEST(places)
 {
 	static const struct {
 		uint64_t type;
@@ -1257,7 +1231,6 @@ static void places(void **state)
 	    {S_TID, {1, 1, false}, {1, 1, false}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct trace_layout l = {.sample_type = rows[i].type};
 		struct trace_place p;
@@ -1275,7 +1248,7 @@ static void places(void **state)
 	}
 }
 
-static void attrs(void **state)
+TEST(attrs)
 {
 	uint8_t bytes[ATTR_BYTES];
 	struct trace_layout l = {.type = 4711};
@@ -1304,7 +1277,6 @@ static void attrs(void **state)
 	    {0, 0, 7},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(refused); i++) {
 		attr_bytes(&a, bytes);
 		put_word(bytes + refused[i].at, refused[i].word);
@@ -1333,14 +1305,13 @@ static void attrs(void **state)
 	assert_false(trace_layout_is_sampled(&l));
 }
 
-static void side_band(void **state)
+TEST(side_band)
 {
 	struct trace_layout l;
 	struct trace_record r;
 	struct buf b;
 	size_t at;
 
-	(void)state;
 	trace_layout_side_band(&l);
 	buf_init(&b, MAX_BYTES);
 	at = record_begin(&b, PERF_RECORD_COMM, 0);
@@ -1352,29 +1323,4 @@ static void side_band(void **state)
 	assert_int_equal(r.time_ns, 6666);
 	assert_false(trace_layout_is_sampled(&l));
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(fields_of_samples, free_memory),
-	    cmocka_unit_test_teardown(samples_are_cut, free_memory),
-	    cmocka_unit_test_teardown(read_formats, free_memory),
-	    cmocka_unit_test_teardown(branch_stacks, free_memory),
-	    cmocka_unit_test_teardown(branch_flags, free_memory),
-	    cmocka_unit_test_teardown(where_the_cpu_was, free_memory),
-	    cmocka_unit_test_teardown(counts_that_lie, free_memory),
-	    cmocka_unit_test_teardown(nothing_to_dump, free_memory),
-	    cmocka_unit_test_teardown(kinds_of_records, free_memory),
-	    cmocka_unit_test_teardown(name_into_id, free_memory),
-	    cmocka_unit_test_teardown(bodies_that_lie, free_memory),
-	    cmocka_unit_test_teardown(bits_of_others, free_memory),
-	    cmocka_unit_test_teardown(sizes, free_memory),
-	    cmocka_unit_test_teardown(identifiers, free_memory),
-	    cmocka_unit_test(places),
-	    cmocka_unit_test_teardown(attrs, free_memory),
-	    cmocka_unit_test_teardown(side_band, free_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

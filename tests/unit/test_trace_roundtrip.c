@@ -2,6 +2,7 @@
  * What is written is read, all of it and equal; what is too large is refused; what a later version
  * adds is passed over; no text of a trace can steer a terminal.
  */
+#include "kit.h"
 #include "test_trace.h"
 
 #include "base/mem.h"
@@ -225,12 +226,11 @@ static void check_sample(struct trace_reader *r)
 	assert_true(trace_reader_is_whole(r));
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	struct trace_reader *r;
 	struct buf b;
 
-	(void)state;
 	sample_bytes(&b);
 	assert_int_equal(b.len % 8, 0);
 	r = open_bytes(&b);
@@ -239,14 +239,13 @@ static void test_memory(void **state)
 	buf_fini(&b);
 }
 
-static void test_file(void **state)
+TEST(file)
 {
 	struct trace_writer *w = trace_writer_new();
 	struct trace_reader *r;
 	struct err e = {0};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (int again = 0; again < 3; again++) { /* the writer and the name are used again */
 		assert_int_equal(sample_gather(w), 0);
@@ -261,7 +260,7 @@ static void test_file(void **state)
 }
 
 /* Frames larger than the reader's first read, and a trace without common frames. */
-static void test_large(void **state)
+TEST(large)
 {
 	enum { NR_READINGS = 5000 };
 	struct reading *readings = test_calloc(NR_READINGS, sizeof(*readings));
@@ -271,7 +270,6 @@ static void test_large(void **state)
 	struct err e = {0};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (size_t i = 0; i < NR_READINGS; i++)
 		readings[i] = (struct reading){.event = (uint32_t)i, .raw = i * i};
@@ -294,7 +292,7 @@ static void test_large(void **state)
 }
 
 /* Lists of none and of many, every ring, and a common file: all of it comes back. */
-static void test_lists(void **state)
+TEST(lists)
 {
 	static const uint64_t words[3] = {1, 2, 3};
 	static const struct trace_ids none;
@@ -308,7 +306,6 @@ static void test_lists(void **state)
 	struct trace_frame frame;
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	for (uint32_t i = 0; i < TRACE_MAX_ITEMS; i++) {
 		ids[i] = (struct trace_id){(uint64_t)i << 33, i, i + 1, i + 2, i + 3};
@@ -370,7 +367,7 @@ static void check_things(const struct trace_frame *f, const struct trace_things 
 
 /* Things of one and of several events, more than a frame takes, names that are empty, as long as
  * they may be, and longer: those are cut. None of them: no frame. */
-static void test_things(void **state)
+TEST(things)
 {
 	enum { NR_THINGS = TRACE_MAX_ITEMS + 1 };
 	static const uint32_t events[] = {3, 0, UINT32_MAX};
@@ -395,7 +392,6 @@ static void test_things(void **state)
 	struct trace_reader *r;
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	memset(longest, 'x', sizeof(longest) - 1);
 	memset(longer, 'x', sizeof(longer) - 1);
@@ -421,7 +417,7 @@ static void test_things(void **state)
 }
 
 /* Events and info without any string are written, as "". */
-static void test_no_strings(void **state)
+TEST(no_strings)
 {
 	const struct trace_event event = {.id = 1};
 	const struct trace_info info = {0};
@@ -433,7 +429,6 @@ static void test_no_strings(void **state)
 	struct err e = {0};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	assert_int_equal(trace_writer_set_common(w, &info, &event, 1), 0);
 	assert_int_equal(trace_writer_begin(w, &sample_head), 0);
@@ -471,7 +466,7 @@ enum excess {
 };
 
 /* One thing beyond its ceiling; the error sticks until commit and goes with the next trace. */
-static void test_too_large(void **state)
+TEST(too_large)
 {
 	enum { LEN = TRACE_MAX_SPEC_BYTES + 1 };
 	struct trace_event *events = test_calloc(TRACE_MAX_EVENTS + 1, sizeof(*events));
@@ -480,7 +475,6 @@ static void test_too_large(void **state)
 	char *text = test_malloc(LEN + 1);
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	memset(text, 'x', LEN);
 	text[LEN] = '\0';
@@ -524,14 +518,13 @@ static void test_too_large(void **state)
 }
 
 /* A trace cannot grow without end. */
-static void test_trace_ceiling(void **state)
+TEST(trace_ceiling)
 {
 	static const struct reading many[4096];
 	struct trace_writer *w = trace_writer_new();
 	struct err e = {0};
 	struct folder f;
 
-	(void)state;
 	folder_init(&f);
 	assert_int_equal(trace_writer_begin(w, &sample_head), 0);
 	for (int i = 0; i < 300; i++)
@@ -543,7 +536,7 @@ static void test_trace_ceiling(void **state)
 }
 
 /* Longer records and payloads, unknown kinds: of a later version, to be passed over. */
-static void test_later_version(void **state)
+TEST(later_version)
 {
 	unsigned char readings[16 + 2 * 64] = {1, 0, 0, 0, 64, 0, 0, 0, 2};
 	unsigned char clocks[40] = {7, [8] = 8, [16] = 9, [24] = 99};
@@ -561,7 +554,6 @@ static void test_later_version(void **state)
 	struct buf b;
 	size_t nr;
 
-	(void)state;
 	readings[16 + 64] = 77;
 	ids[8 + 32] = 78;
 	sampling[64 + 64] = 79;
@@ -605,7 +597,7 @@ static void test_later_version(void **state)
 }
 
 /* What is written is read; a long name of a type is cut between characters, and clean. */
-static void test_place(void **state)
+TEST(place)
 {
 	static const struct trace_where places[] = {{0, 1, "cpu_core"}, {-1, -1, ""}, {36, 7, "x"}};
 	static unsigned char payload[10 + 300] = {1, [4] = 2, [8] = 44, [9] = 1, '\033', 'a'};
@@ -617,7 +609,6 @@ static void test_place(void **state)
 	struct err e = {0};
 	struct folder folder;
 
-	(void)state;
 	memset(payload + 12, 0xc3, 298); /* halves of characters */
 	assert_int_equal(trace_decode_where(&f, &out), 0);
 	assert_int_equal(out.package, 1);
@@ -643,7 +634,7 @@ static void test_place(void **state)
 }
 
 /* Payloads that a right checksum does not make right. */
-static void test_malformed(void **state)
+TEST(malformed)
 {
 	static const struct {
 		uint16_t kind;
@@ -703,7 +694,6 @@ static void test_malformed(void **state)
 	    {TRACE_FRAME_BUILD_ID, {[40] = 255, [43] = 255}, 64},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_frame f = {rows[i].kind, 192, rows[i].payload, rows[i].len};
 		struct trace_events events = {.nr = 1234};
@@ -747,7 +737,7 @@ static void test_malformed(void **state)
 }
 
 /* The numbers in test_malformed are one byte beyond what is right. */
-static void test_least(void **state)
+TEST(least)
 {
 	static const unsigned char events[8 + 54] = {1, [8] = 50};
 	static const unsigned char info[38], records[8] = {2};
@@ -759,7 +749,6 @@ static void test_least(void **state)
 	struct trace_ids d;
 	struct trace_sampling s;
 
-	(void)state;
 	assert_int_equal(trace_decode_events(&f, &e), 0);
 	trace_events_fini(&e);
 	f = (struct trace_frame){TRACE_FRAME_INFO, 192, info, sizeof(info)};
@@ -782,7 +771,7 @@ static void *no_alloc(size_t size)
 }
 
 /* Ceilings hold although all the bytes are there, and before any memory is asked for. */
-static void test_event_ceilings(void **state)
+TEST(event_ceilings)
 {
 	static const struct {
 		uint32_t nr, nr_there, attr_bytes;
@@ -796,7 +785,6 @@ static void test_event_ceilings(void **state)
 	};
 	const struct mem_ops none = {.alloc = no_alloc};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_events events;
 		struct trace_frame f;
@@ -824,9 +812,8 @@ static void test_event_ceilings(void **state)
 }
 
 /* The spec, too, has a ceiling although all of it is there. */
-static void test_spec_ceiling(void **state)
+TEST(spec_ceiling)
 {
-	(void)state;
 	for (uint32_t beyond = 0; beyond < 2; beyond++) {
 		struct trace_info_owned i;
 		struct trace_frame f;
@@ -845,9 +832,8 @@ static void test_spec_ceiling(void **state)
 }
 
 /* And the format of a tracepoint. */
-static void test_format_ceiling(void **state)
+TEST(format_ceiling)
 {
-	(void)state;
 	for (uint32_t beyond = 0; beyond < 2; beyond++) {
 		uint32_t len = TRACE_MAX_FORMAT_BYTES + beyond;
 		struct trace_events e;
@@ -873,7 +859,7 @@ static void test_format_ceiling(void **state)
 }
 
 /* Lists, too, and before memory is asked for. */
-static void test_item_ceilings(void **state)
+TEST(item_ceilings)
 {
 	static const struct {
 		uint16_t kind;
@@ -881,7 +867,6 @@ static void test_item_ceilings(void **state)
 	} rows[] = {{TRACE_FRAME_IDS, 0, 24}, {TRACE_FRAME_SAMPLING, 56, 56}};
 	const struct mem_ops none = {.alloc = no_alloc};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++)
 		for (uint32_t beyond = 0; beyond < 2; beyond++) {
 			uint32_t nr = TRACE_MAX_ITEMS + beyond;
@@ -907,7 +892,7 @@ static void test_item_ceilings(void **state)
 }
 
 /* A list of things, too: of events and of names, and both before memory is asked for. */
-static void test_things_ceilings(void **state)
+TEST(things_ceilings)
 {
 	static const struct {
 		uint32_t nr_events, nr, short_by;
@@ -923,7 +908,6 @@ static void test_things_ceilings(void **state)
 	};
 	const struct mem_ops none = {.alloc = no_alloc};
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_things_owned owned = {.store = (void *)&none};
 		struct trace_frame f;
@@ -951,7 +935,7 @@ static void test_things_ceilings(void **state)
 	}
 }
 
-static void test_text(void **state)
+TEST(text)
 {
 	static const struct {
 		const char *text, *want;
@@ -974,7 +958,6 @@ static void test_text(void **state)
 	};
 	char nul[3] = {'a', 0, 'b'}, lines[] = "\ta;\n\x1b[2J\r\n\xff";
 
-	(void)state;
 	for (size_t i = 0; i < NR(rows); i++) {
 		char text[32];
 
@@ -992,7 +975,7 @@ static void test_text(void **state)
 }
 
 /* Text is cleaned wherever it comes in. */
-static void test_text_everywhere(void **state)
+TEST(text_everywhere)
 {
 	const char *bad = "\x1b[2J";
 	const struct trace_info info = {bad, bad, bad, bad, bad, bad};
@@ -1019,7 +1002,6 @@ static void test_text_everywhere(void **state)
 	struct folder f;
 	char text[16];
 
-	(void)state;
 	folder_init(&f);
 	assert_int_equal(trace_writer_set_common(w, &info, &event, 1), 0);
 	assert_int_equal(trace_writer_begin(w, &head), 0);
@@ -1054,22 +1036,4 @@ static void test_text_everywhere(void **state)
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_memory),          cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_large),           cmocka_unit_test(test_no_strings),
-	    cmocka_unit_test(test_lists),           cmocka_unit_test(test_things),
-	    cmocka_unit_test(test_things_ceilings), cmocka_unit_test(test_format_ceiling),
-	    cmocka_unit_test(test_item_ceilings),   cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_trace_ceiling),   cmocka_unit_test(test_later_version),
-	    cmocka_unit_test(test_place),           cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_least),           cmocka_unit_test(test_event_ceilings),
-	    cmocka_unit_test(test_spec_ceiling),    cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_text_everywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

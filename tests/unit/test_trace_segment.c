@@ -2,9 +2,9 @@
  * Segments: each iteration is read as if it were a trace of its own, whatever was cut or changed;
  * what is read of an iteration is never another one's.
  */
+#include "kit.h"
 #include "test_trace.h"
 
-#include "inject.h"
 #include "trace/file.h"
 
 enum { FIRST = 7, NR_PARTS = 4, MAX_KINDS = 16 };
@@ -56,25 +56,21 @@ static int write_segment(const struct folder *d, size_t nr, struct err *e)
 	return rc ? rc : finished;
 }
 
-static int make_segment(void **state)
+void before_all(void)
 {
 	struct err e = {0};
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_int_equal(write_segment(&d, NR_PARTS, &e), 0);
 	load_file(d.fd, "t", &segment);
 	index_bytes = 16 + 8 + NR_PARTS * 16 + 8;
 	folder_fini(&d);
-	return 0;
 }
 
-static int free_segment(void **state)
+void after_all(void)
 {
-	(void)state;
 	buf_fini(&segment);
-	return 0;
 }
 
 /* Reads one iteration: whether it is whole. What is not damaged has its own numbers. */
@@ -140,11 +136,10 @@ static struct outcome read_bytes(const char *bytes, size_t len)
 	return o;
 }
 
-static void test_index(void **state)
+TEST(index)
 {
 	struct outcome o = read_bytes(segment.data, segment.len);
 
-	(void)state;
 	assert_int_equal(o.nr_parts, NR_PARTS);
 	assert_int_equal(o.nr_whole, NR_PARTS);
 	o = read_bytes(segment.data, segment.len - index_bytes);
@@ -154,12 +149,11 @@ static void test_index(void **state)
 }
 
 /* Without its index it is the same, part for part. */
-static void test_rebuilt(void **state)
+TEST(rebuilt)
 {
 	struct trace_parts by_index, by_frames;
 	struct trace_reader *r;
 
-	(void)state;
 	assert_int_equal(trace_reader_open_mem(segment.data, segment.len, "a", &r, NULL), 0);
 	assert_true(trace_reader_is_segment(r));
 	assert_int_equal(trace_reader_parts(r, &by_index), 0);
@@ -175,11 +169,10 @@ static void test_rebuilt(void **state)
 }
 
 /* What stands before a cut is good. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	size_t nr_whole = 0;
 
-	(void)state;
 	for (size_t len = TRACE_HEADER_BYTES; len <= segment.len; len++) {
 		struct outcome o = read_bytes(segment.data, len);
 
@@ -209,21 +202,19 @@ static void check_flips(size_t len, size_t least_whole)
 	free(bytes);
 }
 
-static void test_flips(void **state)
+TEST(flips)
 {
-	(void)state;
 	check_flips(segment.len, NR_PARTS - 1);
 	check_flips(segment.len - index_bytes, NR_PARTS - 1);
 }
 
 /* Two bytes are wrong, of the end of an iteration and of the begin of the next: neither has the
  * other's numbers (read_part sees to that). */
-static void test_lost_border(void **state)
+TEST(lost_border)
 {
 	struct trace_parts parts;
 	struct trace_reader *r;
 
-	(void)state;
 	assert_int_equal(trace_reader_open_mem(segment.data, segment.len, "a", &r, NULL), 0);
 	assert_int_equal(trace_reader_parts(r, &parts), 0);
 	trace_reader_close(r);
@@ -244,12 +235,11 @@ static void test_lost_border(void **state)
 }
 
 /* An index that was made to lie: nothing is read as what it is not. */
-static void test_lying_index(void **state)
+TEST(lying_index)
 {
 	size_t at = segment.len - index_bytes;
 	char payload[8 + NR_PARTS * 16 + 8];
 
-	(void)state;
 	for (size_t byte = 0; byte < sizeof(payload); byte++)
 		for (int bit = 0; bit < 8; bit++) {
 			struct buf b;
@@ -266,7 +256,7 @@ static void test_lying_index(void **state)
 
 /* An index that does not name the first iteration, which so stands in what is common to all: that
  * is told with the first one that is named, and the others are whole. */
-static void test_index_without_first(void **state)
+TEST(index_without_first)
 {
 	size_t at = segment.len - index_bytes, item = 8 + 16;
 	const char *old = segment.data + at + 16;
@@ -274,7 +264,6 @@ static void test_index_without_first(void **state)
 	struct outcome o;
 	struct buf b;
 
-	(void)state;
 	memcpy(payload, old, 8);
 	payload[4] = NR_PARTS - 1;
 	memcpy(payload + 8, old + item, sizeof(payload) - 8);
@@ -287,7 +276,7 @@ static void test_index_without_first(void **state)
 	buf_fini(&b);
 }
 
-static void test_select_refuses(void **state)
+TEST(select_refuses)
 {
 	const struct trace_part bad[] = {
 	    {.head_bytes = 192, .from = 184, .to = 400},
@@ -300,7 +289,6 @@ static void test_select_refuses(void **state)
 	struct err e = {0};
 	struct buf plain;
 
-	(void)state;
 	assert_int_equal(trace_reader_open_mem(segment.data, segment.len, "a", &r, NULL), 0);
 	for (size_t i = 0; i < NR(bad); i++)
 		assert_int_equal(trace_reader_select(r, &bad[i], NULL), -EINVAL);
@@ -315,14 +303,13 @@ static void test_select_refuses(void **state)
 	buf_fini(&plain);
 }
 
-static void test_full(void **state)
+TEST(full)
 {
 	struct trace_writer *w = trace_writer_new();
 	struct trace_file *f;
 	struct err e = {0};
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	assert_non_null(w);
 	assert_int_equal(sample_begin(w), 0);
@@ -370,30 +357,11 @@ static int list_parts(void *arg)
 	return rc;
 }
 
-static void test_every_failure(void **state)
+TEST(every_failure)
 {
 	static bool rebuilt;
 
-	(void)state;
 	inject_every(write_somewhere, NULL, 5, 7); /* openat, five writes, close */
 	inject_every(list_parts, NULL, 3, 0);
 	inject_every(list_parts, &rebuilt, 3, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_index),
-	    cmocka_unit_test(test_rebuilt),
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_flips),
-	    cmocka_unit_test(test_lost_border),
-	    cmocka_unit_test(test_lying_index),
-	    cmocka_unit_test(test_index_without_first),
-	    cmocka_unit_test(test_select_refuses),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_every_failure),
-	};
-
-	return cmocka_run_group_tests(tests, make_segment, free_segment);
 }

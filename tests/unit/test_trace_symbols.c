@@ -3,22 +3,20 @@
  * they are written; a packer for them alone leaves all else as it is; what is no such frame harms
  * no file.
  */
-#include "inject.h"
+#include "kit.h"
 #include "test_trace.h"
 
 #include "trace/file.h"
 
 static char kallsyms[20000];
 
-static int make_content(void **state)
+void before_all(void)
 {
 	size_t len = 0;
 
-	(void)state;
 	while (len < sizeof(kallsyms) - 40)
 		len += (size_t)snprintf(kallsyms + len, 40, "ffffffff81%06zx T symbol_%zu\n", len,
 					len);
-	return 0;
 }
 
 /* A packed frame in memory of its own. */
@@ -85,13 +83,12 @@ static void expect_whole(struct trace_reader *r)
 
 /* In files of any packer, of whatever level they are; lines that are gathered are packed by a
  * packer for all frames only. */
-static void test_read_back(void **state)
+TEST(read_back)
 {
 	static const int levels[] = {0, 1, 9};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(levels); i++)
-		for (size_t k = 0; k < INJECT_NR(levels); k++) {
+	for (size_t i = 0; i < NR(levels); i++)
+		for (size_t k = 0; k < NR(levels); k++) {
 			struct trace_packer *p = trace_packer_new(levels[k]);
 			struct buf frame = pack(levels[i], kallsyms, strlen(kallsyms));
 			struct trace_writer *w = trace_writer_new();
@@ -132,12 +129,11 @@ static int write_all(struct trace_file *f, struct trace_writer *w)
 }
 
 /* A packer for symbols alone: the bytes of a file without, but for what the header says. */
-static void test_rest_is_plain(void **state)
+TEST(rest_is_plain)
 {
 	struct trace_packer *const packers[] = {NULL, trace_packer_new(0)};
 	struct buf got[2];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct trace_writer *w = trace_writer_new();
 		struct trace_file *f;
@@ -162,11 +158,10 @@ static void test_rest_is_plain(void **state)
 }
 
 /* What does not become smaller. */
-static void test_not_worth_it(void **state)
+TEST(not_worth_it)
 {
 	struct buf b;
 
-	(void)state;
 	for (size_t len = 0; len < 30; len++) {
 		b = pack(0, "ffffffff81000000 T a_symbol_1\n", len);
 		assert_int_equal(b.len, 0);
@@ -237,7 +232,7 @@ static const struct {
     {"a length that lies", make_long},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	struct trace_packer *p = trace_packer_new(0);
 	struct trace_writer *w = trace_writer_new();
@@ -245,10 +240,9 @@ static void test_refused(void **state)
 	struct trace_file *f;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	f = create(w, &d, p);
-	for (size_t i = 0; i < INJECT_NR(oddities); i++) {
+	for (size_t i = 0; i < NR(oddities); i++) {
 		struct buf frame = pack(0, kallsyms, strlen(kallsyms));
 		struct err e = {0};
 		char *exact;
@@ -271,14 +265,13 @@ static void test_refused(void **state)
 }
 
 /* A file whose header does not say that there may be such frames. */
-static void test_no_packer(void **state)
+TEST(no_packer)
 {
 	struct buf frame = pack(0, kallsyms, strlen(kallsyms));
 	struct trace_writer *w = trace_writer_new();
 	struct trace_file *f;
 	struct folder d;
 
-	(void)state;
 	folder_init(&d);
 	f = create(w, &d, NULL);
 	assert_int_equal(trace_file_kallsyms(f, frame.data, frame.len, NULL), -EINVAL);
@@ -297,7 +290,7 @@ static ssize_t full_writev(int fd, const struct iovec *piece, int nr)
 }
 
 /* A full disk: as for all other frames. */
-static void test_disk_full(void **state)
+TEST(disk_full)
 {
 	struct buf frame = pack(0, kallsyms, strlen(kallsyms));
 	struct trace_packer *p = trace_packer_new(0);
@@ -307,7 +300,6 @@ static void test_disk_full(void **state)
 	struct folder d;
 	uint64_t before;
 
-	(void)state;
 	folder_init(&d);
 	f = create(w, &d, p);
 	before = trace_file_bytes(f);
@@ -322,15 +314,4 @@ static void test_disk_full(void **state)
 	trace_packer_free(p);
 	trace_writer_free(w);
 	folder_fini(&d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_read_back),    cmocka_unit_test(test_rest_is_plain),
-	    cmocka_unit_test(test_not_worth_it), cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_no_packer),    cmocka_unit_test(test_disk_full),
-	};
-
-	return cmocka_run_group_tests(tests, make_content, NULL);
 }

@@ -2,7 +2,7 @@
  * A stream of zstd in pieces: whatever the pieces and the room for what comes out, it is the same;
  * what is damaged stays so.
  */
-#include "inject.h"
+#include "kit.h"
 
 #include "trace/unzip.h"
 
@@ -49,14 +49,13 @@ static long take(struct trace_unzip *u, size_t from, size_t to, size_t at, size_
 	return (long)(at - start);
 }
 
-static void pieces(void **state)
+TEST(pieces)
 {
 	static const struct {
 		size_t nr, room;
 	} rows[] = {{1, LEN}, {1, 1000}, {3, LEN}, {8, 4096}, {8, 7}};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(rows); i++) {
+	for (size_t i = 0; i < NR(rows); i++) {
 		struct trace_unzip *u = trace_unzip_new();
 		size_t at = 0, from = 0;
 
@@ -75,11 +74,10 @@ static void pieces(void **state)
 	}
 }
 
-static void damage(void **state)
+TEST(damage)
 {
 	struct trace_unzip *u = trace_unzip_new();
 
-	(void)state;
 	pack(2);
 	packed[0] ^= 1;
 	assert_int_equal(take(u, 0, ends[0], 0, LEN), -EINVAL);
@@ -102,20 +100,8 @@ static int run(void *arg)
 	return got == LEN ? 0 : -ENOMEM;
 }
 
-static void failures(void **state)
+TEST(failures)
 {
-	(void)state;
 	pack(1);
 	inject_every(run, NULL, 3, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(pieces),
-	    cmocka_unit_test(damage),
-	    cmocka_unit_test(failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #ifndef TEST_UNWIND_H
 #define TEST_UNWIND_H
 
-#include "inject.h"
+#include "kit.h"
 
 #include "cfi/machine.h"
 #include "elf/finder.h"
@@ -130,7 +130,7 @@ static const int test_greg[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG
 
 static inline uint64_t test_take_regs(struct test_sample *s, const ucontext_t *c)
 {
-	for (size_t i = 0; i < INJECT_NR(test_greg); i++)
+	for (size_t i = 0; i < NR(test_greg); i++)
 		s->reg[i] = test_greg[i] < 0 ? 0 : (uint64_t)c->uc_mcontext.gregs[test_greg[i]];
 	return (uint64_t)c->uc_mcontext.gregs[REG_RSP];
 }

@@ -3,6 +3,7 @@
  * functions is known, and so is where the signal met it. With .eh_frame, and with .debug_frame
  * alone; and as a machine that signs return addresses would have recorded them.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 enum { NR_REGS = 33, LR = 30, SP = 31, PC = 32, NR_CHAIN = 10, VDSO_AT = 5, SIGNAL_AT = 6 };
@@ -87,19 +88,17 @@ static void check_chain(const uint64_t *chain, size_t nr, enum unwind_end end)
 	assert_int_equal(unwind.exact[0], nr > SIGNAL_AT ? 1 | 1 << VDSO_AT | 1 << SIGNAL_AT : 1);
 }
 
-static void test_chain(void **state)
+TEST(chain)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(programs); i++) {
+	for (size_t i = 0; i < NR(programs); i++) {
 		open_program(programs[i].name);
 		check_chain(programs[i].chain, NR_CHAIN, UNWIND_WHOLE);
 		test_unwind_close(&unwind);
 	}
 }
 
-static void test_signed(void **state)
+TEST(signed)
 {
-	(void)state;
 	open_program("arm64");
 	sample.reg[LR] |= signature;
 	for (size_t i = 0; i < sample.stack_len / 8; i++) {
@@ -115,11 +114,10 @@ static void test_signed(void **state)
 }
 
 /* The stack cut at each of its words: fewer and fewer callers, and never others. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	size_t nr = NR_CHAIN;
 
-	(void)state;
 	open_program("arm64");
 	for (size_t len = sample.stack_len & ~7ull; len; len -= 8) {
 		sample.record.stack_len = len;
@@ -133,12 +131,11 @@ static void test_cut(void **state)
 }
 
 /* A chain by frame pointers has none of these: they have no frames; up to the signal. */
-static void test_to_chain(void **state)
+TEST(to_chain)
 {
 	uint64_t out[NR_CHAIN];
 	bool is_whole = true;
 
-	(void)state;
 	open_program("arm64");
 	assert_int_equal(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout,
 					 &sample.record, out, NR_CHAIN, &is_whole),
@@ -157,9 +154,8 @@ static void test_to_chain(void **state)
 }
 
 /* A file of another machine than the recorder's: not looked into. */
-static void test_other_machine(void **state)
+TEST(other_machine)
 {
-	(void)state;
 	open_program("arm64");
 	test_unwind_close(&unwind);
 	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
@@ -167,15 +163,4 @@ static void test_other_machine(void **state)
 	assert_int_equal(unwind.nr, 1);
 	assert_int_not_equal(unwind.end, UNWIND_WHOLE);
 	test_unwind_close(&unwind);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_chain),         cmocka_unit_test(test_signed),
-	    cmocka_unit_test(test_cut),           cmocka_unit_test(test_to_chain),
-	    cmocka_unit_test(test_other_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * each byte of a program's tables changed. Whatever comes out ends within its room, for a reason.
  * And the rows' memory at its ceiling.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 #include "cfi/row.h"
@@ -45,14 +46,13 @@ static void check_outcome(void)
 	assert_true(unwind.nr >= 1 && unwind.nr <= TEST_MAX_CHAIN && unwind.end <= UNWIND_MAX);
 	assert_true(unwind.nr == TEST_MAX_CHAIN || unwind.end != UNWIND_MAX);
 	assert_true(unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record,
-				    lacking, INJECT_NR(lacking), &is_whole) <= INJECT_NR(lacking));
+				    lacking, NR(lacking), &is_whole) <= NR(lacking));
 }
 
-static void test_random(void **state)
+TEST(random)
 {
 	uint64_t seed = 88172645463325252ull, ends[UNWIND_MAX + 1] = {0};
 
-	(void)state;
 	unwind = (struct test_unwind){0};
 	test_map_self(&unwind.lookup);
 	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
@@ -111,29 +111,27 @@ static void unwind_small(const uint8_t *elf, size_t len)
 	elf_file_close(unwind.vdso);
 }
 
-static void test_small(void **state)
+TEST(small)
 {
 	static const uint64_t chain[] = {0x4000cf, 0x4000ca, 0x4000bf, 0x4000b5};
 	uint8_t bytes[4096];
 	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
 
-	(void)state;
 	unwind_small(bytes + elf_at, len - elf_at);
-	assert_int_equal(unwind.nr, INJECT_NR(chain));
+	assert_int_equal(unwind.nr, NR(chain));
 	assert_memory_equal(unwind.chain, chain, sizeof(chain));
 	assert_int_equal(unwind.end, UNWIND_WHOLE);
 	assert_int_equal(unwind.exact[0], 3); /* the second was met by a signal */
 }
 
-static void test_each_byte(void **state)
+TEST(each_byte)
 {
 	static const uint8_t with[] = {0xff, 0x01, 0x80, 0x2f};
 	uint8_t bytes[4096], *changed;
 	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at), size = len - elf_at;
 
-	(void)state;
 	for (size_t at = 0; at < size; at++) {
-		for (size_t i = 0; i < INJECT_NR(with); i++) {
+		for (size_t i = 0; i < NR(with); i++) {
 			changed = malloc(size); /* of its very size, for ASan */
 			memcpy(changed, bytes + elf_at, size);
 			changed[at] ^= with[i];
@@ -168,13 +166,12 @@ static const struct {
     {"anywhere", 1ull << 46, {0}, 1, UNWIND_NO_TABLE},
 };
 
-static void test_pointers(void **state)
+TEST(pointers)
 {
-	(void)state;
 	unwind = (struct test_unwind){0};
 	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "//anon");
 	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
-	for (size_t i = 0; i < INJECT_NR(pointed); i++) {
+	for (size_t i = 0; i < NR(pointed); i++) {
 		memset(sample.reg, 0, sizeof(sample.reg));
 		sample.reg[6] = pointed[i].fp;
 		sample.reg[7] = SP;
@@ -191,12 +188,11 @@ static void test_pointers(void **state)
 }
 
 /* In a file whose tables do not speak of it, it marks the outermost. */
-static void test_pointer_of_0(void **state)
+TEST(pointer_of_0)
 {
 	uint8_t bytes[4096];
 	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
 
-	(void)state;
 	sample.reg[6] = 0;
 	sample.reg[8] = 0x400020; /* before its functions */
 	unwind_small(bytes + elf_at, len - elf_at);
@@ -205,7 +201,7 @@ static void test_pointer_of_0(void **state)
 }
 
 /* Steps that do not lead toward the stack's beginning. */
-static void test_circles(void **state)
+TEST(circles)
 {
 	static const struct {
 		int64_t by;
@@ -217,8 +213,7 @@ static void test_circles(void **state)
 	    {-8, true, true, false, CFI_SENSELESS}, {-8, false, false, true, CFI_GOES_ON},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(steps); i++) {
+	for (size_t i = 0; i < NR(steps); i++) {
 		struct cfi_frame f = {.machine = &cfi_machine_aarch64,
 				      .is_exact = steps[i].is_exact};
 		struct cfi_arrival a = {.sp = SP + (uint64_t)steps[i].by,
@@ -232,12 +227,11 @@ static void test_circles(void **state)
 }
 
 /* A file of another machine than the recorder's is not looked into. */
-static void test_other_machine(void **state)
+TEST(other_machine)
 {
 	uint8_t bytes[4096];
 	size_t elf_at, len = load_small(bytes, sizeof(bytes), &elf_at);
 
-	(void)state;
 	unwind = (struct test_unwind){0};
 	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "[vdso]");
 	assert_int_equal(
@@ -254,12 +248,11 @@ static void test_other_machine(void **state)
 	elf_file_close(unwind.vdso);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
 	struct cfi_row row = {.kind = CFI_ROW_PLAIN};
 	struct unwind_rows r;
 
-	(void)state;
 	unwind_rows_init(&r);
 	assert_null(unwind_rows_get(&r, 1, 2));
 	for (uint64_t i = 0; i < UNWIND_MAX_ROWS; i++) {
@@ -281,16 +274,4 @@ static void test_rows(void **state)
 	for (uint32_t i = 0; i < 40000; i++)
 		assert_int_equal(unwind_rows_get(&r, i, 0x1000)->cfa_off, i);
 	unwind_rows_fini(&r);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_random),        cmocka_unit_test(test_small),
-	    cmocka_unit_test(test_each_byte),     cmocka_unit_test(test_pointers),
-	    cmocka_unit_test(test_pointer_of_0),  cmocka_unit_test(test_circles),
-	    cmocka_unit_test(test_other_machine), cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

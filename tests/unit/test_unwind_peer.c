@@ -2,6 +2,7 @@
  * The tables of this program and of the C library, address by address, as libdw reads them: our
  * rows must be the same.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 #include "base/buf.h"
@@ -159,34 +160,22 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void test_libc(void **state)
+TEST(libc)
 {
 	char path[4096] = "";
 	struct both b;
 
-	(void)state;
 	dl_iterate_phdr(find_libc, path);
 	assert_true(*path);
 	check_file(&b, path, 13);
 	assert_true(b.nr_rows > 10000 && b.nr_plain > b.nr_rows / 2);
 }
 
-static void test_self(void **state)
+TEST(self)
 {
 	struct both b;
 
-	(void)state;
 	check_file(&b, "/proc/self/exe", 1);
 	assert_true(b.nr_rows > 1000 && b.nr_plain > b.nr_rows / 2);
 	assert_true(b.nr_outermost > 0); /* _start */
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_libc),
-	    cmocka_unit_test(test_self),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

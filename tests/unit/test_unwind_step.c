@@ -4,6 +4,7 @@
  * and from one instruction to the next the chain may get longer or shorter by one function only.
  * Needs a machine with a trap flag (x86-64); elsewhere it is skipped.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 #if defined(__x86_64__)
@@ -60,7 +61,7 @@ static void call_qsort(void)
 {
 	int numbers[] = {3, 1, 2, 9, 7};
 
-	qsort(numbers, INJECT_NR(numbers), sizeof(*numbers), compare);
+	qsort(numbers, NR(numbers), sizeof(*numbers), compare);
 	sink = numbers[0];
 }
 
@@ -164,12 +165,11 @@ static void check_steps(const char *what, uint64_t truth)
 	}
 }
 
-static void test_steps(void **state)
+TEST(steps)
 {
 	uint64_t truth = 0;
 
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(calls); i++) {
+	for (size_t i = 0; i < NR(calls); i++) {
 		nr_steps = nr_more = 0;
 		step_through(calls[i].run, &truth);
 		test_map_self(&unwind.lookup);
@@ -178,34 +178,18 @@ static void test_steps(void **state)
 	}
 }
 
-static int setup(void **state)
+void before_all(void)
 {
 	struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
-	(void)state;
 	test_trap_into(&sample);
 	assert_int_equal(sigaction(SIGTRAP, &act, NULL), 0);
 	test_map_self(&unwind.lookup);
-	return test_unwind_open(&unwind, TEST_MACHINE);
+	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
 }
 
-static int teardown(void **state)
+void after_all(void)
 {
-	(void)state;
 	test_unwind_close(&unwind);
-	return 0;
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
-#else
-int main(void)
-{
-	puts("skip: this machine has no trap flag for single steps");
-	return 77;
 }
 #endif

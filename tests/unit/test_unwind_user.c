@@ -2,10 +2,10 @@
  * Stacks of this very program, whose functions write down where they return to: what is unwound
  * from registers and bytes must be the same, address by address.
  */
+#include "kit.h"
 #include "test_unwind.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
 
 static struct test_sample sample;
 static struct test_unwind unwind;
@@ -152,10 +152,9 @@ static void check(const char *what, size_t nr)
 				 (unsigned long)truth[nr - 1 - i]);
 }
 
-static void test_chains(void **state)
+TEST(chains)
 {
-	(void)state;
-	for (size_t i = 0; i < INJECT_NR(chains); i++) {
+	for (size_t i = 0; i < NR(chains); i++) {
 		nr_truth = 0;
 		chains[i].run();
 		assert_int_equal(nr_truth, 0);
@@ -165,13 +164,12 @@ static void test_chains(void **state)
 }
 
 /* From a library back into the program. */
-static void test_library(void **state)
+TEST(library)
 {
 	int numbers[] = {3, 1};
 
-	(void)state;
 	nr_truth = 0;
-	qsort(numbers, INJECT_NR(numbers), sizeof(*numbers), compare);
+	qsort(numbers, NR(numbers), sizeof(*numbers), compare);
 	check("a library", 2);
 }
 
@@ -211,12 +209,11 @@ OWN static void raise_signal(void)
 
 /* The handler's caller is the function that the signal interrupted, at its very address, and below
  * is all as without the signal. On a stack of its own the rest is not in the sample. */
-static void test_signal(void **state)
+TEST(signal)
 {
 	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	size_t at, i;
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
 	nr_truth = 0;
 	raise_signal();
@@ -232,9 +229,8 @@ static void test_signal(void **state)
 }
 
 /* No room for all, or for none. */
-static void test_max(void **state)
+TEST(max)
 {
-	(void)state;
 	nr_truth = 0;
 	recursive(30);
 	for (size_t max = 0; max < 32; max++) {
@@ -247,11 +243,10 @@ static void test_max(void **state)
 }
 
 /* Cut after each word: what is left is right, and it is said that it goes on. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	size_t nr, all;
 
-	(void)state;
 	nr_truth = 0;
 	recursive(3);
 	test_unwind_run(&unwind, &sample);
@@ -284,12 +279,11 @@ static const struct {
     {"without stack pointer", .abi = 2, .user_regs = 0x100},
 };
 
-static void test_unfit(void **state)
+TEST(unfit)
 {
-	(void)state;
 	nr_truth = 0;
 	leaf();
-	for (size_t i = 0; i < INJECT_NR(unfit); i++) {
+	for (size_t i = 0; i < NR(unfit); i++) {
 		struct test_sample s = sample;
 
 		s.record.regs_abi = unfit[i].abi;
@@ -352,11 +346,10 @@ OWN static void call_made(const uint8_t *code, size_t len)
 	sink++;
 }
 
-static void test_without_table(void **state)
+TEST(without_table)
 {
 	size_t nr = unwind.lookup.nr;
 
-	(void)state;
 	call_made(framed, sizeof(framed));
 	assert_true(unwind.nr > 5 && unwind.chain[1] == truth[1] && unwind.chain[2] == truth[0]);
 	call_made(frameless, sizeof(frameless));
@@ -439,7 +432,7 @@ static void check_join(void (*f)(void), size_t nr, uint64_t first)
 	framed_recursion(4, f);
 	sample.record.stack_len = sample.stack_len < 512 ? sample.stack_len : 512;
 	got = unwind_to_chain(unwind.u, &unwind.process, 0, &sample.layout, &sample.record, lacking,
-			      INJECT_NR(lacking), &is_whole);
+			      NR(lacking), &is_whole);
 	assert_false(is_whole);
 	assert_int_equal(got, nr);
 	assert_int_equal(
@@ -454,9 +447,8 @@ static void check_join(void (*f)(void), size_t nr, uint64_t first)
 	assert_memory_equal(unwind.chain + 1 + nr, by_pointer, 4 * sizeof(*by_pointer));
 }
 
-static void test_join(void **state)
+TEST(join)
 {
-	(void)state;
 	check_join(bare_leaf, 1, 0);
 	check_join(bare_caller, 2, (uint64_t)bare_caller_ret);
 	check_join(framed_leaf, 0, 0);
@@ -480,12 +472,11 @@ static int open_and_unwind(void *arg)
 }
 
 /* Without memory, or files that cannot be read: less is found, and nothing is left behind. */
-static void test_failures(void **state)
+TEST(failures)
 {
 	size_t nr_fds = inject_open_fds(), nr_less = 0;
 	static struct all a;
 
-	(void)state;
 	nr_truth = 0;
 	recursive(3);
 	memcpy(&a.t.lookup, &unwind.lookup, sizeof(unwind.lookup));
@@ -503,11 +494,10 @@ static void test_failures(void **state)
 	assert_true(nr_less > 0 && nr_less < 29);
 }
 
-static void test_machines(void **state)
+TEST(machines)
 {
 	struct test_unwind t = {0};
 
-	(void)state;
 	assert_int_equal(test_unwind_open(&t, "riscv64"), -ENOTSUP);
 	assert_int_equal(test_unwind_open(&t, ""), -ENOTSUP);
 	unwinder_free(NULL);
@@ -516,30 +506,14 @@ static void test_machines(void **state)
 	assert_string_equal(unwind_end_name((enum unwind_end)99), "unknown");
 }
 
-static int setup(void **state)
+void before_all(void)
 {
-	(void)state;
 	test_trap_into(&sample);
 	test_map_self(&unwind.lookup);
-	return test_unwind_open(&unwind, TEST_MACHINE);
+	assert_int_equal(test_unwind_open(&unwind, TEST_MACHINE), 0);
 }
 
-static int teardown(void **state)
+void after_all(void)
 {
-	(void)state;
 	test_unwind_close(&unwind);
-	return 0;
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_chains),        cmocka_unit_test(test_library),
-	    cmocka_unit_test(test_signal),        cmocka_unit_test(test_max),
-	    cmocka_unit_test(test_cut),           cmocka_unit_test(test_unfit),
-	    cmocka_unit_test(test_without_table), cmocka_unit_test(test_join),
-	    cmocka_unit_test(test_failures),      cmocka_unit_test(test_machines),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

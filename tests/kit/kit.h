@@ -1,0 +1,67 @@
+/*
+ * What every unit test includes. A test file holds tests and nothing to register them:
+ *
+ *	TEST(sums) { assert_int_equal(1 + 1, 2); }
+ *
+ * They run in the order of the file, each with cmocka's assertions; main is in the kit. Only for
+ * tests; depends on base alone.
+ */
+#ifndef TEST_KIT_H
+#define TEST_KIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "inject.h"
+#include "tree.h"
+
+#include "base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+struct kit_test {
+	const char *name;
+	void (*body)(void);
+	struct kit_test *next;
+};
+
+/* A test: TEST(id) { ... }. Defines test_id, which main calls. */
+#define TEST(id)                                                                                   \
+	static void test_##id(void);                                                               \
+	__attribute__((constructor)) static void add_##id(void)                                    \
+	{                                                                                          \
+		static struct kit_test test = {.name = #id, .body = test_##id};                    \
+                                                                                                   \
+		kit_add(&test);                                                                    \
+	}                                                                                          \
+	static void test_##id(void)
+
+/* Adds a test, which stays the caller's, to those that kit_run runs. */
+void kit_add(struct kit_test *test);
+
+/*
+ * Runs all tests; what main returns: 0, the number of failed tests, or 77 if the file has no test
+ * for this machine. The kit's main does nothing else: define main only where a program needs more.
+ */
+int kit_run(void);
+
+/* A test file may define these: before its first test and after its last, and around each test.
+ * They may assert. */
+void before_all(void);
+void after_all(void);
+void before_each(void);
+void after_each(void);
+
+#endif

@@ -1,0 +1,6 @@
+#include "kit.h"
+
+int main(void)
+{
+	return kit_run();
+}
