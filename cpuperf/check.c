@@ -299,7 +299,7 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 {
 	unsigned there, nr_fixed, on_fixed, on_programmable;
 
-	if (model_counters(c, &there, &nr_fixed))
+	if (event_model_counters(c, &there, &nr_fixed))
 		there = nr_fixed = 0;
 	count_hardware(plan, nr_fixed, &on_fixed, &on_programmable);
 	if (!on_fixed && !on_programmable)
@@ -339,8 +339,8 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 	buf_printf(out, "%s: valid: %s, %zu event(s), %llu iteration(s) of %s, %u CPU(s)",
 		   plan->spec->source, plan->is_sampling ? "sampling" : "tally", plan->nr_events,
 		   (unsigned long long)plan->spec->num_iterations, duration, plan->nr_cpus);
-	if (model_canonical(plan->spec->model_name))
-		buf_printf(out, ", CPU model %s", model_canonical(plan->spec->model_name));
+	if (event_model_canonical(plan->spec->model_name))
+		buf_printf(out, ", CPU model %s", event_model_canonical(plan->spec->model_name));
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		add_event(out, plan, &plan->events[i], &here[i]);

@@ -6,7 +6,7 @@
 #define CPUPERF_EVENTS_TEXT_H
 
 #include "base/buf.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "screen/field.h"
 
 /* An event with all that is said of it. */

@@ -137,7 +137,7 @@ static void say_more(const struct list *l, const struct catalogue *c)
 {
 	char reason[512];
 
-	model_missing_reason(c, reason, sizeof(reason));
+	event_model_missing_reason(c, reason, sizeof(reason));
 	if (reason[0] && asks_for(l->pattern, &event_model_group))
 		log_info("group model: %s", reason);
 	if (asks_for(l->pattern, &event_tracepoint_group))

@@ -48,7 +48,7 @@ void log_errors(const struct err_list *errs)
 /* Here, so that an unknown model is told of the option and not of the spec. */
 static int check_model(struct spec *spec, const char *source, struct err *e)
 {
-	int rc = model_check(spec->model_name, e);
+	int rc = event_model_check(spec->model_name, e);
 
 	if (rc == -ENOTSUP) /* of another architecture: known, and its generic events too */
 		err_clear(e);
@@ -63,7 +63,7 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 {
 	int rc = 0;
 
-	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++) {
+	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++) {
 		char source[48];
 		struct err e = {0}, *slot;
 		int one;
@@ -201,7 +201,7 @@ static int measure(const struct options *o)
 /* --model-name, which is a key of the spec too. */
 static const char *asked_model(const struct options *o)
 {
-	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++)
+	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
 		if (strcmp(key_rows[key].name, "model_name") == 0 && o->overrides[key])
 			return o->overrides[key];
 	return "default";
@@ -214,7 +214,7 @@ static int look_at_events(const struct options *o)
 	int status;
 
 	/* that of another architecture's CPU has fixed and arch, and the list says the rest */
-	if (model_check(asked_model(o), &e) == -ENOENT) {
+	if (event_model_check(asked_model(o), &e) == -ENOENT) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}

@@ -160,7 +160,7 @@ const struct opt_table *cpuperf_options(void)
 	if (table.nr_rows)
 		return &table;
 	memcpy(rows, before, sizeof(before));
-	for (size_t key = 0; key < nr_key_rows && key < OPTIONS_MAX_OVERRIDES; key++)
+	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
 		if (key_rows[key].level == KEY_SPEC && key_rows[key].metavar)
 			make_override(key, names[key], &rows[nr++]);
 	memcpy(rows + nr, after, sizeof(after));

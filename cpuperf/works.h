@@ -4,7 +4,7 @@
 #ifndef CPUPERF_WORKS_H
 #define CPUPERF_WORKS_H
 
-#include "event/event.h"
+#include "event/catalogue.h"
 
 struct host;
 struct pmu_probe;

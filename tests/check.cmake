@@ -7,7 +7,7 @@ function(script_test name label timeout)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
 endfunction()
 
-foreach(part format includes headers shell man names generated)
+foreach(part format includes headers shell man names prefixes generated)
   script_test(check_${part} check 300 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
 endforeach()
 script_test(check_tidy check 1800 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)

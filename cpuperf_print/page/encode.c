@@ -127,14 +127,15 @@ static size_t encode_run(struct html *h, struct html_encoded *to, size_t i, size
 
 	while (last < end && c[last].group == c[i].group)
 		last++;
-	digits_add(&to->cells, c[i].group);
-	digits_add(&to->cells, last - i);
+	export_digits_add(&to->cells, c[i].group);
+	export_digits_add(&to->cells, last - i);
 	for (; i < last; i++) {
-		digits_add(&to->cells, 2 * (uint64_t)(c[i].slice - before) + (c[i].samples > 1));
+		export_digits_add(&to->cells,
+				  2 * (uint64_t)(c[i].slice - before) + (c[i].samples > 1));
 		if (c[i].samples > 1)
-			digits_add(&to->cells, c[i].samples - 2);
+			export_digits_add(&to->cells, c[i].samples - 2);
 		if (!to->period[event_of(h, &c[i])])
-			digits_add(&to->cells, c[i].weight);
+			export_digits_add(&to->cells, c[i].weight);
 		before = c[i].slice;
 	}
 	return last;
@@ -151,12 +152,12 @@ static size_t count_runs(const struct html *h, size_t i, size_t end)
 
 static void encode_cells(struct html *h, struct html_encoded *to)
 {
-	digits_add(&to->cells, 0); /* of the root */
+	export_digits_add(&to->cells, 0); /* of the root */
 	for (size_t i = 0; i < h->outline.nr; i++) {
 		const struct report_outline_node *n = &h->outline.nodes[i];
 		size_t at = n[0].first_count, end = n[1].first_count;
 
-		digits_add(&to->cells, count_runs(h, at, end));
+		export_digits_add(&to->cells, count_runs(h, at, end));
 		while (at < end)
 			at = encode_run(h, to, at, end);
 	}
@@ -169,8 +170,8 @@ static void encode_tree(struct html *h, const struct html_numbers *n, struct htm
 	for (size_t i = 0; i < h->outline.nr; i++) {
 		const struct report_outline_node *node = &h->outline.nodes[i];
 
-		digits_add(&to->tree, depth + 1 - node->depth);
-		digits_add(&to->tree, n->function[node->function->number]);
+		export_digits_add(&to->tree, depth + 1 - node->depth);
+		export_digits_add(&to->tree, n->function[node->function->number]);
 		depth = node->depth;
 	}
 }

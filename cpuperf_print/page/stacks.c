@@ -95,17 +95,17 @@ static int put_threads(struct html *h)
 	buf_init(&list, HTML_MAX_ENCODED_BYTES);
 	export_json_array(&h->json, "comms");
 	for (size_t i = 0; i < h->nr_threads; i++) {
-		digits_add(&list, text_number(h, &comms, h->threads[i].comm));
-		digits_add(&list, h->threads[i].pid);
-		digits_add(&list, h->threads[i].tid);
+		export_digits_add(&list, text_number(h, &comms, h->threads[i].comm));
+		export_digits_add(&list, h->threads[i].pid);
+		export_digits_add(&list, h->threads[i].tid);
 	}
 	export_json_end(&h->json);
 	put_buf(h, "threads", &list);
 	buf_reset(&list);
 	for (size_t i = 0; i < h->nr_groups; i++) {
-		digits_add(&list, h->groups[i].side);
-		digits_add(&list, h->groups[i].event);
-		digits_add(&list, h->groups[i].thread);
+		export_digits_add(&list, h->groups[i].side);
+		export_digits_add(&list, h->groups[i].event);
+		export_digits_add(&list, h->groups[i].thread);
 	}
 	put_buf(h, "groups", &list);
 	rc = buf_error(&list);
@@ -125,8 +125,8 @@ static int put_functions(struct html *h, const struct html_numbers *n, struct er
 	buf_init(&list, HTML_MAX_ENCODED_BYTES);
 	export_json_array(&h->json, "objects");
 	for (size_t i = 0; i < n->nr_functions; i++)
-		digits_add(&list,
-			   2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
+		export_digits_add(
+		    &list, 2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
 			       n->functions[i]->is_kernel);
 	export_json_end(&h->json);
 	put_buf(h, "functions", &list);
@@ -207,7 +207,7 @@ static int put_none(struct html *h)
 	struct html_encoded none;
 
 	html_encoded_init(&none);
-	digits_add(&none.cells, 0);
+	export_digits_add(&none.cells, 0);
 	html_encode_slices(h, &none);
 	put_time(h, &none);
 	put_events(h, &none);

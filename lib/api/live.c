@@ -26,7 +26,7 @@ void live_catalogue_init(struct live_catalogue *c, const struct host *host, cons
 					  .nr_groups = sizeof(groups) / sizeof(groups[0]),
 					  .host = host,
 					  .arena = host ? &c->arena : NULL,
-					  .model = model_canonical(model)};
+					  .model = event_model_canonical(model)};
 }
 
 void live_catalogue_fini(struct live_catalogue *c)
@@ -39,9 +39,10 @@ int live_check_model(const struct live_catalogue *c, const struct spec *spec, st
 	char detected[128];
 	struct err e = {0};
 
-	if (!model_is_foreign(&c->catalogue) || model_check(spec->model_name, NULL) == -ENOENT)
+	if (!event_model_is_foreign(&c->catalogue) ||
+	    event_model_check(spec->model_name, NULL) == -ENOENT)
 		return 0;
-	model_describe_host(c->catalogue.host, detected, sizeof(detected));
+	event_model_describe_host(c->catalogue.host, detected, sizeof(detected));
 	err_set_at(&e, -ENOTSUP, spec->source, spec->model_pos.line, spec->model_pos.column,
 		   "this is for the CPU model %s, and this CPU is %s", spec->model_name, detected);
 	err_hint(&e, "--check-spec checks it for that model; to measure this CPU, leave model_name "

@@ -9,7 +9,7 @@
 #include "base/cpuset.h"
 #include "base/root.h"
 #include "collect/many.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 
 struct err;
 struct host;

@@ -7,7 +7,7 @@
 #ifndef COLLECT_SENSORS_H
 #define COLLECT_SENSORS_H
 
-#include "event/event.h"
+#include "event/catalogue.h"
 
 /*
  * package_temperature, ia_temperature and cpu_frequency are always there, with `missing` where the

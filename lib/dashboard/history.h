@@ -5,7 +5,8 @@
 #ifndef DASHBOARD_HISTORY_H
 #define DASHBOARD_HISTORY_H
 
-#include "metric/tally.h"
+#include "metric/cell.h"
+#include "metric/spread.h"
 
 enum { HISTORY_MAX_DEPTH = 600, HISTORY_MIN_DEPTH = 60, HISTORY_MAX_BYTES = 16 << 20 };
 

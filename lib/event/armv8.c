@@ -5,7 +5,7 @@
  */
 #include "base/arena.h"
 #include "base/perf_abi.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/model.h"
 #include "event/parts.h"
 #include "event/sysfs.h"
@@ -89,7 +89,7 @@ static int make(const struct catalogue *c, uint64_t config, const struct event_r
 {
 	static const struct event_part nowhere = {.pmu = "", .type = PERF_TYPE_RAW};
 	struct event_part parts[MAX_PARTS] = {nowhere};
-	bool is_foreign = model_is_foreign(c);
+	bool is_foreign = event_model_is_foreign(c);
 	uint32_t nr = is_foreign ? 0 : get_parts(c->host, config, parts);
 	struct event_row *row;
 
@@ -113,7 +113,7 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 		struct err *e)
 {
 	(void)e;
-	for (uint64_t i = 0; i < NR_EVENTS && model_is_arm(c); i++)
+	for (uint64_t i = 0; i < NR_EVENTS && event_model_is_arm(c); i++)
 		if (strcasecmp(events[i].name, name) == 0)
 			return make(c, i, out);
 	return -ENOENT;
@@ -125,7 +125,7 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	const struct event_row *row;
 	int rc = 0;
 
-	for (uint64_t i = 0; i < NR_EVENTS && rc == 0 && model_is_arm(c); i++) {
+	for (uint64_t i = 0; i < NR_EVENTS && rc == 0 && event_model_is_arm(c); i++) {
 		rc = make(c, i, &row);
 		if (rc == 0)
 			rc = fn(row, arg);

@@ -1,12 +1,12 @@
 /*
  * Finding and listing events over the groups' tables.
  */
+#include "event/catalogue.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "event/event.h"
 #include "event/parts.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * that a spec with energy in it is no error on any machine. Where they are published, uncore.c
  * has them.
  */
-#include "event/event.h"
+#include "event/catalogue.h"
 
 #include <errno.h>
 #include <strings.h>

@@ -1,6 +1,6 @@
 /*
- * The catalogue: from group:name to an event that can be measured. Events are rows of tables;
- * list, description, checks and documentation come from the rows.
+ * Events that can be measured: rows of tables, from which list, description, checks and
+ * documentation come. catalogue.h finds them by name.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -100,15 +100,6 @@ extern const struct event_maker event_uncore_maker;
 /* Behind it: energy rows that are not there, with what they need. */
 extern const struct event_maker event_energy_maker;
 
-/* Groups in the order in which they are listed; borrowed. */
-struct catalogue {
-	const struct event_group *const *groups;
-	size_t nr_groups;
-	const struct host *host; /* NULL: tables only, no made rows */
-	struct arena *arena;     /* of made rows; NULL as host */
-	const char *model; /* libpfm4's name of the CPU whose events are meant; NULL: this one */
-};
-
 /* A found event: its row and its group. */
 struct event {
 	const struct event_group *group;
@@ -125,18 +116,6 @@ unsigned event_alone(const struct event *ev, bool is_sampled);
 /* The parts of a perf event, at least one. */
 uint32_t event_nr_parts(const struct event *ev);
 void event_part(const struct event *ev, uint32_t i, struct event_part *out);
-
-/* Byte-exact name or alias. -ENOENT with *e = "Unknown event: group:name", the makers' reason (of
- * several the last one's) or that a privilege stands behind the name, and the nearest name. */
-int catalogue_find(const struct catalogue *c, const char *group, const char *name,
-		   struct event *out, struct err *e);
-/* "group:name", split at the first colon; -EINVAL without one, *e naming the groups that have the
- * name. */
-int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,
-			   struct err *e);
-/* Every event: groups in their order, names in byte order. Stops at the first non-zero result. */
-int catalogue_each(const struct catalogue *c, int (*fn)(const struct event *ev, void *arg),
-		   void *arg);
 
 /* Whether the event works here, as far as can be told without opening it. */
 struct event_support {

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static int get_model(int pmu, pfm_pmu_info_t *info)
 	return info->type == PFM_PMU_TYPE_CORE && strcmp(info->name, "ix86arch") != 0 ? 0 : -ENOENT;
 }
 
-const char *model_canonical(const char *name)
+const char *event_model_canonical(const char *name)
 {
 	if (!name || !*name || strcasecmp(name, "default") == 0)
 		return NULL;
@@ -157,9 +157,9 @@ static const char *nearest_model(const char *name)
 	return best;
 }
 
-int model_check(const char *name, struct err *e)
+int event_model_check(const char *name, struct err *e)
 {
-	const char *canonical = model_canonical(name), *best, *why;
+	const char *canonical = event_model_canonical(name), *best, *why;
 	pfm_pmu_info_t info;
 
 	if (!canonical || find_model(canonical, &info) >= 0)
@@ -187,7 +187,7 @@ static bool is_detected(const pfm_pmu_info_t *info)
 	       (!strstr(info->desc, "deprecated") || getenv("LIBPFM_FORCE_PMU"));
 }
 
-void model_detect(char *name, size_t size)
+void event_model_detect(char *name, size_t size)
 {
 	snprintf(name, size, "%s", "");
 	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
@@ -233,7 +233,7 @@ static const struct host_pmu *named_pmu(const struct host *h, const char *model)
 	return NULL;
 }
 
-const struct host_pmu *model_core_pmu(const struct host *h, const char *name, unsigned type)
+const struct host_pmu *event_model_core_pmu(const struct host *h, const char *name, unsigned type)
 {
 	const struct host_pmu *named = named_pmu(h, name), *only = NULL;
 	size_t nr = 0;
@@ -257,9 +257,9 @@ static bool is_here(const struct host *h, const pfm_pmu_info_t *info)
 	return (is_live && is_detected(info)) || named_pmu(h, info->name);
 }
 
-size_t model_select(const struct catalogue *c, int pmus[MODEL_MAX_SELECTED])
+size_t event_model_select(const struct catalogue *c, int pmus[MODEL_MAX_SELECTED])
 {
-	const char *canonical = model_canonical(c->model);
+	const char *canonical = event_model_canonical(c->model);
 	pfm_pmu_info_t info;
 	size_t nr = 0;
 
@@ -272,17 +272,17 @@ size_t model_select(const struct catalogue *c, int pmus[MODEL_MAX_SELECTED])
 	return nr;
 }
 
-bool model_is_foreign(const struct catalogue *c)
+bool event_model_is_foreign(const struct catalogue *c)
 {
-	const char *canonical = model_canonical(c->model);
+	const char *canonical = event_model_canonical(c->model);
 	pfm_pmu_info_t info;
 
 	return canonical && (find_model(canonical, &info) < 0 || !is_here(c->host, &info));
 }
 
-bool model_is_arm(const struct catalogue *c)
+bool event_model_is_arm(const struct catalogue *c)
 {
-	const char *canonical = model_canonical(c->model);
+	const char *canonical = event_model_canonical(c->model);
 
 	if (canonical)
 		return strncasecmp(canonical, "arm_", 4) == 0;
@@ -292,47 +292,47 @@ bool model_is_arm(const struct catalogue *c)
 	return strcmp(c->host->machine, "aarch64") == 0;
 }
 
-void model_describe_host(const struct host *h, char *name, size_t size)
+void event_model_describe_host(const struct host *h, char *name, size_t size)
 {
 	struct catalogue here = {.host = h};
 	int pmus[MODEL_MAX_SELECTED];
 	pfm_pmu_info_t info;
 
-	if (model_select(&here, pmus) && get_model(pmus[0], &info) == 0)
+	if (event_model_select(&here, pmus) && get_model(pmus[0], &info) == 0)
 		snprintf(name, size, "%s", info.name);
 	else
 		snprintf(name, size, "%s", h->cpu_model[0] ? h->cpu_model : "an unknown CPU");
 }
 
-void model_missing_reason(const struct catalogue *c, char *reason, size_t size)
+void event_model_missing_reason(const struct catalogue *c, char *reason, size_t size)
 {
-	const char *canonical = model_canonical(c->model);
+	const char *canonical = event_model_canonical(c->model);
 	int pmus[MODEL_MAX_SELECTED];
 	char cpu[128];
 
 	snprintf(reason, size, "%s", "");
-	if (model_select(c, pmus))
+	if (event_model_select(c, pmus))
 		return;
 	if (canonical) {
 		struct err e = {0};
 
-		(void)model_check(canonical, &e);
+		(void)event_model_check(canonical, &e);
 		snprintf(reason, size, "%s", e.msg);
 		return;
 	}
-	model_describe_host(c->host, cpu, sizeof(cpu));
+	event_model_describe_host(c->host, cpu, sizeof(cpu));
 	snprintf(reason, size,
 		 "this build's libpfm4 has no event table of %s; the kernel's own names, raw "
 		 "encodings (r01c2, cpu/event=0xc0/), fixed and arch serve",
 		 cpu);
 }
 
-int model_counters(const struct catalogue *c, unsigned *nr_programmable, unsigned *nr_fixed)
+int event_model_counters(const struct catalogue *c, unsigned *nr_programmable, unsigned *nr_fixed)
 {
 	int pmus[MODEL_MAX_SELECTED];
 	pfm_pmu_info_t info;
 
-	if (model_select(c, pmus) == 0 || get_model(pmus[0], &info) || info.num_cntrs <= 0)
+	if (event_model_select(c, pmus) == 0 || get_model(pmus[0], &info) || info.num_cntrs <= 0)
 		return -ENOENT;
 	*nr_programmable = (unsigned)info.num_cntrs;
 	*nr_fixed = info.num_fixed_cntrs > 0 ? (unsigned)info.num_fixed_cntrs : 0;

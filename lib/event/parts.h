@@ -4,7 +4,7 @@
 #ifndef EVENT_PARTS_H
 #define EVENT_PARTS_H
 
-#include "event/event.h"
+#include "event/catalogue.h"
 
 /* Core PMUs of the machine: more than one on hybrid CPUs. */
 size_t parts_nr_core_pmus(const struct host *h);

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/perf_abi.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/model.h"
 #include "event/parts.h"
 #include "host/host.h"
@@ -43,14 +43,14 @@ static int get_models(const struct catalogue *c, struct models *out)
 
 	memset(out, 0, sizeof(*out));
 	out->c = c;
-	out->nr = model_select(c, pmus);
+	out->nr = event_model_select(c, pmus);
 	for (size_t i = 0; i < out->nr; i++) {
 		out->info[i].size = sizeof(out->info[i]);
 		(void)pfm_get_pmu_info((pfm_pmu_t)pmus[i], &out->info[i]);
 	}
-	if (!out->nr || !model_is_foreign(c))
+	if (!out->nr || !event_model_is_foreign(c))
 		return 0;
-	model_describe_host(c->host, cpu, sizeof(cpu));
+	event_model_describe_host(c->host, cpu, sizeof(cpu));
 	out->missing = arena_printf(c->arena, "of another CPU model (this is %s)", cpu);
 	return out->missing ? 0 : -ENOMEM;
 }
@@ -170,7 +170,7 @@ static int add_attr(struct resolved *r, const char *text, size_t len, struct err
 static void place(const struct models *m, const pfm_pmu_info_t *model, struct event_part *part)
 {
 	const struct host_pmu *pmu =
-	    m->missing ? NULL : model_core_pmu(m->c->host, model->name, part->type);
+	    m->missing ? NULL : event_model_core_pmu(m->c->host, model->name, part->type);
 
 	part->pmu = pmu ? pmu->name : "";
 	part->type = pmu ? pmu->type : part->type;
@@ -331,7 +331,7 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 	}
 	if (m.nr || strchr(name, '/'))
 		return rc;
-	model_missing_reason(c, reason, sizeof(reason));
+	event_model_missing_reason(c, reason, sizeof(reason));
 	return err_set(e, -ENOENT, "%s", reason);
 }
 

@@ -9,7 +9,7 @@
 #include "base/perf_abi.h"
 #include "base/str.h"
 #include "event/boxes.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/model.h"
 #include "event/parts.h"
 #include "event/sysfs.h"
@@ -129,7 +129,7 @@ static const char *foreign_reason(const struct catalogue *c)
 {
 	char cpu[128];
 
-	model_describe_host(c->host, cpu, sizeof(cpu));
+	event_model_describe_host(c->host, cpu, sizeof(cpu));
 	return arena_printf(c->arena, "of another CPU model (this is %s)", cpu);
 }
 
@@ -138,7 +138,7 @@ static int find_raw(const struct catalogue *c, const char *name, const struct ev
 {
 	struct raw r = {.c = c};
 	struct event_part part = {.pmu = "", .type = PERF_TYPE_RAW};
-	bool is_foreign = model_is_foreign(c);
+	bool is_foreign = event_model_is_foreign(c);
 	struct event_row *row;
 
 	if (strlen(name + 1) > 16)
@@ -224,9 +224,9 @@ static int find_terms(const struct catalogue *c, const char *name, const struct 
 		err_hint(e, "for example cpu/event=0xc0,umask=0x1/");
 		return -ENOENT;
 	}
-	if (model_is_foreign(c))
+	if (event_model_is_foreign(c))
 		return err_set(e, -ENOENT, "the PMUs of this machine are not those of model %s",
-			       model_canonical(c->model));
+			       event_model_canonical(c->model));
 	add_pmus(&r, pmu);
 	if (!r.nr_pmus)
 		return refuse_pmu(c, pmu, e);
@@ -246,7 +246,7 @@ static int find_published(const struct catalogue *c, const char *name, const str
 	struct raw r = {.c = c};
 	int rc;
 
-	if (model_is_foreign(c))
+	if (event_model_is_foreign(c))
 		return -ENOENT;
 	add_core_pmus(&r);
 	rc = add_parts(&r, name, true, e);
@@ -317,7 +317,7 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 {
 	struct walk w = {.c = c, .fn = fn, .arg = arg};
 
-	if (model_is_foreign(c))
+	if (event_model_is_foreign(c))
 		return 0;
 	for (; w.pmu < c->host->nr_pmus && w.rc == 0; w.pmu++)
 		if (c->host->pmus[w.pmu].is_core)

@@ -6,7 +6,7 @@
 #ifndef EVENT_SYSFS_H
 #define EVENT_SYSFS_H
 
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 /* Packs terms ("event=0xc0,umask=0x1", a bare name meaning 1) by the PMU's format files

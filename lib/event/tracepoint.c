@@ -10,7 +10,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 #include <errno.h>

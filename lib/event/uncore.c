@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "event/boxes.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -4,7 +4,7 @@
 
 enum { BITS = 5, MORE = 1 << BITS, MAX_DIGITS = (64 + BITS - 1) / BITS };
 
-void digits_add(struct buf *b, uint64_t v)
+void export_digits_add(struct buf *b, uint64_t v)
 {
 	static const char digits[] =
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

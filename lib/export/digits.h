@@ -10,6 +10,6 @@
 
 struct buf;
 
-void digits_add(struct buf *b, uint64_t v);
+void export_digits_add(struct buf *b, uint64_t v);
 
 #endif

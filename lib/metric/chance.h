@@ -10,7 +10,7 @@
 #ifndef METRIC_CHANCE_H
 #define METRIC_CHANCE_H
 
-#include "metric/tally.h"
+#include "metric/spread.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 #ifndef METRIC_METRIC_H
 #define METRIC_METRIC_H
 
+#include "metric/cell.h"
 #include "metric/expr.h"
-#include "metric/tally.h"
 
 /* A number of a spec, as it is written there; text NULL: none is given. */
 struct metric_limit {

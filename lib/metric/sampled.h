@@ -6,7 +6,7 @@
 #ifndef METRIC_SAMPLED_H
 #define METRIC_SAMPLED_H
 
-#include "metric/tally.h"
+#include "metric/cell.h"
 
 #include <stdbool.h>
 #include <stdint.h>

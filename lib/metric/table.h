@@ -9,9 +9,10 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/cpuset.h"
+#include "metric/cell.h"
 #include "metric/metric.h"
 #include "metric/sampled.h"
-#include "metric/tally.h"
+#include "metric/spread.h"
 
 struct table_column {
 	const char *group, *name;

@@ -5,7 +5,7 @@
 #ifndef PMU_PROBE_H
 #define PMU_PROBE_H
 
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "pmu/ops.h"
 
 struct host;

@@ -30,11 +30,11 @@ const struct screen_format screen_formats[] = {
     {"ndjson", "a JSON object per number, and per event at the end", false, begin_nothing,
      screen_ndjson_iteration, screen_ndjson_gap, screen_ndjson_summary},
 };
-const size_t nr_screen_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
+const size_t screen_nr_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
 
 const struct screen_format *screen_format_find(const char *name)
 {
-	for (size_t i = 0; i < nr_screen_formats; i++)
+	for (size_t i = 0; i < screen_nr_formats; i++)
 		if (strcmp(screen_formats[i].name, name) == 0)
 			return &screen_formats[i];
 	return NULL;

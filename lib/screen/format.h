@@ -56,7 +56,7 @@ struct screen_format {
  * cpuperf:iterations_not_printed: its iteration is the first of them, its value how many.
  */
 extern const struct screen_format screen_formats[];
-extern const size_t nr_screen_formats;
+extern const size_t screen_nr_formats;
 /* NULL if there is none of that name. */
 const struct screen_format *screen_format_find(const char *name);
 

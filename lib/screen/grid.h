@@ -12,7 +12,7 @@
 #ifndef SCREEN_GRID_H
 #define SCREEN_GRID_H
 
-#include "metric/interval.h"
+#include "metric/share.h"
 
 #include <stdbool.h>
 #include <stddef.h>

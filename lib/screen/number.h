@@ -5,8 +5,8 @@
 #ifndef SCREEN_NUMBER_H
 #define SCREEN_NUMBER_H
 
+#include "metric/cell.h"
 #include "metric/sampled.h"
-#include "metric/tally.h"
 
 #include <stdbool.h>
 

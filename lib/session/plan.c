@@ -194,7 +194,7 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 {
 	int rc = check_period(plan->spec, p, errs);
 
-	if (model_is_foreign(c)) /* a plan for another machine */
+	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;
 	rc = rc ? rc : check_speed(plan, p, errs);
 	return rc ? rc : check_use(plan, p, errs);
@@ -401,7 +401,7 @@ static int check_labels(const struct plan *plan, struct err_list *errs)
 static int check_model(const struct spec *spec, struct err_list *errs)
 {
 	struct err e = {0};
-	int rc = model_check(spec->model_name, &e);
+	int rc = event_model_check(spec->model_name, &e);
 
 	return rc && rc != -ENOTSUP ? report(spec, spec->model_pos, &e, errs) : 0;
 }

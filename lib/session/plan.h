@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/cpuset.h"
 #include "base/err.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 #include "spec/spec.h"
 

@@ -161,7 +161,7 @@ static int open_output(struct recorder *r, struct err *e)
 	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
 		snprintf(detected, sizeof(r->model_name), "%s", spec->model_name);
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
-		model_detect(detected, sizeof(r->model_name));
+		event_model_detect(detected, sizeof(r->model_name));
 	return session_output_open(&config, &r->output, e);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "spec/check.h"
 
-#include "spec/report.h"
+#include "spec/diag.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -102,14 +102,14 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 		if (!rules[i].is_broken(e))
 			continue;
 		memcpy(&pos, (const char *)e + rules[i].pos_offset, sizeof(pos));
-		err_hint(report_at(errs, s->source, pos, "%s:%s: %s%s%s", e->group_name,
-				   e->event_name, flag, *flag ? ": " : "", rules[i].what),
+		err_hint(diag_at(errs, s->source, pos, "%s:%s: %s%s%s", e->group_name,
+				 e->event_name, flag, *flag ? ": " : "", rules[i].what),
 			 "%s", rules[i].hint);
 	}
 	if (e->choice.key && !is_misc(e))
-		err_hint(report_at(errs, s->source, e->choice.pos,
-				   "%s:%s: only events of group misc have %s", e->group_name,
-				   e->event_name, e->choice.key),
+		err_hint(diag_at(errs, s->source, e->choice.pos,
+				 "%s:%s: only events of group misc have %s", e->group_name,
+				 e->event_name, e->choice.key),
 			 "leave %s out: other events count on whole CPUs", e->choice.key);
 }
 
@@ -137,11 +137,10 @@ static void check_repeated(const struct spec *s, const struct spec_event *e, str
 	for (const struct spec_event *a = s->events; a < e; a++) {
 		if (!is_same(a, e))
 			continue;
-		err_hint(
-		    report_at(errs, s->source, e->pos,
-			      "%s:%s is here twice with the same rate and flags: first at %u:%u",
-			      e->group_name, e->event_name, a->pos.line, a->pos.column),
-		    "leave one out; with other flags it may stay as another column");
+		err_hint(diag_at(errs, s->source, e->pos,
+				 "%s:%s is here twice with the same rate and flags: first at %u:%u",
+				 e->group_name, e->event_name, a->pos.line, a->pos.column),
+			 "leave one out; with other flags it may stay as another column");
 		return;
 	}
 }
@@ -152,12 +151,11 @@ static void check_label(const struct spec *s, const struct spec_event *e, struct
 	for (const struct spec_event *a = s->events; e->label && a < events_end(s); a++) {
 		if (a == e || (a->label && a > e) || strcmp(spec_event_column(a), e->label) != 0)
 			continue;
-		err_hint(
-		    report_at(errs, s->source, e->label_pos,
-			      "the label \"%.*s\" is the name of another column: %s:%s at %u:%u",
-			      report_cut(e->label), e->label, a->group_name, a->event_name,
-			      a->pos.line, a->pos.column),
-		    "choose another label");
+		err_hint(diag_at(errs, s->source, e->label_pos,
+				 "the label \"%.*s\" is the name of another column: %s:%s at %u:%u",
+				 diag_cut(e->label), e->label, a->group_name, a->event_name,
+				 a->pos.line, a->pos.column),
+			 "choose another label");
 		return;
 	}
 }
@@ -170,11 +168,10 @@ static void check_timebases(const struct spec *s, struct err_list *errs)
 		if (!(e->flags & SPEC_TIMEBASE))
 			continue;
 		if (first)
-			report_at(errs, s->source, e->flags_pos,
-				  "%s:%s: a second timebase; the first is %s:%s at %u:%u",
-				  e->group_name, e->event_name, first->group_name,
-				  first->event_name, first->flags_pos.line,
-				  first->flags_pos.column);
+			diag_at(errs, s->source, e->flags_pos,
+				"%s:%s: a second timebase; the first is %s:%s at %u:%u",
+				e->group_name, e->event_name, first->group_name, first->event_name,
+				first->flags_pos.line, first->flags_pos.column);
 		else
 			first = e;
 	}
@@ -188,8 +185,8 @@ static void check_count(const struct spec *s, bool misc, size_t max, struct err_
 		nr += is_misc(e) == misc;
 		if (nr <= max)
 			continue;
-		err_hint(report_at(errs, s->source, e->pos, "too many events: at most %zu %s", max,
-				   misc ? "of group misc" : "that are not of group misc"),
+		err_hint(diag_at(errs, s->source, e->pos, "too many events: at most %zu %s", max,
+				 misc ? "of group misc" : "that are not of group misc"),
 			 "measure the rest with a second spec");
 		return;
 	}
@@ -209,10 +206,10 @@ void check_events(const struct spec *s, struct err_list *errs)
 
 int spec_check(const struct spec *s, struct err_list *errs)
 {
-	size_t errors = report_count(errs);
+	size_t errors = diag_count(errs);
 
 	if (s->nr_events == 0)
-		report_at(errs, s->source, s->events_pos, "No events specified");
+		diag_at(errs, s->source, s->events_pos, "No events specified");
 	check_events(s, errs);
-	return report_count(errs) == errors ? 0 : -EINVAL;
+	return diag_count(errs) == errors ? 0 : -EINVAL;
 }

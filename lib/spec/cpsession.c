@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/json_writer.h"
+#include "spec/diag.h"
 #include "spec/doc.h"
-#include "spec/report.h"
 #include "spec/write.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ void cpsession_fini(struct cpsession *s)
 
 static int read_text(struct doc *d, const char *text, size_t len, struct cpsession *s)
 {
-	size_t errors = report_count(d->errs);
+	size_t errors = diag_count(d->errs);
 	int rc = doc_open(d, text, len, KEY_SESSION);
 
 	if (rc == 0)
@@ -36,7 +36,7 @@ static int read_text(struct doc *d, const char *text, size_t len, struct cpsessi
 	doc_close(d);
 	if (rc)
 		return rc;
-	return report_count(d->errs) == errors ? 0 : -EINVAL;
+	return diag_count(d->errs) == errors ? 0 : -EINVAL;
 }
 
 int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "spec/report.h"
+#include "spec/diag.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,9 +60,9 @@ static int report_syntax(struct doc *d, const char *text, const json_error_t *er
 	const char *key = code == json_error_numeric_overflow ? key_at(&d->scan, offset) : NULL;
 	struct err *e;
 
-	e = report_at(d->errs, d->source, scan_pos(text, offset), "%s%.*s%s%s",
-		      key ? "\"" : "syntax error: ", key ? report_cut(key) : 0, key ? key : "",
-		      key ? "\": " : "", error->text);
+	e = diag_at(d->errs, d->source, scan_pos(text, offset), "%s%.*s%s%s",
+		    key ? "\"" : "syntax error: ", key ? diag_cut(key) : 0, key ? key : "",
+		    key ? "\": " : "", error->text);
 	err_hint(e, "%s", syntax_hint(code));
 	return -EINVAL;
 }
@@ -75,7 +75,7 @@ static int parse(struct doc *d, const char *text, int scan_rc, const struct err 
 
 	rc = json_parse(d->scan.text, d->scan.len, &d->root, &error);
 	if (rc == -ENOMEM)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	if (rc && !(scan_rc && json_error_code(&error) == json_error_premature_end_of_input))
 		return report_syntax(d, text, &error);
 	if (scan_rc)
@@ -87,9 +87,9 @@ static void report_duplicate(const struct scan_node *first, const struct scan_no
 			     void *arg)
 {
 	struct doc *d = arg;
-	struct err *e = report_at(
+	struct err *e = diag_at(
 	    d->errs, d->source, again->key_pos, "the key \"%.*s\" is here twice: first at %u:%u",
-	    report_cut(again->key), again->key, first->key_pos.line, first->key_pos.column);
+	    diag_cut(again->key), again->key, first->key_pos.line, first->key_pos.column);
 
 	err_hint(e, "keep one of them");
 }
@@ -101,7 +101,7 @@ int doc_open(struct doc *d, const char *text, size_t len, enum key_level level)
 
 	d->root = NULL;
 	if (rc == -ENOMEM)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	if (rc && !d->scan.text) {
 		err_list_insert(d->errs, &e);
 		return rc;
@@ -112,9 +112,9 @@ int doc_open(struct doc *d, const char *text, size_t len, enum key_level level)
 	scan_each_duplicate(&d->scan, report_duplicate, d);
 	if (json_is_object(d->root))
 		return 0;
-	report_at(d->errs, d->source, scan_node(&d->scan, 0)->value_pos,
-		  "a %s must be an object, not an array",
-		  level == KEY_SESSION ? "session file" : "spec");
+	diag_at(d->errs, d->source, scan_node(&d->scan, 0)->value_pos,
+		"a %s must be an object, not an array",
+		level == KEY_SESSION ? "session file" : "spec");
 	return -EINVAL;
 }
 
@@ -144,7 +144,7 @@ int doc_load_fd(int fd, const char *path, struct buf *text, struct err_list *err
 	if (rc == 0)
 		return 0;
 	if (rc == -ENOMEM)
-		return report_no_memory(errs, path);
+		return diag_no_memory(errs, path);
 	err_set_at(&e, rc, path, 0, 0, "cannot be read: %s",
 		   rc == -EFBIG ? "larger than 4 MiB" : strerror(-rc));
 	err_list_insert(errs, &e);

@@ -4,8 +4,8 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
+#include "spec/diag.h"
 #include "spec/doc.h"
-#include "spec/report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static int read_event(struct doc *d, const json_t *value, int node, struct spec_
 	*event = (struct spec_event){.pos = scan_node(&d->scan, node)->value_pos};
 	if (json_is_object(value))
 		return doc_read(d, value, node, KEY_EVENT, event);
-	report_value(value, is, sizeof(is));
-	report_at(d->errs, d->source, event->pos, "an event must be an object, not %s", is);
+	diag_value(value, is, sizeof(is));
+	diag_at(d->errs, d->source, event->pos, "an event must be an object, not %s", is);
 	return 0;
 }
 
@@ -40,15 +40,15 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 	size_t nr = json_array_size(array);
 
 	if (nr == 0)
-		report_at(d->errs, d->source, s->events_pos,
-			  "No events specified: \"events\" is empty");
+		diag_at(d->errs, d->source, s->events_pos,
+			"No events specified: \"events\" is empty");
 	nr = nr < READ_MAX ? nr : READ_MAX;
 	s->events = arena_calloc(d->arena, nr, sizeof(*s->events));
 	if (!s->events)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	for (size_t i = 0; i < nr; i++) {
 		struct spec_event *event = &s->events[s->nr_events];
-		size_t errors = report_count(d->errs);
+		size_t errors = diag_count(d->errs);
 		int rc;
 
 		*event = (struct spec_event){0};
@@ -58,7 +58,7 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 			return rc;
 		complete(event);
 		/* one with errors stays out of the checks: they would only add to them */
-		if (report_count(d->errs) == errors)
+		if (diag_count(d->errs) == errors)
 			s->nr_events++;
 		else if (event->group_name && event->event_name)
 			s->events[nr - ++s->nr_broken] = *event;

@@ -413,11 +413,11 @@ const struct key_row key_rows[] = {
 		       "session is killed; num_iterations may then be too small.",
     },
 };
-const size_t nr_key_rows = sizeof(key_rows) / sizeof(key_rows[0]);
+const size_t key_nr_rows = sizeof(key_rows) / sizeof(key_rows[0]);
 
 const struct key_row *key_find(enum key_level level, const char *name)
 {
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level && strcmp(key_rows[i].name, name) == 0)
 			return &key_rows[i];
 	return NULL;
@@ -483,7 +483,7 @@ static void set_default(const struct key_row *row, void *target)
 
 void keys_set_defaults(enum key_level level, void *target)
 {
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level)
 			set_default(&key_rows[i], target);
 }

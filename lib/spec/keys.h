@@ -52,7 +52,7 @@ struct key_row {
 };
 
 extern const struct key_row key_rows[];
-extern const size_t nr_key_rows;
+extern const size_t key_nr_rows;
 
 /* NULL if there is none of that name at that level. */
 const struct key_row *key_find(enum key_level level, const char *name);

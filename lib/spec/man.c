@@ -3,8 +3,8 @@
  */
 #include "base/buf.h"
 #include "base/opt.h"
+#include "spec/diag.h"
 #include "spec/keys.h"
-#include "spec/report.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void facts(struct buf *out, const struct key_row *row)
 
 	buf_adds(out, types[row->type]);
 	if (row->type == KEY_FLAGS)
-		report_words(row, words, sizeof(words));
+		diag_words(row, words, sizeof(words));
 	buf_adds(out, words);
 	if (row->form)
 		buf_printf(out, ", %s", row->form);
@@ -61,7 +61,7 @@ static void facts(struct buf *out, const struct key_row *row)
 static void level(struct buf *out, enum key_level l, const char *heading)
 {
 	buf_printf(out, ".SS %s\n", heading);
-	for (size_t i = 0; i < nr_key_rows; i++) {
+	for (size_t i = 0; i < key_nr_rows; i++) {
 		if (key_rows[i].level != l)
 			continue;
 		buf_printf(out, ".TP\n.B %s\n(", key_rows[i].name);

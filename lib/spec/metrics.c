@@ -5,8 +5,8 @@
 #include "spec/metrics.h"
 
 #include "base/str.h"
+#include "spec/diag.h"
 #include "spec/doc.h"
-#include "spec/report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static int read_metric(struct doc *d, const json_t *value, int node, struct spec
 	*m = (struct spec_metric){.pos = scan_node(&d->scan, node)->value_pos};
 	keys_set_defaults(KEY_METRIC, m);
 	if (!json_is_object(value)) {
-		report_value(value, is, sizeof(is));
-		report_at(d->errs, d->source, m->pos, "a metric must be an object, not %s", is);
+		diag_value(value, is, sizeof(is));
+		diag_at(d->errs, d->source, m->pos, "a metric must be an object, not %s", is);
 		return 0;
 	}
 	rc = doc_read(d, value, node, KEY_METRIC, m);
@@ -46,9 +46,9 @@ static size_t count(struct doc *d, const json_t *array, int node)
 
 	if (nr <= SPEC_MAX_METRICS)
 		return nr;
-	e = report_at(d->errs, d->source,
-		      scan_node(&d->scan, scan_item(&d->scan, node, SPEC_MAX_METRICS))->value_pos,
-		      "too many metrics: at most %d", SPEC_MAX_METRICS);
+	e = diag_at(d->errs, d->source,
+		    scan_node(&d->scan, scan_item(&d->scan, node, SPEC_MAX_METRICS))->value_pos,
+		    "too many metrics: at most %d", SPEC_MAX_METRICS);
 	err_hint(e, "show the rest with a second spec");
 	return SPEC_MAX_METRICS;
 }
@@ -62,15 +62,15 @@ int doc_read_metrics(struct doc *d, const json_t *array, int node, void *target)
 		return 0;
 	s->metrics = arena_calloc(d->arena, nr, sizeof(*s->metrics));
 	if (!s->metrics)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	for (size_t i = 0; i < nr; i++) {
-		size_t errors = report_count(d->errs);
+		size_t errors = diag_count(d->errs);
 		int rc = read_metric(d, json_array_get(array, i), scan_item(&d->scan, node, i),
 				     &s->metrics[s->nr_metrics]);
 
 		if (rc)
 			return rc;
-		s->nr_metrics += report_count(d->errs) == errors;
+		s->nr_metrics += diag_count(d->errs) == errors;
 	}
 	return 0;
 }
@@ -156,9 +156,9 @@ static struct spec_pos place(const struct spec_metric *m, size_t offset)
 static void report_unknown(struct spec *s, const struct spec_metric *m,
 			   const struct expr_step *operand, struct err_list *errs)
 {
-	struct err *e = report_at(errs, s->source, place(m, operand->offset),
-				  "expr: there is no event {%.*s} in this spec",
-				  report_cut(operand->name), operand->name);
+	struct err *e = diag_at(errs, s->source, place(m, operand->offset),
+				"expr: there is no event {%.*s} in this spec",
+				diag_cut(operand->name), operand->name);
 	const char *nearest = e ? nearest_event(s, operand->name) : NULL; /* it takes its time */
 
 	if (nearest)
@@ -171,9 +171,9 @@ static void report_unknown(struct spec *s, const struct spec_metric *m,
 static void report_several(const struct spec *s, const struct spec_metric *m,
 			   const struct expr_step *operand, size_t nr, struct err_list *errs)
 {
-	err_hint(report_at(errs, s->source, place(m, operand->offset),
-			   "expr: {%.*s} may be any of %zu columns", report_cut(operand->name),
-			   operand->name, nr),
+	err_hint(diag_at(errs, s->source, place(m, operand->offset),
+			 "expr: {%.*s} may be any of %zu columns", diag_cut(operand->name),
+			 operand->name, nr),
 		 "give the one that is meant a label, and name that");
 }
 
@@ -203,7 +203,7 @@ static bool find_operands(struct spec *s, const struct spec_metric *m, const str
 		nr++;
 	}
 	if (nr == 0)
-		err_hint(report_at(errs, s->source, m->expr_pos, "expr: there is no event in it"),
+		err_hint(diag_at(errs, s->source, m->expr_pos, "expr: there is no event in it"),
 			 "events stand in braces: {group:name}");
 	return all && nr;
 }
@@ -216,20 +216,19 @@ static bool check_name(const struct spec *s, const struct spec_metric *m, struct
 
 		if (strcmp(spec_event_column(e), m->name) != 0)
 			continue;
-		err_hint(report_at(errs, s->source, m->name_pos,
-				   "the name \"%.*s\" is that of another column: %s:%s at %u:%u",
-				   report_cut(m->name), m->name, e->group_name, e->event_name,
-				   e->pos.line, e->pos.column),
+		err_hint(diag_at(errs, s->source, m->name_pos,
+				 "the name \"%.*s\" is that of another column: %s:%s at %u:%u",
+				 diag_cut(m->name), m->name, e->group_name, e->event_name,
+				 e->pos.line, e->pos.column),
 			 "choose another name");
 		return false;
 	}
 	for (const struct spec_metric *a = s->metrics; a < m; a++) {
 		if (strcmp(a->name, m->name) != 0)
 			continue;
-		err_hint(report_at(errs, s->source, m->name_pos,
-				   "the metric \"%.*s\" is here twice: first at %u:%u",
-				   report_cut(m->name), m->name, a->name_pos.line,
-				   a->name_pos.column),
+		err_hint(diag_at(errs, s->source, m->name_pos,
+				 "the metric \"%.*s\" is here twice: first at %u:%u",
+				 diag_cut(m->name), m->name, a->name_pos.line, a->name_pos.column),
 			 "choose another name");
 		return false;
 	}
@@ -241,11 +240,10 @@ static bool check_limits(const struct spec *s, const struct spec_metric *m, stru
 	if (!m->warn_below.text || !m->warn_above.text ||
 	    m->warn_below.value <= m->warn_above.value)
 		return true;
-	err_hint(
-	    report_at(errs, s->source, m->below_pos,
-		      "warn_below (%s) is above warn_above (%s): each value would be warned of",
-		      m->warn_below.text, m->warn_above.text),
-	    "exchange them, or leave one out");
+	err_hint(diag_at(errs, s->source, m->below_pos,
+			 "warn_below (%s) is above warn_above (%s): each value would be warned of",
+			 m->warn_below.text, m->warn_above.text),
+		 "exchange them, or leave one out");
 	return false;
 }
 
@@ -253,8 +251,8 @@ static int report_syntax(const struct spec *s, const struct spec_metric *m, size
 			 const struct err *e, struct err_list *errs)
 {
 	if (e->code == -ENOMEM)
-		return report_no_memory(errs, s->source);
-	err_hint(report_at(errs, s->source, place(m, offset), "expr: %s", e->msg), "%s", e->hint);
+		return diag_no_memory(errs, s->source);
+	err_hint(diag_at(errs, s->source, place(m, offset), "expr: %s", e->msg), "%s", e->hint);
 	return -EINVAL;
 }
 
@@ -286,7 +284,7 @@ int metrics_make(struct spec *s, struct err_list *errs)
 		return 0;
 	made = arena_calloc(&s->arena, s->nr_metrics, sizeof(*made));
 	if (!made)
-		return report_no_memory(errs, s->source);
+		return diag_no_memory(errs, s->source);
 	for (size_t i = 0; i < s->nr_metrics; i++) {
 		int rc = make_metric(s, &s->metrics[i], &made[nr], errs);
 

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "spec/diag.h"
 #include "spec/keys.h"
-#include "spec/report.h"
 #include "spec/spec.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@ static int refuse(const struct key_row *row, const char *value, const char *sour
 {
 	char wanted[128];
 
-	report_wanted(row, wanted, sizeof(wanted));
+	diag_wanted(row, wanted, sizeof(wanted));
 	err_set_at(e, rc, source, 0, 0, "%s must be %s, not \"%.*s\"", row->name, wanted,
-		   report_cut(value), value);
+		   diag_cut(value), value);
 	if (row->type == KEY_SECONDS)
 		err_hint(e, "it also takes units: 10s, 0.5s, 10ms, 2m");
 	return rc;

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "spec/diag.h"
 #include "spec/doc.h"
-#include "spec/report.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -31,10 +31,10 @@ void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *va
 	char is[128], wanted[128];
 	struct err *e;
 
-	report_value(value, is, sizeof(is));
-	report_wanted(row, wanted, sizeof(wanted));
-	e = report_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
-		      wanted, is);
+	diag_value(value, is, sizeof(is));
+	diag_wanted(row, wanted, sizeof(wanted));
+	e = diag_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
+		    wanted, is);
 	if (row->type == KEY_SECONDS && json_is_real(value))
 		err_hint(e, "--%s takes 0.5s or 10ms", row->name);
 }
@@ -59,12 +59,12 @@ static int read_string(struct doc *d, const struct key_row *row, const json_t *v
 		return 0;
 	}
 	if (len < row->min) {
-		report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name);
+		diag_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name);
 		return 0;
 	}
 	s = arena_strndup(d->arena, json_string_value(value), len);
 	if (!s)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	memcpy(field(row, target), &s, sizeof(s));
 	return 0;
 }
@@ -74,8 +74,8 @@ static int read_name(struct doc *d, const struct key_row *row, const json_t *val
 {
 	if (!json_is_string(value) || is_printable(json_string_value(value)))
 		return read_string(d, row, value, node, target);
-	report_at(d->errs, d->source, value_pos(d, node),
-		  "%s holds a character that cannot be printed", row->name);
+	diag_at(d->errs, d->source, value_pos(d, node),
+		"%s holds a character that cannot be printed", row->name);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static int read_stored_seconds(struct doc *d, const struct key_row *row, int nod
 	uint64_t ns;
 
 	if (!text)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	if (str_parse_duration_ns(text, &ns) == 0)
 		memcpy(field(row, target), &ns, sizeof(ns));
 	return 0;
@@ -135,7 +135,7 @@ static int read_real(struct doc *d, const struct key_row *row, const json_t *val
 	}
 	limit.text = number_text(d, node);
 	if (!limit.text)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	memcpy(field(row, target), &limit, sizeof(limit));
 	return 0;
 }
@@ -162,13 +162,13 @@ static void unknown_flag(struct doc *d, const struct key_row *row, const char *w
 	size_t nr = 0;
 	char all[256];
 	const char *nearest;
-	struct err *e = report_at(d->errs, d->source, value_pos(d, node), "unknown %s \"%.*s\"",
-				  row->item, report_cut(word), word);
+	struct err *e = diag_at(d->errs, d->source, value_pos(d, node), "unknown %s \"%.*s\"",
+				row->item, diag_cut(word), word);
 
 	while (row->words[nr])
 		nr++;
 	nearest = str_nearest(word, row->words, nr);
-	report_words(row, all, sizeof(all));
+	diag_words(row, all, sizeof(all));
 	if (nearest)
 		err_hint(e, "did you mean \"%s\"?", nearest);
 	else
@@ -184,9 +184,9 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 	unsigned i = 0;
 
 	if (!word) {
-		report_value(value, is, sizeof(is));
-		report_at(d->errs, d->source, value_pos(d, node), "a %s must be a string, not %s",
-			  row->item, is);
+		diag_value(value, is, sizeof(is));
+		diag_at(d->errs, d->source, value_pos(d, node), "a %s must be a string, not %s",
+			row->item, is);
 		return;
 	}
 	while (row->words[i] && strcmp(row->words[i], word) != 0)
@@ -194,8 +194,8 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 	if (!row->words[i])
 		unknown_flag(d, row, word, node);
 	else if (*bits & 1u << i)
-		report_at(d->errs, d->source, value_pos(d, node), "the %s \"%s\" is here twice",
-			  row->item, word);
+		diag_at(d->errs, d->source, value_pos(d, node), "the %s \"%s\" is here twice",
+			row->item, word);
 	else
 		*bits |= 1u << i;
 }
@@ -204,7 +204,7 @@ static void check_empty(struct doc *d, const struct key_row *row, const json_t *
 {
 	if (json_array_size(value) >= row->min)
 		return;
-	err_hint(report_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
+	err_hint(diag_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
 		 "name one, or leave the key out");
 }
 
@@ -238,12 +238,12 @@ static const char *list_item(struct doc *d, const struct key_row *row, const jso
 	else
 		goto wrong;
 	if (!s)
-		*rc = report_no_memory(d->errs, d->source);
+		*rc = diag_no_memory(d->errs, d->source);
 	return s;
 wrong:
-	report_value(value, is, sizeof(is));
-	report_at(d->errs, d->source, value_pos(d, node), "a %s must be a %s, not %s", row->item,
-		  row->has_numbers ? "number or a name" : "name", is);
+	diag_value(value, is, sizeof(is));
+	diag_at(d->errs, d->source, value_pos(d, node), "a %s must be a %s, not %s", row->item,
+		row->has_numbers ? "number or a name" : "name", is);
 	return NULL;
 }
 
@@ -262,13 +262,13 @@ static int read_choice(struct doc *d, const struct key_row *row, const json_t *v
 	check_empty(d, row, value, node);
 	memcpy(&old, field(row, target), sizeof(old));
 	if (old.key) {
-		report_at(d->errs, d->source, choice.pos, "\"%s\" and \"%s\" exclude each other",
-			  old.key, row->name);
+		diag_at(d->errs, d->source, choice.pos, "\"%s\" and \"%s\" exclude each other",
+			old.key, row->name);
 		return 0;
 	}
 	words = arena_calloc(d->arena, nr, sizeof(*words));
 	if (!words)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		words[choice.nr_words] =
 		    list_item(d, row, json_array_get(value, i), scan_item(&d->scan, node, i), &rc);
@@ -320,7 +320,7 @@ static const char *nearest_key(enum key_level level, const char *name)
 	const char *best = NULL;
 	size_t distance = 0;
 
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level)
 			str_nearest_offer(name, key_rows[i].name, &best, &distance);
 	return best;
@@ -329,8 +329,8 @@ static const char *nearest_key(enum key_level level, const char *name)
 static void unknown_key(struct doc *d, enum key_level level, const char *name, int node)
 {
 	const char *nearest = nearest_key(level, name);
-	struct err *e = report_at(d->errs, d->source, scan_node(&d->scan, node)->key_pos,
-				  "unknown key \"%.*s\"", report_cut(name), name);
+	struct err *e = diag_at(d->errs, d->source, scan_node(&d->scan, node)->key_pos,
+				"unknown key \"%.*s\"", diag_cut(name), name);
 
 	if (nearest)
 		err_hint(e, "did you mean \"%s\"?", nearest);
@@ -343,13 +343,13 @@ static void unknown_key(struct doc *d, enum key_level level, const char *name, i
 
 static void missing_keys(struct doc *d, const json_t *object, int node, enum key_level level)
 {
-	for (size_t i = 0; i < nr_key_rows; i++) {
+	for (size_t i = 0; i < key_nr_rows; i++) {
 		const struct key_row *row = &key_rows[i];
 
 		if (row->level != level || !row->required || json_object_get(object, row->name))
 			continue;
-		report_at(d->errs, d->source, value_pos(d, node), "%sthe key \"%s\" is missing",
-			  row->type == KEY_EVENTS ? "No events specified: " : "", row->name);
+		diag_at(d->errs, d->source, value_pos(d, node), "%sthe key \"%s\" is missing",
+			row->type == KEY_EVENTS ? "No events specified: " : "", row->name);
 	}
 }
 

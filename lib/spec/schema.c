@@ -19,13 +19,13 @@ static void properties(struct json_writer *w, enum key_level level)
 	jsonw_raw(w, "additionalProperties", "false");
 	if (level != KEY_SESSION) {
 		jsonw_array(w, "required");
-		for (size_t i = 0; i < nr_key_rows; i++)
+		for (size_t i = 0; i < key_nr_rows; i++)
 			if (key_rows[i].level == level && key_rows[i].required)
 				jsonw_text(w, NULL, key_rows[i].name);
 		jsonw_end(w);
 	}
 	jsonw_object(w, "properties");
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level)
 			property(w, &key_rows[i]);
 	jsonw_end(w);

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "spec/check.h"
+#include "spec/diag.h"
 #include "spec/doc.h"
 #include "spec/metrics.h"
-#include "spec/report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,12 +33,12 @@ void spec_fini(struct spec *s)
 
 static int read_text(struct doc *d, const char *text, size_t len, struct spec *s)
 {
-	size_t errors = report_count(d->errs);
+	size_t errors = diag_count(d->errs);
 	int rc;
 
 	s->source = arena_strdup(&s->arena, d->source);
 	if (!s->source)
-		return report_no_memory(d->errs, d->source);
+		return diag_no_memory(d->errs, d->source);
 	rc = doc_open(d, text, len, KEY_SPEC);
 	if (rc == 0)
 		rc = doc_read(d, d->root, 0, KEY_SPEC, s);
@@ -47,7 +47,7 @@ static int read_text(struct doc *d, const char *text, size_t len, struct spec *s
 	if (rc)
 		return rc;
 	check_events(s, d->errs);
-	return report_count(d->errs) == errors ? 0 : -EINVAL;
+	return diag_count(d->errs) == errors ? 0 : -EINVAL;
 }
 
 static int parse(const char *text, size_t len, const char *source, bool is_stored, struct spec *s,
@@ -83,9 +83,9 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 		return 0;
 	rc = parse(json, strlen(json), source, true, s, errs);
 	if (rc == 0 && s->nr_events != nr_events) {
-		report_at(errs, source, s->events_pos,
-			  "it has %zu events, and the trace %zu: there are no metrics",
-			  s->nr_events, nr_events);
+		diag_at(errs, source, s->events_pos,
+			"it has %zu events, and the trace %zu: there are no metrics", s->nr_events,
+			nr_events);
 		rc = -EINVAL;
 	}
 	if (rc)

@@ -122,7 +122,7 @@ static write_fn *const writers[] = {
 void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)
 {
 	jsonw_object(w, key);
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level)
 			writers[key_rows[i].type](w, &key_rows[i], model);
 	jsonw_end(w);

@@ -187,7 +187,7 @@ static int add_section(struct symbol_table *t, const struct slots *slots, const 
 	return rc;
 }
 
-int elf_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
+int symbols_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
 {
 	static const char *const relocations[] = {".rela.plt", ".rela.dyn", ".rela.iplt"};
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};

@@ -84,7 +84,7 @@ static bool is_named(const struct elf_file *f, const struct elf_symbols_text *t,
 }
 
 /* Its name is that of what it chooses, not of the code there, which may have one of its own. */
-static int add_chooser(struct elf_symbols *s, const struct symbol_entry *e)
+static int add_chooser(struct symbols_elf *s, const struct symbol_entry *e)
 {
 	struct symbol_entry named = *e;
 	int rc = symbol_table_add(&s->table, e);
@@ -93,7 +93,7 @@ static int add_chooser(struct elf_symbols *s, const struct symbol_entry *e)
 	return rc ? rc : symbol_table_add(&s->choosers, &named);
 }
 
-static int add(struct elf_symbols *s, const struct elf_file *f, const struct code_sections *code,
+static int add(struct symbols_elf *s, const struct elf_file *f, const struct code_sections *code,
 	       const struct symbol *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->info);
@@ -137,7 +137,7 @@ static bool pay_symbols(const struct elf_file *payer, uint64_t nr)
 }
 
 /* How many symbols it has, whatever becomes of them; or -ENOMEM. */
-static ssize_t add_table(struct elf_symbols *s, const struct elf_file *f,
+static ssize_t add_table(struct symbols_elf *s, const struct elf_file *f,
 			 const struct elf_file *payer, uint32_t type)
 {
 	bool is_64 = elf_file_is_64(f);
@@ -172,7 +172,7 @@ static size_t max_unpacked(const struct elf_file *code)
 	return left < MAX_UNPACKED_BYTES ? (size_t)left : MAX_UNPACKED_BYTES;
 }
 
-static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
+static int add_unpacked(struct symbols_elf *s, const struct elf_file *code)
 {
 	struct elf_section packed;
 	uint8_t *data;
@@ -201,7 +201,7 @@ static int add_unpacked(struct elf_symbols *s, const struct elf_file *code)
 }
 
 /* .symtab has all that .dynsym has. */
-static int add_all(struct elf_symbols *s, const struct elf_file *code, const struct elf_file *debug)
+static int add_all(struct symbols_elf *s, const struct elf_file *code, const struct elf_file *debug)
 {
 	ssize_t n = code ? add_table(s, code, code, SHT_SYMTAB) : 0;
 
@@ -221,7 +221,7 @@ static int add_all(struct elf_symbols *s, const struct elf_file *code, const str
 	return n < 0 ? (int)n : 0;
 }
 
-static int add_stubs(struct elf_symbols *s, const struct elf_file *code)
+static int add_stubs(struct symbols_elf *s, const struct elf_file *code)
 {
 	struct elf_section table, text;
 
@@ -230,10 +230,10 @@ static int add_stubs(struct elf_symbols *s, const struct elf_file *code)
 	if (find_table(code, SHT_DYNSYM, &table, &text))
 		s->text[s->nr_texts] =
 		    (struct elf_symbols_text){(const char *)text.data, (size_t)text.size};
-	return elf_plt_add(code, &s->table, (uint8_t)s->nr_texts++);
+	return symbols_plt_add(code, &s->table, (uint8_t)s->nr_texts++);
 }
 
-static const char *peek(const struct elf_symbols *s, const struct symbol_entry *e, size_t *left)
+static const char *peek(const struct symbols_elf *s, const struct symbol_entry *e, size_t *left)
 {
 	const struct elf_symbols_text *t = &s->text[e->source];
 
@@ -282,10 +282,10 @@ static void spend(const struct elf_file *code, const struct elf_file *debug, uin
 		elf_file_spend(f, clock_thread_cpu_ns() - start_ns);
 }
 
-int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
-		     struct elf_symbols *out)
+int symbols_elf_load(const struct elf_file *code, const struct elf_file *debug,
+		     struct symbols_elf *out)
 {
-	struct elf_symbols s = {.nr_texts = 0};
+	struct symbols_elf s = {.nr_texts = 0};
 	uint64_t start_ns = clock_thread_cpu_ns();
 	int rc = add_all(&s, code, debug);
 
@@ -299,21 +299,21 @@ int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
 		rc = symbol_table_seal(&s.choosers, prefer, &s);
 	spend(code, debug, start_ns);
 	if (rc)
-		elf_symbols_fini(&s);
+		symbols_elf_fini(&s);
 	else
 		*out = s;
 	return rc;
 }
 
-void elf_symbols_fini(struct elf_symbols *s)
+void symbols_elf_fini(struct symbols_elf *s)
 {
 	symbol_table_fini(&s->table);
 	symbol_table_fini(&s->choosers);
 	elf_file_close(s->unpacked);
-	*s = (struct elf_symbols){.nr_texts = 0};
+	*s = (struct symbols_elf){.nr_texts = 0};
 }
 
-void elf_symbols_name(const struct elf_symbols *s, const struct symbol_entry *e,
+void symbols_elf_name(const struct symbols_elf *s, const struct symbol_entry *e,
 		      char out[ELF_SYMBOLS_MAX_NAME_BYTES])
 {
 	size_t left;

@@ -27,7 +27,7 @@ enum elf_symbols_part {
 	ELF_SYMBOLS_ALL,
 };
 
-struct elf_symbols {
+struct symbols_elf {
 	struct symbol_table table;
 	struct symbol_table choosers; /* of functions that are chosen at the start (IFUNC): the
 					 names of those, at the addresses of what chooses */
@@ -42,16 +42,16 @@ struct elf_symbols {
 
 /* code or debug may be NULL, or the same; both must outlive *out. 0 or -ENOMEM; what makes no sense
  * is passed over. */
-int elf_symbols_load(const struct elf_file *code, const struct elf_file *debug,
-		     struct elf_symbols *out);
-void elf_symbols_fini(struct elf_symbols *s);
+int symbols_elf_load(const struct elf_file *code, const struct elf_file *debug,
+		     struct symbols_elf *out);
+void symbols_elf_fini(struct symbols_elf *s);
 /* As in the file, cut where it is too long; "" for one that has none. Of a stub for what is chosen
  * at the start: that of the function. */
-void elf_symbols_name(const struct elf_symbols *s, const struct symbol_entry *e,
+void symbols_elf_name(const struct symbols_elf *s, const struct symbol_entry *e,
 		      char out[ELF_SYMBOLS_MAX_NAME_BYTES]);
 
 /* For elf_symbols.c: adds the stubs of code's PLT, named by the text of its .dynsym, which is
  * source. */
-int elf_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source);
+int symbols_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source);
 
 #endif

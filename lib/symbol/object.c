@@ -63,7 +63,7 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 		find_files(o, config, object);
 	else if (object->kind == PROFILE_OBJECT_VDSO)
 		o->code = config->vdso;
-	if (elf_symbols_load(o->code, o->debug, &o->symbols)) {
+	if (symbols_elf_load(o->code, o->debug, &o->symbols)) {
 		symbol_object_free(o);
 		return NULL;
 	}
@@ -78,7 +78,7 @@ void symbol_object_free(struct symbol_object *o)
 {
 	if (!o)
 		return;
-	elf_symbols_fini(&o->symbols);
+	symbols_elf_fini(&o->symbols);
 	mem_free(o);
 }
 
@@ -113,7 +113,7 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct f
 	    .is_known = true,
 	};
 
-	elf_symbols_name(&o->symbols, e, linkage);
+	symbols_elf_name(&o->symbols, e, linkage);
 	symbol_demangle(linkage, name);
 	if (e->group != ELF_SYMBOLS_PLAIN) {
 		memcpy(linkage + strlen(linkage), stub, sizeof(stub));

@@ -25,7 +25,7 @@ static inline uint64_t symbol_space(enum symbol_space kind, uint32_t number)
 /* A mapped file: its symbols, loaded once. */
 struct symbol_object {
 	const struct elf_file *code, *debug; /* borrowed; NULL: not found */
-	struct elf_symbols symbols;
+	struct symbols_elf symbols;
 	struct frame_table frames;
 	/* Without code: the pages that its mapping would have, as a debug file tells. */
 	uint64_t code_start, code_end;

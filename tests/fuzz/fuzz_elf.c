@@ -45,17 +45,17 @@ static void check_addresses(const struct elf_file *f, const uint8_t *data, size_
 static void check_symbols(const struct elf_file *f)
 {
 	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
-	struct elf_symbols s;
+	struct symbols_elf s;
 
-	require(elf_symbols_load(f, f, &s) == 0);
+	require(symbols_elf_load(f, f, &s) == 0);
 	for (size_t i = 0; i < s.table.nr_spans; i++) {
 		const struct symbol_span *span = &s.table.span[i];
 
 		require(span->start < span->end && span->entry < s.table.nr);
 		require(i == 0 || s.table.span[i - 1].end <= span->start);
-		elf_symbols_name(&s, &s.table.entry[span->entry], name);
+		symbols_elf_name(&s, &s.table.entry[span->entry], name);
 	}
-	elf_symbols_fini(&s);
+	symbols_elf_fini(&s);
 }
 
 static void check_frames(const struct elf_file *f)

@@ -5,7 +5,7 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/sysfs.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "kit.h"
 
 #include "base/arena.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 struct machine {

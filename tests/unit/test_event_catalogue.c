@@ -5,7 +5,7 @@
 #include "kit.h"
 
 #include "collect/collect.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 
 static const struct event_group *const groups[] = {&event_arch_group, &event_fixed_group,
 						   &collect_misc_group, &event_software_group};

@@ -65,15 +65,15 @@ TEST(detected)
 	char name[32], reason[512];
 	struct machine m;
 
-	model_detect(name, sizeof(name));
+	event_model_detect(name, sizeof(name));
 	assert_string_equal(name, "skl");
 	machine_init(&m, single);
-	model_missing_reason(&m.c, reason, sizeof(reason));
+	event_model_missing_reason(&m.c, reason, sizeof(reason));
 	assert_string_equal(reason, "");
 	m.c.model = "skl";
 	assert_null(find(&m, "model:L1D").row->missing);
 	m.c.model = "icx";
-	assert_false(!model_is_foreign(&m.c));
+	assert_false(!event_model_is_foreign(&m.c));
 	assert_null(getenv("LIBPFM_ENCODE_INACTIVE"));
 	machine_fini(&m);
 }

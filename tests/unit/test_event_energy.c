@@ -4,7 +4,7 @@
 #include "kit.h"
 
 #include "base/arena.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 static const char *const names[] = {"energy_cores", "energy_gpu", "energy_pkg", "energy_psys",

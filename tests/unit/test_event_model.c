@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/model.h"
 #include "event/parts.h"
 #include "host/host.h"
@@ -377,7 +377,7 @@ TEST(canonical)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		const char *canonical = model_canonical(rows[i].name);
+		const char *canonical = event_model_canonical(rows[i].name);
 
 		if (rows[i].canonical)
 			assert_string_equal(canonical, rows[i].canonical);
@@ -420,7 +420,7 @@ TEST(check)
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct err e = {0};
 
-		assert_int_equal(model_check(rows[i].name, &e), rows[i].rc);
+		assert_int_equal(event_model_check(rows[i].name, &e), rows[i].rc);
 		assert_string_equal(e.msg, rows[i].msg);
 		if (rows[i].hint)
 			assert_string_equal(e.hint, rows[i].hint);
@@ -436,7 +436,7 @@ TEST(new_models)
 	for (size_t i = 0; i < NR(names); i++) {
 		struct err e = {0};
 		char msg[256];
-		int rc = model_check(names[i], &e);
+		int rc = event_model_check(names[i], &e);
 
 		print_message("%s\n", names[i]);
 		if (rc == 0) /* a newer libpfm4 */
@@ -474,9 +474,9 @@ TEST(missing_reason)
 		struct machine m;
 
 		machine_init(&m, "x86-vm", rows[i].model);
-		model_missing_reason(&m.c, reason, sizeof(reason));
+		event_model_missing_reason(&m.c, reason, sizeof(reason));
 		assert_string_equal(reason, rows[i].reason);
-		model_missing_reason(&m.c, one, sizeof(one));
+		event_model_missing_reason(&m.c, one, sizeof(one));
 		assert_int_equal(one[0], 0);
 		machine_fini(&m);
 	}

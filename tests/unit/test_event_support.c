@@ -4,7 +4,7 @@
 #include "kit.h"
 
 #include "collect/collect.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/model.h"
 #include "host/host.h"
 #include "spec/spec.h"
@@ -332,7 +332,7 @@ TEST(models)
 		struct err e = {0};
 		char want[100];
 
-		assert_int_equal(model_check(rows[i].name, &e), rows[i].rc);
+		assert_int_equal(event_model_check(rows[i].name, &e), rows[i].rc);
 		assert_int_equal(e.code, rows[i].rc);
 		snprintf(want, sizeof(want), "Unknown model: %s", rows[i].name);
 		assert_string_equal(e.msg, rows[i].rc ? want : "");
@@ -348,8 +348,8 @@ TEST(detected)
 	char name[64], one[1] = {'x'};
 	struct err e = {0};
 
-	model_detect(name, sizeof(name));
-	assert_int_equal(model_check(name, &e), 0);
-	model_detect(one, sizeof(one));
+	event_model_detect(name, sizeof(name));
+	assert_int_equal(event_model_check(name, &e), 0);
+	event_model_detect(one, sizeof(one));
 	assert_int_equal(one[0], 0);
 }

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "host/host.h"
 
 #include <linux/perf_event.h>

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "event/event.h"
+#include "event/catalogue.h"
 #include "event/sysfs.h"
 
 #define PMU "/sys/bus/event_source/devices/"

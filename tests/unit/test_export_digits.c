@@ -34,7 +34,7 @@ TEST(texts)
 	buf_init(&b, 1 << 10);
 	for (size_t i = 0; i < NR(cases); i++) {
 		buf_reset(&b);
-		digits_add(&b, cases[i].v);
+		export_digits_add(&b, cases[i].v);
 		assert_string_equal(buf_str(&b), cases[i].text);
 	}
 	buf_fini(&b);
@@ -64,7 +64,7 @@ TEST(back)
 	buf_init(&b, 1 << 20);
 	for (unsigned i = 0; i < 64; i++)
 		for (int k = -1; k <= 1; k++)
-			digits_add(&b, ((uint64_t)1 << i) + (uint64_t)k);
+			export_digits_add(&b, ((uint64_t)1 << i) + (uint64_t)k);
 	assert_int_equal(buf_error(&b), 0);
 	at = buf_str(&b);
 	for (unsigned i = 0; i < 64; i++)

@@ -33,7 +33,7 @@ TEST(schemas_are_up_to_date)
 
 TEST(rows_are_whole)
 {
-	for (size_t i = 0; i < nr_key_rows; i++) {
+	for (size_t i = 0; i < key_nr_rows; i++) {
 		const struct key_row *row = &key_rows[i];
 
 		assert_ptr_equal(key_find(row->level, row->name), row);
@@ -114,7 +114,7 @@ static void add_object(struct buf *out, enum key_level level, bool is_other)
 {
 	const char *separator = "{";
 
-	for (size_t i = 0; i < nr_key_rows; i++) {
+	for (size_t i = 0; i < key_nr_rows; i++) {
 		if (key_rows[i].level != level || is_left_out(&key_rows[i], is_other))
 			continue;
 		buf_printf(out, "%s\"%s\":", separator, key_rows[i].name);
@@ -249,7 +249,7 @@ TEST(man)
 	buf_init(&out, 1 << 16);
 	keys_to_man(&out);
 	assert_int_equal(buf_error(&out), 0);
-	for (size_t i = 0; i < nr_key_rows; i++)
+	for (size_t i = 0; i < key_nr_rows; i++)
 		assert_non_null(strstr(buf_str(&out), key_rows[i].name));
 	assert_non_null(strstr(buf_str(&out), ".TP\n.B duration\n(integer, 0 to 31536000, seconds, "
 					      "default 10)\n.br\n"));

@@ -113,7 +113,7 @@ static bool is_known_here(const char *model)
 {
 	struct err e = {0};
 
-	return !model || model_check(model, &e) != -ENOTSUP;
+	return !model || event_model_check(model, &e) != -ENOTSUP;
 }
 
 /* How many models the spec is for; it is checked for those of this architecture. */

@@ -601,16 +601,16 @@ static void load_damaged(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
 	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
-	struct elf_symbols s;
+	struct symbols_elf s;
 	struct elf_file *f;
 
 	assert_non_null(copy);
 	memcpy(copy, data, len);
 	if (elf_file_open_mem(copy, len, false, "damaged", &f, NULL) == 0) {
-		assert_int_equal(elf_symbols_load(f, f, &s), 0);
+		assert_int_equal(symbols_elf_load(f, f, &s), 0);
 		for (size_t i = 0; i < s.table.nr; i++)
-			elf_symbols_name(&s, &s.table.entry[i], name);
-		elf_symbols_fini(&s);
+			symbols_elf_name(&s, &s.table.entry[i], name);
+		symbols_elf_fini(&s);
 		elf_file_close(f);
 	}
 	free(copy);

@@ -1,9 +1,8 @@
 /*
- * Readings to cells, cells to totals, totals to a spread. Integers as long as they are
- * integers: a double has 53 bits, a counter 64. What is scaled goes through 128.
- * Knows nothing of traces, tables or columns.
+ * Readings to cells, cells to totals. Integers as long as they are integers: a double has 53 bits,
+ * a counter 64. What is scaled goes through 128.
  */
-#include "metric/tally.h"
+#include "metric/cell.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -266,18 +265,4 @@ void cell_total(enum event_kind kind, struct cell *total, const struct cell *c)
 	if (cell_has_value(c) && cell_has_value(total)) /* not after an overflow */
 		add_numbers(kind, total, c);
 	add_parts(total, c);
-}
-
-void spread_add(struct spread *s, double x)
-{
-	double d = x - s->mean;
-
-	s->nr++;
-	s->mean += d / (double)s->nr;
-	s->m2 += d * (x - s->mean);
-}
-
-double spread_deviation(const struct spread *s)
-{
-	return s->nr < 2 ? 0 : sqrt(s->m2 / (double)(s->nr - 1));
 }

@@ -9,8 +9,8 @@
  * follow the row by turns (a long phase in one function) the true spread over repetitions of the
  * session is smaller or larger than what is said here; over iterations metric/chance.h sees that.
  */
-#ifndef METRIC_INTERVAL_H
-#define METRIC_INTERVAL_H
+#ifndef METRIC_SHARE_H
+#define METRIC_SHARE_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /*
- * The arithmetic of a tally: from two raw readings to a number, from the numbers of
- * many iterations to a mean and a deviation. One arithmetic for the live table and
- * for cpuperf_print. Knows nothing of where readings come from or how they are shown.
+ * The arithmetic of a tally: from two raw readings to a number, and from numbers to their sum. The
+ * live table and cpuperf_print share it. Independent of where readings come from and of how
+ * numbers are shown.
  */
-#ifndef METRIC_TALLY_H
-#define METRIC_TALLY_H
+#ifndef METRIC_CELL_H
+#define METRIC_CELL_H
 
 #include "base/reading.h"
 
@@ -104,13 +104,5 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part);
  * A sum beyond 64 bits is CELL_FAILED.
  */
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c);
-
-/* Mean and deviation over iterations, one pass (Welford). Zero-initialise. */
-struct spread {
-	uint64_t nr;
-	double mean, m2;
-};
-void spread_add(struct spread *s, double x);
-double spread_deviation(const struct spread *s); /* sample standard deviation; 0 below two */
 
 #endif

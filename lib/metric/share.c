@@ -2,7 +2,7 @@
  * Wilson's interval: the shares from which what was found is at most 1.96 deviations away. Knows
  * nothing of where samples come from.
  */
-#include "metric/interval.h"
+#include "metric/share.h"
 
 #include <math.h>
 #include <stddef.h>

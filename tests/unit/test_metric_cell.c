@@ -3,7 +3,8 @@
  */
 #include "kit.h"
 
-#include "metric/tally.h"
+#include "metric/cell.h"
+#include "metric/spread.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * The list of errors, kept in the order of the text, and the common phrases.
  */
-#include "spec/report.h"
+#include "spec/diag.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 
 enum { SHOWN_BYTES = 48 };
 
-struct err *report_at(struct err_list *errs, const char *source, struct spec_pos pos,
-		      const char *fmt, ...)
+struct err *diag_at(struct err_list *errs, const char *source, struct spec_pos pos, const char *fmt,
+		    ...)
 {
 	struct err e = {.code = 0};
 	char msg[sizeof(e.msg)];
@@ -26,7 +26,7 @@ struct err *report_at(struct err_list *errs, const char *source, struct spec_pos
 	return err_list_insert(errs, &e);
 }
 
-int report_no_memory(struct err_list *errs, const char *source)
+int diag_no_memory(struct err_list *errs, const char *source)
 {
 	struct err e = {.code = 0};
 
@@ -35,12 +35,12 @@ int report_no_memory(struct err_list *errs, const char *source)
 	return -ENOMEM;
 }
 
-size_t report_count(const struct err_list *errs)
+size_t diag_count(const struct err_list *errs)
 {
 	return errs->nr + errs->dropped;
 }
 
-int report_cut(const char *s)
+int diag_cut(const char *s)
 {
 	size_t len = strlen(s);
 
@@ -54,12 +54,12 @@ int report_cut(const char *s)
 
 static void show_string(const char *s, char *buf, size_t size)
 {
-	int cut = report_cut(s);
+	int cut = diag_cut(s);
 
 	snprintf(buf, size, "the string \"%.*s%s\"", cut, s, s[cut] ? "…" : "");
 }
 
-void report_value(const json_t *value, char *buf, size_t size)
+void diag_value(const json_t *value, char *buf, size_t size)
 {
 	static const char *const names[] = {
 	    [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_TRUE] = "true",
@@ -96,7 +96,7 @@ static void show_range(const struct key_row *row, char *buf, size_t size)
 		snprintf(buf + len, size - (size_t)len, " and a multiple of %" PRIu64, row->step);
 }
 
-void report_words(const struct key_row *row, char *buf, size_t size)
+void diag_words(const struct key_row *row, char *buf, size_t size)
 {
 	int len = 0;
 
@@ -108,7 +108,7 @@ void report_words(const struct key_row *row, char *buf, size_t size)
 	}
 }
 
-void report_wanted(const struct key_row *row, char *buf, size_t size)
+void diag_wanted(const struct key_row *row, char *buf, size_t size)
 {
 	switch (row->type) {
 	case KEY_STRING:
