@@ -13,6 +13,7 @@
 #include "dashboard/stage.h"
 #include "options.h"
 #include "problems.h"
+#include "profile/iterator.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ enum {
 struct replay {
 	struct problems *problems;
 	struct input *opened;
+	struct profile_iterator *iterator; /* owned */
 	struct arena arena;
 	struct stage *stage;
 	struct table *read;  /* owned; as the traces have it */
@@ -85,15 +87,15 @@ static void take_notes(struct replay *r, const struct profile_trace *trace, size
 /* 1: it is in r->read; 0: it has no trace; -ENOMEM. */
 static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes)
 {
-	struct profile_session *s = r->opened->session;
+	struct profile_iterator *it = r->iterator;
 	struct profile_trace trace;
 	size_t nr_notes = 0;
 	int rc;
 
 	r->read->nr_rows = 0;
-	profile_session_seek(s, iteration);
-	while (profile_session_ahead(s) == iteration) {
-		rc = profile_session_next(s, &trace);
+	profile_iterator_seek(it, iteration);
+	while (profile_iterator_ahead(it) == iteration) {
+		rc = profile_iterator_next(it, &trace);
 		if (rc < 0)
 			return rc;
 		/* a file that cannot be read was passed over, perhaps the last of them */
@@ -299,9 +301,8 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->nr_cpus; i++)
 		cpus[i] = (struct model_cpu){.cpu = i, .package = -1, .node = -1};
-	profile_session_rewind(r->opened->session);
 	for (size_t i = 0; i < f->nr_cpus; i++) {
-		if (profile_session_next(r->opened->session, &trace) != 1)
+		if (profile_iterator_next(r->iterator, &trace) != 1)
 			break;
 		if (trace.head.trace < f->nr_cpus && take_cpu(r, &trace, &cpus[trace.head.trace]))
 			return -ENOMEM;
@@ -343,7 +344,8 @@ static int show(struct replay *r, struct err *e)
 		return rc;
 	f.events = r->read->columns;
 	rc = make_metrics(r, &f.metrics, e);
-	if (rc == 0 && make_cpus(r, &f))
+	r->iterator = profile_iterator_new(r->opened->session);
+	if (rc == 0 && (!r->iterator || make_cpus(r, &f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	return rc ? rc : on_stage(r, &f, e);
 }
@@ -365,6 +367,7 @@ int replay_run(struct inputs *in, struct err *e)
 	rc = show(&r, e);
 	buf_fini(&r.lines);
 	arena_fini(&r.arena);
+	profile_iterator_free(r.iterator);
 	table_free(r.read);
 	table_free(r.spare);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "counts/tally.h"
+#include "profile/iterator.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,14 +24,14 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 
 int tables_open(struct tables *x, struct job *j, const struct input *o, struct err *e)
 {
-	*x = (struct tables){.j = j, .opened = o};
-	profile_session_rewind(o->session); /* another report may have read it */
+	*x = (struct tables){.j = j, .iterator = profile_iterator_new(o->session)};
 	return counts_tally_new(o->facts, &o->spec.metric_set, &x->t, e);
 }
 
 void tables_close(struct tables *x)
 {
 	table_free(x->t);
+	profile_iterator_free(x->iterator);
 }
 
 static void take(struct tables *x)
@@ -45,7 +46,7 @@ static int read_iteration(struct tables *x)
 {
 	int rc;
 
-	while ((rc = profile_session_next(x->opened->session, &x->trace)) == 1) {
+	while ((rc = profile_iterator_next(x->iterator, &x->trace)) == 1) {
 		if (!profile_ranges_has(&x->j->selection->filter.iterations,
 					x->trace.head.iteration))
 			continue;

@@ -15,8 +15,8 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 struct tables {
 	struct table *t; /* the iteration in hand; before the first, columns without rows */
 	struct job *j;
-	const struct input *opened;
-	struct profile_trace trace; /* read, and of the next iteration */
+	struct profile_iterator *iterator; /* owned */
+	struct profile_trace trace;        /* read, and of the next iteration */
 	bool has_trace;
 	/* Told of each trace of a CPU that is wanted, before its iteration is given; NULL: nobody.
 	 */
@@ -24,8 +24,7 @@ struct tables {
 	void *arg;
 };
 
-/* From the session's first trace on. The session is not to be read by others meanwhile. 0 or -errno
- * with *e. */
+/* From the session's first trace on. 0 or -errno with *e. */
 int tables_open(struct tables *x, struct job *j, const struct input *o, struct err *e);
 void tables_close(struct tables *x); /* also if opening failed */
 /* The next iteration, its totals filled: 1; 0 after the last; -errno with *e. */

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "profile/iterator.h"
 #include "reports.h"
 #include "samples.h"
 #include "screen/number.h"
@@ -72,6 +73,7 @@ int export_traces_load(struct job *j, size_t session, export_trace_fn *each, voi
 		       struct export_traces *out, struct err *e)
 {
 	struct input *o = &j->inputs->item[session];
+	struct profile_iterator *it;
 	struct profile_trace t;
 	uint32_t iteration = UINT32_MAX;
 	int rc, told = 0;
@@ -81,13 +83,13 @@ int export_traces_load(struct job *j, size_t session, export_trace_fn *each, voi
 	out->ran = mem_calloc(out->nr_ran + 1, sizeof(*out->ran));
 	if (!out->ran)
 		return err_set(e, -ENOMEM, "out of memory");
-	profile_session_rewind(o->session);
-	while ((rc = profile_session_next(o->session, &t)) == 1 && told == 0) {
+	it = profile_iterator_new(o->session);
+	while ((rc = profile_iterator_next(it, &t)) == 1 && told == 0) {
 		add_trace(out, &t, &iteration);
 		told = each ? each(arg, &t) : 0;
 	}
 	rc = told ? told : rc;
-	profile_session_rewind(o->session);
+	profile_iterator_free(it);
 	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
 }
 

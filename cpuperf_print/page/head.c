@@ -6,6 +6,7 @@
 #include "counts/lines.h"
 #include "exports/traces.h"
 #include "page/html.h"
+#include "profile/iterator.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -64,15 +65,15 @@ static void take_trace(struct html *h, const struct profile_trace *t, const char
 
 static int read_traces(struct html *h, const struct input *o, const char *whose)
 {
+	struct profile_iterator *it = profile_iterator_new(o->session);
 	struct profile_trace t;
 	int rc;
 
-	profile_session_rewind(o->session);
-	while ((rc = profile_session_next(o->session, &t)) > 0) {
+	while ((rc = profile_iterator_next(it, &t)) > 0) {
 		take_trace(h, &t, whose);
 		take_iteration(h, o, &t);
 	}
-	profile_session_rewind(o->session);
+	profile_iterator_free(it);
 	return rc;
 }
 

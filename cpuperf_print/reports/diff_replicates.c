@@ -3,6 +3,7 @@
  * once more.
  */
 #include "base/mem.h"
+#include "profile/iterator.h"
 #include "reports/diff.h"
 
 #include <errno.h>
@@ -10,11 +11,11 @@
 /* Of the CPUs of an iteration the one that took longest counts. */
 static int load_session(const struct input *o, struct diff_replicate *iterations)
 {
+	struct profile_iterator *it = profile_iterator_new(o->session);
 	struct profile_trace t;
 	int rc;
 
-	profile_session_rewind(o->session);
-	while ((rc = profile_session_next(o->session, &t)) > 0) {
+	while ((rc = profile_iterator_next(it, &t)) > 0) {
 		uint64_t ns = t.end_ns > t.start_ns ? t.end_ns - t.start_ns : 0;
 		struct diff_replicate *r;
 
@@ -24,7 +25,7 @@ static int load_session(const struct input *o, struct diff_replicate *iterations
 		r->duration_ns = ns > r->duration_ns ? ns : r->duration_ns;
 		r->is_cut |= t.is_cut;
 	}
-	profile_session_rewind(o->session);
+	profile_iterator_free(it);
 	return rc;
 }
 

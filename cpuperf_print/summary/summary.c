@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "counts/tally.h"
+#include "profile/iterator.h"
 #include "profile/records.h"
 #include "reports.h"
 #include "summary/format.h"
@@ -21,6 +22,7 @@ struct summary {
 	struct job *j;
 	const struct summary_format *format;
 	const struct input *input;
+	struct profile_iterator *iterator; /* while traces are printed */
 	struct print print;
 };
 
@@ -107,7 +109,7 @@ static int print_trace(struct summary *r, const struct profile_trace *trace, str
 	if (f->head)
 		f->head(&r->print, trace);
 	if (f->item && r->print.facts->is_sampling)
-		rc = profile_session_records(r->input->session, &records);
+		rc = profile_iterator_records(r->iterator, &records);
 	rc = rc == 1 ? print_records(r, trace, records, e) : cannot_read_on(rc, e);
 	if (rc == 0 && f->trace)
 		f->trace(&r->print, trace);
@@ -145,8 +147,10 @@ static int print_traces(struct summary *r, struct err *e)
 	struct profile_trace trace;
 	int rc, failed = 0;
 
-	while (!failed && (rc = profile_session_next(r->input->session, &trace)) == 1)
+	r->iterator = profile_iterator_new(r->input->session);
+	while (!failed && (rc = profile_iterator_next(r->iterator, &trace)) == 1)
 		failed = take_trace(r, &trace, e);
+	profile_iterator_free(r->iterator);
 	if (failed)
 		return failed;
 	end_iteration(r);
@@ -184,7 +188,6 @@ int report_summary_print(struct job *j, struct err *e)
 	if (r.input->import && strcmp(j->output->format, "raw") != 0)
 		return report_perf_data_print(j, e);
 	rc = print_init(&r, e);
-	profile_session_rewind(r.input->session); /* another report may have read it */
 	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
 		rc = print_all(&r, e);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "counts/tally.h"
 #include "cpuperf/cpuperf.h"
+#include "profile/iterator.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
 
@@ -245,17 +246,20 @@ static int end_iteration(struct client *c)
 
 static int read_traces(struct client *c, struct profile_session *s)
 {
+	struct profile_iterator *it = profile_iterator_new(s);
 	struct profile_trace trace;
+	bool is_stopped = false;
 	int rc;
 
-	while ((rc = profile_session_next(s, &trace)) == 1) {
-		if (counts_tally_is_next(c->table, &trace) && end_iteration(c))
-			return 0;
-		counts_tally_add(c->table, &trace);
+	while ((rc = profile_iterator_next(it, &trace)) == 1 && !is_stopped) {
+		is_stopped = counts_tally_is_next(c->table, &trace) && end_iteration(c);
+		if (!is_stopped)
+			counts_tally_add(c->table, &trace);
 	}
-	if (rc == 0)
+	profile_iterator_free(it);
+	if (rc == 0 && !is_stopped)
 		end_iteration(c);
-	return rc;
+	return is_stopped ? 0 : rc;
 }
 
 static int read_tables(struct client *c, struct profile_session *s, const struct spec *spec)

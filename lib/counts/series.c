@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
+#include "profile/iterator.h"
 #include "profile/records.h"
 #include "profile/things.h"
 
@@ -43,6 +44,7 @@ struct counter {
 struct series {
 	const struct counts_series_config *config;
 	const struct profile_facts *facts;
+	struct profile_iterator *iterator; /* owned */
 	struct table *table;
 	uint64_t origin_ns;
 	bool has_origin;
@@ -724,7 +726,7 @@ static int read_items(struct series *s)
 {
 	struct profile_records *records;
 	struct profile_item item;
-	int rc = profile_session_records(s->config->session, &records), got;
+	int rc = profile_iterator_records(s->iterator, &records), got;
 
 	if (rc != 1)
 		return rc;
@@ -796,9 +798,10 @@ static int read_all(struct series *s)
 	struct profile_trace trace;
 	int rc = 0, got;
 
-	profile_session_rewind(s->config->session);
-	while (rc == 0 && (got = profile_session_next(s->config->session, &trace)) == 1)
+	s->iterator = profile_iterator_new(s->config->session);
+	while (rc == 0 && (got = profile_iterator_next(s->iterator, &trace)) == 1)
 		rc = read_trace(s, &trace);
+	profile_iterator_free(s->iterator);
 	if (rc == 0)
 		rc = got;
 	if (rc == 0 && !s->facts->is_sampling)

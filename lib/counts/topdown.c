@@ -10,6 +10,7 @@
 #include "counts/formulas.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
+#include "profile/iterator.h"
 
 #include <errno.h>
 #include <math.h>
@@ -127,15 +128,17 @@ static int read_traces(struct counts_topdown *t, struct profile_session *s,
 		       const struct profile_filter *filter, struct err *e)
 {
 	const struct metric_set set = {t->formulas.metric, t->formulas.nr};
+	struct profile_iterator *it;
 	struct profile_trace trace;
 	struct table *table;
 	int rc = counts_tally_new(t->facts, &set, &table, e);
 
 	if (rc)
 		return rc;
-	profile_session_rewind(s);
-	while ((rc = profile_session_next(s, &trace)) == 1)
+	it = profile_iterator_new(s);
+	while ((rc = profile_iterator_next(it, &trace)) == 1)
 		add_trace(t, table, filter, &trace);
+	profile_iterator_free(it);
 	if (rc == 0)
 		end_iteration(t, table);
 	table_free(table);

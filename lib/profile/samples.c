@@ -133,7 +133,7 @@ static int take_records(struct profile_samples *s, const struct trace_frame *f)
 	return know_ids(s);
 }
 
-/* What makes no sense is for those to name who want it: profile_session_next. */
+/* What makes no sense is reported by profile_iterator_next. */
 static int take_beside(struct profile_samples *s, const struct trace_frame *f)
 {
 	return profile_load_frame(&s->load, f) == -ENOMEM ? -ENOMEM : 0;

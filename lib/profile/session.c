@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "profile/folder.h"
-#include "profile/load.h"
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "profile/segments.h"
@@ -26,8 +25,7 @@ struct profile_session {
 	const char *base; /* of the prefix; in the manifest */
 	struct profile_folder folder;
 	const struct trace_set *set; /* borrowed; NULL: there are files */
-	size_t at;                   /* next file */
-	char name[NAME_MAX + 1], common_name[NAME_MAX + 1];
+	char common_name[NAME_MAX + 1];
 	profile_problem_fn *problem;
 	void *arg;
 
@@ -36,7 +34,6 @@ struct profile_session {
 	bool has_head, has_info;
 	struct trace_info_owned info;
 	struct trace_events events;
-	struct profile_load load;
 	struct profile_facts facts;
 };
 
@@ -140,10 +137,13 @@ static int open_reader(const struct profile_session *s, const struct profile_fil
 			: trace_reader_open(s->dirfd, name, out, e);
 }
 
-static int open_file(struct profile_session *s, size_t i, struct trace_reader **out, struct err *e)
+static int open_file(const struct profile_session *s, size_t i, struct trace_reader **out,
+		     struct err *e)
 {
-	name_file(s, &s->folder.file[i], s->name);
-	return open_reader(s, &s->folder.file[i], s->name, out, e);
+	char name[NAME_MAX + 1];
+
+	name_file(s, &s->folder.file[i], name);
+	return open_reader(s, &s->folder.file[i], name, out, e);
 }
 
 static bool is_sampled(const struct trace_event *e)
@@ -337,10 +337,10 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	if (rc == 0)
 		rc = report_strays(s);
 	profile_folder_report(&s->folder, s->problem, s->arg);
-	if (rc == 0)
-		rc = profile_load_init(&s->load, &s->events, s->problem, s->arg);
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;
 }
+
+static const struct profile_file common_file = {TRACE_COMMON, TRACE_COMMON};
 
 static int open_session(const char *base, const struct profile_manifest *m,
 			const struct trace_set *set, profile_problem_fn *problem, void *arg,
@@ -358,6 +358,7 @@ static int open_session(const char *base, const struct profile_manifest *m,
 		snprintf(s->id, sizeof(s->id), "%s", m->session_id);
 	s->problem = problem;
 	s->arg = arg;
+	name_file(s, &common_file, s->common_name);
 	rc = start(s, m, e);
 	if (rc)
 		profile_session_close(s);
@@ -382,7 +383,6 @@ void profile_session_close(struct profile_session *s)
 {
 	if (!s)
 		return;
-	profile_load_fini(&s->load);
 	trace_events_fini(&s->events);
 	if (s->has_info)
 		trace_info_fini(&s->info);
@@ -440,20 +440,9 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 	return 0;
 }
 
-/* Who is told of what is wrong with the file of that name. */
-static struct profile_faults faults_of(const struct profile_session *s, const char *name)
+struct profile_faults profile_session_faults(const struct profile_session *s, const char *name)
 {
 	return (struct profile_faults){.name = name, .problem = s->problem, .arg = s->arg};
-}
-
-/* The file before the next. */
-static int open_last(struct profile_session *s, struct trace_reader **out)
-{
-	const struct profile_file *file = &s->folder.file[s->at - 1];
-	const struct profile_faults faults = faults_of(s, s->name);
-
-	name_file(s, file, s->name);
-	return open_checked(s, file, &faults, NULL, out);
 }
 
 size_t profile_session_nr_files(const struct profile_session *s)
@@ -499,56 +488,6 @@ int profile_session_open_file(const struct profile_session *s, size_t i,
 	return open_checked(s, &s->folder.file[i], &faults, NULL, out);
 }
 
-static int read_next(struct profile_session *s)
-{
-	struct trace_reader *r;
-	int rc;
-
-	s->at++;
-	rc = open_last(s, &r);
-	if (rc != 1)
-		return rc;
-	rc = profile_load_trace(&s->load, r, s->name);
-	trace_reader_close(r);
-	return rc;
-}
-
-int profile_session_next(struct profile_session *s, struct profile_trace *out)
-{
-	int rc = 0;
-
-	while (rc == 0 && s->at < s->folder.nr)
-		rc = read_next(s);
-	if (rc == 1)
-		*out = s->load.trace;
-	return rc;
-}
-
-void profile_session_rewind(struct profile_session *s)
-{
-	s->at = 0;
-}
-
-void profile_session_seek(struct profile_session *s, uint32_t iteration)
-{
-	size_t low = 0, high = s->folder.nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->folder.file[middle].iteration < iteration)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	s->at = low;
-}
-
-uint32_t profile_session_ahead(const struct profile_session *s)
-{
-	return s->at < s->folder.nr ? s->folder.file[s->at].iteration : UINT32_MAX;
-}
-
 /* Events that are not sampled may be read meanwhile, by another thread. */
 uint64_t profile_session_window_ns(const struct profile_session *s)
 {
@@ -558,40 +497,16 @@ uint64_t profile_session_window_ns(const struct profile_session *s)
 						     : PROFILE_WINDOW_NS;
 }
 
-int profile_session_records(struct profile_session *s, struct profile_records **out)
-{
-	const struct profile_trace *t = &s->load.trace;
-	const struct profile_records_config config = {
-	    .events = t->events,
-	    .nr_events = s->events.nr,
-	    .ids = t->ids,
-	    .nr_ids = t->nr_ids,
-	    .window_ns = profile_session_window_ns(s),
-	    .faults = faults_of(s, s->name),
-	    .is_read_twice = true,
-	};
-	struct trace_reader *r;
-	int rc = open_last(s, &r);
-
-	if (rc != 1)
-		return rc;
-	rc = profile_records_open(r, &config, out);
-	return rc ? rc : 1;
-}
-
-int profile_session_open_common(struct profile_session *s, struct profile_faults *faults,
+int profile_session_open_common(const struct profile_session *s, struct profile_faults *faults,
 				struct trace_reader **out)
 {
-	static const struct profile_file file = {TRACE_COMMON, TRACE_COMMON};
-
-	name_file(s, &file, s->common_name);
-	*faults = faults_of(s, s->common_name);
-	return open_checked(s, &file, faults,
+	*faults = profile_session_faults(s, s->common_name);
+	return open_checked(s, &common_file, faults,
 			    "without it there are addresses only: tasks and symbols have no names",
 			    out);
 }
 
-int profile_session_common(struct profile_session *s, struct profile_records **out)
+int profile_session_common(const struct profile_session *s, struct profile_records **out)
 {
 	struct profile_records_config config = {.window_ns = PROFILE_WINDOW_BY_TURNS_NS};
 	struct trace_reader *r;

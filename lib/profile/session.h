@@ -1,7 +1,8 @@
 /*
- * Reads a session back: which of the files beside the session file belong to it, and what
- * each of them holds. Everything readable is given; what is missing, cut, damaged or of another
- * session is named, and never mixed in. Knows nothing of the manifest's format or of output.
+ * The files of a session: which of those beside the session file belong to it, and what all of them
+ * hold. Everything readable is used; what is missing, cut, damaged or of another session is
+ * reported, and never mixed in. Traces are read by profile/iterator.h. Knows nothing of the
+ * manifest's format or of output.
  */
 #ifndef PROFILE_SESSION_H
 #define PROFILE_SESSION_H
@@ -63,7 +64,7 @@ struct profile_thing {
 	struct profile_pair pair;
 };
 
-/* One trace, borrowed until the next. */
+/* One trace, borrowed from what reads it: profile/iterator.h, profile/samples.h. */
 struct profile_trace {
 	const char *name; /* of the file */
 	struct trace_head head;
@@ -101,22 +102,8 @@ int profile_session_open_set(const struct trace_set *set, profile_problem_fn *pr
 void profile_session_close(struct profile_session *s);
 const struct profile_facts *profile_session_facts(const struct profile_session *s);
 
-/* The next readable trace, by iteration and trace number: 1, 0 after the last, or -ENOMEM.
- * Files that cannot be read are reported and passed over. */
-int profile_session_next(struct profile_session *s, struct profile_trace *out);
-/* The next trace is the first again. */
-void profile_session_rewind(struct profile_session *s);
-/* The next trace is the first one of that iteration, or of a later one. */
-void profile_session_seek(struct profile_session *s, uint32_t iteration);
-/* The iteration of the file that is looked at next; UINT32_MAX: there is none. */
-uint32_t profile_session_ahead(const struct profile_session *s);
-
-/*
- * The records of the trace that was given last, valid until the next trace, and those of the
- * session's common file (tasks, mappings, kernel symbols). 1: close them with
- * profile_records_close; 0: there are none, and why is reported; -ENOMEM.
- */
-int profile_session_records(struct profile_session *s, struct profile_records **out);
-int profile_session_common(struct profile_session *s, struct profile_records **out);
+/* The records of the session's common file (tasks, mappings, kernel symbols). 1: close them with
+ * profile_records_close; 0: there are none, and why is reported; -ENOMEM. */
+int profile_session_common(const struct profile_session *s, struct profile_records **out);
 
 #endif

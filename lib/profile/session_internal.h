@@ -1,7 +1,6 @@
 /*
- * The files of a session, opened for those who read frames themselves: samples.c, merged.c,
- * processes.c.
- * Private to them.
+ * The files of a session, opened for those who read frames: iterator.c, samples.c, merged.c,
+ * processes.c. Private to them.
  */
 #ifndef PROFILE_SESSION_INTERNAL_H
 #define PROFILE_SESSION_INTERNAL_H
@@ -18,8 +17,10 @@ struct trace_reader;
 int profile_session_open_file(const struct profile_session *s, size_t i,
 			      const struct profile_faults *f, char name[NAME_MAX + 1],
 			      struct trace_reader **out);
+/* Reports what is wrong with a file of that name (borrowed) to whom the session reports. */
+struct profile_faults profile_session_faults(const struct profile_session *s, const char *name);
 /* The common file, and who is told of what is wrong there (borrowed). As above. */
-int profile_session_open_common(struct profile_session *s, struct profile_faults *faults,
+int profile_session_open_common(const struct profile_session *s, struct profile_faults *faults,
 				struct trace_reader **out);
 /* For profile_records_open of a trace. */
 uint64_t profile_session_window_ns(const struct profile_session *s);

@@ -5,8 +5,8 @@
  * a function that run has called. Knows nothing of how they were taken.
  */
 #include "base/err.h"
+#include "profile/iterator.h"
 #include "profile/records.h"
-#include "profile/session.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -87,12 +87,12 @@ static void look_at(struct seen *s, const struct trace_record *r)
 	s->with_frame += is_frame_of_work(s, r, sp);
 }
 
-static void look_at_trace(struct profile_session *session, struct seen *s)
+static void look_at_trace(struct profile_iterator *it, struct seen *s)
 {
 	struct profile_records *records;
 	struct profile_item item;
 
-	if (profile_session_records(session, &records) != 1)
+	if (profile_iterator_records(it, &records) != 1)
 		return;
 	while (profile_records_next(records, &item) == 1)
 		if (item.kind == PROFILE_RECORD)
@@ -104,6 +104,7 @@ static bool look_at_session(const char *prefix, struct seen *s)
 {
 	const struct profile_manifest manifest = {.path = prefix, .output_path_prefix = prefix};
 	struct profile_session *session;
+	struct profile_iterator *it;
 	struct profile_trace trace;
 	struct err e = {0};
 
@@ -111,8 +112,10 @@ static bool look_at_session(const char *prefix, struct seen *s)
 		take_problem(s, true, &e);
 		return false;
 	}
-	while (profile_session_next(session, &trace) == 1)
-		look_at_trace(session, s);
+	it = profile_iterator_new(session);
+	while (profile_iterator_next(it, &trace) == 1)
+		look_at_trace(it, s);
+	profile_iterator_free(it);
 	profile_session_close(session);
 	return !s->is_bad;
 }

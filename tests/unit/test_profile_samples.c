@@ -3,6 +3,7 @@
  * its weight; traces that are packed, damaged, of another session; several at once.
  */
 #include "kit.h"
+#include "profile/iterator.h"
 #include "test_record.h"
 #include "test_trace.h"
 
@@ -262,6 +263,7 @@ TEST(as_the_records_say)
 {
 	struct profile_session *session;
 	struct profile_records *r;
+	struct profile_iterator *it;
 	struct profile_trace t;
 	struct profile_item item;
 	struct told told;
@@ -272,11 +274,12 @@ TEST(as_the_records_say)
 	scene_init(&s);
 	write_all(&s);
 	assert_int_equal(open_session(&s, &told, &session), 0);
-	for (; profile_session_next(session, &t) == 1; i++) {
+	it = profile_iterator_new(session);
+	for (; profile_iterator_next(it, &t) == 1; i++) {
 		struct profile_samples *samples;
 		struct profile_sample sample;
 
-		assert_int_equal(profile_session_records(session, &r), 1);
+		assert_int_equal(profile_iterator_records(it, &r), 1);
 		while (profile_records_next(r, &item) == 1)
 			if (item.record.kind == PERF_RECORD_SAMPLE) {
 				nr[0]++;
@@ -294,6 +297,7 @@ TEST(as_the_records_say)
 	assert_int_equal(nr[0], NR_TRACES * NR_SAMPLES);
 	assert_int_equal(nr[0], nr[1]);
 	assert_int_equal(weight[0], weight[1]);
+	profile_iterator_free(it);
 	profile_session_close(session);
 	scene_fini(&s);
 }

@@ -3,6 +3,7 @@
  * done to it, what can still be read, and what must be said of it.
  */
 #include "kit.h"
+#include "profile/iterator.h"
 #include "test_record.h"
 
 #include "profile/records.h"
@@ -325,13 +326,13 @@ static int open_session(struct told *told, struct profile_session **out)
 }
 
 /* Of a trace: samples and a tick, in the order of their times. *nr: how many. */
-static int read_records(struct profile_session *s, const struct profile_trace *t, size_t *nr)
+static int read_records(struct profile_iterator *it, const struct profile_trace *t, size_t *nr)
 {
 	uint32_t trace = t->head.trace;
 	struct profile_records *r;
 	struct profile_item item;
 	uint64_t last_ns = 0;
-	int rc = profile_session_records(s, &r);
+	int rc = profile_iterator_records(it, &r);
 
 	for (*nr = 0; rc == 1; last_ns = item.time_ns) {
 		rc = profile_records_next(r, &item);
@@ -390,20 +391,23 @@ static void check_last_trace(const struct scene *c, const struct profile_trace *
 static void read_scene(const struct scene *c, struct told *told)
 {
 	struct profile_session *s;
+	struct profile_iterator *it;
 	struct profile_trace t;
 	size_t nr, nr_traces = 0;
 
 	assert_int_equal(open_session(told, &s), 0);
 	assert_true(profile_session_facts(s)->is_sampling);
-	for (; profile_session_next(s, &t) == 1; nr_traces++) {
+	it = profile_iterator_new(s);
+	for (; profile_iterator_next(it, &t) == 1; nr_traces++) {
 		if (nr_traces == 1)
 			check_last_trace(c, &t);
 		if (nr_traces == 1 && replaces_last)
 			write_trace(2, 1);
-		assert_int_equal(read_records(s, &t, &nr), 0);
+		assert_int_equal(read_records(it, &t, &nr), 0);
 		if (nr != c->nr_records[nr_traces])
 			fail_msg("%s: %zu records of trace %zu", c->name, nr, nr_traces);
 	}
+	profile_iterator_free(it);
 	assert_int_equal(nr_traces, NR_TRACES);
 	assert_int_equal(read_common(s, &nr), 0);
 	if (nr != c->nr_common)
@@ -434,14 +438,17 @@ TEST(tally)
 {
 	struct told told = {0};
 	struct profile_session *s;
+	struct profile_iterator *it;
 	struct profile_trace t;
 
 	rate = 0;
 	make_session();
 	assert_int_equal(open_session(&told, &s), 0);
 	assert_false(profile_session_facts(s)->is_sampling);
-	while (profile_session_next(s, &t) == 1)
+	it = profile_iterator_new(s);
+	while (profile_iterator_next(it, &t) == 1)
 		;
+	profile_iterator_free(it);
 	profile_session_close(s);
 	assert_int_equal(told.nr_losses + told.nr_notes, 0);
 	remove_session();
@@ -452,6 +459,7 @@ static int read_all(void *arg)
 {
 	struct told told = {0};
 	struct profile_session *s;
+	struct profile_iterator *it;
 	struct profile_trace t;
 	size_t nr;
 	int rc = open_session(&told, &s);
@@ -459,11 +467,13 @@ static int read_all(void *arg)
 	(void)arg;
 	if (rc)
 		return rc;
-	while ((rc = profile_session_next(s, &t)) == 1) {
-		rc = read_records(s, &t, &nr);
+	it = profile_iterator_new(s);
+	while ((rc = profile_iterator_next(it, &t)) == 1) {
+		rc = read_records(it, &t, &nr);
 		if (rc)
 			break;
 	}
+	profile_iterator_free(it);
 	if (rc == 0)
 		rc = read_common(s, &nr);
 	profile_session_close(s);

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "profile/session.h"
+#include "profile/iterator.h"
 #include "trace/writer.h"
 
 #include <sys/stat.h>
@@ -361,12 +361,13 @@ static struct profile_session *open_session(const struct scene *c, struct told *
 /* What is read is right, in order, whatever is missing. */
 static size_t read_traces(const struct scene *c, struct profile_session *s)
 {
+	struct profile_iterator *it = profile_iterator_new(s);
 	struct profile_trace t;
 	size_t nr = 0;
 	uint32_t last = 0;
 	int rc;
 
-	for (; (rc = profile_session_next(s, &t)) == 1; nr++) {
+	for (; (rc = profile_iterator_next(it, &t)) == 1; nr++) {
 		uint32_t place = t.head.iteration * NR_TRACES + t.head.trace;
 
 		if ((nr && place <= last) || t.head.session_id[0] != 1 ||
@@ -379,6 +380,7 @@ static size_t read_traces(const struct scene *c, struct profile_session *s)
 			fail_msg("%s: no time in trace %zu", c->name, nr);
 		last = place;
 	}
+	profile_iterator_free(it);
 	assert_int_equal(rc, 0);
 	return nr;
 }
@@ -407,6 +409,7 @@ TEST(one_trace_has_all)
 {
 	struct told told = {0};
 	struct profile_session *s;
+	struct profile_iterator *it;
 	struct profile_trace t;
 
 	make_session();
@@ -416,7 +419,8 @@ TEST(one_trace_has_all)
 	assert_int_equal(profile_session_facts(s)->max_rows, NR_TRACES);
 	assert_int_equal(profile_session_facts(s)->nr_events, 2);
 	assert_string_equal(profile_session_facts(s)->info->config_name, "c");
-	assert_int_equal(profile_session_next(s, &t), 1);
+	it = profile_iterator_new(s);
+	assert_int_equal(profile_iterator_next(it, &t), 1);
 	assert_string_equal(t.name, "s.0.0.cpuperf");
 	assert_int_equal(t.pairs[0].start.raw, 10);
 	assert_int_equal(t.pairs[1].end.raw, 77);
@@ -425,9 +429,39 @@ TEST(one_trace_has_all)
 	assert_true(t.has_clocks && t.clocks.realtime_ns == 5000);
 	assert_int_equal(t.nr_notes, 1);
 	assert_string_equal(t.notes[0], "hello");
-	assert_int_equal(profile_session_next(s, &t), 1);
+	assert_int_equal(profile_iterator_next(it, &t), 1);
 	assert_int_equal(t.head.trace, 1);
 	assert_false(t.pairs[1].has_end); /* nothing is left of the trace before */
+	profile_iterator_free(it);
+	profile_session_close(s);
+}
+
+/* Iterators do not move each other; one can be set to any iteration. */
+TEST(iterators)
+{
+	struct profile_iterator *a, *b;
+	struct profile_session *s;
+	struct profile_trace t;
+	struct told told = {0};
+
+	make_session();
+	s = open_session(&scenes[0], &told);
+	a = profile_iterator_new(s);
+	b = profile_iterator_new(s);
+	assert_int_equal(profile_iterator_ahead(a), 0);
+	assert_int_equal(profile_iterator_next(a, &t), 1);
+	profile_iterator_seek(b, 1);
+	assert_int_equal(profile_iterator_ahead(b), 1);
+	assert_int_equal(profile_iterator_next(b, &t), 1);
+	assert_string_equal(t.name, "s.1.0.cpuperf");
+	assert_int_equal(profile_iterator_next(a, &t), 1);
+	assert_string_equal(t.name, "s.0.1.cpuperf");
+	profile_iterator_free(a);
+	profile_iterator_seek(b, NR_ITERATIONS);
+	assert_int_equal(profile_iterator_ahead(b), UINT32_MAX);
+	assert_int_equal(profile_iterator_next(b, &t), 0);
+	profile_iterator_free(b);
+	assert_int_equal(profile_iterator_next(NULL, &t), -ENOMEM);
 	profile_session_close(s);
 }
 
@@ -521,6 +555,7 @@ TEST(nothing_readable)
 {
 	struct profile_session *s;
 	struct told told = {0};
+	struct profile_iterator *it;
 	struct profile_trace t;
 	char name[64];
 
@@ -531,7 +566,9 @@ TEST(nothing_readable)
 			edit(name, 0.05, -1);
 		}
 	s = open_session(&scenes[0], &told);
-	assert_int_equal(profile_session_next(s, &t), 0);
+	it = profile_iterator_new(s);
+	assert_int_equal(profile_iterator_next(it, &t), 0);
+	profile_iterator_free(it);
 	assert_int_equal(told.nr_losses, NR_ITERATIONS * NR_TRACES);
 	assert_null(profile_session_facts(s)->info);
 	profile_session_close(s);
@@ -564,11 +601,15 @@ static int try_all(const struct scene *c, struct told *told, size_t *nr)
 {
 	const struct profile_manifest m = {manifest_path, "s", c->num_iterations, c->num_traces};
 	struct profile_session *s = NULL;
+	struct profile_iterator *it = NULL;
 	struct profile_trace t;
 	int rc = profile_session_open(&m, take, told, &s, NULL);
 
-	for (*nr = 0; rc == 0 && (rc = profile_session_next(s, &t)) == 1; (*nr)++)
+	if (rc == 0)
+		it = profile_iterator_new(s);
+	for (*nr = 0; rc == 0 && (rc = profile_iterator_next(it, &t)) == 1; (*nr)++)
 		rc = t.pairs[0].end.raw == 30 + t.head.trace ? 0 : -EBADMSG;
+	profile_iterator_free(it);
 	profile_session_close(s);
 	return rc;
 }

@@ -3,9 +3,9 @@
  * of such traces in place of a session's folder.
  */
 #include "kit.h"
+#include "profile/iterator.h"
 #include "test_trace.h"
 
-#include "profile/session.h"
 #include "trace/reader.h"
 
 enum { NR_TRACES = 3, NR_FRAMES = 2 };
@@ -119,6 +119,7 @@ static int read_set(void *arg)
 {
 	static const struct trace_set set = {.name = "made", .nr = NR_TRACES, .open = open_of_set};
 	struct profile_session *s;
+	struct profile_iterator *it;
 	struct profile_trace t;
 	size_t nr = 0;
 	int rc = profile_session_open_set(&set, no_problem, NULL, &s, NULL);
@@ -126,8 +127,10 @@ static int read_set(void *arg)
 	(void)arg;
 	if (rc)
 		return rc;
-	while ((rc = profile_session_next(s, &t)) == 1)
+	it = profile_iterator_new(s);
+	while ((rc = profile_iterator_next(it, &t)) == 1)
 		assert_int_equal(t.head.trace, nr++);
+	profile_iterator_free(it);
 	assert_true(rc || nr == NR_TRACES);
 	profile_session_close(s);
 	return rc;
