@@ -227,6 +227,7 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 
 	clock_triple_now(&it->clocks);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
+		s->traces[t].cpu = s->counters.cpus[t].cpu;
 		s->traces[t].start = s->counters.cpus[t].start;
 		s->traces[t].end = s->counters.cpus[t].end;
 		s->traces[t].sampling = s->sampling ? sampling_result(s->sampling, t) : NULL;
