@@ -218,6 +218,7 @@ int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 	c.e->text[0] = '\0';
 	spec_init(&spec);
 	rc = spec_load(spec_path, &spec, &errs);
+	rc = rc ? rc : spec_check(&spec, &errs);
 	rc = rc ? fail_list(c.e, &errs, rc) : record_spec(&c, &spec);
 	spec_fini(&spec);
 	return rc;

@@ -204,6 +204,22 @@ void check_events(const struct spec *s, struct err_list *errs)
 	check_count(s, true, SPEC_MAX_MISC_EVENTS, errs);
 }
 
+static void check_suffix(const struct spec *s, const struct key_row *row, struct err_list *errs)
+{
+	struct spec_pos pos = {0};
+	char is[128], wanted[128];
+	const char *text;
+
+	memcpy(&text, (const char *)s + row->offset, sizeof(text));
+	if (key_ends_well(row, text, strlen(text)))
+		return;
+	if (row->pos_offset)
+		memcpy(&pos, (const char *)s + row->pos_offset, sizeof(pos));
+	diag_wanted(row, wanted, sizeof(wanted));
+	diag_string(text, is, sizeof(is));
+	diag_at(errs, s->source, pos, "%s must be %s, not %s", row->name, wanted, is);
+}
+
 int spec_check(const struct spec *s, struct err_list *errs)
 {
 	size_t errors = diag_count(errs);
@@ -211,5 +227,8 @@ int spec_check(const struct spec *s, struct err_list *errs)
 	if (s->nr_events == 0)
 		diag_at(errs, s->source, s->events_pos, "No events specified");
 	check_events(s, errs);
+	for (size_t i = 0; i < key_nr_rows; i++)
+		if (key_rows[i].level == KEY_SPEC && key_rows[i].suffix)
+			check_suffix(s, &key_rows[i], errs);
 	return diag_count(errs) == errors ? 0 : -EINVAL;
 }

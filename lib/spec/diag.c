@@ -52,7 +52,7 @@ int diag_cut(const char *s)
 	return (int)len;
 }
 
-static void show_string(const char *s, char *buf, size_t size)
+void diag_string(const char *s, char *buf, size_t size)
 {
 	int cut = diag_cut(s);
 
@@ -67,7 +67,7 @@ void diag_value(const json_t *value, char *buf, size_t size)
 	};
 
 	if (json_is_string(value))
-		show_string(json_string_value(value), buf, size);
+		diag_string(json_string_value(value), buf, size);
 	else if (json_is_integer(value))
 		snprintf(buf, size, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))

@@ -22,6 +22,7 @@ int diag_no_memory(struct err_list *errs, const char *source);
 size_t diag_count(const struct err_list *errs);
 
 /* 'the string "abc"', "the number -5", "an array": what a value is, long ones cut. */
+void diag_string(const char *s, char *buf, size_t size);
 void diag_value(const json_t *value, char *buf, size_t size);
 /* 'an integer from 1 to 4096', "a string of at most 255 bytes": what a key takes. */
 void diag_wanted(const struct key_row *row, char *buf, size_t size);

@@ -154,6 +154,7 @@ const struct key_row key_rows[] = {
     },
     {
 	SPEC_FIELD(session_result_spec_path),
+	SPEC_POS(manifest_pos),
 	.name = "session_result_spec_path",
 	.type = KEY_STRING,
 	.max = 3799,

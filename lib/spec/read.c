@@ -53,8 +53,7 @@ static int read_string(struct doc *d, const struct key_row *row, const json_t *v
 	size_t len = json_string_length(value);
 	const char *s;
 
-	if (!json_is_string(value) || (len < row->min && len) || len > row->max ||
-	    (!d->is_stored && !key_ends_well(row, json_string_value(value), len))) {
+	if (!json_is_string(value) || (len < row->min && len) || len > row->max) {
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}

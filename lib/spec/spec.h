@@ -93,12 +93,12 @@ struct spec {
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
 	uint64_t num_iterations;
-	uint64_t sync_period_ns;               /* 0: nothing is synced */
-	const char *compression;               /* "none", "zstd" or "zstd:LEVEL"; never NULL */
-	const char *output_path_prefix;        /* "": save nothing */
-	const char *session_result_spec_path;  /* "": no manifest */
-	struct spec_pos model_pos, events_pos; /* of the values; line 0: not there */
-	struct spec_pos metrics_pos;
+	uint64_t sync_period_ns;              /* 0: nothing is synced */
+	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
+	const char *output_path_prefix;       /* "": save nothing */
+	const char *session_result_spec_path; /* "": no manifest */
+	/* of the values; line 0: not there */
+	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos;
 };
 
 enum {
@@ -138,8 +138,9 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
 
-/* The checks that hold after overrides, over the whole: used by spec_parse and after spec_override.
- */
+/* Checks the values that count: call it after the overrides. A spec that spec_parse accepts may
+ * still have no event, or a session_result_spec_path with another suffix, which an option can
+ * replace. 0, or -EINVAL with the errors in *errs. */
 int spec_check(const struct spec *s, struct err_list *errs);
 
 struct buf;

@@ -61,7 +61,10 @@ static int spec_json(const char *text, size_t len, struct buf *json)
 	rc = spec_parse(text, len, "spec", &s, &errs);
 	check_errors(rc, &errs);
 	if (rc == 0) {
-		require(spec_check(&s, &errs) == 0);
+		rc = spec_check(&s, &errs);
+		check_errors(rc, &errs);
+	}
+	if (rc == 0) {
 		spec_to_json(&s, json);
 		check_metrics(&s, buf_str(json));
 	}

@@ -196,6 +196,7 @@ def check_manifest_names(place):
         for more in ([], ["--check-spec"]):
             error = place.fail("empty or ending in .cpsession", CPUPERF, "--spec-file=own.cpspec", *more)
             assert "own.cpspec:1:" in error, error
+        place.run(CPUPERF, "--spec-file=own.cpspec", "--check-spec", f"--session-result-spec-path={place.path('ok.cpsession')}")
         place.write_spec()
         done = place.run(CPUPERF, "--spec-file=own.cpspec", f"--session-result-spec-path={name}", code=2)
         assert "--session-result-spec-path: error: " in done.stderr, done.stderr

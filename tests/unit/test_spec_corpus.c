@@ -26,6 +26,7 @@ static int reread_spec(const char *path, const char *text, size_t len, struct bu
 	memset(&errs, 0, sizeof(errs));
 	spec_init(&s);
 	rc = path ? spec_load(path, &s, &errs) : spec_parse(text, len, "again", &s, &errs);
+	rc = rc ? rc : spec_check(&s, &errs);
 	if (rc == 0)
 		spec_to_json(&s, json);
 	spec_fini(&s);

@@ -137,6 +137,27 @@ TEST(durations_in_json)
 	}
 }
 
+/* Of the manifest's path the value that counts is judged: the option's. */
+TEST(check_suffix)
+{
+	static const char text[] = "{ \"session_result_spec_path\": \"/t/x\", \"events\": [ { "
+				   "\"group_name\": \"misc\", \"event_name\": \"m\" } ] }";
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	spec_init(&s);
+	assert_int_equal(spec_parse(text, strlen(text), "t", &s, &errs), 0);
+	assert_int_equal(spec_check(&s, &errs), -EINVAL);
+	assert_int_equal(errs.nr, 1);
+	assert_non_null(strstr(errs.item[0].msg, "ending in .cpsession, not the string \"/t/x\""));
+	assert_int_equal(errs.item[0].column, 31);
+	errs.nr = 0;
+	assert_int_equal(
+	    spec_override(&s, "session_result_spec_path", "/t/x.cpsession", "--option", NULL), 0);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	spec_fini(&s);
+}
+
 TEST(check)
 {
 	static const char text[] = "{ \"events\": [ { \"group_name\": \"misc\", "
