@@ -37,25 +37,17 @@ void export_series_fini(struct export_series *s)
 	buf_fini(&s->name);
 }
 
-static void take_note(struct export_series *s, const struct counts_series_point *p, bool has_value)
+static void take_note(struct export_series *s, const struct counts_series_point *p)
 {
 	struct export_series_note *n = &s->notes[p->column];
-	double running = cell_running_share(p->cell);
 
 	if (p->is_samples)
 		return;
 	if (!n->label)
-		*n = (struct export_series_note){.label = p->of->label, .running = 1};
-	if (has_value) {
-		n->nr_with++;
-		n->running = running < n->running ? running : n->running;
-		if (cell_is_shorter(p->cell, &n->least))
-			n->least = *p->cell;
-		return;
-	}
-	n->nr_without++;
-	n->state = p->cell->state;
-	n->reason = p->of->reason;
+		*n = (struct export_series_note){.label = p->of->label, .quality = {.running = 1}};
+	cell_quality_add(&n->quality, p->cell);
+	if (!cell_has_value(p->cell))
+		n->reason = p->of->reason;
 }
 
 /* "instructions CPU 3", "read sda". */
@@ -117,13 +109,12 @@ static int put_point(void *arg, const struct counts_series_point *p)
 {
 	struct export_series *s = arg;
 	double value;
-	bool has_value = counts_series_value(p, &value);
 
 	if (p->is_total && !p->of->metric)
 		return 0;
 	s->j->output->nr_records++;
-	take_note(s, p, has_value);
-	if (!has_value)
+	take_note(s, p);
+	if (!counts_series_value(p, &value))
 		return 0;
 	put_process(s);
 	put_counter(s, p, value);
@@ -146,7 +137,7 @@ int export_series_put(struct export_series *s, struct export_json *out, struct e
 
 static const char *why(const struct export_series_note *n)
 {
-	return n->reason && *n->reason ? n->reason : cell_state_name(n->state);
+	return n->reason && *n->reason ? n->reason : cell_state_name(n->quality.state);
 }
 
 /* A field that is there where some number lacks something. */
@@ -158,12 +149,13 @@ static void put_partial(const struct export_series *s, struct export_json *out)
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
-		if (!cell_is_short(&n->least))
+		if (!cell_is_short(&n->quality.least))
 			continue;
 		if (!is_open)
 			export_json_array(out, "partial");
 		is_open = true;
-		snprintf(text, sizeof(text), "%s: %s", n->label, cell_state_text(&n->least, state));
+		snprintf(text, sizeof(text), "%s: %s", n->label,
+			 cell_state_text(&n->quality.least, state));
 		export_json_text(out, NULL, text);
 	}
 	if (is_open)
@@ -179,11 +171,11 @@ void export_series_put_notes(const struct export_series *s, struct export_json *
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
-		if (!n->nr_without)
+		if (!n->quality.nr_without)
 			continue;
 		buf_reset(&b);
 		buf_printf(&b, "%s: %s in %" PRIu64 " of %" PRIu64 " readings", n->label, why(n),
-			   n->nr_without, n->nr_without + n->nr_with);
+			   n->quality.nr_without, n->quality.nr_without + n->quality.nr_with);
 		export_json_text(out, NULL, buf_str(&b));
 	}
 	export_json_end(out);
@@ -191,11 +183,11 @@ void export_series_put_notes(const struct export_series *s, struct export_json *
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
-		if (!n->nr_with || n->running >= 1)
+		if (!n->quality.nr_with || n->quality.running >= 1)
 			continue;
 		buf_reset(&b);
 		buf_printf(&b, "%s: counted at least ", n->label);
-		screen_running(&b, n->running);
+		screen_running(&b, n->quality.running);
 		buf_adds(&b, " of the time");
 		export_json_text(out, NULL, buf_str(&b));
 	}

@@ -10,12 +10,9 @@ struct export_json;
 
 /* What must be known of one event or metric beside its numbers. */
 struct export_series_note {
-	const char *label;  /* NULL: nothing came of it */
+	const char *label;  /* NULL: it has no points */
 	const char *reason; /* why there is no number; NULL */
-	enum cell_state state;
-	uint64_t nr_with, nr_without;
-	double running;    /* the smallest share of the time that it was counted */
-	struct cell least; /* of the numbers, that which lacks most, or zeroes */
+	struct cell_quality quality;
 };
 
 struct export_series {

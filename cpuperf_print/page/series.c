@@ -79,11 +79,12 @@ static void put_note(struct html *h, const struct counts_line *l)
 {
 	char note[256] = "", state[CELL_STATE_BYTES];
 
-	if (l->running < 1)
+	if (l->quality.running < 1)
 		snprintf(note, sizeof(note),
-			 "multiplexed: ran %.0f %% of the time at least, scaled", 100 * l->running);
-	else if (cell_is_short(&l->least))
-		snprintf(note, sizeof(note), "%s", cell_state_text(&l->least, state));
+			 "multiplexed: ran %.0f %% of the time at least, scaled",
+			 100 * l->quality.running);
+	else if (cell_is_short(&l->quality.least))
+		snprintf(note, sizeof(note), "%s", cell_state_text(&l->quality.least, state));
 	export_json_text(&h->json, "note", note);
 }
 
@@ -116,19 +117,19 @@ static void say_problems(struct html *h, const struct counts_line *l)
 
 	if (l->cpu != COUNTS_NO_CPU || l->thing)
 		return;
-	if (cell_is_short(&l->least))
+	if (cell_is_short(&l->quality.least))
 		html_note(h, HTML_WARNING, "%s lacks something: %s.", l->of.label,
-			  cell_state_text(&l->least, state));
-	if (l->has_number && l->running < 1)
+			  cell_state_text(&l->quality.least, state));
+	if (l->has_number && l->quality.running < 1)
 		html_note(
 		    h, HTML_WARNING,
 		    "%s ran %.0f %% of the time at least (multiplexed): its numbers are scaled.",
-		    l->of.label, 100 * l->running);
+		    l->of.label, 100 * l->quality.running);
 	if (!l->has_number && l->of.reason && *l->of.reason)
 		html_note(h, HTML_WARNING, "%s was not measured: %s.", l->of.label, l->of.reason);
-	else if (!l->has_number && l->nr_without)
+	else if (!l->has_number && l->quality.nr_without)
 		html_note(h, HTML_WARNING, "%s has no number: %s.", l->of.label,
-			  cell_state_name(l->state));
+			  cell_state_name(l->quality.state));
 }
 
 int html_series_put(struct html *h, struct err *e)

@@ -193,8 +193,8 @@ static const char *cell_text(struct shown *s, const struct counts_line *l, int c
 	buf_reset(&s->cell);
 	if (cell == NAME)
 		add_name(&s->cell, l);
-	else if (cell == RUNNING && l->running < 1)
-		screen_running(&s->cell, l->running);
+	else if (cell == RUNNING && l->quality.running < 1)
+		screen_running(&s->cell, l->quality.running);
 	else if (cell != RUNNING && l->has_number)
 		add_number(&s->cell, l, number[cell]);
 	return buf_str(&s->cell);
@@ -204,7 +204,7 @@ static void measure(struct shown *s, size_t i)
 {
 	const struct counts_line *l = counts_lines_at(s->lines, i);
 
-	s->has_running |= l->running < 1;
+	s->has_running |= l->quality.running < 1;
 	for (int k = 0; k < NR_CELLS; k++) {
 		unsigned width = screen_width(cell_text(s, l, k));
 
@@ -243,10 +243,10 @@ static void put_shape(const struct shown *s, size_t i)
 
 static void put_no_number(const struct shown *s, const struct counts_line *l)
 {
-	const char *state = l->nr_without ? cell_state_name(l->state) : "";
+	const char *state = l->quality.nr_without ? cell_state_name(l->quality.state) : "";
 
 	buf_adds(&s->j->output->text, "  n/a");
-	if (*state && l->state != CELL_NA)
+	if (*state && l->quality.state != CELL_NA)
 		buf_printf(&s->j->output->text, ": %s", state);
 	if (l->of.reason && *l->of.reason)
 		buf_printf(&s->j->output->text, ": %s", l->of.reason);
@@ -264,8 +264,8 @@ static void put_line(struct shown *s, size_t i)
 			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
 		buf_adds(b, "  ");
 		put_shape(s, i);
-		if (cell_is_short(&l->least))
-			buf_printf(b, "  (%s)", cell_state_text(&l->least, state));
+		if (cell_is_short(&l->quality.least))
+			buf_printf(b, "  (%s)", cell_state_text(&l->quality.least, state));
 	} else {
 		put_no_number(s, l);
 	}

@@ -142,7 +142,7 @@ static struct line *add_line(struct counts_lines *l, const struct key *key,
 					   .number = key->number,
 					   .of = *of,
 					   .is_samples = key->kind == 1,
-					   .running = 1};
+					   .quality = {.running = 1}};
 	return line;
 }
 
@@ -271,21 +271,6 @@ static void reach(struct extremes *x, double value)
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-static void note_state(struct line *line, const struct counts_series_point *p)
-{
-	double running = cell_running_share(p->cell);
-
-	if (!cell_has_value(p->cell)) {
-		line->shown.nr_without++;
-		line->shown.state = p->cell->state;
-		return;
-	}
-	if (cell_is_shorter(p->cell, &line->shown.least))
-		line->shown.least = *p->cell;
-	line->shown.nr_points += !p->is_samples || p->cell->count;
-	line->shown.running = fmin(line->shown.running, running);
-}
-
 static void note_part(struct line *line, uint32_t part)
 {
 	line->is_mixed |= line->part && line->part != part;
@@ -305,7 +290,8 @@ static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_seri
 	if (!line)
 		return rc;
 	point.cell = c;
-	note_state(line, p);
+	cell_quality_add(&line->shown.quality, p->cell);
+	line->shown.nr_points += cell_has_value(p->cell) && (!p->is_samples || p->cell->count);
 	if (!counts_series_value(&point, &value))
 		return 0;
 	reach(p->is_total ? &line->totals : &line->points, value);

@@ -16,18 +16,16 @@ enum {
 };
 
 struct counts_line {
-	uint32_t column, cpu;           /* COUNTS_NO_CPU: of the machine, or over all CPUs */
-	struct table_column of;         /* what it is */
-	const char *thing;              /* NULL: of none */
-	uint32_t number;                /* of the thing */
-	bool is_samples;                /* an estimate from samples, of what they stand for */
-	bool is_rate;                   /* a metric that grows with time: told for a second */
-	bool has_number;                /* the three hold */
-	double min, mean, max;          /* as shown: rates, percent, values */
-	double running;                 /* the smallest running share */
-	uint64_t nr_points, nr_without; /* with a number, and without */
-	enum cell_state state;          /* of the last point without */
-	struct cell least; /* of the points with one, that which lacks most, or zeroes */
+	uint32_t column, cpu;        /* COUNTS_NO_CPU: of the machine, or over all CPUs */
+	struct table_column of;      /* what it is */
+	const char *thing;           /* NULL: of none */
+	uint32_t number;             /* of the thing */
+	bool is_samples;             /* an estimate from samples, of what they stand for */
+	bool is_rate;                /* a metric that grows with time: told for a second */
+	bool has_number;             /* the three hold */
+	double min, mean, max;       /* as shown: rates, percent, values */
+	uint64_t nr_points;          /* with a number; of samples those with samples */
+	struct cell_quality quality; /* of its points */
 };
 
 /* each_cpu: a line for each CPU too. The metrics are borrowed, and so is what columns of points

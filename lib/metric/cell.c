@@ -83,6 +83,21 @@ double cell_running_share(const struct cell *c)
 	return (double)c->running_ns / (double)c->enabled_ns;
 }
 
+void cell_quality_add(struct cell_quality *q, const struct cell *c)
+{
+	double running = cell_running_share(c);
+
+	if (!cell_has_value(c)) {
+		q->nr_without++;
+		q->state = c->state;
+		return;
+	}
+	q->nr_with++;
+	q->running = running < q->running ? running : q->running;
+	if (cell_is_shorter(c, &q->least))
+		q->least = *c;
+}
+
 double cell_rate(const struct cell *c)
 {
 	if (!cell_has_value(c) || !c->span_ns)

@@ -105,4 +105,13 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part);
  */
 void cell_total(enum event_kind kind, struct cell *total, const struct cell *c);
 
+/* How far the numbers of several cells can be trusted. Initialise with running = 1. */
+struct cell_quality {
+	uint64_t nr_with, nr_without; /* cells with and without a number */
+	enum cell_state state;        /* of the last cell without */
+	double running;               /* the smallest running share */
+	struct cell least;            /* the cell that lacks most; zeroes if none lacks anything */
+};
+void cell_quality_add(struct cell_quality *q, const struct cell *c);
+
 #endif

@@ -747,9 +747,9 @@ static void show_lines(bool each_cpu, struct buf *b)
 		if (line->has_number)
 			buf_printf(b, ": %.6g %.6g %.6g", line->min, line->mean, line->max);
 		else
-			buf_printf(b, ": %s", cell_state_name(line->state));
-		if (line->running < 1)
-			buf_printf(b, " ran %.3f", line->running);
+			buf_printf(b, ": %s", cell_state_name(line->quality.state));
+		if (line->quality.running < 1)
+			buf_printf(b, " ran %.3f", line->quality.running);
 		buf_addc(b, '\n');
 	}
 	counts_lines_free(l);
