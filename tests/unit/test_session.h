@@ -168,6 +168,7 @@ static inline void tape_readings(struct tape *t, const struct session_iteration 
 	const struct session_trace *trace = &it->traces[cpu];
 	size_t bytes = t->nr_events * sizeof(struct reading);
 
+	assert_int_equal(trace->cpu, cpu); /* a rig has the CPUs 0 to nr_cpus - 1 */
 	if (it->iteration < 8) {
 		memcpy(t->it[it->iteration].start[cpu], trace->start, bytes);
 		memcpy(t->it[it->iteration].end[cpu], trace->end, bytes);
