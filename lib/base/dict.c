@@ -38,27 +38,26 @@ void dict_fini(struct dict *d)
 	d->nr = d->room = d->nr_slots = d->last = 0;
 }
 
-static bool is_same(const struct dict *d, uint32_t number, const void *key)
+/* A key of len bytes; of a text: without its end. */
+static bool is_same(const struct dict *d, uint32_t number, const void *key, size_t len)
 {
 	const void *item = dict_at(d, number);
+	const char *text;
 
-	return d->key_bytes ? memcmp(item, key, d->key_bytes) == 0
-			    : strcmp(*(const char *const *)item, key) == 0;
+	if (d->key_bytes)
+		return memcmp(item, key, len) == 0;
+	text = *(const char *const *)item;
+	return strncmp(text, key, len) == 0 && !text[len];
 }
 
-static uint32_t hash_of(const struct dict *d, const void *key)
-{
-	return hash_bytes(0, key, d->key_bytes ? d->key_bytes : strlen(key));
-}
-
-static uint32_t find(const struct dict *d, uint32_t hash, const void *key)
+static uint32_t find(const struct dict *d, uint32_t hash, const void *key, size_t len)
 {
 	for (size_t i = 0; i < MAX_PROBES && i < d->nr_slots; i++) {
 		const struct dict_slot *s = &d->slots[(hash + i) & (d->nr_slots - 1)];
 
 		if (!s->number)
 			break;
-		if (s->hash == hash && is_same(d, s->number - 1, key))
+		if (s->hash == hash && is_same(d, s->number - 1, key, len))
 			return s->number - 1;
 	}
 	return DICT_NONE;
@@ -66,7 +65,9 @@ static uint32_t find(const struct dict *d, uint32_t hash, const void *key)
 
 uint32_t dict_find(const struct dict *d, const void *key)
 {
-	return d->nr ? find(d, hash_of(d, key), key) : DICT_NONE;
+	size_t len = d->key_bytes ? d->key_bytes : strlen(key);
+
+	return d->nr ? find(d, hash_bytes(0, key, len), key, len) : DICT_NONE;
 }
 
 static void put(struct dict_slot *slots, size_t nr, struct dict_slot slot)
@@ -105,25 +106,35 @@ static int grow(struct dict *d)
 	return 0;
 }
 
-uint32_t dict_add(struct dict *d, const void *key)
+static uint32_t add(struct dict *d, const void *key, size_t len)
 {
 	uint32_t hash, number;
 	const char *text = NULL;
 	char *item;
 
-	if (d->nr && is_same(d, d->last, key)) /* records are often asked for in runs */
+	if (d->nr && is_same(d, d->last, key, len)) /* records are often asked for in runs */
 		return d->last;
-	hash = hash_of(d, key);
-	number = find(d, hash, key);
+	hash = hash_bytes(0, key, len);
+	number = find(d, hash, key, len);
 	if (number != DICT_NONE)
 		return d->last = number;
 	if (d->nr >= d->max || d->nr >= DICT_MAX || grow(d))
 		return DICT_NONE;
-	if (!d->key_bytes && !(text = arena_strdup(&d->texts, key)))
+	if (!d->key_bytes && !(text = arena_strndup(&d->texts, key, len)))
 		return DICT_NONE;
 	number = d->last = (uint32_t)d->nr++;
 	item = memset(dict_at(d, number), 0, d->item_bytes);
-	memcpy(item, text ? (const void *)&text : key, text ? sizeof(text) : d->key_bytes);
+	memcpy(item, text ? (const void *)&text : key, text ? sizeof(text) : len);
 	put(d->slots, d->nr_slots, (struct dict_slot){hash, number + 1});
 	return number;
+}
+
+uint32_t dict_add(struct dict *d, const void *key)
+{
+	return add(d, key, d->key_bytes ? d->key_bytes : strlen(key));
+}
+
+uint32_t dict_add_text(struct dict *d, const char *text, size_t len)
+{
+	return add(d, text, strnlen(text, len));
 }

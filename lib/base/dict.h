@@ -45,6 +45,8 @@ uint32_t dict_find(const struct dict *d, const void *key);
 /* The same, adding a record that is zero behind its key if there is none. DICT_NONE: without memory
  * or at a ceiling. Keys made to collide cost bounded time, but may be added more than once. */
 uint32_t dict_add(struct dict *d, const void *key);
+/* The same for a text that ends after len bytes at the latest. */
+uint32_t dict_add_text(struct dict *d, const char *text, size_t len);
 
 /* The record of a number below nr; NULL for DICT_NONE. */
 static inline void *dict_at(const struct dict *d, uint32_t number)
@@ -56,6 +58,12 @@ static inline void *dict_at(const struct dict *d, uint32_t number)
 static inline void *dict_get(struct dict *d, const void *key)
 {
 	return dict_at(d, dict_add(d, key));
+}
+
+/* The text of a record, which stays where it is until dict_fini. */
+static inline const char *dict_text(const struct dict *d, uint32_t number)
+{
+	return *(const char *const *)dict_at(d, number);
 }
 
 #endif

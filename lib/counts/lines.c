@@ -6,7 +6,7 @@
 #include "counts/lines.h"
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -44,16 +44,21 @@ struct line {
 	struct slice slice[NR];
 };
 
+/* A line by what it is of. */
+struct entry {
+	uint32_t column, cpu, number;
+	uint32_t kind;     /* 0; 1: samples; 2: of a thing */
+	struct line *line; /* owned */
+};
+
 struct counts_lines {
 	const struct metric_set *metrics;
 	size_t nr_events;
 	struct cell *cells; /* owned; of each event: what metrics are made of */
 	bool each_cpu;
-	struct line **line; /* owned, like each */
-	size_t nr, room;
+	struct dict entries; /* struct entry */
 	struct line **order; /* owned; those to show */
 	size_t nr_order;
-	struct index index;
 	struct arena names;
 	uint64_t base_ns, width_ns; /* of the slices */
 	uint64_t origin_ns;
@@ -70,6 +75,7 @@ struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set 
 	if (!l)
 		return NULL;
 	arena_init(&l->names, MAX_NAMES_BYTES);
+	dict_init(&l->entries, sizeof(struct entry), DICT_KEY(struct entry, kind), DICT_MAX);
 	l->metrics = metrics;
 	l->nr_events = nr_events;
 	l->each_cpu = each_cpu;
@@ -81,62 +87,39 @@ struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set 
 	return NULL;
 }
 
+static struct line *line_at(const struct counts_lines *l, uint32_t i)
+{
+	const struct entry *e = dict_at(&l->entries, i);
+
+	return e ? e->line : NULL;
+}
+
 void counts_lines_free(struct counts_lines *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; i < l->nr; i++)
-		mem_free(l->line[i]);
-	mem_free(l->line);
+	for (uint32_t i = 0; i < l->entries.nr; i++)
+		mem_free(line_at(l, i));
+	dict_fini(&l->entries);
 	mem_free(l->order);
 	mem_free(l->cells);
-	index_fini(&l->index);
 	arena_fini(&l->names);
 	mem_free(l);
 }
 
 /* --- which line ------------------------------------------------------------------------------ */
 
-struct key {
-	uint32_t column, cpu, number;
-	uint32_t kind; /* 0; 1: samples; 2: of a thing */
-};
-
-static uint32_t kind_of(const struct counts_line *l)
-{
-	return l->is_samples ? 1 : l->thing ? 2 : 0;
-}
-
-static bool is_same(const void *arg, const void *key, uint32_t i)
-{
-	const struct counts_line *l = &((struct line *const *)arg)[i]->shown;
-	const struct key *k = key;
-
-	return l->column == k->column && l->cpu == k->cpu && l->number == k->number &&
-	       kind_of(l) == k->kind;
-}
-
-static struct line *find(const struct counts_lines *l, const struct key *key)
-{
-	uint32_t i = index_find(&l->index, index_hash(0, key, sizeof(*key)), is_same, l->line, key);
-
-	return i == INDEX_NONE ? NULL : l->line[i];
-}
-
-static struct line *add_line(struct counts_lines *l, const struct key *key,
+static struct line *add_line(struct counts_lines *l, const struct entry *key,
 			     const struct table_column *of)
 {
-	struct line **grown = mem_grow(l->line, l->nr, &l->room, sizeof(*grown)), *line;
+	struct line *line = mem_zalloc(sizeof(*line));
+	struct entry *e = line ? dict_get(&l->entries, key) : NULL;
 
-	if (!grown)
-		return NULL;
-	l->line = grown;
-	line = mem_zalloc(sizeof(*line));
-	if (!line || index_add(&l->index, index_hash(0, key, sizeof(*key)), (uint32_t)l->nr)) {
+	if (!e) {
 		mem_free(line);
 		return NULL;
 	}
-	l->line[l->nr++] = line;
+	e->line = line;
 	line->shown = (struct counts_line){.column = key->column,
 					   .cpu = key->cpu,
 					   .number = key->number,
@@ -146,21 +129,26 @@ static struct line *add_line(struct counts_lines *l, const struct key *key,
 	return line;
 }
 
+static struct line *find(const struct counts_lines *l, const struct entry *key)
+{
+	return line_at(l, dict_find(&l->entries, key));
+}
+
 /* NULL: there is no room (counted), or no memory: -ENOMEM in *rc. */
 static struct line *line_of(struct counts_lines *l, const struct counts_series_point *p,
 			    uint32_t cpu, int *rc)
 {
-	const struct key key = {.column = p->column,
-				.cpu = cpu,
-				.number = p->thing ? p->thing->number : 0,
-				.kind = p->is_samples ? 1
-					: p->thing    ? 2
-						      : 0};
+	const struct entry key = {.column = p->column,
+				  .cpu = cpu,
+				  .number = p->thing ? p->thing->number : 0,
+				  .kind = p->is_samples ? 1
+					  : p->thing    ? 2
+							: 0};
 	struct line *line = find(l, &key);
 	bool is_needed = cpu == COUNTS_NO_CPU && !p->thing;
 
 	*rc = 0;
-	if (!line && !is_needed && l->nr >= COUNTS_MAX_LINES) {
+	if (!line && !is_needed && l->entries.nr >= COUNTS_MAX_LINES) {
 		l->nr_left++;
 		return NULL;
 	}
@@ -218,8 +206,8 @@ static void widen_line(struct line *line)
 static void widen(struct counts_lines *l, uint64_t end_ns)
 {
 	while (end_ns > l->base_ns && (end_ns - l->base_ns - 1) / l->width_ns >= NR) {
-		for (size_t i = 0; i < l->nr; i++)
-			widen_line(l->line[i]);
+		for (uint32_t i = 0; i < l->entries.nr; i++)
+			widen_line(line_at(l, i));
 		l->width_ns *= 2;
 	}
 }
@@ -383,9 +371,9 @@ static struct cell cell_of(const struct table_column *c, const struct slice *s, 
 /* The event's line of that CPU, or of the machine. */
 static const struct line *operand_line(const struct counts_lines *l, uint32_t column, uint32_t cpu)
 {
-	const struct line *line = find(l, &(struct key){.column = column, .cpu = cpu});
+	const struct line *line = find(l, &(struct entry){.column = column, .cpu = cpu});
 
-	return line ? line : find(l, &(struct key){.column = column, .cpu = COUNTS_NO_CPU});
+	return line ? line : find(l, &(struct entry){.column = column, .cpu = COUNTS_NO_CPU});
 }
 
 /* Slices from … to as one, those at the ends in part; of all, or of those that has says. */
@@ -538,8 +526,8 @@ static int add_metrics(struct counts_lines *l)
 {
 	for (size_t i = 0; i < l->metrics->nr; i++) {
 		const struct metric *m = &l->metrics->item[i];
-		const struct key key = {.column = (uint32_t)(l->nr_events + i),
-					.cpu = COUNTS_NO_CPU};
+		const struct entry key = {.column = (uint32_t)(l->nr_events + i),
+					  .cpu = COUNTS_NO_CPU};
 		const struct table_column of = {.group = "metric",
 						.name = m->name,
 						.label = m->name,
@@ -556,7 +544,7 @@ static int add_metrics(struct counts_lines *l)
 /* The other one of counts and samples has more points. */
 static bool is_coarse(const struct counts_lines *l, const struct counts_line *a)
 {
-	const struct line *b = find(l, &(struct key){a->column, a->cpu, 0, !a->is_samples});
+	const struct line *b = find(l, &(struct entry){a->column, a->cpu, 0, !a->is_samples});
 
 	if (a->thing || !b)
 		return false;
@@ -591,13 +579,15 @@ int counts_lines_end(struct counts_lines *l)
 {
 	int rc = add_metrics(l);
 
-	l->order = rc == 0 ? mem_calloc(l->nr + 1, sizeof(struct line *)) : NULL;
+	l->order = rc == 0 ? mem_calloc(l->entries.nr + 1, sizeof(struct line *)) : NULL;
 	if (!l->order)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->nr; i++) {
-		make_numbers(l, l->line[i]);
-		if (!is_coarse(l, &l->line[i]->shown))
-			l->order[l->nr_order++] = l->line[i];
+	for (uint32_t i = 0; i < l->entries.nr; i++) {
+		struct line *line = line_at(l, i);
+
+		make_numbers(l, line);
+		if (!is_coarse(l, &line->shown))
+			l->order[l->nr_order++] = line;
 	}
 	qsort(l->order, l->nr_order, sizeof(struct line *), compare);
 	return 0;

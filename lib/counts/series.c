@@ -5,8 +5,8 @@
  */
 #include "counts/series.h"
 
+#include "base/dict.h"
 #include "base/err.h"
-#include "base/index.h"
 #include "base/mem.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
@@ -27,9 +27,7 @@ enum source { AT_ENDS, IN_TICKS, IN_SAMPLES, NR_SOURCES };
 struct stream {
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL: none; as in profile_trace */
-	struct profile_thing *things; /* owned */
-	size_t nr_things, room;
-	struct index index; /* of things */
+	struct dict things;           /* struct profile_thing, by event and number */
 	uint64_t start_ns, end_ns;
 	bool is_open; /* there are readings of the tick */
 };
@@ -280,8 +278,8 @@ static void begin_tick(const struct series *s, struct stream *st)
 		go_on_from(&st->pairs[i]);
 	for (size_t i = 0; st->further && i < nr * FURTHER; i++)
 		go_on_from(&st->further[i]);
-	for (size_t k = 0; k < st->nr_things; k++)
-		go_on_from(&st->things[k].pair);
+	for (uint32_t k = 0; k < st->things.nr; k++)
+		go_on_from(&((struct profile_thing *)dict_at(&st->things, k))->pair);
 	st->start_ns = st->end_ns;
 	st->is_open = false;
 }
@@ -296,8 +294,8 @@ static int end_tick(struct series *s, enum source source)
 		return 0;
 	tick.pairs = st->pairs;
 	tick.further = st->further;
-	tick.things = st->things;
-	tick.nr_things = st->nr_things;
+	tick.things = st->things.items;
+	tick.nr_things = st->things.nr;
 	tick.start_ns = st->start_ns;
 	tick.end_ns = st->end_ns;
 	tick.sampling = NULL;
@@ -306,44 +304,15 @@ static int end_tick(struct series *s, enum source source)
 	return rc;
 }
 
-static uint32_t hash_thing(const struct profile_thing *t)
-{
-	const uint32_t key[] = {t->event, t->number};
-
-	return index_hash(0, key, sizeof(key));
-}
-
-static bool is_same_thing(const void *arg, const void *key, uint32_t number)
-{
-	const struct profile_thing *a = (const struct profile_thing *)arg + number, *b = key;
-
-	return a->event == b->event && a->number == b->number;
-}
-
 /* NULL without memory, or with too many. */
-static struct profile_thing *add_thing(struct stream *st, const struct profile_thing *thing)
+static struct profile_thing *get_thing(struct stream *st, uint32_t event, uint32_t number)
 {
-	struct profile_thing *grown =
-	    st->nr_things < MAX_THINGS
-		? mem_grow(st->things, st->nr_things, &st->room, sizeof(*grown))
-		: NULL;
+	const uint32_t key[] = {event, number};
+	struct profile_thing *thing = dict_get(&st->things, key);
 
-	if (!grown)
-		return NULL;
-	st->things = grown;
-	if (index_add(&st->index, hash_thing(thing), (uint32_t)st->nr_things))
-		return NULL;
-	grown[st->nr_things] = *thing;
-	return &grown[st->nr_things++];
-}
-
-static struct profile_pair *find_thing(struct stream *st, const struct reading *r)
-{
-	const struct profile_thing key = {.event = r->event, .number = r->instance, .name = ""};
-	uint32_t k = index_find(&st->index, hash_thing(&key), is_same_thing, st->things, &key);
-	struct profile_thing *thing = k != INDEX_NONE ? &st->things[k] : add_thing(st, &key);
-
-	return thing ? &thing->pair : NULL;
+	if (thing && !thing->name)
+		thing->name = "";
+	return thing;
 }
 
 /* Where a reading belongs; NULL: nowhere, or -ENOMEM in *rc. */
@@ -354,9 +323,11 @@ static struct profile_pair *find_pair(const struct series *s, struct stream *st,
 	size_t nr = s->facts->nr_events;
 
 	*rc = 0;
-	if (s->facts->events[r->event].scope == EVENT_SCOPE_THINGS)
-		p = find_thing(st, r);
-	else if (!r->instance)
+	if (s->facts->events[r->event].scope == EVENT_SCOPE_THINGS) {
+		struct profile_thing *thing = get_thing(st, r->event, r->instance);
+
+		p = thing ? &thing->pair : NULL;
+	} else if (!r->instance)
 		p = &st->pairs[r->event];
 	else if (r->instance >= PROFILE_MAX_PARTS)
 		return NULL;
@@ -580,10 +551,8 @@ static void start_pairs(struct profile_pair *to, const struct profile_pair *from
 static void stream_reset(struct stream *st)
 {
 	mem_free(st->further);
-	index_fini(&st->index);
+	dict_fini(&st->things);
 	st->further = NULL;
-	st->index = (struct index){0};
-	st->nr_things = 0;
 	st->is_open = false;
 }
 
@@ -611,10 +580,13 @@ static int start_stream(struct series *s, enum source source)
 	start_pairs(st->pairs, t->pairs, s->facts->nr_events);
 	rc = start_further(st, t, s->facts->nr_events);
 	for (size_t k = 0; k < nr_things && rc == 0; k++) {
-		struct profile_thing thing = t->things[k];
+		const struct profile_thing *from = &t->things[k];
+		struct profile_thing *thing = get_thing(st, from->event, from->number);
 
-		start_pairs(&thing.pair, &t->things[k].pair, 1);
-		rc = add_thing(st, &thing) ? 0 : -ENOMEM;
+		if (!thing)
+			return -ENOMEM;
+		*thing = *from;
+		start_pairs(&thing->pair, &from->pair, 1);
 	}
 	return rc;
 }
@@ -765,6 +737,8 @@ static int init(struct series *s, struct err *e)
 	s->source = mem_calloc(nr, sizeof(*s->source));
 	s->counter = mem_calloc(nr, sizeof(*s->counter));
 	for (size_t i = 0; i < NR_SOURCES; i++) {
+		dict_init(&s->stream[i].things, sizeof(struct profile_thing),
+			  DICT_KEY(struct profile_thing, number), MAX_THINGS);
 		s->stream[i].pairs = mem_calloc(nr, sizeof(*s->stream[i].pairs));
 		has_all &= s->stream[i].pairs != NULL;
 	}
@@ -776,7 +750,6 @@ static void fini(struct series *s)
 	for (size_t i = 0; i < NR_SOURCES; i++) {
 		stream_reset(&s->stream[i]);
 		mem_free(s->stream[i].pairs);
-		mem_free(s->stream[i].things);
 	}
 	mem_free(s->source);
 	mem_free(s->counter);

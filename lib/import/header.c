@@ -333,23 +333,9 @@ int import_feature(struct import *im, unsigned number, const void *data, size_t 
 	return features[number](im, &b);
 }
 
-static bool is_same_path(const void *arg, const void *key, uint32_t number)
-{
-	const struct import *im = arg;
-
-	return strcmp(im->build_ids[number].path, key) == 0;
-}
-
-static uint32_t hash_path(const char *path)
-{
-	return index_hash(0, path, strlen(path));
-}
-
 const struct import_build_id *import_find_build_id(const struct import *im, const char *path)
 {
-	uint32_t i = index_find(&im->build_id_index, hash_path(path), is_same_path, im, path);
-
-	return i == INDEX_NONE ? NULL : &im->build_ids[i];
+	return dict_at(&im->build_ids, dict_find(&im->build_ids, path));
 }
 
 /* Before Linux 5.10 there is no size, and what is behind 16 bytes of an md5 is 0. */
@@ -364,33 +350,17 @@ static unsigned length_of(uint16_t misc, const uint8_t id[24])
 	return len > 16 ? IMPORT_BUILD_ID_BYTES : len > 8 ? 16 : 8;
 }
 
-static int keep_build_id(struct import *im, const struct import_build_id *id)
+static void keep_kernel(struct import *im, const uint8_t *id, unsigned len)
 {
-	void *grown;
-
-	if (im->nr_build_ids == IMPORT_MAX_BUILD_IDS || import_find_build_id(im, id->path))
-		return 0;
-	grown =
-	    mem_grow(im->build_ids, im->nr_build_ids, &im->build_ids_room, sizeof(*im->build_ids));
-	if (!grown)
-		return -ENOMEM;
-	im->build_ids = grown;
-	im->build_ids[im->nr_build_ids] = *id;
-	if (index_add(&im->build_id_index, hash_path(id->path), (uint32_t)im->nr_build_ids))
-		return -ENOMEM;
-	im->nr_build_ids++;
-	return 0;
-}
-
-static void keep_kernel(struct import *im, const struct import_build_id *id)
-{
-	memcpy(im->facts.kernel_build_id, id->bytes, sizeof(id->bytes));
-	im->facts.kernel_build_id_len = id->len;
+	memset(im->facts.kernel_build_id, 0, sizeof(im->facts.kernel_build_id));
+	memcpy(im->facts.kernel_build_id, id, len);
+	im->facts.kernel_build_id_len = (uint8_t)len;
 }
 
 int import_add_build_id(struct import *im, uint16_t misc, const void *data, size_t len)
 {
-	struct import_build_id id = {0};
+	size_t nr = im->build_ids.nr;
+	struct import_build_id *id;
 	struct import_bytes b;
 	const uint8_t *bytes;
 
@@ -399,16 +369,20 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 	bytes = cursor_bytes(&b.c, 24);
 	if (!bytes || !b.c.left)
 		return 0;
-	id.len = (uint8_t)length_of(misc, bytes);
-	memcpy(id.bytes, bytes, id.len);
-	id.path = arena_strndup(&im->arena, (const char *)b.c.at,
-				strnlen((const char *)b.c.at, b.c.left));
-	if (!id.path)
-		return im->arena.used_bytes > IMPORT_MAX_TEXT_BYTES / 2 ? 0 : -ENOMEM;
+	id = dict_at(&im->build_ids, dict_add_text(&im->build_ids, (const char *)b.c.at, b.c.left));
+	if (!id) /* at a ceiling the others are left out */
+		return im->build_ids.nr == IMPORT_MAX_BUILD_IDS ||
+			       im->build_ids.texts.used_bytes > IMPORT_MAX_TEXT_BYTES / 2
+			   ? 0
+			   : -ENOMEM;
+	if (im->build_ids.nr > nr) {
+		id->len = (uint8_t)length_of(misc, bytes);
+		memcpy(id->bytes, bytes, id->len);
+	}
 	if ((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
-	    strncmp(id.path, "[kernel", 7) == 0)
-		keep_kernel(im, &id);
-	return keep_build_id(im, &id);
+	    strncmp(id->path, "[kernel", 7) == 0)
+		keep_kernel(im, bytes, length_of(misc, bytes));
+	return 0;
 }
 
 /* One section for each bit, behind the records, in the order of the bits. */

@@ -4,6 +4,7 @@
 #include "import/internal.h"
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -64,6 +65,8 @@ static struct import *import_new(const char *path)
 		return NULL;
 	im->fd = im->temp_fd = -1;
 	arena_init(&im->arena, IMPORT_MAX_TEXT_BYTES);
+	dict_init_texts(&im->build_ids, sizeof(struct import_build_id), IMPORT_MAX_BUILD_IDS,
+			IMPORT_MAX_TEXT_BYTES);
 	buf_init(&im->side_made, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->side_told, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->common, 2 * (size_t)IMPORT_MAX_SIDE_BYTES + ((size_t)512 << 20));
@@ -85,12 +88,11 @@ void import_close(struct import *im)
 	buf_fini(&im->side_made);
 	buf_fini(&im->side_told);
 	buf_fini(&im->common);
-	index_fini(&im->build_id_index);
+	dict_fini(&im->build_ids);
 	mem_free(im->event_facts);
 	mem_free(im->modules);
 	mem_free(im->events);
 	mem_free(im->ids);
-	mem_free(im->build_ids);
 	mem_free(im);
 }
 
@@ -170,7 +172,7 @@ static int make_session_id(struct import *im)
 	more = io_pread_full(im->fd, part + len, PART_BYTES, last);
 	len += more > 0 ? (size_t)more : 0;
 	for (uint32_t i = 0; i < 4; i++) {
-		uint32_t hash = index_hash(i + (uint32_t)im->size, part, len);
+		uint32_t hash = hash_bytes(i + (uint32_t)im->size, part, len);
 
 		memcpy(im->session_id + 4 * (size_t)i, &hash, sizeof(hash));
 	}

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "import/bytes.h"
 #include "import/import.h"
 #include "import/walk.h"
@@ -64,7 +64,7 @@ struct import_slice {
 };
 
 struct import_build_id {
-	const char *path; /* in the arena */
+	const char *path;
 	uint8_t bytes[IMPORT_BUILD_ID_BYTES];
 	uint8_t len;
 };
@@ -91,12 +91,10 @@ struct import {
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;
 	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
-	uint64_t nr_senseless;             /* of tasks and mappings */
-	const struct import_event *any;    /* for what is of no event; NULL: there is none */
-	bool has_build_ids;                /* some event asked for them in its mappings */
-	struct import_build_id *build_ids; /* owned */
-	size_t nr_build_ids, build_ids_room;
-	struct index build_id_index;
+	uint64_t nr_senseless;          /* of tasks and mappings */
+	const struct import_event *any; /* for what is of no event; NULL: there is none */
+	bool has_build_ids;             /* some event asked for them in its mappings */
+	struct dict build_ids;          /* struct import_build_id */
 	struct import_slice slices[2 * IMPORT_MAX_SLICES]; /* of the file, of what was unpacked */
 	size_t nr_slices;
 	uint64_t disorder_ns;

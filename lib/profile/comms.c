@@ -11,55 +11,23 @@
 
 enum { MAX_NAME_BYTES = 64 }; /* TASK_COMM_LEN is 16 */
 
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct profile_comms *all = arg;
-
-	return !strcmp(key, all->item[number]->name);
-}
-
-static int add(struct profile_comms *all, const char *name, uint32_t hash)
-{
-	struct profile_comm *c;
-	void *grown;
-
-	if (all->nr >= PROFILE_MAX_COMMS) {
-		all->is_full = true;
-		return -EFBIG;
-	}
-	grown = mem_grow(all->item, all->nr, &all->room, sizeof(struct profile_comm *));
-	if (!grown)
-		return -ENOMEM;
-	all->item = grown;
-	c = arena_alloc(&all->arena, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	c->number = (uint32_t)all->nr;
-	c->name = arena_strdup(&all->arena, name);
-	if (!c->name || index_add(&all->index, hash, c->number))
-		return -ENOMEM;
-	all->item[all->nr++] = c;
-	return 0;
-}
-
 int profile_comms_add(struct profile_comms *all, const char *name, uint32_t *out)
 {
 	char clean[MAX_NAME_BYTES];
-	uint32_t hash, number;
-	int rc = 0;
+	uint32_t number;
+	struct profile_comm *c;
 
 	strncpy(clean, name, sizeof(clean) - 1);
 	clean[sizeof(clean) - 1] = '\0';
 	profile_clean(clean);
-	hash = index_hash(0, clean, strlen(clean));
-	number = index_find(&all->index, hash, is_same, all, clean);
-	if (number == PROFILE_NONE) {
-		number = (uint32_t)all->nr;
-		rc = add(all, clean, hash);
+	number = dict_add(&all->items, clean);
+	if (number == DICT_NONE) {
+		all->is_full |= all->items.nr == PROFILE_MAX_COMMS;
+		return all->is_full ? -EFBIG : -ENOMEM;
 	}
-	if (rc == 0)
-		*out = number;
-	return rc;
+	c = dict_at(&all->items, number);
+	c->number = *out = number;
+	return 0;
 }
 
 int profile_comms_init(struct profile_comms *all)
@@ -70,7 +38,8 @@ int profile_comms_init(struct profile_comms *all)
 	int rc = 0;
 
 	*all = (struct profile_comms){0};
-	arena_init(&all->arena, PROFILE_TEXT_MAX_BYTES);
+	dict_init_texts(&all->items, sizeof(struct profile_comm), PROFILE_MAX_COMMS,
+			PROFILE_TEXT_MAX_BYTES);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && rc == 0; i++)
 		rc = profile_comms_add(all, fixed[i], &number);
 	if (rc)
@@ -80,10 +49,7 @@ int profile_comms_init(struct profile_comms *all)
 
 void profile_comms_fini(struct profile_comms *all)
 {
-	arena_fini(&all->arena);
-	index_fini(&all->index);
-	mem_free(all->item);
-	*all = (struct profile_comms){0};
+	dict_fini(&all->items);
 }
 
 /* A change of the name of a thread. */

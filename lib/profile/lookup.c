@@ -83,7 +83,7 @@ static void find_comm(const struct profile_processes *p, uint64_t time_ns, struc
 		k->from_ns = n->from_ns;
 	if (next && next->from_ns < k->to_ns)
 		k->to_ns = next->from_ns;
-	k->task.comm = p->comms.item[comm];
+	k->task.comm = dict_at(&p->comms.items, comm);
 }
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,

@@ -59,35 +59,14 @@ static enum profile_object_kind kind_of(const struct profile_object *o)
 								 : PROFILE_OBJECT_FILE;
 }
 
-static struct profile_object make_key(const struct trace_record *r)
-{
-	struct profile_object key = {.path = r->name,
-				     .build_id_len = (uint8_t)r->build_id_len,
-				     .major = r->major,
-				     .minor = r->minor,
-				     .inode = r->inode,
-				     .inode_generation = r->inode_generation};
-
-	memcpy(key.build_id, r->build_id, r->build_id_len);
-	return key;
-}
-
-static uint32_t hash_of(const struct profile_object *o)
-{
-	uint32_t hash = index_hash((uint32_t)o->inode, o->path, strlen(o->path));
-
-	return index_hash(hash, o->build_id, o->build_id_len);
-}
-
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct profile_objects *all = arg;
-	const struct profile_object *a = key, *b = all->item[number];
-
-	return a->inode == b->inode && a->inode_generation == b->inode_generation &&
-	       a->major == b->major && a->minor == b->minor && a->build_id_len == b->build_id_len &&
-	       !memcmp(a->build_id, b->build_id, a->build_id_len) && !strcmp(a->path, b->path);
-}
+/* An object by what its mappings say of it. */
+struct entry {
+	uint64_t inode, generation;
+	uint32_t major, minor;
+	uint32_t path; /* among the paths */
+	uint8_t build_id_len, build_id[PROFILE_MAX_BUILD_ID_BYTES];
+	struct profile_object *object; /* in the arena; NULL: there was no memory */
+};
 
 /* Memory is called by all of its name. */
 static const char *name_of(const struct profile_object *o)
@@ -97,94 +76,107 @@ static const char *name_of(const struct profile_object *o)
 	return slash && slash[1] ? slash + 1 : o->shown_path;
 }
 
-static bool copy_texts(struct arena *a, struct profile_object *o)
+/* Near its ceiling, where the next may fail. */
+static bool is_full(const struct arena *a)
 {
-	char *path = arena_strdup(a, o->path), *shown = path ? arena_strdup(a, o->path) : NULL;
-
-	if (!shown)
-		return false;
-	profile_clean(shown);
-	o->path = path;
-	o->shown_path = shown;
-	o->name = name_of(o);
-	return true;
+	return a->used_bytes > (size_t)PROFILE_TEXT_MAX_BYTES - (4 << 16);
 }
 
-static int add(struct profile_objects *all, const struct profile_object *key, uint32_t hash)
+static struct profile_object *make(struct profile_objects *all, const struct entry *e,
+				   uint32_t number)
 {
-	struct profile_object *o;
-	void *grown;
+	struct profile_object *o = arena_alloc(&all->arena, sizeof(*o));
+	const char *path = dict_text(&all->paths, e->path);
+	char *shown = o ? arena_strdup(&all->arena, path) : NULL;
 
-	if (all->nr >= PROFILE_MAX_OBJECTS ||
-	    all->arena.used_bytes > (size_t)PROFILE_TEXT_MAX_BYTES - (4 << 16)) {
-		all->is_full = true;
-		return -EFBIG;
-	}
-	grown = mem_grow(all->item, all->nr, &all->room, sizeof(struct profile_object *));
-	if (!grown)
-		return -ENOMEM;
-	all->item = grown;
-	o = arena_alloc(&all->arena, sizeof(*o));
-	if (!o)
-		return -ENOMEM;
-	*o = *key;
-	o->number = (uint32_t)all->nr;
-	if (!copy_texts(&all->arena, o) || index_add(&all->index, hash, o->number))
-		return -ENOMEM;
+	if (!shown)
+		return NULL;
+	profile_clean(shown);
+	*o = (struct profile_object){.number = number,
+				     .path = path,
+				     .shown_path = shown,
+				     .build_id_len = e->build_id_len,
+				     .major = e->major,
+				     .minor = e->minor,
+				     .inode = e->inode,
+				     .inode_generation = e->generation};
+	memcpy(o->build_id, e->build_id, e->build_id_len);
+	o->name = name_of(o);
 	o->kind = kind_of(o);
-	all->item[all->nr++] = o;
-	return 0;
+	return o;
 }
 
 int profile_objects_add(struct profile_objects *all, const struct trace_record *r,
 			const struct profile_object **out)
 {
-	struct profile_object key = make_key(r);
-	uint32_t hash = hash_of(&key), number;
-	int rc = 0;
+	struct entry key = {.inode = r->inode,
+			    .generation = r->inode_generation,
+			    .major = r->major,
+			    .minor = r->minor,
+			    .path = dict_add(&all->paths, r->name),
+			    .build_id_len = (uint8_t)r->build_id_len},
+		     *e = NULL;
+	uint32_t number = DICT_NONE;
 
-	/* the next mapping is often of the same one */
-	number = index_find(&all->index, hash, is_same, all, &key);
-	if (number == PROFILE_NONE) {
-		number = (uint32_t)all->nr;
-		rc = add(all, &key, hash);
+	memcpy(key.build_id, r->build_id, r->build_id_len);
+	if (key.path != DICT_NONE)
+		number = dict_add(&all->items, &key);
+	e = dict_at(&all->items, number);
+	if (e && !e->object)
+		e->object = make(all, e, number);
+	if (e && e->object) {
+		*out = e->object;
+		return 0;
 	}
-	if (rc == 0)
-		*out = all->item[number];
-	return rc;
+	if (all->items.nr < PROFILE_MAX_OBJECTS && !is_full(&all->arena) &&
+	    !is_full(&all->paths.texts))
+		return -ENOMEM;
+	all->is_full = true;
+	return -EFBIG;
 }
 
 void profile_objects_init(struct profile_objects *all)
 {
 	*all = (struct profile_objects){0};
 	arena_init(&all->arena, PROFILE_TEXT_MAX_BYTES);
+	dict_init_texts(&all->paths, sizeof(const char *), PROFILE_MAX_OBJECTS,
+			PROFILE_TEXT_MAX_BYTES);
+	dict_init(&all->items, sizeof(struct entry), DICT_KEY(struct entry, build_id),
+		  PROFILE_MAX_OBJECTS);
 }
 
 void profile_objects_fini(struct profile_objects *all)
 {
 	arena_fini(&all->arena);
-	index_fini(&all->index);
-	mem_free(all->item);
+	dict_fini(&all->paths);
+	dict_fini(&all->items);
 }
 
+struct profile_object *profile_objects_at(const struct profile_objects *all, uint32_t number)
+{
+	const struct entry *e = dict_at(&all->items, number);
+
+	return e->object;
+}
+
+/* Numbers entries anew, so that their keys find them no more. */
 int profile_objects_keep(struct profile_objects *all, struct profile_gathered *g)
 {
-	bool *is_used = mem_calloc(all->nr + 1, sizeof(*is_used));
+	bool *is_used = mem_calloc(all->items.nr + 1, sizeof(*is_used));
+	struct entry *items = all->items.items;
 	size_t kept = 0;
 
 	if (!is_used)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->nr_told; i++)
 		is_used[g->told[i].mapping.object->number] = true;
-	for (size_t i = 0; i < all->nr; i++) {
-		struct profile_object *o = all->item[i];
-
+	for (size_t i = 0; i < all->items.nr; i++) {
 		if (!is_used[i])
 			continue;
-		o->number = (uint32_t)kept;
-		all->item[kept++] = o;
+		items[i].object->number = (uint32_t)kept;
+		items[kept++] = items[i];
 	}
-	all->nr = kept;
+	all->items.nr = kept;
 	mem_free(is_used);
 	return 0;
 }

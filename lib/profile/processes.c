@@ -428,12 +428,12 @@ int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kalls
 
 size_t profile_nr_objects(const struct profile_processes *p)
 {
-	return p->objects.nr;
+	return p->objects.items.nr;
 }
 
 const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number)
 {
-	return p->objects.item[number];
+	return profile_objects_at(&p->objects, number);
 }
 
 size_t profile_nr_processes(const struct profile_processes *p)
@@ -443,12 +443,12 @@ size_t profile_nr_processes(const struct profile_processes *p)
 
 size_t profile_nr_comms(const struct profile_processes *p)
 {
-	return p->comms.nr;
+	return p->comms.items.nr;
 }
 
 const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number)
 {
-	return p->comms.item[number];
+	return dict_at(&p->comms.items, number);
 }
 
 size_t profile_nr_ksymbols(const struct profile_processes *p)

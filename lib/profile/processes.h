@@ -67,8 +67,8 @@ struct profile_process {
 
 /* The name of a task: one for each text. */
 struct profile_comm {
-	uint32_t number;  /* from 0, dense */
 	const char *name; /* safe to show */
+	uint32_t number;  /* from 0, dense */
 };
 
 /* Who ran, as a sample says it. Never NULL pointers: what is not known has an entry of its own (a

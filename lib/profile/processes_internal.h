@@ -11,7 +11,7 @@
 #define PROFILE_PROCESSES_INTERNAL_H
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
 
@@ -38,12 +38,11 @@ enum {
 
 enum { PROFILE_NONE = UINT32_MAX };
 
-/* Texts and what has them; each is handed out by a pointer that stays. */
+/* What is mapped; each is handed out by a pointer that stays. */
 struct profile_objects {
 	struct arena arena;
-	struct profile_object **item; /* owned; in the arena */
-	size_t nr, room;
-	struct index index;
+	struct dict paths; /* const char * */
+	struct dict items; /* private to objects.c */
 	bool is_full;
 };
 void profile_objects_init(struct profile_objects *o);
@@ -52,15 +51,14 @@ void profile_objects_fini(struct profile_objects *o);
 int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
 			const struct profile_object **out);
 
+struct profile_object *profile_objects_at(const struct profile_objects *o, uint32_t number);
+
 /* Forgets those that nothing told maps, and gives the others new numbers; none is added then. */
 struct profile_gathered;
 int profile_objects_keep(struct profile_objects *o, struct profile_gathered *g);
 
 struct profile_comms {
-	struct arena arena;
-	struct profile_comm **item; /* owned; in the arena */
-	size_t nr, room;
-	struct index index;
+	struct dict items; /* struct profile_comm */
 	bool is_full;
 };
 enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE };
@@ -139,10 +137,8 @@ struct profile_naming {
 /* Processes of which nothing is known: made when they are asked for, by any thread. */
 struct profile_strangers {
 	pthread_mutex_t lock;
-	struct arena arena;
-	struct index index;
-	struct profile_process **item; /* owned; in the arena */
-	size_t nr, room;
+	struct arena arena;           /* processes, which stay where they are */
+	struct dict items;            /* private to strangers.c */
 	struct profile_process other; /* all of them, without memory or beyond the ceiling */
 };
 struct profile_strangers *profile_strangers_new(void); /* NULL without memory */
@@ -175,12 +171,10 @@ struct profile_processes {
 
 /* Build-ids of files that were told beside their mappings; each is found by its file. */
 struct profile_build_ids {
-	struct arena arena;
 	struct profile_build_id *item; /* owned; in the order of the file */
 	size_t nr, room;
-	uint32_t *last; /* owned; of each file: its last item */
-	size_t nr_files, last_room;
-	struct index index; /* of files */
+	struct dict paths; /* const char * */
+	struct dict files; /* private to build_ids.c */
 };
 void profile_build_ids_init(struct profile_build_ids *all);
 void profile_build_ids_fini(struct profile_build_ids *all);

@@ -4,7 +4,7 @@
  */
 #include "report/flat.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/functions.h"
 
@@ -30,27 +30,20 @@ static const unsigned parts_of[REPORT_NR_COLUMNS] = {
 
 enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
 
-/* What the rows are found by: compared as bytes. */
-struct key {
-	uint32_t column[REPORT_NR_COLUMNS];
-	uint32_t file;
-};
-
+/* Found by its columns and file. */
 struct row {
 	struct report_flat_row shown;
 	uint64_t counted; /* the entry that counted it last */
 };
 
-enum { NR_GUESSES = 4096 };
+enum { NR_GUESSES = 4096, KEY_BYTES = DICT_KEY(struct report_flat_row, file) };
 
 struct report_flat {
 	struct report_functions *functions;
 	unsigned columns;
 	struct report_sink sink;
-	struct index index;
 	uint32_t guess[NR_GUESSES];
-	struct row *rows;
-	size_t nr, room;
+	struct dict rows; /* struct row */
 	uint64_t nr_entries;
 	const char *file; /* the last one, and its number */
 	uint32_t file_number;
@@ -62,40 +55,18 @@ static bool has(const struct report_flat *f, enum report_column column)
 	return f->columns >> column & 1;
 }
 
-static bool is_row(const void *arg, const void *key, uint32_t number)
+/* Mostly the row that had the function before: its number is remembered in a place for each. NULL
+ * without memory. */
+static struct row *get(struct report_flat *f, const struct report_flat_row *key)
 {
-	const struct report_flat *f = arg;
-	const struct key *k = key;
-	const struct report_flat_row *row = &f->rows[number].shown;
+	uint32_t *guess = &f->guess[key->column[REPORT_FUNCTION] % NR_GUESSES];
 
-	return memcmp(row->column, k->column, sizeof(k->column)) == 0 && row->file == k->file;
+	if (*guess >= f->rows.nr || memcmp(dict_at(&f->rows, *guess), key, KEY_BYTES) != 0)
+		*guess = dict_add(&f->rows, key);
+	return dict_at(&f->rows, *guess);
 }
 
-/* Mostly the row that had the function before: that is remembered in a place for each. NULL without
- * memory. Rows move. */
-static struct row *get(struct report_flat *f, const struct key *k)
-{
-	uint32_t *guess = &f->guess[k->column[REPORT_FUNCTION] % NR_GUESSES];
-	uint32_t hash, number = *guess;
-	struct row *rows;
-
-	if (number < f->nr && is_row(f, k, number))
-		return &f->rows[number];
-	hash = index_hash(0, k, sizeof(*k));
-	number = index_find(&f->index, hash, is_row, f, k);
-	*guess = number == INDEX_NONE ? (uint32_t)f->nr : number;
-	if (number != INDEX_NONE)
-		return &f->rows[number];
-	rows = mem_grow(f->rows, f->nr, &f->room, sizeof(*rows));
-	if (!rows)
-		return NULL;
-	f->rows = rows;
-	rows[f->nr] = (struct row){.shown.file = k->file};
-	memcpy(rows[f->nr].shown.column, k->column, sizeof(k->column));
-	return index_add(&f->index, hash, (uint32_t)f->nr) ? NULL : &rows[f->nr++];
-}
-
-static int set_file(struct report_flat *f, struct key *k, const char *file)
+static int set_file(struct report_flat *f, struct report_flat_row *k, const char *file)
 {
 	k->file = UINT32_MAX;
 	if (!file)
@@ -108,7 +79,8 @@ static int set_file(struct report_flat *f, struct key *k, const char *file)
 	return f->file ? 0 : -ENOMEM;
 }
 
-static int set_frame(struct report_flat *f, struct key *k, const struct report_frame *frame)
+static int set_frame(struct report_flat *f, struct report_flat_row *k,
+		     const struct report_frame *frame)
 {
 	if (has(f, REPORT_FUNCTION))
 		k->column[REPORT_FUNCTION] = frame->function->number;
@@ -120,7 +92,8 @@ static int set_frame(struct report_flat *f, struct key *k, const struct report_f
 	return set_file(f, k, frame->file);
 }
 
-static int add_frame(struct report_flat *f, struct key *k, const struct report_entry *e, size_t i)
+static int add_frame(struct report_flat *f, struct report_flat_row *k, const struct report_entry *e,
+		     size_t i)
 {
 	struct row *row = set_frame(f, k, &e->frames[i]) == 0 ? get(f, k) : NULL;
 
@@ -137,13 +110,13 @@ static int add_frame(struct report_flat *f, struct key *k, const struct report_e
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_flat *f = arg;
-	struct key k = {.column = {[REPORT_COMM] = e->key.comm,
-				   [REPORT_PID] = e->key.pid,
-				   [REPORT_TID] = e->key.tid,
-				   [REPORT_CPU] = e->key.cpu,
-				   [REPORT_ITERATION] = e->key.iteration,
-				   [REPORT_EVENT] = e->key.event,
-				   [REPORT_SESSION] = e->key.session}};
+	struct report_flat_row k = {.column = {[REPORT_COMM] = e->key.comm,
+					       [REPORT_PID] = e->key.pid,
+					       [REPORT_TID] = e->key.tid,
+					       [REPORT_CPU] = e->key.cpu,
+					       [REPORT_ITERATION] = e->key.iteration,
+					       [REPORT_EVENT] = e->key.event,
+					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
 	int rc = 0;
 
@@ -162,6 +135,7 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 		return NULL;
 	f->functions = functions;
 	f->columns = columns;
+	dict_init(&f->rows, sizeof(struct row), KEY_BYTES, DICT_MAX);
 	f->sink = (struct report_sink){.entry = add_entry, .arg = f};
 	for (size_t i = 0; i < REPORT_NR_COLUMNS; i++)
 		f->sink.parts |= has(f, i) ? parts_of[i] : 0;
@@ -174,8 +148,7 @@ void report_flat_free(struct report_flat *f)
 {
 	if (!f)
 		return;
-	index_fini(&f->index);
-	mem_free(f->rows);
+	dict_fini(&f->rows);
 	mem_free(f->sorted);
 	mem_free(f);
 }
@@ -240,15 +213,17 @@ static int compare_rows(const void *x, const void *y, void *functions)
 
 const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr)
 {
-	struct report_flat_row *sorted = mem_calloc(f->nr + 1, sizeof(*sorted));
+	size_t nr_rows = f->rows.nr;
+	struct report_flat_row *sorted = mem_calloc(nr_rows + 1, sizeof(*sorted));
+	const struct row *rows = f->rows.items;
 
 	if (!sorted)
 		return NULL;
-	for (size_t i = 0; i < f->nr; i++)
-		sorted[i] = f->rows[i].shown;
-	qsort_r(sorted, f->nr, sizeof(*sorted), compare_rows, f->functions);
+	for (size_t i = 0; i < nr_rows; i++)
+		sorted[i] = rows[i].shown;
+	qsort_r(sorted, nr_rows, sizeof(*sorted), compare_rows, f->functions);
 	mem_free(f->sorted);
 	f->sorted = sorted;
-	*nr = f->nr;
+	*nr = nr_rows;
 	return sorted;
 }

@@ -27,8 +27,8 @@ enum report_column {
 extern const char *const report_column_names[REPORT_NR_COLUMNS];
 
 struct report_flat_row {
-	/* Numbers of each column; 0 for those that were not asked for. A function's number stands
-	 * for its object too. */
+	/* The key. Numbers of each column; 0 for those that were not asked for. A function's number
+	 * stands for its object too. */
 	uint32_t column[REPORT_NR_COLUMNS];
 	uint32_t file; /* with REPORT_LINE: report_functions_text, UINT32_MAX: not known; the column
 			  is the line */

@@ -4,7 +4,7 @@
 #include "report/functions.h"
 
 #include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "report/rules.h"
 #include "symbol/symbols.h"
@@ -13,24 +13,26 @@
 #include <pthread.h>
 #include <string.h>
 
-static const size_t max_text_bytes = (size_t)1 << 30;
+static const size_t max_text_bytes = (size_t)1 << 30; /* of each */
 
 /* With what the rules say of it; bits: the number of the rule. */
 struct function {
 	struct report_function shown;
-	uint32_t name_number;
 	uint32_t is_caller, is_callee; /* of splits */
+};
+
+/* A function by the numbers of its name and object. */
+struct entry {
+	uint32_t name, object;
+	struct function *function; /* in the arena; NULL: not made yet */
 };
 
 struct report_functions {
 	const struct report_rules *rules;
 	pthread_mutex_t lock;
 	struct arena arena;
-	struct index by_text, by_names;
-	const char **texts;
-	size_t nr_texts, texts_room;
-	struct function **functions;
-	size_t nr, room;
+	struct dict texts;   /* const char * */
+	struct dict entries; /* struct entry */
 };
 
 struct report_functions *report_functions_new(const struct report_rules *rules)
@@ -42,6 +44,8 @@ struct report_functions *report_functions_new(const struct report_rules *rules)
 	f->rules = rules;
 	pthread_mutex_init(&f->lock, NULL);
 	arena_init(&f->arena, max_text_bytes);
+	dict_init_texts(&f->texts, sizeof(const char *), DICT_MAX, max_text_bytes);
+	dict_init(&f->entries, sizeof(struct entry), DICT_KEY(struct entry, object), DICT_MAX);
 	return f;
 }
 
@@ -49,43 +53,11 @@ void report_functions_free(struct report_functions *f)
 {
 	if (!f)
 		return;
-	index_fini(&f->by_text);
-	index_fini(&f->by_names);
-	mem_free(f->texts);
-	mem_free(f->functions);
+	dict_fini(&f->texts);
+	dict_fini(&f->entries);
 	arena_fini(&f->arena);
 	pthread_mutex_destroy(&f->lock);
 	mem_free(f);
-}
-
-static bool is_text(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_functions *f = arg;
-
-	return strcmp(f->texts[number], key) == 0;
-}
-
-static int add_text(struct report_functions *f, uint32_t hash, const char *text)
-{
-	char *own = arena_strdup(&f->arena, text);
-	const char **texts =
-	    own ? mem_grow(f->texts, f->nr_texts, &f->texts_room, sizeof(*texts)) : NULL;
-
-	if (!texts)
-		return -ENOMEM;
-	f->texts = texts;
-	texts[f->nr_texts] = own;
-	return index_add(&f->by_text, hash, (uint32_t)f->nr_texts);
-}
-
-static uint32_t number_of(struct report_functions *f, const char *text)
-{
-	uint32_t hash = index_hash(0, text, strlen(text));
-	uint32_t number = index_find(&f->by_text, hash, is_text, f, text);
-
-	if (number != INDEX_NONE)
-		return number;
-	return add_text(f, hash, text) ? INDEX_NONE : (uint32_t)f->nr_texts++;
 }
 
 uint32_t report_functions_number(struct report_functions *f, const char *text)
@@ -93,23 +65,9 @@ uint32_t report_functions_number(struct report_functions *f, const char *text)
 	uint32_t number;
 
 	pthread_mutex_lock(&f->lock);
-	number = number_of(f, text);
+	number = dict_add(&f->texts, text);
 	pthread_mutex_unlock(&f->lock);
 	return number;
-}
-
-/* What a function is found by. */
-struct names {
-	uint32_t name, object;
-};
-
-static bool is_function(const void *arg, const void *key, uint32_t number)
-{
-	const struct report_functions *f = arg;
-	const struct names *n = key;
-	const struct function *fn = f->functions[number];
-
-	return fn->name_number == n->name && fn->shown.object_number == n->object;
 }
 
 static bool matches_any(const struct report_pattern *list, size_t nr, const char *name)
@@ -132,30 +90,23 @@ static void apply_rules(const struct report_rules *r, struct function *fn)
 	}
 }
 
-static struct function *add_function(struct report_functions *f, const struct names *n,
-				     uint32_t hash)
+/* NULL without memory. */
+static struct function *make_function(struct report_functions *f, const struct entry *e,
+				      uint32_t number)
 {
-	struct function *fn = arena_alloc(&f->arena, sizeof(*fn)), **list;
+	struct function *fn = arena_alloc(&f->arena, sizeof(*fn));
+	const char *name = report_functions_text(f, e->name);
 
-	list = fn ? mem_grow(f->functions, f->nr, &f->room, sizeof(*list)) : NULL;
-	if (!list)
+	if (!fn)
 		return NULL;
-	f->functions = list;
-	*fn = (struct function){
-	    .shown = {.number = (uint32_t)f->nr,
-		      .object_number = n->object,
-		      .home_number = n->object,
-		      .name = f->texts[n->name],
-		      .linkage_name = f->texts[n->name],
-		      .object = f->texts[n->object],
-		      .is_known = true},
-	    .name_number = n->name,
-	};
+	fn->shown = (struct report_function){.number = number,
+					     .object_number = e->object,
+					     .home_number = e->object,
+					     .name = name,
+					     .linkage_name = name,
+					     .object = report_functions_text(f, e->object),
+					     .is_known = true};
 	apply_rules(f->rules, fn);
-	list[f->nr] = fn;
-	if (index_add(&f->by_names, hash, (uint32_t)f->nr))
-		return NULL;
-	f->nr++;
 	return fn;
 }
 
@@ -163,14 +114,21 @@ static struct function *add_function(struct report_functions *f, const struct na
 static struct function *get(struct report_functions *f, const char *name, const char *object,
 			    bool *is_new)
 {
-	const struct names n = {number_of(f, name), number_of(f, object)};
-	uint32_t hash = index_hash(0, &n, sizeof(n)), number;
+	const struct entry key = {.name = dict_add(&f->texts, name),
+				  .object = dict_add(&f->texts, object)};
+	uint32_t number;
+	struct entry *e;
 
-	if (n.name == INDEX_NONE || n.object == INDEX_NONE)
+	if (key.name == DICT_NONE || key.object == DICT_NONE)
 		return NULL;
-	number = index_find(&f->by_names, hash, is_function, f, &n);
-	*is_new = number == INDEX_NONE;
-	return *is_new ? add_function(f, &n, hash) : f->functions[number];
+	number = dict_add(&f->entries, &key);
+	e = dict_at(&f->entries, number);
+	if (!e)
+		return NULL;
+	*is_new = !e->function;
+	if (*is_new)
+		e->function = make_function(f, e, number);
+	return e->function;
 }
 
 const struct report_function *report_functions_named(struct report_functions *f, const char *name,
@@ -212,7 +170,7 @@ static struct function *get_merged(struct report_functions *f, const struct symb
 	struct function *fn = rc ? NULL : get(f, name, merged ? "[merged]" : s->object, &is_new);
 
 	if (fn && merged)
-		set_home(fn, number_of(f, s->object), is_new);
+		set_home(fn, dict_add(&f->texts, s->object), is_new);
 	if (!fn || !is_new)
 		return fn;
 	fn->shown.is_merged = merged || f->rules->merge_object;
@@ -236,22 +194,24 @@ const struct report_function *report_functions_get(struct report_functions *f,
 
 const char *report_functions_text(const struct report_functions *f, uint32_t number)
 {
-	return f->texts[number];
+	return dict_text(&f->texts, number);
 }
 
 size_t report_functions_nr_texts(const struct report_functions *f)
 {
-	return f->nr_texts;
+	return f->texts.nr;
 }
 
 size_t report_functions_nr(const struct report_functions *f)
 {
-	return f->nr;
+	return f->entries.nr;
 }
 
 const struct report_function *report_functions_at(const struct report_functions *f, uint32_t number)
 {
-	return &f->functions[number]->shown;
+	const struct entry *e = dict_at(&f->entries, number);
+
+	return &e->function->shown;
 }
 
 /* The first rule by which the callee gets another name under this caller; -1. */

@@ -36,12 +36,13 @@ _Static_assert(offsetof(struct record, path) == 72, "PERF_RECORD_MMAP2");
 
 struct mapped_file {
 	uint64_t inode, generation;
+	uint32_t major, minor;
+	uint32_t path; /* among the paths: the end of the key */
+	uint32_t pid;
 	uint64_t start, end; /* of its last mapping */
-	uint32_t major, minor, pid;
-	bool is_wanted; /* mapped, and not yet asked for */
-	bool is_left;   /* not to be asked for */
+	bool is_wanted;      /* mapped, and not yet asked for */
+	bool is_left;        /* not to be asked for */
 	uint64_t due_ns, pause_ns;
-	const char *path;
 };
 
 int mapped_init(struct mapped *m)
@@ -57,7 +58,9 @@ int mapped_init(struct mapped *m)
 	pthread_condattr_destroy(&attr);
 	if (rc == 0)
 		rc = pthread_mutex_init(&m->lock, NULL);
-	arena_init(&m->arena, MAPPED_MAX_TEXT_BYTES);
+	dict_init_texts(&m->paths, sizeof(const char *), MAPPED_MAX_FILES, MAPPED_MAX_TEXT_BYTES);
+	dict_init(&m->files, sizeof(struct mapped_file), DICT_KEY(struct mapped_file, path),
+		  MAPPED_MAX_FILES);
 	return -rc;
 }
 
@@ -65,53 +68,29 @@ void mapped_fini(struct mapped *m)
 {
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
-	arena_fini(&m->arena);
-	index_fini(&m->index);
-	mem_free(m->files);
-}
-
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct mapped_file *f = &((const struct mapped *)arg)->files[number];
-	const struct record *r = key;
-
-	return f->inode == r->inode && f->major == r->major && f->minor == r->minor &&
-	       f->generation == r->generation && strcmp(f->path, r->path) == 0;
+	dict_fini(&m->paths);
+	dict_fini(&m->files);
 }
 
 /* NULL: there is no room. */
-static struct mapped_file *add_file(struct mapped *m, const struct record *r, uint32_t hash)
+static struct mapped_file *get_file(struct mapped *m, const struct record *r)
 {
-	void *grown = m->nr < MAPPED_MAX_FILES
-			  ? mem_grow(m->files, m->nr, &m->room, sizeof(*m->files))
-			  : NULL;
-	const char *path;
+	const struct mapped_file key = {.inode = r->inode,
+					.generation = r->generation,
+					.major = r->major,
+					.minor = r->minor,
+					.path = dict_add(&m->paths, r->path)};
+	struct mapped_file *f = key.path == DICT_NONE ? NULL : dict_get(&m->files, &key);
 
-	m->files = grown ? grown : m->files;
-	path = grown ? arena_strdup(&m->arena, r->path) : NULL;
-	m->is_full = !path || index_add(&m->index, hash, (uint32_t)m->nr);
-	if (m->is_full)
-		return NULL;
-	m->files[m->nr] = (struct mapped_file){.inode = r->inode,
-					       .generation = r->generation,
-					       .major = r->major,
-					       .minor = r->minor,
-					       .path = path,
-					       .pause_ns = FIRST_PAUSE_NS};
-	return &m->files[m->nr++];
-}
-
-static struct mapped_file *find_file(struct mapped *m, const struct record *r)
-{
-	uint32_t hash = index_hash((uint32_t)r->inode, r->path, strlen(r->path));
-	uint32_t number = index_find(&m->index, hash, is_same, m, r);
-
-	return number == INDEX_NONE ? add_file(m, r, hash) : &m->files[number];
+	m->is_full |= !f;
+	if (f && !f->pause_ns)
+		f->pause_ns = FIRST_PAUSE_NS;
+	return f;
 }
 
 static void want(struct mapped *m, const struct record *r)
 {
-	struct mapped_file *f = find_file(m, r);
+	struct mapped_file *f = get_file(m, r);
 
 	if (!f || f->is_left)
 		return;
@@ -208,8 +187,8 @@ static struct mapped_file *find_due(struct mapped *m, uint64_t *due_ns)
 	uint64_t now_ns = clock_monotonic_ns();
 
 	*due_ns = UINT64_MAX;
-	for (size_t i = 0; i < m->nr; i++) {
-		struct mapped_file *f = &m->files[i];
+	for (uint32_t i = 0; i < m->files.nr; i++) {
+		struct mapped_file *f = dict_at(&m->files, i);
 
 		if (!f->is_wanted)
 			continue;
@@ -232,9 +211,11 @@ static void wait_until(struct mapped *m, uint64_t due_ns)
 		(void)pthread_cond_timedwait(&m->wake, &m->lock, &t);
 }
 
-static void make_question(const struct mapped_file *f, struct survey_identify_question *q)
+static void make_question(const struct mapped *m, const struct mapped_file *f,
+			  struct survey_identify_question *q)
 {
-	size_t len = strnlen(f->path, sizeof(q->path) - 1);
+	const char *path = dict_text(&m->paths, f->path);
+	size_t len = strnlen(path, sizeof(q->path) - 1);
 
 	q->inode = f->inode;
 	q->generation = f->generation;
@@ -243,7 +224,7 @@ static void make_question(const struct mapped_file *f, struct survey_identify_qu
 	q->major = f->major;
 	q->minor = f->minor;
 	q->pid = f->pid;
-	memcpy(q->path, f->path, len);
+	memcpy(q->path, path, len);
 	q->path[len] = '\0';
 }
 
@@ -258,8 +239,8 @@ bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t 
 	if (f) {
 		f->is_wanted = false; /* what is mapped from now on is asked for again */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;
-		make_question(f, q);
-		*number = (uint32_t)(f - m->files);
+		make_question(m, f, q);
+		*number = (uint32_t)(f - (const struct mapped_file *)m->files.items);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return f;
@@ -271,7 +252,7 @@ void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_sta
 	struct mapped_file *f;
 
 	pthread_mutex_lock(&m->lock);
-	f = &m->files[number];
+	f = dict_at(&m->files, number);
 	m->nr_foreign += state == SURVEY_IDENTIFY_FOREIGN;
 	f->is_left = is_last || state == SURVEY_IDENTIFY_FOREIGN;
 	f->is_wanted &= !f->is_left;

@@ -7,8 +7,7 @@
 #ifndef SESSION_MAPPED_H
 #define SESSION_MAPPED_H
 
-#include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "pmu/ring.h"
 #include "survey/identify.h"
 
@@ -24,10 +23,8 @@ struct mapped_file;
 struct mapped {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct arena arena;
-	struct index index;
-	struct mapped_file *files; /* owned */
-	size_t nr, room;
+	struct dict paths; /* const char * */
+	struct dict files; /* struct mapped_file */
 	bool is_ending, is_full;
 	uint32_t nr_foreign; /* files on file systems that may never answer */
 };

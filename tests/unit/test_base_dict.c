@@ -77,6 +77,12 @@ TEST(texts)
 	assert_int_equal(d.nr, 1000);
 	assert_int_equal(dict_find(&d, ""), DICT_NONE);
 	assert_int_equal(dict_find(&d, "999"), 999);
+	assert_string_equal(dict_text(&d, 999), "999");
+	assert_int_equal(dict_add_text(&d, "9999", 3), 999);
+	assert_int_equal(dict_add_text(&d, "99", 3), 99);
+	assert_int_equal(dict_add_text(&d, "999\0x", 5), 999);
+	assert_int_equal(dict_add_text(&d, "9999", 4), 1000);
+	assert_string_equal(dict_text(&d, 1000), "9999");
 	assert_int_equal(((struct named *)dict_at(&d, 999))->value, 2);
 	dict_fini(&d);
 }
