@@ -4,38 +4,38 @@
 #include "exports/facts.h"
 
 #include "base/buf.h"
+#include "base/json_writer.h"
 #include "base/str.h"
-#include "export/json.h"
 #include "exports/traces.h"
 #include "samples.h"
 #include "screen/number.h"
 
 #include <string.h>
 
-static void put_id(struct export_json *out, const char *key, const uint8_t id[16])
+static void put_id(struct json_writer *out, const char *key, const uint8_t id[16])
 {
 	char hex[33];
 
 	str_hex16(id, hex);
-	export_json_text(out, key, hex);
+	jsonw_text(out, key, hex);
 }
 
-void export_facts_put(struct export_json *out, const struct input *o)
+void export_facts_put(struct json_writer *out, const struct input *o)
 {
 	const struct trace_head *head = &o->facts->head;
 	const struct trace_info *info = o->facts->info;
 
-	export_json_text(out, "session", o->config_name);
-	export_json_text(out, "host", head->host);
-	export_json_text(out, "machine", head->machine);
+	jsonw_text(out, "session", o->config_name);
+	jsonw_text(out, "host", head->host);
+	jsonw_text(out, "machine", head->machine);
 	if (info) {
-		export_json_text(out, "cpu_model", info->cpu_model);
-		export_json_text(out, "kernel", info->kernel);
-		export_json_text(out, "recorder", info->tool);
+		jsonw_text(out, "cpu_model", info->cpu_model);
+		jsonw_text(out, "kernel", info->kernel);
+		jsonw_text(out, "recorder", info->tool);
 	}
 	put_id(out, "session_id", head->session_id);
 	put_id(out, "boot_id", head->boot_id);
-	export_json_u64(out, "start_monotonic_ns", o->start_ns);
+	jsonw_u64(out, "start_monotonic_ns", o->start_ns);
 }
 
 /* False: nothing is missing. */
@@ -61,33 +61,33 @@ static bool add_losses(struct buf *b, const struct input *o, const struct report
 
 static void put_unread(void *arg, const char *line)
 {
-	export_json_text(arg, NULL, line);
+	jsonw_text(arg, NULL, line);
 }
 
-void export_facts_put_losses(struct export_json *out, const struct job *j,
+void export_facts_put_losses(struct json_writer *out, const struct job *j,
 			     const struct report_stats *stats)
 {
 	const struct input *o = job_input(j);
 	struct buf text;
 
 	buf_init(&text, EXPORT_NAME_BYTES);
-	export_json_array(out, "losses");
+	jsonw_array(out, "losses");
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
 		buf_reset(&text);
 		if (add_losses(&text, o, stats, i))
-			export_json_text(out, NULL, buf_str(&text));
+			jsonw_text(out, NULL, buf_str(&text));
 	}
 	export_unread_lines(j, put_unread, out);
-	export_json_end(out);
+	jsonw_end(out);
 	buf_fini(&text);
 }
 
-void export_facts_put_weight(struct export_json *out, const char *key, const struct trace_event *e,
+void export_facts_put_weight(struct json_writer *out, const char *key, const struct trace_event *e,
 			     uint64_t weight)
 {
 	double scale = e->scale > 0 ? e->scale : 1, shown = (double)weight * scale;
 
-	export_json_next(out, key);
+	jsonw_key(out, key);
 	if (scale == 1)
 		buf_u64(out->out, weight);
 	else if (scale == (double)(uint32_t)scale && shown < 1.8e19)

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "counts/series.h"
-#include "export/json.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -66,42 +66,41 @@ static const char *name_of(struct export_series *s, const struct counts_series_p
 
 static void put_process(struct export_series *s)
 {
-	struct export_json *out = s->out;
+	struct json_writer *out = s->out;
 
 	if (s->has_counters)
 		return;
 	s->has_counters = true;
 	buf_reset(&s->name);
 	buf_printf(&s->name, "counters of %s", s->o->facts->head.host);
-	export_json_object(out, NULL);
-	export_json_text(out, "ph", "M");
-	export_json_text(out, "name", "process_name");
-	export_json_u64(out, "pid", COUNTERS_PID);
-	export_json_object(out, "args");
-	export_json_text(out, "name", buf_str(&s->name));
-	export_json_end(out);
-	export_json_end(out);
+	jsonw_object(out, NULL);
+	jsonw_text(out, "ph", "M");
+	jsonw_text(out, "name", "process_name");
+	jsonw_u64(out, "pid", COUNTERS_PID);
+	jsonw_object(out, "args");
+	jsonw_text(out, "name", buf_str(&s->name));
+	jsonw_end(out);
+	jsonw_end(out);
 }
 
 static void put_counter(struct export_series *s, const struct counts_series_point *p, double value)
 {
-	struct export_json *out = s->out;
+	struct json_writer *out = s->out;
 	bool is_level = p->of->kind == EVENT_VALUE && !p->is_samples && !p->of->metric;
 	uint64_t time_ns = is_level ? p->end_ns : p->start_ns;
 	char text[COUNTS_SERIES_UNIT_BYTES];
 	const char *unit = counts_series_unit(p, text);
 
-	export_json_object(out, NULL);
-	export_json_text(out, "ph", "C");
-	export_json_text(out, "name", name_of(s, p));
-	export_json_u64(out, "pid", COUNTERS_PID);
-	export_json_next(out, "ts");
-	export_json_us(out->out, (int64_t)(time_ns - p->origin_ns));
-	export_json_object(out, "args");
-	export_json_next(out, *unit ? unit : "value");
+	jsonw_object(out, NULL);
+	jsonw_text(out, "ph", "C");
+	jsonw_text(out, "name", name_of(s, p));
+	jsonw_u64(out, "pid", COUNTERS_PID);
+	jsonw_us(out, "ts", (int64_t)(time_ns - p->origin_ns));
+	jsonw_object(out, "args");
+	jsonw_key(out, *unit ? unit : "value");
 	screen_metric(out->out, value);
-	export_json_end(out);
-	export_json_end(out);
+	jsonw_end(out);
+	jsonw_end(out);
 }
 
 /* Totals of events are the sums of the CPUs' counters. */
@@ -121,7 +120,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	return output_flush(s->j->output, s->e);
 }
 
-int export_series_put(struct export_series *s, struct export_json *out, struct err *e)
+int export_series_put(struct export_series *s, struct json_writer *out, struct err *e)
 {
 	const struct counts_series_config config = {.session = s->o->session,
 						    .metrics = &s->o->spec.metric_set,
@@ -141,7 +140,7 @@ static const char *why(const struct export_series_note *n)
 }
 
 /* A field that is there where some number lacks something. */
-static void put_partial(const struct export_series *s, struct export_json *out)
+static void put_partial(const struct export_series *s, struct json_writer *out)
 {
 	char text[NAME_BYTES], state[CELL_STATE_BYTES];
 	bool is_open = false;
@@ -152,22 +151,22 @@ static void put_partial(const struct export_series *s, struct export_json *out)
 		if (!cell_is_short(&n->quality.least))
 			continue;
 		if (!is_open)
-			export_json_array(out, "partial");
+			jsonw_array(out, "partial");
 		is_open = true;
 		snprintf(text, sizeof(text), "%s: %s", n->label,
 			 cell_state_text(&n->quality.least, state));
-		export_json_text(out, NULL, text);
+		jsonw_text(out, NULL, text);
 	}
 	if (is_open)
-		export_json_end(out);
+		jsonw_end(out);
 }
 
-void export_series_put_notes(const struct export_series *s, struct export_json *out)
+void export_series_put_notes(const struct export_series *s, struct json_writer *out)
 {
 	struct buf b;
 
 	buf_init(&b, NAME_BYTES);
-	export_json_array(out, "not_counted");
+	jsonw_array(out, "not_counted");
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
@@ -176,10 +175,10 @@ void export_series_put_notes(const struct export_series *s, struct export_json *
 		buf_reset(&b);
 		buf_printf(&b, "%s: %s in %" PRIu64 " of %" PRIu64 " readings", n->label, why(n),
 			   n->quality.nr_without, n->quality.nr_without + n->quality.nr_with);
-		export_json_text(out, NULL, buf_str(&b));
+		jsonw_text(out, NULL, buf_str(&b));
 	}
-	export_json_end(out);
-	export_json_array(out, "estimated");
+	jsonw_end(out);
+	jsonw_array(out, "estimated");
 	for (size_t i = 0; i < s->nr_notes; i++) {
 		const struct export_series_note *n = &s->notes[i];
 
@@ -189,9 +188,9 @@ void export_series_put_notes(const struct export_series *s, struct export_json *
 		buf_printf(&b, "%s: counted at least ", n->label);
 		screen_running(&b, n->quality.running);
 		buf_adds(&b, " of the time");
-		export_json_text(out, NULL, buf_str(&b));
+		jsonw_text(out, NULL, buf_str(&b));
 	}
-	export_json_end(out);
+	jsonw_end(out);
 	buf_fini(&b);
 	put_partial(s, out);
 }

@@ -6,7 +6,7 @@
 
 #include "job.h"
 
-struct export_json;
+struct json_writer;
 
 /* What must be known of one event or metric beside its numbers. */
 struct export_series_note {
@@ -18,7 +18,7 @@ struct export_series_note {
 struct export_series {
 	struct job *j;
 	const struct input *o;
-	struct export_json *out;
+	struct json_writer *out;
 	struct export_series_note *notes; /* owned; of each event, then each metric */
 	size_t nr_notes;
 	bool has_counters;
@@ -31,8 +31,8 @@ int export_series_init(struct export_series *s, struct job *j, const struct inpu
 		       struct err *e);
 void export_series_fini(struct export_series *s);
 /* Items of the array that is open. Reads the session. 0 or -errno with *e. */
-int export_series_put(struct export_series *s, struct export_json *out, struct err *e);
+int export_series_put(struct export_series *s, struct json_writer *out, struct err *e);
 /* Then, fields of the object that is open: what was not counted, and what is estimated. */
-void export_series_put_notes(const struct export_series *s, struct export_json *out);
+void export_series_put_notes(const struct export_series *s, struct json_writer *out);
 
 #endif

@@ -207,18 +207,18 @@ int html_change_name(struct html *h)
 
 void html_change_put(struct html *h, const uint32_t *numbers, size_t nr)
 {
-	export_json_array(&h->json, "certain");
+	jsonw_array(&h->json, "certain");
 	for (size_t i = 0; i < h->nr_certain; i++) {
 		const struct html_certain *c = &h->certain[i];
 
 		if (c->function >= nr || numbers[c->function] == UINT32_MAX)
 			continue; /* is merged in the page */
-		export_json_array(&h->json, NULL);
-		export_json_u64(&h->json, NULL, c->event);
-		export_json_u64(&h->json, NULL, numbers[c->function]);
+		jsonw_array(&h->json, NULL);
+		jsonw_u64(&h->json, NULL, c->event);
+		jsonw_u64(&h->json, NULL, numbers[c->function]);
 		html_real(h, NULL, c->change, 6);
 		html_real(h, NULL, c->half, 6);
-		export_json_end(&h->json);
+		jsonw_end(&h->json);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 }

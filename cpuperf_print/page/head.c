@@ -127,10 +127,10 @@ static void put_fact(struct html *h, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
-	export_json_array(&h->json, NULL);
-	export_json_text(&h->json, NULL, name);
-	export_json_text(&h->json, NULL, value);
-	export_json_end(&h->json);
+	jsonw_array(&h->json, NULL);
+	jsonw_text(&h->json, NULL, name);
+	jsonw_text(&h->json, NULL, value);
+	jsonw_end(&h->json);
 }
 
 /* Takes the text of b, which is empty then. */
@@ -207,7 +207,7 @@ static void put_facts(struct html *h)
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	export_json_array(&h->json, "facts");
+	jsonw_array(&h->json, "facts");
 	put_sessions(h, &b);
 	put_times(h, &b);
 	put_host(h, &b);
@@ -215,7 +215,7 @@ static void put_facts(struct html *h)
 		put_event(h, i, &b);
 	if (h->facts->info && strlen(h->facts->info->spec_json) < MAX_SPEC_BYTES)
 		put_fact(h, "Spec", h->facts->info->spec_json);
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	buf_fini(&b);
 }
 
@@ -223,16 +223,16 @@ static void put_notes(struct html *h, const char *key, int kind)
 {
 	char *line = h->notes[kind].data, *end, more[64];
 
-	export_json_array(&h->json, key);
+	jsonw_array(&h->json, key);
 	for (; line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		export_json_text(&h->json, NULL, line);
+		jsonw_text(&h->json, NULL, line);
 	}
 	if (h->nr_more[kind]) {
 		snprintf(more, sizeof(more), "… and %zu more like these.", h->nr_more[kind]);
-		export_json_text(&h->json, NULL, more);
+		jsonw_text(&h->json, NULL, more);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 }
 
 static void add_part(struct buf *b, const char *text)
@@ -258,7 +258,7 @@ static void put_subtitle(struct html *h)
 	buf_fini(&part);
 	if (h->nr_sides > 1)
 		buf_printf(&b, " · compared with %s", h->j->inputs->item[h->j->inputs->nr].path);
-	export_json_text(&h->json, "subtitle", buf_str(&b));
+	jsonw_text(&h->json, "subtitle", buf_str(&b));
 	buf_fini(&b);
 }
 
@@ -269,18 +269,18 @@ static void say_unread(void *arg, const char *line)
 
 void html_head_put(struct html *h)
 {
-	export_json_text(&h->json, "title", name_of(job_input(h->j)));
+	jsonw_text(&h->json, "title", name_of(job_input(h->j)));
 	put_subtitle(h);
-	export_json_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
-	export_json_array(&h->json, "sides");
+	jsonw_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
+	jsonw_array(&h->json, "sides");
 	for (unsigned i = 0; i < h->nr_sides; i++) {
-		export_json_text(&h->json, NULL, i == HTML_NOW ? "now" : "before");
+		jsonw_text(&h->json, NULL, i == HTML_NOW ? "now" : "before");
 	}
-	export_json_end(&h->json);
-	export_json_array(&h->json, "iterations");
+	jsonw_end(&h->json);
+	jsonw_array(&h->json, "iterations");
 	for (size_t i = 0; i < h->nr_iterations; i++)
-		export_json_u64(&h->json, NULL, h->iteration_ns[i]);
-	export_json_end(&h->json);
+		jsonw_u64(&h->json, NULL, h->iteration_ns[i]);
+	jsonw_end(&h->json);
 	put_facts(h);
 	export_unread_lines(h->j, say_unread, h);
 	put_notes(h, "warnings", HTML_WARNING);

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/index.h"
-#include "export/json.h"
+#include "base/json_writer.h"
 #include "report/outline.h"
 #include "report/slices.h"
 #include "samples.h"
@@ -73,7 +73,7 @@ struct html {
 	struct buf notes[2]; /* a line each: of what must be known, and of how the page was made */
 	size_t nr_notes[2], nr_more[2]; /* lines; those for which there was no room */
 	struct buf data;                /* JSON that waits to be written */
-	struct export_json json;
+	struct json_writer json;
 };
 
 /* Writes what is in data. 0 or -errno with *e. */

@@ -88,7 +88,7 @@ int html_flush(struct html *h, struct err *e)
 /* The program's locale is "C" for numbers. */
 void html_real(struct html *h, const char *key, double v, unsigned digits)
 {
-	export_json_next(&h->json, key);
+	jsonw_key(&h->json, key);
 	if (isfinite(v))
 		buf_printf(&h->data, "%.*g", (int)digits, v);
 	else
@@ -127,7 +127,7 @@ void html_note(struct html *h, int kind, const char *format, ...)
 static int html_init(struct html *h)
 {
 	buf_init(&h->data, MAX_DATA_BYTES);
-	export_json_init(&h->json, &h->data);
+	jsonw_init(&h->json, &h->data, false);
 	for (int i = 0; i < 2; i++)
 		buf_init(&h->notes[i], HTML_NOTES_BYTES);
 	h->facts = job_input(h->j)->facts;
@@ -175,14 +175,14 @@ static int put_all(struct html *h, struct err *e)
 	int rc;
 
 	buf_add(out, html_head, html_head_len);
-	export_json_object(&h->json, NULL);
+	jsonw_object(&h->json, NULL);
 	rc = html_samples_put(h, e);
 	if (rc == 0)
 		rc = html_series_put(h, e);
 	if (rc)
 		return rc;
 	html_head_put(h);
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))
 		return err_set(e, -EFBIG, "there are too many notes for the page");
 	rc = html_flush(h, e);

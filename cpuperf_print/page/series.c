@@ -55,7 +55,7 @@ static void put_label(struct html *h, const struct counts_line *l)
 		snprintf(label, sizeof(label), "%s, CPU %u", l->of.label, l->cpu);
 	else
 		snprintf(label, sizeof(label), "%s", l->of.label);
-	export_json_text(&h->json, "label", label);
+	jsonw_text(&h->json, "label", label);
 }
 
 static bool is_rate(const struct counts_line *l)
@@ -65,9 +65,8 @@ static bool is_rate(const struct counts_line *l)
 
 static void put_unit(struct html *h, const struct counts_line *l)
 {
-	export_json_text(&h->json, "unit",
-			 l->of.kind == EVENT_SHARE && !l->of.metric ? "%" : l->of.unit);
-	export_json_text(&h->json, "per", is_rate(l) ? "/s" : "");
+	jsonw_text(&h->json, "unit", l->of.kind == EVENT_SHARE && !l->of.metric ? "%" : l->of.unit);
+	jsonw_text(&h->json, "per", is_rate(l) ? "/s" : "");
 }
 
 static void put_value(struct html *h, const char *key, double v)
@@ -85,7 +84,7 @@ static void put_note(struct html *h, const struct counts_line *l)
 			 100 * l->quality.running);
 	else if (cell_is_short(&l->quality.least))
 		snprintf(note, sizeof(note), "%s", cell_state_text(&l->quality.least, state));
-	export_json_text(&h->json, "note", note);
+	jsonw_text(&h->json, "note", note);
 }
 
 static void put_line(struct html *h, size_t i)
@@ -93,22 +92,22 @@ static void put_line(struct html *h, size_t i)
 	const struct counts_line *l = counts_lines_at(h->lines, i);
 	double values[NR_POINTS];
 
-	export_json_object(&h->json, NULL);
+	jsonw_object(&h->json, NULL);
 	put_label(h, l);
 	put_unit(h, l);
 	put_note(h, l);
-	export_json_next(&h->json, "main");
+	jsonw_key(&h->json, "main");
 	buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");
 	put_value(h, "least", l->min);
 	put_value(h, "mean", l->mean);
 	put_value(h, "most", l->max);
-	export_json_array(&h->json, "values");
+	jsonw_array(&h->json, "values");
 	counts_lines_shape(h->lines, i, values, NR_POINTS);
 	for (size_t k = 0; k < NR_POINTS; k++) {
 		html_real(h, NULL, values[k], DIGITS);
 	}
-	export_json_end(&h->json);
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
+	jsonw_end(&h->json);
 }
 
 static void say_problems(struct html *h, const struct counts_line *l)
@@ -137,9 +136,9 @@ int html_series_put(struct html *h, struct err *e)
 	size_t nr = 0, nr_left = 0;
 	int rc = 0;
 
-	export_json_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
-	export_json_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
-	export_json_array(&h->json, "series");
+	jsonw_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
+	jsonw_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
+	jsonw_array(&h->json, "series");
 	for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
 		say_problems(h, counts_lines_at(h->lines, i));
 		if (!is_wanted(h, counts_lines_at(h->lines, i)))
@@ -150,7 +149,7 @@ int html_series_put(struct html *h, struct err *e)
 			nr_left++;
 		rc = html_flush(h, e);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	nr_left += counts_lines_left(h->lines);
 	if (nr_left)
 		html_note(h, HTML_NOTE, "%zu more rows of counts and misc are left out.", nr_left);

@@ -45,7 +45,7 @@ static void say_coarser(struct html *h, uint64_t min_samples)
 
 static void put_buf(struct html *h, const char *key, const struct buf *b)
 {
-	export_json_next(&h->json, key);
+	jsonw_key(&h->json, key);
 	buf_addc(&h->data, '"');
 	buf_add(&h->data, b->data, b->len);
 	buf_addc(&h->data, '"');
@@ -53,7 +53,7 @@ static void put_buf(struct html *h, const char *key, const struct buf *b)
 
 static void put_count(struct html *h, const char *key, uint64_t n)
 {
-	export_json_u64(&h->json, key, n);
+	jsonw_u64(&h->json, key, n);
 }
 
 /* A table of the report's texts that are used: numbers in the order of first use. */
@@ -66,8 +66,7 @@ static uint32_t text_number(struct html *h, struct texts *t, uint32_t text)
 {
 	if (t->number[text] == UINT32_MAX) {
 		t->number[text] = t->nr++;
-		export_json_text(&h->json, NULL,
-				 report_functions_text(h->j->inputs->functions, text));
+		jsonw_text(&h->json, NULL, report_functions_text(h->j->inputs->functions, text));
 	}
 	return t->number[text];
 }
@@ -93,13 +92,13 @@ static int put_threads(struct html *h)
 	if (rc)
 		return rc;
 	buf_init(&list, HTML_MAX_ENCODED_BYTES);
-	export_json_array(&h->json, "comms");
+	jsonw_array(&h->json, "comms");
 	for (size_t i = 0; i < h->nr_threads; i++) {
 		export_digits_add(&list, text_number(h, &comms, h->threads[i].comm));
 		export_digits_add(&list, h->threads[i].pid);
 		export_digits_add(&list, h->threads[i].tid);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	put_buf(h, "threads", &list);
 	buf_reset(&list);
 	for (size_t i = 0; i < h->nr_groups; i++) {
@@ -123,19 +122,19 @@ static int put_functions(struct html *h, const struct html_numbers *n, struct er
 	if (rc)
 		return rc;
 	buf_init(&list, HTML_MAX_ENCODED_BYTES);
-	export_json_array(&h->json, "objects");
+	jsonw_array(&h->json, "objects");
 	for (size_t i = 0; i < n->nr_functions; i++)
 		export_digits_add(
 		    &list, 2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
 			       n->functions[i]->is_kernel);
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	put_buf(h, "functions", &list);
-	export_json_array(&h->json, "names");
+	jsonw_array(&h->json, "names");
 	for (size_t i = 0; i < n->nr_functions && rc == 0; i++) {
-		export_json_text(&h->json, NULL, n->functions[i]->name);
+		jsonw_text(&h->json, NULL, n->functions[i]->name);
 		rc = html_flush(h, e);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 	rc = rc ? rc : buf_error(&list);
 	buf_fini(&list);
 	mem_free(objects.number);
@@ -151,26 +150,26 @@ static void put_event(struct html *h, const struct html_encoded *from, uint32_t 
 {
 	const struct trace_event *ev = &h->facts->events[i];
 
-	export_json_object(&h->json, NULL);
-	export_json_text(&h->json, "label", ev->label);
-	export_json_text(&h->json, "unit", ev->unit);
+	jsonw_object(&h->json, NULL);
+	jsonw_text(&h->json, "label", ev->label);
+	jsonw_text(&h->json, "unit", ev->unit);
 	html_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
 	put_count(h, "period", from->period ? from->period[i] : 0);
-	export_json_array(&h->json, "samples");
+	jsonw_array(&h->json, "samples");
 	for (unsigned side = 0; side < h->nr_sides; side++) {
-		export_json_u64(&h->json, NULL, samples_of(h, side, i));
+		jsonw_u64(&h->json, NULL, samples_of(h, side, i));
 	}
-	export_json_end(&h->json);
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
+	jsonw_end(&h->json);
 }
 
 static void put_events(struct html *h, const struct html_encoded *from)
 {
-	export_json_array(&h->json, "events");
+	jsonw_array(&h->json, "events");
 	for (uint32_t i = 0; i < h->facts->nr_events; i++) {
 		put_event(h, from, i);
 	}
-	export_json_end(&h->json);
+	jsonw_end(&h->json);
 }
 
 static void put_time(struct html *h, const struct html_encoded *from)

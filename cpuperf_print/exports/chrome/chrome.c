@@ -6,8 +6,8 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json_writer.h"
 #include "base/mem.h"
-#include "export/json.h"
 #include "exports/facts.h"
 #include "exports/series.h"
 #include "exports/sorted.h"
@@ -25,7 +25,7 @@ struct chrome {
 	struct job *j;
 	const struct input *o;
 	struct export_sorted sorted; /* all zero: the session only counts */
-	struct export_json json;
+	struct json_writer json;
 	uint32_t *of_node; /* owned; of each stack its number in the file, 0: none yet */
 	uint32_t *node_of; /* owned; and the reverse */
 	uint32_t nr_nodes;
@@ -38,17 +38,17 @@ struct chrome {
 static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint32_t tid,
 			 const char *name)
 {
-	struct export_json *j = &c->json;
+	struct json_writer *j = &c->json;
 
-	export_json_object(j, NULL);
-	export_json_text(j, "ph", "M");
-	export_json_text(j, "name", what);
-	export_json_u64(j, "pid", pid);
-	export_json_u64(j, "tid", tid);
-	export_json_object(j, "args");
-	export_json_text(j, "name", name);
-	export_json_end(j);
-	export_json_end(j);
+	jsonw_object(j, NULL);
+	jsonw_text(j, "ph", "M");
+	jsonw_text(j, "name", what);
+	jsonw_u64(j, "pid", pid);
+	jsonw_u64(j, "tid", tid);
+	jsonw_object(j, "args");
+	jsonw_text(j, "name", name);
+	jsonw_end(j);
+	jsonw_end(j);
 }
 
 static const char *name_of(const struct chrome *c, const struct export_group *g)
@@ -99,41 +99,40 @@ static uint32_t number_stack(struct chrome *c, uint32_t stack)
 static void know_tag(struct chrome *c, uint32_t tag)
 {
 	const struct report_key *key = &c->sorted.tags[tag].key;
-	struct export_json j;
+	struct json_writer j;
 
 	if (c->same.len && c->tag == tag)
 		return;
 	c->tag = tag;
 	buf_reset(&c->same);
-	export_json_init(&j, &c->same);
-	export_json_u64(&j, "cpu", key->cpu);
-	export_json_u64(&j, "pid", key->pid);
-	export_json_u64(&j, "tid", key->tid);
-	export_json_text(&j, "name", c->o->facts->events[key->event].label);
-	export_json_next(&j, "ts");
+	jsonw_init(&j, &c->same, false);
+	jsonw_u64(&j, "cpu", key->cpu);
+	jsonw_u64(&j, "pid", key->pid);
+	jsonw_u64(&j, "tid", key->tid);
+	jsonw_text(&j, "name", c->o->facts->events[key->event].label);
 }
 
 static void put_sample(struct chrome *c, const struct export_record *r)
 {
 	const struct report_key *key = &c->sorted.tags[r->tag].key;
-	struct export_json *j = &c->json;
+	struct json_writer *j = &c->json;
 
 	know_tag(c, r->tag);
-	export_json_object(j, NULL);
+	jsonw_object(j, NULL);
 	buf_add(j->out, c->same.data, c->same.len);
-	export_json_us(j->out, (int64_t)(r->time_ns - c->o->start_ns));
 	j->has_items = true;
+	jsonw_us(j, "ts", (int64_t)(r->time_ns - c->o->start_ns));
 	export_facts_put_weight(j, "weight", &c->o->facts->events[key->event], r->weight);
 	if (r->stack != REPORT_NO_STACK)
-		export_json_u64(j, "sf", number_stack(c, r->stack));
-	export_json_end(j);
+		jsonw_u64(j, "sf", number_stack(c, r->stack));
+	jsonw_end(j);
 }
 
 static int put_samples(struct chrome *c, struct err *e)
 {
 	int rc = 0;
 
-	export_json_array(&c->json, "samples");
+	jsonw_array(&c->json, "samples");
 	for (size_t i = 0; i < c->sorted.nr_groups && rc == 0; i++) {
 		size_t nr;
 		const struct export_record *r = export_sorted_records(&c->sorted, i, &nr);
@@ -144,7 +143,7 @@ static int put_samples(struct chrome *c, struct err *e)
 			rc = output_flush(c->j->output, e);
 		}
 	}
-	export_json_end(&c->json);
+	jsonw_end(&c->json);
 	return rc ? rc : buf_error(&c->same);
 }
 
@@ -154,13 +153,13 @@ static void put_frame_name(struct chrome *c, const struct report_frame *f)
 	struct buf name;
 
 	if (!f->line) {
-		export_json_text(&c->json, "name", f->function->name);
+		jsonw_text(&c->json, "name", f->function->name);
 		return;
 	}
 	buf_init(&name, LINE_BYTES);
 	buf_printf(&name, "%s (%s:%" PRIu32 ")", f->function->name, f->file ? f->file : "?",
 		   f->line);
-	export_json_text(&c->json, "name", buf_str(&name));
+	jsonw_text(&c->json, "name", buf_str(&name));
 	buf_fini(&name);
 }
 
@@ -170,24 +169,24 @@ static void put_node(struct chrome *c, uint32_t number)
 	char key[16];
 
 	snprintf(key, sizeof(key), "%" PRIu32, number);
-	export_json_object(&c->json, key);
+	jsonw_object(&c->json, key);
 	put_frame_name(c, &n->frame);
-	export_json_text(&c->json, "category", n->frame.function->object);
+	jsonw_text(&c->json, "category", n->frame.function->object);
 	if (n->parent != REPORT_NO_STACK)
-		export_json_u64(&c->json, "parent", c->of_node[n->parent]);
-	export_json_end(&c->json);
+		jsonw_u64(&c->json, "parent", c->of_node[n->parent]);
+	jsonw_end(&c->json);
 }
 
 static int put_nodes(struct chrome *c, struct err *e)
 {
 	int rc = 0;
 
-	export_json_object(&c->json, "stackFrames");
+	jsonw_object(&c->json, "stackFrames");
 	for (uint32_t i = 1; i <= c->nr_nodes && rc == 0; i++) {
 		put_node(c, i);
 		rc = output_flush(c->j->output, e);
 	}
-	export_json_end(&c->json);
+	jsonw_end(&c->json);
 	return rc;
 }
 
@@ -197,22 +196,22 @@ static int put_events(struct chrome *c, struct export_series *series, struct err
 {
 	int rc;
 
-	export_json_array(&c->json, "traceEvents");
+	jsonw_array(&c->json, "traceEvents");
 	rc = put_names(c, e);
 	if (rc == 0)
 		rc = export_series_put(series, &c->json, e);
-	export_json_end(&c->json);
+	jsonw_end(&c->json);
 	return rc;
 }
 
 static void put_other(struct chrome *c, const struct export_series *series)
 {
-	export_json_object(&c->json, "otherData");
-	export_json_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
+	jsonw_object(&c->json, "otherData");
+	jsonw_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
 	export_facts_put(&c->json, c->o);
 	export_facts_put_losses(&c->json, c->j, &c->sorted.stats);
 	export_series_put_notes(series, &c->json);
-	export_json_end(&c->json);
+	jsonw_end(&c->json);
 }
 
 static int put_all(struct chrome *c, struct err *e)
@@ -220,9 +219,9 @@ static int put_all(struct chrome *c, struct err *e)
 	struct export_series series;
 	int rc = export_series_init(&series, c->j, c->o, e);
 
-	export_json_init(&c->json, &c->j->output->text);
-	export_json_object(&c->json, NULL);
-	export_json_text(&c->json, "displayTimeUnit", "ns");
+	jsonw_init(&c->json, &c->j->output->text, false);
+	jsonw_object(&c->json, NULL);
+	jsonw_text(&c->json, "displayTimeUnit", "ns");
 	if (rc == 0)
 		rc = put_events(c, &series, e);
 	if (rc == 0 && c->sorted.spool)
@@ -231,7 +230,7 @@ static int put_all(struct chrome *c, struct err *e)
 		rc = put_nodes(c, e);
 	if (rc == 0)
 		put_other(c, &series);
-	export_json_end(&c->json);
+	jsonw_end(&c->json);
 	buf_addc(c->json.out, '\n');
 	export_series_fini(&series);
 	return rc;

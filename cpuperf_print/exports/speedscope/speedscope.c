@@ -5,8 +5,8 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json_writer.h"
 #include "base/mem.h"
-#include "export/json.h"
 #include "exports/facts.h"
 #include "exports/sorted.h"
 #include "report/functions.h"
@@ -20,7 +20,7 @@
 struct speedscope {
 	struct job *j;
 	struct export_sorted sorted;
-	struct export_json json;
+	struct json_writer json;
 	/* Frames by number, as first met: */
 	const struct report_frame **frames; /* owned; what they point to is the stacks' */
 	size_t nr_frames, room;
@@ -112,21 +112,21 @@ static int put_frames(struct speedscope *s, struct err *e)
 {
 	int rc = 0;
 
-	export_json_object(&s->json, "shared");
-	export_json_array(&s->json, "frames");
+	jsonw_object(&s->json, "shared");
+	jsonw_array(&s->json, "frames");
 	for (size_t i = 0; i < s->nr_frames && rc == 0; i++) {
 		const struct report_frame *f = s->frames[i];
 
-		export_json_object(&s->json, NULL);
-		export_json_text(&s->json, "name", f->function->name);
-		export_json_text(&s->json, "file", f->file ? f->file : f->function->object);
+		jsonw_object(&s->json, NULL);
+		jsonw_text(&s->json, "name", f->function->name);
+		jsonw_text(&s->json, "file", f->file ? f->file : f->function->object);
 		if (f->line)
-			export_json_u64(&s->json, "line", f->line);
-		export_json_end(&s->json);
+			jsonw_u64(&s->json, "line", f->line);
+		jsonw_end(&s->json);
 		rc = output_flush(s->j->output, e);
 	}
-	export_json_end(&s->json);
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
+	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -189,10 +189,10 @@ static void put_stack(struct speedscope *s, uint32_t stack)
 
 	for (; stack != REPORT_NO_STACK; stack = report_stacks_at(s->sorted.stacks, stack)->parent)
 		s->way[nr++] = s->of_node[stack] - 1;
-	export_json_array(&s->json, NULL);
+	jsonw_array(&s->json, NULL);
 	while (nr)
-		export_json_u64(&s->json, NULL, s->way[--nr]);
-	export_json_end(&s->json);
+		jsonw_u64(&s->json, NULL, s->way[--nr]);
+	jsonw_end(&s->json);
 }
 
 static int put_samples(struct speedscope *s, const struct export_record *r, size_t nr,
@@ -201,12 +201,12 @@ static int put_samples(struct speedscope *s, const struct export_record *r, size
 	uint64_t weight;
 	int rc = 0;
 
-	export_json_array(&s->json, "samples");
+	jsonw_array(&s->json, "samples");
 	for (size_t i = 0; i < nr && rc == 0;) {
 		put_stack(s, next(s, r, nr, &i, &weight));
 		rc = output_flush(s->j->output, e);
 	}
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -216,13 +216,13 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 	uint64_t weight;
 	int rc = 0;
 
-	export_json_array(&s->json, "weights");
+	jsonw_array(&s->json, "weights");
 	for (size_t i = 0; i < nr && rc == 0;) {
 		next(s, r, nr, &i, &weight);
 		export_facts_put_weight(&s->json, NULL, event, weight);
 		rc = output_flush(s->j->output, e);
 	}
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -236,7 +236,7 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 		   report_functions_text(s->j->inputs->functions, key->comm), key->pid, key->tid);
 	if (s->j->nr > 1)
 		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
-	export_json_text(&s->json, "name", buf_str(&name));
+	jsonw_text(&s->json, "name", buf_str(&name));
 	buf_fini(&name);
 }
 
@@ -248,16 +248,16 @@ static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
 	int rc;
 
-	export_json_object(&s->json, NULL);
-	export_json_text(&s->json, "type", "sampled");
+	jsonw_object(&s->json, NULL);
+	jsonw_text(&s->json, "type", "sampled");
 	put_name(s, event, &g->key);
-	export_json_text(&s->json, "unit", unit_of(event));
-	export_json_u64(&s->json, "startValue", 0);
+	jsonw_text(&s->json, "unit", unit_of(event));
+	jsonw_u64(&s->json, "startValue", 0);
 	export_facts_put_weight(&s->json, "endValue", event, g->weight);
 	rc = put_samples(s, r, nr, e);
 	if (rc == 0)
 		rc = put_weights(s, event, r, nr, e);
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -269,9 +269,9 @@ static void put_head(struct speedscope *s)
 
 	buf_init(&title, EXPORT_NAME_BYTES);
 	export_facts_title(&title, s->j, &s->sorted.stats);
-	export_json_text(&s->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	export_json_text(&s->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
-	export_json_text(&s->json, "name", buf_str(&title));
+	jsonw_text(&s->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	jsonw_text(&s->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
+	jsonw_text(&s->json, "name", buf_str(&title));
 	buf_fini(&title);
 }
 
@@ -280,13 +280,13 @@ static void put_facts(struct speedscope *s)
 {
 	const struct input *o = job_input(s->j);
 
-	export_json_array(&s->json, "cpuperf");
+	jsonw_array(&s->json, "cpuperf");
 	for (size_t i = 0; i < s->j->nr; i++) {
-		export_json_object(&s->json, NULL);
+		jsonw_object(&s->json, NULL);
 		export_facts_put(&s->json, &o[i]);
-		export_json_end(&s->json);
+		jsonw_end(&s->json);
 	}
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
 	export_facts_put_losses(&s->json, s->j, &s->sorted.stats);
 }
 
@@ -294,16 +294,16 @@ static int put_all(struct speedscope *s, struct err *e)
 {
 	int rc;
 
-	export_json_init(&s->json, &s->j->output->text);
-	export_json_object(&s->json, NULL);
+	jsonw_init(&s->json, &s->j->output->text, false);
+	jsonw_object(&s->json, NULL);
 	put_head(s);
 	put_facts(s);
 	rc = put_frames(s, e);
-	export_json_array(&s->json, "profiles");
+	jsonw_array(&s->json, "profiles");
 	for (size_t i = 0; i < s->sorted.nr_groups && rc == 0; i++)
 		rc = put_profile(s, s->order[i], e);
-	export_json_end(&s->json);
-	export_json_end(&s->json);
+	jsonw_end(&s->json);
+	jsonw_end(&s->json);
 	buf_addc(s->json.out, '\n');
 	return rc;
 }
