@@ -270,7 +270,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	return print_table(r);
 }
 
-static void on_note(const char *text, void *arg)
+static void on_note(const char *text, bool is_essential, void *arg)
 {
 	struct recorder *r = arg;
 
@@ -278,7 +278,8 @@ static void on_note(const char *text, void *arg)
 	if (watch_is_on(&r->watch))
 		watch_note(&r->watch, text);
 	else
-		log_warning("%s", text);
+		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
+			 text);
 }
 
 static void on_progress(const struct session_progress *p, void *arg)

@@ -54,7 +54,7 @@ static void write_line(char *text, size_t size, int len)
 /* Source positions are for developers: only --verbose (a level below LOG_INFO) adds them. */
 static int prefix(char *text, size_t size, int level, const char *file, int line)
 {
-	static const char *const names[] = {"INFO", "warning", "error", "fatal"};
+	static const char *const names[] = {"INFO", "warning", "error", "fatal", "warning"};
 	const char *slash = strrchr(file, '/');
 
 	if (slash)
@@ -74,7 +74,7 @@ void log_line(int level, const char *file, int line, const char *fmt, ...)
 	int len, more;
 	va_list ap;
 
-	if (level < sink.min_level)
+	if (level < sink.min_level && level != LOG_ESSENTIAL)
 		return;
 	len = prefix(text, sizeof(text), level, file, line);
 	va_start(ap, fmt);

@@ -7,7 +7,14 @@
 
 #include <stddef.h>
 
-enum log_level { LOG_VERBOSE = -1, LOG_INFO = 0, LOG_WARNING = 1, LOG_ERROR = 2, LOG_FATAL = 3 };
+enum log_level {
+	LOG_VERBOSE = -1,
+	LOG_INFO = 0,
+	LOG_WARNING = 1,
+	LOG_ERROR = 2,
+	LOG_FATAL = 3,
+	LOG_ESSENTIAL = 4, /* a warning that --quiet does not hide: where results are */
+};
 
 /* Logs messages of min_level and above to fd (not owned). Messages start with program, or, where
  * min_level is below LOG_INFO, informational ones with their source file and line. program must

@@ -10,19 +10,34 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
+static void add(struct notes *n, uint32_t trace, bool is_essential, const char *fmt, va_list ap)
 {
 	struct note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
 	char text[NOTES_TEXT_BYTES];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (n->on_note)
+		n->on_note(text, is_essential, n->arg);
+	if (n->nr < NOTES_MAX && (note.text = mem_strdup(text)))
+		n->item[n->nr++] = note;
+}
+
+void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	add(n, trace, false, fmt, ap);
 	va_end(ap);
-	if (n->on_note)
-		n->on_note(text, n->arg);
-	if (n->nr < NOTES_MAX && (note.text = mem_strdup(text)))
-		n->item[n->nr++] = note;
+}
+
+void notes_add_essential(struct notes *n, uint32_t trace, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(n, trace, true, fmt, ap);
+	va_end(ap);
 }
 
 void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w)

@@ -5,6 +5,7 @@
 #ifndef SESSION_NOTES_H
 #define SESSION_NOTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,7 @@ struct note {
 };
 
 struct notes {
-	void (*on_note)(const char *text, void *arg); /* may be NULL */
+	void (*on_note)(const char *text, bool is_essential, void *arg); /* may be NULL */
 	void *arg;
 	struct note item[NOTES_MAX];
 	size_t nr;
@@ -30,6 +31,9 @@ struct notes {
 
 /* Passes the text on and stores it for the trace. */
 void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same of a text without which the session's files are not found. */
+void notes_add_essential(struct notes *n, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Appends the stored notes of the trace to what the writer has gathered. */
 void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w);

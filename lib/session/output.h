@@ -25,7 +25,9 @@ struct session_output_config {
 	const char *model_name;
 	const uint8_t *id; /* of the session: 16 bytes, copied */
 	uint32_t nr_traces;
-	bool may_move; /* to a folder of our own, where a name belongs to another user */
+	/* where a name belongs to another user: */
+	bool may_move_traces;   /* all files may go to a folder of our own */
+	bool may_move_manifest; /* the manifest may go beside the traces */
 };
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e);
@@ -55,8 +57,6 @@ void session_output_recorded(struct session_output *o, uint32_t iteration);
 /* How long it took to bring files to the disk, at most, since this was asked last. */
 uint64_t session_output_sync_ns(struct session_output *o);
 
-/* Whether the traces of a tally are segments, each of many iterations. */
-bool session_output_is_segmented(const struct spec *spec);
 /* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
 int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
 			       const struct trace_head *head, struct err *e);

@@ -155,7 +155,9 @@ static int open_output(struct recorder *r, struct err *e)
 					       .model_name = r->model_name,
 					       .id = r->id,
 					       .nr_traces = r->counters->nr_cpus,
-					       .may_move = spec_has_default_paths(spec)};
+					       .may_move_traces = spec_has_default_paths(spec),
+					       .may_move_manifest =
+						   spec_has_default_manifest(spec)};
 	char *detected = r->model_name;
 
 	if (*spec->model_name && strcmp(spec->model_name, "default") != 0)
@@ -186,7 +188,7 @@ int recorder_begin(struct recorder *r, struct err *e)
 	int rc = session_output_begin(r->output, e);
 
 	if (rc == 0 && session_output_moved(r->output))
-		notes_add(r->notes, 0, "%s", session_output_moved(r->output));
+		notes_add_essential(r->notes, 0, "%s", session_output_moved(r->output));
 	return rc;
 }
 

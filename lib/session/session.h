@@ -50,8 +50,9 @@ struct session_config {
 	/* After each iteration, when its files are written (or could not be). Non-zero ends the
 	 * session after it. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
-	/* A warning in words, as it happens. May be NULL. */
-	void (*on_note)(const char *text, void *arg);
+	/* A warning in words, as it happens. is_essential: it says where the files are, if not
+	 * where the spec says. May be NULL. */
+	void (*on_note)(const char *text, bool is_essential, void *arg);
 	/* About once a second, while samples are taken. May be NULL. */
 	void (*on_progress)(const struct session_progress *p, void *arg);
 	bool is_strict; /* no ring smaller than asked for */

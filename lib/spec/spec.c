@@ -135,10 +135,15 @@ static bool is_default(const char *key, const char *text)
 	return !*text || strcmp(text, key_find(KEY_SPEC, key)->default_text) == 0;
 }
 
+bool spec_has_default_manifest(const struct spec *s)
+{
+	return is_default("session_result_spec_path", s->session_result_spec_path);
+}
+
 bool spec_has_default_paths(const struct spec *s)
 {
 	return is_default("output_path_prefix", s->output_path_prefix) &&
-	       is_default("session_result_spec_path", s->session_result_spec_path);
+	       spec_has_default_manifest(s);
 }
 
 int spec_zstd_level(const struct spec *s)

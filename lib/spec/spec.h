@@ -154,6 +154,7 @@ void spec_to_json(const struct spec *s, struct buf *out);
 bool spec_event_is_sampled(const struct spec_event *e);
 /* No path is given but those that are the default ones: it is nobody's wish that files be there. */
 bool spec_has_default_paths(const struct spec *s);
+bool spec_has_default_manifest(const struct spec *s); /* the manifest's alone */
 /* The level that spec.compression asks zstd for; 0: none. */
 int spec_zstd_level(const struct spec *s);
 /* True if an event has a rate, a frequency or is a timebase: sampling mode. */

@@ -251,7 +251,8 @@ def check_public_folder(_):
     for make in ("touch /tmp/cpuperf.12.0.cpuperf", "ln -s /etc/passwd /tmp/cpuperf.0.1.cpuperf",
                  "mkdir /tmp/cpuperf.3.1.cpuperf", "touch /tmp/cpuperf.cpsession",
                  "touch /tmp/cpuperf.traces.lock", "mkfifo /tmp/cpuperf.cpsession.lock"):
-        p = run_in_tmp(f"other {make}", "ls -lA /tmp >&2", "cpuperf --duration=1ms >/dev/null",
+        p = run_in_tmp(f"other {make}", "ls -lA /tmp >&2",
+                       "cpuperf --quiet=2 --duration=1ms >/dev/null",
                        "stat -c %a /tmp/cpuperf-* >&2",
                        "show --session=$(echo /tmp/cpuperf-*/cpuperf.cpsession)")
         assert p.returncode == 0 and "belongs to another user (uid 65534)" in p.stderr, (make, p)
@@ -262,6 +263,12 @@ def check_public_folder(_):
         p = run_in_tmp(f"other {make}", "cpuperf --duration=1ms --output-path-prefix=/tmp/cpuperf "
                        "--session-result-spec-path=/tmp/s.cpsession; ls /tmp/cpuperf-*")
         assert p.returncode and "/cpuperf-" not in p.stdout, (make, p)
+    # a prefix that was asked for does not depend on the default path of the manifest
+    p = run_in_tmp("other touch /tmp/cpuperf.cpsession", "mkdir /tmp/mine",
+                   "cpuperf --quiet=2 --duration=1ms --output-path-prefix=/tmp/mine/t >/dev/null",
+                   "show --session=/tmp/mine/t.cpsession")
+    assert p.returncode == 0 and "cpuperf_print --session=/tmp/mine/t.cpsession" in p.stderr, p
+    assert iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p.stdout
     # a name that is taken while the session runs costs that file
     p = run_in_tmp("cpuperf --duration=100ms --num-iterations=10 >/dev/null & pid=$!",
                    "until [ -e /tmp/cpuperf.0.0.cpuperf ]; do kill -0 $pid; sleep 0.01; done",

@@ -223,10 +223,11 @@ static inline int tape_iteration(const struct session_iteration *it, void *arg)
 }
 
 /* That the process was held up may be so on a busy machine: told apart from the other notes. */
-static inline void tape_note(const char *text, void *arg)
+static inline void tape_note(const char *text, bool is_essential, void *arg)
 {
 	struct tape *t = arg;
 
+	(void)is_essential;
 	if (fnmatch("iteration * was held up: it took * ms instead of *", text, 0) == 0) {
 		t->nr_held++;
 		return;

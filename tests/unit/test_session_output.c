@@ -381,13 +381,52 @@ TEST(moved)
 		begin();
 		put(names[i], OTHER_USERS);
 		assert_int_equal(session_output_open(&config, &o, &e), -EPERM);
-		config.may_move = true;
+		config.may_move_traces = config.may_move_manifest = true;
 		assert_int_equal(session_output_open(&config, &o, &e), 0);
 		assert_non_null(strstr(session_output_moved(o), rig_path(&rig, names[i])));
 		assert_non_null(strstr(session_output_moved(o), "uid 65534"));
 		assert_non_null(strstr(session_output_moved(o), "/s.cpsession shows"));
 		session_output_close(o);
 		assert_int_equal(inject_entries(rig.folder.dir), 1); /* an empty folder goes */
+		check_untouched(names[i], OTHER_USERS);
+		rig_fini(&rig);
+	}
+}
+
+/* The prefix was chosen, the path of the manifest was not, and belongs to another user: the
+ * manifest goes beside the traces. A trace's name that is taken refuses the session all the same.
+ */
+TEST(manifest_follows)
+{
+	static const char *const names[] = {"s.cpsession", "s.cpsession.lock", "t.0.0.cpuperf"};
+	static const uint8_t id[16] = {1};
+
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct session_output_config config = {.spec = &rig.spec,
+						       .model_name = "",
+						       .id = id,
+						       .nr_traces = NR_CPUS,
+						       .may_move_manifest = true};
+		struct session_output *o;
+		struct err e = {0};
+		int rc;
+
+		begin();
+		put(names[i], OTHER_USERS);
+		rc = session_output_open(&config, &o, &e);
+		if (names[i][0] == 't') {
+			assert_int_equal(rc, -EPERM);
+			assert_false(is_there("t.cpsession"));
+		} else {
+			assert_int_equal(rc, 0);
+			assert_non_null(strstr(session_output_moved(o), "uid 65534"));
+			assert_non_null(strstr(session_output_moved(o), "/t.cpsession shows this"));
+			assert_int_equal(session_output_begin(o, &e), 0);
+			session_output_close(o);
+			assert_true(is_there("t.cpsession"));
+		}
 		check_untouched(names[i], OTHER_USERS);
 		rig_fini(&rig);
 	}

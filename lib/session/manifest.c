@@ -1,0 +1,141 @@
+/*
+ * The manifest.
+ */
+#include "session/manifest.h"
+
+#include "base/io.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MAX_MANIFEST_BYTES = 65536 };
+
+static const char hint[] = "--session-result-spec-path=PATH (or session_result_spec_path "
+			   "in the spec) puts the manifest elsewhere; an empty one saves none";
+
+void manifest_init(struct manifest *m)
+{
+	*m = (struct manifest){.place = PLACE_NONE};
+	cpsession_init(&m->content);
+	buf_init(&m->text, MAX_MANIFEST_BYTES);
+}
+
+static void drop_draft(struct manifest *m)
+{
+	if (*m->draft)
+		sys()->unlinkat(m->place.dirfd, m->draft, 0);
+	*m->draft = '\0';
+}
+
+void manifest_fini(struct manifest *m)
+{
+	manifest_close(m);
+	cpsession_fini(&m->content);
+	buf_fini(&m->text);
+}
+
+/* An io_may_replace_fn: 1 if the file is a manifest. */
+static int is_manifest(int fd)
+{
+	char text[MAX_MANIFEST_BYTES];
+	struct cpsession s;
+	struct err_list errs = {0};
+	ssize_t n = io_read_full(fd, text, sizeof(text));
+	bool is_ours;
+	int rc;
+
+	if (n < 0)
+		return (int)n;
+	cpsession_init(&s);
+	rc = cpsession_parse(text, (size_t)n, "", &s, &errs);
+	is_ours = s.num_iterations && s.num_traces; /* every manifest of ours has both */
+	cpsession_fini(&s);
+	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
+}
+
+/* A manifest must not stand where a trace will. */
+static int check_name(const struct place *p, struct err *e)
+{
+	static const char suffix[] = ".cpuperf";
+	size_t len = strlen(p->name), tail = sizeof(suffix) - 1;
+
+	if (len < tail || strcmp(p->name + len - tail, suffix) != 0)
+		return 0;
+	return err_set(e, -EINVAL, "%s: a manifest must not have the name of a trace (%s)", p->path,
+		       suffix);
+}
+
+int manifest_open(struct manifest *m, const char *path, struct err *e)
+{
+	/* other than that of traces: a prefix and a manifest of the same name do not meet */
+	int rc = place_open(&m->place, path, ".lock", e);
+
+	if (rc == 0 && m->place.dirfd >= 0) {
+		rc = check_name(&m->place, e);
+		if (rc == 0)
+			rc = io_check_replaceable(m->place.dirfd, m->place.name, path, is_manifest,
+						  e);
+	}
+	if (rc) {
+		manifest_close(m);
+		err_hint(e, "%s", hint);
+	}
+	return rc;
+}
+
+void manifest_close(struct manifest *m)
+{
+	drop_draft(m);
+	place_close(&m->place);
+}
+
+int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e)
+{
+	const struct place *p = &m->place;
+	int rc;
+
+	if (p->dirfd < 0)
+		return 0;
+	m->content.num_iterations = num_iterations;
+	m->content.state = is_end ? "" : CPSESSION_RECORDING;
+	buf_reset(&m->text);
+	cpsession_to_json(&m->content, &m->text);
+	rc = buf_error(&m->text);
+	if (rc)
+		err_set(e, rc, "%s: cannot be made", p->path);
+	else
+		rc = io_write_temporary(p->dirfd, p->name, p->path, m->text.data, m->text.len,
+					m->is_synced, m->draft, e);
+	if (rc) {
+		*m->draft = '\0';
+		err_hint(e, "%s", hint);
+	}
+	return rc;
+}
+
+int manifest_write(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e)
+{
+	const struct place *p = &m->place;
+	int rc = 0;
+
+	if (p->dirfd < 0 ||
+	    (m->written_iterations == num_iterations && m->is_end_written == is_end))
+		return 0;
+	if (!*m->draft)
+		rc = manifest_draft(m, num_iterations, is_end, e);
+	if (rc)
+		return rc;
+	rc = io_publish(p->dirfd, m->draft, p->name, p->path,
+			m->written_iterations ? NULL : is_manifest, e);
+	if (rc) {
+		drop_draft(m);
+		m->is_end_written = false;
+		err_hint(e, "%s", hint);
+		return rc;
+	}
+	m->written_iterations = m->content.num_iterations;
+	m->is_end_written = !*m->content.state;
+	*m->draft = '\0';
+	return 0;
+}

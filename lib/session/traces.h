@@ -1,0 +1,57 @@
+/*
+ * The traces of a session as files: their names under its prefix, and their segments.
+ */
+#ifndef SESSION_TRACES_H
+#define SESSION_TRACES_H
+
+#include "session/place.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct spec;
+struct trace_file;
+struct trace_head;
+struct trace_packer;
+struct trace_totals;
+struct trace_writer;
+
+struct traces {
+	struct place place;
+	uint32_t nr_traces;
+	bool is_sampling;
+	bool is_segmented;
+	/* of segments: files that grow, one for each trace, all closed together */
+	struct trace_file **segments; /* owned; NULL: not created yet */
+	uint32_t number;              /* of the segments that are open, or will be next */
+	bool is_spoilt;               /* one of them could not have its name */
+};
+
+/* Opens the place of the prefix, and refuses names that are not to be replaced, before anything is
+ * measured. Prefix "": no traces. 0, -EPERM if a name belongs to another user, or -errno, with *e;
+ * then it is closed. */
+int traces_open(struct traces *t, const char *prefix, const struct spec *spec, uint32_t nr_traces,
+		struct err *e);
+/* Segments that are open stay without their index. */
+void traces_close(struct traces *t);
+
+/* Removes what an older session left under the names by which readers find a session. */
+int traces_remove_first(const struct traces *t, struct err *e);
+/* Syncs the files of the numbers first <= number < end, and their folder. */
+int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err *e);
+
+/* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
+int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_head *head,
+		 struct err *e);
+/* Puts the writer's trace under its name, or at the end of its segment. */
+int traces_commit(struct traces *t, struct trace_writer *w, uint32_t iteration, uint32_t trace,
+		  const struct trace_totals *totals, struct err *e);
+/* Ends the segments that are open, whatever happens to one of them. 0 or the first -errno. */
+int traces_finish(struct traces *t, struct trace_writer *w, struct err *e);
+/* The writer's trace as a file that grows; iteration and trace TRACE_COMMON: the common file. */
+int traces_create(const struct traces *t, struct trace_writer *w, uint32_t iteration,
+		  uint32_t trace, struct trace_packer *packer, struct trace_file **out,
+		  struct err *e);
+
+#endif
