@@ -72,6 +72,44 @@ void mapped_fini(struct mapped *m)
 	dict_fini(&m->files);
 }
 
+static struct mapped_file *file_at(const struct mapped *m, uint32_t number)
+{
+	return dict_at(&m->files, number);
+}
+
+/* Files that are due at once come in the order in which they were first mapped. */
+static bool is_before(const struct mapped *m, uint32_t a, uint32_t b)
+{
+	uint64_t a_ns = file_at(m, a)->due_ns, b_ns = file_at(m, b)->due_ns;
+
+	return a_ns < b_ns || (a_ns == b_ns && a < b);
+}
+
+static void queue_push(struct mapped *m, uint32_t number)
+{
+	uint32_t at = m->nr_queued++;
+
+	for (; at && is_before(m, number, m->queue[(at - 1) / 2]); at = (at - 1) / 2)
+		m->queue[at] = m->queue[(at - 1) / 2];
+	m->queue[at] = number;
+}
+
+static uint32_t queue_pop(struct mapped *m)
+{
+	uint32_t first = m->queue[0], last = m->queue[--m->nr_queued], at = 0, child;
+
+	while ((child = 2 * at + 1) < m->nr_queued) {
+		if (child + 1 < m->nr_queued && is_before(m, m->queue[child + 1], m->queue[child]))
+			child++;
+		if (!is_before(m, m->queue[child], last))
+			break;
+		m->queue[at] = m->queue[child];
+		at = child;
+	}
+	m->queue[at] = last;
+	return first;
+}
+
 /* NULL: there is no room. */
 static struct mapped_file *get_file(struct mapped *m, const struct record *r)
 {
@@ -97,10 +135,11 @@ static void want(struct mapped *m, const struct record *r)
 	f->pid = r->pid;
 	f->start = r->start;
 	f->end = r->start + r->len;
-	/* a new one may not be there for long */
-	if (!f->is_wanted)
-		pthread_cond_signal(&m->wake);
+	if (f->is_wanted)
+		return;
 	f->is_wanted = true;
+	queue_push(m, (uint32_t)(f - (const struct mapped_file *)m->files.items));
+	pthread_cond_signal(&m->wake); /* a new one may not be there for long */
 }
 
 static void copy(const struct pmu_view *v, uint64_t at, size_t len, struct record *out)
@@ -181,23 +220,10 @@ bool mapped_is_ending(struct mapped *m)
 	return is_ending;
 }
 
-/* The first that is wanted and due; else NULL, and when one will be. */
-static struct mapped_file *find_due(struct mapped *m, uint64_t *due_ns)
+/* When one will be due; UINT64_MAX: none is wanted. */
+static uint64_t next_due_ns(const struct mapped *m)
 {
-	uint64_t now_ns = clock_monotonic_ns();
-
-	*due_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < m->files.nr; i++) {
-		struct mapped_file *f = dict_at(&m->files, i);
-
-		if (!f->is_wanted)
-			continue;
-		if (m->is_ending || f->due_ns <= now_ns)
-			return f;
-		if (f->due_ns < *due_ns)
-			*due_ns = f->due_ns;
-	}
-	return NULL;
+	return m->nr_queued ? file_at(m, m->queue[0])->due_ns : UINT64_MAX;
 }
 
 static void wait_until(struct mapped *m, uint64_t due_ns)
@@ -228,14 +254,24 @@ static void make_question(const struct mapped *m, const struct mapped_file *f,
 	q->path[len] = '\0';
 }
 
+/* The first that is due; NULL: none, or it was left since. */
+static struct mapped_file *take_due(struct mapped *m)
+{
+	struct mapped_file *f = NULL;
+
+	if (m->nr_queued && (m->is_ending || next_due_ns(m) <= clock_monotonic_ns()))
+		f = file_at(m, queue_pop(m));
+	return f && f->is_wanted ? f : NULL;
+}
+
 bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
 {
 	struct mapped_file *f;
-	uint64_t due_ns;
 
 	pthread_mutex_lock(&m->lock);
-	while (!(f = find_due(m, &due_ns)) && !m->is_ending)
-		wait_until(m, due_ns);
+	while (!(f = take_due(m)) && (m->nr_queued || !m->is_ending))
+		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
+			wait_until(m, next_due_ns(m));
 	if (f) {
 		f->is_wanted = false; /* what is mapped from now on is asked for again */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;

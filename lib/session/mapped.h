@@ -25,6 +25,9 @@ struct mapped {
 	pthread_cond_t wake;
 	struct dict paths; /* const char * */
 	struct dict files; /* struct mapped_file */
+	/* the files that are wanted, as a heap: the one that is due first is queue[0] */
+	uint32_t queue[MAPPED_MAX_FILES];
+	uint32_t nr_queued;
 	bool is_ending, is_full;
 	uint32_t nr_foreign; /* files on file systems that may never answer */
 };

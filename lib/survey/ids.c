@@ -129,11 +129,23 @@ static bool is_known(struct survey_ids *ids, int rc)
 	}
 }
 
-void survey_ids_skip(struct survey_ids *ids, const struct survey_key *key)
+void survey_ids_skip(struct survey_ids *ids, const struct survey_key *files, size_t nr)
 {
-	const struct survey_file file = {.key = *key};
+	ids->silent = files;
+	ids->nr_silent = nr;
+	for (size_t i = 0; i < nr; i++)
+		(void)add_file(ids, find_bucket(ids, &files[i]),
+			       &(struct survey_file){.key = files[i]});
+}
 
-	(void)add_file(ids, find_bucket(ids, key), &file);
+bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t major,
+			     uint32_t minor)
+{
+	size_t nr_silent = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_silent += files[i].major == major && files[i].minor == minor;
+	return nr_silent >= SURVEY_SILENT_FILES;
 }
 
 /* The file system answers by itself. */
@@ -155,6 +167,10 @@ static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
 {
 	if (!is_local(ids, pid, m))
 		return true;
+	if (survey_device_is_silent(ids->silent, ids->nr_silent, m->major, m->minor)) {
+		ids->nr_unasked++;
+		return true;
+	}
 	if (ids->before)
 		ids->before(m, ids->arg);
 	return is_known(ids, find_id(ids->root, pid, maps_fd, m, id));

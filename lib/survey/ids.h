@@ -25,17 +25,26 @@ struct survey_key {
 };
 struct survey_key survey_key(const struct proc_mapping *m);
 
+/* Files that did not answer. After SURVEY_SILENT_FILES on one device its other files are not read
+ * either: each would cost the time limit again. */
+enum { SURVEY_SILENT_FILES = 2 };
+bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t major,
+			     uint32_t minor);
+
 struct survey_ids {
 	const struct root *root; /* borrowed */
 	struct survey_mounts mounts;
 	/* Told before a file is read, which may never return; NULL. */
 	void (*before)(const struct proc_mapping *m, void *arg);
 	void *arg;
+	const struct survey_key *silent; /* borrowed; files that did not answer */
+	size_t nr_silent;
 	struct arena arena;
 	struct survey_file *bucket[SURVEY_FILE_BUCKETS];
 	uint32_t nr_files; /* known, with a build-id or without */
 	uint32_t nr_ids;
 	uint32_t nr_foreign; /* files that were not read: of a network, or of a program */
+	uint32_t nr_unasked; /* files that were not read: on a silent device */
 	char foreign_type[SURVEY_FS_BYTES]; /* the type of the last one's file system; "": no
 					       table of mounts has it */
 	bool is_denied;                     /* the kernel lets us read none: not asked again */
@@ -46,8 +55,8 @@ struct survey_ids {
 void survey_ids_init(struct survey_ids *ids, const struct root *root);
 void survey_ids_fini(struct survey_ids *ids);
 
-/* Says that the file is never to be read. */
-void survey_ids_skip(struct survey_ids *ids, const struct survey_key *key);
+/* These files, which did not answer, are not read; borrowed. */
+void survey_ids_skip(struct survey_ids *ids, const struct survey_key *files, size_t nr);
 
 /* The build-id of the mapping's file; NULL: it has none, or it cannot be read. Lives as long as
  * ids. maps_fd is that of /proc/PID/maps. */

@@ -266,9 +266,18 @@ static int ask(struct survey_looker *l, const struct survey_identify_question *q
 int survey_looker_ask(struct survey_looker *l, const struct survey_identify_question *q,
 		      struct survey_identify_answer *out)
 {
-	struct survey_at at = {.pid = q->pid};
-	int rc = l->fd < 0 ? start(l) : 0;
+	struct survey_at at = {
+	    .pid = q->pid,
+	    .is_file = true,
+	    .key = {.inode = q->inode, .major = q->major, .minor = q->minor},
+	};
+	int rc;
 
+	if (survey_device_is_silent(l->skipped, l->nr_skipped, q->major, q->minor)) {
+		*out = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
+		return 0;
+	}
+	rc = l->fd < 0 ? start(l) : 0;
 	rc = rc ? rc : ask(l, q, out);
 	if (rc == -ECANCELED) /* an answer that comes later is none to the next question */
 		end(l);

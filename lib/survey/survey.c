@@ -40,6 +40,7 @@ enum missing {
 	DENIED,
 	NO_IDS,
 	FOREIGN,
+	SILENT,
 	HIDDEN,
 	NO_KALLSYMS,
 	NO_BPF,
@@ -57,6 +58,7 @@ static const char *const missing_words[NR_MISSING] = {
     [DENIED] = "mappings of some processes (CAP_SYS_PTRACE)",
     [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
     [FOREIGN] = "build-ids on file systems that may never answer",
+    [SILENT] = "build-ids on devices that do not answer",
     [HIDDEN] = "kernel symbols (kernel.kptr_restrict)",
     [NO_KALLSYMS] = "kernel symbols (no /proc/kallsyms)",
     [NO_BPF] = "BPF programs (CAP_SYS_ADMIN)",
@@ -429,14 +431,15 @@ static void survey_processes(struct survey *s)
 
 	s->ids.before = tell_file;
 	s->ids.arg = s;
-	for (size_t i = 0; i < s->config->nr_skipped; i++)
-		survey_ids_skip(&s->ids, &s->config->skipped[i]);
+	survey_ids_skip(&s->ids, s->config->skipped, s->config->nr_skipped);
 	rc = root_each(s->config->root, "/proc", visit_process, s);
 	if (rc < 0)
 		fail(s, rc);
 	give_records(s);
 	if (s->ids.nr_foreign)
 		miss(s, FOREIGN);
+	if (s->ids.nr_unasked)
+		miss(s, SILENT);
 	if (s->ids.is_denied)
 		miss(s, NO_IDS);
 	if (s->ids.is_full)
@@ -552,6 +555,9 @@ static void write_note(const struct survey *s, char *note, size_t size)
 				len += (size_t)snprintf(
 				    note + len, size - len, " (%u files, %s)", s->ids.nr_foreign,
 				    *s->ids.foreign_type ? s->ids.foreign_type : "not mounted");
+			if (i == SILENT && len < size)
+				len += (size_t)snprintf(note + len, size - len, " (%u files)",
+							s->ids.nr_unasked);
 		}
 }
 

@@ -152,6 +152,29 @@ TEST(again)
 	free(m.ring.base);
 }
 
+/* Files that are due come first who was due first, in whatever order they were mapped again. */
+TEST(order)
+{
+	struct mapped t;
+	struct memory m;
+
+	assert_int_equal(mapped_init(&t), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < 100; i++) {
+			memory_init(&m, 0);
+			put_mapping(&m, 2, 1 + (round ? i * 37 % 100 : i), 5, "/f");
+			take_all(&t, &m);
+			free(m.ring.base);
+		}
+		if (round)
+			mapped_end(&t);
+		for (uint64_t i = 0; i < 100; i++)
+			expect_question(&t, 1 + i, "/f", SURVEY_IDENTIFY_FOUND, false);
+	}
+	expect_no_question(&t);
+	mapped_fini(&t);
+}
+
 TEST(hostile_sizes)
 {
 	static const uint16_t sizes[] = {0, 4, 8, 72, 80, 88, 4000};

@@ -169,6 +169,53 @@ TEST(many_hang)
 	tree_remove(&r);
 }
 
+/* Each file that hangs costs the time limit: after two of a device its others are not read. */
+TEST(device_hangs)
+{
+	struct root r = tree_make();
+	char maps[512] = "", mapped[64];
+	struct survey_looker_config c = {.root = &r, .patience_ms = 300, .records = tape_records};
+	struct survey_identify_question q = {.pid = 9, .start = 1, .end = 2, .path = "/lib/new"};
+	struct survey_identify_answer a;
+	struct survey_looker l;
+	struct buf note;
+	struct tape t;
+
+	for (unsigned i = 0; i < 6; i++)
+		snprintf(maps + strlen(maps), sizeof(maps) - strlen(maps),
+			 "%x0000-%x1000 r-xp 00000000 fd:00 %u /lib/%u\n", 16 + i, 16 + i, 70 + i,
+			 i);
+	strcat(maps, "900000-901000 r-xp 00000000 fd:01 77 /lib/other\n");
+	put_process(&r, 9, "x", 1, maps);
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(mapped, sizeof(mapped), "%x0000-%x1000", 16 + i, 16 + i);
+		put_mapped(&r, 9, mapped, "i");
+	}
+	put_mapped(&r, 9, "900000-901000", "k");
+	buf_init(&note, SURVEY_NOTE_BYTES);
+	tape_init(&t);
+	c.arg = &t;
+	assert_int_equal(survey_looker_init(&l, &c), 0);
+	start_hanging("map_files/1", NULL);
+	t.start_ns = clock_monotonic_ns();
+	assert_int_equal(survey_looker_survey(&l, &t.result), 0);
+	assert_int_equal(l.nr_given_up, 2);
+	survey_looker_note(&l, 0, &note);
+	assert_string_equal(buf_str(&note), "not surveyed, for they do not answer: process 9 (x): "
+					    "/lib/0; process 9 (x): /lib/1");
+	assert_string_equal(t.result.note,
+			    "not surveyed: build-ids on devices that do not answer (4 files)");
+	assert_int_equal(t.result.nr_build_ids, 1); /* of the other device */
+	q.major = 0xfd;
+	assert_int_equal(survey_looker_ask(&l, &q, &a), 0);
+	assert_int_equal(a.state, SURVEY_IDENTIFY_FOREIGN);
+	survey_looker_fini(&l);
+	sys_set_ops(NULL);
+	buf_fini(&note);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
 static atomic_bool *stopped;
 
 static void stop_it(int number)
