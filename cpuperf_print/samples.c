@@ -18,32 +18,34 @@
 
 enum { CLEARLY_SHORT_PERCENT = 98, MAX_MISSING_BYTES = 4096, PROGRESS_AFTER_NS = 1000000000 };
 
-static void add_next(struct buf *b, size_t before, const char *begin)
-{
-	buf_adds(b, b->len == before ? begin : ", ");
-}
-
-void samples_add_missing(struct buf *b, const struct report_stats *stats, uint32_t event)
+bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
+			 uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	double coverage = sampled_coverage(&s->sampled);
-	const size_t before = b->len;
+	const char *separator = before;
 
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
-		add_next(b, before, "; ");
+		buf_adds(b, separator);
 		screen_decimal(b, 100 * coverage, 1);
 		buf_adds(b, " % of what should have come");
+		separator = ", ";
 	}
 	if (stats->nr_lost) {
-		add_next(b, before, "; ");
+		buf_adds(b, separator);
 		buf_u64_commas(b, stats->nr_lost);
 		buf_adds(b, stats->nr_lost == 1 ? " record was lost" : " records were lost");
+		separator = ", ";
 	}
 	if (s->sampled.n.throttled) {
-		add_next(b, before, "; ");
-		buf_printf(b, "paused %" PRIu64 " times by the kernel", s->sampled.n.throttled);
+		buf_printf(b, "%spaused %" PRIu64 " times by the kernel", separator,
+			   s->sampled.n.throttled);
+		separator = ", ";
 	}
-	buf_adds(b, b->len == before ? "" : ": shares may be off");
+	if (separator == before)
+		return false;
+	buf_adds(b, ": shares may be off");
+	return true;
 }
 
 /* Of reading inputs. */
@@ -106,11 +108,9 @@ static void warn_missing(struct output *out, const struct trace_event *events,
 		struct err problem = {0};
 
 		buf_reset(&b);
-		samples_add_missing(&b, stats, i);
-		if (!b.len || !nr_samples(&stats->event[i]))
+		if (!nr_samples(&stats->event[i]) || !samples_add_missing(&b, "", stats, i))
 			continue;
-		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label,
-			buf_str(&b) + sizeof("; ") - 1);
+		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label, buf_str(&b));
 		problems_add(&out->problems, false, &problem);
 	}
 	buf_fini(&b);

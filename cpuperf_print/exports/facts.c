@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/str.h"
-#include "exports/traces.h"
+#include "exports/lines.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -38,25 +38,18 @@ void export_facts_put(struct json_writer *out, const struct input *o)
 	jsonw_u64(out, "start_monotonic_ns", o->start_ns);
 }
 
-/* False: nothing is missing. */
-static bool add_losses(struct buf *b, const struct input *o, const struct report_stats *stats,
-		       uint32_t event)
+/* Appends before, the event and what is missing of its samples; nothing if nothing is. */
+static void add_losses(struct buf *b, const char *before, const struct input *o,
+		       const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	struct buf text;
-	bool has_any;
 
 	buf_init(&text, EXPORT_NAME_BYTES);
+	buf_printf(&text, "%s%s: ", before, o->facts->events[event].label);
 	if (s->taken.samples + s->left.samples)
-		samples_add_missing(&text, stats, event);
-	if (text.len) {
-		buf_adds(b, o->facts->events[event].label);
-		buf_adds(b, ": ");
-		buf_adds(b, buf_str(&text) + sizeof("; ") - 1);
-	}
-	has_any = text.len != 0;
+		samples_add_missing(b, buf_str(&text), stats, event);
 	buf_fini(&text);
-	return has_any;
 }
 
 static void put_unread(void *arg, const char *line)
@@ -74,7 +67,8 @@ void export_facts_put_losses(struct json_writer *out, const struct job *j,
 	jsonw_array(out, "losses");
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
 		buf_reset(&text);
-		if (add_losses(&text, o, stats, i))
+		add_losses(&text, "", o, stats, i);
+		if (text.len)
 			jsonw_text(out, NULL, buf_str(&text));
 	}
 	export_unread_lines(j, put_unread, out);
@@ -105,11 +99,6 @@ void export_facts_title(struct buf *b, const struct job *j, const struct report_
 		buf_printf(b, " and %zu more", j->nr - 1);
 	if (j->output->problems.nr_losses)
 		buf_adds(b, "; not all could be read");
-	for (uint32_t i = 0; i < stats->nr_events; i++) {
-		size_t before = b->len;
-
-		buf_adds(b, "; ");
-		if (!add_losses(b, o, stats, i))
-			buf_cut(b, before);
-	}
+	for (uint32_t i = 0; i < stats->nr_events; i++)
+		add_losses(b, "; ", o, stats, i);
 }

@@ -4,7 +4,7 @@
  */
 #include "base/err.h"
 #include "counts/lines.h"
-#include "exports/traces.h"
+#include "exports/lines.h"
 #include "page/html.h"
 #include "profile/iterator.h"
 #include "samples.h"
@@ -82,10 +82,9 @@ static void say_missing(struct html *h, unsigned side, uint32_t event, const cha
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	samples_add_missing(&b, &h->stats[side], event);
-	if (b.len)
+	if (samples_add_missing(&b, "", &h->stats[side], event))
 		html_note(h, HTML_WARNING, "%s%s: samples: %s.", whose,
-			  h->facts->events[event].label, buf_str(&b) + sizeof("; ") - 1);
+			  h->facts->events[event].label, buf_str(&b));
 	buf_fini(&b);
 }
 

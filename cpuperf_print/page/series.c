@@ -3,7 +3,7 @@
  */
 #include "base/err.h"
 #include "counts/lines.h"
-#include "exports/traces.h"
+#include "exports/lines.h"
 #include "page/html.h"
 
 #include <errno.h>

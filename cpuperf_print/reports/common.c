@@ -109,12 +109,13 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 	struct buf text;
 
 	buf_init(&text, LINE_BYTES);
-	samples_add_missing(&text, stats, event);
-	if (text.len && j->output->width &&
-	    screen_width(buf_str(b) + start) + screen_width(buf_str(&text)) > j->output->width)
-		buf_printf(b, "\n  %s", buf_str(&text) + sizeof("; ") - 1);
-	else
+	if (samples_add_missing(&text, "", stats, event)) {
+		unsigned width = screen_width(buf_str(b) + start) + screen_width("; ") +
+				 screen_width(buf_str(&text));
+
+		buf_adds(b, j->output->width && width > j->output->width ? "\n  " : "; ");
 		buf_adds(b, buf_str(&text));
+	}
 	buf_fini(&text);
 }
 

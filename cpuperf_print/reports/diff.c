@@ -295,7 +295,7 @@ static void put_missing(struct comparison *c, int side, const char *when)
 	struct buf missing;
 
 	buf_init(&missing, MISSING_BYTES);
-	samples_add_missing(&missing, &c->stats[side], c->event);
+	samples_add_missing(&missing, "; ", &c->stats[side], c->event);
 	if (missing.len)
 		buf_printf(&c->j->output->text, "%s%s\n", when, buf_str(&missing));
 	buf_fini(&missing);

@@ -9,9 +9,9 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "exports/facts.h"
+#include "exports/lines.h"
 #include "exports/series.h"
 #include "exports/sorted.h"
-#include "exports/traces.h"
 #include "report/functions.h"
 #include "reports.h"
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "exports/traces.h"
+#include "exports/lines.h"
 #include "report/functions.h"
 #include "report/tree.h"
 #include "reports.h"

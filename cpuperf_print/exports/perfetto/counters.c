@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "counts/series.h"
 #include "export/proto.h"
+#include "exports/lines.h"
 #include "exports/perfetto/perfetto.h"
-#include "exports/traces.h"
 
 #include <errno.h>
 #include <stdio.h>

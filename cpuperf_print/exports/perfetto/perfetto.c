@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/proto.h"
-#include "exports/traces.h"
+#include "exports/lines.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "reports.h"
@@ -64,7 +64,7 @@ struct perfetto {
 	struct job *j;
 	size_t session;
 	struct err *e;
-	struct export_traces traces;
+	struct profile_about about;
 	uint64_t snapshot_ns;  /* the last clocks that were written */
 	uint32_t *sequence_of; /* owned; of each event; NO_SEQUENCE: it is not sampled */
 	uint32_t nr_sequences; /* of samples */
@@ -87,7 +87,7 @@ static const struct input *opened_of(const struct perfetto *p)
 /* When what is of no time stands: at the start, also where no trace tells that. */
 static uint64_t start_of(const struct perfetto *p)
 {
-	uint64_t start_ns = p->traces.start_ns ? p->traces.start_ns : p->snapshot_ns;
+	uint64_t start_ns = p->about.start_ns ? p->about.start_ns : p->snapshot_ns;
 
 	return start_ns ? start_ns : 1;
 }
@@ -309,7 +309,7 @@ static void put_notes(struct perfetto *p)
 	proto_text(b, TRACK_NAME, "cpuperf");
 	proto_end(b, track);
 	perfetto_end(b, packet);
-	export_session_lines(p->j, p->session, &p->traces, put_note, p);
+	export_session_lines(p->j, p->session, &p->about, put_note, p);
 	if (p->stats.event)
 		export_samples_lines(p->j, &p->stats, put_note, p);
 	export_unread_lines(p->j, put_note, p);
@@ -394,7 +394,7 @@ static int take_trace(void *arg, const struct profile_trace *t)
 
 static int read_traces(struct perfetto *p)
 {
-	int rc = export_traces_load(p->j, p->session, take_trace, p, &p->traces, p->e);
+	int rc = export_about_read(opened_of(p), take_trace, p, &p->about, p->e);
 
 	if (rc == 0 && !p->snapshot_ns)
 		put_snapshot(&p->j->output->text,
@@ -619,7 +619,7 @@ static int write_all(struct perfetto *p)
 
 static void fini(struct perfetto *p)
 {
-	export_traces_fini(&p->traces);
+	profile_about_fini(&p->about);
 	mem_free(p->sequence_of);
 	perfetto_interned_free(p->interned);
 	report_stacks_free(p->stacks);

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "export/gzip.h"
 #include "export/proto.h"
+#include "exports/lines.h"
 #include "exports/pprof/tables.h"
-#include "exports/traces.h"
 #include "report/functions.h"
 #include "reports.h"
 
@@ -46,7 +46,7 @@ struct pprof {
 	struct err *e;
 	struct pprof_tables tables;
 	struct gzip *gzip;
-	struct export_traces *traces; /* owned; of each session */
+	struct profile_about *about; /* owned; of each session */
 	struct report_stats stats;
 	uint32_t *type_of; /* owned; of each event: its place among sample types; NO_TYPE */
 	uint64_t *values;  /* owned; of a sample: two of each type */
@@ -285,10 +285,10 @@ static void put_times(struct pprof *p)
 	uint64_t start_ns = 0, measured_ns = 0;
 
 	for (size_t i = 0; i < p->j->nr; i++) {
-		uint64_t ns = export_traces_realtime(&p->traces[i], p->traces[i].start_ns);
+		uint64_t ns = profile_about_realtime(&p->about[i], p->about[i].start_ns);
 
 		start_ns = ns && (!start_ns || ns < start_ns) ? ns : start_ns;
-		measured_ns += p->traces[i].measured_ns;
+		measured_ns += p->about[i].measured_ns;
 	}
 	if (start_ns)
 		proto_uint(&p->tables.out, PPROF_TIME_NANOS, start_ns);
@@ -318,7 +318,7 @@ static void put_comments(struct pprof *p)
 	char line[MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < p->j->nr; i++)
-		export_session_lines(p->j, p->j->first + i, &p->traces[i], put_comment, p);
+		export_session_lines(p->j, p->j->first + i, &p->about[i], put_comment, p);
 	export_samples_lines(p->j, &p->stats, put_comment, p);
 	export_unread_lines(p->j, put_comment, p);
 	if (p->tables.is_full)
@@ -348,11 +348,12 @@ static int load_traces(struct pprof *p)
 {
 	int rc = 0;
 
-	p->traces = mem_calloc(p->j->nr, sizeof(*p->traces));
-	if (!p->traces)
+	p->about = mem_calloc(p->j->nr, sizeof(*p->about));
+	if (!p->about)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->j->nr && rc == 0; i++)
-		rc = export_traces_load(p->j, p->j->first + i, NULL, NULL, &p->traces[i], p->e);
+		rc = export_about_read(&p->j->inputs->item[p->j->first + i], NULL, NULL,
+				       &p->about[i], p->e);
 	return rc;
 }
 
@@ -389,9 +390,9 @@ static int read_all(struct pprof *p)
 
 static void fini(struct pprof *p)
 {
-	for (size_t i = 0; i < p->j->nr && p->traces; i++)
-		export_traces_fini(&p->traces[i]);
-	mem_free(p->traces);
+	for (size_t i = 0; i < p->j->nr && p->about; i++)
+		profile_about_fini(&p->about[i]);
+	mem_free(p->about);
 	mem_free(p->type_of);
 	mem_free(p->values);
 	mem_free(p->stats.event);

@@ -1,11 +1,9 @@
 /*
  * Facts of a session, from its traces one after the other. Must not read their records.
  */
-#include "exports/traces.h"
+#include "exports/lines.h"
 
 #include "base/err.h"
-#include "base/mem.h"
-#include "profile/iterator.h"
 #include "reports.h"
 #include "samples.h"
 #include "screen/number.h"
@@ -15,95 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NOTES_BYTES = 64 << 10, MAX_LINE_BYTES = 16 << 10 };
+enum { MAX_LINE_BYTES = 16 << 10 };
 
-static void add_span(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
+int export_about_read(const struct input *input, profile_about_fn *each, void *arg,
+		      struct profile_about *out, struct err *e)
 {
-	if (!t->start_ns || t->end_ns < t->start_ns)
-		return;
-	if (!f->start_ns || t->start_ns < f->start_ns)
-		f->start_ns = t->start_ns;
-	if (t->end_ns > f->end_ns)
-		f->end_ns = t->end_ns;
-	if (t->head.iteration != *iteration)
-		f->measured_ns += t->end_ns - t->start_ns;
-	*iteration = t->head.iteration;
-}
+	int rc = profile_about_read(out, input->session, each, arg);
 
-static void add_ran(struct export_ran *r, const struct profile_pair *p)
-{
-	uint64_t enabled_ns = p->end.enabled_ns - p->start.enabled_ns;
-	uint64_t running_ns = p->end.running_ns - p->start.running_ns;
-
-	if (!p->has_start || !p->has_end || p->end.enabled_ns < p->start.enabled_ns ||
-	    running_ns > enabled_ns)
-		return;
-	r->enabled_ns += enabled_ns;
-	r->running_ns += running_ns;
-}
-
-static bool has_note(const struct buf *notes, const char *note)
-{
-	for (size_t at = 0; at < notes->len; at += strlen(notes->data + at) + 1)
-		if (strcmp(notes->data + at, note) == 0)
-			return true;
-	return false;
-}
-
-/* What is beyond the room is left out. */
-static void add_notes(struct buf *notes, const struct profile_trace *t)
-{
-	for (size_t i = 0; i < t->nr_notes; i++)
-		if (!has_note(notes, t->notes[i]))
-			buf_add(notes, t->notes[i], strlen(t->notes[i]) + 1);
-}
-
-static void add_trace(struct export_traces *f, const struct profile_trace *t, uint32_t *iteration)
-{
-	add_span(f, t, iteration);
-	for (size_t i = 0; i < f->nr_ran; i++)
-		add_ran(&f->ran[i], &t->pairs[i]);
-	add_notes(&f->notes, t);
-	if (!f->has_clocks && t->has_clocks)
-		f->clocks = t->clocks;
-	f->has_clocks |= t->has_clocks;
-}
-
-int export_traces_load(struct job *j, size_t session, export_trace_fn *each, void *arg,
-		       struct export_traces *out, struct err *e)
-{
-	struct input *o = &j->inputs->item[session];
-	struct profile_iterator *it;
-	struct profile_trace t;
-	uint32_t iteration = UINT32_MAX;
-	int rc, told = 0;
-
-	*out = (struct export_traces){.nr_ran = o->facts->nr_events};
-	buf_init(&out->notes, MAX_NOTES_BYTES);
-	out->ran = mem_calloc(out->nr_ran + 1, sizeof(*out->ran));
-	if (!out->ran)
-		return err_set(e, -ENOMEM, "out of memory");
-	it = profile_iterator_new(o->session);
-	while ((rc = profile_iterator_next(it, &t)) == 1 && told == 0) {
-		add_trace(out, &t, &iteration);
-		told = each ? each(arg, &t) : 0;
-	}
-	rc = told ? told : rc;
-	profile_iterator_free(it);
 	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
-}
-
-void export_traces_fini(struct export_traces *f)
-{
-	mem_free(f->ran);
-	buf_fini(&f->notes);
-}
-
-uint64_t export_traces_realtime(const struct export_traces *f, uint64_t monotonic_ns)
-{
-	if (!f->has_clocks || !monotonic_ns)
-		return 0;
-	return f->clocks.realtime_ns - f->clocks.monotonic_ns + monotonic_ns;
 }
 
 uint64_t export_scale(const struct trace_event *event)
@@ -205,7 +122,7 @@ static void put_unmeasured(struct line *l, const struct trace_event *event)
 	put_line(l);
 }
 
-static void put_ran(struct line *l, const struct trace_event *event, const struct export_ran *r)
+static void put_ran(struct line *l, const struct trace_event *event, const struct profile_ran *r)
 {
 	double part = r->enabled_ns ? (double)r->running_ns / (double)r->enabled_ns : 1;
 
@@ -232,23 +149,25 @@ static void put_samples(struct line *l, const struct trace_event *event,
 		buf_u64_commas(&l->text, s->left.samples);
 		buf_adds(&l->text, " more are left out");
 	}
-	samples_add_missing(&l->text, stats, i);
+	samples_add_missing(&l->text, "; ", stats, i);
 	put_line(l);
 }
 
-static void put_notes(struct line *l, const struct buf *notes)
+static void put_notes(struct line *l, const struct profile_about *about)
 {
-	for (size_t at = 0; at < notes->len; at += strlen(notes->data + at) + 1) {
-		buf_printf(&l->text, "note: %s", notes->data + at);
+	const char *note;
+
+	for (size_t at = 0; (note = profile_about_note(about, &at));) {
+		buf_printf(&l->text, "note: %s", note);
 		put_line(l);
 	}
-	if (!buf_error(notes))
+	if (!buf_error(&about->notes))
 		return;
 	buf_adds(&l->text, "note: there are more notes than are told here");
 	put_line(l);
 }
 
-void export_session_lines(const struct job *j, size_t session, const struct export_traces *f,
+void export_session_lines(const struct job *j, size_t session, const struct profile_about *about,
 			  export_line_fn *line, void *arg)
 {
 	const struct input *o = &j->inputs->item[session];
@@ -258,9 +177,9 @@ void export_session_lines(const struct job *j, size_t session, const struct expo
 	put_session(&l, o);
 	for (size_t i = 0; i < o->facts->nr_events; i++) {
 		put_unmeasured(&l, &o->facts->events[i]);
-		put_ran(&l, &o->facts->events[i], &f->ran[i]);
+		put_ran(&l, &o->facts->events[i], &about->ran[i]);
 	}
-	put_notes(&l, &f->notes);
+	put_notes(&l, about);
 	buf_fini(&l.text);
 }
 
