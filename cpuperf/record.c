@@ -400,10 +400,6 @@ static int run_session(struct recorder *r, const struct options *o)
 		    nr_partly, r->plan->nr_events);
 		return EXIT_FAILED;
 	}
-	if (live_columns(r->table, r->plan, r->session)) {
-		log_error("out of memory");
-		return EXIT_FAILED;
-	}
 	log_start(r->plan->spec);
 	tell_groups(r);
 	if (watch_start(&r->watch, o, r->session, r->table, &e)) {
@@ -427,14 +423,17 @@ static int with_memory(struct recorder *r, const struct options *o)
 	struct screen_options screen = {.width = opt_std_terminal_width(),
 					.each_cpu = o->std.min_level < LOG_INFO,
 					.nr_things = NR_THINGS};
-	size_t nr_columns = live_nr_columns(r->plan);
+	struct err e = {0};
 	int status = EXIT_FAILED;
 
-	r->screen = screen_state_new(nr_columns, &screen);
-	r->table = table_new(nr_columns, r->plan->nr_cpus);
-	r->summary = table_summary_new(nr_columns);
+	if (live_table_new(r->session, &r->table, &e)) {
+		log_err(LOG_ERROR, &e);
+		return EXIT_FAILED;
+	}
+	r->screen = screen_state_new(r->table->nr_columns, &screen);
+	r->summary = table_summary_new(r->table->nr_columns);
 	buf_init(&r->out, MAX_TABLE_BYTES);
-	if (r->screen && r->table && r->summary)
+	if (r->screen && r->summary)
 		status = run_session(r, o);
 	else
 		log_error("out of memory");

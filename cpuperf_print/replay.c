@@ -311,22 +311,6 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 	return 0;
 }
 
-static int make_metrics(struct replay *r, struct metric_set *out, struct err *e)
-{
-	const struct profile_facts *p = r->opened->facts;
-	struct counts_formula_event *events =
-	    arena_calloc(&r->arena, p->nr_events + 1, sizeof(*events));
-
-	if (!events)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < p->nr_events; i++)
-		events[i] = (struct counts_formula_event){p->events[i].group, p->events[i].name,
-							  p->events[i].flags,
-							  p->events[i].state != READING_OK};
-	return counts_formulas_join(&r->opened->spec.metric_set, events, p->nr_events, &r->arena,
-				    out, e);
-}
-
 static int show(struct replay *r, struct err *e)
 {
 	const struct profile_facts *p = r->opened->facts;
@@ -343,7 +327,8 @@ static int show(struct replay *r, struct err *e)
 	if (rc)
 		return rc;
 	f.events = r->read->columns;
-	rc = make_metrics(r, &f.metrics, e);
+	rc = counts_formulas_join(&r->opened->spec.metric_set, p->events, p->nr_events, &r->arena,
+				  &f.metrics, e);
 	r->iterator = profile_iterator_new(r->opened->session);
 	if (rc == 0 && (!r->iterator || make_cpus(r, &f)))
 		rc = err_set(e, -ENOMEM, "out of memory");

@@ -133,8 +133,8 @@ static void put_needs(struct job *j)
 	buf_adds(&j->output->text,
 		 "\nNothing can be derived from the events of this session. Specs that "
 		 "measure what it takes:\n");
-	for (size_t i = 0; i < counts_topdown_nr_rows(); i++) {
-		const struct counts_topdown_row *row = counts_topdown_row(i);
+	for (size_t i = 0; i < counts_formula_nr_rows(); i++) {
+		const struct counts_formula_row *row = counts_formula_row(i);
 
 		if (!row->spec)
 			continue;

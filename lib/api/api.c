@@ -143,16 +143,14 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 
 static int record_session(struct client *c, const struct plan *plan, struct session *s)
 {
-	struct table *t = table_new(live_nr_columns(plan), plan->nr_cpus);
 	struct err e = {0};
-	int rc;
+	struct table *t;
+	int rc = live_table_new(s, &t, &e);
 
-	if (!t)
-		return fail(c->e, &(struct err){.code = -ENOMEM, .msg = "out of memory"});
+	if (rc)
+		return fail(c->e, &e);
 	c->session = s;
-	c->table = t;
-	rc = live_columns(t, plan, s);
-	rc = rc ? rc : client_init(c, t, plan->nr_cpus);
+	rc = client_init(c, t, plan->nr_cpus);
 	if (rc)
 		err_set(&e, rc, "out of memory");
 	else if (session_nr_working(s) == 0)

@@ -3,6 +3,7 @@
  */
 #include "api/live.h"
 
+#include "base/mem.h"
 #include "collect/collect.h"
 #include "counts/formulas.h"
 #include "counts/tally.h"
@@ -51,92 +52,71 @@ int live_check_model(const struct live_catalogue *c, const struct spec *spec, st
 	return -ENOTSUP;
 }
 
-_Static_assert((int)SAMPLED_OS == SPEC_OS && (int)SAMPLED_USER == SPEC_USER &&
-		   (int)SAMPLED_NO_IDLE == SPEC_NO_IDLE && (int)SAMPLED_GUEST == SPEC_GUEST &&
-		   (int)SAMPLED_HOST == SPEC_HOST,
-	       "flags have one number each");
-
-size_t live_nr_columns(const struct plan *plan)
+/* The events as the session's traces describe them; NULL without memory. */
+static struct trace_event *describe_events(const struct session *s)
 {
-	return plan->nr_events + plan->spec->metric_set.nr;
+	size_t nr = session_plan(s)->nr_events;
+	struct trace_event *events = mem_calloc(nr, sizeof(*events));
+
+	for (size_t i = 0; events && i < nr; i++)
+		session_describe_event(s, i, &events[i]);
+	return events;
 }
 
-int live_columns(struct table *t, const struct plan *plan, const struct session *s)
+int live_table_new(const struct session *s, struct table **out, struct err *e)
 {
-	for (size_t i = 0; i < plan->nr_events; i++) {
-		const struct plan_event *p = &plan->events[i];
-		const struct session_event *ev = session_event(s, i);
+	const struct plan *plan = session_plan(s);
+	struct trace_event *events = describe_events(s);
+	struct profile_facts facts = {
+	    .events = events, .nr_events = plan->nr_events, .max_rows = plan->nr_cpus};
+	int rc = events ? counts_tally_new(&facts, &plan->spec->metric_set, out, e)
+			: err_set(e, -ENOMEM, "out of memory");
 
-		t->columns[i] = (struct table_column){
-		    .group = p->event.group->name,
-		    .name = p->event.row->name,
-		    .label = p->label,
-		    .unit = p->event.row->unit,
-		    .kind = p->event.row->kind,
-		    .scope = p->event.row->scope,
-		    .scale = p->event.row->scale,
-		    .reason = ev->nr_cpus ? NULL : ev->support.reason,
-		    .sampling = sampled_event(p->event.group->name, p->event.row->name,
-					      p->asked->rate, p->asked->frequency, p->asked->flags),
-		};
-	}
-	table_set_metrics(t, &plan->spec->metric_set);
-	return table_add_sampling(t);
+	mem_free(events);
+	if (rc == 0)
+		(*out)->nr_rows = plan->nr_cpus;
+	return rc;
 }
 
 int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
-	struct counts_formula_event *events = arena_calloc(a, plan->nr_events + 1, sizeof(*events));
+	struct trace_event *events = describe_events(s);
+	int rc = events ? counts_formulas_join(&plan->spec->metric_set, events, plan->nr_events, a,
+					       out, e)
+			: err_set(e, -ENOMEM, "out of memory");
 
-	if (!events)
-		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < plan->nr_events; i++) {
-		const struct plan_event *p = &plan->events[i];
-
-		events[i] =
-		    (struct counts_formula_event){p->event.group->name, p->event.row->name,
-						  p->asked->flags, !session_event(s, i)->nr_cpus};
-	}
-	return counts_formulas_join(&plan->spec->metric_set, events, plan->nr_events, a, out, e);
+	mem_free(events);
+	return rc;
 }
 
-/* A cell from the readings of the event's parts on this CPU; most events have one. */
 static void set_cell(struct table *t, size_t row, size_t i, const struct session *s,
 		     const struct session_trace *trace)
 {
 	const struct plan_event *p = &session_plan(s)->events[i];
-	uint32_t nr = 0;
+	struct table_part parts[TABLE_MAX_PARTS];
+	size_t nr = p->nr_parts < TABLE_MAX_PARTS ? p->nr_parts : TABLE_MAX_PARTS;
 
-	for (uint32_t k = p->first_part; k < p->first_part + p->nr_parts; k++) {
-		const struct reading *start = &trace->start[k], *end = &trace->end[k];
-
-		if (end->state == READING_NONE)
-			continue;
-		if (nr++ == 0)
-			table_set(t, row, i, session_event(s, i)->support.state, start, end);
-		else
-			table_join(t, row, i, start, end);
-	}
-	if (nr == 0)
-		table_set(t, row, i, session_event(s, i)->support.state, NULL, NULL);
+	for (size_t k = 0; k < nr; k++)
+		parts[k] = (struct table_part){&trace->start[p->first_part + k],
+					       &trace->end[p->first_part + k]};
+	table_set(t, row, i, session_event(s, i)->support.state, parts, nr);
 }
 
-/* Without memory the things are left out, and their event has what was added so far. */
+/* Without memory the others are left out, and their event has the sum of those before. */
 static void add_things(struct table *t, const struct session_iteration *it)
 {
-	const struct session_things *end = it->things_end;
+	const struct session_things *start = it->things_start, *end = it->things_end;
 	size_t hint = 0;
+	int rc = 0;
 
 	table_drop_things(t);
-	for (size_t k = 0; k < end->nr_readings; k++) {
+	for (size_t k = 0; k < end->nr_readings && rc == 0; k++) {
 		const struct reading *r = &end->readings[k];
-		const struct session_thing *thing = &end->things[end->thing_of[k]];
+		const char *name = session_thing_name(end, &end->things[end->thing_of[k]]);
 
-		if (table_add_thing(
-			t, r->event, r->instance, session_thing_name(end, thing),
-			session_things_find(it->things_start, r->event, r->instance, &hint), r))
-			return;
+		rc = table_add_thing(t, r->event, r->instance, name,
+				     session_things_find(start, r->event, r->instance, &hint), r);
 	}
 }
 

@@ -26,15 +26,13 @@ void live_catalogue_fini(struct live_catalogue *c);
 int live_check_model(const struct live_catalogue *c, const struct spec *spec,
 		     struct err_list *errs);
 
-/* The columns of a table of the plan: its events, and the metrics of its spec. */
-size_t live_nr_columns(const struct plan *plan);
-/* Fills the columns from an opened session of the plan, and makes room for samples if it takes
- * any. Strings are borrowed from both. 0 or -ENOMEM. */
-int live_columns(struct table *t, const struct plan *plan, const struct session *s);
+/* A table for the iterations of an opened session: its events and the metrics of its spec, a row
+ * for each CPU. Borrows from the plan and the session. 0; -ENOMEM, -EFBIG with *e. */
+int live_table_new(const struct session *s, struct table **out, struct err *e);
 /* The metrics of the spec and what else can be derived from the events that work. In the arena. 0;
  * -ENOMEM with *e. */
 int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e);
-/* Fills cells, totals and times from an iteration; the table is of the plan's columns and CPUs. */
+/* Fills cells, totals and times of the table from an iteration. */
 void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it);
 
 #endif

@@ -10,9 +10,10 @@
 
 struct arena;
 struct err;
+struct trace_event;
 
 /* A row of the table. */
-struct counts_topdown_row {
+struct counts_formula_row {
 	const char *name, *expr, *unit;
 	const char *what; /* in words */
 	const char *spec; /* of those that are shipped: one that measures it */
@@ -20,20 +21,13 @@ struct counts_topdown_row {
 	const char *low, *low_hint, *high, *high_hint;
 	bool is_by_time; /* holds in one iteration, not in sums over several */
 };
-size_t counts_topdown_nr_rows(void);
-const struct counts_topdown_row *counts_topdown_row(size_t i);
-
-/* Of what is measured, or was to be; flags: the spec's, as in traces. */
-struct counts_formula_event {
-	const char *group, *name;
-	uint32_t flags;
-	bool is_missing; /* it is not measured: no formula has it */
-};
+size_t counts_formula_nr_rows(void);
+const struct counts_formula_row *counts_formula_row(size_t i);
 
 enum { COUNTS_MAX_FORMULAS = 256 };
 
 struct counts_formula {
-	const struct counts_topdown_row *row;
+	const struct counts_formula_row *row;
 	const char *part; /* "", "user", "kernel" */
 };
 
@@ -44,15 +38,15 @@ struct counts_formulas {
 	struct counts_formula item[COUNTS_MAX_FORMULAS];
 };
 
-/* Those whose operands are among the events; an operand is a place there. with_times: those of one
- * iteration too. In the arena. 0; -ENOMEM, -EINVAL with *e. */
-int counts_formulas_make(const struct counts_formula_event *events, size_t nr, bool with_times,
-			 struct arena *a, struct counts_formulas *out, struct err *e);
+/* Makes the formulas whose operands are among the events; an operand is a place there. is_live: of
+ * events that are measured only, and formulas of one iteration too. In the arena. 0; -ENOMEM,
+ * -EINVAL with *e. */
+int counts_formulas_make(const struct trace_event *events, size_t nr, bool is_live, struct arena *a,
+			 struct counts_formulas *out, struct err *e);
 
-/* The metrics of a spec, and behind them all that can be derived and has another name, without
- * limits: what is usual is no warning while one looks on. In the arena. As above. */
-int counts_formulas_join(const struct metric_set *metrics,
-			 const struct counts_formula_event *events, size_t nr, struct arena *a,
-			 struct metric_set *out, struct err *e);
+/* The metrics of a spec, and behind them the formulas of other names whose events are measured,
+ * without limits: those are for reports. In the arena. As above. */
+int counts_formulas_join(const struct metric_set *metrics, const struct trace_event *events,
+			 size_t nr, struct arena *a, struct metric_set *out, struct err *e);
 
 #endif

@@ -10,10 +10,16 @@
 /* Of an iteration: all CPUs there can be, and all events of a spec. */
 enum { MAX_CELLS = 4 << 20 };
 
-static void set_columns(struct table *t, const struct profile_facts *f)
+_Static_assert((int)SAMPLED_OS == TRACE_EVENT_OS && (int)SAMPLED_USER == TRACE_EVENT_USER &&
+		   (int)SAMPLED_NO_IDLE == TRACE_EVENT_NO_IDLE &&
+		   (int)SAMPLED_GUEST == TRACE_EVENT_GUEST && (int)SAMPLED_HOST == TRACE_EVENT_HOST,
+	       "flags have one number each");
+_Static_assert((int)PROFILE_MAX_PARTS == TABLE_MAX_PARTS, "a table takes all parts of an event");
+
+static void set_columns(struct table *t, const struct trace_event *events, size_t nr)
 {
-	for (size_t i = 0; i < f->nr_events; i++) {
-		const struct trace_event *e = &f->events[i];
+	for (size_t i = 0; i < nr; i++) {
+		const struct trace_event *e = &events[i];
 
 		t->columns[i] = (struct table_column){
 		    .group = e->group,
@@ -41,7 +47,7 @@ int counts_tally_new(const struct profile_facts *f, const struct metric_set *met
 	t = table_new(nr, f->max_rows);
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
-	set_columns(t, f);
+	set_columns(t, f->events, f->nr_events);
 	table_set_metrics(t, metrics);
 	if (table_add_sampling(t)) {
 		table_free(t);
@@ -52,32 +58,22 @@ int counts_tally_new(const struct profile_facts *f, const struct metric_set *met
 	return 0;
 }
 
-static void set_pair(struct table *t, size_t row, size_t i, const struct profile_trace *trace,
-		     const struct profile_pair *p)
+static struct table_part part_of(const struct profile_pair *p)
 {
-	table_set(t, row, i, trace->events[i].state, p->has_start ? &p->start : NULL,
-		  p->has_end ? &p->end : NULL);
+	return (struct table_part){p->has_start ? &p->start : NULL, p->has_end ? &p->end : NULL};
 }
 
-/* The first part that is there makes the cell, the others join it. */
 static void set_cell(struct table *t, size_t row, size_t i, const struct profile_trace *trace)
 {
-	const struct profile_pair *first = &trace->pairs[i], *p = trace->further;
-	bool is_set = first->has_end;
+	const struct profile_pair *further = trace->further;
+	struct table_part parts[TABLE_MAX_PARTS];
+	size_t nr = 1;
 
-	set_pair(t, row, i, trace, first);
-	if (!p)
-		return;
-	p += i * (PROFILE_MAX_PARTS - 1);
-	for (size_t k = 0; k < PROFILE_MAX_PARTS - 1; k++, p++) {
-		if (!p->has_end)
-			continue;
-		if (is_set)
-			table_join(t, row, i, p->has_start ? &p->start : NULL, &p->end);
-		else
-			set_pair(t, row, i, trace, p);
-		is_set = true;
-	}
+	parts[0] = part_of(&trace->pairs[i]);
+	if (further)
+		for (further += i * (TABLE_MAX_PARTS - 1); nr < TABLE_MAX_PARTS; nr++)
+			parts[nr] = part_of(further++);
+	table_set(t, row, i, trace->events[i].state, parts, nr);
 }
 
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s)
@@ -102,16 +98,17 @@ void counts_tally_samples(struct table *t, size_t row, const struct trace_sampli
 							   .throttled = s->item[i].throttled});
 }
 
-/* Without memory the things are left out, and their event has what was added so far. */
+/* Without memory the others are left out, and their event has the sum of those before. */
 static void add_things(struct table *t, const struct profile_trace *trace)
 {
-	for (size_t k = 0; k < trace->nr_things; k++) {
-		const struct profile_thing *thing = &trace->things[k];
-		const struct profile_pair *p = &thing->pair;
+	int rc = 0;
 
-		if (table_add_thing(t, thing->event, thing->number, thing->name,
-				    p->has_start ? &p->start : NULL, p->has_end ? &p->end : NULL))
-			return;
+	table_drop_things(t);
+	for (size_t k = 0; k < trace->nr_things && rc == 0; k++) {
+		const struct profile_thing *thing = &trace->things[k];
+		struct table_part p = part_of(&thing->pair);
+
+		rc = table_add_thing(t, thing->event, thing->number, thing->name, p.start, p.end);
 	}
 }
 
@@ -131,10 +128,8 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 		set_cell(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
 	}
-	if (row == 0) {
-		table_drop_things(t);
+	if (row == 0)
 		add_things(t, trace);
-	}
 	counts_tally_samples(t, row, trace->sampling);
 	return nr;
 }

@@ -1,6 +1,6 @@
 /*
- * A session as tables: the traces of an iteration become the rows of one table. What
- * cpuperf_print and the public interface share. Knows nothing of formats.
+ * A session as tables: the traces of an iteration become the rows of one table. The columns of the
+ * live table come from here too, so that both are the same. Independent of output formats.
  */
 #ifndef COUNTS_TALLY_H
 #define COUNTS_TALLY_H
@@ -10,9 +10,9 @@
 
 struct err;
 
-/* A table for the session's events and the metrics made of them (places in facts->events), and as
- * many rows as an iteration can have; no rows yet. Strings and metrics are borrowed. -EFBIG if that
- * is more than a session can have. */
+/* A table of facts->nr_events events and the metrics made of them (places in facts->events), with
+ * room for facts->max_rows rows; no rows yet. Of facts nothing else is used. Strings and metrics
+ * are borrowed. -EFBIG if that is more than a session can have; -ENOMEM. */
 int counts_tally_new(const struct profile_facts *facts, const struct metric_set *metrics,
 		     struct table **out, struct err *e);
 

@@ -43,15 +43,8 @@ const struct counts_topdown_value *counts_topdown_at(const struct counts_topdown
 static int add_formulas(struct counts_topdown *t, struct err *e)
 {
 	const struct profile_facts *f = t->facts;
-	struct counts_formula_event *events =
-	    arena_calloc(&t->arena, f->nr_events + 1, sizeof(*events));
-	int rc;
+	int rc = counts_formulas_make(f->events, f->nr_events, false, &t->arena, &t->formulas, e);
 
-	for (size_t i = 0; events && i < f->nr_events; i++)
-		events[i] = (struct counts_formula_event){f->events[i].group, f->events[i].name,
-							  f->events[i].flags};
-	rc = events ? counts_formulas_make(events, f->nr_events, false, &t->arena, &t->formulas, e)
-		    : -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < t->formulas.nr; i++)
 		t->value[i] = (struct counts_topdown_value){
 		    .row = t->formulas.item[i].row, .part = t->formulas.item[i].part, .running = 1};

@@ -16,7 +16,7 @@ struct counts_topdown;
 
 /* One of them, of all code or of a part of it. */
 struct counts_topdown_value {
-	const struct counts_topdown_row *row;
+	const struct counts_formula_row *row;
 	const char *part; /* "", "user", "kernel" */
 	/* Of all iterations together, or their mean where one lacks a CPU's number; cell_has_value
 	 * tells whether it has one. Beyond what is usual: total.limit. */

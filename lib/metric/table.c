@@ -128,31 +128,34 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column)
 	return &t->cells[row * t->nr_columns + column];
 }
 
+static void make_part(const struct table_column *c, const struct table_part *p, struct cell *out)
+{
+	cell_make(c->kind, p->start, p->end, out);
+	cell_scale(c->kind, c->scale, out);
+}
+
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
-	       const struct reading *start, const struct reading *end)
+	       const struct table_part *parts, size_t nr)
 {
 	const struct table_column *c = &t->columns[column];
-	struct cell *cell = table_cell(t, row, column);
+	struct cell *cell = table_cell(t, row, column), part;
+	bool has_part = false;
 
-	cell_make(c->kind, start, end, cell);
-	cell_scale(c->kind, c->scale, cell);
-	if (end && end->state != READING_NONE)
+	for (size_t i = 0; i < nr; i++) {
+		if (!parts[i].end || parts[i].end->state == READING_NONE)
+			continue;
+		make_part(c, &parts[i], has_part ? &part : cell);
+		if (has_part)
+			cell_join(c->kind, cell, &part);
+		has_part = true;
+	}
+	if (has_part)
 		return;
+	*cell = (struct cell){.state = CELL_NONE};
 	if (row == 0 || c->scope == EVENT_SCOPE_CPU)
 		cell->state = cell_state_of_reading(state);
 	if (cell_has_value(cell)) /* a state makes no number */
 		cell->state = CELL_NONE;
-}
-
-void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
-		const struct reading *end)
-{
-	const struct table_column *c = &t->columns[column];
-	struct cell part;
-
-	cell_make(c->kind, start, end, &part);
-	cell_scale(c->kind, c->scale, &part);
-	cell_join(c->kind, table_cell(t, row, column), &part);
 }
 
 void table_drop_things(struct table *t)

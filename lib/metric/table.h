@@ -78,16 +78,20 @@ bool table_scopes_meet(unsigned scopes);
 int table_add_sampling(struct table *t);
 void table_free(struct table *t);
 struct cell *table_cell(const struct table *t, size_t row, size_t column);
+/* The readings of one part of an event on one CPU: most events have one part, one of the memory has
+ * one per box. Either may be NULL. */
+enum { TABLE_MAX_PARTS = 256 };
+struct table_part {
+	const struct reading *start, *end;
+};
 /*
- * Makes one cell of its readings. Without an end (NULL, or READING_NONE) it is blank, unless
- * state (the event's enum reading_state at the start of the session) says why it is not
- * measured: then it says so in each row, or in row 0 for what is not of each CPU.
+ * Makes one cell of the parts of its event. Parts without an end (NULL, or READING_NONE) are
+ * skipped. If all are, the cell is blank, unless state (the event's enum reading_state at the start
+ * of the session) says why it is not measured: then it says so in each row, or in row 0 for what is
+ * not of each CPU.
  */
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
-	       const struct reading *start, const struct reading *end);
-/* Adds a further part of the event, read on the same CPU, to a cell that table_set made. */
-void table_join(struct table *t, size_t row, size_t column, const struct reading *start,
-		const struct reading *end);
+	       const struct table_part *parts, size_t nr);
 /*
  * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
  * Without a start it came in the iteration, and counts from 0 (at start_ns), unless its end says

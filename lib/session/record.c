@@ -55,36 +55,41 @@ _Static_assert((int)TRACE_EVENT_OS == (int)SPEC_OS && (int)TRACE_EVENT_HOST == (
 		   (int)TRACE_EVENT_TIMEBASE == (int)SPEC_TIMEBASE,
 	       "a trace stores the flags of the spec");
 
+void recorder_describe(const struct counters *c, size_t i, struct trace_event *out)
+{
+	const struct plan_event *p = &c->plan->events[i];
+	const struct session_event *ev = &c->events[i];
+	const struct event_row *row = p->event.row;
+
+	*out = (struct trace_event){
+	    .id = p->id,
+	    .kind = row->kind,
+	    .scope = row->scope,
+	    .flags = p->asked->flags,
+	    .rate = p->asked->rate,
+	    .state = ev->support.state,
+	    .perf_group = ev->perf_group,
+	    .group = p->event.group->name,
+	    .name = row->name,
+	    .label = p->label,
+	    .unit = row->unit,
+	    .description = row->description,
+	    .source = row->source,
+	    .reason = ev->support.reason,
+	    .scale = row->scale,
+	    .frequency = p->asked->frequency,
+	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
+	};
+}
+
 /* attrs holds what the events' attr points to. */
 static int describe_events(const struct counters *c, struct trace_event *out, struct buf *attrs)
 {
 	const char *at;
 
 	for (size_t i = 0; i < c->plan->nr_events; i++) {
-		const struct plan_event *p = &c->plan->events[i];
-		const struct session_event *ev = &c->events[i];
-		const struct event_row *row = p->event.row;
-
-		out[i] = (struct trace_event){
-		    .id = p->id,
-		    .kind = row->kind,
-		    .scope = row->scope,
-		    .flags = p->asked->flags,
-		    .rate = p->asked->rate,
-		    .state = ev->support.state,
-		    .perf_group = ev->perf_group,
-		    .group = p->event.group->name,
-		    .name = row->name,
-		    .label = p->label,
-		    .unit = row->unit,
-		    .description = row->description,
-		    .source = row->source,
-		    .reason = ev->support.reason,
-		    .scale = row->scale,
-		    .frequency = p->asked->frequency,
-		    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
-		    .attr_bytes = add_attrs(c, p, attrs),
-		};
+		recorder_describe(c, i, &out[i]);
+		out[i].attr_bytes = add_attrs(c, &c->plan->events[i], attrs);
 	}
 	at = buf_str(attrs);
 	for (size_t i = 0; i < c->plan->nr_events; at += out[i++].attr_bytes)

@@ -61,4 +61,8 @@ void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
  * says so, recorder_finish reports it, and the result is 0. Else rc, with *why in *e. */
 int recorder_go_on_without(struct recorder *r, int rc, const struct err *why, struct err *e);
 
+/* Event i as the traces describe it, but without its attr. Borrows from the plan and the counters.
+ */
+void recorder_describe(const struct counters *c, size_t i, struct trace_event *out);
+
 #endif

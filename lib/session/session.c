@@ -271,6 +271,11 @@ const struct session_event *session_event(const struct session *s, size_t i)
 	return &s->counters.events[i];
 }
 
+void session_describe_event(const struct session *s, size_t i, struct trace_event *out)
+{
+	recorder_describe(&s->counters, i, out);
+}
+
 size_t session_nr_working(const struct session *s)
 {
 	size_t nr = 0;

@@ -75,6 +75,8 @@ void session_close(struct session *s); /* NULL is fine */
 
 const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
+/* Event i as the session's traces describe it, but without its attr. Borrows from the session. */
+void session_describe_event(const struct session *s, size_t i, struct trace_event *out);
 /* How many events work on some CPU. */
 size_t session_nr_working(const struct session *s);
 

@@ -4,9 +4,16 @@
 #include "kit.h"
 
 #include "counts/formulas.h"
+#include "trace/trace.h"
 
 #include "base/arena.h"
 #include "base/err.h"
+
+/* An event as a trace describes it. */
+#define EVENT(group_, name_, flags_, state_)                                                       \
+	{                                                                                          \
+		.group = group_, .name = name_, .flags = flags_, .state = state_                   \
+	}
 
 enum { OS = 1, USER = 2, MAX_BYTES = 4 << 20 };
 
@@ -19,7 +26,7 @@ static const struct metric *find(const struct metric_set *set, const char *name)
 }
 
 static struct metric_set join(struct arena *a, const struct metric_set *metrics,
-			      const struct counts_formula_event *events, size_t nr)
+			      const struct trace_event *events, size_t nr)
 {
 	struct metric_set out;
 	struct err e = {0};
@@ -30,11 +37,11 @@ static struct metric_set join(struct arena *a, const struct metric_set *metrics,
 
 TEST(operands_are_places)
 {
-	static const struct counts_formula_event events[] = {
-	    {"software", "page_faults"},
-	    {"fixed", "unhalted_core_cycles"},
-	    {"arch", "instructions_retired"},
-	    {"misc", "memory_bytes_read"},
+	static const struct trace_event events[] = {
+	    EVENT("software", "page_faults", 0, READING_OK),
+	    EVENT("fixed", "unhalted_core_cycles", 0, READING_OK),
+	    EVENT("arch", "instructions_retired", 0, READING_OK),
+	    EVENT("misc", "memory_bytes_read", 0, READING_OK),
 	};
 	const struct metric_set none = {NULL, 0};
 	struct metric_set out;
@@ -64,29 +71,29 @@ TEST(operands_are_places)
 TEST(what_makes_none)
 {
 	static const struct {
-		struct counts_formula_event events[2];
+		struct trace_event events[2];
 		const char *ipc;
 	} cases[] = {
-	    {{{"fixed", "instructions_retired", 0, false},
-	      {"fixed", "unhalted_core_cycles", 0, false}},
+	    {{EVENT("fixed", "instructions_retired", 0, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", 0, READING_OK)},
 	     "ipc"},
-	    {{{"fixed", "instructions_retired", 0, false},
-	      {"fixed", "unhalted_core_cycles", 0, true}},
+	    {{EVENT("fixed", "instructions_retired", 0, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", 0, READING_NOT_SUPPORTED)},
 	     NULL},
-	    {{{"fixed", "instructions_retired", 0, true},
-	      {"fixed", "unhalted_core_cycles", 0, false}},
+	    {{EVENT("fixed", "instructions_retired", 0, READING_NOT_SUPPORTED),
+	      EVENT("fixed", "unhalted_core_cycles", 0, READING_OK)},
 	     NULL},
-	    {{{"fixed", "instructions_retired", USER, false},
-	      {"fixed", "unhalted_core_cycles", USER, false}},
+	    {{EVENT("fixed", "instructions_retired", USER, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", USER, READING_OK)},
 	     "ipc user"},
-	    {{{"fixed", "instructions_retired", OS, false},
-	      {"fixed", "unhalted_core_cycles", OS, false}},
+	    {{EVENT("fixed", "instructions_retired", OS, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", OS, READING_OK)},
 	     "ipc kernel"},
-	    {{{"fixed", "instructions_retired", USER, false},
-	      {"fixed", "unhalted_core_cycles", OS, false}},
+	    {{EVENT("fixed", "instructions_retired", USER, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", OS, READING_OK)},
 	     NULL},
-	    {{{"fixed", "instructions_retired", OS | USER, false},
-	      {"fixed", "unhalted_core_cycles", 0, false}},
+	    {{EVENT("fixed", "instructions_retired", OS | USER, READING_OK),
+	      EVENT("fixed", "unhalted_core_cycles", 0, READING_OK)},
 	     "ipc"},
 	};
 	const struct metric mine = {.name = "ipc", .warn_below = {"1", 1}};
@@ -112,8 +119,9 @@ TEST(what_makes_none)
 /* The report sums over iterations: formulas by time are not for it. */
 TEST(by_time)
 {
-	static const struct counts_formula_event events[] = {{"misc", "memory_bytes_read"},
-							     {"misc", "memory_bytes_written"}};
+	static const struct trace_event events[] = {
+	    EVENT("misc", "memory_bytes_read", 0, READING_OK),
+	    EVENT("misc", "memory_bytes_written", 0, READING_OK)};
 	struct counts_formulas *f;
 	struct err e = {0};
 	struct arena a;
@@ -129,7 +137,8 @@ TEST(by_time)
 
 TEST(no_memory)
 {
-	static const struct counts_formula_event events[] = {{"software", "page_faults"}};
+	static const struct trace_event events[] = {
+	    EVENT("software", "page_faults", 0, READING_OK)};
 	const struct metric_set none = {NULL, 0};
 	int rc = -ENOMEM;
 

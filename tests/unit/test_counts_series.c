@@ -990,8 +990,8 @@ TEST(table_of_formulas)
 	struct arena arena;
 
 	arena_init(&arena, 1 << 20);
-	for (size_t i = 0; i < counts_topdown_nr_rows(); i++) {
-		const struct counts_topdown_row *row = counts_topdown_row(i);
+	for (size_t i = 0; i < counts_formula_nr_rows(); i++) {
+		const struct counts_formula_row *row = counts_formula_row(i);
 		char path[512];
 		struct expr x;
 		size_t offset;

@@ -284,7 +284,7 @@ static void set_row(struct table *t, size_t row, uint64_t samples, uint64_t idle
 	    .state = READING_OK, .raw = S, .enabled_ns = S, .running_ns = S};
 	const struct sampled_counts n = {samples, 0, samples * MS, lost};
 
-	table_set(t, row, 0, READING_OK, &start, &end);
+	table_set(t, row, 0, READING_OK, &(struct table_part){&start, &end}, 1);
 	table_set_sampling(t, row, &(struct table_sampling){.idle_ns = idle_ns, .lost = lost});
 	table_add_sampled(t, row, 0, &n);
 	table_add_sampled(t, row, 0, &(struct sampled_counts){0}); /* of another part */

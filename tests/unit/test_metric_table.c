@@ -28,7 +28,7 @@ TEST(absent_readings_say_why)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		t->columns[0] = (struct table_column){.kind = EVENT_COUNT, .scope = rows[i].scope};
-		table_set(t, rows[i].row, 0, rows[i].event_state, NULL, NULL);
+		table_set(t, rows[i].row, 0, rows[i].event_state, NULL, 0);
 		if (table_cell(t, rows[i].row, 0)->state != rows[i].expected)
 			fail_msg("row %zu: %s", i,
 				 cell_state_name(table_cell(t, rows[i].row, 0)->state));
@@ -44,7 +44,7 @@ TEST(rows_are_numbered_and_totalled)
 	t->columns[0].kind = t->columns[1].kind = EVENT_COUNT;
 	for (uint32_t row = 0; row < 3; row++) {
 		assert_int_equal(t->row_trace[row], row);
-		table_set(t, row, 1, READING_OK, &a, &b);
+		table_set(t, row, 1, READING_OK, &(struct table_part){&a, &b}, 1);
 	}
 	table_total(t);
 	table_total(t); /* starts anew */
@@ -154,7 +154,7 @@ TEST(cut_iteration_of_real_numbers)
 	for (unsigned k = 0; k < 2; k++) {
 		const struct reading end = {.state = READING_OK, .raw = k ? 90 : 10};
 
-		table_set(t, 0, 0, READING_OK, &start, &end);
+		table_set(t, 0, 0, READING_OK, &(struct table_part){&start, &end}, 1);
 		t->is_cut = k == 1;
 		table_total(t);
 		table_summary_add(s, t);

@@ -33,8 +33,8 @@ static struct table *new_table(enum event_kind kind, double scale)
 static void clear(struct table *t, uint32_t state)
 {
 	table_drop_things(t);
-	table_set(t, 0, 0, state, NULL, NULL);
-	table_set(t, 1, 0, state, NULL, NULL);
+	table_set(t, 0, 0, state, NULL, 0);
+	table_set(t, 1, 0, state, NULL, 0);
 }
 
 /* One thing: what it shows, and whether it is there at all. */
@@ -299,7 +299,7 @@ TEST(in_a_metric)
 	clear(t, READING_OK);
 	table_add_thing(t, 0, 0, "sda", &a, &b);
 	table_add_thing(t, 0, 1, "sdb", NULL, &b);
-	table_set(t, 0, 1, READING_OK, &none, &n);
+	table_set(t, 0, 1, READING_OK, &(struct table_part){&none, &n}, 1);
 	table_total(t);
 	assert_true(t->totals[2].value == 7.5);
 	assert_true(table_cell(t, 0, 2)->value == 7.5);

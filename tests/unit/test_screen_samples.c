@@ -35,7 +35,7 @@ static void set(struct table *t, size_t row, size_t i, uint64_t raw, const struc
 	const struct reading end = {
 	    .state = READING_OK, .raw = raw, .time_ns = S, .enabled_ns = S, .running_ns = S};
 
-	table_set(t, row, i, READING_OK, &start, &end);
+	table_set(t, row, i, READING_OK, &(struct table_part){&start, &end}, 1);
 	if (n)
 		table_add_sampled(t, row, i, n);
 }
@@ -100,7 +100,7 @@ static struct table *throttled(void)
 		set(t, i, 0, raw[i], &n[i]);
 	}
 	t->row_sampling[0].max_rate_end = 5000;
-	table_set(t, 3, 0, READING_NOT_SUPPORTED, NULL, NULL);
+	table_set(t, 3, 0, READING_NOT_SUPPORTED, NULL, 0);
 	t->row_cpu[3] = 3;
 	end(t);
 	return t;

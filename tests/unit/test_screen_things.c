@@ -57,7 +57,7 @@ static struct table *begin(void)
 	table_set_time(t, S, 3 * S, &clocks);
 	for (size_t row = 0; row < 2; row++)
 		for (size_t i = 0; i < NR_COLUMNS; i++)
-			table_set(t, row, i, READING_OK, NULL, NULL);
+			table_set(t, row, i, READING_OK, NULL, 0);
 	return t;
 }
 
@@ -69,7 +69,7 @@ static struct table *several(void)
 					{.state = READING_OK, .time_ns = 3 * S, .raw = 12}};
 	struct table *t = begin();
 
-	table_set(t, 0, FORKS, READING_OK, &forks[0], &forks[1]);
+	table_set(t, 0, FORKS, READING_OK, &(struct table_part){&forks[0], &forks[1]}, 1);
 	add(t, READ, 0, "sda", 0, 2000);
 	add(t, READ, 1, "sdb", 500, 500);
 	add(t, READ, 2, "nvme0n1", 0, 40000000);
@@ -92,7 +92,7 @@ static struct table *absent(void)
 {
 	struct table *t = begin();
 
-	table_set(t, 0, READ, READING_NO_PERMISSION, NULL, NULL);
+	table_set(t, 0, READ, READING_NO_PERMISSION, NULL, 0);
 	table_total(t);
 	return t;
 }
@@ -248,7 +248,7 @@ TEST(the_field)
 
 		for (size_t i = 0; !is_with && i < NR_COLUMNS; i++)
 			t->columns[i].scope = EVENT_SCOPE_SYSTEM;
-		table_set(t, 0, FORKS, READING_NO_PERMISSION, NULL, NULL); /* one line at least */
+		table_set(t, 0, FORKS, READING_NO_PERMISSION, NULL, 0); /* one line at least */
 		render("ndjson", &(struct screen_options){0}, t, &out);
 		for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {
 			json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
