@@ -9,8 +9,7 @@
 #include "selection.h"
 
 struct job {
-	const char *name; /* of the report or export */
-	bool is_export;
+	const struct registry_row *row; /* of the report or export */
 	struct inputs *inputs;
 	const struct selection *selection;
 	struct output *output;
@@ -29,5 +28,8 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 {
 	return &job_input(j)->facts->events[event];
 }
+
+/* Warns of options that are given and have no effect; ignored: REGISTRY_IGNORES_… */
+void job_warn_ignored(struct job *j, unsigned ignored);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "options.h"
 
+#include "registry.h"
+
 #include <stddef.h>
 
 #define AT(field) offsetof(struct options, field)
@@ -40,16 +42,16 @@ static const struct opt_row rows[] = {
      "Download missing programs and debug files from the servers in DEBUGINFOD_URLS. "
      "This sends the build-ids to them.",
      opt_set_flag, AT(debuginfod)},
-    {"report", OPT_REQUIRED, "NAME", OPT_COMPLETE_WORDS,
-     "summary records flat tree callers calls stacks branches threads series top-down", "Report",
-     "The report to print; may be repeated. summary: counts, and samples taken and "
-     "lost. records: every record. flat: functions. tree: callers to callees. "
-     "callers: functions to their callers. calls: each function between its callers "
-     "and callees. stacks: whole stacks, most frequent first. branches: branch "
-     "sources and targets. threads: time by thread. series: counts and misc events "
-     "over time. top-down: how well the CPUs ran: ipc, misses. The default is "
-     "summary; for sessions with samples, summary and flat.",
-     opt_add_string, AT(reports)},
+    {.name = "report",
+     .arg = OPT_REQUIRED,
+     .metavar = "NAME",
+     .complete = OPT_COMPLETE_CHOICES,
+     .section = "Report",
+     .help = "The report to print; may be repeated. The default is summary; for sessions with "
+	     "samples, summary and flat.",
+     .set = opt_add_string,
+     .offset = AT(reports),
+     .choice = registry_report_choice},
     {"diff", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE, NULL, "Report",
      "Compare with FILE, the older session or perf.data, and list the significant "
      "changes. May be repeated.",
@@ -119,29 +121,16 @@ static const struct opt_row rows[] = {
      "Replay a session without samples in the dashboard of cpuperf, forwards and "
      "backwards by iteration; ? lists its keys.",
      opt_set_flag, AT(live)},
-    {"output-format", OPT_REQUIRED, "FORMAT", OPT_COMPLETE_WORDS,
-     "text csv ndjson raw"
-     " folded"
-     " pprof"
-     " speedscope"
-     " perfetto"
-     " chrome"
-     " openmetrics"
-     " sqlite"
-     " html"
-     " perf-data",
-     "Output",
-     "text (the default): for people. csv: a table with a header. ndjson: one JSON "
-     "object per row. raw: the stored records with their file offsets; only for the "
-     "summary of one session. Formats of other programs, instead of a report: html: "
-     "one page for any browser; works offline. folded: one line per stack, for flame "
-     "graphs. pprof: for go tool pprof and other readers of profile.proto; gzipped. "
-     "speedscope: a profile for each event and thread. perfetto: a trace for "
-     "ui.perfetto.dev: samples, threads, counters. chrome: the same as JSON, for "
-     "chrome://tracing. perf-data: for perf script and perf report. sqlite: a "
-     "database of the whole session. openmetrics: the counts, for Prometheus and "
-     "others.",
-     opt_set_string, AT(output_format)},
+    {.name = "output-format",
+     .arg = OPT_REQUIRED,
+     .metavar = "FORMAT",
+     .complete = OPT_COMPLETE_CHOICES,
+     .section = "Output",
+     .help = "The format of reports: text, csv, ndjson or raw; or a format of another program, in "
+	     "place of a report.",
+     .set = opt_set_string,
+     .offset = AT(output_format),
+     .choice = registry_format_choice},
     {"output-file", OPT_REQUIRED, "PATH", OPT_COMPLETE_FILE, NULL, "Output",
      "Write to PATH instead of standard output. The file has mode 0600 and appears "
      "when it is complete: until then, and after an error, an older file stays. "

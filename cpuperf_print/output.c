@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "options.h"
 #include "out_file.h"
+#include "registry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,12 @@ static bool wants_color(void)
 	return !no || !*no;
 }
 
-void output_init(struct output *o, const struct options *options)
+void output_init(struct output *o, const struct registry_row *format, const struct options *options)
 {
-	*o = (struct output){.options = options, .format = options->output_format, .fd = -1};
+	*o = (struct output){.options = options,
+			     .format = format,
+			     .form = format->kind == REGISTRY_EXPORT ? GRID_NDJSON : format->form,
+			     .fd = -1};
 	o->width = options->output_file ? 0 : opt_std_terminal_width();
 	o->is_terminal = o->width != 0;
 	o->has_color = o->is_terminal && wants_color();

@@ -11,16 +11,17 @@
 #include "screen/grid.h"
 
 struct options;
+struct registry_row;
 
 struct output {
 	const struct options *options;
-	const char *format;          /* --output-format */
-	enum grid_form form;         /* of reports in that format */
-	bool is_terminal, has_color; /* standard output */
-	unsigned width;              /* of the terminal; 0: none */
-	struct buf text;             /* not yet written */
-	bool has_header;             /* the header of the report's table is in the text */
-	struct arena columns;        /* of grids */
+	const struct registry_row *format; /* of --output-format */
+	enum grid_form form;               /* of tables; of exports ndjson: for programs */
+	bool is_terminal, has_color;       /* standard output */
+	unsigned width;                    /* of the terminal; 0: none */
+	struct buf text;                   /* not yet written */
+	bool has_header;                   /* the header of the report's table is in the text */
+	struct arena columns;              /* of grids */
 	struct problems problems;
 	uint64_t nr_records; /* printed */
 	bool is_over;        /* a change is beyond --fail-over */
@@ -30,8 +31,9 @@ struct output {
 	struct pager pager;
 };
 
-/* options are borrowed. output_fini in any case. */
-void output_init(struct output *o, const struct options *options);
+/* format and options are borrowed. */
+void output_init(struct output *o, const struct registry_row *format,
+		 const struct options *options);
 void output_fini(struct output *o);
 /* Opens --output-file, or starts the pager. 0 or -errno with *e; output_close after success. */
 int output_open(struct output *o, struct err *e);

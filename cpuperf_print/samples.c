@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "profile/samples.h"
+#include "registry.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -139,19 +140,32 @@ static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr
 	problems_add(&out->problems, false, &e);
 }
 
+static bool is_report_of_counts(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_REPORT && row->samples != REGISTRY_SAMPLES;
+}
+
+static bool is_export_of_counts(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_EXPORT && row->samples != REGISTRY_SAMPLES;
+}
+
 int samples_check(const struct job *j, struct err *e)
 {
+	const bool is_report = j->row->kind == REGISTRY_REPORT;
+	char names[REGISTRY_NAMES_BYTES];
+
 	for (size_t i = 0; i < j->inputs->nr + j->inputs->nr_diff; i++) {
 		const struct input *o = &j->inputs->item[i];
 
 		if (o->facts->is_sampling || !o->facts->nr_events)
 			continue;
-		err_set_at(e, -EINVAL, o->path, 0, 0,
-			   "has counts only: nothing was sampled for --%s=%s",
-			   j->is_export ? "output-format" : "report", j->name);
-		err_hint(e, "%s; events with a rate or a frequency are sampled",
-			 j->is_export ? "html, sqlite, perfetto, chrome and openmetrics take counts"
-				      : "--report=summary and --report=series show counts");
+		err_set_at(e, -EINVAL, o->path, 0, 0, "has counts only: --%s=%s requires samples",
+			   registry_option(j->row), j->row->name);
+		err_hint(
+		    e, "%s of counts: %s; events with a rate or a frequency are sampled",
+		    is_report ? "reports" : "formats",
+		    registry_names(names, is_report ? is_report_of_counts : is_export_of_counts));
 		return -EINVAL;
 	}
 	return 0;
@@ -162,7 +176,7 @@ int samples_load_names(struct job *j, struct err *e)
 	const struct profile_filter *f = &j->selection->filter;
 
 	return inputs_load_names(j->inputs, &j->selection->rules,
-				 f->from_ns || f->to_ns || j->is_export, e);
+				 f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT, e);
 }
 
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,

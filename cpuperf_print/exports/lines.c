@@ -4,7 +4,7 @@
 #include "exports/lines.h"
 
 #include "base/err.h"
-#include "reports.h"
+#include "registry.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -52,7 +52,7 @@ bool export_has_counters(struct job *j, const struct input *o)
 {
 	if (!has_counters(o))
 		return false;
-	report_warn_unfiltered(j, REPORT_BY_TASK);
+	job_warn_ignored(j, REGISTRY_IGNORES_TASKS);
 	return true;
 }
 

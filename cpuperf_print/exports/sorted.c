@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "report/functions.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdlib.h>

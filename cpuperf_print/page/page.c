@@ -22,11 +22,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"
+#include "exports/exports.h"
 #include "page/html.h"
 #include "page/source.h"
 #include "report/comparable.h"
 #include "report/stacks.h"
-#include "reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <math.h>
@@ -190,13 +191,6 @@ static int put_all(struct html *h, struct err *e)
 	return rc ? rc : output_flush(h->j->output, e);
 }
 
-static int know(struct html *h, struct err *e)
-{
-	int rc = h->has_samples || h->j->inputs->nr_diff ? samples_check(h->j, e) : 0;
-
-	return rc == 0 && h->has_samples ? samples_load_names(h->j, e) : rc;
-}
-
 int export_html(struct job *j, struct err *e)
 {
 	struct html *h = mem_zalloc(sizeof(*h));
@@ -206,8 +200,6 @@ int export_html(struct job *j, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	h->j = j;
 	rc = html_init(h);
-	if (rc == 0)
-		rc = know(h, e);
 	if (rc == 0)
 		rc = read_all(h, e);
 	if (rc == 0)

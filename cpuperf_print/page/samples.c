@@ -1,6 +1,7 @@
 /*
  * The samples of the page: counted by stack, group and slice of time while they are read.
  */
+#include "samples.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "reports.h"
+#include "reports/reports.h"
 #include "samples.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void put_heading(struct job *j, const struct report_stats *stats, uint32_
 
 static void put_nothing(struct job *j, const struct report_stats *stats)
 {
-	report_nothing(j, stats, "branches");
+	reports_nothing(j, stats, "branches");
 	if (j->output->form == GRID_PEOPLE)
 		buf_adds(&j->output->text,
 			 "They are recorded of events with the flag last_branch, by "
@@ -79,10 +79,10 @@ static void put_nothing(struct job *j, const struct report_stats *stats)
 static int put_rows(struct job *j, struct report_branches *branches,
 		    const struct report_stats *stats, struct err *e)
 {
-	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
-	uint64_t top = report_top(j, TOP), sum = 0, rank = 0;
+	struct grid *g = reports_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
+	uint64_t top = reports_top(j, TOP), sum = 0, rank = 0;
 	const struct report_branch_row *rows;
-	double min = report_min_share(j, 0);
+	double min = reports_min_share(j, 0);
 	size_t nr;
 
 	if (!g)
@@ -103,10 +103,10 @@ static int put_rows(struct job *j, struct report_branches *branches,
 		grid_free(g);
 		return output_flush(j->output, e);
 	}
-	return report_end(j, g, 0, e);
+	return reports_end(j, g, 0, e);
 }
 
-int report_branches_print(struct job *j, struct err *e)
+int reports_branches(struct job *j, struct err *e)
 {
 	struct report_branches *branches = report_branches_new();
 	struct report_stats stats = {0};

@@ -3,11 +3,12 @@
  * that it called. For programs the calls alone, a row each.
  */
 #include "report/calls.h"
+#include "samples.h"
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "report/functions.h"
-#include "reports.h"
+#include "reports/reports.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,12 +44,12 @@ static struct grid *people_grid(const struct table *t, uint32_t event)
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
+	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_amount(struct table *t, uint32_t event, uint64_t weight)
 {
-	grid_count(t->g, report_amount(t->j, event, weight));
+	grid_count(t->g, reports_amount(t->j, event, weight));
 }
 
 static void put_name(struct table *t, unsigned depth, uint32_t function)
@@ -67,7 +68,7 @@ static void put_name(struct table *t, unsigned depth, uint32_t function)
 static void put_call(struct table *t, const struct report_call *c, uint32_t other, unsigned depth,
 		     uint64_t total)
 {
-	struct share_interval share = report_share(&t->stats, c->event, &c->weight);
+	struct share_interval share = reports_share(&t->stats, c->event, &c->weight);
 	char calls[CALL_BYTES];
 
 	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, c->weight.samples, total);
@@ -83,7 +84,7 @@ static void put_call(struct table *t, const struct report_call *c, uint32_t othe
 static void put_function(struct table *t, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
-	struct share_interval share = report_share(&t->stats, event, &row->total);
+	struct share_interval share = reports_share(&t->stats, event, &row->total);
 	char text[CALL_BYTES];
 
 	grid_row(t->g);
@@ -118,15 +119,15 @@ static size_t begin_event(struct table *t, const struct report_flat_row *rows, s
 			  size_t *nr_shown)
 {
 	uint32_t event = rows[0].column[REPORT_EVENT];
-	double min = report_min_share(t->j, MIN_PERMILLE / 10.0);
-	uint64_t top = report_top(t->j, UINT64_MAX);
+	double min = reports_min_share(t->j, MIN_PERMILLE / 10.0);
+	uint64_t top = reports_top(t->j, UINT64_MAX);
 	size_t i;
 
 	*nr_shown = 0;
 	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
 		uint32_t function = rows[i].column[REPORT_FUNCTION];
 		bool is_shown =
-		    i < top && report_share(&t->stats, event, &rows[i].total).share >= min;
+		    i < top && reports_share(&t->stats, event, &rows[i].total).share >= min;
 
 		*nr_shown += is_shown;
 		t->ranks[function] = is_shown ? (uint32_t)i + 1 : 0;
@@ -140,7 +141,7 @@ static int print_people(struct table *t, struct err *e)
 	int rc = 0;
 
 	if (!t->nr_rows)
-		report_nothing(t->j, &t->stats, "samples");
+		reports_nothing(t->j, &t->stats, "samples");
 
 	for (size_t i = 0, nr, nr_shown; i < t->nr_rows && rc == 0; i += nr) {
 		uint32_t event = t->rows[i].column[REPORT_EVENT];
@@ -148,12 +149,12 @@ static int print_people(struct table *t, struct err *e)
 		t->g = people_grid(t, event);
 		if (!t->g)
 			return err_set(e, -ENOMEM, "out of memory");
-		report_heading(t->j, &t->stats, event);
+		reports_heading(t->j, &t->stats, event);
 		nr = begin_event(t, t->rows + i, t->nr_rows - i, &nr_shown);
 		for (size_t k = 0; k < nr_shown; k++)
 			put_block(t, &t->rows[i + k]);
-		report_stack_notes(t->j, &t->stats, t->g);
-		rc = report_end(t->j, t->g, 0, e);
+		reports_stack_notes(t->j, &t->stats, t->g);
+		rc = reports_end(t->j, t->g, 0, e);
 		t->g = NULL;
 	}
 	return rc;
@@ -163,7 +164,7 @@ static void put_program_call(struct table *t, const struct report_call *c)
 {
 	const struct report_function *a = report_functions_at(t->j->inputs->functions, c->caller);
 	const struct report_function *b = report_functions_at(t->j->inputs->functions, c->callee);
-	struct share_interval share = report_share(&t->stats, c->event, &c->weight);
+	struct share_interval share = reports_share(&t->stats, c->event, &c->weight);
 
 	grid_row(t->g);
 	grid_text(t->g, job_event(t->j, c->event)->label);
@@ -179,8 +180,8 @@ static void put_program_call(struct table *t, const struct report_call *c)
 /* The calls from each function, up to as many of an event as are asked for. */
 static void put_program_calls(struct table *t)
 {
-	uint64_t top = report_top(t->j, UINT64_MAX), nr_put = 0;
-	double min = report_min_share(t->j, 0);
+	uint64_t top = reports_top(t->j, UINT64_MAX), nr_put = 0;
+	double min = reports_min_share(t->j, 0);
 
 	for (size_t i = 0, nr; i < t->nr_rows; i++) {
 		uint32_t event = t->rows[i].column[REPORT_EVENT];
@@ -190,7 +191,7 @@ static void put_program_calls(struct table *t)
 		if (i && event != t->rows[i - 1].column[REPORT_EVENT])
 			nr_put = 0;
 		for (size_t k = 0; k < nr && nr_put < top; k++) {
-			if (report_share(&t->stats, event, &c[k].weight).share < min)
+			if (reports_share(&t->stats, event, &c[k].weight).share < min)
 				break;
 			put_program_call(t, &c[k]);
 			nr_put++;
@@ -210,14 +211,14 @@ static int print_programs(struct table *t, struct err *e)
 	    {"samples", NULL, NULL, GRID_COUNT, GRID_ALL},
 	    {"count", NULL, NULL, GRID_COUNT, GRID_ALL},
 	};
-	struct grid *g = report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
+	struct grid *g = reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
 	t->g = g;
 	put_program_calls(t);
 	t->g = NULL;
-	return report_end(t->j, g, 0, e);
+	return reports_end(t->j, g, 0, e);
 }
 
 static int finish(struct table *t, struct err *e)
@@ -233,7 +234,7 @@ static int finish(struct table *t, struct err *e)
 	return 0;
 }
 
-int report_calls_print(struct job *j, struct err *e)
+int reports_calls(struct job *j, struct err *e)
 {
 	struct table t = {.j = j, .calls = report_calls_new(j->inputs->functions)};
 	int rc = t.calls ? 0 : err_set(e, -ENOMEM, "out of memory");

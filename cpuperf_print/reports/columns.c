@@ -83,7 +83,7 @@ static bool is_shown(unsigned columns, enum report_column c)
 	return (columns >> c & 1) || (c == REPORT_OBJECT && (columns >> REPORT_FUNCTION & 1));
 }
 
-size_t report_add_columns(unsigned columns, struct grid_column *out)
+size_t reports_add_columns(unsigned columns, struct grid_column *out)
 {
 	size_t nr = 0;
 
@@ -94,8 +94,8 @@ size_t report_add_columns(unsigned columns, struct grid_column *out)
 	return nr;
 }
 
-void report_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
-			struct grid *g)
+void reports_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
+			 struct grid *g)
 {
 	const struct place p = {j, columns, row, g};
 

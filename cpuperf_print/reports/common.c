@@ -4,7 +4,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "reports.h"
+#include "registry.h"
+#include "reports/reports.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -15,7 +16,7 @@
 
 enum { LINE_BYTES = 1024 };
 
-bool report_has_callers(const struct job *j)
+bool reports_has_callers(const struct job *j)
 {
 	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++)
 		if (job_event(j, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
@@ -28,7 +29,7 @@ static double scale_of(const struct trace_event *e)
 	return e->scale > 0 ? e->scale : 1;
 }
 
-uint64_t report_amount(const struct job *j, uint32_t event, uint64_t weight)
+uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight)
 {
 	double shown;
 
@@ -38,8 +39,8 @@ uint64_t report_amount(const struct job *j, uint32_t event, uint64_t weight)
 	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
 }
 
-struct share_interval report_share_of(const struct report_weight *part,
-				      const struct report_weight *all)
+struct share_interval reports_share_of(const struct report_weight *part,
+				       const struct report_weight *all)
 {
 	const struct share_weights whole = {all->samples, (double)all->weight, all->squares};
 	const struct share_weights own = {part->samples, (double)part->weight, part->squares};
@@ -47,20 +48,20 @@ struct share_interval report_share_of(const struct report_weight *part,
 	return share_interval_part(&own, &whole);
 }
 
-struct share_interval report_share(const struct report_stats *stats, uint32_t event,
-				   const struct report_weight *part)
+struct share_interval reports_share(const struct report_stats *stats, uint32_t event,
+				    const struct report_weight *part)
 {
-	return report_share_of(part, &stats->event[event].taken);
+	return reports_share_of(part, &stats->event[event].taken);
 }
 
-uint64_t report_top(const struct job *j, uint64_t for_people)
+uint64_t reports_top(const struct job *j, uint64_t for_people)
 {
 	if (j->selection->top == UINT64_MAX)
 		return j->output->form == GRID_PEOPLE ? for_people : UINT64_MAX;
 	return j->selection->top ? j->selection->top : UINT64_MAX;
 }
 
-double report_min_share(const struct job *j, double for_people_percent)
+double reports_min_share(const struct job *j, double for_people_percent)
 {
 	if (j->selection->min_percent >= 0)
 		return j->selection->min_percent / 100;
@@ -75,13 +76,13 @@ static bool has_session(const struct grid_column *columns, size_t nr)
 	return false;
 }
 
-struct grid *report_grid(struct job *j, const struct grid_column *columns, size_t nr)
+struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr)
 {
 	struct grid_column *own = arena_calloc(&j->output->columns, nr, sizeof(*own));
 	const struct grid_options options = {.form = j->output->form,
 					     .width = j->output->width,
 					     .has_color = j->output->has_color,
-					     .report = j->name,
+					     .report = j->row->name,
 					     .session =
 						 has_session(columns, nr) ? NULL : j->session,
 					     .is_continued = j->output->has_header};
@@ -119,7 +120,7 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 	buf_fini(&text);
 }
 
-void report_heading(struct job *j, const struct report_stats *stats, uint32_t event)
+void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	const struct trace_event *ev = job_event(j, event);
@@ -159,51 +160,7 @@ static void add_uncounted(struct buf *b, const struct profile_filter *f)
 	add_option(b, f->iterations.nr, "--iteration", &separator);
 }
 
-void report_warn_unfiltered(struct job *j, unsigned by)
-{
-	const struct profile_filter *f = &j->selection->filter;
-	const char *separator = "";
-	struct err problem = {0};
-	struct buf b;
-
-	buf_init(&b, LINE_BYTES);
-	add_option(&b, (by & REPORT_BY_TASK) && f->pids.nr, "--pid", &separator);
-	add_option(&b, (by & REPORT_BY_TASK) && f->comms.nr, "--comm", &separator);
-	add_option(&b, (by & REPORT_BY_TASK) && j->selection->rules.nr_only, "--only", &separator);
-	add_option(&b, (by & REPORT_BY_EVENT) && f->events.nr, "--event", &separator);
-	add_option(&b, (by & REPORT_BY_TIME) && f->from_ns, "--from", &separator);
-	add_option(&b, (by & REPORT_BY_TIME) && f->to_ns, "--to", &separator);
-	if (b.len) {
-		err_set(&problem, -ENOTSUP, "--%s=%s: counts are not filtered by %s",
-			j->is_export ? "output-format" : "report", j->name, buf_str(&b));
-		problems_add(&j->output->problems, false, &problem);
-	}
-	buf_fini(&b);
-}
-
-void report_warn_unshaped(struct job *j)
-{
-	const struct report_rules *r = &j->selection->rules;
-	const char *separator = "";
-	struct err problem = {0};
-	struct buf b;
-
-	buf_init(&b, LINE_BYTES);
-	add_option(&b, r->nr_merge, "--merge", &separator);
-	add_option(&b, r->merge_object, "--merge-object", &separator);
-	add_option(&b, r->nr_split, "--split", &separator);
-	add_option(&b, r->nr_hide, "--hide", &separator);
-	add_option(&b, r->nr_only, "--only", &separator);
-	if (b.len) {
-		err_set(&problem, -ENOTSUP,
-			"--output-format=%s holds samples as they were recorded, whatever %s says",
-			j->name, buf_str(&b));
-		problems_add(&j->output->problems, false, &problem);
-	}
-	buf_fini(&b);
-}
-
-void report_nothing(struct job *j, const struct report_stats *stats, const char *what)
+void reports_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
 	struct buf *b = &j->output->text;
 	uint64_t left = 0;
@@ -222,8 +179,8 @@ void report_nothing(struct job *j, const struct report_stats *stats, const char 
 	buf_addc(b, '\n');
 }
 
-void report_rest_add(struct report_rest *r, const struct report_weight *w, bool is_beyond_top,
-		     bool is_small)
+void reports_rest_add(struct reports_rest *r, const struct report_weight *w, bool is_beyond_top,
+		      bool is_small)
 {
 	report_weight_add(&r->weight, w);
 	r->nr++;
@@ -231,8 +188,8 @@ void report_rest_add(struct report_rest *r, const struct report_weight *w, bool 
 	r->is_small |= is_small;
 }
 
-void report_rest_put(const struct job *j, const struct report_rest *r,
-		     const struct share_interval *share, struct grid *g)
+void reports_rest_put(const struct job *j, const struct reports_rest *r,
+		      const struct share_interval *share, struct grid *g)
 {
 	const char *how = !r->is_small        ? "--top=0 shows all"
 			  : !r->is_beyond_top ? "--min-percent=0 shows all"
@@ -253,7 +210,7 @@ void report_rest_put(const struct job *j, const struct report_rest *r,
 	buf_fini(&b);
 }
 
-void report_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
+void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
 {
 	struct buf b;
 
@@ -275,7 +232,7 @@ void report_stack_notes(struct job *j, const struct report_stats *stats, struct 
 	buf_fini(&b);
 }
 
-int report_end(struct job *j, struct grid *g, int rc, struct err *e)
+int reports_end(struct job *j, struct grid *g, int rc, struct err *e)
 {
 	if (rc == 0) {
 		rc = grid_write(g, &j->output->text);

@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "report/functions.h"
-#include "reports.h"
 #include "reports/columns.h"
 #include "reports/diff.h"
+#include "reports/reports.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -235,8 +235,8 @@ static struct grid *make_grid(const struct comparison *c)
 	};
 	size_t nr = 11;
 
-	nr += report_add_columns(c->columns, columns + nr);
-	return report_grid(c->j, columns, nr);
+	nr += reports_add_columns(c->columns, columns + nr);
+	return reports_grid(c->j, columns, nr);
 }
 
 static void put_row(struct comparison *c, const struct diff_row *row)
@@ -258,7 +258,7 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	grid_count(c->g, row->side[IS].nr_samples);
 	grid_real(c->g, row->side[WAS].weight);
 	grid_real(c->g, row->side[IS].weight);
-	report_put_columns(c->j, c->columns, &of, c->g);
+	reports_put_columns(c->j, c->columns, &of, c->g);
 }
 
 /* --counts: what is not the same work. For people below the heading, else as a warning. */
@@ -327,9 +327,9 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 
 static int put_rows(struct comparison *c, const struct diff_result *r, struct err *e)
 {
-	uint64_t top = report_top(c->j, TOP);
-	double min = report_min_share(c->j, 0);
-	struct report_rest rest = {0};
+	uint64_t top = reports_top(c->j, TOP);
+	double min = reports_min_share(c->j, 0);
+	struct reports_rest rest = {0};
 
 	put_heading(c, r);
 	say_other_work(c, r);
@@ -341,16 +341,16 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
 
 		if (!row->is_certain && (i >= top || is_small))
-			report_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
+			reports_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
 		else
 			put_row(c, row);
 	}
-	report_rest_put(c->j, &rest, NULL, c->g);
+	reports_rest_put(c->j, &rest, NULL, c->g);
 	if (c->j->output->form == GRID_PEOPLE) {
 		struct grid *g = c->g;
 
 		c->g = NULL;
-		return report_end(c->j, g, 0, e);
+		return reports_end(c->j, g, 0, e);
 	}
 	return 0;
 }
@@ -455,13 +455,13 @@ static int compare_all(struct comparison *c, struct err *e)
 	if (rc == 0 && !c->nr_compared)
 		rc = put_nothing(c, e);
 	if (rc == 0 && c->g) {
-		rc = report_end(c->j, c->g, 0, e);
+		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
 	return rc ? rc : say_untested(c, e);
 }
 
-int report_diff_print(struct job *j, struct err *e)
+int reports_diff(struct job *j, struct err *e)
 {
 	struct comparison c = {.j = j,
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1};

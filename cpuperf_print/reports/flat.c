@@ -5,8 +5,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "reports.h"
 #include "reports/columns.h"
+#include "reports/reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,50 +65,50 @@ static struct grid *make_grid(struct flat *f, uint32_t event)
 
 	if (!f->has_total)
 		columns[2].audience = GRID_ONLY_MACHINES;
-	nr += report_add_columns(f->columns, columns + nr);
-	return report_grid(f->j, columns, nr);
+	nr += reports_add_columns(f->columns, columns + nr);
+	return reports_grid(f->j, columns, nr);
 }
 
 static void put_row(struct flat *f, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT];
-	struct share_interval self = report_share_of(&row->self, whole_of(f, row));
-	struct share_interval total = report_share_of(&row->total, whole_of(f, row));
+	struct share_interval self = reports_share_of(&row->self, whole_of(f, row));
+	struct share_interval total = reports_share_of(&row->total, whole_of(f, row));
 
 	grid_row(f->g);
 	grid_text(f->g, job_event(f->j, event)->label);
 	grid_share(f->g, &self);
 	f->has_total ? grid_share(f->g, &total) : grid_none(f->g);
 	grid_count(f->g, row->self.samples);
-	grid_count(f->g, report_amount(f->j, event, row->self.weight));
-	f->has_total ? grid_count(f->g, report_amount(f->j, event, row->total.weight))
+	grid_count(f->g, reports_amount(f->j, event, row->self.weight));
+	f->has_total ? grid_count(f->g, reports_amount(f->j, event, row->total.weight))
 		     : grid_none(f->g);
-	report_put_columns(f->j, f->columns, row, f->g);
+	reports_put_columns(f->j, f->columns, row, f->g);
 }
 
 /* The rows of one event. Returns how many there are. */
 static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows, size_t nr)
 {
 	uint32_t event = rows[0].column[REPORT_EVENT];
-	const uint64_t top = report_top(f->j, TOP);
-	const double min = report_min_share(f->j, 0);
-	struct report_rest rest = {.nr = 0};
+	const uint64_t top = reports_top(f->j, TOP);
+	const double min = reports_min_share(f->j, 0);
+	struct reports_rest rest = {.nr = 0};
 	struct share_interval share;
 	size_t i;
 
-	report_heading(f->j, &f->stats, event);
+	reports_heading(f->j, &f->stats, event);
 	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
 		bool has_self = rows[i].self.samples || f->has_total;
-		bool is_small =
-		    !has_self || report_share_of(&rows[i].total, whole_of(f, &rows[i])).share < min;
+		bool is_small = !has_self ||
+				reports_share_of(&rows[i].total, whole_of(f, &rows[i])).share < min;
 
 		if (i < top && !is_small)
 			put_row(f, &rows[i]);
 		else
-			report_rest_add(&rest, &rows[i].self, i >= top, is_small);
+			reports_rest_add(&rest, &rows[i].self, i >= top, is_small);
 	}
-	share = report_share(&f->stats, event, &rest.weight);
-	report_rest_put(f->j, &rest, &share, f->g);
+	share = reports_share(&f->stats, event, &rest.weight);
+	reports_rest_put(f->j, &rest, &share, f->g);
 	return i;
 }
 
@@ -125,8 +126,8 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 		if (f->j->output->form != GRID_PEOPLE && i < nr)
 			continue;
 		if (i == nr)
-			report_stack_notes(f->j, &f->stats, f->g);
-		rc = report_end(f->j, f->g, 0, e);
+			reports_stack_notes(f->j, &f->stats, f->g);
+		rc = reports_end(f->j, f->g, 0, e);
 		f->g = NULL;
 	}
 	return rc;
@@ -135,11 +136,11 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 /* For programs the header. */
 static int put_nothing(struct flat *f, struct err *e)
 {
-	report_nothing(f->j, &f->stats, "samples");
+	reports_nothing(f->j, &f->stats, "samples");
 	if (f->j->output->form == GRID_PEOPLE || !f->stats.nr_events)
 		return 0;
 	f->g = make_grid(f, 0);
-	return f->g ? report_end(f->j, f->g, 0, e) : err_set(e, -ENOMEM, "out of memory");
+	return f->g ? reports_end(f->j, f->g, 0, e) : err_set(e, -ENOMEM, "out of memory");
 }
 
 static int print_flat(struct job *j, unsigned columns, struct err *e)
@@ -149,7 +150,7 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	size_t nr_rows = 0;
 	int rc = 0;
 
-	f.has_total = report_has_callers(j) &&
+	f.has_total = reports_has_callers(j) &&
 		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat)
@@ -162,7 +163,7 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && nr_rows && j->selection->by_session && j->nr > 1 &&
 	    j->output->form == GRID_PEOPLE)
-		rc = report_flat_side_by_side(j, columns, &f.stats, rows, nr_rows, e);
+		rc = reports_side_by_side(j, columns, &f.stats, rows, nr_rows, e);
 	else if (rc == 0 && nr_rows)
 		rc = put_rows(&f, rows, nr_rows, e);
 	else if (rc == 0)
@@ -181,7 +182,7 @@ static unsigned session_column(const struct job *j)
 	return j->selection->by_session && is_shown ? 1u << REPORT_SESSION : 0;
 }
 
-int report_flat_print(struct job *j, struct err *e)
+int reports_flat(struct job *j, struct err *e)
 {
 	unsigned columns = reports_columns(j);
 
@@ -190,7 +191,7 @@ int report_flat_print(struct job *j, struct err *e)
 	return print_flat(j, columns | session_column(j), e);
 }
 
-int report_threads_print(struct job *j, struct err *e)
+int reports_threads(struct job *j, struct err *e)
 {
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM;
 

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "import/import.h"
-#include "reports.h"
+#include "reports/reports.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -109,17 +109,16 @@ static void put_row(struct grid *g, const struct import_event_facts *ev)
 	grid_count(g, ev->nr_throttled);
 }
 
-int report_perf_data_print(struct job *j, struct err *e)
+int reports_perf_data(struct job *j, struct err *e)
 {
 	const struct import_facts *f = import_facts(job_input(j)->import);
-	struct grid *g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
+	struct grid *g = reports_grid(j, columns, sizeof(columns) / sizeof(columns[0]));
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
-	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (j->output->form == GRID_PEOPLE)
 		put_head(&j->output->text, f);
 	for (size_t i = 0; i < f->nr_events; i++)
 		put_row(g, &f->events[i]);
-	return report_end(j, g, 0, e);
+	return reports_end(j, g, 0, e);
 }

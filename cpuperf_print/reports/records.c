@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "profile/processes.h"
 #include "report/names.h"
-#include "reports.h"
+#include "reports/reports.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	    .form = forms[r->j->output->form],
 	    .session_shown = r->j->session,
 	    .has_header = r->j->output->has_header,
-	    .max_shown = report_top(r->j, 0),
+	    .max_shown = reports_top(r->j, 0),
 	    .out = &r->j->output->text,
 	    .flush = flush,
 	    .arg = r,
@@ -118,7 +118,7 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
-int report_records_print(struct job *j, struct err *e)
+int reports_records(struct job *j, struct err *e)
 {
 	struct records r = {.j = j, .opened = job_input(j), .e = e};
 	struct profile_lookup *lookup;

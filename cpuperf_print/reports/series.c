@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"
-#include "reports.h"
 #include "reports/columns.h"
+#include "reports/reports.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -136,11 +136,11 @@ static int print_points(struct job *j, const struct input *o, struct err *e)
 						    .arg = &w};
 	int rc;
 
-	w.g = report_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]));
+	w.g = reports_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]));
 	if (!w.g)
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = counts_series(&config, e);
-	return report_end(j, w.g, rc, e);
+	return reports_end(j, w.g, rc, e);
 }
 
 /* --- people ---------------------------------------------------------------------------------- */
@@ -284,7 +284,7 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 /* All lines; of each event so many things at most. Returns how many are left out. */
 static uint64_t for_each(struct shown *s)
 {
-	uint64_t top = report_top(s->j, TOP), nr_things = 0, nr_left = 0;
+	uint64_t top = reports_top(s->j, TOP), nr_things = 0, nr_left = 0;
 	uint32_t column = UINT32_MAX;
 
 	for (size_t i = 0; i < counts_lines_nr(s->lines); i++) {
@@ -425,10 +425,9 @@ static int print_lines(struct job *j, const struct input *o, struct err *e)
 	return rc;
 }
 
-int report_series_print(struct job *j, struct err *e)
+int reports_series(struct job *j, struct err *e)
 {
 	const struct input *o = job_input(j);
 
-	report_warn_unfiltered(j, REPORT_BY_TASK);
 	return j->output->form == GRID_PEOPLE ? print_lines(j, o, e) : print_points(j, o, e);
 }

@@ -5,8 +5,8 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "report/flat.h"
-#include "reports.h"
 #include "reports/columns.h"
+#include "reports/reports.h"
 #include "samples.h"
 
 #include <errno.h>
@@ -120,8 +120,8 @@ static int make_grid(struct table *t)
 
 	for (size_t i = 0; i < t->j->nr; i++)
 		columns[nr++] = (struct grid_column){.name = t->names[i], .kind = GRID_SHARE};
-	nr += report_add_columns(t->columns, columns + nr);
-	t->g = report_grid(t->j, columns, nr);
+	nr += reports_add_columns(t->columns, columns + nr);
+	t->g = reports_grid(t->j, columns, nr);
 	return t->g ? 0 : -ENOMEM;
 }
 
@@ -132,11 +132,12 @@ static void put_line(struct table *t, uint32_t number)
 	grid_row(t->g);
 	for (size_t i = 0; i < t->j->nr; i++) {
 		const struct report_weight *all = &t->all[row->column[REPORT_EVENT] * t->j->nr + i];
-		struct share_interval share = report_share_of(&t->self[number * t->j->nr + i], all);
+		struct share_interval share =
+		    reports_share_of(&t->self[number * t->j->nr + i], all);
 
 		all->samples ? grid_share(t->g, &share) : grid_na(t->g);
 	}
-	report_put_columns(t->j, t->columns, row, t->g);
+	reports_put_columns(t->j, t->columns, row, t->g);
 }
 
 static int compare(const void *a, const void *b)
@@ -161,7 +162,7 @@ static void put_heading(const struct table *t, uint32_t event)
 /* Lines are put in order by way of their numbers: what each has stands by number. */
 static int put_lines(struct table *t, struct err *e)
 {
-	uint64_t top = report_top(t->j, TOP), rank = 0;
+	uint64_t top = reports_top(t->j, TOP), rank = 0;
 	struct line *sorted = mem_calloc(t->nr_lines + 1, sizeof(*sorted));
 	int rc = sorted ? 0 : -ENOMEM;
 
@@ -181,7 +182,7 @@ static int put_lines(struct table *t, struct err *e)
 			put_line(t, find_line(t, sorted[i].row));
 		if (rc == 0 &&
 		    (i + 1 == t->nr_lines || sorted[i + 1].row->column[REPORT_EVENT] != event)) {
-			rc = report_end(t->j, t->g, 0, e);
+			rc = reports_end(t->j, t->g, 0, e);
 			t->g = NULL;
 		}
 	}
@@ -189,8 +190,8 @@ static int put_lines(struct table *t, struct err *e)
 	return rc;
 }
 
-int report_flat_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
-			     const struct report_flat_row *rows, size_t nr_rows, struct err *e)
+int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
+			 const struct report_flat_row *rows, size_t nr_rows, struct err *e)
 {
 	struct table t = {.j = j, .columns = columns & ~(1u << REPORT_SESSION), .stats = stats};
 	int rc = gather(&t, rows, nr_rows);

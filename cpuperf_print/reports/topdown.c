@@ -4,7 +4,7 @@
 #include "counts/topdown.h"
 
 #include "base/err.h"
-#include "reports.h"
+#include "reports/reports.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ static void put_needs(struct job *j)
 static int put_values(struct job *j, const struct counts_topdown *t, struct err *e)
 {
 	struct shown s = {.j = j,
-			  .g = report_grid(j, columns, sizeof(columns) / sizeof(columns[0]))};
+			  .g = reports_grid(j, columns, sizeof(columns) / sizeof(columns[0]))};
 
 	if (!s.g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -168,15 +168,14 @@ static int put_values(struct job *j, const struct counts_topdown *t, struct err 
 		grid_free(s.g);
 		return output_flush(j->output, e);
 	}
-	return report_end(j, s.g, 0, e);
+	return reports_end(j, s.g, 0, e);
 }
 
-int report_topdown_print(struct job *j, struct err *e)
+int reports_topdown(struct job *j, struct err *e)
 {
 	struct counts_topdown *t;
 	int rc = counts_topdown_read(job_input(j)->session, &j->selection->filter, &t, e);
 
-	report_warn_unfiltered(j, REPORT_BY_TASK);
 	if (rc)
 		return rc;
 	rc = put_values(j, t, e);

@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "reports.h"
+#include "reports/reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,13 +55,13 @@ static struct grid *tree_grid(const struct trees *t, uint32_t event)
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
+	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_node(struct trees *t, const struct report_node *n, uint32_t parent, uint32_t depth)
 {
-	struct share_interval total = report_share(&t->stats, n->event, &n->total);
-	struct share_interval self = report_share(&t->stats, n->event, &n->self);
+	struct share_interval total = reports_share(&t->stats, n->event, &n->total);
+	struct share_interval self = reports_share(&t->stats, n->event, &n->self);
 
 	grid_row(t->g);
 	grid_text(t->g, label_of(t, n->event));
@@ -71,8 +72,8 @@ static void put_node(struct trees *t, const struct report_node *n, uint32_t pare
 	n->self.samples || t->j->output->form != GRID_PEOPLE ? grid_share(t->g, &self)
 							     : grid_none(t->g);
 	grid_count(t->g, n->total.samples);
-	grid_count(t->g, report_amount(t->j, n->event, n->total.weight));
-	grid_count(t->g, report_amount(t->j, n->event, n->self.weight));
+	grid_count(t->g, reports_amount(t->j, n->event, n->total.weight));
+	grid_count(t->g, reports_amount(t->j, n->event, n->self.weight));
 	grid_text(t->g, n->function->object);
 	grid_tree(t->g, depth, n->function->name);
 }
@@ -86,7 +87,7 @@ static bool is_large(const struct trees *t, uint32_t place, double min)
 {
 	const struct report_node *n = node_at(t, place);
 
-	return report_share(&t->stats, n->event, &n->total).share >= min;
+	return reports_share(&t->stats, n->event, &n->total).share >= min;
 }
 
 /* Siblings are in order: what follows one that is too small is too small. */
@@ -94,7 +95,7 @@ static int put_below(struct trees *t, uint32_t root, double min)
 {
 	struct way way[MAX_STACK_FRAMES + 1];
 	uint32_t depth = 0, at = node_at(t, root)->first_child;
-	uint64_t nr = 0, top = report_top(t->j, UINT64_MAX);
+	uint64_t nr = 0, top = reports_top(t->j, UINT64_MAX);
 
 	for (;;) {
 		if (at != REPORT_NO_NODE && depth < t->j->selection->max_depth &&
@@ -118,16 +119,16 @@ static int put_nothing(struct trees *t, grid_fn *make, struct err *e)
 {
 	struct grid *g;
 
-	report_nothing(t->j, &t->stats, "samples");
+	reports_nothing(t->j, &t->stats, "samples");
 	if (t->j->output->form == GRID_PEOPLE || !t->stats.nr_events)
 		return 0;
 	g = make(t, 0);
-	return g ? report_end(t->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
+	return g ? reports_end(t->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
 }
 
 static int print_roots(struct trees *t, struct err *e)
 {
-	double min = report_min_share(t->j, MIN_PERMILLE / 10.0);
+	double min = reports_min_share(t->j, MIN_PERMILLE / 10.0);
 	uint32_t root = report_tree_root(t->tree);
 	int rc = 0;
 
@@ -139,13 +140,13 @@ static int print_roots(struct trees *t, struct err *e)
 			t->g = tree_grid(t, node_at(t, root)->event);
 		if (!t->g)
 			return err_set(e, -ENOMEM, "out of memory");
-		report_heading(t->j, &t->stats, node_at(t, root)->event);
+		reports_heading(t->j, &t->stats, node_at(t, root)->event);
 		rc = put_below(t, root, min);
 		if (t->j->output->form != GRID_PEOPLE && node_at(t, root)->next != REPORT_NO_NODE)
 			continue;
 		if (node_at(t, root)->next == REPORT_NO_NODE)
-			report_stack_notes(t->j, &t->stats, t->g);
-		rc = report_end(t->j, t->g, rc, e);
+			reports_stack_notes(t->j, &t->stats, t->g);
+		rc = reports_end(t->j, t->g, rc, e);
 		t->g = NULL;
 	}
 	return rc;
@@ -182,12 +183,12 @@ static int print_tree(struct job *j, bool is_inverted, struct err *e)
 	return rc;
 }
 
-int report_tree_print(struct job *j, struct err *e)
+int reports_tree(struct job *j, struct err *e)
 {
 	return print_tree(j, false, e);
 }
 
-int report_callers_print(struct job *j, struct err *e)
+int reports_callers(struct job *j, struct err *e)
 {
 	return print_tree(j, true, e);
 }
@@ -272,13 +273,13 @@ static struct grid *stacks_grid(const struct trees *t, uint32_t event)
 	    {"stack", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
 
-	return report_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
+	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 {
 	const struct report_node *n = node_at(t, place);
-	struct share_interval share = report_share(&t->stats, n->event, &n->self);
+	struct share_interval share = reports_share(&t->stats, n->event, &n->self);
 
 	buf_reset(b);
 	add_stack(t, b, place);
@@ -286,7 +287,7 @@ static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 	grid_text(t->g, label_of(t, n->event));
 	grid_share(t->g, &share);
 	grid_count(t->g, n->self.samples);
-	grid_count(t->g, report_amount(t->j, n->event, n->self.weight));
+	grid_count(t->g, reports_amount(t->j, n->event, n->self.weight));
 	grid_text(t->g, buf_str(b));
 }
 
@@ -294,22 +295,22 @@ static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, struct buf *b)
 {
 	uint32_t event = node_at(t, list[0].node)->event;
-	uint64_t top = report_top(t->j, TOP_STACKS);
-	double min = report_min_share(t->j, 0);
-	struct report_rest rest = {.nr = 0};
+	uint64_t top = reports_top(t->j, TOP_STACKS);
+	double min = reports_min_share(t->j, 0);
+	struct reports_rest rest = {.nr = 0};
 	size_t i;
 
-	report_heading(t->j, &t->stats, event);
+	reports_heading(t->j, &t->stats, event);
 	for (i = 0; i < nr && node_at(t, list[i].node)->event == event; i++) {
 		const struct report_weight *self = &node_at(t, list[i].node)->self;
-		bool is_small = report_share(&t->stats, event, self).share < min;
+		bool is_small = reports_share(&t->stats, event, self).share < min;
 
 		if (i < top && !is_small)
 			put_stack(t, list[i].node, b);
 		else
-			report_rest_add(&rest, self, i >= top, is_small);
+			reports_rest_add(&rest, self, i >= top, is_small);
 	}
-	report_rest_put(t->j, &rest, NULL, t->g);
+	reports_rest_put(t->j, &rest, NULL, t->g);
 	return i;
 }
 
@@ -336,15 +337,15 @@ static int print_stacks(struct trees *t, struct err *e)
 		if (rc || (t->j->output->form != GRID_PEOPLE && i < nr))
 			continue;
 		if (i == nr)
-			report_stack_notes(t->j, &t->stats, t->g);
-		rc = report_end(t->j, t->g, rc, e);
+			reports_stack_notes(t->j, &t->stats, t->g);
+		rc = reports_end(t->j, t->g, rc, e);
 		t->g = NULL;
 	}
 	buf_fini(&b);
 	return rc;
 }
 
-int report_stacks_print(struct job *j, struct err *e)
+int reports_stacks(struct job *j, struct err *e)
 {
 	struct trees t = {.j = j, .name = "stacks"};
 	int rc = read_tree(&t, false, e);

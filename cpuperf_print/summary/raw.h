@@ -1,39 +1,42 @@
 /*
- * What the raw format remembers of a trace while its records go by. Private to out_raw*.c.
+ * The raw format: its state, and the lines of its records.
  */
 #ifndef CPUPERF_PRINT_SUMMARY_RAW_H
 #define CPUPERF_PRINT_SUMMARY_RAW_H
 
 #include "profile/records.h"
-#include "summary/format.h"
+#include "summary/summary.h"
 
-/* The reading that a count was last told from. */
+/* The last reading of an event's part. */
 struct raw_last {
 	bool is_there;
 	uint64_t raw;
 };
 
-struct raw {
+struct raw_state {
 	bool has_time;
 	uint64_t time_ns;                    /* of the Time record printed last */
-	uint64_t *told;                      /* owned; what records have said of each event */
+	uint64_t *printed;                   /* owned; what records have said of each event */
 	struct raw_last *last;               /* owned; PROFILE_MAX_PARTS of each event */
 	uint64_t nr_symbols, symbols_offset; /* lines of /proc/kallsyms, and where they begin */
 };
 
-/* "0a50: Kind: " of an item. */
-void raw_line(struct print *p, uint64_t offset, const char *kind);
-/* The same with the event; NULL: of none. */
-void raw_event_line(struct print *p, uint64_t offset, const char *kind,
+/* raw_line.c: "0a50: Kind: " of a record, and the same with its event; NULL: not known. */
+void raw_line(struct summary *s, uint64_t offset, const char *kind);
+void raw_event_line(struct summary *s, uint64_t offset, const char *kind,
 		    const struct trace_event *event);
-/* What happened to an event since its last record: amount joins what was told of it. */
-void raw_tell(struct print *p, uint32_t event, uint64_t amount);
-/* A Count record: the difference since the last reading of the event's part; nothing at its
- * first. */
-void raw_count(struct print *p, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw);
+/* A Time record, unless the last one has that time. */
+void raw_time_line(struct summary *s, uint64_t offset, uint64_t time_ns);
+/* A Count record. It may be below zero. */
+void raw_count_line(struct summary *s, uint64_t offset, uint32_t event, uint64_t count);
+/* Adds amount to what records have said of an event. */
+void raw_add(struct summary *s, uint32_t event, uint64_t amount);
+/* A Count record: the difference from the last reading of the event's part, if there was one. */
+void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw);
+struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance);
 
-/* All lines of a record; trace NULL: of the common file. */
-void raw_record(struct print *p, const struct profile_trace *trace,
+/* raw_record.c: all lines of a record; trace NULL: of the common file. */
+void raw_record(struct summary *s, const struct profile_trace *trace,
 		const struct profile_item *item);
 
 #endif

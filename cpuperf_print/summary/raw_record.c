@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct shown {
-	struct print *p;
+	struct summary *sum;
 	const struct profile_trace *trace; /* NULL: of the common file */
 	const struct profile_item *item;
 	const struct trace_record *r;
@@ -48,7 +48,7 @@ static void put_0x(struct buf *out, const char *before, uint64_t v)
 
 static void event_line(const struct shown *s, const char *kind)
 {
-	raw_event_line(s->p, s->item->offset, kind, s->event);
+	raw_event_line(s->sum, s->item->offset, kind, s->event);
 }
 
 static void put_guest(const struct shown *s)
@@ -59,13 +59,13 @@ static void put_guest(const struct shown *s)
 	const char *mode = word(modes, NR(modes), s->r->cpumode);
 
 	if (mode)
-		buf_printf(s->p->out, ", %s", mode);
+		buf_printf(s->sum->out, ", %s", mode);
 }
 
 /* Linux has no address spaces with a number: what has one is the process. */
 static void tick(const struct shown *s)
 {
-	struct buf *out = s->p->out;
+	struct buf *out = s->sum->out;
 	uint64_t pc;
 
 	if (trace_record_pc(s->r, &pc)) {
@@ -80,7 +80,7 @@ static void tick(const struct shown *s)
 	if (s->r->has & TRACE_HAS_PERIOD)
 		put_u64(out, ", period ", s->r->period);
 	buf_addc(out, '\n');
-	raw_tell(s->p, s->item->id->event, s->r->period);
+	raw_add(s->sum, s->item->id->event, s->r->period);
 }
 
 static void put_branch(struct buf *out, const struct trace_branch *b)
@@ -135,15 +135,15 @@ static void last_branch(const struct shown *s)
 	struct trace_branch b;
 
 	event_line(s, "LastBranch");
-	put_0x(s->p->out, ", aspace ", s->r->pid);
-	put_u64(s->p->out, ", ", s->r->nr_branches);
-	buf_adds(s->p->out, " branches");
+	put_0x(s->sum->out, ", aspace ", s->r->pid);
+	put_u64(s->sum->out, ", ", s->r->nr_branches);
+	buf_adds(s->sum->out, " branches");
 	if (s->r->has & TRACE_HAS_HW_INDEX && s->r->hw_index != UINT64_MAX)
-		buf_printf(s->p->out, ", index %" PRIu64, s->r->hw_index);
-	buf_addc(s->p->out, '\n');
+		buf_printf(s->sum->out, ", index %" PRIu64, s->r->hw_index);
+	buf_addc(s->sum->out, '\n');
 	for (uint64_t i = 0; i < s->r->nr_branches; i++) {
 		trace_record_branch(s->r, i, &b);
-		put_branch(s->p->out, &b);
+		put_branch(s->sum->out, &b);
 	}
 }
 
@@ -155,8 +155,8 @@ static void counts(const struct shown *s)
 	for (uint64_t i = 1; i < s->r->nr_read; i++) {
 		const struct trace_id *id = profile_member(t->ids, t->nr_ids, s->item->id, i);
 
-		if (id && id->event < s->p->facts->nr_events && id->instance < PROFILE_MAX_PARTS)
-			raw_count(s->p, s->item->offset, id->event, id->instance,
+		if (id && id->event < s->sum->facts->nr_events && id->instance < PROFILE_MAX_PARTS)
+			raw_count(s->sum, s->item->offset, id->event, id->instance,
 				  trace_word(s->r->read_values, i * s->r->read_stride));
 	}
 }
@@ -174,7 +174,7 @@ static char *put_address(char *p, uint64_t address)
 static void callchain(const struct shown *s)
 {
 	enum { MOST_BYTES = DIGITS_ROOM + 3 };
-	struct buf *out = s->p->out;
+	struct buf *out = s->sum->out;
 	char *start, *p;
 
 	event_line(s, "Callchain");
@@ -195,12 +195,12 @@ static void callchain(const struct shown *s)
 static void user_stack(const struct shown *s)
 {
 	event_line(s, "UserStack");
-	put_u64(s->p->out, ", ", s->r->stack_len);
-	buf_adds(s->p->out, " bytes");
+	put_u64(s->sum->out, ", ", s->r->stack_len);
+	buf_adds(s->sum->out, " bytes");
 	if (s->r->nr_regs)
-		buf_printf(s->p->out, ", %u registers of %u bits", s->r->nr_regs,
+		buf_printf(s->sum->out, ", %u registers of %u bits", s->r->nr_regs,
 			   s->r->regs_abi == 1 ? 32 : 64);
-	buf_addc(s->p->out, '\n');
+	buf_addc(s->sum->out, '\n');
 }
 
 static void put_field(struct buf *out, const struct profile_field *f, const struct profile_value *v)
@@ -232,14 +232,14 @@ static void raw_bytes(const struct shown *s)
 	while (profile_field_next(&format, &f)) {
 		if (!profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
 			continue;
-		put_field(s->p->out, &f, &v);
+		put_field(s->sum->out, &f, &v);
 		nr++;
 	}
 	if (!nr) {
-		buf_printf(s->p->out, ", %" PRIu32 " bytes ", s->r->raw_len);
-		buf_hex_bytes(s->p->out, s->r->raw, s->r->raw_len);
+		buf_printf(s->sum->out, ", %" PRIu32 " bytes ", s->r->raw_len);
+		buf_hex_bytes(s->sum->out, s->r->raw, s->r->raw_len);
 	}
-	buf_addc(s->p->out, '\n');
+	buf_addc(s->sum->out, '\n');
 }
 
 static void data(const struct shown *s)
@@ -257,8 +257,8 @@ static void data(const struct shown *s)
 	event_line(s, "Data");
 	for (size_t i = 0; i < NR(parts); i++)
 		if (r->has & parts[i].has)
-			buf_printf(s->p->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
-	buf_addc(s->p->out, '\n');
+			buf_printf(s->sum->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
+	buf_addc(s->sum->out, '\n');
 }
 
 /* What a sample may hold, line by line. */
@@ -278,11 +278,11 @@ static void unknown(const struct shown *s)
 {
 	const char *name = trace_record_kind_name(s->r->kind);
 
-	raw_line(s->p, s->item->offset, "Record");
-	buf_printf(s->p->out, "kind %" PRIu32, s->r->kind);
+	raw_line(s->sum, s->item->offset, "Record");
+	buf_printf(s->sum->out, "kind %" PRIu32, s->r->kind);
 	if (name)
-		buf_printf(s->p->out, " (%s)", name);
-	buf_printf(s->p->out, ", %zu bytes\n", s->r->len);
+		buf_printf(s->sum->out, " (%s)", name);
+	buf_printf(s->sum->out, ", %zu bytes\n", s->r->len);
 }
 
 static void sample(const struct shown *s)
@@ -299,42 +299,42 @@ static void sample(const struct shown *s)
 
 static void lost(const struct shown *s)
 {
-	raw_line(s->p, s->item->offset, "Lost");
+	raw_line(s->sum, s->item->offset, "Lost");
 	if (s->event)
-		buf_printf(s->p->out, "Event 0x%" PRIx32 ", ", s->event->id);
-	buf_printf(s->p->out, "%" PRIu64 " %s\n", s->r->lost,
+		buf_printf(s->sum->out, "Event 0x%" PRIx32 ", ", s->event->id);
+	buf_printf(s->sum->out, "%" PRIu64 " %s\n", s->r->lost,
 		   s->r->kind == PERF_RECORD_LOST ? "records" : "samples");
 }
 
 static void throttle(const struct shown *s)
 {
 	event_line(s, s->r->kind == PERF_RECORD_THROTTLE ? "Throttle" : "Unthrottle");
-	buf_addc(s->p->out, '\n');
+	buf_addc(s->sum->out, '\n');
 }
 
 static void task_line(const struct shown *s, const char *kind)
 {
-	raw_line(s->p, s->item->offset, kind);
-	buf_printf(s->p->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
+	raw_line(s->sum, s->item->offset, kind);
+	buf_printf(s->sum->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
 }
 
 static void comm(const struct shown *s)
 {
 	task_line(s, "Comm");
-	buf_adds(s->p->out, s->r->misc & PERF_RECORD_MISC_COMM_EXEC ? ", exec" : "");
-	put_name(s->p->out, s->r->name);
+	buf_adds(s->sum->out, s->r->misc & PERF_RECORD_MISC_COMM_EXEC ? ", exec" : "");
+	put_name(s->sum->out, s->r->name);
 }
 
 static void task(const struct shown *s)
 {
 	task_line(s, s->r->kind == PERF_RECORD_FORK ? "Fork" : "Exit");
-	buf_printf(s->p->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
+	buf_printf(s->sum->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
 		   s->r->ptid);
 }
 
 static void put_range(const struct shown *s)
 {
-	buf_printf(s->p->out, ", start 0x%" PRIx64 ", length 0x%" PRIx64 ", offset 0x%" PRIx64,
+	buf_printf(s->sum->out, ", start 0x%" PRIx64 ", length 0x%" PRIx64 ", offset 0x%" PRIx64,
 		   s->r->start, s->r->length, s->r->offset);
 }
 
@@ -342,7 +342,7 @@ static void mapping(const struct shown *s)
 {
 	task_line(s, "Mmap");
 	put_range(s);
-	put_name(s->p->out, s->r->name);
+	put_name(s->sum->out, s->r->name);
 }
 
 /* PROT_… and MAP_SHARED of mmap(2), as /proc/PID/maps shows them. */
@@ -355,7 +355,7 @@ static void put_rights(struct buf *out, uint32_t prot, uint32_t flags)
 static void mapping2(const struct shown *s)
 {
 	const struct trace_record *r = s->r;
-	struct buf *out = s->p->out;
+	struct buf *out = s->sum->out;
 
 	task_line(s, "Mmap2");
 	put_range(s);
@@ -372,11 +372,11 @@ static void mapping2(const struct shown *s)
 
 static void ksymbol(const struct shown *s)
 {
-	raw_line(s->p, s->item->offset, "Ksymbol");
-	buf_printf(s->p->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
+	raw_line(s->sum, s->item->offset, "Ksymbol");
+	buf_printf(s->sum->out, "start 0x%" PRIx64 ", length 0x%" PRIx64 ", type %u%s", s->r->start,
 		   s->r->length, s->r->type,
 		   s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? ", gone" : "");
-	put_name(s->p->out, s->r->name);
+	put_name(s->sum->out, s->r->name);
 }
 
 /* enum perf_bpf_event_type */
@@ -385,8 +385,8 @@ static void bpf(const struct shown *s)
 	static const char *const types[] = {NULL, "loaded", "unloaded"};
 	const char *type = word(types, NR(types), s->r->type);
 
-	raw_line(s->p, s->item->offset, "Bpf");
-	buf_printf(s->p->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
+	raw_line(s->sum, s->item->offset, "Bpf");
+	buf_printf(s->sum->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
 }
 
 /* The others are never asked for. */
@@ -399,16 +399,18 @@ static void (*const kinds[])(const struct shown *s) = {
     [PERF_RECORD_KSYMBOL] = ksymbol,   [PERF_RECORD_BPF_EVENT] = bpf,
 };
 
-static const struct trace_event *event_of(const struct print *p, const struct profile_item *item)
+static const struct trace_event *event_of(const struct summary *sum,
+					  const struct profile_item *item)
 {
-	return item->id && item->id->event < p->facts->nr_events
-		   ? &p->facts->events[item->id->event]
+	return item->id && item->id->event < sum->facts->nr_events
+		   ? &sum->facts->events[item->id->event]
 		   : NULL;
 }
 
-void raw_record(struct print *p, const struct profile_trace *trace, const struct profile_item *item)
+void raw_record(struct summary *sum, const struct profile_trace *trace,
+		const struct profile_item *item)
 {
-	const struct shown s = {p, trace, item, &item->record, event_of(p, item)};
+	const struct shown s = {sum, trace, item, &item->record, event_of(sum, item)};
 
 	if (s.r->kind < NR(kinds) && kinds[s.r->kind])
 		kinds[s.r->kind](&s);

@@ -1,14 +1,16 @@
 /*
- * The tables of counts: each iteration, each trace and the totals, as text, CSV or NDJSON; and the
- * raw format, which has the records too.
+ * Tables of counts: each iteration, each trace and the totals. What is printed of them, and of the
+ * records, is up to the format.
  */
+#include "summary/summary.h"
+
 #include "base/err.h"
 #include "base/log.h"
 #include "counts/tally.h"
 #include "profile/iterator.h"
 #include "profile/records.h"
-#include "reports.h"
-#include "summary/format.h"
+#include "registry.h"
+#include "reports/reports.h"
 #include "tables.h"
 
 #include <errno.h>
@@ -17,144 +19,23 @@
 
 enum { MAX_NOTES_BYTES = 64 << 10, NR_THINGS = 40 };
 
-/* One session in print. */
-struct summary {
-	struct job *j;
-	const struct summary_format *format;
-	const struct input *input;
-	struct profile_iterator *iterator; /* while traces are printed */
-	struct print print;
-};
+/* --- csv and ndjson, as the recorder prints them ------------------------------------------------
+ */
 
-static int print_init(struct summary *r, struct err *e)
+static const struct screen_format *screen_of(const struct summary *s)
 {
-	const struct screen_options screen = {.width = r->j->output->width,
-					      .each_cpu = true,
-					      .nr_things = NR_THINGS,
-					      .session = r->j->session,
-					      .has_header = r->j->output->has_header};
-	struct print *p = &r->print;
-	int rc;
+	return screen_format_find(s->j->output->format->name);
+}
 
-	r->j->output->has_header = true;
-	p->facts = r->input->facts;
-	p->config_name = r->input->config_name;
-	p->out = &r->j->output->text;
-	p->is_brief = r->j->is_brief;
-	buf_init(&p->notes, MAX_NOTES_BYTES);
-	rc = counts_tally_new(p->facts, &r->input->spec.metric_set, &p->table, e);
-	if (rc)
-		return rc;
-	p->summary = table_summary_new(p->table->nr_columns);
-	p->screen = screen_state_new(p->table->nr_columns, &screen);
-	p->raw = out_raw_new(p->facts);
-	if (!p->summary || !p->screen || !p->raw)
-		return err_set(e, -ENOMEM, "out of memory");
+static int begin_rows(struct summary *s)
+{
+	screen_of(s)->begin(s->screen, s->table, s->out);
 	return 0;
 }
 
-static void print_fini(struct print *p)
+static void put_rows(struct summary *s)
 {
-	table_free(p->table);
-	table_summary_free(p->summary);
-	screen_state_free(p->screen);
-	out_raw_free(p->raw);
-	buf_fini(&p->notes);
-}
-
-static void end_iteration(struct summary *r)
-{
-	struct print *p = &r->print;
-
-	if (!p->table->nr_rows)
-		return;
-	table_total(p->table);
-	table_summary_add(p->summary, p->table);
-	if (r->format->iteration)
-		r->format->iteration(p);
-	p->table->nr_rows = 0;
-	buf_reset(&p->notes);
-}
-
-static int cannot_read_on(int rc, struct err *e)
-{
-	return rc < 0 ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
-}
-
-/* All of records, which are closed. trace NULL: of the common file. */
-static int print_records(struct summary *r, const struct profile_trace *trace,
-			 struct profile_records *records, struct err *e)
-{
-	struct profile_item item;
-	int rc = 0, got = 0;
-
-	while (rc == 0 && (got = profile_records_next(records, &item)) == 1) {
-		r->j->output->nr_records++;
-		r->format->item(&r->print, trace, &item);
-		rc = output_flush(r->j->output, e);
-	}
-	log_verbose(1, "%s: times went back by up to %" PRIu64 " ns",
-		    trace ? trace->name : "the common file",
-		    profile_records_stats(records)->max_disorder_ns);
-	profile_records_close(records);
-	return rc ? rc : cannot_read_on(got, e);
-}
-
-static int print_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
-{
-	const struct summary_format *f = r->format;
-	struct profile_records *records;
-	int rc = 0;
-
-	if (f->head)
-		f->head(&r->print, trace);
-	if (f->item && r->print.facts->is_sampling)
-		rc = profile_iterator_records(r->iterator, &records);
-	rc = rc == 1 ? print_records(r, trace, records, e) : cannot_read_on(rc, e);
-	if (rc == 0 && f->trace)
-		f->trace(&r->print, trace);
-	return rc ? rc : output_flush(r->j->output, e);
-}
-
-static int print_common(struct summary *r, struct err *e)
-{
-	struct profile_records *records;
-	int rc = 0;
-
-	if (r->format->common && r->print.facts->is_sampling)
-		rc = profile_session_common(r->input->session, &records);
-	if (rc != 1)
-		return cannot_read_on(rc, e);
-	r->format->common(&r->print);
-	return print_records(r, NULL, records, e);
-}
-
-static int take_trace(struct summary *r, const struct profile_trace *trace, struct err *e)
-{
-	const struct profile_filter *f = &r->j->selection->filter;
-	bool is_wanted = profile_ranges_has(&f->cpus, trace->head.cpu);
-
-	if (!profile_ranges_has(&f->iterations, trace->head.iteration))
-		return 0;
-	if (counts_tally_is_next(r->print.table, trace))
-		end_iteration(r);
-	tables_add_row(r->j, r->print.table, trace);
-	return is_wanted ? print_trace(r, trace, e) : 0;
-}
-
-static int print_traces(struct summary *r, struct err *e)
-{
-	struct profile_trace trace;
-	int rc, failed = 0;
-
-	r->iterator = profile_iterator_new(r->input->session);
-	while (!failed && (rc = profile_iterator_next(r->iterator, &trace)) == 1)
-		failed = take_trace(r, &trace, e);
-	profile_iterator_free(r->iterator);
-	if (failed)
-		return failed;
-	end_iteration(r);
-	return cannot_read_on(rc, e);
+	screen_of(s)->iteration(s->screen, s->table, s->out);
 }
 
 static void log_warning_of(void *arg, const struct err *warning)
@@ -163,34 +44,160 @@ static void log_warning_of(void *arg, const struct err *warning)
 	log_err(LOG_WARNING, warning);
 }
 
-static int print_all(struct summary *r, struct err *e)
+/* Warnings are not rows: they are logged. */
+static void end_rows(struct summary *s)
 {
-	int rc;
-
-	if (r->format->begin)
-		r->format->begin(&r->print);
-	rc = print_traces(r, e);
-	if (rc == 0)
-		rc = print_common(r, e);
-	if (rc == 0 && r->format->end)
-		r->format->end(&r->print);
-	if (rc == 0 && r->format->is_for_programs)
-		screen_warn_metrics(r->print.table, r->print.summary, log_warning_of, NULL);
-	return rc ? rc : output_flush(r->j->output, e);
+	screen_of(s)->summary(s->screen, s->table, s->totals, s->out);
+	screen_warn_metrics(s->table, s->totals, log_warning_of, NULL);
 }
 
-int report_summary_print(struct job *j, struct err *e)
+const struct summary_format summary_rows = {
+    .begin = begin_rows,
+    .iteration = put_rows,
+    .end = end_rows,
+};
+
+/* --- all formats --------------------------------------------------------------------------------
+ */
+
+static int cannot_read_on(int rc, struct err *e)
 {
-	struct summary r = {
-	    .j = j, .format = summary_format_find(j->output->format), .input = job_input(j)};
+	return rc < 0 ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+}
+
+static int init(struct summary *s, struct job *j, struct err *e)
+{
+	const struct screen_options screen = {.width = j->output->width,
+					      .each_cpu = true,
+					      .nr_things = NR_THINGS,
+					      .session = j->session,
+					      .has_header = j->output->has_header};
 	int rc;
 
-	if (r.input->import && strcmp(j->output->format, "raw") != 0)
-		return report_perf_data_print(j, e);
-	rc = print_init(&r, e);
-	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
+	*s = (struct summary){
+	    .j = j, .input = job_input(j), .facts = job_input(j)->facts, .out = &j->output->text};
+	j->output->has_header = true;
+	buf_init(&s->notes, MAX_NOTES_BYTES);
+	rc = counts_tally_new(s->facts, &s->input->spec.metric_set, &s->table, e);
+	if (rc)
+		return rc;
+	s->totals = table_summary_new(s->table->nr_columns);
+	s->screen = screen_state_new(s->table->nr_columns, &screen);
+	return s->totals && s->screen ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static void fini(struct summary *s)
+{
+	table_free(s->table);
+	table_summary_free(s->totals);
+	screen_state_free(s->screen);
+	summary_raw_free(s->raw);
+	buf_fini(&s->notes);
+}
+
+/* Reads records to their end, so that damage is reported whatever is printed of them, and closes
+ * them. trace NULL: they are of the common file. */
+static int read_records(struct summary *s, const struct summary_format *f,
+			const struct profile_trace *trace, struct profile_records *records,
+			struct err *e)
+{
+	struct profile_item item;
+	int rc = 0, got = 0;
+
+	while (rc == 0 && (got = profile_records_next(records, &item)) == 1) {
+		if (!f->item)
+			continue;
+		s->j->output->nr_records++;
+		f->item(s, trace, &item);
+		rc = output_flush(s->j->output, e);
+	}
+	log_verbose(1, "%s: times went back by up to %" PRIu64 " ns",
+		    trace ? trace->name : "the common file",
+		    profile_records_stats(records)->max_disorder_ns);
+	profile_records_close(records);
+	return rc ? rc : cannot_read_on(got, e);
+}
+
+static int read_trace(struct summary *s, const struct summary_format *f,
+		      struct profile_iterator *it, const struct profile_trace *trace, struct err *e)
+{
+	struct profile_records *records;
+	int rc = 0;
+
+	if (f->head)
+		f->head(s, trace);
+	if (f->item && s->facts->is_sampling)
+		rc = profile_iterator_records(it, &records);
+	rc = rc == 1 ? read_records(s, f, trace, records, e) : cannot_read_on(rc, e);
+	if (rc == 0 && f->trace)
+		f->trace(s, trace);
+	return rc ? rc : output_flush(s->j->output, e);
+}
+
+static void end_iteration(struct summary *s, const struct summary_format *f)
+{
+	if (!s->table->nr_rows)
+		return;
+	table_total(s->table);
+	table_summary_add(s->totals, s->table);
+	if (f->iteration)
+		f->iteration(s);
+	s->table->nr_rows = 0;
+	buf_reset(&s->notes);
+}
+
+static int read_traces(struct summary *s, const struct summary_format *f, struct err *e)
+{
+	const struct profile_filter *filter = &s->j->selection->filter;
+	struct profile_iterator *it = profile_iterator_new(s->input->session);
+	struct profile_trace trace;
+	int rc, failed = 0;
+
+	while (!failed && (rc = profile_iterator_next(it, &trace)) == 1) {
+		if (!profile_ranges_has(&filter->iterations, trace.head.iteration))
+			continue;
+		if (counts_tally_is_next(s->table, &trace))
+			end_iteration(s, f);
+		tables_add_row(s->j, s->table, &trace);
+		if (profile_ranges_has(&filter->cpus, trace.head.cpu))
+			failed = read_trace(s, f, it, &trace, e);
+	}
+	profile_iterator_free(it);
+	if (failed)
+		return failed;
+	end_iteration(s, f);
+	return cannot_read_on(rc, e);
+}
+
+static int read_common(struct summary *s, const struct summary_format *f, struct err *e)
+{
+	struct profile_records *records;
+	int rc = s->facts->is_sampling ? profile_session_common(s->input->session, &records) : 0;
+
+	if (rc != 1)
+		return cannot_read_on(rc, e);
+	if (f->common)
+		f->common(s);
+	return read_records(s, f, NULL, records, e);
+}
+
+int summary_print(struct job *j, struct err *e)
+{
+	const struct summary_format *f = j->output->format->summary;
+	struct summary s;
+	int rc;
+
+	if (job_input(j)->import && f != &summary_raw)
+		return reports_perf_data(j, e);
+	rc = init(&s, j, e);
+	if (rc == 0 && f->begin && f->begin(&s))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = print_all(&r, e);
-	print_fini(&r.print);
-	return rc;
+		rc = read_traces(&s, f, e);
+	if (rc == 0)
+		rc = read_common(&s, f, e);
+	if (rc == 0 && f->end)
+		f->end(&s);
+	fini(&s);
+	return rc ? rc : output_flush(j->output, e);
 }

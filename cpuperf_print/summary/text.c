@@ -4,7 +4,7 @@
  */
 #include "base/str.h"
 #include "screen/number.h"
-#include "summary/format.h"
+#include "summary/summary.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,39 +14,40 @@
 enum { NUMBER_WIDTH = 22, RATE_WIDTH = 12, RUNNING_WIDTH = 9, CELL_BYTES = 128 };
 
 /* A line of the header, unless there is nothing to say. */
-static void fact(struct print *p, const char *name, const char *value)
+static void fact(struct summary *s, const char *name, const char *value)
 {
 	if (value && *value)
-		buf_printf(p->out, "%-10s %s\n", name, value);
+		buf_printf(s->out, "%-10s %s\n", name, value);
 }
 
-void out_text_begin(struct print *p)
+static int begin(struct summary *s)
 {
-	const struct profile_facts *f = p->facts;
+	const struct profile_facts *f = s->facts;
 	const struct trace_info *info = f->info;
 	char id[33];
 
 	str_hex16(f->head.session_id, id);
-	fact(p, "Config", *p->config_name ? p->config_name : "unnamed");
-	fact(p, "Session", id);
-	fact(p, "Host", f->head.host);
-	fact(p, "Machine", f->head.machine);
+	fact(s, "Config", *s->input->config_name ? s->input->config_name : "unnamed");
+	fact(s, "Session", id);
+	fact(s, "Host", f->head.host);
+	fact(s, "Machine", f->head.machine);
 	if (!info)
-		return;
-	fact(p, "CPU", info->cpu_model);
-	fact(p, "Kernel", info->kernel);
-	fact(p, "Tool", info->tool);
+		return 0;
+	fact(s, "CPU", info->cpu_model);
+	fact(s, "Kernel", info->kernel);
+	fact(s, "Tool", info->tool);
+	return 0;
 }
 
 /* A trace's note, once per iteration whichever traces have it. */
-void out_text_trace(struct print *p, const struct profile_trace *trace)
+static void add_notes(struct summary *s, const struct profile_trace *trace)
 {
 	char line[PROFILE_NOTE_BYTES + 16];
 
 	for (size_t i = 0; i < trace->nr_notes; i++) {
 		snprintf(line, sizeof(line), "Note: %s\n", trace->notes[i]);
-		if (!strstr(buf_str(&p->notes), line))
-			buf_adds(&p->notes, line);
+		if (!strstr(buf_str(&s->notes), line))
+			buf_adds(&s->notes, line);
 	}
 }
 
@@ -146,19 +147,19 @@ static bool is_empty(const struct table *t, const struct cell *cells)
 	return true;
 }
 
-static void block(struct print *p, const char *name, const struct cell *cells)
+static void block(struct summary *s, const char *name, const struct cell *cells)
 {
-	unsigned width = label_width(p->table);
+	unsigned width = label_width(s->table);
 
-	if (is_empty(p->table, cells)) /* its CPU is not wanted */
+	if (is_empty(s->table, cells)) /* its CPU is not wanted */
 		return;
-	buf_printf(p->out, "\n%-*s", (int)width + 2, name);
+	buf_printf(s->out, "\n%-*s", (int)width + 2, name);
 	for (size_t i = 0; i < NR_PARTS; i++)
-		buf_printf(p->out, "%*s", (int)parts[i].width, parts[i].name);
-	buf_addc(p->out, '\n');
-	for (size_t i = 0; i < p->table->nr_columns; i++)
+		buf_printf(s->out, "%*s", (int)parts[i].width, parts[i].name);
+	buf_addc(s->out, '\n');
+	for (size_t i = 0; i < s->table->nr_columns; i++)
 		if (cells[i].state != CELL_NONE)
-			line(p->out, width, &p->table->columns[i], &cells[i]);
+			line(s->out, width, &s->table->columns[i], &cells[i]);
 }
 
 static void when(struct buf *out, const struct table *t)
@@ -174,17 +175,17 @@ static void when(struct buf *out, const struct table *t)
 		   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
 }
 
-static void title(struct print *p)
+static void title(struct summary *s)
 {
-	const struct table *t = p->table;
+	const struct table *t = s->table;
 
-	buf_printf(p->out, "\nIteration %" PRIu32 ":", t->iteration);
+	buf_printf(s->out, "\nIteration %" PRIu32 ":", t->iteration);
 	if (t->end_ns >= t->start_ns) {
-		buf_addc(p->out, ' ');
-		screen_human(p->out, (double)(t->end_ns - t->start_ns), "ns");
+		buf_addc(s->out, ' ');
+		screen_human(s->out, (double)(t->end_ns - t->start_ns), "ns");
 	}
-	when(p->out, t);
-	buf_addc(p->out, '\n');
+	when(s->out, t);
+	buf_addc(s->out, '\n');
 }
 
 static void put_bytes(struct buf *out, uint64_t bytes)
@@ -224,58 +225,65 @@ static void put_rings(struct buf *out, uint64_t min, uint64_t max)
 }
 
 /* How the iteration was sampled: what matters where samples are missing. */
-static void sampling(struct print *p)
+static void sampling(struct summary *s)
 {
 	struct table_sampling sum = {0};
 	uint64_t max_ring = 0;
 
-	for (size_t row = 0; p->table->sampled && row < p->table->nr_rows; row++)
-		add_row(&sum, &max_ring, &p->table->row_sampling[row]);
-	put_rings(p->out, sum.ring_bytes, max_ring);
+	for (size_t row = 0; s->table->sampled && row < s->table->nr_rows; row++)
+		add_row(&sum, &max_ring, &s->table->row_sampling[row]);
+	put_rings(s->out, sum.ring_bytes, max_ring);
 	if (sum.max_rate_start) {
-		buf_adds(p->out, "Limit:  ");
-		buf_u64_commas(p->out, sum.max_rate_start);
-		buf_adds(p->out, " samples per second, the kernel's\n");
+		buf_adds(s->out, "Limit:  ");
+		buf_u64_commas(s->out, sum.max_rate_start);
+		buf_adds(s->out, " samples per second, the kernel's\n");
 	}
 	if (!sum.ticks && !sum.ticks_missed)
 		return;
-	buf_adds(p->out, "Ticks:  ");
-	buf_u64_commas(p->out, sum.ticks);
-	buf_adds(p->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
-	buf_u64_commas(p->out, sum.ticks_missed);
-	buf_addc(p->out, '\n');
+	buf_adds(s->out, "Ticks:  ");
+	buf_u64_commas(s->out, sum.ticks);
+	buf_adds(s->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
+	buf_u64_commas(s->out, sum.ticks_missed);
+	buf_addc(s->out, '\n');
 }
 
-void out_text_iteration(struct print *p)
+static void put_iteration(struct summary *s)
 {
-	const struct table *t = p->table;
+	const struct table *t = s->table;
 	char name[48];
 
-	if (!p->is_brief)
-		title(p);
-	buf_adds(p->out, buf_str(&p->notes));
-	if (buf_error(&p->notes))
-		buf_adds(p->out, "Note: there are more notes than are shown\n");
-	if (p->is_brief)
+	if (!s->j->is_brief)
+		title(s);
+	buf_adds(s->out, buf_str(&s->notes));
+	if (buf_error(&s->notes))
+		buf_adds(s->out, "Note: there are more notes than are shown\n");
+	if (s->j->is_brief)
 		return;
-	sampling(p);
+	sampling(s);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
 			 t->row_cpu[row]);
-		block(p, name, table_cell(t, row, 0));
+		block(s, name, table_cell(t, row, 0));
 	}
 	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)
-		block(p, "All traces", t->totals);
+		block(s, "All traces", t->totals);
 	if (t->nr_things)
-		buf_addc(p->out, '\n');
-	screen_things(p->screen, t, p->out);
+		buf_addc(s->out, '\n');
+	screen_things(s->screen, t, s->out);
 	if (t->sampled)
-		buf_addc(p->out, '\n');
-	screen_samples(p->screen, t, p->out);
+		buf_addc(s->out, '\n');
+	screen_samples(s->screen, t, s->out);
 }
 
-void out_text_end(struct print *p)
+static void put_totals(struct summary *s)
 {
-	if (p->summary->nr_iterations)
-		screen_format_find("text")->summary(p->screen, p->table, p->summary, p->out);
+	if (s->totals->nr_iterations)
+		screen_format_find("text")->summary(s->screen, s->table, s->totals, s->out);
 }
+
+const struct summary_format summary_text = {
+    .begin = begin,
+    .trace = add_notes,
+    .iteration = put_iteration,
+    .end = put_totals,
+};

@@ -30,7 +30,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads series top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads diff series top-down" -- "$cur"))
 		return
 		;;
 	--diff)

@@ -6,6 +6,7 @@
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -17,7 +18,13 @@ enum opt_complete {
 	OPT_COMPLETE_FILE,
 	OPT_COMPLETE_DIR,
 	OPT_COMPLETE_WORDS,
+	OPT_COMPLETE_CHOICES,
 	OPT_COMPLETE_COMMAND, /* what the program prints, a value per line, with these arguments */
+};
+
+/* A value that an option accepts, and what it means. */
+struct opt_choice {
+	const char *name, *help;
 };
 
 struct opt_row {
@@ -31,6 +38,8 @@ struct opt_row {
 	/* Takes the value (NULL if there is none); value points into argv. 0 or -errno with *e. */
 	int (*set)(const struct opt_row *row, const char *value, void *target, struct err *e);
 	size_t offset; /* for set's use: where in target */
+	/* CHOICES: fills *out with choice i; false: there are fewer. The help lists them. */
+	bool (*choice)(size_t i, struct opt_choice *out);
 };
 
 struct opt_table {

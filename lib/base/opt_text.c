@@ -4,10 +4,9 @@
 #include "base/buf.h"
 #include "base/opt.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-enum { HELP_INDENT = 6, HELP_MIN_WIDTH = 40, HELP_MAX_WIDTH = 100 };
+enum { HELP_INDENT = 6, HELP_MIN_WIDTH = 40, HELP_MAX_WIDTH = 100, MAX_CHOICE_BYTES = 1024 };
 
 /* Words of text, wrapped at width, each line behind indent spaces. */
 static void add_wrapped(struct buf *out, const char *text, unsigned indent, unsigned width)
@@ -41,6 +40,31 @@ static void add_usage(struct buf *out, const struct opt_row *row)
 		buf_printf(out, "[=%s]", row->metavar);
 }
 
+/* What the shells complete. */
+static void add_words(struct buf *out, const struct opt_row *row)
+{
+	struct opt_choice c;
+
+	if (row->complete != OPT_COMPLETE_CHOICES)
+		buf_adds(out, row->words);
+	for (size_t i = 0; row->complete == OPT_COMPLETE_CHOICES && row->choice(i, &c); i++)
+		buf_printf(out, "%s%s", i ? " " : "", c.name);
+}
+
+static void add_help_choices(struct buf *out, const struct opt_row *row, unsigned width)
+{
+	struct opt_choice c;
+	struct buf text;
+
+	buf_init(&text, MAX_CHOICE_BYTES);
+	for (size_t i = 0; row->choice && row->choice(i, &c); i++) {
+		buf_reset(&text);
+		buf_printf(&text, "%s: %s", c.name, c.help);
+		add_wrapped(out, buf_str(&text), HELP_INDENT + 2, width);
+	}
+	buf_fini(&text);
+}
+
 static bool starts_section(const struct opt_table *t, size_t i)
 {
 	return i == 0 || strcmp(t->rows[i].section, t->rows[i - 1].section) != 0;
@@ -60,6 +84,7 @@ void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
 		add_usage(out, &t->rows[i]);
 		buf_addc(out, '\n');
 		add_wrapped(out, t->rows[i].help, HELP_INDENT, width);
+		add_help_choices(out, &t->rows[i], width);
 	}
 	buf_printf(out, "\n%s\n", t->footer);
 }
@@ -92,6 +117,19 @@ static void add_man_usage(struct buf *out, const struct opt_row *row)
 	buf_addc(out, '\n');
 }
 
+static void add_man_choices(struct buf *out, const struct opt_row *row)
+{
+	struct opt_choice c;
+
+	for (size_t i = 0; row->choice && row->choice(i, &c); i++) {
+		buf_adds(out, ".br\n\\fB");
+		opt_man_text(out, c.name);
+		buf_adds(out, "\\fR: ");
+		opt_man_text(out, c.help);
+		buf_addc(out, '\n');
+	}
+}
+
 void opt_man_section(const struct opt_table *t, struct buf *out)
 {
 	for (size_t i = 0; i < t->nr_rows; i++) {
@@ -100,6 +138,7 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 		add_man_usage(out, &t->rows[i]);
 		opt_man_text(out, t->rows[i].help);
 		buf_addc(out, '\n');
+		add_man_choices(out, &t->rows[i]);
 	}
 }
 
@@ -136,15 +175,18 @@ static void add_bash_values(const struct opt_table *t, struct buf *out)
 
 static void add_bash_reply(struct buf *out, const struct opt_table *t, const struct opt_row *row)
 {
-	if (row->complete == OPT_COMPLETE_COMMAND)
+	if (row->complete == OPT_COMPLETE_COMMAND) {
 		buf_printf(out, "_%s_values \"$word\" \"$value\" \"$1\" %s", t->program,
 			   row->words);
-	else if (row->complete == OPT_COMPLETE_WORDS)
-		buf_printf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", row->words);
-	else
+	} else if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
+		buf_adds(out, "COMPREPLY=($(compgen -W \"");
+		add_words(out, row);
+		buf_adds(out, "\" -- \"$cur\"))");
+	} else {
 		buf_printf(
 		    out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
 		    row->complete == OPT_COMPLETE_DIR ? 'd' : 'f');
+	}
 }
 
 static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
@@ -216,15 +258,18 @@ static void add_zsh_argument(struct buf *out, const struct opt_row *row)
 	buf_adds(out, row->arg == OPT_OPTIONAL ? "::" : ":");
 	add_zsh_text(out, row->metavar, strlen(row->metavar));
 	buf_addc(out, ':');
-	if (row->complete == OPT_COMPLETE_WORDS)
-		buf_printf(out, "(%s)", row->words);
-	else if (row->complete == OPT_COMPLETE_FILE)
+	if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
+		buf_addc(out, '(');
+		add_words(out, row);
+		buf_addc(out, ')');
+	} else if (row->complete == OPT_COMPLETE_FILE) {
 		buf_adds(out, "_files");
-	else if (row->complete == OPT_COMPLETE_DIR)
+	} else if (row->complete == OPT_COMPLETE_DIR) {
 		buf_adds(out, "_files -/");
-	else if (row->complete == OPT_COMPLETE_COMMAND)
+	} else if (row->complete == OPT_COMPLETE_COMMAND) {
 		buf_printf(out, "{compadd -- ${(f)\"$(_call_program values $words[1] %s)\"}}",
 			   row->words);
+	}
 }
 
 void opt_complete_zsh(const struct opt_table *t, struct buf *out)

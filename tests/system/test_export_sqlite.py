@@ -289,13 +289,13 @@ def check_failures(folder, file):
     assert full.returncode == 1 and full.stderr.count(b"error:") == 1, full
     assert b"/dev/full: error: cannot be written" in full.stderr, full
     both = run(*args, "--report=flat")
-    assert both.returncode == 2 and b"is no form of --report=flat" in both.stderr, both
+    assert both.returncode == 2 and b"--report=flat are mutually exclusive" in both.stderr, both
     primary, secondary = pty.openpty()
     for columns in (80, 0):  # of some terminals the size is not known
         fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         done = subprocess.run([PRINT, *args], stdout=secondary, stderr=subprocess.PIPE, check=False,
                               timeout=60)
-        assert done.returncode == 2 and b"nothing for a terminal" in done.stderr, done
+        assert done.returncode == 2 and b"is not printed to a terminal" in done.stderr, done
     os.close(primary)
     os.close(secondary)
 

@@ -11,8 +11,10 @@ shows what became of it.
 """
 import difflib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 PRINT = os.environ["CPUPERF_PRINT"]
 FOLDER = os.path.join(os.environ["SOURCE_DIR"], "tests/data/sessions")
@@ -61,7 +63,24 @@ def check(kept, printed):
     return False
 
 
+def check_cut_common():
+    """A summary in any format reports a common file that was cut, in a frame or between two."""
+    for size in (6896, 2800):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in os.listdir(FOLDER):
+                if name.startswith("samples.") and not name.endswith(".data"):
+                    shutil.copy(os.path.join(FOLDER, name), folder)
+            os.truncate(os.path.join(folder, "samples.common.cpuperf"), size)
+            for form in ("text", "csv", "ndjson", "raw"):
+                done = subprocess.run([PRINT, f"--session={folder}/samples.cpsession",
+                                       "--report=summary", f"--output-format={form}"],
+                                      check=False, capture_output=True, timeout=60)
+                assert done.returncode == 1 and done.stdout, (size, form, done)
+                assert b"samples.common.cpuperf: error: " in done.stderr, (size, form, done)
+
+
 def main():
+    check_cut_common()
     same = []
     for name, views in SESSIONS.items():
         same += [check(f"{name}/{view}", show(f"--session={name}.cpsession", options))

@@ -486,7 +486,7 @@ def check_one_table(session, again):
     for args in ([], ["--report=summary"]):
         done = run(*[f"--session={f}" for f in files], *args, "--output-format=raw")
         assert done.returncode == 2 and not done.stdout, done
-        assert "--output-format=raw is of one session" in done.stderr, done
+        assert "--output-format=raw prints one session" in done.stderr, done
 
 def check_of_other_events(session, other):
     """--by-session prints sessions of other specs one after the other."""
@@ -505,11 +505,11 @@ def check_tally(session, folder):
     for name in ("records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads"):
         done = run(f"--session={tally}", f"--report={name}")
         assert done.returncode == 1 and not done.stdout, done
-        assert done.stderr.count("error:") == 1 and "series show counts" in done.stderr, done
-        assert f"{tally}: error: has counts only: nothing was sampled" in done.stderr, done
+        assert done.stderr.count("error:") == 1 and "reports of counts: summary, series, top-down;" in done.stderr, done
+        assert f"{tally}: error: has counts only: --report={name} requires samples" in done.stderr, done
     done = run(f"--session={tally}", "--output-format=folded")
-    assert done.returncode == 1 and "nothing was sampled for --output-format=folded" in done.stderr, done
-    assert "html, sqlite, perfetto, chrome and openmetrics take counts" in done.stderr, done
+    assert done.returncode == 1 and "counts only: --output-format=folded requires samples" in done.stderr, done
+    assert "formats of counts: perfetto, chrome, openmetrics, sqlite, html;" in done.stderr, done
     for args in ([f"--session={tally}", f"--diff={session.file}"],
                  [f"--session={session.file}", f"--diff={tally}"],
                  [f"--session={session.file}", f"--session={tally}", "--report=flat"]):
@@ -662,13 +662,13 @@ BAD = (
     ("--iteration=x", '"x" is no list of numbers'), ("--cpu=1-", '"1-" is no list of numbers'),
     ("--pid=1,,2", '"1,,2" is no list of numbers'), ("--cpu=3-1", '"3-1" is no list of numbers'),
     ("--report=flt", "--report=flt: no such report"), ("--report=", "--report=: no such report"),
-    ("--report=diff", "--report=diff compares with nothing"),
-    ("--fail-over=5", "--fail-over and --counts are of a comparison"),
+    ("--report=diff", "--report=diff requires --diff=FILE"),
+    ("--fail-over=5", "--fail-over and --counts require --diff=FILE"),
     ("--fail-over=x", "--fail-over=x: not a percentage"),
-    ("--counts", "--fail-over and --counts are of a comparison"),
+    ("--counts", "--fail-over and --counts require --diff=FILE"),
     ("--output-format=xml", "--output-format=xml: no such format"),
-    (("--report=flat", "--output-format=raw"), "raw is of --report=summary alone"),
-    (("--report=summary", "--report=records", "--output-format=raw"), "raw is of"),
+    (("--report=flat", "--output-format=raw"), "raw prints only --report=summary"),
+    (("--report=summary", "--report=records", "--output-format=raw"), "raw prints only"),
     ("--merge=foo", "--merge=foo: makes no sense"), ("--merge=s/(/x/", '--merge: "(": '),
     ("--split=a", "--split=a: makes no sense"), ("--hide=[", '--hide: "[": '),
     ("--only=", "--only: an empty expression"), ("--by-session=1", "--by-session takes no value"),
@@ -684,11 +684,11 @@ def check_refused(session):
     for args, text in (([], "no session given"),
                        ([f"--session={session.file}"] * 65, "given more than 64 times"),
                        ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
-                        "--by-session prints each session"),
+                        "--by-session and --diff are mutually exclusive"),
                        ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
-                         "--report=flat"], "nothing judges a change for --fail-over"),
+                         "--report=flat"], "--fail-over requires --report=diff"),
                        ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
-                         "--output-format=html"], "nothing judges a change for --fail-over"),
+                         "--output-format=html"], "--fail-over requires --report=diff"),
                        ([f"--session={session.file}"] + ["--hide=x"] * 33,
                         "given more than 32 times")):
         done = run(*args)

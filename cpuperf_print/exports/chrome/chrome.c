@@ -8,12 +8,12 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/lines.h"
 #include "exports/series.h"
 #include "exports/sorted.h"
 #include "report/functions.h"
-#include "reports.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -238,11 +238,9 @@ static int put_all(struct chrome *c, struct err *e)
 
 static int read_samples(struct chrome *c, struct err *e)
 {
-	int rc = samples_load_names(c->j, e);
+	int rc = export_sorted_read(&c->sorted, c->j, false, e);
 	size_t nr;
 
-	if (rc == 0)
-		rc = export_sorted_read(&c->sorted, c->j, false, e);
 	if (rc)
 		return rc;
 	nr = report_stacks_nr(c->sorted.stacks);

@@ -5,10 +5,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "exports/exports.h"
 #include "exports/lines.h"
 #include "report/functions.h"
 #include "report/tree.h"
-#include "reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "counts/tally.h"
-#include "reports.h"
+#include "exports/exports.h"
 #include "screen/format.h"
 #include "screen/number.h"
 #include "sums.h"
@@ -632,7 +632,6 @@ int export_openmetrics(struct job *j, struct err *e)
 	struct tables tables;
 	int rc;
 
-	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	arena_init(&x.arena, MAX_NAMES_BYTES);
 	rc = tables_open(&tables, j, x.opened, e);
 	if (rc == 0)

@@ -10,13 +10,13 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "elf/build_id.h"
+#include "exports/exports.h"
 #include "exports/perf_data/events.h"
 #include "exports/perf_data/kernel.h"
 #include "exports/perf_data/stacks.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
-#include "reports.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -512,7 +512,6 @@ int export_perf_data(struct job *j, struct err *e)
 	/* not where the shell began to write, perhaps behind something else */
 	if (!output_is_file(j->output))
 		return refuse_out(j, e);
-	report_warn_unshaped(j);
 	events_init(&x.events, x.opened->facts);
 	kernel_init(&x.kernel);
 	x.born = mem_zalloc(MAX_PID / 8);

@@ -8,10 +8,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/proto.h"
+#include "exports/exports.h"
 #include "exports/lines.h"
 #include "report/functions.h"
 #include "report/stacks.h"
-#include "reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -569,10 +570,8 @@ static int take(void *arg, const struct report_sample *samples, size_t nr)
 static int read_samples(struct perfetto *p)
 {
 	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = p};
-	int rc = samples_load_names(p->j, p->e);
+	int rc;
 
-	if (rc)
-		return rc;
 	p->stacks = report_stacks_new();
 	p->interned = p->stacks ? perfetto_interned_new(p->stacks, p->nr_sequences) : NULL;
 	if (!p->interned)

@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "export/gzip.h"
 #include "export/proto.h"
+#include "exports/exports.h"
 #include "exports/lines.h"
 #include "exports/pprof/tables.h"
 #include "report/functions.h"
-#include "reports.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,10 +7,10 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/sorted.h"
 #include "report/functions.h"
-#include "reports.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "counts/series.h"
 #include "counts/tally.h"
+#include "exports/exports.h"
 #include "exports/lines.h"
 #include "exports/sqlite/file.h"
 #include "exports/sqlite/schema.h"
@@ -17,7 +18,7 @@
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "report/weights.h"
-#include "reports.h"
+#include "samples.h"
 #include "tables.h"
 
 #include <errno.h>
@@ -629,13 +630,13 @@ static int put_samples(struct database *d)
 				   .samples = take_samples,
 				   .arg = d};
 	struct report_stats stats = {.nr_events = 0};
-	int rc = samples_load_names(d->j, d->e);
+	int rc = 0;
 
 	if (d->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = d->stacks = report_stacks_new();
 	d->weights = mem_calloc(d->opened->facts->nr_events + 1, sizeof(*d->weights));
-	if (rc == 0 && (!d->stacks || !d->weights))
+	if (!d->stacks || !d->weights)
 		rc = -ENOMEM;
 	if (rc == 0)
 		rc = samples_read(d->j, d->j->first, 1, &sink, &stats, d->e);
@@ -727,7 +728,6 @@ int export_sqlite(struct job *j, struct err *e)
 	struct database d = {.j = j, .opened = job_input(j), .e = e};
 	int rc = sqlite_file_open(&d.file, e);
 
-	report_warn_unfiltered(j, REPORT_BY_TASK | REPORT_BY_EVENT | REPORT_BY_TIME);
 	if (rc == 0)
 		rc = make(&d);
 	if (rc && !e->code)

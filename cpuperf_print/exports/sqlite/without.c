@@ -2,7 +2,7 @@
  * In place of export_sqlite.c where this was built without libsqlite3.
  */
 #include "base/err.h"
-#include "reports.h"
+#include "exports/exports.h"
 
 #include <errno.h>
 

@@ -1,0 +1,20 @@
+/*
+ * The formats of other programs. Each function prints a job: 0 or -errno with *e.
+ */
+#ifndef CPUPERF_PRINT_EXPORTS_EXPORTS_H
+#define CPUPERF_PRINT_EXPORTS_EXPORTS_H
+
+struct err;
+struct job;
+
+int export_folded(struct job *j, struct err *e);
+int export_pprof(struct job *j, struct err *e);
+int export_speedscope(struct job *j, struct err *e);
+int export_perfetto(struct job *j, struct err *e);
+int export_chrome(struct job *j, struct err *e);
+int export_openmetrics(struct job *j, struct err *e);
+int export_sqlite(struct job *j, struct err *e);
+int export_html(struct job *j, struct err *e);
+int export_perf_data(struct job *j, struct err *e);
+
+#endif

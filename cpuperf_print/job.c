@@ -1,0 +1,55 @@
+/*
+ * Warnings of a job.
+ */
+#include "job.h"
+
+#include "base/err.h"
+#include "registry.h"
+
+#include <errno.h>
+
+enum { LINE_BYTES = 1024 };
+
+static void add_option(struct buf *b, bool is_given, const char *option)
+{
+	if (is_given)
+		buf_printf(b, "%s%s", b->len ? ", " : "", option);
+}
+
+void job_warn_ignored(struct job *j, unsigned ignored)
+{
+	const struct profile_filter *f = &j->selection->filter;
+	const struct report_rules *r = &j->selection->rules;
+	struct err problem = {0};
+	struct buf b;
+
+	buf_init(&b, LINE_BYTES);
+	if (ignored & REGISTRY_IGNORES_TASKS) {
+		add_option(&b, f->pids.nr, "--pid");
+		add_option(&b, f->comms.nr, "--comm");
+		add_option(&b, r->nr_only, "--only");
+	}
+	add_option(&b, ignored & REGISTRY_IGNORES_EVENTS && f->events.nr, "--event");
+	add_option(&b, ignored & REGISTRY_IGNORES_TIMES && f->from_ns, "--from");
+	add_option(&b, ignored & REGISTRY_IGNORES_TIMES && f->to_ns, "--to");
+	if (b.len) {
+		err_set(&problem, -ENOTSUP, "--%s=%s: counts are not filtered by %s",
+			registry_option(j->row), j->row->name, buf_str(&b));
+		problems_add(&j->output->problems, false, &problem);
+	}
+	buf_reset(&b);
+	if (ignored & REGISTRY_IGNORES_NAMES) {
+		add_option(&b, r->nr_merge, "--merge");
+		add_option(&b, r->merge_object, "--merge-object");
+		add_option(&b, r->nr_split, "--split");
+		add_option(&b, r->nr_hide, "--hide");
+		add_option(&b, r->nr_only, "--only");
+	}
+	if (b.len) {
+		err_set(&problem, -ENOTSUP,
+			"--output-format=%s holds samples as they were recorded, whatever %s says",
+			j->row->name, buf_str(&b));
+		problems_add(&j->output->problems, false, &problem);
+	}
+	buf_fini(&b);
+}

@@ -1,0 +1,150 @@
+/*
+ * Checks of options against the registry.
+ */
+#include "plan.h"
+
+#include "base/err.h"
+#include "options.h"
+#include "registry.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static bool prints_reports(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_FORM && !row->is_summary_only;
+}
+
+static bool prints_diff(const struct registry_row *row)
+{
+	return prints_reports(row) || (row->kind == REGISTRY_EXPORT && row->diff);
+}
+
+static size_t nr_sessions(const struct options *o)
+{
+	return o->sessions.nr + o->perf_data.nr;
+}
+
+/* An export is printed in place of a report. */
+static int check_export(const struct plan *p, const struct options *o, struct err *e)
+{
+	const struct registry_row *row = p->format;
+	char names[REGISTRY_NAMES_BYTES];
+
+	if (o->reports.nr) {
+		err_set(e, -EINVAL, "--output-format=%s and --report=%s are mutually exclusive",
+			row->name, o->reports.item[0]);
+		err_hint(e, "formats of reports: %s", registry_names(names, prints_reports));
+	} else if (o->diff.nr && !row->diff) {
+		err_set(e, -EINVAL, "--output-format=%s does not support --diff", row->name);
+		err_hint(e, "formats that do: %s", registry_names(names, prints_diff));
+	} else if (o->counts) {
+		err_set(e, -EINVAL, "--output-format=%s does not support --counts", row->name);
+		err_hint(e, "--report=diff does");
+	} else if (nr_sessions(o) > 1 && (row->sessions == REGISTRY_ONE ||
+					  (row->sessions == REGISTRY_SUM && o->by_session))) {
+		err_set(e, -EINVAL, "--output-format=%s prints one session%s", row->name,
+			row->sessions == REGISTRY_SUM ? " or the sum of several" : "");
+		err_hint(e, "use one --session at a time");
+	} else if (row->is_binary && !o->output_file && isatty(STDOUT_FILENO)) {
+		err_set(e, -EINVAL, "--output-format=%s is not printed to a terminal", row->name);
+		err_hint(e, "use --output-file=PATH or a pipe");
+	} else {
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int check_form(const struct plan *p, const struct options *o, struct err *e)
+{
+	const struct registry_row *row = p->format;
+	char names[REGISTRY_NAMES_BYTES];
+	bool is_other = o->diff.nr;
+
+	for (size_t i = 0; i < p->nr; i++)
+		is_other |= p->print[i] != registry_find_report("summary", e);
+	if (row->is_summary_only && is_other) {
+		err_set(e, -EINVAL, "--output-format=%s prints only --report=summary", row->name);
+		err_hint(e, "formats of other reports: %s", registry_names(names, prints_reports));
+		return -EINVAL;
+	}
+	if (row->sessions == REGISTRY_ONE && nr_sessions(o) > 1) {
+		err_set(e, -EINVAL, "--output-format=%s prints one session", row->name);
+		err_hint(e, "use one --session at a time; formats of several sessions: %s",
+			 registry_names(names, prints_reports));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_diff(const struct plan *p, const struct options *o, struct err *e)
+{
+	bool has_diff = o->diff.nr && !p->nr; /* the default */
+	char names[REGISTRY_NAMES_BYTES];
+
+	for (size_t i = 0; i < p->nr; i++)
+		has_diff |= p->print[i]->diff == REGISTRY_DIFF;
+	if (o->diff.nr && o->by_session)
+		return err_set(e, -EINVAL, "--by-session and --diff are mutually exclusive");
+	if (!o->diff.nr && has_diff) {
+		err_set(e, -EINVAL, "--report=diff requires --diff=FILE");
+		err_hint(e, "FILE is the session to compare with");
+		return -EINVAL;
+	}
+	if (o->fail_over && !has_diff) {
+		err_set(e, -EINVAL, "--fail-over requires --report=diff");
+		err_hint(e, "its formats: %s", registry_names(names, prints_reports));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add_reports(struct plan *p, const struct options *o, struct err *e)
+{
+	for (size_t i = 0; i < o->reports.nr; i++) {
+		p->print[p->nr] = registry_find_report(o->reports.item[i], e);
+		if (!p->print[p->nr++])
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int plan_init(struct plan *p, const struct options *o, struct err *e)
+{
+	int rc;
+
+	*p = (struct plan){.format = registry_find_format(o->output_format, e)};
+	if (!p->format)
+		return -EINVAL;
+	rc = add_reports(p, o, e);
+	if (rc)
+		return rc;
+	if (p->format->kind == REGISTRY_EXPORT) {
+		rc = check_export(p, o, e);
+		p->print[p->nr++] = p->format;
+	}
+	if (rc == 0)
+		rc = check_diff(p, o, e);
+	if (rc == 0 && p->format->kind == REGISTRY_FORM)
+		rc = check_form(p, o, e);
+	p->uses_samples = !p->nr; /* the default may */
+	for (size_t i = 0; i < p->nr; i++)
+		p->uses_samples |= p->print[i]->samples != REGISTRY_NO_SAMPLES;
+	return rc;
+}
+
+void plan_default(struct plan *p, const struct options *o, bool are_sampled)
+{
+	struct err e;
+
+	if (p->nr)
+		return;
+	if (o->diff.nr) {
+		p->print[p->nr++] = registry_find_report("diff", &e);
+		return;
+	}
+	p->print[p->nr++] = registry_find_report("summary", &e);
+	p->is_brief = are_sampled && p->format->form == GRID_PEOPLE && !p->format->is_summary_only;
+	if (p->is_brief)
+		p->print[p->nr++] = registry_find_report("flat", &e);
+}

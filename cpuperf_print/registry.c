@@ -1,0 +1,243 @@
+/*
+ * The rows of formats and reports, in the order in which help lists them.
+ */
+#include "registry.h"
+
+#include "base/err.h"
+#include "base/str.h"
+#include "exports/exports.h"
+#include "reports/reports.h"
+#include "summary/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct registry_row rows[] = {
+    {.name = "text",
+     .help = "for people; the default",
+     .kind = REGISTRY_FORM,
+     .form = GRID_PEOPLE,
+     .summary = &summary_text},
+    {.name = "csv",
+     .help = "a table with a header",
+     .kind = REGISTRY_FORM,
+     .form = GRID_CSV,
+     .summary = &summary_rows},
+    {.name = "ndjson",
+     .help = "one JSON object per row",
+     .kind = REGISTRY_FORM,
+     .form = GRID_NDJSON,
+     .summary = &summary_rows},
+    {.name = "raw",
+     .help = "the stored records with their file offsets; only for the summary of one session",
+     .kind = REGISTRY_FORM,
+     .form = GRID_PEOPLE,
+     .summary = &summary_raw,
+     .is_summary_only = true,
+     .sessions = REGISTRY_ONE},
+
+    {.name = "folded",
+     .help = "one line per stack, for flame graphs",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = export_folded},
+    {.name = "pprof",
+     .help = "for go tool pprof and other readers of profile.proto; gzipped",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SIDE_BY_SIDE,
+     .is_binary = true,
+     .print = export_pprof},
+    {.name = "speedscope",
+     .help = "a profile for each event and thread",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SIDE_BY_SIDE,
+     .print = export_speedscope},
+    {.name = "perfetto",
+     .help = "a trace for ui.perfetto.dev: samples, threads, counters",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_ONE,
+     .is_binary = true,
+     .print = export_perfetto},
+    {.name = "chrome",
+     .help = "the same as JSON, for chrome://tracing",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_ONE,
+     .print = export_chrome},
+    {.name = "openmetrics",
+     .help = "the counts, for Prometheus and others",
+     .kind = REGISTRY_EXPORT,
+     .sessions = REGISTRY_ONE,
+     .ignores = REGISTRY_IGNORES_SAMPLE_FILTER,
+     .print = export_openmetrics},
+    {.name = "sqlite",
+     .help = "a database of the whole session",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_ONE,
+     .ignores = REGISTRY_IGNORES_SAMPLE_FILTER,
+     .is_binary = true,
+     .print = export_sqlite},
+    {.name = "html",
+     .help = "one page for any browser; works offline",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES_IF_ANY,
+     .sessions = REGISTRY_SUM,
+     .diff = REGISTRY_DIFF_IF_ANY,
+     .is_binary = true,
+     .print = export_html},
+    {.name = "perf-data",
+     .help = "for perf script and perf report",
+     .kind = REGISTRY_EXPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_ONE,
+     .ignores = REGISTRY_IGNORES_NAMES,
+     .is_binary = true,
+     .print = export_perf_data},
+
+    {.name = "summary",
+     .help = "counts, and samples taken and lost",
+     .kind = REGISTRY_REPORT,
+     .ignores = REGISTRY_IGNORES_SAMPLE_FILTER,
+     .print = summary_print},
+    {.name = "records",
+     .help = "every record",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .print = reports_records},
+    {.name = "flat",
+     .help = "functions",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SIDE_BY_SIDE,
+     .print = reports_flat},
+    {.name = "tree",
+     .help = "callers to callees",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_tree},
+    {.name = "callers",
+     .help = "functions to their callers",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_callers},
+    {.name = "calls",
+     .help = "each function between its callers and callees",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_calls},
+    {.name = "stacks",
+     .help = "whole stacks, most frequent first",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_stacks},
+    {.name = "branches",
+     .help = "branch sources and targets",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_branches},
+    {.name = "threads",
+     .help = "time by thread",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SIDE_BY_SIDE,
+     .print = reports_threads},
+    {.name = "diff",
+     .help = "significant changes; the default with --diff",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .diff = REGISTRY_DIFF,
+     .print = reports_diff},
+    {.name = "series",
+     .help = "counts and misc events over time",
+     .kind = REGISTRY_REPORT,
+     .ignores = REGISTRY_IGNORES_TASKS,
+     .print = reports_series},
+    {.name = "top-down",
+     .help = "how well the CPUs ran: ipc, misses",
+     .kind = REGISTRY_REPORT,
+     .ignores = REGISTRY_IGNORES_TASKS,
+     .print = reports_topdown},
+};
+
+enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+const char *registry_option(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_REPORT ? "report" : "output-format";
+}
+
+static const struct registry_row *find(const char *option, const char *what, const char *name,
+				       struct err *e)
+{
+	const char *near = NULL;
+	size_t distance = 0;
+
+	for (size_t i = 0; i < NR_ROWS; i++) {
+		if (strcmp(registry_option(&rows[i]), option) != 0)
+			continue;
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+		str_nearest_offer(name, rows[i].name, &near, &distance);
+	}
+	err_set(e, -EINVAL, "--%s=%s: no such %s", option, name, what);
+	if (near)
+		err_hint(e, "did you mean %s? (--help lists all)", near);
+	else
+		err_hint(e, "--help lists all");
+	return NULL;
+}
+
+const struct registry_row *registry_find_format(const char *name, struct err *e)
+{
+	return find("output-format", "format", name, e);
+}
+
+const struct registry_row *registry_find_report(const char *name, struct err *e)
+{
+	return find("report", "report", name, e);
+}
+
+static bool choice(const char *option, size_t i, struct opt_choice *out)
+{
+	for (size_t k = 0; k < NR_ROWS; k++) {
+		if (strcmp(registry_option(&rows[k]), option) != 0 || i--)
+			continue;
+		*out = (struct opt_choice){rows[k].name, rows[k].help};
+		return true;
+	}
+	return false;
+}
+
+bool registry_format_choice(size_t i, struct opt_choice *out)
+{
+	return choice("output-format", i, out);
+}
+
+bool registry_report_choice(size_t i, struct opt_choice *out)
+{
+	return choice("report", i, out);
+}
+
+const char *registry_names(char buf[REGISTRY_NAMES_BYTES], registry_match_fn *match)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < NR_ROWS && len < REGISTRY_NAMES_BYTES; i++)
+		if (match(&rows[i]))
+			len += (size_t)snprintf(buf + len, REGISTRY_NAMES_BYTES - len, "%s%s",
+						len ? ", " : "", rows[i].name);
+	return buf;
+}

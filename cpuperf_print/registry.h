@@ -1,0 +1,82 @@
+/*
+ * All that --report and --output-format name: one row each. Options, completions, refusals and
+ * running follow from the rows.
+ */
+#ifndef CPUPERF_PRINT_REGISTRY_H
+#define CPUPERF_PRINT_REGISTRY_H
+
+#include "base/opt.h"
+#include "screen/grid.h"
+
+struct err;
+struct job;
+struct summary_format;
+
+enum registry_kind {
+	REGISTRY_FORM,   /* --output-format: how reports are printed */
+	REGISTRY_EXPORT, /* --output-format: a file of another program, in place of a report */
+	REGISTRY_REPORT, /* --report */
+};
+
+/* Samples, and with them the names of functions. */
+enum registry_samples {
+	REGISTRY_NO_SAMPLES,
+	REGISTRY_SAMPLES_IF_ANY, /* samples of sessions that have some, besides counts */
+	REGISTRY_SAMPLES,        /* sessions without samples are refused */
+};
+
+/* Several sessions. */
+enum registry_sessions {
+	REGISTRY_EACH,         /* one after the other */
+	REGISTRY_ONE,          /* refused */
+	REGISTRY_SUM,          /* added up; with --by-session EACH, or ONE for exports */
+	REGISTRY_SIDE_BY_SIDE, /* added up; with --by-session printed at once if comparable */
+};
+
+enum registry_diff {
+	REGISTRY_NO_DIFF,
+	REGISTRY_DIFF_IF_ANY, /* compares with the sessions of --diff */
+	REGISTRY_DIFF,        /* requires --diff */
+};
+
+/* Options that have no effect: a warning names them. */
+enum {
+	REGISTRY_IGNORES_TASKS = 1 << 0,
+	REGISTRY_IGNORES_EVENTS = 1 << 1,
+	REGISTRY_IGNORES_TIMES = 1 << 2,
+	REGISTRY_IGNORES_NAMES = 1 << 3, /* those that shape names and stacks */
+	REGISTRY_IGNORES_SAMPLE_FILTER =
+	    REGISTRY_IGNORES_TASKS | REGISTRY_IGNORES_EVENTS | REGISTRY_IGNORES_TIMES,
+};
+
+struct registry_row {
+	const char *name, *help;
+	enum registry_kind kind;
+	enum registry_samples samples;
+	enum registry_sessions sessions;
+	enum registry_diff diff;
+	unsigned ignores;
+	bool is_binary; /* not printed to a terminal */
+	/* Prints the job: 0 or -errno with *e. NULL for forms. */
+	int (*print)(struct job *j, struct err *e);
+	/* Of forms: */
+	enum grid_form form;
+	const struct summary_format *summary; /* prints the summary */
+	bool is_summary_only;                 /* prints no other report */
+};
+
+/* The row of an --output-format or a --report. NULL with *e: there is none. */
+const struct registry_row *registry_find_format(const char *name, struct err *e);
+const struct registry_row *registry_find_report(const char *name, struct err *e);
+/* "output-format" or "report". */
+const char *registry_option(const struct registry_row *row);
+/* For struct opt_row. */
+bool registry_format_choice(size_t i, struct opt_choice *out);
+bool registry_report_choice(size_t i, struct opt_choice *out);
+
+/* Names of the rows that match, as "text, csv, ndjson". Cut if they are too long. */
+typedef bool registry_match_fn(const struct registry_row *row);
+enum { REGISTRY_NAMES_BYTES = 256 };
+const char *registry_names(char buf[REGISTRY_NAMES_BYTES], registry_match_fn *match);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * Lines that all records of the raw format begin with, and those of counts.
+ */
+#include "base/digits.h"
+#include "summary/raw.h"
+
+void raw_line(struct summary *s, uint64_t offset, const char *kind)
+{
+	char digits[DIGITS_ROOM];
+	size_t nr = (size_t)(digits_hex(digits, offset) - digits);
+
+	if (nr < 4)
+		buf_fill(s->out, '0', 4 - nr);
+	buf_add(s->out, digits, nr);
+	buf_adds(s->out, ": ");
+	buf_adds(s->out, kind);
+	buf_adds(s->out, ": ");
+}
+
+void raw_event_line(struct summary *s, uint64_t offset, const char *kind,
+		    const struct trace_event *event)
+{
+	raw_line(s, offset, kind);
+	buf_adds(s->out, event ? "Event 0x" : "Event unknown");
+	if (event)
+		buf_hex(s->out, event->id);
+}
+
+void raw_time_line(struct summary *s, uint64_t offset, uint64_t time_ns)
+{
+	if (s->raw->has_time && s->raw->time_ns == time_ns)
+		return;
+	raw_line(s, offset, "Time");
+	buf_u64(s->out, time_ns);
+	buf_addc(s->out, '\n');
+	s->raw->has_time = true;
+	s->raw->time_ns = time_ns;
+}
+
+void raw_add(struct summary *s, uint32_t event, uint64_t amount)
+{
+	s->raw->printed[event] += amount;
+}
+
+struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance)
+{
+	return &s->raw->last[(size_t)event * PROFILE_MAX_PARTS + instance];
+}
+
+/* A residual may be below zero. */
+void raw_count_line(struct summary *s, uint64_t offset, uint32_t event, uint64_t count)
+{
+	raw_event_line(s, offset, "Count", &s->facts->events[event]);
+	buf_adds(s->out, (int64_t)count < 0 ? ", -" : ", ");
+	buf_u64(s->out, (int64_t)count < 0 ? -count : count);
+	buf_addc(s->out, '\n');
+}
+
+void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw)
+{
+	struct raw_last *last = raw_last(s, event, instance);
+
+	if (last->is_there) {
+		raw_add(s, event, raw - last->raw);
+		raw_count_line(s, offset, event, raw - last->raw);
+	}
+	*last = (struct raw_last){true, raw};
+}

@@ -1,0 +1,48 @@
+/*
+ * The summary of one session: its tables, iteration by iteration, and what a format adds to them.
+ */
+#ifndef CPUPERF_PRINT_SUMMARY_SUMMARY_H
+#define CPUPERF_PRINT_SUMMARY_SUMMARY_H
+
+#include "job.h"
+#include "metric/table.h"
+#include "screen/format.h"
+
+struct profile_item;
+struct raw_state;
+
+struct summary {
+	struct job *j;
+	const struct input *input;
+	const struct profile_facts *facts; /* of the input */
+	struct table *table; /* the current iteration; its rows are the traces read so far */
+	struct table_summary *totals;
+	struct screen_state *screen;
+	struct buf *out;       /* borrowed; formats append to it */
+	struct buf notes;      /* of the iteration's traces, a line each */
+	struct raw_state *raw; /* owned; state of the raw format; else NULL */
+};
+
+/* Functions of a format; any may be NULL. */
+struct summary_format {
+	int (*begin)(struct summary *s); /* 0 or -ENOMEM */
+	/* A trace, when its row is in the table: before its records, and after them. */
+	void (*head)(struct summary *s, const struct profile_trace *trace);
+	void (*trace)(struct summary *s, const struct profile_trace *trace);
+	/* The session's common file, after all traces and before its records. */
+	void (*common)(struct summary *s);
+	/* A record of a trace, or of the common file (trace NULL), in order of time. */
+	void (*item)(struct summary *s, const struct profile_trace *trace,
+		     const struct profile_item *item);
+	/* An iteration, when all its rows and totals are in the table. */
+	void (*iteration)(struct summary *s);
+	void (*end)(struct summary *s);
+};
+
+extern const struct summary_format summary_text, summary_raw, summary_rows;
+
+/* A report_fn. */
+int summary_print(struct job *j, struct err *e);
+void summary_raw_free(struct raw_state *raw); /* NULL is fine */
+
+#endif
