@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { MAX_LOSSES = 32, MAX_LOSSES_BYTES = 256 << 10 };
@@ -18,6 +19,15 @@ void problems_init(struct problems *p)
 
 void problems_fini(struct problems *p)
 {
+	for (int is_loss = 1; is_loss >= 0; is_loss--) {
+		struct err e = {0};
+
+		if (p->nr_logged[is_loss] <= PROBLEMS_MAX_LOGGED)
+			continue;
+		err_set(&e, -EFBIG, "%zu more problems",
+			p->nr_logged[is_loss] - PROBLEMS_MAX_LOGGED);
+		log_err(is_loss ? LOG_ERROR : LOG_WARNING, &e);
+	}
 	buf_fini(&p->losses);
 	index_fini(&p->seen);
 }
@@ -65,6 +75,6 @@ void problems_add(void *problems, bool is_loss, const struct err *problem)
 		add_loss(p, problem);
 	if (p->report)
 		p->report(p->arg, problem);
-	else
+	else if (p->nr_logged[is_loss]++ < PROBLEMS_MAX_LOGGED)
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
 }

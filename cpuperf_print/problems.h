@@ -12,17 +12,21 @@
 
 struct err;
 
+enum { PROBLEMS_MAX_LOGGED = 100 };
+
 struct problems {
-	bool has_loss;     /* something of an input could not be read */
-	struct buf losses; /* the first of them: a line each, ended by NUL */
-	size_t nr_losses;  /* all */
-	struct index seen; /* hashes of problems */
+	bool has_loss;       /* something of an input could not be read */
+	struct buf losses;   /* the first of them: a line each, ended by NUL */
+	size_t nr_losses;    /* all */
+	size_t nr_logged[2]; /* of warnings, of losses; more than PROBLEMS_MAX_LOGGED are counted */
+	struct index seen;   /* hashes of problems */
 	/* Receives problems while the terminal has another use. NULL: they are logged. */
 	void (*report)(void *arg, const struct err *problem);
 	void *arg;
 };
 
 void problems_init(struct problems *p);
+/* Logs how many more problems there were than were logged. */
 void problems_fini(struct problems *p);
 /* A profile_problem_fn; problems is a struct problems. is_loss: the exit status becomes 1. */
 void problems_add(void *problems, bool is_loss, const struct err *problem);

@@ -21,15 +21,20 @@ struct list {
 	void *arg;
 };
 
-static void report_strays(const struct list *l, const char *name, const struct trace_parts *parts)
+static void report_damage(const struct list *l, const char *name, const struct trace_parts *parts)
 {
 	struct err e = {0};
 
+	if (parts->index_is_damaged) {
+		err_set_at(&e, -EILSEQ, name, 0, 0,
+			   "its index is cut or damaged: its iterations are found without it");
+		l->problem(l->arg, false, &e);
+	}
 	if (!parts->strays)
 		return;
 	err_set_at(&e, -EILSEQ, name, 0, 0,
 		   "%" PRIu64 " bytes from offset %" PRIu64
-		   " on are damaged, or nothing says of which iteration they are: left out",
+		   " on are damaged, or belong to no known iteration: left out",
 		   parts->strays, parts->first_stray);
 	l->problem(l->arg, true, &e);
 }
@@ -87,9 +92,15 @@ static int list_reader(struct list *l, const struct profile_file *file, const ch
 		return 1;
 	}
 	rc = trace_reader_parts(r, &parts);
+	if (rc == -EFBIG) {
+		err_set_at(&e, rc, name, 0, 0,
+			   "holds more iterations than a segment can: left out");
+		l->problem(l->arg, true, &e);
+		return 1;
+	}
 	if (rc)
 		return rc;
-	report_strays(l, name, &parts);
+	report_damage(l, name, &parts);
 	rc = add_parts(l, file, &parts);
 	trace_parts_fini(&parts);
 	return rc ? rc : 1;

@@ -483,9 +483,10 @@ static void add_stray(struct trace_parts *p, uint64_t from, uint64_t to)
 	p->strays += to - from;
 }
 
-/* f: what is in the file from there; NULL: damage. An iteration ends with it: behind damage there
- * may be another one's frames. 0 or -errno. */
-static int scan_part(struct part_scan *s, const struct trace_frame *f, uint64_t from, uint64_t to)
+/* f: the frame at from; NULL: damage, perhaps of the index. An iteration ends with damage: the
+ * frames behind it may be another one's. 0 or -errno. */
+static int scan_part(struct part_scan *s, const struct trace_frame *f, bool is_index, uint64_t from,
+		     uint64_t to)
 {
 	struct trace_parts *p = s->out;
 	uint32_t iteration;
@@ -505,11 +506,24 @@ static int scan_part(struct part_scan *s, const struct trace_frame *f, uint64_t 
 	}
 	if (s->is_open)
 		p->item[p->nr - 1].to = to;
+	else if (!f && is_index)
+		p->index_is_damaged = true;
 	else if (!f || f->kind != TRACE_FRAME_INDEX)
 		add_stray(p, from, to);
 	if (!f || f->kind == TRACE_FRAME_END)
 		s->is_open = false;
 	return 0;
+}
+
+/* The last bytes of the file begin as the frame of an index does, as far as they are there. */
+static bool begins_index(struct trace_reader *r, uint64_t at)
+{
+	static const uint8_t begin[] = {'#', 'F', 'R', 'M', TRACE_FRAME_INDEX, 0};
+	uint64_t left = r->file_bytes - at;
+	size_t len = left < sizeof(begin) ? (size_t)left : sizeof(begin);
+	const uint8_t *p;
+
+	return view(r, at, len, &p) == 0 && memcmp(p, begin, len) == 0;
 }
 
 static int scan_parts(struct trace_reader *r, struct trace_parts *out)
@@ -524,7 +538,9 @@ static int scan_parts(struct trace_reader *r, struct trace_parts *out)
 
 		if (got != 1 && got != -EILSEQ)
 			return got == -ENOMEM ? got : 0;
-		rc = scan_part(&s, got == 1 ? &f : NULL, from, r->at);
+		rc = scan_part(&s, got == 1 ? &f : NULL,
+			       got != 1 && r->at == r->file_bytes && begins_index(r, from), from,
+			       r->at);
 	}
 	return rc;
 }

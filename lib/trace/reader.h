@@ -35,13 +35,14 @@ int trace_reader_open_mem(const void *data, size_t len, const char *name, struct
 
 /* Of a segment: where its iterations are. */
 bool trace_reader_is_segment(const struct trace_reader *r);
-/* By the segment's index; where there is none, or none that can be, by looking through it, which
- * ends the reader's frames. What stands between iterations cannot be told whose it is: *strays says
- * how many bytes, *first_stray where they begin. Iterations are in order. 0, -ENOMEM or -EFBIG. */
+/* The iterations of a segment, in order: by its index, or, if that is missing or invalid, by a scan
+ * of the file, which ends the reader's frames. 0; -EFBIG: there are more than a segment can hold;
+ * -ENOMEM. */
 struct trace_parts {
 	struct trace_part *item; /* owned */
 	size_t nr;
-	uint64_t strays, first_stray;
+	uint64_t strays, first_stray; /* bytes that belong to no iteration, and where they begin */
+	bool index_is_damaged;        /* or cut; a segment that was not finished has none */
 };
 int trace_reader_parts(struct trace_reader *r, struct trace_parts *out);
 void trace_parts_fini(struct trace_parts *p);

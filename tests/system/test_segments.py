@@ -26,7 +26,7 @@ READER = os.path.join(os.environ["SOURCE_DIR"], "tests/system/read_trace.py")
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", "cpu_user"),
           ("misc", "memory_used"), ("misc", "process_cpu_time")]
 NR_ITERATIONS = 150
-END, ITERATION, INDEX = 6, 13, 14
+READINGS, END, ITERATION, INDEX = 4, 6, 13, 14
 
 
 def make_table():
@@ -236,6 +236,60 @@ def check_cut(folder):
     assert {row[1:3] for row in lost} == {(str(NR_ITERATIONS - 1), trace)}, lost
 
 
+def check_cut_index(folder):
+    """Nothing that was measured is lost: the iterations are found one by one."""
+    cut = copy_of(folder, "cut_index")
+    name = segments(cut)[-1]
+    for missing in 3, 100, 0:
+        with open(f"{cut}/{name}", "r+b") as f:
+            data = f.read()
+            *_, (kind, at, end) = frames(data)
+            assert kind == INDEX
+            if missing:
+                f.truncate(end - missing)
+            else:  # damaged in its middle
+                f.seek(at + 40)
+                f.write(bytes([data[at + 40] ^ 1]))
+        done = show(cut, "--report=summary", "--output-format=csv")
+        assert f"{name}: warning: its index is cut or damaged" in done.stderr, done.stderr
+        assert rows_of(done) == rows_of(show(f"{folder}/a", "--report=summary", "--output-format=csv"))
+        shutil.copy(f"{folder}/a/{name}", cut)
+
+
+def check_overfull(folder):
+    """A segment of more iterations than there can be is lost, and no other one."""
+    full = copy_of(folder, "full")
+    name = segments(full)[-1]
+    with open(f"{full}/{name}", "r+b") as f:
+        data = f.read()
+        f.truncate(next(at for kind, at, _ in frames(data) if kind == ITERATION))
+        f.seek(0, os.SEEK_END)
+        for i in range(65537):
+            body = struct.pack("<HHI", ITERATION, 0, 8) + struct.pack("<II", i, 0)
+            f.write(b"#FRM" + body[:8] + struct.pack("<I", crc32c(body)) + body[8:])
+    done = show(full, "--report=summary", "--output-format=csv", code=1)
+    assert f"{name}: error: holds more iterations than a segment can" in done.stderr, done.stderr
+    trace = name.split(".")[2]
+    whole = rows_of(show(f"{folder}/a", "--report=summary", "--output-format=csv"))
+    assert {row for row in whole if row[2] not in (trace, "")} <= rows_of(done)
+
+
+def check_many_damages(folder):
+    """Problems are listed up to a number, and then counted."""
+    bad = copy_of(folder, "bad")
+    for name in segments(bad):
+        with open(f"{bad}/{name}", "r+b") as f:
+            for kind, at, _ in list(frames(f.read())):
+                if kind == READINGS:
+                    f.seek(at + 40)
+                    f.write(b"damage")
+    done = show(bad, "--report=summary", "--output-format=csv", code=1)
+    lines = done.stderr.splitlines()
+    assert len(lines) < 120, len(lines)
+    nr_more = [line for line in lines if re.search(r"error: [0-9,]+ more problems", line)]
+    assert len(nr_more) == 1, lines[-3:]
+
+
 def check_lost(folder):
     lost = copy_of(folder, "lost")
     for name in segments(lost):
@@ -330,6 +384,9 @@ def main():
         check_reader(a, b)
         check_without_index(folder)
         check_cut(folder)
+        check_cut_index(folder)
+        check_overfull(folder)
+        check_many_damages(folder)
         check_lost(folder)
         check_killed(folder)
         check_full_segments(folder)

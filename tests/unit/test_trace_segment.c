@@ -112,6 +112,7 @@ static bool read_part(struct trace_reader *r, const struct trace_part *part)
 struct outcome {
 	size_t nr_parts, nr_whole;
 	uint64_t strays;
+	bool index_is_damaged;
 };
 
 static struct outcome read_bytes(const char *bytes, size_t len)
@@ -129,6 +130,7 @@ static struct outcome read_bytes(const char *bytes, size_t len)
 			o.nr_whole += read_part(r, &parts.item[i]);
 		o.nr_parts = parts.nr;
 		o.strays = parts.strays;
+		o.index_is_damaged = parts.index_is_damaged;
 		trace_parts_fini(&parts);
 		trace_reader_close(r);
 	}
@@ -179,6 +181,11 @@ TEST(cut)
 		assert_true(o.nr_parts >= o.nr_whole && o.nr_parts <= o.nr_whole + 1);
 		assert_true(o.nr_whole >= nr_whole);
 		nr_whole = o.nr_whole;
+		if (len < segment.len - index_bytes)
+			continue;
+		assert_int_equal(o.strays, 0);
+		assert_int_equal(o.index_is_damaged,
+				 len > segment.len - index_bytes && len < segment.len);
 	}
 	assert_int_equal(nr_whole, NR_PARTS);
 }
