@@ -1,42 +1,41 @@
-# Labels check, build, fuzz and install: tests that are scripts over the tree. They live in the
-# ordinary build; fuzzing runs what build_clang has built.
+# Kinds check, build, fuzz and install: tests that are scripts over the tree. They are declared in
+# the ordinary build; fuzzing runs what build_fuzz has built.
 set(scripts ${CMAKE_SOURCE_DIR}/scripts)
+set(here ${CMAKE_CURRENT_SOURCE_DIR}/system)
 
-function(script_test name label timeout)
-  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
-endfunction()
-
-foreach(part format includes headers shell man names prefixes generated)
-  script_test(check_${part} check 300 ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
+foreach(part format includes headers shell man names generated)
+  declare_test(check_${part} check ${scripts}/check -B ${CMAKE_BINARY_DIR} ${part})
 endforeach()
-script_test(check_tidy check 1800 ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
-script_test(check_cfi_alone check 60 ${CMAKE_CURRENT_SOURCE_DIR}/system/cfi_alone.sh
-  $<TARGET_FILE:room_cfi>)
-script_test(check_deps check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/deps.sh)
-script_test(check_build check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/build.sh)
-script_test(check_mutations check 300 ${scripts}/mutate --list)
-script_test(check_report check 300 ${CMAKE_CURRENT_SOURCE_DIR}/system/report.sh)
+declare_test(check_tidy check extra ${scripts}/check -B ${CMAKE_BINARY_DIR} tidy)
+declare_test(check_deps check ${here}/deps.sh)
+declare_test(check_build check extra ${here}/build.sh)
+declare_test(check_cfi_alone check ${here}/cfi_alone.sh $<TARGET_FILE:room_cfi>)
+declare_test(check_mutations check ${scripts}/mutate --list)
+declare_test(check_report check ${here}/report.sh)
 set_tests_properties(check_tidy PROPERTIES PROCESSORS 2 COST 1000)
 
-script_test(build_clang build 1800 ${scripts}/fuzz --build)
-set_tests_properties(build_clang PROPERTIES FIXTURES_SETUP clang PROCESSORS 2 COST 2000)
+# The fuzz targets and the libraries; then all the rest with clang.
+declare_test(build_fuzz build ${scripts}/fuzz --build)
+set_tests_properties(build_fuzz PROPERTIES FIXTURES_SETUP fuzz PROCESSORS 2 COST 2000)
+declare_test(build_clang build extra ${scripts}/fuzz --build-all)
+set_tests_properties(build_clang PROPERTIES DEPENDS build_fuzz PROCESSORS 2 COST 1800)
 
-# The readers of people's files, spec, trace and perf.data, 20 s each; the others two (0 would be
-# without end), as the label's budget of scripts/test has it. Minutes: scripts/test --long.
+# Each target for 2 s (0 would be without end); the readers of people's files for 20 s more with
+# --all. Minutes: scripts/test --long.
 file(GLOB targets CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_*.c)
 foreach(source ${targets})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE fuzz_ "" short ${name})
-  set(seconds 20)
-  if(NOT short MATCHES "^(spec|trace|perf_data)$")
-    set(seconds 2)
+  declare_test(${name} fuzz ${scripts}/fuzz --seconds 2 ${short})
+  set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED fuzz COST 500 RESOURCE_LOCK ${name})
+  if(short MATCHES "^(spec|trace|perf_data)$")
+    declare_test(${name}_longer fuzz extra ${scripts}/fuzz --seconds 20 ${short})
+    set_tests_properties(${name}_longer PROPERTIES FIXTURES_REQUIRED fuzz COST 600
+      RESOURCE_LOCK ${name})
   endif()
-  script_test(${name} fuzz 600 ${scripts}/fuzz --seconds ${seconds} ${short})
-  set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED clang COST 500)
 endforeach()
 
 if(TARGET cpuperf AND TARGET cpuperf_print)
-  script_test(install install 600 ${CMAKE_CURRENT_SOURCE_DIR}/system/install.sh
-    ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER} "${CPUPERF_SANITIZE}" ${CMAKE_INSTALL_LIBDIR})
+  declare_test(install install ${here}/install.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER}
+    "${CPUPERF_SANITIZE}" ${CMAKE_INSTALL_LIBDIR})
 endif()

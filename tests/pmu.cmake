@@ -1,6 +1,6 @@
 # Label pmu: counting on a real PMU, QEMU's, in virtual machines (scripts/pmu-vm). What runs there
-# is built in the build for arm64. The tests stand in the build of the host: pmu_build makes the
-# images, pmu_boot_… boots a machine once and runs all its checks, pmu_<boot>_<check> tells how one
+# is built in the build for arm64. The tests stand in the build of the host: pmu_build_… makes an
+# image, pmu_boot_… boots a machine once and runs all its checks, pmu_<boot>_<check> tells how one
 # of them ended. tests/pmu/table has the rows.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   add_custom_target(pmu_programs)
@@ -28,32 +28,37 @@ if(CMAKE_CROSSCOMPILING OR CPUPERF_FUZZ)
   return()
 endif()
 
-function(pmu_test name)
-  cmake_parse_arguments(arg "" "" "COMMAND;PROPERTIES" ${ARGN})
-  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS pmu TIMEOUT 1000 SKIP_RETURN_CODE 77
-    ${arg_PROPERTIES})
-endfunction()
-
 set(results ${CMAKE_BINARY_DIR}/pmu)
-pmu_test(pmu_build COMMAND ${CMAKE_SOURCE_DIR}/scripts/pmu-vm/build
-  PROPERTIES FIXTURES_SETUP pmu_build PROCESSORS 2 COST 1500 TIMEOUT 1800)
+foreach(build programs arm64 arm64-asan)
+  set(extra extra)
+  if(build STREQUAL programs)
+    set(extra "")
+  endif()
+  declare_test(pmu_build_${build} pmu ${extra} ${CMAKE_SOURCE_DIR}/scripts/pmu-vm/build ${build})
+  set_tests_properties(pmu_build_${build} PROPERTIES FIXTURES_SETUP pmu_${build} PROCESSORS 2
+    COST 1500)
+endforeach()
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${CMAKE_CURRENT_SOURCE_DIR}/pmu/table)
 file(STRINGS pmu/table rows REGEX "^(boot|check)")
 foreach(row ${rows})
   string(REGEX REPLACE " *\\| *" ";" row ${row})
-  list(POP_FRONT row kind boot)
+  list(POP_FRONT row kind boot third)
   if("${kind}" STREQUAL "boot")
+    list(POP_FRONT row build)
     separate_arguments(options UNIX_COMMAND ${row})
-    pmu_test(pmu_boot_${boot}
-      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/pmu/boot.sh ${boot} ${results}/${boot} ${options}
-      PROPERTIES FIXTURES_REQUIRED pmu_build FIXTURES_SETUP pmu_${boot} COST 1000)
+    set(extra_${boot} extra)
+    if("${third}" STREQUAL "always")
+      set(extra_${boot} "")
+    endif()
+    declare_test(pmu_boot_${boot} pmu ${extra_${boot}} ${CMAKE_CURRENT_SOURCE_DIR}/pmu/boot.sh
+      ${boot} ${results}/${boot} ${options})
+    set_tests_properties(pmu_boot_${boot} PROPERTIES FIXTURES_REQUIRED pmu_${build}
+      FIXTURES_SETUP pmu_${boot} COST 1000)
   else()
-    list(POP_FRONT row name)
-    pmu_test(pmu_${boot}_${name}
-      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/pmu/result.sh ${results}/${boot} ${name}
-      PROPERTIES FIXTURES_REQUIRED pmu_${boot})
+    declare_test(pmu_${boot}_${third} pmu ${extra_${boot}} ${CMAKE_CURRENT_SOURCE_DIR}/pmu/result.sh
+      ${results}/${boot} ${third})
+    set_tests_properties(pmu_${boot}_${third} PROPERTIES FIXTURES_REQUIRED pmu_${boot})
   endif()
 endforeach()

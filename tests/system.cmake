@@ -1,7 +1,7 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
 # test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY, DEAF (programs) and
-# SOURCE_DIR, run one at a time where they measure or have perf record, and skip with exit code 77 and a line "skip: reason".
-# Timeouts are for what hangs, on a machine that others use too; what tests take is in the budgets.
+# SOURCE_DIR, and skip with exit code 77 and a line "skip: reason". They run beside each other and beside whatever
+# else the machine does: no test may need it alone.
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
   ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.py)
 # What test_cpuperf_truth.py counts: a program that does known things.
@@ -32,13 +32,8 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     if(script MATCHES "\\.py$")
       set(interpreter /usr/bin/python3)
     endif()
-    set(serial ON)
-    if(name MATCHES "_(export|print)_|_events|_schemas|_made|_kept|_inputs" AND NOT name MATCHES "_export_perf_data")
-      set(serial OFF)
-    endif()
-    add_test(NAME ${name} COMMAND ${interpreter} ${script})
-    set_tests_properties(${name} PROPERTIES LABELS system TIMEOUT 600 SKIP_RETURN_CODE 77
-      RUN_SERIAL ${serial} ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
+    declare_test(${name} system ${interpreter} ${script})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
 BUSY=$<TARGET_FILE:busy>;DEAF=$<TARGET_FILE:deaf>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
   endforeach()

@@ -10,7 +10,7 @@ cat >"$work/CTestTestfile.cmake" <<'END'
 add_test(quick true)
 set_tests_properties(quick PROPERTIES LABELS unit)
 add_test(slow true)
-set_tests_properties(slow PROPERTIES LABELS fuzz)
+set_tests_properties(slow PROPERTIES LABELS "fuzz;extra")
 END
 
 # case_of NAME SECONDS STATUS OUTPUT [ELEMENT]
