@@ -358,10 +358,12 @@ static void look(const struct session *s, size_t i, struct event_support *out)
 {
 	const struct session_event *ev = session_event(s, i);
 	const struct plan *plan = session_plan(s);
+	const struct plan_event *p = &plan->events[i];
+	const struct collect_choice choice = {p->asked->choice.words, p->asked->choice.nr_words};
 
 	*out = ev->support;
-	if (out->state == READING_OK && !event_is_perf(&plan->events[i].event))
-		collect_check(plan->host, &plan->events[i].event, out);
+	if (out->state == READING_OK && !event_is_perf(&p->event))
+		collect_check(plan->host, &p->event, &choice, out);
 	if (ev->nr_cpus && ev->nr_cpus < ev->nr_wanted)
 		snprintf(out->reason, sizeof(out->reason),
 			 "on %u of %u CPUs only, on the others: %.180s", ev->nr_cpus, ev->nr_wanted,

@@ -12,5 +12,5 @@ void event_works(const struct host *h, struct pmu_probe *probe, const struct eve
 	if (event_is_perf(ev))
 		pmu_probe_event(probe, ev, out);
 	else
-		collect_check(h, ev, out);
+		collect_check(h, ev, NULL, out);
 }

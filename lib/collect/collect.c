@@ -299,13 +299,56 @@ void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading
 		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
 }
 
+static enum reading_state state_of_field(const struct collect_thing *thing, uint16_t field)
+{
+	const struct {
+		uint32_t fields;
+		enum reading_state state;
+	} states[] = {{thing->has, READING_OK},
+		      {thing->denied, READING_NO_PERMISSION},
+		      {thing->absent, READING_NOT_SUPPORTED},
+		      {thing->failed, READING_FAILED}};
+
+	for (size_t k = 0; k < sizeof(states) / sizeof(states[0]); k++)
+		if (states[k].fields >> field & 1)
+			return states[k].state;
+	return READING_NONE;
+}
+
+/* By the field of the event, over all things of its source. */
+static int status_of_many(const struct collect *c, size_t i)
+{
+	static const struct {
+		enum reading_state state;
+		int status;
+	} order[] = {{READING_OK, 0}, {READING_NO_PERMISSION, -EACCES}, {READING_FAILED, -EIO}};
+	const struct open_many *m = &c->many[c->many_of[i]];
+	size_t nr = collect_nr_things(c, c->many_of[i]), best = sizeof(order) / sizeof(order[0]);
+	struct collect_thing thing;
+
+	if (m->status)
+		return m->status;
+	if (nr == 0 && m->choice->nr)
+		return 0;
+	for (size_t k = 0; k < nr && best; k++) {
+		enum reading_state state;
+
+		collect_get_thing(c, c->many_of[i], k, &thing);
+		state = state_of_field(&thing, c->events[i].row->field);
+		for (size_t o = 0; o < best; o++)
+			if (order[o].state == state)
+				best = o;
+	}
+	return best < sizeof(order) / sizeof(order[0]) ? order[best].status : -ENODATA;
+}
+
 int collect_status(const struct collect *c, size_t i)
 {
 	const struct event_row *row = c->events[i].row;
 	struct reading r = {.state = READING_FAILED};
 
 	if (collect_is_many(&c->events[i]))
-		return c->many[c->many_of[i]].status;
+		return status_of_many(c, i);
 	for (uint32_t cpu = 0; cpu < (is_per_cpu(row) ? c->nr_cpus : 1); cpu++) {
 		collect_get(c, i, cpu, &r);
 		if (r.state == READING_OK)
@@ -350,22 +393,6 @@ size_t collect_nr_things(const struct collect *c, uint32_t set)
 void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out)
 {
 	c->many[set].source->get(c->many[set].state, k, out);
-}
-
-static enum reading_state state_of_field(const struct collect_thing *thing, uint16_t field)
-{
-	const struct {
-		uint32_t fields;
-		enum reading_state state;
-	} states[] = {{thing->has, READING_OK},
-		      {thing->denied, READING_NO_PERMISSION},
-		      {thing->absent, READING_NOT_SUPPORTED},
-		      {thing->failed, READING_FAILED}};
-
-	for (size_t k = 0; k < sizeof(states) / sizeof(states[0]); k++)
-		if (states[k].fields >> field & 1)
-			return states[k].state;
-	return READING_NONE;
 }
 
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,

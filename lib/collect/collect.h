@@ -36,12 +36,15 @@ void collect_close(struct collect *c);
 /* Reads every file in use once, now. */
 void collect_read(struct collect *c);
 
-/* What came of the i-th event's last reading, on the CPU where it went best: 0 or -errno; -ENODATA:
- * the file was read, and does not have it. */
+/* The result of the i-th event's last reading, on the CPU or of the thing where it went best: 0 or
+ * -errno; -ENODATA: what was read does not have it. An event whose choice picks nothing now is 0:
+ * its things may come. */
 int collect_status(const struct collect *c, size_t i);
-/* Whether an event (of misc, no perf event) works here: what event_support_check has found, and if
- * that is nothing, what one reading says. */
-void collect_check(const struct host *h, const struct event *ev, struct event_support *out);
+/* Whether an event (of misc, no perf event) works here: what event_support_check finds, and if that
+ * is nothing, the result of one reading. choice: as for collect_open; NULL: the default, of
+ * processes only this one. */
+void collect_check(const struct host *h, const struct event *ev,
+		   const struct collect_choice *choice, struct event_support *out);
 
 /* Whether the event is of this row of the session: its CPU's, or (system) trace 0's. */
 bool collect_belongs(const struct event *ev, uint32_t trace);

@@ -43,10 +43,54 @@ TEST(files)
 		struct event_support s;
 
 		tree_put(&host.root, rows[i].path, rows[i].text, strlen(rows[i].text));
-		collect_check(&host, &ev, &s);
+		collect_check(&host, &ev, NULL, &s);
 		if (s.state != rows[i].state || !strstr(s.reason, rows[i].reason) ||
 		    !s.reason[0] != !rows[i].reason[0])
 			fail_msg("%s: %s", rows[i].event, s.reason);
+		tree_remove(&host.root);
+	}
+}
+
+#define MOUNT "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+/* An event of many things works if one of them has its field, whatever else their files have. */
+TEST(fields)
+{
+	static const struct {
+		const char *event, *path, *text, *cgroup;
+		enum reading_state state;
+		const char *reason;
+	} rows[] = {
+	    {"cgroup_cpu_usage", "/cpu.stat", "usage_usec 7\n", NULL, READING_OK, ""},
+	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,
+	     "cgroup /: cpu.stat does not tell all"},
+	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\nthrottled_usec 1\n", NULL,
+	     READING_OK, ""},
+	    {"cgroup_memory_current", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,
+	     "the top of the hierarchy has them not"},
+	    {"cgroup_memory_current", "/a/memory.current", "4096\n", NULL, READING_NOT_SUPPORTED,
+	     "top of"},
+	    {"cgroup_memory_current", "/a/memory.current", "4096\n", "a", READING_OK, ""},
+	    {"cgroup_memory_current", "/a/memory.current", "4096\n", "b", READING_OK,
+	     ""}, /* may come */
+	    {"cgroup_io_read_bytes", "/a/memory.current", "1\n", NULL, READING_NOT_SUPPORTED, ""},
+	    {"cgroup_io_write_bytes", "/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n", NULL,
+	     READING_OK, ""},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct host host = {.root = tree_make()};
+		struct event ev = find(rows[i].event);
+		const struct collect_choice choice = {&rows[i].cgroup, rows[i].cgroup != NULL};
+		struct event_support s;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/fs/cgroup%s", rows[i].path);
+		tree_put(&host.root, "/proc/self/mountinfo", MOUNT, strlen(MOUNT));
+		tree_put(&host.root, path, rows[i].text, strlen(rows[i].text));
+		collect_check(&host, &ev, &choice, &s);
+		if (s.state != rows[i].state || !strstr(s.reason, rows[i].reason))
+			fail_msg("%s %zu: %u %s", rows[i].event, i, s.state, s.reason);
 		tree_remove(&host.root);
 	}
 }
@@ -61,7 +105,7 @@ TEST(unreadable)
 	tree_put(&host.root, "/proc/loadavg", "0.50 0.40 0.30 1/2 3\n", 21);
 	ops.pread = unsupported;
 	sys_set_ops(&ops);
-	collect_check(&host, &ev, &s);
+	collect_check(&host, &ev, NULL, &s);
 	sys_set_ops(NULL);
 	assert_int_equal(s.state, READING_NOT_SUPPORTED);
 	assert_non_null(strstr(s.reason, strerror(EOPNOTSUPP)));
@@ -81,7 +125,7 @@ TEST(live)
 		struct event ev = find(names[i]);
 		struct event_support s;
 
-		collect_check(&host, &ev, &s);
+		collect_check(&host, &ev, NULL, &s);
 		if (s.state != READING_OK)
 			fail_msg("%s: %s", names[i], s.reason);
 	}
@@ -97,7 +141,7 @@ static int check_all(void *arg)
 		const struct event ev = {&collect_misc_group, &collect_misc_group.rows[i]};
 
 		if (ev.row->collector == 0)
-			collect_check(host, &ev, &s);
+			collect_check(host, &ev, NULL, &s);
 	}
 	return 0;
 }
