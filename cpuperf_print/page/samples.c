@@ -190,7 +190,7 @@ int html_samples_read(struct html *h, struct err *e)
 		return 0;
 	sink.slice_ns = h->slice_ns;
 	sink.parts |= h->by_iteration ? REPORT_BY_ITERATION : 0;
-	h->others = report_functions_number(h->j->inputs->functions, "[others]");
+	h->others = report_functions_text_number(h->j->inputs->functions, "[others]");
 	h->slices = report_slices_new(MAX_COUNTS);
 	h->leaves = report_slices_new(MAX_COUNTS);
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)

@@ -35,7 +35,7 @@ struct report_comparable *report_comparable_new(struct report_functions *functio
 		return NULL;
 	c->functions = functions;
 	dict_init(&c->objects, sizeof(struct object), sizeof(uint32_t), DICT_MAX);
-	c->kernel = report_functions_number(functions, "[kernel]");
+	c->kernel = report_functions_text_number(functions, "[kernel]");
 	if (c->kernel != UINT32_MAX)
 		return c;
 	report_comparable_free(c);
@@ -57,7 +57,7 @@ static bool has_same_bytes(const struct object *a, const struct object *b)
 
 int report_comparable_add(struct report_comparable *c, const struct report_object_facts *facts)
 {
-	struct object o = {.name = report_functions_number(c->functions, facts->name),
+	struct object o = {.name = report_functions_text_number(c->functions, facts->name),
 			   .names = facts->names},
 		      *known;
 	size_t nr = c->objects.nr;

@@ -466,8 +466,8 @@ static int know_comms(struct worker *w)
 	if (!w->of_comm)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr && has_part(w, REPORT_BY_COMM); i++) {
-		w->of_comm[i] = report_functions_number(g->run->functions,
-							profile_comm(g->input->processes, i)->name);
+		w->of_comm[i] = report_functions_text_number(
+		    g->run->functions, profile_comm(g->input->processes, i)->name);
 		if (w->of_comm[i] == UINT32_MAX)
 			return -ENOMEM;
 	}

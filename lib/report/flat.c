@@ -72,7 +72,7 @@ static int set_file(struct report_flat *f, struct report_flat_row *k, const char
 	if (!file)
 		return 0;
 	if (file != f->file) {
-		f->file_number = report_functions_number(f->functions, file);
+		f->file_number = report_functions_text_number(f->functions, file);
 		f->file = f->file_number == UINT32_MAX ? NULL : file;
 	}
 	k->file = f->file_number;

@@ -60,7 +60,7 @@ void report_functions_free(struct report_functions *f)
 	mem_free(f);
 }
 
-uint32_t report_functions_number(struct report_functions *f, const char *text)
+uint32_t report_functions_text_number(struct report_functions *f, const char *text)
 {
 	uint32_t number;
 

@@ -25,7 +25,7 @@ const struct report_function *report_functions_named(struct report_functions *f,
 /* In the order of their names, then of their objects: as of strcmp. */
 int report_function_compare(const struct report_function *a, const struct report_function *b);
 /* The number of a text (a command), from 0, dense. UINT32_MAX without memory. */
-uint32_t report_functions_number(struct report_functions *f, const char *text);
+uint32_t report_functions_text_number(struct report_functions *f, const char *text);
 
 /* When no thread asks for more. Numbers are below the count. */
 const char *report_functions_text(const struct report_functions *f, uint32_t number);

@@ -18,20 +18,20 @@ void report_weights_fini(struct report_weights *w)
 /* Room for that number: stacks are added while samples come. */
 static int grow(struct report_weights *w, size_t nr)
 {
-	size_t room = nr > 2 * w->nr ? nr : 2 * w->nr;
+	size_t room = nr > 2 * w->room ? nr : 2 * w->room;
 	struct report_stack_weight *self = mem_resize(w->self, room * sizeof(*self));
 
 	if (!self)
 		return -ENOMEM;
-	memset(self + w->nr, 0, (room - w->nr) * sizeof(*self));
+	memset(self + w->room, 0, (room - w->room) * sizeof(*self));
 	w->self = self;
-	w->nr = room;
+	w->room = room;
 	return 0;
 }
 
 int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight)
 {
-	int rc = stack < w->nr ? 0 : grow(w, (size_t)stack + 1024);
+	int rc = stack < w->room ? 0 : grow(w, (size_t)stack + 1024);
 
 	if (rc)
 		return rc;
@@ -43,7 +43,7 @@ int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight
 int report_weights_add_up(struct report_weights *w, const struct report_stacks *stacks)
 {
 	size_t nr = report_stacks_nr(stacks);
-	int rc = nr <= w->nr ? 0 : grow(w, nr);
+	int rc = nr <= w->room ? 0 : grow(w, nr);
 
 	w->total = rc ? NULL : mem_calloc(nr, sizeof(*w->total));
 	if (!w->total)

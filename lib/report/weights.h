@@ -1,6 +1,6 @@
 /*
- * What stacks stand for: of each event the samples that end in a stack, and those that go through
- * it. Memory grows with stacks. Knows nothing of where samples come from.
+ * The weight of stacks: for each event, the samples that end in a stack, and those that pass
+ * through it. Memory grows with stacks. Independent of where samples come from.
  */
 #ifndef REPORT_WEIGHTS_H
 #define REPORT_WEIGHTS_H
@@ -17,9 +17,9 @@ struct report_stack_weight {
 
 /* Of one event, by the number of the stack. Zero-initialise. */
 struct report_weights {
-	struct report_stack_weight *self;  /* owned, like the next */
-	struct report_stack_weight *total; /* report_weights_add_up; nr of report_stacks_nr */
-	size_t nr;
+	struct report_stack_weight *self;  /* owned, like the next; room of them */
+	struct report_stack_weight *total; /* report_weights_add_up: report_stacks_nr of them */
+	size_t room;
 };
 
 void report_weights_fini(struct report_weights *w);

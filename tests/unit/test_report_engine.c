@@ -712,7 +712,7 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 			sink.entry = take_entry;
 		}
 		for (uint32_t c = 0; c < NR(comms); c++)
-			assert_int_equal(report_functions_number(w.functions, comms[c]), c);
+			assert_int_equal(report_functions_text_number(w.functions, comms[c]), c);
 		w.bag = &got;
 		w.input.number = 5;
 		assert_int_equal(run(&w, filter ? filter : &all, &sink, threads[i], false, &stats),

@@ -158,9 +158,9 @@ TEST(sorts)
 			const struct report_flat_row *rows;
 			size_t nr;
 
-			assert_int_equal(report_functions_number(f, "z"), 0);
-			assert_int_equal(report_functions_number(f, "a"), 1);
-			assert_int_equal(report_functions_number(f, "b"), 2);
+			assert_int_equal(report_functions_text_number(f, "z"), 0);
+			assert_int_equal(report_functions_text_number(f, "a"), 1);
+			assert_int_equal(report_functions_text_number(f, "b"), 2);
 			assert_int_equal(report_flat_sink(flat)->parts,
 					 columns[i].part |
 					     (with_function ? (unsigned)REPORT_BY_STACK : 0));

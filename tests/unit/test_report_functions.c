@@ -30,9 +30,9 @@ TEST(each_once)
 	assert_string_equal(report_functions_text(f, b->object_number), "y");
 	assert_true(a->is_known && a->is_wanted && !a->is_hidden && !a->is_merged);
 	/* texts are those of objects too */
-	assert_int_equal(report_functions_number(f, "y"), b->object_number);
-	assert_int_not_equal(report_functions_number(f, "Y"), b->object_number);
-	assert_string_equal(report_functions_text(f, report_functions_number(f, "Y")), "Y");
+	assert_int_equal(report_functions_text_number(f, "y"), b->object_number);
+	assert_int_not_equal(report_functions_text_number(f, "Y"), b->object_number);
+	assert_string_equal(report_functions_text(f, report_functions_text_number(f, "Y")), "Y");
 	report_functions_free(f);
 	report_functions_free(NULL);
 }
@@ -262,7 +262,7 @@ static void *ask(void *arg)
 
 		snprintf(name, sizeof(name), "f%u", which);
 		a->got[which] = test_function_of(a->functions, name, "x");
-		a->texts[which] = report_functions_number(a->functions, name);
+		a->texts[which] = report_functions_text_number(a->functions, name);
 		frames[0] = frames[1] = (struct report_frame){.function = a->got[which]};
 		if (report_functions_shape(a->functions, frames, &nr) || nr != 2)
 			a->got[which] = NULL;
@@ -322,7 +322,7 @@ static int use(void *arg)
 		char name[16];
 
 		snprintf(name, sizeof(name), "%d", i);
-		rc = report_functions_number(f, name) == UINT32_MAX ? -ENOMEM : 0;
+		rc = report_functions_text_number(f, name) == UINT32_MAX ? -ENOMEM : 0;
 	}
 	/* what could not be had before can be had later */
 	inject.countdown = 0;

@@ -39,7 +39,7 @@ TEST(sums)
 	    {"a", 1, 5, 6, 75},    {"ba", 0, 0, 3, 40},  {"cba", 2, 30, 2, 30},
 	    {"dba", 1, 10, 1, 10}, {"da", 2, 30, 2, 30}, {"c", 1, 7, 1, 7},
 	};
-	struct report_weights w = {.nr = 0};
+	struct report_weights w = {.room = 0};
 	struct report_stacks *s = report_stacks_new();
 
 	assert_non_null(s);
@@ -67,7 +67,7 @@ TEST(sums)
 /* Also where no sample ends. */
 TEST(of_few_of_many)
 {
-	struct report_weights w = {.nr = 0};
+	struct report_weights w = {.room = 0};
 	struct report_stacks *s = report_stacks_new();
 	struct report_frame frame = {.function = &functions[0]};
 	uint32_t number = 0;
@@ -77,7 +77,7 @@ TEST(of_few_of_many)
 	for (frame.line = 1; frame.line < MANY; frame.line++)
 		assert_int_equal(report_stacks_add(s, &frame, 1, &number), 0);
 	assert_int_equal(report_weights_add_up(&w, s), 0);
-	assert_true(w.nr > number);
+	assert_true(w.room > number);
 	assert_int_equal(w.total[number].samples, 0);
 	assert_int_equal(w.total[add(s, "a")].samples, 1);
 	report_weights_fini(&w);
@@ -118,7 +118,7 @@ TEST(recursion)
 static int all_of_it(void *arg)
 {
 	struct report_stacks *s = arg;
-	struct report_weights w = {.nr = 0};
+	struct report_weights w = {.room = 0};
 	bool *recursive = NULL;
 	int rc = report_weights_add(&w, 1, 1);
 

@@ -560,7 +560,7 @@ static int put_weights(struct database *d)
 
 	sqlite_rows_open(&r, d->file, "weights", 6);
 	for (size_t i = 0; i < d->opened->facts->nr_events && rc == 0; i++) {
-		if (!d->weights[i].nr)
+		if (!d->weights[i].room)
 			continue;
 		rc = report_weights_add_up(&d->weights[i], d->stacks);
 		if (rc == 0)
