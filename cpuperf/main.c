@@ -2,7 +2,6 @@
  * cpuperf: from a spec to a session. Parses options and chooses the verb.
  */
 #include "api/live.h"
-#include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -19,31 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
-
-int print_buf(struct buf *out)
-{
-	int rc = buf_error(out);
-
-	return rc ? rc : io_write_full(STDOUT_FILENO, buf_str(out), out->len);
-}
-
-int print_result(struct buf *out)
-{
-	int rc = print_buf(out);
-
-	if (rc)
-		log_error("standard output: %s", strerror(-rc));
-	return rc ? EXIT_FAILED : EXIT_DONE;
-}
-
-void log_errors(const struct err_list *errs)
-{
-	for (size_t i = 0; i < errs->nr; i++)
-		log_err(LOG_ERROR, &errs->item[i]);
-	if (errs->dropped)
-		log_error("and %zu more", errs->dropped);
-}
 
 /* Here, so that an unknown model is told of the option and not of the spec. */
 static int check_model(struct spec *spec, const char *source, struct err *e)

@@ -31,6 +31,7 @@ int check_spec(const struct plan *plan, const struct catalogue *c, const struct 
 /* record.c: the measuring itself. */
 int record(const struct plan *plan, const struct options *o);
 
+/* result.c */
 /* Writes all of out to stdout; -errno. */
 int print_buf(struct buf *out);
 /* The same, and says what went wrong: an exit status. */

@@ -9,6 +9,7 @@
 #include "counts/lines.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
+#include "screen/layout.h"
 #include "screen/number.h"
 
 #include <errno.h>
@@ -145,30 +146,32 @@ static int print_points(struct job *j, const struct input *o, struct err *e)
 
 /* --- people ---------------------------------------------------------------------------------- */
 
-enum { NAME, LOWEST, MEAN, HIGHEST, RUNNING, NR_CELLS };
+enum { NAME, LOWEST, MEAN, HIGHEST, RUNNING, SHAPE, NR_CELLS };
 
-static const char *const headers[NR_CELLS] = {"event", "lowest", "mean", "highest", "running"};
+static const char *const headers[NR_CELLS] = {"event",   "lowest",  "mean",
+					      "highest", "running", "over time"};
 
 /* What is being printed. */
 struct shown {
 	struct job *j;
 	const struct counts_lines *lines;
-	bool each_cpu, has_running, has_utf8;
-	unsigned width[NR_CELLS], shape_width;
-	struct buf cell;
-	void (*put)(struct shown *s, size_t i); /* a line */
+	bool each_cpu, has_utf8;
+	unsigned shape_width; /* marks; 0: not known yet */
+	struct layout_column columns[NR_CELLS];
+	struct layout layout;
 };
 
 static void add_number(struct buf *b, const struct counts_line *l, double x)
 {
 	const struct table_column *c = &l->of;
+	const size_t start = b->len;
 
 	if (c->metric)
 		screen_metric_human(b, x, c->unit);
 	else
 		screen_human(b, x, c->kind == EVENT_SHARE ? "%" : c->unit);
 	if (c->metric ? l->is_rate : c->kind == EVENT_COUNT)
-		buf_adds(b, strchr(buf_str(b), ' ') ? "/s" : " /s");
+		buf_adds(b, strchr(buf_str(b) + start, ' ') ? "/s" : " /s");
 }
 
 static void add_name(struct buf *b, const struct counts_line *l)
@@ -186,33 +189,6 @@ static void add_name(struct buf *b, const struct counts_line *l)
 		buf_adds(b, " (mean)");
 }
 
-static const char *cell_text(struct shown *s, const struct counts_line *l, int cell)
-{
-	const double number[] = {[LOWEST] = l->min, [MEAN] = l->mean, [HIGHEST] = l->max};
-
-	buf_reset(&s->cell);
-	if (cell == NAME)
-		add_name(&s->cell, l);
-	else if (cell == RUNNING && l->quality.running < 1)
-		screen_running(&s->cell, l->quality.running);
-	else if (cell != RUNNING && l->has_number)
-		add_number(&s->cell, l, number[cell]);
-	return buf_str(&s->cell);
-}
-
-static void measure(struct shown *s, size_t i)
-{
-	const struct counts_line *l = counts_lines_at(s->lines, i);
-
-	s->has_running |= l->quality.running < 1;
-	for (int k = 0; k < NR_CELLS; k++) {
-		unsigned width = screen_width(cell_text(s, l, k));
-
-		if (width > s->width[k])
-			s->width[k] = width;
-	}
-}
-
 /* What a column of the shape is; from 0 on, if nothing is below. */
 static const char *level(const struct shown *s, double x, double low, double high)
 {
@@ -226,7 +202,7 @@ static const char *level(const struct shown *s, double x, double low, double hig
 	return s->has_utf8 ? blocks[k] : marks[k];
 }
 
-static void put_shape(const struct shown *s, size_t i)
+static void put_shape(struct shown *s, size_t i)
 {
 	double shape[COUNTS_LINES_SLICES], low = 0, high = 0;
 	size_t nr = s->shape_width, last = 0;
@@ -238,38 +214,50 @@ static void put_shape(const struct shown *s, size_t i)
 		last = isnan(shape[k]) ? last : k + 1;
 	}
 	for (size_t k = 0; k < last; k++)
-		buf_adds(&s->j->output->text, level(s, shape[k], low, high));
+		buf_adds(&s->layout.text, level(s, shape[k], low, high));
+	layout_cell(&s->layout, SHAPE);
 }
 
-static void put_no_number(const struct shown *s, const struct counts_line *l)
+static void put_no_number(struct shown *s, const struct counts_line *l)
 {
 	const char *state = l->quality.nr_without ? cell_state_name(l->quality.state) : "";
+	struct buf *b = &s->layout.text;
 
-	buf_adds(&s->j->output->text, "  n/a");
+	buf_adds(b, "n/a");
 	if (*state && l->quality.state != CELL_NA)
-		buf_printf(&s->j->output->text, ": %s", state);
+		buf_printf(b, ": %s", state);
 	if (l->of.reason && *l->of.reason)
-		buf_printf(&s->j->output->text, ": %s", l->of.reason);
+		buf_printf(b, ": %s", l->of.reason);
+	layout_tail(&s->layout);
 }
 
 static void put_line(struct shown *s, size_t i)
 {
 	const struct counts_line *l = counts_lines_at(s->lines, i);
+	const double numbers[] = {[LOWEST] = l->min, [MEAN] = l->mean, [HIGHEST] = l->max};
 	char state[CELL_STATE_BYTES];
-	struct buf *b = &s->j->output->text;
+	struct buf *b = &s->layout.text;
 
-	screen_left(b, s->width[NAME], cell_text(s, l, NAME));
-	if (l->has_number) {
-		for (int k = LOWEST; k < RUNNING + s->has_running; k++)
-			screen_right(b, s->width[k] + 2, cell_text(s, l, k));
-		buf_adds(b, "  ");
-		put_shape(s, i);
-		if (cell_is_short(&l->quality.least))
-			buf_printf(b, "  (%s)", cell_state_text(&l->quality.least, state));
-	} else {
+	layout_row(&s->layout);
+	add_name(b, l);
+	layout_cell(&s->layout, NAME);
+	if (!l->has_number) {
 		put_no_number(s, l);
+		return;
 	}
-	buf_addc(b, '\n');
+	for (size_t k = LOWEST; k <= HIGHEST; k++) {
+		add_number(b, l, numbers[k]);
+		layout_cell(&s->layout, k);
+	}
+	if (l->quality.running < 1)
+		screen_running(b, l->quality.running);
+	layout_cell(&s->layout, RUNNING);
+	if (s->shape_width)
+		put_shape(s, i);
+	if (s->shape_width && cell_is_short(&l->quality.least)) {
+		buf_printf(b, "(%s)", cell_state_text(&l->quality.least, state));
+		layout_tail(&s->layout);
+	}
 }
 
 static bool is_wanted(const struct shown *s, const struct counts_line *l)
@@ -282,7 +270,7 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 }
 
 /* All lines; of each event so many things at most. Returns how many are left out. */
-static uint64_t for_each(struct shown *s)
+static uint64_t put_all(struct shown *s)
 {
 	uint64_t top = reports_top(s->j, TOP), nr_things = 0, nr_left = 0;
 	uint32_t column = UINT32_MAX;
@@ -297,7 +285,7 @@ static uint64_t for_each(struct shown *s)
 		if (l->thing && nr_things++ >= top)
 			nr_left++;
 		else
-			s->put(s, i);
+			put_line(s, i);
 	}
 	return nr_left;
 }
@@ -316,22 +304,32 @@ static bool is_utf8(void)
 	return false;
 }
 
-static void lay_out(struct shown *s)
+/* The shape gets what the widest cells of the other columns leave. */
+static void measure(struct shown *s)
 {
 	unsigned used = 2, all = s->j->output->width ? s->j->output->width : DEFAULT_WIDTH;
 
 	for (int k = 0; k < NR_CELLS; k++)
-		s->width[k] = screen_width(headers[k]);
-	s->put = measure;
-	for_each(s);
-	for (int k = 0; k < RUNNING + s->has_running; k++)
-		used += s->width[k] + (k ? 2 : 0);
+		s->columns[k] =
+		    (struct layout_column){.gap = k ? 2 : 0, .is_left = k == NAME || k == SHAPE};
+	s->columns[SHAPE].is_fixed = true;
+	put_all(s);
+	layout_reset(&s->layout);
+	layout_row(&s->layout);
+	for (size_t k = 0; k < NR_CELLS; k++) {
+		if (k != RUNNING || s->columns[k].width)
+			layout_text(&s->layout, k, headers[k]);
+		else
+			s->columns[k].gap = 0;
+		used += s->columns[k].width + (k < SHAPE ? s->columns[k].gap : 0);
+	}
+	layout_reset(&s->layout);
 	s->shape_width = all > used + MIN_SHAPE ? all - used : MIN_SHAPE;
 	if (s->shape_width > COUNTS_LINES_SLICES)
 		s->shape_width = COUNTS_LINES_SLICES;
 }
 
-static void put_header(const struct shown *s)
+static void put_header(struct shown *s)
 {
 	struct buf *b = &s->j->output->text;
 	double span_ns = (double)counts_lines_span_ns(s->lines);
@@ -344,12 +342,12 @@ static void put_header(const struct shown *s)
 	}
 	buf_adds(b, "; each mark is ");
 	screen_human(b, span_ns / s->shape_width, "ns");
-	buf_adds(b, s->j->output->has_color ? "\n\033[1m" : "\n");
-	screen_left(b, s->width[NAME], headers[NAME]);
-	for (int k = LOWEST; k < RUNNING + s->has_running; k++)
-		screen_right(b, s->width[k] + 2, headers[k]);
-	buf_adds(b, "  over time");
-	buf_adds(b, s->j->output->has_color ? "\033[0m\n" : "\n");
+	buf_addc(b, '\n');
+	layout_row(&s->layout);
+	layout_look(&s->layout, LAYOUT_BOLD);
+	for (size_t k = 0; k < NR_CELLS; k++)
+		if (s->columns[k].gap || k == NAME)
+			layout_text(&s->layout, k, headers[k]);
 }
 
 static void put_left(const struct shown *s, uint64_t nr)
@@ -365,16 +363,20 @@ static void put_left(const struct shown *s, uint64_t nr)
 
 static int put_lines(struct shown *s, struct err *e)
 {
+	uint64_t nr_left;
+
 	if (!counts_lines_nr(s->lines)) {
 		buf_adds(&s->j->output->text, "\nNothing was measured in this time\n");
 		return output_flush(s->j->output, e);
 	}
-	buf_init(&s->cell, CELL_BYTES);
-	lay_out(s);
+	layout_init(&s->layout, s->columns, NR_CELLS);
+	s->layout.has_color = s->j->output->has_color;
+	measure(s);
 	put_header(s);
-	s->put = put_line;
-	put_left(s, for_each(s));
-	buf_fini(&s->cell);
+	nr_left = put_all(s);
+	layout_write(&s->layout, 1, NR_CELLS, &s->j->output->text);
+	layout_fini(&s->layout);
+	put_left(s, nr_left);
 	return output_flush(s->j->output, e);
 }
 

@@ -49,18 +49,21 @@ static void put_name(struct shown *s, const struct counts_topdown_value *v)
 
 static void put_total(struct shown *s, const struct counts_topdown_value *v)
 {
-	struct buf b;
+	char text[CELL_BYTES];
 	bool has_value = cell_has_value(&v->total);
+	unsigned width;
 
 	has_value ? grid_real(s->g, v->total.value) : grid_none(s->g);
-	buf_init(&b, CELL_BYTES);
 	buf_reset(&s->b);
 	if (has_value)
 		screen_metric_human(&s->b, v->total.value, v->row->unit);
-	screen_right(&b, NUMBER_WIDTH, has_value ? buf_str(&s->b) : "n/a");
-	grid_text(s->g, buf_str(&b));
+	else
+		buf_adds(&s->b, "n/a");
+	width = screen_width(buf_str(&s->b));
+	snprintf(text, sizeof(text), "%*s%s",
+		 width < NUMBER_WIDTH ? (int)(NUMBER_WIDTH - width) : 0, "", buf_str(&s->b));
+	grid_text(s->g, text);
 	grid_text(s->g, v->row->unit);
-	buf_fini(&b);
 }
 
 static void put_spread(struct shown *s, const struct counts_topdown_value *v)

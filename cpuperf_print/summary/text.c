@@ -3,6 +3,7 @@
  * the totals, and a summary. Knows nothing of files; the numbers are those of metric/.
  */
 #include "base/str.h"
+#include "screen/layout.h"
 #include "screen/number.h"
 #include "summary/summary.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NUMBER_WIDTH = 22, RATE_WIDTH = 12, RUNNING_WIDTH = 9, CELL_BYTES = 128 };
+enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };
 
 /* A line of the header, unless there is nothing to say. */
 static void fact(struct summary *s, const char *name, const char *value)
@@ -51,14 +52,6 @@ static void add_notes(struct summary *s, const struct profile_trace *trace)
 	}
 }
 
-static void right(struct buf *out, unsigned width, const struct buf *text)
-{
-	unsigned len = screen_width(buf_str(text));
-
-	buf_fill(out, ' ', len < width ? width - len : 1);
-	buf_adds(out, buf_str(text));
-}
-
 static unsigned label_width(const struct table *t)
 {
 	unsigned width = 16;
@@ -69,7 +62,7 @@ static unsigned label_width(const struct table *t)
 	return width;
 }
 
-static void put_number(struct buf *b, const struct table_column *column, const struct cell *c)
+static void add_number(struct buf *b, const struct table_column *column, const struct cell *c)
 {
 	if (cell_has_value(c))
 		screen_number_text(b, column->kind, c);
@@ -78,7 +71,7 @@ static void put_number(struct buf *b, const struct table_column *column, const s
 }
 
 /* Counts per second; values as they are, in short. */
-static void put_rate(struct buf *b, const struct table_column *column, const struct cell *c)
+static void add_rate(struct buf *b, const struct table_column *column, const struct cell *c)
 {
 	if (!cell_has_value(c) || column->kind == EVENT_SHARE)
 		return;
@@ -92,51 +85,27 @@ static void put_rate(struct buf *b, const struct table_column *column, const str
 	}
 }
 
-static void put_running(struct buf *b, const struct table_column *column, const struct cell *c)
-{
-	(void)column;
-	if (cell_has_value(c) && c->is_perf)
-		screen_running(b, cell_running_share(c));
-}
-
-static const struct {
-	const char *name;
-	unsigned width;
-	void (*put)(struct buf *b, const struct table_column *column, const struct cell *c);
-} parts[] = {
-    {"number", NUMBER_WIDTH, put_number},
-    {"in short", RATE_WIDTH, put_rate},
-    {"running", RUNNING_WIDTH, put_running},
-};
-
-enum { NR_PARTS = sizeof(parts) / sizeof(parts[0]) };
-
-static void line(struct buf *out, unsigned width, const struct table_column *column,
-		 const struct cell *c)
+static void put_cell(struct layout *l, const struct table_column *column, const struct cell *c)
 {
 	char state[CELL_STATE_BYTES];
-	size_t end;
 
-	buf_adds(out, "  ");
-	buf_adds(out, column->label);
-	buf_fill(out, ' ', width - screen_width(column->label));
-	end = out->len;
-	for (size_t i = 0; i < NR_PARTS; i++) {
-		struct buf b;
-
-		buf_init(&b, CELL_BYTES);
-		parts[i].put(&b, column, c);
-		right(out, parts[i].width, &b);
-		if (b.len)
-			end = out->len;
-		buf_fini(&b);
-	}
-	out->len = end < out->len ? end : out->len; /* no blanks at the end */
+	layout_row(l);
+	buf_printf(&l->text, "  %s", column->label);
+	layout_cell(l, NAME);
+	add_number(&l->text, column, c);
+	layout_cell(l, NUMBER);
+	add_rate(&l->text, column, c);
+	layout_cell(l, RATE);
+	if (cell_has_value(c) && c->is_perf)
+		screen_running(&l->text, cell_running_share(c));
+	layout_cell(l, RUNNING);
 	if (cell_is_partial(c))
-		buf_printf(out, "  %s", cell_state_text(c, state));
+		buf_adds(&l->text, cell_state_text(c, state));
 	if (c->limit)
-		buf_printf(out, "  %s", screen_limit_name(c->limit));
-	buf_addc(out, '\n');
+		buf_printf(&l->text, "%s%s", cell_is_partial(c) ? "  " : "",
+			   screen_limit_name(c->limit));
+	if (cell_is_partial(c) || c->limit)
+		layout_tail(l);
 }
 
 static bool is_empty(const struct table *t, const struct cell *cells)
@@ -147,19 +116,31 @@ static bool is_empty(const struct table *t, const struct cell *cells)
 	return true;
 }
 
-static void block(struct summary *s, const char *name, const struct cell *cells)
+static void put_block(struct summary *s, const char *name, const struct cell *cells)
 {
-	unsigned width = label_width(s->table);
+	const struct table *t = s->table;
+	struct layout_column columns[] = {
+	    [NAME] = {.width = label_width(t) + 2, .is_fixed = true, .is_left = true},
+	    [NUMBER] = {.gap = 1, .width = 21, .is_fixed = true},
+	    [RATE] = {.gap = 1, .width = 11, .is_fixed = true},
+	    [RUNNING] = {.gap = 1, .width = 8, .is_fixed = true},
+	};
+	struct layout l;
 
-	if (is_empty(s->table, cells)) /* its CPU is not wanted */
+	if (is_empty(t, cells)) /* its CPU is not wanted */
 		return;
-	buf_printf(s->out, "\n%-*s", (int)width + 2, name);
-	for (size_t i = 0; i < NR_PARTS; i++)
-		buf_printf(s->out, "%*s", (int)parts[i].width, parts[i].name);
-	buf_addc(s->out, '\n');
-	for (size_t i = 0; i < s->table->nr_columns; i++)
+	layout_init(&l, columns, NR_PARTS);
+	layout_row(&l);
+	layout_text(&l, NAME, name);
+	layout_text(&l, NUMBER, "number");
+	layout_text(&l, RATE, "in short");
+	layout_text(&l, RUNNING, "running");
+	for (size_t i = 0; i < t->nr_columns; i++)
 		if (cells[i].state != CELL_NONE)
-			line(s->out, width, &s->table->columns[i], &cells[i]);
+			put_cell(&l, &t->columns[i], &cells[i]);
+	buf_addc(s->out, '\n');
+	layout_write(&l, 1, NR_PARTS, s->out);
+	layout_fini(&l);
 }
 
 static void when(struct buf *out, const struct table *t)
@@ -263,10 +244,10 @@ static void put_iteration(struct summary *s)
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
 			 t->row_cpu[row]);
-		block(s, name, table_cell(t, row, 0));
+		put_block(s, name, table_cell(t, row, 0));
 	}
 	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)
-		block(s, "All traces", t->totals);
+		put_block(s, "All traces", t->totals);
 	if (t->nr_things)
 		buf_addc(s->out, '\n');
 	screen_things(s->screen, t, s->out);

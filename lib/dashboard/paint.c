@@ -4,27 +4,11 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "dashboard/paint_parts.h"
-#include "screen/number.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 enum { NS_PER_S = 1000000000, HEAD_LINES = 2, FOOT_LINES = 1, MAX_CHART_LINES = 14 };
-
-void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
-{
-	bool is_time_rate = c->kind == EVENT_COUNT && !as_count && strcmp(c->unit, "ns") == 0;
-
-	if (c->metric) {
-		screen_metric_human(out, x, c->unit);
-	} else if (c->kind == EVENT_SHARE || is_time_rate) {
-		screen_decimal(out, x, 1);
-		buf_adds(out, " %");
-	} else {
-		screen_human(out, x, c->unit);
-	}
-}
 
 /* "0:05", "1:02:03". */
 static void add_clock(struct buf *out, uint64_t ns)

@@ -344,19 +344,3 @@ void screen_signed(struct buf *out, int64_t v, bool for_people)
 		buf_addc(out, v < 0 ? '-' : '+');
 	screen_wide(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v, for_people);
 }
-
-void screen_left(struct buf *out, unsigned width, const char *text)
-{
-	unsigned len = screen_width(text);
-
-	buf_adds(out, text);
-	buf_fill(out, ' ', len < width ? width - len : 0);
-}
-
-void screen_right(struct buf *out, unsigned width, const char *text)
-{
-	unsigned len = screen_width(text);
-
-	buf_fill(out, ' ', len < width ? width - len : 1);
-	buf_adds(out, text);
-}

@@ -55,8 +55,5 @@ bool screen_coverage(struct buf *out, const struct sampled *s);
 void screen_signed(struct buf *out, int64_t v, bool for_people);
 /* Columns that s takes on a terminal, one for each code point. */
 unsigned screen_width(const char *s);
-/* The text at the left or right end of a field; what is wider has at least one blank before it. */
-void screen_left(struct buf *out, unsigned width, const char *text);
-void screen_right(struct buf *out, unsigned width, const char *text);
 
 #endif

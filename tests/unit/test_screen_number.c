@@ -231,16 +231,6 @@ TEST(coverage)
 	}
 }
 
-TEST(fields)
-{
-	screen_left(&out, 6, "wörk");
-	screen_right(&out, 6, "wörk");
-	expect("fields", "wörk    wörk");
-	screen_left(&out, 2, "wörk");
-	screen_right(&out, 2, "wörk");
-	expect("too wide", "wörk wörk");
-}
-
 /* What must be known of a cell stands behind its number. */
 TEST(marks)
 {
