@@ -18,11 +18,6 @@ uint64_t clock_monotonic_ns(void)
 	return now_ns(CLOCK_MONOTONIC);
 }
 
-uint64_t clock_process_cpu_ns(void)
-{
-	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
 uint64_t clock_thread_cpu_ns(void)
 {
 	return now_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -12,7 +12,6 @@ struct clock_triple {
 };
 
 uint64_t clock_monotonic_ns(void);
-uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void); /* of the calling thread */
 void clock_triple_now(struct clock_triple *out);
 

@@ -45,11 +45,6 @@ void canvas_clear(struct canvas *c)
 		c->cells[i] = blank;
 }
 
-void canvas_copy(struct canvas *to, const struct canvas *from)
-{
-	memcpy(to->cells, from->cells, (size_t)to->width * to->height * sizeof(*to->cells));
-}
-
 /* East Asian Width W and F, in short; and what has no width. */
 static const struct {
 	uint32_t first, last;
@@ -208,12 +203,6 @@ void canvas_fill(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8
 {
 	for (unsigned i = 0; i < width && x + i < c->width; i++)
 		canvas_put(c, x + i, y, style, character, 1);
-}
-
-void canvas_restyle(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t style)
-{
-	for (unsigned i = x; y < c->height && i < c->width && i - x < width; i++)
-		c->cells[(size_t)y * c->width + i].style = style;
 }
 
 void canvas_left(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t style,

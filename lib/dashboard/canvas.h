@@ -49,8 +49,6 @@ struct canvas {
 int canvas_init(struct canvas *c, unsigned width, unsigned height, bool is_utf8);
 void canvas_fini(struct canvas *c);
 void canvas_clear(struct canvas *c);
-/* Copies the cells; both have the same size. */
-void canvas_copy(struct canvas *to, const struct canvas *from);
 
 /* At most max columns of the text; how many it took. */
 unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, const char *text,
@@ -62,8 +60,6 @@ void canvas_left(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8
 		 const char *text);
 void canvas_fill(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t style,
 		 const char *character);
-/* Another style for what is there. */
-void canvas_restyle(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t style);
 
 /* Columns that the text takes, as canvas_put counts. */
 unsigned canvas_width(const char *text);

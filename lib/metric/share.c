@@ -9,20 +9,6 @@
 
 static const double Z = 1.959963984540054; /* of the normal distribution, 97.5 % */
 
-void share_weights_add(struct share_weights *w, double weight)
-{
-	w->nr++;
-	w->sum += weight;
-	w->squares += weight * weight;
-}
-
-void share_weights_merge(struct share_weights *to, const struct share_weights *from)
-{
-	to->nr += from->nr;
-	to->sum += from->sum;
-	to->squares += from->squares;
-}
-
 double share_weights_effective(const struct share_weights *w)
 {
 	double n = w->squares > 0 ? w->sum * (w->sum / w->squares) : 0;
@@ -98,14 +84,4 @@ struct share_interval share_interval_part(const struct share_weights *part,
 double share_interval_half(const struct share_interval *i)
 {
 	return fmax(i->high - i->share, i->share - i->low);
-}
-
-struct share_interval share_interval_difference(const struct share_interval *a,
-						const struct share_interval *b)
-{
-	double d = b->share - a->share;
-	double below = hypot(b->share - b->low, a->high - a->share);
-	double above = hypot(b->high - b->share, a->share - a->low);
-
-	return (struct share_interval){d, fmax(d - below, -1), fmin(d + above, 1)};
 }

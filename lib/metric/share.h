@@ -26,9 +26,6 @@ struct share_weights {
 	double squares; /* of their weights */
 };
 
-void share_weights_add(struct share_weights *w, double weight);
-/* As many again. */
-void share_weights_merge(struct share_weights *to, const struct share_weights *from);
 /* Samples of one weight that know as much as these: sum² / squares; at most nr. */
 double share_weights_effective(const struct share_weights *w);
 
@@ -44,9 +41,5 @@ struct share_interval share_interval_part(const struct share_weights *part,
 					  const struct share_weights *all);
 /* One number for people: the larger distance of the share from the ends. */
 double share_interval_half(const struct share_interval *i);
-/* b - a of two independent shares: the difference and its interval, within -1 to 1 (Newcombe's
- * way, of the two intervals). */
-struct share_interval share_interval_difference(const struct share_interval *a,
-						const struct share_interval *b);
 
 #endif

@@ -436,11 +436,6 @@ const struct profile_object *profile_object(const struct profile_processes *p, u
 	return profile_objects_at(&p->objects, number);
 }
 
-size_t profile_nr_processes(const struct profile_processes *p)
-{
-	return p->nr_lives + 1; /* the strangers */
-}
-
 size_t profile_nr_comms(const struct profile_processes *p)
 {
 	return p->comms.items.nr;

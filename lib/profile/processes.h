@@ -99,7 +99,6 @@ void profile_processes_free(struct profile_processes *p); /* NULL is fine */
 
 size_t profile_nr_objects(const struct profile_processes *p);
 const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number);
-size_t profile_nr_processes(const struct profile_processes *p);
 size_t profile_nr_comms(const struct profile_processes *p);
 const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number);
 size_t profile_nr_ksymbols(const struct profile_processes *p);

@@ -662,7 +662,7 @@ static void wait_for_all(struct engine *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* With one thread, or without leave to start more, the caller does the work. */
+/* If no thread can be started, the caller does the work, and reports its progress at the end. */
 static void run_all(struct engine *g)
 {
 	pthread_t thread[MAX_THREADS];

@@ -213,11 +213,6 @@ const char *functions_text(struct functions *f, const char *text, size_t len)
 	return found;
 }
 
-size_t functions_nr(const struct functions *f)
-{
-	return atomic_load_explicit(&f->nr, memory_order_acquire);
-}
-
 const struct symbol_function *functions_get(const struct functions *f, uint32_t number)
 {
 	const struct symbol_function *chunk =

@@ -54,7 +54,6 @@ const struct symbol_function *functions_add_key(struct functions *f,
 						const struct function_key *key);
 /* A copy that is cleaned, once for each text; NULL without memory. */
 const char *functions_text(struct functions *f, const char *text, size_t len);
-size_t functions_nr(const struct functions *f);
 const struct symbol_function *functions_get(const struct functions *f, uint32_t number);
 
 #endif

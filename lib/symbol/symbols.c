@@ -220,16 +220,6 @@ enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
 	return o ? of_part[o->symbols.part] : SYMBOL_NAMES_NOT_ASKED;
 }
 
-size_t symbols_nr(const struct symbols *s)
-{
-	return functions_nr(&s->functions);
-}
-
-const struct symbol_function *symbols_get(const struct symbols *s, uint32_t number)
-{
-	return functions_get(&s->functions, number);
-}
-
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     struct symbol_line *out, size_t max)
 {

@@ -66,9 +66,6 @@ const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address
 /* mapping NULL: nothing is known of the address ("[unknown] (0x1234)" is one function for all). */
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
 					   uint64_t address);
-/* Number of functions so far: a place for each below it. */
-size_t symbols_nr(const struct symbols *s);
-const struct symbol_function *symbols_get(const struct symbols *s, uint32_t number);
 
 /* How many of an object's functions have names. */
 enum symbol_names {

@@ -218,14 +218,3 @@ size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process
 	*is_whole = end == CFI_WHOLE;
 	return nr;
 }
-
-uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
-			    uint64_t time_ns, const struct trace_layout *layout,
-			    const struct trace_record *sample)
-{
-	uint64_t caller = 0;
-	bool is_whole;
-
-	unwind_to_chain(u, process, time_ns, layout, sample, &caller, 1, &is_whole);
-	return caller;
-}

@@ -67,9 +67,5 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process, uint64_t time_ns,
 		       const struct trace_layout *layout, const struct trace_record *sample,
 		       uint64_t *out, size_t max, bool *is_whole);
-/* The first of them, or 0. */
-uint64_t unwind_leaf_caller(struct unwinder *u, const struct profile_process *process,
-			    uint64_t time_ns, const struct trace_layout *layout,
-			    const struct trace_record *sample);
 
 #endif

@@ -200,7 +200,7 @@ static void ask(struct profile_lookup *all, const struct profile_processes *p, u
 	profile_lookup_task(alone, pid, tid, time_ns, &task);
 	profile_lookup_task(all, pid, tid, time_ns, &again);
 	require(task.process == again.process && task.comm == again.comm);
-	require(task.process->pid == pid && task.process->number < profile_nr_processes(p));
+	require(task.process->pid == pid);
 	require(task.process->from_ns <= time_ns);
 	require(task.comm == profile_comm(p, task.comm->number));
 	m = profile_lookup_mapping(alone, task.process, address, time_ns);

@@ -21,11 +21,6 @@ uint64_t clock_monotonic_ns(void)
 	return atomic_fetch_add(&now_ns, STEP_NS) + STEP_NS;
 }
 
-uint64_t clock_process_cpu_ns(void)
-{
-	return now_ns;
-}
-
 void clock_triple_now(struct clock_triple *out)
 {
 	uint64_t now = clock_monotonic_ns();
