@@ -384,7 +384,7 @@ static int decode_told(struct elf_file *f, struct err *e)
 		return rc;
 	}
 	if (rc == -ENOMEM)
-		return err_set(e, rc, "no memory");
+		return err_set_at(e, rc, f->name, 0, 0, "cannot be read: no memory");
 	return rc ? err_set_at(e, rc, f->name, 0, 0,
 			       "not a little-endian ELF file, or one that makes no sense")
 		  : 0;
@@ -397,7 +397,7 @@ int elf_file_open_mem(const void *data, size_t len, bool is_owned, const char *n
 	int rc;
 
 	if (!f)
-		return err_set(e, -ENOMEM, "no memory");
+		return err_set_at(e, -ENOMEM, name, 0, 0, "cannot be read: no memory");
 	f->data = data;
 	f->len = len;
 	rc = decode_told(f, e);
@@ -439,7 +439,7 @@ static int open_image(struct elf_reader *reader, const struct elf_reader_file *s
 		f->data = reserve(f->len);
 	}
 	if (!f || !f->data)
-		err_set(e, rc, "no memory");
+		err_set_at(e, rc, source->path, 0, 0, "cannot be read: no memory");
 	else
 		rc = decode_told(f, e);
 	if (rc) {

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/root.h"
+#include "elf/memory.h"
 #include "elf/reader_child.h"
 
 #include <errno.h>
@@ -25,6 +27,7 @@ enum {
 	SHARE = 4,            /* of what is left, a file may take one in so many */
 	STEP_BYTES = 1 << 20, /* of an answer: no more is waited for without a byte of it */
 	NS_PER_BYTE = 100,    /* a slow disk has 10 MB/s */
+	CRC_TIMES = 3,        /* whole files may take so many times the time of all else */
 };
 
 /* Of a run. What is waited for because the machine is busy is not the file's doing: so much of each
@@ -35,10 +38,10 @@ static const uint64_t max_bytes = (uint64_t)8 << 30, max_ns = 20 * (uint64_t)100
 struct elf_reader {
 	struct elf_reader_config config;
 	pthread_mutex_t lock;
-	uint64_t bytes, ns, grace_ns; /* left */
-	pid_t pid;                    /* 0: none */
-	int fd;                       /* -1: none */
-	bool has_failed;              /* no child can be made */
+	uint64_t bytes, ns, grace_ns, crc_ns; /* left */
+	pid_t pid;                            /* 0: none */
+	int fd;                               /* -1: none */
+	bool has_failed;                      /* no child can be made */
 };
 
 /* The side of who asks. All below is called under the lock. */
@@ -213,24 +216,20 @@ static int ask(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset,
 	return 0;
 }
 
-static uint64_t bytes_of_machine(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	uint64_t half = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 2 : max_bytes;
-
-	return half < max_bytes ? half : max_bytes;
-}
-
 int elf_reader_new(const struct elf_reader_config *config, struct elf_reader **out)
 {
+	uint64_t memory = elf_memory_bytes(&root_live) / 2;
 	struct elf_reader *r = mem_zalloc(sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
 	*r = (struct elf_reader){
 	    .config = *config,
-	    .bytes = config->max_bytes ? config->max_bytes : bytes_of_machine(),
+	    .bytes = config->max_bytes    ? config->max_bytes
+		     : memory < max_bytes ? memory
+					  : max_bytes,
 	    .ns = config->max_ns ? config->max_ns : max_ns,
+	    .crc_ns = CRC_TIMES * (config->max_ns ? config->max_ns : max_ns),
 	    .grace_ns = max_grace_ns,
 	    .fd = -1,
 	};
@@ -266,8 +265,20 @@ int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t of
 	return rc;
 }
 
+static uint64_t crc_ns_left(struct elf_reader *r)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&r->lock);
+	ns = r->crc_ns;
+	pthread_mutex_unlock(&r->lock);
+	return ns;
+}
+
+/* Within half of the time that is left for whole files: the credit for their size has no end. */
 static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step, uint32_t *crc)
 {
+	uint64_t until_ns = clock_monotonic_ns() + crc_ns_left(r) / 2;
 	int rc = elf_reader_look(r, f);
 	uint64_t size = rc == 0 && f->st.st_size > 0 ? (uint64_t)f->st.st_size : 0;
 
@@ -279,17 +290,24 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step
 		rc = ask(r, f, at, len, len, step);
 		if (rc == 0)
 			*crc = lzma_crc32(step, len, *crc);
+		if (rc == 0 && clock_monotonic_ns() > until_ns)
+			rc = -ETIMEDOUT;
 	}
 	return rc;
 }
 
 int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out)
 {
+	uint64_t start_ns = clock_monotonic_ns(), ns;
 	void *step = mem_alloc(STEP_BYTES);
 	uint32_t crc = 0;
 	int rc = step ? add_crc32(r, f, step, &crc) : -ENOMEM;
 
 	mem_free(step);
+	ns = clock_monotonic_ns() - start_ns;
+	pthread_mutex_lock(&r->lock);
+	r->crc_ns -= ns < r->crc_ns ? ns : r->crc_ns;
+	pthread_mutex_unlock(&r->lock);
 	if (rc == 0)
 		*out = crc;
 	return rc;

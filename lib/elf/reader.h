@@ -22,7 +22,8 @@ struct elf_reader_config {
 	/* Told what is left out, and why; may be NULL. By one thread at a time. */
 	void (*problem)(void *arg, const struct err *problem);
 	void *arg;
-	uint64_t max_bytes, max_ns; /* 0: 8 GiB, or half of the machine's memory; 20 s */
+	uint64_t max_bytes,
+	    max_ns; /* 0: 8 GiB, or half of the memory if less (elf/memory.h); 20 s */
 };
 
 /* 0 or -ENOMEM. The child is made when it is first asked. */
@@ -51,7 +52,8 @@ int elf_reader_look(struct elf_reader *r, struct elf_reader_file *f);
  */
 int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t offset, uint64_t len,
 		    void *out);
-/* CRC-32 (that of zlib) of the whole file, of which nothing is kept. */
+/* CRC-32 (that of zlib) of the whole file, of which nothing is kept. All files together may take
+ * three times max_ns for it, each one half of what is left: else -ETIMEDOUT. */
 int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out);
 
 /* Takes memory for what is made of a file. False: more than it may take; nothing was taken. */

@@ -286,6 +286,7 @@ static int open_one(void *arg)
 	int rc = elf_file_open(arg, "/proc/self/exe", &f, &st, &e);
 
 	assert_int_equal(e.code, rc);
+	assert_true(rc != -ENOMEM || strcmp(e.source, "/proc/self/exe") == 0);
 	if (rc == 0)
 		elf_file_close(f);
 	return rc;

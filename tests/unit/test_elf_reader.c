@@ -5,10 +5,13 @@
 #include "kit.h"
 #include "test_symbols.h"
 
+#include "base/root.h"
+#include "elf/memory.h"
 #include "elf/reader.h"
 
 #include <lzma.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { SECOND_NS = 1000000000 };
@@ -118,6 +121,68 @@ TEST(read_much)
 	free(want);
 	free(got);
 	teardown(&t);
+}
+
+/* The credit for a file's size does not make the time endless. */
+TEST(crc_takes_too_long)
+{
+	struct elf_reader_file f;
+	struct fixture t;
+	uint32_t crc;
+	uint8_t *data = malloc(64 << 20);
+	FILE *out;
+
+	assert_non_null(data);
+	setup(&t, &(struct elf_reader_config){.max_ns = 1000000});
+	f = file_named(&t, "long");
+	memset(data, 7, 64 << 20);
+	out = fopen(f.path, "w");
+	assert_non_null(out);
+	assert_int_equal(fwrite(data, 64 << 20, 1, out), 1);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), -ETIMEDOUT);
+	free(data);
+	teardown(&t);
+}
+
+static uint64_t memory_of(const char *cgroup, const char *file, const char *limit)
+{
+	struct root r = tree_make();
+	uint64_t bytes;
+
+	tree_text(&r, "/proc/self/cgroup", cgroup);
+	if (file)
+		tree_text(&r, file, limit);
+	bytes = elf_memory_bytes(&r);
+	tree_remove(&r);
+	return bytes;
+}
+
+/* The least of the groups and of RLIMIT_AS; what says nothing is no limit. */
+TEST(memory)
+{
+	uint64_t all = memory_of("", NULL, NULL);
+
+	assert_true(all > 64 << 20);
+	assert_int_equal(memory_of("0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max", "1048576\n"),
+			 1048576);
+	assert_int_equal(memory_of("0::/a/b\n", "/sys/fs/cgroup/a/memory.max", "1048577\n"),
+			 1048577);
+	assert_int_equal(memory_of("0::/\n", "/sys/fs/cgroup/memory.max", "1048578\n"), 1048578);
+	assert_int_equal(memory_of("0::/a\n", "/sys/fs/cgroup/a/memory.max", "max\n"), all);
+	assert_int_equal(memory_of("3:cpu:/x\n4:pids,memory:/c\n",
+				   "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1048579\n"),
+			 1048579);
+	assert_int_equal(memory_of("senseless\n:\n0::\n", NULL, NULL), all);
+#ifndef __SANITIZE_ADDRESS__ /* which needs more address space than any limit leaves */
+	struct rlimit space, few;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
+	few = (struct rlimit){.rlim_cur = 50 << 20, .rlim_max = space.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_AS, &few), 0);
+	assert_true(elf_memory_bytes(&root_live) <= 50 << 20);
+	setrlimit(RLIMIT_AS, &space);
+#endif
 }
 
 TEST(refused)
@@ -337,8 +402,8 @@ TEST(failures)
 		char got[4];
 		int rc;
 
-		inject_sys(n, -EIO); /* the child's, from its beginning on */
 		setup(&t, NULL);
+		inject_sys(n, -EIO); /* the child's, from its beginning on */
 		rc = elf_reader_read(t.reader, &f, 0, 4, got);
 		inject_stop();
 		assert_int_equal(rc, n <= 5 ? -EIO : 0); /* closing does not matter */
