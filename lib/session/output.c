@@ -19,7 +19,10 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { MANIFEST_PERIOD_NS = 1000000000 }; /* where nothing is synced */
+enum {
+	MANIFEST_PERIOD_NS = 1000000000, /* where nothing is synced */
+	MANIFEST_RESERVE_BYTES = 16 << 10,
+};
 
 struct session_output {
 	struct traces traces;
@@ -191,7 +194,7 @@ void session_output_close(struct session_output *o)
 {
 	if (!o)
 		return;
-	(void)stop_syncer(o, NULL);
+	(void)stop_syncer(o, NULL); /* may use the reserve */
 	session_output_release(o);
 	traces_close(&o->traces);
 	manifest_fini(&o->manifest);
@@ -202,7 +205,9 @@ void session_output_close(struct session_output *o)
 
 void session_output_reserve(struct session_output *o, uint64_t bytes)
 {
-	int fd = sys()->openat(o->traces.place.dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
+	const struct place *p =
+	    session_output_has_traces(o) ? &o->traces.place : &o->manifest.place;
+	int fd = sys()->openat(p->dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
 
 	o->reserve_fd = fd < 0 ? -1 : fd;
 	if (fd >= 0 && sys()->fallocate(fd, 0, 0, (off_t)bytes))
@@ -230,6 +235,11 @@ static int update_manifest(struct session_output *o, const struct sync_work *wor
 	struct err why = {0};
 	int rc = manifest_write(&o->manifest, work->num_iterations, work->is_last, &why);
 
+	if (rc == -ENOSPC && !o->traces.is_sampling && o->reserve_fd >= 0) {
+		session_output_release(o);
+		why = (struct err){0};
+		rc = manifest_write(&o->manifest, work->num_iterations, work->is_last, &why);
+	}
 	if (io_is_taken(rc)) {
 		o->taken = why;
 		return 0;
@@ -284,6 +294,9 @@ int session_output_begin(struct session_output *o, struct err *e)
 		rc = traces_remove_first(&o->traces, e);
 	if (rc || (o->traces.place.dirfd < 0 && o->manifest.place.dirfd < 0))
 		return rc;
+	/* without its last manifest a tally on a full disk would look as if it had been killed */
+	if (!o->traces.is_sampling)
+		session_output_reserve(o, MANIFEST_RESERVE_BYTES);
 	o->syncer.round = sync_round;
 	o->syncer.arg = o;
 	o->syncer.is_steady = o->is_synced && o->traces.is_sampling;

@@ -409,6 +409,10 @@ def check_full_disk(folder):
         assert nr >= 4 and len({(r["iteration"], r["trace"]) for r in rows}) == nr
         assert nr == (last + 1) * CPUS or f"iteration {last} lacks trace" in said, said
         assert any(f"t.{i}." in error for i in (last, last + 1)) or "s.cpsession" in error, error
+        # it ended, and its manifest had room to say so
+        assert "did not end" not in said, said
+        with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+            assert "state" not in json.load(f)
     finally:
         subprocess.run(["umount", folder], check=True)
 
