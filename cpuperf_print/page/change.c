@@ -4,7 +4,7 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
-#include "page/html.h"
+#include "page/page.h"
 #include "report/diff.h"
 #include "report/functions.h"
 #include "report/stacks.h"
@@ -21,20 +21,20 @@ enum { KEY_BYTES = 16, WAS = 0, IS = 1 /* the sides of a diff */ };
 /* Both sides of an event are groups beside each other. */
 static uint32_t group_of(uint32_t event, unsigned side)
 {
-	return 2 * event + (side == HTML_NOW ? IS : WAS);
+	return 2 * event + (side == PAGE_NOW ? IS : WAS);
 }
 
-static size_t first_of(const struct html *h, unsigned side)
+static size_t first_of(const struct page *h, unsigned side)
 {
-	return side == HTML_NOW ? h->j->first : h->j->inputs->nr;
+	return side == PAGE_NOW ? h->j->first : h->j->inputs->nr;
 }
 
-static size_t nr_of(const struct html *h, unsigned side)
+static size_t nr_of(const struct page *h, unsigned side)
 {
-	return side == HTML_NOW ? h->j->nr : h->j->inputs->nr_diff;
+	return side == PAGE_NOW ? h->j->nr : h->j->inputs->nr_diff;
 }
 
-int html_change_take(struct html *h, const struct report_sample *s, unsigned side)
+int page_change_take(struct page *h, const struct report_sample *s, unsigned side)
 {
 	const struct report_stack_node *leaf = report_stacks_at(h->stacks, s->stack);
 	uint32_t replicate =
@@ -47,7 +47,7 @@ int html_change_take(struct html *h, const struct report_sample *s, unsigned sid
 }
 
 /* Which functions each session has, for the names of what is no file. */
-static int add_names(struct html *h, size_t session, unsigned side)
+static int add_names(struct page *h, size_t session, unsigned side)
 {
 	size_t nr, nr_rows = 0;
 	const struct report_slice *c = report_slices_counts(h->leaves, &nr);
@@ -58,7 +58,7 @@ static int add_names(struct html *h, size_t session, unsigned side)
 	for (size_t i = 0; i < nr; i++) {
 		size_t of = first_of(h, side) + (h->by_iteration ? 0 : c[i].slice);
 
-		if (c[i].group % 2 != (side == HTML_NOW ? IS : WAS) || of != session)
+		if (c[i].group % 2 != (side == PAGE_NOW ? IS : WAS) || of != session)
 			continue;
 		rows[nr_rows].column[REPORT_FUNCTION] = c[i].stack;
 		rows[nr_rows++].column[REPORT_SESSION] = (uint32_t)session;
@@ -66,28 +66,28 @@ static int add_names(struct html *h, size_t session, unsigned side)
 	return diff_names_add(h->comparable, h->j, session, rows, nr_rows);
 }
 
-static int know_names(struct html *h)
+static int know_names(struct page *h)
 {
 	int rc = 0;
 
 	h->comparable = report_comparable_new(h->j->inputs->functions);
 	if (!h->comparable)
 		return -ENOMEM;
-	for (unsigned side = 0; side < HTML_NR_SIDES; side++)
+	for (unsigned side = 0; side < PAGE_NR_SIDES; side++)
 		for (size_t i = 0; i < nr_of(h, side) && rc == 0; i++)
 			rc = add_names(h, first_of(h, side) + i, side);
 	if (rc == 0)
 		diff_names_tell(h->comparable, h->j);
 	for (size_t i = 0; i < report_comparable_nr(h->comparable) && rc == 0; i++)
 		if (report_comparable_why(h->comparable, i) != REPORT_COMPARABLE)
-			html_note(h, HTML_WARNING,
+			page_note(h, PAGE_WARNING,
 				  "%s is compared as a whole: its functions have other names, or "
 				  "none, on the other side.",
 				  report_comparable_name(h->comparable, i));
 	return rc;
 }
 
-static int add_counts(struct html *h, struct diff *d, uint32_t event)
+static int add_counts(struct page *h, struct diff *d, uint32_t event)
 {
 	size_t nr;
 	const struct report_slice *c = report_slices_counts(h->leaves, &nr);
@@ -112,17 +112,17 @@ static int add_counts(struct html *h, struct diff *d, uint32_t event)
 	return rc;
 }
 
-static int keep_certain(struct html *h, uint32_t event, const struct diff_result *r)
+static int keep_certain(struct page *h, uint32_t event, const struct diff_result *r)
 {
 	for (size_t i = 0; i < r->nr_rows && r->rows[i].is_certain; i++) {
-		struct html_certain *list =
+		struct page_certain *list =
 		    mem_grow(h->certain, h->nr_certain, &h->certain_room, sizeof(*list));
 
 		if (!list)
 			return -ENOMEM;
 		h->certain = list;
 		list[h->nr_certain++] =
-		    (struct html_certain){.event = event,
+		    (struct page_certain){.event = event,
 					  .function = (uint32_t)strtoul(r->rows[i].key, NULL, 10),
 					  .change = r->rows[i].difference,
 					  .half = r->rows[i].half};
@@ -130,19 +130,19 @@ static int keep_certain(struct html *h, uint32_t event, const struct diff_result
 	return 0;
 }
 
-static void say_how(struct html *h, uint32_t event, const struct diff_result *r)
+static void say_how(struct page *h, uint32_t event, const struct diff_result *r)
 {
 	const char *label = h->facts->events[event].label;
 	const char *what = h->by_iteration ? "iterations" : "sessions";
 
 	if (!r->is_testable)
-		html_note(
-		    h, HTML_WARNING,
+		page_note(
+		    h, PAGE_WARNING,
 		    "%s: what changed cannot be certain: it takes two %s with samples on each "
 		    "side.",
 		    label, what);
 	else
-		html_note(h, HTML_NOTE,
+		page_note(h, PAGE_NOTE,
 			  "%s: %zu of %zu functions certainly changed, by %zu %s now and %zu "
 			  "before%s.",
 			  label, r->nr_certain, r->nr_rows, r->side[IS].nr_replicates, what,
@@ -150,7 +150,7 @@ static void say_how(struct html *h, uint32_t event, const struct diff_result *r)
 			  h->by_iteration ? "; what differs from run to run they do not see" : "");
 }
 
-static int compare_event(struct html *h, uint32_t event)
+static int compare_event(struct page *h, uint32_t event)
 {
 	const size_t by_session[] = {h->j->inputs->nr_diff, h->j->nr};
 	struct diff_options options = {.basis = DIFF_SHARES, .are_iterations = h->by_iteration};
@@ -178,12 +178,12 @@ static int compare_event(struct html *h, uint32_t event)
 	return rc;
 }
 
-int html_change_compare(struct html *h)
+int page_change_compare(struct page *h)
 {
 	int rc = know_names(h);
 
 	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
-		html_note(h, HTML_WARNING,
+		page_note(h, PAGE_WARNING,
 			  "There are too many functions in too many %s to test what changed.",
 			  h->by_iteration ? "iterations" : "sessions");
 		return 0;
@@ -193,7 +193,7 @@ int html_change_compare(struct html *h)
 	return rc;
 }
 
-int html_change_name(struct html *h)
+int page_change_name(struct page *h)
 {
 	for (size_t i = 0; i < h->outline.nr; i++) {
 		struct report_outline_node *n = &h->outline.nodes[i];
@@ -205,19 +205,19 @@ int html_change_name(struct html *h)
 	return 0;
 }
 
-void html_change_put(struct html *h, const uint32_t *numbers, size_t nr)
+void page_change_put(struct page *h, const uint32_t *numbers, size_t nr)
 {
 	jsonw_array(&h->json, "certain");
 	for (size_t i = 0; i < h->nr_certain; i++) {
-		const struct html_certain *c = &h->certain[i];
+		const struct page_certain *c = &h->certain[i];
 
 		if (c->function >= nr || numbers[c->function] == UINT32_MAX)
 			continue; /* is merged in the page */
 		jsonw_array(&h->json, NULL);
 		jsonw_u64(&h->json, NULL, c->event);
 		jsonw_u64(&h->json, NULL, numbers[c->function]);
-		html_real(h, NULL, c->change, 6);
-		html_real(h, NULL, c->half, 6);
+		page_real(h, NULL, c->change, 6);
+		page_real(h, NULL, c->half, 6);
 		jsonw_end(&h->json);
 	}
 	jsonw_end(&h->json);

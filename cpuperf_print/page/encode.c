@@ -32,7 +32,7 @@ static int compare_uses(const void *pa, const void *pb)
 }
 
 /* Merged nodes have a function that is none. */
-static int name_merged(struct html *h)
+static int name_merged(struct page *h)
 {
 	const struct report_function *merged =
 	    report_functions_named(h->j->inputs->functions, "[merged]", "");
@@ -43,7 +43,7 @@ static int name_merged(struct html *h)
 	return merged ? 0 : -ENOMEM;
 }
 
-static int number_functions(struct html *h, struct html_numbers *n)
+static int number_functions(struct page *h, struct page_numbers *n)
 {
 	size_t nr = report_functions_nr(h->j->inputs->functions);
 	MEM_AUTO struct use *uses = mem_calloc(nr + 1, sizeof(*uses));
@@ -68,19 +68,21 @@ static int number_functions(struct html *h, struct html_numbers *n)
 	return 0;
 }
 
-void html_numbers_fini(struct html_numbers *n)
+void page_numbers_fini(struct page_numbers *n)
 {
 	mem_free(n->function);
 	mem_free(n->functions);
 }
 
-static uint32_t event_of(const struct html *h, const struct report_slice *c)
+static uint32_t event_of(const struct page *h, const struct report_slice *c)
 {
-	return h->groups[c->group].event;
+	const struct page_group *g = dict_at(&h->groups, c->group);
+
+	return g->event;
 }
 
 /* The period of an event, if each of its samples has the same. */
-static int find_periods(struct html *h, struct html_encoded *to)
+static int find_periods(struct page *h, struct page_encoded *to)
 {
 	MEM_AUTO bool *is_other = mem_calloc(h->facts->nr_events + 1, sizeof(*is_other));
 
@@ -99,15 +101,15 @@ static int find_periods(struct html *h, struct html_encoded *to)
 	return 0;
 }
 
-void html_encode_slices(struct html *h, struct html_encoded *to)
+void page_encode_slices(struct page *h, struct page_encoded *to)
 {
 	const unsigned doubled = h->slices ? report_slices_doubled(h->slices) : 0;
 	const uint64_t slice_ns = h->slice_ns << doubled;
 	uint64_t start_ns, end_ns, first, end;
 
-	html_time_shown(h, &start_ns, &end_ns);
-	first = html_slice_within(h, start_ns / slice_ns, doubled);
-	end = html_slice_within(h, end_ns / slice_ns + (end_ns % slice_ns != 0), doubled);
+	page_time_shown(h, &start_ns, &end_ns);
+	first = page_slice_within(h, start_ns / slice_ns, doubled);
+	end = page_slice_within(h, end_ns / slice_ns + (end_ns % slice_ns != 0), doubled);
 	for (size_t i = 0; i < h->outline.nr_counts; i++) {
 		uint32_t slice = h->outline.counts[i].slice;
 
@@ -119,7 +121,7 @@ void html_encode_slices(struct html *h, struct html_encoded *to)
 }
 
 /* Of one node and group. Returns where the next begin. */
-static size_t encode_run(struct html *h, struct html_encoded *to, size_t i, size_t end)
+static size_t encode_run(struct page *h, struct page_encoded *to, size_t i, size_t end)
 {
 	const struct report_slice *c = h->outline.counts;
 	size_t last = i;
@@ -141,7 +143,7 @@ static size_t encode_run(struct html *h, struct html_encoded *to, size_t i, size
 	return last;
 }
 
-static size_t count_runs(const struct html *h, size_t i, size_t end)
+static size_t count_runs(const struct page *h, size_t i, size_t end)
 {
 	size_t nr = 0;
 
@@ -150,7 +152,7 @@ static size_t count_runs(const struct html *h, size_t i, size_t end)
 	return nr;
 }
 
-static void encode_cells(struct html *h, struct html_encoded *to)
+static void encode_cells(struct page *h, struct page_encoded *to)
 {
 	export_digits_add(&to->cells, 0); /* of the root */
 	for (size_t i = 0; i < h->outline.nr; i++) {
@@ -163,7 +165,7 @@ static void encode_cells(struct html *h, struct html_encoded *to)
 	}
 }
 
-static void encode_tree(struct html *h, const struct html_numbers *n, struct html_encoded *to)
+static void encode_tree(struct page *h, const struct page_numbers *n, struct page_encoded *to)
 {
 	uint32_t depth = 0;
 
@@ -176,19 +178,19 @@ static void encode_tree(struct html *h, const struct html_numbers *n, struct htm
 	}
 }
 
-static int encode(struct html *h, struct html_numbers *n, struct html_encoded *to)
+static int encode(struct page *h, struct page_numbers *n, struct page_encoded *to)
 {
 	int rc = name_merged(h);
 
 	if (rc == 0 && h->nr_sides > 1)
-		rc = html_change_name(h);
+		rc = page_change_name(h);
 	if (rc == 0)
 		rc = number_functions(h, n);
 	if (rc == 0)
 		rc = find_periods(h, to);
 	if (rc)
 		return rc;
-	html_encode_slices(h, to);
+	page_encode_slices(h, to);
 	for (size_t i = 0; i < n->nr_functions; i++)
 		to->names_len += strlen(n->functions[i]->name);
 	encode_tree(h, n, to);
@@ -197,28 +199,28 @@ static int encode(struct html *h, struct html_numbers *n, struct html_encoded *t
 	return rc ? rc : buf_error(&to->cells);
 }
 
-void html_encoded_init(struct html_encoded *to)
+void page_encoded_init(struct page_encoded *to)
 {
-	*to = (struct html_encoded){.first = 0};
-	buf_init(&to->tree, HTML_MAX_ENCODED_BYTES);
-	buf_init(&to->cells, HTML_MAX_ENCODED_BYTES);
+	*to = (struct page_encoded){.first = 0};
+	buf_init(&to->tree, PAGE_MAX_ENCODED_BYTES);
+	buf_init(&to->cells, PAGE_MAX_ENCODED_BYTES);
 }
 
-void html_encoded_fini(struct html_encoded *to)
+void page_encoded_fini(struct page_encoded *to)
 {
 	buf_fini(&to->tree);
 	buf_fini(&to->cells);
 	mem_free(to->period);
 }
 
-int html_encode(struct html *h, struct html_numbers *n, struct html_encoded *to,
+int page_encode(struct page *h, struct page_numbers *n, struct page_encoded *to,
 		uint64_t *min_samples)
 {
 	for (;;) {
 		int rc = report_outline_make(h->stacks, h->slices, *min_samples, &h->outline);
 
-		html_encoded_init(to);
-		*n = (struct html_numbers){.nr_functions = 0};
+		page_encoded_init(to);
+		*n = (struct page_numbers){.nr_functions = 0};
 		if (rc == 0)
 			rc = encode(h, n, to);
 		if (rc || to->tree.len + to->cells.len + to->names_len <= MAX_BYTES)
@@ -229,8 +231,8 @@ int html_encode(struct html *h, struct html_numbers *n, struct html_encoded *to,
 			*min_samples = *min_samples < 2 ? 2 : 2 * *min_samples;
 		report_outline_fini(&h->outline);
 		h->outline = (struct report_outline){.nr = 0};
-		html_numbers_fini(n);
-		html_encoded_fini(to);
+		page_numbers_fini(n);
+		page_encoded_fini(to);
 		if (rc)
 			return rc;
 	}

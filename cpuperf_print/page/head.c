@@ -5,8 +5,7 @@
 #include "base/err.h"
 #include "counts/lines.h"
 #include "exports/lines.h"
-#include "page/html.h"
-#include "profile/iterator.h"
+#include "page/page.h"
 #include "samples.h"
 #include "screen/number.h"
 
@@ -38,66 +37,49 @@ static void add_date(struct buf *b, uint64_t realtime_ns)
 		buf_adds(b, text);
 }
 
-/* When each iteration of the session began that is shown over time. */
-static void take_iteration(struct html *h, const struct input *o, const struct profile_trace *t)
+void page_head_add(void *arg, const struct profile_trace *trace)
 {
-	if (o != job_input(h->j) || t->head.iteration != h->nr_iterations ||
-	    h->nr_iterations == HTML_MAX_ITERATIONS || !t->start_ns)
-		return;
-	h->iteration_ns[h->nr_iterations++] =
-	    t->start_ns > h->began_ns ? t->start_ns - h->began_ns : 0;
+	struct page *h = arg;
+
+	profile_about_add(&h->about, trace);
+	if (trace->head.iteration == h->nr_iterations && h->nr_iterations < PAGE_MAX_ITERATIONS &&
+	    trace->start_ns)
+		h->iteration_ns[h->nr_iterations++] =
+		    trace->start_ns > h->about.start_ns ? trace->start_ns - h->about.start_ns : 0;
 }
 
-static void take_trace(struct html *h, const struct profile_trace *t, const char *whose)
+static void say_about(struct page *h, const struct profile_about *about, const char *whose)
 {
-	const struct clock_triple *c = &t->clocks;
+	const char *note;
 
-	for (size_t i = 0; i < t->nr_notes; i++)
-		html_note(h, HTML_WARNING, "%s%s", whose, t->notes[i]);
-	if (t->is_cut)
-		html_note(h, HTML_WARNING, "%sThe session was ended in iteration %" PRIu32 ".",
-			  whose, t->head.iteration);
-	if (h->began_ns || !t->has_clocks || !t->start_ns)
-		return;
-	h->began_ns = t->start_ns;
-	h->began_realtime_ns = c->realtime_ns - (c->monotonic_ns - t->start_ns);
+	for (size_t at = 0; (note = profile_about_note(about, &at));)
+		page_note(h, PAGE_WARNING, "%s%s", whose, note);
+	if (about->is_cut)
+		page_note(h, PAGE_WARNING, "%sThe session was ended in iteration %" PRIu32 ".",
+			  whose, about->cut_iteration);
 }
 
-static int read_traces(struct html *h, const struct input *o, const char *whose)
-{
-	struct profile_iterator *it = profile_iterator_new(o->session);
-	struct profile_trace t;
-	int rc;
-
-	while ((rc = profile_iterator_next(it, &t)) > 0) {
-		take_trace(h, &t, whose);
-		take_iteration(h, o, &t);
-	}
-	profile_iterator_free(it);
-	return rc;
-}
-
-static void say_missing(struct html *h, unsigned side, uint32_t event, const char *whose)
+static void say_missing(struct page *h, unsigned side, uint32_t event, const char *whose)
 {
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
 	if (samples_add_missing(&b, "", &h->stats[side], event))
-		html_note(h, HTML_WARNING, "%s%s: samples: %s.", whose,
+		page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
 			  h->facts->events[event].label, buf_str(&b));
 	buf_fini(&b);
 }
 
-static void say_stacks(struct html *h, const struct report_stats *s, const char *whose)
+static void say_stacks(struct page *h, const struct report_stats *s, const char *whose)
 {
 	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++)
 		if (s->nr_ends[end])
-			html_note(h, HTML_WARNING, "%sStacks that are not whole: %.1f %% %s.",
+			page_note(h, PAGE_WARNING, "%sStacks that are not whole: %.1f %% %s.",
 				  whose, 100.0 * (double)s->nr_ends[end] / (double)s->nr_unwound,
 				  unwind_end_name(end));
 }
 
-static void say_samples(struct html *h, unsigned side, const char *whose)
+static void say_samples(struct page *h, unsigned side, const char *whose)
 {
 	const struct report_stats *s = &h->stats[side];
 
@@ -107,22 +89,32 @@ static void say_samples(struct html *h, unsigned side, const char *whose)
 	say_stacks(h, s, whose);
 }
 
-int html_head_read(struct html *h, struct err *e)
+int page_head_read(struct page *h, struct err *e)
 {
+	const struct inputs *in = h->j->inputs;
 	int rc = 0;
 
-	(void)e;
 	if (h->has_samples)
 		for (unsigned side = 0; side < h->nr_sides; side++)
-			say_samples(h, side, side == HTML_NOW ? "" : "Before: ");
-	for (size_t i = 0; i < h->j->inputs->nr + h->j->inputs->nr_diff && rc == 0; i++)
-		rc = read_traces(h, &h->j->inputs->item[i], i < h->j->inputs->nr ? "" : "Before: ");
+			say_samples(h, side, side == PAGE_NOW ? "" : "Before: ");
+	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
+		const char *whose = i < in->nr ? "" : "Before: ";
+		struct profile_about other;
+
+		if (i == h->j->first) {
+			say_about(h, &h->about, whose);
+			continue;
+		}
+		rc = export_about_read(&in->item[i], NULL, NULL, &other, e);
+		say_about(h, &other, whose);
+		profile_about_fini(&other);
+	}
 	return rc;
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void put_fact(struct html *h, const char *name, const char *value)
+static void put_fact(struct page *h, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
@@ -133,16 +125,16 @@ static void put_fact(struct html *h, const char *name, const char *value)
 }
 
 /* Takes the text of b, which is empty then. */
-static void put_built(struct html *h, const char *name, struct buf *b)
+static void put_built(struct page *h, const char *name, struct buf *b)
 {
 	put_fact(h, name, buf_str(b));
 	buf_reset(b);
 }
 
-static void put_event(struct html *h, uint32_t i, struct buf *b)
+static void put_event(struct page *h, uint32_t i, struct buf *b)
 {
 	const struct trace_event *ev = &h->facts->events[i];
-	const struct report_event_stats *s = h->stats[HTML_NOW].event;
+	const struct report_event_stats *s = h->stats[PAGE_NOW].event;
 
 	buf_printf(b, "%s:%s", ev->group, ev->name);
 	if (*ev->unit)
@@ -166,7 +158,7 @@ static void put_event(struct html *h, uint32_t i, struct buf *b)
 	put_built(h, "Event", b);
 }
 
-static void put_sessions(struct html *h, struct buf *b)
+static void put_sessions(struct page *h, struct buf *b)
 {
 	for (size_t i = 0; i < h->j->inputs->nr + h->j->inputs->nr_diff; i++) {
 		const struct input *o = &h->j->inputs->item[i];
@@ -177,7 +169,7 @@ static void put_sessions(struct html *h, struct buf *b)
 	}
 }
 
-static void put_host(struct html *h, struct buf *b)
+static void put_host(struct page *h, struct buf *b)
 {
 	const struct trace_head *head = &h->facts->head;
 	const struct trace_info *info = h->facts->info;
@@ -193,15 +185,15 @@ static void put_host(struct html *h, struct buf *b)
 	put_fact(h, "Recorded by", info->tool);
 }
 
-static void put_times(struct html *h, struct buf *b)
+static void put_times(struct page *h, struct buf *b)
 {
-	add_date(b, h->began_realtime_ns);
+	add_date(b, profile_about_realtime(&h->about, h->about.start_ns));
 	put_built(h, "Began", b);
 	screen_human(b, (double)counts_lines_span_ns(h->lines), "ns");
 	put_built(h, "Time shown", b);
 }
 
-static void put_facts(struct html *h)
+static void put_facts(struct page *h)
 {
 	struct buf b;
 
@@ -218,7 +210,7 @@ static void put_facts(struct html *h)
 	buf_fini(&b);
 }
 
-static void put_notes(struct html *h, const char *key, int kind)
+static void put_notes(struct page *h, const char *key, int kind)
 {
 	char *line = h->notes[kind].data, *end, more[64];
 
@@ -240,7 +232,7 @@ static void add_part(struct buf *b, const char *text)
 	buf_adds(b, text);
 }
 
-static void put_subtitle(struct html *h)
+static void put_subtitle(struct page *h)
 {
 	const struct trace_info *info = h->facts->info;
 	struct buf b, part;
@@ -249,7 +241,7 @@ static void put_subtitle(struct html *h)
 	buf_init(&part, LINE_BYTES);
 	add_part(&b, h->facts->head.host);
 	add_part(&b, info ? info->cpu_model : "");
-	add_date(&part, h->began_realtime_ns);
+	add_date(&part, profile_about_realtime(&h->about, h->about.start_ns));
 	add_part(&b, buf_str(&part));
 	buf_reset(&part);
 	screen_human(&part, (double)counts_lines_span_ns(h->lines), "ns");
@@ -263,17 +255,17 @@ static void put_subtitle(struct html *h)
 
 static void say_unread(void *arg, const char *line)
 {
-	html_note(arg, HTML_WARNING, "%s.", line);
+	page_note(arg, PAGE_WARNING, "%s.", line);
 }
 
-void html_head_put(struct html *h)
+void page_head_put(struct page *h)
 {
 	jsonw_text(&h->json, "title", name_of(job_input(h->j)));
 	put_subtitle(h);
 	jsonw_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
 	jsonw_array(&h->json, "sides");
 	for (unsigned i = 0; i < h->nr_sides; i++) {
-		jsonw_text(&h->json, NULL, i == HTML_NOW ? "now" : "before");
+		jsonw_text(&h->json, NULL, i == PAGE_NOW ? "now" : "before");
 	}
 	jsonw_end(&h->json);
 	jsonw_array(&h->json, "iterations");
@@ -282,6 +274,6 @@ void html_head_put(struct html *h)
 	jsonw_end(&h->json);
 	put_facts(h);
 	export_unread_lines(h->j, say_unread, h);
-	put_notes(h, "warnings", HTML_WARNING);
-	put_notes(h, "notes", HTML_NOTE);
+	put_notes(h, "warnings", PAGE_WARNING);
+	put_notes(h, "notes", PAGE_NOTE);
 }

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"
-#include "page/html.h"
+#include "page/page.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 
@@ -18,93 +18,43 @@ enum {
 	MAX_THREADS = 4096,   /* told apart; then by name */
 };
 
-static bool is_thread(const void *arg, const void *key, uint32_t number)
-{
-	return memcmp(&((const struct html_thread *)arg)[number], key,
-		      sizeof(struct html_thread)) == 0;
-}
-
-static bool is_group(const void *arg, const void *key, uint32_t number)
-{
-	return memcmp(&((const struct html_group *)arg)[number], key, sizeof(struct html_group)) ==
-	       0;
-}
-
-static int add_thread(struct html *h, const struct html_thread *t, uint32_t hash, uint32_t *number)
-{
-	struct html_thread *list =
-	    mem_grow(h->threads, h->nr_threads, &h->threads_room, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	h->threads = list;
-	if (index_add(&h->thread_index, hash, (uint32_t)h->nr_threads))
-		return -ENOMEM;
-	list[h->nr_threads] = *t;
-	*number = (uint32_t)h->nr_threads++;
-	return 0;
-}
-
 /* Where there are too many, all of a name are one; where there are too many names, all are. */
-static int find_thread(struct html *h, struct html_thread t, uint32_t *number)
+static uint32_t find_thread(struct page *h, struct page_thread t)
 {
-	uint32_t hash;
+	uint32_t number;
 
 	for (unsigned times = 1;; times++) {
-		hash = index_hash(0, &t, sizeof(t));
-		*number = index_find(&h->thread_index, hash, is_thread, h->threads, &t);
-		if (*number != INDEX_NONE)
-			return 0;
-		if (times == 3 || h->nr_threads < times * MAX_THREADS)
-			return add_thread(h, &t, hash, number);
+		number = dict_find(&h->threads, &t);
+		if (number != DICT_NONE)
+			return number;
+		if (times == 3 || h->threads.nr < times * MAX_THREADS)
+			return dict_add(&h->threads, &t);
 		h->has_several = true;
 		t.comm = times == 1 ? t.comm : h->others;
-		t.pid = t.tid = HTML_SEVERAL;
+		t.pid = t.tid = PAGE_SEVERAL;
 	}
 }
 
-static int add_group(struct html *h, const struct html_group *g, uint32_t hash)
-{
-	struct html_group *list = mem_grow(h->groups, h->nr_groups, &h->groups_room, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	h->groups = list;
-	if (index_add(&h->group_index, hash, (uint32_t)h->nr_groups))
-		return -ENOMEM;
-	list[h->nr_groups] = *g;
-	h->last_group = (uint32_t)h->nr_groups++;
-	return 0;
-}
-
-static bool is_of_thread(const struct html_thread *t, const struct report_key *k)
+static bool is_of_thread(const struct page_thread *t, const struct report_key *k)
 {
 	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid;
 }
 
-/* Mostly that of the sample before. */
-static int find_group(struct html *h, unsigned side, const struct report_key *k, uint32_t *number)
+/* Mostly that of the sample before. DICT_NONE without memory. */
+static uint32_t find_group(struct page *h, unsigned side, const struct report_key *k)
 {
-	const struct html_group *last = h->nr_groups ? &h->groups[h->last_group] : NULL;
-	struct html_group g = {.side = side, .event = k->event};
-	uint32_t hash;
-	int rc = 0;
+	const struct page_group *last = dict_at(&h->groups, h->last_group);
+	struct page_group g = {.side = side, .event = k->event};
 
-	if (!last || last->side != side || last->event != k->event ||
-	    !is_of_thread(&h->threads[last->thread], k)) {
-		rc = find_thread(h, (struct html_thread){k->comm, k->pid, k->tid}, &g.thread);
-		hash = index_hash(0, &g, sizeof(g));
-		*number = index_find(&h->group_index, hash, is_group, h->groups, &g);
-		if (rc == 0 && *number == INDEX_NONE)
-			rc = add_group(h, &g, hash);
-		else if (rc == 0)
-			h->last_group = *number;
-	}
-	*number = h->last_group;
-	return rc;
+	if (last && last->side == side && last->event == k->event &&
+	    is_of_thread(dict_at(&h->threads, last->thread), k))
+		return h->last_group;
+	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid});
+	h->last_group = g.thread == DICT_NONE ? DICT_NONE : dict_add(&h->groups, &g);
+	return h->last_group;
 }
 
-uint32_t html_slice_within(const struct html *h, uint64_t slice, unsigned doubled)
+uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned doubled)
 {
 	uint32_t min = h->min_slice >> doubled, max = h->max_slice >> doubled;
 
@@ -113,25 +63,25 @@ uint32_t html_slice_within(const struct html *h, uint64_t slice, unsigned double
 
 static int take(void *arg, const struct report_sample *s, size_t nr)
 {
-	struct html *h = arg;
+	struct page *h = arg;
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		unsigned side = s[i].key.session >= h->j->inputs->nr ? HTML_BEFORE : HTML_NOW;
-		uint32_t group;
+		unsigned side = s[i].key.session >= h->j->inputs->nr ? PAGE_BEFORE : PAGE_NOW;
+		uint32_t group = find_group(h, side, &s[i].key);
 
-		rc = find_group(h, side, &s[i].key, &group);
+		rc = group == DICT_NONE ? -ENOMEM : 0;
 		if (rc == 0)
 			rc =
 			    report_slices_add(h->slices, s[i].stack, group,
-					      html_slice_within(h, s[i].key.slice, 0), s[i].weight);
+					      page_slice_within(h, s[i].key.slice, 0), s[i].weight);
 		if (rc == 0 && h->nr_sides > 1)
-			rc = html_change_take(h, &s[i], side);
+			rc = page_change_take(h, &s[i], side);
 	}
 	return rc;
 }
 
-void html_time_shown(const struct html *h, uint64_t *start_ns, uint64_t *end_ns)
+void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
 {
 	const struct profile_filter *f = &h->j->selection->filter;
 
@@ -143,13 +93,13 @@ void html_time_shown(const struct html *h, uint64_t *start_ns, uint64_t *end_ns)
 
 /* A round number, of which some hundreds make the time. Samples that are far outside, as damaged
  * files have them, are in the first slice or the last. */
-static void choose_slices(struct html *h)
+static void choose_slices(struct page *h)
 {
 	static const uint64_t steps[] = {1, 2, 5};
 	uint64_t start_ns, end_ns, ten = 1, first;
 	unsigned i = 0;
 
-	html_time_shown(h, &start_ns, &end_ns);
+	page_time_shown(h, &start_ns, &end_ns);
 	while (steps[i] * ten * NR_SLICES < end_ns - start_ns && ten < UINT64_MAX / 10000) {
 		i = (i + 1) % 3;
 		ten *= i ? 1 : 10;
@@ -161,13 +111,13 @@ static void choose_slices(struct html *h)
 	h->max_slice = (uint32_t)first + 2 * NR_SLICES;
 }
 
-static int read_sides(struct html *h, const struct report_sink *sink, struct err *e)
+static int read_sides(struct page *h, const struct report_sink *sink, struct err *e)
 {
-	int rc = samples_read(h->j, h->j->first, h->j->nr, sink, &h->stats[HTML_NOW], e);
+	int rc = samples_read(h->j, h->j->first, h->j->nr, sink, &h->stats[PAGE_NOW], e);
 
 	if (rc == 0 && h->nr_sides > 1)
 		rc = samples_read(h->j, h->j->inputs->nr, h->j->inputs->nr_diff, sink,
-				  &h->stats[HTML_BEFORE], e);
+				  &h->stats[PAGE_BEFORE], e);
 	if (rc != -EFBIG)
 		return rc;
 	err_clear(e);
@@ -176,7 +126,7 @@ static int read_sides(struct html *h, const struct report_sink *sink, struct err
 	return rc;
 }
 
-int html_samples_read(struct html *h, struct err *e)
+int page_samples_read(struct page *h, struct err *e)
 {
 	struct report_sink sink = {.parts = REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_TID |
 					    REPORT_BY_COMM | REPORT_BY_SESSION | REPORT_BY_SLICE,
@@ -193,8 +143,9 @@ int html_samples_read(struct html *h, struct err *e)
 	h->others = report_functions_text_number(h->j->inputs->functions, "[others]");
 	h->slices = report_slices_new(MAX_COUNTS);
 	h->leaves = report_slices_new(MAX_COUNTS);
+	h->last_group = DICT_NONE;
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)
 		return -ENOMEM;
 	rc = read_sides(h, &sink, e);
-	return rc == 0 && h->nr_sides > 1 ? html_change_compare(h) : rc;
+	return rc == 0 && h->nr_sides > 1 ? page_change_compare(h) : rc;
 }

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "counts/lines.h"
 #include "exports/lines.h"
-#include "page/html.h"
+#include "page/page.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { NR_POINTS = 200, FINE_NS = 1000000, FEW_CPUS = 8, MAX_LINES = 400, DIGITS = 5 };
 
-int html_series_read(struct html *h, struct err *e)
+int page_series_read(struct page *h, struct err *e)
 {
 	const struct input *o = job_input(h->j);
 	struct profile_filter filter = h->j->selection->filter;
@@ -22,7 +22,9 @@ int html_series_read(struct html *h, struct err *e)
 					      .filter = &filter,
 					      .slice_ns = FINE_NS,
 					      .from_sample_to_sample = true,
-					      .point = counts_lines_add};
+					      .point = counts_lines_add,
+					      .trace = page_head_add,
+					      .trace_arg = h};
 	int rc;
 
 	export_has_counters(h->j, o);
@@ -37,7 +39,7 @@ int html_series_read(struct html *h, struct err *e)
 }
 
 /* What samples are of is in the flame graph. */
-static bool is_wanted(const struct html *h, const struct counts_line *l)
+static bool is_wanted(const struct page *h, const struct counts_line *l)
 {
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
 
@@ -45,7 +47,7 @@ static bool is_wanted(const struct html *h, const struct counts_line *l)
 	       profile_filter_has_event(&h->j->selection->filter, &ev);
 }
 
-static void put_label(struct html *h, const struct counts_line *l)
+static void put_label(struct page *h, const struct counts_line *l)
 {
 	char label[512];
 
@@ -63,18 +65,18 @@ static bool is_rate(const struct counts_line *l)
 	return l->of.metric ? l->is_rate : l->of.kind == EVENT_COUNT;
 }
 
-static void put_unit(struct html *h, const struct counts_line *l)
+static void put_unit(struct page *h, const struct counts_line *l)
 {
 	jsonw_text(&h->json, "unit", l->of.kind == EVENT_SHARE && !l->of.metric ? "%" : l->of.unit);
 	jsonw_text(&h->json, "per", is_rate(l) ? "/s" : "");
 }
 
-static void put_value(struct html *h, const char *key, double v)
+static void put_value(struct page *h, const char *key, double v)
 {
-	html_real(h, key, v, DIGITS);
+	page_real(h, key, v, DIGITS);
 }
 
-static void put_note(struct html *h, const struct counts_line *l)
+static void put_note(struct page *h, const struct counts_line *l)
 {
 	char note[256] = "", state[CELL_STATE_BYTES];
 
@@ -87,7 +89,7 @@ static void put_note(struct html *h, const struct counts_line *l)
 	jsonw_text(&h->json, "note", note);
 }
 
-static void put_line(struct html *h, size_t i)
+static void put_line(struct page *h, size_t i)
 {
 	const struct counts_line *l = counts_lines_at(h->lines, i);
 	double values[NR_POINTS];
@@ -104,34 +106,34 @@ static void put_line(struct html *h, size_t i)
 	jsonw_array(&h->json, "values");
 	counts_lines_shape(h->lines, i, values, NR_POINTS);
 	for (size_t k = 0; k < NR_POINTS; k++) {
-		html_real(h, NULL, values[k], DIGITS);
+		page_real(h, NULL, values[k], DIGITS);
 	}
 	jsonw_end(&h->json);
 	jsonw_end(&h->json);
 }
 
-static void say_problems(struct html *h, const struct counts_line *l)
+static void say_problems(struct page *h, const struct counts_line *l)
 {
 	char state[CELL_STATE_BYTES];
 
 	if (l->cpu != COUNTS_NO_CPU || l->thing)
 		return;
 	if (cell_is_short(&l->quality.least))
-		html_note(h, HTML_WARNING, "%s lacks something: %s.", l->of.label,
+		page_note(h, PAGE_WARNING, "%s lacks something: %s.", l->of.label,
 			  cell_state_text(&l->quality.least, state));
 	if (l->has_number && l->quality.running < 1)
-		html_note(
-		    h, HTML_WARNING,
+		page_note(
+		    h, PAGE_WARNING,
 		    "%s ran %.0f %% of the time at least (multiplexed): its numbers are scaled.",
 		    l->of.label, 100 * l->quality.running);
 	if (!l->has_number && l->of.reason && *l->of.reason)
-		html_note(h, HTML_WARNING, "%s was not measured: %s.", l->of.label, l->of.reason);
+		page_note(h, PAGE_WARNING, "%s was not measured: %s.", l->of.label, l->of.reason);
 	else if (!l->has_number && l->quality.nr_without)
-		html_note(h, HTML_WARNING, "%s has no number: %s.", l->of.label,
+		page_note(h, PAGE_WARNING, "%s has no number: %s.", l->of.label,
 			  cell_state_name(l->quality.state));
 }
 
-int html_series_put(struct html *h, struct err *e)
+int page_series_put(struct page *h, struct err *e)
 {
 	size_t nr = 0, nr_left = 0;
 	int rc = 0;
@@ -147,14 +149,14 @@ int html_series_put(struct html *h, struct err *e)
 			put_line(h, i);
 		else
 			nr_left++;
-		rc = html_flush(h, e);
+		rc = page_flush(h, e);
 	}
 	jsonw_end(&h->json);
 	nr_left += counts_lines_left(h->lines);
 	if (nr_left)
-		html_note(h, HTML_NOTE, "%zu more rows of counts and misc are left out.", nr_left);
+		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are left out.", nr_left);
 	if (h->j->nr > 1)
-		html_note(h, HTML_NOTE,
+		page_note(h, PAGE_NOTE,
 			  "Counts and misc are those of the first session; samples "
 			  "are added up, each session from its own start.");
 	return rc;

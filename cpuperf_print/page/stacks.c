@@ -13,37 +13,37 @@
 #include <string.h>
 
 /* What the user calls small. */
-static uint64_t least_samples(const struct html *h)
+static uint64_t least_samples(const struct page *h)
 {
 	double share = h->j->selection->min_percent > 0 ? h->j->selection->min_percent / 100 : 0;
 	uint64_t all = 0;
 
-	for (size_t i = 0; i < h->stats[HTML_NOW].nr_events; i++)
-		all += h->stats[HTML_NOW].event[i].taken.samples;
+	for (size_t i = 0; i < h->stats[PAGE_NOW].nr_events; i++)
+		all += h->stats[PAGE_NOW].event[i].taken.samples;
 	return (uint64_t)(share * (double)all);
 }
 
-static void say_coarser(struct html *h, uint64_t min_samples)
+static void say_coarser(struct page *h, uint64_t min_samples)
 {
 	if (report_slices_doubled(h->slices))
-		html_note(h, HTML_NOTE,
+		page_note(h, PAGE_NOTE,
 			  "There is too much for a page: slices of time are %u times as long as "
 			  "they would be.",
 			  1u << report_slices_doubled(h->slices));
 	if (h->outline.nr_merged)
-		html_note(h, HTML_NOTE,
+		page_note(h, PAGE_NOTE,
 			  "%zu frames of fewer than %" PRIu64
 			  " samples are merged into [merged], in their callers: totals of small "
 			  "functions are too low.",
 			  h->outline.nr_merged, min_samples);
 	if (report_stacks_is_full(h->stacks))
-		html_note(h, HTML_WARNING, "There are too many stacks: some are cut.");
+		page_note(h, PAGE_WARNING, "There are too many stacks: some are cut.");
 	if (h->has_several)
-		html_note(h, HTML_NOTE,
+		page_note(h, PAGE_NOTE,
 			  "There are too many threads: some are told apart by name only.");
 }
 
-static void put_buf(struct html *h, const char *key, const struct buf *b)
+static void put_buf(struct page *h, const char *key, const struct buf *b)
 {
 	jsonw_key(&h->json, key);
 	buf_addc(&h->data, '"');
@@ -51,7 +51,7 @@ static void put_buf(struct html *h, const char *key, const struct buf *b)
 	buf_addc(&h->data, '"');
 }
 
-static void put_count(struct html *h, const char *key, uint64_t n)
+static void put_count(struct page *h, const char *key, uint64_t n)
 {
 	jsonw_u64(&h->json, key, n);
 }
@@ -62,7 +62,7 @@ struct texts {
 	uint32_t nr;
 };
 
-static uint32_t text_number(struct html *h, struct texts *t, uint32_t text)
+static uint32_t text_number(struct page *h, struct texts *t, uint32_t text)
 {
 	if (t->number[text] == UINT32_MAX) {
 		t->number[text] = t->nr++;
@@ -71,7 +71,7 @@ static uint32_t text_number(struct html *h, struct texts *t, uint32_t text)
 	return t->number[text];
 }
 
-static int texts_init(struct html *h, struct texts *t)
+static int texts_init(struct page *h, struct texts *t)
 {
 	size_t nr = report_functions_nr_texts(h->j->inputs->functions);
 
@@ -83,7 +83,7 @@ static int texts_init(struct html *h, struct texts *t)
 	return 0;
 }
 
-static int put_threads(struct html *h)
+static int put_threads(struct page *h)
 {
 	struct texts comms;
 	struct buf list;
@@ -91,20 +91,24 @@ static int put_threads(struct html *h)
 
 	if (rc)
 		return rc;
-	buf_init(&list, HTML_MAX_ENCODED_BYTES);
+	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
 	jsonw_array(&h->json, "comms");
-	for (size_t i = 0; i < h->nr_threads; i++) {
-		export_digits_add(&list, text_number(h, &comms, h->threads[i].comm));
-		export_digits_add(&list, h->threads[i].pid);
-		export_digits_add(&list, h->threads[i].tid);
+	for (uint32_t i = 0; i < h->threads.nr; i++) {
+		const struct page_thread *t = dict_at(&h->threads, i);
+
+		export_digits_add(&list, text_number(h, &comms, t->comm));
+		export_digits_add(&list, t->pid);
+		export_digits_add(&list, t->tid);
 	}
 	jsonw_end(&h->json);
 	put_buf(h, "threads", &list);
 	buf_reset(&list);
-	for (size_t i = 0; i < h->nr_groups; i++) {
-		export_digits_add(&list, h->groups[i].side);
-		export_digits_add(&list, h->groups[i].event);
-		export_digits_add(&list, h->groups[i].thread);
+	for (uint32_t i = 0; i < h->groups.nr; i++) {
+		const struct page_group *g = dict_at(&h->groups, i);
+
+		export_digits_add(&list, g->side);
+		export_digits_add(&list, g->event);
+		export_digits_add(&list, g->thread);
 	}
 	put_buf(h, "groups", &list);
 	rc = buf_error(&list);
@@ -113,7 +117,7 @@ static int put_threads(struct html *h)
 	return rc;
 }
 
-static int put_functions(struct html *h, const struct html_numbers *n, struct err *e)
+static int put_functions(struct page *h, const struct page_numbers *n, struct err *e)
 {
 	struct texts objects;
 	struct buf list;
@@ -121,7 +125,7 @@ static int put_functions(struct html *h, const struct html_numbers *n, struct er
 
 	if (rc)
 		return rc;
-	buf_init(&list, HTML_MAX_ENCODED_BYTES);
+	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
 	jsonw_array(&h->json, "objects");
 	for (size_t i = 0; i < n->nr_functions; i++)
 		export_digits_add(
@@ -132,7 +136,7 @@ static int put_functions(struct html *h, const struct html_numbers *n, struct er
 	jsonw_array(&h->json, "names");
 	for (size_t i = 0; i < n->nr_functions && rc == 0; i++) {
 		jsonw_text(&h->json, NULL, n->functions[i]->name);
-		rc = html_flush(h, e);
+		rc = page_flush(h, e);
 	}
 	jsonw_end(&h->json);
 	rc = rc ? rc : buf_error(&list);
@@ -141,19 +145,19 @@ static int put_functions(struct html *h, const struct html_numbers *n, struct er
 	return rc;
 }
 
-static uint64_t samples_of(const struct html *h, unsigned side, uint32_t event)
+static uint64_t samples_of(const struct page *h, unsigned side, uint32_t event)
 {
 	return h->stats[side].event ? h->stats[side].event[event].taken.samples : 0;
 }
 
-static void put_event(struct html *h, const struct html_encoded *from, uint32_t i)
+static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
 	const struct trace_event *ev = &h->facts->events[i];
 
 	jsonw_object(&h->json, NULL);
 	jsonw_text(&h->json, "label", ev->label);
 	jsonw_text(&h->json, "unit", ev->unit);
-	html_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
+	page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
 	put_count(h, "period", from->period ? from->period[i] : 0);
 	jsonw_array(&h->json, "samples");
 	for (unsigned side = 0; side < h->nr_sides; side++) {
@@ -163,7 +167,7 @@ static void put_event(struct html *h, const struct html_encoded *from, uint32_t 
 	jsonw_end(&h->json);
 }
 
-static void put_events(struct html *h, const struct html_encoded *from)
+static void put_events(struct page *h, const struct page_encoded *from)
 {
 	jsonw_array(&h->json, "events");
 	for (uint32_t i = 0; i < h->facts->nr_events; i++) {
@@ -172,7 +176,7 @@ static void put_events(struct html *h, const struct html_encoded *from)
 	jsonw_end(&h->json);
 }
 
-static void put_time(struct html *h, const struct html_encoded *from)
+static void put_time(struct page *h, const struct page_encoded *from)
 {
 	uint64_t slice_ns = h->slice_ns << (h->slices ? report_slices_doubled(h->slices) : 0);
 
@@ -181,7 +185,7 @@ static void put_time(struct html *h, const struct html_encoded *from)
 	put_count(h, "nr_slices", from->nr_slices);
 }
 
-static int put_samples(struct html *h, struct html_numbers *n, struct html_encoded *from,
+static int put_samples(struct page *h, struct page_numbers *n, struct page_encoded *from,
 		       struct err *e)
 {
 	int rc;
@@ -192,48 +196,48 @@ static int put_samples(struct html *h, struct html_numbers *n, struct html_encod
 	if (rc == 0)
 		rc = put_functions(h, n, e);
 	if (rc == 0 && h->nr_sides > 1)
-		html_change_put(h, n->function, n->nr_all);
+		page_change_put(h, n->function, n->nr_all);
 	put_count(h, "nr_nodes", h->outline.nr + 1);
 	put_count(h, "nr_cells", h->outline.nr_counts);
 	put_buf(h, "tree", &from->tree);
 	put_buf(h, "cells", &from->cells);
-	return rc ? rc : html_flush(h, e);
+	return rc ? rc : page_flush(h, e);
 }
 
 /* A session that only counts has an empty tree. */
-static int put_none(struct html *h)
+static int put_none(struct page *h)
 {
-	struct html_encoded none;
+	struct page_encoded none;
 
-	html_encoded_init(&none);
+	page_encoded_init(&none);
 	export_digits_add(&none.cells, 0);
-	html_encode_slices(h, &none);
+	page_encode_slices(h, &none);
 	put_time(h, &none);
 	put_events(h, &none);
 	put_count(h, "nr_nodes", 1);
 	put_count(h, "nr_cells", 0);
 	buf_adds(&h->data, ",\"comms\":[],\"threads\":\"\",\"groups\":\"\",\"objects\":[],"
 			   "\"functions\":\"\",\"names\":[],\"tree\":\"\",\"cells\":\"A\"");
-	html_encoded_fini(&none);
+	page_encoded_fini(&none);
 	return 0;
 }
 
-int html_samples_put(struct html *h, struct err *e)
+int page_samples_put(struct page *h, struct err *e)
 {
 	uint64_t min_samples;
-	struct html_numbers n;
-	struct html_encoded made;
+	struct page_numbers n;
+	struct page_encoded made;
 	int rc;
 
 	if (!h->has_samples)
 		return put_none(h);
 	min_samples = least_samples(h);
-	rc = html_encode(h, &n, &made, &min_samples);
+	rc = page_encode(h, &n, &made, &min_samples);
 	if (rc == 0) {
 		say_coarser(h, min_samples);
 		rc = put_samples(h, &n, &made, e);
 	}
-	html_numbers_fini(&n);
-	html_encoded_fini(&made);
+	page_numbers_fini(&n);
+	page_encoded_fini(&made);
 	return rc;
 }

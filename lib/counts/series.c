@@ -761,6 +761,8 @@ static int read_trace(struct series *s, const struct profile_trace *trace)
 	if (!s->has_origin)
 		s->origin_ns = trace->start_ns;
 	s->has_origin = true;
+	if (s->config->trace)
+		s->config->trace(s->config->trace_arg, trace);
 	if (!profile_ranges_has(&s->config->filter->iterations, trace->head.iteration))
 		return 0;
 	return s->facts->is_sampling ? read_sampled(s, trace) : read_counted(s, trace);

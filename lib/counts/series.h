@@ -47,6 +47,9 @@ struct counts_series_config {
 	bool from_sample_to_sample;
 	counts_series_fn *point;
 	void *arg;
+	/* Called with each trace, also of iterations that the filter leaves out; may be NULL. */
+	void (*trace)(void *trace_arg, const struct profile_trace *trace);
+	void *trace_arg;
 };
 
 /*
