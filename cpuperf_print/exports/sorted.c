@@ -19,50 +19,18 @@ enum {
 		REPORT_BY_TID | REPORT_BY_COMM
 };
 
-static bool is_tag(const void *arg, const void *key, uint32_t number)
-{
-	const struct export_sorted *s = arg;
-
-	return memcmp(&s->tags[number].key, key, sizeof(struct report_key)) == 0;
-}
-
-/* INDEX_NONE without memory. */
-static uint32_t add_tag(struct export_sorted *s, uint32_t hash, const struct report_key *key)
-{
-	struct export_tag *tags = mem_grow(s->tags, s->nr_tags, &s->room, sizeof(*tags));
-
-	if (!tags)
-		return INDEX_NONE;
-	s->tags = tags;
-	tags[s->nr_tags] = (struct export_tag){.key = *key};
-	if (index_add(&s->index, hash, (uint32_t)s->nr_tags))
-		return INDEX_NONE;
-	return (uint32_t)s->nr_tags++;
-}
-
-static uint32_t tag_of(struct export_sorted *s, const struct report_key *key)
-{
-	uint32_t hash, number;
-
-	if (s->last < s->nr_tags && is_tag(s, key, s->last))
-		return s->last;
-	hash = index_hash(0, key, sizeof(*key));
-	number = index_find(&s->index, hash, is_tag, s, key);
-	s->last = number != INDEX_NONE ? number : add_tag(s, hash, key);
-	return s->last;
-}
-
 static int take_one(struct export_sorted *s, const struct report_sample *sample)
 {
 	const struct export_record r = {.time_ns = sample->time_ns,
 					.weight = sample->weight,
-					.tag = tag_of(s, &sample->key),
+					.tag = dict_add(&s->tags, &sample->key),
 					.stack = sample->stack};
+	struct export_tag *tag = dict_at(&s->tags, r.tag);
 
-	if (r.tag == INDEX_NONE)
+	if (!tag)
 		return -ENOMEM;
-	s->tags[r.tag].nr++;
-	s->tags[r.tag].weight += r.weight;
+	tag->nr++;
+	tag->weight += r.weight;
 	return export_spool_add(s->spool, &r, s->e);
 }
 
@@ -106,8 +74,8 @@ static int compare_groups(const struct export_sorted *s, const struct report_key
 static int compare_tags(const void *x, const void *y, void *arg)
 {
 	const struct export_sorted *s = arg;
-	const struct report_key *a = &s->tags[*(const uint32_t *)x].key;
-	const struct report_key *b = &s->tags[*(const uint32_t *)y].key;
+	const struct report_key *a = export_sorted_key(s, *(const uint32_t *)x);
+	const struct report_key *b = export_sorted_key(s, *(const uint32_t *)y);
 	int rc = compare_groups(s, a, b);
 
 	if (!rc)
@@ -130,10 +98,10 @@ static void add_to_group(struct export_group *g, const struct export_tag *t)
 /* order: the tags, sorted. */
 static void make_groups(struct export_sorted *s, const uint32_t *order)
 {
-	for (size_t i = 0; i < s->nr_tags; i++) {
-		const struct export_tag *t = &s->tags[order[i]];
+	for (size_t i = 0; i < s->tags.nr; i++) {
+		const struct export_tag *t = dict_at(&s->tags, order[i]);
 
-		if (!i || compare_groups(s, &s->tags[order[i - 1]].key, &t->key))
+		if (!i || compare_groups(s, export_sorted_key(s, order[i - 1]), &t->key))
 			s->nr_groups++;
 		add_to_group(&s->groups[s->nr_groups - 1], t);
 		s->places[order[i]] =
@@ -143,17 +111,17 @@ static void make_groups(struct export_sorted *s, const uint32_t *order)
 
 static int sort(struct export_sorted *s, struct err *e)
 {
-	uint32_t *order = mem_calloc(s->nr_tags + 1, sizeof(*order));
+	uint32_t *order = mem_calloc(s->tags.nr + 1, sizeof(*order));
 
-	s->groups = mem_calloc(s->nr_tags + 1, sizeof(*s->groups));
-	s->places = mem_calloc(s->nr_tags + 1, sizeof(*s->places));
+	s->groups = mem_calloc(s->tags.nr + 1, sizeof(*s->groups));
+	s->places = mem_calloc(s->tags.nr + 1, sizeof(*s->places));
 	if (!order || !s->groups || !s->places) {
 		mem_free(order);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	for (uint32_t i = 0; i < s->nr_tags; i++)
+	for (uint32_t i = 0; i < s->tags.nr; i++)
 		order[i] = i;
-	qsort_r(order, s->nr_tags, sizeof(*order), compare_tags, s);
+	qsort_r(order, s->tags.nr, sizeof(*order), compare_tags, s);
 	make_groups(s, order);
 	mem_free(order);
 	return export_spool_sort(s->spool, s->places, s->nr_groups, e);
@@ -176,6 +144,7 @@ int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event,
 	int rc;
 
 	*s = (struct export_sorted){.j = j, .is_by_event = is_by_event, .e = e};
+	dict_init(&s->tags, sizeof(struct export_tag), DICT_KEY(struct export_tag, key), DICT_MAX);
 	if (j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	s->spool = export_spool_new(e);
@@ -197,10 +166,9 @@ void export_sorted_fini(struct export_sorted *s)
 	export_spool_free(s->spool);
 	report_stacks_free(s->stacks);
 	mem_free(s->stats.event);
-	mem_free(s->tags);
+	dict_fini(&s->tags);
 	mem_free(s->groups);
 	mem_free(s->places);
-	index_fini(&s->index);
 }
 
 const struct export_record *export_sorted_records(const struct export_sorted *s, size_t group,

@@ -5,6 +5,7 @@
 #ifndef CPUPERF_PRINT_EXPORTS_SORTED_H
 #define CPUPERF_PRINT_EXPORTS_SORTED_H
 
+#include "base/dict.h"
 #include "export/spool.h"
 #include "report/stacks.h"
 #include "samples.h"
@@ -28,13 +29,10 @@ struct export_sorted {
 	struct report_stats stats;
 	struct report_stacks *stacks;
 	struct export_spool *spool;
-	struct export_tag *tags;
-	size_t nr_tags, room;
+	struct dict tags;            /* struct export_tag */
 	struct export_group *groups; /* by event, session, pid, tid, name */
 	size_t nr_groups;
 	struct export_place *places; /* of the tags */
-	struct index index;
-	uint32_t last; /* tag */
 	struct err *e;
 };
 
@@ -42,6 +40,13 @@ struct export_sorted {
  * lines if those are asked for. 0 or -errno with *e; end with export_sorted_fini in any case. */
 int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e);
 void export_sorted_fini(struct export_sorted *s);
+static inline const struct report_key *export_sorted_key(const struct export_sorted *s,
+							 uint32_t tag)
+{
+	const struct export_tag *t = dict_at(&s->tags, tag);
+
+	return &t->key;
+}
 const struct export_record *export_sorted_records(const struct export_sorted *s, size_t group,
 						  size_t *nr);
 

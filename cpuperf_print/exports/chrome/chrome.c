@@ -98,7 +98,7 @@ static uint32_t number_stack(struct chrome *c, uint32_t stack)
 
 static void know_tag(struct chrome *c, uint32_t tag)
 {
-	const struct report_key *key = &c->sorted.tags[tag].key;
+	const struct report_key *key = export_sorted_key(&c->sorted, tag);
 	struct json_writer j;
 
 	if (c->same.len && c->tag == tag)
@@ -114,7 +114,7 @@ static void know_tag(struct chrome *c, uint32_t tag)
 
 static void put_sample(struct chrome *c, const struct export_record *r)
 {
-	const struct report_key *key = &c->sorted.tags[r->tag].key;
+	const struct report_key *key = export_sorted_key(&c->sorted, r->tag);
 	struct json_writer *j = &c->json;
 
 	know_tag(c, r->tag);

@@ -19,6 +19,7 @@ enum {
 void events_init(struct events *x, const struct profile_facts *facts)
 {
 	*x = (struct events){.facts = facts};
+	dict_init(&x->ids, sizeof(struct events_id), DICT_KEY(struct events_id, id), MAX_IDS);
 }
 
 void events_fini(struct events *x)
@@ -26,8 +27,7 @@ void events_fini(struct events *x)
 	for (size_t i = 0; i < x->nr; i++)
 		buf_fini(&x->one[i].format);
 	mem_free(x->one);
-	mem_free(x->id);
-	index_fini(&x->index);
+	dict_fini(&x->ids);
 	mem_free(x->group);
 	mem_free(x->sorted);
 	mem_free(x->list);
@@ -204,42 +204,26 @@ static int ensure_event(struct events *x, uint32_t event, uint32_t attr,
 	return i == -ENOENT && event < x->facts->nr_events ? add_event(x, event, attr, of) : i;
 }
 
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct events *x = arg;
-	const uint64_t *id = key;
-
-	return x->id[number].id == *id;
-}
-
 uint64_t events_id(const struct trace_id *id)
 {
 	return id->id ? id->id : EVENTS_ONLY_ID;
 }
 
-static uint32_t find_id(const struct events *x, uint64_t id)
-{
-	return index_find(&x->index, index_hash(0, &id, sizeof(id)), is_same, x, &id);
-}
-
 static bool is_known(const struct events *x, uint64_t id)
 {
-	return find_id(x, id) != INDEX_NONE;
+	return dict_find(&x->ids, &id) != DICT_NONE;
 }
 
 static int add_id(struct events *x, uint64_t id, uint32_t event)
 {
-	struct events_id *grown;
+	struct events_id *new;
 
-	if (x->nr_ids == MAX_IDS || is_known(x, id))
+	if (x->ids.nr == MAX_IDS || is_known(x, id))
 		return 0;
-	grown = mem_grow(x->id, x->nr_ids, &x->ids_room, sizeof(*grown));
-	if (!grown)
+	new = dict_get(&x->ids, &id);
+	if (!new)
 		return -ENOMEM;
-	x->id = grown;
-	if (index_add(&x->index, index_hash(0, &id, sizeof(id)), (uint32_t)x->nr_ids))
-		return -ENOMEM;
-	x->id[x->nr_ids++] = (struct events_id){.id = id, .event = event};
+	new->event = event;
 	return 0;
 }
 
@@ -294,12 +278,10 @@ static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 
 uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out)
 {
-	uint32_t number = find_id(x, id);
-	struct events_id *one;
+	struct events_id *one = dict_at(&x->ids, dict_find(&x->ids, &id));
 
-	if (number == INDEX_NONE)
+	if (!one)
 		return count;
-	one = &x->id[number];
 	if (!is_left_out)
 		one->told += count - one->count;
 	one->count = count;
@@ -357,10 +339,11 @@ static void fill_list(struct events *x)
 		if (x->list[i].tracepoint)
 			x->list[i].format = buf_str(&x->one[i].format);
 	}
-	for (size_t i = 0; i < x->nr_ids; i++) {
-		struct perf_data_event *e = &x->list[x->id[i].event];
+	for (size_t i = 0; i < x->ids.nr; i++) {
+		const struct events_id *id = (const struct events_id *)x->ids.items + i;
+		struct perf_data_event *e = &x->list[id->event];
 
-		x->sorted[i] = x->id[i].id;
+		x->sorted[i] = id->id;
 		if (!e->nr_ids++)
 			e->ids = &x->sorted[i];
 	}
@@ -374,13 +357,12 @@ int events_finish(struct events *x)
 
 	if (rc)
 		return rc;
-	x->sorted = mem_calloc(x->nr_ids + 1, sizeof(*x->sorted));
+	x->sorted = mem_calloc(x->ids.nr + 1, sizeof(*x->sorted));
 	x->list = mem_calloc(x->nr + 1, sizeof(*x->list));
 	if (!x->sorted || !x->list)
 		return -ENOMEM;
-	index_fini(&x->index);
-	if (x->nr_ids)
-		qsort(x->id, x->nr_ids, sizeof(*x->id), compare_ids);
+	if (x->ids.nr) /* none is found by its id from here on */
+		qsort(x->ids.items, x->ids.nr, sizeof(struct events_id), compare_ids);
 	fill_list(x);
 	return 0;
 }

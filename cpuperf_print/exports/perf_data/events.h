@@ -6,7 +6,7 @@
 #define CPUPERF_PRINT_EXPORTS_PERF_DATA_EVENTS_H
 
 #include "base/buf.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "export/perf_data.h"
 #include "export/perf_record.h"
 #include "profile/session.h"
@@ -37,9 +37,7 @@ struct events {
 	const struct profile_facts *facts;
 	struct events_one *one; /* owned */
 	size_t nr, room;
-	struct events_id *id; /* owned */
-	size_t nr_ids, ids_room;
-	struct index index;            /* of ids */
+	struct dict ids;               /* struct events_id */
 	struct perf_data_group *group; /* owned */
 	size_t nr_groups, groups_room;
 	uint64_t *sorted;             /* owned; the ids, event by event */

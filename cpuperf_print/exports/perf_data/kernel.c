@@ -4,7 +4,6 @@
 #include "exports/perf_data/kernel.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "export/perf_record.h"
 
@@ -25,14 +24,13 @@ struct symbol {
 void kernel_init(struct kernel *k)
 {
 	*k = (struct kernel){0};
-	arena_init(&k->names, (size_t)MAX_MODULES * 2 * MAX_NAME_BYTES);
+	dict_init_texts(&k->modules, sizeof(struct kernel_module), MAX_MODULES,
+			(size_t)MAX_MODULES * 2 * MAX_NAME_BYTES);
 }
 
 void kernel_fini(struct kernel *k)
 {
-	mem_free(k->module);
-	index_fini(&k->index);
-	arena_fini(&k->names);
+	dict_fini(&k->modules);
 }
 
 static bool take_address(const char **at, const char *end, uint64_t *out)
@@ -73,15 +71,6 @@ static bool parse(const char *line, const char *end, struct symbol *out)
 	return true;
 }
 
-static bool is_same(const void *arg, const void *key, uint32_t number)
-{
-	const struct kernel *k = arg;
-	const struct symbol *s = key;
-	const char *name = k->module[number].name;
-
-	return strlen(name) == s->module_len && memcmp(name, s->module, s->module_len) == 0;
-}
-
 /* What comes and goes by itself has records of its own. */
 static bool is_module(const struct symbol *s)
 {
@@ -90,37 +79,18 @@ static bool is_module(const struct symbol *s)
 	       !memmem(s->module, s->module_len, "[__builtin", 10);
 }
 
-static int add_module(struct kernel *k, const struct symbol *s, uint32_t hash)
-{
-	struct kernel_module *grown;
-	const char *name;
-
-	if (k->nr == MAX_MODULES)
-		return 0;
-	grown = mem_grow(k->module, k->nr, &k->room, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	k->module = grown;
-	name = arena_strndup(&k->names, s->module, s->module_len);
-	if (!name || index_add(&k->index, hash, (uint32_t)k->nr))
-		return -ENOMEM;
-	k->module[k->nr++] = (struct kernel_module){name, s->address, s->address};
-	return 0;
-}
-
 static int take_of_module(struct kernel *k, const struct symbol *s)
 {
-	uint32_t hash, number;
 	struct kernel_module *m;
+	uint32_t number;
 
 	if (!is_module(s))
 		return 0;
-	hash = index_hash(0, s->module, s->module_len);
-	number = index_find(&k->index, hash, is_same, k, s);
-	if (number == INDEX_NONE)
-		return add_module(k, s, hash);
-	m = &k->module[number];
-	m->first = s->address < m->first ? s->address : m->first;
+	number = dict_add_text(&k->modules, s->module, s->module_len);
+	if (number == DICT_NONE)
+		return k->modules.nr == MAX_MODULES ? 0 : -ENOMEM;
+	m = dict_at(&k->modules, number);
+	m->first = !m->last || s->address < m->first ? s->address : m->first;
 	m->last = s->address > m->last ? s->address : m->last;
 	return 0;
 }
@@ -175,7 +145,9 @@ void kernel_put(const struct kernel *k, struct buf *out, uint64_t id)
 	if (start && k->last >= start)
 		put_range(out, start, k->last, start,
 			  k->text ? "[kernel.kallsyms]_text" : "[kernel.kallsyms]_stext", id);
-	for (size_t i = 0; i < k->nr; i++)
-		put_range(out, k->module[i].first & ~(uint64_t)(PAGE_BYTES - 1), k->module[i].last,
-			  0, k->module[i].name, id);
+	for (uint32_t i = 0; i < k->modules.nr; i++) {
+		const struct kernel_module *m = dict_at(&k->modules, i);
+
+		put_range(out, m->first & ~(uint64_t)(PAGE_BYTES - 1), m->last, 0, m->name, id);
+	}
 }

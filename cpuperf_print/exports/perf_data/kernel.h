@@ -5,8 +5,7 @@
 #ifndef CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H
 #define CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H
 
-#include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 
 #include <stdint.h>
 
@@ -20,12 +19,9 @@ struct kernel_module {
 
 /* Zero-initialise by kernel_init. */
 struct kernel {
-	uint64_t text, stext;         /* the addresses of these symbols; 0: not told */
-	uint64_t last;                /* function of the kernel itself */
-	struct kernel_module *module; /* owned */
-	size_t nr, room;
-	struct index index; /* of modules, by name */
-	struct arena names;
+	uint64_t text, stext; /* the addresses of these symbols; 0: not told */
+	uint64_t last;        /* function of the kernel itself */
+	struct dict modules;  /* struct kernel_module */
 };
 
 void kernel_init(struct kernel *k);

@@ -3,8 +3,8 @@
  * machine. A value holds from its time to the next, so a point stands at the start of what it is
  * of. Readers know a track only behind its description. Must not do any arithmetic.
  */
+#include "base/dict.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "counts/series.h"
 #include "export/proto.h"
 #include "exports/lines.h"
@@ -27,35 +27,15 @@ enum { NO_THING = UINT32_MAX };
 struct counters {
 	struct job *j;
 	struct err *e;
-	struct track *tracks;
-	size_t nr, room;
-	struct index index;
+	struct dict tracks; /* struct track */
 };
-
-static bool is_track(const void *arg, const void *key, uint32_t number)
-{
-	const struct counters *c = arg;
-
-	return memcmp(&c->tracks[number], key, sizeof(struct track)) == 0;
-}
 
 /* 1: it is new; 0; -ENOMEM. */
 static int add(struct counters *c, const struct track *t)
 {
-	uint32_t hash = index_hash(0, t, sizeof(*t));
-	struct track *tracks;
+	size_t before = c->tracks.nr;
 
-	if (index_find(&c->index, hash, is_track, c, t) != INDEX_NONE)
-		return 0;
-	tracks = mem_grow(c->tracks, c->nr, &c->room, sizeof(*tracks));
-	if (!tracks)
-		return -ENOMEM;
-	c->tracks = tracks;
-	tracks[c->nr] = *t;
-	if (index_add(&c->index, hash, (uint32_t)c->nr))
-		return -ENOMEM;
-	c->nr++;
-	return 1;
+	return dict_add(&c->tracks, t) == DICT_NONE ? -ENOMEM : c->tracks.nr > before;
 }
 
 static uint64_t uuid_of(const struct track *t)
@@ -186,9 +166,10 @@ int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 						    .slice_ns = SLICE_NS,
 						    .point = put_point,
 						    .arg = &c};
-	int rc = export_has_counters(j, o) ? counts_series(&config, e) : 0;
+	int rc;
 
-	index_fini(&c.index);
-	mem_free(c.tracks);
+	dict_init(&c.tracks, sizeof(struct track), sizeof(struct track), DICT_MAX);
+	rc = export_has_counters(j, o) ? counts_series(&config, e) : 0;
+	dict_fini(&c.tracks);
 	return rc;
 }

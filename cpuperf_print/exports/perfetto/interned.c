@@ -5,8 +5,7 @@
  * Readers leave out a stack with a frame in no mapping, so each frame has one: its file (as if it
  * were mapped as it is), the kernel, or what its function says to be of.
  */
-#include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "export/proto.h"
 #include "exports/perfetto/perfetto.h"
@@ -37,6 +36,8 @@ enum { FRAME_FUNCTION = 2, FRAME_MAPPING, FRAME_PLACE, FRAME_SOURCE, FRAME_LINE 
 enum { CALLSTACK_FRAMES = 2 };
 enum { RANGE_BITS = 32, MAX_DEPTH = 2048 };
 
+static const char KERNEL[] = "[kernel.kallsyms]";
+
 struct bits {
 	uint64_t *word; /* owned */
 	size_t room;    /* words */
@@ -44,22 +45,26 @@ struct bits {
 
 struct mapping {
 	const struct profile_object *object; /* NULL: of no file */
-	const char *name;                    /* then */
+	const char *name;                    /* then; else NULL */
+};
+
+struct frame {
+	const struct report_function *function;
+	const struct profile_object *object;
+	const char *file;
+	uint64_t address, line;
+	uint32_t mapping; /* its iid; what stands before it is the key */
 };
 
 struct perfetto_interned {
 	const struct report_stacks *stacks;
 	uint32_t nr_sequences;
 	struct bits *has; /* owned; of each sequence: NR_INTERNED */
-	struct index by_frame, by_mapping, by_source;
-	struct report_frame *frames; /* iids are places and 1, as of those below */
-	uint32_t *mapping_of;        /* of each frame, its iid */
-	size_t nr_frames, frames_room, mapping_of_room;
-	struct mapping *mappings;
-	size_t nr_mappings, mappings_room;
-	const char **sources;
-	size_t nr_sources, sources_room;
-	uint32_t *frame_of; /* owned; of each stack's node; 0: not looked for yet */
+	/* iids are numbers and 1: */
+	struct dict frames;   /* struct frame */
+	struct dict mappings; /* struct mapping */
+	struct dict sources;  /* const char * */
+	uint32_t *frame_of;   /* owned; of each stack's node; 0: not looked for yet */
 	size_t frame_of_room;
 };
 
@@ -72,6 +77,9 @@ struct perfetto_interned *perfetto_interned_new(const struct report_stacks *stac
 		return NULL;
 	in->stacks = stacks;
 	in->nr_sequences = nr_sequences;
+	dict_init(&in->frames, sizeof(struct frame), DICT_KEY(struct frame, line), DICT_MAX);
+	dict_init(&in->mappings, sizeof(struct mapping), sizeof(struct mapping), DICT_MAX);
+	dict_init(&in->sources, sizeof(const char *), sizeof(const char *), DICT_MAX);
 	in->has = mem_calloc((size_t)nr_sequences * NR_INTERNED + 1, sizeof(*in->has));
 	if (in->has)
 		return in;
@@ -86,109 +94,35 @@ void perfetto_interned_free(struct perfetto_interned *in)
 	for (size_t i = 0; i < (size_t)in->nr_sequences * NR_INTERNED; i++)
 		mem_free(in->has[i].word);
 	mem_free(in->has);
-	index_fini(&in->by_frame);
-	index_fini(&in->by_mapping);
-	index_fini(&in->by_source);
-	mem_free(in->frames);
-	mem_free(in->mapping_of);
-	mem_free(in->mappings);
-	mem_free(in->sources);
+	dict_fini(&in->frames);
+	dict_fini(&in->mappings);
+	dict_fini(&in->sources);
 	mem_free(in->frame_of);
 	mem_free(in);
 }
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-static bool is_mapping(const void *arg, const void *key, uint32_t number)
-{
-	const struct perfetto_interned *in = arg;
-	const struct mapping *a = &in->mappings[number], *b = key;
-
-	return a->object == b->object && (a->object || strcmp(a->name, b->name) == 0);
-}
-
-/* iids; 0 without memory. */
+/* iids; 0 without memory: DICT_NONE and 1. */
 static uint32_t find_mapping(struct perfetto_interned *in, const struct report_frame *f)
 {
 	const struct mapping key = {.object = f->object,
-				    .name = f->function->is_kernel ? "[kernel.kallsyms]"
-								   : f->function->object};
-	uint32_t hash = f->object ? (uint32_t)index_mix(0, (uintptr_t)f->object)
-				  : index_hash(1, key.name, strlen(key.name));
-	uint32_t number = index_find(&in->by_mapping, hash, is_mapping, in, &key);
-	struct mapping *mappings;
+				    .name = f->object                ? NULL
+					    : f->function->is_kernel ? KERNEL
+								     : f->function->object};
 
-	if (number != INDEX_NONE)
-		return number + 1;
-	mappings = mem_grow(in->mappings, in->nr_mappings, &in->mappings_room, sizeof(*mappings));
-	if (!mappings)
-		return 0;
-	in->mappings = mappings;
-	mappings[in->nr_mappings] = key;
-	if (index_add(&in->by_mapping, hash, (uint32_t)in->nr_mappings))
-		return 0;
-	return (uint32_t)++in->nr_mappings;
-}
-
-static bool is_source(const void *arg, const void *key, uint32_t number)
-{
-	const struct perfetto_interned *in = arg;
-
-	return in->sources[number] == key;
-}
-
-static uint32_t find_source(struct perfetto_interned *in, const char *file)
-{
-	uint32_t hash = (uint32_t)index_mix(0, (uintptr_t)file);
-	uint32_t number = index_find(&in->by_source, hash, is_source, in, file);
-	const char **sources;
-
-	if (number != INDEX_NONE)
-		return number + 1;
-	sources = mem_grow(in->sources, in->nr_sources, &in->sources_room, sizeof(*sources));
-	if (!sources)
-		return 0;
-	in->sources = sources;
-	sources[in->nr_sources] = file;
-	if (index_add(&in->by_source, hash, (uint32_t)in->nr_sources))
-		return 0;
-	return (uint32_t)++in->nr_sources;
-}
-
-static bool is_frame(const void *arg, const void *key, uint32_t number)
-{
-	const struct perfetto_interned *in = arg;
-
-	return report_frame_is_same(&in->frames[number], key);
-}
-
-static uint32_t add_frame(struct perfetto_interned *in, uint32_t hash, const struct report_frame *f)
-{
-	size_t nr = in->nr_frames;
-	struct report_frame *frames = mem_grow(in->frames, nr, &in->frames_room, sizeof(*frames));
-	uint32_t *mapping_of;
-
-	if (!frames)
-		return 0;
-	in->frames = frames;
-	mapping_of = mem_grow(in->mapping_of, nr, &in->mapping_of_room, sizeof(*mapping_of));
-	if (!mapping_of)
-		return 0;
-	in->mapping_of = mapping_of;
-	frames[nr] = *f;
-	mapping_of[nr] = find_mapping(in, f);
-	if (!mapping_of[nr] || index_add(&in->by_frame, hash, (uint32_t)nr))
-		return 0;
-	return (uint32_t)++in->nr_frames;
+	return dict_add(&in->mappings, &key) + 1;
 }
 
 static uint32_t find_frame(struct perfetto_interned *in, const struct report_frame *f)
 {
-	uint64_t hash = index_mix(index_mix(0, (uintptr_t)f->function ^ f->address << 16),
-				  (uintptr_t)f->object ^ f->line);
-	uint32_t number = index_find(&in->by_frame, (uint32_t)hash, is_frame, in, f);
+	const struct frame key = {f->function, f->object, f->file, f->address, f->line, 0};
+	uint32_t number = dict_add(&in->frames, &key);
+	struct frame *frame = dict_at(&in->frames, number);
 
-	return number != INDEX_NONE ? number + 1 : add_frame(in, (uint32_t)hash, f);
+	if (frame && !frame->mapping)
+		frame->mapping = find_mapping(in, f);
+	return frame && frame->mapping ? number + 1 : 0;
 }
 
 static int make_room(struct perfetto_interned *in, uint32_t stack)
@@ -275,7 +209,7 @@ static void put_text(struct put *p, enum interned what, uint32_t iid, const char
 /* Its build-id and path have its number. */
 static void put_mapping(struct put *p, uint32_t iid)
 {
-	const struct mapping *m = &p->in->mappings[iid - 1];
+	const struct mapping *m = dict_at(&p->in->mappings, iid - 1);
 	const struct profile_object *o = m->object;
 	bool has_build_id = o && o->build_id_len;
 	size_t message;
@@ -299,23 +233,23 @@ static void put_mapping(struct put *p, uint32_t iid)
 
 static void put_frame(struct put *p, uint32_t iid)
 {
-	const struct report_frame *f = &p->in->frames[iid - 1];
-	uint32_t mapping = p->in->mapping_of[iid - 1], source = 0;
+	const struct frame *f = dict_at(&p->in->frames, iid - 1);
+	uint32_t source = 0;
 	size_t message;
 
 	if (!is_new(p, FRAMES, iid))
 		return;
-	put_mapping(p, mapping);
+	put_mapping(p, f->mapping);
 	put_text(p, FUNCTION_NAMES, f->function->number + 1, f->function->name);
 	if (f->file) {
-		source = find_source(p->in, f->file);
+		source = dict_add(&p->in->sources, &f->file) + 1;
 		p->error = source ? p->error : -ENOMEM;
 		put_text(p, SOURCE_PATHS, source, f->file);
 	}
 	message = proto_begin(p->b, fields[FRAMES]);
 	proto_uint(p->b, IID, iid);
 	proto_uint(p->b, FRAME_FUNCTION, f->function->number + 1);
-	proto_uint(p->b, FRAME_MAPPING, mapping);
+	proto_uint(p->b, FRAME_MAPPING, f->mapping);
 	proto_uint(p->b, FRAME_PLACE, f->address);
 	if (source)
 		proto_uint(p->b, FRAME_SOURCE, source);

@@ -5,6 +5,7 @@
  */
 #include "exports/perfetto/perfetto.h"
 
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/proto.h"
@@ -72,12 +73,8 @@ struct perfetto {
 	struct report_stacks *stacks;
 	struct perfetto_interned *interned;
 	struct report_stats stats;
-	struct index by_count, by_thread;
-	struct count *counts;
-	size_t nr_counts, counts_room;
-	struct thread *threads;
-	size_t nr_threads, threads_room;
-	uint32_t last_count, last_thread;
+	struct dict counts;  /* struct count */
+	struct dict threads; /* struct thread */
 };
 
 static const struct input *opened_of(const struct perfetto *p)
@@ -320,47 +317,20 @@ static void put_notes(struct perfetto *p)
 
 /* --- traces ---------------------------------------------------------------------------------- */
 
-static bool is_count(const void *arg, const void *key, uint32_t number)
-{
-	const struct perfetto *p = arg;
-	const struct count *a = &p->counts[number], *b = key;
-
-	return a->event == b->event && a->iteration == b->iteration && a->cpu == b->cpu;
-}
-
-/* INDEX_NONE: no memory. */
-static uint32_t find_count(struct perfetto *p, const struct count *key)
-{
-	const uint32_t words[] = {key->event, key->iteration, key->cpu};
-	uint32_t hash, number = p->last_count;
-	struct count *counts;
-
-	if (number < p->nr_counts && is_count(p, key, number))
-		return number;
-	hash = index_hash(0, words, sizeof(words));
-	number = index_find(&p->by_count, hash, is_count, p, key);
-	if (number != INDEX_NONE)
-		return p->last_count = number;
-	counts = mem_grow(p->counts, p->nr_counts, &p->counts_room, sizeof(*counts));
-	if (!counts)
-		return INDEX_NONE;
-	p->counts = counts;
-	counts[p->nr_counts] = *key;
-	if (index_add(&p->by_count, hash, (uint32_t)p->nr_counts))
-		return INDEX_NONE;
-	return p->last_count = (uint32_t)p->nr_counts++;
-}
-
 static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_t event)
 {
-	const struct count key = {.event = event,
-				  .iteration = t->head.iteration,
-				  .cpu = t->head.cpu,
-				  .value = t->pairs[event].start.raw};
+	const uint32_t key[] = {event, t->head.iteration, t->head.cpu};
+	size_t before = p->counts.nr;
+	struct count *c;
 
 	if (p->sequence_of[event] == NO_SEQUENCE || !t->pairs[event].has_start)
 		return 0;
-	return find_count(p, &key) == INDEX_NONE ? -ENOMEM : 0;
+	c = dict_get(&p->counts, key);
+	if (!c)
+		return -ENOMEM;
+	if (p->counts.nr > before)
+		c->value = t->pairs[event].start.raw;
+	return 0;
 }
 
 static void put_lost(struct perfetto *p, const struct profile_trace *t)
@@ -405,45 +375,17 @@ static int read_traces(struct perfetto *p)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static bool is_thread(const void *arg, const void *key, uint32_t number)
-{
-	const struct perfetto *p = arg;
-	const struct thread *a = &p->threads[number], *b = key;
-
-	return a->pid == b->pid && a->tid == b->tid;
-}
-
-static uint32_t find_thread(struct perfetto *p, const struct thread *key)
-{
-	const uint32_t words[] = {key->pid, key->tid};
-	uint32_t hash, number = p->last_thread;
-	struct thread *threads;
-
-	if (number < p->nr_threads && is_thread(p, key, number))
-		return number;
-	hash = index_hash(0, words, sizeof(words));
-	number = index_find(&p->by_thread, hash, is_thread, p, key);
-	if (number != INDEX_NONE)
-		return p->last_thread = number;
-	threads = mem_grow(p->threads, p->nr_threads, &p->threads_room, sizeof(*threads));
-	if (!threads)
-		return INDEX_NONE;
-	p->threads = threads;
-	threads[p->nr_threads] = *key;
-	if (index_add(&p->by_thread, hash, (uint32_t)p->nr_threads))
-		return INDEX_NONE;
-	return p->last_thread = (uint32_t)p->nr_threads++;
-}
-
 static int note_thread(struct perfetto *p, const struct report_sample *s)
 {
-	const struct thread key = {s->key.pid, s->key.tid, s->key.comm, s->time_ns};
-	uint32_t number = find_thread(p, &key);
+	const uint32_t key[] = {s->key.pid, s->key.tid};
+	struct thread *t = dict_get(&p->threads, key);
 
-	if (number == INDEX_NONE)
+	if (!t)
 		return -ENOMEM;
-	if (s->time_ns >= p->threads[number].time_ns)
-		p->threads[number] = key;
+	if (s->time_ns >= t->time_ns) {
+		t->comm = s->key.comm;
+		t->time_ns = s->time_ns;
+	}
 	return 0;
 }
 
@@ -497,10 +439,10 @@ static int put_threads(struct perfetto *p)
 {
 	int rc = 0;
 
-	if (p->nr_threads)
-		qsort(p->threads, p->nr_threads, sizeof(*p->threads), compare_threads);
-	for (size_t i = 0; i < p->nr_threads && rc == 0; i++) {
-		const struct thread *t = &p->threads[i];
+	if (p->threads.nr)
+		qsort(p->threads.items, p->threads.nr, sizeof(struct thread), compare_threads);
+	for (size_t i = 0; i < p->threads.nr && rc == 0; i++) {
+		const struct thread *t = (const struct thread *)p->threads.items + i;
 
 		if (!t->pid)
 			continue;
@@ -539,20 +481,21 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 
 static int take_one(struct perfetto *p, const struct report_sample *s)
 {
-	const struct count key = {s->key.event, s->key.iteration, s->key.cpu, 0};
-	uint32_t sequence = p->sequence_of[s->key.event], count = find_count(p, &key);
+	const uint32_t key[] = {s->key.event, s->key.iteration, s->key.cpu};
+	uint32_t sequence = p->sequence_of[s->key.event];
+	struct count *count = dict_get(&p->counts, key);
 	struct buf *b = &p->j->output->text;
 	size_t packet;
 	int rc;
 
 	if (sequence == NO_SEQUENCE)
 		return 0;
-	if (count == INDEX_NONE || note_thread(p, s))
+	if (!count || note_thread(p, s))
 		return -ENOMEM;
-	p->counts[count].value += s->weight;
+	count->value += s->weight;
 	packet = perfetto_begin(b, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns);
 	rc = perfetto_intern(p->interned, sequence, s->stack, b);
-	put_sample(p, s, p->counts[count].value);
+	put_sample(p, s, count->value);
 	perfetto_end(b, packet);
 	return rc;
 }
@@ -623,16 +566,18 @@ static void fini(struct perfetto *p)
 	perfetto_interned_free(p->interned);
 	report_stacks_free(p->stacks);
 	mem_free(p->stats.event);
-	index_fini(&p->by_count);
-	index_fini(&p->by_thread);
-	mem_free(p->counts);
-	mem_free(p->threads);
+	dict_fini(&p->counts);
+	dict_fini(&p->threads);
 }
 
 int export_perfetto(struct job *j, struct err *e)
 {
 	struct perfetto p = {.j = j, .session = j->first, .e = e};
-	int rc = write_all(&p);
+	int rc;
+
+	dict_init(&p.counts, sizeof(struct count), DICT_KEY(struct count, cpu), DICT_MAX);
+	dict_init(&p.threads, sizeof(struct thread), DICT_KEY(struct thread, tid), DICT_MAX);
+	rc = write_all(&p);
 
 	(void)j->nr; /* 1 */
 	fini(&p);

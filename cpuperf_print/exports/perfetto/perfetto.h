@@ -6,7 +6,6 @@
 #define CPUPERF_PRINT_EXPORTS_PERFETTO_PERFETTO_H
 
 #include "base/buf.h"
-#include "base/index.h"
 #include "job.h"
 
 /* By the public definitions (protos/perfetto/trace): */

@@ -174,9 +174,9 @@ static void know_labels(struct pprof *p, struct report_key key)
 	put_number(p, TID, key.tid);
 	put_number(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
-	put_text(p, COMM, pprof_name(t, report_functions_text(p->j->inputs->functions, key.comm)));
+	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));
 	if (p->j->nr > 1)
-		put_text(p, SESSION, pprof_name(t, p->j->inputs->item[key.session].path));
+		put_text(p, SESSION, pprof_text(t, p->j->inputs->item[key.session].path));
 }
 
 static uint64_t amount(uint64_t weight, uint64_t scale)

@@ -3,7 +3,6 @@
  */
 #include "exports/pprof/tables.h"
 
-#include "base/index.h"
 #include "base/mem.h"
 #include "export/proto.h"
 #include "profile/processes.h"
@@ -30,7 +29,7 @@ enum {
 	RANGE_BITS = 32, /* of a file's addresses: one that is larger has none beyond */
 	PAGE_BYTES = 4096,
 	MAX_LOCATIONS = 1 << 23, /* beyond, a location is a function, wherever it is */
-	MAX_COPIED_BYTES = 64 << 20,
+	MAX_TEXT_BYTES = 1 << 30,
 	MAX_OUT_BYTES = 64 << 20,
 };
 
@@ -53,22 +52,21 @@ struct pprof_mapping {
 
 void pprof_tables_init(struct pprof_tables *t)
 {
-	*t = (struct pprof_tables){.nr_texts = 0};
+	*t = (struct pprof_tables){.error = 0};
 	buf_init(&t->out, MAX_OUT_BYTES);
-	arena_init(&t->arena, MAX_COPIED_BYTES);
-	pprof_name(t, ""); /* which is number 0 */
+	dict_init_texts(&t->texts, sizeof(const char *), DICT_MAX, MAX_TEXT_BYTES);
+	dict_init(&t->functions, sizeof(struct pprof_function), sizeof(struct pprof_function),
+		  DICT_MAX);
+	pprof_text(t, ""); /* which is number 0 */
 }
 
 void pprof_tables_fini(struct pprof_tables *t)
 {
 	buf_fini(&t->out);
-	arena_fini(&t->arena);
-	index_fini(&t->by_text);
-	index_fini(&t->by_function);
+	dict_fini(&t->texts);
+	dict_fini(&t->functions);
 	index_fini(&t->by_location);
 	index_fini(&t->by_object);
-	mem_free(t->texts);
-	mem_free(t->functions);
 	mem_free(t->locations);
 	mem_free(t->frames);
 	mem_free(t->mappings);
@@ -84,57 +82,19 @@ static uint64_t fail(struct pprof_tables *t, int error)
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
-static bool is_text(const void *arg, const void *key, uint32_t number)
-{
-	const struct pprof_tables *t = arg;
-
-	return t->texts[number] == key || strcmp(t->texts[number], key) == 0;
-}
-
-static uint64_t add_text(struct pprof_tables *t, uint32_t hash, const char *text)
-{
-	const char **texts = mem_grow(t->texts, t->nr_texts, &t->texts_room, sizeof(*texts));
-
-	if (!texts)
-		return fail(t, -ENOMEM);
-	t->texts = texts;
-	texts[t->nr_texts] = text;
-	if (index_add(&t->by_text, hash, (uint32_t)t->nr_texts))
-		return fail(t, -ENOMEM);
-	proto_text(&t->out, PPROF_STRING, text);
-	return t->nr_texts++;
-}
-
-static uint64_t text_number(struct pprof_tables *t, const char *text, bool is_kept)
-{
-	uint32_t hash = index_hash(0, text, strlen(text));
-	uint32_t number = index_find(&t->by_text, hash, is_text, t, text);
-
-	if (number != INDEX_NONE)
-		return number;
-	text = is_kept ? text : arena_strdup(&t->arena, text);
-	return text ? add_text(t, hash, text) : fail(t, -ENOMEM);
-}
-
 uint64_t pprof_text(struct pprof_tables *t, const char *text)
 {
-	return text_number(t, text, false);
-}
+	size_t before = t->texts.nr;
+	uint32_t number = dict_add(&t->texts, text);
 
-uint64_t pprof_name(struct pprof_tables *t, const char *text)
-{
-	return text_number(t, text, true);
+	if (number == DICT_NONE)
+		return fail(t, -ENOMEM);
+	if (t->texts.nr > before)
+		proto_text(&t->out, PPROF_STRING, text);
+	return number;
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
-
-static bool is_function(const void *arg, const void *key, uint32_t number)
-{
-	const struct pprof_tables *t = arg;
-	const struct pprof_function *f = key;
-
-	return t->functions[number].function == f->function && t->functions[number].file == f->file;
-}
 
 /* Readers take what stands as both names for one that is still to be made readable, and cut off
  * what they hold for arguments. */
@@ -142,14 +102,14 @@ static uint64_t system_name_of(struct pprof_tables *t, const struct report_funct
 {
 	if (strcmp(f->name, f->linkage_name) == 0 && strpbrk(f->name, "<>[]():"))
 		return 0;
-	return pprof_name(t, f->linkage_name);
+	return pprof_text(t, f->linkage_name);
 }
 
 static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof_function *f)
 {
-	uint64_t name = pprof_name(t, f->function->name);
+	uint64_t name = pprof_text(t, f->function->name);
 	uint64_t system_name = system_name_of(t, f->function);
-	uint64_t file = f->file ? pprof_name(t, f->file) : 0;
+	uint64_t file = f->file ? pprof_text(t, f->file) : 0;
 	size_t start = proto_begin(&t->out, PPROF_FUNCTION);
 
 	proto_uint(&t->out, FUNCTION_ID, id);
@@ -164,22 +124,14 @@ static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof
 static uint64_t function_id(struct pprof_tables *t, const struct report_frame *frame)
 {
 	const struct pprof_function key = {frame->function, frame->file};
-	uint32_t hash =
-	    (uint32_t)index_mix(index_mix(0, (uintptr_t)key.function), (uintptr_t)key.file);
-	uint32_t number = index_find(&t->by_function, hash, is_function, t, &key);
-	struct pprof_function *functions;
+	size_t before = t->functions.nr;
+	uint32_t number = dict_add(&t->functions, &key);
 
-	if (number != INDEX_NONE)
-		return (uint64_t)number + 1;
-	functions = mem_grow(t->functions, t->nr_functions, &t->functions_room, sizeof(*functions));
-	if (!functions)
+	if (number == DICT_NONE)
 		return fail(t, -ENOMEM);
-	t->functions = functions;
-	functions[t->nr_functions] = key;
-	if (index_add(&t->by_function, hash, (uint32_t)t->nr_functions))
-		return fail(t, -ENOMEM);
-	put_function(t, ++t->nr_functions, &key);
-	return t->nr_functions;
+	if (t->functions.nr > before)
+		put_function(t, (uint64_t)number + 1, &key);
+	return (uint64_t)number + 1;
 }
 
 /* --- mappings -------------------------------------------------------------------------------- */
@@ -266,7 +218,7 @@ static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 	const struct pprof_mapping *m = &t->mappings[id - 1];
 	const struct profile_object *o = m->object;
 	uint64_t start = range_start(t, id), page = PAGE_BYTES - 1, last = start + (m->high | page);
-	uint64_t file = pprof_name(t, o ? o->shown_path : "[kernel.kallsyms]");
+	uint64_t file = pprof_text(t, o ? o->shown_path : "[kernel.kallsyms]");
 	uint64_t build_id = build_id_text(t, o);
 	struct buf *b = &t->out;
 	size_t message = proto_begin(b, PPROF_MAPPING);

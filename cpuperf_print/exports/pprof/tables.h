@@ -9,8 +9,8 @@
 #ifndef CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H
 #define CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H
 
-#include "base/arena.h"
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/index.h"
 #include "report/entry.h"
 
@@ -33,16 +33,13 @@ enum pprof_field {
 enum { PPROF_MAX_INLINED = 64 };
 
 struct pprof_tables {
-	struct buf out;   /* messages that are written; the caller takes them away */
-	int error;        /* -ENOMEM: the first failure */
-	bool is_full;     /* there are too many places: later ones have no address */
-	bool has_several; /* set by the caller: sessions, which have objects of their own */
-	struct arena arena;
-	struct index by_text, by_function, by_location, by_object;
-	const char **texts; /* numbers are places */
-	size_t nr_texts, texts_room;
-	struct pprof_function *functions; /* ids are places and 1, as of those below */
-	size_t nr_functions, functions_room;
+	struct buf out;        /* messages that are written; the caller takes them away */
+	int error;             /* -ENOMEM: the first failure */
+	bool is_full;          /* there are too many places: later ones have no address */
+	bool has_several;      /* set by the caller: sessions, which have objects of their own */
+	struct dict texts;     /* const char * */
+	struct dict functions; /* struct pprof_function; ids are numbers and 1, as of those below */
+	struct index by_location, by_object;
 	struct pprof_location *locations;
 	size_t nr_locations, locations_room;
 	struct report_frame *frames; /* of locations */
@@ -54,9 +51,8 @@ struct pprof_tables {
 void pprof_tables_init(struct pprof_tables *t);
 void pprof_tables_fini(struct pprof_tables *t);
 
-/* A text's number: 0 of "", and after a failure. pprof_name: it lives as long as the tables. */
+/* A text's number: 0 of "", and after a failure. */
 uint64_t pprof_text(struct pprof_tables *t, const char *text);
-uint64_t pprof_name(struct pprof_tables *t, const char *text);
 /* The id of a place and the functions there, 1 to PPROF_MAX_INLINED: those that are inlined into
  * the next, and that. 0 after a failure. */
 uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frames, size_t nr);

@@ -4,6 +4,7 @@
  * of goes straight into the file: memory grows with stacks, functions, tasks and things.
  */
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/index.h"
 #include "base/mem.h"
@@ -33,62 +34,29 @@ struct numbered {
 	uint32_t a, b, c;
 };
 
-struct numbering {
-	struct numbered *item; /* owned */
-	size_t nr, room;
-	struct index index;
-};
-
 struct database {
 	struct job *j;
 	const struct input *opened;
 	struct sqlite_file *file;
 	struct sqlite_rows iterations, traces, notes, things, counts, sampled, series, samples,
 	    losses;
-	struct numbering thing, task;
+	struct dict thing, task; /* struct numbered */
 	struct report_stacks *stacks;
 	bool *has_comm;                 /* owned, while comms are written */
 	struct report_weights *weights; /* owned; of each event */
-	uint64_t start_ns, realtime_offset_ns;
+	struct profile_about about;
 	struct err *e;
 };
 
-/* --- numbers --------------------------------------------------------------------------------- */
-
-static bool is_numbered(const void *arg, const void *key, uint32_t number)
+/* Its number in *out: 1 if it is new, 0 if it was there, -ENOMEM or -EFBIG. */
+static int number(struct dict *d, const struct numbered *key, uint32_t *out)
 {
-	const struct numbering *n = arg;
+	size_t before = d->nr;
 
-	return memcmp(&n->item[number], key, sizeof(struct numbered)) == 0;
-}
-
-/* 1: it is new, 0: it was there; its place in *out. -ENOMEM, -EFBIG. */
-static int number(struct numbering *n, const struct numbered *key, uint32_t *out)
-{
-	uint32_t hash = index_hash(0, key, sizeof(*key));
-	struct numbered *item;
-
-	*out = index_find(&n->index, hash, is_numbered, n, key);
-	if (*out != INDEX_NONE)
-		return 0;
-	if (n->nr == MAX_NUMBERED)
-		return -EFBIG;
-	item = mem_grow(n->item, n->nr, &n->room, sizeof(*item));
-	if (!item)
-		return -ENOMEM;
-	n->item = item;
-	item[n->nr] = *key;
-	*out = (uint32_t)n->nr;
-	if (index_add(&n->index, hash, *out))
-		return -ENOMEM;
-	n->nr++;
-	return 1;
-}
-
-static void numbering_fini(struct numbering *n)
-{
-	mem_free(n->item);
-	index_fini(&n->index);
+	*out = dict_add(d, key);
+	if (*out == DICT_NONE)
+		return before == MAX_NUMBERED ? -EFBIG : -ENOMEM;
+	return d->nr > before;
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
@@ -113,8 +81,9 @@ static void put_session(struct database *d)
 	sqlite_text(&r, d->opened->config_name);
 	sqlite_text(&r, info->spec_json);
 	sqlite_u64(&r, f->is_sampling);
-	sqlite_maybe(&r, d->start_ns != 0, d->start_ns);
-	sqlite_maybe(&r, d->realtime_offset_ns != 0, d->realtime_offset_ns);
+	sqlite_maybe(&r, d->about.start_ns != 0, d->about.start_ns);
+	sqlite_maybe(&r, d->about.has_clocks,
+		     d->about.clocks.realtime_ns - d->about.clocks.monotonic_ns);
 	sqlite_row_end(&r);
 	sqlite_rows_close(&r);
 }
@@ -322,10 +291,7 @@ static void take_trace(void *arg, const struct profile_trace *trace)
 {
 	struct database *d = arg;
 
-	if (!d->start_ns || trace->start_ns < d->start_ns)
-		d->start_ns = trace->start_ns;
-	if (trace->has_clocks)
-		d->realtime_offset_ns = trace->clocks.realtime_ns - trace->clocks.monotonic_ns;
+	profile_about_add(&d->about, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++) {
 		sqlite_u64(&d->notes, trace->head.iteration);
 		sqlite_u64(&d->notes, trace->head.trace);
@@ -444,21 +410,22 @@ static void put_comm(struct database *d, struct sqlite_rows *r, uint32_t comm)
 static int put_tasks(struct database *d)
 {
 	struct sqlite_rows tasks, comms;
+	const struct numbered *task = d->task.items;
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < d->task.nr; i++)
-		last = d->task.item[i].c > last ? d->task.item[i].c : last;
+		last = task[i].c > last ? task[i].c : last;
 	d->has_comm = mem_calloc((size_t)last + 1, sizeof(*d->has_comm));
 	if (!d->has_comm)
 		return -ENOMEM;
 	sqlite_rows_open(&tasks, d->file, "tasks", 4);
 	sqlite_rows_open(&comms, d->file, "comms", 2);
 	for (size_t i = 0; i < d->task.nr; i++) {
-		put_comm(d, &comms, d->task.item[i].c);
+		put_comm(d, &comms, task[i].c);
 		sqlite_u64(&tasks, i);
-		sqlite_u64(&tasks, d->task.item[i].a);
-		sqlite_u64(&tasks, d->task.item[i].b);
-		sqlite_u64(&tasks, d->task.item[i].c);
+		sqlite_u64(&tasks, task[i].a);
+		sqlite_u64(&tasks, task[i].b);
+		sqlite_u64(&tasks, task[i].c);
 		sqlite_row_end(&tasks);
 	}
 	sqlite_rows_close(&tasks);
@@ -695,6 +662,8 @@ static int fill(struct database *d)
 				 tables_of_rows[i].nr_columns);
 	rc = sqlite_file_error(d->file, d->e);
 	if (rc == 0)
+		rc = profile_about_init(&d->about, d->opened->facts->nr_events);
+	if (rc == 0)
 		rc = put_counts(d);
 	if (rc == 0)
 		rc = put_series(d);
@@ -728,6 +697,8 @@ int export_sqlite(struct job *j, struct err *e)
 	struct database d = {.j = j, .opened = job_input(j), .e = e};
 	int rc = sqlite_file_open(&d.file, e);
 
+	dict_init(&d.thing, sizeof(struct numbered), sizeof(struct numbered), MAX_NUMBERED);
+	dict_init(&d.task, sizeof(struct numbered), sizeof(struct numbered), MAX_NUMBERED);
 	if (rc == 0)
 		rc = make(&d);
 	if (rc && !e->code)
@@ -737,8 +708,9 @@ int export_sqlite(struct job *j, struct err *e)
 	for (size_t i = 0; i < d.opened->facts->nr_events && d.weights; i++)
 		report_weights_fini(&d.weights[i]);
 	mem_free(d.weights);
-	numbering_fini(&d.thing);
-	numbering_fini(&d.task);
+	profile_about_fini(&d.about);
+	dict_fini(&d.thing);
+	dict_fini(&d.task);
 	mem_free(d.has_comm);
 	return rc;
 }
