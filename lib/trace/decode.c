@@ -1,7 +1,7 @@
 /*
- * From the payload of a frame to the structures of trace.h. Every length, count and string of
- * the payload is hostile: read through the bounded cursor, with ceilings, and text is cleaned.
- * Must not know files, nor what the numbers mean.
+ * Decodes the payloads of frames into the structures of trace.h. Every length, count and string is
+ * untrusted: it is read through a bounded cursor, with ceilings, and text is cleaned. Must not know
+ * files, nor what the numbers mean.
  */
 #include "base/arena.h"
 #include "base/cursor.h"
@@ -38,7 +38,7 @@ static struct arena *store_new(void)
 	struct arena *a = mem_alloc(sizeof(*a));
 
 	if (a)
-		/* a short string takes more here than in its frame */
+		/* a short string is longer here than in its frame */
 		arena_init(a, 2 * (size_t)TRACE_FRAME_MAX_BYTES);
 	return a;
 }
@@ -51,7 +51,7 @@ static void store_free(struct arena *a)
 }
 
 /* A copy of the next len bytes; NULL if there is nothing to copy. */
-static char *take_copy(struct decoder *d, size_t len)
+static char *copy_bytes(struct decoder *d, size_t len)
 {
 	const uint8_t *p = cursor_bytes(&d->c, len);
 	char *s;
@@ -63,9 +63,9 @@ static char *take_copy(struct decoder *d, size_t len)
 	return s;
 }
 
-static const char *take_text(struct decoder *d, size_t len)
+static const char *decode_text(struct decoder *d, size_t len)
 {
-	char *s = take_copy(d, len);
+	char *s = copy_bytes(d, len);
 
 	if (!s)
 		return "";
@@ -73,13 +73,13 @@ static const char *take_text(struct decoder *d, size_t len)
 	return s;
 }
 
-static const char *take_string16(struct decoder *d)
+static const char *decode_string16(struct decoder *d)
 {
-	return take_text(d, cursor_le16(&d->c));
+	return decode_text(d, cursor_le16(&d->c));
 }
 
 /* The length of a string32; longer than max_bytes is malformed. */
-static uint32_t take_length32(struct decoder *d, uint32_t max_bytes)
+static uint32_t decode_length32(struct decoder *d, uint32_t max_bytes)
 {
 	uint32_t len = cursor_le32(&d->c);
 
@@ -88,9 +88,9 @@ static uint32_t take_length32(struct decoder *d, uint32_t max_bytes)
 }
 
 /* Text that is made of lines. */
-static const char *take_lines(struct decoder *d, size_t len)
+static const char *decode_lines(struct decoder *d, size_t len)
 {
-	char *s = take_copy(d, len);
+	char *s = copy_bytes(d, len);
 
 	if (!s)
 		return "";
@@ -98,8 +98,8 @@ static const char *take_lines(struct decoder *d, size_t len)
 	return s;
 }
 
-/* 0, which stands for 1, for what is no scale. */
-static double take_scale(struct decoder *d)
+/* 0 (meaning 1) for a value that is no scale. */
+static double decode_scale(struct decoder *d)
 {
 	uint64_t bits = cursor_le64(&d->c);
 	double x;
@@ -108,7 +108,7 @@ static double take_scale(struct decoder *d)
 	return x > 0 && x < 1e30 ? x : 0;
 }
 
-static void take_event(struct decoder *d, struct trace_event *v)
+static void decode_event(struct decoder *d, struct trace_event *v)
 {
 	const char **strings[] = {&v->group,       &v->name,   &v->label, &v->unit,
 				  &v->description, &v->source, &v->reason};
@@ -122,17 +122,16 @@ static void take_event(struct decoder *d, struct trace_event *v)
 	v->perf_group = cursor_le32(&d->c);
 	v->attr_bytes = cursor_le32(&d->c);
 	d->c.underflow |= v->attr_bytes > TRACE_MAX_ATTR_BYTES;
-	v->attr = take_copy(d, v->attr_bytes);
+	v->attr = copy_bytes(d, v->attr_bytes);
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		*strings[i] = take_string16(d);
-	v->scale = d->c.left ? take_scale(d) : 0;
+		*strings[i] = decode_string16(d);
+	v->scale = d->c.left ? decode_scale(d) : 0;
 	v->frequency = d->c.left ? cursor_le64(&d->c) : 0;
-	v->format = d->c.left ? take_lines(d, take_length32(d, TRACE_MAX_FORMAT_BYTES)) : "";
+	v->format = d->c.left ? decode_lines(d, decode_length32(d, TRACE_MAX_FORMAT_BYTES)) : "";
 }
 
-/* An event is read through a decoder of its own length: what follows what is known is of a later
- * version, and not ours. */
-static int take_events(struct decoder *d, struct trace_event *item, size_t nr)
+/* Each event has a decoder of its own length, so that fields of a later version are skipped. */
+static int decode_events(struct decoder *d, struct trace_event *item, size_t nr)
 {
 	int rc = decoder_result(d);
 
@@ -144,7 +143,7 @@ static int take_events(struct decoder *d, struct trace_event *item, size_t nr)
 		if (!p)
 			return -EINVAL;
 		cursor_init(&own.c, p, len);
-		take_event(&own, &item[i]);
+		decode_event(&own, &item[i]);
 		rc = decoder_result(&own);
 	}
 	return rc;
@@ -165,7 +164,7 @@ int trace_decode_events(const struct trace_frame *f, struct trace_events *out)
 		return -EINVAL;
 	d.store = store_new();
 	item = d.store ? arena_calloc(d.store, nr, sizeof(*item)) : NULL;
-	rc = item ? take_events(&d, item, nr) : -ENOMEM;
+	rc = item ? decode_events(&d, item, nr) : -ENOMEM;
 	if (rc) {
 		store_free(d.store);
 		return rc;
@@ -180,7 +179,7 @@ void trace_events_fini(struct trace_events *e)
 	*e = (struct trace_events){0};
 }
 
-static void take_info(struct decoder *d, struct trace_info *i)
+static void decode_info(struct decoder *d, struct trace_info *i)
 {
 	const char **strings[] = {&i->tool, &i->kernel, &i->cpu_model, &i->config_name,
 				  &i->model_name};
@@ -190,8 +189,8 @@ static void take_info(struct decoder *d, struct trace_info *i)
 	i->user_hz = cursor_le32(&d->c);
 	i->page_bytes = cursor_le32(&d->c);
 	for (size_t k = 0; k < sizeof(strings) / sizeof(strings[0]); k++)
-		*strings[k] = take_string16(d);
-	i->spec_json = take_text(d, take_length32(d, TRACE_MAX_SPEC_BYTES));
+		*strings[k] = decode_string16(d);
+	i->spec_json = decode_text(d, decode_length32(d, TRACE_MAX_SPEC_BYTES));
 }
 
 int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
@@ -205,7 +204,7 @@ int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
 	d.store = store_new();
 	if (!d.store)
 		return -ENOMEM;
-	take_info(&d, &info);
+	decode_info(&d, &info);
 	rc = decoder_result(&d);
 	if (rc) {
 		store_free(d.store);
@@ -221,7 +220,7 @@ void trace_info_fini(struct trace_info_owned *i)
 	*i = (struct trace_info_owned){0};
 }
 
-static int take_things(struct decoder *d, size_t nr_events, size_t nr, struct trace_things *out)
+static int decode_things(struct decoder *d, size_t nr_events, size_t nr, struct trace_things *out)
 {
 	uint32_t *events = arena_calloc(d->store, nr_events, sizeof(*events));
 	struct trace_thing *item = arena_calloc(d->store, nr, sizeof(*item));
@@ -232,7 +231,7 @@ static int take_things(struct decoder *d, size_t nr_events, size_t nr, struct tr
 		events[i] = cursor_le32(&d->c);
 	for (size_t i = 0; i < nr && cursor_ok(&d->c) && !d->no_memory; i++) {
 		item[i].number = cursor_le32(&d->c);
-		item[i].name = take_string16(d);
+		item[i].name = decode_string16(d);
 	}
 	*out = (struct trace_things){events, nr_events, item, nr};
 	return decoder_result(d);
@@ -253,7 +252,7 @@ int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *
 	    nr_events * 4 + nr * TRACE_THING_MIN_BYTES > d.c.left)
 		return -EINVAL;
 	d.store = store_new();
-	rc = d.store ? take_things(&d, nr_events, nr, &things) : -ENOMEM;
+	rc = d.store ? decode_things(&d, nr_events, nr, &things) : -ENOMEM;
 	if (rc) {
 		store_free(d.store);
 		return rc;
@@ -308,7 +307,7 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 	return 0;
 }
 
-/* After the cut, which may have split a character. */
+/* Cleans after the cut, which may have split a character. */
 static void copy_clean(char *to, size_t size, const char *text, size_t len)
 {
 	if (len > size - 1)
@@ -359,7 +358,7 @@ struct readings_head {
 	uint32_t boundary, record_bytes, nr;
 };
 
-static void take_readings_head(struct cursor *c, struct readings_head *h)
+static void decode_readings_head(struct cursor *c, struct readings_head *h)
 {
 	h->boundary = cursor_le32(c);
 	h->record_bytes = cursor_le32(c);
@@ -374,7 +373,7 @@ int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boun
 
 	if (!decoder_init(&d, f, TRACE_FRAME_READINGS))
 		return -EINVAL;
-	take_readings_head(&d.c, &h);
+	decode_readings_head(&d.c, &h);
 	if (!cursor_ok(&d.c) || h.boundary > TRACE_TICK || h.record_bytes < TRACE_READING_BYTES ||
 	    (uint64_t)h.record_bytes * h.nr != d.c.left)
 		return -EINVAL;
@@ -383,14 +382,14 @@ int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boun
 	return 0;
 }
 
-/* Where reading i begins in the payload. */
+/* The offset of reading i in the payload. */
 static uint64_t reading_at(const struct trace_frame *f, size_t i)
 {
 	struct readings_head h;
 	struct cursor c;
 
 	cursor_init(&c, f->payload, f->length);
-	take_readings_head(&c, &h);
+	decode_readings_head(&c, &h);
 	return TRACE_READINGS_HEAD_BYTES + (uint64_t)h.record_bytes * i;
 }
 

@@ -1,7 +1,7 @@
 /*
- * From the payload of the frames that sampling brings to the structures of trace.h. Lists are of
- * items as long as the file says, which may be longer than those known here. Must not look into a
- * record, nor know what the numbers mean.
+ * Decodes the payloads of frames that sampling writes. Items of a list are as long as the file
+ * says, which may be longer than those known here. Must not look into a record, nor know what the
+ * numbers mean.
  */
 #include "base/cursor.h"
 #include "base/mem.h"
@@ -49,7 +49,7 @@ struct list {
 };
 
 /* False: malformed. */
-static bool take_list(struct cursor *c, size_t least_bytes, struct list *out)
+static bool decode_list(struct cursor *c, size_t least_bytes, struct list *out)
 {
 	out->item_bytes = cursor_le32(c);
 	out->nr = cursor_le32(c);
@@ -67,7 +67,7 @@ static struct cursor next_item(struct list *l)
 	return c;
 }
 
-static void take_id(struct cursor c, struct trace_id *out)
+static void decode_id(struct cursor c, struct trace_id *out)
 {
 	out->id = cursor_le64(&c);
 	out->event = cursor_le32(&c);
@@ -82,13 +82,13 @@ int trace_decode_ids(const struct trace_frame *f, struct trace_ids *out)
 	struct cursor c;
 	struct list l;
 
-	if (!begin(&c, f, TRACE_FRAME_IDS) || !take_list(&c, TRACE_ID_BYTES, &l))
+	if (!begin(&c, f, TRACE_FRAME_IDS) || !decode_list(&c, TRACE_ID_BYTES, &l))
 		return -EINVAL;
 	item = mem_calloc(l.nr, sizeof(*item));
 	if (!item)
 		return -ENOMEM;
 	for (size_t i = 0; i < l.nr; i++)
-		take_id(next_item(&l), &item[i]);
+		decode_id(next_item(&l), &item[i]);
 	*out = (struct trace_ids){item, l.nr};
 	return 0;
 }
@@ -99,7 +99,7 @@ void trace_ids_fini(struct trace_ids *ids)
 	*ids = (struct trace_ids){0};
 }
 
-static void take_sampled(struct cursor c, struct trace_sampled *out)
+static void decode_sampled(struct cursor c, struct trace_sampled *out)
 {
 	out->event = cursor_le32(&c);
 	out->instance = cursor_le32(&c);
@@ -111,7 +111,7 @@ static void take_sampled(struct cursor c, struct trace_sampled *out)
 	out->unthrottled = cursor_le64(&c);
 }
 
-static void take_sampling_head(struct cursor *c, struct trace_sampling *out)
+static void decode_sampling_head(struct cursor *c, struct trace_sampling *out)
 {
 	out->ring_bytes = cursor_le64(c);
 	out->max_rate_start = cursor_le64(c);
@@ -131,14 +131,14 @@ int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *ou
 
 	if (!begin(&c, f, TRACE_FRAME_SAMPLING))
 		return -EINVAL;
-	take_sampling_head(&c, &s);
-	if (!take_list(&c, TRACE_SAMPLED_BYTES, &l))
+	decode_sampling_head(&c, &s);
+	if (!decode_list(&c, TRACE_SAMPLED_BYTES, &l))
 		return -EINVAL;
 	item = mem_calloc(l.nr, sizeof(*item));
 	if (!item)
 		return -ENOMEM;
 	for (size_t i = 0; i < l.nr; i++)
-		take_sampled(next_item(&l), &item[i]);
+		decode_sampled(next_item(&l), &item[i]);
 	s.item = item;
 	s.nr = l.nr;
 	*out = s;
@@ -160,7 +160,7 @@ int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t
 	return 0;
 }
 
-static const void *take_bytes32(struct cursor *c, uint32_t *len)
+static const void *decode_bytes32(struct cursor *c, uint32_t *len)
 {
 	*len = cursor_le32(c);
 	return cursor_bytes(c, *len);
@@ -179,8 +179,8 @@ int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *ou
 	id.inode_generation = cursor_le64(&c);
 	id.from_ns = cursor_le64(&c);
 	id.to_ns = cursor_le64(&c);
-	id.id = take_bytes32(&c, &id.id_len);
-	id.path = take_bytes32(&c, &id.path_len);
+	id.id = decode_bytes32(&c, &id.id_len);
+	id.path = decode_bytes32(&c, &id.path_len);
 	if (!cursor_ok(&c) || !id.id_len || id.id_len > TRACE_MAX_BUILD_ID_BYTES)
 		return -EINVAL;
 	*out = id;

@@ -1,6 +1,6 @@
 /*
- * A trace in a file that grows frame by frame. Only whole frames are left in it: after a failed
- * write it is cut back. Must not look into a record, nor know when frames are due.
+ * A trace file that grows frame by frame. It ends with a whole frame at all times: after a failed
+ * write it is truncated. Must not look into a record, nor know when frames are due.
  */
 #include "trace/file.h"
 
@@ -23,13 +23,13 @@ struct trace_file {
 	char *path; /* owned */
 	int fd;
 	struct trace_packer *packer;     /* borrowed; for all frames; NULL: none */
-	bool may_pack;                   /* so its header says */
+	bool may_pack;                   /* as its header says */
 	uint64_t bytes;                  /* whole frames */
 	uint64_t nr_frames, nr_readings; /* so far */
-	int error;                       /* of a write: sticks */
+	int error;                       /* of a write; sticky */
 	bool is_short;                   /* a write failed */
-	bool is_torn;                    /* what it left could not be cut off */
-	uint64_t max_bytes;              /* of all but the end: the process may not write more */
+	bool is_torn;                    /* its remains could not be truncated */
+	uint64_t max_bytes;              /* of all but the end frame: RLIMIT_FSIZE */
 	struct trace_part *part;         /* owned; of a segment: where its iterations begin */
 	size_t nr_parts;
 };
@@ -40,7 +40,7 @@ static int say(const struct trace_file *f, int rc, struct err *e)
 	return rc;
 }
 
-/* So that no part of a frame stays. If that fails too, a reader finds the cut. */
+/* Removes a partial frame. If that fails too, readers skip it. */
 static void cut_back(struct trace_file *f)
 {
 	int rc;
@@ -61,7 +61,7 @@ bool trace_file_retry(struct trace_file *f)
 	return true;
 }
 
-/* Whole frames: all of them, or none and never again. Changes piece. */
+/* Writes whole frames: all of them, or none and never again. Changes piece. */
 static int put(struct trace_file *f, struct iovec *piece, size_t nr, struct err *e)
 {
 	uint64_t bytes = f->bytes;
@@ -93,7 +93,7 @@ static bool is_worth_packing(uint16_t kind)
 	       kind == TRACE_FRAME_KALLSYMS;
 }
 
-/* One of our own frames in memory, packed if that makes it smaller; its length there. */
+/* Packs one of our own frames if that makes it smaller; returns its length. */
 static size_t pack_frame(struct trace_packer *p, char *at)
 {
 	struct trace_frame_bytes h;
@@ -109,7 +109,8 @@ static size_t pack_frame(struct trace_packer *p, char *at)
 	return total;
 }
 
-/* Packs what was gathered into the packer's memory; as it is, where that does not suffice. */
+/* Packs the gathered frames into the packer's memory, or leaves them as they are if that is too
+ * small. */
 static struct iovec pack_all(struct trace_packer *p, const struct trace_writer *w)
 {
 	size_t at = w->has_header ? TRACE_HEADER_BYTES : 0;
@@ -123,7 +124,7 @@ static struct iovec pack_all(struct trace_packer *p, const struct trace_writer *
 	return (struct iovec){p->out.data, p->out.len};
 }
 
-/* Writes what was gathered; the writer is free then. */
+/* Writes the gathered frames; the writer may be reused then. */
 static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err *e)
 {
 	struct iovec all = {w->bytes.data, w->bytes.len};
@@ -138,7 +139,7 @@ static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err
 	return rc;
 }
 
-/* The limit of file sizes, less what an end takes. */
+/* RLIMIT_FSIZE, less the size of an end frame. */
 static uint64_t find_max_bytes(void)
 {
 	enum { END_BYTES = 16 << 10 };
@@ -167,8 +168,8 @@ static struct trace_file *file_new(const char *path, struct trace_packer *packer
 	return f;
 }
 
-/* Closes and frees it. 0 or what close says: a network's file system may tell of a full disk only
- * now. */
+/* Closes and frees it. Returns what close returned: a network file system may report a full disk
+ * only now. */
 static int file_close(struct trace_file *f, struct err *e)
 {
 	int rc = f->fd >= 0 ? sys()->close(f->fd) : 0;
@@ -188,7 +189,7 @@ static int no_memory(const char *path, struct err *e)
 	return err_set_at(e, -ENOMEM, path, 0, 0, "no memory to write it");
 }
 
-/* Takes f over. */
+/* Takes ownership of f. */
 static int create(struct trace_file *f, struct trace_writer *w, int dirfd, const char *name,
 		  uint32_t features, struct trace_file **out, struct err *e)
 {
@@ -250,7 +251,8 @@ static bool is_sound(const struct trace_span *s)
 
 enum { RECORDS_PIECES = 4 }; /* frame header, head of the payload, the ring's two parts */
 
-/* Gives the pieces their header, or makes one packed piece of them; how many there are. */
+/* Prepends a frame header to the pieces, or packs them into one piece; returns the number of
+ * pieces. */
 static size_t close_records(struct trace_packer *p, struct iovec *piece)
 {
 	if (p) {
@@ -261,7 +263,7 @@ static size_t close_records(struct trace_packer *p, struct iovec *piece)
 		}
 	}
 	trace_frame_header(piece->iov_base, TRACE_FRAME_RECORDS, 0, piece + 1, RECORDS_PIECES - 1);
-	return RECORDS_PIECES; /* and no padding: all are multiples of 8 */
+	return RECORDS_PIECES; /* no padding: all are multiples of 8 */
 }
 
 int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
@@ -369,7 +371,7 @@ bool trace_segment_is_full(const struct trace_file *f)
 	return f->nr_parts == TRACE_SEGMENT_ITERATIONS || f->bytes >= TRACE_SEGMENT_BYTES;
 }
 
-/* What the end says is of the iteration alone, but for its place in the file. */
+/* Totals of the end frame are those of the iteration, except its offset in the file. */
 int trace_segment_add(struct trace_file *f, struct trace_writer *w, uint32_t iteration,
 		      const struct trace_totals *totals, struct err *e)
 {

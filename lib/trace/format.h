@@ -1,7 +1,7 @@
 /*
  * The bytes of a trace, as schemas/trace-format.md describes them: sizes, limits and layouts.
- * All integers are little-endian; every structure is laid out by hand and its size asserted.
- * Only trace/ and its tests include this; it must not know what the numbers mean.
+ * Integers are little-endian; every structure is laid out by hand and its size asserted. Only
+ * trace/ and its tests include this. Must not know what the numbers mean.
  */
 #ifndef TRACE_FORMAT_H
 #define TRACE_FORMAT_H
@@ -10,7 +10,7 @@
 
 #define TRACE_MAGIC                                                                                \
 	"\x89"                                                                                     \
-	"CPUPRF\n" /* 8 bytes; not text, and broken by a text-mode copy */
+	"CPUPRF\n" /* 8 bytes: not text, and changed by a text-mode copy */
 
 enum {
 	TRACE_VERSION = 1,
@@ -27,7 +27,7 @@ enum {
 	TRACE_SAMPLED_BYTES = 56,
 	TRACE_PACKED_HEAD_BYTES = 4,
 	TRACE_EVENTS_HEAD_BYTES = 8,
-	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings; its own length included */
+	TRACE_EVENT_MIN_BYTES = 54, /* numbers, and seven empty strings, with its own length */
 	TRACE_MAX_EVENTS = 4096,
 	TRACE_THING_MIN_BYTES = 6, /* number, and an empty name */
 	TRACE_MAX_NAME_BYTES = 4096,
@@ -40,8 +40,8 @@ enum {
 	TRACE_INDEX_ITEM_BYTES = 16,
 };
 
-/* Bits of the header's two feature words: a reader that does not know an incompatible bit must
- * refuse the file; unknown compatible bits mean nothing to it. */
+/* Bits of the header's two feature words. A reader that does not know an incompatible bit must
+ * refuse the file; it ignores unknown compatible bits. */
 enum {
 	TRACE_FEATURE_ZSTD = 1 << 0,    /* incompatible: frames may be packed */
 	TRACE_FEATURE_SEGMENT = 1 << 1, /* incompatible: the file holds many iterations */
@@ -60,11 +60,11 @@ struct trace_header_bytes {
 	uint8_t session_id[16]; /* random; the same in all traces of a session */
 	uint8_t boot_id[16];    /* of the host's boot */
 	uint32_t iteration;     /* from 0 */
-	uint32_t trace;         /* from 0, dense */
+	uint32_t trace;         /* from 0, without gaps */
 	uint32_t cpu;
 	uint32_t nr_traces;   /* of the session */
 	uint8_t host[64];     /* node name, NUL-padded */
-	uint8_t machine[16];  /* architecture as uname tells, NUL-padded */
+	uint8_t machine[16];  /* architecture as of uname, NUL-padded */
 	uint8_t reserved[36]; /* 0 */
 	uint32_t crc;         /* CRC-32C of the bytes before it */
 };
@@ -73,7 +73,7 @@ _Static_assert(sizeof(struct trace_header_bytes) == TRACE_HEADER_BYTES, "trace h
 /* Flags of the end frame. */
 enum { TRACE_END_IS_CUT = 1, TRACE_END_IS_SHORT = 2 };
 
-/* Flags of a frame; each is for files with its feature bit only. */
+/* Flags of a frame; each requires its feature bit. */
 enum {
 	/* payload: u32 length when unpacked, then one zstd frame; with TRACE_FEATURE_ZSTD */
 	TRACE_FRAME_PACKED = 1 << 0,
@@ -96,7 +96,7 @@ struct trace_reading_bytes {
 };
 _Static_assert(sizeof(struct trace_reading_bytes) == TRACE_READING_BYTES, "trace reading");
 
-/* What a frame takes in the file: header, payload, padding. */
+/* The size of a frame in the file: header, payload, padding. */
 static inline uint64_t trace_frame_total_bytes(uint32_t length)
 {
 	return TRACE_FRAME_HEADER_BYTES + (((uint64_t)length + 7) & ~(uint64_t)7);

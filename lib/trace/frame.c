@@ -1,6 +1,6 @@
 /*
- * Length and checksum of a frame, whatever buffer its payload is in. Must not know what frames
- * are for, nor copy a payload.
+ * Length and checksum of a frame, in whatever buffers its payload is. Must not know what frames are
+ * for, nor copy a payload.
  */
 #include "trace/frame.h"
 

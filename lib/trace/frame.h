@@ -1,5 +1,5 @@
 /*
- * The header of a frame, of a payload that may lie in pieces. Private to trace/; knows no kind of
+ * The header of a frame whose payload is in one or more pieces. Private to trace/; knows no kind of
  * frame.
  */
 #ifndef TRACE_FRAME_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* The pieces are the payload, one behind the other; together below 4 GiB. */
+/* The pieces are the payload, in order; together below 4 GiB. */
 void trace_frame_header(uint8_t out[TRACE_FRAME_HEADER_BYTES], uint16_t kind, uint16_t flags,
 			const struct iovec *piece, size_t nr);
 

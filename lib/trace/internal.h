@@ -1,5 +1,5 @@
 /*
- * What a writer has gathered, for those who put it into a file. Private to trace/.
+ * The gathered bytes of a writer, for the code that writes them to a file. Private to trace/.
  */
 #ifndef TRACE_INTERNAL_H
 #define TRACE_INTERNAL_H
@@ -8,23 +8,23 @@
 #include "trace/writer.h"
 
 struct trace_writer {
-	struct buf common; /* frames of every trace; its error sticks until they are set anew */
-	struct buf bytes;  /* the trace at hand, from its first byte; or frames of one that grows */
+	struct buf common; /* frames of every trace; its error sticks until they are set again */
+	struct buf bytes;  /* the current trace, from its first byte; or frames to append */
 	bool has_header;   /* a trace was begun */
 	uint64_t nr_common_frames;
-	uint64_t nr_frames, nr_readings; /* of what was gathered */
+	uint64_t nr_frames, nr_readings; /* of the gathered frames */
 };
 
-/* Whether what was gathered is good, and a trace from its header on, or (has_header false) frames
- * without one. 0 or -errno with *e set. */
+/* Whether the gathered bytes are valid, and a trace from its header on, or (has_header false)
+ * frames without one. 0 or -errno with *e set. */
 int trace_writer_check(const struct trace_writer *w, bool has_header, const char *path,
 		       struct err *e);
-/* Sets the feature bits of the header that was gathered. */
+/* Sets the feature bits of the gathered header. */
 void trace_writer_features(struct trace_writer *w, uint32_t incompatible);
-/* Adds the index of a segment, which will be at that offset: its last bytes say so. */
+/* Adds the index of a segment. Its last bytes are its own offset in the file. */
 void trace_writer_index(struct trace_writer *w, uint64_t offset, const struct trace_part *item,
 			size_t nr);
-/* Adds the end frame; all totals are the caller's. */
+/* Adds the end frame; the caller sets all totals. */
 void trace_writer_end(struct trace_writer *w, const struct trace_totals *totals);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * With unzip.c what sees zstd. A payload is packed in pieces, as it lies in a ring, into one zstd
- * frame; and unpacked into a buffer of the size that was told, so that a bomb bursts there. Must
- * not know what is packed.
+ * The only file but unzip.c that uses zstd. A payload is packed in pieces, as it lies in a ring,
+ * into one zstd frame; and unpacked into a buffer of the declared size, which bounds a zip bomb.
+ * Must not know what is packed.
  */
 #include "trace/pack.h"
 
@@ -13,7 +13,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#define ZSTD_STATIC_LINKING_ONLY /* contexts on our heap; the shared library has these too */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts on our heap */
 #include <zstd.h>
 
 enum { HEAD_BYTES = TRACE_FRAME_HEADER_BYTES + TRACE_PACKED_HEAD_BYTES };
@@ -40,7 +40,7 @@ struct trace_packer *trace_packer_new(int level)
 		return NULL;
 	p->is_for_symbols = level == 0;
 	if (level == 0)
-		level = 1; /* higher ones gain a tenth, and take thrice as long */
+		level = 1; /* higher levels gain a tenth for three times the time */
 	buf_init(&p->out, TRACE_FRAME_MAX_BYTES);
 	p->ctx = ZSTD_createCCtx_advanced(heap);
 	if (p->ctx && !ZSTD_isError(ZSTD_CCtx_setParameter(p->ctx, ZSTD_c_compressionLevel, level)))
@@ -79,7 +79,8 @@ static size_t pack(ZSTD_CCtx *ctx, void *to, size_t room, const struct iovec *pi
 	ZSTD_outBuffer out = {to, room, 0};
 
 	ZSTD_CCtx_reset(ctx, ZSTD_reset_session_only);
-	ZSTD_CCtx_setPledgedSrcSize(ctx, len); /* told in the frame; small ones need small tables */
+	ZSTD_CCtx_setPledgedSrcSize(ctx,
+				    len); /* a known size allows small tables for small frames */
 	for (size_t i = 0; i < nr; i++)
 		if (!compress(ctx, &out, &piece[i], i == nr - 1))
 			return 0;
@@ -98,7 +99,7 @@ static size_t pieces_length(const struct iovec *piece, size_t nr)
 bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec *piece, size_t nr)
 {
 	size_t len = pieces_length(piece, nr), packed;
-	/* so little that, padding and all, the frame is smaller than the plain one */
+	/* small enough that, with padding, the frame is smaller than the plain one */
 	size_t room = len > TRACE_PACKED_HEAD_BYTES + 8 ? len - TRACE_PACKED_HEAD_BYTES - 8 : 0;
 	uint32_t told = htole32((uint32_t)len);
 	uint8_t *at = room ? buf_reserve(&p->out, HEAD_BYTES + room + 8) : NULL;
@@ -135,7 +136,7 @@ bool trace_unpacked_length(const uint8_t *payload, uint32_t length, uint32_t *ou
 	return true;
 }
 
-/* Memory for what comes out, and the means to get it. */
+/* Allocates the output and the context. */
 static int prepare(struct trace_unpacker *u, size_t len)
 {
 	uint8_t *p;
@@ -154,8 +155,8 @@ static int prepare(struct trace_unpacker *u, size_t len)
 	return 0;
 }
 
-/* Exactly one zstd frame: libraries also take several, skippable ones, and those of old versions,
- * whose code is older than the attacks on it. */
+/* Exactly one zstd frame. The library would also accept several, skippable ones, and those of
+ * legacy versions, whose code is not hardened. */
 static bool is_one_frame(const uint8_t *p, size_t len)
 {
 	struct cursor c;

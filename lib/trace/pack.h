@@ -1,5 +1,5 @@
 /*
- * Frames packed with zstd, and back. Private to trace/; knows no kind of frame. The packer's
+ * Packs frames with zstd, and unpacks them. Private to trace/; knows no kind of frame. The packer's
  * new and free are in file.h.
  */
 #ifndef TRACE_PACK_H
@@ -14,12 +14,12 @@
 
 struct trace_packer {
 	void *ctx;           /* owned; a ZSTD_CCtx */
-	bool is_for_symbols; /* alone */
-	struct buf out;      /* frames; its memory is used again and again */
+	bool is_for_symbols; /* only trace_packer_kallsyms packs */
+	struct buf out;      /* frames; its memory is reused */
 };
 
-/* Adds a frame of this payload to p->out, packed. False, and p->out has what it had, where it would
- * not be smaller than the plain one, or for want of memory. */
+/* Adds a packed frame of this payload to p->out. False, and p->out is unchanged, if it would not be
+ * smaller than the plain one, or without memory. */
 bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec *piece, size_t nr);
 
 /* Zero-initialise. */
@@ -30,8 +30,8 @@ struct trace_unpacker {
 };
 
 void trace_unpacker_fini(struct trace_unpacker *u);
-/* How long a packed payload says it is when unpacked; false if it is too short to say, or says
- * what no frame can be. */
+/* The declared unpacked length of a packed payload. False if the payload is too short, or the
+ * length is impossible. */
 bool trace_unpacked_length(const uint8_t *payload, uint32_t length, uint32_t *out);
 /* Unpacks it to u->data. -EINVAL: damaged, or not unpacked_length bytes; -ENOMEM. */
 int trace_unpack(struct trace_unpacker *u, const uint8_t *payload, uint32_t length,

@@ -1,8 +1,7 @@
 /*
- * Hands out a trace frame by frame. Every frame is checked, and unpacked, before it is seen; after
- * damage the next whole frame is sought by its sync word. Reads with pread into one buffer, not
- * with mmap: a file that shrinks would raise SIGBUS. Must not know what is in a frame, but for the
- * end.
+ * Reads a trace frame by frame. A frame is checked, and unpacked, before it is returned; after
+ * damage the next whole frame is found by its sync word. Reads with pread into one buffer, because
+ * mmap raises SIGBUS when a file shrinks. Must not know what is in a frame, except the end.
  */
 #include "trace/reader.h"
 
@@ -24,7 +23,8 @@
 
 enum {
 	READ_AHEAD_BYTES = 64 << 10,
-	RESYNC_MAX_BYTES = 4 * TRACE_FRAME_MAX_BYTES, /* a sparse file is endless: stop seeking */
+	RESYNC_MAX_BYTES =
+	    4 * TRACE_FRAME_MAX_BYTES, /* a sparse file can be endless: stop searching */
 	WASTE_BASE_BYTES = 2 * TRACE_FRAME_MAX_BYTES,
 	WASTE_FACTOR = 4,
 };
@@ -34,25 +34,26 @@ struct trace_reader {
 	int fd;            /* -1: in memory */
 	uint64_t size, at; /* size: where reading ends */
 	uint64_t header_bytes;
-	const uint8_t *window; /* the bytes at hand: window_bytes from window_at */
+	const uint8_t *window; /* the bytes in memory: window_bytes from window_at */
 	uint64_t window_at;
 	size_t window_bytes;
 	uint8_t *memory; /* owned; of the window of a file */
 	size_t memory_bytes;
 	struct trace_unpacker unpacker;
 	uint16_t known_flags;  /* of frames, in this file */
-	uint64_t wasted_bytes; /* checksummed or unpacked for what was no frame */
+	uint64_t wasted_bytes; /* checksummed or unpacked for what was not a frame */
 	uint64_t nr_frames, nr_readings;
 	bool end_agrees, damaged, is_short;
 	struct trace_head head;
-	const struct trace_feed *feed; /* NULL: all is in the file; else of what follows */
+	const struct trace_feed
+	    *feed; /* of the frames after those in memory; NULL: there are none */
 	void *feed_arg;
 	bool is_segment, has_part, is_in_head; /* is_in_head: the part itself is still to come */
-	struct trace_part part;                /* the one that was selected */
+	struct trace_part part;                /* the selected one */
 	uint64_t file_bytes;
 };
 
-/* Moves the window of a file to at, len bytes or more. -ENODATA: the file became shorter. */
+/* Moves the window of a file to at; it has len bytes or more. -ENODATA: the file became shorter. */
 static int load(struct trace_reader *r, uint64_t at, size_t len)
 {
 	uint64_t left = r->size - at;
@@ -81,7 +82,8 @@ static int load(struct trace_reader *r, uint64_t at, size_t len)
 	return (size_t)got < len ? -ENODATA : 0;
 }
 
-/* *out points to len bytes at at, which the file's size must cover; until the next view. */
+/* *out points to len bytes at at, which must lie within the file's size; valid until the next view.
+ */
 static int view(struct trace_reader *r, uint64_t at, size_t len, const uint8_t **out)
 {
 	int rc = 0;
@@ -101,15 +103,15 @@ static bool is_zero(const uint8_t *p, size_t len)
 }
 
 /*
- * Checksums cost time, and a hostile file may be full of sync words that claim half of it each.
- * What is spent on false frames stays in proportion to the place reached: reading is linear.
+ * Checksums take time, and a hostile file may be full of sync words that each claim half of it. The
+ * bytes spent on false frames are limited in proportion to the position: reading is linear.
  */
 static bool waste_is_spent(const struct trace_reader *r, uint64_t at)
 {
 	return r->wasted_bytes > WASTE_BASE_BYTES + WASTE_FACTOR * at;
 }
 
-/* Why a frame with this header cannot stand at at; NULL: it may. */
+/* Why a frame with this header cannot be at at; NULL: it can. */
 static const char *header_fault(const struct trace_reader *r, uint64_t at,
 				const struct trace_frame_bytes *h)
 {
@@ -147,7 +149,7 @@ static bool frame_is_intact(const uint8_t *p, const struct trace_frame_bytes *h)
 	       is_zero(payload + h->length, -h->length % 8);
 }
 
-/* Puts the plain payload into *f, which has the packed one. 1; 0: it does not unpack; -ENOMEM. */
+/* Replaces the packed payload of *f by the plain one. 1; 0: it does not unpack; -ENOMEM. */
 static int unpack(struct trace_reader *r, struct trace_frame *f)
 {
 	uint32_t length = 0;
@@ -156,7 +158,7 @@ static int unpack(struct trace_reader *r, struct trace_frame *f)
 	if (trace_unpacked_length(f->payload, f->length, &length))
 		rc = trace_unpack(&r->unpacker, f->payload, f->length, length);
 	if (rc == -EINVAL) {
-		/* its checksum was right, but frames can be nested: that is waste too */
+		/* its checksum was right, but frames can be nested: this counts as waste too */
 		r->wasted_bytes += (uint64_t)f->length + length;
 		return 0;
 	}
@@ -168,7 +170,7 @@ static int unpack(struct trace_reader *r, struct trace_frame *f)
 	return 1;
 }
 
-/* 1: *out is the frame at at, which ends at *end; 0: there is none, for the reason *why; -errno. */
+/* 1: *out is the frame at at, which ends at *end; 0: there is none, because of *why; -errno. */
 static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *out, uint64_t *end,
 		       const char **why)
 {
@@ -212,7 +214,7 @@ static int read_error(const struct trace_reader *r, int rc, struct err *e)
 	return rc;
 }
 
-/* Goes on to the next whole frame, or to the end, and says so. */
+/* Skips to the next whole frame, or to the end, and reports it. */
 static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
 {
 	uint64_t start = r->at, at = start + 8, end;
@@ -245,7 +247,7 @@ static bool end_agrees(struct trace_reader *r, const struct trace_frame *f)
 	       t.bytes == f->offset;
 }
 
-/* Keeps count, for the end frame to agree with. */
+/* Updates the totals that the end frame must agree with. */
 static void account(struct trace_reader *r, const struct trace_frame *f, uint64_t end)
 {
 	enum trace_boundary boundary;
@@ -265,7 +267,7 @@ static bool is_first_part(const struct trace_part *p)
 	return p->from == p->head_bytes;
 }
 
-/* From what all iterations have in common to the one that is read. */
+/* From the frames that all iterations share to the selected one. */
 static void enter_part(struct trace_reader *r)
 {
 	r->is_in_head = false;
@@ -284,7 +286,7 @@ static bool begins_iteration(const struct trace_frame *f, uint32_t *iteration)
 	return f->kind == TRACE_FRAME_ITERATION && cursor_ok(&c);
 }
 
-/* What comes is another iteration than it was said to be: nothing of it is used. */
+/* Another iteration begins here than the index says: nothing of it is used. */
 static int refuse_part(struct trace_reader *r, struct err *e)
 {
 	uint64_t at = r->at;
@@ -297,7 +299,7 @@ static int refuse_part(struct trace_reader *r, struct err *e)
 			  at, r->part.iteration, r->at - at);
 }
 
-/* The selected iteration begins where it was said to begin, and no other one does there or later.
+/* The frame fits the selected part: its iteration begins at the start of the part and nowhere else.
  */
 static bool is_selected(const struct trace_reader *r, const struct trace_frame *f)
 {
@@ -326,7 +328,7 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 		return read_error(r, rc, e);
 	is_good = rc == 1 && is_selected(r, &f);
 	if (!is_good && r->is_in_head && !is_first_part(&r->part)) {
-		r->at = r->size; /* it is told with the first one */
+		r->at = r->size; /* it is reported with the first part */
 		return trace_reader_next(r, out, e);
 	}
 	if (!is_good)
@@ -390,10 +392,10 @@ static int add_part(struct trace_parts *p, const struct trace_part *part)
 	return 0;
 }
 
-/* The next part of the index, which ends where the one behind it begins: [*from, limit) is what is
- * left for it. False: that cannot be. */
-static bool take_part(struct cursor c, struct trace_parts *p, uint64_t limit,
-		      struct trace_part *out)
+/* Decodes the next part of the index. It ends at limit until the next one is known. False: invalid.
+ */
+static bool decode_part(struct cursor c, struct trace_parts *p, uint64_t limit,
+			struct trace_part *out)
 {
 	uint64_t least = p->nr ? p->item[p->nr - 1].from + 8 : TRACE_HEADER_BYTES;
 
@@ -425,7 +427,7 @@ static int decode_index(const struct trace_frame *f, struct trace_parts *out)
 		int rc;
 
 		cursor_init(&item, cursor_bytes(&c, item_bytes), item_bytes);
-		if (!take_part(item, out, f->offset, &part))
+		if (!decode_part(item, out, f->offset, &part))
 			return 0;
 		if (out->nr)
 			out->item[out->nr - 1].to = part.from;
@@ -436,8 +438,8 @@ static int decode_index(const struct trace_frame *f, struct trace_parts *out)
 	return 1;
 }
 
-/* The index is the last frame, and its last bytes are its own place in the file. 1: *out has it; 0:
- * there is none; -ENOMEM. */
+/* The index is the last frame, and its last 8 bytes are its own offset. 1: *out is filled; 0: there
+ * is no valid index; -ENOMEM. */
 static int read_index(struct trace_reader *r, struct trace_parts *out)
 {
 	struct trace_frame f = {0};
@@ -464,11 +466,11 @@ static int read_index(struct trace_reader *r, struct trace_parts *out)
 	return rc;
 }
 
-/* Looking through a segment. */
+/* The scan of a segment. */
 struct part_scan {
 	struct trace_parts *out;
 	uint64_t head_bytes;
-	bool is_head, is_open; /* what is common to all is not over; nor is the last iteration */
+	bool is_head, is_open; /* still in the shared frames; the last iteration has not ended */
 };
 
 static bool is_common(const struct trace_frame *f)
@@ -483,8 +485,8 @@ static void add_stray(struct trace_parts *p, uint64_t from, uint64_t to)
 	p->strays += to - from;
 }
 
-/* f: the frame at from; NULL: damage, perhaps of the index. An iteration ends with damage: the
- * frames behind it may be another one's. 0 or -errno. */
+/* f: the frame at from; NULL: damage, perhaps of the index. Damage ends an iteration: the frames
+ * after it may belong to another one. 0 or -errno. */
 static int scan_part(struct part_scan *s, const struct trace_frame *f, bool is_index, uint64_t from,
 		     uint64_t to)
 {
@@ -515,7 +517,7 @@ static int scan_part(struct part_scan *s, const struct trace_frame *f, bool is_i
 	return 0;
 }
 
-/* The last bytes of the file begin as the frame of an index does, as far as they are there. */
+/* The last bytes of the file match the start of an index frame. */
 static bool begins_index(struct trace_reader *r, uint64_t at)
 {
 	static const uint8_t begin[] = {'#', 'F', 'R', 'M', TRACE_FRAME_INDEX, 0};
@@ -577,7 +579,7 @@ const struct trace_head *trace_reader_head(const struct trace_reader *r)
 	return &r->head;
 }
 
-static void take_field(struct cursor *c, char *out, size_t size)
+static void decode_field(struct cursor *c, char *out, size_t size)
 {
 	const uint8_t *p = cursor_bytes(c, size);
 
@@ -586,7 +588,7 @@ static void take_field(struct cursor *c, char *out, size_t size)
 	str_clean(out, strlen(out));
 }
 
-/* Of bytes whose number and checksum are right. */
+/* Number and checksum of the bytes are right. */
 static void decode_head(const uint8_t *p, struct trace_head *out)
 {
 	const struct trace_header_bytes *layout = NULL;
@@ -600,8 +602,8 @@ static void decode_head(const uint8_t *p, struct trace_head *out)
 	out->trace = cursor_le32(&c);
 	out->cpu = cursor_le32(&c);
 	out->nr_traces = cursor_le32(&c);
-	take_field(&c, out->host, sizeof(layout->host));
-	take_field(&c, out->machine, sizeof(layout->machine));
+	decode_field(&c, out->host, sizeof(layout->host));
+	decode_field(&c, out->machine, sizeof(layout->machine));
 }
 
 static int damaged_header(const struct trace_reader *r, struct err *e)
@@ -619,7 +621,7 @@ static uint32_t features(const uint8_t *p)
 	return cursor_le32(&c);
 }
 
-/* Of a header whose checksum is right: made for this reader? */
+/* Of a header whose checksum is right. */
 static int check_version(const struct trace_reader *r, const uint8_t *p, struct err *e)
 {
 	uint32_t order, incompatible = features(p);
@@ -642,7 +644,7 @@ static int check_version(const struct trace_reader *r, const uint8_t *p, struct 
 	return -EPROTO;
 }
 
-/* Is there the header of a trace at all? */
+/* The file begins with the header of a trace. */
 static int check_magic(struct trace_reader *r, struct err *e)
 {
 	size_t n = r->size < TRACE_HEADER_BYTES ? (size_t)r->size : TRACE_HEADER_BYTES;
@@ -687,7 +689,7 @@ static int check_header(struct trace_reader *r, const uint8_t **out, struct err 
 	return crc32c(0, *out, len - 4) == cursor_le32(&crc) ? 0 : damaged_header(r, e);
 }
 
-/* Finishes opening: publishes the reader, or closes it. */
+/* Finishes opening: sets *out, or closes the reader. */
 static int start(struct trace_reader *r, struct trace_reader **out, struct err *e)
 {
 	const uint8_t *p;
@@ -762,7 +764,7 @@ int trace_reader_open_feed(const struct trace_head *head, const void *frames, si
 	return 0;
 }
 
-/* What is no regular file could block, or has no end. */
+/* Other than regular files may block, or have no end. */
 static int open_file(struct trace_reader *r, int dirfd, const char *path, struct err *e)
 {
 	struct stat st;

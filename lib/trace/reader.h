@@ -1,9 +1,8 @@
 /*
- * Reads traces, whatever has happened to them: hands out one frame at a time, checked, and says
- * what was wrong with the rest. Allocates for one frame at a time, no more than the file holds and
- * at most 64 MiB, and as much again for a packed one, which may unpack to more than the file holds;
- * takes time in proportion to the file and what it unpacks to. A reader is for one thread at a
- * time.
+ * Reads traces, in whatever state they are: returns one checked frame at a time, and reports
+ * damage. Allocates for one frame at a time, no more than the file holds and at most 64 MiB, and as
+ * much again for a packed one, which may unpack to more than the file holds. Time is proportional
+ * to the file and what it unpacks to. A reader is for one thread at a time.
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -19,11 +18,11 @@ struct trace_reader;
 
 /* One frame, borrowed until the next call. */
 struct trace_frame {
-	uint16_t kind;   /* enum trace_frame_kind or one that is not known */
+	uint16_t kind;   /* enum trace_frame_kind, or an unknown one */
 	uint64_t offset; /* of the frame's header in the file */
 	const uint8_t *payload;
 	uint32_t length;
-	bool is_packed; /* it was, in the file: offsets inside it mean nothing there */
+	bool is_packed; /* in the file: offsets inside it have no meaning */
 };
 
 /* Opens dirfd/path (links are followed: it only reads) and checks the header. -EINVAL: not a trace
@@ -46,9 +45,9 @@ struct trace_parts {
 };
 int trace_reader_parts(struct trace_reader *r, struct trace_parts *out);
 void trace_parts_fini(struct trace_parts *p);
-/* From its begin, reads one iteration of a segment as if it were a trace of its own: its head has
- * the iteration, and the frames that all have in common come first. Damage of those is told with
- * the segment's first iteration alone. -EINVAL: this is no segment, or it cannot be there. */
+/* Restarts, and reads one iteration of a segment as if it were a trace of its own: its head has the
+ * iteration's number, and the shared frames come first. Damage of those is reported with the
+ * segment's first iteration only. -EINVAL: this is no segment, or there is no such part. */
 int trace_reader_select(struct trace_reader *r, const struct trace_part *part, struct err *e);
 
 /* Frames that are in no file of ours, made when they are asked for. */
@@ -59,19 +58,19 @@ struct trace_feed {
 	bool (*is_whole)(const void *arg);
 	void (*close)(void *arg);
 };
-/* A trace of this head: first the frames in memory (borrowed; as a writer gathers them), then those
- * of the feed, whose arg is taken over, also on failure. 0 or -ENOMEM. */
+/* A trace with this head: first the frames in memory (borrowed; as gathered by a writer), then
+ * those of the feed. Takes ownership of the feed's arg, also on failure. 0 or -ENOMEM. */
 int trace_reader_open_feed(const struct trace_head *head, const void *frames, size_t len,
 			   const struct trace_feed *feed, void *arg, const char *name,
 			   struct trace_reader **out);
 
-/* The traces of a session that are in no folder. All but the common one are of iteration 0, and
- * have the numbers from 0. Their heads have the same session id. */
+/* The traces of a session that has no folder. All but the common one are of iteration 0, and
+ * numbered from 0. Their heads have the same session id. */
 struct trace_set {
-	const char *name; /* for messages: what they are made of */
+	const char *name; /* for messages: the name of the source */
 	size_t nr;
-	uint64_t bytes;     /* of what they are made of */
-	uint64_t window_ns; /* how far a record may stand behind younger ones */
+	uint64_t bytes;     /* of the source */
+	uint64_t window_ns; /* how late a record may come after younger ones */
 	/* As trace_reader_open; for any thread. Number nr is the common one. */
 	int (*open)(const void *arg, size_t number, struct trace_reader **out, struct err *e);
 	const void *arg;
@@ -80,24 +79,21 @@ struct trace_set {
 void trace_reader_close(struct trace_reader *r);
 const struct trace_head *trace_reader_head(const struct trace_reader *r);
 
-/* The next frame: 1; 0 at the end; -EILSEQ with *e where bytes were damaged (name, offset, how many
- * bytes were skipped): call again, it goes on behind them. Other -errno: the file cannot be read.
- */
+/* The next frame: 1; 0 at the end; -EILSEQ with *e after damaged bytes (name, offset, number of
+ * skipped bytes): the next call continues after them. Other -errno: the file cannot be read. */
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
 /* How far in the file it has come. */
 uint64_t trace_reader_bytes(const struct trace_reader *r);
-/* After 0: whether the end frame was seen and agrees with what was read (else the trace was cut).
- */
+/* After 0: an end frame was read and agrees with the rest (otherwise the trace was cut). */
 bool trace_reader_is_whole(const struct trace_reader *r);
-/* After 0: the end says that there was no room for all of the trace. */
+/* After 0: according to the end frame there was no room for all of the trace. */
 bool trace_reader_is_short(const struct trace_reader *r);
 
-/* Decoders of payloads; strings point into an arena-like store of the result that ..._fini frees.
- * Text is safe to show: what could steer a terminal or is not UTF-8 has become a space or '?'
- * (tabs and newlines stay in the format of an event, which is read by lines).
- * Numbers are as written: kinds, states and a reading's event may be ones that are not known.
- * Ceilings: 4096 events, 4 MiB of spec, 65536 ids, 64 KiB of format. 0, -EINVAL (malformed, or
- * another kind) or -ENOMEM. */
+/* Decoders of payloads. Strings are owned by the result; ..._fini frees them. Text is safe to
+ * print: what could control a terminal or is not UTF-8 becomes a space or '?' (tabs and newlines
+ * stay in the format of an event, which is read by lines). Numbers are as written: kinds, states
+ * and a reading's event may be unknown. Ceilings: 4096 events, 4 MiB of spec, 65536 ids, 64 KiB of
+ * format. 0, -EINVAL (malformed, or another kind) or -ENOMEM. */
 struct trace_events {
 	struct trace_event *item;
 	size_t nr;
@@ -113,18 +109,17 @@ int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
 void trace_info_fini(struct trace_info_owned *i);
 int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
-/* Borrowed, as long as the frame is. -EINVAL also for an id of no possible length. */
+/* Borrowed while the frame is valid. -EINVAL also for an id of an impossible length. */
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out);
-/* text points to a NUL-terminated copy inside buf (cut at size). */
-/* A longer name of the type is cut; it is clean. */
+/* Cuts a longer type; it is cleaned. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);
+/* text points to a NUL-terminated copy inside buf (cut at size). */
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
-/* The records of the frame: whose they are, of which CPU (UINT32_MAX: made), and their bytes
- * (borrowed), whole records, as long as the frame is. Whether a record's own header tells the truth
- * is for record.h to say. */
+/* The records of a frame: ring, CPU (UINT32_MAX: made) and bytes (borrowed while the frame is
+ * valid). Their headers are not checked: see record.h. */
 int trace_decode_records(const struct trace_frame *f, enum trace_ring *ring, uint32_t *cpu,
 			 const uint8_t **records, size_t *len);
-/* Offset in the file of a record, by its place in the frame's records; in a packed frame: of the
+/* Offset of a record in the file, by its offset in the frame's records; in a packed frame: of the
  * frame. */
 uint64_t trace_record_offset(const struct trace_frame *f, size_t at);
 struct trace_ids {
@@ -136,20 +131,19 @@ void trace_ids_fini(struct trace_ids *ids);
 /* out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);
 void trace_sampling_fini(struct trace_sampling *s);
-/* Names are safe to show. */
+/* Names are safe to print. */
 struct trace_things_owned {
 	struct trace_things things;
 	void *store; /* owned */
 };
 int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *out);
 void trace_things_fini(struct trace_things_owned *t);
-/* Borrowed, as long as the frame is; not terminated and not cleaned. */
+/* Borrowed while the frame is valid; not terminated and not cleaned. */
 int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t *len);
-/* Number of readings in the frame, or -EINVAL; then one at a time, i below it. */
+/* The number of readings in the frame, or -EINVAL; then each of them by its index. */
 int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boundary, size_t *nr);
 void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading *out);
-/* Offset in the file of reading i of the frame: what the raw printer prints; in a packed frame: of
- * the frame. */
+/* Offset of reading i in the file, as the raw format prints it; in a packed frame: of the frame. */
 uint64_t trace_reading_offset(const struct trace_frame *f, size_t i);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Takes records apart, field by field, in the order of enum perf_event_type in linux/perf_event.h.
- * Fields and kinds are rows of tables. Reads through a bounded cursor; what does not come out
- * even makes no sense. Must not know which event a record is of, nor where it came from.
+ * Decodes records field by field, in the order of base/perf_abi.h. Fields and kinds are rows of
+ * tables. Reads through a bounded cursor; a record whose length does not match its content is
+ * invalid. Must not know which event a record belongs to, nor where it came from.
  */
 #include "trace/record.h"
 
@@ -19,7 +19,7 @@ enum {
 
 #define ATTR_AT(field) offsetof(struct perf_event_attr, field)
 
-/* The word at a place; 0 behind the end: an older attr is shorter. */
+/* The word at an offset; 0 beyond the end: older attrs are shorter. */
 static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
 {
 	struct cursor c;
@@ -116,11 +116,11 @@ struct decoder {
 	const struct trace_layout *l;
 	struct cursor c;
 	struct trace_record *r;
-	bool no_hw_index; /* of this sample, whatever the layout says */
+	bool no_hw_index; /* of this sample, against its layout */
 };
 
 /* nr times stride words. */
-static const uint8_t *take_words(struct decoder *d, uint64_t nr, unsigned stride)
+static const uint8_t *decode_words(struct decoder *d, uint64_t nr, unsigned stride)
 {
 	size_t bytes = (size_t)stride * WORD_BYTES;
 
@@ -138,19 +138,19 @@ static void skip_word(struct decoder *d)
 	cursor_skip(&d->c, WORD_BYTES);
 }
 
-static void take_tid(struct decoder *d)
+static void decode_tid(struct decoder *d)
 {
 	d->r->pid = cursor_le32(&d->c);
 	d->r->tid = cursor_le32(&d->c);
 }
 
-static void take_cpu(struct decoder *d)
+static void decode_cpu(struct decoder *d)
 {
 	d->r->cpu = cursor_le32(&d->c);
 	cursor_skip(&d->c, 4);
 }
 
-static void take_read_times(struct decoder *d)
+static void decode_read_times(struct decoder *d)
 {
 	if (d->l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
 		d->r->read_enabled_ns = cursor_le64(&d->c);
@@ -158,53 +158,53 @@ static void take_read_times(struct decoder *d)
 		d->r->read_running_ns = cursor_le64(&d->c);
 }
 
-/* Words that follow the count of each. */
+/* Words that follow each count. */
 static unsigned read_extras(const struct trace_layout *l)
 {
 	return !!(l->read_format & PERF_FORMAT_ID) + !!(l->read_format & PERF_FORMAT_LOST);
 }
 
-static void take_read_group(struct decoder *d)
+static void decode_read_group(struct decoder *d)
 {
 	d->r->nr_read = cursor_le64(&d->c);
-	take_read_times(d);
+	decode_read_times(d);
 	d->r->read_stride = 1 + read_extras(d->l);
-	d->r->read_values = take_words(d, d->r->nr_read, d->r->read_stride);
+	d->r->read_values = decode_words(d, d->r->nr_read, d->r->read_stride);
 }
 
-static void take_read_one(struct decoder *d)
+static void decode_read_one(struct decoder *d)
 {
 	const uint8_t *start = d->c.at;
 
 	skip_word(d);
-	take_read_times(d);
-	take_words(d, read_extras(d->l), 1);
+	decode_read_times(d);
+	decode_words(d, read_extras(d->l), 1);
 	d->r->nr_read = 1;
 	d->r->read_stride = (unsigned)(d->c.at - start) / WORD_BYTES;
 	d->r->read_values = start;
 }
 
-static void take_read(struct decoder *d)
+static void decode_read(struct decoder *d)
 {
 	if (d->l->read_format & PERF_FORMAT_GROUP)
-		take_read_group(d);
+		decode_read_group(d);
 	else
-		take_read_one(d);
+		decode_read_one(d);
 }
 
-static void take_callchain(struct decoder *d)
+static void decode_callchain(struct decoder *d)
 {
 	d->r->nr_callchain = cursor_le64(&d->c);
-	d->r->callchain = take_words(d, d->r->nr_callchain, 1);
+	d->r->callchain = decode_words(d, d->r->nr_callchain, 1);
 }
 
-static void take_raw(struct decoder *d)
+static void decode_raw(struct decoder *d)
 {
 	d->r->raw_len = cursor_le32(&d->c);
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
 }
 
-static void take_branches(struct decoder *d)
+static void decode_branches(struct decoder *d)
 {
 	struct trace_record *r = d->r;
 
@@ -214,28 +214,28 @@ static void take_branches(struct decoder *d)
 		r->hw_index = cursor_le64(&d->c);
 		r->has |= TRACE_HAS_HW_INDEX;
 	}
-	r->branches = take_words(d, r->nr_branches, PERF_ABI_BRANCH_WORDS);
+	r->branches = decode_words(d, r->nr_branches, PERF_ABI_BRANCH_WORDS);
 	if (d->l->branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
-		take_words(d, r->nr_branches, 1);
+		decode_words(d, r->nr_branches, 1);
 }
 
-static void take_user_regs(struct decoder *d)
+static void decode_user_regs(struct decoder *d)
 {
 	d->r->regs_abi = cursor_le64(&d->c);
 	if (!d->r->regs_abi)
 		return;
 	d->r->nr_regs = d->l->nr_user_regs;
-	d->r->regs = take_words(d, d->r->nr_regs, 1);
+	d->r->regs = decode_words(d, d->r->nr_regs, 1);
 }
 
 static void skip_intr_regs(struct decoder *d)
 {
 	if (cursor_le64(&d->c))
-		take_words(d, d->l->nr_intr_regs, 1);
+		decode_words(d, d->l->nr_intr_regs, 1);
 }
 
-/* The kernel reserves size bytes and says behind them how many it could copy. */
-static void take_user_stack(struct decoder *d)
+/* The kernel reserves size bytes, and writes after them how many it could copy. */
+static void decode_user_stack(struct decoder *d)
 {
 	uint64_t size = cursor_le64(&d->c);
 
@@ -246,7 +246,7 @@ static void take_user_stack(struct decoder *d)
 	d->c.underflow |= d->r->stack_len > size;
 }
 
-static void take_weight(struct decoder *d)
+static void decode_weight(struct decoder *d)
 {
 	if (d->l->sample_type & PERF_SAMPLE_WEIGHT) {
 		d->r->weight = cursor_le64(&d->c);
@@ -266,7 +266,7 @@ static void skip_aux(struct decoder *d)
 struct target {
 	uint32_t has;
 	size_t at;
-	void (*take)(struct decoder *d);
+	void (*decode)(struct decoder *d);
 };
 
 #define WORD(has, member)                                                                          \
@@ -277,20 +277,20 @@ struct target {
 static const struct target targets[PERF_ABI_NR_FIELDS] = {
     [PERF_ABI_IDENTIFIER] = WORD(TRACE_HAS_ID, id),
     [PERF_ABI_IP] = WORD(TRACE_HAS_IP, ip),
-    [PERF_ABI_TID] = {TRACE_HAS_TID, 0, take_tid},
+    [PERF_ABI_TID] = {TRACE_HAS_TID, 0, decode_tid},
     [PERF_ABI_TIME] = WORD(TRACE_HAS_TIME, time_ns),
     [PERF_ABI_ADDR] = WORD(TRACE_HAS_ADDR, addr),
     [PERF_ABI_ID] = WORD(TRACE_HAS_ID, id),
     [PERF_ABI_STREAM_ID] = {0, 0, skip_word},
-    [PERF_ABI_CPU] = {TRACE_HAS_CPU, 0, take_cpu},
+    [PERF_ABI_CPU] = {TRACE_HAS_CPU, 0, decode_cpu},
     [PERF_ABI_PERIOD] = WORD(TRACE_HAS_PERIOD, period),
-    [PERF_ABI_READ] = {TRACE_HAS_READ, 0, take_read},
-    [PERF_ABI_CALLCHAIN] = {TRACE_HAS_CALLCHAIN, 0, take_callchain},
-    [PERF_ABI_RAW] = {TRACE_HAS_RAW, 0, take_raw},
-    [PERF_ABI_BRANCH_STACK] = {TRACE_HAS_BRANCHES, 0, take_branches},
-    [PERF_ABI_REGS_USER] = {TRACE_HAS_USER_REGS, 0, take_user_regs},
-    [PERF_ABI_STACK_USER] = {TRACE_HAS_USER_STACK, 0, take_user_stack},
-    [PERF_ABI_WEIGHT] = {TRACE_HAS_WEIGHT, 0, take_weight},
+    [PERF_ABI_READ] = {TRACE_HAS_READ, 0, decode_read},
+    [PERF_ABI_CALLCHAIN] = {TRACE_HAS_CALLCHAIN, 0, decode_callchain},
+    [PERF_ABI_RAW] = {TRACE_HAS_RAW, 0, decode_raw},
+    [PERF_ABI_BRANCH_STACK] = {TRACE_HAS_BRANCHES, 0, decode_branches},
+    [PERF_ABI_REGS_USER] = {TRACE_HAS_USER_REGS, 0, decode_user_regs},
+    [PERF_ABI_STACK_USER] = {TRACE_HAS_USER_STACK, 0, decode_user_stack},
+    [PERF_ABI_WEIGHT] = {TRACE_HAS_WEIGHT, 0, decode_weight},
     [PERF_ABI_DATA_SRC] = WORD(TRACE_HAS_DATA_SRC, data_src),
     [PERF_ABI_TRANSACTION] = {0, 0, skip_word},
     [PERF_ABI_REGS_INTR] = {0, 0, skip_intr_regs},
@@ -303,24 +303,24 @@ static const struct target targets[PERF_ABI_NR_FIELDS] = {
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-static void take_field(struct decoder *d, enum perf_abi_field f)
+static void decode_field(struct decoder *d, enum perf_abi_field f)
 {
 	const struct target *t = &targets[f];
 
 	if (!perf_abi_has(d->l->sample_type, f))
 		return;
 	d->r->has |= t->has;
-	if (t->take)
-		t->take(d);
+	if (t->decode)
+		t->decode(d);
 	else
 		*field_at(d->r, t->at) = cursor_le64(&d->c);
 }
 
-static bool take_sample(struct decoder *d)
+static bool decode_sample(struct decoder *d)
 {
 	d->r->period = d->l->period;
 	for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
-		take_field(d, (enum perf_abi_field)f);
+		decode_field(d, (enum perf_abi_field)f);
 	return cursor_ok(&d->c) && d->c.left == 0;
 }
 
@@ -329,8 +329,8 @@ size_t trace_layout_id_bytes(const struct trace_layout *l)
 	return l->has_sample_id ? perf_abi_id_words(l->sample_type) * WORD_BYTES : 0;
 }
 
-/* Text up to its NUL; what is behind it fills up to a multiple of 8. */
-static void take_name(struct decoder *d)
+/* Text up to its NUL, padded to a multiple of 8. */
+static void decode_name(struct decoder *d)
 {
 	const uint8_t *p = d->c.at;
 
@@ -339,21 +339,21 @@ static void take_name(struct decoder *d)
 		d->r->name = (const char *)p;
 }
 
-static void take_range(struct decoder *d)
+static void decode_range(struct decoder *d)
 {
 	d->r->start = cursor_le64(&d->c);
 	d->r->length = cursor_le64(&d->c);
 	d->r->offset = cursor_le64(&d->c);
 }
 
-static void take_mmap(struct decoder *d)
+static void decode_mmap(struct decoder *d)
 {
-	take_tid(d);
-	take_range(d);
-	take_name(d);
+	decode_tid(d);
+	decode_range(d);
+	decode_name(d);
 }
 
-static void take_build_id(struct decoder *d)
+static void decode_build_id(struct decoder *d)
 {
 	unsigned len = cursor_u8(&d->c);
 	const uint8_t *id;
@@ -367,7 +367,7 @@ static void take_build_id(struct decoder *d)
 	d->r->build_id_len = len;
 }
 
-static void take_inode(struct decoder *d)
+static void decode_inode(struct decoder *d)
 {
 	d->r->major = cursor_le32(&d->c);
 	d->r->minor = cursor_le32(&d->c);
@@ -375,10 +375,11 @@ static void take_inode(struct decoder *d)
 	d->r->inode_generation = cursor_le64(&d->c);
 }
 
-/* The kernel leaves the bit of one listener in the records of all who come after it, also of those
- * that asked for device and inode and have these (Linux 5.12 to 6.18: perf_event_mmap_output in
+/* The kernel leaves the bit of one listener in the records of all listeners after it, also of those
+ * that asked for device and inode and get these (Linux 5.12 to 6.18: perf_event_mmap_output in
  * kernel/events/core.c). Programs that rewrite records put build-ids into those of events that did
- * not ask: no device has so great a number as four bytes of theirs. */
+ * not ask: they are recognised because no device has as high a number as four bytes of a build-id.
+ */
 static bool holds_build_id(const struct decoder *d)
 {
 	struct cursor c = d->c;
@@ -390,102 +391,102 @@ static bool holds_build_id(const struct decoder *d)
 	       (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES && minor > MAX_MINOR);
 }
 
-static void take_mmap2(struct decoder *d)
+static void decode_mmap2(struct decoder *d)
 {
-	take_tid(d);
-	take_range(d);
+	decode_tid(d);
+	decode_range(d);
 	if (!holds_build_id(d))
 		d->r->misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
 	if (d->r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
-		take_build_id(d);
+		decode_build_id(d);
 	else
-		take_inode(d);
+		decode_inode(d);
 	d->r->prot = cursor_le32(&d->c);
 	d->r->flags = cursor_le32(&d->c);
-	take_name(d);
+	decode_name(d);
 }
 
-static void take_lost_samples(struct decoder *d)
+static void decode_lost_samples(struct decoder *d)
 {
 	d->r->lost = cursor_le64(&d->c);
 }
 
-/* The id that a record names in its own fields. */
-static void take_own_id(struct decoder *d)
+/* The id in a record's own fields. */
+static void decode_own_id(struct decoder *d)
 {
 	d->r->id = cursor_le64(&d->c);
 	d->r->has |= TRACE_HAS_ID;
 }
 
-static void take_own_time(struct decoder *d)
+static void decode_own_time(struct decoder *d)
 {
 	d->r->time_ns = cursor_le64(&d->c);
 	d->r->has |= TRACE_HAS_TIME;
 }
 
-static void take_lost(struct decoder *d)
+static void decode_lost(struct decoder *d)
 {
-	take_own_id(d);
-	take_lost_samples(d);
+	decode_own_id(d);
+	decode_lost_samples(d);
 }
 
-static void take_comm(struct decoder *d)
+static void decode_comm(struct decoder *d)
 {
-	take_tid(d);
-	take_name(d);
+	decode_tid(d);
+	decode_name(d);
 }
 
-static void take_task(struct decoder *d)
+static void decode_task(struct decoder *d)
 {
 	d->r->pid = cursor_le32(&d->c);
 	d->r->ppid = cursor_le32(&d->c);
 	d->r->tid = cursor_le32(&d->c);
 	d->r->ptid = cursor_le32(&d->c);
-	take_own_time(d);
+	decode_own_time(d);
 }
 
-static void take_throttle(struct decoder *d)
+static void decode_throttle(struct decoder *d)
 {
-	take_own_time(d);
-	take_own_id(d);
+	decode_own_time(d);
+	decode_own_id(d);
 	skip_word(d); /* stream id */
 }
 
-static void take_counts(struct decoder *d)
+static void decode_counts(struct decoder *d)
 {
-	take_tid(d);
-	take_read(d);
+	decode_tid(d);
+	decode_read(d);
 	d->r->has |= TRACE_HAS_READ;
 }
 
-static void take_aux(struct decoder *d)
+static void decode_aux(struct decoder *d)
 {
 	d->r->offset = cursor_le64(&d->c);
 	d->r->length = cursor_le64(&d->c);
 	d->r->flags = (uint32_t)cursor_le64(&d->c);
 }
 
-static void take_nothing(struct decoder *d)
+static void decode_nothing(struct decoder *d)
 {
 	(void)d;
 }
 
-static void take_namespaces(struct decoder *d)
+static void decode_namespaces(struct decoder *d)
 {
-	take_tid(d);
-	take_words(d, cursor_le64(&d->c), 2);
+	decode_tid(d);
+	decode_words(d, cursor_le64(&d->c), 2);
 }
 
-static void take_ksymbol(struct decoder *d)
+static void decode_ksymbol(struct decoder *d)
 {
 	d->r->start = cursor_le64(&d->c);
 	d->r->length = cursor_le32(&d->c);
 	d->r->type = cursor_le16(&d->c);
 	d->r->flags = cursor_le16(&d->c);
-	take_name(d);
+	decode_name(d);
 }
 
-static void take_bpf(struct decoder *d)
+static void decode_bpf(struct decoder *d)
 {
 	d->r->type = cursor_le16(&d->c);
 	d->r->flags = cursor_le16(&d->c);
@@ -493,18 +494,18 @@ static void take_bpf(struct decoder *d)
 	skip_word(d); /* tag */
 }
 
-static void take_object(struct decoder *d)
+static void decode_object(struct decoder *d)
 {
 	d->r->object = cursor_le64(&d->c);
 }
 
-static void take_cgroup(struct decoder *d)
+static void decode_cgroup(struct decoder *d)
 {
-	take_object(d);
-	take_name(d);
+	decode_object(d);
+	decode_name(d);
 }
 
-static void take_text_poke(struct decoder *d)
+static void decode_text_poke(struct decoder *d)
 {
 	uint32_t old_len, new_len;
 
@@ -517,29 +518,29 @@ static void take_text_poke(struct decoder *d)
 
 static const struct {
 	const char *name;
-	void (*take)(struct decoder *d); /* NULL: a sample */
+	void (*decode)(struct decoder *d); /* NULL: a sample */
 } kinds[] = {
-    [PERF_RECORD_MMAP] = {"mmap", take_mmap},
-    [PERF_RECORD_LOST] = {"lost", take_lost},
-    [PERF_RECORD_COMM] = {"comm", take_comm},
-    [PERF_RECORD_EXIT] = {"exit", take_task},
-    [PERF_RECORD_THROTTLE] = {"throttle", take_throttle},
-    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", take_throttle},
-    [PERF_RECORD_FORK] = {"fork", take_task},
-    [PERF_RECORD_READ] = {"read", take_counts},
+    [PERF_RECORD_MMAP] = {"mmap", decode_mmap},
+    [PERF_RECORD_LOST] = {"lost", decode_lost},
+    [PERF_RECORD_COMM] = {"comm", decode_comm},
+    [PERF_RECORD_EXIT] = {"exit", decode_task},
+    [PERF_RECORD_THROTTLE] = {"throttle", decode_throttle},
+    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", decode_throttle},
+    [PERF_RECORD_FORK] = {"fork", decode_task},
+    [PERF_RECORD_READ] = {"read", decode_counts},
     [PERF_RECORD_SAMPLE] = {"sample", NULL},
-    [PERF_RECORD_MMAP2] = {"mmap2", take_mmap2},
-    [PERF_RECORD_AUX] = {"aux", take_aux},
-    [PERF_RECORD_ITRACE_START] = {"itrace_start", take_tid},
-    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", take_lost_samples},
-    [PERF_RECORD_SWITCH] = {"switch", take_nothing},
-    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", take_tid},
-    [PERF_RECORD_NAMESPACES] = {"namespaces", take_namespaces},
-    [PERF_RECORD_KSYMBOL] = {"ksymbol", take_ksymbol},
-    [PERF_RECORD_BPF_EVENT] = {"bpf_event", take_bpf},
-    [PERF_RECORD_CGROUP] = {"cgroup", take_cgroup},
-    [PERF_RECORD_TEXT_POKE] = {"text_poke", take_text_poke},
-    [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", take_object},
+    [PERF_RECORD_MMAP2] = {"mmap2", decode_mmap2},
+    [PERF_RECORD_AUX] = {"aux", decode_aux},
+    [PERF_RECORD_ITRACE_START] = {"itrace_start", decode_tid},
+    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", decode_lost_samples},
+    [PERF_RECORD_SWITCH] = {"switch", decode_nothing},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", decode_tid},
+    [PERF_RECORD_NAMESPACES] = {"namespaces", decode_namespaces},
+    [PERF_RECORD_KSYMBOL] = {"ksymbol", decode_ksymbol},
+    [PERF_RECORD_BPF_EVENT] = {"bpf_event", decode_bpf},
+    [PERF_RECORD_CGROUP] = {"cgroup", decode_cgroup},
+    [PERF_RECORD_TEXT_POKE] = {"text_poke", decode_text_poke},
+    [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", decode_object},
 };
 
 const char *trace_record_kind_name(uint32_t kind)
@@ -547,8 +548,8 @@ const char *trace_record_kind_name(uint32_t kind)
 	return kind < NR(kinds) ? kinds[kind].name : NULL;
 }
 
-/* The id at the end first: what the record itself says of pid, id and time goes before it. */
-static bool take_other(struct decoder *d)
+/* The id at the end first: the record's own pid, id and time override it. */
+static bool decode_other(struct decoder *d)
 {
 	size_t id_len = trace_layout_id_bytes(d->l);
 	struct cursor body = d->c;
@@ -557,21 +558,21 @@ static bool take_other(struct decoder *d)
 		return false;
 	cursor_skip(&d->c, d->c.left - id_len);
 	for (unsigned i = 0; d->l->has_sample_id && i < PERF_ABI_NR_ID_FIELDS; i++)
-		take_field(d, perf_abi_id_fields[i]);
+		decode_field(d, perf_abi_id_fields[i]);
 	d->c = body;
 	d->c.left -= id_len;
-	kinds[d->r->kind].take(d);
+	kinds[d->r->kind].decode(d);
 	return cursor_ok(&d->c);
 }
 
-static bool take_record(const struct trace_layout *l, struct trace_record *r, bool no_hw_index)
+static bool decode_record(const struct trace_layout *l, struct trace_record *r, bool no_hw_index)
 {
 	struct decoder d = {.l = l, .r = r, .no_hw_index = no_hw_index};
 
 	cursor_init(&d.c, r->bytes + HEADER_BYTES, r->len - HEADER_BYTES);
 	if (r->kind == PERF_RECORD_SAMPLE)
-		return take_sample(&d);
-	return !trace_record_kind_name(r->kind) || take_other(&d);
+		return decode_sample(&d);
+	return !trace_record_kind_name(r->kind) || decode_other(&d);
 }
 
 size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind)
@@ -598,7 +599,7 @@ static uint16_t misc_of(const uint8_t *p)
 	return cursor_le16(&c);
 }
 
-/* What the header alone says; nothing if no record is there. */
+/* Decodes the header alone; r->len is 0 if there is no record. */
 static void begin(const uint8_t *p, size_t len, struct trace_record *r)
 {
 	*r = (struct trace_record){0};
@@ -617,11 +618,11 @@ int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t l
 	begin(p, len, out);
 	if (!out->len)
 		return -EINVAL;
-	if (take_record(l, out, false))
+	if (decode_record(l, out, false))
 		return 0;
-	/* a sample for which the PMU gave no branches has their number, 0, and no index behind */
+	/* a sample without branches from the PMU has their number, 0, and no index after it */
 	begin(p, len, out);
-	if (take_record(l, out, true) && !out->nr_branches)
+	if (decode_record(l, out, true) && !out->nr_branches)
 		return 0;
 	begin(p, len, out);
 	return -EINVAL;

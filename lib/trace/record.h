@@ -1,7 +1,7 @@
 /*
- * Records as the kernel wrote them into a ring: from their bytes to a structure. Every record is
- * hostile: its own size, counts and strings are checked against the bytes there are. The layouts
- * are those of base/perf_abi.h. Knows nothing of files or processes.
+ * Decodes records as the kernel wrote them into a ring. Every record is untrusted: its size, counts
+ * and strings are checked against the bytes there are. Layouts are those of base/perf_abi.h. Knows
+ * nothing of files or processes.
  */
 #ifndef TRACE_RECORD_H
 #define TRACE_RECORD_H
@@ -14,34 +14,34 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How the records of one perf event are laid out: from its perf_event_attr. */
+/* The layout of the records of one perf event, from its perf_event_attr. */
 struct trace_layout {
 	uint64_t sample_type, read_format, branch_sample_type;
-	uint64_t period; /* of each sample, where it does not say; 0: by frequency */
+	uint64_t period; /* of each sample, if samples have none; 0: by frequency */
 	unsigned nr_user_regs, nr_intr_regs;
-	uint64_t user_regs;          /* which, as bits: perf_regs.h of the machine */
+	uint64_t user_regs;          /* bits of perf_regs.h of the machine */
 	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
-	bool has_build_id; /* attr.build_id: without it PERF_RECORD_MISC_MMAP_BUILD_ID is not
-			      believed */
+	bool has_build_id; /* attr.build_id: otherwise PERF_RECORD_MISC_MMAP_BUILD_ID is checked for
+			      plausibility */
 	uint32_t type;     /* attr.type */
 	uint64_t config;   /* attr.config */
 };
-/* attr: bytes as a trace stores them. False if they are too short, say what they cannot, or ask for
+/* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
-/* That of records of tasks and mappings, from a ring or made: TID and TIME at the end of each. */
+/* The layout of records of tasks and mappings, from a ring or made: TID and TIME at the end. */
 void trace_layout_side_band(struct trace_layout *l);
-/* Its event takes samples: it has a period or a frequency. */
+/* The event is sampled: it has a period or a frequency. */
 bool trace_layout_is_sampled(const struct trace_layout *l);
-/* Its event happens once for all who sample it (a software event but the clocks, a tracepoint):
- * Linux may leave the id of another listener in the samples. */
+/* The event happens once for all who sample it (perf_abi_shares_data): Linux may leave the id of
+ * another listener in its samples. */
 bool trace_layout_shares_data(const struct trace_layout *l);
-/* Its records name their event. */
+/* Its records contain the id of their event. */
 bool trace_layout_has_id(const struct trace_layout *l);
-/* Bytes that end its records other than samples. */
+/* Size of the id at the end of its records other than samples. */
 size_t trace_layout_id_bytes(const struct trace_layout *l);
-/* Where a word stands in records: in samples its number from the first, in others from the last
- * back, which is 1; 0 and 0 are of a word that is not there. */
+/* Where a word is in records: in samples its index from the first word after the header, in others
+ * from the last word back, which is 1. */
 struct trace_place {
 	unsigned of_sample, of_other;
 	bool is_there;
@@ -54,16 +54,16 @@ enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
 /* One branch of a sample, newest first; struct perf_branch_entry. */
 struct trace_branch {
 	uint64_t from, to;
-	bool mispredicted, predicted, in_transaction, aborted; /* both false: not told */
-	uint16_t cycles; /* since the one before; 0: not told */
-	uint8_t type;    /* PERF_BR_…; 0: not told */
+	bool mispredicted, predicted, in_transaction, aborted; /* both false: not known */
+	uint16_t cycles; /* since the previous one; 0: not known */
+	uint8_t type;    /* PERF_BR_…; 0: not known */
 	uint8_t speculation, new_type, privilege;
 };
 
 /*
- * What a record says. Pointers go into its bytes. Fields that its kind does not have are 0; the
- * bits of has say which of a sample, or of the id that ends other records, hold. A sample without
- * PERIOD has the period of its layout, and no bit.
+ * A decoded record. Pointers go into its bytes. Fields that its kind does not have are 0; the bits
+ * of has tell which fields of a sample, or of the id at the end of other records, are set. A sample
+ * without PERIOD has the period of its layout, and no bit.
  */
 enum {
 	TRACE_HAS_TIME = 1 << 0,
@@ -85,14 +85,14 @@ enum {
 	TRACE_HAS_PHYS_ADDR = 1 << 16,
 };
 struct trace_record {
-	uint32_t kind;   /* PERF_RECORD_…; of one that is not known only the bytes are set */
-	uint16_t misc;   /* without a PERF_RECORD_MISC_MMAP_BUILD_ID that is wrong */
+	uint32_t kind;   /* PERF_RECORD_…; of an unknown one only the bytes are set */
+	uint16_t misc;   /* PERF_RECORD_MISC_MMAP_BUILD_ID only if it is right */
 	uint8_t cpumode; /* PERF_RECORD_MISC_CPUMODE_… */
 	bool is_exact_ip;
 	const uint8_t *bytes; /* the whole record */
 	size_t len;
 
-	uint32_t has; /* of the sample, or of the id that ends other records */
+	uint32_t has; /* of the sample, or of the id at the end of other records */
 	uint32_t pid, tid;
 	uint64_t time_ns, id, ip, addr, period, weight, data_src, phys_addr;
 	uint16_t weight2, weight3; /* with WEIGHT_STRUCT; weight is 32 bits then */
@@ -108,16 +108,16 @@ struct trace_record {
 	const uint8_t *raw;
 	uint32_t raw_len;
 	uint64_t nr_branches;
-	uint64_t hw_index; /* UINT64_MAX: not told */
+	uint64_t hw_index; /* UINT64_MAX: not known */
 	const uint8_t *branches;
 	uint64_t regs_abi;   /* 0: none, 1: 32, 2: 64 bits */
 	const uint8_t *regs; /* nr_user_regs words of the layout */
 	unsigned nr_regs;
 	const uint8_t *stack;
-	uint64_t stack_len; /* what was really dumped, by dyn_size */
+	uint64_t stack_len; /* bytes that were really copied, by dyn_size */
 
 	/* COMM, MMAP, MMAP2, FORK, EXIT, KSYMBOL, BPF_EVENT …; pid and tid are the record's own,
-	 * not those of the id that ends it */
+	 * not those of the id at the end */
 	uint32_t ppid, ptid;
 	uint64_t start, length, offset; /* of the mapping, of the symbol */
 	uint32_t major, minor, prot, flags;
@@ -130,12 +130,12 @@ struct trace_record {
 	uint64_t object; /* id of a BPF program, of a cgroup, of hardware */
 };
 
-/* The record at p; len bytes are there. Its layout must be that of its event: of records other than
- * samples, of any event of the ring. 0; -EINVAL: makes no sense (out->len is its size if that much
- * does, so that the next can be found; else 0). */
+/* The record at p, of at most len bytes, in the layout of its event (records other than samples: of
+ * any event of the ring). 0; -EINVAL: invalid (out->len is its size, to find the next one, or 0 if
+ * that is invalid too). */
 int trace_record_decode(const struct trace_layout *l, const uint8_t *p, size_t len,
 			struct trace_record *out);
-/* Size and kind without a layout: the size (a multiple of 8), or 0 if no record is there. */
+/* Size and kind without a layout: the size (a multiple of 8), or 0 if there is no record. */
 size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind);
 /* The word at that place; 0 if the record is too short for it. */
 uint64_t trace_record_word(const struct trace_place *place, const uint8_t *p, size_t len);
@@ -146,13 +146,13 @@ static inline uint64_t trace_word(const uint8_t *words, uint64_t i)
 	memcpy(&v, words + i * sizeof(v), sizeof(v));
 	return le64toh(v);
 }
-/* "kernel", "user" … of a mark in a callchain, "unknown" of one that is younger than this reader;
- * NULL: it is an address. None is longer than 15 bytes. */
+/* "kernel", "user" … for a mark in a callchain, "unknown" for one that is younger than this reader;
+ * NULL: it is an address. At most 15 bytes. */
 const char *trace_context_name(uint64_t address);
-/* Where the CPU was: the instruction of the sample, or the first of its callchain. */
+/* The instruction of the sample, or the first address of its callchain. */
 bool trace_record_pc(const struct trace_record *r, uint64_t *pc);
 void trace_record_branch(const struct trace_record *r, uint64_t i, struct trace_branch *out);
-/* "sample", "mmap2" …; "record 99" is the caller's to say: NULL if unknown. */
+/* "sample", "mmap2" …; NULL: unknown. */
 const char *trace_record_kind_name(uint32_t kind);
 
 #endif

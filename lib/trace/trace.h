@@ -1,6 +1,6 @@
 /*
- * What a trace holds, in memory: the same structures for the writer and the reader. The waist of
- * the project: recording and reporting meet here and nowhere else.
+ * The content of a trace in memory: the same structures for the writer and the reader. The
+ * recording and the reading side share nothing else.
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of frames; the numbers are the file's: only append. */
+/* Kinds of frames. The numbers are stored in files: only append. */
 enum trace_frame_kind {
 	TRACE_FRAME_INFO = 1,       /* what was measured, by what, on what */
 	TRACE_FRAME_EVENTS = 2,     /* the resolved events */
@@ -20,31 +20,31 @@ enum trace_frame_kind {
 	TRACE_FRAME_READINGS = 4,   /* raw readings of one boundary */
 	TRACE_FRAME_NOTE = 5,       /* a warning in words */
 	TRACE_FRAME_END = 6,        /* totals: the trace is whole */
-	TRACE_FRAME_RECORDS = 7,    /* whole records as the kernel wrote them into a ring */
-	TRACE_FRAME_IDS = 8,        /* which event a record's id means on this CPU */
-	TRACE_FRAME_SAMPLING = 9,   /* what became of the samples of the iteration */
+	TRACE_FRAME_RECORDS = 7,    /* whole records of the kernel, from a ring */
+	TRACE_FRAME_IDS = 8,        /* the ids of this CPU's perf events */
+	TRACE_FRAME_SAMPLING = 9,   /* totals of the samples of the iteration */
 	TRACE_FRAME_KALLSYMS = 10,  /* lines of /proc/kallsyms */
-	TRACE_FRAME_THINGS = 11,    /* what the instances of events of many things are called */
-	TRACE_FRAME_WHERE = 12,     /* where the trace's CPU is */
-	TRACE_FRAME_ITERATION = 13, /* of a segment: what follows is of that iteration */
-	TRACE_FRAME_INDEX = 14,     /* of a segment: where its iterations begin */
-	TRACE_FRAME_BUILD_ID = 15,  /* of a file that was mapped */
+	TRACE_FRAME_THINGS = 11,    /* the names of instances of events of many things */
+	TRACE_FRAME_WHERE = 12,     /* the place of the trace's CPU */
+	TRACE_FRAME_ITERATION = 13, /* of a segment: the start of an iteration */
+	TRACE_FRAME_INDEX = 14,     /* of a segment: the offsets of its iterations */
+	TRACE_FRAME_BUILD_ID = 15,  /* of a mapped file */
 };
 
 enum trace_boundary {
 	TRACE_START = 0,
 	TRACE_END = 1,
-	TRACE_TICK = 2, /* between them, at the timebase's pace */
+	TRACE_TICK = 2, /* between them, at the timebase's period */
 };
 
-/* Of a segment, a file that holds many iterations of one trace: where one of them is. */
+/* One iteration in a segment, a file of many iterations of one trace. */
 struct trace_part {
 	uint32_t iteration;
-	uint32_t head_bytes; /* of the segment: header, and the frames of all its iterations */
-	uint64_t from, to;   /* its iteration frame, and what is behind its last byte */
+	uint32_t head_bytes; /* of the segment: header, and the frames that all iterations share */
+	uint64_t from, to;   /* its iteration frame, and the end of its last frame */
 };
 
-/* The iteration and the trace number of a session's common file, which is of no CPU. */
+/* The iteration and the trace number of a session's common file, which has no CPU. */
 enum { TRACE_COMMON = UINT32_MAX };
 
 /* The header's fields, in host form. */
@@ -55,20 +55,20 @@ struct trace_head {
 	char host[65], machine[17];
 };
 
-/* Strings are borrowed; NULL is written as "" and never read back. */
+/* Strings are borrowed; NULL is written as "", and "" is read back. */
 struct trace_info {
 	const char *tool;      /* "cpuperf 0.1.0" */
 	const char *kernel;    /* release and version */
-	const char *cpu_model; /* as the host tells it */
+	const char *cpu_model; /* of the host */
 	const char *config_name, *model_name;
-	const char *spec_json;   /* the spec as measured, defaults and overrides applied */
-	uint64_t duration_ns;    /* asked for, per iteration */
-	uint64_t num_iterations; /* asked for */
+	const char *spec_json;   /* the spec as measured, with defaults and overrides */
+	uint64_t duration_ns;    /* as requested, per iteration */
+	uint64_t num_iterations; /* as requested */
 	uint32_t user_hz;        /* ticks per second of /proc/stat */
 	uint32_t page_bytes;
 };
 
-/* What a spec asks for an event; the numbers are the file's, and those of enum spec_flag. */
+/* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag. */
 enum trace_event_flag {
 	TRACE_EVENT_OS = 1 << 0,
 	TRACE_EVENT_USER = 1 << 1,
@@ -95,51 +95,50 @@ struct trace_event {
 	uint32_t perf_group; /* which perf_event group on each CPU, from 0; UINT32_MAX: none */
 	const char *group, *name, *label, *unit, *description;
 	const char *source; /* kernel event ("PERF_COUNT_HW_INSTRUCTIONS") or file ("/proc/stat") */
-	const char *reason; /* why it is not measured, in words; "" */
-	/* The perf_event_attr as opened (its own size field says how long); of an event with
-	 * several parts (types of core, boxes of memory) one behind the other. */
+	const char *reason; /* why it is not measured; "" */
+	/* The perf_event_attr as opened (its size field says how long it is). An event with several
+	 * parts (types of core, boxes of memory) has one for each, in order. */
 	const void *attr;
 	uint32_t attr_bytes; /* 0: not a perf event */
-	double scale; /* what is shown = count × scale; 0 stands for 1 (read back: 0 or above) */
+	double scale;       /* displayed value = count × scale; 0 means 1 (read back: 0 or more) */
 	uint64_t frequency; /* of the spec, in Hz: the kernel adapts the period; 0: none */
-	/* The fields of a tracepoint, as tracefs's format file has them ("\tfield:…" lines, the
-	 * common ones too): what the raw bytes of its samples mean; "". */
+	/* The fields of a tracepoint, as in tracefs's format file ("\tfield:…" lines, with the
+	 * common ones): they describe the raw bytes of its samples; "". */
 	const char *format;
 };
 
-/* Of TRACE_FRAME_RECORDS: whose records they are. */
+/* The origin of the records in a TRACE_FRAME_RECORDS. */
 enum trace_ring {
-	TRACE_RING_SAMPLES = 0, /* of the events of the trace's CPU */
-	TRACE_RING_SIDE_BAND =
-	    1,               /* tasks, mappings, kernel symbols: what became of them on a CPU */
-	TRACE_RING_MADE = 2, /* the same, made by cpuperf from /proc for what was there before */
+	TRACE_RING_SAMPLES = 0,   /* the events of the trace's CPU */
+	TRACE_RING_SIDE_BAND = 1, /* tasks, mappings, kernel symbols, from the kernel */
+	TRACE_RING_MADE = 2,      /* the same, made by cpuperf from /proc for what existed before */
 };
 
 /* One perf event as opened on the trace's CPU; group by group, the leader first. */
 struct trace_id {
 	uint64_t id;       /* in the IDENTIFIER of samples and the id of other records */
-	uint32_t event;    /* place in the events frame; UINT32_MAX: the side-band's */
-	uint32_t instance; /* as in readings: which part of the event on this CPU */
-	uint32_t attr;     /* which of the event's attrs, from 0 */
+	uint32_t event;    /* index in the events frame; UINT32_MAX: the side-band event */
+	uint32_t instance; /* as in readings: the part of the event on this CPU */
+	uint32_t attr;     /* index among the event's attrs */
 	uint32_t group;    /* on this CPU; members in the order of their counts in a sample */
 };
 
-/* What became of the samples of one perf event in the iteration. */
+/* Totals of the samples of one perf event in the iteration. */
 struct trace_sampled {
 	uint32_t event, instance; /* as in readings */
 	uint64_t samples;         /* taken and in the trace */
 	uint64_t idle;            /* of them: of the idle task */
 	uint64_t weight;          /* the sum of their periods */
-	uint64_t lost;            /* by the kernel's count of the event; UINT64_MAX: not told */
-	uint64_t throttled, unthrottled; /* so often the kernel paused and resumed it */
+	uint64_t lost; /* as counted by the kernel for the event; UINT64_MAX: not known */
+	uint64_t throttled, unthrottled; /* how often the kernel paused and resumed it */
 };
 
 struct trace_sampling {
 	uint64_t ring_bytes;                   /* 0: no ring */
 	uint64_t max_rate_start, max_rate_end; /* kernel.perf_event_max_sample_rate; 0: not known */
 	uint64_t idle_ns; /* of the CPU in the iteration, by /proc/stat; UINT64_MAX: not known */
-	uint64_t lost;    /* records, by what the ring says */
-	uint64_t ticks, ticks_missed; /* TRACE_TICK readings of the session: taken; passed by */
+	uint64_t lost;    /* records, according to the ring */
+	uint64_t ticks, ticks_missed; /* TRACE_TICK readings of the session: read; missed */
 	const struct trace_sampled *item;
 	size_t nr;
 };
@@ -147,39 +146,38 @@ struct trace_sampling {
 /* One of many things (a disk, a process …). */
 struct trace_thing {
 	uint32_t number;  /* the instance of its readings */
-	const char *name; /* "sda", "1234 bash"; as it was called last */
+	const char *name; /* "sda", "1234 bash"; its last name */
 };
 
-/* Things that some events (of scope EVENT_SCOPE_THINGS) number alike. */
+/* Things that share their numbers among some events (of scope EVENT_SCOPE_THINGS). */
 struct trace_things {
-	const uint32_t *events; /* places in the events frame */
+	const uint32_t *events; /* indices in the events frame */
 	size_t nr_events;
 	const struct trace_thing *item;
 	size_t nr;
 };
 
-/* Where the CPU of a trace is. */
+/* The place of a trace's CPU. */
 enum { TRACE_TYPE_BYTES = 64 };
 struct trace_where {
 	int32_t package, node;       /* negative: not known */
-	char type[TRACE_TYPE_BYTES]; /* of its core; "": all are alike, or not known */
+	char type[TRACE_TYPE_BYTES]; /* of its core; "": all are alike, or it is not known */
 };
 
-/* A file, as mappings that tell no build-id have it; and the build-id that it had from one time to
- * the other. */
+/* A file, identified as in mappings without a build-id, and its build-id during an interval. */
 struct trace_build_id {
 	uint32_t major, minor;
 	uint64_t inode, inode_generation;
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
 	const uint8_t *id;
 	uint32_t id_len;  /* 1 … 20 */
-	const char *path; /* as records have it: not terminated, not cleaned */
+	const char *path; /* as in records: not terminated, not cleaned */
 	uint32_t path_len;
 };
 
 struct trace_note {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	const char *text; /* what a person should know of these numbers */
+	const char *text; /* a warning for readers of these numbers */
 };
 
 /* The totals of the end frame. */
@@ -189,12 +187,11 @@ struct trace_totals {
 	uint64_t nr_readings;
 	uint64_t lost, throttled; /* records lost, pauses of events; 0 in tally mode */
 	uint64_t bytes;           /* of the file before the end frame */
-	bool is_cut;              /* the session was ended in this iteration */
+	bool is_cut;              /* the session ended in this iteration */
 	bool is_short;            /* there was no room for all of it */
 };
 
-/* An io_may_replace_fn: 1 if the file, read from its offset, begins as a trace does, else 0 or
- * -errno. */
+/* An io_may_replace_fn: 1 if the file, from its offset, begins as a trace, else 0 or -errno. */
 int trace_is_trace(int fd);
 
 #endif

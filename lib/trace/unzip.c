@@ -1,5 +1,5 @@
 /*
- * A stream of zstd, taken apart with room of the caller's. Must not know what comes out.
+ * Unpacks a stream of zstd into the caller's buffer. Must not know what comes out.
  */
 #include "trace/unzip.h"
 
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#define ZSTD_STATIC_LINKING_ONLY /* contexts on our heap; the shared library has these too */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts on our heap */
 #include <zstd.h>
 
 struct trace_unzip {

@@ -1,7 +1,7 @@
 /*
- * Gathers a trace in one buffer that is used again and again, and writes it with one write.
- * What all traces of a session have in common is encoded once and copied. The bytes are those of
- * format.h. Must not know where the numbers come from, nor any event's meaning.
+ * Gathers a trace in one reused buffer, and writes it with one write. Frames that all traces of a
+ * session share are encoded once and copied. Must not know where the numbers come from, nor the
+ * meaning of an event.
  */
 #include "base/crc32c.h"
 #include "base/err.h"
@@ -131,7 +131,7 @@ static void add_event(struct buf *b, const struct trace_event *v)
 
 	if (v->attr_bytes > TRACE_MAX_ATTR_BYTES)
 		fail(b, -EFBIG);
-	buf_le32(b, 0); /* the bytes that follow, when they are known */
+	buf_le32(b, 0); /* the number of bytes that follow, once known */
 	buf_le32(b, v->id);
 	buf_le32(b, v->kind);
 	buf_le32(b, v->scope);
@@ -285,7 +285,7 @@ void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 	w->nr_readings += nr;
 }
 
-/* What stands before items of the same length. */
+/* The head of a list of items of equal length. */
 static void add_list(struct buf *b, uint32_t item_bytes, size_t nr)
 {
 	if (nr > TRACE_MAX_ITEMS)
@@ -386,7 +386,7 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
 	w->nr_frames++;
 }
 
-/* Names that are too long, which none of the kernel's are, are cut. */
+/* Longer names, which the kernel does not have, are cut. */
 static void add_thing(struct buf *b, const struct trace_thing *t)
 {
 	size_t len = strnlen(t->name, TRACE_MAX_NAME_BYTES);

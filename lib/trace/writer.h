@@ -1,7 +1,6 @@
 /*
- * Writes traces. A trace is gathered in memory and appears under its name, whole, at commit; or it
- * goes bit by bit into a file that grows (file.h). Knows nothing of events but the numbers it is
- * given.
+ * Writes traces. A trace is gathered in memory and appears whole, under its name, at commit; or it
+ * is appended in pieces to a file that grows (file.h). Knows only the numbers of events.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -11,17 +10,17 @@
 struct err;
 struct trace_writer;
 
-/* A writer that is used for one trace after another, so that steady state allocates nothing.
- * NULL without memory. */
+/* A writer is reused for one trace after another, so that a steady state allocates nothing. NULL
+ * without memory. */
 struct trace_writer *trace_writer_new(void);
 void trace_writer_free(struct trace_writer *w);
 
-/* Frames that are the same in every trace of a session, encoded once. Call both before the first
+/* Frames that every trace of a session has, encoded once. Call both before the first
  * trace_writer_begin (or between traces). 0 or -errno (-EFBIG, -ENOMEM). */
 int trace_writer_set_common(struct trace_writer *w, const struct trace_info *info,
 			    const struct trace_event *events, size_t nr_events);
 
-/* Starts a trace: forgets what was gathered, encodes header and common frames. */
+/* Starts a trace: drops what was gathered, encodes header and common frames. */
 int trace_writer_begin(struct trace_writer *w, const struct trace_head *head);
 /* Add frames; errors stick and are returned by commit. */
 void trace_writer_clocks(struct trace_writer *w, const struct clock_triple *clocks);
@@ -33,29 +32,28 @@ void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *
 void trace_writer_where(struct trace_writer *w, const struct trace_where *place);
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr);
 void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *s);
-/* Records that are gathered in memory: those that are made, and those kept back at a boundary.
- * len: a multiple of 8. */
+/* Records in memory: those that are made, and those held back at a boundary. len: a multiple of 8.
+ */
 void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t cpu,
 			  const void *records, size_t len);
-/* Lines of /proc/kallsyms as they are. */
+/* Lines of /proc/kallsyms, unchanged. */
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len);
 /* In as many frames as needed. */
 void trace_writer_things(struct trace_writer *w, const struct trace_things *t);
-/* Forgets what was gathered (errors too): frames that follow are for a file that grows (file.h). */
+/* Drops what was gathered, and errors: the next frames are for a file that grows (file.h). */
 void trace_writer_more(struct trace_writer *w);
 /* The same for an iteration of a segment, which begins with a frame of its own. */
 void trace_writer_iteration(struct trace_writer *w, uint32_t iteration);
-/* Adds what trace_writer_set_common encoded, where a trace does not begin with it. */
+/* Adds the frames of trace_writer_set_common, for a trace that does not begin with them. */
 void trace_writer_common(struct trace_writer *w);
-/* Adds the end frame of what was gathered; totals as for trace_writer_commit. */
+/* Adds the end frame; totals as for trace_writer_commit. */
 void trace_writer_whole(struct trace_writer *w, const struct trace_totals *totals);
-/* What was gathered since _begin or _more, for who reads it in memory; until the next call. 0 or
- * -errno. */
+/* The bytes gathered since _begin or _more, valid until the next call. 0 or -errno. */
 int trace_writer_bytes(const struct trace_writer *w, const void **bytes, size_t *len);
 /*
- * Adds the end frame and puts the file at dirfd/name (path is for messages): a new file of mode
- * 0600, links not followed, an existing file replaced only if it is a cpuperf trace. On failure
- * nothing is left half-written. totals: start_ns, end_ns, lost, throttled are the caller's; the
+ * Adds the end frame and writes the file dirfd/name (path is for messages): a new file of mode
+ * 0600; links are not followed; an existing file is replaced only if it is a cpuperf trace. A
+ * failure leaves no partial file. totals: the caller sets start_ns, end_ns, lost, throttled; the
  * rest is filled in.
  */
 int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, const char *path,
