@@ -66,7 +66,7 @@ void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *
 	add(&to->samples, n->samples);
 	add(&to->idle, n->idle);
 	add(&to->weight, n->weight);
-	add(&to->lost, n->lost); /* and stays SAMPLED_NOT_TOLD */
+	add(&to->lost, n->lost); /* and stays SAMPLED_UNKNOWN */
 	add(&to->throttled, n->throttled);
 }
 

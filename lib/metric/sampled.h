@@ -33,14 +33,14 @@ struct sampled_event sampled_event(const char *group, const char *name, uint64_t
 				   uint64_t frequency, unsigned flags);
 bool sampled_event_is_sampled(const struct sampled_event *ev);
 
-#define SAMPLED_NOT_TOLD UINT64_MAX
+#define SAMPLED_UNKNOWN UINT64_MAX
 
 /* What became of the samples of an event, as traces store it. */
 struct sampled_counts {
 	uint64_t samples; /* taken */
 	uint64_t idle;    /* of them: of the idle task */
 	uint64_t weight;  /* the sum of their periods */
-	uint64_t lost;    /* SAMPLED_NOT_TOLD: the kernel does not count them by event */
+	uint64_t lost;    /* SAMPLED_UNKNOWN: the kernel does not count them by event */
 	uint64_t throttled;
 };
 /* Sums stay at UINT64_MAX; what is lost with one part that is not told is not told. */

@@ -1,8 +1,8 @@
 /*
- * Which functions of several sessions can be compared by their names. Where the names of an object
- * are there in one session and not in another, or there are none and its bytes differ, so that its
- * addresses mean something else, its functions are one: all of the object. Where only some have
- * names, and the bytes differ, those without are one. Knows nothing of numbers and of output.
+ * Which functions of several sessions can be compared by their names. If an object has names in one
+ * session but not in another, or no names and different bytes (so that its addresses mean something
+ * else), it is compared as a whole. If only some functions have names, and the bytes differ, those
+ * without are compared as one.
  */
 #ifndef REPORT_COMPARABLE_H
 #define REPORT_COMPARABLE_H
@@ -16,18 +16,18 @@ struct report_functions;
 struct report_comparable *report_comparable_new(struct report_functions *functions);
 void report_comparable_free(struct report_comparable *c); /* NULL is fine */
 
-/* An object, as a session has it. All of the kernel is one, "[kernel]". */
+/* An object of a session. The kernel with its modules is one, "[kernel]". */
 struct report_object_facts {
 	const char *name;
-	const void *bytes_id; /* two of the same have the same bytes */
-	size_t bytes_id_len;  /* 0: not known, which is as good as another */
-	unsigned names;       /* 0: it has none; more mean other functions than fewer */
+	const void *bytes_id; /* equal ids: equal bytes */
+	size_t bytes_id_len;  /* 0: not known, which equals no other */
+	unsigned names;       /* 0: it has none; different numbers: different sets of names */
 };
-/* In any order, each as often as there is reason to. 0 or -ENOMEM. */
+/* In any order; the same object may be added again. 0 or -ENOMEM. */
 int report_comparable_add(struct report_comparable *c, const struct report_object_facts *facts);
 
-/* As what the function is to be compared, once all was added: itself, or one for many. NULL without
- * memory. */
+/* The function to compare in place of this one, once all objects are added: itself, or one for
+ * many. NULL without memory. */
 const struct report_function *report_comparable_function(struct report_comparable *c,
 							 const struct report_function *function);
 

@@ -1,28 +1,26 @@
 /*
- * Two sides compared row by row: what changed, and whether beyond chance. A side has replicates
- * (sessions, or the iterations of its one session), a replicate has rows that are known by a key
- * (a function's name). Knows nothing of files, of what the keys are, and of formats.
+ * Compares two sides row by row: what changed, and whether beyond chance. A side has replicates
+ * (sessions, or the iterations of its one session); a replicate has rows, identified by a key (a
+ * function's name).
  *
  * What is compared, the basis:
- * - DIFF_SHARES, the one to take if nothing is known: each row's part of its replicate. How long
- *   the replicates were and how busy the machine was does not matter, and what makes all rows of a
- *   replicate larger is no noise. But parts add up to one: where one row becomes slower, those of
- *   the others become smaller, and with enough samples certainly so. What the others lose together
- *   is what the one gained, so that by the size of the difference it comes first (unless there is
- *   but one other).
+ * - DIFF_SHARES, the default: each row's part of its replicate. The length of replicates and the
+ * load of the machine do not matter, and what scales all rows of a replicate adds no noise. But
+ * shares add up to one: where one row becomes slower, the shares of the others fall, with enough
+ * samples certainly so. The others together lose what the one gains, so it comes first by the size
+ * of the difference (unless there is only one other).
  * - DIFF_WEIGHTS, where each replicate is the same work (a benchmark that runs to its end), or the
  *   same time under the same load: the weight itself (events, nanoseconds) per replicate. A
  * function that is 10 % slower has 10 % more, the others have what they had. Nothing is divided by
- * the duration: of the same work a slower run lasts longer, and that is the point. Replicates that
- *   were cut short are left out by who adds them.
+ * the duration: a slower run of the same work lasts longer, and that is to be seen. The caller
+ * leaves out replicates that were cut short.
  *
  * Rows are tested by Welch's t over the replicates (metric/chance.h), with the variance of counting
- * samples as the least; p is adjusted by Holm over the rows tested: half of the 5 in 100 is for all
- * rows alike, half for each by its size, so that a function with a fifth of the samples is not
- * asked to be as certain as one of hundreds. A row is tested if it could be certain: if it were
- * with all of its samples on one side. Both are decided by the samples of both sides together,
- * which say nothing of a difference; rows of a few samples would only raise what is asked of the
- * others.
+ * samples as the minimum; p is adjusted by Holm over the tested rows: half of the 5 % is shared
+ * equally, half by size, so that a function with a fifth of the samples needs less evidence than
+ * one of hundreds of small ones. A row is tested if it could be certain: if it were with all of its
+ * samples on one side. Both choices use the samples of both sides together, which are independent
+ * of a difference; rows of a few samples would only raise the bar for the others.
  *
  * Of one thread.
  */
@@ -48,20 +46,21 @@ enum {
 
 struct diff_options {
 	enum diff_basis basis;
-	size_t nr_replicates[2]; /* of side 0 (what was) and side 1 (what is); from 1 */
-	bool are_iterations; /* replicates are iterations: what is certain is so within two runs */
+	size_t nr_replicates[2]; /* of side 0 (before) and side 1 (after); from 1 */
+	bool are_iterations;     /* replicates are iterations: certainty holds within these two runs
+				    only */
 };
 
 /* 0, -ENOMEM, -EINVAL (no replicates) or -EFBIG (too many). */
 int diff_new(const struct diff_options *options, struct diff **out);
 void diff_free(struct diff *d); /* NULL is fine */
 
-/* Adds to a row: so much weight by so many samples. The same key may come again, in any order. The
- * key is copied. 0, -ENOMEM, -EFBIG, or -EINVAL (there is no such replicate). */
+/* Adds weight and samples to a row. The same key may come again, in any order. The key is copied.
+ * 0, -ENOMEM, -EFBIG, or -EINVAL (there is no such replicate). */
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
 	     uint64_t nr_samples);
-/* Adds to what the replicate's rows are parts of: the weight of all its samples, those too that no
- * row was added for. A replicate without weight has no shares and is left out. 0 or -EINVAL. */
+/* Adds to the total of a replicate, of which its rows are shares: all of its samples, also those
+ * without a row. A replicate without weight has no shares and is left out. 0 or -EINVAL. */
 int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	       uint64_t duration_ns);
 
@@ -78,8 +77,8 @@ struct diff_row {
 	struct diff_value side[2];
 	double difference;  /* side 1 less side 0: of shares; of weights as a part of side 0's mean
 			     * total (of side 1's, where side 0 has none) */
-	double half;        /* ± so much in 95 of 100 cases, this row by itself; 0: not tested */
-	double relative;    /* to side 0; 0.1: a tenth more; INFINITY: there was nothing */
+	double half;        /* half of the 95 % interval of this row alone; 0: not tested */
+	double relative;    /* to side 0; 0.1: 10 % more; INFINITY: it was 0 */
 	double p, adjusted; /* 1 if not tested */
 	bool is_tested, is_certain;
 };
@@ -96,16 +95,16 @@ struct diff_result {
 	size_t nr_rows, nr_tested, nr_certain;
 	struct diff_total side[2];
 	bool is_testable; /* there are two replicates or more on each side */
-	/* The replicates of the two sides lasted differently long, by more than a hundredth:
-	 * weights are to be compared only if the work was the same. */
+	/* The replicates of the two sides differ in duration by more than 1 %: weights are
+	 * comparable only if the work was the same. */
 	bool has_other_duration;
 };
 
-/* Once, after all was added. The result is d's, until diff_free. 0 or -ENOMEM. */
+/* Call it once, after the last row. The result is owned by d. 0 or -ENOMEM. */
 int diff_finish(struct diff *d, struct diff_result *out);
 
-/* True if a row has certainly become larger by more than so much of what it was (0.05: by more than
- * 5 %): what a build is to fail over. */
+/* True if a row has certainly grown by more than relative (0.05: by more than 5 %), as --fail-over
+ * tests. */
 bool diff_is_over(const struct diff_result *r, double relative);
 
 #endif

@@ -98,8 +98,8 @@ static uint32_t kernel_epoch(const struct engine *g, uint64_t time_ns)
 }
 
 /* An entry of the table that is emptied. */
-static int give(void *arg, const struct report_key *key, const struct report_weight *weight,
-		struct report_frame *frames, size_t nr)
+static int receive(void *arg, const struct report_key *key, const struct report_weight *weight,
+		   struct report_frame *frames, size_t nr)
 {
 	struct worker *w = arg;
 	const struct report_sink *sink = w->engine->run->sink;
@@ -129,13 +129,13 @@ static int empty(struct worker *w)
 	return rc;
 }
 
-static int give_singles(struct worker *w)
+static int flush_singles(struct worker *w)
 {
 	struct engine *g = w->engine;
 	int rc;
 
 	pthread_mutex_lock(&g->lock);
-	rc = g->rc ? g->rc : report_singles_give(w->singles);
+	rc = g->rc ? g->rc : report_singles_flush(w->singles);
 	if (rc && !g->rc)
 		g->rc = rc;
 	pthread_mutex_unlock(&g->lock);
@@ -221,7 +221,7 @@ static int add_single(struct worker *w, uint32_t node, uint64_t weight)
 	const struct report_sample sample = {
 	    .key = w->key, .time_ns = w->place.time_ns, .weight = weight};
 	struct report_event_stats *stats = &w->stats.event[w->key.event];
-	int rc = report_singles_is_full(w->singles) ? give_singles(w) : 0;
+	int rc = report_singles_is_full(w->singles) ? flush_singles(w) : 0;
 
 	if (rc == 0)
 		rc = report_singles_add(w->singles, w->fold, node, &sample);
@@ -355,7 +355,7 @@ static int take_branches(struct worker *w, const struct profile_sample *s)
 		trace_record_branch(&s->record, i, &b);
 		w->key.branch = b.mispredicted ? REPORT_MISPREDICTED
 				: b.predicted  ? REPORT_PREDICTED
-					       : REPORT_NOT_TOLD;
+					       : REPORT_PREDICTION_UNKNOWN;
 		rc = take_branch(w, &b);
 		if (rc == -EAGAIN)
 			rc = empty(w) ?: take_branch(w, &b);
@@ -518,7 +518,7 @@ static int worker_init(struct worker *w, struct engine *g)
 {
 	w->engine = g;
 	w->lookup = profile_lookup_new(g->input->processes);
-	w->fold = report_fold_new(give, w);
+	w->fold = report_fold_new(receive, w);
 	if (g->run->sink->samples) {
 		w->singles = report_singles_new(g->run->functions, g->run->sink);
 		if (!w->singles)
@@ -570,7 +570,7 @@ static int work(struct worker *w)
 	while (rc == 0 && !g->rc && (i = g->next_file++) < g->nr_files)
 		rc = read_file(w, i);
 	if (rc == 0 && w->singles)
-		rc = give_singles(w);
+		rc = flush_singles(w);
 	return rc ? rc : empty(w);
 }
 

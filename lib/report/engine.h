@@ -1,7 +1,6 @@
 /*
- * Reads the samples of a session, by several threads, and gives a report what it adds up: entries
- * of samples that agree. Here profile, symbols and stacks meet. Knows nothing of what a report
- * makes of it.
+ * Reads the samples of a session with several threads, unwinds and symbolizes them, and passes
+ * entries to the sink of a report.
  */
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H
@@ -26,14 +25,14 @@ struct report_input {
 	struct elf_finder *finder;
 	const struct elf_file *vdso; /* the recorder's; NULL: not known */
 	uint32_t number;             /* of the session, in keys */
-	uint64_t start_ns;           /* of the session: what the filter's times count from */
+	uint64_t start_ns;           /* of the session: the filter's times count from it */
 };
 
 /* What was read, of one event. */
 struct report_event_stats {
-	struct report_weight taken; /* entered the report */
-	struct report_weight left;  /* did not: filtered, or its stack is not wanted */
-	/* What came of all samples that should have come, in the files that were read. */
+	struct report_weight taken; /* in the report */
+	struct report_weight left;  /* not in it: filtered, or the stack is not selected */
+	/* Received against expected samples, in the files that were read. */
 	struct sampled sampled;
 	bool is_short; /* sampled_is_short of some CPU and iteration */
 };
@@ -41,11 +40,11 @@ struct report_event_stats {
 struct report_stats {
 	struct report_event_stats *event; /* nr_events; the caller's, zeroed */
 	size_t nr_events;
-	uint64_t nr_unwound;              /* stacks made of stack bytes */
+	uint64_t nr_unwound;              /* stacks made from stack bytes */
 	uint64_t nr_ends[UNWIND_MAX + 1]; /* of these: by enum unwind_end */
 	/* Samples of processes, and those of them whose address lies in no mapping. */
 	uint64_t nr_user, nr_unmapped;
-	uint64_t nr_lost; /* records, by what the rings say */
+	uint64_t nr_lost; /* records that the rings report as lost */
 	uint64_t bytes;   /* of the files */
 };
 
@@ -55,9 +54,9 @@ struct report_run {
 	const struct report_sink *sink;
 	unsigned nr_threads;         /* 0: as many as there are CPUs */
 	bool with_inlined;           /* inlined functions are frames */
-	profile_problem_fn *problem; /* called by one thread at a time */
+	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;
-	/* Called some times a second by the calling thread; NULL: not. */
+	/* Called a few times a second by the calling thread; may be NULL. */
 	void (*progress)(void *arg, uint64_t bytes);
 };
 

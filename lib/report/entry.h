@@ -1,6 +1,6 @@
 /*
- * What reports add up: samples that agree in all that was asked of them, as one entry with one
- * stack of functions. Knows nothing of where they come from and what becomes of them.
+ * What reports add up: samples with the same key and stack, as one entry. Independent of where
+ * samples come from and of how reports show them.
  */
 #ifndef REPORT_ENTRY_H
 #define REPORT_ENTRY_H
@@ -21,9 +21,9 @@ struct report_function {
 				   * mangled, or no symbol */
 	const char *object;
 	bool is_kernel, is_known;
-	bool is_hidden; /* is no frame of its own: what it took is its caller's */
-	bool is_merged; /* was given its name by the user: next to itself it is one frame */
-	bool is_wanted; /* --only is, or it is not given */
+	bool is_hidden; /* has no frame of its own: its samples count for its caller */
+	bool is_merged; /* named by a rule of the user: adjacent frames of it become one */
+	bool is_wanted; /* matches --only, or there is none */
 };
 
 /* One frame of a stack. */
@@ -44,7 +44,7 @@ static inline bool report_frame_is_same(const struct report_frame *a, const stru
 	       a->address == b->address && a->object == b->object;
 }
 
-/* Parts of the key that a report asks for: bits. What is not asked for is 0 in all entries. */
+/* Parts of the key that a report needs: bits. The others are 0 in all entries. */
 enum report_part {
 	REPORT_BY_ITERATION = 1 << 0,
 	REPORT_BY_CPU = 1 << 1,
@@ -54,7 +54,7 @@ enum report_part {
 	REPORT_BY_SESSION = 1 << 5,
 	REPORT_BY_LINE = 1 << 6,  /* file and line of each frame */
 	REPORT_BY_STACK = 1 << 7, /* the callers; else a stack is the sampled function alone */
-	/* Not samples but the branches that they hold: frames are from and to, samples their
+	/* Entries are the branches that samples hold: frames are from and to, samples their
 	 * number, weight the sum of their cycles. */
 	REPORT_BY_BRANCH = 1 << 8,
 	REPORT_BY_ADDRESS = 1 << 9, /* object and address of each frame */
@@ -65,7 +65,7 @@ enum report_branch {
 	REPORT_NO_BRANCH = 0,
 	REPORT_PREDICTED,
 	REPORT_MISPREDICTED,
-	REPORT_NOT_TOLD,
+	REPORT_PREDICTION_UNKNOWN,
 };
 
 struct report_key {
@@ -76,7 +76,7 @@ struct report_key {
 	uint32_t slice;  /* of the sink's slice_ns, since the session's start; before it: 0 */
 };
 
-/* How many samples, and what they stand for: the sum of their periods and of the squares of these.
+/* Samples, the sum of their periods, and the sum of the squares of these.
  */
 struct report_weight {
 	uint64_t samples, weight;
@@ -102,19 +102,19 @@ struct report_entry {
 struct report_sample {
 	struct report_key key;
 	uint64_t time_ns; /* CLOCK_MONOTONIC of the recorded machine */
-	uint64_t weight;  /* what it stands for: its period, or 1 if that is not known */
+	uint64_t weight;  /* its period, or 1 if that is not known */
 	uint32_t stack;   /* of the sink's stacks */
 };
 
-/* What becomes of what is read; called by one thread at a time. 0 or -errno, which ends the
- * reading. One of entry and samples is set. */
+/* Receives what is read, from one thread at a time. 0 or -errno, which ends the reading. One of
+ * entry and samples is set. */
 struct report_sink {
 	unsigned parts;    /* enum report_part */
 	uint64_t slice_ns; /* of REPORT_BY_SLICE; not 0 then */
 	int (*entry)(void *arg, const struct report_entry *e);
-	/* Not counted together: many at a time, borrowed. Those of one file (a CPU and iteration)
-	 * come in the order of the file, which is that of time but for tens of microseconds; those
-	 * of several files by turns. */
+	/* Samples one by one, many per call, borrowed. Those of one file (a CPU and iteration) come
+	 * in the order of the file, which is that of time except for tens of microseconds; files
+	 * are interleaved. */
 	int (*samples)(void *arg, const struct report_sample *samples, size_t nr);
 	struct report_stacks *stacks; /* borrowed; for samples */
 	void *arg;

@@ -31,13 +31,13 @@ struct entry {
 };
 
 struct report_fold {
-	report_folded_fn *give;
+	report_folded_fn *receive;
 	void *arg;
 	size_t nr_nodes, nr;
 	uint32_t *node_slots, *entry_slots; /* place + 1; 0: free */
 	struct node *nodes;
 	struct entry *entries;
-	struct report_frame frames[REPORT_MAX_FRAMES]; /* given */
+	struct report_frame frames[REPORT_MAX_FRAMES]; /* of the entry that is passed on */
 };
 
 static void clear(struct report_fold *f)
@@ -49,13 +49,13 @@ static void clear(struct report_fold *f)
 	f->nr = 0;
 }
 
-struct report_fold *report_fold_new(report_folded_fn *give, void *arg)
+struct report_fold *report_fold_new(report_folded_fn *receive, void *arg)
 {
 	struct report_fold *f = mem_zalloc(sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->give = give;
+	f->receive = receive;
 	f->arg = arg;
 	f->node_slots = mem_alloc(NR_NODE_SLOTS * sizeof(*f->node_slots));
 	f->entry_slots = mem_alloc(NR_ENTRY_SLOTS * sizeof(*f->entry_slots));
@@ -173,12 +173,12 @@ struct report_frame *report_fold_frames(struct report_fold *f, uint32_t node, si
 	return f->frames;
 }
 
-static int give(struct report_fold *f, const struct entry *e)
+static int pass_entry(struct report_fold *f, const struct entry *e)
 {
 	size_t nr;
 	struct report_frame *frames = report_fold_frames(f, e->node, &nr);
 
-	return f->give(f->arg, &e->key, &e->weight, frames, nr);
+	return f->receive(f->arg, &e->key, &e->weight, frames, nr);
 }
 
 int report_fold_empty(struct report_fold *f)
@@ -186,7 +186,7 @@ int report_fold_empty(struct report_fold *f)
 	int rc = 0;
 
 	for (size_t i = 0; i < f->nr && rc == 0; i++)
-		rc = give(f, &f->entries[i]);
+		rc = pass_entry(f, &f->entries[i]);
 	clear(f);
 	return rc;
 }

@@ -1,7 +1,6 @@
 /*
- * Functions as they are reported: names merged, hidden and wanted by rules of the user. Each rule
- * is applied once to each function, not to each sample. May be asked by several threads. Knows
- * nothing of samples.
+ * Functions as they are reported: merged, hidden and selected by rules of the user. Each rule is
+ * applied once per function, not per sample. Thread-safe unless noted. Also interns texts.
  */
 #ifndef REPORT_FUNCTIONS_H
 #define REPORT_FUNCTIONS_H
@@ -19,15 +18,16 @@ void report_functions_free(struct report_functions *f); /* NULL is fine */
 /* NULL without memory. */
 const struct report_function *report_functions_get(struct report_functions *f,
 						   const struct symbol_function *symbol);
-/* One that is no symbol: its name is not merged, but the other rules hold. */
+/* A function that is no symbol: merge rules do not apply to its name, the others do. */
 const struct report_function *report_functions_named(struct report_functions *f, const char *name,
 						     const char *object);
-/* In the order of their names, then of their objects: as of strcmp. */
+/* Compares names, then objects, as strcmp does. */
 int report_function_compare(const struct report_function *a, const struct report_function *b);
-/* The number of a text (a command), from 0, dense. UINT32_MAX without memory. */
+/* Interns a text (a command, an object, a file): its number, from 0, dense. UINT32_MAX without
+ * memory. */
 uint32_t report_functions_text_number(struct report_functions *f, const char *text);
 
-/* When no thread asks for more. Numbers are below the count. */
+/* Not while another thread adds. Numbers are below the count. */
 const char *report_functions_text(const struct report_functions *f, uint32_t number);
 size_t report_functions_nr_texts(const struct report_functions *f);
 size_t report_functions_nr(const struct report_functions *f);
@@ -35,8 +35,9 @@ const struct report_function *report_functions_at(const struct report_functions 
 						  uint32_t number);
 
 /*
- * Shapes a stack in place, the sampled function first: hidden frames go, split ones get their name,
- * merged neighbours become one. *nr is how many frames there are then, 0: the stack is not wanted.
+ * Applies the rules to a stack in place, the sampled function first: removes hidden frames, renames
+ * split ones, joins merged neighbours. *nr becomes the number of frames left; 0: the stack is not
+ * selected.
  * 0 or -ENOMEM.
  */
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr);

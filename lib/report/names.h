@@ -1,5 +1,5 @@
 /*
- * What report_records asks: who ran, by profile/, and what an address is called, by symbol/.
+ * The names that report_records needs: tasks from profile/, functions from symbol/.
  */
 #ifndef REPORT_NAMES_H
 #define REPORT_NAMES_H
@@ -14,7 +14,7 @@ struct report_names_of {
 	struct symbols *symbols;
 };
 
-/* names->arg becomes of. */
+/* Sets names->arg to of. */
 void report_names_init(struct report_names *names, struct report_names_of *of);
 
 #endif

@@ -24,10 +24,10 @@ struct report_outline {
 	size_t nr;
 	struct report_slice *counts; /* owned; of each node by group, then by slice */
 	size_t nr_counts;
-	size_t nr_merged; /* frames that are not there */
+	size_t nr_merged; /* frames that were merged */
 };
 
-/* Frames of fewer than min_samples, with those that they called, are merged. 0 or -ENOMEM. */
+/* Merges frames of fewer than min_samples, with their callees. 0 or -ENOMEM. */
 int report_outline_make(const struct report_stacks *stacks, const struct report_slices *slices,
 			uint64_t min_samples, struct report_outline *out);
 void report_outline_fini(struct report_outline *o);

@@ -1,7 +1,6 @@
 /*
- * Every record of a session, a line or a row each, in the order of time; with a sample who called,
- * by addresses that lie in the calls (stack.h). Knows nothing of where names come from: they are
- * asked for.
+ * Every record of a session, a line or a row each, in order of time; samples with their callers, by
+ * addresses inside the calls (stack.h). Names come from callbacks.
  */
 #ifndef REPORT_RECORDS_H
 #define REPORT_RECORDS_H
@@ -13,9 +12,8 @@ struct buf;
 struct symbol_function;
 struct unwinder;
 
-/* What names are asked of; each as profile_lookup_… and symbols_… have it (names.h asks them). What
- * an address was called is remembered for the epoch of the process; of the kernel, until a record
- * says that a symbol came or went. */
+/* Look-ups with the contracts of profile_lookup_… and symbols_… (names.h calls those). Results are
+ * cached for the epoch of the process; for the kernel, until a record adds or removes a symbol. */
 struct report_names {
 	void (*task)(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		     struct profile_task *out);
@@ -26,31 +24,31 @@ struct report_names {
 	void *arg;
 };
 
-/* TEXT: a line each, and one for each caller. The others: a row each; what it says of one kind of
- * records alone is empty in those of other kinds, in NDJSON not there. */
+/* TEXT: a line each, and one for each caller. The others: a row each; fields of one kind of record
+ * are empty in others, and absent in NDJSON. */
 enum report_records_form { REPORT_RECORDS_TEXT, REPORT_RECORDS_CSV, REPORT_RECORDS_NDJSON };
 
 struct report_records_config {
 	struct profile_session *session;
 	const struct report_names *names;
-	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
+	struct unwinder *unwinder; /* NULL: stack bytes are ignored */
 	profile_problem_fn *problem;
 	void *problem_arg;
-	/* NULL: all. Else whether a record is shown; those that say who ran are seen all the same.
+	/* Whether a record is shown; NULL: all. Records of tasks are read in any case.
 	 */
 	bool (*is_shown)(void *arg, const struct profile_merged_item *item,
 			 const struct profile_task *task);
 	enum report_records_form form;
 	const char *session_shown; /* CSV, NDJSON: "session" of each row; NULL: none */
-	bool has_header;           /* CSV: it was written before */
-	uint64_t max_shown;        /* after so many the rest is not read; 0: all */
-	/* Called when much stands in out, which it empties, and not at the end. 0 or -errno. */
+	bool has_header;           /* CSV: the header is already written */
+	uint64_t max_shown;        /* stop reading after so many; 0: never */
+	/* Empties out; called when it is large, and not at the end. 0 or -errno. */
 	struct buf *out;
 	int (*flush)(void *arg);
 	void *arg; /* of is_shown and flush */
 };
 
-/* 0; -ENOMEM; what flush says. *nr_records: how many were read, shown or not. */
+/* 0; -ENOMEM; what flush returned. *nr_records: how many were read, shown or not. */
 int report_records(const struct report_records_config *config, uint64_t *nr_records);
 
 #endif

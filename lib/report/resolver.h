@@ -1,6 +1,5 @@
 /*
- * From the addresses of a stack to the functions that are reported, and lines; what was looked up
- * is remembered. Here profile and symbols meet. One per thread.
+ * From the addresses of a stack to reported functions and lines, with a cache. One per thread.
  */
 #ifndef REPORT_RESOLVER_H
 #define REPORT_RESOLVER_H
@@ -23,12 +22,12 @@ struct report_resolver_config {
 	bool with_addresses; /* frames have their object and address */
 };
 
-/* Where and when addresses are: what decides their meaning. */
+/* The process and time that decide what an address means. */
 struct report_place {
 	const struct profile_process *process;
 	uint64_t time_ns;
 	uint32_t number;              /* of the process */
-	uint32_t epoch, kernel_epoch; /* while these are the same, so is the meaning */
+	uint32_t epoch, kernel_epoch; /* as long as both are the same, so is the meaning */
 };
 
 enum { REPORT_MAX_INLINED = 32 };

@@ -1,6 +1,6 @@
 /*
- * The rules by which a user shapes a report, read from the command line: regular expressions, POSIX
- * extended, sought anywhere in a name. Knows nothing of functions and stacks.
+ * The rules of the command line that merge, split, hide and select functions: POSIX extended
+ * regular expressions, matched anywhere in a name.
  */
 #ifndef REPORT_RULES_H
 #define REPORT_RULES_H
@@ -12,7 +12,7 @@
 
 struct err;
 
-/* A list as it is on the command line; borrowed. */
+/* A list of the command line; borrowed. */
 struct report_texts {
 	const char *const *item;
 	size_t nr;
@@ -20,17 +20,17 @@ struct report_texts {
 
 enum { REPORT_MAX_RULES = 32 }; /* of each kind */
 
-/* "RE": a name that has it. */
+/* "RE": a name that matches. */
 struct report_pattern {
 	regex_t re;
 	bool is_there;
 };
-/* "s/RE/NAME/": what RE matches in a name becomes NAME, with \1 … \9; any delimiter. */
+/* "s/RE/NAME/": replaces what RE matches in a name by NAME, with \1 … \9; any delimiter. */
 struct report_merge {
 	struct report_pattern pattern;
 	char *name; /* owned */
 };
-/* "A>B/NAME": B, when called by A, is NAME. \> and \/ stand for themselves. */
+/* "A>B/NAME": B is named NAME when A calls it. \> and \/ are literal. */
 struct report_split {
 	struct report_pattern caller, callee;
 	char *name; /* owned */
@@ -46,16 +46,16 @@ struct report_rules {
 };
 void report_rules_fini(struct report_rules *r);
 
-/* Each adds one; option is how errors call it. -EINVAL with *e: what makes no sense, and where;
- * -E2BIG; -ENOMEM. */
+/* Each adds one rule. 0; -EINVAL with *e: what is wrong, and where; -E2BIG with *e: too many;
+ * -ENOMEM. */
 int report_rules_add_merge(struct report_rules *r, const char *text, struct err *e);
 int report_rules_add_split(struct report_rules *r, const char *text, struct err *e);
 int report_rules_add_hide(struct report_rules *r, const char *text, struct err *e);
 int report_rules_add_only(struct report_rules *r, const char *text, struct err *e);
 
 bool report_pattern_matches(const struct report_pattern *p, const char *name);
-/* The name as the first rule of merge that matches makes it, to be freed with mem_free; NULL: none
- * does. -ENOMEM in *rc, else 0. */
+/* The name that the first matching merge rule makes, to be freed with mem_free; NULL: none matches.
+ * -ENOMEM in *rc, else 0. */
 char *report_rules_merged(const struct report_rules *r, const char *name, int *rc);
 
 #endif

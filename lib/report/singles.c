@@ -79,7 +79,7 @@ void report_singles_forget(struct report_singles *s)
 	memset(s->number, NOT_ASKED, sizeof(s->number));
 }
 
-int report_singles_give(struct report_singles *s)
+int report_singles_flush(struct report_singles *s)
 {
 	size_t nr = s->nr;
 

@@ -1,6 +1,6 @@
 /*
- * Samples that are given one by one, many at a time: the way of those that are not counted together
- * (fold.h). One per thread.
+ * Samples for sinks that receive them one by one, in batches; fold.h counts those of the others.
+ * One per thread.
  */
 #ifndef REPORT_SINGLES_H
 #define REPORT_SINGLES_H
@@ -15,14 +15,14 @@ struct report_singles;
 struct report_singles *report_singles_new(struct report_functions *functions,
 					  const struct report_sink *sink);
 void report_singles_free(struct report_singles *s); /* NULL is fine */
-/* A sample whose stack ends at a node of the fold; its stack number is filled in. 1: it waits to be
- * given; 0: its stack is not wanted; -ENOMEM. Not when it is full. */
+/* Adds a sample whose stack ends at a node of the fold, and fills in its stack number. 1: added; 0:
+ * its stack is not selected; -ENOMEM. Not when it is full. */
 int report_singles_add(struct report_singles *s, struct report_fold *fold, uint32_t node,
 		       const struct report_sample *sample);
 bool report_singles_is_full(const struct report_singles *s);
-/* Nodes of the fold are others now. */
+/* Call it after the fold was emptied: its nodes are invalid. */
 void report_singles_forget(struct report_singles *s);
-/* Gives all that wait to the sink. 0, or what it returned. */
-int report_singles_give(struct report_singles *s);
+/* Passes all waiting samples to the sink. 0, or what it returned. */
+int report_singles_flush(struct report_singles *s);
 
 #endif

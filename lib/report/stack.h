@@ -1,6 +1,6 @@
 /*
- * The addresses of a sample's stack, from what it holds: a callchain, registers and stack bytes, or
- * the sampled address alone. Knows nothing of names.
+ * The addresses of a sample's stack, from its callchain, its registers and stack bytes, or its
+ * sampled address alone.
  */
 #ifndef REPORT_STACK_H
 #define REPORT_STACK_H
@@ -14,17 +14,17 @@ struct profile_sample;
 
 enum { REPORT_MAX_DEPTH = 1024 }; /* addresses of a stack; what is deeper is cut */
 
-/* Addresses, the sampled one first. They are those at which a name is to be looked up: a return
- * address is moved back into its call. */
+/* Addresses, the sampled one first, as names are looked up: a return address is moved back into its
+ * call. */
 struct report_stack {
 	uint64_t address[REPORT_MAX_DEPTH];
 	size_t nr, nr_kernel;
-	bool is_unwound; /* by registers and stack bytes, and this is how it ended: */
+	bool is_unwound; /* by registers and stack bytes; then end holds */
 	enum unwind_end end;
-	uint64_t unwound[REPORT_MAX_DEPTH]; /* for the making */
+	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
 
-/* unwinder NULL: stack bytes are passed by. with_callers false: at most the sampled address. */
+/* unwinder NULL: stack bytes are ignored. with_callers false: at most the sampled address. */
 void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,
 		       const struct profile_sample *sample, bool with_callers,
 		       struct report_stack *out);

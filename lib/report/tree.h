@@ -1,6 +1,6 @@
 /*
  * The call tree: from callers to callees, or inverted, from the sampled functions to their callers.
- * Each node is a way by which a function was reached. Knows nothing of output.
+ * Each node is a path by which a function was reached. Independent of output.
  */
 #ifndef REPORT_TREE_H
 #define REPORT_TREE_H
@@ -15,7 +15,7 @@ struct report_node {
 	const struct report_function *function; /* NULL: the root of an event (and a session) */
 	uint32_t event, session;
 	uint32_t parent, first_child, next; /* places of nodes, or REPORT_NO_NODE */
-	struct report_weight self, total;   /* self of an inverted node: of stacks that end there */
+	struct report_weight self, total;   /* self of an inverted node: stacks that end there */
 };
 
 /* parts: REPORT_BY_SESSION or 0. NULL without memory. */
@@ -23,8 +23,8 @@ struct report_tree *report_tree_new(bool is_inverted, unsigned parts);
 void report_tree_free(struct report_tree *t); /* NULL is fine */
 const struct report_sink *report_tree_sink(struct report_tree *t);
 
-/* When all is read. Siblings are in the order of their totals, the largest first, equal ones by
- * name. Sorts once. */
+/* Call it once, after the last entry. Sorts siblings by their totals, the largest first, equal ones
+ * by name. Sorts once. */
 void report_tree_finish(struct report_tree *t);
 /* A node; the roots are those from report_tree_root on, linked by next; REPORT_NO_NODE: there is
  * none. */

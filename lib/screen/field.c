@@ -81,7 +81,7 @@ NUMBER(span_ns, has_span(r), r->cell->span_ns)
 NUMBER(samples, is_told(r), r->sampled->n.samples)
 NUMBER(idle, is_told(r), r->sampled->n.idle)
 NUMBER(weight, is_told(r), r->sampled->n.weight)
-NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_NOT_TOLD, r->sampled->n.lost)
+NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_UNKNOWN, r->sampled->n.lost)
 NUMBER(throttled, is_told(r), r->sampled->n.throttled)
 NUMBER(expected, is_told(r) && r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
        sampled_nr_expected(&r->column->sampling, r->sampled))

@@ -178,7 +178,7 @@ static bool samples(const void *p, struct buf *out)
 static bool lost(const void *p, struct buf *out)
 {
 	const struct summary_row *r = p;
-	bool holds = is_sampled(r) && r->sum->sampled.n.lost != SAMPLED_NOT_TOLD;
+	bool holds = is_sampled(r) && r->sum->sampled.n.lost != SAMPLED_UNKNOWN;
 
 	if (holds)
 		buf_u64(out, r->sum->sampled.n.lost);

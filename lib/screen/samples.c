@@ -34,7 +34,7 @@ static void put_samples(struct buf *out, const struct line *l)
 
 static void put_lost(struct buf *out, const struct line *l)
 {
-	put(out, l->s->claim != SAMPLED_NONE && l->s->n.lost != SAMPLED_NOT_TOLD, l->s->n.lost);
+	put(out, l->s->claim != SAMPLED_NONE && l->s->n.lost != SAMPLED_UNKNOWN, l->s->n.lost);
 }
 
 static void put_throttled(struct buf *out, const struct line *l)

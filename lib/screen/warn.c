@@ -37,7 +37,7 @@ static void add_cpu(struct shortfall *f, const struct table *t, size_t row, size
 	add(&f->missing, sampled_nr_missing(ev, s));
 	add(&f->expected, sampled_nr_expected(ev, s));
 	add(&f->throttled, s->n.throttled);
-	if (s->n.lost == SAMPLED_NOT_TOLD)
+	if (s->n.lost == SAMPLED_UNKNOWN)
 		add(&f->ring_lost, t->row_sampling[row].lost);
 	else
 		add(&f->lost, s->n.lost);
@@ -136,7 +136,7 @@ static uint64_t nr_lost(const struct table *t)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < t->nr_columns; i++)
-		if (t->sampled_totals[i].n.lost != SAMPLED_NOT_TOLD)
+		if (t->sampled_totals[i].n.lost != SAMPLED_UNKNOWN)
 			add(&lost, t->sampled_totals[i].n.lost);
 	return table_lost(t) ? table_lost(t) : lost;
 }

@@ -170,7 +170,7 @@ TEST(samples_of_a_trace)
 	assert_int_equal(table_sampled(t, 0, 1)->residual, 2000);
 	assert_int_equal(table_sampled(t, 0, 2)->n.samples, 3);
 	assert_int_equal(table_sampled(t, 0, 2)->residual, 99);
-	assert_true(table_sampled(t, 0, 2)->n.lost == SAMPLED_NOT_TOLD);
+	assert_true(table_sampled(t, 0, 2)->n.lost == SAMPLED_UNKNOWN);
 	assert_int_equal(t->row_sampling[0].ring_bytes, 8);
 	assert_int_equal(t->row_sampling[0].max_rate_start, 100);
 	assert_int_equal(t->row_sampling[0].max_rate_end, 50);

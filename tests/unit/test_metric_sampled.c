@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define MAX    UINT64_MAX
-#define NO     SAMPLED_NOT_TOLD
+#define NO     SAMPLED_UNKNOWN
 #define MS     1000000ull
 #define S      1000000000ull
 #define CLOCK  "software", "cpu_clock"

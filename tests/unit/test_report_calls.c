@@ -228,12 +228,12 @@ TEST(branches)
 	report_branches_rows(b, &nr);
 	assert_int_equal(nr, 0);
 	give_branch(b, f, 1, "ab", REPORT_PREDICTED, 1, 5);
-	give_branch(b, f, 0, "ca", REPORT_NOT_TOLD, 3, 0);
+	give_branch(b, f, 0, "ca", REPORT_PREDICTION_UNKNOWN, 3, 0);
 	give_branch(b, f, 0, "ac", REPORT_MISPREDICTED, 3, 0);
 	give_branch(b, f, 0, "ab", REPORT_MISPREDICTED, 1, 30);
-	give_branch(b, f, 0, "aa", REPORT_NOT_TOLD, 3, 0);
+	give_branch(b, f, 0, "aa", REPORT_PREDICTION_UNKNOWN, 3, 0);
 	give_branch(b, f, 0, "ab", REPORT_PREDICTED, 2, 3);
-	give_branch(b, f, 0, "ab", REPORT_NOT_TOLD, 4, 0);
+	give_branch(b, f, 0, "ab", REPORT_PREDICTION_UNKNOWN, 4, 0);
 	give_branch(b, f, 0, "ba", REPORT_PREDICTED, 9, 0);
 	rows = report_branches_rows(b, &nr);
 	assert_int_equal(nr, NR(want));

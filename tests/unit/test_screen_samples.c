@@ -112,7 +112,7 @@ static struct table *lost(void)
 	struct table *t = table_new(2, 2);
 	struct sampled_counts told = {800, 0, 800000, 200, 0}, untold = {70, 0, 70000};
 
-	untold.lost = SAMPLED_NOT_TOLD;
+	untold.lost = SAMPLED_UNKNOWN;
 	column(t, 0, "arch", "llc_misses", 1000, 0, 0);
 	column(t, 1, "arch", "branch_misses_retired", 1000, 0, 0);
 	assert_int_equal(table_add_sampling(t), 0);
@@ -156,7 +156,7 @@ static struct table *large(void)
 static struct table *silent(void)
 {
 	struct table *t = table_new(1, 1);
-	struct sampled_counts n = {72000, 0, 720 * MS, SAMPLED_NOT_TOLD, 0};
+	struct sampled_counts n = {72000, 0, 720 * MS, SAMPLED_UNKNOWN, 0};
 
 	column(t, 0, "software", "cpu_clock", 10000, 0, 0);
 	assert_int_equal(table_add_sampling(t), 0);

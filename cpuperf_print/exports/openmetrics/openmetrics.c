@@ -315,7 +315,7 @@ static bool is_sampled(const struct sum *s)
 
 static bool is_lost_told(const struct sum *s)
 {
-	return s->is_sampled && s->sampled.lost != SAMPLED_NOT_TOLD;
+	return s->is_sampled && s->sampled.lost != SAMPLED_UNKNOWN;
 }
 
 static void running(struct buf *b, const struct sum *s)

@@ -212,7 +212,7 @@ static void put_sampled(struct database *d, const struct table *t, size_t row, s
 	sqlite_u64(r, s->n.samples);
 	sqlite_u64(r, s->n.idle);
 	sqlite_u64(r, s->n.weight);
-	sqlite_maybe(r, s->n.lost != SAMPLED_NOT_TOLD, s->n.lost);
+	sqlite_maybe(r, s->n.lost != SAMPLED_UNKNOWN, s->n.lost);
 	sqlite_u64(r, s->n.throttled);
 	sqlite_maybe(r, s->claim == SAMPLED_COMPARED && expected, expected);
 	if (s->has_residual)
