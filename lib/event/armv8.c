@@ -1,7 +1,7 @@
 /*
- * The 32 common events of ARMv8 by their architectural names, for the group arch on ARM. The
- * number of an event is its place in the table; a row's number is 32 more, so that ids are stable.
- * Source: Arm Architecture Reference Manual, "Common event numbers"; drivers/perf/arm_pmuv3.c.
+ * The 32 common events of ARMv8 by their architectural names, for the group arch on ARM. An event's
+ * code is its index in the table, its row number is 32 more, so ids are stable. Source: Arm
+ * Architecture Reference Manual, "Common event numbers"; drivers/perf/arm_pmuv3.c.
  */
 #include "base/arena.h"
 #include "base/perf_abi.h"
@@ -60,8 +60,8 @@ static bool is_armv8(const struct host_pmu *pmu)
 	return pmu->is_core && strncmp(pmu->name, "armv8_", 6) == 0;
 }
 
-/* The kernel publishes what PMCEID says there is: a PMU that publishes its cycles but not this
- * event has it not. */
+/* The kernel publishes the events that PMCEID lists. A PMU that publishes cpu_cycles but not this
+ * event does not implement it. */
 static bool has_event(const struct host *h, const struct host_pmu *pmu, const char *name)
 {
 	struct sysfs_event ev;

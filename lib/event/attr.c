@@ -1,6 +1,6 @@
 /*
- * From an event and its use to the kernel's perf_event_attr. Knows nothing of groups, rings and
- * CPUs. What the kernel takes: perf_copy_attr() and perf_event_open() in kernel/events/core.c.
+ * Builds a perf_event_attr from an event and its use. Source: perf_copy_attr() and
+ * perf_event_open() in kernel/events/core.c.
  */
 #include "base/mem.h"
 #include "base/perf_abi.h"
@@ -10,8 +10,8 @@
 #include <asm/perf_regs.h>
 #include <time.h>
 
-/* All general registers that perf_reg_validate() of the architecture lets through: what unwinding a
- * stack may ask for. Without any the kernel refuses. */
+/* All general registers that perf_reg_validate() accepts on this architecture; stack unwinding may
+ * need any of them. 0: the kernel would refuse them all. */
 #if defined(__x86_64__)
 static const uint64_t user_regs =
     ((1ull << PERF_REG_X86_64_MAX) - 1) & ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |
@@ -22,7 +22,7 @@ static const uint64_t user_regs = (1ull << (PERF_REG_ARM64_PC + 1)) - 1;
 static const uint64_t user_regs = 0;
 #endif
 
-/* What a flag puts into each sample. */
+/* The sample contents that each flag requests. */
 static const struct {
 	unsigned flag;
 	uint64_t sample_type;
@@ -33,7 +33,7 @@ static const struct {
     {SPEC_LAST_BRANCH, PERF_SAMPLE_BRANCH_STACK},
 };
 
-/* In the order of enum spec_branch. */
+/* Indexed by enum spec_branch. */
 static const uint64_t branches[] = {
     PERF_SAMPLE_BRANCH_ANY,      PERF_SAMPLE_BRANCH_ANY_CALL,   PERF_SAMPLE_BRANCH_ANY_RETURN,
     PERF_SAMPLE_BRANCH_IND_CALL, PERF_SAMPLE_BRANCH_IND_JUMP,   PERF_SAMPLE_BRANCH_COND,
@@ -58,7 +58,7 @@ static void set_clock(struct perf_event_attr *a)
 	a->clockid = CLOCK_MONOTONIC;
 }
 
-/* Records wake their reader by bytes, and all tell when and where they are from. */
+/* Wakes the reader by bytes, and puts time and task into every record. */
 static void set_records(struct perf_event_attr *a, uint64_t sample_type, uint32_t wakeup_bytes)
 {
 	a->sample_type = sample_type | PERF_SAMPLE_TIME | PERF_SAMPLE_TID;
@@ -74,7 +74,7 @@ static void set_exclusions(struct perf_event_attr *a, unsigned flags)
 
 	a->exclude_kernel = modes == SPEC_USER;
 	a->exclude_user = modes == SPEC_OS;
-	/* the hypervisor's share goes with the kernel's where hardware can tell them apart */
+	/* where hardware separates the hypervisor, count it with the kernel */
 	a->exclude_hv = a->exclude_kernel;
 	a->exclude_host = side == SPEC_GUEST;
 	a->exclude_guest = side == SPEC_HOST;
@@ -99,7 +99,7 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 	return type;
 }
 
-/* Branches of the modes that are sampled. */
+/* Records branches in the modes that are sampled. */
 static uint64_t branch_type(const struct perf_event_attr *a, unsigned filter)
 {
 	uint64_t type = 0;
@@ -125,7 +125,8 @@ static void set_pace(struct perf_event_attr *a, const struct event_use *use)
 		a->sample_period = use->period;
 }
 
-/* A group's lost counts would make each of its samples longer, by 8 bytes for each member. */
+/* With READ of a group, PERF_FORMAT_LOST would add 8 bytes per member to each sample, so it is left
+ * out there. */
 static void set_sampling(struct perf_event_attr *a, const struct event_part *part,
 			 const struct event_use *use)
 {
@@ -142,7 +143,7 @@ static void set_sampling(struct perf_event_attr *a, const struct event_part *par
 	if (use->flags & SPEC_LAST_BRANCH)
 		a->branch_sample_type = branch_type(a, use->branch_filter);
 	if (use->flags & SPEC_PRECISE)
-		a->precise_ip = 2; /* without skid, where the CPU can */
+		a->precise_ip = 2; /* zero skid, if the CPU supports it */
 	if (use->has_lost && !use->reads_group)
 		a->read_format |= PERF_FORMAT_LOST;
 }
@@ -166,10 +167,10 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	return a;
 }
 
-/* What each level still asks for, by the kernel that brought it. Build-ids (5.12) are not asked
- * for: the kernel then marks the mappings of all other listeners too, and those read nonsense. */
+/* What each level requests, newest kernel first. Build-ids (5.12) are never requested: the kernel
+ * would set MMAP_BUILD_ID on the records of other listeners too, which then misread them. */
 static const struct {
-	bool symbols; /* ksymbol and bpf_event: 5.1 */
+	bool symbols; /* ksymbol and bpf_event: Linux 5.1 */
 } side_bands[] = {{true}, {false}};
 
 struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes)

@@ -1,6 +1,5 @@
 /*
  * One event counted by several PMUs of a kind, as the parts of one row.
- * Knows no row and no name of an event.
  */
 #include "event/boxes.h"
 
@@ -19,12 +18,12 @@ enum { MAX_BOX_EVENTS = 16, MAX_EVENTS_BYTES = 512 };
 
 bool boxes_may_count(const struct host_pmu *pmu)
 {
-	/* the kernel's own, in the groups software and tracepoint; and PMUs that write traces */
+	/* the kernel's own PMUs (groups software and tracepoint), and PMUs that write traces */
 	static const char *const others[] = {"software",  "tracepoint", "breakpoint", "kprobe",
 					     "uprobe",    "intel_pt",   "intel_bts",  "cs_etm",
 					     "arm_spe_*", "hisi_ptt*",  "ibs_*"};
 
-	for (const char *p = pmu->name; *p; p++) /* a name that can be listed and typed again */
+	for (const char *p = pmu->name; *p; p++) /* the name must print and type as one word */
 		if (*p <= ' ' || *p > '~')
 			return false;
 	for (size_t i = 0; i < NR(others); i++)
@@ -43,7 +42,8 @@ const struct host_pmu *boxes_find_pmu(const struct host *h, const char *name)
 	return pmu;
 }
 
-/* "_12", or the address of a device, "_10008c000": too long for a word such as _df or _cafe. */
+/* The suffix is a number ("_12") or a device address ("_10008c000"). An address has more than 4
+ * digits, so that words such as _df and _cafe are not cut. */
 size_t boxes_base_len(const char *pmu)
 {
 	const char *number = strrchr(pmu, '_');
@@ -67,7 +67,7 @@ static bool is_box(const struct host_pmu *pmu, const char *pmus)
 	       fnmatch(pmus, pmu->name, FNM_CASEFOLD) == 0;
 }
 
-/* How the kernel's units are shown. */
+/* The kernel's units, and ours. */
 static void use_our_unit(struct sysfs_event *ev)
 {
 	static const struct {
@@ -91,7 +91,7 @@ static bool is_same_measure(const struct sysfs_event *a, const struct sysfs_even
 	       a->is_snapshot == b->is_snapshot;
 }
 
-/* Room for one part more is the caller's business. */
+/* The caller ensures room for one more part. */
 static int add_part(const struct host *h, const struct host_pmu *pmu, const struct sysfs_event *ev,
 		    struct boxes *b, struct err *e)
 {
@@ -116,7 +116,7 @@ static int add_part(const struct host *h, const struct host_pmu *pmu, const stru
 	return 0;
 }
 
-/* An event by the name that the PMU publishes, or by terms. */
+/* Adds an event, given by a published name or by terms. */
 static int find_event(const struct host *h, const struct host_pmu *pmu, const char *event,
 		      struct sysfs_event *out)
 {
@@ -130,7 +130,7 @@ static int find_event(const struct host *h, const struct host_pmu *pmu, const ch
 	return 0;
 }
 
-/* All of the events on one PMU, or none of them. */
+/* Adds all of the events on one PMU, or none of them. */
 static int add_box(const struct host *h, const struct host_pmu *pmu, char *const *events,
 		   size_t nr_events, struct boxes *b, struct err *e)
 {
@@ -160,7 +160,7 @@ static size_t split_events(char *text, char *events[MAX_BOX_EVENTS])
 	return nr;
 }
 
-/* What is meant by pmus: only the PMU of that name, if there is one. */
+/* An exact PMU name selects that PMU only. */
 static bool is_meant(const struct host_pmu *pmu, const char *pmus, const struct host_pmu *only)
 {
 	return boxes_may_count(pmu) && (only ? pmu == only : is_box(pmu, pmus));

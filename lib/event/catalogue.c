@@ -1,5 +1,5 @@
 /*
- * Finding and listing events over the groups' tables.
+ * Finds and lists events over the groups' tables and makers.
  */
 #include "event/catalogue.h"
 #include "base/arena.h"
@@ -72,7 +72,7 @@ static const char *nearest_group(const struct catalogue *c, const char *name)
 	return best;
 }
 
-/* The nearest of a group's names so far. */
+/* The nearest name of a group so far. */
 struct nearest {
 	const char *name, *best;
 	size_t distance;
@@ -96,11 +96,12 @@ static const char *nearest_row(const struct catalogue *c, const struct event_gro
 	for (size_t i = 0; i < g->nr_rows; i++)
 		offer_row(&g->rows[i], &n);
 	for (size_t i = 0; c->host && i < g->nr_makers; i++)
-		(void)g->makers[i]->each(c, offer_row, &n); /* without memory: no suggestion */
+		(void)g->makers[i]->each(c, offer_row, &n); /* out of memory: no suggestion */
 	return n.best;
 }
 
-/* The group that was meant: the one named, else the nearest one, else one that has the name. */
+/* The group to search for a suggestion: the one named, else the nearest name, else one that has the
+ * event. */
 static const struct event_group *meant_group(const struct catalogue *c, const char *group,
 					     const char *name)
 {
@@ -115,7 +116,7 @@ static const struct event_group *meant_group(const struct catalogue *c, const ch
 	return g;
 }
 
-/* Rows made only to be compared with live in an arena of their own. */
+/* Rows made only for comparison use an arena of their own. */
 static void suggest(const struct catalogue *c, const char *group, const char *name, struct err *e)
 {
 	struct catalogue scratch = *c;
@@ -134,7 +135,7 @@ static void suggest(const struct catalogue *c, const char *group, const char *na
 	arena_fini(&arena);
 }
 
-/* A table's row, as this machine needs it. */
+/* A row of a table, spread over the core PMUs of this machine. */
 static int fit_row(const struct catalogue *c, const struct event_group *g,
 		   const struct event_row *row, const struct event_row **out)
 {
@@ -142,9 +143,8 @@ static int fit_row(const struct catalogue *c, const struct event_group *g,
 	return g->is_perf ? parts_spread(c, row, out) : 0;
 }
 
-/* A made row; 0, -ENOENT (with *e if a maker knows why) or -ENOMEM. Of several reasons the last
- * maker's holds: the first ones know tables, and say that there is none; those behind them read
- * the name itself. */
+/* Finds a made row: 0, -ENOENT (with *e if a maker set a reason) or -ENOMEM. The last maker's
+ * reason wins: earlier makers only look the name up, later ones parse it. */
 static int find_made(const struct catalogue *c, const struct event_group *g, const char *name,
 		     const struct event_row **out, struct err *e)
 {
@@ -168,8 +168,8 @@ static int find_in_group(const struct catalogue *c, const struct event_group *g,
 	return r ? fit_row(c, g, r, out) : find_made(c, g, name, out, e);
 }
 
-/* Length of a name without what perf(1) writes behind one: ":u", ":uk", or "k" behind the slash
- * that closes terms. All of it if there is none. */
+/* Length of a name without the modifiers of perf(1): ":u", ":uk", or "k" after the slash that
+ * closes terms. */
 static size_t len_without_privilege(const char *name)
 {
 	size_t len = strlen(name), at = len;
@@ -181,7 +181,7 @@ static size_t len_without_privilege(const char *name)
 	return name[at - 1] == '/' ? at : at - 1;
 }
 
-/* An event's name with a privilege behind it: that is the error, whatever the makers said. */
+/* A valid name followed by a privilege modifier: report the modifier, not the makers' reason. */
 static void explain_privilege(const struct catalogue *c, const struct event_group *g,
 			      const char *name, struct err *e)
 {
@@ -229,7 +229,7 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
 	return -ENOENT;
 }
 
-/* The events of that name, each in its group: "arch:x or fixed:x". */
+/* Lists the events of that name with their groups: "arch:x or fixed:x". */
 static void add_namesakes(const struct catalogue *c, const char *name, struct buf *out)
 {
 	for (size_t i = 0; *name && i < c->nr_groups; i++) {
@@ -277,7 +277,7 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 	return catalogue_find(c, group, colon + 1, out, e);
 }
 
-/* The rows of a group, gathered to be sorted; borrowed. */
+/* The rows of a group, collected for sorting; borrowed. */
 struct rows {
 	const struct event_row **row; /* owned */
 	size_t nr, cap;

@@ -1,7 +1,7 @@
 /*
- * The energy rows of misc where the PMU power does not publish them: listed with the reason, so
- * that a spec with energy in it is no error on any machine. Where they are published, uncore.c
- * has them.
+ * Placeholder rows of misc's energy events, for machines whose PMU "power" does not publish them.
+ * They are listed with the reason, so that a spec that asks for energy is valid on every machine.
+ * uncore.c makes the published ones.
  */
 #include "event/catalogue.h"
 
@@ -26,7 +26,7 @@ static const struct event_row rows[] = {
 
 enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* -ENOENT where this machine has the event itself. */
+/* 0 if this machine does not publish the event, -ENOENT if it does. */
 static int check_absent(const struct catalogue *c, const char *name)
 {
 	const struct event_row *row;

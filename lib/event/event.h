@@ -1,6 +1,6 @@
 /*
- * Events that can be measured: rows of tables, from which list, description, checks and
- * documentation come. catalogue.h finds them by name.
+ * Events that can be measured: table rows, from which list, description, checks and documentation
+ * are made. catalogue.h finds them by name.
  */
 #ifndef EVENT_EVENT_H
 #define EVENT_EVENT_H
@@ -16,7 +16,7 @@ struct cpuset;
 struct err;
 struct host;
 
-/* The original's numbers; ours follow. An event's id is group << 11 | number. */
+/* The numbers of Fuchsia's groups, then ours. An event's id is group << 11 | number. */
 enum event_group_id {
 	EVENT_GROUP_ARCH = 1,
 	EVENT_GROUP_FIXED = 2,
@@ -26,57 +26,58 @@ enum event_group_id {
 	EVENT_GROUP_TRACEPOINT = 6,
 };
 
-/* Which of the flags os and user may stand alone. Both together always mean all. */
+/* Which of the flags os and user an event honours alone. Both flags together always mean all. */
 enum { EVENT_ALONE_OS = 1, EVENT_ALONE_USER = 2 };
 
-/* One thing to open for an event: an event counted by one PMU, on some CPUs. Most events have one
- * part; an event of a hybrid CPU has one per type of core, one of the memory has one per box. Each
- * has readings of its own; scaled by its own times, those of a CPU add up. */
+/* What one perf_event_open call counts: an event of one PMU, on some CPUs. Most events have one
+ * part; on a hybrid CPU an event has one per core type, a memory event one per box. Each part has
+ * its own readings and running times; the scaled counts of a CPU's parts are summed. */
 struct event_part {
-	const char *pmu; /* name in sysfs; "" where the kernel finds the PMU itself */
+	const char *pmu; /* name in sysfs; "" if the kernel chooses the PMU */
 	uint32_t type;   /* perf_event_attr's fields */
 	uint64_t config, config1, config2;
-	const struct cpuset *cpus; /* the PMU's cpus or cpumask; NULL: everywhere */
+	const struct cpuset *cpus; /* the PMU's cpus or cpumask, borrowed; NULL: all CPUs */
 };
 
-/* One event, as a row of a group's table or made by an event_maker. */
+/* One event: a row of a group's table, or made by an event_maker. */
 struct event_row {
 	const char *name;
-	const char *alias; /* a second name for the same event, not listed; NULL */
-	uint16_t number;   /* 1 … 2047, never reused; 0: made, the plan numbers it */
+	const char *alias; /* an unlisted second name; NULL */
+	uint16_t number;   /* 1 … 2047, never reused; 0: the plan assigns one */
 	enum event_kind kind;
 	enum event_scope scope;
 	unsigned alone;         /* EVENT_ALONE_… */
-	unsigned alone_sampled; /* the same for its samples, where they can do more */
-	const char *unit;       /* of what is shown: "instructions", "ns", "B", "%" */
-	double scale;           /* what is shown = count × scale; 0 stands for 1 */
-	const char *source;     /* the kernel's name of it, or the file it is read from */
+	unsigned alone_sampled; /* EVENT_ALONE_… of its samples */
+	const char *unit;       /* of the displayed value: "instructions", "ns", "B", "%" */
+	double scale;           /* displayed value = count × scale; 0 means 1 */
+	const char *source;     /* the kernel's name, or the path of the file */
 	const char *description;
-	const char *detail; /* more for --describe-event, lines without a final newline; NULL */
-	const char *format; /* of a tracepoint: as trace_event.format has it; NULL */
-	uint32_t perf_type; /* perf events of one part: attr.type and attr.config */
+	const char *detail; /* further lines for --describe-event, no final newline; NULL */
+	const char *format; /* tracepoints: the format text as in trace_event.format; NULL */
+	uint32_t perf_type; /* of a perf event of one part: attr.type and attr.config */
 	uint64_t perf_config;
-	const struct event_part *parts; /* perf events made elsewhere; NULL: the one above */
+	const struct event_part *parts; /* NULL: one part, from perf_type and perf_config */
 	uint32_t nr_parts;
-	uint16_t collector, field; /* what is no perf event: for collect/ */
-	const char *choice;        /* of many things: the key of the spec that picks some; NULL */
-	const char *missing;       /* listed, but it cannot work on this machine: why; NULL */
+	uint16_t collector,
+	    field; /* of an event that is not a perf event: the source and field in collect/ */
+	const char *choice;  /* per-thing events: the spec key that selects things; NULL */
+	const char *missing; /* why a listed event cannot work on this machine; NULL: it may */
 };
 
 struct catalogue;
 struct event_group;
 
-/* Makes rows when they are asked for: from libpfm4's tables, sysfs, tracefs. Rows, parts and
- * strings live in the catalogue's arena (or are constant). Needs catalogue.host and .arena; opens
- * files only through host->root. */
+/* Makes rows on demand: from libpfm4's tables, sysfs, tracefs. Rows, parts and strings live in the
+ * catalogue's arena or are constant. Requires catalogue.host and .arena; opens files only through
+ * host->root. */
 struct event_maker {
-	/* The row of that name, in any case: 0; -ENOENT, with *e only if it knows why (a unit mask
-	 * is missing, a modifier, an ambiguous name); -ENOMEM. */
+	/* Finds a row by name, ignoring case: 0; -ENOENT, with *e if the maker has a reason
+	 * (missing unit mask, unknown modifier, ambiguous name); -ENOMEM. */
 	int (*find)(const struct catalogue *c, const char *name, const struct event_row **out,
 		    struct err *e);
-	/* Each row once, in any order. Stops at the first non-zero result and returns it. Rows for
-	 * listing: to measure or describe an event, find it. (The tracepoints' ids and fields are
-	 * read by find alone.) */
+	/* Calls fn once for each row, in any order. Stops at the first non-zero result and returns
+	 * it. The rows are complete enough to list; call find before measuring or describing one.
+	 * (Only find reads the ids and fields of tracepoints.) */
 	int (*each)(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
 		    void *arg);
 };
@@ -84,20 +85,20 @@ struct event_maker {
 struct event_group {
 	const char *name, *description;
 	enum event_group_id id;
-	bool is_perf; /* its table's rows are opened with perf_event_open; else read by collect/ */
-	const struct event_row *rows; /* any order */
+	bool is_perf; /* table rows are opened with perf_event_open; else collect/ reads them */
+	const struct event_row *rows; /* in any order */
 	size_t nr_rows;
-	const struct event_maker *const *makers; /* asked in order, behind the table */
+	const struct event_maker *const *makers; /* searched in order, after the table */
 	size_t nr_makers;
 };
 
-/* The groups whose rows are here. misc's rows belong to collect/: collect_misc_group. */
+/* The groups defined in this room. collect_misc_group is in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
     event_model_group, event_tracepoint_group;
 
-/* The makers of misc's hardware rows (uncore, energy, msr, cstates), for collect_misc_group. */
+/* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
-/* Behind it: energy rows that are not there, with what they need. */
+/* Follows it: energy rows that this machine does not publish, with the reason. */
 extern const struct event_maker event_energy_maker;
 
 /* A found event: its row and its group. */
@@ -107,62 +108,63 @@ struct event {
 };
 
 uint32_t event_id(const struct event *ev);
-/* Opened with perf_event_open, not read by collect/. */
+/* True if perf_event_open opens it, false if collect/ reads it. */
 bool event_is_perf(const struct event *ev);
-/* One of the three that have a counter of their own where CPUs have such (Intel). */
+/* True for the three events that have fixed counters on Intel CPUs. */
 bool event_may_be_fixed(const struct event *ev);
-/* Which of os and user may stand alone: of a counted event, or of one that is sampled. */
+/* EVENT_ALONE_… of the event, counted or sampled. */
 unsigned event_alone(const struct event *ev, bool is_sampled);
-/* The parts of a perf event, at least one. */
+/* Number of parts of a perf event, at least one; and part i. */
 uint32_t event_nr_parts(const struct event *ev);
 void event_part(const struct event *ev, uint32_t i, struct event_part *out);
 
-/* Whether the event works here, as far as can be told without opening it. */
+/* Whether the event works on this machine, as far as can be determined without opening it. */
 struct event_support {
-	enum reading_state state; /* READING_OK or why not */
-	char reason[256];         /* in words; "" */
-	char hint[256];           /* what to do; "" */
+	enum reading_state state; /* READING_OK, or the reason's state */
+	char reason[256];         /* "" if READING_OK */
+	char hint[256];           /* what the user can do; "" */
 };
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
 			 struct event_support *out);
 
-/* The same from the errno of an attempt to open it. */
+/* Explains the errno of an attempt to open it. */
 void event_support_explain(const struct host *h, const struct event *ev, int error,
 			   struct event_support *out);
-/* The same of an event with these flags (the spec's), which may be what is refused. */
+/* The same, for the spec's flags, which may be the cause. */
 void event_support_explain_use(const struct host *h, const struct event *ev, unsigned flags,
 			       int error, struct event_support *out);
 
 struct perf_event_attr;
 
-/* How a part is to be counted, and sampled if period or frequency is set. */
+/* How a part is counted; sampled too if period or frequency is set. */
 struct event_use {
-	unsigned flags;         /* enum spec_flag */
-	uint64_t period;        /* a sample each time it has occurred so often; 0: none */
-	uint64_t frequency;     /* in place of a period: Hz, the kernel adapts the period */
-	uint32_t stack_bytes;   /* user_stack: at most so many */
+	unsigned flags;  /* enum spec_flag */
+	uint64_t period; /* events per sample; 0: none */
+	uint64_t
+	    frequency; /* samples per second in place of a period: the kernel adapts the period */
+	uint32_t stack_bytes;   /* user_stack: the most bytes to copy */
 	unsigned branch_filter; /* last_branch: enum spec_branch; 0: any */
-	bool shares_ring;  /* several sampling events write into one ring: samples name theirs */
-	bool reads_group;  /* timebase with siblings: each sample holds the group's counts */
-	bool shares_clock; /* counted in the group of a timebase: the kernel refuses two clocks */
-	bool has_lost; /* the kernel knows PERF_FORMAT_LOST: read it, where it costs no sample */
-	uint32_t wakeup_bytes; /* wake the reader when so many are in the ring */
+	bool shares_ring;  /* several sampled events share the ring: samples carry an identifier */
+	bool reads_group;  /* timebase with siblings: each sample carries the group's counts */
+	bool shares_clock; /* counted in a timebase's group: the kernel refuses different clocks */
+	bool has_lost; /* the kernel has PERF_FORMAT_LOST: use it where it adds no bytes to samples
+			*/
+	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */
 };
 
-/* The attr to open the part with, on the heap (mem_free it; NULL without memory): type, config
- * and the exclusions that the flags ask for; read format: group and times; sample format: TIME and
- * TID, then what the flags ask for (a tracepoint's fields too) and nothing else; clock:
- * CLOCK_MONOTONIC. */
+/* Allocates the attr to open the part with; free it with mem_free; NULL if out of memory. Sets
+ * type, config and the exclusions of the flags. read_format: group and times. sample_type: TIME,
+ * TID and what the flags ask for (for tracepoints RAW), nothing else. Clock: CLOCK_MONOTONIC. */
 struct perf_event_attr *event_attr_new(const struct event_part *part, const struct event_use *use);
-/* The attr of an event that counts nothing and whose ring gets what became of tasks and mappings
- * (names, forks, exits, mmap, kernel symbols, BPF programs), with TID and TIME. level 0 asks for
- * all; each higher one leaves out what a younger kernel brought (build-ids, …), so that a kernel
- * that says EINVAL is asked with the next; NULL with level past the last or without memory. */
+/* Allocates the attr of a dummy event whose ring receives side-band records (comm, fork, exit,
+ * mmap2, ksymbol, bpf_event), each with TID and TIME. level 0 requests all; each higher level drops
+ * what newer kernels added: on EINVAL try the next. NULL past the last level or if out of memory.
+ */
 struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes);
-/* Its size in bytes, as its own size field tells. */
+/* attr->size. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 
-/* The event is a clock (cpu_clock, task_clock): its count is a time in ns, its period too. */
+/* True for cpu_clock and task_clock, whose counts and periods are in ns. */
 bool event_is_clock(const struct event *ev);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * libpfm4's list of CPU models, their product names, and which of them this machine is. Knows
- * nothing of their events: pfm.c does.
+ * libpfm4's CPU models, their product names, and which of them this machine is. pfm.c reads their
+ * events.
  */
 #include "event/model.h"
 
@@ -18,10 +18,10 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What people call a CPU, and the table that libpfm4 has for it (not on every architecture). */
+/* Product names and libpfm4's tables for them, which may be missing on other architectures. */
 static const struct {
 	const char *alias, *model;
-	bool is_new; /* libpfm4 4.13 has no table of it; what later ones call theirs may differ */
+	bool is_new; /* libpfm4 4.13 has no table for it; later versions may name it differently */
 } aliases[] = {
     {"bonnell", "atom"},
     {"nehalem", "nhm"},
@@ -83,22 +83,21 @@ static const struct {
     {"xgene", "arm_xgene"},
 };
 
-/* Tables of other CPUs than this one are wanted too, and libpfm4 asks the environment once; what
- * the session starts shall not find it there. */
+/* Enables the tables of other CPUs. libpfm4 reads the environment once; the variable is removed
+ * again so that child processes do not inherit it. */
 static void start_libpfm4(void)
 {
 	static const char inactive[] = "LIBPFM_ENCODE_INACTIVE";
 	bool was_set = getenv(inactive) != NULL;
 
 	setenv(inactive, "1", 0);
-	(void)
-	    pfm_initialize(); /* no table for this CPU is no failure; without any, none is found */
+	(void)pfm_initialize(); /* libpfm4 without a table for this CPU is not an error */
 	if (!was_set)
 		unsetenv(inactive);
 }
 
-/* No CPU models: the generic tables that libpfm4 always has, and that of Intel's architectural
- * events, which every Intel CPU has beside its own (our group arch has them). */
+/* Skips what is not a CPU model: libpfm4's generic tables, and Intel's architectural events, which
+ * the group arch has. */
 static int get_model(int pmu, pfm_pmu_info_t *info)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -121,7 +120,7 @@ const char *event_model_canonical(const char *name)
 	return name;
 }
 
-/* libpfm4's number of a model by its name in any case, or -ENOENT. */
+/* libpfm4's number of a model, ignoring case, or -ENOENT. */
 static int find_model(const char *canonical, pfm_pmu_info_t *info)
 {
 	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
@@ -130,7 +129,7 @@ static int find_model(const char *canonical, pfm_pmu_info_t *info)
 	return -ENOENT;
 }
 
-/* Why libpfm4 has no table of a CPU that we know; NULL: we do not. */
+/* Why libpfm4 has no table for a CPU in our list; NULL if it is not in the list. */
 static const char *why_no_table(const char *canonical)
 {
 	for (size_t i = 0; i < NR(aliases); i++)
@@ -179,8 +178,8 @@ int event_model_check(const char *name, struct err *e)
 	return -ENOENT;
 }
 
-/* libpfm4 looks at the CPU it runs on, unless it is told another. Zen 1 has two tables that are
- * the same but for the name. */
+/* libpfm4 detects the CPU that it runs on unless LIBPFM_FORCE_PMU names another. Of Zen 1's two
+ * identical tables the deprecated one is skipped. */
 static bool is_detected(const pfm_pmu_info_t *info)
 {
 	return info->is_present &&
@@ -200,7 +199,7 @@ void event_model_detect(char *name, size_t size)
 	}
 }
 
-/* The kernel names a PMU of a device tree after its core: armv8_cortex_a53. */
+/* On device-tree machines the kernel names a PMU after its core: armv8_cortex_a53. */
 static bool is_named_after(const char *pmu, const char *alias)
 {
 	size_t pmu_len = strlen(pmu), len = strlen(alias);
@@ -249,7 +248,7 @@ const struct host_pmu *event_model_core_pmu(const struct host *h, const char *na
 	return nr == 1 ? only : named;
 }
 
-/* A captured machine is not the one that libpfm4 looks at. */
+/* libpfm4's detection applies to the live machine only, not to a captured tree. */
 static bool is_here(const struct host *h, const pfm_pmu_info_t *info)
 {
 	bool is_live = !h->root.dir[0] || getenv("LIBPFM_FORCE_PMU");

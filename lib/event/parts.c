@@ -1,5 +1,5 @@
 /*
- * Rows made of parts. Knows neither where the events come from nor who opens them.
+ * Rows made of parts.
  */
 #include "event/parts.h"
 
@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Linux 5.13: which core PMU a generic event is meant for stands in config (uapi perf_event.h;
- * the headers of Debian 12 have the name too, older ones not). */
+/* Since Linux 5.13 the upper half of a generic event's config is the type of the core PMU
+ * (PERF_PMU_TYPE_SHIFT, which older headers lack). */
 enum { HW_PMU_TYPE_SHIFT = 32 };
 
 size_t parts_nr_core_pmus(const struct host *h)
@@ -69,8 +69,8 @@ struct event_row *parts_row(const struct catalogue *c, const char *name,
 	return row->name && row->source ? row : NULL;
 }
 
-/* On x86 the kernel would take P-cores for all: config says which. On ARM it finds the PMU by the
- * CPU that the event is opened on. */
+/* On x86 config must name the PMU, else the kernel uses the P-cores' for all. On ARM the kernel
+ * finds the PMU by the CPU that the event is opened on. */
 static struct event_part generic_part(const struct event_row *row, const struct host_pmu *pmu)
 {
 	bool is_x86 = strncmp(pmu->name, "cpu_", 4) == 0;
@@ -83,8 +83,8 @@ static struct event_part generic_part(const struct event_row *row, const struct 
 	};
 }
 
-/* "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS": which PMUs' counts
- * were added up is told with the result. */
+/* "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS": the source names each
+ * PMU whose counts are summed. */
 static const char *spell_spread(const struct catalogue *c, const char *source,
 				const struct event_part *parts, uint32_t nr)
 {

@@ -1,6 +1,6 @@
 /*
  * Events of CPU models, from libpfm4's tables: EVENT, EVENT:UMASK and hardware modifiers, in the
- * vendor's spelling. Knows nothing of the kernel's own names and raw encodings: raw.c does.
+ * vendor's spelling. raw.c has the kernel's names and raw encodings.
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -13,25 +13,25 @@
 
 #include <errno.h>
 #include <inttypes.h>
-/* the kernel's before libpfm4's, which then leaves its copy out */
+/* after the kernel's header, so that libpfm4 does not define its copy */
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_NAME_BYTES = 256, MAX_TEXT_BYTES = 4096 };
 
-/* The models whose events are meant. */
+/* The selected models. */
 struct models {
 	const struct catalogue *c;
-	const char *missing; /* of all rows; in the arena; NULL */
+	const char *missing; /* of all rows, in the arena; NULL */
 	pfm_pmu_info_t info[MODEL_MAX_SELECTED];
 	size_t nr;
 };
 
-/* A name as one model understands it. */
+/* A name resolved in one model. */
 struct resolved {
 	char name[MAX_NAME_BYTES];  /* in the vendor's spelling */
-	char masks[MAX_NAME_BYTES]; /* what its unit masks say, in words */
+	char masks[MAX_NAME_BYTES]; /* descriptions of its unit masks */
 	pfm_event_info_t event;
 	struct event_part part;
 };
@@ -85,7 +85,7 @@ static int find_event(const pfm_pmu_info_t *model, const char *text, size_t len,
 	return -ENOENT;
 }
 
-/* "A, B, C", cut with "…" where it gets long. */
+/* "A, B, C", truncated with "…". */
 static void list_masks(const pfm_event_info_t *event, struct buf *out)
 {
 	pfm_event_attr_info_t attr;
@@ -104,7 +104,7 @@ static void list_masks(const pfm_event_info_t *event, struct buf *out)
 	}
 }
 
-/* As err_set, and the event's unit masks behind it. */
+/* err_set with a list of the event's unit masks. */
 static int refuse_masks(const pfm_event_info_t *event, const char *why, struct err *e)
 {
 	struct buf masks;
@@ -118,7 +118,7 @@ static int refuse_masks(const pfm_event_info_t *event, const char *why, struct e
 	return -ENOENT;
 }
 
-/* What the kernel does with the event, not the hardware: said by the spec. */
+/* Refuses modifiers that the kernel implements; the spec's flags set those. */
 static int refuse_kernel_attr(const pfm_event_attr_info_t *attr, struct err *e)
 {
 	static const char *const privileges[] = {"u", "k", "h", "mg", "mh"};
@@ -153,20 +153,21 @@ static int add_attr(struct resolved *r, const char *text, size_t len, struct err
 			continue;
 		if (attr.ctrl == PFM_ATTR_CTRL_PERF_EVENT)
 			return refuse_kernel_attr(&attr, e);
-		if (attr.type == PFM_ATTR_UMASK) /* cut where it is long: only words */
+		if (attr.type == PFM_ATTR_UMASK) /* description only: may be truncated */
 			(void)append(r->masks, ": ", attr.desc, strlen(attr.desc));
 		return append(r->name, ":", attr.name, name_len) ||
 			       append(r->name, "", text + name_len, len - name_len)
 			   ? -ENOENT
 			   : 0;
 	}
-	if (len > 2 && strncasecmp(text, "0x", 2) == 0) /* a raw unit mask, libpfm4 checks it */
+	if (len > 2 && strncasecmp(text, "0x", 2) == 0) /* a raw unit mask; libpfm4 checks it */
 		return append(r->name, ":", text, len);
 	snprintf(why, sizeof(why), "no unit mask or modifier \"%.*s\"; unit masks", (int)len, text);
 	return refuse_masks(&r->event, why, e);
 }
 
-/* attr.type as this machine has it: the PMU's own on ARM, where libpfm4 may say raw. */
+/* Sets the PMU and its type on this machine: on ARM the PMU's own type, where libpfm4 may return
+ * PERF_TYPE_RAW. */
 static void place(const struct models *m, const pfm_pmu_info_t *model, struct event_part *part)
 {
 	const struct host_pmu *pmu =
@@ -199,7 +200,7 @@ static int encode(const struct models *m, const pfm_pmu_info_t *model, struct re
 	return 0;
 }
 
-/* The name as the model understands it; vendors write EVENT.UMASK too. */
+/* Resolves a name in one model. Vendors also write EVENT.UMASK. */
 static int resolve(const struct models *m, const pfm_pmu_info_t *model, const char *name,
 		   struct resolved *out, struct err *e)
 {
@@ -286,7 +287,7 @@ static const char *unit_of(const char *name)
 	return "events";
 }
 
-/* The row of an encoded name, with a part of each model behind the first that knows it too. */
+/* Makes the row of an encoded name, with a part for each later model that has the event too. */
 static int new_row(const struct models *m, size_t first, const struct resolved *r,
 		   const char *detail, const struct event_row **out)
 {
@@ -335,11 +336,11 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 	return err_set(e, -ENOENT, "%s", reason);
 }
 
-/* Who asks for all events, and the one that is being listed. */
+/* State of a walk over all events. */
 struct walk {
 	const struct models *m;
 	size_t model;
-	const char *detail; /* of the event, shared by its masks */
+	const char *detail; /* of the event; its unit masks share it */
 	int (*fn)(const struct event_row *row, void *arg);
 	void *arg;
 };
@@ -365,8 +366,8 @@ static int visit(const struct walk *w, struct resolved *r)
 	return rc ? rc : w->fn(row, w->arg);
 }
 
-/* An event alone is a name where it has no unit mask or a default one: libpfm4 encodes it then.
- * Names are put together here, not resolved: an event may have 150 masks. */
+/* An event without a unit mask is a name if libpfm4 can encode it: it has no unit masks, or a
+ * default one. The names with masks are concatenated, not resolved, since an event may have 150. */
 static int visit_event(struct walk *w, const pfm_event_info_t *event)
 {
 	struct resolved r = {.event = *event};

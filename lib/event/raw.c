@@ -1,8 +1,7 @@
 /*
- * Events that need no table of ours: raw encodings (r01c2), the terms of a core PMU (cpu/term=1/)
- * and the names that the kernel publishes for it. Knows nothing of CPU models; other PMUs' events
- * are misc's (uncore.c).
- * Source: perf-list(1), "RAW HARDWARE EVENT DESCRIPTOR" and "ARBITRARY PMUS".
+ * Events without a table: raw encodings (r01c2), terms of a core PMU (cpu/term=1/) and the names
+ * that the kernel publishes for it. uncore.c has the events of other PMUs. Source: perf-list(1),
+ * "RAW HARDWARE EVENT DESCRIPTOR" and "ARBITRARY PMUS".
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -24,14 +23,14 @@
 
 enum { MAX_PARTS = 8, MAX_NAME_BYTES = 512 };
 
-/* An event in the making: the PMUs it is for, and what became of them. */
+/* An event being made: its PMUs, and the parts on them. */
 struct raw {
 	const struct catalogue *c;
 	const struct host_pmu *pmus[MAX_PARTS];
 	uint32_t nr_pmus;
 	struct event_part parts[MAX_PARTS];
 	uint32_t nr_parts;
-	struct sysfs_event published; /* of the first part; name "" if it is not published */
+	struct sysfs_event published; /* of the first part; name is "" if not published */
 	char terms[MAX_NAME_BYTES];   /* of the first part */
 };
 
@@ -44,7 +43,7 @@ static void add_core_pmus(struct raw *r)
 			r->pmus[r->nr_pmus++] = &h->pmus[i];
 }
 
-/* The PMU of that name in any case; "cpu" stands for the core PMUs, whatever they are called. */
+/* Adds the PMU of that name, ignoring case; "cpu" adds all core PMUs. */
 static void add_pmus(struct raw *r, const char *name)
 {
 	const struct host *h = r->c->host;
@@ -56,7 +55,7 @@ static void add_pmus(struct raw *r, const char *name)
 		add_core_pmus(r);
 }
 
-/* A published name or terms, on one PMU. */
+/* Encodes a published name or terms on one PMU. */
 static int add_part(struct raw *r, const struct host_pmu *pmu, const char *text,
 		    bool only_published, struct err *e)
 {
@@ -78,7 +77,7 @@ static int add_part(struct raw *r, const struct host_pmu *pmu, const char *text,
 	return 0;
 }
 
-/* On a hybrid CPU what one type of core has not is counted on the others. */
+/* On a hybrid CPU, core types without the event are skipped. */
 static int add_parts(struct raw *r, const char *text, bool only_published, struct err *e)
 {
 	for (uint32_t i = 0; i < r->nr_pmus; i++)
@@ -186,7 +185,7 @@ static int refuse_pmu(const struct catalogue *c, const char *name, struct err *e
 	return -ENOENT;
 }
 
-/* model: is for cores; the hint says where the PMU's events are, if anywhere. */
+/* The group model is for core PMUs; hint at misc if the PMU's events are there. */
 static int refuse_other_pmu(const struct host_pmu *pmu, const char *terms, struct err *e)
 {
 	err_set(e, -ENOENT, "%s is not a core PMU", pmu->name);
@@ -195,7 +194,7 @@ static int refuse_other_pmu(const struct host_pmu *pmu, const char *terms, struc
 	return -ENOENT;
 }
 
-/* "PMU/terms/" in two; false if the text is not of that form. */
+/* Splits "PMU/terms/"; false if the text has another form. */
 static bool split(const char *name, char *pmu, size_t pmu_size, char *terms, size_t terms_size)
 {
 	const char *slash = strchr(name, '/');
@@ -265,13 +264,13 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 
 struct walk {
 	const struct catalogue *c;
-	size_t pmu; /* of the host's */
+	size_t pmu; /* index in host->pmus */
 	int (*fn)(const struct event_row *row, void *arg);
 	void *arg;
-	int rc; /* of fn or -ENOMEM, apart from what reading folders returns */
+	int rc; /* of fn, or -ENOMEM; separate from the result of reading folders */
 };
 
-/* libpfm4 has the event under the same name: that row is listed, and found first. */
+/* libpfm4 has an event of this name: that one is found first, and listed. */
 static bool is_in_tables(const struct catalogue *c, const char *name)
 {
 	const struct event_row *row;
@@ -308,7 +307,7 @@ static int visit(const struct sysfs_event *ev, void *arg)
 	if (w->rc == 0)
 		w->rc = w->fn(row, w->arg);
 	else if (w->rc == -ENOENT)
-		w->rc = 0; /* terms that cannot be packed are no name to offer */
+		w->rc = 0; /* terms that cannot be packed: do not list it */
 	return w->rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The tables of fixed, arch and software events. On Linux the kernel chooses the counter: each
- * row names the kernel's generic event, so fixed:X and arch:X count the same thing.
+ * The tables of the groups fixed, arch and software. The kernel chooses the counter: each row names
+ * a generic event, so fixed:X and arch:X count the same.
  */
 #include "base/perf_abi.h"
 #include "event/event.h"
@@ -17,10 +17,10 @@
 		.perf_config = kernel                                                              \
 	}
 
-/* What the kernel maps its generic events to, and on which counter is its choice:
- * intel_perfmon_event_map in arch/x86/events/intel/core.c, amd_perfmon_event_map,
- * amd_zen1_…, amd_zen2_… and amd_zen4_perfmon_event_map in arch/x86/events/amd/core.c,
- * armv8_pmuv3_perf_map in drivers/perf/arm_pmuv3.c. Codes are event | unit mask << 8. */
+/* What the kernel maps generic events to, for --describe-event. Source: intel_perfmon_event_map in
+ * arch/x86/events/intel/core.c; amd_perfmon_event_map, amd_zen1_…, amd_zen2_… and
+ * amd_zen4_perfmon_event_map in arch/x86/events/amd/core.c; armv8_pmuv3_perf_map in
+ * drivers/perf/arm_pmuv3.c. Codes are event | unit mask << 8. */
 #define CHOICE "\nLinux chooses the counter, a fixed one where the CPU has one."
 #define MAPPED_PERF_COUNT_HW_CPU_CYCLES                                                            \
 	"Intel: CPU_CLK_UNHALTED.THREAD (0x003c)\n"                                                \
@@ -60,7 +60,7 @@
 	"AMD: 0x00d1 before Zen, 0x0187 on Zen 1, none since Zen 2\n"                              \
 	"ARM: STALL_BACKEND (0x24) where the core has it" CHOICE
 
-/* attr.config of the kernel's generic cache events: perf_event_open(2). */
+/* attr.config of generic cache events: perf_event_open(2). */
 #define CACHE(number_, name_, cache, op, result, unit_, text, detail_)                             \
 	{                                                                                          \
 		.name = name_, .number = number_, .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU,   \
@@ -110,10 +110,10 @@ static const struct event_row arch_rows[] = {
 	     PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branches", "Branch instructions retired."),
     HARDWARE(7, "branch_misses_retired", NULL, PERF_COUNT_HW_BRANCH_MISSES, "misses",
 	     "Mispredicted branches retired."),
-    /* 32 to 63: ARM's, by their numbers. What follows is the kernel's choice for each CPU:
-     * skl_hw_cache_event_ids and its like in arch/x86/events/intel/core.c,
-     * amd_hw_cache_event_ids_f17h in amd/core.c, armv8_pmuv3_perf_cache_map in
-     * drivers/perf/arm_pmuv3.c. */
+    /* Numbers 32 to 63 are ARM's common events. The rows below depend on the CPU:
+       skl_hw_cache_event_ids and similar in arch/x86/events/intel/core.c,
+       amd_hw_cache_event_ids_f17h in amd/core.c, armv8_pmuv3_perf_cache_map in
+       drivers/perf/arm_pmuv3.c. */
     CACHE(101, "l1d_loads", L1D, READ, ACCESS, "loads", "Level 1 data cache loads.",
 	  "Intel: loads retired\nAMD Zen: data cache accesses, stores too\nARM: L1D_CACHE, stores "
 	  "too on most cores"),
@@ -145,11 +145,10 @@ static const struct event_row arch_rows[] = {
 	"since Haswell."),
 };
 
-/* What honours os and user, in kernel/events/core.c: perf_swevent_match() asks
- * perf_exclude_event(), which looks at the mode of the interrupted registers, before anything is
- * counted or sampled. Switches and migrations happen in the kernel, so that user alone would be
- * none, sampled or not. The clocks count all time, but perf_swevent_hrtimer() asks
- * perf_exclude_event() for each of their samples. */
+/* Which software events honour os and user alone (kernel/events/core.c): perf_swevent_match() calls
+ * perf_exclude_event(), which tests the mode of the interrupted registers before it counts or
+ * samples. Switches and migrations happen in the kernel, so user alone would always be 0. Clocks
+ * count all time, but perf_swevent_hrtimer() calls perf_exclude_event() for each sample. */
 static const struct event_row software_rows[] = {
     CLOCK(1, "cpu_clock", PERF_COUNT_SW_CPU_CLOCK,
 	  "Time on this CPU, busy or idle, by its high-resolution timer."),

@@ -1,5 +1,5 @@
 /*
- * Why an event does not work here, in words, and what to do about it.
+ * Why an event does not work on this machine, and what the user can do.
  */
 #include "base/buf.h"
 #include "base/root.h"
@@ -21,7 +21,7 @@ static void say(struct event_support *out, enum reading_state state, const char 
 	snprintf(out->hint, sizeof(out->hint), "%s", hint);
 }
 
-/* perf_event_open(2): the file perf_event_paranoid is the way to find out. */
+/* perf_event_open(2) names this file as the way to detect perf events. */
 static bool has_perf_events(const struct host *h)
 {
 	return h->perf_event_paranoid != INT_MAX;
@@ -65,13 +65,13 @@ static bool is_hardware(const struct event *ev)
 	       ev->group->id == EVENT_GROUP_MODEL;
 }
 
-/* True if the event's kernel side is asked for. */
+/* True if the event counts in the kernel. */
 static bool wants_kernel(unsigned flags)
 {
 	return flags & SPEC_OS || !(flags & SPEC_USER);
 }
 
-/* A PMU that records branches says how many: branches_show() in arch/x86/events. */
+/* PMUs with branch records publish their number: branches_show() in arch/x86/events. */
 static bool has_branch_records(const struct host *h)
 {
 	for (size_t i = 0; i < h->nr_pmus; i++) {
@@ -95,29 +95,29 @@ static bool lacks_branch_records(const struct host *h, const struct event *ev, u
 #define PRECISE_NEEDS                                                                              \
 	"precise needs Intel PEBS or AMD IBS, and an event that they sample; leave the flag out"
 
-/* What does not look at attr.precise_ip: the kernel's own events, and ARM's PMU
- * (armpmu_event_init() in drivers/perf/arm_pmu.c). */
+/* attr.precise_ip is ignored by software PMUs and by ARM's (armpmu_event_init() in
+ * drivers/perf/arm_pmu.c). */
 static bool ignores_precise(const struct host *h, const struct event *ev)
 {
 	return !is_hardware(ev) || strcmp(h->machine, "aarch64") == 0;
 }
 
-/* attr.exclude_host: the kernel's own events are of the host, in a virtual machine or outside. */
+/* attr.exclude_host: software events always count on the host. */
 static bool ignores_guest(const struct host *h, const struct event *ev)
 {
 	(void)h;
 	return !is_hardware(ev);
 }
 
-/* attr.exclude_idle: perf_swevent_hrtimer() in kernel/events/core.c alone looks at it; PMUs refuse
- * or ignore it. */
+/* attr.exclude_idle: only perf_swevent_hrtimer() in kernel/events/core.c honours it; PMUs refuse or
+ * ignore it. */
 static bool ignores_no_idle(const struct host *h, const struct event *ev)
 {
 	(void)h;
 	return !event_is_clock(ev);
 }
 
-/* Flags that the kernel would ignore without a word. */
+/* Flags that the kernel would silently ignore. */
 static const struct {
 	unsigned flag, not_with;
 	bool (*is_ignored)(const struct host *h, const struct event *ev);
@@ -149,8 +149,7 @@ static void check_file(const struct host *h, const struct event *ev, struct even
 	int fd;
 
 	if (strstr(ev->row->source, "%u") || ev->row->scope == EVENT_SCOPE_THINGS)
-		return; /* one file for each CPU: who made the row has looked; of things: they come
-			 */
+		return; /* per-CPU files were checked when the row was made; things come and go */
 	fd = root_open(&h->root, ev->row->source);
 	if (fd >= 0) {
 		sys()->close(fd);
@@ -196,7 +195,7 @@ static void explain_file(const struct event *ev, int error, struct event_support
 		snprintf(out->hint, sizeof(out->hint), "run as a user who may read it");
 }
 
-/* Flags that a PMU may refuse an event for, in the order in which they are the likelier cause. */
+/* Flags that a PMU may refuse, likeliest cause first. */
 static const struct {
 	unsigned flag;
 	const char *hint;
@@ -208,14 +207,15 @@ static const struct {
     {SPEC_NO_IDLE, "only the samples of a clock leave idle CPUs out: leave no_idle out"},
 };
 
-/* EPERM: of no_idle, ARM's PMU before it learned EOPNOTSUPP (armv8pmu_set_event_filter()). */
+/* EPERM: ARM's PMU refused no_idle with it before it used EOPNOTSUPP (armv8pmu_set_event_filter()).
+ */
 static bool may_be_a_flag(const struct host *h, unsigned flags, int error)
 {
 	return error == EOPNOTSUPP || error == EINVAL ||
 	       (error == EPERM && flags & SPEC_NO_IDLE && host_may_measure_cpus(h));
 }
 
-/* False if the event has no flag that can be the cause. */
+/* False if no flag can be the cause. */
 static bool explain_flags(const struct event *ev, unsigned flags, int error,
 			  struct event_support *out)
 {
@@ -261,7 +261,7 @@ void event_support_explain_use(const struct host *h, const struct event *ev, uns
 	else if (error == ENOMEM || error == ENOSPC)
 		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
-		say_no_pmu(out); /* also when refused for a right, which would not help */
+		say_no_pmu(out); /* also for EPERM: permission would not help */
 	else if (may_be_a_flag(h, flags, error) && explain_flags(ev, flags, error, out))
 		return;
 	else if (error == EACCES || error == EPERM)

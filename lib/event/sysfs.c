@@ -1,7 +1,6 @@
 /*
- * PMUs as sysfs publishes them: terms packed by the PMU's format files, and the events that it
- * names with their scale and unit. Text of the kernel, bounded and trusted no further.
- * Knows no event by name and makes no rows.
+ * PMUs in sysfs: packs terms by the PMU's format files, and reads the events that it publishes,
+ * with scale and unit. Lengths of the kernel's text are checked.
  */
 #include "event/sysfs.h"
 
@@ -21,7 +20,7 @@
 
 enum { MAX_TERMS = 64, MAX_TERMS_BYTES = 1024, MAX_PATH_BYTES = 320 };
 
-/* What may be part of a path and of a message: printable ASCII, no folder, nothing hidden. */
+/* Safe in a path and in a message: printable ASCII, no slash, no leading dot. */
 static bool is_plain(const char *name)
 {
 	if (!*name || *name == '.')
@@ -32,7 +31,7 @@ static bool is_plain(const char *name)
 	return true;
 }
 
-/* perf_event_attr's words that terms go to. */
+/* The words of perf_event_attr that terms are packed into. */
 static const struct word {
 	const char *name;
 	size_t offset;
@@ -50,7 +49,7 @@ static uint64_t *find_word(struct event_part *part, const char *name, size_t len
 	return NULL;
 }
 
-/* "0-7" or "32" at *p. */
+/* Scans "0-7" or "32" at *p. */
 static int scan_range(const char **p, const char *end, uint64_t *low, uint64_t *high)
 {
 	int rc = str_scan_u64(p, end, low);
@@ -63,7 +62,8 @@ static int scan_range(const char **p, const char *end, uint64_t *low, uint64_t *
 	return rc || *low > *high || *high > 63 ? -EINVAL : 0;
 }
 
-/* Spreads value over "0-7,32-35", its lowest bits to the first range. -ERANGE: it has more. */
+/* Spreads value over the bit ranges "0-7,32-35", lowest bits into the first range. -ERANGE if the
+ * value has more bits. */
 static int spread(const char *ranges, uint64_t value, uint64_t *word)
 {
 	const char *p = ranges, *end = ranges + strlen(ranges);
@@ -83,7 +83,7 @@ static int spread(const char *ranges, uint64_t value, uint64_t *word)
 	}
 }
 
-/* By a format: "config1:0-7,32-35". */
+/* Packs a value by a format: "config1:0-7,32-35". */
 static int pack(const char *format, uint64_t value, struct event_part *out)
 {
 	const char *colon = strchr(format, ':');
@@ -95,7 +95,7 @@ static int pack(const char *format, uint64_t value, struct event_part *out)
 	return word ? spread(colon + 1, value, word) : -ENOTSUP;
 }
 
-/* Decimal, or hexadecimal behind 0x; the whole text. */
+/* Parses the whole text: decimal, or hexadecimal after 0x. */
 static int parse_value(const char *s, uint64_t *out)
 {
 	char *end;
@@ -110,7 +110,7 @@ static int parse_value(const char *s, uint64_t *out)
 	return errno ? -ERANGE : 0;
 }
 
-/* One term of a PMU, and what a message needs. */
+/* One term of a PMU, with what messages need. */
 struct term {
 	const struct host *h;
 	const struct host_pmu *pmu;
@@ -118,7 +118,7 @@ struct term {
 	struct err *e;
 };
 
-/* The PMU's terms, and the one nearest to what was written. */
+/* The terms of a PMU, and the one nearest to an unknown name. */
 struct known_terms {
 	const char *name;
 	char nearest[64];
@@ -198,7 +198,7 @@ static int add_term(const struct term *t, struct event_part *out)
 	return rc ? refuse_packing(t, format, rc) : 0;
 }
 
-/* Cuts "event=0xc0,umask=0x1,edge" at the commas, in place; the number of terms or -E2BIG. */
+/* Splits "event=0xc0,umask=0x1,edge" at commas, in place. Returns the number of terms or -E2BIG. */
 static int split_terms(char *text, char *names[MAX_TERMS])
 {
 	int nr = 0;
@@ -264,7 +264,7 @@ int sysfs_encode(const struct host *h, const struct host_pmu *pmu, const char *t
 	return 0;
 }
 
-/* tools/perf/Documentation and ABI: what stands beside an event of that name. */
+/* Files beside an event that describe it: tools/perf/Documentation and Documentation/ABI. */
 static bool is_attribute(const char *name)
 {
 	static const char *const ends[] = {".scale", ".unit", ".snapshot", ".per-pkg"};
@@ -284,7 +284,7 @@ static bool is_event_name(const char *name)
 	       strlen(name) < sizeof(((struct sysfs_event *)0)->name);
 }
 
-/* "2.3283064365386962890625e-10", with a point whatever the locale is. */
+/* Parses "2.3283064365386962890625e-10" in the C locale. */
 static int parse_scale(const char *s, double *out)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -302,7 +302,7 @@ static int parse_scale(const char *s, double *out)
 	return 0;
 }
 
-/* The first line of events/NAME<suffix>. */
+/* Reads the first line of events/NAME<suffix>. */
 static int load_line(const struct host *h, const struct host_pmu *pmu, const char *name,
 		     const char *suffix, char *line, size_t size)
 {
@@ -332,7 +332,7 @@ static const char *load_unit(const struct host *h, const struct host_pmu *pmu,
 	return rc == 0 || rc == -ENOENT ? NULL : "its unit cannot be read";
 }
 
-/* 0 or -ENOENT; whatever else is wrong is the event's problem. */
+/* 0 or -ENOENT; other failures are stored in out->problem. */
 static int load_event(const struct host *h, const struct host_pmu *pmu, const char *name,
 		      struct sysfs_event *out)
 {
@@ -359,7 +359,7 @@ static int load_event(const struct host *h, const struct host_pmu *pmu, const ch
 struct walk {
 	const struct host *h;
 	const struct host_pmu *pmu;
-	const char *name; /* look for this one; NULL: give each to fn */
+	const char *name; /* the name to find; NULL: call fn for each */
 	struct sysfs_event *found;
 	int (*fn)(const struct sysfs_event *ev, void *arg);
 	void *arg;
@@ -399,7 +399,7 @@ int sysfs_find_event(const struct host *h, const struct host_pmu *pmu, const cha
 	return rc == FOUND ? 0 : rc == 0 ? -ENOENT : rc;
 }
 
-static int give_event(const char *name, void *arg)
+static int visit_event(const char *name, void *arg)
 {
 	struct walk *w = arg;
 	struct sysfs_event ev;
@@ -415,8 +415,8 @@ int sysfs_each_event(const struct host *h, const struct host_pmu *pmu,
 		     int (*fn)(const struct sysfs_event *ev, void *arg), void *arg)
 {
 	struct walk w = {.h = h, .pmu = pmu, .fn = fn, .arg = arg};
-	int rc = walk_events(&w, give_event);
+	int rc = walk_events(&w, visit_event);
 
-	/* most PMUs that trace have no such folder */
+	/* PMUs that trace usually have no such folder */
 	return w.is_stopped || rc == -ENOMEM ? rc : 0;
 }

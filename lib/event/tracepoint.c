@@ -1,7 +1,7 @@
 /*
- * Trace events of the kernel, as tracefs lists them: "category:event". A listing reads folders
- * only, for reading 2,000 ids takes longer than a person likes to wait; what is found is read.
- * Source: Documentation/trace/events.rst. How they are counted and recorded is not known here.
+ * Trace events of the kernel, as tracefs lists them: "category:event". Listing reads folders only,
+ * because reading 2,000 id files is slow; find reads the id and format. Source:
+ * Documentation/trace/events.rst.
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -26,11 +26,12 @@ enum {
 	MAX_FORMAT_BYTES = 16 << 10,
 };
 
-/* tracefs has its own place since Linux 4.1. */
+/* tracefs has its own mount point since Linux 4.1. */
 static const char *const places[] = {"/sys/kernel/tracing/events",
 				     "/sys/kernel/debug/tracing/events"};
 
-/* The folder of all events; -EACCES if one may be there that we may not see, else -errno. */
+/* Finds the folder of all events. -EACCES if one may exist behind a folder that this user cannot
+ * enter; else -errno. */
 static int find_place(const struct root *root, const char **out)
 {
 	int rc = -ENOENT;
@@ -49,7 +50,7 @@ static int find_place(const struct root *root, const char **out)
 	return rc;
 }
 
-/* A word that names a folder here, and nothing that leads elsewhere. */
+/* A plain folder name: no slash, no leading dot. */
 static bool is_word(const char *s)
 {
 	size_t len = strlen(s);
@@ -58,9 +59,9 @@ static bool is_word(const char *s)
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* name stays borrowed. Why os may stand alone and user may not, sampled or not: exclude_kernel
- * drops all but what comes with the registers of user mode (perf_tp_event_match() in
- * kernel/events/core.c): uprobes and the category syscalls; exclude_user is not looked at. */
+/* name is borrowed. os may stand alone, user may not: exclude_kernel keeps only events with
+ * registers of user mode (perf_tp_event_match() in kernel/events/core.c), which are uprobes and the
+ * category syscalls; exclude_user has no effect. */
 static struct event_row *new_row(struct arena *a, const char *name, uint64_t id)
 {
 	struct event_row *row = arena_alloc(a, sizeof(*row));
@@ -81,7 +82,7 @@ static struct event_row *new_row(struct arena *a, const char *name, uint64_t id)
 	return row;
 }
 
-/* An event that is looked for. */
+/* The event to find. */
 struct wanted {
 	const struct root *root;
 	const char *place;
@@ -95,17 +96,17 @@ static int load_id(const struct wanted *w, uint64_t *id)
 
 	snprintf(path, sizeof(path), "%s/%s/%s/id", w->place, w->category, w->event);
 	rc = root_load_u64(w->root, path, id);
-	return rc ? rc : *id ? 0 : -EINVAL; /* the kernel counts from 1 */
+	return rc ? rc : *id ? 0 : -EINVAL; /* the kernel's ids begin at 1 */
 }
 
-/* arg: the word of MAX_NAME to be replaced by the folder's spelling. */
+/* arg: the name (MAX_NAME bytes), replaced by the folder's spelling. */
 static int respell_word(const char *name, void *arg)
 {
 	char *word = arg;
 
 	if (strcasecmp(name, word) != 0)
 		return 0;
-	memcpy(word, name, strlen(word)); /* as long: nothing but case differs */
+	memcpy(word, name, strlen(word)); /* same length: only case differs */
 	return 1;
 }
 
@@ -127,8 +128,8 @@ static bool is_field(const char *line, const char *end)
 	       memcmp(line, FIELD, sizeof(FIELD) - 1) == 0;
 }
 
-/* "\tfield:char prev_comm[16];\toffset:8;…" gives "char prev_comm[16]"; what is common_ is in every
- * event. */
+/* Shortens "\tfield:char prev_comm[16];\toffset:8;…" to "char prev_comm[16]". Skips the common_
+ * fields, which every event has. */
 static void add_detail(const char *line, const char *end, struct buf *out)
 {
 	char field[256];
@@ -145,7 +146,7 @@ static void add_detail(const char *line, const char *end, struct buf *out)
 	buf_printf(out, "%s  %s", out->len ? "\n" : "fields:\n", field);
 }
 
-/* What a terminal may obey, but for the tabs and newlines that make the lines. */
+/* Removes control characters other than tab and newline. */
 static void disarm_lines(char *s)
 {
 	for (char *p = strpbrk(s, "\t\n"); p; p = strpbrk(s, "\t\n")) {
@@ -164,8 +165,8 @@ static char *keep(struct arena *a, const struct buf *text)
 	return text->len ? arena_strndup(a, text->data, text->len) : NULL;
 }
 
-/* The fields of the event: what a person is told, and the lines themselves (whole ones, as many as
- * there is room for). Neither if there are none, or they cannot be read. */
+/* Reads the event's fields: detail for people, and the raw lines (whole lines, as many as fit).
+ * Neither is set if there are none or the file cannot be read. */
 static void load_fields(const struct wanted *w, struct arena *a, struct event_row *row)
 {
 	char path[MAX_PATH];
@@ -194,7 +195,7 @@ static void load_fields(const struct wanted *w, struct arena *a, struct event_ro
 	buf_fini(&format);
 }
 
-/* A name that has no row, and why; rc is what was met. */
+/* Reports why a name has no row; rc is the failure. */
 static int refuse(int rc, struct err *e)
 {
 	if (rc == -ENOMEM)
@@ -266,20 +267,20 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 		rc = load_id(&w, &id);
 	}
 	if (rc == -ENOENT || rc == -ENOTDIR)
-		return -ENOENT; /* a name that there is not: the catalogue knows the nearest */
+		return -ENOENT; /* no such name: the catalogue suggests the nearest */
 	return rc ? refuse(rc, e) : make(c, &w, id, out);
 }
 
-/* A walk through all events. */
+/* State of a walk over all events. */
 struct walk {
 	const struct catalogue *c;
 	struct wanted at;
 	int (*fn)(const struct event_row *row, void *arg);
 	void *arg;
-	int stop; /* what ends it: fn's result, or -ENOMEM */
+	int stop; /* fn's result, or -ENOMEM: ends the walk */
 };
 
-/* The category ftrace is of the tracers' own records; most have no id, and cannot be counted. */
+/* The category ftrace holds the tracers' own records; most have no id and cannot be counted. */
 static bool is_countable(const struct wanted *w)
 {
 	uint64_t id;
@@ -314,13 +315,13 @@ static int walk_category(const char *category, void *arg)
 		return 0;
 	snprintf(walk->at.category, sizeof(walk->at.category), "%s", category);
 	snprintf(path, sizeof(path), "%s/%s", walk->at.place, category);
-	/* beside the categories there are files; and a category can go at any time */
+	/* a file beside the categories, or a category that was just removed */
 	if (root_each(walk->at.root, path, walk_event, walk) == -ENOMEM)
 		return -ENOMEM;
 	return walk->stop;
 }
 
-/* Nothing, without tracefs: the list is none the worse, and find says why. */
+/* without tracefs list nothing; find reports the reason */
 static int each(const struct catalogue *c, int (*fn)(const struct event_row *row, void *arg),
 		void *arg)
 {

@@ -1,7 +1,6 @@
 /*
- * misc's hardware rows: the original's, made from what this machine's PMUs publish, and every
- * event that a PMU beside the cores publishes (energy, msr, idle states, uncore).
- * Must not know who opens them.
+ * The hardware rows of misc: Fuchsia's, mapped to what this machine's PMUs publish, and every event
+ * that a PMU outside the cores publishes (energy, msr, idle states, uncore).
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -15,22 +14,22 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A way to count an original's row: events (all of them) of PMUs (each of them). scale holds where
- * sysfs publishes none. */
+/* One way to count a row of Fuchsia's: all of events on all of pmus. scale applies if sysfs
+ * publishes none. */
 struct way {
 	const char *pmus, *events;
 	double scale;
 };
 
-/* The first that works is used: what counts all traffic stands before what may miss some. Nothing
- * here is inferred: Intel's names are those that the kernel publishes (and, on servers, scales by
- * 64 bytes itself: arch/x86/events/intel/uncore_snb.c, uncore_snbep.c), AMD's terms are
- * umc_cas_cmd.rd and .wr of tools/perf/pmu-events/arch/x86/amdzen4/memory-controller.json, a CAS
- * being one of 64 bytes. What counts memory and does not say how much is in others. */
+/* Ways in order of preference: those that count all traffic first. Nothing is inferred. Intel's
+ * names are published by the kernel, which on servers also scales them by 64 bytes
+ * (arch/x86/events/intel/uncore_snb.c, uncore_snbep.c). AMD's terms are umc_cas_cmd.rd and .wr of
+ * tools/perf/pmu-events/arch/x86/amdzen4/memory-controller.json, where a CAS transfers 64 bytes.
+ * PMUs that count memory traffic in unknown units are listed in others. */
 static const struct way read_ways[] = {
     {"uncore_imc", "cas_count_read", 64}, /* Intel servers */
     {"uncore_imc", "cas_count_read_sch0 cas_count_read_sch1", 64},
-    {"uncore_imc", "data_reads", 64}, /* Intel clients to Rocket Lake */
+    {"uncore_imc", "data_reads", 64}, /* Intel clients up to Rocket Lake */
     {"uncore_imc_free_running", "data_read", 64},
     {"uncore_imc_free_running", "read", 64},
     {"amd_umc", "event=0x0a,rdwrmask=0x1", 64}, /* umc_cas_cmd.rd: Zen 4, Linux 6.9 */
@@ -47,9 +46,9 @@ static const struct way gt_ways[] = {{"uncore_imc", "gt_requests", 1}};
 static const struct way ia_ways[] = {{"uncore_imc", "ia_requests", 1}};
 static const struct way io_ways[] = {{"uncore_imc", "io_requests", 1}};
 
-/* PMUs near the memory whose events are no way: how many bytes one of them is, or which terms are
- * all reads, the kernel's source and documents do not say (amd_df's of Zen 4, in amdzen4's
- * data-fabric.json, are local and remote traffic apart). A number in bytes would be a guess. */
+/* Memory PMUs that cannot serve as a way: the kernel's source and documents state neither the bytes
+ * per event nor which terms cover all reads (amd_df on Zen 4, in amdzen4's data-fabric.json,
+ * separates local and remote traffic). A figure in bytes would be a guess. */
 static const struct other {
 	const char *pmus, *says;
 } others[] = {
@@ -66,12 +65,12 @@ static const struct other {
     {"arm_cmn_*", "counts the mesh, not the memory: its events are misc:arm_cmn_0/EVENT/"},
 };
 
-/* A row as it is where no way works, and the ways. */
+/* The row to list if no way works, and the ways. */
 struct original {
 	struct event_row row;
 	const struct way *ways;
 	size_t nr_ways;
-	bool is_of_memory; /* what others says of a machine's PMUs is said of it */
+	bool is_of_memory; /* if others matches a PMU here, its text becomes the reason */
 };
 
 #define MEMORY_SOURCE    "the memory controllers' PMUs"
@@ -100,7 +99,7 @@ struct original {
 #define WAYS(ways_) .ways = ways_, .nr_ways = NR(ways_)
 
 /* clang-format off */
-/* 20 and 21, package_temperature and ia_temperature, are sensors: collect/'s. */
+/* Numbers 20 and 21, package_temperature and ia_temperature, are sensors in collect/. */
 static const struct original originals[] = {
 	{ROW(1, "memory_bytes_read", EVENT_COUNT, "B", MEMORY,
 	     "Bytes read from memory, by all of the package."),
@@ -147,7 +146,7 @@ static const struct original originals[] = {
 };
 /* clang-format on */
 
-/* PMUs whose events have names of their own: misc:energy_pkg, misc:cstate_core_c6_residency. */
+/* PMUs whose events get short names: misc:energy_pkg, misc:cstate_core_c6_residency. */
 static const struct named_pmu {
 	const char *pmu, *prefix;
 } named_pmus[] = {
@@ -159,7 +158,7 @@ static const struct named_pmu {
     {"power_core", ""},
 };
 
-/* Words for events (globs) that many machines have; unit where sysfs gives none. */
+/* Descriptions of common events (globs); unit applies if sysfs publishes none. */
 static const struct known {
 	const char *pmu, *event, *unit, *text;
 } knowns[] = {
@@ -194,7 +193,7 @@ static const struct known *find_known(const char *pmu, const char *event)
 	return NULL;
 }
 
-/* "msr_" and "cpu-thermal-margin" to "msr_cpu_thermal_margin". */
+/* "msr_" and "cpu-thermal-margin" become "msr_cpu_thermal_margin". */
 static char *join_name(struct arena *a, const char *prefix, const char *event)
 {
 	char *name = arena_printf(a, "%s%s", prefix, event);
@@ -220,7 +219,7 @@ static char *describe(struct arena *a, const char *pmus, const struct boxes *b)
 
 	if (k)
 		return arena_printf(a, "%s%s.", k->text, sum);
-	if (strchr(b->event.name, '=')) /* no published name has one */
+	if (strchr(b->event.name, '=')) /* no published name contains one */
 		return arena_printf(a, "An event of the PMU %s by its terms: %s%s.", pmus,
 				    b->event.name, sum);
 	return arena_printf(a, "The event %s of the PMU %s, as the kernel publishes it%s.",
@@ -236,7 +235,7 @@ static const char *unit_of(struct arena *a, const struct boxes *b)
 	return k ? k->unit : "events";
 }
 
-/* The row of parts; strings that are NULL, without memory, are the caller's to find. */
+/* Makes the row. The caller checks for strings that are NULL: out of memory. */
 static void fill_row(struct event_row *row, const struct boxes *b)
 {
 	row->kind = b->event.is_snapshot ? EVENT_VALUE : EVENT_COUNT;
@@ -251,7 +250,7 @@ static bool is_whole(const struct event_row *row)
 	return row->name && row->unit && row->source && row->description;
 }
 
-/* pmus: one PMU's name, or that of its boxes. *name goes into the row, NULL: "pmus/event/". */
+/* pmus: the name of one PMU, or the base name of boxes. name: NULL means "pmus/event/". */
 static int make_published(const struct catalogue *c, const char *pmus, const struct boxes *b,
 			  const char *name, const struct event_row **out)
 {
@@ -270,7 +269,7 @@ static int make_published(const struct catalogue *c, const char *pmus, const str
 	return 0;
 }
 
-/* A published event that cannot be opened is listed with the reason. */
+/* Published events that cannot be opened are listed with the reason. */
 static int make_unusable(const struct catalogue *c, const struct host_pmu *pmu,
 			 const struct sysfs_event *ev, const char *name, const struct err *why,
 			 const struct event_row **out)
@@ -286,7 +285,7 @@ static int make_unusable(const struct catalogue *c, const struct host_pmu *pmu,
 	return row->missing ? 0 : -ENOMEM;
 }
 
-/* One event of one PMU: "pmu/event/", or a name of its own. */
+/* Makes the row of one event of one PMU: "pmu/event/" or its short name. */
 static int make_single(const struct catalogue *c, const struct host_pmu *pmu,
 		       const struct sysfs_event *ev, const struct event_row **out)
 {
@@ -306,7 +305,7 @@ static int make_single(const struct catalogue *c, const struct host_pmu *pmu,
 	return make_published(c, pmu->name, &b, name, out);
 }
 
-/* The kernel's name of a way: its first event stands for many. */
+/* The source shown for a way: its first event. */
 static char *spell_way(struct arena *a, const struct way *w)
 {
 	int len = (int)strcspn(w->events, " ");
@@ -333,7 +332,7 @@ static int make_way(const struct catalogue *c, const struct original *o, const s
 	return 0;
 }
 
-/* The first PMU of the host that fits the glob; NULL. */
+/* The first PMU of the host that matches the glob, or NULL. */
 static const struct host_pmu *find_pmu_like(const struct host *h, const char *pmus)
 {
 	for (size_t i = 0; i < h->nr_pmus; i++)
@@ -384,11 +383,11 @@ static int make_original(const struct catalogue *c, const struct original *o,
 	return make_absent(c, o, out);
 }
 
-/* A PMU's event by its own name: "energy_pkg". */
+/* Finds an event by its short name: "energy_pkg". */
 struct named_search {
 	const struct catalogue *c;
 	const struct host_pmu *pmu;
-	const char *rest; /* the name without the prefix */
+	const char *rest; /* after the prefix */
 	const struct event_row **out;
 };
 
@@ -431,7 +430,7 @@ static int find_named_row(const struct catalogue *c, const char *name, const str
 	return rc == FOUND ? 0 : rc == 0 ? -ENOENT : rc;
 }
 
-/* As the kernel spells what was found: of one PMU its name, of boxes their base name. */
+/* Spells what was found as the kernel does: the name of one PMU, or the base name of boxes. */
 static char *spell_pmus(struct arena *a, const char *pmus, const struct host_pmu *first)
 {
 	bool is_one = strcasecmp(pmus, first->name) == 0;
@@ -440,7 +439,8 @@ static char *spell_pmus(struct arena *a, const char *pmus, const struct host_pmu
 			     is_one ? strlen(first->name) : boxes_base_len(first->name));
 }
 
-/* Of all boxes, or terms: "uncore_imc/cas_count_read/", "amd_df/event=0x7,umask=0x38/". */
+/* Finds events of all boxes, or terms: "uncore_imc/cas_count_read/",
+ * "amd_df/event=0x7,umask=0x38/". */
 static int find_sum(const struct catalogue *c, const char *pmus, const char *event,
 		    const struct event_row **out, struct err *e)
 {
@@ -448,7 +448,7 @@ static int find_sum(const struct catalogue *c, const char *pmus, const char *eve
 	char *spelled;
 	int rc = -ENOENT;
 
-	if (!strpbrk(pmus, "*?[\\")) /* a glob would add up what is not alike */
+	if (!strpbrk(pmus, "*?[\\")) /* a glob would add up different events */
 		rc = boxes_find(c->host, c->arena, pmus, event, &b, e);
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOENT;
@@ -493,7 +493,7 @@ static int find_row(const struct catalogue *c, const char *name, const struct ev
 	return find_named_row(c, name, out);
 }
 
-/* Where the rows of a listing go, and of which PMU they are. */
+/* State of a listing, and the PMU in hand. */
 struct listing {
 	const struct catalogue *c;
 	const struct host_pmu *pmu;
@@ -510,7 +510,8 @@ static int list_single(const struct sysfs_event *ev, void *arg)
 	return rc ? rc : l->fn(row, l->arg);
 }
 
-/* The first box lists the sum of all; boxes that cannot be added up have only their own rows. */
+/* The first box lists the sum over all boxes. Boxes that cannot be summed have only their own rows.
+ */
 static int list_sum(const struct sysfs_event *ev, void *arg)
 {
 	const struct listing *l = arg;

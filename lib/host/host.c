@@ -22,7 +22,7 @@ enum { MAX_TEXT_BYTES = 4 << 20, MAX_PMUS = 4096 };
 /* Bits of CapEff: include/uapi/linux/capability.h */
 enum { CAP_BIT_SYS_ADMIN = 21, CAP_BIT_PERFMON = 38 };
 
-/* The text behind "key<spaces>:" of a /proc file with such lines, up to the line's end. */
+/* Copies the text after "key<spaces>:" of a /proc file, up to the end of the line. */
 static bool find_field(const char *text, const char *key, char *out, size_t size)
 {
 	size_t key_len = strlen(key), len;
@@ -44,14 +44,14 @@ static bool find_field(const char *text, const char *key, char *out, size_t size
 	return false;
 }
 
-/* x86 names the model; ARM gives implementer and part (arch/arm64/kernel/cpuinfo.c). */
+/* x86 publishes a model name; ARM implementer and part (arch/arm64/kernel/cpuinfo.c). */
 static void load_cpu_model(struct host *h)
 {
 	char implementer[16], part[16];
 	struct buf text;
 
 	buf_init(&text, MAX_TEXT_BYTES);
-	/* what fits is enough: the first CPU stands first, and a file of 8,192 CPUs is long */
+	/* truncation is fine: only the first CPU is read, and the file of 8,192 CPUs is long */
 	(void)root_load(&h->root, "/proc/cpuinfo", &text);
 	if (!find_field(buf_str(&text), "model name", h->cpu_model, sizeof(h->cpu_model)) &&
 	    find_field(buf_str(&text), "CPU implementer", implementer, sizeof(implementer)) &&
@@ -147,9 +147,9 @@ static int load_cpuset(const struct root *root, const char *path, struct cpuset 
 	return rc;
 }
 
-/* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 has one core PMU, named "cpu".
- * "cpumask" names the CPUs on which a PMU that serves several of them is to be opened: a mask that
- * is there but cannot be read stays empty, for opening on every CPU would count many times over. */
+/* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 machines have one core PMU, "cpu".
+ * "cpumask" lists the CPUs on which to open a PMU that serves several CPUs. A mask that cannot be
+ * read leaves the set empty: opening the PMU on every CPU would count its events many times. */
 static int load_pmu_cpus(const struct host *h, struct host_pmu *pmu)
 {
 	char path[256];

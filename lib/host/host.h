@@ -1,6 +1,6 @@
 /*
- * The machine: identity, CPUs, PMUs found in sysfs, kernel limits and permissions. Read once,
- * through a path root. Knows nothing of events.
+ * The machine: identity, CPUs, PMUs in sysfs, kernel limits and permissions. Read once, through a
+ * path root.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -17,9 +17,9 @@ struct err;
 struct host_pmu {
 	char name[64];      /* as in /sys/bus/event_source/devices */
 	uint32_t type;      /* perf_event_attr.type */
-	bool is_core;       /* counts what a CPU's core does */
-	bool has_cpumask;   /* one of its CPUs stands for several: a package, a core, a cluster */
-	struct cpuset cpus; /* core: the CPUs it covers, empty: all; else its cpumask */
+	bool is_core;       /* counts events of CPU cores */
+	bool has_cpumask;   /* opened on some CPUs only, each for a package, core or cluster */
+	struct cpuset cpus; /* core: the CPUs it covers (empty: all); else its cpumask */
 };
 
 struct host {
@@ -32,28 +32,28 @@ struct host {
 	struct cpuset online;
 	uint32_t user_hz; /* ticks per second of /proc/stat */
 	uint32_t page_bytes;
-	int perf_event_paranoid; /* INT_MAX if perf events are not there at all */
-	bool nmi_watchdog;       /* it holds a counter of each CPU */
+	int perf_event_paranoid; /* INT_MAX if the kernel has no perf events */
+	bool nmi_watchdog;       /* enabled: it uses a counter of each CPU */
 	bool may_perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN is effective */
-	struct host_pmu *pmus;   /* owned; byte order of name */
+	struct host_pmu *pmus;   /* owned; sorted by name */
 	size_t nr_pmus;
 };
 
-/* Reads the machine below root. 0, or -errno with *e (only what nothing works without: the CPU
- * list, memory; what is merely unknown is left empty). */
+/* Reads the machine below root. 0, or -errno with *e if the CPU list or memory is missing; other
+ * unknown fields stay empty. */
 int host_load(const struct root *root, struct host *out, struct err *e);
 void host_fini(struct host *h);
 
 /* The PMU of that name, or NULL. */
 const struct host_pmu *host_find_pmu(const struct host *h, const char *name);
-/* The kernel's limit of samples per second and CPU, which it lowers by itself: as it is now. 0 if
- * it is not known. */
+/* The kernel's current limit of samples per second and CPU, which it lowers under load; 0 if
+ * unknown. */
 uint64_t host_max_sample_rate(const struct host *h);
-/* True if some PMU counts core events on the CPU (any CPU: cpu < 0). */
+/* True if a PMU counts core events on the CPU (cpu < 0: on any CPU). */
 bool host_has_core_pmu(const struct host *h, int cpu);
-/* True if whole CPUs may be measured: perf_allow_cpu() in kernel/events/core.c. */
+/* True if this user may measure whole CPUs: perf_allow_cpu() in kernel/events/core.c. */
 bool host_may_measure_cpus(const struct host *h);
-/* True if the kernel's side may be counted too: perf_allow_kernel(). */
+/* True if this user may count in the kernel: perf_allow_kernel(). */
 bool host_may_measure_kernel(const struct host *h);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Where CPUs are, from sysfs.
+ * Package, NUMA node and core type of CPUs, from sysfs.
  */
 #include "host/topology.h"
 
@@ -13,7 +13,7 @@
 
 enum { MAX_LIST_BYTES = 1 << 20 };
 
-/* physical_package_id is -1 where nobody knows. */
+/* physical_package_id is -1 if unknown. */
 static int32_t package_of(const struct host *h, unsigned cpu)
 {
 	char path[96];
@@ -24,7 +24,7 @@ static int32_t package_of(const struct host *h, unsigned cpu)
 	return root_load_u64(&h->root, path, &id) || id > INT32_MAX ? -1 : (int32_t)id;
 }
 
-/* Core PMUs with CPUs of their own: there are several types. */
+/* The PMU of the CPU's core type, on hybrid machines. */
 static const char *type_of(const struct host *h, unsigned cpu)
 {
 	for (size_t i = 0; i < h->nr_pmus; i++)
@@ -49,8 +49,8 @@ static void set_node(const struct places *p, const struct cpuset *on, int32_t no
 			p->out[i].node = node;
 }
 
-/* "node0" and its cpulist. */
-static int take_node(const char *name, void *arg)
+/* Reads a folder "node0" and its cpulist. */
+static int read_node(const char *name, void *arg)
 {
 	const struct places *p = arg;
 	struct cpuset on;
@@ -70,7 +70,7 @@ static int take_node(const char *name, void *arg)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* One type for all is none. */
+/* If all CPUs share one type, report none. */
 static void drop_single_type(struct host_place *out, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++)
@@ -90,7 +90,7 @@ int host_places(const struct host *h, const struct cpuset *cpus, struct host_pla
 					       .node = -1,
 					       .type = type_of(h, (unsigned)cpu)};
 	drop_single_type(out, i);
-	return root_each(&h->root, "/sys/devices/system/node", take_node, (void *)&p) == -ENOMEM
+	return root_each(&h->root, "/sys/devices/system/node", read_node, (void *)&p) == -ENOMEM
 		   ? -ENOMEM
 		   : 0;
 }
