@@ -13,9 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { FOLDER_BYTES = 64 << 10 };
 
 const struct root root_live = {.dir = ""};
 
@@ -79,33 +83,119 @@ int root_load_u64(const struct root *r, const char *path, uint64_t *out)
 	return rc ? rc : str_parse_u64(line, out);
 }
 
-static int is_entry(const struct dirent *d)
+/* Entries of a folder as getdents64 writes them. In a mapping: libc's heap must not be used by who
+ * was made while other threads ran (child.h). */
+struct entries {
+	char *data; /* NULL: none */
+	size_t len, room;
+	uint32_t *at; /* of each name, in byte order */
+	size_t nr, at_bytes;
+};
+
+static void *map_bytes(size_t bytes)
 {
-	return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static int read_entries(struct entries *e, int fd)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	ssize_t n = 1;
+
+	while (n > 0) {
+		if (e->room - e->len < FOLDER_BYTES / 2) {
+			size_t room = e->room ? 2 * e->room : FOLDER_BYTES;
+			void *p = room > UINT32_MAX ? NULL
+				  : e->data         ? mremap(e->data, e->room, room, MREMAP_MAYMOVE)
+						    : map_bytes(room);
+
+			if (!p || p == MAP_FAILED)
+				return -ENOMEM;
+			e->data = p;
+			e->room = room;
+		}
+		n = getdents64(fd, e->data + e->len, e->room - e->len);
+		e->len += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+static const char *name_at(const struct entries *e, size_t i)
+{
+	return e->data + e->at[i];
+}
+
+/* Lets entry i of a heap of nr sink to its place: the largest stands first. */
+static void sink(const struct entries *e, size_t i, size_t nr)
+{
+	for (size_t k; (k = 2 * i + 1) < nr; i = k) {
+		uint32_t at = e->at[i];
+
+		k += k + 1 < nr && strcmp(name_at(e, k), name_at(e, k + 1)) < 0;
+		if (strcmp(name_at(e, i), name_at(e, k)) >= 0)
+			return;
+		e->at[i] = e->at[k];
+		e->at[k] = at;
+	}
+}
+
+/* qsort may use libc's heap. */
+static void sort_entries(const struct entries *e)
+{
+	for (size_t i = e->nr / 2; i--;)
+		sink(e, i, e->nr);
+	for (size_t nr = e->nr; nr > 1;) {
+		uint32_t last = e->at[--nr];
+
+		e->at[nr] = e->at[0];
+		e->at[0] = last;
+		sink(e, 0, nr);
+	}
+}
+
+static int list_entries(struct entries *e)
+{
+	size_t offset = offsetof(struct dirent64, d_name);
+
+	for (size_t i = 0; i < e->len; i += ((struct dirent64 *)(e->data + i))->d_reclen)
+		e->nr++;
+	e->at_bytes = (e->nr + 1) * sizeof(*e->at);
+	e->at = map_bytes(e->at_bytes);
+	if (!e->at)
+		return -ENOMEM;
+	e->nr = 0;
+	for (size_t i = 0; i < e->len; i += ((struct dirent64 *)(e->data + i))->d_reclen) {
+		const char *name = e->data + i + offset;
+
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+			e->at[e->nr++] = (uint32_t)(i + offset);
+	}
+	sort_entries(e);
+	return 0;
 }
 
 int root_each(const struct root *r, const char *path, int (*fn)(const char *name, void *arg),
 	      void *arg)
 {
 	char full[PATH_MAX];
-	struct dirent **names;
-	int n, rc = full_path(r, path, full);
+	struct entries e = {.data = NULL};
+	int fd, rc = full_path(r, path, full);
 
 	if (rc)
 		return rc;
-	n = scandir(full, &names, is_entry, by_bytes);
-	if (n < 0)
+	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	for (int i = 0; i < n; i++) {
-		if (rc == 0)
-			rc = fn(names[i]->d_name, arg);
-		free(names[i]); /* scandir's own memory */
-	}
-	free(names);
+	rc = read_entries(&e, fd);
+	close(fd);
+	if (rc == 0)
+		rc = list_entries(&e);
+	for (size_t i = 0; i < e.nr && rc == 0; i++)
+		rc = fn(name_at(&e, i), arg);
+	if (e.data)
+		munmap(e.data, e.room);
+	if (e.at)
+		munmap(e.at, e.at_bytes);
 	return rc;
 }

@@ -5,6 +5,7 @@
  */
 #include "elf/reader.h"
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -16,17 +17,15 @@
 #include <lzma.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum {
 	SHARE = 4,            /* of what is left, a file may take one in so many */
 	STEP_BYTES = 1 << 20, /* of an answer: no more is waited for without a byte of it */
 	NS_PER_BYTE = 100,    /* a slow disk has 10 MB/s */
+	END_MS = 100,         /* for a child that has nothing to wait for */
 	CRC_TIMES = 3,        /* whole files may take so many times the time of all else */
 };
 
@@ -39,49 +38,23 @@ struct elf_reader {
 	struct elf_reader_config config;
 	pthread_mutex_t lock;
 	uint64_t bytes, ns, grace_ns, crc_ns; /* left */
-	pid_t pid;                            /* 0: none */
-	int fd;                               /* -1: none */
-	bool has_failed;                      /* no child can be made */
+	struct child child;
+	bool has_failed; /* no child can be made */
 };
 
 /* The side of who asks. All below is called under the lock. */
 
 static int start(struct elf_reader *r)
 {
-	int pair[2], rc;
-	pid_t pid;
+	int rc;
 
-	if (r->pid)
+	if (r->child.fd >= 0)
 		return 0;
 	if (r->has_failed)
 		return -EAGAIN;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pid = fork();
-	if (pid == 0)
-		elf_reader_serve(pair[1]);
-	rc = pid < 0 ? -EAGAIN : 0;
-	r->has_failed = rc != 0;
-	close(pair[1]);
-	if (rc) {
-		close(pair[0]);
-		return rc;
-	}
-	r->pid = pid;
-	r->fd = pair[0];
-	return 0;
-}
-
-/* One that waits for what never comes cannot be waited for: it is killed whenever that is over. */
-static void give_up(struct elf_reader *r, bool is_idle)
-{
-	if (!r->pid)
-		return;
-	close(r->fd);
-	kill(r->pid, SIGKILL);
-	waitpid(r->pid, NULL, is_idle ? 0 : WNOHANG);
-	r->pid = 0;
-	r->fd = -1;
+	rc = child_start(&r->child, SOCK_STREAM, "cpuperf-reader", elf_reader_serve, NULL);
+	r->has_failed = rc == -EAGAIN || rc == -ENOMEM;
+	return r->has_failed ? -EAGAIN : rc;
 }
 
 /* One in SHARE of what is left if the file had taken nothing. */
@@ -134,9 +107,9 @@ static bool pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t bytes)
 static int take(struct elf_reader *r, void *out, uint64_t len, uint64_t until_ns)
 {
 	for (uint64_t done = 0; done < len;) {
-		ssize_t n = recv(r->fd, (char *)out + done, len - done, MSG_DONTWAIT);
+		ssize_t n = recv(r->child.fd, (char *)out + done, len - done, MSG_DONTWAIT);
 		uint64_t now_ns;
-		struct pollfd p = {.fd = r->fd, .events = POLLIN};
+		struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
 
 		if (n > 0) {
 			done += (uint64_t)n;
@@ -179,12 +152,13 @@ static int ask_child(struct elf_reader *r, struct elf_reader_file *f,
 	rc = start(r);
 	if (rc)
 		return rc;
-	rc = elf_reader_give(r->fd, q, sizeof(*q)) ? take_answer(r, q, a, out, start_ns + most_ns)
-						   : -EPIPE;
+	rc = elf_reader_give(r->child.fd, q, sizeof(*q))
+		 ? take_answer(r, q, a, out, start_ns + most_ns)
+		 : -EPIPE;
 	if (!spend_waiting(r, f, clock_monotonic_ns() - start_ns) && rc == 0)
 		rc = -ETIMEDOUT;
 	if (rc)
-		give_up(r, false);
+		child_end(&r->child, 1);
 	return rc ? rc : a->rc;
 }
 
@@ -231,7 +205,7 @@ int elf_reader_new(const struct elf_reader_config *config, struct elf_reader **o
 	    .ns = config->max_ns ? config->max_ns : max_ns,
 	    .crc_ns = CRC_TIMES * (config->max_ns ? config->max_ns : max_ns),
 	    .grace_ns = max_grace_ns,
-	    .fd = -1,
+	    .child = CHILD_NONE,
 	};
 	pthread_mutex_init(&r->lock, NULL);
 	*out = r;
@@ -242,7 +216,7 @@ void elf_reader_free(struct elf_reader *r)
 {
 	if (!r)
 		return;
-	give_up(r, true);
+	child_end(&r->child, END_MS);
 	pthread_mutex_destroy(&r->lock);
 	mem_free(r);
 }

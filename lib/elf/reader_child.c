@@ -1,6 +1,5 @@
 /*
- * The child's side: opens, looks and reads, as long as it is asked. It makes system calls and
- * nothing else: it may have been made while other threads held any lock.
+ * What the child does (base/child.h): opens, looks and reads, as long as it is asked.
  */
 #include "elf/reader_child.h"
 
@@ -12,15 +11,12 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
 	CHUNK_BYTES = 64 << 10,
 	MAX_HOLE_BYTES = 1 << 20, /* beyond as many as there are bytes */
 	MAX_EXTENTS = 1 << 16,    /* looked at; what is behind them counts as bytes */
-	SOCKET_FD = 3,            /* behind the standard ones */
-	MAX_FD = 1 << 16,
 };
 
 static bool receive(int fd, void *out, size_t len)
@@ -150,28 +146,11 @@ static bool answer(int to, const struct elf_reader_question *q)
 	return is_given;
 }
 
-/* What others wait for the end of must not be held by who may never end: all but the socket. */
-static void let_go(int fd)
-{
-	int null;
-
-	dup2(fd, SOCKET_FD);
-#ifdef SYS_close_range
-	if (syscall(SYS_close_range, SOCKET_FD + 1, INT_MAX, 0))
-#endif
-		for (int i = SOCKET_FD + 1; i < MAX_FD; i++)
-			close(i);
-	null = open("/dev/null", O_RDWR);
-	for (int i = 0; i < SOCKET_FD && null >= 0; i++)
-		dup2(null, i);
-}
-
-void elf_reader_serve(int fd)
+void elf_reader_serve(int fd, const void *none)
 {
 	static struct elf_reader_question q;
 
-	let_go(fd);
-	while (receive(SOCKET_FD, &q, sizeof(q)) && answer(SOCKET_FD, &q))
+	(void)none;
+	while (receive(fd, &q, sizeof(q)) && answer(fd, &q))
 		;
-	_exit(0);
 }

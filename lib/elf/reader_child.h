@@ -22,8 +22,8 @@ struct elf_reader_answer {
 	struct stat st;
 };
 
-/* Lets go of all but the socket, answers until it is closed, and ends the process. */
-void elf_reader_serve(int fd) __attribute__((noreturn));
+/* Answers until the socket is closed. */
+void elf_reader_serve(int fd, const void *none);
 /* Sends all of it; false: nobody takes it. */
 bool elf_reader_give(int fd, const void *data, size_t len);
 /* Is b the file that a was? may_grow: or has it only become longer? */

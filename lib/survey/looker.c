@@ -5,28 +5,22 @@
 #include "survey/looker.h"
 
 #include "base/buf.h"
-#include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "survey/looker_child.h"
-#include "survey/ops.h"
 #include "trace/record.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 
 enum {
 	LOOK_EVERY_MS = 50, /* at whether to stop */
 	END_MS = 100,       /* for a child that has nothing to wait for */
 	MAX_TOLD = 4,       /* of what was left out, by name */
-	NS_PER_MS = 1000000,
 };
 
 int survey_looker_init(struct survey_looker *l, const struct survey_looker_config *config)
@@ -35,37 +29,10 @@ int survey_looker_init(struct survey_looker *l, const struct survey_looker_confi
 
 	if (!message)
 		return -ENOMEM;
-	*l = (struct survey_looker){.config = *config, .fd = -1, .message = message};
+	*l = (struct survey_looker){.config = *config, .child = CHILD_NONE, .message = message};
 	if (!l->config.patience_ms)
 		l->config.patience_ms = SURVEY_LOOKER_PATIENCE_MS;
 	return 0;
-}
-
-/* True: it has gone. Its number is its own until then, and is nobody's after that. */
-static bool has_ended(pid_t pid)
-{
-	return waitpid(pid, NULL, WNOHANG) != 0;
-}
-
-static bool ends_in(pid_t pid, unsigned ms)
-{
-	const struct timespec one = {.tv_nsec = NS_PER_MS};
-	bool has = has_ended(pid);
-
-	for (unsigned i = 0; i < ms && !has; i++) {
-		nanosleep(&one, NULL);
-		has = has_ended(pid);
-	}
-	return has;
-}
-
-/* What hangs is killed when it comes back. */
-static bool is_killed(pid_t pid, unsigned ms)
-{
-	if (has_ended(pid))
-		return true;
-	kill(pid, SIGKILL);
-	return ends_in(pid, ms);
 }
 
 /* The file, or the process, is left out from here on. */
@@ -73,51 +40,24 @@ static void leave_out(struct survey_looker *l, const struct survey_at *at)
 {
 	unsigned nr = l->nr_given_up++;
 
-	io_close(&l->fd);
-	l->left[nr] = is_killed(l->pid, 1) ? 0 : l->pid;
+	child_end(&l->child, 1);
 	l->told[nr] = *at;
 	if (at->is_file)
 		l->skipped[l->nr_skipped++] = at->key;
 }
 
-/* It has nothing to wait for, but may have much to do. */
-static void end(struct survey_looker *l)
-{
-	io_close(&l->fd);
-	if (!is_killed(l->pid, END_MS) && l->nr_given_up < SURVEY_LOOKER_MAX_CHILDREN)
-		l->left[l->nr_given_up++] = l->pid;
-}
-
 void survey_looker_fini(struct survey_looker *l)
 {
-	if (l->fd >= 0)
-		end(l);
-	for (unsigned i = 0; i < l->nr_given_up; i++)
-		if (l->left[i])
-			(void)has_ended(l->left[i]);
+	child_end(&l->child, END_MS);
 	mem_free(l->message);
-	*l = (struct survey_looker){.fd = -1};
+	*l = (struct survey_looker){.child = CHILD_NONE};
 }
 
 static int start(struct survey_looker *l)
 {
-	pid_t parent = getpid();
-	int fds[2], rc;
-
 	if (l->nr_given_up == SURVEY_LOOKER_MAX_CHILDREN)
 		return -EBUSY;
-	rc = survey_ops()->socketpair(fds);
-	if (rc)
-		return rc;
-	l->pid = survey_ops()->fork();
-	if (l->pid == 0)
-		survey_looker_child(l, fds[1], parent);
-	io_close(&fds[1]);
-	l->fd = fds[0];
-	if (l->pid > 0)
-		return 0;
-	io_close(&l->fd);
-	return l->pid;
+	return child_start(&l->child, SOCK_SEQPACKET, "cpuperf-looker", survey_looker_child, l);
 }
 
 /* Kinds of records that a survey of tasks makes, one behind the other. */
@@ -166,7 +106,7 @@ static bool is_stopped(const struct survey_looker *l)
 /* 0: there is something to take. */
 static int wait_for(const struct survey_looker *l)
 {
-	struct pollfd p = {.fd = l->fd, .events = POLLIN};
+	struct pollfd p = {.fd = l->child.fd, .events = POLLIN};
 
 	for (unsigned ms = 0; ms < l->config.patience_ms; ms += LOOK_EVERY_MS) {
 		if (is_stopped(l))
@@ -182,7 +122,7 @@ static int wait_for(const struct survey_looker *l)
 static int take(const struct survey_looker *l, struct survey_looker_message *m, size_t *len)
 {
 	int rc = wait_for(l);
-	ssize_t n = rc ? rc : recv(l->fd, m, sizeof(*m), MSG_DONTWAIT);
+	ssize_t n = rc ? rc : recv(l->child.fd, m, sizeof(*m), MSG_DONTWAIT);
 
 	if (rc)
 		return rc;
@@ -241,8 +181,8 @@ int survey_looker_survey(struct survey_looker *l, struct survey_result *out)
 		l->has_after = l->at.pid != 0;
 		rc = survey_once(l, out);
 	}
-	if (rc && l->fd >= 0)
-		end(l);
+	if (rc)
+		child_end(&l->child, END_MS);
 	l->is_surveyed = true;
 	return rc == -EBUSY ? 0 : rc;
 }
@@ -253,7 +193,7 @@ static int ask(struct survey_looker *l, const struct survey_identify_question *q
 	size_t len = offsetof(struct survey_identify_question, path) + strlen(q->path) + 1;
 	int rc;
 
-	if (send(l->fd, q, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+	if (send(l->child.fd, q, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
 		return -ETIMEDOUT;
 	rc = take(l, l->message, &len);
 	if (rc == 0 && l->message->kind != SURVEY_LOOKER_ANSWER)
@@ -277,10 +217,10 @@ int survey_looker_ask(struct survey_looker *l, const struct survey_identify_ques
 		*out = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
 		return 0;
 	}
-	rc = l->fd < 0 ? start(l) : 0;
+	rc = l->child.fd < 0 ? start(l) : 0;
 	rc = rc ? rc : ask(l, q, out);
 	if (rc == -ECANCELED) /* an answer that comes later is none to the next question */
-		end(l);
+		child_end(&l->child, END_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;
 	snprintf(at.path, sizeof(at.path), "%.*s", (int)sizeof(at.path) - 1, q->path);

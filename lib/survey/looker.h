@@ -5,15 +5,14 @@
  * and descriptors for ever. So a child does it that has neither. It tells what it is about to look
  * at; if nothing comes for too long it is given up, and another one goes on behind that.
  *
- * A looker is used by one thread, which is the child's parent.
+ * A looker is used by one thread.
  */
 #ifndef SURVEY_LOOKER_H
 #define SURVEY_LOOKER_H
 
+#include "base/child.h"
 #include "survey/identify.h"
 #include "survey/survey.h"
-
-#include <sys/types.h>
 
 struct buf;
 struct survey_looker_message;
@@ -35,16 +34,14 @@ struct survey_looker_config {
 
 struct survey_looker {
 	struct survey_looker_config config;
-	int fd;              /* to the child; -1: there is none */
-	pid_t pid;           /* the child's */
+	struct child child;
 	struct survey_at at; /* what it looks at */
 	bool is_surveyed;    /* all, or as far as it will ever be */
 	struct survey_at after;
 	bool has_after;
 	struct survey_key skipped[SURVEY_LOOKER_MAX_CHILDREN];
 	size_t nr_skipped;
-	unsigned nr_given_up;                   /* children */
-	pid_t left[SURVEY_LOOKER_MAX_CHILDREN]; /* of them, those that did not end; 0: it did */
+	unsigned nr_given_up;                              /* children */
 	struct survey_at told[SURVEY_LOOKER_MAX_CHILDREN]; /* what did not answer */
 	struct survey_looker_message *message;             /* owned; the last one */
 };

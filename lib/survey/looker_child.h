@@ -27,7 +27,7 @@ struct survey_looker_message {
 /* Before the union. */
 enum { SURVEY_LOOKER_HEAD_BYTES = 8 };
 
-/* Makes the process harmless, looks, and answers until the other side has gone. Does not return. */
-_Noreturn void survey_looker_child(const struct survey_looker *l, int fd, pid_t parent);
+/* Looks, and answers until the other side has gone. looker: struct survey_looker. */
+void survey_looker_child(int fd, const void *looker);
 
 #endif

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,23 +48,11 @@ static int kernel_open_place(const char *path)
 	return rc;
 }
 
-static int kernel_socketpair(int fds[2])
-{
-	return result(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
-}
-
-static pid_t kernel_fork(void)
-{
-	return result(fork());
-}
-
 const struct survey_ops survey_kernel_ops = {
     .mkdir = kernel_mkdir,
     .bpf = kernel_bpf,
     .ioctl = kernel_ioctl,
     .open_place = kernel_open_place,
-    .socketpair = kernel_socketpair,
-    .fork = kernel_fork,
 };
 
 static const struct survey_ops *ops = &survey_kernel_ops;

@@ -15,8 +15,6 @@ struct survey_ops {
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	/* O_PATH: without doing anything with what is there; no link is followed. */
 	int (*open_place)(const char *path);
-	int (*socketpair)(int fds[2]); /* of whole messages, closed by an exec */
-	pid_t (*fork)(void);
 };
 
 extern const struct survey_ops survey_kernel_ops; /* the real ones */

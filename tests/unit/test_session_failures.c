@@ -6,7 +6,7 @@
 #include "kit.h"
 #include "test_session.h"
 
-#include "survey/ops.h"
+#include "base/child.h"
 
 enum { NR_CPUS = 2, NR_ITERATIONS = 2 };
 
@@ -239,13 +239,13 @@ static pid_t no_fork(void)
 /* Forking a child of this program a thousand times takes too long. */
 static void without_children(void (*body)(void))
 {
-	static struct survey_ops ops;
+	static struct child_ops ops;
 
-	ops = survey_kernel_ops;
+	ops = child_kernel_ops;
 	ops.fork = no_fork;
-	survey_set_ops(&ops);
+	child_set_ops(&ops);
 	body();
-	survey_set_ops(NULL);
+	child_set_ops(NULL);
 }
 
 TEST(every_allocation_counting)

@@ -8,7 +8,6 @@
 
 #include "survey/looker.h"
 #include "survey/looker_child.h"
-#include "survey/ops.h"
 
 #include <signal.h>
 #include <sys/file.h>
@@ -318,8 +317,9 @@ static pid_t failing_fork(void)
 	return -EAGAIN;
 }
 
-static int failing_socketpair(int fds[2])
+static int failing_socketpair(int type, int fds[2])
 {
+	(void)type;
 	(void)fds;
 	return -EMFILE;
 }
@@ -329,17 +329,17 @@ static uint8_t said[SURVEY_LOOKER_HEAD_BYTES + 64];
 static size_t said_len;
 static int said_fd;
 
-static int noted_socketpair(int fds[2])
+static int noted_socketpair(int type, int fds[2])
 {
-	int rc = survey_kernel_ops.socketpair(fds);
+	int rc = child_kernel_ops.socketpair(type, fds);
 
-	said_fd = fds[1];
+	said_fd = type == SOCK_SEQPACKET ? fds[1] : said_fd;
 	return rc;
 }
 
 static pid_t lying_fork(void)
 {
-	pid_t pid = fork();
+	pid_t pid = child_kernel_ops.fork();
 
 	if (pid == 0) {
 		(void)!send(said_fd, said, said_len, MSG_NOSIGNAL);
@@ -351,20 +351,20 @@ static pid_t lying_fork(void)
 TEST(no_child)
 {
 	struct root r = make_tree();
-	struct survey_ops ops;
+	struct child_ops ops;
 	struct buf note;
 	struct tape t;
 
 	buf_init(&note, SURVEY_NOTE_BYTES);
 	tape_init(&t);
-	ops = survey_kernel_ops;
+	ops = child_kernel_ops;
 	ops.fork = failing_fork;
-	survey_set_ops(&ops);
+	child_set_ops(&ops);
 	assert_int_equal(look(&t, &r, &note), -EAGAIN);
 	ops.socketpair = failing_socketpair;
 	assert_int_equal(look(&t, &r, &note), -EMFILE);
 	assert_int_equal(t.nr_pieces, 0);
-	survey_set_ops(NULL);
+	child_set_ops(NULL);
 	buf_fini(&note);
 	tape_fini(&t);
 	tree_remove(&r);
@@ -390,9 +390,9 @@ TEST(lies)
 	    {SURVEY_LOOKER_RECORDS, 4, {0}},
 	};
 	struct root r = make_tree();
-	struct survey_ops ops;
+	struct child_ops ops;
 
-	ops = survey_kernel_ops;
+	ops = child_kernel_ops;
 	ops.socketpair = noted_socketpair;
 	ops.fork = lying_fork;
 	for (size_t i = 0; i < NR(lies); i++) {
@@ -404,9 +404,9 @@ TEST(lies)
 		said_len = i + 1 == NR(lies) ? 4 : SURVEY_LOOKER_HEAD_BYTES + lies[i].len;
 		buf_init(&note, SURVEY_NOTE_BYTES);
 		tape_init(&t);
-		survey_set_ops(&ops);
+		child_set_ops(&ops);
 		(void)look(&t, &r, &note);
-		survey_set_ops(NULL);
+		child_set_ops(NULL);
 		assert_int_equal(t.nr_pieces, 0);
 		assert_non_null(strstr(buf_str(&note), "not surveyed"));
 		buf_fini(&note);
