@@ -36,7 +36,7 @@ static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
 	if (uid == geteuid() || uid == 0)
 		return;
 	err_set_at(&e, -EPERM, path, 0, 0,
-		   "belongs to another user (uid %u), who could write anything there", uid);
+		   "belongs to another user (uid %u), who may have changed it", uid);
 	problems_add(in->problems, false, &e);
 }
 
@@ -138,7 +138,7 @@ static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
 	return 0;
 }
 
-/* A session that is read twice is no further evidence, and differs in nothing from itself. */
+/* A session that is given twice would count twice. */
 static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 {
 	const struct input *o = &in->item[i];
@@ -151,8 +151,7 @@ static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 			   sizeof(head->session_id)) != 0)
 			continue;
 		err_set_at(e, -EINVAL, o->path, 0, 0, "is the same session as %s", other->path);
-		err_hint(e, "give each session once: runs that are added up or compared are "
-			    "recorded by themselves");
+		err_hint(e, "use each session once; record each run that is added up or compared");
 		return -EINVAL;
 	}
 	return 0;
@@ -230,7 +229,7 @@ static int append_text(void *buf, const char *text, size_t len)
 	return buf_error(buf);
 }
 
-/* True if the trace is of this machine since its last boot. */
+/* True if the trace was recorded on this machine since its last boot. */
 static bool is_same_boot(const struct trace_head *head)
 {
 	char id[40], hex[33];
@@ -330,7 +329,7 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 		in->functions = report_functions_new(rules);
 	if (rc == 0 && !in->functions)
 		rc = -ENOMEM;
-	return rc ? err_set(e, rc, "names cannot be had: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
 }
 
 static bool is_same_event(const struct trace_event *a, const struct trace_event *b)
@@ -354,10 +353,10 @@ int inputs_check_same_events(const struct inputs *in, struct err *e)
 		if (same == a->nr_events && same == b->nr_events)
 			continue;
 		err_set_at(e, -EINVAL, in->item[i].path, 0, 0,
-			   "did not measure what %s did: event %zu is another, or has another rate",
+			   "measured other events than %s: event %zu or its rate differs",
 			   in->item[0].path, same + 1);
-		err_hint(e, "sessions are added up, and compared, if their specs are the same; "
-			    "--by-session prints each by itself");
+		err_hint(e, "only sessions of the same spec are added up or compared; "
+			    "--by-session prints each one");
 		return -EINVAL;
 	}
 	return 0;

@@ -47,7 +47,7 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 	}
 	if (b.len) {
 		err_set(&problem, -ENOTSUP,
-			"--output-format=%s holds samples as they were recorded, whatever %s says",
+			"--output-format=%s ignores %s: it holds samples as they were recorded",
 			j->row->name, buf_str(&b));
 		problems_add(&j->output->problems, false, &problem);
 	}

@@ -1,6 +1,6 @@
 /*
- * The options of cpuperf_print, one row each. Help, completion and the man page come from here.
- * Knows nothing of what the options do.
+ * The options of cpuperf_print, one row each. Help, completions and the man page are made from
+ * them.
  */
 #include "options.h"
 

@@ -1,6 +1,5 @@
 /*
- * The command line of cpuperf_print: rows of a table, read into a plain structure.
- * Knows nothing of sessions.
+ * The command line of cpuperf_print.
  */
 #ifndef CPUPERF_PRINT_OPTIONS_H
 #define CPUPERF_PRINT_OPTIONS_H

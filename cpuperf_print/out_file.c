@@ -1,6 +1,5 @@
 /*
- * Opens the file that is printed to, and gives it its name at the end. Knows nothing of what is
- * printed.
+ * The output file: a draft without a name until it is complete.
  */
 #include "out_file.h"
 
@@ -19,12 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct draft draft = DRAFT_NONE; /* there is one output: for the signal handler too */
+static struct draft draft = DRAFT_NONE; /* one per process: the signal handler removes it */
 
 static int refuse(const char *path, int rc, struct err *e, const char *what)
 {
-	err_set_at(e, rc, path, 0, 0, "%s: it is left as it is", what);
-	err_hint(e, "give --output-file another name");
+	err_set_at(e, rc, path, 0, 0, "%s: not overwritten", what);
+	err_hint(e, "choose another name for --output-file");
 	return rc;
 }
 
@@ -33,7 +32,7 @@ static int cannot_open(const char *path, int rc, struct err *e)
 	return err_set_at(e, rc, path, 0, 0, "cannot be opened: %s", strerror(-rc));
 }
 
-/* Of any session, whatever it is called: of one that is not being printed too. */
+/* True for the manifest of any session, under any name. */
 static bool is_manifest(int fd)
 {
 	static struct err_list errs; /* too large for a stack */
@@ -51,7 +50,7 @@ static bool is_manifest(int fd)
 	return is;
 }
 
-/* What the file is that may not be lost, or NULL. */
+/* Why the file must not be replaced, or NULL. */
 static const char *what_is(int fd)
 {
 	if (trace_is_trace(fd) == 1)
@@ -59,7 +58,7 @@ static const char *what_is(int fd)
 	return lseek(fd, 0, SEEK_SET) == 0 && is_manifest(fd) ? "is a session file" : NULL;
 }
 
-/* An io_may_replace_fn: asked again when the output is whole. */
+/* An io_may_replace_fn; called again when the output is complete. */
 static int is_replaceable(int fd)
 {
 	return !what_is(fd);
@@ -76,7 +75,7 @@ static bool is_read(const char *const *inputs, size_t nr, const struct stat *st)
 	return false;
 }
 
-/* What is there by that name, and would be lost. */
+/* Refuses a file that must not be replaced. */
 static int check_file(const char *path, const struct stat *st, const char *const *inputs, size_t nr,
 		      struct err *e)
 {
@@ -94,12 +93,11 @@ static int check_file(const char *path, const struct stat *st, const char *const
 	return what ? refuse(path, -EEXIST, e, what) : 0;
 }
 
-/* Before anybody dies of a signal, what was written so far goes. What was ignored stays so: nohup.
- */
+/* Removes the draft when a signal ends the process. Ignored signals stay ignored (nohup). */
 static void on_signal(int number)
 {
 	draft_forget(&draft);
-	raise(number); /* when this handler returns, which is there once */
+	raise(number); /* delivered when this handler, which runs once, returns */
 }
 
 static void catch_signals(void)
@@ -121,14 +119,14 @@ static int open_draft(const char *path, struct err *e)
 	return rc ? rc : draft.fd;
 }
 
-/* Whoever made a FIFO reads what is written to it. */
+/* The owner of a FIFO reads what is written to it. */
 static bool is_for_us(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) ||
 	       (S_ISFIFO(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0));
 }
 
-/* What takes bytes without being a file: a FIFO, a terminal, /dev/null. */
+/* A FIFO, a terminal or /dev/null. */
 static int open_in_place(const char *path, const struct stat *st, struct err *e)
 {
 	struct stat now;
@@ -148,7 +146,7 @@ static int open_in_place(const char *path, const struct stat *st, struct err *e)
 	return refuse(path, rc ? rc : -ESTALE, e, "was exchanged meanwhile");
 }
 
-/* A descriptor that the shell opened: what is behind it was its user's choice. */
+/* A descriptor that the shell opened for the user. */
 static int open_named(const char *path, int named, struct err *e)
 {
 	int fd = fcntl(named, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -178,7 +176,7 @@ int out_file_open(const char *path, const char *const *inputs, size_t nr, struct
 	return rc ? rc : open_draft(path, e);
 }
 
-/* Some file systems tell only now that the space was not there. */
+/* Some file systems report a full disk only on close. */
 static int close_in_place(int fd, const char *path, struct err *e)
 {
 	int rc = sys()->close(fd);

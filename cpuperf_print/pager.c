@@ -1,6 +1,5 @@
 /*
- * fork and exec; the words of PAGER are cut at blanks, as they are in MANPAGER and its like without
- * quotes.
+ * Runs the pager. PAGER is split at blanks; quotes are not interpreted.
  */
 #include "pager.h"
 
@@ -30,7 +29,7 @@ static size_t cut(char *text, char *words[MAX_WORDS + 1])
 	return nr;
 }
 
-/* Its standard input is fd; signals are as they are at the start of a program. */
+/* fd becomes its standard input; signal dispositions are the default ones. */
 static pid_t spawn(char *const words[], int fd, char *const env[])
 {
 	posix_spawn_file_actions_t actions;
@@ -59,8 +58,7 @@ static pid_t try(const char *command, int fd)
 	return text && cut(text, words) ? spawn(words, fd, environ) : 0;
 }
 
-/* What less does unless the user has said otherwise: short output stays as it is on the terminal,
- * colours are shown, long lines are cut. */
+/* Defaults for less: exit if the output fits one screen, show colours, chop long lines. */
 static pid_t choose(int fd)
 {
 	const char *wanted = getenv("PAGER");

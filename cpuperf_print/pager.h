@@ -1,5 +1,5 @@
 /*
- * Shows what is printed with a pager, on a terminal. Knows nothing of what that is.
+ * Pages output on a terminal.
  */
 #ifndef CPUPERF_PRINT_PAGER_H
 #define CPUPERF_PRINT_PAGER_H
@@ -8,17 +8,16 @@
 #include <sys/types.h>
 
 struct pager {
-	pid_t pid; /* 0: none runs */
-	int fd;    /* what it reads; -1 */
+	pid_t pid; /* 0: no pager runs */
+	int fd;    /* its standard input; -1 */
 };
 
 /*
- * Starts PAGER (its words, without a shell), else less, else more. False: there is none, or PAGER
- * is empty or "cat": then print as it is. A pager that ends early makes writing fail with EPIPE,
- * which is no error: who reads has read enough.
+ * Starts PAGER (without a shell), else less, else more. Returns false if there is none or if PAGER
+ * is empty or "cat". If the pager exits early, writing fails with EPIPE, which is not an error.
  */
 bool pager_start(struct pager *p);
-/* Closes what it reads and waits until it has ended. */
+/* Closes its input and waits until it exits. */
 void pager_end(struct pager *p);
 
 #endif

@@ -45,7 +45,7 @@ static bool is_build_id_here(const struct elf_build_id *there)
 	return is_same;
 }
 
-/* Written on a machine of this name and kernel, after its last boot. */
+/* True if the file was written since this machine booted, on a host of the same name and kernel. */
 static bool is_of_this_boot(const struct import_facts *f)
 {
 	struct clock_triple now;
@@ -64,7 +64,7 @@ static bool is_kernel_here(const struct import_facts *f)
 	return there.len ? is_build_id_here(&there) : is_of_this_boot(f);
 }
 
-/* Of the symbol in text as /proc/kallsyms has it; 0: it is not there, or hidden. */
+/* The address of a symbol in kallsyms; 0 if it is missing or hidden. */
 static uint64_t address_of(const struct buf *kallsyms, const char *name)
 {
 	const char *at = buf_str(kallsyms), *end = at + kallsyms->len, *line, *stop;
@@ -123,7 +123,7 @@ static const struct buf *load_kallsyms(struct perf_kernel *k)
 	return &k->kallsyms;
 }
 
-/* Where the kernel is loaded is another place after each boot, if it says where. */
+/* The load address changes with each boot. False also if it is hidden. */
 static bool is_in_place(const struct import_facts *f, const struct buf *kallsyms)
 {
 	return f->kernel_address && address_of(kallsyms, f->kernel_symbol) == f->kernel_address;
@@ -139,12 +139,13 @@ static void report_nameless(struct problems *problems, const char *path, const c
 	struct err e = {0};
 
 	err_set_at(&e, -ENOENT, path, 0, 0, "functions of the kernel have no names: %s", why);
-	err_hint(&e, "--kallsyms=FILE takes a copy of /proc/kallsyms of that machine, made before "
-		     "it was booted again; --debug-dir=DIR a vmlinux under DIR/.build-id");
+	err_hint(&e,
+		 "use --kallsyms=FILE with a copy of that machine's /proc/kallsyms, made before "
+		 "its next boot, or --debug-dir=DIR with a vmlinux under DIR/.build-id");
 	problems_add(problems, false, &e);
 }
 
-/* Modules are elsewhere after each boot, and are left out; the kernel's own are moved together. */
+/* Shifts the symbols of the kernel itself; those of modules, which move one by one, are skipped. */
 static void add_moved(struct buf *out, const struct buf *kallsyms, uint64_t by)
 {
 	const char *at = buf_str(kallsyms), *end = at + kallsyms->len, *line, *stop;
@@ -160,7 +161,9 @@ static void add_moved(struct buf *out, const struct buf *kallsyms, uint64_t by)
 	}
 }
 
-/* How far the kernel was from where its file has it. False: the file does not tell. */
+/* Sets *by to the distance from the addresses in the file; false if the reference symbol is
+ * missing.
+ */
 static bool find_move(const struct import_facts *f, const struct symbols_elf *s, uint64_t *by)
 {
 	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
@@ -190,7 +193,7 @@ static void add_table(struct buf *out, const struct symbols_elf *s, uint64_t by)
 	}
 }
 
-/* 1: they are added; 0: there is no such file, or it does not say where it was; -ENOMEM. */
+/* 1: added; 0: no file, or its load address is unknown; -ENOMEM. */
 static int add_debug_file(struct elf_finder *finder, const struct import_facts *f, struct buf *out)
 {
 	struct elf_build_id id = build_id_of(f);
@@ -210,7 +213,7 @@ static int add_debug_file(struct elf_finder *finder, const struct import_facts *
 	return is_told;
 }
 
-/* Each from its start to its end, behind which nothing is known. */
+/* One symbol per module, and an unknown one at its end. */
 static void add_modules(struct buf *out, const struct import_facts *f)
 {
 	for (size_t i = 0; i < f->nr_modules; i++) {
@@ -241,15 +244,15 @@ int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f,
 	rc = add_debug_file(finder, f, &text);
 	add_modules(&text, f);
 	if (rc == 0 && !kallsyms) {
-		report_nameless(problems, path, "it is not the kernel that runs here");
+		report_nameless(problems, path, "the kernel running here is another one");
 	} else if (rc == 0) {
 		here = address_of(kallsyms, f->kernel_symbol);
 		if (here && f->kernel_address && f->kernel_build_id_len)
 			add_moved(&text, kallsyms, f->kernel_address - here);
 		else
 			report_nameless(problems, path,
-					"this kernel hides its addresses, or where it was is not "
-					"told");
+					"this kernel hides its addresses, or the file lacks the "
+					"load address");
 	}
 	if (rc >= 0)
 		rc = buf_error(&text);

@@ -59,7 +59,7 @@ static void add_loss(struct problems *p, const struct err *problem)
 			   *problem->source ? ": " : "", problem->msg);
 		buf_addc(&p->losses, '\0');
 	} else if (p->nr_losses == MAX_LOSSES + 1) {
-		buf_adds(&p->losses, "not all could be read: there is more than is told here");
+		buf_adds(&p->losses, "not all could be read: further problems are not listed");
 		buf_addc(&p->losses, '\0');
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * A tally in the dashboard. One thread: the terminal's turns, and between them the iteration that
- * is to be shown, and one more for the history.
+ * Replay of a tally in the dashboard, in one thread: each turn handles the terminal and reads the
+ * iteration to show, or one more for the history.
  */
 #include "replay.h"
 
@@ -30,17 +30,17 @@ enum {
 
 struct replay {
 	struct problems *problems;
-	struct input *opened;
+	const struct input *input;
 	struct profile_iterator *iterator; /* owned */
 	struct arena arena;
 	struct stage *stage;
-	struct table *read;  /* owned; as the traces have it */
-	struct table *spare; /* owned; as the dashboard wants it */
-	uint32_t next;       /* iteration for the history */
-	uint32_t noted;      /* those before have been told about */
+	struct table *read;  /* owned; filled from the traces */
+	struct table *spare; /* owned; exchanged with the dashboard */
+	uint32_t next;       /* next iteration for the history */
+	uint32_t noted;      /* notes of earlier ones are shown */
 	uint32_t shown;      /* UINT32_MAX: none yet */
-	uint64_t shown_ns;   /* when */
-	struct buf lines;    /* a line each: to be said again when the terminal is free */
+	uint64_t shown_ns;   /* since when */
+	struct buf lines;    /* problems, logged again after the dashboard closed */
 };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
@@ -50,17 +50,17 @@ int replay_check(const struct options *o, struct err *e)
 	if (!o->live)
 		return 0;
 	if (o->sessions.nr != 1 || o->diff.nr)
-		return err_set(e, -EINVAL, "--live shows one session");
+		return err_set(e, -EINVAL, "--live replays one session");
 	if (o->reports.nr || o->output_file || strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL,
-			       "--live is no report: not with --report, "
-			       "--output-format and --output-file");
+			       "--live excludes --report, --output-format and "
+			       "--output-file");
 	if (o->cpus || o->iterations || o->events.nr || o->pids || o->comms.nr || o->from || o->to)
 		return err_set(e, -EINVAL,
-			       "--live shows all: not with --cpu, --iteration, --event, --pid, "
-			       "--comm, --from and --to");
+			       "--live excludes --cpu, --iteration, --event, --pid, --comm, "
+			       "--from and --to");
 	if (!isatty(STDOUT_FILENO))
-		return err_set(e, -EINVAL, "--live: standard output is no terminal");
+		return err_set(e, -EINVAL, "--live requires a terminal on standard output");
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static void note(struct replay *r, uint32_t iteration, const char *text)
 	model_note(stage_model(r->stage), line);
 }
 
-/* Each once, whichever traces have it. */
+/* At most MAX_NOTES per iteration. */
 static void take_notes(struct replay *r, const struct profile_trace *trace, size_t *nr)
 {
 	enum { MAX_NOTES = 8 };
@@ -84,7 +84,7 @@ static void take_notes(struct replay *r, const struct profile_trace *trace, size
 		note(r, trace->head.iteration, trace->notes[i]);
 }
 
-/* 1: it is in r->read; 0: it has no trace; -ENOMEM. */
+/* 1: read into r->read; 0: the iteration has no trace; -ENOMEM. */
 static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes)
 {
 	struct profile_iterator *it = r->iterator;
@@ -98,7 +98,7 @@ static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes
 		rc = profile_iterator_next(it, &trace);
 		if (rc < 0)
 			return rc;
-		/* a file that cannot be read was passed over, perhaps the last of them */
+		/* unreadable files are skipped, perhaps the last ones */
 		if (rc == 0 || trace.head.iteration != iteration)
 			break;
 		(void)counts_tally_add(r->read, &trace);
@@ -127,7 +127,7 @@ static int add_to_history(struct replay *r)
 	r->next++;
 	r->noted = is_new ? r->next : r->noted;
 	stage_set_read(r->stage, r->next);
-	if (r->next == r->opened->facts->nr_iterations || r->next <= r->shown + 1)
+	if (r->next == r->input->facts->nr_iterations || r->next <= r->shown + 1)
 		stage_touch(r->stage);
 	return rc < 0 ? rc : 0;
 }
@@ -150,7 +150,7 @@ static int show_wanted(struct replay *r)
 	return rc < 0 ? rc : 0;
 }
 
-/* Of a long session only some entries are kept: those up to what is shown are wanted. */
+/* The history of a long session is a window; it should end near the iteration shown. */
 static bool is_elsewhere(const struct replay *r, const struct history *h)
 {
 	uint32_t depth = (uint32_t)h->depth;
@@ -172,7 +172,7 @@ static bool lacks_history(struct replay *r)
 		model_forget(stage_model(r->stage));
 		r->next = r->shown > depth / 2 ? r->shown - depth / 2 : 0;
 	}
-	return r->next < r->opened->facts->nr_iterations &&
+	return r->next < r->input->facts->nr_iterations &&
 	       (h->nr < depth || r->next <= r->shown + depth / 4);
 }
 
@@ -186,8 +186,8 @@ static uint64_t play_ms(const struct replay *r)
 	return ms < MIN_PLAY_MS ? MIN_PLAY_MS : ms;
 }
 
-/* How long the next turn may wait: something to read, the next iteration of a playing one, for
- * ever. */
+/* How long the next turn may block: 0 while there is something to read, until the next iteration
+ * while playing, else forever (-1). */
 static int wait_ms(struct replay *r)
 {
 	uint64_t since_ms = (clock_monotonic_ns() - r->shown_ns) / NS_PER_MS;
@@ -264,7 +264,7 @@ static int on_stage(struct replay *r, const struct model_facts *facts, struct er
 	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
 }
 
-/* --- what it is told ----------------------------------------------------------------------------
+/* --- setup ----------------------------------------------------------------------------
  */
 
 static const char *name_of(const struct input *o)
@@ -288,10 +288,11 @@ static int take_cpu(struct replay *r, const struct profile_trace *trace, struct 
 	return type ? 0 : -ENOMEM;
 }
 
-/* By trace. A trace that the first iteration lacks is taken for the CPU of its number. */
+/* Indexed by trace. A trace missing in the first iteration is assumed to be the CPU of its number.
+ */
 static int make_cpus(struct replay *r, struct model_facts *f)
 {
-	const struct profile_facts *p = r->opened->facts;
+	const struct profile_facts *p = r->input->facts;
 	struct profile_trace trace;
 	struct model_cpu *cpus;
 
@@ -313,9 +314,9 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 
 static int show(struct replay *r, struct err *e)
 {
-	const struct profile_facts *p = r->opened->facts;
+	const struct profile_facts *p = r->input->facts;
 	const struct metric_set none = {NULL, 0};
-	struct model_facts f = {.name = name_of(r->opened),
+	struct model_facts f = {.name = name_of(r->input),
 				.host = p->head.host,
 				.cpu_model = p->info ? p->info->cpu_model : "",
 				.nr_iterations = p->nr_iterations,
@@ -327,9 +328,9 @@ static int show(struct replay *r, struct err *e)
 	if (rc)
 		return rc;
 	f.events = r->read->columns;
-	rc = counts_formulas_join(&r->opened->spec.metric_set, p->events, p->nr_events, &r->arena,
+	rc = counts_formulas_join(&r->input->spec.metric_set, p->events, p->nr_events, &r->arena,
 				  &f.metrics, e);
-	r->iterator = profile_iterator_new(r->opened->session);
+	r->iterator = profile_iterator_new(r->input->session);
 	if (rc == 0 && (!r->iterator || make_cpus(r, &f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	return rc ? rc : on_stage(r, &f, e);
@@ -337,13 +338,13 @@ static int show(struct replay *r, struct err *e)
 
 int replay_run(struct inputs *in, struct err *e)
 {
-	struct replay r = {.problems = in->problems, .opened = &in->item[0], .shown = UINT32_MAX};
+	struct replay r = {.problems = in->problems, .input = &in->item[0], .shown = UINT32_MAX};
 	sigset_t old;
 	int rc;
 
-	if (r.opened->facts->is_sampling) {
-		err_set(e, -EINVAL, "--live shows what was counted, and this session has samples");
-		err_hint(e, "leave --live out");
+	if (r.input->facts->is_sampling) {
+		err_set(e, -EINVAL, "--live replays sessions without samples");
+		err_hint(e, "print this one without --live");
 		return -EINVAL;
 	}
 	stage_block(ends, &old);

@@ -49,10 +49,10 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	return true;
 }
 
-/* Of reading inputs. */
+/* Progress of reading the inputs. */
 struct progress {
 	struct problems *problems;
-	uint64_t all_bytes, read_bytes; /* all, and of the inputs before */
+	uint64_t all_bytes, read_bytes; /* of all inputs, and of those read */
 	uint64_t started_ns;
 	bool is_shown; /* a line is on the terminal */
 };
@@ -98,7 +98,7 @@ static uint64_t nr_samples(const struct report_event_stats *s)
 	return s->taken.samples + s->left.samples;
 }
 
-/* Text has it above the rows. */
+/* For csv, ndjson and exports; text has it in headings. */
 static void warn_missing(struct output *out, const struct trace_event *events,
 			 const struct report_stats *stats)
 {
@@ -117,7 +117,7 @@ static void warn_missing(struct output *out, const struct trace_event *events,
 	buf_fini(&b);
 }
 
-/* A report of nothing but [unknown] says why. */
+/* Explains why a report has little but [unknown]. */
 static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr_user,
 			  uint64_t nr_unmapped)
 {
@@ -127,8 +127,8 @@ static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr
 	if (nr_user < MIN_SAMPLES || nr_unmapped <= nr_user / 2)
 		return;
 	err_set_at(&e, -ENODATA, o->path, 0, 0,
-		   "%" PRIu64 " of %" PRIu64 " samples of processes lie in no mapping that was "
-		   "recorded: they have no name",
+		   "%" PRIu64 " of %" PRIu64 " samples of processes have no name: their mappings "
+		   "were not recorded",
 		   nr_unmapped, nr_user);
 	err_hint(
 	    &e, "%s",

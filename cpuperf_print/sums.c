@@ -35,7 +35,7 @@ void sums_fini(struct sums *x)
 		table_summary_free(x->summary);
 }
 
-/* Room for more CPUs: the sums move apart. */
+/* Grows the CPU dimension; sums are copied to their new places. */
 static int grow_cpus(struct sums *x, size_t nr_columns)
 {
 	size_t room = x->cpus_room ? 2 * x->cpus_room : 64;
@@ -61,7 +61,7 @@ static int grow_cpus(struct sums *x, size_t nr_columns)
 	return 0;
 }
 
-/* Mostly the rows of all iterations are of the same CPUs. */
+/* Tries the row number first: iterations usually have the same CPUs. */
 static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *out)
 {
 	uint32_t number = t->row_cpu[row];
@@ -138,7 +138,7 @@ static bool is_same_thing(const void *arg, const void *key, uint32_t number)
 	       strcmp(x->things[number].name, k->name) == 0;
 }
 
-/* By the name: what went and came again under it goes on. */
+/* Keyed by name: a thing that disappears and returns continues its sum. */
 static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
 {
 	uint32_t hash = index_hash((uint32_t)k->column, k->name, strlen(k->name));

@@ -1,6 +1,5 @@
 /*
- * What a session's iterations come to: of each event on each CPU, and of each thing, one sum. Knows
- * nothing of formats.
+ * Sums over the iterations of a session: one per event and CPU, and one per thing.
  */
 #ifndef CPUPERF_PRINT_SUMS_H
 #define CPUPERF_PRINT_SUMS_H
@@ -9,18 +8,17 @@
 #include "base/index.h"
 #include "metric/table.h"
 
-/* Of one event on one CPU, or of one thing, over all iterations. */
+/* One event on one CPU, or one thing, over all iterations. */
 struct sum {
 	unsigned __int128 count;
 	double real; /* where cells are real numbers */
 	unsigned __int128 raw, base;
 	uint64_t enabled_ns, running_ns;
-	uint64_t realtime_ns; /* of the last iteration that had a number; 0: not known */
-	uint64_t
-	    nr_states[CELL_NR_STATES]; /* iterations; in those of nr_partial it is none of these */
+	uint64_t realtime_ns;               /* of the last iteration with a number; 0: not known */
+	uint64_t nr_states[CELL_NR_STATES]; /* iterations in each state, without the partial ones */
 	uint64_t nr_partial;
-	uint64_t nr_things[CELL_NR_STATES]; /* of many things: of the last iteration */
-	struct cell last;                   /* with a number */
+	uint64_t nr_things[CELL_NR_STATES]; /* things in each state, last iteration */
+	struct cell last;                   /* the last one with a number */
 	bool has_value, is_perf;
 	bool is_sampled;
 	struct sampled_counts sampled;
@@ -52,13 +50,13 @@ struct sums {
 	bool is_sampling;
 };
 
-/* For tables of so many columns. 0 or -ENOMEM; sums_fini in any case. */
+/* For tables of nr_columns columns. 0 or -ENOMEM; sums_fini in any case. */
 int sums_init(struct sums *x, size_t nr_columns);
 void sums_fini(struct sums *x);
 /* Adds an iteration whose totals are filled. 0, -ENOMEM, or -EFBIG: CPUs or things are too many. */
 int sums_add(struct sums *x, const struct table *t);
 
-/* Of an event, on the CPU at that place; what is of no CPU is at 0. */
+/* The sum of an event on the CPU at index cpu; events without a CPU are at 0. */
 static inline struct sum *sums_at(const struct sums *x, size_t column, size_t cpu)
 {
 	return &x->sums[column * x->cpus_room + cpu];

@@ -15,7 +15,7 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 	size_t row = t->nr_rows, nr = counts_tally_add(t, trace);
 
 	if (profile_ranges_has(&j->selection->filter.cpus, trace->head.cpu))
-		j->output->nr_records += nr + 1; /* the time */
+		j->output->nr_records += nr + 1; /* and the Time record */
 	else if (row == 0)
 		counts_tally_leave_cpu(t, row);
 	else
@@ -41,7 +41,7 @@ static void take(struct tables *x)
 		x->on_trace(x->arg, &x->trace);
 }
 
-/* Reads on in the iteration; 1: up to a trace of the next one, 0: to the end. */
+/* Reads the rest of the iteration. 1: reached a trace of the next one; 0: the end. */
 static int read_iteration(struct tables *x)
 {
 	int rc;

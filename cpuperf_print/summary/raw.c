@@ -1,9 +1,9 @@
 /*
- * The raw format, in the original's layout: per trace a Time record, then a Count of each event
- * that counts, then a Value of each that does not. A tally trace has two readings of each event
- * where the original had one record: a count is their difference, unscaled; of a share it is what
- * the share is of (raw, not base). The offset is that of the second reading in the file. A trace
- * that samples has its records first; the counts at its end are what is left then.
+ * The raw format, in the original's layout: per trace a Time record, then a Count for each event
+ * that counts, then a Value for each other event. A tally trace has two readings of each event
+ * where the original had one record: the count is their difference, unscaled; for a share, of its
+ * part and not of its base. The offset is that of the second reading in the file. A trace with
+ * samples has its records first; the counts at its end are the rest.
  */
 #include "summary/raw.h"
 
@@ -43,7 +43,7 @@ static void value_line(struct summary *s, uint64_t offset, uint32_t event, uint6
 	buf_addc(s->out, '\n');
 }
 
-/* Counts go on from the start readings. */
+/* Counts continue from the start readings. */
 static void begin_parts(struct summary *s, uint32_t event, uint32_t first,
 			const struct profile_pair *pairs, uint32_t nr)
 {
@@ -80,8 +80,7 @@ static bool is_of_things(const struct summary *s, uint32_t event)
 	return s->facts->events[event].scope == EVENT_SCOPE_THINGS;
 }
 
-/* Of one of many things: its number, its name if that is known by then, and what the kernel said.
- */
+/* A thing: its number, its name ("": not known yet) and its value or state. */
 static void thing_line(struct summary *s, uint64_t offset, const struct reading *r,
 		       const char *name)
 {
@@ -144,7 +143,7 @@ static void put_item(struct summary *s, const struct profile_trace *t,
 		raw_record(s, t, item);
 }
 
-/* A line of its own at the end; a last tick had its line already. */
+/* True if the event has a line at the end: its last tick was not printed as a record. */
 static bool ends_here(const struct summary *s, const struct profile_trace *t, uint32_t event)
 {
 	size_t row = s->table->nr_rows - 1;
@@ -153,8 +152,7 @@ static bool ends_here(const struct summary *s, const struct profile_trace *t, ui
 	       !t->pairs[event].is_tick;
 }
 
-/* The time of the latest of the numbers: samples go on until then. What was not measured has none.
- */
+/* The Time record of the end: with samples, the latest time of all numbers. */
 static void end_time(struct summary *s, const struct profile_trace *t)
 {
 	const struct profile_pair *first = NULL;

@@ -16,7 +16,7 @@ struct raw_last {
 struct raw_state {
 	bool has_time;
 	uint64_t time_ns;                    /* of the Time record printed last */
-	uint64_t *printed;                   /* owned; what records have said of each event */
+	uint64_t *printed;                   /* owned; per event, the amount that records had */
 	struct raw_last *last;               /* owned; PROFILE_MAX_PARTS of each event */
 	uint64_t nr_symbols, symbols_offset; /* lines of /proc/kallsyms, and where they begin */
 };

@@ -47,7 +47,7 @@ struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance)
 	return &s->raw->last[(size_t)event * PROFILE_MAX_PARTS + instance];
 }
 
-/* A residual may be below zero. */
+/* A residual can be negative. */
 void raw_count_line(struct summary *s, uint64_t offset, uint32_t event, uint64_t count)
 {
 	raw_event_line(s, offset, "Count", &s->facts->events[event]);

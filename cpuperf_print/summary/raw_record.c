@@ -1,7 +1,6 @@
 /*
- * The lines of one record in the raw format: those of the original, then one for each thing more
- * that a record of the kernel says. Kinds are rows of a table. Text in records is another's: it is
- * disarmed. Must not know how records are found or put in order.
+ * The lines of one record in the raw format: those of the original, then one for each further field
+ * of the kernel's record. Text in records comes from other users: it is printed safely.
  */
 #include "base/digits.h"
 #include "base/str.h"
@@ -62,7 +61,7 @@ static void put_guest(const struct shown *s)
 		buf_printf(s->sum->out, ", %s", mode);
 }
 
-/* Linux has no address spaces with a number: what has one is the process. */
+/* Linux does not number address spaces: the process stands for its own. */
 static void tick(const struct shown *s)
 {
 	struct buf *out = s->sum->out;
@@ -147,7 +146,7 @@ static void last_branch(const struct shown *s)
 	}
 }
 
-/* The timebase itself, at the first place, has its tick. */
+/* Member 0 is the timebase, which has its tick. */
 static void counts(const struct shown *s)
 {
 	const struct profile_trace *t = s->trace;
@@ -169,8 +168,7 @@ static char *put_address(char *p, uint64_t address)
 	return digits_hex(p, address);
 }
 
-/* Most of what is written when chains were recorded: addresses, into room that was asked for once.
- */
+/* Chains are most of the output: addresses are formatted directly into reserved space. */
 static void callchain(const struct shown *s)
 {
 	enum { MOST_BYTES = DIGITS_ROOM + 3 };
@@ -261,7 +259,7 @@ static void data(const struct shown *s)
 	buf_addc(s->sum->out, '\n');
 }
 
-/* What a sample may hold, line by line. */
+/* The optional fields of a sample, one line each. */
 static const struct {
 	uint32_t has; /* one of them */
 	void (*show)(const struct shown *s);
@@ -389,7 +387,7 @@ static void bpf(const struct shown *s)
 	buf_printf(s->sum->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
 }
 
-/* The others are never asked for. */
+/* Kinds that are recorded on request only are not listed. */
 static void (*const kinds[])(const struct shown *s) = {
     [PERF_RECORD_MMAP] = mapping,      [PERF_RECORD_LOST] = lost,
     [PERF_RECORD_COMM] = comm,         [PERF_RECORD_EXIT] = task,

@@ -41,7 +41,7 @@ struct summary_format {
 
 extern const struct summary_format summary_text, summary_raw, summary_rows;
 
-/* A report_fn. */
+/* Prints a job: 0 or -errno with *e. */
 int summary_print(struct job *j, struct err *e);
 void summary_raw_free(struct raw_state *raw); /* NULL is fine */
 

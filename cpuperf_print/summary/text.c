@@ -1,6 +1,6 @@
 /*
- * The text format, for people: what was measured on what, then each iteration, trace by trace,
- * the totals, and a summary. Knows nothing of files; the numbers are those of metric/.
+ * The summary as text: what was measured where, each iteration trace by trace, the totals, and a
+ * summary of all iterations.
  */
 #include "base/str.h"
 #include "screen/layout.h"
@@ -14,7 +14,7 @@
 
 enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };
 
-/* A line of the header, unless there is nothing to say. */
+/* A line of the header, unless value is empty. */
 static void fact(struct summary *s, const char *name, const char *value)
 {
 	if (value && *value)
@@ -40,7 +40,7 @@ static int begin(struct summary *s)
 	return 0;
 }
 
-/* A trace's note, once per iteration whichever traces have it. */
+/* Adds the trace's notes, each once per iteration. */
 static void add_notes(struct summary *s, const struct profile_trace *trace)
 {
 	char line[PROFILE_NOTE_BYTES + 16];
@@ -127,7 +127,7 @@ static void put_block(struct summary *s, const char *name, const struct cell *ce
 	};
 	struct layout l;
 
-	if (is_empty(t, cells)) /* its CPU is not wanted */
+	if (is_empty(t, cells)) /* its CPU is not selected */
 		return;
 	layout_init(&l, columns, NR_PARTS);
 	layout_row(&l);
@@ -177,7 +177,7 @@ static void put_bytes(struct buf *out, uint64_t bytes)
 	buf_adds(out, is_small ? " KiB" : " MiB");
 }
 
-/* Of the machine and the session, so of one row as good as of any; rings can differ. */
+/* Merges a row: all rows agree, except that rings can differ in size. */
 static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct table_sampling *s)
 {
 	if (s->ring_bytes && (!sum->ring_bytes || s->ring_bytes < sum->ring_bytes))
@@ -205,7 +205,7 @@ static void put_rings(struct buf *out, uint64_t min, uint64_t max)
 	buf_adds(out, " for a CPU\n");
 }
 
-/* How the iteration was sampled: what matters where samples are missing. */
+/* How the iteration was sampled, for readers who miss samples. */
 static void sampling(struct summary *s)
 {
 	struct table_sampling sum = {0};

@@ -346,11 +346,11 @@ def check_refused(folder):
             ((CPUPERF, spec, "--live", "--no-live"), "one of them"),
             ((CPUPERF, spec, "--live", "--output-format=csv"), "not with --output-format=csv"),
             ((CPUPERF, f"--spec-file={sampled}", "--live"), "this spec samples"),
-            ((PRINT, session, "--live"), "standard output is no terminal"),
-            ((PRINT, session, "--live", "--report=series"), "not with --report"),
+            ((PRINT, session, "--live"), "requires a terminal on standard output"),
+            ((PRINT, session, "--live", "--report=series"), "excludes --report"),
             ((PRINT, session, session, "--live"), "one session"),
-            ((PRINT, session, "--live", "--cpu=0"), "shows all"),
-            ((PRINT, session, "--live", "--comm=x"), "shows all")):
+            ((PRINT, session, "--live", "--cpu=0"), "excludes --cpu"),
+            ((PRINT, session, "--live", "--comm=x"), "excludes --cpu")):
         done = run(*args)
         assert done.returncode == 2 and message in done.stderr.decode(), (args, done)
 

@@ -362,7 +362,7 @@ def check_several(session, again, other):
     for args in ([f"--session={other.file}", "--report=flat"], [f"--diff={other.file}"]):
         done = run(twice[0], *args)
         assert done.returncode == 1 and not done.stdout, done
-        assert "did not measure what" in done.stderr and done.stderr.count("error:") == 1, done
+        assert "measured other events than" in done.stderr and done.stderr.count("error:") == 1, done
 
 
 def check_nothing(session):
@@ -529,7 +529,7 @@ def check_each_once(session, again):
                  [file, f"--diff={again.file}", f"--diff={again.file}"]):
         done = run(*args)
         assert done.returncode == 1 and not done.stdout, done
-        assert "error: is the same session as" in done.stderr and "hint: give each" in done.stderr
+        assert "error: is the same session as" in done.stderr and "hint: use each" in done.stderr
         assert args[-1].partition("=")[2] in done.stderr or "--by" in args[-1], done.stderr
     os.unlink(link)
 
