@@ -77,7 +77,7 @@ static int know_names(struct page *h)
 		for (size_t i = 0; i < nr_of(h, side) && rc == 0; i++)
 			rc = add_names(h, first_of(h, side) + i, side);
 	if (rc == 0)
-		diff_names_tell(h->comparable, h->j);
+		diff_names_report(h->comparable, h->j);
 	for (size_t i = 0; i < report_comparable_nr(h->comparable) && rc == 0; i++)
 		if (report_comparable_why(h->comparable, i) != REPORT_COMPARABLE)
 			page_note(h, PAGE_WARNING,

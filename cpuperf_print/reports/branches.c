@@ -1,5 +1,5 @@
 /*
- * Branches: from where to where, how often, how well predicted.
+ * The report branches: source and target, how often, how well predicted.
  */
 #include "report/branches.h"
 
@@ -25,7 +25,7 @@ static const struct grid_column columns[] = {
     {"to", NULL, NULL, GRID_TEXT, GRID_ALL},
 };
 
-/* Of one event: to whom the shares belong. */
+/* The branches of one event: the whole of its shares. */
 static uint64_t sum_of(const struct report_branch_row *rows, size_t nr, uint32_t event)
 {
 	uint64_t sum = 0;
@@ -39,14 +39,14 @@ static void put_row(const struct job *j, struct grid *g, const struct report_bra
 		    uint64_t sum)
 {
 	struct share_interval share = share_interval_count(row->nr, sum);
-	uint64_t told = row->mispredicted + row->predicted;
-	struct share_interval missed = share_interval_count(row->mispredicted, told);
+	uint64_t nr_judged = row->mispredicted + row->predicted;
+	struct share_interval missed = share_interval_count(row->mispredicted, nr_judged);
 
 	grid_row(g);
 	grid_text(g, job_event(j, row->event)->label);
 	grid_share(g, &share);
 	grid_count(g, row->nr);
-	told ? grid_share(g, &missed) : grid_na(g);
+	nr_judged ? grid_share(g, &missed) : grid_na(g);
 	row->cycles ? grid_real(g, (double)row->cycles / (double)row->nr) : grid_na(g);
 	grid_text(g, row->from->object);
 	grid_text(g, row->from->name);
@@ -72,8 +72,8 @@ static void put_nothing(struct job *j, const struct report_stats *stats)
 	reports_nothing(j, stats, "branches");
 	if (j->output->form == GRID_PEOPLE)
 		buf_adds(&j->output->text,
-			 "They are recorded of events with the flag last_branch, by "
-			 "hardware that has it.\n");
+			 "They are recorded for events with the flag last_branch, on "
+			 "hardware that supports it.\n");
 }
 
 static int put_rows(struct job *j, struct report_branches *branches,

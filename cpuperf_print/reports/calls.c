@@ -1,6 +1,6 @@
 /*
- * The table of gprof, as IgProf prints it: each function between those that called it and those
- * that it called. For programs the calls alone, a row each.
+ * The report calls, in gprof's layout: each function between its callers and callees. csv and
+ * ndjson have one row per call.
  */
 #include "report/calls.h"
 #include "samples.h"
@@ -22,8 +22,8 @@ struct table {
 	struct report_stats stats;
 	const struct report_flat_row *rows;
 	size_t nr_rows;
-	struct report_weight *totals; /* of each event and function: as rows have them */
-	uint32_t *ranks;              /* of each function within the event in hand; 0: not shown */
+	struct report_weight *totals; /* owned; indexed by event and function */
+	uint32_t *ranks;              /* by function, within the current event; 0: not shown */
 	struct grid *g;
 };
 
@@ -64,7 +64,7 @@ static void put_name(struct table *t, unsigned depth, uint32_t function)
 	grid_tree(t->g, depth, text);
 }
 
-/* A caller, or a callee: the part of total that the call is. */
+/* A line for a caller or a callee, with its part of the total. */
 static void put_call(struct table *t, const struct report_call *c, uint32_t other, unsigned depth,
 		     uint64_t total)
 {
@@ -105,7 +105,7 @@ static void put_block(struct table *t, const struct report_flat_row *row)
 	size_t nr;
 
 	c = report_calls_to(t->calls, event, function, &nr);
-	for (size_t i = nr; i; i--) /* the largest next to the function */
+	for (size_t i = nr; i; i--) /* the largest stands next to the function */
 		put_call(t, &c[i - 1], c[i - 1].caller, 0, row->total.samples);
 	put_function(t, row);
 	c = report_calls_from(t->calls, event, function, &nr);
@@ -114,7 +114,7 @@ static void put_block(struct table *t, const struct report_flat_row *row)
 	grid_line(t->g, "");
 }
 
-/* Ranks and totals of the event whose rows these are: how many are its, and how many are shown. */
+/* Ranks the rows of one event. Returns how many rows it has; *nr_shown: how many are shown. */
 static size_t begin_event(struct table *t, const struct report_flat_row *rows, size_t nr,
 			  size_t *nr_shown)
 {
@@ -177,7 +177,7 @@ static void put_program_call(struct table *t, const struct report_call *c)
 	grid_count(t->g, c->weight.weight);
 }
 
-/* The calls from each function, up to as many of an event as are asked for. */
+/* One row per call, at most --top of each event. */
 static void put_program_calls(struct table *t)
 {
 	uint64_t top = reports_top(t->j, UINT64_MAX), nr_put = 0;

@@ -1,5 +1,5 @@
 /*
- * The columns by which rows are told apart: their names, and what stands in them.
+ * The columns that distinguish rows, and their cells.
  */
 #include "reports/columns.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@
 
 enum { NAME_BYTES = 4096 };
 
-/* A row in print. */
+/* A row that is being printed. */
 struct place {
 	const struct job *j;
 	unsigned columns;
@@ -35,7 +35,7 @@ static void put_text(const struct place *p, enum report_column c)
 	grid_text(p->g, report_functions_text(p->j->inputs->functions, p->row->column[c]));
 }
 
-/* The object of a function goes with it. */
+/* With a function, the object is that of the function. */
 static void put_object(const struct place *p, enum report_column c)
 {
 	uint32_t function = p->row->column[REPORT_FUNCTION];
@@ -64,7 +64,7 @@ static void put_session(const struct place *p, enum report_column c)
 	grid_text(p->g, p->j->inputs->item[p->row->column[c]].path);
 }
 
-/* In the order in which they are shown. */
+/* In the order of printing. */
 static const struct {
 	enum report_column column;
 	enum grid_kind kind;

@@ -1,5 +1,5 @@
 /*
- * The columns by which rows are told apart (--sort).
+ * The columns that distinguish rows (--sort).
  */
 #ifndef CPUPERF_PRINT_REPORTS_COLUMNS_H
 #define CPUPERF_PRINT_REPORTS_COLUMNS_H
@@ -7,11 +7,11 @@
 #include "job.h"
 #include "report/flat.h"
 
-/* Those of --sort, else function: bits, 1 << enum report_column. */
+/* The columns of --sort, or function: bits, 1 << enum report_column. */
 unsigned reports_columns(const struct job *j);
-/* Their columns of a grid, at most REPORT_NR_COLUMNS: how many they are. */
+/* Fills out with their grid columns, at most REPORT_NR_COLUMNS. Returns how many. */
 size_t reports_add_columns(unsigned columns, struct grid_column *out);
-/* Their cells of a row. */
+/* Appends their cells of a row. */
 void reports_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
 			 struct grid *g);
 

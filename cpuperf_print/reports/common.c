@@ -1,5 +1,5 @@
 /*
- * What the reports of samples have in common: headings, shares, notes of what is not sure.
+ * What reports of samples share: headings, shares, limits, notes on stacks.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -103,7 +103,7 @@ static void add_left_out(struct buf *b, const struct report_event_stats *s)
 	buf_adds(b, " more are left out");
 }
 
-/* On a line of its own where the terminal has no room. */
+/* On a line of its own if the terminal is too narrow. */
 static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
 			size_t start, struct buf *b)
 {
@@ -150,7 +150,7 @@ static void add_option(struct buf *b, bool is_given, const char *option, const c
 	*separator = ", ";
 }
 
-/* Whole files and events are passed over uncounted. */
+/* Skipped files and events are not counted. */
 static void add_uncounted(struct buf *b, const struct profile_filter *f)
 {
 	const char *separator = "; not counted is what is left out by ";

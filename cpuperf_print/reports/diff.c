@@ -1,5 +1,5 @@
 /*
- * Two sides of sessions compared: --session is what is, --diff what was. Rows are those of the flat
+ * The report diff: --session is the new side, --diff the old one. Rows are those of the flat
  * report.
  */
 #include "report/diff.h"
@@ -23,30 +23,30 @@
 
 enum { TOP = 40, MAX_KEY_BYTES = 1 << 20, MISSING_BYTES = 1024 };
 enum { WAS, IS };
-/* Of these the columns tell of functions, and so of their names. */
+/* Columns that depend on names of functions. */
 enum { FUNCTION_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
 
 struct comparison {
 	struct job *j;
-	unsigned columns; /* by which rows are told apart */
+	unsigned columns; /* that distinguish rows */
 	bool by_iteration;
 	struct report_flat *flat[2];
 	struct report_stats stats[2];
 	const struct report_flat_row *rows[2];
 	size_t nr_rows[2];
 	size_t nr_replicates[2], nr_cut[2];
-	struct diff_replicate *replicates[2]; /* owned; NULL: parts of the whole are compared */
-	size_t first[2];                      /* of the sessions */
+	struct diff_replicate *replicates[2]; /* owned; NULL: shares are compared */
+	size_t first[2];                      /* of the inputs */
 	uint32_t event;
 	struct diff *diff;
 	struct report_comparable *comparable;
-	struct buf key;                /* of the row in hand */
+	struct buf key;                /* of the current row */
 	size_t nr_compared, nr_tested; /* events; rows of them */
 	bool is_testable;
 	struct grid *g;
 };
 
-/* By what the sides' replicates are told apart. */
+/* The column that distinguishes replicates. */
 static enum report_column replicate_column(const struct comparison *c)
 {
 	return c->by_iteration ? REPORT_ITERATION : REPORT_SESSION;
@@ -75,8 +75,8 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-/* How much there was is to be compared of the same work only. */
-static int know_replicates(struct comparison *c)
+/* Amounts are compared only between replicates that did the same work. */
+static int load_replicates(struct comparison *c)
 {
 	int rc = 0;
 
@@ -113,7 +113,7 @@ static size_t replicate_of(const struct comparison *c, int side, const struct re
 	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
 }
 
-static int know_names(struct comparison *c)
+static int load_comparable(struct comparison *c)
 {
 	int rc = 0;
 
@@ -126,11 +126,11 @@ static int know_names(struct comparison *c)
 			rc = diff_names_add(c->comparable, c->j, c->first[side] + i, c->rows[side],
 					    c->nr_rows[side]);
 	if (rc == 0 && (c->columns & (1u << REPORT_FUNCTION | 1u << REPORT_LINE)))
-		diff_names_tell(c->comparable, c->j);
+		diff_names_report(c->comparable, c->j);
 	return rc;
 }
 
-/* Those of functions whose names are not to be compared, as rows of all of their object. */
+/* Replaces a function whose name cannot be compared by its whole object. */
 static int make_comparable(struct comparison *c, struct report_flat_row *row)
 {
 	const struct report_function *was, *is;
@@ -150,8 +150,7 @@ static int make_comparable(struct comparison *c, struct report_flat_row *row)
 	return 0;
 }
 
-/* Before the numbers, which come by chance: rows that are equal otherwise are in the order of their
- * keys. */
+/* Names come first in a key, so that rows of equal change are sorted by name. */
 static void add_names(struct comparison *c, const struct report_flat_row *row)
 {
 	const struct report_functions *f = c->j->inputs->functions;
@@ -170,8 +169,7 @@ static void add_names(struct comparison *c, const struct report_flat_row *row)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
 }
 
-/* What a row has in common with one of another replicate: the columns as numbers are its last
- * line. */
+/* The key of a row is the same in all replicates. Its last line holds the columns as numbers. */
 static int make_key(struct comparison *c, const struct report_flat_row *row)
 {
 	buf_reset(&c->key);
@@ -206,7 +204,7 @@ static int add_rows(struct comparison *c, int side)
 	return rc;
 }
 
-/* The row that a key was made of: numbers back to columns. */
+/* Restores the columns of a row from its key. */
 static void read_key(const struct comparison *c, const char *key, struct report_flat_row *out)
 {
 	*out = (struct report_flat_row){.column[REPORT_EVENT] = c->event};
@@ -229,7 +227,7 @@ static struct grid *make_grid(const struct comparison *c)
 	    {"is", NULL, "%", GRID_PERCENT, GRID_ALL},
 	    {"was_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"is_samples", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
-	    /* of one replicate, the mean */
+	    /* mean per replicate */
 	    {"was_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	    {"is_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	};
@@ -261,8 +259,8 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	reports_put_columns(c->j, c->columns, &of, c->g);
 }
 
-/* --counts: what is not the same work. For people below the heading, else as a warning. */
-static void say(struct comparison *c, const struct err *what)
+/* A remark of --counts: in text below the heading, else a warning. */
+static void remark(struct comparison *c, const struct err *what)
 {
 	if (c->j->output->form == GRID_PEOPLE)
 		buf_printf(&c->j->output->text, "%c%s; %s\n", toupper((unsigned char)what->msg[0]),
@@ -271,7 +269,7 @@ static void say(struct comparison *c, const struct err *what)
 		problems_add(&c->j->output->problems, false, what);
 }
 
-static void say_other_work(struct comparison *c, const struct diff_result *r)
+static void remark_other_work(struct comparison *c, const struct diff_result *r)
 {
 	const char *what = c->by_iteration ? "iterations" : "sessions";
 	struct err cut = {0}, longer = {0};
@@ -280,13 +278,13 @@ static void say_other_work(struct comparison *c, const struct diff_result *r)
 		err_set(&cut, -ENODATA, "%s that were cut short are left out: %zu now, %zu before",
 			what, c->nr_cut[IS], c->nr_cut[WAS]);
 		err_hint(&cut, "they are not the same work");
-		say(c, &cut);
+		remark(c, &cut);
 	}
 	if (c->replicates[IS] && r->has_other_duration) {
 		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
 			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
 		err_hint(&longer, "--counts says something if they did the same work");
-		say(c, &longer);
+		remark(c, &longer);
 	}
 }
 
@@ -301,7 +299,7 @@ static void put_missing(struct comparison *c, int side, const char *when)
 	buf_fini(&missing);
 }
 
-/* For people: what was compared, and how sure one can be. */
+/* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
 	const char *what = c->by_iteration ? "iterations" : "sessions";
@@ -332,7 +330,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 	struct reports_rest rest = {0};
 
 	put_heading(c, r);
-	say_other_work(c, r);
+	remark_other_work(c, r);
 	c->g = c->g ? c->g : make_grid(c);
 	if (!c->g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -389,8 +387,8 @@ static bool is_compared(const struct comparison *c, uint32_t event)
 	return c->stats[WAS].event[event].taken.samples || c->stats[IS].event[event].taken.samples;
 }
 
-/* Who is to be told whether something changed must not take silence for a no. */
-static int say_untested(struct comparison *c, struct err *e)
+/* No test is not the same as no change: an error with --fail-over, else a warning. */
+static int report_untested(struct comparison *c, struct err *e)
 {
 	const char *what = c->by_iteration ? "iterations" : "sessions";
 	struct err why = {0};
@@ -421,7 +419,7 @@ static int say_untested(struct comparison *c, struct err *e)
 	return rc;
 }
 
-/* For programs the header. */
+/* csv and ndjson still have a header. */
 static int put_nothing(struct comparison *c, struct err *e)
 {
 	if (c->j->output->form == GRID_PEOPLE) {
@@ -440,12 +438,12 @@ static int compare_all(struct comparison *c, struct err *e)
 	if (rc == 0)
 		rc = read_side(c, IS, e);
 	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
-		rc = know_names(c);
+		rc = load_comparable(c);
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
 	if (rc == 0 && c->j->selection->by_count) {
-		rc = know_replicates(c);
+		rc = load_replicates(c);
 		if (rc)
 			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
 	}
@@ -458,7 +456,7 @@ static int compare_all(struct comparison *c, struct err *e)
 		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
-	return rc ? rc : say_untested(c, e);
+	return rc ? rc : report_untested(c, e);
 }
 
 int reports_diff(struct job *j, struct err *e)

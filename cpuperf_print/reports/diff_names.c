@@ -1,6 +1,6 @@
 /*
- * The names of functions on the sides of a comparison: where they are there on one and not on the
- * other, nothing is made of it.
+ * Which functions can be compared by name: an object with names on one side only is compared as a
+ * whole.
  */
 #include "base/err.h"
 #include "profile/processes.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TOLD = 8 };
+enum { MAX_REPORTED = 8 };
 
 static int add_files(struct report_comparable *c, const struct input *o)
 {
@@ -45,7 +45,7 @@ static bool is_of_kernel(const struct report_function *f)
 	return f->is_kernel;
 }
 
-/* What is no file has names in a session if any of its functions has one. */
+/* An object without a file has names if any of its functions has one. */
 static int add_other(struct report_comparable *c, const struct job *j, size_t session,
 		     const struct report_flat_row *rows, size_t nr, const char *name,
 		     bool (*is_of)(const struct report_function *f))
@@ -78,7 +78,7 @@ int diff_names_add(struct report_comparable *c, const struct job *j, size_t sess
 	return rc;
 }
 
-static void tell(struct job *j, const char *name, enum report_comparable_why why)
+static void report_whole(struct job *j, const char *name, enum report_comparable_why why)
 {
 	bool differ = why == REPORT_NAMES_DIFFER, is_file = name[0] != '[';
 	const char *what = differ ? "names are missing on one side"
@@ -96,21 +96,21 @@ static void tell(struct job *j, const char *name, enum report_comparable_why why
 	problems_add(&j->output->problems, false, &e);
 }
 
-void diff_names_tell(const struct report_comparable *c, struct job *j)
+void diff_names_report(const struct report_comparable *c, struct job *j)
 {
-	size_t nr_told = 0;
+	size_t nr_reported = 0;
 
 	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c))
 		buf_addc(&j->output->text, '\n');
-	for (size_t i = 0; i < report_comparable_nr(c) && nr_told < MAX_TOLD; i++) {
+	for (size_t i = 0; i < report_comparable_nr(c) && nr_reported < MAX_REPORTED; i++) {
 		enum report_comparable_why why = report_comparable_why(c, i);
 
 		if (why == REPORT_COMPARABLE)
 			continue;
-		tell(j, report_comparable_name(c, i), why);
-		nr_told++;
+		report_whole(j, report_comparable_name(c, i), why);
+		nr_reported++;
 	}
-	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_told)
+	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_reported)
 		buf_printf(&j->output->text, "… and %zu more objects are compared as a whole\n",
-			   report_comparable_nr_whole(c) - nr_told);
+			   report_comparable_nr_whole(c) - nr_reported);
 }

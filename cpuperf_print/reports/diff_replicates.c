@@ -1,6 +1,5 @@
 /*
- * How long the replicates of a comparison lasted, and which were cut short: by reading all traces
- * once more.
+ * How long replicates lasted and which were cut short, from one more pass over the traces.
  */
 #include "base/mem.h"
 #include "profile/iterator.h"
@@ -8,7 +7,7 @@
 
 #include <errno.h>
 
-/* Of the CPUs of an iteration the one that took longest counts. */
+/* The duration of an iteration is that of its slowest CPU. */
 static int load_session(const struct input *o, struct diff_replicate *iterations)
 {
 	struct profile_iterator *it = profile_iterator_new(o->session);

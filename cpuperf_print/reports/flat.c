@@ -1,5 +1,5 @@
 /*
- * The flat report, and that of threads, which is one by another sort.
+ * The reports flat and threads; threads is flat with other columns.
  */
 #include "report/flat.h"
 #include "base/buf.h"
@@ -22,7 +22,7 @@ struct flat {
 	bool has_total;
 	struct report_flat *flat;
 	struct report_stats stats;
-	/* Of each event and session, where rows are of a session: shares are of that. Else NULL. */
+	/* By event and session, if rows have a session: the wholes of shares. Else NULL. */
 	struct report_weight *of_sessions;
 	struct grid *g;
 };
@@ -43,7 +43,7 @@ static int add_sessions(struct flat *f, const struct report_flat_row *rows, size
 	return f->of_sessions ? 0 : -ENOMEM;
 }
 
-/* What the row's share is of. */
+/* The whole of the row's share. */
 static const struct report_weight *whole_of(const struct flat *f, const struct report_flat_row *row)
 {
 	return f->of_sessions ? of_session(f, row)
@@ -86,7 +86,7 @@ static void put_row(struct flat *f, const struct report_flat_row *row)
 	reports_put_columns(f->j, f->columns, row, f->g);
 }
 
-/* The rows of one event. Returns how many there are. */
+/* Prints the rows of one event. Returns how many it has. */
 static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows, size_t nr)
 {
 	uint32_t event = rows[0].column[REPORT_EVENT];
@@ -112,7 +112,7 @@ static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows,
 	return i;
 }
 
-/* For people a table for each event, for programs one. */
+/* Text has a table for each event; csv and ndjson have one for all. */
 static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t nr, struct err *e)
 {
 	int rc = 0;
@@ -133,7 +133,7 @@ static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t n
 	return rc;
 }
 
-/* For programs the header. */
+/* csv and ndjson still have a header. */
 static int put_nothing(struct flat *f, struct err *e)
 {
 	reports_nothing(f->j, &f->stats, "samples");
@@ -174,7 +174,7 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	return rc;
 }
 
-/* For people a session by itself has its name above. */
+/* In text a single session is named above its table. */
 static unsigned session_column(const struct job *j)
 {
 	const bool is_shown = j->nr > 1 || j->output->form != GRID_PEOPLE;

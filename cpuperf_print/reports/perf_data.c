@@ -1,6 +1,6 @@
 /*
- * The summary of perf.data: what the file says of itself, and the samples of each event. There are
- * no counts to hold them against: what should have come is not known.
+ * The summary of perf.data: its header, and the samples of each event. The file has no counts, so
+ * the expected number of samples is unknown.
  */
 #include "base/err.h"
 #include "base/str.h"
@@ -57,7 +57,7 @@ static void put_time(struct buf *b, const struct import_facts *f)
 	buf_printf(b, "%-9s %s from the first record to the last\n", "Time", text);
 }
 
-/* What the rings say was lost, and what is not ours to know. */
+/* What was lost, and what the file cannot say. */
 static void put_losses(struct buf *b, const struct import_facts *f)
 {
 	buf_printf(b, "%-9s ", "Records");

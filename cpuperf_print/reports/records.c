@@ -1,5 +1,5 @@
 /*
- * Every record, a line or a row each, in the order of time.
+ * The report records: every record in order of time.
  */
 #include "report/records.h"
 
@@ -14,9 +14,9 @@
 
 struct records {
 	struct job *j;
-	const struct input *opened;
+	const struct input *input;
 	uint64_t start_ns;
-	struct unwinder *unwinder; /* NULL: stacks of that machine cannot be unwound */
+	struct unwinder *unwinder; /* NULL: not for that machine */
 	struct err *e;
 };
 
@@ -27,7 +27,7 @@ static int flush(void *arg)
 	return output_write(r->j->output, r->e);
 }
 
-/* Of an event that is wanted; of none: only if none is asked for. */
+/* Records without an event match if no event is selected. */
 static bool is_of_event(const struct records *r, const struct profile_item *item)
 {
 	const struct profile_filter *f = &r->j->selection->filter;
@@ -37,11 +37,11 @@ static bool is_of_event(const struct records *r, const struct profile_item *item
 
 	if (!f->events.nr)
 		return true;
-	return event < r->opened->facts->nr_events &&
-	       profile_filter_has_event(f, &r->opened->facts->events[event]);
+	return event < r->input->facts->nr_events &&
+	       profile_filter_has_event(f, &r->input->facts->events[event]);
 }
 
-/* A reading is of its trace's CPU. */
+/* Readings have the CPU of their trace. */
 static uint32_t cpu_of(const struct profile_merged_item *m)
 {
 	return m->item->kind == PROFILE_RECORD ? m->item->cpu : m->trace->head.cpu;
@@ -78,10 +78,10 @@ static int print(struct records *r, struct profile_lookup *lookup)
 	static const enum report_records_form forms[] = {[GRID_PEOPLE] = REPORT_RECORDS_TEXT,
 							 [GRID_CSV] = REPORT_RECORDS_CSV,
 							 [GRID_NDJSON] = REPORT_RECORDS_NDJSON};
-	struct report_names_of of = {.lookup = lookup, .symbols = r->opened->symbols};
+	struct report_names_of of = {.lookup = lookup, .symbols = r->input->symbols};
 	struct report_names names;
 	const struct report_records_config config = {
-	    .session = r->opened->session,
+	    .session = r->input->session,
 	    .names = &names,
 	    .unwinder = r->unwinder,
 	    .problem = problems_add,
@@ -110,8 +110,8 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 	const struct unwinder_config config = {
 	    .finder = r->j->inputs->finder,
 	    .lookup = lookup,
-	    .machine = r->opened->facts->head.machine,
-	    .vdso = r->opened->vdso,
+	    .machine = r->input->facts->head.machine,
+	    .vdso = r->input->vdso,
 	};
 	int rc = unwinder_new(&config, &r->unwinder);
 
@@ -120,12 +120,12 @@ static int make_unwinder(struct records *r, struct profile_lookup *lookup)
 
 int reports_records(struct job *j, struct err *e)
 {
-	struct records r = {.j = j, .opened = job_input(j), .e = e};
+	struct records r = {.j = j, .input = job_input(j), .e = e};
 	struct profile_lookup *lookup;
 	int rc;
 
-	lookup = profile_lookup_new(r.opened->processes);
-	r.start_ns = r.opened->start_ns;
+	lookup = profile_lookup_new(r.input->processes);
+	r.start_ns = r.input->start_ns;
 	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;
 	if (rc == 0)
 		rc = print(&r, lookup);

@@ -21,48 +21,47 @@ int reports_topdown(struct job *j, struct err *e);
 /* The summary of a perf.data file. */
 int reports_perf_data(struct job *j, struct err *e);
 
-/* For people: a column for each session. rows are those of a flat report with the session among its
- * columns. */
+/* In text: prints a column for each session. rows are those of a flat report whose columns include
+ * the session. */
 struct report_flat_row;
 int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e);
 
 /* --- common.c --- */
 
-/* The events of the samples that were read, for people: a line before the rows of each. */
+/* In text: appends the line above the rows of an event. */
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event);
-/* For people, where there is no row: "No samples", and how many of those that there are are left
- * out. */
+/* In text, if there are no rows: appends "No samples", and how many the filter removed. */
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what);
-/* Rows of an event that are not shown: there are too many, or they are below --min-percent. */
+/* Rows that are not shown: beyond --top or below --min-percent. */
 struct reports_rest {
 	size_t nr;
-	bool is_beyond_top, is_small; /* of any of them */
+	bool is_beyond_top, is_small; /* at least one of them */
 	struct report_weight weight;
 };
 void reports_rest_add(struct reports_rest *r, const struct report_weight *w, bool is_beyond_top,
 		      bool is_small);
-/* For people, a line: how many, what part (NULL: not told), and what shows them. */
+/* In text: a line with their number, their share (may be NULL) and the option that shows them. */
 void reports_rest_put(const struct job *j, const struct reports_rest *r,
 		      const struct share_interval *share, struct grid *g);
-/* For people, after the rows: what must be known of the stacks. */
+/* In text: a line on truncated stacks, after the rows. */
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g);
-/* Part of the event's samples that entered. */
+/* The share of part in the event's samples, or in all. */
 struct share_interval reports_share(const struct report_stats *stats, uint32_t event,
 				    const struct report_weight *part);
 struct share_interval reports_share_of(const struct report_weight *part,
 				       const struct report_weight *all);
-/* Count × scale for people, raw for programs. */
+/* Count × scale in text, else the raw count. */
 uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight);
-/* Samples have callers. */
+/* True if samples have call chains. */
 bool reports_has_callers(const struct job *j);
-/* Rows at most; what is left out below. */
+/* --top and --min-percent, or the defaults: all in csv and ndjson. */
 uint64_t reports_top(const struct job *j, uint64_t for_people);
 double reports_min_share(const struct job *j, double for_people_percent);
-/* Writes the grid and frees it; rc is what came before. */
+/* Writes the grid if rc is 0, and frees it. Returns rc, or -errno with *e. */
 int reports_end(struct job *j, struct grid *g, int rc, struct err *e);
-/* The columns are copied. For machines the grids of a report are one table, with the session where
- * rows are of several. */
+/* columns are copied. In csv and ndjson all grids of a report are one table, with a column session
+ * if rows are of several. */
 struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Counts and misc over time: for programs a row for each point, as they are read; for people a line
- * for each event, with its shape.
+ * The report series, counts over time: csv and ndjson have a row for each point, text has a line
+ * for each event with its shape.
  */
 #include "counts/series.h"
 
@@ -106,7 +106,7 @@ static int write_rows(struct points *w)
 	return output_flush(w->j->output, w->e);
 }
 
-/* Totals of events are those of the rows. */
+/* Totals of events are sums of rows, and not printed. */
 static int put_point(void *arg, const struct counts_series_point *p)
 {
 	struct points *w = arg;
@@ -144,14 +144,14 @@ static int print_points(struct job *j, const struct input *o, struct err *e)
 	return reports_end(j, w.g, rc, e);
 }
 
-/* --- people ---------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------ */
 
 enum { NAME, LOWEST, MEAN, HIGHEST, RUNNING, SHAPE, NR_CELLS };
 
 static const char *const headers[NR_CELLS] = {"event",   "lowest",  "mean",
 					      "highest", "running", "over time"};
 
-/* What is being printed. */
+/* The table that is being printed. */
 struct shown {
 	struct job *j;
 	const struct counts_lines *lines;
@@ -189,7 +189,7 @@ static void add_name(struct buf *b, const struct counts_line *l)
 		buf_adds(b, " (mean)");
 }
 
-/* What a column of the shape is; from 0 on, if nothing is below. */
+/* One mark of the shape. The scale starts at 0 unless numbers are negative. */
 static const char *level(const struct shown *s, double x, double low, double high)
 {
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -265,11 +265,11 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
 
 	if (!l->has_number && l->cpu != COUNTS_NO_CPU)
-		return false; /* the line over all says why */
+		return false; /* the line of the event says why */
 	return profile_filter_has_event(&s->j->selection->filter, &ev);
 }
 
-/* All lines; of each event so many things at most. Returns how many are left out. */
+/* Appends all lines, at most --top things of each event. Returns how many are left out. */
 static uint64_t put_all(struct shown *s)
 {
 	uint64_t top = reports_top(s->j, TOP), nr_things = 0, nr_left = 0;
@@ -290,7 +290,7 @@ static uint64_t put_all(struct shown *s)
 	return nr_left;
 }
 
-/* The locale's, by its name: nothing else is made of it. */
+/* By the name of the locale. */
 static bool is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -380,7 +380,7 @@ static int put_lines(struct shown *s, struct err *e)
 	return output_flush(s->j->output, e);
 }
 
-/* They are few, or asked for. */
+/* If CPUs are few or selected. */
 static bool shows_each_cpu(const struct job *j, const struct input *o)
 {
 	uint64_t nr = o->facts->nr_traces;
@@ -389,7 +389,7 @@ static bool shows_each_cpu(const struct job *j, const struct input *o)
 	       j->selection->filter.cpus.nr;
 }
 
-/* Metrics need all events, whatever is shown. */
+/* Metrics need all events: the event filter applies when printing. */
 static int read_lines(struct job *j, const struct input *o, struct counts_lines *lines,
 		      struct err *e)
 {

@@ -1,5 +1,5 @@
 /*
- * What the counts of a session say of how the CPUs did.
+ * The report top-down: how well the CPUs ran, from the counts.
  */
 #include "counts/topdown.h"
 
@@ -30,7 +30,7 @@ static const struct grid_column columns[] = {
     {"what", "", NULL, GRID_TEXT, GRID_ALL},
 };
 
-/* For people: more of a row's text, put together in b. */
+/* A row that is being printed; b is scratch. */
 struct shown {
 	struct job *j;
 	struct grid *g;
@@ -93,7 +93,7 @@ static void put_state(struct shown *s, const struct counts_topdown_value *v)
 	grid_text(s->g, v->row->expr);
 }
 
-/* What it is; or why there is none; and what must be known of it. */
+/* The description, or in text why there is no value; then caveats. */
 static void put_what(struct shown *s, const struct counts_topdown_value *v)
 {
 	struct buf *b = &s->b;
@@ -126,7 +126,7 @@ static void put_value(struct shown *s, const struct counts_topdown_value *v)
 	put_what(s, v);
 }
 
-/* Each spec once: those that follow one another measure much the same. */
+/* Rows of the same spec follow one another: each spec is named once. */
 static void put_needs(struct job *j)
 {
 	const char *last = "";
@@ -135,7 +135,7 @@ static void put_needs(struct job *j)
 		return;
 	buf_adds(&j->output->text,
 		 "\nNothing can be derived from the events of this session. Specs that "
-		 "measure what it takes:\n");
+		 "measure what is needed:\n");
 	for (size_t i = 0; i < counts_formula_nr_rows(); i++) {
 		const struct counts_formula_row *row = counts_formula_row(i);
 

@@ -1,6 +1,6 @@
 /*
- * The call tree, upright and inverted, and whole stacks: the ways through it, the most frequent
- * first.
+ * The reports tree and callers (the call tree and its inverse), and stacks (its paths, most
+ * frequent first).
  */
 #include "report/tree.h"
 #include "base/buf.h"
@@ -21,7 +21,7 @@ struct trees {
 	struct report_tree *tree;
 	struct report_stats stats;
 	struct grid *g;
-	uint32_t number; /* of the row printed last, from 1: programs link rows by it */
+	uint32_t number; /* of the last row, from 1; links rows in csv and ndjson */
 };
 
 static const struct report_node *node_at(const struct trees *t, uint32_t place)
@@ -78,9 +78,9 @@ static void put_node(struct trees *t, const struct report_node *n, uint32_t pare
 	grid_tree(t->g, depth, n->function->name);
 }
 
-/* A way down, as deep as stacks are. */
+/* A path from the root. */
 struct way {
-	uint32_t place, number; /* of the node, and of its row */
+	uint32_t place, number; /* the node, and its row */
 };
 
 static bool is_large(const struct trees *t, uint32_t place, double min)
@@ -90,7 +90,7 @@ static bool is_large(const struct trees *t, uint32_t place, double min)
 	return reports_share(&t->stats, n->event, &n->total).share >= min;
 }
 
-/* Siblings are in order: what follows one that is too small is too small. */
+/* Siblings are sorted: all after the first small one are small. */
 static int put_below(struct trees *t, uint32_t root, double min)
 {
 	struct way way[MAX_STACK_FRAMES + 1];
@@ -114,7 +114,7 @@ static int put_below(struct trees *t, uint32_t root, double min)
 
 typedef struct grid *grid_fn(const struct trees *t, uint32_t event);
 
-/* For programs the header. */
+/* csv and ndjson still have a header. */
 static int put_nothing(struct trees *t, grid_fn *make, struct err *e)
 {
 	struct grid *g;
@@ -193,7 +193,7 @@ int reports_callers(struct job *j, struct err *e)
 	return print_tree(j, true, e);
 }
 
-/* A function as in "main(); compute()": what has its arguments already is as it is. */
+/* Appends "()" unless the name has arguments. */
 static void add_call(struct buf *b, const char *name)
 {
 	size_t len = strlen(name);
@@ -203,7 +203,7 @@ static void add_call(struct buf *b, const char *name)
 		buf_adds(b, "()");
 }
 
-/* From the root to the node. */
+/* The path from the root to the node. */
 static void add_stack(const struct trees *t, struct buf *b, uint32_t place)
 {
 	const char *names[MAX_STACK_FRAMES];
@@ -220,7 +220,7 @@ static void add_stack(const struct trees *t, struct buf *b, uint32_t place)
 
 /* A stack that has samples. */
 struct stack {
-	uint32_t node, place; /* place: in the order in which a tree is read */
+	uint32_t node, place; /* place: in preorder */
 };
 
 static int compare_stacks(const void *a, const void *b, void *arg)
@@ -237,7 +237,7 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* The node behind this one in the order in which a tree is read. */
+/* The next node in preorder. */
 static uint32_t next_node(const struct trees *t, uint32_t at)
 {
 	if (node_at(t, at)->first_child != REPORT_NO_NODE)
@@ -247,7 +247,7 @@ static uint32_t next_node(const struct trees *t, uint32_t at)
 	return at == REPORT_NO_NODE ? at : node_at(t, at)->next;
 }
 
-/* In the order of the tree, so that equal ones stay where their names put them. */
+/* Ties keep preorder, which is sorted by name. */
 static struct stack *list_stacks(const struct trees *t, size_t *nr)
 {
 	struct stack *list = mem_calloc(report_tree_nr(t->tree) + 1, sizeof(*list));
@@ -291,7 +291,7 @@ static void put_stack(struct trees *t, uint32_t place, struct buf *b)
 	grid_text(t->g, buf_str(b));
 }
 
-/* Those of one event: how many of the list they are. */
+/* Prints the stacks of one event. Returns how many it has. */
 static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, struct buf *b)
 {
 	uint32_t event = node_at(t, list[0].node)->event;

@@ -1,5 +1,5 @@
 /*
- * The flat report of several sessions side by side: a row's part of each.
+ * The flat report of several sessions, side by side.
  */
 #include "base/err.h"
 #include "base/index.h"
@@ -16,9 +16,9 @@
 
 enum { TOP = 40, NAME_BYTES = 32 };
 
-/* A row of the table: of the sessions' rows that are alike but for the session. */
+/* A row of the table: rows of the sessions that differ in the session only. */
 struct line {
-	const struct report_flat_row *row; /* one of them */
+	const struct report_flat_row *row; /* any of them */
 	uint64_t weight;                   /* of all */
 };
 
@@ -35,7 +35,7 @@ struct table {
 	struct grid *g;
 };
 
-/* What a line is found by. */
+/* Key of a line. */
 struct key {
 	uint32_t column[REPORT_NR_COLUMNS], file;
 };
@@ -58,7 +58,7 @@ static bool is_line(const void *arg, const void *key, uint32_t number)
 	return memcmp(&k, key, sizeof(k)) == 0;
 }
 
-/* INDEX_NONE: no memory. */
+/* INDEX_NONE: out of memory. */
 static uint32_t find_line(struct table *t, const struct report_flat_row *row)
 {
 	const struct key k = key_of(row);
@@ -159,7 +159,7 @@ static void put_heading(const struct table *t, uint32_t event)
 	buf_addc(&t->j->output->text, '\n');
 }
 
-/* Lines are put in order by way of their numbers: what each has stands by number. */
+/* Sorts a copy: the other arrays are indexed by the number of the line. */
 static int put_lines(struct table *t, struct err *e)
 {
 	uint64_t top = reports_top(t->j, TOP), rank = 0;
