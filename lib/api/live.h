@@ -1,6 +1,6 @@
 /*
- * From a running session to a table: what cpuperf and the public interface share. The only place
- * where all groups of events come together.
+ * From a running session to a table, for cpuperf and the public interface; and the catalogue of all
+ * groups of events.
  */
 #ifndef API_LIVE_H
 #define API_LIVE_H
@@ -9,20 +9,20 @@
 #include "metric/table.h"
 #include "session/session.h"
 
-/* All groups, in the order in which they are listed, and the memory of the rows that are made.
- * Does not move between init and fini. */
+/* All groups in the order of lists, and the memory of made rows. Must not move between init and
+ * fini. */
 struct live_catalogue {
 	struct catalogue catalogue;
 	struct arena arena;
 };
 
-/* host: borrowed; NULL: the tables alone. model: whose events are meant, as the spec names it;
- * borrowed; NULL, "" and "default": this CPU's. Takes no memory until events are asked for. */
+/* host: borrowed; NULL: the tables alone. model: the CPU model as the spec names it; borrowed;
+ * NULL, "" and "default": this CPU. Allocates nothing until events are looked up. */
 void live_catalogue_init(struct live_catalogue *c, const struct host *host, const char *model);
 void live_catalogue_fini(struct live_catalogue *c);
 
-/* Whether the spec's model_name, which c was made for, is this machine's: 0, or -ENOTSUP with
- * an error that names the detected one. A name that nobody knows is plan_make's to refuse. */
+/* Checks that the spec's model_name, for which c was made, is this machine's: 0, or -ENOTSUP with
+ * an error that names the detected one. plan_make rejects unknown names. */
 int live_check_model(const struct live_catalogue *c, const struct spec *spec,
 		     struct err_list *errs);
 

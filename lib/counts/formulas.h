@@ -1,7 +1,6 @@
 /*
- * What can be derived from counts: instructions per cycle, misses, where the slots of the pipeline
- * went. A table of formulas; those are made whose events are measured. For the top-down report and
- * the dashboard. Knows nothing of sessions and formats.
+ * Formulas over counts: instructions per cycle, misses, the use of the pipeline's slots. Those
+ * whose events are measured become metrics, for the top-down report and the dashboard.
  */
 #ifndef COUNTS_FORMULAS_H
 #define COUNTS_FORMULAS_H
@@ -15,11 +14,11 @@ struct trace_event;
 /* A row of the table. */
 struct counts_formula_row {
 	const char *name, *expr, *unit;
-	const char *what; /* in words */
-	const char *spec; /* of those that are shipped: one that measures it */
-	/* Beyond what is usual: a limit (NULL: none), and what it may mean. */
+	const char *what; /* a description */
+	const char *spec; /* a shipped spec that measures it; NULL */
+	/* Unusual values: limits (NULL: none), and what they may mean. */
 	const char *low, *low_hint, *high, *high_hint;
-	bool is_by_time; /* holds in one iteration, not in sums over several */
+	bool is_by_time; /* valid for one iteration, not for sums over several */
 };
 size_t counts_formula_nr_rows(void);
 const struct counts_formula_row *counts_formula_row(size_t i);
@@ -31,7 +30,7 @@ struct counts_formula {
 	const char *part; /* "", "user", "kernel" */
 };
 
-/* metric[i] is of item[i]; named "ipc", "ipc user", "llc_misses/1k". */
+/* metric[i] belongs to item[i]; named "ipc", "ipc user", "llc_misses/1k". */
 struct counts_formulas {
 	size_t nr;
 	struct metric metric[COUNTS_MAX_FORMULAS];

@@ -16,22 +16,22 @@ struct err;
 int counts_tally_new(const struct profile_facts *facts, const struct metric_set *metrics,
 		     struct table **out, struct err *e);
 
-/* Adds a trace as the next row; the first one sets the iteration and its times, any of them that it
- * was cut (the first can be damaged). Returns how many numbers it has. */
+/* Adds a trace as the next row. The first sets the iteration and its times; any sets is_cut (the
+ * first can be damaged). Returns how many of its cells have a number. */
 size_t counts_tally_add(struct table *t, const struct profile_trace *trace);
 
-/* Takes out of a row what is of its CPU, its samples too, and leaves what is of the machine: the
- * CPU is not wanted.
+/* Clears the cells and samples of a row that belong to its CPU, and keeps those of the machine: the
+ * CPU is not selected.
  */
 void counts_tally_leave_cpu(struct table *t, size_t row);
-/* A column's cells are of each row's CPU, or its package; else of the machine, in row 0. */
+/* True if a column's cells belong to each row's CPU or package; else they are the machine's, in row
+ * 0. */
 bool counts_tally_is_of_cpu(const struct table_column *c);
 
-/* What became of a CPU's samples, into its row, when the cells are made; s NULL: not known. For
- * the recorder too, so that both take the same. */
+/* Fills in the sampling of a row, after its cells. s NULL: not known. Also for live tables. */
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
 
-/* True if the trace is of another iteration than the rows there are: then fill the totals, use the
+/* True if the trace belongs to another iteration than the rows: then fill the totals, use the
  * table, and set nr_rows to 0. */
 bool counts_tally_is_next(const struct table *t, const struct profile_trace *trace);
 

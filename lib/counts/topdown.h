@@ -1,7 +1,6 @@
 /*
- * What the counts of a session say of how the CPUs did: instructions per cycle, misses, where the
- * slots of the pipeline went. A table of formulas; those are made whose events were measured. Knows
- * nothing of formats.
+ * The top-down view of a session: the formulas (counts/formulas.h) whose events were measured, over
+ * all iterations.
  */
 #ifndef COUNTS_TOPDOWN_H
 #define COUNTS_TOPDOWN_H
@@ -14,17 +13,17 @@ struct err;
 struct profile_filter;
 struct counts_topdown;
 
-/* One of them, of all code or of a part of it. */
+/* A formula over all code or a part of it. */
 struct counts_topdown_value {
 	const struct counts_formula_row *row;
 	const char *part; /* "", "user", "kernel" */
-	/* Of all iterations together, or their mean where one lacks a CPU's number; cell_has_value
-	 * tells whether it has one. Beyond what is usual: total.limit. */
+	/* Of all iterations together, or their mean where one lacks a CPU's number; check
+	 * cell_has_value. total.limit: it is unusual. */
 	struct cell total;
-	struct spread spread; /* of its iterations, but one that was cut */
+	struct spread spread; /* over the iterations, without one that was cut */
 	double running;       /* the smallest running share of an iteration */
 	const char *reason;   /* why it is not measured; NULL */
-	const char *hint;     /* what it may mean that the total is not usual; NULL */
+	const char *hint;     /* what an unusual total may mean; NULL */
 };
 
 /* Reads the session, which is rewound. The filter's CPUs and iterations hold. 0; -ENOMEM, -EFBIG
@@ -32,7 +31,7 @@ struct counts_topdown_value {
 int counts_topdown_read(struct profile_session *s, const struct profile_filter *filter,
 			struct counts_topdown **out, struct err *e);
 void counts_topdown_free(struct counts_topdown *t); /* NULL is fine */
-/* In the order of the table; of each first all code. None: no formula has its events. */
+/* In the order of the table, all code before its parts. 0: no formula has its events. */
 size_t counts_topdown_nr(const struct counts_topdown *t);
 const struct counts_topdown_value *counts_topdown_at(const struct counts_topdown *t, size_t i);
 

@@ -1,6 +1,6 @@
 /*
- * Expressions over what was measured: from text to the steps of a calculation, and from those to a
- * number. Knows nothing of events and cells: what an operand means is asked of a callback.
+ * Expressions over measured numbers: parsed into steps of a stack machine, and evaluated. A
+ * callback resolves operands.
  */
 #ifndef METRIC_EXPR_H
 #define METRIC_EXPR_H
@@ -13,7 +13,7 @@ struct err;
 
 enum {
 	EXPR_MAX_STEPS = 128,
-	EXPR_MAX_DEPTH = 32, /* of brackets and signs, one in the other */
+	EXPR_MAX_DEPTH = 32, /* of nested brackets and signs */
 };
 
 enum expr_op {
@@ -27,14 +27,14 @@ enum expr_op {
 	EXPR_DIVIDE,
 };
 
-/* Puts a number on a stack, or takes one or two from it and puts the result there. */
+/* Pushes a number, or pops one or two and pushes the result. */
 struct expr_step {
 	enum expr_op op;
 	double number; /* EXPR_NUMBER */
 	/* EXPR_OPERAND: */
 	const char *name; /* what stands in the braces; in the arena */
 	size_t offset;    /* of its first byte in the text */
-	size_t operand;   /* what it means: for the one who knows to set; 0 at first */
+	size_t operand;   /* its meaning, set by the caller; 0 after expr_parse */
 };
 
 struct expr {
@@ -47,10 +47,9 @@ struct expr {
  *   product = factor { ("*" | "/") factor }
  *   factor  = "-" factor | "(" sum ")" | "{" name "}" | number | "duration"
  *   number  = digits [ "." digits ] [ ("e" | "E") [ "+" | "-" ] digits ]
- * Blanks may stand between them. A name is any text without braces. A number is exact, or the
- * double next to it: as an integer times a power of ten it has at most 15 digits, and that power is
- * from -22 to 22. 0; -EINVAL with *e and *offset, the byte of the text that is wrong; -ENOMEM with
- * *e.
+ * Blanks may stand between them. A name is any text without braces. A number has at most 15 digits
+ * as an integer times a power of ten from -22 to 22, so that its double is the nearest. 0; -EINVAL
+ * with *e and *offset, the offending byte of the text; -ENOMEM with *e.
  */
 int expr_parse(const char *text, struct arena *arena, struct expr *out, size_t *offset,
 	       struct err *e);

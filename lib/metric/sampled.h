@@ -1,7 +1,6 @@
 /*
- * The arithmetic of samples: what came, against what the count says should have come. One
- * arithmetic for the live table and for cpuperf_print. Knows nothing of where the numbers come
- * from or how they are shown.
+ * The arithmetic of samples: those received against those expected by the count. The live table and
+ * cpuperf_print share it. Independent of where numbers come from and of how they are shown.
  */
 #ifndef METRIC_SAMPLED_H
 #define METRIC_SAMPLED_H
@@ -11,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Those of the spec's flags that leave samples out, by the numbers that traces store. */
+/* The spec's flags that exclude samples, with the values that traces store. */
 enum sampled_flag {
 	SAMPLED_OS = 1u << 0,
 	SAMPLED_USER = 1u << 1,
@@ -20,12 +19,12 @@ enum sampled_flag {
 	SAMPLED_HOST = 1u << 11,
 };
 
-/* How an event is sampled; all zero: it is not. */
+/* How an event is sampled; all zero: not at all. */
 struct sampled_event {
-	uint64_t period;    /* a sample each time it has occurred so often; 0: by frequency */
+	uint64_t period;    /* a sample per so many occurrences; 0: by frequency */
 	uint64_t frequency; /* in Hz: each sample has a period of its own */
-	bool is_clock;      /* it counts time in ns, and on an idle CPU samples may be silent */
-	bool is_partial;    /* its samples leave out a mode that its count holds */
+	bool is_clock;      /* it counts time in ns, and may skip samples on an idle CPU */
+	bool is_partial;    /* its samples exclude a mode that its count includes */
 };
 
 /* flags: enum sampled_flag among others. */
@@ -43,15 +42,15 @@ struct sampled_counts {
 	uint64_t lost;    /* SAMPLED_UNKNOWN: the kernel does not count them by event */
 	uint64_t throttled;
 };
-/* Sums stay at UINT64_MAX; what is lost with one part that is not told is not told. */
+/* Sums saturate at UINT64_MAX; lost is unknown if one part is. */
 void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *n);
 
-/* What may be claimed of the samples that should have come; the strongest first. */
+/* What can be claimed about the expected samples; the strongest first. */
 enum sampled_claim {
-	SAMPLED_NONE = 0, /* the trace says nothing of samples */
+	SAMPLED_NONE = 0, /* the trace holds no sample counts */
 	SAMPLED_COMPARED, /* received, expected and slack hold */
-	SAMPLED_IDLE,     /* of a clock: the CPU was idle, where samples come or do not */
-	SAMPLED_SHORT,    /* of a clock: too short for /proc/stat, which counts in 10 ms */
+	SAMPLED_IDLE,     /* a clock on an idle CPU, where samples may or may not come */
+	SAMPLED_SHORT,    /* a clock, too short for /proc/stat, which counts in 10 ms */
 	SAMPLED_PARTIAL,  /* sampled_event.is_partial */
 	SAMPLED_NO_COUNT, /* there is no count to compare with */
 };
@@ -60,33 +59,33 @@ struct sampled {
 	enum sampled_claim claim;
 	struct sampled_counts n;
 	bool has_residual;
-	int64_t residual;            /* raw count - weight; the end of its range if beyond that */
-	uint64_t received, expected; /* weights, of what is compared; else 0 */
-	uint64_t slack;              /* how far expected may be from the truth */
+	int64_t residual;            /* raw count - weight, saturated */
+	uint64_t received, expected; /* weights, if compared; else 0 */
+	uint64_t slack;              /* the possible error of expected */
 	unsigned idle_percent;       /* of a clock's time; rounded down; 0 if not known */
 };
 
 /*
- * Of one event on one CPU over an iteration. c: its cell, unscaled fields; idle_ns: the CPU's idle
- * time by /proc/stat, UINT64_MAX: not known.
+ * One event on one CPU over an iteration. c: its cell, of which unscaled fields are read; idle_ns:
+ * the CPU's idle time by /proc/stat, UINT64_MAX: not known.
  * - expected is the raw count, of a clock the time that it ran and the CPU was not idle (a
  *   throttled clock's count stands still), in whole periods; received is the weight, of a clock
- *   without that of samples of the idle task. No more is expected than is missing at all.
+ *   without that of samples of the idle task. No more is missing than the residual says.
  * - a clock of which less than 5 % or less than 50 ms is not idle claims nothing.
  */
 void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n,
 		  const struct cell *c, uint64_t idle_ns, struct sampled *out);
-/* Adds it to a total over CPUs or iterations (all zero at first), which claims what the strongest
- * does: only what was compared enters received and expected. */
+/* Adds s to a total over CPUs or iterations (all zero at first). The total has the strongest claim;
+ * only compared numbers enter received and expected. */
 void sampled_total(struct sampled *total, const struct sampled *s);
 
-/* received / expected, at most 1; negative: not claimed. */
+/* received / expected, at most 1; negative: no claim. */
 double sampled_coverage(const struct sampled *s);
-/* How many samples should have come; 0 if the period is not fixed or nothing is claimed. */
+/* Expected samples; 0 if the period is not fixed or nothing is claimed. */
 uint64_t sampled_nr_expected(const struct sampled_event *ev, const struct sampled *s);
-/* How many of them did not, by the mean period where it is not fixed. */
+/* Missing samples, by the mean period where it is not fixed. */
 uint64_t sampled_nr_missing(const struct sampled_event *ev, const struct sampled *s);
-/* Of one CPU: more than 1 %, more than 2 samples and more than the slack are missing. */
+/* One CPU: more than 1 %, more than 2 samples and more than the slack are missing. */
 bool sampled_is_short(const struct sampled_event *ev, const struct sampled *s);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The stacks of counts over time in the order of a walk: each frame before those that it called, of
- * these the one with most first. What is too small to be shown is one frame, "[merged]", in its
- * caller. Knows nothing of how it is written.
+ * The stacks of counts over time in preorder: each frame before its callees, the largest callee
+ * first. Frames that are too small to be shown are one frame, "[merged]", in their caller.
  */
 #ifndef REPORT_OUTLINE_H
 #define REPORT_OUTLINE_H

@@ -1,6 +1,6 @@
 /*
- * What the files of the report of all records share and nobody else sees: the record at hand, the
- * names of addresses as they are written, and what a form is.
+ * Shared by the files of report_records alone: the present record, the cache of names as the form
+ * writes them, and the interface of a form.
  */
 #ifndef REPORT_RECORDS_STATE_H
 #define REPORT_RECORDS_STATE_H
@@ -15,16 +15,16 @@ struct profile_field;
 struct profile_value;
 struct trace_event;
 
-/* What an address is called, as the form writes it. Of one process, by its number, or of the
- * kernel; in one epoch. */
+/* The name of an address as the form writes it; of one process, by its number, or of the kernel; in
+ * one epoch. */
 struct records_name {
 	uint64_t address;
 	uint32_t process, epoch;
 	const char *text;       /* NULL: the row is free */
-	uint32_t len, more_len; /* more of it behind text: what the form likes */
+	uint32_t len, more_len; /* more_len bytes follow text: the form's own */
 };
 
-/* Two that share a line of the CPU's cache: the one asked for last is first. */
+/* Two names that share a cache line, the most recent first. */
 struct records_shelf {
 	struct records_name name[2];
 };
@@ -50,14 +50,14 @@ struct records_state {
 	struct records_texts functions, comms, events;
 	struct arena arena; /* of texts */
 	struct buf scratch; /* of the form */
-	struct buf lead;    /* what each row begins with */
+	struct buf lead;    /* the start of each row */
 	int error;          /* -ENOMEM: sticks */
 	uint32_t kernel_epoch;
-	struct profile_sample sample; /* at hand */
+	struct profile_sample sample; /* the present one */
 	struct report_stack stack;
 };
 
-/* The record at hand, or the reading. */
+/* The present record or reading. */
 struct records_item {
 	struct records_state *all;
 	const struct profile_item *item;
@@ -68,7 +68,7 @@ struct records_item {
 	uint32_t epoch; /* of a sample's process */
 };
 
-/* How records are written. Appends to out; what goes wrong sticks there. */
+/* How records are written. Appends to out, which keeps errors. */
 struct records_form {
 	void (*begin)(struct records_state *all); /* NULL: nothing */
 	void (*record)(const struct records_item *s);
@@ -81,17 +81,18 @@ extern const struct records_form records_form_text, records_form_csv, records_fo
 /* Of the record's process, in its epoch, or of the kernel. */
 const struct records_name *records_name(const struct records_item *s, uint64_t address,
 					bool is_kernel);
-/* Frame i of the stack at hand. */
+/* Frame i of the present stack. */
 static inline const struct records_name *records_frame(const struct records_item *s, size_t i)
 {
 	return records_name(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
 }
-/* The text of a number, as make writes it once into scratch. */
+/* The text of a number, cached; make writes it into scratch. */
 struct records_text records_text(struct records_state *all, struct records_texts *texts,
 				 uint32_t number,
 				 size_t (*make)(struct buf *scratch, const void *of),
 				 const void *of);
-/* Makes the stack of the sample at hand. Some work later its names should be fetched. */
+/* Makes the stack of the present sample. Do other work before records_fetch_names: it prefetches.
+ */
 void records_make_stack(const struct records_item *s);
 void records_fetch_names(const struct records_item *s);
 /* " name=value" for each field that a tracepoint's sample has. */

@@ -1,7 +1,6 @@
 /*
- * Samples counted over time: how many of each stack and group (of threads, say) came in each slice.
- * Memory is bounded: where there are too many counts, slices become twice as long. Knows nothing of
- * what the numbers stand for.
+ * Samples over time: the number per stack, group (of threads, say) and slice. Memory is bounded: if
+ * there are too many counts, slices become twice as long.
  */
 #ifndef REPORT_SLICES_H
 #define REPORT_SLICES_H
@@ -20,16 +19,16 @@ struct report_slice {
 struct report_slices *report_slices_new(size_t max_counts);
 void report_slices_free(struct report_slices *s); /* NULL is fine */
 
-/* One more sample, in a slice as it was at first. 0, -ENOMEM; -EFBIG: there are too many stacks and
- * groups, even if time is not told apart. */
+/* Counts a sample in a slice of the initial length. 0, -ENOMEM; -EFBIG: too many stacks and groups,
+ * even with a single slice. */
 int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, uint32_t slice,
 		      uint64_t weight);
 /* Makes slices twice as long. 0 or -ENOMEM. */
 int report_slices_double(struct report_slices *s);
-/* So often that was done: slices are of that many, as a power of two. */
+/* How often that was done: a slice holds 2 to that power of initial slices. */
 unsigned report_slices_doubled(const struct report_slices *s);
 
-/* The counts, in no order; until something is done with s. */
+/* The counts, in no order; valid until s changes. */
 const struct report_slice *report_slices_counts(const struct report_slices *s, size_t *nr);
 
 #endif

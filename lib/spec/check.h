@@ -1,5 +1,5 @@
 /*
- * The rules between the keys of an event and between events. Need no knowledge of the machine.
+ * The rules between the keys of an event, and between events, that do not depend on the machine.
  */
 #ifndef SPEC_CHECK_H
 #define SPEC_CHECK_H
@@ -7,14 +7,14 @@
 #include "spec/spec.h"
 
 enum {
-	/* What a flag is about: the samples … */
+	/* Flags that concern samples … */
 	CHECK_SAMPLE_FLAGS = SPEC_PC | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_CALLCHAIN |
 			     SPEC_USER_STACK | SPEC_PRECISE,
-	/* … or the counter, sampled or not. Events of group misc take neither. */
+	/* … or the counter, sampled or not. Events of the group misc accept neither. */
 	CHECK_COUNTER_FLAGS = SPEC_PINNED | SPEC_NO_IDLE | SPEC_GUEST | SPEC_HOST,
 };
 
-/* Reports every rule that the events of s break, at the place that breaks it. */
+/* Reports every rule that the events of s break, at its place in the text. */
 void check_events(const struct spec *s, struct err_list *errs);
 
 #endif

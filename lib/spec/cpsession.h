@@ -25,7 +25,7 @@ struct cpsession {
 
 void cpsession_init(struct cpsession *s);
 void cpsession_fini(struct cpsession *s);
-/* As spec_parse and spec_load: nothing is required, numbers must be >= 1, unknown keys are errors.
+/* As spec_parse and spec_load. No key is required, numbers must be >= 1, unknown keys are errors.
  */
 int cpsession_parse(const char *text, size_t len, const char *source, struct cpsession *s,
 		    struct err_list *errs);

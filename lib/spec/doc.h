@@ -1,7 +1,6 @@
 /*
- * One text on its way to a model: the parsed JSON beside the places of its keys and values, and
- * the reading of objects by the rows of the key table.
- * Knows nothing of what a spec means; that is in check.c.
+ * Reads a text into a model: the parsed JSON with the positions of its keys and values, and objects
+ * by the rows of the key table. Rules between keys are in check.c.
  */
 #ifndef SPEC_DOC_H
 #define SPEC_DOC_H
@@ -16,7 +15,7 @@ struct doc {
 	const char *source; /* borrowed */
 	bool is_stored; /* by spec_to_json, perhaps of a later version; the doc's maker sets it */
 	struct err_list *errs;
-	struct arena *arena; /* of the model: gets its strings; borrowed */
+	struct arena *arena; /* of the model, for its strings; borrowed */
 	struct scan scan;
 	json_t *root; /* an object; owned */
 };
@@ -26,8 +25,8 @@ struct doc {
 int doc_open(struct doc *d, const char *text, size_t len, enum key_level level);
 void doc_close(struct doc *d);
 
-/* Reads an object that stands at a node into target, by the rows of level. What is wrong is
- * reported and its field left alone. 0 or -ENOMEM, reported. */
+/* Reads the object of a node into target, by the rows of level. Reports wrong values and leaves
+ * their fields unchanged. 0 or -ENOMEM, reported. */
 int doc_read(struct doc *d, const json_t *object, int node, enum key_level level, void *target);
 /* The items of a KEY_EVENTS row into a struct spec (events.c), and of a KEY_METRICS row
  * (metrics.c).

@@ -1,6 +1,6 @@
 /*
- * The JSON parser, tamed: jansson on our heap, out of memory told apart from bad text.
- * Only the files of this room include this; the rest of the project does not see jansson.
+ * jansson on our heap, with out of memory distinguished from bad text. Only the files of this room
+ * include this; the rest of the project does not see jansson.
  */
 #ifndef SPEC_JSON_H
 #define SPEC_JSON_H
@@ -10,12 +10,12 @@
 
 struct arena;
 
-/* Parses plain JSON: an object or array. 0 and a new reference in *out; -EINVAL with *error as
- * jansson tells it; -ENOMEM. */
+/* Parses plain JSON: an object or array. 0 and a new reference in *out; -EINVAL with jansson's
+ * *error; -ENOMEM. */
 int json_parse(const char *text, size_t len, json_t **out, json_error_t *error);
 
-/* The content of a quoted string, unescaped as json_parse would. What is not a valid string is
- * given back as it stands. 0 or -ENOMEM. */
+/* The content of a quoted string, unescaped as json_parse would. Returns an invalid string
+ * unchanged. 0 or -ENOMEM. */
 int json_unescape(const char *quoted, size_t len, struct arena *arena, const char **out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The one table of all keys of a .cpspec and a .cpsession. The reader, the schemas, the man page
+ * The table of all keys of a .cpspec and a .cpsession. The reader, the schemas, the man page
  * section, the override options and the completions are made from it or checked against it.
  */
 #ifndef SPEC_KEYS_H
@@ -57,11 +57,11 @@ extern const size_t key_nr_rows;
 /* NULL if there is none of that name at that level. */
 const struct key_row *key_find(enum key_level level, const char *name);
 
-/* True if the row's text may end as this one does. */
+/* True if the text is empty or ends in the row's suffix. */
 bool key_ends_well(const struct key_row *row, const char *text, size_t len);
 /* The word of the row that is text, or NULL. */
 const char *key_word(const struct key_row *row, const char *text);
-/* True if a number that counts in parts of the key's unit (unit of them are one) is allowed. */
+/* True if v is allowed; v is in 1/unit of the key's unit. */
 bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 /* The default of a number, in the model's unit; 0 without one. */
 uint64_t key_default(const struct key_row *row);

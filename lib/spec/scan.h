@@ -1,7 +1,6 @@
 /*
- * The one pass of ours over a text of JSON with comments and trailing commas: makes plain
- * JSON of it without moving a byte, and notes where every key and value stands.
- * Knows nothing of keys and rules, and does not judge grammar: the JSON parser does.
+ * Scans JSON with comments and trailing commas: turns it into plain JSON without moving a byte, and
+ * records the position of every key and value. The JSON parser checks the grammar.
  */
 #ifndef SPEC_SCAN_H
 #define SPEC_SCAN_H
@@ -29,8 +28,8 @@ struct scan_node {
 };
 
 struct scan {
-	char *text;         /* the plain JSON: blanks in place of comments; owned */
-	size_t len;         /* of the text; after an error: of what stands before it */
+	char *text;         /* the plain JSON: comments are blanked; owned */
+	size_t len;         /* of the text; after an error: of the part before it */
 	struct buf nodes;   /* struct scan_node, in the order of the text */
 	struct arena arena; /* keys */
 	int *order;         /* nodes sorted by parent, index and key; owned */
@@ -47,15 +46,15 @@ void scan_fini(struct scan *s);
 size_t scan_nr_nodes(const struct scan *s);
 const struct scan_node *scan_node(const struct scan *s, int node);
 /* One step of a JSON pointer: the node of a member by its key, of an item by its index; SCAN_NONE.
- * The root is node 0. Of keys given twice it is the last, as in the JSON parser. */
+ * The root is node 0. Of duplicate keys it is the last, as in the JSON parser. */
 int scan_member(const struct scan *s, int parent, const char *key);
 int scan_item(const struct scan *s, int parent, size_t index);
-/* Calls fn for each key that its object has before, with both nodes. */
+/* Calls fn for each duplicate key, with both nodes. */
 typedef void scan_duplicate_fn(const struct scan_node *first, const struct scan_node *again,
 			       void *arg);
 void scan_each_duplicate(const struct scan *s, scan_duplicate_fn *fn, void *arg);
 
-/* Where the token begins that holds the byte at offset, or the next one. */
+/* The start of the token at offset, or of the next one. */
 size_t scan_token_start(const struct scan *s, size_t offset);
 /* Line and column of an offset into text, as scan_init counts them. */
 struct spec_pos scan_pos(const char *text, size_t offset);

@@ -1,6 +1,6 @@
 /*
- * The plain model of a .cpspec: what a person asked to measure, checked against the rules
- * that need no knowledge of the machine. Knows nothing of events that exist, CPUs or files.
+ * The plain model of a .cpspec: what a person asked to measure, checked against the rules that do
+ * not depend on the machine. Independent of the events that exist, of CPUs and of files.
  */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
@@ -41,7 +41,7 @@ enum spec_branch {
 	SPEC_BRANCH_CALL_STACK = 1u << 7,
 };
 
-/* Where something stands in the text; line 0 if it is not from a text. */
+/* A position in the text; line 0: it is not from a text. */
 struct spec_pos {
 	unsigned line, column;
 };
@@ -70,14 +70,15 @@ struct spec_event {
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
 };
 
-/* A metric as it is written. */
+/* A metric as the spec writes it. */
 struct spec_metric {
 	const char *name, *expr, *unit;
 	struct metric_limit warn_below, warn_above;
 	struct spec_pos pos;                 /* of the metric's object */
 	struct spec_pos name_pos, below_pos; /* of the values */
 	struct spec_pos expr_pos;
-	bool has_escapes; /* the text of expr is not what it means: its places cannot be told */
+	bool has_escapes; /* the text of expr has escapes, so that places in it are not places in
+			     the file */
 };
 
 struct spec {
@@ -86,7 +87,7 @@ struct spec {
 	const char *config_name, *model_name; /* never NULL */
 	struct spec_event *events;
 	size_t nr_events;
-	size_t nr_broken; /* behind them: named, but with errors of their own */
+	size_t nr_broken; /* behind them: named, but with errors */
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* of the same; operands are places in events */
@@ -114,10 +115,10 @@ void spec_fini(struct spec *s);
 
 /*
  * Reads len bytes of JSON with comments and trailing commas into *s (initialised by spec_init).
- * A syntax error stops; all other errors are reported together, in the order of the text.
- * 0, or -EINVAL with at least one error in *errs; then *s holds what could be read, so
- * that a caller can find further errors; it is not to be measured. Or
- * -ENOMEM …, with *s as after spec_init. source names the text in messages. Opens nothing.
+ * A syntax error stops the parser; all other errors are reported together, in the order of the
+ * text. 0, or -EINVAL with at least one error in *errs; then *s holds what could be read, so that a
+ * caller can find further errors; do not measure it. Or -ENOMEM …, with *s as after spec_init.
+ * source names the text in messages. Opens nothing.
  */
 int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 	       struct err_list *errs);
@@ -125,10 +126,10 @@ int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
 int spec_load(const char *path, struct spec *s, struct err_list *errs);
 int spec_load_fd(int fd, const char *path, struct spec *s, struct err_list *errs);
 /*
- * The metrics of what spec_to_json wrote into a trace, perhaps in a later version: any duration
- * goes, and unknown keys are passed over. A text without metrics is not read further. nr_events: of
- * the trace, in which operands are places. 0; -EINVAL or -ENOMEM, reported, with *s as after
- * spec_init.
+ * Reads the metrics of a spec that spec_to_json wrote into a trace, perhaps by a later version: any
+ * duration is accepted, and unknown keys are skipped. A text without metrics is not parsed.
+ * nr_events: of the trace, in which operands are places. 0; -EINVAL or -ENOMEM, reported, with *s
+ * as after spec_init.
  */
 int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs);
 
@@ -146,8 +147,8 @@ int spec_check(const struct spec *s, struct err_list *errs);
 struct buf;
 /* The spec as compact JSON, all defaults spelled out, that spec_parse reads back to the same model.
  * A duration that is no whole number of seconds (it came from an option) is written exactly, as a
- * decimal number of seconds: true to what was measured, but no spec file may say so, and spec_parse
- * names the option to use. Failures stick in *out. */
+ * decimal number of seconds; spec_parse rejects that in a spec file, and names the option to use.
+ * Failures stick in *out. */
 void spec_to_json(const struct spec *s, struct buf *out);
 
 /* The event takes samples: it has a rate or a frequency. */

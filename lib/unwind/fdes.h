@@ -1,7 +1,7 @@
 /*
- * A section of unwind tables (.eh_frame or .debug_frame): its entries, and which of them is of an
- * address: by the table that linkers make (.eh_frame_hdr), else by a list made once. Hostile bytes;
- * the list has a ceiling.
+ * A section of unwind tables (.eh_frame or .debug_frame): finds the entry of an address by the
+ * linker's table (.eh_frame_hdr), else by a list made once. The bytes are hostile; the list is
+ * bounded.
  */
 #ifndef UNWIND_FDES_H
 #define UNWIND_FDES_H
@@ -24,7 +24,7 @@ struct unwind_fdes {
 	bool is_listed;
 };
 
-/* Finds the section; without one nothing is found in it. Borrows from the file. */
+/* Finds the section; without one, unwind_fdes_find finds nothing. Borrows from the file. */
 void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool is_eh);
 void unwind_fdes_fini(struct unwind_fdes *f);
 bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out);

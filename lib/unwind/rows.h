@@ -1,5 +1,5 @@
 /*
- * Rows by object and address: a hash table with a ceiling, at which it begins anew.
+ * A cache of rows by object and address: a hash table of a bounded size; when full, it is emptied.
  */
 #ifndef UNWIND_ROWS_H
 #define UNWIND_ROWS_H
@@ -22,7 +22,7 @@ void unwind_rows_fini(struct unwind_rows *r);
 /* NULL: not there. Valid until the next is added. */
 const struct cfi_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
 				      uint64_t address);
-/* Copies it in; what is not there yet. NULL: no memory, nothing changed. */
+/* Adds a copy of a row that is not there yet. NULL: no memory, nothing changed. */
 const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
 				      const struct cfi_row *row);
 

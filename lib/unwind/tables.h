@@ -1,6 +1,5 @@
 /*
- * The unwind tables of all objects that were mapped: from a place in one to its row, each asked of
- * a library once and then remembered. Of one thread.
+ * The unwind tables of all mapped objects: from a place in one to its row, cached. For one thread.
  */
 #ifndef UNWIND_TABLES_H
 #define UNWIND_TABLES_H
