@@ -13,7 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_RESULTS_BYTES = 16 << 20, MAX_MESSAGES_BYTES = 256 << 10, QUIET_MS = 2000 };
+enum {
+	MAX_RESULTS_BYTES = 16 << 20,
+	MAX_MESSAGES_BYTES = 256 << 10,
+	QUIET_MS = 2000,
+	RESULTS_PAUSE_MS = 50, /* short iterations need no wakeup each */
+};
 
 static bool is_same_file(int a, int b)
 {
@@ -68,7 +73,7 @@ int output_open(struct output *o, bool (*is_impatient)(void *arg), void *arg, st
 		*to[i] = &o->queue[same];
 		if (same == i)
 			rc = outlet_new(fd[i], i ? MAX_MESSAGES_BYTES : MAX_RESULTS_BYTES,
-					&o->queue[i].outlet);
+					i ? 0 : RESULTS_PAUSE_MS, &o->queue[i].outlet);
 	}
 	if (rc) {
 		close_queues(o);

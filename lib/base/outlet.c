@@ -27,10 +27,14 @@ struct text {
 struct outlet {
 	int fd;
 	size_t max_bytes;
+	unsigned pause_ms;
 	pthread_t thread;
 
 	pthread_mutex_t lock;                  /* of what is below; not held while writing */
-	pthread_cond_t changed;                /* any of it; CLOCK_MONOTONIC */
+	pthread_cond_t changed;                /* any of it, for who waits; CLOCK_MONOTONIC */
+	pthread_cond_t wake;                   /* the thread has something to do; the same clock */
+	bool is_pausing;                       /* the thread leaves texts in the queue for now */
+	unsigned nr_waiting;                   /* callers of outlet_wait: no pause */
 	struct text *first;                    /* owned, with its followers; it is being written */
 	struct text **end;                     /* where the next one is hung */
 	size_t nr_bytes;                       /* of all of them */
@@ -101,20 +105,49 @@ static void release(struct outlet *o)
 	while (o->first)
 		drop_first(o);
 	pthread_cond_destroy(&o->changed);
+	pthread_cond_destroy(&o->wake);
 	pthread_mutex_destroy(&o->lock);
 	mem_free(o);
+}
+
+static struct timespec after_ms(unsigned ms)
+{
+	uint64_t ns = clock_monotonic_ns() + (uint64_t)ms * NS_PER_MS;
+
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+static void pause_writing(struct outlet *o)
+{
+	struct timespec until = after_ms(o->pause_ms);
+
+	o->is_pausing = !o->is_closing && !o->nr_waiting;
+	while (o->is_pausing && !pthread_cond_timedwait(&o->wake, &o->lock, &until))
+		;
+	o->is_pausing = false;
+}
+
+/* Whoever needs the thread now ends its pause. Under the lock. */
+static void wake_thread(struct outlet *o)
+{
+	o->is_pausing = false;
+	pthread_cond_signal(&o->wake);
 }
 
 static void *run(void *arg)
 {
 	struct outlet *o = arg;
+	bool has_written = false, is_left;
 	const struct text *t;
-	bool is_left;
 
 	pthread_mutex_lock(&o->lock);
 	for (;;) {
+		if (!o->first && has_written && o->pause_ms)
+			pause_writing(o);
+		has_written = true;
 		while (!o->first && !o->is_closing)
-			pthread_cond_wait(&o->changed, &o->lock);
+			pthread_cond_wait(&o->wake, &o->lock);
 		if (o->is_closing)
 			break;
 		t = o->first;
@@ -161,13 +194,15 @@ static int init_locks(struct outlet *o)
 		return -rc;
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&o->changed, &attr);
+	if (rc == 0)
+		rc = pthread_cond_init(&o->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	if (rc == 0)
 		rc = pthread_mutex_init(&o->lock, NULL);
 	return -rc;
 }
 
-int outlet_new(int fd, size_t max_bytes, struct outlet **out)
+int outlet_new(int fd, size_t max_bytes, unsigned pause_ms, struct outlet **out)
 {
 	struct outlet *o = mem_zalloc(sizeof(*o));
 	int rc;
@@ -176,6 +211,7 @@ int outlet_new(int fd, size_t max_bytes, struct outlet **out)
 		return -ENOMEM;
 	o->fd = fd;
 	o->max_bytes = max_bytes;
+	o->pause_ms = pause_ms;
 	o->end = &o->first;
 	rc = init_locks(o);
 	if (rc) { /* cannot be with the locks of Linux */
@@ -195,7 +231,8 @@ static bool has_room(const struct outlet *o, size_t len)
 {
 	if (o->error)
 		return false;
-	return !o->first || (o->nr_bytes <= o->max_bytes && len <= o->max_bytes - o->nr_bytes);
+	return !o->first || o->is_pausing ||
+	       (o->nr_bytes <= o->max_bytes && len <= o->max_bytes - o->nr_bytes);
 }
 
 bool outlet_add(struct outlet *o, const void *text, size_t len, bool is_counted)
@@ -216,7 +253,8 @@ bool outlet_add(struct outlet *o, const void *text, size_t len, bool is_counted)
 		*o->end = t;
 		o->end = &t->next;
 		o->nr_bytes += len;
-		pthread_cond_broadcast(&o->changed);
+		if (!o->is_pausing || o->nr_bytes > o->max_bytes / 4)
+			wake_thread(o);
 	}
 	pthread_mutex_unlock(&o->lock);
 	if (!is_taken)
@@ -255,14 +293,6 @@ bool outlet_is_broken(struct outlet *o)
 	return error || (poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-static struct timespec after_ms(unsigned ms)
-{
-	uint64_t ns = clock_monotonic_ns() + (uint64_t)ms * NS_PER_MS;
-
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 /* Until it is empty, or nothing was written until then. */
 static int wait_empty(struct outlet *o, unsigned quiet_ms)
 {
@@ -287,7 +317,10 @@ int outlet_wait(struct outlet *o, unsigned quiet_ms)
 	int rc;
 
 	pthread_mutex_lock(&o->lock);
+	o->nr_waiting++;
+	wake_thread(o);
 	rc = wait_empty(o, quiet_ms);
+	o->nr_waiting--;
 	pthread_mutex_unlock(&o->lock);
 	return rc;
 }
@@ -303,7 +336,7 @@ void outlet_close(struct outlet *o)
 	thread = o->thread;
 	is_held = o->is_left = o->first != NULL;
 	o->is_closing = true;
-	pthread_cond_broadcast(&o->changed);
+	wake_thread(o);
 	pthread_mutex_unlock(&o->lock);
 	if (is_held) {
 		pthread_detach(thread);

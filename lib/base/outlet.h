@@ -12,8 +12,9 @@
 struct outlet;
 
 /* fd is borrowed, and must stay open until the end of the program if outlet_close gives up.
- * max_bytes may wait. 0 or -errno. */
-int outlet_new(int fd, size_t max_bytes, struct outlet **out);
+ * max_bytes may wait. The thread pauses for pause_ms after it has emptied the queue, so that texts
+ * in quick succession wake it once. 0 or -errno. */
+int outlet_new(int fd, size_t max_bytes, unsigned pause_ms, struct outlet **out);
 
 /* Copies text to the end of the queue. An empty queue takes any length. False: left out whole,
  * because there is no room or no memory, or a write failed before. Thread-safe, as is all below. */

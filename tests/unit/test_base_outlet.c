@@ -16,14 +16,19 @@ struct tube {
 	struct outlet *o;
 };
 
-static void open_tube(struct tube *t)
+static void open_pausing(struct tube *t, unsigned pause_ms)
 {
 	int fd[2];
 
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	t->read = fd[0];
 	t->write = fd[1];
-	assert_int_equal(outlet_new(t->write, MAX_BYTES, &t->o), 0);
+	assert_int_equal(outlet_new(t->write, MAX_BYTES, pause_ms, &t->o), 0);
+}
+
+static void open_tube(struct tube *t)
+{
+	open_pausing(t, 0);
 }
 
 static void close_tube(struct tube *t)
@@ -113,6 +118,34 @@ TEST(bound)
 	assert_true(text[0] == 'd' && text[1] == 'b' && text[MAX_BYTES - 1] == 'b');
 	assert_int_equal(outlet_wait(t.o, LONG_MS), 0);
 	assert_int_equal(outlet_nr_written(t.o), 4);
+	close_tube(&t);
+}
+
+/* After a text the next ones wait for the pause; it ends for who waits, when much waits, and when
+ * it is closed. */
+TEST(pause)
+{
+	static char big[MAX_BYTES], text[4 * MAX_BYTES];
+	struct tube t;
+
+	open_pausing(&t, LONG_MS);
+	assert_true(add(&t, "first"));
+	read_exactly(&t, text, 5); /* at once */
+	while (!outlet_is_empty(t.o))
+		usleep(1000);
+	usleep(SHORT_MS * 1000); /* it pauses */
+	assert_true(add(&t, "two") && add(&t, "three"));
+	assert_false(outlet_is_empty(t.o));
+	assert_int_equal(outlet_wait(t.o, LONG_MS), 0);
+	read_exactly(&t, text, 8);
+	assert_memory_equal(text, "twothree", 8);
+	usleep(SHORT_MS * 1000);
+	assert_true(outlet_add(t.o, big, sizeof(big), true)); /* much */
+	read_exactly(&t, text, sizeof(big));
+	while (!outlet_is_empty(t.o))
+		usleep(1000);
+	usleep(SHORT_MS * 1000);
+	assert_true(add(&t, "never written"));
 	close_tube(&t);
 }
 
@@ -218,7 +251,7 @@ TEST(no_memory)
 	struct tube t;
 
 	inject_mem(1);
-	assert_int_equal(outlet_new(1, MAX_BYTES, &o), -ENOMEM);
+	assert_int_equal(outlet_new(1, MAX_BYTES, 0, &o), -ENOMEM);
 	assert_int_equal(inject.nr_live, 0);
 	inject_stop();
 	open_tube(&t);
