@@ -147,7 +147,7 @@ static int add_attrs(struct import *im, struct import_section s, size_t attr_byt
 	if (rc == -EFBIG)
 		return err_set_at(e, rc, im->path, 0, 0, "has more than %d events",
 				  IMPORT_MAX_EVENTS);
-	return rc ? err_set_at(e, rc, im->path, 0, 0, "its events make no sense: %s", strerror(-rc))
+	return rc ? err_set_at(e, rc, im->path, 0, 0, "its events are invalid: %s", strerror(-rc))
 		  : 0;
 }
 
@@ -466,7 +466,7 @@ static int load_file(struct import *im, struct import_bytes *b, uint64_t header_
 	if (header_bytes >= FILE_HEADER_BYTES)
 		take_bits(b, bits);
 	if (!cursor_ok(&b->c) || !is_size_of_attr(attr_bytes))
-		return err_set_at(e, -EINVAL, im->path, 0, 0, "its header makes no sense");
+		return err_set_at(e, -EINVAL, im->path, 0, 0, "its header is invalid");
 	rc = add_attrs(im, attrs, (size_t)attr_bytes, e);
 	if (rc)
 		return rc;

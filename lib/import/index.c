@@ -453,7 +453,7 @@ static void use_places(struct import *im)
 static void tell(const struct walking *w)
 {
 	if (w->nr_senseless)
-		import_tell(w->im, true, "%" PRIu64 " records make no sense: left out",
+		import_tell(w->im, true, "%" PRIu64 " records are invalid: left out",
 			    w->nr_senseless);
 	if (w->im->any && !w->im->any->id_place.is_there && w->im->nr_events > 1)
 		import_tell(w->im, true,

@@ -1,5 +1,5 @@
 /*
- * What the traces of a session say beside their readings and records: its times, its clocks, how
+ * What the traces of a session state besides their readings and records: its times, its clocks, how
  * long each event was counted, and notes. Does not read their records.
  */
 #ifndef PROFILE_ABOUT_H
@@ -31,9 +31,9 @@ int profile_about_init(struct profile_about *a, size_t nr_events);
 void profile_about_fini(struct profile_about *a);
 /* Traces in the order of the session. */
 void profile_about_add(struct profile_about *a, const struct profile_trace *trace);
-/* Initialises and adds all traces of the session. each, which may be NULL, is called with each;
- * what it returns, if not 0, ends the reading. 0, -ENOMEM or what each returned;
- * profile_about_fini in any case. */
+/* Initialises, and adds all traces of the session. each, if not NULL, is called with each trace; a
+ * result other than 0 ends the reading. 0, -ENOMEM or the result of each; profile_about_fini in any
+ * case. */
 typedef int profile_about_fn(void *arg, const struct profile_trace *trace);
 int profile_about_read(struct profile_about *a, const struct profile_session *s,
 		       profile_about_fn *each, void *arg);

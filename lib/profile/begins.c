@@ -1,6 +1,6 @@
 /*
- * When the mappings of each process began, in order: between two of these times all its addresses
- * mean what they meant. Must not know where anything is mapped.
+ * When the mappings of each process began, in order. Between two of these times all its addresses
+ * keep their meaning. Must not know where anything is mapped.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"

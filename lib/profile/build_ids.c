@@ -1,7 +1,7 @@
 /*
- * Build-ids of mapped files, told beside the records: each for a file and a time. A mapping that
- * tells device and inode gets the one of its file and time, and is of another object then. Must not
- * guess: a file without one for that time has none.
+ * Build-ids of mapped files that are recorded beside the records, each for a file and an interval.
+ * A mapping with device and inode is assigned the build-id of its file and time, and becomes
+ * another object. Must not guess: without a build-id for that time it stays as it is.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -13,7 +13,7 @@
 
 _Static_assert((int)PROFILE_MAX_BUILD_ID_BYTES == (int)TRACE_MAX_BUILD_ID_BYTES, "copied whole");
 
-/* What a file is known by, and its last build-id. */
+/* The identity of a file, and its last build-id. */
 struct file {
 	uint64_t inode, generation;
 	uint32_t major, minor;
@@ -23,7 +23,7 @@ struct file {
 
 struct profile_build_id {
 	uint64_t from_ns, to_ns;
-	uint32_t before; /* of the same file, told before; PROFILE_NONE */
+	uint32_t before; /* the previous one of the same file; PROFILE_NONE */
 	uint8_t len, bytes[PROFILE_MAX_BUILD_ID_BYTES];
 };
 
@@ -43,7 +43,7 @@ void profile_build_ids_fini(struct profile_build_ids *all)
 	mem_free(all->item);
 }
 
-/* The last one told of the file goes on: it was looked at again, and has not changed. */
+/* Extends the last one of the file: it was checked again, and has not changed. */
 static bool extend(struct profile_build_id *last, const struct trace_build_id *t)
 {
 	if (last->len != t->id_len || memcmp(last->bytes, t->id, t->id_len) != 0 ||
@@ -91,7 +91,7 @@ int profile_build_ids_add(struct profile_build_ids *all, const struct trace_buil
 	return f ? add_item(all, t, f) : -ENOMEM;
 }
 
-/* NULL: none is known for that time. */
+/* NULL: none for that time. */
 static const struct profile_build_id *find_at(const struct profile_build_ids *all,
 					      const struct profile_object *o, uint64_t time_ns)
 {
@@ -133,9 +133,9 @@ int profile_build_ids_resolve(struct profile_processes *p, struct profile_gather
 
 	if (!g->build_ids.nr)
 		return 0;
-	for (size_t i = 0; i < g->nr_told && rc == 0; i++)
-		if (!g->told[i].is_made)
-			rc = resolve(&p->objects, &g->build_ids, &g->told[i].mapping);
+	for (size_t i = 0; i < g->nr_maps && rc == 0; i++)
+		if (!g->maps[i].is_made)
+			rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
 	if (rc == 0)
 		rc = profile_objects_keep(&p->objects, g);
 	return rc;

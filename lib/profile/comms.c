@@ -1,6 +1,6 @@
 /*
- * The names of threads: each text once, and which thread had which from when on. A thread begins
- * with the name of the one that forked it.
+ * The names of threads: each text once, and the intervals in which threads had them. A thread
+ * starts with the name of the thread that forked it.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -150,7 +150,7 @@ static int add_naming(struct work *w, const struct renaming *r, uint64_t from_ns
 }
 
 /* The survey may have read the name that came just after it looked. */
-static bool is_told_behind(const struct work *w, size_t i)
+static bool is_recorded_after(const struct work *w, size_t i)
 {
 	const struct renaming *r = &w->item[i], *next = r + 1;
 
@@ -158,33 +158,33 @@ static bool is_told_behind(const struct work *w, size_t i)
 	       next->comm == r->comm && next->time_ns <= profile_looked_until(w->g, r->time_ns);
 }
 
-/* The names of one thread, from item i on; *i becomes the next thread's. A surveyed name is that
- * of the beginning, if the kernel has told none since. */
+/* The names of one thread, from item i on; *i becomes the index of the next thread's. A surveyed
+ * name holds from the start, unless the kernel recorded one since. */
 static int name_thread(struct work *w, size_t *i)
 {
 	uint32_t tid = w->item[*i].tid;
 	size_t begun = PROFILE_NONE; /* the naming of the fork that began it */
-	bool is_told = false;
+	bool is_recorded = false;
 	int rc = 0;
 
 	for (; *i < w->nr && w->item[*i].tid == tid && rc == 0; ++*i) {
 		const struct renaming *r = &w->item[*i];
 
-		if (r->is_made && (is_told || is_told_behind(w, *i)))
+		if (r->is_made && (is_recorded || is_recorded_after(w, *i)))
 			continue;
 		if (r->is_made && begun != PROFILE_NONE) {
 			w->p->namings[begun].comm = r->comm;
-			is_told = true;
+			is_recorded = true;
 			continue;
 		}
 		rc = add_naming(w, r, r->is_made ? 0 : r->time_ns);
 		begun = r->is_fork ? w->p->nr_namings - 1 : PROFILE_NONE;
-		is_told = !r->is_fork;
+		is_recorded = !r->is_fork;
 	}
 	return rc;
 }
 
-/* In the order of their time, so that the parent's own is known already. */
+/* In order of time, so that the parent's names are complete. */
 static void inherit(struct work *w)
 {
 	struct profile_naming *n = w->p->namings;

@@ -22,7 +22,7 @@ void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame
 	struct err e = {0};
 
 	err_set_at(&e, -EINVAL, f->name, 0, 0,
-		   "the frame at offset %" PRIu64 " (kind %u) makes no sense: passed over",
+		   "the frame at offset %" PRIu64 " (kind %u) cannot be decoded: skipped",
 		   frame->offset, (unsigned)frame->kind);
 	profile_faults_add(f, &e);
 }

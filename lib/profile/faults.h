@@ -1,6 +1,6 @@
 /*
- * What is wrong inside one file: told place by place up to a number, then counted. Knows nothing
- * of what is read there.
+ * Damage inside one file: reported place by place up to a limit, then counted. Knows nothing of the
+ * content.
  */
 #ifndef PROFILE_FAULTS_H
 #define PROFILE_FAULTS_H
@@ -14,12 +14,12 @@ struct profile_faults {
 	const char *name; /* of the file; borrowed */
 	profile_problem_fn *problem;
 	void *arg;
-	size_t nr; /* damaged places and frames that make no sense */
+	size_t nr; /* damaged places and invalid frames */
 };
 
-/* A damaged place, as trace_reader_next says it. */
+/* A damaged place, as described by trace_reader_next. */
 void profile_faults_add(struct profile_faults *f, const struct err *e);
-/* A frame that makes no sense. */
+/* A frame that cannot be decoded. */
 void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame);
 /* Something that is not there, or left out: not counted. */
 void profile_faults_lose(const struct profile_faults *f, int code, const char *what);

@@ -36,8 +36,8 @@ static bool is_word_char(char c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-/* The last word of a declaration, before what stands in brackets behind it. */
-static bool take_name(struct span decl, struct profile_field *f)
+/* The last word of a declaration, before an array's brackets. */
+static bool find_name(struct span decl, struct profile_field *f)
 {
 	const char *end = decl.end, *at;
 
@@ -52,8 +52,8 @@ static bool take_name(struct span decl, struct profile_field *f)
 	return f->name_len > 0;
 }
 
-/* The number behind "\tkey:". */
-static bool take_number(struct span line, const char *key, uint64_t *out)
+/* The number after "\tkey:". */
+static bool find_number(struct span line, const char *key, uint64_t *out)
 {
 	size_t len = strlen(key);
 	const char *p = memmem(line.at, (size_t)(line.end - line.at), key, len);
@@ -72,14 +72,14 @@ static bool parse_line(struct span line, struct profile_field *f)
 	if (!starts_with(line, FIELD))
 		return false;
 	decl.end = memchr(decl.at, ';', (size_t)(line.end - decl.at));
-	if (!decl.end || !take_name(decl, f))
+	if (!decl.end || !find_name(decl, f))
 		return false;
 	f->is_placed = starts_with(decl, "__data_loc ");
 	f->is_relative = starts_with(decl, "__rel_loc ");
 	f->is_char = starts_with(decl, "char ") || has_word(decl, "_loc char[]");
-	(void)take_number(line, "\tsigned:", &is_signed);
+	(void)find_number(line, "\tsigned:", &is_signed);
 	f->is_signed = is_signed;
-	return take_number(line, "\toffset:", &f->offset) && take_number(line, "\tsize:", &f->size);
+	return find_number(line, "\toffset:", &f->offset) && find_number(line, "\tsize:", &f->size);
 }
 
 bool profile_field_next(const char **format, struct profile_field *out)
@@ -98,8 +98,8 @@ bool profile_field_next(const char **format, struct profile_field *out)
 	return false;
 }
 
-/* Where a placed field says it is: its offset (of a relative one behind the field) in the low half
- * of a word, its length in the high one. */
+/* The bytes of a placed field: its offset (if relative, from the end of the field) is in the low
+ * half of a word, its length in the high half. */
 static struct cursor place(const struct profile_field *f, const uint8_t *raw, size_t len,
 			   struct cursor at)
 {

@@ -1,5 +1,5 @@
 /*
- * What the raw bytes of a tracepoint's samples mean, by its fields as tracefs tells them. Takes
+ * Decodes the raw bytes of a tracepoint's samples by its fields, as tracefs describes them. Reads
  * text and bytes, opens nothing. Source: Documentation/trace/events.rst, "Event formats".
  */
 #ifndef PROFILE_FIELDS_H
@@ -20,8 +20,8 @@ struct profile_field {
 	bool is_placed, is_relative; /* __data_loc, __rel_loc: at offset is where and how long */
 };
 
-/* The next field of *format ("\tfield:…" lines; others are passed over); *format moves behind it.
- * False after the last. */
+/* The next field of *format ("\tfield:…" lines; others are skipped); *format moves past it. False
+ * after the last. */
 bool profile_field_next(const char **format, struct profile_field *out);
 
 struct profile_value {

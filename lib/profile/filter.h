@@ -13,7 +13,7 @@ struct trace_event;
 
 enum { PROFILE_MAX_RANGES = 256, PROFILE_MAX_GLOBS = 64 };
 
-/* "0-3,8": numbers from first to last. None given: all. */
+/* "0-3,8": numbers from first to last. Empty: all. */
 struct profile_ranges {
 	struct {
 		uint64_t first, last;
@@ -25,7 +25,7 @@ int profile_ranges_parse(struct profile_ranges *r, const char *option, const cha
 			 struct err *e);
 bool profile_ranges_has(const struct profile_ranges *r, uint64_t number);
 
-/* Shell globs, as of str_glob but over the whole name and with case. None given: all. Borrowed. */
+/* Shell globs as of str_glob, but over the whole name and case-sensitive. Empty: all. Borrowed. */
 struct profile_globs {
 	const char *item[PROFILE_MAX_GLOBS];
 	size_t nr;
@@ -42,7 +42,7 @@ struct profile_filter {
 	uint64_t from_ns, to_ns; /* since the session's start; to_ns 0: to its end */
 };
 
-/* start_ns: when the session began. What came before that is there unless a start is asked for. */
+/* start_ns: the start of the session. Earlier samples pass unless a start is set. */
 bool profile_filter_has_time(const struct profile_filter *f, uint64_t start_ns, uint64_t time_ns);
 bool profile_filter_has_event(const struct profile_filter *f, const struct trace_event *ev);
 

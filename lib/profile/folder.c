@@ -1,5 +1,5 @@
 /*
- * Names to numbers, and numbers to gaps. Must not open a trace.
+ * Parses file names, and finds the gaps in their numbers. Must not open a trace.
  */
 #include "profile/folder.h"
 
@@ -49,7 +49,7 @@ struct scan {
 	struct profile_folder *folder;
 };
 
-/* The iterations of a segment are not known yet: it stands behind all others. */
+/* The iterations of a segment are not known yet: it is sorted last. */
 static int add_name(const char *name, void *arg)
 {
 	const struct scan *s = arg;
@@ -64,7 +64,7 @@ static int add_name(const char *name, void *arg)
 	return profile_folder_add(s->folder, &file);
 }
 
-/* What a segment has comes first: it was looked into. */
+/* The iterations of segments come first: their files were opened. */
 static int compare(const void *a, const void *b)
 {
 	const struct profile_file *x = a, *y = b;
@@ -106,7 +106,7 @@ static void divide(struct profile_folder *f, struct profile_file *strays)
 		memcpy(f->file + f->nr, strays, nr_strays * sizeof(*strays));
 }
 
-/* What the manifest does not say is as it is found. */
+/* Numbers that the manifest lacks are those found. */
 static void count(struct profile_folder *f)
 {
 	uint32_t max_trace = 0;
@@ -240,7 +240,7 @@ static void report_empty(const struct profile_folder *f, profile_problem_fn *pro
 	buf_fini(&r.text);
 }
 
-/* Traces [from, to) are the files of one iteration: what is between them. */
+/* Reports the gaps between traces [from, to), the files of one iteration. */
 static bool report_gap(const struct profile_folder *f, size_t from, size_t to,
 		       profile_problem_fn *problem, void *arg)
 {

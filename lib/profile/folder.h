@@ -1,9 +1,8 @@
 /*
- * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf, segments of many
- * iterations, <base>.s<number>.<trace>.cpuperf, and the one that they have in common,
- * <base>.common.cpuperf. Reads the folder once, opens nothing in it: what segments hold is for
- * segments.h to say. Its work is bounded by the files there are, whatever the manifest claims.
- * Knows nothing of what is in a file.
+ * The files of a session by their names: <base>.<iteration>.<trace>.cpuperf; segments of many
+ * iterations, <base>.s<number>.<trace>.cpuperf; and the common one, <base>.common.cpuperf. Reads
+ * the folder once, opens nothing in it (segments.h reads segments). Its work is bounded by the
+ * files that exist, whatever the manifest claims. Knows nothing of the content of a file.
  */
 #ifndef PROFILE_FOLDER_H
 #define PROFILE_FOLDER_H
@@ -22,26 +21,26 @@ struct profile_file {
 struct profile_folder {
 	struct profile_file *file; /* owned; in order; those within the session's numbers first */
 	size_t nr;                 /* of the session's numbers */
-	size_t nr_all;             /* with the strays behind them */
+	size_t nr_all;             /* including the strays after them */
 	size_t cap;
 	uint64_t nr_iterations, nr_traces; /* the numbers: the manifest's, or as found */
 	size_t max_rows;
 };
 
-/* As the folder gives them, segments as one file each. dirfd stays the caller's. 0, -EFBIG,
+/* The files in the order of the folder, a segment as one file. dirfd stays the caller's. 0, -EFBIG,
  * -ENOMEM, -errno; then nothing is owned. */
 int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
 			struct profile_folder *out);
 /* 0, -EFBIG or -ENOMEM. */
 int profile_folder_add(struct profile_folder *f, const struct profile_file *file);
-/* Puts them in order and sees which are the session's; a segment that was not looked into is a
- * stray, and so is all but one of what claims to be the same. 0 or -ENOMEM. */
+/* Sorts the files, those of the session first. Strays are segments that were not read, and all but
+ * one of the files with the same numbers. 0 or -ENOMEM. */
 int profile_folder_order(struct profile_folder *f);
 void profile_folder_fini(struct profile_folder *f);
-/* Reports what is missing, in a few lines whatever their number. */
+/* Reports what is missing, in a bounded number of lines. */
 void profile_folder_report(const struct profile_folder *f, profile_problem_fn *problem, void *arg);
 
-/* Some of the strays: how many, and which is the first and the last. */
+/* A kind of strays: how many, the first and the last. */
 struct profile_strays {
 	size_t nr, first, last;
 };

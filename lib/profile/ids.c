@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ids are of. */
+/* The attrs of an event, of which its ids use one each. */
 struct source {
 	const struct trace_event *events;
 	size_t nr_events;
@@ -17,7 +17,7 @@ struct source {
 	size_t nr_ids;
 };
 
-/* What the events frame has for part nr of an event. */
+/* The layout of attr nr of an event. */
 static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_layout *out)
 {
 	const uint8_t *p = e->attr, *end = p + e->attr_bytes;
@@ -33,7 +33,7 @@ static bool find_layout(const struct trace_event *e, uint32_t nr, struct trace_l
 	return false;
 }
 
-static struct profile_known_id know(const struct source *s, const struct trace_id *what)
+static struct profile_known_id resolve(const struct source *s, const struct trace_id *what)
 {
 	struct profile_known_id k = {.id = what->id, .what = what};
 
@@ -60,7 +60,7 @@ static void make_id(struct profile_ids *k, const struct source *s)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < s->nr_events; i++) {
-		struct profile_known_id id = know(s, &(struct trace_id){.event = (uint32_t)i});
+		struct profile_known_id id = resolve(s, &(struct trace_id){.event = (uint32_t)i});
 
 		if (!is_sampled(&id))
 			continue;
@@ -69,7 +69,7 @@ static void make_id(struct profile_ids *k, const struct source *s)
 	}
 	if (nr != 1)
 		return;
-	k->item[0] = know(s, &k->made_id);
+	k->item[0] = resolve(s, &k->made_id);
 	k->nr = 1;
 	k->only = &k->item[0];
 }
@@ -97,7 +97,7 @@ int profile_ids_init(struct profile_ids *k, const struct trace_event *events, si
 	if (!k->item)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_ids; i++)
-		k->item[i] = know(&s, &ids[i]);
+		k->item[i] = resolve(&s, &ids[i]);
 	qsort(k->item, nr_ids, sizeof(*k->item), compare_ids);
 	if (!nr_ids)
 		make_id(k, &s);

@@ -1,6 +1,5 @@
 /*
- * Which event a record is of, and how its records are laid out: from the ids and attrs of a trace.
- * Knows nothing of frames.
+ * The event and the layout of a record, from the ids and attrs of a trace. Knows nothing of frames.
  */
 #ifndef PROFILE_IDS_H
 #define PROFILE_IDS_H
@@ -21,12 +20,11 @@ struct profile_ids {
 	size_t nr;
 	const struct profile_known_id *only; /* NULL: records name theirs */
 	const struct profile_known_id
-	    *sharing; /* what a sample of an unknown id is of: the only event to which Linux may
-			 have given that of a stranger (trace_layout_shares_data); or NULL */
-	struct trace_place place; /* where records have theirs */
-	const struct trace_layout
-	    *any;                /* what ends records that are no samples is the same for all */
-	struct trace_id made_id; /* where the trace's are lost */
+	    *sharing; /* of samples with an unknown id: the only event whose samples may carry the
+			 id of another listener (trace_layout_shares_data); or NULL */
+	struct trace_place place;       /* where records have theirs */
+	const struct trace_layout *any; /* all records other than samples end alike */
+	struct trace_id made_id;        /* where the trace's are lost */
 };
 
 /* Events and ids are borrowed. Without ids there is still the one event that is sampled. 0 or
@@ -34,7 +32,7 @@ struct profile_ids {
 int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
 		     const struct trace_id *ids, size_t nr_ids);
 void profile_ids_fini(struct profile_ids *k);
-/* NULL: it is not known. */
+/* NULL: unknown. */
 const struct profile_known_id *profile_ids_find(const struct profile_ids *k, uint64_t id);
 
 #endif

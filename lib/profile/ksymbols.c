@@ -1,6 +1,6 @@
 /*
- * Code of the kernel that came and went. What the survey told was there before, unless the kernel
- * has told that it came.
+ * Kernel code that was loaded and unloaded. Surveyed code existed before the session, unless the
+ * kernel recorded when it was loaded.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -11,7 +11,7 @@
 
 static int compare(const void *a, const void *b)
 {
-	const struct profile_ksymbol_told *x = a, *y = b;
+	const struct profile_ksymbol_record *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
@@ -20,8 +20,8 @@ static int compare(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int add(struct profile_processes *p, const struct profile_ksymbol_told *t, uint64_t from_ns,
-	       uint64_t to_ns)
+static int add(struct profile_processes *p, const struct profile_ksymbol_record *t,
+	       uint64_t from_ns, uint64_t to_ns)
 {
 	void *grown =
 	    mem_grow(p->ksymbols, p->nr_ksymbols, &p->ksymbols_room, sizeof(*p->ksymbols));
@@ -34,7 +34,7 @@ static int add(struct profile_processes *p, const struct profile_ksymbol_told *t
 	return 0;
 }
 
-/* What is there, at the address at hand. */
+/* The code at the current address. */
 struct place {
 	bool has_open;     /* the symbol that was added last is there still */
 	uint64_t since_ns; /* nothing is known to have been there before */
@@ -54,7 +54,8 @@ static void end_last(struct profile_processes *p, struct place *at, uint64_t tim
 }
 
 /* One that goes without having come was there all the time. */
-static int take(struct profile_processes *p, struct place *at, const struct profile_ksymbol_told *t)
+static int apply(struct profile_processes *p, struct place *at,
+		 const struct profile_ksymbol_record *t)
 {
 	bool is_known = at->has_open && last(p)->len == t->len && !strcmp(last(p)->name, t->name);
 	uint64_t since_ns = at->since_ns;
@@ -83,11 +84,11 @@ int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *
 	if (g->nr_ksymbols)
 		qsort(g->ksymbols, g->nr_ksymbols, sizeof(*g->ksymbols), compare);
 	for (size_t i = 0; i < g->nr_ksymbols && rc == 0; i++) {
-		const struct profile_ksymbol_told *t = &g->ksymbols[i];
+		const struct profile_ksymbol_record *t = &g->ksymbols[i];
 
 		if (i && t->start != t[-1].start)
 			at = (struct place){0};
-		rc = take(p, &at, t);
+		rc = apply(p, &at, t);
 	}
 	return rc;
 }

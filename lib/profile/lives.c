@@ -1,6 +1,6 @@
 /*
- * From what was told of each pid, in the order of its time, to its lives: a fork and an exec begin
- * one. What is told of a pid whose beginning was not, was there before the session.
+ * Splits the records of each pid, in order of time, into lives: a fork and an exec begin one. A pid
+ * without a recorded beginning existed before the session.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -11,7 +11,7 @@
 struct work {
 	struct profile_processes *p;
 	struct profile_gathered *g;
-	bool has_life, has_ended; /* of the pid at hand; its first thread has */
+	bool has_life, has_ended; /* of the current pid; its first thread has begun */
 };
 
 static struct profile_life *last(struct work *w)
@@ -35,7 +35,7 @@ static int begin(struct work *w, uint32_t pid, uint64_t time_ns)
 			.from_ns = time_ns,
 			.to_ns = UINT64_MAX},
 	    .parent = PROFILE_NONE,
-	    .first_told = w->g->nr_of_lives,
+	    .first_mapping = w->g->nr_of_lives,
 	};
 	p->nr_lives++;
 	w->has_life = true;
@@ -49,7 +49,7 @@ static int ensure(struct work *w, uint32_t pid)
 }
 
 /* Of a thread: nothing, its space is that of its process. */
-static int take_fork(struct work *w, const struct profile_change *c)
+static int apply_fork(struct work *w, const struct profile_change *c)
 {
 	int rc;
 
@@ -63,12 +63,12 @@ static int take_fork(struct work *w, const struct profile_change *c)
 	return 0;
 }
 
-static int take_comm(struct work *w, const struct profile_change *c)
+static int apply_comm(struct work *w, const struct profile_change *c)
 {
 	return ensure(w, c->pid);
 }
 
-static int take_exec(struct work *w, const struct profile_change *c)
+static int apply_exec(struct work *w, const struct profile_change *c)
 {
 	int rc = ensure(w, c->pid);
 
@@ -80,7 +80,7 @@ static int take_exec(struct work *w, const struct profile_change *c)
 }
 
 /* The others may live on when the first thread has gone: the last one ends the process. */
-static int take_exit(struct work *w, const struct profile_change *c)
+static int apply_exit(struct work *w, const struct profile_change *c)
 {
 	int rc = ensure(w, c->pid);
 
@@ -92,20 +92,20 @@ static int take_exit(struct work *w, const struct profile_change *c)
 	return 0;
 }
 
-static int take_map(struct work *w, const struct profile_change *c)
+static int apply_map(struct work *w, const struct profile_change *c)
 {
 	int rc = ensure(w, c->pid);
 
 	if (rc)
 		return rc;
 	w->g->of_lives[w->g->nr_of_lives++] = c->what;
-	last(w)->nr_told++;
+	last(w)->nr_maps++;
 	return 0;
 }
 
-static int (*const take[])(struct work *w, const struct profile_change *c) = {
-    [PROFILE_FORK] = take_fork, [PROFILE_COMM] = take_comm, [PROFILE_EXEC] = take_exec,
-    [PROFILE_EXIT] = take_exit, [PROFILE_MAP] = take_map,
+static int (*const apply[])(struct work *w, const struct profile_change *c) = {
+    [PROFILE_FORK] = apply_fork, [PROFILE_COMM] = apply_comm, [PROFILE_EXEC] = apply_exec,
+    [PROFILE_EXIT] = apply_exit, [PROFILE_MAP] = apply_map,
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -119,7 +119,7 @@ static int compare_changes(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* A survey without a change beside it is in order as it stands. */
+/* A survey without other records is in order already. */
 static void sort_changes(struct profile_gathered *g)
 {
 	size_t i = 1;
@@ -172,7 +172,7 @@ int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
 	int rc = 0;
 
 	sort_changes(g);
-	g->of_lives = mem_calloc(g->nr_told, sizeof(*g->of_lives));
+	g->of_lives = mem_calloc(g->nr_maps, sizeof(*g->of_lives));
 	if (!g->of_lives)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->nr_changes && rc == 0; i++) {
@@ -180,7 +180,7 @@ int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
 
 		if (i && c->pid != c[-1].pid)
 			w.has_life = false;
-		rc = take[c->kind](&w, c);
+		rc = apply[c->kind](&w, c);
 	}
 	find_parents(p);
 	return rc;

@@ -1,6 +1,6 @@
 /*
- * Frames to readings. Takes what each frame gives; a frame that makes no sense is named and passed
- * over. Must not trust an index, a number or an order from the file.
+ * From frames to readings. An invalid frame is reported and skipped. Must not trust an index, a
+ * number or an order from the file.
  */
 #include "profile/load.h"
 
@@ -30,7 +30,7 @@ bool profile_same_events(const struct trace_events *a, const struct trace_events
 	return true;
 }
 
-static int take_events(struct profile_load *l, const struct trace_frame *f)
+static int load_events(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_events events;
 	int rc = trace_decode_events(f, &events);
@@ -47,7 +47,7 @@ static int take_events(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-static int take_clocks(struct profile_load *l, const struct trace_frame *f)
+static int load_clocks(struct profile_load *l, const struct trace_frame *f)
 {
 	int rc = trace_decode_clocks(f, &l->trace.clocks);
 
@@ -56,7 +56,7 @@ static int take_clocks(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-/* An event of this session whose numbers we know how to read. */
+/* An event of this session, of a kind that this version can read. */
 static bool is_known(const struct profile_load *l, const struct reading *r)
 {
 	uint32_t kind;
@@ -92,7 +92,7 @@ static bool is_of_thing(const struct profile_load *l, const struct reading *r)
 }
 
 /* Ticks are records' company: records.h. */
-static int take_of_thing(struct profile_load *l, const struct trace_frame *f, size_t i,
+static int load_of_thing(struct profile_load *l, const struct trace_frame *f, size_t i,
 			 enum trace_boundary boundary, const struct reading *r)
 {
 	if (boundary == TRACE_TICK)
@@ -100,7 +100,7 @@ static int take_of_thing(struct profile_load *l, const struct trace_frame *f, si
 	return profile_things_add(&l->things, boundary, r, trace_reading_offset(f, i));
 }
 
-static int take_things(struct profile_load *l, const struct trace_frame *f)
+static int load_things(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_things_owned owned;
 	int rc = trace_decode_things(f, &owned);
@@ -112,8 +112,8 @@ static int take_things(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-/* The first reading of the start counts, and the last one of the end; until that is there the last
- * of the ticks stands for it, and drop_ticks has the last word. */
+/* The first start reading and the last end reading count. Until there is an end, the last tick
+ * stands in for it; drop_ticks decides. */
 static void apply(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
 		  uint64_t offset)
 {
@@ -130,7 +130,7 @@ static void apply(struct profile_pair *p, enum trace_boundary boundary, const st
 	}
 }
 
-/* Where the iteration has an end, what has no reading there has none. */
+/* In an iteration that has ended, an event without an end reading has no end. */
 static void drop_ticks(const struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++)
@@ -141,7 +141,7 @@ static void drop_ticks(const struct profile_load *l)
 			l->further[i].has_end = l->further[i].is_tick = false;
 }
 
-static int take_readings(struct profile_load *l, const struct trace_frame *f)
+static int load_readings(struct profile_load *l, const struct trace_frame *f)
 {
 	enum trace_boundary boundary;
 	struct reading reading;
@@ -153,7 +153,7 @@ static int take_readings(struct profile_load *l, const struct trace_frame *f)
 
 		trace_decode_reading(f, i, &reading);
 		if (is_of_thing(l, &reading)) {
-			rc = take_of_thing(l, f, i, boundary, &reading);
+			rc = load_of_thing(l, f, i, boundary, &reading);
 			continue;
 		}
 		if (!is_known(l, &reading)) {
@@ -168,7 +168,7 @@ static int take_readings(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-static int take_note(struct profile_load *l, const struct trace_frame *f)
+static int load_note(struct profile_load *l, const struct trace_frame *f)
 {
 	char text[PROFILE_NOTE_BYTES];
 	struct trace_note note;
@@ -188,12 +188,12 @@ static int take_note(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-static int take_place(struct profile_load *l, const struct trace_frame *f)
+static int load_where(struct profile_load *l, const struct trace_frame *f)
 {
 	return trace_decode_where(f, &l->trace.where);
 }
 
-static int take_end(struct profile_load *l, const struct trace_frame *f)
+static int load_end(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_totals totals;
 	int rc = trace_decode_end(f, &totals);
@@ -207,7 +207,7 @@ static int take_end(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-static int take_ids(struct profile_load *l, const struct trace_frame *f)
+static int load_ids(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_ids ids;
 	int rc = trace_decode_ids(f, &ids);
@@ -221,7 +221,7 @@ static int take_ids(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-static int take_sampling(struct profile_load *l, const struct trace_frame *f)
+static int load_sampling(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_sampling sampling;
 	int rc = trace_decode_sampling(f, &sampling);
@@ -234,24 +234,23 @@ static int take_sampling(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-/* Kinds that are not here (the session's info, records, what a newer cpuperf writes) are passed
- * over. */
-static int (*const take[])(struct profile_load *l, const struct trace_frame *f) = {
-    [TRACE_FRAME_EVENTS] = take_events,     [TRACE_FRAME_CLOCKS] = take_clocks,
-    [TRACE_FRAME_READINGS] = take_readings, [TRACE_FRAME_NOTE] = take_note,
-    [TRACE_FRAME_END] = take_end,           [TRACE_FRAME_IDS] = take_ids,
-    [TRACE_FRAME_SAMPLING] = take_sampling, [TRACE_FRAME_THINGS] = take_things,
-    [TRACE_FRAME_WHERE] = take_place,
+/* Other kinds (the session's info, records, those of a newer cpuperf) are skipped. */
+static int (*const loaders[])(struct profile_load *l, const struct trace_frame *f) = {
+    [TRACE_FRAME_EVENTS] = load_events,     [TRACE_FRAME_CLOCKS] = load_clocks,
+    [TRACE_FRAME_READINGS] = load_readings, [TRACE_FRAME_NOTE] = load_note,
+    [TRACE_FRAME_END] = load_end,           [TRACE_FRAME_IDS] = load_ids,
+    [TRACE_FRAME_SAMPLING] = load_sampling, [TRACE_FRAME_THINGS] = load_things,
+    [TRACE_FRAME_WHERE] = load_where,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
 {
-	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
-		return take[f->kind](l, f);
+	if (f->kind < sizeof(loaders) / sizeof(loaders[0]) && loaders[f->kind])
+		return loaders[f->kind](l, f);
 	return 0;
 }
 
-static int take_frame(struct profile_load *l, const struct trace_frame *f)
+static int load_frame(struct profile_load *l, const struct trace_frame *f)
 {
 	int rc = profile_load_frame(l, f);
 
@@ -262,7 +261,7 @@ static int take_frame(struct profile_load *l, const struct trace_frame *f)
 }
 
 /* All frames; damage on the way is reported. 0, -EPROTO (not of this session), -ENOMEM. */
-static int take_all(struct profile_load *l, struct trace_reader *r)
+static int load_all(struct profile_load *l, struct trace_reader *r)
 {
 	struct trace_frame f;
 	int rc;
@@ -272,7 +271,7 @@ static int take_all(struct profile_load *l, struct trace_reader *r)
 
 		rc = trace_reader_next(r, &f, &e);
 		if (rc == 1)
-			rc = take_frame(l, &f);
+			rc = load_frame(l, &f);
 		else if (rc == 0 || rc == -ENOMEM)
 			return rc;
 		else
@@ -282,7 +281,7 @@ static int take_all(struct profile_load *l, struct trace_reader *r)
 	}
 }
 
-/* Without the end frame the readings say between which times they were taken. */
+/* Without an end frame the times are those of the readings. */
 static void find_times(struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++) {
@@ -302,10 +301,10 @@ static void report(struct profile_load *l, bool is_whole)
 	profile_faults_end(&l->faults, is_whole);
 	if (l->things.is_full)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more things than are kept: the rest is left out");
+				    "has more things than are stored: the rest is left out");
 	if (l->notes_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more notes than are kept: the rest is left out");
+				    "has more notes than are stored: the rest is left out");
 	if (!l->nr_foreign_readings)
 		return;
 	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: left out",
@@ -358,7 +357,7 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 	int rc;
 
 	profile_load_begin(l, trace_reader_head(r), name);
-	rc = take_all(l, r);
+	rc = load_all(l, r);
 	if (rc == -EPROTO)
 		profile_faults_lose(&l->faults, rc,
 				    "its events are not those of the session: left out");

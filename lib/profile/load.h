@@ -1,5 +1,5 @@
 /*
- * One trace of a session, from its frames to pairs of readings. Records are passed by: records.h.
+ * One trace of a session, from its frames to pairs of readings. Records are skipped: see records.h.
  * Knows nothing of the other files.
  */
 #ifndef PROFILE_LOAD_H
@@ -11,10 +11,10 @@
 #include "trace/reader.h"
 
 struct profile_load {
-	const struct trace_events *session_events; /* what a trace's events must agree with */
+	const struct trace_events *session_events; /* a trace's events must agree with them */
 	struct profile_faults faults;
 
-	/* Of the trace that was loaded last; kept for the next. */
+	/* Of the trace that was loaded last; reused for the next. */
 	struct trace_events events;
 	struct trace_ids ids;
 	struct trace_sampling sampling;
@@ -34,8 +34,8 @@ void profile_load_fini(struct profile_load *l);
 /* Reads all frames of r into l->trace: 1; 0 if nothing of it can be used (that is reported);
  * -ENOMEM. name must live as long as the trace is used. */
 int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name);
-/* The same for who reads frames himself: each frame that matters to l->trace, then the end.
- * profile_load_frame: 0, -EINVAL (it makes no sense), -EPROTO (not of this session), -ENOMEM. */
+/* The same for callers that read frames themselves: each frame that matters to l->trace, then the
+ * end. profile_load_frame: 0, -EINVAL (invalid), -EPROTO (not of this session), -ENOMEM. */
 void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name);
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f);
 int profile_load_end(struct profile_load *l); /* 0 or -ENOMEM */

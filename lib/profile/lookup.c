@@ -1,6 +1,6 @@
 /*
- * Asks the tables, and remembers: samples come from few threads and few places at a time. Each
- * answer is kept with the ranges of time and addresses in which it is the same.
+ * Queries the tables and caches the answers, each with the ranges of time and addresses in which it
+ * holds: samples come from few threads and few places at a time.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -71,7 +71,7 @@ static bool is_idle(const struct known_task *k)
 	return k->pid == 0 && k->tid == 0;
 }
 
-/* After the process: cuts the time in which both are the same. */
+/* After the process: intersects the intervals of both. */
 static void find_comm(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
 {
 	size_t i = profile_namings_until(p, k->tid, time_ns);

@@ -1,7 +1,6 @@
 /*
- * A heap of files, that with the oldest item first; the item given is that of the first. The
- * common file waits while a further iteration is opened: it spans them all. Must not look at a
- * record but for its time.
+ * A heap of files by their oldest item. The common file waits while the next iteration is opened,
+ * because it spans them all. Must not use anything of a record but its time.
  */
 #include "profile/merged.h"
 
@@ -24,13 +23,13 @@ struct source {
 struct profile_merged {
 	struct profile_session *session;
 	struct trace_events events;   /* borrowed: the session's */
-	struct profile_faults faults; /* who is told */
+	struct profile_faults faults; /* receives the problems */
 	size_t next_file;
 	struct source **source; /* owned, like each; a heap */
 	size_t nr, room, nr_traces;
-	bool has_given; /* the first was given */
+	bool has_given; /* the first item was returned */
 	uint64_t start_ns;
-	uint64_t start_iteration; /* whose start that is, and 1; 0: none yet */
+	uint64_t start_iteration; /* the iteration whose start that is, plus 1; 0: none yet */
 };
 
 static void source_free(struct source *s)
@@ -91,7 +90,7 @@ static int advance(struct source *s)
 	return rc;
 }
 
-/* Takes the source over. */
+/* Takes ownership of the source. */
 static int add(struct profile_merged *m, struct source *s)
 {
 	int rc = advance(s);
@@ -136,7 +135,8 @@ static void note_start(struct profile_merged *m, const struct profile_trace *t)
 		m->start_ns = t->start_ns;
 }
 
-/* What is in the file but for its records: 1; 0: nothing, which was told; -ENOMEM. */
+/* Reads everything of the file but its records: 1; 0: it cannot be used, which was reported;
+ * -ENOMEM. */
 static int load(struct profile_merged *m, struct source *s, size_t i)
 {
 	struct trace_reader *r;
@@ -258,7 +258,7 @@ static void drop_first(struct profile_merged *m)
 		sink(m, m->source[m->nr]);
 }
 
-/* Past the item that was given. */
+/* Advances past the item that was returned. */
 static int go_on(struct profile_merged *m)
 {
 	int rc;

@@ -1,7 +1,7 @@
 /*
- * What is mapped, each object once. A mapping that tells a build-id and one of the same path that
- * does not (the kernel could not read it) stay apart: the file at a path may have been replaced
- * between the two. Where they are one mapping of one process, spaces.c knows it.
+ * Mapped objects, each once. A mapping with a build-id and one of the same path without (the kernel
+ * could not read it) stay apart: the file at the path may have been replaced between the two. Where
+ * both are one mapping of one process, spaces.c joins them.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,8 +35,8 @@ static bool ends(const char *s, const char *with)
 	return len >= with_len && !strcmp(s + len - with_len, with);
 }
 
-/* Names that the kernel gives to memory that is of no file; source: d_path of what shmem, memfd
- * and hugetlbfs make, perf_event_mmap_event in kernel/events/core.c. */
+/* The kernel's names for memory without a file. Source: d_path for shmem, memfd and hugetlbfs, and
+ * perf_event_mmap_event in kernel/events/core.c. */
 static bool is_memory(const char *path)
 {
 	static const char *const names[] = {"//",    "/memfd:",   "/dev/zero", "/anon_hugepage",
@@ -59,7 +59,7 @@ static enum profile_object_kind kind_of(const struct profile_object *o)
 								 : PROFILE_OBJECT_FILE;
 }
 
-/* An object by what its mappings say of it. */
+/* The identity of an object, from its mappings. */
 struct entry {
 	uint64_t inode, generation;
 	uint32_t major, minor;
@@ -168,8 +168,8 @@ int profile_objects_keep(struct profile_objects *all, struct profile_gathered *g
 
 	if (!is_used)
 		return -ENOMEM;
-	for (size_t i = 0; i < g->nr_told; i++)
-		is_used[g->told[i].mapping.object->number] = true;
+	for (size_t i = 0; i < g->nr_maps; i++)
+		is_used[g->maps[i].mapping.object->number] = true;
 	for (size_t i = 0; i < all->items.nr; i++) {
 		if (!is_used[i])
 			continue;

@@ -1,6 +1,6 @@
 /*
- * From the records of a common file to the tables: gathers what each tells, then has each part
- * made of it. Must not look into the tables.
+ * Collects the records of a common file, then builds the tables from them. Must not look into the
+ * tables.
  */
 #include "profile/processes.h"
 
@@ -30,7 +30,7 @@ struct load {
 	profile_kallsyms_fn *kallsyms; /* NULL: not wanted */
 	void *arg;
 	struct trace_layout layout;
-	struct trace_record record; /* at hand */
+	struct trace_record record; /* the current one */
 	bool is_made;
 	uint32_t place;
 	uint64_t nr_senseless;
@@ -79,19 +79,19 @@ static int add_looked(struct load *l)
 	return 0;
 }
 
-static int take_fork(struct load *l)
+static int add_fork(struct load *l)
 {
 	int rc = l->is_made ? add_looked(l) : 0;
 
 	return rc ? rc : add_change(l, PROFILE_FORK, l->record.ppid);
 }
 
-static int take_exit(struct load *l)
+static int add_exit(struct load *l)
 {
 	return add_change(l, PROFILE_EXIT, 0);
 }
 
-static int take_comm(struct load *l)
+static int add_comm(struct load *l)
 {
 	bool is_exec = l->record.misc & PERF_RECORD_MISC_COMM_EXEC && !l->is_made;
 	uint32_t comm = PROFILE_COMM_UNKNOWN;
@@ -116,20 +116,20 @@ static struct profile_mapping make_mapping(const struct trace_record *r)
 	return m;
 }
 
-static int add_told(struct load *l, const struct profile_mapping *m)
+static int add_map_record(struct load *l, const struct profile_mapping *m)
 {
 	struct profile_gathered *g = &l->g;
-	void *grown = mem_grow(g->told, g->nr_told, &g->told_room, sizeof(*g->told));
+	void *grown = mem_grow(g->maps, g->nr_maps, &g->maps_room, sizeof(*g->maps));
 
 	if (!grown)
 		return -ENOMEM;
-	g->told = grown;
-	g->told[g->nr_told] = (struct profile_told){.mapping = *m, .is_made = l->is_made};
-	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_told++);
+	g->maps = grown;
+	g->maps[g->nr_maps] = (struct profile_mapping_record){.mapping = *m, .is_made = l->is_made};
+	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_maps++);
 }
 
-/* The kernel maps nothing for itself that it would tell here. */
-static int take_map(struct load *l)
+/* The kernel records no mappings of its own here. */
+static int add_map(struct load *l)
 {
 	struct profile_mapping m = make_mapping(&l->record);
 	bool is_user = l->record.cpumode == PERF_RECORD_MISC_USER ||
@@ -138,14 +138,14 @@ static int take_map(struct load *l)
 
 	if (m.start >= m.end || !is_user)
 		return 0;
-	if (l->g.nr_told == PROFILE_MAX_MAPPINGS)
+	if (l->g.nr_maps == PROFILE_MAX_MAPPINGS)
 		rc = -EFBIG;
 	if (rc == 0)
 		rc = profile_objects_add(&l->p->objects, &l->record, &m.object);
 	l->p->has_left_out |= rc == -EFBIG;
 	if (rc)
 		return rc == -EFBIG ? 0 : rc;
-	return add_told(l, &m);
+	return add_map_record(l, &m);
 }
 
 static const char *copy_name(struct load *l, const char *name)
@@ -157,7 +157,7 @@ static const char *copy_name(struct load *l, const char *name)
 	return copy;
 }
 
-static int take_ksymbol(struct load *l)
+static int add_ksymbol(struct load *l)
 {
 	struct profile_gathered *g = &l->g;
 	const struct trace_record *r = &l->record;
@@ -174,7 +174,7 @@ static int take_ksymbol(struct load *l)
 	if (!grown)
 		return -ENOMEM;
 	g->ksymbols = grown;
-	g->ksymbols[g->nr_ksymbols] = (struct profile_ksymbol_told){
+	g->ksymbols[g->nr_ksymbols] = (struct profile_ksymbol_record){
 	    .start = r->start,
 	    .len = (uint32_t)r->length,
 	    .time_ns = l->record.time_ns,
@@ -186,14 +186,14 @@ static int take_ksymbol(struct load *l)
 	return g->ksymbols[g->nr_ksymbols++].name ? 0 : -ENOMEM;
 }
 
-static int (*const take[])(struct load *l) = {
-    [PERF_RECORD_MMAP] = take_map,  [PERF_RECORD_COMM] = take_comm,
-    [PERF_RECORD_EXIT] = take_exit, [PERF_RECORD_FORK] = take_fork,
-    [PERF_RECORD_MMAP2] = take_map, [PERF_RECORD_KSYMBOL] = take_ksymbol,
+static int (*const adders[])(struct load *l) = {
+    [PERF_RECORD_MMAP] = add_map,  [PERF_RECORD_COMM] = add_comm,
+    [PERF_RECORD_EXIT] = add_exit, [PERF_RECORD_FORK] = add_fork,
+    [PERF_RECORD_MMAP2] = add_map, [PERF_RECORD_KSYMBOL] = add_ksymbol,
 };
 
-/* Puts no order into them: that is for the time at which all are there. */
-static int take_record(struct load *l, const uint8_t *p, size_t len)
+/* Does not sort: that follows when all are collected. */
+static int add_record(struct load *l, const uint8_t *p, size_t len)
 {
 	struct trace_record *r = &l->record;
 
@@ -201,12 +201,12 @@ static int take_record(struct load *l, const uint8_t *p, size_t len)
 		l->nr_senseless++;
 		return 0;
 	}
-	if (r->kind >= sizeof(take) / sizeof(take[0]) || !take[r->kind])
+	if (r->kind >= sizeof(adders) / sizeof(adders[0]) || !adders[r->kind])
 		return 0;
-	return take[r->kind](l);
+	return adders[r->kind](l);
 }
 
-static int take_records(struct load *l, const struct trace_frame *f)
+static int add_records(struct load *l, const struct trace_frame *f)
 {
 	enum trace_ring ring;
 	const uint8_t *p;
@@ -218,7 +218,7 @@ static int take_records(struct load *l, const struct trace_frame *f)
 		return rc;
 	l->is_made = ring == TRACE_RING_MADE;
 	while (len && rc == 0) {
-		rc = take_record(l, p, len);
+		rc = add_record(l, p, len);
 		if (!l->record.len) /* not even its size makes sense */
 			break;
 		p += l->record.len;
@@ -227,7 +227,7 @@ static int take_records(struct load *l, const struct trace_frame *f)
 	return rc;
 }
 
-static int take_kallsyms(struct load *l, const struct trace_frame *f)
+static int add_kallsyms(struct load *l, const struct trace_frame *f)
 {
 	const char *text;
 	size_t len;
@@ -236,7 +236,7 @@ static int take_kallsyms(struct load *l, const struct trace_frame *f)
 	return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
 }
 
-static int take_build_id(struct load *l, const struct trace_frame *f)
+static int add_build_id(struct load *l, const struct trace_frame *f)
 {
 	struct trace_build_id id;
 	int rc = trace_decode_build_id(f, &id);
@@ -247,13 +247,13 @@ static int take_build_id(struct load *l, const struct trace_frame *f)
 	return rc == -EFBIG ? 0 : rc;
 }
 
-static int take_frame(struct load *l, const struct trace_frame *f)
+static int add_frame(struct load *l, const struct trace_frame *f)
 {
 	if (f->kind == TRACE_FRAME_RECORDS)
-		return take_records(l, f);
+		return add_records(l, f);
 	if (f->kind == TRACE_FRAME_BUILD_ID)
-		return take_build_id(l, f);
-	return f->kind == TRACE_FRAME_KALLSYMS ? take_kallsyms(l, f) : 0;
+		return add_build_id(l, f);
+	return f->kind == TRACE_FRAME_KALLSYMS ? add_kallsyms(l, f) : 0;
 }
 
 static bool has_left_out(const struct profile_processes *p)
@@ -261,7 +261,7 @@ static bool has_left_out(const struct profile_processes *p)
 	return p->has_left_out || p->objects.is_full || p->comms.is_full;
 }
 
-static void tell(const struct load *l, const struct trace_reader *r)
+static void report(const struct load *l, const struct trace_reader *r)
 {
 	struct err e = {0};
 
@@ -271,17 +271,17 @@ static void tell(const struct load *l, const struct trace_reader *r)
 	if (has_left_out(l->p))
 		profile_faults_lose(
 		    l->faults, -EFBIG,
-		    "has more tasks, mappings or symbols than are kept: the rest is "
+		    "has more tasks, mappings or symbols than are stored: the rest is "
 		    "left out");
 	if (!l->nr_senseless)
 		return;
-	err_set_at(&e, -EINVAL, l->faults->name, 0, 0,
-		   "%" PRIu64 " records make no sense: left out", l->nr_senseless);
+	err_set_at(&e, -EINVAL, l->faults->name, 0, 0, "%" PRIu64 " records are invalid: left out",
+		   l->nr_senseless);
 	l->faults->problem(l->faults->arg, true, &e);
 }
 
-/* To the end of the file, whatever it is. 0; -ENOMEM; or what kallsyms returned. */
-static int take_all(struct load *l, struct trace_reader *r)
+/* To the end of the file, in whatever state it is. 0; -ENOMEM; or the result of kallsyms. */
+static int add_all(struct load *l, struct trace_reader *r)
 {
 	struct trace_frame f;
 	int rc;
@@ -296,7 +296,7 @@ static int take_all(struct load *l, struct trace_reader *r)
 			profile_faults_add(l->faults, &e);
 		if (rc < 0 && rc != -EILSEQ)
 			return 0;
-		rc = rc == 1 ? take_frame(l, &f) : 0;
+		rc = rc == 1 ? add_frame(l, &f) : 0;
 		if (rc == -EINVAL)
 			profile_faults_add_frame(l->faults, &f);
 		else if (rc)
@@ -382,7 +382,7 @@ void profile_processes_free(struct profile_processes *p)
 static void drop_gathered(struct profile_gathered *g)
 {
 	mem_free(g->changes);
-	mem_free(g->told);
+	mem_free(g->maps);
 	mem_free(g->ksymbols);
 	mem_free(g->looked_ns);
 	mem_free(g->of_lives);
@@ -399,11 +399,11 @@ int profile_processes_read(struct trace_reader *r, struct profile_faults *faults
 		return -ENOMEM;
 	profile_build_ids_init(&l.g.build_ids);
 	trace_layout_side_band(&l.layout);
-	rc = r ? take_all(&l, r) : 0;
+	rc = r ? add_all(&l, r) : 0;
 	if (rc == 0)
 		rc = make_all(&l);
 	if (rc == 0 && r)
-		tell(&l, r);
+		report(&l, r);
 	drop_gathered(&l.g);
 	if (rc)
 		profile_processes_free(l.p);

@@ -1,18 +1,21 @@
 /*
- * Who ran and what was mapped, over all the time of a session: a table made once of the records of
- * tasks and mappings (the session's common file), which then never changes. So samples may be
- * looked up in any order, by any number of threads at once. Knows nothing of symbols, and opens
- * nothing but the session.
+ * Which tasks ran and what was mapped, over the whole session: a table built once from the records
+ * of tasks and mappings (the session's common file), and constant then. So samples may be looked up
+ * in any order, by any number of threads at once. Knows nothing of symbols, and opens nothing but
+ * the session.
  *
- * What is mapped at an address at a time is the mapping that covers it and began last until then:
- * the kernel tells when a mapping begins, not when it ends. An exec begins an empty address
- * space, a fork one that has what its parent had then. A pid that is given again is another
- * process. While an exec is under way (up to its last mapping, the vdso) addresses are still those
- * of the program that called it, and are looked up there; and until the new program maps something
- * itself, what it does not have is.
  *
- * What was there before the session is told by records that were made after its start: they hold
- * from the beginning, unless a record of the kernel says otherwise.
+ *
+ * The mapping of an address at a time is the one that covers it and began last before then: the
+ * kernel records when a mapping begins, not when it ends. An exec begins an empty address space, a
+ * fork a copy of its parent's. A reused pid is another process. While an exec is under way (up to
+ * its last mapping, the vdso) addresses belong to the program that called it; and until the new
+ * program maps something itself, addresses that it lacks are looked up in the old one.
+ *
+ *
+ *
+ * Records made after the start of the session describe what existed before it: they hold from the
+ * beginning, unless a record of the kernel contradicts them.
  */
 #ifndef PROFILE_PROCESSES_H
 #define PROFILE_PROCESSES_H
@@ -34,14 +37,13 @@ enum profile_object_kind {
 
 enum { PROFILE_MAX_BUILD_ID_BYTES = 20 };
 
-/* What is mapped: one for each path and build-id (or device and inode) of the session. A path may
+/* A mapped object: one for each path and build-id (or device and inode) of the session. A path may
  * have one of each: where the kernel could not read the build-id, the file may be another one. */
 struct profile_object {
 	uint32_t number; /* from 0, dense: the place in tables of others */
 	enum profile_object_kind kind;
-	const char *path; /* as recorded, for opening; not safe to show */
-	const char *name; /* of the path, the part behind the last slash (all of "//anon"); safe
-			     to show */
+	const char *path;       /* as recorded, for opening; not safe to show */
+	const char *name;       /* the path after its last slash (all of "//anon"); safe to print */
 	const char *shown_path; /* safe to show */
 	uint8_t build_id_len;   /* 0: not recorded */
 	uint8_t build_id[PROFILE_MAX_BUILD_ID_BYTES];
@@ -54,13 +56,13 @@ struct profile_mapping {
 	uint64_t offset;     /* in the object's file, of start */
 	uint64_t from_ns;    /* CLOCK_MONOTONIC */
 	uint32_t prot;       /* PROT_… bits */
-	uint32_t pid;        /* whose it is: code made at run time is named by process */
+	uint32_t pid;        /* its process: code made at run time is named by process */
 	const struct profile_object *object;
 };
 
 /* One life of an address space: from a fork or an exec to the exit or the next exec. */
 struct profile_process {
-	uint32_t number; /* from 0, dense; the last is that of all of which nothing is known */
+	uint32_t number; /* from 0, without gaps; the last is that of all unknown ones */
 	uint32_t pid;
 	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: it was there at the end */
 };
@@ -71,8 +73,8 @@ struct profile_comm {
 	uint32_t number;  /* from 0, dense */
 };
 
-/* Who ran, as a sample says it. Never NULL pointers: what is not known has an entry of its own (a
- * process of that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
+/* The task of a sample. No pointer is NULL: unknown tasks have entries of their own (a process of
+ * that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
 struct profile_task {
 	const struct profile_process *process;
 	const struct profile_comm *comm; /* of the thread */
@@ -86,11 +88,10 @@ struct profile_ksymbol {
 };
 
 /*
- * Reads the session's common file: 0, also when there is none (that is reported by the session;
- * then nothing is known of any task). -ENOMEM. kallsyms: called with each piece of text of
- * /proc/kallsyms that the file holds, in order, pieces not cut at lines; may be NULL; what it
- * returns, if not 0, ends the loading and is returned. Beyond ceilings (8 million mappings, a
- * million objects …) the rest is left out, and that is reported.
+ * Reads the session's common file: 0, also without one (the session reports that; then no task is
+ * known). -ENOMEM. kallsyms: receives each piece of the file's text of /proc/kallsyms, in order,
+ * not cut at lines; may be NULL; a result other than 0 ends the loading and is returned. Beyond
+ * ceilings (8 million mappings, a million objects …) the rest is left out, and that is reported.
  */
 typedef int profile_kallsyms_fn(void *arg, const char *text, size_t len);
 int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,
@@ -104,16 +105,16 @@ const struct profile_comm *profile_comm(const struct profile_processes *p, uint3
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 
-/* What one thread asks with: it remembers its last answers, which makes the usual question cheap.
- * Not to be shared between threads. */
+/* Queries of one thread: caches its last answers, which makes the common query cheap. Must not be
+ * shared between threads. */
 struct profile_lookup;
 struct profile_lookup *profile_lookup_new(const struct profile_processes *p); /* NULL: no memory */
 void profile_lookup_free(struct profile_lookup *l);                           /* NULL is fine */
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out);
-/* How many mappings of the process (and of what it was forked from) began until then: as long as
- * the number is the same, so are the mappings at all addresses. */
+/* How many mappings of the process (and of those it was forked from) began until then: while the
+ * number is the same, so are the mappings of all addresses. */
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,
 			      uint64_t time_ns);
 /* NULL: nothing known is mapped there then. */

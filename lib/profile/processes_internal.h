@@ -1,11 +1,13 @@
 /*
- * What the files of processes.h share: the tables, and the steps in which they are made. Private
- * to them and their tests.
+ * Shared by the files of processes.h: the tables, and the steps that build them. Private to them
+ * and their tests.
  *
- * Records are gathered in any order and put in the order of their time; then each pid's become
- * lives (lives.c), each life's mappings a space (spaces.c), each thread's names a list (comms.c).
- * What the survey told (is_made) holds from the beginning of the life in which its process was
- * looked at, unless a record of the kernel says otherwise: those are of their very time.
+ *
+ *
+ * Records are collected in any order and sorted by time; then each pid's become lives (lives.c),
+ * each life's mappings a space (spaces.c), each thread's names a list (comms.c). Surveyed records
+ * (is_made) hold from the beginning of the life in which their process was surveyed, unless a
+ * record of the kernel, whose time is exact, contradicts them.
  */
 #ifndef PROFILE_PROCESSES_INTERNAL_H
 #define PROFILE_PROCESSES_INTERNAL_H
@@ -22,7 +24,7 @@ struct trace_reader;
 struct trace_record;
 
 enum {
-	PROFILE_MAX_CHANGES = 16 << 20, /* forks, names, exits, mappings told */
+	PROFILE_MAX_CHANGES = 16 << 20, /* forks, names, exits, mappings */
 	PROFILE_MAX_MAPPINGS = 8 << 20,
 	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* of one process */
 	PROFILE_MAX_TREE_MAPPINGS = 2 << 20,  /* that overlap too much for a short list */
@@ -33,12 +35,12 @@ enum {
 	PROFILE_MAX_KSYMBOLS = 1 << 20,
 	PROFILE_MAX_STRANGERS = 1 << 16,
 	PROFILE_TEXT_MAX_BYTES = 256 << 20, /* each: of objects, comms, ksymbols */
-	PROFILE_MAX_FORKS_DEEP = 8, /* a space of more has copies of what it would look up there */
+	PROFILE_MAX_FORKS_DEEP = 8, /* a space with more ancestors has copies of their mappings */
 };
 
 enum { PROFILE_NONE = UINT32_MAX };
 
-/* What is mapped; each is handed out by a pointer that stays. */
+/* Mapped objects; pointers to them stay valid. */
 struct profile_objects {
 	struct arena arena;
 	struct dict paths; /* const char * */
@@ -53,7 +55,7 @@ int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
 
 struct profile_object *profile_objects_at(const struct profile_objects *o, uint32_t number);
 
-/* Forgets those that nothing told maps, and gives the others new numbers; none is added then. */
+/* Drops objects without a mapping, and renumbers the others; none is added then. */
 struct profile_gathered;
 int profile_objects_keep(struct profile_objects *o, struct profile_gathered *g);
 
@@ -85,8 +87,8 @@ struct profile_change {
 	bool is_made;
 };
 
-/* A mapping as told, its time in from_ns. */
-struct profile_told {
+/* A mapping as recorded, with its time in from_ns. */
+struct profile_mapping_record {
 	struct profile_mapping mapping;
 	bool is_made, is_dropped;
 };
@@ -98,10 +100,10 @@ struct profile_life {
 	uint64_t parent_ns;
 	uint32_t parent_pid; /* until the parent is found */
 	uint32_t depth;
-	uint32_t first_told, nr_told; /* in the order of their time; until the space is made */
+	uint32_t first_mapping, nr_maps; /* in the order of their time; until the space is made */
 	uint32_t first_cluster, nr_clusters;
-	uint32_t nr_mappings; /* in them, one behind the other */
-	bool is_forked;       /* its beginning was told by a fork */
+	uint32_t nr_mappings; /* index of its first mapping in them */
+	bool is_forked;       /* a fork recorded its beginning */
 	bool is_exec;         /* by an exec, after a life of the same pid */
 	/* Of an exec: when all was mapped, and when the new program mapped its first. Until the one
 	 * the registers are those of the program that called it; until the other they may be. */
@@ -117,9 +119,9 @@ struct profile_cluster {
 };
 
 /*
- * Which of many mappings holds where: a segment tree. bounds cut the addresses into ranges; the
- * leaf of range i is node nr_ranges + i, the nodes above node i are i / 2 …; each node lists the
- * mappings, by their place in the cluster, that cover all of it but not all of the one above.
+ * The mappings that overlap, and where: a segment tree. bounds cut the addresses into ranges; the
+ * leaf of range i is node nr_ranges + i, its ancestors are nodes i / 2 …; each node lists the
+ * mappings, by their index in the cluster, that cover all of it but not all of its parent.
  */
 struct profile_tree {
 	uint64_t *bounds; /* owned; nr_ranges + 1 */
@@ -134,10 +136,10 @@ struct profile_naming {
 	uint32_t tid, comm;
 };
 
-/* Processes of which nothing is known: made when they are asked for, by any thread. */
+/* Processes without records: created on demand, by any thread. */
 struct profile_strangers {
 	pthread_mutex_t lock;
-	struct arena arena;           /* processes, which stay where they are */
+	struct arena arena;           /* processes, which do not move */
 	struct dict items;            /* private to strangers.c */
 	struct profile_process other; /* all of them, without memory or beyond the ceiling */
 };
@@ -165,11 +167,11 @@ struct profile_processes {
 	struct profile_ksymbol *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
-	struct profile_strangers *strangers; /* owned; what may change */
+	struct profile_strangers *strangers; /* owned; the part that may change */
 	bool has_left_out;                   /* because of a ceiling */
 };
 
-/* Build-ids of files that were told beside their mappings; each is found by its file. */
+/* Build-ids of files that are recorded beside their mappings; each is found by its file. */
 struct profile_build_ids {
 	struct profile_build_id *item; /* owned; in the order of the file */
 	size_t nr, room;
@@ -181,23 +183,23 @@ void profile_build_ids_fini(struct profile_build_ids *all);
 /* 0; -EFBIG: left out; -ENOMEM. */
 int profile_build_ids_add(struct profile_build_ids *all, const struct trace_build_id *t);
 
-/* What is gathered of the records. */
+/* What is collected from the records. */
 struct profile_gathered {
 	struct profile_change *changes; /* owned; by pid, then time, after the gathering */
 	size_t nr_changes, changes_room;
-	struct profile_told *told; /* owned */
-	size_t nr_told, told_room;
-	struct profile_ksymbol_told *ksymbols; /* owned */
+	struct profile_mapping_record *maps; /* owned */
+	size_t nr_maps, maps_room;
+	struct profile_ksymbol_record *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	uint64_t *looked_ns; /* owned; when the survey looked at a process, in order */
 	size_t nr_looked, looked_room;
 	struct profile_build_ids build_ids;
-	uint32_t *of_lives; /* owned; told mappings, life by life */
+	uint32_t *of_lives; /* owned; mappings as recorded, life by life */
 	uint32_t nr_of_lives;
 };
 
-/* A symbol of the kernel as told. */
-struct profile_ksymbol_told {
+/* A kernel symbol as recorded. */
+struct profile_ksymbol_record {
 	uint64_t start, time_ns;
 	const char *name;
 	uint32_t len, place;
@@ -207,7 +209,7 @@ struct profile_ksymbol_told {
 /* When the survey had read all of the process that it looked at at time_ns: it began the next. */
 uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns);
 
-/* The steps; 0 or -ENOMEM. The first gives mappings the build-ids that were told beside them. */
+/* The steps; 0 or -ENOMEM. The first assigns build-ids to mappings. */
 int profile_build_ids_resolve(struct profile_processes *p, struct profile_gathered *g);
 int profile_lives_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
@@ -219,8 +221,8 @@ void profile_trees_fini(struct profile_processes *p);
 /* How many mappings of a life began until then. */
 uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, uint64_t time_ns);
 
-/* The place behind the last one of the pid (the tid) that began until the time, or where it would
- * be: the one before may be another pid's. */
+/* The index after the last entry of the pid (the tid) that began until the time, or where it would
+ * be: the entry before it may be another pid's. */
 size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
 
@@ -232,7 +234,7 @@ struct profile_found {
 void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
 			uint64_t time_ns, struct profile_found *out);
 
-/* profile_processes_load, of an open file, which stays the caller's; NULL: there is none. */
+/* profile_processes_load of an open file, which stays the caller's; NULL: there is none. */
 int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
 			   profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out);

@@ -1,9 +1,9 @@
 /*
- * What is taken from a frame at once is a run: it is put in order by itself, which it nearly is,
- * and runs are merged, by a heap of those at hand. So what is in its place already costs no more
- * than a look. A run borrows the bytes of its frame; what still waits when the next frame is read
- * is copied before, and counted: neither a frame nor times that are lies make it grow. Must not
- * trust an id, an event, a time or a size from the file.
+ * The items of a frame, or of a part of it, are a run. It is sorted by itself, which is cheap
+ * because it nearly is in order, and a heap merges the runs. A run borrows the bytes of its frame;
+ * before the next frame is read, what still waits is copied, and counted: neither a frame nor false
+ * times make memory grow without bound. Must not trust an id, an event, a time or a size from the
+ * file.
  */
 #include "profile/records.h"
 
@@ -17,11 +17,11 @@
 #include <string.h>
 
 enum {
-	RUN_BYTES = 1 << 20,           /* taken from a frame at once; a record is shorter */
+	RUN_BYTES = 1 << 20,           /* of a run; records are shorter */
 	MAX_HELD_BYTES = 64 << 20,     /* with more waiting, the oldest do not wait longer */
 	MAX_RECORD_BYTES = UINT16_MAX, /* their size is 16 bits */
 	MAX_MOVES = 16, /* for each item of a run, to its place; beyond, it is sorted */
-	MAX_SPARES = 2, /* runs whose memory is kept */
+	MAX_SPARES = 2, /* runs whose memory is reused */
 };
 
 /* An item that waits. */
@@ -36,10 +36,11 @@ struct run {
 	enum profile_item_kind kind;
 	enum trace_ring ring;
 	uint32_t cpu;
-	uint64_t offset, step;  /* where the run begins in the file, and what one of at is there */
+	uint64_t offset,
+	    step; /* where the run begins in the file, and the bytes that one of at counts */
 	struct waiting *item;   /* owned */
 	size_t next, nr, room;  /* of item */
-	const uint8_t *bytes;   /* len of them: of the frame at hand, or own */
+	const uint8_t *bytes;   /* len of them: in the current frame, or own */
 	size_t len, held_bytes; /* held: with all that belongs to the run */
 	void *own;              /* owned */
 	size_t own_bytes;
@@ -53,25 +54,25 @@ struct profile_records {
 	const struct profile_known_id *last; /* found last; NULL: none yet */
 	struct trace_layout side_band;
 
-	/* The frame at hand, if it holds what is not taken yet. */
+	/* The current frame, while parts of it are not read. */
 	struct trace_frame frame;
 	const uint8_t *records;
 	size_t at, len; /* in its records or readings: bytes, or numbers */
 	enum trace_ring ring;
 	uint32_t cpu;
-	bool has_text, at_end, has_told;
+	bool has_text, at_end, has_reported;
 
 	struct run **run; /* owned, like all runs; a heap: that with the oldest item first */
 	size_t nr_runs, room;
-	struct run *given; /* NULL, or that of the item given last, which was its last */
+	struct run *returned; /* of the item returned last, if that was its last; NULL */
 	struct run *spare[MAX_SPARES];
 	size_t nr_spares;
 	size_t held_bytes; /* of all runs */
 	uint64_t next_place;
-	uint64_t newest_ns;      /* of all that was taken */
-	uint64_t ring_newest_ns; /* of the ring and CPU at hand */
-	uint64_t last_ns;        /* of the record taken last */
-	uint64_t given_ns;       /* of the youngest item given */
+	uint64_t newest_ns;      /* of all items read */
+	uint64_t ring_newest_ns; /* of the current ring and CPU */
+	uint64_t last_ns;        /* of the record read last */
+	uint64_t returned_ns;    /* of the youngest item returned */
 	struct profile_records_stats stats;
 };
 
@@ -106,7 +107,7 @@ static void run_free(struct run *run)
 	mem_free(run);
 }
 
-/* Takes a run that is done with. */
+/* Recycles a run. */
 static void put_run(struct profile_records *r, struct run *run)
 {
 	if (!run)
@@ -136,7 +137,7 @@ void profile_records_close(struct profile_records *r)
 {
 	if (!r)
 		return;
-	run_free(r->given);
+	run_free(r->returned);
 	while (r->nr_runs)
 		run_free(r->run[--r->nr_runs]);
 	while (r->nr_spares)
@@ -191,7 +192,7 @@ static void sink(struct profile_records *r, struct run *run)
 	r->run[i] = run;
 }
 
-/* Takes the oldest item off; its run is valid until the next. */
+/* Removes the oldest item; its run is valid until the next call. */
 static const struct waiting *pop(struct profile_records *r)
 {
 	struct run *first = r->run[0];
@@ -202,14 +203,14 @@ static const struct waiting *pop(struct profile_records *r)
 			sink(r, first);
 		return w;
 	}
-	r->given = first;
+	r->returned = first;
 	if (--r->nr_runs)
 		sink(r, r->run[r->nr_runs]);
 	return w;
 }
 
-/* The oldest of what waits can be given: nothing older is to be expected, or no more may wait. */
-static bool may_give(const struct profile_records *r)
+/* The oldest item can be returned: nothing older is expected, or no more may wait. */
+static bool may_return(const struct profile_records *r)
 {
 	if (!r->nr_runs)
 		return false;
@@ -218,7 +219,7 @@ static bool may_give(const struct profile_records *r)
 		oldest_ns(r->run[0]) <= r->newest_ns - r->config.window_ns);
 }
 
-/* Mostly that of the record before. */
+/* Usually that of the previous record. */
 static const struct profile_known_id *find_id(struct profile_records *r, uint64_t id)
 {
 	const struct profile_known_id *k = r->last;
@@ -231,7 +232,7 @@ static const struct profile_known_id *find_id(struct profile_records *r, uint64_
 	return k;
 }
 
-/* NULL: not known. *id: whose the record is, or NULL. */
+/* NULL: unknown. *id: the record's event, or NULL. */
 static const struct trace_layout *find_record_layout(struct profile_records *r,
 						     enum trace_ring ring, const uint8_t *p,
 						     size_t len, const struct trace_id **id)
@@ -254,8 +255,8 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	return k && k->has_layout ? &k->layout : r->ids.any;
 }
 
-/* What a record says, into out->record, and whose it is. Without its layout that is as much as its
- * header and its kind say. */
+/* Decodes a record into out->record, and finds its event. Without a layout only its header and its
+ * kind are decoded. */
 static int decode(struct profile_records *r, enum trace_ring ring, const uint8_t *p, size_t len,
 		  struct profile_item *out)
 {
@@ -267,7 +268,7 @@ static int decode(struct profile_records *r, enum trace_ring ring, const uint8_t
 	return !out->layout && out->record.len ? 0 : rc;
 }
 
-/* How far times go back in a ring; and what a record without a time has. */
+/* Notes how far times go back in a ring. A record without a time has the one before it. */
 static uint64_t note_time(struct profile_records *r, const struct trace_record *record)
 {
 	uint64_t ns = record->has & TRACE_HAS_TIME ? record->time_ns : r->last_ns;
@@ -305,7 +306,7 @@ static size_t settle(struct run *run)
 struct filling {
 	struct run *run;
 	size_t nr_moves;
-	bool is_unordered; /* given up */
+	bool is_unordered; /* given up: sort it at the end */
 };
 
 static int add(struct filling *f, uint64_t time_ns, size_t at)
@@ -389,7 +390,7 @@ static size_t part_of(size_t left, size_t most)
 	return left < most ? left : most;
 }
 
-static int take_records(struct profile_records *r)
+static int read_records(struct profile_records *r)
 {
 	struct filling f = {.run = get_run(r)};
 	int rc;
@@ -449,7 +450,7 @@ static int fill_readings(struct profile_records *r, struct filling *f, size_t nr
 	return rc;
 }
 
-static int take_readings(struct profile_records *r)
+static int read_readings(struct profile_records *r)
 {
 	size_t nr = part_of(r->len - r->at, RUN_BYTES / sizeof(struct reading));
 	struct filling f = {.run = get_run(r)};
@@ -475,8 +476,8 @@ static size_t first_waiting(const struct run *run)
 	return first;
 }
 
-/* Takes what waits out of the frame at hand. */
-static int keep_run(struct profile_records *r, struct run *run)
+/* Copies what waits out of the current frame. */
+static int copy_run(struct profile_records *r, struct run *run)
 {
 	size_t first = first_waiting(run);
 
@@ -496,17 +497,17 @@ static int keep_run(struct profile_records *r, struct run *run)
 }
 
 /* Before the next frame. */
-static int keep_runs(struct profile_records *r)
+static int copy_runs(struct profile_records *r)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < r->nr_runs && rc == 0; i++)
 		if (r->run[i]->is_borrowed)
-			rc = keep_run(r, r->run[i]);
+			rc = copy_run(r, r->run[i]);
 	return rc;
 }
 
-/* Opens a frame; -EINVAL: it makes no sense. */
+/* Opens a frame; -EINVAL: invalid. */
 static int begin_records(struct profile_records *r, const struct trace_frame *f)
 {
 	enum trace_ring ring = r->ring;
@@ -529,7 +530,7 @@ static int begin_readings(struct profile_records *r, const struct trace_frame *f
 	int rc = trace_decode_readings(f, &boundary, &nr);
 
 	r->len = rc == 0 && boundary == TRACE_TICK ? nr : 0;
-	return 0; /* who reads the boundaries says what is wrong */
+	return 0; /* the reader of boundaries reports problems */
 }
 
 static int begin_kallsyms(struct profile_records *r, const struct trace_frame *f)
@@ -541,10 +542,10 @@ static int begin_kallsyms(struct profile_records *r, const struct trace_frame *f
 
 static const struct {
 	int (*begin)(struct profile_records *r, const struct trace_frame *f);
-	int (*take)(struct profile_records *r);
+	int (*read)(struct profile_records *r);
 } frames[] = {
-    [TRACE_FRAME_RECORDS] = {begin_records, take_records},
-    [TRACE_FRAME_READINGS] = {begin_readings, take_readings},
+    [TRACE_FRAME_RECORDS] = {begin_records, read_records},
+    [TRACE_FRAME_READINGS] = {begin_readings, read_readings},
     [TRACE_FRAME_KALLSYMS] = {begin_kallsyms, NULL},
 };
 
@@ -557,7 +558,7 @@ static void begin_frame(struct profile_records *r, const struct trace_frame *f)
 		profile_faults_add_frame(&r->config.faults, f);
 }
 
-static void tell(const struct profile_records *r, bool is_loss, uint64_t nr, const char *what)
+static void report(const struct profile_records *r, bool is_loss, uint64_t nr, const char *what)
 {
 	struct err e = {0};
 
@@ -567,28 +568,29 @@ static void tell(const struct profile_records *r, bool is_loss, uint64_t nr, con
 	r->config.faults.problem(r->config.faults.arg, is_loss, &e);
 }
 
-static void tell_all(struct profile_records *r)
+static void report_all(struct profile_records *r)
 {
-	if (r->has_told)
+	if (r->has_reported)
 		return;
-	r->has_told = true;
+	r->has_reported = true;
 	profile_faults_end(&r->config.faults,
 			   r->config.is_read_twice || trace_reader_is_whole(r->reader));
-	tell(r, true, r->stats.nr_senseless, "records make no sense: left out");
-	tell(r, true, r->stats.nr_foreign, "records of unknown events");
-	tell(r, false, r->stats.nr_late, "records stand too late in the file: out of order");
+	report(r, true, r->stats.nr_senseless, "records are invalid: left out");
+	report(r, true, r->stats.nr_foreign, "records of unknown events");
+	report(r, false, r->stats.nr_late,
+	       "records came too late in the file: they are out of order");
 }
 
-/* The next frame, or what is left of the one at hand. 0 or -ENOMEM. */
-static int take(struct profile_records *r)
+/* Reads the next frame, or more of the current one. 0 or -ENOMEM. */
+static int read_more(struct profile_records *r)
 {
 	struct trace_frame f;
 	struct err e = {0};
 	int rc;
 
 	if (r->at < r->len)
-		return frames[r->frame.kind].take(r);
-	rc = keep_runs(r);
+		return frames[r->frame.kind].read(r);
+	rc = copy_runs(r);
 	if (rc)
 		return rc;
 	rc = trace_reader_next(r->reader, &f, &e);
@@ -602,7 +604,7 @@ static int take(struct profile_records *r)
 	return 0;
 }
 
-static void give_kallsyms(struct profile_records *r, struct profile_item *out)
+static void return_kallsyms(struct profile_records *r, struct profile_item *out)
 {
 	*out = (struct profile_item){
 	    .kind = PROFILE_KALLSYMS, .offset = r->frame.offset, .cpu = UINT32_MAX};
@@ -610,15 +612,15 @@ static void give_kallsyms(struct profile_records *r, struct profile_item *out)
 	r->has_text = false;
 }
 
-static void note_given(struct profile_records *r, const struct profile_item *item)
+static void note_returned(struct profile_records *r, const struct profile_item *item)
 {
 	*(item->kind == PROFILE_READING ? &r->stats.nr_readings : &r->stats.nr_records) += 1;
-	r->stats.nr_late += item->time_ns < r->given_ns;
-	if (item->time_ns > r->given_ns)
-		r->given_ns = item->time_ns;
+	r->stats.nr_late += item->time_ns < r->returned_ns;
+	if (item->time_ns > r->returned_ns)
+		r->returned_ns = item->time_ns;
 }
 
-static void give(struct profile_records *r, struct profile_item *out)
+static void return_item(struct profile_records *r, struct profile_item *out)
 {
 	const struct run *run = r->run[0];
 	const struct waiting *w = pop(r);
@@ -636,29 +638,29 @@ static void give(struct profile_records *r, struct profile_item *out)
 		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, out);
 	if (run->kind == PROFILE_RECORD && out->record.has & TRACE_HAS_CPU)
 		out->cpu = out->record.cpu;
-	note_given(r, out);
+	note_returned(r, out);
 }
 
 int profile_records_next(struct profile_records *r, struct profile_item *out)
 {
-	put_run(r, r->given);
-	r->given = NULL;
+	put_run(r, r->returned);
+	r->returned = NULL;
 	for (;;) {
 		int rc;
 
-		if (may_give(r)) {
-			give(r, out);
+		if (may_return(r)) {
+			return_item(r, out);
 			return 1;
 		}
 		if (r->has_text) {
-			give_kallsyms(r, out);
+			return_kallsyms(r, out);
 			return 1;
 		}
 		if (r->at_end) {
-			tell_all(r);
+			report_all(r);
 			return 0;
 		}
-		rc = take(r);
+		rc = read_more(r);
 		if (rc)
 			return rc;
 	}

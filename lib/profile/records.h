@@ -1,7 +1,7 @@
 /*
- * What was recorded in one file of a session, in the order of its time: records of the kernel, and
- * readings that were taken between the boundaries. Streams the file: memory is one frame and what
- * waits for its turn. Knows nothing of the other files.
+ * The content of one file of a session in order of time: records of the kernel, and readings taken
+ * between the boundaries. Streams the file: memory is one frame and what waits for its turn. Knows
+ * nothing of the other files.
  */
 #ifndef PROFILE_RECORDS_H
 #define PROFILE_RECORDS_H
@@ -15,21 +15,22 @@ struct profile_records;
 enum profile_item_kind {
 	PROFILE_RECORD = 1,
 	PROFILE_READING,  /* TRACE_TICK, of an event of the session */
-	PROFILE_KALLSYMS, /* of no time: given where it stands in the file */
+	PROFILE_KALLSYMS, /* without a time: returned at its place in the file */
 };
 
 /* Borrowed until the next. */
 struct profile_item {
 	enum profile_item_kind kind;
-	uint64_t time_ns; /* a record that does not tell it has that of the one before it */
+	uint64_t time_ns; /* a record without one has that of the record before it */
 	uint64_t offset;  /* in the file */
 
 	/* a record */
 	enum trace_ring ring;
-	uint32_t cpu;              /* UINT32_MAX: made */
-	const struct trace_id *id; /* whose it is; NULL: of no event, or its id is not known */
-	const struct trace_layout *layout; /* of the record; NULL: not known */
-	struct trace_record record;        /* of an unknown id: what it says without its layout */
+	uint32_t cpu;                      /* UINT32_MAX: made */
+	const struct trace_id *id;         /* its event; NULL: none, or its id is unknown */
+	const struct trace_layout *layout; /* of the record; NULL: unknown */
+	struct trace_record
+	    record; /* of an unknown id: as far as it can be decoded without a layout */
 
 	struct reading reading; /* a reading; of any instance */
 
@@ -38,9 +39,9 @@ struct profile_item {
 };
 
 /*
- * How far an item may stand behind younger ones in the file and still be put in its place: the
- * kernel takes the time of a record before it has a place in the ring; and what several threads or
- * CPUs write into one file comes by turns, each 250 ms or less.
+ * How late an item may come after younger ones in the file and still be sorted: the kernel takes
+ * the time of a record before it reserves a place in the ring; and several threads or CPUs write
+ * into one file by turns, of 250 ms at most.
  */
 enum { PROFILE_WINDOW_NS = 1000000, PROFILE_WINDOW_BY_TURNS_NS = 1000000000 };
 
@@ -50,30 +51,29 @@ struct profile_records_config {
 	const struct trace_id *ids;
 	size_t nr_ids;
 	uint64_t window_ns;
-	/* Who is told of problems; and of damage only if nobody else reads the file. */
+	/* Receives problems; damage only if nobody else reads the file. */
 	struct profile_faults faults;
 	bool is_read_twice;
 };
 
-/* Takes the reader over, also on failure. 0 or -ENOMEM. */
+/* Takes ownership of the reader, also on failure. 0 or -ENOMEM. */
 int profile_records_open(struct trace_reader *reader, const struct profile_records_config *config,
 			 struct profile_records **out);
 void profile_records_close(struct profile_records *r); /* NULL is fine */
 
-/* The next item: 1; 0 after the last, when what was wrong has been told; -ENOMEM. */
+/* The next item: 1; 0 after the last, when problems were reported; -ENOMEM. */
 int profile_records_next(struct profile_records *r, struct profile_item *out);
 
 struct profile_records_stats {
-	uint64_t nr_records, nr_readings; /* given */
-	uint64_t nr_late;                 /* given out of their order: later than the window */
+	uint64_t nr_records, nr_readings; /* returned */
+	uint64_t nr_late;                 /* returned out of order: later than the window */
 	uint64_t nr_senseless;            /* records left out, or the rest of a frame */
-	uint64_t nr_foreign;              /* records of an id, readings of an event, not known */
+	uint64_t nr_foreign;              /* records of unknown ids, readings of unknown events */
 	uint64_t max_disorder_ns;         /* farthest that a time went back within one ring */
 };
 const struct profile_records_stats *profile_records_stats(const struct profile_records *r);
 
-/* The perf event whose count stands at place i among the counts of a sample of id: the leader of
- * its group is at 0. NULL: not known. */
+/* The perf event of count i in a sample of id: the leader of its group is at 0. NULL: unknown. */
 const struct trace_id *profile_member(const struct trace_id *ids, size_t nr_ids,
 				      const struct trace_id *id, uint64_t i);
 

@@ -1,8 +1,7 @@
 /*
- * Frames to samples. What stands before the records of a trace (its events and ids) says how they
- * are laid out; what is said of its samples and counts is kept. A sample is taken apart where it
- * lies in the frame, and nothing is done twice: millions pass here. Must not trust an id, an event
- * or a size from the file.
+ * From frames to samples. Frames before the records of a trace (events, ids) define their layout;
+ * totals of samples and counts are stored. A sample is decoded in place, once: millions pass here.
+ * Must not trust an id, an event or a size from the file.
  */
 #include "profile/samples.h"
 
@@ -22,16 +21,16 @@ struct profile_samples {
 	struct trace_events events;         /* of this trace; none: the session's */
 	struct trace_ids trace_ids;
 	struct profile_ids ids;
-	bool knows_ids; /* ids is made of what was read last */
+	bool has_ids; /* ids is up to date with the frames read */
 	struct profile_faults faults;
 	char name[NAME_MAX + 1];
 
-	const uint8_t *at, *end; /* records of the frame at hand that are not given yet */
+	const uint8_t *at, *end; /* records of the current frame that are still to be read */
 	const struct profile_known_id *last; /* of the last sample */
 	uint64_t time_ns, bytes;
 	uint64_t nr_senseless, nr_foreign;
-	struct profile_load load; /* what is said beside the records */
-	bool is_over, is_told;    /* load has all of it */
+	struct profile_load load;  /* the content besides records */
+	bool is_over, is_complete; /* load has all of it */
 };
 
 int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,
@@ -69,14 +68,14 @@ void profile_samples_close(struct profile_samples *s)
 	mem_free(s);
 }
 
-static void forget_ids(struct profile_samples *s)
+static void drop_ids(struct profile_samples *s)
 {
 	profile_ids_fini(&s->ids);
-	s->knows_ids = false;
+	s->has_ids = false;
 	s->last = NULL;
 }
 
-static int take_events(struct profile_samples *s, const struct trace_frame *f)
+static int read_events(struct profile_samples *s, const struct trace_frame *f)
 {
 	struct trace_events events;
 	int rc = trace_decode_events(f, &events);
@@ -87,38 +86,38 @@ static int take_events(struct profile_samples *s, const struct trace_frame *f)
 		trace_events_fini(&events);
 		return -EPROTO;
 	}
-	forget_ids(s);
+	drop_ids(s);
 	trace_events_fini(&s->events);
 	s->events = events;
 	return 0;
 }
 
-static int take_ids(struct profile_samples *s, const struct trace_frame *f)
+static int read_ids(struct profile_samples *s, const struct trace_frame *f)
 {
 	struct trace_ids ids;
 	int rc = trace_decode_ids(f, &ids);
 
 	if (rc)
 		return rc;
-	forget_ids(s);
+	drop_ids(s);
 	trace_ids_fini(&s->trace_ids);
 	s->trace_ids = ids;
 	return 0;
 }
 
-static int know_ids(struct profile_samples *s)
+static int make_ids(struct profile_samples *s)
 {
 	const struct trace_events *events = s->events.nr ? &s->events : &s->session_events;
 	int rc = 0;
 
-	if (!s->knows_ids)
+	if (!s->has_ids)
 		rc = profile_ids_init(&s->ids, events->item, events->nr, s->trace_ids.item,
 				      s->trace_ids.nr);
-	s->knows_ids = rc == 0;
+	s->has_ids = rc == 0;
 	return rc;
 }
 
-static int take_records(struct profile_samples *s, const struct trace_frame *f)
+static int read_records(struct profile_samples *s, const struct trace_frame *f)
 {
 	enum trace_ring ring;
 	const uint8_t *records;
@@ -130,27 +129,27 @@ static int take_records(struct profile_samples *s, const struct trace_frame *f)
 		return rc;
 	s->at = records;
 	s->end = records + len;
-	return know_ids(s);
+	return make_ids(s);
 }
 
-/* What makes no sense is reported by profile_iterator_next. */
-static int take_beside(struct profile_samples *s, const struct trace_frame *f)
+/* Invalid frames are reported by profile_iterator_next. */
+static int load_frame(struct profile_samples *s, const struct trace_frame *f)
 {
 	return profile_load_frame(&s->load, f) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static int (*const take[])(struct profile_samples *s, const struct trace_frame *f) = {
-    [TRACE_FRAME_EVENTS] = take_events,   [TRACE_FRAME_IDS] = take_ids,
-    [TRACE_FRAME_RECORDS] = take_records, [TRACE_FRAME_READINGS] = take_beside,
-    [TRACE_FRAME_SAMPLING] = take_beside, [TRACE_FRAME_END] = take_beside,
+static int (*const readers[])(struct profile_samples *s, const struct trace_frame *f) = {
+    [TRACE_FRAME_EVENTS] = read_events,   [TRACE_FRAME_IDS] = read_ids,
+    [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
+    [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
 };
 
-static int take_frame(struct profile_samples *s, const struct trace_frame *f)
+static int read_frame(struct profile_samples *s, const struct trace_frame *f)
 {
 	int rc = 0;
 
-	if (f->kind < sizeof(take) / sizeof(take[0]) && take[f->kind])
-		rc = take[f->kind](s, f);
+	if (f->kind < sizeof(readers) / sizeof(readers[0]) && readers[f->kind])
+		rc = readers[f->kind](s, f);
 	if (rc == -EINVAL)
 		profile_faults_add_frame(&s->faults, f);
 	else if (rc == -EPROTO)
@@ -159,7 +158,7 @@ static int take_frame(struct profile_samples *s, const struct trace_frame *f)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-static void tell(const struct profile_samples *s, uint64_t nr, const char *what)
+static void report(const struct profile_samples *s, uint64_t nr, const char *what)
 {
 	struct err e = {0};
 
@@ -169,11 +168,11 @@ static void tell(const struct profile_samples *s, uint64_t nr, const char *what)
 	s->faults.problem(s->faults.arg, true, &e);
 }
 
-static void tell_all(struct profile_samples *s)
+static void report_all(struct profile_samples *s)
 {
 	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
-	tell(s, s->nr_senseless, "records make no sense: left out");
-	tell(s, s->nr_foreign, "records of unknown events");
+	report(s, s->nr_senseless, "records are invalid: left out");
+	report(s, s->nr_foreign, "records of unknown events");
 }
 
 static int end(struct profile_samples *s)
@@ -181,13 +180,13 @@ static int end(struct profile_samples *s)
 	int rc;
 
 	s->is_over = true;
-	tell_all(s);
+	report_all(s);
 	rc = profile_load_end(&s->load);
-	s->is_told = rc == 0;
+	s->is_complete = rc == 0;
 	return rc;
 }
 
-/* 1: there may be more; 0: the end, which is told; -ENOMEM. */
+/* 1: there may be more; 0: the end, and problems are reported; -ENOMEM. */
 static int next_frame(struct profile_samples *s)
 {
 	struct trace_frame f;
@@ -196,10 +195,10 @@ static int next_frame(struct profile_samples *s)
 
 	s->bytes = trace_reader_bytes(s->reader);
 	if (rc == 1) {
-		rc = take_frame(s, &f);
+		rc = read_frame(s, &f);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc ? rc : 1;
-		s->is_over = true; /* it is another session's: nothing more is to be said */
+		s->is_over = true; /* it is another session's: report nothing more */
 		return 0;
 	}
 	if (rc == -ENOMEM)
@@ -211,7 +210,7 @@ static int next_frame(struct profile_samples *s)
 	return end(s);
 }
 
-/* One event after the other is of the same id, mostly. */
+/* Consecutive samples usually have the same id. */
 static const struct profile_known_id *find_id(struct profile_samples *s, const uint8_t *p,
 					      size_t len)
 {
@@ -239,8 +238,8 @@ static void fill(struct profile_samples *s, const struct profile_known_id *k,
 	out->weight = r->period ? r->period : 1; /* of the sample, else of its layout */
 }
 
-/* The record at hand: true if it is a sample. */
-static bool take_record(struct profile_samples *s, struct profile_sample *out)
+/* Reads the current record: true if it is a sample. */
+static bool read_record(struct profile_samples *s, struct profile_sample *out)
 {
 	const struct profile_known_id *k;
 	const uint8_t *p = s->at;
@@ -270,7 +269,7 @@ int profile_samples_next(struct profile_samples *s, struct profile_sample *out)
 
 	while (rc == 1) {
 		while (s->at < s->end)
-			if (take_record(s, out))
+			if (read_record(s, out))
 				return 1;
 		rc = s->is_over ? 0 : next_frame(s);
 	}
@@ -284,7 +283,7 @@ const struct trace_head *profile_samples_head(const struct profile_samples *s)
 
 const struct profile_trace *profile_samples_trace(const struct profile_samples *s)
 {
-	return s->is_told ? &s->load.trace : NULL;
+	return s->is_complete ? &s->load.trace : NULL;
 }
 
 uint64_t profile_samples_bytes(const struct profile_samples *s)

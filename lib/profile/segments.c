@@ -1,5 +1,5 @@
 /*
- * From segments to the iterations in them. Must not trust a name, an order or a place from a file.
+ * Replaces segments by their iterations. Must not trust a name, an order or an offset from a file.
  */
 #include "profile/segments.h"
 
@@ -55,7 +55,7 @@ static int add_parts(const struct list *l, const struct profile_file *file,
 	return rc;
 }
 
-/* NULL, or why the file is not what its name says. */
+/* NULL, or why the file does not match its name. */
 static const char *fault(const struct profile_file *file, const struct trace_reader *r)
 {
 	if (!trace_reader_is_segment(r))
@@ -75,7 +75,7 @@ static bool is_own(struct list *l, const struct trace_head *head)
 	return strcmp(l->id, id) == 0;
 }
 
-/* 1: what it holds was added; 0: it is not of this session; -EFBIG, -ENOMEM. */
+/* 1: its iterations were added; 0: it is not of this session; -EFBIG, -ENOMEM. */
 static int list_reader(struct list *l, const struct profile_file *file, const char *name,
 		       struct trace_reader *r)
 {
@@ -118,7 +118,7 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc && *l->id)
-		return 0; /* of nobody knows which session: what this one lacks is told */
+		return 0; /* its session is unknown: what this session lacks is reported */
 	if (rc) {
 		l->problem(l->arg, true, &e);
 		return 1;
@@ -128,7 +128,7 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	return rc;
 }
 
-/* A session removes what an older one left of the first iteration: what is there is its own. */
+/* A session removes an older one's files of the first iteration: those found are its own. */
 static bool has_first(const struct profile_folder *f)
 {
 	for (size_t i = 0; i < f->nr_all; i++)
@@ -137,12 +137,12 @@ static bool has_first(const struct profile_folder *f)
 	return false;
 }
 
-/* Those of the folder stand at its beginning; what they hold comes behind them. */
+/* Segments are at the beginning of the list; their iterations are appended. */
 int profile_segments_list(struct profile_folder *f, int dirfd, const char *base, const char *id,
 			  profile_problem_fn *problem, void *arg)
 {
 	struct list l = {.folder = f, .dirfd = dirfd, .base = base, .problem = problem, .arg = arg};
-	size_t nr = f->nr_all, kept = 0;
+	size_t nr = f->nr_all, nr_left = 0;
 	int rc = 0;
 
 	if (!*id && has_first(f))
@@ -153,12 +153,12 @@ int profile_segments_list(struct profile_folder *f, int dirfd, const char *base,
 
 		rc = file.segment ? list_segment(&l, &file) : 0;
 		if (rc == 0)
-			f->file[kept++] = file;
+			f->file[nr_left++] = file;
 	}
-	if (rc < 0 || kept == nr)
+	if (rc < 0 || nr_left == nr)
 		return rc < 0 ? rc : 0;
-	memmove(f->file + kept, f->file + nr, (f->nr_all - nr) * sizeof(*f->file));
-	f->nr_all -= nr - kept;
+	memmove(f->file + nr_left, f->file + nr, (f->nr_all - nr) * sizeof(*f->file));
+	f->nr_all -= nr - nr_left;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * From a manifest to the traces of its session, one at a time. Must not read what is in a frame
- * but for the two that are the session's: info and events.
+ * From a manifest to the traces of its session. Must not read frames other than info and events,
+ * which are the session's.
  */
 #include "profile/session.h"
 
@@ -45,7 +45,7 @@ static const char *base_of(const char *path)
 }
 
 /* The session's info and events, from the first frames that can be decoded. 0 or -ENOMEM. */
-static int learn_frame(struct profile_session *s, const struct trace_frame *f)
+static int read_frame(struct profile_session *s, const struct trace_frame *f)
 {
 	int rc = 0;
 
@@ -71,7 +71,7 @@ static bool is_of_session(const struct profile_session *s, const struct trace_he
 	return strcmp(id, s->id) == 0;
 }
 
-static int learn_trace(struct profile_session *s, struct trace_reader *r)
+static int read_trace(struct profile_session *s, struct trace_reader *r)
 {
 	const struct trace_head *head = trace_reader_head(r);
 	struct trace_frame f;
@@ -90,7 +90,7 @@ static int learn_trace(struct profile_session *s, struct trace_reader *r)
 		int got = trace_reader_next(r, &f, NULL);
 
 		if (got == 1)
-			rc = learn_frame(s, &f);
+			rc = read_frame(s, &f);
 		else if (got != -EILSEQ)
 			return got == -ENOMEM ? got : 0;
 	}
@@ -160,9 +160,9 @@ static size_t nr_sampled(const struct trace_events *events)
 	return nr;
 }
 
-/* Looks into files, in order, until one has told what the session is. What cannot be read is
- * reported when its turn comes to be printed. */
-static int learn(struct profile_session *s)
+/* Reads files, in order, until the session's info and events are known. What cannot be read is
+ * reported when it is printed. */
+static int read_facts(struct profile_session *s)
 {
 	int rc = 0;
 
@@ -174,7 +174,7 @@ static int learn(struct profile_session *s)
 			rc = rc == -ENOMEM ? rc : 0;
 			continue;
 		}
-		rc = learn_trace(s, r);
+		rc = read_trace(s, r);
 		trace_reader_close(r);
 	}
 	s->facts.info = s->has_info ? &s->info.info : NULL;
@@ -197,7 +197,8 @@ static int is_own(struct profile_session *s, size_t i)
 	return rc;
 }
 
-/* Which session a file belongs to is asked of the file; what was listed of a segment is known. */
+/* Whether the file extends the session. Its header names its session; iterations of a listed
+ * segment are the session's. */
 static int is_later(struct profile_session *s, size_t i)
 {
 	const struct profile_file *file = &s->folder.file[i];
@@ -217,9 +218,9 @@ static void report_unfinished(const struct profile_session *s, const struct prof
 	s->problem(s->arg, true, &e);
 }
 
-/* While a session runs its manifest is behind its traces: what has its id belongs to it. 0 or
+/* While a session runs its manifest is behind its traces: those with its id belong to it. 0 or
  * -ENOMEM. */
-static int take_later(struct profile_session *s, const struct profile_manifest *m)
+static int add_later(struct profile_session *s, const struct profile_manifest *m)
 {
 	uint64_t nr = s->folder.nr_iterations;
 
@@ -259,7 +260,7 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	if (rc == 0)
 		rc = profile_folder_order(&s->folder);
 	if (rc == 0)
-		rc = take_later(s, m);
+		rc = add_later(s, m);
 	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
@@ -331,7 +332,7 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	s->facts.nr_iterations = s->folder.nr_iterations;
 	s->facts.nr_traces = s->folder.nr_traces;
 	s->facts.max_rows = s->folder.max_rows;
-	rc = learn(s);
+	rc = read_facts(s);
 	if (rc == 0 && m && s->has_others && !s->has_head)
 		return refuse_others(s, m, e);
 	if (rc == 0)
@@ -396,7 +397,7 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 	return &s->facts;
 }
 
-/* NULL, or why the trace is not what its name says. */
+/* NULL, or why the trace does not match its name. */
 static const char *fault(const struct profile_session *s, const struct profile_file *file,
 			 const struct trace_reader *r)
 {
@@ -413,8 +414,8 @@ static const char *fault(const struct profile_session *s, const struct profile_f
 	return NULL;
 }
 
-/* 1: *out reads what the file should be; 0: it is something else, or cannot be read, and that is
- * told to whom f says, with the hint if there is one; -ENOMEM. */
+/* 1: *out reads the file; 0: it is something else, or cannot be read, and that is reported to f,
+ * with the hint if there is one; -ENOMEM. */
 static int open_checked(const struct profile_session *s, const struct profile_file *file,
 			const struct profile_faults *f, const char *hint, struct trace_reader **out)
 {

@@ -21,21 +21,21 @@ enum {
 	PROFILE_MAX_TRACES = 8192,   /* CPUs; files of higher numbers are strays */
 	PROFILE_MAX_EVENTS = 1024,   /* of a trace; with more it is not read */
 	PROFILE_MAX_PARTS = 256,     /* of an event on one CPU; more are left out, and named */
-	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is said */
+	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is reported */
 	PROFILE_NOTE_BYTES = 4096,
 };
 
-/* What the session file says; borrowed while the session is open. */
+/* The session file; borrowed while the session is open. */
 struct profile_manifest {
-	const char *path;                    /* of the session file: traces are sought beside it */
-	const char *output_path_prefix;      /* only what is behind its last slash is used */
-	uint64_t num_iterations, num_traces; /* 0: not given, then what is found counts */
-	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not given */
-	bool is_recording;                   /* it says that the session has not ended */
+	const char *path;                    /* of the session file: traces are beside it */
+	const char *output_path_prefix;      /* only the part after its last slash is used */
+	uint64_t num_iterations, num_traces; /* 0: not set, then what is found counts */
+	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not set */
+	bool is_recording;                   /* according to the file the session has not ended */
 };
 
-/* Told of each problem as it is found. is_loss: something of the session is not there; else
- * something that is not of the session (a stray file). */
+/* Receives each problem as it is found. is_loss: a part of the session is missing; else something
+ * is not of the session (a stray file). */
 typedef void profile_problem_fn(void *arg, bool is_loss, const struct err *problem);
 
 /* Fixed after open. */
@@ -60,7 +60,7 @@ struct profile_pair {
 /* One of many things (a disk, a process …), of one event; see EVENT_SCOPE_THINGS. */
 struct profile_thing {
 	uint32_t event, number;
-	const char *name; /* safe to show; "" if the trace does not say */
+	const char *name; /* safe to print; "" if the trace has none */
 	struct profile_pair pair;
 };
 
@@ -71,7 +71,7 @@ struct profile_trace {
 	const struct trace_event *events; /* nr_events of the session, as this trace has them */
 	const struct profile_pair *pairs; /* of each event */
 	/* Further parts of events (boxes of memory, instances 1 … of readings): PROFILE_MAX_PARTS -
-	 * 1 for each event, one event behind the other; NULL if there is none. */
+	 * 1 for each event, event by event; NULL if there is none. */
 	const struct profile_pair *further;
 	const struct profile_thing *things; /* by event, then as profile_things_join has it */
 	size_t nr_things;
@@ -83,16 +83,16 @@ struct profile_trace {
 	const char *notes[PROFILE_MAX_NOTES];
 	size_t nr_notes;
 	/* A session that samples: */
-	const struct trace_id *ids; /* which event a record's id means; nr_ids of them */
+	const struct trace_id *ids; /* the events of record ids; nr_ids of them */
 	size_t nr_ids;
-	const struct trace_sampling *sampling; /* what became of its samples; NULL: not there */
+	const struct trace_sampling *sampling; /* totals of its samples; NULL: missing */
 };
 
 /*
- * Looks through the folder once and reports what is missing and what lies beyond the session's
- * numbers. Where the session file does not give the session's id, it is that of the first file, by
- * iteration and trace, whose header can be read: a session writes its iterations in order over
- * those of an older one. -ENOENT with *e: there is no trace of this session. -errno.
+ * Scans the folder once, and reports what is missing and what exceeds the session's numbers. If the
+ * session file has no session id, it is that of the first readable file, by iteration and trace: a
+ * session overwrites an older one in order of iterations. -ENOENT with *e: there is no trace of
+ * this session. -errno.
  */
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e);

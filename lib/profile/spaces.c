@@ -1,15 +1,17 @@
 /*
- * What a process has mapped, for all times at once. Most mappings overlap no other: they stand in
- * the order of their addresses. Those that do are clusters: a few are looked through from the last
- * one, many are put into a tree, so that what a hostile file maps over one another is found in
- * the square of a logarithm.
+ * The mappings of a process, at all times. Most mappings overlap no other: they are sorted by
+ * address. Those that do form clusters: a small one is searched from its last mapping back, a large
+ * one becomes a tree, so that a lookup among mappings that a hostile file stacks takes the square
+ * of a logarithm.
  *
- * A survey tells what was there when it looked, and does not say since when. What it tells is
- * taken as there since the life began; but where the kernel has told of the very same mapping, that
- * record holds, with its time; and where it has told of another one at the same addresses before,
- * the survey's holds from when it looked. It looks at a process for some time: records up to when
- * it went on to the next one may tell what it saw, also those of the program that an exec has put
- * into the place of the one it began to look at.
+ *
+ *
+ * A survey lists what existed when it looked, not since when. A surveyed mapping is assumed to
+ * exist since the life began; but if the kernel recorded the very same mapping, that record and its
+ * time hold; and if it recorded another one at the same addresses before, the surveyed one holds
+ * from when the survey looked. The survey takes some time for a process: records up to the time at
+ * which it went on to the next one may describe what it saw, also those of a program that an exec
+ * started meanwhile.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -33,7 +35,7 @@ struct part {
 struct work {
 	struct profile_processes *p;
 	struct profile_gathered *g;
-	struct part *parts; /* owned; of the life at hand */
+	struct part *parts; /* owned; of the current life */
 	size_t nr, room;
 	size_t nr_copied; /* in all */
 	uint32_t *order;  /* owned; lives by when they began */
@@ -67,7 +69,7 @@ static bool is_same_place(const struct profile_mapping *a, const struct profile_
 	return a->start == b->start && a->end == b->end && a->offset == b->offset;
 }
 
-/* The same file, as far as both tell. */
+/* The same file, as far as both identify it. */
 static bool agrees(const struct profile_object *a, const struct profile_object *b)
 {
 	return a == b || (!strcmp(a->path, b->path) && (!a->build_id_len || !b->build_id_len));
@@ -115,7 +117,7 @@ static int copy_mappings(struct work *w, const struct profile_life *l, uint64_t 
 	return rc;
 }
 
-/* What the space's ancestors had mapped when it was forked off, the eldest's first. */
+/* The mappings of the space's ancestors when it was forked off, the eldest's first. */
 static int copy_ancestors(struct work *w, const struct profile_life *l)
 {
 	const struct profile_life *line[PROFILE_MAX_FORKS_DEEP + 1];
@@ -134,7 +136,7 @@ static int copy_ancestors(struct work *w, const struct profile_life *l)
 
 /* The life that followed by an exec may have been read in place of this one. */
 static bool is_of_next(const struct work *w, const struct profile_life *l,
-		       const struct profile_told *t)
+		       const struct profile_mapping_record *t)
 {
 	const struct profile_life *next = l + 1;
 	uint64_t until_ns = profile_looked_until(w->g, t->mapping.from_ns);
@@ -142,8 +144,9 @@ static bool is_of_next(const struct work *w, const struct profile_life *l,
 	if (l->process.number + 1u == w->p->nr_lives || next->process.pid != l->process.pid ||
 	    next->process.from_ns > until_ns)
 		return false;
-	for (uint32_t i = 0; i < next->nr_told && i < MAX_NEXT; i++) {
-		const struct profile_told *n = &w->g->told[w->g->of_lives[next->first_told + i]];
+	for (uint32_t i = 0; i < next->nr_maps && i < MAX_NEXT; i++) {
+		const struct profile_mapping_record *n =
+		    &w->g->maps[w->g->of_lives[next->first_mapping + i]];
 
 		if (n->mapping.from_ns > until_ns)
 			return false;
@@ -153,7 +156,7 @@ static bool is_of_next(const struct work *w, const struct profile_life *l,
 	return false;
 }
 
-/* What a fork has brought needs not be told again. */
+/* Mappings that a fork has copied need not be repeated. */
 static bool is_inherited(const struct work *w, const struct profile_life *l,
 			 const struct profile_mapping *m)
 {
@@ -166,8 +169,8 @@ static bool is_inherited(const struct work *w, const struct profile_life *l,
 	       found.mapping->object == m->object;
 }
 
-/* The vdso is what an exec maps last. A program that maps nothing itself is settled then. */
-static void note_ready(struct profile_life *l, const struct profile_told *t)
+/* The vdso is the last mapping of an exec. A program that maps nothing itself is complete then. */
+static void note_ready(struct profile_life *l, const struct profile_mapping_record *t)
 {
 	uint64_t from_ns = t->mapping.from_ns;
 
@@ -179,12 +182,13 @@ static void note_ready(struct profile_life *l, const struct profile_told *t)
 		l->settled_ns = from_ns;
 }
 
-static int take_told(struct work *w, struct profile_life *l)
+static int add_recorded(struct work *w, struct profile_life *l)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < l->nr_told && rc == 0; i++) {
-		const struct profile_told *t = &w->g->told[w->g->of_lives[l->first_told + i]];
+	for (uint32_t i = 0; i < l->nr_maps && rc == 0; i++) {
+		const struct profile_mapping_record *t =
+		    &w->g->maps[w->g->of_lives[l->first_mapping + i]];
 
 		if (t->is_made && (is_of_next(w, l, t) || is_inherited(w, l, &t->mapping)))
 			continue;
@@ -204,7 +208,7 @@ static void sort_parts(struct part *parts, size_t nr, int (*compare)(const void 
 		qsort(parts, nr, sizeof(*parts), compare);
 }
 
-/* What the kernel told of the same mapping holds; the survey may know its build-id. */
+/* A kernel record of the same mapping holds; the survey may add its build-id. */
 static bool is_known_by(const struct part *made, struct part *by, uint64_t until_ns)
 {
 	if (by->is_made || by->m.from_ns > until_ns || !is_same(&made->m, &by->m))
@@ -214,7 +218,7 @@ static bool is_known_by(const struct part *made, struct part *by, uint64_t until
 	return true;
 }
 
-/* Since when a surveyed mapping holds, among those that overlap it; see above. */
+/* The start of a surveyed mapping, among those that overlap it; see above. */
 static void settle(const struct work *w, const struct profile_life *l, struct part *parts,
 		   size_t nr, struct part *made)
 {
@@ -245,7 +249,7 @@ static size_t drop(struct part *parts, size_t nr)
 	return kept;
 }
 
-/* Counts the ranges that are of each node, or, with entries, lists them. */
+/* Counts the ranges of each node, or, with entries, lists them. */
 static void enter(struct profile_tree *t, uint32_t from, uint32_t to, uint32_t what,
 		  uint32_t *entries)
 {
@@ -332,7 +336,7 @@ static int make_entries(struct profile_tree *t, const struct part *parts, size_t
 	t->entries = mem_calloc(sum, sizeof(*t->entries));
 	if (!t->entries)
 		return -ENOMEM;
-	enter_all(t, parts, nr, t->entries); /* which moves each first to the next one's */
+	enter_all(t, parts, nr, t->entries); /* this moves each first to the next node's */
 	memmove(t->firsts + 1, t->firsts, nr_nodes * sizeof(*t->firsts));
 	t->firsts[0] = 0;
 	return 0;
@@ -462,7 +466,7 @@ static int make_clusters(struct work *w, struct profile_life *l)
 	return rc;
 }
 
-/* A parent without mappings of its own is passed by. */
+/* A parent without mappings of its own is skipped. */
 static void shorten(const struct profile_processes *p, struct profile_life *l)
 {
 	const struct profile_life *parent;
@@ -489,7 +493,7 @@ static int make_space(struct work *w, struct profile_life *l)
 		l->depth = 0;
 	}
 	if (rc == 0)
-		rc = take_told(w, l);
+		rc = add_recorded(w, l);
 	return rc ? rc : make_clusters(w, l);
 }
 
@@ -521,7 +525,7 @@ int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g)
 	return rc;
 }
 
-/* Cuts the range in which the answer holds. */
+/* Narrows the range in which the answer holds. */
 static void clip(struct profile_found *f, uint64_t start, uint64_t end)
 {
 	if (start > f->start)
@@ -643,7 +647,7 @@ static const struct profile_mapping *find_in_cluster(const struct profile_proces
 	return found == PROFILE_NONE ? NULL : &m[found];
 }
 
-/* In the space alone. is_past: the time in which the answer holds is known already. */
+/* In this space alone. is_past: the interval in which the answer holds is known already. */
 static const struct profile_mapping *find_here(const struct profile_processes *p,
 					       const struct profile_life *l, uint64_t address,
 					       uint64_t time_ns, bool is_past,
@@ -663,7 +667,7 @@ static const struct profile_mapping *find_here(const struct profile_processes *p
 	return m;
 }
 
-/* What the parent has is the same for all times after the fork. */
+/* The parent's mappings are the same at all times after the fork. */
 static void clip_at_fork(struct profile_found *f, uint64_t fork_ns, uint64_t time_ns)
 {
 	if (time_ns > fork_ns)

@@ -1,6 +1,6 @@
 /*
- * Samples of pids that no record tells of: each has an entry, made when it is asked for. This is
- * the only part of the tables that changes, so it has a lock; who asks remembers the answer.
+ * Entries for samples of pids without records, created on demand. This is the only part of the
+ * tables that changes, so it has a lock; callers cache the answer.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"

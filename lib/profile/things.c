@@ -1,6 +1,6 @@
 /*
- * Things from readings and names: everything is an entry, sorting brings together what belongs to
- * one thing.
+ * Builds things from readings and names: everything is an entry, and sorting joins the entries of a
+ * thing.
  */
 #include "profile/things.h"
 
@@ -128,7 +128,7 @@ static bool is_next(const struct profile_things *t, const struct profile_thing_e
 	return !last || last->event != e->event || last->number != e->number;
 }
 
-/* As the recorder has them: in the order of their last reading, those that went behind. */
+/* In the recorder's order: that of the last reading, then the things that are gone. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct profile_thing *x = a, *y = b;

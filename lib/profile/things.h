@@ -1,5 +1,5 @@
 /*
- * The things of one trace (disks, processes …): their readings and names, gathered in any order.
+ * The things of one trace (disks, processes …): their readings and names, collected in any order.
  * Knows nothing of what they are.
  */
 #ifndef PROFILE_THINGS_H
@@ -26,7 +26,7 @@ struct profile_things {
 
 void profile_things_init(struct profile_things *t);
 void profile_things_fini(struct profile_things *t);
-/* Forgets what was gathered, keeps the memory. */
+/* Drops what was collected, keeps the memory. */
 void profile_things_reset(struct profile_things *t);
 
 /* A reading of a boundary (not of a tick), and where it is in the file. 0 or -ENOMEM. */
@@ -34,8 +34,9 @@ int profile_things_add(struct profile_things *t, enum trace_boundary boundary,
 		       const struct reading *r, uint64_t offset);
 /* Names, copied. 0 or -ENOMEM. */
 int profile_things_name(struct profile_things *t, const struct trace_things *names);
-/* Makes item of what was gathered: by event, then in the order of the readings at the end, which is
- * the recorder's, then those that went, by number; of two names the later one. 0 or -ENOMEM. */
+/* Builds item from what was collected: by event, then in the order of the end readings, which is
+ * the recorder's, then things that are gone, by number; of two names the later one. 0 or -ENOMEM.
+ */
 int profile_things_join(struct profile_things *t);
 
 #endif

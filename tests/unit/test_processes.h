@@ -185,7 +185,7 @@ static inline struct profile_processes *tape_read(struct tape *t, bool is_too_mu
 	assert_string_equal(told.text, is_too_much
 					   ? "common: cut: its end is missing\n"
 					     "common: has more tasks, mappings or symbols than are "
-					     "kept: the rest is left out\n"
+					     "stored: the rest is left out\n"
 					   : "common: cut: its end is missing\n");
 	return p;
 }
