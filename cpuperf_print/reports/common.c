@@ -242,3 +242,35 @@ int reports_end(struct job *j, struct grid *g, int rc, struct err *e)
 	grid_free(g);
 	return rc ? rc : output_flush(j->output, e);
 }
+
+int reports_put_tables(struct job *j, const struct report_stats *stats,
+		       const struct reports_tables *tables, void *report, size_t at, struct err *e)
+{
+	const bool is_text = j->output->form == GRID_PEOPLE;
+	struct grid *g = NULL;
+	int rc = 0;
+
+	if (at == REPORTS_END) {
+		reports_nothing(j, stats, "samples");
+		if (is_text || !stats->nr_events)
+			return 0;
+		g = tables->make_grid(report, 0); /* csv has a header */
+		return g ? reports_end(j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
+	}
+	while (at != REPORTS_END && rc == 0) {
+		uint32_t event = tables->event_at(report, at);
+
+		g = g ? g : tables->make_grid(report, event);
+		if (!g)
+			return err_set(e, -ENOMEM, "out of memory");
+		reports_heading(j, stats, event);
+		at = tables->put_event(report, g, at);
+		if (at == REPORTS_END)
+			reports_stack_notes(j, stats, g);
+		if (is_text || at == REPORTS_END) {
+			rc = reports_end(j, g, 0, e);
+			g = NULL;
+		}
+	}
+	return rc;
+}

@@ -15,16 +15,17 @@
 
 enum { TOP = 40 };
 
-/* What is being printed. */
+/* The report that is being printed. */
 struct flat {
 	struct job *j;
 	unsigned columns;
 	bool has_total;
 	struct report_flat *flat;
+	const struct report_flat_row *rows;
+	size_t nr_rows;
 	struct report_stats stats;
 	/* By event and session, if rows have a session: the wholes of shares. Else NULL. */
 	struct report_weight *of_sessions;
-	struct grid *g;
 };
 
 static struct report_weight *of_session(const struct flat *f, const struct report_flat_row *row)
@@ -33,13 +34,13 @@ static struct report_weight *of_session(const struct flat *f, const struct repor
 			       f->j->first];
 }
 
-static int add_sessions(struct flat *f, const struct report_flat_row *rows, size_t nr)
+static int add_sessions(struct flat *f)
 {
 	if (!(f->columns >> REPORT_SESSION & 1))
 		return 0;
 	f->of_sessions = mem_calloc(f->stats.nr_events * f->j->nr + 1, sizeof(*f->of_sessions));
-	for (size_t i = 0; i < nr && f->of_sessions; i++)
-		report_weight_add(of_session(f, &rows[i]), &rows[i].self);
+	for (size_t i = 0; i < f->nr_rows && f->of_sessions; i++)
+		report_weight_add(of_session(f, &f->rows[i]), &f->rows[i].self);
 	return f->of_sessions ? 0 : -ENOMEM;
 }
 
@@ -50,8 +51,9 @@ static const struct report_weight *whole_of(const struct flat *f, const struct r
 			      : &f->stats.event[row->column[REPORT_EVENT]].taken;
 }
 
-static struct grid *make_grid(struct flat *f, uint32_t event)
+static struct grid *make_grid(const void *flat, uint32_t event)
 {
+	const struct flat *f = flat;
 	const char *unit = job_event(f->j, event)->unit;
 	struct grid_column columns[6 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
@@ -69,85 +71,60 @@ static struct grid *make_grid(struct flat *f, uint32_t event)
 	return reports_grid(f->j, columns, nr);
 }
 
-static void put_row(struct flat *f, const struct report_flat_row *row)
+static void put_row(struct flat *f, struct grid *g, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT];
 	struct share_interval self = reports_share_of(&row->self, whole_of(f, row));
 	struct share_interval total = reports_share_of(&row->total, whole_of(f, row));
 
-	grid_row(f->g);
-	grid_text(f->g, job_event(f->j, event)->label);
-	grid_share(f->g, &self);
-	f->has_total ? grid_share(f->g, &total) : grid_none(f->g);
-	grid_count(f->g, row->self.samples);
-	grid_count(f->g, reports_amount(f->j, event, row->self.weight));
-	f->has_total ? grid_count(f->g, reports_amount(f->j, event, row->total.weight))
-		     : grid_none(f->g);
-	reports_put_columns(f->j, f->columns, row, f->g);
+	grid_row(g);
+	grid_text(g, job_event(f->j, event)->label);
+	grid_share(g, &self);
+	f->has_total ? grid_share(g, &total) : grid_none(g);
+	grid_count(g, row->self.samples);
+	grid_count(g, reports_amount(f->j, event, row->self.weight));
+	f->has_total ? grid_count(g, reports_amount(f->j, event, row->total.weight)) : grid_none(g);
+	reports_put_columns(f->j, f->columns, row, g);
 }
 
-/* Prints the rows of one event. Returns how many it has. */
-static size_t put_event_rows(struct flat *f, const struct report_flat_row *rows, size_t nr)
+static uint32_t event_at(const void *flat, size_t at)
 {
-	uint32_t event = rows[0].column[REPORT_EVENT];
+	const struct flat *f = flat;
+
+	return f->rows[at].column[REPORT_EVENT];
+}
+
+static size_t put_event(void *flat, struct grid *g, size_t first)
+{
+	struct flat *f = flat;
+	const uint32_t event = event_at(f, first);
 	const uint64_t top = reports_top(f->j, TOP);
 	const double min = reports_min_share(f->j, 0);
 	struct reports_rest rest = {.nr = 0};
 	struct share_interval share;
 	size_t i;
 
-	reports_heading(f->j, &f->stats, event);
-	for (i = 0; i < nr && rows[i].column[REPORT_EVENT] == event; i++) {
-		bool has_self = rows[i].self.samples || f->has_total;
-		bool is_small = !has_self ||
-				reports_share_of(&rows[i].total, whole_of(f, &rows[i])).share < min;
+	for (i = first; i < f->nr_rows && event_at(f, i) == event; i++) {
+		const struct report_flat_row *row = &f->rows[i];
+		bool has_self = row->self.samples || f->has_total;
+		bool is_small =
+		    !has_self || reports_share_of(&row->total, whole_of(f, row)).share < min;
 
-		if (i < top && !is_small)
-			put_row(f, &rows[i]);
+		if (i - first < top && !is_small)
+			put_row(f, g, row);
 		else
-			reports_rest_add(&rest, &rows[i].self, i >= top, is_small);
+			reports_rest_add(&rest, &row->self, i - first >= top, is_small);
 	}
 	share = reports_share(&f->stats, event, &rest.weight);
-	reports_rest_put(f->j, &rest, &share, f->g);
-	return i;
+	reports_rest_put(f->j, &rest, &share, g);
+	return i < f->nr_rows ? i : REPORTS_END;
 }
 
-/* Text has a table for each event; csv and ndjson have one for all. */
-static int put_rows(struct flat *f, const struct report_flat_row *rows, size_t nr, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rows && i < nr && rc == 0;) {
-		if (!f->g)
-			f->g = make_grid(f, rows[i].column[REPORT_EVENT]);
-		if (!f->g)
-			return err_set(e, -ENOMEM, "out of memory");
-		i += put_event_rows(f, rows + i, nr - i);
-		if (f->j->output->form != GRID_PEOPLE && i < nr)
-			continue;
-		if (i == nr)
-			reports_stack_notes(f->j, &f->stats, f->g);
-		rc = reports_end(f->j, f->g, 0, e);
-		f->g = NULL;
-	}
-	return rc;
-}
-
-/* csv and ndjson still have a header. */
-static int put_nothing(struct flat *f, struct err *e)
-{
-	reports_nothing(f->j, &f->stats, "samples");
-	if (f->j->output->form == GRID_PEOPLE || !f->stats.nr_events)
-		return 0;
-	f->g = make_grid(f, 0);
-	return f->g ? reports_end(f->j, f->g, 0, e) : err_set(e, -ENOMEM, "out of memory");
-}
+static const struct reports_tables tables = {make_grid, event_at, put_event};
 
 static int print_flat(struct job *j, unsigned columns, struct err *e)
 {
 	struct flat f = {.j = j, .columns = columns};
-	const struct report_flat_row *rows = NULL;
-	size_t nr_rows = 0;
 	int rc = 0;
 
 	f.has_total = reports_has_callers(j) &&
@@ -156,18 +133,14 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
 	if (f.flat && rc == 0)
-		rows = report_flat_rows(f.flat, &nr_rows);
-	if (rc == 0 && !rows)
+		f.rows = report_flat_rows(f.flat, &f.nr_rows);
+	if (rc == 0 && (!f.rows || add_sessions(&f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && add_sessions(&f, rows, nr_rows))
-		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && nr_rows && j->selection->by_session && j->nr > 1 &&
+	if (rc == 0 && f.nr_rows && j->selection->by_session && j->nr > 1 &&
 	    j->output->form == GRID_PEOPLE)
-		rc = reports_side_by_side(j, columns, &f.stats, rows, nr_rows, e);
-	else if (rc == 0 && nr_rows)
-		rc = put_rows(&f, rows, nr_rows, e);
+		rc = reports_side_by_side(j, columns, &f.stats, f.rows, f.nr_rows, e);
 	else if (rc == 0)
-		rc = put_nothing(&f, e);
+		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
 	report_flat_free(f.flat);
 	mem_free(f.stats.event);
 	mem_free(f.of_sessions);

@@ -58,6 +58,18 @@ bool reports_has_callers(const struct job *j);
 /* --top and --min-percent, or the defaults: all in csv and ndjson. */
 uint64_t reports_top(const struct job *j, uint64_t for_people);
 double reports_min_share(const struct job *j, double for_people_percent);
+/* A report with a table for each event in text, and one for all in csv and ndjson. */
+struct reports_tables {
+	struct grid *(*make_grid)(const void *report, uint32_t event);
+	uint32_t (*event_at)(const void *report, size_t at);
+	/* Appends the rows of the event at position at. Returns the position of the next event, or
+	 * REPORTS_END. */
+	size_t (*put_event)(void *report, struct grid *g, size_t at);
+};
+#define REPORTS_END SIZE_MAX
+/* Prints all tables from position at on; REPORTS_END: there are no rows. 0 or -errno with *e. */
+int reports_put_tables(struct job *j, const struct report_stats *stats,
+		       const struct reports_tables *tables, void *report, size_t at, struct err *e);
 /* Writes the grid if rc is 0, and frees it. Returns rc, or -errno with *e. */
 int reports_end(struct job *j, struct grid *g, int rc, struct err *e);
 /* columns are copied. In csv and ndjson all grids of a report are one table, with a column session

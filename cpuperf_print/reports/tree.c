@@ -15,12 +15,17 @@
 
 enum { MIN_PERMILLE = 5, TOP_STACKS = 20, MAX_STACK_BYTES = 1 << 20, MAX_STACK_FRAMES = 2048 };
 
+/* A stack that has samples. */
+struct stack {
+	uint32_t node, place; /* place: in preorder */
+};
+
 struct trees {
 	struct job *j;
-	const char *name;
 	struct report_tree *tree;
 	struct report_stats stats;
-	struct grid *g;
+	struct stack *stacks; /* owned */
+	size_t nr_stacks;
 	uint32_t number; /* of the last row, from 1; links rows in csv and ndjson */
 };
 
@@ -39,8 +44,9 @@ static const char *unit_of(const struct trees *t, uint32_t event)
 	return job_event(t->j, event)->unit;
 }
 
-static struct grid *tree_grid(const struct trees *t, uint32_t event)
+static struct grid *make_tree_grid(const void *trees, uint32_t event)
 {
+	const struct trees *t = trees;
 	const struct grid_column columns[] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"node", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
@@ -58,24 +64,24 @@ static struct grid *tree_grid(const struct trees *t, uint32_t event)
 	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-static void put_node(struct trees *t, const struct report_node *n, uint32_t parent, uint32_t depth)
+static void put_node(const struct trees *t, struct grid *g, const struct report_node *n,
+		     uint32_t parent, uint32_t depth)
 {
 	struct share_interval total = reports_share(&t->stats, n->event, &n->total);
 	struct share_interval self = reports_share(&t->stats, n->event, &n->self);
 
-	grid_row(t->g);
-	grid_text(t->g, label_of(t, n->event));
-	grid_count(t->g, t->number);
-	parent ? grid_count(t->g, parent) : grid_none(t->g);
-	grid_count(t->g, depth);
-	grid_share(t->g, &total);
-	n->self.samples || t->j->output->form != GRID_PEOPLE ? grid_share(t->g, &self)
-							     : grid_none(t->g);
-	grid_count(t->g, n->total.samples);
-	grid_count(t->g, reports_amount(t->j, n->event, n->total.weight));
-	grid_count(t->g, reports_amount(t->j, n->event, n->self.weight));
-	grid_text(t->g, n->function->object);
-	grid_tree(t->g, depth, n->function->name);
+	grid_row(g);
+	grid_text(g, label_of(t, n->event));
+	grid_count(g, t->number);
+	parent ? grid_count(g, parent) : grid_none(g);
+	grid_count(g, depth);
+	grid_share(g, &total);
+	n->self.samples || t->j->output->form != GRID_PEOPLE ? grid_share(g, &self) : grid_none(g);
+	grid_count(g, n->total.samples);
+	grid_count(g, reports_amount(t->j, n->event, n->total.weight));
+	grid_count(g, reports_amount(t->j, n->event, n->self.weight));
+	grid_text(g, n->function->object);
+	grid_tree(g, depth, n->function->name);
 }
 
 /* A path from the root. */
@@ -90,67 +96,38 @@ static bool is_large(const struct trees *t, uint32_t place, double min)
 	return reports_share(&t->stats, n->event, &n->total).share >= min;
 }
 
-/* Siblings are sorted: all after the first small one are small. */
-static int put_below(struct trees *t, uint32_t root, double min)
+static uint32_t root_event(const void *trees, size_t root)
 {
+	return node_at(trees, (uint32_t)root)->event;
+}
+
+/* Siblings are sorted: all after the first small one are small. */
+static size_t put_root(void *trees, struct grid *g, size_t root)
+{
+	struct trees *t = trees;
+	const double min = reports_min_share(t->j, MIN_PERMILLE / 10.0);
 	struct way way[MAX_STACK_FRAMES + 1];
-	uint32_t depth = 0, at = node_at(t, root)->first_child;
+	uint32_t depth = 0, at = node_at(t, (uint32_t)root)->first_child;
 	uint64_t nr = 0, top = reports_top(t->j, UINT64_MAX);
 
 	for (;;) {
 		if (at != REPORT_NO_NODE && depth < t->j->selection->max_depth &&
 		    depth < MAX_STACK_FRAMES && is_large(t, at, min) && nr++ < top) {
 			t->number++;
-			put_node(t, node_at(t, at), depth ? way[depth - 1].number : 0, depth);
+			put_node(t, g, node_at(t, at), depth ? way[depth - 1].number : 0, depth);
 			way[depth++] = (struct way){at, t->number};
 			at = node_at(t, at)->first_child;
 		} else if (depth) {
 			at = node_at(t, way[--depth].place)->next;
 		} else {
-			return grid_error(t->g);
+			break;
 		}
 	}
+	at = node_at(t, (uint32_t)root)->next;
+	return at == REPORT_NO_NODE ? REPORTS_END : at;
 }
 
-typedef struct grid *grid_fn(const struct trees *t, uint32_t event);
-
-/* csv and ndjson still have a header. */
-static int put_nothing(struct trees *t, grid_fn *make, struct err *e)
-{
-	struct grid *g;
-
-	reports_nothing(t->j, &t->stats, "samples");
-	if (t->j->output->form == GRID_PEOPLE || !t->stats.nr_events)
-		return 0;
-	g = make(t, 0);
-	return g ? reports_end(t->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
-}
-
-static int print_roots(struct trees *t, struct err *e)
-{
-	double min = reports_min_share(t->j, MIN_PERMILLE / 10.0);
-	uint32_t root = report_tree_root(t->tree);
-	int rc = 0;
-
-	if (root == REPORT_NO_NODE)
-		return put_nothing(t, tree_grid, e);
-
-	for (; root != REPORT_NO_NODE && rc == 0; root = node_at(t, root)->next) {
-		if (!t->g)
-			t->g = tree_grid(t, node_at(t, root)->event);
-		if (!t->g)
-			return err_set(e, -ENOMEM, "out of memory");
-		reports_heading(t->j, &t->stats, node_at(t, root)->event);
-		rc = put_below(t, root, min);
-		if (t->j->output->form != GRID_PEOPLE && node_at(t, root)->next != REPORT_NO_NODE)
-			continue;
-		if (node_at(t, root)->next == REPORT_NO_NODE)
-			reports_stack_notes(t->j, &t->stats, t->g);
-		rc = reports_end(t->j, t->g, rc, e);
-		t->g = NULL;
-	}
-	return rc;
-}
+static const struct reports_tables tree_tables = {make_tree_grid, root_event, put_root};
 
 static int read_tree(struct trees *t, bool is_inverted, struct err *e)
 {
@@ -167,18 +144,22 @@ static int read_tree(struct trees *t, bool is_inverted, struct err *e)
 
 static void trees_fini(struct trees *t)
 {
-	grid_free(t->g);
 	report_tree_free(t->tree);
+	mem_free(t->stacks);
 	mem_free(t->stats.event);
 }
 
 static int print_tree(struct job *j, bool is_inverted, struct err *e)
 {
-	struct trees t = {.j = j, .name = is_inverted ? "callers" : "tree"};
+	struct trees t = {.j = j};
 	int rc = read_tree(&t, is_inverted, e);
+	uint32_t root;
 
-	if (rc == 0)
-		rc = print_roots(&t, e);
+	if (rc == 0) {
+		root = report_tree_root(t.tree);
+		rc = reports_put_tables(j, &t.stats, &tree_tables, &t,
+					root == REPORT_NO_NODE ? REPORTS_END : root, e);
+	}
 	trees_fini(&t);
 	return rc;
 }
@@ -218,11 +199,6 @@ static void add_stack(const struct trees *t, struct buf *b, uint32_t place)
 	}
 }
 
-/* A stack that has samples. */
-struct stack {
-	uint32_t node, place; /* place: in preorder */
-};
-
 static int compare_stacks(const void *a, const void *b, void *arg)
 {
 	const struct stack *x = a, *y = b;
@@ -248,23 +224,24 @@ static uint32_t next_node(const struct trees *t, uint32_t at)
 }
 
 /* Ties keep preorder, which is sorted by name. */
-static struct stack *list_stacks(const struct trees *t, size_t *nr)
+static int list_stacks(struct trees *t)
 {
-	struct stack *list = mem_calloc(report_tree_nr(t->tree) + 1, sizeof(*list));
-
-	*nr = 0;
-	if (!list)
-		return NULL;
+	t->stacks = mem_calloc(report_tree_nr(t->tree) + 1, sizeof(*t->stacks));
+	if (!t->stacks)
+		return -ENOMEM;
 	for (uint32_t at = report_tree_root(t->tree); at != REPORT_NO_NODE; at = next_node(t, at))
 		if (node_at(t, at)->self.samples) {
-			list[*nr] = (struct stack){at, (uint32_t)*nr};
-			++*nr;
+			t->stacks[t->nr_stacks] = (struct stack){at, (uint32_t)t->nr_stacks};
+			t->nr_stacks++;
 		}
-	return list;
+	if (t->nr_stacks)
+		qsort_r(t->stacks, t->nr_stacks, sizeof(*t->stacks), compare_stacks, t);
+	return 0;
 }
 
-static struct grid *stacks_grid(const struct trees *t, uint32_t event)
+static struct grid *make_stacks_grid(const void *trees, uint32_t event)
 {
+	const struct trees *t = trees;
 	const struct grid_column columns[] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"share", NULL, NULL, GRID_SHARE, GRID_ALL},
@@ -276,82 +253,65 @@ static struct grid *stacks_grid(const struct trees *t, uint32_t event)
 	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-static void put_stack(struct trees *t, uint32_t place, struct buf *b)
+static void put_stack(const struct trees *t, struct grid *g, uint32_t place, struct buf *b)
 {
 	const struct report_node *n = node_at(t, place);
 	struct share_interval share = reports_share(&t->stats, n->event, &n->self);
 
 	buf_reset(b);
 	add_stack(t, b, place);
-	grid_row(t->g);
-	grid_text(t->g, label_of(t, n->event));
-	grid_share(t->g, &share);
-	grid_count(t->g, n->self.samples);
-	grid_count(t->g, reports_amount(t->j, n->event, n->self.weight));
-	grid_text(t->g, buf_str(b));
+	grid_row(g);
+	grid_text(g, label_of(t, n->event));
+	grid_share(g, &share);
+	grid_count(g, n->self.samples);
+	grid_count(g, reports_amount(t->j, n->event, n->self.weight));
+	grid_text(g, buf_str(b));
 }
 
-/* Prints the stacks of one event. Returns how many it has. */
-static size_t put_stacks(struct trees *t, const struct stack *list, size_t nr, struct buf *b)
+static uint32_t stack_event(const void *trees, size_t at)
 {
-	uint32_t event = node_at(t, list[0].node)->event;
-	uint64_t top = reports_top(t->j, TOP_STACKS);
-	double min = reports_min_share(t->j, 0);
+	const struct trees *t = trees;
+
+	return node_at(t, t->stacks[at].node)->event;
+}
+
+static size_t put_stacks(void *trees, struct grid *g, size_t first)
+{
+	struct trees *t = trees;
+	const uint32_t event = stack_event(t, first);
+	const uint64_t top = reports_top(t->j, TOP_STACKS);
+	const double min = reports_min_share(t->j, 0);
 	struct reports_rest rest = {.nr = 0};
+	struct buf b;
 	size_t i;
 
-	reports_heading(t->j, &t->stats, event);
-	for (i = 0; i < nr && node_at(t, list[i].node)->event == event; i++) {
-		const struct report_weight *self = &node_at(t, list[i].node)->self;
+	buf_init(&b, MAX_STACK_BYTES);
+	for (i = first; i < t->nr_stacks && stack_event(t, i) == event; i++) {
+		const struct report_weight *self = &node_at(t, t->stacks[i].node)->self;
 		bool is_small = reports_share(&t->stats, event, self).share < min;
 
-		if (i < top && !is_small)
-			put_stack(t, list[i].node, b);
+		if (i - first < top && !is_small)
+			put_stack(t, g, t->stacks[i].node, &b);
 		else
-			reports_rest_add(&rest, self, i >= top, is_small);
-	}
-	reports_rest_put(t->j, &rest, NULL, t->g);
-	return i;
-}
-
-static int print_stacks(struct trees *t, struct err *e)
-{
-	size_t nr = 0;
-	MEM_AUTO struct stack *list = list_stacks(t, &nr);
-	struct buf b;
-	int rc = 0;
-
-	if (!list)
-		return err_set(e, -ENOMEM, "out of memory");
-	if (!nr)
-		return put_nothing(t, stacks_grid, e);
-	qsort_r(list, nr, sizeof(*list), compare_stacks, t);
-	buf_init(&b, MAX_STACK_BYTES);
-	for (size_t i = 0; i < nr && rc == 0;) {
-		if (!t->g)
-			t->g = stacks_grid(t, node_at(t, list[i].node)->event);
-		if (!t->g)
-			rc = err_set(e, -ENOMEM, "out of memory");
-		if (rc == 0)
-			i += put_stacks(t, list + i, nr - i, &b);
-		if (rc || (t->j->output->form != GRID_PEOPLE && i < nr))
-			continue;
-		if (i == nr)
-			reports_stack_notes(t->j, &t->stats, t->g);
-		rc = reports_end(t->j, t->g, rc, e);
-		t->g = NULL;
+			reports_rest_add(&rest, self, i - first >= top, is_small);
 	}
 	buf_fini(&b);
-	return rc;
+	reports_rest_put(t->j, &rest, NULL, g);
+	return i < t->nr_stacks ? i : REPORTS_END;
 }
+
+static const struct reports_tables stacks_tables = {make_stacks_grid, stack_event, put_stacks};
 
 int reports_stacks(struct job *j, struct err *e)
 {
-	struct trees t = {.j = j, .name = "stacks"};
+	struct trees t = {.j = j};
 	int rc = read_tree(&t, false, e);
 
+	if (rc == 0 && list_stacks(&t))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = print_stacks(&t, e);
+		rc = reports_put_tables(j, &t.stats, &stacks_tables, &t,
+					t.nr_stacks ? 0 : REPORTS_END, e);
 	trees_fini(&t);
 	return rc;
 }
