@@ -98,14 +98,15 @@ static int start(struct watch *w, const struct table *t, struct err *e)
 				    .events = t->columns,
 				    .nr_events = t->nr_events,
 				    .nr_cpus = plan->nr_cpus};
-	struct show_config config = {.fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = w};
+	struct dashboard_config config = {
+	    .fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = w};
 
 	int rc = live_metrics(w->session, &w->arena, &facts.metrics, e);
 
 	if (rc == 0 && make_cpus(w, plan))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	facts.cpus = w->cpus;
-	return rc ? rc : show_start(&config, &w->show, e);
+	return rc ? rc : dashboard_start(&config, &w->show, e);
 }
 
 int watch_start(struct watch *w, const struct options *o, struct session *s, const struct table *t,
@@ -138,12 +139,12 @@ bool watch_is_on(const struct watch *w)
 
 void watch_iteration(struct watch *w, const struct table *t)
 {
-	show_iteration(w->show, t);
+	dashboard_iteration(w->show, t);
 }
 
 void watch_note(struct watch *w, const char *text)
 {
-	show_note(w->show, text);
+	dashboard_note(w->show, text);
 	if (!w->holds_notes) {
 		log_warning("%s", text);
 		return;
@@ -168,7 +169,7 @@ bool watch_stop(struct watch *w)
 
 	if (!w->show)
 		return true;
-	rc = show_stop(w->show);
+	rc = dashboard_stop(w->show);
 	w->show = NULL;
 	if (rc == 0)
 		say_notes(w);

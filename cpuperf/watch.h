@@ -7,14 +7,14 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "dashboard/show.h"
+#include "dashboard/dashboard.h"
 #include "options.h"
 #include "session/session.h"
 
 #include <stdbool.h>
 
 struct watch {
-	struct show *show; /* NULL: there is none */
+	struct dashboard *show; /* NULL: there is none */
 	struct session *session;
 	struct arena arena; /* of what the dashboard borrows */
 	const struct model_cpu *cpus;

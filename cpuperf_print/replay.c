@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "counts/formulas.h"
 #include "counts/tally.h"
-#include "dashboard/stage.h"
+#include "dashboard/ui.h"
 #include "options.h"
 #include "problems.h"
 #include "profile/iterator.h"
@@ -33,7 +33,7 @@ struct replay {
 	const struct input *input;
 	struct profile_iterator *iterator; /* owned */
 	struct arena arena;
-	struct stage *stage;
+	struct dashboard_ui *ui;
 	struct table *read;  /* owned; filled from the traces */
 	struct table *spare; /* owned; exchanged with the dashboard */
 	uint32_t next;       /* next iteration for the history */
@@ -72,7 +72,7 @@ static void note(struct replay *r, uint32_t iteration, const char *text)
 	char line[MODEL_NOTE_BYTES];
 
 	snprintf(line, sizeof(line), "iteration %u: %s", iteration, text);
-	model_note(stage_model(r->stage), line);
+	model_note(dashboard_ui_model(r->ui), line);
 }
 
 /* At most MAX_NOTES per iteration. */
@@ -120,21 +120,21 @@ static int add_to_history(struct replay *r)
 
 	if (rc == 1) {
 		rc = copy_iteration(r);
-		model_add(stage_model(r->stage), &r->spare);
+		model_add(dashboard_ui_model(r->ui), &r->spare);
 	} else if (rc == 0 && is_new) {
 		note(r, r->next, "there is no trace of it");
 	}
 	r->next++;
 	r->noted = is_new ? r->next : r->noted;
-	stage_set_read(r->stage, r->next);
+	dashboard_ui_set_read(r->ui, r->next);
 	if (r->next == r->input->facts->nr_iterations || r->next <= r->shown + 1)
-		stage_touch(r->stage);
+		dashboard_ui_redraw(r->ui);
 	return rc < 0 ? rc : 0;
 }
 
 static int show_wanted(struct replay *r)
 {
-	struct model *m = stage_model(r->stage);
+	struct model *m = dashboard_ui_model(r->ui);
 	int rc = read_iteration(r, m->wanted, false);
 
 	r->shown = m->wanted;
@@ -146,7 +146,7 @@ static int show_wanted(struct replay *r)
 		snprintf(m->message, sizeof(m->message), "iteration %u has no trace: shown is %u",
 			 m->wanted, m->shown->table->iteration);
 	}
-	stage_touch(r->stage);
+	dashboard_ui_redraw(r->ui);
 	return rc < 0 ? rc : 0;
 }
 
@@ -163,13 +163,13 @@ static bool is_elsewhere(const struct replay *r, const struct history *h)
 
 static bool lacks_history(struct replay *r)
 {
-	const struct history *h = &stage_model(r->stage)->history;
+	const struct history *h = &dashboard_ui_model(r->ui)->history;
 	uint32_t depth = (uint32_t)h->depth;
 
 	if (r->shown == UINT32_MAX)
 		return false;
 	if (is_elsewhere(r, h)) {
-		model_forget(stage_model(r->stage));
+		model_forget(dashboard_ui_model(r->ui));
 		r->next = r->shown > depth / 2 ? r->shown - depth / 2 : 0;
 	}
 	return r->next < r->input->facts->nr_iterations &&
@@ -181,7 +181,7 @@ static bool lacks_history(struct replay *r)
 
 static uint64_t play_ms(const struct replay *r)
 {
-	uint64_t ms = stage_model(r->stage)->facts.duration_ns / NS_PER_MS;
+	uint64_t ms = dashboard_ui_model(r->ui)->facts.duration_ns / NS_PER_MS;
 
 	return ms < MIN_PLAY_MS ? MIN_PLAY_MS : ms;
 }
@@ -194,14 +194,14 @@ static int wait_ms(struct replay *r)
 
 	if (lacks_history(r))
 		return 0;
-	if (!stage_model(r->stage)->is_playing)
+	if (!dashboard_ui_model(r->ui)->is_playing)
 		return -1;
 	return since_ms < play_ms(r) ? (int)(play_ms(r) - since_ms) : 0;
 }
 
 static void play(struct replay *r)
 {
-	struct model *m = stage_model(r->stage);
+	struct model *m = dashboard_ui_model(r->ui);
 
 	if (!m->is_playing || clock_monotonic_ns() - r->shown_ns < play_ms(r) * NS_PER_MS)
 		return;
@@ -209,20 +209,20 @@ static void play(struct replay *r)
 		m->wanted++;
 	else
 		m->is_playing = false;
-	stage_touch(r->stage);
+	dashboard_ui_redraw(r->ui);
 }
 
 static int run(struct replay *r)
 {
 	int rc = 0;
 
-	while (rc == 0 && !stage_is_gone(r->stage)) {
+	while (rc == 0 && !dashboard_ui_is_gone(r->ui)) {
 		play(r);
-		if (stage_model(r->stage)->wanted != r->shown)
+		if (dashboard_ui_model(r->ui)->wanted != r->shown)
 			rc = show_wanted(r);
 		else if (lacks_history(r))
 			rc = add_to_history(r);
-		if (stage_turn(r->stage, -1, wait_ms(r)))
+		if (dashboard_ui_turn(r->ui, -1, wait_ms(r)))
 			break;
 	}
 	return rc;
@@ -234,7 +234,7 @@ static void show_problem(void *arg, const struct err *problem)
 	char line[sizeof(problem->source) + sizeof(problem->msg) + 2];
 
 	snprintf(line, sizeof(line), "%s: %s", problem->source, problem->msg);
-	model_note(stage_model(r->stage), line);
+	model_note(dashboard_ui_model(r->ui), line);
 	buf_adds(&r->lines, line);
 	buf_addc(&r->lines, '\n');
 }
@@ -247,19 +247,20 @@ static void log_lines(const struct buf *lines)
 		log_warning("%.*s", (int)(stop - line), line);
 }
 
-static int on_stage(struct replay *r, const struct model_facts *facts, struct err *e)
+static int run_ui(struct replay *r, const struct model_facts *facts, struct err *e)
 {
-	const struct stage_config config = {.fd = STDOUT_FILENO, .facts = facts, .ends = ends};
-	int rc = stage_open(&config, &r->stage, e);
+	const struct dashboard_ui_config config = {
+	    .fd = STDOUT_FILENO, .facts = facts, .ends = ends};
+	int rc = dashboard_ui_open(&config, &r->ui, e);
 
 	if (rc)
 		return rc;
 	r->problems->report = show_problem;
 	r->problems->arg = r;
-	r->spare = model_new_table(stage_model(r->stage));
+	r->spare = model_new_table(dashboard_ui_model(r->ui));
 	rc = r->spare ? run(r) : -ENOMEM;
 	r->problems->report = NULL;
-	if (stage_close(r->stage, CLOSE_MS))
+	if (dashboard_ui_close(r->ui, CLOSE_MS))
 		log_lines(&r->lines);
 	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
 }
@@ -333,7 +334,7 @@ static int show(struct replay *r, struct err *e)
 	r->iterator = profile_iterator_new(r->input->session);
 	if (rc == 0 && (!r->iterator || make_cpus(r, &f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	return rc ? rc : on_stage(r, &f, e);
+	return rc ? rc : run_ui(r, &f, e);
 }
 
 int replay_run(struct inputs *in, struct err *e)
@@ -347,7 +348,7 @@ int replay_run(struct inputs *in, struct err *e)
 		err_hint(e, "print this one without --live");
 		return -EINVAL;
 	}
-	stage_block(ends, &old);
+	dashboard_ui_block(ends, &old);
 	arena_init(&r.arena, MAX_BYTES);
 	buf_init(&r.lines, MAX_PROBLEMS_BYTES);
 	rc = show(&r, e);

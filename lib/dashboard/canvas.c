@@ -1,5 +1,5 @@
 /*
- * A screen in memory. Knows nothing of terminals.
+ * A screen in memory.
  */
 #include "dashboard/canvas.h"
 
@@ -45,7 +45,7 @@ void canvas_clear(struct canvas *c)
 		c->cells[i] = blank;
 }
 
-/* East Asian Width W and F, in short; and what has no width. */
+/* East Asian Width W and F, abridged; and characters of no width. */
 static const struct {
 	uint32_t first, last;
 	unsigned width;
@@ -71,7 +71,7 @@ static unsigned width_of(uint32_t character)
 	return 1;
 }
 
-/* Of UTF-8 that str_character has found whole. */
+/* Decodes a character that str_character has checked. */
 static uint32_t decode(const char *s, size_t len)
 {
 	uint32_t character = (uint8_t)s[0] & (len == 1 ? 0x7f : 0x7f >> len);
@@ -86,14 +86,14 @@ static bool is_control(uint32_t character)
 	return character < 0x20 || (character >= 0x7f && character < 0xa0);
 }
 
-/* The next character of the text: its bytes, its width; it may be shown as another. */
+/* The next character of the text as it will be painted: its bytes and width. */
 struct glyph {
 	const char *text;
 	size_t len;
 	unsigned width;
 };
 
-/* How many bytes of the text it is. */
+/* The bytes of text that it replaces. */
 static size_t next_glyph(const char *s, struct glyph *g)
 {
 	static const char unknown[] = "?";
@@ -108,7 +108,7 @@ static size_t next_glyph(const char *s, struct glyph *g)
 	return len ? len : 1;
 }
 
-/* What an ASCII terminal gets in place of what the dashboard itself writes. */
+/* ASCII replacements for the characters that the dashboard itself uses. */
 static const struct {
 	const char *text, *ascii;
 } replacements[] = {
@@ -161,7 +161,7 @@ unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, con
 	while (*text) {
 		struct glyph g;
 
-		if (is_plain(*text)) { /* nearly all */
+		if (is_plain(*text)) { /* the common case */
 			if (used == room)
 				break;
 			line[x + used++] = plain_cell(*text++, style);

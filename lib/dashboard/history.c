@@ -1,5 +1,5 @@
 /*
- * What was shown of each cell over the last iterations.
+ * The displayed values of each cell over the last iterations.
  */
 #include "dashboard/history.h"
 
@@ -62,7 +62,7 @@ static void add_to_total(struct history_total *t, double value)
 	spread_add(&t->spread, value);
 }
 
-/* A float may be too small for it; NaN stays. */
+/* Clamps to the range of a float; NaN stays. */
 static float to_float(double value)
 {
 	return (float)(value > (double)FLT_MAX    ? (double)FLT_MAX

@@ -1,6 +1,6 @@
 /*
- * What was shown of each cell over the last iterations, and what all of them come to. Series are
- * numbered by who uses it. Knows nothing of tables.
+ * The displayed values of each cell over the last iterations, and their statistics over all
+ * iterations. The caller numbers the series.
  */
 #ifndef DASHBOARD_HISTORY_H
 #define DASHBOARD_HISTORY_H
@@ -23,27 +23,28 @@ struct history_total {
 
 struct history {
 	size_t nr_series, depth, nr, next;
-	float *values;                /* owned; depth × nr_series; NaN: no number */
-	struct history_entry *entry;  /* owned; depth */
-	struct history_total *totals; /* owned; of each series, over all iterations but a cut one */
+	float *values;               /* owned; depth × nr_series; NaN: no value */
+	struct history_entry *entry; /* owned; depth */
+	struct history_total
+	    *totals; /* owned; of each series, over all iterations that were not cut short */
 };
 
-/* As deep as the ceilings allow; -EFBIG if that is less than HISTORY_MIN_DEPTH. */
+/* As deep as the ceilings allow. -EFBIG if that is less than HISTORY_MIN_DEPTH. */
 int history_init(struct history *h, size_t nr_series);
 void history_fini(struct history *h);
 void history_clear(struct history *h);
 
-/* The next entry, in place of the oldest if there is no room; history_set each series then. */
+/* Adds an entry, replacing the oldest if full; then call history_set for each series. */
 void history_begin(struct history *h, const struct history_entry *entry);
 void history_set(struct history *h, size_t series, double value);
 
-/* The i-th entry there is, from the oldest on. */
+/* The i-th stored entry, oldest first. */
 const struct history_entry *history_entry(const struct history *h, size_t i);
 double history_value(const struct history *h, size_t i, size_t series);
-/* Entries of the iterations first to last, both included: [*from, *to). */
+/* The entries of iterations first to last inclusive: [*from, *to). */
 void history_range(const struct history *h, uint32_t first, uint32_t last, size_t *from,
 		   size_t *to);
-/* The spread of a series over the entries [from, to), without a cut one. */
+/* Statistics of a series over the entries [from, to), without those cut short. */
 struct spread history_spread(const struct history *h, size_t series, size_t from, size_t to);
 
 #endif

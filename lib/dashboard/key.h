@@ -1,10 +1,10 @@
 /*
- * What a person does at the dashboard: a key, or the mouse. Knows nothing of terminals.
+ * User input: keys and mouse.
  */
 #ifndef DASHBOARD_KEY_H
 #define DASHBOARD_KEY_H
 
-/* What is an ASCII character is itself. */
+/* ASCII characters are their own codes. */
 enum key_code {
 	KEY_CODE_NONE = 0,
 	KEY_CODE_ESCAPE = 27,
@@ -24,7 +24,7 @@ enum key_code {
 
 struct key {
 	int code;
-	unsigned x, y; /* of the mouse: column and line, from 0 */
+	unsigned x, y; /* mouse position: column and line, from 0 */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the dashboard shows: iterations in, cells of all rows out.
+ * The dashboard's model: iterations in, cells of all rows out.
  */
 #include "dashboard/model.h"
 
@@ -13,7 +13,8 @@
 
 enum { NO_ROW = UINT32_MAX, MAX_SERIES = 1 << 20, MAX_FOLDED_ROWS = 256 };
 
-/* --- rows that are made of CPUs --------------------------------------------------------------- */
+/* --- groups of CPUs ----------------------------------------------------------------------------
+ */
 
 static struct model_group *new_group(struct model_dimension *dim)
 {
@@ -40,7 +41,7 @@ static int add_member(struct model_group *g, uint32_t trace)
 	return 0;
 }
 
-/* What a CPU's group of this kind is called; false: it is not known. */
+/* Writes the name of the CPU's group of this kind; false if unknown. */
 static bool name_group(const struct model_cpu *cpu, enum model_view view,
 		       char name[MODEL_NAME_BYTES])
 {
@@ -106,7 +107,7 @@ static int add_fold_group(struct model *m, struct model_dimension *dim, uint32_t
 	return rc;
 }
 
-/* size CPUs each; not where they are still more than any screen has lines. */
+/* Groups of size CPUs each; none if there would be more than any screen has lines. */
 static int add_fold(struct model *m, struct model_dimension *dim, size_t size)
 {
 	size_t nr_cpus = m->facts.nr_cpus, nr = (nr_cpus + size - 1) / size;
@@ -163,7 +164,7 @@ static bool is_in_table(const struct table_column *c)
 	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE || c->metric;
 }
 
-/* The first one that is measured. */
+/* The first of these columns that is measured. */
 static void select_column(struct model *m)
 {
 	for (size_t i = 0; i < m->nr_shown_columns; i++) {
@@ -188,7 +189,7 @@ static int init_columns(struct model *m)
 	return 0;
 }
 
-/* Of all rows if there is room, else of the total. */
+/* For all rows if there is room, else for the total only. */
 static int init_history(struct model *m)
 {
 	size_t nr = (size_t)m->nr_rows * m->nr_columns;
@@ -283,7 +284,7 @@ static struct cell *group_cells(const struct model *m, const struct model_frame 
 	return &f->groups[(row - 1 - m->facts.nr_cpus) * m->nr_columns];
 }
 
-/* What a CPU without a row should have added: its trace was lost, or cannot be read. */
+/* The share of a CPU without a row: its trace is lost or unreadable. */
 static void tell_missing(const struct model *m, const struct table *t, uint32_t nr,
 			 struct cell *totals)
 {
@@ -305,7 +306,7 @@ static void total_group(const struct model *m, struct model_frame *f, const stru
 	tell_missing(m, f->table, (uint32_t)(g->nr - nr), group_cells(m, f, row));
 }
 
-/* Takes the table, and makes of it what is shown. */
+/* Takes over the table and computes what is displayed. */
 static void make_frame(struct model *m, struct model_frame *f, struct table **t)
 {
 	struct table *old = f->table;
@@ -402,7 +403,7 @@ void model_note(struct model *m, const char *text)
 	snprintf(to, MODEL_NOTE_BYTES, "%s", text);
 }
 
-/* --- what is asked of it -----------------------------------------------------------------------
+/* --- queries -----------------------------------------------------------------------------------
  */
 
 size_t model_series(const struct model *m, uint32_t row, size_t column)
@@ -437,8 +438,8 @@ const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_
 	return "";
 }
 
-/* Is a single number so far from the mean that it would come by chance in less than 5 of 100
- * iterations? As sure as so few iterations allow. */
+/* True if a single value is so far from the mean that chance explains it in fewer than 5 of 100
+ * iterations, by a t-test with this many iterations. */
 static bool is_beyond(const struct spread *s, double x)
 {
 	double width = spread_deviation(s) * sqrt(1 + 1 / (double)s->nr);

@@ -1,6 +1,5 @@
 /*
- * What keys do to the model, and the order of its rows. One row of a table for each key, which the
- * help shows too.
+ * What keys do to the model, and the order of its rows. The table of keys also feeds the help.
  */
 #include "dashboard/model_keys.h"
 
@@ -12,7 +11,7 @@
 /* --- rows --------------------------------------------------------------------------------------
  */
 
-/* The CPUs, or groups of them if that makes them fit. */
+/* The CPUs, or groups of them if only those fit. */
 static void choose_cpus(struct model *m, size_t max_lines, uint32_t *first, size_t *nr)
 {
 	*first = 1;
@@ -36,7 +35,7 @@ static double number_at(const struct model *m, uint32_t row)
 	return model_number(model_column(m, column), model_cell(m, row, column), m->is_counts);
 }
 
-/* What has no number comes last, either way; what is equal stays as it was. */
+/* Rows without a value sort last in both directions; equal rows stay in place. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	uint32_t row = *(const uint32_t *)a, other = *(const uint32_t *)b;
@@ -50,7 +49,7 @@ static int compare(const void *a, const void *b, void *arg)
 	return row < other ? -1 : row > other;
 }
 
-/* The line of the row that was selected, else the nearest. */
+/* The line of the selected row, else the nearest. */
 static void follow_selection(struct model *m)
 {
 	if (m->selected_line == SIZE_MAX)
@@ -62,7 +61,7 @@ static void follow_selection(struct model *m)
 		return;
 	}
 	if (m->selected_line >= m->nr_order)
-		m->selected_line = m->nr_order - 1; /* none: the total's */
+		m->selected_line = m->nr_order - 1; /* no such line: the total */
 	m->selected_row = m->selected_line == SIZE_MAX ? 0 : m->order[m->selected_line];
 }
 
@@ -108,7 +107,7 @@ static void select_line(struct model *m, size_t line)
 	m->selected_row = line == SIZE_MAX ? 0 : m->order[line];
 }
 
-/* The total is above the first line. */
+/* The total stands above the first line. */
 static void move_lines(struct model *m, long by)
 {
 	long line = m->selected_line == SIZE_MAX ? -1 : (long)m->selected_line;
@@ -183,7 +182,7 @@ static enum model_action do_last_column(struct model *m)
 	return MODEL_NOTHING;
 }
 
-/* Largest first, smallest first, as they are. */
+/* Descending, ascending, unsorted. */
 static enum model_action do_sort(struct model *m)
 {
 	if (!m->nr_shown_columns)
@@ -222,7 +221,7 @@ static void set_view(struct model *m, enum model_view view)
 	select_line(m, SIZE_MAX);
 }
 
-/* Those of which something is known. */
+/* Kinds of rows that are known on this machine. */
 static enum model_action do_view(struct model *m)
 {
 	enum model_view view = m->view;
@@ -254,7 +253,7 @@ static enum model_action do_chart(struct model *m)
 	return MODEL_NOTHING;
 }
 
-/* All iterations since the mark before, up to the one that is shown. */
+/* All iterations from the previous mark to the displayed one. */
 static enum model_action do_baseline(struct model *m)
 {
 	struct model_baseline *b = &m->baseline;
@@ -415,7 +414,7 @@ const struct model_key_row *model_key_row(const struct model *m, size_t *i)
 /* --- the mouse ---------------------------------------------------------------------------------
  */
 
-/* SIZE_MAX: there is none. */
+/* SIZE_MAX: none. */
 static size_t column_at(const struct model *m, unsigned x)
 {
 	const struct model_layout *l = &m->layout;
@@ -426,7 +425,7 @@ static size_t column_at(const struct model *m, unsigned x)
 	return SIZE_MAX;
 }
 
-/* On a title: sorts by it. On a cell: selects it. */
+/* A click on a title sorts by it; on a cell, selects it. */
 static void click(struct model *m, unsigned x, unsigned y)
 {
 	const struct model_layout *l = &m->layout;

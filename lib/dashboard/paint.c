@@ -1,5 +1,5 @@
 /*
- * The dashboard as a whole: what gets how many lines, and the lines at the top and the bottom.
+ * The whole dashboard: divides the lines among its parts, and paints the top and bottom lines.
  */
 #include "base/buf.h"
 #include "base/str.h"
@@ -31,8 +31,8 @@ static uint64_t elapsed(const struct model *m, const struct paint_state *s)
 	return m->first_start_ns && now_ns > m->first_start_ns ? now_ns - m->first_start_ns : 0;
 }
 
-/* Of the iterations that are to come: a time in which the process was stopped makes none shorter.
- */
+/* From the remaining iterations, not the start time: time during which the process was stopped does
+ * not shorten them. */
 static uint64_t left(const struct model *m, const struct paint_state *s)
 {
 	uint64_t nr_come = m->last_end_ns ? (uint64_t)m->last_iteration + 1 : 0, all_ns;
@@ -72,7 +72,7 @@ static const char *mode_name(const struct model *m, const struct paint_state *s)
 	return m->is_paused ? " PAUSED " : "";
 }
 
-/* Name, iteration, bar, times: the bar takes what is left, and goes first. */
+/* Name, iteration, bar, times. The bar gets the remaining width, and is dropped first. */
 static void paint_first_line(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
 	unsigned x = 1, mode_width = canvas_width(mode_name(m, s)), bar;
@@ -158,7 +158,7 @@ static void paint_foot(const struct model *m, const struct paint_state *s, struc
 	buf_fini(&text);
 }
 
-/* Lines of each part, in order; 0: it is left out. */
+/* Lines of each part, top to bottom; 0: not shown. */
 struct plan {
 	unsigned machine, table, things, detail;
 };
@@ -168,7 +168,7 @@ static unsigned lower(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The table comes first, but leaves room for a chart on a screen that is high enough. */
+/* The table goes first, but leaves room for a chart on a tall screen. */
 static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 {
 	unsigned things = paint_things_need(m), table = paint_table_need(m);
@@ -186,7 +186,7 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 	p.things = things ? lines - p.table : 0;
 	if (!things)
 		p.table = table ? lower(table, lines) : 0;
-	if (p.detail > paint_detail_lines(m) && !things) /* what nobody wants is the chart's */
+	if (p.detail > paint_detail_lines(m) && !things) /* spare lines go to the chart */
 		p.detail =
 		    lower(p.detail + lines - p.table, paint_detail_lines(m) + MAX_CHART_LINES);
 	return p;

@@ -1,6 +1,5 @@
 /*
- * The dashboard as cells of a canvas of any size. Knows nothing of terminals and of time: both
- * programs, and tests, say what time it is.
+ * Paints the dashboard on a canvas of any size. The caller passes the time.
  */
 #ifndef DASHBOARD_PAINT_H
 #define DASHBOARD_PAINT_H
@@ -9,13 +8,13 @@
 #include "dashboard/model.h"
 
 struct paint_state {
-	uint64_t now_ns;     /* CLOCK_MONOTONIC; of a live session */
-	bool is_ended;       /* it was asked to end, or is at its end */
-	uint64_t nr_read;    /* replay: iterations that are in the history */
-	const char *problem; /* what the screen cannot do at the moment; NULL */
+	uint64_t now_ns;     /* CLOCK_MONOTONIC; live sessions */
+	bool is_ended;       /* asked to end, or ended */
+	uint64_t nr_read;    /* replay: iterations in the history */
+	const char *problem; /* why the screen cannot do something now; NULL */
 };
 
-/* Paints all of the canvas, and keeps in the model what is where. */
+/* Paints all of the canvas, and stores the positions of its parts in the model. */
 void paint(struct model *m, const struct paint_state *s, struct canvas *c);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Lines and charts of what was, and what is to be known of the selected cell.
+ * Sparklines and charts of the history, and details of the selected cell.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
@@ -28,7 +28,7 @@ size_t paint_nr_entries(const struct model *m)
 
 unsigned paint_step(double x, double max, unsigned nr)
 {
-	double step = max > 0 && x > 0 ? x / max * nr : 0; /* NaN: both are infinite */
+	double step = max > 0 && x > 0 ? x / max * nr : 0; /* NaN: both ends are infinite */
 
 	return step < nr ? (unsigned)step : nr - 1;
 }
@@ -102,12 +102,12 @@ static void find_axis(struct chart *k)
 	if (low > high)
 		low = high = 0;
 	k->high = high > 0 ? high : low < 0 ? 0 : 1;
-	k->low = low >= 0 && low < high / 2 ? 0 : low; /* 0 is shown if it is not far away */
+	k->low = low >= 0 && low < high / 2 ? 0 : low; /* include 0 if it is near */
 	if (k->low >= k->high)
 		k->low = k->high > 0 ? 0 : k->high - 1;
 }
 
-/* How many of nr dots are below the value: at least one. */
+/* How many of nr dots the value fills: at least one. */
 static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
 {
 	double value = history_value(k->h, i, k->series), part;
@@ -118,7 +118,7 @@ static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
 	return 1 + (unsigned)(fmin(fmax(part, 0), 1) * (nr - 1) + 0.5);
 }
 
-/* Dots of one of the two columns of a character, from its bottom. */
+/* The dots of one of the two columns of a Braille character, from the bottom. */
 static unsigned braille(unsigned column, unsigned nr_dots)
 {
 	static const uint8_t bits[DOTS_WIDE][DOTS_HIGH] = {{0x40, 0x04, 0x02, 0x01},
@@ -130,7 +130,7 @@ static unsigned braille(unsigned column, unsigned nr_dots)
 	return pattern;
 }
 
-/* Braille: two entries in a character, four dots in a line. */
+/* Braille: two entries per character, four dots per line. */
 static void put_braille(const struct chart *k, struct canvas *c, unsigned x, const unsigned dots[2])
 {
 	for (unsigned line = 0; line < k->height; line++) {
@@ -172,10 +172,10 @@ static void paint_points(const struct chart *k, struct canvas *c)
 	}
 }
 
-/* --- numbers of the history, in the mode that is shown ------------------------------------------
+/* --- values of the history, in the displayed mode ----------------------------------------------
  */
 
-/* From what the history holds: rates, and percent of the time. */
+/* The history stores rates, and percent of time. */
 static double to_shown(const struct model *m, const struct table_column *column, double x)
 {
 	double s = (double)m->facts.duration_ns / 1e9;
@@ -191,7 +191,7 @@ static void add_shown(const struct model *m, struct buf *out, const struct table
 	paint_number(out, column, to_shown(m, column, x), m->is_counts);
 }
 
-/* Between ends that read the same a chart would magnify what no number shows. */
+/* No chart between ends that print the same: it would magnify invisible differences. */
 static bool reads_the_same(const struct model *m, const struct table_column *column, double x,
 			   double y)
 {
@@ -263,7 +263,7 @@ static void add_row_name(const struct model *m, struct buf *out)
 	buf_adds(out, model_row_name(m, row, text));
 }
 
-/* The number as it is, and what must be known of it. */
+/* The value, and its quality. */
 static void add_number(struct buf *out, const struct table_column *column, const struct cell *cell)
 {
 	if (!cell || cell->state == CELL_NONE) {
@@ -301,7 +301,7 @@ static void add_difference(const struct model *m, struct buf *out, size_t column
 	buf_printf(out, " %%%s", words[d.spread]);
 }
 
-/* The mean of the iterations since the mark against that of the baseline. */
+/* Compares the mean since the mark with that of the baseline. */
 static void add_mean_difference(const struct model *m, struct buf *out, size_t series)
 {
 	static const double nothing_known[2] = {0, 0};

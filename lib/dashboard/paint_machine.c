@@ -1,6 +1,6 @@
 /*
- * What is of the machine and not of its CPUs: a number or a bar for each, in as many columns as
- * fit; and a bar for each CPU.
+ * Values of the whole machine: a number or a bar for each, in as many columns as fit; and a bar for
+ * each CPU.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
@@ -20,7 +20,7 @@ enum {
 /* --- bars of CPUs ------------------------------------------------------------------------------
  */
 
-/* The column whose bars are drawn: how busy each CPU is; SIZE_MAX: it was not asked for. */
+/* The column that shows how busy each CPU is; SIZE_MAX: not measured. */
 static size_t find_busy(const struct model *m)
 {
 	size_t found = SIZE_MAX;
@@ -42,7 +42,7 @@ static unsigned lines_for(size_t nr, size_t per_line)
 	return per_line ? (unsigned)((nr + per_line - 1) / per_line) : 0;
 }
 
-/* A bar with its number for each CPU if those take few lines, else one character. */
+/* A bar and a number for each CPU if they fit in a few lines, else one character each. */
 static bool has_long_bars(const struct model *m, unsigned width)
 {
 	return lines_for(m->facts.nr_cpus, width / BAR_WIDTH) - 1 < MAX_BAR_LINES;
@@ -60,7 +60,7 @@ static unsigned bar_lines(const struct model *m, unsigned width)
 	return lines < MAX_BAR_LINES ? lines : MAX_BAR_LINES;
 }
 
-/* NaN: it has no number. */
+/* NaN: no value. */
 static double busy_part(const struct model *m, uint32_t row, size_t column)
 {
 	return model_number(model_column(m, column), model_cell(m, row, column), false) / 100;
@@ -165,7 +165,7 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 
 	label = label + NUMBER_WIDTH + 1 < width ? label : width / 2;
 	line = width - label - NUMBER_WIDTH > 3 ? width - label - NUMBER_WIDTH - 3 : 0;
-	if (!cell_has_value(cell)) /* what it says instead is longer */
+	if (!cell_has_value(cell)) /* its reason is wider */
 		line = 0;
 	buf_init(&b, PAINT_TEXT_BYTES);
 	screen_cell_human(&b, of->kind, of->unit, cell);

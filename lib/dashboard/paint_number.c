@@ -1,5 +1,5 @@
 /*
- * Numbers as all parts of the dashboard show them.
+ * Formats numbers for all parts of the dashboard.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"

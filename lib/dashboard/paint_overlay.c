@@ -1,5 +1,5 @@
 /*
- * What is shown over the dashboard when asked for: the keys, the warnings.
+ * Overlays: the keys, the warnings.
  */
 #include "base/buf.h"
 #include "dashboard/model_keys.h"
@@ -25,7 +25,7 @@ static struct box open_box(struct canvas *c, unsigned width, unsigned lines, con
 	return b;
 }
 
-/* The i-th line of the box; behind the last of one column comes the next column. */
+/* The i-th line of the box, column by column. */
 static void put_line(const struct box *b, unsigned i, const char *name, const char *text)
 {
 	unsigned x = b->x + (b->lines ? i / b->lines : 0) * COLUMN_WIDTH + 1;
@@ -62,7 +62,7 @@ static unsigned gather_help(const struct model *m, struct help_line out[MAX_HELP
 	return nr;
 }
 
-/* In two columns where they do not all fit below each other. */
+/* Uses two columns if one is too short. */
 static void paint_help(const struct model *m, struct canvas *c)
 {
 	struct help_line lines[MAX_HELP_LINES];
@@ -75,7 +75,7 @@ static void paint_help(const struct model *m, struct canvas *c)
 		put_line(&b, i, lines[i].name, lines[i].text);
 }
 
-/* The newest last; of more than fit the newest. */
+/* The newest last; the oldest are dropped if they do not fit. */
 static void paint_notes(const struct model *m, struct canvas *c)
 {
 	uint64_t nr = m->nr_notes < MODEL_MAX_NOTES ? m->nr_notes : MODEL_MAX_NOTES;

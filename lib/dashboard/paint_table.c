@@ -1,6 +1,6 @@
 /*
- * The table: a row for each CPU or group of them below the total, a column for each event and
- * metric. The first column stands still, the others are scrolled.
+ * The table: the total, then a row for each CPU or group of CPUs; a column for each event and
+ * metric. The first column stays in place, the others scroll.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
@@ -44,8 +44,8 @@ static unsigned state_width(const struct model *m, uint32_t row, size_t column)
 	return cell && !cell_has_value(cell) ? canvas_width(cell_state_name(cell->state)) : 0;
 }
 
-/* So wide that cells without a number can say why; once it was needed it stays, so that the table
- * stands still. */
+/* Wide enough for the reason of a cell without a value. Never shrinks, so that the table does not
+ * jump. */
 static void grow_widths(const struct model *m)
 {
 	for (size_t i = 0; i < m->nr_shown_columns; i++) {
@@ -69,7 +69,7 @@ static unsigned width_of(const struct model *m, size_t i, unsigned max_label)
 	return width < m->widths[i] ? m->widths[i] : width;
 }
 
-/* Whole labels if they all fit, else short ones. */
+/* Full labels if they all fit, else short ones. */
 static unsigned max_label(const struct model *m, unsigned room)
 {
 	unsigned used = 0;
@@ -79,7 +79,7 @@ static unsigned max_label(const struct model *m, unsigned room)
 	return used <= room ? CANVAS_MAX_WIDTH : NARROW_WIDTH;
 }
 
-/* Columns from first_column on that fit; at least one. */
+/* Number of columns that fit from first_column on; at least one. */
 static void place_columns(struct model *m, unsigned room, unsigned label)
 {
 	struct model_layout *l = &m->layout;
@@ -111,7 +111,7 @@ static unsigned first_width(const struct model *m)
 	return width + 1;
 }
 
-/* Scrolled so that the selected column is among those shown. */
+/* Scrolls until the selected column is visible. */
 static void lay_out(struct model *m, unsigned width)
 {
 	struct model_layout *l = &m->layout;
@@ -142,7 +142,7 @@ static void paint_title(const struct model *m, struct canvas *c, size_t k)
 	const char *label = model_column(m, l->shown[k])->label;
 
 	canvas_right(c, l->x[k], l->title_y, l->width[k], style, label);
-	if (i == m->sort_column) /* between it and the column before */
+	if (i == m->sort_column) /* distance from the previous column */
 		canvas_put(c, l->x[k] - 1, l->title_y, CANVAS_TITLE, m->sorts_up ? "▲" : "▼", 1);
 }
 
@@ -172,7 +172,7 @@ static void paint_titles(const struct model *m, struct canvas *c)
 /* --- cells -------------------------------------------------------------------------------------
  */
 
-/* Of the rows shown; the total is not compared with its parts. */
+/* The maximum over visible rows, without the total. */
 static double largest(const struct model *m, size_t column)
 {
 	double max = 0;
@@ -198,8 +198,7 @@ static uint8_t style_of(const struct cell *cell, double x, double max, bool is_t
 	return (uint8_t)(CANVAS_HEAT + paint_step(x, max, CANVAS_NR_HEAT));
 }
 
-/* "~": it counted for a part of the time only; "*": not all that it should hold; "!": beyond a
- * limit of the spec. */
+/* "~": multiplexed; "*": incomplete; "!": beyond a limit of the spec. */
 static void put_marks(struct buf *out, const struct cell *cell)
 {
 	if (cell_is_partial(cell))
@@ -220,13 +219,13 @@ static void put_cell(struct buf *out, const struct table_column *column, const s
 	if (cell_running_share(cell) < 1)
 		buf_addc(out, '~');
 	if (column->metric && canvas_width(column->unit) > MAX_UNIT_WIDTH)
-		screen_metric_human(out, x, ""); /* the selected cell tells it */
+		screen_metric_human(out, x, ""); /* the details of the selected cell show it */
 	else
 		paint_number(out, column, x, as_count);
 	put_marks(out, cell);
 }
 
-/* "+12.3%", and "!" if that is more than iterations differ. */
+/* "+12.3%", with "!" if it exceeds the spread of iterations. */
 static uint8_t put_difference(struct buf *out, const struct model_difference *d)
 {
 	double percent = fabs(d->part) * 100;
@@ -291,7 +290,7 @@ static void paint_column(const struct model *m, struct canvas *c, size_t k)
 		paint_cell(m, c, l->rows_y + 1 + i, m->order[m->first_line + i], k, max);
 }
 
-/* How many lines there are above and below. */
+/* Number of hidden lines above and below. */
 static void paint_more(const struct model *m, struct canvas *c)
 {
 	const struct model_layout *l = &m->layout;

@@ -1,5 +1,5 @@
 /*
- * Many things: a block for each kind, those that did most first.
+ * Tables of things (disks, processes …): one for each kind, the most active first.
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
@@ -10,7 +10,7 @@
 
 enum { MIN_NAME_WIDTH = 16, MAX_NAME_WIDTH = 40 };
 
-/* How many kinds there are, and lines with their titles. */
+/* Number of kinds, and their lines including titles. */
 static unsigned count(const struct table *t, unsigned *nr_kinds)
 {
 	struct screen_kind k;
@@ -34,7 +34,7 @@ unsigned paint_things_need(const struct model *m)
 	return count(m->shown->table, &nr_kinds);
 }
 
-/* What the columns leave, as far as that is not too little. */
+/* The name gets the width that the columns leave, down to a minimum. */
 static unsigned name_width(const struct screen_kind *k, unsigned width)
 {
 	unsigned used = 1;
@@ -82,7 +82,7 @@ static void paint_thing(const struct screen_kind *k, const struct screen_thing *
 	buf_fini(&b);
 }
 
-/* Columns that fit whole beside the name. */
+/* Number of columns that fit beside the name. */
 static size_t columns_that_fit(const struct screen_kind *k, unsigned width, unsigned name)
 {
 	unsigned used = 1 + name;
@@ -93,7 +93,7 @@ static size_t columns_that_fit(const struct screen_kind *k, unsigned width, unsi
 	return i;
 }
 
-/* How many lines it took. */
+/* Returns the lines used. */
 static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct paint_area area)
 {
 	unsigned name = name_width(k, c->width), nr;
@@ -110,7 +110,7 @@ static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct
 	return 1 + nr;
 }
 
-/* Each kind gets its part of what is left. */
+/* Divides the remaining lines among the kinds. */
 void paint_things(const struct model *m, struct canvas *c, struct paint_area area)
 {
 	const struct table *t = m->shown->table;

@@ -1,7 +1,7 @@
 /*
- * A terminal that shows a canvas, through ncurses. It is given a file in memory to write to, and
- * never the terminal: its writes would wait for a terminal that takes nothing (^S, a stalled
- * connection). Modes of the terminal are set here for the same reason.
+ * A terminal that shows a canvas, through ncurses. ncurses writes into a file in memory, never to
+ * the terminal: its writes would block on a terminal that accepts no output (^S, a stalled
+ * connection). For the same reason the terminal's modes are set here.
  */
 #include "dashboard/terminal.h"
 
@@ -33,7 +33,7 @@
 
 enum {
 	MAX_PENDING_BYTES = 16 << 20,
-	PIECE_BYTES = 256, /* a terminal that can be written to takes so much at once */
+	PIECE_BYTES = 256, /* a writable terminal accepts this much at once */
 	MAX_LEAVE_BYTES = 256,
 	DEFAULT_WIDTH = 80,
 	DEFAULT_HEIGHT = 24,
@@ -41,17 +41,17 @@ enum {
 };
 
 struct terminal {
-	int fd;                /* owned; the terminal, for reading and writing */
-	bool is_blocking;      /* it could not be opened anew, and is shared */
-	FILE *memory, *keys;   /* owned; ncurses writes into one and reads from the other */
+	int fd;                /* owned; the terminal, read-write */
+	bool is_blocking;      /* reopening failed: the description is shared */
+	FILE *memory, *keys;   /* owned; ncurses writes to one and reads from the other */
 	SCREEN *screen;        /* owned */
-	struct termios before; /* as it was */
+	struct termios before; /* the original modes */
 	bool is_entered, is_utf8;
 	unsigned width, height;
 	struct canvas shown;
 	bool wants_all;
 	attr_t attrs[CANVAS_NR_STYLES];
-	struct buf pending; /* from sent on */
+	struct buf pending; /* unsent bytes begin at sent */
 	size_t sent;
 	uint64_t nr_bytes;
 };
@@ -65,11 +65,12 @@ static struct {
 	size_t len;
 } emergency;
 
-/* ncurses would take those that nobody handles, and end the process or stop it by itself. */
+/* Signals without a handler: ncurses would install its own, which end or stop the process. */
 static const int not_its[] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 enum { NR_NOT_ITS = sizeof(not_its) / sizeof(not_its[0]) };
 
-/* --- what ncurses wrote, on its way to the terminal ------------------------------------------ */
+/* --- from ncurses to the terminal ----------------------------------------------------------------
+ */
 
 static void take_output(struct terminal *t)
 {
@@ -84,9 +85,9 @@ static void take_output(struct terminal *t)
 	to = len > 0 ? buf_reserve(&t->pending, (size_t)len) : NULL;
 	if (to && sys()->pread(fd, to, (size_t)len, 0) == len)
 		buf_use(&t->pending, (size_t)len);
-	else if (len > 0) /* what is shown is not what was drawn */
+	else if (len > 0) /* the screen is not what was drawn */
 		t->wants_all = true;
-	(void)lseek(fd, 0, SEEK_SET); /* what is behind stays: its memory is used again */
+	(void)lseek(fd, 0, SEEK_SET); /* the memory behind is reused */
 }
 
 bool terminal_is_behind(const struct terminal *t)
@@ -128,7 +129,7 @@ uint64_t terminal_nr_bytes(const struct terminal *t)
 	return t->nr_bytes;
 }
 
-/* Until all is written or the terminal is gone; false: so long nothing could be written. */
+/* Writes until all is sent or the terminal is gone; false on timeout. */
 static bool drain(struct terminal *t, unsigned wait_ms)
 {
 	while (terminal_flush(t) == 0 && terminal_is_behind(t))
@@ -139,7 +140,7 @@ static bool drain(struct terminal *t, unsigned wait_ms)
 
 /* --- modes ----------------------------------------------------------------------------------- */
 
-/* Also from the background, where SIGTTOU would stop us. */
+/* Works from the background too, where SIGTTOU would stop the process. */
 static int set_mode(int fd, const struct termios *mode)
 {
 	sigset_t set, old;
@@ -153,8 +154,8 @@ static int set_mode(int fd, const struct termios *mode)
 	return rc;
 }
 
-/* Keys one by one and not shown; ^C and ^Z are signals, ^S and ^Q hold the output, as ever.
- * ^\ would end the process and leave the terminal as it is. */
+/* No echo, no line editing. ^C, ^Z, ^S and ^Q work as ever; ^\ is off because it would end the
+ * process without restoring the terminal. */
 static int set_keys(const struct terminal *t)
 {
 	struct termios mode = t->before;
@@ -209,7 +210,7 @@ void terminal_restore(void)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* What is opened anew may be non-blocking: what was inherited is shared with who started us. */
+/* Reopened, so that O_NONBLOCK is not shared with the parent shell. */
 static int open_tty(struct terminal *t, int fd)
 {
 	char name[64];
@@ -252,7 +253,7 @@ static SCREEN *new_screen(FILE *memory, FILE *keys)
 	for (size_t i = 0; i < NR_NOT_ITS; i++)
 		sigaction(not_its[i], &ignore, &old[i]);
 	screen = newterm(NULL, memory, keys);
-	if (!screen) { /* the type may have no size of its own (linux) */
+	if (!screen) { /* some types report no size (linux) */
 		use_env(TRUE);
 		screen = newterm(NULL, memory, keys);
 	}
@@ -261,7 +262,7 @@ static SCREEN *new_screen(FILE *memory, FILE *keys)
 	return screen;
 }
 
-/* Of 256 colours, of 8, and what is there without any. -1: the terminal's own. */
+/* Colours with 256, with 8, and attributes without colour. -1: the terminal's default. */
 static const struct look {
 	short many, few;
 	attr_t attr, mono;
@@ -282,7 +283,7 @@ static const struct look {
     [CANVAS_HEAT + 4] = {215, COLOR_YELLOW, A_BOLD, A_BOLD},
 };
 
-/* Any value but none: no-color.org. */
+/* Any non-empty value: no-color.org. */
 static bool wants_color(void)
 {
 	const char *no = getenv("NO_COLOR");
@@ -408,14 +409,15 @@ int terminal_open(int fd, struct terminal **out, struct err *e)
 
 bool terminal_close(struct terminal *t, unsigned wait_ms)
 {
-	bool is_given_back = !t || terminal_leave(t, wait_ms);
+	bool is_restored = !t || terminal_leave(t, wait_ms);
 
 	if (t)
 		free_terminal(t);
-	return is_given_back;
+	return is_restored;
 }
 
-/* --- coming and going ------------------------------------------------------------------------ */
+/* --- taking and restoring ------------------------------------------------------------------------
+ */
 
 bool terminal_is_entered(const struct terminal *t)
 {
@@ -426,7 +428,7 @@ bool terminal_enter(struct terminal *t)
 {
 	pid_t foreground = tcgetpgrp(t->fd);
 
-	/* -1: it is not the terminal that controls us, and nobody minds */
+	/* -1: not our controlling terminal */
 	if (t->is_entered || (foreground >= 0 && foreground != getpgrp()))
 		return t->is_entered;
 	if (set_keys(t))
@@ -438,8 +440,8 @@ bool terminal_enter(struct terminal *t)
 	return true;
 }
 
-/* A terminal that is held (^S) gets what it needs to be itself again: the kernel lets go where
- * holding is turned off (drivers/tty/n_tty.c, n_tty_set_termios). */
+/* Sends what restores the screen even to a terminal held by ^S: clearing IXON releases it
+ * (drivers/tty/n_tty.c, n_tty_set_termios). */
 static bool release(struct terminal *t, unsigned wait_ms)
 {
 	struct termios mode = t->before;
@@ -451,17 +453,17 @@ static bool release(struct terminal *t, unsigned wait_ms)
 
 bool terminal_leave(struct terminal *t, unsigned wait_ms)
 {
-	bool is_given_back;
+	bool is_restored;
 
 	if (!t->is_entered)
 		return true;
 	endwin();
 	take_output(t);
-	is_given_back = drain(t, wait_ms) || release(t, wait_ms);
+	is_restored = drain(t, wait_ms) || release(t, wait_ms);
 	(void)set_mode(t->fd, &t->before);
 	t->is_entered = false;
 	emergency.is_set = 0;
-	return is_given_back;
+	return is_restored;
 }
 
 bool terminal_is_utf8(const struct terminal *t)
@@ -483,7 +485,7 @@ void terminal_resize(struct terminal *t)
 	ask_size(t);
 	if (t->width == width && t->height == height)
 		return;
-	if (canvas_init(&shown, t->width, t->height, t->is_utf8)) { /* no memory: as it was */
+	if (canvas_init(&shown, t->width, t->height, t->is_utf8)) { /* out of memory: unchanged */
 		t->width = width;
 		t->height = height;
 		return;
@@ -518,14 +520,13 @@ static bool is_ascii(const struct canvas_cell *cell)
 	return *cell->text && (uint8_t)*cell->text < 0x80;
 }
 
-/* A blank looks the same in all of these: it goes on as the cell before, which saves changing
- * there and back. */
+/* Blanks look the same in these styles: keep the previous one, which saves two changes of style. */
 static bool is_flat(attr_t attr)
 {
 	return !(attr & (A_REVERSE | A_UNDERLINE));
 }
 
-/* ASCII from x on, but not beyond end, of any style; how many. */
+/* Counts ASCII characters from x up to end, of any style. */
 static unsigned draw_ascii(const struct terminal *t, const struct canvas_cell *line, unsigned x,
 			   unsigned y, unsigned end)
 {
@@ -545,7 +546,7 @@ static unsigned draw_ascii(const struct terminal *t, const struct canvas_cell *l
 	return i - x;
 }
 
-/* Other characters of one style from x on. */
+/* Counts other characters of one style from x on. */
 static unsigned draw_run(const struct terminal *t, const struct canvas_cell *line, unsigned x,
 			 unsigned y, unsigned end)
 {
@@ -565,7 +566,7 @@ static unsigned draw_run(const struct terminal *t, const struct canvas_cell *lin
 	return i - x;
 }
 
-/* From the first cell that changed to the last; wide characters are whole. */
+/* Draws from the first changed cell to the last; wide characters stay whole. */
 static void draw_line(struct terminal *t, const struct canvas *c, unsigned y)
 {
 	const struct canvas_cell *new = &c->cells[(size_t)y * c->width];

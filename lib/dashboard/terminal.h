@@ -1,8 +1,8 @@
 /*
- * A terminal that shows a canvas: the only file that sees ncurses. What ncurses writes goes into
- * memory and from there to the terminal as far as it takes it, so that nothing here waits; only
- * what changed is sent. Colours (256, 16 or none) and keys are the terminal's own. One at a time
- * in a process, and of one thread; terminal_restore is for signal handlers.
+ * A terminal that shows a canvas; the only file that uses ncurses. The output of ncurses is
+ * buffered in memory and sent as far as the terminal accepts it, so no function blocks; only
+ * changes are sent. Colours (256, 16 or none) and keys are the terminal's own. One per process, one
+ * thread; terminal_restore is for signal handlers.
  */
 #ifndef DASHBOARD_TERMINAL_H
 #define DASHBOARD_TERMINAL_H
@@ -16,41 +16,41 @@ struct err;
 struct key;
 struct terminal;
 
-/* Takes over the terminal behind fd: another screen, keys as they are struck. The locale's
- * LC_CTYPE is set (its encoding says whether there is UTF-8). -errno with *e: it is no terminal, or
- * one that cannot do this. */
+/* Takes over the terminal of fd: alternate screen, unbuffered keys. Sets LC_CTYPE of the locale
+ * (its encoding tells whether UTF-8 works). -errno with *e if it is no terminal, or cannot do this.
+ */
 int terminal_open(int fd, struct terminal **out, struct err *e);
-/* Gives it back as it was, and waits for that at most about so long; a terminal that is held (^S)
- * is let go then. False: it takes nothing, and is left as it is. NULL is fine. */
+/* Restores the terminal, waiting at most about this long; a terminal held by ^S is released then.
+ * False if it accepts no output: its screen stays as it is. NULL is fine. */
 bool terminal_close(struct terminal *t, unsigned wait_ms);
 
 bool terminal_is_utf8(const struct terminal *t);
 void terminal_size(const struct terminal *t, unsigned *width, unsigned *height);
-/* The size may have changed: asks for it anew. */
+/* Reads the size again. */
 void terminal_resize(struct terminal *t);
 
-/* The descriptor to wait for, and whether for writing too. */
+/* The descriptor to poll, and whether for writing too. */
 int terminal_fd(const struct terminal *t);
 bool terminal_is_behind(const struct terminal *t);
-/* Writes what waits, as far as the terminal takes it. 0 or -errno: it is gone. */
+/* Sends pending output as far as the terminal accepts it. 0, or -errno if the terminal is gone. */
 int terminal_flush(struct terminal *t);
-/* All that was ever written. */
+/* Bytes written so far. */
 uint64_t terminal_nr_bytes(const struct terminal *t);
 
-/* Shows the canvas, which has the terminal's size; not while it is behind. */
+/* Shows the canvas, which has the terminal's size; does nothing while output is pending. */
 void terminal_draw(struct terminal *t, const struct canvas *c);
-/* The next draw sends all. */
+/* The next draw sends everything. */
 void terminal_redraw(struct terminal *t);
-/* 1: a key; 0: none now; -errno: the terminal is gone. */
+/* 1: a key; 0: none; -errno: the terminal is gone. */
 int terminal_key(struct terminal *t, struct key *out);
 
-/* Gives the terminal back for the time that the process is stopped, and takes it again. In the
- * background it cannot be taken: false. */
+/* Restores the terminal while the process is stopped, and takes it over again; false if the process
+ * is in the background. */
 bool terminal_leave(struct terminal *t, unsigned wait_ms);
 bool terminal_enter(struct terminal *t);
 bool terminal_is_entered(const struct terminal *t);
 
-/* For a process that is about to be ended by a signal. Async-signal-safe. */
+/* For a handler of a fatal signal. Async-signal-safe. */
 void terminal_restore(void);
 
 #endif

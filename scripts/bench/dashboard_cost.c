@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "dashboard/stage.h"
+#include "dashboard/ui.h"
 #include "screen/format.h"
 
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static void fill(struct table *t, uint32_t iteration, bool changes)
 }
 
 /* Turns until the moment has come, and all is drawn and sent. */
-static uint64_t turn(struct stage *s, unsigned ms)
+static uint64_t turn(struct dashboard_ui *s, unsigned ms)
 {
 	struct timespec now, until;
 	uint64_t start = cpu_ns();
@@ -127,19 +127,20 @@ static uint64_t turn(struct stage *s, unsigned ms)
 		left = (until.tv_sec - now.tv_sec) * 1000 + (until.tv_nsec - now.tv_nsec) / 1000000;
 		if (left <= 0)
 			return cpu_ns() - start;
-		(void)stage_turn(s, -1, (int)left);
+		(void)dashboard_ui_turn(s, -1, (int)left);
 	}
 }
 
-static void one(struct stage *s, struct table **to, const struct table *from, struct sums *sum)
+static void one(struct dashboard_ui *s, struct table **to, const struct table *from,
+		struct sums *sum)
 {
 	uint64_t a = cpu_ns(), b, c;
 
 	if (table_copy_events(*to, from))
 		die("memory");
 	b = cpu_ns();
-	model_add(stage_model(s), to);
-	stage_touch(s);
+	model_add(dashboard_ui_model(s), to);
+	dashboard_ui_redraw(s);
 	c = cpu_ns();
 	sum->copy_ns += b - a;
 	sum->model_ns += c - b;
@@ -169,29 +170,29 @@ static double per(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-static void run(struct stage *s, struct table *from)
+static void run(struct dashboard_ui *s, struct table *from)
 {
-	struct table *to = model_new_table(stage_model(s));
+	struct table *to = model_new_table(dashboard_ui_model(s));
 	struct sums warm = {0}, sum = {0}, still = {0};
 	uint64_t bytes, first, drawn, nr = args.nr_iterations;
 	uint32_t i = 0;
 
 	fill(from, i++, true);
 	one(s, &to, from, &warm);
-	first = stage_nr_bytes(s);
+	first = dashboard_ui_nr_bytes(s);
 	for (unsigned k = 0; k < 10; k++) {
 		fill(from, i++, true);
 		one(s, &to, from, &warm);
 	}
-	bytes = stage_nr_bytes(s);
-	drawn = stage_nr_drawn(s);
+	bytes = dashboard_ui_nr_bytes(s);
+	drawn = dashboard_ui_nr_drawn(s);
 	for (unsigned k = 0; k < nr; k++) {
 		fill(from, i++, true);
 		sum.plain_ns += plain(from);
 		one(s, &to, from, &sum);
 	}
-	bytes = stage_nr_bytes(s) - bytes;
-	drawn = stage_nr_drawn(s) - drawn;
+	bytes = dashboard_ui_nr_bytes(s) - bytes;
+	drawn = dashboard_ui_nr_drawn(s) - drawn;
 	printf("%.1f %.1f %.1f %.1f %.0f %" PRIu64 " ", per(sum.copy_ns, nr) / 1e3,
 	       per(sum.model_ns, nr) / 1e3, per(sum.draw_ns, nr) / 1e3, per(sum.plain_ns, nr) / 1e3,
 	       per(bytes, drawn), first);
@@ -199,10 +200,10 @@ static void run(struct stage *s, struct table *from)
 		fill(from, i++, false);
 		one(s, &to, from, &still);
 	}
-	bytes = stage_nr_bytes(s);
+	bytes = dashboard_ui_nr_bytes(s);
 	fill(from, i++, false);
 	one(s, &to, from, &still);
-	printf("%" PRIu64 " %.0f\n", stage_nr_bytes(s) - bytes, 100 * per(drawn, nr));
+	printf("%" PRIu64 " %.0f\n", dashboard_ui_nr_bytes(s) - bytes, 100 * per(drawn, nr));
 	table_free(to);
 }
 
@@ -236,8 +237,8 @@ int main(int argc, char **argv)
 				    .cpu_model = "none",
 				    .nr_iterations = 1000000,
 				    .duration_ns = NS_PER_S};
-	struct stage_config config = {.facts = &facts};
-	struct stage *s;
+	struct dashboard_ui_config config = {.facts = &facts};
+	struct dashboard_ui *s;
 	struct err e = {0};
 	pthread_t thread;
 	char(*names)[32];
@@ -264,11 +265,11 @@ int main(int argc, char **argv)
 	facts.nr_cpus = args.nr_cpus;
 	master = open_terminal(&config.fd);
 	pthread_create(&thread, NULL, drain, &master);
-	if (stage_open(&config, &s, &e)) {
+	if (dashboard_ui_open(&config, &s, &e)) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
 	run(s, t);
-	(void)stage_close(s, 1000);
+	(void)dashboard_ui_close(s, 1000);
 	return 0;
 }

@@ -1,13 +1,13 @@
 /*
  * The dashboard of a session that is being measured.
  */
-#include "dashboard/show.h"
+#include "dashboard/dashboard.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "dashboard/stage.h"
+#include "dashboard/ui.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,16 +21,16 @@
 
 enum { NR_TABLES = 4, NR_NOTES = 16, CLOSE_MS = 1000, JOIN_S = 4 };
 
-struct show {
-	struct show_config config;
-	struct stage *stage;
+struct dashboard {
+	struct dashboard_config config;
+	struct dashboard_ui *ui;
 	sigset_t old_mask;
 	pthread_t thread;
 	int wake_fd;
 	atomic_bool is_closing;
-	bool is_given_back; /* when the thread has ended */
+	bool is_restored; /* valid when the thread has ended */
 
-	pthread_mutex_t lock; /* of what is below; held for some instructions */
+	pthread_mutex_t lock; /* guards what follows; held for a few instructions */
 	struct table *come[NR_TABLES], *idle[NR_TABLES];
 	size_t nr_come, nr_idle;
 	char notes[NR_NOTES][MODEL_NOTE_BYTES];
@@ -38,7 +38,7 @@ struct show {
 	uint64_t nr_missed, nr_notes_missed;
 };
 
-static void wake(const struct show *s)
+static void wake(const struct dashboard *s)
 {
 	const uint64_t one = 1;
 
@@ -48,7 +48,7 @@ static void wake(const struct show *s)
 /* --- the measuring thread ----------------------------------------------------------------------
  */
 
-static struct table *take_oldest(struct show *s)
+static struct table *take_oldest(struct dashboard *s)
 {
 	struct table *t = s->come[0];
 
@@ -56,8 +56,8 @@ static struct table *take_oldest(struct show *s)
 	return t;
 }
 
-/* The one in the drawer's hands is none of these, so that there is always another. */
-static struct table *take_idle(struct show *s)
+/* Two tables besides the one that the drawing thread holds, so that one is always free. */
+static struct table *take_idle(struct dashboard *s)
 {
 	struct table *t;
 
@@ -72,7 +72,7 @@ static struct table *take_idle(struct show *s)
 	return t;
 }
 
-void show_iteration(struct show *s, const struct table *t)
+void dashboard_iteration(struct dashboard *s, const struct table *t)
 {
 	struct table *copy = take_idle(s);
 
@@ -83,7 +83,7 @@ void show_iteration(struct show *s, const struct table *t)
 	wake(s);
 }
 
-void show_note(struct show *s, const char *text)
+void dashboard_note(struct dashboard *s, const char *text)
 {
 	pthread_mutex_lock(&s->lock);
 	if (s->nr_notes < NR_NOTES)
@@ -94,10 +94,10 @@ void show_note(struct show *s, const char *text)
 	wake(s);
 }
 
-/* --- the thread that draws ---------------------------------------------------------------------
+/* --- the drawing thread ------------------------------------------------------------------------
  */
 
-static struct table *take_come(struct show *s)
+static struct table *take_come(struct dashboard *s)
 {
 	struct table *t;
 
@@ -107,27 +107,27 @@ static struct table *take_come(struct show *s)
 	return t;
 }
 
-static void give_idle(struct show *s, struct table *t)
+static void give_idle(struct dashboard *s, struct table *t)
 {
 	pthread_mutex_lock(&s->lock);
 	s->idle[s->nr_idle++] = t;
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void take_tables(struct show *s)
+static void take_tables(struct dashboard *s)
 {
 	struct table *t;
 
 	while ((t = take_come(s))) {
-		model_add(stage_model(s->stage), &t);
+		model_add(dashboard_ui_model(s->ui), &t);
 		give_idle(s, t);
-		stage_touch(s->stage);
+		dashboard_ui_redraw(s->ui);
 	}
 }
 
-static void take_notes(struct show *s)
+static void take_notes(struct dashboard *s)
 {
-	struct model *m = stage_model(s->stage);
+	struct model *m = dashboard_ui_model(s->ui);
 
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < s->nr_notes; i++)
@@ -135,7 +135,7 @@ static void take_notes(struct show *s)
 	m->nr_notes += s->nr_notes_missed;
 	m->nr_missed = s->nr_missed;
 	if (s->nr_notes)
-		stage_touch(s->stage);
+		dashboard_ui_redraw(s->ui);
 	s->nr_notes = 0;
 	s->nr_notes_missed = 0;
 	pthread_mutex_unlock(&s->lock);
@@ -143,15 +143,15 @@ static void take_notes(struct show *s)
 
 static void *draw(void *arg)
 {
-	struct show *s = arg;
+	struct dashboard *s = arg;
 	uint64_t woken;
 
 	while (!atomic_load(&s->is_closing)) {
-		bool was_gone = stage_is_gone(s->stage);
+		bool was_gone = dashboard_ui_is_gone(s->ui);
 
-		/* who was left behind has nobody to ask any more */
-		if (stage_turn(s->stage, s->wake_fd, -1) && !atomic_load(&s->is_closing)) {
-			stage_end(s->stage);
+		/* after a timeout of close nobody can be asked any more */
+		if (dashboard_ui_turn(s->ui, s->wake_fd, -1) && !atomic_load(&s->is_closing)) {
+			dashboard_ui_end(s->ui);
 			s->config.quit(s->config.arg);
 		}
 		if (sys()->read(s->wake_fd, &woken, sizeof(woken)) < 0 && was_gone)
@@ -159,14 +159,14 @@ static void *draw(void *arg)
 		take_tables(s);
 		take_notes(s);
 	}
-	s->is_given_back = stage_close(s->stage, CLOSE_MS);
+	s->is_restored = dashboard_ui_close(s->ui, CLOSE_MS);
 	return NULL;
 }
 
 /* --- beginning and end -------------------------------------------------------------------------
  */
 
-static void free_show(struct show *s)
+static void free_show(struct dashboard *s)
 {
 	for (size_t i = 0; i < s->nr_come; i++)
 		table_free(s->come[i]);
@@ -177,10 +177,10 @@ static void free_show(struct show *s)
 	mem_free(s);
 }
 
-static int make_tables(struct show *s)
+static int make_tables(struct dashboard *s)
 {
 	for (; s->nr_idle < NR_TABLES; s->nr_idle++) {
-		s->idle[s->nr_idle] = model_new_table(stage_model(s->stage));
+		s->idle[s->nr_idle] = model_new_table(dashboard_ui_model(s->ui));
 		if (!s->idle[s->nr_idle])
 			return -ENOMEM;
 	}
@@ -188,8 +188,8 @@ static int make_tables(struct show *s)
 	return s->wake_fd < 0 ? -errno : 0;
 }
 
-/* No signal is handled in the thread that draws. */
-static int start_thread(struct show *s)
+/* The drawing thread handles no signals. */
+static int start_thread(struct dashboard *s)
 {
 	sigset_t all, old;
 	int rc;
@@ -201,10 +201,10 @@ static int start_thread(struct show *s)
 	return rc;
 }
 
-int show_start(const struct show_config *config, struct show **out, struct err *e)
+int dashboard_start(const struct dashboard_config *config, struct dashboard **out, struct err *e)
 {
-	const struct stage_config stage = {.fd = config->fd, .facts = config->facts};
-	struct show *s = mem_zalloc(sizeof(*s));
+	const struct dashboard_ui_config ui = {.fd = config->fd, .facts = config->facts};
+	struct dashboard *s = mem_zalloc(sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -212,14 +212,14 @@ int show_start(const struct show_config *config, struct show **out, struct err *
 	s->config = *config;
 	s->wake_fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
-	stage_block(NULL, &s->old_mask);
-	rc = stage_open(&stage, &s->stage, e);
+	dashboard_ui_block(NULL, &s->old_mask);
+	rc = dashboard_ui_open(&ui, &s->ui, e);
 	if (rc == 0) {
 		rc = make_tables(s);
 		if (rc == 0)
 			rc = start_thread(s);
 		if (rc) {
-			(void)stage_close(s->stage, 0);
+			(void)dashboard_ui_close(s->ui, 0);
 			err_set(e, rc, "the dashboard: %s", strerror(-rc));
 		}
 	}
@@ -232,11 +232,11 @@ int show_start(const struct show_config *config, struct show **out, struct err *
 	return rc;
 }
 
-/* A thread that waits for its terminal is left behind, with what it holds. */
-int show_stop(struct show *s)
+/* A thread that is blocked by its terminal is abandoned, with its memory. */
+int dashboard_stop(struct dashboard *s)
 {
 	struct timespec until;
-	bool is_given_back;
+	bool is_restored;
 	sigset_t old;
 
 	if (!s)
@@ -250,8 +250,8 @@ int show_stop(struct show *s)
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		return -EBUSY;
 	}
-	is_given_back = s->is_given_back;
+	is_restored = s->is_restored;
 	free_show(s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return is_given_back ? 0 : -ETIMEDOUT;
+	return is_restored ? 0 : -ETIMEDOUT;
 }

@@ -1,7 +1,7 @@
 /*
  * The dashboard on a terminal.
  */
-#include "dashboard/stage.h"
+#include "dashboard/ui.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -23,18 +23,18 @@
 
 enum {
 	NS_PER_MS = 1000000,
-	DRAW_EVERY_MS = 40,    /* however fast iterations come */
-	CLOCK_EVERY_MS = 1000, /* the times at the top */
-	AWAY_MS = 300,         /* how often to look whether we are in the foreground again */
+	DRAW_EVERY_MS = 40,    /* at most one screen in this time */
+	CLOCK_EVERY_MS = 1000, /* to update the times at the top */
+	AWAY_MS = 300,         /* how often to check whether we are in the foreground again */
 	LEAVE_MS = 300,
 	MAX_SCREEN_BYTES = 4 << 20,
-	MAX_SAVED = 100, /* screens in one second */
+	MAX_SAVED = 100, /* screens per second */
 };
 
-struct stage {
+struct dashboard_ui {
 	struct model model;
 	struct canvas canvas;
-	struct terminal *terminal; /* NULL: gone */
+	struct terminal *terminal; /* NULL: the terminal is gone */
 	struct paint_state state;
 	int signal_fd;
 	bool is_touched, wants_quit;
@@ -60,7 +60,7 @@ static void signals_of(const int *ends, sigset_t *set)
 	add_signals(set, ends);
 }
 
-void stage_block(const int *ends, sigset_t *old)
+void dashboard_ui_block(const int *ends, sigset_t *old)
 {
 	sigset_t set;
 
@@ -68,7 +68,7 @@ void stage_block(const int *ends, sigset_t *old)
 	pthread_sigmask(SIG_BLOCK, &set, old);
 }
 
-static int fit_canvas(struct stage *s)
+static int fit_canvas(struct dashboard_ui *s)
 {
 	unsigned width, height;
 	struct canvas canvas;
@@ -83,7 +83,7 @@ static int fit_canvas(struct stage *s)
 	return 0;
 }
 
-static int open_all(struct stage *s, const struct stage_config *config, struct err *e)
+static int open_all(struct dashboard_ui *s, const struct dashboard_ui_config *config, struct err *e)
 {
 	sigset_t set;
 	int rc;
@@ -101,9 +101,10 @@ static int open_all(struct stage *s, const struct stage_config *config, struct e
 	return rc;
 }
 
-int stage_open(const struct stage_config *config, struct stage **out, struct err *e)
+int dashboard_ui_open(const struct dashboard_ui_config *config, struct dashboard_ui **out,
+		      struct err *e)
 {
-	struct stage *s = mem_zalloc(sizeof(*s));
+	struct dashboard_ui *s = mem_zalloc(sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -112,63 +113,63 @@ int stage_open(const struct stage_config *config, struct stage **out, struct err
 	s->is_touched = true;
 	rc = open_all(s, config, e);
 	if (rc)
-		(void)stage_close(s, 0);
+		(void)dashboard_ui_close(s, 0);
 	else
 		*out = s;
 	return rc;
 }
 
-bool stage_close(struct stage *s, unsigned wait_ms)
+bool dashboard_ui_close(struct dashboard_ui *s, unsigned wait_ms)
 {
-	bool is_given_back;
+	bool is_restored;
 
 	if (!s)
 		return true;
-	is_given_back = terminal_close(s->terminal, wait_ms);
+	is_restored = terminal_close(s->terminal, wait_ms);
 	model_fini(&s->model);
 	canvas_fini(&s->canvas);
 	io_close(&s->signal_fd);
 	mem_free(s);
-	return is_given_back;
+	return is_restored;
 }
 
-struct model *stage_model(struct stage *s)
+struct model *dashboard_ui_model(struct dashboard_ui *s)
 {
 	return &s->model;
 }
 
-void stage_touch(struct stage *s)
+void dashboard_ui_redraw(struct dashboard_ui *s)
 {
 	s->is_touched = true;
 }
 
-void stage_set_read(struct stage *s, uint64_t nr)
+void dashboard_ui_set_read(struct dashboard_ui *s, uint64_t nr)
 {
 	s->state.nr_read = nr;
 }
 
-void stage_end(struct stage *s)
+void dashboard_ui_end(struct dashboard_ui *s)
 {
 	s->state.is_ended = true;
 	s->is_touched = true;
 }
 
-bool stage_is_gone(const struct stage *s)
+bool dashboard_ui_is_gone(const struct dashboard_ui *s)
 {
 	return !s->terminal;
 }
 
-uint64_t stage_nr_bytes(const struct stage *s)
+uint64_t dashboard_ui_nr_bytes(const struct dashboard_ui *s)
 {
 	return s->terminal ? terminal_nr_bytes(s->terminal) : s->nr_bytes;
 }
 
-uint64_t stage_nr_drawn(const struct stage *s)
+uint64_t dashboard_ui_nr_drawn(const struct dashboard_ui *s)
 {
 	return s->nr_drawn;
 }
 
-static void lose_terminal(struct stage *s)
+static void lose_terminal(struct dashboard_ui *s)
 {
 	s->nr_bytes = terminal_nr_bytes(s->terminal);
 	(void)terminal_close(s->terminal, 0);
@@ -178,12 +179,12 @@ static void lose_terminal(struct stage *s)
 /* --- drawing -----------------------------------------------------------------------------------
  */
 
-static uint64_t next_draw_ns(const struct stage *s)
+static uint64_t next_draw_ns(const struct dashboard_ui *s)
 {
 	return s->drawn_ns + (uint64_t)(s->is_touched ? DRAW_EVERY_MS : CLOCK_EVERY_MS) * NS_PER_MS;
 }
 
-static void draw(struct stage *s)
+static void draw(struct dashboard_ui *s)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -198,10 +199,10 @@ static void draw(struct stage *s)
 	s->is_touched = false;
 }
 
-/* --- saving ------------------------------------------------------------------------------------
+/* --- saving a screen ---------------------------------------------------------------------------
  */
 
-/* A new file of the current folder, never one that is there. */
+/* Creates a new file in the current folder; never overwrites one. */
 static int create(char *name, size_t size)
 {
 	time_t now = time(NULL);
@@ -242,7 +243,7 @@ static int write_screen(const struct canvas *c, char *name, size_t size)
 	return rc;
 }
 
-static void save(struct stage *s)
+static void save(struct dashboard_ui *s)
 {
 	struct model *m = &s->model;
 	char name[64], folder[160];
@@ -261,7 +262,7 @@ static void save(struct stage *s)
 /* --- keys and signals --------------------------------------------------------------------------
  */
 
-static void act(struct stage *s, enum model_action action)
+static void act(struct dashboard_ui *s, enum model_action action)
 {
 	if (action == MODEL_QUIT)
 		s->wants_quit = true;
@@ -272,7 +273,7 @@ static void act(struct stage *s, enum model_action action)
 	s->is_touched = true;
 }
 
-static void take_keys(struct stage *s)
+static void take_keys(struct dashboard_ui *s)
 {
 	struct key key;
 	int rc;
@@ -283,8 +284,8 @@ static void take_keys(struct stage *s)
 		lose_terminal(s);
 }
 
-/* As the signal would have done it: the whole process stops here. */
-static void suspend(struct stage *s)
+/* Stops the whole process, as the default action would. */
+static void suspend(struct dashboard_ui *s)
 {
 	sigset_t set, old;
 
@@ -297,7 +298,7 @@ static void suspend(struct stage *s)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void take_signals(struct stage *s)
+static void take_signals(struct dashboard_ui *s)
 {
 	struct signalfd_siginfo info;
 
@@ -314,10 +315,10 @@ static void take_signals(struct stage *s)
 	s->is_touched = true;
 }
 
-/* --- a turn ------------------------------------------------------------------------------------
+/* --- one turn ----------------------------------------------------------------------------------
  */
 
-static int wait_for(const struct stage *s, int wait_ms)
+static int wait_for(const struct dashboard_ui *s, int wait_ms)
 {
 	uint64_t now_ns = clock_monotonic_ns(), due_ns = next_draw_ns(s);
 	int due_ms = due_ns > now_ns ? (int)((due_ns - now_ns) / NS_PER_MS) + 1 : 0;
@@ -329,12 +330,12 @@ static int wait_for(const struct stage *s, int wait_ms)
 	return wait_ms >= 0 && wait_ms < due_ms ? wait_ms : due_ms;
 }
 
-static bool is_reading(const struct stage *s)
+static bool is_reading(const struct dashboard_ui *s)
 {
 	return s->terminal && terminal_is_entered(s->terminal);
 }
 
-bool stage_turn(struct stage *s, int wake_fd, int wait_ms)
+bool dashboard_ui_turn(struct dashboard_ui *s, int wake_fd, int wait_ms)
 {
 	enum { SIGNAL, WAKE, TERMINAL, NR };
 	struct pollfd p[NR] = {[SIGNAL] = {.fd = s->signal_fd, .events = POLLIN},

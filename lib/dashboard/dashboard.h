@@ -1,0 +1,32 @@
+/*
+ * The dashboard of a session that is being measured. A thread draws; the measuring thread passes
+ * copies of tables and never waits. An iteration that the drawing thread has not yet taken is
+ * replaced by the next one, and counted.
+ */
+#ifndef DASHBOARD_DASHBOARD_H
+#define DASHBOARD_DASHBOARD_H
+
+#include "dashboard/model.h"
+
+struct err;
+struct dashboard;
+
+struct dashboard_config {
+	int fd; /* of the terminal */
+	const struct model_facts *facts;
+	void (*quit)(
+	    void *arg); /* called on quit, from the drawing thread, possibly several times */
+	void *arg;
+};
+
+/* Takes over the terminal and, for the process, SIGTSTP, SIGCONT and SIGWINCH: call it before other
+ * threads start. -errno with *e. */
+int dashboard_start(const struct dashboard_config *config, struct dashboard **out, struct err *e);
+/* Call these from one thread. */
+void dashboard_iteration(struct dashboard *s, const struct table *t);
+void dashboard_note(struct dashboard *s, const char *text);
+/* Restores the terminal, within a short time. -ETIMEDOUT: the terminal accepts no output, so do not
+ * write to it. -EBUSY: the thread is blocked too, and keeps what it borrowed. NULL is fine. */
+int dashboard_stop(struct dashboard *s);
+
+#endif
