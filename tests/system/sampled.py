@@ -332,7 +332,7 @@ def start(folder, events, *args, prefix=(), **keys):
 
 
 def finish(p, code=0):
-    out, error = p.communicate(timeout=60)
+    out, error = p.communicate(timeout=600)
     assert p.returncode == code, (p.returncode, out, error)
     return out, error
 

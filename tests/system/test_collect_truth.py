@@ -23,9 +23,9 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import tempfile
 import time
 
+from kit import run_checks
 import sampled
 
 CPUPERF, CPUPERF_PRINT, BUSY, SOURCE_DIR = (
@@ -73,7 +73,7 @@ class Busy:
     def __exit__(self, *unused):
         self.process.stdin.close()
         self.process.stdout.close()
-        if self.process.wait(timeout=30):
+        if self.process.wait(timeout=600):
             raise RuntimeError(f"busy: status {self.process.returncode}")
 
 
@@ -582,13 +582,4 @@ def expect_partial(folder, live, name):
     assert states["partial: 1 of 2"] == 3 and states["no permission"] == 3, states
 
 
-def main():
-    for name, check in sorted(globals().items()):
-        if name.startswith("check_"):
-            began = time.monotonic()
-            with tempfile.TemporaryDirectory(prefix="cpuperf-collect.") as folder:
-                check(folder)
-            print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+run_checks(globals(), everybody=True)

@@ -18,7 +18,8 @@ try:
 except ImportError:
     jsonschema = None
 
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, PRINT, run_checks
+
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 READER = f"{SOURCE_DIR}/tests/system/read_trace.py"
 CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
@@ -43,7 +44,7 @@ def start(*args):
 
 def run(*args, code=0):
     with start(*args) as p:
-        error = p.communicate(timeout=60)[1]
+        error = p.communicate(timeout=600)[1]
     assert p.returncode == code, (args, p.returncode, error)
     return error
 
@@ -62,7 +63,7 @@ def sizes(folder):
     return [os.path.getsize(path) for path in traces(folder)]
 
 
-def check_whole(folder):
+def assert_whole(folder):
     """Every trace that is there is whole, by a reader that is not ours."""
     p = subprocess.run([sys.executable, READER, "--counts", *traces(folder)], check=False,
                        capture_output=True, text=True)
@@ -94,7 +95,7 @@ def check_lock(folder):
     first.send_signal(signal.SIGKILL)
     first.wait()
     assert [n for n in strays(folder) if n.endswith(".lock")], "a killed one leaves its locks"
-    check_whole(folder)
+    assert_whole(folder)
     shown(folder, code=1)  # the iteration it was in is missing
     run(spec_of(folder, num_iterations=2), "--duration=10ms")
     # of the killed one, at most the file that it was writing
@@ -331,10 +332,10 @@ def check_blocked_output(folder):
         assert p.poll() is None, p.stderr.read()
         time.sleep(0.1)
     p.send_signal(signal.SIGTERM)
-    error = p.communicate(timeout=20)[1]
+    error = p.communicate(timeout=600)[1]
     os.close(read_end)
     assert p.returncode == 1 and "standard output" in error, (p.returncode, error)
-    rows = check_whole(folder)
+    rows = assert_whole(folder)
     assert rows and rows % (CPUS * len(EVENTS)) == 0, rows
 
 
@@ -348,7 +349,7 @@ def check_signals(folder):
             wait_for(f"{folder}/s.cpsession", p)
             time.sleep(0.15)
             p.send_signal(number)
-            error = p.communicate(timeout=20)[1]
+            error = p.communicate(timeout=600)[1]
             out_of_time = number == signal.SIGXCPU
             assert p.returncode == out_of_time, (number, p.returncode, error)
             assert ("limit of CPU time" in error) == out_of_time and f"of {nr} iter" in error, error
@@ -403,7 +404,7 @@ def check_full_disk(folder):
         error = run(spec_of(folder), "--duration=5ms", code=1)
         assert "No space left on device" in error and f"{folder}/" in error, error
         assert strays(folder) == [], strays(folder)
-        assert check_whole(folder) > 0
+        assert assert_whole(folder) > 0
         rows, said = shown(folder, code=1)
         nr, last = len(traces(folder)), max(int(r["iteration"]) for r in rows)
         assert nr >= 4 and len({(r["iteration"], r["trace"]) for r in rows}) == nr
@@ -417,17 +418,4 @@ def check_full_disk(folder):
         subprocess.run(["umount", folder], check=True)
 
 
-def main():
-    for name, check in sorted(globals().items()):
-        if not name.startswith("check_") or name == "check_whole":
-            continue
-        if sys.argv[1:] and name not in sys.argv[1:]:
-            continue
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="cpuperf-files.") as folder:
-            os.mkdir(f"{folder}/x")
-            check(f"{folder}/x")
-        print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+run_checks(globals())

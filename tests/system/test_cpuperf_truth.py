@@ -16,10 +16,11 @@ import shutil
 import signal
 import statistics
 import subprocess
-import tempfile
 import time
 
-CPUPERF, KNOWN = os.environ["CPUPERF"], os.environ["KNOWN"]
+from kit import CPUPERF, need_sampling, run_checks
+
+KNOWN = os.environ["KNOWN"]
 CPUS = sorted(os.sched_getaffinity(0))
 SOFTWARE = ["cpu_clock", "context_switches", "cpu_migrations", "page_faults"]
 MISC = ["cpu_user", "cpu_utilization", "memory_used", "memory_available", "page_faults",
@@ -348,17 +349,5 @@ def check_perf(folder):
             assert ratios[-1] >= 1, ratios
 
 
-def main():
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        if os.geteuid() != 0 and int(f.read()) > 0:
-            print("skip: may not count whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-            raise SystemExit(77)
-    for name, check in sorted(globals().items()):
-        if name.startswith("check_"):
-            began = time.monotonic()
-            with tempfile.TemporaryDirectory(prefix="cpuperf-truth.") as folder:
-                check(folder)
-            print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+need_sampling()
+run_checks(globals())

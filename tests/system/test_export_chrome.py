@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
+from kit import output, show
 from sampled import event  # noqa: E402
 
 CPUPERF, PRINT, MIX = (os.environ[n] for n in ("CPUPERF", "CPUPERF_PRINT", "MIX"))
@@ -33,17 +34,6 @@ threading.Thread(target=spin, args=(b"second",)).start()
 spin(b"first")
 """
 METRIC = {"name": "double", "expr": "{software:page_faults} * 2", "unit": "faults"}
-
-
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout
-
-
-def show(folder, *args, **keys):
-    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
 
 
 def rows(folder, *args):
@@ -201,7 +191,7 @@ def check_all(folder, pid, two, second):
     check_losses(folder, out)
     # the same, however many threads read, and whatever the locale
     text = show(folder, own, "--output-format=chrome", "--threads=1")
-    assert text == show(folder, own, "--output-format=chrome", "--threads=3", LC_ALL="de_DE.UTF-8")
+    assert text == show(folder, own, "--output-format=chrome", "--threads=3", env={"LC_ALL": "de_DE.UTF-8"})
     only = [f"--pid={pid}", "--event=cpu_clock"]
     out = export(folder, *only)
     assert {s["pid"] for s in out["samples"]} == {pid}
@@ -244,7 +234,7 @@ def main():
         told = check_losses(sampling, export(sampling))
         assert all("7 records were lost" in text for _, text in told) and len(told) == 2, told
         check_tally(tally)
-        run(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
+        output(PRINT, f"--session={sampling}/s.cpsession", f"--session={tally}/s.cpsession",
             "--output-format=chrome", code=2)
 
 

@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
+from kit import need_sampling, output, show
 from sampled import event  # noqa: E402
 
 PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
@@ -29,17 +30,6 @@ with open(f"/tmp/perf-{os.getpid()}.map", "w") as out:
 print(os.getpid(), flush=True)
 ctypes.CFUNCTYPE(None)(at)()
 """
-
-
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout
-
-
-def show(folder, *args, **keys):
-    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
 
 
 def rows(folder, *args):
@@ -118,7 +108,7 @@ def check_one_event(folder, pid):
     assert all(stack.startswith("mix;") for stack in lines)
     r, = rows(folder, "--report=threads", "--sort=pid", *only)[:1]
     assert {r["comm"], r["pid"]} == {"mix", str(pid)}
-    assert lines == folded(folder, *only, "--threads=1", LC_ALL="de_DE.UTF-8")
+    assert lines == folded(folder, *only, "--threads=1", env={"LC_ALL": "de_DE.UTF-8"})
     assert not folded(folder, "--comm=nosuch")
 
 
@@ -150,7 +140,7 @@ def check_beside_perf(folder, pid):
         return
     only, data = (f"--pid={pid}", "--event=cpu_clock"), f"{folder}/perf.data"
     show(folder, "--output-format=perf-data", f"--output-file={data}", *only)
-    theirs = collapse(run(*sampled.perf_reader(), "perf", "script", "-i", data, "-F",
+    theirs = collapse(output(*sampled.perf_reader(), "perf", "script", "-i", data, "-F",
                           "comm,ip,sym"))
     ours = collections.Counter()
     for stack, weight in folded(folder, *only).items():
@@ -164,9 +154,7 @@ def check_beside_perf(folder, pid):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        sys.exit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory() as base:
         odd = [[sys.executable, "-c", ODD, name] for name in ("a;b 1\nc", "")]
         maps = []

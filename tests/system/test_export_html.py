@@ -18,6 +18,7 @@ import tempfile
 import zlib
 
 import browser
+from kit import need_sampling
 import sampled
 from sampled import event
 
@@ -632,9 +633,7 @@ def check_refused(session, folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: kernel.perf_event_paranoid does not let this user sample")
-        sys.exit(77)
+    need_sampling()
     if not browser.find():
         print("skip: no Chromium here")
         sys.exit(77)

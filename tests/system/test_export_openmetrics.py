@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+from kit import need_sampling
 import sampled
 from sampled import CPUS, crc32c, event, finish
 
@@ -43,7 +44,7 @@ METRICS = [{"name": "switches per s", "expr": f"{{{ODD_LABEL}}} / duration", "un
 
 def output(*args, **env):
     done = subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                          stderr=subprocess.PIPE, text=True, timeout=600, check=False,
                           env={**os.environ, **env})
     assert done.returncode == 0, (args, done.stderr)
     return done.stdout
@@ -282,9 +283,7 @@ def check_refusals(folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: this user may not sample all CPUs")
-        sys.exit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory() as top:
         check_tally(f"{top}/tally")
         check_samples(f"{top}/sampling")

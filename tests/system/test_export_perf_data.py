@@ -31,6 +31,7 @@ import tempfile
 import time
 
 import perf_data_file as pd
+from kit import need_sampling
 import sampled
 from sampled import event
 
@@ -47,7 +48,7 @@ Frame = collections.namedtuple("Frame", "name object offset")
 
 def run(*command, code=0, env=None):
     """Standard output; nothing may be said beside it."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60,
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=600,
                           env=env, check=False)
     assert done.returncode == code, (command, done.returncode, done.stderr)
     return done.stdout, done.stderr
@@ -299,7 +300,7 @@ def record(folder, events, ms=200, prefix=(), **keys):
     chains = f"{os.path.dirname(folder)}/chains"
     programs = [sampled.mix("cpu_ms", ms, 2), subprocess.Popen([chains, "deep", str(ms)])]
     for p in programs:
-        p.communicate(timeout=60)
+        p.communicate(timeout=600)
         assert p.returncode == 0
     session.send_signal(signal.SIGINT)
     sampled.finish(session)
@@ -484,7 +485,7 @@ def check_refused(folder):
     os.mkfifo(f"{folder}/fifo")
     reader = subprocess.Popen(["cat", f"{folder}/fifo"], stdout=subprocess.DEVNULL)
     refuse(session, f"--output-file={folder}/fifo", what="its beginning is written last", code=1)
-    reader.wait(timeout=10)
+    reader.wait(timeout=600)
     os.mkdir(f"{folder}/tally")
     sampled.finish(sampled.start(f"{folder}/tally", [event("software:page_faults")], "--duration=10ms"))
     refuse(f"--session={folder}/tally/s.cpsession", f"--output-file={folder}/x",
@@ -585,9 +586,7 @@ CHECKS = [check_one, check_several, check_group, check_dwarf, check_both, check_
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: this user may not sample the CPUs")
-        raise SystemExit(77)
+    need_sampling()
     if not sampled.have("perf"):
         print("skip: there is no perf")
         raise SystemExit(77)

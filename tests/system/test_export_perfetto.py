@@ -17,10 +17,12 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protos  # noqa: E402
+import kit
 import sampled  # noqa: E402
+from kit import need_sampling, output, PRINT
 from sampled import event  # noqa: E402
 
-PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+MIX = os.environ["MIX"]
 CLEARED, NEEDS_STATE = 1, 2
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 KERNEL_MODE, USER_MODE = 1, 2
@@ -40,15 +42,8 @@ COUNTED = [event("software:context_switches", rate=0), event("misc:cpu_utilizati
            event("misc:memory_available", rate=0)]
 
 
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout
-
-
-def show(folder, *args, **keys):
-    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
+def show(folder, *args, **how):
+    return kit.show(folder, *args, text=False, **how)
 
 
 def rows(folder, *args):
@@ -275,7 +270,7 @@ def check_bytes(folder, trace, pid):
             assert not function or (name, path) == (function, program.path)
             assert path != program.path or program.function(at, place) == name
     if sampled.have("readelf"):
-        build_id, = re.findall("Build ID: ([0-9a-f]+)", run("readelf", "-n", MIX).decode())
+        build_id, = re.findall("Build ID: ([0-9a-f]+)", output("readelf", "-n", MIX))
         ids = [{s.text("mapping_path", m.path[0]): s.interned["build_id"][m.build_id].text.hex()
                 for m in s.interned["mapping"].values() if m.build_id}
                for s in trace.sequences.values() if s.interned]
@@ -356,7 +351,7 @@ def check_sampled(messages, folder):
     check_bytes(folder, trace, pid)
     names = check_values(folder, trace)
     assert {f"{n} CPU {sampled.CPUS[0]}" for n in ("context_switches", "cpu_utilization")} <= names
-    again = export(messages, folder, "--threads=1", LC_ALL="de_DE.UTF-8")
+    again = export(messages, folder, "--threads=1", env={"LC_ALL": "de_DE.UTF-8"})
     assert sorted(key(s) for s in trace.samples) == sorted(key(s) for s in again.samples)
     # names of others' programs may change meanwhile
     own = [f"--pid={pid}"]
@@ -419,9 +414,7 @@ def check_lost(messages, folder):
 
 def main():
     protos.need()
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     messages = protos.load("perfetto")
     with tempfile.TemporaryDirectory() as folder:
         check_sampled(messages, folder)

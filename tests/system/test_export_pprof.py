@@ -18,25 +18,20 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protos  # noqa: E402
+import kit
 import sampled  # noqa: E402
+from kit import need_sampling, output, PRINT, run
 from sampled import event  # noqa: E402
 
-PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+MIX = os.environ["MIX"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 EVENTS = [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
           event("software:page_faults", rate=1, flags=["callchain"])]
 KERNEL = "[kernel.kallsyms]"
 
 
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                          env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout if code == 0 else done.stderr.decode()
-
-
-def show(folder, *args, **keys):
-    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
+def show(folder, *args, **how):
+    return kit.show(folder, *args, text=False, **how)
 
 
 def rows(folder, *args):
@@ -197,7 +192,7 @@ def check_addresses(profile):
         found.add(names[-1])
     assert {"work_a", "work_b", "work_c", "run", "thread"} <= found, found
     if sampled.have("readelf"):
-        notes = run("readelf", "-n", MIX).decode()
+        notes = output("readelf", "-n", MIX)
         build_id, = re.findall("Build ID: ([0-9a-f]+)", notes)
         assert profile.text[mapping.build_id] == build_id
     return mapping
@@ -346,8 +341,8 @@ def check_sessions(messages, folder, profile):
     record(f"{folder}/b", [sampled.mix("ms", 60000)], "--duration=200ms")
     other = export(messages, f"{folder}/b")
     a, b = f"{folder}/s.cpsession", f"{folder}/b/s.cpsession"
-    both = Profile(messages, run(PRINT, f"--session={a}", f"--session={b}", "--quiet",
-                                 "--output-format=pprof"))
+    both = Profile(messages, output(PRINT, f"--session={a}", f"--session={b}", "--quiet",
+                                    "--output-format=pprof", text=False))
     assert both.by_labels("session") == {
         (name, (path,)): w for path, p in ((a, profile), (b, other))
         for name, w in p.totals().items()}
@@ -358,7 +353,7 @@ def check_sessions(messages, folder, profile):
     os.mkdir(f"{folder}/c")
     sampled.finish(sampled.start(f"{folder}/c", EVENTS[:1], "--duration=10ms"))
     error = run(PRINT, f"--session={a}", f"--session={folder}/c/s.cpsession",
-                "--output-format=pprof", code=1)
+                "--output-format=pprof", code=1).stderr
     assert "measured other events than" in error, error
 
 
@@ -380,7 +375,7 @@ def check_main(messages, folder):
     check_addresses(part)
     assert part.text[part.p.mapping[0].file] == os.path.realpath(MIX), "the main binary"
     assert any(part.text[i].endswith("more are left out") for i in part.p.comment)
-    again = export(messages, folder, "--threads=1", LC_ALL="de_DE.UTF-8")
+    again = export(messages, folder, "--threads=1", env={"LC_ALL": "de_DE.UTF-8"})
     assert again.by_labels("pid", "tid", "cpu", "comm") == \
         profile.by_labels("pid", "tid", "cpu", "comm")
     clock = [*own, "--event=cpu_clock"]
@@ -398,9 +393,7 @@ def export_empty(messages, folder):
 
 def main():
     protos.need()
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     messages, go = protos.load("pprof"), find_go()
     with tempfile.TemporaryDirectory() as folder:
         session, own, profile = check_main(messages, folder)

@@ -16,6 +16,7 @@ import jsonschema
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
+from kit import output, show
 from sampled import event  # noqa: E402
 
 PERIOD = 1000000
@@ -23,17 +24,6 @@ EVENTS = [event("software:cpu_clock", rate=PERIOD, flags=["callchain"]),
           event("software:page_faults", rate=1, flags=["callchain"])]
 PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
 SCHEMA = f"{os.environ['SOURCE_DIR']}/tests/data/speedscope/file-format-schema.json"
-
-
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout
-
-
-def show(folder, *args, **keys):
-    return run(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **keys)
 
 
 def rows(folder, *args):
@@ -165,7 +155,7 @@ def main():
         # the same, however many threads read, and whatever the locale
         text = show(folder, own, "--output-format=speedscope", "--threads=1")
         assert text == show(folder, own, "--output-format=speedscope", "--threads=3",
-                            LC_ALL="de_DE.UTF-8")
+                            env={"LC_ALL": "de_DE.UTF-8"})
         # filters, and lines
         only = [own, "--event=cpu_clock"]
         out = export(folder, *only)
@@ -184,8 +174,8 @@ def main():
         assert not out["profiles"]
         check_two(folder, pid, other)
         # no place for what must be put in order
-        run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=speedscope",
-            code=1, TMPDIR=f"{folder}/none")
+        output(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=speedscope",
+               code=1, env={"TMPDIR": f"{folder}/none"})
 
 
 if __name__ == "__main__":

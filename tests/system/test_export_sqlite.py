@@ -15,14 +15,15 @@ import signal
 import sqlite3
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 
+import kit
+from kit import need_sampling, PRINT
 import sampled
 from sampled import CPUS, event, finish
 
-PRINT, SOURCE = os.environ["CPUPERF_PRINT"], os.environ["SOURCE_DIR"]
+SOURCE = os.environ["SOURCE_DIR"]
 SAMPLED = [event("software:cpu_clock", rate=1000000, flags=["callchain"]),
            event("software:task_clock", rate=3000000, flags=["callchain"]),
            event("software:context_switches"), event("misc:memory_used"),
@@ -34,9 +35,8 @@ COUNTED = [event("software:context_switches", label='a "b",c'), event("software:
 METRICS = [{"name": "per_ns", "expr": '{a "b",c} / {task_clock}'}]
 
 
-def run(*args, **keys):
-    return subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, check=False, **keys)
+def run(*args, **how):
+    return kit.run(PRINT, "--quiet", *args, code=None, text=False, **how)
 
 
 def output(*args, **keys):
@@ -294,7 +294,7 @@ def check_failures(folder, file):
     for columns in (80, 0):  # of some terminals the size is not known
         fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         done = subprocess.run([PRINT, *args], stdout=secondary, stderr=subprocess.PIPE, check=False,
-                              timeout=60)
+                              timeout=600)
         assert done.returncode == 2 and b"is not printed to a terminal" in done.stderr, done
     os.close(primary)
     os.close(secondary)
@@ -307,9 +307,7 @@ def check_without(file):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: this user may not sample all CPUs")
-        sys.exit(77)
+    need_sampling()
     version = output("--version").decode()
     with tempfile.TemporaryDirectory() as top:
         tally = record_tally(f"{top}/tally")

@@ -13,9 +13,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import kit
+from kit import need_sampling
 import sampled
 from sampled import CPUS, event, finish
 
@@ -45,19 +46,16 @@ OF_COUNTS = ("summary", "series", "top-down")
 
 
 def reports():
-    """All that there are, by the words of the option."""
-    with open(f"{SOURCE}/cpuperf_print/options.c", encoding="utf-8") as f:
-        words = re.search(r'"report", OPT_REQUIRED, "NAME", OPT_COMPLETE_WORDS,\s+((?:"[^"]*"\s*)+),',
-                          f.read()).group(1)
-    names = "".join(re.findall('"([^"]*)"', words)).split()
+    """All reports but diff, as the shell completes them (check_generated: what the program has)."""
+    with open(f"{SOURCE}/doc/completions/cpuperf_print.bash", encoding="utf-8") as f:
+        words = re.search(r'--report\)\s+COMPREPLY=.*compgen -W "([^"]*)"', f.read()).group(1)
+    names = [name for name in words.split() if name != "diff"]
     assert len(names) > 10 and "records" in names, names
     return names
 
 
 def run(*args, **env):
-    return subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, check=False,
-                          env={**os.environ, **env})
+    return kit.run(PRINT, "--quiet", *args, code=None, text=False, env=env)
 
 
 def output(*args, **env):
@@ -247,9 +245,7 @@ def record(folder, programs, **keys):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: this user may not sample all CPUs")
-        sys.exit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory(prefix='t,a"b ') as top:
         program = shutil.copy(MIX, f"{top}/{ODD_FILE}")
         programs = [[program, "ms", "60000", "2", str(CPUS[0])],

@@ -28,7 +28,7 @@ class Place:
     def run(self, program, *args, code=0, **more):
         """A timeout is what a FIFO would make of it."""
         done = subprocess.run([program, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False, timeout=20, text=True,
+                              check=False, timeout=600, text=True,
                               **{"stdin": subprocess.DEVNULL, "cwd": self.folder, **self.who, **more})
         assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
         return done

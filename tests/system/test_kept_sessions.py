@@ -74,7 +74,7 @@ def check_cut_common():
             for form in ("text", "csv", "ndjson", "raw"):
                 done = subprocess.run([PRINT, f"--session={folder}/samples.cpsession",
                                        "--report=summary", f"--output-format={form}"],
-                                      check=False, capture_output=True, timeout=60)
+                                      check=False, capture_output=True, timeout=600)
                 assert done.returncode == 1 and done.stdout, (size, form, done)
                 assert b"samples.common.cpuperf: error: " in done.stderr, (size, form, done)
 

@@ -7,15 +7,11 @@ must print the same; limits are marked, and warned of once. Software and misc ev
 import csv
 import io
 import json
-import os
 import re
 import subprocess
-import sys
 import tempfile
 
-import sampled
-
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, need_sampling, PRINT, run
 
 EVENTS = [{"group_name": "software", "event_name": "cpu_clock"},
           {"group_name": "software", "event_name": "context_switches"},
@@ -43,13 +39,6 @@ def of(v, name, span):
             "used": lambda: -v["memory_used"] / 1e6,
             "ipns": lambda: v["instructions_retired"] / v["cpu_clock"],
             "impossible": lambda: 1 / 0}[name]()
-
-
-def run(*args, code=0):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done
 
 
 def write_spec(folder, events=EVENTS, metrics=METRICS, **more):
@@ -208,9 +197,7 @@ def check_sampling(folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        sys.exit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory() as folder:
         check_warnings(check_csv(folder))
         check_warnings(show(folder, "csv"))

@@ -23,15 +23,17 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import kit  # noqa: E402
+from kit import PRINT  # noqa: E402
 import sampled  # noqa: E402
 
-PRINT, MIX = os.environ["CPUPERF_PRINT"], os.environ["MIX"]
+MIX = os.environ["MIX"]
 WORK = [MIX, "ms", "30", "2"]
 seen = collections.Counter()
 
 
-def run(*args, **keys):
-    return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **keys)
+def run(*args, **how):
+    return kit.run(*args, code=None, text=False, **how)
 
 
 def perf_record(folder, name, *args, work=tuple(WORK), to_pipe=False):

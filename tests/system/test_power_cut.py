@@ -17,18 +17,12 @@ import tempfile
 import threading
 import time
 
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, PRINT, run
+
 SESSIONS = 25 if os.environ.get("CPUPERF_TEST_LONG", "0") not in ("", "0") else 3
 EVENTS = [("software", "cpu_clock"), ("misc", "cpu_user")]
 CPUS = len(os.sched_getaffinity(0))
 CLAIM = re.compile(r"on the disk: the first (\d+) iterations")
-
-
-def run(*args, code=0):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    assert done.returncode == code, (args, done.returncode, done.stderr[-1000:])
-    return done
 
 
 def why_not():

@@ -20,15 +20,10 @@ import tempfile
 import termios
 import time
 
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, PRINT, run
+
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", "cpu_user"),
           ("misc", "memory_used"), ("misc", "page_faults")]
-
-
-def run(*args, code=0, stdout=subprocess.PIPE):
-    done = subprocess.run(args, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done
 
 
 def show(folder, how, code=0, **more):

@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 from sampled import crc32c, event
 
@@ -469,9 +470,7 @@ def check_said(folder, session):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-hostile.") as folder:
         program, session, other = (f"{folder}/{n}" for n in ("victim", "session", "other"))
         compile_to(program)

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 
+from kit import need_sampling
 import sampled
 import test_print_hostile as hostile
 from test_print_hostile import HUGE, SEED, read, write
@@ -250,9 +251,7 @@ def check_deaf(case):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-hostile.") as folder:
         case = Case(folder)
         good = case.print("good")

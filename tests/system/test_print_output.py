@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 
 PRINT = os.environ["CPUPERF_PRINT"]
@@ -98,7 +99,7 @@ class Place:
 
     def run(self, *args, code=0, **more):
         done = subprocess.run(self.args(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False, timeout=60, cwd="/", **who(self.user), **more)
+                              check=False, timeout=600, cwd="/", **who(self.user), **more)
         assert done.returncode == code, (args, done.returncode, done.stderr)
         return done
 
@@ -294,9 +295,7 @@ def make_session(folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     users = [None, NOBODY] if os.geteuid() == 0 else [None]
     with tempfile.TemporaryDirectory(prefix="cpuperf-output.") as folder:
         os.mkdir(f"{folder}/session")

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 
 PRINT = os.environ["CPUPERF_PRINT"]
@@ -38,7 +39,7 @@ def rows(sessions, *args):
     done = subprocess.run([PRINT, *(f"--session={s}/s.cpsession" for s in sessions),
                            "--output-format=csv", "--pid=" + ",".join(map(str, pids)), *ONLY_WORK,
                            *args], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=600, check=False)
     assert done.returncode == 0, (args, done.returncode, done.stderr)
     return list(csv.DictReader(done.stdout.splitlines()))
 
@@ -153,9 +154,7 @@ def check(folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     for left in reversed(range(TRIES)):
         with tempfile.TemporaryDirectory(prefix="cpuperf-truth.") as folder:
             try:

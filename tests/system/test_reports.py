@@ -25,6 +25,8 @@ import termios
 import time
 import types
 
+import kit
+from kit import need_sampling
 import sampled
 from sampled import CPUS, event, finish
 
@@ -118,10 +120,8 @@ def twin(session, folder, change=lambda kind, payload: payload):
     return types.SimpleNamespace(file=f"{folder}/s.cpsession", mix=session.mix, ours=session.ours)
 
 
-def run(*args, env=None, **keys):
-    return subprocess.run([PRINT, "--quiet", *args], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60, check=False,
-                          env={**os.environ, **(env or {})}, **keys)
+def run(*args, **how):
+    return kit.run(PRINT, "--quiet", *args, code=None, **how)
 
 
 def output(*args):
@@ -731,7 +731,7 @@ def on_terminal(*args, **env):
                 text += piece
         except OSError:  # the last of them has closed it
             pass
-        p.wait(timeout=30)
+        p.wait(timeout=600)
     os.close(ours)
     return text.decode(), p.returncode
 
@@ -775,9 +775,7 @@ def check_terminal(session):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: sampling all CPUs takes root or perf_event_paranoid 0")
-        sys.exit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory() as folder:
         mix = [MIX, "ms", "60000", "1", str(CPUS[0])]
         odd = [sys.executable, "-c", ODD_PROGRAM]

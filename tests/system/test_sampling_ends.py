@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 from sampled import CPUS, event, finish
 
@@ -268,9 +269,7 @@ def check_refusals(folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     for name, check in sorted(globals().items()):
         if not name.startswith("check_") or sys.argv[1:] and name not in sys.argv[1:]:
             continue

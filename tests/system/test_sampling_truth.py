@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 from sampled import Program, event, find_mapping, finish
 
@@ -401,9 +402,7 @@ def repeat(check, folder):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     for check in (check_profile, check_own_rates, check_frequency, check_tracepoint,
                   check_user_stack):
         began = time.monotonic()

@@ -21,7 +21,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from terminal import Terminal, have_tmux  # noqa: E402
 
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, PRINT, run
+
 READER = os.path.join(os.environ["SOURCE_DIR"], "tests/system/read_trace.py")
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", "cpu_user"),
           ("misc", "memory_used"), ("misc", "process_cpu_time")]
@@ -86,13 +87,6 @@ def split(data):
             made += data[at:end]
             nr_frames += 1
     return parts
-
-
-def run(*args, code=0, **how):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, **how)
-    assert done.returncode == code, (args, done.returncode, done.stderr[-2000:])
-    return done
 
 
 def show(folder, *args, code=0):

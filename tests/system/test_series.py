@@ -10,28 +10,21 @@ import math
 import os
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
 
-CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+from kit import CPUPERF, output, PRINT
+
 COUNT, VALUE, SHARE = 1, 2, 3
 OF_CPU, OF_THINGS = (1, 3), 4
 START, END, TICK = range(3)
 
 
-def run(*args, code=0, **environment):
-    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, env={**os.environ, **environment})
-    assert done.returncode == code, (args, done.returncode, done.stderr)
-    return done.stdout
-
-
 def show(folder, *args, how="csv", report="series", **environment):
-    return run(PRINT, f"--session={folder}/s.cpsession", f"--report={report}", "--quiet",
+    return output(PRINT, f"--session={folder}/s.cpsession", f"--report={report}", "--quiet",
                f"--output-format={how}", *args, **environment)
 
 
@@ -162,7 +155,7 @@ def check_samples(folder):
 
 
 def record(folder, spec, *args):
-    run(CPUPERF, f"--spec-file={spec}", f"--output-path-prefix={folder}/t", "--quiet",
+    output(CPUPERF, f"--spec-file={spec}", f"--output-path-prefix={folder}/t", "--quiet",
         f"--session-result-spec-path={folder}/s.cpsession", *args)
 
 
@@ -190,7 +183,7 @@ def check_group():
     with tempfile.TemporaryDirectory() as folder:
         spec = sampled.write_spec(folder, events, metrics=metrics)
         with sampled.Busy():  # so that programs have some of the CPU's time in each slice
-            run(CPUPERF, spec, "--duration=400ms", "--quiet")
+            output(CPUPERF, spec, "--duration=400ms", "--quiet")
         nr = check_points(folder)
         check_samples(folder)
         rows = points(folder)
@@ -239,9 +232,9 @@ def check_filters(folder):
 
 def check_text(folder):
     """80 columns on demand of nobody: 100; in ASCII where the locale is; the mean is that of all."""
-    text = show(folder, how="text", LC_ALL="C.UTF-8")
+    text = show(folder, how="text", env={"LC_ALL": "C.UTF-8"})
     assert "█" in text and all(len(line) <= 100 for line in text.splitlines())
-    plain = show(folder, how="text", LC_ALL="C")
+    plain = show(folder, how="text", env={"LC_ALL": "C"})
     assert plain.isascii() and "#" in plain
     rows = [r for r in points(folder) if r["event"] == "context_switches" and r["value"]]
     mean = sum(int(r["raw"]) for r in rows) * 1e9 / sum(int(r["span_ns"]) for r in rows)
@@ -265,7 +258,7 @@ def check_tally():
     metrics = [{"name": "faults", "expr": "1e9 * {page_faults} / {cpu_clock}"}]
     with tempfile.TemporaryDirectory() as folder:
         spec = sampled.write_spec(folder, TALLY, metrics=metrics, num_iterations=5)
-        run(CPUPERF, spec, "--duration=30ms", "--quiet")
+        output(CPUPERF, spec, "--duration=30ms", "--quiet")
         cells = list(csv.DictReader(io.StringIO(show(folder, report="summary"))))
         rows = {(r["iteration"], r["cpu"], r["event"], r["thing_name"]): r for r in points(folder)}
         for c in cells:
@@ -281,7 +274,7 @@ def check_tally():
                 assert abs(float(r["value"]) - float(c["value"])) <= 1e-4, (r, c)
         assert not rows, rows
         check_top_down(folder, cells)
-        both = run(PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--report=series",
+        both = output(PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--report=series",
                    "--report=top-down", "--report=series", "--quiet")
         assert both.count("Over time: ") == 2  # a session is read from its start each time
     return len(cells)
@@ -301,7 +294,7 @@ def check_top_down(folder, cells):
         assert re.search(r"(?m)^ipc +n/a +\S", show(folder, report="top-down", how="text"))
     with tempfile.TemporaryDirectory() as other:
         spec = sampled.write_spec(other, TALLY[:1])
-        run(CPUPERF, spec, "--duration=10ms", "--quiet")
+        output(CPUPERF, spec, "--duration=10ms", "--quiet")
         assert "basic-cpu.cpspec: ipc" in show(other, report="top-down", how="text")
         assert show(other, report="top-down").count("\n") == 1
 

@@ -25,6 +25,7 @@ import signal
 import subprocess
 import tempfile
 
+from kit import need_sampling
 import sampled
 from sampled import event
 
@@ -169,7 +170,7 @@ def record(folder, programs):
     peer = ["perf", "record", "-q", "--buildid-mmap", "-e", "cpu-clock", "-c", str(PERF_RATE), "--call-graph",
             "dwarf,8192", "-o", f"{folder}/perf.data"] if sampled.have("perf") else []
     session = sampled.start(folder, events, duration=60, buffer_size_in_mb=32)
-    subprocess.run([*peer, *share_out(folder, programs)], check=True, timeout=60)
+    subprocess.run([*peer, *share_out(folder, programs)], check=True, timeout=600)
     session.send_signal(signal.SIGINT)
     sampled.finish(session)
 
@@ -178,7 +179,7 @@ def stacks(folder, program, *more):
     """mode: samples by stack, names alone."""
     done = subprocess.run([PRINT, f"--session={folder}/s.cpsession", "--report=stacks",
                            "--output-format=csv", f"--comm={program.name}", *more],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, timeout=600, check=True)
     out = {mode: collections.Counter() for mode in MODES}
     for row in csv.DictReader(done.stdout.splitlines()):
         names = "; ".join(re.sub(r"\(\)$", "", n) for n in row["stack"].split("; "))
@@ -283,9 +284,7 @@ def check_peer(folder, programs, most):
 
 
 def main():
-    if not sampled.may_sample():
-        print("skip: may not sample whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
-        raise SystemExit(77)
+    need_sampling()
     with tempfile.TemporaryDirectory(prefix="cpuperf-stacks.") as folder:
         programs = make_programs(folder, build_all(folder))
         record(folder, programs)

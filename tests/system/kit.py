@@ -1,0 +1,60 @@
+"""What system tests share: how to run programs, to skip, and to run the checks of a file.
+
+A test is tests/system/test_NAME.py; ctest calls it system_NAME. Its checks are functions check_…,
+each called with a folder of its own. CONTRIBUTING.md shows a whole test.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import sampled
+
+CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+
+
+def run(*command, code=0, text=True, env=None, **how):
+    """Runs the command to its end and returns subprocess's CompletedProcess. Fails unless its exit
+    status is code (None: any). env is added to the environment; a value None removes. There is no
+    limit of time but ctest's: the machine may be busy."""
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    whole = {k: v for k, v in {**os.environ, **(env or {})}.items() if v is not None}
+    done = subprocess.run(command, text=text, check=False, env=whole, **how)
+    assert code in (None, done.returncode), \
+        (command, done.returncode, (done.stdout or "")[-2000:], done.stderr)
+    return done
+
+
+def output(*command, **how):
+    return run(*command, **how).stdout
+
+
+def show(folder, *args, **how):
+    """What cpuperf_print says of the session in a folder (sampled.write_spec)."""
+    return output(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **how)
+
+
+def skip(reason):
+    print(f"skip: {reason}")
+    sys.exit(77)
+
+
+def need_sampling():
+    if not sampled.may_sample():
+        skip("may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+
+
+def run_checks(names, everybody=False):
+    """Runs the functions check_… of names (globals()), or those that the command line names, each
+    with an empty folder, which everybody may enter if so asked."""
+    for name, check in sorted(names.items()):
+        if not name.startswith("check_") or sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="cpuperf-test.", ignore_cleanup_errors=True) as base:
+            if everybody:
+                os.chmod(base, 0o755)
+            os.mkdir(f"{base}/x")
+            check(f"{base}/x")
+        print(f"{name}: ok, {time.monotonic() - began:.1f} s", flush=True)
