@@ -7,8 +7,8 @@
 
 enum { MORE = 0x80, SIGN = 0x40, BITS = 7, MAX_SHIFT = 63, MAX_BITS = 16 * BITS };
 
-/* Bits beyond the 64th are dropped; how many there were is in shift. Longer ones than anybody would
- * pad to make no sense. */
+/* Bits beyond the 64th are dropped; how many there were is in shift. Numbers longer than any
+ * padding are invalid. */
 static uint64_t leb(struct cursor *c, unsigned *shift, uint8_t *last)
 {
 	uint64_t v = 0;

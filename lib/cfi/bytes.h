@@ -18,8 +18,7 @@ struct cfi_base {
 	uint64_t address;  /* … that are at this address */
 	uint64_t data;
 };
-/* A pointer by its encoding; of one that this does not know, or that lies in memory, the cursor
- * underflows. */
+/* Reads a pointer of the encoding; the cursor underflows if the encoding is unknown or indirect. */
 uint64_t cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base);
 
 #endif

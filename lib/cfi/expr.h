@@ -9,13 +9,13 @@
 
 #include <stddef.h>
 
-/* Bytes of the table; the CFA is on the stack when it begins, if it has one. */
+/* Bytes of the table. */
 struct cfi_expr {
 	const uint8_t *bytes;
 	size_t len;
 };
 
-/* What it comes to. Goes on, or why not. */
+/* Evaluates the expression. cfa, if not NULL, is pushed first. CFI_GOES_ON, or why it failed. */
 enum cfi_end cfi_expr_run(const struct cfi_expr *e, const struct cfi_frame *f, const uint64_t *cfa,
 			  uint64_t *out);
 

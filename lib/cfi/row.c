@@ -1,11 +1,11 @@
 /*
- * A plain row applied. This is where unwinding spends its time: a few additions and loads a frame.
+ * Applies a plain row. Unwinding spends its time here: a few additions and loads per frame.
  */
 #include "cfi/row.h"
 
-/* A stack grows toward lower addresses, so each caller's is higher: else it would go in circles.
- * But a function that keeps its return address in a register may have no stack at all, and a
- * signal's handler may have a stack of its own, anywhere. */
+/* A stack grows toward lower addresses, so each caller's is higher: otherwise unwinding would go in
+ * circles. But a function that keeps its return address in a register may have no stack at all, and
+ * a signal's handler may have a stack of its own, anywhere. */
 static bool gets_nearer(const struct cfi_frame *f, const struct cfi_arrival *a)
 {
 	uint64_t sp = f->reg[f->machine->sp];
@@ -29,9 +29,9 @@ enum cfi_end cfi_frame_arrive(struct cfi_frame *f, const struct cfi_arrival *a)
 }
 
 /*
- * Registers that lie beyond what was recorded are not known then: few callers need them. One whose
- * place is below the stack already was popped, at a function's end: tables do not tell that, as the
- * place keeps its value.
+ * Registers beyond the recorded bytes become unknown: few callers need them. One whose slot is
+ * below the stack pointer was popped already, at a function's end, and is in its register: tables
+ * do not describe that, as the slot keeps its value.
  */
 static void load_saved(const struct cfi_row *r, struct cfi_frame *f, struct cfi_arrival *a)
 {

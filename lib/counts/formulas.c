@@ -1,7 +1,6 @@
 /*
  * The table of formulas, and which of them a session's events make. Operands of one formula count
- * in the same modes. Knows names of events, and what they mean on each vendor's CPUs no better than
- * the kernel.
+ * in the same modes. The meaning of an event differs by vendor, as in the kernel.
  */
 #include "counts/formulas.h"
 
@@ -212,7 +211,7 @@ static const struct counts_formula_row rows[] = {
      .spec = "tlb",
      .high = "100",
      .high_hint = "memory is given back and taken anew, or first used"},
-    /* By time: nothing that sums over iterations could be divided by. */
+    /* By time, which sums over iterations do not have. */
     {.name = "memory_read",
      .expr = "{misc:memory_bytes_read} / duration / 1e9",
      .unit = "GB/s",

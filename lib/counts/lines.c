@@ -1,7 +1,6 @@
 /*
- * A point gives each slice the part of it that it overlaps. Where there is no further slice for a
- * later time, each two become one. What several CPUs have adds up: the time that is covered is that
- * of the first CPU that the slice has seen.
+ * A point is spread over the slices that it overlaps. If a later time has no slice, pairs of slices
+ * are joined. Amounts of several CPUs add up; the covered time is that of one CPU.
  */
 #include "counts/lines.h"
 
@@ -165,8 +164,8 @@ static struct line *line_of(struct counts_lines *l, const struct counts_series_p
 
 /* --- slices ---------------------------------------------------------------------------------- */
 
-/* Of the same time. Points of a CPU follow one another, or take turns with those of the others that
- * are of the same time. */
+/* Adds a part of the same time. Points of a CPU follow one another, or alternate with simultaneous
+ * points of other CPUs. */
 static void add_part(struct slice *to, const struct slice *from)
 {
 	to->amount += from->amount;
@@ -179,7 +178,7 @@ static void add_part(struct slice *to, const struct slice *from)
 	to->covered_ns = fmax(to->covered_ns, fmax(to->part_ns, to->run_ns));
 }
 
-/* Of the time that follows. */
+/* Adds the slice that follows. */
 static void join(struct slice *to, const struct slice *from)
 {
 	to->amount += from->amount;
@@ -335,7 +334,7 @@ int counts_lines_add(void *arg, const struct counts_series_point *p)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* Parts of ticks are broken: they are taken finer. */
+/* Parts of ticks are fractions: use a finer unit. */
 static uint64_t whole_number(double x, double base)
 {
 	double fine = base < 0x1p20 ? 0x1p40 : base < 0x1p40 ? 0x1p20 : 1;
@@ -376,7 +375,7 @@ static const struct line *operand_line(const struct counts_lines *l, uint32_t co
 	return line ? line : find(l, &(struct entry){.column = column, .cpu = COUNTS_NO_CPU});
 }
 
-/* Slices from … to as one, those at the ends in part; of all, or of those that has says. */
+/* Joins the slices from … to, those at the ends in part; only those in has, if it is not NULL. */
 static struct slice sum_of(const struct line *line, double from, double to, const bool *has)
 {
 	struct slice sum = {0};
@@ -394,7 +393,7 @@ static struct slice sum_of(const struct line *line, double from, double to, cons
 	return sum;
 }
 
-/* Of what comes in span_ns. */
+/* The metric of operands that accrue over span_ns. */
 static double metric_value(const struct counts_lines *l, const struct line *line, double from,
 			   double to, const bool *has, uint64_t span_ns)
 {
@@ -474,7 +473,7 @@ static double mean_of(const struct counts_lines *l, const struct line *line)
 	return line->shown.of.metric ? mean_of_metric(l, line, NS_PER_S) : value_of(l, line, 0, NR);
 }
 
-/* Twice the time does not give the same. */
+/* True if twice the time does not yield the same value. */
 static bool is_rate(const struct counts_lines *l, const struct line *line, double mean)
 {
 	double twice;

@@ -1,7 +1,7 @@
 /*
- * Each tick is made a trace of its own, whose readings are those of the tick and the ones before
- * them, so that its numbers come about as those of an iteration do. A tick is over when an event is
- * read again. Must not trust a time, an event or an instance from the file.
+ * Each tick becomes a trace of its own, whose pairs are its readings and the ones before, so that
+ * its numbers are computed as those of an iteration. A tick ends when an event is read again.
+ * Times, events and instances from the file are not trusted.
  */
 #include "counts/series.h"
 
@@ -20,7 +20,7 @@
 
 enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
 
-/* Where the readings of an event are. */
+/* Where the readings of an event are stored. */
 enum source { AT_ENDS, IN_TICKS, IN_SAMPLES, NR_SOURCES };
 
 /* The readings of one tick, and the last ones before it. */
@@ -32,7 +32,7 @@ struct stream {
 	bool is_open; /* there are readings of the tick */
 };
 
-/* Samples of an event in the slice of time at hand. */
+/* Samples of an event in the present slice of time. */
 struct counter {
 	uint64_t start_ns, end_ns; /* of the slice; 0: none yet */
 	uint64_t nr, weight;
@@ -46,7 +46,7 @@ struct series {
 	struct table *table;
 	uint64_t origin_ns;
 	bool has_origin;
-	/* Of the trace at hand: */
+	/* Of the present trace: */
 	const struct profile_trace *trace;
 	struct stream stream[NR_SOURCES]; /* the first has pairs alone */
 	uint8_t *source;                  /* owned; of each event: enum source */
@@ -86,7 +86,7 @@ static bool is_wanted_column(const struct profile_filter *f, const struct table_
 	return profile_filter_has_event(f, &ev);
 }
 
-/* Times of what is outside the window are left out; 0: to the end. */
+/* A point must lie in the window; to_ns 0: to the end. */
 static bool is_in_time(const struct series *s, const struct counts_series_point *p)
 {
 	const struct profile_filter *f = s->config->filter;
@@ -96,7 +96,7 @@ static bool is_in_time(const struct series *s, const struct counts_series_point 
 	return !f->to_ns || p->end_ns < s->origin_ns || p->end_ns - s->origin_ns <= f->to_ns;
 }
 
-static int give(const struct series *s, struct counts_series_point *p)
+static int emit(const struct series *s, struct counts_series_point *p)
 {
 	const struct profile_filter *f = s->config->filter;
 
@@ -107,8 +107,8 @@ static int give(const struct series *s, struct counts_series_point *p)
 	return s->config->point(s->config->arg, p);
 }
 
-/* What is of no reading, and a value, is of the whole time. */
-static int give_cell(const struct series *s, size_t i, const struct cell *cell,
+/* A cell without a span (a value, no reading) covers the whole time. */
+static int emit_cell(const struct series *s, size_t i, const struct cell *cell,
 		     struct counts_series_point *p)
 {
 	const struct table *t = s->table;
@@ -123,20 +123,20 @@ static int give_cell(const struct series *s, size_t i, const struct cell *cell,
 	p->start_ns = t->start_ns < p->end_ns ? t->start_ns : p->end_ns;
 	if (cell->span_ns && cell->span_ns <= p->end_ns)
 		p->start_ns = p->end_ns - cell->span_ns;
-	return give(s, p);
+	return emit(s, p);
 }
 
-static int give_row_cell(const struct series *s, size_t row, size_t i)
+static int emit_row_cell(const struct series *s, size_t row, size_t i)
 {
 	const struct table *t = s->table;
 	struct counts_series_point p = {
 	    .trace = t->row_trace[row],
 	    .cpu = counts_tally_is_of_cpu(&t->columns[i]) ? t->row_cpu[row] : COUNTS_NO_CPU};
 
-	return give_cell(s, i, table_cell(t, row, i), &p);
+	return emit_cell(s, i, table_cell(t, row, i), &p);
 }
 
-static int give_things(const struct series *s)
+static int emit_things(const struct series *s)
 {
 	const struct table *t = s->table;
 	int rc = 0;
@@ -145,15 +145,15 @@ static int give_things(const struct series *s)
 		struct counts_series_point p = {
 		    .trace = t->row_trace[0], .cpu = COUNTS_NO_CPU, .thing = &t->things[k]};
 
-		rc = give_cell(s, t->things[k].column, &t->things[k].cell, &p);
+		rc = emit_cell(s, t->things[k].column, &t->things[k].cell, &p);
 	}
 	return rc;
 }
 
 /* --- a tally --------------------------------------------------------------------------------- */
 
-/* Over CPUs; what is of the machine has its number in a row. */
-static int give_totals(const struct series *s)
+/* Totals over CPUs; the machine's numbers are in a row. */
+static int emit_totals(const struct series *s)
 {
 	const struct table *t = s->table;
 	int rc = 0;
@@ -162,7 +162,7 @@ static int give_totals(const struct series *s)
 		struct counts_series_point p = {.cpu = COUNTS_NO_CPU, .is_total = true};
 
 		if (counts_tally_is_of_cpu(&t->columns[i]) || t->columns[i].is_total_only)
-			rc = give_cell(s, i, &t->totals[i], &p);
+			rc = emit_cell(s, i, &t->totals[i], &p);
 	}
 	return rc;
 }
@@ -178,16 +178,16 @@ static int end_iteration(struct series *s)
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
 			if (!t->columns[i].is_total_only)
-				rc = give_row_cell(s, row, i);
+				rc = emit_row_cell(s, row, i);
 	if (rc == 0)
-		rc = give_totals(s);
+		rc = emit_totals(s);
 	if (rc == 0)
-		rc = give_things(s);
+		rc = emit_things(s);
 	t->nr_rows = 0;
 	return rc;
 }
 
-/* What is of a CPU that is not wanted enters no total. */
+/* Cells of a CPU that is not selected enter no total. */
 static void add_row(struct series *s, const struct profile_trace *trace)
 {
 	struct table *t = s->table;
@@ -208,8 +208,8 @@ static int read_counted(struct series *s, const struct profile_trace *trace)
 
 /* --- ticks ----------------------------------------------------------------------------------- */
 
-/* Not measured: that is said once, among what is read at the ends. */
-static bool is_said(const struct series *s, enum source source, size_t i)
+/* An event that is not measured has a point once, at the ends. */
+static bool is_event_due(const struct series *s, enum source source, size_t i)
 {
 	const struct table_column *c = &s->table->columns[i];
 
@@ -218,7 +218,7 @@ static bool is_said(const struct series *s, enum source source, size_t i)
 	return source == AT_ENDS && (counts_tally_is_of_cpu(c) || s->trace->head.trace == 0);
 }
 
-/* All operands that are measured are read there; a tick has none that is not. */
+/* True if all measured operands are read there; a tick needs at least one. */
 static bool is_all_of(const struct series *s, const struct metric *m, enum source source)
 {
 	const struct expr_step *operand;
@@ -234,8 +234,8 @@ static bool is_all_of(const struct series *s, const struct metric *m, enum sourc
 	return has_any;
 }
 
-/* Of operands that are read at another pace there is no number. */
-static bool is_said_metric(const struct series *s, enum source source, size_t i)
+/* Operands that are read at different paces yield no number. */
+static bool is_metric_due(const struct series *s, enum source source, size_t i)
 {
 	const struct table_column *c = &s->table->columns[i];
 	enum metric_has has = metric_has(c->metric, table_cell(s->table, 0, 0));
@@ -245,8 +245,8 @@ static bool is_said_metric(const struct series *s, enum source source, size_t i)
 	return is_all_of(s, c->metric, source);
 }
 
-/* The numbers of a tick. */
-static int give_tick(struct series *s, enum source source, const struct profile_trace *tick)
+/* Passes on the numbers of a tick. */
+static int emit_tick(struct series *s, enum source source, const struct profile_trace *tick)
 {
 	struct table *t = s->table;
 	int rc = 0;
@@ -255,10 +255,10 @@ static int give_tick(struct series *s, enum source source, const struct profile_
 	counts_tally_add(t, tick);
 	table_total(t);
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
-		if (i < t->nr_events ? is_said(s, source, i) : is_said_metric(s, source, i))
-			rc = give_row_cell(s, 0, i);
+		if (i < t->nr_events ? is_event_due(s, source, i) : is_metric_due(s, source, i))
+			rc = emit_row_cell(s, 0, i);
 	if (rc == 0)
-		rc = give_things(s);
+		rc = emit_things(s);
 	t->nr_rows = 0;
 	return rc;
 }
@@ -299,7 +299,7 @@ static int end_tick(struct series *s, enum source source)
 	tick.start_ns = st->start_ns;
 	tick.end_ns = st->end_ns;
 	tick.sampling = NULL;
-	rc = give_tick(s, source, &tick);
+	rc = emit_tick(s, source, &tick);
 	begin_tick(s, st);
 	return rc;
 }
@@ -315,7 +315,7 @@ static struct profile_thing *get_thing(struct stream *st, uint32_t event, uint32
 	return thing;
 }
 
-/* Where a reading belongs; NULL: nowhere, or -ENOMEM in *rc. */
+/* The pair of a reading; NULL: none, or -ENOMEM in *rc. */
 static struct profile_pair *find_pair(const struct series *s, struct stream *st,
 				      const struct reading *r, int *rc)
 {
@@ -359,7 +359,7 @@ static int add_reading(struct series *s, enum source source, const struct readin
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-static int give_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
+static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uint64_t end_ns)
 {
 	const struct counter *k = &s->counter[event];
 	const struct cell cell = {.state = CELL_OK,
@@ -379,7 +379,7 @@ static int give_samples(struct series *s, uint32_t event, uint64_t start_ns, uin
 					.cell = &cell,
 					.weight = k->weight};
 
-	return start_ns < end_ns ? give(s, &p) : 0;
+	return start_ns < end_ns ? emit(s, &p) : 0;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -387,25 +387,25 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Where the slice of a time begins. */
+/* The start of the slice of a time. */
 static uint64_t slice_of(const struct series *s, uint64_t time_ns)
 {
 	return time_ns < s->origin_ns ? time_ns
 				      : time_ns - (time_ns - s->origin_ns) % s->config->slice_ns;
 }
 
-/* Ends the slice at hand, and what is without samples up to a time: that is one point. */
+/* Ends the present slice, and the interval without samples up to a time, which is one point. */
 static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
 {
 	struct counter *k = &s->counter[event];
-	int rc = give_samples(s, event, k->start_ns, k->end_ns);
+	int rc = emit_samples(s, event, k->start_ns, k->end_ns);
 
 	*k = (struct counter){.start_ns = k->end_ns,
 			      .end_ns = until_ns < k->end_ns ? k->end_ns : until_ns};
-	return rc ? rc : give_samples(s, event, k->start_ns, k->end_ns);
+	return rc ? rc : emit_samples(s, event, k->start_ns, k->end_ns);
 }
 
-/* The slice of a time that is not in the one at hand. */
+/* Ends the present slice and begins that of a time. */
 static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
 {
 	struct counter *k = &s->counter[event];
@@ -428,7 +428,7 @@ static void add_sample(struct counter *k, const struct trace_record *r)
 		k->weight = UINT64_MAX;
 }
 
-/* A slice is of times from its start up to its end; the trace's last has that end too. */
+/* A slice excludes its end, but the trace's last slice includes it. */
 static int count_in_slice(struct series *s, uint32_t event, const struct trace_record *r,
 			  uint64_t time_ns)
 {
@@ -455,25 +455,25 @@ static int count_from_last(struct series *s, uint32_t event, const struct trace_
 	add_sample(k, r);
 	if (time_ns - k->start_ns < s->config->slice_ns)
 		return 0;
-	rc = give_samples(s, event, k->start_ns, time_ns);
+	rc = emit_samples(s, event, k->start_ns, time_ns);
 	*k = (struct counter){.start_ns = time_ns, .end_ns = time_ns, .longest_ns = k->longest_ns};
 	return rc;
 }
 
-/* Of what came after the last sample nothing is known, but where that is long: it was little. */
+/* The rest after the last sample is unknown; if it is long, it held few events. */
 static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
 {
 	struct counter *k = &s->counter[event];
-	int rc = give_samples(s, event, k->start_ns, k->end_ns);
+	int rc = emit_samples(s, event, k->start_ns, k->end_ns);
 	uint64_t rest_ns = end_ns > k->end_ns ? end_ns - k->end_ns : 0;
 
 	k->nr = k->weight = 0;
 	if (rc || rest_ns / 2 <= k->longest_ns)
 		return rc;
-	return give_samples(s, event, k->end_ns, end_ns);
+	return emit_samples(s, event, k->end_ns, end_ns);
 }
 
-/* From one sample to the next of another CPU says nothing. */
+/* Intervals between samples of different CPUs are meaningless. */
 static bool is_from_sample_to_sample(const struct series *s)
 {
 	return s->config->from_sample_to_sample && s->trace->head.cpu != COUNTS_NO_CPU;
@@ -489,7 +489,7 @@ static int count_sample(struct series *s, uint32_t event, const struct profile_i
 					   : count_in_slice(s, event, &item->record, time_ns);
 }
 
-/* Counts of the timebase's group, as readings of its time. */
+/* Adds the counts of the timebase's group as readings at the sample's time. */
 static int add_counts(struct series *s, const struct profile_item *item)
 {
 	const struct profile_trace *t = s->trace;
@@ -517,7 +517,7 @@ static int add_counts(struct series *s, const struct profile_item *item)
 
 /* --- a trace of samples ---------------------------------------------------------------------- */
 
-/* Those of a trace of many CPUs tell theirs. */
+/* Samples of a trace of many CPUs have their own CPU. */
 static bool is_of_wanted_cpu(const struct series *s, const struct profile_item *item)
 {
 	return s->trace->head.cpu != COUNTS_NO_CPU ||
@@ -605,7 +605,7 @@ static int start_trace(struct series *s)
 	return rc;
 }
 
-/* A tick that stands for the end of a killed session has been read. */
+/* A tick that replaces the end of a killed session was added before. */
 static int end_pair(struct series *s, size_t event, const struct profile_pair *p)
 {
 	enum source source = s->source[event];
@@ -613,7 +613,7 @@ static int end_pair(struct series *s, size_t event, const struct profile_pair *p
 	return source != AT_ENDS && p->has_end && !p->is_tick ? add_reading(s, source, &p->end) : 0;
 }
 
-/* The readings at the end end the last tick of what is read at a pace. */
+/* The readings at the trace's end complete the last tick of each stream. */
 static int end_streams(struct series *s)
 {
 	const struct profile_trace *t = s->trace;
@@ -636,15 +636,15 @@ static bool is_at_ends(const struct series *s, size_t event)
 	return s->source[event] == AT_ENDS;
 }
 
-static void take_ends(const struct series *s, struct profile_pair *to,
+static void copy_ends(const struct series *s, struct profile_pair *to,
 		      const struct profile_pair *from, size_t nr_each)
 {
 	for (size_t i = 0; i < s->facts->nr_events * nr_each; i++)
 		to[i] = is_at_ends(s, i / nr_each) ? from[i] : (struct profile_pair){0};
 }
 
-/* Things of what is read at the boundaries alone. */
-static size_t take_things(const struct series *s, struct profile_thing *to)
+/* Things of events that are read at the boundaries only. */
+static size_t copy_things(const struct series *s, struct profile_thing *to)
 {
 	const struct profile_trace *t = s->trace;
 	size_t nr = 0;
@@ -655,8 +655,8 @@ static size_t take_things(const struct series *s, struct profile_thing *to)
 	return nr;
 }
 
-/* The trace, without what is read at a pace. */
-static int give_ends(struct series *s)
+/* Passes on the trace without the events of streams. */
+static int emit_ends(struct series *s)
 {
 	struct stream *st = &s->stream[AT_ENDS];
 	const struct profile_trace *t = s->trace;
@@ -669,14 +669,14 @@ static int give_ends(struct series *s)
 	if (rc == 0 && t->further && !st->further)
 		rc = -ENOMEM;
 	if (rc == 0) {
-		take_ends(s, st->pairs, t->pairs, 1);
+		copy_ends(s, st->pairs, t->pairs, 1);
 		if (t->further)
-			take_ends(s, st->further, t->further, FURTHER);
+			copy_ends(s, st->further, t->further, FURTHER);
 		rest.pairs = st->pairs;
 		rest.further = t->further ? st->further : NULL;
 		rest.things = things;
-		rest.nr_things = take_things(s, things);
-		rc = give_tick(s, AT_ENDS, &rest);
+		rest.nr_things = copy_things(s, things);
+		rc = emit_tick(s, AT_ENDS, &rest);
 	}
 	mem_free(things);
 	return rc;
@@ -721,7 +721,7 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 		rc = end_samples(s);
 	if (rc == 0)
 		rc = end_streams(s);
-	return rc ? rc : give_ends(s);
+	return rc ? rc : emit_ends(s);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */

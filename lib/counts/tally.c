@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Of an iteration: all CPUs there can be, and all events of a spec. */
+/* Cells of an iteration: the largest number of CPUs with all events of a spec. */
 enum { MAX_CELLS = 4 << 20 };
 
 _Static_assert((int)SAMPLED_OS == TRACE_EVENT_OS && (int)SAMPLED_USER == TRACE_EVENT_USER &&

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What may be said of one cell. */
+/* The state of a cell. */
 enum cell_state {
 	CELL_NONE = 0, /* blank: this trace has no result for the event */
 	CELL_OK,
@@ -67,7 +67,7 @@ const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
  */
 bool cell_is_short(const struct cell *c);
 bool cell_is_shorter(const struct cell *c, const struct cell *than);
-/* running / enabled in 0 … 1; 1 where nothing was multiplexed or there is no such time. */
+/* running / enabled in 0 … 1; 1 if it was not multiplexed or has no such times. */
 double cell_running_share(const struct cell *c);
 /* count per second of the real span; 0 if the span is 0 or there is no value. */
 double cell_rate(const struct cell *c);

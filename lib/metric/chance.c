@@ -1,6 +1,6 @@
 /*
  * Student's distribution by the incomplete beta function, Welch's test by that, and Holm's
- * correction. Knows nothing of what is compared.
+ * correction.
  */
 #include "metric/chance.h"
 

@@ -1,5 +1,5 @@
 /*
- * What a metric's cell takes from those of its operands. Knows nothing of how it is shown.
+ * A metric's cell from those of its operands.
  */
 #include "metric/metric.h"
 
@@ -32,12 +32,12 @@ enum metric_has metric_has(const struct metric *m, const struct cell *events)
 	return nr_blank + nr_numbers == nr ? METRIC_SOME : METRIC_LACKS;
 }
 
-/* What is said of one operand is said of the metric. */
+/* The metric inherits the state of an operand. */
 static void take_operand(struct cell *m, const struct cell *c)
 {
 	if (c->state == CELL_OFFLINE)
 		m->state = CELL_OFFLINE;
-	m->is_short |= cell_is_short(c); /* of how many is not said: operands differ */
+	m->is_short |= cell_is_short(c); /* without numbers: operands differ */
 	if (c->is_perf && (!m->is_perf || cell_running_share(c) < cell_running_share(m))) {
 		m->enabled_ns = c->enabled_ns;
 		m->running_ns = c->running_ns;

@@ -1,6 +1,6 @@
 /*
  * What came of samples and what should have come, in whole numbers: counts have 64 bits, their
- * products 128. Knows nothing of traces, tables or formats.
+ * products 128.
  */
 #include "metric/sampled.h"
 
@@ -25,14 +25,14 @@ static bool is_clock(const char *group, const char *name)
 	return false;
 }
 
-/* One of the two is asked for and the other is not: samples are of the one. */
+/* Samples exclude a mode if exactly one of the two flags is set. */
 static bool is_one_of(unsigned flags, unsigned a, unsigned b)
 {
 	return !(flags & a) != !(flags & b);
 }
 
-/* A clock goes on where os or user alone take no sample. no_idle, guest and host are between the
- * kernel and the CPU: which counters they stop is not told. */
+/* A clock runs on in modes that os or user alone exclude from sampling. For no_idle, guest and host
+ * it is not known which counters the CPU stops. */
 static bool is_partial(bool clock, unsigned flags)
 {
 	return flags & SAMPLED_NO_IDLE || is_one_of(flags, SAMPLED_GUEST, SAMPLED_HOST) ||
@@ -103,8 +103,8 @@ static enum sampled_claim claim_of(const struct sampled_event *ev, const struct 
 	return SAMPLED_COMPARED;
 }
 
-/* /proc/stat and the samples differ in what is idle (interrupts of the idle task, stolen time). But
- * no more can be missing of the busy time than is missing at all. */
+/* /proc/stat and the samples disagree about idle time (interrupts of the idle task, stolen time).
+ * But no more can be missing of the busy time than of all time. */
 static void compare_busy(const struct cell *c, uint64_t idle_ns, struct sampled *s)
 {
 	uint64_t idle = s->n.idle < s->n.samples ? s->n.idle : s->n.samples;

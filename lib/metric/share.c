@@ -1,6 +1,5 @@
 /*
- * Wilson's interval: the shares from which what was found is at most 1.96 deviations away. Knows
- * nothing of where samples come from.
+ * Wilson's interval: the shares from which the found one is at most 1.96 deviations away.
  */
 #include "metric/share.h"
 

@@ -1,6 +1,5 @@
 /*
- * Tables of cells and what many of them come to. Knows nothing of how they are shown or of
- * where readings come from.
+ * Tables of cells, and their summary.
  */
 #include "metric/table.h"
 
@@ -176,7 +175,7 @@ static struct table_thing *new_thing(struct table *t)
 	return &grown[t->nr_things++];
 }
 
-/* The first one with a number makes the cell, whatever it said before. */
+/* The first one with a number replaces the cell. */
 static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
 	struct cell *all = table_cell(t, 0, column);
@@ -196,7 +195,7 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	all->nr_without = nr_without;
 }
 
-/* What it did before its first reading is not of this iteration. */
+/* Counts before its first reading do not belong to this iteration. */
 static bool has_no_start(const struct table_column *c, const struct reading *start,
 			 const struct reading *end)
 {
@@ -295,7 +294,7 @@ static void make_metric(struct table *t, size_t row, size_t i)
 		metric_make(c->metric, table_cell(t, row, 0), span_of(t), cell);
 }
 
-/* Another CPU's numbers beside none of this one would make a wrong total. */
+/* A row that lacks an operand's number would make a wrong total. */
 static bool is_whole(const struct table *t, const struct table_column *c, size_t row)
 {
 	enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
@@ -448,7 +447,7 @@ static void add_cell(struct column_summary *s, const struct cell *c)
 		s->min_running = share;
 }
 
-/* Integers by their integers; shares have none. */
+/* Compares counts, else values: shares have no count. */
 static bool is_less(const struct cell *a, const struct cell *b)
 {
 	return a->count != b->count ? a->count < b->count : a->value < b->value;
@@ -474,7 +473,7 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 	spread_add(&s->spread, total->value);
 }
 
-/* Iterations come in order; those that no span has room for are only counted. */
+/* Iterations come in order; those without room in a span are only counted. */
 static void add_iteration(struct table_beyond *b, uint32_t iteration)
 {
 	struct table_span *last = b->nr_spans ? &b->span[b->nr_spans - 1] : NULL;

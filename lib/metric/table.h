@@ -1,7 +1,7 @@
 /*
- * One iteration as a table: the events and metrics are columns, the traces (CPUs) are rows. What
- * the output formats print, filled by the recorder from live readings and by the reader from
- * traces. Both fill it through the functions here, so that both print the same of the same session.
+ * One iteration as a table: events and metrics are columns, traces (CPUs) are rows. The output
+ * formats print it. The recorder fills it from live readings, the reader from traces, both through
+ * the functions here, so that both print the same.
  */
 #ifndef METRIC_TABLE_H
 #define METRIC_TABLE_H
@@ -27,13 +27,13 @@ struct table_column {
 	bool is_total_only;          /* a metric of what is each CPU's and the machine's: no rows */
 };
 
-/* What a trace says of its CPU's ring and of the kernel's limit; all zero: nothing. */
+/* The trace's account of its CPU's ring and of the kernel's limit; all zero: none. */
 struct table_sampling {
 	uint64_t ring_bytes;
 	uint64_t max_rate_start, max_rate_end; /* samples per second; 0: not known */
 	uint64_t idle_ns;                      /* UINT64_MAX: not known */
-	uint64_t lost;                         /* records, by what the ring says */
-	uint64_t ticks, ticks_missed;          /* of the session: taken; passed by */
+	uint64_t lost;                         /* records that the ring reports as lost */
+	uint64_t ticks, ticks_missed;          /* of the session: taken; missed */
 };
 
 /* One of many things (a disk, a process …) of a column whose scope they are. */
@@ -102,13 +102,13 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
  */
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
 		    const struct reading *start, const struct reading *end);
-/* Forgets the things of the iteration before. */
+/* Removes the things of the last iteration. */
 void table_drop_things(struct table *t);
 
-/* Begins a row's samples: what was there is forgotten. Nothing in a table without sampling. */
+/* Starts a row's samples, and clears the old ones. No effect in a table without sampling. */
 void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling);
-/* Adds the samples of one part of an event, when its cell is made. What is of no sampled column
- * is passed over: n is from outside. */
+/* Adds the samples of one part of an event, after its cell is made. Ignores columns that are not
+ * sampled: n comes from outside. */
 void table_add_sampled(struct table *t, size_t row, size_t column, const struct sampled_counts *n);
 /* NULL in a table without sampling. */
 const struct sampled *table_sampled(const struct table *t, size_t row, size_t column);
@@ -129,32 +129,33 @@ void table_total(struct table *t);
 void table_total_of(struct table *t, const uint32_t *rows, size_t nr, struct cell *cells);
 
 /*
- * Takes over what was counted in an iteration: rows, times, events' cells and things, not totals
- * and not metrics. Both have the same events; to has room for the rows of from, and may have other
+ * Copies the counts of an iteration: rows, times, events' cells and things, without totals and
+ * metrics. Both have the same events; to has room for the rows of from, and may have other
  * metrics. Names of things are copied. 0 or -ENOMEM: then things are missing.
  */
 int table_copy_events(struct table *to, const struct table *from);
 
-/* Where and when a metric was beyond a limit. */
+/* Where and when a metric exceeded a limit. */
 enum { TABLE_MAX_SPANS = 8 };
 struct table_span {
 	uint32_t first, last;
 };
 struct table_beyond {
 	struct cpuset cpus;                      /* empty: only the total over all CPUs was */
-	uint64_t nr_iterations;                  /* in which it was, anywhere */
+	uint64_t nr_iterations;                  /* with a value beyond it */
 	struct table_span span[TABLE_MAX_SPANS]; /* the first of them */
 	size_t nr_spans;
 	uint64_t nr_in_spans;
 };
 
-/* What the iterations of a session come to, for one column. */
+/* The summary of a column over the iterations of a session. */
 struct column_summary {
 	struct spread spread;  /* of the column's total per iteration (percent for shares) */
 	double real_sum;       /* of those totals that are real numbers */
 	unsigned __int128 sum; /* of those totals, exact; shares: 0 */
-	unsigned __int128 cut; /* of sum, what is of a cut iteration and not in spread, min, max */
-	struct cell min, max;  /* the smallest and largest total */
+	unsigned __int128
+	    cut; /* the part of sum from a cut iteration, which is not in spread, min, max */
+	struct cell min, max;              /* the smallest and largest total */
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */

@@ -1,6 +1,6 @@
 /*
  * Two sides compared row by row. A row is found by its key in an open table and has a weight for
- * each replicate. Knows nothing of what the keys are.
+ * each replicate.
  */
 #include "report/diff.h"
 
@@ -111,7 +111,7 @@ static int widen(struct diff *d)
 	return 0;
 }
 
-/* -EFBIG if that is what the arena says, else -ENOMEM. */
+/* -EFBIG if the arena is full, else -ENOMEM. */
 static int no_room(const struct diff *d, size_t bytes)
 {
 	return bytes + 64 > d->arena.max_bytes - d->arena.used_bytes ? -EFBIG : -ENOMEM;
@@ -188,7 +188,7 @@ int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	return 0;
 }
 
-/* --- what is the same for all rows ----------------------------------------------------------- */
+/* --- shared by all rows ----------------------------------------------------------- */
 
 struct side {
 	const struct replicate *replicates;
@@ -328,8 +328,8 @@ static int by_reach(const void *x, const void *y)
 	return strcmp(a->row->key, b->row->key);
 }
 
-/* Of rows in order of reach: how many are tested, so that each of them could be certain with the
- * least weight that it may get. */
+/* Chooses how many rows to test, in order of reach, such that each could be certain with the
+ * smallest weight that it may get. */
 static size_t choose(const struct tested *t, size_t nr, double df)
 {
 	size_t n = 0;
@@ -352,8 +352,8 @@ static double test_one(const struct diff_result *r, struct tested *t)
 	return t->row->p = test.p;
 }
 
-/* Half of what may be claimed by chance is for all rows alike, half for each by its size: a
- * function with a fifth of the samples is not asked to be as certain as one of hundreds. */
+/* Half of the error rate is shared equally, half by size: a function with a fifth of the samples
+ * needs less evidence than one of hundreds of small ones. */
 static double weigh(const struct tested *t, size_t nr, double shares)
 {
 	return 1 / (double)nr + t->share / shares;

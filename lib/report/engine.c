@@ -68,7 +68,7 @@ struct worker {
 	uint32_t generation;            /* of the fold's nodes */
 	uint32_t *of_comm;              /* the report's number, by the profile's */
 	struct report_stats stats;
-	struct table *table; /* of one row: what the file in hand says of its samples */
+	struct table *table; /* one row: the sampling of the present file */
 	struct report_stack stack;
 	struct recent recent[NR_RECENT];
 	/* The sample in hand. */
@@ -112,7 +112,7 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
 }
 
-/* A sink that has failed, for whichever worker, is asked no more. */
+/* A sink that failed, for any worker, is not called again. */
 static int empty(struct worker *w)
 {
 	struct engine *g = w->engine;
@@ -265,7 +265,7 @@ static uint32_t slice_of(const struct worker *w, uint64_t time_ns)
 	return slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX;
 }
 
-/* Which of the sample's facts the report asks for; false: it is not wanted. */
+/* Fills in the parts of the key that the report needs; false: the sample is not selected. */
 static bool make_key(struct worker *w, const struct trace_head *head,
 		     const struct profile_sample *s, const struct profile_task *task)
 {
@@ -297,7 +297,7 @@ static void set_process(struct worker *w)
 	w->place.epoch = profile_lookup_epoch(w->lookup, w->place.process, w->place.time_ns);
 }
 
-/* Whether what was told of mappings is of use. */
+/* Counts addresses without a mapping, for a warning. */
 static void count_mapped(struct worker *w, const struct profile_sample *s, uint64_t address)
 {
 	w->stats.nr_user++;
@@ -431,7 +431,7 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 	return failed ? failed : rc < 0 ? rc : 0;
 }
 
-/* Samples of a trace of no one CPU tell theirs. */
+/* Samples of a trace of many CPUs have their own CPU. */
 static bool is_wanted_cpu(const struct engine *g, uint32_t cpu)
 {
 	return cpu == UINT32_MAX || profile_ranges_has(&g->run->filter->cpus, cpu);
@@ -644,7 +644,7 @@ static unsigned nr_threads(const struct engine *g)
 	return nr < 1 ? 1 : (unsigned)nr;
 }
 
-/* The calling thread tells of the progress until all have ended. */
+/* The calling thread reports progress until all workers have ended. */
 static void wait_for_all(struct engine *g)
 {
 	struct timespec until;

@@ -177,7 +177,7 @@ static int compare_files(const struct report_functions *f, uint32_t a, uint32_t 
 	return strcmp(report_functions_text(f, a), report_functions_text(f, b));
 }
 
-/* Of equal weight: by their texts, and by numbers that are not ours (ours come by chance). */
+/* Rows of equal weight: by texts, and by numbers from outside (interned numbers are arbitrary). */
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
 {

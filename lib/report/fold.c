@@ -1,6 +1,6 @@
 /*
- * Nodes and entries are lists; each is found by open addressing, and an entry mostly by its node,
- * which knows the last. Must not know what becomes of them.
+ * Nodes and entries are lists; each is found by open addressing, an entry mostly by the last one
+ * of its node.
  */
 #include "report/fold.h"
 
@@ -21,7 +21,7 @@ struct node {
 	struct report_frame frame;
 	uint32_t parent, depth;
 	uint32_t last;       /* place of its last entry + 1; 0: none */
-	uint32_t last_child; /* that was asked for; 0: none */
+	uint32_t last_child; /* that was found; 0: none */
 };
 
 struct entry {

@@ -110,7 +110,7 @@ static struct function *make_function(struct report_functions *f, const struct e
 	return fn;
 }
 
-/* *is_new: what is not in the names is still to be said. NULL without memory. */
+/* *is_new: the caller fills in everything but the names. NULL without memory. */
 static struct function *get(struct report_functions *f, const char *name, const char *object,
 			    bool *is_new)
 {
@@ -143,7 +143,7 @@ const struct report_function *report_functions_named(struct report_functions *f,
 	return fn ? &fn->shown : NULL;
 }
 
-/* Only read when no thread asks for more. */
+/* Read only while no thread adds. */
 static void set_home(struct function *fn, uint32_t object, bool is_new)
 {
 	if (is_new)
@@ -248,7 +248,7 @@ static bool is_wanted(const struct report_frame *frames, size_t nr)
 	return false;
 }
 
-/* Where all is hidden there is one frame that says so: its samples are still there. */
+/* If all frames are hidden, one frame stands for them: the samples are still counted. */
 static int hide(struct report_functions *f, struct report_frame *frames, size_t *nr)
 {
 	size_t kept = 0;

@@ -112,7 +112,7 @@ static int compare_nodes(const void *pa, const void *pb, void *arg)
 	return a->number < b->number ? -1 : 1;
 }
 
-/* Of each node that is there, where its children are. */
+/* The children of each node. */
 static void sort(struct work *w)
 {
 	for (size_t i = 1; i < w->nr; i++)
@@ -192,7 +192,7 @@ static void pack(struct report_outline *out, size_t first, size_t nr, size_t *en
 	}
 }
 
-/* To each node its counts. Of no stack at all there are none: engines give a frame to each. */
+/* Assigns the counts to their nodes. Every stack has a frame: the engine sees to that. */
 static int make_counts(const struct work *w, const struct report_slices *slices,
 		       struct report_outline *out)
 {

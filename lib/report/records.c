@@ -1,6 +1,6 @@
 /*
- * Records one after the other. Names of addresses are kept in a small table, as the form writes
- * them, because the same few are asked for again and again. Must not know where names come from.
+ * Records one after the other. Names of addresses are cached in a small table, as the form writes
+ * them, because the same few recur.
  */
 #include "report/records_state.h"
 
@@ -43,7 +43,7 @@ static struct records_shelf *shelf_of(const struct records_item *s, uint64_t add
 	return &s->all->shelves[key * 0x9e3779b97f4a7c15 >> 40 & (NR_SHELVES - 1)];
 }
 
-/* Too much of it: all is asked again. */
+/* It is too large: clear the cache. */
 static void forget_texts(struct records_state *l)
 {
 	struct records_texts *const all[] = {&l->functions, &l->comms, &l->events};

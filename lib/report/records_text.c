@@ -1,5 +1,5 @@
 /*
- * Records as lines for people: what each kind says is a row of a table. Text in records is
+ * Records as lines for people: a table has a row per kind. Text in records is
  * another's: it is disarmed.
  */
 #include "report/records_state.h"

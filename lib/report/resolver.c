@@ -1,6 +1,6 @@
 /*
- * Three tables in which an answer has one place and takes that of another: addresses in a process,
- * places in files whoever mapped them where, and the report's functions by the symbols' numbers.
+ * Three direct-mapped caches: frames by address in a process, by place in a file (whichever process
+ * maps it), and the report's functions by the numbers of symbols.
  */
 #include "report/resolver.h"
 

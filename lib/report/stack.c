@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A dump that is not longer than this was taken for the leaf's caller only. */
+/* A dump that is not longer than this was recorded for the leaf's caller only. */
 enum { HYBRID_STACK_BYTES = 1024, MAX_LACKING = 64 };
 
 static void add(struct report_stack *s, uint64_t address)
@@ -27,7 +27,7 @@ static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
 		s->nr_kernel = s->nr;
 }
 
-/* Where the sample was; 0: in a guest or a hypervisor, whose addresses mean nothing here. */
+/* The sampled address; 0: in a guest or a hypervisor, whose addresses mean nothing here. */
 static uint64_t context_of(const struct trace_record *r)
 {
 	switch (r->cpumode) {
@@ -62,7 +62,7 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 	}
 }
 
-/* An address of 0 is none: what others write for a sample that does not tell it. */
+/* An address of 0 means that there is none, as other recorders write it. */
 static void add_ip(struct report_stack *s, const struct trace_record *r)
 {
 	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
@@ -84,8 +84,8 @@ static size_t unwind(struct report_stack *s, struct unwinder *u, const struct pr
 	return nr;
 }
 
-/* In place of what the callchain has of the program, if it tells more or the stack to its end. */
-static void take_unwound(struct report_stack *s, size_t nr)
+/* Replaces the program's part of the callchain, if it is longer or complete. */
+static void use_unwound(struct report_stack *s, size_t nr)
 {
 	size_t room = REPORT_MAX_DEPTH - s->nr_kernel;
 
@@ -128,7 +128,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 	    r->stack_len <= HYBRID_STACK_BYTES)
 		add_lacking(s, u, p, sample);
 	else
-		take_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
+		use_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
 }
 
 void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,

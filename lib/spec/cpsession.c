@@ -1,5 +1,5 @@
 /*
- * The model of a session's manifest: read, and given back.
+ * Reads and writes the model of a session's manifest.
  */
 #include "spec/cpsession.h"
 

@@ -1,5 +1,5 @@
 /*
- * jansson on our heap. It must not know what the text is about.
+ * jansson on our heap.
  * jansson 2.14 (strbuffer.c, load.c) ignores a failed growth of the buffer that holds the current
  * token, and then asserts or reads behind it. So the first allocation that fails is
  * served from a reserve, and jansson gets no further byte of text.

@@ -1,6 +1,6 @@
 /*
  * JSON objects into the fields of a model, by the rows of the key table: types,
- * bounds, unknown and missing keys. Knows no key by its name.
+ * bounds, unknown and missing keys.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -223,7 +223,8 @@ static int read_flags(struct doc *d, const struct key_row *row, const json_t *va
 	return 0;
 }
 
-/* A name, or the digits of a number; NULL if it is neither, which is told, or without memory. */
+/* A name, or the digits of a number; NULL if it is neither, which is reported, or without memory.
+ */
 static const char *list_item(struct doc *d, const struct key_row *row, const json_t *value,
 			     int node, int *rc)
 {

@@ -40,8 +40,8 @@ static struct cfi_base base_of(const struct unwind_fdes *f)
 	return (struct cfi_base){.at = f->data, .address = f->address};
 }
 
-/* The id of an FDE tells its CIE: in .eh_frame back from the id's place, else from the section's
- * beginning. */
+/* The id of an FDE is the offset of its CIE: in .eh_frame back from the id, else from the section's
+ * start. */
 static void take_id(const struct unwind_fdes *f, struct entry *e)
 {
 	uint64_t at = (uint64_t)(e->c.at - f->data);
@@ -128,7 +128,7 @@ static const char *take_letters(struct cursor *c)
 	return !*letters || *letters == 'z' ? letters : NULL;
 }
 
-/* From version 4 on it says what addresses are like: 8 bytes, without segments. */
+/* From version 4 on it holds the sizes of addresses and segments: only 8 and 0 are read. */
 static bool take_version(struct cursor *c, uint8_t version)
 {
 	uint8_t address_bytes, segment_bytes;
@@ -163,7 +163,7 @@ static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct cfi_ci
 	return cursor_ok(&e.c);
 }
 
-/* Its function, and what is left is its program. */
+/* Its function; the rest is its program. */
 static bool take_fde(const struct unwind_fdes *f, struct entry *e, struct cfi_fde *out)
 {
 	struct cfi_base base = base_of(f);

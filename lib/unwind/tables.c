@@ -1,6 +1,6 @@
 /*
- * Files are asked of the finder when code of them is met for the first time, and a separate file
- * of debug information only where the code's own table says nothing.
+ * Files are opened when an address of them is looked up for the first time, a separate file of
+ * debug information only where the code's own table has no entry.
  */
 #include "unwind/tables.h"
 
