@@ -1,7 +1,7 @@
 /*
- * Whole numbers as text, one behind the other without a separator: of five bits each character, the
- * lowest first; what has a sixth is followed by more. Small numbers are one character. The
- * characters are those of base64 for URLs, so that the text may stand in JSON, HTML and JavaScript.
+ * Integers as text, one after another without separators. Each character holds five bits, the
+ * lowest first, and a sixth bit that is set if more follow; so small numbers are one character. The
+ * characters are those of base64 for URLs, which need no quoting in JSON, HTML and JavaScript.
  */
 #ifndef EXPORT_DIGITS_H
 #define EXPORT_DIGITS_H

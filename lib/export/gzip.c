@@ -1,6 +1,5 @@
 /*
- * zlib's deflate, by pieces: its memory is ours (mem.h), and what it makes goes into room of the
- * buffer.
+ * Calls zlib's deflate piece by piece, with memory from mem.h, straight into the buffer.
  */
 #include "export/gzip.h"
 
@@ -14,7 +13,7 @@ enum {
 	WINDOW_BITS = 15 + 16, /* 32 KB, in the format of gzip */
 	MEMORY_LEVEL = 9,
 	OUT_BYTES = 64 << 10,
-	MAX_IN_BYTES = 1 << 30, /* zlib counts in unsigned int */
+	MAX_IN_BYTES = 1 << 30, /* of one call: zlib counts in unsigned int */
 };
 
 struct gzip {
@@ -24,7 +23,7 @@ struct gzip {
 static voidpf zlib_alloc(voidpf arg, uInt nr, uInt size)
 {
 	(void)arg;
-	return mem_calloc(nr, size); /* as zlib asks for it: it reads what it has not written */
+	return mem_calloc(nr, size); /* zlib reads memory that it has not written */
 }
 
 static void zlib_release(voidpf arg, voidpf p)
@@ -57,7 +56,7 @@ void gzip_free(struct gzip *g)
 	mem_free(g);
 }
 
-/* Until zlib has taken all, and given what it wants to give now. */
+/* Until zlib has consumed all input and returned all output that it has. */
 static int deflate_all(struct gzip *g, int flush, struct buf *out)
 {
 	do {
@@ -65,7 +64,7 @@ static int deflate_all(struct gzip *g, int flush, struct buf *out)
 		if (!g->z.next_out)
 			return buf_error(out);
 		g->z.avail_out = OUT_BYTES;
-		deflate(&g->z, flush); /* fails only where it is used in a wrong way */
+		deflate(&g->z, flush); /* fails only if called wrongly */
 		buf_use(out, OUT_BYTES - g->z.avail_out);
 	} while (!g->z.avail_out);
 	return 0;

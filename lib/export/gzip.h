@@ -1,6 +1,6 @@
 /*
- * A stream of bytes, packed as gzip does (RFC 1952), as it comes. The same bytes give the same
- * stream: it has no name and no time.
+ * Compresses a stream of bytes to gzip format (RFC 1952). The header has no name and no time, so
+ * the same bytes always yield the same stream.
  */
 #ifndef EXPORT_GZIP_H
 #define EXPORT_GZIP_H
@@ -14,9 +14,9 @@ enum { GZIP_FASTEST = 1, GZIP_SMALLEST = 9 };
 
 struct gzip *gzip_new(int level); /* NULL: no memory */
 void gzip_free(struct gzip *g);   /* NULL is fine */
-/* Appends to *out what is packed so far; the rest comes with later calls. 0 or buf_error(out). */
+/* Appends to *out what zlib returns so far. 0 or buf_error(out). */
 int gzip_add(struct gzip *g, const void *data, size_t len, struct buf *out);
-/* The end of the stream; nothing may be added then. 0 or buf_error(out). */
+/* Ends the stream. 0 or buf_error(out). */
 int gzip_end(struct gzip *g, struct buf *out);
 
 #endif

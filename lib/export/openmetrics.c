@@ -1,6 +1,6 @@
 /*
- * OpenMetrics 1.0, the text format (specification/OpenMetrics.md). Metadata
- * stands before the lines of a family, labels are escaped, "# EOF" is the end.
+ * OpenMetrics 1.0, text format (specification/OpenMetrics.md): metadata precede the lines of a
+ * family, label values are escaped, "# EOF" ends the text.
  */
 #include "export/openmetrics.h"
 
@@ -26,7 +26,7 @@ static const struct {
     {"C", "celsius", 0},   {"RPM", "revolutions_per_minute", 0},
 };
 
-/* Of the types: a name that ends so would be taken for one of them. */
+/* Suffixes of types: a name must not end in one. */
 static const char *const suffixes[] = {"_total",  "_created", "_info", "_count", "_sum",
 				       "_bucket", "_gcount",  "_gsum", "_value"};
 
@@ -64,7 +64,7 @@ static bool ends_in(const char *text, size_t len, const char *end, size_t end_le
 	return len >= end_len && memcmp(text + len - end_len, end, end_len) == 0;
 }
 
-/* It is the last of its words, and not all. */
+/* True if text ends in "_word". */
 static bool has_unit(const char *base, const char *unit)
 {
 	size_t len = strlen(base), unit_len = strlen(unit);
@@ -107,7 +107,8 @@ void openmetrics_add_family(struct buf *b, const char *base, const char *unit)
 		}
 }
 
-/* Backslashes, quotes and newlines; what is not UTF-8, and other control characters, are "?". */
+/* Escapes backslashes, quotes and newlines. Other control characters and invalid UTF-8 become "?".
+ */
 static void add_escaped(struct buf *b, const char *s)
 {
 	for (size_t len; *s; s += len) {

@@ -1,6 +1,6 @@
 /*
- * Text of OpenMetrics 1.0, line by line, into a buffer: names, units, labels, values. What is
- * measured is the caller's. Failures are the buffer's.
+ * Writes OpenMetrics 1.0 text into a buffer, line by line: names, units, labels, values. Errors are
+ * the buffer's.
  *
  *	openmetrics_family(&m, OPENMETRICS_COUNTER, "cpuperf_fixed_cycles", "cycles", "Cycles");
  *	openmetrics_begin(&m), openmetrics_label(&m, "cpu", "0"), openmetrics_value(&m);
@@ -19,28 +19,27 @@ enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_INFO
 /* Zero-initialise but for out. */
 struct openmetrics {
 	struct buf *out;  /* borrowed */
-	const char *name; /* of the family in hand, borrowed */
+	const char *name; /* of the current family, borrowed */
 	enum openmetrics_type type;
-	size_t nr_labels; /* of the line in hand */
+	size_t nr_labels; /* of the current line */
 };
 
-/* Appends text as a part of a name: "INST_RETIRED.ANY" is "inst_retired_any", "" stays so. */
+/* Appends text as a part of a name: "INST_RETIRED.ANY" as "inst_retired_any". */
 void openmetrics_add_name(struct buf *b, const char *text);
-/* The unit of the format for one of ours, and what a number of ours is to be multiplied by, as a
- * power of ten: "ns" is "seconds" and -9, "°C" is "celsius" and 0. A word ("switches") is a unit of
- * what is called by it (base: "cpuperf_context_switches"; NULL: of anything), else none: then
- * nothing is appended. */
+/* Appends the OpenMetrics unit for one of ours and returns the power of ten by which to multiply
+ * our numbers: "seconds" and -9 for "ns", "celsius" and 0 for "°C". A word ("switches") is a unit
+ * only if base ends in it ("cpuperf_context_switches") or is NULL; else nothing is appended. */
 int openmetrics_add_unit(struct buf *b, const char *unit, const char *base);
-/* Appends base as the name of a family of that unit ("": none): the unit is its end, but not twice,
- * and no end looks like the suffix of a type. */
+/* Appends base as the name of a family with that unit ("": none). The name ends in the unit, once,
+ * and never in something that looks like the suffix of a type. */
 void openmetrics_add_family(struct buf *b, const char *base, const char *unit);
 
-/* Begins a family: its name is valid, of no family before, and ends in _unit; help may be any text.
- * Infos have no unit. */
+/* Begins a family. The name must be valid and new and end in _unit; help is any text. Infos have no
+ * unit. */
 void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const char *name,
 			const char *unit, const char *help);
-/* A line: the labels, whose names are valid and whose values are any text; then the caller appends
- * the number. time_ns: since 1970, 0: none. */
+/* A line: begin; labels, with valid names and any text as values; value; the number, which the
+ * caller appends; end. time_ns: since 1970; 0: none. */
 void openmetrics_begin(struct openmetrics *m);
 void openmetrics_label(struct openmetrics *m, const char *name, const char *value);
 void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t value);

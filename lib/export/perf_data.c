@@ -1,6 +1,6 @@
 /*
- * Features are rows of a table, in the order of their numbers: what says whether there is one, and
- * what writes it. Places in the file are those in the buffer, and what stands before it.
+ * Features are rows of a table, in the order of their numbers: whether there is one, and its
+ * writer. Offsets in the file are offsets in the buffer plus what precedes it.
  */
 #include "export/perf_data.h"
 
@@ -76,7 +76,7 @@ void perf_data_attr_side_band(struct perf_data_attr *a)
 	set32(a->bytes + ATTR_AT(clockid), CLOCK_MONOTONIC_NR);
 }
 
-/* The number of bytes, then they, filled up with NULs. */
+/* Length and text, padded with NULs. */
 static void put_string(struct buf *b, const char *s)
 {
 	size_t len = strlen(s), room = (len + NAME_ALIGN) & ~(size_t)(NAME_ALIGN - 1);
@@ -123,7 +123,7 @@ static void put_build_id(struct buf *b, const struct perf_data_build_id *id)
 	buf_le32(b, HEADER_BUILD_ID);
 	buf_le16(b, (id->is_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER) | MISC_SIZE);
 	buf_le16(b, (uint16_t)(8 + 4 + sizeof(bytes) + room));
-	buf_le32(b, UINT32_MAX); /* of the host, of no guest */
+	buf_le32(b, UINT32_MAX); /* the host, not a guest */
 	buf_add(b, bytes, sizeof(bytes));
 	buf_add(b, id->path, path_len);
 	buf_fill(b, '\0', room - path_len);
@@ -295,7 +295,7 @@ static const struct {
 	unsigned number;
 	bool (*has)(const struct perf_data_tail *t);
 	void (*put)(struct buf *b,
-		    const struct perf_data_tail *t); /* NULL: says all by being there */
+		    const struct perf_data_tail *t); /* NULL: the feature has no content */
 } features[] = {
     {1, has_tracepoints, put_tracepoints},
     {2, has_build_ids, put_build_ids},
@@ -316,7 +316,7 @@ static const struct {
 
 enum { NR_FEATURES = sizeof(features) / sizeof(features[0]) };
 
-/* Where the buffer's end is in the file. */
+/* The file offset of the buffer's end. */
 static uint64_t place(const struct buf *b, const struct perf_data_tail *t)
 {
 	return PERF_DATA_HEAD_BYTES + t->data_bytes + b->len;
@@ -330,7 +330,7 @@ static void set_section(struct buf *b, size_t at, uint64_t from, uint64_t to)
 	set64((uint8_t *)b->data + at + 8, to - from);
 }
 
-/* A section for each feature, then what they say. The bits of those there are. */
+/* A section for each feature, then their contents. Returns the bits of the features. */
 static uint64_t put_features(struct buf *b, const struct perf_data_tail *t)
 {
 	uint64_t bits = 0;
@@ -353,7 +353,7 @@ static uint64_t put_features(struct buf *b, const struct perf_data_tail *t)
 	return bits;
 }
 
-/* struct perf_file_attr of each: the attr, then where its ids are. */
+/* struct perf_file_attr of each event: the attr, then the section of its ids. */
 static void put_attrs(struct buf *b, const struct perf_data_tail *t, uint64_t ids_at)
 {
 	for (size_t i = 0; i < t->nr_events; i++) {

@@ -1,9 +1,8 @@
 /*
- * perf.data files in file mode (PERFILE2): what stands around the records. A file is the head, then
- * the records (perf_record.h), then the tail: features, ids and attrs. So records are written as
- * they come, and what they brought is said behind them; the head is written again at the end.
- * Source: tools/perf/Documentation/perf.data-file-format.txt, tools/perf/util/header.c of Linux
- * 6.1. Knows bytes, not sessions.
+ * perf.data files in file mode (PERFILE2), without the records. A file is a head, the records
+ * (perf_record.h) and a tail: features, ids and attrs. So records are streamed, and what is known
+ * only after them follows them; the head is rewritten at the end. Source:
+ * tools/perf/Documentation/perf.data-file-format.txt, tools/perf/util/header.c of Linux 6.1.
  */
 #ifndef EXPORT_PERF_DATA_H
 #define EXPORT_PERF_DATA_H
@@ -16,21 +15,19 @@ struct buf;
 
 enum {
 	PERF_DATA_HEAD_BYTES = 104,
-	PERF_DATA_MAX_ATTR_BYTES = 128, /* of Linux 6.1: readers refuse what is longer */
+	PERF_DATA_MAX_ATTR_BYTES = 128, /* of Linux 6.1: readers refuse longer ones */
 	PERF_DATA_BUILD_ID_BYTES = 20,
 };
 
-/* A perf_event_attr for the file, from one as opened, but with the sample type and read format
- * given, and sample_id_all. What is behind its end is 0. False: it says what is younger than what
- * readers take. */
+/* A perf_event_attr for the file: as opened, but with this sample type and read format, and
+ * sample_id_all. False if it uses fields that readers do not know. */
 struct perf_data_attr {
 	uint8_t bytes[PERF_DATA_MAX_ATTR_BYTES];
 };
 bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
 			 uint64_t sample_type, uint64_t read_format);
-/* Of side-band records: a dummy event that tells of tasks and mappings; IP (of which
- * there is none in such records, but readers want all events to have it), TID, TIME, CPU and
- * IDENTIFIER. */
+/* The attr of side-band records (tasks, mappings): a dummy event with IP (which these records do
+ * not have, but readers require of all events), TID, TIME, CPU and IDENTIFIER. */
 void perf_data_attr_side_band(struct perf_data_attr *a);
 
 struct perf_data_event {
@@ -38,13 +35,13 @@ struct perf_data_event {
 	const char *name;
 	const uint64_t *ids;
 	size_t nr_ids;
-	/* A tracepoint's "system:event", its number, and what tracefs's format file says of it,
-	 * from the name to the print fmt; else NULL. */
+	/* Of a tracepoint: "system:event", the text of its tracefs format file, its number; else
+	 * NULL. */
 	const char *tracepoint, *format;
 	uint64_t tracepoint_id;
 };
 
-/* Events one after the other that are read together. */
+/* Consecutive events that are read together. */
 struct perf_data_group {
 	uint32_t leader, nr; /* of the list of events */
 };
@@ -56,8 +53,7 @@ struct perf_data_build_id {
 	const char *path;
 };
 
-/* What is said behind the records. Text that is NULL or "", a list of none, a time of 0: not said.
- */
+/* What follows the records. NULL, "", empty lists and times of 0 are not written. */
 struct perf_data_tail {
 	uint64_t data_bytes; /* of records */
 	const struct perf_data_event *events;
@@ -71,16 +67,15 @@ struct perf_data_tail {
 	const char *const *command;
 	size_t nr_command;
 	uint64_t first_ns, last_ns;         /* of samples */
-	uint64_t monotonic_ns, realtime_ns; /* the same moment by both clocks */
+	uint64_t monotonic_ns, realtime_ns; /* one moment, by both clocks */
 	uint32_t page_bytes;                /* of the machine; 0: 4096 */
 	bool has_branches;                  /* samples have a branch stack */
 };
 
-/* Appends the tail to out, which is empty: it stands behind the records. And makes the head. 0 or
- * buf_error. */
+/* Appends the tail to out, which must be empty, and makes the head. 0 or buf_error. */
 int perf_data_tail(struct buf *out, const struct perf_data_tail *t,
 		   uint8_t head[PERF_DATA_HEAD_BYTES]);
-/* A head for the time being: of a file that is not whole. */
+/* The head of a file that is not complete yet. */
 void perf_data_head_init(uint8_t head[PERF_DATA_HEAD_BYTES]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A record is taken through a cursor and put together anew, word by word up to the counts of a
- * sample; what is behind them is copied as it is. Lengths are checked before anything is written.
+ * Reads a record through a cursor and writes it anew, word by word up to the counts of a sample;
+ * what follows them is copied. Lengths are checked before anything is written.
  */
 #include "export/perf_record.h"
 
@@ -21,7 +21,7 @@ enum {
 	RECORD_FINISHED_ROUND = 68, /* enum perf_user_event_type of the tool */
 };
 
-struct perf_layout perf_layout_told(const struct perf_layout *l)
+struct perf_layout perf_layout_written(const struct perf_layout *l)
 {
 	struct perf_layout told = *l;
 
@@ -78,7 +78,7 @@ static void copy_times(struct work *w)
 	copy(w, (size_t)WORD_BYTES * (unsigned)__builtin_popcountll(format & times));
 }
 
-/* Of one event the times stand behind the count, before its id. */
+/* Without a group the times follow the count and precede its id. */
 static void put_single(struct work *w)
 {
 	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
@@ -112,7 +112,7 @@ static void put_counts(struct work *w)
 		put_single(w);
 }
 
-/* Words up to where the program's begin. */
+/* The number of words before the user part. */
 static uint64_t kernel_words(struct cursor c, uint64_t nr)
 {
 	uint64_t i = 0;
@@ -142,7 +142,7 @@ static void put_chain(struct work *w)
 	cursor_skip(&w->c, (size_t)(nr - kept) * WORD_BYTES);
 }
 
-/* No registers, no stack. */
+/* Empty registers and stack. */
 static int put_empty_dump(struct work *w)
 {
 	const uint8_t *dump = w->o->dump;
@@ -163,7 +163,7 @@ static size_t excess_of(const struct work *w, size_t rest)
 	return len > MAX_BYTES ? len - MAX_BYTES : 0;
 }
 
-/* Of a stack that is too long: its size, what is near, how much of it is true. */
+/* A stack that is too long: its size, its inner end, the size of what is valid. */
 static int put_cut_stack(struct work *w, size_t excess)
 {
 	const uint8_t *stack = w->o->stack;
@@ -197,8 +197,8 @@ static int put_rest(struct work *w)
 	return rc == 0 && excess_of(w, 0) ? -E2BIG : rc;
 }
 
-/* A field of one word, which the record has in its place or not. Readers take an id that stands
- * among the fields for the one at the end of the record: all ids are the origin's. */
+/* A field of one word, if the record has it. Readers use an id among the fields like the one at the
+ * end of the record, so all ids are the origin's. */
 static void put_word(struct work *w, enum perf_abi_field f, bool is_there)
 {
 	bool is_id = f == PERF_ABI_IDENTIFIER || f == PERF_ABI_ID;
@@ -219,7 +219,7 @@ static void put_word(struct work *w, enum perf_abi_field f, bool is_there)
 static int put_sample(struct work *w)
 {
 	uint64_t type = w->o->layout.sample_type,
-		 told = perf_layout_told(&w->o->layout).sample_type;
+		 told = perf_layout_written(&w->o->layout).sample_type;
 
 	for (unsigned f = 0; f < PERF_ABI_READ; f++)
 		if (perf_abi_has(told, (enum perf_abi_field)f))
@@ -234,7 +234,7 @@ static int put_sample(struct work *w)
 static void put_id(struct work *w)
 {
 	const struct perf_layout *l = &w->o->layout;
-	uint64_t told = perf_layout_told(l).sample_type;
+	uint64_t told = perf_layout_written(l).sample_type;
 
 	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++) {
 		enum perf_abi_field f = perf_abi_id_fields[i];
@@ -251,7 +251,7 @@ static int put_other(struct work *w, uint32_t kind)
 	    l->has_sample_id ? (size_t)WORD_BYTES * perf_abi_id_words(l->sample_type) : 0;
 
 	if (kind == PERF_RECORD_READ && l->sample_type & PERF_SAMPLE_READ) {
-		copy(w, WORD_BYTES); /* who */
+		copy(w, WORD_BYTES); /* pid, tid */
 		put_counts(w);
 	}
 	if (id_len > w->c.left)
@@ -261,7 +261,7 @@ static int put_other(struct work *w, uint32_t kind)
 	return excess_of(w, 0) ? -E2BIG : 0;
 }
 
-/* Overwrites what was appended. */
+/* Overwrites a word in out. */
 static void set(struct work *w, size_t at, const void *data, size_t len)
 {
 	if (!buf_error(w->out) && w->start + at + len <= w->out->len)
@@ -274,13 +274,13 @@ static void set_le16(struct work *w, size_t at, uint16_t v)
 	set(w, at, &v, sizeof(v));
 }
 
-/* Times: in the id, and of a fork in its own fields. */
+/* Sets the times to 0: in the trailing id and in the fields of a fork. */
 static void set_before(struct work *w, uint32_t kind, uint16_t misc)
 {
 	enum { FORK_TIME_AT = 24 };
 	uint64_t type = w->o->layout.sample_type, zero = 0;
 	unsigned behind =
-	    perf_abi_id_place(perf_layout_told(&w->o->layout).sample_type, PERF_ABI_TIME);
+	    perf_abi_id_place(perf_layout_written(&w->o->layout).sample_type, PERF_ABI_TIME);
 
 	if (type & PERF_SAMPLE_TIME)
 		set(w, w->out->len - w->start - (size_t)WORD_BYTES * behind, &zero, sizeof(zero));
@@ -332,7 +332,7 @@ static void put_header(struct buf *out, uint32_t kind, uint16_t misc, size_t len
 	buf_le16(out, (uint16_t)len);
 }
 
-/* The id of a side-band record. */
+/* The trailing id of a side-band record. */
 static void put_side_band_id(struct buf *out, uint32_t pid, uint64_t time_ns, uint32_t cpu,
 			     uint64_t id)
 {

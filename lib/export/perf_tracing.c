@@ -1,6 +1,6 @@
 /*
- * Sections one behind the other, most of them empty. Each event is a system of its own: a system
- * may come several times.
+ * A sequence of sections, most of them empty. Each event is written as a system of its own: a
+ * system may appear several times.
  */
 #include "export/perf_tracing.h"
 
@@ -14,7 +14,7 @@ static void put_text(struct buf *b, const char *s, size_t len)
 	buf_addc(b, '\0');
 }
 
-/* tracefs's events/header_page: readers take the size of a long from it. */
+/* tracefs's events/header_page, from which readers learn the size of a long. */
 static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
 				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"

@@ -1,6 +1,6 @@
 /*
- * A message's length stands before it, and is known after it: mostly a byte, for which room is
- * left; longer ones are moved by what more they take.
+ * A message's length precedes it but is known only at its end. One byte is reserved for it; a
+ * message whose length needs more is moved.
  */
 #include "export/proto.h"
 
@@ -12,7 +12,7 @@
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LEN = 2 };
 enum { VARINT_BYTES = 10, KEY_BYTES = 5 };
 
-/* Room for len bytes that are counted when they are written; NULL on failure. */
+/* Room for len bytes, not counted yet; NULL on failure. */
 static inline uint8_t *take(struct buf *b, size_t len)
 {
 	if (b->data && !b->error && len < b->cap - b->len)

@@ -1,8 +1,6 @@
 /*
- * Messages of Protocol Buffers, written field by field into a buffer. Numbers of fields and what
- * they mean are the caller's. Knows no schema, and reads nothing.
- *
- * Failures are the buffer's (buf_error): write freely, then ask it once.
+ * Writes Protocol Buffers messages into a buffer, field by field, without a schema. Errors are the
+ * buffer's.
  */
 #ifndef EXPORT_PROTO_H
 #define EXPORT_PROTO_H
@@ -20,13 +18,13 @@ void proto_bool(struct buf *b, uint32_t field, bool v);
 void proto_fixed64(struct buf *b, uint32_t field, uint64_t v);
 void proto_double(struct buf *b, uint32_t field, double v);
 void proto_bytes(struct buf *b, uint32_t field, const void *data, size_t len);
-/* A string must be UTF-8: bytes that are not become U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD. */
 void proto_text(struct buf *b, uint32_t field, const char *s);
-/* A repeated number (as of proto_uint), packed. Of none nothing is written. */
+/* A packed repeated number (as of proto_uint); nothing if there are none. */
 void proto_packed(struct buf *b, uint32_t field, const uint64_t *v, size_t nr);
 
-/* A message within one: between begin and end its fields are written, messages in it too. What
- * begin returns is for its end. */
+/* A nested message: its fields are written between begin and end. Pass what begin returned to end.
+ */
 size_t proto_begin(struct buf *b, uint32_t field);
 void proto_end(struct buf *b, size_t start);
 

@@ -1,7 +1,8 @@
 /*
- * A file of two halves: records as they came, and room for as many. They are put into their buckets
- * from the first half to the second; there each bucket, which consists of runs in the order of time
- * (a few CPUs, by turns), is merged, with its place in the first half as the other room.
+ * The file has two halves: the records as added, and room for as many. Records are distributed from
+ * the first half into buckets in the second. A bucket then consists of runs in order of time (one
+ * for each turn of a CPU), which are merged, with the same place in the first half as scratch
+ * space.
  */
 #include "export/spool.h"
 
@@ -19,14 +20,14 @@ enum { NR_WAITING = 4096, NR_TOUCHED = 1 << 19 };
 
 struct export_spool {
 	int fd;
-	size_t nr; /* records, with those that wait to be written */
+	size_t nr; /* records, including those not yet written */
 	size_t nr_waiting;
 	struct export_record waiting[NR_WAITING];
-	/* From the sort on: */
+	/* After the sort: */
 	struct export_record *record; /* the file, 2 × nr; NULL: not mapped */
-	size_t *start;                /* owned; of each bucket in the second half, and the end */
+	size_t *start; /* owned; first record of each bucket in the second half, and the end */
 	const struct export_place *place;
-	size_t nr_touched; /* since memory was given back */
+	size_t nr_touched; /* since memory was released */
 };
 
 struct export_spool *export_spool_new(struct err *e)
@@ -87,7 +88,7 @@ int export_spool_add(struct export_spool *s, const struct export_record *r, stru
 	return 0;
 }
 
-/* The room is taken from the disk now: a mapping of what turns out not to fit would end us. */
+/* Allocates the disk space now: writing to a mapping without space would raise SIGBUS. */
 static int map(struct export_spool *s)
 {
 	void *base;
@@ -105,14 +106,14 @@ static int map(struct export_spool *s)
 	return 0;
 }
 
-/* The pages stay the kernel's as long as it likes, but are ours no more. */
+/* The pages stay in the page cache, but no longer count as ours. */
 void export_spool_touch(struct export_spool *s)
 {
 	if (++s->nr_touched % NR_TOUCHED == 0)
 		madvise(s->record, file_bytes(s), MADV_DONTNEED);
 }
 
-/* Stable. start is that of each bucket before and after; in between where its next record goes. */
+/* Stable. start: of each bucket, before and after; meanwhile where its next record goes. */
 static void distribute(struct export_spool *s, size_t nr_buckets)
 {
 	const struct export_record *from = s->record;
@@ -140,7 +141,7 @@ static bool is_less(const struct export_spool *s, const struct export_record *a,
 	return s->place[a->tag].rank < s->place[b->tag].rank;
 }
 
-/* The end of what is in order from i on. */
+/* The end of the sorted run that begins at i. */
 static size_t run_end(struct export_spool *s, const struct export_record *r, size_t nr, size_t i)
 {
 	if (i == nr)
@@ -163,7 +164,7 @@ static void merge(struct export_spool *s, const struct export_record *from, size
 	}
 }
 
-/* Merges each two runs. Returns the number of pairs. */
+/* Merges runs in pairs. Returns the number of pairs. */
 static size_t merge_pairs(struct export_spool *s, const struct export_record *from, size_t nr,
 			  struct export_record *to)
 {

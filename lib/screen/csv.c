@@ -1,5 +1,5 @@
 /*
- * CSV: a header, then a line per cell. Knows nothing of what the fields are.
+ * CSV: a header, then a line per cell.
  */
 #include "screen/field.h"
 #include "screen/state.h"

@@ -1,5 +1,5 @@
 /*
- * What the machine formats say of a cell, one row per field. Knows nothing of the text format.
+ * The fields of a cell in CSV and NDJSON, one row each, and the writers of both.
  */
 #include "screen/field.h"
 
@@ -11,16 +11,16 @@
 
 struct cell_row {
 	const struct table *t;
-	size_t row; /* nr_rows: the total of a metric */
+	size_t row; /* nr_rows: a metric's total */
 	const struct table_column *column;
 	const struct cell *cell;
-	const struct sampled *sampled;   /* NULL in a session that only counts */
-	const struct table_thing *thing; /* NULL: of a CPU or the machine */
-	const char *session;             /* NULL: it is not told */
+	const struct sampled *sampled;   /* NULL if the session only counts */
+	const struct table_thing *thing; /* NULL: the cell is a CPU's or the machine's */
+	const char *session;             /* NULL: not written */
 	char *state;                     /* CELL_STATE_BYTES for cell_state_text */
 };
 
-/* A number that holds if cond does; r is the row. */
+/* A number that exists if cond is true; r is the row. */
 #define NUMBER(name, cond, expression)                                                             \
 	static bool name(const void *p, struct buf *out)                                           \
 	{                                                                                          \
@@ -60,7 +60,7 @@ static bool is_told(const struct cell_row *r)
 	return r->sampled && r->sampled->claim != SAMPLED_NONE;
 }
 
-/* At the timebase's pace. */
+/* Readings between the boundaries. */
 static bool is_read_between(const struct cell_row *r)
 {
 	return is_of_cpu(r) && r->t->row_sampling && !r->cell->is_perf && !r->column->metric &&
@@ -123,7 +123,7 @@ static bool residual(const void *p, struct buf *out)
 	return true;
 }
 
-/* The first ones are of several sessions, and of one with many things, the last ones of one that
+/* The first is written with several sessions, the second with things, the last NR_OF_SAMPLES with
  * samples. */
 static const struct screen_field cell_fields[] = {
     {"session", .text = session},
@@ -146,7 +146,7 @@ static const struct screen_field cell_fields[] = {
     {"running_ns", .number = running_ns},
     {"base", .number = base},
     {"span_ns", .number = span_ns},
-    /* of a session that samples */
+    /* with samples */
     {"samples", .number = samples},
     {"idle", .number = idle},
     {"weight", .number = weight},
@@ -162,7 +162,7 @@ static const struct screen_field cell_fields[] = {
 const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr)
 {
 	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 10 };
-	size_t first = has_session ? 0 : 2; /* the session, the thing */
+	size_t first = has_session ? 0 : 2; /* skip the session and the thing */
 
 	for (size_t i = 0; i < t->nr_events && first == 2; i++)
 		first -= t->columns[i].scope == EVENT_SCOPE_THINGS;
@@ -223,8 +223,7 @@ static void write_cell(struct cell_row r, screen_write_fn *write, struct buf *ou
 		write(out, fields, nr, &r);
 }
 
-/* They are of the machine, like the cell of row 0 that they add up to; nothing of them is sampled.
- */
+/* Things are the machine's, like the cell of row 0 that is their sum. */
 static void write_things(const struct table *t, const char *session, screen_write_fn *write,
 			 struct buf *out)
 {
@@ -270,7 +269,7 @@ void screen_write_gap(const struct table *t, const struct screen_gap *gap, const
 				  .value = (double)nr,
 				  .raw = nr,
 				  .span_ns = gap->end_ns - gap->start_ns};
-	struct table at = *t; /* which borrows all but its times */
+	struct table at = *t; /* a shallow copy with other times */
 
 	at.iteration = gap->first;
 	at.start_ns = gap->start_ns;

@@ -1,6 +1,5 @@
 /*
- * The machine formats: rows of fields, written as CSV or as JSON by the same table, so that the
- * two cannot differ. Knows nothing of what the fields mean.
+ * Rows of fields, written as CSV or JSON from the same table of fields.
  */
 #ifndef SCREEN_FIELD_H
 #define SCREEN_FIELD_H
@@ -13,11 +12,11 @@ struct screen_gap;
 struct screen_state;
 struct table;
 
-/* One of the two functions is set. row is what the caller of the writer hands in. */
+/* One of the two functions is set; row is the caller's. */
 struct screen_field {
 	const char *name;
 	const char *(*text)(const void *row);             /* never NULL */
-	bool (*number)(const void *row, struct buf *out); /* false: does not hold, nothing added */
+	bool (*number)(const void *row, struct buf *out); /* false: no number, nothing appended */
 };
 
 typedef void screen_write_fn(struct buf *out, const struct screen_field *fields, size_t nr,
@@ -25,15 +24,14 @@ typedef void screen_write_fn(struct buf *out, const struct screen_field *fields,
 screen_write_fn screen_write_csv, screen_write_json; /* one line each */
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
 
-/* The fields of one cell of one iteration of such a table: with many things, which of them comes
- * first; those of samples come last. With a session, that comes first, and there are all. */
+/* The fields of a cell of such a table: with things the thing comes first, with samples their
+ * fields come last. With a session, which then comes first, all fields are there. */
 const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr);
-/* Writes all cells of the table but those that are CELL_NONE, and then the totals of metrics, which
- * are of no trace and no CPU: they cannot be made of the rows' numbers. session: NULL, or what
- * tells the table from others. */
+/* Writes all cells except CELL_NONE, then the totals of metrics, which have no trace and no CPU.
+ * session: the field of that name; NULL: none. */
 void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
 			struct buf *out);
-/* The row that stands in the place of iterations; it is of no trace and no CPU. */
+/* A row in place of iterations that were not printed; without trace and CPU. */
 void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
 		      screen_write_fn *write, struct buf *out);
 

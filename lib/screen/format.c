@@ -1,6 +1,5 @@
 /*
- * The table of output formats, and the state that they keep. A new format is a row here and a
- * file of its own. Knows nothing of what any of them prints.
+ * The table of output formats, and their state. A new format is a row here and a file of its own.
  */
 #include "screen/format.h"
 

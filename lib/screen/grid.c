@@ -1,6 +1,6 @@
 /*
- * Tables of typed columns. A cell becomes text when it is appended: for machines that is all; for
- * people the layout places it.
+ * Tables of typed columns. A cell becomes text when it is appended: in CSV and NDJSON that is all;
+ * as text the layout places it.
  */
 #include "screen/grid.h"
 
@@ -34,8 +34,8 @@ struct grid {
 	struct json_writer json; /* of the row */
 	bool has_header;         /* CSV: it is written */
 	int error;               /* other than the layout's */
-	size_t shown;            /* people: the layout's column of the next cell */
-	struct layout layout;    /* for machines only its text */
+	size_t shown;            /* text: the layout's column of the next cell */
+	struct layout layout;    /* CSV and NDJSON use only its text */
 	struct layout_column width[GRID_MAX_COLUMNS];
 };
 
@@ -60,7 +60,7 @@ static bool is_printable(char c)
 	return c >= ' ' && c < 0x7f;
 }
 
-/* "?" for what a terminal may obey and for bytes that are not UTF-8, which have no width. */
+/* Control characters and invalid UTF-8 become "?". */
 static void add_clean(struct buf *b, const char *s)
 {
 	while (*s) {
@@ -78,7 +78,7 @@ static void add_clean(struct buf *b, const char *s)
 	}
 }
 
-/* Percent; four characters for the half, so that a column is even. */
+/* Percent; the half has four characters, so that the column is aligned. */
 static void show_share(struct buf *b, const struct grid_column *c, const union value *v)
 {
 	double half = 100 * share_interval_half(v->share);
@@ -152,7 +152,7 @@ static void show_flag(struct buf *b, const struct grid_column *c, const union va
 	buf_adds(b, v->flag ? "yes" : "");
 }
 
-/* Of a kind's fields, the one of that number. */
+/* part: which of the kind's fields. */
 static void give_text(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	(void)part;
@@ -221,7 +221,7 @@ enum { MAX_PARTS = 3 };
 static const struct kind {
 	void (*show)(struct buf *b, const struct grid_column *c, const union value *v);
 	void (*give)(struct buf *b, enum grid_form form, const union value *v, size_t part);
-	const char *suffix[MAX_PARTS]; /* of the fields for machines, up to the first NULL */
+	const char *suffix[MAX_PARTS]; /* of the fields for programs, up to the first NULL */
 	bool is_left;
 } kinds[GRID_NR_KINDS] = {
     [GRID_TEXT] = {show_text, give_text, {""}, true},
@@ -246,7 +246,7 @@ static const char *header_of(const struct grid_column *c)
 	return c->header ? c->header : c->name;
 }
 
-/* The layout's columns and its first row. */
+/* Makes the layout's columns and its header. */
 static void begin_people(struct grid *g)
 {
 	struct layout *l = &g->layout;
@@ -298,7 +298,7 @@ static void fail(struct grid *g, int error)
 		g->error = error;
 }
 
-/* --- machines -------------------------------------------------------------------------------- */
+/* --- CSV and NDJSON -------------------------------------------------------------------------- */
 
 /* Writes what precedes a field's value: its comma, and in JSON its name. */
 static void begin_field(struct grid *g, const char *name, const char *suffix)
@@ -373,7 +373,7 @@ static void csv_header(const struct grid *g, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-/* --- people ---------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------ */
 
 static enum layout_look look_of(enum grid_kind kind, const union value *v)
 {
@@ -404,7 +404,7 @@ static struct layout_column *widest(struct layout *l)
 	return widest;
 }
 
-/* Columns of text are cut until the terminal holds all, for this piece of the table only. */
+/* Columns of text are narrowed until the table fits the terminal, for this write only. */
 static void write_people(struct grid *g, struct buf *out)
 {
 	struct layout_column cut[GRID_MAX_COLUMNS], *c;
@@ -456,7 +456,7 @@ void grid_row(struct grid *g)
 		begin_line(g);
 }
 
-/* The next cell, if its column is of one of the kinds (bits). v NULL: there is none. */
+/* The next cell; its column must have one of the kinds (bits). v is NULL for an empty cell. */
 static void cell(struct grid *g, unsigned of_kinds, unsigned depth, const union value *v)
 {
 	const struct grid_column *c = &g->columns[g->at];

@@ -1,6 +1,5 @@
 /*
- * NDJSON: an object per cell, and one per column at the end. Knows nothing of how the numbers
- * came about.
+ * NDJSON: an object per cell, and at the end one per column.
  */
 #include "base/buf.h"
 #include "screen/field.h"
@@ -23,8 +22,8 @@ struct summary_row {
 	const struct table_column *column;
 	const struct column_summary *sum;
 	uint64_t nr_iterations, nr_cut;
-	const char *session; /* NULL: it is not told */
-	const char *partial; /* what its totals lack; "" */
+	const char *session; /* NULL: not written */
+	const char *partial; /* screen_partial; "" */
 };
 
 #define TEXT(name, expression)                                                                     \
@@ -193,7 +192,7 @@ static bool coverage(const void *p, struct buf *out)
 }
 
 static const struct screen_field fields[] = {
-    {"session", .text = session}, /* of several */
+    {"session", .text = session}, /* with several sessions */
     {"summary", .number = summary},
     {"iterations", .number = iterations},
     {"cut", .number = cut},
@@ -210,7 +209,7 @@ static const struct screen_field fields[] = {
     {"multiplexed_cells", .number = multiplexed_cells},
     {"cells_without_number", .number = cells_without_number},
     {"reason", .text = reason},
-    /* of a session that samples */
+    /* with samples */
     {"samples", .number = samples},
     {"lost", .number = lost},
     {"coverage", .number = coverage},

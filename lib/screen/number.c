@@ -1,5 +1,5 @@
 /*
- * Numbers for people and for machines. Knows nothing of tables, columns or formats.
+ * Numbers as text.
  */
 #include "screen/number.h"
 
@@ -23,7 +23,7 @@ void screen_wide(struct buf *out, unsigned __int128 v, bool commas)
 	buf_add(out, text + at, sizeof(text) - at);
 }
 
-/* n with leading zeros. */
+/* n in that many digits, with leading zeros. */
 static void digits(struct buf *out, uint64_t n, unsigned width)
 {
 	char text[20];
@@ -40,7 +40,7 @@ void screen_decimal(struct buf *out, double x, unsigned decimals)
 
 	for (unsigned i = 0; i < decimals; i++)
 		scale *= 10;
-	x = x > 0 ? fmin(x, 1e38) : 0; /* NaN is not above 0 */
+	x = x > 0 ? fmin(x, 1e38) : 0; /* NaN becomes 0 */
 	whole = (unsigned __int128)x;
 	fraction = (uint64_t)((x - (double)whole) * (double)scale + 0.5);
 	if (fraction >= scale) {
@@ -68,10 +68,10 @@ void screen_real(struct buf *out, double x)
 	screen_decimal(out, x, 9);
 }
 
-/* A number that is written as 1 to below 10, and the power of ten that was taken out; x > 0. */
+/* x > 0 as "1.235e9". */
 static void scientific(struct buf *out, double x, unsigned decimals)
 {
-	double half = 0.5; /* of the last place: what is rounded up to 10 is 1 */
+	double half = 0.5; /* of the last digit: what would round to 10 becomes 1 */
 	int exponent = 0;
 
 	for (unsigned i = 0; i < decimals; i++)
@@ -91,11 +91,11 @@ static void scientific(struct buf *out, double x, unsigned decimals)
 
 enum { MAX_DECIMALS = 9 };
 
-/* The sign, and what can be written without it: a deviation may be beyond all numbers. */
+/* Writes the sign and limits x to what can be written: a deviation may be infinite. */
 static void limit(struct buf *out, double *x)
 {
 	sign(out, x);
-	*x = *x > 0 ? fmin(*x, DBL_MAX) : 0; /* NaN is not above 0 */
+	*x = *x > 0 ? fmin(*x, DBL_MAX) : 0; /* NaN becomes 0 */
 }
 
 void screen_metric(struct buf *out, double x)
@@ -107,7 +107,7 @@ void screen_metric(struct buf *out, double x)
 		screen_decimal(out, x, MAX_DECIMALS);
 }
 
-/* So many that three digits below 0.1, and four above, are shown. */
+/* Decimals that show three significant digits below 0.1 and four above. */
 static unsigned metric_decimals(double x)
 {
 	unsigned decimals = x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0;
@@ -192,18 +192,18 @@ static const struct step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
 static const struct step *step_of(const struct step *steps, size_t nr, double x)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (x >= steps[i].factor * 0.99995) /* what rounds up to it */
+		if (x >= steps[i].factor * 0.99995) /* includes what rounds up to it */
 			return &steps[i];
 	return &steps[nr - 1];
 }
 
-/* Four digits. */
+/* Four significant digits. */
 static void significant(struct buf *out, double x)
 {
 	screen_decimal(out, x, x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0);
 }
 
-/* Small numbers as they are; whole ones without decimals. */
+/* Small integers without decimals. */
 static void small(struct buf *out, double x)
 {
 	if (x < 99.95 && x != floor(x))
@@ -220,7 +220,7 @@ void screen_human(struct buf *out, double x, const char *unit)
 	if (screen_width(unit) > MAX_SYMBOL_WIDTH)
 		unit = "";
 	sign(out, &x);
-	if (!(x > 0)) /* NaN too */
+	if (!(x > 0)) /* or NaN */
 		x = 0;
 	if (strcmp(unit, "%") == 0) {
 		screen_decimal(out, x, 1);
@@ -243,8 +243,7 @@ void screen_metric_human(struct buf *out, double x, const char *unit)
 {
 	unsigned width = screen_width(unit);
 
-	if (width <= MAX_SYMBOL_WIDTH && fabs(x) >= 1e5 &&
-	    fabs(x) < 1e18) { /* there are prefixes */
+	if (width <= MAX_SYMBOL_WIDTH && fabs(x) >= 1e5 && fabs(x) < 1e18) { /* with a prefix */
 		screen_human(out, x, unit);
 		return;
 	}
@@ -277,7 +276,7 @@ static void mark(struct buf *out, const char *text, bool *has_marks)
 	*has_marks = true;
 }
 
-/* " (62%, partial: 3 of 4, low)", or nothing. */
+/* Appends " (62%, partial: 3 of 4, low)" or nothing. */
 static void marks(struct buf *out, const struct cell *c)
 {
 	double share = cell_running_share(c);

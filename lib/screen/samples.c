@@ -1,6 +1,5 @@
 /*
- * What became of samples, for people: a table of the events, below it the CPUs that were idle and
- * what must be known of the rest. Knows nothing of how samples are taken.
+ * The samples of an iteration as text: a table of events, then idle CPUs, reasons and warnings.
  */
 #include "base/err.h"
 #include "screen/number.h"
@@ -12,7 +11,7 @@
 
 enum { TEXT_WIDTH = 80, MAX_LINE_BYTES = 4096, MAX_BEGIN_BYTES = 256, NR_NAMED = 8 };
 
-/* A line of the table: an event, over all CPUs or on one. */
+/* A row: an event, over all CPUs or on one. */
 struct line {
 	const char *label;
 	const struct sampled *s;
@@ -42,7 +41,7 @@ static void put_throttled(struct buf *out, const struct line *l)
 	put(out, l->s->claim != SAMPLED_NONE, l->s->n.throttled);
 }
 
-/* Percent with one decimal, rounded down: 100.0 is all. */
+/* Percent with one decimal, rounded down, so that 100.0 means all. */
 static void put_coverage(struct buf *out, const struct line *l)
 {
 	uint64_t got = l->s->received < l->s->expected ? l->s->received : l->s->expected;
@@ -72,8 +71,8 @@ static void put_residual(struct buf *out, const struct line *l)
 		buf_addc(out, '-');
 }
 
-/* Right of the label. A summary has the first NR_SUMMED; a narrow terminal the first that fit, at
- * least NR_KEPT. */
+/* The columns behind the label. A summary has the first NR_SUMMED; a narrow terminal those that
+ * fit, at least NR_KEPT. */
 static const struct {
 	const char *name;
 	void (*put)(struct buf *out, const struct line *l);
@@ -87,7 +86,7 @@ enum { NR_COLUMNS = sizeof(columns) / sizeof(columns[0]), NR_SUMMED = 4, NR_KEPT
 struct block {
 	struct screen_state *s;
 	const struct table *t;
-	const struct table_summary *sum; /* NULL: of the iteration in t */
+	const struct table_summary *sum; /* NULL: the iteration in t */
 	struct buf *out;
 	struct layout layout;
 	struct layout_column columns[1 + NR_COLUMNS];
@@ -139,8 +138,8 @@ static unsigned width_of(const struct screen_state *s)
 	return s->options.width ? s->options.width : TEXT_WIDTH;
 }
 
-/* What does not fit is saved in this order: a blank before each number, the width of labels (longer
- * ones get lines of their own), on a terminal the last columns. */
+/* Saves width in this order: a blank before each number; labels (longer ones get lines of their
+ * own); on a terminal the last columns. Returns the end of the columns that remain. */
 static size_t fit(struct block *b)
 {
 	struct layout_column *c = b->columns;
@@ -176,7 +175,7 @@ static void put_table(struct block *b, size_t nr_columns)
 	layout_fini(l);
 }
 
-/* Words, the second line and further ones behind an indent; the first one has begun. */
+/* Wraps text; further lines are indented. */
 static void put_words(struct buf *out, unsigned width, const char *begin, const char *text)
 {
 	const char *indent = "    ";
@@ -233,7 +232,7 @@ static void list_idle(const struct table *t, size_t i, struct buf *line)
 	buf_adds(line, " samples");
 }
 
-/* Several clocks can be sampled: then it is said which one. */
+/* Then lines about idle CPUs name the clock. */
 static bool has_many_clocks(const struct table *t)
 {
 	size_t nr = 0;
@@ -258,7 +257,7 @@ static void put_idle(const struct block *b, size_t i)
 	buf_fini(&list);
 }
 
-/* Why an event has no coverage, where the table does not show it. */
+/* The reason why an event has no coverage, if the table does not show it. */
 static void put_reason(const struct block *b, size_t i)
 {
 	enum sampled_claim claim = b->t->sampled_totals[i].claim;

@@ -1,6 +1,5 @@
 /*
- * What the formats of this room share and nobody else sees: their functions, and what the text
- * format keeps between iterations.
+ * Shared by the formats of this room: their functions, and the state between iterations.
  */
 #ifndef SCREEN_STATE_H
 #define SCREEN_STATE_H
@@ -12,7 +11,7 @@
 struct screen_state {
 	struct screen_options options;
 	struct layout
-	    layout; /* of the iterations' table: its columns only grow, so that it stands still */
+	    layout; /* of the iterations; columns only grow, so that the table does not jump */
 	struct layout_column *columns; /* owned; of the layout */
 	struct buf scratch;
 };
@@ -23,11 +22,11 @@ void screen_text_gap(struct screen_state *s, const struct table *t, const struct
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out);
 
-/* "partial: 5 of 111 in 3 iterations": the total that lacks most, and how many lack something;
- * nothing if none does. */
+/* Appends "partial: 5 of 111 in 3 iterations": the total that lacks most, and how many are partial;
+ * nothing if none is. */
 void screen_partial(struct buf *out, const struct column_summary *sum);
 
-/* The samples of all iterations; nothing if none were taken. */
+/* Appends the samples of all iterations; nothing if the session only counts. */
 void screen_samples_summary(struct screen_state *s, const struct table *t,
 			    const struct table_summary *sum, struct buf *out);
 

@@ -1,6 +1,5 @@
 /*
- * The summary of the text format: a row per event over all iterations, and below it what must
- * be known of it. Knows nothing of how the table of one iteration looks.
+ * The summary of the text format: a row per event over all iterations, followed by its notes.
  */
 #include "base/err.h"
 #include "screen/number.h"
@@ -22,7 +21,7 @@ static void put_number(struct buf *b, const struct table_column *c, double x)
 		screen_human(b, x, c->unit);
 }
 
-/* Why a column has no total: the state that most of its cells are in. */
+/* The reason why a column has no total: the state of most of its cells. */
 static const char *no_total_text(const struct column_summary *sum)
 {
 	enum cell_state best = CELL_OK;
@@ -65,8 +64,7 @@ static void put_max(struct buf *b, const struct table_column *c, const struct co
 	put_number(b, c, sum->max.value);
 }
 
-/* What is right of the event's label; a narrow terminal has only the first that fit, at least
- * NR_KEPT. */
+/* The columns behind the label. A narrow terminal has those that fit, at least NR_KEPT. */
 static const struct {
 	const char *name;
 	struct layout_column layout;
@@ -127,7 +125,7 @@ static void notes(struct layout *l, const struct table_column *c, const struct c
 		screen_running(out, sum->min_running);
 		layout_line(l);
 	}
-	if (sum->nr_partial && sum->nr_cells[CELL_OK] == nr) { /* the cells do not show it */
+	if (sum->nr_partial && sum->nr_cells[CELL_OK] == nr) { /* not visible in the cells */
 		buf_adds(out, "    ");
 		screen_partial(out, sum);
 		layout_line(l);
@@ -158,7 +156,7 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 	buf_adds(out, is_one ? " iteration" : " iterations");
 	if (sum->nr_cut) {
 		buf_adds(out, is_one ? ", cut short" : ", the last cut short");
-		if (sum->cut_ns) { /* else it was killed */
+		if (sum->cut_ns) { /* 0: it was killed */
 			buf_adds(out, " after ");
 			screen_human(out, (double)sum->cut_ns, "ns");
 		}

@@ -1,14 +1,13 @@
 /*
- * The text format: the original's table, a title line and a line per trace, cut into blocks of
- * columns on a narrow terminal; what is sampled has a block of its own (samples.c). Knows nothing
- * of where the numbers come from.
+ * The text format of an iteration: the table of the original cpuperf, a title and a line per trace,
+ * in blocks of columns on a narrow terminal; then things and samples.
  */
 #include "screen/number.h"
 #include "screen/state.h"
 
 enum { FIRST_MIN_WIDTH = 10, COLUMN_MIN_WIDTH = 11 }; /* as the original has it */
 
-/* The CPUs are not the traces: an offline CPU, or a missing trace. */
+/* CPU and trace numbers differ: a CPU is offline, or a trace is missing. */
 static bool cpus_differ(const struct table *t)
 {
 	for (size_t row = 0; row < t->nr_rows; row++)
@@ -17,7 +16,7 @@ static bool cpus_differ(const struct table *t)
 	return false;
 }
 
-/* A line for each row, and with metrics one of totals, which the rows do not say. */
+/* A line for each row; with metrics one of totals, which cannot be computed from the rows. */
 static size_t nr_lines(const struct table *t)
 {
 	return t->nr_rows + (t->nr_events < t->nr_columns);
@@ -28,7 +27,7 @@ static const struct cell *line_cell(const struct table *t, size_t row, size_t i)
 	return row < t->nr_rows ? table_cell(t, row, i) : &t->totals[i];
 }
 
-/* What is the machine's is nobody's count: it is shown with its unit, as things are. */
+/* A number of the whole machine is shown with its unit, as those of things are. */
 static bool is_of_machine(const struct table_column *c)
 {
 	return !c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS);

@@ -1,6 +1,6 @@
 /*
- * The text format's block of many things (disks, processes …): a table for each kind, the things
- * that did most first, as rates and shares of time. Knows nothing of what the things are.
+ * Things (disks, processes …) as text: a table for each kind, the most active things first, as
+ * rates and shares of time.
  */
 #include "screen/things.h"
 #include "base/mem.h"
@@ -34,7 +34,7 @@ static bool is_of_kind(const struct table *t, size_t column, size_t first)
 	       memcmp(name, of, len) == 0;
 }
 
-/* False if an earlier column began this kind. */
+/* The column is the first of its kind. */
 static bool begins_kind(const struct table *t, size_t column)
 {
 	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
@@ -62,7 +62,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->column < y->column ? -1 : x->column > y->column;
 }
 
-/* Those that did most come first, those without such a number last; then by name. */
+/* The most active first, those without a first number last; then by name. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct screen_thing *x = a, *y = b;
@@ -85,14 +85,14 @@ static size_t gather(const struct screen_kind *k, const struct table_thing **out
 	return nr;
 }
 
-/* What is shown of it. */
+/* The number as shown. */
 static double weight_of(const struct screen_kind *k, const struct table_thing *thing)
 {
 	return k->t->columns[thing->column].kind == EVENT_VALUE ? thing->cell.value
 								: cell_rate(&thing->cell);
 }
 
-/* Why its first number is missing, or CELL_NONE. */
+/* The reason why its first number is missing, or CELL_NONE. */
 static enum cell_state lacks(const struct table_thing *first)
 {
 	return cell_has_value(&first->cell) ? CELL_NONE : first->cell.state;

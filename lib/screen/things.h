@@ -1,6 +1,6 @@
 /*
- * Many things (disks, processes …) of an iteration, kind by kind, those that did most first: for
- * the text format and the dashboard. Knows nothing of what the things are.
+ * Things (disks, processes …) of an iteration, kind by kind, the most active first: for the text
+ * format and the dashboard.
  */
 #ifndef SCREEN_THINGS_H
 #define SCREEN_THINGS_H
@@ -19,32 +19,32 @@ struct screen_kind {
 	size_t nr_columns;
 };
 
-/* A thing of the kind: its cells stand one behind the other. */
+/* A thing of the kind; its cells are consecutive. */
 struct screen_thing {
 	const struct table_thing *const *first;
 	size_t nr;
 	double weight;         /* of the first column */
-	enum cell_state lacks; /* why its first number is missing; CELL_NONE: it is there */
+	enum cell_state lacks; /* reason why its first number is missing, or CELL_NONE */
 };
 
 struct screen_things {
 	const struct table_thing **cells; /* owned */
-	struct screen_thing *item;        /* owned; those that did most first, then by name; those
-					     whose first number is missing last */
+	struct screen_thing *item;        /* owned; the most active first, then by name; those
+					     without a first number last */
 	size_t nr;
 };
 
-/* The next kind from column *i (0 at first) on, which moves past it. */
+/* The next kind from column *i (0 at first), which is advanced. False after the last. */
 bool screen_kind_next(const struct table *t, size_t *i, struct screen_kind *out);
-/* Without the kind, which heads the block; a label as it is. */
+/* The column's name without the kind, or its label. */
 const char *screen_kind_heading(const struct screen_kind *k, size_t i);
-/* How wide a column is. */
+/* The width of a column. */
 unsigned screen_kind_width(const struct screen_kind *k, size_t i);
 
 /* 0 or -ENOMEM. */
 int screen_things_find(const struct screen_kind *k, struct screen_things *out);
 void screen_things_drop(struct screen_things *things);
-/* Its number of the kind's i-th column, with its unit; nothing if it has none. */
+/* Appends its cell of the kind's i-th column, with unit; nothing if it has none. */
 void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
 		       struct buf *out);
 

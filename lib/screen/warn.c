@@ -1,6 +1,6 @@
 /*
- * What a person must know of the samples of an iteration before the profile is believed: whether
- * what should have come came, and if not what is likely to be the cause.
+ * Warnings about the samples of an iteration: samples that are missing, with the likely cause, lost
+ * records, and limits that the kernel changed.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,13 +11,13 @@
 
 enum { MAX_NUMBER_BYTES = 64, MAX_TEXT_BYTES = 480, MIN_IDLE_PERCENT = 5 };
 
-/* What is missing of an event, on the CPUs where some is. */
+/* The missing samples of an event, over the CPUs on which some are missing. */
 struct shortfall {
 	uint64_t nr_cpus, nr_compared;
-	uint64_t nr_idle; /* of nr_cpus: were idle in between */
+	uint64_t nr_idle; /* of nr_cpus: were partly idle */
 	uint64_t missing, expected, throttled;
-	uint64_t lost;      /* by the kernel's count of the event */
-	uint64_t ring_lost; /* of any event, where the kernel does not count by event */
+	uint64_t lost;      /* as the kernel counts for the event */
+	uint64_t ring_lost; /* of all events, if the kernel does not count per event */
 	uint32_t worst_cpu;
 	double worst;
 };
@@ -59,7 +59,7 @@ static void find(const struct table *t, size_t i, struct shortfall *f)
 	}
 }
 
-/* "4,012 of 10,000 samples"; by frequency it is not known how many should come. */
+/* "4,012 of 10,000 samples"; with a frequency the expected number is not known. */
 static void add_missing(struct buf *out, const struct shortfall *f)
 {
 	buf_adds(out, f->expected ? "" : "some ");
@@ -100,7 +100,7 @@ static void add_hint(struct err *e, const struct shortfall *f)
 		err_hint(e, "sample less often, or raise what the kernel allows: sysctl "
 			    "kernel.perf_event_max_sample_rate and "
 			    "kernel.perf_cpu_time_max_percent");
-	else if (f->lost || f->ring_lost) /* the rings' warning has it */
+	else if (f->lost || f->ring_lost) /* warn_lost has the hint */
 		return;
 	else if (f->nr_idle == f->nr_cpus)
 		err_hint(e, "these CPUs were idle in between: a clock may stop then, and come back "
@@ -111,7 +111,7 @@ static void add_hint(struct err *e, const struct shortfall *f)
 			 "other work; and at high rates, from some 50 kHz on");
 }
 
-static void warn_short(const struct table *t, size_t i, screen_warn_fn *tell, void *arg)
+static void warn_short(const struct table *t, size_t i, screen_warn_fn *fn, void *arg)
 {
 	struct shortfall f;
 	struct err e = {0};
@@ -127,10 +127,10 @@ static void warn_short(const struct table *t, size_t i, screen_warn_fn *tell, vo
 	err_set(&e, -ENODATA, "%s: %s", t->columns[i].label, buf_str(&text));
 	add_hint(&e, &f);
 	buf_fini(&text);
-	tell(arg, &e);
+	fn(arg, &e);
 }
 
-/* The rings' own count, or if they have none yet the events'. */
+/* The rings' count; if that is 0, the events'. */
 static uint64_t nr_lost(const struct table *t)
 {
 	uint64_t lost = 0;
@@ -141,7 +141,7 @@ static uint64_t nr_lost(const struct table *t)
 	return table_lost(t) ? table_lost(t) : lost;
 }
 
-static void warn_lost(const struct table *t, screen_warn_fn *tell, void *arg)
+static void warn_lost(const struct table *t, screen_warn_fn *fn, void *arg)
 {
 	uint64_t lost = nr_lost(t);
 	struct err e = {0};
@@ -154,10 +154,10 @@ static void warn_lost(const struct table *t, screen_warn_fn *tell, void *arg)
 	err_set(&e, -ENOBUFS, "records were lost, because a ring was full: %s", buf_str(&number));
 	err_hint(&e, "a larger buffer_size_in_mb, or a lower rate");
 	buf_fini(&number);
-	tell(arg, &e);
+	fn(arg, &e);
 }
 
-static void warn_of_limit(uint64_t start, uint64_t end, screen_warn_fn *tell, void *arg)
+static void warn_of_limit(uint64_t start, uint64_t end, screen_warn_fn *fn, void *arg)
 {
 	struct err e = {0};
 	struct buf text;
@@ -172,11 +172,11 @@ static void warn_of_limit(uint64_t start, uint64_t end, screen_warn_fn *tell, vo
 		err_hint(&e, "sampling took more time than kernel.perf_cpu_time_max_percent "
 			     "allows: sample less often, or raise both");
 	buf_fini(&text);
-	tell(arg, &e);
+	fn(arg, &e);
 }
 
-/* The limit is the machine's: any row that knows it will do. */
-static void warn_limit(const struct table *t, screen_warn_fn *tell, void *arg)
+/* The limit is the machine's: the first row that has both values. */
+static void warn_limit(const struct table *t, screen_warn_fn *fn, void *arg)
 {
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		uint64_t start = t->row_sampling[row].max_rate_start;
@@ -184,17 +184,17 @@ static void warn_limit(const struct table *t, screen_warn_fn *tell, void *arg)
 
 		if (!start || !end || start == end)
 			continue;
-		warn_of_limit(start, end, tell, arg);
+		warn_of_limit(start, end, fn, arg);
 		return;
 	}
 }
 
-void screen_warn_samples(const struct table *t, screen_warn_fn *tell, void *arg)
+void screen_warn_samples(const struct table *t, screen_warn_fn *fn, void *arg)
 {
 	if (!t->sampled)
 		return;
 	for (size_t i = 0; i < t->nr_columns; i++)
-		warn_short(t, i, tell, arg);
-	warn_lost(t, tell, arg);
-	warn_limit(t, tell, arg);
+		warn_short(t, i, fn, arg);
+	warn_lost(t, fn, arg);
+	warn_limit(t, fn, arg);
 }

@@ -1,6 +1,5 @@
 /*
- * What a person must know of metrics that were beyond a limit of the spec: where and when, in
- * short. Knows nothing of what they are made of.
+ * Warnings about metrics beyond a limit of the spec: where and when.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,7 +10,7 @@
 
 enum { MAX_TEXT_BYTES = 65536, MAX_CPUS_BYTES = 60 };
 
-/* The list of CPUs, or if that is long their number. */
+/* The list of CPUs, or their number if it is long. */
 static void add_cpus(struct buf *out, const struct cpuset *cpus)
 {
 	size_t nr = cpuset_count(cpus);
@@ -26,7 +25,7 @@ static void add_cpus(struct buf *out, const struct cpuset *cpus)
 	buf_fini(&list);
 }
 
-/* Nothing of what is the machine's. */
+/* Nothing for a number of the whole machine. */
 static void add_place(struct buf *out, const struct table_column *c, const struct cpuset *cpus)
 {
 	if (cpuset_count(cpus) && c->scope != EVENT_SCOPE_SYSTEM)
@@ -47,9 +46,9 @@ static void add_iterations(struct buf *out, const struct table_beyond *b)
 		buf_printf(out, " and %" PRIu64 " more", b->nr_iterations - b->nr_in_spans);
 }
 
-static void tell_beyond(const struct table_column *c, const char *where,
+static void warn_beyond(const struct table_column *c, const char *where,
 			const struct metric_limit *limit, const struct table_beyond *b,
-			screen_warn_fn *tell, void *arg)
+			screen_warn_fn *fn, void *arg)
 {
 	struct err e = {0};
 	struct buf text;
@@ -61,17 +60,17 @@ static void tell_beyond(const struct table_column *c, const char *where,
 	add_iterations(&text, b);
 	err_set(&e, -ERANGE, "%s: %s %s%s", c->label, where, limit->text, buf_str(&text));
 	buf_fini(&text);
-	tell(arg, &e);
+	fn(arg, &e);
 }
 
-void screen_warn_metrics(const struct table *t, const struct table_summary *sum,
-			 screen_warn_fn *tell, void *arg)
+void screen_warn_metrics(const struct table *t, const struct table_summary *sum, screen_warn_fn *fn,
+			 void *arg)
 {
 	for (size_t i = t->nr_events; i < t->nr_columns; i++) {
 		const struct table_column *c = &t->columns[i];
 		const struct column_summary *s = &sum->column[i];
 
-		tell_beyond(c, "below", &c->metric->warn_below, &s->low, tell, arg);
-		tell_beyond(c, "above", &c->metric->warn_above, &s->high, tell, arg);
+		warn_beyond(c, "below", &c->metric->warn_below, &s->low, fn, arg);
+		warn_beyond(c, "above", &c->metric->warn_above, &s->high, fn, arg);
 	}
 }

@@ -45,7 +45,7 @@ static struct perf_layout layout_of(const struct trace_layout *l)
 
 static struct trace_layout told(const struct trace_layout *l)
 {
-	const struct perf_layout from = layout_of(l), to = perf_layout_told(&from);
+	const struct perf_layout from = layout_of(l), to = perf_layout_written(&from);
 	struct trace_layout out = *l;
 
 	out.sample_type = to.sample_type;

@@ -83,7 +83,7 @@ static struct trace_layout layout_of(const struct perf_layout *l)
 static void add(const struct perf_origin *o, struct trace_record *before,
 		struct trace_record *after)
 {
-	struct perf_layout told = perf_layout_told(&o->layout);
+	struct perf_layout told = perf_layout_written(&o->layout);
 	struct trace_layout from = layout_of(&o->layout), to = layout_of(&told);
 
 	buf_reset(&out);

@@ -173,7 +173,7 @@ static int add_event(struct events *x, uint32_t event, uint32_t attr, const stru
 	if (!p || (!of && !trace_layout_is_sampled(&own)))
 		return -ENOENT;
 	told = events_layout(of ? of : &own);
-	told = perf_layout_told(&told);
+	told = perf_layout_written(&told);
 	if (!perf_data_attr_init(&one->out.attr, p, size, told.sample_type, told.read_format))
 		return -ENOENT;
 	one->out.name = *e->label ? e->label : e->name;
