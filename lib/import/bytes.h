@@ -40,8 +40,8 @@ static inline uint64_t import_u64(struct import_bytes *b)
 	return b->is_big ? __builtin_bswap64(v) : v;
 }
 
-/* A length (u32) and so many bytes, in which the text ends at its NUL; *len is that of the text.
- * NULL and underflow where they are not there. */
+/* A length (u32) and a text of that size, up to its NUL; *len is the length of the text. NULL and
+ * underflow if the bytes are not there. */
 static inline const char *import_string(struct import_bytes *b, size_t *len)
 {
 	uint32_t size = import_u32(b);

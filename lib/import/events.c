@@ -1,6 +1,6 @@
 /*
- * The events of a file: their attrs in our byte order, their ids, and names for those that have
- * none. Must not know where in the file they stood.
+ * The events of a file: their attrs in our byte order, their ids, and names for those without one.
+ * Must not know where in the file they were.
  */
 #include "import/internal.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The sizes that are set, so that who reads it takes no more than is there. */
+/* Sets attr.size to the stored size, so that readers stay within it. */
 static void set_size(struct import_event *ev)
 {
 	uint32_t size = htole32(ev->attr_bytes);
@@ -19,7 +19,7 @@ static void set_size(struct import_event *ev)
 	memcpy(ev->attr + offsetof(struct perf_event_attr, size), &size, sizeof(size));
 }
 
-static uint32_t told_size(const struct import *im, const uint8_t *attr)
+static uint32_t attr_size(const struct import *im, const uint8_t *attr)
 {
 	uint32_t size;
 
@@ -28,14 +28,14 @@ static uint32_t told_size(const struct import *im, const uint8_t *attr)
 }
 
 /* attr.size is 0 in files of perf that knew the first version only. */
-static int take_attr(const struct import *im, struct import_event *ev, const uint8_t *attr,
+static int read_attr(const struct import *im, struct import_event *ev, const uint8_t *attr,
 		     size_t len)
 {
 	uint32_t size;
 
 	if (len < IMPORT_ATTR_MIN_BYTES)
 		return -EINVAL;
-	size = told_size(im, attr);
+	size = attr_size(im, attr);
 	if (!size)
 		size = IMPORT_ATTR_MIN_BYTES;
 	if (size > len)
@@ -52,7 +52,7 @@ static int take_attr(const struct import *im, struct import_event *ev, const uin
 	return 0;
 }
 
-static void know_layout(struct import_event *ev)
+static void set_layout(struct import_event *ev)
 {
 	ev->has_layout = trace_layout_init(&ev->layout, ev->attr, ev->attr_bytes);
 	if (!ev->has_layout)
@@ -69,14 +69,14 @@ int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *
 
 	if (im->nr_events == IMPORT_MAX_EVENTS)
 		return -EFBIG;
-	rc = take_attr(im, &ev, attr, len);
+	rc = read_attr(im, &ev, attr, len);
 	if (rc)
 		return rc;
 	grown = mem_grow(im->events, im->nr_events, &im->events_room, sizeof(*im->events));
 	if (!grown)
 		return -ENOMEM;
 	im->events = grown;
-	know_layout(&ev);
+	set_layout(&ev);
 	*event = (uint32_t)im->nr_events;
 	im->events[im->nr_events++] = ev;
 	im->ids_are_sorted = false;
@@ -112,7 +112,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
-/* Told twice, by the attr and by its description, an id is one. */
+/* An id that both the attr and its description list counts once. */
 void import_ids_sort(struct import *im)
 {
 	size_t nr = 0;

@@ -1,7 +1,7 @@
 /*
- * The header of a perf.data file, the attrs it points to, and what stands behind the records: the
- * features. Source: struct perf_file_header and process_… in tools/perf/util/header.c. Must not
- * trust an offset, a size or a number.
+ * The header of a perf.data file, the attrs it points to, and the features after the records.
+ * Source: struct perf_file_header and process_… in tools/perf/util/header.c. Must not trust an
+ * offset, a size or a number.
  */
 #include "import/internal.h"
 
@@ -61,7 +61,7 @@ static bool find_order(const uint8_t *p, bool *is_big)
 	return true;
 }
 
-/* What of a section the file has. */
+/* The part of a section that lies within the file. */
 static struct import_section clip(const struct import *im, struct import_section s)
 {
 	if (s.offset > im->size)
@@ -71,7 +71,7 @@ static struct import_section clip(const struct import *im, struct import_section
 	return s;
 }
 
-static struct import_section take_section(struct import_bytes *b)
+static struct import_section read_section(struct import_bytes *b)
 {
 	struct import_section s = {import_u64(b), 0};
 
@@ -125,7 +125,7 @@ static int add_ids(struct import *im, struct import_section s, uint32_t event)
 static int add_attr(struct import *im, struct import_bytes *b, size_t attr_bytes)
 {
 	const uint8_t *attr = cursor_bytes(&b->c, attr_bytes - SECTION_BYTES);
-	struct import_section ids = take_section(b);
+	struct import_section ids = read_section(b);
 	uint32_t event;
 	int rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event);
 
@@ -161,7 +161,7 @@ static const struct {
     {8, offsetof(struct import_facts, cpu_model)},    {9, offsetof(struct import_facts, cpu_id)},
 };
 
-static bool take_string(struct import *im, unsigned number, struct import_bytes *b)
+static bool read_string(struct import *im, unsigned number, struct import_bytes *b)
 {
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		const char **to = (const char **)(void *)((char *)&im->facts + strings[i].at);
@@ -178,7 +178,7 @@ static bool take_string(struct import *im, unsigned number, struct import_bytes 
 	return false;
 }
 
-static int take_build_ids(struct import *im, struct import_bytes *b)
+static int read_build_ids(struct import *im, struct import_bytes *b)
 {
 	int rc = 0;
 
@@ -197,14 +197,14 @@ static int take_build_ids(struct import *im, struct import_bytes *b)
 	return rc;
 }
 
-static int take_cpus(struct import *im, struct import_bytes *b)
+static int read_cpus(struct import *im, struct import_bytes *b)
 {
 	im->facts.nr_cpus_available = import_u32(b);
 	im->facts.nr_cpus_online = import_u32(b);
 	return 0;
 }
 
-static int take_memory(struct import *im, struct import_bytes *b)
+static int read_memory(struct import *im, struct import_bytes *b)
 {
 	uint64_t kib = import_u64(b);
 
@@ -212,8 +212,8 @@ static int take_memory(struct import *im, struct import_bytes *b)
 	return 0;
 }
 
-/* What a shell would take apart again, or nearly. */
-static int take_command(struct import *im, struct import_bytes *b)
+/* Arguments that a shell would split, or nearly. */
+static int read_command(struct import *im, struct import_bytes *b)
 {
 	uint32_t nr = import_u32(b);
 	struct buf all;
@@ -245,7 +245,7 @@ static uint32_t described_event(struct import *im, uint32_t i, struct import_byt
 	return id ? id->event : i;
 }
 
-static int take_description(struct import *im, struct import_bytes *b)
+static int read_description(struct import *im, struct import_bytes *b)
 {
 	uint32_t nr = import_u32(b), attr_bytes = import_u32(b);
 	int rc = 0;
@@ -272,7 +272,7 @@ static int take_description(struct import *im, struct import_bytes *b)
 	return rc;
 }
 
-static int take_times(struct import *im, struct import_bytes *b)
+static int read_times(struct import *im, struct import_bytes *b)
 {
 	uint64_t first = import_u64(b), last = import_u64(b);
 
@@ -283,7 +283,7 @@ static int take_times(struct import *im, struct import_bytes *b)
 	return 0;
 }
 
-static int take_groups(struct import *im, struct import_bytes *b)
+static int read_groups(struct import *im, struct import_bytes *b)
 {
 	uint32_t nr = import_u32(b);
 
@@ -302,13 +302,13 @@ static int take_groups(struct import *im, struct import_bytes *b)
 	return 0;
 }
 
-static int take_tracing(struct import *im, struct import_bytes *b)
+static int read_tracing(struct import *im, struct import_bytes *b)
 {
 	import_tracing(im, b->c.at, b->c.left);
 	return 0;
 }
 
-static int take_packed(struct import *im, struct import_bytes *b)
+static int read_packed(struct import *im, struct import_bytes *b)
 {
 	(void)b;
 	im->facts.is_packed = true;
@@ -316,9 +316,9 @@ static int take_packed(struct import *im, struct import_bytes *b)
 }
 
 static int (*const features[])(struct import *im, struct import_bytes *b) = {
-    [1] = take_tracing, [2] = take_build_ids, [7] = take_cpus,
-    [10] = take_memory, [11] = take_command,  [12] = take_description,
-    [17] = take_groups, [21] = take_times,    [27] = take_packed,
+    [1] = read_tracing, [2] = read_build_ids, [7] = read_cpus,
+    [10] = read_memory, [11] = read_command,  [12] = read_description,
+    [17] = read_groups, [21] = read_times,    [27] = read_packed,
 };
 
 int import_feature(struct import *im, unsigned number, const void *data, size_t len)
@@ -326,7 +326,7 @@ int import_feature(struct import *im, unsigned number, const void *data, size_t 
 	struct import_bytes b;
 
 	import_bytes_init(&b, data, len, im->facts.is_big_endian);
-	if (take_string(im, number, &b))
+	if (read_string(im, number, &b))
 		return 0;
 	if (number >= sizeof(features) / sizeof(features[0]) || !features[number])
 		return 0;
@@ -338,7 +338,7 @@ const struct import_build_id *import_find_build_id(const struct import *im, cons
 	return dict_at(&im->build_ids, dict_find(&im->build_ids, path));
 }
 
-/* Before Linux 5.10 there is no size, and what is behind 16 bytes of an md5 is 0. */
+/* Before Linux 5.10 there is no size; an md5 has 16 bytes, and 0 after them. */
 static unsigned length_of(uint16_t misc, const uint8_t id[24])
 {
 	unsigned len = IMPORT_BUILD_ID_BYTES;
@@ -350,7 +350,7 @@ static unsigned length_of(uint16_t misc, const uint8_t id[24])
 	return len > 16 ? IMPORT_BUILD_ID_BYTES : len > 8 ? 16 : 8;
 }
 
-static void keep_kernel(struct import *im, const uint8_t *id, unsigned len)
+static void add_kernel(struct import *im, const uint8_t *id, unsigned len)
 {
 	memset(im->facts.kernel_build_id, 0, sizeof(im->facts.kernel_build_id));
 	memcpy(im->facts.kernel_build_id, id, len);
@@ -381,11 +381,11 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 	}
 	if ((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
 	    strncmp(id->path, "[kernel", 7) == 0)
-		keep_kernel(im, bytes, length_of(misc, bytes));
+		add_kernel(im, bytes, length_of(misc, bytes));
 	return 0;
 }
 
-/* One section for each bit, behind the records, in the order of the bits. */
+/* One section for each bit, after the records, in the order of the bits. */
 static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64])
 {
 	struct import_section at = {im->data.offset + im->data.size,
@@ -402,7 +402,7 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 
 		if (!(bits[i / 64] >> i % 64 & 1))
 			continue;
-		s = take_section(&b);
+		s = read_section(&b);
 		if (!cursor_ok(&b.c))
 			break;
 		rc = load_section(im, s, IMPORT_MAX_FEATURE_BYTES, &data, &len);
@@ -416,7 +416,7 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 }
 
 /* Big-endian perf writes longs: the bits of each word are as a number has them. */
-static void take_bits(struct import_bytes *b, uint64_t bits[NR_FEATURES / 64])
+static void read_bits(struct import_bytes *b, uint64_t bits[NR_FEATURES / 64])
 {
 	for (size_t i = 0; i < NR_FEATURES / 64; i++)
 		bits[i] = import_u64(b);
@@ -444,13 +444,12 @@ static void find_data(struct import *im, struct import_section data,
 	if (!data.size && !is_empty(im, data.offset, bits)) {
 		im->facts.is_cut = true;
 		im->data.size = im->size > data.offset ? im->size - data.offset : 0;
-		import_tell(im, true,
-			    "perf did not come to its end: who recorded, and names of events, are "
-			    "not told");
+		import_report(im, true,
+			      "perf did not finish: the host and the names of events are missing");
 	}
 	if (data.offset > im->size || data.size > im->size - data.offset) {
 		im->facts.is_cut = true;
-		import_tell(im, true, "the file was cut: its end is missing");
+		import_report(im, true, "the file was cut: its end is missing");
 	}
 	im->data = clip(im, im->data);
 }
@@ -459,12 +458,12 @@ static int load_file(struct import *im, struct import_bytes *b, uint64_t header_
 		     struct err *e)
 {
 	uint64_t attr_bytes = import_u64(b), bits[NR_FEATURES / 64] = {0};
-	struct import_section attrs = take_section(b), data = take_section(b);
+	struct import_section attrs = read_section(b), data = read_section(b);
 	int rc;
 
-	take_section(b); /* names of events, of the first perfs */
+	read_section(b); /* names of events, of the first perfs */
 	if (header_bytes >= FILE_HEADER_BYTES)
-		take_bits(b, bits);
+		read_bits(b, bits);
 	if (!cursor_ok(&b->c) || !is_size_of_attr(attr_bytes))
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "its header is invalid");
 	rc = add_attrs(im, attrs, (size_t)attr_bytes, e);

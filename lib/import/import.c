@@ -1,5 +1,5 @@
 /*
- * Opens a perf.data file and reads what is told of it.
+ * Opens a perf.data file and reads its description.
  */
 #include "import/internal.h"
 
@@ -19,7 +19,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void import_tell(struct import *im, bool is_loss, const char *fmt, ...)
+void import_report(struct import *im, bool is_loss, const char *fmt, ...)
 {
 	struct err e = {0};
 	char text[400];
@@ -68,7 +68,7 @@ static struct import *import_new(const char *path)
 	dict_init_texts(&im->build_ids, sizeof(struct import_build_id), IMPORT_MAX_BUILD_IDS,
 			IMPORT_MAX_TEXT_BYTES);
 	buf_init(&im->side_made, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
-	buf_init(&im->side_told, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
+	buf_init(&im->side_recorded, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->common, 2 * (size_t)IMPORT_MAX_SIDE_BYTES + ((size_t)512 << 20));
 	im->path = arena_strdup(&im->arena, path);
 	init_facts(&im->facts, im->path);
@@ -86,7 +86,7 @@ void import_close(struct import *im)
 	io_close(&im->temp_fd);
 	arena_fini(&im->arena);
 	buf_fini(&im->side_made);
-	buf_fini(&im->side_told);
+	buf_fini(&im->side_recorded);
 	buf_fini(&im->common);
 	dict_fini(&im->build_ids);
 	mem_free(im->event_facts);
@@ -96,7 +96,7 @@ void import_close(struct import *im)
 	mem_free(im);
 }
 
-/* What comes through a pipe goes to a file without a name first: it is read more than once. */
+/* The content of a pipe is copied to a file without a name first: it is read more than once. */
 static int copy_input(struct import *im, struct err *e)
 {
 	enum { PART_BYTES = 256 << 10 };
@@ -156,7 +156,7 @@ static int open_file(struct import *im, struct err *e)
 	return 0;
 }
 
-/* The same file has the same id: what is at its two ends, and its size. */
+/* The same file always has the same id: its first and last bytes, and its size. */
 static int make_session_id(struct import *im)
 {
 	enum { PART_BYTES = 64 << 10 };
@@ -206,8 +206,7 @@ static int make_facts(struct import *im)
 	return 0;
 }
 
-/* A perf that was killed did not say what it ran on: mostly it was here. Stacks are unwound by it.
- */
+/* A killed perf did not write its machine: assume this one. Stacks are unwound by it. */
 static void guess_machine(struct import *im)
 {
 	struct utsname uts;
@@ -215,10 +214,9 @@ static void guess_machine(struct import *im)
 	if (*im->facts.machine || im->facts.is_big_endian || uname(&uts))
 		return;
 	im->facts.machine = import_text(im, uts.machine, sizeof(uts.machine));
-	import_tell(
-	    im, false,
-	    "does not say on what machine it was recorded: it is taken for one like this, %s",
-	    im->facts.machine);
+	import_report(im, false,
+		      "does not name the machine that recorded it: assuming one like this, %s",
+		      im->facts.machine);
 }
 
 static int load(struct import *im, import_known_fn *known, struct err *e)
@@ -234,7 +232,7 @@ static int load(struct import *im, import_known_fn *known, struct err *e)
 	if (rc)
 		return rc;
 	if (!im->nr_events)
-		return err_set_at(e, -EINVAL, im->path, 0, 0, "tells of no event");
+		return err_set_at(e, -EINVAL, im->path, 0, 0, "describes no event");
 	guess_machine(im);
 	import_number_columns(im);
 	rc = make_session_id(im);

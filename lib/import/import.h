@@ -1,8 +1,8 @@
 /*
  * Reads perf.data, the files of perf record: of any version from Linux 3.0 on, of either byte
- * order, written to a file or to a pipe, packed or not. What it gives is a set of traces, made as
- * they are read: the samples stay in the file. Knows nothing of reports.
- * Source: tools/perf/Documentation/perf.data-file-format.txt and tools/perf/util/header.c of Linux.
+ * order, written to a file or to a pipe, packed or not. The result is a set of traces, made as they
+ * are read: the samples stay in the file. Knows nothing of reports. Source:
+ * tools/perf/Documentation/perf.data-file-format.txt and tools/perf/util/header.c of Linux.
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
@@ -17,13 +17,13 @@ struct trace_set;
 
 enum {
 	IMPORT_MAX_EVENTS = 1024, /* more are refused */
-	IMPORT_MAX_IDS = 65536,   /* more are left out, and that is told */
+	IMPORT_MAX_IDS = 65536,   /* more are left out, and that is reported */
 	IMPORT_BUILD_ID_BYTES = 20,
 	IMPORT_MAX_MODULES = 4096, /* the rest is left out */
 };
 
-/* Called when what stands before and behind the records is known, and the pass over them begins: of
- * a pipe that is nothing yet. */
+/* Called when header and features are read, and the pass over the records begins (of a pipe: before
+ * anything is known). */
 struct import_facts;
 typedef void import_known_fn(void *arg, const struct import_facts *f);
 
@@ -33,9 +33,9 @@ typedef void import_problem_fn(void *arg, bool is_loss, const struct err *proble
 /* One event, as perf calls it. */
 struct import_event_facts {
 	const char *name;
-	uint64_t period, frequency; /* as asked for; 0: not so */
+	uint64_t period, frequency; /* as requested; 0: by the other of both */
 	uint64_t nr_samples, nr_throttled;
-	uint64_t nr_lost; /* samples, as the kernel counted them; UINT64_MAX: not told */
+	uint64_t nr_lost; /* samples, as the kernel counted them; UINT64_MAX: unknown */
 };
 
 /* Where a module of the kernel was; name as "[nf_tables]", safe to show. */
@@ -44,16 +44,16 @@ struct import_module {
 	const char *name;
 };
 
-/* What the file says of itself. Strings are safe to show, "" where it does not say. */
+/* The file's description of itself. Strings are safe to print, "" if missing. */
 struct import_facts {
 	const char *path;
 	const char *host, *machine, *kernel, *perf_version, *cpu_model, *cpu_id, *command;
-	uint64_t modified_ns;                       /* when the file was, CLOCK_REALTIME */
-	uint32_t uid;                               /* whose file it is; of a pipe: the caller */
-	uint32_t nr_cpus_online, nr_cpus_available; /* 0: not told */
-	uint64_t memory_bytes;                      /* 0: not told */
+	uint64_t modified_ns; /* when the file was, CLOCK_REALTIME */
+	uint32_t uid;         /* the owner of the file; of a pipe: the caller */
+	uint32_t nr_cpus_online, nr_cpus_available; /* 0: unknown */
+	uint64_t memory_bytes;                      /* 0: unknown */
 	bool is_pipe, is_big_endian, is_packed;
-	bool is_cut;    /* perf did not come to its end, or the file did */
+	bool is_cut;    /* perf did not finish, or the file was cut */
 	bool has_times; /* of samples: perf's clock, nanoseconds; else places in the file */
 	uint64_t first_ns, last_ns; /* of all records */
 	const struct import_event_facts *events;
@@ -63,10 +63,10 @@ struct import_facts {
 	uint64_t nr_lost_samples; /* samples, by LOST_SAMPLES */
 	uint64_t nr_throttled;
 	uint64_t nr_unknown; /* records of kinds that are younger than this reader */
-	/* The kernel: its build-id, and where its text was (0: not told). */
+	/* The kernel: its build-id, and the address of its text (0: unknown). */
 	uint8_t kernel_build_id[IMPORT_BUILD_ID_BYTES];
 	unsigned kernel_build_id_len;
-	const char *kernel_symbol; /* "_text", "_stext": whose address it is */
+	const char *kernel_symbol; /* "_text", "_stext": the symbol at that address */
 	uint64_t kernel_address;
 	const struct import_module *modules;
 	size_t nr_modules;
@@ -76,9 +76,9 @@ struct import_facts {
 bool import_is_perf_data(const char *path);
 
 /*
- * Reads the file once, with memory that does not grow with its samples. What is damaged or cut is
- * told to problem, and what is before it can be read. path is copied; known may be NULL. -EINVAL
- * with *e: it is not perf.data, or tells of no event; -errno.
+ * Reads the file once, with memory that does not grow with its samples. Damage is reported to
+ * problem; what precedes it can be read. path is copied; known may be NULL. -EINVAL with *e: it is
+ * not perf.data, or describes no event; -errno.
  */
 int import_open(const char *path, import_problem_fn *problem, import_known_fn *known, void *arg,
 		struct import **out, struct err *e);

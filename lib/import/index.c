@@ -1,7 +1,7 @@
 /*
- * All records of a file, once: what is told of the file among them, tasks and mappings, and the
- * slices in which the others are read again by several threads. A record is looked at by its
- * header, its id and its time. Must not keep anything of a sample.
+ * One pass over all records: descriptions of the file among them, tasks and mappings, and the
+ * slices in which several threads read the others again. Of a record only its header, its id and
+ * its time are read. Must not store anything of a sample.
  */
 #include "import/internal.h"
 
@@ -24,24 +24,24 @@ enum {
 	COMPRESSED = 81,
 	COMPRESSED2 = 83,
 	OUT_BYTES = 1 << 20,
-	NR_KINDS = 22, /* of the kernel, that are known */
+	NR_KINDS = 22, /* the kernel's, of known kinds */
 };
 
 struct walking {
 	struct import *im;
 	struct import_walk walk;
-	struct import_slice *slice; /* at hand; NULL: none */
+	struct import_slice *slice; /* the current one; NULL: none */
 	uint64_t slice_bytes;       /* when a slice is long enough */
 	size_t max_slices;          /* of all: those of the file first */
 	bool is_unpacked;
 	uint64_t time_ns; /* of the record before, or 0 */
-	uint64_t last_id; /* and whose it is */
+	uint64_t last_id; /* of this event */
 	struct import_event *event;
 	uint64_t nr_foreign, nr_senseless;
 	struct trace_unzip *unzip; /* owned; NULL until something is packed */
 	uint8_t *out;              /* owned; OUT_BYTES */
 	uint64_t packed_bytes;
-	bool is_damaged; /* what is packed: the rest of it is left out */
+	bool is_damaged; /* of the packed records: the rest of them is left out */
 };
 
 static bool begin_slice(struct walking *w, uint64_t at)
@@ -82,7 +82,7 @@ static void note_time(struct walking *w, uint64_t time_ns)
 		w->im->disorder_ns = f->last_ns - time_ns;
 }
 
-/* One after the other is of the same event, mostly. */
+/* Consecutive records usually have the same event. */
 static struct import_event *event_of(struct walking *w, const struct import_record *r)
 {
 	const struct import_event *any = w->im->any;
@@ -103,7 +103,7 @@ static uint64_t time_of(const struct import_event *ev, const struct import_recor
 	return ev ? trace_record_word(&ev->time_place, r->p, r->size) : 0;
 }
 
-static void take_sample(struct walking *w, const struct import_record *r)
+static void read_sample(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
 	uint64_t time_ns = time_of(ev, r);
@@ -121,7 +121,7 @@ static void take_sample(struct walking *w, const struct import_record *r)
 		w->slice->last_ns = time_ns;
 }
 
-static int take_side_band(struct walking *w, const struct import_record *r)
+static int read_side_band(struct walking *w, const struct import_record *r)
 {
 	const struct import_event *ev = import_any_event(w->im);
 	uint64_t time_ns = ev && ev->layout.has_sample_id ? time_of(ev, r) : 0;
@@ -130,14 +130,14 @@ static int take_side_band(struct walking *w, const struct import_record *r)
 	return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
 }
 
-/* The second word of those that tell how many were lost. */
+/* The second word of records that report a number of lost ones. */
 static uint64_t word_of(const struct import_record *r, size_t i)
 {
 	return r->size >= (i + 2) * 8 ? trace_word(r->p, i + 1) : 0;
 }
 
-/* The kernel's have a time: a PMU lost them. Those without are perf's, which asks each event at its
- * end how many found no room: LOST records have told of these. */
+/* The kernel's have a time: a PMU lost them. Those without are perf's, which reads at the end how
+ * many found no room for each event: LOST records have reported these. */
 static void count_lost_samples(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
@@ -169,7 +169,7 @@ static void count(struct walking *w, const struct import_record *r)
 	}
 }
 
-static int take_of_kernel(struct walking *w, const struct import_record *r)
+static int read_of_kernel(struct walking *w, const struct import_record *r)
 {
 	if (r->size % 8) {
 		w->nr_senseless++;
@@ -181,11 +181,11 @@ static int take_of_kernel(struct walking *w, const struct import_record *r)
 	}
 	if (r->type == PERF_RECORD_SAMPLE) {
 		w->im->is_running = true;
-		take_sample(w, r);
+		read_sample(w, r);
 		return 0;
 	}
 	if (import_is_side_band(r->type))
-		return take_side_band(w, r);
+		return read_side_band(w, r);
 	w->im->facts.nr_unknown += r->type >= NR_KINDS;
 	add_to_slice(w, r);
 	count(w, r);
@@ -193,7 +193,7 @@ static int take_of_kernel(struct walking *w, const struct import_record *r)
 }
 
 /* Those of a time all have it, or none. */
-static void know_times(struct import *im)
+static void find_times(struct import *im)
 {
 	import_ids_sort(im);
 	im->lacks_times = im->any != NULL;
@@ -201,7 +201,7 @@ static void know_times(struct import *im)
 		im->lacks_times &= !im->events[i].time_place.is_there;
 }
 
-/* How many bytes of an attr's record are the attr: what it says itself. */
+/* The size of the attr in its record, according to the attr. */
 static uint32_t attr_bytes(const struct import *im, const struct import_record *r)
 {
 	uint32_t size;
@@ -213,7 +213,7 @@ static uint32_t attr_bytes(const struct import *im, const struct import_record *
 	return size > r->size - 8 ? r->size - 8 : size;
 }
 
-static int take_attr(struct walking *w, const struct import_record *r)
+static int read_attr(struct walking *w, const struct import_record *r)
 {
 	struct import *im = w->im;
 	struct import_bytes ids;
@@ -230,16 +230,16 @@ static int take_attr(struct walking *w, const struct import_record *r)
 	while (rc == 0 && ids.c.left >= 8)
 		rc = import_add_id(im, import_u64(&ids), event);
 	w->event = NULL;
-	know_times(im);
+	find_times(im);
 	return rc;
 }
 
-static int take_build_id(struct walking *w, const struct import_record *r)
+static int read_build_id(struct walking *w, const struct import_record *r)
 {
 	return import_add_build_id(w->im, r->misc, r->p + 8, r->size - 8);
 }
 
-static int take_feature(struct walking *w, const struct import_record *r)
+static int read_feature(struct walking *w, const struct import_record *r)
 {
 	struct import_bytes b;
 	uint64_t number;
@@ -252,8 +252,8 @@ static int take_feature(struct walking *w, const struct import_record *r)
 		   : 0;
 }
 
-/* What perf before Linux 3.9 called its events, in a pipe. */
-static int take_event_type(struct walking *w, const struct import_record *r)
+/* Names of events in a pipe, by perf before Linux 3.9. */
+static int read_event_type(struct walking *w, const struct import_record *r)
 {
 	struct import *im = w->im;
 	struct import_bytes b;
@@ -268,7 +268,7 @@ static int take_event_type(struct walking *w, const struct import_record *r)
 }
 
 /* IEEE 754 binary64. */
-static void take_scale(struct import_event *ev, uint64_t bits)
+static void read_scale(struct import_event *ev, uint64_t bits)
 {
 	double scale;
 
@@ -277,8 +277,8 @@ static void take_scale(struct import_event *ev, uint64_t bits)
 		ev->scale = scale;
 }
 
-/* What was found out later of an event: its unit, its scale, its name. */
-static int take_event_update(struct walking *w, const struct import_record *r)
+/* Later additions to an event: its unit, its scale, its name. */
+static int read_event_update(struct walking *w, const struct import_record *r)
 {
 	enum { UNIT, SCALE, NAME };
 	struct import *im = w->im;
@@ -293,7 +293,7 @@ static int take_event_update(struct walking *w, const struct import_record *r)
 	if (!cursor_ok(&b.c) || !id || kind > NAME)
 		return 0;
 	if (kind == SCALE) {
-		take_scale(&im->events[id->event], import_u64(&b));
+		read_scale(&im->events[id->event], import_u64(&b));
 		return 0;
 	}
 	text = import_text(im, (const char *)b.c.at, b.c.left);
@@ -304,8 +304,8 @@ static int take_event_update(struct walking *w, const struct import_record *r)
 	return 0;
 }
 
-/* Behind the record, not in it. */
-static int take_tracing(struct walking *w, const struct import_record *r)
+/* After the record, not in it. */
+static int read_tracing(struct walking *w, const struct import_record *r)
 {
 	uint64_t len = import_walk_payload(&w->walk, r);
 	uint8_t *data;
@@ -344,8 +344,9 @@ static int start_unpacking(struct walking *w)
 static int damaged(struct walking *w, const struct import_record *r, const char *how)
 {
 	w->is_damaged = true;
-	import_tell(w->im, true, "what is packed at offset %" PRIu64 " %s: the rest is left out",
-		    r->at, how);
+	import_report(w->im, true,
+		      "the packed records at offset %" PRIu64 " %s: the rest is left out", r->at,
+		      how);
 	return 0;
 }
 
@@ -369,7 +370,7 @@ static int unpack(struct walking *w, const struct import_record *r, const void *
 		before = len;
 		got = trace_unzip_some(w->unzip, &in, &len, w->out, OUT_BYTES);
 		if (got < 0)
-			return damaged(w, r, "is damaged");
+			return damaged(w, r, "are damaged");
 		if (im->temp_bytes + (uint64_t)got > max_unpacked(w))
 			return damaged(w, r, "would become too long");
 		rc = io_write_full(im->temp_fd, w->out, (size_t)got);
@@ -378,13 +379,13 @@ static int unpack(struct walking *w, const struct import_record *r, const void *
 	return rc;
 }
 
-static int take_compressed(struct walking *w, const struct import_record *r)
+static int read_compressed(struct walking *w, const struct import_record *r)
 {
 	return w->is_unpacked ? 0 : unpack(w, r, r->p + 8, r->size - 8);
 }
 
-/* It tells how many bytes are packed, and has some more to be whole words. */
-static int take_compressed_2(struct walking *w, const struct import_record *r)
+/* It has the number of packed bytes, and padding to whole words. */
+static int read_compressed_2(struct walking *w, const struct import_record *r)
 {
 	struct import_bytes b;
 	uint64_t len;
@@ -397,21 +398,21 @@ static int take_compressed_2(struct walking *w, const struct import_record *r)
 }
 
 static int (*const takes[])(struct walking *w, const struct import_record *r) = {
-    [HEADER_ATTR] = take_attr,
-    [EVENT_TYPE] = take_event_type,
-    [IMPORT_TRACING_DATA] = take_tracing,
-    [HEADER_BUILD_ID] = take_build_id,
-    [EVENT_UPDATE] = take_event_update,
-    [HEADER_FEATURE] = take_feature,
-    [COMPRESSED] = take_compressed,
-    [COMPRESSED2] = take_compressed_2,
+    [HEADER_ATTR] = read_attr,
+    [EVENT_TYPE] = read_event_type,
+    [IMPORT_TRACING_DATA] = read_tracing,
+    [HEADER_BUILD_ID] = read_build_id,
+    [EVENT_UPDATE] = read_event_update,
+    [HEADER_FEATURE] = read_feature,
+    [COMPRESSED] = read_compressed,
+    [COMPRESSED2] = read_compressed_2,
 };
 
 static int take(struct walking *w, const struct import_record *r)
 {
 	w->im->facts.nr_records++;
 	if (r->type < IMPORT_USER_TYPES)
-		return take_of_kernel(w, r);
+		return read_of_kernel(w, r);
 	if (r->type < sizeof(takes) / sizeof(takes[0]) && takes[r->type])
 		return takes[r->type](w, r);
 	return 0;
@@ -431,8 +432,9 @@ static int walk(struct walking *w)
 		import_walk_pass(&w->walk, &r);
 	}
 	if (rc == -ENODATA || rc == -EILSEQ) {
-		import_tell(w->im, true, "%s at offset %" PRIu64 ": what is behind it is left out",
-			    rc == -ENODATA ? "a record is cut" : "no record begins", w->walk.at);
+		import_report(w->im, true,
+			      "%s at offset %" PRIu64 ": the rest of the file is left out",
+			      rc == -ENODATA ? "a record is cut" : "no record begins", w->walk.at);
 		w->im->facts.is_cut = true;
 		rc = 0;
 	}
@@ -446,23 +448,25 @@ static void use_places(struct import *im)
 	im->facts.first_ns = im->data.offset;
 	im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
 	if (im->facts.nr_samples)
-		import_tell(im, false,
-			    "its samples have no times: places in the file stand for them");
+		import_report(
+		    im, false,
+		    "its samples have no times: their places in the file stand in for them");
 }
 
 static void tell(const struct walking *w)
 {
 	if (w->nr_senseless)
-		import_tell(w->im, true, "%" PRIu64 " records are invalid: left out",
-			    w->nr_senseless);
+		import_report(w->im, true, "%" PRIu64 " records are invalid: left out",
+			      w->nr_senseless);
 	if (w->im->any && !w->im->any->id_place.is_there && w->im->nr_events > 1)
-		import_tell(w->im, true,
-			    "its samples do not say which of its %zu events they are of: all are "
-			    "taken for those of %s",
-			    w->im->nr_events, w->im->any->name);
+		import_report(w->im, true,
+			      "its samples do not say which of its %zu events they are of: all are "
+			      "counted for %s",
+			      w->im->nr_events, w->im->any->name);
 	if (w->im->ids_are_left_out)
-		import_tell(w->im, true, "has more than %d ids: samples of the others are left out",
-			    IMPORT_MAX_IDS);
+		import_report(w->im, true,
+			      "has more than %d ids: samples of the others are left out",
+			      IMPORT_MAX_IDS);
 }
 
 static uint64_t slice_bytes(uint64_t all)
@@ -484,7 +488,7 @@ static int walk_file(struct walking *w)
 	return walk(w);
 }
 
-/* What was packed, as if it stood behind the file. */
+/* The unpacked records, as if they followed the file. */
 static int walk_unpacked(struct walking *w)
 {
 	const struct import *im = w->im;
@@ -505,7 +509,7 @@ int import_index(struct import *im, struct err *e)
 	int rc;
 
 	im->facts.first_ns = im->facts.last_ns = 0; /* as the records have it */
-	know_times(im);
+	find_times(im);
 	rc = walk_file(&w);
 	if (rc == 0 && im->temp_bytes)
 		rc = walk_unpacked(&w);

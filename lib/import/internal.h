@@ -1,8 +1,11 @@
 /*
- * What the files of import/ share. Private to them and their tests.
+ * Shared by the files of import/. Private to them and their tests.
  *
- * header.c reads what stands before and behind the records, index.c walks them once, side.c keeps
- * those of tasks and mappings, slice.c hands out the others, traces.c makes traces of all that.
+ *
+ *
+ * header.c reads what is before and after the records, index.c walks through them once, side.c
+ * stores those of tasks and mappings, slice.c returns the others as frames, traces.c makes traces
+ * of all that.
  */
 #ifndef IMPORT_INTERNAL_H
 #define IMPORT_INTERNAL_H
@@ -18,7 +21,7 @@
 
 enum {
 	IMPORT_ATTR_MIN_BYTES = PERF_ATTR_SIZE_VER0,
-	IMPORT_ATTR_BYTES = 136, /* PERF_ATTR_SIZE_VER8; what is behind it is not needed */
+	IMPORT_ATTR_BYTES = 136, /* PERF_ATTR_SIZE_VER8; bytes after it are not needed */
 	IMPORT_MAX_SLICES = 64,
 	IMPORT_SLICE_BYTES = 1 << 20, /* at least */
 	IMPORT_MAX_FEATURE_BYTES = 64 << 20,
@@ -26,7 +29,7 @@ enum {
 	IMPORT_MAX_TEXT_BYTES = 256 << 20,
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
-	/* What is unpacked: so many times what was packed, and this. */
+	/* Limits of unpacked bytes: a multiple of the packed ones, and at least this. */
 	IMPORT_MAX_UNPACK_FACTOR = 1000,
 	IMPORT_MIN_UNPACK_BYTES = 64 << 20,
 };
@@ -39,9 +42,9 @@ struct import_event {
 	struct trace_layout layout;
 	bool has_layout;
 	struct trace_place id_place, time_place;
-	const char *name, *unit; /* in the arena; NULL: not told */
-	const char *format;      /* of a tracepoint; in the arena; NULL: not told */
-	double scale;            /* 0: not told */
+	const char *name, *unit; /* in the arena; NULL: unknown */
+	const char *format;      /* of a tracepoint; in the arena; NULL: unknown */
+	double scale;            /* 0: unknown */
 	uint32_t column;         /* among the events of the traces; UINT32_MAX: of none */
 	uint32_t leader;         /* of its group: another event, or itself */
 	uint64_t nr_samples, nr_throttled;
@@ -55,7 +58,7 @@ struct import_id {
 	uint32_t place; /* among those of its event */
 };
 
-/* A part of the records, of the file or of what was unpacked. */
+/* A range of records, in the file or among the unpacked ones. */
 struct import_slice {
 	uint64_t start, end;
 	bool is_unpacked;
@@ -75,7 +78,7 @@ struct import_section {
 
 struct import {
 	const char *path; /* in the arena */
-	int fd, temp_fd;  /* temp: what was unpacked; -1: nothing was */
+	int fd, temp_fd;  /* temp: the unpacked records; -1: there are none */
 	uint64_t temp_bytes;
 	uint64_t size;
 	struct import_section data;
@@ -92,25 +95,26 @@ struct import {
 	size_t nr_ids, ids_room;
 	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
 	uint64_t nr_senseless;          /* of tasks and mappings */
-	const struct import_event *any; /* for what is of no event; NULL: there is none */
+	const struct import_event *any; /* for records of no event; NULL: there is none */
 	bool has_build_ids;             /* some event asked for them in its mappings */
 	struct dict build_ids;          /* struct import_build_id */
-	struct import_slice slices[2 * IMPORT_MAX_SLICES]; /* of the file, of what was unpacked */
+	struct import_slice
+	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
 	size_t nr_slices;
 	uint64_t disorder_ns;
-	bool lacks_times; /* no sample has one: places in the file stand for them */
-	bool is_running;  /* without times: what comes now was not there before */
-	/* Tasks and mappings as a trace has them: what was there before, and what the kernel told.
-	 */
-	struct buf side_made, side_told;
+	bool lacks_times; /* no sample has one: the offset in the file stands in for it */
+	bool is_running;  /* without times: later records describe what is new */
+	/* Tasks and mappings as in a trace: those that existed before, and those that the kernel
+	 * recorded. */
+	struct buf side_made, side_recorded;
 	uint8_t session_id[16];
 	/* The set. */
 	struct trace_set set;
 	struct buf common; /* frames of the common trace */
 };
 
-/* Tells of something; is_loss: it is not there. */
-void import_tell(struct import *im, bool is_loss, const char *fmt, ...)
+/* Reports a problem; is_loss: something is missing. */
+void import_report(struct import *im, bool is_loss, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Text of the file: safe to show, in the arena; "" without memory. */
 const char *import_text(struct import *im, const char *text, size_t len);
@@ -119,7 +123,7 @@ const char *import_text(struct import *im, const char *text, size_t len);
 bool import_is_magic(const uint8_t p[8]);
 /* 0 or -errno with *e. */
 int import_header_load(struct import *im, struct err *e);
-/* A feature's bytes, of the file's end or of a record. Those not known are passed over. 0 or
+/* The bytes of a feature, from the end of the file or from a record. Unknown ones are skipped. 0 or
  * -ENOMEM. */
 int import_feature(struct import *im, unsigned number, const void *data, size_t len);
 int import_add_build_id(struct import *im, uint16_t misc, const void *data, size_t len);
@@ -130,9 +134,10 @@ const struct import_build_id *import_find_build_id(const struct import *im, cons
 int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event);
 int import_add_id(struct import *im, uint64_t id, uint32_t event);
 void import_ids_sort(struct import *im);
-/* What tells how records of no event end; NULL: there is none. Until the next event is added. */
+/* The event that defines how records of no event end; NULL: there is none. Valid until the next
+ * event is added. */
 const struct import_event *import_any_event(struct import *im);
-/* The event of a record: NULL: it is not known. kind as in record.h. */
+/* The event of a record; NULL: unknown. kind as in record.h. */
 const struct import_event *import_event_of(struct import *im, const uint8_t *p, size_t len);
 const struct import_id *import_find_id(struct import *im, uint64_t id);
 /* For names where the file has none; in the arena. */
@@ -141,30 +146,29 @@ void import_name_events(struct import *im);
 /* index.c: 0 or -errno with *e. */
 int import_index(struct import *im, struct err *e);
 
-/* side.c: whether records of this kind are kept for the common trace; and keeps one, whose bytes
- * are little-endian. time_ns: of the file at this place, 0: none yet; at: the place. 0 or
- * -ENOMEM. */
+/* side.c: whether records of this kind belong to the common trace; and adds one, whose bytes are
+ * little-endian. time_ns: of the file at this place, 0: none yet; at: its offset. 0 or -ENOMEM. */
 bool import_is_side_band(uint32_t kind);
 int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at);
-/* Puts the frames of both into im->common, with the build-ids that the file tells. 0 or -ENOMEM. */
+/* Adds the frames of both to im->common, with the build-ids of the file. 0 or -ENOMEM. */
 struct trace_writer;
 int import_side_put(struct import *im, struct trace_writer *w);
-/* Moves what w has gathered to im->common. 0 or -ENOMEM. */
-int import_take_frames(struct import *im, struct trace_writer *w);
+/* Moves the gathered frames of w to im->common. 0 or -ENOMEM. */
+int import_append_frames(struct import *im, struct trace_writer *w);
 
-/* tracing.c: the formats of tracepoints. What makes no sense is passed over. */
+/* tracing.c: the formats of tracepoints. Invalid ones are skipped. */
 void import_tracing(struct import *im, const void *data, size_t len);
 
-/* order.c: puts a record of the other byte order into ours, in place. False: it makes no sense. */
+/* order.c: converts a record of the other byte order in place. False: it is invalid. */
 bool import_swap(struct import *im, const struct import_record *r);
 void import_swap_attr(uint8_t *attr, size_t len);
 
 /* slice.c: a feed of the records of a slice. */
 extern const struct trace_feed import_slice_feed;
-/* What the feed takes; NULL without memory. frames (of len bytes) are freed with it. */
+/* The feed's arg; NULL without memory. frames (of len bytes) are freed with it. */
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames);
 
-/* traces.c: which events the traces have, when all is indexed. */
+/* traces.c: numbers the events of the traces, once all records are indexed. */
 void import_number_columns(struct import *im);
 /* 0 or -ENOMEM. */
 int import_make_set(struct import *im);

@@ -1,7 +1,7 @@
 /*
- * From the other byte order into ours: all words of a record are turned first, then what is not a
- * word is put right. A pair of two numbers in a word has changed places then, and bytes are turned
- * back. Source for bit fields: tools/perf/util/evsel.c. Must not trust a number that it turns.
+ * Converts records from the other byte order. All words of a record are swapped first; then fields
+ * that are not words are corrected: the two numbers of a pair are exchanged, and bytes are swapped
+ * back. Source for bit fields: tools/perf/util/evsel.c. Must not trust a number of the record.
  */
 #include "import/internal.h"
 
@@ -9,7 +9,7 @@
 
 enum { WORD = PERF_ABI_WORD_BYTES };
 
-/* Words in our order already, but for what is put right from here on. */
+/* The words that are still to be corrected. */
 struct turn {
 	uint8_t *p;
 	size_t left; /* words */
@@ -274,10 +274,10 @@ static void mmap2(struct turn *t, bool has_build_id)
 static void text_poke(struct turn *t)
 {
 	words(t, 1);
-	rest(t); /* it is read by nobody */
+	rest(t); /* nothing reads it */
 }
 
-/* p: a pair, w: a word, s: bytes to the end; what is not told are words. */
+/* p: a pair, w: a word, s: bytes to the end; the rest are words. */
 static const char *const shapes[] = {
     [PERF_RECORD_MMAP] = "pwwws",
     [PERF_RECORD_COMM] = "ps",
@@ -343,7 +343,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 		return !t.is_bad;
 	}
 	if (!trace_record_kind_name(r->type))
-		return true; /* nobody reads it */
+		return true; /* nothing reads it */
 	id_words = ev ? trace_layout_id_bytes(&ev->layout) / WORD : 0;
 	if (id_words > t.left)
 		return false;
@@ -367,8 +367,8 @@ static uint8_t reverse_byte(uint8_t b)
 
 #define ATTR_AT(field) offsetof(struct perf_event_attr, field)
 
-/* struct perf_event_attr: words, but for its flags, whose bits count from the other end of each
- * byte, and pairs. */
+/* struct perf_event_attr: words, except pairs, and the flags, whose bits count from the other end
+ * of each byte. */
 void import_swap_attr(uint8_t *attr, size_t len)
 {
 	enum { FLAGS_AT = PERF_ABI_ATTR_BITS_AT };

@@ -1,7 +1,6 @@
 /*
- * Records of tasks, mappings and kernel symbols, as a trace's common file has them: each ends in
- * TID and TIME. What perf made itself, of what was there before, has no time. Must not know what
- * they mean.
+ * Records of tasks, mappings and kernel symbols as in a trace's common file: each ends in TID and
+ * TIME. Records that perf made for what existed before have no time. Must not know their meaning.
  */
 #include "base/mem.h"
 #include "import/internal.h"
@@ -33,8 +32,8 @@ bool import_is_side_band(uint32_t kind)
 	return kind < sizeof(is) / sizeof(is[0]) && is[kind];
 }
 
-/* "[kernel.kallsyms]_text": what stands behind the bracket is a symbol, and the place in the file
- * its address. */
+/* "[kernel.kallsyms]_text": the text after the bracket is a symbol, and the file offset its
+ * address. */
 static void note_text(struct import *im, const struct trace_record *r)
 {
 	const char *end = strchr(r->name, ']');
@@ -105,7 +104,7 @@ static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_
 	buf_le64(b, time_ns);
 }
 
-/* Without times perf's own records stand first, and the program that it starts begins by an exec.
+/* Without times perf's own records come first, and the program that it starts begins with an exec.
  */
 static uint64_t place_as_time(struct import *im, const struct trace_record *r, uint64_t at)
 {
@@ -126,10 +125,10 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	const struct import_event *any = import_any_event(im);
 	struct trace_layout l = any ? any->layout : (struct trace_layout){0};
 	struct trace_record r;
-	struct buf *b = &im->side_told;
+	struct buf *b = &im->side_recorded;
 	size_t body;
 
-	l.has_build_id = im->has_build_ids; /* perf has one event that tells of mappings */
+	l.has_build_id = im->has_build_ids; /* perf has one event that records mappings */
 	if (trace_record_decode(&l, p, len, &r)) {
 		im->nr_senseless++;
 		return 0;
@@ -151,7 +150,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* A mapping of a file whose build-id stands elsewhere, as one that tells it. */
+/* Rewrites a mapping of a file whose build-id is elsewhere in the file as one with a build-id. */
 static bool add_identified(struct import *im, const struct trace_record *r, struct buf *out)
 {
 	bool is_map = r->kind == PERF_RECORD_MMAP || r->kind == PERF_RECORD_MMAP2;
@@ -208,7 +207,7 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 		rc = buf_error(&out);
 		trace_writer_records(w, ring, UINT32_MAX, out.data, out.len);
 		buf_reset(&out);
-		rc = rc ? rc : import_take_frames(im, w);
+		rc = rc ? rc : import_append_frames(im, w);
 	}
 	buf_fini(&out);
 	return rc;
@@ -218,5 +217,5 @@ int import_side_put(struct import *im, struct trace_writer *w)
 {
 	int rc = put(im, w, TRACE_RING_MADE, &im->side_made);
 
-	return rc ? rc : put(im, w, TRACE_RING_SIDE_BAND, &im->side_told);
+	return rc ? rc : put(im, w, TRACE_RING_SIDE_BAND, &im->side_recorded);
 }

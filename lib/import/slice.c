@@ -1,6 +1,6 @@
 /*
- * The records of a slice as frames: runs of those that are of a ring, as they lie in the window.
- * What stands between them (of perf's own; of tasks and mappings) is passed by.
+ * The records of a slice as frames: runs of consecutive records of a ring, in place in the window.
+ * Records between them (perf's own; tasks and mappings) are skipped.
  */
 #include "import/internal.h"
 
@@ -57,7 +57,8 @@ static bool is_of_ring(struct slice *s, const struct import_record *r)
 	return !s->walk.is_big || import_swap(s->im, r);
 }
 
-/* A ring of samples, of no one CPU, in the 8 bytes before the records: those are given already. */
+/* The head of a ring of samples without a CPU, in the 8 bytes before the records: those were
+ * returned already. */
 static void put_head(uint8_t *p)
 {
 	const uint32_t head[2] = {htole32(TRACE_RING_SAMPLES), htole32(UINT32_MAX)};
@@ -76,7 +77,7 @@ static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t le
 				    .is_packed = s->is_unpacked};
 }
 
-/* The word before which the time stands that the layout does not have; 0: the record has none. */
+/* The index of the word before which the missing time is inserted; 0: the record has none. */
 static size_t place_of_time(struct slice *s, const struct import_record *r)
 {
 	const struct import_event *ev = import_any_event(s->im);

@@ -1,6 +1,6 @@
 /*
- * A file as a set of traces: one for each slice, and the common one. What stands before their
- * records is written as a recorder would, and read in memory.
+ * A file as a set of traces: one for each slice, and the common one. The frames before their
+ * records are written as by a recorder, and read in memory.
  */
 #include "import/internal.h"
 
@@ -16,8 +16,8 @@
 enum { NO_COLUMN = UINT32_MAX };
 enum { MAX_INSTANCES = 256 }; /* of an event; each CPU or task is one */
 
-/* Copies what w has gathered. */
-static int take_bytes(const struct trace_writer *w, void **out, size_t *out_len)
+/* Copies the gathered frames of w. */
+static int read_bytes(const struct trace_writer *w, void **out, size_t *out_len)
 {
 	const void *bytes;
 	size_t len;
@@ -191,7 +191,7 @@ static const struct import_event *event_of_column(const struct import *im, uint3
 	return ev;
 }
 
-/* What has another id is of it too. */
+/* All samples belong to the only event, whatever their ids are. */
 static bool is_of_one_event(const struct import *im)
 {
 	const struct import_event *ev = event_of_column(im, 0);
@@ -225,7 +225,7 @@ static int put_ids(const struct import *im, struct trace_writer *w)
 	return 0;
 }
 
-/* What is known of each event stands in the first trace: perf does not tell it by CPU. */
+/* Totals of each event are in the first trace: perf has none by CPU. */
 static int put_sampling(const struct import *im, size_t i, struct trace_writer *w)
 {
 	const struct import_slice *s = &im->slices[i];
@@ -258,7 +258,7 @@ static void put_end(const struct import *im, struct trace_writer *w)
 						     .is_cut = im->facts.is_cut});
 }
 
-/* The first has what all have, before its own. */
+/* The first has the shared frames, before its own. */
 static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 {
 	struct trace_writer *w = trace_writer_new();
@@ -274,7 +274,7 @@ static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 		rc = put_sampling(im, i, w);
 	if (rc == 0) {
 		put_end(im, w);
-		rc = take_bytes(w, out, len);
+		rc = read_bytes(w, out, len);
 	}
 	trace_writer_free(w);
 	return rc;
@@ -337,7 +337,7 @@ static int open_trace(const void *arg, size_t number, struct trace_reader **out,
 	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
 }
 
-int import_take_frames(struct import *im, struct trace_writer *w)
+int import_append_frames(struct import *im, struct trace_writer *w)
 {
 	const void *bytes;
 	size_t len;
@@ -354,11 +354,11 @@ static int make_common(struct import *im, struct trace_writer *w)
 	int rc;
 
 	trace_writer_common(w);
-	rc = import_take_frames(im, w);
+	rc = import_append_frames(im, w);
 	return rc ? rc : import_side_put(im, w);
 }
 
-/* What perf has for its side-band is no event, unless there is nothing else. */
+/* perf's side-band event is left out, unless there is no other. */
 void import_number_columns(struct import *im)
 {
 	bool has_other = false;

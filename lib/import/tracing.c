@@ -1,6 +1,6 @@
 /*
- * What perf copies out of tracefs for tracepoints: the format of each. Source: trace-event-read.c
- * in tools/perf/util. Must not trust a size, nor that a text ends.
+ * The files that perf copies from tracefs for tracepoints: the format of each. Source:
+ * trace-event-read.c in tools/perf/util. Must not trust a size, nor that a text ends.
  */
 #include "import/internal.h"
 
@@ -12,7 +12,7 @@
 enum { MAX_FORMAT_BYTES = 60 << 10, TRACEPOINT = 2 };
 
 /* A text up to its NUL; "" and underflow if there is none. */
-static const char *take_text(struct import_bytes *b)
+static const char *read_text(struct import_bytes *b)
 {
 	const void *nul = b->c.left ? memchr(b->c.at, '\0', b->c.left) : NULL;
 	const char *s = (const char *)b->c.at;
@@ -26,7 +26,7 @@ static const char *take_text(struct import_bytes *b)
 }
 
 /* A size of 64 bits, and so many bytes. */
-static const char *take_file(struct import_bytes *b, size_t *len)
+static const char *read_file(struct import_bytes *b, size_t *len)
 {
 	uint64_t size = import_u64(b);
 
@@ -36,11 +36,11 @@ static const char *take_file(struct import_bytes *b, size_t *len)
 }
 
 struct format {
-	const char *name; /* name_len bytes; NULL: not told */
+	const char *name; /* name_len bytes; NULL: unknown */
 	size_t name_len;
 	uint64_t id;
 	bool has_id;
-	struct buf fields; /* the lines that tell of fields */
+	struct buf fields; /* the lines of its fields */
 };
 
 static bool begins(const char *line, const char *stop, const char *with)
@@ -50,7 +50,7 @@ static bool begins(const char *line, const char *stop, const char *with)
 	return (size_t)(stop - line) >= len && !memcmp(line, with, len);
 }
 
-static void take_line(struct format *f, const char *line, const char *stop)
+static void read_line(struct format *f, const char *line, const char *stop)
 {
 	const char *p = line + sizeof("ID: ") - 1;
 
@@ -65,14 +65,14 @@ static void take_line(struct format *f, const char *line, const char *stop)
 	}
 }
 
-static void give(struct import *im, const char *system, const struct format *f)
+static void add_format(struct import *im, const char *system, const struct format *f)
 {
 	for (size_t i = 0; i < im->nr_events && f->has_id; i++) {
 		struct import_event *ev = &im->events[i];
 
 		if (ev->layout.type != TRACEPOINT || ev->layout.config != f->id)
 			continue;
-		/* raw bytes of the other order are not taken apart */
+		/* raw bytes of the other byte order are not decoded */
 		if (!ev->format && !im->facts.is_big_endian)
 			ev->format = arena_strdup(&im->arena, buf_str(&f->fields));
 		if (!ev->name && f->name)
@@ -82,29 +82,29 @@ static void give(struct import *im, const char *system, const struct format *f)
 	}
 }
 
-static void take_format(struct import *im, const char *system, const char *text, size_t len)
+static void read_format(struct import *im, const char *system, const char *text, size_t len)
 {
 	const char *at = text, *end = text + len, *line, *stop;
 	struct format f = {0};
 
 	buf_init(&f.fields, MAX_FORMAT_BYTES);
 	while ((line = str_next_line(&at, end, &stop)))
-		take_line(&f, line, stop);
+		read_line(&f, line, stop);
 	if (!buf_error(&f.fields))
-		give(im, system, &f);
+		add_format(im, system, &f);
 	buf_fini(&f.fields);
 }
 
-static void take_system(struct import *im, struct import_bytes *b, const char *system)
+static void read_system(struct import *im, struct import_bytes *b, const char *system)
 {
 	uint32_t nr = import_u32(b);
 
 	for (uint32_t i = 0; i < nr && cursor_ok(&b->c); i++) {
 		size_t len;
-		const char *text = take_file(b, &len);
+		const char *text = read_file(b, &len);
 
 		if (text)
-			take_format(im, system, text, len);
+			read_format(im, system, text, len);
 	}
 }
 
@@ -113,7 +113,7 @@ static void skip_files(struct import_bytes *b, uint32_t nr)
 	size_t len;
 
 	for (uint32_t i = 0; i < nr && cursor_ok(&b->c); i++)
-		take_file(b, &len);
+		read_file(b, &len);
 }
 
 void import_tracing(struct import *im, const void *data, size_t len)
@@ -127,15 +127,15 @@ void import_tracing(struct import *im, const void *data, size_t len)
 	p = cursor_bytes(&b.c, sizeof(magic) - 1);
 	if (!p || memcmp(p, magic, sizeof(magic) - 1) != 0)
 		return;
-	take_text(&b);                /* version */
+	read_text(&b);                /* version */
 	cursor_skip(&b.c, 2);         /* byte order, bytes of a long */
 	import_u32(&b);               /* of a page */
 	for (int i = 0; i < 2; i++) { /* header_page, header_event */
-		take_text(&b);
+		read_text(&b);
 		skip_files(&b, 1);
 	}
 	skip_files(&b, import_u32(&b)); /* ftrace's own */
 	nr = import_u32(&b);
 	for (uint32_t i = 0; i < nr && cursor_ok(&b.c); i++)
-		take_system(im, &b, take_text(&b));
+		read_system(im, &b, read_text(&b));
 }

@@ -1,6 +1,6 @@
 /*
- * A window over the file, moved with pread: a file that is cut off while it is read must not end
- * us, as it would with mmap. Must not know what records are for.
+ * A window over the file, moved with pread: with mmap a file that is truncated while it is read
+ * would kill the process. Must not know what records are for.
  */
 #include "import/walk.h"
 
@@ -48,7 +48,7 @@ static size_t in_window(const struct import_walk *w)
 	return w->at >= w->window_at && from < w->window_bytes ? w->window_bytes - (size_t)from : 0;
 }
 
-static void take_header(const struct import_walk *w, struct import_record *out)
+static void read_header(const struct import_walk *w, struct import_record *out)
 {
 	uint32_t type;
 	uint16_t misc, size;
@@ -69,7 +69,7 @@ bool import_walk_has(const struct import_walk *w)
 
 	if (in_window(w) < IMPORT_HEADER_BYTES)
 		return false;
-	take_header(w, &r);
+	read_header(w, &r);
 	return in_window(w) >= r.size;
 }
 
@@ -99,17 +99,17 @@ int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_
 	rc = ensure(w, IMPORT_HEADER_BYTES, is_moved);
 	if (rc < 0)
 		return rc;
-	take_header(w, out);
+	read_header(w, out);
 	if (out->size < IMPORT_HEADER_BYTES)
 		return -EILSEQ;
 	rc = ensure(w, out->size, is_moved);
 	if (rc == 1 && *is_moved)
-		take_header(w, out);
+		read_header(w, out);
 	return rc;
 }
 
 /* Source: struct perf_record_header_tracing_data, perf_record_auxtrace in
- * tools/lib/perf/include/perf/event.h. What is not there any more ends the file. */
+ * tools/lib/perf/include/perf/event.h. A payload that is cut ends the file. */
 uint64_t import_walk_payload(const struct import_walk *w, const struct import_record *r)
 {
 	uint64_t left = w->end - w->at, size = 0;

@@ -1,6 +1,6 @@
 /*
- * From record to record of a perf.data file, through a window: memory is that of the window.
- * Private to import/; knows of a record what its header says.
+ * Walks through the records of a perf.data file in a window, whose memory is all it needs. Private
+ * to import/; reads only the header of a record.
  */
 #ifndef IMPORT_WALK_H
 #define IMPORT_WALK_H
@@ -28,7 +28,7 @@ struct import_walk {
 	size_t window_bytes;
 };
 
-/* The bytes of the record lie in the window, whose they are; its header is still as in the file. */
+/* The bytes lie in the window, which owns them; the header is still as in the file. */
 struct import_record {
 	uint8_t *p;
 	uint32_t type, size;
@@ -39,16 +39,16 @@ struct import_record {
 void import_walk_fini(struct import_walk *w);
 /* Moves the window so that it begins at w->at. 1; 0: nothing is there; -errno. */
 int import_walk_load(struct import_walk *w);
-/* The record at w->at, without going on: 1; 0: the end; -ENODATA: it is cut there; -EILSEQ: none
- * can be there; -errno. The bytes stay until the window is moved, which a call does only if the
- * record does not lie in it: *is_moved. */
+/* The record at w->at, without advancing: 1; 0: the end; -ENODATA: it is cut; -EILSEQ: no record
+ * can be there; -errno. The bytes are valid until the window moves, which happens only if the
+ * record is not in it: *is_moved. */
 int import_walk_peek(struct import_walk *w, struct import_record *out, bool *is_moved);
 /* The record at w->at lies in the window as a whole: peeking moves nothing. */
 bool import_walk_has(const struct import_walk *w);
-/* Records of perf's own that have bytes behind them, which their size does not count. */
+/* perf's own records with a payload after them, which their size does not include. */
 enum { IMPORT_TRACING_DATA = 66, IMPORT_AUXTRACE = 71 };
 uint64_t import_walk_payload(const struct import_walk *w, const struct import_record *r);
-/* Goes on behind the record, and behind its payload. */
+/* Advances past the record and its payload. */
 static inline void import_walk_pass(struct import_walk *w, const struct import_record *r)
 {
 	w->at += r->size;

@@ -166,9 +166,9 @@ TEST(refused)
 	    {ATTR_SIZE, 0, 0, "header is invalid"},
 	    {ATTR_SIZE, 79, 0, "header is invalid"},
 	    {ATTR_SIZE, 1 << 20, 0, "header is invalid"},
-	    {ATTRS, 0, 0, "tells of no event"},
-	    {ATTRS_AT, UINT64_MAX, 0, "tells of no event"},
-	    {ATTRS, 64, 0, "tells of no event"},
+	    {ATTRS, 0, 0, "describes no event"},
+	    {ATTRS_AT, UINT64_MAX, 0, "describes no event"},
+	    {ATTRS, 64, 0, "describes no event"},
 	};
 	uint8_t *data = malloc(MAX_BYTES);
 	size_t len;
@@ -197,12 +197,12 @@ TEST(damaged)
 		uint64_t nr_samples;
 		const char *says;
 	} rows[] = {
-	    {"file.little", DATA, 0, 0, 6, "did not come to its end"},
+	    {"file.little", DATA, 0, 0, 6, "did not finish"},
 	    {"file.little", DATA, UINT64_MAX, 0, 6, "was cut"},
 	    {"file.little", DATA_AT, UINT64_MAX, 0, 0, "was cut"},
 	    {"file.little", 248, 0, 0, 0, "no record begins at offset 248"},
 	    {"pipe.little", SIZE, 16, 5, 6, "a record is cut at offset"},
-	    {"packed.little", 256, 0, 0, 0, "is damaged"},
+	    {"packed.little", 256, 0, 0, 0, "are damaged"},
 	};
 	uint8_t *data = malloc(MAX_BYTES);
 
