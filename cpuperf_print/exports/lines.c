@@ -1,5 +1,5 @@
 /*
- * Facts of a session, from its traces one after the other. Must not read their records.
+ * Facts of a session as lines of text.
  */
 #include "exports/lines.h"
 
@@ -39,7 +39,7 @@ bool export_is_sampled(const struct trace_event *event)
 	return sampled_event_is_sampled(&s) && event->attr_bytes;
 }
 
-/* That all events are sampled and nothing else is there is known without reading. */
+/* False if all events are sampled and there are no metrics. */
 static bool has_counters(const struct input *o)
 {
 	for (size_t i = 0; i < o->facts->nr_events; i++)
@@ -72,7 +72,7 @@ uint32_t export_timebase(const struct profile_facts *facts)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* A line that is being made, and where it goes. */
+/* The current line, and its destination. */
 struct line {
 	struct buf text;
 	export_line_fn *put;

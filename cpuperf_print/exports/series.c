@@ -1,7 +1,7 @@
 /*
- * A counter of each event and metric, CPU and thing, of a process of its own that no pid can be. A
- * rate stands where its time begins, a value where it was read: viewers keep a number until the
- * next.
+ * A counter for each event and metric, CPU and thing, in a process with an impossible pid. Viewers
+ * hold a number until the next, so a rate is written at the start of its time, a value when it was
+ * read.
  */
 #include "exports/series.h"
 
@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 enum {
-	COUNTERS_PID = 4 << 20, /* PID_MAX_LIMIT: all pids are below */
+	COUNTERS_PID = 4 << 20, /* PID_MAX_LIMIT: above all pids */
 	SLICE_NS = 100000000,
 	NAME_BYTES = 4096,
 };
@@ -139,7 +139,7 @@ static const char *why(const struct export_series_note *n)
 	return n->reason && *n->reason ? n->reason : cell_state_name(n->quality.state);
 }
 
-/* A field that is there where some number lacks something. */
+/* Written only if some number is partial. */
 static void put_partial(const struct export_series *s, struct json_writer *out)
 {
 	char text[NAME_BYTES], state[CELL_STATE_BYTES];

@@ -1,5 +1,5 @@
 /*
- * Counts and misc over time as counters of the Trace Event Format. Knows nothing of samples.
+ * Counts and misc over time as counters of the Trace Event Format.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_SERIES_H
 #define CPUPERF_PRINT_EXPORTS_SERIES_H
@@ -8,7 +8,7 @@
 
 struct json_writer;
 
-/* What must be known of one event or metric beside its numbers. */
+/* How far the numbers of an event or metric can be trusted. */
 struct export_series_note {
 	const char *label;  /* NULL: it has no points */
 	const char *reason; /* why there is no number; NULL */
@@ -30,9 +30,9 @@ struct export_series {
 int export_series_init(struct export_series *s, struct job *j, const struct input *o,
 		       struct err *e);
 void export_series_fini(struct export_series *s);
-/* Items of the array that is open. Reads the session. 0 or -errno with *e. */
+/* Reads the session and writes items of the open array. 0 or -errno with *e. */
 int export_series_put(struct export_series *s, struct json_writer *out, struct err *e);
-/* Then, fields of the object that is open: what was not counted, and what is estimated. */
+/* Afterwards: writes fields of the open object: numbers not counted, estimated and partial. */
 void export_series_put_notes(const struct export_series *s, struct json_writer *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A tag is found for each sample, and the sample put into the spool; when all are there the tags
- * are put in order, of which groups are parts, and the spool is sorted. All is the same whichever
- * thread was first: numbers that depend on that decide nothing.
+ * Each sample gets a tag and goes into the spool. After the last, tags are sorted and divided into
+ * groups, and the spool is sorted by them. The order never depends on numbers that vary with the
+ * threads that read.
  */
 #include "exports/sorted.h"
 

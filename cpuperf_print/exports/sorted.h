@@ -1,6 +1,6 @@
 /*
- * Samples one by one in the order of time, group by group: of an event and thread, or of a thread.
- * What formats of single samples share. Knows nothing of formats.
+ * Single samples in order of time, group by group (an event and thread, or a thread), for the
+ * formats that write them one by one.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_SORTED_H
 #define CPUPERF_PRINT_EXPORTS_SORTED_H
@@ -10,7 +10,7 @@
 #include "report/stacks.h"
 #include "samples.h"
 
-/* Samples that agree in all but time, weight and stack; the tag of their records. */
+/* Samples with the same key: they differ in time, weight and stack only. */
 struct export_tag {
 	struct report_key key;
 	size_t nr;
@@ -18,7 +18,7 @@ struct export_tag {
 };
 
 struct export_group {
-	struct report_key key; /* of most of its samples; of one of its CPUs */
+	struct report_key key; /* the most frequent; of one of its CPUs */
 	size_t nr, most;
 	uint64_t weight;
 };

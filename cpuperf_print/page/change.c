@@ -1,6 +1,6 @@
 /*
- * What changed beyond chance since the sessions of --diff, of the functions by themselves: as the
- * report diff finds it, by shares.
+ * Functions whose self share changed beyond chance since the sessions of --diff, computed as for
+ * the report diff.
  */
 #include "base/err.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 
 enum { KEY_BYTES = 16, WAS = 0, IS = 1 /* the sides of a diff */ };
 
-/* Both sides of an event are groups beside each other. */
+/* The two sides of an event are adjacent groups. */
 static uint32_t group_of(uint32_t event, unsigned side)
 {
 	return 2 * event + (side == PAGE_NOW ? IS : WAS);
@@ -46,7 +46,7 @@ int page_change_take(struct page *h, const struct report_sample *s, unsigned sid
 				       group_of(s->key.event, side), replicate, s->weight);
 }
 
-/* Which functions each session has, for the names of what is no file. */
+/* Adds the functions of a session, by which objects without a file are compared. */
 static int add_names(struct page *h, size_t session, unsigned side)
 {
 	size_t nr, nr_rows = 0;

@@ -1,6 +1,6 @@
 /*
- * The stacks and counts of the page as few characters: functions by numbers, tree and cells as they
- * are told in export_html.c; coarser until they fit.
+ * The stacks and counts of the page in few characters: functions by number, tree and cells as
+ * described in page.c; coarsened until they fit.
  */
 #include "page/encode.h"
 #include "base/mem.h"
@@ -16,7 +16,7 @@ enum {
 	MAX_BYTES = 4 << 20, /* of tree, cells and names in the page */
 };
 
-/* Uses of functions, those of most nodes first: they get the shortest numbers. */
+/* Functions by number of nodes: the most frequent get the shortest numbers. */
 struct use {
 	const struct report_function *function;
 	uint32_t nr;
@@ -31,7 +31,7 @@ static int compare_uses(const void *pa, const void *pb)
 	return a->nr ? report_function_compare(a->function, b->function) : 0;
 }
 
-/* Merged nodes have a function that is none. */
+/* Gives merged nodes the function "[merged]". */
 static int name_merged(struct page *h)
 {
 	const struct report_function *merged =
@@ -120,7 +120,7 @@ void page_encode_slices(struct page *h, struct page_encoded *to)
 	to->nr_slices = end > first ? end - first : 1;
 }
 
-/* Of one node and group. Returns where the next begin. */
+/* Adds the counts of one node and group. Returns the place of the next. */
 static size_t encode_run(struct page *h, struct page_encoded *to, size_t i, size_t end)
 {
 	const struct report_slice *c = h->outline.counts;

@@ -1,6 +1,5 @@
 /*
- * What stands above the page: of what it is, and what must be known before its numbers are
- * believed.
+ * The head of the page: facts of the sessions, and warnings about their numbers.
  */
 #include "base/err.h"
 #include "counts/lines.h"
@@ -17,7 +16,7 @@
 
 enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
 
-/* What the spec says, else the file. */
+/* The name in the spec, else the file name. */
 static const char *name_of(const struct input *o)
 {
 	const char *slash = strrchr(o->path, '/');
@@ -124,7 +123,7 @@ static void put_fact(struct page *h, const char *name, const char *value)
 	jsonw_end(&h->json);
 }
 
-/* Takes the text of b, which is empty then. */
+/* Writes the text of b and resets it. */
 static void put_built(struct page *h, const char *name, struct buf *b)
 {
 	put_fact(h, name, buf_str(b));

@@ -1,6 +1,6 @@
 /*
- * --output-format=html: one page that shows a session in a browser, and needs nothing else. What
- * the page does is in html/; here its data is written, as JSON that stands in the page:
+ * --output-format=html: one self-contained page that shows a session in a browser. Its code is in
+ * html/; here its data are written, as JSON within the page:
  *
  * title, subtitle, tool, facts, warnings, notes: text to show
  * sides: "now", and with --diff "before"
@@ -16,8 +16,8 @@
  * series: counts and misc; series_start_ns, series_span_ns: their time; iterations: when they began
  * certain: event, function, change and what is uncertain of it
  *
- * What is a list of numbers is text as export/digits.h has it. The page is bounded, whatever was
- * recorded: time is told less finely, then what is small is merged, and the page says so.
+ * Lists of numbers are text as in export/digits.h. The size of the page is bounded: time is
+ * coarsened, then small frames are merged, and a note says so.
  */
 #include "page/page.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /*
- * What the parts of --output-format=html share: the run, and how JSON is written into the page.
+ * Shared by the parts of --output-format=html: the page that is being made.
  */
 #ifndef CPUPERF_PRINT_PAGE_HTML_H
 #define CPUPERF_PRINT_PAGE_HTML_H
@@ -19,7 +19,7 @@ struct report_stacks;
 enum { PAGE_NOW, PAGE_BEFORE, PAGE_NR_SIDES };
 enum { PAGE_MAX_NOTES = 24, PAGE_NOTES_BYTES = 128 << 10, PAGE_MAX_ITERATIONS = 200 };
 
-/* A thread; pid PAGE_SEVERAL: all of that name, where there are too many. */
+/* A thread; with pid PAGE_SEVERAL all threads of that name, if there are too many. */
 enum { PAGE_SEVERAL = UINT32_MAX };
 struct page_thread {
 	uint32_t comm, pid, tid; /* comm: report_functions_text */
@@ -30,7 +30,7 @@ struct page_group {
 	uint32_t side, event, thread;
 };
 
-/* A function that certainly has another share than before, by itself. */
+/* A function whose self share certainly changed. */
 struct page_certain {
 	uint32_t event, function; /* its number in the report */
 	double change, half;      /* of the share, 0 to 1; ± so much */
@@ -40,21 +40,21 @@ struct page {
 	struct job *j;
 	unsigned nr_sides;
 	const struct profile_facts *facts; /* of the first session */
-	struct counts_lines *lines;        /* of it too; NULL: none */
+	struct counts_lines *lines;        /* of the first session; NULL: none */
 	bool has_samples;
 
 	struct report_stacks *stacks;
 	struct report_slices *slices;
-	uint64_t slice_ns; /* at first, like these */
+	uint64_t slice_ns; /* before slices are doubled, like these */
 	uint32_t min_slice, max_slice;
 	struct report_stats stats[PAGE_NR_SIDES];
 	struct dict threads; /* struct page_thread */
 	struct dict groups;  /* struct page_group */
 	uint32_t last_group;
-	uint32_t others; /* name of the tasks for which there was no room */
+	uint32_t others; /* the name of threads beyond the limit */
 	bool has_several;
 
-	/* With --diff: what is in the sampled functions, by replicate. */
+	/* With --diff: samples by innermost function and replicate. */
 	bool by_iteration;
 	struct report_slices
 	    *leaves; /* stack: the function; group: event and side; slice: replicate */
@@ -67,23 +67,23 @@ struct page {
 	uint64_t iteration_ns[PAGE_MAX_ITERATIONS]; /* when they began, since its start */
 	size_t nr_iterations;
 	struct report_outline outline;
-	struct buf notes[2]; /* a line each: of what must be known, and of how the page was made */
-	size_t nr_notes[2], nr_more[2]; /* lines; those for which there was no room */
-	struct buf data;                /* JSON that waits to be written */
+	struct buf notes[2]; /* lines: warnings about the numbers, notes about the page */
+	size_t nr_notes[2], nr_more[2]; /* lines; further lines, left out */
+	struct buf data;                /* JSON that is not yet written */
 	struct json_writer json;
 };
 
-/* Writes what is in data. 0 or -errno with *e. */
+/* Writes and resets data. 0 or -errno with *e. */
 int page_flush(struct page *h, struct err *e);
-/* null if it is no number. */
+/* null unless finite. */
 void page_real(struct page *h, const char *key, double v, unsigned digits);
 
-/* Notes; the same once, and so many of a kind. */
+/* Adds a note, once, and at most PAGE_MAX_NOTES of a kind. */
 enum { PAGE_WARNING, PAGE_NOTE };
 void page_note(struct page *h, int kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Adds a trace of the first session; arg is the page. */
+/* Collects what a trace of the first session says; arg is the page. */
 void page_head_add(void *arg, const struct profile_trace *trace);
 /* The session's facts, warnings and notes. 0 or -errno with *e. */
 int page_head_read(struct page *h, struct err *e);
@@ -91,22 +91,22 @@ void page_head_put(struct page *h);
 /* Counts and misc over time. */
 int page_series_read(struct page *h, struct err *e);
 int page_series_put(struct page *h, struct err *e);
-/* The time that was asked for, else that of all that was read; since the session's start. */
+/* The time selected by options, else that of all numbers; since the session's start. */
 void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns);
-/* A slice that may be there: samples far outside, as damaged files have them, are in the first or
- * the last. */
+/* Limits a slice to the range of the page: samples far outside, as in damaged files, are counted in
+ * the first or the last. */
 uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned doubled);
 
 /* Samples: by stack, thread and time. */
 int page_samples_read(struct page *h, struct err *e);
 int page_samples_put(struct page *h, struct err *e);
-/* With --diff: a sample of either side. 0 or -errno. */
+/* With --diff: adds a sample of either side. 0 or -errno. */
 int page_change_take(struct page *h, const struct report_sample *s, unsigned side);
-/* When all is read: finds what certainly changed. Then gives the functions of the outline names
- * that mean the same on both sides. 0 or -errno. */
+/* After the last sample: finds what certainly changed; then replaces the functions of the outline
+ * by those that mean the same on both sides. 0 or -errno. */
 int page_change_compare(struct page *h);
 int page_change_name(struct page *h);
-/* numbers: of functions in the page, by the report's, nr of them; UINT32_MAX: not there. */
+/* numbers: as page_numbers.function, nr of them. */
 void page_change_put(struct page *h, const uint32_t *numbers, size_t nr);
 
 #endif

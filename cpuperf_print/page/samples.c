@@ -1,5 +1,5 @@
 /*
- * The samples of the page: counted by stack, group and slice of time while they are read.
+ * Counts the samples of the page by stack, group and slice of time.
  */
 #include "samples.h"
 #include "base/err.h"
@@ -15,10 +15,10 @@
 enum {
 	NR_SLICES = 400,      /* at most, if all goes well */
 	MAX_COUNTS = 2 << 20, /* in memory */
-	MAX_THREADS = 4096,   /* told apart; then by name */
+	MAX_THREADS = 4096,   /* by pid and tid; then by name */
 };
 
-/* Where there are too many, all of a name are one; where there are too many names, all are. */
+/* If there are too many threads, those of one name are one; if too many names, all are one. */
 static uint32_t find_thread(struct page *h, struct page_thread t)
 {
 	uint32_t number;
@@ -40,7 +40,7 @@ static bool is_of_thread(const struct page_thread *t, const struct report_key *k
 	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid;
 }
 
-/* Mostly that of the sample before. DICT_NONE without memory. */
+/* Usually the group of the sample before. DICT_NONE without memory. */
 static uint32_t find_group(struct page *h, unsigned side, const struct report_key *k)
 {
 	const struct page_group *last = dict_at(&h->groups, h->last_group);
@@ -91,8 +91,7 @@ void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
 	*end_ns = f->to_ns > *start_ns && f->to_ns < *end_ns ? f->to_ns : *end_ns;
 }
 
-/* A round number, of which some hundreds make the time. Samples that are far outside, as damaged
- * files have them, are in the first slice or the last. */
+/* Chooses a round slice of which at most NR_SLICES make the time shown. */
 static void choose_slices(struct page *h)
 {
 	static const uint64_t steps[] = {1, 2, 5};

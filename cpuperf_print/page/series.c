@@ -1,5 +1,5 @@
 /*
- * Counts and misc on the page's axis of time: the lines of the report series.
+ * Counts and misc over the page's time: the lines of the report series.
  */
 #include "base/err.h"
 #include "counts/lines.h"
@@ -38,7 +38,7 @@ int page_series_read(struct page *h, struct err *e)
 	return rc ? rc : counts_lines_end(h->lines);
 }
 
-/* What samples are of is in the flame graph. */
+/* Sampled events are in the flame graph. */
 static bool is_wanted(const struct page *h, const struct counts_line *l)
 {
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};

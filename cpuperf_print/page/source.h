@@ -1,7 +1,6 @@
 /*
- * The page of --output-format=html, made of the files in html/ when this is built
- * (cmake/page.cmake): what stands before its data, and what behind. The data is JSON without '<',
- * '>' and '&'.
+ * The page of --output-format=html before and behind its data, made from html/ at build time by
+ * cmake/page.cmake. The data is JSON without '<', '>' and '&'.
  */
 #ifndef CPUPERF_PRINT_PAGE_SOURCE_H
 #define CPUPERF_PRINT_PAGE_SOURCE_H

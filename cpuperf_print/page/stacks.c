@@ -1,5 +1,5 @@
 /*
- * The samples of the page, written: events, threads, functions, stacks and counts.
+ * Writes the samples of the page: events, threads, functions, stacks and counts.
  */
 #include "report/stacks.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What the user calls small. */
+/* The least samples of a frame that is not merged, by --min-percent. */
 static uint64_t least_samples(const struct page *h)
 {
 	double share = h->j->selection->min_percent > 0 ? h->j->selection->min_percent / 100 : 0;
@@ -56,7 +56,7 @@ static void put_count(struct page *h, const char *key, uint64_t n)
 	jsonw_u64(&h->json, key, n);
 }
 
-/* A table of the report's texts that are used: numbers in the order of first use. */
+/* Texts of the report that the page uses, numbered in the order of first use. */
 struct texts {
 	uint32_t *number; /* by the report's; UINT32_MAX: not yet */
 	uint32_t nr;
@@ -204,7 +204,7 @@ static int put_samples(struct page *h, struct page_numbers *n, struct page_encod
 	return rc ? rc : page_flush(h, e);
 }
 
-/* A session that only counts has an empty tree. */
+/* Writes the empty tree of a session that only counts. */
 static int put_none(struct page *h)
 {
 	struct page_encoded none;

@@ -1,5 +1,5 @@
 /*
- * How the page's data and notes are written.
+ * Writes the page's data and notes.
  */
 #include "base/err.h"
 #include "page/page.h"
@@ -11,8 +11,8 @@
 
 enum { MAX_NOTE_BYTES = 4096 };
 
-/* In JSON these stand in strings only, so that a text can neither end the element that it is in
- * nor, by U+2028 or U+2029, a line of a script. */
+/* In JSON these occur in strings only. Escaped, they can neither end the element that holds the
+ * data nor, as U+2028 or U+2029, a line of a script. */
 static const struct {
 	const char *text, *escape;
 } escapes[] = {
@@ -23,7 +23,7 @@ static const struct {
     {"\xe2\x80\xa9", "\\u2029"},
 };
 
-/* The length of what is escaped here; 0: nothing is. */
+/* Escapes the character at s. Returns its length; 0: nothing to escape. */
 static size_t escape(struct buf *out, const char *s)
 {
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {

@@ -1,8 +1,7 @@
 /*
- * Google's Trace Event Format, the JSON object form: samples with stackFrames, and counters. What
- * reads it reads different parts: chrome's viewer all, speedscope the samples (each for the time to
- * the next of its thread), Perfetto names and counters. Keys are in the order in which these want
- * them: traceEvents first.
+ * Google's Trace Event Format, JSON object form: samples with stackFrames, and counters. Readers
+ * use different parts: chrome's viewer all, speedscope the samples (each lasts until the next of
+ * its thread), Perfetto names and counters. traceEvents comes first, as they require.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -85,7 +84,7 @@ static int put_names(struct chrome *c, struct err *e)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* Callers of a stack that has a number have theirs. */
+/* If a stack has a number, its callers have one too. */
 static uint32_t number_stack(struct chrome *c, uint32_t stack)
 {
 	for (uint32_t at = stack; at != REPORT_NO_STACK && !c->of_node[at];
@@ -147,7 +146,7 @@ static int put_samples(struct chrome *c, struct err *e)
 	return rc ? rc : buf_error(&c->same);
 }
 
-/* With its line, if lines are asked for. */
+/* With its line if lines are selected. */
 static void put_frame_name(struct chrome *c, const struct report_frame *f)
 {
 	struct buf name;

@@ -1,7 +1,7 @@
 /*
- * What a session counted, as OpenMetrics: of each event and CPU (or thing) one number, that of all
- * iterations together, or the last of what is instantaneous. What was not counted has no line, and
- * cpuperf_event_iterations says in how many iterations that was so.
+ * The counts of a session as OpenMetrics: one number for each event and CPU (or thing), the sum
+ * over all iterations, or the last value of a gauge. What was not counted has no line;
+ * cpuperf_event_iterations tells in how many iterations.
  */
 #include "export/openmetrics.h"
 #include "base/arena.h"
@@ -27,7 +27,7 @@ enum {
 struct family {
 	const char *name, *unit, *help;
 	enum openmetrics_type type;
-	int exponent; /* what is written is the number × 10 to this */
+	int exponent; /* the number is written × 10^exponent */
 };
 
 struct exposition {
@@ -59,7 +59,7 @@ static void add_base(struct buf *b, const struct table_column *c, unsigned attem
 		buf_printf(b, "_%u", attempt);
 }
 
-/* The names that are ours whatever is measured. */
+/* Names of the families that describe the session. */
 static bool is_reserved(const char *name)
 {
 	static const char *const begins[] = {"cpuperf_session", "cpuperf_event", "cpuperf_samples",
@@ -71,7 +71,7 @@ static bool is_reserved(const char *name)
 	return false;
 }
 
-/* The family of that name: its place, or nr_families. */
+/* The index of the family with that name, or nr_families. */
 static size_t find_family(const struct exposition *x, const char *name)
 {
 	size_t i = 0;
@@ -97,7 +97,7 @@ static const char *help_of(struct exposition *x, size_t i, const struct table_co
 	return arena_printf(&x->arena, "%s:%s", c->group, c->name);
 }
 
-/* Two events may be called alike here: they share a family if they are of one kind and unit. */
+/* Two events may get one name: they share a family if type and unit agree. */
 static int name_column(struct exposition *x, size_t i, const struct table_column *c)
 {
 	struct family f = {.type = type_of(c)};
@@ -165,7 +165,7 @@ static int flush(struct exposition *x, struct err *e)
 	return output_flush(x->j->output, e);
 }
 
-/* An exact number with the point moved to the left. */
+/* An exact number × 10^exponent. */
 static void put_shifted(struct buf *b, unsigned __int128 v, int exponent)
 {
 	uint64_t ten = 1;
@@ -203,7 +203,7 @@ static void put_number(struct buf *b, const struct table_column *c, const struct
 		put_shifted(b, is_last ? s->last.count : s->count, exponent);
 }
 
-/* What tells the lines of an event's families apart. */
+/* The labels of an event. */
 static void put_labels(struct exposition *x, const struct table *t, size_t column,
 		       const char *thing)
 {
@@ -246,7 +246,7 @@ static void put_metric(struct exposition *x, const struct table *t, size_t colum
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
 }
 
-/* Their event's number is the sum of theirs, and would be counted twice beside them. */
+/* Instead of their sum, the event's number, which would count them twice. */
 static int put_things(struct exposition *x, const struct table *t, size_t column, struct err *e)
 {
 	int rc = 0;
@@ -295,7 +295,7 @@ static int put_families(struct exposition *x, const struct table *t, struct err 
 
 /* --- of all events --------------------------------------------------------------------------- */
 
-/* A family with a line for each event and CPU of which it holds. */
+/* A family with a line for each event and CPU for which holds is true. */
 struct common {
 	const char *name, *unit, *help;
 	enum openmetrics_type type;
@@ -402,7 +402,7 @@ static void put_state(struct exposition *x, const struct table *t, size_t column
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
 }
 
-/* Whether one of its things, or its sum, lacks a number. */
+/* A thing of the event, or its sum, has no number. */
 static bool lacks_things(const struct sum *s)
 {
 	for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)

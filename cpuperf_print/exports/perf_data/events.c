@@ -1,6 +1,6 @@
 /*
- * Attrs as opened, but that all tell their id and CPU. Events that are only counted in the samples
- * of another (siblings of a timebase) have its layout: readers find their counts there by id.
+ * Attrs as opened, but all with id and CPU. Events that are only counted in the samples of another
+ * (siblings of a timebase) get its layout: readers find their counts there by id.
  */
 #include "exports/perf_data/events.h"
 

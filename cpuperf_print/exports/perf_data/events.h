@@ -1,6 +1,5 @@
 /*
- * The events of a perf.data file and their ids, gathered from the traces as they are read. Knows
- * nothing of records.
+ * The events of a perf.data file and their ids, collected from the traces.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PERF_DATA_EVENTS_H
 #define CPUPERF_PRINT_EXPORTS_PERF_DATA_EVENTS_H
@@ -13,15 +12,14 @@
 #include "trace/record.h"
 
 enum {
-	EVENTS_SIDE_BAND_ID =
-	    0x63707500,              /* of the side band's event, which the traces do not tell */
-	EVENTS_ONLY_ID = 0x63707501, /* of the only event, where the traces tell no ids */
+	EVENTS_SIDE_BAND_ID = 0x63707500, /* of the side band's event, which is not in the traces */
+	EVENTS_ONLY_ID = 0x63707501,      /* of the only event, if the traces have no ids */
 };
 
 struct events_id {
 	uint64_t id;
 	uint32_t event; /* of the list */
-	/* Of its counts in samples: the last one, and what of it fell on samples that are told. */
+	/* In samples: its last count, and the part of it in samples that were written. */
 	uint64_t count, told;
 };
 
@@ -47,17 +45,17 @@ struct events {
 
 void events_init(struct events *x, const struct profile_facts *facts);
 void events_fini(struct events *x);
-/* As it stands in the file, where 0 is no id. */
+/* The id in the file, where 0 is not an id. */
 uint64_t events_id(const struct trace_id *id);
-/* An id of a trace is met: it, and all others of the trace, are in the file. 0 or -ENOMEM. */
+/* Adds an id, and all others of its trace. 0 or -ENOMEM. */
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id);
-/* After the last: those of which no record came too, and the side band's event behind them. 0 or
- * -ENOMEM. list, nr, group, nr_groups hold then. */
+/* After the last record: adds events without records and the side band's, and fills list, nr, group
+ * and nr_groups. 0 or -ENOMEM. */
 int events_finish(struct events *x);
 
-/* A sample has this count of that id, which was met: what of it fell on the samples that are told,
- * this one too unless it is left out. Readers take what came between two samples for the second's.
- */
+/* Takes the count of an added id from a sample and returns the count to write: readers attribute
+ * the difference between two samples to the second, so the counts of samples that are left out are
+ * subtracted. */
 uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out);
 
 struct perf_layout events_layout(const struct trace_layout *l);

@@ -1,5 +1,5 @@
 /*
- * Addresses of functions alone: what is around a module's is data, which may lie elsewhere.
+ * Uses addresses of functions only: data of a module may be elsewhere.
  */
 #include "exports/perf_data/kernel.h"
 
@@ -71,7 +71,7 @@ static bool parse(const char *line, const char *end, struct symbol *out)
 	return true;
 }
 
-/* What comes and goes by itself has records of its own. */
+/* BPF programs and the like have records of their own. */
 static bool is_module(const struct symbol *s)
 {
 	return s->module_len > 2 && s->module_len <= MAX_NAME_BYTES && s->module[0] == '[' &&
@@ -127,7 +127,7 @@ int kernel_take(struct kernel *k, const char *text, size_t len)
 	return rc;
 }
 
-/* Up to the end of the page in which the last function begins: its own end is not told. */
+/* Up to the end of the page in which the last function begins: its size is not known. */
 static void put_range(struct buf *out, uint64_t first, uint64_t last, uint64_t offset,
 		      const char *name, uint64_t id)
 {

@@ -1,6 +1,5 @@
 /*
- * Where the kernel and its modules lie, as other programs want to be told: from lines of
- * /proc/kallsyms. Knows nothing of files.
+ * The address ranges of the kernel and its modules, from lines of /proc/kallsyms.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H
 #define CPUPERF_PRINT_EXPORTS_PERF_DATA_KERNEL_H

@@ -1,6 +1,5 @@
 /*
- * A trace of Perfetto that is being written: packets, and the fields of the messages in them. What
- * the files of this export share.
+ * Shared by the files of this export: packets, and the field numbers of their messages.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PERFETTO_PERFETTO_H
 #define CPUPERF_PRINT_EXPORTS_PERFETTO_PERFETTO_H
@@ -30,31 +29,30 @@ enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 enum { TRACK_UUID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TRACK_COUNTER = 8 };
 
-/* Writers of packets: a reader keeps what is interned for each. */
+/* Sequences of packets; each has its own interned data. */
 enum {
 	SEQUENCE_FACTS = 1,
 	SEQUENCE_COUNTERS,
 	SEQUENCE_SAMPLES, /* of the first event; those of the others follow */
 };
 
-/* A packet of a sequence, open at its message; time_ns 0: of no time. What it returns is for its
- * end. */
+/* Begins a packet of a sequence; time_ns 0: without a time. Pass what it returns to the end. */
 size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns);
 void perfetto_end(struct buf *b, size_t packet);
-/* 64 bits that mean what the numbers mean. */
+/* A 64-bit id made of these numbers. */
 uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b);
 enum { UUID_PROCESS = 1, UUID_THREAD, UUID_COLUMN, UUID_COUNTER, UUID_NOTES };
 
 /* Counts, misc and metrics over time, on tracks of their own. 0 or -errno with *e. */
 int perfetto_put_counters(struct job *j, size_t session, struct err *e);
 
-/* What samples name, in the order in which it is met; each sequence has it all again. */
+/* Functions, mappings and stacks of samples, interned for each sequence anew. */
 struct perfetto_interned;
 struct report_stacks;
 struct perfetto_interned *perfetto_interned_new(const struct report_stacks *stacks,
 						uint32_t nr_sequences);
 void perfetto_interned_free(struct perfetto_interned *in); /* NULL is fine */
-/* Fields of the packet that is open: what the stack needs and the sequence does not have yet. 0 or
+/* Writes into the open packet what the stack needs and the sequence does not have yet. 0 or
  * -ENOMEM. */
 int perfetto_intern(struct perfetto_interned *in, uint32_t sequence, uint32_t stack, struct buf *b);
 

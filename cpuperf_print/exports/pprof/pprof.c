@@ -1,7 +1,7 @@
 /*
- * profile.proto, packed by gzip: what `go tool pprof` and its relatives read. Samples that agree in
- * stack and labels are a message, which is written when it comes, behind what it is the first to
- * name; what is known only at the end stands there. The order of fields is free.
+ * profile.proto in gzip, for `go tool pprof` and other readers. Samples with the same stack and
+ * labels are one message, preceded by the tables' entries that it is the first to use; the rest
+ * follows at the end. Fields may come in any order.
  */
 #include "base/err.h"
 #include "base/mem.h"

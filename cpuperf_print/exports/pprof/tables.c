@@ -1,5 +1,5 @@
 /*
- * Messages go out in the order in which they are met; a reader has all before it looks at any.
+ * Messages are written in order of first use; readers load all before they resolve ids.
  */
 #include "exports/pprof/tables.h"
 

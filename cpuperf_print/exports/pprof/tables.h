@@ -1,10 +1,9 @@
 /*
- * The tables of a profile.proto that is being written: texts, functions, locations, each written
- * when it is first asked for, and the mappings, written at the end. What is kept is what finds them
- * again. Knows nothing of samples.
+ * The tables of a profile.proto: texts, functions and locations, written on first use, and
+ * mappings, written at the end.
  *
- * Processes have their files where they like, so each file has a range of addresses of its own
- * here: an address is that of the range and the offset in the file. The kernel is where it is.
+ * Processes map files at different addresses, so each file gets an address range of its own here:
+ * an address is the range's start plus the offset in the file. The kernel keeps its addresses.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H
 #define CPUPERF_PRINT_EXPORTS_PPROF_TABLES_H

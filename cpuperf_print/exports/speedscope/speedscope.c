@@ -1,7 +1,6 @@
 /*
- * speedscope's own format (file-format-schema.json of its package): a profile of each event and
- * thread. Neighbours of the same stack are one, with the sum of their weights: time has no place in
- * it but by the order.
+ * speedscope's own format (file-format-schema.json of its package): a profile for each event and
+ * thread. The format has no times, only an order, so adjacent samples of one stack are added up.
  */
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /*
- * SQLite's own file format, by its library. The file is made here and loses its name as soon as the
- * library has it open; it needs no journal, because nobody sees it before it is whole.
+ * Writes through SQLite's library. The file is unlinked as soon as the library has opened it; it
+ * needs no journal, because nobody sees it before it is complete.
  */
 #include "exports/sqlite/file.h"
 

@@ -1,9 +1,8 @@
 /*
- * A database of SQLite in a temporary file that has no name once it is open: filled row by row in
- * one transaction, then copied to the output, so that a pipe takes it and nothing half written is
- * left. Knows nothing of what is in it. Only these files see sqlite3.
+ * An SQLite database in an unlinked temporary file: filled row by row in one transaction, then
+ * copied to the output, which may be a pipe. Only these files include sqlite3.h.
  *
- * What goes wrong sticks: write freely, then ask sqlite_file_error once.
+ * Errors are sticky: write, then call sqlite_file_error once.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_SQLITE_FILE_H
 #define CPUPERF_PRINT_EXPORTS_SQLITE_FILE_H

@@ -1,7 +1,7 @@
 /*
- * A session as a database: what was asked for, what was counted in each iteration, points over
- * time, and each sample with its stack. Tables are those of schemas/sqlite.md. What there is many
- * of goes straight into the file: memory grows with stacks, functions, tasks and things.
+ * A session as a database, with the tables of schemas/sqlite.md: the spec, the counts of each
+ * iteration, points over time, and each sample with its stack. Rows go straight into the file:
+ * memory grows with stacks, functions, tasks and things only.
  */
 #include "base/buf.h"
 #include "base/dict.h"
@@ -29,7 +29,7 @@
 
 enum { SLICE_NS = 100000000, MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
 
-/* What is told apart by numbers: a thing of an event, a task of a name. */
+/* What gets a number: a thing of an event, or a task with a name. */
 struct numbered {
 	uint32_t a, b, c;
 };
@@ -166,7 +166,7 @@ static void put_times(struct sqlite_rows *r, const struct cell *cell, bool holds
 	sqlite_maybe(r, holds, cell->running_ns);
 }
 
-/* Where a cell stands: of a total of no trace, of a thing of that number. */
+/* The place of a cell: a trace or a total; a thing, by its number, or none. */
 struct place {
 	bool has_trace, has_thing;
 	size_t row;
@@ -244,7 +244,7 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 		put_sampled(d, t, row, i);
 }
 
-/* The thing's number in the database; its row is written when it is first met under its name. */
+/* The thing's number in the database. Its row is written at its first use. */
 static int number_thing(struct database *d, size_t event, uint32_t of_event, const char *name,
 			uint32_t *out)
 {
@@ -624,7 +624,7 @@ static int put_samples(struct database *d)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* The tables that are filled by turns. */
+/* The tables that are filled alternately. */
 static const struct {
 	const char *name;
 	unsigned nr_columns;

@@ -1,5 +1,5 @@
 /*
- * In place of export_sqlite.c where this was built without libsqlite3.
+ * Replaces sqlite.c in builds without libsqlite3.
  */
 #include "base/err.h"
 #include "exports/exports.h"
