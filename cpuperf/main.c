@@ -1,7 +1,7 @@
 /*
  * cpuperf: from a spec to a session. Parses options and chooses the verb.
  */
-#include "api/live.h"
+#include "api/table.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -79,7 +79,7 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 /* This machine and the events that it or another CPU model has. */
 struct machine {
 	struct host host;
-	struct live_catalogue events;
+	struct api_catalogue events;
 };
 
 static int machine_init(struct machine *m, const char *model, struct err *e)
@@ -87,13 +87,13 @@ static int machine_init(struct machine *m, const char *model, struct err *e)
 	int rc = host_load(&root_live, &m->host, e);
 
 	if (rc == 0)
-		live_catalogue_init(&m->events, &m->host, model);
+		api_catalogue_init(&m->events, &m->host, model);
 	return rc;
 }
 
 static void machine_fini(struct machine *m)
 {
-	live_catalogue_fini(&m->events);
+	api_catalogue_fini(&m->events);
 	host_fini(&m->host);
 }
 
@@ -112,7 +112,7 @@ static void raise_descriptor_limit(void)
 static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m,
 		     struct err_list *errs, int status)
 {
-	int rc = o->check_spec ? 0 : live_check_model(&m->events, spec, errs), made;
+	int rc = o->check_spec ? 0 : api_check_model(&m->events, spec, errs), made;
 	struct plan plan;
 
 	made = plan_make(spec, &m->events.catalogue, &m->host, &plan, errs);

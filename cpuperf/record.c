@@ -1,7 +1,7 @@
 /*
  * Measuring: opens a session, says what does not work, prints each iteration.
  */
-#include "api/live.h"
+#include "api/table.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -256,7 +256,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	struct recorder *r = arg;
 
 	status_erase(&r->status);
-	live_iteration(r->table, r->session, it);
+	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
 	if (watch_is_on(&r->watch)) {
 		r->begun = true;
@@ -426,7 +426,7 @@ static int with_memory(struct recorder *r, const struct options *o)
 	struct err e = {0};
 	int status = EXIT_FAILED;
 
-	if (live_table_new(r->session, &r->table, &e)) {
+	if (api_table_new(r->session, &r->table, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;
 	}

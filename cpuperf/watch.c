@@ -3,7 +3,7 @@
  */
 #include "watch.h"
 
-#include "api/live.h"
+#include "api/table.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -101,7 +101,7 @@ static int start(struct watch *w, const struct table *t, struct err *e)
 	struct dashboard_config config = {
 	    .fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = w};
 
-	int rc = live_metrics(w->session, &w->arena, &facts.metrics, e);
+	int rc = api_table_metrics(w->session, &w->arena, &facts.metrics, e);
 
 	if (rc == 0 && make_cpus(w, plan))
 		rc = err_set(e, -ENOMEM, "out of memory");

@@ -4,7 +4,7 @@
  * where the texts go.
  */
 #include "../cpuperf/events_text.h"
-#include "api/live.h"
+#include "api/table.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
@@ -144,17 +144,17 @@ static struct host no_machine(const char *machine)
 static void add_events(const struct opt_table *unused, struct buf *out)
 {
 	struct host arm = no_machine("aarch64"), x86 = no_machine("x86_64");
-	struct live_catalogue all, fewer;
+	struct api_catalogue all, fewer;
 	struct events_text t = {.out = out, .x86 = &fewer.catalogue};
 
 	(void)unused;
 	unsetenv("LIBPFM_FORCE_PMU"); /* a CPU for libpfm4, and so rows of the group model */
 	buf_adds(out, events_head);
-	live_catalogue_init(&all, &arm, NULL);
-	live_catalogue_init(&fewer, &x86, NULL);
+	api_catalogue_init(&all, &arm, NULL);
+	api_catalogue_init(&fewer, &x86, NULL);
 	catalogue_each(&all.catalogue, add_event_line, &t); /* its errors are the buffer's */
-	live_catalogue_fini(&fewer);
-	live_catalogue_fini(&all);
+	api_catalogue_fini(&fewer);
+	api_catalogue_fini(&all);
 }
 
 /* what NAME; a NULL name stands for each program. */

@@ -1,7 +1,7 @@
 /*
  * The public interface, over the rooms.
  */
-#include "api/live.h"
+#include "api/table.h"
 #include "base/mem.h"
 #include "counts/tally.h"
 #include "cpuperf/cpuperf.h"
@@ -137,7 +137,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct client *c = arg;
 
-	live_iteration(c->table, c->session, it);
+	api_table_fill(c->table, c->session, it);
 	return give(c);
 }
 
@@ -145,7 +145,7 @@ static int record_session(struct client *c, const struct plan *plan, struct sess
 {
 	struct err e = {0};
 	struct table *t;
-	int rc = live_table_new(s, &t, &e);
+	int rc = api_table_new(s, &t, &e);
 
 	if (rc)
 		return fail(c->e, &e);
@@ -182,7 +182,7 @@ static int record_plan(struct client *c, const struct plan *plan)
 static int record_spec(struct client *c, const struct spec *spec)
 {
 	struct err_list errs = {0};
-	struct live_catalogue events;
+	struct api_catalogue events;
 	struct err e = {0};
 	struct host host;
 	struct plan plan;
@@ -190,8 +190,8 @@ static int record_spec(struct client *c, const struct spec *spec)
 
 	if (rc)
 		return fail(c->e, &e);
-	live_catalogue_init(&events, &host, spec->model_name);
-	rc = live_check_model(&events, spec, &errs);
+	api_catalogue_init(&events, &host, spec->model_name);
+	rc = api_check_model(&events, spec, &errs);
 	rc = rc ? rc : plan_make(spec, &events.catalogue, &host, &plan, &errs);
 	if (rc) {
 		fail_list(c->e, &errs, rc);
@@ -199,7 +199,7 @@ static int record_spec(struct client *c, const struct spec *spec)
 		rc = record_plan(c, &plan);
 		plan_fini(&plan);
 	}
-	live_catalogue_fini(&events);
+	api_catalogue_fini(&events);
 	host_fini(&host);
 	return rc;
 }

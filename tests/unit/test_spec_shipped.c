@@ -4,7 +4,7 @@
  */
 #include "kit.h"
 
-#include "api/live.h"
+#include "api/table.h"
 #include "event/model.h"
 #include "spec/spec.h"
 
@@ -86,7 +86,7 @@ static void expect_resolved(const char *path, size_t which)
 {
 	struct root root = tree_captured(models[which].tree);
 	struct err_list errs = {0};
-	struct live_catalogue events;
+	struct api_catalogue events;
 	struct err e = {0};
 	struct host host;
 	struct spec spec;
@@ -96,14 +96,14 @@ static void expect_resolved(const char *path, size_t which)
 	snprintf(host.machine, sizeof(host.machine), "%s", models[which].machine);
 	spec_init(&spec);
 	assert_int_equal(spec_load(path, &spec, &errs), 0);
-	live_catalogue_init(&events, &host, models[which].model);
+	api_catalogue_init(&events, &host, models[which].model);
 	if (plan_make(&spec, &events.catalogue, &host, &plan, &errs))
 		fail_msg("%s for %s: %s (%s)", path, models[which].name, errs.item[0].msg,
 			 errs.item[0].hint);
 	assert_true(plan.nr_events > 0);
 	assert_int_equal(expect_ratios(&plan), strstr(path, "/l2-amd.") ? 2 : 0);
 	plan_fini(&plan);
-	live_catalogue_fini(&events);
+	api_catalogue_fini(&events);
 	spec_fini(&spec);
 	host_fini(&host);
 }

@@ -1,7 +1,7 @@
 /*
  * From a running session to a table.
  */
-#include "api/live.h"
+#include "api/table.h"
 
 #include "base/mem.h"
 #include "collect/collect.h"
@@ -20,7 +20,7 @@ static const struct event_group *const groups[] = {
     &collect_misc_group, &event_software_group, &event_tracepoint_group,
 };
 
-void live_catalogue_init(struct live_catalogue *c, const struct host *host, const char *model)
+void api_catalogue_init(struct api_catalogue *c, const struct host *host, const char *model)
 {
 	arena_init(&c->arena, MAX_ROWS_BYTES);
 	c->catalogue = (struct catalogue){.groups = groups,
@@ -30,12 +30,12 @@ void live_catalogue_init(struct live_catalogue *c, const struct host *host, cons
 					  .model = event_model_canonical(model)};
 }
 
-void live_catalogue_fini(struct live_catalogue *c)
+void api_catalogue_fini(struct api_catalogue *c)
 {
 	arena_fini(&c->arena);
 }
 
-int live_check_model(const struct live_catalogue *c, const struct spec *spec, struct err_list *errs)
+int api_check_model(const struct api_catalogue *c, const struct spec *spec, struct err_list *errs)
 {
 	char detected[128];
 	struct err e = {0};
@@ -63,7 +63,7 @@ static struct trace_event *describe_events(const struct session *s)
 	return events;
 }
 
-int live_table_new(const struct session *s, struct table **out, struct err *e)
+int api_table_new(const struct session *s, struct table **out, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
 	struct trace_event *events = describe_events(s);
@@ -78,7 +78,8 @@ int live_table_new(const struct session *s, struct table **out, struct err *e)
 	return rc;
 }
 
-int live_metrics(const struct session *s, struct arena *a, struct metric_set *out, struct err *e)
+int api_table_metrics(const struct session *s, struct arena *a, struct metric_set *out,
+		      struct err *e)
 {
 	const struct plan *plan = session_plan(s);
 	struct trace_event *events = describe_events(s);
@@ -120,7 +121,7 @@ static void add_things(struct table *t, const struct session_iteration *it)
 	}
 }
 
-void live_iteration(struct table *t, const struct session *s, const struct session_iteration *it)
+void api_table_fill(struct table *t, const struct session *s, const struct session_iteration *it)
 {
 	t->iteration = it->iteration;
 	t->is_cut = it->is_cut;
