@@ -48,7 +48,7 @@ static const struct things_kind kind = {
 /* A group that is asked for, whether it is there or not. */
 struct path {
 	char *name; /* owned; "/" or "/a/b" */
-	bool is_told;
+	bool is_noted;
 };
 
 struct cgroups {
@@ -182,17 +182,17 @@ static const char *why_none(const struct cgroups *c, const struct path *p)
 	return "";
 }
 
-static void tell_group(struct cgroups *c, const struct path *p, const char *folder, int error)
+static void note_group(struct cgroups *c, const struct path *p, const char *folder, int error)
 {
 	IO_AUTO_FD int fd = root_open(&c->things.root, folder);
 
 	if (fd >= 0 && error == -ENOENT)
-		things_tell(&c->things,
-			    "cgroup %s: it has none of the files that were asked for: %s", p->name,
-			    why_none(c, p));
+		things_add_note(&c->things,
+				"cgroup %s: it has none of the files that were asked for: %s",
+				p->name, why_none(c, p));
 	else
-		things_tell(&c->things, "cgroup %s: it is not there: %s", p->name,
-			    strerror(-error));
+		things_add_note(&c->things, "cgroup %s: it is not there: %s", p->name,
+				strerror(-error));
 }
 
 static int open_group(struct cgroups *c, struct path *p, struct thing **out)
@@ -201,9 +201,9 @@ static int open_group(struct cgroups *c, struct path *p, struct thing **out)
 	int len = snprintf(folder, sizeof(folder), "%s%s", c->mount, p->name);
 	int rc = len < PATH_MAX ? things_open(&c->things, folder, p->name, out) : -ENAMETOOLONG;
 
-	if (rc && !p->is_told)
-		tell_group(c, p, folder, rc);
-	p->is_told = rc != 0;
+	if (rc && !p->is_noted)
+		note_group(c, p, folder, rc);
+	p->is_noted = rc != 0;
 	return rc;
 }
 

@@ -28,8 +28,8 @@ struct collect;
 int collect_open(const struct root *root, const struct event *events,
 		 const struct collect_choice *choices, size_t nr, struct collect **out,
 		 int *states);
-/* More than the errno that collect_open gave for event i; NULL: there is no more. -EINVAL: its
- * choice makes no sense. */
+/* Why event i cannot be opened, beside its errno; NULL: no details. -EINVAL: its choice is
+ * invalid. */
 const struct err *collect_why(const struct collect *c, size_t i);
 void collect_close(struct collect *c);
 
@@ -46,7 +46,8 @@ int collect_status(const struct collect *c, size_t i);
 void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out);
 
-/* Whether the event is of this row of the session: its CPU's, or (system) trace 0's. */
+/* True if the trace holds the event: each trace the events of its CPU, trace 0 (the first CPU's)
+ * also those of the whole system. */
 bool collect_belongs(const struct event *ev, uint32_t trace);
 /* The i-th event's last reading for the CPU, all but .event: state, time, raw, base. Of many
  * things: READING_NONE if they were read. */
@@ -64,7 +65,7 @@ void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct c
  * could not be read. False: it has none. */
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out);
-/* The next thing that a person must be told of the things, once each; NULL: no more. */
+/* The next warning for the user, each once; NULL: no more. */
 const char *collect_note(struct collect *c);
 
 #endif

@@ -202,10 +202,10 @@ static int find_first(struct disks *d, struct err *e)
 		rc = find_all(d);
 	if (rc)
 		return err_set(e, rc, "disks: %s cannot be read: %s", d->folder, strerror(-rc));
-	things_tell_unmatched(&d->things, &d->choice);
+	things_note_unmatched(&d->things, &d->choice);
 	if (!d->choice.nr && !d->things.nr)
-		things_tell(&d->things,
-			    "no physical disk is there; others are read by their names");
+		things_add_note(&d->things,
+				"no physical disk is there; others are read by their names");
 	return 0;
 }
 

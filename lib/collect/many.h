@@ -1,8 +1,7 @@
 /*
  * A source of many things of one kind that come and go: disks, network interfaces, processes,
  * cgroups. Each has the same fields, raw as /proc and sysfs give them: cumulative counters or
- * instantaneous values. What a source is: a row of functions; who reads it knows nothing else of
- * it.
+ * instantaneous values. A source is a table of functions.
  */
 #ifndef COLLECT_MANY_H
 #define COLLECT_MANY_H
@@ -17,7 +16,7 @@ struct err;
 
 enum { COLLECT_MAX_FIELDS = 32 };
 
-/* Which of them are wanted: what the spec's devices, pids or cgroups say; borrowed strings. */
+/* Which things to read: the spec's devices, pids or cgroups; borrowed strings. */
 struct collect_choice {
 	const char *const *words; /* "sda", "nvme*", "all", "name:GLOB", "1234" … */
 	size_t nr;                /* 0: the source's default */
@@ -25,39 +24,39 @@ struct collect_choice {
 
 /* One of them as it was read last; borrowed until the next read. */
 struct collect_thing {
-	uint32_t number; /* in this session, from 0, in the order in which they were first seen;
-			    never used again for another: what readings call instance */
+	uint32_t number; /* in this session, from 0, in the order of discovery; never reused: the
+			    instance of readings */
 	const char
-	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; harmless (str_clean) */
-	uint64_t time_ns; /* CLOCK_MONOTONIC when its values were really read */
-	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, and was not there at the reading
-			     before: its counters began at 0 meanwhile; 0: that is not known */
-	uint32_t has;     /* bit f: field f holds */
+	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; cleaned by str_clean */
+	uint64_t time_ns; /* CLOCK_MONOTONIC when its values were read */
+	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, if it was not there at the previous
+			     reading: its counters began at 0 since; 0: not known */
+	uint32_t has;     /* bit f: field f has a value */
 	const uint64_t *values; /* by field */
-	/* Fields that are wanted and do not hold: by why. */
+	/* Wanted fields without a value, by reason. */
 	uint32_t denied; /* may not be read */
 	uint32_t absent; /* this kernel, or this thing, has no such number */
 	uint32_t failed; /* could not be read */
-	/* Counters that lack what ended between two readings; so many times until now. */
+	/* Counters that lack what ended between two readings, and how often so far. */
 	uint32_t missed;
 	uint64_t nr_missed;
 };
 
 struct collect_many_source {
 	const char *name; /* "disk" */
-	/* wanted: bit f for each field that is asked for; nothing is read for others. 0, -EINVAL
-	 * with *e (a word that makes no sense), -ENOENT, -ENOMEM … */
+	/* wanted: bit f for each field to read; nothing is read for others. 0, -EINVAL with *e (an
+	 * invalid word), -ENOENT, -ENOMEM … */
 	int (*open)(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e);
 	void (*close)(void *state);
-	/* Reads all of them now; new ones are found, those that went are dropped. 0 or -errno (what
-	 * was read before is gone then). */
+	/* Reads all things now, adds new ones, drops those that are gone. 0 or -errno (then there
+	 * are none). */
 	int (*read)(void *state);
 	/* The things of the last read, in a stable order. */
 	size_t (*nr)(const void *state);
 	void (*get)(const void *state, size_t i, struct collect_thing *out);
-	/* What a person must be told, once each (no permission on a file, descriptors run out);
-	 * NULL when there is nothing more. Borrowed until the next call. */
+	/* The next warning for the user, each once (no permission on a file, out of descriptors);
+	 * NULL: no more. Valid until the next call. */
 	const char *(*note)(void *state);
 };
 

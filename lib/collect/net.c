@@ -159,7 +159,7 @@ static int find_first(struct nets *n, struct err *e)
 	if (rc)
 		return err_set(e, rc, "network interfaces: " PATH " cannot be read: %s",
 			       strerror(-rc));
-	things_tell_unmatched(&n->things, &n->choice);
+	things_note_unmatched(&n->things, &n->choice);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ struct state {
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t said[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading knew every process */
-	bool has_said_reopened, has_said_absent;
+	bool has_noted_reopened, has_noted_absent;
 	struct buf absent; /* the words of the choice that stand for no process */
 	struct buf text;   /* of the last note */
 };
@@ -101,7 +101,7 @@ static void add_who(struct note *n, const char *name)
 	n->nr_named++;
 }
 
-static void take_trouble(struct state *s, struct process *p)
+static void note_trouble(struct state *s, struct process *p)
 {
 	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
 		uint32_t *said = troubles[i].is_of_each ? p->said : s->said;
@@ -141,7 +141,7 @@ static void write_reopened(struct state *s)
 		   "half of the limit of open files is in use: of %zu of %zu processes they are "
 		   "opened anew for each reading, which takes longer; raise it (ulimit -n)",
 		   s->nr_reopened, s->nr_things);
-	s->has_said_reopened = true;
+	s->has_noted_reopened = true;
 }
 
 static void add_absent(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -162,7 +162,7 @@ static void write_absent(struct state *s)
 	for (size_t i = 0; i < s->choice.nr_globs; i++)
 		if (!s->choice.has_hit[i])
 			add_absent(s, "\"name:%s\"", s->choice.globs[i]);
-	s->has_said_absent = true;
+	s->has_noted_absent = true;
 	if (s->absent.len)
 		buf_printf(&s->text, "pids: there is no process %s: it is read when it comes",
 			   buf_str(&s->absent));
@@ -171,7 +171,7 @@ static void write_absent(struct state *s)
 /* False if there is nothing to say. */
 static bool write_note(struct state *s)
 {
-	if (s->is_whole && !s->has_said_absent)
+	if (s->is_whole && !s->has_noted_absent)
 		write_absent(s);
 	if (s->text.len)
 		return true;
@@ -182,7 +182,7 @@ static bool write_note(struct state *s)
 		s->notes[i] = (struct note){0};
 		return true;
 	}
-	if (!s->nr_reopened || s->has_said_reopened)
+	if (!s->nr_reopened || s->has_noted_reopened)
 		return false;
 	write_reopened(s);
 	return true;
@@ -315,7 +315,7 @@ static int visit(struct state *s, struct process *p)
 	if (!p->has_number)
 		p->number = s->nr_numbers++;
 	p->has_number = true;
-	take_trouble(s, p);
+	note_trouble(s, p);
 	s->nr_reopened += p->values.is_reopened;
 	s->things[s->nr_things++] = p;
 	return 0;

@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "collect/kept.h"
+#include "collect/file_cache.h"
 #include "collect/proc_pid_text.h"
 #include "collect/task_table.h"
 
@@ -44,7 +44,7 @@ static const char *const file_names[NR_FILES] = {
 enum { NR_PARTS = 7 };
 
 struct reader {
-	struct kept kept;
+	struct file_cache cache;
 	uint32_t wanted;
 	uint32_t fields[NR_PARTS]; /* of them, what each part gives */
 	uint32_t sleeping_fields;  /* those that do not change while a process sleeps */
@@ -86,7 +86,7 @@ static bool is_denied(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* As kept_read, of one of the process's files. What was denied may be granted by now. */
+/* As file_cache_read, of one of the process's files. What was denied may be granted by now. */
 static ssize_t read_file(struct reader *r, struct watched *p, enum file file, char text[TEXT_BYTES])
 {
 	char path[PATH_BYTES] = "";
@@ -94,12 +94,12 @@ static ssize_t read_file(struct reader *r, struct watched *p, enum file file, ch
 	if (p->fd[file] < 0)
 		write_path(path, p->pid, file_names[file]);
 	if (is_denied(p->fd[file]))
-		p->fd[file] = kept_open(&r->kept, path);
+		p->fd[file] = file_cache_open(&r->cache, path);
 	if (p->fd[file] == -EMFILE)
 		p->fd[file] = BY_PATH;
 	if (p->fd[file] < 0 && p->fd[file] != BY_PATH)
 		return p->fd[file];
-	return kept_read(&r->kept, p->fd[file], path, text, TEXT_BYTES);
+	return file_cache_read(&r->cache, p->fd[file], path, text, TEXT_BYTES);
 }
 
 static int stat_file(struct reader *r, const struct watched *p, enum file file, struct stat *st)
@@ -109,7 +109,7 @@ static int stat_file(struct reader *r, const struct watched *p, enum file file, 
 	if (p->fd[file] >= 0)
 		return sys()->fstatat(p->fd[file], "", st, AT_EMPTY_PATH);
 	write_path(path, p->pid, file_names[file]);
-	return sys()->fstatat(r->kept.dir, path, st, 0);
+	return sys()->fstatat(r->cache.dir, path, st, 0);
 }
 
 /* What is in one of the process's folders, to r->ids. */
@@ -121,7 +121,7 @@ static int list_folder(struct reader *r, const struct watched *p, enum file file
 
 	if (fd == BY_PATH) {
 		write_path(path, p->pid, file_names[file]);
-		once = sys()->openat(r->kept.dir, path, O_RDONLY | O_DIRECTORY, 0);
+		once = sys()->openat(r->cache.dir, path, O_RDONLY | O_DIRECTORY, 0);
 		fd = once;
 	}
 	rc = fd < 0 ? fd : proc_ids_load(&r->ids, fd);
@@ -137,7 +137,7 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 	ssize_t n;
 
 	write_path(path, pid, file_names[STAT]);
-	n = kept_read(&r->kept, -1, path, text, sizeof(text));
+	n = file_cache_read(&r->cache, -1, path, text, sizeof(text));
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n == -ENOENT || n == -ESRCH)
@@ -149,7 +149,7 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 static void close_files(struct reader *r, struct watched *p)
 {
 	for (int i = 0; i < NR_FILES; i++) {
-		kept_close(&r->kept, &p->fd[i]);
+		file_cache_close(&r->cache, &p->fd[i]);
 		p->fd[i] = BY_PATH;
 	}
 	p->is_kept = false;
@@ -162,16 +162,16 @@ static int keep_files(struct reader *r, struct watched *p)
 	struct stat st;
 	int rc = 0;
 
-	if (!kept_has_room(&r->kept, (size_t)__builtin_popcount(r->files)))
+	if (!file_cache_has_room(&r->cache, (size_t)__builtin_popcount(r->files)))
 		return -EMFILE;
 	for (int i = 0; i < NR_FILES && rc != -EMFILE && rc != -ENOMEM; i++) {
 		write_path(path, p->pid, file_names[i]);
 		if (r->files & BIT(i))
-			rc = p->fd[i] = kept_open(&r->kept, path);
+			rc = p->fd[i] = file_cache_open(&r->cache, path);
 	}
 	write_path(path, p->pid, "");
 	if (rc != -EMFILE && rc != -ENOMEM)
-		rc = sys()->fstatat(r->kept.dir, path, &st, 0) == -ENOENT ? -ESRCH : 0;
+		rc = sys()->fstatat(r->cache.dir, path, &st, 0) == -ENOENT ? -ESRCH : 0;
 	p->is_kept = rc == 0;
 	if (rc)
 		close_files(r, p);
@@ -248,7 +248,7 @@ static void close_task(struct task *task, void *arg)
 {
 	struct reader *r = arg;
 
-	kept_close(&r->kept, &task->fd);
+	file_cache_close(&r->cache, &task->fd);
 }
 
 /* One of the other threads. True in *has_ended if it is not there any more. */
@@ -261,8 +261,9 @@ static int read_task(struct reader *r, struct watched *p, struct task *task, boo
 		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/schedstat", p->pid,
 			 task->tid);
 	if (task->fd == -1)
-		task->fd = kept_open(&r->kept, path);
-	rc = set_times(p, task, text, kept_read(&r->kept, task->fd, path, text, sizeof(text)));
+		task->fd = file_cache_open(&r->cache, path);
+	rc = set_times(p, task, text,
+		       file_cache_read(&r->cache, task->fd, path, text, sizeof(text)));
 	if (rc != -ESRCH && rc != -ENOENT)
 		return rc;
 	task_table_end(&p->others, task);
@@ -477,7 +478,7 @@ static bool has_schedstat(const struct reader *r)
 {
 	char text[TEXT_BYTES];
 	struct proc_pid_schedstat s;
-	ssize_t n = kept_read(&r->kept, -1, "self/schedstat", text, sizeof(text));
+	ssize_t n = file_cache_read(&r->cache, -1, "self/schedstat", text, sizeof(text));
 
 	return n < 0 || proc_pid_schedstat_parse(text, (size_t)n, &s) || s.nr_runs;
 }
@@ -501,7 +502,7 @@ static void know_machine(struct reader *r, const struct root *root)
 	r->is_live = !root->dir[0];
 	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
 	r->has_fd_size =
-	    r->is_live && sys()->fstatat(r->kept.dir, "self/fd", &st, 0) == 0 && st.st_size > 0;
+	    r->is_live && sys()->fstatat(r->cache.dir, "self/fd", &st, 0) == 0 && st.st_size > 0;
 	r->has_schedstat = has_schedstat(r);
 	r->has_ticks = has_ticks(root);
 	r->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -510,7 +511,7 @@ static void know_machine(struct reader *r, const struct root *root)
 static int proc_open(const struct root *root, uint32_t wanted, void **state)
 {
 	struct reader *r = mem_zalloc(sizeof(*r));
-	int rc = r ? kept_init(&r->kept, root, "/proc") : -ENOMEM;
+	int rc = r ? file_cache_init(&r->cache, root, "/proc") : -ENOMEM;
 
 	if (rc) {
 		mem_free(r);
@@ -527,7 +528,7 @@ static void proc_close(void *state)
 {
 	struct reader *r = state;
 
-	kept_fini(&r->kept);
+	file_cache_fini(&r->cache);
 	proc_ids_fini(&r->ids);
 	mem_free(r);
 }
@@ -543,7 +544,7 @@ static int proc_list(void *state, struct proc_ids *out)
 {
 	const struct reader *r = state;
 
-	return proc_ids_load(out, r->kept.dir);
+	return proc_ids_load(out, r->cache.dir);
 }
 
 static int proc_command(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES])
@@ -553,7 +554,7 @@ static int proc_command(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTE
 	ssize_t n;
 
 	write_path(path, pid, "comm");
-	n = kept_read(&r->kept, -1, path, text, sizeof(text));
+	n = file_cache_read(&r->cache, -1, path, text, sizeof(text));
 	if (n < 0)
 		return (int)n;
 	if (n && text[n - 1] == '\n')
@@ -601,7 +602,7 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 	return rc;
 }
 
-static void take_trouble(struct process_values *out, uint32_t fields, int rc)
+static void note_trouble(struct process_values *out, uint32_t fields, int rc)
 {
 	enum process_trouble kind = is_denied(rc)   ? PROCESS_DENIED
 				    : rc == -ENOENT ? PROCESS_ABSENT
@@ -623,7 +624,7 @@ static int read_part(struct reader *r, struct watched *p, size_t i, struct proce
 	rc = parts[i].get(r, p, out);
 	if (rc == 0 || rc == -ESRCH || rc == -ENOMEM)
 		return rc;
-	take_trouble(out, r->fields[i], rc);
+	note_trouble(out, r->fields[i], rc);
 	return 0;
 }
 

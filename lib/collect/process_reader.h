@@ -1,7 +1,6 @@
 /*
- * Where the values of processes come from: a table of functions. Today that is /proc; whatever else
- * can list processes and tell their values can stand in its place. What a person asked for, names,
- * numbers and notes are process.c's.
+ * The source of the values of processes, as a table of functions: /proc. Choices, names, numbers
+ * and notes belong to process.c.
  */
 #ifndef COLLECT_PROCESS_READER_H
 #define COLLECT_PROCESS_READER_H
@@ -11,10 +10,10 @@
 
 struct root;
 
-/* Why a field that was asked for is missing; PARTIAL: it holds, but less than it says. */
+/* Why a wanted field is missing; PARTIAL: it has a value, which is too small. */
 enum process_trouble {
 	PROCESS_DENIED,
-	PROCESS_ABSENT, /* this kernel does not tell it */
+	PROCESS_ABSENT, /* this kernel does not report it */
 	PROCESS_FAILED,
 	PROCESS_PARTIAL, /* threads that no reading saw are not in it */
 	PROCESS_NR_TROUBLES
@@ -46,12 +45,12 @@ struct process_reader {
 	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
 	/* The process's CPU time: who has not run since has done nothing. 0: not known. */
 	uint64_t (*clock)(const void *state, uint32_t pid);
-	/* From here on this process is read. 0, -ESRCH (there is none) or -ENOMEM. */
+	/* Opens a process for reading. 0, -ESRCH (there is none) or -ENOMEM. */
 	int (*attach)(void *state, uint32_t pid, void **process);
 	void (*detach)(void *state, void *process);
-	/* values holds what the reading before gave (zeroes before the first), and is brought up to
-	 * now. 0; -ESRCH: the process that was attached ended, whoever has its number now; -ENOMEM:
-	 * then values hold nothing. */
+	/* Updates values, which hold the previous reading (zeroes before the first). 0; -ESRCH: the
+	 * attached process ended, even if its number is in use again; -ENOMEM: values are invalid.
+	 */
 	int (*read)(void *state, void *process, struct process_values *values);
 };
 

@@ -97,10 +97,10 @@ static int make_room(struct things *t)
 
 static int refuse_more(struct things *t)
 {
-	if (!t->is_full_told)
-		things_tell(t, "there are more than %d of kind %s: the others are left out",
-			    THINGS_MAX, t->kind->name);
-	t->is_full_told = true;
+	if (!t->is_full_noted)
+		things_add_note(t, "there are more than %d of kind %s: the others are left out",
+				THINGS_MAX, t->kind->name);
+	t->is_full_noted = true;
 	return -E2BIG;
 }
 
@@ -156,14 +156,14 @@ static int open_files(const struct things *t, const char *folder, int fds[THINGS
 }
 
 /* Once for each file of a thing. */
-static void tell_file(struct things *t, struct thing *thing, size_t i, const char *what, int error)
+static void note_file(struct things *t, struct thing *thing, size_t i, const char *what, int error)
 {
 	const struct things_file *f = &t->kind->files[i];
 
-	if (!(thing->told & 1u << i))
-		things_tell(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
-			    error && error != -ENOENT ? strerror(-error) : f->lacking);
-	thing->told |= (uint8_t)(1u << i);
+	if (!(thing->noted & 1u << i))
+		things_add_note(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
+				error && error != -ENOENT ? strerror(-error) : f->lacking);
+	thing->noted |= (uint8_t)(1u << i);
 }
 
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out)
@@ -182,7 +182,7 @@ int things_open(struct things *t, const char *folder, const char *name, struct t
 	memcpy(thing->errors, errors, sizeof(errors));
 	for (size_t i = 0; i < t->kind->nr_files; i++)
 		if (errors[i])
-			tell_file(t, thing, i, "cannot be opened", errors[i]);
+			note_file(t, thing, i, "cannot be opened", errors[i]);
 	*out = thing;
 	return 0;
 }
@@ -209,9 +209,9 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	if (rc == -ENODEV || rc == -ENOMEM)
 		return rc;
 	if (rc)
-		tell_file(t, thing, i, "cannot be read", rc);
+		note_file(t, thing, i, "cannot be read", rc);
 	else if (f->fields & t->wanted & ~has)
-		tell_file(t, thing, i, "does not tell all that was asked for", 0);
+		note_file(t, thing, i, "does not tell all that was asked for", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
 	lack(thing, f->fields & t->wanted & ~thing->has, rc);
 	return 0;
@@ -275,7 +275,7 @@ bool things_match(const struct collect_choice *choice, const char *name)
 	return false;
 }
 
-void things_tell_unmatched(struct things *t, const struct collect_choice *choice)
+void things_note_unmatched(struct things *t, const struct collect_choice *choice)
 {
 	for (size_t i = 0; i < choice->nr; i++) {
 		size_t k = 0;
@@ -283,12 +283,12 @@ void things_tell_unmatched(struct things *t, const struct collect_choice *choice
 		while (k < t->nr && !match_word(choice->words[i], t->list[k].name))
 			k++;
 		if (k == t->nr)
-			things_tell(t, "no %s \"%s\" is there: it is read when it comes",
-				    t->kind->name, choice->words[i]);
+			things_add_note(t, "no %s \"%s\" is there: it is read when it comes",
+					t->kind->name, choice->words[i]);
 	}
 }
 
-void things_tell(struct things *t, const char *fmt, ...)
+void things_add_note(struct things *t, const char *fmt, ...)
 {
 	size_t start = t->notes.len;
 	va_list ap;

@@ -33,10 +33,10 @@ struct things_kind {
 
 struct thing {
 	uint32_t number;
-	char *name;   /* owned; as the kernel has it */
-	char *shown;  /* behind name, and harmless */
-	bool is_seen; /* since things_begin */
-	uint8_t told; /* bit i: what is wrong with file i */
+	char *name;    /* owned; as the kernel has it */
+	char *shown;   /* behind name, and harmless */
+	bool is_seen;  /* since things_begin */
+	uint8_t noted; /* bit i: what is wrong with file i */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
 	uint32_t has, denied, absent, failed; /* the same */
@@ -57,7 +57,7 @@ struct things {
 	size_t next;          /* where the next thing to be found is expected */
 	uint32_t next_number; /* never one that was given before */
 	bool is_read;         /* the last reading held */
-	bool is_full_told;
+	bool is_full_noted;
 	struct buf text; /* of the file at hand */
 	struct buf notes;
 	size_t note_at;
@@ -67,7 +67,8 @@ void things_init(struct things *t, const struct things_kind *kind, const struct 
 		 uint32_t wanted);
 void things_fini(struct things *t);
 
-/* What is found and added between the two is seen; what is not, things_end drops. */
+/* Between the two calls, things that are found or added count as seen; things_end drops the rest.
+ */
 void things_begin(struct things *t);
 void things_end(struct things *t);
 /* Whether a thing was not seen since things_begin. */
@@ -76,12 +77,12 @@ bool things_is_missing(const struct things *t);
 /* The thing of that name, or NULL. It costs nothing where things are asked for in the same order
  * time after time. It and others stay where they are until the next that is added or dropped. */
 struct thing *things_find(struct things *t, const char *name, size_t len);
-/* 0, -ENOMEM, or -E2BIG if there are THINGS_MAX (which is told). name has no NUL. */
+/* 0, -ENOMEM, or -E2BIG (with a note) if there are THINGS_MAX. name has no NUL. */
 int things_add(struct things *t, const char *name, size_t len, struct thing **out);
 void things_drop(struct things *t, struct thing *thing);
 
-/* Adds the thing whose files are in folder, those open that tell a field that is wanted. -ENOENT if
- * none of them is there; what else cannot be opened is told, and stays without values. As
+/* Adds the thing whose files are in folder, and opens the files with wanted fields. -ENOENT if
+ * there are none; a file that cannot be opened is noted, and its fields have no values. Else as
  * things_add. */
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out);
 /* Reads its open files. -ENODEV if it has gone; -ENOMEM; else 0, has says what could be read. */
@@ -90,12 +91,12 @@ int things_read(struct things *t, struct thing *thing);
 int things_check_words(const struct things *t, const struct collect_choice *choice, struct err *e);
 /* One of the words is "all", or a glob of the whole name. */
 bool things_match(const struct collect_choice *choice, const char *name);
-/* Tells of each word that matches no thing now. */
-void things_tell_unmatched(struct things *t, const struct collect_choice *choice);
-/* For a person, cut at a ceiling: what comes from outside is made harmless. */
-void things_tell(struct things *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Notes each word that matches no thing now. */
+void things_note_unmatched(struct things *t, const struct collect_choice *choice);
+/* Adds a warning for the user; control characters are replaced, the total is bounded. */
+void things_add_note(struct things *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The end of a reading: rc, and whether it holds. */
+/* Ends a reading with this result, which is returned. */
 int things_done(struct things *t, int rc);
 /* As in struct collect_many_source. */
 size_t things_nr(const void *state);

@@ -17,7 +17,7 @@ enum { PMU_GROUP_MAX_MEMBERS = 32 };
 struct pmu_member {
 	uint32_t event; /* the caller's index */
 	int fd;
-	bool has_lost; /* its readings tell what it lost (PERF_FORMAT_LOST) */
+	bool has_lost; /* its readings have lost (PERF_FORMAT_LOST) */
 };
 
 /* The caller's storage; the descriptors are owned. */
@@ -31,7 +31,7 @@ struct pmu_group {
 /* One member's part of a reading; cumulative. */
 struct pmu_count {
 	uint64_t raw, enabled_ns, running_ns;
-	uint64_t lost; /* records of its samples that found no room; UINT64_MAX: not told */
+	uint64_t lost; /* samples that found no room; UINT64_MAX: not known */
 };
 
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
@@ -46,14 +46,14 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 int pmu_group_enable(struct pmu_group *g);
 
 /*
- * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel gave fewer
+ * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel returned fewer
  * members or none: the CPU went away (perf_event_exit_cpu), counts are untouched; -errno.
  */
 int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts);
 
-/* What the kernel calls the member in its records; 0 or -errno. */
+/* The id of the member in the kernel's records; 0 or -errno. */
 int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id);
-/* Whether this kernel knows PERF_FORMAT_LOST (6.0): tried, with an event that counts nothing. */
+/* True if this kernel has PERF_FORMAT_LOST (6.0); tried with an event that counts nothing. */
 bool pmu_has_format_lost(const struct pmu_ops *ops);
 
 /* Reads the members one by one, as they are after their CPU went away: detached from one another,

@@ -1,6 +1,6 @@
 /*
- * Whether a perf event works here: it is opened, for a moment and counting nothing, on one CPU of
- * each kind. What was found is kept. Knows nothing of groups, and of how an event is to be used.
+ * Whether a perf event works here: it is opened briefly, not counting, on one CPU of each kind.
+ * Results are cached. Does not consider groups, or how an event will be used.
  */
 #ifndef PMU_PROBE_H
 #define PMU_PROBE_H
@@ -15,9 +15,9 @@ struct pmu_probe;
 struct pmu_probe *pmu_probe_new(const struct host *host, const struct pmu_ops *ops);
 void pmu_probe_free(struct pmu_probe *p); /* NULL is fine */
 
-/* Says whether it works: what event_support_check has found, and if that is nothing, what the
- * kernel says. READING_OK with a reason: it works on some CPUs, and that is why not on others. What
- * is no perf event is not looked at. */
+/* Checks one event: by event_support_check, and if that finds nothing, by opening it. READING_OK
+ * with a reason: it works on some CPUs, and the reason is for the others. Other than perf
+ * events are not opened. */
 void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_support *out);
 
 #endif

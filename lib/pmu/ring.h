@@ -1,6 +1,6 @@
 /*
- * The ring that the kernel writes the records of a CPU's events into. Its bytes are handed out
- * where they are. One thread reads a ring; pmu_ring_head may be asked from another. Source:
+ * The ring into which the kernel writes the records of a CPU's events. Its bytes are read in place.
+ * One thread reads a ring; others may call pmu_ring_head. Source:
  * struct perf_event_mmap_page in linux/perf_event.h.
  */
 #ifndef PMU_RING_H
@@ -44,13 +44,13 @@ int pmu_ring_join(const struct pmu_ring *r, int fd);
 /* Starts the event whose descriptor the ring is on. 0 or -errno. */
 int pmu_ring_enable(const struct pmu_ring *r);
 
-/* How far the kernel has written; what is before it may be read. */
+/* How far the kernel has written; bytes before that may be read. */
 uint64_t pmu_ring_head(const struct pmu_ring *r);
 struct pmu_view pmu_ring_view(const struct pmu_ring *r);
 /* The bytes from … to, in one piece or two; of a view in memory always one. */
 void pmu_view_span(const struct pmu_view *v, uint64_t from, uint64_t to, const void *part[2],
 		   size_t len[2]);
-/* Gives the bytes before at back to the kernel. */
+/* Returns the bytes before at to the kernel. */
 void pmu_ring_release(struct pmu_ring *r, uint64_t at);
 
 #endif

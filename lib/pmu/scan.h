@@ -1,6 +1,6 @@
 /*
- * Counts the records of a ring by their headers and the few words whose place is known: samples are
- * not taken apart. What the recorder must know while it runs; all else is for the reader.
+ * Counts the records of a ring by their headers and by the few words whose offset is known. Samples
+ * are not decoded: that is for the reader.
  */
 #ifndef PMU_SCAN_H
 #define PMU_SCAN_H
@@ -9,11 +9,11 @@
 
 struct perf_event_attr;
 
-/* A sampling event of the ring, and what was seen of it. */
+/* A sampling event of the ring, and its counts. */
 struct pmu_scan_event {
 	uint64_t id;     /* pmu_group_id */
-	uint64_t period; /* of each sample; 0: each says its own */
-	/* where in a sample, in bytes; 0: nowhere */
+	uint64_t period; /* of each sample; 0: each sample has its own */
+	/* offsets in a sample, in bytes; 0: not there */
 	uint16_t tid_at, time_at, period_at;
 	bool shares_data; /* its samples may have the id of another session's event */
 	uint64_t samples, idle, weight, throttled, unthrottled;
@@ -33,10 +33,10 @@ void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr 
 
 /* The record at at: its size, or 0 if none begins there or it ends behind to. */
 uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to);
-/* When it was made; 0 if it does not say. */
+/* The time of the record; 0 if it has none. */
 uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at);
 /* Counts the whole records from … to, but no more than max_bytes of them (at least one); where the
- * next one begins. Records that make no sense end it: then it returns to. */
+ * next one begins. An invalid record ends it: then it returns to. */
 uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 			uint64_t max_bytes);
 

@@ -61,7 +61,7 @@ static int try_lock(int fd, const char *path, struct err *e)
 	return 0;
 }
 
-int lock_take(struct lock *l, int dirfd, const char *name, const char *path, struct err *e)
+int lock_acquire(struct lock *l, int dirfd, const char *name, const char *path, struct err *e)
 {
 	enum { TRIES = 16 };
 

@@ -16,7 +16,7 @@ struct lock {
 
 /* Takes dirfd/name; path is for messages. 0, -EBUSY if another process holds it, -EPERM
  * if it belongs to another user, or -errno. */
-int lock_take(struct lock *l, int dirfd, const char *name, const char *path, struct err *e);
+int lock_acquire(struct lock *l, int dirfd, const char *name, const char *path, struct err *e);
 /* Removes the file and lets go; nothing if it is not held. */
 void lock_release(struct lock *l);
 

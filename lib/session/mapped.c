@@ -170,8 +170,8 @@ static bool is_file(const struct record *r)
 	       memchr(r->path, '\0', r->size - head - TAIL_BYTES);
 }
 
-static void take_mapping(struct mapped *m, const struct pmu_ring *ring, const struct pmu_view *v,
-			 uint64_t at, uint16_t misc, uint16_t size)
+static void add_mapping(struct mapped *m, const struct pmu_ring *ring, const struct pmu_view *v,
+			uint64_t at, uint16_t misc, uint16_t size)
 {
 	struct record r;
 
@@ -184,7 +184,7 @@ static void take_mapping(struct mapped *m, const struct pmu_ring *ring, const st
 		want(m, &r);
 }
 
-void mapped_take(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to)
+void mapped_scan(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to)
 {
 	struct pmu_view v = pmu_ring_view(ring);
 
@@ -196,7 +196,7 @@ void mapped_take(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t 
 		if (size < sizeof(word) || size > to - at)
 			break;
 		if ((uint32_t)word == RECORD_MMAP2)
-			take_mapping(m, ring, &v, at, (uint16_t)(word >> 32), size);
+			add_mapping(m, ring, &v, at, (uint16_t)(word >> 32), size);
 		at += size;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -255,7 +255,7 @@ static void make_question(const struct mapped *m, const struct mapped_file *f,
 }
 
 /* The first that is due; NULL: none, or it was left since. */
-static struct mapped_file *take_due(struct mapped *m)
+static struct mapped_file *pop_due(struct mapped *m)
 {
 	struct mapped_file *f = NULL;
 
@@ -269,7 +269,7 @@ bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t 
 	struct mapped_file *f;
 
 	pthread_mutex_lock(&m->lock);
-	while (!(f = take_due(m)) && (m->nr_queued || !m->is_ending))
+	while (!(f = pop_due(m)) && (m->nr_queued || !m->is_ending))
 		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
 			wait_until(m, next_due_ns(m));
 	if (f) {

@@ -1,8 +1,8 @@
 /*
- * The files that were mapped for execution during a session: their build-ids are wanted, and the
- * kernel's records do not tell them. The session's thread notes what it finds in the side-band, and
- * waits for nothing; another one asks for each file (identify.h), and again when it was mapped
- * again, for it may have changed in between.
+ * The files that are mapped for execution during a session. The kernel's records lack their
+ * build-ids. The session's thread adds the files that it finds in the side-band, without waiting;
+ * another thread asks for the build-id of each file (identify.h), and asks again when the file is
+ * mapped again, because it may have changed.
  */
 #ifndef SESSION_MAPPED_H
 #define SESSION_MAPPED_H
@@ -35,10 +35,10 @@ struct mapped {
 int mapped_init(struct mapped *m); /* 0 or -errno; then nothing is owned */
 void mapped_fini(struct mapped *m);
 
-/* Looks at whole records of the side-band's ring, at … to. Takes from mappings the mark of a
- * build-id that the kernel left there for another listener. */
-void mapped_take(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to);
-/* From now on nobody waits, and what is due later is due at once. */
+/* Adds the files of the whole records in the side-band's ring, at … to. Clears from mappings the
+ * build-id flag that the kernel set for another listener. */
+void mapped_scan(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to);
+/* From now on mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 
 /* The next file to ask for, and its number; waits for one. False: it ends, and there is none. */

@@ -63,7 +63,7 @@ static void tick_things(struct paced *p)
 {
 	if (!collect_nr_sets(p->counters->misc.collect))
 		return;
-	if (session_things_take(&p->things, &p->counters->misc, p->boundary_ns)) {
+	if (session_things_read(&p->things, &p->counters->misc, p->boundary_ns)) {
 		ticks_drop(&p->ticks);
 		return;
 	}

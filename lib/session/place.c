@@ -24,7 +24,7 @@ int place_open(struct place *p, const char *path, const char *lock_suffix, struc
 	if (snprintf(lock_name, sizeof(lock_name), "%s%s", p->name, lock_suffix) > NAME_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", path);
 	snprintf(lock_path, sizeof(lock_path), "%s%s", path, lock_suffix);
-	return lock_take(&p->lock, p->dirfd, lock_name, lock_path, e);
+	return lock_acquire(&p->lock, p->dirfd, lock_name, lock_path, e);
 }
 
 void place_close(struct place *p)

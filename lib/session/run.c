@@ -94,7 +94,7 @@ static void read_boundary(struct session *s)
 		sampling_lock(s->sampling);
 	collect_read(misc->collect);
 	/* without memory there are none */
-	(void)session_things_take(&s->things_end, misc, s->boundary_ns);
+	(void)session_things_read(&s->things_end, misc, s->boundary_ns);
 	s->boundary_ns = clock_monotonic_ns();
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);

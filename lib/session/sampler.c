@@ -273,7 +273,7 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 	v = pmu_ring_view(&s->side_band);
 	head = pmu_ring_head(&s->side_band);
 	if (common)
-		mapped_take(mapped, &s->side_band, s->side_band.tail, head);
+		mapped_scan(mapped, &s->side_band, s->side_band.tail, head);
 	for (at = s->side_band.tail; at < head && rc == 0;) {
 		uint64_t end = pmu_scan_count(&scan, &v, at, head, TRACE_FILE_RECORDS_BYTES);
 		struct trace_span span = {.is_urgent = is_urgent(s, &s->side_band, head - at)};

@@ -368,10 +368,10 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 	if (!w)
 		return 0;
 	trace_writer_more(w);
-	if (t == 0 && ticks_take_names(&g->paced.ticks, &g->counters->misc, w, until_ns))
+	if (t == 0 && ticks_write_names(&g->paced.ticks, &g->counters->misc, w, until_ns))
 		rc = append(file, w, e);
 	for (int i = 0; i < 2 && rc == 0; i++) {
-		size_t nr = ticks_take(&g->paced.ticks, t, until_ns, &readings);
+		size_t nr = ticks_next(&g->paced.ticks, t, until_ns, &readings);
 
 		if (!nr)
 			break;

@@ -77,7 +77,7 @@ static size_t first_of(const struct session_things *t, uint32_t set)
 	return k;
 }
 
-static int take_event(struct session_things *t, const struct misc *m, size_t i,
+static int read_event(struct session_things *t, const struct misc *m, size_t i,
 		      uint64_t boundary_ns)
 {
 	uint32_t set = collect_set(m->collect, i);
@@ -99,7 +99,7 @@ static int take_event(struct session_things *t, const struct misc *m, size_t i,
 	return rc;
 }
 
-static int take_names(struct session_things *t, const struct misc *m, uint32_t set)
+static int read_names(struct session_things *t, const struct misc *m, uint32_t set)
 {
 	int rc = 0;
 
@@ -121,16 +121,16 @@ void session_things_empty(struct session_things *t)
 	buf_reset(&t->names);
 }
 
-int session_things_take(struct session_things *t, const struct misc *m, uint64_t boundary_ns)
+int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns)
 {
 	int rc = 0;
 
 	session_things_empty(t);
 	for (uint32_t set = 0; set < collect_nr_sets(m->collect) && rc == 0; set++)
-		rc = take_names(t, m, set);
+		rc = read_names(t, m, set);
 	for (size_t i = 0; i < m->nr && rc == 0; i++)
 		if (collect_set(m->collect, i) != UINT32_MAX)
-			rc = take_event(t, m, i, boundary_ns);
+			rc = read_event(t, m, i, boundary_ns);
 	if (rc)
 		session_things_empty(t);
 	return rc;

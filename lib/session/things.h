@@ -37,7 +37,7 @@ void session_things_fini(struct session_things *t);
 
 /* Replaces the contents by what collect_read read last. boundary_ns: the last boundary; a thing
  * that was found later is new in the iteration. 0 or -ENOMEM (then it is empty). */
-int session_things_take(struct session_things *t, const struct misc *m, uint64_t boundary_ns);
+int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns);
 /* The reading of the event and the instance, or NULL; *hint (0 at first) makes it quick for who
  * asks in the order of another boundary. */
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,
@@ -53,7 +53,7 @@ bool session_things_write(const struct session_things *t, const struct misc *m,
 			  struct trace_writer *w, uint64_t until_ns);
 /* Forgets those; of things without readings. */
 void session_things_drop(struct session_things *t, uint64_t until_ns);
-/* As session_things_take of nothing. */
+/* As session_things_read of nothing. */
 void session_things_empty(struct session_things *t);
 
 #endif

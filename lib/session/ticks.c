@@ -113,7 +113,7 @@ static void swap(struct ticks *t, struct ticks_trace *trace)
 	unlock(t);
 }
 
-size_t ticks_take(struct ticks *t, uint32_t trace, uint64_t until_ns, const struct reading **out)
+size_t ticks_next(struct ticks *t, uint32_t trace, uint64_t until_ns, const struct reading **out)
 {
 	struct ticks_trace *k = &t->traces[trace];
 	size_t from;
@@ -126,8 +126,8 @@ size_t ticks_take(struct ticks *t, uint32_t trace, uint64_t until_ns, const stru
 	return k->at - from;
 }
 
-bool ticks_take_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
-		      uint64_t until_ns)
+bool ticks_write_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
+		       uint64_t until_ns)
 {
 	bool is_any;
 

@@ -45,11 +45,11 @@ void ticks_skip_names(struct ticks *t, const struct session_things *things);
 
 /* The next readings of the trace that were taken up to that time, *out borrowed until the next
  * call; 0: there are no more. At most TICKS_MAX. */
-size_t ticks_take(struct ticks *t, uint32_t trace, uint64_t until_ns, const struct reading **out);
+size_t ticks_next(struct ticks *t, uint32_t trace, uint64_t until_ns, const struct reading **out);
 /* Adds the names of the things that were found up to that time to what the writer has gathered, and
  * forgets them. False if there are none. */
-bool ticks_take_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
-		      uint64_t until_ns);
+bool ticks_write_names(struct ticks *t, const struct misc *m, struct trace_writer *w,
+		       uint64_t until_ns);
 
 struct ticks_dropped ticks_dropped(struct ticks *t);
 /* One more for want of memory. */

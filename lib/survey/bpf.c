@@ -175,7 +175,7 @@ static uint32_t count_functions(const struct bpf_prog_info *info)
 }
 
 /* Code that is not compiled has no length. */
-static int tell_functions(struct programs *s)
+static int pass_functions(struct programs *s)
 {
 	const struct program *p = &s->program;
 	uint32_t nr = count_functions(&p->info);
@@ -199,7 +199,7 @@ static int visit(struct programs *s, uint32_t id)
 	int rc = fd < 0 ? fd : load_program(fd, &s->program);
 
 	if (rc == 0)
-		return tell_functions(s);
+		return pass_functions(s);
 	pass_over(s, rc);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * The build-id of a file that was mapped a while ago, by what the kernel told of the mapping: found
- * again, and held against device, inode and generation. What can not be verified has none. Opens
- * files of others: only for a process that may hang.
+ * The build-id of a file that was mapped a while ago. The file is found by the kernel's record of
+ * the mapping and verified by device, inode and generation; without that it has no build-id. Opens
+ * other users' files: only for a process that may hang.
  */
 #ifndef SURVEY_IDENTIFY_H
 #define SURVEY_IDENTIFY_H
@@ -26,7 +26,7 @@ enum survey_identify_state {
 	SURVEY_IDENTIFY_NONE,  /* not found, not the same file, changed meanwhile, or without an id
 				*/
 	SURVEY_IDENTIFY_FOUND, /* it has this id, and had it since from_ns, until to_ns */
-	SURVEY_IDENTIFY_FOREIGN, /* on a file system that may never answer: not looked at */
+	SURVEY_IDENTIFY_FOREIGN, /* on a file system that may never answer: not read */
 };
 
 /* Times are CLOCK_MONOTONIC. */

@@ -1,7 +1,6 @@
 /*
- * The build-ids of mapped files, each file asked for once: of the kernel, or, where it knows none,
- * read through /proc/PID/map_files, which leads to the very file that is mapped, whatever its name
- * means in whose mount namespace.
+ * The build-ids of mapped files, each file read once: from the kernel, or, if it has none, through
+ * /proc/PID/map_files, which opens the mapped file itself in any mount namespace.
  */
 #ifndef SURVEY_IDS_H
 #define SURVEY_IDS_H
@@ -34,7 +33,7 @@ bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t
 struct survey_ids {
 	const struct root *root; /* borrowed */
 	struct survey_mounts mounts;
-	/* Told before a file is read, which may never return; NULL. */
+	/* Called before a file is read, which may block forever; NULL. */
 	void (*before)(const struct proc_mapping *m, void *arg);
 	void *arg;
 	const struct survey_key *silent; /* borrowed; files that did not answer */
@@ -43,11 +42,11 @@ struct survey_ids {
 	struct survey_file *bucket[SURVEY_FILE_BUCKETS];
 	uint32_t nr_files; /* known, with a build-id or without */
 	uint32_t nr_ids;
-	uint32_t nr_foreign; /* files that were not read: of a network, or of a program */
+	uint32_t nr_foreign; /* files that were not read: on network or FUSE file systems */
 	uint32_t nr_unasked; /* files that were not read: on a silent device */
 	char foreign_type[SURVEY_FS_BYTES]; /* the type of the last one's file system; "": no
 					       table of mounts has it */
-	bool is_denied;                     /* the kernel lets us read none: not asked again */
+	bool is_denied;                     /* we may read none: do not try again */
 	bool has_failed;                    /* some could not be read, for another reason */
 	bool is_full; /* some files were not read because SURVEY_MAX_FILES, or memory, was short */
 };

@@ -20,7 +20,7 @@
 enum {
 	LOOK_EVERY_MS = 50, /* at whether to stop */
 	END_MS = 100,       /* for a child that has nothing to wait for */
-	MAX_TOLD = 4,       /* of what was left out, by name */
+	MAX_NAMED = 4,      /* of what was left out, by name */
 };
 
 int survey_looker_init(struct survey_looker *l, const struct survey_looker_config *config)
@@ -38,10 +38,10 @@ int survey_looker_init(struct survey_looker *l, const struct survey_looker_confi
 /* The file, or the process, is left out from here on. */
 static void leave_out(struct survey_looker *l, const struct survey_at *at)
 {
-	unsigned nr = l->nr_given_up++;
+	unsigned nr = l->nr_abandoned++;
 
 	child_end(&l->child, 1);
-	l->told[nr] = *at;
+	l->silent[nr] = *at;
 	if (at->is_file)
 		l->skipped[l->nr_skipped++] = at->key;
 }
@@ -55,7 +55,7 @@ void survey_looker_fini(struct survey_looker *l)
 
 static int start(struct survey_looker *l)
 {
-	if (l->nr_given_up == SURVEY_LOOKER_MAX_CHILDREN)
+	if (l->nr_abandoned == SURVEY_LOOKER_MAX_CHILDREN)
 		return -EBUSY;
 	return child_start(&l->child, SOCK_SEQPACKET, "cpuperf-looker", survey_looker_child, l);
 }
@@ -228,7 +228,7 @@ int survey_looker_ask(struct survey_looker *l, const struct survey_identify_ques
 	return rc;
 }
 
-static void add_told(struct buf *note, const struct survey_at *at)
+static void add_silent(struct buf *note, const struct survey_at *at)
 {
 	buf_printf(note, "process %u", at->pid);
 	if (at->name[0])
@@ -239,17 +239,17 @@ static void add_told(struct buf *note, const struct survey_at *at)
 
 unsigned survey_looker_note(const struct survey_looker *l, unsigned from, struct buf *note)
 {
-	unsigned nr = l->nr_given_up - from, nr_told = nr < MAX_TOLD ? nr : MAX_TOLD;
+	unsigned nr = l->nr_abandoned - from, nr_named = nr < MAX_NAMED ? nr : MAX_NAMED;
 
-	for (unsigned i = 0; i < nr_told; i++) {
+	for (unsigned i = 0; i < nr_named; i++) {
 		buf_adds(note, i ? "; " : "not surveyed, for they do not answer: ");
-		add_told(note, &l->told[from + i]);
+		add_silent(note, &l->silent[from + i]);
 	}
-	if (nr > nr_told)
-		buf_printf(note, "; and %u more", nr - nr_told);
+	if (nr > nr_named)
+		buf_printf(note, "; and %u more", nr - nr_named);
 	if (!from && nr >= SURVEY_LOOKER_MAX_CHILDREN / 2)
 		buf_adds(note, "; and the mappings of the processes behind them");
 	if (note->len)
 		str_clean(note->data, note->len);
-	return l->nr_given_up;
+	return l->nr_abandoned;
 }

@@ -22,7 +22,7 @@ struct child_side {
 };
 
 /* The other side has gone, or wants no more: nobody needs this process then. */
-static void say(struct child_side *c, enum survey_looker_kind kind, size_t len)
+static void send_message(struct child_side *c, enum survey_looker_kind kind, size_t len)
 {
 	ssize_t n;
 
@@ -34,23 +34,23 @@ static void say(struct child_side *c, enum survey_looker_kind kind, size_t len)
 		_exit(1);
 }
 
-static int say_records(const void *records, size_t len, void *arg)
+static int send_records(const void *records, size_t len, void *arg)
 {
 	struct child_side *c = arg;
 
 	if (len > SURVEY_LOOKER_RECORDS_BYTES)
 		return -EFBIG;
 	memcpy(c->message.records, records, len);
-	say(c, SURVEY_LOOKER_RECORDS, len);
+	send_message(c, SURVEY_LOOKER_RECORDS, len);
 	return 0;
 }
 
-static void say_at(const struct survey_at *at, void *arg)
+static void send_place(const struct survey_at *at, void *arg)
 {
 	struct child_side *c = arg;
 
 	c->message.at = *at;
-	say(c, SURVEY_LOOKER_AT, sizeof(*at));
+	send_message(c, SURVEY_LOOKER_AT, sizeof(*at));
 }
 
 static void look_through(struct child_side *c)
@@ -62,18 +62,19 @@ static void look_through(struct child_side *c)
 	    .after = l->has_after ? &l->after : NULL,
 	    .skipped = l->skipped,
 	    .nr_skipped = l->nr_skipped,
-	    .is_careful = l->nr_given_up >= SURVEY_LOOKER_MAX_CHILDREN / 2,
+	    .is_careful = l->nr_abandoned >= SURVEY_LOOKER_MAX_CHILDREN / 2,
 	    .max_tasks = l->config.max_tasks,
 	    .max_bytes = SURVEY_LOOKER_RECORDS_BYTES,
-	    .records = say_records,
-	    .at = say_at,
+	    .records = send_records,
+	    .at = send_place,
 	    .arg = c,
 	};
 	struct survey_result result = {0};
 
 	c->message.error = survey_run(&config, &result);
 	c->message.result = result;
-	say(c, c->message.error ? SURVEY_LOOKER_FAILED : SURVEY_LOOKER_RESULT, sizeof(result));
+	send_message(c, c->message.error ? SURVEY_LOOKER_FAILED : SURVEY_LOOKER_RESULT,
+		     sizeof(result));
 }
 
 static bool is_question(const struct survey_identify_question *q, ssize_t len)
@@ -94,7 +95,7 @@ static void answer_all(struct child_side *c)
 		if (!is_question(&c->question, n))
 			return;
 		survey_identify(&c->mounts, &c->question, &c->message.answer);
-		say(c, SURVEY_LOOKER_ANSWER, sizeof(c->message.answer));
+		send_message(c, SURVEY_LOOKER_ANSWER, sizeof(c->message.answer));
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
- * Which file systems answer by themselves: those of disks and memory. One of the network, or of a
- * program (FUSE), may never answer, and any user can mount one. Asked of /proc/PID/mountinfo, which
- * touches none of them. Source: show_mountinfo in fs/proc_namespace.c. Every byte is hostile.
+ * Which file systems are local: on disks or in memory. A network or FUSE file system may never
+ * answer, and any user can mount one. Read from /proc/PID/mountinfo, which touches none of them.
+ * Source: show_mountinfo in fs/proc_namespace.c. Every byte is hostile.
  */
 #ifndef SURVEY_MOUNTS_H
 #define SURVEY_MOUNTS_H

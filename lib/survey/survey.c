@@ -163,7 +163,7 @@ static void drop_front(struct buf *b, size_t len)
 	memmove(b->data, b->data + len, b->len);
 }
 
-static void give_records(struct survey *s)
+static void pass_records(struct survey *s)
 {
 	int rc = buf_error(&s->out);
 
@@ -179,25 +179,25 @@ static void make_room(struct survey *s)
 	size_t max = s->config->max_bytes ? s->config->max_bytes : SURVEY_PIECE_BYTES;
 
 	if (s->out.len > max - SURVEY_RECORD_MAX_BYTES)
-		give_records(s);
+		pass_records(s);
 }
 
-static void tell(struct survey *s)
+static void report_place(struct survey *s)
 {
 	if (!s->config->at)
 		return;
-	give_records(s);
+	pass_records(s);
 	s->config->at(&s->at, s->config->arg);
 }
 
-static void tell_process(struct survey *s, const char *name, size_t len)
+static void report_process(struct survey *s, const char *name, size_t len)
 {
 	s->at = (struct survey_at){.pid = s->task.pid};
 	memcpy(s->at.name, name, len < sizeof(s->at.name) ? len : sizeof(s->at.name) - 1);
-	tell(s);
+	report_place(s);
 }
 
-static void tell_file(const struct proc_mapping *m, void *arg)
+static void report_file(const struct proc_mapping *m, void *arg)
 {
 	struct survey *s = arg;
 	size_t max = sizeof(s->at.path) - 1, left_out = m->name_len > max ? m->name_len - max : 0;
@@ -207,7 +207,7 @@ static void tell_file(const struct proc_mapping *m, void *arg)
 	s->at.key = survey_key(m);
 	snprintf(s->at.path, sizeof(s->at.path), "%.*s", (int)(m->name_len - left_out),
 		 m->name + left_out);
-	tell(s);
+	report_place(s);
 	s->at.is_file = false;
 }
 
@@ -376,7 +376,7 @@ static void add_process(struct survey *s)
 		add_threads(s);
 	if (!t.memory_bytes || s->config->is_careful)
 		return;
-	tell_process(s, t.name, t.name_len);
+	report_process(s, t.name, t.name_len);
 	add_mappings(s, 0);
 }
 
@@ -397,7 +397,7 @@ static bool is_done(struct survey *s, const char *name)
 	int order = after ? compare_places(s, name) : 1;
 
 	if (order == 0 && after->is_file && !s->config->is_careful) {
-		tell_process(s, after->name, strnlen(after->name, sizeof(after->name)));
+		report_process(s, after->name, strnlen(after->name, sizeof(after->name)));
 		add_mappings(s, after->address);
 	}
 	return order <= 0;
@@ -415,7 +415,7 @@ static int visit_process(const char *name, void *arg)
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;
 	if (!is_done(s, name)) {
-		tell_process(s, "", 0);
+		report_process(s, "", 0);
 		add_process(s);
 	}
 	if (s->is_denied) {
@@ -429,13 +429,13 @@ static void survey_processes(struct survey *s)
 {
 	int rc;
 
-	s->ids.before = tell_file;
+	s->ids.before = report_file;
 	s->ids.arg = s;
 	survey_ids_skip(&s->ids, s->config->skipped, s->config->nr_skipped);
 	rc = root_each(s->config->root, "/proc", visit_process, s);
 	if (rc < 0)
 		fail(s, rc);
-	give_records(s);
+	pass_records(s);
 	if (s->ids.nr_foreign)
 		miss(s, FOREIGN);
 	if (s->ids.nr_unasked)
@@ -468,7 +468,7 @@ static bool survey_programs(struct survey *s)
 		return false;
 	s->task.time_ns = clock_monotonic_ns();
 	rc = survey_bpf_each(add_function, s, &told);
-	give_records(s);
+	pass_records(s);
 	if (rc == -ENOMEM)
 		fail(s, rc);
 	if (told.nr_denied)
@@ -480,7 +480,7 @@ static bool survey_programs(struct survey *s)
 	return rc >= 0;
 }
 
-static int give_symbols(const char *text, size_t len, void *arg)
+static int pass_symbols(const char *text, size_t len, void *arg)
 {
 	struct survey *s = arg;
 
@@ -496,7 +496,7 @@ static bool pack_symbols(const char *text, size_t len, const void **piece, size_
 	return c->pack(text, len, piece, piece_len, c->arg);
 }
 
-static int give_packed(const void *piece, size_t len, void *arg)
+static int pass_packed(const void *piece, size_t len, void *arg)
 {
 	struct survey *s = arg;
 
@@ -510,9 +510,9 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 	struct survey_symbols_config c = {
 	    .root = s->config->root,
 	    .wants_changing = wants_changing,
-	    .give = give_symbols,
+	    .give = pass_symbols,
 	    .pack = pack_symbols,
-	    .give_packed = give_packed,
+	    .pass_packed = pass_packed,
 	    .arg = s,
 	    .stop = s->config->stop,
 	};

@@ -105,7 +105,7 @@ static bool has_address(const char *text, size_t len)
 }
 
 /* As a piece, and keeps that; what cannot be packed is given as it is, and nothing is kept. */
-static int give_lines(struct symbols *s, const char *text, size_t len)
+static int pass_lines(struct symbols *s, const char *text, size_t len)
 {
 	const struct survey_symbols_config *c = s->config;
 	const void *piece;
@@ -113,7 +113,7 @@ static int give_lines(struct symbols *s, const char *text, size_t len)
 
 	if (s->dirfd >= 0 && c->pack(text, len, &piece, &piece_len, c->arg)) {
 		survey_symbols_cache_add(&s->file, piece, piece_len);
-		return c->give_packed(piece, piece_len, c->arg);
+		return c->pass_packed(piece, piece_len, c->arg);
 	}
 	io_close(&s->dirfd);
 	return c->give(text, len, c->arg);
@@ -124,7 +124,7 @@ static int give(struct symbols *s, bool is_end)
 {
 	size_t whole = is_end ? s->text.len : whole_lines(s->text.data, s->text.len);
 	size_t len = s->config->wants_changing ? whole : lasting_lines(s->text.data, whole);
-	int rc = len ? give_lines(s, s->text.data, len) : 0;
+	int rc = len ? pass_lines(s, s->text.data, len) : 0;
 
 	s->has_changing = len < whole;
 	s->text.len -= len;
@@ -180,7 +180,7 @@ static void keep(struct symbols *s)
 	say_not_kept(rc ? rc : survey_symbols_cache_keep(s->dirfd, &s->key, &s->file));
 }
 
-static int give_read(struct symbols *s)
+static int pass_read(struct symbols *s)
 {
 	int rc;
 
@@ -191,7 +191,7 @@ static int give_read(struct symbols *s)
 	return rc;
 }
 
-static int give_kept(const struct symbols *s)
+static int pass_cached(const struct symbols *s)
 {
 	size_t at = SURVEY_SYMBOLS_HEAD_BYTES, len;
 	const void *piece;
@@ -199,7 +199,7 @@ static int give_kept(const struct symbols *s)
 
 	while (rc == 0 && survey_symbols_cache_next(&s->file, &at, &piece, &len))
 		rc =
-		    is_stopped(s) ? -ECANCELED : s->config->give_packed(piece, len, s->config->arg);
+		    is_stopped(s) ? -ECANCELED : s->config->pass_packed(piece, len, s->config->arg);
 	return rc;
 }
 
@@ -232,12 +232,12 @@ static void open_folder(struct symbols *s)
 	say_not_kept(s->dirfd);
 }
 
-static int give_all(struct symbols *s)
+static int pass_all(struct symbols *s)
 {
 	open_folder(s);
 	if (s->dirfd >= 0 && survey_symbols_cache_load(s->dirfd, &s->key, &s->file) == 0)
-		return give_kept(s);
-	return give_read(s);
+		return pass_cached(s);
+	return pass_read(s);
 }
 
 int survey_symbols_run(const struct survey_symbols_config *c)
@@ -248,7 +248,7 @@ int survey_symbols_run(const struct survey_symbols_config *c)
 	buf_init(&s.text, 2 * SURVEY_SYMBOLS_PIECE_BYTES);
 	buf_init(&s.file, SURVEY_SYMBOLS_MAX_BYTES);
 	rc = begin(&s);
-	rc = rc ? rc : give_all(&s);
+	rc = rc ? rc : pass_all(&s);
 	io_close(&s.dirfd);
 	io_close(&s.fd);
 	buf_fini(&s.text);

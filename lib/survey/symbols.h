@@ -32,7 +32,7 @@ struct survey_symbols_config {
 	 * were kept or have just been made. */
 	bool (*pack)(const char *text, size_t len, const void **piece, size_t *piece_len,
 		     void *arg);
-	int (*give_packed)(const void *piece, size_t len, void *arg);
+	int (*pass_packed)(const void *piece, size_t len, void *arg);
 
 	void *arg;
 	const atomic_bool *stop; /* NULL, or looked at between reads */

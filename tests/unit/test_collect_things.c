@@ -161,7 +161,7 @@ TEST(notes)
 		const char *note;
 
 		for (int i = 0; i < 5000; i++)
-			things_tell(&t, "note %d of \033[31m\n", i);
+			things_add_note(&t, "note %d of \033[31m\n", i);
 		for (; (note = things_note(&t)); nr[round]++) {
 			char expected[64];
 

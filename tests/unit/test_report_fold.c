@@ -11,7 +11,7 @@ enum { NR_FUNCTIONS = 64, FULL_AT = 1 << 15, MAX_KEPT = 1 << 17 };
 static struct report_function functions[NR_FUNCTIONS];
 
 /* What the tree was emptied into. */
-struct kept {
+struct file_cache {
 	size_t nr_calls, nr_all, fail_at;
 	struct report_weight sum;
 	struct report_key key;
@@ -22,7 +22,7 @@ struct kept {
 static int keep(void *arg, const struct report_key *key, const struct report_weight *weight,
 		struct report_frame *frames, size_t nr)
 {
-	struct kept *k = arg;
+	struct file_cache *k = arg;
 
 	if (++k->nr_calls == k->fail_at)
 		return -ENOSPC;
@@ -57,7 +57,7 @@ TEST(counts)
 {
 	const struct report_frame a[] = {frame(0, 0), frame(1, 0)};
 	const struct report_key key = {.event = 2, .pid = 7};
-	struct kept k = {0};
+	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t node;
 
@@ -98,7 +98,7 @@ TEST(tells_apart)
 	    {{&functions[0], files[1], 1}},
 	    {frame(0, 0), frame(0, 0), frame(0, 0)},
 	};
-	struct kept k = {0};
+	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t nr = 0;
 
@@ -128,7 +128,7 @@ static uint32_t count_tid(struct report_fold *f, uint32_t tid, const struct repo
 TEST(full)
 {
 	const struct report_frame a[] = {frame(0, 0)};
-	struct kept k = {0};
+	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint64_t want = 0;
 	size_t nr_full = 0;
@@ -157,7 +157,7 @@ TEST(full)
 TEST(deep)
 {
 	static struct report_frame deepest[REPORT_MAX_FRAMES];
-	struct kept k = {0};
+	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	size_t nr_full = 0;
 
@@ -183,7 +183,7 @@ TEST(deep)
 /* What is deeper is counted where there are no further nodes: at the innermost that there is. */
 TEST(too_deep)
 {
-	struct kept k = {0};
+	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t node = REPORT_FOLD_ROOT;
 
@@ -203,7 +203,7 @@ TEST(too_deep)
 TEST(refused)
 {
 	const struct report_frame a[] = {frame(0, 0)};
-	struct kept k = {.fail_at = 3};
+	struct file_cache k = {.fail_at = 3};
 	struct report_fold *f = report_fold_new(keep, &k);
 
 	for (uint32_t i = 0; i < 10; i++)
@@ -219,7 +219,7 @@ TEST(refused)
 TEST(no_memory)
 {
 	for (unsigned n = 1; n <= 5; n++) {
-		struct kept k = {0};
+		struct file_cache k = {0};
 
 		inject_mem(n);
 		assert_null(report_fold_new(keep, &k));

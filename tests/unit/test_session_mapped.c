@@ -66,7 +66,7 @@ static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_
 
 static void take_all(struct mapped *t, struct memory *m)
 {
-	mapped_take(t, &m->ring, m->ring.tail, m->head);
+	mapped_scan(t, &m->ring, m->ring.tail, m->head);
 	m->ring.tail = m->head;
 }
 

@@ -28,7 +28,7 @@ static void assert_takes(struct ticks *t, uint32_t trace, uint64_t until_ns, uin
 {
 	const struct reading *r;
 
-	assert_int_equal(ticks_take(t, trace, until_ns, &r), nr);
+	assert_int_equal(ticks_next(t, trace, until_ns, &r), nr);
 	for (size_t i = 0; i < nr; i++)
 		assert_int_equal(r[i].time_ns, from_ns + i);
 }
@@ -113,7 +113,7 @@ TEST(two_threads)
 	assert_int_equal(pthread_create(&thread, NULL, add_many, &t), 0);
 	while (next_ns <= NR_BUSY) {
 		const struct reading *r;
-		size_t nr = ticks_take(&t, 0, UINT64_MAX, &r);
+		size_t nr = ticks_next(&t, 0, UINT64_MAX, &r);
 
 		for (size_t i = 0; i < nr; i++)
 			assert_int_equal(r[i].time_ns, next_ns++);

@@ -198,7 +198,7 @@ TEST(device_hangs)
 	start_hanging("map_files/1", NULL);
 	t.start_ns = clock_monotonic_ns();
 	assert_int_equal(survey_looker_survey(&l, &t.result), 0);
-	assert_int_equal(l.nr_given_up, 2);
+	assert_int_equal(l.nr_abandoned, 2);
 	survey_looker_note(&l, 0, &note);
 	assert_string_equal(buf_str(&note), "not surveyed, for they do not answer: process 9 (x): "
 					    "/lib/0; process 9 (x): /lib/1");

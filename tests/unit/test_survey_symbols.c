@@ -158,7 +158,7 @@ static int run(const struct place *p, struct given *g, bool wants_changing)
 					  .wants_changing = wants_changing,
 					  .give = take,
 					  .pack = pack,
-					  .give_packed = take_packed,
+					  .pass_packed = take_packed,
 					  .arg = g};
 
 	return survey_symbols_run(&c);
@@ -706,7 +706,7 @@ TEST(stop)
 					  .folder = p.folder,
 					  .give = stop_at_text,
 					  .pack = keep_text,
-					  .give_packed = stop_at_piece,
+					  .pass_packed = stop_at_piece,
 					  .arg = &stop,
 					  .stop = &stop};
 
@@ -902,7 +902,7 @@ static int run_once(void *arg)
 					  .folder = p->folder,
 					  .give = count_text,
 					  .pack = keep_text,
-					  .give_packed = count_piece};
+					  .pass_packed = count_piece};
 	int rc;
 
 	nr_given_bytes = 0;

@@ -1,7 +1,7 @@
 /*
  * Kept files: counted descriptors, and pread from the start.
  */
-#include "collect/kept.h"
+#include "collect/file_cache.h"
 
 #include "base/io.h"
 #include "base/root.h"
@@ -26,7 +26,7 @@ static bool is_of_reserve(int fd)
 	return (rlim_t)fd >= limit.rlim_cur - nr;
 }
 
-int kept_init(struct kept *k, const struct root *root, const char *folder)
+int file_cache_init(struct file_cache *k, const struct root *root, const char *folder)
 {
 	struct rlimit limit;
 	int dir;
@@ -36,23 +36,23 @@ int kept_init(struct kept *k, const struct root *root, const char *folder)
 	dir = root_open(root, folder);
 	if (dir < 0)
 		return dir;
-	*k = (struct kept){.dir = dir, .max = limit.rlim_cur / 2};
+	*k = (struct file_cache){.dir = dir, .max = limit.rlim_cur / 2};
 	return 0;
 }
 
-void kept_fini(struct kept *k)
+void file_cache_fini(struct file_cache *k)
 {
 	io_close(&k->dir);
 }
 
-bool kept_has_room(const struct kept *k, size_t nr)
+bool file_cache_has_room(const struct file_cache *k, size_t nr)
 {
 	return k->max - k->nr >= nr;
 }
 
-int kept_open(struct kept *k, const char *path)
+int file_cache_open(struct file_cache *k, const char *path)
 {
-	int fd = kept_has_room(k, 1) ? sys()->openat(k->dir, path, O_RDONLY, 0) : -EMFILE;
+	int fd = file_cache_has_room(k, 1) ? sys()->openat(k->dir, path, O_RDONLY, 0) : -EMFILE;
 
 	if (fd >= 0 && is_of_reserve(fd)) {
 		io_close(&fd);
@@ -65,7 +65,7 @@ int kept_open(struct kept *k, const char *path)
 	return fd == -ENFILE ? -EMFILE : fd;
 }
 
-void kept_close(struct kept *k, int *fd)
+void file_cache_close(struct file_cache *k, int *fd)
 {
 	if (*fd >= 0)
 		k->nr--;
@@ -86,7 +86,8 @@ static ssize_t read_text(int fd, char *text, size_t size)
 	return n;
 }
 
-ssize_t kept_read(const struct kept *k, int fd, const char *path, char *text, size_t size)
+ssize_t file_cache_read(const struct file_cache *k, int fd, const char *path, char *text,
+			size_t size)
 {
 	IO_AUTO_FD int once = -1;
 
