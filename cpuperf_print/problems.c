@@ -4,6 +4,7 @@
 #include "problems.h"
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ void problems_init(struct problems *p)
 {
 	*p = (struct problems){.has_loss = false};
 	buf_init(&p->losses, MAX_LOSSES_BYTES);
+	dict_init(&p->seen, sizeof(uint32_t), sizeof(uint32_t), DICT_MAX);
 }
 
 void problems_fini(struct problems *p)
@@ -29,27 +31,17 @@ void problems_fini(struct problems *p)
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, &e);
 	}
 	buf_fini(&p->losses);
-	index_fini(&p->seen);
-}
-
-/* Equal hashes count as the same problem. */
-static bool is_same_hash(const void *arg, const void *key, uint32_t number)
-{
-	(void)arg;
-	(void)key;
-	(void)number;
-	return true;
+	dict_fini(&p->seen);
 }
 
 static bool was_reported(struct problems *p, const struct err *problem)
 {
-	uint32_t hash = index_hash(index_hash(0, problem->source, strlen(problem->source)),
+	uint32_t hash = hash_bytes(hash_bytes(0, problem->source, strlen(problem->source)),
 				   problem->msg, strlen(problem->msg));
+	size_t nr = p->seen.nr;
 
-	if (index_find(&p->seen, hash, is_same_hash, NULL, NULL) != INDEX_NONE)
-		return true;
-	(void)index_add(&p->seen, hash, 0); /* without memory it is reported again */
-	return false;
+	/* without memory it is reported again */
+	return dict_add(&p->seen, &hash) != DICT_NONE && p->seen.nr == nr;
 }
 
 static void add_loss(struct problems *p, const struct err *problem)

@@ -6,7 +6,7 @@
 #define CPUPERF_PRINT_PROBLEMS_H
 
 #include "base/buf.h"
-#include "base/index.h"
+#include "base/dict.h"
 
 #include <stdbool.h>
 
@@ -19,7 +19,7 @@ struct problems {
 	struct buf losses;   /* the first of them: a line each, ended by NUL */
 	size_t nr_losses;    /* all */
 	size_t nr_logged[2]; /* of warnings, of losses; more than PROBLEMS_MAX_LOGGED are counted */
-	struct index seen;   /* hashes of problems */
+	struct dict seen;    /* hashes of problems: equal ones count as the same problem */
 	/* Receives problems while the terminal has another use. NULL: they are logged. */
 	void (*report)(void *arg, const struct err *problem);
 	void *arg;

@@ -19,7 +19,8 @@ enum {
 int sums_init(struct sums *x, size_t nr_columns)
 {
 	*x = (struct sums){.nr_cpus = 0};
-	arena_init(&x->names, MAX_NAMES_BYTES);
+	dict_init_texts(&x->names, sizeof(const char *), DICT_MAX, MAX_NAMES_BYTES);
+	dict_init(&x->things, sizeof(struct thing), DICT_KEY(struct thing, name), MAX_THINGS);
 	x->summary = table_summary_new(nr_columns);
 	return x->summary ? 0 : -ENOMEM;
 }
@@ -28,9 +29,8 @@ void sums_fini(struct sums *x)
 {
 	mem_free(x->cpus);
 	mem_free(x->sums);
-	mem_free(x->things);
-	index_fini(&x->thing_index);
-	arena_fini(&x->names);
+	dict_fini(&x->things);
+	dict_fini(&x->names);
 	if (x->summary)
 		table_summary_free(x->summary);
 }
@@ -129,39 +129,22 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	return 0;
 }
 
-static bool is_same_thing(const void *arg, const void *key, uint32_t number)
-{
-	const struct sums *x = arg;
-	const struct table_thing *k = key;
-
-	return x->things[number].column == k->column &&
-	       strcmp(x->things[number].name, k->name) == 0;
-}
-
 /* Keyed by name: a thing that disappears and returns continues its sum. */
 static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
 {
-	uint32_t hash = index_hash((uint32_t)k->column, k->name, strlen(k->name));
-	uint32_t at = index_find(&x->thing_index, hash, is_same_thing, x, k);
-	struct thing *things;
+	struct thing key = {.column = k->column}, *thing;
+	uint32_t name;
 
 	if (k->cell.state == CELL_NONE)
 		return 0;
-	if (at == INDEX_NONE) {
-		if (x->nr_things == MAX_THINGS)
-			return -EFBIG;
-		things = mem_grow(x->things, x->nr_things, &x->things_room, sizeof(*things));
-		if (!things)
-			return -ENOMEM;
-		x->things = things;
-		at = (uint32_t)x->nr_things;
-		things[at] =
-		    (struct thing){.column = k->column, .name = arena_strdup(&x->names, k->name)};
-		if (!things[at].name || index_add(&x->thing_index, hash, at))
-			return -ENOMEM;
-		x->nr_things++;
-	}
-	add_cell(&x->things[at].sum, &k->cell, NULL, t->realtime_ns);
+	name = dict_add(&x->names, k->name);
+	if (name == DICT_NONE)
+		return -ENOMEM;
+	key.name = dict_text(&x->names, name);
+	thing = dict_get(&x->things, &key);
+	if (!thing)
+		return x->things.nr == MAX_THINGS ? -EFBIG : -ENOMEM;
+	add_cell(&thing->sum, &k->cell, NULL, t->realtime_ns);
 	return 0;
 }
 

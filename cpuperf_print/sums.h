@@ -4,8 +4,7 @@
 #ifndef CPUPERF_PRINT_SUMS_H
 #define CPUPERF_PRINT_SUMS_H
 
-#include "base/arena.h"
-#include "base/index.h"
+#include "base/dict.h"
 #include "metric/table.h"
 
 /* One event on one CPU, or one thing, over all iterations. */
@@ -25,8 +24,8 @@ struct sum {
 };
 
 struct thing {
-	size_t column;
-	const char *name;
+	size_t column;    /* the key: this and */
+	const char *name; /* among the names */
 	struct sum sum;
 };
 
@@ -39,11 +38,9 @@ struct cpu {
 struct sums {
 	struct cpu *cpus; /* owned */
 	size_t nr_cpus, cpus_room;
-	struct sum *sums;     /* owned: sums_at */
-	struct thing *things; /* owned */
-	size_t nr_things, things_room;
-	struct index thing_index;
-	struct arena names;                          /* of things */
+	struct sum *sums;                            /* owned: sums_at */
+	struct dict things;                          /* struct thing */
+	struct dict names;                           /* const char *; of things */
 	struct table_summary *summary;               /* owned */
 	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
 	uint64_t measured_ns;

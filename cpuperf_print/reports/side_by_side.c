@@ -1,8 +1,8 @@
 /*
  * The flat report of several sessions, side by side.
  */
+#include "base/dict.h"
 #include "base/err.h"
-#include "base/index.h"
 #include "base/mem.h"
 #include "report/flat.h"
 #include "reports/columns.h"
@@ -18,16 +18,15 @@ enum { TOP = 40, NAME_BYTES = 32 };
 
 /* A row of the table: rows of the sessions that differ in the session only. */
 struct line {
-	const struct report_flat_row *row; /* any of them */
-	uint64_t weight;                   /* of all */
+	uint32_t column[REPORT_NR_COLUMNS], file; /* the key; without the session */
+	const struct report_flat_row *row;        /* the first of them */
+	uint64_t weight;                          /* of all */
 };
 
 struct table {
 	struct job *j;
-	unsigned columns;   /* without the session */
-	struct index index; /* of lines */
-	struct line *lines; /* owned */
-	size_t nr_lines, room;
+	unsigned columns;           /* without the session */
+	struct dict lines;          /* struct line */
 	struct report_weight *self; /* owned; nr_lines × nr */
 	struct report_weight *all;  /* owned; of each event and session */
 	char (*names)[NAME_BYTES];  /* owned; of the columns */
@@ -35,47 +34,24 @@ struct table {
 	struct grid *g;
 };
 
-/* Key of a line. */
-struct key {
-	uint32_t column[REPORT_NR_COLUMNS], file;
-};
-
-static struct key key_of(const struct report_flat_row *row)
-{
-	struct key k;
-
-	memcpy(k.column, row->column, sizeof(k.column));
-	k.column[REPORT_SESSION] = 0;
-	k.file = row->file;
-	return k;
-}
-
-static bool is_line(const void *arg, const void *key, uint32_t number)
-{
-	const struct table *t = arg;
-	struct key k = key_of(t->lines[number].row);
-
-	return memcmp(&k, key, sizeof(k)) == 0;
-}
-
-/* INDEX_NONE: out of memory. */
+/* The number of the line, or DICT_NONE: out of memory. */
 static uint32_t find_line(struct table *t, const struct report_flat_row *row)
 {
-	const struct key k = key_of(row);
-	uint32_t hash = index_hash(0, &k, sizeof(k));
-	uint32_t number = index_find(&t->index, hash, is_line, t, &k);
-	struct line *lines;
+	struct line key = {.file = row->file}, *line;
+	uint32_t number;
 
-	if (number != INDEX_NONE)
-		return number;
-	lines = mem_grow(t->lines, t->nr_lines, &t->room, sizeof(*lines));
-	if (!lines)
-		return INDEX_NONE;
-	t->lines = lines;
-	lines[t->nr_lines] = (struct line){.row = row};
-	if (index_add(&t->index, hash, (uint32_t)t->nr_lines))
-		return INDEX_NONE;
-	return (uint32_t)t->nr_lines++;
+	memcpy(key.column, row->column, sizeof(key.column));
+	key.column[REPORT_SESSION] = 0;
+	number = dict_add(&t->lines, &key);
+	line = dict_at(&t->lines, number);
+	if (line && !line->row)
+		line->row = row;
+	return number;
+}
+
+static struct line *line_at(const struct table *t, uint32_t number)
+{
+	return dict_at(&t->lines, number);
 }
 
 static struct report_weight *all_of(struct table *t, const struct report_flat_row *row)
@@ -95,9 +71,9 @@ static int gather(struct table *t, const struct report_flat_row *rows, size_t nr
 	for (size_t i = 0; i < nr; i++) {
 		uint32_t line = find_line(t, &rows[i]);
 
-		if (line == INDEX_NONE)
+		if (line == DICT_NONE)
 			return -ENOMEM;
-		t->lines[line].weight += rows[i].self.weight;
+		line_at(t, line)->weight += rows[i].self.weight;
 		t->self[line * t->j->nr + rows[i].column[REPORT_SESSION] - t->j->first] =
 		    rows[i].self;
 		report_weight_add(all_of(t, &rows[i]), &rows[i].self);
@@ -127,7 +103,7 @@ static int make_grid(struct table *t)
 
 static void put_line(struct table *t, uint32_t number)
 {
-	const struct report_flat_row *row = t->lines[number].row;
+	const struct report_flat_row *row = line_at(t, number)->row;
 
 	grid_row(t->g);
 	for (size_t i = 0; i < t->j->nr; i++) {
@@ -163,14 +139,14 @@ static void put_heading(const struct table *t, uint32_t event)
 static int put_lines(struct table *t, struct err *e)
 {
 	uint64_t top = reports_top(t->j, TOP), rank = 0;
-	struct line *sorted = mem_calloc(t->nr_lines + 1, sizeof(*sorted));
+	struct line *sorted = mem_calloc(t->lines.nr + 1, sizeof(*sorted));
 	int rc = sorted ? 0 : -ENOMEM;
 
-	if (rc == 0 && t->nr_lines) {
-		memcpy(sorted, t->lines, t->nr_lines * sizeof(*sorted));
-		qsort(sorted, t->nr_lines, sizeof(*sorted), compare);
+	if (rc == 0 && t->lines.nr) {
+		memcpy(sorted, t->lines.items, t->lines.nr * sizeof(*sorted));
+		qsort(sorted, t->lines.nr, sizeof(*sorted), compare);
 	}
-	for (size_t i = 0; i < t->nr_lines && rc == 0; i++) {
+	for (size_t i = 0; i < t->lines.nr && rc == 0; i++) {
 		uint32_t event = sorted[i].row->column[REPORT_EVENT];
 
 		if (i == 0 || event != sorted[i - 1].row->column[REPORT_EVENT]) {
@@ -181,7 +157,7 @@ static int put_lines(struct table *t, struct err *e)
 		if (rc == 0 && rank++ < top)
 			put_line(t, find_line(t, sorted[i].row));
 		if (rc == 0 &&
-		    (i + 1 == t->nr_lines || sorted[i + 1].row->column[REPORT_EVENT] != event)) {
+		    (i + 1 == t->lines.nr || sorted[i + 1].row->column[REPORT_EVENT] != event)) {
 			rc = reports_end(t->j, t->g, 0, e);
 			t->g = NULL;
 		}
@@ -204,8 +180,7 @@ int reports_side_by_side(struct job *j, unsigned columns, const struct report_st
 		rc = make_names(&t);
 	if (rc == 0)
 		rc = put_lines(&t, e);
-	index_fini(&t.index);
-	mem_free(t.lines);
+	dict_fini(&t.lines);
 	mem_free(t.self);
 	mem_free(t.all);
 	mem_free(t.names);

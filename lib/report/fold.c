@@ -4,7 +4,7 @@
  */
 #include "report/fold.h"
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -87,9 +87,8 @@ static bool is_child(const struct node *n, uint32_t parent, const struct report_
 
 static uint32_t find_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
 {
-	uint64_t hash =
-	    index_mix(index_mix(node, (uintptr_t)frame->function ^ frame->address << 16),
-		      (uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
+	uint64_t hash = hash_mix(hash_mix(node, (uintptr_t)frame->function ^ frame->address << 16),
+				 (uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
 	size_t i = hash % NR_NODE_SLOTS;
 
 	for (; f->node_slots[i]; i = (i + 1) % NR_NODE_SLOTS)
@@ -130,7 +129,7 @@ static uint64_t hash_of(uint32_t node, const struct report_key *key)
 	_Static_assert(sizeof(words) == sizeof(*key), "a key is numbers of 32 bits");
 	memcpy(words, key, sizeof(words));
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		h = index_mix(h, words[i]);
+		h = hash_mix(h, words[i]);
 	return h;
 }
 

@@ -4,7 +4,7 @@
  */
 #include "report/stacks.h"
 
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -60,10 +60,10 @@ static struct report_stack_node *at(const struct report_stacks *s, uint32_t numb
 
 static uint64_t hash_of(uint32_t parent, const struct report_frame *f)
 {
-	uint64_t h = index_mix(parent, (uintptr_t)f->function);
+	uint64_t h = hash_mix(parent, (uintptr_t)f->function);
 
-	h = index_mix(h, (uintptr_t)f->file ^ (uint64_t)f->line << 40);
-	return index_mix(h, (uintptr_t)f->object ^ f->address);
+	h = hash_mix(h, (uintptr_t)f->file ^ (uint64_t)f->line << 40);
+	return hash_mix(h, (uintptr_t)f->object ^ f->address);
 }
 
 static bool is_node(const struct report_stack_node *n, uint32_t parent,

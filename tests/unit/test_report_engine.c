@@ -8,7 +8,7 @@
 #include "test_processes.h"
 #include "test_report.h"
 
-#include "base/index.h"
+#include "base/dict.h"
 #include "elf/finder.h"
 #include "profile/filter.h"
 #include "profile/samples.h"
@@ -354,58 +354,36 @@ static void remove_session(void)
 }
 
 /* Sums by text. */
-struct bag {
-	struct index index;
-	struct item {
-		char *text;
-		struct report_weight weight;
-	} * item;
-	size_t nr, room;
+struct item {
+	const char *text;
+	struct report_weight weight;
 };
 
-static bool is_item(const void *arg, const void *key, uint32_t number)
-{
-	return strcmp(((const struct bag *)arg)->item[number].text, key) == 0;
-}
-
-static struct item *bag_find(const struct bag *b, const char *text)
-{
-	uint32_t n = index_find(&b->index, index_hash(0, text, strlen(text)), is_item, b, text);
-
-	return n == INDEX_NONE ? NULL : &b->item[n];
-}
+struct bag {
+	struct dict items; /* struct item */
+};
 
 static void bag_add(struct bag *b, const char *text, const struct report_weight *w)
 {
-	struct item *item = bag_find(b, text);
+	struct item *item;
 
-	if (!item) {
-		if (b->nr == b->room) {
-			b->room = b->room ? 2 * b->room : 64;
-			b->item = realloc(b->item, b->room * sizeof(*b->item));
-			assert_non_null(b->item);
-		}
-		item = &b->item[b->nr];
-		*item = (struct item){.text = strdup(text)};
-		assert_int_equal(
-		    index_add(&b->index, index_hash(0, text, strlen(text)), (uint32_t)b->nr++), 0);
-	}
+	if (!b->items.nr)
+		dict_init_texts(&b->items, sizeof(*item), DICT_MAX, 1 << 30);
+	item = dict_get(&b->items, text);
+	assert_non_null(item);
 	report_weight_add(&item->weight, w);
 }
 
 static void bag_fini(struct bag *b)
 {
-	for (size_t i = 0; i < b->nr; i++)
-		free(b->item[i].text);
-	free(b->item);
-	index_fini(&b->index);
-	*b = (struct bag){.nr = 0};
+	dict_fini(&b->items);
 }
 
 static void assert_same(const struct bag *got, const struct bag *want)
 {
-	for (size_t i = 0; i < got->nr; i++) {
-		const struct item *a = &got->item[i], *b = bag_find(want, a->text);
+	for (uint32_t i = 0; i < got->items.nr; i++) {
+		const struct item *a = dict_at(&got->items, i);
+		const struct item *b = dict_at(&want->items, dict_find(&want->items, a->text));
 
 		if (!b)
 			fail_msg("too many: %s", a->text);
@@ -415,7 +393,7 @@ static void assert_same(const struct bag *got, const struct bag *want)
 				 (unsigned long long)a->weight.samples,
 				 (unsigned long long)b->weight.samples);
 	}
-	assert_int_equal(got->nr, want->nr);
+	assert_int_equal(got->items.nr, want->items.nr);
 }
 
 /* A session opened for reading. */
@@ -698,7 +676,7 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 	static const unsigned threads[] = {1, 4, 0};
 
 	for (size_t i = as_singles ? 1 : 0; i < (as_singles ? 2 : NR(threads)); i++) {
-		struct bag got = {.nr = 0}, want = {.nr = 0};
+		struct bag got = {.items.nr = 0}, want = {.items.nr = 0};
 		struct report_stats stats;
 		struct world w;
 		struct report_sink sink = {.parts = parts, .slice_ns = SLICE_NS, .arg = &w};
@@ -724,8 +702,8 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 			taken += event_stats[e].taken.samples;
 			left += event_stats[e].left.samples;
 		}
-		for (size_t k = 0; k < got.nr; k++)
-			summed += got.item[k].weight.samples;
+		for (uint32_t k = 0; k < got.items.nr; k++)
+			summed += ((struct item *)dict_at(&got.items, k))->weight.samples;
 		assert_int_equal(taken, summed);
 		if (!filter && !(parts & REPORT_BY_BRANCH)) {
 			assert_int_equal(taken, nr);

@@ -251,8 +251,8 @@ static int put_things(struct exposition *x, const struct table *t, size_t column
 {
 	int rc = 0;
 
-	for (size_t k = 0; k < x->sums.nr_things && rc == 0; k++) {
-		const struct thing *thing = &x->sums.things[k];
+	for (uint32_t k = 0; k < x->sums.things.nr && rc == 0; k++) {
+		const struct thing *thing = dict_at(&x->sums.things, k);
 
 		if (thing->column != column || !thing->sum.has_value)
 			continue;

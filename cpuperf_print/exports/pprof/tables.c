@@ -38,16 +38,25 @@ struct pprof_function {
 	const char *file; /* of its source; NULL: not known */
 };
 
-struct pprof_location {
-	uint32_t first, nr; /* among frames */
-	uint32_t mapping;   /* its id; 0: none */
+/* A frame and those into which it is inlined. */
+struct pprof_place {
+	const struct report_function *function;
+	const char *file;
+	const struct profile_object *object;
+	uint64_t address;
+	uint32_t line;
+	uint32_t outer;    /* the place that it is inlined into, and 1: the end of the key */
+	uint32_t location; /* its id; 0: none yet */
 };
 
+/* A file, the same in all sessions: by its path and build-id. */
 struct pprof_mapping {
-	const struct profile_object *object; /* NULL: the kernel */
-	uint64_t low, high;                  /* of addresses that were seen */
+	const char *path; /* among the paths; NULL: the kernel */
+	uint8_t build_id_len, build_id[PROFILE_MAX_BUILD_ID_BYTES]; /* the end of the key */
+	const struct profile_object *object;                        /* NULL: the kernel */
+	uint64_t low, high; /* of addresses that were seen */
 	uint64_t nr_samples;
-	bool has_files, has_lines;
+	bool is_known, has_files, has_lines;
 };
 
 void pprof_tables_init(struct pprof_tables *t)
@@ -57,6 +66,11 @@ void pprof_tables_init(struct pprof_tables *t)
 	dict_init_texts(&t->texts, sizeof(const char *), DICT_MAX, MAX_TEXT_BYTES);
 	dict_init(&t->functions, sizeof(struct pprof_function), sizeof(struct pprof_function),
 		  DICT_MAX);
+	dict_init_texts(&t->paths, sizeof(const char *), DICT_MAX, MAX_TEXT_BYTES);
+	dict_init(&t->mappings, sizeof(struct pprof_mapping),
+		  DICT_KEY(struct pprof_mapping, build_id), DICT_MAX);
+	dict_init(&t->places, sizeof(struct pprof_place), DICT_KEY(struct pprof_place, outer),
+		  DICT_MAX);
 	pprof_text(t, ""); /* which is number 0 */
 }
 
@@ -65,11 +79,10 @@ void pprof_tables_fini(struct pprof_tables *t)
 	buf_fini(&t->out);
 	dict_fini(&t->texts);
 	dict_fini(&t->functions);
-	index_fini(&t->by_location);
-	index_fini(&t->by_object);
-	mem_free(t->locations);
-	mem_free(t->frames);
-	mem_free(t->mappings);
+	dict_fini(&t->paths);
+	dict_fini(&t->mappings);
+	dict_fini(&t->places);
+	mem_free(t->mapping_of);
 }
 
 /* 0, so that it can be the id that is returned. */
@@ -136,41 +149,34 @@ static uint64_t function_id(struct pprof_tables *t, const struct report_frame *f
 
 /* --- mappings -------------------------------------------------------------------------------- */
 
-/* The same file, also of another session. */
-static bool is_object(const void *arg, const void *key, uint32_t number)
+static struct pprof_mapping *mapping_at(const struct pprof_tables *t, uint32_t id)
 {
-	const struct pprof_tables *t = arg;
-	const struct profile_object *a = t->mappings[number].object, *b = key;
-
-	if (!a || !b)
-		return a == b;
-	return strcmp(a->path, b->path) == 0 && a->build_id_len == b->build_id_len &&
-	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
-}
-
-static uint32_t hash_object(const struct profile_object *object)
-{
-	return object ? index_hash(index_hash(0, object->path, strlen(object->path)),
-				   object->build_id, object->build_id_len)
-		      : 0;
+	return dict_at(&t->mappings, id - 1);
 }
 
 static uint32_t find_mapping(struct pprof_tables *t, const struct profile_object *object)
 {
-	uint32_t hash = hash_object(object);
-	uint32_t number = index_find(&t->by_object, hash, is_object, t, object);
-	struct pprof_mapping *mappings;
+	struct pprof_mapping key = {.path = NULL}, *m;
+	uint32_t number, path;
 
-	if (number != INDEX_NONE)
-		return number + 1;
-	mappings = mem_grow(t->mappings, t->nr_mappings, &t->mappings_room, sizeof(*mappings));
-	if (!mappings)
+	if (object) {
+		path = dict_add(&t->paths, object->path);
+		if (path == DICT_NONE)
+			return (uint32_t)fail(t, -ENOMEM);
+		key.path = dict_text(&t->paths, path);
+		key.build_id_len = object->build_id_len;
+		memcpy(key.build_id, object->build_id, object->build_id_len);
+	}
+	number = dict_add(&t->mappings, &key);
+	m = dict_at(&t->mappings, number);
+	if (!m)
 		return (uint32_t)fail(t, -ENOMEM);
-	t->mappings = mappings;
-	mappings[t->nr_mappings] = (struct pprof_mapping){.object = object, .low = UINT64_MAX};
-	if (index_add(&t->by_object, hash, (uint32_t)t->nr_mappings))
-		return (uint32_t)fail(t, -ENOMEM);
-	return (uint32_t)++t->nr_mappings;
+	if (!m->is_known) {
+		m->is_known = true;
+		m->object = object;
+		m->low = UINT64_MAX;
+	}
+	return number + 1;
 }
 
 /* Its id, which takes note of the address; 0: the frame is in none. */
@@ -185,7 +191,7 @@ static uint32_t mapping_of(struct pprof_tables *t, const struct report_frame *fr
 	id = find_mapping(t, frame->object);
 	if (!id)
 		return 0;
-	m = &t->mappings[id - 1];
+	m = mapping_at(t, id);
 	m->low = frame->address < m->low ? frame->address : m->low;
 	m->high = frame->address > m->high ? frame->address : m->high;
 	m->has_files |= frame->file != NULL;
@@ -195,7 +201,7 @@ static uint32_t mapping_of(struct pprof_tables *t, const struct report_frame *fr
 
 static uint64_t range_start(const struct pprof_tables *t, uint32_t id)
 {
-	return t->mappings[id - 1].object ? (uint64_t)id << RANGE_BITS : 0;
+	return mapping_at(t, id)->object ? (uint64_t)id << RANGE_BITS : 0;
 }
 
 static uint64_t build_id_text(struct pprof_tables *t, const struct profile_object *object)
@@ -215,7 +221,7 @@ static uint64_t build_id_text(struct pprof_tables *t, const struct profile_objec
 /* Names were sought: a reader that seeks again would find other files than were recorded. */
 static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 {
-	const struct pprof_mapping *m = &t->mappings[id - 1];
+	const struct pprof_mapping *m = mapping_at(t, id);
 	const struct profile_object *o = m->object;
 	uint64_t start = range_start(t, id), page = PAGE_BYTES - 1, last = start + (m->high | page);
 	uint64_t file = pprof_text(t, o ? o->shown_path : "[kernel.kallsyms]");
@@ -252,16 +258,16 @@ static bool is_rather_main(const struct pprof_mapping *a, const struct pprof_map
 /* The first is taken for that of the main binary. */
 void pprof_put_mappings(struct pprof_tables *t, bool has_inlined)
 {
-	size_t main = 0;
+	uint32_t main = 1;
 
-	for (size_t i = 1; i < t->nr_mappings; i++)
-		if (is_rather_main(&t->mappings[i], &t->mappings[main]))
-			main = i;
-	if (t->nr_mappings)
-		put_mapping(t, (uint32_t)main + 1, has_inlined);
-	for (size_t i = 0; i < t->nr_mappings; i++)
-		if (i != main)
-			put_mapping(t, (uint32_t)i + 1, has_inlined);
+	for (uint32_t id = 2; id <= t->mappings.nr; id++)
+		if (is_rather_main(mapping_at(t, id), mapping_at(t, main)))
+			main = id;
+	if (t->mappings.nr)
+		put_mapping(t, main, has_inlined);
+	for (uint32_t id = 1; id <= t->mappings.nr; id++)
+		if (id != main)
+			put_mapping(t, id, has_inlined);
 }
 
 /* --- locations ------------------------------------------------------------------------------- */
@@ -272,26 +278,21 @@ struct place {
 	size_t nr;
 };
 
-static bool is_location(const void *arg, const void *key, uint32_t number)
+/* Of the first frame, or DICT_NONE: it is not there, or there is no memory. */
+static uint32_t find_place(struct pprof_tables *t, const struct place *p, bool may_add)
 {
-	const struct pprof_tables *t = arg;
-	const struct pprof_location *l = &t->locations[number];
-	const struct place *p = key;
-	size_t same = 0;
+	struct pprof_place key = {.outer = 0};
+	uint32_t number = 0;
 
-	while (l->nr == p->nr && same < p->nr &&
-	       report_frame_is_same(&t->frames[l->first + same], &p->frames[same]))
-		same++;
-	return same == p->nr;
-}
-
-static uint32_t hash_place(const struct place *p)
-{
-	uint64_t h = index_mix(0, (uintptr_t)p->frames[0].object ^ p->frames[0].address);
-
-	for (size_t i = 0; i < p->nr; i++)
-		h = index_mix(index_mix(h, (uintptr_t)p->frames[i].function), p->frames[i].line);
-	return (uint32_t)h;
+	for (size_t i = p->nr; i-- && number != DICT_NONE; key.outer = number + 1) {
+		key.function = p->frames[i].function;
+		key.file = p->frames[i].file;
+		key.object = p->frames[i].object;
+		key.address = p->frames[i].address;
+		key.line = p->frames[i].line;
+		number = may_add ? dict_add(&t->places, &key) : dict_find(&t->places, &key);
+	}
+	return number;
 }
 
 static void put_lines(struct pprof_tables *t, const struct place *p, const uint64_t *functions)
@@ -306,7 +307,7 @@ static void put_lines(struct pprof_tables *t, const struct place *p, const uint6
 	}
 }
 
-static void put_location(struct pprof_tables *t, const struct pprof_location *l, uint64_t id,
+static void put_location(struct pprof_tables *t, uint32_t mapping, uint64_t id,
 			 const struct place *p)
 {
 	uint64_t functions[PPROF_MAX_INLINED];
@@ -317,55 +318,44 @@ static void put_location(struct pprof_tables *t, const struct pprof_location *l,
 		functions[i] = function_id(t, &p->frames[i]);
 	message = proto_begin(&t->out, PPROF_LOCATION);
 	proto_uint(&t->out, LOCATION_ID, id);
-	if (l->mapping)
-		proto_uint(&t->out, LOCATION_MAPPING, l->mapping);
+	if (mapping)
+		proto_uint(&t->out, LOCATION_MAPPING, mapping);
 	if (address)
 		proto_uint(&t->out, LOCATION_ADDRESS,
-			   l->mapping ? range_start(t, l->mapping) + address : address);
+			   mapping ? range_start(t, mapping) + address : address);
 	put_lines(t, p, functions);
 	proto_end(&t->out, message);
 }
 
-static bool has_frames(struct pprof_tables *t, const struct place *p)
+static uint64_t add_location(struct pprof_tables *t, uint32_t place, const struct place *p)
 {
-	for (size_t i = 0; i < p->nr; i++) {
-		struct report_frame *frames =
-		    mem_grow(t->frames, t->nr_frames, &t->frames_room, sizeof(*frames));
+	uint32_t *list =
+	    mem_grow(t->mapping_of, t->nr_locations, &t->locations_room, sizeof(*list));
+	struct pprof_place *first = dict_at(&t->places, place);
+	uint32_t mapping;
 
-		if (!frames)
-			return false;
-		t->frames = frames;
-		frames[t->nr_frames++] = p->frames[i];
-	}
-	return true;
-}
-
-static uint64_t add_location(struct pprof_tables *t, uint32_t hash, const struct place *p)
-{
-	struct pprof_location *locations =
-	    mem_grow(t->locations, t->nr_locations, &t->locations_room, sizeof(*locations));
-	struct pprof_location l = {.first = (uint32_t)t->nr_frames, .nr = (uint32_t)p->nr};
-
-	if (!locations)
+	if (!list)
 		return fail(t, -ENOMEM);
-	t->locations = locations;
-	l.mapping = mapping_of(t, &p->frames[0]);
-	if (!has_frames(t, p) || index_add(&t->by_location, hash, (uint32_t)t->nr_locations))
-		return fail(t, -ENOMEM);
-	locations[t->nr_locations] = l;
-	put_location(t, &l, ++t->nr_locations, p);
+	t->mapping_of = list;
+	mapping = mapping_of(t, &p->frames[0]);
+	list[t->nr_locations] = mapping;
+	first->location = (uint32_t)++t->nr_locations;
+	put_location(t, mapping, t->nr_locations, p);
 	return t->nr_locations;
 }
 
+/* 0: there are too many, or no memory. */
 static uint64_t find_location(struct pprof_tables *t, const struct place *p)
 {
-	uint32_t hash = hash_place(p);
-	uint32_t number = index_find(&t->by_location, hash, is_location, t, p);
+	bool may_add = t->nr_locations < MAX_LOCATIONS || !p->frames[0].address;
+	uint32_t number = find_place(t, p, may_add);
+	const struct pprof_place *place = dict_at(&t->places, number);
 
-	if (number != INDEX_NONE)
-		return (uint64_t)number + 1;
-	return t->nr_locations < MAX_LOCATIONS || !p->frames[0].address ? add_location(t, hash, p)
-									: 0;
+	if (place && place->location)
+		return place->location;
+	if (!may_add)
+		return 0;
+	return place ? add_location(t, number, p) : fail(t, -ENOMEM);
 }
 
 /* A file is the same in all sessions: the object of the first that had it. */
@@ -378,7 +368,7 @@ static uint64_t find_common(struct pprof_tables *t, const struct place *p)
 	for (size_t i = 0; i < p->nr; i++) {
 		frames[i] = p->frames[i];
 		if (mapping)
-			frames[i].object = t->mappings[mapping - 1].object;
+			frames[i].object = mapping_at(t, mapping)->object;
 	}
 	return find_location(t, &common);
 }
@@ -399,8 +389,8 @@ uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frame
 
 void pprof_count(struct pprof_tables *t, uint64_t location, uint64_t samples)
 {
-	uint32_t mapping = location ? t->locations[location - 1].mapping : 0;
+	uint32_t mapping = location ? t->mapping_of[location - 1] : 0;
 
 	if (mapping)
-		t->mappings[mapping - 1].nr_samples += samples;
+		mapping_at(t, mapping)->nr_samples += samples;
 }

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
-#include "base/index.h"
 #include "report/entry.h"
 
 /* Fields of Profile, by the public profile.proto. */
@@ -38,13 +37,12 @@ struct pprof_tables {
 	bool has_several;      /* set by the caller: sessions, which have objects of their own */
 	struct dict texts;     /* const char * */
 	struct dict functions; /* struct pprof_function; ids are numbers and 1, as of those below */
-	struct index by_location, by_object;
-	struct pprof_location *locations;
+	struct dict mappings;  /* struct pprof_mapping */
+	struct dict paths;     /* const char *; of mappings */
+	struct dict
+	    places; /* struct pprof_place: frames, each in the one that it is inlined into */
+	uint32_t *mapping_of; /* owned; of each location */
 	size_t nr_locations, locations_room;
-	struct report_frame *frames; /* of locations */
-	size_t nr_frames, frames_room;
-	struct pprof_mapping *mappings;
-	size_t nr_mappings, mappings_room;
 };
 
 void pprof_tables_init(struct pprof_tables *t);

@@ -3,6 +3,7 @@
  * thread. The format has no times, only an order, so adjacent samples of one stack are added up.
  */
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
@@ -16,50 +17,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_FILES_BYTES = 1 << 30 };
+
+struct frame {
+	const struct report_function *function; /* the key: this, */
+	const char *file;                       /* among the files, NULL: not known, */
+	uint32_t line;                          /* and this */
+};
+
 struct speedscope {
 	struct job *j;
 	struct export_sorted sorted;
 	struct json_writer json;
-	/* Frames by number, as first met: */
-	const struct report_frame **frames; /* owned; what they point to is the stacks' */
-	size_t nr_frames, room;
-	struct index index;
-	uint32_t *of_node; /* owned; of each stack its function's number, and 1 */
-	uint32_t *way;     /* owned; a stack's numbers */
-	uint32_t depth;    /* of the deepest */
-	uint32_t *order;   /* owned; of the groups */
+	struct dict frames; /* struct frame, in the order in which they were met */
+	struct dict files;  /* const char * */
+	uint32_t *of_node;  /* owned; of each stack its function's number, and 1 */
+	uint32_t *way;      /* owned; a stack's numbers */
+	uint32_t depth;     /* of the deepest */
+	uint32_t *order;    /* owned; of the groups */
 };
 
 /* --- frames ---------------------------------------------------------------------------------- */
 
-static bool is_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool is_frame(const void *arg, const void *key, uint32_t number)
-{
-	const struct speedscope *s = arg;
-	const struct report_frame *a = key, *b = s->frames[number];
-
-	return a->function == b->function && a->line == b->line && is_text(a->file, b->file);
-}
-
 static int add_frame(struct speedscope *s, const struct report_frame *f, uint32_t *number)
 {
-	uint32_t hash = index_hash(f->line, &f->function->number, sizeof(f->function->number));
-	const struct report_frame **frames;
+	struct frame key = {.function = f->function, .line = f->line};
 
-	*number = index_find(&s->index, hash, is_frame, s, f);
-	if (*number != INDEX_NONE)
-		return 0;
-	frames = mem_grow(s->frames, s->nr_frames, &s->room, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	s->frames = frames;
-	frames[s->nr_frames] = f;
-	*number = (uint32_t)s->nr_frames++;
-	return index_add(&s->index, hash, *number);
+	if (f->file) {
+		uint32_t file = dict_add(&s->files, f->file);
+
+		if (file == DICT_NONE)
+			return -ENOMEM;
+		key.file = dict_text(&s->files, file);
+	}
+	*number = dict_add(&s->frames, &key);
+	return *number == DICT_NONE ? -ENOMEM : 0;
 }
 
 /* Callers of a stack whose function has a number have theirs. */
@@ -113,8 +105,8 @@ static int put_frames(struct speedscope *s, struct err *e)
 
 	jsonw_object(&s->json, "shared");
 	jsonw_array(&s->json, "frames");
-	for (size_t i = 0; i < s->nr_frames && rc == 0; i++) {
-		const struct report_frame *f = s->frames[i];
+	for (uint32_t i = 0; i < s->frames.nr && rc == 0; i++) {
+		const struct frame *f = dict_at(&s->frames, i);
 
 		jsonw_object(&s->json, NULL);
 		jsonw_text(&s->json, "name", f->function->name);
@@ -312,13 +304,15 @@ int export_speedscope(struct job *j, struct err *e)
 	struct speedscope s = {.j = j};
 	int rc = export_sorted_read(&s.sorted, j, true, e);
 
+	dict_init(&s.frames, sizeof(struct frame), DICT_KEY(struct frame, line), DICT_MAX);
+	dict_init_texts(&s.files, sizeof(const char *), DICT_MAX, MAX_FILES_BYTES);
 	if (rc == 0 && (put_in_order(&s) || number_frames(&s)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = put_all(&s, e);
 	export_sorted_fini(&s.sorted);
-	index_fini(&s.index);
-	mem_free(s.frames);
+	dict_fini(&s.frames);
+	dict_fini(&s.files);
 	mem_free(s.of_node);
 	mem_free(s.way);
 	mem_free(s.order);

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/dict.h"
 #include "base/err.h"
-#include "base/index.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "counts/series.h"
@@ -248,7 +248,7 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 static int number_thing(struct database *d, size_t event, uint32_t of_event, const char *name,
 			uint32_t *out)
 {
-	const struct numbered key = {(uint32_t)event, of_event, index_hash(0, name, strlen(name))};
+	const struct numbered key = {(uint32_t)event, of_event, hash_bytes(0, name, strlen(name))};
 	int rc = number(&d->thing, &key, out);
 
 	if (rc != 1)
