@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "golden.h"
 #include "inject.h"
 #include "tree.h"
 

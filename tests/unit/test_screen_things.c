@@ -6,7 +6,6 @@
 #include "kit.h"
 
 #include "base/buf.h"
-#include "base/io.h"
 #include "screen/format.h"
 
 #include <jansson.h>
@@ -112,28 +111,6 @@ static void render(const char *format, const struct screen_options *o, const str
 	screen_state_free(s);
 }
 
-static void compare(const char *file, const struct buf *out)
-{
-	struct buf wanted;
-	char path[512];
-
-	snprintf(path, sizeof(path), TEST_DATA_DIR "/tables/%s", file);
-	if (getenv("GOLDEN_UPDATE")) {
-		FILE *f = fopen(path, "w");
-
-		assert_non_null(f);
-		assert_int_equal(fwrite(out->data, 1, out->len, f), out->len);
-		fclose(f);
-		return;
-	}
-	buf_init(&wanted, OUT_BYTES);
-	if (io_load(AT_FDCWD, path, &wanted))
-		fail_msg("%s is not there", path);
-	if (strcmp(buf_str(&wanted), out->data))
-		fail_msg("%s differs:\n%s", file, out->data);
-	buf_fini(&wanted);
-}
-
 TEST(golden)
 {
 	static const struct {
@@ -141,12 +118,12 @@ TEST(golden)
 		struct screen_options options;
 		struct table *(*make)(void);
 	} rows[] = {
-	    {"things.txt", "text", {0}, several},
-	    {"things-50-2.txt", "text", {.width = 50, .nr_things = 2}, several},
-	    {"things.csv", "csv", {0}, several},
-	    {"things.ndjson", "ndjson", {0}, several},
-	    {"things-absent.txt", "text", {0}, absent},
-	    {"things-absent.csv", "csv", {0}, absent},
+	    {"tables/things.txt", "text", {0}, several},
+	    {"tables/things-50-2.txt", "text", {.width = 50, .nr_things = 2}, several},
+	    {"tables/things.csv", "csv", {0}, several},
+	    {"tables/things.ndjson", "ndjson", {0}, several},
+	    {"tables/things-absent.txt", "text", {0}, absent},
+	    {"tables/things-absent.csv", "csv", {0}, absent},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -154,7 +131,7 @@ TEST(golden)
 		struct buf out;
 
 		render(rows[i].format, &rows[i].options, t, &out);
-		compare(rows[i].file, &out);
+		golden_compare(rows[i].file, &out);
 		buf_fini(&out);
 		table_free(t);
 	}
