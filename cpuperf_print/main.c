@@ -29,12 +29,12 @@ static void log_start(const struct inputs *in)
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 		const struct input *o = &in->item[i];
 
-		log_info("config: %s", *o->config_name ? o->config_name : "unnamed");
+		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
 		if (o->import)
 			continue;
 		log_info("%" PRIu64 " iteration(s), %" PRIu64 " trace(s)", o->facts->nr_iterations,
 			 o->facts->nr_traces);
-		log_info("output path prefix: %s", o->manifest.output_path_prefix);
+		log_info("Output path prefix: %s", o->manifest.output_path_prefix);
 	}
 }
 

@@ -105,7 +105,7 @@ def check_text(folder, rows):
 
 def check_log(folder):
     log = show(folder, "csv").stderr
-    wanted = ["config: check", r"3 iteration\(s\), \d+ trace\(s\)", f"output path prefix: {folder}/t",
+    wanted = ["Config: check", r"3 iteration\(s\), \d+ trace\(s\)", f"Output path prefix: {folder}/t",
               r"\d+ records processed in \d+\.\d{3} seconds"]
     lines = [line.split(": ", 1)[1] for line in log.splitlines()]
     assert len(lines) == 4 and all(re.fullmatch(w, l) for w, l in zip(wanted, lines)), log
