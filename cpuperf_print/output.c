@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "options.h"
-#include "out_file.h"
+#include "output_file.h"
 #include "registry.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int open_file(const struct options *o, struct err *e)
 			inputs[nr++] = lists[k]->item[i];
 	if (o->kallsyms)
 		inputs[nr++] = o->kallsyms;
-	return out_file_open(o->output_file, inputs, nr, e);
+	return output_file_open(o->output_file, inputs, nr, e);
 }
 
 int output_open(struct output *o, struct err *e)
@@ -83,7 +83,7 @@ bool output_is_file(const struct output *o)
 int output_close(struct output *o, bool is_whole, struct err *e)
 {
 	if (o->options->output_file)
-		return out_file_close(o->fd, o->name, is_whole, e);
+		return output_file_close(o->fd, o->name, is_whole, e);
 	pager_end(&o->pager);
 	return 0;
 }

@@ -20,7 +20,8 @@ int sums_init(struct sums *x, size_t nr_columns)
 {
 	*x = (struct sums){.nr_cpus = 0};
 	dict_init_texts(&x->names, sizeof(const char *), DICT_MAX, MAX_NAMES_BYTES);
-	dict_init(&x->things, sizeof(struct thing), DICT_KEY(struct thing, name), MAX_THINGS);
+	dict_init(&x->things, sizeof(struct sums_thing), DICT_KEY(struct sums_thing, name),
+		  MAX_THINGS);
 	x->summary = table_summary_new(nr_columns);
 	return x->summary ? 0 : -ENOMEM;
 }
@@ -39,8 +40,8 @@ void sums_fini(struct sums *x)
 static int grow_cpus(struct sums *x, size_t nr_columns)
 {
 	size_t room = x->cpus_room ? 2 * x->cpus_room : 64;
-	struct cpu *cpus;
-	struct sum *sums;
+	struct sums_cpu *cpus;
+	struct sums_sum *sums;
 
 	if (x->nr_cpus < x->cpus_room)
 		return 0;
@@ -74,13 +75,13 @@ static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *o
 		rc = grow_cpus(x, t->nr_events);
 		if (rc)
 			return rc;
-		x->cpus[x->nr_cpus++] = (struct cpu){.number = number};
+		x->cpus[x->nr_cpus++] = (struct sums_cpu){.number = number};
 	}
 	*out = at;
 	return 0;
 }
 
-static void add_cell(struct sum *s, const struct cell *c, const struct sampled *sampled,
+static void add_cell(struct sums_sum *s, const struct cell *c, const struct sampled *sampled,
 		     uint64_t realtime_ns)
 {
 	if (c->state == CELL_OK && cell_is_short(c))
@@ -132,7 +133,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 /* Keyed by name: a thing that disappears and returns continues its sum. */
 static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
 {
-	struct thing key = {.column = k->column}, *thing;
+	struct sums_thing key = {.column = k->column}, *thing;
 	uint32_t name;
 
 	if (k->cell.state == CELL_NONE)

@@ -8,7 +8,7 @@
 #include "metric/table.h"
 
 /* One event on one CPU, or one thing, over all iterations. */
-struct sum {
+struct sums_sum {
 	unsigned __int128 count;
 	double real; /* where cells are real numbers */
 	unsigned __int128 raw, base;
@@ -23,23 +23,23 @@ struct sum {
 	struct sampled_counts sampled;
 };
 
-struct thing {
+struct sums_thing {
 	size_t column;    /* the key: this and */
 	const char *name; /* among the names */
-	struct sum sum;
+	struct sums_sum sum;
 };
 
-struct cpu {
+struct sums_cpu {
 	uint32_t number;
 	uint64_t lost, ticks, ticks_missed;
 };
 
 /* Zero-initialise, then sums_init. */
 struct sums {
-	struct cpu *cpus; /* owned */
+	struct sums_cpu *cpus; /* owned */
 	size_t nr_cpus, cpus_room;
-	struct sum *sums;                            /* owned: sums_at */
-	struct dict things;                          /* struct thing */
+	struct sums_sum *sums;                       /* owned: sums_at */
+	struct dict things;                          /* struct sums_thing */
 	struct dict names;                           /* const char *; of things */
 	struct table_summary *summary;               /* owned */
 	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
@@ -54,7 +54,7 @@ void sums_fini(struct sums *x);
 int sums_add(struct sums *x, const struct table *t);
 
 /* The sum of an event on the CPU at index cpu; events without a CPU are at 0. */
-static inline struct sum *sums_at(const struct sums *x, size_t column, size_t cpu)
+static inline struct sums_sum *sums_at(const struct sums *x, size_t column, size_t cpu)
 {
 	return &x->sums[column * x->cpus_room + cpu];
 }

@@ -16,7 +16,7 @@
 
 enum { MIN_PERMILLE = 5, CALL_BYTES = 64 };
 
-struct table {
+struct calls {
 	struct job *j;
 	struct report_calls *calls;
 	struct report_stats stats;
@@ -27,12 +27,12 @@ struct table {
 	struct grid *g;
 };
 
-static const char *name_of(const struct table *t, uint32_t function)
+static const char *name_of(const struct calls *t, uint32_t function)
 {
 	return report_functions_at(t->j->inputs->functions, function)->name;
 }
 
-static struct grid *people_grid(const struct table *t, uint32_t event)
+static struct grid *people_grid(const struct calls *t, uint32_t event)
 {
 	const char *unit = job_event(t->j, event)->unit;
 	const struct grid_column columns[] = {
@@ -47,12 +47,12 @@ static struct grid *people_grid(const struct table *t, uint32_t event)
 	return reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-static void put_amount(struct table *t, uint32_t event, uint64_t weight)
+static void put_amount(struct calls *t, uint32_t event, uint64_t weight)
 {
 	grid_count(t->g, reports_amount(t->j, event, weight));
 }
 
-static void put_name(struct table *t, unsigned depth, uint32_t function)
+static void put_name(struct calls *t, unsigned depth, uint32_t function)
 {
 	char text[4096];
 
@@ -65,7 +65,7 @@ static void put_name(struct table *t, unsigned depth, uint32_t function)
 }
 
 /* A line for a caller or a callee, with its part of the total. */
-static void put_call(struct table *t, const struct report_call *c, uint32_t other, unsigned depth,
+static void put_call(struct calls *t, const struct report_call *c, uint32_t other, unsigned depth,
 		     uint64_t total)
 {
 	struct share_interval share = reports_share(&t->stats, c->event, &c->weight);
@@ -81,7 +81,7 @@ static void put_call(struct table *t, const struct report_call *c, uint32_t othe
 	put_name(t, depth, other);
 }
 
-static void put_function(struct table *t, const struct report_flat_row *row)
+static void put_function(struct calls *t, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
 	struct share_interval share = reports_share(&t->stats, event, &row->total);
@@ -98,7 +98,7 @@ static void put_function(struct table *t, const struct report_flat_row *row)
 	put_name(t, 1, function);
 }
 
-static void put_block(struct table *t, const struct report_flat_row *row)
+static void put_block(struct calls *t, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
 	const struct report_call *c;
@@ -115,7 +115,7 @@ static void put_block(struct table *t, const struct report_flat_row *row)
 }
 
 /* Ranks the rows of one event. Returns how many rows it has; *nr_shown: how many are shown. */
-static size_t begin_event(struct table *t, const struct report_flat_row *rows, size_t nr,
+static size_t begin_event(struct calls *t, const struct report_flat_row *rows, size_t nr,
 			  size_t *nr_shown)
 {
 	uint32_t event = rows[0].column[REPORT_EVENT];
@@ -136,7 +136,7 @@ static size_t begin_event(struct table *t, const struct report_flat_row *rows, s
 	return i;
 }
 
-static int print_people(struct table *t, struct err *e)
+static int print_people(struct calls *t, struct err *e)
 {
 	int rc = 0;
 
@@ -160,7 +160,7 @@ static int print_people(struct table *t, struct err *e)
 	return rc;
 }
 
-static void put_program_call(struct table *t, const struct report_call *c)
+static void put_program_call(struct calls *t, const struct report_call *c)
 {
 	const struct report_function *a = report_functions_at(t->j->inputs->functions, c->caller);
 	const struct report_function *b = report_functions_at(t->j->inputs->functions, c->callee);
@@ -178,7 +178,7 @@ static void put_program_call(struct table *t, const struct report_call *c)
 }
 
 /* One row per call, at most --top of each event. */
-static void put_program_calls(struct table *t)
+static void put_program_calls(struct calls *t)
 {
 	uint64_t top = reports_top(t->j, UINT64_MAX), nr_put = 0;
 	double min = reports_min_share(t->j, 0);
@@ -199,7 +199,7 @@ static void put_program_calls(struct table *t)
 	}
 }
 
-static int print_programs(struct table *t, struct err *e)
+static int print_programs(struct calls *t, struct err *e)
 {
 	static const struct grid_column columns[] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
@@ -221,7 +221,7 @@ static int print_programs(struct table *t, struct err *e)
 	return reports_end(t->j, g, 0, e);
 }
 
-static int finish(struct table *t, struct err *e)
+static int finish(struct calls *t, struct err *e)
 {
 	size_t nr = report_functions_nr(t->j->inputs->functions);
 	int rc = report_calls_finish(t->calls);
@@ -236,7 +236,7 @@ static int finish(struct table *t, struct err *e)
 
 int reports_calls(struct job *j, struct err *e)
 {
-	struct table t = {.j = j, .calls = report_calls_new(j->inputs->functions)};
+	struct calls t = {.j = j, .calls = report_calls_new(j->inputs->functions)};
 	int rc = t.calls ? 0 : err_set(e, -ENOMEM, "out of memory");
 
 	if (rc == 0)

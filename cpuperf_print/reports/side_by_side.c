@@ -23,7 +23,7 @@ struct line {
 	uint64_t weight;                          /* of all */
 };
 
-struct table {
+struct side_by_side {
 	struct job *j;
 	unsigned columns;           /* without the session */
 	struct dict lines;          /* struct line */
@@ -35,7 +35,7 @@ struct table {
 };
 
 /* The number of the line, or DICT_NONE: out of memory. */
-static uint32_t find_line(struct table *t, const struct report_flat_row *row)
+static uint32_t find_line(struct side_by_side *t, const struct report_flat_row *row)
 {
 	struct line key = {.file = row->file}, *line;
 	uint32_t number;
@@ -49,18 +49,18 @@ static uint32_t find_line(struct table *t, const struct report_flat_row *row)
 	return number;
 }
 
-static struct line *line_at(const struct table *t, uint32_t number)
+static struct line *line_at(const struct side_by_side *t, uint32_t number)
 {
 	return dict_at(&t->lines, number);
 }
 
-static struct report_weight *all_of(struct table *t, const struct report_flat_row *row)
+static struct report_weight *all_of(struct side_by_side *t, const struct report_flat_row *row)
 {
 	return &t->all[row->column[REPORT_EVENT] * t->j->nr + row->column[REPORT_SESSION] -
 		       t->j->first];
 }
 
-static int gather(struct table *t, const struct report_flat_row *rows, size_t nr)
+static int gather(struct side_by_side *t, const struct report_flat_row *rows, size_t nr)
 {
 	size_t nr_events = job_input(t->j)->facts->nr_events;
 
@@ -81,7 +81,7 @@ static int gather(struct table *t, const struct report_flat_row *rows, size_t nr
 	return 0;
 }
 
-static int make_names(struct table *t)
+static int make_names(struct side_by_side *t)
 {
 	t->names = mem_calloc(t->j->nr, sizeof(*t->names));
 	for (size_t i = 0; i < t->j->nr && t->names; i++)
@@ -89,7 +89,7 @@ static int make_names(struct table *t)
 	return t->names ? 0 : -ENOMEM;
 }
 
-static int make_grid(struct table *t)
+static int make_grid(struct side_by_side *t)
 {
 	struct grid_column columns[GRID_MAX_COLUMNS];
 	size_t nr = 0;
@@ -101,7 +101,7 @@ static int make_grid(struct table *t)
 	return t->g ? 0 : -ENOMEM;
 }
 
-static void put_line(struct table *t, uint32_t number)
+static void put_line(struct side_by_side *t, uint32_t number)
 {
 	const struct report_flat_row *row = line_at(t, number)->row;
 
@@ -128,7 +128,7 @@ static int compare(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-static void put_heading(const struct table *t, uint32_t event)
+static void put_heading(const struct side_by_side *t, uint32_t event)
 {
 	buf_printf(&t->j->output->text, "\n%s", job_event(t->j, event)->label);
 	samples_add_missing(&t->j->output->text, "; ", t->stats, event);
@@ -136,7 +136,7 @@ static void put_heading(const struct table *t, uint32_t event)
 }
 
 /* Sorts a copy: the other arrays are indexed by the number of the line. */
-static int put_lines(struct table *t, struct err *e)
+static int put_lines(struct side_by_side *t, struct err *e)
 {
 	uint64_t top = reports_top(t->j, TOP), rank = 0;
 	struct line *sorted = mem_calloc(t->lines.nr + 1, sizeof(*sorted));
@@ -169,7 +169,8 @@ static int put_lines(struct table *t, struct err *e)
 int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e)
 {
-	struct table t = {.j = j, .columns = columns & ~(1u << REPORT_SESSION), .stats = stats};
+	struct side_by_side t = {
+	    .j = j, .columns = columns & ~(1u << REPORT_SESSION), .stats = stats};
 	int rc = gather(&t, rows, nr_rows);
 
 	buf_addc(&j->output->text, '\n');

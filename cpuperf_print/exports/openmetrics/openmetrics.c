@@ -190,7 +190,7 @@ static void put_real(struct buf *b, double v, int exponent)
 	screen_metric(b, v);
 }
 
-static void put_number(struct buf *b, const struct table_column *c, const struct sum *s,
+static void put_number(struct buf *b, const struct table_column *c, const struct sums_sum *s,
 		       int exponent)
 {
 	bool is_last = c->kind == EVENT_VALUE;
@@ -223,7 +223,7 @@ static void put_cpu(struct exposition *x, const struct table *t, size_t column, 
 
 static void put_sum(struct exposition *x, const struct table *t, size_t column, size_t cpu)
 {
-	const struct sum *s = sums_at(&x->sums, column, cpu);
+	const struct sums_sum *s = sums_at(&x->sums, column, cpu);
 
 	if (!s->has_value)
 		return;
@@ -252,7 +252,7 @@ static int put_things(struct exposition *x, const struct table *t, size_t column
 	int rc = 0;
 
 	for (uint32_t k = 0; k < x->sums.things.nr && rc == 0; k++) {
-		const struct thing *thing = dict_at(&x->sums.things, k);
+		const struct sums_thing *thing = dict_at(&x->sums.things, k);
 
 		if (thing->column != column || !thing->sum.has_value)
 			continue;
@@ -299,53 +299,53 @@ static int put_families(struct exposition *x, const struct table *t, struct err 
 struct common {
 	const char *name, *unit, *help;
 	enum openmetrics_type type;
-	bool (*holds)(const struct sum *s);
-	void (*number)(struct buf *b, const struct sum *s);
+	bool (*holds)(const struct sums_sum *s);
+	void (*number)(struct buf *b, const struct sums_sum *s);
 };
 
-static bool is_multiplexable(const struct sum *s)
+static bool is_multiplexable(const struct sums_sum *s)
 {
 	return s->is_perf && s->enabled_ns;
 }
 
-static bool is_sampled(const struct sum *s)
+static bool is_sampled(const struct sums_sum *s)
 {
 	return s->is_sampled;
 }
 
-static bool is_lost_told(const struct sum *s)
+static bool is_lost_told(const struct sums_sum *s)
 {
 	return s->is_sampled && s->sampled.lost != SAMPLED_UNKNOWN;
 }
 
-static void running(struct buf *b, const struct sum *s)
+static void running(struct buf *b, const struct sums_sum *s)
 {
 	double share = (double)s->running_ns / (double)s->enabled_ns;
 
 	screen_metric(b, share < 1 ? share : 1);
 }
 
-static void samples(struct buf *b, const struct sum *s)
+static void samples(struct buf *b, const struct sums_sum *s)
 {
 	buf_u64(b, s->sampled.samples);
 }
 
-static void idle(struct buf *b, const struct sum *s)
+static void idle(struct buf *b, const struct sums_sum *s)
 {
 	buf_u64(b, s->sampled.idle);
 }
 
-static void weight(struct buf *b, const struct sum *s)
+static void weight(struct buf *b, const struct sums_sum *s)
 {
 	buf_u64(b, s->sampled.weight);
 }
 
-static void lost(struct buf *b, const struct sum *s)
+static void lost(struct buf *b, const struct sums_sum *s)
 {
 	buf_u64(b, s->sampled.lost);
 }
 
-static void throttled(struct buf *b, const struct sum *s)
+static void throttled(struct buf *b, const struct sums_sum *s)
 {
 	buf_u64(b, s->sampled.throttled);
 }
@@ -374,7 +374,7 @@ static int put_common(struct exposition *x, const struct table *t, const struct 
 	openmetrics_family(&x->m, c->type, c->name, c->unit, c->help);
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
-			const struct sum *s = sums_at(&x->sums, i, cpu);
+			const struct sums_sum *s = sums_at(&x->sums, i, cpu);
 
 			if (!c->holds(s))
 				continue;
@@ -403,7 +403,7 @@ static void put_state(struct exposition *x, const struct table *t, size_t column
 }
 
 /* A thing of the event, or its sum, has no number. */
-static bool lacks_things(const struct sum *s)
+static bool lacks_things(const struct sums_sum *s)
 {
 	for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)
 		if (s->nr_things[state])
@@ -417,7 +417,7 @@ static int put_things_states(struct exposition *x, const struct table *t, struct
 	int rc = 0;
 
 	for (size_t i = 0; i < t->nr_events && x->sums.nr_cpus && rc == 0; i++) {
-		const struct sum *s = sums_at(&x->sums, i, 0);
+		const struct sums_sum *s = sums_at(&x->sums, i, 0);
 
 		if (!lacks_things(s))
 			continue;
@@ -458,7 +458,7 @@ static int put_states(struct exposition *x, const struct table *t, struct err *e
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
 			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
-			const struct sum *s = sums_at(&x->sums, i, cpu);
+			const struct sums_sum *s = sums_at(&x->sums, i, cpu);
 
 			put_state(x, t, i, cpu, cell_state_name((enum cell_state)state),
 				  s->nr_states[state]);
@@ -514,11 +514,11 @@ static void put_rings(struct exposition *x)
 		size_t offset;
 	} rows[] = {
 	    {"cpuperf_records_lost", "Records that found no room in the CPU's ring.",
-	     offsetof(struct cpu, lost)},
+	     offsetof(struct sums_cpu, lost)},
 	    {"cpuperf_readings", "Readings between the boundaries, at the timebase's pace.",
-	     offsetof(struct cpu, ticks)},
+	     offsetof(struct sums_cpu, ticks)},
 	    {"cpuperf_readings_missed", "Readings that came too late, and were passed by.",
-	     offsetof(struct cpu, ticks_missed)},
+	     offsetof(struct sums_cpu, ticks_missed)},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,7 +1,7 @@
 /*
  * The output file: a draft without a name until it is complete.
  */
-#include "out_file.h"
+#include "output_file.h"
 
 #include "base/buf.h"
 #include "base/draft.h"
@@ -154,7 +154,7 @@ static int open_named(const char *path, int named, struct err *e)
 	return fd < 0 ? cannot_open(path, -errno, e) : fd;
 }
 
-int out_file_open(const char *path, const char *const *inputs, size_t nr, struct err *e)
+int output_file_open(const char *path, const char *const *inputs, size_t nr, struct err *e)
 {
 	int named = io_named_descriptor(path), rc;
 	struct stat st;
@@ -186,7 +186,7 @@ static int close_in_place(int fd, const char *path, struct err *e)
 		   : 0;
 }
 
-int out_file_close(int fd, const char *path, bool is_whole, struct err *e)
+int output_file_close(int fd, const char *path, bool is_whole, struct err *e)
 {
 	if (fd != draft.fd)
 		return close_in_place(fd, path, e);
