@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set_reason(struct event_support *out, const char *reason, const char *hint)
+static void set_text(char *out, size_t size, const char *text)
 {
-	snprintf(out->reason, sizeof(out->reason), "%.*s", (int)sizeof(out->reason) - 1, reason);
-	snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1, hint);
+	snprintf(out, size, "%.*s", (int)size - 1, text);
 }
 
 static void read_once(const struct host *h, const struct event *ev,
 		      const struct collect_choice *choice, struct event_support *out)
 {
+	const struct err *why;
 	struct collect *c;
 	const char *note;
 	int state, rc = collect_open(&h->root, ev, choice, 1, &c, &state);
@@ -32,11 +32,12 @@ static void read_once(const struct host *h, const struct event *ev,
 	if (state) {
 		event_support_explain(h, ev, -state, out);
 		/* a source has more to say than an errno */
-		note = collect_note(c);
-		if (collect_why(c, 0))
-			set_reason(out, collect_why(c, 0)->msg, collect_why(c, 0)->hint);
-		else if (note)
-			set_reason(out, note, out->hint);
+		why = collect_why(c, 0);
+		note = why ? why->msg : collect_note(c);
+		if (note)
+			set_text(out->reason, sizeof(out->reason), note);
+		if (why)
+			set_text(out->hint, sizeof(out->hint), why->hint);
 	}
 	collect_close(c);
 }

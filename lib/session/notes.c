@@ -10,7 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void add(struct notes *n, uint32_t trace, bool is_essential, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void
+add(struct notes *n, uint32_t trace, bool is_essential, const char *fmt, va_list ap)
 {
 	struct note note = {.trace = trace, .time_ns = clock_monotonic_ns()};
 	char text[NOTES_TEXT_BYTES];
