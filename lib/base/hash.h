@@ -1,5 +1,5 @@
 /*
- * Hashes for tables in memory. They may change between versions: never store one.
+ * Hashes for tables in memory. They may change between versions of the program.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
