@@ -60,8 +60,8 @@ static void add_pace(struct buf *out, const struct plan_event *p)
 	buf_adds(out, "  sampled    ");
 	if (ev.frequency) {
 		buf_u64_commas(out, ev.frequency);
-		buf_adds(out,
-			 " times a second: the kernel adapts the period, each sample tells it\n");
+		buf_adds(out, " times a second: the kernel adapts the period, each sample records "
+			      "it\n");
 		return;
 	}
 	buf_adds(out, ev.is_clock ? "each " : "each time it has counted ");
@@ -144,7 +144,8 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 		add_held(out, plan, p);
 	}
 	if (spec_event_is_sampled(p->asked) && sampling_of(p).is_partial)
-		buf_adds(out, "  coverage   cannot be told: samples leave out what it counts\n");
+		buf_adds(out,
+			 "  coverage   unknown: the event counts more than its samples cover\n");
 	if (p == timebase)
 		buf_adds(out, "  timebase   events without a rate are read at its pace\n");
 	else if (p->set == PLAN_TIMEBASE || (timebase && p->set == PLAN_NO_SET))
@@ -163,7 +164,7 @@ static void add_cpus(struct buf *out, const struct plan *plan, const struct plan
 	if (cpuset_count(&on))
 		cpuset_format(&on, out);
 	else
-		buf_adds(out, "of its PMU, which are not among those measured");
+		buf_adds(out, "of its PMU, none of which is measured");
 	buf_addc(out, '\n');
 }
 
@@ -184,7 +185,8 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 	if (p->set == PLAN_SOFTWARE)
 		buf_adds(out, "the software group of CPUs ");
 	else if (p->set == PLAN_HARDWARE)
-		buf_adds(out, "the hardware group (what does not fit: further ones) of CPUs ");
+		buf_adds(out,
+			 "the hardware group (or further groups, if it does not fit) of CPUs ");
 	else if (p->set == PLAN_ALONE || p->set == PLAN_SAMPLING)
 		buf_adds(out, "by itself, on CPUs ");
 	else if (p->set == PLAN_TIMEBASE)
@@ -268,7 +270,8 @@ static void add_metric(struct buf *out, const struct plan *plan, const struct ev
 	buf_printf(out, "\nmetric %s\n  is         %s\n", m->name, plan->spec->metrics[i].expr);
 	add_limits(out, m);
 	if (!has_rows(plan, m))
-		buf_adds(out, "  where      over all CPUs: some of its events are not of each\n");
+		buf_adds(out, "  where      over all CPUs: some of its events are not counted per "
+			      "CPU\n");
 	if (*m->unit)
 		buf_printf(out, "  unit       %s\n", m->unit);
 	add_missing_operands(out, here, m);
@@ -305,11 +308,10 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 	if (!on_fixed && !on_programmable)
 		return;
 	if (!there) {
-		buf_printf(
-		    out,
-		    "\n%u hardware event(s) on each CPU; how many counters there are shows when "
-		    "they are opened.\n",
-		    on_programmable);
+		buf_printf(out,
+			   "\n%u hardware event(s) on each CPU; the number of counters is known "
+			   "only once they are opened.\n",
+			   on_programmable);
 		return;
 	}
 	if (plan->host->nmi_watchdog && there)
@@ -320,7 +322,7 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 	    "events: %u take fixed ones, %u programmable ones: %s.\n",
 	    there, plan->host->nmi_watchdog ? " (the NMI watchdog holds one more)" : "", nr_fixed,
 	    on_fixed, on_programmable,
-	    on_programmable <= there ? "they fit if all are free"
+	    on_programmable <= there ? "they fit if all counters are free"
 				     : "they take turns (multiplexing)");
 }
 

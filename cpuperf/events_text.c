@@ -170,14 +170,14 @@ static const char *flags(const void *p)
 	unsigned counted = event_alone(&f->event, false);
 
 	if (event_alone(&f->event, true) != counted)
-		return "counted, os and user are not told apart; its samples may be of one alone";
-	return counted == 0                  ? "os and user are not told apart"
+		return "counts do not separate os and user; samples may be restricted to one";
+	return counted == 0                  ? "os and user cannot be separated"
 	       : counted == EVENT_ALONE_OS   ? "os alone, or both"
 	       : counted == EVENT_ALONE_USER ? "user alone, or both"
 					     : "os alone, user alone, or both";
 }
 
-TEXT(shown, f->event.row->kind == EVENT_VALUE   ? "value: as it is when it is read"
+TEXT(shown, f->event.row->kind == EVENT_VALUE   ? "value: the state when it is read"
 	    : f->event.row->kind == EVENT_SHARE ? "share: of all time"
 						: "count")
 TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trace 0"

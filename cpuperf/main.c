@@ -152,7 +152,7 @@ static int measure(const struct options *o)
 	int status;
 
 	if (!screen_format_find(o->output_format)) {
-		log_error("--output-format=%s is for --list-events alone", o->output_format);
+		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
 	if (!o->spec_file) {
@@ -209,13 +209,13 @@ static int check_verbs(const struct options *o)
 		 (o->check_spec || o->strict);
 
 	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
-		log_error("--list-specs has no --output-format but text");
+		log_error("--list-specs supports only --output-format=text");
 		return EXIT_USAGE;
 	}
 	if (nr < 2)
 		return EXIT_DONE;
-	log_error("--list-specs, --list-events, --describe-event and measuring (--check-spec, "
-		  "--strict): one at a time");
+	log_error("--list-specs, --list-events, --describe-event and measuring "
+		  "(--check-spec, --strict) are mutually exclusive");
 	return EXIT_USAGE;
 }
 

@@ -38,7 +38,7 @@ static void tell_missed(struct output *o)
 	if (!nr)
 		return;
 	len = snprintf(line, sizeof(line),
-		       "cpuperf: warning: %llu message(s) before this are missing\n", nr);
+		       "cpuperf: warning: %llu message(s) before this one were dropped\n", nr);
 	if (outlet_add(o->messages->outlet, line, (size_t)len, false))
 		atomic_fetch_sub(&o->nr_missed, nr);
 }

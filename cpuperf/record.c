@@ -122,7 +122,8 @@ static void tell_groups(const struct recorder *r)
 		nr_events++;
 	}
 	if (groups & (groups - 1))
-		log_info("%u hardware events do not fit at once: they count by turns, in %d groups",
+		log_info("%u hardware events do not fit at once: they are multiplexed, in %d "
+			 "groups",
 			 nr_events, __builtin_popcountll(groups));
 }
 
@@ -348,8 +349,8 @@ static void tell_not_printed(const struct recorder *r)
 		log_warning("%llu of %llu iterations were not printed%s",
 			    (unsigned long long)missing, (unsigned long long)nr, where_else(r));
 	if (is_cut)
-		log_error(
-		    "standard output is not read: the rest of it, with the summary, is left out");
+		log_error("standard output is not being read: the rest of the output, with the "
+			  "summary, is dropped");
 	else if (r->print_error)
 		log_error("standard output: %s; the session ended with iteration %llu",
 			  strerror(-r->print_error),
@@ -394,10 +395,8 @@ static int run_session(struct recorder *r, const struct options *o)
 		return EXIT_FAILED;
 	}
 	if (o->strict && nr_partly) {
-		log_error(
-		    "%zu of %zu event(s) cannot be measured on every CPU, and --strict asks for "
-		    "all",
-		    nr_partly, r->plan->nr_events);
+		log_error("--strict: %zu of %zu event(s) cannot be measured on every CPU",
+			  nr_partly, r->plan->nr_events);
 		return EXIT_FAILED;
 	}
 	log_start(r->plan->spec);

@@ -83,16 +83,16 @@ static const char *mistrust(const struct stat *st)
 	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return "it belongs to another user";
 	if (st->st_mode & S_IWOTH)
-		return "everybody may write to it";
+		return "every user can write to it";
 	if (st->st_mode & S_IWGRP && !is_own_group)
-		return "a group may write to it";
+		return "a group can write to it";
 	return NULL;
 }
 
 static int refuse(const char *name, const char *why, struct err *e)
 {
-	err_set_at(e, -EPERM, name, 0, 0, "is not taken from the current folder: %s", why);
-	err_hint(e, "if it is to be measured: --spec-file=./%s", name);
+	err_set_at(e, -EPERM, name, 0, 0, "not read from the current folder: %s", why);
+	err_hint(e, "to measure it anyway: --spec-file=./%s", name);
 	return -EPERM;
 }
 
@@ -107,7 +107,7 @@ static int check_here(const char *name, const struct stat *file, struct err *e)
 	if (rc)
 		return err_set_at(e, rc, name, 0, 0, "cannot be read: %s", strerror(-rc));
 	if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0)
-		why = "it is a link of another user";
+		why = "it is a symbolic link owned by another user";
 	return why ? refuse(name, why, e) : 0;
 }
 
@@ -146,8 +146,8 @@ int open_spec(const char *name, char *found, struct err *e)
 		return fd;
 	if (each_folder(search_folder, &s))
 		return io_open_input(found, e);
-	err_set(e, -ENOENT, "%s: no such spec, neither here nor where specs are looked for", name);
-	err_hint(e, "--list-specs lists those that are found by name");
+	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
+	err_hint(e, "--list-specs lists the specs that can be found by name");
 	return -ENOENT;
 }
 

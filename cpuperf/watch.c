@@ -21,19 +21,16 @@ int watch_check(const struct options *o, const struct plan *plan, struct err *e)
 	if (!o->live)
 		return 0;
 	if (o->no_live)
-		return err_set(e, -EINVAL, "--live and --no-live: one of them");
+		return err_set(e, -EINVAL, "--live and --no-live are mutually exclusive");
 	if (strcmp(o->output_format, "text") != 0)
-		return err_set(e, -EINVAL,
-			       "--live shows the numbers itself: not with "
-			       "--output-format=%s",
-			       o->output_format);
+		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
 	if (plan->is_sampling) {
-		err_set(e, -EINVAL, "--live shows what is counted, and this spec samples");
-		err_hint(e, "cpuperf_print shows samples, when they are taken");
+		err_set(e, -EINVAL, "--live shows counts only, and this spec samples");
+		err_hint(e, "use cpuperf_print to look at samples after the session");
 		return -EINVAL;
 	}
 	if (!isatty(STDOUT_FILENO))
-		return err_set(e, -EINVAL, "--live: standard output is no terminal");
+		return err_set(e, -EINVAL, "--live: standard output is not a terminal");
 	return 0;
 }
 
@@ -160,7 +157,7 @@ static void say_notes(struct watch *w)
 	while ((line = str_next_line(&at, end, &stop)))
 		log_warning("%.*s", (int)(stop - line), line);
 	if (buf_error(&w->notes))
-		log_warning("and more, which is in the traces");
+		log_warning("more were dropped here; the traces have them all");
 }
 
 bool watch_stop(struct watch *w)

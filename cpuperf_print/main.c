@@ -176,8 +176,8 @@ static int check_options(struct run *r, struct err *e)
 	if (rc)
 		return rc;
 	if (!o->sessions.nr && !o->perf_data.nr) {
-		err_set(e, -EINVAL, "no session given");
-		err_hint(e, "--session=FILE, or --perf-data=FILE; --help lists all options");
+		err_set(e, -EINVAL, "no session named");
+		err_hint(e, "use --session=FILE or --perf-data=FILE; --help lists all options");
 		return -EINVAL;
 	}
 	if (!o->diff.nr && (o->fail_over || o->counts)) {

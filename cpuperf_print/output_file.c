@@ -54,7 +54,7 @@ static bool is_manifest(int fd)
 static const char *what_is(int fd)
 {
 	if (trace_is_trace(fd) == 1)
-		return "is a trace of cpuperf";
+		return "is a cpuperf trace";
 	return lseek(fd, 0, SEEK_SET) == 0 && is_manifest(fd) ? "is a session file" : NULL;
 }
 
@@ -89,7 +89,7 @@ static int check_file(const char *path, const struct stat *st, const char *const
 		return cannot_open(path, fd, e);
 	what = what_is(fd);
 	if (!what && is_read(inputs, nr, st))
-		what = "is a file that is read";
+		what = "is an input file";
 	return what ? refuse(path, -EEXIST, e, what) : 0;
 }
 
@@ -135,7 +135,7 @@ static int open_in_place(const char *path, const struct stat *st, struct err *e)
 	if (!is_for_us(st))
 		return refuse(path, -EPERM, e,
 			      S_ISFIFO(st->st_mode) ? "is a FIFO of another user"
-						    : "is neither a file nor a terminal or pipe");
+						    : "is not a file, terminal or pipe");
 	fd = sys()->openat(AT_FDCWD, path, O_WRONLY | O_NOFOLLOW | O_NOCTTY, 0);
 	if (fd < 0)
 		return cannot_open(path, fd, e);
@@ -143,7 +143,7 @@ static int open_in_place(const char *path, const struct stat *st, struct err *e)
 	if (rc == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
 		return fd;
 	io_close(&fd);
-	return refuse(path, rc ? rc : -ESTALE, e, "was exchanged meanwhile");
+	return refuse(path, rc ? rc : -ESTALE, e, "was replaced meanwhile");
 }
 
 /* A descriptor that the shell opened for the user. */

@@ -138,7 +138,7 @@ static void report_nameless(struct problems *problems, const char *path, const c
 {
 	struct err e = {0};
 
-	err_set_at(&e, -ENOENT, path, 0, 0, "functions of the kernel have no names: %s", why);
+	err_set_at(&e, -ENOENT, path, 0, 0, "kernel functions have no names: %s", why);
 	err_hint(&e,
 		 "use --kallsyms=FILE with a copy of that machine's /proc/kallsyms, made before "
 		 "its next boot, or --debug-dir=DIR with a vmlinux under DIR/.build-id");

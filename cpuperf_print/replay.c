@@ -122,7 +122,7 @@ static int add_to_history(struct replay *r)
 		rc = copy_iteration(r);
 		model_add(dashboard_ui_model(r->ui), &r->spare);
 	} else if (rc == 0 && is_new) {
-		note(r, r->next, "there is no trace of it");
+		note(r, r->next, "it has no trace");
 	}
 	r->next++;
 	r->noted = is_new ? r->next : r->noted;
@@ -143,7 +143,7 @@ static int show_wanted(struct replay *r)
 		rc = copy_iteration(r);
 		model_show(m, &r->spare);
 	} else if (rc == 0) {
-		snprintf(m->message, sizeof(m->message), "iteration %u has no trace: shown is %u",
+		snprintf(m->message, sizeof(m->message), "iteration %u has no trace: showing %u",
 			 m->wanted, m->shown->table->iteration);
 	}
 	dashboard_ui_redraw(r->ui);
@@ -262,7 +262,7 @@ static int run_ui(struct replay *r, const struct model_facts *facts, struct err 
 	r->problems->report = NULL;
 	if (dashboard_ui_close(r->ui, CLOSE_MS))
 		log_lines(&r->lines);
-	return rc ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "cannot read further: %s", strerror(-rc)) : 0;
 }
 
 /* --- setup ----------------------------------------------------------------------------

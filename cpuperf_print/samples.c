@@ -29,7 +29,7 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
 		buf_adds(b, separator);
 		screen_decimal(b, 100 * coverage, 1);
-		buf_adds(b, " % of what should have come");
+		buf_adds(b, " % of the expected samples");
 		separator = ", ";
 	}
 	if (stats->nr_lost) {
@@ -45,7 +45,7 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	}
 	if (separator == before)
 		return false;
-	buf_adds(b, ": shares may be off");
+	buf_adds(b, ": shares may be wrong");
 	return true;
 }
 
@@ -130,13 +130,11 @@ static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr
 		   "%" PRIu64 " of %" PRIu64 " samples of processes have no name: their mappings "
 		   "were not recorded",
 		   nr_unmapped, nr_user);
-	err_hint(
-	    &e, "%s",
-	    o->import
-		? "perf that ran beside a listener that asked for build-ids (cpuperf before "
-		  "this was mended, perf record --buildid-mmap) lost its mappings: record again"
-		: "what was mapped before the session was not surveyed, or records were "
-		  "lost: the session's notes say so");
+	err_hint(&e, "%s",
+		 o->import ? "perf loses mappings while another recorder asks for build-ids (perf "
+			     "record --buildid-mmap, older cpuperf): record again"
+			   : "mappings from before the session were not surveyed, or records were "
+			     "lost: see the session's notes");
 	problems_add(&out->problems, false, &e);
 }
 

@@ -67,7 +67,7 @@ int tables_next(struct tables *x, struct err *e)
 	rc = read_iteration(x);
 	x->has_trace = rc == 1;
 	if (rc < 0)
-		return err_set(e, rc, "cannot read on: %s", strerror(-rc));
+		return err_set(e, rc, "cannot read further: %s", strerror(-rc));
 	if (!x->t->nr_rows)
 		return 0;
 	table_total(x->t);

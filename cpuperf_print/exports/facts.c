@@ -98,7 +98,7 @@ void export_facts_title(struct buf *b, const struct job *j, const struct report_
 	if (j->nr > 1)
 		buf_printf(b, " and %zu more", j->nr - 1);
 	if (j->output->problems.nr_losses)
-		buf_adds(b, "; not all could be read");
+		buf_adds(b, "; some of it could not be read");
 	for (uint32_t i = 0; i < stats->nr_events; i++)
 		add_losses(b, "; ", o, stats, i);
 }

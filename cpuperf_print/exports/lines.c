@@ -130,7 +130,7 @@ static void put_ran(struct line *l, const struct trace_event *event, const struc
 		return;
 	buf_printf(&l->text, "%s: multiplexed: it was counted ", event->label);
 	screen_decimal(&l->text, 100 * part, 1);
-	buf_adds(&l->text, " % of the time, and samples are of that time only");
+	buf_adds(&l->text, " % of the time, and sampled in that time only");
 	put_line(l);
 }
 
@@ -147,7 +147,7 @@ static void put_samples(struct line *l, const struct trace_event *event,
 	if (s->left.samples) {
 		buf_adds(&l->text, "; ");
 		buf_u64_commas(&l->text, s->left.samples);
-		buf_adds(&l->text, " more are left out");
+		buf_adds(&l->text, " more are omitted");
 	}
 	samples_add_missing(&l->text, "; ", stats, i);
 	put_line(l);
@@ -163,7 +163,7 @@ static void put_notes(struct line *l, const struct profile_about *about)
 	}
 	if (!buf_error(&about->notes))
 		return;
-	buf_adds(&l->text, "note: there are more notes than are told here");
+	buf_adds(&l->text, "note: there are more notes than shown here");
 	put_line(l);
 }
 

@@ -132,9 +132,9 @@ static void warn_full(struct job *j)
 	struct err problem = {0};
 
 	err_set(&problem, -EFBIG,
-		"more than %d different stacks: of the others the innermost functions are left out",
+		"more than %d different stacks: the rest lack their innermost functions",
 		REPORT_MAX_STACKS);
-	err_hint(&problem, "--comm, --pid, --from and --to print less at a time");
+	err_hint(&problem, "select fewer samples with --comm, --pid, --from or --to");
 	problems_add(&j->output->problems, true, &problem);
 }
 

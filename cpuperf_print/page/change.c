@@ -136,18 +136,15 @@ static void say_how(struct page *h, uint32_t event, const struct diff_result *r)
 	const char *what = h->by_iteration ? "iterations" : "sessions";
 
 	if (!r->is_testable)
-		page_note(
-		    h, PAGE_WARNING,
-		    "%s: what changed cannot be certain: it takes two %s with samples on each "
-		    "side.",
-		    label, what);
+		page_note(h, PAGE_WARNING,
+			  "%s: significance needs two %s with samples on each side.", label, what);
 	else
 		page_note(h, PAGE_NOTE,
-			  "%s: %zu of %zu functions certainly changed, by %zu %s now and %zu "
-			  "before%s.",
+			  "%s: %zu of %zu functions changed significantly, from %zu %s now and "
+			  "%zu before%s.",
 			  label, r->nr_certain, r->nr_rows, r->side[IS].nr_replicates, what,
 			  r->side[WAS].nr_replicates,
-			  h->by_iteration ? "; what differs from run to run they do not see" : "");
+			  h->by_iteration ? "; they do not show what varies from run to run" : "");
 }
 
 static int compare_event(struct page *h, uint32_t event)
@@ -183,8 +180,7 @@ int page_change_compare(struct page *h)
 	int rc = know_names(h);
 
 	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
-		page_note(h, PAGE_WARNING,
-			  "There are too many functions in too many %s to test what changed.",
+		page_note(h, PAGE_WARNING, "Too many functions in too many %s to test for changes.",
 			  h->by_iteration ? "iterations" : "sessions");
 		return 0;
 	}

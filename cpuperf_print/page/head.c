@@ -54,7 +54,7 @@ static void say_about(struct page *h, const struct profile_about *about, const c
 	for (size_t at = 0; (note = profile_about_note(about, &at));)
 		page_note(h, PAGE_WARNING, "%s%s", whose, note);
 	if (about->is_cut)
-		page_note(h, PAGE_WARNING, "%sThe session was ended in iteration %" PRIu32 ".",
+		page_note(h, PAGE_WARNING, "%sThe session was stopped in iteration %" PRIu32 ".",
 			  whose, about->cut_iteration);
 }
 
@@ -73,8 +73,8 @@ static void say_stacks(struct page *h, const struct report_stats *s, const char 
 {
 	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++)
 		if (s->nr_ends[end])
-			page_note(h, PAGE_WARNING, "%sStacks that are not whole: %.1f %% %s.",
-				  whose, 100.0 * (double)s->nr_ends[end] / (double)s->nr_unwound,
+			page_note(h, PAGE_WARNING, "%sIncomplete stacks: %.1f %% %s.", whose,
+				  100.0 * (double)s->nr_ends[end] / (double)s->nr_unwound,
 				  unwind_end_name(end));
 }
 
@@ -150,7 +150,7 @@ static void put_event(struct page *h, uint32_t i, struct buf *b)
 	if (s && s[i].left.samples) {
 		buf_adds(b, "; ");
 		buf_u64_commas(b, s[i].left.samples);
-		buf_adds(b, " more are left out by the options");
+		buf_adds(b, " more are excluded by the options");
 	}
 	if (ev->reason && *ev->reason)
 		buf_printf(b, "; %s", ev->reason);

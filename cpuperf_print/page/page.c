@@ -95,7 +95,7 @@ static int put_all(struct page *h, struct err *e)
 	page_head_put(h);
 	jsonw_end(&h->json);
 	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))
-		return err_set(e, -EFBIG, "there are too many notes for the page");
+		return err_set(e, -EFBIG, "too many notes for the page");
 	rc = page_flush(h, e);
 	buf_add(out, html_tail, html_tail_len);
 	return rc ? rc : output_flush(h->j->output, e);
@@ -115,7 +115,7 @@ int export_html(struct job *j, struct err *e)
 	if (rc == 0)
 		rc = put_all(h, e);
 	if (rc && !e->code)
-		err_set(e, rc, "the page cannot be made: %s", strerror(-rc));
+		err_set(e, rc, "the page cannot be written: %s", strerror(-rc));
 	fini(h);
 	mem_free(h);
 	return rc;

@@ -120,8 +120,8 @@ static int read_sides(struct page *h, const struct report_sink *sink, struct err
 	if (rc != -EFBIG)
 		return rc;
 	err_clear(e);
-	err_set(e, rc, "there are too many stacks of too many threads for a page");
-	err_hint(e, "leave some out: --comm=, --pid=, --cpu=, --from=, --to=");
+	err_set(e, rc, "too many stacks of too many threads for a page");
+	err_hint(e, "select fewer: --comm=, --pid=, --cpu=, --from=, --to=");
 	return rc;
 }
 

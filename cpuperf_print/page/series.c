@@ -154,7 +154,7 @@ int page_series_put(struct page *h, struct err *e)
 	jsonw_end(&h->json);
 	nr_left += counts_lines_left(h->lines);
 	if (nr_left)
-		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are left out.", nr_left);
+		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);
 	if (h->j->nr > 1)
 		page_note(h, PAGE_NOTE,
 			  "Counts and misc are those of the first session; samples "

@@ -27,8 +27,7 @@ static void say_coarser(struct page *h, uint64_t min_samples)
 {
 	if (report_slices_doubled(h->slices))
 		page_note(h, PAGE_NOTE,
-			  "There is too much for a page: slices of time are %u times as long as "
-			  "they would be.",
+			  "Too much data for a page: time slices are %u times longer than usual.",
 			  1u << report_slices_doubled(h->slices));
 	if (h->outline.nr_merged)
 		page_note(h, PAGE_NOTE,
@@ -37,10 +36,9 @@ static void say_coarser(struct page *h, uint64_t min_samples)
 			  "functions are too low.",
 			  h->outline.nr_merged, min_samples);
 	if (report_stacks_is_full(h->stacks))
-		page_note(h, PAGE_WARNING, "There are too many stacks: some are cut.");
+		page_note(h, PAGE_WARNING, "Too many stacks: some are truncated.");
 	if (h->has_several)
-		page_note(h, PAGE_NOTE,
-			  "There are too many threads: some are told apart by name only.");
+		page_note(h, PAGE_NOTE, "Too many threads: some are distinguished by name only.");
 }
 
 static void put_buf(struct page *h, const char *key, const struct buf *b)

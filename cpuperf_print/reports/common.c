@@ -100,7 +100,7 @@ static void add_left_out(struct buf *b, const struct report_event_stats *s)
 		return;
 	buf_adds(b, "; ");
 	buf_u64_commas(b, s->left.samples);
-	buf_adds(b, " more are left out");
+	buf_adds(b, " more are omitted");
 }
 
 /* On a line of its own if the terminal is too narrow. */
@@ -153,7 +153,7 @@ static void add_option(struct buf *b, bool is_given, const char *option, const c
 /* Skipped files and events are not counted. */
 static void add_uncounted(struct buf *b, const struct profile_filter *f)
 {
-	const char *separator = "; not counted is what is left out by ";
+	const char *separator = "; not counted: samples excluded by ";
 
 	add_option(b, f->events.nr, "--event", &separator);
 	add_option(b, f->cpus.nr, "--cpu", &separator);
@@ -173,7 +173,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	if (left) {
 		buf_adds(b, ": ");
 		buf_u64_commas(b, left);
-		buf_adds(b, left == 1 ? " sample is left out" : " samples are left out");
+		buf_adds(b, left == 1 ? " sample is omitted" : " samples are omitted");
 	}
 	add_uncounted(b, &j->selection->filter);
 	buf_addc(b, '\n');
@@ -220,7 +220,7 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
 		if (!stats->nr_ends[end])
 			continue;
-		buf_adds(&b, b.len ? ", " : "Stacks that are not whole: ");
+		buf_adds(&b, b.len ? ", " : "Incomplete stacks: ");
 		screen_decimal(&b, 100.0 * (double)stats->nr_ends[end] / (double)stats->nr_unwound,
 			       1);
 		buf_printf(&b, " %% %s", unwind_end_name(end));

@@ -275,15 +275,15 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 	struct err cut = {0}, longer = {0};
 
 	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
-		err_set(&cut, -ENODATA, "%s that were cut short are left out: %zu now, %zu before",
+		err_set(&cut, -ENODATA, "%s that were cut short are ignored: %zu now, %zu before",
 			what, c->nr_cut[IS], c->nr_cut[WAS]);
-		err_hint(&cut, "they are not the same work");
+		err_hint(&cut, "they did less work");
 		remark(c, &cut);
 	}
 	if (c->replicates[IS] && r->has_other_duration) {
 		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
 			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
-		err_hint(&longer, "--counts says something if they did the same work");
+		err_hint(&longer, "--counts is meaningful only for the same work");
 		remark(c, &longer);
 	}
 }
@@ -311,16 +311,16 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 		   c->j->inputs->item[0].facts->events[c->event].label, r->side[IS].nr_replicates,
 		   what, r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
-		buf_printf(b, "which takes two %s a side: nothing is certain\n", what);
+		buf_printf(b, "which needs two %s per side: nothing is significant\n", what);
 	else if (c->by_iteration)
-		buf_printf(b, "%zu certainly changed within these two runs\n", r->nr_certain);
+		buf_printf(b, "%zu changed significantly within these two runs\n", r->nr_certain);
 	else
-		buf_printf(b, "%zu certainly changed\n", r->nr_certain);
+		buf_printf(b, "%zu changed significantly\n", r->nr_certain);
 	put_missing(c, IS, "now");
 	put_missing(c, WAS, "before");
 	if (c->by_iteration && r->is_testable)
-		buf_adds(b, "What differs from run to run iterations do not see: give several "
-			    "sessions a side to be sure of it.\n");
+		buf_adds(b, "Iterations do not show what varies from run to run: name several "
+			    "sessions per side to cover that.\n");
 }
 
 static int put_rows(struct comparison *c, const struct diff_result *r, struct err *e)
@@ -400,12 +400,12 @@ static int report_untested(struct comparison *c, struct err *e)
 		err_set(&why, -ENODATA, "nothing was compared: there are no samples");
 	else if (!c->is_testable)
 		err_set(&why, -ENODATA,
-			"nothing was tested: it takes two %s with samples on each side", what);
+			"nothing was tested: a test needs two %s with samples on each side", what);
 	else
 		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
 	err_hint(&why, "%s",
 		 c->nr_compared && !c->is_testable
-		     ? "record with --num-iterations=10, or give several sessions a side"
+		     ? "record with --num-iterations=10, or name several sessions per side"
 		     : "record for longer, or at a higher rate");
 	if (c->j->selection->fail_over >= 0) {
 		rc = output_write(c->j->output, e);

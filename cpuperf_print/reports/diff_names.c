@@ -82,9 +82,9 @@ static void report_whole(struct job *j, const char *name, enum report_comparable
 {
 	bool differ = why == REPORT_NAMES_DIFFER, is_file = name[0] != '[';
 	const char *what = differ ? "names are missing on one side"
-				  : "these are two builds, and neither has names";
+				  : "the two builds differ, and neither has names";
 	const char *hint = is_file ? "keep the old program: --debug-dir=FOLDER"
-				   : "record as root, or give --kallsyms=";
+				   : "record as root, or use --kallsyms=";
 	struct err e = {0};
 
 	if (j->output->form == GRID_PEOPLE) {

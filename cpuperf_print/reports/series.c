@@ -358,7 +358,7 @@ static void put_left(const struct shown *s, uint64_t nr)
 	if (!nr)
 		return;
 	buf_u64_commas(b, nr);
-	buf_adds(b, " more lines are left out (--top=0 shows all)\n");
+	buf_adds(b, " more lines are omitted (--top=0 shows all)\n");
 }
 
 static int put_lines(struct shown *s, struct err *e)
@@ -366,7 +366,7 @@ static int put_lines(struct shown *s, struct err *e)
 	uint64_t nr_left;
 
 	if (!counts_lines_nr(s->lines)) {
-		buf_adds(&s->j->output->text, "\nNothing was measured in this time\n");
+		buf_adds(&s->j->output->text, "\nNothing was measured in this period\n");
 		return output_flush(s->j->output, e);
 	}
 	layout_init(&s->layout, s->columns, NR_CELLS);

@@ -62,7 +62,7 @@ const struct summary_format summary_rows = {
 
 static int cannot_read_on(int rc, struct err *e)
 {
-	return rc < 0 ? err_set(e, rc, "cannot read on: %s", strerror(-rc)) : 0;
+	return rc < 0 ? err_set(e, rc, "cannot read further: %s", strerror(-rc)) : 0;
 }
 
 static int init(struct summary *s, struct job *j, struct err *e)

@@ -237,7 +237,7 @@ static void put_iteration(struct summary *s)
 		title(s);
 	buf_adds(s->out, buf_str(&s->notes));
 	if (buf_error(&s->notes))
-		buf_adds(s->out, "Note: there are more notes than are shown\n");
+		buf_adds(s->out, "Note: there are more notes than shown\n");
 	if (s->j->is_brief)
 		return;
 	sampling(s);

@@ -46,8 +46,8 @@ int api_check_model(const struct api_catalogue *c, const struct spec *spec, stru
 	event_model_describe_host(c->catalogue.host, detected, sizeof(detected));
 	err_set_at(&e, -ENOTSUP, spec->source, spec->model_pos.line, spec->model_pos.column,
 		   "this is for the CPU model %s, and this CPU is %s", spec->model_name, detected);
-	err_hint(&e, "--check-spec checks it for that model; to measure this CPU, leave model_name "
-		     "out or say \"default\"");
+	err_hint(&e, "--check-spec checks it for that model; to measure this CPU, omit "
+		     "model_name or set it to \"default\"");
 	err_list_insert(errs, &e);
 	return -ENOTSUP;
 }

@@ -278,7 +278,7 @@ int io_open_temporary(int *fd, struct err *e)
 		rc = dirfd < 0 ? dirfd : open_and_unlink(dirfd);
 	}
 	if (rc < 0) {
-		err_set(e, rc, "%s: no temporary file can be made there: %s", folder,
+		err_set(e, rc, "%s: cannot create a temporary file there: %s", folder,
 			strerror(-rc));
 		err_hint(e, "TMPDIR names another folder");
 		return rc;
@@ -296,7 +296,7 @@ int io_open_folder(const char *path, int *dirfd, const char **name, struct err *
 	int fd;
 
 	if (!*base)
-		return err_set(e, -EINVAL, "%s: names a folder, not a file", path);
+		return err_set(e, -EINVAL, "%s: is a folder, not a file", path);
 	if (len >= sizeof(folder) || strlen(base) > NAME_MAX)
 		return err_set(e, -ENAMETOOLONG, "%s: the path is too long", path);
 	if (len)
@@ -344,8 +344,7 @@ static int refuse_foreign(const char *path, const struct stat *st, struct err *e
 
 static int refuse_existing(const char *path, struct err *e)
 {
-	err_set(e, -EEXIST, "%s: is there already and was not made by cpuperf: not overwritten",
-		path);
+	err_set(e, -EEXIST, "%s: exists and was not written by cpuperf: not overwritten", path);
 	return -EEXIST;
 }
 

@@ -38,7 +38,7 @@ static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len
 static int refuse_positional(const struct opt_table *t, const char *arg, struct err *e)
 {
 	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-	err_hint(e, "%s takes options only (--name=value); --help lists them", t->program);
+	err_hint(e, "%s accepts options only (--name=value); --help lists them", t->program);
 	return -EINVAL;
 }
 
@@ -58,7 +58,7 @@ static int parse_one(const struct opt_table *t, int argc, char **argv, int *i, v
 		return refuse_unknown(t, arg, len, e);
 	value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
 	if (row->arg == OPT_NONE && value)
-		return err_set(e, -EINVAL, "--%s takes no value", row->name);
+		return err_set(e, -EINVAL, "--%s does not take a value", row->name);
 	if (row->arg == OPT_REQUIRED && !value && *i + 1 < argc)
 		value = argv[++*i];
 	if (row->arg == OPT_REQUIRED && !value) {
@@ -100,7 +100,7 @@ int opt_add_string(const struct opt_row *row, const char *value, void *target, s
 	struct opt_strings *list = (struct opt_strings *)((char *)target + row->offset);
 
 	if (list->nr == OPT_MAX_STRINGS)
-		return err_set(e, -E2BIG, "--%s: given more than %d times", row->name,
+		return err_set(e, -E2BIG, "--%s: used more than %d times", row->name,
 			       OPT_MAX_STRINGS);
 	list->item[list->nr++] = value;
 	return 0;

@@ -26,19 +26,20 @@ static const struct things_file files[] = {
     {
 	.name = "cpu.stat",
 	.fields = BIT(CGROUP_CPU_USAGE) | BIT(CGROUP_CPU_THROTTLED),
-	.lacking = "throttling needs the controller cpu, in cgroup.subtree_control above",
+	.lacking = "throttling needs the controller cpu in the parent's "
+		   "cgroup.subtree_control",
 	.parse = cgroup_parse_cpu,
     },
     {
 	.name = "memory.current",
 	.fields = BIT(CGROUP_MEMORY_CURRENT),
-	.lacking = "it needs the controller memory, in cgroup.subtree_control above",
+	.lacking = "it needs the controller memory in the parent's cgroup.subtree_control",
 	.parse = cgroup_parse_memory,
     },
     {
 	.name = "io.stat",
 	.fields = BIT(CGROUP_IO_READ_BYTES) | BIT(CGROUP_IO_WRITE_BYTES),
-	.lacking = "it needs the controller io, in cgroup.subtree_control above",
+	.lacking = "it needs the controller io in the parent's cgroup.subtree_control",
 	.parse = cgroup_parse_io,
     },
 };
@@ -97,7 +98,7 @@ static int add_path(struct cgroups *c, const char *word, struct err *e)
 
 	if (!*word || strlen(word) >= PATH_MAX || !is_inside(word)) {
 		err_set(e, -EINVAL, "\"%s\" cannot be the path of a cgroup", word);
-		err_hint(e, "write it as /proc/PID/cgroup has it, from the top: \"/user.slice\"");
+		err_hint(e, "write it as in /proc/PID/cgroup, from the root: \"/user.slice\"");
 		return -EINVAL;
 	}
 	name = clean(word);
@@ -175,7 +176,7 @@ static int cgroup_open(const struct root *root, const struct collect_choice *cho
 static const char *why_none(const struct cgroups *c, const struct path *p)
 {
 	if (strcmp(p->name, "/") == 0)
-		return "the top of the hierarchy has them not";
+		return "the root of the hierarchy does not have them";
 	for (size_t i = 0; i < kind.nr_files; i++)
 		if (files[i].fields & c->things.wanted)
 			return files[i].lacking;
@@ -187,11 +188,10 @@ static void note_group(struct cgroups *c, const struct path *p, const char *fold
 	IO_AUTO_FD int fd = root_open(&c->things.root, folder);
 
 	if (fd >= 0 && error == -ENOENT)
-		things_add_note(&c->things,
-				"cgroup %s: it has none of the files that were asked for: %s",
+		things_add_note(&c->things, "cgroup %s: it has none of the requested files: %s",
 				p->name, why_none(c, p));
 	else
-		things_add_note(&c->things, "cgroup %s: it is not there: %s", p->name,
+		things_add_note(&c->things, "cgroup %s: it does not exist: %s", p->name,
 				strerror(-error));
 }
 

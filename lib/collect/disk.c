@@ -97,13 +97,13 @@ static const struct things_file files[] = {
 	.fields = BIT(DISK_READ_BYTES) | BIT(DISK_WRITE_BYTES) | BIT(DISK_READ_OPS) |
 		  BIT(DISK_WRITE_OPS) | BIT(DISK_READ_TIME) | BIT(DISK_WRITE_TIME) |
 		  BIT(DISK_BUSY_TIME) | BIT(DISK_DISCARD_BYTES),
-	.lacking = "discards are counted from Linux 4.18 on",
+	.lacking = "discards are counted since Linux 4.18",
 	.parse = disk_parse_stat,
     },
     {
 	.name = "inflight",
 	.fields = BIT(DISK_READ_QUEUE) | BIT(DISK_WRITE_QUEUE),
-	.lacking = "the kernel does not tell what is in flight there",
+	.lacking = "the kernel does not report requests in flight here",
 	.parse = disk_parse_inflight,
     },
 };
@@ -205,7 +205,7 @@ static int find_first(struct disks *d, struct err *e)
 	things_note_unmatched(&d->things, &d->choice);
 	if (!d->choice.nr && !d->things.nr)
 		things_add_note(&d->things,
-				"no physical disk is there; others are read by their names");
+				"there is no physical disk; name other disks in devices");
 	return 0;
 }
 

@@ -41,11 +41,12 @@ static const struct {
 	bool is_of_each;
 	const char *text;
 } troubles[PROCESS_NR_TROUBLES] = {
-    [PROCESS_DENIED] = {true, "may not be read; it takes their user, or CAP_SYS_PTRACE"},
-    [PROCESS_ABSENT] = {false, "not told by this kernel"},
+    [PROCESS_DENIED] = {true, "cannot be read; needs their user, or CAP_SYS_PTRACE"},
+    [PROCESS_ABSENT] = {false, "not reported by this kernel"},
     [PROCESS_FAILED] = {true, "could not be read"},
-    [PROCESS_PARTIAL] = {false, "without threads that start and end between two readings: this "
-				"/proc has not the process numbers of this process"},
+    [PROCESS_PARTIAL] = {false,
+			 "without threads that start and end between two readings: this /proc "
+			 "belongs to another PID namespace"},
 };
 
 /* One that is there: also those that nobody asked for, because a choice by name can change. */
@@ -138,8 +139,9 @@ static void write_trouble(struct buf *b, enum process_trouble kind, const struct
 static void write_reopened(struct state *s)
 {
 	buf_printf(&s->text,
-		   "half of the limit of open files is in use: of %zu of %zu processes they are "
-		   "opened anew for each reading, which takes longer; raise it (ulimit -n)",
+		   "half of the open-file limit is in use: the files of %zu of %zu "
+		   "processes are reopened for each reading, which is slower; raise the "
+		   "limit (ulimit -n)",
 		   s->nr_reopened, s->nr_things);
 	s->has_noted_reopened = true;
 }
@@ -164,7 +166,7 @@ static void write_absent(struct state *s)
 			add_absent(s, "\"name:%s\"", s->choice.globs[i]);
 	s->has_noted_absent = true;
 	if (s->absent.len)
-		buf_printf(&s->text, "pids: there is no process %s: it is read when it comes",
+		buf_printf(&s->text, "pids: there is no process %s: it is read once it starts",
 			   buf_str(&s->absent));
 }
 

@@ -51,9 +51,9 @@ static const struct event_row known[] = {
 	.number = 90,
 	.scope = EVENT_SCOPE_CPU,
 	.source = CPUFREQ,
-	.description = "Frequency of each CPU as cpufreq tells it: measured a moment ago where the "
-		       "CPU can do so, else the one last asked for.",
-	.missing = "needs a cpufreq driver; virtual machines mostly have none",
+	.description = "Frequency of each CPU from cpufreq: recently measured if the CPU can, "
+		       "else the last one requested.",
+	.missing = "needs a cpufreq driver; most virtual machines have none",
     },
 };
 

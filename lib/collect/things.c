@@ -98,7 +98,7 @@ static int make_room(struct things *t)
 static int refuse_more(struct things *t)
 {
 	if (!t->is_full_noted)
-		things_add_note(t, "there are more than %d of kind %s: the others are left out",
+		things_add_note(t, "there are more than %d of kind %s: the others are ignored",
 				THINGS_MAX, t->kind->name);
 	t->is_full_noted = true;
 	return -E2BIG;
@@ -211,7 +211,7 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	if (rc)
 		note_file(t, thing, i, "cannot be read", rc);
 	else if (f->fields & t->wanted & ~has)
-		note_file(t, thing, i, "does not tell all that was asked for", 0);
+		note_file(t, thing, i, "lacks some requested fields", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
 	lack(thing, f->fields & t->wanted & ~thing->has, rc);
 	return 0;
@@ -256,7 +256,7 @@ int things_check_words(const struct things *t, const struct collect_choice *choi
 		if (*word && !strchr(word, '/'))
 			continue;
 		err_set(e, -EINVAL, "\"%s\" cannot be the name of a %s", word, t->kind->name);
-		err_hint(e, "write the kernel's name of it, a glob (\"nvme*\") or \"all\"");
+		err_hint(e, "use the kernel's name for it, a glob (\"nvme*\") or \"all\"");
 		return -EINVAL;
 	}
 	return 0;
@@ -283,7 +283,7 @@ void things_note_unmatched(struct things *t, const struct collect_choice *choice
 		while (k < t->nr && !match_word(choice->words[i], t->list[k].name))
 			k++;
 		if (k == t->nr)
-			things_add_note(t, "no %s \"%s\" is there: it is read when it comes",
+			things_add_note(t, "there is no %s \"%s\": it is read once it appears",
 					t->kind->name, choice->words[i]);
 	}
 }

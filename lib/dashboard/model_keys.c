@@ -282,7 +282,7 @@ static enum model_action do_difference(struct model *m)
 	if (m->baseline.is_set)
 		m->shows_difference = !m->shows_difference;
 	else
-		say(m, "there is no baseline yet: b marks one");
+		say(m, "no baseline yet: press b to mark one");
 	return MODEL_NOTHING;
 }
 
@@ -374,7 +374,7 @@ static const struct model_key_row rows[] = {
     {{KEY_CODE_PAGE_DOWN}, NULL, NULL, do_page_down},
     {{'0', KEY_CODE_HOME}, "Home End", "first, last column", do_first_column},
     {{'$', KEY_CODE_END}, NULL, NULL, do_last_column},
-    {{'s'}, "s", "sort: down, up, not", do_sort},
+    {{'s'}, "s", "sort: down, up, off", do_sort},
     {{'r'}, "r", "rates, or counts", do_counts},
     {{'v'}, "v", "rows: CPUs, packages ...", do_view},
     {{'t'}, "t", "the total alone", do_total},
@@ -392,9 +392,9 @@ static const struct model_key_row rows[] = {
     {{'G'}, NULL, NULL, do_last, MODEL_KEY_REPLAY},
     {{'w'}, "w", "warnings", do_notes},
     {{'S'}, "S", "save the screen as text", do_save},
-    {{'L' - '@'}, "^L", "draw all anew", do_redraw},
+    {{'L' - '@'}, "^L", "redraw the screen", do_redraw},
     {{'?'}, "? F1", "this help", do_help},
-    {{'q'}, "q", "end the session, and quit", do_quit, MODEL_KEY_LIVE},
+    {{'q'}, "q", "end the session and quit", do_quit, MODEL_KEY_LIVE},
     {{'q'}, "q", "quit", do_quit, MODEL_KEY_REPLAY},
 };
 

@@ -42,9 +42,9 @@ struct help_line {
 };
 
 static const struct help_line marks[] = {
-    {"click", "select; on a title: sort"},   {"wheel", "lines up, down"},
-    {"~1.23 M", "counted part of the time"}, {"1.23 M*", "some of it is missing"},
-    {"1.23 M!", "beyond a limit"},           {"+1.2%!", "beyond the spread"},
+    {"click", "select; on a title: sort"}, {"wheel", "lines up, down"},
+    {"~1.23 M", "estimate (multiplexed)"}, {"1.23 M*", "partial"},
+    {"1.23 M!", "beyond a limit"},         {"+1.2%!", "beyond the spread"},
 };
 
 enum { MAX_HELP_LINES = 64, NR_MARKS = sizeof(marks) / sizeof(marks[0]) };

@@ -324,10 +324,9 @@ static int start_screen(struct terminal *t, struct err *e)
 		return err_set(e, -ENOMEM, "the terminal cannot be opened: %s", strerror(errno));
 	t->screen = type && *type ? new_screen(t->memory, t->keys) : NULL;
 	if (!t->screen || !can_move()) {
-		err_set(e, -ENOTTY,
-			"the terminal (TERM=%s) is not one that a screen can be drawn on",
+		err_set(e, -ENOTTY, "the terminal (TERM=%s) cannot show a full screen",
 			type ? type : "");
-		err_hint(e, "set TERM to what it is, or leave --live out");
+		err_hint(e, "set TERM correctly, or omit --live");
 		return -ENOTTY;
 	}
 	noecho();
@@ -372,7 +371,7 @@ static int open_all(struct terminal *t, int fd, struct err *e)
 	int rc = isatty(fd) ? open_tty(t, fd) : -ENOTTY;
 
 	if (rc || tcgetattr(t->fd, &t->before))
-		return err_set(e, rc ? rc : -errno, "this is no terminal: %s",
+		return err_set(e, rc ? rc : -errno, "not a terminal: %s",
 			       strerror(rc ? -rc : errno));
 	setlocale(LC_CTYPE, "");
 	t->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -404,7 +403,7 @@ int terminal_open(int fd, struct terminal **out, struct err *e)
 		return 0;
 	}
 	free_terminal(t);
-	return err_set(e, -EAGAIN, "the terminal is another job's: we are in the background");
+	return err_set(e, -EAGAIN, "cpuperf runs in the background");
 }
 
 bool terminal_close(struct terminal *t, unsigned wait_ms)

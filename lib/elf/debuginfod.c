@@ -54,13 +54,12 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 
 	if (!urls || !*urls) {
 		err_set(e, -ENOTSUP, "debuginfod: no server is known");
-		err_hint(
-		    e, "set DEBUGINFOD_URLS to the address of one, as your distribution names it");
+		err_hint(e, "set DEBUGINFOD_URLS to your distribution's server");
 		return -ENOTSUP;
 	}
 	d = mem_zalloc(sizeof(*d));
 	if (!d)
-		return err_set(e, -ENOMEM, "debuginfod: no memory");
+		return err_set(e, -ENOMEM, "debuginfod: out of memory");
 	if (!begin(d)) {
 		debuginfod_close(d);
 		err_set(e, -ENOTSUP, "debuginfod: libdebuginfod.so.1 cannot be loaded");

@@ -386,7 +386,7 @@ static int decode_told(struct elf_file *f, struct err *e)
 	if (rc == -ENOMEM)
 		return err_set_at(e, rc, f->name, 0, 0, "cannot be read: no memory");
 	return rc ? err_set_at(e, rc, f->name, 0, 0,
-			       "not a little-endian ELF file, or one that makes no sense")
+			       "not a little-endian ELF file, or a malformed one")
 		  : 0;
 }
 

@@ -92,11 +92,12 @@ static int refuse_changed(const struct elf_wanted *w, const struct elf_file *fil
 	hex(&w->build_id, recorded);
 	hex(elf_file_build_id(file), found);
 	err_set_at(e, -ESTALE, elf_file_name(file), 0, 0,
-		   "is not the file that ran: its build-id is %s, recorded was %s",
+		   "is not the file that ran: its build-id is %s, the recorded one %s",
 		   *found ? found : "not there", recorded);
 	err_hint(e,
-		 "copy the version that ran, or its debug file, to DIR/.build-id/%.2s/%s.debug and "
-		 "give --debug-dir=DIR, or a tree that has it with --sysroot=",
+		 "copy the version that ran, or its debug file, to "
+		 "DIR/.build-id/%.2s/%s.debug and use --debug-dir=DIR, or name a tree "
+		 "that contains it with --sysroot=",
 		 recorded, recorded + 2);
 	return -ESTALE;
 }
@@ -116,7 +117,7 @@ static bool is_replaced(const struct elf_finder *f, const struct elf_wanted *w,
 static void hint_build_id(const struct elf_file *file, struct err *e)
 {
 	if (elf_file_build_id(file)->len)
-		err_hint(e, "it has one, but none was recorded");
+		err_hint(e, "the file has one, but none was recorded");
 	else
 		err_hint(e, "link it with -Wl,--build-id");
 }
@@ -131,7 +132,7 @@ static int check_doubtful(const struct elf_finder *f, const struct elf_wanted *w
 		return -ESTALE;
 	}
 	err_set_at(e, -ENODATA, w->path, 0, 0,
-		   "is taken for the file that ran, but without a build-id nothing proves it");
+		   "is assumed to be the file that ran; there is no build-id to verify it");
 	hint_build_id(file, e);
 	return 0;
 }
@@ -269,8 +270,7 @@ static void tell_unanswered(struct elf_finder *f, int rc)
 		return;
 	f->has_told_debuginfod = true;
 	err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
-	err_hint(&e, "see that DEBUGINFOD_URLS is right, and the server can be reached; what it "
-		     "would have is missing here");
+	err_hint(&e, "check DEBUGINFOD_URLS and the connection to the server");
 	report(f, &e);
 }
 
@@ -404,7 +404,7 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 		if (link_path(f, i, w->path, &link, path) &&
 		    open_linked(f, path, &link, elf_file_build_id(code), &file) == -ESTALE)
 			err_set_at(&e, -ESTALE, path, 0, 0,
-				   "is not the debug file of %s: it was made of another version",
+				   "is not the debug file of %s: it belongs to another version",
 				   w->path);
 	if (!file)
 		report(f, &e);

@@ -321,21 +321,21 @@ void elf_reader_explain(int rc, const char *path, struct err *e)
 {
 	switch (rc) {
 	case -ETIMEDOUT:
-		err_set_at(e, rc, path, 0, 0, "is left out: to read it takes too long");
-		err_hint(e, "its file system does not answer, or it was made to keep readers busy; "
-			    "a copy below --sysroot=DIR or --debug-dir=DIR is read in its place");
+		err_set_at(e, rc, path, 0, 0, "skipped: reading it takes too long");
+		err_hint(e, "its file system does not answer, or the file is made to keep readers "
+			    "busy; a copy below --sysroot=DIR or --debug-dir=DIR is used instead");
 		break;
 	case -EFBIG:
 		err_set_at(e, rc, path, 0, 0,
-			   "is left out: it claims much, and most of that is a hole");
+			   "skipped: most of the data it claims to hold is a hole in the file");
 		break;
 	case -ENOMEM:
 		err_set_at(e, rc, path, 0, 0,
-			   "is left out: it takes more than a quarter of the memory that there is "
-			   "for all such files");
+			   "skipped: it needs more than a quarter of the memory left for such "
+			   "files");
 		break;
 	case -ESTALE:
-		err_set_at(e, rc, path, 0, 0, "is left out: it was changed while it was read");
+		err_set_at(e, rc, path, 0, 0, "skipped: it changed while it was read");
 		err_hint(e, "print again");
 		break;
 	default:

@@ -101,7 +101,7 @@ static int add_part(const struct host *h, const struct host_pmu *pmu, const stru
 	if (ev->problem)
 		return err_set(e, -EINVAL, "%s/%s/: %s", pmu->name, ev->name, ev->problem);
 	if (pmu->has_cpumask && cpuset_next(&pmu->cpus, 0) < 0)
-		return err_set(e, -EINVAL, "the PMU %s names no CPU in its cpumask", pmu->name);
+		return err_set(e, -EINVAL, "the cpumask of the PMU %s is empty", pmu->name);
 	use_our_unit(&ours);
 	if (b->nr_parts && !is_same_measure(&b->event, &ours))
 		return err_set(e, -EINVAL, "%s and %s count %s in different units", b->first->name,

@@ -199,8 +199,8 @@ static void explain_privilege(const struct catalogue *c, const struct event_grou
 	bare = arena_strndup(&arena, name, len);
 	if (bare && find_in_group(&scratch, g, bare, &row, &unused) == 0) {
 		err_clear(e);
-		err_set(e, -ENOENT, "\"%s\" is no part of a name", name + len);
-		err_hint(e, "privilege belongs in flags: os, user");
+		err_set(e, -ENOENT, "\"%s\" cannot be part of a name", name + len);
+		err_hint(e, "use flags for the privilege level: os, user");
 	}
 	arena_fini(&arena);
 }

@@ -12,7 +12,7 @@
 	{                                                                                          \
 		.name = name_, .kind = EVENT_COUNT, .scope = EVENT_SCOPE_PACKAGE, .unit = "J",     \
 		.source = "power/" event "/", .description = text,                                 \
-		.missing = "needs the kernel's PMU power to publish " event                        \
+		.missing = "needs the kernel's PMU power to provide " event                        \
 			   " (Intel from Sandy Bridge, AMD from Zen, few virtual machines)"        \
 	}
 

@@ -134,9 +134,8 @@ static const char *why_no_table(const char *canonical)
 {
 	for (size_t i = 0; i < NR(aliases); i++)
 		if (strcasecmp(aliases[i].model, canonical) == 0)
-			return aliases[i].is_new
-				   ? "it is older than that CPU, or names it otherwise"
-				   : "it is built for one architecture";
+			return aliases[i].is_new ? "it is older than that CPU, or uses another name"
+						 : "it supports one architecture only";
 	return NULL;
 }
 
@@ -165,16 +164,16 @@ int event_model_check(const char *name, struct err *e)
 		return 0;
 	why = why_no_table(canonical);
 	if (why) {
-		err_set(e, -ENOTSUP, "this libpfm4 has no table of the model %s: %s", name, why);
-		err_hint(e, "the groups fixed and arch need none");
+		err_set(e, -ENOTSUP, "libpfm4 has no table for the model %s: %s", name, why);
+		err_hint(e, "the groups fixed and arch work without one");
 		return -ENOTSUP;
 	}
 	best = nearest_model(name);
 	err_set(e, -ENOENT, "Unknown model: %s", name);
 	if (best)
-		err_hint(e, "did you mean \"%s\"? Leave model_name out for the detected CPU", best);
+		err_hint(e, "did you mean \"%s\"? Omit model_name for the detected CPU", best);
 	else
-		err_hint(e, "leave model_name out for the detected CPU");
+		err_hint(e, "omit model_name for the detected CPU");
 	return -ENOENT;
 }
 
@@ -321,8 +320,8 @@ void event_model_missing_reason(const struct catalogue *c, char *reason, size_t 
 	}
 	event_model_describe_host(c->host, cpu, sizeof(cpu));
 	snprintf(reason, size,
-		 "this build's libpfm4 has no event table of %s; the kernel's own names, raw "
-		 "encodings (r01c2, cpu/event=0xc0/), fixed and arch serve",
+		 "libpfm4 has no event table for %s; use the kernel's own names, raw "
+		 "encodings (r01c2, cpu/event=0xc0/), fixed or arch",
 		 cpu);
 }
 

@@ -123,11 +123,11 @@ static int refuse_kernel_attr(const pfm_event_attr_info_t *attr, struct err *e)
 {
 	static const char *const privileges[] = {"u", "k", "h", "mg", "mh"};
 
-	err_set(e, -ENOENT, "\":%s\" is no part of a name", attr->name);
+	err_set(e, -ENOENT, "\":%s\" cannot be part of a name", attr->name);
 	for (size_t i = 0; i < sizeof(privileges) / sizeof(*privileges); i++)
 		if (strcmp(privileges[i], attr->name) == 0)
-			err_hint(e, "privilege belongs in flags: os, user");
-	err_hint(e, "the spec's rate and flags say how an event is measured");
+			err_hint(e, "use flags for the privilege level: os, user");
+	err_hint(e, "use the spec's rate and flags to control measuring");
 	return -ENOENT;
 }
 
@@ -191,7 +191,7 @@ static int encode(const struct models *m, const pfm_pmu_info_t *model, struct re
 	if (rc == PFM_ERR_UMASK)
 		return refuse_masks(&r->event, "needs a unit mask", e);
 	if (rc != PFM_SUCCESS)
-		return err_set(e, -ENOENT, "libpfm4 refuses it: %s", pfm_strerror(rc));
+		return err_set(e, -ENOENT, "libpfm4 rejects it: %s", pfm_strerror(rc));
 	r->part = (struct event_part){.type = attr.type,
 				      .config = attr.config,
 				      .config1 = attr.config1,
@@ -305,7 +305,7 @@ static int new_row(const struct models *m, size_t first, const struct resolved *
 	row->unit = unit_of(r->name);
 	row->missing = m->missing;
 	if (!m->missing && !(parts->pmu && *parts->pmu) && parts_nr_core_pmus(m->c->host))
-		row->missing = "which of this machine's core PMUs is of this model cannot be told";
+		row->missing = "cannot determine which of this machine's core PMUs has this model";
 	row->description = description_of(m->c, r);
 	row->detail = detail;
 	if (!row->description || !detail)

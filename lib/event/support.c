@@ -37,10 +37,10 @@ static void say_no_permission(const struct host *h, struct event_support *out)
 {
 	if (host_may_measure_cpus(h)) {
 		say(out, READING_NO_PERMISSION,
-		    "perf_event_open is refused, although perf_event_paranoid or capabilities "
-		    "allow it",
-		    "let the container's seccomp profile, user namespace or security module allow "
-		    "it");
+		    "perf_event_open fails although perf_event_paranoid or capabilities "
+		    "permit it",
+		    "permit it in the container's seccomp profile, user namespace or "
+		    "security module");
 		return;
 	}
 	say(out, READING_NO_PERMISSION, "", "");
@@ -55,8 +55,9 @@ static void say_no_permission(const struct host *h, struct event_support *out)
 static void say_no_pmu(struct event_support *out)
 {
 	say(out, READING_NOT_SUPPORTED,
-	    "this machine shows no hardware PMU (a virtual machine without one?)",
-	    "run on hardware or give the VM a virtual PMU; the group software works everywhere");
+	    "this machine has no hardware PMU (a virtual machine without one?)",
+	    "run on hardware or enable the VM's virtual PMU; the group software "
+	    "works everywhere");
 }
 
 static bool is_hardware(const struct event *ev)
@@ -93,7 +94,7 @@ static bool lacks_branch_records(const struct host *h, const struct event *ev, u
 
 #define BRANCHES_NEED "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
 #define PRECISE_NEEDS                                                                              \
-	"precise needs Intel PEBS or AMD IBS, and an event that they sample; leave the flag out"
+	"precise needs Intel PEBS or AMD IBS, and an event that they support; omit the flag"
 
 /* attr.precise_ip is ignored by software PMUs and by ARM's (armpmu_event_init() in
  * drivers/perf/arm_pmu.c). */
@@ -125,10 +126,10 @@ static const struct {
 } ignorable[] = {
     {SPEC_PRECISE, 0, ignores_precise, "this kind of event has no precise samples here",
      PRECISE_NEEDS},
-    {SPEC_GUEST, SPEC_HOST, ignores_guest, "only hardware events tell virtual machines apart",
-     "leave guest out"},
-    {SPEC_NO_IDLE, 0, ignores_no_idle, "only the samples of a clock leave idle CPUs out",
-     "leave no_idle out, or sample software:cpu_clock"},
+    {SPEC_GUEST, SPEC_HOST, ignores_guest, "only hardware events distinguish virtual machines",
+     "omit guest"},
+    {SPEC_NO_IDLE, 0, ignores_no_idle, "only clock samples can omit idle CPUs",
+     "omit no_idle, or sample software:cpu_clock"},
 };
 
 static bool say_ignored(const struct host *h, const struct event *ev, unsigned flags,
@@ -201,10 +202,10 @@ static const struct {
 	const char *hint;
 } refusable[] = {
     {SPEC_PRECISE, PRECISE_NEEDS},
-    {SPEC_LAST_BRANCH, BRANCHES_NEED ", and not each has every branch_filter"},
-    {SPEC_GUEST, "not every PMU tells virtual machines apart: leave guest out"},
-    {SPEC_HOST, "not every PMU tells virtual machines apart: leave host out"},
-    {SPEC_NO_IDLE, "only the samples of a clock leave idle CPUs out: leave no_idle out"},
+    {SPEC_LAST_BRANCH, BRANCHES_NEED ", and not all of them support every branch_filter"},
+    {SPEC_GUEST, "not every PMU distinguishes virtual machines: omit guest"},
+    {SPEC_HOST, "not every PMU distinguishes virtual machines: omit host"},
+    {SPEC_NO_IDLE, "only clock samples can omit idle CPUs: omit no_idle"},
 };
 
 /* EPERM: ARM's PMU refused no_idle with it before it used EOPNOTSUPP (armv8pmu_set_event_filter()).
@@ -232,7 +233,7 @@ static bool explain_flags(const struct event *ev, unsigned flags, int error,
 	}
 	if (hint) {
 		say(out, READING_NOT_SUPPORTED, "", hint);
-		snprintf(out->reason, sizeof(out->reason), "the kernel refuses %s with %s here: %s",
+		snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s with %s here: %s",
 			 ev->row->source, buf_str(&names), strerror(error));
 	}
 	buf_fini(&names);
@@ -244,7 +245,7 @@ static void explain_not_supported(const struct event *ev, int error, struct even
 	say(out, READING_NOT_SUPPORTED, "",
 	    is_hardware(ev) ? "the CPU has no such event, or its kernel driver does not map it"
 			    : "");
-	snprintf(out->reason, sizeof(out->reason), "the kernel refuses %s here: %s",
+	snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s here: %s",
 		 ev->row->source, strerror(error));
 }
 

@@ -164,11 +164,11 @@ static int refuse_packing(const struct term *t, const char *format, int rc)
 		err_set(t->e, -EINVAL, "%s=%.40s is too large for the PMU %s (its format is %s)",
 			t->name, t->value, t->pmu->name, format);
 	else if (rc == -ENOTSUP)
-		err_set(t->e, rc, "the PMU %s keeps %s in %s, which cpuperf does not fill",
+		err_set(t->e, rc, "the PMU %s stores %s in %s, which cpuperf does not support",
 			t->pmu->name, t->name, format);
 	else
-		err_set(t->e, rc, "the PMU %s has a format for %s that is not understood: \"%s\"",
-			t->pmu->name, t->name, format);
+		err_set(t->e, rc, "the PMU %s has an unknown format for %s: \"%s\"", t->pmu->name,
+			t->name, format);
 	return rc == -ENOTSUP ? rc : -EINVAL;
 }
 
@@ -233,7 +233,7 @@ static int add_terms(struct term *t, char *text, struct event_part *out)
 		t->value = split_value(names[i]);
 		for (int k = 0; k < i; k++)
 			if (strcmp(names[k], names[i]) == 0)
-				return err_set(t->e, -EINVAL, "the term %.60s is there twice",
+				return err_set(t->e, -EINVAL, "the term %.60s appears twice",
 					       names[i]);
 		rc = add_term(t, out);
 	}
@@ -320,7 +320,7 @@ static const char *load_scale(const struct host *h, const struct host_pmu *pmu,
 
 	if (rc == 0)
 		rc = parse_scale(line, &ev->scale);
-	return rc == 0 || rc == -ENOENT ? NULL : "its scale is no number";
+	return rc == 0 || rc == -ENOENT ? NULL : "its scale is not a number";
 }
 
 static const char *load_unit(const struct host *h, const struct host_pmu *pmu,

@@ -202,7 +202,7 @@ static int refuse(int rc, struct err *e)
 		return rc;
 	if (rc == -EACCES || rc == -EPERM) {
 		err_set(e, -ENOENT, "tracefs may not be read");
-		err_hint(e, "run as root, or let all read it: mount -o remount,mode=755 "
+		err_hint(e, "run as root, or make it readable: mount -o remount,mode=755 "
 			    "/sys/kernel/tracing");
 	} else {
 		err_set(e, -ENOENT, "its id in tracefs cannot be read: %s", strerror(-rc));
@@ -214,7 +214,7 @@ static int refuse_place(int rc, struct err *e)
 {
 	if (rc != -ENOENT)
 		return refuse(rc, e);
-	err_set(e, -ENOENT, "tracefs is not there");
+	err_set(e, -ENOENT, "tracefs is not mounted");
 	err_hint(e, "mount -t tracefs tracefs /sys/kernel/tracing (a kernel with "
 		    "CONFIG_EVENT_TRACING has it)");
 	return -ENOENT;

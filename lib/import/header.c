@@ -27,8 +27,8 @@ static const char magic_2[] = "PERFILE2", magic_2_swapped[] = "2ELIFREP", magic_
 
 static int is_no_perf_data(const struct import *im, struct err *e)
 {
-	err_set_at(e, -EINVAL, im->path, 0, 0, "is no perf.data file");
-	err_hint(e, "--perf-data=FILE reads what perf record wrote; --session=FILE a cpuperf "
+	err_set_at(e, -EINVAL, im->path, 0, 0, "is not a perf.data file");
+	err_hint(e, "--perf-data=FILE reads a file of perf record, --session=FILE a cpuperf "
 		    "session");
 	return -EINVAL;
 }

@@ -141,7 +141,8 @@ static int open_file(struct import *im, struct err *e)
 
 	rc = open_path(im, is_input, &st);
 	if (rc == -EINVAL || rc == -EISDIR) {
-		err_set_at(e, -EINVAL, im->path, 0, 0, "is no perf.data file: not a regular file");
+		err_set_at(e, -EINVAL, im->path, 0, 0,
+			   "is not a perf.data file: not a regular file");
 		err_hint(e, "--perf-data=- reads a pipe");
 		return -EINVAL;
 	}

@@ -114,7 +114,7 @@ static int fail(struct slice *s, int rc, struct err *e)
 {
 	s->has_failed = true;
 	return err_set_at(e, rc == -ENODATA || rc == -EILSEQ ? -EIO : rc, s->im->path, 0, 0,
-			  "cannot be read on: it became another file meanwhile");
+			  "cannot be read further: the file was replaced meanwhile");
 }
 
 /* Copies, as long as there is room for the longest. */

@@ -54,7 +54,7 @@ static bool is_digit(char c)
 static int take_digits(struct parser *p, uint64_t *n, int *nr)
 {
 	if (!is_digit(*p->at))
-		return fail(p, p->at, "here must be a digit");
+		return fail(p, p->at, "a digit must stand here");
 	for (*nr = 0; is_digit(*p->at); p->at++) {
 		if (*n <= MAX_MANTISSA)
 			*n = *n * 10 + (uint64_t)(*p->at - '0');
@@ -127,8 +127,8 @@ static int parse_word(struct parser *p)
 
 	if (len != strlen(word) || strncmp(p->at, word, len) != 0) {
 		*p->offset = (size_t)(p->at - p->text);
-		err_set(p->e, -EINVAL, "the word \"%.*s\" means nothing here", (int)len, p->at);
-		err_hint(p->e, "events stand in braces: {%.*s}; duration is the time in seconds",
+		err_set(p->e, -EINVAL, "unknown word \"%.*s\"", (int)len, p->at);
+		err_hint(p->e, "write events in braces: {%.*s}; duration is the time in seconds",
 			 (int)len, p->at);
 		return -EINVAL;
 	}
@@ -145,7 +145,7 @@ static int parse_operand(struct parser *p)
 	if (p->at[len] != '}')
 		return fail(p, brace, "a \"{\" without its \"}\"");
 	if (len == 0)
-		return fail(p, brace, "there is no event in the braces");
+		return fail(p, brace, "no event between the braces");
 	step.name = arena_strndup(p->arena, p->at, len);
 	if (!step.name)
 		return err_set(p->e, -ENOMEM, "out of memory");
@@ -165,7 +165,7 @@ static int parse_bracket(struct parser *p)
 	if (next(p) == '\0')
 		return fail(p, bracket, "a \"(\" without its \")\"");
 	if (*p->at != ')')
-		return fail(p, p->at, "here must be an operation (+ - * /) or a \")\"");
+		return fail(p, p->at, "an operator (+ - * /) must stand here, or a \")\"");
 	p->at++;
 	return 0;
 }
@@ -202,7 +202,7 @@ static int parse_one(struct parser *p)
 		return parse_word(p);
 	return fail(p, p->at,
 		    c ? "here must be a number, an event in braces, duration, a \"(\" or a \"-\""
-		      : "the end is missing: a number, or an event in braces");
+		      : "incomplete: a number or an event in braces must follow");
 }
 
 static int parse_factor(struct parser *p)
@@ -210,7 +210,7 @@ static int parse_factor(struct parser *p)
 	int rc;
 
 	if (p->depth == EXPR_MAX_DEPTH)
-		return fail(p, p->at, "more than 32 brackets and signs, one in the other");
+		return fail(p, p->at, "more than 32 nested parentheses and signs");
 	p->depth++;
 	rc = parse_one(p);
 	p->depth--;
@@ -273,7 +273,7 @@ static int parse_all(struct parser *p)
 		return rc;
 	return fail(p, p->at,
 		    *p->at == ')' ? "a \")\" without its \"(\""
-				  : "here must be an operation: + - * or /");
+				  : "an operator must stand here: + - * or /");
 }
 
 int expr_parse(const char *text, struct arena *arena, struct expr *out, size_t *offset,

@@ -39,8 +39,8 @@ void profile_faults_short(const struct profile_faults *f)
 {
 	profile_faults_lose(
 	    f, -ENOSPC,
-	    "there was no room for all of it (a full disk, or a limit): what came last "
-	    "is missing");
+	    "incomplete: the disk was full or a limit was reached; the last data is "
+	    "missing");
 }
 
 void profile_faults_end(const struct profile_faults *f, bool is_whole)
@@ -52,5 +52,5 @@ void profile_faults_end(const struct profile_faults *f, bool is_whole)
 		f->problem(f->arg, true, &e);
 	}
 	if (!is_whole && !f->nr)
-		profile_faults_lose(f, -EILSEQ, "cut: its end is missing");
+		profile_faults_lose(f, -EILSEQ, "truncated: its end is missing");
 }

@@ -48,8 +48,8 @@ int profile_ranges_parse(struct profile_ranges *r, const char *option, const cha
 			   "more than %d numbers and ranges", PROFILE_MAX_RANGES);
 	else
 		err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
-			   "\"%s\" is no list of numbers", text);
-	err_hint(e, "numbers and ranges, with commas: 0-3,8");
+			   "\"%s\" is not a list of numbers", text);
+	err_hint(e, "write numbers and ranges with commas: 0-3,8");
 	return -EINVAL;
 }
 
@@ -64,8 +64,7 @@ bool profile_ranges_has(const struct profile_ranges *r, uint64_t number)
 int profile_globs_add(struct profile_globs *g, const char *option, const char *glob, struct err *e)
 {
 	if (g->nr == PROFILE_MAX_GLOBS)
-		return err_set(e, -E2BIG, "%s: given more than %d times", option,
-			       PROFILE_MAX_GLOBS);
+		return err_set(e, -E2BIG, "%s: used more than %d times", option, PROFILE_MAX_GLOBS);
 	g->item[g->nr++] = glob;
 	return 0;
 }

@@ -168,8 +168,9 @@ void profile_folder_report_strays(const struct profile_folder *f, const char *ba
 				  const struct profile_strays *s, bool is_own,
 				  profile_problem_fn *problem, void *arg)
 {
-	const char *what = is_own ? "of this session, but beyond what its session file says"
-				  : "not of this session";
+	const char *what =
+	    is_own ? "belongs to this session, but exceeds the counts in its session file"
+		   : "not of this session";
 	char first[NAME_MAX + 1], last[NAME_MAX + 1];
 	struct err e = {0};
 
@@ -178,12 +179,12 @@ void profile_folder_report_strays(const struct profile_folder *f, const char *ba
 	profile_file_name(base, &f->file[s->first], first);
 	profile_file_name(base, &f->file[s->last], last);
 	if (s->nr == 1)
-		err_set_at(&e, -EEXIST, first, 0, 0, "%s: left out", what);
+		err_set_at(&e, -EEXIST, first, 0, 0, "%s: ignored", what);
 	else
-		err_set_at(&e, -EEXIST, first, 0, 0, "%s: left out, as are %zu more files up to %s",
+		err_set_at(&e, -EEXIST, first, 0, 0, "%s: ignored, as are %zu more files up to %s",
 			   what, s->nr - 1, last);
 	err_hint(&e, is_own ? "the session file is an older copy, or the session is still running"
-			    : "another session of the same prefix has left them");
+			    : "another session with the same prefix left them");
 	problem(arg, false, &e);
 }
 
@@ -210,8 +211,8 @@ static void add_range(struct ranges *r, uint64_t from, uint64_t to)
 static void hint_if_last(const struct profile_folder *f, uint64_t iteration, struct err *e)
 {
 	if (iteration + 1 == f->nr_iterations)
-		err_hint(e, "it is the last: the session was killed or its disk was full in it, or "
-			    "it is still running");
+		err_hint(e, "it is the last one: the session was killed, ran out of disk space, or "
+			    "is still running");
 }
 
 /* Iterations without any file. */

@@ -307,7 +307,7 @@ static void report(struct profile_load *l, bool is_whole)
 				    "has more notes than are stored: the rest is left out");
 	if (!l->nr_foreign_readings)
 		return;
-	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: left out",
+	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: ignored",
 		   l->nr_foreign_readings);
 	l->faults.problem(l->faults.arg, true, &e);
 }
@@ -360,7 +360,7 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 	rc = load_all(l, r);
 	if (rc == -EPROTO)
 		profile_faults_lose(&l->faults, rc,
-				    "its events are not those of the session: left out");
+				    "its events are not those of the session: ignored");
 	if (rc == 0)
 		rc = profile_load_end(l);
 	if (rc)

@@ -154,7 +154,7 @@ static int read_frame(struct profile_samples *s, const struct trace_frame *f)
 		profile_faults_add_frame(&s->faults, f);
 	else if (rc == -EPROTO)
 		profile_faults_lose(&s->faults, rc,
-				    "its events are not those of the session: left out");
+				    "its events are not those of the session: ignored");
 	return rc == -EINVAL ? 0 : rc;
 }
 

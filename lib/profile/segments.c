@@ -59,9 +59,9 @@ static int add_parts(const struct list *l, const struct profile_file *file,
 static const char *fault(const struct profile_file *file, const struct trace_reader *r)
 {
 	if (!trace_reader_is_segment(r))
-		return "is no segment, as its name says: left out";
+		return "is not a segment, despite its name: ignored";
 	if (trace_reader_head(r)->trace != file->trace)
-		return "its header names another trace: left out";
+		return "its header names another trace: ignored";
 	return NULL;
 }
 

@@ -214,7 +214,7 @@ static void report_unfinished(const struct profile_session *s, const struct prof
 
 	err_set_at(&e, -ENOENT, m->path, 0, 0,
 		   "the session did not end: it was killed, or is still running");
-	err_hint(&e, "all iterations that are there are used");
+	err_hint(&e, "all iterations found are used");
 	s->problem(s->arg, true, &e);
 }
 
@@ -267,9 +267,9 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 				  strerror(-rc));
 	if (s->folder.nr_all)
 		return 0;
-	err_set_at(e, -ENOENT, m->path, 0, 0, "no trace %s.0.0.cpuperf or other is beside it",
+	err_set_at(e, -ENOENT, m->path, 0, 0, "no trace such as %s.0.0.cpuperf is in its folder",
 		   s->base);
-	err_hint(e, "put the traces into the folder of the session file");
+	err_hint(e, "put the traces into the session file's folder");
 	return -ENOENT;
 }
 
@@ -316,10 +316,11 @@ static int refuse_others(const struct profile_session *s, const struct profile_m
 			 struct err *e)
 {
 	err_set_at(e, -ENOENT, m->path, 0, 0,
-		   "no trace of this session is beside it: those of %s are of another session",
+		   "no trace of this session is in its folder: those of %s belong to "
+		   "another session",
 		   s->base);
-	err_hint(e, "a session that used the same prefix later has replaced them, or this one "
-		    "ended before it wrote any");
+	err_hint(e, "a later session with the same prefix replaced them, or this one ended "
+		    "before it wrote any");
 	return -ENOENT;
 }
 
@@ -404,13 +405,13 @@ static const char *fault(const struct profile_session *s, const struct profile_f
 	const struct trace_head *head = trace_reader_head(r);
 
 	if (!is_of_session(s, head))
-		return "a trace of another session: left out";
+		return "a trace of another session: ignored";
 	if (head->iteration != file->iteration || head->trace != file->trace)
-		return "its header names another iteration or trace: left out";
+		return "its header names another iteration or trace: ignored";
 	if (trace_reader_is_segment(r) != !!file->to)
-		return "holds many iterations, which its name does not say: left out";
+		return "holds many iterations, but is not named as a segment: ignored";
 	if (!s->events.nr)
-		return "no trace says what was measured: left out";
+		return "no trace describes the events: ignored";
 	return NULL;
 }
 
@@ -502,9 +503,9 @@ int profile_session_open_common(const struct profile_session *s, struct profile_
 				struct trace_reader **out)
 {
 	*faults = profile_session_faults(s, s->common_name);
-	return open_checked(s, &common_file, faults,
-			    "without it there are addresses only: tasks and symbols have no names",
-			    out);
+	return open_checked(
+	    s, &common_file, faults,
+	    "without it there are only addresses: tasks and functions have no names", out);
 }
 
 int profile_session_common(const struct profile_session *s, struct profile_records **out)

@@ -45,8 +45,8 @@ static int compile(struct report_pattern *p, const char *option, const char *tex
 		regerror(failed, &p->re, why, sizeof(why));
 		err_set(e, failed == REG_ESPACE ? -ENOMEM : -EINVAL, "--%s: \"%s\": %s", option,
 			text, why);
-		err_hint(e, "a POSIX extended regular expression, as of grep -E; quote it for the "
-			    "shell");
+		err_hint(e, "use a POSIX extended regular expression, as in grep -E; quote it for "
+			    "the shell");
 		return failed == REG_ESPACE ? -ENOMEM : -EINVAL;
 	}
 	p->is_there = true;
@@ -55,14 +55,14 @@ static int compile(struct report_pattern *p, const char *option, const char *tex
 
 static int too_many(const char *option, struct err *e)
 {
-	err_set(e, -E2BIG, "--%s: given more than %d times", option, REPORT_MAX_RULES);
+	err_set(e, -E2BIG, "--%s: used more than %d times", option, REPORT_MAX_RULES);
 	err_hint(e, "join expressions with |");
 	return -E2BIG;
 }
 
 static int senseless(const char *option, const char *text, const char *form, struct err *e)
 {
-	err_set(e, -EINVAL, "--%s=%s: makes no sense", option, text);
+	err_set(e, -EINVAL, "--%s=%s: invalid", option, text);
 	err_hint(e, "--%s='%s'", option, form);
 	return -EINVAL;
 }

@@ -265,9 +265,9 @@ static void put_reason(const struct block *b, size_t i)
 	char begin[MAX_BEGIN_BYTES];
 
 	if (claim == SAMPLED_PARTIAL)
-		why = "no coverage is told: its flags leave out samples of what it counts";
+		why = "no coverage: its flags exclude samples of part of the count";
 	else if (claim == SAMPLED_SHORT)
-		why = "no coverage is told: a CPU's idle time is known to 10 ms only";
+		why = "no coverage: a CPU's idle time is known to 10 ms only";
 	if (!why)
 		return;
 	snprintf(begin, sizeof(begin), "%s:", b->t->columns[i].label);
@@ -308,7 +308,7 @@ void screen_samples_summary(struct screen_state *s, const struct table *t,
 	put_table(&b, NR_SUMMED);
 	if (!sum->lost)
 		return;
-	buf_adds(out, "records that the rings lost: ");
+	buf_adds(out, "records lost by the rings: ");
 	buf_u64_commas(out, sum->lost);
 	buf_addc(out, '\n');
 }

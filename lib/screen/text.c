@@ -119,5 +119,5 @@ void screen_text_gap(struct screen_state *s, const struct table *t, const struct
 		buf_adds(out, " to ");
 		buf_u64(out, gap->last);
 	}
-	buf_adds(out, ", because what came before was not read in time\n");
+	buf_adds(out, ", because earlier output was not read in time\n");
 }

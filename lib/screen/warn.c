@@ -68,7 +68,7 @@ static void add_missing(struct buf *out, const struct shortfall *f)
 		buf_adds(out, " of ");
 		buf_u64_commas(out, f->expected);
 	}
-	buf_adds(out, " samples did not come");
+	buf_adds(out, " samples are missing");
 }
 
 static void add_place(struct buf *out, const struct shortfall *f, bool is_clock)
@@ -91,24 +91,24 @@ static void add_cause(struct buf *out, const struct shortfall *f)
 	if (f->ring_lost)
 		buf_adds(out, "; a ring was full");
 	if (!f->throttled && !f->lost && !f->ring_lost)
-		buf_adds(out, "; the kernel says nothing of it");
+		buf_adds(out, "; the kernel reported nothing");
 }
 
 static void add_hint(struct err *e, const struct shortfall *f)
 {
 	if (f->throttled)
-		err_hint(e, "sample less often, or raise what the kernel allows: sysctl "
-			    "kernel.perf_event_max_sample_rate and "
-			    "kernel.perf_cpu_time_max_percent");
+		err_hint(e,
+			 "sample less often, or raise the kernel's limits: sysctl "
+			 "kernel.perf_event_max_sample_rate and kernel.perf_cpu_time_max_percent");
 	else if (f->lost || f->ring_lost) /* warn_lost has the hint */
 		return;
 	else if (f->nr_idle == f->nr_cpus)
-		err_hint(e, "these CPUs were idle in between: a clock may stop then, and come back "
-			    "late; a hardware event does not");
-	else
 		err_hint(e,
-			 "the kernel does not say why: in a virtual machine, while the host does "
-			 "other work; and at high rates, from some 50 kHz on");
+			 "these CPUs were idle at times: a clock may then stop and restart late; "
+			 "a hardware event does not");
+	else
+		err_hint(e, "likely causes: a virtual machine whose host is busy, or a rate above "
+			    "about 50 kHz");
 }
 
 static void warn_short(const struct table *t, size_t i, screen_warn_fn *fn, void *arg)
@@ -151,8 +151,8 @@ static void warn_lost(const struct table *t, screen_warn_fn *fn, void *arg)
 		return;
 	buf_init(&number, MAX_NUMBER_BYTES);
 	buf_u64_commas(&number, lost);
-	err_set(&e, -ENOBUFS, "records were lost, because a ring was full: %s", buf_str(&number));
-	err_hint(&e, "a larger buffer_size_in_mb, or a lower rate");
+	err_set(&e, -ENOBUFS, "records were lost because a ring was full: %s", buf_str(&number));
+	err_hint(&e, "use a larger buffer_size_in_mb or a lower rate");
 	buf_fini(&number);
 	fn(arg, &e);
 }

@@ -33,10 +33,10 @@ int common_prepare(struct common *c, const struct recorder *r, int level, struct
 
 	c->packer = trace_packer_new(level);
 	if (!c->packer)
-		return err_set(e, -ENOMEM, "no memory to compress with");
+		return err_set(e, -ENOMEM, "no memory for compression");
 	rc = recorder_writer_new(r, &c->writer, e);
 	rc = rc ? rc : trace_writer_begin(c->writer, &head);
-	return rc ? err_set(e, rc, "the common file cannot be made: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "the common file cannot be written: %s", strerror(-rc)) : 0;
 }
 
 int common_create(struct common *c, const struct recorder *r, struct err *e)

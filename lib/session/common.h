@@ -47,7 +47,7 @@ int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
 
 /* For a note on an error that ends the saving. */
-#define UNSAVED_FORMAT "%s%s%s: what came after is missing in the files of the session"
+#define UNSAVED_FORMAT "%s%s%s: later data is missing from the session's files"
 #define UNSAVED_WHY(e) (e)->source, (e)->source[0] ? ": " : "", (e)->msg
 
 #endif

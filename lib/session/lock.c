@@ -38,7 +38,7 @@ static int refuse_open(int rc, int dirfd, const char *name, const char *path, st
 
 	if (sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid())
 		return refuse_foreign(&st, path, e);
-	return err_set(e, rc, "%s: cannot be made: %s", path,
+	return err_set(e, rc, "%s: cannot be created: %s", path,
 		       rc == -ELOOP ? "it is a symbolic link" : strerror(-rc));
 }
 
@@ -51,7 +51,7 @@ static int try_lock(int fd, const char *path, struct err *e)
 		return refuse_foreign(&st, path, e);
 	/* a lock file is empty; what is not would be lost when the lock is removed */
 	if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size))
-		return err_set(e, -EEXIST, "%s: is there already and is no lock file", path);
+		return err_set(e, -EEXIST, "%s: exists and is not a lock file", path);
 	if (rc == 0)
 		rc = sys()->flock(fd, LOCK_EX | LOCK_NB);
 	if (rc == -EWOULDBLOCK)

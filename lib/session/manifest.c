@@ -11,8 +11,8 @@
 
 enum { MAX_MANIFEST_BYTES = 65536 };
 
-static const char hint[] = "--session-result-spec-path=PATH (or session_result_spec_path "
-			   "in the spec) puts the manifest elsewhere; an empty one saves none";
+static const char hint[] = "--session-result-spec-path=PATH (or session_result_spec_path in the "
+			   "spec) changes it; an empty path saves no manifest";
 
 void manifest_init(struct manifest *m)
 {
@@ -103,7 +103,7 @@ int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, str
 	cpsession_to_json(&m->content, &m->text);
 	rc = buf_error(&m->text);
 	if (rc)
-		err_set(e, rc, "%s: cannot be made", p->path);
+		err_set(e, rc, "%s: cannot be created", p->path);
 	else
 		rc = io_write_temporary(p->dirfd, p->name, p->path, m->text.data, m->text.len,
 					m->is_synced, m->draft, e);

@@ -58,7 +58,8 @@ static int make_folder(struct session_output *o, const char *beside, struct err 
 		rc = -ENAMETOOLONG;
 	rc = rc ? rc : sys()->mkdirat(AT_FDCWD, folder, 0700);
 	if (rc)
-		return err_set(e, rc, "%s: no folder can be made there: %s", beside, strerror(-rc));
+		return err_set(e, rc, "%s: cannot create a folder there: %s", beside,
+			       strerror(-rc));
 	snprintf(o->folder, sizeof(o->folder), "%s", folder);
 	return 0;
 }
@@ -264,8 +265,8 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 	if (rc == 0 && o->is_synced && manifest->dirfd >= 0) {
 		rc = io_sync(manifest->dirfd);
 		if (rc)
-			return err_set(e, rc, "%s: cannot be brought to the disk: %s",
-				       manifest->path, strerror(-rc));
+			return err_set(e, rc, "%s: cannot be synced to disk: %s", manifest->path,
+				       strerror(-rc));
 	}
 	if (rc == 0 && o->is_synced)
 		log_verbose(1, "on the disk: the first %llu iterations",
@@ -302,7 +303,8 @@ int session_output_begin(struct session_output *o, struct err *e)
 	o->syncer.is_steady = o->is_synced && o->traces.is_sampling;
 	rc = syncer_start(&o->syncer);
 	if (rc)
-		return err_set(e, rc, "no thread that syncs files: %s", strerror(-rc));
+		return err_set(e, rc, "cannot start the thread that syncs files: %s",
+			       strerror(-rc));
 	o->num_iterations = 1;
 	return post(o, UINT64_MAX, 0, e);
 }

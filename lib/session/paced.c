@@ -164,7 +164,7 @@ void paced_note_missing(const struct paced *p, uint32_t iteration, struct notes 
 	if (missed)
 		notes_add(notes, 0,
 			  "%llu of %llu readings of iteration %u at the timebase's pace were "
-			  "passed by: the one before took too long",
+			  "skipped: the previous one took too long",
 			  (unsigned long long)missed, (unsigned long long)taken + missed,
 			  iteration);
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)

@@ -117,8 +117,9 @@ static int check_flags(const struct spec *spec, const struct plan_event *p, stru
 		return 0;
 	err_set(&e, -EINVAL, "%s:%s: the flag \"%s\" alone has no meaning: %s",
 		p->event.group->name, row->name, flags == SPEC_OS ? "os" : "user",
-		may ? "this happens in the kernel only" : "it is not told apart");
-	err_hint(&e, "leave both flags out, or give both");
+		may ? "the event occurs in the kernel only"
+		    : "user and kernel cannot be separated");
+	err_hint(&e, "omit both flags, or set both");
 	return report(spec, p->asked->flags_pos.line ? p->asked->flags_pos : p->asked->pos, &e,
 		      errs);
 }
@@ -211,7 +212,7 @@ static int check_choice(const struct plan *plan, const struct plan_event *p, str
 		return 0;
 	err_set(&e, -EINVAL, "%s:%s has no %s", p->event.group->name, p->event.row->name,
 		choice->key);
-	err_hint(&e, own ? "what it is of is picked by \"%s\"" : "leave the key out", own);
+	err_hint(&e, own ? "use \"%s\"" : "omit the key", own);
 	return report(plan->spec, choice->pos, &e, errs);
 }
 
@@ -244,7 +245,7 @@ static int check_alias_twice(const struct plan *plan, size_t i, struct err_list 
 			"%s:%s is the same event as %s:%s at %u:%u, with the same flags",
 			p->event.group->name, p->asked->event_name, q->event.group->name,
 			q->asked->event_name, q->asked->pos.line, q->asked->pos.column);
-		err_hint(&e, "leave one out; with other flags it may stay as another column");
+		err_hint(&e, "remove one, or use other flags for another column");
 		return report(plan->spec, p->asked->name_pos, &e, errs);
 	}
 	return 0;
@@ -359,7 +360,7 @@ static int check_label(const struct plan *plan, const struct plan_event *p, stru
 
 		if (!is_made_heading(q, p->label))
 			continue;
-		err_set(&e, -EINVAL, "the label \"%s\" is the name of another column: %s:%s",
+		err_set(&e, -EINVAL, "the label \"%s\" is already used by another column: %s:%s",
 			p->label, q->event.group->name, q->event.row->name);
 		err_hint(&e, "choose another label");
 		return report(plan->spec, p->asked->label_pos, &e, errs);
@@ -379,9 +380,9 @@ static int check_heading(const struct plan *plan, size_t i, struct err_list *err
 		if (p->asked->label || q->asked->label || strcmp(p->label, q->label) != 0)
 			continue;
 		err_set(&e, -EINVAL,
-			"two columns would have the heading %s: this and that at %u:%u", p->label,
+			"two columns have the heading %s: this one and the one at %u:%u", p->label,
 			q->asked->pos.line, q->asked->pos.column);
-		err_hint(&e, "give one of them a label, or leave it out");
+		err_hint(&e, "set a label on one of them, or remove it");
 		return report(plan->spec, p->asked->name_pos, &e, errs);
 	}
 	return 0;

@@ -309,7 +309,7 @@ int recorder_finish(struct recorder *r, struct err *e)
 	if (rc || !r->nr_left_out)
 		return rc;
 	err_set(e, r->left_out.code,
-		"%" PRIu64 " file(s) of the session are not there; the first: %s", r->nr_left_out,
+		"%" PRIu64 " file(s) of the session are missing; the first: %s", r->nr_left_out,
 		r->left_out.msg);
 	err_hint(e, "%s", r->left_out.hint);
 	return r->left_out.code;

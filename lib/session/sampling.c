@@ -204,7 +204,7 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 	if (level) {
 		g->packer = trace_packer_new(level);
 		if (!g->packer)
-			return err_set(e, -ENOMEM, "no memory to compress with");
+			return err_set(e, -ENOMEM, "no memory for compression");
 	}
 	return common_prepare(&g->common, g->recorder, level, e);
 }
@@ -285,8 +285,8 @@ int sampling_start(struct sampling *g, struct err *e)
 	raise_priority(g);
 	if (g->idle.is_contained)
 		notes_add(g->notes, 0,
-			  "in a PID namespace: tasks outside of it have no pid, and idle CPUs "
-			  "cannot be told from theirs");
+			  "in a PID namespace: tasks outside it have no pid and cannot be "
+			  "distinguished from idle CPUs");
 	g->started_ns = clock_monotonic_ns();
 	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
 	g->progress_due_ns = g->started_ns + NS_PER_S;
@@ -297,7 +297,8 @@ int sampling_start(struct sampling *g, struct err *e)
 		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
-			  "no thread: tasks and symbols of before the start are missing");
+			  "cannot start a thread: tasks and symbols from before the start are "
+			  "missing");
 	if (rc == 0 && g->recorder->writer && g->plan->timebase && paced_has_events(g->counters))
 		rc = paced_start(&g->paced);
 	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
@@ -313,7 +314,7 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	int rc = trace_writer_begin(w, &head);
 
 	if (rc)
-		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+		return err_set(e, rc, "a trace cannot be written: %s", strerror(-rc));
 	clock_triple_now(&now);
 	trace_writer_ids(w, g->samplers[t].ids, g->samplers[t].nr_ids);
 	trace_writer_clocks(w, &now);

@@ -43,10 +43,10 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 {
 	unsigned long long asked = s->plan->spec->buffer_size_in_mb, kib = got >> 10;
 	const char *why = error == -EPERM ? "the limit of locked memory" : "the kernel's memory";
-	const char *to_do =
-	    error == -EPERM
-		? "kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK or CAP_IPC_LOCK allow more"
-		: "ask for less with buffer_size_in_mb";
+	const char *to_do = error == -EPERM
+				? "raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or use "
+				  "CAP_IPC_LOCK"
+				: "use a smaller buffer_size_in_mb";
 
 	if (!error && wanted >> 20 != asked)
 		notes_add(&s->notes, 0,
@@ -55,10 +55,8 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 	if (!error)
 		return 0;
 	if (s->config.is_strict) {
-		err_set(
-		    e, error,
-		    "%s allows buffers of %llu KiB per CPU, not %llu, and --strict asks for all",
-		    why, kib, (unsigned long long)wanted >> 10);
+		err_set(e, error, "--strict: %s allows buffers of %llu KiB per CPU, not %llu", why,
+			kib, (unsigned long long)wanted >> 10);
 		err_hint(e, "%s", to_do);
 		return error;
 	}
@@ -83,7 +81,7 @@ static int open_measured(struct session *s, struct err *e)
 	if (rc && is_too_large) {
 		err_set(e, rc, "no memory for buffers, not even of %llu KiB per CPU: %s",
 			(unsigned long long)bytes >> 10, strerror(-rc));
-		err_hint(e, "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l) allow more");
+		err_hint(e, "raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l)");
 		return rc;
 	}
 	return rc || !s->sampling ? rc : report_ring_size(s, bytes, wanted, error, e);
@@ -156,15 +154,15 @@ static int check_absent_timebase(struct session *s, struct err *e)
 
 	if (why->state == READING_NO_PERMISSION && !s->config.is_strict && is_only_pace(s->plan)) {
 		notes_add(&s->notes, 0,
-			  "without samples: %s; the other events are read at the pace of "
-			  "%s:%s all the same",
+			  "without samples: %s; the other events are still read at the pace of "
+			  "%s:%s",
 			  why->reason, timebase->event.group->name, timebase->event.row->name);
 		return 0;
 	}
 	snprintf(what, sizeof(what), "cannot be the timebase here: %s", why->reason);
 	return refuse(
 	    s, timebase, what,
-	    why->hint[0] ? why->hint : "software:cpu_clock is a timebase on every machine", e);
+	    why->hint[0] ? why->hint : "software:cpu_clock works as timebase on every machine", e);
 }
 
 /* Samples without what they are to hold, or none at all, are no answer: refused before the start.
@@ -182,12 +180,12 @@ static int check_timebase(struct session *s, struct err *e)
 		if (plan->events[i].set != PLAN_TIMEBASE || !finds_no_room(s, i))
 			continue;
 		snprintf(what, sizeof(what),
-			 "does not fit into the samples of the timebase %s:%s: %zu of the events "
-			 "without a rate do",
+			 "does not fit into the samples of the timebase %s:%s, which hold %zu of "
+			 "the events without a rate",
 			 plan->timebase->event.group->name, plan->timebase->event.row->name,
 			 nr_fitting(s));
 		return refuse(s, &plan->events[i], what,
-			      "measure fewer at once, or give it a rate of its own", e);
+			      "measure fewer events, or set a rate on it", e);
 	}
 	return 0;
 }

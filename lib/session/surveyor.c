@@ -137,18 +137,17 @@ static void identify_mapped(struct surveyor *s)
 	survey_looker_note(&s->looker, s->nr_silent, &s->late);
 	if (s->mapped.nr_foreign)
 		buf_printf(&s->late,
-			   "%sno build-ids of %u files that were mapped: their file "
-			   "systems may never answer",
+			   "%sno build-ids of %u mapped files: their file systems may not answer",
 			   s->late.len ? "; " : "", s->mapped.nr_foreign);
 	if (s->mapped.is_full)
-		buf_printf(&s->late, "%sno build-ids of files beyond the ceiling",
+		buf_printf(&s->late, "%sno build-ids of files beyond the limit",
 			   s->late.len ? "; " : "");
 }
 
 static void note_failure(struct survey_result *r, int rc, const char *what)
 {
 	if (rc && !r->note[0])
-		snprintf(r->note, sizeof(r->note), "%s of before the start are missing: %s", what,
+		snprintf(r->note, sizeof(r->note), "%s from before the start are missing: %s", what,
 			 rc == -ECANCELED ? "stopped" : strerror(-rc));
 }
 

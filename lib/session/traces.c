@@ -19,8 +19,8 @@
 
 enum { MAX_PLAIN_ITERATIONS = 100 }; /* a tally of more has segments */
 
-static const char hint[] = "--output-path-prefix=PATH (or output_path_prefix in the spec) "
-			   "puts the traces elsewhere; an empty one saves none";
+static const char hint[] = "--output-path-prefix=PATH (or output_path_prefix in the spec) changes "
+			   "it; an empty prefix saves no traces";
 
 /* number: of the iteration, or of the segment. */
 static int make_name(const struct traces *t, uint32_t number, uint32_t trace,
@@ -144,7 +144,7 @@ int traces_remove_first(const struct traces *t, struct err *e)
 
 static int sync_error(const char *path, int rc, struct err *e)
 {
-	return err_set(e, rc, "%s: cannot be brought to the disk: %s", path, strerror(-rc));
+	return err_set(e, rc, "%s: cannot be synced to disk: %s", path, strerror(-rc));
 }
 
 /* A file that is not there any more, or was never ours, needs nothing. */
@@ -189,7 +189,7 @@ static int create_segment(struct traces *t, struct trace_writer *w, const struct
 		return rc;
 	rc = trace_writer_begin(w, head);
 	if (rc)
-		return err_set(e, rc, "a trace cannot be made: %s", strerror(-rc));
+		return err_set(e, rc, "a trace cannot be written: %s", strerror(-rc));
 	return trace_segment_create(w, t->place.dirfd, name, path, &t->segments[head->trace], e);
 }
 
@@ -209,7 +209,7 @@ int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_he
 
 	if (!t->is_segmented) {
 		rc = trace_writer_begin(w, head);
-		return rc ? err_set(e, rc, "a trace cannot be made: %s", strerror(-rc)) : 0;
+		return rc ? err_set(e, rc, "a trace cannot be written: %s", strerror(-rc)) : 0;
 	}
 	if (head->trace == 0 && are_full(t))
 		rc = traces_finish(t, w, e);

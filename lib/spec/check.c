@@ -68,24 +68,26 @@ static const struct rule {
 	unsigned flags; /* the first of them that the event has is named; 0: none */
 	const char *what, *hint;
 } rules[] = {
-    {misc_has_rate, AT(rate_pos), 0, "a misc event has no rate",
-     "leave rate out: misc events are read when the timebase event reaches its rate"},
-    {misc_has_frequency, AT(frequency_pos), 0, "a misc event has no frequency",
-     "leave frequency out: misc events are read at the pace of the timebase event"},
+    {misc_has_rate, AT(rate_pos), 0, "a misc event cannot have a rate",
+     "remove rate: misc events are read at the pace of the timebase event"},
+    {misc_has_frequency, AT(frequency_pos), 0, "a misc event cannot have a frequency",
+     "remove frequency: misc events are read at the pace of the timebase "
+     "event"},
     {misc_has_sample_flag, AT(flags_pos), CHECK_SAMPLE_FLAGS, "a misc event cannot be sampled",
-     "of the flags, misc events take os and user only"},
+     "misc events accept only the flags os and user"},
     {misc_has_counter_flag, AT(flags_pos), CHECK_COUNTER_FLAGS,
-     "a misc event does not take this flag", "of the flags, misc events take os and user only"},
-    {has_rate_and_frequency, AT(frequency_pos), 0, "a rate and a frequency exclude each other",
-     "leave one out: rate counts events between samples, frequency counts samples in a second"},
+     "a misc event does not accept this flag", "misc events accept only the flags os and user"},
+    {has_rate_and_frequency, AT(frequency_pos), 0, "rate and frequency are mutually exclusive",
+     "remove one: rate is the number of events between samples, frequency "
+     "the number of samples per second"},
     {sample_flag_has_no_rate, AT(flags_pos), CHECK_SAMPLE_FLAGS,
      "this flag needs a rate greater than 0, or a frequency",
-     "give the event a \"rate\": the number of events from one sample to the next; or a "
-     "\"frequency\": the number of samples in a second"},
+     "add \"rate\", the number of events between samples, or \"frequency\", "
+     "the number of samples per second"},
     {stack_bytes_has_no_flag, AT(stack_pos), 0, "stack_bytes needs the flag user_stack",
-     "add \"user_stack\" to the flags, or leave stack_bytes out"},
+     "add \"user_stack\" to the flags, or remove stack_bytes"},
     {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
-     "add \"last_branch\" to the flags, or leave branch_filter out"},
+     "add \"last_branch\" to the flags, or remove branch_filter"},
 };
 
 static const char *first_flag(unsigned flags)
@@ -110,7 +112,7 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 		err_hint(diag_at(errs, s->source, e->choice.pos,
 				 "%s:%s: only events of group misc have %s", e->group_name,
 				 e->event_name, e->choice.key),
-			 "leave %s out: other events count on whole CPUs", e->choice.key);
+			 "remove %s: other events count on whole CPUs", e->choice.key);
 }
 
 static bool is_same_choice(const struct spec_choice *a, const struct spec_choice *b)
@@ -138,9 +140,9 @@ static void check_repeated(const struct spec *s, const struct spec_event *e, str
 		if (!is_same(a, e))
 			continue;
 		err_hint(diag_at(errs, s->source, e->pos,
-				 "%s:%s is here twice with the same rate and flags: first at %u:%u",
+				 "%s:%s appears twice with the same rate and flags: first at %u:%u",
 				 e->group_name, e->event_name, a->pos.line, a->pos.column),
-			 "leave one out; with other flags it may stay as another column");
+			 "remove one, or use other flags for another column");
 		return;
 	}
 }
@@ -151,11 +153,12 @@ static void check_label(const struct spec *s, const struct spec_event *e, struct
 	for (const struct spec_event *a = s->events; e->label && a < events_end(s); a++) {
 		if (a == e || (a->label && a > e) || strcmp(spec_event_column(a), e->label) != 0)
 			continue;
-		err_hint(diag_at(errs, s->source, e->label_pos,
-				 "the label \"%.*s\" is the name of another column: %s:%s at %u:%u",
-				 diag_cut(e->label), e->label, a->group_name, a->event_name,
-				 a->pos.line, a->pos.column),
-			 "choose another label");
+		err_hint(
+		    diag_at(errs, s->source, e->label_pos,
+			    "the label \"%.*s\" is already used by another column: %s:%s at %u:%u",
+			    diag_cut(e->label), e->label, a->group_name, a->event_name, a->pos.line,
+			    a->pos.column),
+		    "choose another label");
 		return;
 	}
 }

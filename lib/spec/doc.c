@@ -18,12 +18,12 @@ static const struct {
 	const char *hint;
 } syntax_hints[] = {
     {json_error_premature_end_of_input, "a bracket, a brace or a value is missing at the end"},
-    {json_error_end_of_input_expected, "one object is the whole file"},
+    {json_error_end_of_input_expected, "the file must contain one object"},
     {json_error_invalid_syntax,
      "look for a missing comma, colon, quote or brace at this place or just before it"},
     {json_error_null_character, "text cannot hold a NUL character"},
     {json_error_null_byte_in_key, "text cannot hold a NUL character"},
-    {json_error_numeric_overflow, "no key takes a number beyond 64 bits"},
+    {json_error_numeric_overflow, "numbers are limited to 64 bits"},
 };
 
 static const char *syntax_hint(enum json_error_code code)
@@ -88,10 +88,10 @@ static void report_duplicate(const struct scan_node *first, const struct scan_no
 {
 	struct doc *d = arg;
 	struct err *e = diag_at(
-	    d->errs, d->source, again->key_pos, "the key \"%.*s\" is here twice: first at %u:%u",
+	    d->errs, d->source, again->key_pos, "the key \"%.*s\" appears twice: first at %u:%u",
 	    diag_cut(again->key), again->key, first->key_pos.line, first->key_pos.column);
 
-	err_hint(e, "keep one of them");
+	err_hint(e, "remove one of them");
 }
 
 int doc_open(struct doc *d, const char *text, size_t len, enum key_level level)

@@ -49,7 +49,7 @@ static size_t count(struct doc *d, const json_t *array, int node)
 	e = diag_at(d->errs, d->source,
 		    scan_node(&d->scan, scan_item(&d->scan, node, SPEC_MAX_METRICS))->value_pos,
 		    "too many metrics: at most %d", SPEC_MAX_METRICS);
-	err_hint(e, "show the rest with a second spec");
+	err_hint(e, "put the rest into a second spec");
 	return SPEC_MAX_METRICS;
 }
 
@@ -164,17 +164,17 @@ static void report_unknown(struct spec *s, const struct spec_metric *m,
 	if (nearest)
 		err_hint(e, "did you mean {%s}?", nearest);
 	else
-		err_hint(e, "in the braces stands an event of this spec: group:name, or the "
-			    "heading of its column");
+		err_hint(e, "write an event of this spec in the braces: group:name, or its column "
+			    "heading");
 }
 
 static void report_several(const struct spec *s, const struct spec_metric *m,
 			   const struct expr_step *operand, size_t nr, struct err_list *errs)
 {
 	err_hint(diag_at(errs, s->source, place(m, operand->offset),
-			 "expr: {%.*s} may be any of %zu columns", diag_cut(operand->name),
-			 operand->name, nr),
-		 "give the one that is meant a label, and name that");
+			 "expr: {%.*s} is ambiguous: it matches %zu columns",
+			 diag_cut(operand->name), operand->name, nr),
+		 "set a label on the one you mean, and use the label");
 }
 
 /* Of an event with errors of its own, and where there are no events, enough has been said. */
@@ -203,8 +203,8 @@ static bool find_operands(struct spec *s, const struct spec_metric *m, const str
 		nr++;
 	}
 	if (nr == 0)
-		err_hint(diag_at(errs, s->source, m->expr_pos, "expr: there is no event in it"),
-			 "events stand in braces: {group:name}");
+		err_hint(diag_at(errs, s->source, m->expr_pos, "expr: contains no event"),
+			 "write events in braces: {group:name}");
 	return all && nr;
 }
 
@@ -216,18 +216,19 @@ static bool check_name(const struct spec *s, const struct spec_metric *m, struct
 
 		if (strcmp(spec_event_column(e), m->name) != 0)
 			continue;
-		err_hint(diag_at(errs, s->source, m->name_pos,
-				 "the name \"%.*s\" is that of another column: %s:%s at %u:%u",
-				 diag_cut(m->name), m->name, e->group_name, e->event_name,
-				 e->pos.line, e->pos.column),
-			 "choose another name");
+		err_hint(
+		    diag_at(errs, s->source, m->name_pos,
+			    "the name \"%.*s\" is already used by another column: %s:%s at %u:%u",
+			    diag_cut(m->name), m->name, e->group_name, e->event_name, e->pos.line,
+			    e->pos.column),
+		    "choose another name");
 		return false;
 	}
 	for (const struct spec_metric *a = s->metrics; a < m; a++) {
 		if (strcmp(a->name, m->name) != 0)
 			continue;
 		err_hint(diag_at(errs, s->source, m->name_pos,
-				 "the metric \"%.*s\" is here twice: first at %u:%u",
+				 "the metric \"%.*s\" appears twice: first at %u:%u",
 				 diag_cut(m->name), m->name, a->name_pos.line, a->name_pos.column),
 			 "choose another name");
 		return false;
@@ -241,9 +242,9 @@ static bool check_limits(const struct spec *s, const struct spec_metric *m, stru
 	    m->warn_below.value <= m->warn_above.value)
 		return true;
 	err_hint(diag_at(errs, s->source, m->below_pos,
-			 "warn_below (%s) is above warn_above (%s): each value would be warned of",
+			 "warn_below (%s) is above warn_above (%s): every value would warn",
 			 m->warn_below.text, m->warn_above.text),
-		 "exchange them, or leave one out");
+		 "swap them, or remove one");
 	return false;
 }
 

@@ -20,7 +20,7 @@ static int refuse(const struct key_row *row, const char *value, const char *sour
 	err_set_at(e, rc, source, 0, 0, "%s must be %s, not \"%.*s\"", row->name, wanted,
 		   diag_cut(value), value);
 	if (row->type == KEY_SECONDS)
-		err_hint(e, "it also takes units: 10s, 0.5s, 10ms, 2m");
+		err_hint(e, "units are allowed: 10s, 0.5s, 10ms, 2m");
 	return rc;
 }
 

@@ -36,7 +36,7 @@ void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *va
 	e = diag_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
 		    wanted, is);
 	if (row->type == KEY_SECONDS && json_is_real(value))
-		err_hint(e, "--%s takes 0.5s or 10ms", row->name);
+		err_hint(e, "--%s accepts 0.5s or 10ms", row->name);
 }
 
 static bool is_printable(const char *s)
@@ -73,8 +73,8 @@ static int read_name(struct doc *d, const struct key_row *row, const json_t *val
 {
 	if (!json_is_string(value) || is_printable(json_string_value(value)))
 		return read_string(d, row, value, node, target);
-	diag_at(d->errs, d->source, value_pos(d, node),
-		"%s holds a character that cannot be printed", row->name);
+	diag_at(d->errs, d->source, value_pos(d, node), "%s contains an unprintable character",
+		row->name);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static void read_flag(struct doc *d, const struct key_row *row, const json_t *va
 	if (!row->words[i])
 		unknown_flag(d, row, word, node);
 	else if (*bits & 1u << i)
-		diag_at(d->errs, d->source, value_pos(d, node), "the %s \"%s\" is here twice",
+		diag_at(d->errs, d->source, value_pos(d, node), "the %s \"%s\" appears twice",
 			row->item, word);
 	else
 		*bits |= 1u << i;
@@ -204,7 +204,7 @@ static void check_empty(struct doc *d, const struct key_row *row, const json_t *
 	if (json_array_size(value) >= row->min)
 		return;
 	err_hint(diag_at(d->errs, d->source, value_pos(d, node), "%s is empty", row->name),
-		 "name one, or leave the key out");
+		 "name at least one, or remove the key");
 }
 
 static int read_flags(struct doc *d, const struct key_row *row, const json_t *value, int node,
@@ -262,7 +262,7 @@ static int read_choice(struct doc *d, const struct key_row *row, const json_t *v
 	check_empty(d, row, value, node);
 	memcpy(&old, field(row, target), sizeof(old));
 	if (old.key) {
-		diag_at(d->errs, d->source, choice.pos, "\"%s\" and \"%s\" exclude each other",
+		diag_at(d->errs, d->source, choice.pos, "\"%s\" and \"%s\" are mutually exclusive",
 			old.key, row->name);
 		return 0;
 	}

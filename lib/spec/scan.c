@@ -147,7 +147,7 @@ static int advance(struct scanner *x, size_t end)
 		if (n > end - x->at || !str_is_utf8(text + x->at, n))
 			return fail(x, start, x->pos,
 				    text[x->at] ? "this byte is not UTF-8"
-						: "a NUL byte: this is no text");
+						: "a NUL byte: this is not text");
 		count(&x->pos, text[x->at]);
 		x->at += n;
 	}

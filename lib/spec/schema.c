@@ -218,9 +218,9 @@ void keys_to_schema(enum key_level root, struct buf *out)
 	jsonw_text(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	jsonw_text(&w, "title", is_session ? "cpsession" : "cpspec");
 	jsonw_text(&w, "description",
-		   is_session ? "A session of cpuperf: where its traces are."
-			      : "What cpuperf is to measure. Comments and trailing commas, which "
-				"cpuperf accepts, are taken out before a validator sees the file.");
+		   is_session ? "The manifest of a cpuperf session."
+			      : "What cpuperf measures. Remove comments and trailing commas, which "
+				"cpuperf accepts, before validation.");
 	properties(&w, root);
 	jsonw_end(&w);
 	buf_addc(out, '\n');

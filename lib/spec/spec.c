@@ -84,8 +84,8 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 	rc = parse(json, strlen(json), source, true, s, errs);
 	if (rc == 0 && s->nr_events != nr_events) {
 		diag_at(errs, source, s->events_pos,
-			"it has %zu events, and the trace %zu: there are no metrics", s->nr_events,
-			nr_events);
+			"it has %zu events and the trace has %zu: no metrics are computed",
+			s->nr_events, nr_events);
 		rc = -EINVAL;
 	}
 	if (rc)

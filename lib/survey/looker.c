@@ -242,13 +242,13 @@ unsigned survey_looker_note(const struct survey_looker *l, unsigned from, struct
 	unsigned nr = l->nr_abandoned - from, nr_named = nr < MAX_NAMED ? nr : MAX_NAMED;
 
 	for (unsigned i = 0; i < nr_named; i++) {
-		buf_adds(note, i ? "; " : "not surveyed, for they do not answer: ");
+		buf_adds(note, i ? "; " : "not surveyed, because they do not answer: ");
 		add_silent(note, &l->silent[from + i]);
 	}
 	if (nr > nr_named)
 		buf_printf(note, "; and %u more", nr - nr_named);
 	if (!from && nr >= SURVEY_LOOKER_MAX_CHILDREN / 2)
-		buf_adds(note, "; and the mappings of the processes behind them");
+		buf_adds(note, "; and mappings of the processes after them");
 	if (note->len)
 		str_clean(note->data, note->len);
 	return l->nr_abandoned;

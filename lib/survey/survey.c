@@ -57,17 +57,17 @@ enum missing {
 static const char *const missing_words[NR_MISSING] = {
     [DENIED] = "mappings of some processes (CAP_SYS_PTRACE)",
     [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
-    [FOREIGN] = "build-ids on file systems that may never answer",
+    [FOREIGN] = "build-ids on file systems that may not answer",
     [SILENT] = "build-ids on devices that do not answer",
     [HIDDEN] = "kernel symbols (kernel.kptr_restrict)",
     [NO_KALLSYMS] = "kernel symbols (no /proc/kallsyms)",
     [NO_BPF] = "BPF programs (CAP_SYS_ADMIN)",
     [FAILED] = "what could not be read",
-    [ODD] = "text that no kernel writes",
-    [TASKS] = "tasks beyond the ceiling",
-    [MAPPINGS] = "mappings beyond the ceiling",
-    [IDS] = "build-ids beyond the ceiling",
-    [PROGRAMS] = "BPF programs beyond the ceiling",
+    [ODD] = "malformed text",
+    [TASKS] = "tasks beyond the limit",
+    [MAPPINGS] = "mappings beyond the limit",
+    [IDS] = "build-ids beyond the limit",
+    [PROGRAMS] = "BPF programs beyond the limit",
     [STOPPED] = "the rest (stopped)",
 };
 

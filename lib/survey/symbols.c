@@ -166,7 +166,7 @@ static int read_text(struct symbols *s)
 static void say_not_kept(int rc)
 {
 	if (rc < 0)
-		log_verbose(1, "the kernel's symbols cannot be kept: %s", strerror(-rc));
+		log_verbose(1, "the kernel's symbols cannot be cached: %s", strerror(-rc));
 }
 
 /* If modules did not come or go meanwhile. */

@@ -81,14 +81,14 @@ static int check_time(const struct stat *st, const struct symbols_config *config
 {
 	if (is_foreign(config)) {
 		err_set_at(e, -ESTALE, path, 0, 0,
-			   "is not taken: the session is of another machine, or boot");
-		err_hint(e, "copy the maps of that machine to DIR/tmp and give --sysroot=DIR");
+			   "not used: the session was recorded on another machine or boot");
+		err_hint(e, "copy that machine's maps to DIR/tmp and use --sysroot=DIR");
 		return -ESTALE;
 	}
 	if (!config->is_same_boot || !is_older_than_boot(st))
 		return 0;
 	return err_set_at(e, -ESTALE, path, 0, 0,
-			  "is not taken: it is older than this machine's last boot, so it is of "
+			  "not used: it is older than this machine's last boot, so it belongs to "
 			  "another process");
 }
 
@@ -101,10 +101,9 @@ static int check(const struct stat *st, const struct symbols_config *config, uin
 	    (config->is_same_boot && is_owner_of(st->st_uid, pid)))
 		return 0;
 	err_set_at(e, -EACCES, path, 0, 0,
-		   "is not taken: it belongs to user %" PRIu32
-		   ", who may not be that of the process",
+		   "not used: it belongs to user %" PRIu32 ", not the owner of the process",
 		   (uint32_t)st->st_uid);
-	err_hint(e, "if it is to be trusted, make root its owner");
+	err_hint(e, "if you trust it, make root its owner");
 	return -EACCES;
 }
 

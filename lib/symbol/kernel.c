@@ -57,12 +57,12 @@ static void report_hidden(const struct symbols_config *config, const char *path)
 
 	if (path) {
 		err_set_at(&e, -EACCES, path, 0, 0,
-			   "gives functions of the kernel no names: all its addresses are 0");
+			   "cannot name kernel functions: all its addresses are 0");
 		err_hint(&e, "copy /proc/kallsyms as root");
 	} else {
 		err_set(&e, -EACCES,
-			"functions of the kernel have no names: it hid its addresses from "
-			"the recorder");
+			"kernel functions have no names: the kernel hid its addresses from the "
+			"recorder");
 		err_hint(&e, "record as root, or with sysctl kernel.kptr_restrict=0");
 	}
 	if (config->problem)

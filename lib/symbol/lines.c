@@ -96,7 +96,7 @@ static void report_shared(const struct symbol_lines *l, const struct elf_file *d
 	struct err e = {0};
 
 	err_set_at(&e, -ENOENT, elf_file_name(debug), 0, 0,
-		   "has no source lines: they need a debug file that it shares with others");
+		   "has no source lines: they are in a shared debug file that is missing");
 	err_hint(&e, "install it with the debug files of the same package, or name its folder with "
 		     "--debug-dir");
 	if (l->config->problem)

@@ -115,8 +115,8 @@ int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e)
 	s->kernel.path = path;
 	if (text_symbols_is_kallsyms(buf_str(&s->kernel.kallsyms), s->kernel.kallsyms.len))
 		return 0;
-	err_set_at(e, -EINVAL, path, 1, 0, "is not a copy of /proc/kallsyms: no line of it is");
-	err_hint(e, "lines are like \"ffffffff81000000 T _text\"");
+	err_set_at(e, -EINVAL, path, 1, 0, "is not a copy of /proc/kallsyms: it has no valid line");
+	err_hint(e, "lines look like \"ffffffff81000000 T _text\"");
 	return -EINVAL;
 }
 

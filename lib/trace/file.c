@@ -281,7 +281,7 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 	if (f->error)
 		return say(f, f->error, e);
 	if (!is_sound(span))
-		return err_set_at(e, -EINVAL, f->path, 0, 0, "these are no whole records");
+		return err_set_at(e, -EINVAL, f->path, 0, 0, "incomplete records");
 	if (!span->len[0] && !span->len[1])
 		return 0;
 	return put_frame(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);

@@ -118,7 +118,7 @@ static const char *header_fault(const struct trace_reader *r, uint64_t at,
 	uint64_t total = trace_frame_total_bytes(h->length);
 
 	if (h->sync != TRACE_FRAME_SYNC)
-		return "no frame begins there";
+		return "no frame starts there";
 	if (h->flags & ~r->known_flags)
 		return "a frame with unknown flags";
 	if (total > TRACE_FRAME_MAX_BYTES)
@@ -204,7 +204,7 @@ static int check_frame(struct trace_reader *r, uint64_t at, struct trace_frame *
 	}
 	*end = at + total;
 	*out = (struct trace_frame){h.kind, at, p + TRACE_FRAME_HEADER_BYTES, h.length, false};
-	*why = "a packed frame that does not unpack";
+	*why = "a compressed frame that cannot be decompressed";
 	return h.flags & TRACE_FRAME_PACKED ? unpack(r, out) : 1;
 }
 
@@ -295,7 +295,7 @@ static int refuse_part(struct trace_reader *r, struct err *e)
 	r->damaged = true;
 	return err_set_at(e, -EILSEQ, r->name, 0, 0,
 			  "damaged at offset %" PRIu64 ": iteration %" PRIu32
-			  " does not begin there; %" PRIu64 " bytes skipped",
+			  " does not start there; %" PRIu64 " bytes skipped",
 			  at, r->part.iteration, r->at - at);
 }
 
@@ -657,7 +657,7 @@ static int check_magic(struct trace_reader *r, struct err *e)
 		return err_set_at(e, -EINVAL, r->name, 0, 0, "is not a cpuperf trace");
 	if (n < TRACE_HEADER_BYTES)
 		return err_set_at(e, -EINVAL, r->name, 0, 0,
-				  "the trace was cut: %zu of the %d bytes of its header", n,
+				  "the trace is truncated: %zu of the %d bytes of its header", n,
 				  TRACE_HEADER_BYTES);
 	return 0;
 }

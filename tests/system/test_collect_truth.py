@@ -534,7 +534,7 @@ def check_nobody(folder):
                                "--duration=50ms", "--output-format=csv", "--quiet"], check=True,
                               cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     print(f"nobody: {done.stderr.strip()}")
-    assert done.stderr.count("may not be read") == 1 and busy.name in done.stderr
+    assert done.stderr.count("cannot be read; needs their user") == 1 and busy.name in done.stderr
     there = [(r["event"], r["state"]) for r in csv.DictReader(io.StringIO(done.stdout))
              if r["thing"] == busy.name]
     assert there == [("process_cpu_time", "ok"), ("process_rss", "ok"),

@@ -184,7 +184,7 @@ def check_refused_keeps_older(folder):
     run(spec_of(folder, num_iterations=2, duration=0))
     with open(f"{folder}/notes.cpsession", "w", encoding="utf-8") as out:
         out.write("precious\n")
-    for keys, said in (({"session_result_spec_path": f"{folder}/notes.cpsession"}, "not made by"),
+    for keys, said in (({"session_result_spec_path": f"{folder}/notes.cpsession"}, "was not written by cpuperf"),
                        ({"session_result_spec_path": f"{folder}/no/s.cpsession"}, "No such file"),
                        ({"session_result_spec_path": f"{folder}/t.5.0.cpuperf"}, "empty or ending in .cpsession"),
                        ({"events": [{"group_name": "misc", "event_name": "nothing"}]}, "nothing")):
@@ -218,7 +218,7 @@ def check_replaced(folder):
     session("c", 4)
     for name in "a", "b":
         rows, error = show(name, 1)
-        assert rows == [] and "those of t are of another session" in error, (rows, error)
+        assert rows == [] and "those of t belong to another session" in error, (rows, error)
     assert iterations(show("c", 0)[0]) == [0, 1, 2, 3]
     # a manifest without an id is of the session that the first trace is of
     with open(f"{folder}/a.cpsession", encoding="utf-8") as f:
@@ -278,7 +278,7 @@ def check_public_folder(_):
     assert p.returncode == 0, p
     assert "/tmp/cpuperf.8.0.cpuperf: belongs to another user (uid 65534)" in p.stderr, p.stderr
     assert "the session goes on without this file" in p.stderr, p.stderr
-    assert "1 file(s) of the session are not there" in p.stderr, p.stderr
+    assert "1 file(s) of the session are missing" in p.stderr, p.stderr
     rows = list(csv.DictReader(io.StringIO(p.stdout)))
     assert iterations(rows) == [i for i in range(10) if CPUS > 1 or i != 8], p.stdout
     assert {r["trace"] for r in rows if r["iteration"] == "8"} == \
@@ -315,7 +315,7 @@ def check_names(folder):
     with open(f"{folder}/s.cpsession", "w", encoding="utf-8") as out:
         out.write('{"config_name": "of another program"}')
     error = run(spec_of(folder), code=1)
-    assert "was not made by cpuperf" in error, error
+    assert "was not written by cpuperf" in error, error
     with open(f"{folder}/s.cpsession", encoding="utf-8") as left:
         assert left.read() == '{"config_name": "of another program"}'
     assert traces(folder) == []

@@ -342,8 +342,8 @@ def check_refused(folder):
     subprocess.run([CPUPERF, spec, "--num-iterations=1", "--duration=10ms"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for args, message in (
-            ((CPUPERF, spec, "--live"), "standard output is no terminal"),
-            ((CPUPERF, spec, "--live", "--no-live"), "one of them"),
+            ((CPUPERF, spec, "--live"), "--live: standard output is not a terminal"),
+            ((CPUPERF, spec, "--live", "--no-live"), "mutually exclusive"),
             ((CPUPERF, spec, "--live", "--output-format=csv"), "not with --output-format=csv"),
             ((CPUPERF, f"--spec-file={sampled}", "--live"), "this spec samples"),
             ((PRINT, session, "--live"), "requires a terminal on standard output"),

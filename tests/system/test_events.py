@@ -128,7 +128,7 @@ def check_description():
     assert labels["flags"] == "os alone, user alone, or both"
     assert labels["here"] == "works" or labels["reason"], labels
     text = describe("software:cpu_clock", how="text")
-    assert "\n  flags      counted, os and user are not told apart; its samples may be of one alone\n" in text
+    assert "\n  flags      counts do not separate os and user; samples may be restricted to one\n" in text
     assert "encoding" not in describe("misc:cpu_user", how="text")
     assert next(csv.DictReader(io.StringIO(describe("misc:cpu_user", how="csv"))))["kind"] == "share"
 
@@ -137,9 +137,9 @@ def check_unknown():
     for name, text in (("fixed:instructions_retird", "did you mean fixed:instructions_retired?"),
                        ("model:L2_RQSTS:MIS", "L2_RQSTS:MISS"),
                        ("model:cycle_activity", "needs a unit mask: CYCLES_L2_MISS"),
-                       ("model:INST_RETIRED:ANY_P:u", "privilege belongs in flags"),
-                       ("fixed:instructions_retired:u", "privilege belongs in flags"),
-                       ("model:r01c2:u", "privilege belongs in flags"),
+                       ("model:INST_RETIRED:ANY_P:u", "use flags for the privilege level: os, user"),
+                       ("fixed:instructions_retired:u", "use flags for the privilege level: os, user"),
+                       ("model:r01c2:u", "use flags for the privilege level: os, user"),
                        ("nosuch:cpu_clock", "software:cpu_clock")):
         done = run(f"--describe-event={name}", "--model-name=skl", code=1)
         assert text in done.stderr and not done.stdout, (name, done.stderr)
@@ -344,7 +344,7 @@ def check_refused():
     assert "cpu_clock: " in (text := run("--list-events=software:cpu_clock", **none).stdout)
     assert "[not supported]" in text, text
     text = run("--describe-event=software:cpu_clock", **none).stdout
-    assert "not supported" in text and "the kernel refuses" in text and "Operation not supported" in text, text
+    assert "not supported" in text and "the kernel rejects" in text and "Operation not supported" in text, text
     with tempfile.TemporaryDirectory() as folder:
         spec = write_spec(folder, ["software:cpu_clock", "misc:memory_used"])
         assert "2 of 2 event(s) work here" in run(spec, "--check-spec", "--strict").stdout

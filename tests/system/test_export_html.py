@@ -603,7 +603,7 @@ def check_diff_page(page, now, was, only, certain):
     assert abs(float(change) - float(expected["change"])) < 0.06, (row, expected)
     assert 0 < float(half) < float(change)
     assert "more than before" in text(page, "#legend")
-    assert "certainly changed" in text(page, "#notes")
+    assert "changed significantly" in text(page, "#notes")
     wide = frame(page, "work_b")["width"]
     page.click_on("#sides label:nth-of-type(2)")
     assert frame(page, "work_b")["width"] < wide

@@ -481,7 +481,7 @@ def refuse(*args, what, code=2):
 def check_refused(folder):
     session = f"--session={folder}/s.cpsession"
     refuse(session, session, f"--output-file={folder}/x", what="prints one session")
-    refuse(session, what="its beginning is written last", code=1)
+    refuse(session, what="cannot hold a perf.data file, whose beginning is written last", code=1)
     os.mkfifo(f"{folder}/fifo")
     reader = subprocess.Popen(["cat", f"{folder}/fifo"], stdout=subprocess.DEVNULL)
     refuse(session, f"--output-file={folder}/fifo", what="its beginning is written last", code=1)

@@ -361,7 +361,7 @@ def check_sampled(messages, folder):
     check_samples(folder, part, *only)
     check_threads(folder, part, *only)
     assert set(part.processes.values()) == {"mix"}
-    assert any(note.endswith("more are left out") for note in part.notes)
+    assert any(note.endswith("more are omitted") for note in part.notes)
     assert not export(messages, folder, "--comm=nosuch").samples
 
 

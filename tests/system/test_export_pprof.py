@@ -374,7 +374,7 @@ def check_main(messages, folder):
     check_labels(folder, part, *own)
     check_addresses(part)
     assert part.text[part.p.mapping[0].file] == os.path.realpath(MIX), "the main binary"
-    assert any(part.text[i].endswith("more are left out") for i in part.p.comment)
+    assert any(part.text[i].endswith("more are omitted") for i in part.p.comment)
     again = export(messages, folder, "--threads=1", env={"LC_ALL": "de_DE.UTF-8"})
     assert again.by_labels("pid", "tid", "cpu", "comm") == \
         profile.by_labels("pid", "tid", "cpu", "comm")

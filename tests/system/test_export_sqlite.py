@@ -245,7 +245,7 @@ def check_filters(folder, file, pid):
                     name="some.db")
     assert list(some.execute("SELECT DISTINCT pid FROM tasks")) == [(one,)]
     left = dict(some.execute("SELECT e.label, number FROM losses JOIN events e USING(event)"
-                             " WHERE what = 'samples left out'"))
+                             " WHERE what = 'samples omitted'"))
     taken, = some.execute("SELECT count(*) FROM samples").fetchone()
     assert 0 < taken < nr and left["cpu_clock"] > 0, (taken, left)
     hidden = database(folder, file, pid, "--merge=s/^work_.$/all/", name="merged.db")
@@ -283,7 +283,7 @@ def check_failures(folder, file):
                 {"env": {**os.environ, "TMPDIR": f"{folder}/none"}}):
         done = run(*args, **how)
         assert done.returncode == 1 and not done.stdout, (done.returncode, done.stderr)
-        assert done.stderr.count(b"error:") == 1 and b"cannot be made" in done.stderr, done.stderr
+        assert done.stderr.count(b"error:") == 1 and b"cannot be" in done.stderr, done.stderr
         assert not os.listdir(private)
     full = run(*args, "--output-file=/dev/full")
     assert full.returncode == 1 and full.stderr.count(b"error:") == 1, full

@@ -87,7 +87,7 @@ def check_path_is_said(place):
 
 def refuse_here(place, name, why):
     """By its name alone, also instead of an installed one; with a slash it is measured."""
-    error = place.fail(f"{name}: error: is not taken from the current folder: {why}", CPUPERF,
+    error = place.fail(f"{name}: error: not read from the current folder: {why}", CPUPERF,
                        f"--spec-file={name}", *TRACE_OPTIONS)
     hint = error.split("\n  hint: ")[1].split()[-1]
     assert hint == f"--spec-file=./{name}", error
@@ -99,7 +99,7 @@ def refuse_here(place, name, why):
 def check_others_specs(place):
     for name in ("own.cpspec", "basic.cpspec"):
         place.write_spec(name, mode=0o646)
-        refuse_here(place, name, "everybody may write to it")
+        refuse_here(place, name, "every user can write to it")
         if os.geteuid() != 0:
             print("skip: another user's spec: this is not root")
             continue
@@ -107,12 +107,12 @@ def check_others_specs(place):
         place.write_spec(name, uid=STRANGER)
         refuse_here(place, name, "it belongs to another user")
         place.write_spec(name, gid=STRANGER, mode=0o664)
-        refuse_here(place, name, "a group may write to it")
+        refuse_here(place, name, "a group can write to it")
         os.rename(place.path(name), place.path("x"))
         os.chmod(place.path("x"), 0o644)
         os.symlink("x", place.path(name))
         os.chown(place.path(name), STRANGER, -1, follow_symlinks=False)
-        refuse_here(place, name, "it is a link of another user")
+        refuse_here(place, name, "it is a symbolic link owned by another user")
         os.unlink(place.path(name))
         os.chmod(place.folder, 0o700)
 

@@ -152,7 +152,7 @@ def end_with(folder, number):
     os.close(read)
     done = len({r["iteration"] for r in rows(show(folder))})
     assert f"{done} of {done} iterations were not printed; the traces have them" in error, error
-    assert "standard output is not read" in error, error
+    assert "standard output is not being read" in error, error
 
 
 def check_signal(folder):

@@ -193,9 +193,9 @@ def check_output_file(folder):
         kallsyms = f"--kallsyms={other}/kallsyms"
         session = f"--session={other}/s.cpsession"
         for name, said in (("s.cpsession", "is a session file"), ("link", "is a symbolic link"),
-                           ("copy", "is a session file"), ("kallsyms", "is a file that is read"),
-                           ("t.2.0.cpuperf", "is a trace of cpuperf"),
-                           ("hard", "is a trace of cpuperf"), ("foreign", "is a trace of cpuperf")):
+                           ("copy", "is a session file"), ("kallsyms", "is an input file"),
+                           ("t.2.0.cpuperf", "is a cpuperf trace"),
+                           ("hard", "is a cpuperf trace"), ("foreign", "is a cpuperf trace")):
             done = run(PRINT, session, kallsyms, f"--output-file={other}/{name}", code=1)
             assert f"{other}/{name}: error: {said}" in done.stderr and done.stdout == "", done.stderr
         after = {name: open(f"{other}/{name}", "rb").read() for name in os.listdir(other)}
@@ -347,7 +347,7 @@ def check_block(folder, recorded, rows, per_cpu):
         of_cpus = [line for line in lines if line.startswith("  CPU ")]
         assert len(of_cpus) == (len([r for r in rows if r["iteration"] == str(i)]) if per_cpu else 0)
         assert all(len(line) <= 80 for line in lines), lines
-        assert any(line.startswith("task_clock: no coverage is told") for line in lines), lines
+        assert any(line.startswith("task_clock: no coverage") for line in lines), lines
 
 
 def check_status(spec):
@@ -374,7 +374,7 @@ def check_plan(spec):
                  "  a sample   has the time, process and thread; where it was\n",
                  "  timebase   events without a rate are read at its pace\n",
                  "  read       at the pace of the timebase, software:cpu_clock\n",
-                 "  coverage   cannot be told"):
+                 "  coverage   unknown: the event counts more than its samples cover"):
         assert line in plan, (line, plan)
     assert plan.count("  timebase  ") == 1 and plan.count("  coverage  ") == 1
 

@@ -155,7 +155,7 @@ def limit_named(handler):
 def check_no_room(place):
     place.put_old()
     for args, prepare in itertools.product(outputs(place.user), (limit, limit_named)):
-        place.fail("File too large" if "sqlite" not in args[0] else "cannot be made", *args,
+        place.fail("File too large" if "sqlite" not in args[0] else "cannot be", *args,
                    preexec_fn=lambda: prepare(signal.SIG_IGN))
         place.check_old(args, prepare)
     for args, prepare in itertools.product(SOME, (limit, limit_named)):
@@ -263,7 +263,7 @@ def check_in_place(place):
                        **who(place.user))
         out.seek(0)
         assert out.read() == OLD + wanted
-        place.fail("takes no perf.data file", "--output-format=perf-data")
+        place.fail("cannot hold a perf.data file, whose beginning is written last", "--output-format=perf-data")
     place.path = "/dev/null"
     for args in outputs(place.user):
         place.run(*args)

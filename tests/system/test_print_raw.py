@@ -331,16 +331,16 @@ def main():
             trace.truncate(len(data) - 80 - 32 - 56 * len(END))
         done = show(folder, 1)
         compare(done.stdout, head, lines, middle, common)
-        assert "t.0.0.cpuperf: error: cut: its end is missing" in done.stderr, done.stderr
+        assert "t.0.0.cpuperf: error: truncated: its end is missing" in done.stderr, done.stderr
         make_trace(folder)
 
         # the common file: another session's, none
         make_common(folder, b"another session!")
-        for said in ("a trace of another session: left out", "cannot be read: No such file"):
+        for said in ("a trace of another session: ignored", "cannot be read: No such file"):
             done = show(folder, 1)
             compare(done.stdout, head, lines, end)
             assert f"t.common.cpuperf: error: {said}" in done.stderr, done.stderr
-            assert "there are addresses only" in done.stderr, done.stderr
+            assert "without it there are only addresses: tasks and functions have no names" in done.stderr, done.stderr
             if said.startswith("a trace"):
                 os.remove(f"{folder}/t.common.cpuperf")
     print(f"print_raw: {len(lines) + len(end) + len(common)} lines are as they must be")

@@ -329,7 +329,7 @@ def check_missing(session, folder):
     """Reports of samples say what did not come, for programs on the standard error."""
     short = twin(session, folder, lose)
     nr_lost = 5 * sum(name.count(".") == 3 for name in os.listdir(folder))
-    said = rf"of what should have come, {nr_lost} records were lost: shares may be off"
+    said = rf"of the expected samples, {nr_lost} records were lost: shares may be wrong"
     file = f"--session={short.file}"
     for name in ("flat", "tree", "callers", "calls", "stacks", "threads"):
         text = output(file, f"--report={name}", short.mix)
@@ -337,11 +337,11 @@ def check_missing(session, folder):
         assert 65 < float(part) <= 75, text
         for how in ("csv", "ndjson"):
             done = run(file, f"--report={name}", short.mix, f"--output-format={how}")
-            assert done.returncode == 0 and "should have" not in done.stdout
+            assert done.returncode == 0 and "expected samples" not in done.stdout
             assert done.stderr.count(f"warning: cpu_clock: samples: {part} % {said}") == 1, done
     text, code = on_terminal(file, "--report=stacks", PAGER="cat", NO_COLOR="1")
-    heading, = re.findall(r"^cpu_clock: .*(?:\r?\n  .*should have.*)?", text, re.M)
-    assert code == 0 and "should have" in heading, text
+    heading, = re.findall(r"^cpu_clock: .*(?:\r?\n  .*expected samples.*)?", text, re.M)
+    assert code == 0 and "expected samples" in heading, text
     assert max(map(len, heading.splitlines())) <= 100, heading
     side = output(file, f"--session={session.file}", "--by-session", "--report=flat")
     assert re.search(rf"^cpu_clock; [0-9.]+ % {said}$", side, re.M), side
@@ -373,9 +373,9 @@ def check_nothing(session):
         args = [file, f"--report={name}"]
         what = "branches" if name == "branches" else "samples"
         text = output(*args, "--comm=nobody")
-        assert text.startswith(f"\nNo {what}: {nr:,} samples are left out\n"), text
+        assert text.startswith(f"\nNo {what}: {nr:,} samples are omitted\n"), text
         text = output(*args, "--cpu=9999", "--event=none")
-        assert text.startswith(f"\nNo {what}; not counted is what is left out by --event, --cpu\n")
+        assert text.startswith(f"\nNo {what}; not counted: samples excluded by --event, --cpu\n")
         whole, none = (output(*args, session.mix, *more, "--output-format=csv").splitlines()
                        for more in ([], ["--comm=nobody"]))
         assert none == whole[:1] and none[0].startswith("event,"), none
@@ -433,7 +433,7 @@ def check_told_once(session, folder):
     for name in names:
         base = os.path.basename(name)
         assert done.stderr.count(f"{base}: error: ") == 1, done.stderr
-    assert done.returncode == 1 and done.stderr.count("cut: its end is missing") == len(names)
+    assert done.returncode == 1 and done.stderr.count("truncated: its end is missing") == len(names)
 
 
 def check_filtered_counts(session):
@@ -554,13 +554,13 @@ def check_diff(session, again, alone):
     assert run(*args, "--fail-over=900000").returncode == 0
     assert run(f"--session={session.file}", f"--diff={again.file}",
                "--fail-over=0").returncode == 0
-    assert "2 certainly changed within these two runs" in output(*args)
+    assert "2 changed significantly within these two runs" in output(*args)
 
 
 def check_untested(session, again):
     """Nothing that could be certain is no success, whatever the format."""
     args = [f"--session={session.file}", f"--diff={again.file}"]
-    for more, text in ((["--iteration=0"], "nothing was tested: it takes two iterations with samples"),
+    for more, text in ((["--iteration=0"], "nothing was tested: a test needs two iterations with samples"),
                        (["--comm=nobody"], "nothing was compared: there are no samples"),
                        (["--to=1us"], "nothing was")):
         for form in ("text", "csv", "ndjson"):
@@ -589,7 +589,7 @@ def check_counts(session, folder):
     args = [f"--session={folder}/cut/s.cpsession", f"--diff={session.file}"]
     text = output(*args, "--counts")
     assert f"{nr - 1} iterations now, 5 before" in text, text
-    assert "Iterations that were cut short are left out: 1 now, 0 before" in text, text
+    assert "Iterations that were cut short are ignored: 1 now, 0 before" in text, text
     assert "Iterations lasted 0.5" in text and "s now, 0.3" in text, text
     done = run(*args, "--counts", "--output-format=csv")
     assert "warning: iterations that were cut short are left out: 1 now" in done.stderr, done
@@ -659,8 +659,8 @@ BAD = (
     ("--threads=65", "--threads=65: not a number from 0 to 64"),
     ("--from=x", "--from=x: not a time"), ("--to=1y", "--to=1y: not a time"),
     ("--from=", "--from=: not a time"), ("--from=-1s", "--from=-1s: not a time"),
-    ("--iteration=x", '"x" is no list of numbers'), ("--cpu=1-", '"1-" is no list of numbers'),
-    ("--pid=1,,2", '"1,,2" is no list of numbers'), ("--cpu=3-1", '"3-1" is no list of numbers'),
+    ("--iteration=x", '"x" is not a list of numbers'), ("--cpu=1-", '"1-" is not a list of numbers'),
+    ("--pid=1,,2", '"1,,2" is not a list of numbers'), ("--cpu=3-1", '"3-1" is not a list of numbers'),
     ("--report=flt", "--report=flt: no such report"), ("--report=", "--report=: no such report"),
     ("--report=diff", "--report=diff requires --diff=FILE"),
     ("--fail-over=5", "--fail-over and --counts require --diff=FILE"),
@@ -669,9 +669,9 @@ BAD = (
     ("--output-format=xml", "--output-format=xml: no such format"),
     (("--report=flat", "--output-format=raw"), "raw prints only --report=summary"),
     (("--report=summary", "--report=records", "--output-format=raw"), "raw prints only"),
-    ("--merge=foo", "--merge=foo: makes no sense"), ("--merge=s/(/x/", '--merge: "(": '),
-    ("--split=a", "--split=a: makes no sense"), ("--hide=[", '--hide: "[": '),
-    ("--only=", "--only: an empty expression"), ("--by-session=1", "--by-session takes no value"),
+    ("--merge=foo", "--merge=foo: invalid"), ("--merge=s/(/x/", '--merge: "(": '),
+    ("--split=a", "--split=a: invalid"), ("--hide=[", '--hide: "[": '),
+    ("--only=", "--only: an empty expression"), ("--by-session=1", "--by-session does not take a value"),
 )
 
 
@@ -681,7 +681,7 @@ def check_refused(session):
         done = run(f"--session={session.file}", *options)
         assert done.returncode == 2 and not done.stdout, (option, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (option, done.stderr)
-    for args, text in (([], "no session given"),
+    for args, text in (([], "no session named"),
                        ([f"--session={session.file}"] * 65, "given more than 64 times"),
                        ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
                         "--by-session and --diff are mutually exclusive"),
@@ -743,7 +743,7 @@ def check_terminal(session):
     def words(text):
         """By line; what a terminal of 100 columns breaks off a heading is put back: it is there
         when the machine was too busy for all samples to come."""
-        text = re.sub(r"\r?\n  (?=[\d.]+ % of what should have come)", "; ", text)
+        text = re.sub(r"\r?\n  (?=[\d.]+ % of the expected samples)", "; ", text)
         return [line.split() for line in text.splitlines()]
 
     text, code = on_terminal(*args, PAGER="cat", NO_COLOR="1")

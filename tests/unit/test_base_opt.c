@@ -93,9 +93,9 @@ static const struct {
     {{"--list", "x"},
      -EINVAL,
      .msg = "unexpected argument \"x\"",
-     .hint = "prog takes options only (--name=value); --help lists them"},
-    {{"--strict=1"}, -EINVAL, .msg = "--strict takes no value"},
-    {{"--strict="}, -EINVAL, .msg = "--strict takes no value"},
+     .hint = "prog accepts options only (--name=value); --help lists them"},
+    {{"--strict=1"}, -EINVAL, .msg = "--strict does not take a value"},
+    {{"--strict="}, -EINVAL, .msg = "--strict does not take a value"},
     {{"--file"}, -EINVAL, .msg = "--file needs a value", .hint = "--file=FILE"},
     {{"--strict", "--fil=a"},
      -EINVAL,
@@ -188,7 +188,7 @@ TEST(strings)
 		assert_ptr_equal(t.names.item[i], text[i] + strlen("--name="));
 	t.names.nr = 0;
 	assert_int_equal(opt_parse(&names, OPT_MAX_STRINGS + 2, argv, &t, &e), -E2BIG);
-	assert_string_equal(e.msg, "--name: given more than 64 times");
+	assert_string_equal(e.msg, "--name: used more than 64 times");
 	assert_int_equal(t.names.nr, OPT_MAX_STRINGS);
 	assert_true(t.strict);
 }

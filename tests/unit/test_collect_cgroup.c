@@ -151,9 +151,9 @@ TEST(captured)
 	     "cgroup /user.slice: io.stat cannot be opened: it needs the controller io"},
 	    {"server-256", "/", CPU | IO,
 	     "0 / 0=918273645546000 1=0 3=1007158431744 4=270411608576\n", NULL},
-	    {"server-256", "a/b user.slice", MEM, "", "cgroup /a/b: it is not there"},
+	    {"server-256", "a/b user.slice", MEM, "", "cgroup /a/b: it does not exist"},
 	    {"x86-vm", "", 1u << CGROUP_CPU_THROTTLED, "0 /\n",
-	     "cgroup /: cpu.stat does not tell all that was asked for: throttling needs"},
+	     "cgroup /: cpu.stat lacks some requested fields: throttling needs"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -186,10 +186,9 @@ TEST(lacks)
 	kernel_start(NULL, 0);
 	many_open(&m, &collect_cgroup_source, &r, "/ x", MEM);
 	many_read(&m);
-	many_expect_note(&m, "cgroup /: it has none of the files that were asked for: the top");
-	many_expect_note(&m,
-			 "cgroup /x: it has none of the files that were asked for: it needs the "
-			 "controller memory, in cgroup.subtree_control above");
+	many_expect_note(&m, "cgroup /: it has none of the requested files: the root");
+	many_expect_note(&m, "cgroup /x: it has none of the requested files: it needs the "
+			     "controller memory in the parent's cgroup.subtree_control");
 	many_expect_note(&m, NULL);
 	many_close(&m);
 	kernel_stop();
@@ -207,8 +206,8 @@ TEST(come_and_go)
 	many_read(&m);
 	many_read(&m);
 	many_expect(&m, "");
-	many_expect_note(&m, "cgroup /x: it is not there");
-	many_expect_note(&m, "cgroup /x: it is not there"); /* each of the two words */
+	many_expect_note(&m, "cgroup /x: it does not exist");
+	many_expect_note(&m, "cgroup /x: it does not exist"); /* each of the two words */
 	many_expect_note(&m, NULL);
 	put_group(&r, "usage_usec 9\nthrottled_usec 1\n");
 	many_read(&m);
@@ -240,7 +239,7 @@ TEST(refused)
 	    {"linux-4.14", "", -ENOENT, "no hierarchy of version 2", "mount"},
 	    {"sparse-offline", "", -ENOENT, "/proc/self/mountinfo cannot be read", ""},
 	    {"container", "a ../b", -EINVAL, "\"../b\" cannot be the path of a cgroup",
-	     "from the top"},
+	     "write it as in /proc/PID/cgroup, from the root: \"/user.slice"},
 	    {"container", "..", -EINVAL, "\"..\" cannot", ""},
 	    {"container", "a/..", -EINVAL, "\"a/..\" cannot", ""},
 	    {"container", "/a/../b", -EINVAL, "\"/a/../b\" cannot", ""},

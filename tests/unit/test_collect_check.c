@@ -63,13 +63,13 @@ TEST(fields)
 	} rows[] = {
 	    {"cgroup_cpu_usage", "/cpu.stat", "usage_usec 7\n", NULL, READING_OK, ""},
 	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,
-	     "cgroup /: cpu.stat does not tell all"},
+	     "cgroup /: cpu.stat lacks some"},
 	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\nthrottled_usec 1\n", NULL,
 	     READING_OK, ""},
 	    {"cgroup_memory_current", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,
-	     "the top of the hierarchy has them not"},
+	     "the root of the hierarchy does not have them"},
 	    {"cgroup_memory_current", "/a/memory.current", "4096\n", NULL, READING_NOT_SUPPORTED,
-	     "top of"},
+	     "root of"},
 	    {"cgroup_memory_current", "/a/memory.current", "4096\n", "a", READING_OK, ""},
 	    {"cgroup_memory_current", "/a/memory.current", "4096\n", "b", READING_OK,
 	     ""}, /* may come */

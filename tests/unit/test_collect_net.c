@@ -117,7 +117,7 @@ TEST(big)
 	many_open(&m, &collect_net_source, &r, "ens* docker1", ALL);
 	many_read(&m);
 	assert_int_equal(m.source->nr(m.state), 4);
-	many_expect_note(&m, "no network interface \"docker1\" is there");
+	many_expect_note(&m, "there is no network interface \"docker1\"");
 	many_expect_note(&m, NULL);
 	many_close(&m);
 }

@@ -80,14 +80,15 @@ static const struct {
 	const char *notes;
 } machines[] = {
     {"processes", 812, 0,
-     "CPU time: without threads that start and end between two readings: this /proc has not the "
-     "process numbers of this process\n"},
+     "CPU time: without threads that start and end between two readings: "
+     "this /proc belongs to another PID namespace\n"},
     {"processes-4.14", 440,
      BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_READ_BYTES) |
 	 BIT(PROCESS_WRITE_BYTES),
-     "CPU time, run delay, bytes read, bytes written: not told by this kernel\n"},
+     "CPU time, run delay, bytes read, bytes written: not reported by "
+     "this kernel\n"},
     {"processes-container", 31, BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY),
-     "CPU time, run delay: not told by this kernel\n"},
+     "CPU time, run delay: not reported by this kernel\n"},
 };
 
 static void take_notes(void *s, struct buf *out)
@@ -235,9 +236,10 @@ TEST(absent)
 	for (int again = 0; again < 3; again++) {
 		read_all(s);
 		expect_pids(s, "1 ");
-		expect_notes(s, again ? ""
-				      : "pids: there is no process 99999, \"name:x?\": it is "
-					"read when it comes\n");
+		expect_notes(
+		    s, again ? ""
+			     : "pids: there is no process 99999, \"name:x?\": it is read once it "
+			       "starts\n");
 	}
 	source->close(s);
 }
@@ -530,9 +532,9 @@ TEST(descriptors)
 			assert_int_equal(value(s, 100 + i, PROCESS_RSS), i * PAGE);
 		assert_int_equal(inject_open_fds(), nr_fds + nr);
 		snprintf(note, sizeof(note),
-			 "half of the limit of open files is in use: of 2 of %zu processes they "
-			 "are opened anew for each reading, which takes longer; raise it (ulimit "
-			 "-n)\n",
+			 "half of the open-file limit is in use: the files of 2 of %zu "
+			 "processes are reopened for each reading, which is slower; raise "
+			 "the limit (ulimit -n)\n",
 			 nr + 2);
 		expect_notes(s, again ? "" : note);
 	}
@@ -697,7 +699,7 @@ TEST(odd_names)
 	tree_remove(&r);
 }
 
-#define MAY_NOT ": may not be read; it takes their user, or CAP_SYS_PTRACE\n"
+#define MAY_NOT ": cannot be read; needs their user, or CAP_SYS_PTRACE\n"
 
 /* Whether opening says it or reading: the rest is there, and it is said once of each process. */
 TEST(denied)
@@ -911,8 +913,9 @@ TEST(many_threads)
 		read_all(s);
 		assert_int_equal(value(s, 20, PROCESS_RUN_DELAY), 20 + 50 * 2);
 	}
-	expect_notes(s, "half of the limit of open files is in use: of 1 of 1 processes they are "
-			"opened anew for each reading, which takes longer; raise it (ulimit -n)\n");
+	expect_notes(s, "half of the open-file limit is in use: the files of 1 of 1 "
+			"processes are reopened for each reading, which is slower; raise "
+			"the limit (ulimit -n)\n");
 	assert_true(get(s, 20).missed & BIT(PROCESS_RUN_DELAY));
 	assert_int_equal(get(s, 20).nr_missed, 0); /* they are all there yet */
 	remove_path(&r, "/proc/20/task/149");

@@ -207,8 +207,8 @@ TEST(privilege)
 		struct event ev;
 
 		assert_int_equal(catalogue_find(&m.catalogue, "misc", names[i], &ev, &e), -ENOENT);
-		assert_non_null(strstr(e.msg, "is no part of a name"));
-		assert_string_equal(e.hint, "privilege belongs in flags: os, user");
+		assert_non_null(strstr(e.msg, "cannot be part of a name"));
+		assert_string_equal(e.hint, "use flags for the privilege level: os, user");
 	}
 	stop(&m);
 }

@@ -133,15 +133,23 @@ static const struct {
     {"fixed:zzz", -ENOENT, "Unknown event: fixed:zzz", LISTS},
     {"tracepoint:sched:sched_switch", -ENOENT, "Unknown event: tracepoint:sched:sched_switch",
      LISTS},
-#define PRIVILEGE "privilege belongs in flags: os, user"
+#define PRIVILEGE "use flags for the privilege level: os, user"
     {"fixed:instructions_retired:u", -ENOENT,
-     "Unknown event: fixed:instructions_retired:u: \":u\" is no part of a name", PRIVILEGE},
+     "Unknown event: fixed:instructions_retired:u: \":u\" cannot be part "
+     "of a name",
+     PRIVILEGE},
     {"arch:llc_misses:uk", -ENOENT,
-     "Unknown event: arch:llc_misses:uk: \":uk\" is no part of a name", PRIVILEGE},
+     "Unknown event: arch:llc_misses:uk: \":uk\" cannot be part of a "
+     "name",
+     PRIVILEGE},
     {"software:page_faults:h", -ENOENT,
-     "Unknown event: software:page_faults:h: \":h\" is no part of a name", PRIVILEGE},
+     "Unknown event: software:page_faults:h: \":h\" cannot be part of a "
+     "name",
+     PRIVILEGE},
     {"software:page_faults_min:k", -ENOENT,
-     "Unknown event: software:page_faults_min:k: \":k\" is no part of a name", PRIVILEGE},
+     "Unknown event: software:page_faults_min:k: \":k\" cannot be part "
+     "of a name",
+     PRIVILEGE},
     {"software:page_faults:x", -ENOENT, "Unknown event: software:page_faults:x",
      "did you mean software:page_faults? (--list-events lists all)"},
     {"fixed:zzz:u", -ENOENT, "Unknown event: fixed:zzz:u", LISTS},

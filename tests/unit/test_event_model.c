@@ -163,17 +163,19 @@ static const struct {
      UNKNOWN "L1D:REPLACMENT: no unit mask or modifier \"REPLACMENT\"; unit masks: REPLACEMENT "
 	     "(default)",
      "did you mean model:L1D:REPLACEMENT? (--list-events lists all)"},
-    {"skl", "L1D:REPLACEMENT:u", UNKNOWN "L1D:REPLACEMENT:u: \":u\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {"skl", "l1d:replacement:K", UNKNOWN "l1d:replacement:K: \":k\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {"zen4", "RETIRED_OPS:h", UNKNOWN "RETIRED_OPS:h: \":h\" is no part of a name",
-     "privilege belongs in flags: os, user"},
+    {"skl", "L1D:REPLACEMENT:u", UNKNOWN "L1D:REPLACEMENT:u: \":u\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {"skl", "l1d:replacement:K", UNKNOWN "l1d:replacement:K: \":k\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {"zen4", "RETIRED_OPS:h", UNKNOWN "RETIRED_OPS:h: \":h\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
     {"skl", "L1D:REPLACEMENT:period=5",
-     UNKNOWN "L1D:REPLACEMENT:period=5: \":period\" is no part of a name",
-     "the spec's rate and flags say how an event is measured"},
+     UNKNOWN "L1D:REPLACEMENT:period=5: \":period\" cannot be part of a name",
+     "use the spec's rate and flags to control measuring"},
     {"skl", "L1D:REPLACEMENT:c=999",
-     UNKNOWN "L1D:REPLACEMENT:c=999: libpfm4 refuses it: invalid event attribute value", NULL},
+     UNKNOWN "L1D:REPLACEMENT:c=999: libpfm4 rejects it: invalid event attribute "
+	     "value",
+     NULL},
     {"skl", "L1D:",
      UNKNOWN "L1D:: no unit mask or modifier \"\"; unit masks: REPLACEMENT (default)", NULL},
     {"skl", "RETIRED_OPS", UNKNOWN "RETIRED_OPS", NULL},
@@ -181,13 +183,13 @@ static const struct {
     {"skl", "L1D,L1D", UNKNOWN "L1D,L1D", NULL},
     {"skl", "", UNKNOWN, LISTS},
     {NULL, "L1D:REPLACEMENT",
-     UNKNOWN "L1D:REPLACEMENT: this build's libpfm4 has no event table of " CPU
-	     "; the kernel's own names, raw encodings (r01c2, "
-	     "cpu/event=0xc0/), fixed and arch serve",
+     UNKNOWN "L1D:REPLACEMENT: libpfm4 has no event table for " CPU
+	     "; use the kernel's own names, raw encodings (r01c2, "
+	     "cpu/event=0xc0/), fixed or arch",
      LISTS},
     {"arm_n1", "CPU_CYCLES",
-     UNKNOWN "CPU_CYCLES: this libpfm4 has no table of the model arm_n1: it is built for one "
-	     "architecture",
+     UNKNOWN "CPU_CYCLES: libpfm4 has no table for the model arm_n1: it supports "
+	     "one architecture only",
      LISTS},
 };
 
@@ -392,29 +394,32 @@ TEST(check)
 		const char *name;
 		int rc;
 		const char *msg, *hint;
-	} rows[] =
-	{ {"default", 0, "", ""},
+	} rows[] = {
+		{"default", 0, "", ""},
 #if defined(__x86_64__)
-	  {"skl", 0, "", ""},
-	  {"SKL", 0, "", ""},
-	  {"skylake", 0, "", ""},
-	  {"Zen2", 0, "", ""},
-	  {"arm_n1", -ENOTSUP,
-	   "this libpfm4 has no table of the model arm_n1: it is built for one architecture",
-	   "the groups fixed and arch need none"},
-	  {"neoverse-v1", -ENOTSUP,
-	   "this libpfm4 has no table of the model neoverse-v1: it is built for one architecture",
-	   "the groups fixed and arch need none"},
-	  {"ix86arch", -ENOENT, "Unknown model: ix86arch", NULL}, /* no CPU: arch has them */
+		{"skl", 0, "", ""},
+		{"SKL", 0, "", ""},
+		{"skylake", 0, "", ""},
+		{"Zen2", 0, "", ""},
+		{"arm_n1", -ENOTSUP,
+		 "libpfm4 has no table for the model arm_n1: it supports one "
+		 "architecture only",
+		 "the groups fixed and arch work without one"},
+		{"neoverse-v1", -ENOTSUP,
+		 "libpfm4 has no table for the model neoverse-v1: it supports one "
+		 "architecture only",
+		 "the groups fixed and arch work without one"},
+		{"ix86arch", -ENOENT, "Unknown model: ix86arch", NULL}, /* no CPU: arch has them */
 #else
-	  {"arm_n1", 0, "", ""},
-	  {"cortex-a57", 0, "", ""},
-	  {"skylake", -ENOTSUP,
-	   "this libpfm4 has no table of the model skylake: it is built for one architecture",
-	   "the groups fixed and arch need none"},
+		{"arm_n1", 0, "", ""},
+		{"cortex-a57", 0, "", ""},
+		{"skylake", -ENOTSUP,
+		 "libpfm4 has no table for the model skylake: it supports one "
+		 "architecture only",
+		 "the groups fixed and arch work without one"},
 #endif
-	  {"skylaky", -ENOENT, "Unknown model: skylaky",
-	   "did you mean \"skylake\"? Leave model_name out for the detected CPU"},
+		{"skylaky", -ENOENT, "Unknown model: skylaky",
+		 "did you mean \"skylake\"? Omit model_name for the detected CPU"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -442,12 +447,12 @@ TEST(new_models)
 		if (rc == 0) /* a newer libpfm4 */
 			continue;
 		snprintf(msg, sizeof(msg),
-			 "this libpfm4 has no table of the model %s: it is older than that CPU, or "
-			 "names it otherwise",
+			 "libpfm4 has no table for the model %s: it is older than that CPU, "
+			 "or uses another name",
 			 names[i]);
 		assert_int_equal(rc, -ENOTSUP);
 		assert_string_equal(e.msg, msg);
-		assert_string_equal(e.hint, "the groups fixed and arch need none");
+		assert_string_equal(e.hint, "the groups fixed and arch work without one");
 	}
 }
 
@@ -460,13 +465,13 @@ TEST(missing_reason)
 #if defined(__x86_64__)
 		{"skylake", ""},
 		{"zen3", ""},
-		{"arm_n1",
-		 "this libpfm4 has no table of the model arm_n1: it is built for one architecture"},
+		{"arm_n1", "libpfm4 has no table for the model arm_n1: it supports one "
+			   "architecture only"},
 #endif
 		{"nothing", "Unknown model: nothing"},
-		{NULL, "this build's libpfm4 has no event table of " CPU
-		       "; the kernel's own names, raw encodings (r01c2, cpu/event=0xc0/), "
-		       "fixed and arch serve"},
+		{NULL, "libpfm4 has no event table for " CPU
+		       "; use the kernel's own names, raw encodings (r01c2, "
+		       "cpu/event=0xc0/), fixed or arch"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {

@@ -205,7 +205,7 @@ TEST(scale)
 	assert_int_equal(catalogue_find(&m.c, "model", "cpu-cycles", &ev, &e), 0);
 	assert_true(ev.row->scale == 1);
 	assert_int_equal(catalogue_find(&m.c, "model", "ill", &ev, &e), 0);
-	assert_string_equal(ev.row->missing, "its scale is no number");
+	assert_string_equal(ev.row->missing, "its scale is not a number");
 	machine_fini(&m);
 }
 
@@ -234,16 +234,16 @@ static const struct {
      "did you mean misc:uncore_imc_0/event=4/?"},
     {bare, NULL, "software/config=1/", UNKNOWN "software/config=1/: software is not a core PMU",
      "--list-events lists all events of this machine"},
-    {x86, NULL, "r01c2:u", UNKNOWN "r01c2:u: \":u\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {x86, NULL, "cpu-cycles:u", UNKNOWN "cpu-cycles:u: \":u\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {x86, NULL, "cpu/event=0xc0/u", UNKNOWN "cpu/event=0xc0/u: \"u\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {x86, NULL, "cpu/event=0xc0/uk", UNKNOWN "cpu/event=0xc0/uk: \"uk\" is no part of a name",
-     "privilege belongs in flags: os, user"},
-    {x86, NULL, "cpu/event=0xc0/:h", UNKNOWN "cpu/event=0xc0/:h: \":h\" is no part of a name",
-     "privilege belongs in flags: os, user"},
+    {x86, NULL, "r01c2:u", UNKNOWN "r01c2:u: \":u\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {x86, NULL, "cpu-cycles:u", UNKNOWN "cpu-cycles:u: \":u\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {x86, NULL, "cpu/event=0xc0/u", UNKNOWN "cpu/event=0xc0/u: \"u\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {x86, NULL, "cpu/event=0xc0/uk", UNKNOWN "cpu/event=0xc0/uk: \"uk\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
+    {x86, NULL, "cpu/event=0xc0/:h", UNKNOWN "cpu/event=0xc0/:h: \":h\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
     {x86, NULL, "cpu/evnt=0xc0/u", UNKNOWN "cpu/evnt=0xc0/u: not of the form PMU/term=value,…/",
      NULL}, /* there is no such event without it either */
     {x86, NULL, "r11111111111111111", UNKNOWN "r11111111111111111: more than 64 bits", NULL},

@@ -27,8 +27,8 @@ static struct event find(const char *spelled)
 #define STAT "misc:cpu_user"
 #define BOTH (SPEC_OS | SPEC_USER)
 
-#define NO_PMU        "this machine shows no hardware PMU (a virtual machine without one?)"
-#define RUN_ON        "run on hardware or give the VM a virtual PMU; the group software works everywhere"
+#define NO_PMU        "this machine has no hardware PMU (a virtual machine without one?)"
+#define RUN_ON        "run on hardware or enable the VM's virtual PMU; the group software works everywhere"
 #define DENIED        "measuring whole CPUs is not permitted (perf_event_paranoid is %d)"
 #define ONLY_HARDWARE "only hardware events record branches"
 #define RECORDS       "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
@@ -141,10 +141,13 @@ static const struct {
     {"x86-vm", HW, EACCES, READING_NOT_SUPPORTED, NO_PMU, RUN_ON}, /* a right would not help */
     {"x86-vm", HW, EOPNOTSUPP, READING_NOT_SUPPORTED, NO_PMU, RUN_ON},
     {"intel-uncore", HW, ENOENT, READING_NOT_SUPPORTED,
-     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS here: No such file or directory",
+     "the kernel rejects PERF_COUNT_HW_INSTRUCTIONS here: No such file "
+     "or directory",
      "the CPU has no such event"},
     {"x86-vm", SW, EINVAL, READING_NOT_SUPPORTED,
-     "the kernel refuses PERF_COUNT_SW_PAGE_FAULTS here: Invalid argument", ""},
+     "the kernel rejects PERF_COUNT_SW_PAGE_FAULTS here: Invalid "
+     "argument",
+     ""},
     {"x86-vm", SW, EMFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
     {"x86-vm", SW, ENFILE, READING_LIMIT, "no file descriptors left", "ulimit -n"},
     {"x86-vm", HW, ENOSPC, READING_LIMIT, "out of memory or counters", ""},
@@ -209,26 +212,26 @@ static const struct {
 	const char *reason, *hint; /* parts of them */
 } refusals[] = {
     {"intel-uncore", HW, SPEC_PRECISE, EOPNOTSUPP, READING_NOT_SUPPORTED,
-     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS with precise here: Operation not supported",
+     "the kernel rejects PERF_COUNT_HW_INSTRUCTIONS with precise here: "
+     "Operation not supported",
      "Intel PEBS or AMD IBS"},
     {"intel-uncore", HW, SPEC_PRECISE | SPEC_LAST_BRANCH, EINVAL, READING_NOT_SUPPORTED,
      "with precise, last_branch here: Invalid argument", "Intel PEBS or AMD IBS"},
     {"intel-uncore", HW, SPEC_LAST_BRANCH | SPEC_PC, EINVAL, READING_NOT_SUPPORTED,
-     "with last_branch here", RECORDS ", and not each has every branch_filter"},
+     "with last_branch here", RECORDS ", and not all of them support every branch_filter"},
     {"intel-uncore", HW, SPEC_GUEST, EINVAL, READING_NOT_SUPPORTED, "with guest here",
-     "leave guest out"},
-    {"intel-uncore", HW, SPEC_HOST, EINVAL, READING_NOT_SUPPORTED, "with host here",
-     "leave host out"},
+     "omit guest"},
+    {"intel-uncore", HW, SPEC_HOST, EINVAL, READING_NOT_SUPPORTED, "with host here", "omit host"},
     /* what ARM's PMU says of no_idle is no question of rights, if those are had */
     {"intel-uncore", HW, SPEC_NO_IDLE, EPERM, READING_NOT_SUPPORTED, "with no_idle here",
-     "leave no_idle out"},
+     "omit no_idle"},
     {"arm64-big-little", HW, SPEC_NO_IDLE, EPERM, READING_NO_PERMISSION,
      "(perf_event_paranoid is 1)", "setcap"},
     {"intel-uncore", HW, SPEC_PRECISE, EPERM, READING_NO_PERMISSION, "although", "container"},
     /* other flags, other errors: as without flags */
     {"intel-uncore", HW, BOTH | SPEC_PC | SPEC_CALLCHAIN | SPEC_PINNED, EINVAL,
      READING_NOT_SUPPORTED,
-     "the kernel refuses PERF_COUNT_HW_INSTRUCTIONS here: ", "the CPU has no such event"},
+     "the kernel rejects PERF_COUNT_HW_INSTRUCTIONS here: ", "the CPU has no such event"},
     {"intel-uncore", HW, SPEC_PRECISE, ENOENT, READING_NOT_SUPPORTED,
      "INSTRUCTIONS here: ", "the CPU has no such event"},
     {"intel-uncore", HW, SPEC_PRECISE, EMFILE, READING_LIMIT, "no file descriptors", "ulimit -n"},
@@ -260,8 +263,8 @@ TEST(explain_use)
 TEST(ignored_flags)
 {
 #define PRECISE "this kind of event has no precise samples here"
-#define GUEST   "only hardware events tell virtual machines apart"
-#define NO_IDLE "only the samples of a clock leave idle CPUs out"
+#define GUEST   "only hardware events distinguish virtual machines"
+#define NO_IDLE "only clock samples can omit idle CPUs"
 #define CLOCK   "software:cpu_clock"
 	static const struct {
 		const char *machine, *event;
@@ -322,10 +325,10 @@ TEST(models)
 	    {"default", 0, ""},
 	    {MODEL, 0, ""},
 	    {MODEL "s", -ENOENT,
-	     "did you mean \"" MODEL "\"? Leave model_name out for the detected CPU"},
+	     "did you mean \"" MODEL "\"? Omit model_name for the detected CPU"},
 	    {"perf", -ENOENT, NULL}, /* libpfm4's generic tables are no CPU */
 	    {"perf_raw", -ENOENT, NULL},
-	    {"a model that never was", -ENOENT, "leave model_name out for the detected CPU"},
+	    {"a model that never was", -ENOENT, "omit model_name for the detected CPU"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {

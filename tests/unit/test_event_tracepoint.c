@@ -104,7 +104,8 @@ static const struct {
     {"x86-vm", ":", FORM, "for example"},
     {"x86-vm", "sched:", FORM, "for example"},
     {"x86-vm", ":sched_switch", FORM, "for example"},
-    {"x86-vm", "sched:sched_switch:u", "\":u\" is no part of a name", "privilege belongs in flags"},
+    {"x86-vm", "sched:sched_switch:u", "\":u\" cannot be part of a name",
+     "use flags for the privilege level: os, user"},
     {"x86-vm", "sched:sched_swich:u", FORM, "for example"},
     {"x86-vm", "..:sched", FORM, "for example"},
     {"x86-vm", "sched:..", FORM, "for example"},
@@ -113,7 +114,7 @@ static const struct {
     {"x86-vm", "sched/../sched:sched_switch", FORM, "for example"},
     {"x86-vm", "sched:sched_switch ", FORM, "for example"},
     {"x86-vm", "sch*:sched_switch", FORM, "for example"},
-    {"sparse-offline", "sched:sched_switch", "tracefs is not there", "mount -t tracefs"},
+    {"sparse-offline", "sched:sched_switch", "tracefs is not mounted", "mount -t tracefs"},
 };
 
 TEST(unknown)

@@ -524,8 +524,8 @@ static const struct {
     {"box_0/broken/", "event=0x100 is too large"},
     {"box_0/asks/", "event=?: not a number"},
     {"box_0/empty/", "\"\" is no term"},
-    {"box_0/noscale/", "its scale is no number"},
-    {"blind_0/x/", "names no CPU in its cpumask"},
+    {"box_0/noscale/", "its scale is not a number"},
+    {"blind_0/x/", "is empty"},
     {"glob[0]_1/x/", NULL},
 };
 

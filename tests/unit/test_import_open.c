@@ -159,9 +159,9 @@ TEST(refused)
 		size_t len; /* of the file; 0: all */
 		const char *says;
 	} rows[] = {
-	    {0, 0, 0, "is no perf.data file"},
-	    {0, 0x4352554f53, 0, "is no perf.data file"},
-	    {SIZE, 104, 15, "is no perf.data file"},
+	    {0, 0, 0, "is not a perf.data file"},
+	    {0, 0x4352554f53, 0, "is not a perf.data file"},
+	    {SIZE, 104, 15, "is not a perf.data file"},
 	    {SIZE, 104, 60, "header is invalid"},
 	    {ATTR_SIZE, 0, 0, "header is invalid"},
 	    {ATTR_SIZE, 79, 0, "header is invalid"},

@@ -106,7 +106,7 @@ TEST(refused)
 		assert_int_equal(s.state, READING_OK); /* the kernel lists it */
 		s = ask(p, &misses);
 		assert_int_equal(s.state, READING_NOT_SUPPORTED);
-		assert_non_null(strstr(s.reason, "the kernel refuses"));
+		assert_non_null(strstr(s.reason, "the kernel rejects"));
 		assert_non_null(strstr(s.reason, strerror(-errors[i])));
 		pmu_probe_free(p);
 	}
@@ -130,7 +130,7 @@ TEST(parts)
 	p = probe_new();
 	s = ask(p, &misses);
 	assert_int_equal(s.state, READING_OK);
-	assert_non_null(strstr(s.reason, "not on every CPU: the kernel refuses"));
+	assert_non_null(strstr(s.reason, "not on every CPU: the kernel rejects"));
 	assert_int_equal(ask(p, &ev).state, READING_OK);
 	assert_int_equal(fake.nr_opens, 3);
 	assert_int_equal(fake.events[1].cpu, 1);

@@ -183,10 +183,10 @@ static inline struct profile_processes *tape_read(struct tape *t, bool is_too_mu
 	assert_int_equal(tape_try(t, &told, NULL, NULL, &p), 0);
 	tape_fini(t);
 	assert_string_equal(told.text, is_too_much
-					   ? "common: cut: its end is missing\n"
+					   ? "common: truncated: its end is missing\n"
 					     "common: has more tasks, mappings or symbols than are "
 					     "stored: the rest is left out\n"
-					   : "common: cut: its end is missing\n");
+					   : "common: truncated: its end is missing\n");
 	return p;
 }
 

@@ -77,10 +77,10 @@ TEST(no_lists)
 		char want[64];
 
 		assert_int_equal(profile_ranges_parse(&r, "--cpu", bad[i].text, &e), -EINVAL);
-		snprintf(want, sizeof(want), "\"%s\" is no list of numbers", bad[i].text);
+		snprintf(want, sizeof(want), "\"%s\" is not a list of numbers", bad[i].text);
 		assert_string_equal(e.msg, want);
 		assert_string_equal(e.source, "--cpu");
-		assert_string_equal(e.hint, "numbers and ranges, with commas: 0-3,8");
+		assert_string_equal(e.hint, "write numbers and ranges with commas: 0-3,8");
 		if (bad[i].column && e.column != bad[i].column)
 			fail_msg("\"%s\": column %u", bad[i].text, e.column);
 	}
@@ -140,7 +140,7 @@ TEST(too_many_names)
 	for (int i = 0; i < PROFILE_MAX_GLOBS; i++)
 		assert_int_equal(profile_globs_add(&g, "--comm", "x", &e), 0);
 	assert_int_equal(profile_globs_add(&g, "--comm", "y", &e), -E2BIG);
-	assert_string_equal(e.msg, "--comm: given more than 64 times");
+	assert_string_equal(e.msg, "--comm: used more than 64 times");
 	assert_false(profile_globs_match(&g, "y"));
 }
 

@@ -695,7 +695,7 @@ TEST(common_file)
 	}
 	assert_true(nr == 3 && has_symbols);
 	assert_int_equal(profile_records_stats(r)->max_disorder_ns, 0);
-	assert_string_equal(told.text, "file: cut: its end is missing\n");
+	assert_string_equal(told.text, "file: truncated: its end is missing\n");
 	profile_records_close(r);
 	buf_fini(&b);
 }

@@ -401,13 +401,14 @@ static const struct {
     {"broken", put_broken, leave, NR(ids), 1, "s.0.0.cpuperf: 1 records are invalid: left out\n"},
     {"no ids of two events", put_good, leave, 0, 0, "s.0.0.cpuperf: 5 records of unknown events\n"},
     {"damaged", put_good, flip, NR(ids), 0, "checksum or padding is wrong; 224 bytes skipped\n"},
-    {"cut", put_good, cut, NR(ids), 5, "s.0.0.cpuperf: cut: its end is missing\n"},
+    {"cut", put_good, cut, NR(ids), 5, "s.0.0.cpuperf: truncated: its end is missing\n"},
     {"lost", put_good, lose, NR(ids), 0,
      "s.0.0.cpuperf: cannot be read: No such file or directory\n"},
     {"another trace", put_good, swap, NR(ids), 0,
-     "s.0.0.cpuperf: its header names another iteration or trace: left out\n"},
+     "s.0.0.cpuperf: its header names another iteration or trace: "
+     "ignored\n"},
     {"other events", put_good, rename_event, NR(ids), 0,
-     "s.0.0.cpuperf: its events are not those of the session: left out\n"},
+     "s.0.0.cpuperf: its events are not those of the session: ignored\n"},
 };
 
 TEST(what_is_bad_is_told)

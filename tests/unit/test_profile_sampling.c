@@ -247,8 +247,8 @@ static const struct scene {
      false,
      true,
      1,
-     "s.common.cpuperf: cannot be read: No such file or directory: without it there are addresses "
-     "only"},
+     "s.common.cpuperf: cannot be read: No such file or directory: without it there are only "
+     "addresses"},
     {"another's common file",
      common_of_another,
      {6, 6},
@@ -256,7 +256,8 @@ static const struct scene {
      false,
      true,
      1,
-     "s.common.cpuperf: a trace of another session: left out: without it there are addresses"},
+     "s.common.cpuperf: a trace of another session: ignored: without it "
+     "there are only addresses"},
     {"a trace as common file",
      common_is_a_trace,
      {6, 6},
@@ -264,7 +265,8 @@ static const struct scene {
      false,
      true,
      1,
-     "s.common.cpuperf: its header names another iteration or trace: left out: without it"},
+     "s.common.cpuperf: its header names another iteration or trace: "
+     "ignored: without it"},
     {"a folder as common file",
      common_is_a_folder,
      {6, 6},
@@ -280,8 +282,15 @@ static const struct scene {
      false,
      true,
      1,
-     "s.common.cpuperf: cut: its end is missing: \n"},
-    {"killed", kill_one, {6, 6}, 2, true, false, 1, "s.0.1.cpuperf: cut: its end is missing: \n"},
+     "s.common.cpuperf: truncated: its end is missing: \n"},
+    {"killed",
+     kill_one,
+     {6, 6},
+     2,
+     true,
+     false,
+     1,
+     "s.0.1.cpuperf: truncated: its end is missing: \n"},
     {"torn", tear_one, {6, 6}, 2, true, false, 1, "s.0.1.cpuperf: damaged at offset"},
     {"damaged and killed",
      damage_and_kill,
@@ -290,7 +299,7 @@ static const struct scene {
      true,
      false,
      2,
-     "s.0.1.cpuperf: cut: its end is missing: \n"},
+     "s.0.1.cpuperf: truncated: its end is missing: \n"},
     {"odd names", odd_names, {6, 6}, 2, false, true, 0, NULL},
     {"replaced meanwhile",
      replace_last,
@@ -299,7 +308,7 @@ static const struct scene {
      false,
      true,
      1,
-     "s.0.1.cpuperf: a trace of another session: left out"},
+     "s.0.1.cpuperf: a trace of another session: ignored"},
 };
 
 struct told {

@@ -265,8 +265,8 @@ static const struct scene {
     {"one missing", lose_one, 3, 2, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
     {"one missing, not given", lose_one, 0, 0, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
     {"killed in the last", lose_last_iteration, 3, 2, 4, 1, 0,
-     "no traces of iteration 2 (of 0-2): it is the last: the session was killed or its disk was "
-     "full in it"},
+     "no traces of iteration 2 (of 0-2): it is the last one: the session was "
+     "killed, ran out of disk space"},
     {"first missing", lose_first_iteration, 3, 2, 4, 1, 0, "no traces of iteration 0 (of 0-2)"},
     {"claims too much", nothing, UINT64_MAX, UINT64_MAX, 6, 4, 0,
      "no traces of iteration 3-18446744073709551614"},
@@ -280,11 +280,13 @@ static const struct scene {
     {"damaged readings", damage_readings, 3, 2, 6, 1, 0, "s.2.0.cpuperf: damaged"},
     {"another session's", mix_sessions, 3, 2, 5, 1, 0, "s.2.1.cpuperf: a trace of another session"},
     {"strays", leave_strays, 3, 2, 6, 0, 1,
-     "s.0.2.cpuperf: not of this session: left out, as are 1 more files up to s.3.0.cpuperf"},
+     "s.0.2.cpuperf: not of this session: ignored, as are 1 more files "
+     "up to s.3.0.cpuperf"},
     {"older behind newer", go_on, 3, 2, 6, 0, 2,
-     "s.3.0.cpuperf: of this session, but beyond what its session file says: left out: the session "
-     "file is an older copy, or the session is still running\n"
-     "s.4.0.cpuperf: not of this session: left out: another session of the same prefix"},
+     "s.3.0.cpuperf: belongs to this session, but exceeds the counts in "
+     "its session file: ignored: the session file is an older copy, or "
+     "the session is still running\ns.4.0.cpuperf: not of this session: "
+     "ignored: another session with the same prefix"},
     {"renamed", rename_one, 3, 2, 5, 1, 0, "its header names another iteration or trace"},
     {"other events", other_events, 3, 2, 5, 1, 0, "its events are not those of the session"},
     {"unknown event", unknown_event, 3, 2, 6, 1, 0, "1 readings of unknown events"},
@@ -293,9 +295,11 @@ static const struct scene {
     {"a folder", a_folder, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
     {"a fifo", a_fifo, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
     {"fewer iterations", nothing, 2, 2, 4, 0, 1,
-     "s.2.0.cpuperf: of this session, but beyond what its session file says: left out, as are 1 "},
+     "s.2.0.cpuperf: belongs to this session, but exceeds the counts in "
+     "its session file: ignored, as are 1 "},
     {"fewer traces", nothing, 3, 1, 3, 0, 1,
-     "s.0.1.cpuperf: of this session, but beyond what its session file says"},
+     "s.0.1.cpuperf: belongs to this session, but exceeds the counts in "
+     "its session file"},
     {"whole, with id", nothing, 3, 2, 6, 0, 0, NULL, ID_1},
     {"first replaced", replace_first, 3, 2, 4, 2, 0, "s.0.0.cpuperf: a trace of another session",
      ID_1},
@@ -304,7 +308,7 @@ static const struct scene {
     {"its manifest is behind it", go_on, 3, 2, 7, 2, 1,
      "the session did not end: it was killed, or is still running", ID_1},
     {"older behind newer, with id", go_on, 3, 2, 7, 2, 1,
-     "s.4.0.cpuperf: not of this session: left out: another session of the same prefix", ID_1},
+     "s.4.0.cpuperf: not of this session: ignored: another session with the same prefix", ID_1},
     {"damaged header, with id", damage_header, 3, 2, 5, 1, 0, "s.0.0.cpuperf", ID_1},
 };
 
@@ -516,7 +520,8 @@ TEST(no_session)
 	static const struct {
 		const char *prefix;
 		const char *said;
-	} rows[] = {{"", "saved no traces"}, {"/tmp/nothing", "no trace nothing.0.0.cpuperf"}};
+	} rows[] = {{"", "saved no traces"},
+		    {"/tmp/nothing", "no trace such as nothing.0.0.cpuperf"}};
 	struct profile_manifest m = {manifest_path, NULL, 1, 1};
 	struct profile_session *s = NULL;
 	struct told told = {0};
@@ -545,8 +550,10 @@ TEST(all_replaced)
 	make_session();
 	assert_int_equal(profile_session_open(&m, take, &told, &s, &e), -ENOENT);
 	assert_null(s);
-	assert_non_null(strstr(e.msg, "those of s are of another session"));
-	assert_non_null(strstr(e.hint, "used the same prefix later"));
+	assert_non_null(strstr(e.msg, "those of s belong to another session"));
+	assert_non_null(strstr(e.hint,
+			       "a later session with the same prefix replaced them, or this one "
+			       "ended before it wrote any"));
 	assert_int_equal(told.nr_losses + told.nr_notes, 0);
 }
 

@@ -66,24 +66,24 @@ static const struct {
 	add_fn *add;
 	const char *text, *msg, *hint;
 } refused[] = {
-    {report_rules_add_merge, "", "--merge=: makes no sense", "--merge='s/REGEX/NAME/'"},
-    {report_rules_add_merge, "s", "--merge=s: makes no sense", NULL},
-    {report_rules_add_merge, "foo", "--merge=foo: makes no sense", NULL},
-    {report_rules_add_merge, "s/a", "--merge=s/a: makes no sense", NULL},
-    {report_rules_add_merge, "s/a/b", "--merge=s/a/b: makes no sense", NULL},
-    {report_rules_add_merge, "s/a/b/g", "--merge=s/a/b/g: makes no sense", NULL},
-    {report_rules_add_merge, "s/a/b/c/", "--merge=s/a/b/c/: makes no sense", NULL},
-    {report_rules_add_merge, "s/a\\/b/", "--merge=s/a\\/b/: makes no sense", NULL},
-    {report_rules_add_merge, "s\\a\\b\\", "--merge=s\\a\\b\\: makes no sense", NULL},
+    {report_rules_add_merge, "", "--merge=: invalid", "--merge='s/REGEX/NAME/'"},
+    {report_rules_add_merge, "s", "--merge=s: invalid", NULL},
+    {report_rules_add_merge, "foo", "--merge=foo: invalid", NULL},
+    {report_rules_add_merge, "s/a", "--merge=s/a: invalid", NULL},
+    {report_rules_add_merge, "s/a/b", "--merge=s/a/b: invalid", NULL},
+    {report_rules_add_merge, "s/a/b/g", "--merge=s/a/b/g: invalid", NULL},
+    {report_rules_add_merge, "s/a/b/c/", "--merge=s/a/b/c/: invalid", NULL},
+    {report_rules_add_merge, "s/a\\/b/", "--merge=s/a\\/b/: invalid", NULL},
+    {report_rules_add_merge, "s\\a\\b\\", "--merge=s\\a\\b\\: invalid", NULL},
     {report_rules_add_merge, "s//b/", "--merge: an empty expression matches everything", NULL},
     {report_rules_add_merge, "s/(a/b/", "--merge: \"(a\": Unmatched ( or \\(",
-     "a POSIX extended regular expression*"},
-    {report_rules_add_split, "", "--split=: makes no sense", "--split='CALLER>CALLEE/NAME'"},
-    {report_rules_add_split, "a/b", "--split=a/b: makes no sense", NULL},
-    {report_rules_add_split, "a>b", "--split=a>b: makes no sense", NULL},
-    {report_rules_add_split, "a>b/", "--split=a>b/: makes no sense", NULL},
-    {report_rules_add_split, "a/b>c", "--split=a/b>c: makes no sense", NULL},
-    {report_rules_add_split, "a\\>b/c", "--split=a\\>b/c: makes no sense", NULL},
+     "use a POSIX extended regular expression*"},
+    {report_rules_add_split, "", "--split=: invalid", "--split='CALLER>CALLEE/NAME'"},
+    {report_rules_add_split, "a/b", "--split=a/b: invalid", NULL},
+    {report_rules_add_split, "a>b", "--split=a>b: invalid", NULL},
+    {report_rules_add_split, "a>b/", "--split=a>b/: invalid", NULL},
+    {report_rules_add_split, "a/b>c", "--split=a/b>c: invalid", NULL},
+    {report_rules_add_split, "a\\>b/c", "--split=a\\>b/c: invalid", NULL},
     {report_rules_add_split, ">b/c", "--split: an empty expression matches everything", NULL},
     {report_rules_add_split, "a>/c", "--split: an empty expression matches everything", NULL},
     {report_rules_add_split, "a>[/c", "--split: \"[\": *", NULL},
@@ -162,10 +162,10 @@ TEST(too_many)
 		add_fn *add;
 		const char *text, *msg;
 	} kinds[] = {
-	    {report_rules_add_merge, "s/a/b/", "--merge: given more than 32 times"},
-	    {report_rules_add_split, "a>b/c", "--split: given more than 32 times"},
-	    {report_rules_add_hide, "a", "--hide: given more than 32 times"},
-	    {report_rules_add_only, "a", "--only: given more than 32 times"},
+	    {report_rules_add_merge, "s/a/b/", "--merge: used more than 32 times"},
+	    {report_rules_add_split, "a>b/c", "--split: used more than 32 times"},
+	    {report_rules_add_hide, "a", "--hide: used more than 32 times"},
+	    {report_rules_add_only, "a", "--only: used more than 32 times"},
 	};
 
 	for (size_t k = 0; k < NR(kinds); k++) {

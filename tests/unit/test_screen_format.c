@@ -517,9 +517,11 @@ TEST(gaps)
 		const char *text;
 	} rows[] = {
 	    {"text", 7,
-	     "Not printed: iteration 7, because what came before was not read in time\n"},
+	     "Not printed: iteration 7, because earlier output was not read in "
+	     "time\n"},
 	    {"text", 9,
-	     "Not printed: iteration 7 to 9, because what came before was not read in time\n"},
+	     "Not printed: iteration 7 to 9, because earlier output was not read "
+	     "in time\n"},
 	    {"csv", 9,
 	     "7,,,100,400,500,cpuperf,iterations_not_printed,iterations_not_printed,count,ok,3,"
 	     "iterations,3,,,,300\n"},

@@ -278,8 +278,8 @@ TEST(refusals)
 		const char *message;
 	} cases[] = {
 	    {TIMEBASE SWITCHES, 4, -ENOENT, "cannot be the timebase here"},
-	    {TIMEBASE HARDWARE_6, 4, 0, "4 of the events without a rate do"},
-	    {TIMEBASE SWITCHES HARDWARE_6, 2, 0, "3 of the events without a rate do"},
+	    {TIMEBASE HARDWARE_6, 4, 0, "which hold 4 of the events without a rate"},
+	    {TIMEBASE SWITCHES HARDWARE_6, 2, 0, "which hold 3 of the events without a rate"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -397,8 +397,8 @@ TEST(slow_collector)
 	sys_set_ops(NULL);
 	assert_true(slow.has_waited);
 	assert_true(slow.nr_writes > 0);
-	assert_some_note(&tape, "* of * readings of iteration 0 at the timebase's pace were passed "
-				"by: the one before took too long");
+	assert_some_note(&tape, "* of * readings of iteration 0 at the timebase's pace were "
+				"skipped: the previous one took too long");
 	rig_fini(&rig);
 }
 

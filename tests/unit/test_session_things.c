@@ -295,7 +295,7 @@ TEST(long_note)
 	begin(events, 1);
 	tree_put(&rig.folder, "/sys/class/block/sda/stat", "?\n", 2);
 	assert_run(&tape, &rig);
-	assert_some_note(&tape, "no disk \"xxx*x\" is there: it is read when it comes");
+	assert_some_note(&tape, "there is no disk \"xxx*x\": it is read once it appears");
 	snprintf(text, sizeof(text), "%s/t.0.0.cpuperf", rig.folder.dir);
 	assert_int_equal(trace_reader_open(AT_FDCWD, text, &r, &e), 0);
 	while (trace_reader_next(r, &f, &e) == 1) {
@@ -304,7 +304,7 @@ TEST(long_note)
 		if (f.kind != TRACE_FRAME_NOTE)
 			continue;
 		assert_int_equal(trace_decode_note(&f, &note, text, sizeof(text)), 0);
-		is_there |= strstr(text, "it is read when it comes") && strstr(text, name);
+		is_there |= strstr(text, "it is read once it appears") && strstr(text, name);
 	}
 	trace_reader_close(r);
 	assert_true(is_there);

@@ -299,16 +299,18 @@ TEST(hints)
 	    {"{ \"events\": [ { \"branch_filter\": [ \"zzzzzzz\" ] } ] }",
 	     "the branch kinds are any, any_call, any_return, indirect_call, indirect_jump, "
 	     "conditional, call and call_stack"},
-	    {"{ \"events\": [ { \"branch_filter\": [] } ] }", "leave the key out"},
-	    {EVENT("\"rate\": 1, \"frequency\": 1"), "leave one out"},
+	    {"{ \"events\": [ { \"branch_filter\": [] } ] }", "remove the key"},
+	    {EVENT("\"rate\": 1, \"frequency\": 1"), "remove one"},
 	    {EVENT("\"rate\": 1, \"stack_bytes\": 8"), "add \"user_stack\" to the flags"},
 	    {EVENT("\"rate\": 1, \"branch_filter\": [ \"any\" ]"),
 	     "add \"last_branch\" to the flags"},
-	    {EVENT("\"flags\": [ \"callchain\" ]"), "give the event a \"rate\""},
+	    {EVENT("\"flags\": [ \"callchain\" ]"),
+	     "add \"rate\", the number of events between samples, or "
+	     "\"frequency\", the number of samples per second"},
 	    {"{ \"events\": [ { \"group_name\": \"misc\", \"event_name\": \"m\", \"flags\": [ "
 	     "\"guest\" ] } ] }",
-	     "misc events take os and user only"},
-	    {"{ \"duration\": 0.5 }", "--duration takes 0.5s"},
+	     "misc events accept only the flags os and user"},
+	    {"{ \"duration\": 0.5 }", "--duration accepts 0.5s"},
 	    {"{ \"duration\": 1", "missing at the end"},
 	};
 	struct spec s;

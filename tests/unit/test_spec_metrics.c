@@ -188,11 +188,11 @@ TEST(stored_texts)
 	     "{\"group_name\":\"g\",\"event_name\":\"o\"}],"
 	     "\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\",\"colour\":\"red\"}]}",
 	     0, 1, ""},
-	    {SPEC(METRIC("sqrt({cycles})")), -EINVAL, 0, "the word \"sqrt\""},
+	    {SPEC(METRIC("sqrt({cycles})")), -EINVAL, 0, "unknown word \"sqrt\""},
 	    {SPEC(METRIC("{cycles}")) "x", -EINVAL, 0, "syntax error"},
 	    {"{\"events\":[{\"group_name\":\"g\",\"event_name\":\"n\"}],"
 	     "\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\"}]}",
-	     -EINVAL, 0, "it has 1 events, and the trace 2"},
+	     -EINVAL, 0, "it has 1 events and the trace has 2"},
 	    {"{\"metrics\":[{\"name\":\"m\",\"expr\":\"{n}\"}]}", -EINVAL, 0, "No events"},
 	};
 

@@ -183,7 +183,7 @@ TEST(check)
 	s.events[0].rate = 3;
 	assert_true(spec_is_sampling(&s));
 	assert_int_equal(spec_check(&s, &errs), -EINVAL);
-	assert_non_null(strstr(errs.item[0].msg, "misc:m: a misc event has no rate"));
+	assert_non_null(strstr(errs.item[0].msg, "misc:m: a misc event cannot have a rate"));
 	/* a failed parse leaves nothing of what was there */
 	assert_int_equal(spec_parse("{", 1, "t", &s, &errs), -EINVAL);
 	assert_int_equal(s.nr_events, 0);

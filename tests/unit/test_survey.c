@@ -295,7 +295,7 @@ TEST(oddities)
 		assert_int_equal(tape_run(&t, &r, false), 0);
 		tape_expect(&t, 7, oddities[i].records);
 		tape_expect(&t, 8, "fork 8/8 of 1/1\ncomm 8/8 b\n");
-		expect_note(&t, "text that no kernel writes");
+		expect_note(&t, "malformed text");
 		tape_fini(&t);
 		tree_remove(&r);
 	}
@@ -315,7 +315,7 @@ TEST(long_names)
 	    {4095, true, ""},
 	    {4096, false, ""},
 	    {60000, false, ""},
-	    {70000, false, "text that no kernel writes"},
+	    {70000, false, "malformed text"},
 	};
 	struct root r = tree_make();
 
@@ -410,7 +410,7 @@ TEST(max_mappings)
 		assert_int_equal(tape_run(&t, &r, false), 0);
 		assert_int_equal(t.result.nr_mappings, SURVEY_MAX_MAPPINGS + 1);
 		assert_true(t.nr_pieces >= 6); /* 104 bytes each */
-		expect_note(&t, over ? "mappings beyond the ceiling" : "");
+		expect_note(&t, over ? "mappings beyond the limit" : "");
 		tape_fini(&t);
 		buf_fini(&maps);
 	}
@@ -444,7 +444,7 @@ TEST(max_files)
 				   "mmap2 8/8 400000+1000 @1000 id 69 5 2 /bin/a\n"
 				 : "fork 8/8 of 1/1\ncomm 8/8 b\n"
 				   "mmap2 8/8 400000+1000 @1000 id 69 5 2 /bin/a\n");
-		expect_note(&t, over ? "build-ids beyond the ceiling" : "");
+		expect_note(&t, over ? "build-ids beyond the limit" : "");
 		tape_fini(&t);
 	}
 	buf_fini(&maps);
@@ -478,7 +478,7 @@ TEST(max_tasks)
 		t.max_tasks = cases[i].max;
 		assert_int_equal(tape_run(&t, &r, false), 0);
 		tape_expect(&t, 0, buf_str(&expected));
-		expect_note(&t, cases[i].is_there == 31 ? "" : "tasks beyond the ceiling");
+		expect_note(&t, cases[i].is_there == 31 ? "" : "tasks beyond the limit");
 		tape_fini(&t);
 		buf_fini(&expected);
 	}
@@ -676,7 +676,7 @@ TEST(kallsyms_pieces)
 	put_text(&r, "/proc/kallsyms", buf_str(&text));
 	assert_int_equal(survey_run(&c, &result), 0);
 	assert_false(result.has_kallsyms);
-	assert_string_equal(result.note, "not surveyed: text that no kernel writes");
+	assert_string_equal(result.note, "not surveyed: malformed text");
 	tape_fini(&t);
 	buf_fini(&text);
 	tree_remove(&r);

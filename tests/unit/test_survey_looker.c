@@ -108,15 +108,16 @@ static const struct {
 		    "mmap2 7/7 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n" EIGHT
 		    "mmap2 8/8 7f0000000000+2000 @0 fd:0 78 5 2 /lib/b\n"
 		    "mmap2 8/8 7f0000004000+2000 @0 id 6b 5 2 /lib/c\n",
-     "not surveyed, for they do not answer: process 7 (a): /lib/b"},
+     "not surveyed, because they do not answer: process 7 (a): /lib/b"},
     {"a process's mappings", "7/maps", NULL,
      SIX SEVEN EIGHT "mmap2 8/8 7f0000000000+2000 @0 id 6a 5 2 /lib/b\n"
 		     "mmap2 8/8 7f0000004000+2000 @0 fd:0 79 5 2 /lib/c\n",
-     "not surveyed, for they do not answer: process 7 (a)"},
+     "not surveyed, because they do not answer: process 7 (a)"},
     {"all of it, and another's file", "7/stat", "8/map_files/7f0000000000",
      SIX EIGHT "mmap2 8/8 7f0000000000+2000 @0 fd:0 78 5 2 /lib/b\n"
 	       "mmap2 8/8 7f0000004000+2000 @0 fd:0 79 5 2 /lib/c\n",
-     "not surveyed, for they do not answer: process 7; process 8 (b): /lib/b"},
+     "not surveyed, because they do not answer: process 7; process 8 "
+     "(b): /lib/b"},
 };
 
 /* What was told before the file that hangs is not told again. */
@@ -162,7 +163,7 @@ TEST(many_hang)
 	assert_int_equal(t.nr_pieces, 21);
 	tape_expect(&t, 99, "fork 99/99 of 1/1\ncomm 99/99 good\n");
 	tape_expect(&t, 119, "fork 119/119 of 1/1\ncomm 119/119 evil\n");
-	assert_non_null(strstr(buf_str(&note), "process 103 (evil); and 2 more; and the mappings"));
+	assert_non_null(strstr(buf_str(&note), "process 103 (evil); and 2 more; and mappings"));
 	buf_fini(&note);
 	tape_fini(&t);
 	tree_remove(&r);
@@ -200,8 +201,9 @@ TEST(device_hangs)
 	assert_int_equal(survey_looker_survey(&l, &t.result), 0);
 	assert_int_equal(l.nr_abandoned, 2);
 	survey_looker_note(&l, 0, &note);
-	assert_string_equal(buf_str(&note), "not surveyed, for they do not answer: process 9 (x): "
-					    "/lib/0; process 9 (x): /lib/1");
+	assert_string_equal(buf_str(&note),
+			    "not surveyed, because they do not answer: process 9 (x): /lib/0; "
+			    "process 9 (x): /lib/1");
 	assert_string_equal(t.result.note,
 			    "not surveyed: build-ids on devices that do not answer (4 files)");
 	assert_int_equal(t.result.nr_build_ids, 1); /* of the other device */

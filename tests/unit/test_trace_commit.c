@@ -114,7 +114,7 @@ TEST(refuses)
 		assert_int_equal(before.st_size, after.st_size);
 		assert_int_equal(folder_entries(&f, false), nr);
 		assert_non_null(strstr(e.msg, "some/path"));
-		assert_non_null(strstr(e.msg, "not made by cpuperf"));
+		assert_non_null(strstr(e.msg, "not written by cpuperf"));
 		folder_fini(&f);
 	}
 }

@@ -100,7 +100,7 @@ static void check_cut(size_t len)
 	assert_memory_equal(o.offset, intact.offset, o.nr * sizeof(o.offset[0]));
 	assert_false(o.whole);
 	if (o.open_rc)
-		assert_non_null(strstr(o.msg, len ? "cut" : "not a cpuperf trace"));
+		assert_non_null(strstr(o.msg, len ? "truncated" : "not a cpuperf trace"));
 	else if (len > (nr ? frame_end(nr - 1) : TRACE_HEADER_BYTES))
 		assert_non_null(strstr(o.msg, "the file ends inside a frame"));
 	else

@@ -414,7 +414,8 @@ TEST(hostile)
 		assert_int_equal(o.nr_packed, rows[i].is_good);
 		assert_int_equal(o.nr_damages, !rows[i].is_good);
 		if (!rows[i].is_good)
-			assert_non_null(strstr(o.msg, "a packed frame that does not unpack"));
+			assert_non_null(
+			    strstr(o.msg, "a compressed frame that cannot be decompressed"));
 		buf_fini(&payload);
 		buf_fini(&b);
 	}

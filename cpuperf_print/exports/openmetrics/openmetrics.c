@@ -352,18 +352,18 @@ static void throttled(struct buf *b, const struct sums_sum *s)
 
 static const struct common commons[] = {
     {"cpuperf_event_running_ratio", "ratio",
-     "Part of the time that the event was enabled in which it was counted: below 1 its number is "
-     "an estimate.",
+     "Share of its enabled time in which the event was counted; below 1 the "
+     "number is an estimate.",
      OPENMETRICS_GAUGE, is_multiplexable, running},
-    {"cpuperf_samples", "", "Samples that were taken.", OPENMETRICS_COUNTER, is_sampled, samples},
-    {"cpuperf_samples_idle", "", "Of the samples, those of the idle task.", OPENMETRICS_COUNTER,
-     is_sampled, idle},
+    {"cpuperf_samples", "", "Samples taken.", OPENMETRICS_COUNTER, is_sampled, samples},
+    {"cpuperf_samples_idle", "", "Samples of the idle task, included in samples.",
+     OPENMETRICS_COUNTER, is_sampled, idle},
     {"cpuperf_samples_weight", "", "The sum of the periods of the samples.", OPENMETRICS_COUNTER,
      is_sampled, weight},
-    {"cpuperf_samples_lost", "", "Samples that were lost, where the kernel tells it by event.",
+    {"cpuperf_samples_lost", "", "Samples lost, where the kernel counts them per event.",
      OPENMETRICS_COUNTER, is_lost_told, lost},
-    {"cpuperf_samples_throttled", "", "So often the kernel paused the event.", OPENMETRICS_COUNTER,
-     is_sampled, throttled},
+    {"cpuperf_samples_throttled", "", "Number of times the kernel paused the event.",
+     OPENMETRICS_COUNTER, is_sampled, throttled},
 };
 
 static int put_common(struct exposition *x, const struct table *t, const struct common *c,
@@ -424,9 +424,9 @@ static int put_things_states(struct exposition *x, const struct table *t, struct
 		if (!has_family)
 			openmetrics_family(
 			    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_things", "",
-			    "Things (disks, processes ...) of an event of which some "
-			    "have no number, by what became of them, in the last "
-			    "iteration: their sum is of those that are \"ok\".");
+			    "Things (disks, processes ...) by state in the last iteration, for "
+			    "events of which some things have no number; the sum covers the \"ok\" "
+			    "ones.");
 		has_family = true;
 		for (size_t state = CELL_OK; state < CELL_NR_STATES; state++)
 			put_state(x, t, i, 0, cell_state_name((enum cell_state)state),
@@ -449,12 +449,13 @@ static int put_states(struct exposition *x, const struct table *t, struct err *e
 {
 	int rc = 0;
 
-	openmetrics_family(&x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
-			   has_partial(x, t)
-			       ? "Iterations by what became of the event in them: what is not "
-				 "\"ok\", \"partial\" or \"offline\" is in no sum."
-			       : "Iterations by what became of the event in them: what is not "
-				 "\"ok\" or \"offline\" is in no sum.");
+	openmetrics_family(
+	    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
+	    has_partial(x, t)
+		? "Iterations by the event's state in them; only \"ok\", \"partial\" and "
+		  "\"offline\" enter sums."
+		: "Iterations by the event's state in them; only \"ok\" and \"offline\" "
+		  "enter sums.");
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
 			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
@@ -492,7 +493,7 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 	int rc = 0;
 
 	openmetrics_family(&x->m, OPENMETRICS_INFO, "cpuperf_event", "",
-			   "What was asked for, and whether it could be had.");
+			   "The events of the spec, and whether they could be measured.");
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		put_event(x, t, i);
 		rc = flush(x, e);
@@ -513,11 +514,11 @@ static void put_rings(struct exposition *x)
 		const char *name, *help;
 		size_t offset;
 	} rows[] = {
-	    {"cpuperf_records_lost", "Records that found no room in the CPU's ring.",
+	    {"cpuperf_records_lost", "Records lost because the CPU's ring was full.",
 	     offsetof(struct sums_cpu, lost)},
-	    {"cpuperf_readings", "Readings between the boundaries, at the timebase's pace.",
+	    {"cpuperf_readings", "Readings within iterations, at the timebase's pace.",
 	     offsetof(struct sums_cpu, ticks)},
-	    {"cpuperf_readings_missed", "Readings that came too late, and were passed by.",
+	    {"cpuperf_readings_missed", "Readings skipped because they came too late.",
 	     offsetof(struct sums_cpu, ticks_missed)},
 	};
 
@@ -554,7 +555,7 @@ static void put_session(struct exposition *x)
 	str_hex16(f->head.session_id, session);
 	str_hex16(f->head.boot_id, boot);
 	openmetrics_family(&x->m, OPENMETRICS_INFO, "cpuperf_session", "",
-			   "Where and by what this was measured.");
+			   "The machine and program that measured this.");
 	openmetrics_begin(&x->m);
 	openmetrics_label(&x->m, "session_id", session);
 	openmetrics_label(&x->m, "boot_id", boot);
@@ -569,16 +570,17 @@ static void put_session(struct exposition *x)
 	openmetrics_value(&x->m);
 	buf_adds(x->m.out, "1");
 	openmetrics_end(&x->m, 0);
-	put_gauge(x, "cpuperf_session_iterations", "", "Iterations that were read.",
+	put_gauge(x, "cpuperf_session_iterations", "", "Iterations read.",
 		  x->sums.summary->nr_iterations, 0);
 	put_gauge(x, "cpuperf_session_unread_parts", "",
-		  "Damaged or missing parts of its files: what was in them is in no number here.",
+		  "Damaged or missing parts of the session's files; their content is in "
+		  "no number here.",
 		  x->j->output->problems.nr_losses, 0);
-	put_gauge(x, "cpuperf_session_measured_seconds", "seconds", "How long they were together.",
-		  x->sums.measured_ns, -9);
+	put_gauge(x, "cpuperf_session_measured_seconds", "seconds",
+		  "Total length of the iterations.", x->sums.measured_ns, -9);
 	if (x->sums.start_realtime_ns)
 		put_gauge(x, "cpuperf_session_start_time_seconds", "seconds",
-			  "When the first of them began, since 1970.", x->sums.start_realtime_ns,
+			  "Start of the first iteration, since 1970.", x->sums.start_realtime_ns,
 			  -9);
 }
 
@@ -611,7 +613,7 @@ static int read_all(struct exposition *x, struct tables *tables, struct err *e)
 	while (rc == 0 && (got = tables_next(tables, e)) == 1)
 		rc = sums_add(&x->sums, tables->t);
 	if (rc == -EFBIG)
-		return err_set(e, rc, "events, CPUs and things are too many for this format");
+		return err_set(e, rc, "too many events, CPUs and things for this format");
 	if (rc)
 		return err_set(e, rc, "cannot be exported: %s", strerror(-rc));
 	return got < 0 ? got : 0;

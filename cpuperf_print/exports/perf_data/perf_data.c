@@ -446,14 +446,14 @@ static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
 	t.build_ids = build_ids;
 	rc = build_ids ? perf_data_tail(&x->j->output->text, &t, head) : -ENOMEM;
 	mem_free(build_ids);
-	return rc ? err_set(x->e, rc, "what follows the records: %s", strerror(-rc)) : 0;
+	return rc ? err_set(x->e, rc, "the end of the file: %s", strerror(-rc)) : 0;
 }
 
 static int refuse_out(const struct job *j, struct err *e)
 {
 	err_set_at(e, -EINVAL, j->output->name, 0, 0,
-		   "takes no perf.data file: its beginning is written last");
-	err_hint(e, "--output-file=PATH with a file takes it");
+		   "cannot hold a perf.data file, whose beginning is written last");
+	err_hint(e, "use --output-file=PATH with a regular file");
 	return -EINVAL;
 }
 
@@ -521,7 +521,7 @@ int export_perf_data(struct job *j, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
-	tell(&x, x.nr_bad, "records are left out: they do not fit into a perf.data file");
+	tell(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);

@@ -281,7 +281,7 @@ static void put_notes(struct perfetto *p)
 		export_samples_lines(p->j, &p->stats, put_note, p);
 	export_unread_lines(p->j, put_note, p);
 	if (p->stacks && report_stacks_is_full(p->stacks))
-		put_note(p, "there are too many stacks: some lack their innermost frames");
+		put_note(p, "too many stacks: some lack their innermost frames");
 }
 
 /* --- traces ---------------------------------------------------------------------------------- */
@@ -550,5 +550,5 @@ int export_perfetto(struct job *j, struct err *e)
 
 	(void)j->nr; /* 1 */
 	fini(&p);
-	return rc ? err_set(e, rc, "the trace cannot be made: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "the trace cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -323,10 +323,10 @@ static void put_comments(struct pprof *p)
 	export_samples_lines(p->j, &p->stats, put_comment, p);
 	export_unread_lines(p->j, put_comment, p);
 	if (p->tables.is_full)
-		put_comment(p, "there are too many places: some locations have no address");
+		put_comment(p, "too many locations: some have no address");
 	if (!p->nr_left)
 		return;
-	snprintf(line, sizeof(line), "%llu samples are of no event that is sampled: left out",
+	snprintf(line, sizeof(line), "%llu samples belong to no sampled event: omitted",
 		 (unsigned long long)p->nr_left);
 	put_comment(p, line);
 }
@@ -418,5 +418,5 @@ int export_pprof(struct job *j, struct err *e)
 	if (rc == 0)
 		rc = finish(p);
 	fini(p);
-	return rc ? err_set(e, rc, "the profile cannot be made: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "the profile cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -58,9 +58,9 @@ int sqlite_file_error(const struct sqlite_file *f, struct err *e)
 {
 	if (!f->error)
 		return 0;
-	err_set(e, f->error, "the database cannot be made: %s", f->message);
+	err_set(e, f->error, "the database cannot be written: %s", f->message);
 	if (f->error == -ENOSPC || f->error == -EIO)
-		err_hint(e, "it is put together in TMPDIR, else /tmp: is there room?");
+		err_hint(e, "it is built in TMPDIR, or /tmp: is there enough space?");
 	return f->error;
 }
 
@@ -110,7 +110,7 @@ int sqlite_file_open(struct sqlite_file **out, struct err *e)
 	if (rc == 0)
 		rc = open_database(f, path);
 	if (rc)
-		err_set_at(e, rc, path, 0, 0, "cannot be made: %s", strerror(-rc));
+		err_set_at(e, rc, path, 0, 0, "cannot be created: %s", strerror(-rc));
 	if (rc == 0) {
 		sqlite_file_run(f, "PRAGMA page_size=8192; PRAGMA journal_mode=OFF;"
 				   "PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"

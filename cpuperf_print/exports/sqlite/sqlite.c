@@ -560,17 +560,17 @@ static void put_losses(struct database *d, const struct report_stats *stats)
 		const struct sampled_event sampling =
 		    sampled_event(ev->group, ev->name, ev->rate, ev->frequency, ev->flags);
 
-		put_loss(d, "samples left out", true, i, s->left.samples);
-		put_loss(d, "samples that did not come", true, i,
+		put_loss(d, "samples omitted", true, i, s->left.samples);
+		put_loss(d, "samples missing", true, i,
 			 s->is_short ? sampled_nr_missing(&sampling, &s->sampled) : 0);
 		put_loss(d, "pauses by the kernel", true, i, s->sampled.n.throttled);
 	}
 	put_loss(d, "records lost", false, 0, stats->nr_lost);
 	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
-		snprintf(what, sizeof(what), "stacks not whole: %s", unwind_end_name(end));
+		snprintf(what, sizeof(what), "incomplete stacks: %s", unwind_end_name(end));
 		put_loss(d, what, false, 0, stats->nr_ends[end]);
 	}
-	put_loss(d, "stacks are too many: those behind are cut", false, 0,
+	put_loss(d, "too many stacks: the rest are truncated", false, 0,
 		 report_stacks_is_full(d->stacks));
 }
 
@@ -585,8 +585,7 @@ static void warn_full(struct database *d)
 
 	if (!report_stacks_is_full(d->stacks))
 		return;
-	err_set(&problem, -EFBIG, "there are more than %d stacks: those behind are cut",
-		REPORT_MAX_STACKS);
+	err_set(&problem, -EFBIG, "more than %d stacks: the rest are truncated", REPORT_MAX_STACKS);
 	problems_add(&d->j->output->problems, false, &problem);
 }
 
