@@ -5,8 +5,6 @@
 #ifndef TEST_INJECT_H
 #define TEST_INJECT_H
 
-#include "kit.h"
-
 #include "base/mem.h"
 #include "base/sys.h"
 
@@ -21,8 +19,6 @@ struct inject {
 	atomic_bool fired;   /* the failure happened */
 	atomic_long nr_live; /* allocations not yet released, since inject_mem */
 };
-
-#define INJECT_NR NR
 
 extern struct inject inject;
 
