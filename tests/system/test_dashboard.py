@@ -344,7 +344,7 @@ def check_refused(folder):
     for args, message in (
             ((CPUPERF, spec, "--live"), "--live: standard output is not a terminal"),
             ((CPUPERF, spec, "--live", "--no-live"), "mutually exclusive"),
-            ((CPUPERF, spec, "--live", "--output-format=csv"), "not with --output-format=csv"),
+            ((CPUPERF, spec, "--live", "--output-format=csv"), "--live excludes --output-format=csv"),
             ((CPUPERF, f"--spec-file={sampled}", "--live"), "this spec samples"),
             ((PRINT, session, "--live"), "requires a terminal on standard output"),
             ((PRINT, session, "--live", "--report=series"), "excludes --report"),
