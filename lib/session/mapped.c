@@ -13,7 +13,6 @@
 
 enum {
 	RECORD_MMAP2 = 10,
-	MISC_BUILD_ID = 1 << 14,
 	PROT_EXECUTE = 4,
 	TAIL_BYTES = 16, /* task and time */
 	NS_PER_S = 1000000000,
@@ -21,7 +20,8 @@ enum {
 #define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two questions for a file */
 #define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
 
-/* PERF_RECORD_MMAP2 without a build-id. */
+/* PERF_RECORD_MMAP2 without a build-id. Another listener that asked for build-ids may have set
+ * PERF_RECORD_MISC_MMAP_BUILD_ID: the record is laid out so all the same, and readers know that. */
 struct record {
 	uint32_t kind;
 	uint16_t misc, size;
@@ -152,16 +152,6 @@ static void copy(const struct pmu_view *v, uint64_t at, size_t len, struct recor
 	memcpy((char *)out + part_len[0], part[1], part_len[1]);
 }
 
-/* A header is one word, which never wraps. */
-static void unmark(const struct pmu_ring *ring, const struct pmu_view *v, uint64_t at,
-		   uint16_t misc)
-{
-	size_t place = (size_t)(v->data - (const uint8_t *)ring->base) + (at & v->mask);
-
-	misc &= (uint16_t)~MISC_BUILD_ID;
-	memcpy((char *)ring->base + place + offsetof(struct record, misc), &misc, sizeof(misc));
-}
-
 static bool is_file(const struct record *r)
 {
 	size_t head = offsetof(struct record, path);
@@ -170,13 +160,10 @@ static bool is_file(const struct record *r)
 	       memchr(r->path, '\0', r->size - head - TAIL_BYTES);
 }
 
-static void add_mapping(struct mapped *m, const struct pmu_ring *ring, const struct pmu_view *v,
-			uint64_t at, uint16_t misc, uint16_t size)
+static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at, uint16_t size)
 {
 	struct record r;
 
-	if (misc & MISC_BUILD_ID)
-		unmark(ring, v, at, misc);
 	if (size <= offsetof(struct record, path) + TAIL_BYTES || size > sizeof(r))
 		return;
 	copy(v, at, size, &r);
@@ -184,7 +171,7 @@ static void add_mapping(struct mapped *m, const struct pmu_ring *ring, const str
 		want(m, &r);
 }
 
-void mapped_scan(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to)
+void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to)
 {
 	struct pmu_view v = pmu_ring_view(ring);
 
@@ -196,7 +183,7 @@ void mapped_scan(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t 
 		if (size < sizeof(word) || size > to - at)
 			break;
 		if ((uint32_t)word == RECORD_MMAP2)
-			add_mapping(m, ring, &v, at, (uint16_t)(word >> 32), size);
+			add_mapping(m, &v, at, size);
 		at += size;
 	}
 	pthread_mutex_unlock(&m->lock);

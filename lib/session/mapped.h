@@ -35,9 +35,9 @@ struct mapped {
 int mapped_init(struct mapped *m); /* 0 or -errno; then nothing is owned */
 void mapped_fini(struct mapped *m);
 
-/* Adds the files of the whole records in the side-band's ring, at … to. Clears from mappings the
- * build-id flag that the kernel set for another listener. */
-void mapped_scan(struct mapped *m, struct pmu_ring *ring, uint64_t at, uint64_t to);
+/* Adds the files of the whole records in the side-band's ring, at … to. Only reads the ring: a
+ * write to its records raises SIGBUS. */
+void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to);
 /* From now on mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 

@@ -1,7 +1,7 @@
 /*
  * Files that are mapped during a session: what the side-band says becomes questions, each once and
- * again when it is mapped again; the mark of others' build-ids goes; and a file gets its build-id
- * only if it is the very one, and has not changed since.
+ * again when it is mapped again; the mark of others' build-ids is passed over; and a file gets its
+ * build-id only if it is the very one, and has not changed since.
  */
 #include "kit.h"
 #include "test_survey.h"
@@ -11,6 +11,7 @@
 #include "survey/identify.h"
 #include "survey/mounts.h"
 
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 enum { RING_BYTES = 4096, MISC_MARK = 1 << 14 };
@@ -25,10 +26,12 @@ static void memory_init(struct memory *m, uint64_t at)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	*m = (struct memory){
-	    .ring = {.base = calloc(1, page + RING_BYTES), .bytes = RING_BYTES, .tail = at},
-	    .head = at};
-	assert_non_null(m->ring.base);
+	*m = (struct memory){.ring = {.base = mmap(NULL, page + RING_BYTES, PROT_READ | PROT_WRITE,
+						   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+				      .bytes = RING_BYTES,
+				      .tail = at},
+			     .head = at};
+	assert_ptr_not_equal(m->ring.base, MAP_FAILED);
 }
 
 static uint8_t *byte_at(const struct memory *m, uint64_t at)
@@ -64,9 +67,17 @@ static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_
 	buf_fini(&b);
 }
 
+static void memory_fini(struct memory *m)
+{
+	munmap(m->ring.base, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+}
+
+/* The kernel's ring cannot be written to, but for its first page. */
 static void take_all(struct mapped *t, struct memory *m)
 {
+	assert_int_equal(mprotect(byte_at(m, 0), RING_BYTES, PROT_READ), 0);
 	mapped_scan(t, &m->ring, m->ring.tail, m->head);
+	assert_int_equal(mprotect(byte_at(m, 0), RING_BYTES, PROT_READ | PROT_WRITE), 0);
 	m->ring.tail = m->head;
 }
 
@@ -112,13 +123,11 @@ TEST(questions)
 		put_mapping(&m, 2, 1, 5, "/bin/a program");
 		put_mapping(&m, 2, 1, 5, "/another/of/that/inode");
 		take_all(&t, &m);
-		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 4), 2);
-		assert_int_equal(*byte_at(&m, 5 * RING_BYTES - at + 5), 0);
 		expect_question(&t, 1, "/bin/a program", SURVEY_IDENTIFY_FOUND, false);
 		expect_question(&t, 1, "/another/of/that/inode", SURVEY_IDENTIFY_NONE, false);
 		expect_no_question(&t);
 		mapped_fini(&t);
-		free(m.ring.base);
+		memory_fini(&m);
 	}
 }
 
@@ -149,7 +158,7 @@ TEST(again)
 	expect_no_question(&t);
 	assert_int_equal(t.nr_foreign, 1);
 	mapped_fini(&t);
-	free(m.ring.base);
+	memory_fini(&m);
 }
 
 /* Files that are due come first who was due first, in whatever order they were mapped again. */
@@ -164,7 +173,7 @@ TEST(order)
 			memory_init(&m, 0);
 			put_mapping(&m, 2, 1 + (round ? i * 37 % 100 : i), 5, "/f");
 			take_all(&t, &m);
-			free(m.ring.base);
+			memory_fini(&m);
 		}
 		if (round)
 			mapped_end(&t);
@@ -187,7 +196,7 @@ TEST(hostile_sizes)
 		put_mapping(&m, 2, 1, 5, "/x");
 		memcpy(byte_at(&m, 6), &sizes[i], 2);
 		take_all(&t, &m);
-		free(m.ring.base);
+		memory_fini(&m);
 	}
 	expect_no_question(&t);
 	mapped_fini(&t);
