@@ -385,7 +385,7 @@ def check_strays_of_others(folder):
             pass
     os.mkdir(f"{folder}/t.s7.0.cpuperf")
     again, said = shown(folder, code=0)
-    assert again == rows and "not of this session: left out" in said, said
+    assert again == rows and "not of this session: ignored" in said, said
 
 
 def check_log_to_pipe(folder):
