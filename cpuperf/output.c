@@ -108,6 +108,13 @@ static int flush(const struct output *o, struct output_queue *q)
 	return rc;
 }
 
+void output_settle(struct output *o)
+{
+	for (size_t i = 0; i < OUTPUT_NR_QUEUES; i++)
+		if (o->queue[i].outlet)
+			(void)outlet_wait(o->queue[i].outlet, QUIET_MS);
+}
+
 int output_flush(struct output *o)
 {
 	return flush(o, o->results);

@@ -41,6 +41,8 @@ bool output_table(struct output *o, const char *text, size_t len);
 uint64_t output_nr_tables(const struct output *o);
 /* Nobody can read results any more. */
 bool output_is_broken(const struct output *o);
+/* Waits until all queues are empty, or one of them was not read for a moment. */
+void output_settle(struct output *o);
 /* Waits until all results are written. 0, -errno, or -ETIMEDOUT: they are not taken. */
 int output_flush(struct output *o);
 /* After all tables, when all is written: 0, or as output_flush. */

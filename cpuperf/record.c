@@ -401,6 +401,8 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	log_start(r->plan->spec);
 	tell_groups(r);
+	if (watch_is_wanted(o, r->plan))
+		output_settle(&r->output); /* else log lines could reach the dashboard's screen */
 	if (watch_start(&r->watch, o, r->session, r->table, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_FAILED;

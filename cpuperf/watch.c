@@ -41,8 +41,7 @@ static bool is_in_foreground(void)
 	return foreground < 0 || foreground == getpgrp();
 }
 
-/* Without being asked: where a person looks on, and there is something to look at. */
-static bool is_wanted(const struct options *o, const struct plan *plan)
+bool watch_is_wanted(const struct options *o, const struct plan *plan)
 {
 	if (o->live || o->no_live)
 		return o->live;
@@ -114,7 +113,7 @@ int watch_start(struct watch *w, const struct options *o, struct session *s, con
 	int rc;
 
 	*w = (struct watch){.session = s};
-	if (!is_wanted(o, plan))
+	if (!watch_is_wanted(o, plan))
 		return 0;
 	buf_init(&w->notes, MAX_NOTES_BYTES);
 	arena_init(&w->arena, MAX_BYTES);

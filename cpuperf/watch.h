@@ -22,10 +22,12 @@ struct watch {
 	bool holds_notes;
 };
 
-/* --live makes no sense here: -EINVAL with *e. */
+/* -EINVAL with *e if --live is impossible here. */
 int watch_check(const struct options *o, const struct plan *plan, struct err *e);
-/* Starts it if it is wanted. t has the columns of the session, and outlives it. 0, or -errno with
- * *e where it was asked for and cannot be; without --live there is none then. */
+/* --live, or without options: a person sees standard output, and there are iterations to watch. */
+bool watch_is_wanted(const struct options *o, const struct plan *plan);
+/* Starts the dashboard if it is wanted. t has the session's columns and outlives the dashboard. 0,
+ * or -errno with *e if --live fails; without --live a failure only means that there is none. */
 int watch_start(struct watch *w, const struct options *o, struct session *s, const struct table *t,
 		struct err *e);
 bool watch_is_on(const struct watch *w);
