@@ -171,8 +171,10 @@ int reports_side_by_side(struct job *j, unsigned columns, const struct report_st
 {
 	struct side_by_side t = {
 	    .j = j, .columns = columns & ~(1u << REPORT_SESSION), .stats = stats};
-	int rc = gather(&t, rows, nr_rows);
+	int rc;
 
+	dict_init(&t.lines, sizeof(struct line), DICT_KEY(struct line, file), DICT_MAX);
+	rc = gather(&t, rows, nr_rows);
 	buf_addc(&j->output->text, '\n');
 	for (size_t i = 0; i < j->nr; i++)
 		buf_printf(&j->output->text, "session %zu: %s\n", i + 1,

@@ -326,7 +326,7 @@ static int refuse_others(const struct profile_session *s, const struct profile_m
 
 static int start(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
-	int rc = s->set ? list_set(s, e) : find_files(s, m, e);
+	int rc = m ? find_files(s, m, e) : list_set(s, e);
 
 	if (rc)
 		return rc;

@@ -241,7 +241,7 @@ def check_counters():
     for model, text in (("skl", "8 programmable, 3 fixed. Hardware events: 3 take fixed ones, 4 "),
                         ("zen3", "6 programmable, 0 fixed. Hardware events: 0 take fixed ones, 7 "),
                         ("zen3", "they take turns (multiplexing)"),
-                        ("arm_n1", "7 hardware event(s) on each CPU; how many counters")):
+                        ("arm_n1", "7 hardware event(s) on each CPU; the number of counters")):
         done = run("--check-spec", "--spec-file=basic-cpu.cpspec", f"--model-name={model}")
         assert text in done.stdout.replace("\n", " "), (model, done.stdout[-400:])
 
@@ -349,7 +349,7 @@ def check_refused():
         spec = write_spec(folder, ["software:cpu_clock", "misc:memory_used"])
         assert "2 of 2 event(s) work here" in run(spec, "--check-spec", "--strict").stdout
         text = run(spec, "--check-spec", **none).stdout
-        assert "not supported: the kernel refuses" in text and "1 of 2 event(s) work here" in text, text
+        assert "not supported: the kernel rejects" in text and "1 of 2 event(s) work here" in text, text
         run(spec, "--check-spec", "--strict", code=1, **none)
         nr = os.sysconf("SC_NPROCESSORS_ONLN")
         if nr > 1:

@@ -484,7 +484,7 @@ def check_refused(folder):
     refuse(session, what="cannot hold a perf.data file, whose beginning is written last", code=1)
     os.mkfifo(f"{folder}/fifo")
     reader = subprocess.Popen(["cat", f"{folder}/fifo"], stdout=subprocess.DEVNULL)
-    refuse(session, f"--output-file={folder}/fifo", what="its beginning is written last", code=1)
+    refuse(session, f"--output-file={folder}/fifo", what="whose beginning is written last", code=1)
     reader.wait(timeout=600)
     os.mkdir(f"{folder}/tally")
     sampled.finish(sampled.start(f"{folder}/tally", [event("software:page_faults")], "--duration=10ms"))

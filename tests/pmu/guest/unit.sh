@@ -19,8 +19,11 @@ without="$without|test_symbol_lines|test_elf_file|test_unwind_step|test_report_d
 
 if [ -n "$1" ]; then
 	name=${1##*/}
-	"$1" >"/tmp/$name.log" 2>&1 && echo "ok $name" && exit
+	status=0
+	"$1" >"/tmp/$name.log" 2>&1 || status=$?
+	[ $status = 0 ] && echo "ok $name" && exit
 	cat "/tmp/$name.log"
+	[ $status = 77 ] && exit # its reason is the line above
 	echo "FAILED: $name"
 	exit 1
 fi
