@@ -624,7 +624,7 @@ def check_rebuilt(folder):
         table = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
         assert not any(n in r.get("function", "") for r in table for n in ("work", "+0x")), table
         assert done.stderr.count("app: names are missing on one side") == 1, done
-        place = re.search(rf"{path}: warning: .*\n.* to DIR/(\S+) and give --debug-dir=DIR",
+        place = re.search(rf"{path}: warning: .*\n.* to DIR/(\S+) and use --debug-dir=DIR",
                           done.stderr).group(1)
         if not more:
             row, = {r["function"]: r for r in table if r["object"] == "app"
@@ -682,7 +682,7 @@ def check_refused(session):
         assert done.returncode == 2 and not done.stdout, (option, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (option, done.stderr)
     for args, text in (([], "no session named"),
-                       ([f"--session={session.file}"] * 65, "given more than 64 times"),
+                       ([f"--session={session.file}"] * 65, "used more than 64 times"),
                        ([f"--session={session.file}", "--by-session", f"--diff={session.file}"],
                         "--by-session and --diff are mutually exclusive"),
                        ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
@@ -690,7 +690,7 @@ def check_refused(session):
                        ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
                          "--output-format=html"], "--fail-over requires --report=diff"),
                        ([f"--session={session.file}"] + ["--hide=x"] * 33,
-                        "given more than 32 times")):
+                        "used more than 32 times")):
         done = run(*args)
         assert done.returncode == 2 and not done.stdout and text in done.stderr, (args, done)
 
