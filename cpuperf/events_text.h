@@ -1,6 +1,5 @@
 /*
- * What a person and a program are told of one event: fields for csv and ndjson, lines for text.
- * Knows nothing of which events there are and of who prints.
+ * The description of one event: fields for csv and ndjson, lines for text.
  */
 #ifndef CPUPERF_EVENTS_TEXT_H
 #define CPUPERF_EVENTS_TEXT_H

@@ -202,7 +202,7 @@ static int look_at_events(const struct options *o)
 	return status;
 }
 
-/* Each answers by itself: two of them would be one too many. */
+/* These modes are mutually exclusive. */
 static int check_verbs(const struct options *o)
 {
 	int nr = o->list_specs + o->list_events + (o->describe_event != NULL) +

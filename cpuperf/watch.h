@@ -33,7 +33,8 @@ int watch_start(struct watch *w, const struct options *o, struct session *s, con
 bool watch_is_on(const struct watch *w);
 void watch_iteration(struct watch *w, const struct table *t);
 void watch_note(struct watch *w, const char *text);
-/* Gives the terminal back and says what was held. False: the terminal takes nothing. */
+/* Restores the terminal and prints the messages held meanwhile. False: the terminal accepts no
+ * output. */
 bool watch_stop(struct watch *w);
 
 #endif

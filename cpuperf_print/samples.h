@@ -16,10 +16,9 @@ int samples_load_names(struct job *j, struct err *e);
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		 struct report_stats *stats, struct err *e);
 /*
- * Appends before and what is missing of an event's samples, whatever the filter:
- * "78.4 % of what should have come, 12 records were lost: shares may be off". False and nothing if
- * at least 98 % came (or the number is not known), nothing was lost and the kernel did not pause
- * the event.
+ * Appends before and what is missing of an event's samples, whatever the filter. False and nothing
+ * if at least 98 % were received (or the number is unknown), none were lost and the kernel did not
+ * throttle the event.
  */
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
 			 uint32_t event);

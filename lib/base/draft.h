@@ -1,7 +1,7 @@
 /*
- * A file that takes its name when it is whole: until then what stands under the name stays as it
- * is. It has no name meanwhile, so that nothing is left of it, however its writer ends; where the
- * file system cannot do that, it has one that nobody can guess, in the same folder.
+ * A file that gets its name only when it is complete; until then an existing file of that name is
+ * unchanged. Meanwhile it has no name, so that nothing is left however its writer ends; if the file
+ * system does not support that, it has an unpredictable name in the same folder.
  */
 #ifndef BASE_DRAFT_H
 #define BASE_DRAFT_H

@@ -1,6 +1,6 @@
 /*
- * A queue before a descriptor, and the thread that writes it: who adds never waits for who reads.
- * What waits is bounded in bytes. Knows nothing of what is written.
+ * A bounded queue before a descriptor, and the thread that writes it: adding never waits for the
+ * reader of the descriptor.
  */
 #ifndef BASE_OUTLET_H
 #define BASE_OUTLET_H

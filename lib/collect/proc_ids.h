@@ -1,6 +1,5 @@
 /*
- * The numbers that entries of a folder of /proc are named by: processes, threads, descriptors.
- * Knows nothing of what they number.
+ * The numbers that name the entries of a folder of /proc: processes, threads, descriptors.
  */
 #ifndef COLLECT_PROC_IDS_H
 #define COLLECT_PROC_IDS_H

@@ -10,7 +10,7 @@
 #include "base/root.h"
 #include "collect/many.h"
 
-/* THINGS_MAX: of one source at a time; what is beyond is told, and left out. */
+/* THINGS_MAX: per source at one time; more are reported and ignored. */
 enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 3 };
 
 /* A file of a thing, in its folder, and the fields that it tells. */

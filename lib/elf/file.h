@@ -1,10 +1,9 @@
 /*
- * An ELF file, looked into: segments, sections, bytes by address. Every byte is hostile: whatever
- * it claims, nothing outside the file is touched, and work is bounded. What is asked for is copied
- * when it is first asked for, by a reader, and stays where it is, whatever becomes of the file:
- * threads may share it. A file that cannot be read on, or takes too much, has nothing more to say,
- * and that is told of the reader's problem function, once. Source: the gABI, linux/elf.h. Knows
- * nothing of symbols, of processes and of where files are found.
+ * An ELF file: segments, sections, bytes by address. Every byte is hostile: no claim of the file
+ * makes us read outside it, and work is bounded. Ranges are copied by a reader when first asked
+ * for, and stay valid whatever becomes of the file, so threads may share it. If the file cannot be
+ * read further, or exceeds its budget, later calls find nothing; the reader's problem function
+ * receives the reason, once. Source: the gABI, linux/elf.h.
  */
 #ifndef ELF_FILE_H
 #define ELF_FILE_H
@@ -41,8 +40,7 @@ const uint8_t *elf_file_data(const struct elf_file *f, size_t *len);
 void *elf_file_copy(const struct elf_file *f, size_t *len);
 /* CRC-32 (that of zlib) of the whole file. False: it cannot be read. */
 bool elf_file_crc32(const struct elf_file *f, uint32_t *out);
-/* Takes memory or time for what is made of it, within what a file may take. False: too much, which
- * is told. */
+/* Charges memory or time to the file's budget. False: over the budget, which is reported. */
 bool elf_file_pay(const struct elf_file *f, uint64_t bytes);
 bool elf_file_spend(const struct elf_file *f, uint64_t ns);
 /* The most memory that may still be made of it. */

@@ -29,8 +29,8 @@ enum {
 	CRC_TIMES = 3,        /* whole files may take so many times the time of all else */
 };
 
-/* Of a run. What is waited for because the machine is busy is not the file's doing: so much of each
- * answer is taken from a budget of its own. */
+/* Of a run. Waiting on a busy machine is not the file's fault: up to this much of each answer is
+ * charged to a separate budget. */
 static const uint64_t max_bytes = (uint64_t)8 << 30, max_ns = 20 * (uint64_t)1000000000,
 		      max_grace_ns = 60 * (uint64_t)1000000000, grace_ns = 100000000;
 

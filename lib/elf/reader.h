@@ -1,11 +1,10 @@
 /*
- * Reads other people's files, for names: within a budget of memory and time for the whole run, and
- * in a child process, because whoever touches a file on a file system that does not answer cannot
- * even be killed. The child holds nothing: who waits too long for it leaves it alone. What was
- * read is a copy, so that nobody can change it, or cut it off, under who looks at it. May be used
- * by several threads at once. Knows nothing of what the files are.
+ * Reads other people's files, for names, within a budget of memory and time for the whole run. A
+ * child process reads, because a process that waits for a file system that does not answer cannot
+ * even be killed. The child holds nothing; if it does not answer it is abandoned. What was read is
+ * a copy that nobody can change or truncate. Several threads may use a reader at once.
  *
- * A file may take at most a quarter of what the others left, so that none takes it all.
+ * A file may use at most a quarter of what the others left, so that none exhausts the budget.
  */
 #ifndef ELF_READER_H
 #define ELF_READER_H

@@ -56,8 +56,8 @@ struct cell {
 };
 
 bool cell_has_value(const struct cell *c); /* CELL_OK or CELL_OFFLINE */
-/* There is a number, but not of all it should hold: a CPU went away, a sum lacks a CPU or a thing,
- * a thing lacks what ended between two readings, or it is made of such a number. */
+/* The number is partial: a CPU went offline, a CPU or thing is missing from the sum, a part of a
+ * thing ended between two readings, or an operand is partial. */
 bool cell_is_partial(const struct cell *c);
 /* cell_state_name, and of a number that lacks something "partial: 5 of 111", or "partial"
  * where it is not known of how many. Uses out, or not. */

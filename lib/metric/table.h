@@ -85,10 +85,10 @@ struct table_part {
 	const struct reading *start, *end;
 };
 /*
- * Makes one cell of the parts of its event. Parts without an end (NULL, or READING_NONE) are
+ * Makes one cell from the parts of its event. Parts without an end (NULL, or READING_NONE) are
  * skipped. If all are, the cell is blank, unless state (the event's enum reading_state at the start
- * of the session) says why it is not measured: then it says so in each row, or in row 0 for what is
- * not of each CPU.
+ * of the session) gives the reason why it is not measured: then every row shows the reason, or only
+ * row 0 if the event is not per CPU.
  */
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	       const struct table_part *parts, size_t nr);

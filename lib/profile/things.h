@@ -1,6 +1,5 @@
 /*
  * The things of one trace (disks, processes …): their readings and names, collected in any order.
- * Knows nothing of what they are.
  */
 #ifndef PROFILE_THINGS_H
 #define PROFILE_THINGS_H

@@ -251,8 +251,8 @@ static double gather(const struct row *row, const struct side *s, struct spread 
 	return sum;
 }
 
-/* The variance that counting samples has by itself, where the sides are the same: of k samples k,
- * times the square of what each stands for. */
+/* The variance of counting samples if both sides are equal: k samples have variance k, times the
+ * square of a sample's weight. */
 static void find_least(enum diff_basis basis, const struct side *sides, double sum, double samples,
 		       struct tested *t)
 {

@@ -156,8 +156,8 @@ static int open_set(struct session_cpu *c, const struct session_probe *p, enum p
 	return rc;
 }
 
-/* An offline CPU refuses with ENODEV what a PMU has taken (find_get_context() in the kernel), and
- * what no PMU takes is refused as ever. */
+/* On an offline CPU, an event that a PMU accepts fails with ENODEV (find_get_context() in the
+ * kernel); one that no PMU accepts fails as usual. */
 static bool is_offline(const struct session_cpu *c)
 {
 	for (size_t i = 0; i < c->plan->nr_events && c->nr_groups == 0; i++)

@@ -251,7 +251,7 @@ static int update_manifest(struct session_output *o, const struct sync_work *wor
 	return rc;
 }
 
-/* What the manifest says is on the disk before it says so. */
+/* Syncs files before the manifest that lists them. */
 static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 {
 	struct session_output *o = arg;

@@ -1,6 +1,6 @@
 /*
- * A thread that calls a function at a steady pace, on absolute deadlines: what reads misc events
- * while samples are taken, so that a slow disk delays no reading. Knows nothing of what is read.
+ * A thread that calls a function at a steady pace, on absolute deadlines. It reads misc events
+ * during sampling, so that a slow disk delays no reading.
  */
 #ifndef SESSION_PACER_H
 #define SESSION_PACER_H

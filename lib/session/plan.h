@@ -38,8 +38,8 @@ struct plan_event {
 	struct event_support support;   /* as far as can be told without opening */
 };
 
-/* What has a reading of its own on each CPU: a perf event to open there (one for each PMU that
- * counts for the event), or, of an event of PLAN_NO_SET, what is read elsewhere. */
+/* A part of an event with its own reading on each CPU: one perf event per PMU that counts the event
+ * or, for PLAN_NO_SET, a value that a collector reads. */
 struct plan_part {
 	uint32_t event;         /* index in the plan */
 	struct event_part part; /* borrowed from the catalogue; empty without a set */

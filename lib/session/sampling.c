@@ -177,8 +177,8 @@ const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t 
 	return &g->results[trace];
 }
 
-/* A ring that is not emptied in time loses samples: the little that it takes comes before what is
- * measured, where we may ask for that. Threads that this one starts inherit it. */
+/* A ring that is emptied too late loses samples, so this thread raises its priority if permitted.
+ * Threads that it starts inherit it. */
 static void raise_priority(struct sampling *g)
 {
 	enum { NICE = -10 };
@@ -356,9 +356,8 @@ static int append(struct trace_file *file, struct trace_writer *w, struct err *e
 	return file ? trace_file_append(file, w, e) : 0;
 }
 
-/* What waits and was read up to that time, names first: what is left of the last time, and then
- * what came since. Each goes to the file before the next is gathered, for a writer has a ceiling.
- */
+/* Writes the queued readings up to that time, names first: the rest of the previous round, then
+ * newer ones. Each is written before the next is collected, since a writer has a limit. */
 static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;

@@ -1,6 +1,6 @@
 /*
- * The readings of events of many things (disks, processes …) at one boundary, and what the things
- * are called. Knows nothing of what they are.
+ * The readings of per-thing events (disks, processes …) at one boundary, and the names of the
+ * things.
  */
 #ifndef SESSION_THINGS_H
 #define SESSION_THINGS_H

@@ -1,7 +1,7 @@
 /*
- * What is read between two boundaries and waits for the files: readings of each trace, in order of
- * time, and the names of things that were found meanwhile. One thread adds and another one takes;
- * neither waits for the other's reading or writing. Knows nothing of what is read, or when.
+ * A queue of what was read between two boundaries: readings of each trace, in order of time, and
+ * the names of things that appeared. One thread adds and another removes; neither waits for the
+ * other's reading or writing.
  */
 #ifndef SESSION_TICKS_H
 #define SESSION_TICKS_H

@@ -117,8 +117,8 @@ static int wait_for(const struct survey_looker *l)
 	return -ETIMEDOUT;
 }
 
-/* 0 and the bytes behind the head; -ECANCELED; -ETIMEDOUT: nothing comes, it has ended, or what it
- * says makes no sense. */
+/* 0 and the bytes behind the head; -ECANCELED; -ETIMEDOUT: the child is silent, has ended, or sent
+ * an invalid message. */
 static int take(const struct survey_looker *l, struct survey_looker_message *m, size_t *len)
 {
 	int rc = wait_for(l);

@@ -122,7 +122,7 @@ static const struct survey_mount *find(const struct survey_mounts *m, uint32_t m
 	return NULL;
 }
 
-/* What is left out is not known, and so not read. */
+/* Files of a mount that is not added are treated as unknown, and are not read. */
 static void add(struct survey_mounts *m, const struct survey_mount *mount)
 {
 	void *grown;

@@ -1,7 +1,6 @@
 /*
- * The kernel's programs and symbols, then the walk over /proc: processes, their threads, their
- * mappings. What is read becomes records in one buffer, which is given on when it is full. Must not
- * know what becomes of them.
+ * Surveys BPF programs and kernel symbols, then walks /proc: processes, threads, mappings. The
+ * records are collected in one buffer, which is passed on when it is full.
  */
 #include "survey/survey.h"
 

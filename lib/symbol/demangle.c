@@ -1,7 +1,7 @@
 /*
- * libiberty's demanglers with their limits of recursion on. What they print comes in pieces: where
- * it becomes too long (names that refer back to themselves grow exponentially) they are left by
- * longjmp, which they allow: in this form they own nothing.
+ * libiberty's demanglers, with their limits of recursion. Output arrives in pieces. Names that
+ * refer back to themselves grow exponentially, so output over the limit is abandoned by longjmp; in
+ * their callback form the demanglers own no memory, so nothing leaks.
  */
 #include "symbol/demangle.h"
 

@@ -126,7 +126,7 @@ static void merge(struct symbol_table *t, symbol_prefer_fn *prefer, const void *
 	t->nr = nr;
 }
 
-/* Takes labels inside of what tells its size away, and gives the others their end. */
+/* Drop labels inside sized symbols; end the others at the next symbol. */
 static void close_open(struct symbol_table *t)
 {
 	uint64_t told = 0; /* up to there */

@@ -1,6 +1,6 @@
 /*
- * A zstd stream that comes in pieces, as perf packs records: each piece is complete, and the stream
- * has no end. Knows nothing of records.
+ * A zstd stream in pieces, as perf compresses records: each piece is complete, and the stream has
+ * no end.
  */
 #ifndef TRACE_UNZIP_H
 #define TRACE_UNZIP_H

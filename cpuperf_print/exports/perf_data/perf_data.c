@@ -95,8 +95,8 @@ static void note_birth(struct perf_data *x, const struct profile_item *item)
 		mark_born(x, r->pid);
 }
 
-/* Made of what was there before the session: it stands before all others. What was made of a
- * process that began later, or whose program did, the kernel has told by then. */
+/* The record describes a process from before the session, so it is written first. For later
+ * processes and programs the kernel has recorded it by then. */
 static bool is_before(struct perf_data *x, const struct profile_item *item)
 {
 	note_birth(x, item);
@@ -124,7 +124,7 @@ static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
 	return events_count(of->events, id, count, false);
 }
 
-/* Of a sample that is not told, so that the next one is not taken for what came until this. */
+/* Counts of a sample that is not written: they must not be added to the next sample. */
 static void leave_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
 {
 	const struct trace_record *r = &item->record;
@@ -243,7 +243,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	bool is_sample = item->record.kind == PERF_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
-	/* what is of no known event is told where it is read */
+	/* samples of unknown events are reported by the reader */
 	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
 	    !is_kept(item->record.kind))
 		return 0;

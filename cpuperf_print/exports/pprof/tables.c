@@ -109,8 +109,7 @@ uint64_t pprof_text(struct pprof_tables *t, const char *text)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-/* Readers take what stands as both names for one that is still to be made readable, and cut off
- * what they hold for arguments. */
+/* If both names are equal, readers demangle the name and strip what looks like arguments. */
 static uint64_t system_name_of(struct pprof_tables *t, const struct report_function *f)
 {
 	if (strcmp(f->name, f->linkage_name) == 0 && strpbrk(f->name, "<>[]():"))
