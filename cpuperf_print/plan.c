@@ -120,8 +120,9 @@ int plan_init(struct plan *p, const struct options *o, struct err *e)
 	if (rc)
 		return rc;
 	if (p->format->kind == REGISTRY_EXPORT) {
-		rc = check_export(p, o, e);
-		p->print[p->nr++] = p->format;
+		rc = check_export(p, o, e); /* refuses reports: there is room */
+		if (rc == 0)
+			p->print[p->nr++] = p->format;
 	}
 	if (rc == 0)
 		rc = check_diff(p, o, e);

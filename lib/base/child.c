@@ -222,14 +222,16 @@ int child_start(struct child *c, int type, const char *name, child_fn *run, cons
 void child_end(struct child *c, unsigned ms)
 {
 	const struct timespec one = {.tv_nsec = NS_PER_MS};
-	bool has = false;
+	bool has;
 
 	if (c->fd < 0)
 		return;
-	kill(c->pid, SIGKILL);
+	has = has_ended(c->pid); /* then the number may be another process's */
+	if (!has)
+		kill(c->pid, SIGKILL);
 	io_close(&c->fd);
 	io_close(&c->alive);
-	for (unsigned i = 0; !(has = has_ended(c->pid)) && i < ms; i++)
+	for (unsigned i = 0; !has && !(has = has_ended(c->pid)) && i < ms; i++)
 		nanosleep(&one, NULL);
 	reap(has ? 0 : c->pid);
 	*c = CHILD_NONE;
