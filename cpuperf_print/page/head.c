@@ -105,7 +105,8 @@ int page_head_read(struct page *h, struct err *e)
 			continue;
 		}
 		rc = export_about_read(&in->item[i], NULL, NULL, &other, e);
-		say_about(h, &other, whose);
+		if (rc == 0)
+			say_about(h, &other, whose);
 		profile_about_fini(&other);
 	}
 	return rc;

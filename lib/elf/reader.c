@@ -264,7 +264,7 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step
 		rc = ask(r, f, at, len, len, step);
 		if (rc == 0)
 			*crc = lzma_crc32(step, len, *crc);
-		if (rc == 0 && clock_monotonic_ns() > until_ns)
+		if (rc == 0 && at + len < size && clock_monotonic_ns() > until_ns)
 			rc = -ETIMEDOUT;
 	}
 	return rc;

@@ -124,11 +124,11 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 	const struct spec *spec = c->spec;
 	struct err why = {0};
 	int rc = traces_open(&o->traces, spec->output_path_prefix, spec, c->nr_traces, &why);
-	bool has_traces = rc == 0;
 
 	if (rc == 0)
 		rc = manifest_open(&o->manifest, spec->session_result_spec_path, &why);
-	if (rc != -EPERM || !c->may_move_manifest || (!has_traces && !c->may_move_traces)) {
+	if (rc != -EPERM || !c->may_move_manifest ||
+	    (!session_output_has_traces(o) && !c->may_move_traces)) {
 		if (rc && e)
 			*e = why;
 		return rc;

@@ -270,6 +270,11 @@ def check_public_folder(_):
                    "show --session=/tmp/mine/t.cpsession")
     assert p.returncode == 0 and "cpuperf_print --session=/tmp/mine/t.cpsession" in p.stderr, p
     assert iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p.stdout
+    # without traces there is nothing that the manifest could lie beside
+    p = run_in_tmp("other touch /tmp/cpuperf.cpsession", "mkdir /tmp/mine", "cd /tmp/mine",
+                   "cpuperf --duration=1ms --output-path-prefix= >/dev/null; ls -A /tmp/mine")
+    assert "/tmp/cpuperf.cpsession: belongs to another user" in p.stderr, p
+    assert p.returncode == 0 and not p.stdout, p
     # a name that is taken while the session runs costs that file
     p = run_in_tmp("cpuperf --duration=100ms --num-iterations=10 >/dev/null & pid=$!",
                    "until [ -e /tmp/cpuperf.0.0.cpuperf ]; do kill -0 $pid; sleep 0.01; done",
