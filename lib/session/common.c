@@ -73,6 +73,14 @@ int common_finish(struct common *c, uint64_t start_ns, const char *const *notes,
 	return trace_file_finish(file, c->writer, &totals, e);
 }
 
+void common_fail(struct common *c, const struct err *why)
+{
+	common_lock(c);
+	if (!c->error.code)
+		c->error = *why;
+	common_unlock(c);
+}
+
 void common_lock(struct common *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -86,10 +94,11 @@ void common_unlock(struct common *c)
 int common_add_records(struct common *c, const void *records, size_t len)
 {
 	struct trace_span span = {.part = {records, NULL}, .len = {len, 0}};
-	int rc = 0;
+	int rc;
 
 	common_lock(c);
-	if (c->file)
+	rc = c->error.code;
+	if (c->file && !rc)
 		rc = trace_file_records(c->file, TRACE_RING_MADE, UINT32_MAX, &span, &c->error);
 	common_unlock(c);
 	return rc;
@@ -97,10 +106,11 @@ int common_add_records(struct common *c, const void *records, size_t len)
 
 int common_add_kallsyms(struct common *c, const char *text, size_t len)
 {
-	int rc = 0;
+	int rc;
 
 	common_lock(c);
-	if (c->file) {
+	rc = c->error.code;
+	if (c->file && !rc) {
 		trace_writer_more(c->writer);
 		trace_writer_kallsyms(c->writer, text, len);
 		rc = trace_file_append(c->file, c->writer, &c->error);
@@ -111,10 +121,11 @@ int common_add_kallsyms(struct common *c, const char *text, size_t len)
 
 int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len)
 {
-	int rc = 0;
+	int rc;
 
 	common_lock(c);
-	if (c->file)
+	rc = c->error.code;
+	if (c->file && !rc)
 		rc = trace_file_kallsyms(c->file, piece, len, &c->error);
 	common_unlock(c);
 	return rc;
@@ -122,10 +133,11 @@ int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len)
 
 int common_add_build_id(struct common *c, const struct trace_build_id *id)
 {
-	int rc = 0;
+	int rc;
 
 	common_lock(c);
-	if (c->file) {
+	rc = c->error.code;
+	if (c->file && !rc) {
 		trace_writer_more(c->writer);
 		trace_writer_build_id(c->writer, id);
 		rc = trace_file_append(c->file, c->writer, &c->error);

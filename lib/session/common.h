@@ -39,6 +39,8 @@ int common_finish(struct common *c, uint64_t start_ns, const char *const *notes,
 void common_lock(struct common *c);
 void common_unlock(struct common *c);
 
+/* Nothing more is added: the space that is left is for the ends of the session's files. */
+void common_fail(struct common *c, const struct err *why);
 /* Each appends under the lock; nothing if there is no file. 0 or -errno, which sticks in error. */
 int common_add_records(struct common *c, const void *records, size_t len);
 int common_add_kallsyms(struct common *c, const char *text, size_t len);

@@ -570,6 +570,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	}
 	g->max_rate = max_rate;
 	if (rc && g->recorder->writer) {
+		common_fail(&g->common, why); /* the survey would fill the reserve */
 		session_output_release(g->recorder->output);
 		notes_add(g->notes, 0, UNSAVED_FORMAT, UNSAVED_WHY(why));
 	}

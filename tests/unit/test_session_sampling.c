@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_session.h"
 
+#include "session/common.h"
 #include "trace/record.h"
 
 #include <pthread.h>
@@ -423,4 +424,22 @@ TEST(full_disk)
 	sys_set_ops(NULL);
 	assert_non_null(strstr(e.source, "t.common.cpuperf")); /* the first that is written */
 	rig_fini(&rig);
+}
+
+/* The reserve of a full disk is for the ends of files: the survey, which goes on in its thread,
+ * must not fill it. */
+TEST(common_fails)
+{
+	struct err why = {.code = -ENOSPC};
+	struct trace_build_id id = {.path = "/bin/x"};
+	struct common c;
+
+	assert_int_equal(common_init(&c), 0);
+	assert_int_equal(common_add_kallsyms(&c, "x", 1), 0);
+	common_fail(&c, &why);
+	assert_int_equal(common_add_kallsyms(&c, "x", 1), -ENOSPC);
+	assert_int_equal(common_add_packed_kallsyms(&c, "x", 1), -ENOSPC);
+	assert_int_equal(common_add_records(&c, "x", 1), -ENOSPC);
+	assert_int_equal(common_add_build_id(&c, &id), -ENOSPC);
+	common_fini(&c);
 }
