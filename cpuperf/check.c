@@ -1,5 +1,5 @@
 /*
- * --check-spec: the plan in words, and what comes of opening it.
+ * --check-spec: prints the plan, and for each event whether it opens.
  */
 #include "base/buf.h"
 #include "base/log.h"
@@ -19,13 +19,6 @@
 
 enum { MAX_PLAN_BYTES = 16 << 20, NS_PER_S = 1000000000 };
 
-static void add_flags(struct buf *out, unsigned flags)
-{
-	for (unsigned bit = 1; bit <= SPEC_HOST; bit <<= 1)
-		if (flags & bit)
-			buf_printf(out, " %s", spec_flag_name((enum spec_flag)bit));
-}
-
 static void add_opened_as(struct buf *out, const struct plan_event *p)
 {
 	const struct event_row *row = p->event.row;
@@ -35,7 +28,9 @@ static void add_opened_as(struct buf *out, const struct plan_event *p)
 		return;
 	}
 	buf_printf(out, "  opened as  %s;", row->source);
-	add_flags(out, p->asked->flags);
+	for (unsigned bit = 1; bit <= SPEC_HOST; bit <<= 1)
+		if (p->asked->flags & bit)
+			buf_printf(out, " %s", spec_flag_name((enum spec_flag)bit));
 	buf_addc(out, '\n');
 	for (uint32_t i = 0; i < event_nr_parts(&p->event); i++) {
 		struct event_part part;
@@ -47,40 +42,25 @@ static void add_opened_as(struct buf *out, const struct plan_event *p)
 	}
 }
 
-static struct sampled_event sampling_of(const struct plan_event *p)
+static void add_pace(struct buf *out, const struct sampled_event *ev)
 {
-	return sampled_event(p->event.group->name, p->event.row->name, p->asked->rate,
-			     p->asked->frequency, p->asked->flags);
-}
-
-static void add_pace(struct buf *out, const struct plan_event *p)
-{
-	struct sampled_event ev = sampling_of(p);
-
 	buf_adds(out, "  sampled    ");
-	if (ev.frequency) {
-		buf_u64_commas(out, ev.frequency);
+	if (ev->frequency) {
+		buf_u64_commas(out, ev->frequency);
 		buf_adds(out, " times a second: the kernel adapts the period, each sample records "
 			      "it\n");
 		return;
 	}
-	buf_adds(out, ev.is_clock ? "each " : "each time it has counted ");
-	buf_u64_commas(out, ev.period);
-	if (ev.is_clock && ev.period <= NS_PER_S) {
-		buf_adds(out, " ns: ");
-		buf_u64_commas(out, NS_PER_S / ev.period);
-		buf_adds(out, " times a second");
-	} else if (ev.is_clock) {
+	buf_adds(out, ev->is_clock ? "each " : "each time it has counted ");
+	buf_u64_commas(out, ev->period);
+	if (ev->is_clock)
 		buf_adds(out, " ns");
+	if (ev->is_clock && ev->period <= NS_PER_S) {
+		buf_adds(out, ": ");
+		buf_u64_commas(out, NS_PER_S / ev->period);
+		buf_adds(out, " times a second");
 	}
 	buf_addc(out, '\n');
-}
-
-static void add_user_stack(struct buf *out, const struct plan_event *p)
-{
-	buf_adds(out, "the program's registers and up to ");
-	buf_u64_commas(out, p->asked->stack_bytes);
-	buf_adds(out, " bytes of its stack");
 }
 
 static void add_branches(struct buf *out, const struct plan_event *p)
@@ -88,50 +68,36 @@ static void add_branches(struct buf *out, const struct plan_event *p)
 	const char *const *words = key_find(KEY_EVENT, "branch_filter")->words;
 	unsigned filter = p->asked->branch_filter ? p->asked->branch_filter : SPEC_BRANCH_ANY;
 
-	buf_adds(out, "the last branches (");
+	buf_adds(out, "; the last branches (");
 	for (unsigned i = 0, nr = 0; words[i]; i++)
 		if (filter & 1u << i)
 			buf_printf(out, "%s%s", nr++ ? ", " : "", words[i]);
 	buf_addc(out, ')');
 }
 
-/* What a flag puts into each sample. */
-static const struct {
-	enum spec_flag flag;
-	const char *text;
-	void (*add)(struct buf *out, const struct plan_event *p); /* in place of text */
-} held[] = {
-    {SPEC_PC, "where it was", NULL},
-    {SPEC_CALLCHAIN, "who called", NULL},
-    {SPEC_USER_STACK, NULL, add_user_stack},
-    {SPEC_LAST_BRANCH, NULL, add_branches},
-};
-
-static size_t nr_read_with(const struct plan *plan)
+static void add_sample_fields(struct buf *out, const struct plan *plan, const struct plan_event *p)
 {
-	size_t nr = 0;
+	unsigned flags = p->asked->flags;
+	size_t nr_others = 0;
 
-	for (size_t i = 0; i < plan->nr_events; i++)
-		nr += plan->events[i].set == PLAN_TIMEBASE && &plan->events[i] != plan->timebase;
-	return nr;
-}
-
-static void add_held(struct buf *out, const struct plan *plan, const struct plan_event *p)
-{
 	buf_adds(out, "  a sample   has the time, process and thread");
-	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) {
-		if (!(p->asked->flags & held[i].flag))
-			continue;
-		buf_adds(out, "; ");
-		if (held[i].add)
-			held[i].add(out, p);
-		else
-			buf_adds(out, held[i].text);
+	if (flags & SPEC_PC)
+		buf_adds(out, "; the program counter");
+	if (flags & SPEC_CALLCHAIN)
+		buf_adds(out, "; the callchain");
+	if (flags & SPEC_USER_STACK) {
+		buf_adds(out, "; the program's registers and up to ");
+		buf_u64_commas(out, p->asked->stack_bytes);
+		buf_adds(out, " bytes of its stack");
 	}
+	if (flags & SPEC_LAST_BRANCH)
+		add_branches(out, p);
 	if (p->event.group->id == EVENT_GROUP_TRACEPOINT)
 		buf_adds(out, "; the fields of the tracepoint");
-	if (p == plan->timebase && nr_read_with(plan))
-		buf_printf(out, "; the counts of %zu other event(s)", nr_read_with(plan));
+	for (size_t i = 0; p == plan->timebase && i < plan->nr_events; i++)
+		nr_others += plan->events[i].set == PLAN_TIMEBASE && &plan->events[i] != p;
+	if (nr_others)
+		buf_printf(out, "; the counts of %zu other event(s)", nr_others);
 	buf_addc(out, '\n');
 }
 
@@ -140,12 +106,17 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 	const struct plan_event *timebase = plan->timebase;
 
 	if (spec_event_is_sampled(p->asked)) {
-		add_pace(out, p);
-		add_held(out, plan, p);
+		struct sampled_event ev =
+		    sampled_event(p->event.group->name, p->event.row->name, p->asked->rate,
+				  p->asked->frequency, p->asked->flags);
+
+		add_pace(out, &ev);
+		add_sample_fields(out, plan, p);
+		if (ev.is_partial)
+			buf_adds(
+			    out,
+			    "  coverage   unknown: the event counts more than its samples cover\n");
 	}
-	if (spec_event_is_sampled(p->asked) && sampling_of(p).is_partial)
-		buf_adds(out,
-			 "  coverage   unknown: the event counts more than its samples cover\n");
 	if (p == timebase)
 		buf_adds(out, "  timebase   events without a rate are read at its pace\n");
 	else if (p->set == PLAN_TIMEBASE || (timebase && p->set == PLAN_NO_SET))
@@ -155,22 +126,19 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 			   timebase->event.group->name, timebase->event.row->name);
 }
 
-/* The plan's CPUs that the event is opened on: of a PMU with CPUs of its own only those. */
-static void add_cpus(struct buf *out, const struct plan *plan, const struct plan_event *p)
-{
-	struct cpuset on;
-
-	plan_event_cpus(plan, p, &on);
-	if (cpuset_count(&on))
-		cpuset_format(&on, out);
-	else
-		buf_adds(out, "of its PMU, none of which is measured");
-	buf_addc(out, '\n');
-}
-
-/* How many fit into one group is the kernel's to say, when they are opened. */
+/* Only opening shows how many events fit into one hardware group. */
 static void add_place(struct buf *out, const struct plan *plan, const struct plan_event *p)
 {
+	static const char *const before_cpus[] = {
+	    [PLAN_NO_SET] = "CPUs ",
+	    [PLAN_SOFTWARE] = "the software group of CPUs ",
+	    [PLAN_HARDWARE] = "the hardware group (or further groups, if it does not fit) of CPUs ",
+	    [PLAN_ALONE] = "by itself, on CPUs ",
+	    [PLAN_SAMPLING] = "by itself, on CPUs ",
+	    [PLAN_TIMEBASE] = "the timebase's group of CPUs ",
+	};
+	struct cpuset on;
+
 	if (p->event.row->missing)
 		return;
 	if (p->set == PLAN_NO_SET && p->event.row->scope == EVENT_SCOPE_THINGS) {
@@ -181,19 +149,13 @@ static void add_place(struct buf *out, const struct plan *plan, const struct pla
 		buf_adds(out, "  where      once for the machine, in trace 0\n");
 		return;
 	}
-	buf_adds(out, "  where      ");
-	if (p->set == PLAN_SOFTWARE)
-		buf_adds(out, "the software group of CPUs ");
-	else if (p->set == PLAN_HARDWARE)
-		buf_adds(out,
-			 "the hardware group (or further groups, if it does not fit) of CPUs ");
-	else if (p->set == PLAN_ALONE || p->set == PLAN_SAMPLING)
-		buf_adds(out, "by itself, on CPUs ");
-	else if (p->set == PLAN_TIMEBASE)
-		buf_adds(out, "the timebase's group of CPUs ");
+	buf_printf(out, "  where      %s", before_cpus[p->set]);
+	plan_event_cpus(plan, p, &on);
+	if (cpuset_count(&on))
+		cpuset_format(&on, out);
 	else
-		buf_adds(out, "CPUs ");
-	add_cpus(out, plan, p);
+		buf_adds(out, "of its PMU, none of which is measured");
+	buf_addc(out, '\n');
 }
 
 static void add_event(struct buf *out, const struct plan *plan, const struct plan_event *p,
@@ -214,32 +176,28 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 		   here->reason[0] ? ": " : "", here->reason);
 }
 
-static void add_limit(struct buf *out, const char *what, const struct metric_limit *limit,
-		      const char **separator)
+static void add_metric(struct buf *out, const struct plan *plan, const struct event_support *here,
+		       size_t number)
 {
-	if (!limit->text)
-		return;
-	buf_printf(out, "%s%s %s", *separator, what, limit->text);
-	*separator = ", ";
-}
-
-static void add_limits(struct buf *out, const struct metric *m)
-{
-	const char *separator = "  warns      ";
-
-	add_limit(out, "below", &m->warn_below, &separator);
-	add_limit(out, "above", &m->warn_above, &separator);
-	if (*separator == ',')
-		buf_addc(out, '\n');
-}
-
-/* The events that it is made of, as far as they do not work. */
-static void add_missing_operands(struct buf *out, const struct event_support *here,
-				 const struct metric *m)
-{
-	const struct expr_step *operand;
+	const struct metric *m = &plan->spec->metric_set.item[number];
+	const char *below = m->warn_below.text, *above = m->warn_above.text;
 	const char *separator = "n/a: ";
+	const struct expr_step *operand;
+	unsigned scopes = 0;
 
+	buf_printf(out, "\nmetric %s\n  is         %s\n", m->name,
+		   plan->spec->metrics[number].expr);
+	if (below || above)
+		buf_printf(out, "  warns      %s%s%s%s%s\n", below ? "below " : "",
+			   below ? below : "", below && above ? ", " : "", above ? "above " : "",
+			   above ? above : "");
+	for (size_t i = 0; (operand = metric_operand(m, &i));)
+		scopes |= 1u << plan->events[operand->operand].event.row->scope;
+	if (!table_scopes_meet(scopes))
+		buf_adds(out, "  where      over all CPUs: some of its events are not counted per "
+			      "CPU\n");
+	if (*m->unit)
+		buf_printf(out, "  unit       %s\n", m->unit);
 	buf_adds(out, "  here       ");
 	for (size_t i = 0; (operand = metric_operand(m, &i));) {
 		enum reading_state state = here[operand->operand].state;
@@ -252,36 +210,11 @@ static void add_missing_operands(struct buf *out, const struct event_support *he
 	buf_adds(out, *separator == ',' ? "\n" : "works\n");
 }
 
-static bool has_rows(const struct plan *plan, const struct metric *m)
-{
-	const struct expr_step *operand;
-	unsigned scopes = 0;
-
-	for (size_t i = 0; (operand = metric_operand(m, &i));)
-		scopes |= 1u << plan->events[operand->operand].event.row->scope;
-	return table_scopes_meet(scopes);
-}
-
-static void add_metric(struct buf *out, const struct plan *plan, const struct event_support *here,
-		       size_t i)
-{
-	const struct metric *m = &plan->spec->metric_set.item[i];
-
-	buf_printf(out, "\nmetric %s\n  is         %s\n", m->name, plan->spec->metrics[i].expr);
-	add_limits(out, m);
-	if (!has_rows(plan, m))
-		buf_adds(out, "  where      over all CPUs: some of its events are not counted per "
-			      "CPU\n");
-	if (*m->unit)
-		buf_printf(out, "  unit       %s\n", m->unit);
-	add_missing_operands(out, here, m);
-}
-
-/* Hardware events of the plan; those that take a fixed counter, where there are any, apart. */
+/* Counts the plan's hardware events: those that can use a fixed counter, and the rest. */
 static void count_hardware(const struct plan *plan, unsigned nr_fixed, unsigned *on_fixed,
 			   unsigned *on_programmable)
 {
-	uint64_t taken = 0; /* a bit for each kernel event: a fixed counter is for one event only */
+	uint64_t taken = 0; /* a bit per kernel event: a fixed counter serves one event only */
 
 	*on_fixed = *on_programmable = 0;
 	for (size_t i = 0; i < plan->nr_events; i++) {
@@ -297,7 +230,7 @@ static void count_hardware(const struct plan *plan, unsigned nr_fixed, unsigned 
 	}
 }
 
-/* What the hardware events will find; the kernel has the last word when they are opened. */
+/* An estimate: only opening the events shows which counters are free. */
 static void add_counters(struct buf *out, const struct plan *plan, const struct catalogue *c)
 {
 	unsigned there, nr_fixed, on_fixed, on_programmable;
@@ -326,11 +259,6 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 				     : "they take turns (multiplexing)");
 }
 
-static bool works_everywhere(const struct event_support *here)
-{
-	return here->state == READING_OK && !here->reason[0];
-}
-
 static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,
 		       const struct event_support *here)
 {
@@ -346,7 +274,7 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		add_event(out, plan, &plan->events[i], &here[i]);
-		nr_working += works_everywhere(&here[i]);
+		nr_working += here[i].state == READING_OK && !here[i].reason[0];
 	}
 	for (size_t i = 0; i < plan->spec->metric_set.nr; i++)
 		add_metric(out, plan, here, i);
@@ -355,7 +283,7 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 	return nr_working;
 }
 
-/* What came of opening it, and of reading it if that is another thing. */
+/* Whether event i opened and, if it is not a perf event, whether it can be read. */
 static void look(const struct session *s, size_t i, struct event_support *out)
 {
 	const struct session_event *ev = session_event(s, i);
@@ -372,8 +300,8 @@ static void look(const struct session *s, size_t i, struct event_support *out)
 			 ev->support.reason);
 }
 
-/* As measuring would begin, but for the files. 0 or -errno; then it is as far as can be told
- * without. */
+/* Opens the session without its files. 0 or -errno; on failure, what the plan says of the
+ * events. */
 static int open_all(const struct plan *plan, const struct options *o, struct event_support *here)
 {
 	struct session_config config = {.plan = plan, .is_strict = o->strict};
@@ -393,33 +321,26 @@ static int open_all(const struct plan *plan, const struct options *o, struct eve
 	return rc;
 }
 
-static int check(const struct plan *plan, const struct catalogue *c, const struct options *o,
-		 struct event_support *here)
-{
-	int rc = open_all(plan, o, here), status;
-	size_t nr_working;
-	struct buf out;
-
-	if (rc == -EINVAL) /* the spec picks what cannot be */
-		return EXIT_FAILED;
-	buf_init(&out, MAX_PLAN_BYTES);
-	nr_working = add_plan(&out, plan, c, here);
-	status = print_result(&out);
-	buf_fini(&out);
-	if (o->strict && (rc || nr_working < plan->nr_events))
-		return EXIT_FAILED;
-	return status;
-}
-
 int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o)
 {
 	struct event_support *here = mem_calloc(plan->nr_events, sizeof(*here));
-	int status = EXIT_FAILED;
+	int rc, status = EXIT_FAILED;
+	size_t nr_working;
+	struct buf out;
 
-	if (here)
-		status = check(plan, c, o, here);
-	else
+	if (!here) {
 		log_error("out of memory");
+		return EXIT_FAILED;
+	}
+	rc = open_all(plan, o, here);
+	if (rc != -EINVAL) { /* else the spec selects something that does not exist */
+		buf_init(&out, MAX_PLAN_BYTES);
+		nr_working = add_plan(&out, plan, c, here);
+		status = print_result(&out);
+		buf_fini(&out);
+		if (o->strict && (rc || nr_working < plan->nr_events))
+			status = EXIT_FAILED;
+	}
 	mem_free(here);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * The fields and lines of an event. Both come from the same functions, so that they cannot differ.
+ * The fields and the lines of an event, from the same functions, so that they agree.
  */
 #include "events_text.h"
 
@@ -11,7 +11,7 @@
 
 enum { MAX_ENCODING_BYTES = 1 << 20 };
 
-/* The first column of the lines of a description. */
+/* Width of the labels of a description. */
 enum { LABEL_WIDTH = 11 };
 
 const char *event_kind_name(enum event_kind kind)
@@ -141,7 +141,7 @@ const struct screen_field event_fields[EVENT_NR_FIELDS] = {
     {"detail", .text = detail},
 };
 
-/* Names and descriptions of the kernel's are text from outside: a terminal must not obey it. */
+/* Names and descriptions can come from the kernel: remove what a terminal would interpret. */
 static void disarm_lines(struct buf *out, size_t start)
 {
 	char *end, *line = buf_error(out) ? NULL : out->data + start;
@@ -186,7 +186,7 @@ TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trac
 							 : "each CPU")
 TEXT(here, f->support.state == READING_OK ? "works" : reading_state_name(f->support.state))
 
-/* The lines of a description; one that has no text is left out. */
+/* The lines of a description. Empty ones are not printed. */
 static const struct {
 	const char *label;
 	const char *(*text)(const void *facts);
@@ -197,7 +197,7 @@ static const struct {
     {"detail", detail},
 };
 
-/* Further lines of the text stand under the first. */
+/* Indents all lines of the text but the first. */
 static void add_labelled(struct buf *out, const char *label, const char *text)
 {
 	buf_printf(out, "  %-*s", LABEL_WIDTH, label);

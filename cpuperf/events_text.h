@@ -8,33 +8,33 @@
 #include "event/catalogue.h"
 #include "screen/field.h"
 
-/* An event with all that is said of it. */
+/* What is printed about an event. */
 struct event_facts {
 	struct event event;
 	struct event_support support;
 	struct buf encoding; /* a line per part, without a final newline */
-	char scale[32];      /* "" where it is 1 */
+	char scale[32];      /* "" if it is 1 */
 };
 
-/* For a list: the event, as if it works. */
+/* For a list: the support is READING_OK until the caller sets it. */
 void event_facts_init(struct event_facts *f, const struct event *ev);
-/* For a description: what else is told of the event, but for its support. */
+/* For a description: adds the encoding and the scale. */
 void event_facts_complete(struct event_facts *f);
 void event_facts_fini(struct event_facts *f);
 
-/* Of a struct event_facts. The first EVENT_NR_LIST_FIELDS need no event_facts_complete. */
+/* Of a struct event_facts. The first EVENT_NR_LIST_FIELDS do not need event_facts_complete. */
 extern const struct screen_field event_fields[];
 enum { EVENT_NR_LIST_FIELDS = 9, EVENT_NR_FIELDS = 15 };
 
-/* "name: description", and a mark in brackets if it does not work here: the original's line. */
+/* "name: description", with the state in brackets if the event does not work here. */
 void event_add_line(const struct event_facts *f, struct buf *out);
-/* The line, and below it what else there is to say. */
+/* The same line, and one line per further fact. */
 void event_add_text(const struct event_facts *f, struct buf *out);
 
-/* "PMU: type T, config C, CPUs ...": how a part is opened. */
+/* How a part is opened: "PMU: type T, config C, CPUs …". */
 void event_add_part(const struct event_part *part, struct buf *out);
 
-/* The flags os and user that may stand alone: "os, user", "os", "none". */
+/* Which of the flags os and user may be set alone: "os, user", "os", "user", "none". */
 const char *event_alone_name(unsigned alone);
 const char *event_kind_name(enum event_kind kind);
 const char *event_scope_name(enum event_scope scope);

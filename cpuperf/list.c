@@ -4,11 +4,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "collect/collect.h"
 #include "event/model.h"
 #include "events_text.h"
 #include "pmu/probe.h"
 #include "program.h"
-#include "works.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct list {
 	const struct list_format *format;
 	const char *pattern;
 	const struct host *host;
-	struct pmu_probe *probe;         /* owned; NULL: only names are asked for */
-	const struct event_group *group; /* the last one printed */
+	struct pmu_probe *probe;         /* owned; NULL: not needed, only names are printed */
+	const struct event_group *group; /* of the last line printed */
 	size_t nr, nr_not_working;
 };
 
@@ -50,7 +50,7 @@ static void add_ndjson(struct list *l, const struct event_facts *f)
 	screen_write_json(&l->out, event_fields, EVENT_NR_LIST_FIELDS, f);
 }
 
-/* For the shell's completion: what --describe-event takes. */
+/* For completion of --describe-event. */
 static void add_name(struct list *l, const struct event_facts *f)
 {
 	buf_printf(&l->out, "%s:%s\n", f->event.group->name, f->event.row->name);
@@ -90,13 +90,13 @@ static bool matches(const struct list *l, const struct event *ev)
 	       str_glob(l->pattern, row->description);
 }
 
-/* What is only named needs no look at the machine. */
-static void look(const struct list *l, const struct event *ev, struct event_support *out)
+void event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
+		 struct event_support *out)
 {
-	if (l->probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
-		event_support_check(l->host, ev, 0, out); /* thousands, and each is there */
-	else if (l->probe)
-		event_works(l->host, l->probe, ev, out);
+	if (event_is_perf(ev))
+		pmu_probe_event(probe, ev, out);
+	else
+		collect_check(h, ev, NULL, out);
 }
 
 static int list_one(const struct event *ev, void *arg)
@@ -107,7 +107,11 @@ static int list_one(const struct event *ev, void *arg)
 	if (!matches(l, ev))
 		return 0;
 	event_facts_init(&facts, ev);
-	look(l, ev, &facts.support);
+	if (l->probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
+		event_support_check(l->host, ev, 0,
+				    &facts.support); /* there are thousands: do not open each */
+	else if (l->probe)
+		event_works(l->host, l->probe, ev, &facts.support);
 	l->format->add(l, &facts);
 	l->nr++;
 	l->nr_not_working += facts.support.state != READING_OK;
@@ -122,45 +126,31 @@ static bool asks_for(const char *pattern, const struct event_group *g)
 	return !colon || strncasecmp(pattern, g->name, (size_t)(colon - pattern)) == 0;
 }
 
-/* Tracepoints are there or they are not: one that every kernel has tells why. */
-static void say_no_tracepoints(const struct catalogue *c)
+/* Logs why groups or events are missing from the list. */
+static void log_missing(const struct list *l, const struct catalogue *c)
 {
 	const struct event_row *row;
 	struct err e = {0};
-
-	if (event_tracepoint_group.makers[0]->find(c, "sched:sched_switch", &row, &e) && e.msg[0])
-		log_info("group tracepoint: %s; %s", e.msg, e.hint);
-}
-
-/* What the list itself cannot show. */
-static void say_more(const struct list *l, const struct catalogue *c)
-{
 	char reason[512];
 
 	event_model_missing_reason(c, reason, sizeof(reason));
 	if (reason[0] && asks_for(l->pattern, &event_model_group))
 		log_info("group model: %s", reason);
-	if (asks_for(l->pattern, &event_tracepoint_group))
-		say_no_tracepoints(c);
+	/* Every kernel with tracepoints has this one, so its error applies to the group. */
+	if (asks_for(l->pattern, &event_tracepoint_group) &&
+	    event_tracepoint_group.makers[0]->find(c, "sched:sched_switch", &row, &e) && e.msg[0])
+		log_info("group tracepoint: %s; %s", e.msg, e.hint);
 	if (l->nr_not_working)
 		log_info("%zu of %zu event(s) do not work here, as marked; --describe-event says "
 			 "why and what to do",
 			 l->nr_not_working, l->nr);
 }
 
-static int print_list(struct list *l)
-{
-	if (l->nr || !l->pattern)
-		return print_result(&l->out);
-	log_error("no event matches \"%s\"", l->pattern);
-	return EXIT_FAILED;
-}
-
 int list_events(const struct options *o, const struct catalogue *c)
 {
 	struct list l = {
 	    .pattern = o->list_pattern, .host = c->host, .format = find_format(o->output_format)};
-	int status, rc = 0;
+	int status = EXIT_FAILED, rc = 0;
 
 	if (l.format->add != add_name) {
 		l.probe = pmu_probe_new(c->host, NULL);
@@ -173,9 +163,12 @@ int list_events(const struct options *o, const struct catalogue *c)
 		rc = catalogue_each(c, list_one, &l);
 	if (rc)
 		log_error("the list of events: %s", strerror(-rc));
-	status = rc ? EXIT_FAILED : print_list(&l);
+	else if (!l.nr && l.pattern)
+		log_error("no event matches \"%s\"", l.pattern);
+	else
+		status = print_result(&l.out);
 	if (!rc)
-		say_more(&l, c);
+		log_missing(&l, c);
 	buf_fini(&l.out);
 	pmu_probe_free(l.probe);
 	return status;

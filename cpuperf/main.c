@@ -1,5 +1,5 @@
 /*
- * cpuperf: from a spec to a session. Parses options and chooses the verb.
+ * cpuperf: parses options and runs what they ask for.
  */
 #include "api/table.h"
 #include "base/io.h"
@@ -19,12 +19,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Here, so that an unknown model is told of the option and not of the spec. */
+/* Checked here, so that the error names the option rather than the spec. */
 static int check_model(struct spec *spec, const char *source, struct err *e)
 {
 	int rc = event_model_check(spec->model_name, e);
 
-	if (rc == -ENOTSUP) /* of another architecture: known, and its generic events too */
+	if (rc == -ENOTSUP) /* known, but of another architecture; its generic events work */
 		err_clear(e);
 	if (rc == 0 || rc == -ENOTSUP)
 		return 0;
@@ -58,7 +58,7 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 	return rc;
 }
 
-/* An exit status: what is wrong in the file is a failure, in an option wrong usage. */
+/* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
 static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	char path[PATH_MAX];
@@ -76,7 +76,7 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* This machine and the events that it or another CPU model has. */
+/* This machine, and the events of its CPU model or of the one that was asked for. */
 struct machine {
 	struct host host;
 	struct api_catalogue events;
@@ -97,22 +97,13 @@ static void machine_fini(struct machine *m)
 	host_fini(&m->host);
 }
 
-/* A descriptor per event and CPU can be more than the soft limit. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
-/* Events are resolved although the spec has errors, so that all are told together. */
-static int with_plan(const struct options *o, const struct spec *spec, const struct machine *m,
-		     struct err_list *errs, int status)
+/* status: of loading the spec. Also resolves the events of an invalid spec, so that all errors are
+ * reported at once. */
+static int run_plan(const struct options *o, const struct spec *spec, const struct machine *m,
+		    struct err_list *errs, int status)
 {
 	int rc = o->check_spec ? 0 : api_check_model(&m->events, spec, errs), made;
+	struct rlimit limit;
 	struct plan plan;
 
 	made = plan_make(spec, &m->events.catalogue, &m->host, &plan, errs);
@@ -120,7 +111,11 @@ static int with_plan(const struct options *o, const struct spec *spec, const str
 		log_errors(errs);
 		status = status ? status : EXIT_FAILED;
 	} else {
-		raise_descriptor_limit();
+		/* a descriptor per event and CPU can exceed the soft limit */
+		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+			limit.rlim_cur = limit.rlim_max;
+			(void)setrlimit(RLIMIT_NOFILE, &limit);
+		}
 		status =
 		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);
 	}
@@ -129,25 +124,11 @@ static int with_plan(const struct options *o, const struct spec *spec, const str
 	return status;
 }
 
-static int with_spec(const struct options *o, const struct spec *spec, struct err_list *errs,
-		     int status)
-{
-	struct err e = {0};
-	struct machine m;
-
-	if (machine_init(&m, spec->model_name, &e)) {
-		err_list_insert(errs, &e);
-		log_errors(errs);
-		return EXIT_FAILED;
-	}
-	status = with_plan(o, spec, &m, errs, status);
-	machine_fini(&m);
-	return status;
-}
-
 static int measure(const struct options *o)
 {
 	struct err_list *errs = &(struct err_list){0};
+	struct err e = {0};
+	struct machine m;
 	struct spec spec;
 	int status;
 
@@ -156,23 +137,27 @@ static int measure(const struct options *o)
 		return EXIT_USAGE;
 	}
 	if (!o->spec_file) {
-		struct err e = {0};
-
 		err_set(&e, -EINVAL, "No events specified");
 		err_hint(&e,
 			 "name a spec: --spec-file=basic.cpspec (--list-specs lists them, --help "
 			 "helps)");
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
+		return fail(EXIT_FAILED, &e);
 	}
 	spec_init(&spec);
 	status = load_spec(o, &spec, errs);
-	status = with_spec(o, &spec, errs, status);
+	if (machine_init(&m, spec.model_name, &e)) {
+		err_list_insert(errs, &e);
+		log_errors(errs);
+		status = EXIT_FAILED;
+	} else {
+		status = run_plan(o, &spec, &m, errs, status);
+		machine_fini(&m);
+	}
 	spec_fini(&spec);
 	return status;
 }
 
-/* --model-name, which is a key of the spec too. */
+/* --model-name. It overrides a key of the spec, so it has no field of its own. */
 static const char *asked_model(const struct options *o)
 {
 	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
@@ -187,44 +172,29 @@ static int look_at_events(const struct options *o)
 	struct machine m;
 	int status;
 
-	/* that of another architecture's CPU has fixed and arch, and the list says the rest */
-	if (event_model_check(asked_model(o), &e) == -ENOENT) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
-	if (machine_init(&m, asked_model(o), &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
+	/* A model of another architecture (-ENOTSUP) still has the groups fixed and arch. */
+	if (event_model_check(asked_model(o), &e) == -ENOENT ||
+	    machine_init(&m, asked_model(o), &e))
+		return fail(EXIT_FAILED, &e);
 	status = o->list_events ? list_events(o, &m.events.catalogue)
 				: describe_event(o, &m.events.catalogue);
 	machine_fini(&m);
 	return status;
 }
 
-/* These modes are mutually exclusive. */
-static int check_verbs(const struct options *o)
+static int run(const struct options *o)
 {
-	int nr = o->list_specs + o->list_events + (o->describe_event != NULL) +
-		 (o->check_spec || o->strict);
-
 	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
 		log_error("--list-specs supports only --output-format=text");
 		return EXIT_USAGE;
 	}
-	if (nr < 2)
-		return EXIT_DONE;
-	log_error("--list-specs, --list-events, --describe-event and measuring "
-		  "(--check-spec, --strict) are mutually exclusive");
-	return EXIT_USAGE;
-}
-
-static int run(const struct options *o)
-{
-	int status = check_verbs(o);
-
-	if (status)
-		return status;
+	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
+		(o->check_spec || o->strict) >
+	    1) {
+		log_error("--list-specs, --list-events, --describe-event and measuring "
+			  "(--check-spec, --strict) are mutually exclusive");
+		return EXIT_USAGE;
+	}
 	if (o->list_specs)
 		return list_specs();
 	if (o->list_events || o->describe_event)
@@ -238,16 +208,12 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int answered;
 
-	signal(SIGXFSZ, SIG_IGN); /* a file at its limit fails as on a full disk */
+	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare("cpuperf");
-	if (opt_parse(cpuperf_options(), argc, argv, &o, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_USAGE;
-	}
-	if (opt_std_open_log(&o.std, "cpuperf", &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
+	if (opt_parse(cpuperf_options(), argc, argv, &o, &e))
+		return fail(EXIT_USAGE, &e);
+	if (opt_std_open_log(&o.std, "cpuperf", &e))
+		return fail(EXIT_FAILED, &e);
 	answered = opt_std_answer(&o.std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;

@@ -1,6 +1,5 @@
 /*
- * The options. Each scalar key of the spec is an option too: those rows are made from spec/'s
- * table of keys, so that a new key needs no word here.
+ * The options. Scalar keys of the spec are options too; their rows are made from spec/'s table.
  */
 #include "options.h"
 
@@ -125,7 +124,7 @@ static int set_override(const struct opt_row *row, const char *value, void *targ
 	return 0;
 }
 
-/* "buffer_size_in_mb" is --buffer-size-in-mb. */
+/* Key "buffer_size_in_mb" becomes option "buffer-size-in-mb". */
 static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 {
 	size_t len = strlen(key_rows[key].name);

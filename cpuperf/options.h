@@ -1,5 +1,5 @@
 /*
- * The options of cpuperf: one table gives parsing, help, man page and completion.
+ * The options of cpuperf: one table for parsing, help, man page and completions.
  */
 #ifndef CPUPERF_OPTIONS_H
 #define CPUPERF_OPTIONS_H
@@ -11,7 +11,7 @@
 
 enum { OPTIONS_MAX_OVERRIDES = 32 };
 
-/* The output format of --list-events alone: group:name, one a line; cheap, for completion. */
+/* An output format of --list-events only: group:name per line; opens nothing. For completion. */
 #define OPTIONS_FORMAT_NAMES "names"
 
 struct options {

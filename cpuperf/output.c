@@ -17,7 +17,7 @@ enum {
 	MAX_RESULTS_BYTES = 16 << 20,
 	MAX_MESSAGES_BYTES = 256 << 10,
 	QUIET_MS = 2000,
-	RESULTS_PAUSE_MS = 50, /* short iterations need no wakeup each */
+	RESULTS_PAUSE_MS = 50, /* so that short iterations do not each wake the thread */
 };
 
 static bool is_same_file(int a, int b)
@@ -28,8 +28,8 @@ static bool is_same_file(int a, int b)
 			  x.st_ino == y.st_ino);
 }
 
-/* Before the next message that finds room. */
-static void tell_missed(struct output *o)
+/* Queues a line with the number of messages that were dropped, if there is room. */
+static void add_missed(struct output *o)
 {
 	unsigned long long nr = atomic_load(&o->nr_missed);
 	char line[80];
@@ -47,7 +47,7 @@ static void add_message(const char *line, size_t len, void *arg)
 {
 	struct output *o = arg;
 
-	tell_missed(o);
+	add_missed(o);
 	if (!outlet_add(o->messages->outlet, line, len, false))
 		atomic_fetch_add(&o->nr_missed, 1);
 }
@@ -98,7 +98,7 @@ bool output_is_broken(const struct output *o)
 	return outlet_is_broken(o->results->outlet);
 }
 
-/* A signal does not end the waiting: it is looked for in between. */
+/* Signals do not end outlet_wait: poll is_impatient between waits. */
 static int flush(const struct output *o, struct output_queue *q)
 {
 	int rc = -ETIMEDOUT;
@@ -140,7 +140,7 @@ bool output_status(struct output *o, const char *text, size_t len)
 void output_close(struct output *o)
 {
 	(void)flush(o, o->messages);
-	tell_missed(o);
+	add_missed(o);
 	log_divert(NULL, NULL);
 	for (size_t i = 0; i < OUTPUT_NR_QUEUES; i++)
 		if (o->queue[i].outlet)

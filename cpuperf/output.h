@@ -1,7 +1,7 @@
 /*
- * What a session says while it measures: results on standard output, messages in the log, the
- * status line on standard error. Each goes through a queue (the same one where two of them are the
- * same file, so that their order stays), so that measuring never waits for whoever reads.
+ * Queues for what a session prints: results (standard output), messages (the log) and the status
+ * line (standard error), so that slow readers do not delay measuring. Streams that are the same
+ * file share a queue, which preserves their order.
  */
 #ifndef CPUPERF_OUTPUT_H
 #define CPUPERF_OUTPUT_H
@@ -15,8 +15,8 @@ struct err;
 struct outlet;
 
 struct output_queue {
-	struct outlet *outlet; /* owned; NULL: another one's */
-	bool is_given_up;      /* it was waited for, and nothing was taken */
+	struct outlet *outlet; /* owned; NULL: the stream shares another queue */
+	bool is_given_up;      /* a wait timed out and is_impatient returned true */
 };
 
 enum { OUTPUT_NR_QUEUES = 3 };
@@ -24,31 +24,31 @@ enum { OUTPUT_NR_QUEUES = 3 };
 struct output {
 	struct output_queue queue[OUTPUT_NR_QUEUES];
 	struct output_queue *results, *status, *messages;
-	atomic_ullong nr_missed; /* messages that found no room */
-	/* Whether a reader that takes nothing is waited for no longer. */
+	atomic_ullong nr_missed; /* messages that did not fit */
+	/* Whether to stop waiting for a reader that accepts nothing. */
 	bool (*is_impatient)(void *arg);
 	void *arg;
 };
 
-/* From now on the log goes through here. 0 or -errno with *e. o stays where it is. */
+/* Diverts the log to a queue. 0 or -errno with *e. *o must not move afterwards. */
 int output_open(struct output *o, bool (*is_impatient)(void *arg), void *arg, struct err *e);
-/* Waits for all that is left, while somebody takes it; then the log is as it was before. */
+/* Writes what is queued, as long as readers accept it, and restores the log. */
 void output_close(struct output *o);
 
-/* False: left out, because too much waits already. */
+/* False: dropped, because the queue is full. */
 bool output_table(struct output *o, const char *text, size_t len);
-/* How many tables are written. */
+/* The number of tables written. */
 uint64_t output_nr_tables(const struct output *o);
-/* Nobody can read results any more. */
+/* No reader of the results is left. */
 bool output_is_broken(const struct output *o);
-/* Waits until all queues are empty, or one of them was not read for a moment. */
+/* Waits until each queue is empty or its reader accepts nothing for a moment. */
 void output_settle(struct output *o);
-/* Waits until all results are written. 0, -errno, or -ETIMEDOUT: they are not taken. */
+/* Waits until all results are written. 0, -errno, or -ETIMEDOUT: the reader accepts nothing. */
 int output_flush(struct output *o);
-/* After all tables, when all is written: 0, or as output_flush. */
+/* Queues the summary and flushes. 0, -ENOMEM, or as output_flush. */
 int output_summary(struct output *o, const char *text, size_t len);
 
-/* Something waits for standard error. */
+/* Standard error has output queued. */
 bool output_is_behind(const struct output *o);
 bool output_status(struct output *o, const char *text, size_t len);
 

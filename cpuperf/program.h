@@ -1,6 +1,6 @@
 /*
- * What the parts of the recording program share: each verb is a function that returns the exit
- * status and prints its results on stdout.
+ * What the program's parts share. Each verb prints its results on stdout and returns the exit
+ * status.
  */
 #ifndef CPUPERF_PROGRAM_H
 #define CPUPERF_PROGRAM_H
@@ -17,26 +17,31 @@ struct host;
 struct catalogue;
 int list_events(const struct options *o, const struct catalogue *c);
 int describe_event(const struct options *o, const struct catalogue *c);
+/* Whether ev works here: opens it, or reads it once. */
+struct event;
+struct event_support;
+struct pmu_probe;
+void event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
+		 struct event_support *out);
 
-/* specs.c: the search for a spec named without a folder. */
+/* specs.c: specs named without a folder are searched for. */
 int list_specs(void);
-/* Opens the spec: a descriptor, and its path in found (PATH_MAX bytes). -errno with *e: there is
- * none, or who is not trusted wrote what lies by that name in the current folder. */
+/* Opens the spec for reading: a descriptor, and its path in found (PATH_MAX bytes). -errno with *e:
+ * not found, or an untrusted user could have written the one in the current folder. */
 int open_spec(const char *name, char *found, struct err *e);
 
 /* check.c: --check-spec. */
 struct plan;
 int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o);
 
-/* record.c: the measuring itself. */
+/* record.c: measuring. */
 int record(const struct plan *plan, const struct options *o);
 
 /* result.c */
-/* Writes all of out to stdout; -errno. */
-int print_buf(struct buf *out);
-/* The same, and says what went wrong: an exit status. */
-int print_result(struct buf *out);
-/* One message for each error of a list. */
+/* Writes all of out to stdout. Logs a failure; returns the exit status. */
+int print_result(const struct buf *out);
+/* Logs the error and returns status. */
+int fail(int status, const struct err *e);
 void log_errors(const struct err_list *errs);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Measuring: opens a session, says what does not work, prints each iteration.
+ * Measuring: opens a session, warns of events that do not work, prints each iteration.
  */
 #include "api/table.h"
 #include "base/buf.h"
@@ -7,13 +7,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dashboard/terminal.h"
+#include "dashboard_feed.h"
 #include "metric/table.h"
 #include "output.h"
 #include "program.h"
 #include "screen/format.h"
 #include "session/session.h"
 #include "status.h"
-#include "watch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { NR_THINGS = 10 }; /* of each kind, in each iteration; cpuperf_print has more of them */
+enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_print prints all */
 enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
 struct recorder {
@@ -37,27 +37,28 @@ struct recorder {
 	struct buf out;
 	struct output output;
 	struct status status;
-	struct watch watch;
+	struct dashboard_feed feed;
 	bool begun;
-	bool was_live; /* there was a dashboard: results are printed at the end alone */
-	bool has_gap, has_told_gap;
-	struct screen_gap gap; /* between the last table that is printed and the next one */
-	int print_error;       /* of stdout: 0 or -errno */
+	bool was_live;    /* with a dashboard, results are printed only at the end */
+	const char *hint; /* where to find iterations that were not printed; or "" */
+	bool has_gap, has_logged_gap;
+	struct screen_gap gap; /* iterations that were not printed, since the last one that was */
+	int print_error;       /* 0, or -errno of writing to stdout */
 };
 
-static struct session *running; /* for the signal handler */
+static struct session *running; /* used by the signal handler */
 static volatile sig_atomic_t is_interrupted;
-static volatile sig_atomic_t is_out_of_time; /* the limit of CPU time */
+static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
 
-/* Not by a person: the kernel and the shell send a SIGHUP each when a terminal goes away, and
- * SIGXCPU comes every second. Who started us may want them ignored (nohup). */
+/* A closing terminal makes both the kernel and the shell send SIGHUP, and SIGXCPU comes every
+ * second: a repeated one is no request to quit. The parent may want both ignored (nohup). */
 static bool is_automatic(int number)
 {
 	return number == SIGHUP || number == SIGXCPU;
 }
 
-/* The first signal ends the iteration, the second of its kind the program, if a person sent it. */
+/* The first signal ends the session; a second of the same kind kills, unless it is automatic. */
 static void on_signal(int number)
 {
 	static volatile sig_atomic_t last;
@@ -66,7 +67,7 @@ static void on_signal(int number)
 	if (number == last && !is_automatic(number)) {
 		terminal_restore();
 		signal(number, SIG_DFL);
-		raise(number); /* when this handler returns */
+		raise(number); /* takes effect when this handler returns */
 	}
 	last = number;
 	is_interrupted = 1;
@@ -75,12 +76,21 @@ static void on_signal(int number)
 	errno = saved;
 }
 
-/* Where the hard limit of CPU time is the soft one, as ulimit -t sets them, the kernel kills
- * without a SIGXCPU before: a second is kept for the end. */
-static void lower_cpu_limit(void)
+/* Automatic signals that are ignored stay ignored. SIGINT and SIGQUIT do not: a script's background
+ * job starts with both ignored. */
+static void catch_signals(struct session *s)
 {
+	struct sigaction action = {.sa_handler = on_signal}, old;
 	struct rlimit limit;
 
+	running = s;
+	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
+		    old.sa_handler == SIG_IGN)
+			sigaction(caught[i], &old, NULL);
+
+	/* At the hard limit, which ulimit -t sets too, the kernel kills without a SIGXCPU: reserve
+	 * a second to end the session. */
 	if (getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur == limit.rlim_max &&
 	    limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur > 1) {
 		limit.rlim_cur--;
@@ -88,18 +98,7 @@ static void lower_cpu_limit(void)
 	}
 }
 
-/* SIGINT and SIGQUIT are ignored in any script's background job, which may want them. */
-static void catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal}, old;
-
-	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
-		    old.sa_handler == SIG_IGN)
-			sigaction(caught[i], &old, NULL);
-}
-
-/* Before the session goes away: a late signal must not find it. */
+/* Before the session is closed: a late signal must not use it. */
 static void release_signals(void)
 {
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
@@ -107,10 +106,9 @@ static void release_signals(void)
 	running = NULL;
 }
 
-/* Groups of hardware events share the counters by turns. */
-static void tell_groups(const struct recorder *r)
+static void log_groups(const struct recorder *r)
 {
-	uint64_t groups = 0; /* a bit each: there are at most 32 perf events */
+	uint64_t groups = 0; /* a bit per group; there are at most 32 perf events */
 	unsigned nr_events = 0;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++) {
@@ -132,7 +130,7 @@ static bool same_trouble(const struct session_event *a, const struct session_eve
 	return a->nr_cpus == b->nr_cpus && strcmp(a->support.reason, b->support.reason) == 0;
 }
 
-/* group:name, and the column's heading where that is another. */
+/* Appends group:name, and the label of the column if it differs. */
 static void add_name(const struct plan_event *p, struct buf *out)
 {
 	buf_printf(out, "%s%s:%s", out->len ? ", " : "", p->event.group->name, p->event.row->name);
@@ -140,17 +138,8 @@ static void add_name(const struct plan_event *p, struct buf *out)
 		buf_printf(out, " (column %s)", p->label);
 }
 
-static void add_names(const struct recorder *r, size_t i, struct buf *out)
-{
-	const struct session_event *ev = session_event(r->session, i);
-
-	for (size_t j = i; j < r->plan->nr_events; j++)
-		if (same_trouble(session_event(r->session, j), ev))
-			add_name(&r->plan->events[j], out);
-}
-
-/* One warning for all events with the same trouble as event i, unless an earlier one gave it. The
- * names come last: there can be more than a message holds. */
+/* One warning for all events with the same problem as event i, logged at the first of them. The
+ * names come last, because the message may be truncated. */
 static void warn_event(const struct recorder *r, size_t i)
 {
 	const struct session_event *ev = session_event(r->session, i);
@@ -161,7 +150,9 @@ static void warn_event(const struct recorder *r, size_t i)
 		if (same_trouble(session_event(r->session, j), ev))
 			return;
 	buf_init(&names, MAX_NAMES_BYTES);
-	add_names(r, i, &names);
+	for (size_t j = i; j < r->plan->nr_events; j++)
+		if (same_trouble(session_event(r->session, j), ev))
+			add_name(&r->plan->events[j], &names);
 	if (ev->nr_cpus)
 		err_set(&e, -ENOENT, "on %u of %u CPUs only (on the others %s): %s", ev->nr_cpus,
 			ev->nr_wanted, ev->support.reason, buf_str(&names));
@@ -174,7 +165,7 @@ static void warn_event(const struct recorder *r, size_t i)
 	buf_fini(&names);
 }
 
-/* Says what does not work; how many events do not work on every CPU. */
+/* Warns of events that do not work on every CPU; returns their number. */
 static size_t warn_events(const struct recorder *r)
 {
 	size_t nr = 0;
@@ -190,7 +181,7 @@ static size_t warn_events(const struct recorder *r)
 	return nr;
 }
 
-/* A terminal that was held (^S) while the dashboard was on it holds no session. */
+/* After a dashboard, standard output may be a terminal that is held (^S): do not wait for it. */
 static bool is_impatient(void *arg)
 {
 	const struct recorder *r = arg;
@@ -198,11 +189,16 @@ static bool is_impatient(void *arg)
 	return is_interrupted || r->was_live;
 }
 
-static const char *where_else(const struct recorder *r)
+/* What precedes the next table or the summary. */
+static void add_start(struct recorder *r)
 {
-	return *r->plan->spec->output_path_prefix ? "; the traces have them" : "";
+	if (!r->begun)
+		r->format->begin(r->screen, r->table, &r->out);
+	if (r->has_gap)
+		r->format->gap(r->screen, r->table, &r->gap, &r->out);
 }
 
+/* A table that does not fit into the queue becomes part of a gap. */
 static void add_to_gap(struct recorder *r)
 {
 	const struct table *t = r->table;
@@ -213,36 +209,11 @@ static void add_to_gap(struct recorder *r)
 	r->gap.last = t->iteration;
 	r->gap.end_ns = t->end_ns;
 	r->gap.realtime_ns = t->realtime_ns;
-	if (!r->has_told_gap) /* at the end: how many there were */
+	if (!r->has_logged_gap) /* their number is logged at the end */
 		log_warning("standard output is not read fast enough: from iteration %u on, some "
 			    "are not printed%s",
-			    r->gap.first, where_else(r));
-	r->has_told_gap = true;
-}
-
-/* What comes before the next table, or before the summary. */
-static void add_start(struct recorder *r)
-{
-	if (!r->begun)
-		r->format->begin(r->screen, r->table, &r->out);
-	if (r->has_gap)
-		r->format->gap(r->screen, r->table, &r->gap, &r->out);
-}
-
-/* A table that finds no room becomes a gap. */
-static int print_table(struct recorder *r)
-{
-	int rc = buf_error(&r->out);
-
-	if (rc == 0 && output_table(&r->output, buf_str(&r->out), r->out.len)) {
-		r->begun = true;
-		r->has_gap = false;
-	} else if (rc == 0) {
-		add_to_gap(r);
-	}
-	buf_reset(&r->out);
-	r->print_error = rc;
-	return rc ? rc : output_is_broken(&r->output);
+			    r->gap.first, r->hint);
+	r->has_logged_gap = true;
 }
 
 static void log_warning_of(void *arg, const struct err *warning)
@@ -251,24 +222,33 @@ static void log_warning_of(void *arg, const struct err *warning)
 	log_err(LOG_WARNING, warning);
 }
 
-/* With nobody to read the results the session ends; this iteration's files are whole. */
+/* Ends the session when nobody can read the results; the files of this iteration are complete. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct recorder *r = arg;
+	int rc;
 
 	status_erase(&r->status);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
-	if (watch_is_on(&r->watch)) {
+	if (dashboard_feed_is_on(&r->feed)) {
 		r->begun = true;
-		watch_iteration(&r->watch, r->table);
+		dashboard_feed_iteration(&r->feed, r->table);
 		return 0;
 	}
 	add_start(r);
 	r->format->iteration(r->screen, r->table, &r->out);
-	if (!r->format->is_for_people) /* they have them among the results */
+	if (!r->format->is_for_people) /* else the results contain the warnings */
 		screen_warn_samples(r->table, log_warning_of, NULL);
-	return print_table(r);
+	rc = r->print_error = buf_error(&r->out);
+	if (rc == 0 && output_table(&r->output, buf_str(&r->out), r->out.len)) {
+		r->begun = true;
+		r->has_gap = false;
+	} else if (rc == 0) {
+		add_to_gap(r);
+	}
+	buf_reset(&r->out);
+	return rc ? rc : output_is_broken(&r->output);
 }
 
 static void on_note(const char *text, bool is_essential, void *arg)
@@ -276,8 +256,8 @@ static void on_note(const char *text, bool is_essential, void *arg)
 	struct recorder *r = arg;
 
 	status_erase(&r->status);
-	if (watch_is_on(&r->watch))
-		watch_note(&r->watch, text);
+	if (dashboard_feed_is_on(&r->feed))
+		dashboard_feed_note(&r->feed, text);
 	else
 		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
 			 text);
@@ -300,24 +280,20 @@ static void log_start(const struct spec *spec)
 	log_info("%llu iteration(s) of %s", (unsigned long long)spec->num_iterations, duration);
 }
 
-/* Open, but never on the PMU in the whole session. */
-static bool never_counted(const struct recorder *r, size_t i)
-{
-	const struct column_summary *c = &r->summary->column[i];
-
-	return c->nr_cells[CELL_NOT_COUNTED] && !c->nr_cells[CELL_OK] &&
-	       !c->nr_cells[CELL_OFFLINE] && r->plan->events[i].set != PLAN_NO_SET;
-}
-
+/* Warns of events that were open, but never on the PMU in the whole session. */
 static void warn_never_counted(const struct recorder *r)
 {
 	struct err e = {0};
 	struct buf names;
 
 	buf_init(&names, MAX_NAMES_BYTES);
-	for (size_t i = 0; i < r->plan->nr_events; i++)
-		if (never_counted(r, i))
+	for (size_t i = 0; i < r->plan->nr_events; i++) {
+		const uint64_t *nr_cells = r->summary->column[i].nr_cells;
+
+		if (nr_cells[CELL_NOT_COUNTED] && !nr_cells[CELL_OK] && !nr_cells[CELL_OFFLINE] &&
+		    r->plan->events[i].set != PLAN_NO_SET)
 			add_name(&r->plan->events[i], &names);
+	}
 	if (names.len) {
 		err_set(&e, -ENODATA, "not counted: open, but never ran: %s", buf_str(&names));
 		err_hint(&e, "iterations shorter than the kernel's rotation, or another user of "
@@ -327,10 +303,9 @@ static void warn_never_counted(const struct recorder *r)
 	buf_fini(&names);
 }
 
-/* When all tables are written, so that there is room. */
 static int print_summary(struct recorder *r)
 {
-	int rc = output_flush(&r->output);
+	int rc = output_flush(&r->output); /* makes room in the queue */
 
 	if (rc)
 		return rc;
@@ -340,15 +315,14 @@ static int print_summary(struct recorder *r)
 	return rc ? rc : output_summary(&r->output, buf_str(&r->out), r->out.len);
 }
 
-static void tell_not_printed(const struct recorder *r)
+static void log_not_printed(const struct recorder *r)
 {
 	uint64_t nr = r->summary->nr_iterations, missing = nr - output_nr_tables(&r->output);
-	bool is_cut = r->print_error == -ETIMEDOUT;
 
 	if (missing && !r->was_live)
 		log_warning("%llu of %llu iterations were not printed%s",
-			    (unsigned long long)missing, (unsigned long long)nr, where_else(r));
-	if (is_cut)
+			    (unsigned long long)missing, (unsigned long long)nr, r->hint);
+	if (r->print_error == -ETIMEDOUT)
 		log_error("standard output is not being read: the rest of the output, with the "
 			  "summary, is dropped");
 	else if (r->print_error)
@@ -373,7 +347,7 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 			 (unsigned long long)r->plan->spec->num_iterations);
 	if (rc)
 		log_err(LOG_ERROR, e);
-	tell_not_printed(r);
+	log_not_printed(r);
 	if (is_out_of_time)
 		log_error("the limit of CPU time (ulimit -t) has ended the session");
 	if (rc || r->print_error || is_out_of_time) {
@@ -400,26 +374,23 @@ static int run_session(struct recorder *r, const struct options *o)
 		return EXIT_FAILED;
 	}
 	log_start(r->plan->spec);
-	tell_groups(r);
-	if (watch_is_wanted(o, r->plan))
+	log_groups(r);
+	if (dashboard_feed_is_wanted(o, r->plan))
 		output_settle(&r->output); /* else log lines could reach the dashboard's screen */
-	if (watch_start(&r->watch, o, r->session, r->table, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
-	r->was_live = watch_is_on(&r->watch);
-	running = r->session;
-	lower_cpu_limit();
-	catch_signals();
+	if (dashboard_feed_start(&r->feed, o, r->session, r->table, &e))
+		return fail(EXIT_FAILED, &e);
+	r->was_live = dashboard_feed_is_on(&r->feed);
+	catch_signals(r->session);
 	rc = session_run(r->session, &e);
-	if (!watch_stop(&r->watch))
+	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
 	rc = finish(r, rc, &e);
 	release_signals();
 	return rc;
 }
 
-static int with_memory(struct recorder *r, const struct options *o)
+/* Allocates what printing needs, and runs the session. */
+static int run_printed(struct recorder *r, const struct options *o)
 {
 	struct screen_options screen = {.width = opt_std_terminal_width(),
 					.each_cpu = o->std.min_level < LOG_INFO,
@@ -427,10 +398,8 @@ static int with_memory(struct recorder *r, const struct options *o)
 	struct err e = {0};
 	int status = EXIT_FAILED;
 
-	if (api_table_new(r->session, &r->table, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
+	if (api_table_new(r->session, &r->table, &e))
+		return fail(EXIT_FAILED, &e);
 	r->screen = screen_state_new(r->table->nr_columns, &screen);
 	r->summary = table_summary_new(r->table->nr_columns);
 	buf_init(&r->out, MAX_TABLE_BYTES);
@@ -445,43 +414,33 @@ static int with_memory(struct recorder *r, const struct options *o)
 	return status;
 }
 
-static int with_output(struct recorder *r, const struct options *o)
+int record(const struct plan *plan, const struct options *o)
 {
-	struct session_config config = {.plan = r->plan,
+	struct recorder r = {.plan = plan,
+			     .format = screen_format_find(o->output_format),
+			     .hint =
+				 *plan->spec->output_path_prefix ? "; the traces have them" : ""};
+	struct session_config config = {.plan = plan,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
 					.on_note = on_note,
 					.on_progress = on_progress,
 					.is_strict = o->strict,
-					.arg = r};
+					.arg = &r};
 	struct err e = {0};
 	int status;
 
-	status_init(&r->status, &r->output, r->plan->is_sampling && o->std.min_level <= LOG_INFO);
-	if (session_open(&config, &r->session, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
+	if (dashboard_feed_check(o, plan, &e))
+		return fail(EXIT_USAGE, &e);
+	if (output_open(&r.output, is_impatient, &r, &e))
+		return fail(EXIT_FAILED, &e);
+	status_init(&r.status, &r.output, plan->is_sampling && o->std.min_level <= LOG_INFO);
+	if (session_open(&config, &r.session, &e)) {
+		status = fail(EXIT_FAILED, &e);
+	} else {
+		status = run_printed(&r, o);
+		session_close(r.session);
 	}
-	status = with_memory(r, o);
-	session_close(r->session);
-	return status;
-}
-
-int record(const struct plan *plan, const struct options *o)
-{
-	struct recorder r = {.plan = plan, .format = screen_format_find(o->output_format)};
-	struct err e = {0};
-	int status;
-
-	if (watch_check(o, plan, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_USAGE;
-	}
-	if (output_open(&r.output, is_impatient, &r, &e)) {
-		log_err(LOG_ERROR, &e);
-		return EXIT_FAILED;
-	}
-	status = with_output(&r, o);
 	output_close(&r.output);
 	return status;
 }

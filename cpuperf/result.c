@@ -1,5 +1,5 @@
 /*
- * Printing of results and errors, for all verbs.
+ * Printing results and errors, for all verbs.
  */
 #include "base/buf.h"
 #include "base/io.h"
@@ -9,20 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-int print_buf(struct buf *out)
+int print_result(const struct buf *out)
 {
 	int rc = buf_error(out);
 
-	return rc ? rc : io_write_full(STDOUT_FILENO, buf_str(out), out->len);
-}
-
-int print_result(struct buf *out)
-{
-	int rc = print_buf(out);
-
+	rc = rc ? rc : io_write_full(STDOUT_FILENO, buf_str(out), out->len);
 	if (rc)
 		log_error("standard output: %s", strerror(-rc));
 	return rc ? EXIT_FAILED : EXIT_DONE;
+}
+
+int fail(int status, const struct err *e)
+{
+	log_err(LOG_ERROR, e);
+	return status;
 }
 
 void log_errors(const struct err_list *errs)

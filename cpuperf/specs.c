@@ -1,6 +1,6 @@
 /*
- * Where specs are found: the current folder, CPUPERF_SPEC_PATH, the installed ones. Those lie at
- * a fixed place relative to the program, in an install and in a build tree alike.
+ * The search for specs: the current folder, CPUPERF_SPEC_PATH, the installed specs. The latter are
+ * at a fixed place relative to the program, in an install and in a build tree.
  */
 #include "base/buf.h"
 #include "base/io.h"
@@ -21,7 +21,7 @@ static const char suffix[] = ".cpspec";
 
 enum { MAX_LIST_BYTES = 1 << 20 };
 
-/* Calls fn for each folder that is searched, until one result is not 0; that one is returned. */
+/* Calls fn for each folder of the search path until it returns non-zero; returns that. */
 static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 {
 	const char *path = getenv("CPUPERF_SPEC_PATH");
@@ -42,19 +42,11 @@ static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 	if (rc || len <= 0)
 		return rc;
 	program[len] = '\0';
-	*strrchr(program, '/') = '\0'; /* an absolute path has one */
+	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
 	if (snprintf(folder, sizeof(folder), "%s/%s", program, CPUPERF_SPEC_DIR_FROM_BIN) >=
 	    (int)sizeof(folder))
 		return 0;
 	return fn(realpath(folder, program) ? program : folder, arg);
-}
-
-/* Anything that can be read as one: not a folder of that name. */
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
 struct search {
@@ -66,16 +58,17 @@ static int search_folder(const char *folder, void *arg)
 {
 	struct search *s = arg;
 	char path[PATH_MAX];
+	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, s->name) >= (int)sizeof(path) ||
-	    !is_file(path))
+	    stat(path, &st) || S_ISDIR(st.st_mode))
 		return 0;
 	memcpy(s->found, path, sizeof(path));
 	return 1;
 }
 
-/* Why others may have written it, or NULL: who may write to it counts, not only whose it is. A
- * group of the user's own is no other. */
+/* Why an untrusted user may have written the file, or NULL. A group of the user's own is
+ * trusted. */
 static const char *mistrust(const struct stat *st)
 {
 	bool is_own_group = st->st_gid == getegid() || st->st_gid == 0;
@@ -89,15 +82,8 @@ static const char *mistrust(const struct stat *st)
 	return NULL;
 }
 
-static int refuse(const char *name, const char *why, struct err *e)
-{
-	err_set_at(e, -EPERM, name, 0, 0, "not read from the current folder: %s", why);
-	err_hint(e, "to measure it anyway: --spec-file=./%s", name);
-	return -EPERM;
-}
-
-/* Whoever may exchange the link for another may as well move the trusted file to this name: so it
- * does not matter that it is looked at apart from the file. */
+/* The link is examined separately from the file. This is no race that matters: whoever can replace
+ * the link can also move a trusted file to this name. */
 static int check_here(const char *name, const struct stat *file, struct err *e)
 {
 	const char *why = mistrust(file);
@@ -108,11 +94,15 @@ static int check_here(const char *name, const struct stat *file, struct err *e)
 		return err_set_at(e, rc, name, 0, 0, "cannot be read: %s", strerror(-rc));
 	if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0)
 		why = "it is a symbolic link owned by another user";
-	return why ? refuse(name, why, e) : 0;
+	if (!why)
+		return 0;
+	err_set_at(e, -EPERM, name, 0, 0, "not read from the current folder: %s", why);
+	err_hint(e, "to measure it anyway: --spec-file=./%s", name);
+	return -EPERM;
 }
 
-/* In a folder where others may write, anybody can leave a spec of a well-known name. What is looked
- * at is the file that is open. -ENOENT without *e: none is here. */
+/* In a shared folder, anybody can leave a spec with a well-known name. Checks the opened file.
+ * -ENOENT without *e: there is none. */
 static int open_here(const char *name, struct err *e)
 {
 	struct stat st;
@@ -172,8 +162,7 @@ static int list_folder(const char *folder, void *arg)
 	char resolved[PATH_MAX];
 
 	l->folder = realpath(folder, resolved) ? resolved : folder;
-	(void)root_each(&root_live, l->folder, list_file,
-			l); /* a folder that is not there has none */
+	(void)root_each(&root_live, l->folder, list_file, l); /* a missing folder contains none */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The status line, on stderr.
+ * The status line on stderr.
  */
 #include "status.h"
 
@@ -19,7 +19,7 @@ void status_init(struct status *s, struct output *out, bool is_wanted)
 	*s = (struct status){.out = out, .is_wanted = is_wanted && isatty(STDERR_FILENO)};
 }
 
-/* Columns of the terminal, but the last: a line that reaches it may wrap. */
+/* Columns of the terminal but one: a line that fills the last may wrap. */
 static size_t room(void)
 {
 	struct winsize size;
@@ -29,16 +29,12 @@ static size_t room(void)
 	return size.ws_col - 1u;
 }
 
-static uint64_t per_second(uint64_t nr, uint64_t ns)
-{
-	return ns ? (uint64_t)((unsigned __int128)nr * NS_PER_S / ns) : 0;
-}
-
 static void add_line(struct buf *out, const struct status *s, const struct session_progress *p)
 {
 	uint64_t tenths = (uint64_t)((unsigned __int128)p->bytes_written * 10 >> 20);
+	uint64_t samples = p->samples - s->samples, ns = p->elapsed_ns - s->elapsed_ns;
 
-	buf_u64_commas(out, per_second(p->samples - s->samples, p->elapsed_ns - s->elapsed_ns));
+	buf_u64_commas(out, ns ? (uint64_t)((unsigned __int128)samples * NS_PER_S / ns) : 0);
 	buf_adds(out, " samples/s, ");
 	buf_u64_commas(out, p->lost);
 	buf_adds(out, " lost, ");
@@ -63,7 +59,7 @@ void status_show(struct status *s, const struct session_progress *p)
 	buf_add(&out, buf_str(&line), line.len < room() ? line.len : room());
 	s->samples = p->samples;
 	s->elapsed_ns = p->elapsed_ns;
-	if (!output_is_behind(s->out)) /* else it would be out of date when it is seen */
+	if (!output_is_behind(s->out)) /* else it would be outdated when it is written */
 		s->is_shown = output_status(s->out, buf_str(&out), out.len);
 	buf_fini(&line);
 	buf_fini(&out);

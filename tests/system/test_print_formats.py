@@ -371,7 +371,7 @@ def check_plan(spec):
     plan = run(CPUPERF, spec, "--check-spec", "--strict").stdout
     for line in ("sampling, 5 event(s)", "  sampled    each 1,000,000 ns: 1,000 times a second\n",
                  "  sampled    each time it has counted 10\n", "  sampled    500 times a second",
-                 "  a sample   has the time, process and thread; where it was\n",
+                 "  a sample   has the time, process and thread; the program counter\n",
                  "  timebase   events without a rate are read at its pace\n",
                  "  read       at the pace of the timebase, software:cpu_clock\n",
                  "  coverage   unknown: the event counts more than its samples cover"):

@@ -1,0 +1,164 @@
+/*
+ * Connects a session to the dashboard.
+ */
+#include "dashboard_feed.h"
+
+#include "api/table.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "host/topology.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_NOTES_BYTES = 64 << 10, MAX_BYTES = 16 << 20 };
+
+int dashboard_feed_check(const struct options *o, const struct plan *plan, struct err *e)
+{
+	if (!o->live)
+		return 0;
+	if (o->no_live)
+		return err_set(e, -EINVAL, "--live and --no-live are mutually exclusive");
+	if (strcmp(o->output_format, "text") != 0)
+		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
+	if (plan->is_sampling) {
+		err_set(e, -EINVAL, "--live shows counts only, and this spec samples");
+		err_hint(e, "use cpuperf_print to look at samples after the session");
+		return -EINVAL;
+	}
+	if (!isatty(STDOUT_FILENO))
+		return err_set(e, -EINVAL, "--live: standard output is not a terminal");
+	return 0;
+}
+
+static bool is_in_foreground(void)
+{
+	pid_t foreground = tcgetpgrp(STDOUT_FILENO);
+
+	return foreground < 0 || foreground == getpgrp();
+}
+
+bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan)
+{
+	if (o->live || o->no_live)
+		return o->live;
+	return strcmp(o->output_format, "text") == 0 && !plan->is_sampling &&
+	       plan->spec->num_iterations > 1 && isatty(STDOUT_FILENO) && is_in_foreground();
+}
+
+static int make_cpus(struct dashboard_feed *f, const struct plan *plan,
+		     const struct model_cpu **out)
+{
+	struct host_place *places = arena_calloc(&f->arena, plan->nr_cpus, sizeof(*places));
+	struct model_cpu *cpus = arena_calloc(&f->arena, plan->nr_cpus, sizeof(*cpus));
+	uint32_t i = 0;
+
+	if (!places || !cpus || host_places(plan->host, &plan->cpus, places))
+		return -ENOMEM;
+	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0 && i < plan->nr_cpus;
+	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1), i++)
+		cpus[i] = (struct model_cpu){.cpu = (uint32_t)cpu,
+					     .package = places[i].package,
+					     .node = places[i].node,
+					     .type = places[i].type};
+	*out = cpus;
+	return 0;
+}
+
+static void quit(void *arg)
+{
+	struct dashboard_feed *f = arg;
+
+	session_stop(f->session);
+}
+
+static int start(struct dashboard_feed *f, const struct table *t, struct err *e)
+{
+	const struct plan *plan = session_plan(f->session);
+	const struct spec *spec = plan->spec;
+	const char *slash = strrchr(spec->source, '/');
+	struct model_facts facts = {.name = *spec->config_name ? spec->config_name
+					    : slash            ? slash + 1
+							       : spec->source,
+				    .host = plan->host->node,
+				    .cpu_model = plan->host->cpu_model,
+				    .nr_iterations = spec->num_iterations,
+				    .duration_ns = spec->duration_ns,
+				    .events = t->columns,
+				    .nr_events = t->nr_events,
+				    .nr_cpus = plan->nr_cpus};
+	struct dashboard_config config = {
+	    .fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = f};
+
+	int rc = api_table_metrics(f->session, &f->arena, &facts.metrics, e);
+
+	if (rc == 0 && make_cpus(f, plan, &facts.cpus))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	return rc ? rc : dashboard_start(&config, &f->dashboard, e);
+}
+
+int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, struct session *s,
+			 const struct table *t, struct err *e)
+{
+	const struct plan *plan = session_plan(s);
+	struct err why = {0};
+	int rc;
+
+	*f = (struct dashboard_feed){.session = s};
+	if (!dashboard_feed_is_wanted(o, plan))
+		return 0;
+	buf_init(&f->notes, MAX_NOTES_BYTES);
+	arena_init(&f->arena, MAX_BYTES);
+	f->holds_notes = !o->std.log_file && isatty(STDERR_FILENO);
+	rc = start(f, t, o->live ? e : &why);
+	if (rc)
+		arena_fini(&f->arena);
+	if (rc && !o->live) {
+		log_verbose(1, "no dashboard: %s", why.msg);
+		rc = 0;
+	}
+	return rc;
+}
+
+bool dashboard_feed_is_on(const struct dashboard_feed *f)
+{
+	return f->dashboard;
+}
+
+void dashboard_feed_iteration(struct dashboard_feed *f, const struct table *t)
+{
+	dashboard_iteration(f->dashboard, t);
+}
+
+void dashboard_feed_note(struct dashboard_feed *f, const char *text)
+{
+	dashboard_note(f->dashboard, text);
+	if (!f->holds_notes) {
+		log_warning("%s", text);
+		return;
+	}
+	buf_adds(&f->notes, text);
+	buf_addc(&f->notes, '\n');
+}
+
+bool dashboard_feed_stop(struct dashboard_feed *f)
+{
+	const char *at = buf_str(&f->notes), *end = at + f->notes.len, *line, *stop;
+	int rc;
+
+	if (!f->dashboard)
+		return true;
+	rc = dashboard_stop(f->dashboard);
+	f->dashboard = NULL;
+	while (rc == 0 && (line = str_next_line(&at, end, &stop)))
+		log_warning("%.*s", (int)(stop - line), line);
+	if (rc == 0 && buf_error(&f->notes))
+		log_warning("more were dropped here; the traces have them all");
+	buf_fini(&f->notes);
+	if (rc != -EBUSY)
+		arena_fini(&f->arena);
+	return rc == 0;
+}
