@@ -18,10 +18,12 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Product names and libpfm4's tables for them, which may be missing on other architectures. */
+enum { MAX_PMUS = 1 << 16 };
+
+/* Product names and libpfm4's tables for them. The installed libpfm4 may lack some: it is built for
+ * another architecture, or is too old (4.13 has none of adl_glc, gnr, srf and zen5). */
 static const struct {
 	const char *alias, *model;
-	bool is_new; /* libpfm4 4.13 has no table for it; later versions may name it differently */
 } aliases[] = {
     {"bonnell", "atom"},
     {"nehalem", "nhm"},
@@ -47,10 +49,10 @@ static const struct {
     {"rocketlake", "icl"},
     {"icelake-server", "icx"},
     {"sapphirerapids", "spr"},
-    {"alderlake", "adl_glc", true}, /* its P-cores */
-    {"raptorlake", "adl_glc", true},
-    {"graniterapids", "gnr", true},
-    {"sierraforest", "srf", true},
+    {"alderlake", "adl_glc"}, /* its P-cores */
+    {"raptorlake", "adl_glc"},
+    {"graniterapids", "gnr"},
+    {"sierraforest", "srf"},
     {"silvermont", "slm"},
     {"goldmont", "glm"},
     {"tremont", "tmt"},
@@ -63,7 +65,7 @@ static const struct {
     {"zen2", "amd64_fam17h_zen2"},
     {"zen3", "amd64_fam19h_zen3"},
     {"zen4", "amd64_fam19h_zen4"},
-    {"zen5", "amd64_fam1ah_zen5", true},
+    {"zen5", "amd64_fam1ah_zen5"},
     {"cortex-a7", "arm_ac7"},
     {"cortex-a8", "arm_ac8"},
     {"cortex-a9", "arm_ac9"},
@@ -96,18 +98,27 @@ static void start_libpfm4(void)
 		unsetenv(inactive);
 }
 
-/* Skips what is not a CPU model: libpfm4's generic tables, and Intel's architectural events, which
- * the group arch has. */
-static int get_model(int pmu, pfm_pmu_info_t *info)
+/* The number of the first CPU model after pmu, or -1. Skips libpfm4's generic tables, and Intel's
+ * architectural events, which the group arch has. The end is the loaded library's: PFM_PMU_MAX is
+ * that of the header. */
+static int next_model(int pmu, pfm_pmu_info_t *info)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, start_libpfm4);
-	memset(info, 0, sizeof(*info));
-	info->size = sizeof(*info);
-	if (pfm_get_pmu_info((pfm_pmu_t)pmu, info) != PFM_SUCCESS || !info->name)
-		return -ENOENT;
-	return info->type == PFM_PMU_TYPE_CORE && strcmp(info->name, "ix86arch") != 0 ? 0 : -ENOENT;
+	while (++pmu < MAX_PMUS) {
+		int rc;
+
+		memset(info, 0, sizeof(*info));
+		info->size = sizeof(*info);
+		rc = pfm_get_pmu_info((pfm_pmu_t)pmu, info);
+		if (rc != PFM_SUCCESS && rc != PFM_ERR_NOTSUPP)
+			break;
+		if (rc == PFM_SUCCESS && info->name && info->type == PFM_PMU_TYPE_CORE &&
+		    strcmp(info->name, "ix86arch") != 0)
+			return pmu;
+	}
+	return -1;
 }
 
 const char *event_model_canonical(const char *name)
@@ -123,33 +134,41 @@ const char *event_model_canonical(const char *name)
 /* libpfm4's number of a model, ignoring case, or -ENOENT. */
 static int find_model(const char *canonical, pfm_pmu_info_t *info)
 {
-	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
-		if (get_model(pmu, info) == 0 && strcasecmp(info->name, canonical) == 0)
+	for (int pmu = next_model(-1, info); pmu >= 0; pmu = next_model(pmu, info))
+		if (strcasecmp(info->name, canonical) == 0)
 			return pmu;
 	return -ENOENT;
+}
+
+static bool is_arm(const char *canonical)
+{
+	return strncasecmp(canonical, "arm_", 4) == 0;
 }
 
 /* Why libpfm4 has no table for a CPU in our list; NULL if it is not in the list. */
 static const char *why_no_table(const char *canonical)
 {
+	pfm_pmu_info_t info;
+	bool is_listed = false;
+
 	for (size_t i = 0; i < NR(aliases); i++)
-		if (strcasecmp(aliases[i].model, canonical) == 0)
-			return aliases[i].is_new ? "it is older than that CPU, or uses another name"
-						 : "it supports one architecture only";
-	return NULL;
+		is_listed |= strcasecmp(aliases[i].model, canonical) == 0;
+	if (!is_listed)
+		return NULL;
+	for (int pmu = next_model(-1, &info); pmu >= 0; pmu = next_model(pmu, &info))
+		if (is_arm(info.name) == is_arm(canonical))
+			return "it is older than that CPU, or uses another name";
+	return is_arm(canonical) ? "it is built without ARM CPUs" : "it is built without x86 CPUs";
 }
 
 static const char *nearest_model(const char *name)
 {
 	const char *best = NULL;
+	pfm_pmu_info_t info;
 	size_t distance = 0;
 
-	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
-		pfm_pmu_info_t info;
-
-		if (get_model(pmu, &info) == 0)
-			str_nearest_offer(name, info.name, &best, &distance);
-	}
+	for (int pmu = next_model(-1, &info); pmu >= 0; pmu = next_model(pmu, &info))
+		str_nearest_offer(name, info.name, &best, &distance);
 	for (size_t i = 0; i < NR(aliases); i++)
 		str_nearest_offer(name, aliases[i].alias, &best, &distance);
 	return best;
@@ -187,15 +206,12 @@ static bool is_detected(const pfm_pmu_info_t *info)
 
 void event_model_detect(char *name, size_t size)
 {
-	snprintf(name, size, "%s", "");
-	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
-		pfm_pmu_info_t info;
+	pfm_pmu_info_t info;
+	int pmu = next_model(-1, &info);
 
-		if (get_model(pmu, &info) == 0 && is_detected(&info)) {
-			snprintf(name, size, "%s", info.name);
-			return;
-		}
-	}
+	while (pmu >= 0 && !is_detected(&info))
+		pmu = next_model(pmu, &info);
+	snprintf(name, size, "%s", pmu >= 0 ? info.name : "");
 }
 
 /* On device-tree machines the kernel names a PMU after its core: armv8_cortex_a53. */
@@ -261,12 +277,10 @@ size_t event_model_select(const struct catalogue *c, int pmus[MODEL_MAX_SELECTED
 	pfm_pmu_info_t info;
 	size_t nr = 0;
 
-	for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX && nr < MODEL_MAX_SELECTED; pmu++) {
-		if (get_model(pmu, &info))
-			continue;
+	for (int pmu = next_model(-1, &info); pmu >= 0 && nr < MODEL_MAX_SELECTED;
+	     pmu = next_model(pmu, &info))
 		if (canonical ? strcasecmp(info.name, canonical) == 0 : is_here(c->host, &info))
 			pmus[nr++] = pmu;
-	}
 	return nr;
 }
 
@@ -283,7 +297,7 @@ bool event_model_is_arm(const struct catalogue *c)
 	const char *canonical = event_model_canonical(c->model);
 
 	if (canonical)
-		return strncasecmp(canonical, "arm_", 4) == 0;
+		return is_arm(canonical);
 	for (size_t i = 0; i < c->host->nr_pmus; i++)
 		if (c->host->pmus[i].is_core)
 			return strncmp(c->host->pmus[i].name, "arm", 3) == 0;
@@ -296,7 +310,7 @@ void event_model_describe_host(const struct host *h, char *name, size_t size)
 	int pmus[MODEL_MAX_SELECTED];
 	pfm_pmu_info_t info;
 
-	if (event_model_select(&here, pmus) && get_model(pmus[0], &info) == 0)
+	if (event_model_select(&here, pmus) && next_model(pmus[0] - 1, &info) == pmus[0])
 		snprintf(name, size, "%s", info.name);
 	else
 		snprintf(name, size, "%s", h->cpu_model[0] ? h->cpu_model : "an unknown CPU");
@@ -330,7 +344,8 @@ int event_model_counters(const struct catalogue *c, unsigned *nr_programmable, u
 	int pmus[MODEL_MAX_SELECTED];
 	pfm_pmu_info_t info;
 
-	if (event_model_select(c, pmus) == 0 || get_model(pmus[0], &info) || info.num_cntrs <= 0)
+	if (event_model_select(c, pmus) == 0 || next_model(pmus[0] - 1, &info) != pmus[0] ||
+	    info.num_cntrs <= 0)
 		return -ENOENT;
 	*nr_programmable = (unsigned)info.num_cntrs;
 	*nr_fixed = info.num_fixed_cntrs > 0 ? (unsigned)info.num_fixed_cntrs : 0;

@@ -16,8 +16,8 @@ struct host;
  * "". */
 const char *event_model_canonical(const char *name);
 /* 0 if libpfm4 has a table for that name or alias, or name is "default". -ENOTSUP with *e if the
- * CPU is in our list but not in this libpfm4 (built for one architecture, or too old); the groups
- * fixed and arch still work. Else -ENOENT with *e and the nearest name. */
+ * CPU is in our list but not in the loaded libpfm4 (built for another architecture, or too old);
+ * the groups fixed and arch still work. Else -ENOENT with *e and the nearest name. */
 int event_model_check(const char *name, struct err *e);
 /* Writes the name of the CPU that this program runs on, truncated to size; "" if libpfm4 has none.
  */

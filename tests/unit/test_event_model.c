@@ -188,8 +188,8 @@ static const struct {
 	     "cpu/event=0xc0/), fixed or arch",
      LISTS},
     {"arm_n1", "CPU_CYCLES",
-     UNKNOWN "CPU_CYCLES: libpfm4 has no table for the model arm_n1: it supports "
-	     "one architecture only",
+     UNKNOWN "CPU_CYCLES: libpfm4 has no table for the model arm_n1: it is "
+	     "built without ARM CPUs",
      LISTS},
 };
 
@@ -402,20 +402,17 @@ TEST(check)
 		{"skylake", 0, "", ""},
 		{"Zen2", 0, "", ""},
 		{"arm_n1", -ENOTSUP,
-		 "libpfm4 has no table for the model arm_n1: it supports one "
-		 "architecture only",
+		 "libpfm4 has no table for the model arm_n1: it is built without ARM CPUs",
 		 "the groups fixed and arch work without one"},
 		{"neoverse-v1", -ENOTSUP,
-		 "libpfm4 has no table for the model neoverse-v1: it supports one "
-		 "architecture only",
+		 "libpfm4 has no table for the model neoverse-v1: it is built without ARM CPUs",
 		 "the groups fixed and arch work without one"},
 		{"ix86arch", -ENOENT, "Unknown model: ix86arch", NULL}, /* no CPU: arch has them */
 #else
 		{"arm_n1", 0, "", ""},
 		{"cortex-a57", 0, "", ""},
 		{"skylake", -ENOTSUP,
-		 "libpfm4 has no table for the model skylake: it supports one "
-		 "architecture only",
+		 "libpfm4 has no table for the model skylake: it is built without x86 CPUs",
 		 "the groups fixed and arch work without one"},
 #endif
 		{"skylaky", -ENOENT, "Unknown model: skylaky",
@@ -465,8 +462,8 @@ TEST(missing_reason)
 #if defined(__x86_64__)
 		{"skylake", ""},
 		{"zen3", ""},
-		{"arm_n1", "libpfm4 has no table for the model arm_n1: it supports one "
-			   "architecture only"},
+		{"arm_n1",
+		 "libpfm4 has no table for the model arm_n1: it is built without ARM CPUs"},
 #endif
 		{"nothing", "Unknown model: nothing"},
 		{NULL, "libpfm4 has no event table for " CPU
