@@ -126,12 +126,17 @@ void import_ids_sort(struct import *im)
 			im->ids[nr++] = im->ids[i];
 	im->nr_ids = nr;
 	im->any = NULL;
-	im->has_build_ids = false;
+	im->made = (struct import_event){.has_layout = false};
 	for (size_t i = 0; i < im->nr_events; i++) {
 		const struct import_event *ev = &im->events[i];
+		bool has_build_id = im->made.layout.has_build_id;
 
-		im->has_build_ids |= ev->has_layout && ev->layout.has_build_id;
-		if (!im->any && ev->has_layout && trace_layout_is_sampled(&ev->layout))
+		if (!ev->has_layout)
+			continue;
+		if (!im->made.has_layout)
+			im->made = *ev;
+		im->made.layout.has_build_id = has_build_id || ev->layout.has_build_id;
+		if (!im->any && trace_layout_is_sampled(&ev->layout))
 			im->any = ev;
 	}
 	im->ids_are_sorted = true;
@@ -156,13 +161,7 @@ const struct import_id *import_find_id(struct import *im, uint64_t id)
 	return low < im->nr_ids && im->ids[low].id == id ? &im->ids[low] : NULL;
 }
 
-const struct import_event *import_any_event(struct import *im)
-{
-	import_ids_sort(im);
-	return im->any;
-}
-
-/* Those of all events are at the same place: perf sees to it. */
+/* perf places the ids of all events alike. */
 const struct import_event *import_event_of(struct import *im, const uint8_t *p, size_t len)
 {
 	const struct import_id *id;
@@ -174,6 +173,18 @@ const struct import_event *import_event_of(struct import *im, const uint8_t *p, 
 	if (id && id->event < im->nr_events && im->events[id->event].has_layout)
 		return &im->events[id->event];
 	return im->nr_events == 1 ? im->any : NULL;
+}
+
+const struct import_event *import_layout_of(struct import *im, const uint8_t *p, size_t len)
+{
+	const struct import_event *ev = NULL;
+	uint32_t kind = 0;
+
+	import_ids_sort(im);
+	trace_record_size(p, len, &kind);
+	if (kind == PERF_RECORD_SAMPLE || (im->any && im->any->layout.has_sample_id))
+		ev = import_event_of(im, p, len);
+	return ev ? ev : im->made.has_layout ? &im->made : NULL;
 }
 
 /* enum perf_type_id and those of its numbers, as perf calls them */

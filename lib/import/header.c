@@ -260,8 +260,10 @@ static int read_description(struct import *im, struct import_bytes *b)
 		if (!name || nr_ids > b->c.left / 8)
 			break;
 		cursor_skip(&b->c, (size_t)nr_ids * 8);
-		if (i >= im->nr_events && im->facts.is_pipe)
+		if (i >= im->nr_events && im->facts.is_pipe) {
 			rc = import_add_event(im, attr, attr_bytes, &event);
+			im->nr_described = im->nr_events;
+		}
 		if (rc == 0)
 			event = described_event(im, event, ids, nr_ids);
 		if (rc || event >= im->nr_events)

@@ -37,7 +37,7 @@ struct walking {
 	uint64_t time_ns; /* of the record before, or 0 */
 	uint64_t last_id; /* of this event */
 	struct import_event *event;
-	uint64_t nr_foreign, nr_senseless;
+	uint64_t nr_senseless;
 	struct trace_unzip *unzip; /* owned; NULL until something is packed */
 	uint8_t *out;              /* owned; OUT_BYTES */
 	uint64_t packed_bytes;
@@ -51,8 +51,7 @@ static bool begin_slice(struct walking *w, uint64_t at)
 	if (im->nr_slices == w->max_slices)
 		return false;
 	w->slice = &im->slices[im->nr_slices++];
-	*w->slice = (struct import_slice){
-	    .start = at, .end = at, .is_unpacked = w->is_unpacked, .first_ns = UINT64_MAX};
+	*w->slice = (struct import_slice){.start = at, .end = at, .is_unpacked = w->is_unpacked};
 	return true;
 }
 
@@ -106,28 +105,20 @@ static uint64_t time_of(const struct import_event *ev, const struct import_recor
 static void read_sample(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
-	uint64_t time_ns = time_of(ev, r);
 
 	w->im->facts.nr_samples++;
 	if (ev)
 		ev->nr_samples++;
-	else
-		w->nr_foreign++;
-	note_time(w, time_ns);
+	note_time(w, time_of(ev, r));
 	add_to_slice(w, r);
-	if (time_ns && time_ns < w->slice->first_ns)
-		w->slice->first_ns = time_ns;
-	if (time_ns > w->slice->last_ns)
-		w->slice->last_ns = time_ns;
 }
 
-static int read_side_band(struct walking *w, const struct import_record *r)
+/* The time at the end of a record that is no sample; 0: none. */
+static uint64_t time_at_end(const struct walking *w, const struct import_record *r)
 {
-	const struct import_event *ev = import_any_event(w->im);
-	uint64_t time_ns = ev && ev->layout.has_sample_id ? time_of(ev, r) : 0;
+	const struct import_event *ev = import_layout_of(w->im, r->p, r->size);
 
-	note_time(w, time_ns);
-	return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
+	return ev && ev->layout.has_sample_id ? time_of(ev, r) : 0;
 }
 
 /* The second word of records that report a number of lost ones. */
@@ -184,8 +175,9 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 		read_sample(w, r);
 		return 0;
 	}
+	note_time(w, time_at_end(w, r));
 	if (import_is_side_band(r->type))
-		return read_side_band(w, r);
+		return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
 	w->im->facts.nr_unknown += r->type >= NR_KINDS;
 	add_to_slice(w, r);
 	count(w, r);
@@ -217,13 +209,14 @@ static int read_attr(struct walking *w, const struct import_record *r)
 {
 	struct import *im = w->im;
 	struct import_bytes ids;
-	uint32_t event, size;
-	int rc;
+	uint32_t event = (uint32_t)im->nr_attrs, size;
+	int rc = 0;
 
 	if (r->size < 16)
 		return 0;
 	size = attr_bytes(im, r);
-	rc = import_add_event(im, r->p + 8, size, &event);
+	if (im->nr_attrs++ >= im->nr_described)
+		rc = import_add_event(im, r->p + 8, size, &event);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
 	import_bytes_init(&ids, r->p + 8 + size, r->size - 8 - size, im->facts.is_big_endian);

@@ -63,7 +63,6 @@ struct import_slice {
 	uint64_t start, end;
 	bool is_unpacked;
 	uint64_t nr_records, nr_lost, nr_throttled;
-	uint64_t first_ns, last_ns;
 };
 
 struct import_build_id {
@@ -91,13 +90,17 @@ struct import {
 	size_t modules_room;
 	struct import_event *events; /* owned */
 	size_t nr_events, events_room, nr_columns;
+	/* In a pipe: events that were added by the description, which perf of Linux 4.14 to 4.16
+	 * writes before their attrs; attrs read. */
+	size_t nr_described, nr_attrs;
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;
 	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
-	uint64_t nr_senseless;          /* of tasks and mappings */
-	const struct import_event *any; /* for records of no event; NULL: there is none */
-	bool has_build_ids;             /* some event asked for them in its mappings */
-	struct dict build_ids;          /* struct import_build_id */
+	uint64_t nr_senseless; /* of tasks and mappings */
+	const struct import_event
+	    *any;                 /* the first that is sampled: ids are at its place, or NULL */
+	struct import_event made; /* the layout of records that perf wrote itself */
+	struct dict build_ids;    /* struct import_build_id */
 	struct import_slice
 	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
 	size_t nr_slices;
@@ -134,11 +137,12 @@ const struct import_build_id *import_find_build_id(const struct import *im, cons
 int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event);
 int import_add_id(struct import *im, uint64_t id, uint32_t event);
 void import_ids_sort(struct import *im);
-/* The event that defines how records of no event end; NULL: there is none. Valid until the next
- * event is added. */
-const struct import_event *import_any_event(struct import *im);
-/* The event of a record; NULL: unknown. kind as in record.h. */
+/* The event of a record, by its id; NULL: unknown. Valid until the next event is added, like the
+ * following. */
 const struct import_event *import_event_of(struct import *im, const uint8_t *p, size_t len);
+/* The event with the layout of a record: its own; if the id is unknown, the first one of the file,
+ * since perf writes its own records with the id 0 and that layout. NULL: there is none. */
+const struct import_event *import_layout_of(struct import *im, const uint8_t *p, size_t len);
 const struct import_id *import_find_id(struct import *im, uint64_t id);
 /* For names where the file has none; in the arena. */
 void import_name_events(struct import *im);

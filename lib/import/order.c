@@ -302,10 +302,10 @@ static void shaped(struct turn *t, const char *shape)
 	}
 }
 
-static void body(struct turn *t, const struct import_record *r, bool has_build_ids)
+static void body(struct turn *t, const struct import_record *r, bool has_build_id)
 {
 	if (r->type == PERF_RECORD_MMAP2)
-		mmap2(t, has_build_ids && r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
+		mmap2(t, has_build_id && r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
 	else if (r->type == PERF_RECORD_KSYMBOL)
 		ksymbol(t);
 	else if (r->type == PERF_RECORD_BPF_EVENT)
@@ -334,9 +334,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 
 	turn_header(r);
 	turn_words(t.p, t.left);
-	ev = import_event_of(im, r->p, r->size);
-	if (!ev)
-		ev = import_any_event(im);
+	ev = import_layout_of(im, r->p, r->size);
 	if (r->type == PERF_RECORD_SAMPLE) {
 		if (ev)
 			sample(&t, &ev->layout);
@@ -350,7 +348,7 @@ bool import_swap(struct import *im, const struct import_record *r)
 	end.p += (t.left - id_words) * WORD;
 	end.left = id_words;
 	t.left -= id_words;
-	body(&t, r, im->has_build_ids);
+	body(&t, r, ev && ev->layout.has_build_id);
 	if (id_words)
 		sample_id(&end, &ev->layout);
 	return !t.is_bad && !end.is_bad;

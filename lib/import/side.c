@@ -122,13 +122,12 @@ static uint64_t time_of(struct import *im, const struct trace_record *r, uint64_
 
 int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at)
 {
-	const struct import_event *any = import_any_event(im);
-	struct trace_layout l = any ? any->layout : (struct trace_layout){0};
+	const struct import_event *ev = import_layout_of(im, p, len);
+	const struct trace_layout l = ev ? ev->layout : (struct trace_layout){0};
 	struct trace_record r;
 	struct buf *b = &im->side_recorded;
 	size_t body;
 
-	l.has_build_id = im->has_build_ids; /* perf has one event that records mappings */
 	if (trace_record_decode(&l, p, len, &r)) {
 		im->nr_senseless++;
 		return 0;

@@ -80,7 +80,7 @@ static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t le
 /* The index of the word before which the missing time is inserted; 0: the record has none. */
 static size_t place_of_time(struct slice *s, const struct import_record *r)
 {
-	const struct import_event *ev = import_any_event(s->im);
+	const struct import_event *ev = import_layout_of(s->im, r->p, r->size);
 	size_t nr = r->size / WORD_BYTES;
 
 	if (!ev)

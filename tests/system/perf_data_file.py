@@ -79,9 +79,9 @@ class File:
             out += self.words(id_)
         return out
 
-    def other(self, type_, body, misc=USER, pid=0, tid=0, time=0, cpu=0, event=0, nr=0):
-        self.record(type_, misc, body + self.trailer(pid, tid, time, cpu, event,
-                                                     self.attrs[event]["ids"][nr]))
+    def other(self, type_, body, misc=USER, pid=0, tid=0, time=0, cpu=0, event=0, nr=0, id_=None):
+        id_ = self.attrs[event]["ids"][nr] if id_ is None else id_
+        self.record(type_, misc, body + self.trailer(pid, tid, time, cpu, event, id_))
 
     def comm(self, pid, tid, name, misc=0, **keys):
         self.other(COMM, self.pack("II", pid, tid) + self.text(name), misc, pid, tid, **keys)
@@ -218,16 +218,19 @@ class File:
             end += len(body)
         return out + sections + b"".join(bodies)
 
-    def pipe(self):
-        out = (b"PERFILE2" if self.order == "<" else b"2ELIFREP") + self.words(16)
+    def pipe(self, features_first=False):
+        """features_first: as perf of Linux 4.14 to 4.16 writes it."""
+        attrs, features = b"", b""
         for a in self.attrs:
             body = a["bytes"] + self.words(*a["ids"])
-            out += self.pack("IHH", 64, 0, 8 + len(body)) + body
+            attrs += self.pack("IHH", 64, 0, 8 + len(body)) + body
         for number in sorted(self.features):
             body = self.words(number) + self.features[number]
             body += b"\0" * (-len(body) % 8)
             if len(body) < 65000:
-                out += self.pack("IHH", 80, 0, 8 + len(body)) + body
+                features += self.pack("IHH", 80, 0, 8 + len(body)) + body
+        out = (b"PERFILE2" if self.order == "<" else b"2ELIFREP") + self.words(16)
+        out += features + attrs if features_first else attrs + features
         return out + b"".join(self.records) + self.pack("IHH", 68, 0, 8)
 
 

@@ -134,6 +134,62 @@ def unmapped(folder):
             assert error.count("have no name: their mappings were not recorded") == is_told, error
 
 
+def tasks(path):
+    """Of samples: time, comm, object."""
+    return [(r["monotonic_ns"], r["comm"], r["object"]) for r in records(path)[0]
+            if r["kind"] == "sample"]
+
+
+def layouts(folder):
+    """Records of tasks and mappings are read by their own event's layout; those that perf wrote
+    itself, with the id 0, by the first one's."""
+    for order in "<>":
+        for first, second in ((BASE | pd.RAW, BASE & ~pd.CPU), (BASE & ~pd.CPU, BASE | pd.RAW),
+                              (BASE & ~pd.CPU, BASE & ~pd.TIME | pd.STREAM_ID)):
+            f = pd.File(order)
+            f.event(2, 372, first | pd.IDENTIFIER, [1], period=1)
+            f.event(1, 0, second | pd.IDENTIFIER, [2], freq=500)
+            f.comm(10, 10, "early", id_=0)
+            f.mmap(10, 0x400000, 0x10000, 0, "/opt/early", id_=0)
+            for event, pid in ((0, 20), (1, 30)):
+                f.fork(pid, 10, pid, 10, 1000, event=event)
+                f.comm(pid, pid, f"p{pid}", pd.COMM_EXEC, time=1100, event=event)
+                f.mmap(pid, 0x400000, 0x10000, 0, f"/opt/p{pid}", time=1200, event=event)
+            for i, pid in enumerate((10, 20, 30)):
+                f.sample(ip=0x400100, pid=pid, tid=pid, time=2000 + i, period=1)
+            f.other(pd.EXIT, f.pack("IIIIQ", 30, 10, 30, 10, 3000), 0, time=3000, event=1)
+            for form in ("file", "pipe"):
+                path = f"{folder}/layouts"
+                write(path, f.whole() if form == "file" else f.pipe())
+                got = tasks(path)
+                assert got == [(2000, "early", "early"), (2001, "p20", "p20"),
+                               (2002, "p30", "p30")], (order, form, got)
+                times = [r["monotonic_ns"] for r in records(path)[0]]
+                assert times == sorted(times) and times[-1] == 3000, times
+
+
+def pipes(folder):
+    """In a pipe the description of the events may precede them."""
+    for order in "<>":
+        for ids in ([1], [1, 2]), ([], []):
+            f = pd.File(order, attr_bytes=112)
+            type_ = BASE | (pd.IDENTIFIER if ids[0] else 0)
+            f.event(0, 0, type_, ids[0], period=1000)
+            f.event(0, 0, type_ | pd.ADDR, [n + 2 for n in ids[1]], period=1000)
+            f.names(["first", "second"])
+            f.attrs = [{**a, "ids": a["ids"] or [0]} for a in f.attrs]
+            f.comm(10, 10, "a")
+            for i in range(10):
+                f.sample(ip=0x400100, pid=10, tid=10, time=1000 + i, period=7)
+            for a, own in zip(f.attrs, ids):
+                a["ids"] = own and a["ids"]
+            for first in (False, True):
+                write(f"{folder}/pipes", f.pipe(features_first=first))
+                got = rows(f"{folder}/pipes", "summary", codes=(0 if ids[0] else 1,))
+                assert [(r["event"], r["samples"]) for r in got] == \
+                    [("first", "10"), ("second", "0")], (order, first, got)
+
+
 def large(folder):
     """Many windows and slices; records lie across the ends of both. A pipe into the program too."""
     nr = 60000
@@ -455,7 +511,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, layouts, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
