@@ -156,7 +156,7 @@ bool dashboard_feed_stop(struct dashboard_feed *f)
 	while (rc == 0 && (line = str_next_line(&at, end, &stop)))
 		log_warning("%.*s", (int)(stop - line), line);
 	if (rc == 0 && buf_error(&f->notes))
-		log_warning("more were dropped here; the traces have them all");
+		log_warning("more were dropped here; the traces contain them");
 	buf_fini(&f->notes);
 	if (rc != -EBUSY)
 		arena_fini(&f->arena);

@@ -209,7 +209,8 @@ static void add_to_gap(struct recorder *r)
 	r->gap.last = t->iteration;
 	r->gap.end_ns = t->end_ns;
 	r->gap.realtime_ns = t->realtime_ns;
-	if (!r->has_logged_gap) /* their number is logged at the end */
+	if (!r->has_logged_gap &&
+	    !output_is_broken(&r->output)) /* their number is logged at the end */
 		log_warning("standard output is not read fast enough: from iteration %u on, some "
 			    "are not printed%s",
 			    r->gap.first, r->hint);
@@ -315,20 +316,22 @@ static int print_summary(struct recorder *r)
 	return rc ? rc : output_summary(&r->output, buf_str(&r->out), r->out.len);
 }
 
+/* An iteration whose files failed is measured, but not done. */
 static void log_not_printed(const struct recorder *r)
 {
 	uint64_t nr = r->summary->nr_iterations, missing = nr - output_nr_tables(&r->output);
+	uint64_t nr_done = session_nr_done(r->session);
 
 	if (missing && !r->was_live)
 		log_warning("%llu of %llu iterations were not printed%s",
-			    (unsigned long long)missing, (unsigned long long)nr, r->hint);
+			    (unsigned long long)missing, (unsigned long long)nr,
+			    nr == nr_done ? r->hint : "");
 	if (r->print_error == -ETIMEDOUT)
 		log_error("standard output is not being read: the rest of the output, with the "
 			  "summary, is dropped");
 	else if (r->print_error)
-		log_error("standard output: %s; the session ended with iteration %llu",
-			  strerror(-r->print_error),
-			  (unsigned long long)session_nr_done(r->session) - 1);
+		log_error("standard output: %s; the session ended after %llu iteration(s)",
+			  strerror(-r->print_error), (unsigned long long)nr_done);
 }
 
 static int finish(struct recorder *r, int rc, const struct err *e)
@@ -418,8 +421,8 @@ int record(const struct plan *plan, const struct options *o)
 {
 	struct recorder r = {.plan = plan,
 			     .format = screen_format_find(o->output_format),
-			     .hint =
-				 *plan->spec->output_path_prefix ? "; the traces have them" : ""};
+			     .hint = *plan->spec->output_path_prefix ? "; the traces contain them"
+								     : ""};
 	struct session_config config = {.plan = plan,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -361,6 +362,22 @@ def check_signals(folder):
             assert strays(folder) == [], (number, os.listdir(folder))
             rows = shown(folder, code=0)[0]
             assert len(rows) % (CPUS * len(EVENTS)) == 0 and rows, (number, rows)
+
+
+def check_output_fails(folder):
+    """Standard output fails from the first iteration on, alone and together with the traces."""
+    for limit, nr_done, elsewhere in ((10**6, None, True), (300, 0, False)):
+        with open("/dev/full", "w", encoding="utf-8") as full, subprocess.Popen(
+                ["prlimit", f"--fsize={limit}", CPUPERF, spec_of(folder), "--duration=50ms"],
+                stdout=full, stderr=subprocess.PIPE, text=True) as p:
+            error = p.communicate(timeout=600)[1]
+        assert p.returncode == 1, (limit, p.returncode, error)
+        found = re.search(r"standard output: No space left on device; the session ended after "
+                          r"(\d+) iteration", error)
+        assert found and int(found[1]) < 100, error
+        assert nr_done is None or int(found[1]) == nr_done, error
+        assert ("the traces contain them" in error) == elsewhere, error
+        assert "not read fast enough" not in error, error
 
 
 def check_limits(folder):

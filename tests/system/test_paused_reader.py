@@ -136,7 +136,7 @@ def check_dropped(folder):
         done = json.load(f)["num_iterations"]
     assert gaps and all(g["state"] == "ok" and not g["cpu"] and not g["trace"] for g in gaps), gaps
     assert not printed & missing and printed | missing == set(range(done)), (printed, missing, done)
-    assert f"{len(missing)} of {done} iterations were not printed; the traces have them" in error, error
+    assert f"{len(missing)} of {done} iterations were not printed; the traces contain them" in error, error
     assert {int(r["iteration"]) for r in rows(show(folder))} == set(range(done))
 
 
@@ -151,7 +151,7 @@ def end_with(folder, number):
         assert p.returncode == 1, (p.returncode, error)
     os.close(read)
     done = len({r["iteration"] for r in rows(show(folder))})
-    assert f"{done} of {done} iterations were not printed; the traces have them" in error, error
+    assert f"{done} of {done} iterations were not printed; the traces contain them" in error, error
     assert "standard output is not being read" in error, error
 
 
