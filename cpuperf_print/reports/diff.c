@@ -219,7 +219,7 @@ static struct grid *make_grid(const struct comparison *c)
 {
 	struct grid_column columns[11 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
-	    {"change", NULL, "%", GRID_SHIFT, GRID_ALL},
+	    {"change", NULL, c->j->selection->by_count ? "%" : "pp", GRID_SHIFT, GRID_ALL},
 	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
 	    {"certain", NULL, NULL, GRID_FLAG, GRID_ALL},
 	    {"p", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},

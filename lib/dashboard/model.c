@@ -337,6 +337,13 @@ static const struct cell *frame_cell(const struct model *m, const struct model_f
 	return table_cell(f->table, f->row_of[row - 1], column);
 }
 
+bool model_is_percent(const struct table_column *c, bool as_count)
+{
+	bool is_time_rate = c->kind == EVENT_COUNT && !as_count && strcmp(c->unit, "ns") == 0;
+
+	return c->metric ? strcmp(c->unit, "%") == 0 : c->kind == EVENT_SHARE || is_time_rate;
+}
+
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count)
 {
 	if (!cell || !cell_has_value(cell))
@@ -449,7 +456,7 @@ static bool is_beyond(const struct spread *s, double x)
 
 struct model_difference model_difference(const struct model *m, uint32_t row, size_t column)
 {
-	struct model_difference d = {.part = NAN, .spread = MODEL_UNKNOWN};
+	struct model_difference d = {.amount = NAN, .factor = NAN, .spread = MODEL_UNKNOWN};
 	const struct cell *cell = model_cell(m, row, column);
 	size_t series = model_series(m, row, column);
 	const struct spread *base;
@@ -459,13 +466,12 @@ struct model_difference model_difference(const struct model *m, uint32_t row, si
 		return d;
 	base = &m->baseline.spread[series];
 	x = model_number(model_column(m, column), cell, false);
-	if (isnan(x) || !base->nr)
+	if (!base->nr)
 		return d;
-	if (base->mean != 0)
-		d.part = (x - base->mean) / fabs(base->mean);
-	else if (x == 0)
-		d.part = 0;
-	if (base->nr > 1)
+	d.is_points = model_is_percent(model_column(m, column), m->is_counts);
+	d.factor = d.is_points ? 1 : base->mean != 0 ? 100 / fabs(base->mean) : NAN;
+	d.amount = x == base->mean ? 0 : (x - base->mean) * d.factor;
+	if (base->nr > 1 && !isnan(x))
 		d.spread = is_beyond(base, x) ? MODEL_BEYOND : MODEL_INSIDE;
 	return d;
 }

@@ -156,9 +156,15 @@ size_t model_series(const struct model *m, uint32_t row, size_t column);
  * the count; a share in percent, a value, a metric. NaN: none. */
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count);
 
-/* The difference of the displayed cell from the baseline. */
+/* Whether model_number returns a percentage. */
+bool model_is_percent(const struct table_column *c, bool as_count);
+
+/* The difference of the displayed cell from the baseline's mean: in points if both are percentages,
+ * else in percent of that mean. */
 struct model_difference {
-	double part; /* relative to the baseline's mean; NaN: no baseline */
+	double amount; /* NaN: there is no baseline, or its mean is 0 */
+	double factor; /* amount = factor × difference of two numbers; NaN likewise */
+	bool is_points;
 	enum { MODEL_UNKNOWN, MODEL_INSIDE, MODEL_BEYOND } spread;
 };
 struct model_difference model_difference(const struct model *m, uint32_t row, size_t column);

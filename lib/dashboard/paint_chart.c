@@ -291,34 +291,37 @@ static void add_difference(const struct model *m, struct buf *out, size_t column
 	const struct model_baseline *b = &m->baseline;
 
 	buf_printf(out, " baseline %u-%u: ", b->first, b->last);
-	if (isnan(d.part)) {
+	if (isnan(d.amount)) {
 		buf_adds(out, "no number to compare with");
 		return;
 	}
 	add_shown(m, out, model_column(m, column), b->spread[series].mean);
-	buf_adds(out, d.part < 0 ? "; now -" : "; now +");
-	screen_decimal(out, fabs(d.part) * 100, 1);
-	buf_printf(out, " %%%s", words[d.spread]);
+	buf_adds(out, d.amount < 0 ? "; now -" : "; now +");
+	screen_decimal(out, fabs(d.amount), 1);
+	buf_printf(out, " %s%s", d.is_points ? "points" : "%", words[d.spread]);
 }
 
 /* Compares the mean since the mark with that of the baseline. */
-static void add_mean_difference(const struct model *m, struct buf *out, size_t series)
+static void add_mean_difference(const struct model *m, struct buf *out, size_t column,
+				size_t series)
 {
 	static const double nothing_known[2] = {0, 0};
 	const struct spread *base = &m->baseline.spread[series];
+	struct model_difference d = model_difference(m, m->selected_row, column);
 	struct chance_test test;
 	struct spread since;
 	size_t from, to;
 
 	history_range(&m->history, m->baseline.last + 1, m->shown->table->iteration, &from, &to);
 	since = history_spread(&m->history, series, from, to);
-	if (!chance_welch(base, &since, nothing_known, &test) || base->mean == 0)
+	if (!chance_welch(base, &since, nothing_known, &test) || isnan(d.factor))
 		return;
 	buf_adds(out, since.mean < base->mean ? "; mean since -" : "; mean since +");
-	screen_decimal(out, fabs(since.mean - base->mean) / fabs(base->mean) * 100, 1);
+	screen_decimal(out, fabs(since.mean - base->mean) * d.factor, 1);
 	buf_adds(out, " ± ");
-	screen_decimal(out, test.half / fabs(base->mean) * 100, 1);
-	buf_adds(out, test.p < 0.05 ? " %, certain" : " %, not certain");
+	screen_decimal(out, test.half * d.factor, 1);
+	buf_printf(out, " %s, %s", d.is_points ? "points" : "%",
+		   test.p < 0.05 ? "significant" : "not significant");
 }
 
 static void add_statistics(const struct model *m, struct buf *out, size_t column, size_t series)
@@ -376,7 +379,7 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 	if (m->baseline.is_set && series < m->history.nr_series) {
 		buf_reset(&b);
 		add_difference(m, &b, column, series);
-		add_mean_difference(m, &b, series);
+		add_mean_difference(m, &b, column, series);
 		canvas_left(c, 0, area.y + 2, c->width, CANVAS_PLAIN, buf_str(&b));
 	}
 	buf_fini(&b);

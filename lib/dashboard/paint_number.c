@@ -5,15 +5,11 @@
 #include "dashboard/paint_parts.h"
 #include "screen/number.h"
 
-#include <string.h>
-
 void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
 {
-	bool is_time_rate = c->kind == EVENT_COUNT && !as_count && strcmp(c->unit, "ns") == 0;
-
 	if (c->metric) {
 		screen_metric_human(out, x, c->unit);
-	} else if (c->kind == EVENT_SHARE || is_time_rate) {
+	} else if (model_is_percent(c, as_count)) {
 		screen_decimal(out, x, 1);
 		buf_adds(out, " %");
 	} else {

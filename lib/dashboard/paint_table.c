@@ -225,23 +225,24 @@ static void put_cell(struct buf *out, const struct table_column *column, const s
 	put_marks(out, cell);
 }
 
-/* "+12.3%", with "!" if it exceeds the spread of iterations. */
+/* "+12.3%" or "+0.4pp", with "!" if it exceeds the spread of iterations. */
 static uint8_t put_difference(struct buf *out, const struct model_difference *d)
 {
-	double percent = fabs(d->part) * 100;
-	bool is_beyond = d->spread == MODEL_BEYOND && percent >= 0.05;
+	double amount = fabs(d->amount);
+	bool is_visible = amount >= 0.05, is_beyond = d->spread == MODEL_BEYOND && is_visible;
 
-	if (isnan(d->part)) {
+	if (isnan(d->amount)) {
 		buf_addc(out, '-');
 		return CANVAS_DIM;
 	}
-	if (percent >= 0.05)
-		buf_addc(out, d->part < 0 ? '-' : '+');
-	screen_decimal(out, percent, percent < 1000 ? 1 : 0);
-	buf_adds(out, is_beyond ? "%!" : "%");
+	if (is_visible)
+		buf_addc(out, d->amount < 0 ? '-' : '+');
+	screen_decimal(out, amount, amount < 1000 ? 1 : 0);
+	buf_adds(out, d->is_points ? "pp" : "%");
 	if (!is_beyond)
 		return CANVAS_DIM;
-	return d->part > 0 ? CANVAS_WARN : CANVAS_GOOD;
+	buf_addc(out, '!');
+	return d->amount > 0 ? CANVAS_WARN : CANVAS_GOOD;
 }
 
 static void paint_cell(const struct model *m, struct canvas *c, unsigned y, uint32_t row, size_t k,

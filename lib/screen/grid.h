@@ -36,7 +36,8 @@ enum grid_kind {
 	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
 	GRID_SHARE,   /* 69.80 % ± 0.91 | three fields: NAME, NAME_low, NAME_high */
 	GRID_CHANGE,  /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
-	GRID_SHIFT,   /* +1.23 ± 0.45, likewise | two fields: NAME, NAME_half */
+	GRID_SHIFT,   /* +1.23 ± 0.45, likewise; of percentages the unit is "pp" | two fields:
+			 NAME, NAME_half */
 	GRID_ADDRESS, /* 0x401136 | the same, in JSON a string */
 	GRID_FLAG,    /* yes, or nothing | true, false */
 	GRID_NR_KINDS

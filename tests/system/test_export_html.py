@@ -598,7 +598,7 @@ def check_diff_page(page, now, was, only, certain):
                      "[...r.children].map((c) => c.textContent)).filter((r) => r[6])")
     assert {r[7] for r in shown} == {name for name, _ in certain}, (shown, certain)
     row = next(r for r in shown if r[7] == "work_b")
-    change, half = re.match(r"▲ \+([\d.]+) % ± ([\d.]+) %$", row[6]).groups()
+    change, half = re.match(r"▲ \+([\d.]+) ± ([\d.]+) points$", row[6]).groups()
     expected = certain[("work_b", "mix")]
     assert abs(float(change) - float(expected["change"])) < 0.06, (row, expected)
     assert 0 < float(half) < float(change)
@@ -608,7 +608,7 @@ def check_diff_page(page, now, was, only, certain):
     page.click_on("#sides label:nth-of-type(2)")
     assert frame(page, "work_b")["width"] < wide
     page.click(*point(page, "work_b"))
-    assert re.search(r"% before, [\d.]+ % now: \+", text(page, "#said")), text(page, "#said")
+    assert re.search(r"% before, [\d.]+ % now: \+[\d.]+ points", text(page, "#said")), text(page, "#said")
 
 
 def check_tally(folder):

@@ -554,7 +554,12 @@ def check_diff(session, again, alone):
     assert run(*args, "--fail-over=900000").returncode == 0
     assert run(f"--session={session.file}", f"--diff={again.file}",
                "--fail-over=0").returncode == 0
-    assert "2 changed significantly within these two runs" in output(*args)
+    text = output(*args)
+    assert "2 changed significantly within these two runs" in text
+    # shares change by points; amounts by percent of what was
+    assert re.search(r"^ *-[\d.]+ pp ± [\d.]+ ", text, re.M), text
+    amounts = output(*args, "--counts")
+    assert " pp" not in amounts and re.search(r"^ *[-+][\d.]+ % ", amounts, re.M), amounts
 
 
 def check_untested(session, again):

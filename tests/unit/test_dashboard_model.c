@@ -135,8 +135,8 @@ TEST(many_cpus)
 	assert_int_equal(s.m.history.nr, 2);
 	press(&s, 'b');
 	assert_true(s.m.baseline.is_set);
-	assert_true(isnan(model_difference(&s.m, 7, CYCLES).part));
-	assert_false(isnan(model_difference(&s.m, 0, CYCLES).part));
+	assert_true(isnan(model_difference(&s.m, 7, CYCLES).amount));
+	assert_false(isnan(model_difference(&s.m, 0, CYCLES).amount));
 	end_session(&s);
 }
 
@@ -316,18 +316,63 @@ TEST(baseline_and_difference)
 	assert_int_equal(s.m.baseline.last, 9);
 	add_one(&s, i++, 1015);
 	d = model_difference(&s.m, 1, CYCLES);
-	assert_float_equal(d.part, 5.0 / 1010, 1e-9);
+	assert_float_equal(d.amount, 100 * 5.0 / 1010, 1e-9);
 	assert_int_equal(d.spread, MODEL_INSIDE);
 	add_one(&s, i++, 1111);
 	d = model_difference(&s.m, 1, CYCLES);
-	assert_float_equal(d.part, 0.1, 1e-9);
+	assert_float_equal(d.amount, 10, 1e-9);
+	assert_false(d.is_points);
 	assert_int_equal(d.spread, MODEL_BEYOND);
-	assert_true(isnan(model_difference(&s.m, 1, MISSES).part));
+	assert_true(isnan(model_difference(&s.m, 1, MISSES).amount));
 	press(&s, 'b'); /* from the last mark on */
 	assert_int_equal(s.m.baseline.first, 10);
 	assert_int_equal(s.m.baseline.last, 11);
 	press(&s, 'd');
 	assert_false(s.m.shows_difference);
+	end_session(&s);
+}
+
+static void add_shares(struct session_under_test *s, uint32_t iteration, uint64_t raw)
+{
+	fill(s->t, iteration);
+	*table_cell(s->t, 0, BUSY) = (struct cell){.state = CELL_OK,
+						   .value = (double)raw / 10,
+						   .raw = raw,
+						   .base = 1000,
+						   .span_ns = NS_PER_S};
+	*table_cell(s->t, 0, CLOCK) = counted(raw * NS_PER_S / 1000, 1);
+	model_add(&s->m, &s->t);
+}
+
+/* The difference of two percentages is in points: 0.5 % after 0.1 % is not "+400 %". */
+TEST(difference_of_shares)
+{
+	static const size_t columns[] = {BUSY, CLOCK}; /* a share; time, shown as percent of time */
+	struct model_difference d;
+	struct session_under_test s;
+
+	begin_session(&s, 2);
+	add_shares(&s, 0, 1);
+	add_shares(&s, 1, 1);
+	press(&s, 'b');
+	add_shares(&s, 2, 5);
+	for (size_t i = 0; i < 2; i++) {
+		d = model_difference(&s.m, 1, columns[i]);
+		assert_true(d.is_points);
+		assert_float_equal(d.amount, 0.4, 1e-9);
+	}
+	s.m.is_counts = true; /* of time: 5 ms after 1 ms */
+	d = model_difference(&s.m, 1, CLOCK);
+	assert_false(d.is_points);
+	assert_float_equal(d.amount, 400, 1e-6);
+	assert_true(model_difference(&s.m, 1, BUSY).is_points);
+	end_session(&s);
+
+	begin_session(&s, 2); /* from none */
+	add_shares(&s, 0, 0);
+	press(&s, 'b');
+	add_shares(&s, 1, 5);
+	assert_float_equal(model_difference(&s.m, 1, BUSY).amount, 0.5, 1e-9);
 	end_session(&s);
 }
 
@@ -340,7 +385,7 @@ TEST(baseline_of_one)
 	add_one(&s, 0, 1000);
 	press(&s, 'b');
 	add_one(&s, 1, 2000);
-	assert_float_equal(model_difference(&s.m, 1, CYCLES).part, 1, 1e-9);
+	assert_float_equal(model_difference(&s.m, 1, CYCLES).amount, 100, 1e-9);
 	assert_int_equal(model_difference(&s.m, 1, CYCLES).spread, MODEL_UNKNOWN);
 	end_session(&s);
 }

@@ -352,8 +352,8 @@ class Page {
 		const result = frame.parent && this.certainty(frame.of);
 
 		if (result)
-			lines.push(`the function itself certainly changed: ${points(result.change)} ± ${
-				percent(result.half)}`);
+			lines.push(`the function itself certainly changed: ${
+				points(result.change, result.half)}`);
 		return lines;
 	}
 

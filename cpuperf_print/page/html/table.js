@@ -153,8 +153,8 @@ function changeColumns(model, page) {
 	};
 	const certainCell = (row) => {
 		const result = page.certainty(row.of);
-		const text = result ? `${result.change > 0 ? '▲' : '▼'} ${points(result.change)} ± ${
-			percent(result.half)}` : '';
+		const text = result ? `${result.change > 0 ? '▲' : '▼'} ${
+			points(result.change, result.half)}` : '';
 
 		return element('td', text, `number ${result ? (result.change > 0 ? 'is-more' : 'is-less') : ''}`);
 	};
@@ -162,7 +162,7 @@ function changeColumns(model, page) {
 	return [
 		{ name: 'Self before', about: 'The same in what it is compared with',
 			of: (row) => row.self[1], cell: (row) => shareCell(model.share(row.self[1], 1)) },
-		{ name: 'Change', about: 'Of the share, in points', of: change, cell: changeCell },
+		{ name: 'Change', about: 'Difference of the shares', of: change, cell: changeCell },
 		{ name: 'Certain', about: 'Changes that are beyond chance, over all the time',
 			of: (row) => (page.certainty(row.of) || { change: 0 }).change, cell: certainCell },
 	];

@@ -63,15 +63,22 @@ function amount(x, unit) {
 		unit ? ` ${unit}` : ''}`;
 }
 
-function percent(share) {
+function ofHundred(share) {
 	const p = 100 * share;
 
-	return `${p.toFixed(p > 0 && p < 0.1 ? 3 : p < 10 ? 2 : 1)} %`;
+	return p.toFixed(p > 0 && p < 0.1 ? 3 : p < 10 ? 2 : 1);
 }
 
-/* Of a hundred: a difference of two shares. */
-function points(difference) {
-	return `${difference > 0 ? '+' : difference < 0 ? '−' : '±'}${percent(Math.abs(difference))}`;
+function percent(share) {
+	return `${ofHundred(share)} %`;
+}
+
+/* A difference of two shares, in percentage points. */
+function points(difference, half) {
+	const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±';
+	const spread = half === undefined ? '' : ` ± ${ofHundred(half)}`;
+
+	return `${sign}${ofHundred(Math.abs(difference))}${spread} points`;
 }
 
 function plural(n, what) {
