@@ -31,7 +31,7 @@ static void put_form(struct buf *b, const struct import_facts *f)
 {
 	buf_printf(b, "%-9s %s%s%s%s\n", "Form", f->is_pipe ? "of a pipe" : "of a file",
 		   f->is_big_endian ? ", big-endian" : "", f->is_packed ? ", compressed" : "",
-		   f->is_cut ? ", cut" : "");
+		   f->is_truncated ? ", truncated" : "");
 }
 
 static void put_cpus(struct buf *b, const struct import_facts *f)

@@ -61,6 +61,11 @@ static bool find_order(const uint8_t *p, bool *is_big)
 	return true;
 }
 
+static bool is_inside(const struct import *im, struct import_section s)
+{
+	return s.offset <= im->size && s.size <= im->size - s.offset;
+}
+
 /* The part of a section that lies within the file. */
 static struct import_section clip(const struct import *im, struct import_section s)
 {
@@ -393,6 +398,7 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 	struct import_section at = {im->data.offset + im->data.size,
 				    NR_FEATURES * (uint64_t)SECTION_BYTES};
 	struct import_bytes b;
+	bool is_whole = true;
 	uint8_t *table;
 	size_t len;
 	int rc = load_section(im, at, NR_FEATURES * SECTION_BYTES, &table, &len);
@@ -405,6 +411,7 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 		if (!(bits[i / 64] >> i % 64 & 1))
 			continue;
 		s = read_section(&b);
+		is_whole &= cursor_ok(&b.c) && is_inside(im, s);
 		if (!cursor_ok(&b.c))
 			break;
 		rc = load_section(im, s, IMPORT_MAX_FEATURE_BYTES, &data, &len);
@@ -414,6 +421,12 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 		rc = rc == -EFBIG ? 0 : rc;
 	}
 	mem_free(table);
+	if (!is_whole)
+		import_truncated(im,
+				 "truncated at offset %" PRIu64
+				 ", behind the records: parts of the host, the names of events and "
+				 "the build-ids are missing",
+				 im->size);
 	return rc;
 }
 
@@ -444,15 +457,15 @@ static void find_data(struct import *im, struct import_section data,
 {
 	im->data = data;
 	if (!data.size && !is_empty(im, data.offset, bits)) {
-		im->facts.is_cut = true;
 		im->data.size = im->size > data.offset ? im->size - data.offset : 0;
-		import_report(im, true,
-			      "perf did not finish: the host and the names of events are missing");
+		import_truncated(im, "perf did not finish: the host, the names of events and "
+				     "perhaps the last records are missing");
 	}
-	if (data.offset > im->size || data.size > im->size - data.offset) {
-		im->facts.is_cut = true;
-		import_report(im, true, "the file was cut: its end is missing");
-	}
+	if (!is_inside(im, data))
+		import_truncated(im,
+				 "truncated at offset %" PRIu64
+				 ": records, the host and the names of events are missing",
+				 im->size);
 	im->data = clip(im, im->data);
 }
 

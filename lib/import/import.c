@@ -32,6 +32,18 @@ void import_report(struct import *im, bool is_loss, const char *fmt, ...)
 	im->problem(im->arg, is_loss, &e);
 }
 
+void import_truncated(struct import *im, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (im->facts.is_truncated)
+		return;
+	im->facts.is_truncated = true;
+	va_start(ap, fmt);
+	vsnprintf(im->truncated, sizeof(im->truncated), fmt, ap);
+	va_end(ap);
+}
+
 const char *import_text(struct import *im, const char *text, size_t len)
 {
 	char *copy = arena_strndup(
@@ -233,7 +245,10 @@ static int load(struct import *im, import_known_fn *known, struct err *e)
 	if (rc)
 		return rc;
 	if (!im->nr_events)
-		return err_set_at(e, -EINVAL, im->path, 0, 0, "describes no event");
+		return err_set_at(e, -EINVAL, im->path, 0, 0, "describes no event%s%s",
+				  im->facts.is_truncated ? ": " : "", im->truncated);
+	if (im->facts.is_truncated)
+		import_report(im, true, "%s", im->truncated);
 	guess_machine(im);
 	import_number_columns(im);
 	rc = make_session_id(im);

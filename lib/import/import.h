@@ -53,8 +53,8 @@ struct import_facts {
 	uint32_t nr_cpus_online, nr_cpus_available; /* 0: unknown */
 	uint64_t memory_bytes;                      /* 0: unknown */
 	bool is_pipe, is_big_endian, is_packed;
-	bool is_cut;    /* perf did not finish, or the file was cut */
-	bool has_times; /* of samples: perf's clock, nanoseconds; else places in the file */
+	bool is_truncated; /* perf did not finish, or the end is missing or damaged */
+	bool has_times;    /* of samples: perf's clock, nanoseconds; else places in the file */
 	uint64_t first_ns, last_ns; /* of all records */
 	const struct import_event_facts *events;
 	size_t nr_events;

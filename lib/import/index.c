@@ -425,10 +425,9 @@ static int walk(struct walking *w)
 		import_walk_pass(&w->walk, &r);
 	}
 	if (rc == -ENODATA || rc == -EILSEQ) {
-		import_report(w->im, true,
-			      "%s at offset %" PRIu64 ": the rest of the file is left out",
-			      rc == -ENODATA ? "a record is cut" : "no record begins", w->walk.at);
-		w->im->facts.is_cut = true;
+		import_truncated(w->im, "%s at offset %" PRIu64 ": the rest of the file is skipped",
+				 rc == -ENODATA ? "truncated record" : "no record begins",
+				 w->walk.at);
 		rc = 0;
 	}
 	return rc;

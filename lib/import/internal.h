@@ -85,6 +85,7 @@ struct import {
 	void *arg;
 	struct arena arena;
 	struct import_facts facts;
+	char truncated[200];                    /* what import_truncated noted; "" */
 	struct import_event_facts *event_facts; /* owned */
 	struct import_module *modules;          /* owned */
 	size_t modules_room;
@@ -116,6 +117,10 @@ struct import {
 	struct buf common; /* frames of the common trace */
 };
 
+/* Notes that the file ends too early, or cannot be read to its end. One cause has many
+ * consequences: only the first note is reported, and only if the file can be opened. */
+void import_truncated(struct import *im, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Reports a problem; is_loss: something is missing. */
 void import_report(struct import *im, bool is_loss, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -12,6 +12,7 @@
 
 enum {
 	TAIL_BYTES = 16,
+	TASK_TIME_AT = 24, /* in FORK and EXIT */
 	MAX_RECORD_BYTES = 65528,
 	FRAME_BYTES = 1 << 20,
 	RANGE_BYTES = 32, /* pid, tid, address, length, place in the file */
@@ -178,6 +179,18 @@ static bool add_identified(struct import *im, const struct trace_record *r, stru
 	return true;
 }
 
+/* The record with r->time_ns, which some kinds have among their fields too. */
+static void add_timed(struct buf *out, const uint8_t *p, const struct trace_record *r)
+{
+	const uint64_t time_ns = htole64(r->time_ns);
+	size_t at = out->len;
+
+	buf_add(out, p, r->len - sizeof(time_ns));
+	buf_le64(out, r->time_ns);
+	if (!buf_error(out) && (r->kind == PERF_RECORD_FORK || r->kind == PERF_RECORD_EXIT))
+		memcpy(out->data + at + TASK_TIME_AT, &time_ns, sizeof(time_ns));
+}
+
 static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 	       const struct buf *records)
 {
@@ -196,10 +209,8 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 			break;
 		if (!r.time_ns)
 			r.time_ns = im->facts.first_ns;
-		if (!add_identified(im, &r, &out)) {
-			buf_add(&out, p, r.len - sizeof(r.time_ns));
-			buf_le64(&out, r.time_ns);
-		}
+		if (!add_identified(im, &r, &out))
+			add_timed(&out, p, &r);
 		at += r.len;
 		if (out.len < FRAME_BYTES && at < records->len)
 			continue;

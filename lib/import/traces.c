@@ -255,7 +255,7 @@ static void put_end(const struct import *im, struct trace_writer *w)
 {
 	trace_writer_whole(w, &(struct trace_totals){.start_ns = im->facts.first_ns,
 						     .end_ns = im->facts.last_ns,
-						     .is_cut = im->facts.is_cut});
+						     .is_cut = im->facts.is_truncated});
 }
 
 /* The first has the shared frames, before its own. */

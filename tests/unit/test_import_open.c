@@ -198,10 +198,10 @@ TEST(damaged)
 		const char *says;
 	} rows[] = {
 	    {"file.little", DATA, 0, 0, 6, "did not finish"},
-	    {"file.little", DATA, UINT64_MAX, 0, 6, "was cut"},
-	    {"file.little", DATA_AT, UINT64_MAX, 0, 0, "was cut"},
+	    {"file.little", DATA, UINT64_MAX, 0, 6, "truncated at offset"},
+	    {"file.little", DATA_AT, UINT64_MAX, 0, 0, "truncated at offset"},
 	    {"file.little", 248, 0, 0, 0, "no record begins at offset 248"},
-	    {"pipe.little", SIZE, 16, 5, 6, "a record is cut at offset"},
+	    {"pipe.little", SIZE, 16, 5, 6, "truncated record at offset"},
 	    {"packed.little", 256, 0, 0, 0, "are damaged"},
 	};
 	uint8_t *data = malloc(MAX_BYTES);
@@ -269,7 +269,8 @@ TEST(told_facts)
 	assert_int_equal(f->events[0].period, 0);
 	assert_int_equal(f->events[0].nr_lost, UINT64_MAX);
 	assert_true(f->nr_cpus_available == 4 && f->nr_cpus_online == 2);
-	assert_true(f->memory_bytes == 1 << 30 && f->has_times && !f->is_cut && !f->is_packed);
+	assert_true(f->memory_bytes == 1 << 30 && f->has_times && !f->is_truncated &&
+		    !f->is_packed);
 	assert_true(f->first_ns == 1000 && f->last_ns == 2050);
 	close_opened(&o);
 }
