@@ -212,12 +212,17 @@ static void small(struct buf *out, double x)
 		screen_wide(out, (unsigned __int128)(x + 0.5), true);
 }
 
+bool screen_is_symbol(const char *unit)
+{
+	return *unit && screen_width(unit) <= MAX_SYMBOL_WIDTH;
+}
+
 void screen_human(struct buf *out, double x, const char *unit)
 {
 	bool is_time = strcmp(unit, "ns") == 0;
 	const struct step *step = NULL;
 
-	if (screen_width(unit) > MAX_SYMBOL_WIDTH)
+	if (!screen_is_symbol(unit))
 		unit = "";
 	sign(out, &x);
 	if (!(x > 0)) /* or NaN */

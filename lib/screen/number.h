@@ -34,6 +34,8 @@ void screen_number(struct buf *out, enum event_kind kind, const struct cell *c);
 void screen_number_text(struct buf *out, enum event_kind kind, const struct cell *c);
 /* n / d with four decimals, exact but for the last; d > 0. */
 void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
+/* A unit that is printed behind a number: "ns", "B", "%", not "switches". */
+bool screen_is_symbol(const char *unit);
 /* Four significant digits, a prefix and the unit: "12,345 B", "1.235 GB", "20.50 ms", "12.3 %". A
  * unit that is a word ("switches") is left out. */
 void screen_human(struct buf *out, double x, const char *unit);

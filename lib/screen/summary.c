@@ -5,11 +5,14 @@
 #include "screen/number.h"
 #include "screen/state.h"
 
+/* Exact without a unit: "1,234,567"; with one like the other columns: "55.17 ms". */
 static void put_total(struct buf *b, const struct table_column *c, const struct column_summary *sum)
 {
-	if (c->kind == EVENT_COUNT && sum->max.is_real)
-		screen_human(b, sum->real_sum, c->unit);
-	else if (c->kind == EVENT_COUNT && sum->spread.nr)
+	if (c->kind != EVENT_COUNT)
+		return;
+	if (sum->max.is_real || screen_is_symbol(c->unit))
+		screen_human(b, sum->max.is_real ? sum->real_sum : (double)sum->sum, c->unit);
+	else
 		screen_wide(b, sum->sum, true);
 }
 
