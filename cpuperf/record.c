@@ -281,6 +281,19 @@ static void log_start(const struct spec *spec)
 	log_info("%llu iteration(s) of %s", (unsigned long long)spec->num_iterations, duration);
 }
 
+/* What may have held the counters. */
+static const char *why_never_counted(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (plan->events[i].asked->flags & SPEC_PINNED)
+			return "pinned events hold their counters all the time: pin fewer events, "
+			       "or measure longer iterations";
+	return plan->host->nmi_watchdog
+		   ? "iterations shorter than the kernel's rotation, or another user of the PMU; "
+		     "the NMI watchdog holds a counter of each CPU: sysctl kernel.nmi_watchdog=0"
+		   : "iterations shorter than the kernel's rotation, or another user of the PMU";
+}
+
 /* Warns of events that were open, but never on the PMU in the whole session. */
 static void warn_never_counted(const struct recorder *r)
 {
@@ -297,8 +310,7 @@ static void warn_never_counted(const struct recorder *r)
 	}
 	if (names.len) {
 		err_set(&e, -ENODATA, "not counted: open, but never ran: %s", buf_str(&names));
-		err_hint(&e, "iterations shorter than the kernel's rotation, or another user of "
-			     "the PMU (the NMI watchdog: sysctl kernel.nmi_watchdog=0)");
+		err_hint(&e, "%s", why_never_counted(r->plan));
 		log_err(LOG_WARNING, &e);
 	}
 	buf_fini(&names);

@@ -14,9 +14,7 @@ enum { WORD_NR, WORD_ENABLED, WORD_RUNNING, WORD_VALUES };
 
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu)
 {
-	g->ops = ops;
-	g->cpu = cpu;
-	g->nr_members = 0;
+	*g = (struct pmu_group){.ops = ops, .cpu = cpu};
 }
 
 void pmu_group_fini(struct pmu_group *g)
@@ -66,6 +64,8 @@ static int read_members(const struct pmu_group *g, const struct pmu_member *m, u
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
+	if (n == 0) /* __perf_read() of an event in the error state */
+		return -ENODATA;
 	if ((size_t)n != len || words[WORD_NR] != nr)
 		return -ENODEV;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -79,9 +79,24 @@ static int read_members(const struct pmu_group *g, const struct pmu_member *m, u
 	return 0;
 }
 
-int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts)
+int pmu_group_read(struct pmu_group *g, struct pmu_count *counts)
 {
-	return g->nr_members ? read_members(g, &g->members[0], g->nr_members, counts) : 0;
+	uint64_t enabled_ns, running_ns;
+	int rc;
+
+	if (!g->nr_members)
+		return 0;
+	rc = read_members(g, &g->members[0], g->nr_members, counts);
+	g->is_off = rc == -ENODATA;
+	if (rc)
+		return rc;
+	enabled_ns = counts[0].enabled_ns - g->enabled_ns;
+	running_ns = counts[0].running_ns - g->running_ns;
+	g->waits = running_ns < enabled_ns;
+	g->waited_ns = running_ns ? 0 : g->waited_ns + enabled_ns;
+	g->enabled_ns = counts[0].enabled_ns;
+	g->running_ns = counts[0].running_ns;
+	return 0;
 }
 
 uint32_t pmu_group_read_detached(const struct pmu_group *g, struct pmu_count *counts)

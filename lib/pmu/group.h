@@ -25,6 +25,11 @@ struct pmu_group {
 	const struct pmu_ops *ops;
 	int cpu;
 	uint32_t nr_members;
+	/* Set by pmu_group_read: */
+	uint64_t enabled_ns, running_ns; /* of the last reading, cumulative */
+	uint64_t waited_ns; /* time enabled since the last reading that found it had run */
+	bool waits;         /* it ran for less than all of the time between the last two readings */
+	bool is_off;        /* it is in the kernel's error state: -ENODATA */
 	struct pmu_member members[PMU_GROUP_MAX_MEMBERS]; /* the leader first */
 };
 
@@ -47,9 +52,11 @@ int pmu_group_enable(struct pmu_group *g);
 
 /*
  * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel returned fewer
- * members or none: the CPU went away (perf_event_exit_cpu), counts are untouched; -errno.
+ * members: the CPU went away (perf_event_exit_cpu); -ENODATA if it returned none: a pinned event
+ * found no counter, and counts nothing until it is enabled again; -errno. On failure counts are
+ * untouched.
  */
-int pmu_group_read(const struct pmu_group *g, struct pmu_count *counts);
+int pmu_group_read(struct pmu_group *g, struct pmu_count *counts);
 
 /* The id of the member in the kernel's records; 0 or -errno. */
 int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id);

@@ -242,7 +242,7 @@ static void read_detached(const struct session_cpu *c, const struct pmu_group *g
 
 /* An event alone in its group is read as before when its CPU is gone, but its time stands still:
  * it lags behind the clock, and a second reading shows no progress. */
-static bool is_frozen(const struct pmu_group *g, const struct reading *before, uint64_t now_ns,
+static bool is_frozen(struct pmu_group *g, const struct reading *before, uint64_t now_ns,
 		      const struct pmu_count *count)
 {
 	enum { LAG_NS = 1000000 }; /* more than a reading takes; the second one excuses the rest */
@@ -259,7 +259,7 @@ static bool is_frozen(const struct pmu_group *g, const struct reading *before, u
 }
 
 /* before: the readings of the boundary before, or NULL. False if the CPU of the group is gone. */
-static bool read_group(const struct session_cpu *c, const struct pmu_group *g,
+static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 		       const struct reading *before, struct reading *out)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
@@ -341,14 +341,52 @@ void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)
 			(void)read_group(c, &c->groups[g], NULL, out);
 }
 
+size_t session_cpu_restart(struct session_cpu *c)
+{
+	size_t nr = 0;
+
+	for (size_t g = 0; g < c->nr_groups; g++) {
+		struct pmu_group *group = &c->groups[g];
+
+		if (!group->is_off)
+			continue;
+		nr += group->nr_members;
+		(void)pmu_group_enable(group);
+		(void)read_group(c, group, NULL, c->start);
+	}
+	return nr;
+}
+
 /* The timebase's group is what was asked for: it cannot be split. */
-static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
+static bool may_split(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE;
+}
+
+bool session_cpu_waits(const struct session_cpu *c)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (c->groups[g].waits && may_split(c, &c->groups[g]))
+			return true;
+	return false;
+}
+
+void session_cpu_look(struct session_cpu *c)
 {
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 
-	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE &&
-	       pmu_group_read(g, counts) == 0 && counts[0].enabled_ns > 0 &&
-	       counts[0].running_ns == 0;
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (c->groups[g].waits && may_split(c, &c->groups[g]))
+			(void)pmu_group_read(&c->groups[g], counts);
+}
+
+/* Groups that are multiplexed run again once all others have run. */
+static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
+{
+	enum { ROTATION_NS = 12500000 }; /* more than a jiffy at 100 Hz */
+	uint64_t others_ns = c->nr_groups * (uint64_t)ROTATION_NS;
+
+	return may_split(c, g) && g->waited_ns >= SESSION_CPU_STUCK_NS && g->waited_ns >= others_ns;
 }
 
 static void open_alone(struct session_cpu *c, const struct session_probe *p, size_t part)

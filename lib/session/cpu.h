@@ -62,9 +62,19 @@ void session_cpu_read_alone(const struct session_cpu *c, struct reading *out);
  * readings in out become READING_OFFLINE, and the groups are closed. */
 void session_cpu_leave(struct session_cpu *c, struct reading *out);
 
-/* Groups of several events that have been enabled for a while and never ran: opens their events
- * anew, each by itself, enables them and makes their start reading. Returns how many events that
- * were. */
+/* Enables again the pinned events that found no counter by the last readings, and makes their start
+ * reading. Returns how many events they are. */
+size_t session_cpu_restart(struct session_cpu *c);
+
+/* A group that does not run for so long, though enabled, is stuck: others hold its counters. */
+enum { SESSION_CPU_STUCK_NS = 100000000 };
+/* True if some group of several events ran for less than all of the time between its last two
+ * readings: it is multiplexed, or stuck. */
+bool session_cpu_waits(const struct session_cpu *c);
+/* Reads these groups between two boundaries, for session_cpu_split. */
+void session_cpu_look(struct session_cpu *c);
+/* Splits groups that are stuck by the last readings: opens each of their events alone, enables it
+ * and makes its start reading. Returns how many events they are. */
 size_t session_cpu_split(struct session_cpu *c, const struct session_probe *p);
 
 #endif

@@ -29,7 +29,7 @@ struct session {
 	/* of events of many things, at the start and the end of the iteration */
 	struct session_things things_start, things_end;
 	uint64_t boundary_ns;   /* the last one */
-	uint64_t split_due_ns;  /* when to look for groups that never ran; 0: done */
+	bool noted_pinned;      /* a note reported pinned events without a counter */
 	uint64_t noted_sync_ns; /* the slowest sync that a note reported */
 };
 

@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { SPLIT_AFTER_NS = 100000000, NS_PER_S = 1000000000 };
+enum {
+	LOOK_AFTER_NS = SESSION_CPU_STUCK_NS + SESSION_CPU_STUCK_NS / 10,
+	NS_PER_S = 1000000000,
+};
 
 /* Sleeps until then, or until something wakes us. */
 static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
@@ -44,26 +47,52 @@ static void wait_until(const struct session *s, uint64_t deadline_ns)
 	}
 }
 
-static void split_stuck_groups(struct session *s)
+/* Groups and pinned events that did not run by the last readings. */
+static void mend_groups(struct session *s)
 {
-	size_t nr = 0;
+	size_t nr_split = 0, nr_pinned = 0;
 
-	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
-		nr += session_cpu_split(&s->counters.cpus[t], &s->counters.probe);
-	if (nr)
+	if (s->sampling)
+		sampling_lock(s->sampling);
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
+		nr_pinned += session_cpu_restart(&s->counters.cpus[t]);
+		nr_split += session_cpu_split(&s->counters.cpus[t], &s->counters.probe);
+	}
+	if (s->sampling)
+		sampling_unlock(s->sampling);
+	if (nr_split)
+		notes_add(
+		    &s->notes, 0,
+		    "a group of events did not run for 100 ms (pinned events, or another user "
+		    "of the PMU?): its %zu events are counted one by one from now on",
+		    nr_split);
+	if (nr_pinned && !s->noted_pinned)
 		notes_add(&s->notes, 0,
-			  "a group of events did not run in its first 100 ms (another user of the "
-			  "PMU?): its %zu events are counted one by one from now on",
-			  nr);
+			  "%zu pinned event(s) found no free counter (too many pinned events, or "
+			  "another user of the PMU?): they fail until they find one",
+			  nr_pinned);
+	s->noted_pinned |= nr_pinned > 0;
 }
 
+static bool some_group_waits(const struct session *s)
+{
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		if (session_cpu_waits(&s->counters.cpus[t]))
+			return true;
+	return false;
+}
+
+/* A group that did not run all of the time may be stuck: a long iteration does not wait for its end
+ * to find out. */
 static void wait_iteration(struct session *s, uint64_t deadline_ns)
 {
-	if (s->split_due_ns && s->split_due_ns <= deadline_ns) {
-		wait_until(s, s->split_due_ns);
-		if (!is_ending(s))
-			split_stuck_groups(s);
-		s->split_due_ns = 0;
+	uint64_t look_ns = clock_monotonic_ns() + LOOK_AFTER_NS;
+
+	if (look_ns < deadline_ns && some_group_waits(s)) {
+		wait_until(s, look_ns);
+		for (uint32_t t = 0; t < s->counters.nr_cpus && !is_ending(s); t++)
+			session_cpu_look(&s->counters.cpus[t]);
+		mend_groups(s);
 	}
 	wait_until(s, deadline_ns);
 }
@@ -159,7 +188,6 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 		misc_drop_cpu(misc, c->start);
 		return;
 	}
-	s->split_due_ns = clock_monotonic_ns() + SPLIT_AFTER_NS; /* its groups are new */
 	notes_add(&s->notes, c->trace, "CPU %u is online: counted from iteration %llu on", c->cpu,
 		  (unsigned long long)s->nr_done);
 }
@@ -303,6 +331,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
 	end_becomes_start(s);
+	mend_groups(s);
 	return rc;
 }
 
@@ -314,7 +343,6 @@ static int run_iterations(struct session *s, struct err *e)
 	if (rc)
 		return rc;
 	deadline_ns = start_ns + s->plan->spec->duration_ns;
-	s->split_due_ns = start_ns + SPLIT_AFTER_NS;
 	for (;;) {
 		rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
 
@@ -325,6 +353,7 @@ static int run_iterations(struct session *s, struct err *e)
 			return 0;
 		end_becomes_start(s);
 		reopen_cpus(s);
+		mend_groups(s);
 		start_ns = end_ns;
 		deadline_ns = next_deadline(s, deadline_ns);
 	}

@@ -35,18 +35,19 @@ struct fake_event {
 	struct perf_event_attr attr;
 	int ring; /* index; -1: none */
 	uint64_t nr_lost;
-	bool is_open, is_counting, is_detached;
+	bool is_open, is_counting, is_detached, is_in_error;
 	int cpu, leader; /* index */
 	uint32_t type;
-	uint64_t config, raw, since_ns, enabled_ns; /* enabled_ns: up to since_ns */
+	uint64_t config, raw, since_ns, enabled_ns, running_ns; /* times: up to since_ns */
 };
 
 static struct fake_pmu {
 	/* what it is */
-	unsigned capacity;    /* hardware events in one group */
-	unsigned max_open;    /* descriptors; more: EMFILE */
-	unsigned running_pct; /* of the time enabled in which a group runs */
-	bool stuck;           /* groups of several events never run */
+	unsigned capacity;       /* hardware events in one group */
+	unsigned max_open;       /* descriptors; more: EMFILE */
+	unsigned running_pct;    /* of the time enabled in which a group runs */
+	bool stuck;              /* from now on, groups of several events do not run */
+	bool no_room_for_pinned; /* pinned events that are read or enabled go to the error state */
 	bool offline[FAKE_MAX_CPUS];
 	int refusal[2][FAKE_MAX_CONFIG]; /* by type and config: -errno of open */
 	unsigned nr_eintr;               /* so many reads are interrupted */
@@ -184,11 +185,14 @@ static inline int fake_open(struct perf_event_attr *a, pid_t pid, int cpu, int g
 static inline void fake_advance(struct fake_event *e)
 {
 	uint64_t now_ns = fake_now_ns();
+	bool is_stuck = fake.stuck && !e->is_detached && fake_members(e->leader, false) > 1;
 
 	if (!e->is_counting)
 		return;
 	e->raw += 1 + (uint64_t)(e - fake.events) + now_ns % 1000;
 	e->enabled_ns += now_ns - e->since_ns;
+	if (!is_stuck)
+		e->running_ns += (now_ns - e->since_ns) * fake.running_pct / 100;
 	e->since_ns = now_ns;
 }
 
@@ -313,13 +317,6 @@ static inline int fake_munmap(void *base, size_t len)
 	return -EINVAL;
 }
 
-static inline uint64_t fake_running_ns(const struct fake_event *e, unsigned nr_members)
-{
-	if (fake.stuck && nr_members > 1)
-		return 0;
-	return e->enabled_ns * fake.running_pct / 100;
-}
-
 /* perf_read_group(): nr, enabled, running, values of leader and siblings, in their order. */
 static inline ssize_t fake_read(int fd, void *buf, size_t len)
 {
@@ -336,12 +333,16 @@ static inline ssize_t fake_read(int fd, void *buf, size_t len)
 		return -EBADF;
 	if (fake.nr_eintr && fake.nr_eintr--)
 		return -EINTR;
+	if (fake.no_room_for_pinned && e->attr.pinned)
+		e->is_in_error = true;
+	if (e->is_in_error)
+		return 0;
 	words[0] = e->is_detached ? 1 : fake_members(leader, false);
 	if (len < (3 + words[0] * (has_lost ? 2 : 1)) * sizeof(*words))
 		return -ENOSPC;
 	fake_advance(e);
 	words[1] = e->enabled_ns;
-	words[2] = fake_running_ns(e, (unsigned)words[0]);
+	words[2] = e->running_ns;
 	for (unsigned i = 0; i < fake.nr_events; i++) {
 		struct fake_event *m = &fake.events[i];
 
@@ -387,6 +388,8 @@ static inline int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 			fake.events[i].is_counting = true;
 			fake.events[i].since_ns = fake_now_ns();
 		}
+	if (e)
+		e->is_in_error = fake.no_room_for_pinned && e->attr.pinned;
 	return 0;
 }
 

@@ -122,7 +122,7 @@ TEST(odd_readings)
 		uint64_t nr;
 		int rc;
 	} cases[] = {
-	    {0, 2, -ENODEV},  /* end of file: an event in an error state */
+	    {0, 2, -ENODATA}, /* end of file: an event in the error state */
 	    {32, 1, -ENODEV}, /* the leader alone: its CPU went away */
 	    {39, 2, -ENODEV}, /* cut */
 	    {40, 1, -ENODEV}, /* length and number disagree */

@@ -190,6 +190,15 @@ TEST(open_fails)
 	bench_fini(&b);
 }
 
+/* So long that a group which does not run is stuck. */
+static void be_stuck(struct session_cpu *c)
+{
+	const struct timespec long_enough = {.tv_nsec = SESSION_CPU_STUCK_NS + 1000000};
+
+	nanosleep(&long_enough, NULL);
+	session_cpu_look(c);
+}
+
 TEST(split)
 {
 	struct reading readings[MAX_EVENTS];
@@ -201,7 +210,11 @@ TEST(split)
 	session_cpu_enable(&b.cpu);
 	assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 	assert_int_equal(b.cpu.start[1].running_ns, 0);
+	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 0); /* not yet */
+	assert_true(session_cpu_waits(&b.cpu));
+	be_stuck(&b.cpu);
 	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 3);
+	assert_false(session_cpu_waits(&b.cpu));
 	assert_int_equal(fake.nr_live, 4);
 	for (size_t i = 1; i < 4; i++) {
 		assert_int_equal(b.cpu.start[i].state, READING_OK);
@@ -214,7 +227,61 @@ TEST(split)
 		assert_true(readings[i].raw > b.cpu.start[i].raw);
 	}
 	fake.running_pct = 0; /* alone and yet not run: nothing is left to split */
+	be_stuck(&b.cpu);
 	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 0);
+	bench_fini(&b);
+}
+
+/* A group that ran and then stands still, as beside a pinned event that is enabled after it; one
+ * that is multiplexed runs again and again. */
+TEST(split_later)
+{
+	struct bench b;
+
+	bench_init(&b, SOFTWARE_1 HARDWARE_3);
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu);
+	assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+	assert_true(b.cpu.start[1].running_ns > 0);
+	assert_false(session_cpu_waits(&b.cpu));
+	fake.running_pct = 10;
+	for (int i = 0; i < 3; i++) {
+		be_stuck(&b.cpu); /* looks at groups that wait */
+		assert_true(session_cpu_read(&b.cpu, b.cpu.end));
+		assert_true(session_cpu_waits(&b.cpu));
+		assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 0);
+	}
+	fake.stuck = true;
+	be_stuck(&b.cpu);
+	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 3);
+	bench_fini(&b);
+}
+
+/* A pinned event without a counter reads as an end of file: its CPU is there, and so are the
+ * others' counts. It counts again once it finds a counter. */
+TEST(pinned_without_counter)
+{
+	struct bench b;
+
+	bench_init(&b, SOFTWARE_1 "{\"group_name\":\"arch\",\"event_name\":\"llc_misses\","
+				  "\"flags\":[\"pinned\"]},");
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu);
+	fake.no_room_for_pinned = true;
+	for (int i = 0; i < 2; i++) {
+		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+		assert_true(b.cpu.is_open);
+		assert_int_equal(b.cpu.start[0].state, READING_OK);
+		assert_int_equal(b.cpu.start[1].state, READING_FAILED);
+		assert_int_equal(session_cpu_restart(&b.cpu), 1);
+		assert_int_equal(b.cpu.start[1].state, READING_FAILED);
+	}
+	fake.no_room_for_pinned = false;
+	assert_int_equal(session_cpu_restart(&b.cpu), 1);
+	assert_int_equal(b.cpu.start[1].state, READING_OK);
+	assert_int_equal(session_cpu_restart(&b.cpu), 0);
+	assert_true(session_cpu_read(&b.cpu, b.cpu.end));
+	assert_true(b.cpu.end[1].running_ns > b.cpu.start[1].running_ns);
 	bench_fini(&b);
 }
 
@@ -232,6 +299,7 @@ TEST(split_fails)
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 		session_cpu_enable(&b.cpu);
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
+		b.cpu.groups[0].waited_ns = SESSION_CPU_STUCK_NS;
 		inject_mem(n);
 		assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 3);
 		inject_stop();
