@@ -60,17 +60,6 @@ static void put_label(struct page *h, const struct counts_line *l)
 	jsonw_text(&h->json, "label", label);
 }
 
-static bool is_rate(const struct counts_line *l)
-{
-	return l->of.metric ? l->is_rate : l->of.kind == EVENT_COUNT;
-}
-
-static void put_unit(struct page *h, const struct counts_line *l)
-{
-	jsonw_text(&h->json, "unit", l->of.kind == EVENT_SHARE && !l->of.metric ? "%" : l->of.unit);
-	jsonw_text(&h->json, "per", is_rate(l) ? "/s" : "");
-}
-
 static void put_value(struct page *h, const char *key, double v)
 {
 	page_real(h, key, v, DIGITS);
@@ -96,7 +85,8 @@ static void put_line(struct page *h, size_t i)
 
 	jsonw_object(&h->json, NULL);
 	put_label(h, l);
-	put_unit(h, l);
+	jsonw_text(&h->json, "unit", l->rate.unit);
+	jsonw_text(&h->json, "per", l->rate.per);
 	put_note(h, l);
 	jsonw_key(&h->json, "main");
 	buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");

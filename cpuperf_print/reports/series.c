@@ -163,15 +163,12 @@ struct shown {
 
 static void add_number(struct buf *b, const struct counts_line *l, double x)
 {
-	const struct table_column *c = &l->of;
-	const size_t start = b->len;
-
-	if (c->metric)
-		screen_metric_human(b, x, c->unit);
-	else
-		screen_human(b, x, c->kind == EVENT_SHARE ? "%" : c->unit);
-	if (c->metric ? l->is_rate : c->kind == EVENT_COUNT)
-		buf_adds(b, strchr(buf_str(b) + start, ' ') ? "/s" : " /s");
+	if (l->of.metric) {
+		screen_metric_human(b, x, l->of.unit);
+		buf_adds(b, l->rate.per);
+	} else {
+		screen_rate(b, x, &l->rate);
+	}
 }
 
 static void add_name(struct buf *b, const struct counts_line *l)

@@ -70,19 +70,18 @@ static void add_number(struct buf *b, const struct table_column *column, const s
 		buf_adds(b, cell_state_name(c->state));
 }
 
-/* Counts per second; values as they are, in short. */
+/* Over time, in short; a share is already. */
 static void add_rate(struct buf *b, const struct table_column *column, const struct cell *c)
 {
-	if (!cell_has_value(c) || column->kind == EVENT_SHARE)
+	struct rate r = rate_of(column->kind, column->unit);
+	double x;
+
+	if (column->kind == EVENT_SHARE || !rate_number(column->kind, column->unit, c, &x))
 		return;
-	if (column->metric) {
-		screen_metric_human(b, c->value, column->unit);
-	} else if (column->kind == EVENT_VALUE) {
-		screen_human(b, c->value, column->unit);
-	} else if (c->span_ns) {
-		screen_human(b, cell_rate(c), column->unit);
-		buf_adds(b, "/s");
-	}
+	if (column->metric)
+		screen_metric_human(b, x, column->unit);
+	else
+		screen_rate(b, x, &r);
 }
 
 static void put_cell(struct layout *l, const struct table_column *column, const struct cell *c)

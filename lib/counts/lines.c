@@ -123,6 +123,7 @@ static struct line *add_line(struct counts_lines *l, const struct entry *key,
 					   .cpu = key->cpu,
 					   .number = key->number,
 					   .of = *of,
+					   .rate = rate_of(of->kind, of->unit),
 					   .is_samples = key->kind == 1,
 					   .quality = {.running = 1}};
 	return line;
@@ -268,7 +269,6 @@ static void note_part(struct line *line, uint32_t part)
 static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_series_point *p,
 		  const struct cell *c)
 {
-	struct counts_series_point point = *p;
 	struct slice whole;
 	double value;
 	int rc;
@@ -276,10 +276,9 @@ static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_seri
 
 	if (!line)
 		return rc;
-	point.cell = c;
 	cell_quality_add(&line->shown.quality, p->cell);
 	line->shown.nr_points += cell_has_value(p->cell) && (!p->is_samples || p->cell->count);
-	if (!counts_series_value(&point, &value))
+	if (!rate_number(p->of->kind, p->of->unit, c, &value))
 		return 0;
 	reach(p->is_total ? &line->totals : &line->points, value);
 	if (p->is_total)
@@ -417,16 +416,16 @@ static double metric_value(const struct counts_lines *l, const struct line *line
 static double value_of(const struct counts_lines *l, const struct line *line, double from,
 		       double to)
 {
+	const struct table_column *of = &line->shown.of;
 	struct slice s;
 	struct cell c;
+	double x;
 
-	if (line->shown.of.metric)
+	if (of->metric)
 		return metric_value(l, line, from, to, NULL, NS_PER_S);
 	s = sum_of(line, from, to, NULL);
-	c = cell_of(&line->shown.of, &s, s.covered_ns);
-	if (!cell_has_value(&c))
-		return NAN;
-	return line->shown.of.kind == EVENT_COUNT ? cell_rate(&c) : c.value;
+	c = cell_of(of, &s, s.covered_ns);
+	return rate_number(of->kind, of->unit, &c, &x) ? x : NAN;
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -499,8 +498,8 @@ static struct extremes extremes_of(const struct counts_lines *l, const struct li
 	const struct extremes *x = line->totals.has_any ? &line->totals
 				   : line->is_mixed     ? NULL
 							: &line->points;
-	bool is_good = x && x->has_any && !line->shown.is_rate &&
-		       (!line->shown.of.metric || is_within(x, mean));
+	bool is_good = x && x->has_any &&
+		       (!line->shown.of.metric || (!*line->shown.rate.per && is_within(x, mean)));
 
 	return is_good ? *x : extremes_of_slices(l, line);
 }
@@ -510,7 +509,8 @@ static void make_numbers(const struct counts_lines *l, struct line *line)
 	double mean = mean_of(l, line);
 	struct extremes x;
 
-	line->shown.is_rate = is_rate(l, line, mean);
+	if (is_rate(l, line, mean))
+		line->shown.rate.per = "/s";
 	x = extremes_of(l, line, mean);
 	line->shown.has_number = x.has_any && !isnan(mean);
 	if (!line->shown.has_number)

@@ -20,9 +20,9 @@ struct counts_line {
 	const char *thing;           /* NULL: none */
 	uint32_t number;             /* of the thing */
 	bool is_samples;             /* an estimate from the weight of samples */
-	bool is_rate;                /* a metric that grows with time: shown per second */
+	struct rate rate;            /* unit of min, mean and max; a metric may be per second */
 	bool has_number;             /* min, mean and max hold */
-	double min, mean, max;       /* as shown: rates, percent, values */
+	double min, mean, max;       /* as shown */
 	uint64_t nr_points;          /* with a number; of samples those with samples */
 	struct cell_quality quality; /* of its points */
 };

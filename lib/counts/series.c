@@ -55,25 +55,17 @@ struct series {
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
 {
-	const struct cell *c = p->cell;
-	bool is_rate = p->is_samples || (p->of->kind == EVENT_COUNT && !p->of->metric);
-
-	if (!cell_has_value(c) || (is_rate && !c->span_ns))
-		return false;
-	*out = is_rate ? cell_rate(c) : c->value;
-	return true;
+	return p->is_samples ? rate_number(EVENT_COUNT, "samples", p->cell, out)
+			     : rate_number(p->of->kind, p->of->unit, p->cell, out);
 }
 
 const char *counts_series_unit(const struct counts_series_point *p,
 			       char text[COUNTS_SERIES_UNIT_BYTES])
 {
-	if (p->is_samples)
-		return "samples/s";
-	if (p->of->kind == EVENT_SHARE)
-		return "%";
-	if (p->of->kind != EVENT_COUNT || p->of->metric)
-		return p->of->unit;
-	snprintf(text, COUNTS_SERIES_UNIT_BYTES, "%s/s", p->of->unit);
+	struct rate r =
+	    p->is_samples ? rate_of(EVENT_COUNT, "samples") : rate_of(p->of->kind, p->of->unit);
+
+	snprintf(text, COUNTS_SERIES_UNIT_BYTES, "%s%s", r.unit, r.per);
 	return text;
 }
 

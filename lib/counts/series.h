@@ -9,6 +9,7 @@
 #ifndef COUNTS_SERIES_H
 #define COUNTS_SERIES_H
 
+#include "metric/rate.h"
 #include "metric/table.h"
 #include "profile/session.h"
 
@@ -59,10 +60,9 @@ struct counts_series_config {
  */
 int counts_series(const struct counts_series_config *config, struct err *e);
 
-/* The point's number as shown: the rate of a count, a share in percent, a value, a metric. False:
- * it has none. */
+/* The point's number as shown (metric/rate.h). False: it has none. */
 bool counts_series_value(const struct counts_series_point *p, double *out);
-/* Its unit: "samples/s", "%", "B", "B/s" …; may use text. */
+/* Its unit: "samples/s", "%", "B", "B/s" …; returns text. */
 const char *counts_series_unit(const struct counts_series_point *p,
 			       char text[COUNTS_SERIES_UNIT_BYTES]);
 

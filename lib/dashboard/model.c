@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "metric/chance.h"
+#include "metric/rate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -339,21 +340,18 @@ static const struct cell *frame_cell(const struct model *m, const struct model_f
 
 bool model_is_percent(const struct table_column *c, bool as_count)
 {
-	bool is_time_rate = c->kind == EVENT_COUNT && !as_count && strcmp(c->unit, "ns") == 0;
-
-	return c->metric ? strcmp(c->unit, "%") == 0 : c->kind == EVENT_SHARE || is_time_rate;
+	return strcmp(as_count ? c->unit : rate_of(c->kind, c->unit).unit, "%") == 0;
 }
 
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count)
 {
+	double x;
+
 	if (!cell || !cell_has_value(cell))
 		return NAN;
-	if (c->kind != EVENT_COUNT || as_count)
+	if (as_count)
 		return cell->value;
-	if (!cell->span_ns)
-		return NAN;
-	return strcmp(c->unit, "ns") == 0 ? 100 * cell->value / (double)cell->span_ns
-					  : cell_rate(cell);
+	return rate_number(c->kind, c->unit, cell, &x) ? x : NAN;
 }
 
 static void remember(struct model *m, const struct model_frame *f)

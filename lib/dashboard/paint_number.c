@@ -7,12 +7,8 @@
 
 void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
 {
-	if (c->metric) {
+	if (c->metric)
 		screen_metric_human(out, x, c->unit);
-	} else if (model_is_percent(c, as_count)) {
-		screen_decimal(out, x, 1);
-		buf_adds(out, " %");
-	} else {
-		screen_human(out, x, c->unit);
-	}
+	else
+		screen_human(out, x, as_count ? c->unit : rate_of(c->kind, c->unit).unit);
 }

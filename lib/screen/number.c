@@ -309,27 +309,23 @@ void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c)
 	marks(out, c);
 }
 
-static void put_rate(struct buf *out, const char *unit, const struct cell *c)
+void screen_rate(struct buf *out, double x, const struct rate *r)
 {
-	if (strcmp(unit, "ns") == 0) {
-		screen_human(out, 100 * c->value / (double)c->span_ns, "%");
-		return;
-	}
-	screen_human(out, cell_rate(c), unit);
-	buf_adds(out, "/s");
+	screen_human(out, x, r->unit);
+	buf_adds(out, r->per);
 }
 
 void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
 		       const struct cell *c)
 {
-	if (!cell_has_value(c) || kind == EVENT_SHARE || (kind == EVENT_COUNT && !c->span_ns)) {
+	struct rate r = rate_of(kind, unit);
+	double x;
+
+	if (kind == EVENT_SHARE || !rate_number(kind, unit, c, &x)) {
 		screen_cell(out, kind, c);
 		return;
 	}
-	if (kind == EVENT_VALUE)
-		screen_human(out, c->value, unit);
-	else
-		put_rate(out, unit, c);
+	screen_rate(out, x, &r);
 	marks(out, c);
 }
 

@@ -6,6 +6,7 @@
 #define SCREEN_NUMBER_H
 
 #include "metric/cell.h"
+#include "metric/rate.h"
 #include "metric/sampled.h"
 
 #include <stdbool.h>
@@ -39,13 +40,14 @@ bool screen_is_symbol(const char *unit);
 /* Four significant digits, a prefix and the unit: "12,345 B", "1.235 GB", "20.50 ms", "12.3 %". A
  * unit that is a word ("switches") is left out. */
 void screen_human(struct buf *out, double x, const char *unit);
+/* A number over time as text: "4.100 MB/s", "12.3 %", "23.42 GB". */
+void screen_rate(struct buf *out, double x, const struct rate *r);
 /* A running share as whole percent, rounded down, or "<1%". */
 void screen_running(struct buf *out, double share);
 /* A cell as text: the number with its running share, state and limit ("1,234 (62%, offline)",
  * "0.312 (low)"), or the state; nothing for CELL_NONE. */
 void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c);
-/* The same for numbers of /proc and sysfs, with a unit: counts per second ("4.100 MB/s"), times as
- * a share of the time ("12.3 %"), values ("23.42 GB"). */
+/* The same for numbers of /proc and sysfs, as screen_rate writes them. */
 void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
 		       const struct cell *c);
 /* Coverage from 0 to 1 with four decimals, rounded down; false: unknown, nothing appended. */

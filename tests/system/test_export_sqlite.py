@@ -132,14 +132,15 @@ def check_series(db, file, *args):
     start, = db.execute("SELECT start_ns FROM session").fetchone()
     got = db.execute(
         "SELECT s.time_ns, s.span_ns, s.iteration, s.cpu, e.label, t.name, s.kind, s.state, s.value,"
-        " s.raw, s.base, s.enabled_ns, s.running_ns, s.weight FROM series s JOIN events e"
+        " s.raw, s.base, s.enabled_ns, s.running_ns, s.weight, CASE s.kind WHEN 'samples'"
+        " THEN 'samples/s' ELSE e.series_unit END FROM series s JOIN events e"
         " USING(event) LEFT JOIN things t ON t.thing = s.thing ORDER BY s.rowid").fetchall()
     assert len(want) == len(got) > 3
     for r, g in zip(want, got):
         assert [r["monotonic_ns"], r["span_ns"], r["iteration"], r["cpu"], r["label"],
                 r["thing_name"], r["kind"], r["state"]] == [text_of(v) for v in g[:8]], (r, g)
         assert near(r["value"], g[8]), (r, g)
-        assert [r[n] for n in ("raw", "base", "enabled_ns", "running_ns", "weight")] == [
+        assert [r[n] for n in ("raw", "base", "enabled_ns", "running_ns", "weight", "unit")] == [
             text_of(v) for v in g[9:]], (r, g)
         assert r["time_ns"] in ("", str(g[0] - start)), (r, start)
 

@@ -108,6 +108,13 @@ def is_near(shown, value):
     return math.isclose(float(shown), value, rel_tol=1e-6, abs_tol=2e-9)
 
 
+def per(row):
+    """What a count per second is divided by: a time is a share of the time that passed."""
+    unit = row["unit"]
+    assert unit == "%" or unit.endswith("/s") or row["kind"] == "value", row
+    return 1e7 if row["kind"] == "count" and unit == "%" else 1
+
+
 def check_points(folder):
     """Each pair of readings that follow one another is a point, and the other way round."""
     traces = sampled.traces(folder)
@@ -123,7 +130,7 @@ def check_points(folder):
             if value is None:
                 assert not row["value"] and row["state"] != "ok", (row, key)
                 continue
-            assert is_near(row["value"], value), (row, value)
+            assert is_near(row["value"], value / per(row)), (row, value)
             assert {name: row[name] for name in fields} == \
                 {name: str(n) for name, n in fields.items()}, (row, fields)
             nr += 1
@@ -238,7 +245,7 @@ def check_text(folder):
     assert plain.isascii() and "#" in plain
     rows = [r for r in points(folder) if r["event"] == "context_switches" and r["value"]]
     mean = sum(int(r["raw"]) for r in rows) * 1e9 / sum(int(r["span_ns"]) for r in rows)
-    shown = re.search(r"(?m)^context_switches" + 3 * r" +([\d.,]+) ([kM]?)/s" + "  ", plain)
+    shown = re.search(r"(?m)^context_switches" + 3 * r" +([\d.,]+) ?([kM]?)/s" + "  ", plain)
     assert shown, plain
     low, middle, high = (float(n.replace(",", "")) * {"": 1, "k": 1e3, "M": 1e6}[prefix]
                          for n, prefix in zip(shown.groups()[::2], shown.groups()[1::2]))
@@ -269,7 +276,9 @@ def check_tally():
             if not c["value"]:
                 assert not r["value"], (r, c)
             elif c["kind"] == "count":
-                assert is_near(r["value"], float(c["value"]) * 1e9 / int(c["span_ns"])), (r, c)
+                assert (c["unit"] == "ns") == (r["unit"] == "%"), (r, c)
+                rate = float(c["value"]) * 1e9 / int(c["span_ns"])
+                assert is_near(r["value"], rate / per(r)), (r, c)
             else:
                 assert abs(float(r["value"]) - float(c["value"])) <= 1e-4, (r, c)
         assert not rows, rows

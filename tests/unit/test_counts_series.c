@@ -382,7 +382,7 @@ static const char wanted_points[] = "memory 0-10 = 28 ok 7\n"
 				    "paces* 0-10 = 0.4 ok\n"
 				    "scopes* 0-10 = 1400 ok\n";
 static const char sampled_points[] = "clock# cpu3 0-10 = 0 ok 0 of 0\n"
-				     "clock cpu3 0-12 = 8333.33 ok 100\n"
+				     "clock cpu3 0-12 = 0.000833333 ok 100\n"
 				     "faults cpu3 0-12 = 2500 ok 30\n"
 				     "quotient cpu3 0-12 = 0.3 ok\n"
 				     "user cpu3 0-10 = 50 ok 5\n"
@@ -397,11 +397,11 @@ static const char sampled_points[] = "clock# cpu3 0-10 = 0 ok 0 of 0\n"
 				     "disk 1:came 10-20 = 7000 ok 70\n"
 				     "clock# cpu3 10-20 = 200 ok 2 of 200\n"
 				     "clock# cpu3 20-30 = 0 ok 0 of 0\n"
-				     "clock cpu3 12-13 = 100000 ok 100\n"
+				     "clock cpu3 12-13 = 0.01 ok 100\n"
 				     "faults cpu3 12-13 = 0 ok 0\n"
 				     "quotient cpu3 12-13 = 0 ok\n"
 				     "clock# cpu3 30-40 = 100 ok 1 of 100\n"
-				     "clock cpu3 13-32 = 100000 ok 100\n"
+				     "clock cpu3 13-32 = 0.01 ok 100\n"
 				     "faults cpu3 13-32 = 2000 ok 2\n"
 				     "quotient cpu3 13-32 = 0.02 ok\n"
 				     "user cpu3 20-30 = 60 ok 6\n"
@@ -410,7 +410,7 @@ static const char sampled_points[] = "clock# cpu3 0-10 = 0 ok 0 of 0\n"
 				     "disk 20-40 = 10000 ok 200\n"
 				     "boxes cpu3 10-40 = 3666.67 ok 110\n"
 				     "disk 0:sda 20-40 = 10000 ok 200\n"
-				     "clock cpu3 32-40 = 12500 ok 100\n"
+				     "clock cpu3 32-40 = 0.00125 ok 100\n"
 				     "faults cpu3 32-40 = 7250 ok 58\n"
 				     "quotient cpu3 32-40 = 0.58 ok\n"
 				     "energy cpu3 0-40 = 200 ok 16\n"
@@ -423,8 +423,8 @@ static const char points_between[] = "clock# cpu3 0-12 = 83.3333 ok 1 of 100\n"
 				     "clock# cpu4 0-40 = 0 ok 0 of 0\n";
 static const char points_in_time[] = "clock# cpu3 10-20 = 200 ok 2 of 200\n"
 				     "clock# cpu3 20-30 = 0 ok 0 of 0\n"
-				     "clock cpu3 12-13 = 100000 ok 100\n"
-				     "clock cpu3 13-32 = 100000 ok 100\n";
+				     "clock cpu3 12-13 = 0.01 ok 100\n"
+				     "clock cpu3 13-32 = 0.01 ok 100\n";
 
 TEST(points_of_a_tally)
 {
@@ -507,10 +507,10 @@ static const struct metric line_metrics[] = {
     {.name = "all_of_a", .unit = "", .expr = {all_of_a, 1}}};
 static const struct metric_set line_metric_set = {line_metrics, 2};
 static const struct table_column line_columns[] = {
-    {.name = "a", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU},
-    {.name = "b", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU},
-    {.name = "share", .kind = EVENT_SHARE, .scope = EVENT_SCOPE_CPU},
-    {.name = "room", .kind = EVENT_VALUE, .scope = EVENT_SCOPE_CPU},
+    {.name = "a", .unit = "", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU},
+    {.name = "b", .unit = "", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU},
+    {.name = "share", .unit = "%", .kind = EVENT_SHARE, .scope = EVENT_SCOPE_CPU},
+    {.name = "room", .unit = "", .kind = EVENT_VALUE, .scope = EVENT_SCOPE_CPU},
 };
 
 /* What the lines must say, summed up on the way; NR_CPUS: of all. */
@@ -660,9 +660,10 @@ static void check_metric(const struct counts_lines *l, size_t i, const struct su
 {
 	const struct counts_line *line = counts_lines_at(l, i);
 	double shape[NR_PARTS];
+	bool is_rate = *line->rate.per != 0;
 
-	assert_int_equal(line->is_rate, line->column == NR_COLUMNS + 1);
-	if (line->is_rate) { /* it is told for a second */
+	assert_int_equal(is_rate, line->column == NR_COLUMNS + 1);
+	if (is_rate) { /* it is shown for a second */
 		assert_near("rate", line->column, line->mean,
 			    s->amount[EVENTS_A][NR_CPUS] * 1e3 / LONG_MS);
 		return;
@@ -739,7 +740,7 @@ static void show_lines(bool each_cpu, struct buf *b)
 		const struct counts_line *line = counts_lines_at(l, i);
 
 		buf_printf(b, "%s%s%s", line->of.name, line->is_samples ? "#" : "",
-			   line->is_rate ? "/s" : "");
+			   line->of.metric ? line->rate.per : "");
 		if (line->cpu != COUNTS_NO_CPU)
 			buf_printf(b, " cpu%u", line->cpu);
 		if (line->thing)
@@ -757,7 +758,7 @@ static void show_lines(bool each_cpu, struct buf *b)
 }
 
 /* By hand. */
-static const char sampled_lines[] = "clock: 8333.33 55000 100000 ran 0.053\n"
+static const char sampled_lines[] = "clock: 0.000833333 0.0055 0.01 ran 0.053\n"
 				    "faults: 0 3150 7250 ran 0.053\n"
 				    "user: 50 53.3333 60\n"
 				    "memory: 8 13.3333 20\n"
@@ -812,7 +813,7 @@ static void add_count(struct counts_lines *l, uint32_t cpu, uint64_t span_ns, ui
 		      uint64_t weight)
 {
 	static const struct table_column column = {
-	    .name = "a", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU, .scale = 3};
+	    .name = "a", .unit = "", .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU, .scale = 3};
 	const struct cell cell = {.state = CELL_OK,
 				  .count = count,
 				  .value = (double)count,
@@ -857,7 +858,7 @@ TEST(too_many_lines)
 	struct counts_lines *l = counts_lines_new(NR_EVENTS, &metric_set, false);
 	const struct cell cell = {
 	    .state = CELL_OK, .count = 1, .value = 1, .raw = 1, .span_ns = MS};
-	const struct table_column column = {.name = "disk", .kind = EVENT_COUNT};
+	const struct table_column column = {.name = "disk", .unit = "", .kind = EVENT_COUNT};
 	struct table_thing thing = {.name = "x", .cell = cell};
 	struct counts_series_point p = {.of = &column,
 					.thing = &thing,

@@ -49,14 +49,6 @@ static uint64_t column_uuid(uint32_t column)
 }
 
 /* That of the value. */
-static void make_unit(const struct counts_series_point *p, char unit[MAX_NAME_BYTES])
-{
-	bool is_rate = p->of->kind == EVENT_COUNT && !p->of->metric;
-
-	snprintf(unit, MAX_NAME_BYTES, "%s%s", p->of->kind == EVENT_SHARE ? "%" : p->of->unit,
-		 is_rate ? "/s" : "");
-}
-
 static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BYTES])
 {
 	if (p->thing)
@@ -84,17 +76,16 @@ static void put_track(struct counters *c, const struct track *t,
 {
 	struct buf *b = &c->j->output->text;
 	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track, counter;
-	char name[MAX_NAME_BYTES], unit[MAX_NAME_BYTES];
+	char name[MAX_NAME_BYTES], unit[COUNTS_SERIES_UNIT_BYTES];
 
 	make_name(p, name);
-	make_unit(p, unit);
 	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
 	proto_uint(b, TRACK_UUID, uuid_of(t));
 	if (has_column)
 		proto_uint(b, TRACK_PARENT, column_uuid(p->column));
 	proto_text(b, TRACK_NAME, name);
 	counter = proto_begin(b, TRACK_COUNTER);
-	proto_text(b, COUNTER_UNIT_NAME, unit);
+	proto_text(b, COUNTER_UNIT_NAME, counts_series_unit(p, unit));
 	proto_end(b, counter);
 	proto_end(b, track);
 	perfetto_end(b, packet);

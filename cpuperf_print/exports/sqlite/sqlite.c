@@ -111,6 +111,9 @@ static const char *scope_of(const struct table_column *c)
 static void put_event(struct sqlite_rows *r, size_t i, const struct table_column *c,
 		      const struct trace_event *ev)
 {
+	const struct counts_series_point point = {.of = c};
+	char unit[COUNTS_SERIES_UNIT_BYTES];
+
 	sqlite_u64(r, i);
 	sqlite_text(r, c->group);
 	sqlite_text(r, c->name);
@@ -126,6 +129,7 @@ static void put_event(struct sqlite_rows *r, size_t i, const struct table_column
 	sqlite_text(r, ev ? ev->description : NULL);
 	sqlite_text(r, ev ? reading_state_name(ev->state) : NULL);
 	sqlite_text(r, c->reason);
+	sqlite_text(r, counts_series_unit(&point, unit));
 	sqlite_row_end(r);
 }
 
@@ -133,7 +137,7 @@ static void put_events(struct database *d, const struct table *t)
 {
 	struct sqlite_rows r;
 
-	sqlite_rows_open(&r, d->file, "events", 15);
+	sqlite_rows_open(&r, d->file, "events", 16);
 	for (size_t i = 0; i < t->nr_columns; i++)
 		put_event(&r, i, &t->columns[i],
 			  i < t->nr_events ? &d->opened->facts->events[i] : NULL);
