@@ -111,7 +111,7 @@ static int add_build_id(struct surveyor *s, const struct survey_identify_answer 
 static bool identify_one(struct surveyor *s, uint32_t number)
 {
 	struct survey_identify_answer a = {0};
-	int rc = survey_looker_ask(&s->looker, &s->question, &a);
+	int rc = survey_reader_ask(&s->reader, &s->question, &a);
 
 	mapped_answered(&s->mapped, number, (enum survey_identify_state)a.state, rc == -ETIMEDOUT);
 	if (rc == 0 && a.state == SURVEY_IDENTIFY_FOUND)
@@ -125,16 +125,16 @@ static void identify_mapped(struct surveyor *s)
 	uint64_t until_ns = 0;
 	uint32_t number;
 
-	s->looker.config.stop = NULL;
+	s->reader.config.stop = NULL;
 	while (mapped_next(&s->mapped, &s->question, &number)) {
 		if (!until_ns && mapped_is_ending(&s->mapped)) {
 			until_ns = clock_monotonic_ns() + LAST_NS;
-			s->looker.config.patience_ms = LAST_PATIENCE_MS;
+			s->reader.config.patience_ms = LAST_PATIENCE_MS;
 		}
 		if (!identify_one(s, number) || (until_ns && clock_monotonic_ns() > until_ns))
 			break;
 	}
-	survey_looker_note(&s->looker, s->nr_silent, &s->late);
+	survey_reader_note(&s->reader, s->nr_silent, &s->late);
 	if (s->mapped.nr_foreign)
 		buf_printf(&s->late,
 			   "%sno build-ids of %u mapped files: their file systems may not answer",
@@ -154,23 +154,23 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 static void *run(void *arg)
 {
 	struct surveyor *s = arg;
-	const struct survey_looker_config config = {
+	const struct survey_reader_config config = {
 	    .root = &s->plan->host->root, .records = add_records, .arg = s, .stop = &s->stop};
 	int rc, init;
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
-	init = rc = survey_looker_init(&s->looker, &config);
+	init = rc = survey_reader_init(&s->reader, &config);
 	if (rc == 0) {
-		rc = survey_looker_survey(&s->looker, &s->tasks);
-		s->nr_silent = survey_looker_note(&s->looker, 0, &s->silent);
+		rc = survey_reader_survey(&s->reader, &s->tasks);
+		s->nr_silent = survey_reader_note(&s->reader, 0, &s->silent);
 	}
 	note_failure(&s->tasks, rc, "tasks");
 	atomic_store(&s->is_surveyed, true);
 	if (init)
 		return NULL;
 	identify_mapped(s);
-	survey_looker_fini(&s->looker);
+	survey_reader_fini(&s->reader);
 	return NULL;
 }
 

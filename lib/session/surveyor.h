@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "session/mapped.h"
-#include "survey/looker.h"
+#include "survey/reader.h"
 #include "survey/survey.h"
 
 #include <pthread.h>
@@ -36,7 +36,7 @@ struct surveyor {
 	struct buf silent; /* what did not answer in the survey, in words */
 
 	/* of the thread, until its end */
-	struct survey_looker looker;
+	struct survey_reader reader;
 	struct survey_identify_question question;
 	struct trace_packer *symbols; /* owned; NULL: no memory */
 	unsigned nr_silent;

@@ -1,6 +1,5 @@
 /*
- * Programs by their numbers, in order; of each what the kernel tells of its functions. The names
- * are put together here as the kernel does it. Must not know what becomes of them.
+ * Walks the loaded programs by id. Composes the names of their functions as the kernel does.
  */
 #include "survey/bpf.h"
 
@@ -15,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAME_BYTES = 512 }; /* KSYM_NAME_LEN, the longest */
+enum { MAX_NAME_BYTES = 512 }; /* KSYM_NAME_LEN of Linux 6.1 */
 
-/* What the kernel tells of a program. */
+/* What the kernel reports of a program. */
 struct program {
 	struct bpf_prog_info info;
 	uint64_t address[SURVEY_MAX_FUNCTIONS];
@@ -28,7 +27,7 @@ struct program {
 
 struct programs {
 	struct program program;
-	uint32_t btf_id; /* whose bytes are in btf; 0: none */
+	uint32_t btf_id; /* whose types btf holds; 0: none */
 	struct buf btf;
 	int (*fn)(const struct survey_function *f, void *arg);
 	void *arg;
@@ -40,7 +39,7 @@ static int call(int cmd, union bpf_attr *attr)
 	return survey_ops()->bpf(cmd, attr, sizeof(*attr));
 }
 
-/* What the kernel tells of an object: as much as both know. */
+/* -errno; the kernel fills in as much as it knows. */
 static int get_info(int fd, void *info, uint32_t len)
 {
 	union bpf_attr attr = {0};
@@ -55,7 +54,7 @@ static int open_object(int cmd, uint32_t id)
 {
 	union bpf_attr attr = {0};
 
-	attr.prog_id = id; /* of one place with btf_id */
+	attr.prog_id = id; /* a union with btf_id */
 	return call(cmd, &attr);
 }
 
@@ -64,48 +63,39 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Room for each list, as long as the kernel says that it is. */
-static void ask_lists(struct program *p)
+/* Asks twice: first for the lengths of the lists, then for the lists. */
+static int load_program(int fd, struct program *p)
 {
-	const struct bpf_prog_info told = p->info;
+	struct bpf_prog_info lengths = {0};
+	int rc = get_info(fd, &lengths, sizeof(lengths));
 
+	if (rc)
+		return rc;
 	p->info = (struct bpf_prog_info){
-	    .nr_jited_ksyms = least(told.nr_jited_ksyms, SURVEY_MAX_FUNCTIONS),
-	    .nr_jited_func_lens = least(told.nr_jited_func_lens, SURVEY_MAX_FUNCTIONS),
-	    .nr_prog_tags = least(told.nr_prog_tags, SURVEY_MAX_FUNCTIONS),
+	    .nr_jited_ksyms = least(lengths.nr_jited_ksyms, SURVEY_MAX_FUNCTIONS),
+	    .nr_jited_func_lens = least(lengths.nr_jited_func_lens, SURVEY_MAX_FUNCTIONS),
+	    .nr_prog_tags = least(lengths.nr_prog_tags, SURVEY_MAX_FUNCTIONS),
 	    .jited_ksyms = (uintptr_t)p->address,
 	    .jited_func_lens = (uintptr_t)p->len,
 	    .prog_tags = (uintptr_t)p->tag,
 	};
-	if (told.func_info_rec_size == sizeof(p->func[0])) {
-		p->info.nr_func_info = least(told.nr_func_info, SURVEY_MAX_FUNCTIONS);
+	if (lengths.func_info_rec_size == sizeof(p->func[0])) {
+		p->info.nr_func_info = least(lengths.nr_func_info, SURVEY_MAX_FUNCTIONS);
 		p->info.func_info_rec_size = sizeof(p->func[0]);
 		p->info.func_info = (uintptr_t)p->func;
 	}
-}
-
-static int load_program(int fd, struct program *p)
-{
-	int rc;
-
-	p->info = (struct bpf_prog_info){0};
-	rc = get_info(fd, &p->info, sizeof(p->info));
-	if (rc)
-		return rc;
-	ask_lists(p);
 	return get_info(fd, &p->info, sizeof(p->info));
 }
 
-/* What has gone meanwhile is not missed. */
-static void pass_over(struct programs *s, int rc)
+static void note_failure(struct programs *s, int rc)
 {
 	if (rc == -EPERM || rc == -EACCES)
 		s->out.nr_denied++;
-	else if (rc != -ENOENT)
+	else if (rc != -ENOENT) /* unloaded meanwhile */
 		s->out.has_failed = true;
 }
 
-/* Programs of one file share their types, and have numbers that follow one another. */
+/* One copy is enough: programs of one file share their types, and their ids are consecutive. */
 static int load_btf(struct programs *s, uint32_t id)
 {
 	IO_AUTO_FD int fd = open_object(BPF_BTF_GET_FD_BY_ID, id);
@@ -128,26 +118,24 @@ static int load_btf(struct programs *s, uint32_t id)
 	return 0;
 }
 
-/* What the program's author called its function; NULL: the kernel does not tell. */
+/* The name of function i in the program's source; NULL: the kernel does not report it. */
 static const char *find_name(struct programs *s, uint32_t i)
 {
 	const struct program *p = &s->program;
 	uint32_t id = p->info.btf_id;
+	int rc;
 
 	if (!id || i >= least(p->info.nr_func_info, SURVEY_MAX_FUNCTIONS) || !p->info.func_info)
 		return NULL;
-	if (id != s->btf_id) {
-		int rc = load_btf(s, id);
-
-		if (rc) {
-			pass_over(s, rc);
-			return NULL;
-		}
+	rc = id != s->btf_id ? load_btf(s, id) : 0;
+	if (rc) {
+		note_failure(s, rc);
+		return NULL;
 	}
 	return survey_btf_name(s->btf.data, s->btf.len, p->func[i].type_id);
 }
 
-/* The first function has the program's tag, and, for want of types, its name; others have F. */
+/* bpf_prog_TAG_NAME. Without BTF the first function has the program's name, the others "F". */
 static void make_name(struct programs *s, uint32_t i, char name[MAX_NAME_BYTES])
 {
 	const struct bpf_prog_info *info = &s->program.info;
@@ -166,26 +154,27 @@ static void make_name(struct programs *s, uint32_t i, char name[MAX_NAME_BYTES])
 			 info->name);
 }
 
-static uint32_t count_functions(const struct bpf_prog_info *info)
+/* Returns what fn returned. */
+static int visit(struct programs *s, uint32_t id)
 {
-	uint32_t nr = least(info->nr_jited_ksyms, info->nr_jited_func_lens);
-
-	/* the kernel forgets where to put them if it may not show addresses */
-	return info->jited_ksyms && info->jited_func_lens ? least(nr, SURVEY_MAX_FUNCTIONS) : 0;
-}
-
-/* Code that is not compiled has no length. */
-static int pass_functions(struct programs *s)
-{
+	IO_AUTO_FD int fd = open_object(BPF_PROG_GET_FD_BY_ID, id);
 	const struct program *p = &s->program;
-	uint32_t nr = count_functions(&p->info);
+	int rc = fd < 0 ? fd : load_program(fd, &s->program);
 	char name[MAX_NAME_BYTES];
-	int rc = 0;
+	uint32_t nr = 0;
 
+	if (rc) {
+		note_failure(s, rc);
+		return 0;
+	}
+	/* the kernel clears the pointers if it may not show addresses */
+	if (p->info.jited_ksyms && p->info.jited_func_lens)
+		nr = least(least(p->info.nr_jited_ksyms, p->info.nr_jited_func_lens),
+			   SURVEY_MAX_FUNCTIONS);
 	for (uint32_t i = 0; i < nr && rc == 0; i++) {
 		struct survey_function f = {p->address[i], p->len[i], name};
 
-		if (!f.address || !f.len)
+		if (!f.address || !f.len) /* not compiled */
 			continue;
 		make_name(s, i, name);
 		rc = s->fn(&f, s->arg);
@@ -193,18 +182,7 @@ static int pass_functions(struct programs *s)
 	return rc;
 }
 
-static int visit(struct programs *s, uint32_t id)
-{
-	IO_AUTO_FD int fd = open_object(BPF_PROG_GET_FD_BY_ID, id);
-	int rc = fd < 0 ? fd : load_program(fd, &s->program);
-
-	if (rc == 0)
-		return pass_functions(s);
-	pass_over(s, rc);
-	return 0;
-}
-
-/* -ENOENT: there is no further one. */
+/* -ENOENT: there are no more. */
 static int next_program(uint32_t *id)
 {
 	union bpf_attr attr = {.start_id = *id};
@@ -213,7 +191,7 @@ static int next_program(uint32_t *id)
 	if (rc)
 		return rc;
 	if (attr.next_id <= *id)
-		return -EINVAL; /* no kernel says so, and there must be an end */
+		return -EINVAL; /* never from Linux; ensures that the walk ends */
 	*id = attr.next_id;
 	return 0;
 }
@@ -221,18 +199,18 @@ static int next_program(uint32_t *id)
 static int visit_all(struct programs *s)
 {
 	uint32_t id = 0;
-	int rc = next_program(&id), told = 0;
+	int rc = next_program(&id), ended = 0;
 
 	if (rc && rc != -ENOENT)
 		return rc;
-	for (uint32_t nr = 0; rc == 0 && told == 0 && !s->out.is_full; nr++) {
-		told = visit(s, id);
+	for (uint32_t nr = 0; rc == 0 && ended == 0 && !s->out.is_full; nr++) {
+		ended = visit(s, id);
 		rc = next_program(&id);
 		s->out.is_full = rc == 0 && nr + 1 == SURVEY_MAX_PROGRAMS;
 	}
 	if (rc)
-		pass_over(s, rc);
-	return told;
+		note_failure(s, rc);
+	return ended;
 }
 
 int survey_bpf_each(int (*fn)(const struct survey_function *f, void *arg), void *arg,

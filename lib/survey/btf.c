@@ -1,6 +1,5 @@
 /*
- * A walk over the types, each as long as its kind says, to the one that is asked for. Must not know
- * whose types they are.
+ * Walks the types up to the requested one: their sizes depend on their kinds.
  */
 #include "survey/btf.h"
 
@@ -17,7 +16,7 @@ struct sections {
 	size_t strings_len;
 };
 
-/* BTF_KIND_… of linux/btf.h: what follows the 12 bytes of each type, once and for each member. */
+/* Bytes that follow the 12 of each type, by BTF_KIND_… of linux/btf.h: once, and per member. */
 static const struct {
 	uint8_t once, each;
 } kinds[] = {
@@ -31,7 +30,7 @@ static const struct {
     [14] = {4, 0},  /* VAR */
     [15] = {0, 12}, /* DATASEC */
     [17] = {4, 0},  /* DECL_TAG */
-    [19] = {0, 12}, /* ENUM64; all others up to here: nothing */
+    [19] = {0, 12}, /* ENUM64; kinds up to here that are not listed have none */
 };
 
 static const uint8_t *find_section(const uint8_t *data, size_t len, uint64_t at, uint32_t section)
@@ -63,20 +62,6 @@ static bool open_sections(struct sections *s, const uint8_t *data, size_t len)
 	return true;
 }
 
-/* Passes over the type; the place of its name. */
-static uint32_t next_type(struct cursor *c)
-{
-	uint32_t name = cursor_le32(c), info = cursor_le32(c);
-	uint32_t kind = info >> 24 & 0x1f, nr_members = info & 0xffff;
-
-	cursor_skip(c, 4); /* size or type */
-	if (kind < sizeof(kinds) / sizeof(kinds[0]))
-		cursor_skip(c, kinds[kind].once + (size_t)nr_members * kinds[kind].each);
-	else
-		cursor_skip(c, SIZE_MAX); /* who knows how long it is */
-	return name;
-}
-
 const char *survey_btf_name(const void *data, size_t len, uint32_t type)
 {
 	struct sections s;
@@ -84,9 +69,19 @@ const char *survey_btf_name(const void *data, size_t len, uint32_t type)
 
 	if (!open_sections(&s, data, len))
 		return NULL;
-	for (uint32_t id = 1; id <= type && cursor_ok(&s.types); id++)
-		at = next_type(&s.types);
-	/* 0: the empty string, of a type that has none */
+	for (uint32_t id = 1; id <= type && cursor_ok(&s.types); id++) {
+		uint32_t info, kind, nr_members;
+
+		at = cursor_le32(&s.types);
+		info = cursor_le32(&s.types);
+		kind = info >> 24 & 0x1f;
+		nr_members = info & 0xffff;
+		cursor_skip(&s.types, 4); /* size or type */
+		if (kind >= sizeof(kinds) / sizeof(kinds[0]))
+			return NULL; /* of unknown length */
+		cursor_skip(&s.types, kinds[kind].once + (size_t)nr_members * kinds[kind].each);
+	}
+	/* 0: the type has no name */
 	if (!cursor_ok(&s.types) || !at || at >= s.strings_len ||
 	    !memchr(s.strings + at, '\0', s.strings_len - at))
 		return NULL;

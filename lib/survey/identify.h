@@ -1,7 +1,7 @@
 /*
- * The build-id of a file that was mapped a while ago. The file is found by the kernel's record of
- * the mapping and verified by device, inode and generation; without that it has no build-id. Opens
- * other users' files: only for a process that may hang.
+ * Finds the build-id of a file that was mapped earlier. The file is opened from what the kernel's
+ * record says of the mapping, and verified by device, inode and generation. This opens other users'
+ * files and may block forever: call it in a process that can be abandoned.
  */
 #ifndef SURVEY_IDENTIFY_H
 #define SURVEY_IDENTIFY_H
@@ -14,8 +14,8 @@ struct survey_mounts;
 
 enum { SURVEY_IDENTIFY_PATH_BYTES = 4096 };
 
-/* As the kernel's record has it; start and end are those of a mapping of the process, which may
- * have gone. */
+/* From the kernel's record of the mapping. start and end: of a mapping of the process that may be
+ * gone. */
 struct survey_identify_question {
 	uint64_t inode, generation, start, end;
 	uint32_t major, minor, pid;
@@ -23,10 +23,9 @@ struct survey_identify_question {
 };
 
 enum survey_identify_state {
-	SURVEY_IDENTIFY_NONE,  /* not found, not the same file, changed meanwhile, or without an id
-				*/
-	SURVEY_IDENTIFY_FOUND, /* it has this id, and had it since from_ns, until to_ns */
-	SURVEY_IDENTIFY_FOREIGN, /* on a file system that may never answer: not read */
+	SURVEY_IDENTIFY_NONE,    /* not found, another file, changed meanwhile, or no build-id */
+	SURVEY_IDENTIFY_FOUND,   /* the file had this build-id from from_ns to to_ns */
+	SURVEY_IDENTIFY_FOREIGN, /* not read: on a file system that may never answer */
 };
 
 /* Times are CLOCK_MONOTONIC. */
@@ -36,9 +35,8 @@ struct survey_identify_answer {
 	uint64_t from_ns, to_ns;
 };
 
-/* Of SURVEY_IDENTIFY_FOUND: who mapped the file between the two times mapped this. mounts lead to
- * /proc.
- */
+/* With SURVEY_IDENTIFY_FOUND, the id is that of each mapping of the file made between the two
+ * times. mounts->root leads to /proc. */
 void survey_identify(struct survey_mounts *mounts, const struct survey_identify_question *q,
 		     struct survey_identify_answer *out);
 

@@ -1,13 +1,11 @@
 /*
- * A hash table of files, which only grows, to a ceiling. The name is part of what a file is known
- * by: device and inode, as /proc/PID/maps has them, are the same for files of two subvolumes of
- * btrfs.
+ * A hash table of files with a maximum size. The key includes the name, because files of two btrfs
+ * subvolumes can have the same device and inode in /proc/PID/maps.
  */
 #include "survey/ids.h"
 
 #include "base/crc32c.h"
 #include "base/io.h"
-#include "base/root.h"
 #include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
@@ -15,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 struct survey_file {
@@ -37,37 +34,18 @@ void survey_ids_fini(struct survey_ids *ids)
 	arena_fini(&ids->arena);
 }
 
-/* A device is not to be opened (what would it do?): looked at first. */
-static int open_mapped(const struct root *root, uint32_t pid, const struct proc_mapping *m)
-{
-	char full[sizeof(root->dir) + 80];
-	const char *path = full + snprintf(full, sizeof(full), "%s", root->dir);
-	struct stat st;
-	int rc;
-
-	snprintf(full + (path - full), 80, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
-		 m->start, m->end);
-	rc = sys()->fstatat(AT_FDCWD, full, &st, 0);
-	if (rc)
-		return rc;
-	return S_ISREG(st.st_mode) ? root_open(root, path) : -EINVAL;
-}
-
-static int read_id(const struct root *root, uint32_t pid, const struct proc_mapping *m,
-		   struct elf_build_id *id)
-{
-	IO_AUTO_FD int fd = open_mapped(root, pid, m);
-
-	return fd < 0 ? fd : elf_build_id_read(fd, id);
-}
-
-/* The kernel finds most, and in 6.11 only those at the beginning of a file. */
+/* The kernel finds most build-ids; Linux 6.11 only those in the first page of a file. */
 static int find_id(const struct root *root, uint32_t pid, int maps_fd, const struct proc_mapping *m,
 		   struct elf_build_id *id)
 {
-	int asked = survey_maps_build_id(maps_fd, m, id);
-	int rc = asked ? read_id(root, pid, m, id) : 0;
+	int asked = survey_maps_build_id(maps_fd, m, id), rc;
 
+	if (asked == 0)
+		return 0;
+
+	IO_AUTO_FD int fd = survey_maps_open(root, pid, m->start, m->end, 0);
+
+	rc = fd < 0 ? fd : elf_build_id_read(fd, id);
 	return asked == -ENODATA && rc == -EPERM ? asked : rc;
 }
 
@@ -109,26 +87,6 @@ static struct survey_file *add_file(struct survey_ids *ids, struct survey_file *
 	return f;
 }
 
-/* Whether the reading of a file, which gave rc, says what there is to know of it. */
-static bool is_known(struct survey_ids *ids, int rc)
-{
-	switch (rc) {
-	case -ENOENT:
-	case -ESRCH:
-		return false; /* mapping or process has gone: others may have the file still */
-	case -EPERM:
-		ids->is_denied = true;
-		return false;
-	case 0:
-	case -ENODATA:
-	case -EINVAL:
-		return true;
-	default:
-		ids->has_failed = true;
-		return true;
-	}
-}
-
 void survey_ids_skip(struct survey_ids *ids, const struct survey_key *files, size_t nr)
 {
 	ids->silent = files;
@@ -148,32 +106,40 @@ bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t
 	return nr_silent >= SURVEY_SILENT_FILES;
 }
 
-/* The file system answers by itself. */
-static bool is_local(struct survey_ids *ids, uint32_t pid, const struct proc_mapping *m)
+/* False: undecided; try again when another process maps the file. */
+static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
+		      const struct proc_mapping *m, struct elf_build_id *id)
 {
 	const struct survey_mount *mount =
 	    survey_mounts_find(&ids->mounts, pid, m->major, m->minor);
 
-	if (mount && mount->is_local)
+	if (!mount || !mount->is_local) {
+		ids->nr_foreign++;
+		snprintf(ids->foreign_type, sizeof(ids->foreign_type), "%s",
+			 mount ? mount->type : "");
 		return true;
-	ids->nr_foreign++;
-	snprintf(ids->foreign_type, sizeof(ids->foreign_type), "%s", mount ? mount->type : "");
-	return false;
-}
-
-/* As is_known. */
-static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
-		      const struct proc_mapping *m, struct elf_build_id *id)
-{
-	if (!is_local(ids, pid, m))
-		return true;
+	}
 	if (survey_device_is_silent(ids->silent, ids->nr_silent, m->major, m->minor)) {
 		ids->nr_unasked++;
 		return true;
 	}
 	if (ids->before)
 		ids->before(m, ids->arg);
-	return is_known(ids, find_id(ids->root, pid, maps_fd, m, id));
+	switch (find_id(ids->root, pid, maps_fd, m, id)) {
+	case -ENOENT:
+	case -ESRCH:
+		return false; /* the mapping or the process is gone */
+	case -EPERM:
+		ids->is_denied = true;
+		return false;
+	case 0:
+	case -ENODATA:
+	case -EINVAL:
+		return true;
+	default:
+		ids->has_failed = true;
+		return true;
+	}
 }
 
 const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,

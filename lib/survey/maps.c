@@ -1,30 +1,35 @@
 /*
- * The ioctl, and what its answer means. Must not know what becomes of a mapping.
+ * The ioctl PROCMAP_QUERY.
  */
 #include "survey/maps.h"
 
+#include "base/root.h"
+#include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "elf/build_id.h"
 #include "survey/ops.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* struct procmap_query, which older headers do not have. */
+/* struct procmap_query; older headers do not have it. */
 struct query {
 	uint64_t size, flags, address;
 	uint64_t start, end, vma_flags, page_bytes, offset, inode;
 	uint32_t major, minor, name_bytes, build_id_bytes;
-	uint64_t name, build_id; /* where to put them */
+	uint64_t name, build_id; /* addresses of the buffers */
 };
 _Static_assert(sizeof(struct query) == 104, "struct procmap_query");
 
 #define QUERY _IOWR('f', 17, struct query) /* PROCMAP_QUERY */
 
-/* Of vma_flags: those of protection are numbered as in prot. */
+/* Of vma_flags. The bits of protection are those of prot. */
 enum { VMA_SHARED = 8, VMA_PROT = PROC_MAPS_READ | PROC_MAPS_WRITE | PROC_MAPS_EXEC };
-/* Of flags: the mapping is executable; it holds the address, or is the next. */
+/* Of flags: executable mappings only; the one at the address, or else the next. */
 enum { EXECUTABLE = PROC_MAPS_EXEC, OR_NEXT = 16 };
 
 static int ask(int fd, uint64_t flags, uint64_t address, struct query *q)
@@ -43,7 +48,7 @@ int survey_maps_next(int fd, uint64_t from, char name[SURVEY_PATH_BYTES], struct
 	if (rc)
 		return rc;
 	if (q.end <= from || q.end <= q.start)
-		return -EINVAL; /* no kernel says so, and there must be an end */
+		return -EINVAL; /* never from Linux; ensures that the walk ends */
 	*out = (struct proc_mapping){
 	    .start = q.start,
 	    .end = q.end,
@@ -69,10 +74,28 @@ int survey_maps_build_id(int fd, const struct proc_mapping *m, struct elf_build_
 		return rc;
 	if (q.start != m->start || q.inode != m->inode || q.major != m->major ||
 	    q.minor != m->minor)
-		return -ESTALE; /* another mapping has its place now */
+		return -ESTALE; /* another mapping took its place */
 	if (!q.build_id_bytes || q.build_id_bytes > sizeof(id.bytes))
 		return -ENODATA;
 	id.len = (uint8_t)q.build_id_bytes;
 	*out = id;
 	return 0;
+}
+
+int survey_maps_open(const struct root *root, uint32_t pid, uint64_t start, uint64_t end,
+		     uint64_t inode)
+{
+	char path[sizeof(root->dir) + 80];
+	struct stat st;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64,
+		 root->dir, pid, start, end);
+	rc = sys()->fstatat(AT_FDCWD, path, &st,
+			    0); /* without opening: that may have effects on a device */
+	if (rc)
+		return rc;
+	if (!S_ISREG(st.st_mode) || (inode && st.st_ino != inode))
+		return -EINVAL;
+	return sys()->openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
 }

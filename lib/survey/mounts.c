@@ -1,5 +1,5 @@
 /*
- * Tables of mounts, ours first. Must not open anything but them.
+ * Tables of mounts: first that of our namespace. Opens nothing but the tables.
  */
 #include "survey/mounts.h"
 
@@ -25,14 +25,14 @@ enum {
 	MAX_PATH_BYTES = 64,
 	MAX_FIELDS = 64,
 	LOAD_EVERY_NS = 1000000000,
-	/* of a line: numbers of the mount and its parent come first */
+	/* fields of a line, after the ids of the mount and its parent */
 	DEVICE_FIELD = 2,
 	ROOT_FIELD,
 	POINT_FIELD,
 	OPTIONS_FIELD,
 };
 
-/* On disks of this machine, or in its memory; what is not known may be of a network. */
+/* File systems on local disks or in memory. Unknown types may be network file systems. */
 static const char *const local_types[] = {
     "aufs",    "bcachefs", "btrfs",    "cramfs",   "devtmpfs", "erofs",     "exfat",
     "ext2",    "ext3",     "ext4",     "f2fs",     "gfs2",     "hugetlbfs", "iso9660",
@@ -68,7 +68,7 @@ static size_t split(const char *line, const char *end, struct field fields[MAX_F
 	return nr;
 }
 
-/* Optional fields end with one that is "-". */
+/* The type follows the "-" that ends the optional fields. */
 static const struct field *find_type(const struct field *fields, size_t nr)
 {
 	for (size_t i = OPTIONS_FIELD + 1; i + 1 < nr; i++)
@@ -90,19 +90,14 @@ static bool parse_device(const struct field *f, struct survey_mount *out)
 	return true;
 }
 
-static bool is_octal(const char *p, size_t left)
-{
-	return left >= 4 && p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' &&
-	       p[2] <= '7' && p[3] >= '0' && p[3] <= '7';
-}
-
-/* The kernel writes spaces, tabs, newlines and backslashes as \040. */
+/* The kernel escapes space, tab, newline and backslash as octal, like \040. */
 static const char *copy_path(struct survey_mounts *m, const struct field *f)
 {
 	char *copy = arena_strndup(&m->arena, f->at, f->len), *to = copy;
 
 	for (const char *p = copy; copy && *p;) {
-		bool is_escaped = is_octal(p, strlen(p));
+		bool is_escaped = p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' &&
+				  p[2] <= '7' && p[3] >= '0' && p[3] <= '7';
 
 		*to++ =
 		    is_escaped ? (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0')) : *p;
@@ -122,7 +117,7 @@ static const struct survey_mount *find(const struct survey_mounts *m, uint32_t m
 	return NULL;
 }
 
-/* Files of a mount that is not added are treated as unknown, and are not read. */
+/* Files of mounts that are not in the list count as unknown, and are not read. */
 static void add(struct survey_mounts *m, const struct survey_mount *mount)
 {
 	void *grown;
@@ -136,7 +131,7 @@ static void add(struct survey_mounts *m, const struct survey_mount *mount)
 	m->item[m->nr++] = *mount;
 }
 
-/* Of others' mounts only the device is of use. */
+/* Mounts of other namespaces are only looked up by device. */
 static bool is_known(const struct survey_mounts *m, const struct survey_mount *mount)
 {
 	for (size_t i = 0; i < m->nr; i++) {
@@ -185,38 +180,25 @@ static int load(struct survey_mounts *m, const char *path, bool is_own)
 	return rc;
 }
 
-/* What memfd_create(2) makes is of a mount that no table has. */
-static void add_memory(struct survey_mounts *m)
+static void load_own(struct survey_mounts *m)
 {
 	struct survey_mount mount = {.type = "tmpfs", .is_local = true, .root = "", .point = ""};
-	IO_AUTO_FD int fd = memfd_create("cpuperf", MFD_CLOEXEC);
+	bool is_first = !m->loaded_ns;
 	struct stat st;
+
+	m->loaded_ns = clock_monotonic_ns();
+	(void)load(m, "/proc/self/mountinfo", true);
+	if (!is_first)
+		return;
+
+	/* Files from memfd_create(2) are on an internal mount that no table lists. */
+	IO_AUTO_FD int fd = memfd_create("cpuperf", MFD_CLOEXEC);
 
 	if (fd < 0 || sys()->fstatat(fd, "", &st, AT_EMPTY_PATH))
 		return;
 	mount.major = major(st.st_dev);
 	mount.minor = minor(st.st_dev);
 	add(m, &mount);
-}
-
-static void load_own(struct survey_mounts *m)
-{
-	bool is_first = !m->loaded_ns;
-
-	m->loaded_ns = clock_monotonic_ns();
-	(void)load(m, "/proc/self/mountinfo", true);
-	if (is_first)
-		add_memory(m);
-}
-
-static void load_of(struct survey_mounts *m, uint32_t pid)
-{
-	char path[MAX_PATH_BYTES];
-
-	if (m->nr_tables == SURVEY_MAX_MOUNT_TABLES)
-		return;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
-	m->nr_tables += load(m, path, false) == 0;
 }
 
 void survey_mounts_init(struct survey_mounts *m, const struct root *root)
@@ -236,20 +218,22 @@ const struct survey_mount *survey_mounts_find(struct survey_mounts *m, uint32_t 
 					      uint32_t minor)
 {
 	const struct survey_mount *found = find(m, major, minor);
+	char path[MAX_PATH_BYTES];
 
-	/* mounted since then, or where only the process sees it */
 	if (!found && clock_monotonic_ns() - m->loaded_ns > LOAD_EVERY_NS) {
-		load_own(m);
+		load_own(m); /* mounted since then */
 		found = find(m, major, minor);
 	}
-	if (!found) {
-		load_of(m, pid);
+	if (!found && m->nr_tables < SURVEY_MAX_MOUNT_TABLES) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", pid);
+		m->nr_tables +=
+		    load(m, path, false) == 0; /* or mounted only in the process's namespace */
 		found = find(m, major, minor);
 	}
 	return found;
 }
 
-/* "/" covers all, "/a" covers "/a" and "/a/b". */
+/* The length of point if it covers path, else 0. "/a" covers "/a" and "/a/b". */
 static size_t covers(const char *point, const char *path)
 {
 	size_t len = strlen(point);
@@ -269,7 +253,7 @@ const struct survey_mount *survey_mounts_cover(struct survey_mounts *m, const ch
 	for (size_t i = 0; i < m->nr; i++) {
 		size_t len = m->item[i].is_own ? covers(m->item[i].point, path) : 0;
 
-		/* the later one lies over the earlier */
+		/* a later mount hides earlier ones */
 		if (len >= best_len) {
 			best = &m->item[i];
 			best_len = len;

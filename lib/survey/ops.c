@@ -1,5 +1,5 @@
 /*
- * The real system calls, with -errno for -1. Must not know what they are asked for.
+ * The real system calls, with -errno for -1.
  */
 #include "survey/ops.h"
 
@@ -31,7 +31,7 @@ static int kernel_ioctl(int fd, unsigned long request, void *arg)
 	return result(ioctl(fd, request, arg));
 }
 
-/* struct open_how and its number, which older headers do not have; Linux 5.6. */
+/* struct open_how and the number of openat2 (Linux 5.6); older headers do not have them. */
 enum { OPENAT2 = 437, NO_SYMLINKS = 4 };
 struct how {
 	uint64_t flags, mode, resolve;
@@ -42,7 +42,7 @@ static int kernel_open_place(const char *path)
 	struct how how = {.flags = O_PATH | O_CLOEXEC, .resolve = NO_SYMLINKS};
 	int rc = result(syscall(OPENAT2, AT_FDCWD, path, &how, sizeof(how)));
 
-	/* a container's filter may say EPERM of what it does not know */
+	/* seccomp filters of containers may return EPERM for unknown calls */
 	if (rc == -ENOSYS || rc == -EPERM)
 		rc = result(open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
 	return rc;

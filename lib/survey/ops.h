@@ -1,6 +1,6 @@
 /*
- * The system calls of the survey that are neither on plain files (base/sys.h) nor of perf
- * (pmu/ops.h), behind a table of functions, so that tests can answer in the kernel's place.
+ * The system calls of the survey that are neither in base/sys.h nor in pmu/ops.h, behind a table of
+ * functions that tests replace.
  */
 #ifndef SURVEY_OPS_H
 #define SURVEY_OPS_H
@@ -13,7 +13,7 @@ struct survey_ops {
 	int (*mkdir)(const char *path, mode_t mode);
 	int (*bpf)(int cmd, void *attr, size_t size);
 	int (*ioctl)(int fd, unsigned long request, void *arg);
-	/* O_PATH: without doing anything with what is there; no link is followed. */
+	/* Opens with O_PATH, following no links. */
 	int (*open_place)(const char *path);
 };
 

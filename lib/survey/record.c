@@ -1,6 +1,5 @@
 /*
- * The bytes of the records: structures laid out by hand as the kernel lays them out, in the byte
- * order of the host, as the kernel writes them. Must not know where the facts come from.
+ * The records, laid out as the kernel does, in the host's byte order.
  */
 #include "survey/record.h"
 
@@ -14,7 +13,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a trace is little-endian");
 
-enum { FLAGS_SHARED = 1, FLAGS_PRIVATE = 2 };        /* MAP_SHARED, MAP_PRIVATE */
+enum { FLAGS_SHARED = 1, FLAGS_PRIVATE = 2 };        /* MAP_SHARED, MAP_PRIVATE of linux/mman.h */
 enum { MAX_COMM_BYTES = 16, MAX_PATH_BYTES = 4096 }; /* with the NUL: TASK_COMM_LEN, PATH_MAX */
 
 struct record_head {
@@ -23,7 +22,7 @@ struct record_head {
 };
 _Static_assert(sizeof(struct record_head) == 8, "struct perf_event_header");
 
-/* What ends each record: sample_id_all with TID and TIME. */
+/* The end of each record, by sample_id_all with TID and TIME. */
 struct record_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -38,7 +37,7 @@ struct record_fork {
 };
 _Static_assert(sizeof(struct record_fork) == 48, "PERF_RECORD_FORK");
 
-/* The name and the id follow. */
+/* Followed by the name and the id. */
 struct record_comm {
 	struct record_head head;
 	uint32_t pid, tid;
@@ -65,7 +64,7 @@ _Static_assert(sizeof(struct record_mmap2) + MAX_PATH_BYTES + sizeof(struct reco
 		   SURVEY_RECORD_MAX_BYTES,
 	       "the longest record");
 
-/* The name and the id follow. */
+/* Followed by the name and the id. */
 struct record_ksymbol {
 	struct record_head head;
 	uint64_t address;
@@ -74,7 +73,7 @@ struct record_ksymbol {
 };
 _Static_assert(sizeof(struct record_ksymbol) == 24, "PERF_RECORD_KSYMBOL");
 
-/* A text takes its NUL and zeros up to a multiple of 8. */
+/* A text is stored with its NUL, padded with zeros to a multiple of 8. */
 static size_t text_bytes(size_t len)
 {
 	return (len + 8) & ~(size_t)7;
@@ -117,31 +116,6 @@ void survey_record_comm(struct buf *out, const struct survey_task *t, const char
 	add_text_and_id(out, name, len, t);
 }
 
-static void set_file(struct record_mmap2 *r, const struct proc_mapping *m,
-		     const struct elf_build_id *id)
-{
-	if (id && id->len) {
-		r->head.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
-		r->build_id.len = id->len;
-		memcpy(r->build_id.bytes, id->bytes, id->len);
-		return;
-	}
-	r->file.major = m->major;
-	r->file.minor = m->minor;
-	r->file.inode = m->inode;
-}
-
-/* What the kernel says in place of a name that is not there or too long. */
-static const char *find_name(const struct proc_mapping *m, size_t *len)
-{
-	const char *name = m->name_len == 0                ? "//anon"
-			   : m->name_len >= MAX_PATH_BYTES ? "//toolong"
-							   : NULL;
-
-	*len = name ? strlen(name) : m->name_len;
-	return name ? name : m->name;
-}
-
 void survey_record_mmap2(struct buf *out, const struct survey_task *t, const struct proc_mapping *m,
 			 const struct elf_build_id *id)
 {
@@ -155,10 +129,22 @@ void survey_record_mmap2(struct buf *out, const struct survey_task *t, const str
 	    .prot = m->prot,
 	    .flags = m->is_shared ? FLAGS_SHARED : FLAGS_PRIVATE,
 	};
-	size_t len;
-	const char *name = find_name(m, &len);
+	const char *name = m->name;
+	size_t len = m->name_len;
 
-	set_file(&r, m, id);
+	if (len == 0 || len >= MAX_PATH_BYTES) { /* as the kernel does */
+		name = len ? "//toolong" : "//anon";
+		len = strlen(name);
+	}
+	if (id && id->len) {
+		r.head.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+		r.build_id.len = id->len;
+		memcpy(r.build_id.bytes, id->bytes, id->len);
+	} else {
+		r.file.major = m->major;
+		r.file.minor = m->minor;
+		r.file.inode = m->inode;
+	}
 	r.head.size = (uint16_t)(sizeof(r) + text_bytes(len) + sizeof(struct record_id));
 	buf_add(out, &r, sizeof(r));
 	add_text_and_id(out, name, len, t);

@@ -1,6 +1,6 @@
 /*
- * Surveys BPF programs and kernel symbols, then walks /proc: processes, threads, mappings. The
- * records are collected in one buffer, which is passed on when it is full.
+ * Surveys BPF programs and kernel symbols, then walks /proc: processes, threads, mappings. Records
+ * are collected in a buffer, which is passed on when full.
  */
 #include "survey/survey.h"
 
@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* seq_file gives less than a page at a time, whatever is asked for; more costs no less. */
+/* seq_file returns less than a page per read, whatever is requested. */
 enum {
 	READ_BYTES = 4096,
 	MAX_LINE_BYTES = 65536, /* of maps */
@@ -34,7 +34,7 @@ enum {
 	MAX_FOLDER_BYTES = 256,
 };
 
-/* What may be missing, in the order of the note. */
+/* What can be missing, in the order of the note. */
 enum missing {
 	DENIED,
 	NO_IDS,
@@ -73,15 +73,15 @@ static const char *const missing_words[NR_MISSING] = {
 struct survey {
 	const struct survey_config *config;
 	struct survey_result result;
-	struct buf out;               /* records that are not yet given on */
-	struct buf text;              /* of maps: what is not yet parsed */
-	char name[SURVEY_PATH_BYTES]; /* of the mapping at hand */
+	struct buf out;               /* records not yet passed on */
+	struct buf text;              /* of maps: not yet parsed */
+	char name[SURVEY_PATH_BYTES]; /* of the current mapping */
 	struct survey_ids ids;
 	unsigned missing;        /* bits: 1 << enum missing */
-	int rc;                  /* of what ends the survey; sticky */
-	struct survey_task task; /* the process at hand */
+	int rc;                  /* 0, or what ended the survey */
+	struct survey_task task; /* the current process */
 	struct survey_at at;
-	bool is_denied; /* some of it may not be read */
+	bool is_denied; /* some of the current process is not readable */
 };
 
 static void miss(struct survey *s, enum missing what)
@@ -95,7 +95,7 @@ static void fail(struct survey *s, int rc)
 		s->rc = rc;
 }
 
-/* It failed, or is to stop. */
+/* Failed or stopped. */
 static bool is_over(struct survey *s)
 {
 	if (s->config->stop && atomic_load(s->config->stop))
@@ -103,7 +103,7 @@ static bool is_over(struct survey *s)
 	return s->rc || s->missing & 1u << STOPPED;
 }
 
-/* A file that cannot be opened or read; nothing to say if its process has gone. */
+/* Notes why a file could not be read. A process that has ended is no failure. */
 static void pass_over(struct survey *s, int rc)
 {
 	if (rc == -EACCES || rc == -EPERM)
@@ -111,7 +111,7 @@ static void pass_over(struct survey *s, int rc)
 	else if (rc == -ENOMEM)
 		fail(s, rc);
 	else if (rc && rc != -ENOENT && rc != -ESRCH)
-		miss(s, rc == -EFBIG ? ODD : FAILED); /* a line without end */
+		miss(s, rc == -EFBIG ? ODD : FAILED); /* a line without an end */
 }
 
 static ssize_t read_some(int fd, void *buf, size_t len)
@@ -124,7 +124,7 @@ static ssize_t read_some(int fd, void *buf, size_t len)
 	return n;
 }
 
-/* A file whose text the kernel gives with the first read; NUL-terminated. */
+/* Reads a file that fits into one read. Adds a NUL. */
 static ssize_t load_small(const struct survey *s, const char *path, char *text, size_t size)
 {
 	IO_AUTO_FD int fd = root_open(s->config->root, path);
@@ -133,33 +133,6 @@ static ssize_t load_small(const struct survey *s, const char *path, char *text, 
 	if (n >= 0)
 		text[n] = '\0';
 	return n;
-}
-
-/* More of the file; what read(2) gives. */
-static ssize_t load_more(int fd, struct buf *b)
-{
-	char *p = buf_reserve(b, READ_BYTES);
-	ssize_t n = p ? read_some(fd, p, READ_BYTES) : buf_error(b);
-
-	if (n > 0)
-		b->len += (size_t)n;
-	return n;
-}
-
-/* How many bytes of it are whole lines; at the end of the file all. */
-static size_t whole_lines(const struct buf *b, bool is_end)
-{
-	size_t len = b->len;
-
-	while (!is_end && len && b->data[len - 1] != '\n')
-		len--;
-	return len;
-}
-
-static void drop_front(struct buf *b, size_t len)
-{
-	b->len -= len;
-	memmove(b->data, b->data + len, b->len);
 }
 
 static void pass_records(struct survey *s)
@@ -172,7 +145,7 @@ static void pass_records(struct survey *s)
 	fail(s, rc);
 }
 
-/* Room for one more record. */
+/* Ensures room for one more record. */
 static void make_room(struct survey *s)
 {
 	size_t max = s->config->max_bytes ? s->config->max_bytes : SURVEY_PIECE_BYTES;
@@ -229,7 +202,7 @@ static bool has_room_for_task(struct survey *s)
 	return false;
 }
 
-/* The number that a folder of /proc is named by; 0: it is another. */
+/* The number that names a folder of /proc; 0: another folder. */
 static uint32_t task_number(const char *name)
 {
 	uint64_t v;
@@ -256,21 +229,10 @@ static int visit_thread(const char *name, void *arg)
 	return is_over(s);
 }
 
-static void add_threads(struct survey *s)
-{
-	char path[MAX_PATH_BYTES];
-	int rc;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
-	rc = root_each(s->config->root, path, visit_thread, s);
-	if (rc < 0)
-		pass_over(s, rc);
-}
-
-/* The maps of the process at hand. */
+/* /proc/PID/maps of the current process. */
 struct maps {
 	int fd;
-	uint64_t from; /* mappings before are told already */
+	uint64_t from; /* skip mappings that begin before */
 	uint32_t nr;
 };
 
@@ -287,114 +249,106 @@ static void add_mapping(struct survey *s, const struct proc_mapping *m, struct m
 	s->result.nr_mappings++;
 }
 
-/* The whole lines there are; at the end of the file, the last too. */
-static void add_lines(struct survey *s, bool is_end, struct maps *maps)
-{
-	const char *text = s->text.data, *end = text + whole_lines(&s->text, is_end), *line, *stop;
-	struct proc_mapping m;
-
-	while ((line = str_next_line(&text, end, &stop))) {
-		if (proc_maps_parse(line, (size_t)(stop - line), &m))
-			miss(s, ODD);
-		else if (m.prot & PROC_MAPS_EXEC && m.start >= maps->from)
-			add_mapping(s, &m, maps);
-	}
-	drop_front(&s->text, (size_t)(end - s->text.data));
-}
-
+/* The text of the mappings, in whole lines. */
 static void read_mappings(struct survey *s, struct maps *maps)
 {
+	struct buf *b = &s->text;
 	ssize_t n = 1;
 
-	buf_reset(&s->text);
+	buf_reset(b);
 	while (n > 0 && !is_over(s)) {
-		n = load_more(maps->fd, &s->text);
-		if (n < 0)
+		char *p = buf_reserve(b, READ_BYTES);
+		const char *text, *end, *line, *stop;
+		struct proc_mapping m;
+
+		n = p ? read_some(maps->fd, p, READ_BYTES) : buf_error(b);
+		if (n < 0) {
 			pass_over(s, (int)n);
-		else
-			add_lines(s, n == 0, maps);
+			return;
+		}
+		b->len += (size_t)n;
+		text = b->data;
+		end = text + b->len;
+		while (n && end != text && end[-1] != '\n')
+			end--;
+		while ((line = str_next_line(&text, end, &stop))) {
+			if (proc_maps_parse(line, (size_t)(stop - line), &m))
+				miss(s, ODD);
+			else if (m.prot & PROC_MAPS_EXEC && m.start >= maps->from)
+				add_mapping(s, &m, maps);
+		}
+		b->len -= (size_t)(end - b->data);
+		memmove(b->data, end, b->len);
 	}
-}
-
-/* True: the kernel told them all. */
-static bool ask_mappings(struct survey *s, struct maps *maps)
-{
-	struct proc_mapping m;
-	int rc;
-
-	while ((rc = survey_maps_next(maps->fd, maps->from, s->name, &m)) == 0 && !is_over(s)) {
-		add_mapping(s, &m, maps);
-		maps->from = m.end;
-	}
-	return rc == -ENOENT;
 }
 
 /* From that address on. */
 static void add_mappings(struct survey *s, uint64_t from)
 {
 	char path[MAX_PATH_BYTES];
+	struct proc_mapping m;
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->task.pid);
 
 	IO_AUTO_FD int fd = root_open(s->config->root, path);
 	struct maps maps = {.fd = fd, .from = from};
 
-	if (fd < 0)
+	if (fd < 0) {
 		pass_over(s, fd);
-	else if (!ask_mappings(s, &maps))
-		read_mappings(s, &maps);
-}
-
-static int load_process(struct survey *s, char *text, size_t size, struct proc_task *t)
-{
-	char path[MAX_PATH_BYTES];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", s->task.pid);
-	n = load_small(s, path, text, size);
-	if (n < 0) {
-		pass_over(s, (int)n);
-		return (int)n;
+		return;
 	}
-	if (proc_task_parse(text, (size_t)n, t) == 0 && t->parent <= INT32_MAX)
-		return 0;
-	miss(s, ODD);
-	return -EINVAL;
+	while ((rc = survey_maps_next(fd, maps.from, s->name, &m)) == 0 && !is_over(s)) {
+		add_mapping(s, &m, &maps);
+		maps.from = m.end;
+	}
+	if (rc != -ENOENT) /* the query is not available (before Linux 6.11) */
+		read_mappings(s, &maps);
 }
 
 static void add_process(struct survey *s)
 {
-	char text[MAX_STAT_BYTES];
+	char path[MAX_PATH_BYTES], text[MAX_STAT_BYTES];
 	struct proc_task t;
+	ssize_t n;
+	int rc;
 
-	if (load_process(s, text, sizeof(text), &t))
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", s->task.pid);
+	n = load_small(s, path, text, sizeof(text));
+	if (n < 0) {
+		pass_over(s, (int)n);
 		return;
+	}
+	if (proc_task_parse(text, (size_t)n, &t) || t.parent > INT32_MAX) {
+		miss(s, ODD);
+		return;
+	}
 	s->result.nr_processes++;
 	add_task(s, &s->task, (uint32_t)t.parent, (uint32_t)t.parent, t.name, t.name_len);
-	if (t.nr_threads > 1)
-		add_threads(s);
+	if (t.nr_threads > 1) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
+		rc = root_each(s->config->root, path, visit_thread, s);
+		if (rc < 0)
+			pass_over(s, rc);
+	}
 	if (!t.memory_bytes || s->config->is_careful)
 		return;
 	report_process(s, t.name, t.name_len);
 	add_mappings(s, 0);
 }
 
-/* Its place in the walk, which is that of the names' bytes, against where another survey was. */
-static int compare_places(const struct survey *s, const char *name)
-{
-	char after[MAX_PATH_BYTES];
-
-	snprintf(after, sizeof(after), "%" PRIu32, s->config->after->pid);
-	return strcmp(name, after);
-}
-
-/* True: an earlier survey has been there. Where it was at a file, the rest of the process is left
- * for this one. */
+/* True: an earlier survey has read the process. If that survey stopped at one of its files, adds
+ * the rest of its mappings. */
 static bool is_done(struct survey *s, const char *name)
 {
 	const struct survey_at *after = s->config->after;
-	int order = after ? compare_places(s, name) : 1;
+	char pid[MAX_PATH_BYTES];
+	int order;
 
+	if (!after)
+		return false;
+	snprintf(pid, sizeof(pid), "%" PRIu32, after->pid);
+	order = strcmp(name, pid); /* the order of root_each */
 	if (order == 0 && after->is_file && !s->config->is_careful) {
 		report_process(s, after->name, strnlen(after->name, sizeof(after->name)));
 		add_mappings(s, after->address);
@@ -402,8 +356,8 @@ static bool is_done(struct survey *s, const char *name)
 	return order <= 0;
 }
 
-/* The time is taken before anything is read: what changes while we read has a record of the kernel
- * with a later time, which then holds. */
+/* The time is read first: later changes then have records of the kernel with later times, which
+ * take precedence. */
 static int visit_process(const char *name, void *arg)
 {
 	struct survey *s = arg;
@@ -457,24 +411,24 @@ static int add_function(const struct survey_function *f, void *arg)
 	return is_over(s);
 }
 
-/* The programs of this machine. False: the kernel does not tell. */
+/* Surveys the BPF programs of this machine. False: the kernel cannot list them. */
 static bool survey_programs(struct survey *s)
 {
-	struct survey_bpf told = {0};
+	struct survey_bpf found = {0};
 	int rc;
 
 	if (s->config->root->dir[0])
 		return false;
 	s->task.time_ns = clock_monotonic_ns();
-	rc = survey_bpf_each(add_function, s, &told);
+	rc = survey_bpf_each(add_function, s, &found);
 	pass_records(s);
 	if (rc == -ENOMEM)
 		fail(s, rc);
-	if (told.nr_denied)
+	if (found.nr_denied)
 		miss(s, NO_BPF);
-	if (told.has_failed)
+	if (found.has_failed)
 		miss(s, FAILED);
-	if (told.is_full)
+	if (found.is_full)
 		miss(s, PROGRAMS);
 	return rc >= 0;
 }
@@ -509,7 +463,7 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 	struct survey_symbols_config c = {
 	    .root = s->config->root,
 	    .wants_changing = wants_changing,
-	    .give = pass_symbols,
+	    .pass_text = pass_symbols,
 	    .pack = pack_symbols,
 	    .pass_packed = pass_packed,
 	    .arg = s,
@@ -529,15 +483,6 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 		miss(s, NO_KALLSYMS);
 	else
 		pass_over(s, rc);
-}
-
-/* Where the kernel does not tell its programs, kallsyms does. */
-static void survey_kernel(struct survey *s)
-{
-	bool is_told = survey_programs(s);
-
-	if (!is_over(s))
-		survey_symbols(s, !is_told);
 }
 
 static void write_note(const struct survey *s, char *note, size_t size)
@@ -571,8 +516,12 @@ int survey_run(const struct survey_config *c, struct survey_result *out)
 	buf_init(&s->out, SURVEY_PIECE_BYTES);
 	buf_init(&s->text, MAX_LINE_BYTES);
 	survey_ids_init(&s->ids, c->root);
-	if (c->wants_kernel && !is_over(s))
-		survey_kernel(s);
+	if (c->wants_kernel && !is_over(s)) {
+		bool has_programs = survey_programs(s);
+
+		if (!is_over(s)) /* kallsyms contains programs too, with fewer details */
+			survey_symbols(s, !has_programs);
+	}
 	if (c->wants_tasks && !is_over(s))
 		survey_processes(s);
 	write_note(s, s->result.note, sizeof(s->result.note));

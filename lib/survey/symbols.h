@@ -1,12 +1,10 @@
 /*
- * The kernel's symbols, as text of /proc/kallsyms. The kernel formats each of its 100,000 lines
- * when it is read, which takes longer than all else that a session does at its start; so the text
- * is kept for later sessions in a file (symbols_cache.h), as far as it holds for the whole boot,
- * and packed as the caller wants it.
+ * The kernel's symbols, as text of /proc/kallsyms. The kernel formats its 100,000 lines on each
+ * read, which takes longer than everything else at the start of a session. So the part that does
+ * not change until the next boot is cached in a file (symbols_cache.h), packed by the caller.
  *
- * Source: kernel/kallsyms.c. What changes while the machine runs comes last there, behind the
- * kernel and its modules, under names that no module has: [__builtin__ftrace], [bpf],
- * [__builtin__kprobes].
+ * Source: kernel/kallsyms.c. Symbols that change while the machine runs follow those of the kernel
+ * and its modules, as [__builtin__ftrace], [bpf] and [__builtin__kprobes].
  */
 #ifndef SURVEY_SYMBOLS_H
 #define SURVEY_SYMBOLS_H
@@ -17,36 +15,35 @@
 
 struct root;
 
-enum { SURVEY_SYMBOLS_PIECE_BYTES = 1 << 20 }; /* of text given or packed at once, at most */
+enum { SURVEY_SYMBOLS_PIECE_BYTES = 1 << 20 }; /* per piece of text */
 
 struct survey_symbols_config {
 	const struct root *root; /* of /proc */
-	/* The lines of what changes are wanted too: nothing is kept then, nor taken from there. */
+	/* Also passes the lines that may change; disables the cache. */
 	bool wants_changing;
-	/* Whole lines; copied or written before it returns. Non-zero ends it. */
-	int (*give)(const char *text, size_t len, void *arg);
+	/* Passes complete lines, valid during the call. Non-zero ends the reading. */
+	int (*pass_text)(const char *text, size_t len, void *arg);
 
-	const char *folder; /* where it is kept; NULL: nowhere */
-	/* If it is kept, and not NULL then. pack makes a piece of whole lines, which lives until it
-	 * is called again; false: it cannot. Pieces are then given in place of text, whether they
-	 * were kept or have just been made. */
+	const char *folder; /* of the cache; NULL: none */
+	/* Required with folder. pack packs complete lines into a piece, valid until the next call;
+	 * false: not possible. pass_packed is called with pieces from the cache or from pack,
+	 * instead of pass_text. */
 	bool (*pack)(const char *text, size_t len, const void **piece, size_t *piece_len,
 		     void *arg);
 	int (*pass_packed)(const void *piece, size_t len, void *arg);
 
 	void *arg;
-	const atomic_bool *stop; /* NULL, or looked at between reads */
+	const atomic_bool *stop; /* NULL, or polled between reads */
 };
 
 /*
- * Gives the text. 0; -EACCES: addresses are hidden from us, nothing is given; -ECANCELED: stopped;
- * -EFBIG: a line without end; -errno of opening or reading; or what a callback returned. What was
- * read before a failure is given. That the text cannot be kept is no failure.
+ * Passes the symbols. 0; -EACCES: addresses are hidden, nothing was passed; -ECANCELED: stopped;
+ * -EFBIG: a line without an end; -errno of opening or reading; or the result of a callback. What
+ * was read before a failure was passed. Failures of the cache are only logged.
  */
 int survey_symbols_run(const struct survey_symbols_config *c);
 
-/* Where this process may keep it: /run/cpuperf for root, else cpuperf in $XDG_RUNTIME_DIR. False:
- * nowhere. */
+/* The folder of the cache: /run/cpuperf for root, else $XDG_RUNTIME_DIR/cpuperf. False: none. */
 bool survey_symbols_folder(char *path, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The file, read and written. Its first line follows from key, length and checksum alone, so a
- * reader makes the line that must be there and compares. Must not look into a piece.
+ * The head is a function of the key and the content, so a reader computes the expected head and
+ * compares.
  */
 #include "survey/symbols_cache.h"
 
@@ -25,7 +25,7 @@
 
 enum { MAX_MODULES_BYTES = 4 << 20 };
 
-/* Tells a module from an earlier one of its name: loading makes a new folder. 0: there is none. */
+/* A number that changes when a module of this name is loaded again; 0: unknown. */
 static uint64_t module_number(const struct root *root, const char *name, size_t len)
 {
 	char path[sizeof(root->dir) + 128];
@@ -37,7 +37,7 @@ static uint64_t module_number(const struct root *root, const char *name, size_t 
 	return sys()->fstatat(AT_FDCWD, path, &st, 0) ? 0 : st.st_ino;
 }
 
-/* A line is "name size uses users state address". Uses and users come and go. */
+/* A line is "name size uses users state address". Skips uses and users, which change. */
 static uint32_t add_module(uint32_t crc, const struct root *root, const char *line,
 			   const char *stop)
 {
@@ -59,7 +59,7 @@ static uint32_t add_module(uint32_t crc, const struct root *root, const char *li
 	return crc32c(crc, "\n", 1);
 }
 
-/* Of all modules; a kernel that cannot load any has no such file. */
+/* Of all modules. A kernel without loadable modules has no such file. */
 static int hash_modules(const struct root *root, uint32_t *out)
 {
 	const char *at, *line, *stop;
@@ -95,7 +95,7 @@ int survey_symbols_key_init(struct survey_symbols_key *key, const struct root *r
 	return 0;
 }
 
-/* Of the effective user, and nobody else may do anything with it. */
+/* Owned by the effective user, without access for others. */
 static bool is_private(const struct stat *st, mode_t type)
 {
 	return (st->st_mode & S_IFMT) == type && st->st_uid == geteuid() &&
@@ -135,21 +135,21 @@ static void make_head(char head[SURVEY_SYMBOLS_HEAD_BYTES], const struct survey_
 bool survey_symbols_cache_next(const struct buf *file, size_t *at, const void **piece, size_t *len)
 {
 	struct cursor c;
-	uint32_t told;
+	uint32_t bytes;
 	const void *p;
 
 	cursor_init(&c, file->data + *at, file->len - *at);
-	told = cursor_le32(&c);
-	p = cursor_bytes(&c, told);
+	bytes = cursor_le32(&c);
+	p = cursor_bytes(&c, bytes);
 	if (!cursor_ok(&c))
 		return false;
 	*piece = p;
-	*len = told;
-	*at += sizeof(told) + told;
+	*len = bytes;
+	*at += sizeof(bytes) + bytes;
 	return true;
 }
 
-/* The head is the one that belongs to key and content, and pieces fill the file. */
+/* Whether the head matches, and the pieces fill the file. */
 static bool is_sound(const struct buf *file, const struct survey_symbols_key *key)
 {
 	char head[SURVEY_SYMBOLS_HEAD_BYTES];
@@ -164,36 +164,27 @@ static bool is_sound(const struct buf *file, const struct survey_symbols_key *ke
 	return at == file->len;
 }
 
-/* The size of a file that may be ours; -EINVAL. */
-static off_t check_file(int fd)
+int survey_symbols_cache_load(int dirfd, const struct survey_symbols_key *key, struct buf *file)
 {
+	/* O_NONBLOCK: do not hang if it is a FIFO */
+	IO_AUTO_FD int fd = sys()->openat(dirfd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct stat st;
-	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	int rc = fd < 0 ? fd : sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	ssize_t n;
+	void *p;
 
 	if (rc)
 		return rc;
 	if (!is_private(&st, S_IFREG) || st.st_nlink != 1 || st.st_size < SURVEY_SYMBOLS_HEAD_BYTES)
 		return -EINVAL;
-	return st.st_size;
-}
-
-int survey_symbols_cache_load(int dirfd, const struct survey_symbols_key *key, struct buf *file)
-{
-	/* O_NONBLOCK: should it be a FIFO, do not hang */
-	IO_AUTO_FD int fd = sys()->openat(dirfd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	off_t len = fd < 0 ? fd : check_file(fd);
-	void *p = len < 0 ? NULL : buf_reserve(file, (size_t)len);
-	ssize_t n;
-
-	if (len < 0)
-		return (int)len;
+	p = buf_reserve(file, (size_t)st.st_size);
 	if (!p)
 		return buf_error(file);
-	n = io_read_full(fd, p, (size_t)len);
+	n = io_read_full(fd, p, (size_t)st.st_size);
 	if (n < 0)
 		return (int)n;
 	file->len = (size_t)n;
-	return n == len && is_sound(file, key) ? 0 : -EINVAL;
+	return n == st.st_size && is_sound(file, key) ? 0 : -EINVAL;
 }
 
 void survey_symbols_cache_add(struct buf *file, const void *piece, size_t len)
@@ -204,12 +195,12 @@ void survey_symbols_cache_add(struct buf *file, const void *piece, size_t len)
 	buf_add(file, piece, len);
 }
 
-int survey_symbols_cache_keep(int dirfd, const struct survey_symbols_key *key, struct buf *file)
+int survey_symbols_cache_store(int dirfd, const struct survey_symbols_key *key, struct buf *file)
 {
 	struct err e = {0};
 	int rc = buf_error(file);
 
-	rc = rc ? rc : sys()->flock(dirfd, LOCK_EX | LOCK_NB); /* until it is closed */
+	rc = rc ? rc : sys()->flock(dirfd, LOCK_EX | LOCK_NB); /* until the descriptor is closed */
 	if (rc)
 		return rc;
 	make_head(file->data, key, file);

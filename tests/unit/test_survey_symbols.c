@@ -156,7 +156,7 @@ static int run(const struct place *p, struct given *g, bool wants_changing)
 	struct survey_symbols_config c = {.root = &p->root,
 					  .folder = p->folder,
 					  .wants_changing = wants_changing,
-					  .give = take,
+					  .pass_text = take,
 					  .pack = pack,
 					  .pass_packed = take_packed,
 					  .arg = g};
@@ -704,7 +704,7 @@ TEST(stop)
 	struct place p;
 	struct survey_symbols_config c = {.root = &p.root,
 					  .folder = p.folder,
-					  .give = stop_at_text,
+					  .pass_text = stop_at_text,
 					  .pack = keep_text,
 					  .pass_packed = stop_at_piece,
 					  .arg = &stop,
@@ -790,7 +790,7 @@ TEST(lengths)
 				 0); /* the key is right */
 		buf_fill(&file, ' ', SURVEY_SYMBOLS_HEAD_BYTES);
 		buf_add(&file, cases[i].bytes, cases[i].len);
-		assert_int_equal(survey_symbols_cache_keep(fd, &key, &file), 0);
+		assert_int_equal(survey_symbols_cache_store(fd, &key, &file), 0);
 		buf_reset(&start);
 		assert_int_equal(survey_symbols_cache_load(fd, &key, &start), -EINVAL);
 		close(fd);
@@ -900,7 +900,7 @@ static int run_once(void *arg)
 	const struct place *p = arg;
 	struct survey_symbols_config c = {.root = &p->root,
 					  .folder = p->folder,
-					  .give = count_text,
+					  .pass_text = count_text,
 					  .pack = keep_text,
 					  .pass_packed = count_piece};
 	int rc;

@@ -6,8 +6,8 @@
 #include "kit.h"
 #include "test_survey.h"
 
-#include "survey/looker.h"
-#include "survey/looker_child.h"
+#include "survey/reader.h"
+#include "survey/reader_child.h"
 
 #include <signal.h>
 #include <sys/file.h>
@@ -58,17 +58,17 @@ static void start_hanging(const char *a, const char *b)
 
 static int look(struct tape *t, const struct root *r, struct buf *note)
 {
-	const struct survey_looker_config c = {
+	const struct survey_reader_config c = {
 	    .root = r, .patience_ms = 300, .records = tape_records, .arg = t, .stop = &t->stop};
-	struct survey_looker l;
+	struct survey_reader l;
 	int rc;
 
-	assert_int_equal(survey_looker_init(&l, &c), 0);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
 	t->start_ns = clock_monotonic_ns();
-	rc = survey_looker_survey(&l, &t->result);
+	rc = survey_reader_survey(&l, &t->result);
 	t->end_ns = clock_monotonic_ns();
-	survey_looker_note(&l, 0, note);
-	survey_looker_fini(&l);
+	survey_reader_note(&l, 0, note);
+	survey_reader_fini(&l);
 	sys_set_ops(NULL);
 	return rc;
 }
@@ -174,10 +174,10 @@ TEST(device_hangs)
 {
 	struct root r = tree_make();
 	char maps[512] = "", mapped[64];
-	struct survey_looker_config c = {.root = &r, .patience_ms = 300, .records = tape_records};
+	struct survey_reader_config c = {.root = &r, .patience_ms = 300, .records = tape_records};
 	struct survey_identify_question q = {.pid = 9, .start = 1, .end = 2, .path = "/lib/new"};
 	struct survey_identify_answer a;
-	struct survey_looker l;
+	struct survey_reader l;
 	struct buf note;
 	struct tape t;
 
@@ -195,12 +195,12 @@ TEST(device_hangs)
 	buf_init(&note, SURVEY_NOTE_BYTES);
 	tape_init(&t);
 	c.arg = &t;
-	assert_int_equal(survey_looker_init(&l, &c), 0);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
 	start_hanging("map_files/1", NULL);
 	t.start_ns = clock_monotonic_ns();
-	assert_int_equal(survey_looker_survey(&l, &t.result), 0);
+	assert_int_equal(survey_reader_survey(&l, &t.result), 0);
 	assert_int_equal(l.nr_abandoned, 2);
-	survey_looker_note(&l, 0, &note);
+	survey_reader_note(&l, 0, &note);
 	assert_string_equal(buf_str(&note),
 			    "not surveyed, because they do not answer: process 9 (x): /lib/0; "
 			    "process 9 (x): /lib/1");
@@ -208,9 +208,9 @@ TEST(device_hangs)
 			    "not surveyed: build-ids on devices that do not answer (4 files)");
 	assert_int_equal(t.result.nr_build_ids, 1); /* of the other device */
 	q.major = 0xfd;
-	assert_int_equal(survey_looker_ask(&l, &q, &a), 0);
+	assert_int_equal(survey_reader_ask(&l, &q, &a), 0);
 	assert_int_equal(a.state, SURVEY_IDENTIFY_FOREIGN);
-	survey_looker_fini(&l);
+	survey_reader_fini(&l);
 	sys_set_ops(NULL);
 	buf_fini(&note);
 	tape_fini(&t);
@@ -327,7 +327,7 @@ static int failing_socketpair(int type, int fds[2])
 }
 
 /* A child that says what none of ours would. */
-static uint8_t said[SURVEY_LOOKER_HEAD_BYTES + 64];
+static uint8_t said[SURVEY_READER_HEAD_BYTES + 64];
 static size_t said_len;
 static int said_fd;
 
@@ -382,14 +382,14 @@ TEST(lies)
 	} lies[] = {
 	    {0, 8, {0}},
 	    {99, 8, {0}},
-	    {SURVEY_LOOKER_AT, 8, {0}},
-	    {SURVEY_LOOKER_RESULT, 24, {0}},
-	    {SURVEY_LOOKER_ANSWER, 8, {0}},
-	    {SURVEY_LOOKER_RECORDS, 8, {0}},
-	    {SURVEY_LOOKER_RECORDS, 16, {7 | 24ull << 48}},
-	    {SURVEY_LOOKER_RECORDS, 16, {9 | 16ull << 48}},
-	    {SURVEY_LOOKER_RECORDS, 16, {7 | 12ull << 48}},
-	    {SURVEY_LOOKER_RECORDS, 4, {0}},
+	    {SURVEY_READER_AT, 8, {0}},
+	    {SURVEY_READER_RESULT, 24, {0}},
+	    {SURVEY_READER_ANSWER, 8, {0}},
+	    {SURVEY_READER_RECORDS, 8, {0}},
+	    {SURVEY_READER_RECORDS, 16, {7 | 24ull << 48}},
+	    {SURVEY_READER_RECORDS, 16, {9 | 16ull << 48}},
+	    {SURVEY_READER_RECORDS, 16, {7 | 12ull << 48}},
+	    {SURVEY_READER_RECORDS, 4, {0}},
 	};
 	struct root r = make_tree();
 	struct child_ops ops;
@@ -402,8 +402,8 @@ TEST(lies)
 		struct tape t;
 
 		memcpy(said, &lies[i].kind, 4);
-		memcpy(said + SURVEY_LOOKER_HEAD_BYTES, lies[i].words, sizeof(lies[i].words));
-		said_len = i + 1 == NR(lies) ? 4 : SURVEY_LOOKER_HEAD_BYTES + lies[i].len;
+		memcpy(said + SURVEY_READER_HEAD_BYTES, lies[i].words, sizeof(lies[i].words));
+		said_len = i + 1 == NR(lies) ? 4 : SURVEY_READER_HEAD_BYTES + lies[i].len;
 		buf_init(&note, SURVEY_NOTE_BYTES);
 		tape_init(&t);
 		child_set_ops(&ops);

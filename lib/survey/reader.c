@@ -1,0 +1,229 @@
+/*
+ * The parent's side: receives the child's messages with a time limit, and validates them. Must
+ * never wait for a child that does not answer, not even for its exit.
+ */
+#include "survey/reader.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "survey/reader_child.h"
+#include "trace/record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	POLL_MS = 50,  /* between checks of config.stop */
+	END_MS = 100,  /* for a child that does not block */
+	MAX_NAMED = 4, /* in the note; the rest is counted */
+};
+
+int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config)
+{
+	struct survey_reader_message *message = mem_alloc(sizeof(*message));
+
+	if (!message)
+		return -ENOMEM;
+	*r = (struct survey_reader){.config = *config, .child = CHILD_NONE, .message = message};
+	if (!r->config.patience_ms)
+		r->config.patience_ms = SURVEY_READER_PATIENCE_MS;
+	return 0;
+}
+
+/* Skips this file or process from now on. */
+static void abandon(struct survey_reader *r, const struct survey_at *at)
+{
+	unsigned nr = r->nr_abandoned++;
+
+	child_end(&r->child, 1);
+	r->silent[nr] = *at;
+	if (at->is_file)
+		r->skipped[r->nr_skipped++] = at->key;
+}
+
+void survey_reader_fini(struct survey_reader *r)
+{
+	child_end(&r->child, END_MS);
+	mem_free(r->message);
+	*r = (struct survey_reader){.child = CHILD_NONE};
+}
+
+static int start(struct survey_reader *r)
+{
+	if (r->nr_abandoned == SURVEY_READER_MAX_CHILDREN)
+		return -EBUSY;
+	return child_start(&r->child, SOCK_SEQPACKET, "cpuperf-survey", survey_reader_child, r);
+}
+
+/* Whether p holds complete records of the kinds that a survey of tasks writes. */
+static bool are_records(const uint8_t *p, size_t len)
+{
+	while (len) {
+		uint32_t kind;
+		size_t size = trace_record_size(p, len, &kind);
+
+		if (!size || (kind != PERF_RECORD_FORK && kind != PERF_RECORD_COMM &&
+			      kind != PERF_RECORD_MMAP2))
+			return false;
+		p += size;
+		len -= size;
+	}
+	return true;
+}
+
+static bool is_message(struct survey_reader_message *m, size_t len)
+{
+	static const size_t sizes[] = {
+	    [SURVEY_READER_AT] = sizeof(m->at),
+	    [SURVEY_READER_RESULT] = sizeof(m->result),
+	    [SURVEY_READER_FAILED] = sizeof(m->result),
+	    [SURVEY_READER_ANSWER] = sizeof(m->answer),
+	};
+
+	if (m->kind == SURVEY_READER_RECORDS)
+		return are_records(m->records, len);
+	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
+		return false;
+	if (m->kind == SURVEY_READER_AT)
+		m->at.name[sizeof(m->at.name) - 1] = m->at.path[sizeof(m->at.path) - 1] = '\0';
+	else if (m->kind == SURVEY_READER_ANSWER)
+		return m->answer.id.len <= ELF_MAX_BUILD_ID_BYTES;
+	else
+		m->result.note[sizeof(m->result.note) - 1] = '\0';
+	return true;
+}
+
+/* Receives a message into r->message; *len: its bytes after the head. 0; -ECANCELED; -ETIMEDOUT:
+ * the child is silent, has exited, or sent an invalid message. */
+static int receive(const struct survey_reader *r, size_t *len)
+{
+	struct pollfd p = {.fd = r->child.fd, .events = POLLIN};
+	unsigned ms = 0;
+	ssize_t n;
+
+	do {
+		if (r->config.stop && atomic_load(r->config.stop))
+			return -ECANCELED;
+		if (ms >= r->config.patience_ms)
+			return -ETIMEDOUT;
+		ms += POLL_MS;
+	} while (poll(&p, 1, POLL_MS) <= 0);
+	n = recv(r->child.fd, r->message, sizeof(*r->message), MSG_DONTWAIT);
+	if (n < SURVEY_READER_HEAD_BYTES ||
+	    !is_message(r->message, (size_t)n - SURVEY_READER_HEAD_BYTES))
+		return -ETIMEDOUT;
+	*len = (size_t)n - SURVEY_READER_HEAD_BYTES;
+	return 0;
+}
+
+/* With one child process. */
+static int survey_once(struct survey_reader *r, struct survey_result *out)
+{
+	const struct survey_reader_message *m = r->message;
+	size_t len;
+	int rc = start(r);
+
+	while (rc == 0 && (rc = receive(r, &len)) == 0) {
+		switch (m->kind) {
+		case SURVEY_READER_RESULT:
+			*out = m->result;
+			return 0;
+		case SURVEY_READER_FAILED:
+			return m->error < 0 ? m->error : -EIO;
+		case SURVEY_READER_AT:
+			r->at = m->at;
+			break;
+		case SURVEY_READER_RECORDS:
+			rc = r->config.records(m->records, len, r->config.arg);
+			break;
+		default:
+			return -ETIMEDOUT;
+		}
+	}
+	return rc;
+}
+
+int survey_reader_survey(struct survey_reader *r, struct survey_result *out)
+{
+	int rc = survey_once(r, out);
+
+	while (rc == -ETIMEDOUT) {
+		abandon(r, &r->at);
+		r->after = r->at;
+		r->has_after = r->at.pid != 0;
+		rc = survey_once(r, out);
+	}
+	if (rc)
+		child_end(&r->child, END_MS);
+	r->is_surveyed = true;
+	return rc == -EBUSY ? 0 : rc;
+}
+
+static int ask(struct survey_reader *r, const struct survey_identify_question *q,
+	       struct survey_identify_answer *out)
+{
+	size_t len = offsetof(struct survey_identify_question, path) + strlen(q->path) + 1;
+	int rc;
+
+	if (send(r->child.fd, q, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+		return -ETIMEDOUT;
+	rc = receive(r, &len);
+	if (rc == 0 && r->message->kind != SURVEY_READER_ANSWER)
+		rc = -ETIMEDOUT;
+	if (rc == 0)
+		*out = r->message->answer;
+	return rc;
+}
+
+int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
+		      struct survey_identify_answer *out)
+{
+	struct survey_at at = {
+	    .pid = q->pid,
+	    .is_file = true,
+	    .key = {.inode = q->inode, .major = q->major, .minor = q->minor},
+	};
+	int rc;
+
+	if (survey_device_is_silent(r->skipped, r->nr_skipped, q->major, q->minor)) {
+		*out = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
+		return 0;
+	}
+	rc = r->child.fd < 0 ? start(r) : 0;
+	rc = rc ? rc : ask(r, q, out);
+	if (rc == -ECANCELED) /* a late answer must not be taken for that to the next question */
+		child_end(&r->child, END_MS);
+	if (rc != -ETIMEDOUT)
+		return rc;
+	snprintf(at.path, sizeof(at.path), "%.*s", (int)sizeof(at.path) - 1, q->path);
+	abandon(r, &at);
+	return rc;
+}
+
+unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct buf *note)
+{
+	unsigned nr = r->nr_abandoned - from, nr_named = nr < MAX_NAMED ? nr : MAX_NAMED;
+
+	for (unsigned i = 0; i < nr_named; i++) {
+		const struct survey_at *at = &r->silent[from + i];
+
+		buf_printf(note, "%sprocess %u",
+			   i ? "; " : "not surveyed, because they do not answer: ", at->pid);
+		if (at->name[0])
+			buf_printf(note, " (%s)", at->name);
+		if (at->path[0])
+			buf_printf(note, ": %s", at->path);
+	}
+	if (nr > nr_named)
+		buf_printf(note, "; and %u more", nr - nr_named);
+	if (!from && nr >= SURVEY_READER_MAX_CHILDREN / 2)
+		buf_adds(note, "; and mappings of the processes after them");
+	if (note->len)
+		str_clean(note->data, note->len);
+	return r->nr_abandoned;
+}

@@ -1,0 +1,66 @@
+/*
+ * A child process that reads what may block forever: processes whose locks are held, and mapped
+ * files on network or FUSE file systems. A blocked reader can be neither interrupted nor killed,
+ * and a thread would hold the session's locks and descriptors until then; the child has neither. It
+ * reports what it is about to read. If it is silent for too long it is abandoned, and a new child
+ * continues after that.
+ *
+ * Not thread-safe.
+ */
+#ifndef SURVEY_READER_H
+#define SURVEY_READER_H
+
+#include "base/child.h"
+#include "survey/identify.h"
+#include "survey/survey.h"
+
+struct buf;
+struct survey_reader_message;
+
+enum {
+	SURVEY_READER_MAX_CHILDREN =
+	    12, /* abandoned ones; in the later half, surveys skip mappings */
+	SURVEY_READER_PATIENCE_MS = 2000,      /* the longest silence */
+	SURVEY_READER_RECORDS_BYTES = 1 << 16, /* per message */
+};
+
+struct survey_reader_config {
+	const struct root *root; /* of /proc */
+	uint32_t max_tasks;      /* as struct survey_config's */
+	unsigned patience_ms;    /* 0: SURVEY_READER_PATIENCE_MS */
+	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */
+	void *arg;
+	const atomic_bool *stop; /* NULL, or polled */
+};
+
+struct survey_reader {
+	struct survey_reader_config config;
+	struct child child;
+	struct survey_at at; /* what the child is reading */
+	bool is_surveyed;    /* the survey is over, complete or not */
+	struct survey_at after;
+	bool has_after;
+	struct survey_key skipped[SURVEY_READER_MAX_CHILDREN];
+	size_t nr_skipped;
+	unsigned nr_abandoned;                               /* child processes */
+	struct survey_at silent[SURVEY_READER_MAX_CHILDREN]; /* what did not answer */
+	struct survey_reader_message *message;               /* owned; the last one received */
+};
+
+/* 0 or -ENOMEM, with nothing owned. */
+int survey_reader_init(struct survey_reader *r, const struct survey_reader_config *config);
+/* Ends or abandons the child. */
+void survey_reader_fini(struct survey_reader *r);
+
+/* Surveys tasks and mappings. 0; -ECANCELED: stopped; -errno: no child could be started, or the
+ * result of records; then *out is untouched. Counts and note are those of the last child. */
+int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
+/* Asks for one build-id. 0; -ETIMEDOUT: no answer, do not ask again; -ECANCELED or -errno as
+ * above. */
+int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
+		      struct survey_identify_answer *out);
+/* Appends a description of what did not answer, from number from on; nothing if all did. Returns
+ * the number of all that did not answer. */
+unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct buf *note);
+
+#endif
