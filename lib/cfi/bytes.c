@@ -7,8 +7,8 @@
 
 enum { MORE = 0x80, SIGN = 0x40, BITS = 7, MAX_SHIFT = 63, MAX_BITS = 16 * BITS };
 
-/* Bits beyond the 64th are dropped; how many there were is in shift. Numbers longer than any
- * padding are invalid. */
+/* Drops bits beyond the 64th. *shift: the number of bits. Numbers longer than any padding needs are
+ * invalid. */
 static uint64_t leb(struct cursor *c, unsigned *shift, uint8_t *last)
 {
 	uint64_t v = 0;

@@ -1,6 +1,5 @@
 /*
- * A stack machine. Operations that unwind tables cannot have (of types, of objects, of other
- * threads …) end it.
+ * A stack machine. Fails at operations that unwind tables cannot contain.
  */
 #include "cfi/expr.h"
 
@@ -21,7 +20,7 @@ struct run {
 
 static void fail(struct run *r)
 {
-	r->end = CFI_SENSELESS;
+	r->end = CFI_INVALID;
 }
 
 static void push(struct run *r, uint64_t v)
@@ -40,7 +39,7 @@ static uint64_t pop(struct run *r)
 	return 0;
 }
 
-/* From the top: 0. */
+/* i: from the top. */
 static void pick(struct run *r, uint64_t i)
 {
 	if (i < r->depth)
@@ -54,7 +53,7 @@ static void push_reg(struct run *r, uint64_t number, uint64_t offset)
 	uint64_t v;
 
 	if (number == r->frame->machine->ra && r->frame->machine->lr == CFI_NO_REG)
-		push(r, r->frame->pc + offset); /* that column is the program counter */
+		push(r, r->frame->pc + offset); /* this column is the program counter */
 	else if (cfi_frame_reg(r->frame, number, &v))
 		push(r, v + offset);
 	else
@@ -73,36 +72,24 @@ static void load(struct run *r, uint64_t bytes)
 	push(r, v & mask);
 }
 
-static uint64_t shift_arithmetic(uint64_t a, uint64_t b)
+/* Comparisons and DW_OP_div are signed. */
+static uint64_t binary(struct run *r, uint8_t op, uint64_t a, uint64_t b)
 {
-	uint64_t sign = (int64_t)a < 0 ? UINT64_MAX : 0;
+	int64_t x = (int64_t)a, y = (int64_t)b;
 
-	if (b > 63)
-		return sign;
-	return a >> b | (b ? sign << (64 - b) : 0);
-}
-
-/* DW_OP_div is signed, of which the least by -1 has no result. */
-static uint64_t divide(struct run *r, uint64_t a, uint64_t b)
-{
-	if (!b || (a == 1ull << 63 && b == UINT64_MAX)) {
-		fail(r);
-		return 0;
-	}
-	return (uint64_t)((int64_t)a / (int64_t)b);
-}
-
-static uint64_t modulo(struct run *r, uint64_t a, uint64_t b)
-{
-	if (b)
-		return a % b;
-	fail(r);
-	return 0;
-}
-
-static uint64_t arithmetic(struct run *r, uint8_t op, uint64_t a, uint64_t b)
-{
 	switch (op) {
+	case DW_OP_eq:
+		return x == y;
+	case DW_OP_ne:
+		return x != y;
+	case DW_OP_lt:
+		return x < y;
+	case DW_OP_le:
+		return x <= y;
+	case DW_OP_gt:
+		return x > y;
+	case DW_OP_ge:
+		return x >= y;
 	case DW_OP_and:
 		return a & b;
 	case DW_OP_or:
@@ -116,19 +103,25 @@ static uint64_t arithmetic(struct run *r, uint8_t op, uint64_t a, uint64_t b)
 	case DW_OP_mul:
 		return a * b;
 	case DW_OP_div:
-		return divide(r, a, b);
+		if (y && !(x == INT64_MIN && y == -1)) /* the CPU would trap */
+			return (uint64_t)(x / y);
+		fail(r);
+		return 0;
 	case DW_OP_mod:
-		return modulo(r, a, b);
+		if (b)
+			return a % b;
+		fail(r);
+		return 0;
 	case DW_OP_shl:
 		return b > 63 ? 0 : a << b;
 	case DW_OP_shr:
 		return b > 63 ? 0 : a >> b;
-	default:
-		return shift_arithmetic(a, b);
+	default: /* DW_OP_shra */
+		return (uint64_t)(x >> (b > 63 ? 63 : b));
 	}
 }
 
-/* The offset counts from behind the jump. An operand that was cut jumps nowhere. */
+/* The offset counts from the end of the jump. A truncated operand does not jump. */
 static void jump(struct run *r, bool is_taken)
 {
 	uint64_t by = (uint64_t)(int16_t)cursor_le16(&r->c);
@@ -138,24 +131,6 @@ static void jump(struct run *r, bool is_taken)
 		return;
 	cursor_init(&r->c, r->expr->bytes, r->expr->len);
 	cursor_skip(&r->c, at);
-}
-
-static bool compare(uint8_t op, int64_t a, int64_t b)
-{
-	switch (op) {
-	case DW_OP_eq:
-		return a == b;
-	case DW_OP_ne:
-		return a != b;
-	case DW_OP_lt:
-		return a < b;
-	case DW_OP_le:
-		return a <= b;
-	case DW_OP_gt:
-		return a > b;
-	default:
-		return a >= b;
-	}
 }
 
 static void run_one(struct run *r)
@@ -251,14 +226,10 @@ static void run_one(struct run *r)
 	case DW_OP_and ... DW_OP_mul: /* and, div, minus, mod, mul */
 	case DW_OP_or ... DW_OP_plus:
 	case DW_OP_shl ... DW_OP_xor: /* shl, shr, shra, xor */
+	case DW_OP_eq ... DW_OP_ne:   /* eq, ge, gt, le, lt, ne */
 		w = pop(r);
 		v = pop(r);
-		push(r, arithmetic(r, op, v, w));
-		break;
-	case DW_OP_eq ... DW_OP_ne: /* eq, ge, gt, le, lt, ne */
-		w = pop(r);
-		v = pop(r);
-		push(r, compare(op, (int64_t)v, (int64_t)w));
+		push(r, binary(r, op, v, w));
 		break;
 	case DW_OP_skip:
 		jump(r, true);

@@ -1,5 +1,5 @@
 /*
- * Registers, words of the stack, and the steps that need no table.
+ * Registers, words of the stack, and steps that need no table.
  */
 #include "cfi/frame.h"
 
@@ -8,12 +8,12 @@
 
 enum {
 	WORD_BYTES = 8,
-	/* arch/arm64/kernel/signal.c: siginfo, then in the ucontext flags, link, stack and mask
-	 * (with room to 1,024 bits), then the sigcontext: fault address, x0 … x30, sp, pc */
+	/* arch/arm64/kernel/signal.c: siginfo; in the ucontext: flags, link, stack and mask
+	 * (reserved up to 1,024 bits); in the sigcontext: fault address, then x0 … x30, sp, pc */
 	SIGFRAME_REGS_AT = 128 + 176 + 8,
 };
 
-/* An address this far above the bytes is still part of the same stack. */
+/* Addresses up to this far above the recorded bytes belong to the same stack. */
 static const uint64_t max_stack_bytes = 1ull << 30;
 
 enum cfi_end cfi_stack_word(const struct cfi_stack *s, uint64_t address, uint64_t *out)
@@ -21,7 +21,7 @@ enum cfi_end cfi_stack_word(const struct cfi_stack *s, uint64_t address, uint64_
 	uint64_t at = address - s->start, word;
 
 	if (address < s->start || at > s->len + max_stack_bytes)
-		return CFI_SENSELESS;
+		return CFI_INVALID;
 	if (s->len < WORD_BYTES || at > s->len - WORD_BYTES)
 		return CFI_TRUNCATED;
 	memcpy(&word, s->bytes + at, sizeof(word));
@@ -79,7 +79,7 @@ enum cfi_end cfi_frame_by_sigframe(struct cfi_frame *f)
 	uint64_t at = 0, value = 0;
 
 	if (!cfi_frame_reg(f, f->machine->sp, &at))
-		return CFI_SENSELESS;
+		return CFI_INVALID;
 	at += SIGFRAME_REGS_AT;
 	for (unsigned i = 0; i <= f->machine->nr_regs; i++, at += WORD_BYTES) {
 		enum cfi_end end = cfi_stack_word(&stack, at, &value);

@@ -16,9 +16,8 @@ const struct cfi_machine cfi_machine_x86_64 = {
 };
 
 /*
- * Programs have 48 bits of addresses, and code is never put above them (a program must ask for the
- * larger 52-bit space by a hint). The bits above hold a return address's signature: they are
- * cleared whether it is signed or not, so that no key is needed.
+ * Addresses of programs have 48 bits; a program gets larger ones only if it asks for them. The bits
+ * above can hold the signature of a return address. They are always cleared, which needs no key.
  */
 const struct cfi_machine cfi_machine_aarch64 = {
     .nr_regs = 32, /* x0 … x30, sp */

@@ -1,6 +1,6 @@
 /*
- * The registers of a machine by their DWARF numbers, and which of them functions preserve. Source:
- * the psABIs of x86-64 and AArch64.
+ * The registers of a machine by DWARF number, and which are callee-saved. Source: the psABIs of
+ * x86-64 and AArch64.
  */
 #ifndef CFI_MACHINE_H
 #define CFI_MACHINE_H
@@ -9,17 +9,18 @@
 #include <stdint.h>
 
 enum {
-	CFI_MAX_REGS = 33, /* those that hold addresses: x0 … x30, sp of arm64 */
+	CFI_MAX_REGS = 33, /* those that can hold addresses: x0 … x30, sp of arm64 */
 	CFI_NO_REG = 255,
 };
 
 struct cfi_machine {
-	uint8_t nr_regs;       /* registers with numbers below it are tracked */
-	uint8_t sp, fp;        /* DWARF numbers */
-	uint8_t ra;            /* the column of the return address */
-	uint8_t lr;            /* the register a call leaves it in; CFI_NO_REG: on the stack */
-	uint64_t callee_saved; /* bits: the registers that a function preserves */
-	uint64_t address_bits; /* of code of programs; the rest of a return address may be a
+	uint8_t nr_regs; /* lower numbers are tracked */
+	uint8_t sp, fp;  /* DWARF numbers */
+	uint8_t ra;      /* the column of the return address */
+	uint8_t lr; /* the register with the return address after a call; CFI_NO_REG: it is on the
+		       stack */
+	uint64_t callee_saved; /* bits: callee-saved registers */
+	uint64_t address_bits; /* of addresses of code; other bits of a return address may be a
 				  signature (arm64: PAC) */
 };
 

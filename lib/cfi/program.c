@@ -1,6 +1,6 @@
 /*
- * The operations, as the specification lists them. Those of registers that are not tracked have
- * their operands read, and no effect.
+ * The operations in the order of the specification. For registers that are not tracked, operands
+ * are read and have no effect.
  */
 #include "cfi/program.h"
 
@@ -10,7 +10,7 @@
 enum {
 	MAX_PROGRAM_BYTES = 1 << 20,
 	MAX_REMEMBERED = 16,
-	PACKED = 0xc0, /* the operation in the upper bits, its operand below */
+	PACKED = 0xc0, /* the upper bits are the operation, the lower its operand */
 	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
 	CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
 };
@@ -20,7 +20,7 @@ struct run {
 	const struct cfi_cie *cie;
 	const struct cfi_base *base;
 	struct cursor c;
-	uint64_t at, address; /* in the function: the present place, and where it ends */
+	uint64_t at, address; /* addresses: current, and where to stop */
 	struct cfi_rules rules, initial;
 	struct cfi_rules remembered[MAX_REMEMBERED];
 	unsigned nr_remembered;
@@ -57,14 +57,6 @@ static void restore(struct run *r, uint64_t reg)
 		r->rules.reg[reg] = r->initial.reg[reg];
 }
 
-static void go_to(struct run *r, uint64_t at)
-{
-	if (at > r->address)
-		r->is_done = true;
-	else
-		r->at = at;
-}
-
 static void advance(struct run *r, uint64_t delta)
 {
 	uint64_t by;
@@ -80,43 +72,31 @@ static void set_cfa(struct run *r, uint64_t reg, int64_t off)
 	r->rules.cfa = (struct cfi_rule){.kind = CFI_RULE_REG, .off = (int64_t)reg, .plus = off};
 }
 
-/* The CFA, to change a part of its rule, which must be of that kind. */
+/* The CFA's rule, to change a part of it; it must have this kind. */
 static struct cfi_rule *cfa(struct run *r)
 {
 	r->is_wrong |= r->rules.cfa.kind != CFI_RULE_REG;
 	return &r->rules.cfa;
 }
 
-static void remember(struct run *r)
-{
-	if (r->nr_remembered == MAX_REMEMBERED)
-		r->is_wrong = true;
-	else
-		r->remembered[r->nr_remembered++] = r->rules;
-}
-
-static void restore_state(struct run *r)
-{
-	if (r->nr_remembered)
-		r->rules = r->remembered[--r->nr_remembered];
-	else
-		r->is_wrong = true;
-}
-
 static void run_one(struct run *r)
 {
 	struct cursor *c = &r->c;
 	uint8_t op = cursor_u8(c), operand = op & (uint8_t)~PACKED;
-	uint64_t reg;
+	uint64_t reg, at;
 
 	switch (op & PACKED ? op & PACKED : op) {
 	case DW_CFA_nop:
-	/* whether the return address is signed: the signature is cleared anyway */
+	/* signing of the return address: the signature is always cleared */
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 	case CFA_AARCH64_NEGATE_RA_STATE:
 		break;
 	case DW_CFA_set_loc:
-		go_to(r, cfi_pointer(c, r->cie->encoding, r->base));
+		at = cfi_pointer(c, r->cie->encoding, r->base);
+		if (at > r->address)
+			r->is_done = true;
+		else
+			r->at = at;
 		break;
 	case DW_CFA_advance_loc:
 		advance(r, operand);
@@ -198,10 +178,16 @@ static void run_one(struct run *r)
 		r->rules.cfa = read_expr(r, CFI_RULE_VAL_EXPR);
 		break;
 	case DW_CFA_remember_state:
-		remember(r);
+		if (r->nr_remembered == MAX_REMEMBERED)
+			r->is_wrong = true;
+		else
+			r->remembered[r->nr_remembered++] = r->rules;
 		break;
 	case DW_CFA_restore_state:
-		restore_state(r);
+		if (r->nr_remembered)
+			r->rules = r->remembered[--r->nr_remembered];
+		else
+			r->is_wrong = true;
 		break;
 	case DW_CFA_GNU_args_size:
 		cfi_uleb(c);
@@ -224,7 +210,7 @@ static bool run(struct run *r, const uint8_t *program, size_t len)
 bool cfi_program_run(const struct cfi_machine *m, const struct cfi_fde *fde,
 		     const struct cfi_base *base, uint64_t address, struct cfi_rules *out)
 {
-	struct run r; /* what was remembered is large, and needs no value */
+	struct run r; /* not initialised: remembered is large */
 
 	if (address < fde->start || fde->cie.ra >= m->nr_regs)
 		return false;

@@ -1,6 +1,5 @@
 /*
- * From rules to a row, if all of them have the usual shapes; else each register is computed by its
- * rule.
+ * Converts rules to a row if they have the usual shapes, or applies them one by one.
  */
 #include "cfi/rules.h"
 
@@ -9,13 +8,6 @@
 static bool is_int32(int64_t v)
 {
 	return v >= INT32_MIN && v <= INT32_MAX;
-}
-
-static bool fill_cfa(const struct cfi_rule *cfa, const struct cfi_machine *m, struct cfi_row *row)
-{
-	row->cfa_reg = (uint8_t)cfa->off;
-	row->cfa_off = (int32_t)cfa->plus;
-	return cfa->kind == CFI_RULE_REG && (uint64_t)cfa->off < m->nr_regs && is_int32(cfa->plus);
 }
 
 static bool fill_ra(const struct cfi_rules *rules, const struct cfi_machine *m, struct cfi_row *row)
@@ -42,28 +34,27 @@ static bool fill_ra(const struct cfi_rules *rules, const struct cfi_machine *m, 
 	}
 }
 
-static bool fill_reg(const struct cfi_rule *r, unsigned reg, struct cfi_row *row)
-{
-	if (r->kind != CFI_RULE_SAVED)
-		return r->kind == CFI_RULE_UNSAID || r->kind == CFI_RULE_SAME;
-	if (row->nr_saved == CFI_MAX_SAVED || !is_int32(r->off))
-		return false;
-	row->saved_reg[row->nr_saved] = (uint8_t)reg;
-	row->saved_off[row->nr_saved++] = (int32_t)r->off;
-	return true;
-}
-
-/* All registers that the caller's row may need; the stack pointer is the CFA if it has no rule. */
+/* The CFA and the saved registers. A stack pointer without a rule is the CFA. */
 static bool fill_regs(const struct cfi_rules *rules, const struct cfi_machine *m,
 		      struct cfi_row *row)
 {
+	const struct cfi_rule *cfa = &rules->cfa;
+
+	row->cfa_reg = (uint8_t)cfa->off;
+	row->cfa_off = (int32_t)cfa->plus;
+	if (cfa->kind != CFI_RULE_REG || (uint64_t)cfa->off >= m->nr_regs || !is_int32(cfa->plus))
+		return false;
 	for (unsigned reg = 0; reg < m->nr_regs; reg++) {
 		const struct cfi_rule *r = &rules->reg[reg];
 
-		if (reg == rules->ra || (reg == m->sp && r->kind == CFI_RULE_UNSAID))
+		if (reg == rules->ra || r->kind == CFI_RULE_UNSAID ||
+		    (r->kind == CFI_RULE_SAME && reg != m->sp))
 			continue;
-		if (reg == m->sp || !fill_reg(r, reg, row))
+		if (r->kind != CFI_RULE_SAVED || reg == m->sp || row->nr_saved == CFI_MAX_SAVED ||
+		    !is_int32(r->off))
 			return false;
+		row->saved_reg[row->nr_saved] = (uint8_t)reg;
+		row->saved_off[row->nr_saved++] = (int32_t)r->off;
 	}
 	return true;
 }
@@ -71,8 +62,7 @@ static bool fill_regs(const struct cfi_rules *rules, const struct cfi_machine *m
 void cfi_rules_row(const struct cfi_rules *r, const struct cfi_machine *m, struct cfi_row *out)
 {
 	*out = (struct cfi_row){.kind = CFI_ROW_PLAIN, .is_signal = r->is_signal};
-	if (!fill_ra(r, m, out) ||
-	    (out->kind == CFI_ROW_PLAIN && (!fill_cfa(&r->cfa, m, out) || !fill_regs(r, m, out))))
+	if (!fill_ra(r, m, out) || (out->kind == CFI_ROW_PLAIN && !fill_regs(r, m, out)))
 		out->kind = CFI_ROW_HARD;
 }
 
@@ -82,19 +72,7 @@ struct step {
 	uint64_t cfa;
 };
 
-static enum cfi_end eval_cfa(struct step *s)
-{
-	const struct cfi_rule *cfa = &s->rules->cfa;
-
-	if (cfa->kind == CFI_RULE_VAL_EXPR)
-		return cfi_expr_run(&cfa->expr, &s->old, NULL, &s->cfa);
-	if (cfa->kind != CFI_RULE_REG || !cfi_frame_reg(&s->old, (uint64_t)cfa->off, &s->cfa))
-		return CFI_SENSELESS;
-	s->cfa += (uint64_t)cfa->plus;
-	return CFI_GOES_ON;
-}
-
-/* A register that was popped already has its value: see load_saved in row.c. */
+/* A register may have been restored already: see cfi_row_apply. */
 static enum cfi_end load(const struct step *s, unsigned reg, uint64_t at, uint64_t *out)
 {
 	if (at < s->old.stack.start && s->old.is_exact && cfi_frame_reg(&s->old, reg, out))
@@ -104,10 +82,10 @@ static enum cfi_end load(const struct step *s, unsigned reg, uint64_t at, uint64
 
 static enum cfi_end keep(const struct step *s, uint64_t reg, uint64_t *out)
 {
-	return cfi_frame_reg(&s->old, reg, out) ? CFI_GOES_ON : CFI_SENSELESS;
+	return cfi_frame_reg(&s->old, reg, out) ? CFI_GOES_ON : CFI_INVALID;
 }
 
-/* A register of the caller: goes on, or why it is not known. */
+/* A register of the caller. CFI_GOES_ON, or why it is unknown. */
 static enum cfi_end eval_reg(const struct step *s, unsigned reg, uint64_t *out)
 {
 	const struct cfi_rule *r = &s->rules->reg[reg];
@@ -128,54 +106,46 @@ static enum cfi_end eval_reg(const struct step *s, unsigned reg, uint64_t *out)
 	case CFI_RULE_VAL_EXPR:
 		return cfi_expr_run(&r->expr, &s->old, &s->cfa, out);
 	case CFI_RULE_LOST:
-		return CFI_SENSELESS;
+		return CFI_INVALID;
 	default:
 		return keep(s, reg, out);
 	}
 }
 
-/* Registers without a rule keep their value if they are callee-saved. As with plain rows, one that
- * lies beyond the bytes of stack is not known. */
-static void eval_regs(const struct step *s, struct cfi_frame *f, struct cfi_arrival *a)
-{
-	const struct cfi_machine *m = s->old.machine;
-
-	for (unsigned reg = 0; reg < m->nr_regs; reg++) {
-		bool has_rule = s->rules->reg[reg].kind != CFI_RULE_UNSAID;
-		uint64_t v = 0;
-
-		if (reg == m->sp || reg == s->rules->ra ||
-		    (!has_rule && !(m->callee_saved >> reg & 1)) ||
-		    eval_reg(s, reg, &v) != CFI_GOES_ON)
-			continue;
-		f->reg[reg] = v;
-		a->known |= 1ull << reg;
-	}
-}
-
-/* The stack pointer may have a rule of its own: where a signal was, it is not the CFA. */
-static enum cfi_end eval_sp(const struct step *s, uint64_t *out)
-{
-	unsigned sp = s->old.machine->sp;
-
-	if (s->rules->reg[sp].kind != CFI_RULE_UNSAID)
-		return eval_reg(s, sp, out);
-	*out = s->cfa;
-	return CFI_GOES_ON;
-}
-
 enum cfi_end cfi_rules_apply(const struct cfi_rules *r, struct cfi_frame *f)
 {
+	const struct cfi_machine *m = f->machine;
 	struct step s = {.rules = r, .old = *f};
 	struct cfi_arrival a = {.is_signal = r->is_signal};
-	enum cfi_end end = eval_cfa(&s);
+	enum cfi_end end = CFI_GOES_ON;
 
+	if (r->cfa.kind == CFI_RULE_VAL_EXPR)
+		end = cfi_expr_run(&r->cfa.expr, &s.old, NULL, &s.cfa);
+	else if (r->cfa.kind != CFI_RULE_REG || !cfi_frame_reg(f, (uint64_t)r->cfa.off, &s.cfa))
+		end = CFI_INVALID;
+	else
+		s.cfa += (uint64_t)r->cfa.plus;
 	if (end == CFI_GOES_ON)
 		end = eval_reg(&s, r->ra, &a.ra);
-	if (end == CFI_GOES_ON)
-		end = eval_sp(&s, &a.sp);
+
+	/* At a signal frame, the stack pointer has a rule of its own. */
+	a.sp = s.cfa;
+	if (end == CFI_GOES_ON && r->reg[m->sp].kind != CFI_RULE_UNSAID)
+		end = eval_reg(&s, m->sp, &a.sp);
 	if (end != CFI_GOES_ON)
 		return end;
-	eval_regs(&s, f, &a);
+
+	/* Registers without a rule keep their value if they are callee-saved. As with plain rows,
+	 * one that lies beyond the bytes of stack is not known. */
+	for (unsigned reg = 0; reg < m->nr_regs; reg++) {
+		bool has_rule = r->reg[reg].kind != CFI_RULE_UNSAID;
+		uint64_t v = 0;
+
+		if (reg == m->sp || reg == r->ra || (!has_rule && !(m->callee_saved >> reg & 1)) ||
+		    eval_reg(&s, reg, &v) != CFI_GOES_ON)
+			continue;
+		f->reg[reg] = v;
+		a.known |= 1ull << reg;
+	}
 	return cfi_frame_arrive(f, &a);
 }

@@ -1,6 +1,6 @@
 /*
- * An entry is a length and that many bytes: a CIE, which several FDEs share, or an FDE. Only the
- * 32-bit form is read; compilers make no other.
+ * An entry is a length and that many bytes: a CIE, which several FDEs share, or an FDE. Reads only
+ * the 32-bit format, which all compilers write.
  */
 #include "unwind/fdes.h"
 
@@ -14,9 +14,9 @@
 
 enum {
 	MAX_LIST = 4 << 20,
-	LONG_FORM = 0xfffffff0, /* lengths from here on are of another form */
+	LONG_FORM = 0xfffffff0, /* lengths from here on mark other formats */
 	HDR_BYTES = 4,          /* version and three encodings */
-	PAIR_BYTES = 8,         /* of 32 bits each, from the header's address */
+	PAIR_BYTES = 8,         /* of 32 bits each, relative to the header */
 	HDR_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4,
 	WORD_BYTES = 8,
 	MAX_LETTERS = 16,
@@ -27,7 +27,7 @@ struct unwind_fde_place {
 	size_t offset;
 };
 
-/* An entry's bytes behind its id. */
+/* An entry, after its id. */
 struct entry {
 	struct cursor c;
 	bool is_cie;
@@ -40,21 +40,11 @@ static struct cfi_base base_of(const struct unwind_fdes *f)
 	return (struct cfi_base){.at = f->data, .address = f->address};
 }
 
-/* The id of an FDE is the offset of its CIE: in .eh_frame back from the id, else from the section's
- * start. */
-static void take_id(const struct unwind_fdes *f, struct entry *e)
-{
-	uint64_t at = (uint64_t)(e->c.at - f->data);
-	uint32_t id = cursor_le32(&e->c);
-
-	e->is_cie = id == (f->is_eh ? 0 : UINT32_MAX);
-	e->cie = f->is_eh ? at - id : id;
-}
-
-static bool take_entry(const struct unwind_fdes *f, uint64_t offset, struct entry *e)
+static bool read_entry(const struct unwind_fdes *f, uint64_t offset, struct entry *e)
 {
 	struct cursor c;
-	uint32_t len;
+	uint32_t len, id;
+	uint64_t id_at;
 
 	cursor_init(&c, f->data, f->len);
 	if (offset > f->len)
@@ -65,45 +55,26 @@ static bool take_entry(const struct unwind_fdes *f, uint64_t offset, struct entr
 		return false;
 	cursor_init(&e->c, c.at, len);
 	e->next = (size_t)(c.at - f->data) + len;
-	if (!len) { /* the end, of one object that was linked */
+	if (!len) { /* ends the part of one linked object */
 		e->is_cie = true;
 		return true;
 	}
-	take_id(f, e);
+	/* The id of an FDE is the offset of its CIE: in .eh_frame backwards from the id, in
+	 * .debug_frame from the start of the section. */
+	id_at = (uint64_t)(e->c.at - f->data);
+	id = cursor_le32(&e->c);
+	e->is_cie = id == (f->is_eh ? 0 : UINT32_MAX);
+	e->cie = f->is_eh ? id_at - id : id;
 	return cursor_ok(&e->c);
 }
 
-static void take_letter(struct cursor *c, char letter, const struct cfi_base *base,
-			struct cfi_cie *out)
-{
-	switch (letter) {
-	case 'R':
-		out->encoding = cursor_u8(c);
-		break;
-	case 'L':
-		cursor_u8(c);
-		break;
-	case 'P': {
-		uint8_t encoding = cursor_u8(c);
-
-		/* where the routine's pointer lies does not matter */
-		cfi_pointer(c, encoding & (uint8_t)~DW_EH_PE_indirect, base);
-		break;
-	}
-	case 'S':
-		out->is_signal = true;
-		break;
-	default: /* 'B', 'G': how return addresses and memory are protected */
-		break;
-	}
-}
-
-/* What the letters say of the CIE's further data, whose length the first one ("z") brings. */
-static void take_augmentation(struct cursor *c, const char *letters, const struct cfi_base *base,
+/* The data of a CIE: its length, then a part for each letter but the first ("z"). */
+static void read_augmentation(struct cursor *c, const char *letters, const struct cfi_base *base,
 			      struct cfi_cie *out)
 {
 	struct cursor data;
 	const uint8_t *p;
+	uint8_t encoding;
 	size_t len;
 
 	if (!*letters)
@@ -111,65 +82,69 @@ static void take_augmentation(struct cursor *c, const char *letters, const struc
 	p = cfi_block(c, &len);
 	cursor_init(&data, p, p ? len : 0);
 	out->has_data = true;
-	while (*++letters && cursor_ok(&data))
-		take_letter(&data, *letters, base, out);
+	while (*++letters && cursor_ok(&data)) {
+		switch (*letters) {
+		case 'R':
+			out->encoding = cursor_u8(&data);
+			break;
+		case 'L': /* of language-specific data */
+			cursor_u8(&data);
+			break;
+		case 'P': /* the personality routine: skipped, so its pointer is not followed */
+			encoding = cursor_u8(&data);
+			cfi_pointer(&data, encoding & (uint8_t)~DW_EH_PE_indirect, base);
+			break;
+		case 'S':
+			out->is_signal = true;
+			break;
+		default: /* 'B', 'G': protection of return addresses and memory; no data */
+			break;
+		}
+	}
 	c->underflow |= !cursor_ok(&data);
 }
 
-static const char *take_letters(struct cursor *c)
-{
-	const char *letters = (const char *)c->at;
-	size_t len = c->left < MAX_LETTERS ? c->left : MAX_LETTERS;
-	const uint8_t *end = len ? memchr(c->at, '\0', len) : NULL;
-
-	if (!end)
-		return NULL;
-	cursor_skip(c, (size_t)(end - c->at) + 1);
-	return !*letters || *letters == 'z' ? letters : NULL;
-}
-
-/* From version 4 on it holds the sizes of addresses and segments: only 8 and 0 are read. */
-static bool take_version(struct cursor *c, uint8_t version)
-{
-	uint8_t address_bytes, segment_bytes;
-
-	if (version != 4)
-		return version == 1 || version == 3;
-	address_bytes = cursor_u8(c);
-	segment_bytes = cursor_u8(c);
-	return address_bytes == WORD_BYTES && segment_bytes == 0;
-}
-
-static bool take_cie(const struct unwind_fdes *f, uint64_t offset, struct cfi_cie *out)
+static bool read_cie(const struct unwind_fdes *f, uint64_t offset, struct cfi_cie *out)
 {
 	struct cfi_base base = base_of(f);
 	const char *letters;
+	const uint8_t *end;
 	uint8_t version;
 	struct entry e;
 
 	*out = (struct cfi_cie){0};
-	if (!take_entry(f, offset, &e) || !e.is_cie)
+	if (!read_entry(f, offset, &e) || !e.is_cie)
 		return false;
 	version = cursor_u8(&e.c);
-	letters = take_letters(&e.c);
-	if (!letters || !take_version(&e.c, version))
+	letters = (const char *)e.c.at;
+	end =
+	    e.c.left ? memchr(e.c.at, '\0', e.c.left < MAX_LETTERS ? e.c.left : MAX_LETTERS) : NULL;
+	if (!end || (*letters && *letters != 'z'))
 		return false;
+	cursor_skip(&e.c, (size_t)(end - e.c.at) + 1);
+	if (version == 4) {
+		uint8_t address_bytes = cursor_u8(&e.c), segment_bytes = cursor_u8(&e.c);
+
+		if (address_bytes != WORD_BYTES || segment_bytes)
+			return false;
+	} else if (version != 1 && version != 3) {
+		return false;
+	}
 	out->code_align = cfi_uleb(&e.c);
 	out->data_align = cfi_sleb(&e.c);
 	out->ra = version == 1 ? cursor_u8(&e.c) : cfi_uleb(&e.c);
-	take_augmentation(&e.c, letters, &base, out);
+	read_augmentation(&e.c, letters, &base, out);
 	out->program = e.c.at;
 	out->program_len = e.c.left;
 	return cursor_ok(&e.c);
 }
 
-/* Its function; the rest is its program. */
-static bool take_fde(const struct unwind_fdes *f, struct entry *e, struct cfi_fde *out)
+static bool read_fde(const struct unwind_fdes *f, struct entry *e, struct cfi_fde *out)
 {
 	struct cfi_base base = base_of(f);
 	size_t len;
 
-	if (e->is_cie || !take_cie(f, e->cie, &out->cie))
+	if (e->is_cie || !read_cie(f, e->cie, &out->cie))
 		return false;
 	out->start = cfi_pointer(&e->c, out->cie.encoding, &base);
 	out->len = cfi_pointer(&e->c, out->cie.encoding & 0x0f, &base);
@@ -185,7 +160,7 @@ static bool fde_at(const struct unwind_fdes *f, uint64_t offset, uint64_t addres
 {
 	struct entry e;
 
-	return take_entry(f, offset, &e) && take_fde(f, &e, out) && address >= out->start &&
+	return read_entry(f, offset, &e) && read_fde(f, &e, out) && address >= out->start &&
 	       address - out->start < out->len;
 }
 
@@ -220,19 +195,19 @@ static int compare(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Without memory it stays as it is: less is found. */
+/* Sorted by address. Without memory, it is incomplete. */
 static void make_list(struct unwind_fdes *f)
 {
 	struct entry e = {0};
 	size_t room = 0;
 
 	f->is_listed = true;
-	for (size_t at = 0; at < f->len && f->nr_list < MAX_LIST && take_entry(f, at, &e);
+	for (size_t at = 0; at < f->len && f->nr_list < MAX_LIST && read_entry(f, at, &e);
 	     at = e.next) {
 		struct unwind_fde_place *list;
 		struct cfi_fde fde;
 
-		if (!take_fde(f, &e, &fde) || !fde.len)
+		if (!read_fde(f, &e, &fde) || !fde.len)
 			continue;
 		list = mem_grow(f->list, f->nr_list, &room, sizeof(*list));
 		if (!list)
@@ -270,7 +245,7 @@ bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *o
 	return f->table ? find_in_table(f, address, out) : find_in_list(f, address, out);
 }
 
-/* The table that linkers make, in the one form that they make. */
+/* The binary search table, in the only form that linkers write. */
 static void find_table(struct unwind_fdes *f, const struct elf_file *file)
 {
 	struct cfi_base base = {0};

@@ -30,7 +30,7 @@ const struct unwind_machine *unwind_machine_find(const char *name)
 	return NULL;
 }
 
-/* Which word of the sample holds the register of a bit; false: not recorded. */
+/* Reads the register with this bit; false: it was not sampled. */
 static bool find_word(const struct trace_layout *l, const struct trace_record *r, unsigned bit,
 		      uint64_t *out)
 {

@@ -1,6 +1,6 @@
 /*
- * What unwinding must know of a machine besides its registers (cfi/machine.h), and where a sample
- * has those. Source: asm/perf_regs.h of both machines.
+ * What unwinding needs of a machine besides its registers (cfi/machine.h), and the order of
+ * registers in samples. Source: asm/perf_regs.h of both.
  */
 #ifndef UNWIND_MACHINE_H
 #define UNWIND_MACHINE_H
@@ -11,19 +11,19 @@ struct trace_layout;
 struct trace_record;
 
 struct unwind_machine {
-	const char *name;     /* as uname has it */
+	const char *name;     /* as in uname(2) */
 	uint16_t elf_machine; /* EM_… */
 	const struct cfi_machine *cfi;
-	uint8_t pc_bit;            /* of the program counter in a sample's registers */
-	const uint8_t *bit_of_reg; /* of the other registers, by DWARF number */
-	bool has_vdso_sigreturn;   /* handlers of signals return into the vdso, whose table does not
-				      say where the interrupted registers are */
+	uint8_t pc_bit;            /* bit of the program counter in user_regs */
+	const uint8_t *bit_of_reg; /* bits of the other registers in user_regs, by DWARF number */
+	bool has_vdso_sigreturn;   /* signal handlers return into the vdso, whose table does not
+				      describe the interrupted frame */
 };
 
-/* NULL: not known. */
+/* NULL: unknown machine. */
 const struct unwind_machine *unwind_machine_find(const char *name);
 
-/* The frame that a sample's registers and stack hold. False: it has none, or not these. */
+/* The frame of a sample with registers and stack. False: it has none, or they are not usable. */
 bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *layout,
 			  const struct trace_record *sample, struct cfi_frame *out);
 

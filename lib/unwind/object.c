@@ -1,5 +1,5 @@
 /*
- * Two sections, of which the first that has an entry counts.
+ * Two sections; the first with an entry is used.
  */
 #include "unwind/object.h"
 

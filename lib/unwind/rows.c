@@ -1,5 +1,5 @@
 /*
- * Open addressing with linear probing; half of the slots are free at least.
+ * Open addressing with linear probing, at most half full.
  */
 #include "unwind/rows.h"
 
@@ -12,7 +12,7 @@ enum { MIN_SLOTS = 1024 };
 struct unwind_slot {
 	uint64_t address;
 	uint32_t object;
-	uint32_t place; /* of the row, plus 1; 0: free */
+	uint32_t place; /* index of the row + 1; 0: free */
 };
 
 void unwind_rows_init(struct unwind_rows *r)
@@ -27,7 +27,7 @@ void unwind_rows_fini(struct unwind_rows *r)
 	unwind_rows_init(r);
 }
 
-/* The slot of a key, or the free one where it would be. */
+/* The slot of the key, or the free slot for it. */
 static struct unwind_slot *probe(struct unwind_slot *slot, size_t nr, uint32_t object,
 				 uint64_t address)
 {
@@ -66,31 +66,21 @@ static bool grow_slots(struct unwind_rows *r)
 	return true;
 }
 
-static void begin_anew(struct unwind_rows *r)
-{
-	memset(r->slot, 0, r->nr_slots * sizeof(*r->slot));
-	r->nr = 0;
-}
-
-static bool make_room(struct unwind_rows *r)
-{
-	struct cfi_row *row;
-
-	if (r->nr == UNWIND_MAX_ROWS)
-		begin_anew(r);
-	if (2 * (r->nr + 1) > r->nr_slots && !grow_slots(r))
-		return false;
-	row = mem_grow(r->row, r->nr, &r->room, sizeof(*row));
-	if (row)
-		r->row = row;
-	return row;
-}
-
 const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
 				      const struct cfi_row *row)
 {
-	if (!make_room(r))
+	struct cfi_row *grown;
+
+	if (r->nr == UNWIND_MAX_ROWS) {
+		memset(r->slot, 0, r->nr_slots * sizeof(*r->slot));
+		r->nr = 0;
+	}
+	if (2 * (r->nr + 1) > r->nr_slots && !grow_slots(r))
 		return NULL;
+	grown = mem_grow(r->row, r->nr, &r->room, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	r->row = grown;
 	r->row[r->nr] = *row;
 	*probe(r->slot, r->nr_slots, object, address) =
 	    (struct unwind_slot){.address = address, .object = object, .place = (uint32_t)++r->nr};

@@ -1,5 +1,5 @@
 /*
- * A cache of rows by object and address: a hash table of a bounded size; when full, it is emptied.
+ * A cache of rows by object and address: a hash table, which is emptied when it reaches its limit.
  */
 #ifndef UNWIND_ROWS_H
 #define UNWIND_ROWS_H
@@ -11,7 +11,7 @@
 enum { UNWIND_MAX_ROWS = 1 << 17 };
 
 struct unwind_rows {
-	struct unwind_slot *slot; /* a power of two of them */
+	struct unwind_slot *slot; /* a power of two */
 	size_t nr_slots;
 	struct cfi_row *row;
 	size_t nr, room;
@@ -19,10 +19,10 @@ struct unwind_rows {
 
 void unwind_rows_init(struct unwind_rows *r);
 void unwind_rows_fini(struct unwind_rows *r);
-/* NULL: not there. Valid until the next is added. */
+/* NULL: not found. Valid until the next addition. */
 const struct cfi_row *unwind_rows_get(const struct unwind_rows *r, uint32_t object,
 				      uint64_t address);
-/* Adds a copy of a row that is not there yet. NULL: no memory, nothing changed. */
+/* Adds a copy; the key must not exist yet. NULL: no memory, nothing changed. */
 const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
 				      const struct cfi_row *row);
 

@@ -1,6 +1,6 @@
 /*
- * Files are opened when an address of them is looked up for the first time, a separate file of
- * debug information only where the code's own table has no entry.
+ * Opens a file on the first lookup of an address in it, and the separate debug file only if the
+ * code has no entry.
  */
 #include "unwind/tables.h"
 
@@ -28,7 +28,7 @@ struct unwind_tables {
 	struct object *object; /* by number */
 	size_t nr_objects;
 	struct unwind_rows rows;
-	struct cfi_row last; /* without memory for rows */
+	struct cfi_row last; /* the result, if there is no memory for rows */
 };
 
 static const struct cfi_row unknown = {.kind = CFI_ROW_UNKNOWN};
@@ -86,23 +86,18 @@ static struct elf_wanted wanted(const struct profile_object *o)
 	return w;
 }
 
-static const struct elf_file *file_of(struct unwind_tables *t, const struct profile_object *o)
-{
-	struct elf_wanted w;
-
-	if (o->kind == PROFILE_OBJECT_VDSO)
-		return t->vdso;
-	if (o->kind != PROFILE_OBJECT_FILE)
-		return NULL;
-	w = wanted(o);
-	return elf_finder_code(t->finder, &w);
-}
-
 static void open_object(struct unwind_tables *t, struct object *o, const struct profile_object *p)
 {
-	const struct elf_file *file = file_of(t, p);
+	const struct elf_file *file = NULL;
+	struct elf_wanted w;
 
 	o->is_tried = true;
+	if (p->kind == PROFILE_OBJECT_VDSO) {
+		file = t->vdso;
+	} else if (p->kind == PROFILE_OBJECT_FILE) {
+		w = wanted(p);
+		file = elf_finder_code(t->finder, &w);
+	}
 	if (!file || elf_file_machine(file) != t->machine->elf_machine || !elf_file_is_64(file))
 		return;
 	o->tables = unwind_object_open(file);
@@ -110,7 +105,7 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 		o->file = file;
 }
 
-/* The rules for an address, if need be from the separate file of debug information. */
+/* Uses the separate debug file if the code has no entry. */
 static bool find_rules(struct unwind_tables *t, struct object *o, const struct profile_object *p,
 		       uint64_t address, struct cfi_rules *out)
 {

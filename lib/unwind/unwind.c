@@ -1,6 +1,5 @@
 /*
- * From frame to frame: by the unwind table of the object that is mapped where the program was, and
- * by the frame pointer where there is none.
+ * Steps from frame to frame: by the unwind table of the mapped object, else by the frame pointer.
  */
 #include "unwind/unwind.h"
 
@@ -19,7 +18,7 @@ struct unwinder {
 	struct unwind_tables *tables;  /* owned */
 };
 
-/* Whose stack it is. */
+/* One unwinding of one sample. */
 struct walk {
 	struct unwinder *u;
 	const struct profile_process *process;
@@ -32,7 +31,7 @@ const char *unwind_end_name(enum unwind_end end)
 	static const char *const names[] = {
 	    [UNWIND_WHOLE] = "whole",         [UNWIND_NO_REGS] = "no registers",
 	    [UNWIND_TRUNCATED] = "truncated", [UNWIND_NO_TABLE] = "no unwind table",
-	    [UNWIND_SENSELESS] = "senseless", [UNWIND_MAX] = "too deep",
+	    [UNWIND_INVALID] = "invalid",     [UNWIND_MAX] = "too deep",
 	};
 
 	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
@@ -72,7 +71,7 @@ static const struct profile_mapping *mapped(const struct walk *w, uint64_t addre
 	return profile_lookup_mapping(w->u->lookup, w->process, address, w->time_ns);
 }
 
-/* Code without a table: the frame pointer is believed if it leads to code. */
+/* Without a table: accepts the frame pointer if its return address is in executable memory. */
 static enum cfi_end step_by_pointer(struct walk *w)
 {
 	enum cfi_end end = cfi_frame_by_pointer(&w->frame);
@@ -84,25 +83,11 @@ static enum cfi_end step_by_pointer(struct walk *w)
 	return m && m->prot & PROT_EXEC ? end : CFI_NO_TABLE;
 }
 
-/* Nothing but a handler's return leads into the vdso. */
-static bool is_sigreturn(const struct walk *w, const struct profile_mapping *m)
-{
-	return w->u->machine->has_vdso_sigreturn && !w->frame.is_exact &&
-	       m->object->kind == PROFILE_OBJECT_VDSO;
-}
-
-/* A frame pointer of 0 marks the outermost, by the psABIs: the dynamic linker begins so, without a
- * row in its table. Of code that is not known it may be any number. */
-static bool is_outermost(const struct cfi_frame *f)
-{
-	uint64_t fp;
-
-	return cfi_frame_reg(f, f->machine->fp, &fp) && !fp;
-}
-
 static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 				const struct unwind_at *at)
 {
+	uint64_t fp;
+
 	switch (row->kind) {
 	case CFI_ROW_PLAIN:
 		return cfi_row_apply(row, &w->frame);
@@ -111,7 +96,12 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 	case CFI_ROW_OUTERMOST:
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
-		return is_outermost(&w->frame) ? CFI_WHOLE : step_by_pointer(w);
+		/* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker
+		 * starts with that, and without a row in its table. Without a file
+		 * (CFI_ROW_UNKNOWN), the register may hold anything. */
+		if (cfi_frame_reg(&w->frame, w->frame.machine->fp, &fp) && !fp)
+			return CFI_WHOLE;
+		return step_by_pointer(w);
 	default:
 		return step_by_pointer(w);
 	}
@@ -125,7 +115,9 @@ static enum cfi_end step(struct walk *w)
 
 	if (!m)
 		return step_by_pointer(w);
-	if (is_sigreturn(w, m))
+	/* Only a handler's return address points into the vdso. */
+	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact &&
+	    m->object->kind == PROFILE_OBJECT_VDSO)
 		return cfi_frame_by_sigframe(&w->frame);
 	return step_by_row(w, unwind_tables_find(w->u->tables, m, address, &at), &at);
 }
@@ -143,7 +135,7 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	static const enum unwind_end ends[] = {
 	    [CFI_GOES_ON] = UNWIND_MAX,         [CFI_WHOLE] = UNWIND_WHOLE,
 	    [CFI_TRUNCATED] = UNWIND_TRUNCATED, [CFI_NO_TABLE] = UNWIND_NO_TABLE,
-	    [CFI_SENSELESS] = UNWIND_SENSELESS,
+	    [CFI_INVALID] = UNWIND_INVALID,
 	};
 	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
 	enum cfi_end last = CFI_GOES_ON;
@@ -162,16 +154,19 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 		nr++;
 		last = step(&w);
 		if (last == CFI_GOES_ON && w.frame.is_exact)
-			mark(exact, nr - 1); /* a handler's return, entered at its start */
+			mark(
+			    exact,
+			    nr -
+				1); /* the return address of a handler is the start of a function */
 	}
 	*end = ends[last];
 	return nr;
 }
 
 /*
- * Whether the return address of the present frame is the one that the chain goes on with: the
- * kernel took that from behind the word at the sampled frame pointer, which functions without
- * frames leave alone. pointed: that place.
+ * Whether the return address of this frame is the next in the recorded callchain. The kernel read
+ * that from the word after the sampled frame pointer (at pointed), which functions without frames
+ * do not change.
  */
 static bool is_in_chain(const struct walk *w, const struct cfi_row *row, uint64_t pointed)
 {
@@ -183,7 +178,7 @@ static bool is_in_chain(const struct walk *w, const struct cfi_row *row, uint64_
 	       cfa + (uint64_t)(int64_t)row->cfa_off + (uint64_t)(int64_t)row->ra_off == pointed;
 }
 
-/* One step toward the chain: not CFI_GOES_ON if it has been reached, or nothing is known. */
+/* One step toward the callchain. Not CFI_GOES_ON if it was reached, or without a table. */
 static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 {
 	uint64_t address = cfi_frame_lookup(&w->frame);

@@ -7,7 +7,7 @@
 
 #include "cfi/program.h"
 
-enum { SP = 0x7000, SENSELESS = CFI_SENSELESS, CUT = CFI_TRUNCATED };
+enum { SP = 0x7000, INVALID = CFI_INVALID, CUT = CFI_TRUNCATED };
 
 /* In bytes: operations by their codes. */
 #define E(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
@@ -79,35 +79,35 @@ static const struct {
     {"deref", E(0x77, 8, 0x06), 0x1111111111111111ull, 0},
     {"deref_size", E(0x77, 8, 0x94, 2), 0x1111, 0},
 
-    {"nothing", NULL, 0, 0, SENSELESS},
-    {"drop the only one", E(0x33, 0x13), 0, SENSELESS},
-    {"plus of one", E(0x33, 0x22), 0, SENSELESS},
-    {"pick too deep", E(0x33, 0x15, 1), 0, SENSELESS},
-    {"rot of two", E(0x33, 0x33, 0x17), 0, SENSELESS},
-    {"div by 0", E(0x33, 0x30, 0x1b), 0, SENSELESS},
-    {"mod by 0", E(0x33, 0x30, 0x1d), 0, SENSELESS},
-    {"div of the least by -1", E(C8(LEAST), 0x09, 0xff, 0x1b), 0, SENSELESS},
-    {"skip to itself", E(0x31, 0x2f, 0xfd, 0xff), 0, SENSELESS},
-    {"skip before the beginning", E(0x31, 0x2f, 0xf0, 0xff), 0, SENSELESS},
-    {"skip behind the end", E(0x31, 0x2f, 2, 0, 0x96), 0, SENSELESS},
-    {"ever deeper", E(0x31, 0x12, 0x2f, 0xfc, 0xff), 0, SENSELESS},
-    {"cut: const2u", E(0x0a, 1), 0, SENSELESS},
-    {"cut: constu", E(0x10, 0x80), 0, SENSELESS},
-    {"cut: bregx", E(0x92, 7), 0, SENSELESS},
+    {"nothing", NULL, 0, 0, INVALID},
+    {"drop the only one", E(0x33, 0x13), 0, INVALID},
+    {"plus of one", E(0x33, 0x22), 0, INVALID},
+    {"pick too deep", E(0x33, 0x15, 1), 0, INVALID},
+    {"rot of two", E(0x33, 0x33, 0x17), 0, INVALID},
+    {"div by 0", E(0x33, 0x30, 0x1b), 0, INVALID},
+    {"mod by 0", E(0x33, 0x30, 0x1d), 0, INVALID},
+    {"div of the least by -1", E(C8(LEAST), 0x09, 0xff, 0x1b), 0, INVALID},
+    {"skip to itself", E(0x31, 0x2f, 0xfd, 0xff), 0, INVALID},
+    {"skip before the beginning", E(0x31, 0x2f, 0xf0, 0xff), 0, INVALID},
+    {"skip behind the end", E(0x31, 0x2f, 2, 0, 0x96), 0, INVALID},
+    {"ever deeper", E(0x31, 0x12, 0x2f, 0xfc, 0xff), 0, INVALID},
+    {"cut: const2u", E(0x0a, 1), 0, INVALID},
+    {"cut: constu", E(0x10, 0x80), 0, INVALID},
+    {"cut: bregx", E(0x92, 7), 0, INVALID},
     {"constu without end",
      E(0x10, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
        0x80, 0x80, 0x80, 0x80, 0),
-     0, SENSELESS},
-    {"a register that is not known", E(0x71, 0), 0, SENSELESS},
-    {"a register that there is not", E(0x92, 0xff, 0x7f, 0), 0, SENSELESS},
-    {"deref below the stack", E(0x77, 0x78, 0x06), 0, SENSELESS},
+     0, INVALID},
+    {"a register that is not known", E(0x71, 0), 0, INVALID},
+    {"a register that there is not", E(0x92, 0xff, 0x7f, 0), 0, INVALID},
+    {"deref below the stack", E(0x77, 0x78, 0x06), 0, INVALID},
     {"deref behind what was recorded", E(0x77, 0x10, 0x06), 0, CUT},
     {"deref across the end", E(0x77, 0x0c, 0x06), 0, CUT},
-    {"deref_size of 9", E(0x77, 0, 0x94, 9), 0, SENSELESS},
-    {"deref_size of 0", E(0x77, 0, 0x94, 0), 0, SENSELESS},
-    {"no operation", E(0x00), 0, SENSELESS},
-    {"of an object", E(0x97), 0, SENSELESS},
-    {"of the vendor", E(0xe0), 0, SENSELESS},
+    {"deref_size of 9", E(0x77, 0, 0x94, 9), 0, INVALID},
+    {"deref_size of 0", E(0x77, 0, 0x94, 0), 0, INVALID},
+    {"no operation", E(0x00), 0, INVALID},
+    {"of an object", E(0x97), 0, INVALID},
+    {"of the vendor", E(0xe0), 0, INVALID},
 };
 
 static struct cfi_frame frame_of(const uint8_t *stack, size_t len)
@@ -143,7 +143,7 @@ TEST(cfa_first)
 
 	assert_int_equal(cfi_expr_run(&e, &f, &cfa, &v), CFI_GOES_ON);
 	assert_int_equal(v, 108);
-	assert_int_equal(cfi_expr_run(&e, &f, NULL, &v), CFI_SENSELESS);
+	assert_int_equal(cfi_expr_run(&e, &f, NULL, &v), CFI_INVALID);
 }
 
 /* Programs: behind a common one that says: CFA rsp+8, return address at -8. Asked for what holds at

@@ -77,7 +77,7 @@ TEST(random)
 		ends[unwind.end]++;
 	}
 	test_unwind_close(&unwind);
-	assert_true(ends[UNWIND_TRUNCATED] && ends[UNWIND_SENSELESS] && !ends[UNWIND_NO_REGS]);
+	assert_true(ends[UNWIND_TRUNCATED] && ends[UNWIND_INVALID] && !ends[UNWIND_NO_REGS]);
 }
 
 /* The sample of the fuzz target's corpus: of a small x86-64 program, whose tables have a signal's
@@ -208,9 +208,9 @@ TEST(circles)
 		bool was_lr, is_exact, is_signal;
 		enum cfi_end end;
 	} steps[] = {
-	    {16, false, false, false, CFI_GOES_ON}, {0, false, true, false, CFI_SENSELESS},
-	    {0, true, false, false, CFI_SENSELESS}, {0, true, true, false, CFI_GOES_ON},
-	    {-8, true, true, false, CFI_SENSELESS}, {-8, false, false, true, CFI_GOES_ON},
+	    {16, false, false, false, CFI_GOES_ON}, {0, false, true, false, CFI_INVALID},
+	    {0, true, false, false, CFI_INVALID},   {0, true, true, false, CFI_GOES_ON},
+	    {-8, true, true, false, CFI_INVALID},   {-8, false, false, true, CFI_GOES_ON},
 	};
 
 	for (size_t i = 0; i < NR(steps); i++) {
