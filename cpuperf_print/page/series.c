@@ -117,7 +117,9 @@ static void say_problems(struct page *h, const struct counts_line *l)
 		    "%s ran %.0f %% of the time at least (multiplexed): its numbers are scaled.",
 		    l->of.label, 100 * l->quality.running);
 	if (!l->has_number && l->of.reason && *l->of.reason)
-		page_note(h, PAGE_WARNING, "%s was not measured: %s.", l->of.label, l->of.reason);
+		page_note(h, PAGE_WARNING, "%s was not measured: %s%s%s.", l->of.label,
+			  l->of.missing ? l->of.missing : "", l->of.missing ? ": " : "",
+			  l->of.reason);
 	else if (!l->has_number && l->quality.nr_without)
 		page_note(h, PAGE_WARNING, "%s has no number: %s.", l->of.label,
 			  cell_state_name(l->quality.state));

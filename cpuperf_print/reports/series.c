@@ -223,8 +223,10 @@ static void put_no_number(struct shown *s, const struct counts_line *l)
 	buf_adds(b, "n/a");
 	if (*state && l->quality.state != CELL_NA)
 		buf_printf(b, ": %s", state);
-	if (l->of.reason && *l->of.reason)
-		buf_printf(b, ": %s", l->of.reason);
+	if (l->of.reason && *l->of.reason) {
+		buf_adds(b, ": ");
+		table_reason(&l->of, b);
+	}
 	layout_tail(&s->layout);
 }
 

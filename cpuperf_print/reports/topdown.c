@@ -99,10 +99,12 @@ static void put_what(struct shown *s, const struct counts_topdown_value *v)
 	struct buf *b = &s->b;
 
 	buf_reset(b);
-	if (!cell_has_value(&v->total) && s->j->output->form == GRID_PEOPLE)
-		buf_adds(b, v->reason ? v->reason : "an event was not counted");
-	else
+	if (cell_has_value(&v->total) || s->j->output->form != GRID_PEOPLE)
 		buf_adds(b, v->row->what);
+	else if (v->of.reason)
+		table_reason(&v->of, b);
+	else
+		buf_adds(b, "an event was not counted");
 	if (cell_has_value(&v->total) && v->running < 1 && s->j->output->form == GRID_PEOPLE) {
 		buf_adds(b, "; estimated: counted ");
 		screen_running(b, v->running);

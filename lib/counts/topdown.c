@@ -61,7 +61,7 @@ static void add_total(struct counts_topdown *t, size_t i, const struct table *ta
 	t->nr_partial[i] += !cell_has_value(cell) || cell_is_short(cell);
 	if (!cell_has_value(cell)) {
 		v->total.state = v->spread.nr ? v->total.state : cell->state;
-		v->reason = table->columns[table->nr_events + i].reason;
+		v->of = table->columns[table->nr_events + i];
 		return;
 	}
 	v->total = *cell;

@@ -20,10 +20,10 @@ struct counts_topdown_value {
 	/* Of all iterations together, or their mean where one lacks a CPU's number; check
 	 * cell_has_value. total.limit: it is unusual. */
 	struct cell total;
-	struct spread spread; /* over the iterations, without one that was cut */
-	double running;       /* the smallest running share of an iteration */
-	const char *reason;   /* why it is not measured; NULL */
-	const char *hint;     /* what an unusual total may mean; NULL */
+	struct spread spread;   /* over the iterations, without one that was cut */
+	double running;         /* the smallest running share of an iteration */
+	struct table_column of; /* without a total: of.reason is why it is not measured */
+	const char *hint;       /* what an unusual total may mean; NULL */
 };
 
 /* Reads the session, which is rewound. The filter's CPUs and iterations hold. 0; -ENOMEM, -EFBIG

@@ -273,8 +273,11 @@ static void add_number(struct buf *out, const struct table_column *column, const
 		return;
 	}
 	screen_cell(out, column->kind, cell);
-	if (!cell_has_value(cell) && column->reason && *column->reason)
-		buf_printf(out, " (%s)", column->reason);
+	if (!cell_has_value(cell) && column->reason && *column->reason) {
+		buf_adds(out, " (");
+		table_reason(column, out);
+		buf_addc(out, ')');
+	}
 	if (cell_has_value(cell) && *column->unit && column->kind != EVENT_SHARE)
 		buf_printf(out, " %s", column->unit);
 	if (cell_has_value(cell) && column->kind == EVENT_COUNT && cell->span_ns) {

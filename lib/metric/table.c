@@ -3,6 +3,7 @@
  */
 #include "metric/table.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -37,15 +38,23 @@ fail:
 	return NULL;
 }
 
-/* Why a metric is not measured: why the first of its operands is not that has a reason. */
-static const char *reason_of(const struct table *t, const struct metric *m)
+/* The first operand that is not measured; NULL if all are. */
+static const struct table_column *missing_operand(const struct table *t, const struct metric *m)
 {
 	const struct expr_step *operand;
 
 	for (size_t i = 0; (operand = metric_operand(m, &i));)
 		if (t->columns[operand->operand].reason)
-			return t->columns[operand->operand].reason;
+			return &t->columns[operand->operand];
 	return NULL;
+}
+
+void table_reason(const struct table_column *c, struct buf *out)
+{
+	if (c->missing && *c->reason)
+		buf_printf(out, "%s: ", c->missing);
+	if (c->reason)
+		buf_adds(out, c->reason);
 }
 
 enum { IN_ROW_0 = 1 << EVENT_SCOPE_SYSTEM | 1 << EVENT_SCOPE_THINGS };
@@ -70,6 +79,7 @@ void table_set_metrics(struct table *t, const struct metric_set *metrics)
 	t->nr_events = t->nr_columns - metrics->nr;
 	for (size_t i = 0; i < metrics->nr; i++) {
 		const struct metric *m = &metrics->item[i];
+		const struct table_column *missing = missing_operand(t, m);
 		unsigned scopes = scopes_of(t, m);
 
 		t->columns[t->nr_events + i] = (struct table_column){
@@ -78,7 +88,8 @@ void table_set_metrics(struct table *t, const struct metric_set *metrics)
 		    .label = m->name,
 		    .unit = m->unit,
 		    .kind = EVENT_VALUE, /* it does not add up */
-		    .reason = reason_of(t, m),
+		    .reason = missing ? missing->reason : NULL,
+		    .missing = missing ? missing->label : NULL,
 		    .metric = m,
 		    .scope = scopes & IN_ROW_0 ? EVENT_SCOPE_SYSTEM : EVENT_SCOPE_CPU,
 		    .is_total_only = !table_scopes_meet(scopes),

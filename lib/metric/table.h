@@ -14,14 +14,18 @@
 #include "metric/sampled.h"
 #include "metric/spread.h"
 
+struct buf;
+
 struct table_column {
 	const char *group, *name;
 	const char *label; /* the column's heading: the spec's label, else the name */
 	const char *unit;  /* of the value: "", "B", "ns", "%" */
 	enum event_kind kind;
 	enum event_scope scope;
-	double scale;       /* what is shown = count × scale; 0 stands for 1 */
-	const char *reason; /* why it is not measured; NULL if it is */
+	double scale;        /* what is shown = count × scale; 0 stands for 1 */
+	const char *reason;  /* why it is not measured; NULL if it is */
+	const char *missing; /* a metric: the label of its first operand that is not measured; NULL
+			      */
 	struct sampled_event sampling;
 	const struct metric *metric; /* NULL: an event */
 	bool is_total_only;          /* a metric of what is each CPU's and the machine's: no rows */
@@ -70,6 +74,9 @@ struct table {
 struct table *table_new(size_t nr_columns, size_t nr_rows);
 /* Makes the last columns those of the metrics, when the others are set. The set is borrowed. */
 void table_set_metrics(struct table *t, const struct metric_set *metrics);
+/* Appends the reason, of a metric with the operand: "cycles: this machine has no PMU". Nothing if
+ * it is measured. */
+void table_reason(const struct table_column *c, struct buf *out);
 /* False if events of these scopes (bits: 1 << enum event_scope) are not in the same rows: what is
  * made of them has a total only. */
 bool table_scopes_meet(unsigned scopes);

@@ -119,7 +119,7 @@ static void notes(struct layout *l, const struct table_column *c, const struct c
 
 	if (c->reason && *c->reason) {
 		buf_adds(out, "    ");
-		buf_adds(out, c->reason);
+		table_reason(c, out);
 		layout_line(l);
 	}
 	if (sum->nr_multiplexed) {

@@ -949,7 +949,7 @@ static void show_formulas(const struct profile_filter *filter, struct buf *b)
 			buf_printf(b, " = %.6g, %.6g ± %.6g, %g", v->total.value, v->spread.mean,
 				   spread_deviation(&v->spread), v->running);
 		else
-			buf_printf(b, " %s: %s", cell_state_name(v->total.state), v->reason);
+			buf_printf(b, " %s: %s", cell_state_name(v->total.state), v->of.reason);
 		buf_printf(b, "%s%s\n", v->hint ? ", " : "",
 			   v->hint ? screen_limit_name(v->total.limit) : "");
 	}

@@ -5,6 +5,7 @@
 #include "kit.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "metric/table.h"
 
 #include <math.h>
@@ -181,6 +182,7 @@ TEST(columns)
 	struct metric m = metric_of("{a} / {b}");
 	struct table *t = table_of(&m, 1, C, C);
 	const struct metric_set set = {&m, 1};
+	struct buf reason;
 
 	assert_int_equal(t->nr_events, 2);
 	assert_string_equal(t->columns[2].group, "metric");
@@ -201,7 +203,16 @@ TEST(columns)
 	assert_false(t->columns[2].is_total_only);
 	t->columns[1].reason = "why";
 	table_set_metrics(t, &set);
-	assert_string_equal(t->columns[2].reason, "why");
+	buf_init(&reason, 64);
+	table_reason(&t->columns[1], &reason);
+	assert_string_equal(buf_str(&reason), "why");
+	buf_reset(&reason);
+	table_reason(&t->columns[2], &reason); /* of "a / b" */
+	assert_string_equal(buf_str(&reason), "b: why");
+	buf_reset(&reason);
+	table_reason(&t->columns[0], &reason);
+	assert_string_equal(buf_str(&reason), "");
+	buf_fini(&reason);
 	assert_null(t->columns[0].metric);
 	table_set_metrics(t, &(struct metric_set){NULL, 0});
 	assert_int_equal(t->nr_events, 3);
