@@ -30,7 +30,7 @@ int describe_event(const struct options *o, const struct catalogue *c)
 	buf_init(&out, MAX_TEXT_BYTES);
 	event_facts_init(&facts, &ev);
 	event_works(c->host, probe, &ev, &facts.support);
-	event_facts_complete(&facts);
+	event_facts_complete(&facts, c);
 	if (strcmp(o->output_format, "csv") == 0) {
 		screen_write_csv_header(&out, event_fields, EVENT_NR_FIELDS);
 		screen_write_csv(&out, event_fields, EVENT_NR_FIELDS, &facts);

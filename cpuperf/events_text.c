@@ -5,11 +5,12 @@
 
 #include "base/cpuset.h"
 #include "base/str.h"
+#include "event/generic.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ENCODING_BYTES = 1 << 20 };
+enum { MAX_FACT_BYTES = 1 << 20 };
 
 /* Width of the labels of a description. */
 enum { LABEL_WIDTH = 11 };
@@ -39,12 +40,14 @@ void event_facts_init(struct event_facts *f, const struct event *ev)
 	f->event = *ev;
 	f->support = (struct event_support){.state = READING_OK};
 	f->scale[0] = '\0';
-	buf_init(&f->encoding, MAX_ENCODING_BYTES);
+	buf_init(&f->encoding, MAX_FACT_BYTES);
+	buf_init(&f->detail, MAX_FACT_BYTES);
 }
 
 void event_facts_fini(struct event_facts *f)
 {
 	buf_fini(&f->encoding);
+	buf_fini(&f->detail);
 }
 
 static void add_config(struct buf *out, const char *name, uint64_t value)
@@ -66,9 +69,12 @@ void event_add_part(const struct event_part *part, struct buf *out)
 	}
 }
 
-void event_facts_complete(struct event_facts *f)
+void event_facts_complete(struct event_facts *f, const struct catalogue *c)
 {
 	double scale = f->event.row->scale;
+
+	buf_adds(&f->detail, f->event.row->detail ? f->event.row->detail : "");
+	generic_describe(c, f->event.row, &f->detail);
 
 	if (scale != 0 && scale != 1)
 		snprintf(f->scale, sizeof(f->scale), "%.17g", scale);
@@ -104,7 +110,7 @@ TEXT(alias, ROW_TEXT(alias))
 TEXT(encoding, buf_str(&f->encoding))
 TEXT(alone, event_alone_name(f->event.row->alone))
 TEXT(hint, f->support.hint)
-TEXT(detail, ROW_TEXT(detail))
+TEXT(detail, buf_str(&f->detail))
 TEXT(scale, f->scale)
 
 static bool works(const void *p, struct buf *out)

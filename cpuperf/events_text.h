@@ -13,13 +13,14 @@ struct event_facts {
 	struct event event;
 	struct event_support support;
 	struct buf encoding; /* a line per part, without a final newline */
+	struct buf detail;   /* the row's, and what its CPUs count; without a final newline */
 	char scale[32];      /* "" if it is 1 */
 };
 
 /* For a list: the support is READING_OK until the caller sets it. */
 void event_facts_init(struct event_facts *f, const struct event *ev);
-/* For a description: adds the encoding and the scale. */
-void event_facts_complete(struct event_facts *f);
+/* For a description: adds encoding, scale and detail. */
+void event_facts_complete(struct event_facts *f, const struct catalogue *c);
 void event_facts_fini(struct event_facts *f);
 
 /* Of a struct event_facts. The first EVENT_NR_LIST_FIELDS do not need event_facts_complete. */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "event/generic.h"
 #include "host/host.h"
 #include "spec/keys.h"
 
@@ -140,6 +141,29 @@ static struct host no_machine(const char *machine)
 	return host;
 }
 
+static const char generic_head[] =
+    "\n## What generic events count\n\n"
+    "The kernel chooses the counter of the events below, and of those of the same name in the "
+    "group\n"
+    "fixed. By the tables of Linux 6.12; those of the running kernel decide. `none`: the kernel\n"
+    "refuses the event. `cpuperf --describe-event` prints the row of a machine or a model.\n";
+
+static int add_generic_event(const struct event *ev, void *arg)
+{
+	struct buf *out = arg;
+	struct buf rows;
+
+	buf_init(&rows, MAX_TEXT_BYTES);
+	if (ev->group->id == EVENT_GROUP_ARCH)
+		generic_table(ev->row, &rows);
+	if (rows.len)
+		buf_printf(
+		    out, "\n### `%s`\n\n| counter | code | counts | CPUs |\n|---|---|---|---|\n%s",
+		    ev->row->name, buf_str(&rows));
+	buf_fini(&rows);
+	return buf_error(out);
+}
+
 /* An ARM machine lists all that others do. */
 static void add_events(const struct opt_table *unused, struct buf *out)
 {
@@ -153,6 +177,8 @@ static void add_events(const struct opt_table *unused, struct buf *out)
 	api_catalogue_init(&all, &arm, NULL);
 	api_catalogue_init(&fewer, &x86, NULL);
 	catalogue_each(&all.catalogue, add_event_line, &t); /* its errors are the buffer's */
+	buf_adds(out, generic_head);
+	catalogue_each(&fewer.catalogue, add_generic_event, out);
 	api_catalogue_fini(&fewer);
 	api_catalogue_fini(&all);
 }

@@ -57,7 +57,8 @@ static const struct {
 
 static bool is_armv8(const struct host_pmu *pmu)
 {
-	return pmu->is_core && strncmp(pmu->name, "armv8_", 6) == 0;
+	return pmu->is_core &&
+	       (strncmp(pmu->name, "armv8_", 6) == 0 || strncmp(pmu->name, "armv9_", 6) == 0);
 }
 
 /* The kernel publishes the events that PMCEID lists. A PMU that publishes cpu_cycles but not this

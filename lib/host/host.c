@@ -22,13 +22,13 @@ enum { MAX_TEXT_BYTES = 4 << 20, MAX_PMUS = 4096 };
 /* Bits of CapEff: include/uapi/linux/capability.h */
 enum { CAP_BIT_SYS_ADMIN = 21, CAP_BIT_PERFMON = 38 };
 
-/* Copies the text after "key<spaces>:" of a /proc file, up to the end of the line. */
+/* Copies the text after "key<spaces>:" of a /proc file, up to the end of the line, trimmed. */
 static bool find_field(const char *text, const char *key, char *out, size_t size)
 {
 	size_t key_len = strlen(key), len;
 
 	for (; *text; text += len + (text[len] == '\n')) {
-		const char *p = text + key_len;
+		const char *p = text + key_len, *end;
 
 		len = strcspn(text, "\n");
 		if (len < key_len || memcmp(text, key, key_len) != 0)
@@ -38,13 +38,27 @@ static bool find_field(const char *text, const char *key, char *out, size_t size
 			continue;
 		p++;
 		p += strspn(p, " \t");
-		snprintf(out, size, "%.*s", (int)strcspn(p, "\n"), p);
+		for (end = text + len; end > p && strchr(" \t", end[-1]); end--)
+			;
+		snprintf(out, size, "%.*s", (int)(end - p), p);
 		return true;
 	}
 	return false;
 }
 
-/* x86 publishes a model name; ARM implementer and part (arch/arm64/kernel/cpuinfo.c). */
+static uint32_t find_number(const char *text, const char *key)
+{
+	char digits[16];
+	uint64_t n;
+
+	if (!find_field(text, key, digits, sizeof(digits)) || str_parse_u64(digits, &n) ||
+	    n > UINT32_MAX)
+		return 0;
+	return (uint32_t)n;
+}
+
+/* x86 publishes a model name and numbers; ARM implementer and part (arch/arm64/kernel/cpuinfo.c).
+ */
 static void load_cpu_model(struct host *h)
 {
 	char implementer[16], part[16];
@@ -58,6 +72,9 @@ static void load_cpu_model(struct host *h)
 	    find_field(buf_str(&text), "CPU part", part, sizeof(part)))
 		snprintf(h->cpu_model, sizeof(h->cpu_model), "ARM implementer %s part %s",
 			 implementer, part);
+	(void)find_field(buf_str(&text), "vendor_id", h->cpu_vendor, sizeof(h->cpu_vendor));
+	h->cpu_family = find_number(buf_str(&text), "cpu family");
+	h->cpu_model_nr = find_number(buf_str(&text), "model");
 	buf_fini(&text);
 }
 

@@ -28,7 +28,9 @@ struct host {
 	char machine[17];    /* "x86_64", "aarch64" */
 	char kernel[128];    /* release */
 	char cpu_model[128]; /* "AMD EPYC 7763 …", "ARM implementer 0x41 part 0xd0c" */
-	uint8_t boot_id[16]; /* zero if unknown */
+	char cpu_vendor[16]; /* x86: "GenuineIntel"; else "" */
+	uint32_t cpu_family, cpu_model_nr; /* x86, as in /proc/cpuinfo */
+	uint8_t boot_id[16];               /* zero if unknown */
 	struct cpuset online;
 	uint32_t user_hz; /* ticks per second of /proc/stat */
 	uint32_t page_bytes;

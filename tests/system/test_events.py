@@ -127,6 +127,9 @@ def check_description():
     assert labels["encoding"].endswith("type 0, config 0x1"), labels
     assert labels["flags"] == "os alone, user alone, or both"
     assert labels["here"] == "works" or labels["reason"], labels
+    for model, code in (("spr", "0xe124"), ("skl", "0x0151"), ("nhm", "0x0151"), ("zen4", "0xc860")):
+        event = json.loads(describe("arch:l1d_load_misses", model))
+        assert f"({code})" in event["detail"] and "Linux 6.12" in event["detail"], (model, event)
     text = describe("software:cpu_clock", how="text")
     assert "\n  flags      counts do not separate os and user; samples may be restricted to one\n" in text
     assert "encoding" not in describe("misc:cpu_user", how="text")

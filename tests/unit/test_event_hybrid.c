@@ -219,6 +219,28 @@ TEST(common)
 	machine_fini(&m);
 }
 
+/* Device trees name the PMUs of newer cores armv9_…. */
+TEST(common_armv9)
+{
+	static const char *const v9[] = {"armv8_cortex_a55/type",
+					 "8",
+					 "armv8_cortex_a55/cpus",
+					 "0-3",
+					 "armv9_cortex_a710/type",
+					 "9",
+					 "armv9_cortex_a710/cpus",
+					 "4-5",
+					 NULL};
+	struct machine m;
+	struct event ev;
+
+	machine_init(&m, v9);
+	ev = find(&m, "arch:l1d_cache");
+	assert_int_equal(event_nr_parts(&ev), 2);
+	expect_part(&ev, 1, "armv9_cortex_a710", 9, 4, 0, "4-5");
+	machine_fini(&m);
+}
+
 /* A part for each PMU that publishes the event; none: why. */
 TEST(common_missing)
 {
