@@ -1,6 +1,5 @@
 /*
- * elfutils' client, found at run time: who does not ask for it needs no such library. Must not know
- * what the files are for.
+ * elfutils' client library, loaded at run time, so that it need not be installed.
  */
 #include "elf/debuginfod.h"
 
@@ -13,18 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* elfutils/debuginfod.h; a build-id of len bytes (0 would be text); the path is malloc'd. */
+/* elfutils/debuginfod.h; len: of the binary build-id (0: text); *path is malloc'd. */
 typedef int find_fn(void *client, const unsigned char *id, int len, char **path);
 
-struct debuginfod {
+struct elf_debuginfod {
 	void *library;
 	void *client;
 	void (*end)(void *client);
-	find_fn *find[2]; /* by enum debuginfod_what */
+	find_fn *find[2]; /* by enum elf_debuginfod_what */
 };
 
-/* POSIX lets a pointer to data be one to a function here; ISO C does not say so. */
-static bool resolve(const struct debuginfod *d, const char *name, void *function)
+/* POSIX permits converting dlsym's result to a function pointer; ISO C does not. */
+static bool resolve(const struct elf_debuginfod *d, const char *name, void *function)
 {
 	void *p = dlsym(d->library, name);
 
@@ -32,25 +31,25 @@ static bool resolve(const struct debuginfod *d, const char *name, void *function
 	return p != NULL;
 }
 
-static bool begin(struct debuginfod *d)
+static bool begin(struct elf_debuginfod *d)
 {
 	void *(*client_begin)(void);
 
-	/* it stays: what it loads has memory of its own that would be lost */
+	/* NODELETE: the libraries that it loads hold memory, which would be reported as leaked */
 	d->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!d->library || !resolve(d, "debuginfod_begin", &client_begin) ||
 	    !resolve(d, "debuginfod_end", &d->end) ||
-	    !resolve(d, "debuginfod_find_executable", &d->find[DEBUGINFOD_CODE]) ||
-	    !resolve(d, "debuginfod_find_debuginfo", &d->find[DEBUGINFOD_DEBUG]))
+	    !resolve(d, "debuginfod_find_executable", &d->find[ELF_DEBUGINFOD_CODE]) ||
+	    !resolve(d, "debuginfod_find_debuginfo", &d->find[ELF_DEBUGINFOD_DEBUG]))
 		return false;
 	d->client = client_begin();
 	return d->client != NULL;
 }
 
-int debuginfod_open(struct debuginfod **out, struct err *e)
+int elf_debuginfod_open(struct elf_debuginfod **out, struct err *e)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	struct debuginfod *d;
+	struct elf_debuginfod *d;
 
 	if (!urls || !*urls) {
 		err_set(e, -ENOTSUP, "debuginfod: no server is known");
@@ -61,7 +60,7 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 	if (!d)
 		return err_set(e, -ENOMEM, "debuginfod: out of memory");
 	if (!begin(d)) {
-		debuginfod_close(d);
+		elf_debuginfod_close(d);
 		err_set(e, -ENOTSUP, "debuginfod: libdebuginfod.so.1 cannot be loaded");
 		err_hint(e, "install elfutils' debuginfod client library");
 		return -ENOTSUP;
@@ -70,7 +69,7 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 	return 0;
 }
 
-void debuginfod_close(struct debuginfod *d)
+void elf_debuginfod_close(struct elf_debuginfod *d)
 {
 	if (!d)
 		return;
@@ -81,8 +80,8 @@ void debuginfod_close(struct debuginfod *d)
 	mem_free(d);
 }
 
-int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what,
-		    char **path)
+int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
+			enum elf_debuginfod_what what, char **path)
 {
 	char *found = NULL;
 	int fd = d->find[what](d->client, id->bytes, id->len, &found);

@@ -1,23 +1,23 @@
 /*
- * Files of a build-id from the servers that DEBUGINFOD_URLS names, through elfutils' library if
- * this machine has it: it is loaded when first asked for. Only for who asked for it: it tells
- * servers what runs here. Not thread-safe.
+ * Downloads files by build-id from the servers in DEBUGINFOD_URLS, with elfutils' client library if
+ * it is installed. Only on request, because it reveals to the servers what runs here. Not
+ * thread-safe.
  */
 #ifndef ELF_DEBUGINFOD_H
 #define ELF_DEBUGINFOD_H
 
 #include "elf/build_id.h"
 
-struct debuginfod;
+struct elf_debuginfod;
 struct err;
 
-/* -ENOTSUP, with *e: the library is not there, or DEBUGINFOD_URLS names no server; -ENOMEM. */
-int debuginfod_open(struct debuginfod **out, struct err *e);
-void debuginfod_close(struct debuginfod *d); /* NULL is fine */
+/* -ENOTSUP with *e: the library is missing, or DEBUGINFOD_URLS is empty; -ENOMEM. */
+int elf_debuginfod_open(struct elf_debuginfod **out, struct err *e);
+void elf_debuginfod_close(struct elf_debuginfod *d); /* NULL is fine */
 
-enum debuginfod_what { DEBUGINFOD_CODE, DEBUGINFOD_DEBUG };
-/* The path of a file, to be freed with free; -errno. What came is not to be trusted. */
-int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id, enum debuginfod_what what,
-		    char **path);
+enum elf_debuginfod_what { ELF_DEBUGINFOD_CODE, ELF_DEBUGINFOD_DEBUG };
+/* *path: of the file, to be freed with free(3). 0 or -errno. The file is not trusted. */
+int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
+			enum elf_debuginfod_what what, char **path);
 
 #endif

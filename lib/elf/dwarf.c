@@ -1,5 +1,5 @@
 /*
- * From mapped bytes to libdw, with a look at what it would take.
+ * Opens the bytes of a file with libdw, after checking what they unpack to.
  */
 #include "elf/dwarf.h"
 
@@ -9,30 +9,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Unpacked, for each byte of the sections, and beyond that. Debug sections of compilers pack to a
- * third, a few of them to a twentieth. */
+/* Limits on unpacked bytes: per packed byte, and in addition. Debug sections shrink to a third, a
+ * few of them to a twentieth. */
 enum { MAX_RATIO = 64, MAX_MORE_BYTES = 1 << 20, MAX_SECTIONS = 1 << 18 };
 
 struct packed {
 	size_t nr;       /* sections */
 	uint64_t stored; /* their bytes */
-	uint64_t bytes;  /* that they say they unpack to */
+	uint64_t bytes;  /* unpacked, as declared */
 };
 
-/* What is asked of libdw here is in these; the rest of the debug sections is not read. */
+/* The debug sections that libdw needs for our queries; the rest is not read. */
 static const char *const wanted[] = {
     "info", "types", "abbrev",   "line",   "line_str",
     "str",  "addr",  "rnglists", "ranges", "str_offsets",
 };
 
-static bool is_gnu_packed(Elf *elf, size_t names, const GElf_Shdr *shdr)
-{
-	const char *name = elf_strptr(elf, names, shdr->sh_name);
-
-	return name && strncmp(name, ".zdebug", 7) == 0;
-}
-
-/* "ZLIB", and the size of what is unpacked, big-endian. */
+/* The section begins with "ZLIB" and the unpacked size, big-endian. */
 static uint64_t gnu_bytes(Elf_Scn *section)
 {
 	const Elf_Data *data = elf_rawdata(section, NULL);
@@ -44,8 +37,8 @@ static uint64_t gnu_bytes(Elf_Scn *section)
 	return be64toh(v);
 }
 
-/* libelf's view of the file, not ours: it is libelf that will act on it. */
-static bool look_at(Elf *elf, struct packed *out)
+/* As libelf sees the file, because libelf unpacks it. */
+static bool count_packed(Elf *elf, struct packed *out)
 {
 	struct packed p = {0};
 	Elf_Scn *section = NULL;
@@ -55,13 +48,15 @@ static bool look_at(Elf *elf, struct packed *out)
 
 	elf_getshdrstrndx(elf, &names);
 	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
 		uint64_t bytes = 0;
 
 		if (!gelf_getshdr(section, &shdr) || nr++ == MAX_SECTIONS)
 			return false;
+		name = elf_strptr(elf, names, shdr.sh_name);
 		if (shdr.sh_flags & SHF_COMPRESSED)
 			bytes = gelf_getchdr(section, &chdr) ? chdr.ch_size : 0;
-		else if (is_gnu_packed(elf, names, &shdr))
+		else if (name && strncmp(name, ".zdebug", 7) == 0)
 			bytes = gnu_bytes(section);
 		else
 			continue;
@@ -72,12 +67,6 @@ static bool look_at(Elf *elf, struct packed *out)
 	}
 	*out = p;
 	return true;
-}
-
-static bool is_within_limits(const struct packed *p)
-{
-	return p->stored <= UINT64_MAX / MAX_RATIO - MAX_MORE_BYTES &&
-	       p->bytes <= p->stored * MAX_RATIO + MAX_MORE_BYTES;
 }
 
 static bool is_wanted(const char *name)
@@ -95,51 +84,41 @@ static bool is_wanted(const char *name)
 	return i < sizeof(wanted) / sizeof(wanted[0]);
 }
 
-/* libdw sees only what is there. */
-static bool load_wanted(const struct elf_file *f)
-{
-	struct elf_section s;
-
-	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
-		if (elf_file_section(f, i, &s) && s.is_held && s.size && is_wanted(s.name) &&
-		    !elf_file_load(f, &s))
-			return false;
-	return true;
-}
-
 static Elf *open_bytes(const void *data, size_t len)
 {
 	elf_version(EV_CURRENT);
 	return elf_memory((char *)(uintptr_t)data, len);
 }
 
-/* Unpacking, libelf writes into the headers: then into those of a copy. */
-static int open_copy(const struct elf_file *f, const struct packed *packed, struct elf_dwarf *d)
+static int open_elf(const struct elf_file *f, struct elf_dwarf *d)
 {
-	if (!is_within_limits(packed))
+	size_t len;
+	const uint8_t *data = elf_file_data(f, &len);
+	struct elf_section s;
+	struct packed packed;
+
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
+		if (elf_file_section(f, i, &s) && s.is_held && s.size && is_wanted(s.name) &&
+		    !elf_file_load(f, &s))
+			return -ENOMEM;
+	d->elf = open_bytes(data, len);
+	if (!d->elf || !count_packed(d->elf, &packed))
+		return -ENODATA;
+	if (!packed.nr)
+		return 0;
+	if (packed.stored > UINT64_MAX / MAX_RATIO - MAX_MORE_BYTES ||
+	    packed.bytes > packed.stored * MAX_RATIO + MAX_MORE_BYTES)
 		return -EFBIG;
-	if (!elf_file_pay(f, packed->bytes + packed->stored))
+	if (!elf_file_pay(f, packed.bytes + packed.stored))
 		return -ENOMEM;
+
+	/* libelf writes into the headers when it unpacks: use a copy. */
 	d->copy = elf_file_copy(f, &d->copy_len);
 	if (!d->copy)
 		return -ENOMEM;
 	elf_end(d->elf);
 	d->elf = open_bytes(d->copy, d->copy_len);
 	return d->elf ? 0 : -ENODATA;
-}
-
-static int open_elf(const struct elf_file *f, struct elf_dwarf *d)
-{
-	size_t len;
-	const uint8_t *data = elf_file_data(f, &len);
-	struct packed packed;
-
-	if (!load_wanted(f))
-		return -ENOMEM;
-	d->elf = open_bytes(data, len);
-	if (!d->elf || !look_at(d->elf, &packed))
-		return -ENODATA;
-	return packed.nr ? open_copy(f, &packed, d) : 0;
 }
 
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out)
@@ -168,7 +147,7 @@ void elf_dwarf_close(struct elf_dwarf *d)
 	*d = (struct elf_dwarf){0};
 }
 
-/* As libelf has it by now, unpacked; its name may still be that of what was packed. */
+/* libelf has unpacked the section, and may have kept its old name. */
 const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len)
 {
 	Elf_Scn *section = NULL;

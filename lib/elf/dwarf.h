@@ -1,8 +1,8 @@
 /*
- * An ELF file's DWARF, as libdw sees it. Hostile: libdw checks what it reads, but takes memory for
- * what sections say they unpack to, so that is held against a limit first; and it may open a file
- * by itself where .gnu_debugaltlink names one, so that is for the caller to find and to set.
- * libdw is not thread-safe: one thread at a time for each elf_dwarf.
+ * The DWARF of an ELF file, by libdw. Files are hostile: libdw checks what it reads, but allocates
+ * what sections declare to unpack to, so that is checked first. It may also open the file named in
+ * .gnu_debugaltlink, so the caller must find and set that. libdw is not thread-safe: use an
+ * elf_dwarf in one thread at a time.
  */
 #ifndef ELF_DWARF_H
 #define ELF_DWARF_H
@@ -14,21 +14,21 @@
 struct elf_dwarf {
 	Dwarf *dwarf;
 	Elf *elf;
-	void *copy; /* owned; of a file with packed sections: libelf writes into its headers when it
-		       unpacks them. NULL: there are none */
+	void *copy; /* owned; libelf writes into the headers of packed files. NULL: no packed
+		       sections */
 	size_t copy_len;
 };
 
-/* f must outlive *out; it pays for what is unpacked. 0; -ENODATA: it has no DWARF, or none that
- * libdw takes; -EFBIG: it says to unpack to more than it can; -ENOMEM, as when it takes too much.
- */
+/* f must outlive *out; unpacked bytes are charged to its budget. 0; -ENODATA: no DWARF, or not
+ * valid for libdw; -EFBIG: declares to unpack to more than possible; -ENOMEM, also for the
+ * budget. */
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out);
-void elf_dwarf_close(struct elf_dwarf *d); /* zeroed is fine */
-/* The tables of lines of all units, unpacked; NULL: there are none. */
+void elf_dwarf_close(struct elf_dwarf *d); /* a zeroed one is allowed */
+/* The line tables of all units, unpacked; NULL: none. */
 const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len);
 
-/* The build-id of the file that holds what this and other files share (.gnu_debugaltlink). False:
- * it needs none. A link that makes no sense has a build-id of length 0. */
+/* The build-id in .gnu_debugaltlink, of a file that several debug files share. False: no link. An
+ * invalid link has a build-id of length 0. */
 bool elf_dwarf_needs(const struct elf_file *f, struct elf_build_id *out);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * Candidates, one after the other, each held against what was recorded: the path, the folders of
- * debug files, servers. Every answer is kept, also that there is none.
+ * Tries candidates in turn, each compared with what was recorded: the path, the debug folders,
+ * servers. All answers are cached, also negative ones.
  */
 #include "elf/finder.h"
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "elf/debuginfod.h"
@@ -25,22 +26,22 @@ enum { NR_BUCKETS = 1024, MAX_ENTRIES = 1 << 20 };
 
 #define DEBUG_DIR "/usr/lib/debug"
 
-/* What was asked for, and the answers; files are owned. */
+/* A request and its answers; files are owned. */
 struct entry {
 	struct entry *next;
-	struct elf_wanted wanted; /* path owned; "" for what was asked by build-id alone */
-	bool has_code, has_debug; /* asked before */
+	struct elf_wanted wanted; /* path owned; "" for requests by build-id only */
+	bool has_code, has_debug; /* answered */
 	struct elf_file *code, *debug;
-	bool is_debug_own; /* debug is code */
+	bool is_debug_own; /* debug == code */
 };
 
 struct elf_finder {
 	struct elf_finder_config config;
 	struct elf_reader *reader;
-	struct elf_reader *own; /* owned; NULL: the reader is borrowed */
+	struct elf_reader *own; /* owned, unless one was configured */
 	pthread_mutex_t lock;
-	struct debuginfod *debuginfod; /* owned; NULL: not used, or not yet */
-	bool has_tried_debuginfod, has_told_debuginfod;
+	struct elf_debuginfod *debuginfod; /* owned; NULL: not opened */
+	bool has_tried_debuginfod, has_reported_debuginfod;
 	size_t nr_entries;
 	struct entry *bucket[NR_BUCKETS];
 };
@@ -49,16 +50,6 @@ static void report(const struct elf_finder *f, const struct err *e)
 {
 	if (f->config.problem && e->code)
 		f->config.problem(f->config.arg, e);
-}
-
-/* NULL, with *e, if it is no file that can be read. */
-static struct elf_file *open_path(const struct elf_finder *f, const char *path, struct stat *st,
-				  struct err *e)
-{
-	struct elf_file *file = NULL;
-
-	elf_file_open(f->reader, path, &file, st, e);
-	return file;
 }
 
 struct elf_reader *elf_finder_reader(const struct elf_finder *f)
@@ -76,7 +67,7 @@ const char *elf_finder_sysroot(const struct elf_finder *f)
 	return sysroot(f);
 }
 
-/* The file at the path, if it is the one that was recorded. */
+/* --- the file at the recorded path --- */
 
 static void hex(const struct elf_build_id *id, char out[2 * ELF_MAX_BUILD_ID_BYTES + 1])
 {
@@ -102,68 +93,50 @@ static int refuse_changed(const struct elf_wanted *w, const struct elf_file *fil
 	return -ESTALE;
 }
 
-/* Without build-id: is it another file than that which was mapped? */
-static bool is_replaced(const struct elf_finder *f, const struct elf_wanted *w,
-			const struct stat *st)
+/* Without a build-id: compares the time of change and the inode. */
+static int check_unverified(const struct elf_finder *f, const struct elf_wanted *w,
+			    const struct elf_file *file, const struct stat *st, struct err *e)
 {
 	uint64_t changed_ns =
 	    (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+	bool is_replaced = (f->config.recorded_ns && changed_ns > f->config.recorded_ns) ||
+			   (w->inode && !*sysroot(f) && w->inode != st->st_ino);
 
-	if (f->config.recorded_ns && changed_ns > f->config.recorded_ns)
-		return true;
-	return w->inode && !*sysroot(f) && w->inode != st->st_ino;
-}
-
-static void hint_build_id(const struct elf_file *file, struct err *e)
-{
+	if (is_replaced)
+		err_set_at(e, -ESTALE, w->path, 0, 0,
+			   "is not the file that ran: it was replaced or changed since");
+	else
+		err_set_at(e, -ENODATA, w->path, 0, 0,
+			   "is assumed to be the file that ran; there is no build-id to verify it");
 	if (elf_file_build_id(file)->len)
 		err_hint(e, "the file has one, but none was recorded");
 	else
 		err_hint(e, "link it with -Wl,--build-id");
-}
-
-static int check_doubtful(const struct elf_finder *f, const struct elf_wanted *w,
-			  const struct elf_file *file, const struct stat *st, struct err *e)
-{
-	if (is_replaced(f, w, st)) {
-		err_set_at(e, -ESTALE, w->path, 0, 0,
-			   "is not the file that ran: it was replaced or changed since");
-		hint_build_id(file, e);
-		return -ESTALE;
-	}
-	err_set_at(e, -ENODATA, w->path, 0, 0,
-		   "is assumed to be the file that ran; there is no build-id to verify it");
-	hint_build_id(file, e);
-	return 0;
-}
-
-/* Of the path that a file had when it was mapped: the kernel marks those that were removed since.
- * The build-id tells whether what is there now is the same. */
-static int path_len(const struct elf_wanted *w)
-{
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(w->path), mark_len = sizeof(mark) - 1;
-
-	if (w->build_id.len && len > mark_len && strcmp(w->path + len - mark_len, mark) == 0)
-		len -= mark_len;
-	return len < PATH_MAX ? (int)len : PATH_MAX;
+	return is_replaced ? -ESTALE : 0;
 }
 
 static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
 				     struct err *e)
 {
+	static const char mark[] = " (deleted)";
+	size_t path_len = strlen(w->path), mark_len = sizeof(mark) - 1;
 	struct elf_file *file;
 	char path[PATH_MAX];
-	struct stat st = {0};
-	int len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), path_len(w), w->path), rc;
+	struct stat st;
+	int len, rc;
 
-	if (len < 0 || (size_t)len >= sizeof(path))
+	/* The kernel marks the paths of removed files. The build-id shows whether the file is
+	 * back. */
+	if (w->build_id.len && path_len > mark_len &&
+	    strcmp(w->path + path_len - mark_len, mark) == 0)
+		path_len -= mark_len;
+	if (path_len >= sizeof(path))
 		return NULL;
-	file = open_path(f, path, &st, e);
-	if (!file)
+	len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), (int)path_len, w->path);
+	if (len < 0 || (size_t)len >= sizeof(path) || elf_file_open(f->reader, path, &file, &st, e))
 		return NULL;
 	if (!w->build_id.len)
-		rc = check_doubtful(f, w, file, &st, e);
+		rc = check_unverified(f, w, file, &st, e);
 	else
 		rc = elf_build_id_equal(&w->build_id, elf_file_build_id(file))
 			 ? 0
@@ -174,9 +147,9 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 	return NULL;
 }
 
-/* Files by build-id. */
+/* --- files by build-id --- */
 
-/* The folder of debug files i: those configured, that of the sysroot, that of this machine. */
+/* Debug folder i: those configured, then that of the sysroot, then that of this machine. */
 static bool debug_dir(const struct elf_finder *f, size_t i, char out[PATH_MAX])
 {
 	size_t nr = f->config.nr_debug_dirs;
@@ -201,7 +174,7 @@ static bool has_bytes(const struct elf_file *f, const char *name)
 	return elf_file_find_section(f, name, &s) && s.is_held && s.size;
 }
 
-/* A debug file has no bytes of code. */
+/* A debug file has no code. */
 static bool has_code(const struct elf_file *f)
 {
 	struct elf_section s;
@@ -230,8 +203,7 @@ static struct elf_file *open_checked(const struct elf_finder *f, const char *pat
 	struct elf_file *file;
 	struct stat st;
 
-	file = open_path(f, path, &st, NULL);
-	if (!file)
+	if (elf_file_open(f->reader, path, &file, &st, NULL))
 		return NULL;
 	if (elf_build_id_equal(id, elf_file_build_id(file)) && accept(file))
 		return file;
@@ -261,21 +233,8 @@ static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct el
 	return file;
 }
 
-/* What no server has is no failure. Once: mostly all of them fail alike. */
-static void tell_unanswered(struct elf_finder *f, int rc)
-{
-	struct err e = {0};
-
-	if (rc == -ENOENT || f->has_told_debuginfod)
-		return;
-	f->has_told_debuginfod = true;
-	err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
-	err_hint(&e, "check DEBUGINFOD_URLS and the connection to the server");
-	report(f, &e);
-}
-
 static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
-				    enum debuginfod_what what, accept_fn *accept)
+				    enum elf_debuginfod_what what, accept_fn *accept)
 {
 	struct elf_file *file;
 	struct err e = {0};
@@ -284,18 +243,22 @@ static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build
 
 	if (!f->config.use_debuginfod || id->len < 2)
 		return NULL;
-	if (!f->has_tried_debuginfod && debuginfod_open(&f->debuginfod, &e))
+	if (!f->has_tried_debuginfod && elf_debuginfod_open(&f->debuginfod, &e))
 		report(f, &e);
 	f->has_tried_debuginfod = true;
 	if (!f->debuginfod)
 		return NULL;
-	rc = debuginfod_find(f->debuginfod, id, what, &path);
-	if (rc) {
-		tell_unanswered(f, rc);
-		return NULL;
+	rc = elf_debuginfod_find(f->debuginfod, id, what, &path);
+	if (rc && rc != -ENOENT && !f->has_reported_debuginfod) {
+		err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
+		err_hint(&e, "check DEBUGINFOD_URLS and the connection to the server");
+		report(f, &e);
+		f->has_reported_debuginfod = true; /* later files would fail alike */
 	}
+	if (rc)
+		return NULL;
 	file = open_checked(f, path, id, accept);
-	free(path); /* of another library's heap */
+	free(path); /* allocated by libdebuginfod */
 	return file;
 }
 
@@ -311,14 +274,14 @@ static struct elf_file *find_code(struct elf_finder *f, const struct elf_wanted 
 	if (!file)
 		file = open_in_dirs(f, &w->build_id, ".debug", has_code);
 	if (!file)
-		file = ask_servers(f, &w->build_id, DEBUGINFOD_CODE, has_code);
-	/* what another place made good needs no word */
+		file = ask_servers(f, &w->build_id, ELF_DEBUGINFOD_CODE, has_code);
+	/* a file found elsewhere needs no warning */
 	if (!file || e.code == -ENODATA)
 		report(f, &e);
 	return file;
 }
 
-/* Files by .gnu_debuglink: a name, padding to 4 bytes, CRC-32 of the whole file. */
+/* --- files by .gnu_debuglink: a name, padding to 4 bytes, the CRC-32 of the file --- */
 
 struct link {
 	char name[NAME_MAX + 1];
@@ -345,35 +308,7 @@ static bool decode_link(const struct elf_file *code, struct link *out)
 	return true;
 }
 
-static bool is_linked(const struct elf_file *file, const struct link *link,
-		      const struct elf_build_id *id)
-{
-	const struct elf_build_id *found = elf_file_build_id(file);
-	uint32_t crc;
-
-	return (!id->len || !found->len || elf_build_id_equal(id, found)) && has_symbols(file) &&
-	       elf_file_crc32(file, &crc) && crc == link->crc;
-}
-
-/* 1: it is the file; 0: it is not, or is not there; -ESTALE: another version of it. */
-static int open_linked(const struct elf_finder *f, const char *path, const struct link *link,
-		       const struct elf_build_id *id, struct elf_file **out)
-{
-	struct elf_file *file;
-	struct stat st;
-
-	file = open_path(f, path, &st, NULL);
-	if (!file)
-		return 0;
-	if (is_linked(file, link, id)) {
-		*out = file;
-		return 1;
-	}
-	elf_file_close(file);
-	return -ESTALE;
-}
-
-/* Beside the program, in .debug beside it, and below each folder of debug files; i counts them. */
+/* Candidate i: in the program's folder, in .debug there, then below each debug folder. */
 static bool link_path(const struct elf_finder *f, size_t i, const char *path,
 		      const struct link *link, char out[PATH_MAX])
 {
@@ -393,22 +328,30 @@ static bool link_path(const struct elf_finder *f, size_t i, const char *path,
 static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_wanted *w,
 				     const struct elf_file *code)
 {
-	struct elf_file *file = NULL;
+	const struct elf_build_id *id = elf_file_build_id(code), *found;
+	struct elf_file *file;
 	char path[PATH_MAX];
 	struct err e = {0};
 	struct link link;
+	struct stat st;
+	uint32_t crc;
 
 	if (!strchr(w->path, '/') || !decode_link(code, &link))
 		return NULL;
-	for (size_t i = 0; i < nr_debug_dirs(f) + 2 && !file; i++)
-		if (link_path(f, i, w->path, &link, path) &&
-		    open_linked(f, path, &link, elf_file_build_id(code), &file) == -ESTALE)
-			err_set_at(&e, -ESTALE, path, 0, 0,
-				   "is not the debug file of %s: it belongs to another version",
-				   w->path);
-	if (!file)
-		report(f, &e);
-	return file;
+	for (size_t i = 0; i < nr_debug_dirs(f) + 2; i++) {
+		if (!link_path(f, i, w->path, &link, path) ||
+		    elf_file_open(f->reader, path, &file, &st, NULL))
+			continue;
+		found = elf_file_build_id(file);
+		if ((!id->len || !found->len || elf_build_id_equal(id, found)) &&
+		    has_symbols(file) && elf_file_crc32(file, &crc) && crc == link.crc)
+			return file;
+		elf_file_close(file);
+		err_set_at(&e, -ESTALE, path, 0, 0,
+			   "is not the debug file of %s: it belongs to another version", w->path);
+	}
+	report(f, &e);
+	return NULL;
 }
 
 static const struct elf_file *get_code(struct elf_finder *f, struct entry *en)
@@ -432,7 +375,7 @@ static struct elf_file *find_debug(struct elf_finder *f, struct entry *en)
 	if (!file && code)
 		file = open_by_link(f, &en->wanted, code);
 	if (!file)
-		file = ask_servers(f, id, DEBUGINFOD_DEBUG, has_symbols);
+		file = ask_servers(f, id, ELF_DEBUGINFOD_DEBUG, has_symbols);
 	if (file || !code || !has_symbols(code))
 		return file;
 own:
@@ -448,18 +391,7 @@ static const struct elf_file *get_debug(struct elf_finder *f, struct entry *en)
 	return en->debug;
 }
 
-/* What was asked before. */
-
-static size_t hash(const struct elf_wanted *w)
-{
-	uint64_t h = 14695981039346656037u;
-
-	for (const char *p = w->path; *p; p++)
-		h = (h ^ (uint8_t)*p) * 1099511628211u;
-	for (size_t i = 0; i < w->build_id.len; i++)
-		h = (h ^ w->build_id.bytes[i]) * 1099511628211u;
-	return (size_t)(h ^ h >> 32) % NR_BUCKETS;
-}
+/* --- the cache --- */
 
 static bool is_same(const struct elf_wanted *a, const struct elf_wanted *b)
 {
@@ -467,34 +399,29 @@ static bool is_same(const struct elf_wanted *a, const struct elf_wanted *b)
 	       a->major == b->major && a->minor == b->minor && a->inode == b->inode;
 }
 
-static struct entry *add(struct elf_finder *f, const struct elf_wanted *w)
+/* Finds or adds the entry. NULL: no memory. */
+static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
 {
-	struct entry *en = f->nr_entries < MAX_ENTRIES ? mem_zalloc(sizeof(*en)) : NULL;
-	char *path = en ? mem_strdup(w->path) : NULL;
+	uint32_t hash =
+	    hash_bytes(hash_bytes(0, w->path, strlen(w->path)), w->build_id.bytes, w->build_id.len);
+	struct entry **head = &f->bucket[hash % NR_BUCKETS], *en = *head;
+	char *path;
 
+	while (en && !is_same(&en->wanted, w))
+		en = en->next;
+	if (en || f->nr_entries == MAX_ENTRIES)
+		return en;
+	en = mem_zalloc(sizeof(*en));
+	path = en ? mem_strdup(w->path) : NULL;
 	if (!path) {
 		mem_free(en);
 		return NULL;
 	}
 	en->wanted = *w;
 	en->wanted.path = path;
+	en->next = *head;
+	*head = en;
 	f->nr_entries++;
-	return en;
-}
-
-static struct entry *get(struct elf_finder *f, const struct elf_wanted *w)
-{
-	struct entry **head = &f->bucket[hash(w)], *en = *head;
-
-	while (en && !is_same(&en->wanted, w))
-		en = en->next;
-	if (en)
-		return en;
-	en = add(f, w);
-	if (en) {
-		en->next = *head;
-		*head = en;
-	}
 	return en;
 }
 
@@ -572,15 +499,6 @@ int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **o
 	return 0;
 }
 
-static void free_entry(struct entry *en)
-{
-	if (!en->is_debug_own)
-		elf_file_close(en->debug);
-	elf_file_close(en->code);
-	mem_free((char *)(uintptr_t)en->wanted.path);
-	mem_free(en);
-}
-
 void elf_finder_free(struct elf_finder *f)
 {
 	if (!f)
@@ -588,9 +506,13 @@ void elf_finder_free(struct elf_finder *f)
 	for (size_t i = 0; i < NR_BUCKETS; i++)
 		for (struct entry *en = f->bucket[i], *next; en; en = next) {
 			next = en->next;
-			free_entry(en);
+			if (!en->is_debug_own)
+				elf_file_close(en->debug);
+			elf_file_close(en->code);
+			mem_free((char *)(uintptr_t)en->wanted.path);
+			mem_free(en);
 		}
-	debuginfod_close(f->debuginfod);
+	elf_debuginfod_close(f->debuginfod);
 	elf_reader_free(f->own);
 	pthread_mutex_destroy(&f->lock);
 	mem_free(f);

@@ -1,7 +1,6 @@
 /*
- * Finds the file that a recorded path and build-id mean, and keeps it open: the program or library
- * as it was when recorded, never another one silently. May be asked by several threads at once.
- * Knows nothing of symbols.
+ * Finds the file for a recorded path and build-id and keeps it open: the program or library as it
+ * was when recorded, never silently another one. Thread-safe.
  */
 #ifndef ELF_FINDER_H
 #define ELF_FINDER_H
@@ -13,46 +12,46 @@ struct elf_reader;
 
 /* Strings are borrowed. */
 struct elf_finder_config {
-	const char *sysroot; /* before each recorded path; NULL or "": / */
+	const char *sysroot; /* prefix of recorded paths; NULL or "": / */
 	const char *const
-	    *debug_dirs; /* of separate debug files: nr of them, then /usr/lib/debug */
+	    *debug_dirs; /* folders of separate debug files, searched before /usr/lib/debug */
 	size_t nr_debug_dirs;
-	bool use_debuginfod; /* ask servers, as DEBUGINFOD_URLS says, for what is not here */
-	/* When it was recorded, CLOCK_REALTIME: a file changed later is another one, if no build-id
-	 * can tell. 0: not known. */
+	bool use_debuginfod; /* query the servers in DEBUGINFOD_URLS for missing files */
+	/* CLOCK_REALTIME of the recording: without a build-id, a file changed later is another one.
+	 * 0: unknown. */
 	uint64_t recorded_ns;
-	/* Borrowed: the reader of the run. NULL: one of its own, which tells problems as below. */
+	/* Borrowed: the reader of the run. NULL: creates one with the same problem function. */
 	struct elf_reader *reader;
-	/* Told once of each file that is not there, cannot be read, or changed since (another
-	 * build-id), with a hint. Called under the finder's lock. */
+	/* NULL, or called once per file that is missing, unreadable, or changed (another build-id),
+	 * with a hint. Called under the finder's lock. */
 	void (*problem)(void *arg, const struct err *problem);
 	void *arg;
 };
 
-/* -errno, with *e by the name of the option, if a folder is not there. */
+/* Checks that the folders exist. -errno with *e, which names the option. */
 int elf_finder_check(const struct elf_finder_config *config, struct err *e);
 int elf_finder_new(const struct elf_finder_config *config, struct elf_finder **out);
-void elf_finder_free(struct elf_finder *f); /* with all its files; NULL is fine */
+void elf_finder_free(struct elf_finder *f); /* closes all its files; NULL is fine */
 
-/* What was mapped; strings are copied where they are kept. */
+/* What was mapped. Strings are copied as needed. */
 struct elf_wanted {
-	const char *path; /* as recorded, with " (deleted)" where the kernel says so */
-	/* len 0: not recorded. Then the file at the path is taken, with a word of doubt, if it did
-	 * not change since, and, without a sysroot, has the inode below. */
+	const char *path; /* as recorded, possibly with the kernel's " (deleted)" */
+	/* len 0: not recorded. Then the file at the path is used, with a warning, if it was not
+	 * changed since and, without a sysroot, has the recorded inode. */
 	struct elf_build_id build_id;
 	uint32_t major, minor; /* inode 0: not recorded */
 	uint64_t inode;
 };
 
-/* The file with the code. NULL: there is none that may be used. */
+/* The file with the code; NULL: not found. */
 const struct elf_file *elf_finder_code(struct elf_finder *f, const struct elf_wanted *w);
-/* The file that has its full symbols or DWARF (by build-id, then by .gnu_debuglink with its
- * checksum), which may be the code's own; NULL: there is none. */
+/* The file with full symbols or DWARF, found by build-id, then by .gnu_debuglink and its checksum.
+ * May be the code's file. NULL: none. */
 const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_wanted *w);
-/* The debug file of this build-id, wherever its code is: what several share (.gnu_debugaltlink).
- * Nothing is told if there is none. */
+/* The debug file with this build-id: one that several share (.gnu_debugaltlink). Reports nothing if
+ * there is none. */
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
-/* For other files that belong to what was recorded. */
+/* For reading other files of the recording. */
 struct elf_reader *elf_finder_reader(const struct elf_finder *f);
 /* As configured; "" for /. */
 const char *elf_finder_sysroot(const struct elf_finder *f);

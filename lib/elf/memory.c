@@ -1,5 +1,5 @@
 /*
- * Limits of memory. One that cannot be read counts as none.
+ * Memory limits. A limit that cannot be read is ignored.
  */
 #include "elf/memory.h"
 
@@ -19,7 +19,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* group: its path below folder; changed. */
+/* group: the cgroup's path; modified. */
 static uint64_t limit_of_group(const struct root *root, const char *folder, char *group,
 			       const char *file)
 {
@@ -40,7 +40,7 @@ static uint64_t limit_of_group(const struct root *root, const char *folder, char
 	}
 }
 
-/* A line of /proc/self/cgroup: "0::/group", or "4:cpu,memory:/group" of version 1. */
+/* A line of /proc/self/cgroup: "0::/group", or "4:cpu,memory:/group" of cgroup v1. */
 static uint64_t limit_of_line(const struct root *root, char *line)
 {
 	char *controllers = strchr(line, ':'),

@@ -1,7 +1,6 @@
 /*
- * One child, asked over a socket: a path and a range; it answers with what fstat says and the
- * bytes. It opens the file anew for each question, so that nothing is lost with a child that is
- * given up.
+ * One child, asked over a socket for a range of a path; it answers with the file's stat and the
+ * bytes. It opens the file for each question, so an abandoned child loses nothing.
  */
 #include "elf/reader.h"
 
@@ -22,14 +21,14 @@
 #include <sys/socket.h>
 
 enum {
-	SHARE = 4,            /* of what is left, a file may take one in so many */
-	STEP_BYTES = 1 << 20, /* of an answer: no more is waited for without a byte of it */
-	NS_PER_BYTE = 100,    /* a slow disk has 10 MB/s */
-	END_MS = 100,         /* for a child that has nothing to wait for */
-	CRC_TIMES = 3,        /* whole files may take so many times the time of all else */
+	SHARE = 4,            /* a file may use 1/SHARE of what is left */
+	STEP_BYTES = 1 << 20, /* per question: the longest answer to wait for */
+	NS_PER_BYTE = 100,    /* of a slow disk: 10 MB/s */
+	END_MS = 100,         /* for a child that does not block */
+	CRC_TIMES = 3,        /* checksums of whole files may take this many times max_ns */
 };
 
-/* Of a run. Waiting on a busy machine is not the file's fault: up to this much of each answer is
+/* Per run. Waiting on a busy machine is not the file's fault: up to grace_ns of each answer is
  * charged to a separate budget. */
 static const uint64_t max_bytes = (uint64_t)8 << 30, max_ns = 20 * (uint64_t)1000000000,
 		      max_grace_ns = 60 * (uint64_t)1000000000, grace_ns = 100000000;
@@ -37,12 +36,12 @@ static const uint64_t max_bytes = (uint64_t)8 << 30, max_ns = 20 * (uint64_t)100
 struct elf_reader {
 	struct elf_reader_config config;
 	pthread_mutex_t lock;
-	uint64_t bytes, ns, grace_ns, crc_ns; /* left */
+	uint64_t bytes, ns, grace_ns, crc_ns; /* what is left */
 	struct child child;
-	bool has_failed; /* no child can be made */
+	bool has_failed; /* no child can be started */
 };
 
-/* The side of who asks. All below is called under the lock. */
+/* --- the parent's side: all called under the lock --- */
 
 static int start(struct elf_reader *r)
 {
@@ -57,7 +56,7 @@ static int start(struct elf_reader *r)
 	return r->has_failed ? -EAGAIN : rc;
 }
 
-/* One in SHARE of what is left if the file had taken nothing. */
+/* 1/SHARE of what would be left if the file had used nothing, minus what it has used. */
 static uint64_t left(uint64_t all, uint64_t taken)
 {
 	uint64_t most = (all + taken) / SHARE;
@@ -84,27 +83,8 @@ static bool spend(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns)
 	return has_enough;
 }
 
-static bool spend_waiting(struct elf_reader *r, struct elf_reader_file *f, uint64_t ns)
-{
-	uint64_t free_ns = ns < grace_ns ? ns : grace_ns;
-
-	if (free_ns > r->grace_ns)
-		free_ns = r->grace_ns;
-	r->grace_ns -= free_ns;
-	return spend(r, f, ns - free_ns);
-}
-
-static bool pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t bytes)
-{
-	if (bytes > left(r->bytes, f->bytes))
-		return false;
-	r->bytes -= bytes;
-	f->bytes += bytes;
-	return true;
-}
-
-/* 0; -ETIMEDOUT; -EPIPE: the child ended. */
-static int take(struct elf_reader *r, void *out, uint64_t len, uint64_t until_ns)
+/* 0; -ETIMEDOUT; -EPIPE: the child has exited. */
+static int receive(struct elf_reader *r, void *out, uint64_t len, uint64_t until_ns)
 {
 	for (uint64_t done = 0; done < len;) {
 		ssize_t n = recv(r->child.fd, (char *)out + done, len - done, MSG_DONTWAIT);
@@ -125,37 +105,40 @@ static int take(struct elf_reader *r, void *out, uint64_t len, uint64_t until_ns
 	return 0;
 }
 
-static int take_answer(struct elf_reader *r, const struct elf_reader_question *q,
-		       struct elf_reader_answer *a, void *out, uint64_t until_ns)
+static int receive_answer(struct elf_reader *r, const struct elf_reader_question *q,
+			  struct elf_reader_answer *a, void *out, uint64_t until_ns)
 {
-	int rc = take(r, a, sizeof(*a), until_ns), end = 0;
+	int rc = receive(r, a, sizeof(*a), until_ns), end = 0;
 
 	if (rc || a->rc || !q->len)
 		return rc;
-	rc = take(r, out, q->len, until_ns);
+	rc = receive(r, out, q->len, until_ns);
 	if (rc == 0)
-		rc = take(r, &end, sizeof(end), until_ns);
+		rc = receive(r, &end, sizeof(end), until_ns);
 	a->rc = end;
 	return rc;
 }
 
-/* A file on a file system that does not answer is asked once: then its time is used up. */
+/* A file system that does not answer is asked once: that uses up the file's time. */
 static int ask_child(struct elf_reader *r, struct elf_reader_file *f,
 		     const struct elf_reader_question *q, struct elf_reader_answer *a, void *out)
 {
-	uint64_t start_ns = clock_monotonic_ns(), most_ns = ns_left(r, f);
+	uint64_t start_ns = clock_monotonic_ns(), most_ns = ns_left(r, f), ns;
+	uint64_t free_ns = grace_ns < r->grace_ns ? grace_ns : r->grace_ns;
 	int rc;
 
 	if (most_ns == f->credit_ns)
 		return -ETIMEDOUT;
-	most_ns += grace_ns < r->grace_ns ? grace_ns : r->grace_ns;
 	rc = start(r);
 	if (rc)
 		return rc;
-	rc = elf_reader_give(r->child.fd, q, sizeof(*q))
-		 ? take_answer(r, q, a, out, start_ns + most_ns)
+	rc = elf_reader_send(r->child.fd, q, sizeof(*q))
+		 ? receive_answer(r, q, a, out, start_ns + most_ns + free_ns)
 		 : -EPIPE;
-	if (!spend_waiting(r, f, clock_monotonic_ns() - start_ns) && rc == 0)
+	ns = clock_monotonic_ns() - start_ns;
+	free_ns = ns < free_ns ? ns : free_ns;
+	r->grace_ns -= free_ns;
+	if (!spend(r, f, ns - free_ns) && rc == 0)
 		rc = -ETIMEDOUT;
 	if (rc)
 		child_end(&r->child, 1);
@@ -239,25 +222,14 @@ int elf_reader_read(struct elf_reader *r, struct elf_reader_file *f, uint64_t of
 	return rc;
 }
 
-static uint64_t crc_ns_left(struct elf_reader *r)
+static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, uint64_t until_ns, void *step,
+		     uint32_t *crc)
 {
-	uint64_t ns;
-
-	pthread_mutex_lock(&r->lock);
-	ns = r->crc_ns;
-	pthread_mutex_unlock(&r->lock);
-	return ns;
-}
-
-/* Within half of the time that is left for whole files: the credit for their size has no end. */
-static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step, uint32_t *crc)
-{
-	uint64_t until_ns = clock_monotonic_ns() + crc_ns_left(r) / 2;
 	int rc = elf_reader_look(r, f);
 	uint64_t size = rc == 0 && f->st.st_size > 0 ? (uint64_t)f->st.st_size : 0;
 
 	if (rc == 0)
-		rc = ask(r, f, 0, 0, size, NULL); /* is it worth it? */
+		rc = ask(r, f, 0, 0, size, NULL); /* check for holes first */
 	for (uint64_t at = 0; at < size && rc == 0; at += STEP_BYTES) {
 		size_t len = size - at < STEP_BYTES ? (size_t)(size - at) : STEP_BYTES;
 
@@ -272,11 +244,16 @@ static int add_crc32(struct elf_reader *r, struct elf_reader_file *f, void *step
 
 int elf_reader_crc32(struct elf_reader *r, struct elf_reader_file *f, uint32_t *out)
 {
-	uint64_t start_ns = clock_monotonic_ns(), ns;
+	uint64_t start_ns = clock_monotonic_ns(), until_ns, ns;
 	void *step = mem_alloc(STEP_BYTES);
 	uint32_t crc = 0;
-	int rc = step ? add_crc32(r, f, step, &crc) : -ENOMEM;
+	int rc;
 
+	/* Limited separately, because the credit for the file's size is not. */
+	pthread_mutex_lock(&r->lock);
+	until_ns = start_ns + r->crc_ns / 2;
+	pthread_mutex_unlock(&r->lock);
+	rc = step ? add_crc32(r, f, until_ns, step, &crc) : -ENOMEM;
 	mem_free(step);
 	ns = clock_monotonic_ns() - start_ns;
 	pthread_mutex_lock(&r->lock);
@@ -292,7 +269,11 @@ bool elf_reader_pay(struct elf_reader *r, struct elf_reader_file *f, uint64_t by
 	bool is_paid;
 
 	pthread_mutex_lock(&r->lock);
-	is_paid = pay(r, f, bytes);
+	is_paid = bytes <= left(r->bytes, f->bytes);
+	if (is_paid) {
+		r->bytes -= bytes;
+		f->bytes += bytes;
+	}
 	pthread_mutex_unlock(&r->lock);
 	return is_paid;
 }
@@ -346,7 +327,7 @@ void elf_reader_explain(int rc, const char *path, struct err *e)
 	}
 }
 
-void elf_reader_tell(struct elf_reader *r, int rc, const char *path)
+void elf_reader_report(struct elf_reader *r, int rc, const char *path)
 {
 	struct err e = {0};
 

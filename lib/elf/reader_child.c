@@ -1,5 +1,5 @@
 /*
- * What the child does (base/child.h): opens, looks and reads, as long as it is asked.
+ * The child's side (base/child.h): answers questions.
  */
 #include "elf/reader_child.h"
 
@@ -15,8 +15,8 @@
 
 enum {
 	CHUNK_BYTES = 64 << 10,
-	MAX_HOLE_BYTES = 1 << 20, /* beyond as many as there are bytes */
-	MAX_EXTENTS = 1 << 16,    /* looked at; what is behind them counts as bytes */
+	MAX_HOLE_BYTES = 1 << 20, /* in excess of the bytes that are no hole */
+	MAX_EXTENTS = 1 << 16,    /* the rest counts as bytes */
 };
 
 static bool receive(int fd, void *out, size_t len)
@@ -31,7 +31,7 @@ static bool receive(int fd, void *out, size_t len)
 	return true;
 }
 
-bool elf_reader_give(int fd, const void *data, size_t len)
+bool elf_reader_send(int fd, const void *data, size_t len)
 {
 	for (size_t done = 0; done < len;) {
 		ssize_t n = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL);
@@ -43,7 +43,7 @@ bool elf_reader_give(int fd, const void *data, size_t len)
 	return true;
 }
 
-/* Is more of the range a hole than what it holds? Of a file system that knows none: no. */
+/* Whether holes make up most of the range. False if the file system does not report holes. */
 static bool is_hollow(int fd, uint64_t offset, uint64_t len)
 {
 	uint64_t end = offset + len, at = offset, holes = 0;
@@ -61,41 +61,7 @@ static bool is_hollow(int fd, uint64_t offset, uint64_t len)
 	return holes > len - holes && holes - (len - holes) > MAX_HOLE_BYTES;
 }
 
-/* Opening a device may do something, a pipe may wait: only regular files are opened. */
-static int open_regular(const struct elf_reader_question *q, struct stat *st)
-{
-	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-	int rc = sys()->fstatat(AT_FDCWD, q->path, st, q->refuses_links ? AT_SYMLINK_NOFOLLOW : 0);
-	int fd;
-
-	if (rc)
-		return rc;
-	if (S_ISLNK(st->st_mode))
-		return -ELOOP;
-	if (!S_ISREG(st->st_mode))
-		return -EINVAL;
-	fd = sys()->openat(AT_FDCWD, q->path, flags | (q->refuses_links ? O_NOFOLLOW : 0), 0);
-	if (fd < 0)
-		return fd;
-	rc = sys()->fstatat(fd, "", st, AT_EMPTY_PATH);
-	if (rc == 0 && !S_ISREG(st->st_mode))
-		rc = -EINVAL;
-	if (rc == 0)
-		return fd;
-	sys()->close(fd);
-	return rc;
-}
-
-static int check_range(int fd, const struct elf_reader_question *q, const struct stat *st)
-{
-	uint64_t size = st->st_size > 0 ? (uint64_t)st->st_size : 0;
-
-	if (q->offset > size || q->held_len > size - q->offset)
-		return -ESTALE;
-	return q->held_len && is_hollow(fd, q->offset, q->held_len) ? -EFBIG : 0;
-}
-
-/* When it was last changed tells what it is; its number in the file system does not, of all. */
+/* By the times of change, because inodes are not stable on all file systems. */
 bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_grow)
 {
 	if (may_grow)
@@ -105,8 +71,8 @@ bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_gro
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* As many bytes as were promised, and whether they are those of the file as it was. */
-static bool give_bytes(int to, int fd, const struct elf_reader_question *q, const struct stat *st)
+/* Sends q->len bytes, then whether they are valid: the file could be read and did not change. */
+static bool send_bytes(int to, int fd, const struct elf_reader_question *q, const struct stat *st)
 {
 	static char chunk[CHUNK_BYTES];
 	struct stat now;
@@ -120,7 +86,7 @@ static bool give_bytes(int to, int fd, const struct elf_reader_question *q, cons
 			rc = n < 0 ? (int)n : -ESTALE;
 		if (rc)
 			memset(chunk, 0, len);
-		if (!elf_reader_give(to, chunk, len))
+		if (!elf_reader_send(to, chunk, len))
 			return false;
 		done += len;
 	}
@@ -128,22 +94,24 @@ static bool give_bytes(int to, int fd, const struct elf_reader_question *q, cons
 		rc = sys()->fstatat(fd, "", &now, AT_EMPTY_PATH);
 	if (rc == 0 && !elf_reader_is_same(st, &now, q->may_grow))
 		rc = -ESTALE;
-	return elf_reader_give(to, &rc, sizeof(rc));
+	return elf_reader_send(to, &rc, sizeof(rc));
 }
 
 static bool answer(int to, const struct elf_reader_question *q)
 {
 	struct elf_reader_answer a = {.rc = 0};
-	int fd = open_regular(q, &a.st);
-	bool is_given;
+	IO_AUTO_FD int fd =
+	    io_open_regular(AT_FDCWD, q->path, q->refuses_links ? O_NOFOLLOW : 0, &a.st);
+	uint64_t size = fd >= 0 && a.st.st_size > 0 ? (uint64_t)a.st.st_size : 0;
 
-	a.rc = fd < 0 ? fd : check_range(fd, q, &a.st);
-	is_given = elf_reader_give(to, &a, sizeof(a));
-	if (is_given && a.rc == 0 && q->len)
-		is_given = give_bytes(to, fd, q, &a.st);
-	if (fd >= 0)
-		sys()->close(fd);
-	return is_given;
+	if (fd < 0)
+		a.rc = fd == -EISDIR ? -EINVAL : fd;
+	else if (q->offset > size || q->held_len > size - q->offset)
+		a.rc = -ESTALE;
+	else if (q->held_len && is_hollow(fd, q->offset, q->held_len))
+		a.rc = -EFBIG;
+	return elf_reader_send(to, &a, sizeof(a)) &&
+	       (a.rc || !q->len || send_bytes(to, fd, q, &a.st));
 }
 
 void elf_reader_serve(int fd, const void *none)

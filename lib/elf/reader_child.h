@@ -1,5 +1,5 @@
 /*
- * The child of elf/reader.c, and what the two say to each other over a socket.
+ * The child of elf/reader.c, and their messages.
  */
 #ifndef ELF_READER_CHILD_H
 #define ELF_READER_CHILD_H
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 struct elf_reader_question {
-	uint64_t offset, len; /* len 0: only look */
-	uint64_t held_len;    /* from offset on: that so much is there, and not a hole */
+	uint64_t offset, len; /* len 0: only stat */
+	uint64_t held_len; /* from offset on, this many bytes must exist and not be mostly holes */
 	bool refuses_links, may_grow;
 	char path[PATH_MAX];
 };
@@ -24,9 +24,9 @@ struct elf_reader_answer {
 
 /* Answers until the socket is closed. */
 void elf_reader_serve(int fd, const void *none);
-/* Sends all of it; false: nobody takes it. */
-bool elf_reader_give(int fd, const void *data, size_t len);
-/* Is b the file that a was? may_grow: or has it only become longer? */
+/* Sends all of it; false: the other side has gone. */
+bool elf_reader_send(int fd, const void *data, size_t len);
+/* Whether b is the same, unchanged file as a. may_grow: it may be longer. */
 bool elf_reader_is_same(const struct stat *a, const struct stat *b, bool may_grow);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * liblzma, on our heap and within a limit.
+ * liblzma, with our heap and a limit.
  */
 #include "elf/unpack.h"
 

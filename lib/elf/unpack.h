@@ -1,5 +1,5 @@
 /*
- * What is packed inside of ELF files: .gnu_debugdata, a small ELF file as xz. Hostile: memory is
+ * Unpacks .gnu_debugdata: a small ELF file, compressed with xz. The data is hostile; memory is
  * bounded.
  */
 #ifndef ELF_UNPACK_H
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* *out is freed with mem_free. 0; -EFBIG: more than max_len, or it would take more than 128 MiB to
- * unpack; -EINVAL: damaged; -ENOMEM. */
+/* *out is freed with mem_free. 0; -EFBIG: longer than max_len, or unpacking needs more than 128
+ * MiB; -EINVAL: damaged; -ENOMEM. */
 int elf_unpack_xz(const uint8_t *data, size_t len, size_t max_len, uint8_t **out, size_t *out_len);
 
 #endif

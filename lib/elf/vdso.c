@@ -1,5 +1,5 @@
 /*
- * From where the kernel says that it is, up to the end of its section headers, which come last.
+ * The vdso ends with its section headers.
  */
 #include "elf/vdso.h"
 
