@@ -14,9 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 enum {
@@ -39,6 +41,15 @@ static const char *const local_types[] = {
     "jffs2",   "jfs",      "minix",    "msdos",    "nilfs2",   "ntfs3",     "ocfs2",
     "overlay", "ramfs",    "reiserfs", "romfs",    "rootfs",   "squashfs",  "tmpfs",
     "ubifs",   "udf",      "vfat",     "virtiofs", "xfs",      "zfs",       "zonefs",
+};
+
+/* The commonest of them by statfs; identify.c depends on some types. */
+static const struct {
+	uint64_t magic;
+	const char *type;
+} local_magics[] = {
+    {BTRFS_SUPER_MAGIC, "btrfs"}, {EXT4_SUPER_MAGIC, "ext4"},         {F2FS_SUPER_MAGIC, "f2fs"},
+    {TMPFS_MAGIC, "tmpfs"},       {OVERLAYFS_SUPER_MAGIC, "overlay"}, {XFS_SUPER_MAGIC, "xfs"},
 };
 
 struct field {
@@ -180,6 +191,28 @@ static int load(struct survey_mounts *m, const char *path, bool is_own)
 	return rc;
 }
 
+/* In a chroot the table lacks the file system of "/", whose mount point is outside. This program
+ * runs from it, so asking it for its type adds no risk. */
+static void add_root(struct survey_mounts *m)
+{
+	struct survey_mount mount = {.is_own = true, .is_local = true, .root = "/", .point = "/"};
+	const char *path = m->root->dir[0] ? m->root->dir : "/";
+	struct statfs fs;
+	struct stat st;
+
+	if (survey_mounts_cover(m, "/") || statfs(path, &fs) ||
+	    sys()->fstatat(AT_FDCWD, path, &st, 0))
+		return;
+	for (size_t i = 0; i < sizeof(local_magics) / sizeof(local_magics[0]); i++) {
+		if ((uint64_t)fs.f_type != local_magics[i].magic)
+			continue;
+		snprintf(mount.type, sizeof(mount.type), "%s", local_magics[i].type);
+		mount.major = major(st.st_dev);
+		mount.minor = minor(st.st_dev);
+		add(m, &mount);
+	}
+}
+
 static void load_own(struct survey_mounts *m)
 {
 	struct survey_mount mount = {.type = "tmpfs", .is_local = true, .root = "", .point = ""};
@@ -190,6 +223,7 @@ static void load_own(struct survey_mounts *m)
 	(void)load(m, "/proc/self/mountinfo", true);
 	if (!is_first)
 		return;
+	add_root(m);
 
 	/* Files from memfd_create(2) are on an internal mount that no table lists. */
 	IO_AUTO_FD int fd = memfd_create("cpuperf", MFD_CLOEXEC);

@@ -377,6 +377,18 @@ TEST(not_opened)
 	place_fini(&p);
 }
 
+/* The table of a process in a chroot begins below its root. */
+TEST(chroot)
+{
+	struct place p;
+
+	place_init(&p, "ext4", "/proc");
+	expect_id(&p, "abcd");
+	p.q.minor++;
+	expect_id(&p, NULL);
+	place_fini(&p);
+}
+
 TEST(mounts)
 {
 	struct root r = tree_make();
