@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -67,7 +68,18 @@ def put(source, path):
     os.chmod(path, 0o755)
 
 
-def change_files(folder):
+def wait_for(folder, *wanted):
+    """Until the session has stored these build-ids: (name, id)."""
+    for _ in range(600):
+        told = {(os.path.basename(key[-1]), i) for key, ids in told_ids(sampled.common(folder)).items()
+                for _, _, i in ids}
+        if told >= set(wanted):
+            return
+        time.sleep(0.1)
+    raise AssertionError((wanted, told))
+
+
+def change_files(folder, first, second):
     """Runs programs, and does to them what is done to files. When each changed."""
     when = {}
     for name in ("during", "renamed", "written", "removed"):
@@ -75,12 +87,13 @@ def change_files(folder):
     os.unlink(f"{folder}/removed")
     when["renamed"] = time.monotonic_ns()
     os.rename(f"{folder}/other", f"{folder}/renamed")
-    time.sleep(1)  # it is asked for before it changes
+    wait_for(folder, ("during", first), ("written", first))
     when["written"] = time.monotonic_ns()
     put(os.environ["MIX"], f"{folder}/written")
     time.sleep(0.1)
     run(f"{folder}/renamed")
     run(f"{folder}/written")
+    wait_for(folder, ("written", second), ("renamed", second))
     return when
 
 
@@ -90,12 +103,16 @@ def check_ids(folder):
         put(one, f"{folder}/{name}")
     put(other, f"{folder}/other")
     time.sleep(0.1)  # what was written in the same tick as it is mapped cannot be verified
-    session = sampled.start(folder, [CLOCK], "--duration=4")
+    first, second = readelf(one), readelf(other)
+    session = sampled.start(folder, [CLOCK], "--duration=600")
+    while not os.path.exists(f"{folder}/t.common.cpuperf"):
+        assert session.poll() is None
+        time.sleep(0.1)
     time.sleep(0.5)
-    when = change_files(folder)
+    when = change_files(folder, first, second)
+    session.send_signal(signal.SIGINT)
     sampled.finish(session)
     sampled.check_sound(folder)
-    first, second = readelf(one), readelf(other)
     seen, surveyed = set(), 0
     for path, at, survey, ids in mappings(sampled.common(folder)):
         name = os.path.basename(path)

@@ -250,9 +250,11 @@ def check_in_place(place):
     os.unlink(place.path)
     os.mkfifo(place.path)
     os.chown(place.path, owner(place.user), -1)
-    with subprocess.Popen(["cat", place.path], stdout=subprocess.PIPE) as cat:
-        place.run("--output-format=folded")
-        assert cat.communicate()[0] == wanted
+    with tempfile.TemporaryFile() as out:  # holds more than a pipe
+        with subprocess.Popen(["cat", place.path], stdout=out):
+            place.run("--output-format=folded")
+        out.seek(0)
+        assert out.read() == wanted
     os.unlink(place.path)
     for place.path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         assert place.run("--output-format=folded").stdout == wanted
