@@ -17,7 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = PROCESS_COMMAND_BYTES + 12, NOTE_BYTES = 65536, WHO_BYTES = 160 };
+enum {
+	NAME_BYTES = PROCESS_COMMAND_BYTES + 12,
+	NOTE_BYTES = 65536,
+	WHO_BYTES = 160,
+	NR_NAMED = 4,
+	MIN_NOTES = 3
+};
 
 static const struct process_reader *const reader = &process_proc_reader;
 
@@ -69,6 +75,8 @@ struct note {
 	int error;
 	size_t nr_processes, nr_named;
 	char who[WHO_BYTES]; /* those that are named */
+	unsigned nr_notes;   /* written before, of nr_before processes */
+	size_t nr_before;
 };
 
 struct state {
@@ -96,7 +104,7 @@ static void add_who(struct note *n, const char *name)
 	size_t len = strlen(n->who);
 
 	n->nr_processes++;
-	if (len + strlen(name) + 3 > sizeof(n->who))
+	if (n->nr_named == NR_NAMED || len + strlen(name) + 3 > sizeof(n->who))
 		return;
 	snprintf(n->who + len, sizeof(n->who) - len, "%s%s", len ? ", " : "", name);
 	n->nr_named++;
@@ -128,8 +136,8 @@ static void write_trouble(struct buf *b, enum process_trouble kind, const struct
 {
 	add_fields(b, n->fields);
 	if (troubles[kind].is_of_each)
-		buf_printf(b, " of %zu process%s (%s%s)", n->nr_processes,
-			   n->nr_processes == 1 ? "" : "es", n->who,
+		buf_printf(b, " of %zu %sprocess%s (%s%s)", n->nr_processes,
+			   n->nr_before ? "more " : "", n->nr_processes == 1 ? "" : "es", n->who,
 			   n->nr_named < n->nr_processes ? ", …" : "");
 	buf_printf(b, ": %s", troubles[kind].text);
 	if (kind == PROCESS_FAILED)
@@ -170,6 +178,13 @@ static void write_absent(struct state *s)
 			   buf_str(&s->absent));
 }
 
+/* Where processes come and go there is something new in each reading: after the first notes, the
+ * next is due when as many processes were added as were noted before. */
+static bool is_note_due(const struct note *n)
+{
+	return n->fields && (n->nr_notes < MIN_NOTES || n->nr_processes >= n->nr_before);
+}
+
 /* False if there is nothing to say. */
 static bool write_note(struct state *s)
 {
@@ -178,10 +193,13 @@ static bool write_note(struct state *s)
 	if (s->text.len)
 		return true;
 	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
-		if (!s->notes[i].fields)
+		struct note *n = &s->notes[i];
+
+		if (!is_note_due(n))
 			continue;
-		write_trouble(&s->text, (enum process_trouble)i, &s->notes[i]);
-		s->notes[i] = (struct note){0};
+		write_trouble(&s->text, (enum process_trouble)i, n);
+		*n = (struct note){.nr_notes = n->nr_notes + 1,
+				   .nr_before = n->nr_before + n->nr_processes};
 		return true;
 	}
 	if (!s->nr_reopened || s->has_noted_reopened)

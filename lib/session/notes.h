@@ -14,6 +14,7 @@ struct trace_writer;
 enum {
 	NOTES_TEXT_BYTES = 4096, /* longer texts are cut */
 	NOTES_MAX = 256,         /* stored per iteration; further ones are only passed on */
+	NOTES_NR_KINDS = 32,
 };
 
 struct note {
@@ -27,9 +28,15 @@ struct notes {
 	void *arg;
 	struct note item[NOTES_MAX];
 	size_t nr;
+	struct {
+		const char *fmt;
+		uint64_t nr;
+	} kind[NOTES_NR_KINDS];
 };
 
-/* Passes the text on and stores it for the trace. */
+/* Stores the text for the trace and passes it on. What recurs in each iteration is passed on less
+ * and less: of the notes of one fmt (but "%s") the first three, then those whose number is a power
+ * of two, with that number. */
 void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same of a text without which the session's files are not found. */

@@ -222,6 +222,16 @@ static inline int tape_iteration(const struct session_iteration *it, void *arg)
 	return t->each ? t->each(t, it->iteration) : 0;
 }
 
+/* How many of so many notes of a kind are passed on. */
+static inline unsigned tape_nr_passed_on(unsigned nr)
+{
+	unsigned passed = 0;
+
+	for (unsigned i = 1; i <= nr; i++)
+		passed += i <= 3 || !(i & (i - 1));
+	return passed;
+}
+
 /* That the process was held up may be so on a busy machine: told apart from the other notes. */
 static inline void tape_note(const char *text, bool is_essential, void *arg)
 {
