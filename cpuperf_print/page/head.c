@@ -47,12 +47,21 @@ void page_head_add(void *arg, const struct profile_trace *trace)
 		    trace->start_ns > h->about.start_ns ? trace->start_ns - h->about.start_ns : 0;
 }
 
-static void say_about(struct page *h, const struct profile_about *about, const char *whose)
+/* Mappings that were refused matter if samples lie in them. */
+static int kind_of(const char *note, const struct report_stats *s)
 {
-	const char *note;
+	bool is_of_mappings =
+	    strncmp(note, "not surveyed: mappings of ", 26) == 0 && !strstr(note, "; ");
+
+	return is_of_mappings && s->nr_unmapped <= s->nr_user / 100 ? PAGE_NOTE : PAGE_WARNING;
+}
+
+static void say_about(struct page *h, const struct profile_about *about, unsigned side)
+{
+	const char *note, *whose = side == PAGE_NOW ? "" : "Before: ";
 
 	for (size_t at = 0; (note = profile_about_note(about, &at));)
-		page_note(h, PAGE_WARNING, "%s%s", whose, note);
+		page_note(h, kind_of(note, &h->stats[side]), "%s%s", whose, note);
 	if (about->is_cut)
 		page_note(h, PAGE_WARNING, "%sThe session was stopped in iteration %" PRIu32 ".",
 			  whose, about->cut_iteration);
@@ -97,16 +106,16 @@ int page_head_read(struct page *h, struct err *e)
 		for (unsigned side = 0; side < h->nr_sides; side++)
 			say_samples(h, side, side == PAGE_NOW ? "" : "Before: ");
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
-		const char *whose = i < in->nr ? "" : "Before: ";
+		unsigned side = i < in->nr ? PAGE_NOW : PAGE_BEFORE;
 		struct profile_about other;
 
 		if (i == h->j->first) {
-			say_about(h, &h->about, whose);
+			say_about(h, &h->about, side);
 			continue;
 		}
 		rc = export_about_read(&in->item[i], NULL, NULL, &other, e);
 		if (rc == 0)
-			say_about(h, &other, whose);
+			say_about(h, &other, side);
 		profile_about_fini(&other);
 	}
 	return rc;

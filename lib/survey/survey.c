@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* seq_file returns less than a page per read, whatever is requested. */
@@ -32,6 +33,10 @@ enum {
 	MAX_COMM_BYTES = 128,
 	MAX_PATH_BYTES = 64,
 	MAX_FOLDER_BYTES = 256,
+	MAX_STATUS_BYTES = 8192,
+	MAX_DENIED_BYTES = 80,
+	NR_NAMED = 3,
+	TASK_NAME_BYTES = 16,
 };
 
 /* What can be missing, in the order of the note. */
@@ -54,7 +59,7 @@ enum missing {
 };
 
 static const char *const missing_words[NR_MISSING] = {
-    [DENIED] = "mappings of some processes (CAP_SYS_PTRACE)",
+    [DENIED] = "mappings of",
     [NO_IDS] = "build-ids (CAP_CHECKPOINT_RESTORE)",
     [FOREIGN] = "build-ids on file systems that may not answer",
     [SILENT] = "build-ids on devices that do not answer",
@@ -80,8 +85,10 @@ struct survey {
 	unsigned missing;        /* bits: 1 << enum missing */
 	int rc;                  /* 0, or what ended the survey */
 	struct survey_task task; /* the current process */
+	char task_name[TASK_NAME_BYTES];
 	struct survey_at at;
-	bool is_denied; /* some of the current process is not readable */
+	bool is_denied;                /* some of the current process is not readable */
+	char denied[MAX_DENIED_BYTES]; /* the first of them: "1 (init), 7 (sshd)" */
 };
 
 static void miss(struct survey *s, enum missing what)
@@ -324,6 +331,7 @@ static void add_process(struct survey *s)
 		return;
 	}
 	s->result.nr_processes++;
+	snprintf(s->task_name, sizeof(s->task_name), "%.*s", (int)t.name_len, t.name);
 	add_task(s, &s->task, (uint32_t)t.parent, (uint32_t)t.parent, t.name, t.name_len);
 	if (t.nr_threads > 1) {
 		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
@@ -356,6 +364,16 @@ static bool is_done(struct survey *s, const char *name)
 	return order <= 0;
 }
 
+static void add_denied(struct survey *s)
+{
+	size_t len = strlen(s->denied);
+
+	miss(s, DENIED);
+	if (++s->result.nr_denied <= NR_NAMED)
+		snprintf(s->denied + len, sizeof(s->denied) - len, "%s%" PRIu32 " (%s)",
+			 len ? ", " : "", s->task.pid, *s->task_name ? s->task_name : "?");
+}
+
 /* The time is read first: later changes then have records of the kernel with later times, which
  * take precedence. */
 static int visit_process(const char *name, void *arg)
@@ -367,14 +385,13 @@ static int visit_process(const char *name, void *arg)
 		return is_over(s);
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;
+	s->task_name[0] = '\0';
 	if (!is_done(s, name)) {
 		report_process(s, "", 0);
 		add_process(s);
 	}
-	if (s->is_denied) {
-		s->result.nr_denied++;
-		miss(s, DENIED);
-	}
+	if (s->is_denied)
+		add_denied(s);
 	return is_over(s);
 }
 
@@ -485,6 +502,30 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 		pass_over(s, rc);
 }
 
+/* Even with this capability the kernel may refuse: where a process is in another user namespace, or
+ * protected by a security module. */
+static bool may_trace(const struct survey *s)
+{
+	enum { CAP_SYS_PTRACE = 19 };
+	char text[MAX_STATUS_BYTES];
+	const char *line;
+
+	if (load_small(s, "/proc/self/status", text, sizeof(text)) < 0)
+		return false;
+	line = strstr(text, "\nCapEff:");
+	return line && strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE & 1;
+}
+
+static size_t write_denied(const struct survey *s, char *note, size_t size)
+{
+	uint64_t nr = s->result.nr_denied;
+
+	return (size_t)snprintf(
+	    note, size, " %" PRIu64 " %s (%s): %s%s", nr, nr == 1 ? "process" : "processes",
+	    may_trace(s) ? "refused despite CAP_SYS_PTRACE" : "needs CAP_SYS_PTRACE", s->denied,
+	    nr > NR_NAMED ? " …" : "");
+}
+
 static void write_note(const struct survey *s, char *note, size_t size)
 {
 	const char *before = "not surveyed: ";
@@ -495,6 +536,8 @@ static void write_note(const struct survey *s, char *note, size_t size)
 			len += (size_t)snprintf(note + len, size - len, "%s%s", before,
 						missing_words[i]);
 			before = "; ";
+			if (i == DENIED && len < size)
+				len += write_denied(s, note + len, size - len);
 			if (i == FOREIGN && len < size)
 				len += (size_t)snprintf(
 				    note + len, size - len, " (%u files, %s)", s->ids.nr_foreign,

@@ -193,10 +193,11 @@ static const struct {
 } troubles[] = {
     {"none", "none", 0, 0, 0, TASK "fork 7/9 of 7/7\ncomm 7/9 t\n" GOOD, 0, ""},
     {"mappings denied", "7/maps", -EACCES, 0, 0, TASK "fork 7/9 of 7/7\ncomm 7/9 t\n", 1,
-     "mappings of some processes (CAP_SYS_PTRACE)"},
+     "mappings of 1 process (needs CAP_SYS_PTRACE): 7 (a)"},
     {"reading them denied", "7/maps", 0, -EACCES, 1, TASK "fork 7/9 of 7/7\ncomm 7/9 t\n", 1,
-     "mappings of some processes (CAP_SYS_PTRACE)"},
-    {"all denied", "7/stat", -EPERM, 0, 0, "", 1, "mappings of some processes"},
+     "mappings of 1 process (needs CAP_SYS_PTRACE): 7 (a)"},
+    {"all denied", "7/stat", -EPERM, 0, 0, "", 1,
+     "mappings of 1 process (needs CAP_SYS_PTRACE): 7 (?)"},
     {"gone at once", "7/stat", -ENOENT, 0, 0, "", 0, ""},
     {"gone when read", "7/stat", 0, -ESRCH, 1, "", 0, ""},
     {"gone later", "7/maps", 0, -ESRCH, 1, TASK "fork 7/9 of 7/7\ncomm 7/9 t\n", 0, ""},
@@ -242,6 +243,40 @@ TEST(troubles)
 	tree_remove(&r);
 }
 
+/* Refusals despite the capability are not explained by its lack; names are bounded. */
+TEST(refusals)
+{
+	static const struct {
+		const char *status, *note;
+	} cases[] = {
+	    {"Name:\tx\nCapEff:\t000001fffeffffff\n", "refused despite CAP_SYS_PTRACE"},
+	    {"Name:\tx\nCapEff:\t0000000000080000\n", "refused despite CAP_SYS_PTRACE"},
+	    {"Name:\tx\nCapEff:\t0000000000040000\n", "needs CAP_SYS_PTRACE"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct root r = tree_make();
+		char whole[160];
+		struct tape t;
+
+		put_text(&r, "/proc/self/status", cases[i].status);
+		for (uint32_t pid = 1; pid <= 9; pid++)
+			put_process(&r, pid, "fifteen-bytes-1", 1, EXE);
+		tape_init(&t);
+		hook_start((struct hook){.part = "/maps", .open_error = -EACCES});
+		assert_int_equal(tape_run(&t, &r, false), 0);
+		hook_stop();
+		assert_int_equal(t.result.nr_denied, 9);
+		snprintf(whole, sizeof(whole),
+			 "not surveyed: mappings of 9 processes (%s): 1 (fifteen-bytes-1), 2 "
+			 "(fifteen-bytes-1), 3 (fifteen-bytes-1) …",
+			 cases[i].note);
+		assert_string_equal(t.result.note, whole);
+		tape_fini(&t);
+		tree_remove(&r);
+	}
+}
+
 /* What a user without privileges meets is said whole. */
 TEST(whole_note)
 {
@@ -257,9 +292,10 @@ TEST(whole_note)
 	    .part = "/map", .stat_error = -EPERM, .read_at = 3, .read_error = -EACCES});
 	assert_int_equal(tape_run(&t, &r, true), 0);
 	hook_stop();
-	assert_string_equal(t.result.note,
-			    "not surveyed: mappings of some processes (CAP_SYS_PTRACE); build-ids "
-			    "(CAP_CHECKPOINT_RESTORE); kernel symbols (kernel.kptr_restrict)");
+	assert_string_equal(
+	    t.result.note,
+	    "not surveyed: mappings of 1 process (needs CAP_SYS_PTRACE): 8 (b); "
+	    "build-ids (CAP_CHECKPOINT_RESTORE); kernel symbols (kernel.kptr_restrict)");
 	tape_fini(&t);
 	tree_remove(&r);
 }
