@@ -81,17 +81,22 @@ static int find_cpu(struct sums *x, const struct table *t, size_t row, size_t *o
 	return 0;
 }
 
-static void add_cell(struct sums_sum *s, const struct cell *c, const struct sampled *sampled,
-		     uint64_t realtime_ns)
+static void add_sampled(struct sums_sum *s, const struct sampled *sampled)
 {
+	if (!sampled || sampled->claim == SAMPLED_NONE)
+		return;
+	s->is_sampled = true;
+	sampled_counts_add(&s->sampled, &sampled->n);
+}
+
+static void add_cell(struct sums_sum *s, const struct cell *c, uint64_t realtime_ns)
+{
+	if (c->state == CELL_NONE)
+		return;
 	if (c->state == CELL_OK && cell_is_short(c))
 		s->nr_partial++;
 	else
 		s->nr_states[c->state]++;
-	if (sampled && sampled->claim != SAMPLED_NONE) {
-		s->is_sampled = true;
-		sampled_counts_add(&s->sampled, &sampled->n);
-	}
 	if (c->is_perf) {
 		s->is_perf = true;
 		s->enabled_ns += c->enabled_ns;
@@ -116,11 +121,11 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < t->nr_events; i++) {
-		const struct cell *c = table_cell(t, row, i);
-		size_t place = counts_tally_is_of_cpu(&t->columns[i]) ? cpu : 0;
+		struct sums_sum *s =
+		    sums_at(x, i, counts_tally_is_of_cpu(&t->columns[i]) ? cpu : 0);
 
-		if (c->state != CELL_NONE)
-			add_cell(sums_at(x, i, place), c, table_sampled(t, row, i), t->realtime_ns);
+		add_cell(s, table_cell(t, row, i), t->realtime_ns);
+		add_sampled(s, table_sampled(t, row, i)); /* also of what was only sampled */
 	}
 	if (t->row_sampling) {
 		x->cpus[cpu].lost += t->row_sampling[row].lost;
@@ -145,7 +150,7 @@ static int add_thing(struct sums *x, const struct table *t, const struct table_t
 	thing = dict_get(&x->things, &key);
 	if (!thing)
 		return x->things.nr == MAX_THINGS ? -EFBIG : -ENOMEM;
-	add_cell(&thing->sum, &k->cell, NULL, t->realtime_ns);
+	add_cell(&thing->sum, &k->cell, t->realtime_ns);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "reports/columns.h"
 #include "base/err.h"
+#include "counts/series.h"
 #include "report/functions.h"
 
 #include <errno.h>
@@ -23,6 +24,14 @@ struct place {
 static void put_number(const struct place *p, enum report_column c)
 {
 	grid_count(p->g, p->row->column[c]);
+}
+
+static void put_cpu(const struct place *p, enum report_column c)
+{
+	if (p->row->column[c] == COUNTS_NO_CPU)
+		grid_unknown(p->g);
+	else
+		put_number(p, c);
 }
 
 static void put_function(const struct place *p, enum report_column c)
@@ -71,7 +80,7 @@ static const struct {
 	void (*put)(const struct place *p, enum report_column c);
 } shown[] = {
     {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
-    {REPORT_CPU, GRID_COUNT, put_number},       {REPORT_PID, GRID_COUNT, put_number},
+    {REPORT_CPU, GRID_COUNT, put_cpu},          {REPORT_PID, GRID_COUNT, put_number},
     {REPORT_TID, GRID_COUNT, put_number},       {REPORT_COMM, GRID_TEXT, put_text},
     {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
     {REPORT_FUNCTION, GRID_TEXT, put_function},

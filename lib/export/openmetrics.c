@@ -139,21 +139,29 @@ static void add_metadata(struct openmetrics *m, const char *what)
 void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const char *name,
 			const char *unit, const char *help)
 {
+	m->name = name;
+	m->unit = unit;
+	m->help = help;
+	m->type = type;
+	m->has_begun = false;
+}
+
+static void begin_family(struct openmetrics *m)
+{
 	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge\n",
 					    [OPENMETRICS_COUNTER] = "counter\n",
 					    [OPENMETRICS_INFO] = "info\n"};
 
-	m->name = name;
-	m->type = type;
+	m->has_begun = true;
 	add_metadata(m, "TYPE");
-	buf_adds(m->out, types[type]);
-	if (*unit) {
+	buf_adds(m->out, types[m->type]);
+	if (*m->unit) {
 		add_metadata(m, "UNIT");
-		buf_adds(m->out, unit);
+		buf_adds(m->out, m->unit);
 		buf_addc(m->out, '\n');
 	}
 	add_metadata(m, "HELP");
-	add_escaped(m->out, help);
+	add_escaped(m->out, m->help);
 	buf_addc(m->out, '\n');
 }
 
@@ -163,6 +171,8 @@ void openmetrics_begin(struct openmetrics *m)
 					   [OPENMETRICS_COUNTER] = "_total",
 					   [OPENMETRICS_INFO] = "_info"};
 
+	if (!m->has_begun)
+		begin_family(m);
 	buf_adds(m->out, m->name);
 	buf_adds(m->out, ends[m->type]);
 	m->nr_labels = 0;

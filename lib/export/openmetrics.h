@@ -9,6 +9,7 @@
 #ifndef EXPORT_OPENMETRICS_H
 #define EXPORT_OPENMETRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,9 +19,10 @@ enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_INFO
 
 /* Zero-initialise but for out. */
 struct openmetrics {
-	struct buf *out;  /* borrowed */
-	const char *name; /* of the current family, borrowed */
+	struct buf *out;                /* borrowed */
+	const char *name, *unit, *help; /* of the current family, borrowed */
 	enum openmetrics_type type;
+	bool has_begun;   /* its metadata is written */
 	size_t nr_labels; /* of the current line */
 };
 
@@ -34,8 +36,8 @@ int openmetrics_add_unit(struct buf *b, const char *unit, const char *base);
  * and never in something that looks like the suffix of a type. */
 void openmetrics_add_family(struct buf *b, const char *base, const char *unit);
 
-/* Begins a family. The name must be valid and new and end in _unit; help is any text. Infos have no
- * unit. */
+/* Begins a family, which is written with its first line; one without lines is not. The name must be
+ * valid and new and end in _unit; help is any text. Infos have no unit. */
 void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const char *name,
 			const char *unit, const char *help);
 /* A line: begin; labels, with valid names and any text as values; value; the number, which the

@@ -58,7 +58,9 @@ static void set_layout(struct import_event *ev)
 	if (!ev->has_layout)
 		return;
 	trace_layout_id_place(&ev->layout, &ev->id_place);
-	trace_layout_time_place(&ev->layout, &ev->time_place);
+	trace_layout_place(&ev->layout, PERF_ABI_TIME, &ev->time_place);
+	trace_layout_place(&ev->layout, PERF_ABI_TID, &ev->task_place);
+	trace_layout_place(&ev->layout, PERF_ABI_PERIOD, &ev->period_place);
 }
 
 int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event)

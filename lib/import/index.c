@@ -107,8 +107,14 @@ static void read_sample(struct walking *w, const struct import_record *r)
 	struct import_event *ev = event_of(w, r);
 
 	w->im->facts.nr_samples++;
-	if (ev)
+	if (ev) {
+		uint64_t period = trace_record_word(&ev->period_place, r->p, r->size);
+		bool is_idle = !trace_record_word(&ev->task_place, r->p, r->size);
+
 		ev->nr_samples++;
+		ev->nr_idle += ev->task_place.is_there && is_idle;
+		ev->weight += period ? period : ev->layout.period ? ev->layout.period : 1;
+	}
 	note_time(w, time_of(ev, r));
 	add_to_slice(w, r);
 }

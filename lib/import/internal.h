@@ -41,13 +41,13 @@ struct import_event {
 	uint32_t attr_bytes;
 	struct trace_layout layout;
 	bool has_layout;
-	struct trace_place id_place, time_place;
+	struct trace_place id_place, time_place, task_place, period_place;
 	const char *name, *unit; /* in the arena; NULL: unknown */
 	const char *format;      /* of a tracepoint; in the arena; NULL: unknown */
 	double scale;            /* 0: unknown */
 	uint32_t column;         /* among the events of the traces; UINT32_MAX: of none */
 	uint32_t leader;         /* of its group: another event, or itself */
-	uint64_t nr_samples, nr_throttled;
+	uint64_t nr_samples, nr_idle, weight, nr_throttled;
 	uint64_t nr_lost; /* as perf asked at the end; with has_lost */
 	bool has_lost;
 };

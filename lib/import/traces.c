@@ -242,6 +242,8 @@ static int put_sampling(const struct import *im, size_t i, struct trace_writer *
 		items[sampling.nr++] =
 		    (struct trace_sampled){.event = ev->column,
 					   .samples = ev->nr_samples,
+					   .idle = ev->nr_idle,
+					   .weight = ev->weight,
 					   .lost = ev->has_lost ? ev->nr_lost : UINT64_MAX,
 					   .throttled = ev->nr_throttled};
 	}

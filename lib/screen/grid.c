@@ -537,14 +537,24 @@ void grid_none(struct grid *g)
 	cell(g, ANY_KIND, 0, NULL);
 }
 
-void grid_na(struct grid *g)
+static void none_with(struct grid *g, const char *text)
 {
 	size_t shown = g->shown;
 
 	cell(g, ANY_KIND, 0, NULL);
 	if (g->options.form != GRID_PEOPLE || shown == g->shown)
 		return;
-	layout_text(&g->layout, shown, "n/a");
+	layout_text(&g->layout, shown, text);
+}
+
+void grid_na(struct grid *g)
+{
+	none_with(g, "n/a");
+}
+
+void grid_unknown(struct grid *g)
+{
+	none_with(g, "-");
 }
 
 void grid_line(struct grid *g, const char *text)

@@ -83,9 +83,10 @@ void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1
 /* With half of its interval; 0: not known. */
 void grid_shift(struct grid *g, double change, double half, bool is_certain);
 void grid_flag(struct grid *g, bool is_set);
-/* A cell of any kind: empty (null); na is "n/a" as text. */
+/* A cell of any kind: empty (null); as text na is "n/a", and unknown "-". */
 void grid_none(struct grid *g);
 void grid_na(struct grid *g);
+void grid_unknown(struct grid *g);
 /* Text only: a line of its own between rows, of any width. */
 void grid_line(struct grid *g, const char *text);
 

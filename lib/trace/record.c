@@ -90,7 +90,8 @@ bool trace_layout_has_id(const struct trace_layout *l)
 	return l->sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
 }
 
-static void find_place(const struct trace_layout *l, enum perf_abi_field f, struct trace_place *out)
+void trace_layout_place(const struct trace_layout *l, enum perf_abi_field f,
+			struct trace_place *out)
 {
 	*out = (struct trace_place){.of_sample = perf_abi_sample_place(l->sample_type, f),
 				    .of_other = perf_abi_id_place(l->sample_type, f),
@@ -101,15 +102,10 @@ static void find_place(const struct trace_layout *l, enum perf_abi_field f, stru
  * other records. */
 void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out)
 {
-	find_place(l,
-		   perf_abi_has(l->sample_type, PERF_ABI_IDENTIFIER) ? PERF_ABI_IDENTIFIER
-								     : PERF_ABI_ID,
-		   out);
-}
-
-void trace_layout_time_place(const struct trace_layout *l, struct trace_place *out)
-{
-	find_place(l, PERF_ABI_TIME, out);
+	trace_layout_place(l,
+			   perf_abi_has(l->sample_type, PERF_ABI_IDENTIFIER) ? PERF_ABI_IDENTIFIER
+									     : PERF_ABI_ID,
+			   out);
 }
 
 struct decoder {

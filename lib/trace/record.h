@@ -47,7 +47,9 @@ struct trace_place {
 	bool is_there;
 };
 void trace_layout_id_place(const struct trace_layout *l, struct trace_place *out);
-void trace_layout_time_place(const struct trace_layout *l, struct trace_place *out);
+/* f: a field before READ; of other records than samples, one of perf_abi_id_fields. */
+void trace_layout_place(const struct trace_layout *l, enum perf_abi_field f,
+			struct trace_place *out);
 
 enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
 

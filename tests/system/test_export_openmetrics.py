@@ -188,9 +188,8 @@ def check_names(found):
     assert ODD_LABEL in infos and infos["memory_used"]["metric_family"] == \
         "cpuperf_misc_memory_used_bytes"
     for name in ("instructions_retired", "unhalted_core_cycles"):
-        f = found[f"cpuperf_fixed_{name}"]
-        if infos[name]["state"] != "ok":
-            assert not f.samples and infos[name]["reason"], f
+        if infos[name]["state"] != "ok":  # no number, so no family
+            assert f"cpuperf_fixed_{name}" not in found and infos[name]["reason"], name
     assert len(found["cpuperf_session"].samples[0].labels["session_id"]) == 32
 
 
@@ -239,7 +238,7 @@ def check_tally(folder):
         found = families(output(f"--session={file}", "--output-format=openmetrics", *args))
         check_numbers(file, found, *args)
     # not counted in all there is: no line, and no 0
-    assert not found["cpuperf_software_major_faults"].samples
+    assert "cpuperf_software_major_faults" not in found
     none = families(output(f"--session={file}", "--output-format=openmetrics", "--iteration=99"))
     assert none["cpuperf_session"].samples and not none["cpuperf_event_iterations"].samples
 

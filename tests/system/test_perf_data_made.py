@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -169,6 +170,44 @@ def layouts(folder):
                 assert times == sorted(times), times
                 # what existed before has the time of the first record, a fork too
                 assert times[:4] == [1000] * 4 and times[-1] == 3000, times
+
+
+def cpuless(folder):
+    """Samples without a CPU: nobody shows a number for it. What was sampled is in openmetrics, which has
+    no family without a line."""
+    f = pd.File()
+    f.event(0, 0, (BASE | pd.IDENTIFIER) & ~pd.CPU, [1], period=1000)
+    f.event(0, 1, (BASE | pd.IDENTIFIER) & ~pd.CPU, [2], period=1000)
+    fill(f, 10)
+    path, out = f"{folder}/cpuless", f"{folder}/cpuless.out"
+    write(path, f.whole())
+    for report in ("flat", "tree", "threads", "summary", "records", "series"):
+        for form in ("text", "csv", "ndjson", "raw"):
+            if form == "raw" and report != "summary":
+                continue
+            shown, _ = run(path, f"--report={report}", "--quiet", f"--output-format={form}",
+                           *(["--sort=cpu"] if report == "flat" else []))
+            assert str(2**32 - 1) not in shown.replace(",", ""), (report, form, shown)
+            if report == "flat":
+                cell = {"text": "  -\n", "csv": "1045,,\n", "ndjson": '"cpu":null'}[form]
+                assert cell in shown, shown
+    for form in ("chrome", "openmetrics", "sqlite", "html", "folded", "speedscope"):
+        run(path, f"--output-format={form}", f"--output-file={out}", "--quiet")
+        with open(out, "rb") as file:
+            data = file.read()
+        if form == "sqlite":
+            with sqlite3.connect(out) as db:
+                for table in ("traces", "sampled", "samples"):
+                    assert set(db.execute(f"SELECT cpu FROM {table}")) == {(None,)}, table
+            continue
+        assert str(2**32 - 1).encode() not in data, (form, data)
+        if form == "openmetrics":
+            lines = data.decode().splitlines()
+            assert 'cpuperf_samples_total{event="cycles"} 10' in lines, lines
+            assert 'cpuperf_samples_weight_total{event="cycles"} 1045' in lines, lines
+            names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+            for name in names:
+                assert any(line.startswith(name) for line in lines), name
 
 
 def order_of_others(folder):
@@ -533,7 +572,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, order_of_others, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, layouts, cpuless, order_of_others, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")

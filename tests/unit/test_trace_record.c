@@ -1240,7 +1240,7 @@ TEST(places)
 		if (p.is_there &&
 		    (p.of_sample != rows[i].id.of_sample || p.of_other != rows[i].id.of_other))
 			fail_msg("id of row %zu: %u %u", i, p.of_sample, p.of_other);
-		trace_layout_time_place(&l, &p);
+		trace_layout_place(&l, PERF_ABI_TIME, &p);
 		assert_int_equal(p.is_there, rows[i].time.is_there);
 		if (p.is_there &&
 		    (p.of_sample != rows[i].time.of_sample || p.of_other != rows[i].time.of_other))

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "counts/series.h"
 #include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/lines.h"
@@ -105,7 +106,8 @@ static void know_tag(struct chrome *c, uint32_t tag)
 	c->tag = tag;
 	buf_reset(&c->same);
 	jsonw_init(&j, &c->same, false);
-	jsonw_u64(&j, "cpu", key->cpu);
+	if (key->cpu != COUNTS_NO_CPU)
+		jsonw_u64(&j, "cpu", key->cpu);
 	jsonw_u64(&j, "pid", key->pid);
 	jsonw_u64(&j, "tid", key->tid);
 	jsonw_text(&j, "name", c->o->facts->events[key->event].label);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "counts/series.h"
 #include "counts/tally.h"
 #include "exports/exports.h"
 #include "screen/format.h"
@@ -215,10 +216,16 @@ static void put_labels(struct exposition *x, const struct table *t, size_t colum
 		openmetrics_label(&x->m, "thing", thing);
 }
 
+static void put_number_of_cpu(struct exposition *x, size_t cpu)
+{
+	if (x->sums.cpus[cpu].number != COUNTS_NO_CPU)
+		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
+}
+
 static void put_cpu(struct exposition *x, const struct table *t, size_t column, size_t cpu)
 {
 	if (counts_tally_is_of_cpu(&t->columns[column]))
-		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
+		put_number_of_cpu(x, cpu);
 }
 
 static void put_sum(struct exposition *x, const struct table *t, size_t column, size_t cpu)
@@ -413,21 +420,17 @@ static bool lacks_things(const struct sums_sum *s)
 
 static int put_things_states(struct exposition *x, const struct table *t, struct err *e)
 {
-	bool has_family = false;
 	int rc = 0;
 
+	openmetrics_family(&x->m, OPENMETRICS_GAUGE, "cpuperf_event_things", "",
+			   "Things (disks, processes ...) by state in the last iteration, for "
+			   "events of which some things have no number; the sum covers the \"ok\" "
+			   "ones.");
 	for (size_t i = 0; i < t->nr_events && x->sums.nr_cpus && rc == 0; i++) {
 		const struct sums_sum *s = sums_at(&x->sums, i, 0);
 
 		if (!lacks_things(s))
 			continue;
-		if (!has_family)
-			openmetrics_family(
-			    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_things", "",
-			    "Things (disks, processes ...) by state in the last iteration, for "
-			    "events of which some things have no number; the sum covers the \"ok\" "
-			    "ones.");
-		has_family = true;
 		for (size_t state = CELL_OK; state < CELL_NR_STATES; state++)
 			put_state(x, t, i, 0, cell_state_name((enum cell_state)state),
 				  s->nr_things[state]);
@@ -526,7 +529,7 @@ static void put_rings(struct exposition *x)
 		openmetrics_family(&x->m, OPENMETRICS_COUNTER, rows[i].name, "", rows[i].help);
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
 			openmetrics_begin(&x->m);
-			openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
+			put_number_of_cpu(x, cpu);
 			openmetrics_value(&x->m);
 			buf_u64(x->m.out,
 				*(const uint64_t *)(const void *)((const char *)&x->sums.cpus[cpu] +

@@ -4,6 +4,7 @@
  * packets in order by their times, which are of CLOCK_MONOTONIC.
  */
 #include "exports/perfetto/perfetto.h"
+#include "counts/series.h"
 
 #include "base/dict.h"
 #include "base/err.h"
@@ -309,7 +310,8 @@ static void put_lost(struct perfetto *p, const struct profile_trace *t)
 	    perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1);
 	size_t sample = proto_begin(b, PACKET_PERF_SAMPLE);
 
-	proto_uint(b, SAMPLE_CPU, t->head.cpu);
+	if (t->head.cpu != COUNTS_NO_CPU)
+		proto_uint(b, SAMPLE_CPU, t->head.cpu);
 	proto_uint(b, SAMPLE_LOST, t->sampling->lost);
 	proto_end(b, sample);
 	perfetto_end(b, packet);
@@ -438,7 +440,8 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 	struct buf *b = &p->j->output->text;
 	size_t message = proto_begin(b, PACKET_PERF_SAMPLE);
 
-	proto_uint(b, SAMPLE_CPU, s->key.cpu);
+	if (s->key.cpu != COUNTS_NO_CPU)
+		proto_uint(b, SAMPLE_CPU, s->key.cpu);
 	proto_uint(b, SAMPLE_PID, s->key.pid);
 	proto_uint(b, SAMPLE_TID, s->key.tid);
 	if (s->stack != REPORT_NO_STACK)

@@ -5,6 +5,7 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
+#include "counts/series.h"
 #include "export/gzip.h"
 #include "export/proto.h"
 #include "exports/exports.h"
@@ -172,7 +173,8 @@ static void know_labels(struct pprof *p, struct report_key key)
 	buf_reset(&p->labels);
 	put_number(p, PID, key.pid);
 	put_number(p, TID, key.tid);
-	put_number(p, CPU, key.cpu);
+	if (key.cpu != COUNTS_NO_CPU)
+		put_number(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
 	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));
 	if (p->j->nr > 1)

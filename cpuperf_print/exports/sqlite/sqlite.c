@@ -200,6 +200,11 @@ static void put_count(struct database *d, const struct table *t, size_t column,
 	sqlite_row_end(r);
 }
 
+static void put_cpu(struct sqlite_rows *r, uint32_t cpu)
+{
+	sqlite_maybe(r, cpu != COUNTS_NO_CPU, cpu);
+}
+
 static void put_sampled(struct database *d, const struct table *t, size_t row, size_t column)
 {
 	const struct sampled *s = table_sampled(t, row, column);
@@ -211,7 +216,7 @@ static void put_sampled(struct database *d, const struct table *t, size_t row, s
 	expected = sampled_nr_expected(&t->columns[column].sampling, s);
 	sqlite_u64(r, t->iteration);
 	sqlite_u64(r, t->row_trace[row]);
-	sqlite_u64(r, t->row_cpu[row]);
+	put_cpu(r, t->row_cpu[row]);
 	sqlite_u64(r, column);
 	sqlite_u64(r, s->n.samples);
 	sqlite_u64(r, s->n.idle);
@@ -235,7 +240,7 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 
 	sqlite_u64(r, t->iteration);
 	sqlite_u64(r, t->row_trace[row]);
-	sqlite_u64(r, t->row_cpu[row]);
+	put_cpu(r, t->row_cpu[row]);
 	sqlite_maybe(r, s->ring_bytes != 0, s->ring_bytes);
 	sqlite_maybe(r, s->idle_ns != UINT64_MAX, s->idle_ns);
 	sqlite_u64(r, s->lost);
@@ -383,7 +388,7 @@ static int take_sample(struct database *d, const struct report_sample *s)
 	sqlite_u64(r, s->time_ns);
 	sqlite_u64(r, s->key.event);
 	sqlite_u64(r, s->key.iteration);
-	sqlite_u64(r, s->key.cpu);
+	put_cpu(r, s->key.cpu);
 	sqlite_u64(r, task);
 	sqlite_u64(r, s->weight);
 	sqlite_maybe(r, s->stack != REPORT_NO_STACK, s->stack);
