@@ -1,6 +1,6 @@
 /*
- * Every record of a session, a line or a row each, in order of time; samples with their callers, by
- * addresses inside the calls (stack.h). Names come from callbacks.
+ * Every record of a session, a line or a row each, in order of time; samples with their callers and
+ * the recorded addresses. Names come from callbacks.
  */
 #ifndef REPORT_RECORDS_H
 #define REPORT_RECORDS_H

@@ -208,11 +208,14 @@ static void stack(const struct row *w)
 		const struct records_name *n = records_frame(w->s, i);
 
 		if (!w->is_json)
-			add_place(w, i ? "; 0x" : "0x", i ? 4 : 2, of->address[i], n, '\0');
+			add_place(w, i ? "; 0x" : "0x", i ? 4 : 2, report_stack_recorded(of, i), n,
+				  '\0');
 		else if (i)
-			add_place(w, LITERAL(",{\"address\":\"0x"), of->address[i], n, '}');
+			add_place(w, LITERAL(",{\"address\":\"0x"), report_stack_recorded(of, i), n,
+				  '}');
 		else
-			add_place(w, LITERAL("{\"address\":\"0x"), of->address[i], n, '}');
+			add_place(w, LITERAL("{\"address\":\"0x"), report_stack_recorded(of, i), n,
+				  '}');
 	}
 	buf_addc(w->out, w->is_json ? ']' : '"');
 }

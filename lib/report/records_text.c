@@ -36,9 +36,8 @@ static char *pad(char *p, const char *start, size_t width)
 }
 
 /* "7f0200401234 main (make)" */
-static void put_function(const struct records_item *s, uint64_t address, bool is_kernel)
+static void put_named(const struct records_item *s, uint64_t address, const struct records_name *n)
 {
-	const struct records_name *n = records_name(s, address, is_kernel);
 	char *start = buf_reserve(s->all->out, DIGITS_ROOM + 1 + n->len), *p;
 
 	if (!start)
@@ -47,6 +46,11 @@ static void put_function(const struct records_item *s, uint64_t address, bool is
 	*p++ = ' ';
 	p = put(p, n->text, n->len);
 	buf_use(s->all->out, (size_t)(p - start));
+}
+
+static void put_function(const struct records_item *s, uint64_t address, bool is_kernel)
+{
+	put_named(s, address, records_name(s, address, is_kernel));
 }
 
 /* Text up to a width from the right. */
@@ -125,7 +129,7 @@ static void put_text(const struct records_item *s, const char *text)
 
 static void put_frame(const struct records_item *s, size_t i)
 {
-	put_function(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
+	put_named(s, report_stack_recorded(&s->all->stack, i), records_frame(s, i));
 }
 
 /* Where the CPU was: in a guest it is an address and no more. */

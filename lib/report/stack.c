@@ -10,19 +10,25 @@
 /* A dump that is not longer than this was recorded for the leaf's caller only. */
 enum { HYBRID_STACK_BYTES = 1024, MAX_LACKING = 64 };
 
-static void add(struct report_stack *s, uint64_t address)
+static void set(struct report_stack *s, size_t i, uint64_t address, bool is_return)
 {
-	if (s->nr < REPORT_MAX_DEPTH)
-		s->address[s->nr++] = address;
+	s->moved[i] = is_return && address;
+	s->address[i] = address - s->moved[i];
 }
 
-static void add_in(struct report_stack *s, uint64_t context, uint64_t address)
+static void add(struct report_stack *s, uint64_t address, bool is_return)
+{
+	if (s->nr < REPORT_MAX_DEPTH)
+		set(s, s->nr++, address, is_return);
+}
+
+static void add_in(struct report_stack *s, uint64_t context, uint64_t address, bool is_return)
 {
 	bool is_kernel = context == PERF_CONTEXT_KERNEL && s->nr == s->nr_kernel;
 
 	if (!is_kernel && context != PERF_CONTEXT_USER)
 		return;
-	add(s, address);
+	add(s, address, is_return);
 	if (is_kernel)
 		s->nr_kernel = s->nr;
 }
@@ -57,7 +63,7 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 			is_first = true;
 			continue;
 		}
-		add_in(s, context, is_first ? word : word - 1);
+		add_in(s, context, word, !is_first);
 		is_first = false;
 	}
 }
@@ -67,34 +73,24 @@ static void add_ip(struct report_stack *s, const struct trace_record *r)
 {
 	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
 		return;
-	add(s, r->ip);
+	add(s, r->ip, false);
 	s->nr_kernel = r->cpumode == PERF_RECORD_MISC_KERNEL;
 }
 
-static size_t unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
-		     const struct profile_sample *sample, size_t max)
+/* Replaces the program's part of the callchain, if what is unwound is longer or complete. */
+static void unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
+		   const struct profile_sample *sample, size_t max)
 {
 	uint64_t exact[REPORT_MAX_DEPTH / 64];
 	size_t nr = unwind_user(u, p, sample->time_ns, sample->layout, &sample->record, s->unwound,
 				max, exact, &s->end);
 
 	s->is_unwound = true;
-	for (size_t i = 1; i < nr; i++)
-		s->unwound[i] -= !(exact[i / 64] >> i % 64 & 1);
-	return nr;
-}
-
-/* Replaces the program's part of the callchain, if it is longer or complete. */
-static void use_unwound(struct report_stack *s, size_t nr)
-{
-	size_t room = REPORT_MAX_DEPTH - s->nr_kernel;
-
 	if (s->end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
 		return;
-	if (nr > room)
-		nr = room;
-	memcpy(s->address + s->nr_kernel, s->unwound, nr * sizeof(*s->unwound));
-	s->nr = s->nr_kernel + nr;
+	s->nr = s->nr_kernel;
+	for (size_t i = 0; i < nr; i++)
+		add(s, s->unwound[i], i && !(exact[i / 64] >> i % 64 & 1));
 }
 
 /* A callchain by frame pointers lacks the callers of functions that have no frames of their own,
@@ -112,8 +108,9 @@ static void add_lacking(struct report_stack *s, struct unwinder *u, const struct
 	if (nr > REPORT_MAX_DEPTH - s->nr)
 		nr = REPORT_MAX_DEPTH - s->nr;
 	memmove(s->address + at + nr, s->address + at, (s->nr - at) * sizeof(*s->address));
+	memmove(s->moved + at + nr, s->moved + at, (s->nr - at) * sizeof(*s->moved));
 	for (size_t i = 0; i < nr; i++)
-		s->address[at + i] = s->unwound[i] - 1;
+		set(s, at + i, s->unwound[i], true);
 	s->nr += nr;
 }
 
@@ -128,7 +125,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 	    r->stack_len <= HYBRID_STACK_BYTES)
 		add_lacking(s, u, p, sample);
 	else
-		use_unwound(s, unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1));
+		unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1);
 }
 
 void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,

@@ -8,21 +8,28 @@
 #include "unwind/unwind.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct profile_process;
 struct profile_sample;
 
 enum { REPORT_MAX_DEPTH = 1024 }; /* addresses of a stack; what is deeper is cut */
 
-/* Addresses, the sampled one first, as names are looked up: a return address is moved back into its
- * call. */
+/* Addresses, the sampled one first, as names are looked up: return addresses are moved back into
+ * their calls. */
 struct report_stack {
 	uint64_t address[REPORT_MAX_DEPTH];
+	uint8_t moved[REPORT_MAX_DEPTH]; /* by how much each was moved back: 0 or 1 */
 	size_t nr, nr_kernel;
 	bool is_unwound; /* by registers and stack bytes; then end holds */
 	enum unwind_end end;
 	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
+
+static inline uint64_t report_stack_recorded(const struct report_stack *s, size_t i)
+{
+	return s->address[i] + s->moved[i];
+}
 
 /* unwinder NULL: stack bytes are ignored. with_callers false: at most the sampled address. */
 void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,

@@ -354,7 +354,7 @@ def everything(folder):
             r = got[-1]
             assert (r["cpu"], r["period"], r["monotonic_ns"]) == (3, 50, 1009), r
             assert [s["address"] for s in r["stack"]] == \
-                [hex(KERNEL_IP), "0x400100", "0x400200"], r
+                [hex(KERNEL_IP), "0x400100", "0x400201"], r
             assert (r["data_address"], r["physical_address"], r["data_source"], r["weight"],
                     r["stack_bytes"]) == ("0xabc0", "0x1000", "0x9", 17, 40), r
             assert [(b["from"]["address"], b["to"]["address"], b["mispredicted"], b["cycles"])

@@ -471,9 +471,9 @@ static const char want[] =
     "    -0.000000  CPU -    [unknown]       7/8             name before\n"
     "     0.000500  CPU 1    prog            7/8             exec prog\n"
     "     0.001000  CPU 3    prog            7/8             cpu_clock period 1000  ffffffff81000040 schedule ([kernel])\n"
-    "                 ffffffff8100007f do_syscall_64 ([kernel])\n"
+    "                 ffffffff81000080 do_syscall_64 ([kernel])\n"
     "                 1040 old(int) (prog)\n"
-    "                 203f [unknown] (prog+0x2000)\n"
+    "                 2040 [unknown] (prog+0x2000)\n"
     "     0.001100  CPU 1    [unknown]       9/9             fork of 7/7\n"
     "     0.001200  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
     "     0.001300  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
@@ -528,7 +528,7 @@ static const char want_csv[] =
     "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes\n"
     "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,\n"
     "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,\n"
-    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff8100007f do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x203f [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff81000080 do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
     "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,\n"
     "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
     "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
@@ -550,7 +550,7 @@ static const char want_json[] =
     /* clang-format off */
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":-5,\"monotonic_ns\":5,\"iteration\":null,\"cpu\":null,\"pid\":7,\"tid\":8,\"comm\":\"[unknown]\",\"kind\":\"comm\",\"event\":null,\"name\":\"before\"}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":500000,\"monotonic_ns\":500010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"exec\",\"event\":null,\"name\":\"prog\"}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1000000,\"monotonic_ns\":1000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"},{\"address\":\"0xffffffff8100007f\",\"function\":\"do_syscall_64\",\"object\":\"[kernel]\"},{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"},{\"address\":\"0x203f\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1000000,\"monotonic_ns\":1000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"},{\"address\":\"0xffffffff81000080\",\"function\":\"do_syscall_64\",\"object\":\"[kernel]\"},{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"},{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1100000,\"monotonic_ns\":1100010,\"iteration\":null,\"cpu\":1,\"pid\":9,\"tid\":9,\"comm\":\"[unknown]\",\"kind\":\"fork\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1200000,\"monotonic_ns\":1200010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1300000,\"monotonic_ns\":1300010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
@@ -739,7 +739,7 @@ static void check_deep(const char *text)
 			uint64_t address = DEEP_AT + 16 * (i / 2 * DEEP + k) - (k > 0);
 			char place[48];
 
-			snprintf(place, sizeof(place), " %" PRIx64 " f%u\n", address,
+			snprintf(place, sizeof(place), " %" PRIx64 " f%u\n", address + (k > 0),
 				 deep_name(i % 2, address));
 			text = strchr(text, '\n') + 1;
 			if (strncmp(text - strlen(place), place, strlen(place)) != 0)

@@ -183,6 +183,26 @@ TEST(callchains)
 	buf_fini(&bytes);
 }
 
+/* Return addresses are looked up inside their calls, and reported as recorded; 0 is not before 0.
+ */
+TEST(recorded_addresses)
+{
+	const uint64_t words[] = {PERF_CONTEXT_USER, 0x1000, 0x2000, 0, 1};
+	static struct report_stack s;
+	struct profile_sample sample;
+	struct buf bytes;
+
+	buf_init(&bytes, 4096);
+	sample = sample_of(chain_of(PERF_RECORD_MISC_USER, words, NR(words), &bytes));
+	report_stack_make(NULL, NULL, &sample, true, &s);
+	assert_int_equal(s.nr, NR(words) - 1);
+	for (size_t i = 0; i < s.nr; i++) {
+		assert_int_equal(report_stack_recorded(&s, i), words[i + 1]);
+		assert_int_equal(s.address[i], words[i + 1] - (i && words[i + 1]));
+	}
+	buf_fini(&bytes);
+}
+
 static const struct {
 	const char *name;
 	uint32_t has;

@@ -104,14 +104,13 @@ static void set_ip(const struct stacks *s, const struct profile_item *item, stru
 	o->is_user_ip = find_user_pc(s, item, &o->ip);
 }
 
-/* Return addresses were moved back into their calls: readers expect them as they are. */
 static void put_part(struct stacks *s, size_t *nr, uint64_t context, size_t from, size_t to)
 {
 	if (from == to)
 		return;
 	s->chain[(*nr)++] = context;
 	for (size_t i = from; i < to; i++)
-		s->chain[(*nr)++] = s->stack->address[i] + (i > from);
+		s->chain[(*nr)++] = report_stack_recorded(s->stack, i);
 }
 
 static void make_chain(struct stacks *s, const struct profile_item *item, struct perf_origin *o)
