@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "dashboard/terminal.h"
 #include "dashboard_feed.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 #include "output.h"
 #include "program.h"
 #include "screen/format.h"

@@ -5,7 +5,7 @@
 #define CPUPERF_PRINT_SUMS_H
 
 #include "base/dict.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 
 /* One event on one CPU, or one thing, over all iterations. */
 struct sums_sum {

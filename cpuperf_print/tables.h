@@ -4,8 +4,8 @@
 #ifndef CPUPERF_PRINT_TABLES_H
 #define CPUPERF_PRINT_TABLES_H
 
+#include "estimate/table.h"
 #include "job.h"
-#include "metric/table.h"
 
 /* Adds a trace as a row of the current iteration. If its CPU is not selected, the row is dropped;
  * the first row stays, with only what belongs to the machine. */

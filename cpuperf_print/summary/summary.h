@@ -4,8 +4,8 @@
 #ifndef CPUPERF_PRINT_SUMMARY_SUMMARY_H
 #define CPUPERF_PRINT_SUMMARY_SUMMARY_H
 
+#include "estimate/table.h"
 #include "job.h"
-#include "metric/table.h"
 #include "screen/format.h"
 
 struct profile_item;

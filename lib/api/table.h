@@ -6,7 +6,7 @@
 #define API_TABLE_H
 
 #include "base/arena.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 #include "session/session.h"
 
 /* All groups in the order of lists, and the memory of made rows. Must not move between init and

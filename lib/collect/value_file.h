@@ -37,7 +37,7 @@ void value_files_close(struct value_files *v); /* zeroes are fine */
 void value_files_read(struct value_files *v);
 /* As collect_get. READING_FAILED for what cannot be read or is no number. A number below 0 (hwmon
  * and thermal zones have such, in the cold and where nothing is connected) is raw as an int64_t,
- * which metric/ reads where the row is an EVENT_VALUE of a broken scale. */
+ * which estimate/ reads where the row is an EVENT_VALUE of a broken scale. */
 void value_files_get(const struct value_files *v, uint32_t cpu, struct reading *out);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef COUNTS_FORMULAS_H
 #define COUNTS_FORMULAS_H
 
-#include "metric/metric.h"
+#include "estimate/metric.h"
 
 struct arena;
 struct err;

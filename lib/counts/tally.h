@@ -5,7 +5,7 @@
 #ifndef COUNTS_TALLY_H
 #define COUNTS_TALLY_H
 
-#include "metric/table.h"
+#include "estimate/table.h"
 #include "profile/session.h"
 
 struct err;

@@ -6,7 +6,7 @@
 #define COUNTS_TOPDOWN_H
 
 #include "counts/formulas.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 #include "profile/session.h"
 
 struct err;

@@ -5,8 +5,8 @@
 #ifndef DASHBOARD_HISTORY_H
 #define DASHBOARD_HISTORY_H
 
-#include "metric/cell.h"
-#include "metric/spread.h"
+#include "estimate/cell.h"
+#include "estimate/spread.h"
 
 enum { HISTORY_MAX_DEPTH = 600, HISTORY_MIN_DEPTH = 60, HISTORY_MAX_BYTES = 16 << 20 };
 

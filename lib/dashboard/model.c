@@ -4,8 +4,8 @@
 #include "dashboard/model.h"
 
 #include "base/mem.h"
-#include "metric/chance.h"
-#include "metric/rate.h"
+#include "estimate/chance.h"
+#include "estimate/rate.h"
 
 #include <errno.h>
 #include <math.h>

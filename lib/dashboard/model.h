@@ -10,7 +10,7 @@
 
 #include "dashboard/history.h"
 #include "dashboard/key.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 
 enum model_view {
 	MODEL_CPUS,

@@ -3,7 +3,7 @@
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
-#include "metric/chance.h"
+#include "estimate/chance.h"
 #include "screen/number.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "metric/chance.h"
+#include "estimate/chance.h"
 
 #include <errno.h>
 #include <math.h>

@@ -15,12 +15,12 @@
  * the duration: a slower run of the same work lasts longer, and that is to be seen. The caller
  * leaves out replicates that were cut short.
  *
- * Rows are tested by Welch's t over the replicates (metric/chance.h), with the variance of counting
- * samples as the minimum; p is adjusted by Holm over the tested rows: half of the 5 % is shared
- * equally, half by size, so that a function with a fifth of the samples needs less evidence than
- * one of hundreds of small ones. A row is tested if it could be certain: if it were with all of its
- * samples on one side. Both choices use the samples of both sides together, which are independent
- * of a difference; rows of a few samples would only raise the bar for the others.
+ * Rows are tested by Welch's t over the replicates (estimate/chance.h), with the variance of
+ * counting samples as the minimum; p is adjusted by Holm over the tested rows: half of the 5 % is
+ * shared equally, half by size, so that a function with a fifth of the samples needs less evidence
+ * than one of hundreds of small ones. A row is tested if it could be certain: if it were with all
+ * of its samples on one side. Both choices use the samples of both sides together, which are
+ * independent of a difference; rows of a few samples would only raise the bar for the others.
  *
  * Of one thread.
  */

@@ -5,7 +5,7 @@
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H
 
-#include "metric/sampled.h"
+#include "estimate/sampled.h"
 #include "profile/session.h"
 #include "report/entry.h"
 #include "unwind/unwind.h"

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json_writer.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 #include "screen/format.h"
 #include "screen/number.h"
 

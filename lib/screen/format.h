@@ -5,7 +5,7 @@
 #ifndef SCREEN_FORMAT_H
 #define SCREEN_FORMAT_H
 
-#include "metric/table.h"
+#include "estimate/table.h"
 
 #include <stdbool.h>
 

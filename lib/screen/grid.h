@@ -10,7 +10,7 @@
 #ifndef SCREEN_GRID_H
 #define SCREEN_GRID_H
 
-#include "metric/share.h"
+#include "estimate/share.h"
 
 #include <stdbool.h>
 #include <stddef.h>

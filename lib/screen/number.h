@@ -5,9 +5,9 @@
 #ifndef SCREEN_NUMBER_H
 #define SCREEN_NUMBER_H
 
-#include "metric/cell.h"
-#include "metric/rate.h"
-#include "metric/sampled.h"
+#include "estimate/cell.h"
+#include "estimate/rate.h"
+#include "estimate/sampled.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
 #ifndef SCREEN_THINGS_H
 #define SCREEN_THINGS_H
 
-#include "metric/table.h"
+#include "estimate/table.h"
 
 struct buf;
 

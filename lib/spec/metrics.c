@@ -1,6 +1,6 @@
 /*
  * The metrics of a spec: the array into the model, each by itself, and then what they mean beside
- * the events. Knows nothing of how an expression is read or evaluated; that is in metric/.
+ * the events. Knows nothing of how an expression is read or evaluated; that is in estimate/.
  */
 #include "spec/metrics.h"
 

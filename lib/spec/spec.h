@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "metric/metric.h"
+#include "estimate/metric.h"
 
 #include <stdbool.h>
 #include <stddef.h>

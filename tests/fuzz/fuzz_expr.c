@@ -4,7 +4,7 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
-#include "metric/expr.h"
+#include "estimate/expr.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "counts/lines.h"
 #include "counts/topdown.h"
-#include "metric/expr.h"
+#include "estimate/expr.h"
 #include "profile/filter.h"
 #include "screen/number.h"
 #include "trace/record.h"

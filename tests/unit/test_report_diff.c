@@ -6,7 +6,7 @@
 #include "kit.h"
 #include "synthetic.h"
 
-#include "metric/chance.h"
+#include "estimate/chance.h"
 #include "report/diff.h"
 
 static struct diff *make(enum diff_basis basis, size_t nr_a, size_t nr_b)

@@ -6,10 +6,10 @@
  * what varies from run to run (memory layout, other load): a difference that is certain between
  * them is certain within these two runs only.
  */
-#ifndef METRIC_CHANCE_H
-#define METRIC_CHANCE_H
+#ifndef ESTIMATE_CHANCE_H
+#define ESTIMATE_CHANCE_H
 
-#include "metric/spread.h"
+#include "estimate/spread.h"
 
 #include <stdbool.h>
 #include <stddef.h>

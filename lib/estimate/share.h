@@ -4,10 +4,11 @@
  * Assumption: samples are independent. That fails at a fixed period near a multiple of the
  * program's own (each sample hits the same spot), and in a session much shorter than the program's
  * phases; the samples of one session cannot show that. With long phases the true spread over
- * repetitions is smaller or larger than this interval; metric/chance.h measures it over iterations.
+ * repetitions is smaller or larger than this interval; estimate/chance.h measures it over
+ * iterations.
  */
-#ifndef METRIC_SHARE_H
-#define METRIC_SHARE_H
+#ifndef ESTIMATE_SHARE_H
+#define ESTIMATE_SHARE_H
 
 #include <stdint.h>
 

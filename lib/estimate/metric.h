@@ -2,11 +2,11 @@
  * Metrics: numbers that a spec computes from its events, such as instructions per cycle. Computed
  * when shown, from the cells of one CPU or from totals. Independent of specs and tables.
  */
-#ifndef METRIC_METRIC_H
-#define METRIC_METRIC_H
+#ifndef ESTIMATE_METRIC_H
+#define ESTIMATE_METRIC_H
 
-#include "metric/cell.h"
-#include "metric/expr.h"
+#include "estimate/cell.h"
+#include "estimate/expr.h"
 
 /* A number as the spec writes it; text NULL: there is none. */
 struct metric_limit {

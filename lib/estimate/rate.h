@@ -3,10 +3,10 @@
  * per second, a time is a share of the time that passed, a share or value is what it is. Metrics
  * are values.
  */
-#ifndef METRIC_RATE_H
-#define METRIC_RATE_H
+#ifndef ESTIMATE_RATE_H
+#define ESTIMATE_RATE_H
 
-#include "metric/cell.h"
+#include "estimate/cell.h"
 
 struct rate {
 	double divisor;         /* of a count per second; 1 for shares and values */

@@ -5,7 +5,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 
 enum { START_NS = 1000, END_NS = 9000 };
 

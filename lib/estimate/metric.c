@@ -1,7 +1,7 @@
 /*
  * A metric's cell from those of its operands.
  */
-#include "metric/metric.h"
+#include "estimate/metric.h"
 
 const struct expr_step *metric_operand(const struct metric *m, size_t *i)
 {

@@ -5,7 +5,7 @@
 #include "kit.h"
 #include "synthetic.h"
 
-#include "metric/chance.h"
+#include "estimate/chance.h"
 
 static void assert_near(double x, double y)
 {

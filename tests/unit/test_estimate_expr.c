@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "metric/expr.h"
+#include "estimate/expr.h"
 
 #include <math.h>
 

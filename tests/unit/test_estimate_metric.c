@@ -4,7 +4,7 @@
 #include "kit.h"
 
 #include "base/arena.h"
-#include "metric/metric.h"
+#include "estimate/metric.h"
 
 enum { S = 1000000000 };
 

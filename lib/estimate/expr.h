@@ -2,8 +2,8 @@
  * Expressions over measured numbers: parsed into steps of a stack machine, and evaluated. A
  * callback resolves operands.
  */
-#ifndef METRIC_EXPR_H
-#define METRIC_EXPR_H
+#ifndef ESTIMATE_EXPR_H
+#define ESTIMATE_EXPR_H
 
 #include <stdbool.h>
 #include <stddef.h>

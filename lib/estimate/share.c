@@ -1,7 +1,7 @@
 /*
  * Wilson's interval: the shares from which the found one is at most 1.96 deviations away.
  */
-#include "metric/share.h"
+#include "estimate/share.h"
 
 #include <math.h>
 #include <stddef.h>

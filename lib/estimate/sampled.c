@@ -2,7 +2,7 @@
  * What came of samples and what should have come, in whole numbers: counts have 64 bits, their
  * products 128.
  */
-#include "metric/sampled.h"
+#include "estimate/sampled.h"
 
 #include <stddef.h>
 #include <string.h>

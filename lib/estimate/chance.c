@@ -2,7 +2,7 @@
  * Student's distribution by the incomplete beta function, Welch's test by that, and Holm's
  * correction.
  */
-#include "metric/chance.h"
+#include "estimate/chance.h"
 
 #include "base/mem.h"
 

@@ -3,8 +3,8 @@
  */
 #include "kit.h"
 
-#include "metric/cell.h"
-#include "metric/spread.h"
+#include "estimate/cell.h"
+#include "estimate/spread.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * Welford.
  */
-#include "metric/spread.h"
+#include "estimate/spread.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "metric/rate.h"
+#include "estimate/rate.h"
 
 #include <string.h>
 

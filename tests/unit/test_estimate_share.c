@@ -5,7 +5,7 @@
 #include "kit.h"
 #include "synthetic.h"
 
-#include "metric/share.h"
+#include "estimate/share.h"
 
 enum { NR_CASES = 10000 };
 

@@ -4,7 +4,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /*
  * Mean and standard deviation of numbers that come one by one.
  */
-#ifndef METRIC_SPREAD_H
-#define METRIC_SPREAD_H
+#ifndef ESTIMATE_SPREAD_H
+#define ESTIMATE_SPREAD_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * live table and cpuperf_print share it. Independent of where readings come from and of how
  * numbers are shown.
  */
-#ifndef METRIC_CELL_H
-#define METRIC_CELL_H
+#ifndef ESTIMATE_CELL_H
+#define ESTIMATE_CELL_H
 
 #include "base/reading.h"
 

@@ -1,7 +1,7 @@
 /*
  * Tables of cells, and their summary.
  */
-#include "metric/table.h"
+#include "estimate/table.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

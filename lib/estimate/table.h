@@ -3,16 +3,16 @@
  * formats print it. The recorder fills it from live readings, the reader from traces, both through
  * the functions here, so that both print the same.
  */
-#ifndef METRIC_TABLE_H
-#define METRIC_TABLE_H
+#ifndef ESTIMATE_TABLE_H
+#define ESTIMATE_TABLE_H
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/cpuset.h"
-#include "metric/cell.h"
-#include "metric/metric.h"
-#include "metric/sampled.h"
-#include "metric/spread.h"
+#include "estimate/cell.h"
+#include "estimate/metric.h"
+#include "estimate/sampled.h"
+#include "estimate/spread.h"
 
 struct buf;
 

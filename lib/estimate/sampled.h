@@ -2,10 +2,10 @@
  * The arithmetic of samples: those received against those expected by the count. The live table and
  * cpuperf_print share it. Independent of where numbers come from and of how they are shown.
  */
-#ifndef METRIC_SAMPLED_H
-#define METRIC_SAMPLED_H
+#ifndef ESTIMATE_SAMPLED_H
+#define ESTIMATE_SAMPLED_H
 
-#include "metric/cell.h"
+#include "estimate/cell.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * Readings to cells, cells to totals. Integers as long as they are integers: a double has 53 bits,
  * a counter 64. What is scaled goes through 128.
  */
-#include "metric/cell.h"
+#include "estimate/cell.h"
 
 #include <inttypes.h>
 #include <math.h>

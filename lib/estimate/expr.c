@@ -2,7 +2,7 @@
  * The parser has a function per rule and adds a step when its operands are there, so that the
  * steps come out in the order of the calculation. Knows no locale, and rounds a number once.
  */
-#include "metric/expr.h"
+#include "estimate/expr.h"
 
 #include "base/arena.h"
 #include "base/err.h"

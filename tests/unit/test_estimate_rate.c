@@ -1,7 +1,7 @@
 /* What a number over time is shown as. */
 #include "kit.h"
 
-#include "metric/rate.h"
+#include "estimate/rate.h"
 
 static const struct {
 	enum event_kind kind;

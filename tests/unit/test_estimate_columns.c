@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "metric/table.h"
+#include "estimate/table.h"
 
 #include <math.h>
 
