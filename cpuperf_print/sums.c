@@ -121,8 +121,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < t->nr_events; i++) {
-		struct sums_sum *s =
-		    sums_at(x, i, counts_tally_is_of_cpu(&t->columns[i]) ? cpu : 0);
+		struct sums_sum *s = sums_at(x, i, table_is_of_cpu(&t->columns[i]) ? cpu : 0);
 
 		add_cell(s, table_cell(t, row, i), t->realtime_ns);
 		add_sampled(s, table_sampled(t, row, i)); /* also of what was only sampled */

@@ -126,6 +126,7 @@ int export_series_put(struct export_series *s, struct json_writer *out, struct e
 						    .metrics = &s->o->spec.metric_set,
 						    .filter = &s->j->selection->filter,
 						    .slice_ns = SLICE_NS,
+						    .has_totals = true,
 						    .point = put_point,
 						    .arg = s};
 

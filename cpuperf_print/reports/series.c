@@ -34,7 +34,7 @@ static const struct grid_column point_columns[] = {
     {"monotonic_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
     {"span_ns", NULL, NULL, GRID_COUNT, GRID_ALL},
     {"iteration", NULL, NULL, GRID_COUNT, GRID_ALL},
-    {"cpu", NULL, NULL, GRID_COUNT, GRID_ALL},
+    {"cpu", NULL, NULL, GRID_CPU, GRID_ALL},
     {"group", NULL, NULL, GRID_TEXT, GRID_ALL},
     {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
     {"label", NULL, NULL, GRID_TEXT, GRID_ALL},
@@ -106,21 +106,18 @@ static int write_rows(struct points *w)
 	return output_flush(w->j->output, w->e);
 }
 
-/* Totals of events are sums of rows, and not printed. */
 static int put_point(void *arg, const struct counts_series_point *p)
 {
 	struct points *w = arg;
 	struct grid *g = w->g;
 
-	if (p->is_total && !p->of->metric)
-		return 0;
 	w->j->output->nr_records++;
 	grid_row(g);
 	put_count(g, p->end_ns >= p->origin_ns, p->end_ns - p->origin_ns);
 	grid_count(g, p->end_ns);
 	put_count(g, p->cell->span_ns != 0, p->cell->span_ns);
 	grid_count(g, p->iteration);
-	put_count(g, p->cpu != COUNTS_NO_CPU, p->cpu);
+	grid_count(g, p->cpu);
 	put_names(g, p);
 	put_numbers(g, p);
 	return ++w->nr_waiting < ROWS_AT_ONCE ? 0 : write_rows(w);
@@ -133,6 +130,7 @@ static int print_points(struct job *j, const struct input *o, struct err *e)
 						    .metrics = &o->spec.metric_set,
 						    .filter = &j->selection->filter,
 						    .slice_ns = SLICE_NS,
+						    .has_totals = true,
 						    .point = put_point,
 						    .arg = &w};
 	int rc;

@@ -44,6 +44,8 @@ struct series {
 	const struct profile_facts *facts;
 	struct profile_iterator *iterator; /* owned */
 	struct table *table;
+	struct table
+	    *whole; /* owned; of the iteration in a session that samples; NULL: no totals */
 	uint64_t origin_ns;
 	bool has_origin;
 	/* Of the present trace: */
@@ -100,11 +102,9 @@ static int emit(const struct series *s, struct counts_series_point *p)
 }
 
 /* A cell without a span (a value, no reading) covers the whole time. */
-static int emit_cell(const struct series *s, size_t i, const struct cell *cell,
-		     struct counts_series_point *p)
+static int emit_cell(const struct series *s, const struct table *t, size_t i,
+		     const struct cell *cell, struct counts_series_point *p)
 {
-	const struct table *t = s->table;
-
 	if (cell->state == CELL_NONE)
 		return 0;
 	p->column = (uint32_t)i;
@@ -121,11 +121,11 @@ static int emit_cell(const struct series *s, size_t i, const struct cell *cell,
 static int emit_row_cell(const struct series *s, size_t row, size_t i)
 {
 	const struct table *t = s->table;
-	struct counts_series_point p = {
-	    .trace = t->row_trace[row],
-	    .cpu = counts_tally_is_of_cpu(&t->columns[i]) ? t->row_cpu[row] : COUNTS_NO_CPU};
+	struct counts_series_point p = {.trace = t->row_trace[row],
+					.cpu = table_is_of_cpu(&t->columns[i]) ? t->row_cpu[row]
+									       : COUNTS_NO_CPU};
 
-	return emit_cell(s, i, table_cell(t, row, i), &p);
+	return emit_cell(s, t, i, table_cell(t, row, i), &p);
 }
 
 static int emit_things(const struct series *s)
@@ -137,24 +137,22 @@ static int emit_things(const struct series *s)
 		struct counts_series_point p = {
 		    .trace = t->row_trace[0], .cpu = COUNTS_NO_CPU, .thing = &t->things[k]};
 
-		rc = emit_cell(s, t->things[k].column, &t->things[k].cell, &p);
+		rc = emit_cell(s, t, t->things[k].column, &t->things[k].cell, &p);
 	}
 	return rc;
 }
 
 /* --- a tally --------------------------------------------------------------------------------- */
 
-/* Totals over CPUs; the machine's numbers are in a row. */
-static int emit_totals(const struct series *s)
+static int emit_totals(const struct series *s, const struct table *t)
 {
-	const struct table *t = s->table;
 	int rc = 0;
 
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
 		struct counts_series_point p = {.cpu = COUNTS_NO_CPU, .is_total = true};
 
-		if (counts_tally_is_of_cpu(&t->columns[i]) || t->columns[i].is_total_only)
-			rc = emit_cell(s, i, &t->totals[i], &p);
+		if (table_has_total(t, i))
+			rc = emit_cell(s, t, i, &t->totals[i], &p);
 	}
 	return rc;
 }
@@ -172,7 +170,7 @@ static int end_iteration(struct series *s)
 			if (!t->columns[i].is_total_only)
 				rc = emit_row_cell(s, row, i);
 	if (rc == 0)
-		rc = emit_totals(s);
+		rc = emit_totals(s, t);
 	if (rc == 0)
 		rc = emit_things(s);
 	t->nr_rows = 0;
@@ -180,9 +178,8 @@ static int end_iteration(struct series *s)
 }
 
 /* Cells of a CPU that is not selected enter no total. */
-static void add_row(struct series *s, const struct profile_trace *trace)
+static void add_row(const struct series *s, struct table *t, const struct profile_trace *trace)
 {
-	struct table *t = s->table;
 	size_t row = t->nr_rows;
 
 	counts_tally_add(t, trace);
@@ -194,7 +191,21 @@ static int read_counted(struct series *s, const struct profile_trace *trace)
 {
 	int rc = counts_tally_is_next(s->table, trace) ? end_iteration(s) : 0;
 
-	add_row(s, trace);
+	add_row(s, s->table, trace);
+	return rc;
+}
+
+/* In a session that samples. */
+static int end_whole(const struct series *s)
+{
+	struct table *t = s->whole;
+	int rc = 0;
+
+	if (t && t->nr_rows) {
+		table_total(t);
+		rc = emit_totals(s, t);
+		t->nr_rows = 0;
+	}
 	return rc;
 }
 
@@ -207,7 +218,7 @@ static bool is_event_due(const struct series *s, enum source source, size_t i)
 
 	if (s->trace->events[i].state == READING_OK || cell_has_value(table_cell(s->table, 0, i)))
 		return true;
-	return source == AT_ENDS && (counts_tally_is_of_cpu(c) || s->trace->head.trace == 0);
+	return source == AT_ENDS && (table_is_of_cpu(c) || s->trace->head.trace == 0);
 }
 
 /* True if all measured operands are read there; a tick needs at least one. */
@@ -703,10 +714,13 @@ static int read_items(struct series *s)
 
 static int read_sampled(struct series *s, const struct profile_trace *trace)
 {
-	int rc;
+	int rc = s->whole && counts_tally_is_next(s->whole, trace) ? end_whole(s) : 0;
 
 	s->trace = trace;
-	rc = start_trace(s);
+	if (s->whole)
+		add_row(s, s->whole, trace);
+	if (rc == 0)
+		rc = start_trace(s);
 	if (rc == 0)
 		rc = read_items(s);
 	if (rc == 0)
@@ -724,6 +738,8 @@ static int init(struct series *s, struct err *e)
 	bool has_all = true;
 	int rc = counts_tally_new(s->facts, s->config->metrics, &s->table, e);
 
+	if (rc == 0 && s->config->has_totals && s->facts->is_sampling)
+		rc = counts_tally_new(s->facts, s->config->metrics, &s->whole, e);
 	if (rc)
 		return rc;
 	s->source = mem_calloc(nr, sizeof(*s->source));
@@ -746,6 +762,7 @@ static void fini(struct series *s)
 	mem_free(s->source);
 	mem_free(s->counter);
 	table_free(s->table);
+	table_free(s->whole);
 }
 
 static int read_trace(struct series *s, const struct profile_trace *trace)
@@ -771,8 +788,8 @@ static int read_all(struct series *s)
 	profile_iterator_free(s->iterator);
 	if (rc == 0)
 		rc = got;
-	if (rc == 0 && !s->facts->is_sampling)
-		rc = end_iteration(s);
+	if (rc == 0)
+		rc = s->facts->is_sampling ? end_whole(s) : end_iteration(s);
 	return rc;
 }
 

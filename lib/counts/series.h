@@ -4,7 +4,8 @@
  *
  * A tally has points per iteration. A session that samples has points of readings at the timebase's
  * pace, of the counts in the timebase's samples, of what was read at the boundaries only, and of
- * the number of samples in each slice of time.
+ * the number of samples in each slice of time. Its totals over CPUs are those of iterations: the
+ * readings of several CPUs between the boundaries are not simultaneous.
  */
 #ifndef COUNTS_SERIES_H
 #define COUNTS_SERIES_H
@@ -16,7 +17,7 @@
 struct err;
 struct profile_filter;
 
-enum { COUNTS_NO_CPU = UINT32_MAX };
+enum { COUNTS_NO_CPU = TABLE_ALL_CPUS };
 enum { COUNTS_SERIES_UNIT_BYTES = 64 };
 
 /* One number of one event or metric, on one CPU, of one thing, or of the machine. */
@@ -25,7 +26,7 @@ struct counts_series_point {
 	const struct table_column *of;   /* what it is */
 	const struct table_thing *thing; /* NULL: none */
 	bool is_samples;                 /* a number of samples; weight holds */
-	bool is_total; /* over the CPUs of an iteration, which have their own points */
+	bool is_total; /* over the CPUs in an iteration, which have their own points */
 	uint32_t iteration, trace, cpu; /* COUNTS_NO_CPU: the machine, or a total */
 	uint64_t origin_ns;             /* when the session began */
 	uint64_t start_ns, end_ns;      /* the interval, CLOCK_MONOTONIC */
@@ -43,6 +44,7 @@ struct counts_series_config {
 	 * CPUs do not filter points of the machine. */
 	const struct profile_filter *filter;
 	uint64_t slice_ns; /* of samples; from the session's start on; not 0 */
+	bool has_totals;   /* of a session that samples too; a tally always has them */
 	/* Intervals end at samples, at least slice_ns apart, in place of slices: a sample's weight
 	 * accrued since the one before it, so these are smooth where samples are few. */
 	bool from_sample_to_sample;

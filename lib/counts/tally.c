@@ -134,15 +134,10 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 	return nr;
 }
 
-bool counts_tally_is_of_cpu(const struct table_column *c)
-{
-	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;
-}
-
 void counts_tally_leave_cpu(struct table *t, size_t row)
 {
 	for (size_t i = 0; i < t->nr_events; i++)
-		if (counts_tally_is_of_cpu(&t->columns[i]))
+		if (table_is_of_cpu(&t->columns[i]))
 			*table_cell(t, row, i) = (struct cell){.state = CELL_NONE};
 	counts_tally_samples(t, row, NULL);
 }

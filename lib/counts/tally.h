@@ -24,9 +24,6 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace);
  * CPU is not selected.
  */
 void counts_tally_leave_cpu(struct table *t, size_t row);
-/* True if a column's cells belong to each row's CPU or package; else they are the machine's, in row
- * 0. */
-bool counts_tally_is_of_cpu(const struct table_column *c);
 
 /* Fills in the sampling of a row, after its cells. s NULL: not known. Also for live tables. */
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);

@@ -138,6 +138,19 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column)
 	return &t->cells[row * t->nr_columns + column];
 }
 
+bool table_is_of_cpu(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;
+}
+
+bool table_has_total(const struct table *t, size_t column)
+{
+	const struct table_column *c = &t->columns[column];
+	bool is_row_of_all = t->nr_rows == 1 && t->row_cpu[0] == TABLE_ALL_CPUS;
+
+	return c->is_total_only || (table_is_of_cpu(c) && !is_row_of_all);
+}
+
 static void make_part(const struct table_column *c, const struct table_part *p, struct cell *out)
 {
 	cell_make(c->kind, p->start, p->end, out);

@@ -48,13 +48,15 @@ struct table_thing {
 	struct cell cell;
 };
 
+enum { TABLE_ALL_CPUS = UINT32_MAX };
+
 /* Owned by whoever made it with table_new; strings are borrowed. */
 struct table {
 	size_t nr_columns, nr_rows; /* nr_rows may be lowered, up to what table_new got */
 	size_t nr_events;           /* columns; the metrics are behind them */
 	struct table_column *columns;
 	uint32_t *row_trace; /* the trace number of each row: its own, unless traces are missing */
-	uint32_t *row_cpu;   /* the CPU of each row */
+	uint32_t *row_cpu;   /* the CPU of each row; TABLE_ALL_CPUS: the trace is of all */
 	struct cell *cells;  /* nr_rows × nr_columns, row by row */
 	struct cell *totals; /* nr_columns */
 	struct cell *sums;   /* nr_events; of the rows that a metric's total is of */
@@ -85,6 +87,11 @@ bool table_scopes_meet(unsigned scopes);
 int table_add_sampling(struct table *t);
 void table_free(struct table *t);
 struct cell *table_cell(const struct table *t, size_t row, size_t column);
+/* True if a column's cells belong to each row's CPU or package; else they are the machine's, in row
+ * 0. */
+bool table_is_of_cpu(const struct table_column *c);
+/* True if the column's total is a number of its own: the machine's cell in row 0 is its total. */
+bool table_has_total(const struct table *t, size_t column);
 /* The readings of one part of an event on one CPU: most events have one part, one of the memory has
  * one per box. Either may be NULL. */
 enum { TABLE_MAX_PARTS = 256 };

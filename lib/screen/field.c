@@ -11,7 +11,7 @@
 
 struct cell_row {
 	const struct table *t;
-	size_t row; /* nr_rows: a metric's total */
+	size_t row; /* nr_rows: a total */
 	const struct table_column *column;
 	const struct cell *cell;
 	const struct sampled *sampled;   /* NULL if the session only counts */
@@ -45,9 +45,16 @@ static const char *kind_name(const struct table_column *c)
 	return c->kind == EVENT_VALUE ? "value" : c->kind == EVENT_SHARE ? "share" : "count";
 }
 
-static bool is_of_cpu(const struct cell_row *r)
+static bool has_trace(const struct cell_row *r)
 {
 	return r->row < r->t->nr_rows;
+}
+
+/* Else it is all CPUs'. */
+static bool is_of_cpu(const struct cell_row *r)
+{
+	return has_trace(r) && table_is_of_cpu(r->column) &&
+	       r->t->row_cpu[r->row] != TABLE_ALL_CPUS;
 }
 
 static bool has_span(const struct cell_row *r)
@@ -63,12 +70,12 @@ static bool is_told(const struct cell_row *r)
 /* Readings between the boundaries. */
 static bool is_read_between(const struct cell_row *r)
 {
-	return is_of_cpu(r) && r->t->row_sampling && !r->cell->is_perf && !r->column->metric &&
+	return has_trace(r) && r->t->row_sampling && !r->cell->is_perf && !r->column->metric &&
 	       r->t->row_sampling[r->row].ticks + r->t->row_sampling[r->row].ticks_missed > 0;
 }
 
 NUMBER(iteration, true, r->t->iteration)
-NUMBER(trace, is_of_cpu(r), r->t->row_trace[r->row])
+NUMBER(trace, has_trace(r), r->t->row_trace[r->row])
 NUMBER(cpu, is_of_cpu(r), r->t->row_cpu[r->row])
 NUMBER(start_ns, true, r->t->start_ns)
 NUMBER(end_ns, true, r->t->end_ns)
@@ -95,6 +102,12 @@ TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
 TEXT(kind, kind_name(r->column))
 TEXT(state, cell_state_text(r->cell, r->state))
+
+static const char *all(const void *p)
+{
+	(void)p;
+	return "all";
+}
 
 static bool value(const void *p, struct buf *out)
 {
@@ -130,7 +143,7 @@ static const struct screen_field cell_fields[] = {
     {"thing", .text = thing},
     {"iteration", .number = iteration},
     {"trace", .number = trace},
-    {"cpu", .number = cpu},
+    {"cpu", .number = cpu, .text = all},
     {"start_ns", .number = start_ns},
     {"end_ns", .number = end_ns},
     {"realtime_ns", .number = realtime_ns},
@@ -184,10 +197,8 @@ void screen_write_csv(struct buf *out, const struct screen_field *fields, size_t
 {
 	for (size_t i = 0; i < nr; i++) {
 		buf_adds(out, i ? "," : "");
-		if (fields[i].text)
+		if ((!fields[i].number || !fields[i].number(row, out)) && fields[i].text)
 			buf_csv_field(out, fields[i].text(row));
-		else
-			fields[i].number(row, out);
 	}
 	buf_addc(out, '\n');
 }
@@ -200,12 +211,12 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 	jsonw_init(&j, out, false);
 	jsonw_object(&j, NULL);
 	for (size_t i = 0; i < nr; i++) {
-		if (fields[i].text) {
-			jsonw_text(&j, fields[i].name, fields[i].text(row));
-			continue;
-		}
 		jsonw_key(&j, fields[i].name);
-		if (!fields[i].number(row, out))
+		if (fields[i].number && fields[i].number(row, out))
+			continue;
+		if (fields[i].text)
+			buf_json_string(out, fields[i].text(row));
+		else
 			buf_adds(out, "null");
 	}
 	jsonw_end(&j);
@@ -246,11 +257,12 @@ void screen_write_cells(const struct table *t, const char *session, screen_write
 			write_cell((struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
 						     table_sampled(t, row, i), NULL, session},
 				   write, out);
-	for (size_t i = t->nr_events; i < t->nr_columns; i++)
-		write_cell((struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
-					     t->sampled ? &t->sampled_totals[i] : NULL, NULL,
-					     session},
-			   write, out);
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (table_has_total(t, i))
+			write_cell((struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
+						     t->sampled ? &t->sampled_totals[i] : NULL,
+						     NULL, session},
+				   write, out);
 	write_things(t, session, write, out);
 }
 

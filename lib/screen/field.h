@@ -12,7 +12,8 @@ struct screen_gap;
 struct screen_state;
 struct table;
 
-/* One of the two functions is set; row is the caller's. */
+/* At least one of the functions is set: the text stands where there is no number. row is the
+ * caller's. */
 struct screen_field {
 	const char *name;
 	const char *(*text)(const void *row);             /* never NULL */
@@ -27,11 +28,11 @@ void screen_write_csv_header(struct buf *out, const struct screen_field *fields,
 /* The fields of a cell of such a table: with things the thing comes first, with samples their
  * fields come last. With a session, which then comes first, all fields are there. */
 const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr);
-/* Writes all cells except CELL_NONE, then the totals of metrics, which have no trace and no CPU.
- * session: the field of that name; NULL: none. */
+/* Writes all cells except CELL_NONE, then the totals over CPUs, which have no trace. session: the
+ * field of that name; NULL: none. */
 void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
 			struct buf *out);
-/* A row in place of iterations that were not printed; without trace and CPU. */
+/* A row in place of iterations that were not printed; without trace. */
 void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
 		      screen_write_fn *write, struct buf *out);
 

@@ -48,12 +48,12 @@ struct screen_format {
 
 /*
  * text: the layout of the original cpuperf, with a line of totals if there are metrics; sampled
- * events as in screen_samples; a summary. csv (RFC 4180, but with LF): one line per cell except
- * CELL_NONE; no summary, so that a file is one table. ndjson: an object per cell, with the fields
- * of csv; then one with "summary": true per column. In both, missing values are empty (null);
- * integers are exact, shares have four decimals. A session that samples has more fields, in all
- * cells. A gap is a row of the event cpuperf:iterations_not_printed, with the first iteration and
- * as value their number.
+ * events as in screen_samples; a summary. csv (RFC 4180, but with LF): one line per cell and total
+ * over CPUs except CELL_NONE; no summary, so that a file is one table. ndjson: an object per cell,
+ * with the fields of csv; then one with "summary": true per column. In both, missing values are
+ * empty (null); integers are exact, shares have four decimals. A session that samples has more
+ * fields, in all cells. A gap is a row of the event cpuperf:iterations_not_printed, with the first
+ * iteration and as value their number.
  */
 extern const struct screen_format screen_formats[];
 extern const size_t screen_nr_formats;

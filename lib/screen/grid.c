@@ -102,6 +102,15 @@ static void show_count(struct buf *b, const struct grid_column *c, const union v
 	buf_u64_commas(b, v->count);
 }
 
+static void show_cpu(struct buf *b, const struct grid_column *c, const union value *v)
+{
+	(void)c;
+	if (v->count == UINT32_MAX)
+		buf_adds(b, "all");
+	else
+		buf_u64(b, v->count);
+}
+
 static void show_amount(struct buf *b, const struct grid_column *c, const union value *v)
 {
 	screen_human(b, (double)v->count, unit_of(c));
@@ -168,6 +177,14 @@ static void give_count(struct buf *b, enum grid_form form, const union value *v,
 	buf_u64(b, v->count);
 }
 
+static void give_cpu(struct buf *b, enum grid_form form, const union value *v, size_t part)
+{
+	if (v->count == UINT32_MAX)
+		give_text(b, form, &(union value){.text = "all"}, part);
+	else
+		give_count(b, form, v, part);
+}
+
 static void give_real(struct buf *b, enum grid_form form, const union value *v, size_t part)
 {
 	(void)form, (void)part;
@@ -226,6 +243,7 @@ static const struct kind {
 } kinds[GRID_NR_KINDS] = {
     [GRID_TEXT] = {show_text, give_text, {""}, true},
     [GRID_COUNT] = {show_count, give_count, {""}},
+    [GRID_CPU] = {show_cpu, give_cpu, {""}},
     [GRID_AMOUNT] = {show_amount, give_count, {""}},
     [GRID_REAL] = {show_real, give_real, {""}},
     [GRID_PERCENT] = {show_percent, give_percent, {""}},
@@ -490,7 +508,7 @@ void grid_tree(struct grid *g, unsigned depth, const char *s)
 
 void grid_count(struct grid *g, uint64_t n)
 {
-	cell(g, 1u << GRID_COUNT | 1u << GRID_AMOUNT | 1u << GRID_ADDRESS, 0,
+	cell(g, 1u << GRID_COUNT | 1u << GRID_CPU | 1u << GRID_AMOUNT | 1u << GRID_ADDRESS, 0,
 	     &(union value){.count = n});
 }
 

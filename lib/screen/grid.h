@@ -31,6 +31,7 @@ enum {
 enum grid_kind {
 	GRID_TEXT,    /* the text, "?" for control characters | the text */
 	GRID_COUNT,   /* 1,234,567 | 1234567 */
+	GRID_CPU,     /* its number; UINT32_MAX: "all" | the same */
 	GRID_AMOUNT,  /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
 	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
 	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
@@ -75,8 +76,8 @@ void grid_row(struct grid *g);
 void grid_text(struct grid *g, const char *s);
 /* Text is indented by two blanks for each level of depth (at most 40). */
 void grid_tree(struct grid *g, unsigned depth, const char *s);
-void grid_count(struct grid *g, uint64_t n);    /* GRID_COUNT, GRID_AMOUNT, GRID_ADDRESS */
-void grid_real(struct grid *g, double x);       /* n/a unless finite */
+void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_CPU, GRID_AMOUNT, GRID_ADDRESS */
+void grid_real(struct grid *g, double x);    /* n/a unless finite */
 void grid_percent(struct grid *g, double part); /* of 1; n/a unless finite */
 void grid_share(struct grid *g, const struct share_interval *share);
 void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1 */

@@ -35,6 +35,12 @@ def show(folder, *args, **how):
     return output(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **how)
 
 
+def without_totals(rows):
+    """Rows of --report=series without those over CPUs of events that have rows of their CPUs."""
+    of_cpu = {r["label"] for r in rows if r["cpu"] != "all" and r["kind"] != "metric"}
+    return [r for r in rows if r["cpu"] != "all" or r["label"] not in of_cpu]
+
+
 def skip(reason):
     print(f"skip: {reason}")
     sys.exit(77)

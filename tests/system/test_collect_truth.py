@@ -108,7 +108,8 @@ class Window:
 
     def of(self, event, thing=""):
         """The rows of the event; of one thing, or of the CPUs and the machine."""
-        return [r for r in self.rows if r["event"] == event and r.get("thing", "") == thing]
+        return [r for r in self.rows
+                if r["event"] == event and r.get("thing", "") == thing and r["trace"]]
 
     def raws(self, event, thing=""):
         rows = self.of(event, thing)

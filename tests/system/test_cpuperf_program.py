@@ -3,6 +3,7 @@
 here, output formats, terminals, pipes and signals. CPUPERF and CPUPERF_PRINT name the programs.
 Uses software and misc events only; what must run as another user is left out unless root.
 """
+import collections
 import csv
 import fcntl
 import io
@@ -360,8 +361,13 @@ def check_formats(folder):
     counted = run(reader, "--counts", *traces, program=sys.executable).stdout
     raw = {(r["iteration"], r["trace"], r["event"]): r
            for r in csv.DictReader(io.StringIO(counted))}
-    checked = 0
+    checked, sums = 0, collections.Counter()
     for row in rows:
+        if not row["trace"]:  # a total over CPUs: the rows before it
+            assert row["cpu"] == "all" and row["raw"] == \
+                (str(sums[row["iteration"], row["event"]]) if row["value"] else ""), row
+            continue
+        sums[row["iteration"], row["event"]] += int(row["raw"] or 0)
         other = raw[row["iteration"], row["trace"], row["event"]]
         assert other["state"] == row["state"], (row, other)
         if row["state"] == "ok":
@@ -390,7 +396,7 @@ def check_sums(folder):
             before = now
         assert total == [b - a for a, b in zip(first, before)]
         shown = [r for r in csv.DictReader(io.StringIO(show(folder, "csv")))
-                 if int(r["cpu"]) == cpu]
+                 if r["cpu"] == str(cpu)]
         for k, (_, event) in enumerate(SOFTWARE):
             assert sum(int(r["raw"]) for r in shown if r["event"] == event) == total[k]
 
@@ -512,7 +518,7 @@ def check_signals(folder):
         assert len(files(folder)) == done * cpus + 1
         rows = list(csv.DictReader(io.StringIO(show(folder, "csv"))))
         last = [r for r in rows if int(r["iteration"]) == done - 1 and r["event"] == "cpu_clock"]
-        assert len(last) == cpus and all(int(r["value"]) > 0 for r in last)
+        assert len(last) == cpus + 1 and all(int(r["value"]) > 0 for r in last)
 
 
 def check_second_signal(folder):

@@ -17,7 +17,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
-from kit import output, show
+from kit import output, show, without_totals
 from sampled import event  # noqa: E402
 
 CPUPERF, PRINT, MIX = (os.environ[n] for n in ("CPUPERF", "CPUPERF_PRINT", "MIX"))
@@ -143,11 +143,11 @@ def check_stacks(folder, out, *args):
 def check_counters(folder, out):
     """A rate stands where its time begins, a value where it was read."""
     expected, found = {}, {}
-    for r in rows(folder, "--report=series"):
+    for r in without_totals(rows(folder, "--report=series")):
         if not r["value"]:
             continue
         name = r["label"] + " samples" * (r["kind"] == "samples")
-        name += f" {r['thing_name']}" * bool(r["thing"]) + f" CPU {r['cpu']}" * bool(r["cpu"])
+        name += f" {r['thing_name']}" * bool(r["thing"]) + f" CPU {r['cpu']}" * (r["cpu"] != "all")
         at = int(r["time_ns"]) - (int(r["span_ns"]) if r["kind"] != "value" else 0)
         assert (name, at) not in expected
         expected[name, at] = r["unit"] or "value", float(r["value"])

@@ -105,10 +105,9 @@ def wanted(rows):
     out, last = collections.defaultdict(Decimal), {}
     states, shares, running = collections.Counter(), {}, {}
     for r in rows:
-        if r["kind"] == "metric":
+        if r["kind"] == "metric" or not r["trace"]:
             continue
-        cpu = r["cpu"] if r["kind"] != "value" and not r["label"].startswith(("net", "process")) \
-            or r["label"] == "cpu_utilization" else ""
+        cpu = r["cpu"].replace("all", "")
         key = (r["label"], cpu, r["thing"])
         if not r["thing"]:
             states[key[:2], r["state"]] += 1
@@ -220,7 +219,7 @@ def check_tally(folder):
     numbers = check_numbers(file, found)
     check_times(file, found)
     metric, = found["cpuperf_metric_switches_per_s_1_s"].samples
-    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and not r["cpu"]]
+    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
     assert abs(metric.value - sum(totals) / len(totals)) <= 1e-6 * metric.value, metric
     multiplex(folder)
     changed = families(output(f"--session={file}", "--output-format=openmetrics"))
@@ -259,7 +258,7 @@ def check_samples(folder):
     sums = collections.Counter()
     for r in cells(file):
         for name in ("samples", "idle", "weight", "lost", "throttled"):
-            if r[name]:
+            if r[name] and r["trace"]:
                 sums[name, r["label"], r["cpu"]] += int(r[name])
     for name in ("samples", "idle", "weight", "lost", "throttled"):
         f = found["cpuperf_samples" + ("" if name == "samples" else f"_{name}")]

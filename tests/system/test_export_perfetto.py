@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import protos  # noqa: E402
 import kit
 import sampled  # noqa: E402
-from kit import need_sampling, output, PRINT
+from kit import need_sampling, output, PRINT, without_totals
 from sampled import event  # noqa: E402
 
 MIX = os.environ["MIX"]
@@ -281,12 +281,12 @@ def check_bytes(folder, trace, pid):
 def check_values(folder, trace, *args):
     """Each point of --report=series that has a value, from the start of what it is of."""
     expected = []
-    for r in rows(folder, "--report=series", *args):
+    for r in without_totals(rows(folder, "--report=series", *args)):
         if r["kind"] == "samples" or not r["value"]:
             continue
         end, span = int(r["monotonic_ns"]), int(r["span_ns"] or 0)
         name = r["label"] + (f" {r['thing_name']}" if r["thing_name"] else
-                             f" CPU {r['cpu']}" if r["cpu"] else "")
+                             f" CPU {r['cpu']}" if r["cpu"] != "all" else "")
         expected.append((name, r["unit"], end if r["kind"] == "value" else end - span,
                          float(r["value"])))
     found = sorted((t.name, t.counter.unit_name, when, value) for t, when, value in trace.values)

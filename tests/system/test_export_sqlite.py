@@ -58,7 +58,7 @@ def database(folder, file, *args, name="s.db"):
     assert [r[0] for r in db.execute("PRAGMA integrity_check")] == ["ok"]
     assert not list(db.execute("PRAGMA foreign_key_check"))
     assert list(db.execute("PRAGMA application_id")) == [(0x63707266,)]
-    assert list(db.execute("PRAGMA user_version")) == [(1,)]
+    assert list(db.execute("PRAGMA user_version")) == [(2,)]
     return db
 
 
@@ -86,6 +86,10 @@ def check_schema(db):
         db.execute(f"SELECT * FROM {name} LIMIT 1").fetchall()
 
 
+def cpu_of(v):
+    return "all" if v is None else str(v)
+
+
 def check_counts(db, file, *args):
     """Each line of the summary, in its order: those of iterations, then things."""
     want = table(file, "--report=summary", *args)
@@ -102,12 +106,14 @@ def check_counts(db, file, *args):
         for name, value in zip(("raw", "base", "enabled_ns", "running_ns"), g[11:15]):
             assert r[name] == text_of(value), (name, r, g)
         assert r["span_ns"] in ("", text_of(g[15])), (r, g)
-        assert g[2] is None or r["cpu"] == str(g[2]), (r, g)
+        assert (r["trace"], r["cpu"]) == (text_of(g[1]), cpu_of(g[2])) or r.get("thing") \
+            or g[1:3] == (0, None), (r, g)
     for r in want:
         if r.get("samples"):
             row, = db.execute("SELECT samples, idle, weight, lost, throttled, expected, residual"
                               " FROM sampled JOIN events e USING(event) WHERE iteration = ? AND"
-                              " trace = ? AND e.label = ?", (r["iteration"], r["trace"], r["label"]))
+                              " trace IS ? AND e.label = ?", (r["iteration"], int(r["trace"]) if r["trace"] else None,
+                                                    r["label"]))
             names = ("samples", "idle", "weight", "lost", "throttled", "expected", "residual")
             assert [text_of(v) for v in row] == [r[n] for n in names], (r, row)
     return want
@@ -117,7 +123,7 @@ def check_totals(db, want):
     sums = collections.Counter()
     for r in want:
         if r["kind"] == "count" and r["value"]:
-            cpu = r["cpu"] if r["enabled_ns"] else ""
+            cpu = r["cpu"].replace("all", "")
             sums[r["label"], r.get("thing", ""), cpu] += int(r["value"])
     got = {(e, t or "", text_of(c)): v for e, t, c, v in db.execute(
         "SELECT event, thing, cpu, value FROM totals WHERE value IS NOT NULL")}
@@ -137,8 +143,9 @@ def check_series(db, file, *args):
         " USING(event) LEFT JOIN things t ON t.thing = s.thing ORDER BY s.rowid").fetchall()
     assert len(want) == len(got) > 3
     for r, g in zip(want, got):
-        assert [r["monotonic_ns"], r["span_ns"], r["iteration"], r["cpu"], r["label"],
-                r["thing_name"], r["kind"], r["state"]] == [text_of(v) for v in g[:8]], (r, g)
+        assert [r["monotonic_ns"], r["span_ns"], r["iteration"]] == [text_of(v) for v in g[:3]]
+        assert [r["cpu"], r["label"], r["thing_name"], r["kind"], r["state"]] == \
+            [cpu_of(g[3]), *(text_of(v) for v in g[4:8])], (r, g)
         assert near(r["value"], g[8]), (r, g)
         assert [r[n] for n in ("raw", "base", "enabled_ns", "running_ns", "weight", "unit")] == [
             text_of(v) for v in g[9:]], (r, g)

@@ -63,7 +63,7 @@ def sums(rows):
     """The totals of the events of an iteration; a share's is of its parts."""
     totals, parts, spans = {}, {}, {}
     for row in rows:
-        if row["group"] == "metric" or not row["value"]:
+        if row["group"] == "metric" or not row["value"] or not row["trace"]:
             continue
         label = row["label"]
         totals[label] = totals.get(label, 0) + float(row["value"])
@@ -93,14 +93,25 @@ def check_rows(rows, is_total):
     """Of one CPU in one iteration, or all of them."""
     values, spans = sums(rows)
     metrics = {row["label"]: row for row in rows
-               if row["group"] == "metric" and (row["cpu"] == "") == is_total}
+               if row["group"] == "metric" and (row["cpu"] == "all") == is_total}
     for name, row in metrics.items():
         assert row["kind"] == "metric" and row["event"] == name
         check_metric(row, values, spans)
     wanted = {m["name"] for m in METRICS}
     if not is_total:  # the machine's numbers are in trace 0
-        wanted -= {"used per ns"} | (set() if "memory_used" in values else {"used"})
+        wanted -= {"used per ns", "used"}
     assert set(metrics) == wanted, (set(metrics), wanted)
+
+
+def check_totals(rows):
+    """Each event has one row of all CPUs, which is the sum of its others or the machine's."""
+    totals, _ = sums(rows)
+    of_all = [row for row in rows if row["cpu"] == "all" and row["group"] != "metric"]
+    assert len(of_all) == len({row["label"] for row in rows if row["group"] != "metric"}), of_all
+    for row in of_all:
+        assert (row["state"] == "ok") == (row["value"] != "") == (row["label"] in totals), row
+        if row["value"]:
+            near(row["value"], totals[row["label"]])
 
 
 def check_csv(folder):
@@ -110,8 +121,9 @@ def check_csv(folder):
     for iteration in "012":
         of_it = [row for row in rows if row["iteration"] == iteration]
         check_rows(of_it, True)
-        for cpu in {row["cpu"] for row in of_it} - {""}:
-            check_rows([row for row in of_it if row["cpu"] == cpu], False)
+        for trace in {row["trace"] for row in of_it} - {""}:
+            check_rows([row for row in of_it if row["trace"] == trace], False)
+        check_totals(of_it)
     return recorded
 
 
@@ -121,7 +133,7 @@ def check_ndjson(folder):
     objects = [json.loads(line) for line in recorded.splitlines()]
     for name in ("switch rate", "used", "used per ns"):
         totals = [o["value"] for o in objects
-                  if o["label"] == name and "summary" not in o and o["cpu"] is None]
+                  if o["label"] == name and "summary" not in o and o["cpu"] == "all"]
         summary = [o for o in objects if o["label"] == name and "summary" in o][0]
         assert len(totals) == 3 and summary["total"] is None
         near(summary["mean"], sum(totals) / 3)

@@ -292,7 +292,7 @@ class Window:
 
     def of(self, name):
         """Thing or CPU to its row; of events of many things, not their sum."""
-        rows = [r for r in self.rows if r["event"] == name and r["state"] == "ok"]
+        rows = [r for r in self.rows if r["event"] == name and r["state"] == "ok" and r["trace"]]
         if any(r["thing"] for r in rows):
             return {r["thing"]: r for r in rows if r["thing"]}
         return {f"cpu{r['cpu']}" if "cpu" + r["cpu"] in self.looks[0][name] else "": r for r in rows}

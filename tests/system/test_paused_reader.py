@@ -134,7 +134,7 @@ def check_dropped(folder):
     missing = {int(g["iteration"]) + i for g in gaps for i in range(int(g["value"]))}
     with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
         done = json.load(f)["num_iterations"]
-    assert gaps and all(g["state"] == "ok" and not g["cpu"] and not g["trace"] for g in gaps), gaps
+    assert gaps and all(g["state"] == "ok" and g["cpu"] == "all" and not g["trace"] for g in gaps), gaps
     assert not printed & missing and printed | missing == set(range(done)), (printed, missing, done)
     assert f"{len(missing)} of {done} iterations were not printed; the traces contain them" in error, error
     assert {int(r["iteration"]) for r in rows(show(folder))} == set(range(done))

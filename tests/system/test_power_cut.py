@@ -101,7 +101,7 @@ def iterations(disk, number):
                           stderr=subprocess.PIPE, text=True, check=False)
     seen = {}
     for row in csv.DictReader(io.StringIO(done.stdout)):
-        if row["event"] == "cpu_clock":
+        if row["event"] == "cpu_clock" and row["trace"]:
             seen.setdefault(int(row["iteration"]), set()).add(row["trace"])
     return {i for i, cpus in seen.items() if len(cpus) >= CPUS}, done.stderr
 

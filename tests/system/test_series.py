@@ -87,11 +87,11 @@ def number(kind, scale, a, b):
 
 
 def expected(trace):
-    """(event, cpu or "", thing or "", time of the end): the number, and other fields."""
+    """(event, cpu or "all", thing or "", time of the end): the number, and other fields."""
     out, about = {}, facts(trace)
     for (event, instance), of_event in readings(trace).items():
         kind, scope, scale = about[event]
-        cpu = str(trace.cpu) if scope in OF_CPU else ""
+        cpu = str(trace.cpu) if scope in OF_CPU else "all"
         thing = str(instance) if scope == OF_THINGS else ""
         for a, b in zip(of_event, of_event[1:]):
             on, ran, base = (b[i] - a[i] for i in (3, 4, 5))
@@ -134,10 +134,24 @@ def check_points(folder):
             assert {name: row[name] for name in fields} == \
                 {name: str(n) for name, n in fields.items()}, (row, fields)
             nr += 1
-    # what is left: sums over things, and things that came later, which count from 0
-    for (event, *_), row in found.items():
-        assert about[event][1] == OF_THINGS, row
+    check_totals(folder, [r for r in rows if about[names.index((r["group"], r["event"]))][1] in OF_CPU])
+    # what is left: totals, sums over things, and things that came later, which count from 0
+    for (event, cpu, *_), row in found.items():
+        assert about[event][1] == OF_THINGS or cpu == "all", row
     return nr
+
+
+def check_totals(folder, rows):
+    """Each iteration has a point over its CPUs, of what the summary's rows of them come to."""
+    cells = list(csv.DictReader(io.StringIO(show(folder, report="summary"))))
+    totals = {(c["iteration"], c["group"], c["event"]): c for c in cells if not c["trace"]}
+    for r in rows:
+        if r["cpu"] == "all":
+            c = totals[r["iteration"], r["group"], r["event"]]
+            assert [r[n] for n in ("state", "raw", "base", "span_ns", "enabled_ns")] == \
+                [c[n] for n in ("state", "raw", "base", "span_ns", "enabled_ns")], (r, c)
+            totals.pop((r["iteration"], r["group"], r["event"]))
+    assert all(c["kind"] == "metric" for c in totals.values()), totals
 
 
 def check_samples(folder):
@@ -196,7 +210,9 @@ def check_group():
         rows = points(folder)
         of = {(r["event"], r["cpu"], r["monotonic_ns"]): r for r in rows if r["kind"] == "count"}
         made = [r for r in rows if r["event"] == "faults"]
-        assert len(made) > 20 and not any(r["event"] == "mixed" for r in rows)
+        assert len(made) > 20
+        # at the ends of the iteration there is one
+        assert all(r["cpu"] == "all" for r in rows if r["event"] == "mixed")
         for r in made:
             faults, clock = (int(of[name, r["cpu"], r["monotonic_ns"]]["raw"])
                              for name in ("page_faults", "cpu_clock"))
@@ -215,8 +231,11 @@ def check_filters(folder):
     assert some == [r for r in everything
                     if r["event"].startswith("memory_") or r["event"] == "forks"]
     one = str(sampled.CPUS[-1])
-    some = points(folder, f"--cpu={one}")
-    assert some == [r for r in everything if r["cpu"] in ("", one)]
+    of_machine = {r["event"] for r in everything} - {r["event"] for r in everything
+                                                     if r["cpu"] != "all"}
+    some = [r for r in points(folder, f"--cpu={one}")
+            if r["cpu"] == one or r["event"] in of_machine]
+    assert some == [r for r in everything if r["cpu"] == one or r["event"] in of_machine]
     some = points(folder, "--from=500ms", "--to=1s")
     assert [r for r in some if r["span_ns"]] == \
         [r for r in everything if r["span_ns"] and int(r["time_ns"]) <= 1000000000 and
@@ -232,7 +251,8 @@ def check_filters(folder):
         assert o.pop("report") == "series"
         assert list(o) == list(r)
         for key, text in r.items():
-            is_text = key in ("group", "event", "label", "thing_name", "kind", "state", "unit")
+            is_text = key in ("group", "event", "label", "thing_name", "kind", "state", "unit") \
+                or text == "all"
             assert o[key] == (text if is_text and text else None if not text and not is_text else
                               o[key] if is_text else float(text)), (key, o, r)
 
@@ -269,9 +289,7 @@ def check_tally():
         cells = list(csv.DictReader(io.StringIO(show(folder, report="summary"))))
         rows = {(r["iteration"], r["cpu"], r["event"], r["thing_name"]): r for r in points(folder)}
         for c in cells:
-            of_cpu = c["cpu"] if c["event"] in ("cpu_clock", "page_faults", "cpu_user", "faults") \
-                or c["group"] == "fixed" else ""
-            r = rows.pop((c["iteration"], of_cpu, c["event"], c["thing"]))
+            r = rows.pop((c["iteration"], c["cpu"], c["event"], c["thing"]))
             assert r["state"] == c["state"] and r["raw"] == c["raw"], (r, c)
             if not c["value"]:
                 assert not r["value"], (r, c)

@@ -398,7 +398,7 @@ TEST(ndjson_is_json)
 	render(&g, &s, &out);
 	for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"), nr++)
 		check_object(line);
-	assert_int_equal(nr, 6 * 4 - 3 + 6);
+	assert_int_equal(nr, 6 * 4 - 3 + 6 + 6);
 	buf_fini(&out);
 	table_summary_free(s.sum);
 	table_free(s.t);
@@ -523,10 +523,10 @@ TEST(gaps)
 	     "Not printed: iteration 7 to 9, because earlier output was not read "
 	     "in time\n"},
 	    {"csv", 9,
-	     "7,,,100,400,500,cpuperf,iterations_not_printed,iterations_not_printed,count,ok,3,"
+	     "7,,all,100,400,500,cpuperf,iterations_not_printed,iterations_not_printed,count,ok,3,"
 	     "iterations,3,,,,300\n"},
 	    {"ndjson", 7,
-	     "{\"iteration\":7,\"trace\":null,\"cpu\":null,\"start_ns\":100,\"end_ns\":400,"
+	     "{\"iteration\":7,\"trace\":null,\"cpu\":\"all\",\"start_ns\":100,\"end_ns\":400,"
 	     "\"realtime_ns\":500,\"group\":\"cpuperf\",\"event\":\"iterations_not_printed\","
 	     "\"label\":\"iterations_not_printed\",\"kind\":\"count\",\"state\":\"ok\",\"value\":1,"
 	     "\"unit\":\"iterations\",\"raw\":1,\"enabled_ns\":null,\"running_ns\":null,"

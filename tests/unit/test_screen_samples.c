@@ -317,7 +317,7 @@ TEST(one_table)
 		assert_int_equal(json_object_size(o), is_cell ? 28 : 19);
 		json_decref(o);
 	}
-	assert_int_equal(nr, 3 * 2 + 3);
+	assert_int_equal(nr, 3 * 2 + 3 + 3);
 	buf_fini(&out);
 	render("csv", &(struct screen_options){0}, t, &out);
 	for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {

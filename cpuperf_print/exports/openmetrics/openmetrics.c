@@ -224,7 +224,7 @@ static void put_number_of_cpu(struct exposition *x, size_t cpu)
 
 static void put_cpu(struct exposition *x, const struct table *t, size_t column, size_t cpu)
 {
-	if (counts_tally_is_of_cpu(&t->columns[column]))
+	if (table_is_of_cpu(&t->columns[column]))
 		put_number_of_cpu(x, cpu);
 }
 

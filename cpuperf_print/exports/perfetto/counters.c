@@ -155,6 +155,7 @@ int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 						    .metrics = &o->spec.metric_set,
 						    .filter = &j->selection->filter,
 						    .slice_ns = SLICE_NS,
+						    .has_totals = true,
 						    .point = put_point,
 						    .arg = &c};
 	int rc;

@@ -5,7 +5,7 @@
 #include "exports/sqlite/schema.h"
 
 const char sqlite_schema_tables[] =
-    "PRAGMA application_id=1668313702; PRAGMA user_version=1;"
+    "PRAGMA application_id=1668313702; PRAGMA user_version=2;"
     "CREATE TABLE session(session_id TEXT, boot_id TEXT, host TEXT, machine TEXT, kernel TEXT,"
     " cpu_model TEXT, tool TEXT, config_name TEXT, spec TEXT, is_sampling INTEGER,"
     " start_ns INTEGER, realtime_offset_ns INTEGER);"

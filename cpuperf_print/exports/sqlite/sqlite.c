@@ -177,6 +177,16 @@ struct place {
 	uint32_t thing;
 };
 
+static uint32_t cpu_of(const struct table *t, const struct table_column *c, const struct place *p)
+{
+	return p->has_trace && table_is_of_cpu(c) ? t->row_cpu[p->row] : TABLE_ALL_CPUS;
+}
+
+static void put_cpu(struct sqlite_rows *r, uint32_t cpu)
+{
+	sqlite_maybe(r, cpu != TABLE_ALL_CPUS, cpu);
+}
+
 static void put_count(struct database *d, const struct table *t, size_t column,
 		      const struct cell *cell, const struct place *p)
 {
@@ -188,8 +198,7 @@ static void put_count(struct database *d, const struct table *t, size_t column,
 		return;
 	sqlite_u64(r, t->iteration);
 	sqlite_maybe(r, p->has_trace, p->has_trace ? t->row_trace[p->row] : 0);
-	sqlite_maybe(r, p->has_trace && (c->metric || counts_tally_is_of_cpu(c)),
-		     p->has_trace ? t->row_cpu[p->row] : 0);
+	put_cpu(r, cpu_of(t, c, p));
 	sqlite_u64(r, column);
 	sqlite_maybe(r, p->has_thing, p->thing);
 	sqlite_text(r, cell_state_text(cell, state));
@@ -200,14 +209,9 @@ static void put_count(struct database *d, const struct table *t, size_t column,
 	sqlite_row_end(r);
 }
 
-static void put_cpu(struct sqlite_rows *r, uint32_t cpu)
+static void put_sampled(struct database *d, const struct table *t, size_t column,
+			const struct sampled *s, const struct place *p)
 {
-	sqlite_maybe(r, cpu != COUNTS_NO_CPU, cpu);
-}
-
-static void put_sampled(struct database *d, const struct table *t, size_t row, size_t column)
-{
-	const struct sampled *s = table_sampled(t, row, column);
 	struct sqlite_rows *r = &d->sampled;
 	uint64_t expected;
 
@@ -215,8 +219,8 @@ static void put_sampled(struct database *d, const struct table *t, size_t row, s
 		return;
 	expected = sampled_nr_expected(&t->columns[column].sampling, s);
 	sqlite_u64(r, t->iteration);
-	sqlite_u64(r, t->row_trace[row]);
-	put_cpu(r, t->row_cpu[row]);
+	sqlite_maybe(r, p->has_trace, p->has_trace ? t->row_trace[p->row] : 0);
+	put_cpu(r, cpu_of(t, &t->columns[column], p));
 	sqlite_u64(r, column);
 	sqlite_u64(r, s->n.samples);
 	sqlite_u64(r, s->n.idle);
@@ -250,7 +254,15 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 	for (size_t i = 0; i < t->nr_columns; i++)
 		put_count(d, t, i, table_cell(t, row, i), &p);
 	for (size_t i = 0; i < t->nr_events; i++)
-		put_sampled(d, t, row, i);
+		put_sampled(d, t, i, table_sampled(t, row, i), &p);
+}
+
+static void put_total(struct database *d, const struct table *t, size_t column)
+{
+	const struct place p = {.has_trace = false};
+
+	put_count(d, t, column, &t->totals[column], &p);
+	put_sampled(d, t, column, t->sampled ? &t->sampled_totals[column] : NULL, &p);
 }
 
 /* The thing's number in the database. Its row is written at its first use. */
@@ -283,8 +295,9 @@ static int put_iteration(struct database *d, const struct table *t)
 	sqlite_row_end(r);
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(d, t, row);
-	for (size_t i = t->nr_events; i < t->nr_columns; i++)
-		put_count(d, t, i, &t->totals[i], &(struct place){.has_trace = false});
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (table_has_total(t, i))
+			put_total(d, t, i);
 	for (size_t k = 0; k < t->nr_things && rc == 0; k++) {
 		const struct table_thing *thing = &t->things[k];
 		struct place p = {.has_thing = true};
@@ -327,7 +340,6 @@ static int put_counts(struct database *d)
 
 /* --- series ---------------------------------------------------------------------------------- */
 
-/* Totals of events are those of the rows. */
 static int take_point(void *arg, const struct counts_series_point *p)
 {
 	struct database *d = arg;
@@ -337,15 +349,13 @@ static int take_point(void *arg, const struct counts_series_point *p)
 	double value;
 	int rc = 0;
 
-	if (p->is_total && !p->of->metric)
-		return 0;
 	if (p->thing)
 		rc = number_thing(d, p->column, p->thing->number, p->thing->name, &thing);
 	if (rc)
 		return rc;
 	sqlite_u64(r, p->column);
 	sqlite_u64(r, p->iteration);
-	sqlite_maybe(r, p->cpu != COUNTS_NO_CPU, p->cpu);
+	put_cpu(r, p->cpu);
 	sqlite_maybe(r, p->thing != NULL, thing);
 	sqlite_text(r, p->is_samples ? "samples" : kind_of(p->of));
 	sqlite_u64(r, p->end_ns);
@@ -368,6 +378,7 @@ static int put_series(struct database *d)
 						    .metrics = &d->opened->spec.metric_set,
 						    .filter = &d->j->selection->filter,
 						    .slice_ns = SLICE_NS,
+						    .has_totals = true,
 						    .point = take_point,
 						    .arg = d};
 

@@ -25,7 +25,8 @@ iteration=$(sed -n '1s/.* iteration \([0-9]*\) .*/\1/p' "$1")
 shown=$(sed -n 's/^ all - fixed:cycle_counter .* - \([0-9,]*\) .*/\1/p' "$1" | tr -d ,)
 cpuperf_print --session=all.cpsession --output-format=csv --iteration="$iteration" >all.csv 2>/dev/null
 awk -F, -v shown="$shown" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
-	$c["event"] == "cycle_counter" { sum += $c["value"]; n++ }
+	$c["event"] == "cycle_counter" && $c["cpu"] == "all" { all = $c["value"] }
+	$c["event"] == "cycle_counter" && $c["cpu"] != "all" { sum += $c["value"]; n++ }
 	END { printf "iteration: %d CPUs, %.0f cycles, shown %.0f\n", n, sum, shown
-		if (n != 64 || sum != shown) exit 1 }' all.csv || fail "other numbers than the traces'"
+		if (n != 64 || sum != shown || all != shown) exit 1 }' all.csv || fail "other numbers than the traces'"
 cat "$1"

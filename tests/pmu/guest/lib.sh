@@ -51,8 +51,8 @@ print() {
 		{ cat "$1.read.log"; fail "cpuperf_print: $1"; }
 }
 
-# rows FILE PROGRAM [NAME=VALUE...]: awk over the cells of a CSV file, its columns by name in C[]:
-# $C["value"]. In the program, bad(TEXT) reports the row and fails.
+# rows FILE PROGRAM [NAME=VALUE...]: awk over the cells of a CSV file without the totals over CPUs,
+# its columns by name in C[]: $C["value"]. In the program, bad(TEXT) reports the row and fails.
 rows() {
 	local file=$1 program=$2
 	shift 2
@@ -63,6 +63,7 @@ rows() {
 		function bad(text) { if (failed++ < 3) print "FAILED: " text ": " $0 }
 		function share() { return $C["running_ns"] / $C["enabled_ns"] }
 		NR == 1 { for (i = 1; i <= NF; i++) C[$i] = i; next }
+		$C["trace"] == "" { next }
 		'"$program"'
 		END { exit failed > 0 }' "$file" || exit 1
 }
