@@ -2,7 +2,7 @@
  * The raw format, in the original's layout: per trace a Time record, then a Count for each event
  * that counts, then a Value for each other event. A tally trace has two readings of each event
  * where the original had one record: the count is their difference, unscaled; for a share, of its
- * part and not of its base. The offset is that of the second reading in the file. A trace with
+ * part and of its base. The offset is that of the second reading in the file. A trace with
  * samples has its records first; the counts at its end are the rest.
  */
 #include "summary/raw.h"
@@ -48,8 +48,8 @@ static void begin_parts(struct summary *s, uint32_t event, uint32_t first,
 			const struct profile_pair *pairs, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		*raw_last(s, event, first + i) =
-		    (struct raw_last){pairs[i].has_start, pairs[i].start.raw};
+		*raw_last(s, event, first + i) = (struct raw_last){
+		    pairs[i].has_start, {pairs[i].start.raw, pairs[i].start.base}};
 }
 
 static void begin_counts(struct summary *s, const struct profile_trace *t)
@@ -116,7 +116,7 @@ static void reading(struct summary *s, uint64_t offset, const struct reading *r)
 	else if (s->facts->events[r->event].kind == EVENT_VALUE)
 		value_line(s, offset, r->event, r->raw);
 	else
-		raw_count(s, offset, r->event, r->instance, r->raw);
+		raw_count(s, offset, r->event, r->instance, &(struct raw_amount){r->raw, r->base});
 }
 
 static void symbols(struct raw_state *raw, const struct profile_item *item)
@@ -177,6 +177,8 @@ static void records(struct summary *s, const struct profile_trace *t, bool of_va
 
 	for (uint32_t i = 0; i < s->facts->nr_events; i++) {
 		const struct cell *c = table_cell(s->table, row, i);
+		struct raw_amount all = {c->raw, c->base},
+				  rest = raw_less(&all, &s->raw->printed[i]);
 		uint64_t offset = t->pairs[i].end_offset;
 
 		if ((s->table->columns[i].kind == EVENT_VALUE) != of_values || !ends_here(s, t, i))
@@ -184,7 +186,7 @@ static void records(struct summary *s, const struct profile_trace *t, bool of_va
 		if (of_values)
 			value_line(s, offset, i, c->raw);
 		else
-			raw_count_line(s, offset, i, c->raw - s->raw->printed[i]);
+			raw_count_line(s, offset, i, &rest);
 	}
 }
 

@@ -7,16 +7,21 @@
 #include "profile/records.h"
 #include "summary/summary.h"
 
+/* What a Count record has; the base is printed of a share only. */
+struct raw_amount {
+	uint64_t raw, base;
+};
+
 /* The last reading of an event's part. */
 struct raw_last {
 	bool is_there;
-	uint64_t raw;
+	struct raw_amount at;
 };
 
 struct raw_state {
 	bool has_time;
 	uint64_t time_ns;                    /* of the Time record printed last */
-	uint64_t *printed;                   /* owned; per event, the amount that records had */
+	struct raw_amount *printed;          /* owned; per event, what its records had */
 	struct raw_last *last;               /* owned; PROFILE_MAX_PARTS of each event */
 	uint64_t nr_symbols, symbols_offset; /* lines of /proc/kallsyms, and where they begin */
 };
@@ -28,11 +33,15 @@ void raw_event_line(struct summary *s, uint64_t offset, const char *kind,
 /* A Time record, unless the last one has that time. */
 void raw_time_line(struct summary *s, uint64_t offset, uint64_t time_ns);
 /* A Count record. It may be below zero. */
-void raw_count_line(struct summary *s, uint64_t offset, uint32_t event, uint64_t count);
-/* Adds amount to what records have said of an event. */
-void raw_add(struct summary *s, uint32_t event, uint64_t amount);
+void raw_count_line(struct summary *s, uint64_t offset, uint32_t event,
+		    const struct raw_amount *count);
+/* Adds to what the event's records had. */
+void raw_add(struct summary *s, uint32_t event, const struct raw_amount *amount);
+/* The difference, modulo 2^64. */
+struct raw_amount raw_less(const struct raw_amount *a, const struct raw_amount *b);
 /* A Count record: the difference from the last reading of the event's part, if there was one. */
-void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw);
+void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance,
+	       const struct raw_amount *at);
 struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance);
 
 /* raw_record.c: all lines of a record; trace NULL: of the common file. */

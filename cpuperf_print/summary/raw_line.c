@@ -37,9 +37,22 @@ void raw_time_line(struct summary *s, uint64_t offset, uint64_t time_ns)
 	s->raw->time_ns = time_ns;
 }
 
-void raw_add(struct summary *s, uint32_t event, uint64_t amount)
+void raw_add(struct summary *s, uint32_t event, const struct raw_amount *amount)
 {
-	s->raw->printed[event] += amount;
+	s->raw->printed[event].raw += amount->raw;
+	s->raw->printed[event].base += amount->base;
+}
+
+struct raw_amount raw_less(const struct raw_amount *a, const struct raw_amount *b)
+{
+	return (struct raw_amount){a->raw - b->raw, a->base - b->base};
+}
+
+/* A residual can be negative. */
+static void add_signed(struct buf *out, uint64_t n)
+{
+	buf_adds(out, (int64_t)n < 0 ? "-" : "");
+	buf_u64(out, (int64_t)n < 0 ? -n : n);
 }
 
 struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance)
@@ -47,22 +60,28 @@ struct raw_last *raw_last(struct summary *s, uint32_t event, uint32_t instance)
 	return &s->raw->last[(size_t)event * PROFILE_MAX_PARTS + instance];
 }
 
-/* A residual can be negative. */
-void raw_count_line(struct summary *s, uint64_t offset, uint32_t event, uint64_t count)
+void raw_count_line(struct summary *s, uint64_t offset, uint32_t event,
+		    const struct raw_amount *count)
 {
 	raw_event_line(s, offset, "Count", &s->facts->events[event]);
-	buf_adds(s->out, (int64_t)count < 0 ? ", -" : ", ");
-	buf_u64(s->out, (int64_t)count < 0 ? -count : count);
+	buf_adds(s->out, ", ");
+	add_signed(s->out, count->raw);
+	if (s->facts->events[event].kind == EVENT_SHARE) {
+		buf_adds(s->out, " of ");
+		add_signed(s->out, count->base);
+	}
 	buf_addc(s->out, '\n');
 }
 
-void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance, uint64_t raw)
+void raw_count(struct summary *s, uint64_t offset, uint32_t event, uint32_t instance,
+	       const struct raw_amount *at)
 {
 	struct raw_last *last = raw_last(s, event, instance);
+	struct raw_amount count = raw_less(at, &last->at);
 
 	if (last->is_there) {
-		raw_add(s, event, raw - last->raw);
-		raw_count_line(s, offset, event, raw - last->raw);
+		raw_add(s, event, &count);
+		raw_count_line(s, offset, event, &count);
 	}
-	*last = (struct raw_last){true, raw};
+	*last = (struct raw_last){true, *at};
 }

@@ -79,7 +79,7 @@ static void tick(const struct shown *s)
 	if (s->r->has & TRACE_HAS_PERIOD)
 		put_u64(out, ", period ", s->r->period);
 	buf_addc(out, '\n');
-	raw_add(s->sum, s->item->id->event, s->r->period);
+	raw_add(s->sum, s->item->id->event, &(struct raw_amount){s->r->period, 0});
 }
 
 static void put_branch(struct buf *out, const struct trace_branch *b)
@@ -156,7 +156,8 @@ static void counts(const struct shown *s)
 
 		if (id && id->event < s->sum->facts->nr_events && id->instance < PROFILE_MAX_PARTS)
 			raw_count(s->sum, s->item->offset, id->event, id->instance,
-				  trace_word(s->r->read_values, i * s->r->read_stride));
+				  &(struct raw_amount){
+				      trace_word(s->r->read_values, i * s->r->read_stride), 0});
 	}
 }
 

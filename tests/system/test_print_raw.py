@@ -70,11 +70,11 @@ class File:
         self.frame(2, struct.pack("<II", len(events), 0) + b"".join(events))
 
     def readings(self, boundary, *readings):
-        """(event, time, raw) each; their offsets."""
+        """(event, time, raw, and of a share its base) each; their offsets."""
         at = len(self.data) + 16 + 16
         self.frame(4, struct.pack("<IIII", boundary, 56, len(readings), 0) + b"".join(
-            struct.pack("<IIIIQQQQQ", event, 0, 1, 0, time, raw, 0, 0, 0)
-            for event, time, raw in readings))
+            struct.pack("<IIIIQQQQQ", event, 0, 1, 0, time, raw, 0, 0, *(base or [0]))
+            for event, time, raw, *base in readings))
         self.nr_readings += len(readings)
         return [at + 56 * i for i in range(len(readings))]
 
@@ -134,6 +134,7 @@ EVENTS = [
     event(0x2003, "packets"),
     event(0x3002, "bare", rate=2, attr=attr(RAW, 2)),
     event(0x2005, "new"),  # has no reading at the start: its first one counts nothing
+    event(0x2006, "busy", kind=3),
 ]
 # places in EVENTS: the timebase and its sibling share a group
 IDS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 8: 5}
@@ -193,10 +194,12 @@ TRACE = [
      ["PC: Event 0x2801, aspace 0x1a2b, pc 0x401000", "Count: Event 0x2804, 3"]),
 ]
 START = [(0, 1000, 5000), (1, 1000, 1000), (2, 1000, 0), (3, 1000, 0), (4, 1000, 0), (5, 1000, 0),
-         (7, 1000, 300), (8, 1000, 0)]
-TICKS = [(6, 1600, 4096), (7, 1600, 310), (9, 1610, 50), (6, 1650, 4097), (9, 1650, 57)]
+         (7, 1000, 300), (8, 1000, 0), (10, 1000, 40, 100)]
+TICKS = [(6, 1600, 4096), (7, 1600, 310), (9, 1610, 50), (6, 1650, 4097), (9, 1650, 57),
+         (10, 1650, 43, 112)]
 END = [(0, 9000, 7123), (1, 9000, 1025), (2, 9000, 400), (3, 9000, 1), (4, 9000, 12400),
-       (5, 9000, 20), (6, 9000, 5000), (7, 9000, 333), (8, 9000, 2)]
+       (5, 9000, 20), (6, 9000, 5000), (7, 9000, 333), (8, 9000, 2),
+       (10, 9000, 50, 200)]
 BUILD_ID = bytes(range(20))
 MAPPING = struct.pack("<IIQQQ", 7, 8, 0x400000, 0x2000, 0x1000)
 TASK = struct.pack("<IIIIQ", 7, 5, 8, 6, 1300)
@@ -246,16 +249,17 @@ def make_trace(folder):
         entries += [(time_of(r), TRACE.index((r, texts)), o, texts)
                     for o, (r, texts) in zip(offsets, mixed)]
     told = (["Value: Event 0x2002, 4096"], ["Count: Event 0x2003, 10"], [],
-            ["Value: Event 0x2002, 4097"], ["Count: Event 0x2005, 7"])
+            ["Value: Event 0x2002, 4097"], ["Count: Event 0x2005, 7"],
+            ["Count: Event 0x2006, 3 of 12"])
     for i, (offset, tick) in enumerate(zip(out.readings(2, *TICKS), TICKS)):
         entries.append((tick[1], 99 + i, offset, told[i]))
     for time, _, offset, texts in sorted(entries, key=lambda e: e[:2]):
         lines += lines_of(offset, time, last, texts)
         last = time
     at = out.readings(1, *END)
-    rest = [(0, 123), (1, 15), (2, -100), (3, 0), (4, 55), (5, 0), (7, 23), (8, 0)]
+    rest = [(0, 123), (1, 15), (2, -100), (3, 0), (4, 55), (5, 0), (7, 23), (8, 0), (9, "7 of 88")]
     end = [f"{at[0]:04x}: Time: 9000"]
-    end += [f"{at[i]:04x}: Count: Event 0x{number(i):x}, {count}" for i, count in rest]
+    end += [f"{at[i]:04x}: Count: Event 0x{number(END[i][0]):x}, {count}" for i, count in rest]
     end.append(f"{at[6]:04x}: Value: Event 0x2002, 5000")
     out.end()
     out.write(f"{folder}/t.0.0.cpuperf")
