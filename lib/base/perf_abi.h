@@ -1,7 +1,7 @@
 /*
  * The perf ABI of the kernel. This is the only file that includes linux/perf_event.h; it adds what
  * that header describes only in comments: the order and the shape of the fields of records, and the
- * bits of perf_event_attr as numbers. Linux 4.14 to 6.12.
+ * bits of perf_event_attr as numbers. Linux 4.14 to 6.19.
  */
 #ifndef BASE_PERF_ABI_H
 #define BASE_PERF_ABI_H
@@ -18,6 +18,13 @@
 #ifndef PERF_SAMPLE_BRANCH_COUNTERS
 #define PERF_SAMPLE_BRANCH_COUNTERS (1U << 19) /* Linux 6.8 */
 #endif
+
+/* Linux 6.19. A sample's callchain ends in the mark and a cookie where the callers in the program
+ * are recorded later, before the task returns to it: u64 cookie, u64 nr, u64 addresses[nr] (the
+ * first is PERF_CONTEXT_USER), struct sample_id. Samples within one entry of the kernel share a
+ * cookie. */
+enum { PERF_ABI_RECORD_CALLCHAIN_DEFERRED = 22 };
+#define PERF_ABI_CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
 enum {
 	PERF_ABI_HEADER_BYTES = 8, /* struct perf_event_header */
@@ -107,6 +114,7 @@ unsigned perf_abi_id_words(uint64_t sample_type);
 #define PERF_ABI_ATTR_KSYMBOL        (UINT64_C(1) << 29)
 #define PERF_ABI_ATTR_BPF_EVENT      (UINT64_C(1) << 30)
 #define PERF_ABI_ATTR_BUILD_ID       (UINT64_C(1) << 34)
+#define PERF_ABI_ATTR_DEFERRED       (UINT64_C(3) << 38) /* defer_callchain, defer_output */
 
 /* The event counts what happens once for all who sample it (a tracepoint, a software event but the
  * clocks). Linux 6.1 to 6.18 fills in the id for the first of them and leaves it to the others. */

@@ -76,7 +76,8 @@ struct import_facts {
 bool import_is_perf_data(const char *path);
 
 /*
- * Reads the file once, with memory that does not grow with its samples. Damage is reported to
+ * Reads the file once, with memory that does not grow with its samples, but for some words for each
+ * deferred callchain. Damage is reported to
  * problem; what precedes it can be read. path is copied; known may be NULL. -EINVAL with *e: it is
  * not perf.data, or describes no event; -errno.
  */

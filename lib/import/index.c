@@ -24,7 +24,7 @@ enum {
 	COMPRESSED = 81,
 	COMPRESSED2 = 83,
 	OUT_BYTES = 1 << 20,
-	NR_KINDS = 22, /* the kernel's, of known kinds */
+	NR_KINDS = 23, /* the kernel's, of known kinds */
 };
 
 struct walking {
@@ -184,6 +184,9 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 	note_time(w, time_at_end(w, r));
 	if (import_is_side_band(r->type))
 		return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
+	if (r->type == PERF_ABI_RECORD_CALLCHAIN_DEFERRED &&
+	    import_add_deferred(w->im, r, w->is_unpacked))
+		return -ENOMEM;
 	w->im->facts.nr_unknown += r->type >= NR_KINDS;
 	add_to_slice(w, r);
 	count(w, r);
@@ -463,8 +466,17 @@ static void tell(const struct walking *w)
 			      w->im->nr_events, w->im->any->name);
 	if (w->im->ids_are_left_out)
 		import_report(w->im, true,
-			      "has more than %d ids: samples of the others are left out",
+			      "has more than %d ids: samples of the others are skipped",
 			      IMPORT_MAX_IDS);
+	if (w->im->side_is_left_out)
+		import_report(w->im, true,
+			      "has more than %d MiB of records of tasks and mappings: the others "
+			      "are skipped",
+			      IMPORT_MAX_SIDE_BYTES >> 20);
+	if (w->im->deferred_is_full)
+		import_report(w->im, true,
+			      "has more than %d deferred callchains: the others are skipped",
+			      IMPORT_MAX_DEFERRED);
 }
 
 static uint64_t slice_bytes(uint64_t all)

@@ -29,6 +29,7 @@ enum {
 	IMPORT_MAX_TEXT_BYTES = 256 << 20,
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
+	IMPORT_MAX_DEFERRED = 8 << 20,
 	/* Limits of unpacked bytes: a multiple of the packed ones, and at least this. */
 	IMPORT_MAX_UNPACK_FACTOR = 1000,
 	IMPORT_MIN_UNPACK_BYTES = 64 << 20,
@@ -71,6 +72,15 @@ struct import_build_id {
 	uint8_t len;
 };
 
+/* Where the addresses of a deferred callchain are. */
+struct import_deferred {
+	uint64_t cookie;
+	uint32_t tid;
+	uint32_t nr; /* addresses */
+	uint64_t at; /* in the file, or among the unpacked records */
+	bool is_unpacked;
+};
+
 struct import_section {
 	uint64_t offset, size;
 };
@@ -102,6 +112,8 @@ struct import {
 	    *any;                 /* the first that is sampled: ids are at its place, or NULL */
 	struct import_event made; /* the layout of records that perf wrote itself */
 	struct dict build_ids;    /* struct import_build_id */
+	struct dict deferred;     /* struct import_deferred, by cookie and tid */
+	bool deferred_is_full;
 	struct import_slice
 	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
 	size_t nr_slices;
@@ -176,6 +188,12 @@ void import_swap_attr(uint8_t *attr, size_t len);
 extern const struct trace_feed import_slice_feed;
 /* The feed's arg; NULL without memory. frames (of len bytes) are freed with it. */
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames);
+
+/* deferred.c: notes the record of a deferred callchain. 0 or -ENOMEM. */
+int import_add_deferred(struct import *im, const struct import_record *r, bool is_unpacked);
+/* Writes a sample to out (PERF_ABI_MAX_RECORD_BYTES of room) with its deferred callchain in place
+ * of the mark that ends its own. Returns its size; 0: there is none, or it would be too long. */
+size_t import_put_complete(struct import *im, const struct import_record *r, uint8_t *out);
 
 /* traces.c: numbers the events of the traces, once all records are indexed. */
 void import_number_columns(struct import *im);

@@ -13,9 +13,8 @@
 enum {
 	FRAME_HEAD_BYTES = 8,
 	OFFSET_BYTES = 24, /* of a frame in a file: its header, its head */
-	TIMED_BYTES = 1 << 20,
+	COPIES_BYTES = 1 << 20,
 	WORD_BYTES = 8,
-	MAX_RECORD_BYTES = 65528,
 };
 
 struct slice {
@@ -24,7 +23,7 @@ struct slice {
 	void *frames; /* owned */
 	uint64_t start;
 	bool is_unpacked, has_failed;
-	uint8_t *timed; /* owned; records with a time that they lack; NULL: they have it */
+	uint8_t *copies; /* owned; records that are completed; NULL: they are as they should be */
 };
 
 void *import_slice_new(struct import *im, const struct import_slice *s, void *frames)
@@ -33,11 +32,12 @@ void *import_slice_new(struct import *im, const struct import_slice *s, void *fr
 
 	if (!slice)
 		return NULL;
-	if (im->lacks_times)
-		slice->timed = mem_alloc(TIMED_BYTES + 2 * (1 << 16));
-	if (im->lacks_times && !slice->timed) {
-		mem_free(slice);
-		return NULL;
+	if (im->lacks_times || im->deferred.nr) {
+		slice->copies = mem_alloc(COPIES_BYTES + 2 * (1 << 16));
+		if (!slice->copies) {
+			mem_free(slice);
+			return NULL;
+		}
 	}
 	slice->im = im;
 	slice->frames = frames;
@@ -92,17 +92,16 @@ static size_t place_of_time(struct slice *s, const struct import_record *r)
 		   : 0;
 }
 
-/* Puts the record to p with its place in the file for a time; how long it is there. */
+/* Writes the record to p with its offset in the file as its time. Returns its size; 0: it has no
+ * place for a time. */
 static size_t put_timed(struct slice *s, const struct import_record *r, uint8_t *p)
 {
 	size_t at = place_of_time(s, r) * WORD_BYTES;
 	const uint16_t size = htole16((uint16_t)(r->size + WORD_BYTES));
 	const uint64_t time = htole64(r->at);
 
-	if (!at || at > r->size || r->size + WORD_BYTES > MAX_RECORD_BYTES) {
-		memcpy(p, r->p, r->size);
-		return r->size;
-	}
+	if (!at || at > r->size || r->size + WORD_BYTES > PERF_ABI_MAX_RECORD_BYTES)
+		return 0;
 	memcpy(p, r->p, at);
 	memcpy(p + at, &time, sizeof(time));
 	memcpy(p + at + sizeof(time), r->p + at, r->size - at);
@@ -118,21 +117,28 @@ static int fail(struct slice *s, int rc, struct err *e)
 }
 
 /* Copies, as long as there is room for the longest. */
-static int next_timed(struct slice *s, struct trace_frame *out, struct err *e)
+static int next_copies(struct slice *s, struct trace_frame *out, struct err *e)
 {
-	uint8_t *start = s->timed + FRAME_HEAD_BYTES, *p = start;
+	uint8_t *start = s->copies + FRAME_HEAD_BYTES, *p = start;
 	uint64_t at = s->walk.at;
 	struct import_record r;
 	bool is_moved;
+	size_t size;
 	int rc = 1;
 
-	while (p - start < TIMED_BYTES) {
+	while (p - start < COPIES_BYTES) {
 		rc = import_walk_peek(&s->walk, &r, &is_moved);
 		if (rc != 1)
 			break;
 		import_walk_pass(&s->walk, &r);
-		if (is_of_ring(s, &r))
-			p += put_timed(s, &r, p);
+		if (!is_of_ring(s, &r))
+			continue;
+		size = s->im->lacks_times ? put_timed(s, &r, p) : import_put_complete(s->im, &r, p);
+		if (!size) {
+			memcpy(p, r.p, r.size);
+			size = r.size;
+		}
+		p += size;
 	}
 	if (p > start) {
 		make_frame(s, start, at, (size_t)(p - start), out);
@@ -153,8 +159,8 @@ static int next(void *arg, struct trace_frame *out, struct err *e)
 	bool is_moved;
 	int rc = 1;
 
-	if (s->timed)
-		return next_timed(s, out, e);
+	if (s->copies)
+		return next_copies(s, out, e);
 	for (;;) {
 		if (p && !import_walk_has(&s->walk))
 			break;
@@ -201,7 +207,7 @@ static void close_slice(void *arg)
 
 	import_walk_fini(&s->walk);
 	mem_free(s->frames);
-	mem_free(s->timed);
+	mem_free(s->copies);
 	mem_free(s);
 }
 

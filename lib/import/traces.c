@@ -110,10 +110,16 @@ static uint32_t flags_of(const struct import_event *ev)
 	return flags;
 }
 
-/* As the records are that a slice hands out: with times. */
-static void add_time(struct import_event *ev)
+/* The attr of the records as slices return them: with times, and with complete callchains. */
+static void complete_attr(const struct import *im, struct import_event *ev)
 {
-	ev->attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
+	uint64_t flags;
+
+	if (im->lacks_times)
+		ev->attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
+	memcpy(&flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(flags));
+	flags &= htole64(~PERF_ABI_ATTR_DEFERRED);
+	memcpy(ev->attr + PERF_ABI_ATTR_BITS_AT, &flags, sizeof(flags));
 }
 
 static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
@@ -379,8 +385,8 @@ int import_make_set(struct import *im)
 	int rc;
 
 	import_ids_sort(im); /* from here on threads read it */
-	for (size_t i = 0; i < im->nr_events && im->lacks_times; i++)
-		add_time(&im->events[i]);
+	for (size_t i = 0; i < im->nr_events; i++)
+		complete_attr(im, &im->events[i]);
 	rc = w ? set_common(im, w) : -ENOMEM;
 	if (rc == 0)
 		rc = make_common(im, w);

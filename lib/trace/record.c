@@ -60,8 +60,8 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
-	v.nr_intr_regs =
-	    (unsigned)__builtin_popcountll(attr_word(attr, size, ATTR_AT(sample_regs_intr)));
+	v.intr_regs = attr_word(attr, size, ATTR_AT(sample_regs_intr));
+	v.nr_intr_regs = (unsigned)__builtin_popcountll(v.intr_regs);
 	if (!is_known(&v))
 		return false;
 	*l = v;
@@ -224,10 +224,13 @@ static void decode_user_regs(struct decoder *d)
 	d->r->regs = decode_words(d, d->r->nr_regs, 1);
 }
 
-static void skip_intr_regs(struct decoder *d)
+static void decode_intr_regs(struct decoder *d)
 {
-	if (cursor_le64(&d->c))
-		decode_words(d, d->l->nr_intr_regs, 1);
+	d->r->intr_regs_abi = cursor_le64(&d->c);
+	if (!d->r->intr_regs_abi)
+		return;
+	d->r->nr_intr_regs = d->l->nr_intr_regs;
+	d->r->intr_regs = decode_words(d, d->r->nr_intr_regs, 1);
 }
 
 /* The kernel reserves size bytes, and writes after them how many it could copy. */
@@ -251,11 +254,15 @@ static void decode_weight(struct decoder *d)
 	d->r->weight = cursor_le32(&d->c);
 	d->r->weight2 = cursor_le16(&d->c);
 	d->r->weight3 = cursor_le16(&d->c);
+	d->r->has |= TRACE_HAS_WEIGHT_PARTS;
 }
 
-static void skip_aux(struct decoder *d)
+static void decode_sampled_aux(struct decoder *d)
 {
-	cursor_skip(&d->c, cursor_le64(&d->c));
+	d->r->aux_len = cursor_le64(&d->c);
+	d->c.underflow |= d->r->aux_len > d->c.left;
+	if (!d->c.underflow)
+		cursor_skip(&d->c, (size_t)d->r->aux_len);
 }
 
 /* Where a field goes. Without a function it is one word, stored in a member of the record. */
@@ -288,13 +295,13 @@ static const struct target targets[PERF_ABI_NR_FIELDS] = {
     [PERF_ABI_STACK_USER] = {TRACE_HAS_USER_STACK, 0, decode_user_stack},
     [PERF_ABI_WEIGHT] = {TRACE_HAS_WEIGHT, 0, decode_weight},
     [PERF_ABI_DATA_SRC] = WORD(TRACE_HAS_DATA_SRC, data_src),
-    [PERF_ABI_TRANSACTION] = {0, 0, skip_word},
-    [PERF_ABI_REGS_INTR] = {0, 0, skip_intr_regs},
+    [PERF_ABI_TRANSACTION] = WORD(TRACE_HAS_TRANSACTION, transaction),
+    [PERF_ABI_REGS_INTR] = {TRACE_HAS_INTR_REGS, 0, decode_intr_regs},
     [PERF_ABI_PHYS_ADDR] = WORD(TRACE_HAS_PHYS_ADDR, phys_addr),
-    [PERF_ABI_CGROUP] = {0, 0, skip_word},
-    [PERF_ABI_DATA_PAGE_SIZE] = {0, 0, skip_word},
-    [PERF_ABI_CODE_PAGE_SIZE] = {0, 0, skip_word},
-    [PERF_ABI_AUX] = {0, 0, skip_aux},
+    [PERF_ABI_CGROUP] = WORD(TRACE_HAS_CGROUP, cgroup),
+    [PERF_ABI_DATA_PAGE_SIZE] = WORD(TRACE_HAS_DATA_PAGE, data_page_bytes),
+    [PERF_ABI_CODE_PAGE_SIZE] = WORD(TRACE_HAS_CODE_PAGE, code_page_bytes),
+    [PERF_ABI_AUX] = {TRACE_HAS_AUX, 0, decode_sampled_aux},
 };
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
@@ -467,10 +474,18 @@ static void decode_nothing(struct decoder *d)
 	(void)d;
 }
 
+/* Its pid and tid are at the end: those here are of the other task. */
+static void decode_switch(struct decoder *d)
+{
+	d->r->ppid = cursor_le32(&d->c);
+	d->r->ptid = cursor_le32(&d->c);
+}
+
 static void decode_namespaces(struct decoder *d)
 {
 	decode_tid(d);
-	decode_words(d, cursor_le64(&d->c), 2);
+	d->r->nr_namespaces = cursor_le64(&d->c);
+	d->r->namespaces = decode_words(d, d->r->nr_namespaces, 2);
 }
 
 static void decode_ksymbol(struct decoder *d)
@@ -493,6 +508,12 @@ static void decode_bpf(struct decoder *d)
 static void decode_object(struct decoder *d)
 {
 	d->r->object = cursor_le64(&d->c);
+}
+
+static void decode_deferred(struct decoder *d)
+{
+	decode_object(d);
+	decode_callchain(d);
 }
 
 static void decode_cgroup(struct decoder *d)
@@ -530,13 +551,14 @@ static const struct {
     [PERF_RECORD_ITRACE_START] = {"itrace_start", decode_tid},
     [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", decode_lost_samples},
     [PERF_RECORD_SWITCH] = {"switch", decode_nothing},
-    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", decode_tid},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", decode_switch},
     [PERF_RECORD_NAMESPACES] = {"namespaces", decode_namespaces},
     [PERF_RECORD_KSYMBOL] = {"ksymbol", decode_ksymbol},
     [PERF_RECORD_BPF_EVENT] = {"bpf_event", decode_bpf},
     [PERF_RECORD_CGROUP] = {"cgroup", decode_cgroup},
     [PERF_RECORD_TEXT_POKE] = {"text_poke", decode_text_poke},
     [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", decode_object},
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"callchain_deferred", decode_deferred},
 };
 
 const char *trace_record_kind_name(uint32_t kind)
@@ -669,6 +691,7 @@ const char *trace_context_name(uint64_t address)
 	} marks[] = {{PERF_CONTEXT_HV, "hypervisor"},
 		     {PERF_CONTEXT_KERNEL, "kernel"},
 		     {PERF_CONTEXT_USER, "user"},
+		     {PERF_ABI_CONTEXT_USER_DEFERRED, "user deferred"},
 		     {PERF_CONTEXT_GUEST, "guest"},
 		     {PERF_CONTEXT_GUEST_KERNEL, "guest kernel"},
 		     {PERF_CONTEXT_GUEST_USER, "guest user"}};
@@ -690,6 +713,7 @@ bool trace_record_pc(const struct trace_record *r, uint64_t *pc)
 		*pc = trace_word(r->callchain, i);
 		if (!trace_context_name(*pc))
 			return true;
+		i += *pc == PERF_ABI_CONTEXT_USER_DEFERRED; /* its cookie */
 	}
 	return false;
 }

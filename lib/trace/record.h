@@ -19,8 +19,8 @@ struct trace_layout {
 	uint64_t sample_type, read_format, branch_sample_type;
 	uint64_t period; /* of each sample, if samples have none; 0: by frequency */
 	unsigned nr_user_regs, nr_intr_regs;
-	uint64_t user_regs;          /* bits of perf_regs.h of the machine */
-	bool is_freq, has_sample_id; /* attr.freq (and not 0), attr.sample_id_all */
+	uint64_t user_regs, intr_regs; /* bits of perf_regs.h of the machine */
+	bool is_freq, has_sample_id;   /* attr.freq (and not 0), attr.sample_id_all */
 	bool has_build_id; /* attr.build_id: otherwise PERF_RECORD_MISC_MMAP_BUILD_ID is checked for
 			      plausibility */
 	uint32_t type;     /* attr.type */
@@ -85,6 +85,13 @@ enum {
 	TRACE_HAS_DATA_SRC = 1 << 14,
 	TRACE_HAS_HW_INDEX = 1 << 15,
 	TRACE_HAS_PHYS_ADDR = 1 << 16,
+	TRACE_HAS_WEIGHT_PARTS = 1 << 17, /* weight2 and weight3 */
+	TRACE_HAS_TRANSACTION = 1 << 18,
+	TRACE_HAS_CGROUP = 1 << 19,
+	TRACE_HAS_DATA_PAGE = 1 << 20,
+	TRACE_HAS_CODE_PAGE = 1 << 21,
+	TRACE_HAS_AUX = 1 << 22,
+	TRACE_HAS_INTR_REGS = 1 << 23,
 };
 struct trace_record {
 	uint32_t kind;   /* PERF_RECORD_…; of an unknown one only the bytes are set */
@@ -97,7 +104,8 @@ struct trace_record {
 	uint32_t has; /* of the sample, or of the id at the end of other records */
 	uint32_t pid, tid;
 	uint64_t time_ns, id, ip, addr, period, weight, data_src, phys_addr;
-	uint16_t weight2, weight3; /* with WEIGHT_STRUCT; weight is 32 bits then */
+	uint64_t weight2, weight3; /* 16 bits each, with WEIGHT_STRUCT; weight is 32 bits then */
+	uint64_t transaction, cgroup, data_page_bytes, code_page_bytes;
 	uint32_t cpu;
 
 	/* samples; values are 8 bytes each, unaligned: read with trace_word */
@@ -115,12 +123,16 @@ struct trace_record {
 	uint64_t regs_abi;   /* 0: none, 1: 32, 2: 64 bits */
 	const uint8_t *regs; /* nr_user_regs words of the layout */
 	unsigned nr_regs;
+	uint64_t intr_regs_abi;
+	const uint8_t *intr_regs; /* nr_intr_regs words of the layout */
+	unsigned nr_intr_regs;
+	uint64_t aux_len; /* bytes of AUX */
 	const uint8_t *stack;
 	uint64_t stack_len; /* bytes that were really copied, by dyn_size */
 
 	/* COMM, MMAP, MMAP2, FORK, EXIT, KSYMBOL, BPF_EVENT …; pid and tid are the record's own,
 	 * not those of the id at the end */
-	uint32_t ppid, ptid;
+	uint32_t ppid, ptid;            /* SWITCH_CPU_WIDE: the next or the previous task */
 	uint64_t start, length, offset; /* of the mapping, of the symbol */
 	uint32_t major, minor, prot, flags;
 	uint64_t inode, inode_generation;
@@ -129,7 +141,9 @@ struct trace_record {
 	const char *name; /* command, file, symbol; NUL-terminated in the record, not cleaned */
 	uint64_t lost;    /* LOST, LOST_SAMPLES */
 	uint16_t type; /* KSYMBOL, BPF_EVENT: enum perf_record_ksymbol_type, perf_bpf_event_type */
-	uint64_t object; /* id of a BPF program, of a cgroup, of hardware */
+	uint64_t object; /* id of a BPF program, of a cgroup, of hardware; cookie of a callchain */
+	uint64_t nr_namespaces;
+	const uint8_t *namespaces; /* device and inode of each, by the index of the kind */
 };
 
 /* The record at p, of at most len bytes, in the layout of its event (records other than samples: of

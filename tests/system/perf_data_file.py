@@ -14,6 +14,7 @@ AUX_RECORD, LOST_SAMPLES, SWITCH, SWITCH_CPU_WIDE, NAMESPACES, KSYMBOL, CGROUP_R
     11, 13, 14, 15, 16, 17, 19
 KERNEL, USER, HYPERVISOR, GUEST_KERNEL, GUEST_USER = range(1, 6)
 CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_GUEST = 2**64 - 128, 2**64 - 512, 2**64 - 2048
+CONTEXT_USER_DEFERRED, CALLCHAIN_DEFERRED = 2**64 - 640, 22
 COMM_EXEC, MISC_BUILD_ID = 1 << 13, 1 << 14
 HW_INDEX, COUNTERS = 1 << 17, 1 << 19
 FREQ, SAMPLE_ID_ALL = 10, 18  # bits of the attr's flags
@@ -43,8 +44,8 @@ class File:
 
     # --- events ---
     def event(self, type_, config, sample_type, ids, period=0, freq=0, branch=0, regs=0, stack=0,
-              read_format=0, regs_intr=0, precise=0):
-        bits = (bool(freq) << FREQ) | (self.sample_id_all << SAMPLE_ID_ALL) | precise << 15
+              read_format=0, regs_intr=0, precise=0, bits=0):
+        bits |= (bool(freq) << FREQ) | (self.sample_id_all << SAMPLE_ID_ALL) | precise << 15
         flags = bytes(bits >> 8 * i & 255 for i in range(8))
         if self.order == ">":
             flags = bytes(int(f"{b:08b}"[::-1], 2) for b in flags)

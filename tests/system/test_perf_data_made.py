@@ -210,6 +210,45 @@ def cpuless(folder):
                 assert any(line.startswith(name) for line in lines), name
 
 
+def deferred(folder):
+    """The callers in the program come after the samples, in any order and on any CPU: by task and cookie."""
+    user, mark = pd.CONTEXT_USER, pd.CONTEXT_USER_DEFERRED
+    for order in "<>":
+        for form in ("file", "packed", "pipe"):
+            f = pd.File(order, attr_bytes=136)
+            f.event(0, 0, BASE | pd.IDENTIFIER | pd.CALLCHAIN | pd.DATA_SRC, [1, 2], period=1000,
+                    bits=3 << 38)
+            f.comm(10, 10, "a")
+            f.mmap(10, 0x400000, 0x10000, 0, "/opt/a")
+            for i, (tid, cookie) in enumerate(((10, 7), (11, 7), (10, 7), (10, 8), (10, 9))):
+                f.sample(misc=pd.KERNEL, ip=KERNEL_IP, pid=10, tid=tid, time=1000 + i, period=1,
+                         chain=(pd.CONTEXT_KERNEL, KERNEL_IP, mark, cookie), data_src=5)
+            for tid, cookie, chain in ((11, 7, (user, 0x400300)),
+                                       (10, 7, (user, 0x400100, 0x400201)), (10, 8, (user,))):
+                f.other(pd.CALLCHAIN_DEFERRED, f.words(cookie, len(chain), *chain), pid=10, tid=tid,
+                        time=2000, nr=1)
+            if form == "packed":
+                f.pack_records(0)
+            path = f"{folder}/deferred"
+            write(path, f.pipe() if form == "pipe" else f.whole())
+            got, problems = records(path)
+            assert "invalid" not in problems, problems
+            stacks = [[int(s["address"], 16) for s in r["stack"]] for r in got
+                      if r["kind"] == "sample"]
+            k = [KERNEL_IP]
+            assert stacks == [k + [0x400100, 0x400201], k + [0x400300],
+                              k + [0x400100, 0x400201], k, k], (order, form, stacks)
+            assert {r["data_source"] for r in got if r["kind"] == "sample"} == {"0x5"}
+            late = [r for r in got if r["kind"] == "callchain_deferred"]
+            assert [r["tid"] for r in late] == [11, 10, 10], late
+            out, _ = run(path, "--report=summary", "--no-pager")
+            assert "unknown kinds" not in out, out
+    run(path, "--output-format=perf-data", f"--output-file={folder}/again", "--quiet")
+    again = [[int(s["address"], 16) for s in r["stack"]] for r in records(f"{folder}/again")[0]
+             if r["kind"] == "sample"]
+    assert again == stacks, again
+
+
 def order_of_others(folder):
     """Records that are neither samples nor of tasks may be late too: all come in order of time."""
     f = pd.File()
@@ -572,7 +611,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, cpuless, order_of_others, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")
