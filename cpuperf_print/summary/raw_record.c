@@ -251,12 +251,51 @@ static void data(const struct shown *s)
 	} parts[] = {{TRACE_HAS_ADDR, "address", r->addr},
 		     {TRACE_HAS_PHYS_ADDR, "physical", r->phys_addr},
 		     {TRACE_HAS_WEIGHT, "weight", r->weight},
-		     {TRACE_HAS_DATA_SRC, "source", r->data_src}};
+		     {TRACE_HAS_WEIGHT_PARTS, "weight 2", r->weight2},
+		     {TRACE_HAS_WEIGHT_PARTS, "weight 3", r->weight3},
+		     {TRACE_HAS_DATA_SRC, "source", r->data_src},
+		     {TRACE_HAS_TRANSACTION, "transaction", r->transaction},
+		     {TRACE_HAS_DATA_PAGE, "page", r->data_page_bytes},
+		     {TRACE_HAS_CODE_PAGE, "code page", r->code_page_bytes}};
 
 	event_line(s, "Data");
 	for (size_t i = 0; i < NR(parts); i++)
 		if (r->has & parts[i].has)
 			buf_printf(s->sum->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
+	buf_addc(s->sum->out, '\n');
+}
+
+/* By the numbers of asm/perf_regs.h of the machine. */
+static void put_registers(const struct shown *s, const char *kind, uint64_t mask,
+			  const uint8_t *values, unsigned nr)
+{
+	if (!nr)
+		return;
+	event_line(s, kind);
+	for (unsigned i = 0; i < nr; i++, mask &= mask - 1)
+		buf_printf(s->sum->out, ", %d 0x%" PRIx64, __builtin_ctzll(mask),
+			   trace_word(values, i));
+	buf_addc(s->sum->out, '\n');
+}
+
+static void user_registers(const struct shown *s)
+{
+	put_registers(s, "UserRegisters", s->item->layout->user_regs, s->r->regs, s->r->nr_regs);
+}
+
+static void interrupt_registers(const struct shown *s)
+{
+	put_registers(s, "InterruptRegisters", s->item->layout->intr_regs, s->r->intr_regs,
+		      s->r->nr_intr_regs);
+}
+
+static void origin(const struct shown *s)
+{
+	event_line(s, "Origin");
+	if (s->r->has & TRACE_HAS_CGROUP)
+		put_u64(s->sum->out, ", cgroup ", s->r->cgroup);
+	if (s->r->has & TRACE_HAS_AUX)
+		put_u64(s->sum->out, ", aux bytes ", s->r->aux_len);
 	buf_addc(s->sum->out, '\n');
 }
 
@@ -270,7 +309,12 @@ static const struct {
     {TRACE_HAS_CALLCHAIN, callchain},
     {TRACE_HAS_USER_REGS | TRACE_HAS_USER_STACK, user_stack},
     {TRACE_HAS_RAW, raw_bytes},
-    {TRACE_HAS_ADDR | TRACE_HAS_PHYS_ADDR | TRACE_HAS_WEIGHT | TRACE_HAS_DATA_SRC, data},
+    {TRACE_HAS_ADDR | TRACE_HAS_PHYS_ADDR | TRACE_HAS_WEIGHT | TRACE_HAS_DATA_SRC |
+	 TRACE_HAS_TRANSACTION | TRACE_HAS_DATA_PAGE | TRACE_HAS_CODE_PAGE,
+     data},
+    {TRACE_HAS_USER_REGS, user_registers},
+    {TRACE_HAS_INTR_REGS, interrupt_registers},
+    {TRACE_HAS_CGROUP | TRACE_HAS_AUX, origin},
 };
 
 static void unknown(const struct shown *s)
@@ -388,14 +432,90 @@ static void bpf(const struct shown *s)
 	buf_printf(s->sum->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
 }
 
-/* Kinds that are recorded on request only are not listed. */
+/* Counts of a task, when it ends. */
+static void read_counts(const struct shown *s)
+{
+	const struct profile_trace *t = s->trace;
+
+	task_line(s, "Read");
+	for (uint64_t i = 0; i < s->r->nr_read; i++) {
+		const struct trace_id *id =
+		    t && s->item->layout ? profile_counted(t->ids, t->nr_ids, s->item, i) : NULL;
+
+		if (id && id->event < s->sum->facts->nr_events)
+			put_0x(s->sum->out, ", Event ", s->sum->facts->events[id->event].id);
+		put_u64(s->sum->out, ", ", trace_word(s->r->read_values, i * s->r->read_stride));
+	}
+	buf_addc(s->sum->out, '\n');
+}
+
+static void aux(const struct shown *s)
+{
+	raw_line(s->sum, s->item->offset, "Aux");
+	buf_printf(s->sum->out, "offset 0x%" PRIx64 ", %" PRIu64 " bytes, flags 0x%" PRIx32 "\n",
+		   s->r->offset, s->r->length, s->r->flags);
+}
+
+static void task_switch(const struct shown *s)
+{
+	bool is_out = s->r->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	task_line(s, is_out ? "SwitchOut" : "SwitchIn");
+	if (is_out && s->r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+		buf_adds(s->sum->out, ", preempted");
+	if (s->r->kind == PERF_RECORD_SWITCH_CPU_WIDE)
+		buf_printf(s->sum->out, ", other pid %" PRIu32 ", other tid %" PRIu32, s->r->ppid,
+			   s->r->ptid);
+	buf_addc(s->sum->out, '\n');
+}
+
+/* Device and inode, by the index of the kind of namespace. */
+static void namespaces(const struct shown *s)
+{
+	task_line(s, "Namespaces");
+	for (uint64_t i = 0; i < s->r->nr_namespaces; i++)
+		buf_printf(s->sum->out, ", %" PRIu64 ":%" PRIu64,
+			   trace_word(s->r->namespaces, 2 * i),
+			   trace_word(s->r->namespaces, 2 * i + 1));
+	buf_addc(s->sum->out, '\n');
+}
+
+static void cgroup(const struct shown *s)
+{
+	raw_line(s->sum, s->item->offset, "Cgroup");
+	buf_printf(s->sum->out, "%" PRIu64, s->r->object);
+	put_name(s->sum->out, s->r->name);
+}
+
+static void deferred(const struct shown *s)
+{
+	task_line(s, "DeferredCallchain");
+	put_0x(s->sum->out, ", cookie ", s->r->object);
+	put_u64(s->sum->out, ", ", s->r->nr_callchain);
+	buf_adds(s->sum->out, " addresses\n");
+}
+
+/* Other kinds are printed with their number and size. */
 static void (*const kinds[])(const struct shown *s) = {
-    [PERF_RECORD_MMAP] = mapping,      [PERF_RECORD_LOST] = lost,
-    [PERF_RECORD_COMM] = comm,         [PERF_RECORD_EXIT] = task,
-    [PERF_RECORD_THROTTLE] = throttle, [PERF_RECORD_UNTHROTTLE] = throttle,
-    [PERF_RECORD_FORK] = task,         [PERF_RECORD_SAMPLE] = sample,
-    [PERF_RECORD_MMAP2] = mapping2,    [PERF_RECORD_LOST_SAMPLES] = lost,
-    [PERF_RECORD_KSYMBOL] = ksymbol,   [PERF_RECORD_BPF_EVENT] = bpf,
+    [PERF_RECORD_MMAP] = mapping,
+    [PERF_RECORD_LOST] = lost,
+    [PERF_RECORD_COMM] = comm,
+    [PERF_RECORD_EXIT] = task,
+    [PERF_RECORD_THROTTLE] = throttle,
+    [PERF_RECORD_UNTHROTTLE] = throttle,
+    [PERF_RECORD_FORK] = task,
+    [PERF_RECORD_SAMPLE] = sample,
+    [PERF_RECORD_MMAP2] = mapping2,
+    [PERF_RECORD_LOST_SAMPLES] = lost,
+    [PERF_RECORD_KSYMBOL] = ksymbol,
+    [PERF_RECORD_BPF_EVENT] = bpf,
+    [PERF_RECORD_READ] = read_counts,
+    [PERF_RECORD_AUX] = aux,
+    [PERF_RECORD_SWITCH] = task_switch,
+    [PERF_RECORD_SWITCH_CPU_WIDE] = task_switch,
+    [PERF_RECORD_NAMESPACES] = namespaces,
+    [PERF_RECORD_CGROUP] = cgroup,
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = deferred,
 };
 
 static const struct trace_event *event_of(const struct summary *sum,

@@ -684,3 +684,25 @@ const struct trace_id *profile_member(const struct trace_id *ids, size_t nr_ids,
 		return NULL;
 	return &first[i];
 }
+
+const struct trace_id *profile_counted(const struct trace_id *ids, size_t nr_ids,
+				       const struct profile_item *item, uint64_t i)
+{
+	const struct trace_record *r = &item->record;
+	uint64_t format = item->layout->read_format, id;
+	bool is_group = format & PERF_FORMAT_GROUP;
+	const struct trace_id *member = item->id;
+	size_t at = i * r->read_stride + 1;
+
+	if (item->id && is_group && nr_ids)
+		member = profile_member(ids, nr_ids, item->id, i);
+	if (!(format & PERF_FORMAT_ID))
+		return member;
+	if (!is_group) /* the times precede the id */
+		at = r->read_stride - 1 - !!(format & PERF_FORMAT_LOST);
+	id = trace_word(r->read_values, at);
+	for (size_t k = 0; k < nr_ids && !(member && member->id == id); k++)
+		if (ids[k].id == id)
+			member = &ids[k];
+	return member;
+}

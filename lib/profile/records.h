@@ -73,6 +73,10 @@ struct profile_records_stats {
 };
 const struct profile_records_stats *profile_records_stats(const struct profile_records *r);
 
+/* The perf event of count i of a record that has counts: by the id beside the count, else by the
+ * record's group. NULL: unknown. */
+const struct trace_id *profile_counted(const struct trace_id *ids, size_t nr_ids,
+				       const struct profile_item *item, uint64_t i);
 /* The perf event of count i in a sample of id: the leader of its group is at 0. NULL: unknown. */
 const struct trace_id *profile_member(const struct trace_id *ids, size_t nr_ids,
 				      const struct trace_id *id, uint64_t i);

@@ -201,6 +201,60 @@ void records_add_fields(const struct records_item *s, struct buf *out)
 			put_value(out, &f, &v);
 }
 
+const char *records_member_name(const struct records_item *s, uint64_t i)
+{
+	const struct profile_facts *f = profile_session_facts(s->all->config->session);
+	const struct trace_id *id = NULL;
+
+	if (s->trace && s->item->layout)
+		id = profile_counted(s->trace->ids, s->trace->nr_ids, s->item, i);
+	else if (s->r->nr_read == 1)
+		id = s->item->id;
+	return id && id->event < f->nr_events ? f->events[id->event].label : "unknown event";
+}
+
+void records_add_counts(const struct records_item *s, struct buf *out)
+{
+	for (uint64_t i = 0; i < s->r->nr_read; i++) {
+		buf_addc(out, ' ');
+		buf_adds(out, records_member_name(s, i));
+		buf_addc(out, '=');
+		buf_u64(out, trace_word(s->r->read_values, i * s->r->read_stride));
+	}
+}
+
+void records_add_namespaces(const struct trace_record *r, struct buf *out)
+{
+	/* NET_NS_INDEX … CGROUP_NS_INDEX of linux/perf_event.h */
+	static const char *const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+
+	for (uint64_t i = 0; i < r->nr_namespaces; i++) {
+		buf_addc(out, ' ');
+		if (i < sizeof(names) / sizeof(names[0]))
+			buf_adds(out, names[i]);
+		else
+			buf_u64(out, i);
+		buf_addc(out, '=');
+		buf_u64(out, trace_word(r->namespaces, 2 * i));
+		buf_addc(out, ':');
+		buf_u64(out, trace_word(r->namespaces, 2 * i + 1));
+	}
+}
+
+void records_add_aux_flags(const struct trace_record *r, struct buf *out)
+{
+	static const struct {
+		uint32_t flag;
+		const char *text;
+	} flags[] = {{PERF_AUX_FLAG_TRUNCATED, " truncated"},
+		     {PERF_AUX_FLAG_OVERWRITE, " overwrite"},
+		     {PERF_AUX_FLAG_PARTIAL, " partial"},
+		     {PERF_AUX_FLAG_COLLISION, " collision"}};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		buf_adds(out, r->flags & flags[i].flag ? flags[i].text : "");
+}
+
 static const struct trace_event *event_of(const struct records_state *l,
 					  const struct profile_item *item)
 {

@@ -49,6 +49,19 @@ enum column {
 	ENABLED,
 	RUNNING,
 	BYTES,
+	COUNTS,
+	WEIGHT_2,
+	WEIGHT_3,
+	TRANSACTION,
+	DATA_PAGE_BYTES,
+	CODE_PAGE_BYTES,
+	CGROUP_ID,
+	AUX_BYTES,
+	OTHER_PID,
+	OTHER_TID,
+	NAMESPACES,
+	FLAGS,
+	COOKIE,
 	NR_COLUMNS
 };
 
@@ -115,6 +128,14 @@ NUMBER(base, w->s->item->reading.base)
 NUMBER(enabled, w->s->item->reading.enabled_ns)
 NUMBER(running, w->s->item->reading.running_ns)
 NUMBER(bytes, w->r->len)
+NUMBER(weight_2, w->r->weight2)
+NUMBER(weight_3, w->r->weight3)
+NUMBER(data_page_bytes, w->r->data_page_bytes)
+NUMBER(code_page_bytes, w->r->code_page_bytes)
+NUMBER(aux_bytes, w->r->kind == PERF_RECORD_AUX ? w->r->length : w->r->aux_len)
+NUMBER(cgroup_id, w->r->kind == PERF_RECORD_CGROUP ? w->r->object : w->r->cgroup)
+HEX(transaction, w->r->transaction)
+HEX(cookie, w->r->object)
 HEX(data_address, w->r->addr)
 HEX(physical_address, w->r->phys_addr)
 HEX(data_source, w->r->data_src)
@@ -348,6 +369,49 @@ static void fields(const struct row *w)
 	buf_csv_field(w->out, buf_str(scratch) + (scratch->len > 0));
 }
 
+/* --- counts, and texts of several parts ------------------------------------------------------- */
+
+static void counts(const struct row *w)
+{
+	struct buf *scratch = &w->s->all->scratch;
+	const char *separator = "";
+
+	if (!w->is_json) {
+		buf_reset(scratch);
+		records_add_counts(w->s, scratch);
+		buf_csv_field(w->out, buf_str(scratch) + (scratch->len > 0));
+		return;
+	}
+	buf_addc(w->out, '{');
+	for (uint64_t i = 0; i < w->r->nr_read; i++) {
+		buf_adds(w->out, separator);
+		add_text(w, records_member_name(w->s, i));
+		buf_addc(w->out, ':');
+		buf_u64(w->out, trace_word(w->r->read_values, i * w->r->read_stride));
+		separator = ",";
+	}
+	buf_addc(w->out, '}');
+}
+
+static void add_parts(const struct row *w, void (*add)(const struct trace_record *, struct buf *))
+{
+	struct buf *scratch = &w->s->all->scratch;
+
+	buf_reset(scratch);
+	add(w->r, scratch);
+	add_text(w, buf_str(scratch) + (scratch->len > 0));
+}
+
+static void namespaces(const struct row *w)
+{
+	add_parts(w, records_add_namespaces);
+}
+
+static void flags(const struct row *w)
+{
+	add_parts(w, records_add_aux_flags);
+}
+
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* Those up to EVENT are written together: begin_row. */
@@ -392,9 +456,22 @@ static const struct {
     [ENABLED] = {"enabled_ns", enabled},
     [RUNNING] = {"running_ns", running},
     [BYTES] = {"bytes", bytes},
+    [COUNTS] = {"counts", counts},
+    [WEIGHT_2] = {"weight_2", weight_2},
+    [WEIGHT_3] = {"weight_3", weight_3},
+    [TRANSACTION] = {"transaction", transaction},
+    [DATA_PAGE_BYTES] = {"data_page_bytes", data_page_bytes},
+    [CODE_PAGE_BYTES] = {"code_page_bytes", code_page_bytes},
+    [CGROUP_ID] = {"cgroup_id", cgroup_id},
+    [AUX_BYTES] = {"aux_bytes", aux_bytes},
+    [OTHER_PID] = {"other_pid", parent_pid},
+    [OTHER_TID] = {"other_tid", parent_tid},
+    [NAMESPACES] = {"namespaces", namespaces},
+    [FLAGS] = {"flags", flags},
+    [COOKIE] = {"cookie", cookie},
 };
 
-static const char commas[] = ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
+static const char commas[] = ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
 _Static_assert(sizeof(commas) > NR_COLUMNS, "as many as a row can lack");
 
 static size_t text_field(struct buf *b, const void *text)
@@ -555,6 +632,13 @@ static const struct {
     {TRACE_HAS_DATA_SRC, BIT(DATA_SOURCE)},
     {TRACE_HAS_WEIGHT, BIT(WEIGHT)},
     {TRACE_HAS_USER_STACK, BIT(STACK_BYTES)},
+    {TRACE_HAS_READ, BIT(COUNTS)},
+    {TRACE_HAS_WEIGHT_PARTS, BIT(WEIGHT_2) | BIT(WEIGHT_3)},
+    {TRACE_HAS_TRANSACTION, BIT(TRANSACTION)},
+    {TRACE_HAS_DATA_PAGE, BIT(DATA_PAGE_BYTES)},
+    {TRACE_HAS_CODE_PAGE, BIT(CODE_PAGE_BYTES)},
+    {TRACE_HAS_CGROUP, BIT(CGROUP_ID)},
+    {TRACE_HAS_AUX, BIT(AUX_BYTES)},
 };
 
 static uint64_t columns_of_sample(const struct row *w)
@@ -603,6 +687,13 @@ static const char *name_of_bpf(const struct trace_record *r)
 						       : "bpf";
 }
 
+static const char *name_of_switch(const struct trace_record *r)
+{
+	return !(r->misc & PERF_RECORD_MISC_SWITCH_OUT)        ? "switch_in"
+	       : r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? "switch_out_preempted"
+							       : "switch_out";
+}
+
 static const struct {
 	const char *name;
 	const char *(*name_of)(const struct trace_record *r); /* in place of name */
@@ -620,6 +711,15 @@ static const struct {
     [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", NULL, BIT(LOST)},
     [PERF_RECORD_KSYMBOL] = {NULL, name_of_ksymbol, BIT(START) | BIT(END) | BIT(NAME)},
     [PERF_RECORD_BPF_EVENT] = {NULL, name_of_bpf, BIT(BPF_ID)},
+    [PERF_RECORD_READ] = {"read", NULL, BIT(COUNTS)},
+    [PERF_RECORD_AUX] = {"aux", NULL, BIT(OFFSET) | BIT(AUX_BYTES) | BIT(FLAGS)},
+    [PERF_RECORD_ITRACE_START] = {"itrace_start", NULL, 0},
+    [PERF_RECORD_SWITCH] = {NULL, name_of_switch, 0},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {NULL, name_of_switch, BIT(OTHER_PID) | BIT(OTHER_TID)},
+    [PERF_RECORD_NAMESPACES] = {"namespaces", NULL, BIT(NAMESPACES)},
+    [PERF_RECORD_CGROUP] = {"cgroup", NULL, BIT(CGROUP_ID) | BIT(NAME)},
+    [PERF_RECORD_TEXT_POKE] = {"text_poke", NULL, BIT(START) | BIT(END)},
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"callchain_deferred", NULL, BIT(COOKIE)},
 };
 
 static void other(const struct row *w, const struct common *common)

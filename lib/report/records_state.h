@@ -97,5 +97,12 @@ void records_make_stack(const struct records_item *s);
 void records_fetch_names(const struct records_item *s);
 /* " name=value" for each field that a tracepoint's sample has. */
 void records_add_fields(const struct records_item *s, struct buf *out);
+/* The label of the event whose count is at place i of the record. */
+const char *records_member_name(const struct records_item *s, uint64_t i);
+/* " name=value" for each count of a sample, or of a READ record. */
+void records_add_counts(const struct records_item *s, struct buf *out);
+/* " kind=device:inode" for each namespace; " truncated" and the like for the flags of AUX. */
+void records_add_namespaces(const struct trace_record *r, struct buf *out);
+void records_add_aux_flags(const struct trace_record *r, struct buf *out);
 
 #endif

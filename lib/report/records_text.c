@@ -187,6 +187,22 @@ static void unknown(const struct records_item *s)
 	put_number(s->all->out, ", bytes ", s->r->len);
 }
 
+static const struct {
+	uint32_t has;
+	const char *text;
+	size_t at;
+} values[] = {
+    {TRACE_HAS_WEIGHT, " weight ", offsetof(struct trace_record, weight)},
+    {TRACE_HAS_WEIGHT_PARTS, " weight 2 ", offsetof(struct trace_record, weight2)},
+    {TRACE_HAS_WEIGHT_PARTS, " weight 3 ", offsetof(struct trace_record, weight3)},
+    {TRACE_HAS_TRANSACTION, " transaction ", offsetof(struct trace_record, transaction)},
+    {TRACE_HAS_CGROUP, " cgroup ", offsetof(struct trace_record, cgroup)},
+    {TRACE_HAS_DATA_PAGE, " data page bytes ", offsetof(struct trace_record, data_page_bytes)},
+    {TRACE_HAS_CODE_PAGE, " code page bytes ", offsetof(struct trace_record, code_page_bytes)},
+    {TRACE_HAS_AUX, " aux bytes ", offsetof(struct trace_record, aux_len)},
+    {TRACE_HAS_USER_STACK, " stack bytes ", offsetof(struct trace_record, stack_len)},
+};
+
 static void sample(const struct records_item *s)
 {
 	records_make_stack(s);
@@ -197,10 +213,15 @@ static void sample(const struct records_item *s)
 		records_add_fields(s, s->all->out);
 	if (s->r->has & TRACE_HAS_ADDR)
 		put_0x(s->all->out, " data ", s->r->addr);
-	if (s->r->has & TRACE_HAS_WEIGHT)
-		put_number(s->all->out, " weight ", s->r->weight);
-	if (s->r->has & TRACE_HAS_USER_STACK)
-		put_number(s->all->out, " stack bytes ", s->r->stack_len);
+	for (size_t i = 0; i < NR(values); i++)
+		if (s->r->has & values[i].has)
+			put_number(
+			    s->all->out, values[i].text,
+			    *(const uint64_t *)(const void *)((const char *)s->r + values[i].at));
+	if (s->r->has & TRACE_HAS_READ) {
+		buf_adds(s->all->out, " counts");
+		records_add_counts(s, s->all->out);
+	}
 	records_fetch_names(s);
 	put_place(s);
 	buf_addc(s->all->out, '\n');
@@ -279,14 +300,81 @@ static void bpf(const struct records_item *s)
 									 : "");
 }
 
+static void counts(const struct records_item *s)
+{
+	buf_adds(s->all->out, "counts");
+	records_add_counts(s, s->all->out);
+}
+
+static void aux(const struct records_item *s)
+{
+	put_0x(s->all->out, "aux offset ", s->r->offset);
+	put_number(s->all->out, " bytes ", s->r->length);
+	records_add_aux_flags(s->r, s->all->out);
+}
+
+static void itrace_start(const struct records_item *s)
+{
+	buf_adds(s->all->out, "instruction trace begins");
+}
+
+static void task_switch(const struct records_item *s)
+{
+	bool is_out = s->r->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	buf_adds(s->all->out, is_out ? "switch out" : "switch in");
+	if (is_out && s->r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+		buf_adds(s->all->out, " preempted");
+	if (s->r->kind != PERF_RECORD_SWITCH_CPU_WIDE)
+		return;
+	put_number(s->all->out, is_out ? " to " : " from ", s->r->ppid);
+	put_number(s->all->out, "/", s->r->ptid);
+}
+
+static void namespaces(const struct records_item *s)
+{
+	buf_adds(s->all->out, "namespaces");
+	records_add_namespaces(s->r, s->all->out);
+}
+
+static void cgroup(const struct records_item *s)
+{
+	put_number(s->all->out, "cgroup ", s->r->object);
+	put_text(s, s->r->name);
+}
+
+static void text_poke(const struct records_item *s)
+{
+	put_range(s, "kernel code changed ");
+}
+
+static void deferred(const struct records_item *s)
+{
+	put_0x(s->all->out, "deferred callchain, cookie ", s->r->object);
+}
+
 /* In the line. A sample has lines below. */
 static void (*const kinds[])(const struct records_item *s) = {
-    [PERF_RECORD_MMAP] = mapping,      [PERF_RECORD_LOST] = lost,
-    [PERF_RECORD_COMM] = comm,         [PERF_RECORD_EXIT] = task,
-    [PERF_RECORD_THROTTLE] = throttle, [PERF_RECORD_UNTHROTTLE] = throttle,
-    [PERF_RECORD_FORK] = task,         [PERF_RECORD_LOST_SAMPLES] = lost,
-    [PERF_RECORD_MMAP2] = mapping,     [PERF_RECORD_KSYMBOL] = ksymbol,
+    [PERF_RECORD_MMAP] = mapping,
+    [PERF_RECORD_LOST] = lost,
+    [PERF_RECORD_COMM] = comm,
+    [PERF_RECORD_EXIT] = task,
+    [PERF_RECORD_THROTTLE] = throttle,
+    [PERF_RECORD_UNTHROTTLE] = throttle,
+    [PERF_RECORD_FORK] = task,
+    [PERF_RECORD_LOST_SAMPLES] = lost,
+    [PERF_RECORD_MMAP2] = mapping,
+    [PERF_RECORD_KSYMBOL] = ksymbol,
     [PERF_RECORD_BPF_EVENT] = bpf,
+    [PERF_RECORD_READ] = counts,
+    [PERF_RECORD_AUX] = aux,
+    [PERF_RECORD_ITRACE_START] = itrace_start,
+    [PERF_RECORD_SWITCH] = task_switch,
+    [PERF_RECORD_SWITCH_CPU_WIDE] = task_switch,
+    [PERF_RECORD_NAMESPACES] = namespaces,
+    [PERF_RECORD_CGROUP] = cgroup,
+    [PERF_RECORD_TEXT_POKE] = text_poke,
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = deferred,
 };
 
 static void record(const struct records_item *s)

@@ -401,9 +401,66 @@ def everything(folder):
                                                 ("0x400500", "0x400600", False, 99)], r
             assert [(int(b["branches"]), float(b["mispredicted"]), float(b["cycles"]))
                     for b in rows(path, "branches")] == [(10, 100, 12), (10, 0, 99)]
+            assert (r["weight_2"], r["weight_3"], r["transaction"], r["data_page_bytes"],
+                    r["code_page_bytes"], r["cgroup_id"], r["aux_bytes"]) == \
+                (5, 6, "0x0", 4096, 4096, 4096, 8), r
+            assert r["counts"] == {"cycles": 7}, r
             out, _ = run(path, "--report=summary", "--output-format=raw", "--quiet")
+            for part in ("weight 2 0x5, weight 3 0x6", "page 0x1000, code page 0x1000",
+                         "cgroup 4096, aux bytes 8", "UserRegisters: Event 0x0, 0 0x1, 1 0x2, 2 0x3",
+                         "InterruptRegisters: Event 0x0, 0 0x4, 1 0x5"):
+                assert part in out, (part, out)
             assert "20 bytes 3132333435363738393031323334353637383930" in out, out
             assert "40 bytes, 3 registers of 64 bits" in out, out
+
+
+def kinds(folder):
+    """Records of all kinds as text, rows and raw."""
+    for order in "<>":
+        f = pd.File(order)
+        f.event(1, 0, BASE | pd.IDENTIFIER | pd.READ, [5], period=1000, read_format=4 | 8)
+        f.event(1, 2, BASE | pd.IDENTIFIER | pd.READ, [6], read_format=4 | 8)
+        f.names(["cpu-clock", "page-faults"])
+        f.comm(10, 10, "a")
+        f.sample(ip=0x400100, pid=10, tid=10, time=1000, period=1, read=(2, 77, 5, 3, 6))
+        keys = {"pid": 10, "tid": 10}
+        f.other(pd.SWITCH, b"", misc=1 << 13, time=1001, **keys)
+        f.other(pd.SWITCH_CPU_WIDE, f.pack("II", 20, 21), misc=0, time=1002, **keys)
+        f.other(pd.SWITCH_CPU_WIDE, f.pack("II", 20, 21), misc=3 << 13, time=1003, **keys)
+        f.other(pd.NAMESPACES, f.pack("II", 10, 10) + f.words(2, 4, 111, 5, 222), time=1004)
+        f.other(pd.CGROUP_RECORD, f.words(42) + f.text("/user.slice"), time=1005)
+        f.other(pd.AUX_RECORD, f.words(4096, 64, 1), time=1006, **keys)
+        f.other(pd.READ_RECORD, f.pack("II", 10, 10) + f.words(2, 88, 5, 4, 6), time=1007, **keys)
+        path = f"{folder}/kinds"
+        write(path, f.whole())
+        want = [
+            {"kind": "sample", "counts": {"cpu-clock": 77, "page-faults": 3}},
+            {"kind": "switch_out", "pid": 10},
+            {"kind": "switch_in", "pid": 10, "other_pid": 20, "other_tid": 21},
+            {"kind": "switch_out_preempted", "other_tid": 21},
+            {"kind": "namespaces", "namespaces": "net=4:111 uts=5:222"},
+            {"kind": "cgroup", "cgroup_id": 42, "name": "/user.slice"},
+            {"kind": "aux", "offset": "0x1000", "aux_bytes": 64, "flags": "truncated"},
+            {"kind": "read", "counts": {"cpu-clock": 88, "page-faults": 4}}]
+        got = [r for r in records(path)[0] if r["kind"] != "comm"]
+        assert len(got) == len(want), got
+        for r, row in zip(got, want):
+            assert {k: r.get(k) for k in row} == row, (r, row)
+        text, _ = run(path, "--report=records", "--quiet")
+        for part in ("counts cpu-clock=77 page-faults=3", "switch out\n", "switch in from 20/21",
+                     "switch out preempted to 20/21", "namespaces net=4:111 uts=5:222",
+                     "cgroup 42 /user.slice", "aux offset 0x1000 bytes 64 truncated",
+                     "counts cpu-clock=88 page-faults=4"):
+            assert part in text, (part, text)
+        csv_rows = list(csv.DictReader(io.StringIO(run(path, "--report=records", "--quiet",
+                                                       "--output-format=csv")[0])))
+        assert csv_rows[-1]["counts"] == "cpu-clock=88 page-faults=4", csv_rows[-1]
+        raw, _ = run(path, "--report=summary", "--output-format=raw", "--quiet")
+        for part in ("SwitchOut: pid 10, tid 10, preempted, other pid 20, other tid 21",
+                     "Namespaces: pid 10, tid 10, 4:111, 5:222", "Cgroup: 42, /user.slice",
+                     "Aux: offset 0x1000, 64 bytes, flags 0x1",
+                     "Read: pid 10, tid 10, Event 0x0, 88, Event 0x1, 4"):
+            assert part in raw, (part, raw)
 
 
 def foreign(folder):
@@ -611,7 +668,8 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, versions, who, everything, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
+        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, versions, who,
+                     everything, kinds, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")

@@ -525,25 +525,25 @@ TEST(lines)
 
 static const char want_csv[] =
     /* clang-format off */
-    "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes\n"
-    "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,\n"
-    "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,\n"
-    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff81000080 do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,\n"
-    "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,\n"
-    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcd,/lib/x?.so,,,,,,,,,,\n"
-    "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1800000,1800010,0,4,0,0,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32\n"
-    "1900000,1900010,,1,0,0,[unknown],ksymbol_gone,,,,,,,,,,,,,,0xffffffff81000040,0xffffffff81000060,,,,bpf_prog,,,,,,,,,,\n"
-    "1900000,1900010,,1,0,0,[unknown],bpf_loaded,,,,,,,,,,,,,,,,,,,,,,,33,,,,,,\n"
-    "2000000,2000010,0,3,7,8,prog,sample,switch,1,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel])\",,next_pid=-5 name=a?b,,,,,,,,,,,,,,,,,,,,,\n"
-    "12345678999,12345679009,0,3,7,8,prog,lost,cpu_clock,,,,,,,,,,,,,,,,,,,,,12,,,,,,,\n"
-    "12345679000,12345679010,0,3,7,8,prog,throttle,cpu_clock,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "20000000000,20000000010,1,3,7,8,prog,sample,cpu_clock,1000,0x2040,[unknown] (prog+0x2000),prog,\"0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,\n"
-    "20000000001,20000000011,,1,9,9,[unknown],exit,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,\n";
+    "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes,counts,weight_2,weight_3,transaction,data_page_bytes,code_page_bytes,cgroup_id,aux_bytes,other_pid,other_tid,namespaces,flags,cookie\n"
+    "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff81000080 do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,\n"
+    "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,,,,,,,,,,,,,,\n"
+    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcd,/lib/x?.so,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1800000,1800010,0,4,0,0,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32,,,,,,,,,,,,,\n"
+    "1900000,1900010,,1,0,0,[unknown],ksymbol_gone,,,,,,,,,,,,,,0xffffffff81000040,0xffffffff81000060,,,,bpf_prog,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1900000,1900010,,1,0,0,[unknown],bpf_loaded,,,,,,,,,,,,,,,,,,,,,,,33,,,,,,,,,,,,,,,,,,,\n"
+    "2000000,2000010,0,3,7,8,prog,sample,switch,1,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel])\",,next_pid=-5 name=a?b,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "12345678999,12345679009,0,3,7,8,prog,lost,cpu_clock,,,,,,,,,,,,,,,,,,,,,12,,,,,,,,,,,,,,,,,,,,\n"
+    "12345679000,12345679010,0,3,7,8,prog,throttle,cpu_clock,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "20000000000,20000000010,1,3,7,8,prog,sample,cpu_clock,1000,0x2040,[unknown] (prog+0x2000),prog,\"0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "20000000001,20000000011,,1,9,9,[unknown],exit,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,\n";
 /* clang-format on */
 
 static const char want_json[] =
@@ -672,7 +672,7 @@ TEST(hardware)
 		"(prog)\",\"0x1040 old(int) (prog) -> 0x2040 [unknown] (prog+0x2000), "
 		"mispredicted, "
 		"cycles 7; 0xffffffff81000040 schedule ([kernel]) -> 0x1040 old(int) (prog)\",,"
-		"0x1234,0xabc000,0x5080021,99,,,,,,,,,,,,,,,,,\n",
+		"0x1234,0xabc000,0x5080021,99,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
 	    [REPORT_RECORDS_NDJSON] =
 		",\"branches\":[{\"from\":{\"address\":\"0x1040\",\"function\":\"old(int)\","
 		"\"object\":\"prog\"},\"to\":{\"address\":\"0x2040\",\"function\":\"[unknown] "

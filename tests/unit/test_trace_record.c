@@ -863,6 +863,27 @@ static void check_own_tid(const struct trace_record *r)
 	assert_int_equal(r->tid, 71);
 }
 
+static void check_other_tid(const struct trace_record *r)
+{
+	assert_int_equal(r->ppid, 70);
+	assert_int_equal(r->ptid, 71);
+}
+
+static void put_deferred(struct buf *b)
+{
+	buf_le64(b, 77);
+	buf_le64(b, 2);
+	buf_le64(b, PERF_CONTEXT_USER);
+	buf_le64(b, 0x1234);
+}
+
+static void check_deferred(const struct trace_record *r)
+{
+	assert_int_equal(r->object, 77);
+	assert_int_equal(r->nr_callchain, 2);
+	assert_int_equal(trace_word(r->callchain, 1), 0x1234);
+}
+
 static void put_lost_samples(struct buf *b)
 {
 	buf_le64(b, 99);
@@ -975,14 +996,15 @@ static const struct kind {
     {12, 0, "itrace_start", put_tid, check_own_tid},
     {13, 0, "lost_samples", put_lost_samples, check_lost_samples},
     {14, 0, "switch", put_nothing, check_nothing},
-    {15, 0, "switch_cpu_wide", put_tid, check_own_tid},
+    {15, 0, "switch_cpu_wide", put_tid, check_other_tid},
     {16, 0, "namespaces", put_namespaces, check_own_tid},
     {17, 0, "ksymbol", put_ksymbol, check_ksymbol},
     {18, 0, "bpf_event", put_bpf, check_bpf},
     {19, 0, "cgroup", put_cgroup, check_cgroup},
     {20, 0, "text_poke", put_text_poke, check_text_poke},
     {21, 0, "aux_output_hw_id", put_hw_id, check_hw_id},
-    {22, 0, NULL, put_three, check_nothing},
+    {22, 0, "callchain_deferred", put_deferred, check_deferred},
+    {23, 0, NULL, put_three, check_nothing},
     {0, 0, NULL, put_three, check_nothing},
     {UINT32_MAX, 0, NULL, put_three, check_nothing},
 };
