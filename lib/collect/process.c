@@ -1,6 +1,6 @@
 /*
- * The processes of a session: which are wanted, their numbers and names, what is said of them.
- * Their values come from a reader, and how it has them is not known here.
+ * The processes of a session: which are chosen, their thing numbers and names, and the notes about
+ * them. A reader (process_reader.h) reads their values.
  */
 #include "collect/process.h"
 
@@ -42,7 +42,7 @@ static const char *const field_names[PROCESS_NR_FIELDS] = {
     [PROCESS_FDS] = "descriptors",
 };
 
-/* What is said when a field is missing: once for each process, or once. */
+/* The note when a field is missing; is_of_each: naming processes, else once for all. */
 static const struct {
 	bool is_of_each;
 	const char *text;
@@ -55,27 +55,27 @@ static const struct {
 			 "belongs to another PID namespace"},
 };
 
-/* One that is there: also those that nobody asked for, because a choice by name can change. */
+/* A running process, chosen or not: its name may change, and with it the choice. */
 struct process {
 	uint32_t pid;
 	uint32_t age;                 /* readings */
-	uint64_t clock_ns, looked_ns; /* its own and the time, when it was looked at */
+	uint64_t clock_ns, looked_ns; /* its CPU time and the time when its name was last read */
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
 	bool is_chosen, has_number;
-	void *source; /* the reader's; NULL: not attached */
-	uint32_t said[PROCESS_NR_TROUBLES];
+	void *source;                       /* the reader's; NULL: not attached */
+	uint32_t said[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
 	struct process_values values;
 	char name[NAME_BYTES];
 };
 
-/* What is to be said of one kind of trouble. */
+/* The next note about one kind of trouble. */
 struct note {
 	uint32_t fields;
 	int error;
 	size_t nr_processes, nr_named;
-	char who[WHO_BYTES]; /* those that are named */
-	unsigned nr_notes;   /* written before, of nr_before processes */
+	char who[WHO_BYTES]; /* names of the first nr_named */
+	unsigned nr_notes;   /* notes written before, about nr_before processes */
 	size_t nr_before;
 };
 
@@ -84,17 +84,17 @@ struct state {
 	struct process_choice choice;
 	struct proc_ids ids;
 	struct process **list;   /* by pid, ascending */
-	struct process **next;   /* list is made there anew */
-	struct process **things; /* of the last reading */
+	struct process **next;   /* swapped with list by each reading */
+	struct process **things; /* the chosen ones of the last reading */
 	size_t nr, nr_things, cap;
 	size_t nr_reopened;
 	uint32_t nr_numbers; /* given to things */
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t said[PROCESS_NR_TROUBLES];
-	bool is_whole; /* the last reading knew every process */
+	bool is_whole; /* the last reading succeeded */
 	bool has_noted_reopened, has_noted_absent;
-	struct buf absent; /* the words of the choice that stand for no process */
-	struct buf text;   /* of the last note */
+	struct buf absent; /* the words of the choice that match no process */
+	struct buf text;   /* the last note */
 };
 
 /* ---- notes */
@@ -144,16 +144,6 @@ static void write_trouble(struct buf *b, enum process_trouble kind, const struct
 		buf_printf(b, ": %s", strerror(-n->error));
 }
 
-static void write_reopened(struct state *s)
-{
-	buf_printf(&s->text,
-		   "half of the open-file limit is in use: the files of %zu of %zu "
-		   "processes are reopened for each reading, which is slower; raise the "
-		   "limit (ulimit -n)",
-		   s->nr_reopened, s->nr_things);
-	s->has_noted_reopened = true;
-}
-
 static void add_absent(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add_absent(struct state *s, const char *fmt, ...)
 {
@@ -166,7 +156,7 @@ static void add_absent(struct state *s, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Once, when all have been looked at. */
+/* Once, after the first reading of all processes. */
 static void write_absent(struct state *s)
 {
 	for (size_t i = 0; i < s->choice.nr_globs; i++)
@@ -178,14 +168,14 @@ static void write_absent(struct state *s)
 			   buf_str(&s->absent));
 }
 
-/* Where processes come and go there is something new in each reading: after the first notes, the
- * next is due when as many processes were added as were noted before. */
+/* If processes come and go, each reading may add to a note: after the first notes, the next is due
+ * when it has as many processes as all before. */
 static bool is_note_due(const struct note *n)
 {
 	return n->fields && (n->nr_notes < MIN_NOTES || n->nr_processes >= n->nr_before);
 }
 
-/* False if there is nothing to say. */
+/* False if no note is due. */
 static bool write_note(struct state *s)
 {
 	if (s->is_whole && !s->has_noted_absent)
@@ -204,7 +194,11 @@ static bool write_note(struct state *s)
 	}
 	if (!s->nr_reopened || s->has_noted_reopened)
 		return false;
-	write_reopened(s);
+	buf_printf(&s->text,
+		   "half of the open-file limit is in use: the files of %zu of %zu processes are "
+		   "reopened for each reading, which is slower; raise the limit (ulimit -n)",
+		   s->nr_reopened, s->nr_things);
+	s->has_noted_reopened = true;
 	return true;
 }
 
@@ -234,9 +228,9 @@ static void drop(struct state *s, struct process *p)
 	mem_free(p);
 }
 
-/* It may be another program by now, or another's number, if it has run since it was looked at.
- * Where that is not known, or nobody asked for names and there are many: soon after it was seen
- * first it often is, later seldom, and not all are looked at in the same reading. */
+/* A process that has run since its name was read may be another program by now, or another process
+ * of the same number. If its clock is unknown, or names are only labels, the name is read often at
+ * first and seldom later, and not for all processes in the same reading. */
 static bool is_due(const struct state *s, const struct process *p, uint64_t clock_ns)
 {
 	enum { SELDOM = 64, LONG_NS = 1000000000 };
@@ -251,14 +245,8 @@ static bool is_due(const struct state *s, const struct process *p, uint64_t cloc
 	return (p->age + p->pid) % SELDOM == 0;
 }
 
-/* Somebody asked for names, or for this number. */
-static bool may_be_chosen(struct state *s, const struct process *p)
-{
-	return s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL);
-}
-
-/* What it is called, and with that whether it is wanted. A process that was not wanted for a while
- * is another thing after that. */
+/* Reads the name, and decides by it whether the process is chosen. A process that is chosen again
+ * later is a new thing. */
 static void look(struct state *s, struct process *p)
 {
 	char command[PROCESS_COMMAND_BYTES];
@@ -282,7 +270,7 @@ static int read_values(struct state *s, struct process *p)
 	return rc ? rc : reader->read(s->source, p->source, &p->values);
 }
 
-/* Its number may be another's already: that one is a new thing. */
+/* After -ESRCH: if another process has the number, it is a new thing. */
 static int read_again(struct state *s, struct process *p)
 {
 	uint32_t pid = p->pid;
@@ -295,40 +283,29 @@ static int read_again(struct state *s, struct process *p)
 
 static void look_if_due(struct state *s, struct process *p, uint64_t clock_ns)
 {
-	bool is_new = p->age == 0;
-
-	if (!is_new && !is_due(s, p, clock_ns))
+	if (p->age && !is_due(s, p, clock_ns))
 		return;
 	look(s, p);
 	p->clock_ns = clock_ns;
 	p->looked_ns = clock_monotonic_ns();
 }
 
-/* Of one that is not chosen, or not yet known, the name comes first; else its values, which tell
- * whether it has run. */
-static int visit_chosen(struct state *s, struct process *p)
-{
-	int rc = read_values(s, p);
-
-	if (rc == -ESRCH)
-		return read_again(s, p);
-	if (rc == 0)
-		look_if_due(s, p, p->values.clock_ns);
-	return rc;
-}
-
-static int visit_new(struct state *s, struct process *p)
-{
-	if (!may_be_chosen(s, p))
-		return 0;
-	look_if_due(s, p, reader->clock(s->source, p->pid));
-	return p->is_chosen ? read_values(s, p) : 0;
-}
-
+/* Reads a chosen process's values first, since they show whether it has run; for others the name
+ * decides whether values are read. */
 static int visit(struct state *s, struct process *p)
 {
-	int rc = p->is_chosen ? visit_chosen(s, p) : visit_new(s, p);
+	int rc = 0;
 
+	if (p->is_chosen) {
+		rc = read_values(s, p);
+		if (rc == -ESRCH)
+			rc = read_again(s, p);
+		else if (rc == 0)
+			look_if_due(s, p, p->values.clock_ns);
+	} else if (s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL)) {
+		look_if_due(s, p, reader->clock(s->source, p->pid));
+		rc = p->is_chosen ? read_values(s, p) : 0;
+	}
 	p->age++;
 	if (rc || !p->is_chosen)
 		return rc;
@@ -361,30 +338,28 @@ static int reserve(struct state *s, size_t nr)
 	return 0;
 }
 
-/* While all that were asked for by number are there, nobody else has to be found. */
+/* If processes are chosen by number alone and all run, /proc need not be listed. */
 static bool has_all(const struct state *s)
 {
 	return !s->choice.all && !s->choice.nr_globs && s->nr_things == s->choice.nr_numbers;
 }
 
-static struct process *new_process(const struct state *s, uint32_t pid)
+/* The process of that number, listed from *k on or new; NULL if out of memory. Drops those before
+ * it, which have ended. */
+static struct process *find_or_add(struct state *s, uint32_t pid, size_t *k)
 {
-	struct process *p = mem_zalloc(sizeof(*p));
+	struct process *p;
 
-	if (p)
-		*p =
-		    (struct process){.pid = pid, .born_ns = s->is_whole ? clock_monotonic_ns() : 0};
-	return p;
-}
-
-/* The process of that number, known or new; NULL without memory. Those before it have ended. */
-static struct process *take(struct state *s, uint32_t pid, size_t *k)
-{
 	while (*k < s->nr && s->list[*k]->pid < pid)
 		drop(s, s->list[(*k)++]);
 	if (*k < s->nr && s->list[*k]->pid == pid)
 		return s->list[(*k)++];
-	return new_process(s, pid);
+	p = mem_zalloc(sizeof(*p));
+	if (p) {
+		p->pid = pid;
+		p->born_ns = s->is_whole ? clock_monotonic_ns() : 0;
+	}
+	return p;
 }
 
 /* Visits the processes of these numbers, drops the others. 0 or -ENOMEM. */
@@ -396,7 +371,7 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 
 	s->nr_things = s->nr_reopened = 0;
 	for (size_t i = 0; i < nr; i++) {
-		struct process *p = take(s, pids[i], &k);
+		struct process *p = find_or_add(s, pids[i], &k);
 		int result = p ? visit(s, p) : -ENOMEM;
 
 		if (result == 0)
@@ -481,8 +456,7 @@ static void process_close(void *state)
 	mem_free(s);
 }
 
-/* Numbers that a person wrote are of processes that are there: if nothing else was asked for, one
- * of them at least. */
+/* If processes are chosen by number alone, one at least must run. */
 static int check_numbers(struct state *s, struct err *e)
 {
 	size_t k = 0, nr_absent = 0;

@@ -1,8 +1,8 @@
 /*
- * Processes as /proc tells of them. A process's files are all kept open, or none: a kept descriptor
- * tells when its process ended, whoever has the number then; without one the start time tells it.
- * While its CPU clock stands still, what only a running process can change is not read again.
- * What a process is called in a session, and who wants it, is not known here.
+ * Reads the values of processes from /proc. The files of a process stay open all, or none: an open
+ * descriptor shows that its process ended even if the number is in use again; without one the start
+ * time shows it. While the CPU clock of a process stands still, what only a running process can
+ * change is not read again. process.c chooses and names processes.
  */
 #include "collect/process_reader.h"
 
@@ -27,13 +27,13 @@
 #define BIT(n) (1u << (n))
 
 enum {
-	BY_PATH = INT_MIN, /* in a descriptor's place: opened for each reading */
+	BY_PATH = INT_MIN, /* in place of a descriptor: opened for each reading */
 	TEXT_BYTES = 2048, /* stat, the longest, has 52 numbers and a name */
 	PATH_BYTES = 64,
 	MAX_STATUS_BYTES = 1 << 20,
 };
 
-/* Of a process; those that are wanted. */
+/* The files of a process. */
 enum file { TASK, FD, SCHEDSTAT, STATM, IO, STAT, NR_FILES };
 
 static const char *const file_names[NR_FILES] = {
@@ -45,33 +45,34 @@ enum { NR_PARTS = 7 };
 
 struct reader {
 	struct file_cache cache;
-	uint32_t wanted;
-	uint32_t fields[NR_PARTS]; /* of them, what each part gives */
-	uint32_t sleeping_fields;  /* those that do not change while a process sleeps */
-	unsigned files;            /* bits */
+	uint32_t wanted;           /* bits of fields */
+	uint32_t fields[NR_PARTS]; /* the wanted fields that each part reads */
+	uint32_t sleeping_fields;  /* fields that do not change while a process sleeps */
+	unsigned files;            /* bits of the files that the wanted fields need */
 	uint32_t self;
 	uint64_t page_bytes;
-	bool is_live;   /* the kernel's own /proc: what stat(2) says of it holds */
-	bool has_clock; /* its numbers are those of system calls too */
-	bool has_ticks; /* each CPU moves the clock of who runs on it, 100 times a second or more */
-	bool has_fd_size;    /* stat(2) of fd/ tells how many there are: Linux 6.2 */
-	bool has_schedstat;  /* it is not zeros */
-	struct proc_ids ids; /* of the folder at hand */
+	bool is_live;        /* the kernel's own /proc, not a captured one */
+	bool has_clock;      /* clock_gettime knows processes by the same numbers */
+	bool has_ticks;      /* each CPU updates the clock of its task 100 times a second or more */
+	bool has_fd_size;    /* st_size of fd/ is the number of descriptors: Linux 6.2 */
+	bool has_schedstat;  /* the kernel fills it in */
+	struct proc_ids ids; /* the last folder listed */
 };
 
 struct watched {
 	uint32_t pid;
 	bool is_kept;
 	int fd[NR_FILES];     /* kept; else BY_PATH, or -errno of the open */
-	uint64_t start_ticks; /* unless it is kept */
+	uint64_t start_ticks; /* 0 if is_kept, or unknown */
 	clockid_t clock;
-	uint64_t clock_ns, moved_ns; /* its CPU time; when that was first seen */
+	uint64_t clock_ns, moved_ns; /* its CPU time; when that value was first read */
 	int nr_threads;              /* or -errno */
 	struct task first;
-	struct task_table others; /* and what is past of all */
-	uint64_t unseen_ns; /* at most: CPU time of threads that ended before they were read */
-	uint64_t nr_unseen; /* so often it grew */
-	bool is_whole;      /* nothing failed when it was read last */
+	struct task_table others; /* the other threads, and the sum over all that ended */
+	uint64_t
+	    unseen_ns; /* upper bound of the CPU time of threads that ended before they were read */
+	uint64_t nr_unseen; /* how often unseen_ns grew */
+	bool is_whole;      /* the last reading had no failure */
 };
 
 /* ---- files */
@@ -86,7 +87,7 @@ static bool is_denied(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* As file_cache_read, of one of the process's files. What was denied may be granted by now. */
+/* file_cache_read of one of the process's files. Retries a file that was denied. */
 static ssize_t read_file(struct reader *r, struct watched *p, enum file file, char text[TEXT_BYTES])
 {
 	char path[PATH_BYTES] = "";
@@ -112,7 +113,7 @@ static int stat_file(struct reader *r, const struct watched *p, enum file file, 
 	return sys()->fstatat(r->cache.dir, path, st, 0);
 }
 
-/* What is in one of the process's folders, to r->ids. */
+/* Lists one of the process's folders into r->ids. */
 static int list_folder(struct reader *r, const struct watched *p, enum file file)
 {
 	IO_AUTO_FD int once = -1;
@@ -125,11 +126,11 @@ static int list_folder(struct reader *r, const struct watched *p, enum file file
 		fd = once;
 	}
 	rc = fd < 0 ? fd : proc_ids_load(&r->ids, fd);
-	/* a kept folder whose process has ended */
+	/* an open folder of a process that ended */
 	return rc == -ENOENT && p->is_kept ? -ESRCH : rc;
 }
 
-/* 0 in *out: not known, as where a process hides even this (hidepid=1). 0, -ESRCH or -ENOMEM. */
+/* 0 (with 0 in *out if it is unknown, as with hidepid=1), -ESRCH or -ENOMEM. */
 static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 {
 	char path[PATH_BYTES], text[TEXT_BYTES];
@@ -155,7 +156,8 @@ static void close_files(struct reader *r, struct watched *p)
 	p->is_kept = false;
 }
 
-/* Opens all that is wanted. 0; -EMFILE: it stays by path; -ESRCH. */
+/* Opens the files that are needed. 0; -EMFILE: they are opened for each reading; -ESRCH; -ENOMEM.
+ */
 static int keep_files(struct reader *r, struct watched *p)
 {
 	char path[PATH_BYTES];
@@ -186,7 +188,7 @@ static void set(struct process_values *out, enum process_field field, uint64_t v
 	out->has |= BIT(field);
 }
 
-/* Threads that ended are in it, and no file is read for it: thread_group_cputime of the kernel. */
+/* The kernel's thread_group_cputime(): includes threads that ended. */
 static int get_clock(struct reader *r, struct watched *p, struct process_values *out)
 {
 	(void)r;
@@ -209,7 +211,8 @@ static int get_fds(struct reader *r, struct watched *p, struct process_values *o
 	return rc;
 }
 
-/* Or -errno. The links of task/ are two and the threads; two alone: the process has ended. */
+/* The number of threads, or -errno. task/ has two links and one for each thread; of a process that
+ * ended it has two. */
 static int count_threads(struct reader *r, struct watched *p)
 {
 	struct stat st;
@@ -251,7 +254,7 @@ static void close_task(struct task *task, void *arg)
 	file_cache_close(&r->cache, &task->fd);
 }
 
-/* One of the other threads. True in *has_ended if it is not there any more. */
+/* Reads one of the other threads, or removes it and sets *has_ended. */
 static int read_task(struct reader *r, struct watched *p, struct task *task, bool *has_ended)
 {
 	char path[PATH_BYTES] = "", text[TEXT_BYTES];
@@ -272,31 +275,26 @@ static int read_task(struct reader *r, struct watched *p, struct task *task, boo
 	return 0;
 }
 
-static void leave_out(struct proc_ids *ids, uint32_t id)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < ids->nr; i++)
-		if (ids->list[i] != id)
-			ids->list[nr++] = ids->list[i];
-	ids->nr = nr;
-}
-
+/* Lists the threads but the first, and reads those that are new. */
 static int find_tasks(struct reader *r, struct watched *p)
 {
 	int rc = list_folder(r, p, TASK);
-	bool has_ended; /* already: the next reading will find out */
+	bool has_ended; /* ignored: the next reading finds it again */
+	size_t nr = 0;
 
-	leave_out(&r->ids, p->pid);
+	for (size_t i = 0; i < r->ids.nr; i++)
+		if (r->ids.list[i] != p->pid)
+			r->ids.list[nr++] = r->ids.list[i];
+	r->ids.nr = nr;
 	if (rc == 0)
-		rc = task_table_sync(&p->others, r->ids.list, r->ids.nr, close_task, r);
+		rc = task_table_sync(&p->others, r->ids.list, nr, close_task, r);
 	for (size_t i = 0; i < p->others.nr && rc == 0; i++)
 		if (p->others.list[i].fd == -1) /* new */
 			rc = read_task(r, p, &p->others.list[i], &has_ended);
 	return rc;
 }
 
-/* As many threads as before, and none of these has ended: they are the same. */
+/* If the number of threads is the same and none ended, they are the same threads. */
 static int read_times(struct reader *r, struct watched *p)
 {
 	bool is_changed = p->nr_threads - 1 != (int)p->others.nr;
@@ -310,8 +308,8 @@ static int read_times(struct reader *r, struct watched *p)
 	return rc == 0 && is_changed ? find_tasks(r, p) : rc;
 }
 
-/* As the kernel has it of a number (include/linux/posix-timers.h): clock_getcpuclockid would ask
- * whether there is one. */
+/* The kernel's encoding (include/linux/posix-timers.h). clock_getcpuclockid makes a system call to
+ * check that the process exists. */
 static clockid_t clock_of(uint32_t pid)
 {
 	enum { CPUCLOCK_SCHED = 2 };
@@ -333,9 +331,9 @@ static uint64_t proc_clock(const void *state, uint32_t pid)
 }
 
 /*
- * Whether threads used CPU time of which nothing was read. The clock has it, the sum of those that
- * were read does not; both are made of the same numbers, and the sum is read between two looks at
- * the clock: what is unseen lies between what the two say.
+ * Counts threads that started and ended unread: the process's clock includes their CPU time, the
+ * sum over the threads read does not. The sum is read between two readings of the clock, so the
+ * difference lies between least_ns and most_ns.
  */
 static void find_unseen(struct reader *r, struct watched *p, uint64_t seen_ns)
 {
@@ -422,8 +420,8 @@ static int get_faults(struct reader *r, struct watched *p, struct process_values
 }
 
 /*
- * In this order: what may go by path comes first, so that a kept file that can still be read proves
- * that it was the same process. changes_asleep: others can reclaim memory, or share descriptors.
+ * Parts that may be read by path come first: an open file read after them proves that the process
+ * was the same. changes_asleep: others can reclaim its memory, or share its descriptors.
  */
 static const struct part {
 	uint32_t fields;
@@ -443,7 +441,7 @@ static const struct part {
 
 /* ---- the reader */
 
-/* CPU time is the clock's, or the sum of the threads'. */
+/* CPU time is read from the clock, or summed over the threads. */
 static void choose_parts(struct reader *r)
 {
 	for (size_t i = 0; i < NR_PARTS; i++) {
@@ -456,24 +454,11 @@ static void choose_parts(struct reader *r)
 			r->sleeping_fields |= r->fields[i];
 	}
 	if (!(r->files & BIT(STATM)))
-		r->files |= BIT(TASK); /* to see the process end: anybody may read it */
+		r->files |= BIT(TASK); /* shows the end of the process, and is readable for all */
 }
 
-static int load_status(const struct root *root, struct proc_pid_status *out)
-{
-	struct buf text;
-	int rc;
-
-	buf_init(&text, MAX_STATUS_BYTES);
-	rc = root_load(root, "/proc/self/status", &text);
-	if (rc == 0)
-		rc = proc_pid_status_parse(buf_str(&text), text.len, out);
-	buf_fini(&text);
-	return rc;
-}
-
-/* A kernel that does not account for waiting (no CONFIG_SCHEDSTATS, delayacct=off) has zeros: we,
- * for one, did run. */
+/* A kernel that does not account for waiting (no CONFIG_SCHEDSTATS, delayacct=off) writes zeros,
+ * also for this process, which did run. */
 static bool has_schedstat(const struct reader *r)
 {
 	char text[TEXT_BYTES];
@@ -483,7 +468,7 @@ static bool has_schedstat(const struct reader *r)
 	return n < 0 || proc_pid_schedstat_parse(text, (size_t)n, &s) || s.nr_runs;
 }
 
-/* With nohz_full a CPU may go without ticks for a second. "(null)" is an empty list. */
+/* CPUs in nohz_full may skip ticks for a second. "(null)" is an empty list. */
 static bool has_ticks(const struct root *root)
 {
 	char cpus[64];
@@ -492,13 +477,18 @@ static bool has_ticks(const struct root *root)
 	return rc == -ENOENT || (rc == 0 && (!cpus[0] || strcmp(cpus, "(null)") == 0));
 }
 
-static void know_machine(struct reader *r, const struct root *root)
+static void detect_machine(struct reader *r, const struct root *root)
 {
 	struct proc_pid_status status = {0};
+	struct buf text;
 	struct stat st;
 
-	if (load_status(root, &status) == 0 && status.pid <= INT32_MAX)
+	buf_init(&text, MAX_STATUS_BYTES);
+	if (root_load(root, "/proc/self/status", &text) == 0 &&
+	    proc_pid_status_parse(buf_str(&text), text.len, &status) == 0 &&
+	    status.pid <= INT32_MAX)
 		r->self = (uint32_t)status.pid;
+	buf_fini(&text);
 	r->is_live = !root->dir[0];
 	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
 	r->has_fd_size =
@@ -518,7 +508,7 @@ static int proc_open(const struct root *root, uint32_t wanted, void **state)
 		return rc;
 	}
 	r->wanted = wanted;
-	know_machine(r, root);
+	detect_machine(r, root);
 	choose_parts(r);
 	*state = r;
 	return 0;
@@ -575,15 +565,6 @@ static void proc_detach(void *state, void *process)
 	mem_free(p);
 }
 
-static int attach(struct reader *r, struct watched *p)
-{
-	int rc;
-
-	p->clock = clock_of(p->pid);
-	rc = keep_files(r, p);
-	return rc == -EMFILE ? load_start(r, p->pid, &p->start_ticks) : rc;
-}
-
 static int proc_attach(void *state, uint32_t pid, void **process)
 {
 	struct watched *p = mem_zalloc(sizeof(*p));
@@ -592,9 +573,12 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 	if (!p)
 		return -ENOMEM;
 	p->pid = pid;
+	p->clock = clock_of(pid);
 	for (int i = 0; i < NR_FILES; i++)
 		p->fd[i] = BY_PATH;
-	rc = attach(state, p);
+	rc = keep_files(state, p);
+	if (rc == -EMFILE)
+		rc = load_start(state, pid, &p->start_ticks);
 	if (rc)
 		proc_detach(state, p);
 	else
@@ -602,46 +586,34 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 	return rc;
 }
 
-static void note_trouble(struct process_values *out, uint32_t fields, int rc)
-{
-	enum process_trouble kind = is_denied(rc)   ? PROCESS_DENIED
-				    : rc == -ENOENT ? PROCESS_ABSENT
-						    : PROCESS_FAILED;
-
-	out->trouble[kind] |= fields;
-	if (kind == PROCESS_FAILED)
-		out->error = rc;
-}
-
 /* 0, -ESRCH or -ENOMEM. */
 static int read_part(struct reader *r, struct watched *p, size_t i, struct process_values *out)
 {
+	enum process_trouble kind;
 	int rc;
 
-	/* the times need the number of threads, and the end of a process shows in it */
+	/* get_times needs the number of threads, which also shows the end of the process */
 	if (!r->fields[i] && !(parts[i].get == get_threads && r->files & BIT(TASK)))
 		return 0;
 	rc = parts[i].get(r, p, out);
 	if (rc == 0 || rc == -ESRCH || rc == -ENOMEM)
 		return rc;
-	note_trouble(out, r->fields[i], rc);
+	kind = is_denied(rc) ? PROCESS_DENIED : rc == -ENOENT ? PROCESS_ABSENT : PROCESS_FAILED;
+	out->trouble[kind] |= r->fields[i];
+	if (kind == PROCESS_FAILED)
+		out->error = rc;
 	return 0;
-}
-
-/* What is known of these fields stays. */
-static void forget_others(struct process_values *v, uint32_t fields)
-{
-	v->has &= fields;
-	for (int t = 0; t < PROCESS_NR_TROUBLES; t++)
-		v->trouble[t] &= fields;
 }
 
 static int read_parts(struct reader *r, struct watched *p, bool is_asleep,
 		      struct process_values *out)
 {
+	uint32_t unchanged = is_asleep ? r->sleeping_fields : 0;
 	int rc = 0;
 
-	forget_others(out, is_asleep ? r->sleeping_fields : 0);
+	out->has &= unchanged;
+	for (int t = 0; t < PROCESS_NR_TROUBLES; t++)
+		out->trouble[t] &= unchanged;
 	for (size_t i = 0; i < NR_PARTS && rc == 0; i++)
 		if (!is_asleep || parts[i].changes_asleep)
 			rc = read_part(r, p, i, out);
@@ -651,7 +623,7 @@ static int read_parts(struct reader *r, struct watched *p, bool is_asleep,
 	return rc;
 }
 
-/* A clock that goes back is that of another process: the files will tell. */
+/* A clock that goes back belongs to another process; reading the files shows it. */
 static int read_clock(const struct reader *r, struct watched *p, uint64_t now_ns)
 {
 	struct timespec t;
@@ -670,9 +642,9 @@ static int read_clock(const struct reader *r, struct watched *p, uint64_t now_ns
 }
 
 /*
- * The clock of a process that runs moves with each tick and when it stops. If it has not moved for
- * two of the longest ticks, the process was not running when it was last read, and has not run
- * since but for the last tick at most: that shows when next it is read.
+ * The clock of a running process moves with each tick and when it stops. If it has not moved for
+ * two of the longest ticks, the process was not running at the last reading, and has run since for
+ * the last tick at most; the next reading shows that.
  */
 static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t now_ns)
 {
@@ -681,37 +653,26 @@ static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t 
 	return r->has_clock && r->has_ticks && p->is_whole && now_ns - p->moved_ns >= TICKS_NS;
 }
 
-/* Whoever has its number now: another began at another time. */
-static int check_start(struct reader *r, const struct watched *p)
-{
-	uint64_t start;
-	int rc = load_start(r, p->pid, &start);
-
-	return rc == 0 && start && p->start_ticks && start != p->start_ticks ? -ESRCH : rc;
-}
-
-static int read_process(struct reader *r, struct watched *p, struct process_values *out)
-{
-	bool is_kept = p->is_kept;
-	int rc = is_kept ? 0 : keep_files(r, p);
-
-	out->is_reopened = rc == -EMFILE;
-	if (rc == -EMFILE)
-		rc = 0;
-	if (rc == 0)
-		rc = read_clock(r, p, out->time_ns);
-	if (rc == 0)
-		rc = read_parts(r, p, is_asleep(r, p, out->time_ns), out);
-	return rc == 0 && !is_kept ? check_start(r, p) : rc;
-}
-
 static int proc_read(void *state, void *process, struct process_values *values)
 {
 	struct watched *p = process;
+	bool was_kept = p->is_kept;
+	uint64_t start;
 	int rc;
 
 	values->time_ns = clock_monotonic_ns();
-	rc = read_process(state, p, values);
+	rc = was_kept ? 0 : keep_files(state, p);
+	values->is_reopened = rc == -EMFILE;
+	if (rc == -EMFILE)
+		rc = 0;
+	if (rc == 0)
+		rc = read_clock(state, p, values->time_ns);
+	if (rc == 0)
+		rc = read_parts(state, p, is_asleep(state, p, values->time_ns), values);
+	if (rc == 0 && !was_kept)
+		rc = load_start(state, p->pid, &start);
+	if (rc == 0 && !was_kept && start && p->start_ticks && start != p->start_ticks)
+		rc = -ESRCH; /* another process has the number */
 	values->clock_ns = p->clock_ns;
 	p->is_whole = rc == 0 && !values->trouble[PROCESS_FAILED];
 	return rc;

@@ -1,6 +1,6 @@
 /*
- * The source of the values of processes, as a table of functions: /proc. Choices, names, numbers
- * and notes belong to process.c.
+ * Where the values of processes come from, as a table of functions: /proc. process.c chooses and
+ * names processes, and writes notes.
  */
 #ifndef COLLECT_PROCESS_READER_H
 #define COLLECT_PROCESS_READER_H
@@ -10,40 +10,40 @@
 
 struct root;
 
-/* Why a wanted field is missing; PARTIAL: it has a value, which is too small. */
+/* Why a wanted field has no value; PARTIAL: the value is too small. */
 enum process_trouble {
 	PROCESS_DENIED,
 	PROCESS_ABSENT, /* this kernel does not report it */
 	PROCESS_FAILED,
-	PROCESS_PARTIAL, /* threads that no reading saw are not in it */
+	PROCESS_PARTIAL, /* without threads that started and ended between readings */
 	PROCESS_NR_TROUBLES
 };
 
 struct process_values {
 	uint64_t time_ns;  /* CLOCK_MONOTONIC, when they were read */
-	uint64_t clock_ns; /* the process's CPU time, whatever is wanted; 0: not known */
+	uint64_t clock_ns; /* the process's CPU time, wanted or not; 0: unknown */
 	uint64_t of[PROCESS_NR_FIELDS];
 	uint32_t has;                          /* bits of fields, like the next */
-	uint32_t trouble[PROCESS_NR_TROUBLES]; /* of those wanted */
+	uint32_t trouble[PROCESS_NR_TROUBLES]; /* of wanted fields */
 	int error;                             /* -errno of a field in FAILED */
 	uint32_t missed;                       /* as of struct collect_thing, like the next */
 	uint64_t nr_missed;
-	bool is_reopened; /* for want of descriptors */
+	bool is_reopened; /* too few descriptors: its files are opened for each reading */
 };
 
 enum { PROCESS_COMMAND_BYTES = 64 }; /* threads of the kernel have the longest */
 
 struct process_reader {
-	/* wanted: bits of fields; nothing is read for others. 0 or -errno. */
+	/* wanted: bits of the fields to read. 0 or -errno. */
 	int (*open)(const struct root *root, uint32_t wanted, void **state);
 	void (*close)(void *state);
-	/* The caller, by the number it has there; 0: not known. */
+	/* The caller's number in this /proc; 0: unknown. */
 	uint32_t (*self)(const void *state);
 	/* All processes, ascending. 0 or -errno. */
 	int (*list)(void *state, struct proc_ids *out);
-	/* The command name as it is now. 0 or -errno. */
+	/* Reads the command name. 0 or -errno. */
 	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
-	/* The process's CPU time: who has not run since has done nothing. 0: not known. */
+	/* The process's CPU time in ns; 0: unknown. */
 	uint64_t (*clock)(const void *state, uint32_t pid);
 	/* Opens a process for reading. 0, -ESRCH (there is none) or -ENOMEM. */
 	int (*attach)(void *state, uint32_t pid, void **process);
