@@ -1,6 +1,6 @@
 /*
- * Control groups: which are asked for, whether they are there. What their files say is known in
- * cgroup_text.c, how things are kept and read in things.c.
+ * Control groups: which are chosen, and where they are. cgroup_text.c parses their files; things.c
+ * lists and reads them.
  */
 #include "collect/cgroup.h"
 
@@ -46,7 +46,7 @@ static const struct things_file files[] = {
 static const struct things_kind kind = {
     .name = "cgroup", .files = files, .nr_files = sizeof(files) / sizeof(files[0])};
 
-/* A group that is asked for, whether it is there or not. */
+/* A chosen group, whether it exists or not. */
 struct path {
 	char *name; /* owned; "/" or "/a/b" */
 	bool is_noted;
@@ -59,7 +59,7 @@ struct cgroups {
 	size_t nr_paths;
 };
 
-/* No part of it is "..": it must not lead out of the hierarchy. */
+/* False if a part is "..", which could lead out of the hierarchy. */
 static bool is_inside(const char *path)
 {
 	for (; *path; path += *path == '/') {
@@ -72,7 +72,7 @@ static bool is_inside(const char *path)
 	return true;
 }
 
-/* "a/b/" is "/a/b". */
+/* "a/b/" becomes "/a/b". */
 static char *clean(const char *word)
 {
 	size_t len;
@@ -172,7 +172,7 @@ static int cgroup_open(const struct root *root, const struct collect_choice *cho
 	return rc;
 }
 
-/* Why none of the files that are wanted is in a folder that is there. */
+/* Why a group's folder has none of the wanted files. */
 static const char *why_none(const struct cgroups *c, const struct path *p)
 {
 	if (strcmp(p->name, "/") == 0)
@@ -207,7 +207,7 @@ static int open_group(struct cgroups *c, struct path *p, struct thing **out)
 	return rc;
 }
 
-/* One that went is looked for again at once. */
+/* A group that is gone is looked for again at once: it may have been made anew. */
 static int read_group(struct cgroups *c, struct path *p)
 {
 	struct thing *thing = things_find(&c->things, p->name, strlen(p->name));

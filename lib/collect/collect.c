@@ -1,6 +1,6 @@
 /*
- * The reading of the collectors in use: files of many values, files of one, and sources of many
- * things. What there is to read stands in rows.c.
+ * Reads the collectors in use: files of many values, files of one, and sources of many things.
+ * rows.c lists them.
  */
 #include "collect/collect.h"
 
@@ -18,20 +18,20 @@
 
 /* One file in use. */
 struct open_source {
-	int fd;     /* -1: not in use or not to be opened */
+	int fd;     /* -1: not in use, or it could not be opened */
 	int status; /* of the last read: 0 or -errno */
 	uint64_t time_ns;
 	void *state; /* owned */
 };
 
-/* A source of many things in use: with one choice of them, for all events that share it. */
+/* A source of many things in use, with one choice of things: for all events that share both. */
 struct open_many {
 	const struct collect_many_source *source;
-	const struct collect_choice *choice; /* borrowed; of the first of its events */
-	uint32_t wanted;                     /* fields, as bits */
-	void *state;                         /* owned by the source; NULL: cannot be read */
-	int status;                          /* of opening it, or of the last read: 0 or -errno */
-	struct err why;                      /* of opening it */
+	const struct collect_choice *choice; /* borrowed from the first of its events */
+	uint32_t wanted;                     /* bits of fields */
+	void *state;                         /* owned; NULL: it could not be opened */
+	int status;                          /* of open, or of the last read: 0 or -errno */
+	struct err why;                      /* of open */
 };
 
 enum { NO_MANY = UINT32_MAX };
@@ -43,13 +43,13 @@ struct collect {
 	uint32_t nr_cpus;
 	struct buf text;
 	struct open_source open[COLLECT_NR_SOURCES];
-	struct value_files *values; /* of each event; zeroes where it has none; owned */
+	struct value_files *values; /* by event, zeroes if it has none; owned */
 	struct open_many *many;     /* owned */
 	size_t nr_many;
-	uint32_t *many_of; /* owned; of each event: its place in many, or NO_MANY */
+	uint32_t *many_of; /* by event: its index in many, or NO_MANY; owned */
 };
 
-/* /proc/stat of 8,192 CPUs and their interrupts stays well below this. */
+/* More than /proc/stat of 8,192 CPUs and their interrupts. */
 enum { MAX_TEXT_BYTES = 16 << 20 };
 
 static size_t state_bytes(const struct collect *c, const struct collect_source *s)
@@ -117,7 +117,7 @@ static bool same_choice(const struct collect_choice *a, const struct collect_cho
 	return true;
 }
 
-/* Events of one source and one choice read it together, and number its things alike. */
+/* Events of one source and one choice share an open_many, and with it the numbers of things. */
 static void add_to_many(struct collect *c, size_t i, const struct collect_choice *choice)
 {
 	const struct event_row *row = c->events[i].row;
@@ -177,18 +177,6 @@ static struct collect *collect_new(const struct root *root, const struct event *
 	return c;
 }
 
-static int open_events(struct collect *c, const struct collect_choice *choices, int *states)
-{
-	int rc = open_many(c, choices);
-
-	for (size_t i = 0; i < c->nr_events && rc == 0; i++) {
-		states[i] = open_event(c, i);
-		if (states[i] == -ENOMEM)
-			rc = -ENOMEM;
-	}
-	return rc;
-}
-
 int collect_open(const struct root *root, const struct event *events,
 		 const struct collect_choice *choices, size_t nr, struct collect **out, int *states)
 {
@@ -197,7 +185,12 @@ int collect_open(const struct root *root, const struct event *events,
 
 	if (!c)
 		return -ENOMEM;
-	rc = open_events(c, choices, states);
+	rc = open_many(c, choices);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		states[i] = open_event(c, i);
+		if (states[i] == -ENOMEM)
+			rc = -ENOMEM;
+	}
 	if (rc)
 		collect_close(c);
 	else
@@ -277,23 +270,17 @@ static void get_from_source(const struct collect *c, const struct event_row *row
 	out->base = v.base;
 }
 
-/* Its numbers are those of its things. */
-static void get_of_many(const struct collect *c, size_t i, struct reading *out)
-{
-	uint32_t k = c->many_of[i];
-
-	out->state =
-	    k == NO_MANY || !c->many[k].state || c->many[k].status ? READING_FAILED : READING_NONE;
-	out->raw = out->base = 0;
-}
-
 void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading *out)
 {
 	const struct event_row *row = c->events[i].row;
+	uint32_t k = c->many_of[i];
 
-	if (collect_is_many(&c->events[i]))
-		get_of_many(c, i, out);
-	else if (row->collector < COLLECT_NR_SOURCES && !row->missing)
+	if (collect_is_many(&c->events[i])) { /* its things have the readings */
+		bool is_read = k != NO_MANY && c->many[k].state && !c->many[k].status;
+
+		out->state = is_read ? READING_NONE : READING_FAILED;
+		out->raw = out->base = 0;
+	} else if (row->collector < COLLECT_NR_SOURCES && !row->missing)
 		get_from_source(c, row, cpu, out);
 	else
 		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
@@ -315,7 +302,7 @@ static enum reading_state state_of_field(const struct collect_thing *thing, uint
 	return READING_NONE;
 }
 
-/* By the field of the event, over all things of its source. */
+/* The best status that the event's field has among all things of its source. */
 static int status_of_many(const struct collect *c, size_t i)
 {
 	static const struct {

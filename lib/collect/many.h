@@ -1,7 +1,7 @@
 /*
  * A source of many things of one kind that come and go: disks, network interfaces, processes,
- * cgroups. Each has the same fields, raw as /proc and sysfs give them: cumulative counters or
- * instantaneous values. A source is a table of functions.
+ * cgroups. All have the same fields, raw from /proc and sysfs: cumulative counters or instantaneous
+ * values. A source is a table of functions.
  */
 #ifndef COLLECT_MANY_H
 #define COLLECT_MANY_H
@@ -22,37 +22,37 @@ struct collect_choice {
 	size_t nr;                /* 0: the source's default */
 };
 
-/* One of them as it was read last; borrowed until the next read. */
+/* A thing and its last values; borrowed until the next read. */
 struct collect_thing {
-	uint32_t number; /* in this session, from 0, in the order of discovery; never reused: the
+	uint32_t number; /* from 0 in the order of discovery, never reused in the session: the
 			    instance of readings */
 	const char
 	    *name; /* "sda", "1234 bash", "eth0", "/system.slice/x.service"; cleaned by str_clean */
 	uint64_t time_ns; /* CLOCK_MONOTONIC when its values were read */
-	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, if it was not there at the previous
-			     reading: its counters began at 0 since; 0: not known */
+	uint64_t born_ns; /* CLOCK_MONOTONIC when it was found, if it was absent at the previous
+			     reading and its counters began at 0 since; 0: unknown */
 	uint32_t has;     /* bit f: field f has a value */
 	const uint64_t *values; /* by field */
 	/* Wanted fields without a value, by reason. */
-	uint32_t denied; /* may not be read */
-	uint32_t absent; /* this kernel, or this thing, has no such number */
+	uint32_t denied; /* no permission */
+	uint32_t absent; /* this kernel, or this thing, has no such value */
 	uint32_t failed; /* could not be read */
-	/* Counters that lack what ended between two readings, and how often so far. */
+	/* Counters without what ended between two readings, and how often that happened. */
 	uint32_t missed;
 	uint64_t nr_missed;
 };
 
 struct collect_many_source {
 	const char *name; /* "disk" */
-	/* wanted: bit f for each field to read; nothing is read for others. 0, -EINVAL with *e (an
-	 * invalid word), -ENOENT, -ENOMEM … */
+	/* wanted: bits of the fields to read. 0, -EINVAL with *e (an invalid word), -ENOENT,
+	 * -ENOMEM … */
 	int (*open)(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e);
 	void (*close)(void *state);
-	/* Reads all things now, adds new ones, drops those that are gone. 0 or -errno (then there
-	 * are none). */
+	/* Reads all things, adds new ones, drops those that are gone. 0, or -errno: there are none
+	 * then. */
 	int (*read)(void *state);
-	/* The things of the last read, in a stable order. */
+	/* The things of the last reading, in a stable order. */
 	size_t (*nr)(const void *state);
 	void (*get)(const void *state, size_t i, struct collect_thing *out);
 	/* The next warning for the user, each once (no permission on a file, out of descriptors);

@@ -1,6 +1,6 @@
 /*
- * Which sensors the machine has, and what they are called. Names and labels are text of drivers
- * and firmware: cut, cleaned and bounded. Their values are read elsewhere (value_file.c).
+ * The sensors of the machine as events. Names and labels come from drivers and firmware: they are
+ * truncated and cleaned. value_file.c reads the values.
  */
 #include "collect/sensors.h"
 
@@ -57,9 +57,9 @@ static const struct event_row known[] = {
     },
 };
 
-/* Which sensor stands for them, in the order of preference; globs over the sensors' names. x86:
- * drivers/hwmon/{coretemp,k10temp}.c, zenpower. ARM: what device trees call their zones. Tdie is
- * the true temperature where k10temp shows both, Tctl what fans are controlled by. */
+/* The sensors for these events, in order of preference: globs of sensors' names. x86:
+ * drivers/hwmon/{coretemp,k10temp}.c, zenpower. ARM: names of zones in device trees. If k10temp has
+ * both, Tdie is the true temperature, and Tctl the one that controls fans. */
 static const struct choice {
 	const char *event, *sensor;
 } choices[] = {
@@ -79,7 +79,7 @@ static const struct choice {
 struct sensor {
 	char name[160];
 	char path[128];
-	char text[128]; /* whose temperature: "coretemp, Package id 0" */
+	char text[128]; /* what it measures: "coretemp, Package id 0" */
 };
 
 struct sensors {
@@ -116,14 +116,14 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sets n->number; none if the folder cannot be read: the machine has no such class. */
+/* Sets n->number; empty if the folder cannot be read, as on a machine without that class. */
 static void list_numbers(const struct root *root, const char *folder, struct numbers *n)
 {
 	(void)root_each(root, folder, add_number, n);
 	qsort(n->number, n->nr, sizeof(n->number[0]), by_number);
 }
 
-/* A part of an event's name: "Package id 0" is package_id_0. */
+/* Makes a part of an event's name: "Package id 0" becomes package_id_0. */
 static void clean(const char *text, char out[MAX_WORD])
 {
 	size_t i;
@@ -140,7 +140,7 @@ static void clean(const char *text, char out[MAX_WORD])
 	out[i] = '\0';
 }
 
-/* True if a sensor's name is name, or begins so where name ends in a slash. */
+/* True if a sensor has the name, or begins with it if name ends in a slash. */
 static bool is_taken(const struct sensors *s, const char *name)
 {
 	size_t len = strlen(name);
@@ -161,7 +161,7 @@ static void name_group(const struct sensors *s, const char *kind, const char *wo
 		snprintf(out, size, "%s/%s.%u%s", kind, word, i, end);
 }
 
-/* The line of a file, safe to print; other if there is none. */
+/* Loads the line of a file, safe to print; other if there is none. */
 static void load_text(const struct root *root, const char *path, const char *other, char *out,
 		      size_t size)
 {
@@ -277,7 +277,7 @@ static bool has_cpufreq(const struct host *h)
 	return false;
 }
 
-/* What all value files' rows have in common. */
+/* A copy of a row with what all rows of value files share. */
 static struct event_row *new_row(struct arena *a, const struct event_row *from)
 {
 	struct event_row *row = arena_alloc(a, sizeof(*row));
@@ -330,7 +330,7 @@ static int make_sensor(const struct catalogue *c, const struct sensor *sensor,
 	return 0;
 }
 
-/* Each row, or only the one of that name. Stops as each does. */
+/* Calls fn for each row, or for the one of that name; as event_maker.each. */
 static int walk(const struct catalogue *c, const struct sensors *s, const char *only,
 		int (*fn)(const struct event_row *row, void *arg), void *arg)
 {

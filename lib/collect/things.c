@@ -1,6 +1,5 @@
 /*
- * The list of things, the reading of their files, and notes. Whether a thing is a disk or a cgroup
- * is not known here.
+ * The list of things, the reading of their files, and notes, for any kind of things.
  */
 #include "collect/things.h"
 
@@ -85,32 +84,22 @@ struct thing *things_find(struct things *t, const char *name, size_t len)
 	return NULL;
 }
 
-static int make_room(struct things *t)
+int things_add(struct things *t, const char *name, size_t len, struct thing **out)
 {
-	struct thing *list = mem_grow(t->list, t->nr, &t->room, sizeof(*list));
+	struct thing new = {.is_seen = true, .fds = {-1, -1, -1}}, *list;
 
+	if (t->nr == THINGS_MAX) {
+		if (!t->is_full_noted)
+			things_add_note(t,
+					"there are more than %d of kind %s: the others are ignored",
+					THINGS_MAX, t->kind->name);
+		t->is_full_noted = true;
+		return -E2BIG;
+	}
+	list = mem_grow(t->list, t->nr, &t->room, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	t->list = list;
-	return 0;
-}
-
-static int refuse_more(struct things *t)
-{
-	if (!t->is_full_noted)
-		things_add_note(t, "there are more than %d of kind %s: the others are ignored",
-				THINGS_MAX, t->kind->name);
-	t->is_full_noted = true;
-	return -E2BIG;
-}
-
-int things_add(struct things *t, const char *name, size_t len, struct thing **out)
-{
-	struct thing new = {.is_seen = true, .fds = {-1, -1, -1}};
-	int rc = t->nr == THINGS_MAX ? refuse_more(t) : make_room(t);
-
-	if (rc)
-		return rc;
 	new.name = mem_zalloc(2 * (len + 1));
 	if (!new.name)
 		return -ENOMEM;
@@ -134,7 +123,7 @@ void things_drop(struct things *t, struct thing *thing)
 	t->next = 0;
 }
 
-/* -ENOENT if all that are wanted are missing. errors: of each file, 0 or -errno. */
+/* 0, or -ENOENT if none of the wanted files exists. errors: 0 or -errno by file. */
 static int open_files(const struct things *t, const char *folder, int fds[THINGS_MAX_FILES],
 		      int errors[THINGS_MAX_FILES])
 {
@@ -187,8 +176,8 @@ int things_open(struct things *t, const char *folder, const char *name, struct t
 	return 0;
 }
 
-/* Why the thing has no numbers of these fields. */
-static void lack(struct thing *thing, uint32_t fields, int error)
+/* Records why these fields have no values. */
+static void set_missing(struct thing *thing, uint32_t fields, int error)
 {
 	if (error == -EACCES || error == -EPERM)
 		thing->denied |= fields;
@@ -213,11 +202,11 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	else if (f->fields & t->wanted & ~has)
 		note_file(t, thing, i, "lacks some requested fields", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
-	lack(thing, f->fields & t->wanted & ~thing->has, rc);
+	set_missing(thing, f->fields & t->wanted & ~thing->has, rc);
 	return 0;
 }
 
-/* Values that begin anew go on; a smaller step back is the kernel's own, and stays. */
+/* A step back by more than half the range is a wrap; a smaller one is the kernel's, and stays. */
 static void unwrap(const struct things_kind *kind, struct thing *thing)
 {
 	for (size_t f = 0; f < THINGS_MAX_FIELDS; f++) {
@@ -242,7 +231,7 @@ int things_read(struct things *t, struct thing *thing)
 		if (thing->fds[i] >= 0)
 			rc = read_file(t, thing, i);
 		else
-			lack(thing, t->kind->files[i].fields & t->wanted, thing->errors[i]);
+			set_missing(thing, t->kind->files[i].fields & t->wanted, thing->errors[i]);
 	unwrap(t->kind, thing);
 	thing->time_ns = clock_monotonic_ns();
 	return rc;

@@ -1,7 +1,6 @@
 /*
- * What the sources of many things have in common: the things from reading to reading, with their
- * numbers, values and open files; which of them the words chose; what a person must be told. What
- * kind of things they are is known to the source alone.
+ * What the sources of many things share: the list of things with their numbers, values and open
+ * files, the matching of words, and notes for the user.
  */
 #ifndef COLLECT_THINGS_H
 #define COLLECT_THINGS_H
@@ -10,55 +9,55 @@
 #include "base/root.h"
 #include "collect/many.h"
 
-/* THINGS_MAX: per source at one time; more are reported and ignored. */
+/* THINGS_MAX: per source at a time; more are ignored, with a note. */
 enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 3 };
 
-/* A file of a thing, in its folder, and the fields that it tells. */
+/* A file in the folder of a thing, and the fields in it. */
 struct things_file {
 	const char *name;
 	uint32_t fields;
-	const char *lacking; /* why it may be missing, or lack a field */
-	/* Sets those of values (zeroed) that the text tells, and their bits in *has. 0, -EINVAL or
+	const char *lacking; /* why the file or a field may be missing */
+	/* Sets the values (zeroed before) that the text has, and their bits in *has. 0, -EINVAL or
 	 * -ERANGE. */
 	int (*parse)(const char *text, size_t len, uint64_t *values, uint32_t *has);
 };
 
 struct things_kind {
-	const char *name; /* "disk": how it is called in what a person is told */
+	const char *name; /* "disk", in notes and errors */
 	const struct things_file *files;
 	size_t nr_files;
-	uint32_t wrapping; /* fields whose values begin anew at wrap, as 32 bits of the kernel do */
+	uint32_t wrapping; /* fields that wrap around, such as 32-bit counters of the kernel */
 	uint64_t wrap;
 };
 
 struct thing {
 	uint32_t number;
-	char *name;    /* owned; as the kernel has it */
-	char *shown;   /* behind name, and harmless */
+	char *name;    /* owned; the kernel's */
+	char *shown;   /* name cleaned by str_clean; in the same block */
 	bool is_seen;  /* since things_begin */
-	uint8_t noted; /* bit i: what is wrong with file i */
+	uint8_t noted; /* bit i: a note about file i was written */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
 	uint32_t has, denied, absent, failed; /* the same */
 	int errors[THINGS_MAX_FILES];         /* of opening them: 0 or -errno */
 	uint64_t values[THINGS_MAX_FIELDS];
-	uint64_t last[THINGS_MAX_FIELDS], past[THINGS_MAX_FIELDS]; /* of those that wrap: as it was
-								      read last; the wraps */
+	/* Of fields that wrap: the value last read, and the sum of the wraps before it. */
+	uint64_t last[THINGS_MAX_FIELDS], past[THINGS_MAX_FIELDS];
 };
 
-/* The first member of a source's state, so that the functions below that take one fit in a struct
+/* The first member of a source's state, so that functions below serve as those of a struct
  * collect_many_source. */
 struct things {
 	const struct things_kind *kind; /* borrowed */
 	struct root root;
 	uint32_t wanted;
-	struct thing *list; /* owned; in the order of their numbers */
+	struct thing *list; /* owned; by number */
 	size_t nr, room;
-	size_t next;          /* where the next thing to be found is expected */
-	uint32_t next_number; /* never one that was given before */
-	bool is_read;         /* the last reading held */
+	size_t next;          /* where things_find looks first */
+	uint32_t next_number; /* numbers are not reused */
+	bool is_read;         /* the last reading succeeded */
 	bool is_full_noted;
-	struct buf text; /* of the file at hand */
+	struct buf text; /* of the last file read */
 	struct buf notes;
 	size_t note_at;
 };
@@ -67,36 +66,36 @@ void things_init(struct things *t, const struct things_kind *kind, const struct 
 		 uint32_t wanted);
 void things_fini(struct things *t);
 
-/* Between the two calls, things that are found or added count as seen; things_end drops the rest.
- */
+/* things_end drops the things that were neither found nor added since things_begin. */
 void things_begin(struct things *t);
 void things_end(struct things *t);
-/* Whether a thing was not seen since things_begin. */
+/* True if a thing was not found since things_begin. */
 bool things_is_missing(const struct things *t);
 
-/* The thing of that name, or NULL. It costs nothing where things are asked for in the same order
- * time after time. It and others stay where they are until the next that is added or dropped. */
+/* The thing of that name, or NULL. O(1) if things are looked up in the same order each time. Valid
+ * until the next thing is added or dropped. */
 struct thing *things_find(struct things *t, const char *name, size_t len);
-/* 0, -ENOMEM, or -E2BIG (with a note) if there are THINGS_MAX. name has no NUL. */
+/* Adds a thing. 0, -ENOMEM, or -E2BIG (with a note) if there are THINGS_MAX. name contains no NUL.
+ */
 int things_add(struct things *t, const char *name, size_t len, struct thing **out);
 void things_drop(struct things *t, struct thing *thing);
 
-/* Adds the thing whose files are in folder, and opens the files with wanted fields. -ENOENT if
- * there are none; a file that cannot be opened is noted, and its fields have no values. Else as
- * things_add. */
+/* Adds the thing whose files are in folder, and opens the files with wanted fields. -ENOENT if none
+ * exists; else as things_add. A file that cannot be opened is noted; its fields have no values. */
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out);
-/* Reads its open files. -ENODEV if it has gone; -ENOMEM; else 0, has says what could be read. */
+/* Reads its open files. 0, and has shows what could be read; -ENODEV if the thing is gone; -ENOMEM.
+ */
 int things_read(struct things *t, struct thing *thing);
-/* -EINVAL with *e for a word that cannot be a name or a glob of one: empty, or with a slash. */
+/* 0, or -EINVAL with *e if a word is neither a name nor a glob: empty, or with a slash. */
 int things_check_words(const struct things *t, const struct collect_choice *choice, struct err *e);
-/* One of the words is "all", or a glob of the whole name. */
+/* True if a word is "all", or a glob that matches the whole name. */
 bool things_match(const struct collect_choice *choice, const char *name);
 /* Notes each word that matches no thing now. */
 void things_note_unmatched(struct things *t, const struct collect_choice *choice);
 /* Adds a warning for the user; control characters are replaced, the total is bounded. */
 void things_add_note(struct things *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends a reading with this result, which is returned. */
+/* Ends a reading with result rc, which it returns. */
 int things_done(struct things *t, int rc);
 /* As in struct collect_many_source. */
 size_t things_nr(const void *state);
