@@ -1,5 +1,5 @@
 /*
- * What the files of a control group say, and where mountinfo says that they are. Opens nothing.
+ * Parsers of the files of a control group and of mountinfo.
  */
 #include "collect/cgroup_text.h"
 
@@ -77,7 +77,7 @@ static int add_value(const char *word, size_t len, const char *name, uint64_t *s
  *   8:16 rbytes=9083418112 wbytes=72376709632 rios=388623 wios=11650553 dbytes=0 dios=0
  *   7:7 7:6 7:5 7:4 rbytes=28672 wbytes=0 rios=22 wios=0 dbytes=0 dios=0
  *
- * Devices that did nothing stand before another on its line, or alone: only the keys count.
+ * Devices without I/O share the line of the next, or stand alone: only the keys are read.
  */
 int cgroup_parse_io(const char *text, size_t len, uint64_t *values, uint32_t *has)
 {
@@ -108,7 +108,7 @@ static bool is(const struct word *w, const char *text)
 /*
  *   38 31 0:41 / /sys/fs/cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate
  *
- * Root and mount point of a line, if it is of a cgroup2: the type is behind the dash.
+ * Root and mount point of a line whose type, after the dash, is cgroup2.
  */
 static bool parse_mount(const char *line, const char *end, struct word *root, struct word *point)
 {

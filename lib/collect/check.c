@@ -1,5 +1,5 @@
 /*
- * Whether an event of misc works here: it is read once.
+ * Checks whether an event of misc works here, by one reading.
  */
 #include "base/err.h"
 #include "collect/collect.h"
@@ -7,11 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static void set_text(char *out, size_t size, const char *text)
-{
-	snprintf(out, size, "%.*s", (int)size - 1, text);
-}
 
 static void read_once(const struct host *h, const struct event *ev,
 		      const struct collect_choice *choice, struct event_support *out)
@@ -31,13 +26,15 @@ static void read_once(const struct host *h, const struct event *ev,
 	}
 	if (state) {
 		event_support_explain(h, ev, -state, out);
-		/* a source has more to say than an errno */
+		/* the source's own text is more exact than the errno's */
 		why = collect_why(c, 0);
 		note = why ? why->msg : collect_note(c);
 		if (note)
-			set_text(out->reason, sizeof(out->reason), note);
+			snprintf(out->reason, sizeof(out->reason), "%.*s",
+				 (int)sizeof(out->reason) - 1, note);
 		if (why)
-			set_text(out->hint, sizeof(out->hint), why->hint);
+			snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1,
+				 why->hint);
 	}
 	collect_close(c);
 }
@@ -46,7 +43,7 @@ void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out)
 {
 	static const char *const self = "0";
-	/* one process is enough: there may be thousands */
+	/* one process is enough of what may be thousands */
 	bool is_process = ev->row->choice && strcmp(ev->row->choice, "pids") == 0;
 	const struct collect_choice one = {&self, is_process};
 

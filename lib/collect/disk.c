@@ -1,6 +1,6 @@
 /*
- * Disks: which block devices there are, which are chosen, what their files say. How things are kept
- * and read is not known here.
+ * Disks: the block devices, which of them are chosen, and the parsers of their files. things.c
+ * lists and reads them.
  */
 #include "collect/disk.h"
 
@@ -107,7 +107,7 @@ static const struct things_file files[] = {
 	.parse = disk_parse_inflight,
     },
 };
-/* Of times the kernel prints 32 bits: milliseconds go on for 50 days of one request in flight. */
+/* The kernel prints 32 bits of times in ms: one request in flight wraps them after 50 days. */
 static const struct things_kind kind = {
     .name = "disk",
     .files = files,
@@ -121,7 +121,7 @@ struct disks {
 	struct collect_choice choice;
 	const char *folder;
 	struct listing listing;
-	bool must_look; /* for new ones, even if the listing is as it was */
+	bool must_look; /* for new disks, even if the listing has not changed */
 };
 
 static bool exists(const struct root *root, const char *name, const char *file)
@@ -136,8 +136,8 @@ static bool exists(const struct root *root, const char *name, const char *file)
 	return fd >= 0;
 }
 
-/* What the kernel puts over several NVMe controllers has the subsystem as its device; controllers
- * have a transport. */
+/* The device of a multipath NVMe disk is its subsystem, which has no transport; controllers have
+ * one. */
 static bool is_physical(const struct root *root, const char *name)
 {
 	return exists(root, name, "device") &&
@@ -149,7 +149,7 @@ static bool is_chosen(const struct disks *d, const char *name)
 	return d->choice.nr ? things_match(&d->choice, name) : is_physical(&d->things.root, name);
 }
 
-/* -ENOENT: its files are gone already, or not there yet: the kernel makes the entry first. */
+/* -ENOENT: its files are removed already, or not made yet: the kernel makes the entry first. */
 static int find_or_add(struct disks *d, const char *name)
 {
 	char folder[PATH_MAX];
@@ -172,7 +172,7 @@ static int find_all(struct disks *d)
 		return rc;
 	if (rc == 0 && !d->must_look)
 		return 0;
-	d->must_look = true; /* should this fail half-way */
+	d->must_look = true; /* if this fails halfway */
 	things_begin(&d->things);
 	while ((name = listing_each(&d->listing, &at))) {
 		rc = find_or_add(d, name);

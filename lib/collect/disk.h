@@ -2,24 +2,23 @@
  * Disks and other block devices, by /sys/class/block/NAME/{stat,inflight}. Source: block/genhd.c
  * (part_stat_show, part_inflight_show), Documentation/block/stat.rst.
  *
- * words: names as sysfs has them (a slash in one is '!' there), globs of them, "all": whatever the
- * folder has, partitions, loops, RAM disks, device-mapper and md too. Without words: the whole
- * physical disks, which are those of /sys/block that have a device below them. Loops, RAM, zram,
- * device-mapper, md and their like have none; their bytes count again on the disks below. Neither
- * has an NVMe disk of several paths: its paths, which are physical, count on every kernel, it only
- * on newer ones.
+ * words: names as in sysfs (where '!' stands for a slash), globs of them, or "all": all entries,
+ * also partitions, loops, RAM disks, device-mapper and md. Without words: whole physical disks,
+ * which are the entries of /sys/block that have a device. Loops, RAM, zram, device-mapper, md and
+ * the like have none; their bytes are counted again on the disks below. Nor has a multipath NVMe
+ * disk: its paths, which are physical, count on every kernel, the disk itself on newer ones only.
  *
- * A disk that went and came back is another one, under its old name too and even between two
- * readings (then the next one does without it): its counters begin anew. (/proc/diskstats could not
- * tell that, and would make text of every device for each reading.)
+ * A disk that is removed and added again is a new thing even under its old name and between two
+ * readings (the next reading skips it then): its counters begin at 0. /proc/diskstats does not show
+ * that, and formats every device for each reading.
  */
 #ifndef COLLECT_DISK_H
 #define COLLECT_DISK_H
 
 #include "collect/many.h"
 
-/* Cumulative but the queues. The kernel tells times in milliseconds, of 32 bits: each starts again
- * after 49.7 days of it. A sector is 512 bytes whatever the disk's are. */
+/* Cumulative, but for the queues. The kernel's times are milliseconds in 32 bits: each wraps after
+ * 49.7 days. A sector is 512 bytes, whatever the disk's size is. */
 enum disk_field {
 	DISK_READ_BYTES,
 	DISK_WRITE_BYTES,
@@ -27,7 +26,7 @@ enum disk_field {
 	DISK_WRITE_OPS,
 	DISK_READ_TIME,  /* ns, summed over requests */
 	DISK_WRITE_TIME, /* ns */
-	DISK_BUSY_TIME,  /* ns in which there was any request */
+	DISK_BUSY_TIME,  /* ns with at least one request in flight */
 	DISK_READ_QUEUE, /* requests in flight, now */
 	DISK_WRITE_QUEUE,
 	DISK_DISCARD_BYTES, /* from Linux 4.18 on */
@@ -36,8 +35,7 @@ enum disk_field {
 
 extern const struct collect_many_source collect_disk_source;
 
-/* Parsers, as struct things_file has them: of stat (of 11, 15 or 17 numbers, or more), and of
- * inflight. */
+/* Parsers for struct things_file: of stat (11, 15, 17 or more numbers), and of inflight. */
 int disk_parse_stat(const char *text, size_t len, uint64_t *values, uint32_t *has);
 int disk_parse_inflight(const char *text, size_t len, uint64_t *values, uint32_t *has);
 

@@ -1,5 +1,5 @@
 /*
- * Kept files: counted descriptors, and pread from the start.
+ * Files that stay open: counts descriptors, and reads with pread from the start.
  */
 #include "collect/file_cache.h"
 
@@ -11,9 +11,9 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-/* Descriptors are given from the lowest on. The last ones stay for the files of others, who would
- * fail without. */
-static bool is_of_reserve(int fd)
+/* The kernel assigns the lowest free descriptor. The last ones below the limit are left for callers
+ * that cannot do without. */
+static bool is_reserved(int fd)
 {
 	enum { RESERVE = 16 };
 	struct rlimit limit;
@@ -54,14 +54,14 @@ int file_cache_open(struct file_cache *k, const char *path)
 {
 	int fd = file_cache_has_room(k, 1) ? sys()->openat(k->dir, path, O_RDONLY, 0) : -EMFILE;
 
-	if (fd >= 0 && is_of_reserve(fd)) {
+	if (fd >= 0 && is_reserved(fd)) {
 		io_close(&fd);
 		fd = -EMFILE;
 	}
 	if (fd >= 0)
 		k->nr++;
 	else if (fd == -EMFILE || fd == -ENFILE)
-		k->max = k->nr; /* what is left is for others */
+		k->max = k->nr; /* leave the rest for others */
 	return fd == -ENFILE ? -EMFILE : fd;
 }
 
@@ -72,10 +72,18 @@ void file_cache_close(struct file_cache *k, int *fd)
 	io_close(fd);
 }
 
-static ssize_t read_text(int fd, char *text, size_t size)
+ssize_t file_cache_read(const struct file_cache *k, int fd, const char *path, char *text,
+			size_t size)
 {
+	IO_AUTO_FD int once = -1;
 	ssize_t n;
 
+	if (fd < 0) {
+		once = sys()->openat(k->dir, path, O_RDONLY, 0);
+		fd = once;
+	}
+	if (fd < 0)
+		return fd;
 	do
 		n = sys()->pread(fd, text, size, 0);
 	while (n == -EINTR);
@@ -84,16 +92,4 @@ static ssize_t read_text(int fd, char *text, size_t size)
 	if (n >= 0)
 		text[n] = '\0';
 	return n;
-}
-
-ssize_t file_cache_read(const struct file_cache *k, int fd, const char *path, char *text,
-			size_t size)
-{
-	IO_AUTO_FD int once = -1;
-
-	if (fd < 0) {
-		once = sys()->openat(k->dir, path, O_RDONLY, 0);
-		fd = once;
-	}
-	return fd < 0 ? fd : read_text(fd, text, size);
 }

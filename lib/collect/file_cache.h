@@ -1,6 +1,6 @@
 /*
- * Files below one folder that are read repeatedly: they stay open while there are descriptors, else
- * each reading opens them again.
+ * Files below one folder that are read repeatedly: they stay open as long as descriptors are left;
+ * else each reading opens them.
  */
 #ifndef COLLECT_FILE_CACHE_H
 #define COLLECT_FILE_CACHE_H
@@ -22,13 +22,13 @@ void file_cache_fini(struct file_cache *k); /* after every file_cache_close */
 
 /* True if nr more files can stay open. */
 bool file_cache_has_room(const struct file_cache *k, size_t nr);
-/* A descriptor, or -errno; -EMFILE where there is none left but the last 16 below the limit, which
- * are for others. path is below the folder. */
+/* Opens path, relative to the folder. A descriptor, or -errno; -EMFILE if only the last 16 below
+ * the limit are left, which are reserved for others. */
 int file_cache_open(struct file_cache *k, const char *path);
 void file_cache_close(struct file_cache *k, int *fd); /* as io_close */
 
-/* The file's text from its start, NUL-terminated: of fd if that is one, else of path. Its length,
- * or -errno (-EFBIG: there is no room for it and the NUL). */
+/* Reads the whole text of fd, or of path if fd is negative; NUL-terminated. Its length, or -errno
+ * (-EFBIG: it and the NUL do not fit in size). */
 ssize_t file_cache_read(const struct file_cache *k, int fd, const char *path, char *text,
 			size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * The parser of named numbers. Which names, and what their values mean, is known elsewhere.
+ * The parser of lines "name value".
  */
 #include "collect/keyed.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* "MemTotal:       24635236 kB" or "pgfault 1234": the number behind name and separators. */
+/* "MemTotal:       24635236 kB" or "pgfault 1234": the number after name and separators. */
 static int parse_line(const char *p, const char *end, const char *const *names, struct keyed *out)
 {
 	size_t len = 0;

@@ -1,5 +1,5 @@
 /*
- * Folders, by getdents64. What their entries are is not known here.
+ * Lists folders with getdents64.
  */
 #include "collect/listing.h"
 
@@ -38,7 +38,7 @@ void listing_close(struct listing *l)
 	buf_fini(&l->entries);
 }
 
-/* Names alone: between entries the kernel leaves gaps as they were. */
+/* Copies names only: the kernel does not clear the gaps between entries. */
 static void add_names(struct buf *names, const char *entries, size_t len)
 {
 	for (size_t at = 0; at < len;) {
@@ -50,7 +50,7 @@ static void add_names(struct buf *names, const char *entries, size_t len)
 	}
 }
 
-/* The two calls are not in base's table; like root_each, whose they are too, they go past it. */
+/* lseek and getdents64 are not in base/sys.h; root_each calls them directly too. */
 static int load(struct listing *l)
 {
 	char *entries;
@@ -67,7 +67,8 @@ static int load(struct listing *l)
 		n = getdents64(l->fd, entries, STEP_BYTES);
 		if (n > 0)
 			add_names(&l->next, entries, (size_t)n);
-	} while (n > STEP_BYTES - ENTRY_BYTES); /* there was room for another: that was the last */
+	} while (n >
+		 STEP_BYTES - ENTRY_BYTES); /* with room for another entry, it was the last call */
 	return n < 0 ? -errno : buf_error(&l->next);
 }
 

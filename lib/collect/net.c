@@ -23,12 +23,12 @@ _Static_assert((int)NET_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of an inter
 
 #define PATH "/proc/net/dev"
 
-enum { NR_NUMBERS = 12 }; /* up to the last that we want; there are 16 */
+enum { NR_NUMBERS = 12 }; /* up to the last that is used, of 16 */
 static const signed char field_of[NR_NUMBERS] = {
     NET_RX_BYTES, NET_RX_PACKETS, NET_RX_ERRORS,  NET_RX_DROPS,  -1,          -1, -1,
     -1,           NET_TX_BYTES,   NET_TX_PACKETS, NET_TX_ERRORS, NET_TX_DROPS};
 
-/* *p is behind the colon: "574101541   15161    0 …"; large numbers may follow it directly. */
+/* *p is past the colon: "574101541   15161    0 …"; large numbers may follow it directly. */
 static int parse_numbers(const char *p, const char *end, uint64_t *values)
 {
 	for (int i = 0; i < NR_NUMBERS; i++) {
@@ -46,7 +46,7 @@ static int parse_numbers(const char *p, const char *end, uint64_t *values)
 	return 0;
 }
 
-/* Names of aliases may have a colon themselves; numbers have none. */
+/* Names of aliases may contain a colon; numbers do not. */
 int net_parse_line(const char *line, size_t len, struct net_line *out)
 {
 	const char *colon = memrchr(line, ':', len);
@@ -115,8 +115,8 @@ static int take_all(struct nets *n)
 	return rc;
 }
 
-/* The kernel gives at most a page at a time, and where interfaces come and go meanwhile, old ones
- * may pass another by: what is missed is looked for once more. */
+/* The kernel returns at most a page per read. If interfaces are added or removed meanwhile, others
+ * may be skipped: if one is missing, the file is read once more. */
 static int read_all(struct nets *n)
 {
 	enum { PAGE_BYTES = 4096, LINE_BYTES = 256 };

@@ -2,9 +2,9 @@
  * Network interfaces of this network namespace, by /proc/net/dev. Source: net/core/net-procfs.c
  * (dev_seq_printf_stats).
  *
- * words: names ("eth0"), globs of them, "all". Without words: all but lo. An interface that was
- * away for a reading is another one when it is back. Counters are as the driver has them: some old
- * ones have 32 bits, and then go back to 0; what goes back is for the reader to tell.
+ * words: names ("eth0"), globs of them, or "all". Without words: all but lo. An interface that is
+ * missing from a reading is a new thing when it is back. Counters are the driver's: some old ones
+ * have 32 bits and wrap to 0, which the reader of the trace reports.
  */
 #ifndef COLLECT_NET_H
 #define COLLECT_NET_H
@@ -16,7 +16,7 @@ enum net_field {
 	NET_RX_BYTES,
 	NET_RX_PACKETS,
 	NET_RX_ERRORS,
-	NET_RX_DROPS, /* for want of room or of a taker, in the kernel or in the device */
+	NET_RX_DROPS, /* no room or no receiver, in the kernel or in the device */
 	NET_TX_BYTES,
 	NET_TX_PACKETS,
 	NET_TX_ERRORS,

@@ -1,6 +1,6 @@
 /*
  * /proc/pressure: time in which tasks waited for a CPU, memory or a disk. Source: psi_show in
- * kernel/sched/psi.c; from Linux 4.20 on, where it is not switched off.
+ * kernel/sched/psi.c; since Linux 4.20, unless it is disabled.
  */
 #ifndef COLLECT_PROC_PRESSURE_H
 #define COLLECT_PROC_PRESSURE_H

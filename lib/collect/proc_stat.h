@@ -1,4 +1,4 @@
-/* /proc/stat: what CPUs spend their time on, context switches, tasks. Source: fs/proc/stat.c. */
+/* /proc/stat: time of CPUs by state, context switches, tasks. Source: fs/proc/stat.c. */
 #ifndef COLLECT_PROC_STAT_H
 #define COLLECT_PROC_STAT_H
 
@@ -6,8 +6,8 @@
 
 /*
  * All time is USER + SYSTEM + IDLE + IOWAIT + IRQ + SOFTIRQ + STEAL. A guest's time is in USER, a
- * nice guest's in NICE too, as the kernel has it; nothing is counted twice. IRQ and SOFTIRQ are in
- * no other.
+ * nice guest's in NICE too, as in the kernel; nothing is counted twice. IRQ and SOFTIRQ are in no
+ * other.
  */
 enum proc_stat_field {
 	PROC_STAT_UTILIZATION, /* each CPU; base: all time */
@@ -19,9 +19,9 @@ enum proc_stat_field {
 	PROC_STAT_IRQ,
 	PROC_STAT_SOFTIRQ,
 	PROC_STAT_STEAL,
-	PROC_STAT_CTXT,          /* the machine; from here on */
+	PROC_STAT_CTXT,          /* from here on, of the whole machine */
 	PROC_STAT_PROCESSES,     /* forks and clones, cumulative */
-	PROC_STAT_PROCS_RUNNING, /* tasks that run or could, now */
+	PROC_STAT_PROCS_RUNNING, /* tasks that run or are ready to, now */
 	PROC_STAT_PROCS_BLOCKED, /* tasks that wait for a disk, now */
 };
 

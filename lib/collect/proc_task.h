@@ -1,5 +1,5 @@
 /*
- * /proc/PID/stat: what a process is called, whose child it is. Source: do_task_stat in
+ * /proc/PID/stat: name and parent of a process. Source: do_task_stat in
  * fs/proc/array.c.
  */
 #ifndef COLLECT_PROC_TASK_H
@@ -11,9 +11,9 @@
 struct proc_task {
 	const char *name; /* in the text, not terminated: any bytes */
 	size_t name_len;
-	uint64_t parent;       /* its pid; 0: none, or none here */
-	uint64_t nr_threads;   /* with the first; 0: it has ended */
-	uint64_t memory_bytes; /* of its address space; 0: it has none (of the kernel; ended) */
+	uint64_t parent;       /* pid; 0: none, or outside this PID namespace */
+	uint64_t nr_threads;   /* 0: it has ended */
+	uint64_t memory_bytes; /* size of its address space; 0: none (a kernel thread, or ended) */
 };
 
 /* 0 or -EINVAL. */

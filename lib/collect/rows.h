@@ -1,5 +1,5 @@
 /*
- * What the collectors read, and the rows of misc that show it. Private to collect/.
+ * The sources of the collectors, and the rows of misc. Private to collect/.
  */
 #ifndef COLLECT_ROWS_H
 #define COLLECT_ROWS_H

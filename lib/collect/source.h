@@ -1,22 +1,22 @@
 /*
- * What one collector is: the interface that each pair of files proc_*.{c,h} fills in. Parsers take
- * text and length and open nothing.
+ * The interface of a collector, which each pair of files proc_*.{c,h} implements. Parsers receive
+ * text and length, and open nothing.
  */
 #ifndef COLLECT_SOURCE_H
 #define COLLECT_SOURCE_H
 
 #include "event/event.h"
 
-/* A value as it stands in the text; base as in struct reading. */
+/* A raw value of the text; base as in struct reading. */
 struct collect_value {
 	uint64_t raw, base;
 };
 
 struct collect_source {
 	const char *path;
-	size_t state_bytes; /* of what parse fills; plus cpu_bytes for each CPU */
+	size_t state_bytes; /* size of the state that parse fills; plus cpu_bytes for each CPU */
 	size_t cpu_bytes;
-	/* state is zeroed before; nr_cpus: CPUs 0 … nr_cpus - 1 have room. 0 or -EINVAL. */
+	/* state is zeroed before, with room for CPUs 0 … nr_cpus - 1. 0 or -EINVAL. */
 	int (*parse)(const char *text, size_t len, void *state, uint32_t nr_cpus);
 	/* False if the text had no such field. cpu is below nr_cpus. */
 	bool (*get)(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out);

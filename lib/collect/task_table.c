@@ -26,7 +26,7 @@ void task_table_end(struct task_table *t, struct task *task)
 	t->nr_ended++;
 }
 
-/* Those below tid, from *k on, are not there any more. */
+/* Drops the threads below tid, from *k on: they have ended. */
 static void drop_below(struct task_table *t, uint64_t tid, size_t *k,
 		       void (*drop)(struct task *gone, void *arg), void *arg)
 {

@@ -1,6 +1,5 @@
 /*
- * What the threads of a process add up to while they come and go: the sums never go back. Where a
- * thread's times come from is not known here.
+ * Sums of the times of a process's threads, which start and end: the sums never decrease.
  */
 #ifndef COLLECT_TASK_TABLE_H
 #define COLLECT_TASK_TABLE_H
@@ -16,33 +15,32 @@ struct task_times {
 
 struct task {
 	uint32_t tid;
-	int fd; /* the owner's, of what it reads the times from; -1 in a new one */
+	int fd; /* for the caller: where it reads the times; -1 in a new thread */
 	struct task_times last;
 };
 
-/* Zeroes are an empty one. */
+/* Zeroes are an empty table. */
 struct task_table {
 	struct task *list; /* owned; by tid, ascending */
 	size_t nr;
-	struct task_times past; /* of those that ended, until they were read last */
-	uint64_t nr_ended;      /* grows with each that ends */
+	struct task_times past; /* the last times of threads that ended */
+	uint64_t nr_ended;
 };
 
 void task_table_fini(struct task_table *t);
 
 /*
- * Makes the table that of the nr tids (each once, ascending): new ones begin at 0, the times of
- * those that are not there any more stay in the sum. drop is called for each of these before. 0, or
- * -ENOMEM: then nothing has changed.
+ * Sets the table to the nr tids (each once, ascending). New threads begin at 0; the times of those
+ * that ended stay in the sum, and drop is called for each of them. 0, or -ENOMEM: unchanged.
  */
 int task_table_sync(struct task_table *t, const uint32_t *tids, size_t nr,
 		    void (*drop)(struct task *gone, void *arg), void *arg);
 
-/* The thread ended, or its number is another's now, whose times begin at 0: what was last seen of
- * it stays in the sum. */
+/* The thread ended, or its number was reused: its last times stay in the sum, and it begins at 0.
+ */
 void task_table_end(struct task_table *t, struct task *task);
 
-/* Times that were read. If they went back, the thread ended before. */
+/* Sets the times read. If they decreased, the number was reused: as task_table_end first. */
 void task_table_set(struct task_table *t, struct task *task, const struct task_times *now);
 
 void task_table_sum(const struct task_table *t, struct task_times *out);

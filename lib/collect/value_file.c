@@ -1,6 +1,5 @@
 /*
- * Reading files of one number, time after time through the same descriptor. Which files, and what
- * their numbers mean, is not known here.
+ * Reads files of one number repeatedly through the same descriptor.
  */
 #include "collect/value_file.h"
 
@@ -24,7 +23,7 @@ struct value_file {
 	uint64_t time_ns, raw;
 };
 
-/* No format of printf's: the path is text of a row. */
+/* Not a format of printf: the path is data of a row. */
 static int open_file(const struct value_files *v, uint32_t cpu)
 {
 	const char *mark = strstr(v->source, "%u");
@@ -36,7 +35,7 @@ static int open_file(const struct value_files *v, uint32_t cpu)
 	return len < 0 || len >= PATH_MAX ? -ENAMETOOLONG : root_open(v->root, path);
 }
 
-/* 0, or the first error that is more than a missing file; -ENOENT if all are missing. */
+/* 0; -ENOENT if all files are missing; else the first error but a missing file. */
 static int open_files(struct value_files *v)
 {
 	int rc = -ENOENT;
@@ -82,7 +81,7 @@ void value_files_close(struct value_files *v)
 	*v = (struct value_files){0};
 }
 
-/* "45000" or "-5000", and nothing else: 64 bits, those below 0 as an int64_t's. */
+/* "45000" or "-5000" alone. Negative numbers are the bits of an int64_t. */
 static int parse_value(const char *p, const char *end, uint64_t *out)
 {
 	bool is_negative = p < end && *p == '-';
@@ -110,7 +109,7 @@ static int read_value(int fd, uint64_t *out)
 	if (n < 0)
 		return (int)n;
 	if (n == sizeof(text))
-		return -EINVAL; /* there may be more */
+		return -EINVAL; /* possibly truncated */
 	if (n && text[n - 1] == '\n')
 		n--;
 	return parse_value(text, text + n, out);
@@ -128,7 +127,7 @@ static void read_file(const struct value_files *v, uint32_t cpu, struct value_fi
 		return;
 	f->status = read_value(f->fd, &f->raw);
 	f->time_ns = clock_monotonic_ns();
-	/* sysfs: the file was removed, and this descriptor never comes back */
+	/* sysfs: the file was removed; the descriptor stays dead even if it is made again */
 	f->is_gone = f->status == -ENODEV;
 	if (f->is_gone)
 		io_close(&f->fd);
