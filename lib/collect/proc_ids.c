@@ -1,7 +1,6 @@
 /*
- * Listing a folder of /proc again and again through one descriptor: getdents64 alone, because
- * readdir would allocate for each folder anew. base/sys.h has no such call; to fail it, tests take
- * a file for the folder.
+ * Lists a folder of /proc repeatedly through one descriptor. Uses getdents64, since readdir would
+ * allocate for each folder. base/sys.h has no such call; to make it fail, tests pass a file.
  */
 #include "collect/proc_ids.h"
 
@@ -23,7 +22,7 @@ void proc_ids_fini(struct proc_ids *ids)
 	*ids = (struct proc_ids){0};
 }
 
-/* As the kernel writes it: no sign, no zeros before it. */
+/* The kernel writes no sign and no leading zeros. */
 static bool parse_id(const char *name, uint32_t *out)
 {
 	uint64_t v;
@@ -92,9 +91,9 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* /proc lists processes in order; threads come in the order of their creation, and a file system
- * has its own. */
-static void put_in_order(struct proc_ids *ids)
+/* /proc lists processes in order, but threads in the order of their creation; other file systems
+ * have their own order. */
+static void sort(struct proc_ids *ids)
 {
 	size_t i, nr = 0;
 
@@ -117,6 +116,6 @@ int proc_ids_load(struct proc_ids *ids, int fd)
 	rc = add_all(ids, fd);
 	if (rc)
 		ids->nr = 0;
-	put_in_order(ids);
+	sort(ids);
 	return rc;
 }

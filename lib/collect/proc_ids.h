@@ -1,5 +1,5 @@
 /*
- * The numbers that name the entries of a folder of /proc: processes, threads, descriptors.
+ * The numbers in a folder of /proc: processes, threads, descriptors.
  */
 #ifndef COLLECT_PROC_IDS_H
 #define COLLECT_PROC_IDS_H
@@ -12,14 +12,14 @@ enum { PROC_IDS_MAX = 1 << 22 }; /* PID_MAX_LIMIT of the kernel */
 struct proc_ids {
 	uint32_t *list; /* owned; each once, ascending */
 	size_t nr, cap;
-	void *entries; /* owned: what the kernel gives at a time */
+	void *entries; /* owned: the buffer of getdents64 */
 };
 
-/* Zeroes are an empty one. */
+/* Zeroes are an empty list. */
 void proc_ids_fini(struct proc_ids *ids);
 
-/* Lists the folder open at fd from its start; names that are no numbers are passed over. 0 or
- * -errno (-EFBIG beyond PROC_IDS_MAX): then *ids is empty. */
+/* Lists the folder open at fd from its start; skips names that are not numbers. 0, or -errno
+ * (-EFBIG beyond PROC_IDS_MAX): *ids is empty then. */
 int proc_ids_load(struct proc_ids *ids, int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Files of named numbers: a table of the names that are wanted from each, and what is made of them.
+ * Files of named numbers: the names that are used of each, and the fields computed from them.
  */
 #include "collect/proc_keyed.h"
 
@@ -9,7 +9,7 @@ enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE, DIRTY, SWAP_TOTAL, SWAP_FREE };
 
 #define BIT(i) (1u << (i))
 
-/* A field is one value less others: kernel and event agree on it by name. */
+/* A field is one value minus others, by their names in the file. */
 static const struct {
 	uint32_t of, less;
 } meminfo_fields[] = {
@@ -33,7 +33,7 @@ static int meminfo_parse(const char *text, size_t len, void *state, uint32_t nr_
 	return keyed_parse(text, len, names, state);
 }
 
-/* The file is in KiB whatever its "kB" says. */
+/* "kB" in the file means KiB. */
 static bool meminfo_get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct keyed *k = state;

@@ -4,7 +4,7 @@
  *   562685c01000-562685c06000 r-xp 00002000 fe:00 247134                     /usr/bin/cat
  *   7feecb184000-7feecb186000 r-xp 00000000 00:00 0                          [vdso]
  *
- * start-end, permissions, offset, device: hexadecimal; inode: decimal; the name, behind spaces.
+ * start-end, permissions, offset, device: hexadecimal; inode: decimal; then spaces and the name.
  */
 #include "collect/proc_maps.h"
 

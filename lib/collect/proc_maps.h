@@ -1,5 +1,5 @@
 /*
- * /proc/PID/maps: what a process has mapped. Source: show_map_vma in fs/proc/task_mmu.c.
+ * /proc/PID/maps: the mappings of a process. Source: show_map_vma in fs/proc/task_mmu.c.
  */
 #ifndef COLLECT_PROC_MAPS_H
 #define COLLECT_PROC_MAPS_H
@@ -8,17 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of prot, as PROT_… of mmap(2) has them. */
+/* Bits of prot: PROT_… of mmap(2). */
 enum { PROC_MAPS_READ = 1, PROC_MAPS_WRITE = 2, PROC_MAPS_EXEC = 4 };
 
 struct proc_mapping {
 	uint64_t start, end, offset, inode;
-	uint32_t major, minor; /* of the device of the file; 0 and inode 0: no file */
+	uint32_t major, minor; /* of the file's device; 0 with inode 0: no file */
 	unsigned prot;
 	bool is_shared;
-	const char
-	    *name; /* in the line, not terminated: as the kernel gives it, a newline as \012 */
-	size_t name_len; /* 0: anonymous memory */
+	const char *name; /* in the line, not terminated; the kernel writes a newline as \012 */
+	size_t name_len;  /* 0: anonymous memory */
 };
 
 /* One line, without its newline. 0 or -EINVAL. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The numbers of a line, one space between two; what follows the last may be a space or the end. */
+/* Scans numbers separated by single spaces; a space or the end follows the last. */
 static int scan_numbers(const char *p, const char *end, uint64_t *const *out, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -36,7 +36,7 @@ int proc_pid_statm_parse(const char *text, size_t len, struct proc_pid_statm *ou
 	return rc;
 }
 
-/* 2071837 69143 15: time on a CPU, time waiting for one, times it was given one */
+/* 2071837 69143 15: ns on a CPU, ns waiting for one, number of runs */
 int proc_pid_schedstat_parse(const char *text, size_t len, struct proc_pid_schedstat *out)
 {
 	struct proc_pid_schedstat s;
@@ -48,7 +48,7 @@ int proc_pid_schedstat_parse(const char *text, size_t len, struct proc_pid_sched
 	return rc;
 }
 
-/* What is behind "key" at the start of the line; NULL if it is another line. */
+/* The text after "key" at the start of the line; NULL if the line has another key. */
 static const char *skip_key(const char *line, const char *stop, const char *key)
 {
 	size_t len = strlen(key);
@@ -58,7 +58,7 @@ static const char *skip_key(const char *line, const char *stop, const char *key)
 	return line + len;
 }
 
-/* A line "key" and one number, if it is that. */
+/* Scans a line of "key" and one number; skips other lines. */
 static int scan_keyed(const char *line, const char *stop, const char *key, uint64_t *out,
 		      bool *is_found)
 {
@@ -98,7 +98,7 @@ int proc_pid_io_parse(const char *text, size_t len, struct proc_pid_io *out)
 	return rc;
 }
 
-/* As proc(5) numbers them. */
+/* Numbered as in proc(5). */
 enum { STATE = 3, MINOR_FAULTS = 10, MAJOR_FAULTS = 12, START = 22 };
 
 static uint64_t *find_field(struct proc_pid_stat *s, int field)
@@ -109,7 +109,7 @@ static uint64_t *find_field(struct proc_pid_stat *s, int field)
 				       : NULL;
 }
 
-/* 9817 (cat) R 9803 9803 4225 0 -1 4194304 98 0 0 0 …: the name may have any bytes. */
+/* 9817 (cat) R 9803 9803 4225 0 -1 4194304 98 0 0 0 …: the name may contain any bytes. */
 int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out)
 {
 	const char *p = memrchr(text, ')', len), *end = text + len;

@@ -1,7 +1,6 @@
 /*
- * The text of files of /proc/PID. Sources: fs/proc/array.c (stat, statm, status), fs/proc/base.c
- * (io, schedstat). Whose text it is, and where it comes from, is not known here. Parsers return 0,
- * -EINVAL or -ERANGE.
+ * Parsers of files of /proc/PID. Sources: fs/proc/array.c (stat, statm, status), fs/proc/base.c
+ * (io, schedstat). They return 0, -EINVAL or -ERANGE.
  */
 #ifndef COLLECT_PROC_PID_TEXT_H
 #define COLLECT_PROC_PID_TEXT_H
@@ -14,22 +13,22 @@ struct proc_pid_statm {
 };
 
 struct proc_pid_io {
-	uint64_t read_bytes, write_bytes; /* of devices */
+	uint64_t read_bytes, write_bytes; /* from and to devices */
 };
 
-/* Of one thread: /proc/PID/schedstat is of the first, not of the process. */
+/* Of one thread: /proc/PID/schedstat is that of the first thread. */
 struct proc_pid_schedstat {
 	uint64_t cpu_ns, delay_ns, nr_runs;
 };
 
 struct proc_pid_stat {
-	uint64_t minor_faults, major_faults; /* of the process, ended threads too */
+	uint64_t minor_faults, major_faults; /* of the process, with threads that ended */
 	uint64_t start_ticks;                /* since boot */
 };
 
 struct proc_pid_status {
 	uint64_t pid;
-	size_t nr_namespaces; /* of PIDs, from the one of this /proc inwards; 0: it is not said */
+	size_t nr_namespaces; /* PID namespaces from that of this /proc inwards; 0: unknown */
 };
 
 int proc_pid_statm_parse(const char *text, size_t len, struct proc_pid_statm *out);

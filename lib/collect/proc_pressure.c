@@ -21,7 +21,7 @@ struct pressure {
 	uint64_t total[NR_FIELDS];
 };
 
-/* The averages are of no use here: the last number of the line is the one. */
+/* Skips the averages: total is the last number of the line. */
 static int parse_total(const char *line, const char *end, uint64_t *out)
 {
 	static const char total[] = " total=";

@@ -6,8 +6,8 @@
  *   ctxt 1990473
  *
  * user nice system idle iowait irq softirq steal guest guest_nice, in ticks. user and nice contain
- * guest and guest_nice already. idle and iowait can go back by a little (nohz accounting), so busy
- * is the sum of the others and not total - idle.
+ * guest and guest_nice already. idle and iowait can decrease a little (nohz accounting), so busy is
+ * the sum of the others, not total - idle.
  */
 #include "collect/proc_stat.h"
 
@@ -21,7 +21,7 @@ enum { NR_REQUIRED = IDLE + 1 }; /* Linux 2.4 had these; the rest came later */
 
 #define BIT(i) (1u << (i))
 
-/* What each field is a sum of. */
+/* The columns that each field sums up. */
 static const unsigned times_of[] = {
     [PROC_STAT_UTILIZATION] =
 	BIT(USER) | BIT(NICE) | BIT(SYSTEM) | BIT(IRQ) | BIT(SOFTIRQ) | BIT(STEAL),
@@ -36,7 +36,7 @@ static const unsigned times_of[] = {
 };
 enum { ALL_TIMES = (1u << NR_TIMES) - 1 };
 
-/* The lines of the machine, each with one number for us. */
+/* Lines of the whole machine; the first number of each is read. */
 enum { FIRST_NUMBER = PROC_STAT_CTXT };
 static const char *const numbers[] = {
     [PROC_STAT_CTXT - FIRST_NUMBER] = "ctxt ",

@@ -3,7 +3,7 @@
  *
  *   9817 (cat) R 9803 9803 4225 0 -1 4194304 98 0 0 0 0 0 0 0 20 0 1 0 1158526 3133440 382 …
  *
- * The name is what is in brackets, and may have brackets and spaces of its own; no other field has.
+ * The name, in brackets, may itself contain brackets and spaces; no other field does.
  */
 #include "collect/proc_task.h"
 
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* As proc(5) numbers them. */
+/* Numbered as in proc(5). */
 enum { STATE = 3, PARENT = 4, NR_THREADS = 20, MEMORY_BYTES = 23 };
 
 static uint64_t *find_field(struct proc_task *t, int field)
@@ -23,7 +23,7 @@ static uint64_t *find_field(struct proc_task *t, int field)
 				       : NULL;
 }
 
-/* Each field has a space before it. */
+/* A space precedes each field. */
 static int parse_fields(const char *p, const char *end, struct proc_task *t)
 {
 	for (int field = STATE; field <= MEMORY_BYTES; field++) {

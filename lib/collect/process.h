@@ -1,13 +1,12 @@
 /*
- * Processes as a source of many things: what each has used of the CPUs, of memory and of disks. The
- * rows of misc that show these fields are made elsewhere.
+ * Processes as a source of many things: CPU time, memory and disk I/O of each.
  */
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
 
 #include "collect/many.h"
 
-/* Of a whole process, all its threads. Counters never go back. */
+/* Of a whole process with all its threads. Counters never decrease. */
 enum process_field {
 	PROCESS_CPU_TIME,  /* ns on a CPU; a counter */
 	PROCESS_RUN_DELAY, /* ns runnable but waiting for a CPU; a counter */
@@ -15,7 +14,7 @@ enum process_field {
 	PROCESS_VMS,
 	PROCESS_SHARED,
 	PROCESS_READ_BYTES,  /* from disks, not from the page cache; a counter */
-	PROCESS_WRITE_BYTES, /* what will go to disks, when it was made dirty; a counter */
+	PROCESS_WRITE_BYTES, /* to disks, counted when a page becomes dirty; a counter */
 	PROCESS_THREADS,
 	PROCESS_MINOR_FAULTS, /* a counter */
 	PROCESS_MAJOR_FAULTS, /* a counter */
@@ -25,29 +24,29 @@ enum process_field {
 };
 
 /*
- * Words of the choice: a number (if there is none of the processes that are named, and nothing else
- * is asked for: -ENOENT; one that is missing is noted, and read when it comes), "0" (the caller's
- * own), "all", "name:GLOB" (of the command, as fnmatch(3) matches it). The default is all. A
- * process that ended is dropped; one that has its number later is a new thing. Threads of the
- * kernel are things too, with no memory; so are zombies.
+ * Words of the choice: a number, "0" (the caller), "all", or "name:GLOB" (fnmatch(3) on the
+ * command). The default is all. A number that is not in use is noted, and read once a process has
+ * it; -ENOENT if the choice has numbers only and none is in use. A process that ended is dropped;
+ * one that has its number later is a new thing. Kernel threads and zombies are things too, without
+ * memory.
  *
- * A thing's name is "PID COMMAND" ("PID" where the command may not be read). A process that starts
- * another program changes its name: that, and a choice by it, follow at the next reading after
- * its clock has moved: a tick of its CPU (10 ms at most), or when it stops; where all are chosen
- * and the name is but a label, within a second. (On a captured /proc, and on one of another PID
- * namespace: within a few readings after it was first seen, later within 64.)
+ * A thing's name is "PID COMMAND", or "PID" if the command may not be read. After exec the name,
+ * and a choice by it, follow at the next reading after the process's clock has moved: within a tick
+ * of its CPU (10 ms at most), or when it stops; if all processes are chosen, within a second. In a
+ * captured /proc, or that of another PID namespace: within a few readings at first, later
+ * within 64.
  *
- * PROCESS_CPU_TIME is the process's own clock: threads that ended are in it, also those that no
- * reading saw. On a captured /proc, and on one of another PID namespace, it is the sum over
- * threads, as PROCESS_RUN_DELAY always is: what threads did between the last reading that saw them
- * and their end is not in it. It is counted how often that was so (collect_thing.nr_missed).
+ * PROCESS_CPU_TIME is the process's own clock, which includes all threads that ended. In a captured
+ * /proc, or that of another PID namespace, it is the sum over threads, as PROCESS_RUN_DELAY always
+ * is: without what a thread did after its last reading. collect_thing.nr_missed counts such
+ * threads.
  *
  * What only the process itself can change (run delay, bytes, faults, threads) is not read while its
- * clock stands still: what it does when it wakes shows after a tick of its CPU (10 ms at most), or
+ * clock stands still: it shows within a tick of its CPU (10 ms at most) after the process wakes, or
  * when it stops.
  *
- * Descriptors: at most half of the soft limit at open; files beyond that are opened anew for each
- * reading, and a note says so. One thread at a time.
+ * Descriptors: at most half of the soft limit at open; further files are opened for each reading,
+ * and a note reports it. Not thread-safe.
  */
 extern const struct collect_many_source collect_process_source;
 

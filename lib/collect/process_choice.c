@@ -24,17 +24,7 @@ static void add_number(struct process_choice *c, uint32_t number)
 	c->nr_numbers++;
 }
 
-static int add_glob(struct process_choice *c, const char *glob)
-{
-	char *copy = mem_strdup(glob);
-
-	if (!copy)
-		return -ENOMEM;
-	c->globs[c->nr_globs++] = copy;
-	return 0;
-}
-
-/* The longest command that a kernel gives has 63 bytes. */
+/* The kernel's longest command has 63 bytes. */
 static bool is_glob(const char *s)
 {
 	return *s && strlen(s) <= 255;
@@ -49,8 +39,14 @@ static int add_word(struct process_choice *c, const char *word, uint32_t self, s
 		c->all = true;
 		return 0;
 	}
-	if (strncmp(word, name, strlen(name)) == 0 && is_glob(word + strlen(name)))
-		return add_glob(c, word + strlen(name));
+	if (strncmp(word, name, strlen(name)) == 0 && is_glob(word + strlen(name))) {
+		char *copy = mem_strdup(word + strlen(name));
+
+		if (!copy)
+			return -ENOMEM;
+		c->globs[c->nr_globs++] = copy;
+		return 0;
+	}
 	if (str_parse_u64(word, &number) == 0 && number <= INT32_MAX && (number || self)) {
 		add_number(c, number ? (uint32_t)number : self);
 		return 0;
@@ -98,27 +94,14 @@ void process_choice_fini(struct process_choice *c)
 	*c = (struct process_choice){0};
 }
 
-static bool has_number(const struct process_choice *c, uint32_t pid)
+bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command)
 {
-	for (size_t i = 0; i < c->nr_numbers; i++)
-		if (c->numbers[i] == pid)
-			return true;
-	return false;
-}
+	bool has = c->all;
 
-static bool match_globs(struct process_choice *c, const char *command)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < c->nr_globs; i++)
+	for (size_t i = 0; i < c->nr_numbers && !has; i++)
+		has = c->numbers[i] == pid;
+	for (size_t i = 0; command && i < c->nr_globs; i++)
 		if ((!has || !c->has_hit[i]) && fnmatch(c->globs[i], command, 0) == 0)
 			has = c->has_hit[i] = true;
 	return has;
-}
-
-bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command)
-{
-	bool has = command && match_globs(c, command);
-
-	return has || c->all || has_number(c, pid);
 }

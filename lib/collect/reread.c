@@ -1,5 +1,5 @@
 /*
- * Each piece costs a call, and so does asking whether there is another one.
+ * Reads with as few calls as possible: a last call that only finds the end is avoided.
  */
 #include "collect/reread.h"
 
@@ -9,10 +9,9 @@
 #include <errno.h>
 
 /*
- * The kernel puts lines into a page (4 KiB at least) for as long as they fit, and gives that: a
- * piece that leaves room for another line is the last one. The longest lines that come in pieces
- * are far below 1 KiB (that of a network interface); longer ones (the interrupts in /proc/stat) are
- * of files that come as one.
+ * The kernel fills a page (at least 4 KiB) with whole lines: a piece with room for another line is
+ * the last. The longest lines of files that it returns in pieces are far below 1 KiB (a network
+ * interface); files with longer lines (the interrupts of /proc/stat) are returned in one piece.
  */
 static bool is_last(size_t n, size_t asked, bool is_one)
 {

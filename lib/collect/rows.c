@@ -1,6 +1,6 @@
 /*
- * The tables of the collectors: what is read, and the rows of misc that show it. Which sensors a
- * machine has is known in sensors.c.
+ * The tables of the collectors: the sources, and the rows of misc. sensors.c makes those of
+ * sensors.
  */
 #include "collect/rows.h"
 
@@ -32,7 +32,7 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
     [CGROUP] = &collect_cgroup_source,
 };
 
-/* Shares are shown as they are, counts and values times scale; 0 stands for 1. */
+/* scale multiplies counts and values when they are shown; 0 stands for 1. Shares have none. */
 #define ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text, ...)     \
 	{                                                                                          \
 		.name = name_, .number = number_, .kind = EVENT_##kind_,                           \
