@@ -47,13 +47,13 @@ void page_head_add(void *arg, const struct profile_trace *trace)
 		    trace->start_ns > h->about.start_ns ? trace->start_ns - h->about.start_ns : 0;
 }
 
-/* Mappings that were refused matter if samples lie in them. */
+/* Mappings that were refused matter if many samples lie in unknown ones. */
 static int kind_of(const char *note, const struct report_stats *s)
 {
 	bool is_of_mappings =
 	    strncmp(note, "not surveyed: mappings of ", 26) == 0 && !strstr(note, "; ");
 
-	return is_of_mappings && s->nr_unmapped <= s->nr_user / 100 ? PAGE_NOTE : PAGE_WARNING;
+	return is_of_mappings && s->nr_unmapped <= s->nr_user / 20 ? PAGE_NOTE : PAGE_WARNING;
 }
 
 static void say_about(struct page *h, const struct profile_about *about, unsigned side)
