@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -347,14 +348,25 @@ static int damaged(struct walking *w, const struct import_record *r, const char 
 {
 	w->is_damaged = true;
 	import_report(w->im, true,
-		      "the packed records at offset %" PRIu64 " %s: the rest is left out", r->at,
+		      "the packed records at offset %" PRIu64 " %s: the rest is skipped", r->at,
 		      how);
 	return 0;
 }
 
+/* They are written to the disk before they are read: a file of 9 MB could make them 9 GB. */
 static uint64_t max_unpacked(const struct walking *w)
 {
 	return IMPORT_MIN_UNPACK_BYTES + IMPORT_MAX_UNPACK_FACTOR * w->packed_bytes;
+}
+
+static int too_long(struct walking *w, const struct import_record *r)
+{
+	char how[128];
+
+	snprintf(how, sizeof(how),
+		 "and before it are %" PRIu64 " bytes, and unpack to more than %" PRIu64,
+		 w->packed_bytes, max_unpacked(w));
+	return damaged(w, r, how);
 }
 
 /* One after the other they are one stream: records begin in one and end in the next. */
@@ -374,7 +386,7 @@ static int unpack(struct walking *w, const struct import_record *r, const void *
 		if (got < 0)
 			return damaged(w, r, "are damaged");
 		if (im->temp_bytes + (uint64_t)got > max_unpacked(w))
-			return damaged(w, r, "would become too long");
+			return too_long(w, r);
 		rc = io_write_full(im->temp_fd, w->out, (size_t)got);
 		im->temp_bytes += (uint64_t)got;
 	} while (rc == 0 && (got == OUT_BYTES || (len && (got || len != before))));

@@ -30,8 +30,9 @@ enum {
 	IMPORT_MAX_STRING_BYTES = 4096,
 	IMPORT_MAX_BUILD_IDS = 1 << 20,
 	IMPORT_MAX_DEFERRED = 8 << 20,
-	/* Limits of unpacked bytes: a multiple of the packed ones, and at least this. */
-	IMPORT_MAX_UNPACK_FACTOR = 1000,
+	/* Limit of unpacked bytes: a multiple of the packed ones, and at least this. Records that
+	 * perf packs become 3 to 30 times as small. */
+	IMPORT_MAX_UNPACK_FACTOR = 100,
 	IMPORT_MIN_UNPACK_BYTES = 64 << 20,
 };
 

@@ -314,6 +314,23 @@ def large(folder):
         assert len(done.stdout.decode().splitlines()) == 3, done.stdout
 
 
+def bombs(folder):
+    """Records that unpack to more than 100 times their size are read up to the limit."""
+    for kind in (81, 83):
+        nr_zeros = 64 << 20
+        for _ in range(2):  # the second time between 100 and 1,000 times its size
+            f = pd.File()
+            f.event(0, 0, BASE | pd.IDENTIFIER, [1], freq=99)
+            fill(f)
+            f.records.append(bytes(nr_zeros))
+            f.pack_records(0, pieces=1, kind=kind)
+            nr_zeros = (64 << 20) + 500 * sum(len(r) for r in f.records)
+        write(f"{folder}/bomb", f.whole())
+        all_, problems = records(f"{folder}/bomb", codes=(1,))
+        assert len([r for r in all_ if r["kind"] == "sample"]) == 100, len(all_)
+        assert "unpack to more than" in problems, problems
+
+
 def versions(folder):
     """Headers: of the first version, without features, of a perf that was killed."""
     f = pd.File()
@@ -668,7 +685,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, versions, who,
+        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, bombs, versions, who,
                      everything, kinds, foreign, nameless, unmapped, filters, empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
