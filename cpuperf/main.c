@@ -126,12 +126,16 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 
 static int measure(const struct options *o)
 {
-	struct err_list *errs = &(struct err_list){0};
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct err e = {0};
 	struct machine m;
 	struct spec spec;
 	int status;
 
+	if (!errs) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
 	if (!screen_format_find(o->output_format)) {
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "elf/build_id.h"
 #include "elf/finder.h"
 #include "import/import.h"
@@ -111,7 +112,7 @@ static void *read_kallsyms(void *kernel)
 void perf_kernel_read_ahead(struct perf_kernel *k, const struct import_facts *f)
 {
 	if (!k->is_reading && !k->has_read && is_kernel_here(f))
-		k->is_reading = pthread_create(&k->reader, NULL, read_kallsyms, k) == 0;
+		k->is_reading = thread_start(&k->reader, read_kallsyms, k) == 0;
 }
 
 static const struct buf *load_kallsyms(struct perf_kernel *k)

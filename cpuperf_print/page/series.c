@@ -16,10 +16,10 @@ enum { NR_POINTS = 200, FINE_NS = 1000000, FEW_CPUS = 8, MAX_LINES = 400, DIGITS
 int page_series_read(struct page *h, struct err *e)
 {
 	const struct input *o = job_input(h->j);
-	struct profile_filter filter = h->j->selection->filter;
 	struct counts_series_config config = {.session = o->session,
 					      .metrics = &o->spec.metric_set,
-					      .filter = &filter,
+					      .filter = &h->j->selection->filter,
+					      .has_all_events = true,
 					      .slice_ns = FINE_NS,
 					      .from_sample_to_sample = true,
 					      .point = counts_lines_add,
@@ -28,7 +28,6 @@ int page_series_read(struct page *h, struct err *e)
 	int rc;
 
 	export_has_counters(h->j, o);
-	filter.events.nr = 0; /* metrics need all */
 	h->lines = counts_lines_new(h->facts->nr_events, &o->spec.metric_set,
 				    o->facts->nr_traces <= FEW_CPUS);
 	if (!h->lines)

@@ -390,17 +390,16 @@ static bool shows_each_cpu(const struct job *j, const struct input *o)
 static int read_lines(struct job *j, const struct input *o, struct counts_lines *lines,
 		      struct err *e)
 {
-	struct profile_filter filter = j->selection->filter;
 	const struct counts_series_config config = {.session = o->session,
 						    .metrics = &o->spec.metric_set,
-						    .filter = &filter,
+						    .filter = &j->selection->filter,
+						    .has_all_events = true,
 						    .slice_ns = FINE_NS,
 						    .from_sample_to_sample = true,
 						    .point = counts_lines_add,
 						    .arg = lines};
 	int rc;
 
-	filter.events.nr = 0;
 	rc = counts_series(&config, e);
 	if (rc == 0)
 		rc = counts_lines_end(lines);

@@ -26,7 +26,9 @@ struct trees {
 	struct report_stats stats;
 	struct stack *stacks; /* owned */
 	size_t nr_stacks;
-	uint32_t number; /* of the last row, from 1; links rows in csv and ndjson */
+	uint32_t number;    /* of the last row, from 1; links rows in csv and ndjson */
+	struct way *way;    /* owned: MAX_STACK_FRAMES + 1 */
+	const char **names; /* owned: MAX_STACK_FRAMES */
 };
 
 static const struct report_node *node_at(const struct trees *t, uint32_t place)
@@ -106,7 +108,7 @@ static size_t put_root(void *trees, struct grid *g, size_t root)
 {
 	struct trees *t = trees;
 	const double min = reports_min_share(t->j, MIN_PERMILLE / 10.0);
-	struct way way[MAX_STACK_FRAMES + 1];
+	struct way *way = t->way;
 	uint32_t depth = 0, at = node_at(t, (uint32_t)root)->first_child;
 	uint64_t nr = 0, top = reports_top(t->j, UINT64_MAX);
 
@@ -134,7 +136,9 @@ static int read_tree(struct trees *t, bool is_inverted, struct err *e)
 	int rc;
 
 	t->tree = report_tree_new(is_inverted, 0);
-	if (!t->tree)
+	t->way = mem_calloc(MAX_STACK_FRAMES + 1, sizeof(*t->way));
+	t->names = mem_calloc(MAX_STACK_FRAMES, sizeof(*t->names));
+	if (!t->tree || !t->way || !t->names)
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = samples_read(t->j, t->j->first, t->j->nr, report_tree_sink(t->tree), &t->stats, e);
 	if (rc == 0)
@@ -146,6 +150,8 @@ static void trees_fini(struct trees *t)
 {
 	report_tree_free(t->tree);
 	mem_free(t->stacks);
+	mem_free(t->way);
+	mem_free(t->names);
 	mem_free(t->stats.event);
 }
 
@@ -187,7 +193,7 @@ static void add_call(struct buf *b, const char *name)
 /* The path from the root to the node. */
 static void add_stack(const struct trees *t, struct buf *b, uint32_t place)
 {
-	const char *names[MAX_STACK_FRAMES];
+	const char **names = t->names;
 	size_t nr = 0;
 
 	for (; node_at(t, place)->function && nr < MAX_STACK_FRAMES;

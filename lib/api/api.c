@@ -46,6 +46,8 @@ static int fail(struct cpuperf_error *out, const struct err *e)
 	return e->code;
 }
 
+static const struct err no_memory = {.code = -ENOMEM, .msg = "out of memory"};
+
 static int fail_list(struct cpuperf_error *out, const struct err_list *errs, int rc)
 {
 	for (size_t i = 0; i < errs->nr; i++)
@@ -181,20 +183,20 @@ static int record_plan(struct client *c, const struct plan *plan)
 
 static int record_spec(struct client *c, const struct spec *spec)
 {
-	struct err_list errs = {0};
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct api_catalogue events;
 	struct err e = {0};
 	struct host host;
 	struct plan plan;
-	int rc = host_load(&root_live, &host, &e);
+	int rc = errs ? host_load(&root_live, &host, &e) : err_set(&e, -ENOMEM, "out of memory");
 
 	if (rc)
 		return fail(c->e, &e);
 	api_catalogue_init(&events, &host, spec->model_name);
-	rc = api_check_model(&events, spec, &errs);
-	rc = rc ? rc : plan_make(spec, &events.catalogue, &host, &plan, &errs);
+	rc = api_check_model(&events, spec, errs);
+	rc = rc ? rc : plan_make(spec, &events.catalogue, &host, &plan, errs);
 	if (rc) {
-		fail_list(c->e, &errs, rc);
+		fail_list(c->e, errs, rc);
 	} else {
 		rc = record_plan(c, &plan);
 		plan_fini(&plan);
@@ -209,15 +211,17 @@ int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 {
 	struct cpuperf_error unused;
 	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
-	struct err_list errs = {0};
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct spec spec;
 	int rc;
 
 	c.e->text[0] = '\0';
+	if (!errs)
+		return fail(c.e, &no_memory);
 	spec_init(&spec);
-	rc = spec_load(spec_path, &spec, &errs);
-	rc = rc ? rc : spec_check(&spec, &errs);
-	rc = rc ? fail_list(c.e, &errs, rc) : record_spec(&c, &spec);
+	rc = spec_load(spec_path, &spec, errs);
+	rc = rc ? rc : spec_check(&spec, errs);
+	rc = rc ? fail_list(c.e, errs, rc) : record_spec(&c, &spec);
 	spec_fini(&spec);
 	return rc;
 }
@@ -283,15 +287,17 @@ static int read_tables(struct client *c, struct profile_session *s, const struct
 static int read_session(struct client *c, struct profile_session *s)
 {
 	const struct profile_facts *facts = profile_session_facts(s);
-	struct err_list errs = {0};
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct spec spec;
 	int rc = 0;
 
+	if (!errs)
+		return fail(c->e, &no_memory);
 	spec_init(&spec);
 	if (facts->info)
-		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, &errs);
+		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, errs);
 	if (rc)
-		fail_list(c->e, &errs, rc);
+		fail_list(c->e, errs, rc);
 	c->lost |= rc != 0;
 	rc = read_tables(c, s, &spec);
 	spec_fini(&spec);
@@ -322,14 +328,16 @@ int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg
 {
 	struct cpuperf_error unused;
 	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
-	struct err_list errs = {0};
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct cpsession manifest;
 	int rc;
 
 	c.e->text[0] = '\0';
+	if (!errs)
+		return fail(c.e, &no_memory);
 	cpsession_init(&manifest);
-	rc = cpsession_load(cpsession_path, &manifest, &errs);
-	rc = rc ? fail_list(c.e, &errs, rc) : read_manifest(&c, cpsession_path, &manifest);
+	rc = cpsession_load(cpsession_path, &manifest, errs);
+	rc = rc ? fail_list(c.e, errs, rc) : read_manifest(&c, cpsession_path, &manifest);
 	cpsession_fini(&manifest);
 	return rc;
 }

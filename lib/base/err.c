@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -83,6 +84,16 @@ void err_format(const struct err *e, char *buf, size_t size)
 static bool is_before(const struct err *a, const struct err *b)
 {
 	return a->line != b->line ? a->line < b->line : a->column < b->column;
+}
+
+struct err_list *err_list_new(void)
+{
+	return mem_zalloc(sizeof(struct err_list));
+}
+
+void err_list_cleanup(struct err_list **l)
+{
+	mem_free(*l);
 }
 
 struct err *err_list_insert(struct err_list *l, const struct err *e)

@@ -41,8 +41,9 @@ void err_clear(struct err *e);
 /* "source:line:column: error: msg\n  hint: hint" without a final newline, cut at size. */
 void err_format(const struct err *e, char *buf, size_t size);
 
-/* Many errors of one text, in the order they were found; at most ERR_LIST_MAX are kept
- * and the rest only counted. Zero-initialise; nothing to free. */
+/* Errors of one text, in the order they were found; at most ERR_LIST_MAX are stored and the rest
+ * only counted. Zero-initialise; nothing to free. It is too large for the stack of a program:
+ * allocate it with err_list_new. */
 enum { ERR_LIST_MAX = 32 };
 struct err_list {
 	size_t nr;      /* kept in item[] */
@@ -50,6 +51,11 @@ struct err_list {
 	struct err item[ERR_LIST_MAX];
 };
 
+/* An empty list; NULL without memory. */
+struct err_list *err_list_new(void);
+/* A variable of this kind is freed at the end of its scope. */
+#define ERR_AUTO_LIST __attribute__((cleanup(err_list_cleanup))) struct err_list
+void err_list_cleanup(struct err_list **l);
 /* The next free slot, emptied; NULL when the list is full (err_set takes NULL). */
 struct err *err_list_add(struct err_list *l);
 /* Puts a filled error at its place by line and column, behind others of the same place. Returns

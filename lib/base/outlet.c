@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -177,9 +178,9 @@ static int start(struct outlet *o)
 	sigfillset(&mask);
 	sigdelset(&mask, SIGTTOU);
 	pthread_sigmask(SIG_SETMASK, &mask, &before);
-	rc = pthread_create(&o->thread, NULL, run, o);
+	rc = thread_start(&o->thread, run, o);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
+	return rc;
 }
 
 /* --- who adds ----------------------------------------------------------------------------------

@@ -73,11 +73,11 @@ const char *counts_series_unit(const struct counts_series_point *p,
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-static bool is_wanted_column(const struct profile_filter *f, const struct table_column *c)
+static bool is_wanted_column(const struct series *s, const struct table_column *c)
 {
 	const struct trace_event ev = {.group = c->group, .name = c->name};
 
-	return profile_filter_has_event(f, &ev);
+	return s->config->has_all_events || profile_filter_has_event(s->config->filter, &ev);
 }
 
 /* A point must lie in the window; to_ns 0: to the end. */
@@ -95,7 +95,7 @@ static int emit(const struct series *s, struct counts_series_point *p)
 	const struct profile_filter *f = s->config->filter;
 
 	p->origin_ns = s->origin_ns;
-	if (!is_wanted_column(f, p->of) || !is_in_time(s, p) ||
+	if (!is_wanted_column(s, p->of) || !is_in_time(s, p) ||
 	    (p->cpu != COUNTS_NO_CPU && !profile_ranges_has(&f->cpus, p->cpu)))
 		return 0;
 	return s->config->point(s->config->arg, p);

@@ -43,8 +43,9 @@ struct counts_series_config {
 	/* Its events, CPUs, iterations and times apply; a point must lie in the times as a whole.
 	 * CPUs do not filter points of the machine. */
 	const struct profile_filter *filter;
-	uint64_t slice_ns; /* of samples; from the session's start on; not 0 */
-	bool has_totals;   /* of a session that samples too; a tally always has them */
+	bool has_all_events; /* the filter's events do not apply: metrics need all */
+	uint64_t slice_ns;   /* of samples; from the session's start on; not 0 */
+	bool has_totals;     /* of a session that samples too; a tally always has them */
 	/* Intervals end at samples, at least slice_ns apart, in place of slices: a sample's weight
 	 * accrued since the one before it, so these are smooth where samples are few. */
 	bool from_sample_to_sample;

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "dashboard/ui.h"
 
 #include <errno.h>
@@ -196,7 +197,7 @@ static int start_thread(struct dashboard *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = -pthread_create(&s->thread, NULL, draw, s);
+	rc = thread_start(&s->thread, draw, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }

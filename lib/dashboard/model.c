@@ -157,7 +157,8 @@ static int init_frame(const struct model *m, struct model_frame *f)
 	f->table = model_new_table(m);
 	f->groups = mem_calloc(nr_groups * m->nr_columns + 1, sizeof(*f->groups));
 	f->row_of = mem_calloc(m->facts.nr_cpus + 1, sizeof(*f->row_of));
-	return f->table && f->groups && f->row_of ? 0 : -ENOMEM;
+	f->rows = mem_calloc(m->facts.nr_cpus + 1, sizeof(*f->rows));
+	return f->table && f->groups && f->row_of && f->rows ? 0 : -ENOMEM;
 }
 
 static bool is_in_table(const struct table_column *c)
@@ -220,11 +221,11 @@ int model_init(struct model *m, const struct model_facts *facts)
 {
 	int rc;
 
-	*m = (struct model){.facts = *facts,
-			    .nr_columns = facts->nr_events + facts->metrics.nr,
-			    .sort_column = SIZE_MAX,
-			    .selected_line = SIZE_MAX,
-			    .has_chart = true};
+	memset(m, 0, sizeof(*m)); /* large: no temporary on the stack */
+	m->facts = *facts;
+	m->nr_columns = facts->nr_events + facts->metrics.nr;
+	m->sort_column = m->selected_line = SIZE_MAX;
+	m->has_chart = true;
 	m->shown = &m->frames[0];
 	m->spare = &m->frames[1];
 	rc = init_all(m);
@@ -248,13 +249,14 @@ void model_fini(struct model *m)
 		table_free(m->frames[i].table);
 		mem_free(m->frames[i].groups);
 		mem_free(m->frames[i].row_of);
+		mem_free(m->frames[i].rows);
 	}
 	history_fini(&m->history);
 	mem_free(m->baseline.spread);
 	mem_free(m->columns);
 	mem_free(m->widths);
 	mem_free(m->order);
-	*m = (struct model){.nr_columns = 0};
+	memset(m, 0, sizeof(*m));
 }
 
 /* --- an iteration ------------------------------------------------------------------------------
@@ -297,13 +299,12 @@ static void tell_missing(const struct model *m, const struct table *t, uint32_t 
 static void total_group(const struct model *m, struct model_frame *f, const struct model_group *g,
 			uint32_t row)
 {
-	uint32_t rows[CPUSET_MAX_CPU];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < g->nr && nr < CPUSET_MAX_CPU; i++)
+	for (size_t i = 0; i < g->nr; i++)
 		if (f->row_of[g->traces[i]] != NO_ROW)
-			rows[nr++] = f->row_of[g->traces[i]];
-	table_total_of(f->table, rows, nr, group_cells(m, f, row));
+			f->rows[nr++] = f->row_of[g->traces[i]];
+	table_total_of(f->table, f->rows, nr, group_cells(m, f, row));
 	tell_missing(m, f->table, (uint32_t)(g->nr - nr), group_cells(m, f, row));
 }
 

@@ -64,6 +64,7 @@ struct model_frame {
 	struct table *table;
 	struct cell *groups; /* of each group, nr_columns */
 	uint32_t *row_of;    /* of each trace: its row in the table; UINT32_MAX: none */
+	uint32_t *rows;      /* of a group: scratch */
 	bool is_set;
 };
 

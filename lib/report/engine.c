@@ -6,6 +6,7 @@
 #include "report/engine.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
 #include "profile/processes.h"
@@ -669,7 +670,7 @@ static void run_all(struct engine *g)
 	unsigned wanted = nr_threads(g), nr = 0;
 
 	g->nr_running = wanted;
-	while (nr < wanted && pthread_create(&thread[nr], NULL, run_worker, g) == 0)
+	while (nr < wanted && thread_start(&thread[nr], run_worker, g) == 0)
 		nr++;
 	if (nr < wanted) {
 		pthread_mutex_lock(&g->lock);

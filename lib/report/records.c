@@ -352,30 +352,36 @@ int report_records(const struct report_records_config *config, uint64_t *nr_reco
 	    [REPORT_RECORDS_CSV] = &records_form_csv,
 	    [REPORT_RECORDS_NDJSON] = &records_form_ndjson,
 	};
-	struct records_state l = {
-	    .config = config, .form = forms[config->form], .out = config->out};
+	struct records_state *l = mem_zalloc(sizeof(*l));
 	struct profile_merged *m;
-	int rc = profile_merged_open(config->session, config->problem, config->problem_arg, &m);
+	int rc = l ? profile_merged_open(config->session, config->problem, config->problem_arg, &m)
+		   : -ENOMEM;
 
-	if (rc)
+	if (rc) {
+		mem_free(l);
 		return rc;
-	arena_init(&l.arena, MAX_TEXT_BYTES);
-	buf_init(&l.scratch, MAX_SCRATCH_BYTES);
-	buf_init(&l.lead, MAX_SCRATCH_BYTES);
-	rc = make_shelves(&l);
-	if (rc == 0 && l.form->begin)
-		l.form->begin(&l);
+	}
+	l->config = config;
+	l->form = forms[config->form];
+	l->out = config->out;
+	arena_init(&l->arena, MAX_TEXT_BYTES);
+	buf_init(&l->scratch, MAX_SCRATCH_BYTES);
+	buf_init(&l->lead, MAX_SCRATCH_BYTES);
+	rc = make_shelves(l);
+	if (rc == 0 && l->form->begin)
+		l->form->begin(l);
 	if (rc == 0)
-		rc = buf_error(&l.lead);
+		rc = buf_error(&l->lead);
 	if (rc == 0)
-		rc = show_all(&l, m, nr_records);
-	arena_fini(&l.arena);
-	mem_free(l.functions.item);
-	mem_free(l.comms.item);
-	mem_free(l.events.item);
-	buf_fini(&l.scratch);
-	buf_fini(&l.lead);
-	mem_free(l.memory);
+		rc = show_all(l, m, nr_records);
+	arena_fini(&l->arena);
+	mem_free(l->functions.item);
+	mem_free(l->comms.item);
+	mem_free(l->events.item);
+	buf_fini(&l->scratch);
+	buf_fini(&l->lead);
+	mem_free(l->memory);
+	mem_free(l);
 	profile_merged_close(m);
 	return rc;
 }

@@ -38,19 +38,26 @@ void manifest_fini(struct manifest *m)
 /* An io_may_replace_fn: 1 if the file is a manifest. */
 static int is_manifest(int fd)
 {
-	char text[MAX_MANIFEST_BYTES];
+	ERR_AUTO_LIST *errs = err_list_new();
 	struct cpsession s;
-	struct err_list errs = {0};
-	ssize_t n = io_read_full(fd, text, sizeof(text));
+	struct buf text;
 	bool is_ours;
+	ssize_t n;
+	char *p;
 	int rc;
 
-	if (n < 0)
+	buf_init(&text, MAX_MANIFEST_BYTES);
+	p = errs ? buf_reserve(&text, MAX_MANIFEST_BYTES) : NULL;
+	n = p ? io_read_full(fd, p, MAX_MANIFEST_BYTES) : -ENOMEM;
+	if (n < 0) {
+		buf_fini(&text);
 		return (int)n;
+	}
 	cpsession_init(&s);
-	rc = cpsession_parse(text, (size_t)n, "", &s, &errs);
+	rc = cpsession_parse(p, (size_t)n, "", &s, errs);
 	is_ours = s.num_iterations && s.num_traces; /* every manifest of ours has both */
 	cpsession_fini(&s);
+	buf_fini(&text);
 	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }
 

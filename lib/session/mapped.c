@@ -52,7 +52,7 @@ int mapped_init(struct mapped *m)
 
 	if (rc)
 		return -rc;
-	*m = (struct mapped){0};
+	memset(m, 0, sizeof(*m)); /* large: no temporary on the stack */
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&m->wake, &attr);
 	pthread_condattr_destroy(&attr);

@@ -4,6 +4,7 @@
 #include "session/pacer.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -81,9 +82,9 @@ int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(thread, NULL, fn, arg);
+	rc = thread_start(thread, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
+	return rc;
 }
 
 int pacer_start(struct pacer *p)

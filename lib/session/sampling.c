@@ -86,12 +86,12 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 
 	if (!g)
 		return -ENOMEM;
-	*g = (struct sampling){.config = *config,
-			       .plan = counters->plan,
-			       .counters = counters,
-			       .recorder = config->recorder,
-			       .notes = config->notes,
-			       .nr_cpus = counters->nr_cpus};
+	g->config = *config;
+	g->plan = counters->plan;
+	g->counters = counters;
+	g->recorder = config->recorder;
+	g->notes = config->notes;
+	g->nr_cpus = counters->nr_cpus;
 	rc = common_init(&g->common);
 	if (rc)
 		goto no_common;

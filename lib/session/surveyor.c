@@ -24,7 +24,10 @@ enum {
 int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
 		  struct notes *notes)
 {
-	*s = (struct surveyor){.plan = plan, .common = common, .notes = notes};
+	memset(s, 0, sizeof(*s)); /* large: no temporary on the stack */
+	s->plan = plan;
+	s->common = common;
+	s->notes = notes;
 	buf_init(&s->silent, NOTES_TEXT_BYTES);
 	buf_init(&s->late, NOTES_TEXT_BYTES);
 	return mapped_init(&s->mapped);

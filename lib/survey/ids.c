@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 struct survey_file {
 	struct survey_file *next; /* in the bucket */
@@ -23,7 +24,8 @@ struct survey_file {
 
 void survey_ids_init(struct survey_ids *ids, const struct root *root)
 {
-	*ids = (struct survey_ids){.root = root};
+	memset(ids, 0, sizeof(*ids)); /* large: no temporary on the stack */
+	ids->root = root;
 	survey_mounts_init(&ids->mounts, root);
 	arena_init(&ids->arena, SURVEY_MAX_FILES * (sizeof(struct survey_file) + 16));
 }

@@ -101,7 +101,8 @@ void survey_reader_child(int fd, const void *reader)
 
 	if (r->config.root->dir[0] == '/' || !r->config.root->dir[0])
 		(void)!chdir("/"); /* do not keep a file system from being unmounted */
-	c = (struct child_side){.reader = r, .fd = fd};
+	c.reader = r;
+	c.fd = fd;
 	survey_mounts_init(&c.mounts, r->config.root);
 	if (!r->is_surveyed)
 		survey_tasks(&c);

@@ -80,7 +80,7 @@ int functions_init(struct functions *f)
 	    .object_path = "[unknown]",
 	};
 
-	*f = (struct functions){.nr = 0};
+	memset(f, 0, sizeof(*f)); /* large: no temporary on the stack */
 	pthread_mutex_init(&f->lock, NULL);
 	arena_init(&f->arena, max_bytes);
 	if (publish(f, &none))
