@@ -42,8 +42,10 @@ uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight)
 struct share_interval reports_share_of(const struct report_weight *part,
 				       const struct report_weight *all)
 {
-	const struct share_weights whole = {all->samples, (double)all->weight, all->squares};
-	const struct share_weights own = {part->samples, (double)part->weight, part->squares};
+	const struct share_weights whole = {all->samples, (double)all->weight, all->squares,
+					    &all->blocks};
+	const struct share_weights own = {part->samples, (double)part->weight, part->squares,
+					  &part->blocks};
 
 	return share_interval_part(&own, &whole);
 }

@@ -1,16 +1,77 @@
 /*
- * The certainty of a share that was found by sampling: its 95 % confidence interval.
+ * The 95 % confidence interval of a share that was found by sampling.
  *
- * Assumption: samples are independent. That fails at a fixed period near a multiple of the
- * program's own (each sample hits the same spot), and in a session much shorter than the program's
- * phases; the samples of one session cannot show that. With long phases the true spread over
- * repetitions is smaller or larger than this interval; estimate/chance.h measures it over
- * iterations.
+ * Samples come in bursts (a time slice, a storm of interrupts), so that a hundred of them may say
+ * no more than ten independent ones. The variance is therefore that of blocks of time, 25 to 48 of
+ * them: half the mean square of the difference between neighbouring blocks. The difference from
+ * the mean would count long phases (idle first, busy later) as error too. The variance of
+ * independent samples is the minimum: samples that fall into step with the program hardly vary, and
+ * may be wrong nevertheless.
+ *
+ * The interval covers what varies within a block, about a fiftieth of the session. It cannot show
+ * what is longer (a session shorter than the program's phases, other load on another day), nor a
+ * fixed period near a multiple of the program's own, where each sample hits the same spot. The
+ * variation from run to run is measured over sessions: estimate/chance.h.
  */
 #ifndef ESTIMATE_SHARE_H
 #define ESTIMATE_SHARE_H
 
 #include <stdint.h>
+
+enum {
+	SHARE_BLOCKS = 48,
+	SHARE_MIN_BLOCKS = 8,  /* of equal size; with fewer, samples count as independent */
+	SHARE_BLOCK_SHIFT = 17 /* of a time in ns: the shortest block is 131 us */
+};
+
+/*
+ * Samples by their time since the session's beginning. Blocks double in length when the time
+ * reaches the last one: no length needs to be known in advance, and the blocks of any two sets of
+ * samples can be added. Zero-initialise.
+ */
+struct share_blocks {
+	uint32_t shift;      /* a block is 1 << (SHARE_BLOCK_SHIFT + shift) ns */
+	uint16_t first, end; /* blocks with samples lie in [first, end) */
+	uint32_t nr[SHARE_BLOCKS];
+};
+
+/* Makes blocks at least 1 << shift of the shortest ones long. */
+void share_blocks_widen(struct share_blocks *b, uint32_t shift);
+
+static inline void share_blocks_cover(struct share_blocks *b, unsigned first, unsigned end)
+{
+	b->first = (uint16_t)(b->end && b->first < first ? b->first : first);
+	b->end = (uint16_t)(b->end > end ? b->end : end);
+}
+
+/* Counts a sample; at: its time, in shortest blocks. */
+static inline void share_blocks_count(struct share_blocks *b, uint64_t at)
+{
+	uint32_t shift = b->shift;
+
+	while (at >> shift >= SHARE_BLOCKS)
+		shift++;
+	if (shift > b->shift)
+		share_blocks_widen(b, shift);
+	at >>= shift;
+	b->nr[at]++;
+	share_blocks_cover(b, (unsigned)at, (unsigned)at + 1);
+}
+
+static inline void share_blocks_add(struct share_blocks *to, const struct share_blocks *from)
+{
+	uint32_t more;
+
+	if (!from->end)
+		return;
+	if (from->shift > to->shift)
+		share_blocks_widen(to, from->shift);
+	more = to->shift - from->shift;
+	for (unsigned i = from->first; i < from->end; i++)
+		to->nr[(uint64_t)i >> more] += from->nr[i];
+	share_blocks_cover(to, (unsigned)((uint64_t)from->first >> more),
+			   (unsigned)((uint64_t)(from->end - 1) >> more) + 1);
+}
 
 /* 0 <= low <= share <= high <= 1. */
 struct share_interval {
@@ -19,21 +80,15 @@ struct share_interval {
 
 /* Samples by their weights (a period each, or 1). All zero: none. */
 struct share_weights {
-	uint64_t nr;    /* samples */
-	double sum;     /* of their weights */
-	double squares; /* of their weights */
+	uint64_t nr;                       /* samples */
+	double sum;                        /* of their weights */
+	double squares;                    /* of their weights */
+	const struct share_blocks *blocks; /* NULL: samples count as independent */
 };
-
-/* The effective number of samples of equal weight: sum² / squares; at most nr. */
-double share_weights_effective(const struct share_weights *w);
 
 /* k of n samples of equal weight; k <= n. Without samples the share is 0, the interval 0 to 1. */
 struct share_interval share_interval_count(uint64_t k, uint64_t n);
-/* The part with the weight part of all; 0 <= part <= all->sum. Weights must be
- * independent of the part; if they may not be (with a frequency, periods follow the phases of a
- * program) use share_interval_part. */
-struct share_interval share_interval(double part, const struct share_weights *all);
-/* The same where the part's own samples are known; they are among those of all. */
+/* The share of a part whose samples are among those of all. */
 struct share_interval share_interval_part(const struct share_weights *part,
 					  const struct share_weights *all);
 /* The larger distance of the share from the ends of the interval. */

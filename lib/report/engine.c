@@ -210,11 +210,13 @@ static int no_address(struct worker *w, uint32_t *node)
 	return 0;
 }
 
-static void add_one(struct report_weight *to, uint64_t weight)
+/* The sample's time since the beginning of what is reported, in the shortest blocks. */
+static uint64_t block_of(const struct worker *w)
 {
-	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+	uint64_t start_ns = w->engine->input->start_ns + w->engine->run->filter->from_ns;
+	uint64_t time_ns = w->place.time_ns;
 
-	report_weight_add(to, &one);
+	return time_ns > start_ns ? (time_ns - start_ns) >> SHARE_BLOCK_SHIFT : 0;
 }
 
 static int add_single(struct worker *w, uint32_t node, uint64_t weight)
@@ -228,7 +230,7 @@ static int add_single(struct worker *w, uint32_t node, uint64_t weight)
 		rc = report_singles_add(w->singles, w->fold, node, &sample);
 	if (rc < 0)
 		return rc;
-	add_one(rc ? &stats->taken : &stats->left, weight);
+	report_weight_count(rc ? &stats->taken : &stats->left, weight, block_of(w));
 	return 0;
 }
 
@@ -239,8 +241,9 @@ static int try_count(struct worker *w, const uint64_t *addresses, size_t nr, siz
 	uint32_t node;
 	int rc = nr ? walk(w, addresses, nr, nr_kernel, &node) : no_address(w, &node);
 
-	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
-		      (w->singles || report_fold_count(w->fold, node, &w->key, weight));
+	*is_counted =
+	    rc == 0 && node != REPORT_FOLD_FULL &&
+	    (w->singles || report_fold_count(w->fold, node, &w->key, weight, block_of(w)));
 	return *is_counted && w->singles ? add_single(w, node, weight) : rc;
 }
 
@@ -340,7 +343,8 @@ static int take_branch(struct worker *w, const struct trace_branch *b)
 		rc = step(w, is_kernel_address(b->from), b->from, &node);
 	if (rc)
 		return rc;
-	return node != REPORT_FOLD_FULL && report_fold_count(w->fold, node, &w->key, b->cycles)
+	return node != REPORT_FOLD_FULL &&
+		       report_fold_count(w->fold, node, &w->key, b->cycles, block_of(w))
 		   ? 0
 		   : -EAGAIN;
 }
@@ -373,7 +377,7 @@ static int take_sample(struct worker *w, const struct trace_head *head,
 		return 0;
 	profile_lookup_task(w->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(w, head, s, &task)) {
-		add_one(&w->stats.event[s->id->event].left, s->weight);
+		report_weight_count(&w->stats.event[s->id->event].left, s->weight, 0);
 		return 0;
 	}
 	return has_part(w, REPORT_BY_BRANCH) ? take_branches(w, s) : take_stack(w, s);

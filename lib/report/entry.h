@@ -5,6 +5,8 @@
 #ifndef REPORT_ENTRY_H
 #define REPORT_ENTRY_H
 
+#include "estimate/share.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,18 +78,28 @@ struct report_key {
 	uint32_t slice;  /* of the sink's slice_ns, since the session's start; before it: 0 */
 };
 
-/* Samples, the sum of their periods, and the sum of the squares of these.
- */
+/* Samples, the sum of their periods, the sum of the squares of these, and when they were taken. */
 struct report_weight {
 	uint64_t samples, weight;
 	double squares;
+	struct share_blocks blocks;
 };
+
+/* Adds one sample; at: its time since the session's beginning, in shortest blocks. */
+static inline void report_weight_count(struct report_weight *to, uint64_t weight, uint64_t at)
+{
+	to->samples++;
+	to->weight += weight;
+	to->squares += (double)weight * (double)weight;
+	share_blocks_count(&to->blocks, at);
+}
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
 {
 	to->samples += w->samples;
 	to->weight += w->weight;
 	to->squares += w->squares;
+	share_blocks_add(&to->blocks, &w->blocks);
 }
 
 /* Borrowed until the callee returns. */

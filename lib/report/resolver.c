@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	NR_ADDRESSES = 1 << 14,
+	NR_ADDRESSES = 1 << 16,
 	NR_PLACES = 1 << 15,
 	NO_PROCESS = UINT32_MAX,
 };

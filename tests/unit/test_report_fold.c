@@ -48,7 +48,7 @@ static uint32_t count(struct report_fold *f, const struct report_key *key,
 
 	while (nr && node != REPORT_FOLD_FULL)
 		node = report_fold_child(f, node, &frames[--nr]);
-	if (node == REPORT_FOLD_FULL || !report_fold_count(f, node, key, weight))
+	if (node == REPORT_FOLD_FULL || !report_fold_count(f, node, key, weight, 0))
 		return REPORT_FOLD_FULL;
 	return node;
 }
@@ -192,7 +192,7 @@ TEST(too_deep)
 
 		node = report_fold_child(f, node, &one);
 	}
-	assert_true(report_fold_count(f, node, &(struct report_key){0}, 1));
+	assert_true(report_fold_count(f, node, &(struct report_key){0}, 1, 0));
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_frames, REPORT_MAX_FRAMES);
 	assert_int_equal(k.frames[0].line, REPORT_MAX_FRAMES - 1);
