@@ -357,11 +357,24 @@ static unsigned length_of(uint16_t misc, const uint8_t id[24])
 	return len > 16 ? IMPORT_BUILD_ID_BYTES : len > 8 ? 16 : 8;
 }
 
-static void add_kernel(struct import *im, const uint8_t *id, unsigned len)
+/* Of the kernel itself or of a module. */
+static int add_kernel_id(struct import *im, const struct import_build_id *id)
 {
-	memset(im->facts.kernel_build_id, 0, sizeof(im->facts.kernel_build_id));
-	memcpy(im->facts.kernel_build_id, id, len);
-	im->facts.kernel_build_id_len = (uint8_t)len;
+	struct import_facts *f = &im->facts;
+	struct import_kernel_id *ids = mem_grow(im->kernel_ids, f->nr_kernel_ids,
+						&im->kernel_ids_room, sizeof(*im->kernel_ids));
+
+	if (!ids)
+		return -ENOMEM;
+	f->kernel_ids = im->kernel_ids = ids;
+	ids += f->nr_kernel_ids++;
+	*ids = (struct import_kernel_id){.path = id->path, .len = id->len};
+	memcpy(ids->bytes, id->bytes, sizeof(ids->bytes));
+	if (strncmp(id->path, "[kernel", 7) == 0) {
+		memcpy(f->kernel_build_id, id->bytes, sizeof(f->kernel_build_id));
+		f->kernel_build_id_len = id->len;
+	}
+	return 0;
 }
 
 int import_add_build_id(struct import *im, uint16_t misc, const void *data, size_t len)
@@ -382,14 +395,13 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 			       im->build_ids.texts.used_bytes > IMPORT_MAX_TEXT_BYTES / 2
 			   ? 0
 			   : -ENOMEM;
-	if (im->build_ids.nr > nr) {
-		id->len = (uint8_t)length_of(misc, bytes);
-		memcpy(id->bytes, bytes, id->len);
-	}
-	if ((misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
-	    strncmp(id->path, "[kernel", 7) == 0)
-		add_kernel(im, bytes, length_of(misc, bytes));
-	return 0;
+	if (im->build_ids.nr == nr)
+		return 0;
+	id->len = (uint8_t)length_of(misc, bytes);
+	memcpy(id->bytes, bytes, id->len);
+	return (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL
+		   ? add_kernel_id(im, id)
+		   : 0;
 }
 
 /* One section for each bit, after the records, in the order of the bits. */

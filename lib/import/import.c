@@ -106,6 +106,7 @@ void import_close(struct import *im)
 	dict_fini(&im->deferred);
 	mem_free(im->event_facts);
 	mem_free(im->modules);
+	mem_free(im->kernel_ids);
 	mem_free(im->events);
 	mem_free(im->ids);
 	mem_free(im);

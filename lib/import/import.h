@@ -44,6 +44,13 @@ struct import_module {
 	const char *name;
 };
 
+/* The build-id of the kernel or of a module, with the path that the file has for it. */
+struct import_kernel_id {
+	const char *path; /* "[kernel.kallsyms]", "/lib/modules/…/ext4.ko"; as in the file */
+	uint8_t bytes[IMPORT_BUILD_ID_BYTES];
+	uint8_t len;
+};
+
 /* The file's description of itself. Strings are safe to print, "" if missing. */
 struct import_facts {
 	const char *path;
@@ -70,6 +77,8 @@ struct import_facts {
 	uint64_t kernel_address;
 	const struct import_module *modules;
 	size_t nr_modules;
+	const struct import_kernel_id *kernel_ids;
+	size_t nr_kernel_ids;
 };
 
 /* It begins as perf.data does. */

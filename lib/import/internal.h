@@ -100,6 +100,8 @@ struct import {
 	struct import_event_facts *event_facts; /* owned */
 	struct import_module *modules;          /* owned */
 	size_t modules_room;
+	struct import_kernel_id *kernel_ids; /* owned */
+	size_t kernel_ids_room;
 	struct import_event *events; /* owned */
 	size_t nr_events, events_room, nr_columns;
 	/* In a pipe: events that were added by the description, which perf of Linux 4.14 to 4.16

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -627,6 +628,23 @@ def build_ids(folder):
     out, _ = run(f"{folder}/ids", "--report=summary", "--output-format=raw", "--quiet")
     assert "0102030405060708090a0b0c0d0e0f1011121314" in out, out
     assert "kernel functions have no names: the kernel running here is another one" in problems, problems
+    # an export has them too, so that no reader takes the symbols of its own kernel
+    module = "/lib/modules/6.1/kernel/fs/ext4.ko"
+    f.build_ids([(pd.USER, "/opt/old", bytes(range(1, 21))), (pd.KERNEL, "[kernel.kallsyms]",
+                                                              bytes(range(2, 22))),
+                 (pd.KERNEL, module, bytes(range(3, 23)))])
+    f.mmap(2**32 - 1, KERNEL_IP, 4096, KERNEL_IP, "[kernel.kallsyms]_text", misc=pd.KERNEL)
+    for data in (f.whole(), f.pipe()):
+        write(f"{folder}/ids", data)
+        run(f"{folder}/ids", "--output-format=perf-data", f"--output-file={folder}/again", "--quiet")
+        if not shutil.which("perf"):
+            print("skip: perf is not installed: the build-ids of exports are not checked")
+            break
+        listed = subprocess.run(["perf", "buildid-list", "-f", "-i", f"{folder}/again"], check=True,
+                                stdout=subprocess.PIPE).stdout.decode().splitlines()
+        assert f"{bytes(range(2, 22)).hex()} [kernel.kallsyms]" in listed, listed
+        assert f"{bytes(range(3, 23)).hex()} {module}" in listed, listed
+        write(f"{folder}/ids", f.whole())
 
 
 def kernel_file(folder, build_id, address, samples):

@@ -14,6 +14,7 @@
 #include "exports/perf_data/events.h"
 #include "exports/perf_data/kernel.h"
 #include "exports/perf_data/stacks.h"
+#include "import/import.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -368,12 +369,13 @@ static int put_records(struct perf_data *x)
 	return rc == -ENOMEM ? no_memory(x) : rc;
 }
 
-/* The kernel's, if it is still the one that was recorded. */
+/* The kernel's of a session, which does not contain it: if it is still the one that was recorded.
+ */
 static void read_kernel_id(const struct perf_data *x, struct elf_build_id *out)
 {
 	struct buf notes;
 
-	if (!x->opened->is_same_boot)
+	if (x->opened->import || !x->opened->is_same_boot)
 		return;
 	buf_init(&notes, 64 << 10);
 	if (root_load(&root_live, "/sys/kernel/notes", &notes) == 0)
@@ -385,8 +387,14 @@ static struct perf_data_build_id *list_build_ids(const struct perf_data *x,
 						 const struct elf_build_id *kernel, size_t *nr)
 {
 	const struct profile_processes *p = x->opened->processes;
-	struct perf_data_build_id *list = mem_calloc(profile_nr_objects(p) + 1, sizeof(*list));
+	const struct import_facts *f = x->opened->import ? import_facts(x->opened->import) : NULL;
+	size_t nr_kernel_ids = f ? f->nr_kernel_ids : 0;
+	struct perf_data_build_id *list =
+	    mem_calloc(profile_nr_objects(p) + nr_kernel_ids + 1, sizeof(*list));
 
+	for (size_t i = 0; list && i < nr_kernel_ids; i++)
+		list[(*nr)++] = (struct perf_data_build_id){
+		    true, f->kernel_ids[i].len, f->kernel_ids[i].bytes, f->kernel_ids[i].path};
 	if (list && kernel->len)
 		list[(*nr)++] = (struct perf_data_build_id){true, kernel->len, kernel->bytes,
 							    "[kernel.kallsyms]"};
