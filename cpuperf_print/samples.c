@@ -19,6 +19,31 @@
 
 enum { CLEARLY_SHORT_PERCENT = 98, MAX_MISSING_BYTES = 4096, PROGRESS_AFTER_NS = 1000000000 };
 
+/* Records that a ring reports as lost, less those that the kernel counted for an event: they may be
+ * of any event. */
+static uint64_t nr_lost_of_unknown(const struct report_stats *stats)
+{
+	uint64_t nr = stats->nr_lost;
+
+	for (uint32_t i = 0; i < stats->nr_events; i++) {
+		uint64_t known = stats->event[i].sampled.n.lost;
+
+		if (known != SAMPLED_UNKNOWN)
+			nr -= known < nr ? known : nr;
+	}
+	return nr;
+}
+
+static void add_lost(struct buf *b, const char **separator, uint64_t nr, const char *what)
+{
+	if (!nr)
+		return;
+	buf_adds(b, *separator);
+	buf_u64_commas(b, nr);
+	buf_printf(b, nr == 1 ? " %s was lost" : " %ss were lost", what);
+	*separator = ", ";
+}
+
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
 			 uint32_t event)
 {
@@ -32,12 +57,9 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 		buf_adds(b, " % of the expected samples");
 		separator = ", ";
 	}
-	if (stats->nr_lost) {
-		buf_adds(b, separator);
-		buf_u64_commas(b, stats->nr_lost);
-		buf_adds(b, stats->nr_lost == 1 ? " record was lost" : " records were lost");
-		separator = ", ";
-	}
+	if (s->sampled.n.lost != SAMPLED_UNKNOWN)
+		add_lost(b, &separator, s->sampled.n.lost, "sample");
+	add_lost(b, &separator, nr_lost_of_unknown(stats), "record");
 	if (s->sampled.n.throttled) {
 		buf_printf(b, "%spaused %" PRIu64 " times by the kernel", separator,
 			   s->sampled.n.throttled);

@@ -134,8 +134,8 @@ static uint64_t word_of(const struct import_record *r, size_t i)
 	return r->size >= (i + 2) * 8 ? trace_word(r->p, i + 1) : 0;
 }
 
-/* The kernel's have a time: a PMU lost them. Those without are perf's, which reads at the end how
- * many found no room for each event: LOST records have reported these. */
+/* The kernel's have a time: a PMU lost them. Those without a time are perf's, which reads at the
+ * end how many found no room for each event: LOST records have reported these. */
 static void count_lost_samples(struct walking *w, const struct import_record *r)
 {
 	struct import_event *ev = event_of(w, r);
@@ -143,10 +143,21 @@ static void count_lost_samples(struct walking *w, const struct import_record *r)
 	if (time_of(ev, r)) {
 		w->slice->nr_lost += word_of(r, 0);
 		w->im->facts.nr_lost_samples += word_of(r, 0);
-	} else if (ev) {
+	} else {
+		w->im->has_lost = true;
+	}
+	if (ev) {
 		ev->nr_lost += word_of(r, 0);
 		ev->has_lost = true;
 	}
+}
+
+/* perf writes no number for an event that lost nothing. */
+static void note_nothing_lost(struct import *im)
+{
+	for (size_t i = 0; i < im->nr_events && im->has_lost; i++)
+		im->events[i].has_lost |=
+		    im->events[i].has_layout && im->events[i].layout.read_format & PERF_FORMAT_LOST;
 }
 
 static void count(struct walking *w, const struct import_record *r)
@@ -543,6 +554,7 @@ int import_index(struct import *im, struct err *e)
 	if (!im->nr_slices) /* a session has a trace at least */
 		im->slices[im->nr_slices++] =
 		    (struct import_slice){.start = im->data.offset, .end = im->data.offset};
+	note_nothing_lost(im);
 	import_name_events(im);
 	use_places(im);
 	tell(&w);

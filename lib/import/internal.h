@@ -50,7 +50,7 @@ struct import_event {
 	uint32_t column;         /* among the events of the traces; UINT32_MAX: of none */
 	uint32_t leader;         /* of its group: another event, or itself */
 	uint64_t nr_samples, nr_idle, weight, nr_throttled;
-	uint64_t nr_lost; /* as perf asked at the end; with has_lost */
+	uint64_t nr_lost; /* samples; with has_lost */
 	bool has_lost;
 };
 
@@ -117,6 +117,7 @@ struct import {
 	struct dict build_ids;    /* struct import_build_id */
 	struct dict deferred;     /* struct import_deferred, by cookie and tid */
 	bool deferred_is_full;
+	bool has_lost; /* perf wrote how many samples of an event were lost */
 	struct import_slice
 	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
 	size_t nr_slices;
