@@ -9,15 +9,22 @@
 #include "base/mem.h"
 #include "profile/samples.h"
 #include "registry.h"
+#include "report/functions.h"
 #include "screen/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CLEARLY_SHORT_PERCENT = 98, MAX_MISSING_BYTES = 4096, PROGRESS_AFTER_NS = 1000000000 };
+enum {
+	CLEARLY_SHORT_PERCENT = 98,
+	MAX_MISSING_BYTES = 4096,
+	MAX_STACKS_BYTES = 4096,
+	PROGRESS_AFTER_NS = 1000000000
+};
 
 /* Records that a ring reports as lost, less those that the kernel counted for an event: they may be
  * of any event. */
@@ -69,6 +76,128 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 		return false;
 	buf_adds(b, ": shares may be wrong");
 	return true;
+}
+
+/* What to record instead, of sessions and of perf.data. NULL: nothing helps. */
+static const struct {
+	const char *session, *import;
+} remedies[REPORT_NR_ENDS] = {
+    [REPORT_END_LIMIT] = {"sysctl kernel.perf_event_max_stack=1024 before recording",
+			  "sysctl kernel.perf_event_max_stack=1024 before recording"},
+    [REPORT_END_POINTERS] =
+	{"the flags \"callchain\" and \"user_stack\" with \"stack_bytes\": 16384, or "
+	 "programs and libraries built with -fno-omit-frame-pointer",
+	 "perf record --call-graph=dwarf, or programs and libraries built with "
+	 "-fno-omit-frame-pointer"},
+    [REPORT_END_PIECE] = {"\"stack_bytes\": 16384", "perf record --call-graph=dwarf"},
+    [REPORT_END_BYTES] = {"larger \"stack_bytes\", at most 65528",
+			  "perf record --call-graph=dwarf,65528"},
+    [REPORT_END_TABLE] = {"programs built with -fasynchronous-unwind-tables",
+			  "programs built with -fasynchronous-unwind-tables"},
+};
+
+/* Most incomplete stacks first. */
+static int compare_programs(const void *a, const void *b)
+{
+	const struct report_program *const *x = a, *const *y = b;
+	uint64_t nr_x = report_program_incomplete(*x), nr_y = report_program_incomplete(*y);
+
+	return nr_x != nr_y ? (nr_x < nr_y) - (nr_x > nr_y)
+			    : ((*x)->comm > (*y)->comm) - ((*x)->comm < (*y)->comm);
+}
+
+static void add_percent(struct buf *b, uint64_t part, uint64_t all)
+{
+	screen_decimal(b, 100 * (double)part / (double)all, 1);
+	buf_adds(b, " %");
+}
+
+static void add_ends(struct buf *b, const struct report_program *p)
+{
+	uint64_t all = report_program_all(p);
+	const char *separator = "";
+
+	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
+		if (!p->nr[end])
+			continue;
+		buf_adds(b, separator);
+		add_percent(b, p->nr[end], all);
+		buf_printf(b, " %s", report_end_name(end));
+		separator = ", ";
+	}
+	buf_adds(b, " (of ");
+	buf_u64_commas(b, all);
+	buf_addc(b, ')');
+}
+
+static void put_programs(const struct job *j, const struct report_program **list, size_t nr,
+			 samples_line_fn *line, void *arg)
+{
+	enum { NR_SHOWN = 5 };
+	struct report_program rest = {0};
+	struct buf b;
+
+	buf_init(&b, MAX_STACKS_BYTES);
+	for (size_t i = 0; i < nr; i++) {
+		if (i >= NR_SHOWN) {
+			for (int end = 0; end < REPORT_NR_ENDS; end++)
+				rest.nr[end] += list[i]->nr[end];
+			continue;
+		}
+		buf_reset(&b);
+		buf_printf(&b, "incomplete stacks of %s: ",
+			   report_functions_text(j->inputs->functions, list[i]->comm));
+		add_ends(&b, list[i]);
+		line(arg, buf_str(&b));
+	}
+	if (nr > NR_SHOWN) {
+		buf_reset(&b);
+		buf_printf(&b, "incomplete stacks of %zu more programs: ", nr - NR_SHOWN);
+		add_ends(&b, &rest);
+		line(arg, buf_str(&b));
+	}
+	buf_fini(&b);
+}
+
+static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
+			 samples_line_fn *line, void *arg)
+{
+	char text[256];
+
+	for (int end = 0; end < REPORT_NR_ENDS; end++) {
+		const char *remedy =
+		    job_input(j)->import ? remedies[end].import : remedies[end].session;
+		uint64_t nr_stacks = 0;
+
+		for (size_t i = 0; i < nr; i++)
+			nr_stacks += list[i]->nr[end];
+		if (!nr_stacks || !remedy)
+			continue;
+		snprintf(text, sizeof(text), "remedy for stacks %s: %s", report_end_name(end),
+			 remedy);
+		line(arg, text);
+	}
+}
+
+void samples_stack_lines(const struct job *j, const struct report_stats *stats,
+			 samples_line_fn *line, void *arg)
+{
+	const struct dict *programs = &stats->programs;
+	const struct report_program **list = mem_calloc(programs->nr + 1, sizeof(*list));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < programs->nr && list; i++) {
+		const struct report_program *p = dict_at(programs, i);
+
+		if (100 * report_program_incomplete(p) >= report_program_all(p))
+			list[nr++] = p;
+	}
+	if (nr) {
+		qsort(list, nr, sizeof(const struct report_program *), compare_programs);
+		put_programs(j, list, nr, line, arg);
+		put_remedies(j, list, nr, line, arg);
+	}
+	mem_free(list);
 }
 
 /* Progress of reading the inputs. */
@@ -137,6 +266,14 @@ static void warn_missing(struct output *out, const struct trace_event *events,
 		problems_add(&out->problems, false, &problem);
 	}
 	buf_fini(&b);
+}
+
+static void warn_stacks(void *arg, const char *line)
+{
+	struct err problem = {0};
+
+	err_set(&problem, -EAGAIN, "%s", line);
+	problems_add(arg, false, &problem);
 }
 
 /* Explains why a report has little but [unknown]. */
@@ -218,9 +355,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	};
 	int rc = 0;
 
-	*stats = (struct report_stats){.nr_events = in->item[first].facts->nr_events};
-	stats->event = mem_calloc(stats->nr_events + 1, sizeof(*stats->event));
-	if (!stats->event)
+	if (report_stats_init(stats, in->item[first].facts->nr_events))
 		return err_set(e, -ENOMEM, "samples cannot be read: %s", strerror(ENOMEM));
 	for (size_t i = first; i < first + nr; i++)
 		progress.all_bytes += profile_session_bytes(in->item[i].session);
@@ -243,7 +378,9 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	clear_progress(&progress);
 	for (size_t i = 0; i < stats->nr_events; i++)
 		j->output->nr_records += nr_samples(&stats->event[i]);
-	if (j->output->form != GRID_PEOPLE)
+	if (j->output->form != GRID_PEOPLE) {
 		warn_missing(j->output, events, stats);
+		samples_stack_lines(j, stats, warn_stacks, &j->output->problems);
+	}
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }

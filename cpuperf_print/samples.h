@@ -11,8 +11,8 @@
 int samples_check(const struct job *j, struct err *e);
 /* The inputs' names, and when they began if the job needs that; once. 0 or -errno with *e. */
 int samples_load_names(struct job *j, struct err *e);
-/* Passes the selected samples of inputs [first, first + nr) to sink. stats->event: free it with
- * mem_free, also after failure. 0 or -errno with *e. */
+/* Passes the selected samples of inputs [first, first + nr) to sink. stats: free it with
+ * report_stats_fini, also after failure. 0 or -errno with *e. */
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		 struct report_stats *stats, struct err *e);
 /*
@@ -22,5 +22,14 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
  */
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
 			 uint32_t event);
+
+/*
+ * Stacks that do not reach the start of their program: of the programs with the most of them, by
+ * cause, from 1 % of a program's stacks on, a line each; then what to record instead, a line for
+ * each cause. Lines begin with a small letter and have no full stop.
+ */
+typedef void samples_line_fn(void *arg, const char *line);
+void samples_stack_lines(const struct job *j, const struct report_stats *stats,
+			 samples_line_fn *line, void *arg);
 
 #endif

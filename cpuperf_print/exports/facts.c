@@ -71,6 +71,7 @@ void export_facts_put_losses(struct json_writer *out, const struct job *j,
 		if (text.len)
 			jsonw_text(out, NULL, buf_str(&text));
 	}
+	samples_stack_lines(j, stats, put_unread, out);
 	export_unread_lines(j, put_unread, out);
 	jsonw_end(out);
 	buf_fini(&text);

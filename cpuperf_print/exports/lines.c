@@ -192,6 +192,7 @@ void export_samples_lines(const struct job *j, const struct report_stats *stats,
 	buf_init(&l.text, MAX_LINE_BYTES);
 	for (uint32_t i = 0; i < stats->nr_events; i++)
 		put_samples(&l, &events[i], stats, i);
+	samples_stack_lines(j, stats, line, arg);
 	buf_fini(&l.text);
 }
 

@@ -165,7 +165,7 @@ void export_sorted_fini(struct export_sorted *s)
 {
 	export_spool_free(s->spool);
 	report_stacks_free(s->stacks);
-	mem_free(s->stats.event);
+	report_stats_fini(&s->stats);
 	dict_fini(&s->tags);
 	mem_free(s->groups);
 	mem_free(s->places);

@@ -8,6 +8,7 @@
 #include "samples.h"
 #include "screen/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,13 +79,17 @@ static void say_missing(struct page *h, unsigned side, uint32_t event, const cha
 	buf_fini(&b);
 }
 
-static void say_stacks(struct page *h, const struct report_stats *s, const char *whose)
+struct whose {
+	struct page *page;
+	const char *text;
+};
+
+static void say_stacks(void *arg, const char *line)
 {
-	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++)
-		if (s->nr_ends[end])
-			page_note(h, PAGE_WARNING, "%sIncomplete stacks: %.1f %% %s.", whose,
-				  100.0 * (double)s->nr_ends[end] / (double)s->nr_unwound,
-				  unwind_end_name(end));
+	const struct whose *w = arg;
+
+	page_note(w->page, PAGE_WARNING, "%s%c%s.", w->text, toupper((unsigned char)*line),
+		  line + 1);
 }
 
 static void say_samples(struct page *h, unsigned side, const char *whose)
@@ -94,7 +99,7 @@ static void say_samples(struct page *h, unsigned side, const char *whose)
 	for (uint32_t i = 0; i < s->nr_events; i++)
 		if (s->event[i].taken.samples || s->event[i].left.samples)
 			say_missing(h, side, i, whose);
-	say_stacks(h, s, whose);
+	samples_stack_lines(h->j, s, say_stacks, &(struct whose){h, whose});
 }
 
 int page_head_read(struct page *h, struct err *e)

@@ -58,7 +58,7 @@ static void fini(struct page *h)
 	report_slices_free(h->leaves);
 	report_stacks_free(h->stacks);
 	for (int i = 0; i < PAGE_NR_SIDES; i++)
-		mem_free(h->stats[i].event);
+		report_stats_fini(&h->stats[i]);
 	report_comparable_free(h->comparable);
 	mem_free(h->certain);
 	dict_fini(&h->threads);

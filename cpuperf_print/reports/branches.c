@@ -117,6 +117,6 @@ int reports_branches(struct job *j, struct err *e)
 	if (rc == 0)
 		rc = put_rows(j, branches, &stats, e);
 	report_branches_free(branches);
-	mem_free(stats.event);
+	report_stats_fini(&stats);
 	return rc;
 }

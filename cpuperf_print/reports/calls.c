@@ -248,6 +248,6 @@ int reports_calls(struct job *j, struct err *e)
 	report_calls_free(t.calls);
 	mem_free(t.totals);
 	mem_free(t.ranks);
-	mem_free(t.stats.event);
+	report_stats_fini(&t.stats);
 	return rc;
 }

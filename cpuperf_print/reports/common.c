@@ -9,6 +9,7 @@
 #include "samples.h"
 #include "screen/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -212,26 +213,23 @@ void reports_rest_put(const struct job *j, const struct reports_rest *r,
 	buf_fini(&b);
 }
 
-void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
+static void put_stack_line(void *arg, const char *line)
 {
 	struct buf b;
 
-	if (j->output->form != GRID_PEOPLE || !stats->nr_unwound)
-		return;
 	buf_init(&b, LINE_BYTES);
-	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
-		if (!stats->nr_ends[end])
-			continue;
-		buf_adds(&b, b.len ? ", " : "Incomplete stacks: ");
-		screen_decimal(&b, 100.0 * (double)stats->nr_ends[end] / (double)stats->nr_unwound,
-			       1);
-		buf_printf(&b, " %% %s", unwind_end_name(end));
-	}
-	if (b.len) {
-		grid_line(g, "");
-		grid_line(g, buf_str(&b));
-	}
+	buf_adds(&b, line);
+	if (b.len)
+		b.data[0] = (char)toupper((unsigned char)b.data[0]);
+	grid_line(arg, buf_str(&b));
 	buf_fini(&b);
+}
+
+void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
+{
+	if (j->output->form != GRID_PEOPLE)
+		return;
+	samples_stack_lines(j, stats, put_stack_line, g);
 }
 
 int reports_end(struct job *j, struct grid *g, int rc, struct err *e)

@@ -471,7 +471,7 @@ int reports_diff(struct job *j, struct err *e)
 	rc = compare_all(&c, e);
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
-		mem_free(c.stats[side].event);
+		report_stats_fini(&c.stats[side]);
 		mem_free(c.replicates[side]);
 	}
 	grid_free(c.g);

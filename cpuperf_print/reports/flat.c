@@ -142,7 +142,7 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	else if (rc == 0)
 		rc = reports_put_tables(j, &f.stats, &tables, &f, f.nr_rows ? 0 : REPORTS_END, e);
 	report_flat_free(f.flat);
-	mem_free(f.stats.event);
+	report_stats_fini(&f.stats);
 	mem_free(f.of_sessions);
 	return rc;
 }

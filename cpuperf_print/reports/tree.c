@@ -152,7 +152,7 @@ static void trees_fini(struct trees *t)
 	mem_free(t->stacks);
 	mem_free(t->way);
 	mem_free(t->names);
-	mem_free(t->stats.event);
+	report_stats_fini(&t->stats);
 }
 
 static int print_tree(struct job *j, bool is_inverted, struct err *e)

@@ -22,6 +22,9 @@ static const uint64_t user_regs = (1ull << (PERF_REG_ARM64_PC + 1)) - 1;
 static const uint64_t user_regs = 0;
 #endif
 
+/* A sample has at most 64 KiB; the rest is for its other fields. */
+enum { MAX_STACK = 8000 };
+
 /* The sample contents that each flag requests. */
 static const struct {
 	unsigned flag;
@@ -133,6 +136,8 @@ static void set_sampling(struct perf_event_attr *a, const struct event_part *par
 	set_records(a, sample_type(part, use), use->wakeup_bytes);
 	set_pace(a, use);
 	if (use->flags & SPEC_CALLCHAIN) {
+		a->sample_max_stack =
+		    (uint16_t)(use->max_stack < MAX_STACK ? use->max_stack : MAX_STACK);
 		a->exclude_callchain_kernel = a->exclude_kernel;
 		a->exclude_callchain_user = a->exclude_user;
 	}

@@ -144,6 +144,7 @@ struct event_use {
 	    frequency; /* samples per second in place of a period: the kernel adapts the period */
 	uint32_t stack_bytes;   /* user_stack: the most bytes to copy */
 	unsigned branch_filter; /* last_branch: enum spec_branch; 0: any */
+	uint64_t max_stack;     /* callchain: the most addresses; 0: what the kernel allows */
 	bool shares_ring;  /* several sampled events share the ring: samples carry an identifier */
 	bool reads_group;  /* timebase with siblings: each sample carries the group's counts */
 	bool shares_clock; /* counted in a timebase's group: the kernel refuses different clocks */

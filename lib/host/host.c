@@ -244,13 +244,22 @@ const struct host_pmu *host_find_pmu(const struct host *h, const char *name)
 	return NULL;
 }
 
+/* 0: unknown. */
+static uint64_t load_limit(const struct host *h, const char *path)
+{
+	uint64_t limit;
+
+	return root_load_u64(&h->root, path, &limit) ? 0 : limit;
+}
+
 uint64_t host_max_sample_rate(const struct host *h)
 {
-	uint64_t rate;
+	return load_limit(h, "/proc/sys/kernel/perf_event_max_sample_rate");
+}
 
-	if (root_load_u64(&h->root, "/proc/sys/kernel/perf_event_max_sample_rate", &rate))
-		return 0;
-	return rate;
+uint64_t host_max_stack(const struct host *h)
+{
+	return load_limit(h, "/proc/sys/kernel/perf_event_max_stack");
 }
 
 bool host_has_core_pmu(const struct host *h, int cpu)

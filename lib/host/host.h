@@ -51,6 +51,9 @@ const struct host_pmu *host_find_pmu(const struct host *h, const char *name);
 /* The kernel's current limit of samples per second and CPU, which it lowers under load; 0 if
  * unknown. */
 uint64_t host_max_sample_rate(const struct host *h);
+/* The addresses of a callchain that the kernel allows at present (kernel.perf_event_max_stack); 0
+ * if unknown. */
+uint64_t host_max_stack(const struct host *h);
 /* True if a PMU counts core events on the CPU (cpu < 0: on any CPU). */
 bool host_has_core_pmu(const struct host *h, int cpu);
 /* True if this user may measure whole CPUs: perf_allow_cpu() in kernel/events/core.c. */

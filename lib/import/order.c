@@ -385,4 +385,11 @@ void import_swap_attr(uint8_t *attr, size_t len)
 
 		pair(&at);
 	}
+	if (len >= ATTR_AT(sample_max_stack) + WORD / 2) { /* halves of what is by now a number */
+		uint16_t halves[2];
+
+		memcpy(halves, attr + ATTR_AT(sample_max_stack), sizeof(halves));
+		memcpy(attr + ATTR_AT(sample_max_stack), &halves[1], sizeof(halves[1]));
+		memcpy(attr + ATTR_AT(sample_max_stack) + 2, &halves[0], sizeof(halves[0]));
+	}
 }

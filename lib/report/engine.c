@@ -65,9 +65,10 @@ struct worker {
 	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
 	struct report_resolver *resolver;
 	struct report_fold *fold;
-	struct report_singles *singles; /* NULL: samples are counted together, in the fold */
-	uint32_t generation;            /* of the fold's nodes */
-	uint32_t *of_comm;              /* the report's number, by the profile's */
+	struct report_singles *singles;  /* NULL: samples are counted together, in the fold */
+	uint32_t generation;             /* of the fold's nodes */
+	uint32_t *of_comm;               /* the report's number, by the profile's */
+	struct report_program *programs; /* by the profile's number of their comm */
 	struct report_stats stats;
 	struct table *table; /* one row: the sampling of the present file */
 	struct report_stack stack;
@@ -75,6 +76,7 @@ struct worker {
 	/* The sample in hand. */
 	struct report_key key;
 	struct report_place place;
+	struct report_program *program;
 };
 
 static bool has_part(const struct worker *w, unsigned part)
@@ -292,6 +294,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	    .slice = slice_of(w, s->time_ns),
 	};
 	w->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
+	w->program = &w->programs[task->comm->number];
 	return true;
 }
 
@@ -309,21 +312,50 @@ static void count_mapped(struct worker *w, const struct profile_sample *s, uint6
 	    !profile_lookup_mapping(w->lookup, w->place.process, address, s->time_ns);
 }
 
+static enum report_start start_of(struct worker *w, const struct report_stack *st, size_t i)
+{
+	return i < st->nr_kernel ? REPORT_START_NO
+				 : report_resolver_start(w->resolver, &w->place, st->address[i]);
+}
+
+/* Addresses of no code at the outer end do not count: where code has no frames, a frame pointer
+ * leads anywhere. The sampled function has called nothing. */
+static bool ends_at_start(struct worker *w, const struct report_stack *st)
+{
+	enum { MAX_ABOVE = 4 };
+	size_t least = st->nr - st->nr_kernel > MAX_ABOVE ? st->nr - MAX_ABOVE : st->nr_kernel;
+	enum report_start start, callee;
+	size_t i = st->nr - 1;
+
+	while ((start = start_of(w, st, i)) == REPORT_START_ABOVE && i > least)
+		i--;
+	if (start != REPORT_START_NAMELESS || i < st->nr_kernel + 2)
+		return start == REPORT_START_YES ||
+		       (start == REPORT_START_LIBRARY && i > st->nr_kernel);
+	callee = start_of(w, st, i - 1);
+	return callee == REPORT_START_YES || callee == REPORT_START_LIBRARY;
+}
+
+static void count_end(struct worker *w, const struct report_stack *st)
+{
+	bool is_whole = st->end == REPORT_END_WHOLE || ends_at_start(w, st);
+
+	w->program->nr[is_whole ? REPORT_END_WHOLE : st->end]++;
+}
+
 static int take_stack(struct worker *w, const struct profile_sample *s)
 {
 	struct report_stack *st = &w->stack;
 
 	report_stack_make(w->unwinder, w->place.process, s, has_part(w, REPORT_BY_STACK), st);
-	if (st->is_unwound) {
-		w->stats.nr_unwound++;
-		w->stats.nr_ends[st->end]++;
-	}
 	if (st->nr_kernel)
 		w->place.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
 	if (st->nr > st->nr_kernel) {
 		set_process(w);
 		count_mapped(w, s, st->address[st->nr_kernel]);
 	}
+	if (st->has_callers)
+		count_end(w, st);
 	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }
 
@@ -468,7 +500,8 @@ static int know_comms(struct worker *w)
 	size_t nr = profile_nr_comms(g->input->processes);
 
 	w->of_comm = mem_calloc(nr + 1, sizeof(*w->of_comm));
-	if (!w->of_comm)
+	w->programs = mem_calloc(nr + 1, sizeof(*w->programs));
+	if (!w->of_comm || !w->programs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr && has_part(w, REPORT_BY_COMM); i++) {
 		w->of_comm[i] = report_functions_text_number(
@@ -544,11 +577,32 @@ static void worker_fini(struct worker *w)
 	report_resolver_free(w->resolver);
 	profile_lookup_free(w->lookup);
 	mem_free(w->of_comm);
+	mem_free(w->programs);
 	mem_free(w->stats.event);
 	table_free(w->table);
 }
 
-static void add_stats(struct worker *w)
+static int add_programs(struct worker *w)
+{
+	const struct engine *g = w->engine;
+
+	for (uint32_t i = 0; i < profile_nr_comms(g->input->processes); i++) {
+		struct report_program *to, *from = &w->programs[i];
+
+		if (!report_program_all(from))
+			continue;
+		from->comm = report_functions_text_number(
+		    g->run->functions, profile_comm(g->input->processes, i)->name);
+		to = from->comm == UINT32_MAX ? NULL : dict_get(&g->stats->programs, &from->comm);
+		if (!to)
+			return -ENOMEM;
+		for (int end = 0; end < REPORT_NR_ENDS; end++)
+			to->nr[end] += from->nr[end];
+	}
+	return 0;
+}
+
+static int add_stats(struct worker *w)
 {
 	struct report_stats *to = w->engine->stats;
 
@@ -559,11 +613,9 @@ static void add_stats(struct worker *w)
 		to->event[i].is_short |= w->stats.event[i].is_short;
 	}
 	add_u64(&to->nr_lost, w->stats.nr_lost);
-	to->nr_unwound += w->stats.nr_unwound;
 	to->nr_user += w->stats.nr_user;
 	to->nr_unmapped += w->stats.nr_unmapped;
-	for (size_t i = 0; i <= UNWIND_MAX; i++)
-		to->nr_ends[i] += w->stats.nr_ends[i];
+	return add_programs(w);
 }
 
 static int work(struct worker *w)
@@ -588,10 +640,9 @@ static void *run_worker(void *arg)
 	if (rc == 0)
 		rc = work(w);
 	pthread_mutex_lock(&g->lock);
+	rc = rc ? rc : add_stats(w);
 	if (rc)
 		atomic_compare_exchange_strong(&g->rc, &none, rc);
-	else
-		add_stats(w);
 	g->nr_running--;
 	pthread_cond_signal(&g->ended);
 	pthread_mutex_unlock(&g->lock);
@@ -687,6 +738,21 @@ static void run_all(struct engine *g)
 	wait_for_all(g);
 	while (nr)
 		pthread_join(thread[--nr], NULL);
+}
+
+int report_stats_init(struct report_stats *s, size_t nr_events)
+{
+	*s = (struct report_stats){.nr_events = nr_events};
+	dict_init(&s->programs, sizeof(struct report_program), sizeof(uint32_t), DICT_MAX);
+	s->event = mem_calloc(nr_events + 1, sizeof(*s->event));
+	return s->event ? 0 : -ENOMEM;
+}
+
+void report_stats_fini(struct report_stats *s)
+{
+	mem_free(s->event);
+	dict_fini(&s->programs);
+	*s = (struct report_stats){.nr_events = 0};
 }
 
 int report_engine_read(const struct report_run *run, const struct report_input *input,

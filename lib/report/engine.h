@@ -5,10 +5,11 @@
 #ifndef REPORT_ENGINE_H
 #define REPORT_ENGINE_H
 
+#include "base/dict.h"
 #include "estimate/sampled.h"
 #include "profile/session.h"
+#include "report/ends.h"
 #include "report/entry.h"
-#include "unwind/unwind.h"
 
 struct elf_file;
 struct elf_finder;
@@ -38,15 +39,18 @@ struct report_event_stats {
 };
 
 struct report_stats {
-	struct report_event_stats *event; /* nr_events; the caller's, zeroed */
+	struct report_event_stats *event; /* owned: nr_events */
 	size_t nr_events;
-	uint64_t nr_unwound;              /* stacks made from stack bytes */
-	uint64_t nr_ends[UNWIND_MAX + 1]; /* of these: by enum unwind_end */
+	struct dict programs; /* struct report_program; if the sink has REPORT_BY_STACK */
 	/* Samples of processes, and those of them whose address lies in no mapping. */
 	uint64_t nr_user, nr_unmapped;
 	uint64_t nr_lost; /* records that the rings report as lost */
 	uint64_t bytes;   /* of the files */
 };
+
+/* Zeroes for so many events; 0 or -ENOMEM. */
+int report_stats_init(struct report_stats *s, size_t nr_events);
+void report_stats_fini(struct report_stats *s); /* zeroes are fine */
 
 struct report_run {
 	const struct profile_filter *filter;

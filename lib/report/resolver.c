@@ -17,18 +17,23 @@ enum {
 	NO_PROCESS = UINT32_MAX,
 };
 
+struct known {
+	const struct report_function *function;
+	enum report_start start;
+};
+
 /* The function at an address, as it was in one epoch of one process. */
 struct known_address {
 	uint64_t address;
 	uint32_t process, epoch;
-	const struct report_function *function;
+	struct known is;
 };
 
 /* The function at a place of a file. */
 struct known_place {
 	const struct profile_object *object;
 	uint64_t offset;
-	const struct report_function *function;
+	struct known is;
 };
 
 struct report_resolver {
@@ -96,40 +101,51 @@ static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
 	return (h >> 32) & (nr - 1);
 }
 
+static struct known known(struct report_resolver *r, const struct symbol_function *s)
+{
+	return (struct known){reported(r, s), report_start_of(s->name, s->object, s->is_known)};
+}
+
 /* Code made at run time is named by process and time, that of a file by its place there. */
-static const struct report_function *find_user(struct report_resolver *r,
-					       const struct report_place *place, uint64_t address)
+static struct known find_user(struct report_resolver *r, const struct report_place *place,
+			      uint64_t address)
 {
 	const struct profile_mapping *m = find_mapping(r, place, address);
 	struct known_place *k;
 	uint64_t offset;
 
 	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
-		return reported(r, symbols_user(r->config.symbols, m, address));
+		return known(r, symbols_user(r->config.symbols, m, address));
 	offset = address - m->start + m->offset;
 	k = &r->places[slot_of(offset, m->object->number, NR_PLACES)];
 	if (k->object != m->object || k->offset != offset)
 		*k = (struct known_place){m->object, offset,
-					  reported(r, symbols_user(r->config.symbols, m, address))};
-	return k->function;
+					  known(r, symbols_user(r->config.symbols, m, address))};
+	return k->is;
 }
 
-static const struct report_function *find_function(struct report_resolver *r,
-						   const struct report_place *place, bool is_kernel,
-						   uint64_t address)
+static const struct known *find_function(struct report_resolver *r,
+					 const struct report_place *place, bool is_kernel,
+					 uint64_t address)
 {
 	uint32_t process = is_kernel ? NO_PROCESS : place->number;
 	uint32_t epoch = is_kernel ? place->kernel_epoch : place->epoch;
 	struct known_address *k =
 	    &r->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
 
-	if (k->function && k->address == address && k->process == process && k->epoch == epoch)
-		return k->function;
+	if (k->is.function && k->address == address && k->process == process && k->epoch == epoch)
+		return &k->is;
 	*k = (struct known_address){
 	    address, process, epoch,
-	    is_kernel ? reported(r, symbols_kernel(r->config.symbols, address, place->time_ns))
+	    is_kernel ? known(r, symbols_kernel(r->config.symbols, address, place->time_ns))
 		      : find_user(r, place, address)};
-	return k->function;
+	return &k->is;
+}
+
+enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
+					uint64_t address)
+{
+	return find_function(r, place, false, address)->start;
 }
 
 static size_t find_lines(struct report_resolver *r, const struct report_place *place,
@@ -162,7 +178,7 @@ static size_t find_frames(struct report_resolver *r, const struct report_place *
 
 	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel)
 		return find_lines(r, place, address, out);
-	function = find_function(r, place, is_kernel, address);
+	function = find_function(r, place, is_kernel, address)->function;
 	*out = (struct report_frame){.function = function};
 	return function != NULL;
 }

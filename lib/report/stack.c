@@ -8,7 +8,11 @@
 #include <string.h>
 
 /* A dump that is not longer than this was recorded for the leaf's caller only. */
-enum { HYBRID_STACK_BYTES = 1024, MAX_LACKING = 64 };
+enum {
+	HYBRID_STACK_BYTES = 1024,
+	MAX_LACKING = 64,
+	DEFAULT_MAX_STACK = 127, /* PERF_MAX_STACK_DEPTH; other recorders may not store the limit */
+};
 
 static void set(struct report_stack *s, size_t i, uint64_t address, bool is_return)
 {
@@ -50,12 +54,13 @@ static uint64_t context_of(const struct trace_record *r)
 /* The kernel's part, then the program's; guests and hypervisors are left out. The first address of
  * a part is where it was, the others are return addresses. What stands before the first mark is of
  * the sample's mode. */
-static void add_callchain(struct report_stack *s, const struct trace_record *r)
+static void add_callchain(struct report_stack *s, const struct profile_sample *sample)
 {
-	uint64_t context = context_of(r);
+	const struct trace_record *r = &sample->record;
+	uint64_t context = context_of(r), max = sample->layout->max_stack, nr = 0, i;
 	bool is_first = true;
 
-	for (uint64_t i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
+	for (i = 0; i < r->nr_callchain && s->nr < REPORT_MAX_DEPTH; i++) {
 		uint64_t word = trace_word(r->callchain, i);
 
 		if (word >= PERF_CONTEXT_MAX) {
@@ -65,7 +70,14 @@ static void add_callchain(struct report_stack *s, const struct trace_record *r)
 		}
 		add_in(s, context, word, !is_first);
 		is_first = false;
+		nr++;
 	}
+	if (i < r->nr_callchain)
+		s->end = REPORT_END_DEPTH;
+	else if (max ? nr >= max : nr == DEFAULT_MAX_STACK)
+		s->end = REPORT_END_LIMIT;
+	else
+		s->end = REPORT_END_POINTERS;
 }
 
 /* An address of 0 means that there is none, as other recorders write it. */
@@ -81,13 +93,21 @@ static void add_ip(struct report_stack *s, const struct trace_record *r)
 static void unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
 		   const struct profile_sample *sample, size_t max)
 {
+	static const enum report_end ends[] = {
+	    [UNWIND_WHOLE] = REPORT_END_WHOLE,     [UNWIND_NO_REGS] = REPORT_END_REGS,
+	    [UNWIND_TRUNCATED] = REPORT_END_BYTES, [UNWIND_NO_TABLE] = REPORT_END_TABLE,
+	    [UNWIND_INVALID] = REPORT_END_INVALID, [UNWIND_MAX] = REPORT_END_DEPTH,
+	};
 	uint64_t exact[REPORT_MAX_DEPTH / 64];
+	enum unwind_end end;
 	size_t nr = unwind_user(u, p, sample->time_ns, sample->layout, &sample->record, s->unwound,
-				max, exact, &s->end);
+				max, exact, &end);
 
-	s->is_unwound = true;
-	if (s->end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
+	if (!(sample->record.has & TRACE_HAS_CALLCHAIN))
+		s->end = ends[end];
+	if (end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
 		return;
+	s->end = nr > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : ends[end];
 	s->nr = s->nr_kernel;
 	for (size_t i = 0; i < nr; i++)
 		add(s, s->unwound[i], i && !(exact[i / 64] >> i % 64 & 1));
@@ -103,8 +123,12 @@ static void add_lacking(struct report_stack *s, struct unwinder *u, const struct
 	       nr = unwind_to_chain(u, p, sample->time_ns, sample->layout, &sample->record,
 				    s->unwound, MAX_LACKING, &is_whole);
 
-	if (is_whole)
+	if (is_whole) {
 		s->nr = at;
+		s->end = REPORT_END_WHOLE;
+	} else if (s->end == REPORT_END_POINTERS) {
+		s->end = REPORT_END_PIECE;
+	}
 	if (nr > REPORT_MAX_DEPTH - s->nr)
 		nr = REPORT_MAX_DEPTH - s->nr;
 	memmove(s->address + at + nr, s->address + at, (s->nr - at) * sizeof(*s->address));
@@ -132,10 +156,13 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 		       const struct profile_sample *sample, bool with_callers,
 		       struct report_stack *out)
 {
+	const bool has_callers =
+	    with_callers && sample->record.has & (TRACE_HAS_CALLCHAIN | TRACE_HAS_USER_STACK);
+
 	out->nr = out->nr_kernel = 0;
-	out->is_unwound = false;
+	out->end = REPORT_END_REGS;
 	if (sample->record.has & TRACE_HAS_CALLCHAIN)
-		add_callchain(out, &sample->record);
+		add_callchain(out, sample);
 	add_ip(out, &sample->record);
 	if (unwinder && (with_callers || !out->nr))
 		add_dump(out, unwinder, process, sample, with_callers);
@@ -143,4 +170,5 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 		out->nr = 1;
 	if (out->nr_kernel > out->nr)
 		out->nr_kernel = out->nr;
+	out->has_callers = has_callers && out->nr > out->nr_kernel;
 }

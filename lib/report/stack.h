@@ -5,6 +5,7 @@
 #ifndef REPORT_STACK_H
 #define REPORT_STACK_H
 
+#include "report/ends.h"
 #include "unwind/unwind.h"
 
 #include <stdbool.h>
@@ -21,8 +22,9 @@ struct report_stack {
 	uint64_t address[REPORT_MAX_DEPTH];
 	uint8_t moved[REPORT_MAX_DEPTH]; /* by how much each was moved back: 0 or 1 */
 	size_t nr, nr_kernel;
-	bool is_unwound; /* by registers and stack bytes; then end holds */
-	enum unwind_end end;
+	bool
+	    has_callers; /* there is a part of the program, recorded with callers; then end holds */
+	enum report_end end; /* WHOLE: surely; others: unless the outermost function is the start */
 	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
 

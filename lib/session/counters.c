@@ -91,6 +91,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 {
 	const struct plan *plan = c->plan;
 	bool has_lost = ring_bytes && pmu_has_format_lost(c->probe.pmu);
+	uint64_t max_stack = host_max_stack(plan->host);
 
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
@@ -101,6 +102,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .frequency = p->asked->frequency,
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
+		    .max_stack = max_stack,
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,

@@ -62,6 +62,11 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
 	v.intr_regs = attr_word(attr, size, ATTR_AT(sample_regs_intr));
 	v.nr_intr_regs = (unsigned)__builtin_popcountll(v.intr_regs);
+	if (size >= ATTR_AT(sample_max_stack) + sizeof(v.max_stack)) {
+		cursor_init(&c, attr, size);
+		cursor_skip(&c, ATTR_AT(sample_max_stack));
+		v.max_stack = cursor_le16(&c);
+	}
 	if (!is_known(&v))
 		return false;
 	*l = v;

@@ -23,8 +23,9 @@ struct trace_layout {
 	bool is_freq, has_sample_id;   /* attr.freq (and not 0), attr.sample_id_all */
 	bool has_build_id; /* attr.build_id: otherwise PERF_RECORD_MISC_MMAP_BUILD_ID is checked for
 			      plausibility */
-	uint32_t type;     /* attr.type */
-	uint64_t config;   /* attr.config */
+	uint16_t max_stack; /* addresses of a callchain: the limit in force; 0: not stored */
+	uint32_t type;      /* attr.type */
+	uint64_t config;    /* attr.config */
 };
 /* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */

@@ -32,14 +32,17 @@ CONTEXT_USER = 2**64 - 512
 PROT_EXEC = 4
 SP = {"x86_64": 7, "aarch64": 31}[platform.machine()]  # bit of the stack pointer in the registers
 
-Attr = collections.namedtuple("Attr", "type config period sample_type read_format freq regs stack")
+Attr = collections.namedtuple("Attr", "type config period sample_type read_format freq regs stack"
+                                      " max_stack")
 Record = collections.namedtuple("Record", "ring cpu kind misc body")
 
 
 def attr_of(data):
     kind, _, config, period, sample_type, read_format, bits = struct.unpack_from("<IIQQQQQ", data)
     regs, stack = struct.unpack_from("<QI", data, 80)
-    return Attr(kind, config, period, sample_type, read_format, bits >> 10 & 1, regs, stack)
+    max_stack, = struct.unpack_from("<H", data, 108)
+    return Attr(kind, config, period, sample_type, read_format, bits >> 10 & 1, regs, stack,
+                max_stack)
 
 
 def text16(data, at):

@@ -169,7 +169,9 @@ def check_losses(folder, out):
                            "--output-format=csv"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, check=True)
     told = re.findall(r"warning: (.*): samples: (.*)", done.stderr)
-    assert out["otherData"]["losses"] == [f"{label}: {text}" for label, text in told], told
+    losses = [line for line in out["otherData"]["losses"]
+              if not re.match("(incomplete|remedy for) stacks", line)]  # threads has no callers
+    assert losses == [f"{label}: {text}" for label, text in told], told
     return told
 
 

@@ -174,7 +174,9 @@ TEST(callchains)
 		sample.record.has |= chains[i].ip ? TRACE_HAS_IP : 0;
 		report_stack_make(NULL, NULL, &sample, true, &s);
 		assert_stack(chains[i].name, &s, chains[i].want, chains[i].nr, chains[i].nr_kernel);
-		assert_false(s.is_unwound);
+		if (s.nr > s.nr_kernel)
+			assert_int_equal(s.end, REPORT_END_POINTERS);
+		assert_int_equal(s.has_callers, s.nr > s.nr_kernel);
 		/* its first address alone */
 		report_stack_make(NULL, NULL, &sample, false, &s);
 		assert_stack(chains[i].name, &s, chains[i].want, chains[i].nr > 0,
@@ -257,6 +259,43 @@ TEST(too_deep)
 	report_stack_make(NULL, NULL, &sample, true, &s);
 	assert_int_equal(s.nr, REPORT_MAX_DEPTH);
 	assert_int_equal(s.nr_kernel, REPORT_MAX_DEPTH);
+	buf_fini(&bytes);
+}
+
+/* The kernel stops at the limit that the attr stores; where it stores none, at the default. */
+TEST(limit)
+{
+	static const struct {
+		uint16_t limit;
+		size_t nr;
+		enum report_end end;
+	} cases[] = {
+	    {127, 126, REPORT_END_POINTERS}, {127, 127, REPORT_END_LIMIT},
+	    {200, 127, REPORT_END_POINTERS}, {200, 200, REPORT_END_LIMIT},
+	    {0, 126, REPORT_END_POINTERS},   {0, 127, REPORT_END_LIMIT},
+	    {0, 128, REPORT_END_POINTERS},   {4000, REPORT_MAX_DEPTH + 1, REPORT_END_DEPTH},
+	};
+	static uint64_t words[REPORT_MAX_DEPTH + 4];
+	struct buf bytes;
+
+	buf_init(&bytes, 1 << 20);
+	for (size_t i = 0; i < NR(cases); i++) {
+		static struct report_stack s;
+		const struct trace_layout limited = {.max_stack = cases[i].limit};
+		struct profile_sample sample;
+
+		words[0] = KERNEL; /* marks are not counted, addresses of the kernel are */
+		words[1] = K + 1;
+		words[2] = USER;
+		for (size_t k = 3; k < cases[i].nr + 2; k++)
+			words[k] = U + k;
+		sample =
+		    sample_of(chain_of(PERF_RECORD_MISC_KERNEL, words, cases[i].nr + 2, &bytes));
+		sample.layout = &limited;
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		assert_true(s.has_callers);
+		assert_int_equal(s.end, cases[i].end);
+	}
 	buf_fini(&bytes);
 }
 
@@ -561,11 +600,14 @@ TEST(stack_bytes)
 
 		report_stack_make(&u, NULL, &sample, true, &s);
 		assert_stack(dumps[i].name, &s, dumps[i].want, dumps[i].nr, dumps[i].nr_kernel);
-		assert_int_equal(s.is_unwound, dumps[i].is_unwound);
 		assert_int_equal(u.nr_asked, dumps[i].is_unwound);
 		assert_int_equal(u.nr_leaf_asked, dumps[i].nr_leaf_asked);
-		if (s.is_unwound)
-			assert_int_equal(s.end, dumps[i].end);
+		if (dumps[i].is_unwound)
+			assert_int_equal(s.end == REPORT_END_WHOLE, dumps[i].end == UNWIND_WHOLE);
+		else if (dumps[i].nr_leaf_asked)
+			assert_int_equal(s.end, dumps[i].is_lacking_whole ? REPORT_END_WHOLE
+									  : REPORT_END_PIECE);
+		assert_int_equal(s.has_callers, s.nr > s.nr_kernel);
 		/* of the first address alone nothing is asked: it is there */
 		u.nr_asked = u.nr_leaf_asked = 0;
 		report_stack_make(&u, NULL, &sample, false, &s);
@@ -573,7 +615,7 @@ TEST(stack_bytes)
 		assert_int_equal(u.nr_asked + u.nr_leaf_asked, 0);
 		/* without an unwinder bytes are passed by */
 		report_stack_make(NULL, NULL, &sample, true, &s);
-		assert_false(s.is_unwound);
+		assert_int_not_equal(s.end, REPORT_END_WHOLE);
 	}
 	buf_fini(&bytes);
 }

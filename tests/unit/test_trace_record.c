@@ -1311,6 +1311,10 @@ TEST(attrs)
 	assert_true(l.nr_user_regs == 3 && l.user_regs == 7 && l.nr_intr_regs == 2);
 	assert_int_equal(l.branch_sample_type, B_HW_INDEX);
 	assert_true(trace_layout_is_sampled(&l) && trace_layout_has_id(&l));
+	assert_int_equal(l.max_stack, 0);
+	bytes[offsetof(struct perf_event_attr, sample_max_stack)] = 200;
+	assert_true(trace_layout_init(&l, bytes, sizeof(bytes)));
+	assert_int_equal(l.max_stack, 200);
 	/* an older attr ends before the registers */
 	put_word(bytes, 2 | 64ull << 32);
 	assert_true(trace_layout_init(&l, bytes, 64));

@@ -143,7 +143,7 @@ static int read_all(struct folded *f, struct err *e)
 	struct report_stats stats = {.nr_events = 0};
 	int rc = samples_read(f->j, f->j->first, f->j->nr, &sink, &stats, e);
 
-	mem_free(stats.event);
+	report_stats_fini(&stats);
 	if (rc == 0)
 		report_tree_finish(f->tree);
 	return rc;

@@ -537,7 +537,7 @@ static void fini(struct perfetto *p)
 	mem_free(p->sequence_of);
 	perfetto_interned_free(p->interned);
 	report_stacks_free(p->stacks);
-	mem_free(p->stats.event);
+	report_stats_fini(&p->stats);
 	dict_fini(&p->counts);
 	dict_fini(&p->threads);
 }

@@ -398,7 +398,7 @@ static void fini(struct pprof *p)
 	mem_free(p->about);
 	mem_free(p->type_of);
 	mem_free(p->values);
-	mem_free(p->stats.event);
+	report_stats_fini(&p->stats);
 	gzip_free(p->gzip);
 	buf_fini(&p->labels);
 	pprof_tables_fini(&p->tables);

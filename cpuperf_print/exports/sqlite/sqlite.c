@@ -570,10 +570,20 @@ static void put_loss(struct database *d, const char *what, bool has_event, size_
 	sqlite_row_end(&d->losses);
 }
 
+static void put_program(struct database *d, const struct report_program *p)
+{
+	const char *comm = report_functions_text(d->j->inputs->functions, p->comm);
+	char what[256];
+
+	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
+		snprintf(what, sizeof(what), "incomplete stacks of %s: %s", comm,
+			 report_end_name(end));
+		put_loss(d, what, false, 0, p->nr[end]);
+	}
+}
+
 static void put_losses(struct database *d, const struct report_stats *stats)
 {
-	char what[64];
-
 	for (size_t i = 0; i < stats->nr_events; i++) {
 		const struct report_event_stats *s = &stats->event[i];
 		const struct trace_event *ev = &d->opened->facts->events[i];
@@ -586,10 +596,8 @@ static void put_losses(struct database *d, const struct report_stats *stats)
 		put_loss(d, "pauses by the kernel", true, i, s->sampled.n.throttled);
 	}
 	put_loss(d, "records lost", false, 0, stats->nr_lost);
-	for (unsigned end = UNWIND_WHOLE + 1; end <= UNWIND_MAX; end++) {
-		snprintf(what, sizeof(what), "incomplete stacks: %s", unwind_end_name(end));
-		put_loss(d, what, false, 0, stats->nr_ends[end]);
-	}
+	for (uint32_t i = 0; i < stats->programs.nr; i++)
+		put_program(d, dict_at(&stats->programs, i));
 	put_loss(d, "too many stacks: the rest are truncated", false, 0,
 		 report_stacks_is_full(d->stacks));
 }
@@ -637,7 +645,7 @@ static int put_samples(struct database *d)
 	}
 	if (rc == 0)
 		rc = put_weights(d);
-	mem_free(stats.event);
+	report_stats_fini(&stats);
 	return rc;
 }
 

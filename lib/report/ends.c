@@ -1,0 +1,86 @@
+/*
+ * Functions by name: chains of frame pointers do not say whether they are whole. Those of the C
+ * library that are not exported have no names where it is stripped.
+ */
+#include "report/ends.h"
+
+#include <string.h>
+
+const char *report_end_name(enum report_end end)
+{
+	static const char *const names[REPORT_NR_ENDS] = {
+	    [REPORT_END_WHOLE] = "whole",
+	    [REPORT_END_LIMIT] = "truncated at kernel.perf_event_max_stack",
+	    [REPORT_END_POINTERS] = "ending at code without frame pointers",
+	    [REPORT_END_PIECE] = "reaching beyond the recorded piece of stack",
+	    [REPORT_END_BYTES] = "reaching beyond the recorded stack bytes",
+	    [REPORT_END_TABLE] = "ending at code without unwind tables",
+	    [REPORT_END_INVALID] = "with invalid frames",
+	    [REPORT_END_REGS] = "without known registers",
+	    [REPORT_END_DEPTH] = "deeper than reports can hold",
+	};
+
+	return names[end];
+}
+
+/* Of glibc, musl, bionic, Go. */
+static const char *const starts[] = {
+    "_start",
+    "_start_c",
+    "_dl_start",
+    "_dl_start_user",
+    "__libc_start_call_main",
+    "libc_start_main_stage2",
+    "__libc_init",
+    "start_thread",
+    "__pthread_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone",
+    "__GI___clone3",
+    "__start_context",
+};
+static const char *const start_prefixes[] = {
+    "__libc_start_main", "_rt0_", "runtime.rt0_go", "runtime.goexit", "runtime.mstart",
+};
+static const char *const libraries[] = {
+    "libc.so", "libc-2", "libpthread", "ld-linux", "ld-2", "ld-musl", "libc.musl", "ld64",
+};
+
+static bool begins_with_any(const char *text, const char *const *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strncmp(text, list[i], strlen(list[i])) == 0)
+			return true;
+	return false;
+}
+#define BEGINS_WITH_ANY(text, list) begins_with_any(text, list, sizeof(list) / sizeof((list)[0]))
+
+enum report_start report_start_of(const char *name, const char *object, bool is_known)
+{
+	if (strcmp(object, "[unknown]") == 0)
+		return REPORT_START_ABOVE;
+	if (!is_known)
+		return BEGINS_WITH_ANY(object, libraries) ? REPORT_START_LIBRARY
+							  : REPORT_START_NAMELESS;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strcmp(name, starts[i]) == 0)
+			return REPORT_START_YES;
+	return BEGINS_WITH_ANY(name, start_prefixes) ? REPORT_START_YES : REPORT_START_NO;
+}
+
+uint64_t report_program_all(const struct report_program *p)
+{
+	return p->nr[REPORT_END_WHOLE] + report_program_incomplete(p);
+}
+
+uint64_t report_program_incomplete(const struct report_program *p)
+{
+	uint64_t nr = 0;
+
+	for (int end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++)
+		nr += p->nr[end];
+	return nr;
+}

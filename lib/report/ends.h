@@ -1,0 +1,49 @@
+/*
+ * Where stacks end: in the function with which a program or a thread begins, or before it, and why.
+ * Counted by the name of the task.
+ */
+#ifndef REPORT_ENDS_H
+#define REPORT_ENDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum report_end {
+	REPORT_END_WHOLE,    /* it reaches the start */
+	REPORT_END_LIMIT,    /* the kernel stores no more addresses in a callchain */
+	REPORT_END_POINTERS, /* frame pointers lead no further */
+	REPORT_END_PIECE,    /* nor does the short piece of stack recorded beside them */
+	REPORT_END_BYTES,    /* unwinding: the stack continues beyond the recorded bytes */
+	REPORT_END_TABLE,    /* unwinding: no table, and no valid frame pointer */
+	REPORT_END_INVALID,  /* unwinding: no progress toward the start, or outside the stack */
+	REPORT_END_REGS,     /* unwinding: registers of an unknown kind (32 bits …) */
+	REPORT_END_DEPTH,    /* deeper than a report can hold */
+	REPORT_NR_ENDS
+};
+/* What "stacks …" are: "truncated at kernel.perf_event_max_stack" … */
+const char *report_end_name(enum report_end end);
+
+/* How much a function says of the end of the stacks whose outermost it is. */
+enum report_start {
+	REPORT_START_NO,
+	REPORT_START_YES, /* a program or a thread begins with it */
+	/* One without a name: of the C library, which begins a program or a thread if it called
+	 * one; of another object, in which a program begins if it called the C library. */
+	REPORT_START_LIBRARY,
+	REPORT_START_NAMELESS,
+	REPORT_START_ABOVE, /* no code: a frame pointer of code without frames led there */
+};
+/* object: the name of its file, without folders. */
+enum report_start report_start_of(const char *name, const char *object, bool is_known);
+
+/* The stacks of a task's samples that have a part of the program, and callers if there are any. */
+struct report_program {
+	uint32_t comm; /* number of its text: report_functions_text */
+	uint64_t nr[REPORT_NR_ENDS];
+};
+uint64_t report_program_all(const struct report_program *p);
+/* All that are not whole. */
+uint64_t report_program_incomplete(const struct report_program *p);
+
+#endif
