@@ -1,6 +1,7 @@
 /*
- * Readings to cells, cells to totals. Integers as long as they are integers: a double has 53 bits,
- * a counter 64. What is scaled goes through 128.
+ * Readings to cells, cells to totals. In integers as far as possible: a counter has 64 bits, a
+ * double
+ * 53. Scaling uses 128.
  */
 #include "estimate/cell.h"
 
@@ -105,13 +106,7 @@ double cell_rate(const struct cell *c)
 	return c->value * 1e9 / (double)c->span_ns;
 }
 
-/* n / d rounded to nearest; d > 0. */
-static wide divide(wide n, wide d)
-{
-	return (n + d / 2) / d;
-}
-
-/* The number of a count from raw and its times. */
+/* Scales raw by the running share. */
 static enum cell_state scale(struct cell *c)
 {
 	wide n = c->raw;
@@ -119,7 +114,7 @@ static enum cell_state scale(struct cell *c)
 	if (c->is_perf && !c->running_ns)
 		return CELL_NOT_COUNTED;
 	if (c->running_ns < c->enabled_ns)
-		n = divide(n * c->enabled_ns, c->running_ns);
+		n = (n * c->enabled_ns + c->running_ns / 2) / c->running_ns; /* rounded */
 	if (n > UINT64_MAX)
 		return CELL_FAILED;
 	c->count = (uint64_t)n;
@@ -127,42 +122,31 @@ static enum cell_state scale(struct cell *c)
 	return c->state;
 }
 
-static enum cell_state divide_by_base(struct cell *c)
-{
-	if (!c->base)
-		return CELL_NOT_COUNTED;
-	c->is_real = true;
-	c->value = 100.0 * (double)c->raw / (double)c->base;
-	return c->state;
-}
-
-/* to = b - a; true if the counter went backwards. */
-static bool subtract(uint64_t a, uint64_t b, uint64_t *to)
-{
-	return __builtin_sub_overflow(b, a, to);
-}
-
 static enum cell_state difference(enum event_kind kind, const struct reading *a,
 				  const struct reading *b, struct cell *c)
 {
-	bool backwards = subtract(a->raw, b->raw, &c->raw);
+	bool backwards = __builtin_sub_overflow(b->raw, a->raw, &c->raw);
 
-	backwards |= subtract(a->enabled_ns, b->enabled_ns, &c->enabled_ns);
-	backwards |= subtract(a->running_ns, b->running_ns, &c->running_ns);
-	backwards |= subtract(a->base, b->base, &c->base);
-	backwards |= subtract(a->time_ns, b->time_ns, &c->span_ns);
-	if (backwards) /* iowait and idle of /proc/stat do go back by a little: no share, no alarm
-			*/
+	backwards |= __builtin_sub_overflow(b->enabled_ns, a->enabled_ns, &c->enabled_ns);
+	backwards |= __builtin_sub_overflow(b->running_ns, a->running_ns, &c->running_ns);
+	backwards |= __builtin_sub_overflow(b->base, a->base, &c->base);
+	backwards |= __builtin_sub_overflow(b->time_ns, a->time_ns, &c->span_ns);
+	if (backwards) /* iowait and idle of /proc/stat may decrease a little: that is no failure */
 		return kind == EVENT_SHARE ? CELL_NOT_COUNTED : CELL_FAILED;
 	c->is_perf = a->enabled_ns || b->enabled_ns || a->running_ns || b->running_ns;
-	if (kind == EVENT_SHARE)
-		return divide_by_base(c);
+	if (kind == EVENT_SHARE && !c->base)
+		return CELL_NOT_COUNTED;
+	if (kind == EVENT_SHARE) {
+		c->is_real = true;
+		c->value = 100.0 * (double)c->raw / (double)c->base;
+		return c->state;
+	}
 	c->is_short = c->base != 0;
 	c->base = 0;
 	return scale(c);
 }
 
-/* The state before any arithmetic: the end's, or the start's if that one has no number. */
+/* The state before any arithmetic: the end's, or the start's if the start has no number. */
 static enum cell_state state_of(enum event_kind kind, const struct reading *start,
 				const struct reading *end)
 {
@@ -189,7 +173,7 @@ void cell_make(enum event_kind kind, const struct reading *start, const struct r
 	} else if (cell_has_value(&c)) {
 		c.state = difference(kind, start, end, &c);
 	}
-	if (!cell_has_value(&c)) /* keep no half-made numbers, but how long it was enabled */
+	if (!cell_has_value(&c)) /* clear all numbers but the time enabled */
 		c = (struct cell){.state = c.state,
 				  .is_perf = c.is_perf,
 				  .enabled_ns = c.state == CELL_NOT_COUNTED ? c.enabled_ns : 0};
@@ -260,7 +244,7 @@ void cell_join(enum event_kind kind, struct cell *c, const struct cell *part)
 	*c = (struct cell){.state = part->state, .is_perf = c->is_perf, .time_ns = c->time_ns};
 }
 
-/* What the total is made of: of the cell, or of what that was made of. */
+/* Counts the cell, or its parts if it is a sum. */
 static void add_parts(struct cell *total, const struct cell *c)
 {
 	bool is_sum = c->nr_with || c->nr_without, has_value = cell_has_value(c);

@@ -1,6 +1,6 @@
 /*
- * The parser has a function per rule and adds a step when its operands are there, so that the
- * steps come out in the order of the calculation. Knows no locale, and rounds a number once.
+ * The parser has a function per rule, and adds a step after those of its operands, so that steps
+ * are in the order of the calculation. Independent of the locale; a number is rounded once.
  */
 #include "estimate/expr.h"
 
@@ -50,7 +50,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Further digits of *n, which stays above MAX_MANTISSA once it is. */
+/* Appends digits to *n, which stops growing above MAX_MANTISSA. */
 static int take_digits(struct parser *p, uint64_t *n, int *nr)
 {
 	if (!is_digit(*p->at))
@@ -228,7 +228,7 @@ static const struct operation {
     {'/', EXPR_DIVIDE, true},
 };
 
-/* The operation that stands next, if it is of that rule. */
+/* The operator at the cursor, if the rule has it. */
 static const struct operation *take_operation(struct parser *p, bool is_product)
 {
 	char c = next(p);
@@ -242,7 +242,7 @@ static const struct operation *take_operation(struct parser *p, bool is_product)
 	return NULL;
 }
 
-/* From the left to the right. */
+/* Left-associative. */
 static int parse_chain(struct parser *p, bool is_product, int (*parse)(struct parser *p))
 {
 	const struct operation *o;
@@ -325,7 +325,7 @@ static bool find_number(const struct run *r, const struct expr_step *step, doubl
 
 static bool do_step(struct run *r, const struct expr_step *step)
 {
-	double *top = &r->stack[r->nr]; /* behind the last number */
+	double *top = &r->stack[r->nr]; /* past the last number */
 
 	if (step->op <= EXPR_OPERAND) {
 		r->nr++;

@@ -32,13 +32,13 @@ struct expr_step {
 	enum expr_op op;
 	double number; /* EXPR_NUMBER */
 	/* EXPR_OPERAND: */
-	const char *name; /* what stands in the braces; in the arena */
+	const char *name; /* the text in braces; in the arena */
 	size_t offset;    /* of its first byte in the text */
-	size_t operand;   /* its meaning, set by the caller; 0 after expr_parse */
+	size_t operand;   /* an index that the caller sets; 0 after expr_parse */
 };
 
 struct expr {
-	struct expr_step *steps; /* in the arena, in the order in which they are made */
+	struct expr_step *steps; /* in the arena, in the order of evaluation */
 	size_t nr_steps;
 };
 
@@ -47,14 +47,14 @@ struct expr {
  *   product = factor { ("*" | "/") factor }
  *   factor  = "-" factor | "(" sum ")" | "{" name "}" | number | "duration"
  *   number  = digits [ "." digits ] [ ("e" | "E") [ "+" | "-" ] digits ]
- * Blanks may stand between them. A name is any text without braces. A number has at most 15 digits
- * as an integer times a power of ten from -22 to 22, so that its double is the nearest. 0; -EINVAL
- * with *e and *offset, the offending byte of the text; -ENOMEM with *e.
+ * Blanks may stand between tokens. A name is any text without braces. A number has at most 15
+ * digits as an integer times a power of ten from -22 to 22, so that its double is the nearest. 0;
+ * -EINVAL with *e and *offset, the offending byte of the text; -ENOMEM with *e.
  */
 int expr_parse(const char *text, struct arena *arena, struct expr *out, size_t *offset,
 	       struct err *e);
 
-/* The operand's value; false: it has none. */
+/* Sets *value to the operand's value; false: it has none. */
 typedef bool expr_get_fn(const struct expr_step *operand, const void *arg, double *value);
 
 /* False if an operand has no value, or if a step has no finite result (a division by zero). */

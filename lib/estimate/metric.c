@@ -1,5 +1,5 @@
 /*
- * A metric's cell from those of its operands.
+ * Computes a metric's cell from those of its operands.
  */
 #include "estimate/metric.h"
 
@@ -32,12 +32,12 @@ enum metric_has metric_has(const struct metric *m, const struct cell *events)
 	return nr_blank + nr_numbers == nr ? METRIC_SOME : METRIC_LACKS;
 }
 
-/* The metric inherits the state of an operand. */
-static void take_operand(struct cell *m, const struct cell *c)
+/* Passes an operand's state and times on to the metric. */
+static void add_operand(struct cell *m, const struct cell *c)
 {
 	if (c->state == CELL_OFFLINE)
 		m->state = CELL_OFFLINE;
-	m->is_short |= cell_is_short(c); /* without numbers: operands differ */
+	m->is_short |= cell_is_short(c); /* not the number of parts: operands differ in it */
 	if (c->is_perf && (!m->is_perf || cell_running_share(c) < cell_running_share(m))) {
 		m->enabled_ns = c->enabled_ns;
 		m->running_ns = c->running_ns;
@@ -75,7 +75,7 @@ void metric_make(const struct metric *m, const struct cell *events, uint64_t spa
 		return;
 	}
 	for (size_t i = 0; (operand = metric_operand(m, &i));)
-		take_operand(&c, &events[operand->operand]);
+		add_operand(&c, &events[operand->operand]);
 	if (!c.span_ns)
 		c.span_ns = span_ns;
 	if (expr_evaluate(&m->expr, (double)c.span_ns / 1e9, get, events, &c.value))

@@ -1,6 +1,6 @@
 /*
  * Metrics: numbers that a spec computes from its events, such as instructions per cycle. Computed
- * when shown, from the cells of one CPU or from totals. Independent of specs and tables.
+ * when shown, from the cells of one CPU or from totals.
  */
 #ifndef ESTIMATE_METRIC_H
 #define ESTIMATE_METRIC_H
@@ -8,7 +8,7 @@
 #include "estimate/cell.h"
 #include "estimate/expr.h"
 
-/* A number as the spec writes it; text NULL: there is none. */
+/* A number as written in the spec; text NULL: none. */
 struct metric_limit {
 	const char *text;
 	double value;
@@ -16,7 +16,7 @@ struct metric_limit {
 
 struct metric {
 	const char *name, *unit;
-	struct expr expr; /* its operands are places of events; it has at least one */
+	struct expr expr; /* operands are indices of events; at least one */
 	struct metric_limit warn_below, warn_above;
 };
 
@@ -27,26 +27,26 @@ struct metric_set {
 };
 
 /*
- * The cell of a metric from those of the events; span_ns is that of operands without one.
- * - CELL_NONE if all operands are; CELL_NA if one of them has no number, or if there is no finite
- *   result. Counts enter as estimated, shares in percent, values as they are.
+ * Computes the cell of a metric from those of the events; span_ns is for operands without a span.
+ * - CELL_NONE if all operands are; CELL_NA if one of them has no number, or if the result is not
+ *   finite. Counts are scaled by their running share, shares are in percent.
  * - Its running share is the smallest of its operands: below 1 it is an estimate. An operand whose
- * CPU went offline makes it CELL_OFFLINE.
+ *   CPU went offline makes it CELL_OFFLINE.
  * - duration is the longest span of its operands.
  */
 void metric_make(const struct metric *m, const struct cell *events, uint64_t span_ns,
 		 struct cell *out);
 
-/* What the operands hold in these cells. */
+/* Which operands have a number in these cells. */
 enum metric_has {
-	METRIC_BLANK, /* they are all blank */
-	METRIC_ALL,   /* a number each */
-	METRIC_SOME,  /* those that are not blank hold a number */
-	METRIC_LACKS, /* one should hold a number and does not */
+	METRIC_BLANK, /* all are blank */
+	METRIC_ALL,   /* all have a number */
+	METRIC_SOME,  /* all that are not blank have a number */
+	METRIC_LACKS, /* one that is not blank has none */
 };
 enum metric_has metric_has(const struct metric *m, const struct cell *events);
 
-/* The next operand of the steps from *i on; moves *i past it. NULL: no more. */
+/* Returns the next operand from step *i on, and moves *i past it; NULL at the end. */
 const struct expr_step *metric_operand(const struct metric *m, size_t *i);
 
 #endif

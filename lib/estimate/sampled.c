@@ -1,18 +1,18 @@
 /*
- * What came of samples and what should have come, in whole numbers: counts have 64 bits, their
- * products 128.
+ * Compares received samples with expected ones, in integers: counts have 64 bits, their products
+ * 128.
  */
 #include "estimate/sampled.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* /proc/stat counts in 10 ms: two readings can be that far from the truth, each. */
+/* /proc/stat counts in 10 ms: each of two readings may be off by that. */
 enum { MIN_BUSY_PERCENT = 5, MIN_BUSY_NS = 50000000, SLACK_NS = 20000000, NR_BY_CHANCE = 2 };
 
 typedef unsigned __int128 wide;
 
-/* The events whose count is a time: on a CPU it goes on whatever the samples leave out. */
+/* Events that count time: the count includes what samples exclude. */
 static bool is_clock(const char *group, const char *name)
 {
 	static const char *const names[] = {"cpu_clock", "task_clock"};
@@ -31,8 +31,8 @@ static bool is_one_of(unsigned flags, unsigned a, unsigned b)
 	return !(flags & a) != !(flags & b);
 }
 
-/* A clock runs on in modes that os or user alone exclude from sampling. For no_idle, guest and host
- * it is not known which counters the CPU stops. */
+/* A clock also counts the mode that os or user alone excludes from sampling. For no_idle, guest and
+ * host it is unknown which counters the CPU stops. */
 static bool is_partial(bool clock, unsigned flags)
 {
 	return flags & SAMPLED_NO_IDLE || is_one_of(flags, SAMPLED_GUEST, SAMPLED_HOST) ||
@@ -66,7 +66,7 @@ void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *
 	add(&to->samples, n->samples);
 	add(&to->idle, n->idle);
 	add(&to->weight, n->weight);
-	add(&to->lost, n->lost); /* and stays SAMPLED_UNKNOWN */
+	add(&to->lost, n->lost); /* SAMPLED_UNKNOWN stays, since it is the maximum */
 	add(&to->throttled, n->throttled);
 }
 
@@ -103,8 +103,8 @@ static enum sampled_claim claim_of(const struct sampled_event *ev, const struct 
 	return SAMPLED_COMPARED;
 }
 
-/* /proc/stat and the samples disagree about idle time (interrupts of the idle task, stolen time).
- * But no more can be missing of the busy time than of all time. */
+/* /proc/stat and the samples disagree about idle time (interrupts of the idle task, stolen time),
+ * but no more can be missing of the busy time than of all time. */
 static void compare_busy(const struct cell *c, uint64_t idle_ns, struct sampled *s)
 {
 	uint64_t idle = s->n.idle < s->n.samples ? s->n.idle : s->n.samples;
@@ -125,20 +125,11 @@ static void compare(const struct sampled_event *ev, const struct cell *c, uint64
 	s->expected = ev->is_clock ? c->running_ns : c->raw;
 	if (ev->is_clock && idle_ns != UINT64_MAX)
 		compare_busy(c, idle_ns, s);
-	if (ev->frequency && s->n.samples) /* a period may be long, and a software event tells the
-					      one before */
+	/* a period may be long, and a sample of a software event has the period before */
+	if (ev->frequency && s->n.samples)
 		add(&s->slack, 2 * (s->n.weight / s->n.samples));
-	if (ev->period) /* no sample is due for a part of one */
+	if (ev->period) /* only whole periods end in a sample */
 		s->expected -= s->expected % ev->period;
-}
-
-static int64_t difference(uint64_t a, uint64_t b)
-{
-	int64_t d;
-
-	if (__builtin_sub_overflow(a, b, &d))
-		return a < b ? INT64_MIN : INT64_MAX;
-	return d;
 }
 
 void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n,
@@ -147,24 +138,14 @@ void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n
 	struct sampled s = {.claim = claim_of(ev, c, idle_ns), .n = *n};
 
 	s.has_residual = cell_has_value(c);
-	if (s.has_residual)
-		s.residual = difference(c->raw, n->weight);
+	if (s.has_residual && __builtin_sub_overflow(c->raw, n->weight, &s.residual))
+		s.residual = c->raw < n->weight ? INT64_MIN : INT64_MAX;
 	if (s.claim == SAMPLED_COMPARED)
 		compare(ev, c, idle_ns, &s);
 	if (ev->is_clock && idle_ns != UINT64_MAX)
 		s.idle_percent =
 		    (unsigned)scale(100, c->running_ns - busy_ns(c, idle_ns), c->running_ns);
 	*out = s;
-}
-
-static void add_residual(struct sampled *total, const struct sampled *s)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(total->residual, s->residual, &sum))
-		sum = s->residual < 0 ? INT64_MIN : INT64_MAX;
-	total->residual = sum;
-	total->has_residual |= s->has_residual;
 }
 
 void sampled_total(struct sampled *total, const struct sampled *s)
@@ -174,7 +155,9 @@ void sampled_total(struct sampled *total, const struct sampled *s)
 	if (total->claim == SAMPLED_NONE || s->claim < total->claim)
 		total->claim = s->claim;
 	sampled_counts_add(&total->n, &s->n);
-	add_residual(total, s);
+	if (__builtin_add_overflow(total->residual, s->residual, &total->residual))
+		total->residual = s->residual < 0 ? INT64_MIN : INT64_MAX;
+	total->has_residual |= s->has_residual;
 	add(&total->received, s->received);
 	add(&total->expected, s->expected);
 }

@@ -34,7 +34,7 @@ bool sampled_event_is_sampled(const struct sampled_event *ev);
 
 #define SAMPLED_UNKNOWN UINT64_MAX
 
-/* What became of the samples of an event, as traces store it. */
+/* Sample counts of an event, as traces store them. */
 struct sampled_counts {
 	uint64_t samples; /* taken */
 	uint64_t idle;    /* of them: of the idle task */
@@ -47,9 +47,9 @@ void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *
 
 /* What can be claimed about the expected samples; the strongest first. */
 enum sampled_claim {
-	SAMPLED_NONE = 0, /* the trace holds no sample counts */
-	SAMPLED_COMPARED, /* received, expected and slack hold */
-	SAMPLED_IDLE,     /* a clock on an idle CPU, where samples may or may not come */
+	SAMPLED_NONE = 0, /* the trace has no sample counts */
+	SAMPLED_COMPARED, /* received, expected and slack are valid */
+	SAMPLED_IDLE,     /* a clock on an idle CPU, which may skip samples */
 	SAMPLED_SHORT,    /* a clock, too short for /proc/stat, which counts in 10 ms */
 	SAMPLED_PARTIAL,  /* sampled_event.is_partial */
 	SAMPLED_NO_COUNT, /* there is no count to compare with */
@@ -62,28 +62,28 @@ struct sampled {
 	int64_t residual;            /* raw count - weight, saturated */
 	uint64_t received, expected; /* weights, if compared; else 0 */
 	uint64_t slack;              /* the possible error of expected */
-	unsigned idle_percent;       /* of a clock's time; rounded down; 0 if not known */
+	unsigned idle_percent;       /* of a clock's time; rounded down; 0 if unknown */
 };
 
 /*
- * One event on one CPU over an iteration. c: its cell, of which unscaled fields are read; idle_ns:
- * the CPU's idle time by /proc/stat, UINT64_MAX: not known.
- * - expected is the raw count, of a clock the time that it ran and the CPU was not idle (a
- *   throttled clock's count stands still), in whole periods; received is the weight, of a clock
- *   without that of samples of the idle task. No more is missing than the residual says.
- * - a clock of which less than 5 % or less than 50 ms is not idle claims nothing.
+ * One event on one CPU over an iteration. c: its cell, of which the unscaled fields are read;
+ * idle_ns: the CPU's idle time by /proc/stat, UINT64_MAX: unknown.
+ * - expected is the raw count in whole periods; for a clock, the time in which it ran and the CPU
+ * was not idle (a throttled clock does not count). received is the weight; for a clock, without
+ * samples of the idle task. No more than the residual is missing.
+ * - nothing is claimed for a clock with less than 5 % or less than 50 ms of time that is not idle.
  */
 void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n,
 		  const struct cell *c, uint64_t idle_ns, struct sampled *out);
 /* Adds s to a total over CPUs or iterations (all zero at first). The total has the strongest claim;
- * only compared numbers enter received and expected. */
+ * received and expected sum compared numbers only. */
 void sampled_total(struct sampled *total, const struct sampled *s);
 
 /* received / expected, at most 1; negative: no claim. */
 double sampled_coverage(const struct sampled *s);
 /* Expected samples; 0 if the period is not fixed or nothing is claimed. */
 uint64_t sampled_nr_expected(const struct sampled_event *ev, const struct sampled *s);
-/* Missing samples, by the mean period where it is not fixed. */
+/* Missing samples; by the mean period if it is not fixed. */
 uint64_t sampled_nr_missing(const struct sampled_event *ev, const struct sampled *s);
 /* One CPU: more than 1 %, more than 2 samples and more than the slack are missing. */
 bool sampled_is_short(const struct sampled_event *ev, const struct sampled *s);
