@@ -128,8 +128,8 @@ static void set_pace(struct perf_event_attr *a, const struct event_use *use)
 		a->sample_period = use->period;
 }
 
-/* With READ of a group, PERF_FORMAT_LOST would add 8 bytes per member to each sample, so it is left
- * out there. */
+/* Without PERF_FORMAT_LOST for READ of a group, to which it would add 8 bytes per member and
+ * sample. */
 static void set_sampling(struct perf_event_attr *a, const struct event_part *part,
 			 const struct event_use *use)
 {

@@ -23,7 +23,7 @@ bool boxes_may_count(const struct host_pmu *pmu)
 					     "uprobe",    "intel_pt",   "intel_bts",  "cs_etm",
 					     "arm_spe_*", "hisi_ptt*",  "ibs_*"};
 
-	for (const char *p = pmu->name; *p; p++) /* the name must print and type as one word */
+	for (const char *p = pmu->name; *p; p++) /* the name must be one printable word */
 		if (*p <= ' ' || *p > '~')
 			return false;
 	for (size_t i = 0; i < NR(others); i++)

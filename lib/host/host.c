@@ -65,7 +65,7 @@ static void load_cpu_model(struct host *h)
 	struct buf text;
 
 	buf_init(&text, MAX_TEXT_BYTES);
-	/* truncation is fine: only the first CPU is read, and the file of 8,192 CPUs is long */
+	/* may be truncated: only the first CPU is read, and 8,192 CPUs make a long file */
 	(void)root_load(&h->root, "/proc/cpuinfo", &text);
 	if (!find_field(buf_str(&text), "model name", h->cpu_model, sizeof(h->cpu_model)) &&
 	    find_field(buf_str(&text), "CPU implementer", implementer, sizeof(implementer)) &&
@@ -127,13 +127,6 @@ static int load_paranoid(const struct host *h)
 	if (str_parse_u64(digits, &v) || v > 1000)
 		return INT_MAX;
 	return *line == '-' ? -(int)v : (int)v;
-}
-
-static bool load_nmi_watchdog(const struct host *h)
-{
-	uint64_t v;
-
-	return root_load_u64(&h->root, "/proc/sys/kernel/nmi_watchdog", &v) == 0 && v == 1;
 }
 
 static bool load_may_perfmon(const struct host *h)
@@ -209,6 +202,7 @@ static int load_pmu(const char *name, void *arg)
 int host_load(const struct root *root, struct host *out, struct err *e)
 {
 	struct host h = {.root = *root};
+	uint64_t watchdog;
 	int rc = load_cpuset(root, "/sys/devices/system/cpu/online", &h.online);
 
 	if (rc == 0 && cpuset_count(&h.online) == 0)
@@ -219,7 +213,8 @@ int host_load(const struct root *root, struct host *out, struct err *e)
 	load_identity(&h);
 	h.perf_event_paranoid = load_paranoid(&h);
 	h.may_perfmon = load_may_perfmon(&h);
-	h.nmi_watchdog = load_nmi_watchdog(&h);
+	h.nmi_watchdog =
+	    root_load_u64(root, "/proc/sys/kernel/nmi_watchdog", &watchdog) == 0 && watchdog == 1;
 	rc = root_each(root, PMU_FOLDER, load_pmu, &h);
 	if (rc == -ENOMEM) {
 		host_fini(&h);

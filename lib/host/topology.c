@@ -70,26 +70,19 @@ static int read_node(const char *name, void *arg)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* If all CPUs share one type, report none. */
-static void drop_single_type(struct host_place *out, size_t nr)
-{
-	for (size_t i = 1; i < nr; i++)
-		if (out[i].type != out[0].type)
-			return;
-	for (size_t i = 0; i < nr; i++)
-		out[i].type = NULL;
-}
-
 int host_places(const struct host *h, const struct cpuset *cpus, struct host_place *out)
 {
 	const struct places p = {.host = h, .cpus = cpus, .out = out};
-	size_t i = 0;
+	size_t i = 0, same = 0;
 
 	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1))
 		out[i++] = (struct host_place){.package = package_of(h, (unsigned)cpu),
 					       .node = -1,
 					       .type = type_of(h, (unsigned)cpu)};
-	drop_single_type(out, i);
+	while (same < i && out[same].type == out[0].type)
+		same++;
+	for (size_t k = 0; k < i && same == i; k++) /* one type for all is not reported */
+		out[k].type = NULL;
 	return root_each(&h->root, "/sys/devices/system/node", read_node, (void *)&p) == -ENOMEM
 		   ? -ENOMEM
 		   : 0;

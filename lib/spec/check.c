@@ -1,6 +1,5 @@
 /*
- * What makes a list of events sensible. At most 289 of them get here, so comparing
- * each with each is cheap.
+ * The rules of a list of events. It has at most 289, so comparing each with each is cheap.
  */
 #include "spec/check.h"
 
@@ -10,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* No arithmetic on the null pointer of an empty list. */
+/* Arithmetic on the null pointer of an empty list is undefined. */
 static const struct spec_event *events_end(const struct spec *s)
 {
 	return s->nr_events ? s->events + s->nr_events : s->events;
@@ -65,7 +64,7 @@ static bool branch_filter_has_no_flag(const struct spec_event *e)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
 	size_t pos_offset;
-	unsigned flags; /* the first of them that the event has is named; 0: none */
+	unsigned flags; /* the message names the first of them that the event has; 0: none */
 	const char *what, *hint;
 } rules[] = {
     {misc_has_rate, AT(rate_pos), 0, "a misc event cannot have a rate",

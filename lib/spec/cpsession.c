@@ -1,5 +1,5 @@
 /*
- * Reads and writes the model of a session's manifest.
+ * Reads and writes a session's manifest.
  */
 #include "spec/cpsession.h"
 
@@ -56,7 +56,7 @@ int cpsession_parse(const char *text, size_t len, const char *source, struct cps
 	return rc;
 }
 
-/* fd -1: by its path. */
+/* fd -1: opens path. */
 static int load(int fd, const char *path, struct cpsession *s, struct err_list *errs)
 {
 	struct buf text;

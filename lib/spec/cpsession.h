@@ -1,5 +1,5 @@
 /*
- * The plain model of a .cpsession, the manifest of a session.
+ * The model of a .cpsession, the manifest of a session.
  */
 #ifndef SPEC_CPSESSION_H
 #define SPEC_CPSESSION_H
@@ -11,15 +11,15 @@
 
 struct buf;
 
-/* The session has not ended: it runs, or was killed. */
+/* The state of a session that runs, or was killed. */
 #define CPSESSION_RECORDING "recording"
 
 struct cpsession {
 	struct arena arena;
-	const char *config_name, *model_name; /* never NULL; "" is left out when written */
-	uint64_t num_iterations, num_traces;  /* 0: not given */
+	const char *config_name, *model_name; /* never NULL; "" is not written */
+	uint64_t num_iterations, num_traces;  /* 0: absent */
 	const char *output_path_prefix;       /* never NULL */
-	const char *session_id;               /* never NULL; 32 digits, or "": not given */
+	const char *session_id;               /* never NULL; 32 digits, or "": absent */
 	const char *state;                    /* never NULL; CPSESSION_RECORDING, or "" */
 };
 

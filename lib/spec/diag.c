@@ -1,5 +1,5 @@
 /*
- * The list of errors, kept in the order of the text, and the common phrases.
+ * The list of errors in the order of the text, and the common phrases.
  */
 #include "spec/diag.h"
 

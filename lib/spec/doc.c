@@ -1,6 +1,6 @@
 /*
- * From text to a JSON tree with places. Errors of syntax are jansson's, told in our
- * words at our place.
+ * Text to a JSON tree with positions. jansson finds errors of syntax; they are reworded, with the
+ * position in the original text.
  */
 #include "spec/doc.h"
 
@@ -43,7 +43,7 @@ static const char *key_at(const struct scan *s, size_t offset)
 	return NULL;
 }
 
-/* jansson's position is behind the last byte it took: the token that holds this byte is the one. */
+/* jansson reports the position after the last byte it read: the token with that byte is wrong. */
 static size_t error_offset(const struct doc *d, const json_error_t *error)
 {
 	size_t end = error->position > 0 ? (size_t)error->position : 0;
@@ -67,7 +67,7 @@ static int report_syntax(struct doc *d, const char *text, const json_error_t *er
 	return -EINVAL;
 }
 
-/* The scanner stopped at scan.len; what jansson finds wrong before that is the nearer cause. */
+/* The scanner stopped at scan.len; an error that jansson finds before that is the cause. */
 static int parse(struct doc *d, const char *text, int scan_rc, const struct err *scan_err)
 {
 	json_error_t error;

@@ -1,6 +1,5 @@
 /*
- * The array of events into the model. Each event by itself; what they mean together
- * is in check.c.
+ * Reads the array of events into the model. check.c has the rules between events.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -10,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One more than allowed, so that the check can name the first that is too many. */
+/* One more than allowed, so that the check can name the first beyond the limit. */
 enum { READ_MAX = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 1 };
 
 static int read_event(struct doc *d, const json_t *value, int node, struct spec_event *event)
@@ -23,15 +22,6 @@ static int read_event(struct doc *d, const json_t *value, int node, struct spec_
 	diag_value(value, is, sizeof(is));
 	diag_at(d->errs, d->source, event->pos, "an event must be an object, not %s", is);
 	return 0;
-}
-
-/* What the event says without words. */
-static void complete(struct spec_event *event)
-{
-	if (!(event->flags & (SPEC_OS | SPEC_USER)))
-		event->flags |= SPEC_OS | SPEC_USER;
-	if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
-		event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
 }
 
 int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
@@ -53,11 +43,13 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 
 		*event = (struct spec_event){0};
 		rc = read_event(d, json_array_get(array, i), scan_item(&d->scan, node, i), event);
-
 		if (rc)
 			return rc;
-		complete(event);
-		/* one with errors stays out of the checks: they would only add to them */
+		if (!(event->flags & (SPEC_OS | SPEC_USER)))
+			event->flags |= SPEC_OS | SPEC_USER;
+		if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
+			event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
+		/* an event with errors is not checked further: that would only repeat them */
 		if (diag_count(d->errs) == errors)
 			s->nr_events++;
 		else if (event->group_name && event->event_name)

@@ -1,8 +1,8 @@
 /*
- * jansson on our heap.
- * jansson 2.14 (strbuffer.c, load.c) ignores a failed growth of the buffer that holds the current
- * token, and then asserts or reads behind it. So the first allocation that fails is
- * served from a reserve, and jansson gets no further byte of text.
+ * jansson with base/mem.h as its heap.
+ * jansson 2.14 (strbuffer.c, load.c) ignores a failure to grow the buffer of the current token, and
+ * then asserts or reads beyond it. So the first allocation that fails is served from a reserve, and
+ * the text ends for jansson.
  */
 #include "spec/json.h"
 
@@ -43,7 +43,7 @@ static void use_our_heap(void)
 	json_set_alloc_funcs(alloc, release);
 }
 
-/* A byte at a time: after a failure not one more may be waiting in jansson's own buffer. */
+/* One byte at a time: after a failure, jansson's own buffer must be empty. */
 static size_t next_byte(void *buffer, size_t size, void *arg)
 {
 	struct feed *f = arg;
@@ -72,7 +72,7 @@ static int parse(struct feed *f, size_t flags, json_t **out, json_error_t *error
 static int load(const char *text, size_t len, size_t flags, json_t **out, json_error_t *error)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	/* the token buffer doubles, from 16 bytes, and a token is at most the text */
+	/* the token buffer doubles from 16 bytes; a token is no longer than the text */
 	struct feed f = {.at = text, .end = text + len, .reserve_bytes = 2 * len + 64};
 	json_t *root;
 	int rc;

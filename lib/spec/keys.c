@@ -1,5 +1,5 @@
 /*
- * The table of all keys, and the few questions about it.
+ * The table of all keys, and its look-ups.
  */
 #include "spec/keys.h"
 
@@ -38,7 +38,7 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define EVENT_POS(f)     .pos_offset = offsetof(struct spec_event, f)
 #define METRIC_POS(f)    .pos_offset = offsetof(struct spec_metric, f)
 
-/* The order is that of the document's schema, and of what is written. */
+/* In the order of the schema, and of written documents. */
 const struct key_row key_rows[] = {
     {
 	SPEC_FIELD(config_name),
@@ -158,7 +158,7 @@ const struct key_row key_rows[] = {
 	.name = "session_result_spec_path",
 	.type = KEY_STRING,
 	.max = 3799,
-	.suffix = ".cpsession", /* so that no spec writes over a file of another kind */
+	.suffix = ".cpsession", /* a spec cannot overwrite a file of another kind */
 	.default_text = "/tmp/cpuperf.cpsession",
 	.description = "Where to write the session's manifest, which cpuperf_print reads. It is "
 		       "independent of output_path_prefix. If empty, no manifest is written. "
@@ -206,7 +206,7 @@ const struct key_row key_rows[] = {
 	.name = "frequency",
 	.type = KEY_INTEGER,
 	.min = 1,
-	.max = 1000000000, /* a sample each ns; what the kernel allows is far less */
+	.max = 1000000000, /* a sample each ns; the kernel's limit is far lower */
 	.unit = "Hz",
 	.groups = "all but misc",
 	.modes = "sampling",

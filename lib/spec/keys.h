@@ -1,6 +1,6 @@
 /*
- * The table of all keys of a .cpspec and a .cpsession. The reader, the schemas, the man page
- * section, the override options and the completions are made from it or checked against it.
+ * The table of all keys of a .cpspec and a .cpsession: the source of the reader, the schemas, the
+ * man page section, the override options and the completions.
  */
 #ifndef SPEC_KEYS_H
 #define SPEC_KEYS_H
@@ -14,7 +14,7 @@ struct buf;
 enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SESSION };
 enum key_type {
 	KEY_STRING,  /* any text; a const char * in the model */
-	KEY_NAME,    /* text that stands in a table: printable, one line */
+	KEY_NAME,    /* text shown in tables: printable, one line */
 	KEY_WORD,    /* one of words; a const char * in the model */
 	KEY_HEX,     /* max lower-case hexadecimal digits; a const char * in the model */
 	KEY_INTEGER, /* a uint64_t in the model */
@@ -37,13 +37,13 @@ struct key_row {
 	bool has_numbers;         /* KEY_CHOICE */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
-	const char *suffix;       /* KEY_STRING: what a text ends in that is not empty; NULL: any */
+	const char *suffix;       /* KEY_STRING: the end of a text that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
-	const char *item;         /* KEY_FLAGS, KEY_CHOICE: what one of them is called */
+	const char *item;         /* KEY_FLAGS, KEY_CHOICE: the word for one of them */
 	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
-	const char *groups;       /* which groups it is for; NULL: all */
+	const char *groups;       /* the groups that accept it; NULL: all */
 	const char *modes;        /* "tally", "sampling"; NULL: both */
 	const char *description;  /* one or more sentences */
 	const char *metavar;      /* of the override option; NULL: no such option */
@@ -54,7 +54,7 @@ struct key_row {
 extern const struct key_row key_rows[];
 extern const size_t key_nr_rows;
 
-/* NULL if there is none of that name at that level. */
+/* The key of that name and level, or NULL. */
 const struct key_row *key_find(enum key_level level, const char *name);
 
 /* True if the text is empty or ends in the row's suffix. */

@@ -1,6 +1,6 @@
 /*
- * The metrics of a spec: the array into the model, each by itself, and then what they mean beside
- * the events. Knows nothing of how an expression is read or evaluated; that is in estimate/.
+ * The metrics of a spec: reads the array into the model, then finds the event of each operand.
+ * estimate/expr.c parses and evaluates expressions.
  */
 #include "spec/metrics.h"
 
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether the text of the expression is the expression, byte by byte. */
+/* True if the text of the expression has no escapes, so that offsets are those of the file. */
 static bool has_escapes(const struct doc *d, int node, const char *expr)
 {
 	int child = scan_member(&d->scan, node, "expr");
@@ -38,7 +38,7 @@ static int read_metric(struct doc *d, const json_t *value, int node, struct spec
 	return rc;
 }
 
-/* How many of the array are read; the first that is too many is named. */
+/* The number of metrics to read; reports the first beyond the limit. */
 static size_t count(struct doc *d, const json_t *array, int node)
 {
 	size_t nr = json_array_size(array);
@@ -98,17 +98,17 @@ static bool is_headed(const struct spec_event *e, const char *name)
 	return !e->label && strcmp(e->event_name, name) == 0;
 }
 
-/* What {name} may mean; the first that any event is decides. */
+/* The meanings of {name}; the first that matches any event decides. */
 static bool (*const meanings[])(const struct spec_event *e,
 				const char *name) = {has_label, is_named_only, is_named, is_headed};
 
-/* Those with errors of their own are there too. */
+/* With the events that have errors. */
 static size_t nr_named(const struct spec *s)
 {
 	return s->nr_events + s->nr_broken;
 }
 
-/* How many events the name means, and the last of them. */
+/* The number of events that match the name, and the last of them. */
 static size_t find_events(const struct spec *s, const char *name, size_t *out)
 {
 	size_t nr = 0;
@@ -123,7 +123,7 @@ static size_t find_events(const struct spec *s, const char *name, size_t *out)
 	return nr;
 }
 
-/* NULL: none is near, or there is no memory to say so. */
+/* The nearest name, or NULL; also if out of memory. */
 static const char *nearest_event(struct spec *s, const char *name)
 {
 	const char *best = NULL;
@@ -140,7 +140,7 @@ static const char *nearest_event(struct spec *s, const char *name)
 	return best;
 }
 
-/* Where a byte of the expression stands, as near as can be told. */
+/* The position of a byte of the expression; of its start if it has escapes. */
 static struct spec_pos place(const struct spec_metric *m, size_t offset)
 {
 	struct spec_pos pos = m->expr_pos;
@@ -159,7 +159,7 @@ static void report_unknown(struct spec *s, const struct spec_metric *m,
 	struct err *e = diag_at(errs, s->source, place(m, operand->offset),
 				"expr: there is no event {%.*s} in this spec",
 				diag_cut(operand->name), operand->name);
-	const char *nearest = e ? nearest_event(s, operand->name) : NULL; /* it takes its time */
+	const char *nearest = e ? nearest_event(s, operand->name) : NULL; /* slow */
 
 	if (nearest)
 		err_hint(e, "did you mean {%s}?", nearest);
@@ -168,16 +168,7 @@ static void report_unknown(struct spec *s, const struct spec_metric *m,
 			    "heading");
 }
 
-static void report_several(const struct spec *s, const struct spec_metric *m,
-			   const struct expr_step *operand, size_t nr, struct err_list *errs)
-{
-	err_hint(diag_at(errs, s->source, place(m, operand->offset),
-			 "expr: {%.*s} is ambiguous: it matches %zu columns",
-			 diag_cut(operand->name), operand->name, nr),
-		 "set a label on the one you mean, and use the label");
-}
-
-/* Of an event with errors of its own, and where there are no events, enough has been said. */
+/* Silent if there are no events, or if the event has errors: these were reported. */
 static bool find_operand(struct spec *s, const struct spec_metric *m, struct expr_step *operand,
 			 struct err_list *errs)
 {
@@ -186,7 +177,10 @@ static bool find_operand(struct spec *s, const struct spec_metric *m, struct exp
 	if (nr == 0 && nr_named(s))
 		report_unknown(s, m, operand, errs);
 	else if (nr > 1)
-		report_several(s, m, operand, nr, errs);
+		err_hint(diag_at(errs, s->source, place(m, operand->offset),
+				 "expr: {%.*s} is ambiguous: it matches %zu columns",
+				 diag_cut(operand->name), operand->name, nr),
+			 "set a label on the one you mean, and use the label");
 	return nr == 1 && operand->operand < s->nr_events;
 }
 
@@ -208,7 +202,7 @@ static bool find_operands(struct spec *s, const struct spec_metric *m, const str
 	return all && nr;
 }
 
-/* The heading of a column is that of no other. */
+/* Headings of columns are unique. */
 static bool check_name(const struct spec *s, const struct spec_metric *m, struct err_list *errs)
 {
 	for (size_t i = 0; i < nr_named(s); i++) {

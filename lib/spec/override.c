@@ -1,5 +1,5 @@
 /*
- * A scalar key of the spec from an option's text, with the bounds the file has.
+ * Sets a scalar key of the spec from an option's text, with the limits of the file.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -49,7 +49,7 @@ static int set_string(struct spec *s, const struct key_row *row, const char *val
 		return refuse(row, value, source, -ERANGE, e);
 	if (!key_ends_well(row, value, len))
 		return refuse(row, value, source, -EINVAL, e);
-	if (!str_is_utf8(value, len)) /* the manifest could not name it */
+	if (!str_is_utf8(value, len)) /* JSON, and so the manifest, cannot hold it */
 		return err_set_at(e, -EINVAL, source, 0, 0, "%s must be UTF-8", row->name);
 	copy = arena_strdup(&s->arena, value);
 	if (!copy)

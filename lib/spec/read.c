@@ -1,6 +1,6 @@
 /*
- * JSON objects into the fields of a model, by the rows of the key table: types,
- * bounds, unknown and missing keys.
+ * Reads JSON objects into the fields of a model by the rows of the key table: types, limits,
+ * unknown and missing keys.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Stores a value that stands at a node into target; 0 or -ENOMEM. */
+/* Stores the value at a node into target; 0 or -ENOMEM. */
 typedef int read_fn(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		    void *target);
 
@@ -102,7 +102,7 @@ static int read_hex(struct doc *d, const struct key_row *row, const json_t *valu
 	return 0;
 }
 
-/* The text of a number; NULL without memory. */
+/* The text of a number; NULL if out of memory. */
 static const char *number_text(const struct doc *d, int node)
 {
 	const char *text = d->scan.text + scan_node(&d->scan, node)->value_offset;
@@ -110,7 +110,7 @@ static const char *number_text(const struct doc *d, int node)
 	return arena_strndup(d->arena, text, strspn(text, "+-.0123456789eE"));
 }
 
-/* What an option has set: no whole number of seconds. */
+/* Such a duration was set by an option: not a whole number of seconds. */
 static int read_stored_seconds(struct doc *d, const struct key_row *row, int node, void *target)
 {
 	const char *text = number_text(d, node);
@@ -142,7 +142,7 @@ static int read_real(struct doc *d, const struct key_row *row, const json_t *val
 static int read_number(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		       void *target)
 {
-	uint64_t v = (uint64_t)json_integer_value(value); /* negative: beyond any max */
+	uint64_t v = (uint64_t)json_integer_value(value); /* negative: above any max */
 
 	if (d->is_stored && row->type == KEY_SECONDS && json_is_real(value))
 		return read_stored_seconds(d, row, node, target);
@@ -223,8 +223,7 @@ static int read_flags(struct doc *d, const struct key_row *row, const json_t *va
 	return 0;
 }
 
-/* A name, or the digits of a number; NULL if it is neither, which is reported, or without memory.
- */
+/* A name, or the digits of a number; NULL if it is neither (reported) or out of memory. */
 static const char *list_item(struct doc *d, const struct key_row *row, const json_t *value,
 			     int node, int *rc)
 {
@@ -355,7 +354,7 @@ static void missing_keys(struct doc *d, const json_t *object, int node, enum key
 
 int doc_read(struct doc *d, const json_t *object, int node, enum key_level level, void *target)
 {
-	json_t *any = (json_t *)object; /* jansson's iterators take no const */
+	json_t *any = (json_t *)object; /* jansson's iterators are not const */
 	const char *name;
 	json_t *value;
 	int rc;

@@ -1,7 +1,7 @@
 /*
- * Tokens of a text, with their places. Comments and trailing commas become blanks,
- * so that offsets stay true for the parser that comes after.
- * On text that is no JSON the nodes mean nothing, but nothing is read or written beyond it.
+ * Scans a text into tokens with positions. Comments and trailing commas become blanks, so that
+ * offsets are those of the text for the parser that follows. On text that is not JSON the nodes are
+ * meaningless, but nothing is read or written beyond it.
  */
 #include "spec/scan.h"
 
@@ -17,24 +17,24 @@
 
 enum { NO_COMMA = -1 };
 
-/* An object or array that is open. */
+/* An open object or array. */
 struct frame {
 	int node;
 	bool is_object;
 	unsigned nr_items;
-	int member; /* of an object: the node whose value is to come */
+	int member; /* of an object: the node whose value follows */
 };
 
 struct scanner {
 	struct scan *s;
 	const char *source;
 	struct err *e;
-	size_t at; /* the byte the scanner stands on, and its place */
+	size_t at; /* the current byte, and its position */
 	struct spec_pos pos;
-	struct frame stack[SCAN_MAX_DEPTH + 1]; /* [0]: outside of everything */
+	struct frame stack[SCAN_MAX_DEPTH + 1]; /* [0]: outside the root */
 	size_t depth;
 	bool after_value;
-	ssize_t comma; /* offset of a comma behind a value, as long as nothing follows it */
+	ssize_t comma; /* offset of a comma after a value while nothing follows it */
 };
 
 static struct scan_node *node_at(const struct scan *s, int node)
@@ -92,7 +92,7 @@ static bool is_comment(const char *text, size_t at, size_t len)
 	return text[at] == '/' && at + 1 < len && (text[at + 1] == '/' || text[at + 1] == '*');
 }
 
-/* The end of the token (or comment, or single blank) at at; 0 if it has none. */
+/* The end of the token, comment or single blank at `at`; 0 if it is unterminated. */
 static size_t token_end(const char *text, size_t at, size_t len)
 {
 	size_t end = at;
@@ -135,11 +135,11 @@ struct spec_pos scan_pos(const char *text, size_t offset)
 	return pos;
 }
 
-/* Moves on to end, over text that must be UTF-8. */
+/* Advances to end, over text that must be UTF-8. */
 static int advance(struct scanner *x, size_t end)
 {
 	const char *text = x->s->text;
-	size_t start = x->at; /* the text before this token is good */
+	size_t start = x->at; /* the text before this token is valid */
 
 	while (x->at < end) {
 		size_t n = code_point_bytes(text + x->at);
@@ -183,7 +183,7 @@ static int begin_member(struct scanner *x, size_t start, struct spec_pos pos)
 	struct scan_node node = {.parent = f->node, .key_pos = pos};
 	int rc = 0;
 
-	node.value_pos = pos; /* until the value comes */
+	node.value_pos = pos; /* until the value is scanned */
 	node.value_offset = start;
 	if (memchr(quoted, '\\', len))
 		rc = json_unescape(quoted, len, &x->s->arena, &node.key);
@@ -201,7 +201,7 @@ static int begin_value(struct scanner *x, size_t start, struct spec_pos pos)
 	struct frame *f = &x->stack[x->depth];
 	int node = f->member;
 
-	if (node == SCAN_NONE) /* an item, a root, or no JSON at all */
+	if (node == SCAN_NONE) /* an item, a root, or not JSON */
 		return add_node(x, &(struct scan_node){.parent = f->node,
 						       .index = f->nr_items++,
 						       .value_pos = pos,
@@ -311,7 +311,7 @@ static int compare_nodes(const void *pa, const void *pb, void *arg)
 	return (na > nb) - (na < nb);
 }
 
-/* Sorted, not hashed: no choice of keys makes it slow. */
+/* Sorted, not hashed, so that no choice of keys makes it slow. */
 static int sort_nodes(struct scan *s, struct err *e)
 {
 	size_t nr = scan_nr_nodes(s);
@@ -357,7 +357,7 @@ void scan_fini(struct scan *s)
 	*s = (struct scan){.text = NULL};
 }
 
-/* -1, 0, 1 as the node stands before, at or behind (parent, key, index). */
+/* -1, 0 or 1: the node is before, at or after (parent, key, index). */
 static int compare_to(const struct scan_node *n, int parent, const char *key, size_t index)
 {
 	if (n->parent != parent)
@@ -369,7 +369,7 @@ static int compare_to(const struct scan_node *n, int parent, const char *key, si
 	return (n->index > index) - (n->index < index);
 }
 
-/* The last of equal ones. */
+/* The last of equal keys. */
 static int find(const struct scan *s, int parent, const char *key, size_t index)
 {
 	size_t low = 0, high = scan_nr_nodes(s);

@@ -22,14 +22,14 @@ enum {
 struct scan_node {
 	int parent;      /* node of the object or array; SCAN_NONE: a root */
 	unsigned index;  /* in an array, from 0; members have 0 */
-	const char *key; /* unescaped, in the arena; NULL for what is no member */
+	const char *key; /* unescaped, in the arena; NULL if not a member */
 	struct spec_pos key_pos, value_pos;
 	size_t value_offset; /* in the text */
 };
 
 struct scan {
 	char *text;         /* the plain JSON: comments are blanked; owned */
-	size_t len;         /* of the text; after an error: of the part before it */
+	size_t len;         /* after an error: of the text before it */
 	struct buf nodes;   /* struct scan_node, in the order of the text */
 	struct arena arena; /* keys */
 	int *order;         /* nodes sorted by parent, index and key; owned */
@@ -38,7 +38,7 @@ struct scan {
 /*
  * Scans len bytes. 0, or with *e set: -EINVAL (unterminated comment or string, bytes that are not
  * UTF-8 or NUL, too deep, too large) or -ENOMEM. Call scan_fini in any case; after -EINVAL the text
- * before the error may be parsed, and the nodes may not be looked up. Time: n log n.
+ * before the error may be parsed, but nodes may not be looked up. Time: n log n.
  */
 int scan_init(struct scan *s, const char *text, size_t len, const char *source, struct err *e);
 void scan_fini(struct scan *s);

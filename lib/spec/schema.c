@@ -1,6 +1,6 @@
 /*
- * The JSON schemas (draft 2020-12), made from the key table. schemas/ holds what this prints.
- * What a schema can say of the rules of check.c it says; the rest is the reader's alone.
+ * Prints the JSON schemas (draft 2020-12) of schemas/ from the key table. They have the rules of
+ * check.c that a schema can express.
  */
 #include "base/buf.h"
 #include "base/json_writer.h"
@@ -31,7 +31,7 @@ static void properties(struct json_writer *w, enum key_level level)
 	jsonw_end(w);
 }
 
-/* A regular expression: the empty text, or one that ends so. */
+/* Writes a regular expression: the empty text, or one with the suffix. */
 static void write_suffix(struct json_writer *w, const char *suffix)
 {
 	char pattern[64];
@@ -120,7 +120,7 @@ static void list_property(struct json_writer *w, const struct key_row *row)
 	jsonw_end(w);
 }
 
-/* A condition on an event, and what it asks of it. */
+/* A condition on an event, and what it implies. */
 static const struct {
 	const char *condition, *consequence;
 } implications[] = {
@@ -136,7 +136,7 @@ static const struct {
      "{\"const\": \"last_branch\"}}}}"},
 };
 
-/* The flags about samples need a rate or a frequency. */
+/* The flags of samples require a rate or a frequency. */
 static void sample_flags_implication(struct json_writer *w)
 {
 	const char *separator = "";

@@ -1,5 +1,5 @@
 /*
- * The model of a spec: made, read from a text or a file, and given back.
+ * The model of a spec: initialised, read from a text or a file, and freed.
  */
 #include "spec/spec.h"
 
@@ -93,7 +93,7 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 	return rc;
 }
 
-/* fd -1: by its path. */
+/* fd -1: opens path. */
 static int load(int fd, const char *path, struct spec *s, struct err_list *errs)
 {
 	struct buf text;

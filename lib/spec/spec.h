@@ -1,6 +1,6 @@
 /*
- * The plain model of a .cpspec: what a person asked to measure, checked against the rules that do
- * not depend on the machine. Independent of the events that exist, of CPUs and of files.
+ * The model of a .cpspec, checked by the rules that do not depend on the machine. Independent of
+ * the events that exist, of CPUs and of files.
  */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
@@ -41,14 +41,14 @@ enum spec_branch {
 	SPEC_BRANCH_CALL_STACK = 1u << 7,
 };
 
-/* A position in the text; line 0: it is not from a text. */
+/* A position in the text; line 0: not from a text. */
 struct spec_pos {
 	unsigned line, column;
 };
 
-/* Which things an event of many things is about, by the key that picks them. */
+/* Which things an event of many things reads, by the key that selects them. */
 struct spec_choice {
-	const char *key;          /* "devices", "pids" or "cgroups"; NULL: nothing is picked */
+	const char *key;          /* "devices", "pids" or "cgroups"; NULL: the default */
 	const char *const *words; /* in the spec's arena; a number is its digits */
 	size_t nr_words;
 	struct spec_pos pos; /* of the key's value */
@@ -60,25 +60,24 @@ struct spec_event {
 	uint64_t rate;
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
-	unsigned branch_filter; /* enum spec_branch; 0: not given, SPEC_BRANCH_ANY is meant */
+	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
-	/* of the values; line 0: not there */
+	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
 };
 
-/* A metric as the spec writes it. */
+/* A metric as written in the spec. */
 struct spec_metric {
 	const char *name, *expr, *unit;
 	struct metric_limit warn_below, warn_above;
 	struct spec_pos pos;                 /* of the metric's object */
 	struct spec_pos name_pos, below_pos; /* of the values */
 	struct spec_pos expr_pos;
-	bool has_escapes; /* the text of expr has escapes, so that places in it are not places in
-			     the file */
+	bool has_escapes; /* expr has escapes: offsets in it are not offsets in the file */
 };
 
 struct spec {
@@ -87,10 +86,10 @@ struct spec {
 	const char *config_name, *model_name; /* never NULL */
 	struct spec_event *events;
 	size_t nr_events;
-	size_t nr_broken; /* behind them: named, but with errors */
+	size_t nr_broken; /* after them in events: named, but with errors */
 	struct spec_metric *metrics;
 	size_t nr_metrics;
-	struct metric_set metric_set; /* of the same; operands are places in events */
+	struct metric_set metric_set; /* the same; operands are indices of events */
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
 	uint64_t num_iterations;
@@ -98,7 +97,7 @@ struct spec {
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
-	/* of the values; line 0: not there */
+	/* of the values; line 0: absent */
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos;
 };
 
@@ -116,8 +115,8 @@ void spec_fini(struct spec *s);
 /*
  * Reads len bytes of JSON with comments and trailing commas into *s (initialised by spec_init).
  * A syntax error stops the parser; all other errors are reported together, in the order of the
- * text. 0, or -EINVAL with at least one error in *errs; then *s holds what could be read, so that a
- * caller can find further errors; do not measure it. Or -ENOMEM …, with *s as after spec_init.
+ * text. 0; -EINVAL with at least one error in *errs: *s has what could be read, for finding further
+ * errors only, not for measuring; or -ENOMEM …, with *s as after spec_init.
  * source names the text in messages. Opens nothing.
  */
 int spec_parse(const char *text, size_t len, const char *source, struct spec *s,
@@ -128,7 +127,7 @@ int spec_load_fd(int fd, const char *path, struct spec *s, struct err_list *errs
 /*
  * Reads the metrics of a spec that spec_to_json wrote into a trace, perhaps by a later version: any
  * duration is accepted, and unknown keys are skipped. A text without metrics is not parsed.
- * nr_events: of the trace, in which operands are places. 0; -EINVAL or -ENOMEM, reported, with *s
+ * nr_events: of the trace, of which operands are indices. 0; -EINVAL or -ENOMEM, reported, with *s
  * as after spec_init.
  */
 int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struct err_list *errs);
@@ -139,28 +138,28 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
 
-/* Checks the values that count: call it after the overrides. A spec that spec_parse accepts may
+/* Checks the final values: call it after the overrides. A spec that spec_parse accepts may
  * still have no event, or a session_result_spec_path with another suffix, which an option can
  * replace. 0, or -EINVAL with the errors in *errs. */
 int spec_check(const struct spec *s, struct err_list *errs);
 
 struct buf;
 /* The spec as compact JSON, all defaults spelled out, that spec_parse reads back to the same model.
- * A duration that is no whole number of seconds (it came from an option) is written exactly, as a
+ * A duration that is not a whole number of seconds (set by an option) is written exactly, as a
  * decimal number of seconds; spec_parse rejects that in a spec file, and names the option to use.
  * Failures stick in *out. */
 void spec_to_json(const struct spec *s, struct buf *out);
 
-/* The event takes samples: it has a rate or a frequency. */
+/* True if the event is sampled: it has a rate or a frequency. */
 bool spec_event_is_sampled(const struct spec_event *e);
-/* No path is given but those that are the default ones: it is nobody's wish that files be there. */
+/* True if all paths are the defaults: the user did not ask for files there. */
 bool spec_has_default_paths(const struct spec *s);
-bool spec_has_default_manifest(const struct spec *s); /* the manifest's alone */
-/* The level that spec.compression asks zstd for; 0: none. */
+bool spec_has_default_manifest(const struct spec *s); /* the path of the manifest alone */
+/* The zstd level of spec.compression; 0: none. */
 int spec_zstd_level(const struct spec *s);
 /* True if an event has a rate, a frequency or is a timebase: sampling mode. */
 bool spec_is_sampling(const struct spec *s);
-/* The name of one flag; "?" for what is none. */
+/* The name of one flag; "?" if it is not a flag. */
 const char *spec_flag_name(enum spec_flag f);
 /* The heading of the event's column: its label, else its name. */
 const char *spec_event_column(const struct spec_event *e);

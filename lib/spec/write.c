@@ -1,5 +1,5 @@
 /*
- * The writing side of the key table.
+ * Writes models as JSON by the key table.
  */
 #include "spec/write.h"
 
