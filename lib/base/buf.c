@@ -180,11 +180,13 @@ void buf_json_string(struct buf *b, const char *s)
 
 void buf_csv_field(struct buf *b, const char *s)
 {
-	if (!s[strcspn(s, ",\"\r\n")]) {
+	bool is_formula = *s && s[1] && strchr("=+-@\t\r", *s);
+
+	if (!is_formula && !s[strcspn(s, ",\"\r\n")]) {
 		buf_adds(b, s);
 		return;
 	}
-	buf_addc(b, '"');
+	buf_adds(b, is_formula ? "\"'" : "\"");
 	for (; *s; s++) {
 		if (*s == '"')
 			buf_addc(b, '"');

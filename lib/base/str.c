@@ -209,13 +209,41 @@ const char *str_next_line(const char **text, const char *end, const char **stop)
 	return line;
 }
 
+/* A character that str_character has found. */
+static uint32_t decode(const char *s, size_t len)
+{
+	uint32_t character = (uint8_t)s[0] & (len == 1 ? 0x7f : 0x7f >> len);
+
+	for (size_t i = 1; i < len; i++)
+		character = character << 6 | ((uint8_t)s[i] & 0x3f);
+	return character;
+}
+
+size_t str_visible(const char *s, size_t left)
+{
+	static const struct {
+		uint32_t first, last;
+	} hidden[] = {
+	    {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+	    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+	    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+	};
+	size_t len = str_character(s, left);
+	uint32_t character = len ? decode(s, len) : 0;
+
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		if (character >= hidden[i].first && character <= hidden[i].last)
+			return 0;
+	return len;
+}
+
 void str_disarm(char *s)
 {
-	for (unsigned char *p = (unsigned char *)s; *p; p++) {
-		if (*p < 0x20 || *p == 0x7f)
-			*p = '?';
-		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-			p[0] = p[1] = '?';
+	for (size_t n; *s; s += n) {
+		n = str_character(s, strnlen(s, 4));
+		if (n && !str_visible(s, n))
+			memset(s, '?', n);
+		n = n ? n : 1;
 	}
 }
 
@@ -243,20 +271,6 @@ void str_hex16(const uint8_t id[16], char out[33])
 	out[32] = '\0';
 }
 
-/* Length of the harmless character at s, or 0. */
-static size_t harmless_length(const char *s, size_t left)
-{
-	unsigned char c = (unsigned char)*s;
-	size_t len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-
-	if (c < 0x80)
-		return c >= 0x20 && c != 0x7f;
-	if (len > left || !str_is_utf8(s, len))
-		return 0;
-	/* U+0080 to U+009f: a terminal may take them for escape sequences */
-	return c == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
-}
-
 static bool is_of(char c, const char *set)
 {
 	return c && strchr(set, c);
@@ -265,7 +279,7 @@ static bool is_of(char c, const char *set)
 static void clean(char *s, size_t len, const char *kept)
 {
 	for (size_t i = 0, n; i < len; i += n) {
-		n = harmless_length(s + i, len - i);
+		n = str_visible(s + i, len - i);
 		if (n)
 			continue;
 		if (!is_of(s[i], kept))

@@ -34,14 +34,19 @@ bool str_glob(const char *pattern, const char *s);
  * newline. NULL at the end. */
 const char *str_next_line(const char **text, const char *end, const char **stop);
 
-/* Puts '?' for each byte that a terminal may obey (C0, DEL, C1 in UTF-8), newlines included: for
- * text from outside that is quoted in a message. */
+/* Bytes of the visible character that the len bytes begin with; 0 if that is none: not UTF-8, a
+ * control character (C0, DEL, C1), or a format character that is invisible and changes how text
+ * around it is shown (direction, line and paragraph separators, joiners, tags). */
+size_t str_visible(const char *s, size_t len);
+
+/* Puts '?' for each byte of a character of UTF-8 that is not visible, newlines included: for text
+ * from outside that is quoted in a message. */
 void str_disarm(char *s);
 
 /*
  * Makes text from outside safe to show and to store, in place, its length kept: tab, newline and
- * carriage return become a space (so that JSON stays JSON); every other control character (C0, DEL,
- * C1), NUL and every byte that is not UTF-8 becomes '?'.
+ * carriage return become a space (so that JSON stays JSON); every byte of another character that is
+ * not visible, NUL and every byte that is not UTF-8 becomes '?'.
  */
 void str_clean(char *s, size_t len);
 /* As above, but tabs and newlines stay: for text that is read line by line. */

@@ -118,7 +118,7 @@ static void add_escaped(struct buf *b, const char *s)
 			buf_addc(b, *s);
 		} else if (*s == '\n') {
 			buf_adds(b, "\\n");
-		} else if (!len || (unsigned char)*s < ' ' || *s == 0x7f) {
+		} else if (!len || !str_visible(s, len)) {
 			buf_addc(b, '?');
 		} else {
 			buf_add(b, s, len);

@@ -60,7 +60,7 @@ static bool is_printable(char c)
 	return c >= ' ' && c < 0x7f;
 }
 
-/* Control characters and invalid UTF-8 become "?". */
+/* What is not visible becomes "?". */
 static void add_clean(struct buf *b, const char *s)
 {
 	while (*s) {
@@ -71,7 +71,7 @@ static void add_clean(struct buf *b, const char *s)
 			n++;
 		if (!n) {
 			n = str_character(s, strnlen(s, 4));
-			is_clean = n > 1 && !(*s == '\xc2' && (unsigned char)s[1] < 0xa0);
+			is_clean = n && str_visible(s, n);
 		}
 		buf_add(b, is_clean ? s : "?", is_clean ? n : 1);
 		s += n ? n : 1;

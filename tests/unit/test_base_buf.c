@@ -145,6 +145,14 @@ static const struct {
     {"\x80z", "\"" FFFD "z\"", "\x80z"},                        /* a second byte alone */
     {"\xc0\xaf", "\"" FFFD FFFD "\"", "\xc0\xaf"},              /* overlong */
     {"\xed\xa0\x80", "\"" FFFD FFFD FFFD "\"", "\xed\xa0\x80"}, /* a surrogate */
+    {"=1+1", "\"=1+1\"", "\"'=1+1\""}, /* a spreadsheet would calculate it */
+    {"-bash", "\"-bash\"", "\"'-bash\""},
+    {"+x", "\"+x\"", "\"'+x\""},
+    {"@a\"b", "\"@a\\\"b\"", "\"'@a\"\"b\""},
+    {"\t=x", "\"\\t=x\"", "\"'\t=x\""},
+    {"\r=x", "\"\\r=x\"", "\"'\r=x\""},
+    {"-", "\"-\"", "-"},
+    {"a=b", "\"a=b\"", "a=b"},
     {"\xff\xfe", "\"" FFFD FFFD "\"", "\xff\xfe"},
     {"\xf5\x80\x80\x80", "\"" FFFD FFFD FFFD FFFD "\"", "\xf5\x80\x80\x80"},
 };

@@ -347,3 +347,39 @@ TEST(cpu_round_trip)
 	}
 	buf_fini(&b);
 }
+
+/* Names from outside: what a terminal or browser would act on is replaced, what it shows stays. */
+TEST(visible)
+{
+	/* NOLINTBEGIN(misc-misleading-bidirectional) */
+	static const struct {
+		const char *text, *clean;
+	} cases[] = {
+	    {"plain é€😀 العربية עברית", "plain é€😀 العربية עברית"},
+	    {"a\x1b[2Jb\x7f", "a?[2Jb?"},
+	    {"a\xc2\x9b"
+	     "2J",
+	     "a??2J"},
+	    {"a\xe2\x80\xae"
+	     "cba",
+	     "a???cba"},                                /* U+202E: right to left */
+	    {"\xe2\x81\xa6x\xe2\x81\xa9", "???x???"},   /* U+2066, U+2069: isolates */
+	    {"x\xe2\x80\xa8y\xe2\x80\xa9", "x???y???"}, /* U+2028, U+2029: lines */
+	    {"x\xe2\x80\x8by\xe2\x80\x8f", "x???y???"}, /* U+200B, U+200F */
+	    {"\xef\xbb\xbfx", "???x"},                  /* U+FEFF */
+	    {"\xd8\x9cx\xc2\xady", "??x??y"},           /* U+061C, U+00AD */
+	    {"x\xf3\xa0\x81\x81", "x????"},             /* U+E0041: a tag */
+	};
+	/* NOLINTEND(misc-misleading-bidirectional) */
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		str_disarm(text);
+		assert_string_equal(text, cases[i].clean);
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		str_clean(text, strlen(text));
+		assert_string_equal(text, cases[i].clean);
+	}
+}

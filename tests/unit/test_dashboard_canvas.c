@@ -53,16 +53,16 @@ static const struct {
     /* right-to-left override: NOLINTNEXTLINE(misc-misleading-bidirectional) */
     {"a\xe2\x80\xae"
      "b",
-     true, 0, 8, "ab\n", 2},
+     true, 0, 8, "a?b\n", 3},
     {"a\xe2\x81\xa0"
      "b",
-     true, 0, 8, "ab\n", 2}, /* a word joiner */
+     true, 0, 8, "a?b\n", 3}, /* a word joiner */
     {"a\xd8\x9c\xe1\xa0\x8e\xef\xbf\xb9"
      "b",
-     true, 0, 8, "ab\n", 2}, /* Arabic letter mark, Mongolian separator, annotation */
+     true, 0, 8, "a???b\n", 5}, /* Arabic letter mark, Mongolian separator, annotation */
     {"a\xe2\x80\x8b\xef\xbb\xbf"
      "b",
-     true, 0, 8, "ab\n", 2},
+     true, 0, 8, "a??b\n", 4},
     {"\xf0\x9f\x98\x80", true, 0, 8, "\xf0\x9f\x98\x80\n", 2},
 };
 
