@@ -104,21 +104,43 @@ static void set_cell(struct table *t, size_t row, size_t i, const struct session
 	table_set(t, row, i, session_event(s, i)->support.state, parts, nr);
 }
 
+/* One thing of each event that is gone is enough. Readings are event by event. */
+static void add_gone(struct table *t, const struct session_things *start,
+		     const struct session_things *end)
+{
+	uint32_t done = UINT32_MAX;
+	size_t hint = 0;
+
+	for (size_t k = 0; k < start->nr_readings; k++) {
+		const struct reading *r = &start->readings[k];
+
+		if (r->event == done || r->state != READING_OK ||
+		    session_things_find(end, r->event, r->instance, &hint))
+			continue;
+		table_thing_gone(t, r->event);
+		done = r->event;
+	}
+}
+
 /* Without memory the others are left out, and their event has the sum of those before. */
 static void add_things(struct table *t, const struct session_iteration *it)
 {
 	const struct session_things *start = it->things_start, *end = it->things_end;
-	size_t hint = 0;
+	size_t hint = 0, nr_stayed = 0;
 	int rc = 0;
 
 	table_drop_things(t);
 	for (size_t k = 0; k < end->nr_readings && rc == 0; k++) {
 		const struct reading *r = &end->readings[k];
 		const char *name = session_thing_name(end, &end->things[end->thing_of[k]]);
+		const struct reading *first =
+		    session_things_find(start, r->event, r->instance, &hint);
 
-		rc = table_add_thing(t, r->event, r->instance, name,
-				     session_things_find(start, r->event, r->instance, &hint), r);
+		nr_stayed += first != NULL;
+		rc = table_add_thing(t, r->event, r->instance, name, first, r);
 	}
+	if (nr_stayed < start->nr_readings)
+		add_gone(t, start, end);
 }
 
 void api_table_fill(struct table *t, const struct session *s, const struct session_iteration *it)

@@ -53,6 +53,7 @@ struct series {
 	struct stream stream[NR_SOURCES]; /* the first has pairs alone */
 	uint8_t *source;                  /* owned; of each event: enum source */
 	struct counter *counter;          /* owned; of each event */
+	bool *has_things; /* owned; of each event: things of it were read in the tick */
 };
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
@@ -281,8 +282,14 @@ static void begin_tick(const struct series *s, struct stream *st)
 		go_on_from(&st->pairs[i]);
 	for (size_t i = 0; st->further && i < nr * FURTHER; i++)
 		go_on_from(&st->further[i]);
-	for (uint32_t k = 0; k < st->things.nr; k++)
-		go_on_from(&((struct profile_thing *)dict_at(&st->things, k))->pair);
+	for (uint32_t k = 0; k < st->things.nr; k++) {
+		struct profile_thing *thing = dict_at(&st->things, k);
+
+		if (!thing->pair.has_end && s->has_things[thing->event]) /* it is gone */
+			thing->pair.has_start = false;
+		go_on_from(&thing->pair);
+	}
+	memset(s->has_things, false, nr);
 	st->start_ns = st->end_ns;
 	st->is_open = false;
 }
@@ -353,6 +360,7 @@ static int add_reading(struct series *s, enum source source, const struct readin
 		rc = end_tick(s, source);
 	p->has_end = true;
 	p->end = *r;
+	s->has_things[r->event] |= source == IN_TICKS;
 	st->is_open = true;
 	if (r->time_ns > st->end_ns)
 		st->end_ns = r->time_ns;
@@ -744,13 +752,14 @@ static int init(struct series *s, struct err *e)
 		return rc;
 	s->source = mem_calloc(nr, sizeof(*s->source));
 	s->counter = mem_calloc(nr, sizeof(*s->counter));
+	s->has_things = mem_calloc(nr, sizeof(*s->has_things));
 	for (size_t i = 0; i < NR_SOURCES; i++) {
 		dict_init(&s->stream[i].things, sizeof(struct profile_thing),
 			  DICT_KEY(struct profile_thing, number), MAX_THINGS);
 		s->stream[i].pairs = mem_calloc(nr, sizeof(*s->stream[i].pairs));
 		has_all &= s->stream[i].pairs != NULL;
 	}
-	return s->source && s->counter && has_all ? 0 : -ENOMEM;
+	return s->source && s->counter && s->has_things && has_all ? 0 : -ENOMEM;
 }
 
 static void fini(struct series *s)
@@ -761,6 +770,7 @@ static void fini(struct series *s)
 	}
 	mem_free(s->source);
 	mem_free(s->counter);
+	mem_free(s->has_things);
 	table_free(s->table);
 	table_free(s->whole);
 }

@@ -204,6 +204,7 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
 	struct cell *all = table_cell(t, 0, column);
 	uint32_t nr_with = all->nr_with, nr_without = all->nr_without;
+	bool is_short = all->is_short || part->is_short;
 
 	if (!cell_has_value(part)) {
 		if (all->state == CELL_NONE)
@@ -217,6 +218,7 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 		*all = *part;
 	all->nr_with = nr_with + 1;
 	all->nr_without = nr_without;
+	all->is_short = is_short;
 }
 
 /* Counts before its first reading do not belong to this iteration. */
@@ -224,6 +226,12 @@ static bool has_no_start(const struct table_column *c, const struct reading *sta
 			 const struct reading *end)
 {
 	return !start && end->flags & READING_OLD && c->kind != EVENT_VALUE;
+}
+
+void table_thing_gone(struct table *t, size_t column)
+{
+	if (t->columns[column].kind != EVENT_VALUE)
+		table_cell(t, 0, column)->is_short = true;
 }
 
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
@@ -234,8 +242,11 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 	struct table_thing *thing;
 	const char *copy;
 
-	if (!end || !reading_is_of_thing(end))
+	if (!end || !reading_is_of_thing(end)) {
+		if (start && start->state == READING_OK)
+			table_thing_gone(t, column);
 		return 0;
+	}
 	copy = arena_strdup(&t->thing_names, name);
 	thing = copy ? new_thing(t) : NULL;
 	if (!thing)

@@ -109,13 +109,17 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 /*
  * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
  * Without a start it came in the iteration, and counts from 0 (at start_ns), unless its end says
- * that it was there before: then it is not counted. Without an end it has gone, and is left out.
+ * that it was there before: then it is not counted. Without an end it has gone: it is no thing of
+ * the iteration, and table_thing_gone.
  * Without a number it is in the list, and the event's number lacks it (cell.nr_without).
  * Call table_set for row 0 first, with neither: it clears the cell and says why if the event is not
  * measured. The times of the table are set; the name is copied. 0 or -ENOMEM.
  */
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
 		    const struct reading *start, const struct reading *end);
+/* A thing ended after its start was read: what it counted since then is missing from the sum, by
+ * how much is not known (cell.is_short). A sum of values is that of the things that are there. */
+void table_thing_gone(struct table *t, size_t column);
 /* Removes the things of the last iteration. */
 void table_drop_things(struct table *t);
 

@@ -486,6 +486,58 @@ def check_short_lived(folder):
     assert busy.name not in table
 
 
+def check_ended(folder):
+    """What a process counted after its last reading is in no sum: the sum says so, of values it does
+    not, and the next sum is whole; live, printed and over time, at the ends and between them."""
+    program = shutil.copy(BUSY, f"{folder}/ending")
+    of_it = {"pids": ["name:ending"]}
+    timebase = [{"group_name": "software", "event_name": "cpu_clock", "rate": 100000000,
+                 "flags": ["timebase"]}] if may_sample() else []
+    for more in [], timebase:
+        write_spec(folder, [("process_cpu_time", of_it), ("process_rss", of_it)], num_iterations=3,
+                   output_path_prefix=f"{folder}/t", metrics=[{"name": "made", "expr":
+                                                               "{process_cpu_time} * 2"}])
+        with open(f"{folder}/s.cpspec", encoding="utf-8") as f:
+            spec = json.load(f)
+        spec["events"] += more
+        with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+            json.dump(spec, out)
+        with Busy("threads", 1, program=program) as first, \
+                Busy("threads", 1, program=program) as second, \
+                subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", "--quiet",
+                                  "--output-format=csv", "--duration=700ms"],
+                                 stdout=subprocess.PIPE, text=True) as p:
+            while not os.path.exists(f"{folder}/s.cpsession"):
+                assert p.poll() is None
+                time.sleep(0.002)
+            time.sleep(0.2)
+            first.process.stdin.close()
+            first.process.wait()
+            live = p.communicate()[0]
+            assert p.returncode == 0
+        os.rename(f"{folder}/s.cpsession", f"{folder}/was.cpsession")
+
+        def printed(*args):
+            done = subprocess.run([CPUPERF_PRINT, f"--session={folder}/was.cpsession", "--quiet",
+                                   "--output-format=csv", *args], check=True, text=True,
+                                  stdout=subprocess.PIPE)
+            return done.stdout
+
+        assert printed() == live
+        rows = list(csv.DictReader(io.StringIO(live)))
+        for event, states in (("process_cpu_time", ["ok", "ok", "partial"]),
+                              ("made", ["ok", "ok", "partial"]), ("process_rss", ["ok"] * 3)):
+            assert sorted(r["state"] for r in rows
+                          if r["event"] == event and not r["thing"]) == states, (event, rows)
+        assert [r["thing"] for r in rows if r["event"] == "process_rss" and r["thing"]
+                and r["iteration"] == "2"] == [second.name], rows
+        series = [r for r in csv.DictReader(io.StringIO(printed("--report=series")))
+                  if r["event"] == "process_cpu_time" and not r["thing_name"]]
+        assert [r["state"] for r in series].count("partial") == 1 and \
+            {r["state"] for r in series} == {"partial", "ok"}, series
+        print(f"ended: {len(series)} sums over time")
+
+
 def check_absent(folder):
     """A number that no process has is said, and is no reason to leave out the others."""
     with Busy("threads", 1) as gone:
