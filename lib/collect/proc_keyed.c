@@ -21,6 +21,7 @@ static const struct {
     [PROC_MEMINFO_CACHED] = {CACHED, 0},
     [PROC_MEMINFO_DIRTY] = {DIRTY, 0},
     [PROC_MEMINFO_SWAP_USED] = {SWAP_TOTAL, BIT(SWAP_FREE)},
+    [PROC_MEMINFO_UNAVAILABLE] = {TOTAL, BIT(AVAILABLE)},
 };
 
 static int meminfo_parse(const char *text, size_t len, void *state, uint32_t nr_cpus)

@@ -14,7 +14,8 @@ enum proc_meminfo_field {
 	PROC_MEMINFO_BUFFERS,
 	PROC_MEMINFO_CACHED,
 	PROC_MEMINFO_DIRTY,
-	PROC_MEMINFO_SWAP_USED, /* SwapTotal - SwapFree */
+	PROC_MEMINFO_SWAP_USED,   /* SwapTotal - SwapFree */
+	PROC_MEMINFO_UNAVAILABLE, /* MemTotal - MemAvailable */
 };
 
 /* Cumulative. */

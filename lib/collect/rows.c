@@ -98,7 +98,11 @@ static const struct event_row misc_rows[] = {
 	/* Memory */
 	ROW(120, "memory_used", VALUE, SYSTEM, "B", "/proc/meminfo",
 	    PROC_MEMINFO, PROC_MEMINFO_USED, 0,
-	    "Memory in use: MemTotal - MemFree - Buffers - Cached."),
+	    "Memory in use but for caches of files and blocks: MemTotal - MemFree - Buffers - Cached."),
+	ROW(128, "memory_unavailable", VALUE, SYSTEM, "B", "/proc/meminfo",
+	    PROC_MEMINFO, PROC_MEMINFO_UNAVAILABLE, 0,
+	    "Memory that programs cannot get without swapping: MemTotal - MemAvailable; free of "
+	    "procps 4 shows it as used."),
 	ROW(121, "memory_available", VALUE, SYSTEM, "B", "/proc/meminfo",
 	    PROC_MEMINFO, PROC_MEMINFO_AVAILABLE, 0,
 	    "Memory that programs can get without swapping, as the kernel estimates it."),

@@ -156,6 +156,7 @@ ROWS = {
     "load_average_1": (0.001, "tasks", load(0)),
     "load_average_5": (0.001, "tasks", load(1)),
     "load_average_15": (0.001, "tasks", load(2)),
+    "memory_unavailable": (256 * MIB, "B", meminfo("MemTotal", "MemAvailable")),
     "memory_used": (256 * MIB, "B", meminfo("MemTotal", "MemFree", "Buffers", "Cached")),
     "memory_available": (256 * MIB, "B", meminfo("MemAvailable")),
     "memory_total": (0, "B", meminfo("MemTotal")),

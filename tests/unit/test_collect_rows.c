@@ -38,6 +38,7 @@ static const struct line {
     {"load_average_5", "value", "tasks", "", 2.59},
     {"load_average_15", "value", "tasks", "", 4.83},
     {"memory_used", "value", "B", "", 6700044.0 * 1024},
+    {"memory_unavailable", "value", "B", "", 4000040.0 * 1024},
     {"memory_available", "value", "B", "", 12000017.0 * 1024},
     {"memory_total", "value", "B", "", 16000057.0 * 1024},
     {"memory_free", "value", "B", "", 7000003.0 * 1024},
