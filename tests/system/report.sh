@@ -62,6 +62,9 @@ skip: no gold
 [ RUN      ] test_other
 [       OK ] test_other
 ')"
+expect "a part of a script" 0 'quick: sampling: no permission' 0 "$(case_of quick 1 run '
+  skip: sampling: no permission
+check_other: ok')"
 expect "unknown label" 1 'label none has no budget' 0 "$(case_of other 1 run x)"
 rm -f "$work/test.xml"
 "$top/scripts/test-report" "$work/nothing.xml" "$work" 1 0 'whole 900' 2>/dev/null && failed=1

@@ -174,6 +174,13 @@ static void check_untouched(const char *name, enum way way)
 	buf_fini(&b);
 }
 
+static bool may_make_foreign_files(void)
+{
+	if (geteuid() != 0)
+		print_message("skip: files of another user: not root\n");
+	return geteuid() == 0;
+}
+
 TEST(in_the_way)
 {
 	static const char prefix[] = "--output-path-prefix";
@@ -213,8 +220,7 @@ TEST(in_the_way)
 					     way != TO_NOTHING);
 			rig_fini(&rig);
 		}
-	if (geteuid() != 0)
-		print_message("skip: files of another user: not root\n");
+	may_make_foreign_files();
 }
 
 /* Names that the session does not use are nobody's business. */
@@ -370,7 +376,7 @@ TEST(moved)
 					    "t.traces.lock", "s.cpsession",   "s.cpsession.lock"};
 	static const uint8_t id[16] = {1};
 
-	if (geteuid() != 0)
+	if (!may_make_foreign_files())
 		skip();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct session_output_config config = {
@@ -401,7 +407,7 @@ TEST(manifest_follows)
 	static const char *const names[] = {"s.cpsession", "s.cpsession.lock", "t.0.0.cpuperf"};
 	static const uint8_t id[16] = {1};
 
-	if (geteuid() != 0)
+	if (!may_make_foreign_files())
 		skip();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct session_output_config config = {.spec = &rig.spec,
