@@ -14,6 +14,9 @@ import sampled
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 
 
+NO_SAMPLING = "measuring whole CPUs needs root or perf_event_paranoid 0"
+
+
 def run(*command, code=0, text=True, env=None, **how):
     """Runs the command to its end and returns subprocess's CompletedProcess. Fails unless its exit
     status is code (None: any). env is added to the environment; a value None removes. There is no
@@ -48,7 +51,14 @@ def skip(reason):
 
 def need_sampling():
     if not sampled.may_sample():
-        skip("may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+        skip(NO_SAMPLING)
+
+
+def may_sample(what):
+    """Whether whole CPUs may be measured; if not, prints that the checks named are skipped."""
+    if not sampled.may_sample():
+        print(f"skip: {what}: {NO_SAMPLING}", flush=True)
+    return sampled.may_sample()
 
 
 def run_checks(names, everybody=False):

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from kit import need_sampling
 import sampled
 
 CLOCK = sampled.event("software:cpu_clock", rate=1000000, flags=["callchain"])
@@ -174,6 +175,7 @@ def check_marked(folder, perf):
 
 
 def main():
+    need_sampling()
     perf = shutil.which("perf")
     with tempfile.TemporaryDirectory(prefix="cpuperf-ids-") as folder:
         folder = os.path.realpath(folder)

@@ -25,7 +25,7 @@ import sqlite3
 import subprocess
 import time
 
-from kit import run_checks
+from kit import may_sample, run_checks
 import sampled
 
 CPUPERF, CPUPERF_PRINT, BUSY, SOURCE_DIR = (
@@ -402,10 +402,6 @@ def check_beside(folder):
         assert kib * 1024 <= ours + 1024
 
 
-def may_sample():
-    return os.geteuid() == 0 or int(read("/proc/sys/kernel/perf_event_paranoid")) <= 0
-
-
 def frames(path):
     done = subprocess.run(["/usr/bin/python3", READER, path], stdout=subprocess.PIPE, check=True,
                           text=True)
@@ -424,8 +420,7 @@ def ticks(all_frames):
 
 def check_ticks(folder):
     """system.cpspec reads ten times a second: each event, each thing, each CPU."""
-    if not may_sample():
-        skip("ticks", "may not count on whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+    if not may_sample("ticks"):
         return
     seconds = 3
     subprocess.run([CPUPERF, f"--spec-file={SOURCE_DIR}/specs/system.cpspec", "--quiet",
@@ -452,8 +447,7 @@ def check_ticks(folder):
 def check_short_lived(folder):
     """A process that is there for 300 ms of a session that reads ten times a second: its readings
     are in the trace, and its name; the table has what is there at the end."""
-    if not may_sample():
-        skip("short-lived", "may not count on whole CPUs")
+    if not may_sample("short-lived"):
         return
     program = shutil.copy(BUSY, f"{folder}/briefly")
     of_it = {"pids": ["name:briefly"]}

@@ -27,7 +27,7 @@ CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 EVENTS = [("software", "cpu_clock"), ("software", "context_switches"),
           ("software", "page_faults"), ("fixed", "instructions_retired"),
           ("misc", "cpu_utilization"), ("misc", "memory_available"), ("misc", "process_cpu_time")]
-METRICS = [{"name": "switch_rate", "expr": "{context_switches} / duration", "warn_above": -1}]
+METRICS = [{"name": "busy_part", "expr": "{cpu_utilization} / 100", "warn_above": -1}]
 
 
 def write_spec(folder, events=EVENTS, metrics=METRICS, **more):
@@ -82,19 +82,20 @@ def check_keys(folder):
         text = t.wait(r"iteration [3-9]")
         assert re.search(r"^ watched  iteration \d+  \d+ of 10000  \[.*left \d+:\d\d", text), text
         assert re.search(r"CPUs? .*lost 0  \d+ warning", text), text
-        for word in ("cpu_clock", "not supported", "memory_available", "process", "switch_rate"):
+        for word in ("cpu_clock", "not supported", "memory_available", "process", "busy_part"):
             assert word in text, (word, text)
-        assert re.search(r"^all .*\d!", text, re.M), text  # switch_rate is beyond its limit
+        assert re.search(r"^all .*\d!", text, re.M), text  # busy_part is beyond its limit
         assert "▁" in text or "█" in text
         t.press("?", r"Keys; any closes")
         t.press("x", r"Keys; any closes", absent=True)
         t.press("F1", r"Keys; any closes")
         t.press("q", r"Keys; any closes", absent=True)
+        t.press("Home", r"^ all · software:cpu_clock")  # at first one with a value is selected
         t.press("l", r"^ all · software:context_switches")
         t.press("Right", r"^ all · software:page_faults")
         t.press("Left", r"^ all · software:context_switches")
         t.press("h", r"^ all · software:cpu_clock")
-        t.press("End", r"^ all · metric:switch_rate")
+        t.press("End", r"^ all · metric:busy_part")
         t.press("Home", r"^ all · software:cpu_clock")
         t.press("j", r"^ CPU 0 · software:cpu_clock")
         t.press("k", r"^ all · ")
@@ -135,7 +136,7 @@ def check_keys(folder):
         t.keys("q")
         text = t.wait(r"^status \d+\.", history=True)
         assert "status 0." in text, text
-        for word in ("all traces", "mean", "dev %", "warning: switch_rate: above -1", "stopped after"):
+        for word in ("all traces", "mean", "dev %", "warning: busy_part: above -1", "stopped after"):
             assert word in text, (word, text)
         assert "Keys" not in text and "PAUSED" not in text, text
     saved = glob.glob(f"{folder}/cwd/cpuperf-*.txt")
@@ -184,7 +185,7 @@ def fits(text, width, height, pattern):
     lines = text.rstrip("\n").split("\n")
     return len(lines) == height and max(len(line) for line in lines) <= width and \
         re.search(r"^ q quit", lines[-1]) and (width < 80 or re.search("elapsed", lines[0])) and \
-        (width < 300 or "switch_rate" in text) and pattern
+        (width < 300 or "busy_part" in text) and pattern
 
 
 def check_suspended(folder):
@@ -364,16 +365,16 @@ def check_replay(folder):
     text = subprocess.run([PRINT, f"--session={folder}/s.cpsession", "--output-format=csv"],
                           check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True).stdout
-    count = next(int(row["raw"]) for row in csv.DictReader(io.StringIO(text))
-                 if (row["iteration"], row["trace"], row["event"]) == ("1", "0",
-                                                                       "context_switches"))
+    row = next(row for row in csv.DictReader(io.StringIO(text))
+               if (row["iteration"], row["trace"], row["event"]) == ("1", "0", "context_switches"))
+    shown = f"{int(row['raw']):,}" if row["raw"] else row["state"]
     with Terminal([PRINT, f"--session={folder}/s.cpsession", "--live"], 120, 36) as t:
         t.wait(r"iteration 0  1 of 15 .*REPLAY")
         for key, iteration in ((".", 1), (".", 2), (",", 1), (">", 11), ("<", 1), ("G", 14),
                                (".", 14), ("g", 0), ("]", 1), ("[", 0), (".", 1)):
             t.press(key, rf"iteration {iteration}  {iteration + 1} of 15")
-        t.keys("l", "j")
-        t.wait(rf"^ CPU 0 · software:context_switches · {count:,} ")
+        t.keys("Home", "l", "j")
+        t.wait(rf"^ CPU 0 · software:context_switches · {shown}( |$)")
         t.press("w", r"t\.7\.0\.cpuperf")
         t.press("w", r"Warnings", absent=True)
         if os.path.exists("/sys/devices/system/cpu/cpu0/topology/physical_package_id"):
@@ -390,7 +391,8 @@ def check_replay(folder):
 
 def check_long_replay(folder):
     """More iterations than the history keeps: what is around the one shown is read anew."""
-    spec = write_spec(folder, num_iterations=700, events=EVENTS[:2], metrics=[])
+    spec = write_spec(folder, num_iterations=700, events=[("misc", "memory_available")],
+                      metrics=[{"name": "available", "expr": "{memory_available} / 1e9"}])
     subprocess.run([CPUPERF, spec, "--duration=1ms"], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     with Terminal([PRINT, f"--session={folder}/s.cpsession", "--live"], 120, 36) as t:

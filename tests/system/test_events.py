@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import kit
-from kit import CPUPERF
+from kit import CPUPERF, may_sample
 import sampled
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
@@ -224,8 +224,7 @@ def check_where():
 
 
 def check_model_of_spec():
-    if not sampled.may_sample():
-        print("skip: may not measure whole CPUs: root, CAP_PERFMON or perf_event_paranoid 0")
+    if not may_sample("the model of a spec"):
         return
     with tempfile.TemporaryDirectory() as folder:
         spec = write_spec(folder, ["software:cpu_clock"])

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from kit import may_sample
+
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
 NR_CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
 PATIENCE_S = 60
@@ -202,6 +204,8 @@ def check_messages_and_signal(folder):
 
 def check_status_line(folder):
     """A terminal that takes nothing any more: the status line of a session that samples, and its end."""
+    if not may_sample("status line"):
+        return
     spec = write_spec(folder, SAMPLED, num_iterations=3, duration="2200ms")
     parent, child = pty.openpty()
     with subprocess.Popen(spec, stdout=subprocess.DEVNULL, stderr=child) as p:
@@ -218,6 +222,8 @@ def check_status_line(folder):
 
 def check_sampling(folder):
     """Rings are emptied while nobody reads: none overflows."""
+    if not may_sample("sampling"):
+        return
     spec = write_spec(folder, SAMPLED, num_iterations=10, duration="300ms")
     read, write = full_pipe()
     with subprocess.Popen([*spec, "--output-format=csv"], stdout=write, stderr=write) as p:

@@ -46,7 +46,8 @@ def perf_record(folder, name, *args, work=tuple(WORK), to_pipe=False):
         if b"smashing" not in done.stderr:
             break
     if done.returncode:
-        print(f"left out: {name}: {done.stderr.decode().strip().splitlines()[-1:]}")
+        why = [line for line in done.stderr.decode().splitlines() if line not in ("", "Error:")]
+        print(f"skip: recording {name}: perf: {why[0] if why else 'no message'}")
         return None
     return path
 
@@ -258,7 +259,8 @@ def main():
         for file in sorted(os.listdir(folder)):
             if file.startswith("output.data."):
                 print(f"{file}: {check(f'{folder}/{file}')} samples")
-        round_trip(folder)
+        if kit.may_sample("round trip"):
+            round_trip(folder)
     print(dict(seen))
     if sys.argv[1:]:
         return 0

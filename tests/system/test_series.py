@@ -16,7 +16,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sampled  # noqa: E402
 
-from kit import CPUPERF, output, PRINT
+from kit import CPUPERF, may_sample, output, PRINT
 
 COUNT, VALUE, SHARE = 1, 2, 3
 OF_CPU, OF_THINGS = (1, 3), 4
@@ -122,7 +122,7 @@ def check_points(folder):
     about = facts(traces[0])
     rows = [r for r in points(folder) if r["kind"] not in ("samples", "metric")]
     found = {(names.index((r["group"], r["event"])), r["cpu"], r["thing"], r["monotonic_ns"]): r
-             for r in rows if r["state"] not in ("not supported",)}
+             for r in rows if r["state"] not in ("not supported", "no permission")}
     nr = 0
     for trace in traces:
         for key, (value, fields) in expected(trace).items():
@@ -260,7 +260,8 @@ def check_filters(folder):
 def check_text(folder):
     """80 columns on demand of nobody: 100; in ASCII where the locale is; the mean is that of all."""
     text = show(folder, how="text", env={"LC_ALL": "C.UTF-8"})
-    assert "█" in text and all(len(line) <= 100 for line in text.splitlines())
+    assert "█" in text
+    assert all(len(line) <= 100 or " n/a: " in line for line in text.splitlines()), text
     plain = show(folder, how="text", env={"LC_ALL": "C"})
     assert plain.isascii() and "#" in plain
     rows = [r for r in points(folder) if r["event"] == "context_switches" and r["value"]]
@@ -320,17 +321,17 @@ def check_top_down(folder, cells):
         assert not rows[0]["value"] and rows[0]["state"] == "n/a"
         text = show(folder, report="top-down", how="text")
         assert re.search(r"(?m)^ipc +n/a +(instructions_retired|unhalted_core_cycles).*: \S", text)
-        # page faults were counted; what they are compared with was not
-        assert re.search(r"(?m)^page_faults +n/a +instructions_retired: \S", text), text
+        # page faults are not compared with anything, even where they were counted
+        assert re.search(r"(?m)^page_faults +n/a +(instructions_retired|page_faults): \S", text), text
     with tempfile.TemporaryDirectory() as other:
-        spec = sampled.write_spec(other, TALLY[:1])
+        spec = sampled.write_spec(other, TALLY[2:3])
         output(CPUPERF, spec, "--duration=10ms", "--quiet")
         assert "basic-cpu.cpspec: ipc" in show(other, report="top-down", how="text")
         assert show(other, report="top-down").count("\n") == 1
 
 
 def main():
-    nr = check_system(), check_group(), check_tally()
+    nr = check_system(), check_group() if may_sample("groups") else 0, check_tally()
     print("series: %d and %d points of ticks, %d cells of a tally agree" % nr)
 
 
