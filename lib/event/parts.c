@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/perf_abi.h"
+#include "event/model.h"
 #include "host/host.h"
 
 #include <errno.h>
@@ -23,6 +24,14 @@ size_t parts_nr_core_pmus(const struct host *h)
 	for (size_t i = 0; i < h->nr_pmus; i++)
 		nr += h->pmus[i].is_core;
 	return nr;
+}
+
+const char *parts_foreign_reason(const struct catalogue *c)
+{
+	char cpu[128];
+
+	event_model_describe_host(c->host, cpu, sizeof(cpu));
+	return arena_printf(c->arena, "of another CPU model (this is %s)", cpu);
 }
 
 static const char *spell(const struct catalogue *c, const struct event_part *parts, uint32_t nr)

@@ -20,6 +20,10 @@ struct event_row *parts_row(const struct catalogue *c, const char *name,
 int parts_spread(const struct catalogue *c, const struct event_row *row,
 		 const struct event_row **out);
 
+/* Why an event of a model that this machine does not have is missing; in the arena, NULL if out of
+ * memory. */
+const char *parts_foreign_reason(const struct catalogue *c);
+
 /* The makers of the groups model and arch. */
 extern const struct event_maker event_pfm_maker, event_raw_maker, event_armv8_maker;
 

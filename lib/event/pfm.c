@@ -39,7 +39,6 @@ struct resolved {
 static int get_models(const struct catalogue *c, struct models *out)
 {
 	int pmus[MODEL_MAX_SELECTED];
-	char cpu[128];
 
 	memset(out, 0, sizeof(*out));
 	out->c = c;
@@ -50,8 +49,7 @@ static int get_models(const struct catalogue *c, struct models *out)
 	}
 	if (!out->nr || !event_model_is_foreign(c))
 		return 0;
-	event_model_describe_host(c->host, cpu, sizeof(cpu));
-	out->missing = arena_printf(c->arena, "of another CPU model (this is %s)", cpu);
+	out->missing = parts_foreign_reason(c);
 	return out->missing ? 0 : -ENOMEM;
 }
 

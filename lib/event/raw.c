@@ -86,15 +86,6 @@ static int add_parts(struct raw *r, const char *text, bool only_published, struc
 	return r->nr_parts ? 0 : -ENOENT;
 }
 
-static void set_manner(const struct raw *r, struct event_row *row)
-{
-	if (!r->published.name[0])
-		return;
-	row->kind = r->published.is_snapshot ? EVENT_VALUE : EVENT_COUNT;
-	row->scale = r->published.scale;
-	row->missing = r->published.problem;
-}
-
 static int new_row(const struct raw *r, const char *name, const struct event_row **out)
 {
 	struct arena *a = r->c->arena;
@@ -103,7 +94,11 @@ static int new_row(const struct raw *r, const char *name, const struct event_row
 
 	if (!row)
 		return -ENOMEM;
-	set_manner(r, row);
+	if (r->published.name[0]) {
+		row->kind = r->published.is_snapshot ? EVENT_VALUE : EVENT_COUNT;
+		row->scale = r->published.scale;
+		row->missing = r->published.problem;
+	}
 	if (r->published.unit[0])
 		row->unit = arena_strdup(a, r->published.unit);
 	row->description =
@@ -122,14 +117,6 @@ static bool is_raw(const char *name)
 {
 	return (*name == 'r' || *name == 'R') && name[1] &&
 	       strspn(name + 1, "0123456789abcdefABCDEF") == strlen(name + 1);
-}
-
-static const char *foreign_reason(const struct catalogue *c)
-{
-	char cpu[128];
-
-	event_model_describe_host(c->host, cpu, sizeof(cpu));
-	return arena_printf(c->arena, "of another CPU model (this is %s)", cpu);
 }
 
 static int find_raw(const struct catalogue *c, const char *name, const struct event_row **out,
@@ -158,7 +145,7 @@ static int find_raw(const struct catalogue *c, const char *name, const struct ev
 	row->description =
 	    arena_printf(c->arena, "An event of the core's PMU by its raw encoding, 0x%" PRIx64 ".",
 			 part.config);
-	row->missing = is_foreign ? foreign_reason(c) : NULL;
+	row->missing = is_foreign ? parts_foreign_reason(c) : NULL;
 	if (!row->description || (is_foreign && !row->missing))
 		return -ENOMEM;
 	*out = row;
