@@ -91,7 +91,7 @@ int import_add_id(struct import *im, uint64_t id, uint32_t event)
 	void *grown;
 
 	if (im->nr_ids == IMPORT_MAX_IDS) {
-		im->ids_are_left_out = true;
+		im->has_skipped_ids = true;
 		return 0;
 	}
 	grown = mem_grow(im->ids, im->nr_ids, &im->ids_room, sizeof(*im->ids));

@@ -117,7 +117,7 @@ static int add_ids(struct import *im, struct import_section s, uint32_t event)
 	size_t len;
 	int rc = load_section(im, s, (size_t)IMPORT_MAX_IDS * 8, &data, &len);
 
-	im->ids_are_left_out |= rc == -EFBIG;
+	im->has_skipped_ids |= rc == -EFBIG;
 	if (rc)
 		return rc == -EFBIG ? 0 : rc;
 	import_bytes_init(&b, data, len, im->facts.is_big_endian);
@@ -390,7 +390,7 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 	if (!bytes || !b.c.left)
 		return 0;
 	id = dict_at(&im->build_ids, dict_add_text(&im->build_ids, (const char *)b.c.at, b.c.left));
-	if (!id) /* at a ceiling the others are left out */
+	if (!id) /* the limit is reached, or there is no memory */
 		return im->build_ids.nr == IMPORT_MAX_BUILD_IDS ||
 			       im->build_ids.texts.used_bytes > IMPORT_MAX_TEXT_BYTES / 2
 			   ? 0

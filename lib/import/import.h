@@ -17,9 +17,9 @@ struct trace_set;
 
 enum {
 	IMPORT_MAX_EVENTS = 1024, /* more are refused */
-	IMPORT_MAX_IDS = 65536,   /* more are left out, and that is reported */
+	IMPORT_MAX_IDS = 65536,   /* more are skipped, and that is reported */
 	IMPORT_BUILD_ID_BYTES = 20,
-	IMPORT_MAX_MODULES = 4096, /* the rest is left out */
+	IMPORT_MAX_MODULES = 4096, /* more are skipped */
 };
 
 /* Called when header and features are read, and the pass over the records begins (of a pipe: before

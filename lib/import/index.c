@@ -38,11 +38,11 @@ struct walking {
 	uint64_t time_ns; /* of the record before, or 0 */
 	uint64_t last_id; /* of this event */
 	struct import_event *event;
-	uint64_t nr_senseless;
+	uint64_t nr_invalid;
 	struct trace_unzip *unzip; /* owned; NULL until something is packed */
 	uint8_t *out;              /* owned; OUT_BYTES */
 	uint64_t packed_bytes;
-	bool is_damaged; /* of the packed records: the rest of them is left out */
+	bool is_damaged; /* the packed records: the rest of them is skipped */
 };
 
 static bool begin_slice(struct walking *w, uint64_t at)
@@ -181,11 +181,11 @@ static void count(struct walking *w, const struct import_record *r)
 static int read_of_kernel(struct walking *w, const struct import_record *r)
 {
 	if (r->size % 8) {
-		w->nr_senseless++;
+		w->nr_invalid++;
 		return 0;
 	}
 	if (w->im->facts.is_big_endian && !import_swap(w->im, r)) {
-		w->nr_senseless++;
+		w->nr_invalid++;
 		return 0;
 	}
 	if (r->type == PERF_RECORD_SAMPLE) {
@@ -205,13 +205,13 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 	return 0;
 }
 
-/* Those of a time all have it, or none. */
+/* Either some event has times, or the file is timeless. */
 static void find_times(struct import *im)
 {
 	import_ids_sort(im);
-	im->lacks_times = im->any != NULL;
+	im->is_timeless = im->any != NULL;
 	for (size_t i = 0; i < im->nr_events; i++)
-		im->lacks_times &= !im->events[i].time_place.is_there;
+		im->is_timeless &= !im->events[i].time_place.is_there;
 }
 
 /* The size of the attr in its record, according to the attr. */
@@ -422,7 +422,7 @@ static int read_compressed_2(struct walking *w, const struct import_record *r)
 	return w->is_unpacked ? 0 : unpack(w, r, b.c.at, (size_t)len);
 }
 
-static int (*const takes[])(struct walking *w, const struct import_record *r) = {
+static int (*const readers[])(struct walking *w, const struct import_record *r) = {
     [HEADER_ATTR] = read_attr,
     [EVENT_TYPE] = read_event_type,
     [IMPORT_TRACING_DATA] = read_tracing,
@@ -433,13 +433,13 @@ static int (*const takes[])(struct walking *w, const struct import_record *r) = 
     [COMPRESSED2] = read_compressed_2,
 };
 
-static int take(struct walking *w, const struct import_record *r)
+static int read_record(struct walking *w, const struct import_record *r)
 {
 	w->im->facts.nr_records++;
 	if (r->type < IMPORT_USER_TYPES)
 		return read_of_kernel(w, r);
-	if (r->type < sizeof(takes) / sizeof(takes[0]) && takes[r->type])
-		return takes[r->type](w, r);
+	if (r->type < sizeof(readers) / sizeof(readers[0]) && readers[r->type])
+		return readers[r->type](w, r);
 	return 0;
 }
 
@@ -451,7 +451,7 @@ static int walk(struct walking *w)
 	int rc;
 
 	while ((rc = import_walk_peek(&w->walk, &r, &is_moved)) == 1) {
-		rc = take(w, &r);
+		rc = read_record(w, &r);
 		if (rc)
 			return rc;
 		import_walk_pass(&w->walk, &r);
@@ -467,31 +467,32 @@ static int walk(struct walking *w)
 
 static void use_places(struct import *im)
 {
-	if (!im->lacks_times)
+	if (!im->is_timeless)
 		return;
 	im->facts.first_ns = im->data.offset;
 	im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
 	if (im->facts.nr_samples)
-		import_report(
-		    im, false,
-		    "its samples have no times: their places in the file stand in for them");
+		import_report(im, false,
+			      "its samples have no times: their offsets in the file replace them");
 }
 
-static void tell(const struct walking *w)
+static void report_all(const struct walking *w)
 {
-	if (w->nr_senseless)
-		import_report(w->im, true, "%" PRIu64 " records are invalid: left out",
-			      w->nr_senseless);
+	uint64_t nr_invalid = w->nr_invalid + w->im->nr_invalid;
+
+	if (nr_invalid)
+		import_report(w->im, true, "%" PRIu64 " records are invalid: skipped", nr_invalid);
 	if (w->im->any && !w->im->any->id_place.is_there && w->im->nr_events > 1)
-		import_report(w->im, true,
-			      "its samples do not say which of its %zu events they are of: all are "
-			      "counted for %s",
-			      w->im->nr_events, w->im->any->name);
-	if (w->im->ids_are_left_out)
+		import_report(
+		    w->im, true,
+		    "its samples do not name their event, one of %zu: all are counted for "
+		    "%s",
+		    w->im->nr_events, w->im->any->name);
+	if (w->im->has_skipped_ids)
 		import_report(w->im, true,
 			      "has more than %d ids: samples of the others are skipped",
 			      IMPORT_MAX_IDS);
-	if (w->im->side_is_left_out)
+	if (w->im->has_skipped_side_band)
 		import_report(w->im, true,
 			      "has more than %d MiB of records of tasks and mappings: the others "
 			      "are skipped",
@@ -557,6 +558,6 @@ int import_index(struct import *im, struct err *e)
 	note_nothing_lost(im);
 	import_name_events(im);
 	use_places(im);
-	tell(&w);
+	report_all(&w);
 	return 0;
 }

@@ -1,11 +1,9 @@
 /*
  * Shared by the files of import/. Private to them and their tests.
  *
- *
- *
- * header.c reads what is before and after the records, index.c walks through them once, side.c
- * stores those of tasks and mappings, slice.c returns the others as frames, traces.c makes traces
- * of all that.
+ * header.c reads what is before and after the records; index.c walks through them once; side.c
+ * stores those of tasks and mappings; deferred.c notes callchains that were recorded late; slice.c
+ * returns the other records as frames; traces.c makes traces of them.
  */
 #ifndef IMPORT_INTERNAL_H
 #define IMPORT_INTERNAL_H
@@ -109,8 +107,8 @@ struct import {
 	size_t nr_described, nr_attrs;
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;
-	bool ids_are_sorted, ids_are_left_out, side_is_left_out;
-	uint64_t nr_senseless; /* of tasks and mappings */
+	bool ids_are_sorted, has_skipped_ids, has_skipped_side_band;
+	uint64_t nr_invalid; /* of tasks and mappings */
 	const struct import_event
 	    *any;                 /* the first that is sampled: ids are at its place, or NULL */
 	struct import_event made; /* the layout of records that perf wrote itself */
@@ -122,7 +120,7 @@ struct import {
 	    slices[2 * IMPORT_MAX_SLICES]; /* of the file, of the unpacked records */
 	size_t nr_slices;
 	uint64_t disorder_ns;
-	bool lacks_times; /* no sample has one: the offset in the file stands in for it */
+	bool is_timeless; /* no sample has a time: its offset in the file replaces it */
 	bool is_running;  /* without times: later records describe what is new */
 	/* Tasks and mappings as in a trace: those that existed before, and those that the kernel
 	 * recorded. */

@@ -116,7 +116,7 @@ static uint64_t place_as_time(struct import *im, const struct trace_record *r, u
 static uint64_t time_of(struct import *im, const struct trace_record *r, uint64_t time_ns,
 			uint64_t at)
 {
-	if (im->lacks_times)
+	if (im->is_timeless)
 		return place_as_time(im, r, at);
 	return r->has & TRACE_HAS_TIME ? r->time_ns : time_ns;
 }
@@ -130,7 +130,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	size_t body;
 
 	if (trace_record_decode(&l, p, len, &r)) {
-		im->nr_senseless++;
+		im->nr_invalid++;
 		return 0;
 	}
 	if (note_kernel(im, &r))
@@ -141,7 +141,7 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(&l);
 	if (IMPORT_HEADER_BYTES + body + TAIL_BYTES > MAX_RECORD_BYTES ||
 	    b->len > IMPORT_MAX_SIDE_BYTES) {
-		im->side_is_left_out = true;
+		im->has_skipped_side_band = true;
 		return 0;
 	}
 	add_head(b, &r, IMPORT_HEADER_BYTES + body + TAIL_BYTES);

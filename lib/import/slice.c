@@ -32,7 +32,7 @@ void *import_slice_new(struct import *im, const struct import_slice *s, void *fr
 
 	if (!slice)
 		return NULL;
-	if (im->lacks_times || im->deferred.nr) {
+	if (im->is_timeless || im->deferred.nr) {
 		slice->copies = mem_alloc(COPIES_BYTES + 2 * (1 << 16));
 		if (!slice->copies) {
 			mem_free(slice);
@@ -133,7 +133,7 @@ static int next_copies(struct slice *s, struct trace_frame *out, struct err *e)
 		import_walk_pass(&s->walk, &r);
 		if (!is_of_ring(s, &r))
 			continue;
-		size = s->im->lacks_times ? put_timed(s, &r, p) : import_put_complete(s->im, &r, p);
+		size = s->im->is_timeless ? put_timed(s, &r, p) : import_put_complete(s->im, &r, p);
 		if (!size) {
 			memcpy(p, r.p, r.size);
 			size = r.size;

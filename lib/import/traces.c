@@ -115,7 +115,7 @@ static void complete_attr(const struct import *im, struct import_event *ev)
 {
 	uint64_t flags;
 
-	if (im->lacks_times)
+	if (im->is_timeless)
 		ev->attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
 	memcpy(&flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(flags));
 	flags &= htole64(~PERF_ABI_ATTR_DEFERRED);
@@ -366,7 +366,7 @@ static int make_common(struct import *im, struct trace_writer *w)
 	return rc ? rc : import_side_put(im, w);
 }
 
-/* perf's side-band event is left out, unless there is no other. */
+/* perf's side-band event is skipped, unless there is no other. */
 void import_number_columns(struct import *im)
 {
 	bool has_other = false;

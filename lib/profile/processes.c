@@ -275,7 +275,7 @@ static void report(const struct load *l, const struct trace_reader *r)
 		    "left out");
 	if (!l->nr_senseless)
 		return;
-	err_set_at(&e, -EINVAL, l->faults->name, 0, 0, "%" PRIu64 " records are invalid: left out",
+	err_set_at(&e, -EINVAL, l->faults->name, 0, 0, "%" PRIu64 " records are invalid: skipped",
 		   l->nr_senseless);
 	l->faults->problem(l->faults->arg, true, &e);
 }

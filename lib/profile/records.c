@@ -575,7 +575,7 @@ static void report_all(struct profile_records *r)
 	r->has_reported = true;
 	profile_faults_end(&r->config.faults,
 			   r->config.is_read_twice || trace_reader_is_whole(r->reader));
-	report(r, true, r->stats.nr_senseless, "records are invalid: left out");
+	report(r, true, r->stats.nr_senseless, "records are invalid: skipped");
 	report(r, true, r->stats.nr_foreign, "records of unknown events");
 	report(r, false, r->stats.nr_late,
 	       "records came too late in the file: they are out of order");

@@ -171,7 +171,7 @@ static void report(const struct profile_samples *s, uint64_t nr, const char *wha
 static void report_all(struct profile_samples *s)
 {
 	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
-	report(s, s->nr_senseless, "records are invalid: left out");
+	report(s, s->nr_senseless, "records are invalid: skipped");
 	report(s, s->nr_foreign, "records of unknown events");
 }
 

@@ -1,6 +1,6 @@
 /*
  * Decodes the payloads of frames into the structures of trace.h. Every length, count and string is
- * untrusted: it is read through a bounded cursor, with ceilings, and text is cleaned. Must not know
+ * untrusted: it is read through a bounded cursor, with limits, and text is cleaned. Must not know
  * files, nor what the numbers mean.
  */
 #include "base/arena.h"

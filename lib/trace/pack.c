@@ -101,14 +101,14 @@ bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec 
 	size_t len = pieces_length(piece, nr), packed;
 	/* small enough that, with padding, the frame is smaller than the plain one */
 	size_t room = len > TRACE_PACKED_HEAD_BYTES + 8 ? len - TRACE_PACKED_HEAD_BYTES - 8 : 0;
-	uint32_t told = htole32((uint32_t)len);
+	uint32_t stored = htole32((uint32_t)len);
 	uint8_t *at = room ? buf_reserve(&p->out, HEAD_BYTES + room + 8) : NULL;
 
 	packed = at ? pack(p->ctx, at + HEAD_BYTES, room, piece, nr, len) : 0;
 	if (!packed)
 		return false;
 	packed += TRACE_PACKED_HEAD_BYTES;
-	memcpy(at + TRACE_FRAME_HEADER_BYTES, &told, sizeof(told));
+	memcpy(at + TRACE_FRAME_HEADER_BYTES, &stored, sizeof(stored));
 	trace_frame_header(at, kind, TRACE_FRAME_PACKED,
 			   &(struct iovec){at + TRACE_FRAME_HEADER_BYTES, packed}, 1);
 	p->out.len += TRACE_FRAME_HEADER_BYTES + packed;
@@ -126,13 +126,13 @@ void trace_unpacker_fini(struct trace_unpacker *u)
 bool trace_unpacked_length(const uint8_t *payload, uint32_t length, uint32_t *out)
 {
 	struct cursor c;
-	uint32_t told;
+	uint32_t stored;
 
 	cursor_init(&c, payload, length);
-	told = cursor_le32(&c);
-	if (!cursor_ok(&c) || trace_frame_total_bytes(told) > TRACE_FRAME_MAX_BYTES)
+	stored = cursor_le32(&c);
+	if (!cursor_ok(&c) || trace_frame_total_bytes(stored) > TRACE_FRAME_MAX_BYTES)
 		return false;
-	*out = told;
+	*out = stored;
 	return true;
 }
 

@@ -176,6 +176,13 @@ def check_fields(path):
     assert nr > 0, done.stdout[:500]
 
 
+def check_counts(path):
+    """The samples of a group have the counts of all its members."""
+    counts = [r["counts"] for r in sorted(ours(path)[0], key=lambda r: r["monotonic_ns"])]
+    assert counts and all(set(c) == {"cpu-clock", "page-faults"} for c in counts), counts[:3]
+    assert counts[-1]["cpu-clock"] > 0 and max(c["page-faults"] for c in counts) > 0, counts
+
+
 def round_trip(folder):
     """What a session is as perf.data is read as the session is."""
     with subprocess.Popen([MIX, "ms", "60000", "2"], stdout=subprocess.DEVNULL) as mix:
@@ -251,10 +258,17 @@ def main():
                 nr += 1
                 if name == "tracepoints":
                     check_fields(path)
+                if name == "group":
+                    check_counts(path)
                 print(f"{name}: {check(path, **how)} samples")
         path = perf_record(folder, "pipe", *CLOCK, "-g", to_pipe=True)
         if path:
             print(f"pipe: {check(path)} samples")
+        # events of different sample types in one pipe
+        path = perf_record(folder, "mixed", "-e", "sched:sched_switch", "-e", "cpu-clock", "-F", "997",
+                           to_pipe=True)
+        if path:
+            print(f"mixed: {check(path)} samples")
         path = perf_record(folder, "output", *CLOCK, "--switch-output=1M")
         for file in sorted(os.listdir(folder)):
             if file.startswith("output.data."):

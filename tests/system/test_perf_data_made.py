@@ -535,6 +535,17 @@ def losses(folder):
             assert f"{event}: 10 samples, 1,045{said}\n" in out, (event, out)
 
 
+def invalid(folder):
+    """Records that are invalid are counted, those of tasks too."""
+    f = pd.File()
+    f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
+    fill(f, 10)
+    f.other(pd.COMM, f.pack("II", 10, 10) + b"endless!", time=3000)
+    write(f"{folder}/invalid", f.whole())
+    _, problems = records(f"{folder}/invalid", codes=(1,))
+    assert "1 records are invalid: skipped" in problems, problems
+
+
 def filters(folder):
     """What picks samples, by what the sample says."""
     f = pd.File()
@@ -665,7 +676,6 @@ def build_ids(folder):
                                 stdout=subprocess.PIPE).stdout.decode().splitlines()
         assert f"{bytes(range(2, 22)).hex()} [kernel.kallsyms]" in listed, listed
         assert f"{bytes(range(3, 23)).hex()} {module}" in listed, listed
-        write(f"{folder}/ids", f.whole())
 
 
 def kernel_file(folder, build_id, address, samples):
@@ -713,7 +723,7 @@ def kernel(folder):
         table = [line.split() for line in f]
     where = {t[2]: int(t[0], 16) for t in table if len(t) == 3}
     if not where.get("_text") or "schedule" not in where:
-        print("left out: this kernel hides its addresses")
+        print("skip: this kernel hides its addresses")
         return
     moved = 0x200000
     path = kernel_file(folder, here, where["_text"] + moved, [where["schedule"] + moved + 4])
@@ -725,8 +735,8 @@ def kernel(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, bombs, versions,
-                     who, everything, kinds, foreign, nameless, unmapped, losses, filters, empty,
-                     guests, several, build_ids, kernel, hostile):
+                     who, everything, kinds, foreign, nameless, unmapped, losses, invalid, filters,
+                     empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)
                 print(part.__name__, "ok")

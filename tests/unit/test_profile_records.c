@@ -738,7 +738,7 @@ TEST(nonsense_is_left_out)
 	assert_int_equal(profile_records_stats(r)->nr_senseless, 4);
 	assert_int_equal(told.nr_losses, 2);
 	assert_non_null(strstr(told.text, "(kind 7) cannot be decoded: skipped"));
-	assert_non_null(strstr(told.text, "file: 4 records are invalid: left out\n"));
+	assert_non_null(strstr(told.text, "file: 4 records are invalid: skipped\n"));
 	profile_records_close(r);
 	buf_fini(&b);
 }
