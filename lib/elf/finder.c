@@ -115,23 +115,14 @@ static int check_unverified(const struct elf_finder *f, const struct elf_wanted 
 	return is_replaced ? -ESTALE : 0;
 }
 
-static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
-				     struct err *e)
+static struct elf_file *open_start_of_path(const struct elf_finder *f, const struct elf_wanted *w,
+					   size_t path_len, struct err *e)
 {
-	static const char mark[] = " (deleted)";
-	size_t path_len = strlen(w->path), mark_len = sizeof(mark) - 1;
 	struct elf_file *file;
 	char path[PATH_MAX];
 	struct stat st;
 	int len, rc;
 
-	/* The kernel marks the paths of removed files. The build-id shows whether the file is
-	 * back. */
-	if (w->build_id.len && path_len > mark_len &&
-	    strcmp(w->path + path_len - mark_len, mark) == 0)
-		path_len -= mark_len;
-	if (path_len >= sizeof(path))
-		return NULL;
 	len = snprintf(path, sizeof(path), "%s%.*s", sysroot(f), (int)path_len, w->path);
 	if (len < 0 || (size_t)len >= sizeof(path) || elf_file_open(f->reader, path, &file, &st, e))
 		return NULL;
@@ -145,6 +136,23 @@ static struct elf_file *open_at_path(const struct elf_finder *f, const struct el
 		return file;
 	elf_file_close(file);
 	return NULL;
+}
+
+/* The kernel marks the paths of removed files, and a file may have such a name. The build-id shows
+ * which it is, and whether a removed file is back. */
+static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
+				     struct err *e)
+{
+	static const char mark[] = " (deleted)";
+	size_t path_len = strlen(w->path), mark_len = sizeof(mark) - 1;
+	struct err ignored = {0};
+	struct elf_file *file;
+
+	if (!w->build_id.len || path_len <= mark_len ||
+	    strcmp(w->path + path_len - mark_len, mark) != 0)
+		return open_start_of_path(f, w, path_len, e);
+	file = open_start_of_path(f, w, path_len, &ignored);
+	return file ? file : open_start_of_path(f, w, path_len - mark_len, e);
 }
 
 /* --- files by build-id --- */

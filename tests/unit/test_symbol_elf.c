@@ -448,7 +448,7 @@ TEST(changed)
 TEST(deleted)
 {
 	struct test_world *w = &world;
-	char path[4096];
+	char path[4096], other[4096];
 	struct profile_object o;
 	struct elf_file *f;
 	uint64_t at;
@@ -468,6 +468,14 @@ TEST(deleted)
 	assert_int_equal(w->nr_problems, 1);
 	assert_int_equal(w->last.code, -ESTALE);
 	test_world_close(w);
+	/* a file that really has this name */
+	o.build_id[0] ^= 1;
+	snprintf(other, sizeof(other), "%.*s", (int)(strlen(path) - strlen(" (deleted)")), path);
+	assert_int_equal(rename(other, path), 0);
+	test_world_open(w, NULL, NULL);
+	assert_string_equal(test_function(w, &o, f, at)->name, "main");
+	test_world_close(w);
+	assert_int_equal(rename(path, other), 0);
 	/* nothing can tell */
 	o.build_id_len = 0;
 	test_world_open(w, NULL, NULL);
