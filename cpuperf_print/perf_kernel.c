@@ -165,12 +165,12 @@ static void add_moved(struct buf *out, const struct buf *kallsyms, uint64_t by)
 /* Sets *by to the distance from the addresses in the file; false if the reference symbol is
  * missing.
  */
-static bool find_move(const struct import_facts *f, const struct symbols_elf *s, uint64_t *by)
+static bool find_move(const struct import_facts *f, const struct symbol_elf *s, uint64_t *by)
 {
-	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
+	char name[SYMBOL_ELF_MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < s->table.nr && *f->kernel_symbol; i++) {
-		symbols_elf_name(s, &s->table.entry[i], name);
+		symbol_elf_name(s, &s->table.entry[i], name);
 		if (strcmp(name, f->kernel_symbol) != 0)
 			continue;
 		*by = f->kernel_address - s->table.entry[i].start;
@@ -179,12 +179,12 @@ static bool find_move(const struct import_facts *f, const struct symbols_elf *s,
 	return false;
 }
 
-static void add_table(struct buf *out, const struct symbols_elf *s, uint64_t by)
+static void add_table(struct buf *out, const struct symbol_elf *s, uint64_t by)
 {
-	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
+	char name[SYMBOL_ELF_MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < s->table.nr; i++) {
-		symbols_elf_name(s, &s->table.entry[i], name);
+		symbol_elf_name(s, &s->table.entry[i], name);
 		if (!*name || strchr(name, '\n'))
 			continue;
 		buf_hex(out, s->table.entry[i].start + by);
@@ -199,18 +199,18 @@ static int add_debug_file(struct elf_finder *finder, const struct import_facts *
 {
 	struct elf_build_id id = build_id_of(f);
 	const struct elf_file *file = id.len ? elf_finder_by_id(finder, &id) : NULL;
-	struct symbols_elf s;
+	struct symbol_elf s;
 	uint64_t by;
 	bool is_told;
 
 	if (!file)
 		return 0;
-	if (symbols_elf_load(file, file, &s))
+	if (symbol_elf_load(file, file, &s))
 		return -ENOMEM;
 	is_told = find_move(f, &s, &by);
 	if (is_told)
 		add_table(out, &s, by);
-	symbols_elf_fini(&s);
+	symbol_elf_fini(&s);
 	return is_told;
 }
 

@@ -1,7 +1,7 @@
 /*
- * libiberty's demanglers, with their limits of recursion. Output arrives in pieces. Names that
- * refer back to themselves grow exponentially, so output over the limit is abandoned by longjmp; in
- * their callback form the demanglers own no memory, so nothing leaks.
+ * libiberty's demanglers, with their recursion limits. Output arrives in pieces. Self-referential
+ * names grow exponentially, so longjmp abandons output beyond the limit; with callbacks the
+ * demanglers own no memory, so nothing leaks.
  */
 #include "symbol/demangle.h"
 
@@ -23,7 +23,7 @@ static void add(const char *piece, size_t len, void *arg)
 	struct text *t = arg;
 	size_t room = SYMBOL_MAX_NAME_BYTES - sizeof(ELLIPSIS) - t->len;
 
-	if (!len) /* then piece may be NULL */
+	if (!len) /* piece may be NULL */
 		return;
 	if (len > room) {
 		memcpy(t->out + t->len, piece, room);
@@ -50,7 +50,7 @@ static bool run(demangle_fn *demangle, const char *name, int options, char *out)
 	return true;
 }
 
-/* "…17h0123456789abcdefE", perhaps with a suffix: names of Rust that look like those of C++. */
+/* "…17h0123456789abcdefE", possibly with a suffix: Rust names in the form of C++ names. */
 static bool is_legacy_rust(const char *name)
 {
 	const char *hash = strstr(name, "17h");
@@ -78,7 +78,7 @@ bool symbol_demangle(const char *linkage_name, char out[SYMBOL_MAX_NAME_BYTES])
 	size_t len = strnlen(linkage_name, sizeof(plain));
 	const char *version = memchr(linkage_name, '@', len);
 
-	/* an "@" at the start is no version, but a name somebody chose */
+	/* an "@" at the start is part of the name */
 	if (version && version != linkage_name)
 		len = (size_t)(version - linkage_name);
 	snprintf(plain, sizeof(plain), "%.*s%s",

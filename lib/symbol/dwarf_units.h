@@ -1,7 +1,7 @@
 /*
- * Which functions of a DWARF file cover an address: its units by the addresses they claim, and
- * within each, when it is first asked, its functions. libdw's own way walks a unit for each
- * question, as deep as the file says. One thread at a time.
+ * Finds the functions of a DWARF file that cover an address: units by their ranges, functions by an
+ * index of the unit, made on first use. (libdw walks the whole unit on each query, to any depth.)
+ * Not thread-safe.
  */
 #ifndef SYMBOL_DWARF_UNITS_H
 #define SYMBOL_DWARF_UNITS_H
@@ -12,57 +12,55 @@
 #include <stdint.h>
 
 enum {
-	DWARF_UNITS_MAX = 1 << 20,
-	DWARF_UNITS_MAX_RANGES = 1 << 22, /* of all units; of the functions of all */
-	DWARF_UNITS_MAX_DEPTH = 64,
-	DWARF_UNITS_UNIT_COST = 512, /* bytes of memory for each, with what libdw makes of it */
+	SYMBOL_UNITS_MAX = 1 << 20,
+	SYMBOL_UNITS_MAX_RANGES = 1 << 22, /* of all units; and of all functions */
+	SYMBOL_UNITS_MAX_DEPTH = 64,
+	SYMBOL_UNITS_UNIT_COST = 512, /* bytes of memory per unit, with libdw's */
 };
 
-struct dwarf_range {
+struct symbol_unit_range {
 	uint64_t low, high;
-	uint64_t offset; /* of the entry */
+	uint64_t offset; /* of the DIE */
 	uint32_t unit;
 };
 
-struct dwarf_ranges {
-	struct dwarf_range *range; /* owned; by low */
+struct symbol_unit_ranges {
+	struct symbol_unit_range *range; /* owned; sorted by low */
 	size_t nr, room;
 };
 
-struct dwarf_unit {
-	uint64_t offset; /* of its entry */
+struct symbol_unit {
+	uint64_t offset; /* of its DIE */
 	bool is_loaded;
-	bool is_paid, has_lines; /* for who asks for its lines: asked before; and the answer */
-	struct dwarf_ranges functions;
+	bool is_paid, has_lines; /* line table: whether its cost was charged, and the result */
+	struct symbol_unit_ranges functions;
 };
 
 struct elf_file;
-struct dwarf_units {
+struct symbol_units {
 	Dwarf *dwarf;                /* borrowed */
-	const struct elf_file *file; /* borrowed: it pays */
-	struct dwarf_unit *unit;     /* owned */
+	const struct elf_file *file; /* borrowed; its budget is charged */
+	struct symbol_unit *unit;    /* owned */
 	size_t nr, room;
-	struct dwarf_ranges ranges;
-	size_t nr_functions; /* ranges of functions, of all units */
-	size_t nr_looked;    /* entries and ranges looked at */
-	uint64_t since_ns;   /* when time was last paid for */
-	bool is_over;        /* the file used up what it may take: nothing more is looked at */
+	struct symbol_unit_ranges ranges;
+	size_t nr_functions; /* ranges of functions in all units */
+	size_t nr_looked;    /* visited entries and ranges */
+	uint64_t since_ns;   /* when time was last charged */
+	bool is_over;        /* the budget is exhausted: visit nothing more */
 };
 
 /* 0 or -ENOMEM. */
-int dwarf_units_load(Dwarf *dwarf, const struct elf_file *file, struct dwarf_units *out);
-void dwarf_units_fini(struct dwarf_units *u);
-/* Begins and ends what the file pays for with time: all questions, and what is asked of libdw
- * besides. */
-void dwarf_units_begin(struct dwarf_units *u);
-void dwarf_units_end(struct dwarf_units *u);
-/* The unit that covers the address, its entry, and the function in it, whose tag is 0 if there is
- * none. NULL: no unit does. */
-struct dwarf_unit *dwarf_units_find(struct dwarf_units *u, uint64_t address, Dwarf_Die *unit,
-				    Dwarf_Die *function);
-/* The inlined functions that cover the address within a function, the outermost first; at most max.
- */
-size_t dwarf_units_inlined(struct dwarf_units *u, const Dwarf_Die *function, uint64_t address,
-			   Dwarf_Die *out, size_t max);
+int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_units *out);
+void symbol_units_fini(struct symbol_units *u);
+/* Encloses queries, and other calls of libdw, whose time is charged to the file. */
+void symbol_units_begin(struct symbol_units *u);
+void symbol_units_end(struct symbol_units *u);
+/* The unit that covers the address, with its DIE, and the DIE of the function, which is zeroed if
+ * there is none. NULL: no unit. */
+struct symbol_unit *symbol_units_find(struct symbol_units *u, uint64_t address, Dwarf_Die *unit,
+				      Dwarf_Die *function);
+/* The inlined functions within function that cover the address, outermost first; at most max. */
+size_t symbol_units_inlined(struct symbol_units *u, const Dwarf_Die *function, uint64_t address,
+			    Dwarf_Die *out, size_t max);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The stubs through which code calls into other files. No symbol names them: each loads the address
- * to jump to from a slot, and the relocation of that slot says whose it is. How a stub is written
- * differs by machine: a row each.
+ * PLT stubs, through which code calls other files. They have no symbols: each jumps through a slot,
+ * whose relocation names the function. The instructions differ per machine.
  */
 #include "base/mem.h"
 #include "elf/file.h"
@@ -32,9 +31,9 @@ struct stub {
 struct machine {
 	uint16_t machine;
 	uint32_t glob_dat, jump_slot, irelative;
-	unsigned step;      /* bytes from one place where a stub may begin to the next */
-	unsigned max_bytes; /* of a stub; it ends where the next begins */
-	/* Is there a stub at p, the address of which is out->start? */
+	unsigned step;      /* alignment of stubs */
+	unsigned max_bytes; /* a stub ends where the next begins */
+	/* Decodes the stub at p. out->start: its address. False: no stub. */
 	bool (*decode)(const uint8_t *p, size_t left, struct stub *out);
 };
 
@@ -54,7 +53,7 @@ static bool decode_x86_64(const uint8_t *p, size_t left, struct stub *out)
 	return true;
 }
 
-/* adrp x16, page; ldr x17, [x16, offset]; [bti c] before it is part of the stub. */
+/* [bti c] adrp x16, page; ldr x17, [x16, offset] */
 static bool decode_aarch64(const uint8_t *p, size_t left, struct stub *out)
 {
 	const uint32_t bti_c = 0xd503245f;
@@ -89,27 +88,19 @@ static const struct machine *find_machine(const struct elf_file *f)
 	return NULL;
 }
 
-static bool find_name(const struct elf_section *symbols, uint64_t number, uint32_t *out)
-{
-	if (!symbols->data || number >= symbols->size / sizeof(Elf64_Sym))
-		return false;
-	*out = word_32(symbols->data + number * sizeof(Elf64_Sym));
-	return *out != 0;
-}
-
 static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rela,
 		    const struct elf_section *symbols)
 {
-	uint64_t info = word_64(rela + 8);
+	uint64_t info = word_64(rela + 8), number = info >> 32;
 	uint32_t type = (uint32_t)info;
 	struct slot slot = {.address = word_64(rela), .is_abs = type == m->irelative}, *p;
 
 	if (slot.is_abs)
 		slot.name = (uint32_t)word_64(rela + 16);
-	else if ((type != m->glob_dat && type != m->jump_slot) ||
-		 !find_name(symbols, info >> 32, &slot.name))
-		return 0;
-	if (s->nr == MAX_SLOTS)
+	else if ((type == m->glob_dat || type == m->jump_slot) && symbols->data &&
+		 number < symbols->size / sizeof(Elf64_Sym))
+		slot.name = word_32(symbols->data + number * sizeof(Elf64_Sym));
+	if ((!slot.is_abs && !slot.name) || s->nr == MAX_SLOTS)
 		return 0;
 	p = mem_grow(s->slot, s->nr, &s->room, sizeof(*p));
 	if (!p)
@@ -142,33 +133,29 @@ static int compare(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static const struct slot *find_slot(const struct slots *s, uint64_t address)
-{
-	const struct slot key = {.address = address};
-
-	return s->nr ? bsearch(&key, s->slot, s->nr, sizeof(key), compare) : NULL;
-}
-
 static int add_stub(struct symbol_table *t, const struct slots *slots, const struct machine *m,
 		    const struct stub *stub, uint8_t source)
 {
-	const struct slot *slot = find_slot(slots, stub->slot);
-	const struct symbol_entry e = {
-	    .start = stub->start,
-	    .size = m->max_bytes,
-	    .is_open = true,
-	    .name = slot ? slot->name : 0,
-	    .group = slot && slot->is_abs ? ELF_SYMBOLS_STUB_ABS : ELF_SYMBOLS_STUB,
-	    .source = source,
-	};
+	const struct slot key = {.address = stub->slot},
+			  *slot = bsearch(&key, slots->slot, slots->nr, sizeof(key), compare);
+	struct symbol_entry e = {.start = stub->start,
+				 .size = m->max_bytes,
+				 .is_open = true,
+				 .group = SYMBOL_ELF_STUB,
+				 .source = source};
 
-	return slot ? symbol_table_add(t, &e) : 0;
+	if (!slot)
+		return 0;
+	e.name = slot->name;
+	if (slot->is_abs)
+		e.group = SYMBOL_ELF_STUB_ABS;
+	return symbol_table_add(t, &e);
 }
 
 static int add_section(struct symbol_table *t, const struct slots *slots, const struct elf_file *f,
 		       const struct machine *m, const char *name, uint8_t source)
 {
-	/* of those instructions that show a stub */
+	/* the shortest sequence of instructions that is decoded */
 	enum { SHORTEST_BYTES = 8 };
 	struct elf_section s;
 	int rc = 0;
@@ -187,7 +174,7 @@ static int add_section(struct symbol_table *t, const struct slots *slots, const 
 	return rc;
 }
 
-int symbols_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
+int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
 {
 	static const char *const relocations[] = {".rela.plt", ".rela.dyn", ".rela.iplt"};
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};

@@ -1,6 +1,6 @@
 /*
- * The binary search table that linkers write: sorted pairs of 4 bytes each (begin of the code, its
- * entry), relative to the section. Other forms, which no linker in use writes, are none.
+ * The binary search table: sorted pairs (start of the code, FDE), 4 bytes each, relative to the
+ * section. Linkers write no other format.
  */
 #include "symbol/frame_start.h"
 
@@ -16,11 +16,11 @@ enum {
 	TABLE_DATAREL_SDATA4 = 0x3b,
 };
 
-void frame_table_init(struct frame_table *t, const struct elf_file *f)
+void symbol_frame_table_init(struct symbol_frame_table *t, const struct elf_file *f)
 {
 	struct elf_section s;
 
-	*t = (struct frame_table){.file = f};
+	*t = (struct symbol_frame_table){.file = f};
 	if (!elf_file_load_section(f, ".eh_frame_hdr", &s) || s.size < HEAD_BYTES ||
 	    s.data[0] != 1 || s.data[2] != COUNT_UDATA4 || s.data[3] != TABLE_DATAREL_SDATA4)
 		return;
@@ -31,30 +31,18 @@ void frame_table_init(struct frame_table *t, const struct elf_file *f)
 	t->entry = s.data + HEAD_BYTES;
 }
 
-static uint64_t address_at(const struct frame_table *t, uint32_t i, unsigned which)
+static uint64_t address_at(const struct symbol_frame_table *t, uint32_t i, unsigned which)
 {
 	return t->address +
 	       (uint64_t)(int64_t)(int32_t)word_32(t->entry + i * PAIR_BYTES + 4 * which);
 }
 
-/* Does the entry say that the code ends before the address? Only where its begin is written as
- * nearly all are (4 bytes, relative to themselves): else it is believed. */
-static bool is_behind(const struct frame_table *t, uint64_t entry, uint64_t start, uint64_t address)
-{
-	size_t len;
-	const uint8_t *p = elf_file_bytes(t->file, entry, 16, &len);
-
-	if (!p || len < 16 || word_32(p) == UINT32_MAX)
-		return false;
-	if (entry + 8 + (uint64_t)(int64_t)(int32_t)word_32(p + 8) != start)
-		return false;
-	return address - start >= word_32(p + 12);
-}
-
-bool frame_table_find(const struct frame_table *t, uint64_t address, uint64_t *start)
+bool symbol_frame_table_find(const struct symbol_frame_table *t, uint64_t address, uint64_t *start)
 {
 	uint32_t low = 0, n = t->entry ? t->nr : 0;
-	uint64_t found;
+	uint64_t found, entry;
+	const uint8_t *p;
+	size_t len;
 
 	while (n) {
 		uint32_t half = n / 2;
@@ -69,7 +57,14 @@ bool frame_table_find(const struct frame_table *t, uint64_t address, uint64_t *s
 	if (!low)
 		return false;
 	found = address_at(t, low - 1, 0);
-	if (is_behind(t, address_at(t, low - 1, 1), found, address))
+
+	/* The FDE has the length of the code. It is only used if the start has the usual format: 4
+	 * bytes, relative. */
+	entry = address_at(t, low - 1, 1);
+	p = elf_file_bytes(t->file, entry, 16, &len);
+	if (p && len == 16 && word_32(p) != UINT32_MAX &&
+	    entry + 8 + (uint64_t)(int64_t)(int32_t)word_32(p + 8) == found &&
+	    address - found >= word_32(p + 12))
 		return false;
 	*start = found;
 	return true;

@@ -1,6 +1,6 @@
 /*
- * /tmp/perf-PID.map. Anybody may have put one there: it is taken from root, from who asks, or from
- * the owner of the process while that runs.
+ * /tmp/perf-PID.map. Anybody can create such a file: it is only used if it belongs to root, to the
+ * effective user, or to the owner of the process while that runs.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -24,7 +24,7 @@ struct jit_process {
 	struct jit_process *next;
 	uint32_t pid;
 	struct buf text;
-	struct text_symbols symbols;
+	struct symbol_text symbols;
 };
 
 enum { NR_BUCKETS = SYMBOL_JIT_BUCKETS };
@@ -40,7 +40,7 @@ void symbol_jit_fini(struct symbol_jit *j)
 	for (size_t i = 0; i < NR_BUCKETS; i++)
 		for (struct jit_process *p = j->bucket[i], *next; p; p = next) {
 			next = p->next;
-			text_symbols_fini(&p->symbols);
+			symbol_text_fini(&p->symbols);
 			buf_fini(&p->text);
 			mem_free(p);
 		}
@@ -58,44 +58,32 @@ static bool is_owner_of(uid_t uid, uint32_t pid)
 	return fd >= 0 && sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
 }
 
-/* Where nobody said where maps are, those here are of the processes that run here. */
+/* Without a configured folder, maps on this machine belong to its own processes. */
 static bool is_foreign(const struct symbols_config *config)
 {
 	return !config->is_same_boot && !config->jit_folder && !*elf_finder_sysroot(config->finder);
 }
 
-/* Written before this machine was started: by another process of that pid. A second for clocks that
- * were set. */
-static bool is_older_than_boot(const struct stat *st)
+static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
+		 const char *path, struct err *e)
 {
 	const uint64_t second_ns = 1000000000;
 	struct clock_triple now;
 
-	clock_triple_now(&now);
-	return st->st_mtim.tv_sec >= 0 &&
-	       ((uint64_t)st->st_mtim.tv_sec + 1) * second_ns + now.boottime_ns < now.realtime_ns;
-}
-
-static int check_time(const struct stat *st, const struct symbols_config *config, const char *path,
-		      struct err *e)
-{
 	if (is_foreign(config)) {
 		err_set_at(e, -ESTALE, path, 0, 0,
 			   "not used: the session was recorded on another machine or boot");
 		err_hint(e, "copy that machine's maps to DIR/tmp and use --sysroot=DIR");
 		return -ESTALE;
 	}
-	if (!config->is_same_boot || !is_older_than_boot(st))
-		return 0;
-	return err_set_at(e, -ESTALE, path, 0, 0,
-			  "not used: it is older than this machine's last boot, so it belongs to "
-			  "another process");
-}
-
-static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
-		 const char *path, struct err *e)
-{
-	if (st->st_size > TEXT_SYMBOLS_MAX_BYTES)
+	clock_triple_now(&now);
+	/* A second of tolerance, in case the clock was set. */
+	if (config->is_same_boot && st->st_mtim.tv_sec >= 0 &&
+	    ((uint64_t)st->st_mtim.tv_sec + 1) * second_ns + now.boottime_ns < now.realtime_ns)
+		return err_set_at(e, -ESTALE, path, 0, 0,
+				  "not used: it is older than this machine's last boot, so it "
+				  "belongs to another process");
+	if (st->st_size > SYMBOL_TEXT_MAX_BYTES)
 		return err_set_at(e, -EFBIG, path, 0, 0, "is too large");
 	if (st->st_uid == 0 || st->st_uid == geteuid() ||
 	    (config->is_same_boot && is_owner_of(st->st_uid, pid)))
@@ -107,48 +95,34 @@ static int check(const struct stat *st, const struct symbols_config *config, uin
 	return -EACCES;
 }
 
-static int load_text(struct elf_reader *reader, struct elf_reader_file *f, struct buf *out)
+static int read_map(struct elf_reader *reader, struct elf_reader_file *f, struct jit_process *p)
 {
 	size_t len = (size_t)f->st.st_size;
-	char *p;
+	const char *at, *end;
+	uint64_t nr = 1; /* lines, each a symbol at most */
+	char *text;
 	int rc;
 
 	if (!len)
 		return 0;
-	p = buf_reserve(out, len);
-	rc = p ? elf_reader_read(reader, f, 0, len, p) : buf_error(out);
-	if (rc == 0)
-		buf_use(out, len);
-	return rc;
-}
-
-/* Each line is a symbol, at most. */
-static int parse(struct elf_reader *reader, struct elf_reader_file *f, struct jit_process *p)
-{
-	const char *at = buf_str(&p->text), *end = at + p->text.len;
-	uint64_t nr = 1;
-
+	text = buf_reserve(&p->text, len);
+	rc = text ? elf_reader_read(reader, f, 0, len, text) : buf_error(&p->text);
+	if (rc)
+		return rc;
+	buf_use(&p->text, len);
+	at = text;
+	end = text + len;
 	while (nr < SYMBOL_MAX_ENTRIES && (at = memchr(at, '\n', (size_t)(end - at)))) {
 		at++;
 		nr++;
 	}
 	if (!elf_reader_pay(reader, f, nr * SYMBOL_ENTRY_COST))
 		return -ENOMEM;
-	return text_symbols_parse_map(buf_str(&p->text), p->text.len, &p->symbols);
+	return symbol_text_parse_map(text, len, &p->symbols);
 }
 
-/* The maps of another machine are all refused alike: that is said once. */
-static void tell(struct symbol_jit *j, const struct symbols_config *config, const struct err *e)
-{
-	bool is_told = is_foreign(config) && j->has_told_foreign;
-
-	j->has_told_foreign |= is_foreign(config);
-	if (config->problem && !is_told)
-		config->problem(config->arg, e);
-}
-
-static int load(struct symbol_jit *j, struct jit_process *p, const struct symbols_config *config,
-		const char *path)
+static void load(struct symbol_jit *j, struct jit_process *p, const struct symbols_config *config,
+		 const char *path)
 {
 	struct elf_reader *reader = elf_finder_reader(config->finder);
 	struct elf_reader_file f = {.path = path, .refuses_links = true, .may_grow = true};
@@ -156,23 +130,20 @@ static int load(struct symbol_jit *j, struct jit_process *p, const struct symbol
 	int rc = elf_reader_look(reader, &f);
 
 	if (rc == -ENOENT || rc == -ENOTDIR)
-		return 0;
-	if (rc == 0)
-		rc = check_time(&f.st, config, path, &e);
+		return;
 	if (rc == 0)
 		rc = check(&f.st, config, p->pid, path, &e);
 	if (rc == 0)
-		rc = load_text(reader, &f, &p->text);
+		rc = read_map(reader, &f, p);
 	if (rc == 0)
-		rc = parse(reader, &f, p);
-	if (rc) {
-		elf_reader_explain(rc, path, &e);
-		tell(j, config, &e);
-	}
-	return rc;
+		return;
+	elf_reader_explain(rc, path, &e);
+	if (config->problem && !(is_foreign(config) && j->has_reported_foreign))
+		config->problem(config->arg, &e);
+	j->has_reported_foreign |= is_foreign(config);
 }
 
-/* Without memory it is as if no map were there. */
+/* Without memory, behaves as if there were no map. */
 static struct jit_process *add(struct symbol_jit *j, const struct symbols_config *config,
 			       uint32_t pid)
 {
@@ -183,7 +154,7 @@ static struct jit_process *add(struct symbol_jit *j, const struct symbols_config
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	buf_init(&p->text, TEXT_SYMBOLS_MAX_BYTES + 1);
+	buf_init(&p->text, SYMBOL_TEXT_MAX_BYTES + 1);
 	if (config->jit_folder)
 		len = snprintf(path, sizeof(path), "%s/perf-%" PRIu32 ".map", config->jit_folder,
 			       pid);
@@ -222,9 +193,10 @@ static struct jit_process *get(struct symbol_jit *j, const struct symbols_config
 	return p;
 }
 
-static const struct symbol_function *add_named(struct jit_process *p, struct functions *f, size_t i)
+static const struct symbol_function *add_named(struct jit_process *p, struct symbol_functions *f,
+					       size_t i)
 {
-	char name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	char name[SYMBOL_TEXT_MAX_NAME_BYTES];
 	const struct symbol_function draft = {
 	    .name = name,
 	    .object = "[JIT]",
@@ -232,13 +204,13 @@ static const struct symbol_function *add_named(struct jit_process *p, struct fun
 	    .is_known = true,
 	};
 
-	text_symbols_name(&p->symbols, &p->symbols.table.entry[i], name);
-	return functions_add(f, &draft, &p->symbols.table.function[i]);
+	symbol_text_name(&p->symbols, &p->symbols.table.entry[i], name);
+	return symbol_functions_add(f, &draft, &p->symbols.table.function[i]);
 }
 
 const struct symbol_function *symbol_jit_function(struct symbol_jit *j,
 						  const struct symbols_config *config,
-						  struct functions *f, uint32_t pid,
+						  struct symbol_functions *f, uint32_t pid,
 						  uint64_t address)
 {
 	struct jit_process *p = config->finder ? get(j, config, pid) : NULL;

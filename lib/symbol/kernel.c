@@ -1,6 +1,6 @@
 /*
- * Kernel addresses: first what was there at that time only (BPF programs, trampolines), then
- * kallsyms as recorded.
+ * Kernel addresses: first symbols that existed for a time (BPF programs, trampolines), then the
+ * recorded kallsyms.
  */
 #include "base/err.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STEPS = 256 }; /* back over what was at an address at other times */
+enum { MAX_STEPS = 256 }; /* back over symbols of other times at the same address */
 
 static int by_start(const void *a, const void *b)
 {
@@ -74,8 +74,8 @@ int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *con
 	int rc = load_passing(k, config->processes);
 
 	if (rc == 0)
-		rc = text_symbols_parse_kallsyms(buf_str(&k->kallsyms), k->kallsyms.len,
-						 &k->symbols);
+		rc =
+		    symbol_text_parse_kallsyms(buf_str(&k->kallsyms), k->kallsyms.len, &k->symbols);
 	if (rc == 0 && k->symbols.has_lines && !k->symbols.has_addresses)
 		report_hidden(config, k->path);
 	return rc;
@@ -83,18 +83,19 @@ int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *con
 
 void symbol_kernel_fini(struct symbol_kernel *k)
 {
-	text_symbols_fini(&k->symbols);
+	symbol_text_fini(&k->symbols);
 	mem_free(k->passing);
 	mem_free(k->passing_last);
 	buf_fini(&k->kallsyms);
 }
 
-/* The last that does not begin behind the address, or -1. */
-static ptrdiff_t last_before(const struct symbol_kernel *k, uint64_t address)
+static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k, uint64_t address,
+						  uint64_t time_ns)
 {
 	size_t low = 0, n = k->nr_passing;
+	ptrdiff_t i;
 
-	while (n) {
+	while (n) { /* low: the number of those that start at or before the address */
 		size_t half = n / 2;
 
 		if (k->passing[low + half]->start <= address) {
@@ -104,14 +105,7 @@ static ptrdiff_t last_before(const struct symbol_kernel *k, uint64_t address)
 			n = half;
 		}
 	}
-	return (ptrdiff_t)low - 1;
-}
-
-static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k, uint64_t address,
-						  uint64_t time_ns)
-{
-	ptrdiff_t i = last_before(k, address);
-
+	i = (ptrdiff_t)low - 1;
 	for (int steps = 0; i >= 0 && steps < MAX_STEPS && k->passing_last[i] >= address;
 	     i--, steps++) {
 		const struct profile_ksymbol *s = k->passing[i];
@@ -122,12 +116,11 @@ static const struct profile_ksymbol *find_passing(const struct symbol_kernel *k,
 	return NULL;
 }
 
-static const struct symbol_function *passing_function(struct functions *f,
+static const struct symbol_function *passing_function(struct symbol_functions *f,
 						      const struct profile_ksymbol *s)
 {
-	const struct function_key key = {
+	const struct symbol_function_key key = {
 	    .space = symbol_space(SPACE_KERNEL, 1), .address = s->start, .linkage = s->name};
-	const struct symbol_function *fn = functions_find(f, &key);
 	bool is_bpf = strncmp(s->name, "bpf_", 4) == 0;
 	const struct symbol_function draft = {
 	    .name = s->name,
@@ -137,54 +130,44 @@ static const struct symbol_function *passing_function(struct functions *f,
 	    .is_kernel = true,
 	};
 
-	return fn ? fn : functions_add_key(f, &draft, &key);
+	return symbol_functions_add_key(f, &draft, &key);
 }
 
-static const struct symbol_function *unknown_function(struct functions *f)
+static const struct symbol_function *unknown_function(struct symbol_functions *f)
 {
-	static const struct function_key key = {.space = (uint64_t)SPACE_KERNEL << 32};
+	static const struct symbol_function_key key = {.space = (uint64_t)SPACE_KERNEL << 32};
 	static const struct symbol_function draft = {
 	    .name = "[unknown]",
 	    .object = "[kernel]",
 	    .object_path = "[kernel]",
 	    .is_kernel = true,
 	};
-	const struct symbol_function *fn = functions_find(f, &key);
 
-	return fn ? fn : functions_add_key(f, &draft, &key);
+	return symbol_functions_add_key(f, &draft, &key);
 }
 
-/* "[nf_tables]", kept with the functions. */
-static const char *module_name(struct symbol_kernel *k, struct functions *f, uint16_t group)
-{
-	const struct text_piece *p = &k->symbols.group[group];
-	const char *name;
-
-	if (!p->len)
-		return "[kernel]";
-	name = functions_text(f, k->symbols.text + p->at, p->len < 256 ? p->len : 256);
-	return name ? name : "[unknown]";
-}
-
-static const struct symbol_function *add_named(struct symbol_kernel *k, struct functions *f,
+static const struct symbol_function *add_named(struct symbol_kernel *k, struct symbol_functions *f,
 					       size_t i)
 {
 	const struct symbol_entry *e = &k->symbols.table.entry[i];
-	char name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	const struct symbol_text_piece *module = &k->symbols.group[e->group]; /* "[nf_tables]" */
+	char name[SYMBOL_TEXT_MAX_NAME_BYTES];
 	struct symbol_function draft = {
-	    .name = name,
-	    .object = module_name(k, f, e->group),
-	    .is_known = true,
-	    .is_kernel = true,
-	};
+	    .name = name, .object = "[kernel]", .is_known = true, .is_kernel = true};
 
+	if (module->len)
+		draft.object = symbol_functions_text(f, k->symbols.text + module->at,
+						     module->len < 256 ? module->len : 256);
+	if (!draft.object)
+		draft.object = "[unknown]";
 	draft.object_path = draft.object;
-	text_symbols_name(&k->symbols, e, name);
-	return functions_add(f, &draft, &k->symbols.table.function[i]);
+	symbol_text_name(&k->symbols, e, name);
+	return symbol_functions_add(f, &draft, &k->symbols.table.function[i]);
 }
 
-const struct symbol_function *symbol_kernel_function(struct symbol_kernel *k, struct functions *f,
-						     uint64_t address, uint64_t time_ns)
+const struct symbol_function *symbol_kernel_function(struct symbol_kernel *k,
+						     struct symbol_functions *f, uint64_t address,
+						     uint64_t time_ns)
 {
 	const struct profile_ksymbol *passing = find_passing(k, address, time_ns);
 	const struct symbol_function *fn;

@@ -1,6 +1,6 @@
 /*
- * Source lines and inlined functions, from the DWARF of the debug files, under one lock: libdw
- * wants that. Every answer is kept. Must not know samples.
+ * Source lines and inlined functions, from DWARF. One lock, because libdw is not thread-safe.
+ * Caches all answers.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -21,8 +21,8 @@
 enum {
 	NR_BUCKETS = 1 << 14,
 	MAX_ANSWERS = 1 << 21,
-	/* Rows of a line table are made of one byte or more each, and take some 100; of compilers,
-	 * of twice as many. */
+	/* A row of a line table takes about 100 bytes, and is encoded in 1 byte or more, usually
+	 * 2. */
 	MAX_LINE_PROGRAM_BYTES = 32 << 20,
 	LINE_PROGRAM_COST = 50,
 };
@@ -33,8 +33,8 @@ struct dwarf_file {
 	struct dwarf_file *next;
 	const struct profile_object *object;
 	bool is_usable;
-	struct elf_dwarf dwarf, shared; /* shared: what .gnu_debugaltlink names */
-	struct dwarf_units units;
+	struct elf_dwarf dwarf, shared; /* shared: the file in .gnu_debugaltlink */
+	struct symbol_units units;
 };
 
 struct answer {
@@ -47,16 +47,16 @@ struct answer {
 
 struct symbol_lines {
 	const struct symbols_config *config;
-	struct functions *functions;
+	struct symbol_functions *functions;
 	pthread_mutex_t lock;
-	struct dwarf_file *file[NR_BUCKETS]; /* owned; by object */
+	struct dwarf_file *file[NR_BUCKETS]; /* owned; hashed by object */
 	struct arena arena;                  /* of answers */
 	size_t nr_answers;
 	struct answer *answer[NR_BUCKETS];
 };
 
 struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
-				      struct functions *functions)
+				      struct symbol_functions *functions)
 {
 	struct symbol_lines *l = mem_zalloc(sizeof(*l));
 
@@ -69,14 +69,6 @@ struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
 	return l;
 }
 
-static void close_file(struct dwarf_file *d)
-{
-	dwarf_units_fini(&d->units);
-	elf_dwarf_close(&d->dwarf);
-	elf_dwarf_close(&d->shared);
-	mem_free(d);
-}
-
 void symbol_lines_free(struct symbol_lines *l)
 {
 	if (!l)
@@ -84,41 +76,38 @@ void symbol_lines_free(struct symbol_lines *l)
 	for (size_t i = 0; i < NR_BUCKETS; i++)
 		for (struct dwarf_file *d = l->file[i], *next; d; d = next) {
 			next = d->next;
-			close_file(d);
+			symbol_units_fini(&d->units);
+			elf_dwarf_close(&d->dwarf);
+			elf_dwarf_close(&d->shared);
+			mem_free(d);
 		}
 	arena_fini(&l->arena);
 	pthread_mutex_destroy(&l->lock);
 	mem_free(l);
 }
 
-static void report_shared(const struct symbol_lines *l, const struct elf_file *debug)
+/* libdw would search for the file, and open whatever path debug contains. */
+static bool open_shared(const struct symbol_lines *l, const struct elf_file *debug,
+			struct dwarf_file *d)
 {
+	const struct elf_file *shared;
+	struct elf_build_id id;
 	struct err e = {0};
 
+	if (!elf_dwarf_needs(debug, &id))
+		return true;
+	shared = id.len ? elf_finder_by_id(l->config->finder, &id) : NULL;
+	if (shared && elf_dwarf_open(shared, &d->shared) == 0) {
+		dwarf_setalt(d->dwarf.dwarf, d->shared.dwarf);
+		return true;
+	}
 	err_set_at(&e, -ENOENT, elf_file_name(debug), 0, 0,
 		   "has no source lines: they are in a shared debug file that is missing");
 	err_hint(&e, "install it with the debug files of the same package, or name its folder with "
 		     "--debug-dir");
 	if (l->config->problem)
 		l->config->problem(l->config->arg, &e);
-}
-
-/* libdw would look for it by itself, and open what the file names. */
-static bool open_shared(const struct symbol_lines *l, const struct elf_file *debug,
-			struct dwarf_file *d)
-{
-	const struct elf_file *shared;
-	struct elf_build_id id;
-
-	if (!elf_dwarf_needs(debug, &id))
-		return true;
-	shared = id.len ? elf_finder_by_id(l->config->finder, &id) : NULL;
-	if (!shared || elf_dwarf_open(shared, &d->shared)) {
-		report_shared(l, debug);
-		return false;
-	}
-	dwarf_setalt(d->dwarf.dwarf, d->shared.dwarf);
-	return true;
+	return false;
 }
 
 static bool open_dwarf(const struct elf_file *f, struct elf_dwarf *out)
@@ -143,13 +132,13 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 		return NULL;
 	d->object = object;
 	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
-		       dwarf_units_load(d->dwarf.dwarf, o->debug, &d->units) == 0;
+		       symbol_units_load(d->dwarf.dwarf, o->debug, &d->units) == 0;
 	d->next = *head;
 	*head = d;
 	return d;
 }
 
-/* What is made while one address is answered. */
+/* The state of one query. */
 struct question {
 	struct symbol_lines *l;
 	const struct profile_object *object;
@@ -162,10 +151,10 @@ struct question {
 
 static const char *file_name(const struct question *q, const char *name)
 {
-	return name ? functions_text(q->l->functions, name, strnlen(name, 4096)) : NULL;
+	return name ? symbol_functions_text(q->l->functions, name, strnlen(name, 4096)) : NULL;
 }
 
-/* The line of the address itself. */
+/* The source line of the address. */
 static void set_line(struct question *q, struct symbol_line *out)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&q->unit, q->address);
@@ -178,7 +167,7 @@ static void set_line(struct question *q, struct symbol_line *out)
 		out->line = (uint32_t)number;
 }
 
-/* Where an inlined function is called: the line of the one around it. */
+/* The source line of the call, which is in the enclosing function. */
 static void set_call(struct question *q, Dwarf_Die *inlined, struct symbol_line *out)
 {
 	Dwarf_Attribute attr;
@@ -208,11 +197,11 @@ static const char *linkage_name(Dwarf_Die *die)
 static const struct symbol_function *inlined_function(struct question *q, Dwarf_Die *die)
 {
 	const char *linkage = linkage_name(die);
-	const struct function_key key = {
+	const struct symbol_function_key key = {
 	    .space = symbol_space(SPACE_INLINED, q->object->number),
 	    .linkage = linkage ? linkage : "[unknown]",
 	};
-	const struct symbol_function *fn = functions_find(q->l->functions, &key);
+	const struct symbol_function *fn = symbol_functions_find(q->l->functions, &key);
 	char name[SYMBOL_MAX_NAME_BYTES];
 	const struct symbol_function draft = {
 	    .name = name,
@@ -226,10 +215,10 @@ static const struct symbol_function *inlined_function(struct question *q, Dwarf_
 	if (fn)
 		return fn;
 	symbol_demangle(key.linkage, name);
-	return functions_add_key(q->l->functions, &draft, &key);
+	return symbol_functions_add_key(q->l->functions, &draft, &key);
 }
 
-/* From the innermost to the function around all, each with the line in it. */
+/* From the innermost inlined function to function, each with its line. */
 static void unroll(struct question *q, Dwarf_Die *inlined, size_t nr,
 		   const struct symbol_function *function)
 {
@@ -246,7 +235,7 @@ static void unroll(struct question *q, Dwarf_Die *inlined, size_t nr,
 	q->out[q->nr++] = line;
 }
 
-/* dwarf_getsrc_die makes the table of all lines of the unit. */
+/* Charges for the unit's line table, which dwarf_getsrc_die builds. */
 static bool pay_lines(const struct question *q, Dwarf_Die *unit, const struct elf_file *payer)
 {
 	Dwarf_Attribute attr;
@@ -256,28 +245,24 @@ static bool pay_lines(const struct question *q, Dwarf_Die *unit, const struct el
 
 	lines = elf_dwarf_lines(&q->file->dwarf, &len);
 	if (!lines || dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &at) != 0)
-		return true; /* there is nothing to make */
+		return true; /* no line table */
 	return at < len && len - at >= 4 && word_32(lines + at) <= MAX_LINE_PROGRAM_BYTES &&
 	       elf_file_pay(payer, (uint64_t)word_32(lines + at) * LINE_PROGRAM_COST);
 }
 
-/* Once for each unit. */
-static bool has_lines(struct question *q, struct dwarf_unit *u, const struct elf_file *payer)
+static bool find_unit(struct question *q, const struct elf_file *payer, Dwarf_Die *function)
 {
+	struct symbol_unit *u;
+
+	if (!q->file || !q->file->is_usable)
+		return false;
+	u = symbol_units_find(&q->file->units, q->address, &q->unit, function);
+	if (!u)
+		return false;
 	if (!u->is_paid)
 		u->has_lines = pay_lines(q, &q->unit, payer);
 	u->is_paid = true;
 	return u->has_lines;
-}
-
-static bool find_unit(struct question *q, const struct elf_file *payer, Dwarf_Die *function)
-{
-	struct dwarf_unit *u;
-
-	if (!q->file || !q->file->is_usable)
-		return false;
-	u = dwarf_units_find(&q->file->units, q->address, &q->unit, function);
-	return u && has_lines(q, u, payer);
 }
 
 static void ask(struct question *q, const struct symbol_object *o,
@@ -287,17 +272,17 @@ static void ask(struct question *q, const struct symbol_object *o,
 	size_t nr = 0;
 
 	if (q->file)
-		dwarf_units_begin(&q->file->units);
+		symbol_units_begin(&q->file->units);
 	if (!find_unit(q, o->debug, &die)) {
 		q->out[q->nr++] = (struct symbol_line){.function = function};
 	} else {
 		if (q->l->config->with_inlined && die.addr)
-			nr = dwarf_units_inlined(&q->file->units, &die, q->address, inlined,
-						 SYMBOL_MAX_LINES);
+			nr = symbol_units_inlined(&q->file->units, &die, q->address, inlined,
+						  SYMBOL_MAX_LINES);
 		unroll(q, inlined, nr, function);
 	}
 	if (q->file && q->file->is_usable)
-		dwarf_units_end(&q->file->units);
+		symbol_units_end(&q->file->units);
 }
 
 static size_t bucket(const struct profile_object *object, uint64_t address)
@@ -307,7 +292,7 @@ static size_t bucket(const struct profile_object *object, uint64_t address)
 	return (size_t)(h >> 40) % NR_BUCKETS;
 }
 
-static void keep(struct symbol_lines *l, const struct question *q)
+static void store(struct symbol_lines *l, const struct question *q)
 {
 	struct answer **head = &l->answer[bucket(q->object, q->address)], *a;
 
@@ -335,15 +320,6 @@ static const struct answer *find_answer(const struct symbol_lines *l,
 	return a;
 }
 
-/* The innermost ones are left out where there is no room: the last is always the function. */
-static size_t give(const struct symbol_line *line, size_t nr, struct symbol_line *out, size_t max)
-{
-	size_t n = nr < max ? nr : max;
-
-	memcpy(out, line + (nr - n), n * sizeof(*out));
-	return n;
-}
-
 size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *object,
 			 const struct symbol_object *o, uint64_t address,
 			 const struct symbol_function *function, struct symbol_line *out,
@@ -352,19 +328,24 @@ size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *ob
 	struct symbol_line line[SYMBOL_MAX_LINES];
 	struct question q = {
 	    .l = l, .object = object, .address = address, .out = line, .max = SYMBOL_MAX_LINES};
+	const struct symbol_line *lines = line;
 	const struct answer *a;
-	size_t nr;
+	size_t nr, n;
 
 	pthread_mutex_lock(&l->lock);
 	a = find_answer(l, object, address);
 	if (a) {
-		nr = give(a->line, a->nr, out, max);
+		lines = a->line;
+		nr = a->nr;
 	} else {
 		q.file = get_file(l, object, o);
 		ask(&q, o, function);
-		keep(l, &q);
-		nr = give(line, q.nr, out, max);
+		store(l, &q);
+		nr = q.nr;
 	}
+	/* If they do not fit, skip the innermost ones. */
+	n = nr < max ? nr : max;
+	memcpy(out, lines + (nr - n), n * sizeof(*out));
 	pthread_mutex_unlock(&l->lock);
-	return nr;
+	return n;
 }

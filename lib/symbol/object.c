@@ -1,5 +1,5 @@
 /*
- * One mapped file: the finder's files, their symbols, and a function for each address.
+ * A mapped file: its code and debug file, their symbols, and the function at an address.
  */
 #include "base/mem.h"
 #include "elf/finder.h"
@@ -16,23 +16,7 @@
 _Static_assert((int)PROFILE_MAX_BUILD_ID_BYTES == (int)ELF_MAX_BUILD_ID_BYTES,
 	       "a build-id is copied");
 
-static void find_files(struct symbol_object *o, const struct symbols_config *config,
-		       const struct profile_object *object)
-{
-	struct elf_wanted w = {
-	    .path = object->path,
-	    .build_id.len = object->build_id_len,
-	    .major = object->major,
-	    .minor = object->minor,
-	    .inode = object->inode,
-	};
-
-	memcpy(w.build_id.bytes, object->build_id, sizeof(w.build_id.bytes));
-	o->code = elf_finder_code(config->finder, &w);
-	o->debug = elf_finder_debug(config->finder, &w);
-}
-
-/* A debug file keeps its sections' addresses, but not their places in the program. */
+/* A debug file has the addresses of the sections, but not their offsets in the program. */
 static void find_code_pages(struct symbol_object *o)
 {
 	const uint64_t page = 4096;
@@ -55,20 +39,30 @@ static void find_code_pages(struct symbol_object *o)
 struct symbol_object *symbol_object_new(const struct symbols_config *config,
 					const struct profile_object *object)
 {
+	struct elf_wanted w = {
+	    .path = object->path,
+	    .build_id.len = object->build_id_len,
+	    .major = object->major,
+	    .minor = object->minor,
+	    .inode = object->inode,
+	};
 	struct symbol_object *o = mem_zalloc(sizeof(*o));
 
 	if (!o)
 		return NULL;
-	if (object->kind == PROFILE_OBJECT_FILE && config->finder)
-		find_files(o, config, object);
-	else if (object->kind == PROFILE_OBJECT_VDSO)
+	if (object->kind == PROFILE_OBJECT_FILE && config->finder) {
+		memcpy(w.build_id.bytes, object->build_id, sizeof(w.build_id.bytes));
+		o->code = elf_finder_code(config->finder, &w);
+		o->debug = elf_finder_debug(config->finder, &w);
+	} else if (object->kind == PROFILE_OBJECT_VDSO) {
 		o->code = config->vdso;
-	if (symbols_elf_load(o->code, o->debug, &o->symbols)) {
+	}
+	if (symbol_elf_load(o->code, o->debug, &o->symbols)) {
 		symbol_object_free(o);
 		return NULL;
 	}
 	if (o->code)
-		frame_table_init(&o->frames, o->code);
+		symbol_frame_table_init(&o->frames, o->code);
 	else if (o->debug)
 		find_code_pages(o);
 	return o;
@@ -78,7 +72,7 @@ void symbol_object_free(struct symbol_object *o)
 {
 	if (!o)
 		return;
-	symbols_elf_fini(&o->symbols);
+	symbol_elf_fini(&o->symbols);
 	mem_free(o);
 }
 
@@ -89,7 +83,7 @@ bool symbol_object_address(const struct symbol_object *o, const struct profile_m
 
 	if (o->code && elf_file_address(o->code, offset, out))
 		return true;
-	/* only what was mapped as a whole: else it is not known which part it is */
+	/* only if all of it was mapped: else the part is unknown */
 	if (!o->code && o->code_end && m->end - m->start == o->code_end - o->code_start) {
 		*out = o->code_start + (address - m->start);
 		return true;
@@ -98,12 +92,12 @@ bool symbol_object_address(const struct symbol_object *o, const struct profile_m
 	return false;
 }
 
-static const struct symbol_function *add_named(struct symbol_object *o, struct functions *f,
+static const struct symbol_function *add_named(struct symbol_object *o, struct symbol_functions *f,
 					       const struct profile_object *object, size_t i)
 {
 	const struct symbol_entry *e = &o->symbols.table.entry[i];
 	static const char stub[] = "@plt";
-	char linkage[ELF_SYMBOLS_MAX_NAME_BYTES + sizeof(stub)];
+	char linkage[SYMBOL_ELF_MAX_NAME_BYTES + sizeof(stub)];
 	char name[SYMBOL_MAX_NAME_BYTES + sizeof(stub)];
 	const struct symbol_function draft = {
 	    .name = name,
@@ -113,46 +107,38 @@ static const struct symbol_function *add_named(struct symbol_object *o, struct f
 	    .is_known = true,
 	};
 
-	symbols_elf_name(&o->symbols, e, linkage);
+	symbol_elf_name(&o->symbols, e, linkage);
 	symbol_demangle(linkage, name);
-	if (e->group != ELF_SYMBOLS_PLAIN) {
+	if (e->group != SYMBOL_ELF_PLAIN) {
 		memcpy(linkage + strlen(linkage), stub, sizeof(stub));
 		memcpy(name + strlen(name), stub, sizeof(stub));
 	}
-	return functions_add(f, &draft, &o->symbols.table.function[i]);
+	return symbol_functions_add(f, &draft, &o->symbols.table.function[i]);
 }
 
-static const struct symbol_function *add_unknown(struct functions *f,
-						 const struct profile_object *object,
-						 const struct function_key *key)
-{
-	char name[512];
-	const struct symbol_function draft = {
-	    .name = name,
-	    .object = object->name,
-	    .object_path = object->shown_path,
-	};
-
-	snprintf(name, sizeof(name), "[unknown] (%.400s+0x%" PRIx64 ")", object->name,
-		 key->address);
-	return functions_add_key(f, &draft, key);
-}
-
-static const struct symbol_function *find_unknown(struct symbol_object *o, struct functions *f,
+static const struct symbol_function *find_unknown(struct symbol_object *o,
+						  struct symbol_functions *f,
 						  const struct profile_object *object,
 						  uint64_t address, bool is_address)
 {
-	struct function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
-				   .address = address};
+	struct symbol_function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
+					  .address = address};
+	char name[512];
+	const struct symbol_function draft = {
+	    .name = name, .object = object->name, .object_path = object->shown_path};
 	const struct symbol_function *fn;
 
 	if (is_address)
-		frame_table_find(&o->frames, address, &key.address);
-	fn = functions_find(f, &key);
-	return fn ? fn : add_unknown(f, object, &key);
+		symbol_frame_table_find(&o->frames, address, &key.address);
+	fn = symbol_functions_find(f, &key);
+	if (fn)
+		return fn;
+	snprintf(name, sizeof(name), "[unknown] (%.400s+0x%" PRIx64 ")", object->name, key.address);
+	return symbol_functions_add_key(f, &draft, &key);
 }
 
-const struct symbol_function *symbol_object_function(struct symbol_object *o, struct functions *f,
+const struct symbol_function *symbol_object_function(struct symbol_object *o,
+						     struct symbol_functions *f,
 						     const struct profile_mapping *m,
 						     uint64_t address)
 {

@@ -1,5 +1,5 @@
 /*
- * Which source an address belongs to, and the loading of each when it is first asked.
+ * Selects the source for an address, and loads it on first use.
  */
 #include "symbol/symbols.h"
 
@@ -16,10 +16,10 @@
 
 struct symbols {
 	struct symbols_config config;
-	struct functions functions;
+	struct symbol_functions functions;
 	pthread_mutex_t lock; /* of loading */
 	size_t nr_objects;
-	_Atomic(struct symbol_object *) *object; /* owned, as each is; NULL: not loaded yet */
+	_Atomic(struct symbol_object *) *object; /* owned, with its elements; NULL: not loaded */
 	_Atomic(bool) has_kernel;
 	struct symbol_kernel kernel;
 	struct symbol_jit jit;
@@ -29,32 +29,26 @@ struct symbols {
 
 enum { KALLSYMS_STEP_BYTES = 1 << 20 };
 
-static const struct symbol_function *add_no_mapping(struct functions *f)
-{
-	static const struct symbol_function draft = {
-	    .name = "[unknown]", .object = "[unknown]", .object_path = "[unknown]"};
-
-	return functions_add(f, &draft, NULL);
-}
-
 int symbols_new(const struct symbols_config *config, struct symbols **out)
 {
+	static const struct symbol_function no_mapping = {
+	    .name = "[unknown]", .object = "[unknown]", .object_path = "[unknown]"};
 	struct symbols *s = mem_zalloc(sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	if (functions_init(&s->functions)) {
+	if (symbol_functions_init(&s->functions)) {
 		mem_free(s);
 		return -ENOMEM;
 	}
 	s->config = *config;
 	pthread_mutex_init(&s->lock, NULL);
-	buf_init(&s->kernel.kallsyms, TEXT_SYMBOLS_MAX_BYTES);
+	buf_init(&s->kernel.kallsyms, SYMBOL_TEXT_MAX_BYTES);
 	symbol_jit_init(&s->jit);
 	s->nr_objects = config->processes ? profile_nr_objects(config->processes) : 0;
 	s->object = mem_calloc(s->nr_objects, sizeof(*s->object));
 	s->lines = symbol_lines_new(&s->config, &s->functions);
-	s->no_mapping = add_no_mapping(&s->functions);
+	s->no_mapping = symbol_functions_add(&s->functions, &no_mapping, NULL);
 	if (!s->object || !s->lines || !s->no_mapping->number) {
 		symbols_free(s);
 		return -ENOMEM;
@@ -73,7 +67,7 @@ void symbols_free(struct symbols *s)
 	mem_free((void *)s->object);
 	symbol_kernel_fini(&s->kernel);
 	symbol_jit_fini(&s->jit);
-	functions_fini(&s->functions);
+	symbol_functions_fini(&s->functions);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s);
 }
@@ -113,7 +107,7 @@ int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e)
 	if (rc)
 		return err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
 	s->kernel.path = path;
-	if (text_symbols_is_kallsyms(buf_str(&s->kernel.kallsyms), s->kernel.kallsyms.len))
+	if (symbol_text_is_kallsyms(buf_str(&s->kernel.kallsyms), s->kernel.kallsyms.len))
 		return 0;
 	err_set_at(e, -EINVAL, path, 1, 0, "is not a copy of /proc/kallsyms: it has no valid line");
 	err_hint(e, "lines look like \"ffffffff81000000 T _text\"");
@@ -137,7 +131,7 @@ static bool load_kernel(struct symbols *s)
 const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address, uint64_t time_ns)
 {
 	if (!load_kernel(s))
-		return functions_get(&s->functions, 0);
+		return symbol_functions_get(&s->functions, 0);
 	return symbol_kernel_function(&s->kernel, &s->functions, address, time_ns);
 }
 
@@ -158,60 +152,50 @@ static struct symbol_object *load_object(struct symbols *s, const struct profile
 	return o;
 }
 
-/* Of memory that no file tells of, and of the vdso of another kind of program, all is one. */
-static const struct symbol_function *find_senseless(struct symbols *s,
-						    const struct profile_object *object)
+/* One function for everything in an object without a file. */
+static const struct symbol_function *find_whole(struct symbols *s,
+						const struct profile_object *object)
 {
-	const struct function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
-					 .linkage = "[unknown]"};
-	const struct symbol_function *fn = functions_find(&s->functions, &key);
+	const struct symbol_function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
+						.linkage = "[unknown]"};
 	const struct symbol_function draft = {
 	    .name = "[unknown]",
 	    .object = object->name,
 	    .object_path = object->shown_path,
 	};
 
-	return fn ? fn : functions_add_key(&s->functions, &draft, &key);
-}
-
-static bool is_of_32_bits(const struct profile_mapping *m)
-{
-	return m->end <= UINT64_C(1) << 32;
-}
-
-static const struct symbol_function *
-find_anonymous(struct symbols *s, const struct profile_mapping *m, uint64_t address)
-{
-	const struct symbol_function *fn =
-	    symbol_jit_function(&s->jit, &s->config, &s->functions, m->pid, address);
-
-	return fn ? fn : find_senseless(s, m->object);
+	return symbol_functions_add_key(&s->functions, &draft, &key);
 }
 
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
 					   uint64_t address)
 {
 	const struct profile_object *object = mapping ? mapping->object : NULL;
+	const struct symbol_function *fn;
 	struct symbol_object *o;
 
 	if (!object || object->number >= s->nr_objects)
 		return s->no_mapping;
-	if (object->kind == PROFILE_OBJECT_ANON)
-		return find_anonymous(s, mapping, address);
-	if (object->kind == PROFILE_OBJECT_VDSO && (!s->config.vdso || is_of_32_bits(mapping)))
-		return find_senseless(s, object);
+	if (object->kind == PROFILE_OBJECT_ANON) {
+		fn = symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+		return fn ? fn : find_whole(s, object);
+	}
+	/* A program of 32 bits has another vdso. */
+	if (object->kind == PROFILE_OBJECT_VDSO &&
+	    (!s->config.vdso || mapping->end <= UINT64_C(1) << 32))
+		return find_whole(s, object);
 	o = load_object(s, object);
 	if (!o)
-		return functions_get(&s->functions, 0);
+		return symbol_functions_get(&s->functions, 0);
 	return symbol_object_function(o, &s->functions, mapping, address);
 }
 
 enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
 {
 	static const enum symbol_names of_part[] = {
-	    [ELF_SYMBOLS_NO_NAMES] = SYMBOL_NAMES_NONE,
-	    [ELF_SYMBOLS_EXPORTED] = SYMBOL_NAMES_EXPORTED,
-	    [ELF_SYMBOLS_ALL] = SYMBOL_NAMES_ALL,
+	    [SYMBOL_ELF_NO_NAMES] = SYMBOL_NAMES_NONE,
+	    [SYMBOL_ELF_EXPORTED] = SYMBOL_NAMES_EXPORTED,
+	    [SYMBOL_ELF_ALL] = SYMBOL_NAMES_ALL,
 	};
 	const struct symbol_object *o =
 	    object < s->nr_objects ? atomic_load_explicit(&s->object[object], memory_order_acquire)

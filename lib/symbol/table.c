@@ -1,6 +1,6 @@
 /*
- * Sorted by radix: the symbols of a large program in a few milliseconds, in time that no order of
- * theirs can make longer. Then one sweep makes spans of them that do not overlap.
+ * Radix sort: takes milliseconds for a large program, in any initial order. A sweep then makes
+ * spans that do not overlap.
  */
 #include "symbol/table.h"
 
@@ -33,7 +33,7 @@ int symbol_table_add(struct symbol_table *t, const struct symbol_entry *e)
 	return 0;
 }
 
-/* One pass: stable, by the digit of start that begins at shift. */
+/* A stable pass by the digit of start at bit shift. */
 static void pass(const struct symbol_entry *from, struct symbol_entry *to, size_t nr,
 		 unsigned shift)
 {
@@ -51,7 +51,7 @@ static void pass(const struct symbol_entry *from, struct symbol_entry *to, size_
 		to[at[from[i].start >> shift & (NR_DIGITS - 1)]++] = from[i];
 }
 
-/* The bits in which any two differ; 0 if they are in order. */
+/* The bits in which starts differ; 0 if they are sorted. */
 static uint64_t differing(const struct symbol_entry *e, size_t nr)
 {
 	bool is_sorted = true;
@@ -88,6 +88,26 @@ static int sort(struct symbol_table *t)
 	return 0;
 }
 
+static size_t underscores(const char *name, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && name[n] == '_')
+		n++;
+	return n;
+}
+
+int symbol_compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t bars_a = underscores(a, a_len), bars_b = underscores(b, b_len);
+	int order;
+
+	if (bars_a != bars_b)
+		return bars_a < bars_b ? -1 : 1;
+	order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+	return order ? order : a_len < b_len ? -1 : a_len > b_len;
+}
+
 static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b,
 		      symbol_prefer_fn *prefer, const void *arg)
 {
@@ -98,7 +118,7 @@ static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b
 	return !prefer || prefer(arg, a, b) < 0;
 }
 
-/* One for each start. What does not tell its size has that of the others there. */
+/* One entry per start. An entry without a size gets that of the others. */
 static void merge(struct symbol_table *t, symbol_prefer_fn *prefer, const void *arg)
 {
 	size_t nr = 0;
@@ -116,7 +136,7 @@ static void merge(struct symbol_table *t, symbol_prefer_fn *prefer, const void *
 			e = *last;
 			*last = swap;
 		}
-		/* e is the better one, *last the other */
+		/* e is the better entry */
 		if (e.is_open && !last->is_open) {
 			e.size = last->size;
 			e.is_open = false;
@@ -129,7 +149,7 @@ static void merge(struct symbol_table *t, symbol_prefer_fn *prefer, const void *
 /* Drop labels inside sized symbols; end the others at the next symbol. */
 static void close_open(struct symbol_table *t)
 {
-	uint64_t told = 0; /* up to there */
+	uint64_t sized_end = 0; /* of the sized entries so far */
 	size_t nr = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
@@ -137,10 +157,10 @@ static void close_open(struct symbol_table *t)
 
 		if (e.size > UINT64_MAX - e.start)
 			e.size = (uint32_t)(UINT64_MAX - e.start);
-		if (e.is_open && e.start < told)
+		if (e.is_open && e.start < sized_end)
 			continue;
-		if (!e.is_open && e.start + e.size > told)
-			told = e.start + e.size;
+		if (!e.is_open && e.start + e.size > sized_end)
+			sized_end = e.start + e.size;
 		if (e.is_open && i + 1 < t->nr && t->entry[i + 1].start - e.start < e.size)
 			e.size = (uint32_t)(t->entry[i + 1].start - e.start);
 		t->entry[nr++] = e;
@@ -150,30 +170,27 @@ static void close_open(struct symbol_table *t)
 
 struct sweep {
 	struct symbol_table *t;
-	uint32_t *open; /* entries that began and did not end, the last on top */
+	uint32_t *open; /* stack of entries that have not ended */
 	size_t nr_open;
 	uint64_t at;
 };
 
-static void put(struct symbol_table *t, uint64_t start, uint64_t end, uint32_t entry)
-{
-	struct symbol_span *last = t->nr_spans ? &t->span[t->nr_spans - 1] : NULL;
-
-	if (last && last->entry == entry && last->end == start)
-		last->end = end;
-	else
-		t->span[t->nr_spans++] = (struct symbol_span){start, end, entry};
-}
-
+/* Adds the spans between s->at and to. */
 static void advance(struct sweep *s, uint64_t to)
 {
+	struct symbol_table *t = s->t;
+
 	while (s->nr_open && s->at < to) {
 		uint32_t i = s->open[s->nr_open - 1];
-		uint64_t end = s->t->entry[i].start + s->t->entry[i].size;
+		uint64_t end = t->entry[i].start + t->entry[i].size;
 		uint64_t stop = end < to ? end : to;
+		struct symbol_span *last = t->nr_spans ? &t->span[t->nr_spans - 1] : NULL;
 
 		if (stop > s->at) {
-			put(s->t, s->at, stop, i);
+			if (last && last->entry == i && last->end == s->at)
+				last->end = stop;
+			else
+				t->span[t->nr_spans++] = (struct symbol_span){s->at, stop, i};
 			s->at = stop;
 		}
 		if (end <= s->at)
@@ -182,31 +199,24 @@ static void advance(struct sweep *s, uint64_t to)
 	s->at = to;
 }
 
-static void sweep(struct symbol_table *t, uint32_t *open)
+/* Each entry begins one span and ends at most one. */
+static int make_spans(struct symbol_table *t)
 {
-	struct sweep s = {.t = t, .open = open};
+	struct sweep s = {.t = t, .open = mem_alloc(t->nr * sizeof(*s.open))};
+	struct symbol_span *span = mem_alloc(2 * t->nr * sizeof(*span)), *fit;
 
+	if (!s.open || !span) {
+		mem_free(s.open);
+		mem_free(span);
+		return -ENOMEM;
+	}
+	t->span = span;
 	for (size_t i = 0; i < t->nr; i++) {
 		advance(&s, t->entry[i].start);
 		s.open[s.nr_open++] = (uint32_t)i;
 	}
 	advance(&s, UINT64_MAX);
-}
-
-/* Each entry begins one span, and ends one at most. */
-static int make_spans(struct symbol_table *t)
-{
-	uint32_t *open = mem_alloc(t->nr * sizeof(*open));
-	struct symbol_span *span = mem_alloc(2 * t->nr * sizeof(*span)), *fit;
-
-	if (!open || !span) {
-		mem_free(open);
-		mem_free(span);
-		return -ENOMEM;
-	}
-	t->span = span;
-	sweep(t, open);
-	mem_free(open);
+	mem_free(s.open);
 	fit = mem_resize(span, t->nr_spans * sizeof(*span));
 	if (fit)
 		t->span = fit;
@@ -232,7 +242,7 @@ ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address)
 {
 	size_t low = 0, n = t->nr_spans;
 
-	/* the last span that does not begin behind the address */
+	/* the last span that starts at or before the address */
 	while (n) {
 		size_t half = n / 2;
 

@@ -1,8 +1,7 @@
 /*
- * Stretches of code and their names, in order of address: made once, then asked by any number of
- * threads at once. Where several claim an address, the one that begins last has it, and of those
- * that begin there the better name. Knows nothing of where they come from: a name is a number that
- * means something to who added it.
+ * Symbols sorted by address. Thread-safe once sealed. Where several cover an address, the one with
+ * the highest start applies, and of those the best name. Names are numbers that only the caller
+ * interprets.
  */
 #ifndef SYMBOL_TABLE_H
 #define SYMBOL_TABLE_H
@@ -18,17 +17,17 @@ struct symbol_entry {
 	uint64_t start;
 	uint32_t size;
 	uint32_t name;
-	uint16_t group;   /* for who added it */
-	uint8_t source;   /* the same */
-	uint8_t rank;     /* less is better */
-	bool is_open;     /* size is not told: it is up to the next entry, at most .size. Inside of
-			     one that tells its size it is a mere label */
-	bool is_nameless; /* it has no name to show: where others end */
+	uint16_t group; /* for the caller */
+	uint8_t source; /* for the caller */
+	uint8_t rank;   /* lower is better */
+	bool is_open; /* unknown size: ends at the next entry, or after .size bytes. Dropped inside
+			 an entry with a known size */
+	bool is_nameless; /* has no name to show; only ends other entries */
 };
 
 enum {
 	SYMBOL_MAX_ENTRIES = 1 << 22,
-	SYMBOL_ENTRY_COST = 96, /* bytes of memory for each, with all that is made of it */
+	SYMBOL_ENTRY_COST = 96, /* bytes of memory per entry, with all that is made of it */
 };
 
 struct symbol_span {
@@ -39,22 +38,24 @@ struct symbol_span {
 struct symbol_table {
 	struct symbol_entry *entry; /* owned */
 	size_t nr, room;
-	struct symbol_span *span; /* owned; in order, apart */
+	struct symbol_span *span; /* owned; sorted, not overlapping */
 	size_t nr_spans;
-	_Atomic(const struct symbol_function *) *function; /* owned; one for each entry, NULL at
-							      first: the place for who asks */
+	_Atomic(const struct symbol_function *)
+	    *function; /* owned; per entry, NULL at first: a cache for the caller */
 };
 
 /* Zero-initialise. */
 void symbol_table_fini(struct symbol_table *t);
-/* 0 or -ENOMEM; beyond the ceiling, and of size 0, they are passed over. */
+/* Skips entries of size 0 and beyond the limit. 0 or -ENOMEM. */
 int symbol_table_add(struct symbol_table *t, const struct symbol_entry *e);
-/* < 0: a is the better name of two of the same rank and start. */
+/* < 0: a is the better name. Called for equal start and rank. */
 typedef int symbol_prefer_fn(const void *arg, const struct symbol_entry *a,
 			     const struct symbol_entry *b);
-/* Ends the adding; once. 0 or -ENOMEM. prefer NULL: what was added last. */
+/* Orders aliases: fewer leading underscores, then alphabetically. */
+int symbol_compare_names(const char *a, size_t a_len, const char *b, size_t b_len);
+/* Sorts the entries; call once, after adding. prefer NULL: the last one added. 0 or -ENOMEM. */
 int symbol_table_seal(struct symbol_table *t, symbol_prefer_fn *prefer, const void *arg);
-/* The number of the entry that covers the address; -1: none, or one without a name. */
+/* The entry that covers the address; -1: none, or is_nameless. */
 ptrdiff_t symbol_table_find(const struct symbol_table *t, uint64_t address);
 
 #endif

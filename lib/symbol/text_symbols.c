@@ -1,21 +1,22 @@
 /*
- * Lines to entries, by hand: a kernel has 200,000 of them, and they are read for each report.
+ * A hand-written parser: a kernel has 200,000 symbols, which each report reads.
  */
 #include "symbol/text_symbols.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* One more than the digit; 0: none. */
+/* The digit + 1; 0: not a digit. */
 static const uint8_t digits[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* 1 … 16 hexadecimal digits at p, which moves past them and one space. */
+/* Reads 1 to 16 hexadecimal digits and a space; advances *p. */
 static bool scan_hex(const char **p, const char *end, uint64_t *out)
 {
 	const char *at = *p, *most = end - at > 16 ? at + 16 : end;
@@ -30,7 +31,7 @@ static bool scan_hex(const char **p, const char *end, uint64_t *out)
 	return true;
 }
 
-/* Global functions before weak ones before local ones; what is no function ends others. */
+/* Ranks global before weak before local. Other symbols only end functions. */
 static bool is_function(char type, uint8_t *rank)
 {
 	switch (type) {
@@ -50,28 +51,28 @@ static bool is_function(char type, uint8_t *rank)
 	}
 }
 
-static bool is_group(const struct text_symbols *s, size_t i, const char *name, uint32_t len)
+static bool is_group(const struct symbol_text *s, size_t i, const char *name, uint32_t len)
 {
 	return s->group[i].len == len && memcmp(s->text + s->group[i].at, name, len) == 0;
 }
 
-/* The number of a module; its lines stand together, so the last is the likely one. */
-static int find_group(struct text_symbols *s, const char *name, uint32_t len, uint16_t *out)
+/* The group of a module. Its lines are adjacent, so tries the last one first. */
+static int find_group(struct symbol_text *s, const char *name, uint32_t len, uint16_t *out)
 {
-	struct text_piece *p;
+	struct symbol_text_piece *p;
 	size_t i = s->nr_groups - 1;
 
 	if (!is_group(s, i, name, len))
 		for (i = 0; i < s->nr_groups && !is_group(s, i, name, len);)
 			i++;
-	if (i == TEXT_SYMBOLS_MAX_GROUPS)
+	if (i == SYMBOL_TEXT_MAX_GROUPS)
 		i = 0;
 	if (i == s->nr_groups) {
 		p = mem_grow(s->group, s->nr_groups, &s->groups_room, sizeof(*p));
 		if (!p)
 			return -ENOMEM;
 		s->group = p;
-		p[s->nr_groups++] = (struct text_piece){(uint32_t)(name - s->text), len};
+		p[s->nr_groups++] = (struct symbol_text_piece){(uint32_t)(name - s->text), len};
 	}
 	*out = (uint16_t)i;
 	return 0;
@@ -82,26 +83,21 @@ static bool scan_kernel(const char **line, const char *end, uint64_t *address)
 	return scan_hex(line, end, address) && end - *line >= 3 && (*line)[1] == ' ';
 }
 
-bool text_symbols_is_kallsyms(const char *text, size_t len)
+bool symbol_text_is_kallsyms(const char *text, size_t len)
 {
-	const char *end = text + len;
-	bool is_there = false;
+	const char *end = text + len, *line, *stop;
+	uint64_t address;
 
-	while (text < end && !is_there) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		uint64_t address;
-
-		stop = stop ? stop : end;
-		is_there = stop > text && scan_kernel(&text, stop, &address);
-		text = stop + 1;
-	}
-	return is_there;
+	while ((line = str_next_line(&text, end, &stop)))
+		if (scan_kernel(&line, stop, &address))
+			return true;
+	return false;
 }
 
-/* "address type name", perhaps "\t[module]"; line is not empty. */
-static int add_kernel(struct text_symbols *s, const char *line, const char *end)
+/* "address type name", possibly with "\t[module]". */
+static int add_kernel(struct symbol_text *s, const char *line, const char *end)
 {
-	struct symbol_entry e = {.size = TEXT_SYMBOLS_MAX_KERNEL_BYTES, .is_open = true};
+	struct symbol_entry e = {.size = SYMBOL_TEXT_MAX_KERNEL_BYTES, .is_open = true};
 	const char *tab;
 	int rc = 0;
 
@@ -120,8 +116,8 @@ static int add_kernel(struct text_symbols *s, const char *line, const char *end)
 	return rc ? rc : symbol_table_add(&s->table, &e);
 }
 
-/* "start size name", both hexadecimal, perhaps with 0x before. */
-static int add_mapped(struct text_symbols *s, const char *line, const char *end)
+/* "start size name", hexadecimal, possibly with 0x. */
+static int add_mapped(struct symbol_text *s, const char *line, const char *end)
 {
 	struct symbol_entry e = {.rank = 0};
 	uint64_t size;
@@ -140,103 +136,70 @@ static int add_mapped(struct text_symbols *s, const char *line, const char *end)
 	return symbol_table_add(&s->table, &e);
 }
 
-typedef int add_fn(struct text_symbols *s, const char *line, const char *end);
+typedef int add_fn(struct symbol_text *s, const char *line, const char *end);
 
-static int add_lines(struct text_symbols *s, add_fn *add)
+static size_t name_len(const struct symbol_text *s, uint32_t at)
 {
-	const char *line = s->text, *end = s->text + s->len;
-	int rc = 0;
-
-	while (line < end && rc == 0) {
-		const char *stop = memchr(line, '\n', (size_t)(end - line));
-
-		if (!stop)
-			stop = end;
-		rc = add(s, line, stop);
-		line = stop + 1;
-	}
-	return rc;
-}
-
-static bool is_name_end(char c)
-{
-	return c == '\n' || c == '\t' || c == '\0';
-}
-
-static size_t name_len(const struct text_symbols *s, uint32_t at)
-{
+	const char *name = s->text + at;
 	size_t len = 0;
 
-	while (len < TEXT_SYMBOLS_MAX_NAME_BYTES - 1 && at + len < s->len &&
-	       !is_name_end(s->text[at + len]))
+	while (len < SYMBOL_TEXT_MAX_NAME_BYTES - 1 && at + len < s->len && name[len] != '\n' &&
+	       name[len] != '\t' && name[len] != '\0')
 		len++;
 	return len;
-}
-
-static size_t underscores(const char *name, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && name[n] == '_')
-		n++;
-	return n;
 }
 
 static int prefer_kernel(const void *arg, const struct symbol_entry *a,
 			 const struct symbol_entry *b)
 {
-	const struct text_symbols *s = arg;
-	const char *x = s->text + a->name, *y = s->text + b->name;
-	size_t len_x = name_len(s, a->name), len_y = name_len(s, b->name);
-	size_t bars_x = underscores(x, len_x), bars_y = underscores(y, len_y);
-	int order;
+	const struct symbol_text *s = arg;
 
-	if (bars_x != bars_y)
-		return bars_x < bars_y ? -1 : 1;
-	order = memcmp(x, y, len_x < len_y ? len_x : len_y);
-	return order ? order : len_x < len_y ? -1 : len_x > len_y;
+	return symbol_compare_names(s->text + a->name, name_len(s, a->name), s->text + b->name,
+				    name_len(s, b->name));
 }
 
 static int parse(const char *text, size_t len, add_fn *add, symbol_prefer_fn *prefer,
-		 struct text_symbols *out)
+		 struct symbol_text *out)
 {
-	struct text_symbols s = {
-	    .text = text, .len = len < TEXT_SYMBOLS_MAX_BYTES ? len : TEXT_SYMBOLS_MAX_BYTES};
-	int rc;
+	struct symbol_text s = {.text = text,
+				.len = len < SYMBOL_TEXT_MAX_BYTES ? len : SYMBOL_TEXT_MAX_BYTES};
+	const char *at = text, *line, *stop;
+	int rc = 0;
 
 	s.group = mem_grow(NULL, 0, &s.groups_room, sizeof(*s.group));
 	if (!s.group)
 		return -ENOMEM;
-	s.group[s.nr_groups++] = (struct text_piece){0};
-	rc = add_lines(&s, add);
+	s.group[s.nr_groups++] = (struct symbol_text_piece){0};
+	while (rc == 0 && (line = str_next_line(&at, text + s.len, &stop)))
+		rc = add(&s, line, stop);
 	if (rc == 0)
 		rc = symbol_table_seal(&s.table, prefer, &s);
 	if (rc)
-		text_symbols_fini(&s);
+		symbol_text_fini(&s);
 	else
 		*out = s;
 	return rc;
 }
 
-int text_symbols_parse_kallsyms(const char *text, size_t len, struct text_symbols *out)
+int symbol_text_parse_kallsyms(const char *text, size_t len, struct symbol_text *out)
 {
 	return parse(text, len, add_kernel, prefer_kernel, out);
 }
 
-int text_symbols_parse_map(const char *text, size_t len, struct text_symbols *out)
+int symbol_text_parse_map(const char *text, size_t len, struct symbol_text *out)
 {
 	return parse(text, len, add_mapped, NULL, out);
 }
 
-void text_symbols_fini(struct text_symbols *s)
+void symbol_text_fini(struct symbol_text *s)
 {
 	symbol_table_fini(&s->table);
 	mem_free(s->group);
-	*s = (struct text_symbols){.text = NULL};
+	*s = (struct symbol_text){.text = NULL};
 }
 
-void text_symbols_name(const struct text_symbols *s, const struct symbol_entry *e,
-		       char out[TEXT_SYMBOLS_MAX_NAME_BYTES])
+void symbol_text_name(const struct symbol_text *s, const struct symbol_entry *e,
+		      char out[SYMBOL_TEXT_MAX_NAME_BYTES])
 {
 	size_t len = name_len(s, e->name);
 

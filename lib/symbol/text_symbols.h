@@ -1,7 +1,6 @@
 /*
- * Symbols that are told as text: /proc/kallsyms ("ffffffff81000000 T name\t[module]") and the maps
- * of code made at run time ("7f0000001000 2c name"). Every line is hostile; what makes no sense is
- * passed over. Opens nothing.
+ * Symbols in text form: /proc/kallsyms ("ffffffff81000000 T name\t[module]") and maps of generated
+ * code ("7f0000001000 2c name"). The text is hostile; skips invalid lines.
  */
 #ifndef SYMBOL_TEXT_SYMBOLS_H
 #define SYMBOL_TEXT_SYMBOLS_H
@@ -9,34 +8,34 @@
 #include "symbol/table.h"
 
 enum {
-	TEXT_SYMBOLS_MAX_BYTES = 256 << 20,
-	TEXT_SYMBOLS_MAX_GROUPS = 4096, /* modules */
-	TEXT_SYMBOLS_MAX_NAME_BYTES = 4096,
-	/* Kernel code without end is no longer: what comes behind the last function of a module is
-	 * not it. */
-	TEXT_SYMBOLS_MAX_KERNEL_BYTES = 256 << 10,
+	SYMBOL_TEXT_MAX_BYTES = 256 << 20,
+	SYMBOL_TEXT_MAX_GROUPS = 4096, /* modules */
+	SYMBOL_TEXT_MAX_NAME_BYTES = 4096,
+	/* The longest kernel function: bounds the last one of a module, whose size is unknown. */
+	SYMBOL_TEXT_MAX_KERNEL_BYTES = 256 << 10,
 };
 
-struct text_symbols {
+struct symbol_text {
 	struct symbol_table table;
-	const char *text; /* borrowed; .name of an entry is where its name is in it */
+	const char *text; /* borrowed; an entry's .name is an offset in it */
 	size_t len;
-	struct text_piece {
+	struct symbol_text_piece {
 		uint32_t at, len;
-	} * group; /* owned; modules by .group of an entry; the first is the kernel itself, empty */
+	} * group; /* owned; modules, by an entry's .group; the first is the kernel, with length 0
+		    */
 	size_t nr_groups, groups_room;
-	bool has_lines;     /* that make sense … */
-	bool has_addresses; /* … with an address that is not 0 */
+	bool has_lines;     /* valid ones … */
+	bool has_addresses; /* … of which some have an address other than 0 */
 };
 
-/* True if a line of /proc/kallsyms is in it. */
-bool text_symbols_is_kallsyms(const char *text, size_t len);
-/* text stays as long as *out. 0 or -ENOMEM. */
-int text_symbols_parse_kallsyms(const char *text, size_t len, struct text_symbols *out);
-/* Of several names for an address the last is right: the code was made anew. */
-int text_symbols_parse_map(const char *text, size_t len, struct text_symbols *out);
-void text_symbols_fini(struct text_symbols *s);
-void text_symbols_name(const struct text_symbols *s, const struct symbol_entry *e,
-		       char out[TEXT_SYMBOLS_MAX_NAME_BYTES]);
+/* Whether it contains a valid line of /proc/kallsyms. */
+bool symbol_text_is_kallsyms(const char *text, size_t len);
+/* Borrows text. 0 or -ENOMEM. */
+int symbol_text_parse_kallsyms(const char *text, size_t len, struct symbol_text *out);
+/* The same for a map. The last name of an address applies: the code was regenerated. */
+int symbol_text_parse_map(const char *text, size_t len, struct symbol_text *out);
+void symbol_text_fini(struct symbol_text *s);
+void symbol_text_name(const struct symbol_text *s, const struct symbol_entry *e,
+		      char out[SYMBOL_TEXT_MAX_NAME_BYTES]);
 
 #endif

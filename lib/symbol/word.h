@@ -1,4 +1,4 @@
-/* Little-endian words of hostile bytes, whose place the caller has checked. */
+/* Little-endian words; the caller checks bounds. */
 #ifndef SYMBOL_WORD_H
 #define SYMBOL_WORD_H
 

@@ -44,29 +44,29 @@ static void check_addresses(const struct elf_file *f, const uint8_t *data, size_
 
 static void check_symbols(const struct elf_file *f)
 {
-	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
-	struct symbols_elf s;
+	char name[SYMBOL_ELF_MAX_NAME_BYTES];
+	struct symbol_elf s;
 
-	require(symbols_elf_load(f, f, &s) == 0);
+	require(symbol_elf_load(f, f, &s) == 0);
 	for (size_t i = 0; i < s.table.nr_spans; i++) {
 		const struct symbol_span *span = &s.table.span[i];
 
 		require(span->start < span->end && span->entry < s.table.nr);
 		require(i == 0 || s.table.span[i - 1].end <= span->start);
-		symbols_elf_name(&s, &s.table.entry[span->entry], name);
+		symbol_elf_name(&s, &s.table.entry[span->entry], name);
 	}
-	symbols_elf_fini(&s);
+	symbol_elf_fini(&s);
 }
 
 static void check_frames(const struct elf_file *f)
 {
-	struct frame_table t;
+	struct symbol_frame_table t;
 
-	frame_table_init(&t, f);
+	symbol_frame_table_init(&t, f);
 	for (uint64_t at = 0; at < 0x4000; at += 256) {
 		uint64_t start;
 
-		require(!frame_table_find(&t, at, &start) || start <= at);
+		require(!symbol_frame_table_find(&t, at, &start) || start <= at);
 	}
 }
 

@@ -17,9 +17,9 @@ static void require(int holds)
 		abort();
 }
 
-static void check(const struct text_symbols *s)
+static void check(const struct symbol_text *s)
 {
-	char name[TEXT_SYMBOLS_MAX_NAME_BYTES];
+	char name[SYMBOL_TEXT_MAX_NAME_BYTES];
 
 	for (size_t i = 0; i < s->table.nr_spans; i++) {
 		const struct symbol_span *span = &s->table.span[i];
@@ -29,7 +29,7 @@ static void check(const struct text_symbols *s)
 		require(i == 0 || s->table.span[i - 1].end <= span->start);
 		require(e->is_nameless ||
 			symbol_table_find(&s->table, span->start) == (ptrdiff_t)span->entry);
-		text_symbols_name(s, e, name);
+		symbol_text_name(s, e, name);
 		require(!strchr(name, '\n') && strlen(name) < sizeof(name));
 		require(e->group < s->nr_groups);
 	}
@@ -49,14 +49,14 @@ static void check_name(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct text_symbols s;
+	struct symbol_text s;
 
-	require(text_symbols_parse_kallsyms((const char *)data, size, &s) == 0);
+	require(symbol_text_parse_kallsyms((const char *)data, size, &s) == 0);
 	check(&s);
-	text_symbols_fini(&s);
-	require(text_symbols_parse_map((const char *)data, size, &s) == 0);
+	symbol_text_fini(&s);
+	require(symbol_text_parse_map((const char *)data, size, &s) == 0);
 	check(&s);
-	text_symbols_fini(&s);
+	symbol_text_fini(&s);
 	check_name((const char *)data, size);
 	return 0;
 }

@@ -606,17 +606,17 @@ TEST(threads)
 static void load_damaged(const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
-	char name[ELF_SYMBOLS_MAX_NAME_BYTES];
-	struct symbols_elf s;
+	char name[SYMBOL_ELF_MAX_NAME_BYTES];
+	struct symbol_elf s;
 	struct elf_file *f;
 
 	assert_non_null(copy);
 	memcpy(copy, data, len);
 	if (elf_file_open_mem(copy, len, false, "damaged", &f, NULL) == 0) {
-		assert_int_equal(symbols_elf_load(f, f, &s), 0);
+		assert_int_equal(symbol_elf_load(f, f, &s), 0);
 		for (size_t i = 0; i < s.table.nr; i++)
-			symbols_elf_name(&s, &s.table.entry[i], name);
-		symbols_elf_fini(&s);
+			symbol_elf_name(&s, &s.table.entry[i], name);
+		symbol_elf_fini(&s);
 		elf_file_close(f);
 	}
 	free(copy);

@@ -253,20 +253,20 @@ static void ask_damaged(struct test_world *w, const uint8_t *data, size_t len)
 	struct symbol_line line[SYMBOL_MAX_LINES];
 	struct symbol_object object = {0};
 	struct symbol_lines *l;
-	struct functions functions;
+	struct symbol_functions functions;
 	struct elf_file *f;
 
 	(void)w;
 	if (elf_file_open_mem(data, len, false, "damaged", &f, NULL))
 		return;
 	object.code = object.debug = f;
-	assert_int_equal(functions_init(&functions), 0);
+	assert_int_equal(symbol_functions_init(&functions), 0);
 	l = symbol_lines_new(&config, &functions);
 	assert_non_null(l);
 	for (uint64_t at = 0x1000; at < 0x1400; at += 8)
 		assert_true(symbol_lines_find(l, &o, &object, at, &function, line, 32) >= 1);
 	symbol_lines_free(l);
-	functions_fini(&functions);
+	symbol_functions_fini(&functions);
 	elf_file_close(f);
 }
 

@@ -390,19 +390,19 @@ TEST(jit_of_owner)
 
 static void parse_both(const char *text, size_t len)
 {
-	char *copy = malloc(len ? len : 1), name[TEXT_SYMBOLS_MAX_NAME_BYTES];
-	struct text_symbols s[2];
+	char *copy = malloc(len ? len : 1), name[SYMBOL_TEXT_MAX_NAME_BYTES];
+	struct symbol_text s[2];
 
 	assert_non_null(copy);
 	memcpy(copy, text, len);
-	assert_int_equal(text_symbols_parse_kallsyms(copy, len, &s[0]), 0);
-	assert_int_equal(text_symbols_parse_map(copy, len, &s[1]), 0);
+	assert_int_equal(symbol_text_parse_kallsyms(copy, len, &s[0]), 0);
+	assert_int_equal(symbol_text_parse_map(copy, len, &s[1]), 0);
 	for (int k = 0; k < 2; k++) {
 		for (size_t i = 0; i < s[k].table.nr; i++) {
-			text_symbols_name(&s[k], &s[k].table.entry[i], name);
+			symbol_text_name(&s[k], &s[k].table.entry[i], name);
 			assert_true(s[k].table.entry[i].group < s[k].nr_groups);
 		}
-		text_symbols_fini(&s[k]);
+		symbol_text_fini(&s[k]);
 	}
 	free(copy);
 }
