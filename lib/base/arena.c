@@ -1,5 +1,5 @@
 /*
- * Chunks of memory, filled from the front, freed together.
+ * Chunks of memory, filled from the front.
  */
 #include "base/arena.h"
 
@@ -14,7 +14,7 @@ enum { CHUNK_BYTES = 8192, ALIGN = 16 };
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t size, used; /* of data */
+	size_t size, used; /* bytes of data */
 	_Alignas(16) unsigned char data[];
 };
 
@@ -37,22 +37,6 @@ void arena_fini(struct arena *a)
 	a->used_bytes = 0;
 }
 
-static struct arena_chunk *add_chunk(struct arena *a, size_t size)
-{
-	struct arena_chunk *c;
-
-	if (size < CHUNK_BYTES)
-		size = CHUNK_BYTES;
-	c = mem_alloc(sizeof(*c) + size);
-	if (!c)
-		return NULL;
-	c->next = a->chunk;
-	c->size = size;
-	c->used = 0;
-	a->chunk = c;
-	return c;
-}
-
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_chunk *c = a->chunk;
@@ -63,10 +47,15 @@ void *arena_alloc(struct arena *a, size_t size)
 	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	if (size > a->max_bytes - a->used_bytes)
 		return NULL;
-	if (!c || size > c->size - c->used)
-		c = add_chunk(a, size);
-	if (!c)
-		return NULL;
+	if (!c || size > c->size - c->used) {
+		size_t bytes = size < CHUNK_BYTES ? CHUNK_BYTES : size;
+
+		c = mem_alloc(sizeof(*c) + bytes);
+		if (!c)
+			return NULL;
+		*c = (struct arena_chunk){.next = a->chunk, .size = bytes};
+		a->chunk = c;
+	}
 	p = c->data + c->used;
 	c->used += size;
 	a->used_bytes += size;

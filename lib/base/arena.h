@@ -1,5 +1,5 @@
 /*
- * Memory with one life: many small objects, freed together. With a ceiling.
+ * Many small objects that are freed together, up to a limit.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -13,11 +13,11 @@ struct arena {
 	size_t max_bytes;
 };
 
-/* The arena takes no memory until the first allocation. max_bytes is the ceiling of all. */
+/* Allocates nothing yet. max_bytes: of all objects. */
 void arena_init(struct arena *a, size_t max_bytes);
 void arena_fini(struct arena *a);
 
-/* Zeroed, aligned to 16 bytes; NULL beyond the ceiling or without memory. */
+/* Zeroed, aligned to 16 bytes; NULL beyond the limit or without memory. */
 void *arena_alloc(struct arena *a, size_t size);
 void *arena_calloc(struct arena *a, size_t nr, size_t size);
 char *arena_strdup(struct arena *a, const char *s);

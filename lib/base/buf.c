@@ -1,5 +1,5 @@
 /*
- * The growing buffer, and the few text forms that every machine format needs.
+ * The growing buffer, and text forms that several output formats need.
  */
 #include "base/buf.h"
 
@@ -41,7 +41,7 @@ const char *buf_str(const struct buf *b)
 	return b->data ? b->data : "";
 }
 
-static int grow(struct buf *b, size_t need) /* bytes in all, with the NUL */
+static int grow(struct buf *b, size_t need) /* total bytes, with the NUL */
 {
 	size_t cap = b->cap ? b->cap : 256;
 	char *p;
@@ -49,11 +49,11 @@ static int grow(struct buf *b, size_t need) /* bytes in all, with the NUL */
 	while (cap < need)
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
 	if (cap - 1 > b->max_bytes)
-		cap = b->max_bytes + 1; /* so that what fits into it may go there */
+		cap = b->max_bytes + 1; /* use all of the limit */
 	p = mem_resize(b->data, cap);
 	if (!p)
 		return -ENOMEM;
-	p[b->len] = '\0'; /* also when nothing follows: a reserve that is not used */
+	p[b->len] = '\0'; /* even if the reserved bytes are not used */
 	b->data = p;
 	b->cap = cap;
 	return 0;
@@ -137,42 +137,29 @@ void buf_le64(struct buf *b, uint64_t v)
 	add_le(b, v, 8);
 }
 
-/* Bytes that stand for themselves: most text is nothing else. */
-static size_t plain(const char *s)
-{
-	size_t n = 0;
-
-	while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
-		n++;
-	return n;
-}
-
-static void json_char(struct buf *b, unsigned char c)
-{
-	static const char letters[] = "btn?fr"; /* 8 to 13 */
-
-	if (c == '"' || c == '\\')
-		buf_printf(b, "\\%c", c);
-	else if (c >= 8 && c <= 13 && c != 11)
-		buf_printf(b, "\\%c", letters[c - 8]);
-	else if (c < 0x20 || c == 0x7f)
-		buf_printf(b, "\\u%04x", c);
-	else
-		buf_addc(b, (char)c);
-}
-
 void buf_json_string(struct buf *b, const char *s)
 {
+	static const char letters[] = "btn?fr"; /* for 8 to 13 */
+
 	buf_addc(b, '"');
 	while (*s) {
-		size_t len = plain(s);
+		unsigned char c = (unsigned char)*s;
+		size_t len = 0;
 
-		if (!len && (unsigned char)*s < 0x80)
-			json_char(b, (unsigned char)*s);
-		else if (len || (len = str_character(s, strnlen(s, 4))))
+		while (s[len] >= ' ' && s[len] < 0x7f && s[len] != '"' && s[len] != '\\')
+			len++; /* the common case */
+		if (!len && c >= 0x80)
+			len = str_character(s, strnlen(s, 4));
+		if (len)
 			buf_add(b, s, len);
-		else
+		else if (c >= 0x80)
 			buf_adds(b, "\xef\xbf\xbd");
+		else if (c == '"' || c == '\\')
+			buf_printf(b, "\\%c", c);
+		else if (c >= 8 && c <= 13 && c != 11)
+			buf_printf(b, "\\%c", letters[c - 8]);
+		else
+			buf_printf(b, "\\u%04x", c);
 		s += len ? len : 1;
 	}
 	buf_addc(b, '"');

@@ -1,6 +1,6 @@
 /*
- * A growing byte buffer that declares its ceiling. The first failure sticks:
- * append freely, then ask buf_error once.
+ * A growing byte buffer with a limit. The first failure sticks: append without checks, then call
+ * buf_error once.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -20,22 +20,21 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_fini(struct buf *b);
-/* Forgets the content and the error, keeps the memory. */
+/* Removes the content and the error; keeps the memory. */
 void buf_reset(struct buf *b);
 int buf_error(const struct buf *b);
-/* The text so far, never NULL. */
+/* The content, never NULL. */
 const char *buf_str(const struct buf *b);
 
-/* Room for len more bytes at data + len without counting them; NULL on failure. */
+/* Ensures room for len more bytes at the returned data + len; NULL on failure. */
 void *buf_reserve(struct buf *b, size_t len);
-/* Counts len bytes that were written into room that buf_reserve gave. */
+/* Appends len bytes that were written to what buf_reserve returned. */
 static inline void buf_use(struct buf *b, size_t len)
 {
 	b->len += len;
 	b->data[b->len] = '\0';
 }
-/* Inline, like all that reports write with: mostly a copy of a few bytes into room that is there.
- */
+/* Inline, because reports append mostly a few bytes at a time. */
 static inline void buf_add(struct buf *b, const void *data, size_t len)
 {
 	void *p =
@@ -55,7 +54,7 @@ static inline void buf_addc(struct buf *b, char c)
 {
 	buf_add(b, &c, 1);
 }
-/* Forgets what is behind the first len bytes, if there are more. */
+/* Truncates the content to len bytes, if it is longer. */
 static inline void buf_cut(struct buf *b, size_t len)
 {
 	if (len >= b->len)
@@ -66,24 +65,24 @@ static inline void buf_cut(struct buf *b, size_t len)
 void buf_fill(struct buf *b, char c, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* Little-endian, whatever the host. */
+/* Little-endian. */
 void buf_le16(struct buf *b, uint16_t v);
 void buf_le32(struct buf *b, uint32_t v);
 void buf_le64(struct buf *b, uint64_t v);
 
-/* Text in the machine formats: a JSON string with its quotes (bytes that are not UTF-8 become
- * U+FFFD), a CSV field quoted where RFC 4180 asks for it. */
+/* A JSON string with quotes (invalid UTF-8 becomes U+FFFD); a CSV field, quoted as RFC 4180
+ * requires. */
 void buf_json_string(struct buf *b, const char *s);
 void buf_csv_field(struct buf *b, const char *s);
-/* A number with thousands commas, whatever the locale. */
+/* With commas every three digits, in any locale. */
 void buf_u64_commas(struct buf *b, uint64_t v);
-/* Decimal, and lower-case hexadecimal without "0x", without printf. */
+/* Decimal; lower-case hexadecimal without "0x". */
 void buf_u64(struct buf *b, uint64_t v);
 void buf_hex(struct buf *b, uint64_t v);
-/* Two digits for each byte. */
+/* Two digits per byte. */
 void buf_hex_bytes(struct buf *b, const uint8_t *p, size_t len);
-/* Text of len bytes, up to a NUL, from outside, safe to show: as str_disarm has it, and what is not
- * UTF-8 loses all that is not ASCII. */
+/* Sanitised text, up to len bytes or a NUL: as str_disarm, and if it is not UTF-8, without bytes
+ * that are not ASCII. */
 void buf_shown(struct buf *b, const void *text, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * clone(2) without a signal for the parent. The kernel sends SIGIO, which ends the child, when the
- * other end of its second socket closes: PR_SET_PDEATHSIG would send it when the thread ends that
- * started it.
+ * clone(2) without a signal to the parent. When the parent's end of a second socket closes, the
+ * kernel sends SIGIO, which ends the child. (PR_SET_PDEATHSIG would act when the thread that
+ * started the child exits.)
  */
 #include "base/child.h"
 
@@ -28,7 +28,7 @@
 enum {
 	MAX_LEFT = 64,
 	NS_PER_MS = 1000000,
-	CLOSE_RANGE = 436, /* close_range(2), which older headers do not have; Linux 5.9 */
+	CLOSE_RANGE = 436, /* close_range(2) of Linux 5.9; older headers do not have it */
 };
 
 static int kernel_socketpair(int type, int fds[2])
@@ -36,7 +36,7 @@ static int kernel_socketpair(int type, int fds[2])
 	return socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) ? -errno : 0;
 }
 
-/* QEMU's user mode refuses a clone without a signal. */
+/* QEMU's user mode refuses clone without a signal. */
 static pid_t kernel_fork(void)
 {
 	long pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul);
@@ -57,7 +57,7 @@ void child_set_ops(const struct child_ops *o)
 
 /* --- in the child ---------------------------------------------------------------------------- */
 
-/* A heap without locks: each piece is a mapping, which begins with its size. */
+/* A heap without locks: each allocation is a mapping that begins with its size. */
 enum { HEAD_BYTES = 16 };
 
 static void *heap_alloc(size_t size)
@@ -82,7 +82,7 @@ static void heap_release(void *data)
 		munmap(p, *p);
 }
 
-/* What was there before the child is libc's, and stays there. */
+/* Memory from before the fork belongs to libc's heap, and is never freed. */
 static void *heap_resize(void *data, size_t size)
 {
 	size_t *p = data ? (size_t *)((char *)data - HEAD_BYTES) : NULL;
@@ -96,7 +96,7 @@ static void *heap_resize(void *data, size_t size)
 	return (char *)p + HEAD_BYTES;
 }
 
-/* The terminal's signals are for the parent, which ends this process when it needs it no more. */
+/* Signals of the terminal are for the parent, which kills the child when it is no longer needed. */
 static void reset_signals(void)
 {
 	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
@@ -114,37 +114,29 @@ static void close_range_of(unsigned first, unsigned last)
 			close((int)fd);
 }
 
-/* Also those of the terminal and of pipes: whoever reads them waits for their end. */
-static void close_all_but(int a, int b)
+static _Noreturn void be_child(int fd, int alive, const char *name, child_fn *run, const void *arg)
 {
-	unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+	static const struct mem_ops heap = {heap_alloc, heap_resize, heap_release};
+	unsigned low = (unsigned)(fd < alive ? fd : alive), high = (unsigned)(fd + alive) - low;
+	struct pollfd p = {.fd = alive, .events = POLLIN};
+	sigset_t none;
 
+	reset_signals();
+
+	/* All other descriptors: whoever reads from a pipe waits until every writer has closed it.
+	 */
 	if (low)
 		close_range_of(0, low - 1);
 	close_range_of(low + 1, high - 1);
 	close_range_of(high + 1, ~0u);
-}
 
-static void die_with(int alive)
-{
-	struct pollfd p = {.fd = alive, .events = POLLIN};
-	sigset_t none;
-
+	/* SIGIO when the parent has exited. */
 	fcntl(alive, F_SETOWN, getpid());
 	fcntl(alive, F_SETFL, O_ASYNC);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (poll(&p, 1, 0)) /* it has gone already */
+	if (poll(&p, 1, 0)) /* before that */
 		_exit(1);
-}
-
-static _Noreturn void be_child(int fd, int alive, const char *name, child_fn *run, const void *arg)
-{
-	static const struct mem_ops heap = {heap_alloc, heap_resize, heap_release};
-
-	reset_signals();
-	close_all_but(fd, alive);
-	die_with(alive);
 	prctl(PR_SET_NAME, name);
 	mem_set_ops(&heap);
 	run(fd, arg);
@@ -153,21 +145,23 @@ static _Noreturn void be_child(int fd, int alive, const char *name, child_fn *ru
 
 /* --- in the parent --------------------------------------------------------------------------- */
 
-/* Killed, and not yet ended. */
+/* Killed, but not yet reaped. */
 static struct {
 	pthread_mutex_t lock;
 	pid_t pid[MAX_LEFT];
 } left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Its number is its own until this says so. */
+/* Until then, no other process has this pid. */
 static bool has_ended(pid_t pid)
 {
 	return waitpid(pid, NULL, WNOHANG | __WALL) != 0;
 }
 
-/* pid: one more, or 0. */
-static void reap(pid_t pid)
+/* Reaps those that have ended, and adds pid unless it is 0. False: the list is full. */
+static bool reap(pid_t pid)
 {
+	bool has_room = false;
+
 	pthread_mutex_lock(&left.lock);
 	for (size_t i = 0; i < MAX_LEFT; i++) {
 		if (left.pid[i] && has_ended(left.pid[i]))
@@ -175,9 +169,11 @@ static void reap(pid_t pid)
 		if (!left.pid[i]) {
 			left.pid[i] = pid;
 			pid = 0;
+			has_room = true;
 		}
 	}
 	pthread_mutex_unlock(&left.lock);
+	return has_room;
 }
 
 static pid_t start(const int talk[2], const int alive[2], const char *name, child_fn *run,
@@ -186,7 +182,7 @@ static pid_t start(const int talk[2], const int alive[2], const char *name, chil
 	sigset_t all, old;
 	pid_t pid;
 
-	sigfillset(&all); /* no handler of the parent's runs in the child */
+	sigfillset(&all); /* handlers of the parent must not run in the child */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pid = ops->fork();
 	if (pid == 0)
@@ -197,10 +193,12 @@ static pid_t start(const int talk[2], const int alive[2], const char *name, chil
 
 int child_start(struct child *c, int type, const char *name, child_fn *run, const void *arg)
 {
-	int talk[2], alive[2], rc = ops->socketpair(type, talk);
+	int talk[2], alive[2], rc;
 	pid_t pid;
 
-	reap(0);
+	if (!reap(0))
+		return -EAGAIN;
+	rc = ops->socketpair(type, talk);
 	if (rc)
 		return rc;
 	rc = ops->socketpair(SOCK_STREAM, alive);
@@ -226,7 +224,7 @@ void child_end(struct child *c, unsigned ms)
 
 	if (c->fd < 0)
 		return;
-	has = has_ended(c->pid); /* then the number may be another process's */
+	has = has_ended(c->pid); /* then the pid may be another process's */
 	if (!has)
 		kill(c->pid, SIGKILL);
 	io_close(&c->fd);

@@ -1,11 +1,12 @@
 /*
- * A process that does for this one what may never end: whoever opens a file on a file system that
- * does not answer can be neither interrupted nor killed. It has a socket to this process and no
- * other descriptor, and dies with this process. A host program that links the library does not
- * notice it: it raises no SIGCHLD, and wait(-1) does not return it.
+ * A child process for work that may block forever: a thread that opens a file on a file system that
+ * does not answer can be neither interrupted nor killed. The child has a socket to the parent and
+ * no other descriptor. It dies with the parent, except that a process which the parent forks
+ * without exec holds the child's socket open too. Invisible to a program that links the library: it
+ * raises no SIGCHLD, and wait(-1) does not return it.
  *
- * It begins as a copy of a process of several threads, any of which may hold a lock of libc. So it
- * must not use libc's heap (mem.h has one of its own there), stdio, or locks.
+ * It starts as a copy of a process with several threads, any of which may hold a lock of libc. So
+ * it must not use libc's heap (mem.h uses another there), stdio, or locks.
  */
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
@@ -14,29 +15,29 @@
 #include <sys/types.h>
 
 struct child {
-	int fd;    /* the socket to it; -1: there is no child */
-	int alive; /* what it dies with */
+	int fd;    /* the socket; -1: no child */
+	int alive; /* closed when the parent exits, which ends the child */
 	pid_t pid;
 };
 
 #define CHILD_NONE ((struct child){.fd = -1, .alive = -1})
 
-/* Runs in the child; it ends when this returns. fd: its end of the socket. */
+/* Runs in the child, which exits when it returns. fd: the child's end of the socket. */
 typedef void child_fn(int fd, const void *arg);
 
-/* type: SOCK_STREAM, SOCK_SEQPACKET; name: of the process, at most 15 bytes. 0 or -errno; then *c
- * is untouched. Thread-safe. */
+/* type: SOCK_STREAM, SOCK_SEQPACKET; name: of the process, at most 15 bytes. 0 or -errno, with *c
+ * unchanged; -EAGAIN: 64 earlier children cannot be killed. Thread-safe. */
 int child_start(struct child *c, int type, const char *name, child_fn *run, const void *arg);
-/* Kills it and waits for its end up to so many ms. One that cannot be killed now is reaped when
- * another child starts or ends. Leaves CHILD_NONE, which is fine too. */
+/* Kills the child and waits up to ms for its exit. A child that cannot be killed yet is reaped when
+ * another starts or ends. Sets *c to CHILD_NONE, which is allowed too. */
 void child_end(struct child *c, unsigned ms);
 
 struct child_ops {
 	int (*socketpair)(int type, int fds[2]); /* 0 or -errno */
-	pid_t (*fork)(void);                     /* as fork, or -errno; raises no signal */
+	pid_t (*fork)(void);                     /* as fork, or -errno; without SIGCHLD */
 };
 extern const struct child_ops child_kernel_ops; /* the real ones */
-/* Replaces them (tests only, before threads start); NULL restores. */
+/* Replaces the table (tests only, before threads start); NULL restores it. */
 void child_set_ops(const struct child_ops *ops);
 
 #endif

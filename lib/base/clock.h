@@ -1,6 +1,6 @@
 /*
- * Time: CLOCK_MONOTONIC in nanoseconds is the clock of everything that is
- * measured; the triple ties it to the others.
+ * Clocks. Everything is measured in nanoseconds of CLOCK_MONOTONIC; a triple relates it to the
+ * other clocks.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct clock_triple {
-	uint64_t monotonic_ns, boottime_ns, realtime_ns; /* read within one another's reach */
+	uint64_t monotonic_ns, boottime_ns, realtime_ns; /* read as close together as possible */
 };
 
 uint64_t clock_monotonic_ns(void);

@@ -17,7 +17,7 @@ struct cpuset {
 };
 
 void cpuset_clear(struct cpuset *s);
-void cpuset_add(struct cpuset *s, unsigned cpu); /* ignores numbers beyond the maximum */
+void cpuset_add(struct cpuset *s, unsigned cpu); /* numbers beyond the maximum are ignored */
 bool cpuset_has(const struct cpuset *s, unsigned cpu);
 size_t cpuset_count(const struct cpuset *s);
 /* The first CPU >= from, or -1. for (int c = cpuset_next(s, 0); c >= 0; c = cpuset_next(s, c + 1))

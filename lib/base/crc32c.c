@@ -1,5 +1,5 @@
 /*
- * CRC-32C by the CPU's instruction where it has one, else by eight tables.
+ * CRC-32C, by the CPU's instruction if it has one, else by eight tables.
  */
 #include "base/crc32c.h"
 
@@ -91,9 +91,9 @@ WITH_CRC static uint32_t update_stream(uint32_t crc, const uint8_t *p, size_t le
 }
 
 /*
- * The instruction takes three cycles, but one can begin in each: three blocks are done side by
- * side, and put together by what a crc becomes by the zeros of one or two blocks behind it, byte by
- * byte of the crc.
+ * The instruction has a latency of three cycles, and one can start in each. So three blocks are
+ * processed in parallel, then combined: behind[] has the effect of one or two blocks of zeros on a
+ * crc, per byte of the crc.
  */
 enum { BLOCK_BYTES = 1024 };
 static uint32_t behind[2][4][256];

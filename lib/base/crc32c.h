@@ -1,6 +1,5 @@
 /*
- * CRC-32C (Castagnoli, reflected polynomial 0x82f63b78): the checksum of trace
- * frames. Uses the CPU's instruction where there is one.
+ * CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), the checksum of trace frames.
  */
 #ifndef BASE_CRC32C_H
 #define BASE_CRC32C_H
@@ -8,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on from crc, the result for the bytes before (0 for none). Thread-safe. */
+/* Continues from crc, the result for the preceding bytes (0: none). Thread-safe. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 #endif

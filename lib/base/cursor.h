@@ -1,7 +1,7 @@
 /*
- * A bounded, little-endian reader over bytes from outside. It never reads past
- * the end: an underflow returns zeros and sticks, so decode a whole record and
- * then ask cursor_ok once. Inline: every field of every record of a session goes through here.
+ * A bounded little-endian reader of untrusted bytes. Beyond the end it returns zeros, and the
+ * underflow sticks: decode a whole record, then call cursor_ok once. Inline, because it reads every
+ * field of every record.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -28,7 +28,7 @@ static inline bool cursor_ok(const struct cursor *c)
 	return !c->underflow;
 }
 
-/* A pointer to len bytes inside the input, or NULL (and underflow). */
+/* A pointer to the next len bytes; NULL on underflow. */
 static inline const uint8_t *cursor_bytes(struct cursor *c, size_t len)
 {
 	const uint8_t *p = c->at;
@@ -43,7 +43,6 @@ static inline const uint8_t *cursor_bytes(struct cursor *c, size_t len)
 	return p;
 }
 
-/* Passes over len bytes. */
 static inline void cursor_skip(struct cursor *c, size_t len)
 {
 	cursor_bytes(c, len);
@@ -86,7 +85,14 @@ static inline uint64_t cursor_le64(struct cursor *c)
 	return le64toh(v);
 }
 
-/* A length (u16) and that many bytes; returns a pointer into the input, not terminated. */
-const char *cursor_string16(struct cursor *c, size_t *len);
+/* A length (u16) and that many bytes; a pointer into the input, not terminated. */
+static inline const char *cursor_string16(struct cursor *c, size_t *len)
+{
+	size_t n = cursor_le16(c);
+	const uint8_t *p = cursor_bytes(c, n);
+
+	*len = p ? n : 0;
+	return p ? (const char *)p : "";
+}
 
 #endif

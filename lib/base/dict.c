@@ -1,6 +1,6 @@
 /*
- * An open hash table of record numbers. At least half of its slots are free, so few are probed; at
- * most MAX_PROBES, whatever the keys.
+ * A hash table of record numbers with open addressing, at most half full. Probes at most MAX_PROBES
+ * slots, whatever the keys.
  */
 #include "base/dict.h"
 
@@ -38,7 +38,7 @@ void dict_fini(struct dict *d)
 	d->nr = d->room = d->nr_slots = d->last = 0;
 }
 
-/* A key of len bytes; of a text: without its end. */
+/* Compares a key of len bytes, or a text without its NUL. */
 static bool is_same(const struct dict *d, uint32_t number, const void *key, size_t len)
 {
 	const void *item = dict_at(d, number);
@@ -82,7 +82,7 @@ static void put(struct dict_slot *slots, size_t nr, struct dict_slot slot)
 	}
 }
 
-/* Room for one more slot and record. */
+/* Ensures room for one more slot and record. */
 static int grow(struct dict *d)
 {
 	size_t nr = d->nr_slots ? 2 * d->nr_slots : FIRST_SLOTS;
@@ -112,7 +112,7 @@ static uint32_t add(struct dict *d, const void *key, size_t len)
 	const char *text = NULL;
 	char *item;
 
-	if (d->nr && is_same(d, d->last, key, len)) /* records are often asked for in runs */
+	if (d->nr && is_same(d, d->last, key, len)) /* keys repeat in runs */
 		return d->last;
 	hash = hash_bytes(0, key, len);
 	number = find(d, hash, key, len);

@@ -1,5 +1,5 @@
 /*
- * Digits, several at once. Must not know of buffers.
+ * Converts several digits at a time.
  */
 #include "base/digits.h"
 
@@ -34,8 +34,8 @@ char *digits_dec_fixed(char *p, uint64_t v, unsigned nr)
 	return p + nr;
 }
 
-/* Eight digits, the first in the lowest byte: each half byte in a byte of its own, then '0' added,
- * and what lies between '9' and 'a' to those above 9. */
+/* Eight digits, the first in the lowest byte: spreads half bytes to bytes, adds '0', and for those
+ * above 9 also the distance from '9' to 'a'. */
 static uint64_t eight(uint32_t v)
 {
 	uint64_t x = v, above_9;
@@ -47,8 +47,8 @@ static uint64_t eight(uint32_t v)
 	return htobe64(x + 0x3030303030303030 + above_9 * ('a' - '0' - 10));
 }
 
-/* The leading zeros are shifted out before, not left out after: bytes that were just stored and are
- * read again at another place make the CPU wait. */
+/* Shifts out leading zeros before the store: loading from the middle of a recent store stalls the
+ * CPU. */
 char *digits_hex(char *p, uint64_t v)
 {
 	unsigned nr = (67 - (unsigned)__builtin_clzll(v | 1)) / 4;

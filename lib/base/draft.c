@@ -1,5 +1,5 @@
 /*
- * O_TMPFILE, and a random name where there is no such thing.
+ * O_TMPFILE, or a random name where that is not supported.
  */
 #include "base/draft.h"
 
@@ -11,47 +11,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static int say(const struct draft *d, int rc, struct err *e)
+static int fail(const struct draft *d, int rc, struct err *e)
 {
 	return err_set(e, rc, "%s: cannot be written: %s", d->path, strerror(-rc));
 }
 
-/* A link to a descriptor is made by way of /proc, which is not everywhere. */
+/* Linking a descriptor requires /proc, which may not be mounted. */
 static void descriptor_path(int fd, char path[64])
 {
 	snprintf(path, 64, "/proc/self/fd/%d", fd);
 }
 
-static bool can_be_linked(int fd)
-{
-	char path[64];
-	struct stat st;
-
-	descriptor_path(fd, path);
-	return sys()->fstatat(AT_FDCWD, path, &st, 0) == 0;
-}
-
-static int open_nameless(struct draft *d)
-{
-	int fd = sys()->openat(d->dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
-
-	if (fd >= 0 && !can_be_linked(fd)) {
-		io_close(&fd);
-		fd = -EOPNOTSUPP;
-	}
-	return fd;
-}
-
 static int open_file(struct draft *d)
 {
 	int fd = io_random_name(d->temporary);
+	char path[64];
+	struct stat st;
 
 	if (fd < 0)
 		return fd;
-	fd = open_nameless(d);
-	if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -EINVAL)
+	fd = sys()->openat(d->dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
+	if (fd >= 0) {
+		descriptor_path(fd, path);
+		if (sys()->fstatat(AT_FDCWD, path, &st, 0) == 0)
+			return fd;
+		io_close(&fd);
+	} else if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -EINVAL) {
 		return fd;
-	d->is_named = true; /* before it is there: for draft_forget */
+	}
+	d->is_named = true; /* before it exists: for draft_forget */
 	return sys()->openat(d->dirfd, d->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
 			     0600);
 }
@@ -67,13 +55,13 @@ int draft_open(struct draft *d, const char *path, struct err *e)
 	d->fd = open_file(d);
 	if (d->fd >= 0)
 		return 0;
-	rc = say(d, d->fd, e);
-	d->is_named = false; /* what may be there by that name is not ours */
+	rc = fail(d, d->fd, e);
+	d->is_named = false; /* what has this name is not ours */
 	draft_drop(d);
 	return rc;
 }
 
-/* Under the random name, where it has none yet. */
+/* Links it under the random name, unless it has that already. */
 static int name_it(struct draft *d)
 {
 	char path[64];
@@ -94,7 +82,7 @@ int draft_publish(struct draft *d, io_may_replace_fn *may_replace, struct err *e
 
 	rc = rc ? rc : name_it(d);
 	if (rc) {
-		say(d, rc, e);
+		fail(d, rc, e);
 	} else {
 		rc = io_publish(d->dirfd, d->temporary, d->name, d->path, may_replace, e);
 		d->is_named = rc != 0;
@@ -102,7 +90,7 @@ int draft_publish(struct draft *d, io_may_replace_fn *may_replace, struct err *e
 	if (rc == 0) {
 		rc = io_sync(d->dirfd);
 		if (rc)
-			say(d, rc, e);
+			fail(d, rc, e);
 	}
 	draft_drop(d);
 	return rc;

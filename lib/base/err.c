@@ -1,5 +1,5 @@
 /*
- * Errors for people: formatting, first one wins.
+ * Errors for people: the first one wins.
  */
 #include "base/err.h"
 
@@ -81,11 +81,6 @@ void err_format(const struct err *e, char *buf, size_t size)
 		 e->msg, e->hint[0] ? "\n  hint: " : "", e->hint);
 }
 
-static bool is_before(const struct err *a, const struct err *b)
-{
-	return a->line != b->line ? a->line < b->line : a->column < b->column;
-}
-
 struct err_list *err_list_new(void)
 {
 	return mem_zalloc(sizeof(struct err_list));
@@ -100,10 +95,11 @@ struct err *err_list_insert(struct err_list *l, const struct err *e)
 {
 	size_t at = l->nr;
 
-	while (at && is_before(e, &l->item[at - 1]))
+	while (at && (e->line < l->item[at - 1].line ||
+		      (e->line == l->item[at - 1].line && e->column < l->item[at - 1].column)))
 		at--;
 	if (l->nr == ERR_LIST_MAX)
-		l->dropped++; /* the last one, or this */
+		l->dropped++; /* drop the last one, or *e */
 	else
 		l->nr++;
 	if (at == ERR_LIST_MAX)

@@ -1,9 +1,8 @@
 /*
- * One error, told to a person: what, where, why, and what to do.
+ * An error for a person: what, where, why, and what to do.
  *
- * Functions that meet a person's input fill a struct err besides returning
- * -errno. The first error wins: later calls on a filled err change nothing.
- * Knows nothing of who prints it.
+ * Functions that process a person's input fill a struct err besides returning -errno. The first
+ * error wins: later calls on a filled err change nothing.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -18,36 +17,34 @@ struct err {
 	char source[256]; /* file, option or kernel interface; "" if none */
 	char msg[512];
 	char hint[512]; /* what to do; "" if none */
-	bool is_closed; /* a later error was refused: its hint is too */
+	bool is_closed; /* a later error was ignored; so is its hint */
 };
 
-/* Control characters in messages, sources and hints become '?': text from outside is quoted there,
- * and a terminal must not obey it. */
+/* Control characters in messages, sources and hints become '?': they quote untrusted text. */
 
-/* Fills *e unless it is filled already. Returns code (a negative errno), always, so that
- * `return err_set(e, -EINVAL, …)` is the idiom. e may be NULL. */
+/* Fills *e unless it is filled. e may be NULL. Always returns code (a negative errno), for `return
+ * err_set(e, -EINVAL, …)`. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* As err_set, with a place. source may be NULL; line 0 means no position. */
+/* As err_set, with a position. source may be NULL; line 0: no position. */
 int err_set_at(struct err *e, int code, const char *source, unsigned line, unsigned column,
 	       const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* Adds what to do about it, once; call it right after err_set. e may be NULL. */
+/* Adds what to do, once; call it right after err_set. e may be NULL. */
 void err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Empties *e. */
 void err_clear(struct err *e);
 
-/* "source:line:column: error: msg\n  hint: hint" without a final newline, cut at size. */
+/* "source:line:column: error: msg\n  hint: hint", without a final newline, truncated to size. */
 void err_format(const struct err *e, char *buf, size_t size);
 
-/* Errors of one text, in the order they were found; at most ERR_LIST_MAX are stored and the rest
- * only counted. Zero-initialise; nothing to free. It is too large for the stack of a program:
- * allocate it with err_list_new. */
+/* The errors in one text; at most ERR_LIST_MAX are stored, the rest counted. Zero-initialise; needs
+ * no freeing. Too large for the stack: allocate it with err_list_new. */
 enum { ERR_LIST_MAX = 32 };
 struct err_list {
-	size_t nr;      /* kept in item[] */
-	size_t dropped; /* found after the list was full */
+	size_t nr;      /* stored in item[] */
+	size_t dropped; /* found when the list was full */
 	struct err item[ERR_LIST_MAX];
 };
 
@@ -56,10 +53,10 @@ struct err_list *err_list_new(void);
 /* A variable of this kind is freed at the end of its scope. */
 #define ERR_AUTO_LIST __attribute__((cleanup(err_list_cleanup))) struct err_list
 void err_list_cleanup(struct err_list **l);
-/* The next free slot, emptied; NULL when the list is full (err_set takes NULL). */
+/* The next free item, emptied; NULL when the list is full (which err_set accepts). */
 struct err *err_list_add(struct err_list *l);
-/* Puts a filled error at its place by line and column, behind others of the same place. Returns
- * where it is, or NULL if the list is full of earlier ones. */
+/* Inserts a filled error by line and column, after those of the same position. Returns the item, or
+ * NULL if the list is full of earlier ones. */
 struct err *err_list_insert(struct err_list *l, const struct err *e);
 
 #endif

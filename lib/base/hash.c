@@ -1,5 +1,5 @@
 /*
- * XXH3, cut to 32 bits.
+ * XXH3, truncated to 32 bits.
  */
 #include "base/hash.h"
 

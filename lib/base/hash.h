@@ -1,5 +1,5 @@
 /*
- * Hashes for tables in memory. They may change between versions of the program.
+ * Hashes for tables in memory; not stable between versions of the program.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* seed: the hash of the bytes before, or 0. */
+/* seed: the hash of the preceding bytes, or 0. */
 uint32_t hash_bytes(uint32_t seed, const void *data, size_t len);
 
-/* Adds one word; for tables that are searched very often. */
+/* Adds one word; for hot tables. */
 static inline uint64_t hash_mix(uint64_t seed, uint64_t word)
 {
 	seed = (seed ^ word) * 0x9e3779b97f4a7c15u;

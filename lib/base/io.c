@@ -1,5 +1,5 @@
 /*
- * Whole reads and writes, and files that appear whole or not at all.
+ * Complete reads and writes, and files that appear complete or not at all.
  */
 #include "base/io.h"
 
@@ -21,77 +21,56 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-ssize_t io_read_full(int fd, void *buf, size_t len)
+/* at: NULL: at the descriptor's offset. */
+static ssize_t read_full(int fd, char *p, size_t len, const uint64_t *at)
 {
 	size_t done = 0;
+	ssize_t n = 1;
 
-	while (done < len) {
-		ssize_t n = sys()->read(fd, (char *)buf + done, len - done);
-
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
+	while (done < len && n) {
+		n = at ? sys()->pread(fd, p + done, len - done, (off_t)(*at + done))
+		       : sys()->read(fd, p + done, len - done);
+		if (n < 0 && n != -EINTR)
 			return n;
-		if (n == 0)
-			break;
-		done += (size_t)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
 	return (ssize_t)done;
+}
+
+ssize_t io_read_full(int fd, void *buf, size_t len)
+{
+	return read_full(fd, buf, len, NULL);
 }
 
 ssize_t io_pread_full(int fd, void *buf, size_t len, uint64_t at)
 {
-	uint8_t *p = buf;
-	size_t done = 0;
+	return read_full(fd, buf, len, &at);
+}
 
-	while (done < len) {
-		ssize_t n = sys()->pread(fd, p + done, len - done, (off_t)(at + done));
+static int write_full(int fd, const char *p, size_t len, const uint64_t *at)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = at ? sys()->pwrite(fd, p + done, len - done, (off_t)(*at + done))
+			       : sys()->write(fd, p + done, len - done);
 
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
-			return n;
-		if (n == 0)
-			break;
-		done += (size_t)n;
+		if (n < 0 && n != -EINTR)
+			return (int)n;
+		done += n > 0 ? (size_t)n : 0;
 	}
-	return (ssize_t)done;
+	return 0;
 }
 
 int io_write_full(int fd, const void *buf, size_t len)
 {
-	const char *p = buf;
-
-	while (len) {
-		ssize_t n = sys()->write(fd, p, len);
-
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
-			return (int)n;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return write_full(fd, buf, len, NULL);
 }
 
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t at)
 {
-	const char *p = buf;
-
-	for (size_t done = 0; done < len;) {
-		ssize_t n = sys()->pwrite(fd, p + done, len - done, (off_t)(at + done));
-
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
-			return (int)n;
-		done += (size_t)n;
-	}
-	return 0;
+	return write_full(fd, buf, len, &at);
 }
 
-/* Passes over the first len bytes, and over what is empty. */
+/* Drops the first len bytes, and empty pieces. */
 static void advance(struct iovec **piece, size_t *nr, size_t len)
 {
 	for (; *nr && len >= (*piece)->iov_len; ++*piece, --*nr)
@@ -124,8 +103,8 @@ static int check_regular(const struct stat *st)
 	return S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
 }
 
-/* Asked before it is opened, because opening a device may do something; and after, because it may
- * be another file by then: O_NONBLOCK for a FIFO, which would wait for its writer. */
+/* Checks before opening, because opening a device may have effects; and after, because the file may
+ * have been replaced. O_NONBLOCK: do not wait for the writer of a FIFO. */
 int io_open_regular(int dirfd, const char *path, int flags, struct stat *st)
 {
 	int links = flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, fd;
@@ -247,11 +226,12 @@ int io_random_name(char name[IO_RANDOM_NAME_BYTES])
 	return 0;
 }
 
-/* Where the file system has no files without a name. */
-static int open_and_unlink(int dirfd)
+/* Without O_TMPFILE. */
+static int open_and_unlink(const char *folder)
 {
+	IO_AUTO_FD int dirfd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
 	char name[IO_RANDOM_NAME_BYTES];
-	int rc = io_random_name(name), fd;
+	int rc = dirfd < 0 ? dirfd : io_random_name(name), fd;
 
 	if (rc < 0)
 		return rc;
@@ -272,11 +252,8 @@ int io_open_temporary(int *fd, struct err *e)
 	if (!folder || !*folder)
 		folder = "/tmp";
 	rc = sys()->openat(AT_FDCWD, folder, O_RDWR | O_TMPFILE, 0600);
-	if (rc == -EOPNOTSUPP || rc == -EISDIR) {
-		IO_AUTO_FD int dirfd = sys()->openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0);
-
-		rc = dirfd < 0 ? dirfd : open_and_unlink(dirfd);
-	}
+	if (rc == -EOPNOTSUPP || rc == -EISDIR)
+		rc = open_and_unlink(folder);
 	if (rc < 0) {
 		err_set(e, rc, "%s: cannot create a temporary file there: %s", folder,
 			strerror(-rc));
@@ -335,20 +312,13 @@ int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg)
 	return rc;
 }
 
-static int refuse_foreign(const char *path, const struct stat *st, struct err *e)
-{
-	err_set(e, -EPERM, "%s: belongs to another user (uid %u): not overwritten", path,
-		(unsigned)st->st_uid);
-	return -EPERM;
-}
-
 static int refuse_existing(const char *path, struct err *e)
 {
-	err_set(e, -EEXIST, "%s: exists and was not written by cpuperf: not overwritten", path);
-	return -EEXIST;
+	return err_set(e, -EEXIST, "%s: exists and was not written by cpuperf: not overwritten",
+		       path);
 }
 
-static int say_errno(const char *path, int rc, struct err *e)
+static int fail(const char *path, int rc, struct err *e)
 {
 	return err_set(e, rc, "%s: cannot be written: %s", path, strerror(-rc));
 }
@@ -360,20 +330,21 @@ int io_check_replaceable(int dirfd, const char *name, const char *path,
 	int rc = sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
 
 	if (rc)
-		return rc == -ENOENT ? 0 : say_errno(path, rc, e);
+		return rc == -ENOENT ? 0 : fail(path, rc, e);
 	if (st.st_uid != geteuid())
-		return refuse_foreign(path, &st, e);
+		return err_set(e, -EPERM, "%s: belongs to another user (uid %u): not overwritten",
+			       path, (unsigned)st.st_uid);
 	if (!S_ISREG(st.st_mode))
 		return refuse_existing(path, e);
 
-	/* O_NONBLOCK: should it have become a FIFO since, do not hang */
+	/* O_NONBLOCK: do not hang if it is a FIFO by now */
 	IO_AUTO_FD int fd = sys()->openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 
 	if (fd < 0)
-		return say_errno(path, fd, e);
+		return fail(path, fd, e);
 	rc = may_replace(fd);
 	if (rc < 0)
-		return say_errno(path, rc, e);
+		return fail(path, rc, e);
 	return rc ? 0 : refuse_existing(path, e);
 }
 
@@ -400,26 +371,20 @@ int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *
 		rc = rc && rc != -ENOENT ? rc : create_new(dirfd, name);
 	}
 	if (rc < 0)
-		return say_errno(path, rc, e);
+		return fail(path, rc, e);
 	*fd = rc;
 	return 0;
 }
 
-static bool is_own_file(int dirfd, const char *name)
-{
-	struct stat st;
-
-	return sys()->fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	       st.st_uid == geteuid();
-}
-
-/* What a killed process left is removed, if it is a file of this user; only the holder of a name's
- * lock writes there. What else has the name does no harm: another one is taken. */
+/* Removes a file of this user, which a killed process left: the caller holds the lock of the name.
+ * If the name is taken otherwise, uses a random one. */
 static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
 {
 	int fd = create_new(dirfd, temporary), rc;
+	struct stat st;
 
-	if (fd == -EEXIST && is_own_file(dirfd, temporary)) {
+	if (fd == -EEXIST && sys()->fstatat(dirfd, temporary, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
 		sys()->unlinkat(dirfd, temporary, 0);
 		fd = create_new(dirfd, temporary);
 	}
@@ -429,35 +394,29 @@ static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
 	return rc ? rc : create_new(dirfd, temporary);
 }
 
-static int write_temporary(int dirfd, char temporary[NAME_MAX + 1], const void *data, size_t len,
-			   bool is_durable)
-{
-	int fd = create_temporary(dirfd, temporary), closed, rc;
-
-	if (fd < 0)
-		return fd;
-	rc = io_write_full(fd, data, len);
-	if (rc == 0 && is_durable)
-		rc = io_sync(fd);
-	closed = sys()->close(fd); /* a network's file system may tell of a full disk only now */
-	if (rc == 0 && closed != -EINTR)
-		rc = closed;
-	if (rc)
-		sys()->unlinkat(dirfd, temporary, 0);
-	return rc;
-}
-
 int io_write_temporary(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		       bool is_durable, char temporary[NAME_MAX + 1], struct err *e)
 {
-	int rc = -ENAMETOOLONG;
+	int fd, closed, rc;
 
-	if (snprintf(temporary, NAME_MAX + 1, ".%s.tmp", name) <= NAME_MAX)
-		rc = write_temporary(dirfd, temporary, data, len, is_durable);
-	return rc ? say_errno(path, rc, e) : 0;
+	if (snprintf(temporary, NAME_MAX + 1, ".%s.tmp", name) > NAME_MAX)
+		return fail(path, -ENAMETOOLONG, e);
+	fd = create_temporary(dirfd, temporary);
+	if (fd < 0)
+		return fail(path, fd, e);
+	rc = io_write_full(fd, data, len);
+	if (rc == 0 && is_durable)
+		rc = io_sync(fd);
+	closed = sys()->close(fd); /* a network file system may report a full disk only here */
+	if (rc == 0 && closed != -EINTR)
+		rc = closed;
+	if (rc == 0)
+		return 0;
+	sys()->unlinkat(dirfd, temporary, 0);
+	return fail(path, rc, e);
 }
 
-/* The common case, a new name, costs one rename; only a name that exists is looked into. */
+/* A new name costs one rename; only an existing file is examined. */
 int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
 	       io_may_replace_fn *may_replace, struct err *e)
 {
@@ -466,12 +425,12 @@ int io_publish(int dirfd, const char *temporary, const char *name, const char *p
 	if (may_replace)
 		rc = sys()->renameat2(dirfd, temporary, dirfd, name, RENAME_NOREPLACE);
 	if (rc != -EEXIST && rc != -EINVAL && rc != -ENOSYS)
-		return rc ? say_errno(path, rc, e) : 0;
+		return rc ? fail(path, rc, e) : 0;
 	rc = may_replace ? io_check_replaceable(dirfd, name, path, may_replace, e) : 0;
 	if (rc)
 		return rc;
 	rc = sys()->renameat2(dirfd, temporary, dirfd, name, 0);
-	return rc ? say_errno(path, rc, e) : 0;
+	return rc ? fail(path, rc, e) : 0;
 }
 
 int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,

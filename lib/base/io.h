@@ -1,6 +1,6 @@
 /*
- * Whole reads and writes, and files that are made safely: no links followed,
- * owner-only, under their final name only when whole.
+ * Complete reads and writes, and safe creation of files: no links are followed, only the owner has
+ * access, and the final name is given to complete files only.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
@@ -18,83 +18,80 @@ struct stat;
 
 /* Reads until len bytes or the end of file; the number read or -errno. */
 ssize_t io_read_full(int fd, void *buf, size_t len);
-/* The same from a place in the file; where it was read stays. */
+/* The same at a file offset. */
 ssize_t io_pread_full(int fd, void *buf, size_t len, uint64_t at);
-/* Writes all; 0 or -errno. */
+/* Writes everything. 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
-int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t at); /* at a place in the file */
-/* The same of pieces (some may be empty); changes them. */
+int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t at); /* at a file offset */
+/* The same for several pieces, some of which may be empty; modifies them. */
 int io_writev_full(int fd, struct iovec *piece, size_t nr);
-/* Appends a whole regular file (or pipe, or /proc text) to *out, at most out's ceiling:
- * -EFBIG beyond it. A directory is -EISDIR. */
+/* Appends a whole file, pipe or /proc text to *out. -EFBIG: longer than out's limit; -EISDIR. */
 int io_load(int dirfd, const char *path, struct buf *out);
-int io_load_fd(int fd, struct buf *out); /* the same of what is open */
-void io_close(int *fd);                  /* closes *fd if >= 0 and sets it to -1 */
+int io_load_fd(int fd, struct buf *out); /* the same for a descriptor */
+void io_close(int *fd);                  /* if >= 0; sets it to -1 */
 void io_close_cleanup(int *fd);
 #define IO_AUTO_FD __attribute__((cleanup(io_close_cleanup)))
 
 /*
- * Opens a file that a person named, for reading. What is no regular file (a FIFO, a device) is
- * refused, and neither waited for nor touched: -EISDIR, -EINVAL. Of the descriptor that is returned
- * *st tells. flags: 0, or O_NOFOLLOW: a link is -ELOOP.
+ * Opens a regular file for reading, named by a person; *st: of the opened file. Anything else is
+ * refused without opening it or waiting for it: -EISDIR; -EINVAL (a FIFO, a device). flags: 0 or
+ * O_NOFOLLOW, with which a link is -ELOOP.
  */
 int io_open_regular(int dirfd, const char *path, int flags, struct stat *st);
-/* The descriptor that path is a name of (/dev/stdin, /dev/fd/N …), or -1: who gave it to this
- * program chose what is behind it. */
+/* The descriptor that path denotes (/dev/stdin, /dev/fd/N …), or -1. Such a file may be of any
+ * type: the parent of this program chose it. */
 int io_named_descriptor(const char *path);
-/* A regular file as above, or what a named descriptor has behind it, whatever that is. -errno with
- * *e, which names the path. */
+/* Opens a regular file as above, or duplicates the descriptor that path denotes. -errno with *e,
+ * which names the path. */
 int io_open_input(const char *path, struct err *e);
 
-/* What was written to a file, or to the names in a folder, is on the disk when this returns 0. What
- * has no disk behind it (a pipe, a terminal) is 0 too. */
+/* Syncs a file or a folder. 0 or -errno; 0 too if that is not supported (a pipe, a terminal). */
 int io_sync(int fd);
 
-/* A name in any folder that nobody can guess: for a file that gets its own later. */
+/* An unpredictable name, for a file that is renamed later. */
 enum { IO_RANDOM_NAME_BYTES = sizeof(".cpuperf-0123456789abcdef") };
 int io_random_name(char name[IO_RANDOM_NAME_BYTES]);
 
-/* A file without a name, to be read and written, of mode 0600, which goes when it is closed: in
- * TMPDIR, else /tmp. 0 or -errno with *e. */
+/* An unnamed file for reading and writing, mode 0600, in TMPDIR or /tmp. 0 or -errno with *e. */
 int io_open_temporary(int *fd, struct err *e);
 
 /*
- * The folder part of path, opened (close it), and a pointer to the name in path.
- * -errno with *e set: no such folder, not a folder, no name at the end.
+ * Opens the folder of path; *name: its last part, in path. -errno with *e: no such folder, not a
+ * folder, or path ends in a slash.
  */
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e);
 
-/* Calls fn for each name in the folder (. and .. too), in no order. 0; what fn returned other than
- * 0, which ends the walk; -errno. dirfd stays the caller's. */
+/* Calls fn for each name in the folder, also . and .., in no order, until it returns non-zero.
+ * That, 0, or -errno. Does not close dirfd. */
 int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg);
 
 /*
- * io_write_atomic writes data as folder/name: a new file of mode 0600 named .name.tmp (by a random
- * name, where a stranger has that one), then renamed. The caller sees to it (by a lock) that nobody
- * else writes this name. An existing file is replaced only if it is a regular file (no link) of the
- * effective user, and may_replace says so of its content (it gets an fd open for reading; 1: yes,
- * 0: no, -errno); may_replace NULL: the caller knows that the name is its own. On failure nothing
- * is left under either name. path is for the message. io_check_replaceable asks the same
- * beforehand: 0 if the name is free or may be replaced.
+ * io_write_atomic writes data to a new file .name.tmp of mode 0600 (or a random name, if another
+ * user's file has that), then renames it to folder/name. The caller must ensure, by a lock, that
+ * nobody else writes this name. An existing file is replaced only if it is a regular file of the
+ * effective user, and may_replace(fd open for reading) returns 1 (0: no; -errno); may_replace NULL:
+ * replace it unconditionally. On failure neither name remains. path is for messages.
+ * io_check_replaceable checks beforehand: 0 if the name is free or may be replaced.
  */
 typedef int io_may_replace_fn(int fd);
 int io_check_replaceable(int dirfd, const char *name, const char *path,
 			 io_may_replace_fn *may_replace, struct err *e);
 int io_write_atomic(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		    io_may_replace_fn *may_replace, struct err *e);
-/* Its first half: the file under the other name, which goes to temporary, for io_publish.
- * is_durable: its content is on the disk. On failure nothing is left. */
+/* The first half of io_write_atomic: writes the temporary file, and its name to temporary, for
+ * io_publish. is_durable: also syncs it. On failure nothing remains. */
 int io_write_temporary(int dirfd, const char *name, const char *path, const void *data, size_t len,
 		       bool is_durable, char temporary[NAME_MAX + 1], struct err *e);
-/* Gives folder/temporary, a whole file, the name, by the same rule. On failure it is left. */
+/* The second half: renames the complete file folder/temporary to name by the same rule. On failure
+ * it remains. */
 int io_publish(int dirfd, const char *temporary, const char *name, const char *path,
 	       io_may_replace_fn *may_replace, struct err *e);
-/* Whether that is what these functions return where the name has something that is not replaced, or
- * that came between. */
+/* Whether rc is what these functions return when the name is taken by something that is not
+ * replaced. */
 bool io_is_taken(int rc);
-/* For a file that grows under its name: creates it, of mode 0600, to be written to *fd. What is
- * there is removed first, where the same rule lets it be replaced (may_replace is not NULL here):
- * who reads it keeps it. On failure no file was made. */
+/* Creates a file of mode 0600 that grows under its final name, open for writing as *fd. First
+ * removes an existing file, if the same rule permits (may_replace is not NULL); its readers keep
+ * it. On failure nothing was created. */
 int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *may_replace,
 	      int *fd, struct err *e);
 

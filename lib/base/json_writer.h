@@ -1,6 +1,6 @@
 /*
- * JSON text into a buffer, piece by piece: commas, keys, nesting, compact or indented. The buffer
- * may be emptied between two pieces. Errors are the buffer's.
+ * Writes JSON to a buffer, piece by piece: commas, keys, nesting; compact or indented. The buffer
+ * may be emptied between calls. Errors stick in the buffer.
  */
 #ifndef BASE_JSON_WRITER_H
 #define BASE_JSON_WRITER_H
@@ -22,8 +22,8 @@ struct json_writer {
 
 void jsonw_init(struct json_writer *j, struct buf *out, bool is_indented);
 
-/* Writes the comma and the key before a value; the caller appends the value. All functions below
- * take the key so: NULL in an array and at the root. */
+/* Writes the comma and the key; the caller then appends the value. key, also below: NULL in an
+ * array and at the root. */
 void jsonw_key(struct json_writer *j, const char *key);
 /* At most JSONW_MAX_DEPTH deep. */
 void jsonw_object(struct json_writer *j, const char *key);
@@ -36,7 +36,7 @@ void jsonw_text(struct json_writer *j, const char *key, const char *text);
 void jsonw_u64(struct json_writer *j, const char *key, uint64_t v);
 /* Nanoseconds as microseconds with three decimals: exact. */
 void jsonw_us(struct json_writer *j, const char *key, int64_t ns);
-/* JSON text as it stands. */
+/* A value that is JSON already. */
 void jsonw_raw(struct json_writer *j, const char *key, const char *json);
 
 #endif

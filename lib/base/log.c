@@ -1,5 +1,5 @@
 /*
- * The log: each line is one write to the descriptor that log_open got.
+ * The log: one write per line.
  */
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /*
- * Log messages: levels and one sink. A library is silent until the program opens the sink.
- * Results never go through the log.
+ * Log messages: levels and one sink. Silent until the program opens the log. Results are not
+ * logged.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -13,7 +13,7 @@ enum log_level {
 	LOG_WARNING = 1,
 	LOG_ERROR = 2,
 	LOG_FATAL = 3,
-	LOG_ESSENTIAL = 4, /* a warning that --quiet does not hide: where results are */
+	LOG_ESSENTIAL = 4, /* a warning that --quiet does not hide, about the location of results */
 };
 
 /* Logs messages of min_level and above to fd (not owned). Messages start with program, or, where

@@ -1,6 +1,6 @@
 /*
- * The heap, behind a table of functions so that tests can make every nth
- * allocation fail. Everything of ours allocates here; jansson is pointed here too.
+ * The heap, behind a table of functions so that tests can make the nth allocation fail. All code
+ * allocates here, also jansson.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -23,9 +23,8 @@ void *mem_zalloc(size_t size);
 void *mem_calloc(size_t nr, size_t size);
 void *mem_resize(void *p, size_t size);
 /*
- * Items of size bytes with room for one more than nr: the list itself while *room allows,
- * else moved to twice the room, which *room then says. NULL without memory or when the
- * product overflows; the list and *room then stay as they were.
+ * A list of items of size bytes with room for more than nr: the same list if *room allows, else
+ * moved, with *room doubled. NULL: no memory or overflow; list and *room are unchanged.
  */
 void *mem_grow(void *items, size_t nr, size_t *room, size_t size);
 char *mem_strdup(const char *s);

@@ -1,5 +1,5 @@
 /*
- * Options from rows: the parser.
+ * The option parser.
  */
 #include "base/opt.h"
 
@@ -9,14 +9,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-
-static const struct opt_row *find_row(const struct opt_table *t, const char *name, size_t len)
-{
-	for (size_t i = 0; i < t->nr_rows; i++)
-		if (strlen(t->rows[i].name) == len && memcmp(t->rows[i].name, name, len) == 0)
-			return &t->rows[i];
-	return NULL;
-}
 
 static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
 {
@@ -35,26 +27,24 @@ static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len
 	return -EINVAL;
 }
 
-static int refuse_positional(const struct opt_table *t, const char *arg, struct err *e)
-{
-	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-	err_hint(e, "%s accepts options only (--name=value); --help lists them", t->program);
-	return -EINVAL;
-}
-
-/* One option at argv[*i]; *i moves on when its value is the next argument. */
+/* Parses the option at argv[*i]; advances *i over a separate value. */
 static int parse_one(const struct opt_table *t, int argc, char **argv, int *i, void *target,
 		     struct err *e)
 {
 	const char *arg = argv[*i], *value;
-	const struct opt_row *row;
+	const struct opt_row *row = t->rows, *end = t->rows + t->nr_rows;
 	size_t len;
 
-	if (strncmp(arg, "--", 2) != 0 || !arg[2])
-		return refuse_positional(t, arg, e);
+	if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
+		err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
+		err_hint(e, "%s accepts options only (--name=value); --help lists them",
+			 t->program);
+		return -EINVAL;
+	}
 	len = strcspn(arg + 2, "=");
-	row = find_row(t, arg + 2, len);
-	if (!row)
+	while (row < end && (strlen(row->name) != len || memcmp(row->name, arg + 2, len) != 0))
+		row++;
+	if (row == end)
 		return refuse_unknown(t, arg, len, e);
 	value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
 	if (row->arg == OPT_NONE && value)

@@ -1,5 +1,5 @@
 /*
- * The options that both programs have.
+ * The options of both programs.
  */
 #include "base/opt_std.h"
 
@@ -47,7 +47,7 @@ void opt_std_prepare(const char *program)
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* so that writing fails */
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* read-only, so that writing fails */
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
@@ -55,26 +55,26 @@ void opt_std_prepare(const char *program)
 	log_open(program, LOG_INFO, STDERR_FILENO);
 }
 
-/* Another user's file is not written to, whoever may: messages quote what programs are called. */
+/* Refuses another user's file: messages contain names of programs. */
 static int open_log(const char *path, struct err *e)
 {
 	int fd = sys()->openat(AT_FDCWD, path,
 			       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
-	int rc = fd < 0 ? fd : 0;
 	struct stat st;
+	int rc = fd < 0 ? fd : sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
 
-	if (rc)
-		return err_set(e, rc, "--log-file=%s: cannot be opened: %s", path,
-			       rc == -ELOOP ? "it is a symbolic link, which is not followed"
-					    : strerror(-rc));
-	rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
-	if (rc == 0 && (S_ISCHR(st.st_mode) || st.st_uid == geteuid() || st.st_uid == 0)) {
-		(void)fcntl(fd, F_SETFL, O_APPEND); /* a FIFO was not to be waited for */
+	if (rc == 0 && !S_ISCHR(st.st_mode) && st.st_uid != geteuid() && st.st_uid != 0)
+		rc = -EPERM;
+	if (rc == 0) {
+		(void)fcntl(fd, F_SETFL, O_APPEND); /* O_NONBLOCK was for opening a FIFO */
 		return fd;
 	}
+	err_set(e, rc, "--log-file=%s: cannot be opened: %s", path,
+		rc == -ELOOP              ? "it is a symbolic link, which is not followed"
+		: rc == -EPERM && fd >= 0 ? "it belongs to another user"
+					  : strerror(-rc));
 	io_close(&fd);
-	return err_set(e, rc ? rc : -EPERM, "--log-file=%s: cannot be opened: %s", path,
-		       rc ? strerror(-rc) : "it belongs to another user");
+	return rc;
 }
 
 int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e)

@@ -1,5 +1,5 @@
 /*
- * The options that both programs have: --help, --version, --verbose, --quiet, --log-file.
+ * The options of both programs: --help, --version, --verbose, --quiet, --log-file.
  */
 #ifndef BASE_OPT_STD_H
 #define BASE_OPT_STD_H
@@ -40,17 +40,17 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 	    OPT_STD_ROW("version", OPT_NONE, NULL, OPT_COMPLETE_NONE, "Print the version.",        \
 			opt_set_flag, offsetof(type, member.version))
 
-/* For the start of a program: descriptors 0 to 2 are there (else the first file opened would get
- * what is printed), a closed stdout is an error of write and not the end, warnings are logged. */
+/* Prepares a program: opens missing descriptors 0 to 2 (else the first opened file would receive
+ * the output), ignores SIGPIPE, and logs to standard error. */
 void opt_std_prepare(const char *program);
 
-/* Opens the log as the options say. program must outlive it. 0 or -errno with *e. */
+/* Opens the log by the options. program must outlive it. 0 or -errno with *e. */
 int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e);
 
-/* Prints help or version if asked for: 1 (done), 0 (not asked for) or -errno. */
+/* Prints help or version if requested. 1: printed; 0: not requested; -errno. */
 int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const char *version);
 
-/* Columns of the terminal behind stdout; 0 if it is none. */
+/* The width of the terminal on stdout; 0: not a terminal. */
 unsigned opt_std_terminal_width(void);
 
 #endif

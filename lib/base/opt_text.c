@@ -1,5 +1,5 @@
 /*
- * Options from rows: help, man page section, shell completion.
+ * Text from options: help, man page section, shell completions.
  */
 #include "base/buf.h"
 #include "base/opt.h"
@@ -8,7 +8,7 @@
 
 enum { HELP_INDENT = 6, HELP_MIN_WIDTH = 40, HELP_MAX_WIDTH = 100, MAX_CHOICE_BYTES = 1024 };
 
-/* Words of text, wrapped at width, each line behind indent spaces. */
+/* Wraps text at width, with indent spaces before each line. */
 static void add_wrapped(struct buf *out, const char *text, unsigned indent, unsigned width)
 {
 	unsigned column = 0;
@@ -40,7 +40,7 @@ static void add_usage(struct buf *out, const struct opt_row *row)
 		buf_printf(out, "[=%s]", row->metavar);
 }
 
-/* What the shells complete. */
+/* The words to complete. */
 static void add_words(struct buf *out, const struct opt_row *row)
 {
 	struct opt_choice c;
@@ -142,11 +142,11 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 	}
 }
 
-/* bash hands over "--name=group:na" as the words "--name" "=" "group" ":" "na", since '=' and ':'
- * are in COMP_WORDBREAKS, and replaces only the last one: so the option and the value are taken
- * from the line itself, and what stands before the break is cut from each answer.
- * Values such as group:name are offered up to their next colon: a group of thousands is one word
- * first. */
+/* bash splits "--name=group:na" into the words "--name" "=" "group" ":" "na", because
+ * COMP_WORDBREAKS contains '=' and ':', and replaces only the last one. So the option and its value
+ * are taken from the whole line, and what precedes the last break is removed from the replies.
+ * Values like group:name are completed up to the next colon first, because a group may have
+ * thousands. */
 static const char bash_values[] =
     "\tlocal word=$1 value=$2 line part\n"
     "\tlocal before=${word%\"$value\"} cut=${word%\"${word##*[\"$COMP_WORDBREAKS\"]}\"}\n"
@@ -173,8 +173,11 @@ static void add_bash_values(const struct opt_table *t, struct buf *out)
 	}
 }
 
-static void add_bash_reply(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
 {
+	if (row->complete == OPT_COMPLETE_NONE)
+		return;
+	buf_printf(out, "\t--%s)\n\t\t", row->name);
 	if (row->complete == OPT_COMPLETE_COMMAND) {
 		buf_printf(out, "_%s_values \"$word\" \"$value\" \"$1\" %s", t->program,
 			   row->words);
@@ -187,14 +190,6 @@ static void add_bash_reply(struct buf *out, const struct opt_table *t, const str
 		    out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
 		    row->complete == OPT_COMPLETE_DIR ? 'd' : 'f');
 	}
-}
-
-static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
-{
-	if (row->complete == OPT_COMPLETE_NONE)
-		return;
-	buf_printf(out, "\t--%s)\n\t\t", row->name);
-	add_bash_reply(out, t, row);
 	buf_adds(out, "\n\t\treturn\n\t\t;;\n");
 }
 
@@ -229,7 +224,7 @@ void opt_complete_bash(const struct opt_table *t, struct buf *out)
 		   t->program, t->program);
 }
 
-/* zsh descriptions stand in brackets and single quotes: neither may occur inside. */
+/* In brackets and single quotes, which the text must not end. */
 static void add_zsh_text(struct buf *out, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -240,15 +235,6 @@ static void add_zsh_text(struct buf *out, const char *text, size_t len)
 		else
 			buf_addc(out, text[i]);
 	}
-}
-
-/* Without the full stop, and without what comes behind it. */
-static size_t first_sentence(const char *text)
-{
-	const char *stop = strstr(text, ". ");
-	size_t len = stop ? (size_t)(stop - text) : strlen(text);
-
-	return len && text[len - 1] == '.' ? len - 1 : len;
 }
 
 static void add_zsh_argument(struct buf *out, const struct opt_row *row)
@@ -277,12 +263,16 @@ void opt_complete_zsh(const struct opt_table *t, struct buf *out)
 	buf_printf(out, "#compdef %s\n# generated from its option table\n_arguments", t->program);
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		const struct opt_row *row = &t->rows[i];
+		const char *stop = strstr(row->help, ". ");
+		size_t len = stop ? (size_t)(stop - row->help) : strlen(row->help);
 
+		if (len && row->help[len - 1] == '.')
+			len--;
 		buf_printf(out, " \\\n  '--%s%s[", row->name,
 			   row->arg == OPT_REQUIRED   ? "="
 			   : row->arg == OPT_OPTIONAL ? "=-"
 						      : "");
-		add_zsh_text(out, row->help, first_sentence(row->help));
+		add_zsh_text(out, row->help, len);
 		buf_addc(out, ']');
 		add_zsh_argument(out, row);
 		buf_addc(out, '\'');

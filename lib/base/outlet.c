@@ -1,5 +1,5 @@
 /*
- * A queue of texts, and a thread that writes the first one piece by piece.
+ * A queue of texts, and a thread that writes them in pieces.
  */
 #include "base/outlet.h"
 
@@ -31,18 +31,18 @@ struct outlet {
 	unsigned pause_ms;
 	pthread_t thread;
 
-	pthread_mutex_t lock;                  /* of what is below; not held while writing */
-	pthread_cond_t changed;                /* any of it, for who waits; CLOCK_MONOTONIC */
-	pthread_cond_t wake;                   /* the thread has something to do; the same clock */
-	bool is_pausing;                       /* the thread leaves texts in the queue for now */
-	unsigned nr_waiting;                   /* callers of outlet_wait: no pause */
-	struct text *first;                    /* owned, with its followers; it is being written */
-	struct text **end;                     /* where the next one is hung */
+	pthread_mutex_t lock;                  /* guards what follows; not held while writing */
+	pthread_cond_t changed;                /* any of it changed; CLOCK_MONOTONIC */
+	pthread_cond_t wake;                   /* for the thread; CLOCK_MONOTONIC */
+	bool is_pausing;                       /* the thread lets texts accumulate */
+	unsigned nr_waiting;                   /* callers of outlet_wait: do not pause */
+	struct text *first;                    /* owned, with its successors; being written */
+	struct text **end;                     /* where to link the next one */
 	size_t nr_bytes;                       /* of all of them */
-	uint64_t nr_bytes_written, nr_written; /* texts: those that are counted */
+	uint64_t nr_bytes_written, nr_written; /* texts with is_counted */
 	int error;
-	bool is_closing; /* the thread is to end */
-	bool is_left;    /* and nobody waits for it */
+	bool is_closing; /* the thread must exit */
+	bool is_left;    /* and frees the outlet */
 };
 
 /* --- the thread --------------------------------------------------------------------------------
@@ -59,23 +59,7 @@ static void drop_first(struct outlet *o)
 	mem_free(t);
 }
 
-/* False: the thread is to end, or the write failed. */
-static bool note_written(struct outlet *o, ssize_t n)
-{
-	bool goes_on;
-
-	pthread_mutex_lock(&o->lock);
-	if (n < 0)
-		o->error = (int)n;
-	else
-		o->nr_bytes_written += (size_t)n;
-	goes_on = !o->error && !o->is_closing;
-	pthread_cond_broadcast(&o->changed);
-	pthread_mutex_unlock(&o->lock);
-	return goes_on;
-}
-
-/* Also where whoever started us has made the descriptor one that does not wait. */
+/* Waits if the descriptor is non-blocking, which the parent may have set. */
 static ssize_t write_piece(int fd, const char *p, size_t len)
 {
 	ssize_t n;
@@ -86,18 +70,24 @@ static ssize_t write_piece(int fd, const char *p, size_t len)
 	return n;
 }
 
-/* In pieces that a pipe takes whole, so that it is seen whether somebody reads. */
+/* In pieces of at most PIPE_BUF, to notice that the reader makes progress. */
 static void write_text(struct outlet *o, const struct text *t)
 {
-	size_t at = 0;
+	bool goes_on = true;
 
-	while (at < t->len) {
+	for (size_t at = 0; at < t->len && goes_on;) {
 		size_t len = t->len - at < PIPE_BUF ? t->len - at : PIPE_BUF;
 		ssize_t n = write_piece(o->fd, t->data + at, len);
 
-		if (!note_written(o, n))
-			return;
-		at += (size_t)n;
+		at += n > 0 ? (size_t)n : 0;
+		pthread_mutex_lock(&o->lock);
+		if (n < 0)
+			o->error = (int)n;
+		else
+			o->nr_bytes_written += (size_t)n;
+		goes_on = !o->error && !o->is_closing;
+		pthread_cond_broadcast(&o->changed);
+		pthread_mutex_unlock(&o->lock);
 	}
 }
 
@@ -129,7 +119,7 @@ static void pause_writing(struct outlet *o)
 	o->is_pausing = false;
 }
 
-/* Whoever needs the thread now ends its pause. Under the lock. */
+/* Ends the thread's pause. Under the lock. */
 static void wake_thread(struct outlet *o)
 {
 	o->is_pausing = false;
@@ -168,8 +158,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are for others, but the one that stops a program in the background whose terminal is
- * not to be written to. */
+/* Blocks all signals but SIGTTOU, which must stop a background process that writes to its
+ * terminal. */
 static int start(struct outlet *o)
 {
 	sigset_t mask, before;
@@ -183,8 +173,8 @@ static int start(struct outlet *o)
 	return rc;
 }
 
-/* --- who adds ----------------------------------------------------------------------------------
- */
+/* --- the callers
+ * ------------------------------------------------------------------------------- */
 
 static int init_locks(struct outlet *o)
 {
@@ -215,7 +205,7 @@ int outlet_new(int fd, size_t max_bytes, unsigned pause_ms, struct outlet **out)
 	o->pause_ms = pause_ms;
 	o->end = &o->first;
 	rc = init_locks(o);
-	if (rc) { /* cannot be with the locks of Linux */
+	if (rc) { /* never with the locks of Linux */
 		mem_free(o);
 		return rc;
 	}
@@ -294,7 +284,7 @@ bool outlet_is_broken(struct outlet *o)
 	return error || (poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* Until it is empty, or nothing was written until then. */
+/* Until the queue is empty, or nothing was written for quiet_ms. */
 static int wait_empty(struct outlet *o, unsigned quiet_ms)
 {
 	struct timespec until = after_ms(quiet_ms);

@@ -1,7 +1,7 @@
 /*
- * The perf ABI of the kernel. This is the only file that includes linux/perf_event.h; it adds what
- * that header describes only in comments: the order and the shape of the fields of records, and the
- * bits of perf_event_attr as numbers. Linux 4.14 to 6.19.
+ * The kernel's perf ABI. The only file that includes linux/perf_event.h; adds what that header only
+ * describes in comments: order and shape of the fields of records, and the bits of perf_event_attr.
+ * Linux 4.14 to 6.19.
  */
 #ifndef BASE_PERF_ABI_H
 #define BASE_PERF_ABI_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Younger than the headers of Debian 12, or of what else we are built with. */
+/* Newer than some headers. */
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4) /* Linux 6.0 */
 #endif
@@ -33,7 +33,7 @@ enum {
 	PERF_ABI_MAX_RECORD_BYTES = 65528,
 };
 
-/* Bits that this table describes. A record with others cannot be read. */
+/* The bits that are described here. Records with others cannot be decoded. */
 enum {
 	PERF_ABI_SAMPLE_KNOWN = (1 << 25) - 1,
 	PERF_ABI_READ_KNOWN = (1 << 5) - 1,
@@ -69,20 +69,21 @@ enum perf_abi_field {
 	PERF_ABI_NR_FIELDS
 };
 
-/* All fields but the lists (READ, CALLCHAIN, RAW, BRANCH_STACK, REGS, STACK, AUX) are one word. */
+/* Fields are one word, except the lists. */
 enum perf_abi_shape {
-	PERF_ABI_WORD, /* a number of 64 bits, or parts of one that is swapped as a whole */
-	PERF_ABI_PAIR, /* two numbers of 32 bits */
-	PERF_ABI_LIST, /* described by linux/perf_event.h: its length depends on its content */
+	PERF_ABI_WORD, /* 64 bits: a number, or parts that are swapped together */
+	PERF_ABI_PAIR, /* two 32-bit numbers */
+	PERF_ABI_LIST, /* variable length; described in linux/perf_event.h */
 };
 
 struct perf_abi_row {
-	uint32_t asked; /* PERF_SAMPLE_…: a sample has the field if its type has one of them */
+	uint32_t
+	    asked; /* PERF_SAMPLE_…: a sample has the field if its type has one of these bits */
 	enum perf_abi_shape shape;
 };
 extern const struct perf_abi_row perf_abi_fields[PERF_ABI_NR_FIELDS];
 
-/* struct sample_id, the end of all other records (with sample_id_all): words, in this order. */
+/* struct sample_id at the end of other records (with sample_id_all): words, in this order. */
 enum { PERF_ABI_NR_ID_FIELDS = 6 };
 extern const enum perf_abi_field perf_abi_id_fields[PERF_ABI_NR_ID_FIELDS];
 
@@ -90,13 +91,14 @@ static inline bool perf_abi_has(uint64_t sample_type, enum perf_abi_field f)
 {
 	return sample_type & perf_abi_fields[f].asked;
 }
-/* The place of a field up to READ in a sample: the number of words between it and the header. */
+/* The number of words between the header of a sample and this field (READ or earlier). */
 unsigned perf_abi_sample_place(uint64_t sample_type, enum perf_abi_field f);
-/* The place of a field of struct sample_id, in words from the end of the record: 1 is the last. */
+/* The position of a field of struct sample_id, in words from the end of the record: 1 is the
+ * last. */
 unsigned perf_abi_id_place(uint64_t sample_type, enum perf_abi_field f);
 unsigned perf_abi_id_words(uint64_t sample_type);
 
-/* The bit-fields of struct perf_event_attr, as the bits of the word behind read_format. */
+/* The bit-fields of struct perf_event_attr: the word after read_format. */
 #define PERF_ABI_ATTR_BITS_AT        40
 #define PERF_ABI_ATTR_PINNED         (UINT64_C(1) << 2)
 #define PERF_ABI_ATTR_EXCLUDE_USER   (UINT64_C(1) << 4)
@@ -116,8 +118,8 @@ unsigned perf_abi_id_words(uint64_t sample_type);
 #define PERF_ABI_ATTR_BUILD_ID       (UINT64_C(1) << 34)
 #define PERF_ABI_ATTR_DEFERRED       (UINT64_C(3) << 38) /* defer_callchain, defer_output */
 
-/* The event counts what happens once for all who sample it (a tracepoint, a software event but the
- * clocks). Linux 6.1 to 6.18 fills in the id for the first of them and leaves it to the others. */
+/* The event's data is shared by all listeners (tracepoints, software events except the clocks).
+ * Linux 6.1 to 6.18 writes the id of the first listener for all. */
 bool perf_abi_shares_data(uint32_t type, uint64_t config);
 
 /* The bit-fields of the third word of struct perf_branch_entry. */

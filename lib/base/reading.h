@@ -1,6 +1,5 @@
 /*
- * One raw reading of one event, as it was taken and as a trace stores it. What
- * recording gives and reporting takes; nothing here is scaled or rounded.
+ * A raw reading of an event, as taken and as stored in a trace: not scaled or rounded.
  */
 #ifndef BASE_READING_H
 #define BASE_READING_H
@@ -8,55 +7,53 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Why there is or is no number. The order is the one of the trace format: only append. */
+/* Whether there is a number, or why not. The values are in the trace format: only append. */
 enum reading_state {
-	READING_NONE = 0,    /* not of this CPU, or not read */
-	READING_OK = 1,      /* raw (and the rest) hold */
-	READING_OFFLINE = 2, /* raw holds, but the CPU went away: the last value before that */
+	READING_NONE = 0,          /* not on this CPU, or not read */
+	READING_OK = 1,            /* raw and the other fields are valid */
+	READING_OFFLINE = 2,       /* the CPU went offline; raw is the last value before */
 	READING_NOT_SUPPORTED = 3, /* the machine or the kernel cannot count it */
 	READING_NO_PERMISSION = 4,
 	READING_LIMIT = 5,  /* out of descriptors or memory */
-	READING_FAILED = 6, /* was open, could not be read */
+	READING_FAILED = 6, /* open, but could not be read */
 	READING_NR_STATES
 };
 
 /* "ok", "offline", "not supported", "no permission", "limit reached", "failed"; "unknown state". */
 const char *reading_state_name(uint32_t state);
 
-/* Of a thing (a disk, a process …): it was there before the iteration began; it is there and has no
- * number, which is not said of its event. */
+/* Flags, for a thing (a disk, a process …). OLD: it existed before the iteration. OF_THING: only
+ * this thing has no number; its event may have. */
 enum { READING_OLD = 1, READING_OF_THING = 2 };
 
 struct reading {
 	uint32_t event;                  /* index in the session's events */
-	uint32_t instance;               /* 0; else which device, process … of the event */
+	uint32_t instance;               /* 0, or the thing (device, process …) of the event */
 	uint32_t state;                  /* enum reading_state */
 	uint32_t flags;                  /* READING_OLD, READING_OF_THING */
-	uint64_t time_ns;                /* CLOCK_MONOTONIC when it was really read */
-	uint64_t raw;                    /* counter or gauge, as the kernel gave it */
+	uint64_t time_ns;                /* CLOCK_MONOTONIC of the reading */
+	uint64_t raw;                    /* counter or gauge, as the kernel returned it */
 	uint64_t enabled_ns, running_ns; /* perf events: cumulative; misc: 0 */
-	uint64_t base; /* what raw is a share of (cumulative); 0 where it is no share */
+	uint64_t base;                   /* raw is a share of this (cumulative); 0: not a share */
 };
 
-/* Of an event of many things: it is one of theirs, and does not say why the event is not measured.
- */
+/* Whether the state is that of one thing, rather than of the event. */
 static inline bool reading_is_of_thing(const struct reading *r)
 {
 	return r->state == READING_OK || (r->state != READING_NONE && r->flags & READING_OF_THING);
 }
 
-/* How an event's numbers are to be read: shared by catalogue, trace and reports. */
+/* How to interpret an event's numbers. */
 enum event_kind {
-	EVENT_COUNT = 1, /* cumulative: the difference of two readings counts */
-	EVENT_VALUE = 2, /* instantaneous */
+	EVENT_COUNT = 1, /* cumulative: the difference of two readings is the count */
+	EVENT_VALUE = 2, /* an instantaneous value */
 	EVENT_SHARE = 3, /* cumulative, shown as 100 × Δraw / Δbase, in percent */
 };
 enum event_scope {
-	EVENT_SCOPE_CPU = 1,     /* each CPU */
-	EVENT_SCOPE_SYSTEM = 2,  /* the machine: in trace 0 */
-	EVENT_SCOPE_PACKAGE = 3, /* one CPU of each package, by the PMU's cpumask */
-	EVENT_SCOPE_THINGS =
-	    4, /* each of many things (disks, processes …): in trace 0, by instance */
+	EVENT_SCOPE_CPU = 1,     /* per CPU */
+	EVENT_SCOPE_SYSTEM = 2,  /* per machine: in trace 0 */
+	EVENT_SCOPE_PACKAGE = 3, /* per package, on the CPUs of the PMU's cpumask */
+	EVENT_SCOPE_THINGS = 4,  /* per thing (disks, processes …): in trace 0, by instance */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The path root: text of the kernel, from the live system or a captured tree.
+ * The path root: kernel files of the live system or of a captured tree.
  */
 #include "base/root.h"
 
@@ -83,12 +83,12 @@ int root_load_u64(const struct root *r, const char *path, uint64_t *out)
 	return rc ? rc : str_parse_u64(line, out);
 }
 
-/* Entries of a folder as getdents64 writes them. In a mapping: libc's heap must not be used by who
- * was made while other threads ran (child.h). */
+/* Entries of a folder, from getdents64. In mappings, because a child of a threaded process must not
+ * use libc's heap (child.h). */
 struct entries {
 	char *data; /* NULL: none */
 	size_t len, room;
-	uint32_t *at; /* of each name, in byte order */
+	uint32_t *at; /* offsets of the names, sorted */
 	size_t nr, at_bytes;
 };
 
@@ -126,7 +126,7 @@ static const char *name_at(const struct entries *e, size_t i)
 	return e->data + e->at[i];
 }
 
-/* Lets entry i of a heap of nr sink to its place: the largest stands first. */
+/* Sifts entry i of a max-heap of nr down. */
 static void sink(const struct entries *e, size_t i, size_t nr)
 {
 	for (size_t k; (k = 2 * i + 1) < nr; i = k) {
@@ -140,7 +140,7 @@ static void sink(const struct entries *e, size_t i, size_t nr)
 	}
 }
 
-/* qsort may use libc's heap. */
+/* Heapsort, because qsort may use libc's heap. */
 static void sort_entries(const struct entries *e)
 {
 	for (size_t i = e->nr / 2; i--;)

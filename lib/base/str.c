@@ -1,5 +1,5 @@
 /*
- * Numbers, durations, names: the questions about text that many rooms ask.
+ * Parsing, formatting and sanitising text.
  */
 #include "base/str.h"
 
@@ -45,15 +45,7 @@ static const struct time_unit {
     {"ns", 1u},        {"m", 60000000000u}, {"h", 3600000000000u},
 };
 
-static uint64_t unit_ns(const char *name)
-{
-	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
-		if (strcmp(time_units[i].name, name) == 0)
-			return time_units[i].ns;
-	return 0;
-}
-
-/* Digits behind the point, as nanoseconds of a unit; what is finer than 1 ns is refused. */
+/* Digits after the point, at most 9. */
 static int scan_fraction(const char **p, const char *end, uint64_t *digits, uint64_t *scale)
 {
 	const char *start = ++*p;
@@ -68,14 +60,16 @@ static int scan_fraction(const char **p, const char *end, uint64_t *digits, uint
 int str_parse_duration_ns(const char *s, uint64_t *out)
 {
 	const char *end = s + strlen(s);
-	uint64_t whole, digits = 0, scale = 1, ns, unit;
+	uint64_t whole, digits = 0, scale = 1, ns, unit = 0;
 	int rc = str_scan_u64(&s, end, &whole);
 
 	if (rc == 0 && *s == '.')
 		rc = scan_fraction(&s, end, &digits, &scale);
 	if (rc)
 		return rc;
-	unit = unit_ns(s);
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
+		if (strcmp(time_units[i].name, s) == 0)
+			unit = time_units[i].ns;
 	if (!unit || (unsigned __int128)digits * unit % scale)
 		return -EINVAL;
 	if (__builtin_mul_overflow(whole, unit, &ns) ||
@@ -95,7 +89,7 @@ void str_format_duration(uint64_t ns, char *buf, size_t size)
 	while (i < 3 && ns && ns < steps[i].ns)
 		i++;
 	if (steps[i].ns > 1 && ns % steps[i].ns) {
-		/* at most three digits of the fraction, without trailing zeros */
+		/* up to three decimals, without trailing zeros */
 		int len = snprintf(fraction, sizeof(fraction), ".%03u",
 				   (unsigned)(ns % steps[i].ns / (steps[i].ns / 1000)));
 
@@ -110,7 +104,7 @@ void str_format_duration(uint64_t ns, char *buf, size_t size)
 
 enum { NEAREST_MAX_LEN = 64 };
 
-/* Levenshtein, one row; names longer than the row are far from everything. */
+/* Levenshtein distance, with one row. Longer names are SIZE_MAX. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[NEAREST_MAX_LEN + 1], la = strlen(a), lb = strlen(b);
@@ -142,7 +136,7 @@ void str_nearest_offer(const char *s, const char *name, const char **best, size_
 	size_t len = strlen(s), d = distance(s, name);
 	size_t limit = len < 4 ? 1 : len / 3 + 1;
 
-	/* a name that goes on from what was typed is as good as one slip */
+	/* a prefix counts as one typing error */
 	if (len >= 3 && strncmp(s, name, len) == 0)
 		d = 1;
 	if (d > limit || (*best && d >= *best_distance))
@@ -168,7 +162,7 @@ bool str_glob(const char *pattern, const char *s)
 	return strcasestr(s, pattern) != NULL;
 }
 
-/* Overlong forms, surrogates and what is beyond U+10FFFF are not UTF-8 (RFC 3629). */
+/* Rejects overlong forms, surrogates and values above U+10FFFF (RFC 3629). */
 size_t str_character(const char *s, size_t left)
 {
 	static const struct {

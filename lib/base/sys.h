@@ -1,6 +1,6 @@
 /*
- * The system calls on files, behind a table of functions so that tests can
- * make every nth one fail. The perf calls have their own table in pmu/.
+ * System calls on files, behind a table of functions so that tests can make the nth one fail. The
+ * perf calls have a table in pmu/.
  */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
