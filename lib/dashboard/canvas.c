@@ -69,16 +69,6 @@ static unsigned width_of(uint32_t character)
 	return 1;
 }
 
-/* Decodes a character that str_character has checked. */
-static uint32_t decode(const char *s, size_t len)
-{
-	uint32_t character = (uint8_t)s[0] & (len == 1 ? 0x7f : 0x7f >> len);
-
-	for (size_t i = 1; i < len; i++)
-		character = character << 6 | ((uint8_t)s[i] & 0x3f);
-	return character;
-}
-
 /* The next character of the text as it will be painted: its bytes and width. */
 struct glyph {
 	const char *text;
@@ -91,8 +81,10 @@ static size_t next_glyph(const char *s, struct glyph *g)
 {
 	static const char unknown[] = "?";
 	size_t len = (uint8_t)*s < 0x80 ? 1 : str_character(s, strnlen(s, 4));
-	uint32_t character = len ? decode(s, len) : 0;
+	uint32_t character = (uint8_t)*s & (len > 1 ? 0x7f >> len : 0x7f);
 
+	for (size_t i = 1; i < len; i++)
+		character = character << 6 | ((uint8_t)s[i] & 0x3f);
 	*g = (struct glyph){s, len, 1};
 	if (!len || !str_visible(s, len))
 		*g = (struct glyph){unknown, 1, 1};
@@ -128,21 +120,9 @@ static void set(struct canvas_cell *cell, const char *text, size_t len, uint8_t 
 	memcpy(cell->text, text, len);
 }
 
-static void put_glyph(struct canvas_cell *at, const struct glyph *g, uint8_t style, bool is_utf8)
-{
-	set(at, g->text, g->len, style);
-	if (g->width == 2)
-		set(at + 1, is_utf8 ? "" : "?", is_utf8 ? 0 : 1, style);
-}
-
 static bool is_plain(char c)
 {
 	return c >= 0x20 && c < 0x7f;
-}
-
-static struct canvas_cell plain_cell(char c, uint8_t style)
-{
-	return (struct canvas_cell){.text = {c}, .style = style};
 }
 
 unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, const char *text,
@@ -157,7 +137,7 @@ unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, con
 		if (is_plain(*text)) { /* the common case */
 			if (used == room)
 				break;
-			line[x + used++] = plain_cell(*text++, style);
+			set(&line[x + used++], text++, 1, style);
 			continue;
 		}
 		text += next_glyph(text, &g);
@@ -167,7 +147,9 @@ unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, con
 			break;
 		if (!c->is_utf8 && (uint8_t)*g.text >= 0x80)
 			to_ascii(&g);
-		put_glyph(&line[x + used], &g, style, c->is_utf8);
+		set(&line[x + used], g.text, g.len, style);
+		if (g.width == 2)
+			set(&line[x + used + 1], "?", !c->is_utf8, style);
 		used += g.width;
 	}
 	return used;
@@ -222,24 +204,20 @@ void canvas_right(struct canvas *c, unsigned x, unsigned y, unsigned width, uint
 	canvas_put(c, x + width - need, y, style, text, need);
 }
 
-static void add_line(const struct canvas *c, unsigned y, struct buf *out)
-{
-	size_t end = out->len;
-
-	for (unsigned x = 0; x < c->width; x++) {
-		const struct canvas_cell *cell = &c->cells[(size_t)y * c->width + x];
-
-		buf_adds(out, cell->text);
-		if (*cell->text != ' ')
-			end = out->len;
-	}
-	if (!buf_error(out))
-		out->len = end;
-	buf_addc(out, '\n');
-}
-
 void canvas_text(const struct canvas *c, struct buf *out)
 {
-	for (unsigned y = 0; y < c->height; y++)
-		add_line(c, y, out);
+	const struct canvas_cell *cell = c->cells;
+
+	for (unsigned y = 0; y < c->height; y++) {
+		size_t end = out->len;
+
+		for (unsigned x = 0; x < c->width; x++, cell++) {
+			buf_adds(out, cell->text);
+			if (*cell->text != ' ')
+				end = out->len;
+		}
+		if (!buf_error(out))
+			out->len = end;
+		buf_addc(out, '\n');
+	}
 }

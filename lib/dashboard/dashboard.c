@@ -32,172 +32,141 @@ struct dashboard {
 	bool is_restored; /* valid when the thread has ended */
 
 	pthread_mutex_t lock; /* guards what follows; held for a few instructions */
-	struct table *come[NR_TABLES], *idle[NR_TABLES];
-	size_t nr_come, nr_idle;
+	struct table *queued[NR_TABLES], *idle[NR_TABLES];
+	size_t nr_queued, nr_idle;
 	char notes[NR_NOTES][MODEL_NOTE_BYTES];
 	size_t nr_notes;
 	uint64_t nr_missed, nr_notes_missed;
 };
 
-static void wake(const struct dashboard *s)
+static void wake(const struct dashboard *d)
 {
 	const uint64_t one = 1;
 
-	(void)sys()->write(s->wake_fd, &one, sizeof(one));
+	(void)sys()->write(d->wake_fd, &one, sizeof(one));
 }
 
 /* --- the measuring thread ----------------------------------------------------------------------
  */
 
-static struct table *take_oldest(struct dashboard *s)
+static struct table *take_oldest(struct dashboard *d)
 {
-	struct table *t = s->come[0];
+	struct table *t = d->queued[0];
 
-	memmove(&s->come[0], &s->come[1], --s->nr_come * sizeof(s->come[0]));
+	memmove(&d->queued[0], &d->queued[1], --d->nr_queued * sizeof(d->queued[0]));
 	return t;
 }
 
-/* Two tables besides the one that the drawing thread holds, so that one is always free. */
-static struct table *take_idle(struct dashboard *s)
+void dashboard_iteration(struct dashboard *d, const struct table *t)
 {
-	struct table *t;
+	struct table *copy;
 
-	pthread_mutex_lock(&s->lock);
-	if (s->nr_idle) {
-		t = s->idle[--s->nr_idle];
+	pthread_mutex_lock(&d->lock);
+	if (d->nr_idle) {
+		copy = d->idle[--d->nr_idle];
 	} else {
-		t = take_oldest(s);
-		s->nr_missed++;
+		copy = take_oldest(d); /* the drawing thread holds one table at most */
+		d->nr_missed++;
 	}
-	pthread_mutex_unlock(&s->lock);
-	return t;
-}
-
-void dashboard_iteration(struct dashboard *s, const struct table *t)
-{
-	struct table *copy = take_idle(s);
-
+	pthread_mutex_unlock(&d->lock);
 	(void)table_copy_events(copy, t);
-	pthread_mutex_lock(&s->lock);
-	s->come[s->nr_come++] = copy;
-	pthread_mutex_unlock(&s->lock);
-	wake(s);
+	pthread_mutex_lock(&d->lock);
+	d->queued[d->nr_queued++] = copy;
+	pthread_mutex_unlock(&d->lock);
+	wake(d);
 }
 
-void dashboard_note(struct dashboard *s, const char *text)
+void dashboard_note(struct dashboard *d, const char *text)
 {
-	pthread_mutex_lock(&s->lock);
-	if (s->nr_notes < NR_NOTES)
-		snprintf(s->notes[s->nr_notes++], MODEL_NOTE_BYTES, "%s", text);
+	pthread_mutex_lock(&d->lock);
+	if (d->nr_notes < NR_NOTES)
+		snprintf(d->notes[d->nr_notes++], MODEL_NOTE_BYTES, "%s", text);
 	else
-		s->nr_notes_missed++;
-	pthread_mutex_unlock(&s->lock);
-	wake(s);
+		d->nr_notes_missed++;
+	pthread_mutex_unlock(&d->lock);
+	wake(d);
 }
 
 /* --- the drawing thread ------------------------------------------------------------------------
  */
 
-static struct table *take_come(struct dashboard *s)
+/* Passes queued tables and notes to the model. */
+static void update_model(struct dashboard *d)
 {
-	struct table *t;
+	struct model *m = dashboard_ui_model(d->ui);
 
-	pthread_mutex_lock(&s->lock);
-	t = s->nr_come ? take_oldest(s) : NULL;
-	pthread_mutex_unlock(&s->lock);
-	return t;
-}
+	pthread_mutex_lock(&d->lock);
+	while (d->nr_queued) {
+		struct table *t = take_oldest(d);
 
-static void give_idle(struct dashboard *s, struct table *t)
-{
-	pthread_mutex_lock(&s->lock);
-	s->idle[s->nr_idle++] = t;
-	pthread_mutex_unlock(&s->lock);
-}
-
-static void take_tables(struct dashboard *s)
-{
-	struct table *t;
-
-	while ((t = take_come(s))) {
-		model_add(dashboard_ui_model(s->ui), &t);
-		give_idle(s, t);
-		dashboard_ui_redraw(s->ui);
+		pthread_mutex_unlock(&d->lock);
+		model_add(m, &t);
+		dashboard_ui_redraw(d->ui);
+		pthread_mutex_lock(&d->lock);
+		d->idle[d->nr_idle++] = t;
 	}
-}
-
-static void take_notes(struct dashboard *s)
-{
-	struct model *m = dashboard_ui_model(s->ui);
-
-	pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < s->nr_notes; i++)
-		model_note(m, s->notes[i]);
-	m->nr_notes += s->nr_notes_missed;
-	m->nr_missed = s->nr_missed;
-	if (s->nr_notes)
-		dashboard_ui_redraw(s->ui);
-	s->nr_notes = 0;
-	s->nr_notes_missed = 0;
-	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < d->nr_notes; i++)
+		model_note(m, d->notes[i]);
+	m->nr_notes += d->nr_notes_missed;
+	m->nr_missed = d->nr_missed;
+	if (d->nr_notes)
+		dashboard_ui_redraw(d->ui);
+	d->nr_notes = 0;
+	d->nr_notes_missed = 0;
+	pthread_mutex_unlock(&d->lock);
 }
 
 static void *draw(void *arg)
 {
-	struct dashboard *s = arg;
+	struct dashboard *d = arg;
 	uint64_t woken;
 
-	while (!atomic_load(&s->is_closing)) {
-		bool was_gone = dashboard_ui_is_gone(s->ui);
+	while (!atomic_load(&d->is_closing)) {
+		bool was_gone = dashboard_ui_is_gone(d->ui);
 
 		/* after a timeout of close nobody can be asked any more */
-		if (dashboard_ui_turn(s->ui, s->wake_fd, -1) && !atomic_load(&s->is_closing)) {
-			dashboard_ui_end(s->ui);
-			s->config.quit(s->config.arg);
+		if (dashboard_ui_turn(d->ui, d->wake_fd, -1) && !atomic_load(&d->is_closing)) {
+			dashboard_ui_end(d->ui);
+			d->config.quit(d->config.arg);
 		}
-		if (sys()->read(s->wake_fd, &woken, sizeof(woken)) < 0 && was_gone)
+		if (sys()->read(d->wake_fd, &woken, sizeof(woken)) < 0 && was_gone)
 			continue;
-		take_tables(s);
-		take_notes(s);
+		update_model(d);
 	}
-	s->is_restored = dashboard_ui_close(s->ui, CLOSE_MS);
+	d->is_restored = dashboard_ui_close(d->ui, CLOSE_MS);
 	return NULL;
 }
 
 /* --- beginning and end -------------------------------------------------------------------------
  */
 
-static void free_show(struct dashboard *s)
+static void free_dashboard(struct dashboard *d)
 {
-	for (size_t i = 0; i < s->nr_come; i++)
-		table_free(s->come[i]);
-	for (size_t i = 0; i < s->nr_idle; i++)
-		table_free(s->idle[i]);
-	io_close(&s->wake_fd);
-	pthread_mutex_destroy(&s->lock);
-	mem_free(s);
+	for (size_t i = 0; i < d->nr_queued; i++)
+		table_free(d->queued[i]);
+	for (size_t i = 0; i < d->nr_idle; i++)
+		table_free(d->idle[i]);
+	io_close(&d->wake_fd);
+	pthread_mutex_destroy(&d->lock);
+	mem_free(d);
 }
 
-static int make_tables(struct dashboard *s)
-{
-	for (; s->nr_idle < NR_TABLES; s->nr_idle++) {
-		s->idle[s->nr_idle] = model_new_table(dashboard_ui_model(s->ui));
-		if (!s->idle[s->nr_idle])
-			return -ENOMEM;
-	}
-	s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return s->wake_fd < 0 ? -errno : 0;
-}
-
-/* The drawing thread handles no signals. */
-static int start_thread(struct dashboard *s)
+static int start_thread(struct dashboard *d)
 {
 	sigset_t all, old;
 	int rc;
 
-	sigfillset(&all);
+	for (; d->nr_idle < NR_TABLES; d->nr_idle++) {
+		d->idle[d->nr_idle] = model_new_table(dashboard_ui_model(d->ui));
+		if (!d->idle[d->nr_idle])
+			return -ENOMEM;
+	}
+	d->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (d->wake_fd < 0)
+		return -errno;
+	sigfillset(&all); /* the drawing thread handles no signals */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = thread_start(&s->thread, draw, s);
+	rc = thread_start(&d->thread, draw, d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }
@@ -205,54 +174,52 @@ static int start_thread(struct dashboard *s)
 int dashboard_start(const struct dashboard_config *config, struct dashboard **out, struct err *e)
 {
 	const struct dashboard_ui_config ui = {.fd = config->fd, .facts = config->facts};
-	struct dashboard *s = mem_zalloc(sizeof(*s));
+	struct dashboard *d = mem_zalloc(sizeof(*d));
 	int rc;
 
-	if (!s)
+	if (!d)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->config = *config;
-	s->wake_fd = -1;
-	pthread_mutex_init(&s->lock, NULL);
-	dashboard_ui_block(NULL, &s->old_mask);
-	rc = dashboard_ui_open(&ui, &s->ui, e);
+	d->config = *config;
+	d->wake_fd = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	dashboard_ui_block(NULL, &d->old_mask);
+	rc = dashboard_ui_open(&ui, &d->ui, e);
 	if (rc == 0) {
-		rc = make_tables(s);
-		if (rc == 0)
-			rc = start_thread(s);
+		rc = start_thread(d);
 		if (rc) {
-			(void)dashboard_ui_close(s->ui, 0);
+			(void)dashboard_ui_close(d->ui, 0);
 			err_set(e, rc, "the dashboard: %s", strerror(-rc));
 		}
 	}
 	if (rc == 0) {
-		*out = s;
+		*out = d;
 		return 0;
 	}
-	pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
-	free_show(s);
+	pthread_sigmask(SIG_SETMASK, &d->old_mask, NULL);
+	free_dashboard(d);
 	return rc;
 }
 
 /* A thread that is blocked by its terminal is abandoned, with its memory. */
-int dashboard_stop(struct dashboard *s)
+int dashboard_stop(struct dashboard *d)
 {
 	struct timespec until;
 	bool is_restored;
 	sigset_t old;
 
-	if (!s)
+	if (!d)
 		return 0;
-	old = s->old_mask;
-	atomic_store(&s->is_closing, true);
-	wake(s);
+	old = d->old_mask;
+	atomic_store(&d->is_closing, true);
+	wake(d);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += JOIN_S;
-	if (pthread_timedjoin_np(s->thread, NULL, &until)) {
+	if (pthread_timedjoin_np(d->thread, NULL, &until)) {
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		return -EBUSY;
 	}
-	is_restored = s->is_restored;
-	free_show(s);
+	is_restored = d->is_restored;
+	free_dashboard(d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return is_restored ? 0 : -ETIMEDOUT;
 }

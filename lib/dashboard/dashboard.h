@@ -1,7 +1,7 @@
 /*
- * The dashboard of a session that is being measured. A thread draws; the measuring thread passes
- * copies of tables and never waits. An iteration that the drawing thread has not yet taken is
- * replaced by the next one, and counted.
+ * The dashboard of a running session. A thread draws; the measuring thread passes copies of tables
+ * and never waits. If the drawing thread is too slow, the oldest queued iteration is dropped, and
+ * counted.
  */
 #ifndef DASHBOARD_DASHBOARD_H
 #define DASHBOARD_DASHBOARD_H
@@ -23,10 +23,10 @@ struct dashboard_config {
  * threads start. -errno with *e. */
 int dashboard_start(const struct dashboard_config *config, struct dashboard **out, struct err *e);
 /* Call these from one thread. */
-void dashboard_iteration(struct dashboard *s, const struct table *t);
-void dashboard_note(struct dashboard *s, const char *text);
+void dashboard_iteration(struct dashboard *d, const struct table *t);
+void dashboard_note(struct dashboard *d, const char *text);
 /* Restores the terminal, within a short time. -ETIMEDOUT: the terminal accepts no output, so do not
  * write to it. -EBUSY: the thread is blocked too, and keeps what it borrowed. NULL is fine. */
-int dashboard_stop(struct dashboard *s);
+int dashboard_stop(struct dashboard *d);
 
 #endif

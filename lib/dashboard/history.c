@@ -53,30 +53,22 @@ void history_begin(struct history *h, const struct history_entry *entry)
 	h->nr += h->nr < h->depth;
 }
 
-static void add_to_total(struct history_total *t, double value)
+void history_set(struct history *h, size_t series, double value)
 {
+	const double max = (double)FLT_MAX;
+	size_t last = (h->next + h->depth - 1) % h->depth;
+	struct history_total *t = &h->totals[series];
+
+	h->values[last * h->nr_series + series] = (float)(value > max    ? max
+							  : value < -max ? -max
+									 : value); /* NaN stays */
+	if (isnan(value) || h->entry[last].is_cut)
+		return;
 	if (!t->spread.nr || value < t->min)
 		t->min = value;
 	if (!t->spread.nr || value > t->max)
 		t->max = value;
 	spread_add(&t->spread, value);
-}
-
-/* Clamps to the range of a float; NaN stays. */
-static float to_float(double value)
-{
-	return (float)(value > (double)FLT_MAX    ? (double)FLT_MAX
-		       : value < -(double)FLT_MAX ? -(double)FLT_MAX
-						  : value);
-}
-
-void history_set(struct history *h, size_t series, double value)
-{
-	size_t last = (h->next + h->depth - 1) % h->depth;
-
-	h->values[last * h->nr_series + series] = to_float(value);
-	if (!isnan(value) && !h->entry[last].is_cut)
-		add_to_total(&h->totals[series], value);
 }
 
 const struct history_entry *history_entry(const struct history *h, size_t i)

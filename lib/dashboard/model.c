@@ -17,13 +17,6 @@ enum { NO_ROW = UINT32_MAX, MAX_SERIES = 1 << 20, MAX_FOLDED_ROWS = 256 };
 /* --- groups of CPUs ----------------------------------------------------------------------------
  */
 
-static struct model_group *new_group(struct model_dimension *dim)
-{
-	struct model_group *g = &dim->groups[dim->nr++];
-
-	return g;
-}
-
 static int reserve(struct model *m, struct model_dimension *dim, size_t nr)
 {
 	dim->groups = mem_calloc(nr ? nr : 1, sizeof(*dim->groups));
@@ -78,7 +71,7 @@ static int add_view(struct model *m, enum model_view view)
 			continue;
 		g = find_group(dim, name);
 		if (!g) {
-			g = new_group(dim);
+			g = &dim->groups[dim->nr++];
 			memcpy(g->name, name, sizeof(name));
 		}
 		rc = add_member(g, i);
@@ -87,24 +80,19 @@ static int add_view(struct model *m, enum model_view view)
 	return rc;
 }
 
-static bool follow_each_other(const struct model_cpu *cpus, size_t nr)
-{
-	for (size_t i = 1; i < nr; i++)
-		if (cpus[i].cpu != cpus[i - 1].cpu + 1)
-			return false;
-	return true;
-}
-
 static int add_fold_group(struct model *m, struct model_dimension *dim, uint32_t first, size_t nr)
 {
 	const struct model_cpu *cpus = &m->facts.cpus[first];
-	struct model_group *g = new_group(dim);
+	struct model_group *g = &dim->groups[dim->nr++];
+	bool is_range = true;
 	int rc = 0;
 
-	snprintf(g->name, sizeof(g->name), "%u%s%u", cpus[0].cpu,
-		 follow_each_other(cpus, nr) ? "-" : "…", cpus[nr - 1].cpu);
-	for (uint32_t i = 0; i < nr && rc == 0; i++)
+	for (uint32_t i = 0; i < nr && rc == 0; i++) {
 		rc = add_member(g, first + i);
+		is_range = is_range && cpus[i].cpu == cpus[0].cpu + i;
+	}
+	snprintf(g->name, sizeof(g->name), "%u%s%u", cpus[0].cpu, is_range ? "-" : "…",
+		 cpus[nr - 1].cpu);
 	return rc;
 }
 
@@ -121,18 +109,6 @@ static int add_fold(struct model *m, struct model_dimension *dim, size_t size)
 		rc = add_fold_group(m, dim, (uint32_t)first,
 				    nr_cpus - first < size ? nr_cpus - first : size);
 	m->nr_rows += (uint32_t)dim->nr;
-	return rc;
-}
-
-static int add_dimensions(struct model *m)
-{
-	int rc = 0;
-
-	m->nr_rows = 1 + (uint32_t)m->facts.nr_cpus;
-	for (enum model_view v = MODEL_PACKAGES; v < MODEL_NR_VIEWS && rc == 0; v++)
-		rc = add_view(m, v);
-	for (size_t i = 0; i < MODEL_NR_FOLDS && rc == 0; i++)
-		rc = add_fold(m, &m->dimensions[MODEL_NR_VIEWS + i], (size_t)2 << i);
 	return rc;
 }
 
@@ -161,33 +137,27 @@ static int init_frame(const struct model *m, struct model_frame *f)
 	return f->table && f->groups && f->row_of && f->rows ? 0 : -ENOMEM;
 }
 
-static bool is_in_table(const struct table_column *c)
-{
-	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE || c->metric;
-}
-
-/* The first of these columns that is measured. */
-static void select_column(struct model *m)
-{
-	for (size_t i = 0; i < m->nr_shown_columns; i++) {
-		if (m->frames[0].table->columns[m->columns[i]].reason)
-			continue;
-		m->selected_column = i;
-		return;
-	}
-}
-
+/* Selects the first displayed column that is measured. */
 static int init_columns(struct model *m)
 {
+	bool is_selected = false;
+
 	m->columns = mem_calloc(m->nr_columns + 1, sizeof(*m->columns));
 	m->widths = mem_calloc(m->nr_columns + 1, sizeof(*m->widths));
 	m->order = mem_calloc(m->nr_rows + 1, sizeof(*m->order));
 	if (!m->columns || !m->widths || !m->order)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->nr_columns; i++)
-		if (is_in_table(&m->frames[0].table->columns[i]))
-			m->columns[m->nr_shown_columns++] = i;
-	select_column(m);
+	for (size_t i = 0; i < m->nr_columns; i++) {
+		const struct table_column *c = &m->frames[0].table->columns[i];
+
+		if (c->scope != EVENT_SCOPE_CPU && c->scope != EVENT_SCOPE_PACKAGE && !c->metric)
+			continue;
+		if (!is_selected && !c->reason) {
+			m->selected_column = m->nr_shown_columns;
+			is_selected = true;
+		}
+		m->columns[m->nr_shown_columns++] = i;
+	}
 	return 0;
 }
 
@@ -208,8 +178,13 @@ static int init_history(struct model *m)
 
 static int init_all(struct model *m)
 {
-	int rc = add_dimensions(m);
+	int rc = 0;
 
+	m->nr_rows = 1 + (uint32_t)m->facts.nr_cpus;
+	for (enum model_view v = MODEL_PACKAGES; v < MODEL_NR_VIEWS && rc == 0; v++)
+		rc = add_view(m, v);
+	for (size_t i = 0; i < MODEL_NR_FOLDS && rc == 0; i++)
+		rc = add_fold(m, &m->dimensions[MODEL_NR_VIEWS + i], (size_t)2 << i);
 	for (size_t i = 0; i < 2 && rc == 0; i++)
 		rc = init_frame(m, &m->frames[i]);
 	if (rc == 0)
@@ -234,17 +209,13 @@ int model_init(struct model *m, const struct model_facts *facts)
 	return rc;
 }
 
-static void free_dimension(struct model_dimension *dim)
-{
-	for (size_t i = 0; i < dim->nr; i++)
-		mem_free(dim->groups[i].traces);
-	mem_free(dim->groups);
-}
-
 void model_fini(struct model *m)
 {
-	for (size_t i = 0; i < MODEL_NR_DIMENSIONS; i++)
-		free_dimension(&m->dimensions[i]);
+	for (size_t i = 0; i < MODEL_NR_DIMENSIONS; i++) {
+		for (size_t k = 0; k < m->dimensions[i].nr; k++)
+			mem_free(m->dimensions[i].groups[k].traces);
+		mem_free(m->dimensions[i].groups);
+	}
 	for (size_t i = 0; i < 2; i++) {
 		table_free(m->frames[i].table);
 		mem_free(m->frames[i].groups);
@@ -262,24 +233,20 @@ void model_fini(struct model *m)
 /* --- an iteration ------------------------------------------------------------------------------
  */
 
-static void find_rows(const struct model *m, struct model_frame *f)
+/* Returns the number of CPUs without a row. */
+static uint32_t find_rows(const struct model *m, struct model_frame *f)
 {
 	const struct table *t = f->table;
+	uint32_t nr_missing = 0;
 
 	for (size_t i = 0; i < m->facts.nr_cpus; i++)
 		f->row_of[i] = NO_ROW;
 	for (size_t row = 0; row < t->nr_rows; row++)
 		if (t->row_trace[row] < m->facts.nr_cpus)
 			f->row_of[t->row_trace[row]] = (uint32_t)row;
-}
-
-static uint32_t nr_missing(const struct model *m, const struct model_frame *f)
-{
-	uint32_t nr = 0;
-
 	for (size_t i = 0; i < m->facts.nr_cpus; i++)
-		nr += f->row_of[i] == NO_ROW;
-	return nr;
+		nr_missing += f->row_of[i] == NO_ROW;
+	return nr_missing;
 }
 
 static struct cell *group_cells(const struct model *m, const struct model_frame *f, uint32_t row)
@@ -288,8 +255,8 @@ static struct cell *group_cells(const struct model *m, const struct model_frame 
 }
 
 /* The share of a CPU without a row: its trace is lost or unreadable. */
-static void tell_missing(const struct model *m, const struct table *t, uint32_t nr,
-			 struct cell *totals)
+static void add_missing(const struct model *m, const struct table *t, uint32_t nr,
+			struct cell *totals)
 {
 	for (size_t i = 0; i < m->nr_columns && nr; i++)
 		if (t->columns[i].metric || t->columns[i].scope == EVENT_SCOPE_CPU)
@@ -305,7 +272,7 @@ static void total_group(const struct model *m, struct model_frame *f, const stru
 		if (f->row_of[g->traces[i]] != NO_ROW)
 			f->rows[nr++] = f->row_of[g->traces[i]];
 	table_total_of(f->table, f->rows, nr, group_cells(m, f, row));
-	tell_missing(m, f->table, (uint32_t)(g->nr - nr), group_cells(m, f, row));
+	add_missing(m, f->table, (uint32_t)(g->nr - nr), group_cells(m, f, row));
 }
 
 /* Takes over the table and computes what is displayed. */
@@ -317,8 +284,7 @@ static void make_frame(struct model *m, struct model_frame *f, struct table **t)
 	*t = old;
 	f->is_set = true;
 	table_total(f->table);
-	find_rows(m, f);
-	tell_missing(m, f->table, nr_missing(m, f), f->table->totals);
+	add_missing(m, f->table, find_rows(m, f), f->table->totals);
 	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
 		const struct model_dimension *dim = &m->dimensions[k];
 

@@ -96,18 +96,21 @@ void model_arrange(struct model *m, size_t max_lines)
 /* --- keys --------------------------------------------------------------------------------------
  */
 
-static void say(struct model *m, const char *text)
-{
-	snprintf(m->message, sizeof(m->message), "%s", text);
-}
-
 static void select_line(struct model *m, size_t line)
 {
 	m->selected_line = line;
 	m->selected_row = line == SIZE_MAX ? 0 : m->order[line];
 }
 
-/* The total stands above the first line. */
+/* From the top: with the total selected. */
+static void set_view(struct model *m, enum model_view view)
+{
+	m->view = view;
+	m->first_line = 0;
+	select_line(m, SIZE_MAX);
+}
+
+/* The total is above the first line. */
 static void move_lines(struct model *m, long by)
 {
 	long line = m->selected_line == SIZE_MAX ? -1 : (long)m->selected_line;
@@ -129,64 +132,11 @@ static void move_columns(struct model *m, long by)
 	m->selected_column = column < 0 ? 0 : (size_t)column;
 }
 
-static enum model_action do_up(struct model *m)
-{
-	move_lines(m, -1);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_down(struct model *m)
-{
-	move_lines(m, 1);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_left(struct model *m)
-{
-	move_columns(m, -1);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_right(struct model *m)
-{
-	move_columns(m, 1);
-	return MODEL_NOTHING;
-}
-
-static long page(const struct model *m)
-{
-	return m->layout.nr_lines ? (long)m->layout.nr_lines : 1;
-}
-
-static enum model_action do_page_up(struct model *m)
-{
-	move_lines(m, -page(m));
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_page_down(struct model *m)
-{
-	move_lines(m, page(m));
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_first_column(struct model *m)
-{
-	m->selected_column = 0;
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_last_column(struct model *m)
-{
-	move_columns(m, (long)m->nr_shown_columns);
-	return MODEL_NOTHING;
-}
-
 /* Descending, ascending, unsorted. */
-static enum model_action do_sort(struct model *m)
+static void sort(struct model *m)
 {
 	if (!m->nr_shown_columns)
-		return MODEL_NOTHING;
+		return;
 	if (m->sort_column != m->selected_column) {
 		m->sort_column = m->selected_column;
 		m->sorts_up = false;
@@ -196,65 +146,21 @@ static enum model_action do_sort(struct model *m)
 		m->sort_column = SIZE_MAX;
 	}
 	m->first_line = 0;
-	return MODEL_NOTHING;
 }
 
-static enum model_action do_pause(struct model *m)
-{
-	if (m->facts.is_replay)
-		m->is_playing = !m->is_playing;
-	else
-		m->is_paused = !m->is_paused;
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_counts(struct model *m)
-{
-	m->is_counts = !m->is_counts;
-	return MODEL_NOTHING;
-}
-
-static void set_view(struct model *m, enum model_view view)
-{
-	m->view = view;
-	m->first_line = 0;
-	select_line(m, SIZE_MAX);
-}
-
-/* Kinds of rows that are known on this machine. */
-static enum model_action do_view(struct model *m)
+/* The next kind of rows that is known on this machine. */
+static enum model_view next_view(const struct model *m)
 {
 	enum model_view view = m->view;
 
 	do
 		view = (view + 1) % MODEL_NR_VIEWS;
 	while (view > MODEL_TOTAL && !m->dimensions[view].nr);
-	set_view(m, view);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_total(struct model *m)
-{
-	set_view(m, m->view == MODEL_TOTAL ? MODEL_CPUS : MODEL_TOTAL);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_fold(struct model *m)
-{
-	m->is_unfolded = !m->is_unfolded;
-	m->first_line = 0;
-	select_line(m, SIZE_MAX);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_chart(struct model *m)
-{
-	m->has_chart = !m->has_chart;
-	return MODEL_NOTHING;
+	return view;
 }
 
 /* All iterations from the previous mark to the displayed one. */
-static enum model_action do_baseline(struct model *m)
+static void mark_baseline(struct model *m)
 {
 	struct model_baseline *b = &m->baseline;
 	uint32_t shown = m->shown->table->iteration;
@@ -262,10 +168,10 @@ static enum model_action do_baseline(struct model *m)
 	size_t from, to;
 
 	if (!m->shown->is_set)
-		return MODEL_NOTHING;
+		return;
 	history_range(&m->history, first, shown, &from, &to);
 	if (from == to)
-		return MODEL_NOTHING;
+		return;
 	for (size_t i = 0; i < m->history.nr_series; i++)
 		b->spread[i] = history_spread(&m->history, i, from, to);
 	b->first = history_entry(&m->history, from)->iteration;
@@ -274,51 +180,14 @@ static enum model_action do_baseline(struct model *m)
 	snprintf(m->message, sizeof(m->message),
 		 "the baseline is the mean of iterations %u to %u; d: differences or numbers",
 		 b->first, b->last);
-	return MODEL_NOTHING;
 }
 
-static enum model_action do_difference(struct model *m)
+static void toggle_overlay(struct model *m, enum model_overlay overlay)
 {
-	if (m->baseline.is_set)
-		m->shows_difference = !m->shows_difference;
-	else
-		say(m, "no baseline yet: press b to mark one");
-	return MODEL_NOTHING;
+	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
 }
 
-static enum model_action do_notes(struct model *m)
-{
-	m->overlay = m->overlay == MODEL_NOTES ? MODEL_NO_OVERLAY : MODEL_NOTES;
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_help(struct model *m)
-{
-	m->overlay = m->overlay == MODEL_HELP ? MODEL_NO_OVERLAY : MODEL_HELP;
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_save(struct model *m)
-{
-	(void)m;
-	return MODEL_SAVE;
-}
-
-static enum model_action do_redraw(struct model *m)
-{
-	(void)m;
-	return MODEL_REDRAW;
-}
-
-static enum model_action do_quit(struct model *m)
-{
-	(void)m;
-	return MODEL_QUIT;
-}
-
-/* --- replay ------------------------------------------------------------------------------------
- */
-
+/* Replay: moves by so many iterations. */
 static void step(struct model *m, long by)
 {
 	long to = (long)m->wanted + by, last = (long)m->facts.nr_iterations - 1;
@@ -329,74 +198,128 @@ static void step(struct model *m, long by)
 	m->is_playing = false;
 }
 
-static enum model_action do_back(struct model *m)
-{
-	step(m, -1);
-	return MODEL_NOTHING;
-}
+enum command {
+	LINE,
+	PAGE,
+	COLUMN,
+	SORT,
+	COUNTS,
+	VIEW,
+	TOTAL,
+	FOLD,
+	BASELINE,
+	DIFFERENCE,
+	CHART,
+	PAUSE,
+	PLAY,
+	STEP,
+	NOTES,
+	SAVE,
+	REDRAW,
+	HELP,
+	QUIT,
+};
 
-static enum model_action do_forward(struct model *m)
-{
-	step(m, 1);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_back_far(struct model *m)
-{
-	step(m, -10);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_forward_far(struct model *m)
-{
-	step(m, 10);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_first(struct model *m)
-{
-	step(m, -(long)UINT32_MAX);
-	return MODEL_NOTHING;
-}
-
-static enum model_action do_last(struct model *m)
-{
-	step(m, (long)UINT32_MAX);
-	return MODEL_NOTHING;
-}
+enum { ALL = 1 << 30 }; /* by so many: to the first or last */
 
 static const struct model_key_row rows[] = {
-    {{'k', KEY_CODE_UP}, "arrows hjkl", "select a line, a column", do_up},
-    {{'j', KEY_CODE_DOWN}, NULL, NULL, do_down},
-    {{'h', KEY_CODE_LEFT}, NULL, NULL, do_left},
-    {{'l', KEY_CODE_RIGHT}, NULL, NULL, do_right},
-    {{KEY_CODE_PAGE_UP}, "PgUp PgDn", "a page up, down", do_page_up},
-    {{KEY_CODE_PAGE_DOWN}, NULL, NULL, do_page_down},
-    {{'0', KEY_CODE_HOME}, "Home End", "first, last column", do_first_column},
-    {{'$', KEY_CODE_END}, NULL, NULL, do_last_column},
-    {{'s'}, "s", "sort: down, up, off", do_sort},
-    {{'r'}, "r", "rates, or counts", do_counts},
-    {{'v'}, "v", "rows: CPUs, packages ...", do_view},
-    {{'t'}, "t", "the total alone", do_total},
-    {{'f'}, "f", "fold CPUs, or each", do_fold},
-    {{'b'}, "b", "mark a baseline", do_baseline},
-    {{'d'}, "d", "differences, or numbers", do_difference},
-    {{'c'}, "c", "the chart, or more lines", do_chart},
-    {{'p', ' '}, "p space", "pause; measuring goes on", do_pause, MODEL_KEY_LIVE},
-    {{'p', ' '}, "p space", "play, pause", do_pause, MODEL_KEY_REPLAY},
-    {{',', '['}, ", .", "an iteration back, on", do_back, MODEL_KEY_REPLAY},
-    {{'.', ']'}, NULL, NULL, do_forward, MODEL_KEY_REPLAY},
-    {{'<', '{'}, "< >", "ten iterations back, on", do_back_far, MODEL_KEY_REPLAY},
-    {{'>', '}'}, NULL, NULL, do_forward_far, MODEL_KEY_REPLAY},
-    {{'g'}, "g G", "first, last iteration", do_first, MODEL_KEY_REPLAY},
-    {{'G'}, NULL, NULL, do_last, MODEL_KEY_REPLAY},
-    {{'w'}, "w", "warnings", do_notes},
-    {{'S'}, "S", "save the screen as text", do_save},
-    {{'L' - '@'}, "^L", "redraw the screen", do_redraw},
-    {{'?'}, "? F1", "this help", do_help},
-    {{'q'}, "q", "end the session and quit", do_quit, MODEL_KEY_LIVE},
-    {{'q'}, "q", "quit", do_quit, MODEL_KEY_REPLAY},
+    {{'k', KEY_CODE_UP}, "arrows hjkl", "select a line, a column", LINE, -1},
+    {{'j', KEY_CODE_DOWN}, NULL, NULL, LINE, 1},
+    {{'h', KEY_CODE_LEFT}, NULL, NULL, COLUMN, -1},
+    {{'l', KEY_CODE_RIGHT}, NULL, NULL, COLUMN, 1},
+    {{KEY_CODE_PAGE_UP}, "PgUp PgDn", "a page up, down", PAGE, -1},
+    {{KEY_CODE_PAGE_DOWN}, NULL, NULL, PAGE, 1},
+    {{'0', KEY_CODE_HOME}, "Home End", "first, last column", COLUMN, -ALL},
+    {{'$', KEY_CODE_END}, NULL, NULL, COLUMN, ALL},
+    {{'s'}, "s", "sort: down, up, off", SORT},
+    {{'r'}, "r", "rates, or counts", COUNTS},
+    {{'v'}, "v", "rows: CPUs, packages ...", VIEW},
+    {{'t'}, "t", "the total alone", TOTAL},
+    {{'f'}, "f", "fold CPUs, or each", FOLD},
+    {{'b'}, "b", "mark a baseline", BASELINE},
+    {{'d'}, "d", "differences, or numbers", DIFFERENCE},
+    {{'c'}, "c", "the chart, or more lines", CHART},
+    {{'p', ' '}, "p space", "pause; measuring goes on", PAUSE, .when = MODEL_KEY_LIVE},
+    {{'p', ' '}, "p space", "play, pause", PLAY, .when = MODEL_KEY_REPLAY},
+    {{',', '['}, ", .", "an iteration back, on", STEP, -1, MODEL_KEY_REPLAY},
+    {{'.', ']'}, NULL, NULL, STEP, 1, MODEL_KEY_REPLAY},
+    {{'<', '{'}, "< >", "ten iterations back, on", STEP, -10, MODEL_KEY_REPLAY},
+    {{'>', '}'}, NULL, NULL, STEP, 10, MODEL_KEY_REPLAY},
+    {{'g'}, "g G", "first, last iteration", STEP, -ALL, MODEL_KEY_REPLAY},
+    {{'G'}, NULL, NULL, STEP, ALL, MODEL_KEY_REPLAY},
+    {{'w'}, "w", "warnings", NOTES},
+    {{'S'}, "S", "save the screen as text", SAVE},
+    {{'L' - '@'}, "^L", "redraw the screen", REDRAW},
+    {{'?'}, "? F1", "this help", HELP},
+    {{'q'}, "q", "end the session and quit", QUIT, .when = MODEL_KEY_LIVE},
+    {{'q'}, "q", "quit", QUIT, .when = MODEL_KEY_REPLAY},
 };
+
+static enum model_action run(struct model *m, enum command command, long by)
+{
+	switch (command) {
+	case LINE:
+		move_lines(m, by);
+		break;
+	case PAGE:
+		move_lines(m, m->layout.nr_lines ? by * (long)m->layout.nr_lines : by);
+		break;
+	case COLUMN:
+		move_columns(m, by);
+		break;
+	case SORT:
+		sort(m);
+		break;
+	case COUNTS:
+		m->is_counts = !m->is_counts;
+		break;
+	case VIEW:
+		set_view(m, next_view(m));
+		break;
+	case TOTAL:
+		set_view(m, m->view == MODEL_TOTAL ? MODEL_CPUS : MODEL_TOTAL);
+		break;
+	case FOLD:
+		m->is_unfolded = !m->is_unfolded;
+		set_view(m, m->view);
+		break;
+	case BASELINE:
+		mark_baseline(m);
+		break;
+	case DIFFERENCE:
+		if (m->baseline.is_set)
+			m->shows_difference = !m->shows_difference;
+		else
+			snprintf(m->message, sizeof(m->message),
+				 "no baseline yet: press b to mark one");
+		break;
+	case CHART:
+		m->has_chart = !m->has_chart;
+		break;
+	case PAUSE:
+		m->is_paused = !m->is_paused;
+		break;
+	case PLAY:
+		m->is_playing = !m->is_playing;
+		break;
+	case STEP:
+		step(m, by);
+		break;
+	case NOTES:
+		toggle_overlay(m, MODEL_NOTES);
+		break;
+	case HELP:
+		toggle_overlay(m, MODEL_HELP);
+		break;
+	case SAVE:
+		return MODEL_SAVE;
+	case REDRAW:
+		return MODEL_REDRAW;
+	case QUIT:
+		return MODEL_QUIT;
+	}
+	return MODEL_NOTHING;
+}
 
 const struct model_key_row *model_key_row(const struct model *m, size_t *i)
 {
@@ -437,7 +360,7 @@ static void click(struct model *m, unsigned x, unsigned y)
 		m->selected_column = column;
 	if (y < l->rows_y) {
 		if (column < m->nr_shown_columns)
-			(void)do_sort(m);
+			sort(m);
 		return;
 	}
 	if (y == l->rows_y)
@@ -447,17 +370,6 @@ static void click(struct model *m, unsigned x, unsigned y)
 }
 
 enum { WHEEL_LINES = 3 };
-
-static enum model_action use_mouse(struct model *m, const struct key *key)
-{
-	if (key->code == KEY_CODE_CLICK)
-		click(m, key->x, key->y);
-	else if (key->code == KEY_CODE_WHEEL_UP)
-		move_lines(m, -WHEEL_LINES);
-	else if (key->code == KEY_CODE_WHEEL_DOWN)
-		move_lines(m, WHEEL_LINES);
-	return MODEL_NOTHING;
-}
 
 enum model_action model_key(struct model *m, const struct key *key)
 {
@@ -473,6 +385,12 @@ enum model_action model_key(struct model *m, const struct key *key)
 	for (size_t i = 0; (row = model_key_row(m, &i));)
 		for (size_t k = 0; k < MODEL_KEY_CODES && row->code[k]; k++)
 			if (row->code[k] == key->code)
-				return row->use(m);
-	return use_mouse(m, key);
+				return run(m, (enum command)row->command, row->by);
+	if (key->code == KEY_CODE_CLICK)
+		click(m, key->x, key->y);
+	else if (key->code == KEY_CODE_WHEEL_UP)
+		move_lines(m, -WHEEL_LINES);
+	else if (key->code == KEY_CODE_WHEEL_DOWN)
+		move_lines(m, WHEEL_LINES);
+	return MODEL_NOTHING;
 }

@@ -12,7 +12,8 @@ enum model_key_when { MODEL_KEY_ALWAYS, MODEL_KEY_LIVE, MODEL_KEY_REPLAY };
 struct model_key_row {
 	int code[MODEL_KEY_CODES]; /* 0: no second key */
 	const char *name, *help;   /* NULL: described with the previous row */
-	enum model_action (*use)(struct model *m);
+	int command;               /* for model_key; so is by */
+	long by;
 	enum model_key_when when;
 };
 

@@ -4,11 +4,20 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "dashboard/paint_parts.h"
+#include "screen/number.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { NS_PER_S = 1000000000, HEAD_LINES = 2, FOOT_LINES = 1, MAX_CHART_LINES = 14 };
+
+void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
+{
+	if (c->metric)
+		screen_metric_human(out, x, c->unit);
+	else
+		screen_human(out, x, as_count ? c->unit : rate_of(c->kind, c->unit).unit);
+}
 
 /* "0:05", "1:02:03". */
 static void add_clock(struct buf *out, uint64_t ns)
@@ -51,18 +60,6 @@ static uint64_t nr_done(const struct model *m)
 	return m->shown->is_set ? (uint64_t)m->shown->table->iteration + 1 : 0;
 }
 
-static void add_progress_text(struct buf *out, const struct model *m, const struct paint_state *s)
-{
-	uint64_t elapsed_ns = elapsed(m, s);
-
-	buf_adds(out, m->facts.is_replay ? "" : "left ");
-	if (!m->facts.is_replay) {
-		add_clock(out, left(m, s));
-		buf_adds(out, "  elapsed ");
-	}
-	add_clock(out, elapsed_ns);
-}
-
 static const char *mode_name(const struct model *m, const struct paint_state *s)
 {
 	if (m->facts.is_replay)
@@ -86,7 +83,12 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 	if (nr_done(m))
 		buf_printf(&text, "  iteration %" PRIu64, nr_done(m) - 1);
 	buf_printf(&text, "  %" PRIu64 " of %" PRIu64 "  ", nr_done(m), m->facts.nr_iterations);
-	add_progress_text(&times, m, s);
+	if (!m->facts.is_replay) {
+		buf_adds(&times, "left ");
+		add_clock(&times, left(m, s));
+		buf_adds(&times, "  elapsed ");
+	}
+	add_clock(&times, elapsed(m, s));
 	x += canvas_put(c, x, 0, CANVAS_BAR, m->facts.name, c->width / 3);
 	x += canvas_put(c, x, 0, CANVAS_BAR, buf_str(&text), c->width);
 	bar = x + (unsigned)times.len + mode_width + 12 < c->width

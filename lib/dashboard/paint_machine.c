@@ -135,15 +135,6 @@ static bool is_item(const struct table_column *c)
 	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric;
 }
 
-static size_t nr_items(const struct model *m)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < m->facts.nr_events; i++)
-		nr += is_item(model_column(m, i));
-	return nr;
-}
-
 static size_t items_per_line(unsigned width)
 {
 	return width > ITEM_WIDTH ? width / ITEM_WIDTH : 1;
@@ -151,7 +142,11 @@ static size_t items_per_line(unsigned width)
 
 unsigned paint_machine_need(const struct model *m, unsigned width)
 {
-	return bar_lines(m, width) + lines_for(nr_items(m), items_per_line(width));
+	size_t nr_items = 0;
+
+	for (size_t i = 0; i < m->facts.nr_events; i++)
+		nr_items += is_item(model_column(m, i));
+	return bar_lines(m, width) + lines_for(nr_items, items_per_line(width));
 }
 
 static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsigned y,

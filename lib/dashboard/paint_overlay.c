@@ -49,28 +49,23 @@ static const struct help_line marks[] = {
 
 enum { MAX_HELP_LINES = 64, NR_MARKS = sizeof(marks) / sizeof(marks[0]) };
 
-static unsigned gather_help(const struct model *m, struct help_line out[MAX_HELP_LINES])
-{
-	const struct model_key_row *row;
-	unsigned nr = 0;
-
-	for (size_t i = 0; (row = model_key_row(m, &i)) && nr < MAX_HELP_LINES - NR_MARKS;)
-		if (row->help)
-			out[nr++] = (struct help_line){row->name, row->help};
-	for (size_t i = 0; i < NR_MARKS; i++)
-		out[nr++] = marks[i];
-	return nr;
-}
-
 /* Uses two columns if one is too short. */
 static void paint_help(const struct model *m, struct canvas *c)
 {
+	unsigned nr = 0, room = c->height > 3 ? c->height - 3 : 0;
 	struct help_line lines[MAX_HELP_LINES];
-	unsigned nr = gather_help(m, lines), room = c->height > 3 ? c->height - 3 : 0;
-	bool is_wide = nr > room && c->width > COLUMN_WIDTH + NAME_WIDTH;
-	struct box b = open_box(c, is_wide ? 2 * COLUMN_WIDTH : NARROW_WIDTH,
-				is_wide ? (nr + 1) / 2 : nr, " Keys; any closes");
+	const struct model_key_row *row;
+	struct box b;
+	bool is_wide;
 
+	for (size_t i = 0; (row = model_key_row(m, &i)) && nr < MAX_HELP_LINES - NR_MARKS;)
+		if (row->help)
+			lines[nr++] = (struct help_line){row->name, row->help};
+	for (size_t i = 0; i < NR_MARKS; i++)
+		lines[nr++] = marks[i];
+	is_wide = nr > room && c->width > COLUMN_WIDTH + NAME_WIDTH;
+	b = open_box(c, is_wide ? 2 * COLUMN_WIDTH : NARROW_WIDTH, is_wide ? (nr + 1) / 2 : nr,
+		     " Keys; any closes");
 	for (unsigned i = 0; i < nr; i++)
 		put_line(&b, i, lines[i].name, lines[i].text);
 }

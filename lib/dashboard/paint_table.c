@@ -32,11 +32,6 @@ unsigned paint_table_need(const struct model *m)
 /* --- widths ------------------------------------------------------------------------------------
  */
 
-static size_t place(const struct model *m, size_t i)
-{
-	return m->columns[i];
-}
-
 static unsigned state_width(const struct model *m, uint32_t row, size_t column)
 {
 	const struct cell *cell = model_cell(m, row, column);
@@ -49,10 +44,10 @@ static unsigned state_width(const struct model *m, uint32_t row, size_t column)
 static void grow_widths(const struct model *m)
 {
 	for (size_t i = 0; i < m->nr_shown_columns; i++) {
-		unsigned width = state_width(m, 0, place(m, i));
+		unsigned width = state_width(m, 0, m->columns[i]);
 
 		for (size_t k = 0; k < m->nr_order; k++) {
-			unsigned need = state_width(m, m->order[k], place(m, i));
+			unsigned need = state_width(m, m->order[k], m->columns[i]);
 
 			width = need > width ? need : width;
 		}
@@ -62,7 +57,7 @@ static void grow_widths(const struct model *m)
 
 static unsigned width_of(const struct model *m, size_t i, unsigned max_label)
 {
-	unsigned width = canvas_width(model_column(m, place(m, i))->label);
+	unsigned width = canvas_width(model_column(m, m->columns[i])->label);
 
 	width = width > max_label ? max_label : width;
 	width = width < MIN_WIDTH ? MIN_WIDTH : width;
@@ -91,7 +86,7 @@ static void place_columns(struct model *m, unsigned room, unsigned label)
 
 		if (l->nr_shown == MODEL_MAX_SHOWN || (x + 1 + width > end && l->nr_shown))
 			return;
-		l->shown[l->nr_shown] = place(m, i);
+		l->shown[l->nr_shown] = m->columns[i];
 		l->x[l->nr_shown] = x + 1;
 		l->width[l->nr_shown++] = width;
 		x += 1 + width;
@@ -146,18 +141,12 @@ static void paint_title(const struct model *m, struct canvas *c, size_t k)
 		canvas_put(c, l->x[k] - 1, l->title_y, CANVAS_TITLE, m->sorts_up ? "▲" : "▼", 1);
 }
 
-static const char *first_title(const struct model *m)
-{
-	static const char *const names[MODEL_NR_VIEWS] = {"CPU", "", "package", "node", "type"};
-
-	return names[m->view];
-}
-
 static void paint_titles(const struct model *m, struct canvas *c)
 {
+	static const char *const rows[MODEL_NR_VIEWS] = {"CPU", "", "package", "node", "type"};
 	const struct model_layout *l = &m->layout;
 
-	canvas_left(c, 0, l->title_y, l->first_width, CANVAS_TITLE, first_title(m));
+	canvas_left(c, 0, l->title_y, l->first_width, CANVAS_TITLE, rows[m->view]);
 	for (size_t k = 0; k < l->nr_shown; k++)
 		paint_title(m, c, k);
 	if (m->first_column)
@@ -198,15 +187,7 @@ static uint8_t style_of(const struct cell *cell, double x, double max, bool is_t
 	return (uint8_t)(CANVAS_HEAT + paint_step(x, max, CANVAS_NR_HEAT));
 }
 
-/* "~": multiplexed; "*": incomplete; "!": beyond a limit of the spec. */
-static void put_marks(struct buf *out, const struct cell *cell)
-{
-	if (cell_is_partial(cell))
-		buf_addc(out, '*');
-	if (cell->limit)
-		buf_addc(out, '!');
-}
-
+/* With marks. "~": multiplexed; "*": partial; "!": beyond a limit of the spec. */
 static void put_cell(struct buf *out, const struct table_column *column, const struct cell *cell,
 		     bool as_count)
 {
@@ -222,7 +203,10 @@ static void put_cell(struct buf *out, const struct table_column *column, const s
 		screen_metric_human(out, x, ""); /* the details of the selected cell show it */
 	else
 		paint_number(out, column, x, as_count);
-	put_marks(out, cell);
+	if (cell_is_partial(cell))
+		buf_addc(out, '*');
+	if (cell->limit)
+		buf_addc(out, '!');
 }
 
 /* "+12.3%" or "+0.4pp", with "!" if it exceeds the spread of iterations. */
@@ -281,31 +265,10 @@ static void paint_row_name(const struct model *m, struct canvas *c, unsigned y, 
 		    model_row_name(m, row, text));
 }
 
-static void paint_column(const struct model *m, struct canvas *c, size_t k)
-{
-	const struct model_layout *l = &m->layout;
-	double max = largest(m, l->shown[k]);
-
-	paint_cell(m, c, l->rows_y, 0, k, max);
-	for (unsigned i = 0; i < l->nr_lines && m->first_line + i < m->nr_order; i++)
-		paint_cell(m, c, l->rows_y + 1 + i, m->order[m->first_line + i], k, max);
-}
-
-/* Number of hidden lines above and below. */
-static void paint_more(const struct model *m, struct canvas *c)
-{
-	const struct model_layout *l = &m->layout;
-	size_t below = m->nr_order - m->first_line;
-
-	if (m->first_line)
-		canvas_put(c, l->first_width - 1, l->rows_y, CANVAS_DIM, "▲", 1);
-	if (below > l->nr_lines)
-		canvas_put(c, l->first_width - 1, l->rows_y + l->nr_lines, CANVAS_DIM, "▼", 1);
-}
-
 void paint_table(struct model *m, struct canvas *c, struct paint_area area)
 {
 	struct model_layout *l = &m->layout;
+	size_t nr_lines;
 
 	l->title_y = area.y;
 	l->rows_y = area.y + (area.height > TITLE_LINES ? TITLE_LINES : 1);
@@ -313,10 +276,20 @@ void paint_table(struct model *m, struct canvas *c, struct paint_area area)
 	model_arrange(m, l->nr_lines);
 	lay_out(m, c->width);
 	paint_titles(m, c);
+	nr_lines = m->nr_order - m->first_line;
+	if (m->first_line)
+		canvas_put(c, l->first_width - 1, l->rows_y, CANVAS_DIM, "▲", 1);
+	if (nr_lines > l->nr_lines)
+		canvas_put(c, l->first_width - 1, l->rows_y + l->nr_lines, CANVAS_DIM, "▼", 1);
+	nr_lines = nr_lines < l->nr_lines ? nr_lines : l->nr_lines;
 	paint_row_name(m, c, l->rows_y, 0);
-	for (unsigned i = 0; i < l->nr_lines && m->first_line + i < m->nr_order; i++)
+	for (unsigned i = 0; i < nr_lines; i++)
 		paint_row_name(m, c, l->rows_y + 1 + i, m->order[m->first_line + i]);
-	for (size_t k = 0; k < l->nr_shown; k++)
-		paint_column(m, c, k);
-	paint_more(m, c);
+	for (size_t k = 0; k < l->nr_shown; k++) {
+		double max = largest(m, l->shown[k]);
+
+		paint_cell(m, c, l->rows_y, 0, k, max);
+		for (unsigned i = 0; i < nr_lines; i++)
+			paint_cell(m, c, l->rows_y + 1 + i, m->order[m->first_line + i], k, max);
+	}
 }

@@ -224,20 +224,10 @@ static int open_tty(struct terminal *t, int fd)
 	return t->fd < 0 ? -errno : 0;
 }
 
-static FILE *open_memory(void)
+/* Closes fd on failure; fd -1: NULL. */
+static FILE *open_stream(int fd, const char *mode)
 {
-	int fd = memfd_create("cpuperf screen", MFD_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!file)
-		io_close(&fd);
-	return file;
-}
-
-static FILE *open_keys(const struct terminal *t)
-{
-	int fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 3);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
 
 	if (!file)
 		io_close(&fd);
@@ -283,17 +273,11 @@ static const struct look {
     [CANVAS_HEAT + 4] = {215, COLOR_YELLOW, A_BOLD, A_BOLD},
 };
 
-/* Any non-empty value: no-color.org. */
-static bool wants_color(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return (!no || !*no) && has_colors() && start_color() == OK;
-}
-
 static void set_looks(struct terminal *t)
 {
-	bool has_color = wants_color(), has_own = has_color && use_default_colors() == OK;
+	const char *no_color = getenv("NO_COLOR"); /* any non-empty value: no-color.org */
+	bool has_color = (!no_color || !*no_color) && has_colors() && start_color() == OK;
+	bool has_own = has_color && use_default_colors() == OK;
 
 	for (unsigned i = 0; i < CANVAS_NR_STYLES; i++) {
 		const struct look *l = &looks[i];
@@ -307,23 +291,17 @@ static void set_looks(struct terminal *t)
 	}
 }
 
-static bool can_move(void)
-{
-	const char *cup = tigetstr("cup");
-
-	return cup && cup != (const char *)-1;
-}
-
 static int start_screen(struct terminal *t, struct err *e)
 {
-	const char *type = getenv("TERM");
+	const char *type = getenv("TERM"), *move;
 
-	t->memory = open_memory();
-	t->keys = open_keys(t);
+	t->memory = open_stream(memfd_create("cpuperf screen", MFD_CLOEXEC), "w");
+	t->keys = open_stream(fcntl(t->fd, F_DUPFD_CLOEXEC, 3), "r");
 	if (!t->memory || !t->keys)
 		return err_set(e, -ENOMEM, "the terminal cannot be opened: %s", strerror(errno));
 	t->screen = type && *type ? new_screen(t->memory, t->keys) : NULL;
-	if (!t->screen || !can_move()) {
+	move = t->screen ? tigetstr("cup") : NULL;
+	if (!move || move == (const char *)-1) {
 		err_set(e, -ENOTTY, "the terminal (TERM=%s) cannot show a full screen",
 			type ? type : "");
 		err_hint(e, "set TERM correctly, or omit --live");
