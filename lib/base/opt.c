@@ -10,6 +10,22 @@
 #include <stdbool.h>
 #include <string.h>
 
+static const struct opt_row *find_row(const struct opt_table *t, const char *name, size_t len)
+{
+	for (size_t i = 0; i < t->nr_rows; i++)
+		if (strlen(t->rows[i].name) == len && memcmp(t->rows[i].name, name, len) == 0)
+			return &t->rows[i];
+	return NULL;
+}
+
+static const struct opt_row *find_letter(const struct opt_table *t, char letter)
+{
+	for (size_t i = 0; i < t->nr_rows; i++)
+		if (t->rows[i].letter == letter)
+			return &t->rows[i];
+	return NULL;
+}
+
 static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
 {
 	char name[64] = "";
@@ -32,21 +48,34 @@ static int parse_one(const struct opt_table *t, int argc, char **argv, int *i, v
 		     struct err *e)
 {
 	const char *arg = argv[*i], *value;
-	const struct opt_row *row = t->rows, *end = t->rows + t->nr_rows;
+	const struct opt_row *row;
 	size_t len;
 
-	if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
-		err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-		err_hint(e, "%s accepts options only (--name=value); --help lists them",
-			 t->program);
-		return -EINVAL;
+	if (arg[0] == '-' && arg[1] && arg[1] != '-') {
+		row = find_letter(t, arg[1]);
+		if (!row) {
+			err_set(e, -EINVAL, "unknown option -%c", arg[1]);
+			err_hint(e, "--help lists all options");
+			return -EINVAL;
+		}
+		value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
+	} else {
+		if (arg[0] != '-' && t->plain) {
+			row = find_row(t, t->plain, strlen(t->plain));
+			return row->set(row, arg, target, e);
+		}
+		if (arg[0] != '-' || !arg[1] || !arg[2]) {
+			err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
+			err_hint(e, "%s accepts options only (--name=value); --help lists them",
+				 t->program);
+			return -EINVAL;
+		}
+		len = strcspn(arg + 2, "=");
+		row = find_row(t, arg + 2, len);
+		if (!row)
+			return refuse_unknown(t, arg, len, e);
+		value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
 	}
-	len = strcspn(arg + 2, "=");
-	while (row < end && (strlen(row->name) != len || memcmp(row->name, arg + 2, len) != 0))
-		row++;
-	if (row == end)
-		return refuse_unknown(t, arg, len, e);
-	value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
 	if (row->arg == OPT_NONE && value)
 		return err_set(e, -EINVAL, "--%s does not take a value", row->name);
 	if (row->arg == OPT_REQUIRED && !value && *i + 1 < argc)

@@ -1,6 +1,7 @@
 /*
  * Command line options as rows of a table, for parsing, help, completion and man page. Accepts
- * --name, --name=value, and --name value if a value is required. No abbreviations.
+ * --name, --name=value, and --name value if a value is required. No abbreviations. Rows may
+ * have a letter: -o value, -ovalue, -o=value.
  */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
@@ -29,6 +30,7 @@ struct opt_choice {
 
 struct opt_row {
 	const char *name; /* without the dashes */
+	char letter;      /* the short form; 0: none */
 	enum opt_arg arg;
 	const char *metavar;        /* "FILE", "N"; NULL without an argument */
 	enum opt_complete complete; /* of the argument */
@@ -49,6 +51,7 @@ struct opt_table {
 	const struct opt_row *rows;
 	size_t nr_rows;
 	const char *footer; /* examples, exit status */
+	const char *plain;  /* the row that takes arguments that are no options; NULL: none does */
 };
 
 /* Parses argv[1..] up to the first error: an unknown option (with the nearest name as hint), a

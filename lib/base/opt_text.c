@@ -33,6 +33,8 @@ static void add_wrapped(struct buf *out, const char *text, unsigned indent, unsi
 
 static void add_usage(struct buf *out, const struct opt_row *row)
 {
+	if (row->letter)
+		buf_printf(out, "-%c, ", row->letter);
 	buf_printf(out, "--%s", row->name);
 	if (row->arg == OPT_REQUIRED)
 		buf_printf(out, "=%s", row->metavar);
@@ -106,7 +108,10 @@ void opt_man_text(struct buf *out, const char *text)
 
 static void add_man_usage(struct buf *out, const struct opt_row *row)
 {
-	buf_adds(out, ".TP\n\\fB");
+	buf_adds(out, ".TP\n");
+	if (row->letter)
+		buf_printf(out, "\\fB\\-%c\\fR, ", row->letter);
+	buf_adds(out, "\\fB");
 	opt_man_text(out, "--");
 	opt_man_text(out, row->name);
 	buf_adds(out, "\\fR");

@@ -25,6 +25,7 @@ static int refuse(const struct opt_row *row, const char *value, void *target, st
 #define FIELD(f) .offset = offsetof(struct target, f)
 static const struct opt_row rows[] = {
     {.name = "file",
+     .letter = 'o',
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
@@ -83,6 +84,11 @@ static const struct {
     {{"--file=a"}, 0, "a"},
     {{"--file", "a"}, 0, "a"},
     {{"--file="}, 0, ""},
+    {{"-o", "a"}, 0, "a"},
+    {{"-oa=b"}, 0, "a=b"},
+    {{"-o=a"}, 0, "a"},
+    {{"-o="}, 0, ""},
+    {{"-o"}, -EINVAL, .msg = "--file needs a value", .hint = "--file=FILE"},
     {{"--file=a=b"}, 0, "a=b"},
     {{"--file", "--strict"}, 0, "--strict"}, /* what follows is the value, whatever it is */
     {{"--file=a", "--file=b"}, 0, "b"},
@@ -112,7 +118,8 @@ static const struct {
      .hint = "--help lists all options"},
     {{"--=x"}, -EINVAL, .msg = "unknown option --", .hint = "--help lists all options"},
     {{"--"}, -EINVAL, .msg = "unexpected argument \"--\""},
-    {{"-f"}, -EINVAL, .msg = "unexpected argument \"-f\""},
+    {{"-f"}, -EINVAL, .msg = "unknown option -f", .hint = "--help lists all options"},
+    {{"-"}, -EINVAL, .msg = "unexpected argument \"-\""},
     {{"file"}, -EINVAL, .msg = "unexpected argument \"file\""},
     {{""}, -EINVAL, .msg = "unexpected argument \"\""},
     {{"--folder=9", "--junk"}, -ERANGE, .msg = "--folder=9: out of range"},
@@ -229,7 +236,7 @@ TEST(help_text)
 	static const struct opt_table small = {"p", "does", "  p", rows, 3, "end"};
 	static const char want[] = "p: does\n\nUsage:\n  p\n"
 				   "\nInput:\n"
-				   "  --file=FILE\n"
+				   "  -o, --file=FILE\n"
 				   "      Read FILE.\n"
 				   "  --folder=DIR\n"
 				   "      Never good.\n"
@@ -255,7 +262,7 @@ TEST(man)
 {
 	static const char want[] =
 	    ".SS Input\n"
-	    ".TP\n\\fB\\-\\-file\\fR=\\fIFILE\\fR\nRead FILE.\n"
+	    ".TP\n\\fB\\-o\\fR, \\fB\\-\\-file\\fR=\\fIFILE\\fR\nRead FILE.\n"
 	    ".TP\n\\fB\\-\\-folder\\fR=\\fIDIR\\fR\nNever good.\n"
 	    ".SS Output\n"
 	    ".TP\n\\fB\\-\\-format\\fR=\\fINAME\\fR\n"
