@@ -68,13 +68,13 @@ int api_table_new(const struct session *s, struct table **out, struct err *e)
 	const struct plan *plan = session_plan(s);
 	struct trace_event *events = describe_events(s);
 	struct profile_facts facts = {
-	    .events = events, .nr_events = plan->nr_events, .max_rows = plan->nr_cpus};
+	    .events = events, .nr_events = plan->nr_events, .max_rows = plan_nr_traces(plan)};
 	int rc = events ? counts_tally_new(&facts, &plan->spec->metric_set, out, e)
 			: err_set(e, -ENOMEM, "out of memory");
 
 	mem_free(events);
 	if (rc == 0)
-		(*out)->nr_rows = plan->nr_cpus;
+		(*out)->nr_rows = plan_nr_traces(plan);
 	return rc;
 }
 

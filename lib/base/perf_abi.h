@@ -100,6 +100,7 @@ unsigned perf_abi_id_words(uint64_t sample_type);
 
 /* The bit-fields of struct perf_event_attr: the word after read_format. */
 #define PERF_ABI_ATTR_BITS_AT        40
+#define PERF_ABI_ATTR_INHERIT        (UINT64_C(1) << 1)
 #define PERF_ABI_ATTR_PINNED         (UINT64_C(1) << 2)
 #define PERF_ABI_ATTR_EXCLUDE_USER   (UINT64_C(1) << 4)
 #define PERF_ABI_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)

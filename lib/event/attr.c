@@ -164,6 +164,7 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	a->read_format =
 	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a->pinned = (use->flags & SPEC_PINNED) != 0;
+	a->inherit = use->is_inherited;
 	set_exclusions(a, use->flags);
 	if (use->period || use->frequency)
 		set_sampling(a, part, use);
@@ -178,7 +179,8 @@ static const struct {
 	bool symbols; /* ksymbol and bpf_event: Linux 5.1 */
 } side_bands[] = {{true}, {false}};
 
-struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes)
+struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited,
+					     uint32_t wakeup_bytes)
 {
 	struct perf_event_attr *a;
 
@@ -188,6 +190,7 @@ struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_byt
 	if (!a)
 		return NULL;
 	set_records(a, 0, wakeup_bytes);
+	a->inherit = is_inherited;
 	a->mmap = 1;
 	a->mmap2 = 1;
 	a->comm = 1;

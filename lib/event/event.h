@@ -150,6 +150,7 @@ struct event_use {
 	bool shares_clock; /* counted in a timebase's group: the kernel refuses different clocks */
 	bool has_lost; /* the kernel has PERF_FORMAT_LOST: use it where it adds no bytes to samples
 			*/
+	bool is_inherited;     /* by the tasks that the measured one creates */
 	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */
 };
 
@@ -161,7 +162,8 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
  * mmap2, ksymbol, bpf_event), each with TID and TIME. level 0 requests all; each higher level drops
  * what newer kernels added: on EINVAL try the next. NULL past the last level or if out of memory.
  */
-struct perf_event_attr *event_attr_side_band(unsigned level, uint32_t wakeup_bytes);
+struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited,
+					     uint32_t wakeup_bytes);
 /* attr->size. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 

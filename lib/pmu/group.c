@@ -14,7 +14,12 @@ enum { WORD_NR, WORD_ENABLED, WORD_RUNNING, WORD_VALUES };
 
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu)
 {
-	*g = (struct pmu_group){.ops = ops, .cpu = cpu};
+	pmu_group_init_task(g, ops, -1, cpu);
+}
+
+void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t pid, int cpu)
+{
+	*g = (struct pmu_group){.ops = ops, .pid = pid, .cpu = cpu};
 }
 
 void pmu_group_fini(struct pmu_group *g)
@@ -37,7 +42,7 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	 * it says this: the group would be taken with one member too many, and never run. On a
 	 * whole CPU's events it does nothing else. */
 	a.enable_on_exec = leads;
-	fd = g->ops->open(&a, -1, g->cpu, leads ? -1 : g->members[0].fd, 0);
+	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd, 0);
 	if (fd < 0)
 		return fd;
 	g->members[g->nr_members++] = (struct pmu_member){

@@ -1,6 +1,6 @@
 /*
- * One perf_event group on one CPU: a leader and its siblings, scheduled together and read with
- * one system call. Knows nothing of sessions.
+ * One perf_event group on one CPU or of one task: a leader and its siblings, scheduled together and
+ * read with one system call. Knows nothing of sessions.
  */
 #ifndef PMU_GROUP_H
 #define PMU_GROUP_H
@@ -23,7 +23,8 @@ struct pmu_member {
 /* The caller's storage; the descriptors are owned. */
 struct pmu_group {
 	const struct pmu_ops *ops;
-	int cpu;
+	pid_t pid; /* the task; -1: all */
+	int cpu;   /* -1: any, of a task */
 	uint32_t nr_members;
 	/* Set by pmu_group_read: */
 	uint64_t enabled_ns, running_ns; /* of the last reading, cumulative */
@@ -39,7 +40,10 @@ struct pmu_count {
 	uint64_t lost; /* samples that found no room; UINT64_MAX: not known */
 };
 
+/* Of all tasks on a CPU. */
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
+/* Of one task and, if the attrs say inherit, those that it creates later; cpu -1: on any. */
+void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t pid, int cpu);
 /* Closes what is open; the group is as after init. */
 void pmu_group_fini(struct pmu_group *g);
 

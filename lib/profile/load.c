@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -193,6 +194,14 @@ static int load_where(struct profile_load *l, const struct trace_frame *f)
 	return trace_decode_where(f, &l->trace.where);
 }
 
+static int load_target(struct profile_load *l, const struct trace_frame *f)
+{
+	int rc = trace_decode_target(f, &l->target);
+
+	l->trace.target = rc ? NULL : &l->target;
+	return rc;
+}
+
 static int load_end(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_totals totals;
@@ -240,7 +249,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_READINGS] = load_readings, [TRACE_FRAME_NOTE] = load_note,
     [TRACE_FRAME_END] = load_end,           [TRACE_FRAME_IDS] = load_ids,
     [TRACE_FRAME_SAMPLING] = load_sampling, [TRACE_FRAME_THINGS] = load_things,
-    [TRACE_FRAME_WHERE] = load_where,
+    [TRACE_FRAME_WHERE] = load_where,       [TRACE_FRAME_TARGET] = load_target,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
@@ -335,6 +344,23 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	l->faults.nr = 0;
 }
 
+/* An event of a task on one CPU is enabled wherever the task runs: that is no base for what was
+ * counted on this CPU. */
+static void set_task_times(struct profile_load *l)
+{
+	for (size_t i = 0; i < l->session_events->nr; i++) {
+		const struct trace_event *e = &l->session_events->item[i];
+		struct profile_pair *p = &l->pairs[i];
+		struct trace_layout layout;
+
+		if (!e->attr_bytes || !trace_layout_init(&layout, e->attr, e->attr_bytes) ||
+		    !layout.is_inherited)
+			continue;
+		p->start.enabled_ns = p->start.running_ns;
+		p->end.enabled_ns = p->end.running_ns;
+	}
+}
+
 int profile_load_end(struct profile_load *l)
 {
 	int rc = profile_things_join(&l->things);
@@ -343,6 +369,8 @@ int profile_load_end(struct profile_load *l)
 		return rc;
 	l->trace.things = l->things.item;
 	l->trace.nr_things = l->things.nr;
+	if (l->trace.head.cpu != TRACE_ANY_CPU)
+		set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
 	} else {

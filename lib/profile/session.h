@@ -75,7 +75,8 @@ struct profile_trace {
 	const struct profile_pair *further;
 	const struct profile_thing *things; /* by event, then as profile_things_join has it */
 	size_t nr_things;
-	struct trace_where where; /* of its CPU */
+	struct trace_where where;          /* of its CPU */
+	const struct trace_target *target; /* NULL: the trace is of a CPU */
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */

@@ -51,6 +51,10 @@ static int init_cpus(struct counters *c)
 		rc = session_cpu_init(&c->cpus[c->nr_cpus], c->plan, (uint32_t)cpu, c->nr_cpus);
 		c->nr_cpus += rc == 0;
 	}
+	if (rc == 0 && c->plan->target.pid) {
+		rc = session_cpu_init(&c->cpus[c->nr_cpus], c->plan, PLAN_ANY_CPU, c->nr_cpus);
+		c->nr_cpus += rc == 0;
+	}
 	return rc;
 }
 
@@ -59,7 +63,7 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 	*c = (struct counters){.plan = plan};
 	c->attrs = mem_calloc(plan->nr_parts, sizeof(*c->attrs));
 	c->events = mem_calloc(plan->nr_events, sizeof(*c->events));
-	c->cpus = mem_calloc(plan->nr_cpus, sizeof(*c->cpus));
+	c->cpus = mem_calloc(plan_nr_traces(plan), sizeof(*c->cpus));
 	if (!c->attrs || !c->events || !c->cpus)
 		return -ENOMEM;
 	c->probe = (struct session_probe){
@@ -106,6 +110,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
+		    .is_inherited = plan_is_of_target(plan, p),
 		    .has_lost = has_lost,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
 		};
@@ -161,6 +166,8 @@ static void sum_up(struct counters *c, size_t i)
 	}
 	plan_event_cpus(c->plan, p, &wanted);
 	ev->nr_wanted = (uint32_t)cpuset_count(&wanted);
+	if (!ev->nr_wanted && plan_is_of_target(c->plan, p))
+		ev->nr_wanted = 1; /* PLAN_ANY_CPU */
 	if (ev->nr_cpus == 0 && !error)
 		error = ENODEV; /* its PMU names only CPUs that are not measured */
 	ev->support = (struct event_support){.state = READING_OK};

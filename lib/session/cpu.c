@@ -10,6 +10,11 @@
 
 static const uint32_t NO_GROUP = UINT32_MAX;
 
+static const struct plan_event *event_of(const struct session_cpu *c, size_t part)
+{
+	return &c->plan->events[c->plan->parts[part].event];
+}
+
 int session_cpu_init(struct session_cpu *c, const struct plan *plan, uint32_t cpu, uint32_t trace)
 {
 	*c = (struct session_cpu){.plan = plan, .cpu = cpu, .trace = trace};
@@ -38,14 +43,17 @@ void session_cpu_fini(struct session_cpu *c)
 	*c = (struct session_cpu){0};
 }
 
-static int add_group(struct session_cpu *c, const struct pmu_ops *ops)
+static int add_group(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
 	struct pmu_group *g = mem_resize(c->groups, (c->nr_groups + 1) * sizeof(*g));
 
 	if (!g)
 		return -ENOMEM;
 	c->groups = g;
-	pmu_group_init(&g[c->nr_groups++], ops, (int)c->cpu);
+	pmu_group_init_task(&g[c->nr_groups++], p->pmu,
+			    plan_is_of_target(c->plan, event_of(c, part)) ? c->plan->target.pid
+									  : -1,
+			    c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu);
 	return 0;
 }
 
@@ -80,7 +88,7 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 /* Opens the part alone in a new group. */
 static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
-	int rc = add_group(c, p->pmu);
+	int rc = add_group(c, p, part);
 
 	if (rc)
 		return rc;
@@ -136,8 +144,8 @@ static int open_part(struct session_cpu *c, const struct session_probe *p, size_
 
 static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set set)
 {
-	return c->plan->events[c->plan->parts[part].event].set == set &&
-	       plan_part_is_on(&c->plan->parts[part], c->cpu);
+	return event_of(c, part)->set == set &&
+	       plan_part_is_on(c->plan, &c->plan->parts[part], c->cpu);
 }
 
 /* The timebase leads its group: its parts come first. */
@@ -202,11 +210,12 @@ void session_cpu_close(struct session_cpu *c)
 	c->is_open = false;
 }
 
-void session_cpu_enable(struct session_cpu *c)
+void session_cpu_enable(struct session_cpu *c, bool waits_for_exec)
 {
 	/* a group that cannot be enabled reads as enabled for 0 ns: not counted, which is true */
 	for (size_t g = 0; g < c->nr_groups; g++)
-		(void)pmu_group_enable(&c->groups[g]);
+		if (!waits_for_exec || c->groups[g].pid < 0)
+			(void)pmu_group_enable(&c->groups[g]);
 }
 
 static void set_reading(const struct session_cpu *c, const struct pmu_group *g, uint32_t member,
@@ -249,7 +258,7 @@ static bool is_frozen(struct pmu_group *g, const struct reading *before, uint64_
 	struct pmu_count again;
 	const struct reading *r;
 
-	if (!before || g->nr_members != 1)
+	if (!before || g->nr_members != 1 || g->pid >= 0) /* a task sleeps */
 		return false;
 	r = &before[g->members[0].event];
 	if (r->state != READING_OK ||
@@ -305,7 +314,7 @@ uint32_t session_cpu_instance(const struct session_cpu *c, size_t part)
 	uint32_t instance = 0;
 
 	for (size_t k = c->plan->events[c->plan->parts[part].event].first_part; k < part; k++)
-		instance += plan_part_is_on(&c->plan->parts[k], c->cpu);
+		instance += plan_part_is_on(c->plan, &c->plan->parts[k], c->cpu);
 	return instance;
 }
 
@@ -330,7 +339,7 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 
 static enum plan_set set_of(const struct session_cpu *c, const struct pmu_group *g)
 {
-	return c->plan->events[c->plan->parts[g->members[0].event].event].set;
+	return event_of(c, g->members[0].event)->set;
 }
 
 void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)

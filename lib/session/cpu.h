@@ -21,7 +21,8 @@ struct session_probe {
 
 struct session_cpu {
 	const struct plan *plan; /* borrowed */
-	uint32_t cpu, trace;
+	uint32_t cpu;            /* or PLAN_ANY_CPU */
+	uint32_t trace;
 	bool is_open;             /* groups are there (or none are needed) */
 	struct pmu_group *groups; /* owned */
 	size_t nr_groups;
@@ -42,7 +43,8 @@ void session_cpu_fini(struct session_cpu *c);
 int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
 /* Closes the groups. */
 void session_cpu_close(struct session_cpu *c);
-void session_cpu_enable(struct session_cpu *c);
+/* waits_for_exec: not those of the target, which the kernel enables when it calls exec. */
+void session_cpu_enable(struct session_cpu *c, bool waits_for_exec);
 /* Which part of its event the part is on this CPU, from 0: the instance of its readings. */
 uint32_t session_cpu_instance(const struct session_cpu *c, size_t part);
 

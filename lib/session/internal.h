@@ -23,6 +23,7 @@ struct session {
 	struct session_trace *traces; /* owned; per CPU, for on_iteration */
 	int stop_fd;                  /* eventfd: wakes the loop */
 	atomic_bool stop;
+	atomic_bool is_complete; /* the iteration that the stop ends is whole */
 	uint64_t nr_done;
 
 	/* while it runs */

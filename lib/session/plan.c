@@ -76,8 +76,27 @@ static int add_parts(struct plan *plan, size_t i)
 	return 0;
 }
 
-bool plan_part_is_on(const struct plan_part *p, uint32_t cpu)
+bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
+	return plan->target.pid && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
+}
+
+static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
+{
+	return plan_is_of_target(plan, p) && p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE;
+}
+
+uint32_t plan_nr_traces(const struct plan *plan)
+{
+	return plan->nr_cpus + (plan->target.pid != 0);
+}
+
+bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu)
+{
+	bool is_anywhere = is_on_any_cpu(plan, &plan->events[p->event]);
+
+	if (is_anywhere || cpu == PLAN_ANY_CPU)
+		return is_anywhere && cpu == PLAN_ANY_CPU;
 	return !p->part.cpus || cpuset_has(p->part.cpus, cpu);
 }
 
@@ -87,7 +106,7 @@ void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct
 	for (int cpu = cpuset_next(&plan->cpus, 0); cpu >= 0;
 	     cpu = cpuset_next(&plan->cpus, (unsigned)cpu + 1))
 		for (uint32_t k = 0; k < p->nr_parts; k++)
-			if (plan_part_is_on(&plan->parts[p->first_part + k], (uint32_t)cpu))
+			if (plan_part_is_on(plan, &plan->parts[p->first_part + k], (uint32_t)cpu))
 				cpuset_add(out, (unsigned)cpu);
 }
 

@@ -12,6 +12,8 @@
 #include "host/host.h"
 #include "spec/spec.h"
 
+#include <sys/types.h>
+
 /*
  * Events of one set share perf_event groups: first as many as fit into one group, the rest into
  * further groups. The kernel's software events are a set of their own: beside hardware events
@@ -45,6 +47,17 @@ struct plan_part {
 	struct event_part part; /* borrowed from the catalogue; empty without a set */
 };
 
+/* The processes that are measured, if not the whole machine: a task with all that it creates later.
+ */
+struct plan_target {
+	pid_t pid;       /* 0: the machine */
+	bool is_command; /* it waits for its start: its events begin to count when it calls exec */
+	bool until_end;  /* the iteration lasts until the target ends */
+};
+
+/* The CPU of the last trace of a session with a target: counts of the target, wherever it runs. */
+enum { PLAN_ANY_CPU = UINT32_MAX }; /* as TRACE_ANY_CPU */
+
 struct plan {
 	const struct spec *spec; /* borrowed, like host: both outlive the plan */
 	const struct host *host;
@@ -57,6 +70,7 @@ struct plan {
 	uint32_t nr_cpus;
 	bool is_sampling;
 	const struct plan_event *timebase; /* one of events; NULL: none */
+	struct plan_target target;         /* set before the session is opened */
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or
@@ -64,8 +78,13 @@ struct plan {
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs);
 void plan_fini(struct plan *p);
-/* True if the part is opened on the CPU. */
-bool plan_part_is_on(const struct plan_part *p, uint32_t cpu);
+/* The event is measured of the target; false: of the machine. */
+bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
+/* True if the part is opened on the CPU. What is counted of a target is opened on PLAN_ANY_CPU;
+ * what is sampled is opened on each CPU, since only such events can have a ring. */
+bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu);
+/* One for each CPU and, with a target, one for PLAN_ANY_CPU. */
+uint32_t plan_nr_traces(const struct plan *plan);
 /* The plan's CPUs that the event is measured on if all is well: those of its parts. */
 void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out);
 

@@ -275,7 +275,8 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 	if (rc)
 		return rc;
 	trace_writer_clocks(r->writer, &it->clocks);
-	add_place(r, trace);
+	if (it->traces[trace].cpu != PLAN_ANY_CPU)
+		add_place(r, trace);
 	recorder_add_readings(r, r->writer, TRACE_START, it->traces[trace].start);
 	recorder_add_readings(r, r->writer, TRACE_END, it->traces[trace].end);
 	if (trace == 0) {
@@ -283,6 +284,8 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 		recorder_add_things(r->writer, TRACE_END, it->things_end);
 		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
 	}
+	if (it->target && it->traces[trace].cpu == PLAN_ANY_CPU)
+		trace_writer_target(r->writer, it->target);
 	notes_write(r->notes, trace, r->writer);
 	return session_output_trace(r->output, r->writer, it->iteration, trace, &totals, e);
 }

@@ -102,7 +102,7 @@ static void read_cpu(struct session *s, struct session_cpu *c)
 	const struct misc *misc = &s->counters.misc;
 	bool was_here = c->is_open, here = session_cpu_read(c, c->end);
 
-	if (!misc_get(misc, c->trace, c->cpu, c->end))
+	if (c->cpu != PLAN_ANY_CPU && !misc_get(misc, c->trace, c->cpu, c->end))
 		here = false;
 	if (!was_here || !here)
 		misc_drop_cpu(misc, c->end);
@@ -150,11 +150,11 @@ static void end_becomes_start(struct session *s)
 	}
 }
 
-static void enable_cpu(const struct session *s, struct session_cpu *c)
+static void enable_cpu(const struct session *s, struct session_cpu *c, bool waits_for_exec)
 {
 	if (s->sampling)
 		sampling_enable(s->sampling, c->trace);
-	session_cpu_enable(c);
+	session_cpu_enable(c, waits_for_exec);
 }
 
 /* Without its rings the CPU stays away, and is tried again. */
@@ -181,7 +181,7 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 	spare_release(&spare);
 	if (rc)
 		return;
-	enable_cpu(s, c);
+	enable_cpu(s, c, false);
 	session_cpu_read(c, c->start);
 	if (!misc_get(misc, c->trace, c->cpu, c->start)) { /* /proc was read before it came back */
 		session_cpu_leave(c, c->start);
@@ -253,7 +253,13 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 {
 	int rc;
 
+	struct trace_target target = {0};
+
 	clock_triple_now(&it->clocks);
+	if (s->config.on_target) {
+		s->config.on_target(s->config.arg, &target);
+		it->target = &target;
+	}
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
 		s->traces[t].cpu = s->counters.cpus[t].cpu;
 		s->traces[t].start = s->counters.cpus[t].start;
@@ -296,7 +302,7 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	wait_iteration(s, deadline_ns);
 	*end_ns = it.end_ns = clock_monotonic_ns();
 	read_boundary(s);
-	it.is_cut = is_ending(s) && it.end_ns < deadline_ns;
+	it.is_cut = is_ending(s) && !atomic_load(&s->is_complete) && it.end_ns < deadline_ns;
 	note_times(s, &it);
 	note_sync(s);
 	return finish_iteration(s, &it, e);
@@ -324,7 +330,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		s->counters.misc.collect)) /* the first one opens the files of each process */
 		collect_read(s->counters.misc.collect);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
-		enable_cpu(s, &s->counters.cpus[t]);
+		enable_cpu(s, &s->counters.cpus[t], s->plan->target.is_command);
 	*start_ns = clock_monotonic_ns();
 	read_boundary(s);
 	rc = recorder_begin(&s->recorder, e);
@@ -332,6 +338,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		rc = sampling_start(s->sampling, e);
 	end_becomes_start(s);
 	mend_groups(s);
+	if (rc == 0 && s->config.on_start)
+		rc = s->config.on_start(s->config.arg, e);
 	return rc;
 }
 
@@ -342,7 +350,8 @@ static int run_iterations(struct session *s, struct err *e)
 
 	if (rc)
 		return rc;
-	deadline_ns = start_ns + s->plan->spec->duration_ns;
+	deadline_ns =
+	    s->plan->target.until_end ? UINT64_MAX : start_ns + s->plan->spec->duration_ns;
 	for (;;) {
 		rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
 

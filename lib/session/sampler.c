@@ -109,14 +109,15 @@ static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t 
 /* With what the kernel knows of the side band. */
 static int open_side_band_event(const struct sampler *s, uint32_t wakeup_bytes)
 {
+	pid_t target = s->cpu->plan->target.pid, pid = target ? target : -1;
 	int fd = -ENOMEM;
 
 	for (unsigned level = 0;; level++) {
-		struct perf_event_attr *attr = event_attr_side_band(level, wakeup_bytes);
+		struct perf_event_attr *attr = event_attr_side_band(level, pid > 0, wakeup_bytes);
 
 		if (!attr)
 			return fd;
-		fd = s->pmu->open(attr, -1, (int)s->cpu->cpu, -1, 0);
+		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
 		mem_free(attr);
 		if (fd != -EINVAL && fd != -E2BIG)
 			return fd;

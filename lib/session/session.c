@@ -205,7 +205,7 @@ static int open_session(struct session *s, struct err *e)
 	if (s->stop_fd < 0)
 		return err_set(e, -errno, "no eventfd: %s", strerror(errno));
 	rc = counters_init(&s->counters, s->plan, pmu);
-	s->traces = mem_calloc(s->plan->nr_cpus, sizeof(*s->traces));
+	s->traces = mem_calloc(plan_nr_traces(s->plan), sizeof(*s->traces));
 	if (!s->traces)
 		rc = -ENOMEM;
 	if (rc == 0)
@@ -286,6 +286,12 @@ size_t session_nr_working(const struct session *s)
 uint64_t session_nr_done(const struct session *s)
 {
 	return s->nr_done;
+}
+
+void session_finish(struct session *s)
+{
+	atomic_store(&s->is_complete, true);
+	session_stop(s);
 }
 
 void session_stop(struct session *s)

@@ -36,9 +36,10 @@ struct session_progress {
 struct session_iteration {
 	uint32_t iteration;
 	const struct session_things *things_start, *things_end; /* see session/things.h */
-	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC, when reading began */
-	struct clock_triple clocks; /* at the end */
-	bool is_cut;                /* the session was stopped in it, before its time */
+	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC, when reading began */
+	struct clock_triple clocks;        /* at the end */
+	const struct trace_target *target; /* NULL: there is none */
+	bool is_cut;                       /* the session was stopped in it, before its time */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
 };
@@ -55,6 +56,11 @@ struct session_config {
 	void (*on_note)(const char *text, bool is_essential, void *arg);
 	/* About once a second, while samples are taken. May be NULL. */
 	void (*on_progress)(const struct session_progress *p, void *arg);
+	/* All is open and counts: starts a command that is the target. NULL: there is none. 0, or
+	 * -errno with *e, which ends the session. */
+	int (*on_start)(void *arg, struct err *e);
+	/* At the end of each iteration of a session with a target: fills *out for its trace. */
+	void (*on_target)(void *arg, struct trace_target *out);
 	bool is_strict; /* no ring smaller than asked for */
 	void *arg;
 };
@@ -87,6 +93,9 @@ int session_run(struct session *s, struct err *e);
 /* Ends the iteration in progress: it is read, reported and written, and is the last one.
  * Async-signal-safe, thread-safe. */
 void session_stop(struct session *s);
+
+/* The same, but the iteration is whole: its target has ended. */
+void session_finish(struct session *s);
 
 /* How many iterations were completed. */
 uint64_t session_nr_done(const struct session *s);

@@ -14,6 +14,11 @@ struct buf;
 /* The state of a session that runs, or was killed. */
 #define CPSESSION_RECORDING "recording"
 
+/* A folder of one session, and the names in it: the manifest and the prefix of the traces. */
+#define CPSESSION_FOLDER          "cpuperf.session" /* of a command, without --output */
+#define CPSESSION_FOLDER_MANIFEST "cpuperf.cpsession"
+#define CPSESSION_FOLDER_PREFIX   "cpuperf"
+
 struct cpsession {
 	struct arena arena;
 	const char *config_name, *model_name; /* never NULL; "" is not written */

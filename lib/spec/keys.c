@@ -96,6 +96,7 @@ const struct key_row key_rows[] = {
     },
     {
 	SPEC_FIELD(duration_ns),
+	SPEC_POS(duration_pos),
 	.name = "duration",
 	.type = KEY_SECONDS,
 	.max = 31536000, /* a year */
@@ -108,6 +109,7 @@ const struct key_row key_rows[] = {
     },
     {
 	SPEC_FIELD(num_iterations),
+	SPEC_POS(iterations_pos),
 	.name = "num_iterations",
 	.type = KEY_INTEGER,
 	.min = 1,

@@ -98,6 +98,7 @@ struct spec {
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
+	struct spec_pos duration_pos, iterations_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos;
 };
 

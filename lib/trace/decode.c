@@ -336,6 +336,40 @@ int trace_decode_where(const struct trace_frame *f, struct trace_where *out)
 	return 0;
 }
 
+int trace_decode_target(const struct trace_frame *f, struct trace_target *out)
+{
+	struct trace_target t = {0};
+	uint64_t *numbers[] = {&t.start_ns,
+			       &t.end_ns,
+			       &t.user_ns,
+			       &t.system_ns,
+			       &t.peak_bytes,
+			       &t.minor_faults,
+			       &t.major_faults,
+			       &t.read_blocks,
+			       &t.written_blocks,
+			       &t.voluntary_switches,
+			       &t.involuntary_switches};
+	struct decoder d;
+	const char *text;
+	size_t len;
+
+	if (!decoder_init(&d, f, TRACE_FRAME_TARGET))
+		return -EINVAL;
+	t.flags = cursor_le32(&d.c);
+	t.pid = cursor_le32(&d.c);
+	t.status = cursor_le32(&d.c);
+	cursor_le32(&d.c);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		*numbers[i] = cursor_le64(&d.c);
+	text = cursor_string16(&d.c, &len);
+	if (!cursor_ok(&d.c))
+		return -EINVAL;
+	copy_clean(t.text, sizeof(t.text), text, len);
+	*out = t;
+	return 0;
+}
+
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size)
 {
 	struct decoder d;

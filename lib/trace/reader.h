@@ -113,6 +113,7 @@ int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out);
 /* Cuts a longer type; it is cleaned. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);
+int trace_decode_target(const struct trace_frame *f, struct trace_target *out);
 /* text points to a NUL-terminated copy inside buf (cut at size). */
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
 /* The records of a frame: ring, CPU (UINT32_MAX: made) and bytes (borrowed while the frame is

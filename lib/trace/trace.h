@@ -29,6 +29,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_ITERATION = 13, /* of a segment: the start of an iteration */
 	TRACE_FRAME_INDEX = 14,     /* of a segment: the offsets of its iterations */
 	TRACE_FRAME_BUILD_ID = 15,  /* of a mapped file */
+	TRACE_FRAME_TARGET = 16,    /* the target of the session, and how it fared */
 };
 
 enum trace_boundary {
@@ -163,6 +164,28 @@ struct trace_where {
 	int32_t package, node;       /* negative: not known */
 	char type[TRACE_TYPE_BYTES]; /* of its core; "": all are alike, or it is not known */
 };
+
+/* The target of a session, in the trace that has no CPU (TRACE_ANY_CPU). The numbers of the flags
+ * are stored in files. */
+enum trace_target_flag {
+	TRACE_TARGET_IS_COMMAND = 1 << 0, /* started by the session */
+	TRACE_TARGET_HAS_ENDED = 1 << 1,  /* what follows end_ns is known */
+};
+enum { TRACE_TARGET_BYTES = 512 };
+struct trace_target {
+	uint32_t flags, pid;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end_ns 0: not known */
+	/* Of wait4: of the command and of all that was waited for. */
+	uint32_t status;
+	uint64_t user_ns, system_ns;
+	uint64_t peak_bytes; /* of resident memory; of the largest process */
+	uint64_t minor_faults, major_faults, read_blocks, written_blocks; /* blocks of 512 bytes */
+	uint64_t voluntary_switches, involuntary_switches;
+	char text[TRACE_TARGET_BYTES]; /* the command line; cut if it is longer */
+};
+
+/* The cpu of the trace that counts a target wherever it runs: the session's last trace. */
+enum { TRACE_ANY_CPU = UINT32_MAX };
 
 /* A file, identified as in mappings without a build-id, and its build-id during an interval. */
 struct trace_build_id {

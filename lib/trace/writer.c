@@ -315,6 +315,32 @@ void trace_writer_where(struct trace_writer *w, const struct trace_where *place)
 	w->nr_frames++;
 }
 
+void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
+{
+	const uint64_t numbers[] = {t->start_ns,
+				    t->end_ns,
+				    t->user_ns,
+				    t->system_ns,
+				    t->peak_bytes,
+				    t->minor_faults,
+				    t->major_faults,
+				    t->read_blocks,
+				    t->written_blocks,
+				    t->voluntary_switches,
+				    t->involuntary_switches};
+	size_t at = frame_begin(&w->bytes);
+
+	buf_le32(&w->bytes, t->flags);
+	buf_le32(&w->bytes, t->pid);
+	buf_le32(&w->bytes, t->status);
+	buf_le32(&w->bytes, 0);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		buf_le64(&w->bytes, numbers[i]);
+	add_string16(&w->bytes, t->text);
+	frame_end(&w->bytes, at, TRACE_FRAME_TARGET);
+	w->nr_frames++;
+}
+
 static void add_bytes32(struct buf *b, const void *bytes, uint32_t len)
 {
 	buf_le32(b, len);

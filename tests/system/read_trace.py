@@ -33,6 +33,9 @@ FRAMES = {
     14: ("index", "item_bytes:I nr:I"),
     15: ("build_id", """major:I minor:I inode:Q inode_generation:Q from_ns:Q to_ns:Q id:bytes32
         path:bytes32"""),
+    16: ("target", """flags:I pid:I status:I reserved:I start_ns:Q end_ns:Q user_ns:Q system_ns:Q
+        peak_bytes:Q minor_faults:Q major_faults:Q read_blocks:Q written_blocks:Q
+        voluntary_switches:Q involuntary_switches:Q text:text16"""),
 }
 ITEMS = {"readings": ("record_bytes", READING), "ids": ("item_bytes", ID),
          "sampling": ("item_bytes", SAMPLED), "index": ("item_bytes", "iteration:I reserved:I from:Q")}

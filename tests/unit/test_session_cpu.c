@@ -68,7 +68,7 @@ TEST(groups)
 					 cases[i].groups[k] == '-'
 					     ? UINT32_MAX
 					     : (uint32_t)cases[i].groups[k] - '0');
-		session_cpu_enable(&b.cpu);
+		session_cpu_enable(&b.cpu, false);
 		assert_true(session_cpu_read(&b.cpu, readings));
 		assert_int_equal(fake.nr_enables, cases[i].nr_groups);
 		assert_int_equal(fake.nr_reads, cases[i].nr_groups); /* one call per group */
@@ -96,7 +96,7 @@ TEST(parts)
 	assert_int_equal(cpuset_count(&on), 4);
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
 	assert_int_equal(b.cpu.nr_groups, 3); /* two alone, and the software group */
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	assert_true(session_cpu_read(&b.cpu, r));
 	for (size_t k = 0; k < 4; k++) {
 		static const struct reading want[] = {
@@ -114,7 +114,7 @@ TEST(parts)
 	bench_init(&b, EV("box", "boxes"));
 	fake.refusal[PERF_TYPE_SOFTWARE][3] = -ENOENT;
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	assert_true(session_cpu_read(&b.cpu, r));
 	assert_int_equal(r[0].state, READING_NOT_SUPPORTED);
 	assert_int_equal(r[1].state, READING_NONE);
@@ -142,7 +142,7 @@ TEST(errors_per_event)
 			bench_init(&b, SOFTWARE_3);
 			fake.refusal[PERF_TYPE_SOFTWARE][b.attrs[bad]->config] = cases[i].error;
 			assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-			session_cpu_enable(&b.cpu);
+			session_cpu_enable(&b.cpu, false);
 			assert_true(session_cpu_read(&b.cpu, readings));
 			for (size_t k = 0; k < 3; k++) {
 				assert_int_equal(b.cpu.errors[k], k == bad ? -cases[i].error : 0);
@@ -207,7 +207,7 @@ TEST(split)
 	bench_init(&b, SOFTWARE_1 HARDWARE_3);
 	fake.stuck = true;
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 	assert_int_equal(b.cpu.start[1].running_ns, 0);
 	assert_int_equal(session_cpu_split(&b.cpu, &b.probe), 0); /* not yet */
@@ -240,7 +240,7 @@ TEST(split_later)
 
 	bench_init(&b, SOFTWARE_1 HARDWARE_3);
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 	assert_true(b.cpu.start[1].running_ns > 0);
 	assert_false(session_cpu_waits(&b.cpu));
@@ -266,7 +266,7 @@ TEST(pinned_without_counter)
 	bench_init(&b, SOFTWARE_1 "{\"group_name\":\"arch\",\"event_name\":\"llc_misses\","
 				  "\"flags\":[\"pinned\"]},");
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	fake.no_room_for_pinned = true;
 	for (int i = 0; i < 2; i++) {
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
@@ -297,7 +297,7 @@ TEST(split_fails)
 		bench_init(&b, HARDWARE_3);
 		fake.stuck = true;
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-		session_cpu_enable(&b.cpu);
+		session_cpu_enable(&b.cpu, false);
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 		b.cpu.groups[0].waited_ns = SESSION_CPU_STUCK_NS;
 		inject_mem(n);
@@ -323,7 +323,7 @@ TEST(offline)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bench_init(&b, cases[i]);
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-		session_cpu_enable(&b.cpu);
+		session_cpu_enable(&b.cpu, false);
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 		fake_set_offline(3);
 		assert_false(session_cpu_read(&b.cpu, b.cpu.end));
@@ -341,7 +341,7 @@ TEST(offline)
 			assert_int_equal(b.cpu.end[k].state, READING_NONE);
 		fake_set_online(3);
 		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-		session_cpu_enable(&b.cpu);
+		session_cpu_enable(&b.cpu, false);
 		assert_true(session_cpu_read(&b.cpu, b.cpu.start));
 		assert_true(session_cpu_read(&b.cpu, b.cpu.end));
 		for (size_t k = 0; k < b.cpu.plan->nr_events; k++)
@@ -360,7 +360,7 @@ TEST(offline_alone)
 	bench_init(&b, SOFTWARE_1);
 	c = &b.cpu;
 	assert_int_equal(session_cpu_open(c, &b.probe), 0);
-	session_cpu_enable(c);
+	session_cpu_enable(c, false);
 	assert_true(session_cpu_read(c, c->start));
 	for (int i = 0; i < 3; i++) { /* here, and time goes on */
 		nanosleep(&a_while, NULL);
@@ -383,7 +383,7 @@ TEST(read_fails)
 
 	bench_init(&b, SOFTWARE_2 HARDWARE_3);
 	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
-	session_cpu_enable(&b.cpu);
+	session_cpu_enable(&b.cpu, false);
 	fake.fail_call = fake.nr_calls + 1;
 	fake.fail_error = -EIO;
 	assert_true(session_cpu_read(&b.cpu, readings));

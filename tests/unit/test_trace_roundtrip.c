@@ -633,6 +633,52 @@ TEST(place)
 	folder_fini(&folder);
 }
 
+/* What is written is read; a long command line is cut, and clean. */
+TEST(target)
+{
+	static const struct trace_target written = {.flags = TRACE_TARGET_IS_COMMAND |
+							     TRACE_TARGET_HAS_ENDED,
+						    .pid = 7,
+						    .status = 0x700,
+						    .start_ns = 11,
+						    .end_ns = 12,
+						    .user_ns = 13,
+						    .system_ns = 14,
+						    .peak_bytes = 15,
+						    .minor_faults = 16,
+						    .major_faults = 17,
+						    .read_blocks = 18,
+						    .written_blocks = 19,
+						    .voluntary_switches = 20,
+						    .involuntary_switches = UINT64_MAX,
+						    .text = "sh -c 'exit 7'"};
+	static unsigned char payload[106 + 600] = {[104] = 0x58, [105] = 2, [106] = '\033', 'a'};
+	struct trace_frame f = {TRACE_FRAME_TARGET, 192, payload, sizeof(payload)};
+	struct trace_writer *w = trace_writer_new();
+	const struct trace_head head = {.nr_traces = 1};
+	struct trace_target out;
+	struct trace_reader *r;
+	struct err e = {0};
+	struct folder folder;
+
+	memset(payload + 108, 'x', 598);
+	assert_int_equal(trace_decode_target(&f, &out), 0);
+	assert_int_equal(strlen(out.text), TRACE_TARGET_BYTES - 1);
+	assert_memory_equal(out.text, "?ax", 3);
+	folder_init(&folder);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_target(w, &written);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	assert_int_equal(trace_reader_open(folder.fd, "t", &r, &e), 0);
+	f = next_of_kind(r, TRACE_FRAME_TARGET);
+	assert_int_equal(trace_decode_target(&f, &out), 0);
+	assert_memory_equal(&out, &written, offsetof(struct trace_target, text));
+	assert_string_equal(out.text, written.text);
+	trace_reader_close(r);
+	trace_writer_free(w);
+	folder_fini(&folder);
+}
+
 /* Payloads that a right checksum does not make right. */
 TEST(malformed)
 {
@@ -687,6 +733,8 @@ TEST(malformed)
 	    {TRACE_FRAME_THINGS, {1, [4] = 255, [5] = 255, [6] = 255, [7] = 255}, 64},
 	    {TRACE_FRAME_WHERE, {0}, 9},
 	    {TRACE_FRAME_WHERE, {[8] = 1}, 10},
+	    {TRACE_FRAME_TARGET, {0}, 105},                   /* a byte short */
+	    {TRACE_FRAME_TARGET, {[104] = 1}, 106},           /* a text beyond the end */
 	    {TRACE_FRAME_BUILD_ID, {0}, 48},                  /* of no bytes */
 	    {TRACE_FRAME_BUILD_ID, {[40] = 21}, 69},          /* of too many */
 	    {TRACE_FRAME_BUILD_ID, {[40] = 20}, 67},          /* no path */
@@ -705,6 +753,7 @@ TEST(malformed)
 		struct trace_sampling sampling = {.nr = 1234};
 		struct trace_things_owned things = {.things.nr = 1234};
 		struct trace_where place = {.node = 1234};
+		struct trace_target target = {.pid = 1234};
 		struct trace_build_id id;
 		enum trace_boundary boundary;
 		enum trace_ring ring;
@@ -721,6 +770,8 @@ TEST(malformed)
 		assert_int_equal(trace_decode_note(&f, &note, text, sizeof(text)), -EINVAL);
 		assert_int_equal(trace_decode_where(&f, &place), -EINVAL);
 		assert_int_equal(place.node, 1234);
+		assert_int_equal(trace_decode_target(&f, &target), -EINVAL);
+		assert_int_equal(target.pid, 1234);
 		assert_int_equal(trace_decode_end(&f, &totals), -EINVAL);
 		assert_int_equal(trace_decode_records(&f, &ring, &cpu, &records, &nr), -EINVAL);
 		assert_int_equal(trace_decode_ids(&f, &ids), -EINVAL);

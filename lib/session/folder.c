@@ -1,0 +1,162 @@
+/*
+ * Folders of sessions. Must not remove a file that could be anything else.
+ */
+#include "session/folder.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "session/lock.h"
+#include "spec/cpsession.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder of one session, locked. */
+struct folder {
+	const char *path;
+	int fd;
+	struct lock lock;
+	char lock_path[PATH_MAX + 32];
+	struct err *e;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t len = strlen(name), nr = strlen(end);
+
+	return len > nr && strcmp(name + len - nr, end) == 0;
+}
+
+/* By its name; a session that was killed leaves locks and temporary files (".NAME.tmp"). */
+static bool is_session_name(const char *name)
+{
+	static const char *const ends[] = {".cpuperf", ".cpsession", ".lock", ".tmp"};
+
+	name += *name == '.';
+	if (strncmp(name, CPSESSION_FOLDER_PREFIX ".", sizeof(CPSESSION_FOLDER_PREFIX)) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends_with(name, ends[i]))
+			return true;
+	return false;
+}
+
+static int refuse(struct err *e, const char *path, const char *name, const char *why)
+{
+	err_set_at(e, -EEXIST, path, 0, 0, "is not the folder of a session of yours: %s%s%s", name,
+		   *name ? " " : "", why);
+	err_hint(e, "name another folder: --output=NAME");
+	return -EEXIST;
+}
+
+static int check_name(const char *name, void *arg)
+{
+	const struct folder *f = arg;
+	struct stat st;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return 0;
+	if (!is_session_name(name))
+		return refuse(f->e, f->path, name, "is not a session's file");
+	if (sys()->fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0; /* removed meanwhile */
+	if (!S_ISREG(st.st_mode))
+		return refuse(f->e, f->path, name, "is not a regular file");
+	return st.st_uid == geteuid() ? 0 : refuse(f->e, f->path, name, "belongs to another user");
+}
+
+static int remove_name(const char *name, void *arg)
+{
+	const struct folder *f = arg;
+	int rc = is_session_name(name) ? sys()->unlinkat(f->fd, name, 0) : 0;
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Opens and locks the folder if all in it is a session. 0; -ENOENT: there is none. */
+static int open_session(struct folder *f, const char *path, struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	*f = (struct folder){.path = path, .e = e, .lock = {.fd = -1}};
+	f->fd = sys()->openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (f->fd == -ENOENT)
+		return f->fd;
+	if (f->fd == -ENOTDIR || f->fd == -ELOOP)
+		return refuse(e, path, "", "it is not a folder");
+	rc = f->fd < 0 ? f->fd : sys()->fstatat(f->fd, "", &st, AT_EMPTY_PATH);
+	if (rc)
+		return err_set_at(e, rc, path, 0, 0, "cannot be opened: %s", strerror(-rc));
+	if (st.st_uid != geteuid())
+		return refuse(e, path, "", "it belongs to another user");
+	rc = io_each_name(f->fd, check_name, f);
+	if (rc && !e->code)
+		err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
+	if (rc)
+		return rc;
+	snprintf(f->lock_path, sizeof(f->lock_path), "%s/%s.lock", path, CPSESSION_FOLDER_MANIFEST);
+	return lock_acquire(&f->lock, f->fd, CPSESSION_FOLDER_MANIFEST ".lock", f->lock_path, e);
+}
+
+static void close_session(struct folder *f)
+{
+	lock_release(&f->lock);
+	io_close(&f->fd);
+}
+
+/* Removes its files, and the folder itself if it is not wanted any more. */
+static int clear(struct folder *f, bool and_folder, struct err *e)
+{
+	int rc = io_each_name(f->fd, remove_name, f);
+
+	if (rc == 0 && and_folder)
+		rc = sys()->unlinkat(AT_FDCWD, f->path, AT_REMOVEDIR);
+	return rc ? err_set_at(e, rc, f->path, 0, 0, "cannot be replaced: %s", strerror(-rc)) : 0;
+}
+
+/* Renames the session at path to path.old. */
+static int move_away(const char *path, struct err *e)
+{
+	char old_path[PATH_MAX];
+	struct folder old;
+	int rc;
+
+	if (snprintf(old_path, sizeof(old_path), "%s.old", path) >= (int)sizeof(old_path))
+		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", path);
+	rc = open_session(&old, old_path, e);
+	if (rc == 0)
+		rc = clear(&old, true, e);
+	close_session(&old);
+	if (rc && rc != -ENOENT)
+		return rc;
+	rc = sys()->renameat2(AT_FDCWD, path, AT_FDCWD, old_path, RENAME_NOREPLACE);
+	return rc ? err_set_at(e, rc, path, 0, 0, "cannot be renamed to %s: %s", old_path,
+			       strerror(-rc))
+		  : 0;
+}
+
+static int make(const char *path, struct err *e)
+{
+	int rc = sys()->mkdirat(AT_FDCWD, path, 0700);
+
+	return rc ? err_set_at(e, rc, path, 0, 0, "cannot be made: %s", strerror(-rc)) : 0;
+}
+
+int session_folder_make(const char *path, bool keeps_old, struct err *e)
+{
+	struct folder f;
+	int rc = open_session(&f, path, e);
+
+	if (rc == 0)
+		rc = keeps_old ? move_away(path, e) : clear(&f, false, e);
+	close_session(&f);
+	if (rc == -ENOENT || (rc == 0 && keeps_old))
+		rc = make(path, e);
+	return rc;
+}

@@ -1,0 +1,239 @@
+/*
+ * A command: a child that waits on a pipe before it calls exec, and writes to another one if exec
+ * fails. Both are closed by exec.
+ */
+#include "target/command.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "target/command_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct target_command {
+	pid_t pid;         /* 0: reaped */
+	int go_fd;         /* a byte lets it go, the end of file ends it */
+	int failed_fd;     /* the errno of its exec, or the end of file when exec has succeeded */
+	char *const *argv; /* borrowed */
+	const char *name;  /* argv[0] */
+	bool is_started, has_waiter;
+	pthread_t waiter;
+	void (*on_end)(void *arg);
+	void *arg;
+	struct target_end end;
+	atomic_bool is_released; /* from here on signals are the command's */
+	atomic_bool has_ended;
+};
+
+int target_command_new(char *const *argv, struct target_command **out, struct err *e)
+{
+	struct target_command *c = mem_zalloc(sizeof(*c));
+	int go[2] = {-1, -1}, failed[2] = {-1, -1};
+
+	if (!c)
+		return err_set(e, -ENOMEM, "out of memory");
+	c->argv = argv;
+	c->name = argv[0];
+	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+		goto no_process;
+	c->pid = fork();
+	if (c->pid < 0)
+		goto no_process;
+	if (c->pid == 0) {
+		close(go[1]); /* else it would never read the end of file */
+		target_become(go[0], failed[1], argv);
+	}
+	close(go[0]);
+	close(failed[1]);
+	c->go_fd = go[1];
+	c->failed_fd = failed[0];
+	*out = c;
+	return 0;
+no_process:
+	err_set_at(e, -errno, argv[0], 0, 0, "no process can be made for it: %s", strerror(errno));
+	for (int i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (failed[i] >= 0)
+			close(failed[i]);
+	}
+	mem_free(c);
+	return e->code;
+}
+
+/* Reaps it, and stores how it ended. */
+static void reap(struct target_command *c)
+{
+	pid_t pid;
+
+	do
+		pid = wait4(c->pid, &c->end.status, 0, &c->end.usage);
+	while (pid < 0 && errno == EINTR);
+}
+
+/* Does not reap: until target_command_wait does, its pid means this process and no other. */
+static void *wait_for_end(void *arg)
+{
+	struct target_command *c = arg;
+	siginfo_t info;
+
+	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	c->end.end_ns = clock_monotonic_ns();
+	atomic_store(&c->has_ended, true);
+	c->on_end(c->arg);
+	return NULL;
+}
+
+/* Signals are for the other threads. */
+static int start_waiter(struct target_command *c)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&c->waiter, NULL, wait_for_end, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	c->has_waiter = rc == 0;
+	return -rc;
+}
+
+static int explain_exec(const struct target_command *c, int error, struct err *e)
+{
+	err_set_at(e, -error, c->name, 0, 0, "cannot be executed: %s", strerror(error));
+	if (error == ENOENT && !strchr(c->name, '/'))
+		err_hint(e, "there is no program of that name in the folders of PATH");
+	return -error;
+}
+
+static int check_executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS))
+		return -EACCES;
+	return 0;
+}
+
+/* In the folders of PATH: one that may be executed, else whether there is one. */
+static int search_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+	int rc = -ENOENT;
+
+	if (!path)
+		path = "/bin:/usr/bin"; /* confstr(_CS_PATH), as execvp */
+	for (;; path++) {
+		size_t len = strcspn(path, ":");
+
+		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len ? "/" : "", name) <
+		    (int)sizeof(file)) {
+			int one = check_executable(file);
+
+			if (one == 0)
+				return 0;
+			if (one == -EACCES)
+				rc = one;
+		}
+		path += len;
+		if (!*path)
+			return rc;
+	}
+}
+
+int target_command_check(const struct target_command *c, struct err *e)
+{
+	int rc = strchr(c->name, '/') ? check_executable(c->name) : search_path(c->name);
+
+	return rc ? explain_exec(c, -rc, e) : 0;
+}
+
+int target_command_start(struct target_command *c, void (*on_end)(void *arg), void *arg,
+			 struct err *e)
+{
+	int error = 0, rc;
+
+	c->on_end = on_end;
+	c->arg = arg;
+	c->end.start_ns = clock_monotonic_ns();
+	atomic_store(&c->is_released, true);
+	if (write(c->go_fd, "", 1) != 1)
+		return err_set_at(e, -errno, c->name, 0, 0, "cannot be started: %s",
+				  strerror(errno));
+	if (target_read(c->failed_fd, &error, sizeof(error)) == (ssize_t)sizeof(error)) {
+		reap(c);
+		c->pid = 0;
+		return explain_exec(c, error, e);
+	}
+	c->is_started = true;
+	rc = start_waiter(c);
+	return rc ? err_set(e, rc, "no thread can wait for %s: %s", c->name, strerror(-rc)) : 0;
+}
+
+pid_t target_command_pid(const struct target_command *c)
+{
+	return c->pid;
+}
+
+void target_command_signal(struct target_command *c, int number)
+{
+	if (atomic_load(&c->is_released) && c->pid && !atomic_load(&c->has_ended))
+		kill(c->pid, number);
+}
+
+bool target_command_is_started(const struct target_command *c)
+{
+	return c->is_started;
+}
+
+bool target_command_has_ended(const struct target_command *c)
+{
+	return atomic_load(&c->has_ended);
+}
+
+void target_command_text(const struct target_command *c, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (char *const *arg = c->argv; *arg && len + 1 < size; arg++)
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", arg == c->argv ? "" : " ",
+					*arg);
+}
+
+void target_command_wait(struct target_command *c, struct target_end *end)
+{
+	if (c->has_waiter)
+		pthread_join(c->waiter, NULL);
+	c->has_waiter = false;
+	if (c->pid && c->is_started)
+		reap(c);
+	c->pid = 0;
+	*end = c->end;
+}
+
+void target_command_free(struct target_command *c)
+{
+	if (!c)
+		return;
+	close(c->go_fd);
+	close(c->failed_fd);
+	if (c->pid && !c->is_started)
+		reap(c);
+	mem_free(c);
+}

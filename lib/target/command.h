@@ -1,0 +1,50 @@
+/*
+ * A command that is measured: started when the measuring is ready, and followed to its end.
+ *
+ * Threads: one thread uses a command, except target_command_signal. A thread of its own waits for
+ * the end.
+ */
+#ifndef TARGET_COMMAND_H
+#define TARGET_COMMAND_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct target_command;
+
+/* How a command ended. */
+struct target_end {
+	int status;          /* as waitpid returns it */
+	struct rusage usage; /* of it and of the children that it waited for */
+	uint64_t start_ns;   /* CLOCK_MONOTONIC: when it was let go */
+	uint64_t end_ns;     /* when its end was seen */
+};
+
+/* Makes the process, which waits. It has the descriptors, signal mask and signal actions of this
+ * process at this time: call it before they are changed. argv ends with NULL, and is borrowed. */
+int target_command_new(char *const *argv, struct target_command **out, struct err *e);
+/* One that was not started ends; one that was is waited for before. NULL is fine. */
+void target_command_free(struct target_command *c);
+
+/* Whether there is such a program, as execvp looks for it. 0, or -ENOENT or -EACCES with *e. */
+int target_command_check(const struct target_command *c, struct err *e);
+pid_t target_command_pid(const struct target_command *c);
+/* Lets it call exec. on_end is called once, in a thread, when it has ended. 0, or -errno with *e:
+ * -ENOENT if there is no such program; then it has ended, and on_end is not called. */
+int target_command_start(struct target_command *c, void (*on_end)(void *arg), void *arg,
+			 struct err *e);
+/* Async-signal-safe; nothing if it has ended. */
+void target_command_signal(struct target_command *c, int number);
+bool target_command_is_started(const struct target_command *c);
+bool target_command_has_ended(const struct target_command *c);
+/* The command line, for people. */
+void target_command_text(const struct target_command *c, char *buf, size_t size);
+/* Waits for its end. */
+void target_command_wait(struct target_command *c, struct target_end *end);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * The folder of one session: what is made, what becomes of the session before, what is refused.
+ */
+#include "kit.h"
+
+#include "session/folder.h"
+#include "session/lock.h"
+
+#include <sys/stat.h>
+
+struct place {
+	struct root root;
+	char path[sizeof(((struct root *)0)->dir) + 8];
+};
+
+static void place_init(struct place *p)
+{
+	p->root = tree_make();
+	snprintf(p->path, sizeof(p->path), "%s/s", p->root.dir);
+}
+
+static void put(struct place *p, const char *name, const char *text)
+{
+	tree_put(&p->root, name, text, strlen(text));
+}
+
+static bool is_there(const struct place *p, const char *name)
+{
+	char path[sizeof(p->root.dir) + 64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s", p->root.dir, name);
+	return lstat(path, &st) == 0;
+}
+
+static int make(struct place *p, bool keeps_old, struct err *e)
+{
+	*e = (struct err){0};
+	return session_folder_make(p->path, keeps_old, e);
+}
+
+TEST(made)
+{
+	struct place p;
+	struct stat st;
+	struct err e;
+
+	place_init(&p);
+	umask(0);
+	assert_int_equal(make(&p, true, &e), 0);
+	assert_int_equal(stat(p.path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	tree_remove(&p.root);
+}
+
+static void put_session(struct place *p, const char *text)
+{
+	static const char *const names[] = {
+	    "/s/cpuperf.0.0.cpuperf",      "/s/cpuperf.common.cpuperf",
+	    "/s/cpuperf.cpsession",        "/s/.cpuperf.cpsession.tmp",
+	    "/s/.cpuperf.0.1.cpuperf.tmp", "/s/cpuperf.cpsession.lock"};
+
+	for (size_t i = 0; i < NR(names); i++)
+		put(p, names[i], strstr(names[i], ".lock") ? "" : text);
+}
+
+/* The session before is kept, the one before that is not. */
+TEST(old)
+{
+	struct place p;
+	struct err e;
+
+	place_init(&p);
+	put_session(&p, "first");
+	assert_int_equal(make(&p, true, &e), 0);
+	assert_true(is_there(&p, "/s.old/cpuperf.cpsession"));
+	assert_false(is_there(&p, "/s/cpuperf.cpsession"));
+	put(&p, "/s/cpuperf.7.0.cpuperf", "second");
+	assert_int_equal(make(&p, true, &e), 0);
+	assert_true(is_there(&p, "/s.old/cpuperf.7.0.cpuperf"));
+	assert_false(is_there(&p, "/s.old/cpuperf.cpsession"));
+	put_session(&p, "third"); /* a folder that was named is used again */
+	assert_int_equal(make(&p, false, &e), 0);
+	assert_true(is_there(&p, "/s"));
+	assert_false(is_there(&p, "/s/cpuperf.0.0.cpuperf"));
+	assert_true(is_there(&p, "/s.old/cpuperf.7.0.cpuperf"));
+	tree_remove(&p.root);
+}
+
+static void expect_refusal(struct place *p, int code, const char *why)
+{
+	for (int keeps_old = 0; keeps_old < 2; keeps_old++) {
+		struct err e;
+
+		assert_int_equal(make(p, keeps_old, &e), code);
+		assert_non_null(strstr(e.msg, why));
+		assert_true(is_there(p, "/s"));
+		assert_false(is_there(p, "/s.old"));
+	}
+}
+
+/* What could be anything else is left alone, with all beside it. */
+TEST(refused)
+{
+	static const char *const names[] = {"/s/thesis.tex", "/s/cpuperf", "/s/cpuperf.c",
+					    "/s/xcpuperf.0.0.cpuperf", "/s/cpuperf.sub/x"};
+	char path[sizeof(((struct place *)0)->path) + 32];
+	struct place p;
+
+	for (size_t i = 0; i < NR(names); i++) {
+		place_init(&p);
+		put_session(&p, "x");
+		put(&p, names[i], "precious");
+		expect_refusal(&p, -EEXIST, "not");
+		assert_true(is_there(&p, names[i]) && is_there(&p, "/s/cpuperf.0.0.cpuperf"));
+		tree_remove(&p.root);
+	}
+	place_init(&p);
+	put(&p, "/s", "a file");
+	expect_refusal(&p, -EEXIST, "it is not a folder");
+	tree_remove(&p.root);
+	place_init(&p);
+	put(&p, "/other/cpuperf.cpsession", "x");
+	assert_int_equal(symlink("other", p.path), 0);
+	expect_refusal(&p, -EEXIST, "it is not a folder");
+	assert_true(is_there(&p, "/other/cpuperf.cpsession"));
+	tree_remove(&p.root);
+	place_init(&p);
+	put_session(&p, "x");
+	snprintf(path, sizeof(path), "%s/cpuperf.9.0.cpuperf", p.path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	expect_refusal(&p, -EEXIST, "is not a regular file");
+	if (geteuid() == 0) {
+		assert_int_equal(unlink(path), 0);
+		put(&p, "/s/cpuperf.9.0.cpuperf", "x");
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		expect_refusal(&p, -EEXIST, "belongs to another user");
+		assert_int_equal(chown(p.path, 65534, 65534), 0);
+		expect_refusal(&p, -EEXIST, "it belongs to another user");
+	}
+	tree_remove(&p.root);
+}
+
+/* One that is being recorded. */
+TEST(busy)
+{
+	struct place p;
+	struct lock lock;
+	struct err e = {0};
+	int fd;
+
+	place_init(&p);
+	put_session(&p, "x");
+	fd = open(p.path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(lock_acquire(&lock, fd, "cpuperf.cpsession.lock", "lock", &e), 0);
+	expect_refusal(&p, -EBUSY, "another cpuperf session");
+	assert_true(is_there(&p, "/s/cpuperf.0.0.cpuperf"));
+	lock_release(&lock);
+	assert_int_equal(make(&p, true, &e), 0);
+	close(fd);
+	tree_remove(&p.root);
+}

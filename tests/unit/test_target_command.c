@@ -1,0 +1,171 @@
+/*
+ * A command that is measured: when it starts, how it ends, what it inherits, what cannot be
+ * executed.
+ */
+#include "kit.h"
+
+#include "base/clock.h"
+#include "target/command.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char sh[] = "/bin/sh", minus_c[] = "-c";
+
+struct ended {
+	sem_t sem;
+	int nr;
+};
+
+static void on_end(void *arg)
+{
+	struct ended *ended = arg;
+
+	ended->nr++;
+	sem_post(&ended->sem);
+}
+
+/* Runs it with the shell, to its end. */
+static struct target_end run(char *script, struct ended *ended)
+{
+	char *argv[] = {sh, minus_c, script, NULL};
+	struct target_command *c;
+	struct target_end end;
+	struct err e = {0};
+
+	sem_init(&ended->sem, 0, 0);
+	ended->nr = 0;
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	assert_int_equal(target_command_check(c, &e), 0);
+	assert_int_equal(target_command_start(c, on_end, ended, &e), 0);
+	target_command_wait(c, &end);
+	target_command_free(c);
+	sem_destroy(&ended->sem);
+	return end;
+}
+
+TEST(ends)
+{
+	static char seven[] = "exit 7", killed[] = "kill -9 $$",
+		    burns[] = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done";
+	uint64_t before_ns = clock_monotonic_ns();
+	struct ended ended;
+	struct target_end end = run(seven, &ended);
+
+	assert_int_equal(ended.nr, 1);
+	assert_true(WIFEXITED(end.status));
+	assert_int_equal(WEXITSTATUS(end.status), 7);
+	assert_in_range(end.start_ns, before_ns, end.end_ns);
+	end = run(killed, &ended);
+	assert_true(WIFSIGNALED(end.status));
+	assert_int_equal(WTERMSIG(end.status), SIGKILL);
+	end = run(burns, &ended);
+	assert_true(end.usage.ru_utime.tv_sec || end.usage.ru_utime.tv_usec);
+}
+
+/* Nothing of it runs before the start; without a start it ends, and is reaped. */
+TEST(waits)
+{
+	static char script[] = "touch \"$0\"";
+	struct root root = tree_make();
+	char path[sizeof(root.dir) + 8];
+	char *argv[] = {sh, minus_c, script, path, NULL};
+	struct target_command *c;
+	struct err e = {0};
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/ran", root.dir);
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	pid = target_command_pid(c);
+	usleep(20000);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_false(target_command_is_started(c));
+	target_command_free(c);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
+	assert_int_equal(access(path, F_OK), -1);
+	tree_remove(&root);
+}
+
+TEST(signals)
+{
+	static char script[] = "trap 'exit 9' TERM; while :; do sleep 0.01; done";
+	char *argv[] = {sh, minus_c, script, NULL};
+	struct target_command *c;
+	struct target_end end;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	target_command_signal(c, SIGTERM); /* not started: nothing */
+	assert_int_equal(target_command_start(c, on_end, &ended, &e), 0);
+	assert_false(target_command_has_ended(c));
+	usleep(100000); /* it may be killed before its trap is set */
+	target_command_signal(c, SIGTERM);
+	target_command_wait(c, &end);
+	assert_true(target_command_has_ended(c));
+	target_command_signal(c, SIGTERM); /* reaped: its pid may be another's */
+	assert_true(WIFSIGNALED(end.status) || WEXITSTATUS(end.status) == 9);
+	target_command_free(c);
+	sem_destroy(&ended.sem);
+}
+
+static int refused(char *name, bool is_started, struct err *e)
+{
+	char *argv[] = {name, NULL};
+	struct target_command *c;
+	struct ended ended = {.nr = 0};
+	int rc;
+
+	*e = (struct err){0};
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new(argv, &c, e), 0);
+	rc = is_started ? target_command_start(c, on_end, &ended, e) : target_command_check(c, e);
+	assert_int_equal(ended.nr, 0);
+	target_command_free(c);
+	sem_destroy(&ended.sem);
+	return rc;
+}
+
+/* Before the start and, where only exec finds it, by it. */
+TEST(refused)
+{
+	static char absent[] = "cpuperf-no-such-program", nowhere[] = "/nowhere/x", folder[] = "/";
+	struct root root = tree_make();
+	char path[sizeof(root.dir) + 8];
+	struct err e;
+
+	for (int started = 0; started < 2; started++) {
+		assert_int_equal(refused(absent, started, &e), -ENOENT);
+		assert_string_equal(e.source, absent);
+		assert_non_null(strstr(e.hint, "PATH"));
+		assert_int_equal(refused(nowhere, started, &e), -ENOENT);
+		assert_string_equal(e.hint, "");
+		assert_int_equal(refused(folder, started, &e), -EACCES);
+		tree_put(&root, "/plain", "x", 1);
+		snprintf(path, sizeof(path), "%s/plain", root.dir);
+		assert_int_equal(refused(path, started, &e), -EACCES);
+	}
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(refused(path, false, &e), 0); /* no format that the kernel knows */
+	tree_remove(&root);
+}
+
+TEST(text)
+{
+	static char echo[] = "echo", a[] = "a b", c[] = "c";
+	char *argv[] = {echo, a, c, NULL}, text[64], shorter[7];
+	struct target_command *command;
+	struct err e = {0};
+
+	assert_int_equal(target_command_new(argv, &command, &e), 0);
+	target_command_text(command, text, sizeof(text));
+	assert_string_equal(text, "echo a b c");
+	target_command_text(command, shorter, sizeof(shorter));
+	assert_string_equal(shorter, "echo a");
+	target_command_free(command);
+}
