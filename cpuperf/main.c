@@ -10,7 +10,9 @@
 #include "program.h"
 #include "screen/format.h"
 #include "session/plan.h"
+#include "spec/cpsession.h"
 #include "spec/keys.h"
+#include "target/command.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,12 +60,34 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 	return rc;
 }
 
+/* One rule for the files of a command or of --output: all are in one folder. */
+static int set_target(struct options *o, struct spec *spec)
+{
+	o->is_output_named = o->output;
+	if (o->command && !o->output && spec_has_default_paths(spec))
+		o->output = CPSESSION_FOLDER;
+	if (o->output) {
+		spec->output_path_prefix =
+		    arena_printf(&spec->arena, "%s/" CPSESSION_FOLDER_PREFIX, o->output);
+		spec->session_result_spec_path =
+		    arena_printf(&spec->arena, "%s/" CPSESSION_FOLDER_MANIFEST, o->output);
+		if (!spec->output_path_prefix || !spec->session_result_spec_path)
+			return -ENOMEM;
+	}
+	o->until_end = o->command && !spec->duration_pos.line && !spec->iterations_pos.line &&
+		       !o->overrides[key_find(KEY_SPEC, "duration") - key_rows] &&
+		       !o->overrides[key_find(KEY_SPEC, "num_iterations") - key_rows];
+	if (o->until_end)
+		spec->duration_ns = 0;
+	return 0;
+}
+
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
-static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
+static int load_spec(struct options *o, struct spec *spec, struct err_list *errs)
 {
 	char path[PATH_MAX];
 	struct err e = {0};
-	IO_AUTO_FD int fd = open_spec(o->spec_file, path, &e);
+	IO_AUTO_FD int fd = open_spec(o->spec_file ? o->spec_file : "program.cpspec", path, &e);
 
 	if (fd < 0) {
 		err_list_insert(errs, &e);
@@ -73,6 +97,10 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 		return EXIT_FAILED;
 	if (apply_overrides(o, spec, errs))
 		return EXIT_USAGE;
+	if (set_target(o, spec)) {
+		err_set(err_list_add(errs), -ENOMEM, "out of memory");
+		return EXIT_FAILED;
+	}
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -116,6 +144,12 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			limit.rlim_cur = limit.rlim_max;
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 		}
+		if (o->command)
+			plan.target = (struct plan_target){
+			    .pid = target_command_pid(o->command),
+			    .is_command = true,
+			    .until_end = o->until_end,
+			};
 		status =
 		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);
 	}
@@ -124,7 +158,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 	return status;
 }
 
-static int measure(const struct options *o)
+static int measure(struct options *o)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
 	struct err e = {0};
@@ -140,7 +174,7 @@ static int measure(const struct options *o)
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
-	if (!o->spec_file) {
+	if (!o->spec_file && !o->command) {
 		err_set(&e, -EINVAL, "No events specified");
 		err_hint(&e,
 			 "name a spec: --spec-file=basic.cpspec (--list-specs lists them, --help "
@@ -186,17 +220,17 @@ static int look_at_events(const struct options *o)
 	return status;
 }
 
-static int run(const struct options *o)
+static int run(struct options *o)
 {
 	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
 		log_error("--list-specs supports only --output-format=text");
 		return EXIT_USAGE;
 	}
 	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
-		(o->check_spec || o->strict) >
+		(o->check_spec || o->strict || o->command) >
 	    1) {
 		log_error("--list-specs, --list-events, --describe-event and measuring "
-			  "(--check-spec, --strict) are mutually exclusive");
+			  "(--check-spec, --strict, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
 	if (o->list_specs)
@@ -206,20 +240,47 @@ static int run(const struct options *o)
 	return measure(o);
 }
 
-int main(int argc, char **argv)
+/* Options are those before "--". */
+static int find_command(int argc, char **argv)
 {
-	struct options o = {.output_format = "text"};
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return argc;
+}
+
+/* Returns an exit status. */
+static int parse_and_run(struct options *o, int argc, char **argv)
+{
 	struct err e = {0};
 	int answered;
 
-	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
-	opt_std_prepare("cpuperf");
-	if (opt_parse(cpuperf_options(), argc, argv, &o, &e))
+	if (opt_parse(cpuperf_options(), argc, argv, o, &e))
 		return fail(EXIT_USAGE, &e);
-	if (opt_std_open_log(&o.std, "cpuperf", &e))
+	if (opt_std_open_log(&o->std, "cpuperf", &e))
 		return fail(EXIT_FAILED, &e);
-	answered = opt_std_answer(&o.std, cpuperf_options(), CPUPERF_VERSION);
+	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
-	return run(&o);
+	return run(o);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.output_format = "text"};
+	int nr_options = find_command(argc, argv), rc = 0, status;
+	struct err e = {0};
+
+	/* first: the command inherits nothing that is opened, ignored or raised below */
+	if (nr_options + 1 < argc)
+		rc = target_command_new(argv + nr_options + 1, &o.command, &e);
+	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
+	opt_std_prepare("cpuperf");
+	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, nr_options, argv);
+	if (status >= EXIT_COMMAND)
+		status -= EXIT_COMMAND;
+	else if (status && o.command)
+		status = EXIT_NOT_MEASURED;
+	target_command_free(o.command);
+	return status;
 }

@@ -59,6 +59,17 @@ static const struct opt_row before[] = {
 	     "slash: ./FILE.",
      .set = opt_set_string,
      .offset = offsetof(struct options, spec_file)},
+    {.name = "output",
+     .letter = 'o',
+     .arg = OPT_REQUIRED,
+     .metavar = "FOLDER",
+     .complete = OPT_COMPLETE_DIR,
+     .section = "Measuring",
+     .help = "Save the session in FOLDER, which is made, or replaced if it holds nothing but a "
+	     "session. The default of a command is ./cpuperf.session; the session before "
+	     "becomes ./cpuperf.session.old.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, output)},
     FLAG("check-spec", check_spec, "Measuring",
 	 "Load the spec, resolve its events and print the plan without measuring. With "
 	 "--strict, fail unless every event works here."),
@@ -148,10 +159,14 @@ const struct opt_table *cpuperf_options(void)
 	    .program = "cpuperf",
 	    .summary = "count and sample performance events of Linux as a .cpspec specifies",
 	    .usage =
+		"  cpuperf [options] -- COMMAND [ARGUMENT...]\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
-	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage.\n"
-		      "Try: cpuperf --spec-file=basic.cpspec --num-iterations=3",
+	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"
+		      "128+N if signal N ended it; 125 cpuperf failed; 126 the command cannot be\n"
+		      "executed; 127 it was not found.\n"
+		      "Try: cpuperf -- gcc --version\n"
+		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
 	    .rows = rows,
 	};
 	size_t nr = NR_BEFORE;

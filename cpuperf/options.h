@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+struct target_command;
+
 enum { OPTIONS_MAX_OVERRIDES = 32 };
 
 /* An output format of --list-events only: group:name per line; opens nothing. For completion. */
@@ -16,10 +18,14 @@ enum { OPTIONS_MAX_OVERRIDES = 32 };
 
 struct options {
 	struct opt_std std;
+	bool is_output_named; /* output is --output */
+	bool until_end;       /* the iteration lasts until the command ends */
 	bool check_spec, list_events, list_specs, strict, live, no_live;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;
+	struct target_command *command; /* owned by main; NULL: no command follows "--" */
+	const char *output;             /* the session's folder; NULL: the spec's paths are used */
 	const char *output_format;
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };

@@ -9,6 +9,14 @@
 #include "options.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* With a command, as env and timeout. EXIT_COMMAND + n: n is the exit status of the command. */
+enum {
+	EXIT_NOT_MEASURED = 125,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+	EXIT_SIGNALLED = 128,
+	EXIT_COMMAND = 256,
+};
 
 struct buf;
 struct host;
@@ -36,6 +44,10 @@ int check_spec(const struct plan *plan, const struct catalogue *c, const struct 
 
 /* record.c: measuring. */
 int record(const struct plan *plan, const struct options *o);
+
+/* answer.c */
+/* Prints a session with cpuperf_print, on standard error. 0 or -errno with *e. */
+int print_answer(const char *session, struct err *e);
 
 /* result.c */
 /* Writes all of out to stdout. Logs a failure; returns the exit status. */

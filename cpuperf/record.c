@@ -12,8 +12,10 @@
 #include "output.h"
 #include "program.h"
 #include "screen/format.h"
+#include "session/folder.h"
 #include "session/session.h"
 #include "status.h"
+#include "target/command.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_print prints all */
@@ -38,6 +41,9 @@ struct recorder {
 	struct output output;
 	struct status status;
 	struct dashboard_feed feed;
+	struct target_command *command; /* borrowed; NULL: none is measured */
+	struct target_end end;
+	int exec_error; /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */
 	const char *hint; /* where to find iterations that were not printed; or "" */
@@ -47,6 +53,7 @@ struct recorder {
 };
 
 static struct session *running; /* used by the signal handler */
+static struct target_command *commanded;
 static volatile sig_atomic_t is_interrupted;
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
@@ -63,6 +70,13 @@ static void on_signal(int number)
 {
 	static volatile sig_atomic_t last;
 	int saved = errno;
+
+	if (commanded) { /* the terminal sends its signals to the command too */
+		if (number == SIGTERM || number == SIGHUP)
+			target_command_signal(commanded, number);
+		if (number != SIGXCPU)
+			return;
+	}
 
 	if (number == last && !is_automatic(number)) {
 		terminal_restore();
@@ -175,7 +189,8 @@ static size_t warn_events(const struct recorder *r)
 
 		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
-		warn_event(r, i);
+		if (!r->command) /* the answer lists them */
+			warn_event(r, i);
 		nr++;
 	}
 	return nr;
@@ -232,6 +247,8 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	status_erase(&r->status);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
+	if (r->command)
+		return 0;
 	if (dashboard_feed_is_on(&r->feed)) {
 		r->begun = true;
 		dashboard_feed_iteration(&r->feed, r->table);
@@ -256,12 +273,58 @@ static void on_note(const char *text, bool is_essential, void *arg)
 {
 	struct recorder *r = arg;
 
+	if (r->command) /* the trace has it, and the answer */
+		return;
 	status_erase(&r->status);
 	if (dashboard_feed_is_on(&r->feed))
 		dashboard_feed_note(&r->feed, text);
 	else
 		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
 			 text);
+}
+
+static void on_end(void *arg)
+{
+	session_finish(arg);
+}
+
+static int on_start(void *arg, struct err *e)
+{
+	struct recorder *r = arg;
+
+	r->exec_error = target_command_start(r->command, on_end, r->session, e);
+	return r->exec_error;
+}
+
+static uint64_t to_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
+static void on_target(void *arg, struct trace_target *out)
+{
+	struct recorder *r = arg;
+	const struct rusage *u = &r->end.usage;
+
+	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
+				     .pid = (uint32_t)target_command_pid(r->command)};
+	target_command_text(r->command, out->text, sizeof(out->text));
+	if (!target_command_has_ended(r->command))
+		return;
+	target_command_wait(r->command, &r->end);
+	out->flags |= TRACE_TARGET_HAS_ENDED;
+	out->status = (uint32_t)r->end.status;
+	out->start_ns = r->end.start_ns;
+	out->end_ns = r->end.end_ns;
+	out->user_ns = to_ns(&u->ru_utime);
+	out->system_ns = to_ns(&u->ru_stime);
+	out->peak_bytes = (uint64_t)u->ru_maxrss << 10;
+	out->minor_faults = (uint64_t)u->ru_minflt;
+	out->major_faults = (uint64_t)u->ru_majflt;
+	out->read_blocks = (uint64_t)u->ru_inblock;
+	out->written_blocks = (uint64_t)u->ru_oublock;
+	out->voluntary_switches = (uint64_t)u->ru_nvcsw;
+	out->involuntary_switches = (uint64_t)u->ru_nivcsw;
 }
 
 static void on_progress(const struct session_progress *p, void *arg)
@@ -373,6 +436,34 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	return EXIT_DONE;
 }
 
+/* The exit status if the command cannot be executed. */
+static int exec_status(int rc)
+{
+	return EXIT_COMMAND + (rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+/* Waits for the command; its exit status. */
+static int finish_command(struct recorder *r, int rc, struct err *e)
+{
+	int status;
+
+	if (!target_command_is_started(r->command)) {
+		log_err(LOG_ERROR, e);
+		return r->exec_error ? exec_status(r->exec_error) : EXIT_FAILED;
+	}
+	target_command_wait(r->command, &r->end);
+	if (rc == 0 && *r->plan->spec->session_result_spec_path)
+		rc = print_answer(r->plan->spec->session_result_spec_path, e);
+	warn_never_counted(r);
+	if (rc) {
+		log_err(LOG_ERROR, e);
+		return EXIT_FAILED;
+	}
+	status = r->end.status;
+	return EXIT_COMMAND +
+	       (WIFSIGNALED(status) ? EXIT_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 static int run_session(struct recorder *r, const struct options *o)
 {
 	size_t nr_partly = warn_events(r);
@@ -388,18 +479,25 @@ static int run_session(struct recorder *r, const struct options *o)
 			  nr_partly, r->plan->nr_events);
 		return EXIT_FAILED;
 	}
-	log_start(r->plan->spec);
-	log_groups(r);
+	if (r->command && (rc = target_command_check(r->command, &e)))
+		return fail(exec_status(rc), &e);
+	if (!r->command) {
+		log_start(r->plan->spec);
+		log_groups(r);
+	}
 	if (dashboard_feed_is_wanted(o, r->plan))
 		output_settle(&r->output); /* else log lines could reach the dashboard's screen */
 	if (dashboard_feed_start(&r->feed, o, r->session, r->table, &e))
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
+	commanded = r->command;
+	if (o->output && session_folder_make(o->output, o->command && !o->is_output_named, &e))
+		return fail(EXIT_FAILED, &e);
 	catch_signals(r->session);
 	rc = session_run(r->session, &e);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
-	rc = finish(r, rc, &e);
+	rc = r->command ? finish_command(r, rc, &e) : finish(r, rc, &e);
 	release_signals();
 	return rc;
 }
@@ -432,10 +530,13 @@ static int run_printed(struct recorder *r, const struct options *o)
 int record(const struct plan *plan, const struct options *o)
 {
 	struct recorder r = {.plan = plan,
+			     .command = o->command,
 			     .format = screen_format_find(o->output_format),
 			     .hint = *plan->spec->output_path_prefix ? "; the traces contain them"
 								     : ""};
 	struct session_config config = {.plan = plan,
+					.on_start = o->command ? on_start : NULL,
+					.on_target = o->command ? on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
 					.on_note = on_note,

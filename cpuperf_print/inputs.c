@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +39,22 @@ static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
 	err_set_at(&e, -EPERM, path, 0, 0,
 		   "belongs to another user (uid %u), who may have changed it", uid);
 	problems_add(in->problems, false, &e);
+}
+
+/* The manifest, where the folder of a session is named. */
+static int find_manifest(struct input *o)
+{
+	enum { NAME_BYTES = sizeof("/" CPSESSION_FOLDER_MANIFEST) };
+	struct stat st;
+
+	if (sys()->fstatat(AT_FDCWD, o->path, &st, 0) || !S_ISDIR(st.st_mode))
+		return 0;
+	o->found = mem_alloc(strlen(o->path) + NAME_BYTES);
+	if (!o->found)
+		return -ENOMEM;
+	sprintf(o->found, "%s/" CPSESSION_FOLDER_MANIFEST, o->path);
+	o->path = o->found;
+	return 0;
 }
 
 static int load_manifest(const struct inputs *in, struct input *o)
@@ -85,8 +102,9 @@ static void load_metrics(struct inputs *in, struct input *o)
 static int open_session(struct inputs *in, struct input *o, struct err *e)
 {
 	struct profile_manifest m;
-	int rc = load_manifest(in, o);
+	int rc = find_manifest(o);
 
+	rc = rc ? rc : load_manifest(in, o);
 	if (rc)
 		return rc;
 	m = (struct profile_manifest){
@@ -201,6 +219,7 @@ static void input_fini(struct input *o)
 	cpsession_fini(&o->manifest);
 	spec_fini(&o->spec);
 	mem_free(o->config_name);
+	mem_free(o->found);
 }
 
 void inputs_fini(struct inputs *in)

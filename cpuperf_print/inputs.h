@@ -20,6 +20,7 @@ struct report_rules;
 
 struct input {
 	const char *path;
+	char *found;           /* owned; path, if a folder was named; else NULL */
 	bool is_perf_data;     /* else a session file */
 	struct import *import; /* of perf.data; else NULL */
 	struct cpsession manifest;

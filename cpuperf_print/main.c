@@ -9,9 +9,12 @@
 #include "registry.h"
 #include "replay.h"
 #include "samples.h"
+#include "spec/cpsession.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_OVER = 3 };
 
@@ -189,6 +192,17 @@ static int check_options(struct run *r, struct err *e)
 	return rc ? rc : plan_init(&r->plan, o, e);
 }
 
+/* Without a session, the last one of a command in this folder; another user may have left it. */
+static void use_last_session(struct options *o)
+{
+	struct stat st;
+
+	if (o->sessions.nr || o->perf_data.nr || stat(CPSESSION_FOLDER, &st) ||
+	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return;
+	o->sessions.item[o->sessions.nr++] = CPSESSION_FOLDER;
+}
+
 int main(int argc, char **argv)
 {
 	const struct opt_table *table = &cpuperf_print_options;
@@ -209,6 +223,7 @@ int main(int argc, char **argv)
 	answered = opt_std_answer(&o.std, table, CPUPERF_VERSION ", " CPUPERF_WITH);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	use_last_session(&o);
 	if (check_options(&r, &e)) {
 		log_err(LOG_ERROR, &e);
 		code = EXIT_USAGE;

@@ -16,7 +16,9 @@ static const struct opt_row rows[] = {
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
-     .help = "The .cpsession file to print. Its traces are looked up in the same folder, so a "
+     .help = "The .cpsession file to print, or the folder that cpuperf made for a session. The "
+	     "default is ./cpuperf.session, the last one of a command here. "
+	     "Its traces are looked up in the same folder, so a "
 	     "copied session prints too. May be repeated: sessions of the same spec are added "
 	     "up, except in summary, series and top-down, which print each session.",
      .set = opt_add_string,
@@ -286,11 +288,12 @@ static const struct opt_row rows[] = {
 const struct opt_table cpuperf_print_options = {
     .program = "cpuperf_print",
     .summary = "print a session that cpuperf recorded",
-    .usage = "  cpuperf_print --session=FILE [--report=NAME] [--output-format=FORMAT]\n"
+    .usage = "  cpuperf_print [SESSION...] [--report=NAME] [--output-format=FORMAT]\n"
 	     "  cpuperf_print --session=NEW --diff=OLD [--fail-over=PERCENT]\n"
 	     "  cpuperf_print --session=FILE --live",
     .rows = rows,
     .nr_rows = sizeof(rows) / sizeof(rows[0]),
+    .plain = "session",
     .footer =
 	"Exit status: 0 everything was printed; 1 something could not be read or written (the\n"
 	"readable part is printed); 2 wrong usage; 3 a change exceeds --fail-over.\n\n"

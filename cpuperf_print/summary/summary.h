@@ -18,6 +18,8 @@ struct summary {
 	struct table *table; /* the current iteration; its rows are the traces read so far */
 	struct table_summary *totals;
 	struct screen_state *screen;
+	struct trace_target target; /* of the last iteration; flags 0: there is none */
+	bool has_header;
 	struct buf *out;       /* borrowed; formats append to it */
 	struct buf notes;      /* of the iteration's traces, a line each */
 	struct raw_state *raw; /* owned; state of the raw format; else NULL */
@@ -38,6 +40,9 @@ struct summary_format {
 	void (*iteration)(struct summary *s);
 	void (*end)(struct summary *s);
 };
+
+/* In text, in brief: the target, and what was counted of it. */
+void summary_target(struct summary *s);
 
 extern const struct summary_format summary_text, summary_raw, summary_rows;
 

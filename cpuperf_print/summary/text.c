@@ -21,7 +21,7 @@ static void fact(struct summary *s, const char *name, const char *value)
 		buf_printf(s->out, "%-10s %s\n", name, value);
 }
 
-static int begin(struct summary *s)
+static void header(struct summary *s)
 {
 	const struct profile_facts *f = s->facts;
 	const struct trace_info *info = f->info;
@@ -33,11 +33,10 @@ static int begin(struct summary *s)
 	fact(s, "Host", f->head.host);
 	fact(s, "Machine", f->head.machine);
 	if (!info)
-		return 0;
+		return;
 	fact(s, "CPU", info->cpu_model);
 	fact(s, "Kernel", info->kernel);
 	fact(s, "Tool", info->tool);
-	return 0;
 }
 
 /* Adds the trace's notes, each once per iteration. */
@@ -45,6 +44,8 @@ static void add_notes(struct summary *s, const struct profile_trace *trace)
 {
 	char line[PROFILE_NOTE_BYTES + 16];
 
+	if (trace->target)
+		s->target = *trace->target;
 	for (size_t i = 0; i < trace->nr_notes; i++) {
 		snprintf(line, sizeof(line), "Note: %s\n", trace->notes[i]);
 		if (!strstr(buf_str(&s->notes), line))
@@ -232,6 +233,9 @@ static void put_iteration(struct summary *s)
 	const struct table *t = s->table;
 	char name[48];
 
+	if (!s->has_header && !(s->j->is_brief && s->target.flags))
+		header(s);
+	s->has_header = true;
 	if (!s->j->is_brief)
 		title(s);
 	buf_adds(s->out, buf_str(&s->notes));
@@ -257,12 +261,15 @@ static void put_iteration(struct summary *s)
 
 static void put_totals(struct summary *s)
 {
-	if (s->totals->nr_iterations)
+	if (!s->has_header)
+		header(s);
+	if (s->j->is_brief && s->target.flags)
+		summary_target(s);
+	else if (s->totals->nr_iterations)
 		screen_format_find("text")->summary(s->screen, s->table, s->totals, s->out);
 }
 
 const struct summary_format summary_text = {
-    .begin = begin,
     .trace = add_notes,
     .iteration = put_iteration,
     .end = put_totals,

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""cpuperf -- COMMAND: its exit status, descriptors and signals are its own; counts and samples are of
+it and of what it starts, and of nothing else; where its session is saved, and how it prints. CPUPERF,
+CPUPERF_PRINT and MIX name the programs; software events only.
+"""
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+
+SPIN = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done"
+FOLDER = "cpuperf.session"
+
+
+def measure(folder, *command, options=(), **how):
+    return run(CPUPERF, *options, "--", *command, cwd=folder, **how)
+
+
+def counted(folder, session=FOLDER):
+    """{event: count} of the last command."""
+    rows = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", session, cwd=folder)
+    head, *lines = [line.split(",") for line in rows.splitlines()]
+    out = {}
+    for line in lines:
+        row = dict(zip(head, line))
+        if row["state"] == "ok" and not row["trace"]:
+            out[row["event"]] = int(row["value"])
+    return out
+
+
+def comms(folder):
+    rows = output(PRINT, "--quiet", "--output-format=csv", "--report=threads", FOLDER, cwd=folder)
+    return {line.split(",")[-1] for line in rows.splitlines()[1:]}
+
+
+def samples(folder):
+    rows = output(PRINT, "--quiet", "--output-format=csv", "--report=threads", FOLDER, cwd=folder)
+    head, *lines = [line.split(",") for line in rows.splitlines()]
+    return sum(int(dict(zip(head, line))["self_samples"]) for line in lines)
+
+
+# ---- its own
+
+def check_statuses(folder):
+    for command, code in ((["true"], 0), (["sh", "-c", "exit 7"], 7),
+                          (["sh", "-c", "kill -9 $$"], 137), (["sh", "-c", "kill -15 $$"], 143),
+                          (["no-such-program"], 127), (["/"], 126), ([f"{folder}/plain"], 126)):
+        with open(f"{folder}/plain", "w", encoding="ascii") as f:
+            f.write("not a program")
+        measure(folder, *command, code=code)
+    for options in (["--no-such-option"], ["--spec-file=absent.cpspec"], ["-o", "plain"],
+                    ["--num-iterations=0"]):
+        done = measure(folder, "sh", "-c", "touch ran", options=options, code=125)
+        assert done.stderr.count("error: ") == 1, done.stderr
+    assert not os.path.exists(f"{folder}/ran"), "the command ran, but nothing was measured"
+    done = measure(folder, "no-such-program", code=127)
+    assert "no-such-program: error: " in done.stderr and "PATH" in done.stderr, done.stderr
+
+
+def check_descriptors(folder):
+    """Standard input and output are the command's; the answer goes to standard error, at the end."""
+    done = measure(folder, "cat", input="both\n")
+    assert done.stdout == "both\n", done
+    assert done.stderr.startswith("cat: exit status 0\n"), done.stderr
+    done = measure(folder, "sh", "-c", "echo out; echo err >&2; ls /proc/self/fd")
+    assert done.stdout.split() == ["out", "0", "1", "2", "3"], done.stdout  # 3: ls reads the folder
+    assert done.stderr.startswith("err\nsh -c "), done.stderr
+    done = measure(folder, "sh", "-c", "exit 0", options=["--verbose"])
+    assert "exit status 0" in done.stderr
+
+
+def check_inherits(folder):
+    """What cpuperf changes for itself is not passed on."""
+    script = ("grep -E 'Sig(Ign|Blk|Cgt)' /proc/self/status; ulimit -Sn; ulimit -Sc; nice; "
+              "cat /proc/self/oom_score_adj")
+    how = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 4096))}
+    bare = output("sh", "-c", script, **how)
+    assert measure(folder, "sh", "-c", script, **how).stdout == bare
+    assert "200" in bare
+
+
+def check_signals(folder):
+    """TERM and HUP are passed on; a signal of the terminal is not sent twice; who dies first."""
+    script = "trap 'echo %s; exit 5' %s; echo ready; while :; do sleep 0.02; done"
+    for name in ("TERM", "HUP"):
+        with subprocess.Popen([CPUPERF, "--", "sh", "-c", script % (name, name)], cwd=folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+            assert p.stdout.readline() == "ready\n"
+            p.send_signal(getattr(signal, f"SIG{name}"))
+            out, error = p.communicate()
+            assert (p.returncode, out) == (5, f"{name}\n"), (p.returncode, out, error)
+    script = ("trap 'n=x$n' INT; echo ready; i=0; "
+              "while [ $i -lt 40 ]; do sleep 0.02; i=$((i + 1)); done; echo $n")
+    with subprocess.Popen([CPUPERF, "--", "sh", "-c", script], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as p:
+        assert p.stdout.readline() == "ready\n"
+        os.killpg(p.pid, signal.SIGINT)  # as ^C does
+        out, error = p.communicate()
+        assert (p.returncode, out) == (0, "x\n"), (p.returncode, out, error)
+    with subprocess.Popen([CPUPERF, "--", "sh", "-c", "echo $$; sleep 0.5; echo alive > goes_on"],
+                          cwd=folder, stdout=subprocess.PIPE, text=True) as p:
+        p.stdout.readline()
+        p.kill()
+    for _ in range(600):
+        if os.path.exists(f"{folder}/goes_on"):
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError("the command ended with cpuperf")
+
+
+# ---- what is measured
+
+def check_alone(folder):
+    """Two equal programs, of which one is the target: nothing of the other."""
+    mix = os.environ["MIX"]
+    os.symlink(mix, f"{folder}/other")
+    with subprocess.Popen([f"{folder}/other", "60"], stdout=subprocess.DEVNULL) as other:
+        measure(folder, "sh", "-c", SPIN % 30000)
+        other.kill()
+    assert comms(folder) <= {"sh", "cpuperf"}, comms(folder)
+
+
+def cpu_ns(usage):
+    return (usage.ru_utime + usage.ru_stime) * 1e9
+
+
+def check_counts(folder):
+    """Beside what the kernel's accounting says of the same run, children and threads included."""
+    script = f"({SPIN % 40000}) & ({SPIN % 20000}); wait; {SPIN % 20000}"
+    for _ in range(3):
+        shown = measure(folder, "sh", "-c", script).stderr
+        user, system = re.search(r"CPUs: (\S+ m?s) user, (\S+ [nmu]?s) system", shown).groups()
+        own = sum(float(n) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
+                  for n, unit in (user.split(), system.split()))
+        n = counted(folder)
+        # accounting is exact here, or by ticks
+        assert abs(n["task_clock"] - own) < 0.05 * own + 12e6, (n, own)
+        if not n["cpu_clock"]:
+            continue
+        taken = samples(folder) * 1e9 / 997
+        assert abs(taken - n["task_clock"]) < 0.05 * n["task_clock"] + 12e6, (taken, n)
+
+
+def check_faults(folder):
+    """A known number of pages, in a child."""
+    script = "import mmap\nm = mmap.mmap(-1, 2000 * 4096)\nfor i in range(2000): m[i * 4096] = 1"
+    measure(folder, sys.executable, "-c", "pass")
+    before = counted(folder)["page_faults"]
+    measure(folder, "sh", "-c", '"$0" -c "$1"; true', sys.executable, script)
+    faults = counted(folder)["page_faults"] - before
+    assert 1900 < faults < 3500, faults
+
+
+def check_orphans(folder):
+    """What outlives the command does not hold up the answer."""
+    began = time.monotonic()
+    with open(os.devnull, "w", encoding="ascii") as null:
+        measure(folder, "sh", "-c", "sleep 300 & exit 4", code=4, stdout=null,
+                stderr=null)
+    assert time.monotonic() - began < 250
+    subprocess.run(["pkill", "-f", "^sleep 300$"], check=False)
+
+
+def check_duration(folder):
+    """Measuring may end before the command, which goes on."""
+    done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],
+                   code=6)
+    assert done.stdout == "late\n" and "still running when the measuring ended" in done.stderr, done
+
+
+# ---- its files
+
+def check_folder(folder):
+    measure(folder, "sh", "-c", "exit 0")
+    assert sorted(os.listdir(f"{folder}/{FOLDER}"))[-2:] == ["cpuperf.common.cpuperf",
+                                                             "cpuperf.cpsession"]
+    assert os.stat(f"{folder}/{FOLDER}").st_mode == 0o40700
+    measure(folder, "echo", "second")
+    assert output(PRINT, "--quiet", cwd=folder).startswith("echo second: exit status 0\n")
+    assert "sh -c exit 0: exit status 0" in output(PRINT, "--quiet", f"{FOLDER}.old", cwd=folder)
+    measure(folder, "no-such-program", code=127)  # replaces nothing
+    assert output(PRINT, "--quiet", cwd=folder).startswith("echo second")
+    measure(folder, "echo", "named", options=["-o", "mine"])
+    manifest = f"{folder}/mine/cpuperf.cpsession"
+    for name in ("mine", manifest, f"--session={manifest}"):
+        assert output(PRINT, "--quiet", name, cwd=folder).startswith("echo named"), name
+    measure(folder, "echo", "again", options=["--output=mine"])
+    assert output(PRINT, "--quiet", "mine", cwd=folder).startswith("echo again")
+    with open(f"{folder}/mine/thesis.tex", "w", encoding="ascii") as f:
+        f.write("precious")
+    done = measure(folder, "touch", "ran", options=["-o", "mine"], code=125)
+    assert "thesis.tex is not a session's file" in done.stderr, done.stderr
+    assert not os.path.exists(f"{folder}/ran")
+    assert output(PRINT, "--quiet", "mine", cwd=folder).startswith("echo again")
+    os.mkdir(f"{folder}/empty")
+    done = run(PRINT, cwd=f"{folder}/empty", code=2)
+    assert "no session named" in done.stderr, done.stderr
+
+
+def check_spec(folder):
+    """A spec of one's own, with its own counts."""
+    with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
+        f.write('{"config_name": "own", "events": ['
+                '{"group_name": "software", "event_name": "page_faults"}]}')
+    shown = measure(folder, "true", options=["--spec-file=own.cpspec"]).stderr
+    assert "page_faults" in shown and "task_clock" not in shown, shown
+    assert counted(folder)["page_faults"] > 10
+
+
+run_checks(globals())
