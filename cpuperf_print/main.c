@@ -188,6 +188,8 @@ static int check_options(struct run *r, struct err *e)
 		err_hint(e, "FILE is the session to compare with");
 		return -EINVAL;
 	}
+	if (o->within && !o->fail_over)
+		return err_set(e, -EINVAL, "--within requires --fail-over");
 	rc = replay_check(o, e);
 	return rc ? rc : plan_init(&r->plan, o, e);
 }

@@ -106,9 +106,16 @@ static const struct opt_row rows[] = {
      .metavar = "PERCENT",
      .section = "Report",
      .help = "With --diff: exit with status 3 if a row grew significantly and by more than "
-	     "PERCENT of its old value.",
+	     "PERCENT of its old value. Needs several sessions per side, or --within.",
      .set = opt_set_string,
      .offset = AT(fail_over)},
+    {.name = "within",
+     .arg = OPT_NONE,
+     .section = "Report",
+     .help = "With --fail-over and one session per side: accept what is significant within these "
+	     "two runs. Their iterations do not show what varies from run to run.",
+     .set = opt_set_flag,
+     .offset = AT(within)},
     {.name = "sort",
      .arg = OPT_REQUIRED,
      .metavar = "LIST",

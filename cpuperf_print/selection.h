@@ -18,7 +18,7 @@ struct selection {
 	uint32_t max_depth;
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
-	bool by_session, by_count, with_inlined, with_lines;
+	bool by_session, by_count, within, with_inlined, with_lines;
 };
 
 /* -EINVAL with *e for an option that cannot be parsed. selection_fini in any case. */

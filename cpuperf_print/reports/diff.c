@@ -217,11 +217,12 @@ static void read_key(const struct comparison *c, const char *key, struct report_
 
 static struct grid *make_grid(const struct comparison *c)
 {
-	struct grid_column columns[11 + REPORT_NR_COLUMNS] = {
+	struct grid_column columns[12 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"change", NULL, c->j->selection->by_count ? "%" : "pp", GRID_SHIFT, GRID_ALL},
 	    {"relative", NULL, "%", GRID_CHANGE, GRID_ALL},
 	    {"certain", NULL, NULL, GRID_FLAG, GRID_ALL},
+	    {"scope", "certain", NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"p", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	    {"was", NULL, "%", GRID_PERCENT, GRID_ALL},
 	    {"is", NULL, "%", GRID_PERCENT, GRID_ALL},
@@ -231,8 +232,12 @@ static struct grid *make_grid(const struct comparison *c)
 	    {"was_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	    {"is_count", NULL, NULL, GRID_REAL, GRID_ONLY_MACHINES},
 	};
-	size_t nr = 11;
+	size_t nr = 12;
 
+	if (c->by_iteration && c->j->output->form == GRID_PEOPLE) {
+		columns[3].audience = GRID_ONLY_MACHINES;
+		columns[4].audience = GRID_ALL;
+	}
 	nr += reports_add_columns(c->columns, columns + nr);
 	return reports_grid(c->j, columns, nr);
 }
@@ -249,6 +254,7 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_certain)
 				: grid_none(c->g);
 	grid_flag(c->g, row->is_certain);
+	grid_text(c->g, row->is_certain && c->by_iteration ? "within these two runs" : "");
 	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
 	grid_percent(c->g, row->side[WAS].share);
 	grid_percent(c->g, row->side[IS].share);
@@ -465,6 +471,11 @@ int reports_diff(struct job *j, struct err *e)
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1};
 	int rc;
 
+	if (c.by_iteration && j->selection->fail_over >= 0 && !j->selection->within) {
+		err_set(e, -EINVAL, "--fail-over requires several sessions per side, or --within");
+		err_hint(e, "one session cannot show what varies from run to run");
+		return -EINVAL;
+	}
 	c.columns = reports_columns(j);
 	buf_init(&c.key, MAX_KEY_BYTES);
 	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));

@@ -54,7 +54,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

@@ -36,7 +36,7 @@ struct diff {
 	struct diff_row *result;
 };
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
 
 int diff_new(const struct diff_options *o, struct diff **out)
 {
@@ -201,10 +201,10 @@ struct side {
 /* A row, as it is tested. */
 struct tested {
 	struct diff_row *row;
-	struct spread spread[2]; /* of what is compared */
-	double share;            /* of all samples of both sides */
-	double least[2];         /* variance of that by counting samples */
-	double reach;            /* |t|, if all samples were on one side */
+	const struct row *weights;
+	double share;    /* of all samples of both sides */
+	double least[2]; /* variance of that by counting samples */
+	double reach;    /* |t|, if all samples were on one side */
 };
 
 static void sum_up(const struct diff *d, unsigned side, struct side *s, struct diff_total *total)
@@ -233,22 +233,25 @@ static void sum_up(const struct diff *d, unsigned side, struct side *s, struct d
 
 /* --- one row --------------------------------------------------------------------------------- */
 
-/* The row's shares and weights; the sum of its weights. */
-static double gather(const struct row *row, const struct side *s, struct spread *shares,
-		     struct spread *weights)
+/* Adds up replicates with weight in blocks of so many neighbours, and adds each block's share of
+ * its total, or its mean weight; an incomplete block is dropped. */
+static void gather(const struct row *row, const struct side *s, enum diff_basis basis,
+		   size_t length, struct spread *out)
 {
-	double sum = 0;
+	double weight = 0, whole = 0;
+	size_t nr = 0;
 
 	for (size_t i = s->first; i < s->first + s->nr; i++) {
-		double whole = (double)s->replicates[i].weight, weight = (double)row->weight[i];
-
-		if (!(whole > 0))
+		if (!s->replicates[i].weight)
 			continue;
-		spread_add(shares, weight / whole);
-		spread_add(weights, weight);
-		sum += weight;
+		weight += (double)row->weight[i];
+		whole += (double)s->replicates[i].weight;
+		if (++nr < length)
+			continue;
+		spread_add(out, basis == DIFF_SHARES ? weight / whole : weight / (double)length);
+		weight = whole = 0;
+		nr = 0;
 	}
-	return sum;
 }
 
 /* The variance of counting samples if both sides are equal: k samples have variance k, times the
@@ -281,34 +284,30 @@ static double find_reach(enum diff_basis basis, const struct side *sides, double
 	return variance > 0 ? most / sqrt(variance) : INFINITY;
 }
 
-static void compare(enum diff_basis basis, const struct diff_total *totals, struct tested *t)
-{
-	const double a = t->spread[0].mean, b = t->spread[1].mean;
-	double whole = totals[0].weight > 0 ? totals[0].weight : totals[1].weight;
-
-	t->row->difference = b - a;
-	if (basis == DIFF_WEIGHTS)
-		t->row->difference = whole > 0 ? (b - a) / whole : 0;
-	t->row->relative = a > 0 ? (b - a) / a : b > 0 ? INFINITY : 0;
-}
-
 static void fill_row(const struct diff *d, const struct row *row, const struct side *sides,
 		     const struct diff_total *totals, struct tested *t)
 {
 	enum diff_basis basis = d->options.basis;
-	struct spread shares[2] = {{0}}, weights[2] = {{0}};
-	double sum = 0, samples = 0;
+	double whole = totals[0].weight > 0 ? totals[0].weight : totals[1].weight;
+	double sum = 0, samples = 0, mean[2];
 
+	t->weights = row;
 	*t->row = (struct diff_row){.key = row->key, .p = 1, .adjusted = 1};
 	for (unsigned i = 0; i < 2; i++) {
-		sum += gather(row, &sides[i], &shares[i], &weights[i]);
+		struct spread shares = {0}, weights = {0};
+
+		gather(row, &sides[i], DIFF_SHARES, 1, &shares);
+		gather(row, &sides[i], DIFF_WEIGHTS, 1, &weights);
+		sum += weights.mean * (double)weights.nr;
 		samples += (double)row->nr_samples[i];
-		t->row->side[i] = (struct diff_value){.share = shares[i].mean,
-						      .weight = weights[i].mean,
-						      .nr_samples = row->nr_samples[i]};
-		t->spread[i] = basis == DIFF_SHARES ? shares[i] : weights[i];
+		t->row->side[i] = (struct diff_value){
+		    .share = shares.mean, .weight = weights.mean, .nr_samples = row->nr_samples[i]};
+		mean[i] = basis == DIFF_SHARES ? shares.mean : weights.mean;
 	}
-	compare(basis, totals, t);
+	t->row->difference = mean[1] - mean[0];
+	if (basis == DIFF_WEIGHTS)
+		t->row->difference = whole > 0 ? (mean[1] - mean[0]) / whole : 0;
+	t->row->relative = mean[0] > 0 ? (mean[1] - mean[0]) / mean[0] : mean[1] > 0 ? INFINITY : 0;
 	if (!(sum > 0) || !sides[0].nr_with || !sides[1].nr_with)
 		return;
 	t->share = fmin(sum / (sides[0].weight + sides[1].weight), 1);
@@ -340,16 +339,37 @@ static size_t choose(const struct tested *t, size_t nr, double df)
 	return n;
 }
 
-static double test_one(const struct diff_result *r, struct tested *t)
+/* The length of the longest blocks of iterations: at most LONGEST_BLOCK, so that more iterations
+ * show smaller differences. Sessions are independent: 1. */
+static size_t longest_block(const struct diff_result *r)
 {
-	struct chance_test test = {.p = 1};
+	size_t a = r->side[0].nr_replicates, b = r->side[1].nr_replicates;
+	size_t nr = (a < b ? a : b) / MIN_BLOCKS;
 
-	if (chance_welch(&t->spread[0], &t->spread[1], t->least, &test))
-		t->row->is_tested = true;
-	t->row->half = r->options.basis == DIFF_SHARES ? test.half
-		       : r->side[0].weight > 0         ? test.half / r->side[0].weight
-						       : 0;
-	return t->row->p = test.p;
+	if (!r->options.are_iterations || nr < 1)
+		return 1;
+	return nr < LONGEST_BLOCK ? nr : LONGEST_BLOCK;
+}
+
+/* The largest p of all lengths of blocks, and the widest interval. */
+static double test_one(const struct diff_result *r, const struct side *sides, struct tested *t)
+{
+	t->row->p = 0;
+	for (size_t length = longest_block(r); length; length--) {
+		const double least[2] = {t->least[0] / (double)length,
+					 t->least[1] / (double)length};
+		struct spread spread[2] = {{0}};
+		struct chance_test test = {.p = 1};
+
+		for (unsigned i = 0; i < 2; i++)
+			gather(t->weights, &sides[i], r->options.basis, length, &spread[i]);
+		t->row->is_tested = chance_welch(&spread[0], &spread[1], least, &test);
+		t->row->p = fmax(t->row->p, test.p);
+		t->row->half = fmax(t->row->half, test.half);
+	}
+	if (r->options.basis == DIFF_WEIGHTS)
+		t->row->half = r->side[0].weight > 0 ? t->row->half / r->side[0].weight : 0;
+	return t->row->p;
 }
 
 /* Half of the error rate is shared equally, half by size: a function with a fifth of the samples
@@ -359,7 +379,7 @@ static double weigh(const struct tested *t, size_t nr, double shares)
 	return 1 / (double)nr + t->share / shares;
 }
 
-static int correct(struct diff_result *r, struct tested *t, size_t nr)
+static int correct(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
 {
 	MEM_AUTO double *p = mem_calloc(nr, 3 * sizeof(*p));
 	double *weight = p + nr, *adjusted = p + 2 * nr, shares = 0;
@@ -369,7 +389,7 @@ static int correct(struct diff_result *r, struct tested *t, size_t nr)
 	for (size_t i = 0; i < nr; i++)
 		shares += t[i].share;
 	for (size_t i = 0; i < nr; i++) {
-		p[i] = test_one(r, &t[i]);
+		p[i] = test_one(r, sides, &t[i]);
 		weight[i] = weigh(&t[i], nr, shares);
 	}
 	if (chance_holm(p, weight, nr, adjusted))
@@ -382,15 +402,17 @@ static int correct(struct diff_result *r, struct tested *t, size_t nr)
 	return 0;
 }
 
-static int test_rows(struct diff_result *r, struct tested *t, size_t nr)
+static int test_rows(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
 {
-	double df = (double)(r->side[0].nr_replicates + r->side[1].nr_replicates) - 2;
+	size_t length = longest_block(r);
+	double df =
+	    (double)(r->side[0].nr_replicates / length + r->side[1].nr_replicates / length) - 2;
 
 	if (!r->is_testable)
 		return 0;
 	qsort(t, nr, sizeof(*t), by_reach);
 	r->nr_tested = choose(t, nr, df);
-	return correct(r, t, r->nr_tested);
+	return correct(r, sides, t, r->nr_tested);
 }
 
 static int by_change(const void *x, const void *y)
@@ -434,7 +456,7 @@ int diff_finish(struct diff *d, struct diff_result *out)
 		t[nr].row = &rows[nr];
 		fill_row(d, d->table[i], sides, r.side, &t[nr++]);
 	}
-	if (test_rows(&r, t, nr)) {
+	if (test_rows(&r, sides, t, nr)) {
 		mem_free(rows);
 		return -ENOMEM;
 	}

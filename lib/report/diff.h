@@ -22,6 +22,11 @@
  * of its samples on one side. Both choices use the samples of both sides together, which are
  * independent of a difference; rows of a few samples would only raise the bar for the others.
  *
+ * Neighbouring iterations are not independent: what makes one longer lasts into the next. So
+ * iterations are also tested in blocks of 2 to 5 neighbours, as long as each side has three blocks,
+ * and the largest p counts. A difference that is significant then is so within these two runs; what
+ * varies from run to run is unknown.
+ *
  * Of one thread.
  */
 #ifndef REPORT_DIFF_H

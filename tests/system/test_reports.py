@@ -555,12 +555,18 @@ def check_diff(session, again, alone):
     assert float(table["mix"]["was"]) < 95 and float(table["mix"]["is"]) == 100, table
     assert table["mix"]["certain"] == table[SHOWN_NAME]["certain"] == "true", table
     args = [f"--session={alone.file}", *args]
-    assert run(*args, "--fail-over=1").returncode == 3
-    assert run(*args, "--fail-over=900000").returncode == 0
+    assert run(*args, "--fail-over=1", "--within").returncode == 3
+    assert run(*args, "--fail-over=900000", "--within").returncode == 0
     assert run(f"--session={session.file}", f"--diff={again.file}",
-               "--fail-over=0").returncode == 0
+               "--fail-over=0", "--within").returncode == 0
     text = output(*args)
     assert "2 changed significantly within these two runs" in text
+    assert text.count("within these two runs") == 6, text  # a heading and two rows, of two events
+    assert {r["scope"] for r in table.values()} == {"within these two runs"}, table
+    assert {r["scope"] for r in same} == {""}
+    done = run(*args, "--fail-over=1")
+    assert done.returncode == 1 and not done.stdout, done
+    assert "--fail-over requires several sessions per side, or --within" in done.stderr, done
     # shares change by points; amounts by percent of what was
     assert re.search(r"^ *-[\d.]+ pp ± [\d.]+ ", text, re.M), text
     amounts = output(*args, "--counts")
@@ -577,7 +583,7 @@ def check_untested(session, again):
             done = run(*args, *more, f"--output-format={form}")
             assert done.returncode == 0, done
             assert done.stderr.count(f"warning: {text}") == (form != "text"), done
-            with_limit = run(*args, *more, f"--output-format={form}", "--fail-over=5")
+            with_limit = run(*args, *more, f"--output-format={form}", "--fail-over=5", "--within")
             assert with_limit.returncode == 1 and with_limit.stdout == done.stdout, with_limit
             assert f"error: {text}" in with_limit.stderr, with_limit
             assert "hint: record " in with_limit.stderr, with_limit
@@ -630,7 +636,7 @@ def check_rebuilt(folder):
     pids = ",".join(s.mix.partition("=")[2] for s in (was, now))
     args = [f"--session={now.file}", f"--diff={was.file}", f"--pid={pids}"]
     for more in ([], ["--sort=line"], ["--merge=s/^work_.*/works/"]):
-        done = run(*args, "--output-format=csv", "--fail-over=0.0001", *more)
+        done = run(*args, "--output-format=csv", "--fail-over=0.0001", "--within", *more)
         table = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
         assert not any(n in r.get("function", "") for r in table for n in ("work", "+0x")), table
         assert done.stderr.count("app: names are missing on one side") == 1, done

@@ -390,6 +390,67 @@ TEST(claims)
 	}
 }
 
+/* A session of ten iterations of a program with itself. What keeps a function busy in one iteration
+ * does so in the next one too: the deviations of neighbours correlate. */
+static void run_drifting(struct diff *d, uint64_t *seed, unsigned side)
+{
+	enum { NR_FUNCTIONS = 30, NR_SAMPLES = 4000 };
+	static const double correlation = 0.6;
+	double drift[NR_FUNCTIONS];
+
+	for (size_t k = 0; k < NR_FUNCTIONS; k++)
+		drift[k] = synthetic_normal(seed);
+	for (size_t i = 0; i < 10; i++) {
+		double time[NR_FUNCTIONS], left = 0;
+		uint64_t n = NR_SAMPLES;
+
+		for (size_t k = 0; k < NR_FUNCTIONS; k++) {
+			drift[k] = correlation * drift[k] +
+				   sqrt(1 - correlation * correlation) * synthetic_normal(seed);
+			left += time[k] = exp((k % 3 ? 0.05 : 0.5) * drift[k]) / (double)(k + 3);
+		}
+		diff_total(d, side, i, n, 1000000000);
+		for (size_t k = 0; k < NR_FUNCTIONS; k++) {
+			uint64_t nr = synthetic_binomial(seed, n, fmin(time[k] / left, 1));
+			char key[32];
+
+			snprintf(key, sizeof(key), "function_%zu", k);
+			assert_int_equal(diff_add(d, side, i, key, nr, nr), 0);
+			n -= nr;
+			left -= time[k];
+		}
+	}
+}
+
+/* Of 300 comparisons of a program with itself, one session a side, at most 24 find anything. */
+TEST(neighbours)
+{
+	unsigned nr_found[2] = {0};
+
+	for (unsigned are_iterations = 0; are_iterations < 2; are_iterations++) {
+		uint64_t seed = 29;
+
+		for (int i = 0; i < 300; i++) {
+			const struct diff_options options = {.nr_replicates = {10, 10},
+							     .are_iterations = are_iterations};
+			struct diff_result r;
+			struct diff *d;
+
+			assert_int_equal(diff_new(&options, &d), 0);
+			run_drifting(d, &seed, 0);
+			run_drifting(d, &seed, 1);
+			assert_int_equal(diff_finish(d, &r), 0);
+			assert_sound(&r);
+			nr_found[are_iterations] += r.nr_certain > 0;
+			diff_free(d);
+		}
+	}
+	print_message("of 300: %u if iterations were independent, else %u\n", nr_found[0],
+		      nr_found[1]);
+	assert_true(nr_found[0] > 45);
+	assert_true(nr_found[1] <= 24);
+}
+
 /* A function of at least a tenth of the time, slowed by 10 %. */
 TEST(names_what_is_slower)
 {
