@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "event/model.h"
 #include "host/host.h"
+#include "pmu/group.h"
 #include "program.h"
 #include "screen/format.h"
 #include "session/plan.h"
@@ -149,6 +150,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			    .pid = target_command_pid(o->command),
 			    .is_command = true,
 			    .until_end = o->until_end,
+			    .is_user_only = pmu_is_user_only(&pmu_kernel_ops),
 			};
 		status =
 		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);

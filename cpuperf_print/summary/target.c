@@ -33,6 +33,28 @@ static void put_end(struct buf *out, const struct trace_target *t)
 	}
 }
 
+/* No event was measured in the kernel, though it was not the spec that said so. */
+static bool is_user_only(const struct summary *s)
+{
+	for (size_t i = 0; i < s->facts->nr_events; i++)
+		if (s->facts->events[i].attr_bytes && s->facts->events[i].flags & TRACE_EVENT_OS)
+			return false;
+	return s->facts->nr_events;
+}
+
+/* What this user could not measure, as far as wait4 returned it. */
+static void put_kernel_part(struct summary *s)
+{
+	const struct trace_target *t = &s->target;
+
+	buf_adds(s->out, "  user mode only: ");
+	put_human(s->out, (double)t->system_ns, "ns", " in the kernel were not sampled; ");
+	buf_u64_commas(s->out, t->minor_faults + t->major_faults);
+	buf_adds(s->out, " page faults, ");
+	buf_u64_commas(s->out, t->voluntary_switches + t->involuntary_switches);
+	buf_adds(s->out, " context switches (wait4)\n");
+}
+
 static void put_usage(struct summary *s)
 {
 	const struct trace_target *t = &s->target;
@@ -48,6 +70,8 @@ static void put_usage(struct summary *s)
 	put_human(s->out, (double)t->system_ns, "ns", " system; peak memory ");
 	buf_u64_commas(s->out, t->peak_bytes >> 10);
 	buf_adds(s->out, " KiB in one process\n");
+	if (is_user_only(s))
+		put_kernel_part(s);
 }
 
 enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };

@@ -179,7 +179,7 @@ static const struct {
 	bool symbols; /* ksymbol and bpf_event: Linux 5.1 */
 } side_bands[] = {{true}, {false}};
 
-struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited,
+struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited, bool is_user_only,
 					     uint32_t wakeup_bytes)
 {
 	struct perf_event_attr *a;
@@ -191,6 +191,7 @@ struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited,
 		return NULL;
 	set_records(a, 0, wakeup_bytes);
 	a->inherit = is_inherited;
+	a->exclude_kernel = is_user_only;
 	a->mmap = 1;
 	a->mmap2 = 1;
 	a->comm = 1;

@@ -162,7 +162,8 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
  * mmap2, ksymbol, bpf_event), each with TID and TIME. level 0 requests all; each higher level drops
  * what newer kernels added: on EINVAL try the next. NULL past the last level or if out of memory.
  */
-struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited,
+/* is_user_only: for who may not measure the kernel. */
+struct perf_event_attr *event_attr_side_band(unsigned level, bool is_inherited, bool is_user_only,
 					     uint32_t wakeup_bytes);
 /* attr->size. */
 uint32_t event_attr_bytes(const struct perf_event_attr *attr);

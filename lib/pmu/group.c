@@ -119,6 +119,26 @@ int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id)
 	return g->ops->ioctl(g->members[member].fd, PERF_EVENT_IOC_ID, (unsigned long)id);
 }
 
+static bool may_open_own(const struct pmu_ops *ops, bool excludes_kernel)
+{
+	struct perf_event_attr a = {.size = sizeof(a),
+				    .type = PERF_TYPE_SOFTWARE,
+				    .config = PERF_COUNT_SW_TASK_CLOCK,
+				    .disabled = 1,
+				    .exclude_kernel = excludes_kernel,
+				    .exclude_hv = excludes_kernel};
+	int fd = ops->open(&a, 0, -1, -1, 0);
+
+	if (fd >= 0)
+		ops->close(fd);
+	return fd >= 0;
+}
+
+bool pmu_is_user_only(const struct pmu_ops *ops)
+{
+	return !may_open_own(ops, false) && may_open_own(ops, true);
+}
+
 bool pmu_has_format_lost(const struct pmu_ops *ops)
 {
 	struct perf_event_attr a = {.size = sizeof(a),

@@ -64,6 +64,9 @@ int pmu_group_read(struct pmu_group *g, struct pmu_count *counts);
 
 /* The id of the member in the kernel's records; 0 or -errno. */
 int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id);
+/* True if this user may measure his own tasks in user mode, but not in the kernel. Found by opening
+ * events: kernels differ in what perf_event_paranoid means. */
+bool pmu_is_user_only(const struct pmu_ops *ops);
 /* True if this kernel has PERF_FORMAT_LOST (6.0); tried with an event that counts nothing. */
 bool pmu_has_format_lost(const struct pmu_ops *ops);
 

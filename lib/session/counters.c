@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -101,7 +102,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
 		const struct event_use use = {
-		    .flags = p->asked->flags,
+		    .flags = plan_flags(plan, p),
 		    .period = p->asked->rate,
 		    .frequency = p->asked->frequency,
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
@@ -146,6 +147,15 @@ void counters_close(struct counters *c)
 }
 
 /* An event works if it works on some CPU. */
+static void refuse(struct event_support *out)
+{
+	*out = (struct event_support){.state = READING_NO_PERMISSION};
+	snprintf(out->reason, sizeof(out->reason),
+		 "it happens in the kernel, which this user may not measure");
+	snprintf(out->hint, sizeof(out->hint),
+		 "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to 1");
+}
+
 static void sum_up(struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
@@ -168,6 +178,10 @@ static void sum_up(struct counters *c, size_t i)
 	ev->nr_wanted = (uint32_t)cpuset_count(&wanted);
 	if (!ev->nr_wanted && plan_is_of_target(c->plan, p))
 		ev->nr_wanted = 1; /* PLAN_ANY_CPU */
+	if (plan_is_refused(c->plan, p)) {
+		refuse(&ev->support);
+		return;
+	}
 	if (ev->nr_cpus == 0 && !error)
 		error = ENODEV; /* its PMU names only CPUs that are not measured */
 	ev->support = (struct event_support){.state = READING_OK};

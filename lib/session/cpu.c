@@ -144,7 +144,7 @@ static int open_part(struct session_cpu *c, const struct session_probe *p, size_
 
 static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set set)
 {
-	return event_of(c, part)->set == set &&
+	return event_of(c, part)->set == set && !plan_is_refused(c->plan, event_of(c, part)) &&
 	       plan_part_is_on(c->plan, &c->plan->parts[part], c->cpu);
 }
 

@@ -81,6 +81,19 @@ bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 	return plan->target.pid && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
 }
 
+unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
+{
+	bool is_cut = plan->target.is_user_only && plan_is_of_target(plan, p);
+
+	return is_cut ? p->asked->flags & ~(unsigned)SPEC_OS : p->asked->flags;
+}
+
+bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
+{
+	return plan->target.is_user_only && plan_is_of_target(plan, p) &&
+	       p->event.group->id == EVENT_GROUP_SOFTWARE && !event_is_clock(&p->event);
+}
+
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
 {
 	return plan_is_of_target(plan, p) && p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE;

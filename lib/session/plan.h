@@ -53,6 +53,7 @@ struct plan_target {
 	pid_t pid;       /* 0: the machine */
 	bool is_command; /* it waits for its start: its events begin to count when it calls exec */
 	bool until_end;  /* the iteration lasts until the target ends */
+	bool is_user_only; /* this user may not measure in the kernel */
 };
 
 /* The CPU of the last trace of a session with a target: counts of the target, wherever it runs. */
@@ -80,6 +81,11 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 void plan_fini(struct plan *p);
 /* The event is measured of the target; false: of the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
+/* The flags of the spec, or what this user may have of them. */
+unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
+/* Not opened, because it would count too little and not say so: of the kernel's own events those
+ * that it counts where they occur, when only user mode is measured. */
+bool plan_is_refused(const struct plan *plan, const struct plan_event *p);
 /* True if the part is opened on the CPU. What is counted of a target is opened on PLAN_ANY_CPU;
  * what is sampled is opened on each CPU, since only such events can have a ring. */
 bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu);

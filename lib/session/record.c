@@ -65,7 +65,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .id = p->id,
 	    .kind = row->kind,
 	    .scope = row->scope,
-	    .flags = p->asked->flags,
+	    .flags = plan_flags(c->plan, p),
 	    .rate = p->asked->rate,
 	    .state = ev->support.state,
 	    .perf_group = ev->perf_group,

@@ -113,7 +113,8 @@ static int open_side_band_event(const struct sampler *s, uint32_t wakeup_bytes)
 	int fd = -ENOMEM;
 
 	for (unsigned level = 0;; level++) {
-		struct perf_event_attr *attr = event_attr_side_band(level, pid > 0, wakeup_bytes);
+		struct perf_event_attr *attr = event_attr_side_band(
+		    level, pid > 0, s->cpu->plan->target.is_user_only, wakeup_bytes);
 
 		if (!attr)
 			return fd;

@@ -52,8 +52,8 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 		notes_add(&s->notes, 0,
 			  "buffers of %llu MiB per CPU: %llu rounded up to a power of two",
 			  (unsigned long long)wanted >> 20, asked);
-	if (!error)
-		return 0;
+	if (!error || (s->plan->target.is_user_only && !s->config.is_strict))
+		return 0; /* the user's limit: losses are reported where there are any */
 	if (s->config.is_strict) {
 		err_set(e, error, "--strict: %s allows buffers of %llu KiB per CPU, not %llu", why,
 			kib, (unsigned long long)wanted >> 10);

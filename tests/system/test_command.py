@@ -6,12 +6,14 @@ CPUPERF_PRINT and MIX name the programs; software events only.
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks
+import sampled
 
 SPIN = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done"
 FOLDER = "cpuperf.session"
@@ -126,8 +128,12 @@ def check_alone(folder):
     assert comms(folder) <= {"sh", "cpuperf"}, comms(folder)
 
 
-def cpu_ns(usage):
-    return (usage.ru_utime + usage.ru_stime) * 1e9
+USAGE = r"CPUs: (\S+ [nmu]?s) user, (\S+ [nmu]?s) system"
+
+
+def in_ns(text):
+    number, unit = text.split()
+    return float(number) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
 
 
 def check_counts(folder):
@@ -135,9 +141,7 @@ def check_counts(folder):
     script = f"({SPIN % 40000}) & ({SPIN % 20000}); wait; {SPIN % 20000}"
     for _ in range(3):
         shown = measure(folder, "sh", "-c", script).stderr
-        user, system = re.search(r"CPUs: (\S+ m?s) user, (\S+ [nmu]?s) system", shown).groups()
-        own = sum(float(n) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
-                  for n, unit in (user.split(), system.split()))
+        own = sum(in_ns(text) for text in re.search(USAGE, shown).groups())
         n = counted(folder)
         # accounting is exact here, or by ticks
         assert abs(n["task_clock"] - own) < 0.05 * own + 12e6, (n, own)
@@ -172,6 +176,33 @@ def check_duration(folder):
     done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],
                    code=6)
     assert done.stdout == "late\n" and "still running when the measuring ended" in done.stderr, done
+
+
+def check_ordinary_user(folder):
+    """Who may not measure in the kernel measures his own command in user mode, and is told so: what is
+    counted in the kernel is missing, and never 0."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    if os.geteuid() != 0 or paranoid != 2:
+        print("skip: this is not root, or perf_event_paranoid is not 2: an ordinary user may more or less")
+        return
+    base = os.path.dirname(folder)
+    os.chmod(folder, 0o777)
+    program, _ = (sampled.for_everybody(path, base) for path in (CPUPERF, PRINT))
+    shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
+    who = {"user": 65534, "group": 65534, "extra_groups": []}
+    script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=300"
+    shown = run(program, "--", "sh", "-c", script, cwd=folder, **who).stderr
+    assert re.search(r"user mode only: \S+ .?s in the kernel were not sampled; [\d,]+ page faults", shown), \
+        shown
+    assert "page_faults, context_switches, cpu_migrations (it happens in the kernel" in shown, shown
+    n = counted(folder)
+    assert set(n) == {"cpu_clock", "task_clock"}, n
+    user, system = (in_ns(text) for text in re.search(USAGE, shown).groups())
+    assert system > 5e6 and abs(n["task_clock"] - user - system) < 0.05 * (user + system) + 12e6, \
+        (n, shown)
+    taken = samples(folder) * 1e9 / 997
+    assert abs(taken - user) < 0.1 * user + 12e6, (taken, user, n)  # and not the time in the kernel
 
 
 # ---- its files
@@ -213,4 +244,4 @@ def check_spec(folder):
     assert counted(folder)["page_faults"] > 10
 
 
-run_checks(globals())
+run_checks(globals(), everybody=True)

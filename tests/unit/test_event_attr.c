@@ -234,17 +234,17 @@ TEST(side_band)
 	};
 
 	for (unsigned level = 0; level < NR(want); level++) {
-		struct perf_event_attr *a = event_attr_side_band(level, false, 4096);
+		struct perf_event_attr *a = event_attr_side_band(level, false, false, 4096);
 
 		assert_non_null(a);
 		assert_memory_equal(a, &want[level], sizeof(*a));
 		mem_free(a);
 		inject_mem(1);
-		assert_null(event_attr_side_band(level, false, 4096));
+		assert_null(event_attr_side_band(level, false, false, 4096));
 		inject_stop();
 	}
-	assert_null(event_attr_side_band(NR(want), false, 4096));
-	assert_null(event_attr_side_band(UINT32_MAX, false, 4096));
+	assert_null(event_attr_side_band(NR(want), false, false, 4096));
+	assert_null(event_attr_side_band(UINT32_MAX, false, false, 4096));
 }
 
 /* Of this thread, on any CPU; -errno. */
@@ -299,8 +299,8 @@ TEST(kernel_takes)
 	}
 	fd = -EINVAL;
 	for (unsigned level = 0; level < 3 && fd == -EINVAL; level++)
-		fd =
-		    open_attr(event_attr_side_band(level, false, 4096), -1); /* may be an old one */
+		fd = open_attr(event_attr_side_band(level, false, false, 4096),
+			       -1); /* may be an old one */
 	assert_true(fd >= 0);
 	close(fd);
 }

@@ -188,3 +188,31 @@ TEST(detached)
 	assert_int_equal(counts[1].raw, 7);
 	pmu_group_fini(&g);
 }
+
+/* Which modes are refused. */
+static enum { REFUSE_NONE, REFUSE_KERNEL, REFUSE_ALL, NR_REFUSALS } refusal;
+
+static int open_by_mode(struct perf_event_attr *a, pid_t pid, int cpu, int group_fd,
+			unsigned long flags)
+{
+	(void)pid;
+	(void)cpu;
+	(void)group_fd;
+	(void)flags;
+	return refusal == REFUSE_ALL || (refusal == REFUSE_KERNEL && !a->exclude_kernel) ? -EACCES
+											 : 1000;
+}
+
+static int close_nothing(int fd)
+{
+	assert_int_equal(fd, 1000);
+	return 0;
+}
+
+TEST(user_only)
+{
+	const struct pmu_ops ops = {.open = open_by_mode, .close = close_nothing};
+
+	for (refusal = REFUSE_NONE; refusal < NR_REFUSALS; refusal++)
+		assert_int_equal(pmu_is_user_only(&ops), refusal == REFUSE_KERNEL);
+}
