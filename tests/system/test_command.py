@@ -191,18 +191,18 @@ def check_ordinary_user(folder):
     program, _ = (sampled.for_everybody(path, base) for path in (CPUPERF, PRINT))
     shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
     who = {"user": 65534, "group": 65534, "extra_groups": []}
-    script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=300"
+    script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=6000"
     shown = run(program, "--", "sh", "-c", script, cwd=folder, **who).stderr
     assert re.search(r"user mode only: \S+ .?s in the kernel were not sampled; [\d,]+ page faults", shown), \
         shown
     assert "page_faults, context_switches, cpu_migrations (it happens in the kernel" in shown, shown
     n = counted(folder)
     assert set(n) == {"cpu_clock", "task_clock"}, n
-    user, system = (in_ns(text) for text in re.search(USAGE, shown).groups())
-    assert system > 5e6 and abs(n["task_clock"] - user - system) < 0.05 * (user + system) + 12e6, \
-        (n, shown)
-    taken = samples(folder) * 1e9 / 997
-    assert abs(taken - user) < 0.1 * user + 12e6, (taken, user, n)  # and not the time in the kernel
+    # the sum is exact; how it is divided, ticks may have decided
+    own = sum(in_ns(text) for text in re.search(USAGE, shown).groups())
+    assert abs(n["task_clock"] - own) < 0.05 * own + 12e6, (n, shown)
+    taken = samples(folder) * 1e9 / 997  # of the loop, and not of dd, which is in the kernel
+    assert 0.05 * own < taken < 0.8 * own, (taken, own, n)
 
 
 # ---- its files
