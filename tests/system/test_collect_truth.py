@@ -486,7 +486,7 @@ def check_ended(folder):
     program = shutil.copy(BUSY, f"{folder}/ending")
     of_it = {"pids": ["name:ending"]}
     timebase = [{"group_name": "software", "event_name": "cpu_clock", "rate": 100000000,
-                 "flags": ["timebase"]}] if may_sample() else []
+                 "flags": ["timebase"]}] if sampled.may_sample() else []
     for more in [], timebase:
         write_spec(folder, [("process_cpu_time", of_it), ("process_rss", of_it)], num_iterations=3,
                    output_path_prefix=f"{folder}/t", metrics=[{"name": "made", "expr":
