@@ -3,7 +3,9 @@
  * links no code that reports.
  */
 #include "base/err.h"
+#include "base/log.h"
 #include "program.h"
+#include "spec/cpsession.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,29 +36,35 @@ static void become_printer(const char *printer, char *session)
 	_exit(EXIT_NOT_FOUND);
 }
 
-int print_answer(const char *session, struct err *e)
+static int run_printer(const char *printer, char *session)
 {
-	char printer[PATH_MAX], option[PATH_MAX + 16];
-	int rc = find_printer(printer), status = 0;
-	const char *slash;
+	int status = 0;
 	pid_t pid;
 
-	snprintf(option, sizeof(option), "--session=%s", session);
 	fflush(NULL);
-	pid = rc ? -1 : fork();
+	pid = fork();
 	if (pid == 0)
-		become_printer(printer, option);
+		become_printer(printer, session);
 	if (pid < 0)
-		return err_set(e, rc ? rc : -errno, "%s cannot be started: %s", printer,
-			       strerror(rc ? -rc : errno));
+		return -errno;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND)
-		return err_set_at(e, -ENOENT, printer, 0, 0, "cannot be executed");
-	slash = strrchr(session, '/');
-	if (slash)
-		dprintf(STDERR_FILENO,
-			"\nSaved in %.*s. More: cpuperf_print --report=tree (--help)\n",
-			(int)(slash - session), session);
-	return 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : 0;
+}
+
+void print_answer(const char *session, const char *folder, bool has_samples)
+{
+	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16];
+	struct err e = {0};
+	int rc = find_printer(printer);
+
+	snprintf(option, sizeof(option), "--session=%s", session);
+	rc = rc ? rc : run_printer(printer, option);
+	if (rc) {
+		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
+		log_err(LOG_WARNING, &e);
+	}
+	dprintf(STDERR_FILENO, "\nSaved in %s. More: cpuperf_print%s%s%s (--help)\n",
+		folder ? folder : "./" CPSESSION_FOLDER, folder ? " " : "", folder ? folder : "",
+		has_samples ? " --report=tree" : "");
 }

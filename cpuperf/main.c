@@ -61,6 +61,31 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 	return rc;
 }
 
+static const char *override_of(const struct options *o, const char *key)
+{
+	return o->overrides[key_find(KEY_SPEC, key) - key_rows];
+}
+
+/* What excludes each other, or has no meaning without a command. */
+static int check_target(const struct options *o, struct err *e)
+{
+	if (o->output && !*o->output)
+		return err_set(e, -EINVAL, "--output: the name is empty");
+	if (o->output &&
+	    (override_of(o, "output_path_prefix") || override_of(o, "session_result_spec_path")))
+		return err_set(e, -EINVAL,
+			       "--output and --output-path-prefix or --session-result-spec-path "
+			       "are mutually exclusive");
+	if (o->command && strcmp(o->output_format, "text") != 0) {
+		err_set(e, -EINVAL, "--output-format=%s: the answer of a command is text",
+			o->output_format);
+		err_hint(e, "cpuperf_print --output-format=%s prints its session",
+			 o->output_format);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* One rule for the files of a command or of --output: all are in one folder. */
 static int set_target(struct options *o, struct spec *spec)
 {
@@ -75,9 +100,16 @@ static int set_target(struct options *o, struct spec *spec)
 		if (!spec->output_path_prefix || !spec->session_result_spec_path)
 			return -ENOMEM;
 	}
-	o->until_end = o->command && !spec->duration_pos.line && !spec->iterations_pos.line &&
-		       !o->overrides[key_find(KEY_SPEC, "duration") - key_rows] &&
-		       !o->overrides[key_find(KEY_SPEC, "num_iterations") - key_rows];
+	if (o->command && !o->output && *spec->output_path_prefix &&
+	    spec_has_default_manifest(spec)) { /* it follows the traces */
+		spec->session_result_spec_path =
+		    arena_printf(&spec->arena, "%s.cpsession", spec->output_path_prefix);
+		if (!spec->session_result_spec_path)
+			return -ENOMEM;
+	}
+	o->until_end = o->command && !o->check_spec && !spec->duration_pos.line &&
+		       !spec->iterations_pos.line && !override_of(o, "duration") &&
+		       !override_of(o, "num_iterations");
 	if (o->until_end)
 		spec->duration_ns = 0;
 	return 0;
@@ -145,7 +177,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			limit.rlim_cur = limit.rlim_max;
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 		}
-		if (o->command)
+		if (o->command && !o->check_spec)
 			plan.target = (struct plan_target){
 			    .pid = target_command_pid(o->command),
 			    .is_command = true,
@@ -183,6 +215,8 @@ static int measure(struct options *o)
 			 "helps)");
 		return fail(EXIT_FAILED, &e);
 	}
+	if (check_target(o, &e))
+		return fail(EXIT_USAGE, &e);
 	spec_init(&spec);
 	status = load_spec(o, &spec, errs);
 	if (machine_init(&m, spec.model_name, &e)) {
@@ -274,7 +308,9 @@ int main(int argc, char **argv)
 	struct err e = {0};
 
 	/* first: the command inherits nothing that is opened, ignored or raised below */
-	if (nr_options + 1 < argc)
+	if (nr_options == argc - 1)
+		rc = err_set(&e, -EINVAL, "no command after --");
+	else if (nr_options < argc)
 		rc = target_command_new(argv + nr_options + 1, &o.command, &e);
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare("cpuperf");

@@ -167,6 +167,7 @@ const struct opt_table *cpuperf_options(void)
 		      "executed; 127 it was not found.\n"
 		      "Try: cpuperf -- gcc --version\n"
 		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
+	    .plain_hint = "-- comes before a command: cpuperf [options] -- COMMAND",
 	    .rows = rows,
 	};
 	size_t nr = NR_BEFORE;

@@ -46,8 +46,9 @@ int check_spec(const struct plan *plan, const struct catalogue *c, const struct 
 int record(const struct plan *plan, const struct options *o);
 
 /* answer.c */
-/* Prints a session with cpuperf_print, on standard error. 0 or -errno with *e. */
-int print_answer(const char *session, struct err *e);
+/* Prints a session with cpuperf_print, on standard error. folder: of the session; NULL: the default
+ * one. Warns if it cannot. */
+void print_answer(const char *session, const char *folder, bool has_samples);
 
 /* result.c */
 /* Writes all of out to stdout. Logs a failure; returns the exit status. */

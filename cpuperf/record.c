@@ -43,7 +43,9 @@ struct recorder {
 	struct dashboard_feed feed;
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	struct target_end end;
-	int exec_error; /* 0 or -errno of starting it */
+	const char *folder; /* of its session, if that is not the default one; else NULL */
+	bool goes_on;       /* the measuring ended before it */
+	int exec_error;     /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */
 	const char *hint; /* where to find iterations that were not printed; or "" */
@@ -179,8 +181,9 @@ static void warn_event(const struct recorder *r, size_t i)
 	buf_fini(&names);
 }
 
-/* Warns of events that do not work on every CPU; returns their number. */
-static size_t warn_events(const struct recorder *r)
+/* Warns of events that do not work on every CPU; returns their number. The answer of a command
+ * lists them, if there is one. */
+static size_t warn_events(const struct recorder *r, bool is_strict)
 {
 	size_t nr = 0;
 
@@ -189,7 +192,7 @@ static size_t warn_events(const struct recorder *r)
 
 		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
-		if (!r->command) /* the answer lists them */
+		if (!r->command || is_strict || !session_nr_working(r->session))
 			warn_event(r, i);
 		nr++;
 	}
@@ -306,6 +309,7 @@ static void on_target(void *arg, struct trace_target *out)
 	struct recorder *r = arg;
 	const struct rusage *u = &r->end.usage;
 
+	r->goes_on = !target_command_has_ended(r->command);
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
 				     .pid = (uint32_t)target_command_pid(r->command)};
 	target_command_text(r->command, out->text, sizeof(out->text));
@@ -442,6 +446,18 @@ static int exec_status(int rc)
 	return EXIT_COMMAND + (rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
+/* How a command ended that was measured only in part. */
+static void log_essential_end(const struct target_end *end)
+{
+	uint64_t ms = (end->end_ns - end->start_ns) / 1000000;
+	bool is_killed = WIFSIGNALED(end->status);
+
+	dprintf(STDERR_FILENO, "The command went on unmeasured: %s %d after %llu.%03llu s\n",
+		is_killed ? "killed by signal" : "exit status",
+		is_killed ? WTERMSIG(end->status) : WEXITSTATUS(end->status),
+		(unsigned long long)ms / 1000, (unsigned long long)ms % 1000);
+}
+
 /* Waits for the command; its exit status. */
 static int finish_command(struct recorder *r, int rc, struct err *e)
 {
@@ -453,7 +469,10 @@ static int finish_command(struct recorder *r, int rc, struct err *e)
 	}
 	target_command_wait(r->command, &r->end);
 	if (rc == 0 && *r->plan->spec->session_result_spec_path)
-		rc = print_answer(r->plan->spec->session_result_spec_path, e);
+		print_answer(r->plan->spec->session_result_spec_path, r->folder,
+			     r->plan->is_sampling);
+	if (rc == 0 && r->goes_on)
+		log_essential_end(&r->end);
 	warn_never_counted(r);
 	if (rc) {
 		log_err(LOG_ERROR, e);
@@ -466,7 +485,7 @@ static int finish_command(struct recorder *r, int rc, struct err *e)
 
 static int run_session(struct recorder *r, const struct options *o)
 {
-	size_t nr_partly = warn_events(r);
+	size_t nr_partly = warn_events(r, o->strict);
 	struct err e = {0};
 	int rc;
 
@@ -527,10 +546,19 @@ static int run_printed(struct recorder *r, const struct options *o)
 	return status;
 }
 
+/* What cpuperf_print is given to find the session; NULL: nothing. */
+static const char *folder_of(const struct options *o, const struct spec *spec)
+{
+	if (o->output)
+		return o->is_output_named ? o->output : NULL;
+	return spec->session_result_spec_path;
+}
+
 int record(const struct plan *plan, const struct options *o)
 {
 	struct recorder r = {.plan = plan,
 			     .command = o->command,
+			     .folder = folder_of(o, plan->spec),
 			     .format = screen_format_find(o->output_format),
 			     .hint = *plan->spec->output_path_prefix ? "; the traces contain them"
 								     : ""};
@@ -550,7 +578,8 @@ int record(const struct plan *plan, const struct options *o)
 		return fail(EXIT_USAGE, &e);
 	if (output_open(&r.output, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
-	status_init(&r.status, &r.output, plan->is_sampling && o->std.min_level <= LOG_INFO);
+	status_init(&r.status, &r.output,
+		    plan->is_sampling && !r.command && o->std.min_level <= LOG_INFO);
 	if (session_open(&config, &r.session, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {

@@ -180,7 +180,9 @@ static int check_options(struct run *r, struct err *e)
 		return rc;
 	if (!o->sessions.nr && !o->perf_data.nr) {
 		err_set(e, -EINVAL, "no session named");
-		err_hint(e, "use --session=FILE or --perf-data=FILE; --help lists all options");
+		err_hint(e, "cpuperf -- COMMAND makes ./" CPSESSION_FOLDER
+			    "; or name a folder, --session=FILE or "
+			    "--perf-data=FILE");
 		return -EINVAL;
 	}
 	if (!o->diff.nr && (o->fail_over || o->counts)) {

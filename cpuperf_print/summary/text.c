@@ -245,8 +245,12 @@ static void put_iteration(struct summary *s)
 		return;
 	sampling(s);
 	for (size_t row = 0; row < t->nr_rows; row++) {
-		snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32, t->row_trace[row],
-			 t->row_cpu[row]);
+		if (t->row_cpu[row] == TRACE_ANY_CPU)
+			snprintf(name, sizeof(name), "Trace %" PRIu32 ", any CPU",
+				 t->row_trace[row]);
+		else
+			snprintf(name, sizeof(name), "Trace %" PRIu32 ", CPU %" PRIu32,
+				 t->row_trace[row], t->row_cpu[row]);
 		put_block(s, name, table_cell(t, row, 0));
 	}
 	if (t->nr_rows > 1 || t->nr_events < t->nr_columns)

@@ -66,8 +66,13 @@ static int parse_one(const struct opt_table *t, int argc, char **argv, int *i, v
 		}
 		if (arg[0] != '-' || !arg[1] || !arg[2]) {
 			err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-			err_hint(e, "%s accepts options only (--name=value); --help lists them",
-				 t->program);
+			if (t->plain_hint)
+				err_hint(e, "%s", t->plain_hint);
+			else
+				err_hint(e,
+					 "%s accepts options only (--name=value); --help lists "
+					 "them",
+					 t->program);
 			return -EINVAL;
 		}
 		len = strcspn(arg + 2, "=");

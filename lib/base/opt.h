@@ -50,8 +50,9 @@ struct opt_table {
 	const char *usage;   /* lines "  cpuperf --spec-file=FILE …" */
 	const struct opt_row *rows;
 	size_t nr_rows;
-	const char *footer; /* examples, exit status */
-	const char *plain;  /* the row that takes arguments that are no options; NULL: none does */
+	const char *footer;     /* examples, exit status */
+	const char *plain_hint; /* for an argument that is none; NULL: options only */
+	const char *plain; /* the row that takes arguments that are no options; NULL: none does */
 };
 
 /* Parses argv[1..] up to the first error: an unknown option (with the nearest name as hint), a

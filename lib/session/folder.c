@@ -101,7 +101,10 @@ static int open_session(struct folder *f, const char *path, struct err *e)
 	if (rc)
 		return rc;
 	snprintf(f->lock_path, sizeof(f->lock_path), "%s/%s.lock", path, CPSESSION_FOLDER_MANIFEST);
-	return lock_acquire(&f->lock, f->fd, CPSESSION_FOLDER_MANIFEST ".lock", f->lock_path, e);
+	rc = lock_acquire(&f->lock, f->fd, CPSESSION_FOLDER_MANIFEST ".lock", f->lock_path, e);
+	if (rc == -EBUSY)
+		err_hint(e, "name another folder: --output=NAME");
+	return rc;
 }
 
 static void close_session(struct folder *f)

@@ -4,8 +4,10 @@
  */
 #include "target/command.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "target/command_child.h"
 
 #include <errno.h>
@@ -20,6 +22,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { MAX_TEXT_BYTES = 4 << 20 };
 
 struct target_command {
 	pid_t pid;         /* 0: reaped */
@@ -104,10 +108,10 @@ static int start_waiter(struct target_command *c)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&c->waiter, NULL, wait_for_end, c);
+	rc = thread_start(&c->waiter, wait_for_end, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	c->has_waiter = rc == 0;
-	return -rc;
+	return rc;
 }
 
 static int explain_exec(const struct target_command *c, int error, struct err *e)
@@ -206,14 +210,34 @@ bool target_command_has_ended(const struct target_command *c)
 	return atomic_load(&c->has_ended);
 }
 
+/* As a shell reads it back. */
+static void add_argument(struct buf *out, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./=:,@%+-";
+
+	if (*arg && !arg[strspn(arg, plain)]) {
+		buf_adds(out, arg);
+		return;
+	}
+	buf_addc(out, '\'');
+	for (; *arg; arg++)
+		buf_adds(out, *arg == '\'' ? "'\\''" : (char[]){*arg, '\0'});
+	buf_addc(out, '\'');
+}
+
 void target_command_text(const struct target_command *c, char *buf, size_t size)
 {
-	size_t len = 0;
+	struct buf text;
 
-	buf[0] = '\0';
-	for (char *const *arg = c->argv; *arg && len + 1 < size; arg++)
-		len += (size_t)snprintf(buf + len, size - len, "%s%s", arg == c->argv ? "" : " ",
-					*arg);
+	buf_init(&text, MAX_TEXT_BYTES);
+	for (char *const *arg = c->argv; *arg; arg++) {
+		if (arg > c->argv)
+			buf_addc(&text, ' ');
+		add_argument(&text, *arg);
+	}
+	snprintf(buf, size, "%s", buf_error(&text) ? c->name : buf_str(&text));
+	buf_fini(&text);
 }
 
 void target_command_wait(struct target_command *c, struct target_end *end)

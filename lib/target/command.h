@@ -42,7 +42,7 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 void target_command_signal(struct target_command *c, int number);
 bool target_command_is_started(const struct target_command *c);
 bool target_command_has_ended(const struct target_command *c);
-/* The command line, for people. */
+/* The command line, quoted for a shell; cut if it is longer than size. */
 void target_command_text(const struct target_command *c, char *buf, size_t size);
 /* Waits for its end. */
 void target_command_wait(struct target_command *c, struct target_end *end);

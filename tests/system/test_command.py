@@ -64,6 +64,30 @@ def check_statuses(folder):
     assert "no-such-program: error: " in done.stderr and "PATH" in done.stderr, done.stderr
 
 
+def check_mistakes(folder):
+    """One error each, which says what to type, and nothing runs."""
+    for args, text in ((["--"], "no command after --"), (["touch", "ran"], "-- COMMAND"),
+                       (["-o", "", "--", "touch", "ran"], "--output: the name is empty"),
+                       (["-o", "x", "--output-path-prefix=y", "--", "touch", "ran"], "exclusive"),
+                       (["--output-format=csv", "--", "touch", "ran"], "cpuperf_print --output-format=csv"),
+                       (["--list-events", "--", "touch", "ran"], "exclusive")):
+        done = run(CPUPERF, *args, cwd=folder, code=None)
+        assert done.returncode == (125 if "--" in args else 2), (args, done)
+        assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
+    done = measure(folder, "touch", "ran", options=["--check-spec"], code=None)
+    assert os.listdir(folder) == [], os.listdir(folder)
+
+
+def check_no_printer(folder):
+    """The answer is missing, and not the session or the status."""
+    os.mkdir(f"{folder}/alone")
+    alone = shutil.copy(CPUPERF, f"{folder}/alone")
+    shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", folder)
+    done = run(alone, "--", "sh", "-c", "exit 3", cwd=folder, code=3)
+    assert "cpuperf_print: warning: cannot be executed" in done.stderr, done.stderr
+    assert output(PRINT, "--quiet", cwd=folder).startswith("sh -c 'exit 3': exit status 3\n")
+
+
 def check_descriptors(folder):
     """Standard input and output are the command's; the answer goes to standard error, at the end."""
     done = measure(folder, "cat", input="both\n")
@@ -176,6 +200,7 @@ def check_duration(folder):
     done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],
                    code=6)
     assert done.stdout == "late\n" and "still running when the measuring ended" in done.stderr, done
+    assert re.search(r"went on unmeasured: exit status 6 after \d+\.\d+ s", done.stderr), done
 
 
 def check_ordinary_user(folder):
@@ -214,7 +239,7 @@ def check_folder(folder):
     assert os.stat(f"{folder}/{FOLDER}").st_mode == 0o40700
     measure(folder, "echo", "second")
     assert output(PRINT, "--quiet", cwd=folder).startswith("echo second: exit status 0\n")
-    assert "sh -c exit 0: exit status 0" in output(PRINT, "--quiet", f"{FOLDER}.old", cwd=folder)
+    assert "sh -c 'exit 0': exit status 0" in output(PRINT, "--quiet", f"{FOLDER}.old", cwd=folder)
     measure(folder, "no-such-program", code=127)  # replaces nothing
     assert output(PRINT, "--quiet", cwd=folder).startswith("echo second")
     measure(folder, "echo", "named", options=["-o", "mine"])

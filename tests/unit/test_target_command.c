@@ -157,15 +157,15 @@ TEST(refused)
 
 TEST(text)
 {
-	static char echo[] = "echo", a[] = "a b", c[] = "c";
+	static char echo[] = "echo", a[] = "a 'b'", c[] = "c";
 	char *argv[] = {echo, a, c, NULL}, text[64], shorter[7];
 	struct target_command *command;
 	struct err e = {0};
 
 	assert_int_equal(target_command_new(argv, &command, &e), 0);
 	target_command_text(command, text, sizeof(text));
-	assert_string_equal(text, "echo a b c");
+	assert_string_equal(text, "echo 'a '\\''b'\\''' c");
 	target_command_text(command, shorter, sizeof(shorter));
-	assert_string_equal(shorter, "echo a");
+	assert_string_equal(shorter, "echo '");
 	target_command_free(command);
 }
