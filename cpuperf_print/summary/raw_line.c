@@ -1,5 +1,5 @@
 /*
- * Lines that all records of the raw format begin with, and those of counts.
+ * Line prefixes of all records of the raw format, and lines of counts.
  */
 #include "base/digits.h"
 #include "summary/raw.h"

@@ -104,7 +104,7 @@ static void put_branch(struct buf *out, const struct trace_branch *b)
 	    "alignment fault", "data fault", "instruction fault", "arch 1", "arch 2", "arch 3",
 	    "arch 4",          "arch 5"};
 	static const char *const speculations[] = {NULL, "speculated wrongly", "not speculated",
-						   "speculated rightly"};
+						   "speculated correctly"};
 	static const char *const privileges[] = {NULL, "user", "kernel", "hypervisor"};
 	enum { EXTENDED = 15 };
 	const char *said[] = {
@@ -146,7 +146,7 @@ static void last_branch(const struct shown *s)
 	}
 }
 
-/* Member 0 is the timebase, which has its tick. */
+/* Member 0 is the timebase, which is already printed as a tick. */
 static void counts(const struct shown *s)
 {
 	const struct profile_trace *t = s->trace;

@@ -264,7 +264,7 @@ const struct counts_formula_row *counts_formula_row(size_t i)
 	return &rows[i];
 }
 
-/* Among which events operands are sought. */
+/* The events that are searched for operands. */
 struct choice {
 	const struct trace_event *events;
 	size_t nr;

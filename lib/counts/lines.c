@@ -43,7 +43,7 @@ struct line {
 	struct slice slice[NR];
 };
 
-/* A line by what it is of. */
+/* A line and its key. */
 struct entry {
 	uint32_t column, cpu, number;
 	uint32_t kind;     /* 0; 1: samples; 2: of a thing */

@@ -79,7 +79,7 @@ static int push(struct profile_merged *m, struct source *s)
 	return 0;
 }
 
-/* Kernel symbols are not of a time. */
+/* Skips kernel symbols, which have no time. */
 static int advance(struct source *s)
 {
 	int rc;

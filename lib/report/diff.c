@@ -132,7 +132,7 @@ static int make_row(struct diff *d, const char *key, uint64_t hash, struct row *
 	return 0;
 }
 
-/* The seed differs from run to run: keys come from files, and could be made to meet. */
+/* The seed differs from run to run: keys come from files, and could be crafted to collide. */
 static int find_row(struct diff *d, const char *key, struct row **out)
 {
 	uint64_t hash = XXH3_64bits_withSeed(key, strlen(key), (uintptr_t)d);

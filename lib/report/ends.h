@@ -24,12 +24,13 @@ enum report_end {
 /* What "stacks …" are: "truncated at kernel.perf_event_max_stack" … */
 const char *report_end_name(enum report_end end);
 
-/* How much a function says of the end of the stacks whose outermost it is. */
+/* What a function implies about a stack whose outermost function it is. */
 enum report_start {
 	REPORT_START_NO,
 	REPORT_START_YES, /* a program or a thread begins with it */
-	/* One without a name: of the C library, which begins a program or a thread if it called
-	 * one; of another object, in which a program begins if it called the C library. */
+	/* Without a name. LIBRARY: in the C library; the start of a program or thread if it called
+	 * a function. NAMELESS: in another object; the start of a program if it called the C
+	 * library. */
 	REPORT_START_LIBRARY,
 	REPORT_START_NAMELESS,
 	REPORT_START_ABOVE, /* no code: a frame pointer of code without frames led there */

@@ -160,7 +160,7 @@ static int set_linkage_name(struct report_functions *f, struct function *fn, con
 	return fn->shown.linkage_name ? 0 : -ENOMEM;
 }
 
-/* What is merged is of no object of its own. */
+/* Functions that rules merge have no object. */
 static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
 {
 	bool is_new;

@@ -175,7 +175,7 @@ static int compare_counts(const void *pa, const void *pb)
 	return a->slice < b->slice ? -1 : a->slice > b->slice;
 }
 
-/* Those of a node, moved down to *end: of stacks that were merged some are the same. */
+/* Moves the counts of a node down to *end and adds up equal ones, which merging nodes may cause. */
 static void pack(struct report_outline *out, size_t first, size_t nr, size_t *end)
 {
 	const size_t begin = *end;

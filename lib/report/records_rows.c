@@ -531,7 +531,7 @@ static char *put_u64(const struct row *w, char *p, const char *name, size_t len,
 	return w->is_json ? put(p, "null", 4) : p;
 }
 
-/* Since the session's start; what was there before is of a time before it. */
+/* Since the session's start; negative for surveyed records, which precede it. */
 static char *put_time(const struct row *w, char *p)
 {
 	uint64_t time_ns = w->s->item->time_ns, start_ns = w->s->all->start_ns;

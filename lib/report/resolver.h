@@ -39,7 +39,7 @@ void report_resolver_free(struct report_resolver *r); /* NULL is fine */
  * REPORT_MAX_INLINED. 0: no memory. */
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
 			      bool is_kernel, uint64_t address, struct report_frame *out);
-/* What the function at an address of the process says of a stack that ends with it. */
+/* What the function at an address of the process implies about a stack that ends there. */
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address);
 

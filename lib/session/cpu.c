@@ -195,7 +195,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	c->is_open = rc == 0;
 	if (rc) {
 		session_cpu_close(c);
-		forget_results(c); /* a CPU that is away says nothing of its events */
+		forget_results(c); /* an offline CPU shows nothing about its events */
 	}
 	return rc;
 }

@@ -314,8 +314,8 @@ static const char *join(struct arena *arena, const struct spec_choice *choice)
 	return all;
 }
 
-/* What tells two columns of one event apart: "user", "os" or, of both, "all"; of many things, those
- * that were picked. NULL without memory. */
+/* What distinguishes two columns of one event: "user", "os" or "all" (both); for an event of many
+ * things, the selected ones. NULL: no memory. */
 static const char *modes_name(struct arena *arena, const struct spec_event *e)
 {
 	unsigned modes = e->flags & (SPEC_OS | SPEC_USER);

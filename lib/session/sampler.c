@@ -348,9 +348,9 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 	return rc;
 }
 
-/* Where samples hold the group's counts the kernel is not asked what each event lost: it would be
- * in every sample. Alone in its ring, what the ring lost is what it lost; and nothing is nothing.
- */
+/* Where samples contain the group's counts, PERF_FORMAT_LOST is not requested: it would lengthen
+ * every sample. Then the ring's loss is the event's if no other shares the ring, or if it is 0;
+ * else the event's is unknown. */
 static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 {
 	uint64_t now = s->cpu->lost[event->part], before = event->lost_before;

@@ -68,7 +68,7 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
  * of the samples.
  */
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e);
-/* Starts the next iteration, with a file or without: what was kept is its first. */
+/* Starts the next iteration, with a file or without: kept samples come first. */
 int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e);
 
 /* Samples and lost records, of all iterations up to now. */

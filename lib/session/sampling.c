@@ -350,7 +350,7 @@ const struct err *sampling_failed(const struct sampling *g)
 	return g->error.code ? &g->error : NULL;
 }
 
-/* Where the trace has no file, because its name was taken, what was gathered goes nowhere. */
+/* A trace without a file (its name was taken) drops the gathered data. */
 static int append(struct trace_file *file, struct trace_writer *w, struct err *e)
 {
 	return file ? trace_file_append(file, w, e) : 0;
@@ -558,8 +558,7 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 	paced_note_missing(&g->paced, iteration, g->notes);
 }
 
-/* Samples first, and then the ends of all files: on a full disk these have what was kept for them.
- */
+/* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
 static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
 {
 	uint64_t max_rate = host_max_sample_rate(g->plan->host);

@@ -122,7 +122,7 @@ static bool identify_one(struct surveyor *s, uint32_t number)
 	return rc == 0 || rc == -ETIMEDOUT;
 }
 
-/* Until the session ends: whoever waits for that does not wait long for what is left. */
+/* Runs until the session ends, and then at most LAST_NS longer for the remaining files. */
 static void identify_mapped(struct surveyor *s)
 {
 	uint64_t until_ns = 0;

@@ -61,7 +61,7 @@ static void *run(void *arg)
 		wait_until(s, due_ns);
 		if (!s->has_work)
 			break;
-		/* before the round: what is told to stop meanwhile has another one */
+		/* before the round: a stop during a round causes another */
 		if (s->is_stopping)
 			s->is_steady = false;
 		due_ns = clock_monotonic_ns() + s->period_ns;

@@ -42,12 +42,11 @@ struct syncer {
 
 /* Starts the thread; period_ns, is_steady, round and arg are set. 0 or -errno. */
 int syncer_start(struct syncer *s);
-/* There is this to do, beside what waits already. 0 or what a round failed with, *e as it was told.
- */
+/* Adds to the queued work. 0, or the error of a failed round, with *e from that round. */
 int syncer_post(struct syncer *s, const struct sync_work *work, struct err *e);
-/* How long the slowest round took since this was asked last. */
+/* The time of the slowest round since the last call. */
 uint64_t syncer_slowest_ns(struct syncer *s);
-/* A last round, if there is something to do; then the thread has ended. As syncer_post. Nothing if
+/* Does a last round if there is work, and joins the thread. Returns as syncer_post. Does nothing if
  * it does not run. */
 int syncer_stop(struct syncer *s, struct err *e);
 

@@ -21,8 +21,8 @@ struct target_command;
 struct target_end {
 	int status;          /* as waitpid returns it */
 	struct rusage usage; /* of it and of the children that it waited for */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC: when it was let go */
-	uint64_t end_ns;     /* when its end was seen */
+	uint64_t start_ns;   /* CLOCK_MONOTONIC: when it was started */
+	uint64_t end_ns;     /* when its end was observed */
 };
 
 /* Makes the process, which waits. It has the descriptors, signal mask and signal actions of this

@@ -168,7 +168,7 @@ TRACE = [
             GUEST_KERNEL | BIT_14),
      ["PC: Event 0x1001, aspace 0x1a2b, pc 0x401000, exact, guest kernel",
       "LastBranch: Event 0x1001, aspace 0x1a2b, 3 branches, index 42",
-      (None, "      from 0x100, to 0x200, mispredicted, call, speculated rightly, user, 5 cycles"),
+      (None, "      from 0x100, to 0x200, mispredicted, call, speculated correctly, user, 5 cycles"),
       (None, "      from 0x101, to 0x201, predicted, in transaction, aborted, data fault, kernel"),
       (None, "      from 0x102, to 0x202"),
       "Data: Event 0x1001, address 0x7000, weight 0x9, source 0x55"]),

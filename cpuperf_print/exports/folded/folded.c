@@ -44,8 +44,8 @@ static int take(void *arg, const struct report_entry *e)
 	return sink->entry(sink->arg, &below);
 }
 
-/* A semicolon would be the end of the frame, as would a newline of the stack; and without a name
- * there would be no frame: a task may have none. */
+/* A semicolon would end the frame, a newline the stack. A task may have no name, and an empty one
+ * would make no frame. */
 static void add_name(struct buf *b, const char *name)
 {
 	if (!*name)
@@ -74,7 +74,7 @@ static int put_line(struct folded *f, const struct report_node *n, struct err *e
 	return output_flush(f->j->output, e);
 }
 
-/* Down and back: the line grows and is cut with the depth. */
+/* Walks the tree; the line always holds the current path. */
 static int put_below(struct folded *f, const struct report_node *root, struct err *e)
 {
 	uint32_t at = root->first_child, way[MAX_FRAMES];
@@ -110,7 +110,7 @@ static int put_event(struct folded *f, const struct report_node *root, struct er
 	return put_below(f, root, e);
 }
 
-/* By what is asked for, not by what came: the same options give lines of the same shape. */
+/* Depends on the options, not on the data: the same options yield lines of the same shape. */
 static bool has_events(const struct folded *f)
 {
 	const struct profile_facts *facts = job_input(f->j)->facts;

@@ -39,7 +39,7 @@ struct perf_layout events_layout(const struct trace_layout *l)
 	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id};
 }
 
-/* Part nr of an event's attrs, and its layout. */
+/* The attr of part nr of an event, and its layout. */
 static const uint8_t *find_attr(const struct trace_event *e, uint32_t nr, uint32_t *size,
 				struct trace_layout *layout)
 {
@@ -55,7 +55,7 @@ static const uint8_t *find_attr(const struct trace_event *e, uint32_t nr, uint32
 	return NULL;
 }
 
-/* "REC->name": a number as what it is, text as text; other things have no letter of printf. */
+/* For "REC->name": numbers by size and sign, text as text. NULL: printf has no conversion. */
 static const char *conversion(const struct profile_field *f)
 {
 	if (f->is_char)
@@ -187,7 +187,7 @@ static int add_event(struct events *x, uint32_t event, uint32_t attr, const stru
 	return (int)x->nr++;
 }
 
-/* Few: a session has at most some tens. */
+/* Linear search: a session has tens of events at most. */
 static int find_event(const struct events *x, uint32_t event, uint32_t attr)
 {
 	for (size_t i = 0; i < x->nr; i++)
@@ -270,7 +270,7 @@ static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 		if (i == 0)
 			first = place;
 	}
-	/* only what lies together is a group there */
+	/* in perf.data the members of a group must be adjacent */
 	if (!is_read || first < 0 || (size_t)first != before || x->nr - before != nr)
 		return 0;
 	return add_group(x, (uint32_t)first, (uint32_t)nr);
@@ -361,7 +361,7 @@ int events_finish(struct events *x)
 	x->list = mem_calloc(x->nr + 1, sizeof(*x->list));
 	if (!x->sorted || !x->list)
 		return -ENOMEM;
-	if (x->ids.nr) /* none is found by its id from here on */
+	if (x->ids.nr) /* ids are not looked up after this */
 		qsort(x->ids.items, x->ids.nr, sizeof(struct events_id), compare_ids);
 	fill_list(x);
 	return 0;

@@ -18,7 +18,7 @@ struct kernel_module {
 
 /* Zero-initialise by kernel_init. */
 struct kernel {
-	uint64_t text, stext; /* the addresses of these symbols; 0: not told */
+	uint64_t text, stext; /* the addresses of these symbols; 0: unknown */
 	uint64_t last;        /* function of the kernel itself */
 	struct dict modules;  /* struct kernel_module */
 };

@@ -39,8 +39,8 @@ struct perf_data {
 	struct kernel kernel;
 	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
-	uint8_t *born;    /* owned; pids whose beginning, or exec, was told until now: bits */
-	uint64_t written; /* of the records, but for what is in j->output->text */
+	uint8_t *born;                 /* owned; bits: pids whose fork or exec was written */
+	uint64_t written;              /* bytes of records, without those in j->output->text */
 	uint64_t round_at, round_ns;
 	uint64_t start_ns, first_ns, last_ns; /* of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
@@ -217,7 +217,7 @@ static bool is_task_wanted(const struct perf_data *x, const struct profile_item 
 	return profile_globs_match(&f->comms, task.comm->name);
 }
 
-/* Of a record where it tells it. */
+/* The record's CPU, or else its trace's. */
 static uint32_t cpu_of(const struct profile_item *item, const struct profile_trace *t)
 {
 	return item->cpu == UINT32_MAX ? t->head.cpu : item->cpu;
@@ -304,7 +304,7 @@ static int put_lost(struct perf_data *x, const struct profile_trace *t,
 	return 0;
 }
 
-/* What the kernel counted as lost in a trace, said when the trace is first met. */
+/* Writes what the kernel counted as lost in a trace, at the trace's first record. */
 static int put_all_lost(struct perf_data *x, const struct profile_trace *t, uint64_t time_ns)
 {
 	const struct profile_filter *f = &x->j->selection->filter;
@@ -517,7 +517,7 @@ int export_perf_data(struct job *j, struct err *e)
 	struct perf_data x = {.j = j, .opened = job_input(j), .e = e};
 	int rc = 0;
 
-	/* not where the shell began to write, perhaps behind something else */
+	/* the offset of a standard output may be non-zero (>>) */
 	if (!output_is_file(j->output))
 		return refuse_out(j, e);
 	events_init(&x.events, x.opened->facts);

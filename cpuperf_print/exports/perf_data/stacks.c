@@ -1,7 +1,8 @@
 /*
- * Readers join what a callchain has of the program and what they unwind of its stack: where both
- * are there, one must go. A long piece of stack says more than frame pointers do; a short one was
- * taken to complete their chain, which they cannot do, so that is done here.
+ * Readers append the frames that they unwind from a sample's stack bytes to those of its callchain,
+ * so one of the two is omitted. Long stack bytes reach further than frame pointers: the user part
+ * of the callchain is omitted. Short ones were recorded to complete the callchain, which readers
+ * cannot do: they are unwound here, and omitted.
  */
 #include "exports/perf_data/stacks.h"
 
@@ -192,7 +193,7 @@ enum {
 	OFFSET_AT = 32,
 	PROT_AT = 64,
 	PROT_READING = 1,
-	PAGE_BYTES = 4096, /* at least: a mapping may be told to be smaller than it was */
+	PAGE_BYTES = 4096, /* the least: the recorded size may be too small */
 };
 
 static void set64(struct buf *out, size_t at, uint64_t v)

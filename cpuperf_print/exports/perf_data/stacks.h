@@ -13,9 +13,9 @@ struct profile_lookup;
 
 /* Zero-initialise by stacks_init. */
 struct stacks {
-	struct elf_finder *finder; /* owned; it tells nobody what it does not find */
+	struct elf_finder *finder; /* owned; reports no missing files */
 	struct profile_lookup *lookup;
-	struct unwinder *unwinder; /* owned; NULL: of this machine there is none */
+	struct unwinder *unwinder; /* owned; NULL: not supported on this machine */
 	const char *machine;
 	bool has_dumps;             /* samples have pieces of the program's stack */
 	struct report_stack *stack; /* owned */
@@ -28,9 +28,9 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 void stacks_fini(struct stacks *s);
 /* Sets the address, the callchain and the stack of a sample. */
 void stacks_set(struct stacks *s, const struct profile_item *item, struct perf_origin *o);
-/* Of a mapping of code, which goes out next: appends, if samples have stacks, those of the file's
- * data that are only read. Readers find unwind tables by them, but the kernel is asked to tell
- * mappings of code alone. */
+/* Call before a mapping of code is written: if samples have stacks, appends mappings of the file's
+ * read-only data. Readers find unwind tables through them, but sessions record only mappings of
+ * code. */
 void stacks_put_data(const struct stacks *s, struct buf *out, const struct profile_item *item,
 		     const struct perf_origin *o);
 

@@ -1,7 +1,7 @@
 /*
- * Points become values of counters, each on its track: of an event on a CPU, of a thing, of the
- * machine. A value holds from its time to the next, so a point stands at the start of what it is
- * of. Readers know a track only behind its description. Must not do any arithmetic.
+ * Points become values of counters. A track is an event on a CPU, of a thing or of the machine. A
+ * value holds from its time to the next, so a point is written at the start of its interval. A
+ * track must be described before its first value. Must not do any arithmetic.
  */
 #include "base/dict.h"
 #include "base/err.h"
@@ -91,7 +91,7 @@ static void put_track(struct counters *c, const struct track *t,
 	perfetto_end(b, packet);
 }
 
-/* Described, and what it is of before it. */
+/* Writes the description of the track's parent, then its own. */
 static int know_track(struct counters *c, const struct track *t,
 		      const struct counts_series_point *p)
 {

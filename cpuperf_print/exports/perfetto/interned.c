@@ -1,9 +1,9 @@
 /*
- * Stacks are numbered by the report, and each node of them knows its frame's number here. What is
- * numbered has one number in all sequences, and a bit in each that has it.
+ * The report numbers stacks; each node of theirs stores the number of its frame here. An interned
+ * entry has one id in all sequences; a bit per sequence marks those that contain it.
  *
- * Readers leave out a stack with a frame in no mapping, so each frame has one: its file (as if it
- * were mapped as it is), the kernel, or what its function says to be of.
+ * Readers skip a stack with a frame in no mapping, so each frame has one: its file (as if mapped
+ * at offset 0 unchanged), the kernel, or its function's object.
  */
 #include "base/dict.h"
 #include "base/mem.h"
@@ -141,7 +141,7 @@ static int make_room(struct perfetto_interned *in, uint32_t stack)
 	return 0;
 }
 
-/* --- what a sequence has --------------------------------------------------------------------- */
+/* --- interned data per sequence -------------------------------------------------------------- */
 
 static struct bits *bits_of(struct perfetto_interned *in, uint32_t sequence, enum interned what)
 {
@@ -206,7 +206,7 @@ static void put_text(struct put *p, enum interned what, uint32_t iid, const char
 		put_bytes(p, what, iid, text, strlen(text));
 }
 
-/* Its build-id and path have its number. */
+/* The mapping's build-id and path share its id. */
 static void put_mapping(struct put *p, uint32_t iid)
 {
 	const struct mapping *m = dict_at(&p->in->mappings, iid - 1);

@@ -10,7 +10,7 @@ uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b)
 		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
 		h ^= h >> 29;
 	}
-	return h ? h : 1; /* 0 is a track that there always is */
+	return h ? h : 1; /* 0 is the default track */
 }
 
 size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns)

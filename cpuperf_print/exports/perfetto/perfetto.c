@@ -1,7 +1,7 @@
 /*
- * Perfetto's own format, a stream of packets: what was measured where and on which clocks, counters
- * over time, samples with their stacks as they come, and at the end who they were of. A reader puts
- * packets in order by their times, which are of CLOCK_MONOTONIC.
+ * Perfetto's own format, a stream of packets: a description of the session and its clocks, counters
+ * over time, samples with their stacks in the order of the files, and at the end the tasks they
+ * belong to. Readers sort packets by time (CLOCK_MONOTONIC).
  */
 #include "exports/perfetto/perfetto.h"
 #include "counts/series.h"
@@ -50,14 +50,14 @@ enum {
 };
 enum { NO_SEQUENCE = UINT32_MAX };
 
-/* What an event came to on a CPU, sample by sample: from what the kernel's counter said at the
- * start of the iteration. */
+/* The running count of an event on a CPU, from the kernel's counter at the start of the iteration.
+ */
 struct count {
 	uint32_t event, iteration, cpu;
 	uint64_t value;
 };
 
-/* A thread as it was called last. */
+/* A thread, with its last name. */
 struct thread {
 	uint32_t pid, tid, comm;
 	uint64_t time_ns;
@@ -83,7 +83,7 @@ static const struct input *opened_of(const struct perfetto *p)
 	return &p->j->inputs->item[p->session];
 }
 
-/* When what is of no time stands: at the start, also where no trace tells that. */
+/* The time of packets without a time of their own: the start of the session, if it is recorded. */
 static uint64_t start_of(const struct perfetto *p)
 {
 	uint64_t start_ns = p->about.start_ns ? p->about.start_ns : p->snapshot_ns;
@@ -168,7 +168,7 @@ static void put_uuid(struct buf *b, const uint8_t id[16])
 	perfetto_end(b, packet);
 }
 
-/* What is not known is not there. */
+/* Unknown values are omitted. */
 static void put_known(struct buf *b, uint32_t field, const char *text, size_t len)
 {
 	if (len)
@@ -392,7 +392,7 @@ static void put_thread(struct perfetto *p, const struct thread *t)
 	perfetto_end(b, packet);
 }
 
-/* A process is called as its first thread; if that was not seen, as any other. */
+/* A process is named after its main thread; if that was not seen, after any other. */
 static int compare_threads(const void *x, const void *y)
 {
 	const struct thread *a = x, *b = y;

@@ -107,7 +107,7 @@ static size_t nr_same_callers(const struct pprof *p, const struct report_frame *
 	return same;
 }
 
-/* Of the stack before, what is not the same is replaced. */
+/* Replaces the part that differs from the previous stack. */
 static void remember(struct pprof *p, const struct report_frame *frames, size_t nr, size_t same)
 {
 	for (size_t i = same; i < nr; i++) {
@@ -135,7 +135,7 @@ static size_t find_locations(struct pprof *p, const struct report_entry *e)
 	return nr;
 }
 
-/* A unit stands beside numbers, because some readers take a 0 without one for no number. */
+/* Each number has a unit, because some readers treat a 0 without one as absent. */
 static void put_number(struct pprof *p, enum label label, uint64_t number)
 {
 	struct buf *b = &p->labels;
@@ -147,7 +147,7 @@ static void put_number(struct pprof *p, enum label label, uint64_t number)
 	proto_end(b, message);
 }
 
-/* That of no text is left out: there is no other way to say it. */
+/* Omits a label with an empty text: the format cannot express it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
 	struct buf *b = &p->labels;
@@ -161,7 +161,7 @@ static void put_text(struct pprof *p, enum label label, uint64_t text)
 	proto_end(b, message);
 }
 
-/* Of what follows one another most is of the same thread. Texts that are new are written here. */
+/* Consecutive samples are mostly of one thread, so labels are reused. Writes new texts. */
 static void know_labels(struct pprof *p, struct report_key key)
 {
 	struct pprof_tables *t = &p->tables;

@@ -178,7 +178,7 @@ static uint32_t find_mapping(struct pprof_tables *t, const struct profile_object
 	return number + 1;
 }
 
-/* Its id, which takes note of the address; 0: the frame is in none. */
+/* The id of the frame's mapping, extended to its address; 0: the frame is in none. */
 static uint32_t mapping_of(struct pprof_tables *t, const struct report_frame *frame)
 {
 	bool is_kernel = !frame->object && frame->function->is_kernel && frame->address;
@@ -217,7 +217,7 @@ static uint64_t build_id_text(struct pprof_tables *t, const struct profile_objec
 	return number;
 }
 
-/* Names were sought: a reader that seeks again would find other files than were recorded. */
+/* Marks names as resolved: a reader that resolves them again would use other files. */
 static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 {
 	const struct pprof_mapping *m = mapping_at(t, id);

@@ -266,7 +266,7 @@ static void put_head(struct speedscope *s)
 	buf_fini(&title);
 }
 
-/* What the format has no place for: other readers pass it by. */
+/* Facts that the format has no field for; other readers ignore them. */
 static void put_facts(struct speedscope *s)
 {
 	const struct input *o = job_input(s->j);
