@@ -1,7 +1,7 @@
 /*
  * A counter for each event and metric, CPU and thing, in a process with an impossible pid. Viewers
- * hold a number until the next, so a rate is written at the start of its time, a value when it was
- * read.
+ * hold a number until the next, so a rate is written at the start of its interval, a value when it
+ * was read.
  */
 #include "exports/series.h"
 

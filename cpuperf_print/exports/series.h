@@ -19,7 +19,7 @@ struct export_series {
 	struct job *j;
 	const struct input *o;
 	struct json_writer *out;
-	struct export_series_note *notes; /* owned; of each event, then each metric */
+	struct export_series_note *notes; /* owned; one per event, then one per metric */
 	size_t nr_notes;
 	bool has_counters;
 	struct buf name;

@@ -95,7 +95,7 @@ static void add_to_group(struct export_group *g, const struct export_tag *t)
 	g->weight += t->weight;
 }
 
-/* order: the tags, sorted. */
+/* order: the sorted tags. */
 static void make_groups(struct export_sorted *s, const uint32_t *order)
 {
 	for (size_t i = 0; i < s->tags.nr; i++) {

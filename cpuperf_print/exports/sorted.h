@@ -18,26 +18,26 @@ struct export_tag {
 };
 
 struct export_group {
-	struct report_key key; /* the most frequent; of one of its CPUs */
+	struct report_key key; /* the most frequent; its CPU is one of several */
 	size_t nr, most;
 	uint64_t weight;
 };
 
 struct export_sorted {
 	struct job *j;
-	bool is_by_event; /* groups: of an event, session, task and name; else of a task */
+	bool is_by_event; /* a group is an event, session, task and name; else a task */
 	struct report_stats stats;
 	struct report_stacks *stacks;
 	struct export_spool *spool;
 	struct dict tags;            /* struct export_tag */
 	struct export_group *groups; /* by event, session, pid, tid, name */
 	size_t nr_groups;
-	struct export_place *places; /* of the tags */
+	struct export_place *places; /* by tag */
 	struct err *e;
 };
 
-/* Reads and sorts the samples of the job's inputs. Frames are functions, with their
- * lines if those are asked for. 0 or -errno with *e; end with export_sorted_fini in any case. */
+/* Reads and sorts the samples of the job's inputs. Frames are functions, with their lines if
+ * requested. 0 or -errno with *e; end with export_sorted_fini in any case. */
 int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e);
 void export_sorted_fini(struct export_sorted *s);
 static inline const struct report_key *export_sorted_key(const struct export_sorted *s,

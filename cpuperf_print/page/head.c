@@ -48,7 +48,7 @@ void page_head_add(void *arg, const struct profile_trace *trace)
 		    trace->start_ns > h->about.start_ns ? trace->start_ns - h->about.start_ns : 0;
 }
 
-/* Mappings that were refused matter if many samples lie in unknown ones. */
+/* Refused mappings are a warning only if many samples lie in unknown ones. */
 static int kind_of(const char *note, const struct report_stats *s)
 {
 	bool is_of_mappings =

@@ -1,5 +1,5 @@
 /*
- * Shared by the parts of --output-format=html: the page that is being made.
+ * Shared by the parts of --output-format=html: the page under construction.
  */
 #ifndef CPUPERF_PRINT_PAGE_HTML_H
 #define CPUPERF_PRINT_PAGE_HTML_H
@@ -30,7 +30,7 @@ struct page_group {
 	uint32_t side, event, thread;
 };
 
-/* A function whose self share certainly changed. */
+/* A function whose self share changed significantly. */
 struct page_certain {
 	uint32_t event, function; /* its number in the report */
 	double change, half;      /* of the share, 0 to 1; ± so much */
@@ -45,7 +45,7 @@ struct page {
 
 	struct report_stacks *stacks;
 	struct report_slices *slices;
-	uint64_t slice_ns; /* before slices are doubled, like these */
+	uint64_t slice_ns; /* before slices are doubled, as the numbers of slices here */
 	uint32_t min_slice, max_slice;
 	struct report_stats stats[PAGE_NR_SIDES];
 	struct dict threads; /* struct page_thread */
@@ -60,16 +60,16 @@ struct page {
 	    *leaves; /* stack: the function; group: event and side; slice: replicate */
 
 	struct report_comparable *comparable;
-	struct page_certain *certain; /* what certainly changed */
+	struct page_certain *certain; /* significant changes */
 	size_t nr_certain, certain_room;
 
 	struct profile_about about;                 /* of the first session */
-	uint64_t iteration_ns[PAGE_MAX_ITERATIONS]; /* when they began, since its start */
+	uint64_t iteration_ns[PAGE_MAX_ITERATIONS]; /* when they began, since the session's start */
 	size_t nr_iterations;
 	struct report_outline outline;
 	struct buf notes[2]; /* lines: warnings about the numbers, notes about the page */
-	size_t nr_notes[2], nr_more[2]; /* lines; further lines, left out */
-	struct buf data;                /* JSON that is not yet written */
+	size_t nr_notes[2], nr_more[2]; /* lines; further lines, omitted */
+	struct buf data;                /* JSON not written yet */
 	struct json_writer json;
 };
 
@@ -83,7 +83,7 @@ enum { PAGE_WARNING, PAGE_NOTE };
 void page_note(struct page *h, int kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Collects what a trace of the first session says; arg is the page. */
+/* Collects facts from a trace of the first session; arg is the page. */
 void page_head_add(void *arg, const struct profile_trace *trace);
 /* The session's facts, warnings and notes. 0 or -errno with *e. */
 int page_head_read(struct page *h, struct err *e);
@@ -91,19 +91,19 @@ void page_head_put(struct page *h);
 /* Counts and misc over time. */
 int page_series_read(struct page *h, struct err *e);
 int page_series_put(struct page *h, struct err *e);
-/* The time selected by options, else that of all numbers; since the session's start. */
+/* The interval selected by options, else that of all numbers; since the session's start. */
 void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns);
 /* Limits a slice to the range of the page: samples far outside, as in damaged files, are counted in
  * the first or the last. */
 uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned doubled);
 
-/* Samples: by stack, thread and time. */
+/* Counts samples by stack, thread and time. 0 or -errno with *e. */
 int page_samples_read(struct page *h, struct err *e);
 int page_samples_put(struct page *h, struct err *e);
 /* With --diff: adds a sample of either side. 0 or -errno. */
 int page_change_take(struct page *h, const struct report_sample *s, unsigned side);
-/* After the last sample: finds what certainly changed; then replaces the functions of the outline
- * by those that mean the same on both sides. 0 or -errno. */
+/* Call after the last sample. Finds significant changes, then replaces the functions of the outline
+ * by those that both sides share. 0 or -errno. */
 int page_change_compare(struct page *h);
 int page_change_name(struct page *h);
 /* numbers: as page_numbers.function, nr of them. */

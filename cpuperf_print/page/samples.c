@@ -13,12 +13,12 @@
 #include <string.h>
 
 enum {
-	NR_SLICES = 400,      /* at most, if all goes well */
+	NR_SLICES = 400,      /* at most, unless later times follow */
 	MAX_COUNTS = 2 << 20, /* in memory */
 	MAX_THREADS = 4096,   /* by pid and tid; then by name */
 };
 
-/* If there are too many threads, those of one name are one; if too many names, all are one. */
+/* With too many threads, those of one name are merged; with too many names, all are. */
 static uint32_t find_thread(struct page *h, struct page_thread t)
 {
 	uint32_t number;
@@ -40,7 +40,7 @@ static bool is_of_thread(const struct page_thread *t, const struct report_key *k
 	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid;
 }
 
-/* Usually the group of the sample before. DICT_NONE without memory. */
+/* Usually the previous sample's group. DICT_NONE: no memory. */
 static uint32_t find_group(struct page *h, unsigned side, const struct report_key *k)
 {
 	const struct page_group *last = dict_at(&h->groups, h->last_group);
@@ -91,7 +91,7 @@ void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
 	*end_ns = f->to_ns > *start_ns && f->to_ns < *end_ns ? f->to_ns : *end_ns;
 }
 
-/* Chooses a round slice of which at most NR_SLICES make the time shown. */
+/* Chooses a round slice such that at most NR_SLICES cover the time shown. */
 static void choose_slices(struct page *h)
 {
 	static const uint64_t steps[] = {1, 2, 5};

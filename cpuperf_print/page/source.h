@@ -1,6 +1,6 @@
 /*
- * The page of --output-format=html before and behind its data, made from html/ at build time by
- * cmake/page.cmake. The data is JSON without '<', '>' and '&'.
+ * The page of --output-format=html before and after its data, built from html/ by cmake/page.cmake.
+ * The data is JSON without '<', '>' and '&'.
  */
 #ifndef CPUPERF_PRINT_PAGE_SOURCE_H
 #define CPUPERF_PRINT_PAGE_SOURCE_H

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The least samples of a frame that is not merged, by --min-percent. */
+/* The fewest samples of a frame that is not merged, by --min-percent. */
 static uint64_t least_samples(const struct page *h)
 {
 	double share = h->j->selection->min_percent > 0 ? h->j->selection->min_percent / 100 : 0;
@@ -56,7 +56,7 @@ static void put_count(struct page *h, const char *key, uint64_t n)
 
 /* Texts of the report that the page uses, numbered in the order of first use. */
 struct texts {
-	uint32_t *number; /* by the report's; UINT32_MAX: not yet */
+	uint32_t *number; /* owned; by the report's number; UINT32_MAX: none yet */
 	uint32_t nr;
 };
 

@@ -11,8 +11,8 @@
 
 enum { MAX_NOTE_BYTES = 4096 };
 
-/* In JSON these occur in strings only. Escaped, they can neither end the element that holds the
- * data nor, as U+2028 or U+2029, a line of a script. */
+/* In JSON these occur in strings only. Unescaped, they could end the element that contains the data
+ * or, as U+2028 or U+2029, a line of a script. */
 static const struct {
 	const char *text, *escape;
 } escapes[] = {
@@ -60,7 +60,7 @@ int page_flush(struct page *h, struct err *e)
 	return output_flush(h->j->output, e);
 }
 
-/* The program's locale is "C" for numbers. */
+/* LC_NUMERIC of the program is "C". */
 void page_real(struct page *h, const char *key, double v, unsigned digits)
 {
 	jsonw_key(&h->json, key);

@@ -1,6 +1,7 @@
 /*
- * The table of formulas, and which of them a session's events make. Operands of one formula count
- * in the same modes. The meaning of an event differs by vendor, as in the kernel.
+ * The table of formulas, and the selection of those whose events a session measures. The operands
+ * of one formula count in the same modes. The meaning of an event differs by vendor, as in the
+ * kernel.
  */
 #include "counts/formulas.h"
 
@@ -29,7 +30,7 @@ static const struct counts_formula_row rows[] = {
      .spec = "basic-cpu",
      .low = "0.7",
      .low_hint = "the clock is reduced: power or heat"},
-    /* Where the slots of the pipeline went: Intel since Ice Lake, as the kernel names them. */
+    /* The use of pipeline slots: Intel since Ice Lake, with the kernel's names. */
     {.name = "retiring",
      .expr = "100 * {model:topdown-retiring} / {model:slots}",
      .unit = "%",
@@ -214,7 +215,7 @@ static const struct counts_formula_row rows[] = {
      .spec = "tlb",
      .high = "100",
      .high_hint = "memory is freed and allocated again, or used for the first time"},
-    /* By time, which sums over iterations do not have. */
+    /* Divided by time: not valid for sums over iterations. */
     {.name = "memory_read",
      .expr = "{misc:memory_bytes_read} / duration / 1e9",
      .unit = "GB/s",
@@ -232,7 +233,7 @@ static const struct counts_formula_row rows[] = {
      .is_by_time = true},
 };
 
-/* What an operand may be called in a session, the first that is there. */
+/* Names of operands in a session; the first one found is used. */
 static const struct {
 	const char *name, *events[5];
 } operands[] = {
@@ -288,7 +289,7 @@ static uint32_t modes_of(const struct trace_event *e)
 	return modes & (OS | USER) ? modes : modes | OS | USER;
 }
 
-/* SIZE_MAX: it is not there. */
+/* SIZE_MAX: not found. */
 static size_t find_event(const struct choice *c, const char *name)
 {
 	for (size_t i = 0; i < c->nr; i++)
@@ -338,7 +339,7 @@ static int add_formula(struct counts_formulas *f, const struct choice *c,
 	size_t offset;
 	int rc;
 
-	/* "llc_misses/1k", as an event may be named llc_misses */
+	/* "llc_misses/1k": llc_misses may be the name of an event */
 	m.name = arena_printf(a, "%s%s%s%s", row->name, *row->unit == '/' ? row->unit : "",
 			      *part ? " " : "", part);
 	rc = m.name ? expr_parse(row->expr, a, &m.expr, &offset, e) : -ENOMEM;

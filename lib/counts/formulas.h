@@ -37,14 +37,14 @@ struct counts_formulas {
 	struct counts_formula item[COUNTS_MAX_FORMULAS];
 };
 
-/* Makes the formulas whose operands are among the events; an operand is a place there. is_live: of
- * events that are measured only, and formulas of one iteration too. In the arena. 0; -ENOMEM,
+/* Makes the formulas whose operands are among the events; an operand is an index in them. is_live:
+ * uses only measured events, and includes formulas of one iteration. In the arena. 0; -ENOMEM,
  * -EINVAL with *e. */
 int counts_formulas_make(const struct trace_event *events, size_t nr, bool is_live, struct arena *a,
 			 struct counts_formulas *out, struct err *e);
 
-/* The metrics of a spec, and behind them the formulas of other names whose events are measured,
- * without limits: those are for reports. In the arena. As above. */
+/* Returns the metrics of a spec, followed by formulas with other names whose events are measured,
+ * without limits, which are for reports. In the arena. Returns as above. */
 int counts_formulas_join(const struct metric_set *metrics, const struct trace_event *events,
 			 size_t nr, struct arena *a, struct metric_set *out, struct err *e);
 

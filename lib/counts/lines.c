@@ -23,10 +23,10 @@ enum {
 /* A count: its amount; a share: part and whole; a value: times ns, and these. */
 struct slice {
 	double amount, base;
-	double covered_ns; /* by the CPU that covers most */
-	uint32_t part;     /* the first CPU: its trace, and 1; 0: none yet */
-	double part_ns;    /* what it covers */
-	uint32_t run;      /* the CPU that came last, and what it has covered since */
+	double covered_ns; /* of the CPU that covers most */
+	uint32_t part;     /* the first CPU's trace plus 1; 0: none yet */
+	double part_ns;    /* covered by it */
+	uint32_t run;      /* the last CPU, and the time it has covered since */
 	double run_ns;
 };
 
@@ -36,10 +36,10 @@ struct extremes {
 };
 
 struct line {
-	struct counts_line shown; /* the first */
+	struct counts_line shown; /* must be first */
 	struct extremes points, totals;
 	uint32_t part;
-	bool is_mixed; /* several CPUs are in it */
+	bool is_mixed; /* it contains several CPUs */
 	struct slice slice[NR];
 };
 
@@ -53,10 +53,10 @@ struct entry {
 struct counts_lines {
 	const struct metric_set *metrics;
 	size_t nr_events;
-	struct cell *cells; /* owned; of each event: what metrics are made of */
+	struct cell *cells; /* owned; by event: the operands of metrics */
 	bool each_cpu;
 	struct dict entries; /* struct entry */
-	struct line **order; /* owned; those to show */
+	struct line **order; /* owned; the lines to show */
 	size_t nr_order;
 	struct arena names;
 	uint64_t base_ns, width_ns; /* of the slices */
@@ -134,7 +134,7 @@ static struct line *find(const struct counts_lines *l, const struct entry *key)
 	return line_at(l, dict_find(&l->entries, key));
 }
 
-/* NULL: there is no room (counted), or no memory: -ENOMEM in *rc. */
+/* NULL: too many lines (counted), or no memory (-ENOMEM in *rc). */
 static struct line *line_of(struct counts_lines *l, const struct counts_series_point *p,
 			    uint32_t cpu, int *rc)
 {
@@ -179,7 +179,7 @@ static void add_part(struct slice *to, const struct slice *from)
 	to->covered_ns = fmax(to->covered_ns, fmax(to->part_ns, to->run_ns));
 }
 
-/* Adds the slice that follows. */
+/* Adds the next slice. */
 static void join(struct slice *to, const struct slice *from)
 {
 	to->amount += from->amount;
@@ -202,7 +202,7 @@ static void widen_line(struct line *line)
 	memset(&line->slice[NR / 2], 0, sizeof(line->slice) / 2);
 }
 
-/* Until the time is within the slices. */
+/* Doubles the width until the time is within the slices. */
 static void widen(struct counts_lines *l, uint64_t end_ns)
 {
 	while (end_ns > l->base_ns && (end_ns - l->base_ns - 1) / l->width_ns >= NR) {
@@ -212,7 +212,7 @@ static void widen(struct counts_lines *l, uint64_t end_ns)
 	}
 }
 
-/* What a whole point adds. */
+/* The slice that contains the whole point. */
 static struct slice whole_of(const struct counts_series_point *p, const struct cell *c)
 {
 	double ns = (double)(p->end_ns - p->start_ns);
@@ -265,7 +265,7 @@ static void note_part(struct line *line, uint32_t part)
 	line->part = part;
 }
 
-/* Metrics have slices of their own later. */
+/* Metrics are computed later, in add_metrics. */
 static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_series_point *p,
 		  const struct cell *c)
 {
@@ -291,7 +291,7 @@ static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_seri
 	return 0;
 }
 
-/* What the samples stand for. */
+/* The count estimated from samples. */
 static struct cell estimate(const struct counts_series_point *p)
 {
 	struct cell c = *p->cell;
@@ -341,7 +341,7 @@ static uint64_t whole_number(double x, double base)
 	return (uint64_t)fmin(fmax(round(x * fine), 0), 0x1p63);
 }
 
-/* A slice as a cell of its event; of a count: what it would be over span_ns. */
+/* A slice as a cell of its event; a count is scaled to span_ns. */
 static struct cell cell_of(const struct table_column *c, const struct slice *s, double span_ns)
 {
 	struct cell cell = {.state = CELL_NONE}, share = {.state = CELL_OK};
@@ -374,7 +374,7 @@ static const struct line *operand_line(const struct counts_lines *l, uint32_t co
 	return line ? line : find(l, &(struct entry){.column = column, .cpu = COUNTS_NO_CPU});
 }
 
-/* Joins the slices from … to, those at the ends in part; only those in has, if it is not NULL. */
+/* Joins the slices from … to, those at the ends in part; has, if not NULL, selects slices. */
 static struct slice sum_of(const struct line *line, double from, double to, const bool *has)
 {
 	struct slice sum = {0};
@@ -392,7 +392,7 @@ static struct slice sum_of(const struct line *line, double from, double to, cons
 	return sum;
 }
 
-/* The metric of operands that accrue over span_ns. */
+/* The value of a metric whose operands accrue over span_ns. */
 static double metric_value(const struct counts_lines *l, const struct line *line, double from,
 			   double to, const bool *has, uint64_t span_ns)
 {
@@ -412,7 +412,7 @@ static double metric_value(const struct counts_lines *l, const struct line *line
 	return cell_has_value(&out) ? out.value : NAN;
 }
 
-/* The number over slices from … to, of which both may be broken; NAN: none. */
+/* The number over slices from … to, which may be fractions; NAN: none. */
 static double value_of(const struct counts_lines *l, const struct line *line, double from,
 		       double to)
 {
@@ -430,7 +430,7 @@ static double value_of(const struct counts_lines *l, const struct line *line, do
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* The slices that hold points: whole ones, for those at the ends are covered in part only. */
+/* The first slice that points cover as a whole. */
 static uint64_t first_slice(const struct counts_lines *l)
 {
 	return (l->first_ns - l->base_ns) / l->width_ns;
@@ -456,7 +456,7 @@ static struct extremes extremes_of_slices(const struct counts_lines *l, const st
 	return x;
 }
 
-/* Over all slices in which it has a number: others have a part of its operands. */
+/* The mean over the slices in which it has a number; the others contain only some operands. */
 static double mean_of_metric(const struct counts_lines *l, const struct line *line,
 			     uint64_t span_ns)
 {
@@ -490,8 +490,8 @@ static bool is_within(const struct extremes *x, double mean)
 	return x->has_any && x->min - room <= mean && mean <= x->max + room;
 }
 
-/* A point's own number is that of its own time; and where operands lack a CPU for a time, points
- * and slices may differ in what they hold. */
+/* A point's number covers its own interval only, and if an operand misses a CPU for a time, points
+ * and slices may cover different CPUs. */
 static struct extremes extremes_of(const struct counts_lines *l, const struct line *line,
 				   double mean)
 {
@@ -520,7 +520,7 @@ static void make_numbers(const struct counts_lines *l, struct line *line)
 	line->shown.max = x.max;
 }
 
-/* Those of operands of several paces, or of CPUs and the machine, have no points. */
+/* Metrics whose operands have several paces, or mix CPUs and the machine, have no points. */
 static int add_metrics(struct counts_lines *l)
 {
 	for (size_t i = 0; i < l->metrics->nr; i++) {
@@ -540,7 +540,7 @@ static int add_metrics(struct counts_lines *l)
 	return 0;
 }
 
-/* The other one of counts and samples has more points. */
+/* True if the line of the same event by the other method (counts, samples) has more points. */
 static bool is_coarse(const struct counts_lines *l, const struct counts_line *a)
 {
 	const struct line *b = find(l, &(struct entry){a->column, a->cpu, 0, !a->is_samples});
@@ -556,7 +556,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* The machine has the highest number of a CPU. */
+/* The machine's number is the highest CPU number. */
 static int compare(const void *a, const void *b)
 {
 	const struct counts_line *x = &(*(struct line *const *)a)->shown,

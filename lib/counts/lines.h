@@ -10,20 +10,20 @@
 struct counts_lines;
 
 enum {
-	COUNTS_LINES_SLICES = 256, /* of a line, at most; at least half of them in a long session */
+	COUNTS_LINES_SLICES = 256, /* per line at most; a long session uses at least half */
 	COUNTS_MAX_LINES = 4096,
 };
 
 struct counts_line {
-	uint32_t column, cpu;        /* COUNTS_NO_CPU: of the machine, or over all CPUs */
+	uint32_t column, cpu;        /* COUNTS_NO_CPU: the machine, or all CPUs */
 	struct table_column of;      /* its event or metric */
 	const char *thing;           /* NULL: none */
 	uint32_t number;             /* of the thing */
 	bool is_samples;             /* an estimate from the weight of samples */
 	struct rate rate;            /* unit of min, mean and max; a metric may be per second */
-	bool has_number;             /* min, mean and max hold */
-	double min, mean, max;       /* as shown */
-	uint64_t nr_points;          /* with a number; of samples those with samples */
+	bool has_number;             /* min, mean and max are valid */
+	double min, mean, max;       /* in shown units */
+	uint64_t nr_points;          /* points with a number; for samples, those with samples */
 	struct cell_quality quality; /* of its points */
 };
 
@@ -37,16 +37,16 @@ void counts_lines_free(struct counts_lines *l); /* NULL is fine */
 int counts_lines_add(void *arg, const struct counts_series_point *p);
 
 /*
- * Call it after the last point. Computes the lines of metrics from those of their operands, and
- * sorts: by column, then the machine, CPUs, and things with the largest mean first. Minimum and
- * maximum are those of points, or of slices where several CPUs add up and no point covers them all.
- * The line of a value over all CPUs is their mean. An event with counts and samples has the line
- * with more points. 0 or -ENOMEM.
+ * Call after the last point. Computes the lines of metrics from those of their operands, and sorts:
+ * by column, then the machine, CPUs, and things with the largest mean first. Minimum and maximum
+ * are those of points, or of slices if several CPUs add up and no point covers them all. The line
+ * of a value over all CPUs is their mean. An event with counts and samples gets the line with more
+ * points. 0 or -ENOMEM.
  */
 int counts_lines_end(struct counts_lines *l);
 size_t counts_lines_nr(const struct counts_lines *l);
 const struct counts_line *counts_lines_at(const struct counts_lines *l, size_t i);
-/* The number of points without a line: of things or CPUs that there was no room for. */
+/* The number of points without a line, because there were too many things or CPUs. */
 uint64_t counts_lines_left(const struct counts_lines *l);
 /* The time that the lines cover, since the session's start. */
 uint64_t counts_lines_start_ns(const struct counts_lines *l);

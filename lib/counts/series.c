@@ -1,7 +1,7 @@
 /*
- * Each tick becomes a trace of its own, whose pairs are its readings and the ones before, so that
- * its numbers are computed as those of an iteration. A tick ends when an event is read again.
- * Times, events and instances from the file are not trusted.
+ * Each tick becomes a trace whose pairs are its readings and the previous ones, so that its numbers
+ * are computed like those of an iteration. A tick ends when an event is read again. Times, events
+ * and instances from the file are not trusted.
  */
 #include "counts/series.h"
 
@@ -23,18 +23,18 @@ enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
 /* Where the readings of an event are stored. */
 enum source { AT_ENDS, IN_TICKS, IN_SAMPLES, NR_SOURCES };
 
-/* The readings of one tick, and the last ones before it. */
+/* The readings of one tick, and the last ones before. */
 struct stream {
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL: none; as in profile_trace */
 	struct dict things;           /* struct profile_thing, by event and number */
 	uint64_t start_ns, end_ns;
-	bool is_open; /* there are readings of the tick */
+	bool is_open; /* the tick has readings */
 };
 
-/* Samples of an event in the present slice of time. */
+/* Samples of an event in the current slice of time. */
 struct counter {
-	uint64_t start_ns, end_ns; /* of the slice; 0: none yet */
+	uint64_t start_ns, end_ns; /* the slice; 0: none yet */
 	uint64_t nr, weight;
 	uint64_t longest_ns; /* without a sample */
 };
@@ -44,16 +44,15 @@ struct series {
 	const struct profile_facts *facts;
 	struct profile_iterator *iterator; /* owned */
 	struct table *table;
-	struct table
-	    *whole; /* owned; of the iteration in a session that samples; NULL: no totals */
+	struct table *whole; /* owned; the iteration, in a session that samples; NULL: no totals */
 	uint64_t origin_ns;
 	bool has_origin;
-	/* Of the present trace: */
+	/* The current trace: */
 	const struct profile_trace *trace;
-	struct stream stream[NR_SOURCES]; /* the first has pairs alone */
-	uint8_t *source;                  /* owned; of each event: enum source */
+	struct stream stream[NR_SOURCES]; /* the first has only pairs */
+	uint8_t *source;                  /* owned; by event: enum source */
 	struct counter *counter;          /* owned; of each event */
-	bool *has_things; /* owned; of each event: things of it were read in the tick */
+	bool *has_things;                 /* owned; by event: its things were read in the tick */
 };
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
@@ -196,7 +195,7 @@ static int read_counted(struct series *s, const struct profile_trace *trace)
 	return rc;
 }
 
-/* In a session that samples. */
+/* Emits totals in a session that samples. */
 static int end_whole(const struct series *s)
 {
 	struct table *t = s->whole;
@@ -212,7 +211,7 @@ static int end_whole(const struct series *s)
 
 /* --- ticks ----------------------------------------------------------------------------------- */
 
-/* An event that is not measured has a point once, at the ends. */
+/* An event that is not measured has one point, at the ends. */
 static bool is_event_due(const struct series *s, enum source source, size_t i)
 {
 	const struct table_column *c = &s->table->columns[i];
@@ -285,7 +284,7 @@ static void begin_tick(const struct series *s, struct stream *st)
 	for (uint32_t k = 0; k < st->things.nr; k++) {
 		struct profile_thing *thing = dict_at(&st->things, k);
 
-		if (!thing->pair.has_end && s->has_things[thing->event]) /* it is gone */
+		if (!thing->pair.has_end && s->has_things[thing->event]) /* it ended */
 			thing->pair.has_start = false;
 		go_on_from(&thing->pair);
 	}
@@ -314,7 +313,7 @@ static int end_tick(struct series *s, enum source source)
 	return rc;
 }
 
-/* NULL without memory, or with too many. */
+/* NULL: no memory, or too many. */
 static struct profile_thing *get_thing(struct stream *st, uint32_t event, uint32_t number)
 {
 	const uint32_t key[] = {event, number};
@@ -405,7 +404,7 @@ static uint64_t slice_of(const struct series *s, uint64_t time_ns)
 				      : time_ns - (time_ns - s->origin_ns) % s->config->slice_ns;
 }
 
-/* Ends the present slice, and the interval without samples up to a time, which is one point. */
+/* Ends the current slice, and the interval without samples up to a time, which is one point. */
 static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
 {
 	struct counter *k = &s->counter[event];
@@ -416,7 +415,7 @@ static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
 	return rc ? rc : emit_samples(s, event, k->start_ns, k->end_ns);
 }
 
-/* Ends the present slice and begins that of a time. */
+/* Ends the current slice and begins that of a time. */
 static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
 {
 	struct counter *k = &s->counter[event];
@@ -426,7 +425,7 @@ static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
 	k->start_ns = k->end_ns;
 	if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
 		k->end_ns = UINT64_MAX;
-	/* of many CPUs a sample in the little that is left would look like a burst */
+	/* with many CPUs, a sample in the short rest would look like a burst */
 	if (s->trace->head.cpu != COUNTS_NO_CPU)
 		k->end_ns = least(k->end_ns, s->trace->end_ns);
 	return rc;
@@ -471,7 +470,7 @@ static int count_from_last(struct series *s, uint32_t event, const struct trace_
 	return rc;
 }
 
-/* The rest after the last sample is unknown; if it is long, it held few events. */
+/* The rest after the last sample is unknown; a long rest contains few events. */
 static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
 {
 	struct counter *k = &s->counter[event];
@@ -654,7 +653,7 @@ static void copy_ends(const struct series *s, struct profile_pair *to,
 		to[i] = is_at_ends(s, i / nr_each) ? from[i] : (struct profile_pair){0};
 }
 
-/* Things of events that are read at the boundaries only. */
+/* Copies things of events that are read only at the boundaries. */
 static size_t copy_things(const struct series *s, struct profile_thing *to)
 {
 	const struct profile_trace *t = s->trace;

@@ -23,9 +23,9 @@ enum { COUNTS_SERIES_UNIT_BYTES = 64 };
 /* One number of one event or metric, on one CPU, of one thing, or of the machine. */
 struct counts_series_point {
 	uint32_t column;                 /* events of the session, then its metrics */
-	const struct table_column *of;   /* what it is */
+	const struct table_column *of;   /* its event or metric */
 	const struct table_thing *thing; /* NULL: none */
-	bool is_samples;                 /* a number of samples; weight holds */
+	bool is_samples;                 /* a number of samples; weight is valid */
 	bool is_total; /* over the CPUs in an iteration, which have their own points */
 	uint32_t iteration, trace, cpu; /* COUNTS_NO_CPU: the machine, or a total */
 	uint64_t origin_ns;             /* when the session began */
@@ -40,18 +40,18 @@ typedef int counts_series_fn(void *arg, const struct counts_series_point *p);
 struct counts_series_config {
 	struct profile_session *session; /* is rewound */
 	const struct metric_set *metrics;
-	/* Its events, CPUs, iterations and times apply; a point must lie in the times as a whole.
-	 * CPUs do not filter points of the machine. */
+	/* Its events, CPUs, iterations and times apply; a point must lie within the times. CPUs do
+	 * not filter points of the machine. */
 	const struct profile_filter *filter;
 	bool has_all_events; /* the filter's events do not apply: metrics need all */
-	uint64_t slice_ns;   /* of samples; from the session's start on; not 0 */
-	bool has_totals;     /* of a session that samples too; a tally always has them */
+	uint64_t slice_ns;   /* for samples; from the session's start on; not 0 */
+	bool has_totals;     /* also in a session that samples; a tally always has them */
 	/* Intervals end at samples, at least slice_ns apart, in place of slices: a sample's weight
 	 * accrued since the one before it, so these are smooth where samples are few. */
 	bool from_sample_to_sample;
 	counts_series_fn *point;
 	void *arg;
-	/* Called with each trace, also of iterations that the filter leaves out; may be NULL. */
+	/* Called with each trace, also of iterations that the filter skips; may be NULL. */
 	void (*trace)(void *trace_arg, const struct profile_trace *trace);
 	void *trace_arg;
 };

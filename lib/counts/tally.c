@@ -98,7 +98,7 @@ void counts_tally_samples(struct table *t, size_t row, const struct trace_sampli
 							   .throttled = s->item[i].throttled});
 }
 
-/* Without memory the others are left out, and their event has the sum of those before. */
+/* Without memory the remaining things are skipped, and the event has the sum of those before. */
 static void add_things(struct table *t, const struct profile_trace *trace)
 {
 	int rc = 0;

@@ -20,12 +20,11 @@ int counts_tally_new(const struct profile_facts *facts, const struct metric_set 
  * first can be damaged). Returns how many of its cells have a number. */
 size_t counts_tally_add(struct table *t, const struct profile_trace *trace);
 
-/* Clears the cells and samples of a row that belong to its CPU, and keeps those of the machine: the
- * CPU is not selected.
- */
+/* For a CPU that is not selected: clears the row's cells and samples of the CPU, but not those of
+ * the machine. */
 void counts_tally_leave_cpu(struct table *t, size_t row);
 
-/* Fills in the sampling of a row, after its cells. s NULL: not known. Also for live tables. */
+/* Fills in the sampling of a row, after its cells. s NULL: unknown. Also for live tables. */
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
 
 /* True if the trace belongs to another iteration than the rows: then fill the totals, use the

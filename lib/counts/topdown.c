@@ -1,6 +1,6 @@
 /*
- * The formulas are metrics like those of a spec, beside the events of the session, so that tables
- * make them.
+ * The formulas are metrics like those of a spec, added to the session's events, so that tables
+ * compute them.
  */
 #include "counts/topdown.h"
 
@@ -24,8 +24,8 @@ struct counts_topdown {
 	const struct profile_facts *facts;
 	struct counts_formulas formulas;
 	struct counts_topdown_value value[COUNTS_MAX_FORMULAS];
-	uint64_t nr_partial[COUNTS_MAX_FORMULAS]; /* iterations without a number of all CPUs */
-	struct cell *sums;                        /* owned; of each event, over the iterations */
+	uint64_t nr_partial[COUNTS_MAX_FORMULAS]; /* iterations in which a CPU has no number */
+	struct cell *sums;                        /* owned; by event, over the iterations */
 };
 
 size_t counts_topdown_nr(const struct counts_topdown *t)
@@ -82,8 +82,8 @@ static void end_iteration(struct counts_topdown *t, struct table *table)
 	table->nr_rows = 0;
 }
 
-/* Of all iterations together. Where events lack parts of different times their sums do not belong
- * together: then it is the mean of those that have a number. */
+/* The value over all iterations. If events have no number in different iterations, their sums do
+ * not match: then the mean of the iterations with a number. */
 static void end_value(struct counts_topdown *t, size_t i)
 {
 	struct counts_topdown_value *v = &t->value[i];

@@ -17,10 +17,10 @@ struct counts_topdown;
 struct counts_topdown_value {
 	const struct counts_formula_row *row;
 	const char *part; /* "", "user", "kernel" */
-	/* Of all iterations together, or their mean where one lacks a CPU's number; check
-	 * cell_has_value. total.limit: it is unusual. */
+	/* Over all iterations, or their mean if a CPU has no number in one; check cell_has_value.
+	 * total.limit: it is unusual. */
 	struct cell total;
-	struct spread spread;   /* over the iterations, without one that was cut */
+	struct spread spread;   /* over the iterations that were not cut */
 	double running;         /* the smallest running share of an iteration */
 	struct table_column of; /* without a total: of.reason is why it is not measured */
 	const char *hint;       /* what an unusual total may mean; NULL */

@@ -26,11 +26,11 @@ struct chrome {
 	const struct input *o;
 	struct export_sorted sorted; /* all zero: the session only counts */
 	struct json_writer json;
-	uint32_t *of_node; /* owned; of each stack its number in the file, 0: none yet */
-	uint32_t *node_of; /* owned; and the reverse */
+	uint32_t *of_node; /* owned; by stack: its number in the file, 0: none yet */
+	uint32_t *node_of; /* owned; by number in the file: the stack */
 	uint32_t nr_nodes;
-	struct buf same; /* what the samples of a tag have in common */
-	uint32_t tag;    /* of that */
+	struct buf same; /* the fields shared by the samples of a tag */
+	uint32_t tag;    /* the tag of same */
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -56,8 +56,8 @@ static const char *name_of(const struct chrome *c, const struct export_group *g)
 	return report_functions_text(c->j->inputs->functions, g->key.comm);
 }
 
-/* The first thread's name; without samples of it that of the first that has some. Groups are by
- * process. */
+/* The main thread's name or, if it has no samples, that of the first thread with some. Groups are
+ * by process. */
 static void put_process(struct chrome *c, const struct export_group *g, size_t nr)
 {
 	const struct export_group *main_thread = g;
@@ -148,7 +148,7 @@ static int put_samples(struct chrome *c, struct err *e)
 	return rc ? rc : buf_error(&c->same);
 }
 
-/* With its line if lines are selected. */
+/* With its line if lines are requested. */
 static void put_frame_name(struct chrome *c, const struct report_frame *f)
 {
 	struct buf name;

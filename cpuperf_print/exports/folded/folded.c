@@ -20,9 +20,9 @@ struct folded {
 	struct job *j;
 	struct report_tree *tree;
 	struct report_frame frames[MAX_FRAMES];
-	size_t ends[MAX_FRAMES + 1]; /* of the line, by depth */
+	size_t ends[MAX_FRAMES + 1]; /* lengths of the line, by depth */
 	struct buf line;
-	bool has_events; /* of several: their names are the outermost frames */
+	bool has_events; /* several events: their names are the outermost frames */
 };
 
 /* The task is the outermost frame. */

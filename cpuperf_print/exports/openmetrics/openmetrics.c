@@ -1,7 +1,7 @@
 /*
  * The counts of a session as OpenMetrics: one number for each event and CPU (or thing), the sum
- * over all iterations, or the last value of a gauge. What was not counted has no line;
- * cpuperf_event_iterations tells in how many iterations.
+ * over all iterations, or the last value of a gauge. Events without a number have no line;
+ * cpuperf_event_iterations contains the number of iterations that were counted.
  */
 #include "export/openmetrics.h"
 #include "base/arena.h"
@@ -38,7 +38,7 @@ struct exposition {
 	struct arena arena;
 	struct family *families; /* owned */
 	size_t nr_families;
-	uint32_t *family_of; /* owned; of each column */
+	uint32_t *family_of; /* owned; by column */
 	bool *is_twin;       /* owned; another column has its label too */
 	struct sums sums;
 };
@@ -253,7 +253,7 @@ static void put_metric(struct exposition *x, const struct table *t, size_t colum
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
 }
 
-/* Instead of their sum, the event's number, which would count them twice. */
+/* Replaces the event's number, their sum: with both, a sum over lines would count twice. */
 static int put_things(struct exposition *x, const struct table *t, size_t column, struct err *e)
 {
 	int rc = 0;

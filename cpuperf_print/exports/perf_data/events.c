@@ -1,6 +1,7 @@
 /*
- * Attrs as opened, but all with id and CPU. Events that are only counted in the samples of another
- * (siblings of a timebase) get its layout: readers find their counts there by id.
+ * Attrs are written as opened, but all with id and CPU. An event that is only counted in the
+ * samples of another (a sibling of a timebase) gets that event's layout: readers find its counts
+ * there by id.
  */
 #include "exports/perf_data/events.h"
 
@@ -126,7 +127,7 @@ static void put_fields(struct buf *b, const char *format, bool of_common)
 		buf_addc(b, '\n');
 }
 
-/* A format file as tracefs has it. */
+/* A format file as in tracefs. */
 static void put_format(struct buf *b, const struct trace_event *e, uint64_t number)
 {
 	const char *name = strchr(e->name, ':');
@@ -152,8 +153,8 @@ static int set_tracepoint(struct events_one *one, const struct trace_event *e,
 	return buf_error(&one->format);
 }
 
-/* The place in the list; -ENOENT: it cannot be in such a file. of: the event in whose samples its
- * counts stand; NULL: it has its own. */
+/* Returns the place in the list; -ENOENT: the format cannot contain the event. of: the event whose
+ * samples contain its counts; NULL: it has samples of its own. */
 static int add_event(struct events *x, uint32_t event, uint32_t attr, const struct trace_layout *of)
 {
 	const struct trace_event *e = &x->facts->events[event];
@@ -252,7 +253,7 @@ static bool find_layout(const struct events *x, const struct trace_id *id, struc
 	       find_attr(&x->facts->events[id->event], id->attr, &size, out);
 }
 
-/* The ids of one group. */
+/* Adds the ids of one group. */
 static int meet_group(struct events *x, const struct trace_id *ids, size_t nr)
 {
 	struct trace_layout leader = {0};
@@ -328,7 +329,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Events with their ids, and the side band's. */
+/* Lists events with their ids, and the side band's. */
 static void fill_list(struct events *x)
 {
 	static const uint64_t side_band_id = EVENTS_SIDE_BAND_ID;

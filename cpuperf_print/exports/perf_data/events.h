@@ -18,8 +18,8 @@ enum {
 
 struct events_id {
 	uint64_t id;
-	uint32_t event; /* of the list */
-	/* In samples: its last count, and the part of it in samples that were written. */
+	uint32_t event; /* place in the list */
+	/* In samples: its last count, and the part of it that was written. */
 	uint64_t count, told;
 };
 
@@ -45,17 +45,16 @@ struct events {
 
 void events_init(struct events *x, const struct profile_facts *facts);
 void events_fini(struct events *x);
-/* The id in the file, where 0 is not an id. */
+/* The id in the file. 0 is not valid there and is replaced. */
 uint64_t events_id(const struct trace_id *id);
 /* Adds an id, and all others of its trace. 0 or -ENOMEM. */
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id);
-/* After the last record: adds events without records and the side band's, and fills list, nr, group
- * and nr_groups. 0 or -ENOMEM. */
+/* Call after the last record. Adds events without records and the side band's, and fills list, nr,
+ * group and nr_groups. 0 or -ENOMEM. */
 int events_finish(struct events *x);
 
-/* Takes the count of an added id from a sample and returns the count to write: readers attribute
- * the difference between two samples to the second, so the counts of samples that are left out are
- * subtracted. */
+/* Passes the count of an added id in a sample and returns the count to write: readers attribute the
+ * difference between two samples to the second, so the counts of skipped samples are subtracted. */
 uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out);
 
 struct perf_layout events_layout(const struct trace_layout *l);

@@ -1,5 +1,5 @@
 /*
- * Uses addresses of functions only: data of a module may be elsewhere.
+ * Uses addresses of functions only: a module's data may be far from its code.
  */
 #include "exports/perf_data/kernel.h"
 
@@ -71,7 +71,7 @@ static bool parse(const char *line, const char *end, struct symbol *out)
 	return true;
 }
 
-/* BPF programs and the like have records of their own. */
+/* BPF programs and similar code have records of their own. */
 static bool is_module(const struct symbol *s)
 {
 	return s->module_len > 2 && s->module_len <= MAX_NAME_BYTES && s->module[0] == '[' &&
@@ -127,7 +127,7 @@ int kernel_take(struct kernel *k, const char *text, size_t len)
 	return rc;
 }
 
-/* Up to the end of the page in which the last function begins: its size is not known. */
+/* Ends at the end of the page in which the last function begins, since its size is unknown. */
 static void put_range(struct buf *out, uint64_t first, uint64_t last, uint64_t offset,
 		      const char *name, uint64_t id)
 {

@@ -10,7 +10,7 @@
 
 struct buf;
 
-/* From the first to the last function of a module. */
+/* A module, from its first to its last function. */
 struct kernel_module {
 	const char *name; /* "[ext4]" */
 	uint64_t first, last;
@@ -19,15 +19,15 @@ struct kernel_module {
 /* Zero-initialise by kernel_init. */
 struct kernel {
 	uint64_t text, stext; /* the addresses of these symbols; 0: unknown */
-	uint64_t last;        /* function of the kernel itself */
+	uint64_t last;        /* the last function of the kernel itself */
 	struct dict modules;  /* struct kernel_module */
 };
 
 void kernel_init(struct kernel *k);
 void kernel_fini(struct kernel *k);
-/* Whole lines. 0 or -ENOMEM. */
+/* Parses whole lines. 0 or -ENOMEM. */
 int kernel_take(struct kernel *k, const char *text, size_t len);
-/* Their PERF_RECORD_MMAPs; id: of the side band's event. */
+/* Appends PERF_RECORD_MMAPs of all ranges; id: of the side band's event. */
 void kernel_put(const struct kernel *k, struct buf *out, uint64_t id);
 
 #endif

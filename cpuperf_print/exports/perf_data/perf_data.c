@@ -1,8 +1,8 @@
 /*
- * A perf.data file, as perf record would have written of the same: what perf script and perf report
- * read. Records go out in the order of time, in one layout for all (export/perf_record.h): each
- * with its event's id and its CPU. What the survey told of processes that were there before comes
- * first, without a time, as do the kernel's own ranges. Misc events have no place in such a file.
+ * A perf.data file for perf script, perf report and other readers. Records are written in order of
+ * time, in one layout (export/perf_record.h): each with its event's id and its CPU. Surveyed
+ * processes and the kernel's ranges come first, without a time. The format cannot contain misc
+ * events.
  */
 #include "base/err.h"
 #include "base/io.h"
@@ -38,18 +38,18 @@ struct perf_data {
 	struct events events;
 	struct kernel kernel;
 	struct stacks stacks;
-	struct profile_lookup *lookup; /* owned; when names of tasks are asked for */
+	struct profile_lookup *lookup; /* owned; used if tasks are selected by name */
 	uint8_t *born;                 /* owned; bits: pids whose fork or exec was written */
 	uint64_t written;              /* bytes of records, without those in j->output->text */
 	uint64_t round_at, round_ns;
-	uint64_t start_ns, first_ns, last_ns; /* of the session; of samples */
+	uint64_t start_ns, first_ns, last_ns; /* start of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
 	uint32_t max_cpu;
-	uint32_t *seen; /* owned; of each trace number the last iteration, and 1 */
+	uint32_t *seen; /* owned; by trace number: the last iteration plus 1 */
 	uint64_t nr_bad;
 };
 
-/* The first error wins: it may have been told. */
+/* The first error wins. */
 static int no_memory(const struct perf_data *x)
 {
 	return err_set(x->e, -ENOMEM, "out of memory");
@@ -86,7 +86,7 @@ static bool is_exec(const struct profile_item *item)
 	       item->record.misc & PERF_RECORD_MISC_COMM_EXEC;
 }
 
-/* A process that began, or whose program did. */
+/* Notes a fork or exec. */
 static void note_birth(struct perf_data *x, const struct profile_item *item)
 {
 	const struct trace_record *r = &item->record;
@@ -97,7 +97,7 @@ static void note_birth(struct perf_data *x, const struct profile_item *item)
 }
 
 /* The record describes a process from before the session, so it is written first. For later
- * processes and programs the kernel has recorded it by then. */
+ * processes and programs the kernel recorded it in time. */
 static bool is_before(struct perf_data *x, const struct profile_item *item)
 {
 	note_birth(x, item);
@@ -125,7 +125,7 @@ static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
 	return events_count(of->events, id, count, false);
 }
 
-/* Counts of a sample that is not written: they must not be added to the next sample. */
+/* Subtracts the counts of a skipped sample, which readers would add to the next sample. */
 static void leave_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
 {
 	const struct trace_record *r = &item->record;
@@ -142,7 +142,7 @@ static void put(struct perf_data *x, const struct profile_item *item, const stru
 	x->nr_bad += rc != 0;
 }
 
-/* The kinds that a reader of such a file takes without more than the record. */
+/* Kinds of records that readers process without further data. */
 static bool is_kept(uint32_t kind)
 {
 	static const bool kinds[] = {
@@ -235,7 +235,7 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 	       (item->record.kind != PERF_RECORD_SAMPLE || is_task_wanted(x, item));
 }
 
-/* Of the events' ring. */
+/* Writes a record of the events' ring. */
 static int put_event_record(struct perf_data *x, const struct profile_item *item,
 			    const struct profile_trace *t)
 {
@@ -369,8 +369,7 @@ static int put_records(struct perf_data *x)
 	return rc == -ENOMEM ? no_memory(x) : rc;
 }
 
-/* The kernel's of a session, which does not contain it: if it is still the one that was recorded.
- */
+/* The running kernel's build-id, if it is the recorded kernel: sessions do not contain it. */
 static void read_kernel_id(const struct perf_data *x, struct elf_build_id *out)
 {
 	struct buf notes;

@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum {
-	HYBRID_STACK_BYTES = 1024,        /* as report/stack.c has it */
+	HYBRID_STACK_BYTES = 1024,        /* the same as in report/stack.c */
 	MAX_CHAIN = REPORT_MAX_DEPTH + 2, /* with its marks */
 	PROT_EXECUTE = 4,
 	WORD_BYTES = 8,
@@ -96,7 +96,7 @@ static bool find_user_pc(const struct stacks *s, const struct profile_item *item
 	return true;
 }
 
-/* A sample without an address has that of its callchain, or of its registers. */
+/* A sample without an address gets that of its callchain or registers. */
 static void set_ip(const struct stacks *s, const struct profile_item *item, struct perf_origin *o)
 {
 	if (trace_record_pc(&item->record, &o->ip))
@@ -165,7 +165,7 @@ void stacks_set(struct stacks *s, const struct profile_item *item, struct perf_o
 	find_dump(&item->record, o);
 }
 
-/* The file, and where its address 0 was mapped if its place offset was at start. */
+/* Finds the file, and the address at which its address 0 was mapped. */
 static const struct elf_file *find_file(const struct stacks *s, const struct trace_record *r,
 					uint64_t *base)
 {
@@ -202,7 +202,7 @@ static void set64(struct buf *out, size_t at, uint64_t v)
 	memcpy(out->data + at, &v, sizeof(v));
 }
 
-/* Makes the record at a place that of a segment. */
+/* Changes the mapping record at offset at to describe a segment. */
 static void set_segment(struct buf *out, size_t at, const struct trace_record *r,
 			const struct elf_segment *seg, uint64_t base)
 {

@@ -1,6 +1,6 @@
 /*
- * What a sample of a perf.data file must have so that other readers find its callers as we do.
- * Knows nothing of files and filters.
+ * The fields of a perf.data sample from which other readers find the same callers as reports do.
+ * Must not depend on files or filters.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_PERF_DATA_STACKS_H
 #define CPUPERF_PRINT_EXPORTS_PERF_DATA_STACKS_H
@@ -17,7 +17,7 @@ struct stacks {
 	struct profile_lookup *lookup;
 	struct unwinder *unwinder; /* owned; NULL: not supported on this machine */
 	const char *machine;
-	bool has_dumps;             /* samples have pieces of the program's stack */
+	bool has_dumps;             /* samples contain stack bytes */
 	struct report_stack *stack; /* owned */
 	uint64_t *chain;            /* owned */
 };

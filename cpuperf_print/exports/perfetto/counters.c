@@ -18,7 +18,8 @@ enum { COUNTER_UNIT_NAME = 6 };
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_VALUE_REAL = 44, TYPE_COUNTER = 4 };
 enum { SLICE_NS = 100000000, MAX_NAME_BYTES = 1024 };
 
-/* What a track is found by; column alone: that of an event, above those of its CPUs or things. */
+/* The key of a track. Column alone: the track of an event, the parent of those of its CPUs or
+ * things. */
 struct track {
 	uint32_t column, cpu, thing; /* COUNTS_NO_CPU, NO_THING */
 };
@@ -48,7 +49,7 @@ static uint64_t column_uuid(uint32_t column)
 	return perfetto_uuid(UUID_COLUMN, column, 0);
 }
 
-/* That of the value. */
+/* The name of a value's track. */
 static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BYTES])
 {
 	if (p->thing)
@@ -128,7 +129,7 @@ static void put_value(struct counters *c, const struct track *t, uint64_t time_n
 	perfetto_end(b, packet);
 }
 
-/* Samples have a place of their own. Totals of events are those of the CPUs. */
+/* Skips samples, which have packets of their own, and totals, which are sums of the CPUs. */
 static int put_point(void *arg, const struct counts_series_point *p)
 {
 	const struct track t = {p->column, p->cpu, p->thing ? p->thing->number : NO_THING};

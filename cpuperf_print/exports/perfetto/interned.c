@@ -44,8 +44,8 @@ struct bits {
 };
 
 struct mapping {
-	const struct profile_object *object; /* NULL: of no file */
-	const char *name;                    /* then; else NULL */
+	const struct profile_object *object; /* NULL: not a file */
+	const char *name;                    /* without an object; else NULL */
 };
 
 struct frame {
@@ -53,18 +53,18 @@ struct frame {
 	const struct profile_object *object;
 	const char *file;
 	uint64_t address, line;
-	uint32_t mapping; /* its iid; what stands before it is the key */
+	uint32_t mapping; /* its iid; the members before it are the key */
 };
 
 struct perfetto_interned {
 	const struct report_stacks *stacks;
 	uint32_t nr_sequences;
-	struct bits *has; /* owned; of each sequence: NR_INTERNED */
-	/* iids are numbers and 1: */
+	struct bits *has; /* owned; NR_INTERNED for each sequence */
+	/* iids are indices plus 1 */
 	struct dict frames;   /* struct frame */
 	struct dict mappings; /* struct mapping */
 	struct dict sources;  /* const char * */
-	uint32_t *frame_of;   /* owned; of each stack's node; 0: not looked for yet */
+	uint32_t *frame_of;   /* owned; by stack node: the frame; 0: not looked up yet */
 	size_t frame_of_room;
 };
 
@@ -103,7 +103,7 @@ void perfetto_interned_free(struct perfetto_interned *in)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* iids; 0 without memory: DICT_NONE and 1. */
+/* These return iids; 0 (DICT_NONE plus 1): no memory. */
 static uint32_t find_mapping(struct perfetto_interned *in, const struct report_frame *f)
 {
 	const struct mapping key = {.object = f->object,
@@ -169,7 +169,7 @@ static int set(struct bits *b, uint32_t number)
 	return 0;
 }
 
-/* What is being written, for whom. */
+/* The packet that is written, and its sequence. */
 struct put {
 	struct perfetto_interned *in;
 	uint32_t sequence;
@@ -177,7 +177,7 @@ struct put {
 	int error;
 };
 
-/* True: it is to be written now. */
+/* True: the sequence does not contain it yet; marks it as written. */
 static bool is_new(struct put *p, enum interned what, uint32_t iid)
 {
 	struct bits *b = bits_of(p->in, p->sequence, what);
@@ -258,7 +258,7 @@ static void put_frame(struct put *p, uint32_t iid)
 	proto_end(p->b, message);
 }
 
-/* The sampled one first. *nr: how many. -ENOMEM. */
+/* The frames of a stack, innermost first. *nr: how many. 0 or -ENOMEM. */
 static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t iids[MAX_DEPTH],
 		       size_t *nr)
 {
@@ -277,7 +277,7 @@ static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t ii
 	return 0;
 }
 
-/* The outermost first. */
+/* Frames are written outermost first. */
 static int put_callstack(struct put *p, uint32_t stack)
 {
 	uint32_t iids[MAX_DEPTH];

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields of messages, by the public definitions. */
+/* Fields of messages in the public definitions. */
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY };
 enum { CLOCK_ID = 1, CLOCK_TIMESTAMP };
 enum { UUID_MSB = 1, UUID_LSB };
@@ -69,8 +69,8 @@ struct perfetto {
 	struct err *e;
 	struct profile_about about;
 	uint64_t snapshot_ns;  /* the last clocks that were written */
-	uint32_t *sequence_of; /* owned; of each event; NO_SEQUENCE: it is not sampled */
-	uint32_t nr_sequences; /* of samples */
+	uint32_t *sequence_of; /* owned; by event; NO_SEQUENCE: it is not sampled */
+	uint32_t nr_sequences; /* sequences of samples */
 	struct report_stacks *stacks;
 	struct perfetto_interned *interned;
 	struct report_stats stats;
@@ -106,7 +106,8 @@ static void put_timebase(struct buf *b, uint32_t field, const struct trace_event
 	proto_end(b, message);
 }
 
-/* The first packet of a sequence: its times are of that clock. event: of its samples, or NULL. */
+/* Writes the first packet of a sequence, which sets its clock. event: that of its samples, or NULL.
+ */
 static void put_first(struct buf *b, uint32_t sequence, const struct trace_event *event)
 {
 	size_t packet = perfetto_begin(b, sequence, SEQUENCE_CLEARED, 0), defaults;
@@ -175,7 +176,7 @@ static void put_known(struct buf *b, uint32_t field, const char *text, size_t le
 		proto_bytes(b, field, text, len);
 }
 
-/* The kernel's text is its release, and its version if that is there. */
+/* The kernel's text is its release and, if recorded, its version. */
 static void put_utsname(struct buf *b, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
@@ -252,7 +253,7 @@ static void put_facts(struct perfetto *p)
 
 /* --- notes ----------------------------------------------------------------------------------- */
 
-/* A line for people, as an event of no duration at the start. */
+/* Writes a note as an event without duration at the start. */
 static void put_note(void *arg, const char *line)
 {
 	struct perfetto *p = arg;
@@ -317,7 +318,7 @@ static void put_lost(struct perfetto *p, const struct profile_trace *t)
 	perfetto_end(b, packet);
 }
 
-/* Readers want snapshots in the order of time, and before what they are to be applied to. */
+/* Readers require snapshots in order of time, before the packets to which they apply. */
 static int take_trace(void *arg, const struct profile_trace *t)
 {
 	struct perfetto *p = arg;
@@ -405,7 +406,7 @@ static int compare_threads(const void *x, const void *y)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
-/* Readers know the idle task. */
+/* Skips the idle task, which readers name themselves. */
 static int put_threads(struct perfetto *p)
 {
 	int rc = 0;

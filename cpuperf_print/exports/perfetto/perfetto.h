@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "job.h"
 
-/* By the public definitions (protos/perfetto/trace): */
+/* From the public definitions (protos/perfetto/trace) */
 enum { TRACE_PACKET = 1 };
 enum perfetto_packet {
 	PACKET_CLOCK_SNAPSHOT = 6,
@@ -33,26 +33,27 @@ enum { TRACK_UUID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TR
 enum {
 	SEQUENCE_FACTS = 1,
 	SEQUENCE_COUNTERS,
-	SEQUENCE_SAMPLES, /* of the first event; those of the others follow */
+	SEQUENCE_SAMPLES, /* the first event's; those of the others follow */
 };
 
-/* Begins a packet of a sequence; time_ns 0: without a time. Pass what it returns to the end. */
+/* Begins a packet of a sequence; time_ns 0: without a time. Returns the position to pass to
+ * proto_end. */
 size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns);
 void perfetto_end(struct buf *b, size_t packet);
-/* A 64-bit id made of these numbers. */
+/* A 64-bit id computed from these numbers, never 0. */
 uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b);
 enum { UUID_PROCESS = 1, UUID_THREAD, UUID_COLUMN, UUID_COUNTER, UUID_NOTES };
 
-/* Counts, misc and metrics over time, on tracks of their own. 0 or -errno with *e. */
+/* Writes counts, misc and metrics over time, each on its own track. 0 or -errno with *e. */
 int perfetto_put_counters(struct job *j, size_t session, struct err *e);
 
-/* Functions, mappings and stacks of samples, interned for each sequence anew. */
+/* Functions, mappings and stacks of samples, interned for each sequence. */
 struct perfetto_interned;
 struct report_stacks;
 struct perfetto_interned *perfetto_interned_new(const struct report_stacks *stacks,
 						uint32_t nr_sequences);
 void perfetto_interned_free(struct perfetto_interned *in); /* NULL is fine */
-/* Writes into the open packet what the stack needs and the sequence does not have yet. 0 or
+/* Writes the stack's entries that the sequence does not contain yet into the open packet. 0 or
  * -ENOMEM. */
 int perfetto_intern(struct perfetto_interned *in, uint32_t sequence, uint32_t stack, struct buf *b);
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fields of what is in a Profile. */
+/* Fields of the messages in a Profile. */
 enum { VALUE_TYPE = 1, VALUE_UNIT };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER, LABEL_UNIT };
@@ -31,7 +31,7 @@ enum {
 	NO_TYPE = UINT32_MAX
 };
 
-/* What a sample is labelled with, in this order. */
+/* Labels of a sample, in this order. */
 enum label { PID, TID, CPU, ITERATION, COMM, SESSION, NR_LABELS };
 
 static const struct {
@@ -48,18 +48,18 @@ struct pprof {
 	struct err *e;
 	struct pprof_tables tables;
 	struct gzip *gzip;
-	struct profile_about *about; /* owned; of each session */
+	struct profile_about *about; /* owned; by session */
 	struct report_stats stats;
-	uint32_t *type_of; /* owned; of each event: its place among sample types; NO_TYPE */
-	uint64_t *values;  /* owned; of a sample: two of each type */
+	uint32_t *type_of; /* owned; by event: its index among sample types, or NO_TYPE */
+	uint64_t *values;  /* owned; values of a sample: two per type */
 	size_t nr_types;
-	uint64_t keys[NR_LABELS], unit; /* numbers of texts */
-	struct buf labels;              /* as they are written, of: */
+	uint64_t keys[NR_LABELS], unit; /* indices of texts */
+	struct buf labels;              /* encoded labels of this key: */
 	struct report_key labelled;
 	uint64_t nr_left;         /* samples of events without a type */
-	uint64_t ids[MAX_FRAMES]; /* of the locations of a sample */
-	/* The stack before, the outermost first, and the locations whose innermost frame is there;
-	 * 0: it is not. Those that follow one another mostly have the same callers. */
+	uint64_t ids[MAX_FRAMES]; /* ids of a sample's locations */
+	/* The previous stack, outermost first, and the ids of locations whose innermost frame is
+	 * there; 0: none. Consecutive stacks mostly have the same callers. */
 	struct report_frame before[MAX_FRAMES];
 	uint64_t ids_before[MAX_FRAMES];
 	size_t nr_before;
@@ -70,7 +70,7 @@ static const struct profile_facts *facts_of(const struct pprof *p)
 	return job_input(p->j)->facts;
 }
 
-/* Packs what was written, once it is much, and hands it on. */
+/* Packs the written messages once there are at_least bytes, and writes them out. */
 static int pack(struct pprof *p, size_t at_least)
 {
 	struct buf *out = &p->tables.out;
@@ -199,7 +199,7 @@ static void put_values(struct pprof *p, const struct report_entry *e)
 	own[0] = own[1] = 0;
 }
 
-/* What a message names is written before it. */
+/* Entries that a message refers to are written before it. */
 static int take(void *arg, const struct report_entry *e)
 {
 	struct pprof *p = arg;
@@ -229,7 +229,7 @@ static const char *unit_of(const struct trace_event *event)
 	return is_raw ? "count" : strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
 }
 
-/* Labels may be the same; types of a profile may not. */
+/* Labels of events may be equal; sample types must not be. */
 static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
 {
 	const struct trace_event *events = facts_of(p)->events;
@@ -282,7 +282,7 @@ static void put_comment(void *arg, const char *line)
 	proto_uint(&p->tables.out, PPROF_COMMENT, text);
 }
 
-/* The earliest start, and how long all were measured. */
+/* Writes the earliest start, and the duration of all sessions. */
 static void put_times(struct pprof *p)
 {
 	uint64_t start_ns = 0, measured_ns = 0;
@@ -298,7 +298,7 @@ static void put_times(struct pprof *p)
 	proto_uint(&p->tables.out, PPROF_DURATION_NANOS, measured_ns);
 }
 
-/* Where the kernel adapts it: the mean. */
+/* Writes the period; the mean if the kernel adapts it. */
 static void put_period(struct pprof *p)
 {
 	const struct profile_facts *facts = facts_of(p);

@@ -26,16 +26,16 @@ enum { LINE_FUNCTION = 1, LINE_NUMBER };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
 enum {
-	RANGE_BITS = 32, /* of a file's addresses: one that is larger has none beyond */
+	RANGE_BITS = 32, /* bits of a file's addresses; larger ones get no mapping */
 	PAGE_BYTES = 4096,
-	MAX_LOCATIONS = 1 << 23, /* beyond, a location is a function, wherever it is */
+	MAX_LOCATIONS = 1 << 23, /* beyond, a location is a function without an address */
 	MAX_TEXT_BYTES = 1 << 30,
 	MAX_OUT_BYTES = 64 << 20,
 };
 
 struct pprof_function {
 	const struct report_function *function;
-	const char *file; /* of its source; NULL: not known */
+	const char *file; /* its source file; NULL: unknown */
 };
 
 /* A frame and those into which it is inlined. */
@@ -45,16 +45,16 @@ struct pprof_place {
 	const struct profile_object *object;
 	uint64_t address;
 	uint32_t line;
-	uint32_t outer;    /* the place that it is inlined into, and 1: the end of the key */
+	uint32_t outer;    /* the place that it is inlined into, plus 1; the end of the key */
 	uint32_t location; /* its id; 0: none yet */
 };
 
-/* A file, the same in all sessions: by its path and build-id. */
+/* A file, shared by all sessions; the key is its path and build-id. */
 struct pprof_mapping {
-	const char *path; /* among the paths; NULL: the kernel */
+	const char *path;                                           /* in paths; NULL: the kernel */
 	uint8_t build_id_len, build_id[PROFILE_MAX_BUILD_ID_BYTES]; /* the end of the key */
 	const struct profile_object *object;                        /* NULL: the kernel */
-	uint64_t low, high; /* of addresses that were seen */
+	uint64_t low, high; /* range of the addresses seen */
 	uint64_t nr_samples;
 	bool is_known, has_files, has_lines;
 };
@@ -71,7 +71,7 @@ void pprof_tables_init(struct pprof_tables *t)
 		  DICT_KEY(struct pprof_mapping, build_id), DICT_MAX);
 	dict_init(&t->places, sizeof(struct pprof_place), DICT_KEY(struct pprof_place, outer),
 		  DICT_MAX);
-	pprof_text(t, ""); /* which is number 0 */
+	pprof_text(t, ""); /* index 0 */
 }
 
 void pprof_tables_fini(struct pprof_tables *t)
@@ -85,7 +85,7 @@ void pprof_tables_fini(struct pprof_tables *t)
 	mem_free(t->mapping_of);
 }
 
-/* 0, so that it can be the id that is returned. */
+/* Records the error. Returns 0, the id of a failure. */
 static uint64_t fail(struct pprof_tables *t, int error)
 {
 	if (!t->error)
@@ -241,7 +241,7 @@ static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 	proto_end(b, message);
 }
 
-/* A program rather than a library. */
+/* Prefers programs over libraries. */
 static bool is_rather_main(const struct pprof_mapping *a, const struct pprof_mapping *b)
 {
 	bool is_program =
@@ -254,7 +254,7 @@ static bool is_rather_main(const struct pprof_mapping *a, const struct pprof_map
 	return a->nr_samples > b->nr_samples;
 }
 
-/* The first is taken for that of the main binary. */
+/* Readers treat the first mapping as the main binary. */
 void pprof_put_mappings(struct pprof_tables *t, bool has_inlined)
 {
 	uint32_t main = 1;
@@ -271,13 +271,13 @@ void pprof_put_mappings(struct pprof_tables *t, bool has_inlined)
 
 /* --- locations ------------------------------------------------------------------------------- */
 
-/* What a location is found by. */
+/* The key of a location. */
 struct place {
 	const struct report_frame *frames;
 	size_t nr;
 };
 
-/* Of the first frame, or DICT_NONE: it is not there, or there is no memory. */
+/* The place of the first frame; DICT_NONE: not found, or no memory. */
 static uint32_t find_place(struct pprof_tables *t, const struct place *p, bool may_add)
 {
 	struct pprof_place key = {.outer = 0};
@@ -357,7 +357,7 @@ static uint64_t find_location(struct pprof_tables *t, const struct place *p)
 	return place ? add_location(t, number, p) : fail(t, -ENOMEM);
 }
 
-/* A file is the same in all sessions: the object of the first that had it. */
+/* Replaces an object by that of the first session with the same file. */
 static uint64_t find_common(struct pprof_tables *t, const struct place *p)
 {
 	struct report_frame frames[PPROF_MAX_INLINED] = {p->frames[0]};

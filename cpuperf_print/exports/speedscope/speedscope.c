@@ -20,21 +20,21 @@
 enum { MAX_FILES_BYTES = 1 << 30 };
 
 struct frame {
-	const struct report_function *function; /* the key: this, */
-	const char *file;                       /* among the files, NULL: not known, */
-	uint32_t line;                          /* and this */
+	const struct report_function *function; /* the key begins here */
+	const char *file;                       /* in files; NULL: unknown */
+	uint32_t line;                          /* the end of the key */
 };
 
 struct speedscope {
 	struct job *j;
 	struct export_sorted sorted;
 	struct json_writer json;
-	struct dict frames; /* struct frame, in the order in which they were met */
+	struct dict frames; /* struct frame, in order of first use */
 	struct dict files;  /* const char * */
-	uint32_t *of_node;  /* owned; of each stack its function's number, and 1 */
-	uint32_t *way;      /* owned; a stack's numbers */
-	uint32_t depth;     /* of the deepest */
-	uint32_t *order;    /* owned; of the groups */
+	uint32_t *of_node;  /* owned; by stack: its frame's index plus 1 */
+	uint32_t *way;      /* owned; frame indices of one stack */
+	uint32_t depth;     /* depth of the deepest stack */
+	uint32_t *order;    /* owned; order of the groups */
 };
 
 /* --- frames ---------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static int add_frame(struct speedscope *s, const struct report_frame *f, uint32_
 	return *number == DICT_NONE ? -ENOMEM : 0;
 }
 
-/* Callers of a stack whose function has a number have theirs. */
+/* If a stack is numbered, its callers are too. */
 static int number_stack(struct speedscope *s, uint32_t stack)
 {
 	const struct report_stack_node *n = report_stacks_at(s->sorted.stacks, stack);
@@ -123,7 +123,7 @@ static int put_frames(struct speedscope *s, struct err *e)
 
 /* --- profiles -------------------------------------------------------------------------------- */
 
-/* Those of an event together, the heaviest first: what the viewer begins with. */
+/* Profiles of one event are adjacent, the heaviest first: the viewer opens the first. */
 static int compare_order(const void *x, const void *y, void *arg)
 {
 	const struct speedscope *s = arg;
@@ -160,8 +160,8 @@ static const char *unit_of(const struct trace_event *e)
 	return "none";
 }
 
-/* The next of a group's samples from *i on: the number of its stack, and what it weighs with those
- * behind it that have the same. */
+/* The stack of a group's sample *i. Adds up the weights of the adjacent samples with that stack and
+ * moves *i behind them. */
 static uint32_t next(struct speedscope *s, const struct export_record *r, size_t nr, size_t *i,
 		     uint64_t *weight)
 {

@@ -23,7 +23,7 @@ enum { COPY_BYTES = 256 << 10, MESSAGE_BYTES = 256, SQL_BYTES = 256 };
 
 struct sqlite_file {
 	sqlite3 *db;
-	int fd; /* our own, to read it back */
+	int fd; /* own descriptor, to read it back */
 	int error;
 	char message[MESSAGE_BYTES];
 };
@@ -72,7 +72,7 @@ void sqlite_file_run(struct sqlite_file *f, const char *sql)
 		fail(f, code);
 }
 
-/* The library opens by name: the name is there for that alone. */
+/* The library opens by name, so the file has one until then. */
 static int open_database(struct sqlite_file *f, char *path)
 {
 	int code;
@@ -191,7 +191,7 @@ void sqlite_rows_close(struct sqlite_rows *r)
 	r->stmt = NULL;
 }
 
-/* The number of the next cell; 0: nothing is written any more. */
+/* The number of the next cell; 0: an error occurred, nothing is written. */
 static int next(struct sqlite_rows *r)
 {
 	return r->file->error ? 0 : (int)++r->at;

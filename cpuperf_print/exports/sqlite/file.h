@@ -16,10 +16,10 @@ struct job;
 struct sqlite_file;
 struct sqlite3_stmt;
 
-/* In TMPDIR, else /tmp, of mode 0600; begins the transaction. 0 or -errno with *e. */
+/* Makes the file in TMPDIR, else /tmp, mode 0600; begins the transaction. 0 or -errno with *e. */
 int sqlite_file_open(struct sqlite_file **out, struct err *e);
 void sqlite_file_close(struct sqlite_file *f); /* NULL is fine */
-/* Any number of statements without results. */
+/* Runs any number of statements without results. */
 void sqlite_file_run(struct sqlite_file *f, const char *sql);
 /* 0 or -errno with *e. */
 int sqlite_file_error(const struct sqlite_file *f, struct err *e);
@@ -27,7 +27,7 @@ int sqlite_file_error(const struct sqlite_file *f, struct err *e);
  * sqlite_file_close may follow. */
 int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e);
 
-/* Rows of one table, a cell for each of its nr columns. */
+/* Inserts rows into one table, a cell for each of its nr columns. */
 struct sqlite_rows {
 	struct sqlite_file *file; /* borrowed */
 	struct sqlite3_stmt *stmt;
@@ -36,14 +36,15 @@ struct sqlite_rows {
 void sqlite_rows_open(struct sqlite_rows *r, struct sqlite_file *f, const char *table, unsigned nr);
 void sqlite_rows_close(struct sqlite_rows *r); /* zeroed is fine */
 
-/* The next cell of the row. Numbers beyond 63 bits are text: the format has none. */
+/* Sets the next cell of the row. Numbers beyond 63 bits become text: the format has no type for
+ * them. */
 void sqlite_u64(struct sqlite_rows *r, uint64_t v);
 void sqlite_i64(struct sqlite_rows *r, int64_t v);
 void sqlite_real(struct sqlite_rows *r, double v);
-/* NULL: none. Borrowed until the row ends. */
+/* NULL: no value. Borrowed until the row ends. */
 void sqlite_text(struct sqlite_rows *r, const char *text);
 void sqlite_none(struct sqlite_rows *r);
-/* As sqlite_u64 if it holds, else none. */
+/* As sqlite_u64 if holds, else no value. */
 void sqlite_maybe(struct sqlite_rows *r, bool holds, uint64_t v);
 void sqlite_row_end(struct sqlite_rows *r);
 

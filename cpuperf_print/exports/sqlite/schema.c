@@ -1,5 +1,5 @@
 /*
- * SQL. A table that is changed has another user_version, and another text in schemas/sqlite.md.
+ * SQL. A change of a table requires a new user_version and a change of schemas/sqlite.md.
  * application_id: "cprf".
  */
 #include "exports/sqlite/schema.h"

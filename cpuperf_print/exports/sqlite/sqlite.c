@@ -29,7 +29,7 @@
 
 enum { SLICE_NS = 100000000, MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
 
-/* What gets a number: a thing of an event, or a task with a name. */
+/* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
 	uint32_t a, b, c;
 };
@@ -43,12 +43,12 @@ struct database {
 	struct dict thing, task; /* struct numbered */
 	struct report_stacks *stacks;
 	bool *has_comm;                 /* owned, while comms are written */
-	struct report_weights *weights; /* owned; of each event */
+	struct report_weights *weights; /* owned; by event */
 	struct profile_about about;
 	struct err *e;
 };
 
-/* Its number in *out: 1 if it is new, 0 if it was there, -ENOMEM or -EFBIG. */
+/* Sets *out to the key's number. 1: it is new; 0: it exists; -ENOMEM; -EFBIG. */
 static int number(struct dict *d, const struct numbered *key, uint32_t *out)
 {
 	size_t before = d->nr;
@@ -170,7 +170,7 @@ static void put_times(struct sqlite_rows *r, const struct cell *cell, bool holds
 	sqlite_maybe(r, holds, cell->running_ns);
 }
 
-/* The place of a cell: a trace or a total; a thing, by its number, or none. */
+/* The place of a cell: a trace or the total; the number of a thing, or none. */
 struct place {
 	bool has_trace, has_thing;
 	size_t row;
@@ -491,7 +491,7 @@ static void put_functions(struct database *d)
 		sqlite_text(&r, f->object);
 		sqlite_u64(&r, f->is_kernel);
 		sqlite_u64(&r, f->is_known);
-		sqlite_none(&r); /* the object, when all are there: the one of that name */
+		sqlite_none(&r); /* the object; set at the end to the one of that name */
 		sqlite_row_end(&r);
 	}
 	sqlite_rows_close(&r);
@@ -651,7 +651,7 @@ static int put_samples(struct database *d)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* The tables that are filled alternately. */
+/* Tables whose rows are written alternately. */
 static const struct {
 	const char *name;
 	unsigned nr_columns;

@@ -1,6 +1,5 @@
 /*
- * From the text in the page to arrays. What the numbers mean is told in export_html.c, which
- * writes them. Knows nothing of the page.
+ * Decodes the text in the page into arrays. page.c describes the data. Must not depend on the page.
  */
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const DIGIT_OF = new Uint8Array(128);
@@ -8,7 +7,7 @@ const DIGIT_OF = new Uint8Array(128);
 for (let i = 0; i < DIGITS.length; i++)
 	DIGIT_OF[DIGITS.charCodeAt(i)] = i;
 
-/* Whole numbers, one behind the other: five bits a character, the lowest first. */
+/* A sequence of integers: five bits per character, the lowest first. */
 class Numbers {
 	constructor(text) {
 		this.text = text;
@@ -31,7 +30,7 @@ class Numbers {
 	}
 }
 
-/* Nodes in the order of a walk: each behind its parent, before the parent's next child. */
+/* Nodes in depth-first order: each after its parent, before the parent's next child. */
 function decodeTree(text, nr) {
 	const numbers = new Numbers(text);
 	const tree = {
@@ -39,7 +38,7 @@ function decodeTree(text, nr) {
 		of: new Uint32Array(nr),
 		parent: new Int32Array(nr),
 		depth: new Uint16Array(nr),
-		end: new Uint32Array(nr), /* behind the last node below it */
+		end: new Uint32Array(nr), /* the index after the last node below it */
 	};
 	const way = [0];
 
@@ -62,10 +61,10 @@ function decodeTree(text, nr) {
 	return tree;
 }
 
-/* Nodes whose function is that of no caller of theirs: what is below these is a function's total. */
+/* Nodes whose function is not among their callers: what is below these is a function's total. */
 function findOutermost(tree, nrFunctions) {
 	const is = new Uint8Array(tree.nr);
-	const within = new Uint32Array(nrFunctions); /* behind the node that it is in */
+	const within = new Uint32Array(nrFunctions); /* the end of the node that contains it */
 
 	for (let i = 1; i < tree.nr; i++) {
 		const f = tree.of[i];
@@ -78,7 +77,7 @@ function findOutermost(tree, nrFunctions) {
 	return is;
 }
 
-/* How many samples of a group fell into a slice of time, at a node. */
+/* The samples of a group in a slice of time, by node. */
 function decodeCells(text, nr, tree, groups, events) {
 	const numbers = new Numbers(text);
 	const cells = {
@@ -88,7 +87,7 @@ function decodeCells(text, nr, tree, groups, events) {
 		slice: new Uint16Array(nr),
 		samples: new Float64Array(nr),
 		weight: new Float64Array(nr),
-		first: new Uint32Array(tree.nr + 1), /* of each node */
+		first: new Uint32Array(tree.nr + 1), /* by node */
 	};
 	let at = 0;
 

@@ -1,10 +1,10 @@
 /*
- * The flame graph on its canvas: where frames are, what they look like, mouse and keys. Only what
- * is in view is drawn, so that a graph may be as deep as it likes.
+ * The flame graph on its canvas: layout, drawing, mouse and keys. Only the visible part is drawn,
+ * so that depth costs nothing.
  */
 const ROW = 20;
 const LEAST_PIXELS = 0.4;
-const SEEN_PIXELS = 5; /* rows of thinner frames alone have no room kept for them */
+const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
 
@@ -18,14 +18,14 @@ class GraphView {
 		this.context = this.canvas.getContext('2d');
 		this.mode = 'flame';
 		this.side = 0;
-		this.isFound = null; /* functions that are searched for */
+		this.isFound = null; /* functions that match the search */
 		this.widths = new Map();
 		this.giveHues();
 		this.rebuild();
 		this.listen();
 	}
 
-	/* Objects have colours by how much they have; the kernel has its own. */
+	/* Objects get colours in the order of their weight; the kernel has its own. */
 	giveHues() {
 		const { functions } = this.model.data;
 		const weights = new Map();
@@ -49,7 +49,7 @@ class GraphView {
 		return this.mode === 'flame';
 	}
 
-	/* After what is selected has changed: the same frames as before, as far as they are there. */
+	/* Call after the selection changed. Keeps the shown frames that still exist. */
 	rebuild() {
 		const zoom = this.zoomed ? this.zoomed.way : [];
 		const focus = this.focused ? this.focused.way : [];
@@ -75,7 +75,7 @@ class GraphView {
 		this.rebuild();
 	}
 
-	/* Frames that are wide enough to be seen in the window, row by row. */
+	/* Lists the frames wide enough to be visible in the window, row by row. */
 	layOut() {
 		const [start, end] = this.window;
 		const width = this.canvas.clientWidth || 1;
@@ -110,7 +110,7 @@ class GraphView {
 		this.scroll.style.height = `${shown}px`;
 		this.height = height;
 		this.shown = shown;
-		if (this.isUpward) /* what is in view stays there */
+		if (this.isUpward) /* keeps the visible part in view */
 			this.scroll.scrollTop = height - shown - Math.max(0, below);
 		resize(this.canvas, shown);
 	}
@@ -120,7 +120,7 @@ class GraphView {
 		this.draw();
 	}
 
-	/* On the canvas. */
+	/* The y coordinate on the canvas. */
 	topOf(depth) {
 		const y = this.isUpward ? this.height - (depth + 1) * ROW : depth * ROW;
 
@@ -199,7 +199,7 @@ class GraphView {
 		return colors.ofHue(f.isKernel ? KERNEL_HUE : this.hueOf.get(f.object), frame.of);
 	}
 
-	/* What certainly changed, by the test of cpuperf_print over all the time, has a mark. */
+	/* Marks significant changes, by the test of cpuperf_print over the whole session. */
 	label(frame) {
 		if (!frame.parent)
 			return `all: ${percent(1)}, ${this.model.amount(frame.weight[this.side])}`;
@@ -249,7 +249,7 @@ class GraphView {
 		this.page.zoomChanged();
 	}
 
-	/* A fifth of a second in between, so that the eye can follow. */
+	/* Animates for a fifth of a second, so that the eye can follow. */
 	moveTo(window) {
 		const from = this.window;
 		const began = performance.now();
@@ -297,7 +297,7 @@ class GraphView {
 			this.scroll.scrollTop += y + ROW - this.shown;
 	}
 
-	/* The widest child in view; the caller; the neighbour in the same row. */
+	/* By key: the widest visible child, the caller, or the neighbour in the row. */
 	neighbour(key) {
 		const isDeeper = key === (this.isUpward ? 'ArrowUp' : 'ArrowDown');
 		const row = this.rows[this.focused.depth] || [];
@@ -367,7 +367,7 @@ function windowOf(frame) {
 	return [frame.start, frame.start + frame.width];
 }
 
-/* As many pixels as the screen has. */
+/* Sets the canvas to device pixels. */
 function resize(canvas, height) {
 	const ratio = window.devicePixelRatio || 1;
 	const width = Math.max(1, Math.round(canvas.clientWidth * ratio));

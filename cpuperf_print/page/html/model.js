@@ -1,12 +1,12 @@
 /*
- * What is selected, and what the samples of it come to: at each node, of each function, in each
- * slice of time. Knows nothing of the page.
+ * The selection, and the sums of its samples: by node, function and slice of time. Must not depend
+ * on the page.
  */
 class Model {
 	constructor(data) {
 		this.data = data;
 		this.event = Math.max(0, data.events.findIndex((e) => e.samples[0] > 0));
-		this.who = () => true; /* which threads */
+		this.who = () => true; /* whether a thread is selected */
 		this.first = 0;
 		this.end = data.nr_slices;
 		this.nrSides = data.sides.length;
@@ -38,7 +38,7 @@ class Model {
 		return this.totalSamples[side][0];
 	}
 
-	/* Of what is selected. */
+	/* The share of the selection. */
 	share(weight, side = 0) {
 		return this.all(side) ? weight / this.all(side) : 0;
 	}
@@ -50,7 +50,7 @@ class Model {
 			event === this.event && this.who(threads[groups.thread[i]], groups.thread[i]) ? 1 : 0);
 	}
 
-	/* After each change of what is selected. */
+	/* Call after each change of the selection. */
 	add() {
 		const { cells, groups, tree } = this.data;
 
@@ -79,7 +79,7 @@ class Model {
 		}
 	}
 
-	/* Of functions: what they took by themselves, and with those that they called. */
+	/* Self and total weights of functions. */
 	functions() {
 		this.ofFunctions = this.ofFunctions || this.addFunctions();
 		return this.ofFunctions;
@@ -102,7 +102,7 @@ class Model {
 		return rows.filter((row) => row.totalSamples[0] + row.totalSamples[1] > 0);
 	}
 
-	/* The part of the selected samples that have one of these functions on their stack. */
+	/* The share of the selected samples with one of these functions on their stack. */
 	found(isFound, side = 0) {
 		const { tree } = this.data;
 		const below = new Uint8Array(tree.nr);
@@ -115,7 +115,7 @@ class Model {
 		return this.share(weight, side);
 	}
 
-	/* When the samples of these nodes (by themselves) came. */
+	/* The samples of these nodes (self, or with those below) by slice of time. */
 	slicesOf(nodes, withBelow) {
 		const { cells, groups, tree } = this.data;
 		const out = new Float64Array(this.data.nr_slices);
@@ -130,7 +130,7 @@ class Model {
 		return out;
 	}
 
-	/* How strongly a share has changed: from -1 to 1; near to 0 what may be by chance. */
+	/* The colour of a change of a share: from -1 to 1; near 0 if it may be due to chance. */
 	change(weight, samples) {
 		const share = [this.share(weight[0], 0), this.share(weight[1], 1)];
 		const n = [this.allSamples(0), this.allSamples(1)];
@@ -144,7 +144,7 @@ class Model {
 	}
 }
 
-/* To each node what it and those below it have. */
+/* Adds up each node and those below it. */
 function addUp(tree, self, total) {
 	total.set(self);
 	for (let i = tree.nr - 1; i > 0; i--)
@@ -152,20 +152,20 @@ function addUp(tree, self, total) {
 }
 
 /*
- * The graph as it is shown: made of the tree, or from the sampled functions to their callers. Frames
- * get their children when they are asked for, so that only what can be seen is made.
+ * The graph as shown: the tree, or the sampled functions with their callers. A frame's children are
+ * made on request, so only visible ones are.
  */
 class Frame {
 	constructor(of, parent, from, at) {
-		this.of = of; /* UINT32_MAX: of the root */
+		this.of = of; /* UINT32_MAX: the root */
 		this.parent = parent;
 		this.depth = parent ? parent.depth + 1 : 0;
-		this.from = from; /* nodes whose samples these are */
-		this.at = at;     /* callers: where each of them has come to; else null */
+		this.from = from; /* nodes whose samples it contains */
+		this.at = at;     /* by callers: the current ancestor of each node; else null */
 		this.weight = [0, 0];
 		this.samples = [0, 0];
 		this.self = [0, 0];
-		this.start = 0; /* part of the whole width */
+		this.start = 0; /* as a part of the whole width */
 		this.width = 1;
 		this.inner = null;
 	}
@@ -264,7 +264,7 @@ class Graph {
 		}
 	}
 
-	/* The frame that is reached by this way, or the last of it that is there. */
+	/* The frame at this path, or the last one on the path that exists. */
 	find(way) {
 		let frame = this.root;
 
@@ -278,7 +278,7 @@ class Graph {
 		return frame;
 	}
 
-	/* When the samples of a frame came. */
+	/* The samples of a frame by slice of time. */
 	slices(frame) {
 		return this.model.slicesOf(frame.from, !this.isInverted || !frame.parent);
 	}

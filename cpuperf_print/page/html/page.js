@@ -1,11 +1,11 @@
 /*
- * The page: what its parts have in common, and what happens when something is chosen.
+ * The page: state shared by its parts, and updates after a selection.
  */
 const MAX_TASKS = 400;
 const LEGEND_NAMES = 8;
-const SEVERAL = 0xffffffff; /* pid of all processes of a name, where there are too many */
+const SEVERAL = 0xffffffff; /* pid of merged processes of one name, if there are too many */
 
-/* What is drawn with, as the style sheet has it. */
+/* Colours from the style sheet. */
 class Colors {
 	constructor() {
 		const style = getComputedStyle(document.documentElement);
@@ -29,7 +29,7 @@ class Colors {
 		this.less = rgbOf(get('--less'));
 	}
 
-	/* Neighbours of one object differ a little, each function always in the same way. */
+	/* Functions of one object differ a little in colour; a function's colour is constant. */
 	ofHue(hue, number) {
 		const shade = (Math.imul(number + 1, 0x9e3779b1) >>> 24) / 255 - 0.5;
 
@@ -110,7 +110,7 @@ class Page {
 		this.makeTasks();
 	}
 
-	/* Processes, those with most first, and the threads of those that have several. */
+	/* Lists processes, the heaviest first, and the threads of those with several. */
 	makeTasks() {
 		const tasks = tasksOf(this.data);
 		const who = byId('who');
@@ -155,7 +155,7 @@ class Page {
 		new ResizeObserver(() => this.resize()).observe(byId('scroll'));
 	}
 
-	/* Their heights are their own. */
+	/* Sets widths; the parts set their heights. */
 	resize() {
 		const width = byId('scroll').clientWidth;
 
@@ -166,7 +166,7 @@ class Page {
 		this.time.layOut();
 	}
 
-	/* A slash goes to the search from wherever nothing is written. */
+	/* A slash focuses the search unless an input has the focus. */
 	key(event) {
 		const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) &&
 			!/^(radio|checkbox)$/.test(event.target.type);
@@ -203,7 +203,7 @@ class Page {
 		this.time.draw();
 	}
 
-	/* All that depends on what is selected. */
+	/* Updates everything that depends on the selection. */
 	update() {
 		this.model.add();
 		this.graph.rebuild();
@@ -214,7 +214,7 @@ class Page {
 			this.updateText();
 	}
 
-	/* While the time is dragged the graph follows, the rest when it is over. */
+	/* During a drag over time only the graph follows; the rest is updated at the end. */
 	updateText() {
 		this.table.rebuild();
 		this.showLegend();
@@ -273,7 +273,7 @@ class Page {
 		this.showFound();
 	}
 
-	/* One function, from the table. */
+	/* Shows a function selected in the table. */
 	show(of) {
 		byId('search').value = this.data.functions[of].name;
 		this.found = Uint8Array.from(this.data.functions, (f, i) => (i === of ? 1 : 0));
@@ -328,7 +328,7 @@ class Page {
 		return frame.parent ? this.data.functions[frame.of].name : 'all';
 	}
 
-	/* Lines about a frame: for the tip, and in one for who cannot see it. */
+	/* Lines about a frame, for the tooltip and for screen readers. */
 	describe(frame) {
 		const { model, data } = this;
 		const side = this.graph.side;
@@ -382,7 +382,7 @@ class Page {
 		return this.certainties.get(`${this.model.event} ${of}`);
 	}
 
-	/* 1: has certainly become more; -1: less; 0: nobody knows. */
+	/* 1: increased significantly; -1: decreased; 0: not significant. */
 	certain(of) {
 		const result = this.certainty(of);
 
@@ -437,7 +437,7 @@ function choice(value, text) {
 	return option;
 }
 
-/* Of each process and thread: how it is called, and which threads it has. */
+/* The name and the threads of each process and thread. */
 function tasksOf(data) {
 	const { cells, groups, threads } = data;
 	const weights = new Float64Array(threads.length);
@@ -470,7 +470,7 @@ function tasksOf(data) {
 	return list;
 }
 
-/* What cpuperf_print found to have changed beyond chance. */
+/* The significant changes that cpuperf_print found. */
 function certaintiesOf(data) {
 	const map = new Map();
 
@@ -479,7 +479,7 @@ function certaintiesOf(data) {
 	return map;
 }
 
-/* What tests (and curious people) ask. */
+/* An interface for tests. */
 function interfaceOf(page) {
 	return {
 		page,

@@ -1,5 +1,5 @@
 /*
- * The functions as a table: what the graph shows, as text.
+ * The functions as a table: the content of the graph as text.
  */
 const ROWS_AT_ONCE = 100;
 
@@ -46,7 +46,7 @@ class TableView {
 		this.show();
 	}
 
-	/* After what is selected has changed. */
+	/* Call after the selection changed. */
 	rebuild() {
 		this.rows = this.model.functions();
 		this.show();
@@ -115,7 +115,7 @@ function shareCell(share) {
 	return cell;
 }
 
-/* Numbers of what is, and, if there is something to compare with, of what was. */
+/* Columns of the current numbers and, with --diff, of the older ones. */
 function columnsOf(model, page) {
 	const number = (text) => element('td', text, 'number');
 	const columns = [

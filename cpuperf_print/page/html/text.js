@@ -1,6 +1,6 @@
 /*
- * Numbers as a person reads them, the same in every locale, and elements of the page. Text gets
- * into the page here and through textContent alone: names come from strangers.
+ * Numbers for display, the same in every locale, and elements of the page. Text enters the page
+ * only here and through textContent, since names are not trusted.
  */
 const byId = (id) => document.getElementById(id);
 
@@ -33,7 +33,7 @@ function time(ns) {
 	return `${factor === 1 ? Math.round(ns) : significant(ns / factor)} ${name}`;
 }
 
-/* All digits that a slice of the axis can have: to be written into a field, and into --from. */
+/* A time with all digits of the axis, for input fields and --from. */
 function exactTime(ns) {
 	const [name, factor] = ns ? TIMES.find((t) => ns % (t[1] / 1000) === 0 && ns >= t[1]) ||
 		TIMES[3] : TIMES[1];

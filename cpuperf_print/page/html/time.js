@@ -1,6 +1,6 @@
 /*
- * The axis of time: the samples, and below them counts and misc, each in a row of its own. What is
- * dragged over is selected, in whole slices.
+ * The time axis: samples, and below them counts and misc, each in its own row. Dragging selects
+ * whole slices.
  */
 const ROW_HEIGHT = 44;
 const SAMPLES_HEIGHT = 70;
@@ -17,7 +17,7 @@ class TimeView {
 		this.context = this.canvas.getContext('2d');
 		this.series = this.data.series;
 		this.isShown = this.series.map(() => false);
-		this.part = null; /* the samples of the frame in hand */
+		this.part = null; /* the samples of the current frame */
 		this.cursor = null;
 		this.chooseFirst();
 		this.makeChooser();
@@ -34,7 +34,7 @@ class TimeView {
 		return this.data.start_ns;
 	}
 
-	/* Those of the whole machine come first. */
+	/* Prefers rows of the whole machine. */
 	chooseFirst() {
 		let nr = 0;
 
@@ -100,7 +100,7 @@ class TimeView {
 		return slice / this.data.nr_slices * this.canvas.clientWidth;
 	}
 
-	/* A border between slices. */
+	/* The nearest border between slices. */
 	borderAt(x) {
 		const border = Math.round(x / (this.canvas.clientWidth || 1) * this.data.nr_slices);
 
@@ -168,7 +168,7 @@ class TimeView {
 		});
 	}
 
-	/* What was before, as an outline. */
+	/* Draws the older side as an outline. */
 	drawSteps(values, high, y, height) {
 		const { context: c } = this;
 
@@ -233,7 +233,7 @@ class TimeView {
 		}
 	}
 
-	/* Where each of several begins. */
+	/* Marks the beginnings of iterations, if there are several. */
 	drawIterations(height) {
 		const { context: c } = this;
 		const { iterations } = this.data;
@@ -282,7 +282,7 @@ class TimeView {
 		this.context.fillRect(Math.round(this.cursor), 0, 1, this.height - SCALE_HEIGHT);
 	}
 
-	/* Beside each row: its number where the cursor is, else its range. */
+	/* Writes beside each row its number at the cursor, else its range. */
 	showValues() {
 		const slice = this.cursor === null ? -1 : this.sliceAt(this.cursor);
 
@@ -312,7 +312,7 @@ class TimeView {
 		return low > high ? 'no number' : `${text(series.least)} … ${text(series.most)}`;
 	}
 
-	/* Of slices; in any order. */
+	/* Selects the slices between a and b, in either order. */
 	select(a, b) {
 		const first = Math.min(a, b), end = Math.max(a, b);
 
@@ -322,7 +322,7 @@ class TimeView {
 			this.page.selectTime(first, end);
 	}
 
-	/* Whether the pointer is at a border of what is selected, within, or elsewhere. */
+	/* Whether the pointer is at a border of the selection, inside, or elsewhere. */
 	gripAt(x) {
 		const left = this.xOf(this.model.first), right = this.xOf(this.model.end);
 
@@ -419,7 +419,7 @@ class TimeView {
 	}
 }
 
-/* From 0 on, if nothing is below: so heights mean something. */
+/* Begins at 0 unless a value is negative, so that heights are proportional. */
 function boundsOf(values) {
 	const some = values.filter((v) => v !== null);
 
