@@ -34,7 +34,9 @@ while True:
 RARE = ["period", "address", "function", "object", "stack", "branches", "fields", "data_address",
         "physical_address", "data_source", "weight", "stack_bytes", "start", "end", "offset",
         "rights", "build_id", "name", "parent_pid", "parent_tid", "lost", "bpf_id", "instance",
-        "raw", "base", "enabled_ns", "running_ns", "bytes"]
+        "raw", "base", "enabled_ns", "running_ns", "bytes", "counts", "weight_2", "weight_3",
+        "transaction", "data_page_bytes", "code_page_bytes", "cgroup_id", "aux_bytes", "other_pid",
+        "other_tid", "namespaces", "flags", "cookie"]
 # a whole number wherever it stands
 WHOLE = {"time_ns", "monotonic_ns", "start_ns", "end_ns", "realtime_ns", "span_ns", "iteration",
          "trace", "cpu", "pid", "tid", "node", "parent", "depth", "raw", "base", "enabled_ns",
@@ -83,7 +85,7 @@ def objects_of(text, **how):
 def table_of(text):
     assert text.endswith("\n"), text[-80:]
     head, *body = csv.reader(io.StringIO(text, newline=""), strict=True)
-    assert len(set(head)) == len(head) and all(re.fullmatch("[a-z_]+", h) for h in head), head
+    assert len(set(head)) == len(head) and all(re.fullmatch("[a-z][a-z0-9_]*", h) for h in head), head
     assert all(len(row) == len(head) for row in body)
     return head, body
 
