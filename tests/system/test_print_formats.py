@@ -140,10 +140,10 @@ def check_moved(folder):
 
 def check_failures(folder):
     session = f"--session={folder}/s.cpsession"
-    for args in ([], ["positional"], [session, "more"], [session, "--output-format=xml"],
+    for args in ([], [session, "--output-format=xml"],
                  [session, "--no-such-option"], ["--session"], [session, "--verbose=x"]):
         assert "error" in run(PRINT, *args, code=2).stderr, args
-    for args in ([f"--session={folder}/none"], [f"--session={folder}"],
+    for args in ([f"{folder}/none"], [session, "more"], [f"--session={folder}/none"], [f"--session={folder}"],
                  [f"--session={folder}/t.0.0.cpuperf"],
                  [session, f"--output-file={folder}/no/out"], [session, "--output-file=/dev/full"]):
         assert "error" in run(PRINT, *args, code=1).stderr, args
