@@ -150,7 +150,8 @@ def check_full_by_common(folder):
         traces = sampled.traces(folder)
         print("  samples", [len(times_of(t)) for t in traces], "bytes",
               [t.bytes for t in traces], "common", sampled.common(folder).bytes)
-        assert all(t.end for t in [*traces, sampled.common(folder)]), "no end"
+        ends = [bool(t.end) for t in [*traces, sampled.common(folder)]]
+        assert all(ends), (ends, error, os.listdir(folder), os.statvfs(folder))
         assert any("No space left" in note for t in traces for note in t.notes)
         sampled.check_sound(folder)
         shown, error = show(folder, 1)
