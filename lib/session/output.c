@@ -217,7 +217,8 @@ void session_output_reserve(struct session_output *o, uint64_t bytes)
 
 void session_output_release(struct session_output *o)
 {
-	/* A child that was just forked may hold the file open for a moment after it is closed here. */
+	/* A child that was just forked may hold the file open for a moment after it is closed here.
+	 */
 	if (o->reserve_fd >= 0)
 		(void)sys()->ftruncate(o->reserve_fd, 0);
 	io_close(&o->reserve_fd);

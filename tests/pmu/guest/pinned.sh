@@ -14,7 +14,7 @@ rows pinned.csv '
 	$C["state"] != "ok" { bad("not counted") }
 	$C["label"] ~ /pinned/ && share() != 1 { bad("a pinned event is multiplexed") }
 	$C["label"] !~ /pinned/ && (share() == 1 || share() < 0.4) { bad("not one by one") }
-	END { if (NR != 1 + 3 * 4 * 8) { print "FAILED: " NR " lines"; failed = 1 } }'
+	END { if (NR != 1 + 3 * (4 + 1) * 8) { print "FAILED: " NR " lines"; failed = 1 } }'
 
 # The group always runs, and stands still from the second iteration on.
 spec $seven >late.cpspec

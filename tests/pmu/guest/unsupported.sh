@@ -12,7 +12,7 @@ rows all.csv '
 	/instructions/ { next }
 	$C["state"] != "ok" { bad("not counted") }
 	$C["label"] == "cycle_counter" && $C["value"] == 0 { bad("no cycles") }
-	END { if (NR != 1 + 2 * 4 * 4) { print "FAILED: " NR " lines"; failed = 1 } }'
+	END { if (NR != 1 + 2 * (4 + 1) * 4) { print "FAILED: " NR " lines"; failed = 1 } }'
 [ "$(grep -c 'not supported' all.log)" = 1 ] || fail "not said once, on stderr"
 print all text
 grep -q 'user_instructions .*not supported' all.read || fail "not said in the traces"
